@@ -1,0 +1,133 @@
+package canonjson
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Append appends the canonical form of raw, one JSON value of any kind and at
+// most maxDepth levels, to dst. Its errors are of type [*Error].
+func Append(dst, raw []byte, maxDepth int) ([]byte, error) {
+	p, err := newParser(raw, maxDepth)
+	if err != nil {
+		return dst, err
+	}
+	defer p.free()
+	out, err := p.append(dst, 1)
+	if err == nil {
+		err = p.end()
+	}
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+// append reads a value and appends its canonical form.
+func (p *parser) append(dst []byte, depth int) ([]byte, error) {
+	switch p.dec.PeekKind() {
+	case '"':
+		lit, err := p.dec.ReadValue()
+		if err != nil {
+			return dst, p.fail(err)
+		}
+		if bytes.IndexByte(lit, '\\') < 0 {
+			return append(dst, lit...), nil
+		}
+		s, err := jsontext.AppendUnquote(nil, lit)
+		if err != nil {
+			return dst, p.fail(err)
+		}
+		return AppendString(dst, string(s)), nil
+	case '{':
+		return p.appendObject(dst, depth)
+	case '[':
+		return p.appendArray(dst, depth)
+	default:
+		lit, err := p.dec.ReadValue()
+		if err != nil {
+			return dst, p.fail(err)
+		}
+		if lit.Kind() == '0' {
+			return appendNumber(dst, lit), nil
+		}
+		return append(dst, lit...), nil
+	}
+}
+
+func (p *parser) appendArray(dst []byte, depth int) ([]byte, error) {
+	if depth > p.maxDepth {
+		return dst, p.tooDeep()
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return dst, p.fail(err)
+	}
+	dst = append(dst, '[')
+	for first := true; p.dec.PeekKind() != ']'; first = false {
+		if !first {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = p.append(dst, depth+1); err != nil {
+			return dst, err
+		}
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return dst, p.fail(err)
+	}
+	return append(dst, ']'), nil
+}
+
+// A written member is dst[start:end], its name and value.
+type written struct {
+	name       string
+	start, end int
+}
+
+func (p *parser) appendObject(dst []byte, depth int) ([]byte, error) {
+	if depth > p.maxDepth {
+		return dst, p.tooDeep()
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return dst, p.fail(err)
+	}
+	dst = append(dst, '{')
+	begin := len(dst)
+	var few [8]written
+	members := few[:0]
+	var seen names
+	sorted := true
+	for p.dec.PeekKind() != '}' {
+		name, err := p.name(&seen)
+		if err != nil {
+			return dst, err
+		}
+		if n := len(members); n > 0 {
+			dst = append(dst, ',')
+			sorted = sorted && compareUTF16(members[n-1].name, name) < 0
+		}
+		start := len(dst)
+		dst = append(AppendString(dst, name), ':')
+		if dst, err = p.append(dst, depth+1); err != nil {
+			return dst, inside(err, name)
+		}
+		members = append(members, written{name, start, len(dst)})
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return dst, p.fail(err)
+	}
+	if !sorted {
+		slices.SortFunc(members, func(a, b written) int { return compareUTF16(a.name, b.name) })
+		p.scratch = append(p.scratch[:0], dst[begin:]...)
+		dst = dst[:begin]
+		for i, m := range members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, p.scratch[m.start-begin:m.end-begin]...)
+		}
+	}
+	return append(dst, '}'), nil
+}

@@ -1,0 +1,115 @@
+// Package canonjson reads JSON strictly and writes it in the one form of
+// RFC 8785, in which equal values have equal bytes. Hashes and seals are
+// computed over that form.
+//
+// It differs from RFC 8785 in one point. A number that a double does not hold
+// exactly keeps its literal text, because two different numbers must never
+// share a hash: 9007199254740993 is not 9007199254740992. "Exactly" means that
+// the shortest decimal that reads back as the double is numerically equal to
+// the literal, so 0.1, 1.0 and 1e3 are held, 1e400 and
+// 0.1000000000000000055511151231257827 are not.
+package canonjson
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// AppendObject appends the canonical form of the object that has the given
+// members. It sorts members in place; their names must be distinct.
+func AppendObject(dst []byte, members []Member) []byte {
+	slices.SortFunc(members, func(a, b Member) int { return compareUTF16(a.Name, b.Name) })
+	dst = append(dst, '{')
+	for i, m := range members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(AppendString(dst, m.Name), ':')
+		dst = AppendValue(dst, m.Value)
+	}
+	return append(dst, '}')
+}
+
+// AppendValue appends the canonical form of v, which consists of the types
+// that [Value] returns.
+func AppendValue(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case string:
+		return AppendString(dst, v)
+	case jsontext.Value:
+		return appendNumber(dst, v)
+	case bool:
+		if v {
+			return append(dst, "true"...)
+		}
+		return append(dst, "false"...)
+	case []any:
+		dst = append(dst, '[')
+		for i, e := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendValue(dst, e)
+		}
+		return append(dst, ']')
+	case map[string]any:
+		return appendMap(dst, v)
+	default:
+		return append(dst, "null"...)
+	}
+}
+
+func appendMap(dst []byte, m map[string]any) []byte {
+	var few [8]string
+	names := few[:0]
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, compareUTF16)
+	dst = append(dst, '{')
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(AppendString(dst, name), ':')
+		dst = AppendValue(dst, m[name])
+	}
+	return append(dst, '}')
+}
+
+// AppendString appends s as a JSON string with the fewest escapes; what is not
+// UTF-8 becomes U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			dst, _ = jsontext.AppendQuote(dst, s) // its error only reports the U+FFFD
+			return dst
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
+
+// compareUTF16 orders names by their UTF-16 code units, as RFC 8785 demands.
+// It differs from the order of bytes only where a character beyond U+FFFF
+// meets one from U+E000 up.
+func compareUTF16(a, b string) int {
+	n := min(len(a), len(b))
+	i := 0
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	if i == n {
+		return len(a) - len(b)
+	}
+	x, y := a[i], b[i]
+	// 0xEE and 0xEF begin U+E000–U+FFFF, 0xF0 and up begin what UTF-16 writes
+	// as surrogates, which are smaller.
+	if x >= 0xEE && y >= 0xEE && (x >= 0xF0) != (y >= 0xF0) {
+		return int(y) - int(x)
+	}
+	return int(x) - int(y)
+}

@@ -1,0 +1,138 @@
+package canonjson
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxDigits is the most significant digits that the shortest decimal of a
+// double can have.
+const maxDigits = 17
+
+// appendNumber appends the canonical form of a valid JSON number: that of the
+// double if the double holds it exactly, else the literal.
+func appendNumber(dst, lit []byte) []byte {
+	if isShortInteger(lit) {
+		return append(dst, lit...)
+	}
+	want, ok := parseDecimal(lit)
+	if !ok {
+		return append(dst, lit...)
+	}
+	if want.n == 0 {
+		return append(dst, '0') // also -0 and 0e9
+	}
+	f, err := strconv.ParseFloat(string(lit), 64)
+	if err != nil || math.IsInf(f, 0) || f == 0 {
+		return append(dst, lit...)
+	}
+	end := len(dst)
+	dst = jsontext.AppendFloat(dst, f, 64)
+	if got, ok := parseDecimal(dst[end:]); !ok || got != want {
+		dst = append(dst[:end], lit...)
+	}
+	return dst
+}
+
+// isShortInteger reports whether lit is an integer of at most 15 digits: it is
+// held exactly and already canonical. -0 is not.
+func isShortInteger(lit []byte) bool {
+	digits := lit
+	if digits[0] == '-' {
+		digits = digits[1:]
+		if digits[0] == '0' {
+			return false
+		}
+	}
+	if len(digits) > 15 {
+		return false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// A decimal is a number of at most maxDigits significant digits:
+// ±0.d1d2…dn × 10^exp, without zeros at either end of the digits.
+type decimal struct {
+	negative bool
+	digits   [maxDigits]byte
+	n        int
+	exp      int64
+}
+
+// parseDecimal reads a valid JSON number. It fails if there are more
+// significant digits than a decimal holds, or if the exponent is beyond every
+// double; it looks at each byte once.
+func parseDecimal(lit []byte) (d decimal, ok bool) {
+	i := 0
+	if lit[0] == '-' {
+		d.negative = true
+		i++
+	}
+	var point, zeros int64 // digits before the point; zeros not yet known to be inside the number
+	seenPoint := false
+	for ; i < len(lit) && lit[i] != 'e' && lit[i] != 'E'; i++ {
+		c := lit[i]
+		switch {
+		case c == '.':
+			seenPoint = true
+			continue
+		case c == '0':
+			if d.n > 0 {
+				zeros++
+			} else if seenPoint {
+				point--
+			}
+		default:
+			if zeros > maxDigits {
+				return d, false
+			}
+			for ; zeros > 0 && d.n < maxDigits; zeros-- {
+				d.digits[d.n] = '0'
+				d.n++
+			}
+			if d.n == maxDigits {
+				return d, false
+			}
+			d.digits[d.n] = c
+			d.n++
+		}
+		if !seenPoint && d.n > 0 {
+			point++
+		}
+	}
+	if d.n == 0 {
+		return decimal{}, true
+	}
+	exp, ok := parseExponent(lit[i:])
+	d.exp = point + exp
+	return d, ok
+}
+
+// parseExponent reads "", "e5", "E+5" or "e-05".
+func parseExponent(lit []byte) (exp int64, ok bool) {
+	if len(lit) == 0 {
+		return 0, true
+	}
+	lit = lit[1:]
+	negative := lit[0] == '-'
+	if negative || lit[0] == '+' {
+		lit = lit[1:]
+	}
+	for _, c := range lit {
+		exp = exp*10 + int64(c-'0')
+		if exp > 1<<32 {
+			return 0, false
+		}
+	}
+	if negative {
+		exp = -exp
+	}
+	return exp, true
+}

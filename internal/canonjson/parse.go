@@ -1,0 +1,392 @@
+package canonjson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Kind says why a text was refused.
+type Kind uint8
+
+// The kinds of errors.
+const (
+	Syntax    Kind = iota // not JSON
+	UTF8                  // not UTF-8
+	Surrogate             // an escaped half of a surrogate pair
+	Duplicate             // two names of an object are equal, or differ only in case
+	Depth                 // nested deeper than asked for
+	NoObject              // JSON, but no object where [Object] wants one
+)
+
+// An Error says why and where a text was refused.
+type Error struct {
+	Kind   Kind
+	Field  string // names from the outermost object inwards, joined by dots; may be empty
+	Offset int64  // in bytes from the start of the text; the error is there or after it
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// A Member is one name and its value in an object.
+type Member struct {
+	Name  string
+	Value any    // as returned by [Value]
+	Raw   []byte // the value's text, part of the text that was read
+}
+
+// Value reads raw as one JSON value of at most maxDepth levels, the outermost
+// counted as 1. It returns string, bool, nil, jsontext.Value (a number's text,
+// part of raw), []any or map[string]any. Its errors are of type [*Error].
+func Value(raw []byte, maxDepth int) (any, error) {
+	p, err := newParser(raw, maxDepth)
+	if err != nil {
+		return nil, err
+	}
+	defer p.free()
+	v, err := p.value(1)
+	if err == nil {
+		err = p.end()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Object reads raw as one JSON object, as [Value] does, and appends its members
+// to dst in the order in which they stand.
+func Object(dst []Member, raw []byte, maxDepth int) ([]Member, error) {
+	p, err := newParser(raw, maxDepth)
+	if err != nil {
+		return dst, err
+	}
+	defer p.free()
+	switch kind := p.dec.PeekKind(); kind {
+	case '{':
+	case '"', '0', 't', 'f', 'n', '[':
+		return dst, &Error{Kind: NoObject, Err: fmt.Errorf("expected an object, found %s", kindName(kind))}
+	default:
+		_, err := p.dec.ReadToken()
+		return dst, p.fail(err)
+	}
+	err = p.members(1, func(name string, value any, raw []byte) {
+		dst = append(dst, Member{name, value, raw})
+	})
+	if err == nil {
+		err = p.end()
+	}
+	return dst, err
+}
+
+func kindName(kind jsontext.Kind) string {
+	switch kind {
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '[':
+		return "an array"
+	default:
+		return kind.String()
+	}
+}
+
+type parser struct {
+	dec      *jsontext.Decoder
+	buf      bytes.Buffer
+	raw      []byte
+	text     string // raw again: strings without escapes are parts of it
+	maxDepth int
+	scratch  []byte // of append
+}
+
+var parsers = sync.Pool{New: func() any { return &parser{dec: new(jsontext.Decoder)} }}
+
+// allowDuplicates leaves the check of names to [names], which is stricter.
+var allowDuplicates = sync.OnceValue(func() jsontext.Options { return jsontext.AllowDuplicateNames(true) })
+
+func newParser(raw []byte, maxDepth int) (*parser, error) {
+	if !utf8.Valid(raw) {
+		return nil, &Error{Kind: UTF8, Offset: int64(validPrefix(raw)), Err: errors.New("not UTF-8")}
+	}
+	p := parsers.Get().(*parser)
+	p.buf = *bytes.NewBuffer(raw)
+	p.raw, p.text, p.maxDepth = raw, string(raw), maxDepth
+	p.dec.Reset(&p.buf, allowDuplicates())
+	return p, nil
+}
+
+func (p *parser) free() {
+	p.buf, p.raw, p.text = bytes.Buffer{}, nil, ""
+	p.dec.Reset(&p.buf)
+	if cap(p.scratch) > 64<<10 { // a large one would stay for good
+		p.scratch = nil
+	}
+	parsers.Put(p)
+}
+
+func validPrefix(raw []byte) int {
+	n := 0
+	for n < len(raw) {
+		r, size := utf8.DecodeRune(raw[n:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		n += size
+	}
+	return n
+}
+
+func (p *parser) value(depth int) (any, error) {
+	switch p.dec.PeekKind() {
+	case '"':
+		return p.str()
+	case '0':
+		lit, err := p.dec.ReadValue()
+		if err != nil {
+			return nil, p.fail(err)
+		}
+		return lit, nil
+	case '{':
+		m := make(map[string]any)
+		err := p.members(depth, func(name string, value any, _ []byte) { m[name] = value })
+		return m, err
+	case '[':
+		return p.array(depth)
+	default:
+		token, err := p.dec.ReadToken()
+		if err != nil {
+			return nil, p.fail(err)
+		}
+		if token.Kind() == 'n' {
+			return nil, nil
+		}
+		return token.Bool(), nil
+	}
+}
+
+func (p *parser) str() (string, error) {
+	lit, err := p.dec.ReadValue()
+	if err != nil {
+		return "", p.fail(err)
+	}
+	if bytes.IndexByte(lit, '\\') < 0 {
+		end := int(p.dec.InputOffset()) - 1
+		return p.text[end-len(lit)+2 : end], nil
+	}
+	s, err := jsontext.AppendUnquote(nil, lit)
+	if err != nil {
+		return "", p.fail(err)
+	}
+	return string(s), nil
+}
+
+func (p *parser) array(depth int) (any, error) {
+	if depth > p.maxDepth {
+		return nil, p.tooDeep()
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return nil, p.fail(err)
+	}
+	list := []any{}
+	for p.dec.PeekKind() != ']' {
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return nil, p.fail(err)
+	}
+	return list, nil
+}
+
+// members reads an object and calls add for each member.
+func (p *parser) members(depth int, add func(name string, value any, raw []byte)) error {
+	if depth > p.maxDepth {
+		return p.tooDeep()
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return p.fail(err)
+	}
+	var seen names
+	for p.dec.PeekKind() != '}' {
+		name, err := p.name(&seen)
+		if err != nil {
+			return err
+		}
+		start := p.dec.InputOffset()
+		value, err := p.value(depth + 1)
+		if err != nil {
+			return inside(err, name)
+		}
+		raw := p.raw[start:p.dec.InputOffset()]
+		for raw[0] == ':' || raw[0] <= ' ' { // the colon and white space
+			raw = raw[1:]
+		}
+		add(name, value, raw)
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return p.fail(err)
+	}
+	return nil
+}
+
+// name reads a member's name, which must differ from those seen.
+func (p *parser) name(seen *names) (string, error) {
+	if kind := p.dec.PeekKind(); kind != '"' {
+		_, err := p.dec.ReadToken()
+		if err == nil { // unreachable: jsontext refuses other names
+			err = fmt.Errorf("a key must be a string, found %v", kind)
+		}
+		return "", p.fail(err)
+	}
+	name, err := p.str()
+	if err != nil {
+		return "", err
+	}
+	if other, ok := seen.add(name); !ok {
+		return "", &Error{Kind: Duplicate, Field: Quote(name), Offset: p.dec.InputOffset(),
+			Err: fmt.Errorf("two keys %q and %q are the same or differ only in case", Quote(other), Quote(name))}
+	}
+	return name, nil
+}
+
+// end demands that nothing follows.
+func (p *parser) end() error {
+	_, err := p.dec.ReadToken()
+	if err == io.EOF {
+		return nil
+	}
+	if err == nil {
+		err = errors.New("more than one value")
+	}
+	return p.fail(err)
+}
+
+func (p *parser) tooDeep() error {
+	return &Error{Kind: Depth, Offset: p.dec.InputOffset(), Err: fmt.Errorf("nested deeper than %d levels", p.maxDepth)}
+}
+
+// fail turns an error of jsontext into an [*Error] that quotes nothing of the
+// text, which may be hostile or secret.
+func (p *parser) fail(err error) error {
+	e := &Error{Kind: Syntax, Offset: p.dec.InputOffset(), Err: errors.New("not JSON")}
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
+		e.Err = errors.New("not JSON: it ends too early")
+	case errors.As(err, &syntactic):
+		e.Offset = syntactic.ByteOffset
+		if at := e.Offset; at >= 0 && at <= int64(len(p.raw)) && isSurrogateEscape(p.raw[at:]) {
+			e.Kind, e.Err = Surrogate, errors.New("half of a surrogate pair")
+			break
+		}
+		e.Err = fmt.Errorf("not JSON at byte %d", e.Offset+1)
+	}
+	return e
+}
+
+// isSurrogateEscape reports whether b begins with \ud800 to \udfff.
+func isSurrogateEscape(b []byte) bool {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' || b[2]|0x20 != 'd' {
+		return false
+	}
+	return strings.IndexByte("89abcdefABCDEF", b[3]) >= 0
+}
+
+// inside puts a member's name before the field of an error in its value.
+func inside(err error, name string) error {
+	var e *Error
+	if errors.As(err, &e) {
+		if e.Field == "" {
+			e.Field = Quote(name)
+		} else if len(e.Field) < maxField {
+			e.Field = Quote(name) + "." + e.Field
+		}
+	}
+	return err
+}
+
+const maxField = 256 // bytes of an error's field, about
+
+// Quote makes a name from the input fit to be shown: at most 80 characters,
+// none of them a control, a separator or invisible.
+func Quote(s string) string {
+	n, clean := 0, true
+	for i, r := range s {
+		if n++; n > 80 {
+			s = s[:i] + "…"
+			break
+		}
+		clean = clean && r != utf8.RuneError && (r == ' ' || unicode.IsPrint(r))
+	}
+	if clean {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || unicode.IsPrint(r) {
+			return r
+		}
+		return '\uFFFD'
+	}, s)
+}
+
+// names are those of one object so far.
+type names struct {
+	few  [8]string
+	n    int
+	many map[string]string // by folded name, once there are more than fit in few
+}
+
+// add adds a name. If it is there already, or one that differs only in case, it
+// returns that one and false. encoding/json and others take such names for the
+// same key, so that two readers of a record would see different actions.
+func (ns *names) add(name string) (other string, ok bool) {
+	if ns.many == nil {
+		for _, other := range ns.few[:ns.n] {
+			if strings.EqualFold(other, name) {
+				return other, false
+			}
+		}
+		if ns.n < len(ns.few) {
+			ns.few[ns.n] = name
+			ns.n++
+			return "", true
+		}
+		ns.many = make(map[string]string)
+		for _, other := range ns.few {
+			ns.many[fold(other)] = other
+		}
+	}
+	folded := fold(name)
+	if other, found := ns.many[folded]; found {
+		return other, false
+	}
+	ns.many[folded] = name
+	return "", true
+}
+
+// fold maps names that [strings.EqualFold] takes for equal to one name.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, s)
+}

@@ -1,0 +1,35 @@
+// Package action reads what an AI agent proposes to do. An [Action] is one
+// proposed step, such as a shell command or a file write; [Reader] cuts a
+// stream into records, and [Parse] turns a record into an Action or says
+// exactly why it is none.
+//
+// Everything in an Action comes from the agent and is not to be trusted: its
+// fields can make judgement stricter, never looser.
+package action
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// An Action is one thing that an agent proposes to do.
+// It is not changed after [Parse], and goroutines may share it.
+type Action struct {
+	ID      string // echoed in the verdict; may be empty
+	Type    string // canonical name of the action type, such as "execute_command"
+	CWD     string // absolute folder that relative paths start from; may be empty
+	Session string // groups actions for approvals and the audit log; may be empty
+	MinTier int    // least tier that may allow the action, 0–3
+
+	// Payload holds the tool's arguments by canonical field name. Values are
+	// string, bool, nil, jsontext.Value (a number's literal text), []any and
+	// map[string]any.
+	Payload map[string]any
+
+	Hash string         // "sha256:" and hex, over the canonical JSON of type and payload as given
+	Raw  jsontext.Value // the record as received: one JSON object
+}
+
+// Text returns the payload's string at a canonical field name, or "" if there
+// is none.
+func (a *Action) Text(field string) string {
+	s, _ := a.Payload[field].(string)
+	return s
+}

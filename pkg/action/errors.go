@@ -1,0 +1,56 @@
+package action
+
+import "fmt"
+
+// A Code says in one word why a record is not an action. It becomes the error
+// field of a verdict.
+type Code string
+
+// The codes of [Error].
+const (
+	InvalidJSON    Code = "invalid_json"    // not JSON, cut short, or no object
+	InvalidUTF8    Code = "invalid_utf8"    // bytes that are not UTF-8
+	LoneSurrogate  Code = "lone_surrogate"  // an escaped half of a surrogate pair
+	DuplicateKey   Code = "duplicate_key"   // keys of one object equal, or different only in case
+	MissingField   Code = "missing_field"   // a field that the record or its type needs
+	WrongType      Code = "wrong_type"      // a field that is no string, object or whole number where one is needed
+	InvalidValue   Code = "invalid_value"   // an empty type, a min_tier beyond 0–3, a cwd that is not absolute
+	TooDeep        Code = "too_deep"        // nested deeper than [MaxDepth]
+	TooLarge       Code = "too_large"       // a record or field longer than allowed
+	AliasCollision Code = "alias_collision" // two payload fields with one meaning, such as command and cmd
+	IsVerdict      Code = "verdict"         // a top-level decision or seal: the record poses as a verdict
+)
+
+// An Error says why a record is not an action.
+type Error struct {
+	Code  Code
+	Field string // such as "payload.command", fit to be shown; may be empty
+	Err   error  // what was expected; quotes no value of the record
+}
+
+func (e *Error) Error() string {
+	if e.Field == "" {
+		return e.Err.Error()
+	}
+	return e.Field + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// A LineError says which record could not be read.
+type LineError struct {
+	Name string // of the input, such as "stdin"; may be empty
+	Line int    // where the record starts, counted from 1
+	Err  error
+}
+
+func (e *LineError) Error() string {
+	if e.Name == "" {
+		return fmt.Sprintf("line %d: %v", e.Line, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LineError) Unwrap() error { return e.Err }

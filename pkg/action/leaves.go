@@ -1,0 +1,99 @@
+package action
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Leaf is one text within a payload.
+type Leaf struct {
+	Path string // where it stands, such as "headers.Accept" or "to[0]"
+	Name string // the nearest field's name: "Accept", "to"
+	Text string
+	Key  bool // Text is the name of a field, and no plain word
+}
+
+// Leaves returns every string of the payload, those within lists and objects
+// and field names that are no plain words among them, in the order of their
+// names. It stops at limit texts, or at sixteen times as many values of any
+// kind, and then reports false: there is more.
+func (a *Action) Leaves(limit int) (leaves []Leaf, complete bool) {
+	w := leafWalk{limit: limit, left: 16 * limit}
+	complete = w.object("", a.Payload)
+	return w.leaves, complete
+}
+
+type leafWalk struct {
+	leaves []Leaf
+	limit  int
+	left   int // values that may still be visited
+}
+
+func (w *leafWalk) add(l Leaf) bool {
+	if len(w.leaves) >= w.limit {
+		return false
+	}
+	w.leaves = append(w.leaves, l)
+	return true
+}
+
+func (w *leafWalk) value(path, name string, v any) bool {
+	if w.left--; w.left < 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case string:
+		return w.add(Leaf{Path: path, Name: name, Text: v})
+	case []any:
+		for i, e := range v {
+			if !w.value(path+"["+strconv.Itoa(i)+"]", name, e) {
+				return false
+			}
+		}
+	case map[string]any:
+		return w.object(path+".", v)
+	}
+	return true
+}
+
+func (w *leafWalk) object(prefix string, m map[string]any) bool {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		path := prefix + shorten(name)
+		if !isWord(name) && !w.add(Leaf{Path: path, Name: name, Text: name, Key: true}) {
+			return false
+		}
+		if !w.value(path, name, m[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxPathName is the longest name, in bytes, that stands in a path as it is:
+// paths of sixty names of a megabyte would not fit into memory.
+const maxPathName = 64
+
+func shorten(name string) string {
+	if len(name) <= maxPathName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxPathName], "") + "…"
+}
+
+// isWord reports whether a field's name is a plain word: an attack can stand in
+// a name as well as in a value.
+func isWord(name string) bool {
+	if len(name) > maxPathName {
+		return false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.', c == '$', c == '@':
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,140 @@
+package action
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+)
+
+//go:generate go run names_generate.go
+
+// CanonicalType returns the specification's name of an action type, given it
+// or an agent host's name for it, such as "Bash" for "execute_command". Case,
+// "_", "-" and spaces do not count. It returns "" if the type is not known.
+func CanonicalType(name string) string {
+	var few [maxName]byte
+	return canonicalType(normal(few[:0], name))
+}
+
+// CanonicalField returns the specification's name of a payload field of an
+// action type, given it or an alias, such as "file_path" for "path". For a type
+// that is not known, or "", it says what the name generally means. It returns
+// "" if the name has no meaning of its own.
+func CanonicalField(typ, name string) string {
+	var few [maxName]byte
+	key := normal(few[:0], name)
+	if field := typeField(typ, key); field != "" {
+		return field
+	}
+	return anyField(key)
+}
+
+// maxName is the longest name, in bytes, that can be an alias.
+const maxName = 64
+
+// normal appends the name in lower case and without separators, so that
+// filePath, file_path and FILE-PATH are one. It returns nothing for names that
+// no table has.
+func normal(dst []byte, name string) []byte {
+	if len(name) > maxName {
+		return nil
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'A' <= c && c <= 'Z':
+			dst = append(dst, c|0x20)
+		case c == '_' || c == '-' || c == ' ':
+		case c > '~' || c < ' ':
+			return nil
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// canonicalize gives type and payload fields their canonical names and checks
+// those fields that say what the action touches. A field and an alias of it
+// side by side are refused, because shield and the tool could each judge
+// another one.
+func (a *Action) canonicalize() error {
+	typ := CanonicalType(a.Type)
+	if typ == "" {
+		return nil
+	}
+	required, touches := requiredFields(typ)
+	for _, field := range required {
+		if a.has(typ, field) {
+			continue
+		}
+		if typ != a.Type {
+			return nil // another tool of that name: not known
+		}
+		return &Error{Code: MissingField, Field: "payload." + field, Err: errors.New("missing; " + typ + " needs it")}
+	}
+	a.Type = typ
+	if err := a.rename(); err != nil || !touches {
+		return err
+	}
+	for _, field := range [...]string{"command", "path", "source", "destination", "url"} {
+		if err := checkText(field, a.Payload[field]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has reports whether the payload has a field of a type, by any name.
+func (a *Action) has(typ, field string) bool {
+	if a.Payload[field] != nil {
+		return true
+	}
+	for name, v := range a.Payload {
+		if v != nil && CanonicalField(typ, name) == field {
+			return true
+		}
+	}
+	return false
+}
+
+// rename gives the payload's fields their canonical names.
+func (a *Action) rename() error {
+	var aliases []string
+	for name := range a.Payload {
+		if field := CanonicalField(a.Type, name); field != "" && field != name {
+			aliases = append(aliases, name)
+		}
+	}
+	slices.Sort(aliases) // so that the same input always has the same error
+	for _, name := range aliases {
+		field := CanonicalField(a.Type, name)
+		if _, taken := a.Payload[field]; taken {
+			return &Error{Code: AliasCollision, Field: "payload." + field,
+				Err: fmt.Errorf("given twice, also as %q", canonjson.Quote(name))}
+		}
+		a.Payload[field] = a.Payload[name]
+		delete(a.Payload, name)
+	}
+	return nil
+}
+
+// checkText demands a string, a list of strings, or nothing: what a number or
+// an object means there is for each tool to decide, so nobody can judge it.
+func checkText(field string, v any) error {
+	switch v := v.(type) {
+	case nil, string:
+		return nil
+	case []any:
+		for i, e := range v {
+			if _, ok := e.(string); !ok {
+				return wrongType("payload."+field+"["+strconv.Itoa(i)+"]", "a string", e)
+			}
+		}
+		return nil
+	default:
+		return wrongType("payload."+field, "a string", v)
+	}
+}

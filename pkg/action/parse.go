@@ -1,0 +1,201 @@
+package action
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+)
+
+// MaxDepth is the most levels of nesting that a record may have, the record
+// itself counted as 1.
+const MaxDepth = 64
+
+// Longest values of the fields beside the payload, in bytes.
+const (
+	maxType = 256
+	maxID   = 1024 // also of the session
+	maxCWD  = 4096
+)
+
+// Parse reads one record. Its errors are of type [*Error]. The Action keeps
+// raw, which must not be changed afterwards.
+//
+// A record with a top-level key decision or seal, in any case, is refused with
+// [IsVerdict]. Other keys that Parse does not know are ignored.
+func Parse(raw []byte) (*Action, error) {
+	var few [8]canonjson.Member
+	members, err := canonjson.Object(few[:0], raw, MaxDepth)
+	if err != nil {
+		return nil, fromJSON(err)
+	}
+	return FromMembers(raw, members)
+}
+
+// FromMembers is [Parse] for a record whose members have been read.
+func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
+	a := &Action{Raw: raw}
+	var hashed [2]canonjson.Member // payload and type, as given
+	for _, m := range members {
+		if strings.EqualFold(m.Name, "decision") || strings.EqualFold(m.Name, "seal") {
+			return nil, &Error{Code: IsVerdict, Field: canonjson.Quote(m.Name), Err: errors.New("an action has no such field")}
+		}
+	}
+	for _, m := range members {
+		var err error
+		switch m.Name {
+		case "type":
+			hashed[1] = m
+			a.Type, err = text(m, maxType)
+			if err == nil && strings.TrimSpace(a.Type) == "" {
+				err = invalid("type", "empty")
+			}
+		case "payload":
+			hashed[0] = m
+			var ok bool
+			if a.Payload, ok = m.Value.(map[string]any); !ok {
+				err = wrongType("payload", "an object", m.Value)
+			}
+		case "id":
+			a.ID, err = text(m, maxID)
+		case "session":
+			a.Session, err = text(m, maxID)
+		case "cwd":
+			a.CWD, err = text(m, maxCWD)
+			if err == nil && !isAbsolute(a.CWD) {
+				err = invalid("cwd", "expected an absolute path")
+			}
+		case "min_tier":
+			a.MinTier, err = minTier(m.Value)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case hashed[1].Name == "":
+		return nil, missing("type")
+	case hashed[0].Name == "":
+		return nil, missing("payload")
+	}
+	a.Hash = hash(hashed[:])
+	if err := a.canonicalize(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+var hashBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// hash returns the action's hash, over the canonical JSON of its type and
+// payload.
+func hash(members []canonjson.Member) string {
+	buf := hashBuffers.Get().(*[]byte)
+	*buf = canonjson.AppendObject((*buf)[:0], members)
+	sum := sha256.Sum256(*buf)
+	if cap(*buf) <= 64<<10 { // a large one would stay for good
+		hashBuffers.Put(buf)
+	}
+	const prefix = "sha256:"
+	var out [len(prefix) + 2*sha256.Size]byte
+	copy(out[:], prefix)
+	hex.Encode(out[len(prefix):], sum[:])
+	return string(out[:])
+}
+
+func text(m canonjson.Member, limit int) (string, error) {
+	s, ok := m.Value.(string)
+	switch {
+	case !ok:
+		return "", wrongType(m.Name, "a string", m.Value)
+	case len(s) > limit:
+		return "", &Error{Code: TooLarge, Field: m.Name, Err: fmt.Errorf("longer than %d bytes", limit)}
+	case m.Name != "id" && strings.IndexByte(s, 0) >= 0:
+		return "", invalid(m.Name, "it has a NUL byte")
+	}
+	return s, nil
+}
+
+func minTier(v any) (int, error) {
+	lit, ok := v.(jsontext.Value)
+	if !ok {
+		return 0, wrongType("min_tier", "a number", v)
+	}
+	var few [24]byte
+	if s := canonjson.AppendValue(few[:0], lit); len(s) == 1 && s[0] >= '0' && s[0] <= '3' {
+		return int(s[0] - '0'), nil
+	}
+	return 0, invalid("min_tier", "expected 0, 1, 2 or 3")
+}
+
+// isAbsolute reports whether a path is absolute on any system: the agent's may
+// not be ours.
+func isAbsolute(path string) bool {
+	if path == "" {
+		return false
+	}
+	if path[0] == '/' || strings.HasPrefix(path, `\\`) {
+		return true
+	}
+	letter := path[0] | 0x20
+	return len(path) >= 3 && 'a' <= letter && letter <= 'z' && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
+}
+
+// fromJSON turns an error of canonjson into an [*Error].
+func fromJSON(err error) error {
+	var e *canonjson.Error
+	if !errors.As(err, &e) {
+		return &Error{Code: InvalidJSON, Err: err}
+	}
+	out := &Error{Code: InvalidJSON, Field: e.Field, Err: e.Err}
+	switch e.Kind {
+	case canonjson.Syntax:
+	case canonjson.UTF8:
+		out.Code = InvalidUTF8
+	case canonjson.Surrogate:
+		out.Code = LoneSurrogate
+	case canonjson.Duplicate:
+		out.Code = DuplicateKey
+	case canonjson.Depth:
+		out.Code = TooDeep
+		out.Field = "" // sixty names help nobody
+	case canonjson.NoObject:
+		out.Code = WrongType
+	}
+	return out
+}
+
+func missing(field string) error {
+	return &Error{Code: MissingField, Field: field, Err: errors.New("missing")}
+}
+
+func invalid(field, why string) error {
+	return &Error{Code: InvalidValue, Field: field, Err: errors.New(why)}
+}
+
+func wrongType(field, want string, got any) error {
+	return &Error{Code: WrongType, Field: field, Err: fmt.Errorf("expected %s, found %s", want, kindOf(got))}
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "true or false"
+	case jsontext.Value:
+		return "a number"
+	case []any:
+		return "an array"
+	case map[string]any:
+		return "an object"
+	default:
+		return "null"
+	}
+}

@@ -1,0 +1,247 @@
+package action
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxBytes is the length of a record, in bytes, that a [Reader] accepts unless
+// told otherwise.
+const MaxBytes = 1 << 20
+
+// ReaderOptions are the settings of a [Reader]; the zero value works.
+type ReaderOptions struct {
+	Name     string // of the input, for messages: "stdin" or a file's name
+	MaxBytes int    // longest record in bytes; 0 means [MaxBytes]
+}
+
+// A Record is one proposed action as it stands in the input.
+type Record struct {
+	Line int    // where it starts, counted from 1
+	Raw  []byte // its bytes, owned by the caller; those up to the error if Err is set, nil if too large
+	Err  error  // a [*LineError] around an [*Error] if the input is no sequence of objects here
+}
+
+// A Reader cuts a stream into records: JSON Lines, objects one after the other
+// on a line, and objects printed over many lines, in any mixture. Blank lines
+// and a byte order mark at the start of the stream are skipped.
+//
+// A text that is no object, such as a broken line, is one record with an error.
+// Reading goes on at the next line that starts with "{": a line inside a
+// broken record if there is one, so that a line cut short does not take the
+// next ones with it. What is left of a record that is too large is skipped in
+// constant memory.
+//
+// A record is returned as soon as its last byte is there; the reader does not
+// wait for more. It must not be used by several goroutines at once.
+type Reader struct {
+	src  io.Reader
+	opts ReaderOptions
+	err  error // of src, returned when the buffer is used up
+
+	buf        []byte // what was read and not yet returned is buf[start:end]
+	start, end int
+	pos        int // scanned up to here
+	line       int // of pos
+
+	skipping bool // after an error: up to the next line that starts with "{"
+	begun    bool // past the place of a byte order mark
+}
+
+// NewReader returns a reader of r.
+func NewReader(r io.Reader, opts ReaderOptions) *Reader {
+	if opts.MaxBytes <= 0 {
+		opts.MaxBytes = MaxBytes
+	}
+	return &Reader{src: r, opts: opts, line: 1}
+}
+
+const (
+	minBuffer = 64 << 10
+	// maxEmpty is how often in a row a source may return nothing without an error.
+	maxEmpty = 100
+)
+
+// What can be wrong with the record that is being scanned.
+var (
+	errTooLarge = errors.New("too large")
+	errTooDeep  = errors.New("too deep")
+	errFraming  = errors.New("not an object, whatever follows")
+)
+
+// Next returns the next record. At the end of the input it returns [io.EOF],
+// and on a failure to read, after the record that was cut short by it, the
+// source's error. Everything wrong with the input itself is told in Record.Err.
+func (r *Reader) Next() (Record, error) {
+	if err := r.seek(); err != nil {
+		return Record{}, err
+	}
+	r.start = r.pos
+	line := r.line
+	if r.buf[r.pos] != '{' {
+		err := r.finishLine()
+		return r.broken(line, err, "expected an object that starts with \"{\"")
+	}
+	var o object
+	err := r.scan(&o)
+	switch err {
+	case nil:
+		return Record{Line: line, Raw: bytes.Clone(r.buf[r.start:r.pos])}, nil
+	case errTooLarge:
+		return r.broken(line, err, "")
+	}
+	why := "not an object in JSON"
+	if err != errFraming {
+		why += ": it ends too early"
+	}
+	if err = r.resume(&o, err); err == nil && o.deep {
+		err = errTooDeep
+	}
+	return r.broken(line, err, why)
+}
+
+// broken ends a record that cannot be read.
+func (r *Reader) broken(line int, cause error, why string) (Record, error) {
+	r.skipping = true
+	rec := Record{Line: line}
+	e := &Error{Code: InvalidJSON, Err: errors.New(why)}
+	switch cause {
+	case errTooLarge:
+		e = &Error{Code: TooLarge, Err: fmt.Errorf("longer than %d bytes", r.opts.MaxBytes)}
+	case errTooDeep:
+		e = &Error{Code: TooDeep, Err: fmt.Errorf("nested deeper than %d levels", MaxDepth)}
+	}
+	if cause != errTooLarge {
+		rec.Raw = bytes.Clone(bytes.TrimRight(r.buf[r.start:r.pos], "\r\n"))
+	}
+	rec.Err = &LineError{Name: r.opts.Name, Line: line, Err: e}
+	return rec, nil
+}
+
+// seek moves to the first byte of the next record.
+func (r *Reader) seek() error {
+	if !r.begun {
+		if err := r.skipMark(); err != nil {
+			return err
+		}
+	}
+	for r.skipping {
+		r.start = r.pos
+		if err := r.need(1); err != nil {
+			return err
+		}
+		if r.buf[r.pos] == '{' && (r.pos == 0 || r.buf[r.pos-1] == '\n') {
+			r.skipping = false
+			return nil
+		}
+		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
+			r.pos += i + 1
+			r.line++
+		} else {
+			r.pos = r.end
+		}
+	}
+	for {
+		for ; r.pos < r.end; r.pos++ {
+			switch r.buf[r.pos] {
+			case '\n':
+				r.line++
+			case ' ', '\t', '\r':
+			default:
+				return nil
+			}
+		}
+		r.start = r.pos
+		if err := r.need(1); err != nil {
+			return err
+		}
+	}
+}
+
+// skipMark skips a byte order mark, which Windows programs put before UTF-8.
+func (r *Reader) skipMark() error {
+	const mark = "\uFEFF"
+	if err := r.need(1); err != nil {
+		return err
+	}
+	r.begun = true
+	if r.buf[r.pos] != mark[0] {
+		return nil
+	}
+	if err := r.need(len(mark)); err == nil && string(r.buf[r.pos:r.pos+len(mark)]) == mark {
+		r.pos += len(mark)
+	}
+	return nil
+}
+
+// finishLine moves behind the end of the current line, or of the input.
+func (r *Reader) finishLine() error {
+	for {
+		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
+			r.pos += i + 1
+			r.line++
+			if r.pos-r.start > r.opts.MaxBytes+1 {
+				return errTooLarge
+			}
+			return nil
+		}
+		r.pos = r.end
+		if err := r.more(); err != nil {
+			if err == errTooLarge {
+				return err
+			}
+			return nil
+		}
+	}
+}
+
+// need makes n bytes available at pos. It returns the source's error if the
+// input ends before.
+func (r *Reader) need(n int) error {
+	for r.end-r.pos < n {
+		if err := r.more(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// more reads what the source has, at least one byte. It keeps buf[start:end],
+// and one byte before it, by which a line's start is recognised.
+func (r *Reader) more() error {
+	if r.pos-r.start > r.opts.MaxBytes {
+		return errTooLarge
+	}
+	if r.err != nil {
+		return r.err
+	}
+	keep := max(r.start-1, 0)
+	if r.end == len(r.buf) && keep > 0 {
+		copy(r.buf, r.buf[keep:r.end])
+		r.start, r.pos, r.end = r.start-keep, r.pos-keep, r.end-keep
+	}
+	if r.end == len(r.buf) {
+		grown := make([]byte, min(max(2*len(r.buf), minBuffer), r.opts.MaxBytes+minBuffer))
+		copy(grown, r.buf)
+		r.buf = grown
+	}
+	for range maxEmpty {
+		n, err := r.src.Read(r.buf[r.end:])
+		if n < 0 || n > len(r.buf)-r.end {
+			r.err = errors.New("the input's reader returned an impossible count")
+			return r.err
+		}
+		r.end += n
+		r.err = err
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.err = io.ErrNoProgress
+	return r.err
+}

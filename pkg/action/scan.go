@@ -1,0 +1,141 @@
+package action
+
+// An object is the state of scanning one. The scan follows nesting and strings
+// and refuses a "{" where none can stand; the rest of the grammar is for the
+// parser.
+type object struct {
+	depth  int
+	arrays uint64 // bit i: the container at depth i+1 is an array; for the outer 64 levels
+	last   byte   // last byte that is not white space
+
+	inString, escaped bool
+
+	// A line within the object that starts with "{" is where the next record
+	// starts if this one turns out to be broken. Offsets are from the start.
+	candidate, candidateLine int
+	deep                     bool // nested deeper than MaxDepth at some point
+}
+
+// scan moves pos behind the object that begins there. Errors other than
+// errTooLarge and errFraming are the source's.
+func (r *Reader) scan(o *object) error {
+	for {
+		for r.pos < r.end {
+			if o.inString {
+				if !r.scanString(o) {
+					return errFraming
+				}
+				continue
+			}
+			c := r.buf[r.pos]
+			switch c {
+			case '\n':
+				r.line++
+			case ' ', '\t', '\r':
+			case '"':
+				o.inString = true
+			case '{', '[':
+				if c == '{' && r.atLineStart() {
+					if o.candidate == 0 {
+						o.candidate, o.candidateLine = r.pos-r.start, r.line
+					}
+					if o.deep {
+						return errFraming // no good record any more: do not let it take more lines with it
+					}
+				}
+				if !o.open(c) {
+					return errFraming
+				}
+			case '}', ']':
+				if !o.close(c) {
+					return errFraming
+				}
+			}
+			if c > ' ' {
+				o.last = c
+			}
+			r.pos++
+			if o.depth == 0 {
+				if r.pos-r.start > r.opts.MaxBytes {
+					return errTooLarge
+				}
+				return nil
+			}
+		}
+		if err := r.more(); err != nil {
+			return err
+		}
+	}
+}
+
+// scanString moves behind the end of a string, or to the end of what is there.
+// It reports false at a line's end, which no string can contain: so a line cut
+// short within a string ends there.
+func (r *Reader) scanString(o *object) bool {
+	for i, c := range r.buf[r.pos:r.end] {
+		switch {
+		case c == '\n':
+			r.pos += i
+			return false
+		case o.escaped:
+			o.escaped = false
+		case c == '\\':
+			o.escaped = true
+		case c == '"':
+			o.inString = false
+			r.pos += i + 1
+			return true
+		}
+	}
+	r.pos = r.end
+	return true
+}
+
+// open enters a container. An object can only be the first thing of the
+// record, a member's value or an element of an array.
+func (o *object) open(c byte) bool {
+	ok := o.depth == 0 || o.last == ':' || o.depth > 64 ||
+		o.arrays>>(o.depth-1)&1 == 1 && (o.last == '[' || o.last == ',')
+	if c == '{' && !ok {
+		return false
+	}
+	if o.depth < 64 {
+		o.arrays &^= 1 << o.depth
+		if c == '[' {
+			o.arrays |= 1 << o.depth
+		}
+	}
+	o.depth++
+	o.deep = o.deep || o.depth > MaxDepth
+	return true
+}
+
+// close leaves a container, which must be of the same kind.
+func (o *object) close(c byte) bool {
+	if o.depth <= 64 && (o.arrays>>(o.depth-1)&1 == 1) != (c == ']') {
+		return false
+	}
+	o.depth--
+	return true
+}
+
+func (r *Reader) atLineStart() bool {
+	return r.pos > r.start && r.buf[r.pos-1] == '\n'
+}
+
+// resume moves to where reading goes on after a broken object: back to the
+// first line within it that starts with "{", else behind the line on which the
+// scan failed. Each byte is scanned again at most once for each level that was
+// open there, and no scan goes past such a line once it is too deep.
+func (r *Reader) resume(o *object, failure error) error {
+	switch {
+	case o.candidate > 0:
+		r.pos = r.start + o.candidate
+		r.line = o.candidateLine
+		return nil
+	case failure != errFraming:
+		return nil // the input ended
+	default:
+		return r.finishLine()
+	}
+}
