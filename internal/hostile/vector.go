@@ -1,0 +1,66 @@
+package hostile
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+)
+
+// A Vector is one file of testdata/vectors: some lines "name: value" that say
+// what is expected and why, a blank line, and the record's bytes as they are.
+type Vector struct {
+	Name   string      // of the file, without its suffix
+	Expect string      // the decision
+	Error  action.Code // of readers of actions only
+	Pipe   action.Code // of readers of actions and verdicts; Error unless the file says otherwise
+	Why    string
+	Raw    []byte
+}
+
+// ReadVectors reads the vectors of a folder in the order of their names.
+func ReadVectors(dir string) ([]Vector, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.vec"))
+	if err != nil {
+		return nil, err
+	}
+	var vectors []Vector
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		v := Vector{Name: strings.TrimSuffix(filepath.Base(path), ".vec")}
+		head, raw, found := bytes.Cut(text, []byte("\n\n"))
+		if !found {
+			return nil, fmt.Errorf("%s: no blank line after the header", path)
+		}
+		v.Raw = raw
+		for line := range strings.Lines(string(head)) {
+			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+			switch name {
+			case "expect":
+				v.Expect = value
+			case "error":
+				v.Error = action.Code(value)
+			case "pipe":
+				v.Pipe = action.Code(value)
+			case "why":
+				v.Why = value
+			default:
+				return nil, fmt.Errorf("%s: unknown header %q", path, line)
+			}
+		}
+		if v.Pipe == "" {
+			v.Pipe = v.Error
+		}
+		if v.Expect == "" || v.Error == "" || v.Why == "" {
+			return nil, fmt.Errorf("%s: expect, error and why are needed", path)
+		}
+		vectors = append(vectors, v)
+	}
+	return vectors, nil
+}

@@ -1,0 +1,222 @@
+package verdict
+
+import (
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// timeFormat is RFC 3339 in UTC, with milliseconds.
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+// AppendJSON appends the verdict as one line of JSON, without the newline, its
+// fields in the order of the struct. Characters that a terminal would obey or
+// not show stand escaped, also in Action, whose value stays the same.
+//
+// Whatever is not one of the decisions is written as BLOCK. Action and the
+// JSON of the trail must be valid.
+func (v *Verdict) AppendJSON(dst []byte) []byte {
+	return v.append(dst, plain)
+}
+
+// MarshalJSON implements [encoding/json.Marshaler].
+func (v *Verdict) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
+
+// A form says how the parts of a verdict are written.
+type form struct {
+	text func(dst []byte, s string) []byte
+	json func(dst, raw []byte) []byte
+}
+
+var plain = form{text: appendText, json: appendCompact}
+
+func (v *Verdict) append(dst []byte, f form) []byte {
+	dst = append(dst, '{')
+	if v.ID != "" {
+		dst = append(f.text(append(dst, `"id":`...), v.ID), ',')
+	}
+	dst = strconv.AppendInt(append(dst, `"line":`...), int64(v.Line), 10)
+	dst = append(append(append(dst, `,"decision":"`...), v.Decision.written()...), '"')
+	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(v.Tier), 10)
+	dst = appendConfidence(append(dst, `,"confidence":`...), v.Confidence)
+	dst = f.text(append(dst, `,"reasoning":`...), v.Reasoning)
+	dst = f.optional(dst, `,"rule":`, v.Rule)
+	if v.NextTier != 0 {
+		dst = strconv.AppendInt(append(dst, `,"next_tier":`...), int64(v.NextTier), 10)
+	}
+	if v.Degraded {
+		dst = append(dst, `,"degraded":true`...)
+	}
+	dst = f.optional(dst, `,"error":`, v.Error)
+	dst = f.optional(dst, `,"prompt_hash":`, v.PromptHash)
+	dst = f.optional(dst, `,"action_hash":`, v.ActionHash)
+	dst = appendTime(append(dst, `,"evaluated_at":`...), v.Evaluated)
+	dst = appendTime(append(dst, `,"expires_at":`...), v.Expires)
+	if len(v.Trail) > 0 {
+		dst = append(dst, `,"trail":[`...)
+		for i := range v.Trail {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = v.Trail[i].append(dst, f)
+		}
+		dst = append(dst, ']')
+	}
+	dst = f.value(dst, `,"action":`, v.Action)
+	dst = f.optional(dst, `,"seal":`, v.Seal)
+	return append(dst, '}')
+}
+
+func (s *Step) append(dst []byte, f form) []byte {
+	dst = strconv.AppendInt(append(dst, `{"tier":`...), int64(s.Tier), 10)
+	dst = f.text(append(dst, `,"source":`...), s.Source)
+	dst = append(append(append(dst, `,"decision":"`...), s.Decision.written()...), '"')
+	dst = appendConfidence(append(dst, `,"confidence":`...), s.Confidence)
+	dst = f.optional(dst, `,"rule":`, s.Rule)
+	dst = f.optional(dst, `,"reasoning":`, s.Reasoning)
+	dst = f.optional(dst, `,"error":`, s.Error)
+	if s.Latency != 0 {
+		dst = strconv.AppendInt(append(dst, `,"latency_us":`...), s.Latency, 10)
+	}
+	dst = f.value(dst, `,"effects":`, s.Effects)
+	dst = f.value(dst, `,"views":`, s.Views)
+	return append(dst, '}')
+}
+
+func (f form) optional(dst []byte, name, s string) []byte {
+	if s == "" {
+		return dst
+	}
+	return f.text(append(dst, name...), s)
+}
+
+func (f form) value(dst []byte, name string, raw []byte) []byte {
+	if len(raw) == 0 {
+		return dst
+	}
+	return f.json(append(dst, name...), raw)
+}
+
+// written returns the name with which a decision leaves shield.
+func (d Decision) written() string {
+	if d == Allow || d == Escalate {
+		return d.String()
+	}
+	return "BLOCK"
+}
+
+func appendTime(dst []byte, t time.Time) []byte {
+	return append(t.UTC().AppendFormat(append(dst, '"'), timeFormat), '"')
+}
+
+// appendConfidence appends a number in its shortest form; what is none is 0.
+func appendConfidence(dst []byte, c float64) []byte {
+	if math.IsNaN(c) || math.IsInf(c, 0) || c == 0 {
+		return append(dst, '0')
+	}
+	return jsontext.AppendFloat(dst, c, 64)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendText appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
+func appendText(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < 0x7F {
+			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
+			dst = append(dst, s[start:i]...)
+			dst = appendEscape(dst, rune(c))
+			i++
+			start = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			dst = append(append(dst, s[start:i]...), "\uFFFD"...)
+			start = i + size
+		case isInvisible(r):
+			dst = appendEscape(append(dst, s[start:i]...), r)
+			start = i + size
+		}
+		i += size
+	}
+	return append(append(dst, s[start:]...), '"')
+}
+
+func appendEscape(dst []byte, r rune) []byte {
+	switch r {
+	case '"', '\\':
+		return append(dst, '\\', byte(r))
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	if r > 0xFFFF {
+		r -= 0x10000
+		dst = appendEscape(dst, 0xD800+r>>10)
+		r = 0xDC00 + r&0x3FF
+	}
+	return append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+}
+
+// isInvisible reports whether a terminal would obey r, or show something else
+// than what stands there: controls, zero-width and bidirectional characters,
+// line separators, tags.
+func isInvisible(r rune) bool {
+	switch {
+	case r < 0x7F:
+		return r < ' '
+	case r <= 0x9F, r == 0xAD, r == 0x61C, r == 0x180E, r == 0xFEFF:
+		return true
+	case r >= 0x200B && r <= 0x200F, r >= 0x2028 && r <= 0x202E, r >= 0x2060 && r <= 0x206F:
+		return true
+	default:
+		return r >= 0xFFF9 && r <= 0xFFFB || r >= 0xE0000 && r <= 0xE0FFF
+	}
+}
+
+// appendCompact appends raw, which is valid JSON, on one line and without
+// white space between its tokens; strings and numbers stay as they are, but
+// for invisible characters.
+func appendCompact(dst, raw []byte) []byte {
+	start := 0
+	inString := false
+	for i := 0; i < len(raw); {
+		c := raw[i]
+		switch {
+		case c >= 0x7F:
+			r, size := rune(c), 1
+			if c >= utf8.RuneSelf {
+				r, size = utf8.DecodeRune(raw[i:])
+			}
+			if isInvisible(r) {
+				dst = appendEscape(append(dst, raw[start:i]...), r)
+				start = i + size
+			}
+			i += size
+			continue
+		case c == '"':
+			inString = !inString
+		case c == '\\':
+			i++ // what is escaped ends no string
+		case c <= ' ' && !inString:
+			dst = append(dst, raw[start:i]...)
+			start = i + 1
+		}
+		i++
+	}
+	return append(dst, raw[min(start, len(raw)):]...)
+}

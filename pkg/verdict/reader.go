@@ -1,0 +1,301 @@
+package verdict
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/pkg/action"
+)
+
+// The codes of records that pose as verdicts and are not to be believed.
+const (
+	Unsealed action.Code = "unsealed" // not sealed by this installation, or changed since
+	Mismatch action.Code = "mismatch" // sealed under another policy, rule set, model or configuration
+	Expired  action.Code = "expired"  // an ALLOW past its time
+)
+
+// ReaderOptions are the settings of a [Reader]. Sealer and Now are required.
+type ReaderOptions struct {
+	Name     string // of the input, for messages
+	MaxBytes int    // longest action in bytes; 0 means [action.MaxBytes]
+	Sealer   *Sealer
+	Now      func() time.Time
+}
+
+// A Record is one action, one sealed verdict, or why it is neither.
+type Record struct {
+	Line int    // where it starts in this input, counted from 1
+	Raw  []byte // its bytes; owned by the caller, and shared by what follows
+
+	Action  *action.Action // of an action, and of a verdict that is ESCALATE
+	Verdict *Verdict       // nil for an action; with Err, an authentic one that has expired
+	Stages  Stages         // that have judged a Verdict
+
+	Err error // a [*action.LineError] around an [*action.Error]
+}
+
+// A Reader reads actions and sealed verdicts, as the later stages of a pipe do.
+// A record with a top-level key decision or seal, in any case, is a verdict or
+// an error, never an action. It must not be used by several goroutines at once.
+type Reader struct {
+	r    *action.Reader
+	opts ReaderOptions
+}
+
+// NewReader returns a reader of r.
+func NewReader(r io.Reader, opts ReaderOptions) *Reader {
+	if opts.MaxBytes <= 0 {
+		opts.MaxBytes = action.MaxBytes
+	}
+	// Around its action, which escapes can make three times as long, a verdict
+	// has reasons and traces of its own.
+	limit := 3*opts.MaxBytes + 1<<20
+	return &Reader{r: action.NewReader(r, action.ReaderOptions{Name: opts.Name, MaxBytes: limit}), opts: opts}
+}
+
+// Next returns the next record, as [action.Reader.Next] does.
+func (r *Reader) Next() (Record, error) {
+	in, err := r.r.Next()
+	if err != nil {
+		return Record{}, err
+	}
+	rec := Record{Line: in.Line, Raw: in.Raw, Err: in.Err}
+	if rec.Err != nil {
+		return rec, nil
+	}
+	if err := r.open(&rec); err != nil {
+		rec.Err = &action.LineError{Name: r.opts.Name, Line: rec.Line, Err: err}
+	}
+	return rec, nil
+}
+
+// open finds out what a record is.
+func (r *Reader) open(rec *Record) error {
+	var few [20]canonjson.Member
+	members, err := canonjson.Object(few[:0], rec.Raw, action.MaxDepth)
+	var e *canonjson.Error
+	if errors.As(err, &e) && e.Kind == canonjson.Depth {
+		// Nothing but the verdict around an action may be deeper than one.
+		members, err = canonjson.Object(few[:0], rec.Raw, maxDepth)
+		if err == nil && !isVerdict(members) {
+			err = e
+		}
+	}
+	if err != nil {
+		_, err = action.Parse(rec.Raw) // for its error
+		return err
+	}
+	if !isVerdict(members) {
+		if len(rec.Raw) > r.opts.MaxBytes {
+			return &action.Error{Code: action.TooLarge, Err: errors.New("longer than " + strconv.Itoa(r.opts.MaxBytes) + " bytes")}
+		}
+		rec.Action, err = action.FromMembers(rec.Raw, members)
+		return err
+	}
+	v, stages, err := r.opts.Sealer.verify(members)
+	if err != nil {
+		return err
+	}
+	if v.Decision == Escalate {
+		rec.Action, err = action.Parse(v.Action)
+		if err == nil && rec.Action.Hash != v.ActionHash {
+			err = unsealed("action_hash", "of another action")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	rec.Verdict, rec.Stages = v, stages
+	if v.Decision == Allow && !r.opts.Now().Before(v.Expires) {
+		return &action.Error{Code: Expired, Field: "expires_at", Err: errors.New("the verdict is too old; judge the action again")}
+	}
+	return nil
+}
+
+func isVerdict(members []canonjson.Member) bool {
+	for _, m := range members {
+		if strings.EqualFold(m.Name, "decision") || strings.EqualFold(m.Name, "seal") {
+			return true
+		}
+	}
+	return false
+}
+
+// verify returns the authentic verdict with the given members.
+func (s *Sealer) verify(members []canonjson.Member) (*Verdict, Stages, error) {
+	var seal string
+	for _, m := range members {
+		if m.Name == "seal" {
+			seal, _ = m.Value.(string)
+		}
+	}
+	stages, err := s.open(members, seal)
+	switch {
+	case errors.Is(err, errMismatch):
+		return nil, 0, &action.Error{Code: Mismatch, Field: "seal", Err: err}
+	case err != nil:
+		return nil, 0, &action.Error{Code: Unsealed, Field: "seal", Err: err}
+	}
+	v := new(Verdict)
+	if err := v.fill(members); err != nil {
+		return nil, 0, err
+	}
+	return v, stages, nil
+}
+
+// fill sets the fields of a verdict. What it meets was written by shield, so
+// anything odd is refused rather than ignored.
+func (v *Verdict) fill(members []canonjson.Member) error {
+	for _, m := range members {
+		ok := true
+		switch m.Name {
+		case "id":
+			v.ID, ok = m.Value.(string)
+		case "line":
+			v.Line, ok = integer(m.Value)
+		case "decision":
+			v.Decision, ok = decision(m.Value)
+		case "tier":
+			v.Tier, ok = integer(m.Value)
+		case "confidence":
+			v.Confidence, ok = number(m.Value)
+		case "reasoning":
+			v.Reasoning, ok = m.Value.(string)
+		case "rule":
+			v.Rule, ok = m.Value.(string)
+		case "next_tier":
+			v.NextTier, ok = integer(m.Value)
+		case "degraded":
+			v.Degraded, ok = m.Value.(bool)
+		case "error":
+			v.Error, ok = m.Value.(string)
+		case "prompt_hash":
+			v.PromptHash, ok = m.Value.(string)
+		case "action_hash":
+			v.ActionHash, ok = m.Value.(string)
+		case "evaluated_at":
+			v.Evaluated, ok = instant(m.Value)
+		case "expires_at":
+			v.Expires, ok = instant(m.Value)
+		case "trail":
+			v.Trail, ok = trail(m.Raw)
+		case "action":
+			v.Action = m.Raw
+		case "seal":
+			v.Seal, ok = m.Value.(string)
+		default:
+			ok = false
+		}
+		if !ok {
+			return unsealed(canonjson.Quote(m.Name), "not as this version of shield writes it")
+		}
+	}
+	if v.Decision == None {
+		return unsealed("decision", "missing")
+	}
+	return nil
+}
+
+// trail reads the steps of a verdict. Their effects and views keep their text,
+// so that a pipe prints what a chain prints.
+func trail(raw []byte) ([]Step, bool) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	if open, err := dec.ReadToken(); err != nil || open.Kind() != '[' {
+		return nil, false
+	}
+	var steps []Step
+	for dec.PeekKind() == '{' {
+		text, err := dec.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		var few [10]canonjson.Member
+		members, err := canonjson.Object(few[:0], bytes.Clone(text), maxDepth)
+		if err != nil {
+			return nil, false
+		}
+		var s Step
+		if !s.fill(members) {
+			return nil, false
+		}
+		steps = append(steps, s)
+	}
+	end, err := dec.ReadToken()
+	return steps, err == nil && end.Kind() == ']'
+}
+
+func (s *Step) fill(members []canonjson.Member) bool {
+	for _, m := range members {
+		ok := true
+		switch m.Name {
+		case "tier":
+			s.Tier, ok = integer(m.Value)
+		case "source":
+			s.Source, ok = m.Value.(string)
+		case "decision":
+			s.Decision, ok = decision(m.Value)
+		case "confidence":
+			s.Confidence, ok = number(m.Value)
+		case "rule":
+			s.Rule, ok = m.Value.(string)
+		case "reasoning":
+			s.Reasoning, ok = m.Value.(string)
+		case "error":
+			s.Error, ok = m.Value.(string)
+		case "latency_us":
+			var n int
+			n, ok = integer(m.Value)
+			s.Latency = int64(n)
+		case "effects":
+			s.Effects = m.Raw
+		case "views":
+			s.Views = m.Raw
+		default:
+			ok = false
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func decision(v any) (d Decision, ok bool) {
+	s, ok := v.(string)
+	return d, ok && d.UnmarshalText([]byte(s)) == nil
+}
+
+func integer(v any) (int, bool) {
+	f, ok := number(v)
+	n := int(f)
+	return n, ok && float64(n) == f
+}
+
+func number(v any) (float64, bool) {
+	lit, ok := v.(jsontext.Value)
+	if !ok {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(lit), 64)
+	return f, err == nil
+}
+
+func instant(v any) (time.Time, bool) {
+	s, ok := v.(string)
+	if !ok {
+		return time.Time{}, false
+	}
+	t, err := time.Parse(timeFormat, s)
+	return t, err == nil
+}
+
+func unsealed(field, why string) error {
+	return &action.Error{Code: Unsealed, Field: field, Err: errors.New(why)}
+}

@@ -1,0 +1,230 @@
+package verdict
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/pkg/action"
+)
+
+// Stages are the tiers that have judged an action.
+type Stages uint8
+
+// The stages. The value of a seal is their union.
+const (
+	Policy Stages = 1 << iota
+	Classify
+	Evaluate
+	Approve
+)
+
+// Fingerprints identify all that a verdict depends on beside the action. Two
+// installations, or two stages of a pipe, that differ in one of them do not
+// accept each other's verdicts.
+type Fingerprints struct {
+	Policy, Rules, Model, Config string
+}
+
+// digest returns the first 16 bytes of a hash in which no two different
+// Fingerprints look alike.
+func (f Fingerprints) digest() (d [digestSize]byte) {
+	h := sha256.New()
+	for _, s := range [...]string{f.Policy, f.Rules, f.Model, f.Config} {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	copy(d[:], h.Sum(nil))
+	return d
+}
+
+// A seal is the base64url form of
+//
+//	version (1 byte) | stages (1) | digest of the fingerprints (16) | HMAC-SHA256 (32)
+//
+// where the HMAC is over the canonical JSON of the verdict without its seal,
+// followed by the 18 bytes before it. The digest stands in the open so that a
+// verdict of another configuration can be told from one of another installation.
+const (
+	sealVersion = 1
+	digestSize  = 16
+	headSize    = 2 + digestSize
+	sealSize    = headSize + sha256.Size
+)
+
+// What can be wrong with a seal.
+var (
+	errUnsealed = errors.New("not sealed by this installation")
+	errMismatch = errors.New("sealed under another policy, rule set, model or configuration")
+)
+
+// A Sealer seals verdicts and recognises what it, or another with the same key,
+// has sealed. Goroutines may share it.
+type Sealer struct {
+	head [headSize]byte // with no stages
+	macs sync.Pool      // of *mac
+}
+
+type mac struct {
+	hash.Hash
+	buf []byte
+}
+
+var sealEncoding = base64.RawURLEncoding.Strict() // so that no two texts are one seal
+
+// NewSealer returns a sealer for a key, see [LoadKey], and a configuration.
+func NewSealer(key [KeySize]byte, f Fingerprints) *Sealer {
+	s := &Sealer{}
+	s.head[0] = sealVersion
+	digest := f.digest()
+	copy(s.head[2:], digest[:])
+	s.macs.New = func() any { return &mac{Hash: hmac.New(sha256.New, key[:])} }
+	return s
+}
+
+// Seal sets v.Seal. The seal covers every other field, as written by
+// [Verdict.AppendJSON], and the stages that have judged the action. An Action
+// that is not valid JSON, which would spoil the whole line, is removed.
+func (s *Sealer) Seal(v *Verdict, stages Stages) {
+	m := s.macs.Get().(*mac)
+	defer s.put(m)
+	if m.buf = v.appendCanonical(m.buf[:0]); m.buf == nil {
+		v.Action = nil
+		m.buf = v.appendCanonical(nil)
+	}
+	var seal [sealSize]byte
+	copy(seal[:], s.head[:])
+	seal[1] = byte(stages)
+	m.sum(seal[:])
+	var text [(sealSize*8 + 5) / 6]byte
+	sealEncoding.Encode(text[:], seal[:])
+	v.Seal = string(text[:])
+}
+
+// open checks the seal of a verdict with the given members and returns the
+// stages that have judged it. Its errors are errUnsealed and errMismatch.
+func (s *Sealer) open(members []canonjson.Member, text string) (Stages, error) {
+	var seal, want [sealSize]byte
+	if len(text) != sealEncoding.EncodedLen(sealSize) {
+		return 0, errUnsealed
+	}
+	if n, err := sealEncoding.Decode(seal[:], []byte(text)); err != nil || n != sealSize || seal[0] != sealVersion {
+		return 0, errUnsealed
+	}
+	m := s.macs.Get().(*mac)
+	defer s.put(m)
+	rest := slices.DeleteFunc(slices.Clone(members), func(m canonjson.Member) bool { return m.Name == "seal" })
+	m.buf = canonjson.AppendObject(m.buf[:0], rest)
+	copy(want[:headSize], seal[:headSize])
+	m.sum(want[:])
+	if subtle.ConstantTimeCompare(want[:], seal[:]) != 1 {
+		return 0, errUnsealed
+	}
+	if subtle.ConstantTimeCompare(seal[2:headSize], s.head[2:]) != 1 {
+		return 0, errMismatch
+	}
+	return Stages(seal[1]), nil
+}
+
+// sum completes a seal whose head is set: the HMAC of m.buf and the head.
+func (m *mac) sum(seal []byte) {
+	m.Reset()
+	m.Write(m.buf)
+	m.Write(seal[:headSize])
+	m.Sum(seal[:headSize])
+}
+
+func (s *Sealer) put(m *mac) {
+	if cap(m.buf) > 64<<10 { // a large one would stay for good
+		m.buf = nil
+	}
+	s.macs.Put(m)
+}
+
+// appendCanonical appends the canonical JSON of the verdict without its seal:
+// what canonjson makes of AppendJSON's output. It returns nil if Action is not
+// valid JSON.
+func (v *Verdict) appendCanonical(dst []byte) []byte {
+	dst = append(dst, '{')
+	if len(v.Action) > 0 {
+		var err error
+		dst, err = canonjson.Append(append(dst, `"action":`...), v.Action, maxDepth)
+		if err != nil {
+			return nil
+		}
+		dst = append(dst, ',')
+	}
+	if v.ActionHash != "" {
+		dst = append(canonical.text(append(dst, `"action_hash":`...), v.ActionHash), ',')
+	}
+	dst = appendConfidence(append(dst, `"confidence":`...), v.Confidence)
+	dst = append(append(append(dst, `,"decision":"`...), v.Decision.written()...), '"')
+	if v.Degraded {
+		dst = append(dst, `,"degraded":true`...)
+	}
+	dst = canonical.optional(dst, `,"error":`, v.Error)
+	dst = appendTime(append(dst, `,"evaluated_at":`...), v.Evaluated)
+	dst = appendTime(append(dst, `,"expires_at":`...), v.Expires)
+	dst = canonical.optional(dst, `,"id":`, v.ID)
+	dst = strconv.AppendInt(append(dst, `,"line":`...), int64(v.Line), 10)
+	if v.NextTier != 0 {
+		dst = strconv.AppendInt(append(dst, `,"next_tier":`...), int64(v.NextTier), 10)
+	}
+	dst = canonical.optional(dst, `,"prompt_hash":`, v.PromptHash)
+	dst = canonical.text(append(dst, `,"reasoning":`...), v.Reasoning)
+	dst = canonical.optional(dst, `,"rule":`, v.Rule)
+	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(v.Tier), 10)
+	if len(v.Trail) > 0 {
+		dst = append(dst, `,"trail":[`...)
+		for i := range v.Trail {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = v.Trail[i].appendCanonical(dst)
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}
+
+func (s *Step) appendCanonical(dst []byte) []byte {
+	dst = appendConfidence(append(dst, `{"confidence":`...), s.Confidence)
+	dst = append(append(append(dst, `,"decision":"`...), s.Decision.written()...), '"')
+	dst = canonical.value(dst, `,"effects":`, s.Effects)
+	dst = canonical.optional(dst, `,"error":`, s.Error)
+	if s.Latency != 0 {
+		dst = strconv.AppendInt(append(dst, `,"latency_us":`...), s.Latency, 10)
+	}
+	dst = canonical.optional(dst, `,"reasoning":`, s.Reasoning)
+	dst = canonical.optional(dst, `,"rule":`, s.Rule)
+	dst = canonical.text(append(dst, `,"source":`...), s.Source)
+	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(s.Tier), 10)
+	dst = canonical.value(dst, `,"views":`, s.Views)
+	return append(dst, '}')
+}
+
+// canonical writes as RFC 8785 demands.
+var canonical = form{
+	text: canonjson.AppendString,
+	json: func(dst, raw []byte) []byte {
+		out, err := canonjson.Append(dst, raw, maxDepth)
+		if err != nil {
+			return append(dst, "null"...) // not valid: no reader will find the seal right
+		}
+		return out
+	},
+}
+
+// maxDepth is how deep a verdict may be nested: an action's depth, the verdict
+// around it, and some for the trail.
+const maxDepth = action.MaxDepth + 8

@@ -1,0 +1,83 @@
+// Package verdict holds what shield answers: a [Verdict] for each action, the
+// order of decisions, the seal by which one stage of a pipe recognises the
+// verdicts of another, and their reader and writer.
+package verdict
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Decision is what becomes of an action. Decisions are ordered by severity,
+// so that the larger of two is the stricter.
+type Decision uint8
+
+// The decisions. The zero value is no decision and is treated as BLOCK
+// wherever a verdict leaves shield.
+const (
+	None     Decision = iota
+	Allow             // the action may run
+	Escalate          // a higher tier must decide
+	Block             // the action must not run
+)
+
+var decisionNames = [...]string{"", "ALLOW", "ESCALATE", "BLOCK"}
+
+// String returns the name used in JSON: ALLOW, ESCALATE or BLOCK.
+func (d Decision) String() string {
+	if int(d) < len(decisionNames) {
+		return decisionNames[d]
+	}
+	return fmt.Sprintf("Decision(%d)", uint8(d))
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (d Decision) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *Decision) UnmarshalText(b []byte) error {
+	for i, name := range decisionNames {
+		if i > 0 && name == string(b) {
+			*d = Decision(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown decision %q", b)
+}
+
+// A Verdict is shield's answer to one action: one line of output.
+type Verdict struct {
+	ID         string         `json:"id,omitempty"`
+	Line       int            `json:"line"` // where the record starts, counted from 1
+	Decision   Decision       `json:"decision"`
+	Tier       int            `json:"tier"`       // the tier that decided, 0–3
+	Confidence float64        `json:"confidence"` // 0.0–1.0
+	Reasoning  string         `json:"reasoning"`
+	Rule       string         `json:"rule,omitempty"`
+	NextTier   int            `json:"next_tier,omitempty"` // on ESCALATE: the least tier that may decide, 1–3
+	Degraded   bool           `json:"degraded,omitempty"`  // allowed although something failed (fail_closed: false)
+	Error      string         `json:"error,omitempty"`     // a short code
+	PromptHash string         `json:"prompt_hash,omitempty"`
+	ActionHash string         `json:"action_hash,omitempty"`
+	Evaluated  time.Time      `json:"evaluated_at"`
+	Expires    time.Time      `json:"expires_at"`
+	Trail      []Step         `json:"trail,omitempty"`
+	Action     jsontext.Value `json:"action,omitempty"` // as received
+	Seal       string         `json:"seal,omitempty"`
+}
+
+// A Step is what one tier, or one classifier of it, said of an action.
+type Step struct {
+	Tier       int            `json:"tier"`
+	Source     string         `json:"source"` // policy, heuristic, model, evaluator, person
+	Decision   Decision       `json:"decision"`
+	Confidence float64        `json:"confidence"`
+	Rule       string         `json:"rule,omitempty"`
+	Reasoning  string         `json:"reasoning,omitempty"`
+	Error      string         `json:"error,omitempty"`
+	Latency    int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
+	Effects    jsontext.Value `json:"effects,omitempty"`    // with --trace, in the first step
+	Views      jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
+}
