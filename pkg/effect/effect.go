@@ -1,0 +1,75 @@
+// Package effect says what an action would do, in primitive terms. A tool call
+// such as read_file has one [Effect]; a shell command has as many as its parts.
+// The package also brings paths, hosts and text into the one form in which
+// rules compare them.
+package effect
+
+// A Kind names what an effect does. Policies match kinds and action types with
+// the same words.
+type Kind string
+
+// The kinds of effects.
+const (
+	ReadFile          Kind = "read_file"
+	WriteFile         Kind = "write_file" // creates or changes a file
+	DeleteFile        Kind = "delete_file"
+	DeleteDirectory   Kind = "delete_directory"
+	MoveFile          Kind = "move_file" // what is moved away; the destination is a WriteFile
+	ListDirectory     Kind = "list_directory"
+	CreateDirectory   Kind = "create_directory"
+	ChangePermissions Kind = "change_permissions" // mode, owner, access lists, attributes
+	Execute           Kind = "execute"            // a program runs: Program, Args, Class
+	HTTPRequest       Kind = "http_request"       // URL, Host
+	Connect           Kind = "connect"            // another network peer: Host
+	Listen            Kind = "listen"             // accepts connections
+	SendMessage       Kind = "send_message"       // mail, chat and the like
+	Persist           Kind = "persist"            // Path is a file that runs code later
+	ChangePrivilege   Kind = "change_privilege"   // sudo, setuid, capabilities
+	ChangeSystem      Kind = "change_system"      // services, packages, users, firewall, kernel, devices
+	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database
+	StopProcess       Kind = "stop_process"
+	ReadSecret        Kind = "read_secret"  // credentials that are no file: environment, key store, token
+	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, key strokes
+	Destroy           Kind = "destroy"      // cannot be undone: databases, disks, history, resources
+	RunDownload       Kind = "run_download" // what the network sends is executed
+	RunDecoded        Kind = "run_decoded"  // what was decoded is executed
+	RunInput          Kind = "run_input"    // text from another part of the command is executed
+	SendSecret        Kind = "send_secret"  // what a secret place holds goes to the network
+	RemoteShell       Kind = "remote_shell" // an interpreter is attached to the network
+	Dynamic           Kind = "dynamic"      // cannot be resolved; never harmless
+)
+
+// A Class says how much a program changes, by its flags.
+type Class string
+
+// The classes, from least to most. A program that is not known is Unknown.
+const (
+	Unknown     Class = ""
+	ReadOnly    Class = "readonly"
+	LocalWrite  Class = "local-write"
+	Network     Class = "network"
+	Destructive Class = "destructive"
+	Privileged  Class = "privileged"
+)
+
+// A Span is a part of the text an effect was read from, in bytes, from Start
+// up to End.
+type Span struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// An Effect is one primitive thing that an action would do.
+type Effect struct {
+	Kind      Kind     `json:"kind"`
+	Path      string   `json:"path,omitempty"`      // canonical, see [Place.Path]
+	Pattern   bool     `json:"pattern,omitempty"`   // Path is a pattern: the effect touches what it matches, see [Overlap]
+	Recursive bool     `json:"recursive,omitempty"` // and everything below Path
+	URL       string   `json:"url,omitempty"`
+	Host      string   `json:"host,omitempty"` // canonical, see [Host]
+	Program   string   `json:"program,omitempty"`
+	Args      []string `json:"args,omitempty"`
+	Class     Class    `json:"class,omitempty"`  // of Execute
+	Reason    string   `json:"reason,omitempty"` // of Dynamic and of flows: why
+	From      Span     `json:"from"`
+}

@@ -1,0 +1,311 @@
+package effect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Globs is a set of path globs, indexed so that a path is compared with few of
+// them. Goroutines may share it.
+//
+// A glob starts with "/" or a drive ("c:/"), with "~/" for every home folder,
+// with "$NAME/" for every folder that a variable holds, or with "**/" for any
+// folder. Within it * is any run of characters without a slash, ** between
+// slashes any number of folders, ? one character, […] one of several, \x the
+// character x, and {a,b} either of two. A trailing "/**" also matches the
+// folder itself.
+type Globs struct {
+	rules            []rule
+	abs, home, float index
+	homes            [][]segment // folders that "~" may stand for
+	known            [][]segment // folders that it certainly stands for
+}
+
+// A rule is one glob after its braces and variables are expanded.
+type rule struct {
+	glob   int       // index of the glob it came from
+	segs   []segment // case folded; without the home folder or a leading "**"
+	exact  []segment // the same with its case
+	runs   uint64    // which segments are "**", as bits
+	loop   uint64    // state 0 if it was written with a leading "**"
+	strong uint64    // which segments are evidence, see [rule.match]
+	open   bool      // nothing in it is evidence, and "**" stands for any depth
+	float  bool      // what it names may lie anywhere below its start
+	lone   bool      // it is one segment, so it is the last of a path
+}
+
+// An index finds rules by the text of their first segment.
+type index struct {
+	first map[string][]int32
+	wild  []int32 // rules that do not start with literal text
+	all   []int32
+}
+
+const (
+	maxGlob       = 1024 // bytes
+	maxRuleDepth  = 60   // segments: a rule's states fit a word
+	maxExpansions = 64   // of the braces of one glob
+)
+
+// NewGlobs returns the set of some globs. vars holds the folders that $NAME
+// stands for, as canonical paths; a variable that holds none makes its globs
+// match nothing, and one that is no key is an error. The folders of HOME are
+// home folders beside the usual ones. An error says which glob is at fault.
+func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
+	b := builder{vars: vars, g: &Globs{
+		rules: make([]rule, 0, len(globs)+len(globs)/2),
+	}}
+	b.g.homes, b.g.known = homeFolders(vars["HOME"])
+	for i, glob := range globs {
+		b.glob = i
+		if err := b.braces(glob); err != nil {
+			return nil, fmt.Errorf("glob %q: %w", glob, err)
+		}
+	}
+	return b.g, nil
+}
+
+// A builder adds globs to a set.
+type builder struct {
+	g        *Globs
+	vars     map[string][]string
+	arena    []segment // what is left of the block that segments are cut from
+	glob     int
+	expanded int
+}
+
+// braces expands the braces of a glob and adds what comes out.
+func (b *builder) braces(glob string) error {
+	if len(glob) > maxGlob {
+		return fmt.Errorf("longer than %d bytes", maxGlob)
+	}
+	b.expanded = 0
+	return b.expand(glob)
+}
+
+func (b *builder) expand(glob string) error {
+	open := strings.IndexByte(glob, '{')
+	for open > 0 && glob[open-1] == '\\' {
+		i := strings.IndexByte(glob[open+1:], '{')
+		if i < 0 {
+			open = -1
+			break
+		}
+		open += 1 + i
+	}
+	if open < 0 {
+		if b.expanded++; b.expanded > maxExpansions {
+			return fmt.Errorf("braces stand for more than %d globs", maxExpansions)
+		}
+		return b.add(glob)
+	}
+	start, depth := open+1, 0
+	var parts []string
+	for i := open; i < len(glob); i++ {
+		switch glob[i] {
+		case '\\':
+			i++
+		case '{':
+			depth++
+		case ',':
+			if depth == 1 {
+				parts = append(parts, glob[start:i])
+				start = i + 1
+			}
+		case '}':
+			if depth--; depth > 0 {
+				continue
+			}
+			for _, part := range append(parts, glob[start:i]) {
+				if err := b.expand(glob[:open] + part + glob[i+1:]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return errors.New("a brace is not closed")
+}
+
+// add adds a glob without braces.
+func (b *builder) add(glob string) error {
+	head, rest, _ := strings.Cut(glob, "/")
+	switch {
+	case strings.IndexByte(glob, 0) >= 0:
+		return errors.New("holds a NUL byte")
+	case head == "~" || head == "$HOME":
+		return b.rule(&b.g.home, nil, rest, rule{})
+	case head == "**":
+		return b.rule(&b.g.float, nil, rest, rule{float: true, loop: 1})
+	case strings.HasPrefix(head, "$"):
+		folders, ok := b.vars[head[1:]]
+		if !ok {
+			return fmt.Errorf("unknown variable %s", head)
+		}
+		for _, folder := range folders {
+			anchor := split(nil, folder, false)
+			if err := b.rule(&b.g.abs, anchor, rest, rule{float: strings.HasPrefix(rest, "**/")}); err != nil {
+				return err
+			}
+		}
+		return nil
+	case strings.HasPrefix(glob, "//"):
+		return b.rule(&b.g.abs, []segment{{text: unc}}, strings.ToLower(glob[2:]), rule{})
+	case head == unc:
+		return b.rule(&b.g.abs, []segment{{text: unc}}, strings.ToLower(rest), rule{})
+	case head == "" && glob != "":
+		return b.rule(&b.g.abs, nil, rest, rule{})
+	case isDrive(head):
+		return b.rule(&b.g.abs, []segment{patternSegment(strings.ToLower(head))}, strings.ToLower(rest), rule{})
+	}
+	return errors.New(`is relative; start it with "/", "~/", "**/", "$WORKSPACE/" or a drive`)
+}
+
+// isDrive reports whether s is a drive such as "c:", or "?:" for any.
+func isDrive(s string) bool {
+	return len(s) == 2 && s[1] == ':' && (s[0] == '?' || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z')
+}
+
+// rule adds the rule that matches rest below anchor.
+func (b *builder) rule(ix *index, anchor []segment, rest string, r rule) error {
+	n := len(anchor) + strings.Count(rest, "/") + 1
+	if n > maxRuleDepth {
+		return fmt.Errorf("deeper than %d folders", maxRuleDepth)
+	}
+	r.glob = b.glob
+	r.exact = append(b.segments(n), anchor...)
+	floating := ix == &b.g.float
+	for rest != "" {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		s, err := globSegment(name)
+		if err != nil {
+			return err
+		}
+		k := len(r.exact)
+		if s.kind == anyRun && (k == 0 && floating || k > 0 && r.exact[k-1].kind == anyRun) {
+			continue
+		}
+		r.exact = append(r.exact, s)
+	}
+	r.segs = r.exact
+	for i, s := range r.exact {
+		folded := foldPath(s.text)
+		if folded == s.text {
+			continue
+		}
+		if &r.segs[0] == &r.exact[0] {
+			r.segs = append(b.segments(len(r.exact)), r.exact...)
+		}
+		r.segs[i].text = folded
+	}
+	r.weigh(len(anchor))
+	b.g.insert(ix, r)
+	return nil
+}
+
+// segments returns room for n segments.
+func (b *builder) segments(n int) []segment {
+	if len(b.arena) < n {
+		b.arena = make([]segment, max(n, 256))
+	}
+	room := b.arena[:0:n]
+	b.arena = b.arena[n:]
+	return room
+}
+
+// globSegment reads one segment of a glob.
+func globSegment(name string) (segment, error) {
+	switch name {
+	case "":
+		return segment{}, errors.New("holds two slashes in a row")
+	case ".", "..":
+		return segment{}, fmt.Errorf("holds %q; write the folder that is meant", name)
+	}
+	if !isMeta(name) {
+		return segment{text: name}, nil
+	}
+	for i := 0; i < len(name); {
+		t, n := nextToken(name[i:])
+		if t.kind == tokenRune && t.r == '[' && n == 1 {
+			return segment{}, errors.New("a bracket is not closed")
+		}
+		i += n
+	}
+	s := patternSegment(name)
+	if s.kind != wild {
+		return s, nil
+	}
+	for strings.Contains(s.text, "**") {
+		s.text = strings.ReplaceAll(s.text, "**", "*")
+	}
+	return s, nil
+}
+
+// weigh notes which segments are evidence that a pattern without a known start
+// means what the rule protects: names, and wildcards with a literal head, such
+// as "id_*". "*.json" says too little, unless the rule has nothing else.
+func (r *rule) weigh(anchor int) {
+	var names, any uint64
+	for i, s := range r.segs {
+		bit := uint64(1) << i
+		switch {
+		case s.kind == anyRun:
+			r.runs |= bit
+		case i < anchor:
+		case s.kind == literal || literalHead(s.text) >= 2:
+			names |= bit
+		case strings.Trim(s.text, "*?") != "":
+			any |= bit
+		}
+	}
+	r.strong = names
+	if names == 0 {
+		r.strong = any
+	}
+	r.open = r.strong == 0 && (r.float || r.runs != 0)
+	r.lone = r.loop != 0 && len(r.segs) == 1
+}
+
+// insert adds a rule to the set and to one of its indexes.
+func (g *Globs) insert(ix *index, r rule) {
+	id := int32(len(g.rules))
+	g.rules = append(g.rules, r)
+	ix.all = append(ix.all, id)
+	if len(r.segs) == 0 || r.segs[0].kind != literal {
+		ix.wild = append(ix.wild, id)
+		return
+	}
+	if ix.first == nil {
+		ix.first = make(map[string][]int32, 64)
+	}
+	ix.first[r.segs[0].text] = append(ix.first[r.segs[0].text], id)
+}
+
+// usualHomes are where home folders lie on Linux, BSD, macOS and Windows, also
+// as seen from WSL, Cygwin and Git's bash.
+var usualHomes = [...]string{
+	"/home/*", "/root", "/Users/*", "/var/root", "/var/home/*", "/usr/home/*", "/export/home/*",
+	"?:/users/*", "?:/documents and settings/*",
+	"/mnt/?/users/*", "/cygdrive/?/users/*", "/?/users/*",
+}
+
+// homeFolders returns the folders that "~" may stand for, folded, and those
+// that it certainly stands for.
+func homeFolders(known []string) (all, certain [][]segment) {
+	all = make([][]segment, 0, len(known)+len(usualHomes))
+	room := make([]segment, 0, 4*len(usualHomes))
+	for _, h := range known {
+		all = append(all, split(nil, foldPath(h), false))
+		certain = append(certain, split(nil, h, false))
+	}
+	for _, h := range usualHomes {
+		from := len(room)
+		for name := range strings.SplitSeq(strings.Trim(h, "/"), "/") {
+			room = append(room, patternSegment(strings.ToLower(name)))
+		}
+		all = append(all, room[from:len(room):len(room)])
+	}
+	return all, certain
+}

@@ -1,0 +1,337 @@
+package effect
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// Touches reports whether some path that an effect touches could match a glob,
+// and the least index of such a glob. path, pattern and recursive are those of
+// an [Effect]. Case is ignored: what a rule protects is protected on every file
+// system.
+//
+// A pattern or a folder that is read recursively may hold anything, so that
+// two cases need evidence, at least one name of the glob that the path spells
+// out too: a pattern whose start is unknown ("**/id_rsa" meets
+// "~/.ssh/id_rsa", yet not "~/.ssh/**"), and a glob whose start is free (a
+// recursive read of "/src" does not meet "**/.env", one of "/src/.git" meets
+// "**/.git/hooks/**").
+func (g *Globs) Touches(path string, pattern, recursive bool) (index int, ok bool) {
+	f := finder{g: g, best: -1}
+	f.touch(path, pattern, recursive)
+	return f.best, f.best >= 0
+}
+
+// AppendTouched appends the indices of all globs that an effect could touch to
+// dst, in ascending order.
+func (g *Globs) AppendTouched(dst []int, path string, pattern, recursive bool) []int {
+	f := finder{g: g, best: -1, all: true, found: dst}
+	f.touch(path, pattern, recursive)
+	return f.sorted(len(dst))
+}
+
+// Covers reports whether every path that an effect touches certainly matches
+// one glob, and the least index of such a glob. Case matters, but for Windows.
+func (g *Globs) Covers(path string, pattern, recursive bool) (index int, ok bool) {
+	f := finder{g: g, best: -1}
+	f.cover(path, pattern, recursive)
+	return f.best, f.best >= 0
+}
+
+// AppendCovering appends the indices of all globs that [Globs.Covers] would
+// accept to dst, in ascending order.
+func (g *Globs) AppendCovering(dst []int, path string, pattern, recursive bool) []int {
+	f := finder{g: g, best: -1, all: true, found: dst}
+	f.cover(path, pattern, recursive)
+	return f.sorted(len(dst))
+}
+
+// A finder holds one question to a set and the answer so far.
+type finder struct {
+	g         *Globs
+	best      int
+	all       bool
+	found     []int
+	recursive bool
+	pattern   bool
+	anywhere  bool // the start of the path is unknown
+	covering  bool // certainty is asked for
+	folded    bool // the path's case is folded
+}
+
+func (f *finder) hit(r *rule) {
+	if f.best < 0 || r.glob < f.best {
+		f.best = r.glob
+	}
+	if f.all {
+		f.found = append(f.found, r.glob)
+	}
+}
+
+func (f *finder) sorted(from int) []int {
+	slices.Sort(f.found[from:])
+	return append(f.found[:from], slices.Compact(f.found[from:])...)
+}
+
+func (f *finder) touch(path string, pattern, recursive bool) {
+	var buf [32]segment
+	segs := split(buf[:0], foldPath(clipIf(path, pattern)), pattern)
+	f.recursive, f.pattern = recursive, pattern
+	if !pattern {
+		f.literal(segs)
+		return
+	}
+	first, second := unfold(segs)
+	f.walk(first)
+	if second != nil {
+		f.walk(second)
+	}
+}
+
+// clipIf shortens a path that is a pattern.
+func clipIf(path string, pattern bool) string {
+	if pattern {
+		return clip(path)
+	}
+	return path
+}
+
+// literal finds the rules for a path without wildcards.
+func (f *finder) literal(path []segment) {
+	g := f.g
+	f.below(&g.abs, path)
+	entered := -1 // length of the last home folder entered, as several may name one
+	for _, home := range g.homes {
+		if len(home) == entered {
+			continue
+		}
+		if rest, ok := f.enter(home, path); ok {
+			entered = len(home)
+			f.below(&g.home, rest)
+		}
+	}
+	f.floating(path)
+}
+
+// floating tries the rules that may start at any segment.
+func (f *finder) floating(path []segment) {
+	float := &f.g.float
+	for i := range path {
+		if path[i].kind != literal {
+			continue
+		}
+		for _, id := range float.first[f.key(path[i].text)] {
+			f.try(&f.g.rules[id], path[i:], 1)
+		}
+	}
+	for _, id := range float.wild {
+		r := &f.g.rules[id]
+		if r.lone && len(path) > 0 {
+			f.try(r, path[len(path)-1:], 1)
+		} else {
+			f.try(r, path, 1)
+		}
+	}
+}
+
+// key returns the text under which an index holds a segment.
+func (f *finder) key(text string) string {
+	if f.covering {
+		return foldPath(text)
+	}
+	return text
+}
+
+// enter returns what is left of a path below a folder. Of a folder above, that
+// is read recursively, nothing is left: everything below the folder is meant.
+func (f *finder) enter(folder, path []segment) (rest []segment, ok bool) {
+	for i, s := range folder {
+		if i == len(path) {
+			return nil, f.recursive
+		}
+		if path[i].kind == anyRun {
+			return path[i:], true
+		}
+		if !path[i].meets(s) {
+			return nil, false
+		}
+	}
+	return path[len(folder):], true
+}
+
+// below tries the rules of an index against what is left of a path.
+func (f *finder) below(ix *index, path []segment) {
+	if len(path) == 0 && f.recursive || len(path) > 0 && path[0].kind != literal {
+		for _, id := range ix.all {
+			f.try(&f.g.rules[id], path, 1)
+		}
+		return
+	}
+	if len(path) > 0 {
+		for _, id := range ix.first[f.key(path[0].text)] {
+			f.try(&f.g.rules[id], path, 1)
+		}
+	}
+	for _, id := range ix.wild {
+		f.try(&f.g.rules[id], path, 1)
+	}
+}
+
+// walk finds the rules for a pattern.
+func (f *finder) walk(path []segment) {
+	g := f.g
+	run := slices.IndexFunc(path, func(s segment) bool { return s.kind == anyRun })
+	if run != 0 {
+		f.below(&g.abs, path)
+		for _, home := range g.homes {
+			if rest, ok := f.enter(home, path); ok {
+				f.below(&g.home, rest)
+			}
+		}
+		for _, id := range g.float.all {
+			f.try(&g.rules[id], path, 1)
+		}
+	}
+	if run < 0 {
+		return
+	}
+	// Unknown text may climb: "/src/$X/passwd" is "/etc/passwd" too.
+	f.anywhere = true
+	for i := range g.rules {
+		r := &g.rules[i]
+		f.try(r, path[run+1:], 1<<(len(r.segs)+1)-1)
+	}
+}
+
+// try matches one rule from some of its states on.
+func (f *finder) try(r *rule, path []segment, from uint64) {
+	if f.covering {
+		f.certain(r, path)
+		return
+	}
+	matched, proven := r.match(path, from)
+	if !r.open && (f.anywhere || r.float && (f.pattern || f.recursive)) {
+		matched = proven
+	}
+	if f.recursive && matched != 0 || matched>>len(r.segs)&1 != 0 {
+		f.hit(r)
+	}
+}
+
+// match returns the states that a rule can be in behind a path, as bits: state
+// i is before segment i, the last is behind all. proven are the states that are
+// reached with evidence: by a path that spells out a name of the rule.
+func (r *rule) match(path []segment, from uint64) (matched, proven uint64) {
+	end := uint64(1) << len(r.segs)
+	matched = from | from&r.runs<<1
+	for _, s := range path {
+		if s.kind == anyRun {
+			matched, proven = smear(matched, end), smear(proven, end)
+			continue
+		}
+		next, sure := matched&r.runs|r.loop, proven&r.runs
+		for set := matched &^ r.runs &^ end; set != 0; set &= set - 1 {
+			i := bits.TrailingZeros64(set)
+			if !s.meets(r.segs[i]) {
+				continue
+			}
+			bit := uint64(1) << i
+			next |= bit << 1
+			if proven&bit != 0 || r.strong&bit != 0 && spells(s, r.segs[i]) {
+				sure |= bit << 1
+			}
+		}
+		matched, proven = next|next&r.runs<<1, sure|sure&r.runs<<1
+		if matched == 0 {
+			return 0, 0
+		}
+	}
+	return matched, proven
+}
+
+// smear returns the states that a "**" of a path leads to: all behind the
+// first.
+func smear(set, end uint64) uint64 {
+	if set == 0 {
+		return 0
+	}
+	return (end | (end - 1)) &^ (set&-set - 1)
+}
+
+// spells reports whether a path's segment, which meets a rule's, also spells
+// out enough of it: its head, its tail if its head is free, or half of its
+// letters. "*.json" does not spell out "credentials.json".
+func spells(s, rule segment) bool {
+	switch {
+	case s.kind == literal:
+		return rule.kind == literal || strings.Trim(rule.text, "*?") != ""
+	case rule.kind == literal:
+		return s.text[0] != '*' || 2*letters(s) >= letters(rule)
+	case rule.text[0] != '*':
+		return s.text[0] != '*'
+	}
+	return literalTail(s.text) > 0 && literalTail(rule.text) > 0
+}
+
+// letters counts the characters of a segment that are not free.
+func letters(s segment) int {
+	var buf [48]token
+	n := 0
+	for _, t := range s.tokens(buf[:0]) {
+		if t.kind != tokenStar {
+			n++
+		}
+	}
+	return n
+}
+
+// cover finds the rules that match all of what an effect touches. It widens
+// the path where it must, and never the rule.
+func (f *finder) cover(path string, pattern, recursive bool) {
+	var buf [32]segment
+	segs := split(buf[:0], path, pattern)
+	if pattern && (len(path) > maxPath || slices.ContainsFunc(segs, func(s segment) bool { return s.kind == anyRun || inner(s) })) {
+		segs = append(segs[:0], segment{kind: anyRun}) // unknown text may climb out of any folder
+	}
+	f.covering, f.recursive, f.pattern = true, recursive, pattern
+	f.folded = len(segs) > 0 && (segs[0].text == unc || isDrive(segs[0].text))
+	f.below(&f.g.abs, segs)
+	for _, home := range f.g.known {
+		if len(segs) >= len(home) && slices.Equal(segs[:len(home)], home) {
+			f.below(&f.g.home, segs[len(home):])
+		}
+	}
+	f.floating(segs)
+}
+
+// certain matches one rule as [finder.try] does, but takes a step only where
+// the rule matches every name that the path's segment stands for.
+func (f *finder) certain(r *rule, path []segment) {
+	segs := r.exact
+	if f.folded {
+		segs = r.segs
+	}
+	end := uint64(1) << len(segs)
+	set := 1 | r.runs&1<<1
+	for _, s := range path {
+		next := set&r.runs | r.loop
+		if s.kind != anyRun {
+			for left := set &^ r.runs &^ end; left != 0; left &= left - 1 {
+				if i := bits.TrailingZeros64(left); s.within(segs[i]) {
+					next |= 2 << i
+				}
+			}
+		}
+		if set = next | next&r.runs<<1; set == 0 {
+			return
+		}
+	}
+	if f.recursive {
+		// Only a trailing "**" matches what lies below as well.
+		set &= r.runs<<1 | r.loop
+	}
+	if set&end != 0 {
+		f.hit(r)
+	}
+}

@@ -1,0 +1,97 @@
+package effect
+
+import "strings"
+
+// Overlap reports whether two patterns have a path in common. In a pattern *
+// is any run of characters without a slash, ** any run with slashes, ? one
+// character, […] one of several, and \x the character x; "/**/" also matches
+// "/", and a trailing "/**" also nothing. A path without these characters is a
+// pattern of itself. fold ignores case. The answer for patterns too large to
+// compare is true. The time is at most proportional to the product of both
+// lengths.
+func Overlap(a, b string, fold bool) bool {
+	if fold {
+		a, b = foldPath(a), foldPath(b)
+	}
+	as, bs := split(nil, clip(a), true), split(nil, clip(b), true)
+	a1, a2 := unfold(as)
+	b1, b2 := unfold(bs)
+	return overlaps(a1, b1) ||
+		a2 != nil && overlaps(a2, b1) ||
+		b2 != nil && overlaps(a1, b2) ||
+		a2 != nil && b2 != nil && overlaps(a2, b2)
+}
+
+// overlaps is [Overlap] on segments, the same walk as that within a segment.
+func overlaps(a, b []segment) bool {
+	row, next := make([]bool, len(b)+1), make([]bool, len(b)+1)
+	row[0] = true
+	for i := 0; i <= len(a); i++ {
+		clear(next)
+		for j := 0; j <= len(b); j++ {
+			if !row[j] {
+				continue
+			}
+			aRun := i < len(a) && a[i].kind == anyRun
+			bRun := j < len(b) && b[j].kind == anyRun
+			switch {
+			case aRun:
+				next[j] = true
+				if j < len(b) {
+					row[j+1] = true
+				}
+			case bRun:
+				row[j+1] = true
+				if i < len(a) {
+					next[j] = true
+				}
+			case i < len(a) && j < len(b) && a[i].meets(b[j]):
+				next[j+1] = true
+			}
+		}
+		if i == len(a) {
+			return row[len(b)]
+		}
+		row, next = next, row
+	}
+	return false
+}
+
+// inner reports whether a segment holds "**" beside other text: unknown text
+// that may hold slashes.
+func inner(s segment) bool { return s.kind == wild && strings.Contains(s.text, "**") }
+
+// unfold rewrites segments such as "a**b", which match "a/x/b" as well as
+// "axb", into two patterns in which "**" stands alone. For several of them the
+// two match more than the original does, never less; second is nil if there is
+// none.
+func unfold(segs []segment) (first, second []segment) {
+	lo, hi := -1, -1
+	for i, s := range segs {
+		if inner(s) {
+			if lo < 0 {
+				lo = i
+			}
+			hi = i
+		}
+	}
+	if lo < 0 {
+		return segs, nil
+	}
+	head := segs[lo].text[:strings.Index(segs[lo].text, "**")]
+	tail := strings.TrimLeft(segs[hi].text[strings.LastIndex(segs[hi].text, "**"):], "*")
+	for _, form := range [][]segment{
+		{patternSegment(head + "*"), {kind: anyRun}, patternSegment("*" + tail)},
+		{patternSegment(head + "*" + tail)},
+	} {
+		out := append([]segment{}, segs[:lo]...)
+		out = append(out, form...)
+		out = append(out, segs[hi+1:]...)
+		if first == nil {
+			first = out
+		} else {
+			second = out
+		}
+	}
+	return first, second
+}

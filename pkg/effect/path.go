@@ -1,0 +1,334 @@
+package effect
+
+import "strings"
+
+// Path returns the canonical form of one word of a command, or of a payload's
+// path: absolute, with slashes, without "." and "..", and by its usual name
+// where the system has several. Folders of variables and "~" are put in. The
+// paths of Windows start with a drive ("c:/users/me") or "unc:/" and are in lower
+// case. Path looks at no file, but for asking p.Links what ".."
+// means behind a symbolic link; links that a path ends in or goes through are
+// the caller's to resolve.
+//
+// pattern says that word is a pattern as in [Overlap]: a shell's glob, or text
+// that is known in part, where "**" stands for what is not known. What Path
+// returns may be a pattern although word is none: "**/notes" if nobody knows
+// from where the path is relative, "/home/*" for an unknown home folder. The
+// canonical form of a canonical path is itself. A word without a path yields "".
+func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
+	if plain(word, pattern) && !p.onWindows() {
+		if word[0] == '/' {
+			return word, false
+		}
+		if len(p.CWD) > 1 && len(p.CWD)+len(word) < maxPath && !aliased(p.CWD) {
+			return p.CWD + "/" + word, false
+		}
+	}
+	word, _, _ = strings.Cut(word, "\x00")
+	word, pattern = fileURL(word, pattern)
+	if word == "" {
+		return "", false
+	}
+	w := walk{place: p, pattern: pattern}
+	w.segs = make([]segment, 0, 24)
+	w.start(word)
+	return w.path()
+}
+
+// plain reports whether a word is a path in canonical form already, seen from
+// the folder it is relative to: most words are.
+func plain(word string, pattern bool) bool {
+	if word == "" || len(word) > maxPath || word[len(word)-1] == '/' && len(word) > 1 {
+		return false
+	}
+	if word[0] == '/' && aliased(word) {
+		return false
+	}
+	after := byte('/')
+	for i := 0; i < len(word); i++ {
+		switch c := word[i]; c {
+		case 0, '\\', '~', '$', '%', ':':
+			return false
+		case '*', '?', '[':
+			if pattern {
+				return false
+			}
+		case '/':
+			if after == '/' && i > 0 {
+				return false
+			}
+		case '.':
+			if after == '/' && (i+1 == len(word) || word[i+1] == '/' || word[i+1] == '.') {
+				return false
+			}
+		}
+		after = word[i]
+	}
+	return strings.Count(word, "/") < maxSegments
+}
+
+// aliased reports whether an absolute path may lie where the same file has
+// several names.
+func aliased(path string) bool {
+	if len(path) < 2 {
+		return false
+	}
+	switch path[1] {
+	case 'p', 'P', 'd', 'D', 's', 'S', 'v', 'V', '.':
+		for _, head := range [...]string{"/proc", "/private", "/dev", "/system", "/volumes", "/."} {
+			if len(path) >= len(head) && strings.EqualFold(path[:len(head)], head) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A walk follows a path a segment at a time, since what ".." means depends on
+// where the path has led so far.
+type walk struct {
+	place     *Place
+	pattern   bool   // the word is a pattern
+	backslash bool   // backslashes separate
+	windows   bool   // where the walk is, names are those of Windows
+	root      string // "/", unc or a drive; "" if unknown
+	segs      []segment
+	links     int // how often Links was asked
+}
+
+// maxClimbs bounds how often a path may go up from where a link may lead
+// elsewhere.
+const maxClimbs = 16
+
+// start finds out where a word starts and follows it from there.
+func (w *walk) start(word string) {
+	w.windows = w.onWindows()
+	w.backslash = w.isWindows(word)
+	if w.backslash {
+		word = w.windowsRoot(word)
+	} else if word[0] == '/' {
+		w.root = "/"
+	}
+	// A pattern that starts with unknown text may be absolute.
+	if w.root == "" && !(w.pattern && strings.HasPrefix(word, "**")) {
+		word = w.relative(word)
+	}
+	w.follow(word, w.pattern)
+}
+
+// relative sets the folder that a word without a root starts from, and returns
+// what follows.
+func (w *walk) relative(word string) string {
+	if base, rest, ok := w.variable(word); ok {
+		w.from(base)
+		return rest
+	}
+	w.from(w.place.CWD)
+	return word
+}
+
+// from starts the walk at a canonical path; "" is an unknown one.
+func (w *walk) from(folder string) {
+	w.segs = w.segs[:0]
+	switch {
+	case folder == "":
+		w.root = ""
+		w.segs = append(w.segs, segment{kind: anyRun})
+		return
+	case strings.HasPrefix(folder, unc):
+		w.root, w.windows = unc, true
+		folder = folder[len(unc):]
+	case windowsPath(folder):
+		w.root, w.windows = folder[:2], true
+		folder = folder[2:]
+	default:
+		w.root, w.windows = "/", false
+	}
+	isPattern := strings.HasPrefix(folder, "/home/*") || w.root == "?:" && isMeta(folder)
+	for folder != "" {
+		var name string
+		name, folder, _ = strings.Cut(folder, "/")
+		if name != "" {
+			w.push(name, isPattern)
+		}
+	}
+}
+
+// follow walks the rest of a word.
+func (w *walk) follow(word string, pattern bool) {
+	for word != "" {
+		var name string
+		if w.backslash {
+			name, word = cutSeparator(word)
+		} else {
+			name, word, _ = cutSlash(word, pattern)
+		}
+		if w.windows {
+			name = windowsName(name)
+		}
+		wildcard := pattern
+		if pattern && !w.backslash {
+			if s := patternSegment(name); s.kind == literal {
+				name, wildcard = s.text, false // "\.\." is ".."
+			}
+		}
+		switch name {
+		case "", ".":
+		case "..":
+			w.up()
+		default:
+			w.step(name, word != "", wildcard)
+		}
+	}
+}
+
+// step goes into a folder, or to a file. more says that the word goes on.
+func (w *walk) step(name string, more, pattern bool) {
+	if more && pattern && name[0] == '.' && isMeta(name) && patternSegment(name).meets(segment{text: ".."}) {
+		// Shells that let ".*" match ".." climb here.
+		w.from("")
+		return
+	}
+	if isUser(name) {
+		w.user()
+		return
+	}
+	w.push(name, pattern)
+	w.alias()
+}
+
+// push appends one segment.
+func (w *walk) push(name string, pattern bool) {
+	if len(w.segs) >= maxSegments {
+		if w.segs[len(w.segs)-1].kind != anyRun {
+			w.segs = append(w.segs, segment{kind: anyRun})
+		}
+		return
+	}
+	s := segment{text: name}
+	if w.windows {
+		name = foldPath(name)
+		s.text = name
+		if short := longName(name); short != "" {
+			s = segment{text: short, kind: wild}
+		} else if pattern && strings.ContainsAny(name, "*?[") {
+			s.kind = wild
+			if name == "**" {
+				s = segment{kind: anyRun}
+			}
+		}
+	} else if pattern {
+		s = patternSegment(name)
+	}
+	if n := len(w.segs); s.kind == anyRun && n > 0 && w.segs[n-1].kind == anyRun {
+		return
+	}
+	w.segs = append(w.segs, s)
+}
+
+// up goes to the folder above. Behind a symbolic link that is not the folder
+// the path names.
+func (w *walk) up() {
+	n := len(w.segs)
+	if n == 0 {
+		return
+	}
+	if w.segs[n-1].kind == anyRun {
+		return // unknown text stays unknown above
+	}
+	if links := w.place.Links; links != nil && w.root != "" && w.allLiteral() {
+		if w.links++; w.links > maxClimbs {
+			w.from("")
+			return
+		}
+		here, _ := w.path()
+		if there := links(here); there != here {
+			w.from(there)
+			n = len(w.segs)
+			if n == 0 {
+				return
+			}
+		}
+	}
+	w.segs = w.segs[:n-1]
+}
+
+func (w *walk) allLiteral() bool {
+	for _, s := range w.segs {
+		if s.kind != literal {
+			return false
+		}
+	}
+	return true
+}
+
+// path returns where the walk has led.
+func (w *walk) path() (string, bool) {
+	isPattern := w.root == "" || w.root == "?:" || !w.allLiteral()
+	var b strings.Builder
+	n := 4
+	for _, s := range w.segs {
+		n += len(s.text) + 3
+	}
+	b.Grow(n)
+	switch {
+	case w.root == "/":
+		b.WriteByte('/')
+	case w.root != "":
+		b.WriteString(w.root)
+		b.WriteByte('/')
+	}
+	for i, s := range w.segs {
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		switch {
+		case s.kind == anyRun:
+			b.WriteString("**")
+		case s.kind == wild || !isPattern:
+			b.WriteString(s.text)
+		case w.windows:
+			b.WriteString(quoteWindows(s.text))
+		default:
+			b.WriteString(quote(s.text))
+		}
+		if b.Len() > maxPath {
+			return tooLong(b.String(), isPattern), true
+		}
+	}
+	return b.String(), isPattern
+}
+
+// tooLong returns the pattern of what starts as a path does that no system
+// call would take.
+func tooLong(path string, isPattern bool) string {
+	cut := strings.LastIndexByte(path[:maxPath], '/')
+	if !isPattern {
+		return clip(quote(path[:cut+1]) + "**")
+	}
+	return path[:cut+1] + "**"
+}
+
+// fileURL returns the path of a file URL; other words are returned as they are.
+func fileURL(word string, pattern bool) (string, bool) {
+	if len(word) < 5 || !strings.EqualFold(word[:5], "file:") {
+		return word, pattern
+	}
+	path := word[5:]
+	if i := strings.IndexAny(path, "?#"); i >= 0 && !pattern {
+		path = path[:i]
+	}
+	path = percentDecode(path)
+	if rest, ok := strings.CutPrefix(path, "//"); ok {
+		host, below, _ := strings.Cut(rest, "/")
+		path = "/" + below
+		if host != "" && !strings.EqualFold(host, "localhost") && host != "127.0.0.1" {
+			path = unc + "/" + host + path
+		}
+	}
+	if len(path) >= 3 && path[0] == '/' && isDrive(path[1:3]) {
+		path = path[1:]
+	}
+	path, _, _ = strings.Cut(path, "\x00")
+	return path, pattern
+}

@@ -1,0 +1,450 @@
+package effect
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Patterns are written in the language of [Overlap]. They are matched a
+// segment at a time, which keeps every question about them polynomial: a
+// segment is literal text, text with wildcards, or "**".
+
+// A segment is one part of a path or pattern between slashes.
+type segment struct {
+	text string // unescaped if literal
+	kind segmentKind
+}
+
+type segmentKind uint8
+
+const (
+	literal segmentKind = iota
+	wild                // holds *, ? or a class
+	anyRun              // "**": any number of segments, also none
+)
+
+// maxSegments bounds the depth of a path; what lies deeper is "**".
+const maxSegments = 256
+
+// maxWild is the length in bytes of the longest wildcard segment that is looked
+// at closely, and maxWilds how many of them; longer ones keep their literal
+// head, and what follows further ones is "**". Both widen what a pattern
+// matches, so nobody hides in them, and keep comparisons quick.
+const (
+	maxWild  = 64
+	maxWilds = 8
+)
+
+// maxPath is the length in bytes, after cleaning, beyond which no system call
+// takes a path; what lies beyond is "**".
+const maxPath = 4096
+
+const metaChars = `*?[\`
+
+// isMeta reports whether a pattern's text differs from what it matches.
+func isMeta(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '*', '?', '[', '\\':
+			return true
+		}
+	}
+	return false
+}
+
+// quote escapes text so that it is a pattern of itself.
+func quote(s string) string {
+	if !isMeta(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if strings.IndexByte(metaChars, s[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// patternSegment reads one segment of a pattern. Text without wildcards loses
+// its escapes.
+func patternSegment(s string) segment {
+	if !isMeta(s) {
+		return segment{text: s}
+	}
+	if s == "**" {
+		return segment{kind: anyRun}
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		t, n := nextToken(s[i:])
+		if t.kind != tokenRune {
+			return segment{text: s, kind: wild}
+		}
+		if s[i] == '\\' && n > 1 {
+			b.WriteString(s[i+1 : i+n])
+		} else {
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return segment{text: b.String()}
+}
+
+// A token is one element of a wildcard segment.
+type token struct {
+	kind  tokenKind
+	r     rune
+	class string // of tokenClass: between the brackets
+}
+
+type tokenKind uint8
+
+const (
+	tokenRune tokenKind = iota
+	tokenAny            // ?
+	tokenStar
+	tokenClass
+)
+
+// nextToken reads the first token of a non-empty pattern and its length in
+// bytes. A bracket that is never closed stands for itself, as in a shell.
+func nextToken(s string) (token, int) {
+	switch s[0] {
+	case '*':
+		n := 1
+		for n < len(s) && s[n] == '*' {
+			n++
+		}
+		return token{kind: tokenStar}, n
+	case '?':
+		return token{kind: tokenAny}, 1
+	case '[':
+		if end := classEnd(s); end > 0 {
+			return token{kind: tokenClass, class: s[1:end]}, end + 1
+		}
+	case '\\':
+		if len(s) > 1 {
+			r, n := utf8.DecodeRuneInString(s[1:])
+			return token{r: r}, n + 1
+		}
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	return token{r: r}, n
+}
+
+// classEnd returns the index of the bracket that closes the class s starts
+// with, or 0. Like shells, it takes a bracket that comes first as a member,
+// and reads over named classes such as [:alpha:].
+func classEnd(s string) int {
+	i := 1
+	if i < len(s) && (s[i] == '!' || s[i] == '^') {
+		i++
+	}
+	if i < len(s) && s[i] == ']' {
+		i++
+	}
+	for i < len(s) {
+		switch {
+		case s[i] == ']':
+			return i
+		case s[i] == '[' && i+1 < len(s) && (s[i+1] == ':' || s[i+1] == '.' || s[i+1] == '='):
+			end := strings.Index(s[i+2:], s[i+1:i+2]+"]")
+			if end < 0 {
+				return 0
+			}
+			i += end + 4
+		case s[i] == '\\' && i+1 < len(s):
+			i += 2
+		default:
+			i++
+		}
+	}
+	return 0
+}
+
+// meets reports whether two tokens, neither of them a star, have a character
+// in common. Two classes are taken to have one: being wrong there is strict.
+func (t token) meets(u token) bool {
+	switch {
+	case t.kind == tokenRune && u.kind == tokenRune:
+		return t.r == u.r
+	case t.kind == tokenClass && u.kind == tokenRune:
+		return inClass(t.class, u.r)
+	case t.kind == tokenRune && u.kind == tokenClass:
+		return inClass(u.class, t.r)
+	}
+	return true
+}
+
+// inClass reports whether a class holds r. Named classes are taken to hold
+// everything, and case does not matter: a class is only ever matched to find
+// what an effect could touch.
+func inClass(class string, r rune) bool {
+	negated := class != "" && (class[0] == '!' || class[0] == '^')
+	if negated {
+		class = class[1:]
+	}
+	if strings.Contains(class, "[:") || strings.Contains(class, "[.") || strings.Contains(class, "[=") {
+		return true
+	}
+	other := swapCase(r)
+	in, inOther := false, false
+	for i := 0; i < len(class); {
+		lo, n := classRune(class[i:])
+		i += n
+		hi := lo
+		if i+1 < len(class) && class[i] == '-' {
+			hi, n = classRune(class[i+1:])
+			i += n + 1
+		}
+		in = in || lo <= r && r <= hi
+		inOther = inOther || lo <= other && other <= hi
+	}
+	if negated {
+		return !in || !inOther
+	}
+	return in || inOther
+}
+
+func classRune(s string) (rune, int) {
+	if s[0] == '\\' && len(s) > 1 {
+		r, n := utf8.DecodeRuneInString(s[1:])
+		return r, n + 1
+	}
+	return utf8.DecodeRuneInString(s)
+}
+
+func swapCase(r rune) rune {
+	switch {
+	case 'a' <= r && r <= 'z':
+		return r - 'a' + 'A'
+	case 'A' <= r && r <= 'Z':
+		return r - 'A' + 'a'
+	}
+	return r
+}
+
+// tokens appends the tokens of a segment to dst.
+func (s segment) tokens(dst []token) []token {
+	if s.kind == literal {
+		for _, r := range s.text {
+			dst = append(dst, token{r: r})
+		}
+		return dst
+	}
+	for i := 0; i < len(s.text); {
+		t, n := nextToken(s.text[i:])
+		dst = append(dst, t)
+		i += n
+	}
+	return dst
+}
+
+// maxProduct bounds the states of a comparison of two wildcard segments.
+const maxProduct = 1 << 20
+
+// meets reports whether two segments, neither of them "**", have a name in
+// common. It walks the product of both, position by position.
+func (s segment) meets(u segment) bool {
+	if s.kind == literal && u.kind == literal {
+		return s.text == u.text
+	}
+	if s.kind == literal {
+		return u.matches(s.text)
+	}
+	if u.kind == literal {
+		return s.matches(u.text)
+	}
+	if s.text == "*" || u.text == "*" || !sameEnds(s.text, u.text) {
+		return s.text == "*" || u.text == "*"
+	}
+	var abuf, bbuf [48]token
+	a, b := s.tokens(abuf[:0]), u.tokens(bbuf[:0])
+	if len(a)*len(b) > maxProduct {
+		return true
+	}
+	var rowbuf [2][64]bool
+	row, next := rowbuf[0][:], rowbuf[1][:]
+	if len(b)+1 > len(row) {
+		row, next = make([]bool, len(b)+1), make([]bool, len(b)+1)
+	}
+	row, next = row[:len(b)+1], next[:len(b)+1]
+	row[0] = true
+	for i := 0; i <= len(a); i++ {
+		clear(next)
+		for j := 0; j <= len(b); j++ {
+			if row[j] {
+				stepProduct(a, b, i, j, row, next)
+			}
+		}
+		if i == len(a) {
+			return row[len(b)]
+		}
+		row, next = next, row
+	}
+	return false
+}
+
+// sameEnds reports whether two wildcard segments could agree in their first and
+// last byte, which settles most comparisons.
+func sameEnds(a, b string) bool {
+	x, y := a[0], b[0]
+	if x != y && strings.IndexByte(metaChars, x) < 0 && strings.IndexByte(metaChars, y) < 0 {
+		return false
+	}
+	x, y = a[len(a)-1], b[len(b)-1]
+	return x == y || strings.IndexByte("*?]", x) >= 0 || strings.IndexByte("*?]", y) >= 0
+}
+
+// matches reports whether a wildcard segment matches a name. Only the last
+// star is ever tried again, so the time is at most the product of both.
+func (s segment) matches(name string) bool {
+	p := s.text
+	if last := p[len(p)-1]; strings.IndexByte("*?]", last) < 0 && (name == "" || name[len(name)-1] != last) {
+		return false
+	}
+	star, resume := -1, 0
+	i, j := 0, 0
+	for j < len(name) {
+		if i < len(p) {
+			t, n := nextToken(p[i:])
+			if t.kind == tokenStar {
+				i += n
+				star, resume = i, j
+				continue
+			}
+			r, size := rune(name[j]), 1
+			if r >= utf8.RuneSelf {
+				r, size = utf8.DecodeRuneInString(name[j:])
+			}
+			if t.meets(token{r: r}) {
+				i, j = i+n, j+size
+				continue
+			}
+		}
+		if star < 0 {
+			return false
+		}
+		_, size := utf8.DecodeRuneInString(name[resume:])
+		resume += size
+		i, j = star, resume
+	}
+	return strings.Trim(p[i:], "*") == ""
+}
+
+// stepProduct adds the states that follow (i, j): those with the same i to
+// row, those with i+1 to next.
+func stepProduct(a, b []token, i, j int, row, next []bool) {
+	aStar := i < len(a) && a[i].kind == tokenStar
+	bStar := j < len(b) && b[j].kind == tokenStar
+	switch {
+	case aStar:
+		next[j] = true
+		if j < len(b) {
+			row[j+1] = true
+		}
+	case bStar:
+		row[j+1] = true
+		if i < len(a) {
+			next[j] = true
+		}
+	case i < len(a) && j < len(b) && a[i].meets(b[j]):
+		next[j+1] = true
+	}
+}
+
+// within reports whether every name that s matches is certainly matched by u.
+// It may answer false for a pair that is.
+func (s segment) within(u segment) bool {
+	if s.kind == literal {
+		if u.kind == literal {
+			return s.text == u.text
+		}
+		return !strings.Contains(u.text, "[") && s.meets(u)
+	}
+	if u.kind == literal {
+		return false
+	}
+	if u.text == "*" || u.text == s.text {
+		return true
+	}
+	// A rule of one star holds what starts and ends as it does.
+	pre, post, one := strings.Cut(u.text, "*")
+	if !one || isMeta(pre) || isMeta(post) {
+		return false
+	}
+	return literalHead(s.text) >= len(pre) && strings.HasPrefix(s.text, pre) &&
+		literalTail(s.text) >= len(post) && strings.HasSuffix(s.text, post)
+}
+
+func literalHead(s string) int {
+	if i := strings.IndexAny(s, metaChars); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+func literalTail(s string) int { return len(s) - 1 - strings.LastIndexAny(s, metaChars+"]") }
+
+// split appends the segments of a canonical path or pattern to dst. The root
+// of a POSIX path is no segment; a drive is one, and so is "unc:".
+func split(dst []segment, path string, pattern bool) []segment {
+	wilds := 0
+	for path != "" {
+		name, rest, _ := cutSlash(path, pattern)
+		path = rest
+		if name == "" {
+			continue
+		}
+		if len(dst) >= maxSegments || wilds == maxWilds {
+			return append(dst, segment{kind: anyRun})
+		}
+		if !pattern {
+			dst = append(dst, segment{text: name})
+			continue
+		}
+		s := patternSegment(name)
+		if s.kind == wild {
+			wilds++
+			if len(s.text) > maxWild {
+				s = widen(s)
+			}
+		}
+		dst = append(dst, s)
+	}
+	return dst
+}
+
+// widen shortens a wildcard segment to its literal head.
+func widen(s segment) segment {
+	star := "*"
+	if inner(s) {
+		star = "**"
+	}
+	head := s.text[:min(literalHead(s.text), maxWild)]
+	return segment{text: strings.ToValidUTF8(head, "") + star, kind: wild}
+}
+
+// cutSlash cuts at the first slash; in a pattern, an escaped slash is one too.
+func cutSlash(s string, pattern bool) (name, rest string, found bool) {
+	i := strings.IndexByte(s, '/')
+	if i < 0 {
+		return s, "", false
+	}
+	name = s[:i]
+	if pattern && strings.HasSuffix(name, `\`) && (len(name)-len(strings.TrimRight(name, `\`)))%2 == 1 {
+		name = name[:len(name)-1]
+	}
+	return name, s[i+1:], true
+}
+
+// clip shortens a pattern to what [Overlap] looks at.
+func clip(s string) string {
+	if len(s) <= maxPath {
+		return s
+	}
+	cut := strings.LastIndexByte(s[:maxPath], '/')
+	return s[:cut+1] + "**"
+}

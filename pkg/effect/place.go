@@ -1,0 +1,118 @@
+package effect
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Place is where an action is judged: what relative paths, "~" and the
+// workspace mean there. The zero Place knows nothing and is the strictest.
+// Goroutines may share a Place; it is not changed once built.
+type Place struct {
+	CWD   string   // canonical folder that relative paths start from; "" if unknown
+	Home  string   // canonical home folder; "" if unknown
+	Roots []string // canonical folders that count as workspace
+
+	// Links resolves the symbolic links of a canonical path on local file
+	// systems; it returns its argument where nothing is to be resolved. nil
+	// resolves nothing.
+	Links func(path string) string
+
+	// Script reads a local script that would be executed, by canonical path.
+	// It answers false for what is no regular file, is larger than 64 KiB, or
+	// is not on a local file system. nil reads nothing.
+	Script func(path string) ([]byte, bool)
+
+	FoldCase bool // the file system ignores case (Windows, macOS)
+}
+
+// In returns the place after changing into a folder: a word or a canonical
+// path. "" is a folder that nobody knows.
+func (p *Place) In(dir string) *Place {
+	q := *p
+	q.CWD = ""
+	if path, isPattern := p.Path(dir, false); !isPattern {
+		q.CWD = path
+	}
+	return &q
+}
+
+// Inside reports whether a canonical path, or whatever a pattern matches, is
+// certainly a root or below one. Links in it are the caller's to resolve.
+func (p *Place) Inside(path string, pattern bool) bool {
+	if path == "" || pattern && (strings.Contains(path, "**") || len(path) > maxPath) {
+		return false // unknown text may climb out again
+	}
+	for _, root := range p.Roots {
+		if p.below(path, pattern, root) {
+			return true
+		}
+	}
+	return false
+}
+
+// below reports whether a path is a folder or lies in it. In a pattern only the
+// part before the first wildcard counts.
+func (p *Place) below(path string, pattern bool, folder string) bool {
+	if !pattern {
+		n := len(folder)
+		return len(path) >= n && p.same(path[:n], folder) && (len(path) == n || path[n] == '/')
+	}
+	var pbuf, fbuf [32]segment
+	segs, want := split(pbuf[:0], path, true), split(fbuf[:0], folder, false)
+	if len(segs) < len(want) {
+		return false
+	}
+	for i, s := range want {
+		if segs[i].kind != literal || !p.same(segs[i].text, s.text) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Place) same(a, b string) bool {
+	return a == b || p.FoldCase && strings.EqualFold(a, b)
+}
+
+// CheckRoot reports why a canonical path must not be a root: roots are the
+// workspace, and what reads only inside them is harmless. home may be "".
+func CheckRoot(path, home string) error {
+	fold := foldPath(path)
+	switch {
+	case path == "" || path[0] != '/' && !windowsPath(path):
+		return fmt.Errorf("root %q is no absolute path", path)
+	case home != "" && (fold == foldPath(home) || strings.HasPrefix(foldPath(home), strings.TrimSuffix(fold, "/")+"/")):
+		return fmt.Errorf("root %s is or holds the home folder; name a folder inside it", path)
+	}
+	segs := split(nil, fold, false)
+	for _, glob := range systemFolders {
+		name, below := strings.CutSuffix(glob, "/**")
+		want := split(nil, name, true)
+		if len(segs) == len(want) || below && len(segs) > len(want) {
+			if heads(segs, want) {
+				return fmt.Errorf("root %s is a system folder; name a folder of your own", path)
+			}
+		}
+	}
+	return nil
+}
+
+func heads(segs, want []segment) bool {
+	for i := range want {
+		if !segs[i].meets(want[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// systemFolders are no workspace; "/**" at the end means what is below, too.
+var systemFolders = [...]string{
+	"/", "/home", "/home/*", "/users", "/users/*", "/root", "/tmp", "/opt", "/srv", "/mnt", "/mnt/?", "/media", "/volumes", "/net",
+	"/bin/**", "/boot/**", "/dev", "/dev/*", "/etc/**", "/lib/**", "/lib32/**", "/lib64/**", "/proc/**", "/run", "/run/user", "/sbin/**", "/sys/**",
+	"/usr", "/usr/bin/**", "/usr/lib/**", "/usr/sbin/**", "/usr/share/**", "/usr/local", "/usr/local/bin/**", "/usr/local/etc/**", "/usr/libexec/**", "/usr/home", "/usr/home/*",
+	"/var", "/var/root", "/var/home", "/var/home/*", "/var/db/**", "/var/lib", "/var/log/**", "/var/run", "/var/spool/**", "/var/tmp",
+	"/library/**", "/system/**", "/applications/**", "/private", "/nix", "/nix/store/**", "/snap/**",
+	"?:", "?:/users", "?:/users/*", "?:/documents and settings", "?:/windows/**", "?:/program files/**", "?:/program files (x86)/**", "?:/programdata", unc,
+}

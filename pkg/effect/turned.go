@@ -1,0 +1,101 @@
+package effect
+
+import "strings"
+
+// turned tells whether text is written in rot13 or backwards: "" if it is
+// neither. It is if turning it makes words out of what are none: three, or two
+// where the text as it stands has not a single one.
+func turned(s string) string {
+	var plain, rot, rev int
+	var buf [16]byte
+	for i := 0; i < len(s); {
+		if !isLetter(s[i]) {
+			i++
+			continue
+		}
+		j := i
+		for j < len(s) && isLetter(s[j]) {
+			j++
+		}
+		word := s[i:j]
+		i = j
+		if len(word) < 2 || len(word) > len(buf) {
+			continue
+		}
+		if b := lower(buf[:len(word)], word); isWord(string(b)) {
+			plain++
+			continue
+		}
+		if isWord(string(turn(buf[:len(word)], word))) {
+			rot++
+		}
+		if isWord(string(backwards(buf[:len(word)], word))) {
+			rev++
+		}
+	}
+	enough := func(n int) bool { return n > plain && (n >= 3 || n == 2 && plain == 0) }
+	switch {
+	case enough(rot) && rot >= rev:
+		return "rot13"
+	case enough(rev):
+		return "reversed"
+	}
+	return ""
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func lower(dst []byte, s string) []byte {
+	for i := range dst {
+		dst[i] = s[i] | 0x20
+	}
+	return dst
+}
+
+func turn(dst []byte, s string) []byte {
+	for i := range dst {
+		dst[i] = byte(rot13(rune(s[i] | 0x20)))
+	}
+	return dst
+}
+
+func backwards(dst []byte, s string) []byte {
+	for i := range dst {
+		dst[i] = s[len(s)-1-i] | 0x20
+	}
+	return dst
+}
+
+func rot13(r rune) rune {
+	switch {
+	case 'a' <= r && r <= 'z':
+		return 'a' + (r-'a'+13)%26
+	case 'A' <= r && r <= 'Z':
+		return 'A' + (r-'A'+13)%26
+	}
+	return r
+}
+
+func reverse(s string) string {
+	r := []rune(s)
+	for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
+		r[i], r[j] = r[j], r[i]
+	}
+	return strings.ToValidUTF8(string(r), "")
+}
+
+// isWord reports whether a word is frequent in sentences or commands. Words
+// that are another frequent word when turned are left out.
+func isWord(w string) bool {
+	switch w {
+	case "rm", "rf", "cp", "mv", "sh", "dd", "nc", "ls", "wget", "curl", "bash", "sudo", "chmod", "chown", "echo", "cat", "grep", "find", "eval", "exec",
+		"python", "perl", "ruby", "node", "http", "https", "com", "etc", "passwd", "shadow", "root", "home", "tmp", "usr", "dev", "null", "ssh", "tcp",
+		"key", "keys", "token", "secret", "password", "credentials", "admin", "system", "shell", "evil", "base", "exfil", "upload", "download",
+		"the", "and", "you", "your", "all", "ignore", "previous", "instructions", "instruction", "prompt", "forget", "disregard", "override", "bypass",
+		"rules", "now", "are", "send", "delete", "read", "write", "file", "files", "run", "execute", "command", "data", "user", "with", "from", "this", "that",
+		"have", "will", "not", "for", "to", "in", "is", "of", "it", "must", "should", "please", "do", "me", "my", "into", "about", "what", "which", "print",
+		"powershell", "cmd", "invoke", "expression", "format", "shutdown", "kill", "reboot", "crontab", "import", "open", "output", "reveal", "allow", "safe":
+		return true
+	}
+	return false
+}

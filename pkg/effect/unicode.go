@@ -1,0 +1,94 @@
+package effect
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Fold returns text as a careful reader sees it: in compatibility form
+// (full-width, mathematical and circled letters become plain ones), with
+// letters that look like Latin ones replaced by them, and without characters
+// that cannot be seen or only decorate others. Text in ASCII is returned as it
+// is.
+func Fold(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	look := lookalikes()
+	plain := func(r rune) rune {
+		if r < utf8.RuneSelf {
+			return r
+		}
+		if invisible(r) || decoration(r) {
+			return -1
+		}
+		if p, ok := look[r]; ok {
+			return p
+		}
+		return r
+	}
+	// Compatibility form turns some lookalikes into letters that are none, and
+	// other characters into lookalikes.
+	return strings.Map(plain, norm.NFKC.String(strings.Map(func(r rune) rune {
+		if p, ok := look[r]; ok {
+			return p
+		}
+		return r
+	}, s)))
+}
+
+// invisible reports whether a character shows nothing and is there to control
+// others: zero-width, bidirectional, tag characters, variation selectors.
+func invisible(r rune) bool {
+	switch {
+	case r < 0xad:
+		return false
+	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5,
+		0x180b <= r && r <= 0x180f,
+		0x200b <= r && r <= 0x200f,
+		0x202a <= r && r <= 0x202e,
+		0x2060 <= r && r <= 0x206f,
+		r == 0x3164,
+		0xfe00 <= r && r <= 0xfe0f,
+		r == 0xfeff, r == 0xffa0,
+		0xfff9 <= r && r <= 0xfffb,
+		0x1d173 <= r && r <= 0x1d17a,
+		0xe0000 <= r && r <= 0xe0fff:
+		return true
+	}
+	return false
+}
+
+// decoration reports whether a character is drawn over the one before it.
+func decoration(r rune) bool {
+	return 0x300 <= r && r <= 0x36f || 0x1ab0 <= r && r <= 0x1aff || 0x1dc0 <= r && r <= 0x1dff ||
+		0x20d0 <= r && r <= 0x20ff || 0xfe20 <= r && r <= 0xfe2f
+}
+
+// alike lists, after each plain character, those that look like it and that
+// compatibility form does not already turn into it.
+const alike = "" +
+	"aɑαаᴀꭺ" + "\nbƄʙвьᏏ" + "\ncϲсᴄⲥ" + "\ndԁᏧᴅ" + "\neеєҽᴇℯ" + "\nfƒꜰ" + "\ngɡցɢ" + "\nhһհʜ" + "\niıɩіɪӏι" +
+	"\njјյᴊ" + "\nkκкᴋ" + "\nlⅼʟǀ" + "\nmмᴍ" + "\nnոпɴη" + "\noοоօᴏഠ०" + "\npρрᴘ" + "\nqԛգ" + "\nrгᴦʀꭇ" + "\nsѕꜱʂ" +
+	"\ntтτᴛ" + "\nuυսᴜʋ" + "\nvνѵᴠ" + "\nwԝωᴡшա" + "\nxхχ×" + "\nyуγʏү" + "\nzᴢʐ" +
+	"\nAΑАᎪ" + "\nBΒВᏴ" + "\nCСϹᏟ" + "\nDᎠ" + "\nEΕЕᎬ" + "\nFϜ" + "\nGԌᏀ" + "\nHΗНᎻ" + "\nIΙІӀ" + "\nJЈᎫ" + "\nKΚКᏦ" +
+	"\nLᏞ" + "\nMΜМᎷ" + "\nNΝ" + "\nOΟОՕ" + "\nPΡРᏢ" + "\nSЅՏᏚ" + "\nTΤТᎢ" + "\nVѴᏙ" + "\nWԜᎳ" + "\nXΧХ" + "\nYΥҮ" + "\nZΖᏃ" +
+	"\n-‐‑‒–—―−⁃﹘" + "\n/⁄∕⧸╱" + "\n.․‧۔" + "\n'‘’‛ʹʼ＇" + "\n\"“”„‟″" + "\n:ː˸∶꞉" + "\n;;" + "\n|∣ǀ│" + "\n\\∖⧵⧹" +
+	"\n~∼˜〜" + "\n*∗⁎٭" + "\n<‹" + "\n>›" + "\n&ꝸ" + "\n$＄" + "\n `\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\u2800"
+
+// lookalikes maps the characters of alike to the plain ones.
+var lookalikes = sync.OnceValue(func() map[rune]rune {
+	m := make(map[rune]rune, 300)
+	for line := range strings.SplitSeq(alike, "\n") {
+		plain, n := utf8.DecodeRuneInString(line)
+		for _, r := range line[n:] {
+			if r >= utf8.RuneSelf {
+				m[r] = plain
+			}
+		}
+	}
+	return m
+})

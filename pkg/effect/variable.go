@@ -1,0 +1,183 @@
+package effect
+
+import "strings"
+
+// variable cuts the variable or "~" off that a word starts with, and returns
+// the folder that it stands for, "" if that is not known.
+func (w *walk) variable(word string) (base, rest string, ok bool) {
+	switch word[0] {
+	case '~':
+		name, rest := word[1:], ""
+		if i := strings.IndexAny(name, `/\`); i >= 0 && (name[i] == '/' || w.backslash) {
+			name, rest = name[:i], name[i:]
+		}
+		for i := 0; i < len(name); i++ {
+			if !isNameByte(name[i]) && strings.IndexByte("+-.@\\", name[i]) < 0 || name[0] == '.' {
+				return "", "", false // a file name such as "~x y"
+			}
+		}
+		return w.homeOf(name), rest, true
+	case '$', '%':
+		name, rest, ok := variableName(word)
+		if !ok {
+			return "", "", false
+		}
+		if strings.EqualFold(name, "homedrive") && len(rest) >= len("%homepath%") && strings.EqualFold(rest[:len("%homepath%")], "%homepath%") {
+			return w.home(), rest[len("%homepath%"):], true
+		}
+		base, known := w.folder(name)
+		if known && rest != "" && rest[0] != '/' && rest[0] != '\\' {
+			return "", rest, true // text goes on behind the folder's name
+		}
+		if !known && word[0] == '$' && name != strings.ToUpper(name) {
+			return "", "", false // a file name such as $slug.tsx
+		}
+		return base, rest, true
+	}
+	return "", "", false
+}
+
+// variableName cuts $NAME, ${NAME}, $env:NAME, ${env:NAME} or %NAME% off a word.
+func variableName(word string) (name, rest string, ok bool) {
+	if word[0] == '%' {
+		end := strings.IndexByte(word[1:], '%')
+		if end < 1 || !isName(word[1:1+end]) {
+			return "", "", false
+		}
+		return word[1 : 1+end], word[end+2:], true
+	}
+	word = word[1:]
+	if strings.HasPrefix(word, "{") {
+		name, rest, ok = strings.Cut(word[1:], "}")
+		name = trimEnv(name)
+		return name, rest, ok && isName(name)
+	}
+	word = trimEnv(word)
+	n := 0
+	for n < len(word) && isNameByte(word[n]) {
+		n++
+	}
+	return word[:n], word[n:], n > 1 && isName(word[:n])
+}
+
+func trimEnv(s string) string {
+	if len(s) > 4 && strings.EqualFold(s[:4], "env:") {
+		return s[4:]
+	}
+	return s
+}
+
+func isName(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if !isNameByte(s[i]) && s[i] != '(' && s[i] != ')' {
+			return false
+		}
+	}
+	return s != "" && (s[0] < '0' || s[0] > '9')
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// folder returns the folder that a variable holds on most systems.
+func (w *walk) folder(name string) (folder string, known bool) {
+	switch strings.ToLower(name) {
+	case "home", "userprofile", "homepath", "zdotdir":
+		return w.home(), true
+	case "pwd":
+		return w.place.CWD, true
+	case "xdg_config_home":
+		return w.home() + "/.config", true
+	case "xdg_data_home":
+		return w.home() + "/.local/share", true
+	case "xdg_state_home":
+		return w.home() + "/.local/state", true
+	case "xdg_cache_home":
+		return w.home() + "/.cache", true
+	case "appdata":
+		return w.windowsHome() + "/appdata/roaming", true
+	case "localappdata":
+		return w.windowsHome() + "/appdata/local", true
+	case "systemdrive", "homedrive":
+		return "c:", true
+	case "systemroot", "windir":
+		return "c:/windows", true
+	case "programfiles", "programw6432":
+		return "c:/program files", true
+	case "programfiles(x86)":
+		return "c:/program files (x86)", true
+	case "programdata", "allusersprofile":
+		return "c:/programdata", true
+	case "public":
+		return "c:/users/public", true
+	}
+	return "", false
+}
+
+// home returns the home folder, as a pattern if it is unknown.
+func (w *walk) home() string {
+	switch {
+	case w.place.Home != "":
+		return w.place.Home
+	case w.onWindows() || w.backslash:
+		return "?:/users/*"
+	}
+	return "/home/*"
+}
+
+func (w *walk) windowsHome() string {
+	if h := w.place.Home; len(h) > 2 && isDrive(h[:2]) {
+		return h
+	}
+	return "?:/users/*"
+}
+
+// homeOf returns the home folder of a user, the present one for "", or "" if
+// it is unknown. "+" and "-" are folders that a shell remembers.
+func (w *walk) homeOf(user string) string {
+	switch user {
+	case "":
+		return w.home()
+	case "+":
+		return w.place.CWD
+	case "root":
+		return "/root"
+	}
+	if user[0] == '-' || user[0] == '+' || '0' <= user[0] && user[0] <= '9' {
+		return ""
+	}
+	home := w.place.Home
+	if i := strings.LastIndexByte(home, '/'); i > 0 {
+		if home[i+1:] == user || strings.HasPrefix(home, "/Users/") {
+			return home[:i+1] + user
+		}
+	}
+	return "/home/" + user
+}
+
+// isUser reports whether a segment is a variable that holds the user's name.
+func isUser(name string) bool {
+	if name[0] != '$' && name[0] != '%' {
+		return false
+	}
+	v, rest, ok := variableName(name)
+	if !ok || rest != "" {
+		return false
+	}
+	switch strings.ToLower(v) {
+	case "user", "username", "logname":
+		return true
+	}
+	return false
+}
+
+// user goes to the folder named after the user.
+func (w *walk) user() {
+	home := w.place.Home
+	if i := strings.LastIndexByte(home, '/'); i >= 0 && i+1 < len(home) {
+		w.push(home[i+1:], false)
+		return
+	}
+	w.push("*", true)
+}

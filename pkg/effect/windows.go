@@ -1,0 +1,201 @@
+package effect
+
+import "strings"
+
+// unc is the root of paths on the network: \\server\share is
+// unc:/server/share, which no path of another system is written as.
+const unc = "unc:"
+
+// isWindows reports whether a word is a path in the manner of Windows, so that
+// its backslashes separate folders.
+func (w *walk) isWindows(word string) bool {
+	switch word[0] {
+	case '\\':
+		if strings.HasPrefix(word, `\\`) && len(word) > 2 && strings.ContainsAny(word[2:], `\/`) {
+			return true
+		}
+		return w.onWindows() || !w.pattern && len(word) > 1 && (isNameByte(word[1]) || word[1] == '?')
+	case '/':
+		return strings.HasPrefix(word, "//?/") || strings.HasPrefix(word, "//./") || w.onWindows()
+	case '%':
+		_, _, ok := variableName(word)
+		return ok || w.onWindows()
+	case '$':
+		return len(word) > 5 && (strings.EqualFold(word[1:5], "env:") || strings.EqualFold(word[1:6], "{env:")) ||
+			w.onWindows() || strings.IndexByte(word, '\\') > 0 && !w.pattern
+	case '~', '.':
+		// ~\x and ..\x would be odd names elsewhere.
+		i := strings.IndexAny(word, `/\`)
+		return w.onWindows() || !w.pattern && i > 0 && word[i] == '\\' && strings.Trim(word[:i], "~.") == ""
+	case '?':
+		return strings.HasPrefix(word, "?:/") && w.pattern || w.onWindows()
+	}
+	switch {
+	case len(word) >= 2 && isDrive(word[:2]):
+		return len(word) == 2 || word[2] == '/' || word[2] == '\\' || w.onWindows()
+	case len(word) >= len(unc) && strings.EqualFold(word[:len(unc)], unc):
+		return true
+	}
+	return w.onWindows()
+}
+
+// onWindows reports whether the place has paths in the manner of Windows.
+func (w *walk) onWindows() bool { return w.place.onWindows() }
+
+func (p *Place) onWindows() bool {
+	return windowsPath(p.CWD) || p.CWD == "" && windowsPath(p.Home)
+}
+
+// windowsPath reports whether a canonical path is one of Windows.
+func windowsPath(path string) bool {
+	return strings.HasPrefix(path, unc) || len(path) >= 2 && isDrive(path[:2])
+}
+
+// windowsRoot finds the root that a word has, if any, and returns what follows.
+func (w *walk) windowsRoot(word string) string {
+	slashed := strings.ReplaceAll(word, `\`, "/")
+	for _, head := range [...]string{"//?/", "//./", "/??/"} {
+		if strings.HasPrefix(slashed, head) {
+			return w.device32(slashed[len(head):], word[len(head):])
+		}
+	}
+	switch {
+	case len(word) >= len(unc) && strings.EqualFold(word[:len(unc)], unc):
+		return w.share(word[len(unc):])
+	case strings.HasPrefix(slashed, "//"):
+		return w.share(word[2:])
+	case len(word) >= 2 && isDrive(word[:2]):
+		return w.drive(word)
+	case slashed[0] == '/':
+		// \x is on the present drive, /c/x is how Git's bash writes c:\x.
+		if len(slashed) >= 2 && isDrive(slashed[1:2]+":") && slashed[1] != '?' && (len(slashed) == 2 || slashed[2] == '/') {
+			w.setDrive(slashed[1:2] + ":")
+			return word[2:]
+		}
+		w.setDrive("?:")
+		for _, known := range [...]string{w.place.CWD, w.place.Home} {
+			if len(known) >= 2 && isDrive(known[:2]) {
+				w.setDrive(known[:2])
+				break
+			}
+		}
+		return word[1:]
+	}
+	return word
+}
+
+func (w *walk) setDrive(drive string) { w.root, w.windows = strings.ToLower(drive), true }
+
+// drive starts at a drive. "c:x" is relative to the present folder of c:.
+func (w *walk) drive(word string) string {
+	rest := word[2:]
+	if rest == "" || rest[0] == '/' || rest[0] == '\\' {
+		w.setDrive(word[:2])
+		return rest
+	}
+	if cwd := w.place.CWD; len(cwd) > 1 && strings.EqualFold(cwd[:2], word[:2]) {
+		w.from(cwd)
+		return rest
+	}
+	w.setDrive(word[:2])
+	w.segs = append(w.segs, segment{kind: anyRun})
+	return rest
+}
+
+// device32 starts behind \\?\ or \\.\, where the kernel's own names are.
+func (w *walk) device32(slashed, word string) string {
+	head, _, _ := strings.Cut(slashed, "/")
+	switch lower := strings.ToLower(head); {
+	case lower == "unc":
+		return w.share(word[min(len(head)+1, len(word)):])
+	case isDrive(head):
+		w.setDrive(head)
+		return word[2:]
+	case lower == "globalroot" || strings.HasPrefix(lower, "volume{") || strings.HasPrefix(lower, "harddisk"):
+		// A volume by another name: which drive it is, nobody here knows.
+		w.setDrive("?:")
+		w.segs = append(w.segs, segment{kind: anyRun})
+		return word[len(head):]
+	}
+	w.root, w.windows = unc, true
+	w.segs = append(w.segs, segment{text: "device"})
+	return word
+}
+
+// share starts at \\server\share. This machine's own shares are its drives, or
+// the file systems of its Linux guests.
+func (w *walk) share(word string) string {
+	word = strings.TrimLeft(word, `/\`)
+	server, rest := cutSeparator(word)
+	share, below := cutSeparator(rest)
+	switch strings.ToLower(strings.TrimRight(server, ".")) {
+	case "localhost", "127.0.0.1", "", "0--1.ipv6-literal.net":
+		if len(share) == 2 && share[1] == '$' && isDrive(share[:1]+":") {
+			w.setDrive(share[:1] + ":")
+			return below
+		}
+	case "wsl$", "wsl.localhost":
+		w.root = "/"
+		return below
+	}
+	w.root, w.windows = unc, true
+	return word
+}
+
+func cutSeparator(s string) (name, rest string) {
+	i := strings.IndexAny(s, `/\`)
+	if i < 0 {
+		return s, ""
+	}
+	return s[:i], s[i+1:]
+}
+
+// windowsName returns the name that Windows opens: without a stream's name and
+// without dots and blanks at the end.
+func windowsName(name string) string {
+	if i := strings.IndexByte(name, ':'); i >= 0 {
+		name = name[:i]
+	}
+	name = strings.TrimRight(name, " ")
+	if name == "." || name == ".." {
+		return name
+	}
+	return strings.TrimRight(name, ". ")
+}
+
+// longName returns a pattern of the long names that a short name of the form
+// PROGRA~1 may stand for, or "". Short names leave out blanks and dots, so that
+// SSH~1 may be ".ssh".
+func longName(short string) string {
+	stem, number, ok := strings.Cut(short, "~")
+	if !ok || stem == "" || len(stem) > 6 {
+		return ""
+	}
+	number, extension, _ := strings.Cut(number, ".")
+	if number == "" || strings.Trim(number, "0123456789") != "" || len(extension) > 3 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteByte('*')
+	for _, r := range stem + extension {
+		b.WriteString(quoteWindows(string(r)))
+		b.WriteByte('*')
+	}
+	return b.String()
+}
+
+// quoteWindows is [quote] without backslashes, which separate folders there.
+func quoteWindows(s string) string {
+	if !strings.ContainsAny(s, "*?[") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if strings.IndexByte("*?[", s[i]) >= 0 {
+			b.WriteString("[" + s[i:i+1] + "]")
+		} else {
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
