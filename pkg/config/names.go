@@ -1,0 +1,46 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Names returns the dotted names of all settings, in the order of the file.
+func Names() []string {
+	var names []string
+	walk(reflect.ValueOf(Default()), "", func(name string, _ reflect.Value) { names = append(names, name) })
+	return names
+}
+
+// Value returns a setting as text, by its dotted name. Secrets are not shown.
+func (s *Settings) Value(name string) string {
+	var text string
+	walk(reflect.ValueOf(*s), "", func(n string, v reflect.Value) {
+		switch {
+		case n != name:
+		case n == "evaluator.canary_token" && v.String() != "":
+			text = "(set)"
+		case v.Type() == reflect.TypeFor[Types]():
+			b, _ := v.Interface().(Types).MarshalJSON()
+			text = string(b)
+		case v.Kind() == reflect.String:
+			text = fmt.Sprintf("%q", v.String())
+		default:
+			text = fmt.Sprint(v.Interface())
+		}
+	})
+	return text
+}
+
+func walk(v reflect.Value, prefix string, visit func(name string, v reflect.Value)) {
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		field := v.Field(i)
+		if field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[Types]() {
+			walk(field, prefix+name+".", visit)
+			continue
+		}
+		visit(prefix+name, field)
+	}
+}
