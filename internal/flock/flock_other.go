@@ -1,0 +1,13 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || windows)
+
+package flock
+
+import (
+	"errors"
+	"os"
+)
+
+const noFollow = 0
+
+func lock(*os.File) error   { return errors.ErrUnsupported }
+func unlock(*os.File) error { return errors.ErrUnsupported }

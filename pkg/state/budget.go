@@ -1,0 +1,90 @@
+package state
+
+import (
+	"context"
+	"time"
+)
+
+// Charge takes one evaluation from the daily budget and returns how many are
+// used, this one included. It returns [ErrBudgetExhausted] if none is left, and
+// charges nothing then. The charge is on the disk when Charge returns, so that
+// killing the caller afterwards does not give it back.
+func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
+	err = s.change(ctx, func(t *tx) error {
+		err := t.rec.charge(budget)
+		used = min(t.rec.Used, max(budget, 0))
+		return err
+	})
+	return used, err
+}
+
+// Admit takes a rate token and one evaluation of the daily budget in one
+// transaction, or neither: it returns [ErrRateExceeded] or
+// [ErrBudgetExhausted], the budget being asked first.
+func (s *Store) Admit(ctx context.Context, perMinute, budget int) error {
+	return s.change(ctx, func(t *tx) error {
+		if t.rec.Used >= budget {
+			return ErrBudgetExhausted
+		}
+		if err := t.rec.take(perMinute); err != nil {
+			return err
+		}
+		return t.rec.charge(budget)
+	})
+}
+
+func (r *record) charge(budget int) error {
+	if r.Used >= budget {
+		return ErrBudgetExhausted
+	}
+	r.Used++
+	return nil
+}
+
+// usedUp is more than any budget.
+const usedUp = 1 << 30
+
+const (
+	day = 24 * time.Hour
+	// minDay is the least time between two refills: a day on which clocks are
+	// put forward.
+	minDay = 23 * time.Hour
+)
+
+// refill renews the budget when its time has come and sets the next refill. It
+// reports whether anything changed.
+func (r *record) refill(now time.Time, loc *time.Location) bool {
+	now = time.Unix(0, nanos(now))
+	if r.Reset == 0 {
+		r.Reset = r.Now + int64(nextMidnight(now, loc).Sub(now))
+		return true
+	}
+	if r.Now < r.Reset {
+		return false
+	}
+	r.Used = 0
+	// The refill that was due last, had there been one each day. Without the
+	// distance to it, a process could claim a time zone in which it is nearly
+	// midnight, again and again.
+	due := r.Reset + (r.Now-r.Reset)/int64(day)*int64(day)
+	earliest := max(due+int64(minDay)-r.Now, 1)
+	r.Reset = r.Now + int64(nextMidnight(now.Add(time.Duration(earliest-1)), loc).Sub(now))
+	return true
+}
+
+// nextMidnight returns the first instant after t at which a new day has begun
+// in loc. Where clocks are put forward at midnight there is no 0:00, and
+// [time.Date] may then give an instant of the day before.
+func nextMidnight(t time.Time, loc *time.Location) time.Time {
+	y, m, d := t.In(loc).Date()
+	next := time.Date(y, m, d+1, 0, 0, 0, 0, loc)
+	const step = 15 * time.Minute
+	for range day / step { // a zone may even skip a whole day, as Samoa did in 2011
+		ny, nm, nd := next.Date()
+		if next.After(t) && (ny != y || nm != m || nd != d) {
+			break
+		}
+		next = next.Add(step)
+	}
+	return next
+}

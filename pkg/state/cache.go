@@ -1,0 +1,133 @@
+package state
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+)
+
+// Bounds of the cache. When it is full, the entry that would expire first
+// makes room.
+const (
+	MaxCachedValue = 16 << 10 // bytes
+	maxCached      = 1000
+	maxCachedFor   = 24 * time.Hour
+)
+
+// stampSize is how much of an entry precedes its value: when it expires on the
+// store's clock and on the wall clock.
+const stampSize = 16
+
+// Put keeps value under the binding of the action it answers, until expires,
+// for a day at most. It returns [ErrCachedValueLarge] for values over
+// [MaxCachedValue] bytes.
+func (s *Store) Put(ctx context.Context, binding string, value []byte, expires time.Time) error {
+	if len(value) > MaxCachedValue {
+		return ErrCachedValueLarge
+	}
+	return s.change(ctx, func(t *tx) error {
+		left := min(expires.Sub(t.now), maxCachedFor)
+		if left <= 0 {
+			return nil
+		}
+		entry := order.AppendUint64(make([]byte, 0, stampSize+len(value)), uint64(t.rec.Now+int64(left)))
+		entry = order.AppendUint64(entry, uint64(nanos(t.now.Add(left))))
+		key := sha256.Sum256([]byte(binding))
+		b := t.Bucket(cacheBucket)
+		if b.Get(key[:]) == nil {
+			if t.rec.Cached >= maxCached {
+				if err := t.makeRoom(); err != nil {
+					return err
+				}
+			}
+			t.rec.Cached++
+		}
+		return b.Put(key[:], append(entry, value...))
+	})
+}
+
+// Get returns what was put under a binding and has not expired.
+func (s *Store) Get(ctx context.Context, binding string) (value []byte, ok bool, err error) {
+	return s.lookUp(ctx, binding, false)
+}
+
+// Take is [Store.Get] for answers that count once: nobody gets the value again.
+func (s *Store) Take(ctx context.Context, binding string) (value []byte, ok bool, err error) {
+	return s.lookUp(ctx, binding, true)
+}
+
+func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []byte, ok bool, err error) {
+	key := sha256.Sum256([]byte(binding))
+	err = s.read(ctx, func(t *tx) error {
+		b := t.Bucket(cacheBucket)
+		entry := b.Get(key[:])
+		if entry == nil {
+			return nil
+		}
+		if ok = !t.expired(entry); ok {
+			value = append([]byte{}, entry[stampSize:]...)
+			if !once {
+				return nil
+			}
+		}
+		t.rec.Cached--
+		t.changed = true
+		return b.Delete(key[:])
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return value, ok, nil
+}
+
+// Forget empties the cache.
+func (s *Store) Forget(ctx context.Context) error {
+	return s.change(ctx, func(t *tx) error {
+		t.rec.Cached = 0
+		if err := t.DeleteBucket(cacheBucket); err != nil {
+			return err
+		}
+		_, err := t.CreateBucket(cacheBucket)
+		return err
+	})
+}
+
+// expired asks both clocks: an entry must not outlive its time by a clock that
+// was set back, nor the instant that its verdict states.
+func (t *tx) expired(entry []byte) bool {
+	return len(entry) < stampSize ||
+		uint64(t.rec.Now) >= order.Uint64(entry) ||
+		uint64(nanos(t.now)) >= order.Uint64(entry[8:])
+}
+
+// makeRoom drops the expired entries or, where there are none, the one that
+// expires first.
+func (t *tx) makeRoom() error {
+	b := t.Bucket(cacheBucket)
+	var drop [][]byte
+	var first []byte
+	var soonest uint64
+	kept := 0
+	c := b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if t.expired(v) {
+			drop = append(drop, append([]byte{}, k...))
+			continue
+		}
+		kept++
+		if at := order.Uint64(v); first == nil || at < soonest {
+			first, soonest = append(first[:0], k...), at
+		}
+	}
+	if len(drop) == 0 && first != nil {
+		drop = append(drop, first)
+		kept--
+	}
+	for _, k := range drop {
+		if err := b.Delete(k); err != nil {
+			return err
+		}
+	}
+	t.rec.Cached = kept
+	return nil
+}

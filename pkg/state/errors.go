@@ -1,0 +1,49 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can be wrong with the state file. Use [errors.Is] on the error of any
+// method; each of them means that no limit can be told to be free.
+var (
+	ErrCorrupt    = errors.New("state file is damaged")
+	ErrUnwritable = errors.New("state file cannot be written")
+	ErrVanished   = errors.New("state file is missing")
+	ErrExposed    = errors.New("state is open to other users")
+)
+
+// Refusals: the state is fine and a limit is used up.
+var (
+	ErrRateExceeded     = errors.New("rate limit exceeded")
+	ErrBudgetExhausted  = errors.New("daily evaluation budget exhausted")
+	ErrApprovalLimit    = errors.New("hourly approval limit reached")
+	ErrApprovalQuota    = errors.New("session's share of the hourly approval limit reached")
+	ErrCachedValueLarge = errors.New("value is too large for the cache")
+)
+
+// RepairCommand is what a person runs to mend a damaged or missing state file.
+const RepairCommand = "shield doctor --repair-state"
+
+// An Error says what is wrong with the state and which command mends it.
+type Error struct {
+	Kind error  // ErrCorrupt, ErrUnwritable, ErrVanished or ErrExposed
+	Path string // the file or folder
+	Err  error  // the cause
+}
+
+// Error returns what, where and what to do.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%v: %s: %v; ", e.Kind, e.Path, e.Err)
+	switch e.Kind {
+	case ErrExposed:
+		return text + fmt.Sprintf("run 'chmod go-rwx %q'", e.Path)
+	case ErrUnwritable:
+		return text + "make the folder writable, or name another with --state"
+	}
+	return text + "run '" + RepairCommand + "'"
+}
+
+// Unwrap gives both the kind and the cause.
+func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }

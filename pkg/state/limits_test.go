@@ -1,0 +1,304 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// take empties the bucket and returns how many tokens it gave.
+func take(t *testing.T, s *Store, perMinute int) int {
+	t.Helper()
+	for n := range 10_000 {
+		if err := s.TakeRate(t.Context(), perMinute); err != nil {
+			if !errors.Is(err, ErrRateExceeded) {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatal("no end of tokens")
+	return 0
+}
+
+func TestRate(t *testing.T) {
+	w := newWorld()
+	s := openStore(t, t.TempDir(), w.options(true))
+	steps := []struct {
+		pass, set time.Duration
+		rate      int
+		want      int
+	}{
+		{rate: 6, want: 6},
+		{rate: 6, want: 0},
+		{pass: 9 * time.Second, rate: 6, want: 0},
+		{pass: time.Second, rate: 6, want: 1}, // fractions add up
+		{pass: 25 * time.Second, rate: 6, want: 2},
+		{pass: 5 * time.Second, rate: 6, want: 1},
+		{set: -time.Hour, rate: 6, want: 0},
+		{pass: 10 * time.Second, rate: 6, want: 1},
+		{set: time.Hour, rate: 6, want: 0},
+		{set: 24 * time.Hour, rate: 6, want: 0},
+		{pass: 24 * time.Hour, rate: 6, want: 6}, // never more than full
+		{rate: 0, want: 0},
+		{rate: -5, want: 0},
+		{rate: math.MinInt, want: 0},
+		{pass: time.Minute, rate: 3, want: 0}, // the limit was lowered
+		{rate: 5, want: 4},                    // and raised
+	}
+	for i, st := range steps {
+		w.pass(st.pass)
+		w.wall = w.wall.Add(st.set)
+		if got := take(t, s, st.rate); got != st.want {
+			t.Fatalf("step %d: %d tokens, want %d", i, got, st.want)
+		}
+	}
+	if err := s.TakeRate(t.Context(), math.MaxInt); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without an uptime the clock can be set back; the bucket then refills from
+// there on.
+func TestRateClockSetBack(t *testing.T) {
+	w := newWorld()
+	s := openStore(t, t.TempDir(), w.options(false))
+	take(t, s, 6)
+	w.wall = w.wall.Add(-time.Hour)
+	if n := take(t, s, 6); n != 0 {
+		t.Errorf("%d tokens by setting the clock back", n)
+	}
+	w.wall = w.wall.Add(10 * time.Second)
+	if n := take(t, s, 6); n != 1 {
+		t.Errorf("%d tokens after ten seconds", n)
+	}
+}
+
+func TestApprovals(t *testing.T) {
+	w := newWorld()
+	s := openStore(t, t.TempDir(), w.options(true))
+	steps := []struct {
+		pass    time.Duration
+		session string
+		max     int
+		want    error
+	}{
+		{session: "a", max: 6}, {session: "a", max: 6}, {session: "a", max: 6},
+		{session: "a", max: 6, want: ErrApprovalQuota},
+		{pass: 30 * time.Minute, session: "b", max: 6}, {session: "", max: 6}, {session: "", max: 6},
+		{session: "c", max: 6, want: ErrApprovalLimit},
+		{pass: 30*time.Minute - 1, session: "a", max: 6, want: ErrApprovalLimit},
+		{pass: 1, session: "a", max: 6},
+		{session: "c", max: 0, want: ErrApprovalLimit},
+		{session: "c", max: -1, want: ErrApprovalLimit},
+		{session: "c", max: 4, want: ErrApprovalLimit}, // the limit was lowered
+		{pass: 2 * time.Hour, session: "a", max: 1},    // half of one is one
+		{session: "b", max: 1, want: ErrApprovalLimit},
+	}
+	for i, st := range steps {
+		w.pass(st.pass)
+		if err := s.TakeApproval(t.Context(), st.session, st.max); !errors.Is(err, st.want) || (err != nil && st.want == nil) {
+			t.Fatalf("step %d: %v, want %v", i, err, st.want)
+		}
+	}
+}
+
+func TestApprovalsClockChanges(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		steady bool
+		set    time.Duration
+	}{
+		{"forward", true, 2 * time.Hour}, {"back", true, -2 * time.Hour}, {"back, no uptime", false, -2 * time.Hour},
+	} {
+		w := newWorld()
+		s := openStore(t, t.TempDir(), w.options(tt.steady))
+		if err := s.TakeApproval(t.Context(), "a", 1); err != nil {
+			t.Fatal(err)
+		}
+		w.wall = w.wall.Add(tt.set)
+		if err := s.TakeApproval(t.Context(), "a", 1); !errors.Is(err, ErrApprovalLimit) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		w.pass(time.Hour)
+		if err := s.TakeApproval(t.Context(), "a", 1); err != nil {
+			t.Errorf("%s: still refused after an hour: %v", tt.name, err)
+		}
+	}
+}
+
+func TestCache(t *testing.T) {
+	w := newWorld()
+	s := openStore(t, t.TempDir(), w.options(true))
+	get := func(binding string) string {
+		t.Helper()
+		v, ok, err := s.Get(t.Context(), binding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return "none"
+		}
+		return string(v)
+	}
+	put := func(binding, value string, ttl time.Duration) {
+		t.Helper()
+		if err := s.Put(t.Context(), binding, []byte(value), w.wall.Add(ttl)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(binding, value string) {
+		t.Helper()
+		if got := get(binding); got != value {
+			t.Errorf("%q: %q, want %q", binding, got, value)
+		}
+	}
+	want("a", "none")
+	put("a", "1", time.Minute)
+	put("", "empty binding", time.Minute)
+	put("past", "x", -time.Second)
+	put("now", "x", 0)
+	want("a", "1")
+	want("", "empty binding")
+	want("past", "none")
+	want("now", "none")
+	put("a", "2", 2*time.Minute)
+	w.pass(time.Minute)
+	want("a", "2")
+	want("", "none")
+	w.wall = w.wall.Add(-time.Hour) // setting the clock back keeps nothing alive
+	w.pass(time.Minute)
+	want("a", "none")
+	put("b", "3", time.Minute)
+	w.wall = w.wall.Add(time.Hour)
+	want("b", "none")
+	put("long", "x", 90*24*time.Hour)
+	w.pass(maxCachedFor)
+	want("long", "none")
+	if err := s.Put(t.Context(), "big", make([]byte, MaxCachedValue+1), w.wall.Add(time.Hour)); !errors.Is(err, ErrCachedValueLarge) {
+		t.Errorf("too large: %v", err)
+	}
+	put("big", string(make([]byte, MaxCachedValue)), time.Hour)
+	put("c", "4", time.Hour)
+	if err := s.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want("c", "none")
+	st, err := s.Status(t.Context(), Limits{})
+	if err != nil || st.Cached != 0 {
+		t.Errorf("%d entries left, %v", st.Cached, err)
+	}
+}
+
+func TestTakeOnce(t *testing.T) {
+	w := newWorld()
+	s := openStore(t, t.TempDir(), w.options(true))
+	if err := s.Put(t.Context(), "a", []byte("yes"), w.wall.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan bool)
+	for range 8 {
+		go func() {
+			v, ok, err := s.Take(t.Context(), "a")
+			got <- ok && err == nil && bytes.Equal(v, []byte("yes"))
+		}()
+	}
+	n := 0
+	for range 8 {
+		if <-got {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d got the answer", n)
+	}
+}
+
+func TestCacheBounded(t *testing.T) {
+	w := newWorld()
+	s := openStore(t, t.TempDir(), w.options(true))
+	count := func() int {
+		st, err := s.Status(t.Context(), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Cached
+	}
+	for i := range maxCached + 20 {
+		if err := s.Put(t.Context(), fmt.Sprint(i), nil, w.wall.Add(time.Hour+time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := count(); n != maxCached {
+		t.Errorf("%d entries, want %d", n, maxCached)
+	}
+	for i, want := range map[int]bool{0: false, 19: false, 20: true, maxCached + 19: true} {
+		if _, ok, err := s.Get(t.Context(), fmt.Sprint(i)); ok != want || err != nil {
+			t.Errorf("entry %d: %v, %v; want %v", i, ok, err, want)
+		}
+	}
+	w.pass(time.Hour + 100*time.Second)
+	if err := s.Put(t.Context(), "new", nil, w.wall.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n != maxCached-80 {
+		t.Errorf("%d entries after the expired ones made room, want %d", n, maxCached-80)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	w := newWorld()
+	s := openStore(t, t.TempDir(), w.options(true))
+	limits := Limits{PerMinute: 60, PerDay: 100, PerHour: 10}
+	if err := s.Admit(t.Context(), 60, 100); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.TakeApproval(t.Context(), "s", 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), "a", nil, w.wall.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AdvanceHead(t.Context(), func(uint64, string) (uint64, string, error) { return 7, "abc", nil }); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(500 * time.Millisecond)
+	got, err := s.Status(t.Context(), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Status{
+		Used: 1, Budget: 100, Resets: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC),
+		Tokens: 59.5, RateLimit: 60, ApprovalsLeft: 9, MaxApprovals: 10, Cached: 1,
+		AuditEntries: 7, AuditHead: "abc",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	w.wall = w.wall.Add(-72 * time.Hour) // said on the clock that people see
+	if got, err = s.Status(t.Context(), limits); err != nil || !got.Resets.Equal(want.Resets.Add(-72*time.Hour)) {
+		t.Errorf("resets %v, %v", got.Resets, err)
+	}
+}
+
+func TestHead(t *testing.T) {
+	s := openStore(t, t.TempDir(), newWorld().options(true))
+	if seq, hash, err := s.Head(t.Context()); seq != 0 || hash != "" || err != nil {
+		t.Error(seq, hash, err)
+	}
+	stop := errors.New("stop")
+	for _, fail := range []error{nil, stop} {
+		err := s.AdvanceHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 2, hash + "h", fail })
+		if !errors.Is(err, fail) {
+			t.Error(err)
+		}
+	}
+	if seq, hash, err := s.Head(t.Context()); seq != 2 || hash != "h" || err != nil {
+		t.Error(seq, hash, err)
+	}
+}

@@ -1,0 +1,145 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The test binary runs itself to have several processes on one state file.
+const (
+	childEnv = "SHIELD_STATE_TEST_DIR"
+	tries    = 200
+	budget   = 1000
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childEnv); dir != "" {
+		if err := child(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child charges the budget and says so after each charge, with the time taken.
+func child(dir string) error {
+	s, err := Open(dir, Options{Clock: time.Now, Uptime: Uptime})
+	if err != nil {
+		return err
+	}
+	for range tries {
+		began := time.Now()
+		err := s.Admit(context.Background(), 1_000_000, budget)
+		took := time.Since(began)
+		switch {
+		case err == nil:
+			fmt.Println("charged", took.Microseconds())
+		case errors.Is(err, ErrBudgetExhausted):
+			fmt.Println("refused", took.Microseconds())
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func start(t *testing.T, dir string, out io.Writer) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+dir)
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+func TestProcessesShareBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir := t.TempDir()
+	outs := make([]strings.Builder, 8)
+	var cmds []*exec.Cmd
+	for i := range outs {
+		cmds = append(cmds, start(t, dir, &outs[i]))
+	}
+	charged, refused := 0, 0
+	var times []int
+	for i, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		charged += strings.Count(outs[i].String(), "charged")
+		refused += strings.Count(outs[i].String(), "refused")
+		for line := range strings.Lines(outs[i].String()) {
+			var what string
+			var us int
+			if _, err := fmt.Sscan(line, &what, &us); err != nil {
+				t.Fatal(err)
+			}
+			times = append(times, us)
+		}
+	}
+	if charged != budget || refused != len(outs)*tries-budget {
+		t.Errorf("%d charged and %d refused, want %d and %d", charged, refused, budget, len(outs)*tries-budget)
+	}
+	slices.Sort(times)
+	t.Logf("median %d µs, 99th percentile %d µs", times[len(times)/2], times[len(times)*99/100])
+}
+
+// However processes are killed, what they did is charged, and no charge is
+// granted twice: a process may only die between being charged and saying so.
+func TestKilledProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir := t.TempDir()
+	const victims = 24
+	var mu sync.Mutex
+	var outs []*strings.Builder
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range victims / 4 {
+				out := new(strings.Builder)
+				cmd := start(t, dir, out)
+				time.Sleep(rand.N(40 * time.Millisecond)) // where the kill falls is chance; no result depends on it
+				cmd.Process.Kill()
+				cmd.Wait()
+				mu.Lock()
+				outs = append(outs, out)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	said := 0
+	for _, out := range outs {
+		said += strings.Count(out.String(), "charged")
+	}
+	s := openStore(t, dir, Options{Clock: time.Now, Uptime: Uptime})
+	st, err := s.Status(t.Context(), Limits{PerDay: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Used < min(said, budget) || st.Used > said+victims {
+		t.Errorf("%d charged, %d said so", st.Used, said)
+	}
+	t.Logf("%d charged, %d said so", st.Used, said)
+	if used, err := s.Charge(t.Context(), budget); err == nil && used != st.Used+1 {
+		t.Errorf("used %d after %d", used, st.Used)
+	}
+}

@@ -1,0 +1,110 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+)
+
+// A record is all limits of the store. Instants are nanoseconds on the store's
+// own clock, which is UTC as long as nobody sets the system's.
+type record struct {
+	Version int    `json:"v"`
+	Now     int64  `json:"now"`  // the store's clock
+	Wall    int64  `json:"wall"` // the wall clock at the same time
+	Boot    string `json:"boot,omitempty"`
+	Up      int64  `json:"up,omitempty"` // time since Boot, in nanoseconds
+
+	Used  int   `json:"used"`  // evaluations charged since the last refill
+	Reset int64 `json:"reset"` // when Used goes back to 0
+
+	Spent     int64 `json:"spent"` // what the token bucket lacks, in units; see tokenUnits
+	SpentAt   int64 `json:"spent_at"`
+	RateFrom  int64 `json:"rate_from,omitempty"` // no token before
+	Approvals []ask `json:"approvals,omitempty"` // of the last hour, oldest first
+	AskFrom   int64 `json:"ask_from,omitempty"`  // no approval before
+	Cached    int   `json:"cached"`              // entries of the cache
+}
+
+// An ask is one request for approval.
+type ask struct {
+	At      int64  `json:"at"`
+	Session string `json:"s"` // the start of its hash, since sessions are named by the agent
+}
+
+const recordVersion = 1
+
+// encode returns the record with a checksum in front: bbolt has none for its
+// data pages.
+func (r *record) encode() []byte {
+	r.Version = recordVersion
+	body, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // numbers and strings always marshal
+	}
+	return append(order.AppendUint32(make([]byte, 0, 4+len(body)), crc32.ChecksumIEEE(body)), body...)
+}
+
+func decodeRecord(b []byte) (*record, error) {
+	if len(b) < 4 {
+		return nil, errors.New("no limits in it")
+	}
+	if crc32.ChecksumIEEE(b[4:]) != order.Uint32(b) {
+		return nil, errors.New("limits do not match their checksum")
+	}
+	r := new(record)
+	if err := json.Unmarshal(b[4:], r); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	if r.Version != recordVersion {
+		return nil, fmt.Errorf("limits have version %d, this shield knows %d", r.Version, recordVersion)
+	}
+	return r, nil
+}
+
+// advance moves the store's clock by the time that has passed since the record
+// was written, as far as it can be believed. It reports whether a clock was set
+// back or started anew: that must be kept even if nothing else happens, or no
+// time would ever pass.
+func (r *record) advance(now time.Time, boot string, up time.Duration, upKnown bool) bool {
+	wall := nanos(now)
+	if r.Now == 0 {
+		r.Now, r.Wall = wall, wall
+	}
+	passed := wall - r.Wall
+	if upKnown && boot == r.Boot && int64(up) >= r.Up {
+		// A clock that was set back says nothing of the time that passed. One
+		// that was set forward says too much.
+		if since := int64(up) - r.Up; passed < 0 || since < passed {
+			passed = since
+		}
+	}
+	anew := wall < r.Wall || upKnown && (boot != r.Boot || int64(up) < r.Up)
+	r.Now += max(passed, 0)
+	r.Now = min(r.Now, lastInstant)
+	r.Wall = wall
+	r.Boot, r.Up = "", 0
+	if upKnown {
+		r.Boot, r.Up = boot, int64(up)
+	}
+	return anew
+}
+
+// lastInstant is in the year 2116: sums of instants and spans stay far from
+// overflowing, however wrong the clock is.
+const lastInstant = 1 << 62
+
+func nanos(t time.Time) int64 {
+	if t.Before(time.Unix(1, 0)) {
+		return int64(time.Second)
+	}
+	if t.After(time.Unix(0, lastInstant)) {
+		return lastInstant
+	}
+	return t.UnixNano()
+}
+
+// wallAt translates an instant of the store's clock.
+func (r *record) wallAt(at int64) time.Time { return time.Unix(0, r.Wall+at-r.Now).UTC() }

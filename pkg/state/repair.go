@@ -1,0 +1,72 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/shieldcli/shield/internal/flock"
+)
+
+// Repair replaces a damaged or missing state file in dir, and reports whether
+// it did: a file that can be read is left alone. The damaged one is kept beside
+// it. seq and hash are the last entry of the audit log, 0 and "" if there is
+// none.
+//
+// What was used is not known any more, so everything counts as used: the
+// budget until the next midnight, the rate for a minute, approvals for an
+// hour. Losing the state is then no way to get more out of it.
+func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
+	opts.Logged = func() (bool, error) { return true, nil } // a missing file is to be mended, not made anew
+	s, err := Open(dir, opts)
+	if err != nil {
+		return false, err
+	}
+	_, err = s.Status(ctx, Limits{})
+	s.Close()
+	if err == nil {
+		return false, nil
+	}
+	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVanished) {
+		return false, err
+	}
+	lock, err := flock.New(filepath.Join(dir, lockName))
+	if err != nil {
+		return false, fmt.Errorf("repair state: %w", err)
+	}
+	defer lock.Close()
+	if err := lock.Lock(); err != nil {
+		return false, fmt.Errorf("repair state: %w", err)
+	}
+	aside := s.path + ".damaged-" + opts.Clock().UTC().Format("20060102T150405.000000000")
+	if err := os.Rename(s.path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, fmt.Errorf("repair state: %w", err)
+	}
+	rec := new(record)
+	boot, up, ok := "", int64(0), false
+	if opts.Uptime != nil {
+		b, u, known := opts.Uptime()
+		boot, up, ok = b, int64(u), known
+	}
+	rec.Now, rec.Wall = nanos(opts.Clock()), nanos(opts.Clock())
+	if ok {
+		rec.Boot, rec.Up = boot, up
+	}
+	rec.Used = usedUp
+	rec.RateFrom = rec.Now + rateWindow
+	rec.AskFrom = rec.Now + askWindow
+	if err := create(s.path, rec); err != nil {
+		return false, err
+	}
+	if err := lock.Unlock(); err != nil {
+		return false, err
+	}
+	fixed, err := Open(dir, opts)
+	if err != nil {
+		return false, err
+	}
+	defer fixed.Close()
+	return true, fixed.AdvanceHead(ctx, func(uint64, string) (uint64, string, error) { return seq, hash, nil })
+}

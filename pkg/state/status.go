@@ -1,0 +1,52 @@
+package state
+
+import (
+	"context"
+	"time"
+)
+
+// Limits are the configured limits that a [Status] is measured against.
+type Limits struct {
+	PerMinute int // evaluation attempts a minute
+	PerDay    int // evaluations a day
+	PerHour   int // requests for approval an hour
+}
+
+// A Status says what is used and what is left.
+type Status struct {
+	Used          int       `json:"budget_used"` // 0–Budget
+	Budget        int       `json:"budget"`
+	Resets        time.Time `json:"budget_resets_at"` // UTC
+	Tokens        float64   `json:"rate_tokens"`      // 0–RateLimit
+	RateLimit     int       `json:"rate_limit"`
+	ApprovalsLeft int       `json:"approvals_left"`
+	MaxApprovals  int       `json:"approvals_per_hour"`
+	Cached        int       `json:"cached_verdicts"`
+	AuditEntries  uint64    `json:"audit_entries"`
+	AuditHead     string    `json:"audit_head,omitempty"`
+}
+
+// Status returns what is used and left of the given limits. It uses nothing.
+func (s *Store) Status(ctx context.Context, l Limits) (Status, error) {
+	var st Status
+	err := s.read(ctx, func(t *tx) (err error) {
+		r := t.rec
+		r.drain(l.PerMinute)
+		st = Status{
+			Used:          min(r.Used, max(l.PerDay, 0)),
+			Budget:        l.PerDay,
+			Resets:        r.wallAt(r.Reset),
+			Tokens:        float64(r.free(l.PerMinute)) / float64(tokenUnits),
+			RateLimit:     l.PerMinute,
+			ApprovalsLeft: r.approvalsLeft(l.PerHour),
+			MaxApprovals:  l.PerHour,
+			Cached:        r.Cached,
+		}
+		if r.Now < r.RateFrom {
+			st.Tokens = 0
+		}
+		st.AuditEntries, st.AuditHead, err = t.head()
+		return err
+	})
+	return st, err
+}

@@ -1,0 +1,22 @@
+package state
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Uptime returns the identifier of this boot and the time since, suspension
+// included. Setting the clock does not change it.
+func Uptime() (boot string, up time.Duration, ok bool) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(id) < 8 || len(id) > 64 {
+		return "", 0, false
+	}
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return "", 0, false
+	}
+	return string(id[:len(id)-1]), time.Duration(ts.Nano()), true
+}
