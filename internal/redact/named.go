@@ -1,0 +1,236 @@
+package redact
+
+import "strings"
+
+// hinted says whether s begins with one of the words that every name of a
+// secret has in it.
+func hinted(s string) bool {
+	switch s[0] | 0x20 {
+	case 'p':
+		return hasFold(s, "pass") || hasFold(s, "pw")
+	case 's':
+		return hasFold(s, "secret")
+	case 't':
+		return hasFold(s, "token")
+	case 'c':
+		return hasFold(s, "credential")
+	case 'k':
+		return hasFold(s, "key")
+	case 'a':
+		return hasFold(s, "auth")
+	case 'b':
+		return hasFold(s, "bearer")
+	}
+	return false
+}
+
+// mentionsSecret says whether a name may be one of a secret.
+func mentionsSecret(name string) bool {
+	for i := range len(name) {
+		if hinted(name[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// assignments returns the values in s whose names give them away, in the
+// notations of shells, programming languages, YAML, JSON and command lines.
+func assignments(s string, spans []span) []span {
+	for i, last := 0, 0; i < len(s); i++ {
+		if !hinted(s[i:]) {
+			continue
+		}
+		start, end := i, i
+		for start > last && nameByte(s[start-1]) {
+			start--
+		}
+		for end < len(s) && nameByte(s[end]) {
+			end++
+		}
+		name := s[start:end]
+		i, last = end-1, end
+		from, to := value(s, end, strings.HasPrefix(name, "--"))
+		if from == to {
+			continue
+		}
+		if kind := sensitive(name, s[from:to]); kind != "" {
+			spans = append(spans, span{from, to, kind})
+			i, last = to-1, to
+		}
+	}
+	return spans
+}
+
+func nameByte(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '-' || c == '.'
+}
+
+// maxValue is the longest value that is looked at, in bytes.
+const maxValue = 1000
+
+// value returns where the value stands that is given to the name that ends at
+// i, or two equal numbers if there is none.
+func value(s string, i int, option bool) (from, to int) {
+	for n := 0; n < 2 && i < len(s) && strings.IndexByte("\"'`]", s[i]) >= 0; n++ {
+		i++
+	}
+	after := i
+	i = skipSpace(s, i)
+	switch {
+	case strings.HasPrefix(s[i:], "=>"), strings.HasPrefix(s[i:], ":="), strings.HasPrefix(s[i:], "=="):
+		i = skipSpace(s, i+2)
+	case i < len(s) && (s[i] == '=' || s[i] == ':'):
+		i = skipSpace(s, i+1)
+	case option && i > after: // --password VALUE
+	default:
+		return 0, 0 // a word in a sentence
+	}
+	if i >= len(s) {
+		return 0, 0
+	}
+	if q := s[i]; q == '"' || q == '\'' || q == '`' {
+		for to = i + 1; to < len(s) && to-i <= maxValue && s[to] != q && s[to] != '\n'; to++ {
+		}
+		return i + 1, to
+	}
+	for to = i; to < len(s) && to-i < maxValue && strings.IndexByte(" \t\r\n\"'`&;,|<>(){}[]", s[to]) < 0; to++ {
+	}
+	if to < len(s) && s[to] == '(' { // a call
+		return 0, 0
+	}
+	return i, to
+}
+
+// skipSpace passes over three spaces at most.
+func skipSpace(s string, i int) int {
+	for n := 0; n < 3 && i < len(s) && (s[i] == ' ' || s[i] == '\t'); n++ {
+		i++
+	}
+	return i
+}
+
+// sensitive says of what kind the secret is that name holds, or "" if value is
+// none: a password may be any word, a key must look random.
+func sensitive(name, value string) string {
+	if name == "" || len(value) < 4 || len(name) > 200 {
+		return ""
+	}
+	switch kind := nameKind(name); {
+	case kind == "password" && !placeholder(value):
+		return "password"
+	case kind == "key" && random(value) && !placeholder(value):
+		return "key"
+	}
+	return ""
+}
+
+// nameKind returns "password", "key" or "" by the words of a name, as in
+// db_password, apiKey or --client-secret.
+func nameKind(name string) string {
+	if !mentionsSecret(name) {
+		return ""
+	}
+	words := split(name)
+	if len(words) == 0 {
+		return ""
+	}
+	last := words[len(words)-1]
+	if strings.Contains(notSecret, " "+last+" ") {
+		return ""
+	}
+	kind := ""
+	for i, w := range words {
+		switch w {
+		case "password", "passwd", "passwort", "pwd", "passphrase", "passcode", "pw":
+			return "password"
+		case "pass":
+			if i == len(words)-1 {
+				return "password"
+			}
+		case "secret", "secrets", "token", "credential", "credentials", "apikey", "secretkey", "accesskey",
+			"privatekey", "authtoken", "accesstoken", "authorization", "bearer", "auth", "passkey":
+			kind = "key"
+		case "key":
+			if i > 0 && strings.Contains(keyOwners, " "+words[i-1]+" ") {
+				kind = "key"
+			}
+		}
+	}
+	return kind
+}
+
+const (
+	// notSecret are last words that make a name something about a secret.
+	notSecret = " file path dir folder url uri name id ids type kind count length len size limit policy ttl expiry expires " +
+		"field env var manager store hint usage max min version algorithm format enabled required prompt label hash digest " +
+		"sha256 tokens index regex pattern rotation days at by "
+	// keyOwners are what makes a key one that is kept secret.
+	keyOwners = " api access secret private auth signing encryption encrypt master account service client license ssh storage " +
+		"shared deploy admin app application webhook session consumer hmac aes rsa seal jwt root subscription "
+)
+
+// split cuts a name into its words, in lower case.
+func split(name string) []string {
+	var words []string
+	start := 0
+	cut := func(end int) {
+		if end > start {
+			words = append(words, strings.ToLower(name[start:end]))
+		}
+	}
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c < '0' || c > '9' && c < 'A' || c > 'Z' && c < 'a' || c > 'z':
+			cut(i)
+			start = i + 1
+		case 'A' <= c && c <= 'Z' && i > start && name[i-1] >= 'a':
+			cut(i)
+			start = i
+		}
+	}
+	cut(len(name))
+	return words
+}
+
+// placeholder says whether a value only stands for a secret that is elsewhere.
+func placeholder(v string) bool {
+	v = strings.TrimSpace(v)
+	if v == "" || marked(v) || strings.Trim(v, v[:1]) == "" {
+		return true
+	}
+	switch v[0] {
+	case '$', '<', '%', '{', '/', '~':
+		return true
+	}
+	v = strings.ToLower(v)
+	for _, p := range [...]string{"os.", "process.", "env.", "env[", "getenv", "config.", "settings.", "self.", "this.", "args.", "ctx.", "your", "xxx", "..."} {
+		if strings.HasPrefix(v, p) {
+			return true
+		}
+	}
+	return strings.Contains(" none null true false undefined string bytes text optional required example redacted password secret token prompt stdin auto ", " "+strings.TrimRight(v, "?!.")+" ")
+}
+
+// random says whether a value looks drawn rather than written.
+func random(v string) bool {
+	if len(v) < 8 || strings.ContainsAny(v, " \t\n") {
+		return false
+	}
+	digit, up, low := false, false, false
+	for i := range len(v) {
+		c := v[i]
+		digit = digit || '0' <= c && c <= '9'
+		up = up || 'A' <= c && c <= 'Z'
+		low = low || 'a' <= c && c <= 'z'
+	}
+	switch e := entropy(v); {
+	case len(v) < 12:
+		return e >= 2.5 && digit && (up || low)
+	case len(v) < 24:
+		return e >= 3 && digit && (up || low)
+	default:
+		return e >= 3 && (digit || up && low)
+	}
+}

@@ -1,0 +1,228 @@
+// Package audit records every verdict in an append-only log. The log is JSON
+// Lines; each entry names the SHA-256 of the line before, so that nothing in it
+// can be changed, removed, inserted or moved unnoticed, and the head of that
+// chain is also kept outside of it ([Heads]), so that its end cannot be cut off
+// either. [Open] a [Log] and append to it; [Verify] reads one.
+//
+// Who can write both the log and what keeps its head can still forge all of
+// it. A [Checkpoint], signed and kept elsewhere, shows that as well.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/redact"
+)
+
+// A Head is the end of a chain: the sequence number of its last entry and the
+// SHA-256, in hex, of that entry's line without its line feed. The zero Head is
+// that of an empty log.
+type Head struct {
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// Heads keeps the head of the log, apart from the log.
+type Heads interface {
+	// AdvanceHead gives next the head that is kept and keeps the one it
+	// returns, unless it returns an error. No two calls overlap, between
+	// processes as well.
+	AdvanceHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error
+}
+
+// What can be wrong with a log; use [errors.Is]. Nothing can be appended then.
+var (
+	ErrCut        = errors.New("entries are missing at the end of the audit log")
+	ErrChanged    = errors.New("the audit log was changed")
+	ErrUnwritable = errors.New("audit log cannot be written")
+	ErrExposed    = errors.New("audit log is open to other users")
+	ErrClosed     = errors.New("audit log is closed")
+)
+
+// RepairCommand is what a person runs to go on after a log was damaged.
+const RepairCommand = "shield doctor --repair-audit"
+
+// An Error says what is wrong with the log and what to do.
+type Error struct {
+	Kind error // ErrCut, ErrChanged, ErrUnwritable or ErrExposed
+	Path string
+	Err  error // the cause
+}
+
+// Error returns what, where and what to do.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%v: %s: %v; ", e.Kind, e.Path, e.Err)
+	switch e.Kind {
+	case ErrExposed:
+		return text + fmt.Sprintf("run 'chmod go-w %q'", e.Path)
+	case ErrUnwritable:
+		return text + "make room and the file writable, or name another with audit.file"
+	}
+	return text + "see 'shield audit verify', then run '" + RepairCommand + "'"
+}
+
+// Unwrap gives both the kind and the cause.
+func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
+
+// Options say how a [Log] is kept.
+type Options struct {
+	Clock    func() time.Time // required
+	Heads    Heads            // nil: the end of the log is not guarded
+	Redactor *redact.Redactor // knows the program's own secrets; nil knows none
+}
+
+// A Log appends to an audit log that several processes may share. Goroutines
+// may share it as well: entries that are ready together are written and synced
+// together.
+type Log struct {
+	path string
+	opts Options
+
+	mu    sync.Mutex
+	queue []*Ticket
+	busy  bool // a goroutine works through the queue
+	done  bool
+
+	// Of the goroutine that works:
+	lock *flock.Lock
+	file *os.File
+	end  int64 // the file's size after our last write, or -1
+	last Head  // the head at end
+	from int64 // where its line begins
+}
+
+// Open returns the log at path. The file is created by the first entry, and
+// its folder (mode 0700) if need be; how long it is does not matter.
+func Open(path string, opts Options) (*Log, error) {
+	if opts.Clock == nil {
+		return nil, errors.New("open audit log: no clock given")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
+	}
+	return &Log{path: path, opts: opts, end: -1}, nil
+}
+
+// HasEntries tells whether there is a log at path with anything in it.
+func HasEntries(path string) (bool, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for audit log: %w", err)
+	}
+	return info.Size() > 0, nil
+}
+
+// Close refuses further entries and closes the file once what was submitted is
+// written.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done = true
+	if l.busy {
+		return nil // the worker closes when the queue is empty
+	}
+	return l.closeFiles()
+}
+
+func (l *Log) closeFiles() error {
+	var err error
+	if l.file != nil {
+		err = l.file.Close()
+		l.file = nil
+	}
+	if l.lock != nil {
+		err = errors.Join(err, l.lock.Close())
+		l.lock = nil
+	}
+	return err
+}
+
+// A Ticket stands for entries on their way into the log.
+type Ticket struct {
+	bodies [][]byte // entries without what the chain adds
+	err    error
+	ready  chan struct{}
+}
+
+// Wait returns when the entries are on the disk, or the error that keeps them
+// from it. If ctx ends first, the entries may or may not be written.
+func (t *Ticket) Wait(ctx context.Context) error {
+	select {
+	case <-t.ready:
+		return t.err
+	default:
+	}
+	select {
+	case <-t.ready:
+		return t.err
+	case <-ctx.Done():
+		return fmt.Errorf("append to audit log: %w", ctx.Err())
+	}
+}
+
+// Append writes entries and returns when they are on the disk.
+func (l *Log) Append(ctx context.Context, entries ...Entry) error {
+	return l.Submit(entries...).Wait(ctx)
+}
+
+// Submit hands entries over to be written in the order of the calls, and does
+// not wait for it: a stream that has more to judge shares one sync between many
+// verdicts by waiting for the [Ticket] only before it writes them.
+func (l *Log) Submit(entries ...Entry) *Ticket {
+	t := &Ticket{ready: make(chan struct{})}
+	for i := range entries {
+		t.bodies = append(t.bodies, entries[i].body(l.opts.Clock(), l.opts.Redactor))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done {
+		t.err = ErrClosed
+		close(t.ready)
+		return t
+	}
+	l.queue = append(l.queue, t)
+	if !l.busy {
+		l.busy = true
+		go l.work()
+	}
+	return t
+}
+
+// maxBatch bounds what is written at once, in tickets.
+const maxBatch = 1024
+
+// work writes what waits, as much of it as possible at once, until nothing
+// waits any more.
+func (l *Log) work() {
+	for {
+		l.mu.Lock()
+		n := min(len(l.queue), maxBatch)
+		if n == 0 {
+			l.busy = false
+			if l.done {
+				l.closeFiles()
+			}
+			l.mu.Unlock()
+			return
+		}
+		batch := l.queue[:n:n]
+		l.queue = l.queue[n:]
+		l.mu.Unlock()
+		err := l.write(batch)
+		for _, t := range batch {
+			t.err = err
+			t.bodies = nil
+			close(t.ready)
+		}
+	}
+}

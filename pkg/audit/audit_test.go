@@ -1,0 +1,468 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC) }
+
+// memory keeps a head as the state file does.
+type memory struct {
+	mu sync.Mutex
+	Head
+	fail error // of the commit
+}
+
+func (m *memory) AdvanceHead(_ context.Context, next func(uint64, string) (uint64, string, error)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seq, hash, err := next(m.Seq, m.Hash)
+	if err != nil {
+		return err
+	}
+	if m.fail != nil {
+		return m.fail
+	}
+	m.Head = Head{seq, hash}
+	return nil
+}
+
+func open(t testing.TB, path string, heads Heads) *Log {
+	t.Helper()
+	l, err := Open(path, Options{Clock: clock, Heads: heads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func entry(n int) Entry {
+	return Entry{ID: fmt.Sprint("a", n), Line: n, Type: "execute_command", Decision: verdict.Block, Tier: 1, Confidence: 0.95,
+		Rule: "XP-001", Reasoning: "because", ActionHash: "sha256:00", Payload: map[string]any{"command": fmt.Sprint("echo ", n)}}
+}
+
+func appendAll(t testing.TB, l *Log, n int) {
+	t.Helper()
+	for i := range n {
+		if err := l.Append(t.Context(), entry(i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func write(t testing.TB, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func verify(t testing.TB, path string, kept *Head) Report {
+	t.Helper()
+	r, err := VerifyFile(path, kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAppend(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "audit.jsonl")
+	heads := new(memory)
+	l := open(t, path, heads)
+	appendAll(t, l, 2)
+	l.Close()
+	l = open(t, path, heads) // another process goes on
+	if err := l.Append(t.Context(), entry(3), entry(4)); err != nil {
+		t.Fatal(err)
+	}
+	r := verify(t, path, &heads.Head)
+	if !r.OK() || r.Lines != 4 || r.First != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.Torn || r.Recovered != 0 {
+		t.Errorf("%+v", r)
+	}
+	first, _, _ := bytes.Cut(read(t, path), []byte("\n"))
+	want := `{"seq":1,"prev":"` + genesis + `","time":"2026-01-02T03:04:05.678Z","kind":"verdict","id":"a1","line":1,` +
+		`"type":"execute_command","decision":"BLOCK","tier":1,"confidence":0.95,"rule":"XP-001","reasoning":"because",` +
+		`"action_hash":"sha256:00","payload":{"command":"echo 1"},"latency_us":0}`
+	if string(first) != want {
+		t.Errorf("first line\n%s, want\n%s", first, want)
+	}
+	for name, mode := range map[string]os.FileMode{"": 0o600, ".lock": 0o600} {
+		info, err := os.Stat(path + name)
+		if err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	if err := l.Append(t.Context()); err != nil {
+		t.Errorf("nothing: %v", err)
+	}
+	l.Close()
+	if err := l.Append(t.Context(), entry(5)); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestOpenNeedsClock(t *testing.T) {
+	if _, err := Open(filepath.Join(t.TempDir(), "x"), Options{}); err == nil {
+		t.Error("opened without a clock")
+	}
+}
+
+func TestGoroutines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	heads := new(memory)
+	a, b := open(t, path, heads), open(t, path, heads) // as two processes
+	var wg sync.WaitGroup
+	for i := range 8 {
+		l := a
+		if i%2 == 1 {
+			l = b
+		}
+		wg.Go(func() {
+			for n := range 50 {
+				if err := l.Append(context.Background(), entry(n)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if r := verify(t, path, &heads.Head); !r.OK() || r.Lines != 400 || r.Head.Seq != 400 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSubmitKeepsOrder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := open(t, path, new(memory))
+	var tickets []*Ticket
+	for i := range 3000 {
+		tickets = append(tickets, l.Submit(entry(i)))
+	}
+	for _, k := range tickets {
+		if err := k.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := 0
+	for line := range bytes.Lines(read(t, path)) {
+		var e Entry
+		if err := json.Unmarshal(line, &e); err != nil || e.Line != i {
+			t.Fatalf("line %d: %d, %v", i, e.Line, err)
+		}
+		i++
+	}
+	if i != 3000 {
+		t.Errorf("%d lines", i)
+	}
+}
+
+// Whatever part of a line a crash leaves, the next entry mends it.
+func TestTornLine(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "audit.jsonl")
+	heads := new(memory)
+	appendAll(t, open(t, whole, heads), 2)
+	kept := heads.Head
+	appendAll(t, open(t, whole, heads), 1)
+	all := read(t, whole)
+	last := bytes.LastIndexByte(all[:len(all)-1], '\n') + 1
+	for n := last + 1; n < len(all); n++ {
+		path := filepath.Join(t.TempDir(), "audit.jsonl")
+		write(t, path, all[:n])
+		h := &memory{Head: kept}
+		if r := verify(t, path, &kept); !r.OK() || !r.Torn || r.Lines != 2 {
+			t.Fatalf("cut at %d: %+v", n, r)
+		}
+		appendAll(t, open(t, path, h), 1)
+		r := verify(t, path, &h.Head)
+		if !r.OK() || r.Torn || r.Lines != 4 || r.Recovered != 1 || r.Head.Seq != 4 {
+			t.Fatalf("cut at %d: %+v %v", n, r, r.Break)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	write(t, path, []byte(`{"seq":1,"prev":"`))
+	h := new(memory)
+	appendAll(t, open(t, path, h), 1)
+	if r := verify(t, path, &h.Head); !r.OK() || r.Lines != 2 || r.Recovered != 1 {
+		t.Errorf("torn first line: %+v", r)
+	}
+}
+
+// A log that is not what its head says takes no entry, until it is repaired.
+func TestRefuses(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(b []byte) []byte
+		kind  error
+	}{
+		{"emptied", func([]byte) []byte { return nil }, ErrCut},
+		{"last line cut", func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1] }, ErrCut},
+		{"last line torn", func(b []byte) []byte { return b[:len(b)-3] }, ErrCut},
+		{"last line changed", func(b []byte) []byte { return bytes.Replace(b, []byte("echo 3"), []byte("echo 9"), 1) }, ErrChanged},
+		{"text added", func(b []byte) []byte { return append(b, "hello\n"...) }, ErrChanged},
+		{"empty line added", func(b []byte) []byte { return append(b, '\n') }, ErrChanged},
+		{"endless line added", func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), 3*maxLine)...) }, ErrChanged},
+		{"other log", func([]byte) []byte { return []byte(`{"seq":7,"prev":"` + genesis + `","kind":"verdict"}` + "\n") }, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "audit.jsonl")
+			heads := new(memory)
+			l := open(t, path, heads)
+			appendAll(t, l, 3)
+			kept := heads.Head
+			write(t, path, tt.spoil(read(t, path)))
+			before := read(t, path)
+			for _, l := range []*Log{l, open(t, path, heads)} { // one that was there, and a new one
+				err := l.Append(t.Context(), entry(4))
+				if tt.kind == nil {
+					if r := verify(t, path, &kept); r.OK() {
+						t.Errorf("verified: %+v", r)
+					}
+					return
+				}
+				if !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), RepairCommand) {
+					t.Fatalf("error %v, want %v naming %q", err, tt.kind, RepairCommand)
+				}
+			}
+			if !bytes.Equal(before, read(t, path)) || heads.Head != kept {
+				t.Error("a refused log was written")
+			}
+			if r := verify(t, path, &kept); r.OK() {
+				t.Errorf("verified: %+v", r)
+			}
+			aside, err := Repair(t.Context(), path, Options{Clock: clock, Heads: heads})
+			if err != nil || !bytes.Equal(before, read(t, aside)) {
+				t.Fatalf("repair: %q, %v", aside, err)
+			}
+			appendAll(t, open(t, path, heads), 1)
+			r := verify(t, path, &heads.Head)
+			if !r.OK() || r.First != 4 || r.Head.Seq != 5 || r.Recovered != 1 {
+				t.Errorf("after repair: %+v %v", r, r.Break)
+			}
+			if r := verify(t, path, &kept); !r.OK() {
+				t.Errorf("after repair, by the old head: %v", r.Break)
+			}
+		})
+	}
+}
+
+func TestRepairLeavesWhatIsWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	heads := new(memory)
+	appendAll(t, open(t, path, heads), 3)
+	before := read(t, path)
+	if aside, err := Repair(t.Context(), path, Options{Clock: clock, Heads: heads}); aside != "" || err != nil {
+		t.Error(aside, err)
+	}
+	if !bytes.Equal(before, read(t, path)) {
+		t.Error("a whole log was changed")
+	}
+	if _, err := Repair(t.Context(), path, Options{Clock: clock}); err == nil {
+		t.Error("repaired without a head")
+	}
+	if h, err := LastHead(path); h != heads.Head || err != nil {
+		t.Error(h, err)
+	}
+	if h, err := LastHead(path + "x"); h != (Head{}) || err != nil {
+		t.Error(h, err)
+	}
+}
+
+// A process killed between writing and moving the head is no harm; a kept
+// head that cannot be written is.
+func TestHeadBehind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	heads := new(memory)
+	l := open(t, path, heads)
+	appendAll(t, l, 2)
+	stop := errors.New("disk full")
+	heads.fail = stop
+	if err := l.Append(t.Context(), entry(3)); !errors.Is(err, stop) {
+		t.Errorf("error %v, want %v", err, stop)
+	}
+	heads.fail = nil
+	appendAll(t, l, 1)
+	if r := verify(t, path, &heads.Head); !r.OK() || r.Head.Seq != 4 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestUnwritable(t *testing.T) {
+	dir := t.TempDir()
+	exposed := filepath.Join(dir, "exposed")
+	write(t, exposed, nil)
+	if err := os.Chmod(exposed, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(exposed, link); err != nil {
+		t.Skip(err)
+	}
+	for path, kind := range map[string]error{exposed: ErrExposed, link: ErrUnwritable, dir: ErrUnwritable} {
+		if err := open(t, path, nil).Append(t.Context(), entry(1)); !errors.Is(err, kind) {
+			t.Errorf("%s: error %v, want %v", path, err, kind)
+		}
+	}
+	if _, err := Open(filepath.Join(exposed, "x", "y"), Options{Clock: clock}); !errors.Is(err, ErrUnwritable) {
+		t.Errorf("below a file: %v", err)
+	}
+	if _, err := os.Stat("/dev/full"); err == nil {
+		f, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+		if err != nil {
+			t.Skip(err)
+		}
+		defer f.Close()
+		l := &Log{path: "/dev/full", file: f}
+		if err := l.flush(0, []byte("x\n")); !errors.Is(err, ErrUnwritable) {
+			t.Errorf("full disk: %v", err)
+		}
+	}
+}
+
+func TestWaitEnds(t *testing.T) {
+	l := open(t, filepath.Join(t.TempDir(), "audit.jsonl"), new(memory))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	k := &Ticket{ready: make(chan struct{})}
+	if err := k.Wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	k = l.Submit(entry(1))
+	if err := k.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Wait(ctx); err != nil {
+		t.Errorf("written, yet %v", err)
+	}
+}
+
+// No field lets a secret through.
+func TestRedacts(t *testing.T) {
+	key := "AKIA" + strings.Repeat("Q7", 8)
+	canary := strings.Repeat("c0ffee42", 8)
+	for _, secret := range []string{key, canary} {
+		e := Entry{
+			ID: secret, Session: secret, Type: "x " + secret, Rule: secret, Reasoning: "the model said " + secret, Error: "bad: " + secret,
+			ActionHash: secret, Channel: secret, By: secret, Kind: secret,
+			Payload: map[string]any{
+				"command": "echo " + secret, secret: 1, "n": []any{map[string]any{"deep": secret}},
+				"wrapped": base64.StdEncoding.EncodeToString([]byte("say " + secret)),
+				"split":   secret[:9] + `""` + secret[9:],
+				"long":    strings.Repeat("x", 70<<10) + " " + secret,
+			},
+			Trail:        []verdict.Step{{Reasoning: secret, Rule: secret, Error: secret, Effects: []byte(`"` + secret + `"`), Views: []byte(`"` + secret + `"`)}},
+			Fingerprints: Fingerprints{Policy: secret, Rules: secret, Model: secret, Config: secret, Prompt: secret},
+			Caller:       Caller{Command: secret, User: secret},
+		}
+		path := filepath.Join(t.TempDir(), "audit.jsonl")
+		l, err := Open(path, Options{Clock: clock, Redactor: redact.New(canary)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		got := string(read(t, path))
+		for _, part := range []string{secret, secret[9:], secret[:9], base64.RawStdEncoding.EncodeToString([]byte("say " + secret[:9]))} {
+			if strings.Contains(got, part) {
+				t.Errorf("%q is in %s", part, got)
+			}
+		}
+		if n := strings.Count(got, "[redacted"); n < 20 {
+			t.Errorf("%d redacted in %s", n, got)
+		}
+	}
+}
+
+// Any entry is one line within bounds that reads back and shows no control.
+func TestEntryBounds(t *testing.T) {
+	huge := map[string]any{}
+	for i := range 5000 {
+		huge[fmt.Sprint("key", i)] = strings.Repeat("v", 50)
+	}
+	var deep any = "x"
+	for range 500 {
+		deep = map[string]any{"d": deep}
+	}
+	long := strings.Repeat("\u202e\x1b\x00\xff\U000e0041", 40000)
+	tests := map[string]Entry{
+		"zero":     {},
+		"huge":     {Payload: huge},
+		"deep":     {Payload: deep},
+		"long":     {ID: long, Session: long, Type: long, Rule: long, Reasoning: long, Error: long, ActionHash: long, Payload: map[string]any{long: long}},
+		"nan":      {Confidence: math.NaN(), Decision: verdict.Block},
+		"infinite": {Confidence: math.Inf(1), Payload: math.Inf(1)},
+		"lines":    {Reasoning: "a\nb\r\n{\"seq\":1}\n\u2028\u0085"},
+		"trail":    {Trail: make([]verdict.Step, 10000)},
+		"channel":  {Payload: make(chan int)},
+	}
+	for name, e := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "audit.jsonl")
+			heads := new(memory)
+			l := open(t, path, heads)
+			for range 2 {
+				if err := l.Append(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := read(t, path)
+			if r := verify(t, path, &heads.Head); !r.OK() || r.Lines != 2 || len(got) > 2*maxLine {
+				t.Errorf("%d bytes, %+v %v", len(got), r, r.Break)
+			}
+			for _, c := range string(bytes.ReplaceAll(got, []byte("\n"), nil)) {
+				if c < ' ' || c >= 0x7f && c <= 0x9f || c == 0x202e || c == 0x2028 || c > 0xe0000 {
+					t.Fatalf("%U is in it", c)
+				}
+			}
+			var back Entry
+			if err := json.Unmarshal(got[:bytes.IndexByte(got, '\n')], &back); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func FuzzEntry(f *testing.F) {
+	f.Add("a", `{"command":"ls"}`, 0.5)
+	f.Add("\u202e\"\\", `[["--password","x"]]`, math.Inf(-1))
+	f.Fuzz(func(t *testing.T, s, payload string, confidence float64) {
+		var v any
+		if json.Unmarshal([]byte(payload), &v) != nil {
+			v = payload
+		}
+		e := Entry{ID: s, Reasoning: s, Payload: v, Confidence: confidence}
+		line, head := chain(nil, Head{}, e.body(clock(), nil))
+		r, err := Verify(bytes.NewReader(line), &head)
+		if err != nil || !r.OK() || r.Lines != 1 || !json.Valid(line) || len(line) > maxLine {
+			t.Errorf("%q: %+v, %v", line, r, err)
+		}
+	})
+}

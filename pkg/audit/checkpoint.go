@@ -1,0 +1,164 @@
+package audit
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// A Checkpoint is the head of a log at some time, signed. Kept where those
+// who write the log cannot reach, it shows later whether the log up to there
+// is still the one it was.
+type Checkpoint struct {
+	Head
+	Time      time.Time `json:"time"`
+	Key       string    `json:"key"`       // the public key, in base64, to know which one to check with
+	Signature string    `json:"signature"` // in base64
+}
+
+// ErrBadSignature is the error for a checkpoint that the key did not sign.
+var ErrBadSignature = errors.New("checkpoint was not signed with this key, or was changed")
+
+// message returns what is signed. The first line keeps a signature from
+// meaning anything elsewhere.
+func (c *Checkpoint) message() []byte {
+	return fmt.Appendf(nil, "shield audit checkpoint v1\n%d\n%s\n%s\n%s\n", c.Seq, c.Hash, c.Time.UTC().Format(time.RFC3339Nano), c.Key)
+}
+
+// Sign returns a checkpoint of a head.
+func Sign(key ed25519.PrivateKey, head Head, now time.Time) Checkpoint {
+	c := Checkpoint{Head: head, Time: now.UTC().Truncate(time.Millisecond)}
+	c.Key = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
+	c.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, c.message()))
+	return c
+}
+
+// Check returns [ErrBadSignature] unless the checkpoint was signed by the
+// holder of the key. Whether a log agrees with it is for [Verify] to say, with
+// the checkpoint's Head.
+func (c *Checkpoint) Check(key ed25519.PublicKey) error {
+	sig, err := base64.StdEncoding.DecodeString(c.Signature)
+	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, c.message(), sig) {
+		return ErrBadSignature
+	}
+	return nil
+}
+
+// ParseCheckpoint reads a checkpoint's JSON. It is not checked.
+func ParseCheckpoint(data []byte) (Checkpoint, error) {
+	var c Checkpoint
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Checkpoint{}, fmt.Errorf("read checkpoint: %w", err)
+	}
+	return c, nil
+}
+
+const maxKeyFile = 4 << 10 // bytes
+
+// GenerateKey writes a new signing key to path, which must not exist, for this
+// user alone (mode 0600), and its public key to path.pub.
+func GenerateKey(path string) (ed25519.PublicKey, error) {
+	pub, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generate checkpoint key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("generate checkpoint key: %w", err)
+	}
+	if err := writeNew(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		return nil, err
+	}
+	if der, err = x509.MarshalPKIXPublicKey(pub); err != nil {
+		return nil, fmt.Errorf("generate checkpoint key: %w", err)
+	}
+	return pub, writeNew(path+".pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o644)
+}
+
+// writeNew writes a file that must not exist.
+func writeNew(path string, data []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return fmt.Errorf("generate checkpoint key: %w", err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("generate checkpoint key: %w", err)
+	}
+	return nil
+}
+
+// LoadKey reads a signing key. It refuses one that others can read.
+func LoadKey(path string) (ed25519.PrivateKey, error) {
+	der, err := loadPEM(path, "PRIVATE KEY", true)
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key", path)
+	}
+	private, ok := key.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key", path)
+	}
+	return private, nil
+}
+
+// LoadPublicKey reads the public key that checkpoints are checked with.
+func LoadPublicKey(path string) (ed25519.PublicKey, error) {
+	der, err := loadPEM(path, "PUBLIC KEY", false)
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key", path)
+	}
+	public, ok := key.(ed25519.PublicKey)
+	if !ok {
+		return nil, fmt.Errorf("load checkpoint key %s: not an ed25519 key", path)
+	}
+	return public, nil
+}
+
+func loadPEM(path, kind string, private bool) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, fmt.Errorf("load checkpoint key: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("load checkpoint key: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("load checkpoint key %s: not a regular file", path)
+	}
+	if private && othersMayRead(info) {
+		return nil, fmt.Errorf("load checkpoint key %s: others can read it (mode %v); run 'chmod 600 %q'", path, info.Mode().Perm(), path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	if err != nil {
+		return nil, fmt.Errorf("load checkpoint key: %w", err)
+	}
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != kind {
+		return nil, fmt.Errorf("load checkpoint key %s: no %s in it", path, kind)
+	}
+	return block.Bytes, nil
+}

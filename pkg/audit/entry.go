@@ -1,0 +1,208 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Kinds of entries.
+const (
+	KindVerdict  = "verdict"  // the default
+	KindRecovery = "recovery" // the log itself was mended
+)
+
+// An Entry is one line of the log. Seq and Prev are set when it is written,
+// Time and Kind where they are zero. Every string in it is redacted, and cut to
+// some kilobytes.
+type Entry struct {
+	Seq  uint64    `json:"seq"`  // counted from 1
+	Prev string    `json:"prev"` // SHA-256 of the line before, in hex
+	Time time.Time `json:"time"` // UTC
+	Kind string    `json:"kind"`
+
+	ID         string           `json:"id,omitempty"` // the action's
+	Line       int              `json:"line,omitempty"`
+	Session    string           `json:"session,omitempty"`
+	Type       string           `json:"type,omitempty"`
+	Decision   verdict.Decision `json:"decision,omitempty"`
+	Tier       int              `json:"tier"`
+	Confidence float64          `json:"confidence"`
+	Rule       string           `json:"rule,omitempty"`
+	Reasoning  string           `json:"reasoning,omitempty"`
+	Degraded   bool             `json:"degraded,omitempty"`
+	Error      string           `json:"error,omitempty"`
+	ActionHash string           `json:"action_hash,omitempty"`
+	Payload    any              `json:"payload,omitempty"` // a decoded JSON value
+	Trail      []verdict.Step   `json:"trail,omitempty"`   // without effects and views
+	Channel    string           `json:"channel,omitempty"` // through which a person decided
+	By         string           `json:"by,omitempty"`      // the person
+
+	Fingerprints Fingerprints `json:"fingerprints,omitzero"`
+	Latency      int64        `json:"latency_us"` // microseconds
+	Caller       Caller       `json:"caller,omitzero"`
+	Recovery     *Recovery    `json:"recovery,omitempty"`
+}
+
+// Fingerprints say what the verdict was made with.
+type Fingerprints struct {
+	Policy string `json:"policy,omitempty"`
+	Rules  string `json:"rules,omitempty"`
+	Model  string `json:"model,omitempty"`
+	Config string `json:"config,omitempty"`
+	Prompt string `json:"prompt,omitempty"`
+}
+
+// A Caller is who asked for the verdict.
+type Caller struct {
+	Command string `json:"command,omitempty"` // of shield: run, hook claude-code, …
+	User    string `json:"user,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	Parent  int    `json:"parent,omitempty"`
+}
+
+// A Recovery says what was wrong with the log and became of it.
+type Recovery struct {
+	Reason string `json:"reason"`
+	Bytes  int64  `json:"bytes,omitempty"`  // of the incomplete line that was taken away
+	SHA256 string `json:"sha256,omitempty"` // of it, in hex
+	File   string `json:"file,omitempty"`   // where the damaged log was put
+}
+
+// Bounds of an entry, in bytes.
+const (
+	maxString  = 4 << 10
+	maxPayload = 32 << 10
+	maxTrail   = 16
+	maxBody    = 60 << 10
+	// maxLine is the longest line of a log, with what the chain adds.
+	maxLine = 64 << 10
+)
+
+// body returns the entry as JSON without its opening brace, sequence number
+// and predecessor.
+func (e *Entry) body(now time.Time, r *redact.Redactor) []byte {
+	c := e.clean(now, r)
+	b := encode(c)
+	if len(b) > maxBody { // only by what no verdict of ours has
+		c.Payload, c.Trail = nil, nil
+		for _, s := range c.strings() {
+			*s = redact.Cut(*s, 256)
+		}
+		b = encode(c)
+	}
+	return b
+}
+
+// clean returns a copy without secrets and within bounds.
+func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
+	c := *e
+	if c.Time.IsZero() {
+		c.Time = now
+	}
+	c.Time = c.Time.UTC().Truncate(time.Millisecond)
+	if c.Kind == "" {
+		c.Kind = KindVerdict
+	}
+	for _, s := range c.strings() {
+		if *s != "" {
+			*s = r.Brief(*s, maxString)
+		}
+	}
+	c.Trail = nil
+	for i, s := range e.Trail {
+		if i == maxTrail {
+			break
+		}
+		s.Rule, s.Reasoning, s.Error = r.Brief(s.Rule, 256), r.Brief(s.Reasoning, 1024), r.Brief(s.Error, 256)
+		s.Effects, s.Views = nil, nil
+		if s.Decision == verdict.None {
+			s.Decision = verdict.Block // as it counts, and as no reader refuses it
+		}
+		c.Trail = append(c.Trail, s)
+	}
+	if c.Payload != nil {
+		c.Payload = payload(c.Payload, r)
+	}
+	return &c
+}
+
+// strings are the fields that hold text from elsewhere.
+func (e *Entry) strings() []*string {
+	return []*string{
+		&e.Kind, &e.ID, &e.Session, &e.Type, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
+		&e.Caller.Command, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
+		&e.Fingerprints.Config, &e.Fingerprints.Prompt,
+	}
+}
+
+// payload redacts a decoded JSON value and keeps it if it is small enough, or
+// the beginning of its text.
+func payload(v any, r *redact.Redactor) any {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r.Value(v, maxString)); err != nil {
+		return map[string]any{"unwritable": r.Brief(err.Error(), maxString)}
+	}
+	if b.Len() > maxPayload {
+		return map[string]any{"truncated": redact.Cut(b.String(), maxString), "bytes": b.Len()}
+	}
+	return json.RawMessage(bytes.TrimSpace(b.Bytes()))
+}
+
+// encode returns the entry as one line of JSON without the opening brace, Seq
+// and Prev. Characters that a terminal would act on, or not show, are escaped.
+func encode(c *Entry) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	c.Seq, c.Prev = 0, ""
+	if err := enc.Encode(c); err != nil {
+		// A confidence that is no number.
+		return encode(&Entry{Time: c.Time, Kind: c.Kind, ActionHash: c.ActionHash, Decision: c.Decision, Tier: c.Tier, Error: "unwritable entry"})
+	}
+	line := bytes.TrimPrefix(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(`{"seq":0,"prev":"",`))
+	return visible(line)
+}
+
+// visible escapes what does not print, in a line of JSON or in text.
+func visible(line []byte) []byte {
+	for i := 0; i < len(line); {
+		r, n := utf8.DecodeRune(line[i:])
+		if hidden(r, n) {
+			out := append(make([]byte, 0, len(line)+64), line[:i]...)
+			return escape(out, line[i:])
+		}
+		i += n
+	}
+	return line
+}
+
+// hidden says whether a character that takes n bytes is none to show.
+func hidden(r rune, n int) bool {
+	return r < ' ' || r >= 0x7f && !unicode.IsPrint(r) || r == utf8.RuneError && n == 1
+}
+
+func escape(out, rest []byte) []byte {
+	for i := 0; i < len(rest); {
+		r, n := utf8.DecodeRune(rest[i:])
+		switch {
+		case !hidden(r, n):
+			out = append(out, rest[i:i+n]...)
+		case r > 0xffff:
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += n
+	}
+	return out
+}

@@ -1,0 +1,100 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// formats are what [Export] writes.
+var formats = [...]string{"jsonl", "csv"}
+
+// Formats returns the names of the formats that [Export] knows.
+func Formats() []string { return slices.Clone(formats[:]) }
+
+// Export writes a log in another form: "jsonl" is its whole lines, "csv" a
+// table for spreadsheets. Lines that are no entries are passed over and
+// counted.
+func Export(w io.Writer, r io.Reader, format string) (skipped int, err error) {
+	row := func(line []byte, _ *Entry) error {
+		_, err := w.Write(append(visible(line), '\n'))
+		return err
+	}
+	table := csv.NewWriter(w)
+	switch format {
+	case "jsonl":
+	case "csv":
+		if err := table.Write(columns[:]); err != nil {
+			return 0, err
+		}
+		row = func(_ []byte, e *Entry) error { return table.Write(cells(e)) }
+	default:
+		return 0, fmt.Errorf("export audit log: unknown format %q; known are %s", format, strings.Join(formats[:], ", "))
+	}
+	lines := newLines(r)
+	for {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			table.Flush()
+			return skipped, table.Error()
+		}
+		if err != nil && !errors.Is(err, errLongLine) {
+			return skipped, fmt.Errorf("export audit log: %w", err)
+		}
+		var e Entry
+		if err != nil || json.Unmarshal(line, &e) != nil {
+			skipped++
+			continue
+		}
+		if err := row(line, &e); err != nil {
+			return skipped, err
+		}
+	}
+}
+
+var columns = [...]string{
+	"seq", "time", "kind", "id", "session", "type", "decision", "tier", "confidence", "rule", "reasoning", "degraded", "error",
+	"action_hash", "payload", "channel", "by", "policy", "rules", "model", "config", "prompt", "latency_us", "command", "user", "pid",
+}
+
+func cells(e *Entry) []string {
+	text := ""
+	if e.Payload != nil {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if enc.Encode(e.Payload) == nil {
+			text = string(visible(bytes.TrimSpace(b.Bytes())))
+		}
+	}
+	decision := ""
+	if e.Decision != 0 {
+		decision = e.Decision.String()
+	}
+	f := e.Fingerprints
+	out := []string{
+		strconv.FormatUint(e.Seq, 10), e.Time.Format("2006-01-02T15:04:05.000Z"), e.Kind, e.ID, e.Session, e.Type, decision,
+		strconv.Itoa(e.Tier), strconv.FormatFloat(e.Confidence, 'g', -1, 64), e.Rule, e.Reasoning, strconv.FormatBool(e.Degraded), e.Error,
+		e.ActionHash, text, e.Channel, e.By, f.Policy, f.Rules, f.Model, f.Config, f.Prompt, strconv.FormatInt(e.Latency, 10),
+		e.Caller.Command, e.Caller.User, strconv.Itoa(e.Caller.PID),
+	}
+	for i, c := range out {
+		out[i] = inert(c)
+	}
+	return out
+}
+
+// inert keeps a spreadsheet from taking text for a formula.
+func inert(s string) string {
+	t := strings.TrimLeft(s, " ")
+	if t != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(t[0])) {
+		s = "'" + s
+	}
+	return string(visible([]byte(s)))
+}

@@ -1,0 +1,96 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/itchyny/gojq"
+)
+
+// Bounds of a query.
+const (
+	maxProgram = 16 << 10 // bytes
+	maxResults = 10_000   // of one entry
+	entryTime  = time.Second
+)
+
+// A QueryError says what is wrong with a query's program.
+type QueryError struct {
+	Program string
+	Err     error
+}
+
+func (e *QueryError) Error() string { return fmt.Sprintf("query: %v", e.Err) }
+
+// Unwrap returns the cause, such as a [gojq.ParseError].
+func (e *QueryError) Unwrap() error { return e.Err }
+
+// Query runs a jq program over each entry of a log and gives what it yields to
+// emit, as JSON. The program sees no environment, no files and no other input.
+// Lines that are no JSON are passed over and counted; an error of the program
+// ends the query.
+func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) error) (skipped int, err error) {
+	if len(program) > maxProgram {
+		return 0, &QueryError{"", fmt.Errorf("program is longer than %d bytes", maxProgram)}
+	}
+	q, err := gojq.Parse(program)
+	if err != nil {
+		return 0, &QueryError{program, err}
+	}
+	code, err := gojq.Compile(q)
+	if err != nil {
+		return 0, &QueryError{program, err}
+	}
+	lines := newLines(r)
+	for {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return skipped, nil
+		}
+		if err != nil && !errors.Is(err, errLongLine) {
+			return skipped, fmt.Errorf("query audit log: %w", err)
+		}
+		var entry map[string]any
+		if err != nil || json.Unmarshal(line, &entry) != nil {
+			skipped++
+			continue
+		}
+		if err := ask(ctx, code, entry, emit); err != nil {
+			return skipped, err
+		}
+	}
+}
+
+// ask runs a compiled program over one entry.
+func ask(ctx context.Context, code *gojq.Code, entry map[string]any, emit func([]byte) error) error {
+	limited, cancel := context.WithTimeout(ctx, entryTime)
+	defer cancel()
+	iter := code.RunWithContext(limited, entry)
+	for n := 0; ; n++ {
+		v, ok := iter.Next()
+		if !ok {
+			return nil
+		}
+		if err, isErr := v.(error); isErr {
+			var halt *gojq.HaltError
+			if errors.As(err, &halt) && halt.Value() == nil {
+				return nil
+			}
+			return fmt.Errorf("query: entry %v: %w", entry["seq"], err)
+		}
+		if n >= maxResults {
+			return fmt.Errorf("query: entry %v: more than %d results", entry["seq"], maxResults)
+		}
+		b, err := gojq.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("query: entry %v: %w", entry["seq"], err)
+		}
+		if err := emit(visible(b)); err != nil {
+			return err
+		}
+	}
+}

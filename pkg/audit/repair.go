@@ -1,0 +1,96 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/shieldcli/shield/internal/flock"
+)
+
+// LastHead returns the head of the log at path as far as its last line tells;
+// the zero Head if there is no log.
+func LastHead(path string) (Head, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return Head{}, nil
+	}
+	if err != nil {
+		return Head{}, fmt.Errorf("read audit log: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return Head{}, fmt.Errorf("read audit log: %w", err)
+	}
+	tail, err := readTail(f, info.Size())
+	if err != nil {
+		return Head{}, fmt.Errorf("read audit log: %w", err)
+	}
+	lines, _ := wholeLines(tail)
+	if len(lines) == 0 {
+		return Head{}, nil
+	}
+	head, err := headOf(lines[len(lines)-1])
+	if err != nil {
+		return Head{}, &Error{Kind: ErrChanged, Path: path, Err: err}
+	}
+	return head, nil
+}
+
+// Repair puts a log to which nothing can be appended any more aside and begins
+// a new one in its place. The new one's first entry goes on from the head that
+// is kept, and says what was wrong and where the old log is. Repair returns the
+// old one's new name, or "" if nothing was wrong: it is no way to empty a log.
+func Repair(ctx context.Context, path string, opts Options) (aside string, err error) {
+	if opts.Heads == nil {
+		return "", errors.New("repair audit log: no head is kept that it could go on from")
+	}
+	l, err := Open(path, opts)
+	if err != nil {
+		return "", err
+	}
+	defer l.closeFiles()
+	if l.lock, err = flock.New(path + ".lock"); err != nil {
+		return "", &Error{Kind: ErrUnwritable, Path: path, Err: err}
+	}
+	if err := l.lock.Lock(); err != nil {
+		return "", &Error{Kind: ErrUnwritable, Path: path, Err: err}
+	}
+	err = opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
+		kept := Head{seq, hash}
+		at, mended, err := l.seek(kept)
+		switch {
+		case err == nil && mended == nil:
+			return seq, hash, nil
+		case err == nil:
+			aside = path
+			h, err := l.put(at, l.last, mended)
+			return h.Seq, h.Hash, err
+		case !errors.Is(err, ErrCut) && !errors.Is(err, ErrChanged):
+			return 0, "", err
+		}
+		reason := err.Error()
+		aside = path + ".damaged-" + opts.Clock().UTC().Format("20060102T150405.000000000")
+		if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return 0, "", err
+		}
+		if _, err := l.reopen(); err != nil {
+			return 0, "", err
+		}
+		h, err := l.put(0, kept, &Recovery{Reason: reason, File: aside})
+		return h.Seq, h.Hash, err
+	})
+	if err != nil {
+		return "", fmt.Errorf("repair audit log: %w", err)
+	}
+	return aside, nil
+}
+
+// put writes a recovery entry after head.
+func (l *Log) put(at int64, head Head, what *Recovery) (Head, error) {
+	e := Entry{Kind: KindRecovery, Recovery: what}
+	line, head := chain(nil, head, e.body(l.opts.Clock(), l.opts.Redactor))
+	return head, l.flush(at, line)
+}

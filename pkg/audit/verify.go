@@ -1,0 +1,266 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Ways in which a log can be broken.
+const (
+	Changed   = "changed"
+	Removed   = "removed"
+	Inserted  = "inserted"
+	Reordered = "reordered"
+	CutOff    = "cut off"
+)
+
+// A Break is the first place at which a log is not what was written.
+type Break struct {
+	Line int    `json:"line"` // counted from 1; of what is removed, the line that is there instead
+	Seq  uint64 `json:"seq"`  // of the entry that should be there
+	How  string `json:"how"`  // Changed, Removed, Inserted, Reordered or CutOff
+	Note string `json:"note"`
+}
+
+// String says it for people.
+func (b *Break) String() string { return fmt.Sprintf("line %d: %s: %s", b.Line, b.How, b.Note) }
+
+// A Report is what [Verify] found.
+type Report struct {
+	Lines     int    `json:"lines"` // whole lines that were read
+	First     uint64 `json:"first"` // sequence number of the first entry; more than 1 if the log goes on from another
+	Head      Head   `json:"head"`  // the last entry that is in order
+	Recovered int    `json:"recovered"`
+	Torn      bool   `json:"torn"` // the last line is incomplete; the next entry mends that
+	Break     *Break `json:"break,omitempty"`
+}
+
+// OK says whether the log is whole.
+func (r *Report) OK() bool { return r.Break == nil }
+
+// VerifyFile is [Verify] of a file.
+func VerifyFile(path string, kept *Head) (Report, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if errors.Is(err, os.ErrNotExist) && kept != nil {
+		return Verify(bytes.NewReader(nil), kept)
+	}
+	if err != nil {
+		return Report{}, fmt.Errorf("verify audit log: %w", err)
+	}
+	defer f.Close()
+	return Verify(f, kept)
+}
+
+// Verify reads a log and reports the first line that is not what was written.
+// kept is the head that is known from elsewhere, the state file or a
+// [Checkpoint]; without it (nil) nobody can tell whether the last lines were
+// changed or cut off. The log may go on after kept. The error is that of
+// reading only.
+func Verify(r io.Reader, kept *Head) (Report, error) {
+	v := &verifier{lines: newLines(r), kept: kept}
+	err := v.run()
+	return v.report, err
+}
+
+// A link is one line with its place in the chain.
+type link struct {
+	ok   bool // the line is an entry
+	seq  uint64
+	prev string
+	hash string
+	end  bool // there is no such line
+	kind bool // it is a recovery entry
+}
+
+// follows says whether l is what was written after head.
+func (l link) follows(h Head) bool {
+	prev := h.Hash
+	if h.Seq == 0 {
+		prev = genesis
+	}
+	return l.ok && l.seq == h.Seq+1 && l.prev == prev
+}
+
+type verifier struct {
+	lines  *lines
+	kept   *Head
+	report Report
+	before Head // the head before report.Head
+	met    bool // kept was there
+}
+
+func (v *verifier) next() (link, error) {
+	line, err := v.lines.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return link{end: true}, nil
+	case errors.Is(err, errLongLine):
+		return link{}, nil
+	case err != nil:
+		return link{}, fmt.Errorf("verify audit log: %w", err)
+	}
+	l := link{hash: hashLine(line), kind: bytes.Contains(line, []byte(`,"kind":"`+KindRecovery+`",`))}
+	seq, prev, err := links(line)
+	if err == nil {
+		l.ok, l.seq, l.prev = true, seq, prev
+	}
+	return l, nil
+}
+
+func (v *verifier) run() error {
+	cur, err := v.next()
+	for ; err == nil && !cur.end; cur, err = v.next() {
+		v.report.Lines++
+		if v.report.Lines == 1 && cur.ok && cur.kind && cur.seq > 1 {
+			// A log that was put aside damaged goes on in a new file.
+			v.report.Head = Head{cur.seq - 1, cur.prev}
+			v.met = v.kept != nil && *v.kept == v.report.Head
+		}
+		if !cur.follows(v.report.Head) {
+			return v.classify(cur)
+		}
+		if v.report.First == 0 {
+			v.report.First = cur.seq
+		}
+		if cur.kind {
+			v.report.Recovered++
+		}
+		v.before, v.report.Head = v.report.Head, Head{cur.seq, cur.hash}
+		if v.kept != nil && cur.seq == v.kept.Seq {
+			if cur.hash != v.kept.Hash {
+				// All lines up to here fit one another, so what was written
+				// differs from here on, or from before.
+				v.broken(v.report.Lines, cur.seq, Changed, "it is not the entry that was written under this number, although it fits those before")
+				return nil
+			}
+			v.met = true
+		}
+	}
+	if err != nil {
+		return err
+	}
+	v.report.Torn = v.lines.torn
+	if v.kept != nil && v.kept.Seq > 0 && !v.met {
+		if v.kept.Seq > v.report.Head.Seq {
+			v.broken(v.report.Lines+1, v.report.Head.Seq+1, CutOff, fmt.Sprintf("the log ends with entry %d, there were at least %d", v.report.Head.Seq, v.kept.Seq))
+		} else {
+			v.broken(1, v.kept.Seq, Removed, fmt.Sprintf("the log begins after entry %d", v.kept.Seq))
+		}
+	}
+	return nil
+}
+
+func (v *verifier) broken(line int, seq uint64, how, note string) {
+	v.report.Break = &Break{Line: line, Seq: seq, How: how, Note: note}
+}
+
+// classify says what was done to a log in which cur, the last line read, does
+// not follow the line before.
+func (v *verifier) classify(cur link) error {
+	head, n := v.report.Head, v.report.Lines
+	want := head.Seq + 1
+	after, err := v.next()
+	if err != nil {
+		return err
+	}
+	follows := after.follows(head)
+	switch {
+	case cur.ok && cur.seq > want:
+		return v.ahead(cur, after, want)
+	case follows:
+		v.broken(n, want, Inserted, "the next line follows the one before it")
+	case head.Seq > 0 && cur.follows(v.before):
+		v.broken(n-1, head.Seq, Inserted, "the next line follows the one before it")
+	case cur.ok && cur.seq == want && v.whole(cur, after):
+		// It names the hash that the line before had.
+		v.broken(n-1, head.Seq, Changed, "the next line was written after another text")
+	case !cur.ok, cur.seq == want, after.ok && after.seq == want+1, cur.prev == head.Hash:
+		v.broken(n, want, Changed, "it is not what was written")
+	default:
+		v.broken(n, want, Inserted, fmt.Sprintf("entry %d comes again", cur.seq))
+	}
+	return nil
+}
+
+// whole says whether cur, which names another line before it than there is, is
+// as it was written: then the line before is not.
+func (v *verifier) whole(cur, after link) bool {
+	head := v.report.Head
+	switch {
+	case head.Seq == 0, v.met && v.kept.Seq == head.Seq: // the line before is known to be right
+		return false
+	case after.end:
+		return v.kept == nil || v.kept.Seq != cur.seq || v.kept.Hash == cur.hash
+	}
+	return after.follows(Head{cur.seq, cur.hash})
+}
+
+// ahead says how an entry came to a place that is earlier than its own, or
+// claims to be one; what is further down tells.
+func (v *verifier) ahead(cur, after link, want uint64) error {
+	line, follows := v.report.Lines, after.follows(v.report.Head)
+	var here, itself, next bool // the entry that should be here, cur's, and the one after cur's
+	for l := after; !l.end; {
+		here = here || l.ok && l.seq == want
+		itself = itself || l.ok && l.seq == cur.seq
+		next = next || l.ok && l.seq == cur.seq+1
+		var err error
+		if l, err = v.next(); err != nil {
+			return err
+		}
+	}
+	moved := here && !itself && (next || v.kept == nil || v.kept.Seq >= cur.seq)
+	switch {
+	case moved:
+		v.broken(line, want, Reordered, fmt.Sprintf("entry %d stands here, entry %d further down", cur.seq, want))
+	case follows:
+		v.broken(line, want, Inserted, "the next line follows the one before it")
+	case here:
+		v.broken(line, want, Reordered, fmt.Sprintf("entry %d stands here, entry %d further down", cur.seq, want))
+	case after.ok && after.seq == want+1:
+		v.broken(line, want, Changed, "it is not what was written")
+	case cur.seq-1 == want:
+		v.broken(line, want, Removed, fmt.Sprintf("entry %d is missing", want))
+	default:
+		v.broken(line, want, Removed, fmt.Sprintf("entries %d to %d are missing", want, cur.seq-1))
+	}
+	return nil
+}
+
+// errLongLine is the error for a line that is none of ours.
+var errLongLine = errors.New("line is too long")
+
+// lines cuts a log into lines, in constant memory.
+type lines struct {
+	r    *bufio.Reader
+	torn bool // the last line had no end
+}
+
+func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine+1)} }
+
+// next returns the next line without its line feed, valid until the next call.
+// It returns errLongLine for a line that is too long and [io.EOF] at the end, an
+// incomplete last line included.
+func (l *lines) next() ([]byte, error) {
+	line, err := l.r.ReadSlice('\n')
+	switch {
+	case err == nil:
+		return line[:len(line)-1], nil
+	case errors.Is(err, io.EOF):
+		l.torn = l.torn || len(line) > 0
+		return nil, io.EOF
+	case !errors.Is(err, bufio.ErrBufferFull):
+		return nil, err
+	}
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = l.r.ReadSlice('\n')
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return nil, errLongLine
+}

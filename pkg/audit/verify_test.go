@@ -1,0 +1,212 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// chained returns the lines of a log of n entries, and its head.
+func chained(n int) ([]string, Head) {
+	var lines []string
+	var head Head
+	for i := range n {
+		e := entry(i + 1)
+		var line []byte
+		line, head = chain(nil, head, e.body(clock(), nil))
+		lines = append(lines, string(line))
+	}
+	return lines, head
+}
+
+func TestVerify(t *testing.T) {
+	edit := func(i int, old, repl string) func([]string) []string {
+		return func(l []string) []string {
+			l[i] = strings.Replace(l[i], old, repl, 1)
+			return l
+		}
+	}
+	line := func(seq int, prev string) string {
+		return fmt.Sprintf(`{"seq":%d,"prev":"%s","time":"2026-01-02T03:04:05.678Z","kind":"verdict","decision":"ALLOW","tier":0,"confidence":1,"latency_us":0}`+"\n", seq, prev)
+	}
+	hash := func(s string) string { return hashLine([]byte(strings.TrimSuffix(s, "\n"))) }
+	insert := func(i int, f func(l []string) string) func([]string) []string {
+		return func(l []string) []string { return slices.Insert(l, i, f(l)) }
+	}
+	swap := func(i, j int) func([]string) []string {
+		return func(l []string) []string { l[i], l[j] = l[j], l[i]; return l }
+	}
+	move := func(from, to int) func([]string) []string {
+		return func(l []string) []string {
+			x := l[from]
+			return slices.Insert(slices.Delete(l, from, from+1), to, x)
+		}
+	}
+	remove := func(i, j int) func([]string) []string {
+		return func(l []string) []string { return slices.Delete(l, i, j) }
+	}
+	tests := []struct {
+		name  string
+		spoil func([]string) []string
+		line  int
+		how   string
+	}{
+		{"nothing", func(l []string) []string { return l }, 0, ""},
+		{"first changed", edit(0, "echo", "ecHo"), 1, Changed},
+		{"middle changed", edit(4, "BLOCK", "ALLOW"), 5, Changed},
+		{"last but one changed", edit(8, "BLOCK", "ALLOW"), 9, Changed},
+		{"last changed", edit(9, "BLOCK", "ALLOW"), 10, Changed},
+		{"number changed", edit(4, `"seq":5`, `"seq":50`), 5, Changed},
+		{"number lowered", edit(4, `"seq":5`, `"seq":2`), 5, Changed},
+		{"first number changed", edit(0, `"seq":1`, `"seq":2`), 1, Changed},
+		{"hash changed", edit(4, `"prev":"`, `"prev":"0`), 5, Changed},
+		{"hash replaced", func(l []string) []string {
+			l[4] = l[4][:20] + strings.Repeat("a", 40) + l[4][60:]
+			return l
+		}, 5, Changed},
+		{"no JSON", func(l []string) []string { l[4] = "oops\n"; return l }, 5, Changed},
+		{"emptied line", func(l []string) []string { l[4] = "\n"; return l }, 5, Changed},
+		{"space added", func(l []string) []string { l[4] = " " + l[4]; return l }, 5, Changed},
+		{"carriage return added", func(l []string) []string { l[4] = strings.TrimSuffix(l[4], "\n") + "\r\n"; return l }, 5, Changed},
+		{"key added twice", edit(4, `"tier":1`, `"tier":1,"tier":0`), 5, Changed},
+		{"two changed", func(l []string) []string { return edit(7, "echo", "x")(edit(3, "echo", "x")(l)) }, 4, Changed},
+		{"one removed", remove(4, 5), 5, Removed},
+		{"three removed", remove(4, 7), 5, Removed},
+		{"first removed", remove(0, 1), 1, Removed},
+		{"first half removed", remove(0, 5), 1, Removed},
+		{"last removed", remove(9, 10), 10, CutOff},
+		{"last half removed", remove(5, 10), 6, CutOff},
+		{"all removed", remove(0, 10), 1, CutOff},
+		{"forged inserted", insert(4, func(l []string) string { return line(5, hash(l[3])) }), 5, Inserted},
+		{"forged inserted first", insert(0, func([]string) string { return line(1, genesis) }), 1, Inserted},
+		{"noise inserted", insert(4, func([]string) string { return "{}\n" }), 5, Inserted},
+		{"empty line inserted", insert(4, func([]string) string { return "\n" }), 5, Inserted},
+		{"long line inserted", insert(4, func([]string) string { return strings.Repeat("x", 3*maxLine) + "\n" }), 5, Inserted},
+		{"copy inserted behind", insert(5, func(l []string) string { return l[4] }), 6, Inserted},
+		{"old copy inserted", insert(7, func(l []string) string { return l[1] }), 8, Inserted},
+		{"forged at the end", insert(10, func(l []string) string { return line(7, hash(l[3])) }), 11, Inserted},
+		{"neighbours swapped", swap(4, 5), 5, Reordered},
+		{"first swapped", swap(0, 1), 1, Reordered},
+		{"far swapped", swap(2, 8), 3, Reordered},
+		{"moved to the front", move(7, 2), 3, Reordered},
+		{"later copy inserted", insert(2, func(l []string) string { return l[7] }), 3, Inserted},
+		{"forged with a high number", insert(2, func(l []string) string { return line(77, hash(l[1])) }), 3, Inserted},
+		{"moved to the end", move(2, 9), 3, Reordered},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			lines, head := chained(10)
+			spoiled := strings.Join(tt.spoil(lines), "")
+			r, err := Verify(strings.NewReader(spoiled), &head)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.how == "" {
+				if !r.OK() || r.Head != head || r.Lines != 10 {
+					t.Errorf("%+v", r)
+				}
+				return
+			}
+			if r.OK() || r.Break.Line != tt.line || r.Break.How != tt.how {
+				t.Errorf("got %v, want line %d: %s", r.Break, tt.line, tt.how)
+			}
+		})
+	}
+}
+
+// A log that was put aside goes on in a new file; nothing else may begin in
+// the middle.
+func TestVerifyGoesOn(t *testing.T) {
+	lines, head := chained(5)
+	e := Entry{Kind: KindRecovery, Recovery: &Recovery{Reason: "cut"}}
+	first, next := chain(nil, head, e.body(clock(), nil))
+	two := entry(7)
+	both, last := chain(first, next, two.body(clock(), nil))
+	for _, kept := range []*Head{nil, &head, &next, &last} {
+		r, err := Verify(bytes.NewReader(both), kept)
+		if err != nil || !r.OK() || r.First != 6 || r.Head != last {
+			t.Errorf("%v: %+v %v, %v", kept, r, r.Break, err)
+		}
+	}
+	if r, _ := Verify(strings.NewReader(lines[3]+lines[4]), nil); r.OK() {
+		t.Errorf("%+v", r)
+	}
+	other := Head{Seq: 5, Hash: strings.Repeat("ab", 32)}
+	if r, _ := Verify(bytes.NewReader(both), &other); r.OK() {
+		t.Errorf("goes on from another log: %+v", r)
+	}
+}
+
+// A log may be longer than the head that is kept, and nothing kept means that
+// only the chain is checked.
+func TestVerifyOlderHead(t *testing.T) {
+	lines, _ := chained(10)
+	_, old := chained(6)
+	all := strings.Join(lines, "")
+	for _, kept := range []*Head{nil, {}, &old} {
+		if r, err := Verify(strings.NewReader(all), kept); err != nil || !r.OK() || r.Head.Seq != 10 {
+			t.Errorf("%v: %+v, %v", kept, r, err)
+		}
+	}
+	old.Hash = strings.Repeat("00", 32)
+	if r, err := Verify(strings.NewReader(all), &old); err != nil || r.OK() || r.Break.Line != 6 || r.Break.How != Changed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := VerifyFile(filepath.Join(t.TempDir(), "none"), &old); err != nil || r.OK() || r.Break.How != CutOff {
+		t.Errorf("missing file: %+v, %v", r, err)
+	}
+	if _, err := VerifyFile(filepath.Join(t.TempDir(), "none"), nil); err == nil {
+		t.Error("a missing file verifies")
+	}
+}
+
+// Every change of a byte, and every loss of lines, is found.
+func TestVerifyFindsAll(t *testing.T) {
+	lines, head := chained(6)
+	all := []byte(strings.Join(lines, ""))
+	for i := range all {
+		b := bytes.Clone(all)
+		b[i] ^= 1 << rand.IntN(7)
+		if r, err := Verify(bytes.NewReader(b), &head); err != nil || r.OK() {
+			t.Fatalf("byte %d: %+v, %v", i, r, err)
+		}
+		b = slices.Delete(bytes.Clone(all), i, i+1)
+		if r, err := Verify(bytes.NewReader(b), &head); err != nil || r.OK() {
+			t.Fatalf("byte %d removed: %+v, %v", i, r, err)
+		}
+		if r, err := Verify(bytes.NewReader(all[:i]), &head); err != nil || r.OK() {
+			t.Fatalf("cut at %d: %+v, %v", i, r, err)
+		}
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	lines, head := chained(4)
+	f.Add([]byte(strings.Join(lines, "")))
+	f.Add([]byte("{}\n\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := Verify(bytes.NewReader(b), &head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.OK() && !bytes.HasPrefix(b, []byte(strings.Join(lines, ""))) {
+			t.Errorf("%q passes: %+v", b, r)
+		}
+	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	lines, head := chained(1000)
+	all := []byte(strings.Join(lines, ""))
+	b.SetBytes(int64(len(all)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if r, err := Verify(bytes.NewReader(all), &head); err != nil || !r.OK() {
+			b.Fatal(r, err)
+		}
+	}
+}

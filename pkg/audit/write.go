@@ -1,0 +1,285 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/shieldcli/shield/internal/flock"
+)
+
+// write appends the entries of a batch, syncs, and moves the head, while no
+// other process writes.
+func (l *Log) write(batch []*Ticket) (err error) {
+	if l.lock == nil {
+		if l.lock, err = flock.New(l.path + ".lock"); err != nil {
+			return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+		}
+	}
+	if err := l.lock.Lock(); err != nil {
+		return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+	}
+	defer func() {
+		if uerr := l.lock.Unlock(); err == nil {
+			err = uerr
+		}
+	}()
+	if l.opts.Heads == nil {
+		_, err := l.appendLines(Head{}, batch)
+		return err
+	}
+	err = l.opts.Heads.AdvanceHead(context.Background(), func(seq uint64, hash string) (uint64, string, error) {
+		h, err := l.appendLines(Head{seq, hash}, batch)
+		return h.Seq, h.Hash, err
+	})
+	if err != nil {
+		l.end = -1
+		return fmt.Errorf("append to audit log: %w", err)
+	}
+	return nil
+}
+
+// appendLines writes the batch after the last line, which must not be older
+// than the head that is kept, and returns the new head.
+func (l *Log) appendLines(kept Head, batch []*Ticket) (Head, error) {
+	at, mended, err := l.seek(kept)
+	if err != nil {
+		return Head{}, err
+	}
+	size := 0
+	for _, t := range batch {
+		for _, b := range t.bodies {
+			size += len(b) + 120
+		}
+	}
+	buf := make([]byte, 0, size)
+	head := l.last
+	if mended != nil {
+		e := Entry{Kind: KindRecovery, Recovery: mended}
+		buf, head = chain(buf, head, e.body(l.opts.Clock(), nil))
+	}
+	for _, t := range batch {
+		for _, b := range t.bodies {
+			buf, head = chain(buf, head, b)
+		}
+	}
+	if len(buf) == 0 {
+		return head, nil
+	}
+	if err := l.flush(at, buf); err != nil {
+		return Head{}, err
+	}
+	l.end, l.last = at+int64(len(buf)), head
+	l.from = at + int64(bytes.LastIndexByte(buf[:max(len(buf)-1, 0)], '\n')) + 1
+	return head, nil
+}
+
+// flush writes whole lines at the end of the log, which is at, and syncs.
+func (l *Log) flush(at int64, lines []byte) error {
+	l.end = -1
+	n, err := l.file.Write(lines)
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err == nil {
+		return nil
+	}
+	// A full disk may have taken a part. What cannot be taken away again is
+	// found by the next process that appends.
+	if n > 0 {
+		err = errors.Join(err, l.file.Truncate(at))
+	}
+	return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+}
+
+// chain appends the line that follows head and returns the new head.
+func chain(buf []byte, head Head, body []byte) ([]byte, Head) {
+	from := len(buf)
+	prev := head.Hash
+	if head.Seq == 0 {
+		prev = genesis
+	}
+	buf = append(buf, `{"seq":`...)
+	buf = strconv.AppendUint(buf, head.Seq+1, 10)
+	buf = append(buf, `,"prev":"`...)
+	buf = append(buf, prev...)
+	buf = append(buf, `",`...)
+	buf = append(buf, body...)
+	head = Head{head.Seq + 1, hashLine(buf[from:])}
+	return append(buf, '\n'), head
+}
+
+// genesis is what the first entry names as the hash of the line before.
+const genesis = "0000000000000000000000000000000000000000000000000000000000000000"
+
+func hashLine(line []byte) string {
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:])
+}
+
+// seek makes the open file and l.last those of the log as it is now, and
+// returns where to write. A line that a crash left incomplete is taken away and
+// described: its verdict was never given.
+func (l *Log) seek(kept Head) (at int64, mended *Recovery, err error) {
+	info, err := l.reopen()
+	if err != nil {
+		return 0, nil, err
+	}
+	if info.Size() == l.end && l.unchanged() {
+		return l.end, nil, l.compare(kept, nil)
+	}
+	tail, err := readTail(l.file, info.Size())
+	if err != nil {
+		return 0, nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+	}
+	at = info.Size()
+	lines, torn := wholeLines(tail)
+	if len(torn) > 0 {
+		if len(lines) == 0 && int64(len(tail)) < info.Size() {
+			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
+		}
+		at -= int64(len(torn))
+		mended = &Recovery{Reason: "incomplete line", Bytes: int64(len(torn)), SHA256: hashLine(torn)}
+	}
+	l.last = Head{}
+	if len(lines) > 0 {
+		if l.last, err = headOf(lines[len(lines)-1]); err != nil {
+			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
+		}
+	}
+	if err := l.compare(kept, lines); err != nil {
+		return 0, nil, err
+	}
+	if mended != nil {
+		if err := l.file.Truncate(at); err != nil {
+			return 0, nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+		}
+	}
+	return at, mended, nil
+}
+
+// unchanged says whether the line that was written last is still there.
+func (l *Log) unchanged() bool {
+	line := make([]byte, max(l.end-l.from-1, 0))
+	_, err := l.file.ReadAt(line, l.from)
+	return err == nil && hashLine(line) == l.last.Hash
+}
+
+// compare refuses a log that has lost or changed the entry that was its head.
+// A process killed between writing and moving the head leaves a log that goes
+// on after it; lines are its last ones.
+func (l *Log) compare(kept Head, lines [][]byte) error {
+	switch {
+	case l.opts.Heads == nil || kept.Seq == 0:
+		return nil
+	case kept.Seq > l.last.Seq:
+		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("it ends with entry %d, there were %d", l.last.Seq, kept.Seq)}
+	case kept == l.last:
+		return nil
+	case kept.Seq == l.last.Seq:
+		return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("entry %d is not the one that was written", kept.Seq)}
+	}
+	for _, line := range lines {
+		if h, err := headOf(line); err == nil && h.Seq == kept.Seq && h != kept {
+			return &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("entry %d is not the one that was written", kept.Seq)}
+		}
+	}
+	return nil
+}
+
+// reopen opens the log, or opens it again if the name stands for another file
+// than before.
+func (l *Log) reopen() (os.FileInfo, error) {
+	fail := func(err error) (os.FileInfo, error) {
+		return nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+	}
+	if l.file != nil {
+		named, err := os.Lstat(l.path)
+		info, ferr := l.file.Stat()
+		if err == nil && ferr == nil && os.SameFile(named, info) {
+			return info, nil
+		}
+		l.file.Close()
+		l.file, l.end = nil, -1
+	}
+	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|noFollow, 0o600)
+	if err != nil {
+		return fail(err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = errors.New("not a regular file")
+	case othersMayWrite(info):
+		f.Close()
+		return nil, &Error{Kind: ErrExposed, Path: l.path, Err: fmt.Errorf("mode %v", info.Mode().Perm())}
+	}
+	if err != nil {
+		f.Close()
+		return fail(err)
+	}
+	l.file = f
+	return info, nil
+}
+
+// tailSize is how much of a log's end is read to go on with it; it has room
+// for two lines at least.
+const tailSize = 2 * maxLine
+
+// readTail returns the end of a file. It starts with a whole line if it does
+// not hold the whole file.
+func readTail(f io.ReaderAt, size int64) ([]byte, error) {
+	n := min(size, tailSize)
+	b := make([]byte, n)
+	if _, err := f.ReadAt(b, size-n); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if n < size {
+		if i := bytes.IndexByte(b, '\n'); i >= 0 && i+1 < len(b) {
+			b = b[i+1:]
+		}
+	}
+	return b, nil
+}
+
+// wholeLines cuts a log's end into lines and the incomplete one after them.
+func wholeLines(tail []byte) (lines [][]byte, torn []byte) {
+	n := bytes.LastIndexByte(tail, '\n') + 1
+	if n > 0 {
+		lines = bytes.Split(tail[:n-1], []byte("\n"))
+	}
+	return lines, tail[n:]
+}
+
+// headOf returns the head that a line is.
+func headOf(line []byte) (Head, error) {
+	seq, _, err := links(line)
+	if err != nil {
+		return Head{}, err
+	}
+	return Head{seq, hashLine(line)}, nil
+}
+
+// links returns what a line says of its place in the chain.
+func links(line []byte) (seq uint64, prev string, err error) {
+	if !json.Valid(line) {
+		return 0, "", errors.New("not JSON")
+	}
+	rest, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
+	number, rest, found := bytes.Cut(rest, []byte(`,"prev":"`))
+	if !ok || !found || len(rest) < len(genesis)+1 || rest[len(genesis)] != '"' {
+		return 0, "", errors.New("not an entry of an audit log")
+	}
+	if seq, err = strconv.ParseUint(string(number), 10, 64); err != nil || seq == 0 {
+		return 0, "", errors.New("not an entry of an audit log: bad sequence number")
+	}
+	return seq, string(rest[:len(genesis)]), nil
+}
