@@ -1,0 +1,276 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func named(t testing.TB, name string) *Host {
+	t.Helper()
+	h, err := Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestClaudeCodeTools holds what each tool's recorded payload becomes.
+func TestClaudeCodeTools(t *testing.T) {
+	t.Parallel()
+	h := named(t, "claude-code")
+	const common = `"cwd":"/home/me/app","id":"toolu_01`
+	const session = `"session":"8f6f2c1e-5f0c-4d0e-9d2e-2f0c6a4f1b7a"`
+	want := map[string]string{
+		"Bash":                       `{"command":"go test ./... 2>&1 | tail -20"}`,
+		"Bash-background":            `{"command":"npm run dev"}`,
+		"Read":                       `{"path":"/home/me/app/main.go"}`,
+		"Write":                      `{"content":"# Notes\n","path":"/home/me/app/notes.md"}`,
+		"Edit":                       `{"content":"a := 2","path":"/home/me/app/main.go"}`,
+		"MultiEdit":                  `{"content":"b\nd","path":"/home/me/app/main.go"}`,
+		"NotebookEdit":               `{"content":"print(1)","path":"/home/me/app/plot.ipynb"}`,
+		"Glob":                       `{"path":".","pattern":"**/*.go"}`,
+		"Glob-path":                  `{"path":"/home/me/app/pkg","pattern":"*.go"}`,
+		"Grep":                       `{"path":"/home/me/app","pattern":"func main"}`,
+		"LS":                         `{"path":"/home/me/app"}`,
+		"WebFetch":                   `{"method":"GET","url":"https://go.dev/doc/"}`,
+		"WebSearch":                  `{"query":"go release notes"}`,
+		"mcp__github__create_issue":  `{"body":"It breaks","owner":"me","repo":"app","title":"Bug"}`,
+		"mcp__filesystem__read_file": `{"path":"/home/me/.ssh/id_rsa"}`,
+		"Task":                       "", "TodoWrite": "", "BashOutput": "", "KillShell": "", "ExitPlanMode": "", "SlashCommand": "", "PostToolUse": "",
+	}
+	types := map[string]string{
+		"Bash": "execute_command", "Read": "read_file", "Write": "write_file", "Edit": "write_file", "MultiEdit": "write_file",
+		"NotebookEdit": "write_file", "Glob": "search_files", "Grep": "search_files", "LS": "list_directory", "WebFetch": "http_request", "WebSearch": "web_search",
+		"mcp__github__create_issue": "mcp__github__create_issue", "mcp__filesystem__read_file": "mcp__filesystem__read_file",
+	}
+	names, err := filepath.Glob("../../testdata/hosts/claude-code/*.json")
+	if err != nil || len(names) != len(want) {
+		t.Fatalf("%d recorded payloads, %d expectations: %v", len(names), len(want), err)
+	}
+	for _, name := range names {
+		in, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name = strings.TrimSuffix(filepath.Base(name), ".json")
+		e, err := h.Event(t.Context(), in)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		payload, known := want[name]
+		if !known {
+			t.Errorf("%s: no expectation", name)
+		}
+		if payload == "" {
+			answer, err := h.Answer(t.Context(), e, true, "r")
+			if len(e.Actions) != 0 || answer != nil || err != nil {
+				t.Errorf("%s: actions %s, answer %s, error %v; want none of them", name, e.Actions, answer, err)
+			}
+			continue
+		}
+		tool, _, _ := strings.Cut(name, "-")
+		got := `{` + common + name[:min(4, len(name))] + `","payload":` + payload + `,` + session + `,"type":"` + types[tool] + `"}`
+		if len(e.Actions) != 1 || string(e.Actions[0]) != got {
+			t.Errorf("%s: %s\nwant %s", name, e.Actions, got)
+		}
+	}
+}
+
+func TestClaudeCodeAnswers(t *testing.T) {
+	t.Parallel()
+	h := named(t, "claude-code")
+	e, err := h.Event(t.Context(), []byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for allow, want := range map[bool]string{
+		true:  `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"why \"not\""}}`,
+		false: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"why \"not\""}}`,
+	} {
+		got, err := h.Answer(t.Context(), e, allow, `why "not"`)
+		if err != nil || string(got) != want {
+			t.Errorf("allow %t: %s, %v\nwant %s", allow, got, err, want)
+		}
+	}
+}
+
+func TestHostileInputIsAnError(t *testing.T) {
+	t.Parallel()
+	h := named(t, "claude-code")
+	for name, in := range map[string]string{
+		"nothing":          "",
+		"not JSON":         "rm -rf /",
+		"a list":           `[]`,
+		"null":             `null`,
+		"another event":    `{"hook_event_name":"Stop"}`,
+		"no tool":          `{"hook_event_name":"PreToolUse","tool_input":{}}`,
+		"tool is a number": `{"hook_event_name":"PreToolUse","tool_name":7,"tool_input":{}}`,
+		"input is text":    `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":"rm -rf /"}`,
+		"input is missing": `{"hook_event_name":"PreToolUse","tool_name":"Bash"}`,
+		"duplicate keys":   `{"hook_event_name":"PreToolUse","tool_name":"TodoWrite","tool_name":"Bash","tool_input":{"command":"x"}}`,
+		"two texts":        `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{}} {}`,
+		"invalid UTF-8":    "{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"\xff\",\"tool_input\":{}}",
+		"too deep":         strings.Repeat("[", 100_000),
+		"too large":        `{"x":"` + strings.Repeat("x", MaxBytes) + `"}`,
+		"edits no list":    `{"hook_event_name":"PreToolUse","tool_name":"MultiEdit","tool_input":{"file_path":"a","edits":7}}`,
+	} {
+		if e, err := h.Event(t.Context(), []byte(in)); err == nil {
+			t.Errorf("%s: %+v, want an error", name, e)
+		} else if len(err.Error()) > 200 {
+			t.Errorf("%s: the error is %d bytes long", name, len(err.Error()))
+		}
+	}
+}
+
+func TestUnknownHost(t *testing.T) {
+	t.Parallel()
+	if _, err := Named("../host"); err == nil {
+		t.Error("a host that is not in the table was opened")
+	}
+	for _, name := range Names() {
+		if _, err := Named(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func settings(t *testing.T) *Settings {
+	t.Helper()
+	s, err := named(t, "claude-code").Settings(t.Context(), "/usr/local/bin/shield hook claude-code --timeout 50s", 60, "/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const entry = `{
+        "hooks": [
+          {
+            "command": "/usr/local/bin/shield hook claude-code --timeout 50s",
+            "timeout": 60,
+            "type": "command"
+          }
+        ],
+        "matcher": "*"
+      }`
+
+func TestInstallKeepsEverythingElse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, before, after string }{
+		{"no file", "", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + entry + "\n    ]\n  }\n}\n"},
+		{"empty object", "{}", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + entry + "\n    ]\n  }\n}"},
+		{"other settings", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2]\n}\n", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2],\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + entry + "\n    ]\n  }\n}\n"},
+		{"other hooks", "{\n  \"hooks\": {\n    \"Stop\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"}\n    ]\n  },\n  \"b\": 1\n}\n",
+			"{\n  \"hooks\": {\n    \"Stop\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"},\n      " + entry + "\n    ]\n  },\n  \"b\": 1\n}\n"},
+	} {
+		s := settings(t)
+		got, err := s.Install(t.Context(), []byte(c.before))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.after, string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		again, err := s.Install(t.Context(), got)
+		if err != nil || string(again) != string(got) {
+			t.Errorf("%s: a second install changes the file: %v\n%s", c.name, err, again)
+		}
+		back, err := s.Uninstall(t.Context(), got, []byte(c.before))
+		if err != nil || string(back) != c.before {
+			t.Errorf("%s: uninstall gives %q, %v; want %q", c.name, back, err, c.before)
+		}
+		if lines, err := s.Commands(t.Context(), got); err != nil || len(lines) != 1 {
+			t.Errorf("%s: installed commands %q, %v", c.name, lines, err)
+		}
+	}
+}
+
+func TestUninstallKeepsLaterEdits(t *testing.T) {
+	t.Parallel()
+	s := settings(t)
+	doc, err := s.Install(t.Context(), []byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc = []byte(strings.Replace(string(doc), `"Bash"`, `"Read"`, 1))
+	got, err := s.Uninstall(t.Context(), doc, []byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
+	if want := `{"hooks":{"PreToolUse":[{"matcher":"Read"}]}}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+	if _, err := s.Uninstall(t.Context(), got, nil); !errors.Is(err, ErrNotInstalled) {
+		t.Errorf("uninstall twice: %v", err)
+	}
+}
+
+func TestInstallRefusesWhatItDoesNotUnderstand(t *testing.T) {
+	t.Parallel()
+	for _, doc := range []string{"[]", "// a comment\n{}", "{", `{"hooks":[]}`, `{"hooks":{"PreToolUse":{}}}`, `{"hooks":null}`, `{"a":1,"a":2}`, strings.Repeat("[", 1000)} {
+		if got, err := settings(t).Install(t.Context(), []byte(doc)); err == nil {
+			t.Errorf("%.40q became %.80q", doc, got)
+		}
+	}
+}
+
+func FuzzEvent(f *testing.F) {
+	names, _ := filepath.Glob("../../testdata/hosts/claude-code/*.json")
+	for _, name := range names {
+		if in, err := os.ReadFile(name); err == nil {
+			f.Add(in)
+		}
+	}
+	h := named(f, "claude-code")
+	f.Fuzz(func(t *testing.T, in []byte) {
+		e, err := h.Event(context.Background(), in)
+		if err == nil && e.Name == "PreToolUse" && len(e.Actions) == 0 && !strings.Contains(string(in), "tool_name") {
+			t.Errorf("%q proposes nothing", in)
+		}
+	})
+}
+
+func FuzzInstall(f *testing.F) {
+	f.Add([]byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
+	f.Add([]byte("{\n\t\"a\": [1, {}],\n\t\"hooks\": {}\n}\n"))
+	s, err := named(f, "claude-code").Settings(context.Background(), "shield hook claude-code", 60, "/w")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, before []byte) {
+		ctx := context.Background()
+		after, err := s.Install(ctx, before)
+		if err != nil {
+			return
+		}
+		if _, err := decode(after); err != nil {
+			t.Fatalf("%q became %q, which is not JSON", before, after)
+		}
+		if lines, err := s.Commands(ctx, before); err == nil && len(lines) > 0 {
+			return // was installed before
+		}
+		back, err := s.Uninstall(ctx, after, before)
+		if err != nil || string(back) != string(before) {
+			t.Errorf("%q came back as %q, %v", before, back, err)
+		}
+	})
+}
+
+func BenchmarkEvent(b *testing.B) {
+	h := named(b, "claude-code")
+	in, err := os.ReadFile("../../testdata/hosts/claude-code/Read.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := h.Event(context.Background(), in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

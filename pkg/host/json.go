@@ -1,0 +1,59 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/itchyny/gojq"
+)
+
+// maxDepth is how deep a hook's input may be nested: an action's 64 levels, and
+// those around it.
+const maxDepth = 80
+
+// decode reads one JSON text strictly: no duplicate keys, no invalid UTF-8.
+func decode(in []byte) (any, error) {
+	if len(in) > MaxBytes {
+		return nil, fmt.Errorf("input larger than %d MiB", MaxBytes>>20)
+	}
+	if err := checkDepth(in); err != nil {
+		return nil, err
+	}
+	var v any
+	if err := json.Unmarshal(in, &v); err != nil {
+		return nil, errors.New("input is not one valid JSON text") // the library's error quotes the input
+	}
+	return v, nil
+}
+
+// checkDepth bounds the nesting before the decoder recurses.
+func checkDepth(in []byte) error {
+	depth, inString := 0, false
+	for i := 0; i < len(in); i++ {
+		switch c := in[i]; {
+		case inString:
+			switch c {
+			case '\\':
+				i++
+			case '"':
+				inString = false
+			}
+		case c == '"':
+			inString = true
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("input nested deeper than %d levels", maxDepth)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// encode writes a value as compact JSON.
+func encode(v any) (jsontext.Value, error) {
+	return gojq.Marshal(v)
+}

@@ -1,0 +1,195 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A span is a part of a document, in bytes, from start up to end.
+type span struct{ start, end int }
+
+// appendAt returns doc with a value appended to the array at a path of keys.
+// Objects and the array are made where they are missing. All other bytes stay.
+func appendAt(doc []byte, path []string, value any) ([]byte, error) {
+	if len(bytes.TrimSpace(doc)) == 0 {
+		doc = []byte("{}\n")
+	}
+	at, err := whole(doc)
+	if err != nil {
+		return nil, err
+	}
+	for i, key := range path {
+		next, ok, err := member(doc, at, key)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			for j := len(path) - 1; j > i; j-- {
+				if j == len(path)-1 {
+					value = []any{value}
+				}
+				value = map[string]any{path[j]: value}
+			}
+			if i == len(path)-1 {
+				value = []any{value}
+			}
+			return into(doc, at, i, quoteKey(key)+": ", value)
+		}
+		at = next
+	}
+	if doc[at.start] != '[' {
+		return nil, fmt.Errorf("%s is not a list", strings.Join(path, "."))
+	}
+	return into(doc, at, len(path), "", value)
+}
+
+// removeAt returns doc without those elements of the array at a path that
+// match, and the elements it took out.
+func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byte, [][]byte, error) {
+	at, err := whole(doc)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range path {
+		next, ok, err := member(doc, at, key)
+		if err != nil || !ok {
+			return doc, nil, err
+		}
+		at = next
+	}
+	parts, err := elements(doc, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	var gone [][]byte
+	out := bytes.Clone(doc)
+	for i := len(parts) - 1; i >= 0; i-- {
+		p := parts[i]
+		if !match(doc[p.start:p.end]) {
+			continue
+		}
+		gone = append(gone, doc[p.start:p.end])
+		from, to := p.start, p.end
+		switch {
+		case i > 0: // with the comma before it
+			from = parts[i-1].end
+		case len(parts) > 1: // the first: with the comma behind it
+			to = parts[1].start
+		default: // the only one
+			from, to = at.start+1, at.end-1
+		}
+		out = append(out[:from:from], out[to:]...)
+		parts = append(parts[:i], parts[i+1:]...)
+	}
+	return out, gone, nil
+}
+
+// whole returns the span of a document's one object.
+func whole(doc []byte) (span, error) {
+	if err := checkDepth(doc); err != nil {
+		return span{}, err
+	}
+	if !jsontext.Value(doc).IsValid() {
+		return span{}, errors.New("not valid JSON")
+	}
+	start := bytes.IndexByte(doc, '{')
+	if start < 0 || len(bytes.TrimSpace(doc[:start])) > 0 {
+		return span{}, errors.New("not a JSON object")
+	}
+	return span{start, bytes.LastIndexByte(doc, '}') + 1}, nil
+}
+
+// member returns the span of a key's value in an object.
+func member(doc []byte, at span, key string) (span, bool, error) {
+	if doc[at.start] != '{' {
+		return span{}, false, fmt.Errorf("%q belongs into something that is not an object", key)
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(doc[at.start:at.end]))
+	if _, err := d.ReadToken(); err != nil {
+		return span{}, false, err
+	}
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return span{}, false, err
+		}
+		found := name.String() == key
+		v, err := d.ReadValue()
+		if err != nil {
+			return span{}, false, err
+		}
+		if found {
+			end := at.start + int(d.InputOffset())
+			return span{end - len(v), end}, true, nil
+		}
+	}
+	return span{}, false, nil
+}
+
+// elements returns the spans of an array's elements.
+func elements(doc []byte, at span) ([]span, error) {
+	if doc[at.start] != '[' {
+		return nil, errors.New("not a list")
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(doc[at.start:at.end]))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	var out []span
+	for d.PeekKind() != ']' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		end := at.start + int(d.InputOffset())
+		out = append(out, span{end - len(v), end})
+	}
+	return out, nil
+}
+
+// into puts a value at the end of an object or array that is nested level deep.
+func into(doc []byte, at span, level int, key string, value any) ([]byte, error) {
+	unit := indentUnit(doc)
+	raw, err := encode(value)
+	if err != nil {
+		return nil, err
+	}
+	inner := strings.Repeat(unit, level+1)
+	if err := raw.Indent(jsontext.WithIndentPrefix(inner), jsontext.WithIndent(unit)); err != nil {
+		return nil, err
+	}
+	text := "\n" + inner + key + string(raw)
+	last := at.end - 1 // the closing bracket
+	for last > at.start && isSpace(doc[last-1]) {
+		last--
+	}
+	if last-1 == at.start { // empty
+		text += "\n" + strings.Repeat(unit, level)
+		return append(append(bytes.Clone(doc[:last]), text...), doc[at.end-1:]...), nil
+	}
+	return append(append(bytes.Clone(doc[:last]), ","+text...), doc[last:]...), nil
+}
+
+// indentUnit returns what a document indents its first level with.
+func indentUnit(doc []byte) string {
+	for line := range bytes.Lines(doc) {
+		if n := len(line) - len(bytes.TrimLeft(line, " \t")); n > 0 && len(bytes.TrimSpace(line)) > 0 {
+			return string(line[:n])
+		}
+	}
+	return "  "
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+func quoteKey(key string) string {
+	raw, err := jsontext.AppendQuote(nil, key)
+	if err != nil {
+		return `""`
+	}
+	return string(raw)
+}
