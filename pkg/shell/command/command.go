@@ -1,0 +1,64 @@
+// Package command knows what everyday programs do with their arguments: which
+// operands they read, write, delete or contact, and which of them are commands
+// of their own. The knowledge is data, the files in programs, compiled into
+// tables by go generate; their format is described in internal/grammar.
+package command
+
+import "github.com/shieldcli/shield/pkg/effect"
+
+//go:generate go run ./internal/compile
+
+// A Word is one argument, as far as it could be resolved without running
+// anything.
+type Word struct {
+	Text    string      // resolved text; a pattern as in effect.Overlap if Pattern
+	Pattern bool        // part of Text is unknown or a glob
+	From    effect.Span // where it stands in the command line
+}
+
+// A Use is what running a program with certain arguments does.
+type Use struct {
+	Known   bool          // the program is listed and its arguments were understood
+	Class   effect.Class  // by its flags, without what Nested would do; Unknown if the program is not listed
+	Touches []Touch       // operands with an effect
+	Nested  []Nested      // operands that are commands or code
+	Effects []effect.Kind // effects without an operand, such as ChangeSystem
+	Env     []Word        // NAME=VALUE settings made for the nested command, as by env
+	Stdin   Stream        // what becomes of standard input
+	Stdout  Stream        // what standard output carries
+	Reason  string        // why not Known
+}
+
+// A Touch is an effect on what an operand names.
+type Touch struct {
+	Kind      effect.Kind
+	Word      Word // the path, URL or host; already cut out of forms like --file=PATH
+	Recursive bool
+}
+
+// A Nested operand holds commands or code that the program would run.
+//
+// SQL text and sed scripts are judged here and never appear as Nested; what
+// they run or touch does.
+type Nested struct {
+	Language string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "cmd", "code" (text of another language), "file" (Words[0] is a script's path)
+	Of       string // of a "file": its language, named as above; "" if the file says itself
+	Words    []Word
+	Remote   bool // runs on another machine or in a container
+	Stdin    bool // its arguments are completed from standard input, as by xargs
+}
+
+// A Stream says what a program's standard input is used for, or what its
+// standard output carries.
+type Stream string
+
+// The uses of a stream. The zero value is plain data.
+const (
+	Data     Stream = ""
+	Code     Stream = "code"     // stdin is executed
+	Download Stream = "download" // stdout comes from the network
+	Upload   Stream = "upload"   // stdin goes to the network
+	Decoded  Stream = "decoded"  // stdout is decoded stdin
+	Input    Stream = "input"    // stdout is stdin, changed or not
+	Secret   Stream = "secret"   // stdout holds credentials
+)

@@ -1,0 +1,168 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// Bounds of what a copy into a folder is spelled out to: beyond them the whole
+// folder is said to be written, so that long lists and names cannot multiply.
+const (
+	maxCopied   = 64
+	maxCopyPath = 1024 // bytes
+)
+
+// copied notes what copying the operands so far writes. Where dst may be a
+// folder, files are written below it: copying authorized_keys to ~/.ssh writes
+// ~/.ssh/authorized_keys.
+func (r *reader) copied(dst Word, tree, folder bool) {
+	sources := r.sources()
+	if len(sources) != 1 || isFolder(dst.Text) {
+		folder = true
+	}
+	if len(sources) > maxCopied || len(dst.Text) > maxCopyPath {
+		r.touch(effect.WriteFile, dst, true)
+		return
+	}
+	if !folder {
+		r.touch(effect.WriteFile, dst, tree)
+	}
+	for _, i := range sources {
+		src := r.args[i]
+		name := lastElement(src.Text)
+		if name == "" || src.Pattern || len(name) > maxCopyPath || dst.Pattern {
+			r.touch(effect.WriteFile, dst, tree || src.Pattern)
+			continue
+		}
+		r.touch(effect.WriteFile, below(dst, name), tree)
+	}
+	if len(sources) == 0 {
+		r.touch(effect.WriteFile, dst, true)
+	}
+}
+
+// sources returns the indices of the operands that are copied or moved.
+func (r *reader) sources() []int {
+	n := len(r.operands) - len(r.shape.tail)
+	if n < len(r.shape.head) || n < 0 {
+		return nil
+	}
+	return r.operands[len(r.shape.head):n]
+}
+
+// isFolder reports whether a path names a folder by its form alone.
+func isFolder(path string) bool {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		path = path[i+1:]
+	}
+	switch path {
+	case "", ".", "..", "~":
+		return true
+	}
+	return false
+}
+
+// lastElement returns the name under which a path is copied into a folder, or
+// "" if its content is copied, as with dir/ and dir/. .
+func lastElement(path string) string {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	switch name {
+	case ".", "..", "~":
+		return ""
+	}
+	return name
+}
+
+// below returns the path of name in dir.
+func below(dir Word, name string) Word {
+	if strings.HasSuffix(dir.Text, "/") {
+		dir.Text += name
+	} else {
+		dir.Text += "/" + name
+	}
+	return dir
+}
+
+// target returns what find finds below a start: a pattern that -name narrows
+// if it can.
+func (r *reader) target(start Word) (w Word, tree bool) {
+	meta := !start.Pattern && strings.ContainsAny(start.Text, `*?[]{}\`)
+	if meta || len(start.Text)+len(r.glob) > maxCopyPath || r.flags&widen != 0 {
+		return start, true
+	}
+	w = start
+	w.Text = strings.TrimSuffix(w.Text, "/") + "/**"
+	if r.glob != "" {
+		w.Text += "/" + r.glob
+	}
+	w.Pattern = true
+	return w, r.glob == ""
+}
+
+// starts returns where find starts.
+func (r *reader) starts() []Word {
+	var ws []Word
+	for _, i := range r.operands {
+		ws = append(ws, r.args[i])
+		if len(ws) == maxCopied {
+			break
+		}
+	}
+	if ws == nil {
+		ws = []Word{r.dot()}
+	}
+	return ws
+}
+
+// removeFound notes that find deletes what it finds.
+func (r *reader) removeFound() {
+	for _, start := range r.starts() {
+		if r.glob == "" || r.flags&widen != 0 {
+			r.touch(effect.DeleteFile, start, true)
+			continue
+		}
+		w, tree := r.target(start)
+		r.touch(effect.DeleteFile, w, tree)
+	}
+	if len(r.operands) > maxCopied {
+		r.doubt("operand %s is one too many", "")
+	}
+}
+
+// placeholders puts what find finds in place of {}, which stands for it in the
+// command that find runs.
+func (r *reader) placeholders(role role, words []Word) []Word {
+	if role != roleArgvSemi || r.level.style&expr == 0 {
+		return words
+	}
+	for _, v := range r.values {
+		if v.role == roleGlob {
+			if r.glob != "" || v.word.Pattern {
+				r.flags |= widen
+			}
+			r.glob = v.word.Text
+		}
+	}
+	starts := r.starts()
+	found, tree := r.target(starts[0])
+	if tree && !found.Pattern || len(starts) > 1 {
+		found = Word{Text: "**", Pattern: true, From: starts[0].From}
+	}
+	r.glob = ""
+	var out []Word
+	for i, w := range words {
+		if w.Text == "{}" {
+			if out == nil {
+				out = append(out, words...)
+			}
+			from := w.From
+			out[i] = found
+			out[i].From = from
+		}
+	}
+	if out == nil {
+		return words
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// ex notes what a command line of vi, vim or ex does. Of its many commands
+// those that are often given on a command line are understood.
+func (r *reader) ex(w Word) {
+	if w.Pattern || len(w.Text) > maxScript {
+		r.doubt("editor command %s is not known", w.Text)
+		return
+	}
+	rest := w.Text
+	for rest != "" {
+		text := strings.TrimLeft(rest, ": \t%$.,0123456789")
+		if i := strings.IndexByte(text, '!'); i >= 0 && isFilter(text[:i]) {
+			// What follows is a command up to the end, bars included.
+			w.Text = strings.TrimLeft(text[i+1:], " ")
+			r.code(Nested{Language: "shell", Words: []Word{w}})
+			return
+		}
+		var command string
+		command, rest, _ = strings.Cut(text, "|")
+		r.exCommand(w, strings.TrimSpace(command))
+	}
+}
+
+// isFilter reports whether a command that ends in an exclamation mark runs a
+// program: :!cmd, :r !cmd, :w !cmd, but not :q! and :wq!.
+func isFilter(before string) bool {
+	switch before {
+	case "", "r ", "read ", "w ", "write ", "r", "read", "silent ", "sil ", "silent! ":
+		return true
+	}
+	return false
+}
+
+func (r *reader) exCommand(w Word, text string) {
+	name, operand, _ := strings.Cut(text, " ")
+	w.Text = strings.TrimSpace(operand)
+	switch strings.TrimSuffix(name, "!") {
+	case "", "q", "qa", "quit", "qall", "set", "syntax", "syn", "number", "nu", "colorscheme", "norm", "normal", "filetype", "noh", "g", "s":
+		if name == "normal" || name == "norm" || name == "g" || name == "set" && strings.ContainsAny(operand, "=") {
+			r.doubt("editor command %s can run code", text)
+		}
+	case "w", "wq", "wqa", "wa", "x", "xa", "write", "saveas", "sav":
+		r.raise(localWrite)
+		r.touch(effect.WriteFile, w, false)
+	case "e", "edit", "r", "read", "view", "sp", "split", "vs", "vsplit", "tabe", "tabedit":
+		r.touch(effect.ReadFile, w, false)
+	case "so", "source", "luafile", "pyfile", "py3file":
+		r.code(Nested{Language: "file", Words: []Word{w}})
+	case "py", "py3", "python", "python3", "pythonx", "pyx":
+		r.code(Nested{Language: "python", Words: []Word{w}})
+	case "lua":
+		r.code(Nested{Language: "lua", Words: []Word{w}})
+	case "perl":
+		r.code(Nested{Language: "perl", Words: []Word{w}})
+	case "ruby":
+		r.code(Nested{Language: "ruby", Words: []Word{w}})
+	case "term", "terminal", "sh", "shell":
+		r.code(Nested{Language: "shell", Words: []Word{w}})
+	default:
+		if !hasPrefix(name, "s/") && !hasPrefix(name, "s#") {
+			r.doubt("editor command %s is not known", text)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// harmlessGit are sections of git's configuration of which no key runs or
+// redirects anything.
+const harmlessGit = " user author committer color advice init push pull fetch branch log status diff merge rebase commit tag gc pack index feature safe rerere stash format help column i18n apply blame grep checkout versionsort transfer receive maintenance repack submodule lfs "
+
+// harmlessGitKeys are such keys in other sections, and exceptions are keys in
+// those sections that do run something.
+const (
+	harmlessGitKeys = " core.autocrlf core.eol core.safecrlf core.filemode core.ignorecase core.quotepath core.abbrev core.longpaths core.symlinks core.bare core.compression core.preloadindex core.untrackedcache core.precomposeunicode core.protectntfs core.whitespace core.checkstat core.bigfilethreshold core.commentchar core.logallrefupdates core.sharedrepository core.sparsecheckout core.multipackindex core.excludesfile core.attributesfile http.postbuffer http.version http.lowspeedlimit http.lowspeedtime http.maxrequests http.followredirects protocol.version credential.usehttppath gpg.format interactive.singlekey rebase.autosquash remote.pushdefault "
+	runningGitKeys  = " diff.external commit.template diff.orderfile receive.procreceiverefs fetch.fsckobjects merge.tool diff.tool diff.guitool merge.guitool rebase.instructionformat submodule.recurse "
+)
+
+// gitWord acts upon the key and the value of a git setting.
+func (r *reader) gitWord(role role, w Word) {
+	switch role {
+	case roleGitConfig:
+		i := strings.IndexByte(w.Text, '=')
+		if i < 0 {
+			r.gitSetting(w, Word{From: w.From})
+			return
+		}
+		key := w
+		key.Text = w.Text[:i]
+		r.gitSetting(key, cut(w, i+1))
+	case roleGitKey:
+		r.key = w
+	default:
+		r.raise(localWrite)
+		r.gitSetting(r.key, w)
+	}
+}
+
+// gitSetting notes what git would run because key is set to value.
+func (r *reader) gitSetting(key, value Word) {
+	k := strings.ToLower(key.Text)
+	section, _, _ := strings.Cut(k, ".")
+	last := k[strings.LastIndexByte(k, '.')+1:]
+	if key.Pattern && strings.ContainsAny(k, "*?[{") {
+		r.doubt("git setting %s is not known", key.Text)
+		return
+	}
+	run := func() { r.code(Nested{Language: "shell", Words: []Word{value}}) }
+	switch {
+	case section == "alias":
+		if hasPrefix(value.Text, "!") {
+			r.code(Nested{Language: "shell", Words: []Word{cut(value, 1)}})
+		} else {
+			// The rest is a git command line: it is split by git as by a shell.
+			value.Text = "git " + value.Text
+			run()
+		}
+	case section == "pager", k == "core.pager", k == "core.editor", k == "sequence.editor", k == "interactive.difffilter":
+		if !isPager(value) {
+			run()
+		}
+	case k == "core.sshcommand", k == "core.askpass", k == "core.gitproxy", k == "core.alternaterefscommand",
+		k == "diff.external", k == "uploadpack.packobjectshook", k == "gpg.program",
+		section == "gpg" && last == "program", section == "diff" && (last == "command" || last == "textconv"),
+		section == "filter", section == "merge" && last == "driver", last == "cmd", last == "uploadpack", last == "receivepack", last == "vcs":
+		run()
+	case k == "core.fsmonitor":
+		if value.Text != "true" && value.Text != "false" || value.Pattern {
+			run()
+		}
+	case section == "credential" && last == "helper":
+		switch {
+		case value.Text == "", value.Text == "store", hasPrefix(value.Text, "cache"), value.Text == "osxkeychain", value.Text == "manager":
+		default:
+			r.code(Nested{Language: "shell", Words: []Word{{Text: strings.TrimPrefix(value.Text, "!"), Pattern: value.Pattern, From: value.From}}})
+		}
+	case k == "core.hookspath":
+		r.code(Nested{Language: "file", Words: []Word{value}})
+	case section == "remote" && (last == "url" || last == "pushurl"):
+		r.repo(value)
+	case section == "include", section == "includeif":
+		r.touch(effect.ReadFile, value, false)
+		r.doubt("git setting %s reads other settings", key.Text)
+	case strings.Contains(harmlessGitKeys, " "+k+" "):
+	case k != "" && strings.Contains(harmlessGit, " "+section+" ") && !strings.Contains(runningGitKeys, " "+k+" "):
+	default:
+		r.doubt("git setting %s is not known", key.Text)
+	}
+}
+
+// isPager reports whether w is a pager or editor that does nothing else.
+func isPager(w Word) bool {
+	if w.Pattern {
+		return false
+	}
+	switch w.Text {
+	case "", "cat", "less", "more", "less -R", "less -F", "less -FRX", "less -S", "vim", "vi", "nano", "emacs", "true", ":", "false", "code --wait", "delta", "bat":
+		return true
+	}
+	return false
+}

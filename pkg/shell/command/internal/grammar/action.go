@@ -1,0 +1,191 @@
+package grammar
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An Action is compiled text such as "=write network -> read...". Roles,
+// effects and flags are named as in the command package's Go code.
+type Action struct {
+	Values   []string
+	Attached bool
+	Class    string
+	Effects  []string
+	In, Out  string // as Go code; "" if unchanged
+	Operands *Shape
+	From, To string
+	Here     string
+	Empty    string
+	Flags    []string
+}
+
+// A Shape is what operands are, by position.
+type Shape struct {
+	Head []string
+	Rest string
+	Tail []string
+}
+
+var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled"}
+
+// classes are the words for classes and their Go names.
+var classes = map[string]string{
+	"readonly": "readOnly", "local-write": "localWrite", "network": "network", "destructive": "destructive", "privileged": "privileged",
+}
+
+// ranks are the Go names of the classes, from least to most.
+var ranks = []string{"readOnly", "localWrite", "network", "destructive", "privileged"}
+
+// effects are the words for effects without an operand and their Go names.
+var effects = map[string]string{
+	"change_system": "ChangeSystem", "change_remote": "ChangeRemote", "change_privilege": "ChangePrivilege", "stop_process": "StopProcess",
+	"read_secret": "ReadSecret", "read_private": "ReadClipboard", "destroy": "Destroy", "send_message": "SendMessage",
+	"http_request": "HTTPRequest", "connect": "Connect", "listen": "Listen", "persist": "Persist", "execute": "Execute",
+	"remote_shell": "RemoteShell", "run_download": "RunDownload", "dynamic": "Dynamic",
+}
+
+var streams = map[string]string{
+	"data": "Data", "code": "Code", "download": "Download", "upload": "Upload", "decoded": "Decoded", "input": "Input", "secret": "Secret",
+}
+
+var flags = map[string]string{
+	"recursive": "recursive", "stop": "stop", "reject": "reject", "nohere": "notHere", "widen": "widen", "remove": "remove",
+}
+
+// roles are the words for roles and their Go names.
+var roles = map[string]string{
+	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "write": "roleWrite", "write-tree": "roleWriteTree",
+	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "delete": "roleDelete",
+	"delete-tree": "roleDeleteTree", "rmdir": "roleRmdir", "move": "roleMove", "list": "roleList", "list-tree": "roleListTree",
+	"mkdir": "roleMkdir", "chmod": "roleChmod", "start": "roleStart", "glob": "roleGlob", "url": "roleURL", "fetch": "roleFetch",
+	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile",
+	"repo": "roleRepo", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "object": "roleObject",
+	"object-dst": "roleObjectDst", "volume": "roleVolume", "mount": "roleMount", "ssh-option": "roleSSHOption", "git-config": "roleGitConfig",
+	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "ex": "roleEx", "date": "roleDate",
+	"secret-name": "roleSecret", "setting": "roleSetting", "module": "roleModule", "change": "roleChange", "system": "roleSystem",
+	"remote": "roleRemote", "destroy": "roleDestroy", "process": "roleProcess", "privilege": "rolePrivilege", "reject": "roleReject",
+	"archive": "roleArchive", "folder": "roleFolder", "signed": "roleSigned", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
+	"ruby": "roleRuby", "node": "roleNode", "php": "rolePHP", "awk": "roleAwk", "applescript": "roleAppleScript", "lua": "roleLua",
+	"powershell": "rolePowerShell", "cmd": "roleCmd", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
+	"script-python": "roleScriptPython", "script-perl": "roleScriptPerl", "script-ruby": "roleScriptRuby", "script-node": "roleScriptNode",
+	"script-php": "roleScriptPHP", "script-awk": "roleScriptAwk", "script-applescript": "roleScriptAppleScript", "script-lua": "roleScriptLua",
+	"script-code": "roleScriptCode", "argv": "roleArgv", "argv-remote": "roleArgvRemote", "argv-stdin": "roleArgvStdin",
+	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "shell-words": "roleShellWords", "shell-remote": "roleShellRemote",
+}
+
+// takesAll are the roles of all words that follow.
+var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "shell-words", "shell-remote", "module"}
+
+func parseRole(s string) (string, error) {
+	if r, ok := roles[s]; ok {
+		return r, nil
+	}
+	return "", fmt.Errorf("unknown role %q", s)
+}
+
+func parseShape(text string) (s Shape, err error) {
+	for _, w := range strings.Fields(text) {
+		name, many := strings.CutSuffix(w, "...")
+		role, err := parseRole(name)
+		if err != nil {
+			return s, err
+		}
+		switch all := slices.Contains(takesAll, name); {
+		case (many || all) && s.Rest != "":
+			return s, fmt.Errorf("shape %q: two roles of any number", text)
+		case all && many:
+			return s, fmt.Errorf("shape %q: %s takes all words anyway", text, name)
+		case many || all:
+			s.Rest = role
+		case s.Rest != "":
+			s.Tail = append(s.Tail, role)
+		default:
+			s.Head = append(s.Head, role)
+		}
+	}
+	return s, nil
+}
+
+func parseAction(text string) (a Action, err error) {
+	left, right, shaped := strings.Cut(text, "->")
+	if shaped {
+		s, err := parseShape(right)
+		if err != nil {
+			return a, err
+		}
+		a.Operands = &s
+	}
+	for _, w := range strings.Fields(left) {
+		if err := a.word(w); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+func (a *Action) word(w string) (err error) {
+	if class, ok := classes[w]; ok {
+		if slices.Index(ranks, class) > slices.Index(ranks, a.Class) {
+			a.Class = class
+		}
+		return nil
+	}
+	if e, ok := effects[w]; ok {
+		a.Effects = append(a.Effects, e)
+		return nil
+	}
+	if f, ok := flags[w]; ok {
+		a.Flags = append(a.Flags, f)
+		return nil
+	}
+	if w == "secret" {
+		a.Effects, a.Out = append(a.Effects, "ReadSecret"), "Secret"
+		return nil
+	}
+	key, v, _ := strings.Cut(w, ":")
+	switch key {
+	case "in", "out":
+		s, ok := streams[v]
+		if !ok {
+			return fmt.Errorf("unknown stream %q", v)
+		}
+		if key == "in" {
+			a.In = s
+		} else {
+			a.Out = s
+		}
+	case "turn":
+		from, to, _ := strings.Cut(v, "=")
+		if a.From, err = parseRole(from); err == nil {
+			a.To, err = parseRole(to)
+		}
+	case "here":
+		a.Here, err = parseRole(v)
+	case "empty":
+		a.Empty, err = parseRole(v)
+	default:
+		return a.value(w)
+	}
+	return err
+}
+
+// value reads =ROLE,ROLE or [=ROLE].
+func (a *Action) value(w string) error {
+	list := w
+	if strings.HasPrefix(w, "[") && strings.HasSuffix(w, "]") {
+		a.Attached, list = true, w[1:len(w)-1]
+	}
+	if !strings.HasPrefix(list, "=") {
+		return fmt.Errorf("unknown word %q", w)
+	}
+	for name := range strings.SplitSeq(list[1:], ",") {
+		r, err := parseRole(name)
+		if err != nil {
+			return err
+		}
+		a.Values = append(a.Values, r)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package grammar
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// A builder compiles one entry.
+type builder struct {
+	loader   *loader
+	top      bool // the entry is a program, not a subcommand
+	also     []string
+	examples []Example
+	options  map[string]Action
+	keys     map[string]Action
+	subs     map[string]*Grammar
+	depth    int
+}
+
+func (b *builder) entry(fields yaml.MapSlice) (*Grammar, error) {
+	b.options, b.keys, b.subs = map[string]Action{}, map[string]Action{}, map[string]*Grammar{}
+	g := &Grammar{}
+	if err := b.fields(g, fields); err != nil {
+		return nil, err
+	}
+	for name, a := range b.options {
+		o := Option{strings.TrimSuffix(name, "*"), a}
+		if strings.HasSuffix(name, "*") && len(name) > 1 && name != "-*" {
+			g.Prefixes = append(g.Prefixes, o)
+		} else {
+			g.Options = append(g.Options, o)
+		}
+	}
+	for name, a := range b.keys {
+		g.Keys = append(g.Keys, Option{name, a})
+	}
+	for name, sub := range b.subs {
+		g.Subs = append(g.Subs, Sub{name, sub})
+	}
+	byName := func(a, b Option) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(g.Options, byName)
+	slices.SortFunc(g.Keys, byName)
+	// The longest start of a word counts.
+	slices.SortFunc(g.Prefixes, func(a, b Option) int {
+		if len(a.Name) != len(b.Name) {
+			return len(b.Name) - len(a.Name)
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	slices.SortFunc(g.Subs, func(a, b Sub) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(g.Groups)
+	return g, nil
+}
+
+// fields takes over the keys of an entry. Those of the entry that it is like
+// come first, and are replaced.
+func (b *builder) fields(g *Grammar, fields yaml.MapSlice) error {
+	if b.depth++; b.depth > 8 {
+		return fmt.Errorf("like: too deep")
+	}
+	for _, item := range fields {
+		if item.Key != "like" {
+			continue
+		}
+		base, err := b.loader.find(fmt.Sprint(item.Value))
+		if err != nil {
+			return err
+		}
+		also, examples := b.also, b.examples
+		if err := b.fields(g, base); err != nil {
+			return err
+		}
+		b.also, b.examples = also, examples
+	}
+	own := map[string]bool{}
+	for _, item := range fields {
+		key, _ := item.Key.(string)
+		if err := b.field(g, key, item.Value, own); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) error {
+	switch key {
+	case "options", "keys", "subs", "examples":
+		m, ok := v.(yaml.MapSlice)
+		if !ok {
+			return fmt.Errorf("not a map")
+		}
+		return b.mapField(key, m, own)
+	}
+	text, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("not a string: %v", v)
+	}
+	words := strings.Fields(text)
+	switch key {
+	case "also":
+		if !b.top {
+			return fmt.Errorf("only programs have other names here")
+		}
+		b.also = words
+	case "like":
+	case "style":
+		for _, w := range words {
+			if !slices.Contains(styles, w) {
+				return fmt.Errorf("unknown style %q", w)
+			}
+		}
+		g.Style = words
+	case "does":
+		a, err := parseAction(text)
+		if err != nil {
+			return err
+		}
+		g.Base = &a
+	case "flags":
+		return b.addOptions(words, Action{}, own)
+	case "values":
+		return b.addOptions(words, Action{Values: []string{"roleText"}}, own)
+	case "optional":
+		return b.addOptions(words, Action{Values: []string{"roleText"}, Attached: true}, own)
+	case "operands":
+		s, err := parseShape(text)
+		g.Operands = s
+		return err
+	case "groups":
+		g.Groups = words
+	default:
+		return fmt.Errorf("unknown key")
+	}
+	return nil
+}
+
+func (b *builder) mapField(key string, m yaml.MapSlice, own map[string]bool) error {
+	for _, item := range m {
+		name, ok := item.Key.(string)
+		if !ok {
+			return fmt.Errorf("%v is not a string", item.Key)
+		}
+		if key == "subs" {
+			if err := b.addSubs(name, item.Value, own); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			continue
+		}
+		text, ok := item.Value.(string)
+		if !ok && item.Value != nil {
+			return fmt.Errorf("%s: %v is not a string", name, item.Value)
+		}
+		if key == "examples" {
+			if b.top {
+				b.examples = append(b.examples, Example{name, text})
+			}
+			continue
+		}
+		a, err := parseAction(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if key == "options" {
+			err = b.addOptions(strings.Fields(name), a, own)
+		} else {
+			for _, k := range strings.Fields(name) {
+				b.keys[k] = a
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) addOptions(names []string, a Action, own map[string]bool) error {
+	for _, name := range names {
+		if own["option "+name] {
+			return fmt.Errorf("option %s is listed twice", name)
+		}
+		own["option "+name] = true
+		b.options[name] = a
+	}
+	return nil
+}
+
+func (b *builder) addSubs(names string, v any, own map[string]bool) error {
+	sub := builder{loader: b.loader, depth: b.depth}
+	var g *Grammar
+	var err error
+	switch v := v.(type) {
+	case yaml.MapSlice:
+		g, err = sub.entry(v)
+	case string:
+		var a Action
+		a, err = parseAction(v)
+		g = &Grammar{Base: &a}
+		if a.Operands != nil {
+			g.Operands, a.Operands = *a.Operands, nil
+		}
+	default:
+		err = fmt.Errorf("neither a map nor an action")
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range strings.Fields(names) {
+		if own["sub "+name] {
+			return fmt.Errorf("subcommand %s is listed twice", name)
+		}
+		own["sub "+name] = true
+		b.subs[name] = g
+	}
+	return nil
+}

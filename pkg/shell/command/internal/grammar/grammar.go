@@ -1,0 +1,206 @@
+// Package grammar reads the descriptions of programs in YAML and writes them
+// as Go tables.
+//
+// A file maps a program's name to an entry. An entry, and each subcommand in
+// it, has these keys, all of them optional but examples:
+//
+//	also      other names of the program, separated by spaces
+//	like      a program, or a program and its subcommands, whose entry is the
+//	          base of this one: what is given here is added or replaces it
+//	style     words that say how arguments are read: gnu, long, plus, numeric,
+//	          first, literal, bare, expr, open, own, settings, bundled
+//	          (see style in the command package)
+//	does      an action: what the program does by itself
+//	flags     options without a value and of no note
+//	values    options with a value of no note
+//	optional  options whose value, of no note, can only be attached
+//	options   a map from names of options, separated by spaces, to an action
+//	operands  a shape
+//	keys      a map from the keys of key=value operands to an action
+//	subs      a map from names of subcommands to an entry, or to an action; a
+//	          name may end in *
+//	groups    words that may stand before a subcommand
+//	examples  a map from a command to what it does (see the command package's
+//	          tests); every program has one
+//
+// A name of an option that ends in * is the start of a word whose rest is the
+// value, such as -W*.
+//
+// An action is a list of words separated by spaces:
+//
+//	=ROLE,ROLE     the roles of the values that follow an option
+//	[=ROLE]        the role of an optional, attached value
+//	CLASS          local-write, network, destructive or privileged, at least
+//	EFFECT         an effect kind, such as change_system
+//	secret         the output holds credentials
+//	in:STREAM      what standard input is: code, upload, data
+//	out:STREAM     what standard output is: download, decoded, input, data
+//	turn:ROLE=ROLE words of the first role have the second
+//	here:ROLE      the role of the working folder
+//	empty:ROLE     the role of the working folder, if no operand says else
+//	FLAG           recursive, stop, reject, nohere, widen, remove
+//	-> SHAPE       at the end: operands have that shape
+//
+// A shape is a list of roles by position; one of them may end in "..." and
+// then stands for any number of operands. Roles of the rest of the command
+// line (argv, shell-words and so on) come last.
+package grammar
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// A Program is one entry of the files, compiled.
+type Program struct {
+	Name     string
+	File     string
+	Main     bool // false for the other names of an entry
+	Grammar  *Grammar
+	Examples []Example
+}
+
+// An Example is a command and what it is said to do.
+type Example struct{ Command, Want string }
+
+// A Grammar is what the table of a program or subcommand is written from.
+type Grammar struct {
+	Style    []string
+	Options  []Option
+	Prefixes []Option
+	Keys     []Option
+	Subs     []Sub
+	Groups   []string
+	Operands Shape
+	Base     *Action
+}
+
+// An Option is a name with an action.
+type Option struct {
+	Name   string
+	Action Action
+}
+
+// A Sub is a subcommand.
+type Sub struct {
+	Name    string
+	Grammar *Grammar
+}
+
+// Load reads all files of a folder whose name ends in .yaml and returns the
+// programs in them, sorted by name.
+func Load(folder fs.FS) ([]Program, error) {
+	names, err := fs.Glob(folder, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	l := loader{raw: map[string]yaml.MapSlice{}}
+	for _, name := range names {
+		if err := l.read(folder, name); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	var programs []Program
+	seen := map[string]string{}
+	for _, e := range l.entries {
+		p, err := l.program(e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", e.file, e.name, err)
+		}
+		for _, q := range p {
+			if other, ok := seen[q.Name]; ok {
+				return nil, fmt.Errorf("%s: program %q is in %s already", e.file, q.Name, other)
+			}
+			seen[q.Name] = e.file
+		}
+		programs = append(programs, p...)
+	}
+	slices.SortFunc(programs, func(a, b Program) int { return strings.Compare(a.Name, b.Name) })
+	return programs, nil
+}
+
+type entry struct {
+	file, name string
+}
+
+type loader struct {
+	entries []entry
+	raw     map[string]yaml.MapSlice // entries by the program's name
+}
+
+func (l *loader) read(folder fs.FS, name string) error {
+	data, err := fs.ReadFile(folder, name)
+	if err != nil {
+		return err
+	}
+	var top yaml.MapSlice
+	if err := yaml.UnmarshalWithOptions(data, &top, yaml.UseOrderedMap(), yaml.Strict()); err != nil {
+		return err
+	}
+	for _, item := range top {
+		program, ok := item.Key.(string)
+		if !ok {
+			return fmt.Errorf("program %v: the name is not a string", item.Key)
+		}
+		fields, ok := item.Value.(yaml.MapSlice)
+		if !ok {
+			return fmt.Errorf("program %s: not a map", program)
+		}
+		if _, ok := l.raw[program]; ok {
+			return fmt.Errorf("program %s is listed twice", program)
+		}
+		l.raw[program] = fields
+		l.entries = append(l.entries, entry{name, program})
+	}
+	return nil
+}
+
+func (l *loader) program(e entry) ([]Program, error) {
+	b := builder{loader: l, top: true}
+	g, err := b.entry(l.raw[e.name])
+	if err != nil {
+		return nil, err
+	}
+	if len(b.examples) == 0 {
+		return nil, fmt.Errorf("no example")
+	}
+	ps := []Program{{Name: e.name, File: e.file, Main: true, Grammar: g, Examples: b.examples}}
+	for _, name := range b.also {
+		ps = append(ps, Program{Name: name, File: e.file, Grammar: g})
+	}
+	return ps, nil
+}
+
+// find returns the raw entry of a program, or of a subcommand of it.
+func (l *loader) find(path string) (yaml.MapSlice, error) {
+	names := strings.Fields(path)
+	if len(names) == 0 {
+		return nil, fmt.Errorf("like: no name")
+	}
+	m, ok := l.raw[names[0]]
+	if !ok {
+		return nil, fmt.Errorf("like: no program %q", names[0])
+	}
+	for _, name := range names[1:] {
+		var next yaml.MapSlice
+		for _, item := range m {
+			if item.Key != "subs" {
+				continue
+			}
+			for _, sub := range item.Value.(yaml.MapSlice) {
+				if key, _ := sub.Key.(string); slices.Contains(strings.Fields(key), name) {
+					next, _ = sub.Value.(yaml.MapSlice)
+				}
+			}
+		}
+		if next == nil {
+			return nil, fmt.Errorf("like: no subcommand %q in %q", name, path)
+		}
+		m = next
+	}
+	return m, nil
+}

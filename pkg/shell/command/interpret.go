@@ -1,0 +1,275 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// maxDepth bounds how many subcommands are nested in each other.
+const maxDepth = 8
+
+// Interpret returns what running args[0] with the other args does. It takes
+// time linear in the size of args and never panics.
+func Interpret(args []Word) Use {
+	if len(args) == 0 {
+		return Use{Reason: "no program"}
+	}
+	if args[0].Pattern {
+		return Use{Reason: "which program runs is not known"}
+	}
+	dir, name := baseName(args[0].Text)
+	g := lookup(name)
+	at := placeOf(args[0].Text, dir)
+	if g == nil {
+		use := Use{Reason: clip(name) + " is not listed"}
+		if at == elsewhere {
+			use.Nested = []Nested{{Language: "file", Words: args[:1]}}
+		}
+		return use
+	}
+	r := reader{args: args}
+	r.enter(g)
+	r.read()
+	r.finish()
+	switch at {
+	case elsewhere:
+		r.doubt("%s is not in a system folder", args[0].Text)
+		r.use.Nested = append(r.use.Nested, Nested{Language: "file", Words: args[:1]})
+	case environment:
+		r.raise(localWrite)
+	case searched, system:
+	}
+	r.use.Known = r.use.Reason == ""
+	r.use.Class = r.class.class()
+	return r.use
+}
+
+// A reader goes through the arguments of one program once and collects what
+// they say.
+type reader struct {
+	args  []Word
+	use   Use
+	class rank
+
+	levels   [maxDepth]*syntax // the program, then its subcommands
+	depth    int
+	level    *syntax // the innermost
+	shape    *shape
+	chosen   bool // an operand that is no subcommand was seen
+	ended    bool // what follows are operands
+	codeRead bool // standard input was the code by default
+
+	from, to    [4]role
+	turns       int
+	here, empty role
+	flags       flags
+
+	values   []value
+	valueBuf [8]value
+	operands []int // indices in args
+	operBuf  [24]int
+	key      Word   // of a git setting, until its value comes
+	glob     string // find: what -name asks for, if one test does
+}
+
+// A value is a word with its role. Roles are acted upon when all options are
+// known, since a later one may change them (tar f x.tar -c).
+type value struct {
+	role role
+	word Word
+}
+
+// enter makes g the innermost grammar.
+func (r *reader) enter(g *syntax) {
+	if r.values == nil {
+		r.values, r.operands = r.valueBuf[:0], r.operBuf[:0]
+	}
+	if r.depth < maxDepth {
+		r.levels[r.depth] = g
+		r.depth++
+	}
+	r.level, r.shape = g, &g.operands
+	if g.base != nil {
+		r.act(g.base)
+	}
+}
+
+// act takes over all of an action but its values.
+func (r *reader) act(a *action) {
+	r.raise(a.class)
+	r.use.Effects = append(r.use.Effects, a.effects...)
+	for _, k := range a.effects {
+		r.raise(rankOf(k))
+	}
+	if a.streams.setIn {
+		r.use.Stdin = a.streams.in
+		r.codeRead = a.streams.in == Code
+	}
+	if a.streams.setOut {
+		r.use.Stdout = a.streams.out
+	}
+	if a.operands != nil {
+		r.shape = a.operands
+	}
+	if a.from != 0 && r.turns < len(r.from) {
+		r.from[r.turns], r.to[r.turns] = a.from, a.to
+		r.turns++
+	}
+	if a.here != 0 && r.flags&notHere == 0 {
+		r.here = a.here
+	}
+	if a.empty != 0 {
+		r.empty = a.empty
+	}
+	r.flags |= a.flags
+	if a.flags&notHere != 0 {
+		r.here = 0
+	}
+	if a.flags&stop != 0 {
+		r.ended = true
+	}
+}
+
+// read goes through the arguments.
+func (r *reader) read() {
+	for i := 1; i < len(r.args); {
+		w := r.args[i]
+		if r.level.style&bare != 0 && i == 1 && w.Text != "" && w.Text[0] != '-' && !w.Pattern {
+			i = r.cluster(i, w.Text)
+			continue
+		}
+		if !r.ended {
+			next, ok := r.option(i)
+			if ok {
+				i = next
+				continue
+			}
+		}
+		i = r.operand(i)
+	}
+}
+
+// operand takes args[i], which is no option, and returns the index of the
+// next argument to look at.
+func (r *reader) operand(i int) int {
+	w := r.args[i]
+	if !r.chosen && len(r.level.subs) > 0 {
+		if r.sub(w) {
+			return i + 1
+		}
+	}
+	if r.level.style&settings != 0 && len(r.operands) == 0 && isSetting(w.Text) {
+		r.use.Env = append(r.use.Env, w)
+		if n, ok := Variable(w); ok {
+			r.use.Nested = append(r.use.Nested, n)
+		}
+		return i + 1
+	}
+	if len(r.level.keys) > 0 {
+		if eq := strings.IndexByte(w.Text, '='); eq > 0 {
+			if a := find(r.level.keys, w.Text[:eq]); a != nil {
+				r.take(a, cut(w, eq+1))
+				return i + 1
+			}
+		}
+	}
+	r.chosen = true
+	if r.shape.rest.takesAll() && len(r.operands) == len(r.shape.head) {
+		r.values = append(r.values, value{r.shape.rest, Word{}})
+		r.nest(r.shape.rest, r.args[i:])
+		return len(r.args)
+	}
+	r.operands = append(r.operands, i)
+	if r.level.style&first != 0 {
+		r.ended = true
+	}
+	return i + 1
+}
+
+// sub enters the subcommand w, and reports whether w was one or is to be
+// passed over.
+func (r *reader) sub(w Word) bool {
+	g := findSub(r.level.subs, w.Text)
+	if w.Pattern {
+		g = nil
+	}
+	if g != nil {
+		r.enter(g)
+		return true
+	}
+	for _, s := range r.level.groups {
+		if s == w.Text {
+			return true
+		}
+	}
+	r.chosen = true
+	if r.level.operands.rest == 0 && len(r.level.operands.head) == 0 {
+		r.doubt("subcommand %s is not known", w.Text)
+	}
+	return false
+}
+
+// take acts upon an option whose one value is known.
+func (r *reader) take(a *action, w Word) {
+	r.act(a)
+	if len(a.values) > 0 {
+		r.values = append(r.values, value{a.values[0], w})
+	}
+}
+
+// raise makes the class at least c.
+func (r *reader) raise(c rank) {
+	if c > r.class {
+		r.class = c
+	}
+}
+
+// doubt notes the first thing that was not understood.
+func (r *reader) doubt(format, what string) {
+	if r.use.Reason == "" {
+		r.use.Reason = strings.Replace(format, "%s", clip(what), 1)
+	}
+}
+
+// clip shortens text for a reason and takes control characters out of it.
+func clip(s string) string {
+	const most = 40
+	cut := len(s) > most
+	if cut {
+		s = s[:most]
+	}
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || c == '�' {
+			return '?'
+		}
+		return c
+	}, s)
+	if cut {
+		s += "..."
+	}
+	return s
+}
+
+// cut returns the rest of a word from byte n on.
+func cut(w Word, n int) Word {
+	w.Text = w.Text[n:]
+	return w
+}
+
+// rankOf returns the least class of a program with an effect.
+func rankOf(k effect.Kind) rank {
+	switch k {
+	case effect.WriteFile, effect.MoveFile, effect.CreateDirectory, effect.ChangePermissions, effect.Persist, effect.StopProcess:
+		return localWrite
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.ChangeRemote:
+		return network
+	case effect.DeleteFile, effect.DeleteDirectory, effect.Destroy:
+		return destructive
+	case effect.ChangePrivilege, effect.ChangeSystem:
+		return privileged
+	case effect.ReadFile, effect.ListDirectory, effect.Execute, effect.ReadSecret, effect.ReadClipboard,
+		effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.SendSecret, effect.RemoteShell, effect.Dynamic:
+	}
+	return readOnly
+}

@@ -1,0 +1,83 @@
+package command
+
+import "strings"
+
+// systemFolders hold programs that came with the system or its package
+// manager. The same name anywhere else may be anything.
+var systemFolders = [...]string{
+	"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin",
+	"/opt/homebrew/bin", "/opt/local/bin", "/snap/bin", "/usr/libexec", "/usr/lib/git-core",
+	"/run/current-system/sw/bin", "/Library/Developer/CommandLineTools/usr/bin",
+}
+
+// environmentFolders end the path of folders that hold a project's own copies
+// of known programs.
+var environmentFolders = [...]string{
+	"node_modules/.bin", "venv/bin", ".venv/bin", "env/bin", "vendor/bin", "venv/Scripts", ".venv/Scripts",
+}
+
+// maxName bounds the name of a program, in bytes.
+const maxName = 255
+
+// baseName splits the path of a program into its folder and its name.
+func baseName(path string) (dir, name string) {
+	name = path
+	if i := strings.LastIndexAny(path, `/\`); i >= 0 {
+		dir, name = path[:i], path[i+1:]
+		if i == 0 {
+			dir = "/"
+		}
+	}
+	if len(name) > 4 && strings.EqualFold(name[len(name)-4:], ".exe") {
+		name = name[:len(name)-4]
+	}
+	return dir, name
+}
+
+// lookup returns the grammar of a program's name: as it is, in lower case
+// (file systems may ignore case), or without a version (python3.12, clang-18).
+func lookup(name string) *syntax {
+	if name == "" || len(name) > maxName {
+		return nil
+	}
+	if g := findProgram(programs[:], name); g != nil {
+		return g
+	}
+	if low := strings.ToLower(name); low != name {
+		name = low
+		if g := findProgram(programs[:], name); g != nil {
+			return g
+		}
+	}
+	if short := strings.TrimRight(name, "0123456789."); short != name && short != "" {
+		return findProgram(programs[:], strings.TrimSuffix(short, "-"))
+	}
+	return nil
+}
+
+// A place is where a program lies, as far as its path tells.
+type place int
+
+const (
+	searched    place = iota // no path: found in $PATH
+	system                   // in a folder of the system
+	environment              // in a project's own environment
+	elsewhere                // anywhere else: it may be anything
+)
+
+func placeOf(path, dir string) place {
+	if dir == "" && !strings.ContainsAny(path, `/\`) {
+		return searched
+	}
+	for _, s := range systemFolders {
+		if dir == s {
+			return system
+		}
+	}
+	for _, s := range environmentFolders {
+		if strings.HasSuffix(dir, s) && (len(dir) == len(s) || dir[len(dir)-len(s)-1] == '/') {
+			return environment
+		}
+	}
+	return elsewhere
+}

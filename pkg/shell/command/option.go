@@ -1,0 +1,304 @@
+package command
+
+import "strings"
+
+// option takes args[i] if it is an option, together with the arguments that
+// are its values, and returns the index of the next argument.
+func (r *reader) option(i int) (next int, ok bool) {
+	w := r.args[i].Text
+	style := r.level.style
+	if style&expr != 0 {
+		if a := r.lookup(w); a != nil {
+			return r.valuesOf(a, w, i+1), true
+		}
+	}
+	if len(w) < 2 || w[0] != '-' && (w[0] != '+' || style&plus == 0) {
+		return i, false
+	}
+	if w == "--" && style&literal == 0 {
+		r.ended = true
+		return i + 1, true
+	}
+	if style&numeric != 0 && isNumeric(w) {
+		return i + 1, true
+	}
+	if hasPrefix(w, "--") || style&long != 0 {
+		next, ok = r.longOption(i)
+		if ok || style&bundled == 0 || hasPrefix(w, "--") {
+			if !ok && style&literal != 0 {
+				return i, false
+			}
+			if !ok {
+				next = r.unknown(i)
+			}
+			return next, true
+		}
+	}
+	if style&literal != 0 && r.lookup(w[:2]) == nil {
+		return i, false
+	}
+	return r.cluster(i, w[1:]), true
+}
+
+// lookup returns the action of an option, by its whole name.
+func (r *reader) lookup(name string) *action {
+	for d := r.depth - 1; d >= 0; d-- {
+		if a := find(r.levels[d].options, name); a != nil {
+			return a
+		}
+		if r.levels[d].style&own != 0 {
+			break
+		}
+	}
+	return nil
+}
+
+// longOption takes --name, --name=value, --name value, an abbreviation of a
+// GNU option, and the same with one dash.
+func (r *reader) longOption(i int) (next int, ok bool) {
+	w := r.args[i]
+	name, eq := w.Text, strings.IndexByte(w.Text, '=')
+	if eq >= 0 {
+		name = w.Text[:eq]
+	}
+	a := r.lookup(name)
+	if a == nil && r.level.style&long != 0 && hasPrefix(name, "--") {
+		a = r.lookup(name[1:])
+	}
+	if a == nil && len(name) > 2 && hasPrefix(name, "--") {
+		a = r.abbreviated(name)
+	}
+	if a == nil {
+		return r.prefixed(i)
+	}
+	if eq < 0 {
+		return r.valuesOf(a, name, i+1), true
+	}
+	r.take(a, cut(w, eq+1))
+	if a.flags&reject != 0 {
+		r.doubt("option %s cannot be judged", name)
+	}
+	if len(a.values) > 0 && a.values[0].takesAll() {
+		r.values = r.values[:len(r.values)-1]
+		r.nest(a.values[0], []Word{cut(w, eq+1)})
+	}
+	return i + 1, true
+}
+
+// What options do that nearly every program has, and negated ones.
+var (
+	helpOption    = action{streams: streams{setIn: true}}
+	negatedOption = action{}
+)
+
+// abbreviated returns the action of an option that is shortened as GNU
+// programs allow, negated with --no-, or understood by nearly every program.
+func (r *reader) abbreviated(name string) *action {
+	for d := r.depth - 1; d >= 0; d-- {
+		g := r.levels[d]
+		if g.style&gnu != 0 {
+			if a := findPrefix(g.options, name); a != nil {
+				return a
+			}
+		}
+		if g.style&own != 0 {
+			break
+		}
+	}
+	if name == "--help" || name == "--version" {
+		return &helpOption
+	}
+	if hasPrefix(name, "--no-") {
+		if a := r.lookup("--" + name[len("--no-"):]); a != nil && a.flags&reject == 0 {
+			return &negatedOption
+		}
+	}
+	return nil
+}
+
+// prefixed takes a word that starts with the name of an option, as -Wall does
+// with -W*.
+func (r *reader) prefixed(i int) (next int, ok bool) {
+	w := r.args[i]
+	for d := r.depth - 1; d >= 0; d-- {
+		for k := range r.levels[d].prefixes {
+			o := &r.levels[d].prefixes[k]
+			if hasPrefix(w.Text, o.name) {
+				r.take(o.does, cut(w, len(o.name)))
+				if o.does.flags&reject != 0 {
+					r.doubt("option %s cannot be judged", w.Text)
+				}
+				return i + 1, true
+			}
+		}
+	}
+	return i, false
+}
+
+// cluster takes letters bundled in one word, the last of which may have a
+// value: -rf, -ofile, -o file.
+func (r *reader) cluster(i int, letters string) int {
+	w := r.args[i]
+	start := len(w.Text) - len(letters)
+	after := i + 1
+	var name [2]byte
+	name[0] = '-'
+	if w.Text[0] == '+' {
+		name[0] = '+'
+	}
+	for k := 0; k < len(letters); k++ {
+		name[1] = letters[k]
+		a := r.lookup(string(name[:]))
+		if a == nil {
+			if k == 0 {
+				if next, ok := r.prefixed(i); ok {
+					return next
+				}
+			}
+			if r.level.style&numeric != 0 && letters[k] >= '0' && letters[k] <= '9' {
+				continue
+			}
+			return r.unknown(i)
+		}
+		if start == 0 && len(a.values) > 0 {
+			// Without a dash, as in tar cfz x.tar, values follow the word.
+			after = r.valuesOf(a, string(name[:]), after)
+			continue
+		}
+		rest := cut(w, start+k+1)
+		if len(a.values) == 0 {
+			r.act(a)
+			r.checkReject(a, name[:])
+			continue
+		}
+		if a.attached {
+			// An optional value is the rest of the word: sed -i.bak, sed -iE.
+			r.act(a)
+			if rest.Text != "" {
+				r.values = append(r.values, value{a.values[0], rest})
+			}
+			return i + 1
+		}
+		if rest.Text != "" {
+			r.checkReject(a, name[:])
+			if a.values[0].takesAll() {
+				r.act(a)
+				r.nest(a.values[0], []Word{rest})
+				return i + 1
+			}
+			r.take(a, rest)
+			return i + 1
+		}
+		return r.valuesOf(a, string(name[:]), i+1)
+	}
+	return after
+}
+
+func (r *reader) checkReject(a *action, name []byte) {
+	if a.flags&reject != 0 {
+		r.doubt("option %s cannot be judged", string(name))
+	}
+}
+
+// valuesOf acts upon an option and takes its values from args[i] on.
+func (r *reader) valuesOf(a *action, name string, i int) int {
+	r.act(a)
+	if a.flags&reject != 0 {
+		r.doubt("option %s cannot be judged", name)
+	}
+	if a.attached {
+		return i
+	}
+	for _, role := range a.values {
+		if role.takesAll() {
+			end := len(r.args)
+			if role == roleArgvSemi {
+				end = r.semicolon(i)
+			}
+			if i < end {
+				r.nest(role, r.args[i:end])
+			}
+			return min(end+1, len(r.args))
+		}
+		if i >= len(r.args) {
+			r.doubt("option %s has no value", name)
+			return i
+		}
+		r.values = append(r.values, value{role, r.args[i]})
+		i++
+	}
+	return i
+}
+
+// semicolon returns the index of the word that ends a command inside the
+// arguments of find.
+func (r *reader) semicolon(i int) int {
+	for ; i < len(r.args); i++ {
+		switch r.args[i].Text {
+		case ";", `\;`:
+			return i
+		case "+":
+			if r.args[i-1].Text == "{}" {
+				return i
+			}
+		}
+	}
+	return i
+}
+
+// unknown notes an option that is not listed. An open grammar takes it for
+// harmless, with the next word as its value.
+func (r *reader) unknown(i int) int {
+	w := r.args[i]
+	if !r.isOpen() || w.Pattern {
+		r.doubt("option %s is not known", w.Text)
+		return i + 1
+	}
+	if eq := strings.IndexByte(w.Text, '='); eq >= 0 {
+		r.values = append(r.values, value{roleMaybeFile, cut(w, eq+1)})
+		return i + 1
+	}
+	for i++; i < len(r.args) && !hasPrefix(r.args[i].Text, "-"); i++ {
+		r.values = append(r.values, value{roleMaybeFile, r.args[i]})
+	}
+	return i
+}
+
+// isOpen reports whether options that are not listed are harmless here.
+func (r *reader) isOpen() bool {
+	for d := r.depth - 1; d >= 0; d-- {
+		if r.levels[d].style&open != 0 {
+			return true
+		}
+		if r.levels[d].style&own != 0 {
+			break
+		}
+	}
+	return false
+}
+
+// isNumeric reports whether w is a number with a sign, as in head -5 or
+// tail +3.
+func isNumeric(w string) bool {
+	for i := 1; i < len(w); i++ {
+		if w[i] < '0' || w[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// isSetting reports whether w has the form NAME=VALUE.
+func isSetting(w string) bool {
+	for i := 0; i < len(w); i++ {
+		c := w[i]
+		switch {
+		case c == '=':
+			return i > 0
+		case c == '_', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', i > 0 && '0' <= c && c <= '9':
+		default:
+			return false
+		}
+	}
+	return false
+}

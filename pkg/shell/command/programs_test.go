@@ -1,0 +1,142 @@
+package command
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command/internal/grammar"
+)
+
+var update = flag.Bool("update", false, "write what examples without an expectation do into programs/*.yaml")
+
+func load(t testing.TB) []grammar.Program {
+	t.Helper()
+	programs, err := grammar.Load(os.DirFS("programs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return programs
+}
+
+// TestExamples judges the examples that stand beside the programs.
+func TestExamples(t *testing.T) {
+	fill := map[string]map[string]string{}
+	for _, p := range load(t) {
+		for _, e := range p.Examples {
+			u := Interpret(split(e.Command))
+			got := summary(u)
+			if e.Want == "" && *update {
+				if fill[p.File] == nil {
+					fill[p.File] = map[string]string{}
+				}
+				fill[p.File][e.Command] = got
+				continue
+			}
+			if got != e.Want {
+				t.Errorf("%s: %s\n got %s (%s)\nwant %s", p.File, e.Command, got, u.Reason, e.Want)
+			}
+			if _, name := baseName(split(e.Command)[0].Text); lookup(name) != lookup(p.Name) {
+				t.Errorf("%s: the example %q is not about %s", p.File, e.Command, p.Name)
+			}
+		}
+	}
+	for file, wants := range fill {
+		fillExamples(t, filepath.Join("programs", file), wants)
+	}
+}
+
+// fillExamples puts expectations behind example commands that have none.
+func fillExamples(t *testing.T, path string, wants map[string]string) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")
+	for i, line := range lines {
+		key, ok := strings.CutSuffix(strings.TrimSpace(line), ":")
+		if !ok || !strings.HasPrefix(line, "    ") {
+			continue
+		}
+		if unquoted, err := strconv.Unquote(key); err == nil {
+			key = unquoted
+		}
+		if want, ok := wants[key]; ok {
+			lines[i] = line + " " + strconv.Quote(want)
+		}
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTablesAreCurrent compares the tables with what go generate would write.
+func TestTablesAreCurrent(t *testing.T) {
+	want, err := grammar.WriteGo(load(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("tables.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("tables.go differs from programs/*.yaml: run go generate ./pkg/shell/command")
+	}
+}
+
+// TestCoverage counts programs, and those of which some operand has an effect.
+func TestCoverage(t *testing.T) {
+	programs, effective := map[string]bool{}, map[string]bool{}
+	for _, p := range load(t) {
+		if strings.HasPrefix(p.Name, "py:") {
+			continue
+		}
+		programs[p.Name] = true
+		for _, e := range p.Examples {
+			u := Interpret(split(e.Command))
+			if len(u.Touches) > 0 || len(u.Nested) > 0 || changes(u) {
+				effective[p.Name] = true
+			}
+		}
+		if hasEffect(p.Grammar) {
+			effective[p.Name] = true
+		}
+	}
+	t.Logf("%d programs, %d of them with an effect of some operand", len(programs), len(effective))
+	if len(programs) < 400 || len(effective) < 250 {
+		t.Errorf("%d programs, %d with an effect of some operand; want 400 and 250", len(programs), len(effective))
+	}
+}
+
+func changes(u Use) bool {
+	for _, k := range u.Effects {
+		if k != effect.ReadSecret {
+			return true
+		}
+	}
+	return false
+}
+
+// hasEffect reports whether some operand of a grammar, or of a subcommand, has
+// a role of note.
+func hasEffect(g *grammar.Grammar) bool {
+	for _, roles := range [][]string{g.Operands.Head, g.Operands.Tail, {g.Operands.Rest}} {
+		for _, r := range roles {
+			if r != "" && r != "roleText" && r != "roleWords" {
+				return true
+			}
+		}
+	}
+	for _, s := range g.Subs {
+		if hasEffect(s.Grammar) {
+			return true
+		}
+	}
+	return false
+}

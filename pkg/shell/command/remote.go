@@ -1,0 +1,303 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// scheme returns the scheme of a URL in lower case, or "".
+func scheme(s string) string {
+	i := strings.Index(s[:min(len(s), 40)], "://")
+	if i <= 0 {
+		return ""
+	}
+	return strings.ToLower(s[:i])
+}
+
+// url notes a request to a URL; one without a scheme is taken for http.
+func (r *reader) url(w Word) {
+	switch scheme(w.Text) {
+	case "file":
+		r.touch(effect.ReadFile, cut(w, len("file://")), false)
+	default:
+		r.touch(effect.HTTPRequest, w, false)
+	}
+}
+
+// saved notes the file that a download without a name of its own writes.
+func (r *reader) saved(w Word) {
+	name := w.Text
+	if i := strings.IndexAny(name, "?#"); i >= 0 {
+		name = name[:i]
+	}
+	if i := strings.Index(name, "://"); i >= 0 {
+		name = name[i+3:]
+	}
+	i := strings.LastIndexByte(name, '/')
+	if i < 0 || i == len(name)-1 || w.Pattern {
+		r.touch(effect.WriteFile, r.dot(), true)
+		return
+	}
+	w.Text = name[i+1:]
+	r.touch(effect.WriteFile, w, false)
+}
+
+// host notes a connection; user and port are cut off.
+func (r *reader) host(w Word) {
+	if scheme(w.Text) != "" {
+		_, w.Text, _ = strings.Cut(w.Text, "://")
+		w.Text, _, _ = strings.Cut(w.Text, "/")
+	}
+	if i := strings.LastIndexByte(w.Text, '@'); i >= 0 {
+		w = cut(w, i+1)
+	}
+	if strings.Count(w.Text, ":") == 1 {
+		w.Text, _, _ = strings.Cut(w.Text, ":")
+	}
+	r.touch(effect.Connect, w, false)
+}
+
+// data notes files that an option's value names with @ or <, as curl has it.
+func (r *reader) data(role role, w Word) {
+	switch role {
+	case roleForm:
+		_, v, ok := strings.Cut(w.Text, "=")
+		if !ok {
+			return
+		}
+		if v != "" && (v[0] == '@' || v[0] == '<') {
+			v, _, _ = strings.Cut(v[1:], ";")
+			r.upload(w, v)
+		}
+	case roleMaybeFile:
+		for _, prefix := range [...]string{"file://", "fileb://", "@"} {
+			if hasPrefix(w.Text, prefix) && len(w.Text) > len(prefix) {
+				r.touch(effect.ReadFile, cut(w, len(prefix)), false)
+				return
+			}
+		}
+	default:
+		if hasPrefix(w.Text, "@") {
+			r.upload(w, w.Text[1:])
+		} else if i := strings.Index(w.Text, "@"); i > 0 && !strings.ContainsAny(w.Text[:i], "=&{\" ") {
+			// --data-urlencode name@file
+			r.touch(effect.ReadFile, cut(w, i+1), false)
+		}
+	}
+}
+
+// upload notes that a file, or standard input, is sent.
+func (r *reader) upload(w Word, path string) {
+	switch path {
+	case "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+		r.use.Stdin = Upload
+	default:
+		w.Text = path
+		r.touch(effect.ReadFile, w, false)
+	}
+}
+
+// repo notes what a git remote stands for. Names of configured remotes and
+// relative paths say nothing of their own.
+func (r *reader) repo(w Word) {
+	if i := strings.Index(w.Text, "::"); i > 0 && !strings.ContainsAny(w.Text[:i], "/:@[") {
+		// ext::COMMAND runs it; other helpers are programs of that name.
+		if w.Text[:i] == "ext" {
+			r.code(Nested{Language: "shell", Words: []Word{cut(w, i+2)}})
+		} else {
+			r.doubt("remote helper in %s is not known", w.Text)
+		}
+		return
+	}
+	switch scheme(w.Text) {
+	case "http", "https", "ftp", "ftps":
+		r.touch(effect.HTTPRequest, w, false)
+	case "file":
+		r.touch(effect.ReadFile, cut(w, len("file://")), true)
+	case "":
+		if host, _, ok := remoteHost(w); ok {
+			r.touch(effect.Connect, host, false)
+		} else if strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, ".") || strings.HasPrefix(w.Text, "~") {
+			r.touch(effect.ReadFile, w, true)
+		}
+	default:
+		r.host(w)
+	}
+}
+
+// remoteHost splits [user@]host:path as scp, rsync and git read it: the colon
+// comes before any slash.
+func remoteHost(w Word) (host, path Word, ok bool) {
+	i := strings.IndexByte(w.Text, ':')
+	if i <= 0 || strings.IndexByte(w.Text[:i], '/') >= 0 {
+		return Word{}, w, false
+	}
+	host, path = w, cut(w, i+1)
+	host.Text = w.Text[:i]
+	if at := strings.LastIndexByte(host.Text, '@'); at >= 0 {
+		host.Text = host.Text[at+1:]
+	}
+	return host, path, true
+}
+
+// remotePath notes a path that may be on another machine.
+func (r *reader) remotePath(w Word, written bool) {
+	switch scheme(w.Text) {
+	case "rsync", "scp", "sftp", "ssh":
+		r.host(w)
+	default:
+		if host, _, ok := remoteHost(w); ok {
+			r.touch(effect.Connect, host, false)
+			if written {
+				r.effect(effect.ChangeRemote)
+			}
+			return
+		}
+		if !written {
+			r.touch(effect.ReadFile, w, r.flags&recursive != 0)
+			return
+		}
+		r.copied(w, true, false)
+		return
+	}
+	if written {
+		r.effect(effect.ChangeRemote)
+	}
+}
+
+// pkg notes what a package manager is given: a name, a URL or a path.
+func (r *reader) pkg(w Word) {
+	s := w.Text
+	if i := strings.IndexByte(s, '@'); i > 0 {
+		// name @ URL
+		if rest := strings.TrimLeft(s[i+1:], " "); scheme(rest) != "" || hasPrefix(rest, "git+") {
+			w.Text, s = rest, rest
+		}
+	}
+	for _, vcs := range [...]string{"git+", "hg+", "svn+", "bzr+"} {
+		if hasPrefix(s, vcs) {
+			r.repo(cut(w, len(w.Text)-len(s)+len(vcs)))
+			return
+		}
+	}
+	switch {
+	case scheme(s) != "":
+		r.url(w)
+	case hasPrefix(s, "/"), hasPrefix(s, "."), hasPrefix(s, "~"):
+		r.touch(effect.ReadFile, w, true)
+	}
+}
+
+// object notes a path in a cloud store, or a local one.
+func (r *reader) object(w Word, written bool) {
+	switch scheme(w.Text) {
+	case "":
+		if host, _, ok := remoteHost(w); ok && host.Text != "" {
+			// remote:path of rclone, pod:path of kubectl
+			if written {
+				r.effect(effect.ChangeRemote)
+			}
+			return
+		}
+		if written {
+			r.copied(w, r.flags&recursive != 0, false)
+		} else {
+			r.touch(effect.ReadFile, w, r.flags&recursive != 0)
+		}
+	case "file":
+		r.object(cut(w, len("file://")), written)
+	case "http", "https":
+		r.touch(effect.HTTPRequest, w, false)
+	default:
+		if written {
+			r.effect(effect.ChangeRemote)
+		}
+	}
+}
+
+// isPath reports whether the source of a volume is a path; a bare name is a
+// volume that the container engine keeps.
+func isPath(s string) bool {
+	return s != "" && (strings.ContainsAny(s, "/~") || s[0] == '.')
+}
+
+// volume notes what docker -v HOST:CONTAINER[:OPTIONS] opens to a container.
+func (r *reader) volume(w Word) {
+	src, rest, ok := strings.Cut(w.Text, ":")
+	if !ok || !isPath(src) && !w.Pattern {
+		return
+	}
+	i := strings.LastIndexByte(rest, ':')
+	onlyRead := i >= 0 && hasOption(rest[i+1:], "ro", "readonly")
+	r.share(w, src, onlyRead)
+}
+
+// mount notes what docker --mount type=bind,source=…,target=… opens.
+func (r *reader) mount(w Word) {
+	var src string
+	onlyRead := false
+	bind := false
+	for part := range strings.SplitSeq(w.Text, ",") {
+		key, v, _ := strings.Cut(part, "=")
+		switch key {
+		case "source", "src":
+			src = v
+		case "type":
+			bind = v == "bind"
+		case "readonly", "ro":
+			onlyRead = v != "false" && v != "0"
+		}
+	}
+	if bind || isPath(src) {
+		r.share(w, src, onlyRead)
+	}
+}
+
+func (r *reader) share(w Word, src string, onlyRead bool) {
+	w.Text = src
+	r.touch(effect.ReadFile, w, true)
+	if !onlyRead {
+		r.touch(effect.WriteFile, w, true)
+	}
+}
+
+func hasOption(list string, names ...string) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		for _, n := range names {
+			if part == n {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// harmlessSSH are the settings of ssh that neither run nor open anything.
+const harmlessSSH = " stricthostkeychecking userknownhostsfile connecttimeout serveraliveinterval serveralivecountmax batchmode port user hostname loglevel identitiesonly passwordauthentication pubkeyauthentication preferredauthentications connectionattempts compression tcpkeepalive checkhostip hostkeyalgorithms pubkeyacceptedkeytypes pubkeyacceptedalgorithms kexalgorithms ciphers macs addressfamily requesttty visualhostkey updatehostkeys globalknownhostsfile exitonforwardfailure controlmaster controlpath controlpersist proxyjump numberofpasswordprompts gssapiauthentication kbdinteractiveauthentication challengeresponseauthentication fingerprinthash hashknownhosts stdinnull ipqos rekeylimit escapechar verifyhostkeydns "
+
+// sshOption notes what ssh -o NAME=VALUE runs.
+func (r *reader) sshOption(w Word) {
+	i := strings.IndexAny(w.Text, "= ")
+	if i < 0 || w.Pattern && strings.ContainsAny(w.Text[:i], "*?[{") {
+		r.doubt("ssh option %s is not known", w.Text)
+		return
+	}
+	name := strings.ToLower(w.Text[:i])
+	value := cut(w, i+1)
+	switch name {
+	case "proxycommand", "localcommand", "knownhostscommand":
+		if value.Text != "none" {
+			r.code(Nested{Language: "shell", Words: []Word{value}})
+		}
+	case "permitlocalcommand":
+	case "remotecommand":
+		r.code(Nested{Language: "shell", Words: []Word{value}, Remote: true})
+	case "identityfile", "certificatefile":
+		r.touch(effect.ReadFile, value, false)
+	default:
+		if name == "" || !strings.Contains(harmlessSSH, " "+name+" ") {
+			r.doubt("ssh option %s is not known", w.Text)
+		}
+	}
+}

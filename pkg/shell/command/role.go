@@ -1,0 +1,418 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A role says what a word is to a program.
+type role uint8
+
+const (
+	roleNone      role = iota
+	roleText           // nothing of note
+	roleRead           // a file that is read
+	roleReadTree       // a folder that is read with all it holds
+	roleWrite          // a file that is written
+	roleWriteTree      // a folder in which anything is written
+	roleWriteTo        // a file or folder to which operands before it are copied
+	roleIntoDir        // a folder into which operands are copied
+	roleEdit           // a file that is read and written
+	roleEditTree       // a folder of such files
+	roleDelete         // a file, or with the recursive flag a folder
+	roleDeleteTree
+	roleRmdir
+	roleMove // goes away, with all it holds
+	roleList
+	roleListTree
+	roleMkdir
+	roleChmod // permissions, owner, attributes
+	roleStart // find: where it starts
+	roleGlob  // find: a test by name
+	roleURL
+	roleFetch // a URL whose content is saved under its own name
+	roleHost
+	roleListen
+	roleSend      // a recipient
+	roleData      // text, or @file
+	roleForm      // name=text, name=@file, name=<file
+	roleMaybeFile // text, or @file, or file://path
+	roleRepo      // a git remote: URL, host:path, path or name
+	roleRemoteSrc // host:path or path, read
+	roleRemoteDst // host:path or path, written
+	rolePackage   // a package's name, its URL or its path
+	roleObject    // s3://bucket/key and the like, or a path that is read
+	roleObjectDst // the same, written
+	roleVolume    // docker -v
+	roleMount     // docker --mount
+	roleSSHOption
+	roleGitConfig // key=value
+	roleGitKey
+	roleGitValue
+	roleSed
+	roleSQL
+	roleEx        // commands of vi
+	roleDate      // +FORMAT, else the clock is set
+	roleSecret    // the name of a variable to print
+	roleSetting   // NAME=VALUE for what runs
+	roleChange    // a change nearby
+	roleSystem    // a change of the system
+	roleRemote    // a change of a remote resource
+	roleDestroy   // a resource that is gone then
+	roleProcess   // a process to stop
+	rolePrivilege // somebody to become
+	roleReject    // cannot be judged
+	roleArchive   // read or written, as other options say
+	roleFolder    // entered, and written to if other options say so
+	roleSigned    // text or, with -, standard input
+
+	// Code, by language.
+	roleShell
+	rolePython
+	rolePerl
+	roleRuby
+	roleNode
+	rolePHP
+	roleAwk
+	roleAppleScript
+	roleLua
+	rolePowerShell
+	roleCmd
+	roleCode
+
+	// Files with code, by language.
+	roleScript
+	roleScriptShell
+	roleScriptPython
+	roleScriptPerl
+	roleScriptRuby
+	roleScriptNode
+	roleScriptPHP
+	roleScriptAwk
+	roleScriptAppleScript
+	roleScriptLua
+	roleScriptCode
+
+	// These take all words that follow.
+	roleArgv       // a command
+	roleArgvRemote // a command on another machine or in a container
+	roleArgvStdin  // a command completed from standard input
+	roleArgvSemi   // a command up to a semicolon
+	roleModule     // a Python module with its arguments
+	roleWords      // text
+	roleShellWords // shell text, joined with spaces
+	roleShellRemote
+)
+
+// takesAll reports whether a role is of all words that follow.
+func (r role) takesAll() bool { return r >= roleArgv }
+
+// languages are those of the code roles, in their order.
+var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "cmd", "code"}
+
+// scriptLanguages are those of the script roles, in their order.
+var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "code"}
+
+// finish acts upon values and operands, once all are known.
+func (r *reader) finish() {
+	for _, v := range r.values {
+		r.apply(v.role, v.word, false)
+	}
+	r.positions()
+	if r.here != 0 {
+		r.apply(r.here, r.dot(), false)
+	}
+	if r.flags&remove != 0 {
+		r.removeFound()
+	}
+}
+
+// dot is the working folder, said to stand where the program's name does.
+func (r *reader) dot() Word { return Word{Text: ".", From: r.args[0].From} }
+
+// positions gives each operand its role.
+func (r *reader) positions() {
+	s, n := r.shape, len(r.operands)
+	head, tail := len(s.head), len(s.tail)
+	if head+tail > n {
+		if tail > n {
+			tail = n
+		}
+		if s.rest == 0 || head+tail > n {
+			head = n - tail
+		}
+	}
+	middle := n - head - tail
+	if middle > 0 && s.rest == 0 {
+		w := r.args[r.operands[head]]
+		r.doubt("operand %s is one too many", w.Text)
+		s = &shape{head: s.head, rest: roleText, tail: s.tail}
+	}
+	for k, i := range r.operands {
+		role := s.rest
+		switch {
+		case k < head:
+			role = s.head[k]
+		case k >= n-tail:
+			role = s.tail[len(s.tail)-(n-k)]
+		}
+		r.apply(role, r.args[i], true)
+	}
+	if middle <= 0 && r.empty != 0 && !s.rest.takesAll() {
+		r.apply(r.empty, r.dot(), true)
+	}
+}
+
+// turned returns the role that other options make of a role.
+func (r *reader) turned(role role) role {
+	for k := 0; k < r.turns; k++ {
+		if r.from[k] == role {
+			return r.to[k]
+		}
+	}
+	return role
+}
+
+// touch notes an effect on w.
+func (r *reader) touch(k effect.Kind, w Word, tree bool) {
+	r.raise(rankOf(k))
+	if w.Text == "" && !w.Pattern {
+		return
+	}
+	if r.use.Touches == nil {
+		r.use.Touches = make([]Touch, 0, max(2, min(len(r.operands)+len(r.values), 64)))
+	}
+	r.use.Touches = append(r.use.Touches, Touch{Kind: k, Word: w, Recursive: tree})
+}
+
+// code notes nested code or a script.
+func (r *reader) code(n Nested) {
+	if r.codeRead {
+		r.use.Stdin, r.codeRead = Data, false
+	}
+	r.use.Nested = append(r.use.Nested, n)
+}
+
+// apply acts upon a word with a role. operand is false for values of options.
+func (r *reader) apply(role role, w Word, operand bool) {
+	role = r.turned(role)
+	if role == roleNone || role == roleText || role == roleFolder || role.takesAll() {
+		return
+	}
+	if w.Text == "-" && role != roleChange {
+		r.dash(role)
+		return
+	}
+	tree := operand && r.flags&recursive != 0
+	switch {
+	case role >= roleScript:
+		r.script(scriptLanguages[role-roleScript], w)
+	case role >= roleShell:
+		r.code(Nested{Language: languages[role-roleShell], Words: []Word{w}})
+	case role >= roleURL:
+		r.applyOther(role, w)
+	default:
+		r.applyPath(role, w, tree)
+	}
+}
+
+// dash acts upon "-", which is standard input or output where a file is
+// expected.
+func (r *reader) dash(role role) {
+	if role >= roleScript || role >= roleShell && role <= roleCode {
+		r.use.Stdin, r.codeRead = Code, false
+	}
+	if role == roleData || role == roleForm || role == roleSigned {
+		r.use.Stdin = Upload
+	}
+}
+
+// script notes a file with code.
+func (r *reader) script(language string, w Word) {
+	switch w.Text {
+	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+		r.use.Stdin, r.codeRead = Code, false
+		return
+	}
+	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
+}
+
+// applyPath acts upon roles of paths.
+func (r *reader) applyPath(role role, w Word, tree bool) {
+	switch role {
+	case roleRead, roleArchive:
+		r.touch(effect.ReadFile, w, tree)
+	case roleReadTree:
+		r.touch(effect.ReadFile, w, true)
+	case roleWrite:
+		r.touch(effect.WriteFile, w, tree)
+	case roleWriteTree:
+		r.touch(effect.WriteFile, w, true)
+	case roleWriteTo:
+		r.copied(w, tree, false)
+	case roleIntoDir:
+		r.copied(w, r.flags&recursive != 0, true)
+	case roleEdit:
+		r.touch(effect.ReadFile, w, tree)
+		r.touch(effect.WriteFile, w, tree)
+	case roleEditTree:
+		r.touch(effect.ReadFile, w, true)
+		r.touch(effect.WriteFile, w, true)
+	case roleDelete:
+		r.touch(effect.DeleteFile, w, tree)
+	case roleDeleteTree:
+		r.touch(effect.DeleteFile, w, true)
+	case roleRmdir:
+		r.touch(effect.DeleteDirectory, w, false)
+	case roleMove:
+		r.touch(effect.MoveFile, w, true)
+	case roleList:
+		r.touch(effect.ListDirectory, w, tree)
+	case roleListTree, roleStart:
+		r.touch(effect.ListDirectory, w, true)
+	case roleMkdir:
+		r.touch(effect.CreateDirectory, w, false)
+	case roleChmod:
+		r.touch(effect.ChangePermissions, w, tree)
+	case roleGlob:
+		if r.glob != "" || w.Pattern {
+			r.flags |= widen
+		}
+		r.glob = w.Text
+	}
+}
+
+// applyOther acts upon roles that are neither paths nor code.
+func (r *reader) applyOther(role role, w Word) {
+	switch role {
+	case roleURL:
+		r.url(w)
+	case roleFetch:
+		r.url(w)
+		r.saved(w)
+	case roleHost:
+		r.host(w)
+	case roleListen:
+		r.touch(effect.Listen, w, false)
+	case roleSend:
+		r.touch(effect.SendMessage, w, false)
+	case roleData, roleForm, roleMaybeFile:
+		r.data(role, w)
+	case roleRepo:
+		r.repo(w)
+	case roleRemoteSrc, roleRemoteDst:
+		r.remotePath(w, role == roleRemoteDst)
+	case rolePackage:
+		r.pkg(w)
+	case roleObject, roleObjectDst:
+		r.object(w, role == roleObjectDst)
+	case roleVolume:
+		r.volume(w)
+	case roleMount:
+		r.mount(w)
+	case roleSSHOption:
+		r.sshOption(w)
+	case roleGitConfig, roleGitKey, roleGitValue:
+		r.gitWord(role, w)
+	case roleSed:
+		r.sed(w)
+	case roleSQL:
+		r.sql(w)
+	case roleEx:
+		r.ex(w)
+	case roleSetting:
+		r.use.Env = append(r.use.Env, w)
+		if n, ok := Variable(w); ok {
+			r.use.Nested = append(r.use.Nested, n)
+		}
+	default:
+		r.applyEffect(role, w)
+	}
+}
+
+// applyEffect acts upon roles of words that only show that something happens.
+func (r *reader) applyEffect(role role, w Word) {
+	switch role {
+	case roleDate:
+		if !hasPrefix(w.Text, "+") {
+			r.effect(effect.ChangeSystem)
+		}
+	case roleSecret:
+		if SecretName(w.Text) || w.Pattern {
+			r.effect(effect.ReadSecret)
+			r.use.Stdout = Secret
+		}
+	case roleChange:
+		r.raise(localWrite)
+	case roleSystem:
+		r.effect(effect.ChangeSystem)
+	case roleRemote:
+		r.effect(effect.ChangeRemote)
+	case roleDestroy:
+		r.effect(effect.Destroy)
+	case roleProcess:
+		r.effect(effect.StopProcess)
+	case rolePrivilege:
+		r.effect(effect.ChangePrivilege)
+	case roleReject:
+		r.doubt("operand %s cannot be judged", w.Text)
+	}
+}
+
+// effect notes an effect without an operand, once.
+func (r *reader) effect(k effect.Kind) {
+	r.raise(rankOf(k))
+	for _, e := range r.use.Effects {
+		if e == k {
+			return
+		}
+	}
+	r.use.Effects = append(r.use.Effects, k)
+}
+
+// nest notes the words of a command.
+func (r *reader) nest(role role, words []Word) {
+	switch role {
+	case roleArgv, roleArgvSemi, roleArgvRemote, roleArgvStdin:
+		words = r.placeholders(role, words)
+		r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
+	case roleShellWords, roleShellRemote:
+		r.code(Nested{Language: "shell", Words: []Word{joined(words)}, Remote: role == roleShellRemote})
+	case roleModule:
+		// The program py:NAME is the module of that name; other modules are
+		// commands of the same name (python -m pytest).
+		m := words[0]
+		m.Text = "py:" + m.Text
+		if findProgram(programs[:], m.Text) == nil && findProgram(programs[:], words[0].Text) != nil {
+			m.Text = words[0].Text
+		}
+		argv := append([]Word{m}, words[1:]...)
+		r.code(Nested{Language: "argv", Words: argv})
+	default:
+	}
+}
+
+// joined returns words with spaces between them, as one.
+func joined(words []Word) Word {
+	if len(words) == 1 {
+		return words[0]
+	}
+	w := Word{From: words[0].From}
+	w.From.End = words[len(words)-1].From.End
+	n := len(words)
+	for _, v := range words {
+		n += len(v.Text)
+		w.Pattern = w.Pattern || v.Pattern
+	}
+	var b strings.Builder
+	b.Grow(n)
+	for k, v := range words {
+		if k > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(v.Text)
+	}
+	w.Text = b.String()
+	return w
+}

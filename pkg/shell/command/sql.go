@@ -1,0 +1,268 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// sql notes what SQL text, or a command of a client's shell, does. Text that
+// only reads is a request to the database and nothing more.
+func (r *reader) sql(w Word) {
+	if len(w.Text) > maxScript {
+		r.doubt("SQL text %s is too long", w.Text)
+		return
+	}
+	if w.Pattern {
+		r.raise(network)
+		r.doubt("SQL text %s is not known", w.Text)
+	}
+	text := w.Text
+	for text != "" {
+		var statement string
+		statement, text = nextStatement(text)
+		r.statement(w, statement)
+	}
+}
+
+// statement notes what one statement does.
+func (r *reader) statement(w Word, text string) {
+	words := sqlWords(text)
+	first := words.at(0)
+	if first == "" {
+		return
+	}
+	if first[0] == '\\' || first[0] == '.' {
+		r.clientCommand(w, strings.TrimSpace(text))
+		return
+	}
+	switch first {
+	case "select", "with", "show", "describe", "desc", "explain", "values", "table", "pragma", "use", "set", "begin", "start",
+		"commit", "rollback", "end", "analyze", "check", "help", "list", "fetch", "declare", "close", "print":
+		r.reading(words)
+	case "drop", "truncate", "purge", "flushall", "flushdb":
+		r.effect(effect.Destroy)
+	case "delete":
+		if words.has("where") {
+			r.effect(effect.ChangeRemote)
+		} else {
+			r.effect(effect.Destroy)
+		}
+	case "alter":
+		if words.has("drop") {
+			r.effect(effect.Destroy)
+		} else if first := words.at(1); first == "system" || first == "user" || first == "role" {
+			r.effect(effect.ChangeSystem)
+		} else {
+			r.effect(effect.ChangeRemote)
+		}
+	case "grant", "revoke", "shutdown", "kill":
+		r.effect(effect.ChangeSystem)
+	case "create":
+		r.create(words)
+	case "insert", "update", "replace", "merge", "upsert", "comment", "vacuum", "reindex", "optimize", "lock", "unlock", "call",
+		"refresh", "cluster", "rename", "attach", "detach", "savepoint", "release", "flush", "reset", "discard", "notify", "listen":
+		r.effect(effect.ChangeRemote)
+	case "copy":
+		r.copySQL(w, text, words)
+	case "load":
+		r.doubt("SQL statement %s reads a file", first)
+	default:
+		// DO blocks, EXEC xp_cmdshell, and what is not SQL at all.
+		r.doubt("SQL statement %s is not known", first)
+	}
+}
+
+// reading looks for what makes a statement that starts with a reading word do
+// more.
+func (r *reader) reading(words sqlText) {
+	for i := range words.n {
+		switch words.list[i] {
+		case "insert", "update", "merge":
+			if words.at(0) == "with" {
+				r.effect(effect.ChangeRemote)
+			}
+		case "delete":
+			if words.at(0) == "with" || words.at(0) == "explain" {
+				r.effect(effect.Destroy)
+			}
+		case "outfile", "dumpfile", "into":
+			r.effect(effect.ChangeRemote)
+		case "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "load_file", "lo_import", "lo_export", "readfile", "writefile",
+			"load_extension", "edit", "fts3_tokenizer", "dblink", "dblink_exec", "pg_execute_server_program", "query_to_xml",
+			"xp_cmdshell", "sys_exec", "sys_eval", "pg_terminate_backend", "pg_reload_conf", "set_config":
+			r.doubt("SQL function %s reaches beyond the database", words.list[i])
+		}
+	}
+	if words.overflow {
+		r.doubt("SQL statement %s is too long", words.at(0))
+	}
+}
+
+// create tells functions and users from tables.
+func (r *reader) create(words sqlText) {
+	for i := 1; i < words.n && i < 5; i++ {
+		switch words.list[i] {
+		case "function", "procedure", "extension", "language", "trigger", "event", "server":
+			r.effect(effect.ChangeSystem)
+			r.doubt("SQL CREATE %s can run code", words.list[i])
+			return
+		case "user", "role":
+			r.effect(effect.ChangeSystem)
+			return
+		}
+	}
+	r.effect(effect.ChangeRemote)
+}
+
+// copySQL notes COPY … TO PROGRAM 'command' and COPY … FROM 'file'.
+func (r *reader) copySQL(w Word, text string, words sqlText) {
+	if words.has("from") || !words.has("stdout") {
+		r.effect(effect.ChangeRemote)
+	}
+	quote := strings.IndexByte(text, '\'')
+	if quote < 0 {
+		return
+	}
+	operand := text[quote+1:]
+	if end := strings.LastIndexByte(operand, '\''); end >= 0 {
+		operand = operand[:end]
+	}
+	w.Text = operand
+	if words.has("program") {
+		r.code(Nested{Language: "shell", Words: []Word{w}, Remote: true})
+	} else {
+		r.doubt("SQL statement %s reads or writes a file of the server", "copy")
+	}
+}
+
+// clientCommand notes commands such as \! of psql and mysql, or .shell of
+// sqlite3.
+func (r *reader) clientCommand(w Word, text string) {
+	name, rest, _ := strings.Cut(text, " ")
+	if hasPrefix(text, `\!`) {
+		name, rest = `\!`, text[2:]
+	}
+	w.Text = strings.TrimSpace(rest)
+	switch name {
+	case `\!`, ".shell", ".system", `\sys`, `\system`:
+		r.code(Nested{Language: "shell", Words: []Word{w}})
+	case `\i`, `\ir`, ".read", `\.`:
+		r.touch(effect.ReadFile, w, false)
+		r.doubt("%s runs a file", name)
+	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump":
+		if name != ".dump" {
+			w.Text, _, _ = strings.Cut(w.Text, " ")
+			r.touch(effect.WriteFile, w, false)
+		}
+		if hasPrefix(w.Text, "|") {
+			r.code(Nested{Language: "shell", Words: []Word{cut(w, 1)}})
+		}
+	case `\q`, `\x`, `\timing`, `\conninfo`, `\h`, `\?`, `\encoding`, `\pset`, `\s`, `\u`, `\g`, `\G`,
+		".tables", ".schema", ".mode", ".headers", ".header", ".databases", ".indexes", ".indices", ".quit", ".exit", ".help",
+		".width", ".separator", ".nullvalue", ".timeout", ".timer", ".stats", ".show", ".eqp", ".fullschema", ".bail", ".echo", ".changes":
+	default:
+		if !hasPrefix(name, `\d`) && !hasPrefix(name, `\l`) || hasPrefix(name, `\lo_`) {
+			r.doubt("database client command %s is not known", name)
+		}
+	}
+}
+
+// nextStatement cuts off the first statement. Semicolons in quotes and
+// comments do not end one.
+func nextStatement(s string) (statement, rest string) {
+	t := strings.TrimLeft(s, " \t\r\n;")
+	if hasPrefix(t, ".") || hasPrefix(t, `\`) {
+		statement, rest, _ = strings.Cut(t, "\n")
+		return statement, rest
+	}
+	for i := 0; i < len(t); i++ {
+		switch c := t[i]; {
+		case c == ';':
+			return t[:i], t[i+1:]
+		case c == '\'' || c == '"' || c == '`':
+			end := strings.IndexByte(t[i+1:], c)
+			if end < 0 {
+				return t, ""
+			}
+			i += end + 1
+		case c == '-' && hasPrefix(t[i:], "--"):
+			end := strings.IndexByte(t[i:], '\n')
+			if end < 0 {
+				return t, ""
+			}
+			i += end
+		}
+	}
+	return t, ""
+}
+
+// sqlText is the words of a statement outside quotes and comments, in lower
+// case.
+type sqlText struct {
+	list     [96]string
+	n        int
+	overflow bool // there were more words than list holds
+}
+
+func (t *sqlText) at(i int) string {
+	if i < t.n {
+		return t.list[i]
+	}
+	return ""
+}
+
+func (t *sqlText) has(word string) bool {
+	for i := range t.n {
+		if t.list[i] == word {
+			return true
+		}
+	}
+	return t.overflow
+}
+
+func sqlWords(s string) (t sqlText) {
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == '\'' || c == '"' || c == '`':
+			end := strings.IndexByte(s[i+1:], c)
+			if end < 0 {
+				return t
+			}
+			i += end + 2
+		case hasPrefix(s[i:], "--"):
+			end := strings.IndexByte(s[i:], '\n')
+			if end < 0 {
+				return t
+			}
+			i += end
+		case hasPrefix(s[i:], "/*!"):
+			// MySQL runs what stands in such a comment.
+			i += 3
+		case hasPrefix(s[i:], "/*"):
+			end := strings.Index(s[i:], "*/")
+			if end < 0 {
+				return t
+			}
+			i += end + 2
+		case isWordByte(c) || c == '\\' || c == '.':
+			start := i
+			for i++; i < len(s) && (isWordByte(s[i]) || s[i] == '!'); i++ {
+			}
+			if t.n == len(t.list) {
+				t.overflow = true
+				return t
+			}
+			t.list[t.n] = strings.ToLower(s[start:i])
+			t.n++
+		default:
+			i++
+		}
+	}
+	return t
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}

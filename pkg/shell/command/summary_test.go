@@ -1,0 +1,85 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// split cuts an example into words. Single and double quotes group; a word
+// that starts with two percent signs stands for one that is not fully known.
+func split(command string) []Word {
+	var words []Word
+	for at := 0; at < len(command); {
+		if command[at] == ' ' {
+			at++
+			continue
+		}
+		start := at
+		var b strings.Builder
+		for quote := byte(0); at < len(command) && (quote != 0 || command[at] != ' '); at++ {
+			switch c := command[at]; {
+			case quote != 0 && c == quote:
+				quote = 0
+			case quote == 0 && (c == '\'' || c == '"'):
+				quote = c
+			default:
+				b.WriteByte(c)
+			}
+		}
+		text, pattern := strings.CutPrefix(b.String(), "%%")
+		words = append(words, Word{Text: text, Pattern: pattern, From: effect.Span{Start: start, End: at}})
+	}
+	return words
+}
+
+// summary puts a Use into one line: class, effects, operands, nested commands,
+// streams.
+func summary(u Use) string {
+	class := string(u.Class)
+	if class == "" {
+		class = "unlisted"
+	}
+	items := []string{class}
+	if !u.Known {
+		items = append(items, "not understood")
+	}
+	for _, k := range u.Effects {
+		items = append(items, string(k))
+	}
+	for _, t := range u.Touches {
+		s := string(t.Kind) + " " + t.Word.Text
+		if t.Recursive {
+			s += " +below"
+		}
+		items = append(items, s)
+	}
+	for _, n := range u.Nested {
+		var texts []string
+		for _, w := range n.Words {
+			texts = append(texts, w.Text)
+		}
+		s := fmt.Sprintf("%s[%s]", n.Language, strings.Join(texts, "|"))
+		if n.Of != "" {
+			s = n.Of + " " + s
+		}
+		if n.Remote {
+			s = "remote " + s
+		}
+		if n.Stdin {
+			s = "piped " + s
+		}
+		items = append(items, s)
+	}
+	for _, w := range u.Env {
+		items = append(items, "env "+w.Text)
+	}
+	if u.Stdin != Data {
+		items = append(items, "in "+string(u.Stdin))
+	}
+	if u.Stdout != Data {
+		items = append(items, "out "+string(u.Stdout))
+	}
+	return strings.Join(items, ", ")
+}

@@ -1,0 +1,191 @@
+package command
+
+import "github.com/shieldcli/shield/pkg/effect"
+
+// A program is an entry of the generated table, which is sorted by name.
+type program struct {
+	name string
+	does *syntax
+}
+
+// A syntax says how the arguments of a program or of one of its subcommands
+// are read. Its tables are sorted by name, so that nothing has to be built at
+// start-up.
+type syntax struct {
+	style    style
+	options  []option
+	prefixes []option  // options such as -W*, whose name is the start of a word
+	keys     []option  // operands of the form key=value
+	subs     []program // subcommands; a name ending in * is a prefix
+	groups   []string  // words that stand before a subcommand and may be passed over
+	operands shape
+	base     *action
+}
+
+// A style is a set of habits in which programs read their arguments.
+type style uint16
+
+const (
+	gnu      style = 1 << iota // long options may be abbreviated
+	long                       // options have one dash and several letters; nothing is bundled
+	plus                       // options may start with a plus sign
+	numeric                    // -5 is an option
+	first                      // options end at the first operand
+	literal                    // "--" and words with a dash that are no options are operands
+	bare                       // the first word may be options without a dash
+	expr                       // words without a dash may be options, as in find
+	open                       // options that are not listed are harmless
+	own                        // options of the parent are not valid after the subcommand
+	settings                   // operands NAME=VALUE in front are environment variables
+	bundled                    // letters may be bundled although style is long
+)
+
+// An option is a named argument: an option of a grammar, or the key of an
+// operand.
+type option struct {
+	name string
+	does *action
+}
+
+// An action is what an option, a subcommand or a program does by itself.
+type action struct {
+	values   []role // of the words that follow the option
+	attached bool   // the value is optional, and only the rest of the word can be it
+	class    rank
+	effects  []effect.Kind
+	streams  streams
+	operands *shape // replaces the grammar's
+	from, to role   // values and operands with role from have role to
+	here     role   // what happens to the working folder
+	empty    role   // what happens to the working folder if there are no operands in rest
+	flags    flags
+}
+
+// flags are properties of an [action].
+type flags uint16
+
+const (
+	recursive flags = 1 << iota // operands are folders with all they hold
+	stop                        // what follows are operands
+	reject                      // cannot be judged
+	notHere                     // withdraws action.here
+	widen                       // find: tests no longer narrow what is found
+	remove                      // find: what is found is deleted
+	module                      // python -m
+)
+
+// streams are the changes an action makes to standard input and output.
+type streams struct {
+	in, out       Stream
+	setIn, setOut bool
+}
+
+// A shape says what operands are, by position.
+type shape struct {
+	head []role
+	rest role // of any number of operands between head and tail; 0 if there can be none
+	tail []role
+}
+
+// A rank orders classes.
+type rank uint8
+
+const (
+	readOnly rank = iota
+	localWrite
+	network
+	destructive
+	privileged
+)
+
+func (r rank) class() effect.Class {
+	switch r {
+	case readOnly:
+		return effect.ReadOnly
+	case localWrite:
+		return effect.LocalWrite
+	case network:
+		return effect.Network
+	case destructive:
+		return effect.Destructive
+	default:
+		return effect.Privileged
+	}
+}
+
+// find returns the action of a name in a sorted table.
+func find(table []option, name string) *action {
+	lo, hi := 0, len(table)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if table[mid].name < name {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(table) && table[lo].name == name {
+		return table[lo].does
+	}
+	return nil
+}
+
+// findPrefix returns the action of the only option that name abbreviates.
+func findPrefix(table []option, name string) *action {
+	lo, hi := 0, len(table)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if table[mid].name < name {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	var found *action
+	for ; lo < len(table) && hasPrefix(table[lo].name, name); lo++ {
+		if found != nil && found != table[lo].does {
+			return nil
+		}
+		found = table[lo].does
+	}
+	return found
+}
+
+// findProgram returns the grammar of a name; the last entries of a table of
+// subcommands may be prefixes ending in *.
+func findProgram(table []program, name string) *syntax {
+	lo, hi := 0, len(table)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if table[mid].name < name {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(table) && table[lo].name == name {
+		return table[lo].does
+	}
+	return nil
+}
+
+// findSub returns the grammar of a subcommand, by its name or by the longest
+// listed start of it.
+func findSub(table []program, name string) *syntax {
+	if g := findProgram(table, name); g != nil {
+		return g
+	}
+	var best *syntax
+	length := -1
+	for i := range table {
+		n := len(table[i].name) - 1
+		if n > length && table[i].name[n] == '*' && hasPrefix(name, table[i].name[:n]) {
+			best, length = table[i].does, n
+		}
+	}
+	return best
+}
+
+func hasPrefix(s, prefix string) bool {
+	return len(s) >= len(prefix) && s[:len(prefix)] == prefix
+}
