@@ -1,0 +1,270 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// arithm returns the value of an arithmetic expression and walks the command
+// substitutions in it.
+func (s *state) arithm(x syntax.ArithmExpr) value {
+	if x == nil {
+		return value{}
+	}
+	if n, ok := s.number(x); ok {
+		return lit(strconv.FormatInt(n, 10))
+	}
+	return value{text: "*", show: "$((…))", pattern: true}
+}
+
+// arithmText evaluates text as arithmetic. A subscript in it may hold a
+// command substitution, which a shell runs: a[$(id)].
+func (s *state) arithmText(text string) value {
+	if n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64); err == nil {
+		return lit(strconv.FormatInt(n, 10))
+	}
+	if strings.ContainsAny(text, "`$") && strings.Contains(text, "[") {
+		s.nested("echo $(("+text+"))", s.span(0, len(s.text)))
+	}
+	if b, ok := s.lookup(text); ok && b.val.known() && b.val.text != text && s.inFunc < 4 {
+		s.inFunc++
+		v := s.arithmText(b.val.text)
+		s.inFunc--
+		return v
+	}
+	return value{text: "*", show: text, pattern: true}
+}
+
+func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
+	if !s.step(1) || !s.enter(s.span(0, 0)) {
+		return 0, false
+	}
+	defer s.leave()
+	switch x := x.(type) {
+	case *syntax.Word:
+		v := s.word(x)
+		if !v.known() {
+			return 0, false
+		}
+		if b, ok := s.lookup(v.text); ok {
+			v = b.val
+		} else if syntax.ValidName(v.text) {
+			return 0, false
+		}
+		if !v.known() {
+			return 0, false
+		}
+		n := s.arithmText(v.text)
+		if !n.known() {
+			return 0, false
+		}
+		i, err := strconv.ParseInt(n.text, 10, 64)
+		return i, err == nil
+	case *syntax.ParenArithm:
+		return s.number(x.X)
+	case *syntax.UnaryArithm:
+		return s.unary(x)
+	case *syntax.BinaryArithm:
+		return s.binaryNumber(x)
+	case *syntax.FlagsArithm:
+		return s.number(x.X)
+	}
+	return 0, false
+}
+
+func (s *state) unary(x *syntax.UnaryArithm) (int64, bool) {
+	n, ok := s.number(x.X)
+	if !ok {
+		return 0, false
+	}
+	switch x.Op {
+	case syntax.Not:
+		return truth(n == 0), true
+	case syntax.BitNegation:
+		return ^n, true
+	case syntax.Minus:
+		return -n, true
+	case syntax.Plus:
+		return n, true
+	case syntax.Inc, syntax.Dec:
+		after := n + 1
+		if x.Op == syntax.Dec {
+			after = n - 1
+		}
+		if w, ok := x.X.(*syntax.Word); ok {
+			s.assign(w.Lit(), lit(strconv.FormatInt(after, 10)))
+		}
+		if x.Post {
+			return n, true
+		}
+		return after, true
+	}
+	return 0, false
+}
+
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
+	switch x.Op {
+	case syntax.Assgn:
+		n, ok := s.number(x.Y)
+		if w, isWord := x.X.(*syntax.Word); isWord {
+			v := value{text: "*", show: "$((…))", pattern: true}
+			if ok {
+				v = lit(strconv.FormatInt(n, 10))
+			}
+			s.assign(w.Lit(), v)
+		}
+		return n, ok
+	case syntax.TernQuest:
+		c, ok := s.number(x.X)
+		branches, isPair := x.Y.(*syntax.BinaryArithm)
+		if !isPair {
+			return 0, false
+		}
+		a, okA := s.number(branches.X)
+		b, okB := s.number(branches.Y)
+		if !ok {
+			return 0, false
+		}
+		if c != 0 {
+			return a, okA
+		}
+		return b, okB
+	}
+	a, okA := s.number(x.X)
+	b, okB := s.number(x.Y)
+	if !okA || !okB {
+		return 0, false
+	}
+	n, ok := calculate(x.Op, a, b)
+	if compound(x.Op) && ok {
+		if w, isWord := x.X.(*syntax.Word); isWord {
+			s.assign(w.Lit(), lit(strconv.FormatInt(n, 10)))
+		}
+	}
+	return n, ok
+}
+
+// compound reports whether an operator assigns, as += does.
+func compound(op syntax.BinAritOperator) bool {
+	return op >= syntax.AddAssgn && op <= syntax.PowAssgn
+}
+
+func calculate(op syntax.BinAritOperator, a, b int64) (int64, bool) {
+	switch op {
+	case syntax.Add, syntax.AddAssgn:
+		return a + b, true
+	case syntax.Sub, syntax.SubAssgn:
+		return a - b, true
+	case syntax.Mul, syntax.MulAssgn:
+		return a * b, true
+	case syntax.Quo, syntax.QuoAssgn:
+		if b == 0 {
+			return 0, false
+		}
+		return a / b, true
+	case syntax.Rem, syntax.RemAssgn:
+		if b == 0 {
+			return 0, false
+		}
+		return a % b, true
+	case syntax.Pow:
+		if b < 0 || b > 63 {
+			return 0, false
+		}
+		n := int64(1)
+		for range b {
+			n *= a
+		}
+		return n, true
+	case syntax.Eql:
+		return truth(a == b), true
+	case syntax.Neq:
+		return truth(a != b), true
+	case syntax.Gtr:
+		return truth(a > b), true
+	case syntax.Lss:
+		return truth(a < b), true
+	case syntax.Leq:
+		return truth(a <= b), true
+	case syntax.Geq:
+		return truth(a >= b), true
+	case syntax.And, syntax.AndAssgn:
+		return a & b, true
+	case syntax.Or, syntax.OrAssgn:
+		return a | b, true
+	case syntax.Xor, syntax.XorAssgn:
+		return a ^ b, true
+	case syntax.Shr, syntax.ShrAssgn:
+		return a >> (uint(b) & 63), true
+	case syntax.Shl, syntax.ShlAssgn:
+		return a << (uint(b) & 63), true
+	case syntax.AndArit:
+		return truth(a != 0 && b != 0), true
+	case syntax.OrArit:
+		return truth(a != 0 || b != 0), true
+	case syntax.Comma:
+		return b, true
+	}
+	return 0, false
+}
+
+// arithmNames returns the variables that an expression changes.
+func arithmNames(x syntax.ArithmExpr, names []string) []string {
+	switch x := x.(type) {
+	case *syntax.UnaryArithm:
+		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.Inc || x.Op == syntax.Dec) {
+			names = append(names, w.Lit())
+		}
+	case *syntax.BinaryArithm:
+		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.Assgn || compound(x.Op)) {
+			return append(names, w.Lit())
+		}
+		names = arithmNames(x.Y, arithmNames(x.X, names))
+	case *syntax.ParenArithm:
+		return arithmNames(x.X, names)
+	}
+	return names
+}
+
+// test walks the expansions in [[ … ]].
+func (s *state) test(x syntax.TestExpr) {
+	if x == nil || !s.step(1) || !s.enter(s.span(0, 0)) {
+		return
+	}
+	defer s.leave()
+	switch x := x.(type) {
+	case *syntax.Word:
+		s.word(x)
+	case *syntax.ParenTest:
+		s.test(x.X)
+	case *syntax.UnaryTest:
+		if w, ok := x.X.(*syntax.Word); ok && x.Op == syntax.TsVarSet {
+			s.arithmText(s.word(w).text)
+			return
+		}
+		s.test(x.X)
+	case *syntax.BinaryTest:
+		switch x.Op {
+		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+			for _, side := range [...]syntax.TestExpr{x.X, x.Y} {
+				if w, ok := side.(*syntax.Word); ok {
+					if v := s.word(w); v.known() {
+						s.arithmText(v.text)
+					}
+				}
+			}
+		default:
+			s.test(x.X)
+			s.test(x.Y)
+		}
+	}
+}

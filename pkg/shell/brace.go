@@ -1,0 +1,95 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// braces returns the parts of the words that brace expansion makes of a word.
+func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
+	if !syntax.SplitBraces(w) {
+		return [][]syntax.WordPart{w.Parts}
+	}
+	words := s.expandBraces(w.Parts)
+	if len(words) > maxFields {
+		s.giveUp("a brace expansion becomes too many words")
+		return words[:maxFields]
+	}
+	return words
+}
+
+func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
+	words := [][]syntax.WordPart{nil}
+	for _, part := range parts {
+		brace, ok := part.(*syntax.BraceExp)
+		if !ok {
+			for i := range words {
+				words[i] = append(words[i], part)
+			}
+			continue
+		}
+		var options [][]syntax.WordPart
+		if brace.Sequence {
+			options = sequence(brace)
+		} else {
+			for _, e := range brace.Elems {
+				options = append(options, s.expandBraces(e.Parts)...)
+			}
+		}
+		if len(options)*len(words) > maxFields || !s.step(len(options)*len(words)/4) {
+			s.giveUp("a brace expansion becomes too many words")
+			return words
+		}
+		next := make([][]syntax.WordPart, 0, len(words)*len(options))
+		for _, word := range words {
+			for _, o := range options {
+				next = append(next, append(word[:len(word):len(word)], o...))
+			}
+		}
+		words = next
+	}
+	return words
+}
+
+// sequence expands {1..5}, {a..e} and their steps.
+func sequence(b *syntax.BraceExp) [][]syntax.WordPart {
+	var ends [3]string
+	for i, e := range b.Elems {
+		if i < len(ends) {
+			ends[i] = e.Lit()
+		}
+	}
+	from, err1 := strconv.Atoi(ends[0])
+	to, err2 := strconv.Atoi(ends[1])
+	letters := err1 != nil || err2 != nil
+	if letters {
+		if len(ends[0]) != 1 || len(ends[1]) != 1 {
+			return [][]syntax.WordPart{{&syntax.Lit{Value: "{" + strings.Join(ends[:2], "..") + "}"}}}
+		}
+		from, to = int(ends[0][0]), int(ends[1][0])
+	}
+	step := 1
+	if n, err := strconv.Atoi(ends[2]); err == nil && n != 0 {
+		step = max(n, -n)
+	}
+	var out [][]syntax.WordPart
+	for n := 0; n <= maxFields; n++ {
+		at := from + n*step
+		if from > to {
+			at = from - n*step
+		}
+		if from <= to && at > to || from > to && at < to {
+			break
+		}
+		text := strconv.Itoa(at)
+		if letters {
+			text = string(rune(at))
+		} else if w := len(ends[0]); len(text) < w && strings.HasPrefix(strings.TrimPrefix(ends[0], "-"), "0") {
+			text = strings.Repeat("0", w-len(text)) + text
+		}
+		out = append(out, []syntax.WordPart{&syntax.Lit{ValuePos: b.Pos(), Value: text}})
+	}
+	return out
+}

@@ -1,0 +1,447 @@
+package shell
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// descend walks the commands and code in a program's arguments, and what it
+// executes of its input.
+func (s *state) descend(base string, argv []value, use command.Use, io streams, f flow) value {
+	var b builder
+	attached := io.socket
+	if len(use.Nested) == 0 && rawConnection(base) {
+		s.relay(base, argv)
+	}
+	if f.connect && rawConnection(base) && len(use.Nested) > 0 {
+		attached = true
+		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to a program", From: join(argv)})
+	}
+	for _, n := range use.Nested {
+		if s.gaveUp || len(n.Words) == 0 {
+			break
+		}
+		inner := io
+		inner.socket = attached
+		if n.Remote && !local(argv) {
+			s.remote++
+		}
+		b.add(s.nestedUse(base, argv, n, inner, f))
+		if n.Remote && !local(argv) {
+			s.remote--
+		}
+	}
+	if use.Stdin == command.Code {
+		b.add(s.runStdin(base, argv, io))
+	}
+	return b.value()
+}
+
+// relay recognises a socat address that starts a program.
+func (s *state) relay(base string, argv []value) {
+	for _, v := range argv[1:] {
+		kind, rest, ok := strings.Cut(v.text, ":")
+		kind = strings.ToLower(kind)
+		switch {
+		case ok && (kind == "exec" || kind == "system" || kind == "shell"):
+			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to a program", From: join(argv)})
+			code, _, _ := strings.Cut(strings.Trim(rest, `"'`), ",")
+			s.nested(code, v.from)
+		case ok && strings.HasPrefix(kind, "tcp") && !strings.Contains(kind, "listen"):
+			host, _, _ := strings.Cut(rest, ":")
+			s.once(effect.Effect{Kind: effect.Connect, Host: effect.Host(host), From: v.from})
+		}
+	}
+}
+
+// local reports whether a carrier that runs commands elsewhere is told to run
+// them on this machine.
+func local(argv []value) bool {
+	for _, v := range argv[1:] {
+		host := v.text[strings.LastIndexByte(v.text, '@')+1:]
+		if host == "localhost" || host == "127.0.0.1" || host == "::1" {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *state) nestedUse(base string, argv []value, n command.Nested, io streams, f flow) value {
+	first := wordValue(n.Words[0], argv)
+	switch n.Language {
+	case "argv":
+		words := make([]value, 0, len(n.Words)+1)
+		replaced := false
+		for _, w := range n.Words {
+			v := wordValue(w, argv)
+			if strings.Contains(v.text, "{}") && v.known() {
+				v = s.fillIn(base, v, io.in, f)
+				replaced = true
+			}
+			words = append(words, v)
+		}
+		if n.Stdin && !replaced {
+			words = append(words, s.stdinWords(io.in, join(argv))...)
+			io.in = value{}
+		}
+		return s.invoke(words, io)
+	case "file":
+		language := n.Of
+		rest := make([]value, 0, len(n.Words))
+		for _, w := range n.Words[1:] {
+			rest = append(rest, wordValue(w, argv))
+		}
+		return s.runFile(first, language, rest, io, first.from)
+	}
+	args := behind(argv, first)
+	if n.Language == "shell" && len(args) > 0 {
+		args = args[1:] // the first is $0
+	}
+	if !first.known() || first.taint&(network|decoded|socket) != 0 {
+		if strings.Contains(first.text, "{}") {
+			first.taint |= io.in.taint
+		}
+		return s.runText(n.Language, first, base, first.from, args)
+	}
+	if strings.Contains(first.text, "{}") && (base == "xargs" || base == "find" || base == "parallel" || base == "fd") {
+		v := s.fillIn(base, first, io.in, f)
+		return s.runText(n.Language, v, base, first.from, args)
+	}
+	if n.Stdin {
+		args = append(args, s.stdinWords(io.in, join(argv))...)
+	}
+	if n.Language == "shell" {
+		old := s.args
+		s.args = args
+		if s.args == nil {
+			s.args = []value{}
+		}
+		out := s.nestedWith(first.text, first.from, io)
+		s.args = old
+		return out
+	}
+	return s.code(n.Language, first.text, first.from, args)
+}
+
+// behind returns the arguments that follow the one that code stands in: the
+// code's own arguments.
+func behind(argv []value, code value) []value {
+	for i, v := range argv {
+		if i > 0 && v.text == code.text && v.from == code.from {
+			return slices.Clone(argv[i+1:])
+		}
+	}
+	return nil
+}
+
+// fillIn puts what {} stands for into a word: a path below the folders that
+// find searches, or a line of the input.
+func (s *state) fillIn(base string, v, in value, f flow) value {
+	fill := unknown("{}", in.taint|foreign)
+	switch {
+	case base == "find" || base == "fd" || base == "fdfind":
+		fill = value{text: "./**", show: "{}", pattern: true}
+		if len(f.roots) > 0 && !f.roots[0].bare {
+			fill.text = strings.TrimSuffix(f.roots[0].asPattern(), "/") + "/**"
+		}
+	case in.known() && strings.TrimSpace(in.text) != "":
+		fill = value{text: strings.TrimSpace(in.text), taint: in.taint}
+	case !in.known() && !in.bare:
+		fill = in
+	}
+	var b builder
+	for i, part := range strings.Split(v.text, "{}") {
+		if i > 0 {
+			b.add(fill)
+		}
+		b.literal(part)
+	}
+	out := b.value()
+	out.from = v.from
+	return out
+}
+
+// stdinWords returns the words that xargs adds.
+func (s *state) stdinWords(in value, at effect.Span) []value {
+	if !in.known() || in.text == "" {
+		v := unknown("…", in.taint|foreign)
+		if in.pattern && !in.bare {
+			v = in
+		}
+		v.show = "…"
+		v.from = at
+		return []value{v}
+	}
+	var out []value
+	for word := range strings.FieldsSeq(in.text) {
+		if len(out) == maxFields {
+			s.giveUp("too many words on standard input")
+			break
+		}
+		out = append(out, value{text: word, taint: in.taint, from: at})
+	}
+	return out
+}
+
+// runStdin walks what an interpreter reads as its program.
+func (s *state) runStdin(base string, argv []value, io streams) value {
+	at := join(argv)
+	in := io.in
+	switch {
+	case io.socket:
+		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to " + base, From: at})
+		return unknown("…", network|socket)
+	case in.known() && in.text == "" && in.taint == 0:
+		return value{} // the terminal: nothing is proposed
+	}
+	language := languageOf(base)
+	if language == "" {
+		return value{} // a database's or tool's own language: its grammar speaks for it
+	}
+	if io.here && in.known() {
+		return s.code(language, in.text, in.from, nil)
+	}
+	return s.runText(language, in, base, at, nil)
+}
+
+// languageOf names the language that an interpreter reads.
+func languageOf(base string) string {
+	base = strings.TrimRight(base, "0123456789.")
+	switch base {
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "busybox", "su", "sudo", "doas", "ssh", "at", "batch", "parallel", "xargs", "nsenter", "unshare", "chroot", "docker", "podman", "kubectl", "script", "newgrp", "sg", "systemd-run", "runuser", "screen", "tmux", "pkexec", "setsid", "flock", "env", "time", "wsl", "toolbox", "distrobox":
+		return "shell"
+	case "python", "pypy", "ipython":
+		return "python"
+	case "perl":
+		return "perl"
+	case "ruby", "irb":
+		return "ruby"
+	case "node", "nodejs", "deno", "bun":
+		return "node"
+	case "php":
+		return "php"
+	case "lua", "luajit":
+		return "lua"
+	case "osascript":
+		return "applescript"
+	case "pwsh", "powershell":
+		return "powershell"
+	case "cmd":
+		return "cmd"
+	case "awk", "gawk", "mawk", "nawk":
+		return "awk"
+	case "Rscript", "R", "tclsh", "wish", "expect", "groovy", "jshell", "scala", "julia", "ghci", "gdb", "ed", "ex", "vi", "vim":
+		return "code"
+	}
+	return ""
+}
+
+// localProgram runs a program that is given by a path outside the system's
+// folders: nobody but the file itself says what it does.
+func (s *state) localProgram(argv []value, io streams) value {
+	base := programName(strings.ReplaceAll(argv[0].text, "\\", "/"))
+	s.execute(argv, base, effect.Unknown)
+	for _, v := range argv[1:] {
+		s.suspect(v)
+	}
+	s.possibleCarrier(argv[1:], io)
+	out := s.runFile(argv[0], "", argv[1:], io, argv[0].from)
+	s.upload(joinValues(argv[1:]), base, join(argv))
+	out.taint |= io.in.taint
+	return out
+}
+
+// runFile walks a script that would be executed: as the text itself wrote it,
+// or as it lies on disk.
+func (s *state) runFile(f value, language string, args []value, io streams, at effect.Span) value {
+	if !f.known() && f.bare {
+		return s.runText(orShell(language), f, "a script", at, args)
+	}
+	if f.known() && (quietDevice(f.text) || f.text == "") {
+		return s.runText(orShell(language), io.in, f.text, at, args)
+	}
+	if f.known() && strings.HasPrefix(f.text, "/dev/fd/") {
+		if vals := s.fileValues(f.text, false); len(vals) > 0 {
+			return s.runText(orShell(language), vals[0], "a process substitution", at, args)
+		}
+	}
+	if _, _, ok := s.device(f); ok {
+		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs what a network connection sends", From: at})
+		return unknown("…", network|socket)
+	}
+	if isURL(f.text) {
+		s.url(effect.HTTPRequest, f)
+		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what " + clip(f.String()) + " sends", From: at})
+		return unknown("…", network)
+	}
+	p, pattern := s.path(effect.ReadFile, f, false)
+	if s.remote > 0 {
+		return unknown("…", 0)
+	}
+	if vals := s.fileValues(p, pattern); len(vals) > 0 {
+		var b builder
+		for _, v := range vals {
+			b.add(s.runText(orShell(language), v, "running "+clip(f.String()), at, args))
+		}
+		return b.value()
+	}
+	if f.taint&network != 0 {
+		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
+	}
+	if pattern || s.at.Script == nil {
+		s.dynamic("the script "+clip(f.String())+" is not known", at)
+		return unknown("…", foreign)
+	}
+	data, ok := s.at.Script(p)
+	if !ok {
+		s.dynamic("the script "+clip(f.String())+" cannot be read", at)
+		return unknown("…", foreign)
+	}
+	if binary(data) {
+		return unknown("…", foreign)
+	}
+	if language == "" {
+		language = scriptLanguage(p, data)
+	}
+	return s.code(language, string(data), at, orEmpty(args))
+}
+
+func orShell(language string) string {
+	if language == "" {
+		return "shell"
+	}
+	return language
+}
+
+func orEmpty(args []value) []value {
+	if args == nil {
+		return []value{}
+	}
+	return args
+}
+
+func isURL(text string) bool {
+	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "ftp://")
+}
+
+// binary reports whether a file is machine code, of which only its name is
+// known.
+func binary(data []byte) bool {
+	for _, magic := range [...]string{"\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe", "\x00asm"} {
+		if bytes.HasPrefix(data, []byte(magic)) {
+			return true
+		}
+	}
+	return bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0
+}
+
+// scriptLanguage tells a script's language by its first line, else its name.
+func scriptLanguage(p string, data []byte) string {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	if rest, ok := bytes.CutPrefix(line, []byte("#!")); ok {
+		for _, word := range strings.Fields(string(rest)) {
+			if lang := languageOf(path.Base(word)); lang != "" && path.Base(word) != "env" {
+				return lang
+			}
+		}
+	}
+	switch path.Ext(p) {
+	case ".py":
+		return "python"
+	case ".pl":
+		return "perl"
+	case ".rb":
+		return "ruby"
+	case ".js", ".mjs", ".cjs", ".ts":
+		return "node"
+	case ".php":
+		return "php"
+	case ".ps1", ".psm1":
+		return "powershell"
+	case ".bat", ".cmd":
+		return "cmd"
+	case ".lua":
+		return "lua"
+	}
+	return "shell"
+}
+
+// possibleCarrier looks for a command among the operands of a program that is
+// not known: what wraps programs usually takes them as they are.
+func (s *state) possibleCarrier(words []value, io streams) {
+	for i, v := range words {
+		if i > 8 {
+			return
+		}
+		if !v.known() {
+			continue
+		}
+		if strings.HasPrefix(v.text, "-") && v.text != "--" || strings.Contains(v.text, "=") {
+			continue
+		}
+		if v.text == "--" {
+			if i+1 < len(words) {
+				s.invoke(words[i+1:], io)
+			}
+			return
+		}
+		name := programName(v.text)
+		if name == "exec" || name == "run" || name == "x" { // bundle exec, poetry run
+			continue
+		}
+		if everydayWord(name) {
+			return
+		}
+		if strings.ContainsRune(v.text, '/') && !systemFolder(v.text[:strings.LastIndexByte(v.text, '/')+1]) {
+			continue
+		}
+		if _, ok := builtin(name); ok && name != "eval" && name != "exec" && name != "command" {
+			continue
+		}
+		if listed(words[i:], name) {
+			s.invoke(words[i:], io)
+			return
+		}
+	}
+}
+
+// listed reports whether package command knows a program and understands its
+// arguments.
+func listed(words []value, name string) bool {
+	ws := make([]command.Word, len(words))
+	for i, v := range words {
+		ws[i] = command.Word{Text: v.text, Pattern: v.pattern, From: v.from}
+	}
+	ws[0].Text = name
+	use := command.Interpret(ws)
+	return use.Known || use.Class != effect.Unknown || len(use.Nested) > 0 || len(use.Touches) > 0
+}
+
+// everydayWord reports whether a program's name is also a word that other
+// programs have as a subcommand or operand.
+func everydayWord(name string) bool {
+	switch name {
+	case "install", "test", "make", "find", "watch", "time", "link", "sort", "at", "batch", "head", "split", "join", "paste", "look", "last",
+		"expand", "tree", "w", "list", "read", "write", "update", "top", "more", "less", "who", "host", "file", "stat", "strings", "size", "nice",
+		"env", "id", "users", "groups", "login", "reset", "clear", "factor", "seq", "yes", "tail", "cut", "fold", "column", "dig", "route", "service",
+		"init", "script", "scripts", "run", "build", "go", "node", "docker", "diff", "patch", "convert", "import", "display", "identify", "play", "format", "lint", "check", "deploy",
+		"apply", "sync", "info", "which", "whereis", "cal", "date", "df", "du", "free", "ps", "open", "start", "stop", "status", "set", "get", "apt", "python", "python3", "black", "ed", "ex", "mail", "man", "nm", "ar", "as", "ld", "cc", "users.db", "shell", "rename", "export", "kill", "pip", "git", "npm", "cargo", "ruff", "http", "server", "serve", "jobs", "compare", "cp", "mv", "ls", "rm", "cat", "jq", "tar", "sh", "bash", "true", "false", "echo":
+		return carriesAnyway(name)
+	}
+	return false
+}
+
+// carriesAnyway reports whether a word, although everyday, is taken as the
+// command of a carrier: these do too much to be overlooked.
+func carriesAnyway(name string) bool {
+	switch name {
+	case "rm", "sh", "bash", "cat", "python", "python3", "git", "docker", "kill", "tar", "cp", "mv", "pip", "npm", "node":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,90 @@
+package shell
+
+import (
+	"slices"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// emit records an effect.
+func (s *state) emit(e effect.Effect) {
+	if s.quiet > 0 {
+		return
+	}
+	if len(s.effects) >= maxEffects {
+		s.giveUp("the command has too many effects")
+		return
+	}
+	s.effects = append(s.effects, e)
+}
+
+func (s *state) dynamic(why string, at effect.Span) {
+	s.once(effect.Effect{Kind: effect.Dynamic, Reason: why, From: at})
+}
+
+// once records an effect unless the same was recorded before.
+func (s *state) once(e effect.Effect) {
+	for i := max(0, len(s.effects)-64); i < len(s.effects); i++ {
+		if s.effects[i].Kind == e.Kind && sameEffect(&s.effects[i], &e) {
+			return
+		}
+	}
+	s.emit(e)
+}
+
+func sameEffect(a, b *effect.Effect) bool {
+	return a.Kind == b.Kind && a.Path == b.Path && a.Pattern == b.Pattern && a.Recursive == b.Recursive &&
+		a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
+		a.Reason == b.Reason && a.From == b.From && slices.Equal(a.Args, b.Args)
+}
+
+// dropRepeated removes effects from mark on that were recorded shortly before
+// it: another turn of a loop that did nothing new.
+func (s *state) dropRepeated(mark int) {
+	if mark > len(s.effects) {
+		return
+	}
+	first := max(0, mark-64)
+	kept := s.effects[:mark]
+	for _, e := range s.effects[mark:] {
+		if !slices.ContainsFunc(s.effects[first:mark], func(o effect.Effect) bool { return sameEffect(&o, &e) }) {
+			kept = append(kept, e)
+		}
+	}
+	s.effects = kept
+}
+
+// path records an effect on a path that a word names.
+func (s *state) path(kind effect.Kind, v value, recursive bool) (path string, pattern bool) {
+	if v.known() && v.text == "" {
+		return "", false
+	}
+	e := effect.Effect{Kind: kind, Recursive: recursive, From: v.from}
+	if v.bare || v.pattern && !says(v.text) {
+		e.Pattern = true
+		s.once(e)
+		return "", true
+	}
+	if s.remote > 0 {
+		return v.text, v.pattern
+	}
+	e.Path, e.Pattern = s.place().Path(v.text, v.pattern)
+	s.once(e)
+	return e.Path, e.Pattern
+}
+
+// says reports whether a pattern that starts with something unknown holds
+// anything that a rule could meet: "**/*" does not, "**/.ssh" does.
+func says(pattern string) bool {
+	if len(pattern) < 2 || pattern[:2] != "**" {
+		return true
+	}
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '*', '?', '/', '.', '-', '_':
+		default:
+			return true
+		}
+	}
+	return false
+}

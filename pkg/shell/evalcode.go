@@ -1,0 +1,412 @@
+package shell
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+func (p *script) peek(text string) bool {
+	return p.i < len(p.tokens) && p.tokens[p.i].kind == punctToken && p.tokens[p.i].text == text
+}
+
+// expr reads an expression and what is assigned by it.
+func (p *script) expr() operand {
+	if p.depth > maxDepth || !p.s.step(1) {
+		p.s.giveUp("the code is nested too deeply")
+		return operand{}
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	left := p.operand()
+	for p.i < len(p.tokens) {
+		t := p.tokens[p.i]
+		switch {
+		case t.kind == stringToken && left.known() && left.text != "" && left.name == "" && !t.newline && p.language != "perl":
+			left.value = concat(left.value, p.operand().value) // adjacent strings
+		case t.kind != punctToken:
+			return left
+		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
+			p.i++
+			right := p.operand()
+			left = operand{value: concat(left.value, right.value), list: append(left.list[:len(left.list):len(left.list)], right.list...), isList: left.isList}
+		case t.text == "=" || t.text == "+=" || t.text == ".=":
+			left = p.assign(left, t.text)
+		case t.text == "*":
+			p.i++
+			right := p.operand()
+			n, err := strconv.Atoi(right.text)
+			if left.known() && left.name == "" && err == nil && n >= 0 && n*len(left.text) <= 4096 {
+				left.text = strings.Repeat(left.text, n)
+			}
+		case t.text == "%":
+			p.i++
+			right := p.operand()
+			left = operand{value: formatCode(left, right)}
+		case t.text == "|" && p.language == "awk":
+			left = p.awkPipe(left)
+		case t.text == ">" && p.language == "awk" || t.text == ">>" && p.language == "awk":
+			p.i++
+			if o := p.operand(); o.known() && o.name == "" {
+				p.write(o.value, left.value)
+			}
+		case t.text == "<" && p.language == "awk":
+			p.i++
+			if o := p.operand(); o.known() && o.name == "" && !strings.HasPrefix(o.text, "/inet") {
+				p.read(o.value)
+			}
+		case strings.Contains("==&&||<>-/?:&|^=>", t.text) && t.text != "=":
+			p.i++
+			p.loose(left)
+			right := p.expr()
+			if t.text == "||" || t.text == ":" || t.text == "?" {
+				left = right
+				break
+			}
+			left = operand{value: unknown("…", left.taint|right.taint), used: true}
+		default:
+			return left
+		}
+	}
+	return left
+}
+
+// formatCode is "…%s…" % x of Python and Ruby.
+func formatCode(form, arg operand) value {
+	args := arg.list
+	if !arg.isList {
+		args = []operand{arg}
+	}
+	if !form.known() || form.name != "" {
+		return unknown("…", form.taint|arg.taint)
+	}
+	var b builder
+	rest := form.text
+	for _, a := range args {
+		i := strings.Index(rest, "%s")
+		if i < 0 {
+			break
+		}
+		b.literal(rest[:i])
+		b.add(a.value)
+		rest = rest[i+2:]
+	}
+	b.literal(rest)
+	return b.value()
+}
+
+// awkPipe is print | "cmd" and "cmd" | getline.
+func (p *script) awkPipe(left operand) operand {
+	p.i++
+	if p.i < len(p.tokens) && p.tokens[p.i].text == "&" {
+		p.i++
+	}
+	if p.i < len(p.tokens) && p.tokens[p.i].text == "getline" {
+		p.i++
+		if left.known() && strings.HasPrefix(left.text, "/inet") {
+			p.connects = true
+			return operand{}
+		}
+		p.run(left.value)
+		return operand{used: true}
+	}
+	o := p.operand()
+	if o.known() && strings.HasPrefix(o.text, "/inet") {
+		p.connects = true
+		return operand{}
+	}
+	p.run(o.value)
+	return operand{used: true}
+}
+
+func (p *script) assign(left operand, op string) operand {
+	p.i++
+	right := p.expr()
+	if left.name != "" && len(p.vars) < 1024 {
+		if op != "=" {
+			if old, ok := p.vars[left.name]; ok {
+				right.value = concat(old.value, right.value)
+			}
+		}
+		p.loose(right)
+		right.used = true
+		p.vars[left.name] = right
+	}
+	return right
+}
+
+// operand reads one operand with its calls, members and subscripts.
+func (p *script) operand() operand {
+	if p.i >= len(p.tokens) || p.depth > maxDepth {
+		return operand{}
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	t := p.tokens[p.i]
+	p.i++
+	var o operand
+	switch t.kind {
+	case stringToken:
+		o.value = t.v
+	case shellToken:
+		p.run(t.v)
+		o = operand{value: unknown("`…`", foreign), used: true}
+	case numberToken:
+		o.value = lit(t.text)
+	case nameToken:
+		if word(t.text) {
+			return p.operand()
+		}
+		o = p.named(t.text)
+		if s, ok := p.bareArgument(o.name); ok {
+			return s
+		}
+	case punctToken:
+		switch t.text {
+		case "(", "[", "{":
+			o = p.bracket(t.text)
+		case "-", "!", "~", "\\", "$", "@", "%", "&", "*", "<":
+			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
+				return p.operand()
+			}
+			return operand{used: true}
+		default:
+			return operand{used: true}
+		}
+	}
+	return p.postfix(o)
+}
+
+// word reports whether a name is a keyword before an expression.
+func word(s string) bool {
+	switch s {
+	case "await", "new", "return", "not", "my", "our", "local", "const", "let", "var", "yield", "async", "puts", "p", "then", "do", "else", "if", "elsif", "unless", "while", "and", "or", "in", "try", "BEGIN", "END", "use", "throw", "raise", "assert", "with", "as", "for", "foreach", "begin", "case", "when":
+		return true
+	}
+	return false
+}
+
+// named returns a variable's value, else the name itself.
+func (p *script) named(n string) operand {
+	if full, ok := p.imports[n]; ok {
+		return operand{name: full, value: unknown(n, 0)}
+	}
+	if v, ok := p.vars[n]; ok {
+		if p.peek("=") || p.peek(".=") || p.peek("+=") {
+			return operand{name: n, value: unknown(n, v.taint)}
+		}
+		return v
+	}
+	return operand{name: n, value: unknown(n, 0)}
+}
+
+// bareArgument reads the arguments of a call without brackets, as Perl and
+// Ruby have it: system "ls", "-l".
+func (p *script) bareArgument(n string) (operand, bool) {
+	if n == "" || p.i >= len(p.tokens) || p.tokens[p.i].newline {
+		return operand{}, false
+	}
+	t := p.tokens[p.i]
+	if t.kind == punctToken || t.kind == numberToken && p.language != "perl" {
+		return operand{}, false
+	}
+	if p.language == "python" || p.language == "node" && t.kind == nameToken {
+		return operand{}, false
+	}
+	known := roleOf(n, p.language) != 0
+	if !t.spaced && !(known && strings.HasPrefix(t.text, "$")) || !known && t.kind == nameToken {
+		return operand{}, false
+	}
+	var args []operand
+	for {
+		args = append(args, p.expr())
+		if !p.peek(",") || len(args) > 64 {
+			break
+		}
+		p.i++
+	}
+	return p.call(operand{name: n}, args), true
+}
+
+// bracket reads what stands in brackets: a list, or statements.
+func (p *script) bracket(open string) operand {
+	closing := map[string]string{"(": ")", "(argument": ")", "[": "]", "{": "}"}[open]
+	o := operand{isList: true}
+	for p.i < len(p.tokens) && !p.peek(closing) && !p.s.gaveUp {
+		start := p.i
+		e := p.expr()
+		if p.i == start {
+			p.i++
+			continue
+		}
+		o.list = append(o.list, e)
+		if p.peek("=>") || p.peek(":") || p.peek(",") || p.peek(";") {
+			p.i++
+		}
+		if len(o.list) > 4096 {
+			p.s.giveUp("a list in code is too long")
+		}
+	}
+	p.i++
+	if open == "(" && len(o.list) == 1 {
+		return o.list[0]
+	}
+	if len(o.list) > 0 {
+		for _, e := range o.list {
+			o.taint |= e.taint
+		}
+	}
+	return o
+}
+
+// postfix reads member access, calls and subscripts.
+func (p *script) postfix(o operand) operand {
+	for p.i < len(p.tokens) && !p.s.gaveUp {
+		t := p.tokens[p.i]
+		if t.kind != punctToken {
+			return o
+		}
+		switch t.text {
+		case ".", "->", "::", ":":
+			if p.i+1 >= len(p.tokens) || p.tokens[p.i+1].kind != nameToken || t.text == "." && t.spaced && (p.language == "php" || p.language == "perl") ||
+				t.text == ":" && (p.language != "lua") || t.text == "." && strings.HasPrefix(p.tokens[p.i+1].text, "$") {
+				return o
+			}
+			member := p.tokens[p.i+1].text
+			p.i += 2
+			o = p.member(o, member)
+		case "(":
+			if t.newline && p.language != "node" {
+				return o
+			}
+			p.i++
+			args := p.bracket("(argument")
+			o = p.call(o, args.list)
+		case "[":
+			if t.newline {
+				return o
+			}
+			p.i++
+			o = p.subscript(o)
+		default:
+			return o
+		}
+	}
+	return o
+}
+
+// member is o.name.
+func (p *script) member(o operand, member string) operand {
+	if o.name != "" {
+		out := o
+		out.name = o.name + "." + member
+		if bound, ok := p.vars[out.name]; ok {
+			return bound
+		}
+		return out
+	}
+	recv := o
+	return operand{name: "." + member, value: recv.value, list: recv.list, isList: recv.isList}
+}
+
+func (p *script) subscript(o operand) operand {
+	start := p.i
+	index := operand{}
+	for p.i < len(p.tokens) && !p.peek("]") {
+		before := p.i
+		index = p.expr()
+		if p.i == before {
+			p.i++
+		}
+	}
+	raw := p.tokens[start:min(p.i, len(p.tokens))]
+	p.i++
+	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.known() && o.name == "" { // s[::-1]
+		o.text = reverse(o.text)
+		o.taint |= decoded
+		return o
+	}
+	if strings.HasSuffix(o.name, "environ") || strings.HasSuffix(o.name, "ENV") || strings.HasSuffix(o.name, "process.env") {
+		v := p.s.environment(index.text)[0]
+		return operand{value: v, used: true}
+	}
+	if n, err := strconv.Atoi(index.text); err == nil && o.isList && n >= 0 && n < len(o.list) {
+		return o.list[n]
+	}
+	if o.name != "" && index.known() && index.text != "" && index.name == "" {
+		return operand{name: o.name + "." + index.text, value: o.value} // child_process["exec"]
+	}
+	return operand{value: unknown("[…]", o.taint|index.taint), used: true}
+}
+
+// run walks shell text that the code runs.
+func (p *script) run(v value) {
+	p.shells = true
+	v.from = p.at
+	if p.receives && !v.known() {
+		v.taint |= socket
+	}
+	if v.known() && v.taint == 0 {
+		p.s.nested(v.text, p.at)
+		return
+	}
+	p.s.runText("shell", v, p.language+" code", p.at, nil)
+}
+
+// argv walks a command that the code runs without a shell.
+func (p *script) argv(list []operand) {
+	p.shells = true
+	var words []value
+	for _, o := range list {
+		if o.isList {
+			for _, e := range o.list {
+				e.from = p.at
+				words = append(words, e.value)
+			}
+			continue
+		}
+		o.from = p.at
+		words = append(words, o.value)
+	}
+	if len(words) == 0 {
+		return
+	}
+	p.s.invoke(words, streams{})
+}
+
+func (p *script) write(path, content value) {
+	path.from = p.at
+	if path.known() && (quietDevice(path.text) || path.text == "") {
+		return
+	}
+	at, pattern := p.s.path(effect.WriteFile, path, false)
+	content.taint |= p.held & (network | decoded | secret)
+	if !content.known() || content.text == "" {
+		content = unknown("what "+p.language+" code writes", content.taint)
+	}
+	p.s.addFile(file{path: at, pattern: pattern, val: content})
+}
+
+// words of a list that are strings, for joins.
+func texts(list []operand) ([]string, bool) {
+	out := make([]string, 0, len(list))
+	for _, o := range list {
+		if !o.known() || o.name != "" {
+			return nil, false
+		}
+		out = append(out, o.text)
+	}
+	return out, true
+}
+
+func anyTaint(list []operand) (t taint) {
+	for _, o := range list {
+		t |= o.taint
+		if slices.ContainsFunc(o.list, func(e operand) bool { return e.taint != 0 }) {
+			t |= anyTaint(o.list)
+		}
+	}
+	return t
+}

@@ -1,0 +1,18 @@
+package shell_test
+
+import (
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
+)
+
+func ExampleAnalyze() {
+	at := &effect.Place{CWD: "/home/me/app", Home: "/home/me"}
+	for _, e := range shell.Analyze("X=rm; $X -rf ~/.ssh", at).Effects {
+		fmt.Println(e.Kind, e.Program, e.Args, e.Path, e.Recursive)
+	}
+	// Output:
+	// execute rm [-rf ~/.ssh]  false
+	// delete_file  [] /home/me/.ssh true
+}

@@ -1,0 +1,421 @@
+package shell
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// printf folds the shell's printf.
+func (s *state) printf(argv []value, _ streams) value {
+	words := argv[1:]
+	if len(words) > 1 && words[0].text == "-v" {
+		v := s.format(words[2:])
+		if words[1].known() {
+			s.assign(words[1].text, v)
+		}
+		return value{}
+	}
+	if len(words) > 0 && words[0].text == "--" {
+		words = words[1:]
+	}
+	return s.format(words)
+}
+
+// format returns what printf writes.
+func (s *state) format(words []value) value {
+	if len(words) == 0 {
+		return value{}
+	}
+	if !words[0].known() {
+		return joinValues(words)
+	}
+	form, args := words[0].text, words[1:]
+	var b builder
+	b.taint = words[0].taint
+	for range maxFields {
+		used := 0
+		for i := 0; i < len(form); i++ {
+			switch {
+			case form[i] == '\\' && i+1 < len(form):
+				n := escapeLength(form[i:])
+				b.literal(ansiC(form[i : i+n]))
+				i += n - 1
+			case form[i] != '%':
+				end := i + 1
+				for end < len(form) && form[end] != '\\' && form[end] != '%' {
+					end++
+				}
+				b.literal(form[i:end])
+				i = end - 1
+			case strings.HasPrefix(form[i:], "%%"):
+				b.literal("%")
+				i++
+			default:
+				end := i + 1
+				for end < len(form) && strings.IndexByte("-+ #0123456789.'", form[end]) >= 0 {
+					end++
+				}
+				if end == len(form) {
+					b.literal(form[i:])
+					i = end
+					break
+				}
+				arg := value{}
+				if used < len(args) {
+					arg = args[used]
+				}
+				used++
+				b.add(verb(form[end], form[i+1:end], arg))
+				i = end
+			}
+		}
+		args = args[min(used, len(args)):]
+		if used == 0 || len(args) == 0 || !s.step(1) {
+			break
+		}
+	}
+	return b.value()
+}
+
+// escapeLength returns how many bytes the escape at the start of s has.
+func escapeLength(s string) int {
+	if len(s) < 2 {
+		return len(s)
+	}
+	switch c := s[1]; {
+	case c >= '0' && c <= '7':
+		return 1 + numeral(s[1:], 8, 3)
+	case c == 'x':
+		return 2 + numeral(s[2:], 16, 2)
+	case c == 'u':
+		return 2 + numeral(s[2:], 16, 4)
+	case c == 'U':
+		return 2 + numeral(s[2:], 16, 8)
+	}
+	return 2
+}
+
+// verb formats one argument of printf.
+func verb(c byte, flags string, arg value) value {
+	if !arg.known() {
+		return arg
+	}
+	switch c {
+	case 's', 'q':
+		if _, precision, ok := strings.Cut(flags, "."); ok {
+			if n, err := strconv.Atoi(precision); err == nil && n < len(arg.text) {
+				arg.text = arg.text[:n]
+			}
+		}
+		return arg
+	case 'b':
+		arg.text = ansiC(arg.text)
+		return arg
+	case 'c':
+		arg.text = arg.text[:min(1, len(arg.text))]
+		return arg
+	}
+	n, err := strconv.ParseInt(arg.text, 0, 64)
+	if len(arg.text) > 1 && (arg.text[0] == '\'' || arg.text[0] == '"') {
+		n, err = int64([]rune(arg.text[1:])[0]), nil
+	}
+	if err != nil && arg.text != "" {
+		return value{text: "*", show: arg.text, pattern: true, taint: arg.taint}
+	}
+	switch c {
+	case 'd', 'i', 'u':
+		arg.text = strconv.FormatInt(n, 10)
+	case 'x':
+		arg.text = strconv.FormatInt(n, 16)
+	case 'X':
+		arg.text = strings.ToUpper(strconv.FormatInt(n, 16))
+	case 'o':
+		arg.text = strconv.FormatInt(n, 8)
+	default:
+		return value{text: "*", show: arg.text, pattern: true, taint: arg.taint}
+	}
+	width := strings.TrimLeft(flags, "-+ #'")
+	if w, err := strconv.Atoi(width); err == nil && w < 64 && len(arg.text) < w && strings.HasPrefix(width, "0") {
+		arg.text = strings.Repeat("0", w-len(arg.text)) + arg.text
+	}
+	return arg
+}
+
+// fold returns what a program writes if that is certain: filters of text that
+// is known, and decoders of it.
+func (s *state) fold(base string, argv []value, in value, f flow) (value, bool) {
+	var flags []string
+	var operands []value
+	for _, v := range argv[1:] {
+		if !v.known() {
+			return value{}, false
+		}
+		if strings.HasPrefix(v.text, "-") && len(v.text) > 1 {
+			flags = append(flags, v.text)
+		} else {
+			operands = append(operands, v)
+		}
+	}
+	switch base {
+	case "echo":
+		return s.echo(argv, streams{}), true
+	case "printf":
+		return s.format(argv[1:]), true
+	case "basename", "dirname", "seq":
+		return foldName(base, flags, operands)
+	case "mktemp":
+		return value{text: "/tmp/*", show: "$(mktemp)", pattern: true}, true
+	case "date", "nproc", "whoami", "id", "uname", "hostname", "arch", "tty", "wc", "uuidgen", "logname":
+		return value{text: "*", show: "$(" + base + ")", pattern: true, taint: 0}, true
+	case "which":
+		if len(operands) == 1 {
+			return operands[0], true
+		}
+	case "find", "ls", "fd", "git", "rg", "grep":
+		return s.listing(base, argv, f)
+	case "cat", "tee", "tac", "sort", "uniq", "head", "tail", "rev", "tr", "sed", "cut", "xxd", "base64", "gbase64", "base32", "openssl", "gzip", "gunzip", "zcat", "uudecode", "hexdump", "od", "nl", "fold", "paste", "dd", "pv", "sponge", "perl", "awk", "python3":
+	default:
+		return value{}, false
+	}
+	text := in
+	if f.nreads > 0 {
+		text = f.reads
+	}
+	if !text.known() || len(text.text) > maxValue || !s.step(1+len(text.text)/512) {
+		return value{}, false
+	}
+	out, ok := filter(base, flags, operands, text.text)
+	if !ok {
+		return value{}, false
+	}
+	text.text = out
+	if decodes(base, flags) {
+		text.taint |= decoded
+	}
+	return text, true
+}
+
+func decodes(base string, flags []string) bool {
+	switch base {
+	case "base64", "gbase64", "base32", "xxd", "openssl", "gunzip", "zcat", "gzip", "rev", "uudecode":
+		return len(flags) > 0 || base == "rev" || base == "zcat" || base == "gunzip"
+	case "tr":
+		return true
+	}
+	return false
+}
+
+// listing returns the shape of the paths that a program lists.
+func (s *state) listing(base string, argv []value, f flow) (value, bool) {
+	name := "$(" + base + ")"
+	switch base {
+	case "git":
+		if len(argv) > 2 && argv[1].text == "rev-parse" && argv[2].text == "--show-toplevel" && s.place().CWD != "" {
+			return value{text: escapePattern(s.place().CWD) + "*", show: "$(git rev-parse --show-toplevel)", pattern: true}, false
+		}
+		if len(argv) > 1 && (argv[1].text == "ls-files" || argv[1].text == "diff" || argv[1].text == "rev-parse" || argv[1].text == "branch" || argv[1].text == "describe" || argv[1].text == "status") {
+			return value{text: "./**", show: "$(git " + argv[1].text + ")", pattern: true}, true
+		}
+		return value{}, false
+	case "grep", "rg":
+		lists := false
+		for _, v := range argv[1:] {
+			lists = lists || len(v.text) > 1 && v.text[0] == '-' && v.text[1] != '-' && strings.ContainsAny(v.text, "lL") || v.text == "--files" || v.text == "--files-with-matches"
+		}
+		if !lists {
+			return value{}, false
+		}
+	}
+	root := "."
+	if len(f.roots) > 0 {
+		if f.roots[0].bare || len(f.roots) > 1 {
+			return value{}, false
+		}
+		root = f.roots[0].asPattern()
+	}
+	if f.reads.taint != 0 {
+		return value{}, false
+	}
+	return value{text: strings.TrimSuffix(root, "/") + "/**", show: name, pattern: true}, true
+}
+
+func foldName(base string, flags []string, operands []value) (value, bool) {
+	if len(operands) == 0 || len(flags) > 0 {
+		return value{}, false
+	}
+	v := operands[0]
+	v.from.Start, v.from.End = 0, 0
+	i := strings.LastIndexByte(strings.TrimRight(v.text, "/"), '/')
+	switch base {
+	case "basename":
+		v.text = v.text[i+1:]
+		if len(operands) > 1 {
+			v.text = strings.TrimSuffix(v.text, operands[1].text)
+		}
+	case "dirname":
+		switch {
+		case i < 0:
+			v.text = "."
+		case i == 0:
+			v.text = "/"
+		default:
+			v.text = v.text[:i]
+		}
+	default:
+		return foldSeq(operands)
+	}
+	v.text += "\n"
+	return v, true
+}
+
+func foldSeq(operands []value) (value, bool) {
+	from, to := 1, 0
+	var err error
+	if to, err = strconv.Atoi(operands[len(operands)-1].text); err != nil || len(operands) > 2 {
+		return value{}, false
+	}
+	if len(operands) == 2 {
+		if from, err = strconv.Atoi(operands[0].text); err != nil {
+			return value{}, false
+		}
+	}
+	if to-from > maxFields/2 {
+		return value{text: "*", show: "$(seq)", pattern: true}, true
+	}
+	var b strings.Builder
+	for i := from; i <= to; i++ {
+		b.WriteString(strconv.Itoa(i) + "\n")
+	}
+	return lit(b.String()), true
+}
+
+// filter applies a text filter.
+func filter(base string, flags []string, operands []value, text string) (string, bool) {
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(names, f) })
+	}
+	switch base {
+	case "cat", "tee", "pv", "sponge":
+		return text, true
+	case "rev":
+		lines := strings.SplitAfter(text, "\n")
+		for i, l := range lines {
+			body, nl := strings.CutSuffix(l, "\n")
+			lines[i] = reverse(body)
+			if nl {
+				lines[i] += "\n"
+			}
+		}
+		return strings.Join(lines, ""), true
+	case "tac":
+		lines := strings.SplitAfter(text, "\n")
+		slices.Reverse(lines)
+		return strings.Join(lines, ""), true
+	case "tr":
+		return translate(flags, operands, text)
+	case "sed":
+		return sedFold(flags, operands, text)
+	case "base64", "gbase64":
+		if has("-d", "-D", "--decode", "-di", "-id") || slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix("--decode", f) && len(f) > 3 }) {
+			return decode64(text)
+		}
+		if len(flags) == 0 || has("-w0", "-w") {
+			return base64.StdEncoding.EncodeToString([]byte(text)) + "\n", true
+		}
+	case "base32":
+		if has("-d", "-D", "--decode") {
+			out, err := base32.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+			return string(out), err == nil
+		}
+	case "xxd":
+		if slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "r") }) {
+			out, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
+			return string(out), err == nil
+		}
+	case "openssl":
+		if len(operands) > 0 && (operands[0].text == "base64" || operands[0].text == "enc") && has("-d") && (operands[0].text == "base64" || has("-base64", "-a")) {
+			return decode64(text)
+		}
+	case "gunzip", "zcat", "gzip":
+		if base != "gzip" || slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "d") }) {
+			return gunzip(text)
+		}
+	case "head", "tail", "cut", "sort", "uniq", "fold", "nl", "paste":
+		return lineFilter(base, flags, operands, text)
+	}
+	return "", false
+}
+
+func reverse(s string) string {
+	r := []rune(s)
+	slices.Reverse(r)
+	return string(r)
+}
+
+func decode64(text string) (string, bool) {
+	clean := strings.Map(func(r rune) rune {
+		if r == '\n' || r == ' ' || r == '\r' || r == '=' {
+			return -1
+		}
+		return r
+	}, text)
+	if out, err := base64.RawStdEncoding.DecodeString(clean); err == nil {
+		return string(out), true
+	}
+	out, err := base64.RawURLEncoding.DecodeString(clean)
+	return string(out), err == nil
+}
+
+func gunzip(text string) (string, bool) {
+	z, err := gzip.NewReader(strings.NewReader(text))
+	if err != nil {
+		return "", false
+	}
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, io.LimitReader(z, maxValue+1)); err != nil || b.Len() > maxValue {
+		return "", false
+	}
+	return b.String(), true
+}
+
+// lineFilter folds filters of lines where they take all or the first of them.
+func lineFilter(base string, flags []string, operands []value, text string) (string, bool) {
+	lines := strings.SplitAfter(text, "\n")
+	if len(lines) > 1 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	if len(lines) == 1 && base != "cut" && base != "paste" && base != "nl" && base != "fold" {
+		for _, f := range flags {
+			if strings.HasPrefix(f, "-c") {
+				return "", false
+			}
+		}
+		return text, true
+	}
+	switch {
+	case base == "cut":
+		return cutFold(flags, operands, lines)
+	case (base == "head" || base == "tail") && len(flags) == 1 && len(operands) <= 1:
+		digits := strings.TrimLeft(flags[0], "-n")
+		if digits == "" && len(operands) == 1 {
+			digits = operands[0].text
+		}
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < 0 {
+			return "", false
+		}
+		n = min(n, len(lines))
+		if base == "head" {
+			return strings.Join(lines[:n], ""), true
+		}
+		return strings.Join(lines[len(lines)-n:], ""), true
+	}
+	return "", false
+}

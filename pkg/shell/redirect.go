@@ -1,0 +1,194 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// streams are what a command reads and where its output goes.
+type streams struct {
+	in         value
+	redirected bool // in is not what the pipe or the terminal gives
+	out        *target
+	socket     bool // some descriptor is a network connection
+	here       bool // in is a here-document or here-string: text that belongs to the command
+}
+
+// A target is where output goes.
+type target struct {
+	path    string
+	pattern bool
+	append  bool
+	discard bool // /dev/null, and output that is not standard output
+	socket  bool
+}
+
+// redirect walks redirections.
+func (s *state) redirect(list []*syntax.Redirect, in value) streams {
+	io := streams{in: in, socket: in.taint&socket != 0}
+	for _, r := range list {
+		if !s.step(1) {
+			break
+		}
+		n := ""
+		if r.N != nil {
+			n = r.N.Value
+		}
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			v := s.document(r.Word, r.Hdoc)
+			if n == "" || n == "0" {
+				io.in, io.redirected, io.here = v, true, true
+			} else {
+				s.fds = append(s.fds, descriptor{n: n, val: v})
+			}
+		case syntax.WordHdoc:
+			v := s.word(r.Word)
+			if v.known() {
+				v.text += "\n"
+			}
+			io.in, io.redirected, io.here = v, true, true
+		case syntax.RdrIn, syntax.RdrInOut:
+			s.redirectIn(&io, n, s.word(r.Word), r.Op == syntax.RdrInOut)
+		case syntax.DplIn:
+			w := s.word(r.Word)
+			if d, ok := s.fd(w.text); ok && w.known() {
+				io.socket = io.socket || d.val.taint&socket != 0
+				if n == "" || n == "0" {
+					io.in, io.redirected = d.val, true
+				} else {
+					s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})
+				}
+			}
+		case syntax.DplOut:
+			w := s.word(r.Word)
+			if d, ok := s.fd(strings.TrimSuffix(w.text, "-")); ok && w.known() {
+				io.socket = io.socket || d.val.taint&socket != 0
+				if n == "" || n == "1" {
+					io.out = d.out
+				}
+			} else if _, err := strconv.Atoi(strings.TrimSuffix(w.text, "-")); err != nil && w.text != "-" {
+				s.redirectOut(&io, n, w, false)
+			}
+		default:
+			s.redirectOut(&io, n, s.word(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
+		}
+	}
+	return io
+}
+
+func (s *state) fd(n string) (descriptor, bool) {
+	for i := len(s.fds) - 1; i >= 0; i-- {
+		if s.fds[i].n == n {
+			return s.fds[i], true
+		}
+	}
+	return descriptor{}, false
+}
+
+func (s *state) redirectIn(io *streams, n string, w value, both bool) {
+	if v, t, ok := s.device(w); ok {
+		io.socket = true
+		if both || n != "" && n != "0" {
+			s.fds = append(s.fds, descriptor{n: n, val: v, out: t})
+		}
+		if n == "" || n == "0" {
+			io.in, io.redirected = v, true
+		}
+		return
+	}
+	if w.known() && quietDevice(w.text) {
+		io.in, io.redirected = value{}, true
+		return
+	}
+	kind := effect.ReadFile
+	if both {
+		kind = effect.WriteFile
+	}
+	v := s.readFile(kind, w)
+	if n == "" || n == "0" {
+		io.in, io.redirected = v, true
+		return
+	}
+	path, pattern := s.place().Path(w.text, w.pattern)
+	s.fds = append(s.fds, descriptor{n: n, val: v, out: &target{path: path, pattern: pattern}})
+}
+
+func (s *state) redirectOut(io *streams, n string, w value, add bool) {
+	if v, t, ok := s.device(w); ok {
+		io.socket = true
+		s.fds = append(s.fds, descriptor{n: n, val: v, out: t})
+		if n == "" || n == "1" {
+			io.out = t
+		}
+		return
+	}
+	stdout := n == "" || n == "1"
+	if w.known() && quietDevice(w.text) {
+		if stdout && w.text == "/dev/null" {
+			io.out = &target{discard: true}
+		}
+		return
+	}
+	path, pattern := s.path(effect.WriteFile, w, false)
+	t := &target{path: path, pattern: pattern, append: add}
+	if n != "" && n != "1" && n != "2" {
+		s.fds = append(s.fds, descriptor{n: n, out: t})
+		return
+	}
+	if stdout {
+		io.out = t
+	} else {
+		s.addFile(file{path: path, pattern: pattern, val: unknown("…", 0), append: true})
+	}
+}
+
+// quietDevice reports whether a path is a device that holds nothing.
+func quietDevice(path string) bool {
+	switch path {
+	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "-",
+		"/dev/fd/0", "/dev/fd/1", "/dev/fd/2", "/proc/self/fd/0", "/proc/self/fd/1", "/proc/self/fd/2", "nul", "NUL":
+		return true
+	}
+	return false
+}
+
+// device recognises bash's /dev/tcp/HOST/PORT.
+func (s *state) device(w value) (value, *target, bool) {
+	rest, ok := strings.CutPrefix(w.text, "/dev/tcp/")
+	if !ok {
+		if rest, ok = strings.CutPrefix(w.text, "/dev/udp/"); !ok {
+			return value{}, nil, false
+		}
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	e := effect.Effect{Kind: effect.Connect, From: w.from}
+	if strings.ContainsAny(host, "*?") && w.pattern {
+		e.Pattern = true
+	} else {
+		e.Host = effect.Host(host)
+	}
+	s.once(e)
+	v := unknown("what "+w.String()+" sends", network|socket)
+	return v, &target{socket: true}, true
+}
+
+// deliver sends a command's output where its redirections say, and returns
+// what is left for the pipe.
+func (s *state) deliver(io streams, out value) value {
+	t := io.out
+	switch {
+	case t == nil:
+		return out
+	case t.discard:
+	case t.socket:
+		s.upload(out, "/dev/tcp", out.from)
+	default:
+		s.addFile(file{path: t.path, pattern: t.pattern, val: out, append: t.append})
+	}
+	return value{}
+}

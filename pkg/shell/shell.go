@@ -1,0 +1,58 @@
+// Package shell reads a command line and says what running it would do. It
+// parses, it never runs, expands from the environment, or fetches anything.
+//
+// [Analyze] walks the syntax tree as a shell would: it keeps variables,
+// functions, aliases, the working folder, descriptors and written files, folds
+// what is constant, and follows what pipes, substitutions and files carry from
+// one part of the text to another. Programs are looked up in package command;
+// what they would run in turn is walked the same way. A value that cannot be
+// known keeps its known parts as a pattern (see [effect.Overlap]).
+package shell
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A Result is what a command line would do.
+type Result struct {
+	Effects []effect.Effect
+	Words   string // the command with all that could be resolved put in: a view for rules and models
+}
+
+// Analyze returns what running text would do in a place. Text that cannot be
+// read has a Dynamic effect; no text makes it fail or panic.
+//
+// Every command at any depth has an Execute effect. An effect on a path of
+// which nothing is known has an empty Path and Pattern set.
+func Analyze(text string, at *effect.Place) (r Result) {
+	if at == nil {
+		at = &effect.Place{}
+	}
+	s := &state{text: text, at: at, effects: make([]effect.Effect, 0, 8)}
+	s.words.Grow(min(len(text), maxText) + 32)
+	// A panic in the parser or in this package must not let a command through.
+	defer func() {
+		if recover() != nil {
+			s.effects = append(s.effects, effect.Effect{
+				Kind: effect.Dynamic, Reason: "the command could not be analysed", From: effect.Span{End: len(text)},
+			})
+			r = s.result()
+		}
+	}()
+	switch {
+	case looksPowerShell(text):
+		s.powershell(text)
+	case looksCmd(text):
+		s.cmdexe(text)
+	default:
+		s.source(text)
+	}
+	s.finish()
+	return s.result()
+}
+
+func (s *state) result() Result {
+	return Result{Effects: s.effects, Words: strings.TrimSuffix(s.words.String(), "\n")}
+}

@@ -1,0 +1,143 @@
+package shell
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// here is the place of the tests: a workspace below a home folder.
+func here() *effect.Place {
+	return &effect.Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
+}
+
+func has(r Result, kind effect.Kind) bool {
+	for _, e := range r.Effects {
+		if e.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+func checkSpans(t *testing.T, text string, r Result) {
+	t.Helper()
+	for _, e := range r.Effects {
+		if e.From.Start < 0 || e.From.End < e.From.Start || e.From.End > len(text) {
+			t.Fatalf("%q: span %v of %s is outside the text", text, e.From, e.Kind)
+		}
+	}
+}
+
+// Text that would overflow the parser's stack, or take time that grows faster
+// than itself, is refused or walked within bounds.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	times := func(s string) string { return strings.Repeat(s, maxText/len(s)) }
+	for name, text := range map[string]string{
+		"subshells":     times("("),
+		"too long":      strings.Repeat("(", 200<<10),
+		"substitutions": times("$("),
+		"quoted closer": times(`(")"`),
+		"arithmetic":    times("$(("),
+		"minus":         "echo $((" + strings.Repeat("-", 60000) + "1))",
+		"ternary":       "echo $((" + strings.Repeat("1?1:", 15000) + "1))",
+		"parameters":    times("${a:-"),
+		"backquotes":    times("`"),
+		"tests":         "[[ " + strings.Repeat("! ", 30000) + "a ]]",
+		"ands":          "[[ " + strings.Repeat("a && ", 10000) + "a ]]",
+		"ifs":           times("if "),
+		"elifs":         "if a; then b; " + strings.Repeat("elif a; then b; ", 4000) + "fi",
+		"whiles":        times("while "),
+		"pipes":         times("a|"),
+		"lists":         times("a&&") + "a",
+		"semicolons":    times("a;"),
+		"words":         times("a "),
+		"assignments":   times("a=b;"),
+		"lookups":       times("a=$a;"),
+		"doubling":      "a=xx;" + strings.Repeat("a=$a$a;", 100) + "echo $a",
+		"braces":        "echo " + strings.Repeat("{a,b}", 60),
+		"sequence":      "echo {1..1000000000}",
+		"heredocs":      times("a <<a "),
+		"functions":     times("f(){ f;};"),
+		"fork bomb":     ":(){ :|:& };:",
+		"mutual":        "f(){ g;g;}; g(){ f;f;}; f",
+		"for nest":      strings.Repeat("for i in 1 2 3 4 5 6 7 8; do ", 60) + "x" + strings.Repeat(";done", 60),
+		"while nest":    strings.Repeat("while a=1; do ", 90) + "x" + strings.Repeat(";done", 90),
+		"evals":         strings.Repeat("eval ", 10000) + "x",
+		"sudo chain":    times("sudo "),
+		"env chain":     times("env "),
+		"sh -c chain":   strings.Repeat("sh -c '", 200),
+		"redirects":     "a" + strings.Repeat(">b", 20000),
+		"globs":         "x=" + strings.Repeat("a", 2000) + "; echo ${x//" + strings.Repeat("*a", 500) + "/b}",
+		"trim":          "x=" + strings.Repeat("a", 30000) + "; echo ${x##" + strings.Repeat("*a", 500) + "}",
+		"arrays":        "a=(" + strings.Repeat("x ", 20000) + ")",
+		"elements":      times("a[1]=x;"),
+		"python":        "python3 -c '" + strings.Repeat("(", 30000) + "'",
+		"python calls":  "python3 -c '" + strings.Repeat("a(", 15000) + "'",
+		"python lists":  "python3 -c '" + strings.Repeat("[[1],", 10000) + "'",
+		"powershell":    "Get-Content " + strings.Repeat("(", 60000),
+		"pwsh strings":  "Get-Content " + strings.Repeat(`"$(`, 20000),
+		"pwsh blocks":   "Get-Item " + strings.Repeat("{", 60000),
+		"pwsh adds":     "$a = 1;" + strings.Repeat("$a += $a;", 7000),
+		"cmd":           "dir /s " + strings.Repeat("&", 60000),
+		"cmd vars":      "dir /s " + strings.Repeat("%a%", 20000),
+		"printf":        "printf '%s' " + strings.Repeat("a ", 20000),
+		"base64 nest":   "echo " + strings.Repeat("QQ==", 10000) + strings.Repeat("|base64 -d", 500),
+		"tr":            "echo " + strings.Repeat("a", 30000) + strings.Repeat("|tr a b", 3000),
+		"files":         times("a>b;"),
+		"copies":        times("cp a b;"),
+		"traps":         strings.Repeat("trap '", 200),
+		"aliases":       times("alias a=b;") + ";a",
+		"alias loop":    "alias a=b; alias b=a; a",
+		"procsubst":     times("<("),
+		"suspects":      "'" + strings.Repeat("/a ", 20000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			r := Analyze(text, here())
+			if d := time.Since(start); d > time.Second {
+				t.Errorf("%d bytes took %v", len(text), d)
+			} else if d > 50*time.Millisecond {
+				t.Logf("%d bytes took %v", len(text), d)
+			}
+			checkSpans(t, text, r)
+			if len(r.Effects) == 0 {
+				t.Errorf("no effects")
+			}
+		})
+	}
+}
+
+func FuzzAnalyze(f *testing.F) {
+	for _, c := range readCases(f) {
+		f.Add(c.text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		start := time.Now()
+		r := Analyze(text, here())
+		if d := time.Since(start); d > 500*time.Millisecond {
+			t.Fatalf("%d bytes took %v", len(text), d)
+		}
+		checkSpans(t, text, r)
+	})
+}
+
+func BenchmarkAnalyze(b *testing.B) {
+	for _, c := range [...]struct{ name, text string }{
+		{"literal", "git status --short --branch"},
+		{"pipe", "grep -rn 'TODO' src/ --include=*.go | head -20 > out.txt"},
+		{"chain", "cd src && npm test -- --watch=false 2>&1 | tail -40 && git diff"},
+		{"python", `python3 -c "import json,sys; print(json.load(open('package.json'))['version'])"`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			at := here()
+			for b.Loop() {
+				Analyze(c.text, at)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// substitution walks $(…) and returns what it writes.
+func (s *state) substitution(c *syntax.CmdSubst) value {
+	round, rounds := s.round, s.rounds
+	s.round, s.rounds = 0, 1
+	out := s.subshell(c.Stmts, value{})
+	s.round, s.rounds = round, max(rounds, 1)
+	if out.known() {
+		out.text = strings.TrimRight(out.text, "\n")
+		return out
+	}
+	out.text = strings.TrimRight(out.text, "\n")
+	if out.text == "" {
+		out.text, out.bare = "**", true
+	}
+	out.show = s.shown(int(c.Pos().Offset()), int(c.End().Offset()))
+	return out
+}
+
+// shown returns a piece of the walked text as people read it.
+func (s *state) shown(start, end int) string {
+	start, end = start+s.base, end+s.base
+	if s.fixed != nil || start < 0 || end > len(s.text) || start >= end {
+		return "$(…)"
+	}
+	if end-start > 200 {
+		end = start + 200
+	}
+	return s.text[start:end]
+}
+
+// procSubst walks <(…) and >(…). The word is the path of a descriptor that
+// holds what was written, or that runs the commands on what it is sent.
+func (s *state) procSubst(p *syntax.ProcSubst) value {
+	path := "/dev/fd/" + strconv.Itoa(63-len(s.files)%40) + "." + strconv.Itoa(len(s.files))
+	show := s.shown(int(p.Pos().Offset()), int(p.End().Offset()))
+	if p.Op == syntax.CmdOut {
+		s.addFile(file{path: path, consumer: p, fixed: s.fixed, base: s.base})
+		return value{text: path, from: s.spanOf(p)}
+	}
+	out := s.subshell(p.Stmts, value{})
+	if out.pattern {
+		out.show = show
+	}
+	s.addFile(file{path: path, val: out})
+	return value{text: path, from: s.spanOf(p), taint: out.taint &^ foreign}
+}
