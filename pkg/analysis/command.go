@@ -1,0 +1,173 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
+)
+
+// command adds the effects of a command: text for a shell, or a program with
+// its arguments, and what the payload gives it as folder, environment and
+// standard input.
+func (c *Case) command() {
+	text, ok := commandText(c.Action.Payload)
+	if !ok || strings.TrimSpace(text) == "" {
+		c.dynamic("no command is given")
+		return
+	}
+	at := &c.place
+	for _, field := range [...]string{"cwd", "workdir", "working_directory"} {
+		if dir := c.Action.Text(field); dir != "" {
+			at = at.In(dir)
+		}
+	}
+	c.place.CWD = at.CWD
+	c.run(text, at, text == c.Action.Text("command"))
+}
+
+// run adds the effects of a text for a shell. spans says that they count in the
+// payload's own text.
+func (c *Case) run(text string, at *effect.Place, spans bool) {
+	switch {
+	case len(text) > maxCommand:
+		c.dynamic("a command longer than 64 KiB")
+		c.unexamined("a command longer than 64 KiB")
+		return
+	case depth(text) > maxDepth:
+		c.dynamic("a command nested deeper than 200")
+		c.unexamined("a command nested deeper than 200")
+		return
+	}
+	result, err := analyze(text, at)
+	if err != nil {
+		c.dynamic("the command could not be read")
+		c.unexamined("the command could not be read")
+		return
+	}
+	from := len(c.Effects)
+	c.Effects = append(c.Effects, result.Effects...)
+	if !spans {
+		for i := range c.Effects[from:] {
+			c.Effects[from+i].From = effect.Span{}
+		}
+	}
+	if c.words == "" {
+		c.words = result.Words
+	} else if len(c.words)+len(result.Words) < maxCommand {
+		c.words += "\n" + result.Words
+	}
+}
+
+// analyze is [shell.Analyze]; a panic in it is an error, since a parser that
+// fails must not take other actions with it.
+func analyze(text string, at *effect.Place) (r shell.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("analyse command: %v", p)
+		}
+	}()
+	return shell.Analyze(text, at), nil
+}
+
+// depth returns how deep brackets lie within each other, whatever quotes they
+// stand in.
+func depth(text string) int {
+	deepest, open := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '(', '{', '[':
+			open++
+			deepest = max(deepest, open)
+		case ')', '}', ']':
+			open = max(open-1, 0)
+		}
+	}
+	return deepest
+}
+
+// commandText returns the command of a payload as text for a shell.
+func commandText(payload map[string]any) (text string, ok bool) {
+	switch v := payload["command"].(type) {
+	case string:
+		text = v
+	case []any:
+		text = argv(v)
+	case nil:
+		text, _ = payload["program"].(string)
+	default:
+		return "", false
+	}
+	if args, isList := payload["args"].([]any); isList && len(args) > 0 {
+		text = strings.TrimLeft(text+" "+argv(args), " ")
+	} else if args, isText := payload["args"].(string); isText {
+		text += " " + args
+	}
+	if name, _ := payload["shell"].(string); name != "" {
+		text = inShell(name, text)
+	}
+	if env, isObject := payload["env"].(map[string]any); isObject {
+		text = withEnvironment(env, text)
+	}
+	for _, field := range [...]string{"stdin", "input"} {
+		if in, _ := payload[field].(string); in != "" {
+			text = "printf %s " + quoteWord(in) + " | { " + text + "\n}"
+		}
+	}
+	return text, true
+}
+
+// inShell returns a command that runs text in a shell other than the usual one.
+func inShell(name, text string) string {
+	base := strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:])
+	switch strings.TrimSuffix(base, ".exe") {
+	case "powershell", "pwsh":
+		return "powershell -Command " + quoteWord(text)
+	case "cmd":
+		return "cmd /c " + quoteWord(text)
+	case "sh", "bash", "zsh", "dash", "ksh", "true", "default", "system":
+		return text
+	}
+	return quoteWord(name) + " -c " + quoteWord(text)
+}
+
+// withEnvironment puts variables before a command.
+func withEnvironment(env map[string]any, text string) string {
+	var names []string
+	for name := range env {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		value, isText := env[name].(string)
+		if !isText || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != "" || name == "" {
+			continue
+		}
+		b.WriteString("export " + name + "=" + quoteWord(value) + "\n")
+	}
+	return b.String() + text
+}
+
+// argv returns the words of a list as text for a shell.
+func argv(list []any) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		word, isText := v.(string)
+		if !isText {
+			word = fmt.Sprint(v)
+		}
+		words[i] = quoteWord(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// quoteWord quotes a word for a shell where it needs that.
+func quoteWord(s string) string {
+	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./=:,@%+") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

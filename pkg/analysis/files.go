@@ -1,0 +1,119 @@
+package analysis
+
+import "strings"
+
+// files looks at local files for an analysis: it follows symbolic links and
+// reads scripts. Everything it does is bounded, and it keeps away from file
+// systems that may not answer, but for those that the person works on. It is not
+// changed once in use, so goroutines may share it.
+type files struct {
+	devices []uint64 // file systems that are looked at whatever their type
+	roots   []string // the workspace without links, each with a slash at the end; it is not looked up again
+}
+
+const (
+	maxLookups = 128 // names looked up for one path
+	maxHops    = 40  // symbolic links on one path, as in Linux
+	maxScript  = 64 << 10
+)
+
+// links resolves the symbolic links of a canonical path as far as its names
+// exist on local file systems.
+func (f *files) links(path string) string {
+	real, _ := f.follow(path)
+	return real
+}
+
+// follow is links; it also reports whether the whole path exists locally.
+func (f *files) follow(path string) (real string, whole bool) {
+	if !lookable(path) {
+		return path, false
+	}
+	root, rest := cutRoot(path)
+	at := root // what is resolved, without a slash at the end
+	for _, r := range f.roots {
+		if below, ok := strings.CutPrefix(path, r); ok {
+			at, rest = r[:len(r)-1], below
+			break
+		}
+	}
+	look := f.newLooker()
+	hops, lookups := 0, 0
+	for rest != "" {
+		name, more, _ := strings.Cut(rest, "/")
+		switch name {
+		case "", ".":
+			rest = more
+			continue
+		case "..":
+			if i := strings.LastIndexByte(at, '/'); i >= len(root) {
+				at = at[:i]
+			}
+			rest = more
+			continue
+		}
+		next := at + "/" + name
+		if lookups++; lookups > maxLookups || hops > 0 && !lookable(next) {
+			return join(at, rest), false
+		}
+		target, found := look.at(next)
+		if !found {
+			return join(at, rest), false
+		}
+		if target == "" {
+			at, rest = next, more
+			continue
+		}
+		if hops++; hops > maxHops {
+			return join(at, rest), false
+		}
+		if more != "" {
+			target += "/" + more
+		}
+		if strings.HasPrefix(target, "/") {
+			at = root
+		}
+		rest = strings.TrimPrefix(target, "/")
+	}
+	if at == root {
+		return root + "/", true
+	}
+	return at, true
+}
+
+// join appends what was not looked up, without "." and "..".
+func join(at, rest string) string {
+	for rest != "" {
+		name, more, _ := strings.Cut(rest, "/")
+		rest = more
+		switch name {
+		case "", ".":
+		case "..":
+			at = at[:max(strings.LastIndexByte(at, '/'), 0)]
+		default:
+			at += "/" + name
+		}
+	}
+	if at == "" {
+		return "/"
+	}
+	return at
+}
+
+// lookable reports whether a path may be looked at: not on the network, not in
+// folders where looking mounts something, and not in /proc, whose links are
+// those of this process.
+func lookable(path string) bool {
+	if len(path) > 4096 {
+		return false
+	}
+	if !strings.HasPrefix(path, "/") {
+		return len(path) > 2 && path[1] == ':' && path[0] != '?'
+	}
+	for _, folder := range [...]string{"/proc", "/dev/fd", "/net", "/Network", "/misc", "/afs", "/cygdrive"} {
+		if path == folder || strings.HasPrefix(path, folder+"/") {
+			return false
+		}
+	}
+	return true
+}

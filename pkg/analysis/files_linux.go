@@ -1,0 +1,112 @@
+package analysis
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func cutRoot(path string) (root, rest string) { return "", strings.TrimPrefix(path, "/") }
+
+// trust looks at the file system that holds a folder, whatever its type: the
+// home folder and the roots may be on the network or on a host's disk.
+func (f *files) trust(folder string) {
+	if dev, ok := device(folder); ok && folder != "" {
+		f.devices = append(f.devices, dev)
+	}
+}
+
+func device(path string) (dev uint64, ok bool) {
+	var st unix.Stat_t
+	err := unix.Fstatat(unix.AT_FDCWD, path, &st, unix.AT_NO_AUTOMOUNT)
+	return uint64(st.Dev), err == nil //nolint:unconvert // its type differs between processors
+}
+
+// newFiles returns files that trust the file system of the root.
+func newFiles() *files {
+	f := &files{}
+	f.trust("/")
+	return f
+}
+
+// A looker looks up names while it stays on local file systems.
+type looker struct {
+	files *files
+	dev   uint64 // the last one found local
+	known bool
+}
+
+func (f *files) newLooker() looker { return looker{files: f} }
+
+// at looks up one name whose folders are resolved. target is where a symbolic
+// link leads, "" for what is none. found is false for what does not exist, or
+// is not local.
+func (l *looker) at(path string) (target string, found bool) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(unix.AT_FDCWD, path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil {
+		return "", false
+	}
+	if !l.known || uint64(st.Dev) != l.dev {
+		if !slices.Contains(l.files.devices, uint64(st.Dev)) && !isLocal(path) {
+			return "", false
+		}
+		l.dev, l.known = uint64(st.Dev), true
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return "", true
+	}
+	target, err := os.Readlink(path)
+	return target, err == nil && target != ""
+}
+
+// isLocal reports whether a path is on a file system that answers at once. A
+// descriptor opened with O_PATH mounts nothing.
+func isLocal(path string) bool {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil {
+		return false
+	}
+	switch int64(st.Type) {
+	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC,
+		unix.AUTOFS_SUPER_MAGIC, unix.FUSE_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, unix.NCP_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
+		unix.PROC_SUPER_MAGIC, unix.OCFS2_SUPER_MAGIC,
+		0x01161970, // GFS2
+		0x0bd00bd0, // Lustre
+		0x47504653: // GPFS
+		return false
+	}
+	return true
+}
+
+// script reads a local script; see [effect.Place].
+func (f *files) script(path string) ([]byte, bool) {
+	real, whole := f.follow(path)
+	if !whole {
+		return nil, false
+	}
+	// Neither a FIFO nor a device may hold up the analysis.
+	fd, err := unix.Open(real, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, false
+	}
+	file := os.NewFile(uintptr(fd), real)
+	defer file.Close()
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxScript {
+		return nil, false
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxScript+1))
+	if err != nil && !errors.Is(err, io.EOF) || len(text) > maxScript {
+		return nil, false
+	}
+	return text, true
+}

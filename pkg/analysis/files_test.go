@@ -1,0 +1,181 @@
+//go:build unix
+
+package analysis
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// folder returns an empty folder by its real name.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t *testing.T, target, name string) {
+	t.Helper()
+	if err := os.Symlink(target, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	write(t, dir+"/secret/key", "x")
+	write(t, dir+"/app/src/main.go", "x")
+	link(t, "../secret", dir+"/app/out")
+	link(t, dir+"/secret/key", dir+"/app/abs")
+	link(t, "src", dir+"/app/in")
+	link(t, "loop", dir+"/app/loop")
+	link(t, "in/../../secret", dir+"/app/chain")
+	link(t, "/proc/self/root", dir+"/app/proc")
+	f := newFiles()
+	for _, tt := range []struct{ in, want string }{
+		{"/app/src/main.go", "/app/src/main.go"},
+		{"/app/out", "/secret"},
+		{"/app/out/key", "/secret/key"},
+		{"/app/out/missing/x", "/secret/missing/x"},
+		{"/app/abs", "/secret/key"},
+		{"/app/in/main.go", "/app/src/main.go"},
+		{"/app/chain/key", "/secret/key"},
+		{"/app/missing", "/app/missing"},
+		{"/app/loop", "/app/loop"},
+	} {
+		if got := f.links(dir + tt.in); got != dir+tt.want {
+			t.Errorf("links(%q) = %q, want %q", tt.in, strings.TrimPrefix(got, dir), tt.want)
+		}
+	}
+	for _, path := range []string{"/", "/proc/self/exe", "/net/x", "unc:/server/share", "**/x", "", "/" + strings.Repeat("a/", 3000)} {
+		if got := f.links(path); got != path && path != "" {
+			t.Errorf("links(%.20q) = %.40q", path, got)
+		}
+	}
+	if got, _ := f.follow(dir + "/app/proc/etc/passwd"); got != "/proc/self/root/etc/passwd" {
+		t.Errorf("a link into /proc leads to %q", got)
+	}
+}
+
+func TestLinksInCases(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	write(t, dir+"/secret/key", "x")
+	write(t, dir+"/app/main.go", "x")
+	link(t, "../secret", dir+"/app/out")
+	link(t, "/proc/self/root", dir+"/app/proc")
+	link(t, dir+"/app", dir+"/alias")
+	an, err := New(Options{CWD: dir + "/alias", Files: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(an.Place.Roots) != 2 {
+		t.Errorf("Roots = %q", an.Place.Roots)
+	}
+	for _, tt := range []struct {
+		path     string
+		last     string
+		harmless bool
+	}{
+		{"main.go", dir + "/app/main.go", true},
+		{"out/key", dir + "/secret/key", false},
+		{"out/../app/main.go", dir + "/app/main.go", true},
+		{"out/../secret/key", dir + "/secret/key", false},
+		{"proc/etc/passwd", "/etc/passwd", false},
+	} {
+		c := an.Case(act("read_file", obj{"path": tt.path}))
+		if got := c.Effects[len(c.Effects)-1].Path; got != tt.last || c.Harmless() != tt.harmless {
+			t.Errorf("%s is read as %q, harmless %t:\n%s", tt.path, got, c.Harmless(), show(c.Effects))
+		}
+	}
+	if path, _ := followed(dir+"/app/out/*.pem", true, an.Place.Links); path != dir+"/secret/*.pem" {
+		t.Errorf("a pattern behind a link is %q", path)
+	}
+}
+
+func TestScript(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	write(t, dir+"/ok.sh", "echo hello")
+	write(t, dir+"/big.sh", strings.Repeat("x", maxScript+1))
+	write(t, dir+"/full.sh", strings.Repeat("x", maxScript))
+	link(t, "ok.sh", dir+"/link.sh")
+	if err := syscall.Mkfifo(dir+"/fifo", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f := newFiles()
+	for name, want := range map[string]bool{"/ok.sh": true, "/link.sh": true, "/full.sh": true, "/big.sh": false, "/fifo": false, "/missing": false, "": false} {
+		start := time.Now()
+		if _, ok := f.script(dir + name); ok != want {
+			t.Errorf("script(%q) = %t", name, ok)
+		}
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("script(%q) took %s", name, d)
+		}
+	}
+	if _, ok := f.script("/dev/zero"); ok {
+		t.Error("a device is read")
+	}
+	if text, ok := f.script(dir + "/ok.sh"); !ok || string(text) != "echo hello" {
+		t.Errorf("script = %q", text)
+	}
+}
+
+func TestNew(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		o     Options
+		roots int
+		ok    bool
+	}{
+		{Options{}, 0, true},
+		{Options{CWD: "/home/me/app", Home: "/home/me"}, 1, true},
+		{Options{CWD: "/home/me", Home: "/home/me"}, 0, true},
+		{Options{CWD: "/", Home: "/home/me"}, 0, true},
+		{Options{CWD: "/etc", Roots: []string{"/srv/a", "/srv/b"}}, 2, true},
+		{Options{Roots: []string{"/"}}, 0, false},
+		{Options{Roots: []string{"/home/me"}, Home: "/home/me"}, 0, false},
+		{Options{Roots: []string{"relative"}}, 0, false},
+		{Options{CWD: "relative"}, 0, false},
+		{Options{Home: "~"}, 0, false},
+	} {
+		an, err := New(tt.o)
+		if (err == nil) != tt.ok || err == nil && len(an.Place.Roots) != tt.roots {
+			t.Errorf("New(%+v) = %+v, %v", tt.o, an, err)
+		}
+	}
+}
+
+func BenchmarkReadWithLinks(b *testing.B) {
+	dir := b.TempDir()
+	an, err := New(Options{CWD: dir, Files: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/x", nil, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	a := act("read_file", obj{"path": "x"})
+	b.ReportAllocs()
+	for b.Loop() {
+		an.Case(a)
+	}
+}

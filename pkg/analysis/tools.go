@@ -1,0 +1,286 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A tool says what an action type does with the fields of its payload.
+type tool struct {
+	name     string
+	uses     []use
+	kind     effect.Kind // an effect without a field
+	reason   string      // of kind
+	readOnly bool        // it changes nothing
+	min      int         // least tier that may allow it
+}
+
+// A use is what a tool does with what a field names.
+type use struct {
+	field     string // without it the tool's effect is unknown
+	kind      effect.Kind
+	recursive bool
+	optional  bool   // the tool also works without the field
+	otherwise string // the path it then takes
+}
+
+// tools are the action types whose effects are known, by name. Types that
+// share a prefix or suffix are in families.
+var tools = [...]tool{
+	{name: "append_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+	{name: "copy_directory", uses: []use{{field: "source", kind: effect.ReadFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}},
+	{name: "copy_file", uses: []use{{field: "source", kind: effect.ReadFile}, {field: "destination", kind: effect.WriteFile}}},
+	{name: "create_directory", uses: []use{{field: "path", kind: effect.CreateDirectory}}},
+	{name: "create_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+	{name: "delete_directory", uses: []use{{field: "path", kind: effect.DeleteDirectory, recursive: true}}, min: 2},
+	{name: "delete_file", uses: []use{{field: "path", kind: effect.DeleteFile}}, min: 2},
+	{name: "download_file", uses: []use{{field: "url", kind: effect.HTTPRequest}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "destination", kind: effect.WriteFile, optional: true}}},
+	{name: "edit_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+	{name: "execute_command", min: 1},
+	{name: "http_request", uses: []use{{field: "url", kind: effect.HTTPRequest}}, min: 1},
+	{name: "list_directory", uses: []use{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
+	{name: "memory_search", readOnly: true},
+	{name: "memory_write", min: 1},
+	{name: "move_directory", uses: []use{{field: "source", kind: effect.MoveFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}, min: 2},
+	{name: "move_file", uses: []use{{field: "source", kind: effect.MoveFile}, {field: "destination", kind: effect.WriteFile}}, min: 2},
+	{name: "read_directory", uses: []use{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
+	{name: "read_file", uses: []use{{field: "path", kind: effect.ReadFile}}, readOnly: true},
+	{name: "search_files", uses: []use{{field: "path", kind: effect.ReadFile, recursive: true, otherwise: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
+	{name: "upload_file", uses: []use{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}},
+	{name: "web_fetch", uses: []use{{field: "url", kind: effect.HTTPRequest}}, min: 1},
+	{name: "web_search", kind: effect.HTTPRequest, reason: "search"},
+	{name: "write_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+}
+
+// families are the action types that are known by a prefix or a suffix.
+var families = [...]struct {
+	prefix, suffix string
+	tool           tool
+}{
+	{"send_", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}}},
+	{"reply_", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}}},
+	{"browser_", "", tool{uses: []use{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "paths", kind: effect.ReadFile, optional: true}}}},
+	{"canvas_", "", tool{uses: []use{{field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"list_", "events", tool{readOnly: true}},
+	{"list_", "event", tool{readOnly: true}},
+	{"list_", "schedules", tool{readOnly: true}},
+	{"list_", "schedule", tool{readOnly: true}},
+	{"", "_event", tool{kind: effect.ChangeRemote, reason: "calendar"}},
+	{"", "_schedule", tool{kind: effect.Persist, reason: "schedule"}},
+}
+
+// toolOf returns what is known of an action type.
+func toolOf(name string) (*tool, bool) {
+	i, ok := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
+	if ok {
+		return &tools[i], true
+	}
+	for i := range families {
+		f := &families[i]
+		if strings.HasPrefix(name, f.prefix) && strings.HasSuffix(name, f.suffix) && len(name) >= max(len(f.prefix)+len(f.suffix), len(f.prefix)+1, len(f.suffix)+1) {
+			return &f.tool, true
+		}
+	}
+	return nil, false
+}
+
+// minTier returns the least tier that may allow actions of a type, whatever a
+// policy says.
+func minTier(name string) int {
+	if t, ok := toolOf(name); ok {
+		return t.min
+	}
+	return 0
+}
+
+// tool adds the effects of the action by its type.
+func (c *Case) tool() {
+	if strings.HasPrefix(c.Action.Type, "git_") {
+		c.git()
+		return
+	}
+	t, ok := toolOf(c.Action.Type)
+	if !ok {
+		c.unknown()
+		return
+	}
+	if len(t.uses) == 1 && t.kind == "" && len(c.Action.Payload) == 1 && c.Action.Payload[t.uses[0].field] != nil {
+		// Most actions: one field that the type is about.
+		c.use(&t.uses[0])
+		return
+	}
+	for i := range t.uses {
+		c.use(&t.uses[i])
+	}
+	if t.kind != "" {
+		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.reason})
+	}
+	c.stray(t)
+	if c.Action.Type == "execute_command" || c.Action.Payload["command"] != nil {
+		c.command()
+	}
+}
+
+// use adds what a tool does with a field.
+func (c *Case) use(u *use) {
+	v, ok := c.Action.Payload[u.field]
+	if list, isList := v.([]any); ok && isList && len(list) <= maxLeaves {
+		for _, item := range list {
+			c.useValue(u, item)
+		}
+		if len(list) > 0 {
+			return
+		}
+		ok = false
+	}
+	if !ok || v == nil || v == "" {
+		switch {
+		case u.otherwise != "":
+			c.useValue(u, u.otherwise)
+		case !u.optional:
+			c.dynamic("no " + u.field + " is given")
+		}
+		return
+	}
+	c.useValue(u, v)
+}
+
+func (c *Case) useValue(u *use, v any) {
+	text, ok := v.(string)
+	if !ok {
+		if object, isObject := v.(map[string]any); isObject && u.field == "attachments" {
+			c.attachment(u, object)
+			return
+		}
+		c.dynamic(u.field + " is no text")
+		return
+	}
+	switch {
+	case u.kind == effect.HTTPRequest:
+		c.url(text)
+	case u.field == "pattern":
+		c.searched(text)
+	default:
+		recursive := u.recursive
+		if u.kind == effect.ListDirectory {
+			recursive = c.Action.Payload["recursive"] == true
+		}
+		c.path(u.kind, text, recursive)
+	}
+}
+
+// attachment reads the file that an attachment names.
+func (c *Case) attachment(u *use, object map[string]any) {
+	for _, name := range [...]string{"path", "file", "filename"} {
+		if text, ok := object[name].(string); ok {
+			c.path(u.kind, text, false)
+			return
+		}
+	}
+	c.dynamic("an attachment without a path")
+}
+
+// path adds an effect on the file that a payload names. Tools differ in what
+// they make of blanks, quotes, "~" and encodings: where that matters, each
+// reading is an effect.
+func (c *Case) path(kind effect.Kind, text string, recursive bool) {
+	c.pathAs(kind, text, recursive)
+	if strings.ContainsAny(text, " \t\r\n\"'`<>") {
+		if bare := strings.Trim(text, " \t\r\n\"'`<>"); bare != text {
+			c.pathAs(kind, bare, recursive)
+		}
+	}
+	if text != "" && strings.IndexByte("~$%", text[0]) >= 0 && strings.Contains(text, "..") {
+		c.pathAs(kind, "./"+text, recursive)
+	}
+	if encodedPath(text) {
+		c.pathAs(kind, "file:"+text, recursive)
+	}
+}
+
+// encodedPath reports whether a path holds a dot, slash or backslash in the
+// encoding of URLs, which some tools decode.
+func encodedPath(text string) bool {
+	for i := strings.IndexByte(text, '%'); i >= 0 && i+2 < len(text); {
+		switch strings.ToLower(text[i+1 : i+3]) {
+		case "2e", "2f", "5c":
+			return true
+		}
+		next := strings.IndexByte(text[i+1:], '%')
+		if next < 0 {
+			return false
+		}
+		i += next + 1
+	}
+	return false
+}
+
+func (c *Case) pathAs(kind effect.Kind, text string, recursive bool) {
+	if strings.Contains(text, "://") && !strings.HasPrefix(strings.ToLower(text), "file:") {
+		c.url(text)
+		return
+	}
+	path, isPattern := c.place.Path(text, false)
+	if path == "" {
+		c.dynamic("an empty path")
+		return
+	}
+	e := effect.Effect{Kind: kind, Path: path, Pattern: isPattern, Recursive: recursive}
+	if n := len(c.Effects); n > 0 && c.Effects[n-1].Path == path && c.Effects[n-1].Kind == kind {
+		return
+	}
+	c.Effects = append(c.Effects, e)
+}
+
+// url adds a request.
+func (c *Case) url(text string) {
+	url, host := effect.URL(text)
+	e := effect.Effect{Kind: effect.HTTPRequest, URL: url, Host: host}
+	if host == "" {
+		if len(text) > 5 && strings.EqualFold(text[:5], "file:") {
+			c.path(effect.ReadFile, text, false)
+			return
+		}
+		c.Effects = append(c.Effects, e)
+		c.dynamic("clients differ on the host of the URL")
+		return
+	}
+	c.Effects = append(c.Effects, e)
+}
+
+// searched adds what a search reads when its pattern is a path of its own.
+func (c *Case) searched(pattern string) {
+	if pattern == "" || strings.IndexByte("/~$%\\", pattern[0]) < 0 && !strings.Contains(pattern, "..") {
+		return
+	}
+	if strings.ContainsAny(pattern, " ()|+^") {
+		return // a regular expression
+	}
+	path, isPattern := c.place.Path(pattern, true)
+	c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: path, Pattern: isPattern})
+}
+
+// strayFields are fields that name something even where a type does not expect
+// them, in the order in which they are read.
+var strayFields = [...]string{"path", "source", "destination", "url"}
+
+// stray adds what fields name that the type does not expect: nobody here knows
+// what the tool does with them.
+func (c *Case) stray(t *tool) {
+	for _, field := range strayFields {
+		text, ok := c.Action.Payload[field].(string)
+		if !ok || text == "" || slices.ContainsFunc(t.uses, func(u use) bool { return u.field == field }) {
+			continue
+		}
+		if field == "url" {
+			c.url(text)
+			continue
+		}
+		c.path(effect.ReadFile, text, false)
+		if !t.readOnly {
+			c.path(effect.WriteFile, text, false)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A View is one text that rules and models read.
+type View struct {
+	Name  string `json:"view"`  // raw, folded, base64, …, words
+	Field string `json:"field"` // canonical payload field the text came from, such as "command"
+	Text  string `json:"text"`
+}
+
+const (
+	maxViews     = 8
+	maxViewBytes = 64 << 10
+)
+
+// fields are the payload's fields that rules read unless they name others.
+var fields = [...]string{"command", "path", "source", "destination", "url", "pattern"}
+
+// Views returns the texts that rules and models read of a case, at most 8 and
+// 64 KiB; they are computed on first use. What is beyond sets Unexamined.
+func (c *Case) Views() []View {
+	if c.views == nil {
+		c.views = c.read(fields[:], c.words)
+	}
+	return c.views
+}
+
+// Text returns the views of other payload fields, within the same bounds. A
+// field that is no text is read as the texts in it, a line each.
+func (c *Case) Text(fields ...string) []View { return c.read(fields, "") }
+
+// read makes the views of some fields: first the texts as they are, then the
+// command's words, then what is folded and decoded.
+func (c *Case) read(fields []string, words string) []View {
+	r := reader{c: c, views: make([]View, 0, 4)}
+	for _, field := range fields {
+		if v, ok := c.Action.Payload[field]; ok {
+			r.add("raw", field, textOf(v))
+		}
+	}
+	raw := len(r.views)
+	if words != "" {
+		r.add("words", "command", words)
+	}
+	for _, v := range r.views[:raw] {
+		r.add("folded", v.Field, effect.Fold(v.Text))
+	}
+	for _, v := range slices.Clip(r.views) {
+		for _, l := range effect.Layers(v.Text) {
+			r.add(l.Name, v.Field, l.Text)
+			if folded := effect.Fold(l.Text); folded != l.Text {
+				r.add(l.Name+"+folded", v.Field, folded)
+			}
+		}
+	}
+	return r.views
+}
+
+// A reader collects views within bounds.
+type reader struct {
+	c     *Case
+	views []View
+	size  int
+}
+
+func (r *reader) add(name, field, text string) {
+	if text == "" {
+		return
+	}
+	for _, v := range r.views {
+		if v.Text == text && (name != "raw" || v.Field == field) {
+			return
+		}
+	}
+	room := maxViewBytes - r.size
+	switch {
+	case len(r.views) == maxViews:
+		r.c.unexamined("more views than are scanned")
+		return
+	case len(text) > room:
+		r.c.unexamined("more text than is scanned")
+		if text = strings.ToValidUTF8(text[:room], ""); text == "" {
+			return
+		}
+	}
+	r.size += len(text)
+	r.views = append(r.views, View{Name: name, Field: field, Text: text})
+}
+
+// textOf returns the texts in a value, a line each.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		lines := make([]string, 0, len(v))
+		for _, item := range v {
+			if line := textOf(item); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, "\n")
+	case map[string]any:
+		names := make([]string, 0, len(v))
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		lines := make([]any, len(names))
+		for i, name := range names {
+			lines[i] = v[name]
+		}
+		return textOf(lines)
+	}
+	return ""
+}
