@@ -1,0 +1,219 @@
+package policy
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
+)
+
+// contentFields are the payload fields that the criterion content reads.
+var contentFields = [...]string{"content", "body", "text"}
+
+// A texts criterion matches regular expressions, compiled on first use.
+type texts struct {
+	exprs []string
+	once  sync.Once
+	res   []*regexp.Regexp
+	err   error
+}
+
+func (t *texts) compiled() ([]*regexp.Regexp, error) {
+	t.once.Do(func() {
+		for _, expr := range t.exprs {
+			re, err := regexp.Compile(expr)
+			if err != nil {
+				t.err = err
+				return
+			}
+			t.res = append(t.res, re)
+		}
+	})
+	return t.res, t.err
+}
+
+// find reports whether an expression matches somewhere in one of the views
+// that take accepts.
+func (t *texts) find(views []analysis.View, take func(*analysis.View) bool) (bool, error) {
+	res, err := t.compiled()
+	if err != nil {
+		return false, err
+	}
+	for i := range views {
+		if take != nil && !take(&views[i]) {
+			continue
+		}
+		for _, re := range res {
+			if re.MatchString(views[i].Text) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// whole reports whether an expression matches s from its first byte to its
+// last.
+func (t *texts) whole(s string) (bool, error) {
+	t.once.Do(func() {
+		for _, expr := range t.exprs {
+			re, err := regexp.Compile(`\A(?:` + expr + `)\z`)
+			if err != nil {
+				t.err = err
+				return
+			}
+			t.res = append(t.res, re)
+		}
+	})
+	for _, re := range t.res {
+		if re.MatchString(s) {
+			return true, nil
+		}
+	}
+	return false, t.err
+}
+
+// slowCriteria are those that read an action's texts or run a program. They
+// say something of the case, not of one effect.
+type slowCriteria struct {
+	commands, content *texts
+	when              *condition
+	loosens           bool // the criteria let something pass: see [slowCriteria.match]
+}
+
+func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
+	if len(c.Commands) == 0 && len(c.Content) == 0 && c.When == "" {
+		return nil
+	}
+	s := &slowCriteria{loosens: loosens}
+	if len(c.Commands) > 0 {
+		s.commands = &texts{exprs: c.Commands}
+	}
+	if len(c.Content) > 0 {
+		s.content = &texts{exprs: c.Content}
+	}
+	if c.When != "" {
+		s.when = &condition{expr: c.When}
+	}
+	return s
+}
+
+// match reports whether all criteria match. Where they tighten, a match in any
+// view is enough. Where they loosen, "git status" must not let "git status;
+// rm -rf /" pass, nor must a decoded view speak for the raw text: the
+// expression matches the whole command as given, which runs one program.
+func (s *slowCriteria) match(ctx context.Context, c *analysis.Case) (bool, error) {
+	if s == nil {
+		return true, nil
+	}
+	if s.commands != nil {
+		ok, err := s.matchCommand(c)
+		if !ok || err != nil {
+			return false, err
+		}
+	}
+	if s.content != nil {
+		var take func(*analysis.View) bool
+		if s.loosens {
+			take = func(v *analysis.View) bool { return v.Name == "raw" }
+		}
+		ok, err := s.content.find(c.Text(contentFields[:]...), take)
+		if !ok || err != nil {
+			return false, err
+		}
+	}
+	if s.when != nil {
+		return s.when.holds(ctx, c)
+	}
+	return true, nil
+}
+
+func (s *slowCriteria) matchCommand(c *analysis.Case) (bool, error) {
+	if !s.loosens {
+		return s.commands.find(c.Views(), func(v *analysis.View) bool { return v.Field == "command" })
+	}
+	programs := 0
+	for i := range c.Effects {
+		if c.Effects[i].Kind == effect.Execute {
+			programs++
+		}
+	}
+	command := c.Action.Text("command")
+	if programs > 1 || command == "" {
+		return false, nil
+	}
+	return s.commands.whole(command)
+}
+
+// An exception is what a rule does not count.
+type exception struct {
+	types   []string
+	globs   []string
+	floats  bool // one of globs is about a name in any folder
+	paths   func() (*effect.Globs, error)
+	hosts   []hostPattern
+	slow    *slowCriteria
+	loosens bool
+}
+
+func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (exception, error) {
+	x := exception{types: c.Types, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
+	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
+	for _, g := range c.Paths {
+		x.floats = x.floats || names{glob: g}.floating()
+	}
+	for _, h := range c.Hosts {
+		p, err := parseHost(h)
+		if err != nil {
+			return x, err
+		}
+		x.hosts = append(x.hosts, p)
+	}
+	return x, nil
+}
+
+// match reports whether the exception holds for an effect. One that loosens
+// holds only if it covers all that the effect touches; one that tightens holds
+// if it could meet any of it.
+func (x *exception) match(ctx context.Context, c *analysis.Case, e *effect.Effect) (bool, error) {
+	if len(x.types) > 0 && !slices.Contains(x.types, c.Action.Type) && !slices.Contains(x.types, string(e.Kind)) {
+		return false, nil
+	}
+	if len(x.globs) > 0 {
+		globs, err := x.paths()
+		if err != nil || e.Path == "" {
+			return false, err
+		}
+		ok := false
+		if x.loosens {
+			_, ok = globs.Covers(e.Path, e.Pattern, e.Recursive)
+		} else {
+			_, ok = globs.Touches(e.Path, e.Pattern, e.Recursive)
+			ok = ok || x.floats && (e.Pattern || e.Recursive)
+		}
+		if !ok {
+			return false, nil
+		}
+	}
+	if len(x.hosts) > 0 && !matchHosts(x.hosts, e.Host) {
+		return false, nil
+	}
+	return x.slow.match(ctx, c)
+}
+
+func matchHosts(patterns []hostPattern, host string) bool {
+	if host == "" {
+		return false
+	}
+	addr := parseAddr(host)
+	for i := range patterns {
+		if patterns[i].match(host, addr) {
+			return true
+		}
+	}
+	return false
+}

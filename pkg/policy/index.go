@@ -1,0 +1,214 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
+)
+
+// A list holds rules that are compiled on first use, since many actions are
+// decided before the last of them is needed.
+type list struct {
+	rules   []rulefile.Rule
+	compile func() (*index, error)
+}
+
+// newList returns a list whose exceptions loosen (deny, verify) or tighten
+// (allow).
+func newList(rules []rulefile.Rule, vars map[string][]string, allow bool) list {
+	return list{rules, sync.OnceValues(func() (*index, error) { return compileList(rules, vars, allow) })}
+}
+
+// An index finds the rules of a list that an effect meets. All globs are
+// matched at once, so that the number of rules hardly counts.
+type index struct {
+	rules []matcher
+
+	byType    map[string]*ruleSet // rules that list an action type or kind
+	anyType   ruleSet             // rules that list none
+	placeless ruleSet             // rules with neither paths nor hosts
+	byPath    ruleSet
+	byHost    ruleSet
+
+	posix    globSet
+	drives   globSet // globs that begin with a drive or a share
+	all      [2]*globSet
+	hosts    []hostPattern
+	hostRule []int // rule of each of hosts
+}
+
+// A matcher is what a rule asks beyond types, paths and hosts.
+type matcher struct {
+	slow   *slowCriteria
+	except []exception
+}
+
+func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*index, error) {
+	if len(rules) > most {
+		return nil, fmt.Errorf("more than %d rules in a list", most)
+	}
+	x := &index{rules: make([]matcher, len(rules)), byType: make(map[string]*ruleSet, 32)}
+	x.all = [...]*globSet{&x.posix, &x.drives}
+	for i := range rules {
+		r := &rules[i]
+		x.addTypes(i, r.Types)
+		if len(r.Paths) == 0 && len(r.Hosts) == 0 {
+			x.placeless.add(i)
+		}
+		for _, g := range r.Paths {
+			x.byPath.add(i)
+			for _, g := range rulefile.Expand(g) {
+				if onDrive(g) {
+					x.drives.add(g, i, vars)
+				} else {
+					x.posix.add(g, i, vars)
+				}
+			}
+		}
+		for _, h := range r.Hosts {
+			p, err := parseHost(h)
+			if err != nil {
+				return nil, fmt.Errorf("rule %s: %w", rulefile.Quote(r.Name), err)
+			}
+			x.byHost.add(i)
+			x.hosts = append(x.hosts, p)
+			x.hostRule = append(x.hostRule, i)
+		}
+		x.rules[i].slow = compileSlow(&r.Criteria, allow)
+		for k := range r.Except {
+			e, err := compileException(&r.Except[k], vars, !allow)
+			if err != nil {
+				return nil, fmt.Errorf("rule %s: %w", rulefile.Quote(r.Name), err)
+			}
+			x.rules[i].except = append(x.rules[i].except, e)
+		}
+	}
+	if err := x.posix.compile(vars); err != nil {
+		return nil, err
+	}
+	return x, x.drives.compile(vars)
+}
+
+// A globSet matches the globs of many rules.
+type globSet struct {
+	globs []string
+	rule  []int   // rule of each glob
+	names []names // what each glob names
+	set   *effect.Globs
+}
+
+func (s *globSet) add(glob string, rule int, vars map[string][]string) {
+	s.globs = append(s.globs, glob)
+	s.rule = append(s.rule, rule)
+	s.names = append(s.names, names{glob, vars})
+}
+
+func (s *globSet) compile(vars map[string][]string) (err error) {
+	s.set, err = effect.NewGlobs(s.globs, vars)
+	return err
+}
+
+// onDrive reports whether a glob is about paths of Windows only.
+func onDrive(glob string) bool {
+	return len(glob) > 1 && glob[1] == ':' || strings.HasPrefix(glob, "//")
+}
+
+// sets returns the glob sets that a path may meet. A path that is known to
+// start at "/" is on no drive, which saves most paths half of the globs.
+func (x *index) sets(path string, pattern bool) []*globSet {
+	if !pattern && path[0] == '/' {
+		return x.all[:1]
+	}
+	return x.all[:]
+}
+
+func (x *index) addTypes(rule int, types []string) {
+	if len(types) == 0 {
+		x.anyType.add(rule)
+	}
+	for _, t := range types {
+		set := x.byType[t]
+		if set == nil {
+			set = new(ruleSet)
+			x.byType[t] = set
+		}
+		set.add(rule)
+	}
+}
+
+// typed returns the rules that an effect's kind or the action's type fits.
+func (x *index) typed(actionType string, kind effect.Kind) ruleSet {
+	set := x.anyType
+	if s := x.byType[actionType]; s != nil {
+		set.addAll(s)
+	}
+	if string(kind) != actionType {
+		if s := x.byType[string(kind)]; s != nil {
+			set.addAll(s)
+		}
+	}
+	return set
+}
+
+// A search is one case's way through the indexes of a policy's lists.
+type search struct {
+	ctx  context.Context
+	c    *analysis.Case
+	x    *index  // of the list that is searched
+	both ruleSet // rules with paths and hosts, each met by some effect
+
+	known, holds ruleSet // of slow criteria: which were tried, which matched
+	found        [48]int // room for indices of globs
+}
+
+// enter begins the search of a list.
+func (s *search) enter(x *index) {
+	s.x, s.both, s.known, s.holds = x, ruleSet{}, ruleSet{}, ruleSet{}
+}
+
+// slow reports whether a rule's slow criteria match the case.
+func (s *search) slow(rule int) (bool, error) {
+	m := &s.x.rules[rule]
+	if m.slow == nil {
+		return true, nil
+	}
+	if !s.known.has(rule) {
+		ok, err := m.slow.match(s.ctx, s.c)
+		if err != nil {
+			return false, &ruleError{rule, err}
+		}
+		s.known.add(rule)
+		if ok {
+			s.holds.add(rule)
+		}
+	}
+	return s.holds.has(rule), nil
+}
+
+// excepted reports whether a rule does not count for an effect.
+func (s *search) excepted(rule int, e *effect.Effect) (bool, error) {
+	for i := range s.x.rules[rule].except {
+		ok, err := s.x.rules[rule].except[i].match(s.ctx, s.c, e)
+		if err != nil {
+			return false, &ruleError{rule, err}
+		}
+		if ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// A ruleError says that a rule could not be tried.
+type ruleError struct {
+	rule int
+	err  error
+}
+
+func (e *ruleError) Error() string { return e.err.Error() }
+func (e *ruleError) Unwrap() error { return e.err }

@@ -1,0 +1,67 @@
+package rulefile
+
+import "strings"
+
+// maxBraces bounds what the braces of one glob stand for.
+const maxBraces = 64
+
+// Expand returns the globs that the braces of a glob stand for: a/{b,c} is a/b
+// and a/c. A glob whose braces do not match, or stand for more than 64 globs,
+// is returned as it is.
+func Expand(glob string) []string {
+	if strings.IndexByte(glob, '{') < 0 {
+		return []string{glob}
+	}
+	if out, ok := expand(nil, glob); ok {
+		return out
+	}
+	return []string{glob}
+}
+
+func expand(out []string, glob string) ([]string, bool) {
+	open, end, commas := group(glob)
+	switch {
+	case open < 0:
+		return append(out, glob), len(out) < maxBraces
+	case end < 0:
+		return nil, false
+	}
+	from := open + 1
+	for _, to := range append(commas, end) {
+		var ok bool
+		if out, ok = expand(out, glob[:open]+glob[from:to]+glob[end+1:]); !ok {
+			return nil, false
+		}
+		from = to + 1
+	}
+	return out, true
+}
+
+// group finds the first braces of a glob and the commas between them; open is
+// -1 if there are none, end if they are not closed.
+func group(glob string) (open, end int, commas []int) {
+	open, end = -1, -1
+	depth := 0
+	for i := 0; i < len(glob); i++ {
+		switch glob[i] {
+		case '\\':
+			i++
+		case '{':
+			if depth++; depth == 1 {
+				open = i
+			}
+		case ',':
+			if depth == 1 {
+				commas = append(commas, i)
+			}
+		case '}':
+			if depth == 0 {
+				continue
+			}
+			if depth--; depth == 0 {
+				return open, i, commas
+			}
+		}
+	}
+	return open, end, commas
+}

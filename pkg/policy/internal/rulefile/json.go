@@ -1,0 +1,97 @@
+package rulefile
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// examples reads a list of example actions.
+func examples(n ast.Node) ([]Example, error) {
+	nodes, err := elements(n)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Example, 0, len(nodes))
+	for _, n := range nodes {
+		b, err := appendAction(nil, n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Example{Action: b, Pos: pos(n)})
+	}
+	return out, nil
+}
+
+// appendAction appends an action as JSON. A text is short for the command of
+// an execute_command action.
+func appendAction(dst []byte, n ast.Node) ([]byte, error) {
+	if s, ok := n.(*ast.StringNode); ok {
+		dst = append(dst, `{"type":"execute_command","payload":{"command":`...)
+		dst, err := jsontext.AppendQuote(dst, s.Value)
+		return append(dst, "}}"...), err
+	}
+	if k := kindOf(n); k != "a mapping" {
+		return nil, pos(n).errorf("expected an action, or a command as text, found %s", k)
+	}
+	return appendJSON(dst, n)
+}
+
+// appendJSON appends a YAML value as JSON.
+func appendJSON(dst []byte, n ast.Node) ([]byte, error) {
+	switch n := n.(type) {
+	case nil, *ast.NullNode:
+		return append(dst, "null"...), nil
+	case *ast.BoolNode:
+		if n.Value {
+			return append(dst, "true"...), nil
+		}
+		return append(dst, "false"...), nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		v := jsontext.Value(n.GetToken().Value)
+		if !v.IsValid() {
+			return nil, pos(n).errorf("number %s is not one that JSON has; put it in quotes", Quote(string(v)))
+		}
+		return append(dst, v...), nil
+	case *ast.SequenceNode:
+		dst = append(dst, '[')
+		for i, v := range n.Values {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			var err error
+			if dst, err = appendJSON(dst, v); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, ']'), nil
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return appendObject(dst, n)
+	default:
+		s, err := text(n)
+		if err != nil {
+			return nil, err
+		}
+		return jsontext.AppendQuote(dst, s)
+	}
+}
+
+func appendObject(dst []byte, n ast.Node) ([]byte, error) {
+	fs, err := fields(n, nil)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, '{')
+	for i, f := range fs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = jsontext.AppendQuote(dst, f.key); err != nil {
+			return nil, f.pos.errorf("%v", err)
+		}
+		dst = append(dst, ':')
+		if dst, err = appendJSON(dst, f.value); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, '}'), nil
+}

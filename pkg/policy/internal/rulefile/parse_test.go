@@ -1,0 +1,271 @@
+package rulefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, yaml, want string }{
+		{"unknown key", "deny: []\ndenny: []\n", `policy f.yaml:2:1: unknown key "denny"; did you mean "deny"?`},
+		{"unknown key of a rule", "deny:\n  - name: a\n    path: [/x]\n", `f.yaml:3:5: unknown key "path"; did you mean "paths"?`},
+		{"unknown key, nothing near", "deny: []\nzzzzzzz: 1\n", "f.yaml:2:1: unknown key \"zzzzzzz\""},
+		{"empty", "", "f.yaml:1:1: empty"},
+		{"comment only", "# nothing\n", "f.yaml:1:1: empty"},
+		{"top is a list", "- a\n", "expected a mapping, found a list"},
+		{"top is text", "deny\n", "expected a mapping, found text"},
+		{"list is a mapping", "deny: {a: b}\n", "f.yaml:1:7: expected a list, found a mapping"},
+		{"rule is text", "deny: [a]\n", "f.yaml:1:8: expected a mapping, found text"},
+		{"no name", "deny: [{paths: [/x]}]\n", "a rule needs a name"},
+		{"name twice", "deny: [{name: a, paths: [/x]}]\nallow: [{name: a, paths: [/x]}]\n", `f.yaml:2:9: rule name "a" is taken by the rule in line 1`},
+		{"name with a newline", "deny: [{name: \"a\\nb\", paths: [/x]}]\n", "letters, digits"},
+		{"name is a number", "deny: [{name: 1, paths: [/x]}]\n", "expected text, found a number; put it in quotes"},
+		{"name is true", "deny: [{name: true, paths: [/x]}]\n", "found a boolean"},
+		{"key twice", "deny: []\ndeny: []\n", "f.yaml:2:1:"},
+		{"key twice in a rule", "deny:\n- name: a\n  paths: [/x]\n  paths: [/y]\n", "f.yaml:4:3:"},
+		{"empty list", "deny: [{name: a, paths: []}]\n", "paths is empty"},
+		{"empty text", "deny: [{name: a, paths: ['']}]\n", "empty text"},
+		{"null", "deny: [{name: a, paths: ~}]\n", "expected text, found nothing"},
+		{"nested list", "deny: [{name: a, paths: [[/x]]}]\n", "expected text, found a list"},
+		{"bad RE2", "deny:\n- name: a\n  commands: ['a(b']\n", "f.yaml:3:14: error parsing regexp: missing closing )"},
+		{"look-ahead", "deny:\n- name: a\n  content: ['(?=x)']\n", "f.yaml:3:13: error parsing regexp"},
+		{"tier of a deny rule", "deny: [{name: a, tier_override: 2}]\n", "tier_override belongs to verify rules"},
+		{"tier out of range", "verify: [{name: a, tier_override: 4}]\n", "tier_override is 1, 2 or 3"},
+		{"tier is text", "verify: [{name: a, tier_override: two}]\n", "expected a whole number, found text"},
+		{"tier is a fraction", "verify: [{name: a, tier_override: 1.5}]\n", "expected a whole number"},
+		{"allows everything", "allow: [{name: a}]\n", "would allow everything"},
+		{"empty exception", "verify: [{name: a, paths: [/x], except: {}}]\n", "would switch the rule off"},
+		{"exception with a name", "verify: [{name: a, except: {name: b}}]\n", `unknown key "name"`},
+		{"exceptions to nothing", "verify: [{name: a, except: {paths: [/x]}}]\n", "the file extends no preset"},
+		{"anchor", "deny: &a []\nverify: *a\n", "f.yaml:1:7: anchors and aliases"},
+		{"merge key", "deny: [{<<: {name: a}}]\n", "anchors and aliases"},
+		{"tag", "deny: !!binary aaaa\n", "tags and directives"},
+		{"directive", "%YAML 1.2\n---\ndeny: []\n", "tags and directives"},
+		{"two documents", "deny: []\n---\ndeny: []\n", "one document"},
+		{"not UTF-8", "deny: []\n# \xff\n", "f.yaml:2:3: not UTF-8"},
+		{"NUL", "deny: []\n\x00", "f.yaml:2:1: control character U+0000"},
+		{"escape", "# \x1b[2J\n", "control character U+001B"},
+		{"unclosed", "deny: [\n", "f.yaml:1:7:"},
+		{"tab", "deny:\n\t- name: a\n", "f.yaml:"},
+		{"bad indent", "deny:\n  - name: a\n - name: b\n", "f.yaml:"},
+		{"example is a list", "deny: [{name: a, match: [[1]]}]\n", "expected an action, or a command as text, found a list"},
+		{"example is no list", "deny: [{name: a, match: ls}]\n", "expected a list, found text"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Parse("f.yaml", []byte(test.yaml), Checks{})
+			var e *Error
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("%q:\nerror %v\nwant one with %s", test.yaml, err, test.want)
+			}
+			if strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				t.Errorf("control characters in %q", err)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	f, err := Parse("f.yaml", []byte(`
+extends: strict
+deny:
+  - name: one
+    reason: >-
+      folded
+      text
+    action_types: [read_file, ping]
+    paths: /x/**
+    hosts: [a.example, 10.0.0.0/8]
+    commands: ['^a']
+    content: [b]
+    when: .action
+    match:
+      - ls -la
+      - {type: a, payload: {n: 1.50, t: true, l: [null, "x\ty"]}}
+verify:
+  - name: two
+  - {name: three, tier_override: 3, except: [{paths: [/y]}, {hosts: [b]}]}
+  - {name: four, except: {paths: [/z]}}
+allow:
+`), Checks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := f.Deny[0]
+	if one.Reason != "folded text" || !slices.Equal(one.Paths, []string{"/x/**"}) || one.When != ".action" || one.Pos != (Pos{4, 5}) {
+		t.Errorf("first rule %+v", one)
+	}
+	for i, want := range []string{
+		`{"type":"execute_command","payload":{"command":"ls -la"}}`,
+		`{"type":"a","payload":{"n":1.50,"t":true,"l":[null,"x\ty"]}}`,
+	} {
+		if got := string(one.Match[i].Action); got != want {
+			t.Errorf("example %s, want %s", got, want)
+		}
+	}
+	for i, want := range []struct {
+		tier, except int
+		amends       bool
+	}{{1, 0, false}, {3, 2, false}, {0, 1, true}} {
+		if r := f.Verify[i]; r.Tier != want.tier || len(r.Except) != want.except || (r.Amends != want.amends && i != 1) {
+			t.Errorf("verify rule %d: %+v, want %+v", i, r, want)
+		}
+	}
+}
+
+// Whatever the file, reading it ends soon: a policy that takes forever to load
+// is a guard that does not come up.
+func TestHostileFiles(t *testing.T) {
+	t.Parallel()
+	rep := strings.Repeat
+	files := map[string]string{
+		"10 MB":          rep("# x\n", 10<<20/4),
+		"brackets":       "deny: " + rep("[", 500_000),
+		"braces":         "deny: " + rep("{", 500_000),
+		"mappings":       "deny: " + rep("{a: ", 200_000),
+		"dashes":         "deny:\n" + rep("- ", 400_000) + "a",
+		"question marks": rep("? ", 400_000),
+		"colons":         rep("a: ", 300_000),
+		"indented": func() string {
+			var b strings.Builder
+			for i := range 1000 {
+				fmt.Fprintf(&b, "%sa:\n", rep(" ", i))
+			}
+			return b.String()
+		}(),
+		"keys": func() string {
+			var b strings.Builder
+			for i := range 60_000 {
+				fmt.Fprintf(&b, "k%d: a\n", i)
+			}
+			return b.String()
+		}(),
+		"rules":             "deny:\n" + rep("- {name: a, paths: [/x]}\n", 30_000),
+		"entries":           "deny:\n- name: a\n  paths: [" + rep("/x, ", 100_000) + "]\n",
+		"laughs":            "a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\n",
+		"long text":         "deny:\n- name: " + rep("a", 900_000) + "\n",
+		"long quoted text":  "deny:\n- name: \"" + rep("\\n", 400_000) + "\"\n",
+		"unclosed quote":    "deny: '" + rep("a\n", 100_000),
+		"block text":        "deny: |\n" + rep("  a\n", 40_000),
+		"comments":          rep("#\n", 40_000),
+		"spaces":            rep(" ", 1<<20),
+		"newlines":          rep("\n", 1<<20),
+		"commas":            "deny: [" + rep(",", 500_000),
+		"quotes":            rep("'", 500_000),
+		"ampersands":        rep("&", 500_000),
+		"repeated regexp":   "deny:\n- name: a\n  commands: ['((((a{9}){9}){9}){9}){9}']\n",
+		"many dashes lines": "deny:\n" + rep("-\n", 40_000),
+	}
+	for name, file := range files {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := Parse("f.yaml", []byte(file), Checks{})
+			if err == nil {
+				t.Error("no error")
+			} else if len(err.Error()) > 1000 {
+				t.Errorf("error of %d bytes", len(err.Error()))
+			}
+			if d := time.Since(start); d > 3*time.Second {
+				t.Errorf("took %v", d)
+			}
+		})
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	t.Parallel()
+	known := []string{"deny", "verify", "allow"}
+	for word, want := range map[string]string{
+		"denny": `; did you mean "deny"?`, "Allow": `; did you mean "allow"?`, "xyz": "", "": "", strings.Repeat("a", 1<<16): "",
+	} {
+		if got := Suggest(word, known); got != want {
+			t.Errorf("%.20s: %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	if got := Quote("a\x1b\u202e" + strings.Repeat("b", 200)); len(got) > 110 || strings.ContainsAny(got, "\x1b\u202e") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	for glob, want := range map[string]string{
+		"/a":                        "/a",
+		"/{a,b}":                    "/a /b",
+		"/{a,b/{c,d}}/e":            "/a/e /b/c/e /b/d/e",
+		"{,a}b{c}":                  "bc abc",
+		"/{a,b":                     "/{a,b",
+		`/\{a,b}`:                   `/\{a,b}`,
+		"/a}":                       "/a}",
+		strings.Repeat("{a,b}", 12): strings.Repeat("{a,b}", 12),
+	} {
+		if got := strings.Join(Expand(glob), " "); got != want {
+			t.Errorf("%s: %s, want %s", glob, got, want)
+		}
+	}
+}
+
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	parse := func(yaml string) string {
+		f, err := Parse("f", []byte(yaml), Checks{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Fingerprint()
+	}
+	base := parse("deny: [{name: a, reason: r, paths: [/x, /y]}]")
+	if same := parse("deny:\n  # comment\n  - {name: a, paths: [/x, /y], reason: r, match: [ls]}"); same != base {
+		t.Error("layout, comments or examples change the fingerprint")
+	}
+	for _, other := range []string{
+		"deny: [{name: b, reason: r, paths: [/x, /y]}]",
+		"deny: [{name: a, reason: s, paths: [/x, /y]}]",
+		"deny: [{name: a, reason: r, paths: [/y, /x]}]",
+		"deny: [{name: a, reason: r, paths: [/x], hosts: [/y]}]",
+		"deny: [{name: a, reason: r, paths: ['/x\", \"/y']}]",
+		"verify: [{name: a, reason: r, paths: [/x, /y]}]",
+		"deny: [{name: a, reason: r, paths: [/x, /y], except: {paths: [/x]}}]",
+		"deny: [{name: a, reason: r, paths: [/x, /y], when: 'true'}]",
+	} {
+		if parse(strings.ReplaceAll(other, "hosts: [/y]", "hosts: [y]")) == base {
+			t.Errorf("%s has the fingerprint of another policy", other)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("deny: [{name: a, paths: [/x]}]\n"))
+	f.Add([]byte("extends: default\nverify:\n- name: b\n  except: {paths: [/y]}\n"))
+	f.Add([]byte("cases:\n- {action: ls, want: {a: ALLOW}}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		start := time.Now()
+		file, err := Parse("f", data, Checks{})
+		if err == nil {
+			for _, r := range slices.Concat(file.Deny, file.Verify, file.Allow) {
+				if r.Name == "" {
+					t.Error("a rule without a name")
+				}
+			}
+		}
+		_, _ = ParseCases("f", data)
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("%d bytes took %v", len(data), d)
+		}
+		if err != nil && bytes.ContainsAny([]byte(err.Error()), "\x00\x1b") {
+			t.Errorf("control characters in %q", err)
+		}
+	})
+}

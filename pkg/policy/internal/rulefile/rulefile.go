@@ -1,0 +1,136 @@
+// Package rulefile reads policy files: YAML with lists of deny, verify and
+// allow rules. It says of everything that is wrong where it stands, and it
+// takes nothing that it does not know.
+package rulefile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+)
+
+// A Set holds rules in the three lists of a policy.
+type Set struct {
+	Deny, Verify, Allow []Rule
+}
+
+// A File is one policy file.
+type File struct {
+	Extends string // name of the preset it extends, "" if none
+	Set
+	extends Pos
+}
+
+// A Rule is one entry of a list. Empty criteria match everything.
+type Rule struct {
+	Name   string
+	Reason string // told to the agent: why, and what would be acceptable instead
+	Criteria
+	Tier   int        // verify: least tier that may decide, 1–3
+	Except []Criteria // the rule does not count for what one of them matches
+
+	// Amends says that the entry only adds exceptions to the preset's rule of
+	// the same name.
+	Amends bool
+
+	Match, Pass []Example // actions that the rule must, and must not, decide
+	Pos         Pos
+}
+
+// Criteria say what a rule matches. All of those given must match; one entry
+// of each is enough.
+type Criteria struct {
+	Types    []string // action types and kinds of effects
+	Paths    []string // globs
+	Hosts    []string // globs and CIDR prefixes
+	Commands []string // RE2
+	Content  []string // RE2
+	When     string   // jq over {action, effects}
+}
+
+// Empty reports whether there is no criterion.
+func (c *Criteria) Empty() bool {
+	return len(c.Types) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
+		len(c.Commands) == 0 && len(c.Content) == 0 && c.When == ""
+}
+
+// An Example is an action given with a rule: one JSON object.
+type Example struct {
+	Action []byte
+	Pos    Pos
+}
+
+// A Pos is a place in a file. Both numbers are counted from 1; 0 is unknown.
+type Pos struct{ Line, Column int }
+
+// Fingerprint returns "sha256:" and the hex digest of what the rules decide
+// and say. Their examples and positions do not count.
+func (s *Set) Fingerprint() string {
+	var b []byte
+	text := func(t string) { b = strconv.AppendQuote(b, t) }
+	texts := func(key byte, list []string) {
+		b = append(b, key)
+		for _, t := range list {
+			text(t)
+		}
+	}
+	criteria := func(c *Criteria) {
+		texts('t', c.Types)
+		texts('p', c.Paths)
+		texts('h', c.Hosts)
+		texts('c', c.Commands)
+		texts('b', c.Content)
+		b = append(b, 'w')
+		text(c.When)
+	}
+	for i, list := range [][]Rule{s.Deny, s.Verify, s.Allow} {
+		b = append(b, '\n', "dva"[i])
+		for j := range list {
+			r := &list[j]
+			b = append(b, '\n', 'r')
+			text(r.Name)
+			text(r.Reason)
+			criteria(&r.Criteria)
+			b = strconv.AppendInt(b, int64(r.Tier), 10)
+			for k := range r.Except {
+				b = append(b, 'x')
+				criteria(&r.Except[k])
+			}
+		}
+	}
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Over returns the set with the rules of s before those of base in each list.
+// Entries of s that amend a rule of base are taken as exceptions to it.
+func (s *Set) Over(base Set) (out Set, err error) {
+	if out.Deny, err = over(s.Deny, base.Deny); err != nil {
+		return Set{}, err
+	}
+	if out.Verify, err = over(s.Verify, base.Verify); err != nil {
+		return Set{}, err
+	}
+	if out.Allow, err = over(s.Allow, base.Allow); err != nil {
+		return Set{}, err
+	}
+	return out, nil
+}
+
+func over(own, base []Rule) ([]Rule, error) {
+	merged := slices.Clone(base)
+	out := make([]Rule, 0, len(own)+len(base))
+	for _, r := range own {
+		if !r.Amends {
+			out = append(out, r)
+			continue
+		}
+		at := slices.IndexFunc(merged, func(o Rule) bool { return o.Name == r.Name })
+		if at < 0 {
+			return nil, r.Pos.errorf("rule %s has nothing but exceptions, and this list of the preset has no rule of that name", Quote(r.Name))
+		}
+		merged[at].Except = append(slices.Clip(merged[at].Except), r.Except...)
+	}
+	return append(out, merged...), nil
+}

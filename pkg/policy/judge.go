@@ -1,0 +1,154 @@
+package policy
+
+import (
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
+)
+
+// A finding is what a list says of a case: the rule that decides, and the
+// effect that meets it; and the rule that would, if an unknown path is what it
+// may be.
+type finding struct {
+	sure, perhaps choice
+}
+
+// A choice is a rule and the effect that meets it.
+type choice struct {
+	rule *rulefile.Rule
+	at   int // index of rule
+	by   *effect.Effect
+}
+
+// prefer takes a rule over the one chosen so far if it asks for a higher tier,
+// or for the same and is listed first.
+func (ch *choice) prefer(rules []rulefile.Rule, r int, e *effect.Effect) {
+	if r < 0 || ch.rule != nil && (rules[r].Tier < ch.rule.Tier || rules[r].Tier == ch.rule.Tier && r >= ch.at) {
+		return
+	}
+	*ch = choice{&rules[r], r, e}
+}
+
+// guarded tries every effect against the deny and verify rules. Of the rules
+// that are first for some effect the strictest is found. A failure to try a
+// verify rule counts only where no deny rule is met.
+func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
+	x, err := p.guards.compile()
+	if err != nil {
+		return denied, verified, err
+	}
+	s.enter(x)
+	s.pair()
+	rules := p.guards.rules
+	var failed error
+	try := func(e *effect.Effect) {
+		t := s.touched(e)
+		for _, part := range [...]struct {
+			found    *finding
+			from, to int
+		}{{&denied, 0, len(p.set.Deny)}, {&verified, len(p.set.Deny), len(rules)}} {
+			sure, err := s.pick(&t.sure, part.from, part.to, e)
+			part.found.sure.prefer(rules, sure, e)
+			if err == nil {
+				var perhaps int
+				perhaps, err = s.pick(&t.perhaps, part.from, part.to, e)
+				part.found.perhaps.prefer(rules, perhaps, e)
+			}
+			if err != nil {
+				failed = err
+			}
+		}
+	}
+	for i := range s.c.Effects {
+		try(&s.c.Effects[i])
+	}
+	if len(s.c.Effects) == 0 {
+		try(&nothing)
+	}
+	if denied.sure.rule != nil {
+		return denied, verified, nil
+	}
+	return denied, verified, failed
+}
+
+// covering returns the first rule that covers every effect of a case, nil if
+// none does. What was not examined, or cannot be resolved, is covered by none.
+func (l *list) covering(s *search) (*rulefile.Rule, error) {
+	c := s.c
+	if c.Unexamined != "" {
+		return nil, nil
+	}
+	for i := range c.Effects {
+		if c.Effects[i].Kind == effect.Dynamic {
+			return nil, nil
+		}
+	}
+	x, err := l.compile()
+	if err != nil {
+		return nil, err
+	}
+	s.enter(x)
+	left := x.typed(c.Action.Type, "")
+	left.keep(&x.placeless)
+	for i := range c.Effects {
+		set := s.covers(&c.Effects[i])
+		if i == 0 {
+			left = set
+		} else {
+			left.keep(&set)
+		}
+		if left.empty() {
+			return nil, nil
+		}
+	}
+	for r := left.next(0); r >= 0; r = left.next(r + 1) {
+		ok, err := s.allows(r)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return &l.rules[r], nil
+		}
+	}
+	return nil, nil
+}
+
+// covers returns the rules whose types, paths and hosts cover an effect. A
+// rule with places covers nothing that has no place.
+func (s *search) covers(e *effect.Effect) ruleSet {
+	placed := ruleSet{}
+	if e.Path != "" {
+		for _, set := range s.x.sets(e.Path, e.Pattern) {
+			for _, g := range set.set.AppendCovering(s.found[:0], e.Path, e.Pattern, e.Recursive) {
+				placed.add(set.rule[g])
+			}
+		}
+	}
+	if e.Host != "" || e.URL != "" {
+		hosts := s.hosts(e)
+		if e.Path == "" {
+			placed = hosts
+		} else {
+			placed.keep(&hosts)
+		}
+	}
+	placed.addAll(&s.x.placeless)
+	typed := s.x.typed(s.c.Action.Type, e.Kind)
+	placed.keep(&typed)
+	return placed
+}
+
+// allows reports whether the rest of a rule's criteria match and no exception
+// holds for any effect.
+func (s *search) allows(rule int) (bool, error) {
+	ok, err := s.slow(rule)
+	if !ok || err != nil {
+		return false, err
+	}
+	for i := range s.c.Effects {
+		out, err := s.excepted(rule, &s.c.Effects[i])
+		if out || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

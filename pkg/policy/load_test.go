@@ -1,0 +1,312 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+func TestLoadErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, yaml, want string }{
+		{"unknown key", "deny: []\nextend: default\n", `policy site.yaml:2:1: unknown key "extend"; did you mean "extends"?`},
+		{"unknown preset", "extends: defualt\n", `site.yaml:1:10: unknown preset "defualt"; did you mean "default"?`},
+		{"relative glob", "deny:\n- name: a\n  paths: [etc/passwd]\n", "site.yaml:3:11: glob"},
+		{"unknown variable", "deny:\n- name: a\n  paths: [$NOWHERE/x]\n", "unknown variable $NOWHERE"},
+		{"unclosed bracket", "deny:\n- name: a\n  paths: ['/a/[b']\n", "site.yaml:3:11:"},
+		{"URL as host", "deny:\n- name: a\n  hosts: ['https://example.com']\n", "site.yaml:3:11: host"},
+		{"host with a port", "deny:\n- name: a\n  hosts: ['example.com:80']\n", "leave the port out"},
+		{"bad CIDR", "deny:\n- name: a\n  hosts: [10.0.0/8]\n", "no CIDR prefix"},
+		{"bad jq", "deny:\n- name: a\n  when: .a[\n", "site.yaml:3:9: jq: unexpected EOF"},
+		{"jq with a module", "deny:\n- name: a\n  when: import \"a\" as a; a::b\n", "site.yaml:3:9: jq:"},
+		{"unknown function", "deny:\n- name: a\n  when: nope\n", "jq: function not defined: nope"},
+		{"bad glob in an exception", "verify:\n- name: a\n  paths: [/x]\n  except: {paths: [y]}\n", "site.yaml:4:20: glob"},
+		{"name of the preset", "extends: default\ndeny:\n- {name: cloud_metadata, hosts: [a]}\n", `site.yaml:3:3: rule name "cloud_metadata" is taken by the preset`},
+		{"name of the core", "deny:\n- {name: wipe_system, paths: [/x]}\n", `rule name "wipe_system" is taken`},
+		{"exception to the core", "extends: permissive\ndeny:\n- {name: shield_files, except: {paths: [/**]}}\n", `rule "shield_files" is part of the protected core`},
+		{"exception to nothing", "extends: default\nverify:\n- {name: nope, except: {paths: [/x]}}\n", "has no rule of that name"},
+		{"exception in the wrong list", "extends: default\nallow:\n- {name: secret_names, except: {paths: [/x]}}\n", "has no rule of that name"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p, err := Load("site.yaml", []byte(test.yaml), testOptions())
+			if err == nil || p != nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("policy %v, error %v\nwant one with %s", p, err, test.want)
+			}
+		})
+	}
+}
+
+func TestLoadTooManyRules(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("deny:\n")
+	for i := range most {
+		fmt.Fprintf(&b, "- {name: r%d, paths: [/x]}\n", i)
+	}
+	if _, err := Load("site.yaml", []byte(b.String()), testOptions()); err == nil || !strings.Contains(err.Error(), "more than 256 rules") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Without extends a file's own rules are all there is, but for the core.
+func TestCoreAlwaysApplies(t *testing.T) {
+	t.Parallel()
+	for _, yaml := range []string{
+		"allow: [{name: all, action_types: [read_file, write_file, delete_directory], paths: [/**]}]\n",
+		"extends: permissive\nallow: [{name: all, action_types: [read_file, write_file, delete_directory], paths: [/**]}]\n",
+		"deny: []\n",
+	} {
+		p := mustLoad(t, yaml)
+		for _, c := range []*analysis.Case{
+			caseOf("read_file", read("/home/me/.local/state/shield/seal.key")),
+			caseOf("write_file", write("/home/me/.config/shield/shield.yaml")),
+			caseOf("write_file", write("/opt/shield/bin/shield")),
+			caseOf("delete_directory", tree(effect.Effect{Kind: effect.DeleteDirectory, Path: "/"})),
+		} {
+			v, err := p.Judge(t.Context(), c)
+			if err != nil || v.Decision != verdict.Block {
+				t.Errorf("%s: %s %s: %v, %v; want BLOCK", yaml, c.Action.Type, c.Effects[0].Path, v.Decision, err)
+			}
+		}
+	}
+}
+
+func TestExtends(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, `
+extends: default
+deny:
+  - {name: mine, action_types: [read_file], paths: [$WORKSPACE/secret/**]}
+  - {name: credential_files, except: {paths: [~/.npmrc]}}
+verify:
+  - {name: mine_first, action_types: [delete_file], paths: [$WORKSPACE/gen/**], tier_override: 1}
+  - name: evaluate_file_writes
+    except:
+      - {paths: [$WORKSPACE/gen/**]}
+      - {paths: [$WORKSPACE/out/**], action_types: [write_file]}
+allow:
+  - {name: gen, action_types: [write_file], paths: [$WORKSPACE/gen/**]}
+`)
+	tests := []struct {
+		c    *analysis.Case
+		want string
+	}{
+		{caseOf("read_file", read("/work/app/secret/a")), "BLOCK mine"},
+		{caseOf("read_file", read("/home/me/.netrc")), "BLOCK credential_files"},
+		{caseOf("read_file", read("/home/me/.npmrc")), "ESCALATE 1 "},
+		{caseOf("execute_command", tree(read("/home/me"))), "BLOCK shield_files"},
+		{caseOf("delete_file", effect.Effect{Kind: effect.DeleteFile, Path: "/work/app/gen/a"}), "ESCALATE 1 mine_first"},
+		{caseOf("delete_file", effect.Effect{Kind: effect.DeleteFile, Path: "/work/app/src/a"}), "ESCALATE 2 evaluate_destructive_file_ops"},
+		{caseOf("write_file", write("/work/app/gen/a")), "ALLOW gen"},
+		{caseOf("write_file", write("/work/app/out/a")), "ESCALATE 1 "},
+		{caseOf("write_file", write("/work/app/src/a")), "ESCALATE 2 evaluate_file_writes"},
+		{caseOf("write_file", write("/work/app/gen/a"), write("/work/app/src/a")), "ESCALATE 2 evaluate_file_writes"},
+	}
+	for _, test := range tests {
+		v, err := p.Judge(t.Context(), test.c)
+		if got := short(v); err != nil || got != test.want {
+			t.Errorf("%s %v: %s, %v; want %s", test.c.Action.Type, test.c.Effects, got, err, test.want)
+		}
+	}
+	preset, err := Preset("default", testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Fingerprint() == preset.Fingerprint() {
+		t.Error("a file that changes rules has its preset's fingerprint")
+	}
+	v, err := preset.Judge(t.Context(), caseOf("read_file", read("/home/me/.npmrc")))
+	if err != nil || v.Decision != verdict.Block {
+		t.Errorf("the exception of a file reached the preset: %v, %v", v.Decision, err)
+	}
+}
+
+func TestPresetNames(t *testing.T) {
+	t.Parallel()
+	if got := Presets(); !slices.Equal(got, []string{"default", "strict", "permissive", "offline"}) {
+		t.Errorf("presets %v", got)
+	}
+	if _, err := Preset("ofline", Options{}); err == nil || !strings.Contains(err.Error(), `did you mean "offline"?`) {
+		t.Errorf("error %v", err)
+	}
+	seen := map[string]string{}
+	for _, name := range Presets() {
+		p, err := Preset(name, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other := seen[p.Fingerprint()]; other != "" || !strings.HasPrefix(p.Fingerprint(), "sha256:") {
+			t.Errorf("%s: fingerprint %s, that of %q", name, p.Fingerprint(), other)
+		}
+		seen[p.Fingerprint()] = name
+	}
+}
+
+// Without folders a policy knows no workspace: nothing is inside it.
+func TestNoFolders(t *testing.T) {
+	t.Parallel()
+	p, err := Preset("permissive", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := p.Judge(t.Context(), caseOf("read_file", read("/work/app/a")))
+	if err != nil || v.Decision != verdict.Escalate {
+		t.Errorf("%v, %v; want ESCALATE", v.Decision, err)
+	}
+}
+
+// A broken folder must not open the gate.
+func TestBadFolders(t *testing.T) {
+	t.Parallel()
+	p, err := Preset("default", Options{Vars: map[string][]string{"SHIELD": {strings.Repeat("/a", 5000)}}})
+	if err != nil {
+		return
+	}
+	v, err := p.Judge(t.Context(), caseOf("read_file", read("/work/app/a")))
+	if err == nil && v.Decision == verdict.Allow {
+		t.Errorf("ALLOW although the folders are of no use")
+	}
+}
+
+func TestAllowCommands(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, "allow:\n- {name: status, action_types: [execute_command], commands: ['git status( -s)?']}\n")
+	tests := map[string]string{
+		"git status":                  "ALLOW",
+		"git status -s":               "ALLOW",
+		"git status; rm -rf x":        "ESCALATE",
+		"git status -s\nrm x":         "ESCALATE",
+		"x git status":                "ESCALATE",
+		"git status -s && git status": "ESCALATE",
+	}
+	for command, want := range tests {
+		c := caseOf("execute_command", execute)
+		c.Action.Payload = map[string]any{"command": command}
+		if strings.Contains(command, "&&") {
+			c.Effects = append(c.Effects, execute)
+		}
+		v, err := p.Judge(t.Context(), c)
+		if err != nil || v.Decision.String() != want {
+			t.Errorf("%q: %v, %v; want %s", command, v.Decision, err, want)
+		}
+	}
+	c := caseOf("execute_command", execute, execute)
+	c.Action.Payload = map[string]any{"command": "git status"}
+	if v, _ := p.Judge(t.Context(), c); v.Decision == verdict.Allow {
+		t.Error("two programs are allowed by a pattern for one")
+	}
+}
+
+func TestDenyCommandsAndContent(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, `
+deny:
+  - {name: drop, commands: ['(?i)drop\s+table']}
+  - {name: marker, content: ['INTERNAL ONLY']}
+`)
+	for raw, want := range map[string]string{
+		`{"type":"execute_command","payload":{"command":"psql -c 'DROP  TABLE a'"}}`:              "BLOCK drop",
+		`{"type":"execute_command","payload":{"command":"psql -c 'SELECT 1'"}}`:                   "ESCALATE 1 ",
+		`{"type":"send_email","payload":{"to":"a","subject":"s","body":"this is INTERNAL ONLY"}}`: "BLOCK marker",
+		`{"type":"write_file","payload":{"path":"a","content":"INTERNAL ONLY"}}`:                  "BLOCK marker",
+		`{"type":"write_file","payload":{"path":"INTERNAL ONLY","content":"a"}}`:                  "ESCALATE 1 ",
+	} {
+		v, err := judgeRaw(t.Context(), testAnalyser, p, []byte(raw))
+		if got := short(v); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", raw, got, err, want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	an := &analysis.Analyzer{Place: testPlace}
+	findings, err := Check(t.Context(), "f.yaml", []byte(`
+extends: default
+deny:
+  - name: tests
+    reason: tests stay
+    action_types: [delete_file]
+    paths: [$WORKSPACE/test/**]
+    match:
+      - {type: delete_file, payload: {path: test/a}}
+      - {type: delete_file, payload: {path: src/a}}
+      - {type: read_file}
+    pass:
+      - {type: delete_file, payload: {path: test/b}}
+      - {type: read_file, payload: {path: test/a}}
+  - name: silent
+    paths: [/x]
+verify:
+  - name: everything
+    reason: r
+  - name: late
+    reason: r
+    paths: [/y]
+allow:
+  - name: broad
+    paths: [/z/**]
+`), an, testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"10 true rule tests does not decide this example: rule everything does",
+		"11 true rule tests: the example is no action",
+		"13 true rule tests matches this example",
+		"15 false rule silent gives no reason",
+		"20 false rule late is never reached",
+		"24 false rule broad allows every kind of effect",
+	}
+	if len(findings) != len(want) {
+		t.Fatalf("findings %+v", findings)
+	}
+	for i, f := range findings {
+		if got := fmt.Sprint(f.Line, " ", f.Wrong, " ", f.Msg); !strings.HasPrefix(got, want[i]) {
+			t.Errorf("%s\nwant %s", got, want[i])
+		}
+	}
+	if _, err := Check(t.Context(), "f.yaml", []byte("denny: []"), an, testOptions()); err == nil {
+		t.Error("no error for a file that cannot be loaded")
+	}
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		pattern, host string
+		want          bool
+	}{
+		{"example.com", "example.com", true},
+		{"Example.COM.", "example.com", true},
+		{"example.com", "a.example.com", false},
+		{"*.example.com", "a.b.example.com", true},
+		{"*.example.com", "example.com", false},
+		{"*.example.com", "example.com.evil.test", false},
+		{"10.0.0.0/8", "10.255.0.1", true},
+		{"10.1.2.3/8", "10.255.0.1", true},
+		{"10.0.0.0/8", "11.0.0.1", false},
+		{"10.0.0.0/8", "10.example.com", false},
+		{"fd00::/8", "fd12:3456::1", true},
+		{"::1", "::1", true},
+		{"*", "anything", true},
+		{"a*b*c", "axxbxxc", true},
+		{"a*b*c", "axxcxxb", false},
+	}
+	for _, test := range tests {
+		p, err := parseHost(test.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.match(test.host, parseAddr(test.host)); got != test.want {
+			t.Errorf("%s matches %s: %v, want %v", test.pattern, test.host, got, test.want)
+		}
+	}
+}

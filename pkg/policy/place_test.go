@@ -1,0 +1,28 @@
+package policy
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// testPlace is where the examples of the presets are judged.
+var testPlace = effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}
+
+// testAnalyser analyses actions in testPlace.
+var testAnalyser = (&analysis.Analyzer{Place: testPlace}).Case
+
+// testOptions go with testPlace.
+func testOptions() Options {
+	return Options{Vars: map[string][]string{
+		"HOME":           {"/home/me"},
+		"WORKSPACE":      {"/work/app"},
+		"SHIELD":         {"/home/me/.config/shield", "/home/me/.local/state/shield"},
+		"SHIELD_PROGRAM": {"/opt/shield/bin/shield"},
+		"SHIELD_CACHE":   {"/home/me/.cache/shield"},
+	}}
+}
+
+// numberText returns a number as payloads hold it.
+func numberText(s string) jsontext.Value { return jsontext.Value(s) }

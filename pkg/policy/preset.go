@@ -1,0 +1,57 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
+)
+
+//go:generate go run ./internal/gen
+
+// A preset is a policy that shield ships, as generated from policies/*.yaml.
+// Its lists are indices into the table of all presets' rules.
+type preset struct {
+	name                string
+	deny, verify, allow []uint16
+	fingerprint         string
+}
+
+func (p preset) set() rulefile.Set {
+	pick := func(list []uint16) []rulefile.Rule {
+		out := make([]rulefile.Rule, len(list))
+		for i, n := range list {
+			out[i] = presetRules[n]
+		}
+		return out
+	}
+	return rulefile.Set{Deny: pick(p.deny), Verify: pick(p.verify), Allow: pick(p.allow)}
+}
+
+func presetNamed(name string) (*preset, bool) {
+	for i := range presets {
+		if presets[i].name == name {
+			return &presets[i], true
+		}
+	}
+	return nil, false
+}
+
+// Presets returns the names of all presets.
+func Presets() []string {
+	names := make([]string, len(presets))
+	for i := range presets {
+		names[i] = presets[i].name
+	}
+	return names
+}
+
+// Preset returns a policy that shield ships.
+func Preset(name string, opts Options) (*Policy, error) {
+	p, ok := presetNamed(name)
+	if !ok {
+		return nil, fmt.Errorf("no preset %s%s; there are %s", rulefile.Quote(name), rulefile.Suggest(name, Presets()), strings.Join(Presets(), ", "))
+	}
+	opts.Vars = opts.known()
+	return newPolicy(name, p.fingerprint, p.set(), opts), nil
+}

@@ -1,0 +1,52 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
+)
+
+// explain says which rule decided, why, and by what the action met it. It
+// never shows the rule's patterns: they would be a map of the way around them.
+func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
+	var b strings.Builder
+	b.Grow(160)
+	b.WriteString("policy ")
+	b.WriteString(list)
+	b.WriteString(" [")
+	b.WriteString(r.Name)
+	b.WriteByte(']')
+	if r.Reason != "" {
+		b.WriteString(": ")
+		b.WriteString(r.Reason)
+	}
+	if by != nil && by.Kind != "" {
+		b.WriteString(" (")
+		b.WriteString(string(by.Kind))
+		for _, s := range [...]string{by.Path, by.Host, by.Program} {
+			if s != "" {
+				b.WriteByte(' ')
+				b.WriteString(shown(s))
+				break
+			}
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// shown returns text of the action as a message may hold it: one line, short,
+// control characters made visible.
+func shown(s string) string {
+	const most = 120
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	plain := strings.IndexFunc(s, func(r rune) bool { return !strconv.IsGraphic(r) }) < 0
+	if plain {
+		return s
+	}
+	return strconv.QuoteToGraphic(s)
+}

@@ -1,0 +1,160 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A touched set says which rules of deny or verify an effect meets, and how
+// surely.
+type touched struct {
+	sure    ruleSet
+	perhaps ruleSet // by a path of which too little is known
+}
+
+// pick returns the first rule of a set, from one index up to another, that
+// counts for an effect; -1 if none does.
+func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
+	for r := set.next(from); r >= 0 && r < to; r = set.next(r + 1) {
+		ok, err := s.slow(r)
+		if err != nil {
+			return -1, err
+		}
+		if !ok {
+			continue
+		}
+		out, err := s.excepted(r, e)
+		if err != nil {
+			return -1, err
+		}
+		if !out {
+			return r, nil
+		}
+	}
+	return -1, nil
+}
+
+// touched returns the rules whose types, paths and hosts an effect meets.
+func (s *search) touched(e *effect.Effect) touched {
+	typed := s.x.typed(s.c.Action.Type, e.Kind)
+	t := s.places(e)
+	t.sure.keep(&typed)
+	t.perhaps.keep(&typed)
+	t.perhaps.drop(&t.sure)
+
+	free := s.x.placeless
+	free.keep(&typed)
+	t.sure.addAll(&free)
+	return t
+}
+
+// pair finds the rules that ask for a path and a host, each of which some
+// effect meets. Other effects do not meet such a rule at all.
+func (s *search) pair() {
+	want := s.x.byPath
+	want.keep(&s.x.byHost)
+	if want.empty() {
+		return
+	}
+	var paths, hosts ruleSet
+	for i := range s.c.Effects {
+		e := &s.c.Effects[i]
+		typed := s.x.typed(s.c.Action.Type, e.Kind)
+		p := s.paths(e)
+		p.sure.addAll(&p.perhaps)
+		p.sure.keep(&typed)
+		paths.addAll(&p.sure)
+		h := s.hosts(e)
+		h.keep(&typed)
+		hosts.addAll(&h)
+	}
+	s.both = want
+	s.both.keep(&paths)
+	s.both.keep(&hosts)
+}
+
+// places returns the rules with paths or hosts that an effect meets, whatever
+// its kind.
+func (s *search) places(e *effect.Effect) touched {
+	t := s.paths(e)
+	hosts := s.hosts(e)
+	t.sure.addAll(&hosts)
+	unpaired := s.x.byPath
+	unpaired.keep(&s.x.byHost)
+	unpaired.drop(&s.both)
+	t.sure.drop(&unpaired)
+	t.perhaps.drop(&unpaired)
+	return t
+}
+
+func (s *search) hosts(e *effect.Effect) (set ruleSet) {
+	if e.Host == "" || len(s.x.hosts) == 0 {
+		return set
+	}
+	addr := parseAddr(e.Host)
+	for i := range s.x.hosts {
+		if s.x.hosts[i].match(e.Host, addr) {
+			set.add(s.x.hostRule[i])
+		}
+	}
+	return set
+}
+
+// paths finds the rules whose globs an effect's path meets, see
+// [effect.Globs.Touches].
+func (s *search) paths(e *effect.Effect) (t touched) {
+	if e.Path == "" {
+		return t
+	}
+	if !e.Pattern {
+		s.literal(&t, e.Path, e.Recursive)
+		return t
+	}
+	if sight := look(e.Path); sight != dark {
+		s.pattern(&t, e, sight)
+	}
+	if folder, ok := emptied(e); ok && !strings.ContainsAny(folder, `*?[\`) {
+		s.literal(&t, folder, true)
+	}
+	return t
+}
+
+// literal adds the rules that a path meets.
+func (s *search) literal(t *touched, path string, recursive bool) {
+	for _, set := range s.x.sets(path, false) {
+		for _, g := range set.set.AppendTouched(s.found[:0], path, false, recursive) {
+			t.sure.add(set.rule[g])
+		}
+	}
+}
+
+// pattern adds the rules that a path meets of which part is not known. That
+// some path fits both pattern and glob says little: "$d/package.json" may be
+// one in ~/.ssh. The pattern must name what the glob names, or lie within it.
+// If it names nothing at all below a folder ("$HOME/$f"), it perhaps meets what
+// the folder holds.
+func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
+	for _, set := range s.x.sets(e.Path, true) {
+		for _, g := range set.set.AppendTouched(s.found[:0], e.Path, true, e.Recursive) {
+			switch set.names[g].named(e.Path) {
+			case all:
+				t.sure.add(set.rule[g])
+			case last:
+				t.perhaps.add(set.rule[g])
+			case none:
+			}
+		}
+		for _, g := range set.set.AppendCovering(s.found[:0], e.Path, true, e.Recursive) {
+			t.sure.add(set.rule[g])
+		}
+		if sight != dim {
+			continue
+		}
+		for _, g := range set.set.AppendTouched(s.found[:0], folder(e.Path), false, true) {
+			if !set.names[g].floating() {
+				t.perhaps.add(set.rule[g])
+			}
+		}
+	}
+}
