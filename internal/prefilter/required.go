@@ -1,0 +1,218 @@
+package prefilter
+
+import (
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxExact = 64 // strings that an exact set may hold
+	maxRunes = 12 // runes of a character class that are spelled out
+)
+
+// Required returns literals in lower case, each at least [MinLiteral] bytes
+// long, of which every text that expr matches contains at least one, without
+// regard to ASCII letter case. It returns nil if there are none.
+//
+// With (?i), K and S also match the Kelvin sign and the long s. Those matches
+// are not covered: texts are folded before they are scanned.
+func Required(expr string) ([]string, error) {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	in := inspect(re.Simplify())
+	best := in.required
+	if better(in.exact, best) {
+		best = in.exact
+	}
+	if weight(best) < MinLiteral {
+		return nil, nil
+	}
+	return minimal(best), nil
+}
+
+// An info says what is known of the texts that an expression matches.
+type info struct {
+	exact    []string // all of them, if not nil
+	required []string // each contains one of these, if not nil
+}
+
+func inspect(re *syntax.Regexp) info {
+	switch re.Op {
+	case syntax.OpLiteral:
+		var b strings.Builder
+		for _, r := range re.Rune {
+			if r >= utf8.RuneSelf && re.Flags&syntax.FoldCase != 0 {
+				return info{} // has other cases, which a scan does not know
+			}
+			b.WriteRune(lowerRune(r))
+		}
+		return info{exact: []string{b.String()}}
+	case syntax.OpCharClass:
+		return info{exact: classStrings(re.Rune), required: classPrefixes(re.Rune)}
+	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
+		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return info{exact: []string{""}}
+	case syntax.OpCapture:
+		return inspect(re.Sub[0])
+	case syntax.OpPlus:
+		in := inspect(re.Sub[0])
+		return info{required: choose(in.exact, in.required)}
+	case syntax.OpQuest:
+		if in := inspect(re.Sub[0]); in.exact != nil && len(in.exact) < maxExact {
+			return info{exact: append([]string{""}, in.exact...)}
+		}
+	case syntax.OpConcat:
+		return inspectConcat(re.Sub)
+	case syntax.OpAlternate:
+		return inspectAlternate(re.Sub)
+	}
+	return info{}
+}
+
+// inspectConcat joins neighbours that are known exactly, and keeps the best
+// set of literals that it meets.
+func inspectConcat(subs []*syntax.Regexp) info {
+	exact := []string{""}
+	whole := true
+	var required []string
+	for _, sub := range subs {
+		in := inspect(sub)
+		if in.exact != nil && len(in.exact)*len(exact) <= maxExact {
+			exact = cross(exact, in.exact)
+			continue
+		}
+		required = choose(required, exact)
+		exact, whole = []string{""}, false
+		if in.exact != nil {
+			exact = in.exact
+		}
+		required = choose(required, in.required)
+	}
+	if whole {
+		return info{exact: exact}
+	}
+	return info{required: choose(required, exact)}
+}
+
+func inspectAlternate(subs []*syntax.Regexp) info {
+	var exact, required []string
+	isExact, isRequired := true, true
+	for _, sub := range subs {
+		in := inspect(sub)
+		exact = append(exact, in.exact...)
+		isExact = isExact && in.exact != nil
+		best := choose(in.exact, in.required)
+		required = append(required, best...)
+		isRequired = isRequired && best != nil
+	}
+	var out info
+	if isExact && len(exact) <= 4*maxExact {
+		out.exact = exact
+	}
+	if isRequired {
+		out.required = required
+	}
+	return out
+}
+
+func choose(a, b []string) []string {
+	if better(b, a) {
+		return b
+	}
+	return a
+}
+
+// better reports whether a selects more sharply than b.
+func better(a, b []string) bool {
+	wa, wb := weight(a), weight(b)
+	if wa != wb {
+		return wa > wb
+	}
+	return len(a) < len(b)
+}
+
+// weight is the length of the shortest literal, up to a length beyond which a
+// literal is as good as any.
+func weight(set []string) int {
+	if len(set) == 0 {
+		return -1
+	}
+	shortest := 6
+	for _, s := range set {
+		shortest = min(shortest, len(s))
+	}
+	return shortest
+}
+
+// minimal drops literals that contain another.
+func minimal(set []string) []string {
+	var out []string
+next:
+	for i, s := range set {
+		for j, other := range set {
+			if i != j && strings.Contains(s, other) && (s != other || j < i) {
+				continue next
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func cross(a, b []string) []string {
+	out := make([]string, 0, len(a)*len(b))
+	for _, x := range a {
+		for _, y := range b {
+			out = append(out, x+y)
+		}
+	}
+	return out
+}
+
+// classStrings spells out a small character class.
+func classStrings(ranges []rune) []string {
+	var out []string
+	for i := 0; i+1 < len(ranges); i += 2 {
+		if ranges[i+1]-ranges[i] > maxRunes {
+			return nil
+		}
+		for r := ranges[i]; r <= ranges[i+1]; r++ {
+			if !utf8.ValidRune(r) {
+				return nil
+			}
+			s := string(lowerRune(r))
+			if len(out) == 0 || out[len(out)-1] != s {
+				out = append(out, s)
+			}
+			if len(out) > 2*maxRunes {
+				return nil
+			}
+		}
+	}
+	return out
+}
+
+// classPrefixes returns the first three bytes of each rune of a class beyond
+// the basic plane, if they are few.
+func classPrefixes(ranges []rune) []string {
+	var out []string
+	for i := 0; i+1 < len(ranges); i += 2 {
+		for r := ranges[i]; r <= ranges[i+1]; r = (r | 0x3f) + 1 {
+			if r < 0x10000 || len(out) == maxRunes {
+				return nil
+			}
+			out = append(out, string(r)[:3])
+		}
+	}
+	return out
+}
+
+func lowerRune(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		return r | 0x20
+	}
+	return r
+}

@@ -1,0 +1,318 @@
+package classify
+
+import (
+	"math/bits"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// An engine is a set of rules with the tables that select those which an
+// action could match. Goroutines may share it.
+type engine struct {
+	rules    []Rule
+	clauses  []bound
+	patterns []textPattern
+	requires [][]bound // by rule
+	unless   [][]bound // by rule
+
+	byProgram map[string]uint16        // 1 + index into named: the first clause that names the program
+	named     []namedClause            // clauses by program, chained
+	prefixes  []namedPrefix            // clauses that name programs by how they begin
+	byKind    map[effect.Kind][]uint16 // clauses that name no program
+	lineSet   *prefilter.Set           // literals of the clauses' args
+	freeArgs  []uint64                 // clauses of execute effects that only their args select
+	textSet   *prefilter.Set           // literals of the patterns
+	always    []int                    // patterns without literals
+
+	pool sync.Pool // of *scratch
+}
+
+// A namedClause is a link of the chain of clauses that name one program.
+type namedClause struct{ clause, next uint16 }
+
+// A namedPrefix is a clause that names all programs that begin alike.
+type namedPrefix struct {
+	prefix string
+	clause uint16
+}
+
+// A bound clause belongs to a rule.
+type bound struct {
+	*clause
+	rule      int
+	args, not lazyRegexp
+	reason    lazyRegexp
+	paths     *lazyGlobs
+	notPaths  *lazyGlobs
+}
+
+// A textPattern is one pattern of a rule.
+type textPattern struct {
+	rule   int
+	re     lazyRegexp
+	except lazyRegexp
+}
+
+// A lazyRegexp is compiled when the prefilter first selects it: compiling all
+// would take longer than shield may take to start.
+type lazyRegexp struct {
+	expr string
+	re   atomic.Pointer[regexp.Regexp]
+}
+
+func (l *lazyRegexp) get() *regexp.Regexp {
+	if re := l.re.Load(); re != nil {
+		return re
+	}
+	re := regexp.MustCompile(l.expr) // go generate has compiled it before
+	l.re.Store(re)
+	return re
+}
+
+// A lazyGlobs is a glob set that is built when it is first needed.
+type lazyGlobs struct {
+	list []string
+	sets func() (all, tails *effect.Globs)
+}
+
+func newLazyGlobs(list []string) *lazyGlobs {
+	if len(list) == 0 {
+		return nil
+	}
+	return &lazyGlobs{list: list, sets: sync.OnceValues(func() (all, tails *effect.Globs) {
+		var short []string
+		for _, g := range list {
+			if !strings.HasSuffix(g, "*") {
+				short = append(short, g)
+			}
+		}
+		return mustGlobs(list), mustGlobs(short)
+	})}
+}
+
+// mustGlobs panics on a list that cannot be built; Judge turns that into a
+// classifier error, and a test builds all of them.
+func mustGlobs(list []string) *effect.Globs {
+	g, err := effect.NewGlobs(list, nil)
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
+// touches reports whether an effect touches a path that the globs name. Where
+// the beginning of its path is not known it could touch anything; then only
+// the known end counts, or every script with a variable in a path would look
+// like an attack on the system.
+func (l *lazyGlobs) touches(e *effect.Effect) bool {
+	all, tails := l.sets()
+	if !e.Pattern || rooted(e.Path) {
+		_, ok := all.Touches(e.Path, e.Pattern, e.Recursive)
+		return ok
+	}
+	if strings.Trim(e.Path, "*/?") == "" {
+		return e.Recursive && slices.Contains(l.list, "/**")
+	}
+	_, ok := tails.Touches(e.Path, true, e.Recursive)
+	return ok
+}
+
+// rooted reports whether a pattern starts with a folder that is known.
+func rooted(pattern string) bool {
+	if strings.HasPrefix(pattern, "/") {
+		return !strings.HasPrefix(pattern, "/**")
+	}
+	first, _, _ := strings.Cut(pattern, "/")
+	return first != "" && !strings.ContainsAny(first, "*?[")
+}
+
+// covers reports whether all that an effect touches is named by the globs.
+func (l *lazyGlobs) covers(e *effect.Effect) bool {
+	all, _ := l.sets()
+	_, ok := all.Covers(e.Path, e.Pattern, e.Recursive)
+	return ok
+}
+
+func newEngine(rules []Rule) *engine {
+	eng := &engine{
+		rules:    rules,
+		requires: make([][]bound, len(rules)),
+		unless:   make([][]bound, len(rules)),
+		byKind:   make(map[effect.Kind][]uint16, 32),
+	}
+	clauses, patterns, programs := 0, 0, 0
+	for i := range rules {
+		clauses += len(rules[i].clauses)
+		patterns += len(rules[i].patterns)
+		for k := range rules[i].clauses {
+			programs += len(rules[i].clauses[k].programs)
+		}
+	}
+	eng.clauses = make([]bound, 0, clauses)
+	eng.patterns = make([]textPattern, patterns)
+	eng.byProgram = make(map[string]uint16, programs)
+	eng.named = make([]namedClause, 0, programs)
+	lineLits, textLits := make([][]string, 0, clauses), make([][]string, 0, patterns)
+	for i := range rules {
+		r := &rules[i]
+		for k := range r.clauses {
+			lineLits = append(lineLits, r.clauses[k].args.lits)
+			eng.addClause(i, &r.clauses[k])
+		}
+		for k := range r.requires {
+			eng.requires[i] = append(eng.requires[i], bound{})
+			eng.requires[i][k].bind(i, &r.requires[k])
+		}
+		for k := range r.unless {
+			eng.unless[i] = append(eng.unless[i], bound{})
+			eng.unless[i][k].bind(i, &r.unless[k])
+		}
+		for _, p := range r.patterns {
+			id := len(textLits)
+			if len(p.lits) == 0 {
+				eng.always = append(eng.always, id)
+			}
+			textLits = append(textLits, p.lits)
+			eng.patterns[id].rule, eng.patterns[id].re.expr, eng.patterns[id].except.expr = i, p.expr, r.except.expr
+		}
+	}
+	eng.lineSet, _ = prefilter.New(lineLits) // a test holds that no literal is refused
+	eng.textSet, _ = prefilter.New(textLits)
+	eng.freeArgs = make([]uint64, eng.lineSet.Words())
+	for i := range eng.clauses {
+		if c := eng.clauses[i].clause; len(c.programs) == 0 && len(c.args.lits) > 0 {
+			eng.freeArgs[i/64] |= 1 << (i % 64)
+		}
+	}
+	eng.pool.New = func() any { return newScratch(eng) }
+	return eng
+}
+
+func (b *bound) bind(rule int, c *clause) {
+	b.clause, b.rule = c, rule
+	b.args.expr, b.not.expr, b.reason.expr = c.args.expr, c.not.expr, c.reason.expr
+	b.paths, b.notPaths = newLazyGlobs(c.paths), newLazyGlobs(andBelow(c.notPaths))
+}
+
+// andBelow adds what lies below the folders of a list: a recursive effect is
+// covered only if all that it reaches is.
+func andBelow(globs []string) []string {
+	var out []string
+	for _, g := range globs {
+		out = append(out, g)
+		if !strings.HasSuffix(g, "/**") {
+			out = append(out, g+"/**")
+		}
+	}
+	return out
+}
+
+func (eng *engine) addClause(rule int, c *clause) {
+	id := uint16(len(eng.clauses))
+	eng.clauses = append(eng.clauses, bound{})
+	eng.clauses[id].bind(rule, c)
+	switch {
+	case len(c.programs) > 0:
+		for _, p := range c.programs {
+			if prefix, ok := strings.CutSuffix(p, "*"); ok {
+				eng.prefixes = append(eng.prefixes, namedPrefix{prefix, id})
+				continue
+			}
+			eng.named = append(eng.named, namedClause{id, eng.byProgram[p]})
+			eng.byProgram[p] = uint16(len(eng.named))
+		}
+	case len(c.args.lits) > 0: // selected by its literals
+	case len(c.kinds) == 0:
+		eng.byKind[effect.Execute] = append(eng.byKind[effect.Execute], id)
+	default:
+		for _, k := range c.kinds {
+			eng.byKind[k] = append(eng.byKind[k], id)
+		}
+	}
+}
+
+// programKey returns a program's name as clauses spell it.
+func programKey(program string) string {
+	for i := range len(program) {
+		if b := program[i]; b < 'a' || b > 'z' {
+			program = strings.TrimSuffix(strings.ToLower(program), ".exe")
+			break
+		}
+	}
+	return program
+}
+
+// candidates calls yield for each clause of execute effects that could hold for
+// a program and whose literals, if it has any, are among found.
+func (eng *engine) candidates(program string, found []uint64, yield func(*bound)) {
+	key := programKey(program)
+	try := func(id uint16) {
+		if b := &eng.clauses[id]; len(b.clause.args.lits) == 0 || found[id/64]&(1<<(id%64)) != 0 {
+			yield(b)
+		}
+	}
+	for next := eng.byProgram[key]; next != 0; next = eng.named[next-1].next {
+		try(eng.named[next-1].clause)
+	}
+	for i := range eng.prefixes {
+		if strings.HasPrefix(key, eng.prefixes[i].prefix) {
+			try(eng.prefixes[i].clause)
+		}
+	}
+	for w, mask := range eng.freeArgs {
+		for set := mask & found[w]; set != 0; set &= set - 1 {
+			yield(&eng.clauses[64*w+bits.TrailingZeros64(set)])
+		}
+	}
+	for _, id := range eng.byKind[effect.Execute] {
+		yield(&eng.clauses[id])
+	}
+}
+
+// holds reports whether a clause is true of an effect whose arguments are args.
+func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
+	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.Kind) || len(b.kinds) == 0 && e.Kind != effect.Execute {
+		return false
+	}
+	if len(b.programs) > 0 && !names(b.programs, programKey(e.Program)) {
+		return false
+	}
+	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive {
+		return false
+	}
+	if len(b.hosts) > 0 && !slices.ContainsFunc(b.hosts, func(h string) bool { return underHost(e.Host, h) }) {
+		return false
+	}
+	if b.args.expr != "" && !s.match(&b.args, args) || b.not.expr != "" && s.match(&b.not, args) {
+		return false
+	}
+	if b.reason.expr != "" && !b.reason.get().MatchString(e.Reason) {
+		return false
+	}
+	return (b.paths == nil || b.paths.touches(e)) && (b.notPaths == nil || !b.notPaths.covers(e))
+}
+
+// names reports whether a list names a program, or how it begins.
+func names(list []string, program string) bool {
+	for _, p := range list {
+		if p == program {
+			return true
+		}
+		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(program, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// underHost reports whether host is domain or a host below it.
+func underHost(host, domain string) bool {
+	rest, ok := strings.CutSuffix(host, domain)
+	return ok && (rest == "" || rest[len(rest)-1] == '.')
+}

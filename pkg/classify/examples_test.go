@@ -1,0 +1,17 @@
+package classify
+
+import (
+	"testing"
+)
+
+func TestExamples(t *testing.T) {
+	results, err := Examples(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range results {
+		if !e.OK() {
+			t.Errorf("%s: %s\n\tmatches: %v, want %v, error: %v", e.Rule, e.Action, e.Got, e.Want, e.Err)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package classify
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// scanBudget bounds the bytes that regular expressions read of one case. The
+// expressions take linear time, so this bounds time: an input made to select
+// many of them over a long text is left unexamined instead.
+const scanBudget = 1 << 20
+
+// A scope says which rules may answer.
+type scope uint8
+
+const (
+	scopeAll    scope = iota
+	scopeBlock        // those that block
+	scopeAlways       // those that always block
+)
+
+func (sc scope) covers(o Outcome) bool {
+	switch sc {
+	case scopeBlock:
+		return o != Escalate
+	case scopeAlways:
+		return o == AlwaysBlock
+	case scopeAll:
+	}
+	return true
+}
+
+// A hit is a rule that matched.
+type hit struct {
+	rule    int
+	where   string // for people: the program, or the field and view
+	perhaps bool   // the text may never be read: at most ESCALATE
+}
+
+func (h hit) decision(r *Rule) verdict.Decision {
+	if h.perhaps && r.Outcome == Block {
+		return verdict.Escalate
+	}
+	return r.Outcome.Decision()
+}
+
+// A scratch holds what one run needs. It is used by one goroutine at a time.
+type scratch struct {
+	buf    []byte // the lines
+	lines  []line
+	found  []uint64 // literals of clauses
+	texts  []uint64 // literals of patterns
+	hits   []hit
+	budget int
+	over   bool // the budget was used up or lines were left out
+}
+
+func newScratch(eng *engine) *scratch {
+	return &scratch{found: make([]uint64, eng.lineSet.Words()), texts: make([]uint64, eng.textSet.Words())}
+}
+
+func (s *scratch) reset() {
+	s.buf, s.lines, s.hits = s.buf[:0], s.lines[:0], s.hits[:0]
+	s.budget, s.over = scanBudget, false
+}
+
+// match reports whether an expression matches within the budget.
+func (s *scratch) match(re *lazyRegexp, text []byte) bool {
+	return s.spend(len(text)) && re.get().Match(text)
+}
+
+func (s *scratch) matchString(re *lazyRegexp, text string) bool {
+	return s.spend(len(text)) && re.get().MatchString(text)
+}
+
+func (s *scratch) spend(n int) bool {
+	s.budget -= n + 1
+	if s.budget < 0 {
+		s.over = true
+	}
+	return !s.over
+}
+
+// run leaves in s the rules of a scope that match a case.
+func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
+	s.reset()
+	if !s.appendLines(c.Effects) {
+		s.over = true
+	}
+	for i := range s.lines {
+		eng.runLine(s, c, sc, &s.lines[i])
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.Kind == effect.Execute {
+			continue
+		}
+		for _, id := range eng.byKind[e.Kind] {
+			if b := &eng.clauses[id]; sc.covers(eng.rules[b.rule].Outcome) && b.holds(s, e, nil) {
+				eng.hit(s, c, b.rule, string(e.Kind), false)
+			}
+		}
+	}
+	eng.runTexts(s, c, sc)
+}
+
+// runLine tries the clauses and patterns that one command could match.
+func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
+	e := &c.Effects[l.effect]
+	args := s.buf[l.args:l.end]
+	clear(s.found)
+	prefilter.Scan(eng.lineSet, args, s.found)
+	eng.candidates(e.Program, s.found, func(b *bound) {
+		if sc.covers(eng.rules[b.rule].Outcome) && b.holds(s, e, args) {
+			eng.hit(s, c, b.rule, e.Program, false)
+		}
+	})
+	live := lineLiveness(e)
+	if live == 0 {
+		return
+	}
+	text := string(s.buf[l.start:l.end])
+	eng.scan(s, c, sc, analysis.View{Name: "raw", Field: "command", Text: text}, live)
+	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
+		eng.scan(s, c, sc, analysis.View{Name: "folded", Field: "command", Text: effect.Fold(text)}, live)
+	}
+}
+
+// runTexts tries the patterns on the views of the case.
+func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
+	live := commandLiveness(c)
+	for _, v := range c.Views() {
+		if v.Field == "command" {
+			eng.scan(s, c, sc, v, live)
+		} else {
+			eng.scan(s, c, sc, v, isRead)
+		}
+	}
+	if c.Action == nil || c.Action.Type == "execute_command" { // of which the views have all
+		return
+	}
+	for i := range eng.rules {
+		r := &eng.rules[i]
+		if len(r.fields) == 0 || !slices.Contains(r.types, c.Action.Type) {
+			continue
+		}
+		for _, v := range c.Text(r.fields...) {
+			if v.Field != "command" { // which the views have
+				eng.scan(s, c, sc, v, isRead)
+			}
+		}
+	}
+}
+
+// scan tries the patterns on one text.
+func (eng *engine) scan(s *scratch, c *analysis.Case, sc scope, v analysis.View, live liveness) {
+	clear(s.texts)
+	prefilter.Scan(eng.textSet, v.Text, s.texts)
+	for w, set := range s.texts {
+		for ; set != 0; set &= set - 1 {
+			eng.tryPattern(s, c, sc, 64*w+bits.TrailingZeros64(set), v, live)
+		}
+	}
+	for _, i := range eng.always {
+		eng.tryPattern(s, c, sc, i, v, live)
+	}
+}
+
+func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, id int, v analysis.View, live liveness) {
+	p := &eng.patterns[id]
+	r := &eng.rules[p.rule]
+	ok, perhaps := true, false
+	if v.Field == "command" {
+		ok, perhaps = live.meets(r.needs)
+	}
+	if !ok || !sc.covers(r.Outcome) || !r.reads(c, v) {
+		return
+	}
+	if s.matchString(&p.re, v.Text) && (p.except.expr == "" || !s.matchString(&p.except, v.Text)) {
+		where := v.Field
+		if v.Name != "raw" {
+			where += " (" + v.Name + ")"
+		}
+		eng.hit(s, c, p.rule, where, perhaps)
+	}
+}
+
+// reads reports whether the patterns of a rule apply to a view.
+func (r *Rule) reads(c *analysis.Case, v analysis.View) bool {
+	if len(r.types) > 0 && (c.Action == nil || !slices.Contains(r.types, c.Action.Type)) {
+		return false
+	}
+	if len(r.views) > 0 && !slices.Contains(r.views, v.Name) {
+		return false
+	}
+	if len(r.fields) > 0 {
+		return slices.Contains(r.fields, v.Field)
+	}
+	switch v.Field {
+	case "command", "path", "source", "destination", "url", "pattern":
+		return true
+	}
+	return false
+}
+
+// hit notes that a rule matched, unless what it requires besides is missing.
+func (eng *engine) hit(s *scratch, c *analysis.Case, rule int, where string, perhaps bool) {
+	for i := range s.hits {
+		if h := &s.hits[i]; h.rule == rule {
+			h.perhaps = h.perhaps && perhaps
+			return
+		}
+	}
+	if list := eng.requires[rule]; len(list) > 0 && !anyHolds(s, c, list) {
+		return
+	}
+	if list := eng.unless[rule]; len(list) > 0 && anyHolds(s, c, list) {
+		return
+	}
+	s.hits = append(s.hits, hit{rule, where, perhaps})
+}
+
+// anyHolds reports whether one of the clauses holds for an effect of the case.
+func anyHolds(s *scratch, c *analysis.Case, list []bound) bool {
+	next := 0
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		var args []byte
+		if next < len(s.lines) && s.lines[next].effect == i {
+			args = s.buf[s.lines[next].args:s.lines[next].end]
+			next++
+		}
+		for k := range list {
+			if list[k].holds(s, e, args) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// worst returns the hit that decides: the most severe decision, then the
+// highest confidence, then the lowest id.
+func (eng *engine) worst(hits []hit) hit {
+	return slices.MinFunc(hits, func(a, b hit) int {
+		ra, rb := &eng.rules[a.rule], &eng.rules[b.rule]
+		return cmp.Or(
+			cmp.Compare(b.decision(rb), a.decision(ra)),
+			cmp.Compare(rb.Severity.Confidence(), ra.Severity.Confidence()),
+			cmp.Compare(a.rule, b.rule),
+		)
+	})
+}

@@ -1,0 +1,73 @@
+package classify
+
+import (
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A line is one command as rules read it: its arguments, in buf[start:end] of
+// the scratch, after its program.
+type line struct {
+	effect     int // index into the effects of the case
+	start, end int
+	args       int // where the arguments start
+}
+
+// maxLines and maxLineBytes bound what is read of a command's effects; what is
+// beyond leaves the case unexamined.
+const (
+	maxLines     = 1024
+	maxLineBytes = 64 << 10
+)
+
+// appendArgs appends arguments separated by blanks. One that is empty or holds
+// blanks, quotes or characters of the shell stands in single quotes, so that
+// an expression for a word does not find it inside the text of another.
+func appendArgs(dst []byte, args []string) []byte {
+	for _, arg := range args {
+		dst = append(dst, ' ')
+		if plain(arg) {
+			dst = append(dst, arg...)
+			continue
+		}
+		dst = append(dst, '\'')
+		dst = append(dst, arg...)
+		dst = append(dst, '\'')
+	}
+	return dst
+}
+
+// plain reports whether a word needs no quotes.
+func plain(word string) bool {
+	for i := range len(word) {
+		switch word[i] {
+		case ' ', '\t', '\n', '\r', '\'', '"', '`', ';', '|', '&', '<', '>', '(', ')':
+			return false
+		}
+	}
+	return word != ""
+}
+
+// appendLines writes a line for each execute effect. It returns false if there
+// were more than fit.
+func (s *scratch) appendLines(effects []effect.Effect) bool {
+	for i := range effects {
+		e := &effects[i]
+		if e.Kind != effect.Execute {
+			continue
+		}
+		size := len(e.Program)
+		for _, arg := range e.Args {
+			size += len(arg) + 3
+		}
+		if len(s.lines) == maxLines || len(s.buf)+size > maxLineBytes {
+			return false
+		}
+		l := line{effect: i, start: len(s.buf)}
+		s.buf = append(s.buf, e.Program...)
+		l.args = len(s.buf)
+		s.buf = appendArgs(s.buf, e.Args)
+		l.end = len(s.buf)
+		s.lines = append(s.lines, l)
+	}
+	return true
+}

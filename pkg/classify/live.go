@@ -1,0 +1,121 @@
+package classify
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A need says when a pattern's match in a command counts. A commit message, a
+// search expression or a document that quotes an attack is data: it counts
+// only if something runs the text, or brings it to somebody who might obey it.
+type need uint8
+
+const (
+	needNothing need = iota // the match counts wherever it stands
+	needCode                // the text is run, or given to a program that is not known
+	needReader              // the text goes to a model, a person or another machine
+)
+
+// Liveness says what becomes of a text.
+type liveness uint8
+
+const (
+	isCode   liveness = 1 << iota // it is run, or could be
+	isRead                        // somebody reads it
+	isOpaque                      // a program that is not known gets it: it may be read
+)
+
+// meets returns whether a text of this liveness is one that a pattern counts
+// in, and whether only perhaps.
+func (l liveness) meets(n need) (ok, perhaps bool) {
+	switch n {
+	case needNothing:
+		return true, false
+	case needCode:
+		return l&(isCode|isOpaque) != 0, false
+	case needReader:
+	}
+	return l&(isRead|isOpaque) != 0, l&isRead == 0
+}
+
+// commandLiveness says what becomes of the whole text of a command: the parts
+// that could not be read may do anything with it, and what is written to a
+// file that agents obey, or sent as a message, is read.
+func commandLiveness(c *analysis.Case) liveness {
+	var l liveness
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		switch e.Kind {
+		case effect.Dynamic, effect.RunDecoded, effect.RunInput, effect.RunDownload, effect.RemoteShell:
+			l |= isCode | isOpaque
+		case effect.SendMessage:
+			l |= isRead
+		case effect.WriteFile, effect.Persist:
+			if agentReads(e.Path) {
+				l |= isRead
+			}
+		}
+	}
+	return l
+}
+
+// lineLiveness says what becomes of the arguments of one program.
+func lineLiveness(e *effect.Effect) liveness {
+	var l liveness
+	if e.Class == effect.Unknown {
+		l |= isOpaque
+	}
+	if interprets(e.Program) {
+		l |= isCode
+	}
+	if transmits(e.Program) {
+		l |= isRead
+	}
+	return l
+}
+
+// agentReads reports whether a path names a file that agents take as
+// instructions.
+func agentReads(path string) bool {
+	base := path[strings.LastIndexByte(path, '/')+1:]
+	switch strings.ToLower(base) {
+	case "agents.md", "agent.md", "claude.md", "claude.local.md", "gemini.md", "soul.md", "identity.md", "memory.md",
+		"skill.md", "user.md", "heartbeat.md", ".cursorrules", ".windsurfrules", ".clinerules", ".goosehints",
+		"copilot-instructions.md", "conventions.md":
+		return true
+	}
+	for _, dir := range [...]string{"/.cursor/rules/", "/.claude/", "/.codex/", "/.gemini/", "/.github/instructions/", "/.openparallax/", "/memories/"} {
+		if strings.Contains(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// interprets reports whether a program runs text that it is given as argument.
+func interprets(program string) bool {
+	switch program {
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "csh", "tcsh", "busybox", "eval", "source",
+		"python", "python2", "python3", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "tclsh", "awk", "gawk",
+		"osascript", "expect", "groovy", "jshell", "r", "rscript", "julia",
+		"powershell", "pwsh", "cmd", "wscript", "cscript", "mshta", "iex", "invoke-expression", "rundll32", "regsvr32", "wmic",
+		"invoke-command", "start-process", "add-type", "invoke-wmimethod", "invoke-cimmethod":
+		return true
+	}
+	return false
+}
+
+// transmits reports whether a program brings the text of its arguments to
+// another machine, a model or a person.
+func transmits(program string) bool {
+	switch program {
+	case "curl", "wget", "http", "https", "xh", "curlie", "httpie", "mail", "mailx", "mutt", "sendmail", "msmtp", "swaks",
+		"slack", "slackcat", "telegram-send", "ntfy", "wall", "write", "gh", "glab", "hub", "tea", "jira",
+		"claude", "codex", "gemini", "llm", "ollama", "aider", "goose", "opencode", "cursor-agent", "sgpt", "aichat", "mods",
+		"invoke-webrequest", "invoke-restmethod", "send-mailmessage", "mcp", "grpcurl", "websocat", "nc", "ncat":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package classify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+//go:generate go run ./internal/gen
+
+// An Outcome is what a rule that matches asks for.
+type Outcome string
+
+// The outcomes.
+const (
+	Block       Outcome = "block"        // no legitimate use
+	Escalate    Outcome = "escalate"     // a higher tier has to see the context
+	AlwaysBlock Outcome = "always_block" // as Block, also where heuristics are switched off
+)
+
+// Decision returns the outcome as a decision.
+func (o Outcome) Decision() verdict.Decision {
+	if o == Escalate {
+		return verdict.Escalate
+	}
+	return verdict.Block
+}
+
+// A Severity says how certain it is that a rule's match is what the rule is
+// about; it does not say what becomes of the action.
+type Severity string
+
+// The severities.
+const (
+	Critical Severity = "critical"
+	High     Severity = "high"
+	Medium   Severity = "medium"
+	Low      Severity = "low"
+)
+
+// Confidence returns the confidence of a match, 0.0–1.0.
+func (s Severity) Confidence() float64 {
+	switch s {
+	case Critical:
+		return 0.95
+	case High:
+		return 0.85
+	case Medium:
+		return 0.70
+	case Low:
+	}
+	return 0.50
+}
+
+// A Rule is one heuristic: a class of attack, what an action of that class
+// does or says, and examples. Rules are data, see rules/README.md.
+type Rule struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Category    string   `json:"category"`
+	Severity    Severity `json:"severity"`
+	Outcome     Outcome  `json:"outcome"`
+	Platform    string   `json:"platform"` // any, unix, macos, windows; for people: every rule runs everywhere
+	Description string   `json:"description"`
+	Advice      string   `json:"advice"` // what would be acceptable instead
+	Match       []string `json:"match"`  // actions that the rule matches: commands, or actions in JSON
+	Pass        []string `json:"pass"`   // actions that come close and do not match
+
+	types    []string // action types; empty: all
+	fields   []string // for patterns; empty: the six fields of the specification
+	views    []string // for patterns; empty: all
+	needs    need     // for patterns in commands
+	patterns []pattern
+	except   pattern // a text that it matches is not matched by patterns
+	clauses  []clause
+	requires []clause // if not empty, one of them must hold for an effect of the case
+	unless   []clause // none of them may hold for an effect of the case
+}
+
+// A pattern is a regular expression with literals of which each match contains
+// at least one, as prefilter.Required found them.
+type pattern struct {
+	expr string
+	lits []string
+}
+
+// A clause holds for an effect of which everything that the clause names is
+// true.
+type clause struct {
+	kinds     []effect.Kind // one of them; empty: execute
+	programs  []string      // one of them, lower case
+	classes   []effect.Class
+	args      pattern // in the arguments as [appendArgs] writes them
+	not       pattern // not in the arguments
+	paths     []string
+	notPaths  []string
+	hosts     []string // a host or a parent domain of it
+	reason    pattern  // in the effect's reason
+	recursive bool
+}
+
+// Rules returns the built-in rules in the order of their ids.
+func Rules() []Rule { return slices.Clone(ruleTable[:]) }
+
+// Fingerprint identifies the built-in rules: "sha256:" and hex.
+func Fingerprint() string { return rulesFingerprint }
+
+// An Example is one example of a rule and what became of it.
+type Example struct {
+	Rule   string `json:"rule"`
+	Action string `json:"action"`
+	Want   bool   `json:"want"` // the rule has to match
+	Got    bool   `json:"got"`  // the rule matched
+	Err    error  `json:"-"`    // the example could not be judged
+}
+
+// OK reports whether the example came out as it should.
+func (e Example) OK() bool { return e.Err == nil && e.Got == e.Want }
+
+// Examples judges the examples of all rules, or of one if id is not empty, in
+// the place of an agent that works in /work/app. Nothing of them is executed.
+func Examples(ctx context.Context, id string) ([]Example, error) {
+	eng := newEngine(ruleTable[:])
+	var out []Example
+	for i := range ruleTable {
+		r := &ruleTable[i]
+		if id != "" && !strings.EqualFold(r.ID, id) && r.Name != id {
+			continue
+		}
+		for _, ex := range r.Match {
+			out = append(out, eng.example(i, ex, true))
+		}
+		for _, ex := range r.Pass {
+			out = append(out, eng.example(i, ex, false))
+		}
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+	}
+	if id != "" && out == nil {
+		return nil, fmt.Errorf("no rule %q; 'shield rules list' shows them", id)
+	}
+	return out, nil
+}
+
+func (eng *engine) example(rule int, text string, want bool) Example {
+	out := Example{Rule: eng.rules[rule].ID, Action: text, Want: want}
+	c, err := exampleCase(text)
+	if err != nil {
+		out.Err = err
+		return out
+	}
+	s := newScratch(eng)
+	eng.run(s, c, scopeAll)
+	out.Got = slices.ContainsFunc(s.hits, func(h hit) bool { return h.rule == rule })
+	return out
+}
+
+// exampleCase returns the case of an example: an action in JSON, or the text
+// of a command.
+func exampleCase(text string) (*analysis.Case, error) {
+	a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": text}}
+	if strings.HasPrefix(text, `{"type"`) {
+		*a = action.Action{}
+		if err := json.Unmarshal([]byte(text), a, json.MatchCaseInsensitiveNames(true)); err != nil {
+			return nil, fmt.Errorf("example %q: %w", text, err)
+		}
+	}
+	an := analysis.Analyzer{Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
+	return an.Case(a), nil
+}
