@@ -1,0 +1,127 @@
+package evaluate
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	maxTries   = 3 // attempts at a busy or broken service
+	maxRepairs = 5 // attempts more, each with one optional parameter less
+	firstWait  = 500 * time.Millisecond
+)
+
+// A stateError says that rate or budget could not be counted.
+type stateError struct{ err error }
+
+func (e stateError) Error() string { return e.err.Error() }
+func (e stateError) Unwrap() error { return e.err }
+
+// ask sends a prompt until the service answers, its refusal is final, or the
+// limits end. The first attempt is charged to the budget together with its
+// token of the rate, so that a refusal by rate costs nothing; each further one
+// takes a token alone.
+//
+// A refused parameter is not a failure of the service, hence not one of the
+// tries, but it is an attempt and takes its token.
+func (e *Evaluator) ask(ctx context.Context, p Prompt) (string, error) {
+	tries, repairs := 1, 0
+	for attempt := 0; ; attempt++ {
+		if err := e.admit(ctx, attempt == 0); err != nil {
+			return "", err
+		}
+		reply, err := e.o.Provider.Complete(ctx, p)
+		if err == nil {
+			return reply, nil
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		var refused *UnsupportedError
+		switch {
+		case errors.As(err, &refused) && repairs < maxRepairs:
+			repairs++
+		case transient(err) && tries < maxTries:
+			if waited := e.wait(ctx, tries, err); waited != nil {
+				return "", waited
+			}
+			tries++
+		default:
+			return "", err
+		}
+	}
+}
+
+// admit takes what one attempt costs.
+func (e *Evaluator) admit(ctx context.Context, first bool) error {
+	switch {
+	case e.o.Limits == nil:
+		return nil
+	case first:
+		return counted(ctx, e.o.Limits.Admit(ctx))
+	}
+	return counted(ctx, e.o.Limits.TakeRate(ctx))
+}
+
+// counted marks an error that does not come from a limit but from counting.
+func counted(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, ErrRateLimited) || errors.Is(err, ErrBudgetExhausted) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return stateError{err}
+}
+
+// wait waits before the next try: as long as the service asks for, else 0.5 s
+// and then twice as long, with jitter. A service that asks for more than the
+// whole evaluation may take has given its answer: err is returned at once.
+func (e *Evaluator) wait(ctx context.Context, tries int, err error) error {
+	d := firstWait << (tries - 1)
+	var jitter [2]byte
+	if _, failed := io.ReadFull(e.o.Rand, jitter[:]); failed != nil {
+		return failed
+	}
+	d = d/2 + d*time.Duration(binary.BigEndian.Uint16(jitter[:]))/(1<<16)
+	var status *StatusError
+	if errors.As(err, &status) && status.RetryAfter > 0 {
+		d = status.RetryAfter
+	}
+	if d >= e.o.Timeout {
+		return fmt.Errorf("%w; it asks to wait %s", err, d.Round(time.Second))
+	}
+	return e.o.Sleep(ctx, d)
+}
+
+// sleep waits for a duration or until the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// printable returns s on one line, at most n runes long, with control, format
+// and other invisible characters replaced by spaces.
+func printable(s string, n int) string {
+	var b strings.Builder
+	for _, r := range s {
+		if n--; n < 0 {
+			b.WriteString("…")
+			break
+		}
+		if !unicode.IsPrint(r) {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return strings.TrimSpace(b.String())
+}

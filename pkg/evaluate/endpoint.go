@@ -1,0 +1,106 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// An Endpoint says where a language model is and how to reach it. It has the
+// fields of the configuration's evaluator section.
+type Endpoint struct {
+	Provider   string // openai, anthropic, google, ollama or custom
+	Model      string
+	APIKeyEnv  string // environment variable that holds the key; "" for the provider's usual one
+	APIKeyFile string // file that holds the key, with no access for others
+	BaseURL    string // instead of the provider's; needed for custom
+	Proxy      string // URL; "" connects directly, whatever the environment says
+	CAFile     string // PEM certificates to trust instead of the system's
+
+	// LookupEnv looks up an environment variable; nil finds none.
+	LookupEnv func(name string) (string, bool)
+}
+
+// A service is what shield knows of a provider that speaks the OpenAI API.
+type service struct {
+	baseURL  string
+	keyEnv   string
+	needsKey bool
+	dialect  dialect // what it is asked for first
+}
+
+// serviceOf returns what is known of a provider that a configuration can name.
+// What a service does not support is found out by asking, so dialect is only
+// the first guess.
+func serviceOf(name string) (service, bool) {
+	tokens := dialect{formatSchema, limitTokens, true}
+	switch name {
+	case "openai":
+		return service{"https://api.openai.com/v1", "OPENAI_API_KEY", true, dialect{formatSchema, limitCompletion, true}}, true
+	case "anthropic":
+		return service{"https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", true, tokens}, true
+	case "google":
+		return service{"https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", true, tokens}, true
+	case "ollama":
+		return service{"http://127.0.0.1:11434/v1", "", false, tokens}, true
+	case "custom":
+		return service{"", "", false, tokens}, true
+	}
+	return service{}, false
+}
+
+// base returns the checked base URL of an endpoint of a service.
+func (ep *Endpoint) base(s service) (*url.URL, error) {
+	text := ep.BaseURL
+	if text == "" {
+		text = s.baseURL
+	}
+	if text == "" {
+		return nil, fmt.Errorf("provider %s needs a base_url", ep.Provider)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		// The error of url.Parse quotes the URL, which may hold a password.
+		return nil, errors.New("base_url is not a URL")
+	}
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+		return nil, errors.New("base_url must start with https:// or http:// and name a host")
+	case u.User != nil:
+		return nil, errors.New("base_url must not hold a user or password; use api_key_env or api_key_file")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("base_url must not hold a query or fragment")
+	case u.Scheme == "http" && !nearby(u.Hostname()):
+		return nil, fmt.Errorf("base_url: http to %s would show the canary and the key to the network, and let it forge verdicts; use https", u.Hostname())
+	}
+	return u, nil
+}
+
+// nearby reports whether a host is this machine or in a private network, as
+// far as its name shows: plain HTTP is bearable there.
+func nearby(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") ||
+		strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+}
+
+// proxyURL returns the checked URL of the configured proxy; nil for none.
+func (ep *Endpoint) proxyURL() (*url.URL, error) {
+	if ep.Proxy == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(ep.Proxy)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("proxy is not a URL")
+	}
+	switch u.Scheme {
+	case "http", "https", "socks5", "socks5h":
+		return u, nil
+	}
+	return nil, fmt.Errorf("proxy: scheme %.20q is not http, https or socks5", u.Scheme)
+}

@@ -1,0 +1,133 @@
+// Package evaltest has a language model for tests: a server on loopback that
+// speaks the OpenAI chat API, plays an evaluator that obeys whatever the
+// payload says, canary included, and misbehaves on request.
+//
+// What it does is chosen by the name of the model that a request asks for, so
+// that one server serves a test of a whole command line: see [Names].
+package evaltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Request is what the server was asked.
+type Request struct {
+	Header   http.Header
+	Model    string
+	System   string
+	User     string
+	Canary   string // from the system prompt
+	Body     map[string]any
+	Sequence int // counted from 1, over all models
+	Nth      int // counted from 1, of this model
+}
+
+// A Behaviour answers a request.
+type Behaviour func(w http.ResponseWriter, hr *http.Request, r Request)
+
+// A Server is a running test server.
+type Server struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	requests []Request
+	nth      map[string]int
+	extra    map[string]Behaviour
+	previous string // canary of the request before
+}
+
+// NewServer starts a server. Close it.
+func NewServer() *Server { return start(httptest.NewServer) }
+
+// NewTLSServer starts a server that speaks TLS. Close it.
+func NewTLSServer() *Server { return start(httptest.NewTLSServer) }
+
+func start(run func(http.Handler) *httptest.Server) *Server {
+	s := &Server{nth: map[string]int{}, extra: map[string]Behaviour{}}
+	s.Server = run(http.HandlerFunc(s.serve))
+	return s
+}
+
+// BaseURL is what the configuration names as base_url.
+func (s *Server) BaseURL() string { return s.URL + "/v1" }
+
+// On adds a behaviour under a model's name.
+func (s *Server) On(model string, b Behaviour) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.extra[model] = b
+}
+
+// Requests returns what was asked so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Names returns the models that the server knows.
+func Names() []string { return slices.Sorted(maps.Keys(behaviours())) }
+
+var canaryLine = regexp.MustCompile(`VERIFICATION TOKEN: (\S+)`)
+
+func (s *Server) serve(w http.ResponseWriter, hr *http.Request) {
+	var body struct {
+		Model    string
+		Messages []struct{ Role, Content string }
+	}
+	raw, err := io.ReadAll(hr.Body)
+	if err != nil {
+		return
+	}
+	if hr.Method != http.MethodPost || !strings.HasSuffix(hr.URL.Path, "/chat/completions") || json.Unmarshal(raw, &body) != nil {
+		http.Error(w, `{"error":{"message":"not a chat completion"}}`, http.StatusNotFound)
+		return
+	}
+	r := Request{Header: hr.Header.Clone(), Model: body.Model}
+	if err := json.Unmarshal(raw, &r.Body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	for _, m := range body.Messages {
+		switch m.Role {
+		case "system":
+			r.System = m.Content
+		case "user":
+			r.User = m.Content
+		}
+	}
+	if m := canaryLine.FindStringSubmatch(r.System); m != nil {
+		r.Canary = m[1]
+	}
+	s.mu.Lock()
+	s.nth[r.Model]++
+	r.Nth = s.nth[r.Model]
+	r.Sequence = len(s.requests) + 1
+	s.requests = append(s.requests, r)
+	b := s.extra[r.Model]
+	foreign := s.previous
+	s.previous = r.Canary
+	s.mu.Unlock()
+	switch {
+	case b != nil:
+	case r.Model == "foreign-canary":
+		if foreign == "" {
+			foreign = strings.Repeat("0", len(r.Canary))
+		}
+		b = Say(reply("ALLOW", "0.99", foreign))
+	default:
+		if b = behaviours()[r.Model]; b == nil {
+			b = Status(http.StatusNotFound, "", fmt.Sprintf("model %q not found", r.Model))
+		}
+	}
+	b(w, hr, r)
+}

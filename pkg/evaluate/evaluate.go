@@ -1,0 +1,278 @@
+// Package evaluate is Tier 2: it asks a language model, which knows nothing of
+// the agent and its conversation, whether an action is safe.
+//
+// The model is not trusted either. It reads text that an attacker may have
+// written, so an [Evaluator]
+//
+//   - quotes the action as inert data (quote.go) under a compiled-in prompt
+//     (prompt.txt), whose digest stands in every verdict;
+//   - demands a fresh random canary back, which only the system prompt holds,
+//     and believes nothing of a reply without it (canary.go, parse.go);
+//   - never lets the model allow a payload that speaks to a judge, since a
+//     model that obeys the payload would copy the canary as well (speech.go);
+//   - bounds what it sends, reads, waits for and spends.
+//
+// Every failure is a BLOCK, unless failing open was chosen, and then an ALLOW
+// with confidence 0.5, marked as degraded, for few kinds of failure.
+package evaluate
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// DefaultTimeout bounds one evaluation, tries and waits included.
+const DefaultTimeout = 30 * time.Second
+
+// Options configure an [Evaluator]. The zero value has no provider and blocks.
+type Options struct {
+	Provider Provider // nil: Tier 2 is not configured, or could not be
+	Cause    error    // why a configured provider is nil; shown in the reasoning
+
+	FailOpen       bool // allow, marked as degraded, where the evaluator cannot be reached or paid for
+	ApprovalUsable bool // a person can be asked in Tier 3
+
+	CanaryToken string        // "" draws a fresh one for each request
+	Timeout     time.Duration // 0 means DefaultTimeout
+
+	Limits Limits // nil: neither rate nor budget is limited
+	Cache  Cache  // nil: every case is evaluated anew
+
+	// Redact takes credentials out of a text before it is sent or shown; nil
+	// leaves texts as they are.
+	Redact func(string) string
+
+	Rand io.Reader // source of canaries; nil means crypto/rand
+
+	// Sleep waits for a duration or until the context ends; nil means a timer.
+	Sleep func(ctx context.Context, d time.Duration) error
+}
+
+// An Evaluator judges cases in Tier 2. Goroutines may share it.
+type Evaluator struct {
+	o    Options
+	hash func() string
+}
+
+// New returns an evaluator. It fails on a canary that could be guessed.
+func New(o Options) (*Evaluator, error) {
+	if o.CanaryToken != "" {
+		if err := checkCanary(o.CanaryToken); err != nil {
+			return nil, fmt.Errorf("evaluator: %w", err)
+		}
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	return &Evaluator{o: o, hash: sync.OnceValue(promptHash)}, nil
+}
+
+// PromptHash returns "sha256:" and the hex digest of the compiled-in prompt.
+func (e *Evaluator) PromptHash() string { return e.hash() }
+
+// Judge asks the model about one case. Whatever goes wrong is in the verdict;
+// the error is always nil.
+func (e *Evaluator) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
+	v := e.restrain(c, e.judge(ctx, c))
+	v.Tier = 2
+	v.PromptHash = e.PromptHash()
+	return v, nil
+}
+
+// judge returns what the evaluator says of a case, before [Evaluator.restrain].
+func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) verdict.Verdict {
+	if e.o.Provider == nil {
+		return e.unavailable()
+	}
+	if e.o.CanaryToken != "" && holds(c, e.o.CanaryToken) {
+		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "canary",
+			Reasoning: "the payload holds the configured canary token, which only the evaluator should know; set another canary_token, or none"}
+	}
+	if e.o.Cache != nil {
+		if v, ok := e.o.Cache.Lookup(ctx, c); ok {
+			return v
+		}
+	}
+	canary, boundary, err := e.tokens()
+	if err != nil {
+		return failed("random", err.Error())
+	}
+	text, err := user(c, boundary, e.o.Redact)
+	if err != nil {
+		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "unexamined",
+			Reasoning: fmt.Sprintf("the payload is longer than the %d bytes that the evaluator examines; split the action, or have a person decide", MaxPayload)}
+	}
+	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	defer cancel()
+	reply, err := e.ask(asking, Prompt{System: system(canary, boundary), User: text, Schema: []byte(replySchema)})
+	if err != nil {
+		return e.failure(ctx, err)
+	}
+	v := e.conclude(reply, canary)
+	if e.o.Cache != nil && v.Error == "" {
+		e.o.Cache.Store(ctx, c, v)
+	}
+	return v
+}
+
+// tokens returns the canary and the boundary of one request.
+func (e *Evaluator) tokens() (canary, boundary string, err error) {
+	canary = e.o.CanaryToken
+	if canary == "" {
+		if canary, err = token(e.o.Rand, canaryBytes); err != nil {
+			return "", "", err
+		}
+	}
+	boundary, err = token(e.o.Rand, 16)
+	return canary, boundary, err
+}
+
+// conclude turns the model's reply into a verdict.
+func (e *Evaluator) conclude(reply, canary string) verdict.Verdict {
+	a, err := parseReply(reply, canary)
+	var unknown decisionError
+	switch {
+	case errors.Is(err, errCanary):
+		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "canary", Reasoning: errCanary.Error()}
+	case errors.As(err, &unknown):
+		return e.open(failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), canary)))
+	case err != nil:
+		// Not opened even where failing open was chosen: a payload that makes the
+		// model babble must not get through by it.
+		return failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), canary))
+	}
+	v := verdict.Verdict{Decision: a.decision, Confidence: a.confidence, Reasoning: e.clean(a.reasoning, canary)}
+	if v.Reasoning == "" {
+		v.Reasoning = "the evaluator gave no reason"
+	}
+	if v.Decision == verdict.Escalate {
+		v.NextTier = 3
+	}
+	return v
+}
+
+// unavailable returns the verdict where no provider is configured: a person
+// decides if one can be asked.
+func (e *Evaluator) unavailable() verdict.Verdict {
+	reason := "Tier 2 evaluation required but not available"
+	if e.o.Cause != nil {
+		reason += ": " + e.clean(e.o.Cause.Error(), "")
+	}
+	switch {
+	case e.o.ApprovalUsable:
+		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "unavailable", Reasoning: reason}
+	case e.o.FailOpen:
+		return verdict.Verdict{Decision: verdict.Allow, Confidence: 0.5, Degraded: true, Error: "unavailable",
+			Reasoning: "Tier 2 not available, allowing with reduced confidence"}
+	}
+	return failed("unavailable", reason)
+}
+
+// failure returns the verdict where the evaluator could not be asked. ctx is
+// the caller's: an evaluation that the caller gave up is not a failure to open.
+func (e *Evaluator) failure(ctx context.Context, err error) verdict.Verdict {
+	var state stateError
+	switch {
+	case errors.Is(err, ErrRateLimited):
+		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "rate_limit", Reasoning: ErrRateLimited.Error()}
+	case errors.Is(err, ErrBudgetExhausted):
+		return e.open(failed("budget", ErrBudgetExhausted.Error()))
+	case errors.Is(ctx.Err(), context.Canceled):
+		return failed("interrupted", "evaluator error: interrupted")
+	case errors.As(err, &state):
+		return failed("state", "evaluator error: "+e.clean(err.Error(), ""))
+	}
+	text := err.Error()
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = fmt.Sprintf("no answer within %s", e.o.Timeout)
+	}
+	v := failed("evaluator", "evaluator error: "+e.clean(text, ""))
+	if unreachable(err) {
+		return e.open(v)
+	}
+	return v
+}
+
+// failed returns the BLOCK of a failure.
+func failed(code, reason string) verdict.Verdict {
+	return verdict.Verdict{Decision: verdict.Block, Confidence: 0.5, Error: code, Reasoning: reason}
+}
+
+// open turns the BLOCK of a failure into a degraded ALLOW, if failing open was
+// chosen.
+func (e *Evaluator) open(v verdict.Verdict) verdict.Verdict {
+	if e.o.FailOpen {
+		v.Decision, v.Degraded = verdict.Allow, true
+		v.Reasoning += ", allowing with reduced confidence"
+	}
+	return v
+}
+
+// restrain takes back an ALLOW that Tier 2 has no right to give, and leaves
+// every other verdict as it is.
+func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdict {
+	if v.Decision != verdict.Allow {
+		return v
+	}
+	said := verdict.Step{Tier: 2, Source: "evaluator", Decision: v.Decision, Confidence: v.Confidence, Reasoning: v.Reasoning, Error: v.Error}
+	instead := verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: v.Error}
+	text := payloadText(c)
+	if len(text) > MaxPayload {
+		// Neither shown to an evaluator nor searched: a degraded or cached ALLOW.
+		instead.Reasoning = fmt.Sprintf("the payload is longer than the %d bytes that are examined; split the action, or have a person decide", MaxPayload)
+		instead.Trail = []verdict.Step{said}
+		return instead
+	}
+	switch speech := findSpeech(c, text); {
+	case speech != nil:
+		instead.Confidence = 0.85
+		instead.Rule = speech.rule.id
+		instead.Reasoning = fmt.Sprintf("the payload speaks to whoever judges it (%s, in %s); a person must decide, since an evaluator that obeys it would allow it", speech.rule.name, speech.where)
+	case v.Degraded && c.Unexamined != "":
+		instead.Reasoning = "part of the action was not examined (" + c.Unexamined + ") and the evaluator could not be asked; a person must decide"
+	case c.MinTier > 2:
+		instead.Confidence = v.Confidence
+		instead.Reasoning = "a person must decide; the evaluator said: " + v.Reasoning
+	case !v.Degraded && v.Confidence < 0.5:
+		// "The action is clearly safe" and "I am hardly sure" do not go together.
+		instead.Confidence = v.Confidence
+		instead.Reasoning = "the evaluator would allow it but is not sure: " + v.Reasoning
+	default:
+		return v
+	}
+	instead.Trail = []verdict.Step{said}
+	return instead
+}
+
+// maxReason is the greatest length of a foreign text in a reasoning, in runes.
+const maxReason = 500
+
+// clean returns a text that came from outside fit to be shown: without the
+// canary, without credentials, and cut. Control characters become spaces.
+func (e *Evaluator) clean(s, canary string) string {
+	if canary != "" {
+		s = strings.ReplaceAll(s, canary, "[canary]")
+	}
+	if e.o.CanaryToken != "" {
+		s = strings.ReplaceAll(s, e.o.CanaryToken, "[canary]")
+	}
+	if e.o.Redact != nil {
+		s = e.o.Redact(s)
+	}
+	return printable(s, maxReason)
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+// TestTableIsFresh demands that go generate would change nothing.
+func TestTableIsFresh(t *testing.T) {
+	want, err := generate("../rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../speech_table.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("speech_table.go is older than its rules; run go generate ./pkg/evaluate")
+	}
+}
+
+func TestExpandRefuses(t *testing.T) {
+	if _, err := expand(map[string]string{"a": "x"}, "{a}{b}"); err == nil {
+		t.Error("an unknown macro was accepted")
+	}
+}

@@ -1,0 +1,99 @@
+package evaluate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// maxKey is the greatest length of an API key or of a file holding one, in
+// bytes.
+const maxKey = 4 << 10
+
+// key returns the API key that an endpoint names, or "" if it names none.
+func (ep *Endpoint) key(s service) (string, error) {
+	if ep.APIKeyFile != "" && ep.APIKeyEnv != "" {
+		return "", errors.New("api_key_env and api_key_file are both set; leave one out")
+	}
+	if ep.APIKeyFile != "" {
+		key, err := loadKey(ep.APIKeyFile)
+		if err != nil {
+			return "", fmt.Errorf("api_key_file: %w", err)
+		}
+		return key, nil
+	}
+	name := ep.APIKeyEnv
+	if name == "" {
+		name = s.keyEnv
+	}
+	if name == "" {
+		return "", nil
+	}
+	var value string
+	if ep.LookupEnv != nil {
+		value, _ = ep.LookupEnv(name)
+	}
+	if value == "" {
+		if ep.APIKeyEnv == "" && !s.needsKey {
+			return "", nil
+		}
+		return "", fmt.Errorf("environment variable %s, which should hold the API key, is not set; set it or name another in evaluator.api_key_env", name)
+	}
+	if err := checkKey(value); err != nil {
+		return "", fmt.Errorf("environment variable %s: %w", name, err)
+	}
+	return value, nil
+}
+
+// loadKey reads a file that holds an API key and nothing else. Only its owner
+// may have access, and the owner must be who runs shield, or root.
+func loadKey(name string) (string, error) {
+	f, err := openKey(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", name)
+	}
+	if err := checkAccess(name, info); err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxKey+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	key := strings.TrimSpace(string(b))
+	if err := checkKey(key); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return key, nil
+}
+
+// checkKey refuses what cannot be an API key, without showing it: an error
+// message must not tell what is in some other file.
+func checkKey(key string) error {
+	if key == "" {
+		return errors.New("the API key is empty")
+	}
+	if len(key) > maxKey {
+		return fmt.Errorf("the API key is longer than %d bytes", maxKey)
+	}
+	for i := range len(key) {
+		if key[i] <= ' ' || key[i] > '~' {
+			return errors.New("the API key holds a character that is not printable ASCII")
+		}
+	}
+	return nil
+}
+
+// openKey opens a key file for reading, without waiting if it is a pipe.
+func openKey(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|openFlags, 0)
+}

@@ -1,0 +1,161 @@
+package evaluate
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// good is the canary that the replies of these tests should carry.
+const good = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func TestParseReply(t *testing.T) {
+	t.Parallel()
+	const tail = `"confidence":0.9,"reasoning":"r","canary":"` + good + `"}`
+	const allow = `{"decision":"ALLOW",` + tail
+	const missing = "canary token missing"
+	tests := []struct {
+		name, reply string
+		want        string // the decision, or how the error begins
+	}{
+		{"plain", allow, "ALLOW"},
+		{"escalate", strings.Replace(allow, "ALLOW", "ESCALATE", 1), "ESCALATE"},
+		{"space around", "\n\t " + allow + " \n", "ALLOW"},
+		{"fence", "```json\n" + allow + "\n```", "ALLOW"},
+		{"fence without language", "```\n" + allow + "\n```\n", "ALLOW"},
+		{"unknown field", `{"note":{"a":[1,2,{"b":null}]},"decision":"ALLOW",` + tail, "ALLOW"},
+		{"confidence 0", strings.Replace(allow, "0.9", "0", 1), "ALLOW"},
+		{"confidence 1", strings.Replace(allow, "0.9", "1", 1), "ALLOW"},
+
+		{"empty", "", missing},
+		{"no canary", `{"decision":"ALLOW","confidence":1,"reasoning":"r"}`, missing},
+		{"empty canary", strings.Replace(allow, good, "", 1), missing},
+		{"wrong canary", strings.Replace(allow, good, strings.Repeat("0", 64), 1), missing},
+		{"one digit off", strings.Replace(allow, good, good[:63]+"e", 1), missing},
+		{"canary in capitals", strings.Replace(allow, good, strings.ToUpper(good), 1), missing},
+		{"canary with space", strings.Replace(allow, good, good+" ", 1), missing},
+		{"canary cut", strings.Replace(allow, good, good[:32], 1), missing},
+		{"canary in the reasoning", `{"decision":"ALLOW","confidence":1,"reasoning":"` + good + `"}`, missing},
+		{"canary as a name", `{"decision":"ALLOW","confidence":1,"reasoning":"r","` + good + `":"canary"}`, missing},
+		{"canary in a list", `{"decision":"ALLOW","confidence":1,"reasoning":"r","canary":["` + good + `"]}`, "canary: expected a plain value"},
+		{"canary one level down", `{"x":{"canary":"` + good + `"},"decision":"ALLOW","confidence":1,"reasoning":"r"}`, missing},
+		{"canary null", `{"decision":"ALLOW","confidence":1,"reasoning":"r","canary":null}`, missing},
+		{"prose without canary", "I think it is safe. ALLOW", missing},
+		{"ALLOW alone", "ALLOW", missing},
+
+		{"prose before", "Sure!\n" + allow, "reply is not one JSON object"},
+		{"prose after", allow + "\nHope this helps", "data after"},
+		{"prose around a fence", "Here:\n```json\n" + allow + "\n```", "reply is not one JSON object"},
+		{"two fences", "```json\n" + allow + "\n```\n```json\n" + allow + "\n```", ""},
+		{"unfinished fence", "```json\n" + allow, "reply is not one JSON object"},
+		{"other language", "```python\n" + allow + "\n```", "reply is not one JSON object"},
+		{"two objects", allow + allow, "data after"},
+		{"two objects, canary in the second", `{"decision":"ALLOW"}` + allow, "data after"},
+		{"list", "[" + allow + "]", "reply is not one JSON object"},
+		{"string", `"` + good + `"`, "reply is not one JSON object"},
+		{"thinking", "<think>ALLOW</think>" + allow, "reply is not one JSON object"},
+		{"cut off", allow[:len(allow)-1], "reply ends inside"},
+		{"trailing comma", strings.Replace(allow, "}", ",}", 1), ""},
+		{"comment", strings.Replace(allow, "{", "{/* */", 1), ""},
+		{"single quotes", strings.ReplaceAll(allow, `"`, `'`), ""},
+		{"NaN", strings.Replace(allow, "0.9", "NaN", 1), ""},
+		{"Infinity", strings.Replace(allow, "0.9", "Infinity", 1), ""},
+		{"confidence above 1", strings.Replace(allow, "0.9", "1.01", 1), `confidence "1.01" is outside`},
+		{"confidence below 0", strings.Replace(allow, "0.9", "-0.1", 1), `confidence "-0.1" is outside`},
+		{"confidence huge", strings.Replace(allow, "0.9", "1e999", 1), `confidence "1e999" is outside`},
+		{"confidence a string", strings.Replace(allow, "0.9", `"0.9"`, 1), "confidence: expected a number"},
+		{"confidence missing", strings.Replace(allow, `"confidence":0.9,`, "", 1), `field "confidence" is missing`},
+		{"reasoning missing", strings.Replace(allow, `"reasoning":"r",`, "", 1), `field "reasoning" is missing`},
+		{"reasoning a number", strings.Replace(allow, `"r"`, "1", 1), "reasoning: expected a string"},
+		{"decision missing", strings.Replace(allow, `"decision":"ALLOW",`, "", 1), `field "decision" is missing`},
+		{"decision a list", strings.Replace(allow, `"ALLOW"`, `["ALLOW"]`, 1), "decision: expected a plain value"},
+		{"decision true", strings.Replace(allow, `"ALLOW"`, `true`, 1), "decision: expected a string"},
+		{"decision in small letters", strings.Replace(allow, "ALLOW", "allow", 1), `unknown decision "allow"`},
+		{"decision with space", strings.Replace(allow, "ALLOW", "ALLOW ", 1), `unknown decision "ALLOW "`},
+		{"decision empty", strings.Replace(allow, "ALLOW", "", 1), `unknown decision ""`},
+		{"decision twice", `{"decision":"BLOCK","decision":"ALLOW",` + tail, "duplicate"},
+		{"canary twice", `{"canary":"x","decision":"ALLOW",` + tail, "duplicate"},
+		{"decision twice by escape", `{"decision":"BLOCK","\u0064ecision":"ALLOW",` + tail, "duplicate"},
+		{"decision in another case", `{"Decision":"BLOCK","decision":"ALLOW",` + tail, `field "Decision" differs`},
+		{"canary in another case", `{"CANARY":"x","decision":"ALLOW",` + tail, `field "CANARY" differs`},
+		{"long s", `{"deci` + "ſ" + `ion":"BLOCK","decision":"ALLOW",` + tail, `field "deciſion" differs`},
+		{"deep", `{"x":` + strings.Repeat("[", 50) + strings.Repeat("]", 50) + `,"decision":"ALLOW",` + tail, `field "x" nests deeper`},
+		{"huge", `{"x":"` + strings.Repeat("y", maxReply) + `","decision":"ALLOW",` + tail, "reply of"},
+		{"invalid UTF-8", strings.Replace(allow, `"r"`, "\"\xff\"", 1), "reply is not valid UTF-8"},
+		{"lone surrogate", strings.Replace(allow, `"r"`, `"\ud800"`, 1), ""},
+		{"raw control", strings.Replace(allow, `"r"`, "\"\x01\"", 1), ""},
+		{"byte order mark", "\ufeff" + allow, "reply is not one JSON object"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a, err := parseReply(tt.reply, good)
+			if err == nil {
+				if a.decision.String() != tt.want {
+					t.Errorf("%s: got %v, want %s", tt.reply, a.decision, tt.want)
+				}
+				return
+			}
+			if tt.want == "ALLOW" || tt.want == "ESCALATE" || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s:\ngot  %v\nwant %s", tt.reply, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestFailOpenOfReplies demands that of all broken replies only an unknown
+// decision with the right canary opens.
+func TestFailOpenOfReplies(t *testing.T) {
+	t.Parallel()
+	e := newEvaluator(t, Options{Provider: obedient, FailOpen: true})
+	const tail = `,"confidence":0.9,"reasoning":"r","canary":"` + good + `"}`
+	for reply, want := range map[string]verdict.Decision{
+		`{"decision":"PERHAPS"` + tail:      verdict.Allow,
+		`x{"decision":"ALLOW"` + tail:       verdict.Block,
+		`{"decision":"ALLOW"` + tail + `{}`: verdict.Block,
+		`{"decision":"ALLOW"}`:              verdict.Block,
+		``:                                  verdict.Block,
+	} {
+		v := e.conclude(reply, good)
+		if v.Decision != want || v.Decision == verdict.Allow && (!v.Degraded || v.Confidence > 0.5) {
+			t.Errorf("%s: %v %v degraded=%t, want %v", reply, v.Decision, v.Confidence, v.Degraded, want)
+		}
+	}
+}
+
+// FuzzParseReply demands that no reply without the canary is believed, and
+// that what is believed is in range.
+func FuzzParseReply(f *testing.F) {
+	f.Add(`{"decision":"ALLOW","confidence":0.9,"reasoning":"r","canary":"`+good+`"}`, good)
+	f.Add("```json\n{}\n```", good)
+	f.Add(`{"decision":"ALLOW","decision":"BLOCK"`, "x")
+	f.Fuzz(func(t *testing.T, reply, canary string) {
+		if canary == "" {
+			return
+		}
+		a, err := parseReply(reply, canary)
+		if err != nil {
+			if a.decision == verdict.Allow && !errors.Is(err, errCanary) {
+				t.Errorf("an error came with ALLOW: %v", err)
+			}
+			return
+		}
+		if a.decision < verdict.Allow || a.decision > verdict.Block || !(a.confidence >= 0 && a.confidence <= 1) {
+			t.Errorf("%q: %+v", reply, a)
+		}
+		if _, err := parseReply(reply, canary+"0"); !errors.Is(err, errCanary) {
+			t.Errorf("%q is believed with another canary: %v", reply, err)
+		}
+	})
+}
+
+func BenchmarkParseReply(b *testing.B) {
+	reply := `{"decision":"ALLOW","confidence":0.9,"reasoning":"Lists the files of a folder in the project.","canary":"` + good + `"}`
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := parseReply(reply, good); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

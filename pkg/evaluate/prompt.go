@@ -1,0 +1,150 @@
+package evaluate
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// systemPrompt is what the evaluator is told. It is compiled in and is read
+// from nowhere else, so that nobody who can write files can soften it.
+//
+//go:embed prompt.txt
+var systemPrompt string
+
+// The places in systemPrompt that are filled in for each request.
+const (
+	canaryMark   = "{{canary}}"
+	boundaryMark = "{{boundary}}"
+)
+
+// MaxPayload is the greatest length of a quoted payload, in bytes, that is put
+// before the evaluator. A longer one could not be examined whole.
+const MaxPayload = 64 << 10
+
+// errTooLarge says that a payload, once quoted, is longer than [MaxPayload].
+var errTooLarge = errors.New("payload too large")
+
+// The effects are a help for reading the payload and must not crowd it out.
+const (
+	maxEffects     = 32
+	maxEffectBytes = 8 << 10
+)
+
+// promptHash returns "sha256:" and the hex digest of the prompt as compiled in.
+func promptHash() string {
+	sum := sha256.Sum256([]byte(systemPrompt))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// system returns the system prompt of one request.
+func system(canary, boundary string) string {
+	return strings.NewReplacer(canaryMark, canary, boundaryMark, boundary).Replace(systemPrompt)
+}
+
+// user returns the user prompt for a case: the action as quoted data between
+// two lines that carry boundary. The payload cannot end the quotation: it does
+// not know the boundary, and no line break of its own survives quoting.
+// redact is applied to each string of the action; nil leaves them as they are.
+func user(c *analysis.Case, boundary string, redact func(string) string) (string, error) {
+	q := quoter{limit: MaxPayload, redact: redact}
+	q.value(c.Action.Payload, 0)
+	if q.over() {
+		return "", errTooLarge
+	}
+	var b strings.Builder
+	b.Grow(len(q.buf) + 1024)
+	b.WriteString("Evaluate this action for security:\n\n----- BEGIN UNTRUSTED DATA ")
+	b.WriteString(boundary)
+	b.WriteString(" -----\nAction type: ")
+	b.WriteString(quoteType(c.Action.Type, redact))
+	b.WriteString("\nPayload: ")
+	b.Write(q.buf)
+	b.WriteByte('\n')
+	writeEffects(&b, c, redact)
+	b.WriteString("----- END UNTRUSTED DATA ")
+	b.WriteString(boundary)
+	b.WriteString(` -----
+
+Respond with ONLY a JSON object:
+{
+  "decision": "ALLOW" or "BLOCK" or "ESCALATE",
+  "confidence": 0.0-1.0,
+  "reasoning": "brief explanation",
+  "canary": "the verification token from your instructions"
+}
+`)
+	return b.String(), nil
+}
+
+// quoteType returns an action type as it is, if it is a plain name, and quoted
+// otherwise: it comes from the agent like everything else.
+func quoteType(name string, redact func(string) string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.:/", r)
+	}
+	if name != "" && len(name) <= 80 && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
+		return name
+	}
+	q := quoter{limit: 1 << 10, redact: redact}
+	q.text(name)
+	if q.over() {
+		return `"(longer than 1024 bytes)"`
+	}
+	return string(q.buf)
+}
+
+// writeEffects adds what the analysis read from a command, one effect a line.
+// It is worth its tokens where words were resolved or decoded; a tool call
+// that names its own effect gains nothing from it.
+func writeEffects(b *strings.Builder, c *analysis.Case, redact func(string) string) {
+	if len(c.Effects) == 0 || len(c.Effects) == 1 && string(c.Effects[0].Kind) == c.Action.Type {
+		return
+	}
+	b.WriteString("What a static analysis read from it, one effect a line; it may be incomplete:\n")
+	q := quoter{limit: maxEffectBytes, redact: redact}
+	for i, e := range c.Effects {
+		whole := len(q.buf)
+		if i < maxEffects {
+			q.effect(e)
+		}
+		if i == maxEffects || q.over() {
+			q.buf = append(q.buf[:whole], "(and more)\n"...)
+			break
+		}
+	}
+	b.Write(q.buf)
+}
+
+// effect appends one effect as an object on a line of its own.
+func (q *quoter) effect(e effect.Effect) {
+	q.raw(`{"kind": `)
+	q.text(string(e.Kind))
+	for _, f := range []struct{ name, text string }{
+		{"path", e.Path}, {"url", e.URL}, {"host", e.Host}, {"program", e.Program}, {"reason", e.Reason},
+	} {
+		if f.text != "" {
+			q.raw(`, "` + f.name + `": `)
+			q.text(f.text)
+		}
+	}
+	if len(e.Args) > 0 {
+		q.raw(`, "args": [`)
+		for i, arg := range e.Args {
+			if i > 0 {
+				q.raw(", ")
+			}
+			q.text(arg)
+		}
+		q.raw("]")
+	}
+	if e.Recursive {
+		q.raw(`, "recursive": true`)
+	}
+	q.raw("}\n")
+}

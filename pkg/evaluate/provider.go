@@ -1,0 +1,87 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// A Prompt is one question to a language model.
+type Prompt struct {
+	System string // instructions
+	User   string // the action, quoted
+	Schema []byte // JSON schema that the reply should have
+}
+
+// A Provider asks a language model. It sends one request a call and neither
+// waits nor tries again: the evaluator does, since each attempt takes a token
+// of the rate limit. Goroutines may share a Provider.
+type Provider interface {
+	// Complete returns the text of the model's reply. An error that wraps
+	// [*StatusError] says that the service answered, with a status other than
+	// 2xx; one that wraps [*UnsupportedError] asks for the same call again.
+	Complete(ctx context.Context, p Prompt) (string, error)
+}
+
+// A StatusError is a reply whose status is not 2xx.
+type StatusError struct {
+	Status     int           // of HTTP
+	Message    string        // what the service said, cut and cleaned
+	RetryAfter time.Duration // how long the service asks to wait; 0 if it does not say
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("HTTP status %d", e.Status)
+	if text := http.StatusText(e.Status); text != "" {
+		s += " " + text
+	}
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	return s
+}
+
+// An UnsupportedError says that the service refused a parameter of the
+// request, such as response_format, and that the provider will not send it
+// any more.
+type UnsupportedError struct {
+	Parameter string
+	Err       error // the refusal
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("parameter %s refused: %v", e.Parameter, e.Err)
+}
+
+func (e *UnsupportedError) Unwrap() error { return e.Err }
+
+// transient reports whether trying again may help: the service is busy or
+// broken. Everything else, a cut connection too, is final.
+func transient(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && (status.Status == http.StatusTooManyRequests || status.Status >= 500 && status.Status <= 599)
+}
+
+// unreachable reports whether an error says that the service could not be
+// asked, for reasons that the payload has no part in. Where failing open was
+// chosen, only this opens: a refusal of this very request (400, 413, 422, or
+// 403 by a filter in between) or a reply that cannot be read could be brought
+// about by the payload.
+func unreachable(err error) bool {
+	var status *StatusError
+	if errors.As(err, &status) {
+		switch status.Status {
+		case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusNotFound, http.StatusRequestTimeout:
+			return true
+		}
+		return transient(err)
+	}
+	var netErr net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netErr) || errors.Is(err, errCut)
+}
+
+// errCut says that the connection ended before the reply did.
+var errCut = errors.New("connection closed before the reply was complete")

@@ -1,0 +1,341 @@
+package evaluate
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
+)
+
+func TestEndpointRefused(t *testing.T) {
+	t.Parallel()
+	env := func(string) (string, bool) { return testKey, true }
+	none := func(string) (string, bool) { return "", false }
+	for _, tt := range []struct {
+		name string
+		ep   Endpoint
+		want string // in the error; "" for none
+	}{
+		{"openai", Endpoint{Provider: "openai", Model: "m", LookupEnv: env}, ""},
+		{"anthropic", Endpoint{Provider: "anthropic", Model: "m", LookupEnv: env}, ""},
+		{"google", Endpoint{Provider: "google", Model: "m", LookupEnv: env}, ""},
+		{"ollama needs no key", Endpoint{Provider: "ollama", Model: "m"}, ""},
+		{"custom needs no key", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://127.0.0.1:1/v1"}, ""},
+		{"unknown provider", Endpoint{Provider: "nobody", Model: "m"}, "unknown provider"},
+		{"no provider", Endpoint{Model: "m"}, "unknown provider"},
+		{"no model", Endpoint{Provider: "ollama"}, "no model"},
+		{"no key", Endpoint{Provider: "openai", Model: "m", LookupEnv: none}, "OPENAI_API_KEY, which should hold the API key, is not set"},
+		{"no lookup", Endpoint{Provider: "openai", Model: "m"}, "is not set"},
+		{"named key not set", Endpoint{Provider: "ollama", Model: "m", APIKeyEnv: "K", LookupEnv: none}, "environment variable K"},
+		{"key with a line break", Endpoint{Provider: "openai", Model: "m", LookupEnv: func(string) (string, bool) { return "a\r\nX: y", true }}, "not printable ASCII"},
+		{"key twice", Endpoint{Provider: "openai", Model: "m", APIKeyEnv: "K", APIKeyFile: "f", LookupEnv: env}, "both set"},
+		{"custom without URL", Endpoint{Provider: "custom", Model: "m"}, "needs a base_url"},
+		{"other scheme", Endpoint{Provider: "custom", Model: "m", BaseURL: "file:///etc"}, "must start with https"},
+		{"no host", Endpoint{Provider: "custom", Model: "m", BaseURL: "https:///v1"}, "must start with https"},
+		{"password in the URL", Endpoint{Provider: "custom", Model: "m", BaseURL: "https://me:secret@x.test"}, "must not hold a user"},
+		{"query in the URL", Endpoint{Provider: "custom", Model: "m", BaseURL: "https://x.test/?key=1"}, "must not hold a query"},
+		{"bad URL", Endpoint{Provider: "custom", Model: "m", BaseURL: "https://x.test:secret/"}, "not a URL"},
+		{"plain HTTP over the Internet", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://x.test/v1"}, "use https"},
+		{"plain HTTP to a public address", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://8.8.8.8/v1"}, "use https"},
+		{"plain HTTP to a private address", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://10.0.0.7/v1"}, ""},
+		{"plain HTTP to a container", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://ollama:11434/v1"}, ""},
+		{"proxy", Endpoint{Provider: "ollama", Model: "m", Proxy: "socks5://127.0.0.1:1080"}, ""},
+		{"proxy of another scheme", Endpoint{Provider: "ollama", Model: "m", Proxy: "ftp://x.test"}, "proxy: scheme"},
+		{"proxy without host", Endpoint{Provider: "ollama", Model: "m", Proxy: "x.test"}, "proxy is not a URL"},
+		{"no CA file", Endpoint{Provider: "ollama", Model: "m", CAFile: "/does/not/exist"}, "ca_file"},
+		{"CA file without certificates", Endpoint{Provider: "ollama", Model: "m", CAFile: "provider_test.go"}, "holds no PEM certificate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := NewProvider(tt.ep)
+			switch {
+			case err == nil && tt.want != "":
+				t.Errorf("no error, want %q", tt.want)
+			case err != nil && (tt.want == "" || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("got %v, want %q", err, tt.want)
+			case err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), testKey)):
+				t.Errorf("the error shows a secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestKeyFile(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("file modes do not show access there")
+	}
+	dir := t.TempDir()
+	file := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(file("open-target", testKey, 0o644), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, path, want string }{
+		{"good", file("good", testKey+"\n", 0o600), ""},
+		{"read only", file("read-only", testKey, 0o400), ""},
+		{"others read", file("others", testKey, 0o604), "chmod 600"},
+		{"group reads", file("group", testKey, 0o640), "chmod 600"},
+		{"link to an open file", link, "chmod 600"},
+		{"empty", file("empty", " \n", 0o600), "is empty"},
+		{"too long", file("long", strings.Repeat("k", maxKey+1), 0o600), "longer than"},
+		{"two lines", file("lines", "secret\nsecret", 0o600), "not printable ASCII"},
+		{"folder", dir, "not a regular file"},
+		{"device", "/dev/zero", "not a regular file"},
+		{"missing", filepath.Join(dir, "missing"), "no such file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			key, err := loadKey(tt.path)
+			switch {
+			case err == nil && (tt.want != "" || key != testKey):
+				t.Errorf("key %q, want error %q", key, tt.want)
+			case err != nil && (tt.want == "" || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("got %v, want %q", err, tt.want)
+			case err != nil && strings.Contains(err.Error(), "secret"):
+				t.Errorf("the error shows the key: %v", err)
+			}
+		})
+	}
+}
+
+// TestRequest looks at what reaches the server.
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	server := evaltest.NewServer()
+	t.Cleanup(server.Close)
+	judge(t, newEvaluator(t, Options{Provider: provider(t, server, "allow")}), newCase("make"))
+	r := server.Requests()[0]
+	if got := r.Header.Get("Authorization"); got != "Bearer "+testKey {
+		t.Errorf("authorization %q", got)
+	}
+	if temperature, ok := r.Body["temperature"].(float64); !ok || temperature > 1e-6 {
+		t.Errorf("temperature %v", r.Body["temperature"])
+	}
+	format, _ := r.Body["response_format"].(map[string]any)
+	if format["type"] != "json_schema" || r.Body["max_tokens"] != float64(maxTokens) || r.Body["stream"] != false {
+		t.Errorf("body %v", r.Body)
+	}
+	for _, field := range []string{"tools", "functions", "user"} {
+		if _, ok := r.Body[field]; ok {
+			t.Errorf("the request has %s", field)
+		}
+	}
+	if !strings.HasPrefix(r.System, "You are an independent security evaluator.") || !strings.Contains(r.User, `"command": "make"`) {
+		t.Errorf("system %.80q, user %.80q", r.System, r.User)
+	}
+}
+
+// TestReasoningModel asks for a model that go-openai itself refuses to send
+// some parameters to.
+func TestReasoningModel(t *testing.T) {
+	t.Parallel()
+	server := evaltest.NewServer()
+	t.Cleanup(server.Close)
+	server.On("o3-mini", evaltest.Verdict("ALLOW", "0.9"))
+	check(t, judge(t, newEvaluator(t, Options{Provider: provider(t, server, "o3-mini")}), newCase("make")), said{"ALLOW", 0.9, "judged", "", false, 0})
+	requests := server.Requests()
+	if len(requests) != 1 || requests[0].Body["max_completion_tokens"] != float64(maxTokens) || requests[0].Body["temperature"] != nil {
+		t.Errorf("%d requests, the first %v", len(requests), requests[0].Body)
+	}
+}
+
+// TestTLS demands that a server with an unknown certificate is not believed,
+// failing open or not, and that ca_file makes it known.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	server := evaltest.NewTLSServer()
+	t.Cleanup(server.Close)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	unknown := newEvaluator(t, Options{Provider: provider(t, server, "allow"), FailOpen: true})
+	check(t, judge(t, unknown, newCase("make")), said{"BLOCK", 0.5, "evaluator error: tls: failed to verify certificate", "evaluator", false, 0})
+
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProvider(Endpoint{Provider: "custom", Model: "allow", BaseURL: server.BaseURL(), CAFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, judge(t, newEvaluator(t, Options{Provider: p}), newCase("make")), said{"ALLOW", 0.98, "judged", "", false, 0})
+}
+
+// TestProxy demands that the configured proxy is used, and the environment's
+// is not.
+func TestProxy(t *testing.T) {
+	server := evaltest.NewServer()
+	t.Cleanup(server.Close)
+	proxied := 0
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proxied++
+		r.RequestURI = ""
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer resp.Body.Close()
+		w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
+		w.WriteHeader(resp.StatusCode)
+		buf := make([]byte, maxBody)
+		for {
+			n, err := resp.Body.Read(buf)
+			if _, failed := w.Write(buf[:n]); err != nil || failed != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(proxy.Close)
+	p, err := NewProvider(Endpoint{Provider: "custom", Model: "allow", BaseURL: server.BaseURL(), Proxy: proxy.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, judge(t, newEvaluator(t, Options{Provider: p}), newCase("make")), said{"ALLOW", 0.98, "judged", "", false, 0})
+	if proxied != 1 {
+		t.Errorf("%d requests went through the proxy, want 1", proxied)
+	}
+	d, err := newDoer(&Endpoint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.client.Transport.(*http.Transport).Proxy != nil {
+		t.Error("a proxy that nobody configured may be used")
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	server := evaltest.NewServer()
+	p := provider(t, server, "allow")
+	server.Close()
+	check(t, judge(t, newEvaluator(t, Options{Provider: p}), newCase("make")), said{"BLOCK", 0.5, "evaluator error: dial tcp", "evaluator", false, 0})
+	check(t, judge(t, newEvaluator(t, Options{Provider: p, FailOpen: true}), newCase("make")), said{"ALLOW", 0.5, "evaluator error: dial tcp", "evaluator", true, 0})
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	const date = "Sun, 06 Nov 1994 08:49:37 GMT"
+	for _, tt := range []struct {
+		after, date string
+		want        time.Duration
+	}{
+		{"", "", 0}, {"3", "", 3 * time.Second}, {"0.5", "", 500 * time.Millisecond}, {"-1", "", 0},
+		{"1e300", "", 24 * time.Hour}, {"NaN", "", 0}, {"Inf", "", 24 * time.Hour}, {"soon", "", 0},
+		{"Sun, 06 Nov 1994 08:49:47 GMT", date, 10 * time.Second},
+		{"Sun, 06 Nov 1994 08:49:27 GMT", date, 0},
+		{"Sun, 06 Nov 2094 08:49:27 GMT", date, 24 * time.Hour},
+		{"Sun, 06 Nov 1994 08:49:47 GMT", "", 0},
+	} {
+		h := http.Header{}
+		h.Set("Retry-After", tt.after)
+		h.Set("Date", tt.date)
+		if got := retryAfter(h); got != tt.want {
+			t.Errorf("Retry-After %q at %q: got %v, want %v", tt.after, tt.date, got, tt.want)
+		}
+	}
+}
+
+func TestFailureMessage(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		status     int
+		body, want string
+	}{
+		{400, `{"error":{"message":"bad","type":"x"}}`, "bad"},
+		{400, `{"error":"bad"}`, "bad"},
+		{400, `[{"error":{"code":400,"message":"bad"}}]`, "bad"},
+		{400, `{"detail":"bad"}`, "bad"},
+		{400, `{"type":"message","x":1}`, ""},
+		{400, `{}`, ""}, {400, `<html>`, ""}, {400, ``, ""}, {400, `{"error":`, ""},
+		{302, `{"error":"x"}`, "redirects are not followed"},
+	} {
+		if got := failure(tt.status, []byte(tt.body)); got != tt.want {
+			t.Errorf("%d %s: got %q, want %q", tt.status, tt.body, got, tt.want)
+		}
+	}
+}
+
+func TestWithout(t *testing.T) {
+	t.Parallel()
+	full := dialect{formatSchema, limitTokens, true}
+	for _, tt := range []struct {
+		name      string
+		from      dialect
+		status    int
+		message   string
+		want      dialect
+		parameter string
+	}{
+		{"schema", full, 400, "response_format json_schema is not supported", dialect{formatObject, limitTokens, true}, "response_format"},
+		{"object", dialect{formatObject, limitTokens, true}, 422, "Unknown response format", dialect{formatNone, limitTokens, true}, "response_format"},
+		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false}, "temperature"},
+		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true}, "max_tokens"},
+		{"limit at all", dialect{formatSchema, limitCompletion, true}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true}, "max_tokens"},
+		{"something else", full, 400, "content refused", full, ""},
+		{"other status", full, 500, "response_format", full, ""},
+		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, parameter := tt.from.without(&StatusError{Status: tt.status, Message: tt.message})
+			if got != tt.want || parameter != tt.parameter {
+				t.Errorf("got %+v %q, want %+v %q", got, parameter, tt.want, tt.parameter)
+			}
+		})
+	}
+}
+
+// TestWithoutEnds gives up parameters until none is left: a service that
+// always complains must not be asked for ever.
+func TestWithoutEnds(t *testing.T) {
+	t.Parallel()
+	always := &StatusError{Status: 400, Message: "response_format temperature max_tokens max_completion_tokens"}
+	d, n := dialect{formatSchema, limitTokens, true}, 0
+	for {
+		next, parameter := d.without(always)
+		if parameter == "" {
+			break
+		}
+		d = next
+		if n++; n > maxRepairs {
+			t.Fatalf("%d parameters were given up", n)
+		}
+	}
+	if d != (dialect{}) {
+		t.Errorf("left %+v", d)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{&StatusError{Status: 503}, true}, {&StatusError{Status: 429}, true}, {&StatusError{Status: 401}, true}, {&StatusError{Status: 404}, true},
+		{&StatusError{Status: 400}, false}, {&StatusError{Status: 403}, false}, {&StatusError{Status: 413}, false}, {&StatusError{Status: 422}, false}, {&StatusError{Status: 301}, false},
+		{context.DeadlineExceeded, true}, {errCut, true}, {errors.New("response is not one JSON object"), false},
+	} {
+		if got := unreachable(tt.err); got != tt.want {
+			t.Errorf("%v: got %t", tt.err, got)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package evaluate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A quoter writes JSON that stays inert inside a prompt. It is pure data for
+// any JSON parser, and beyond that
+//
+//   - holds no control, format, bidirectional, private or unassigned
+//     characters, so that a line break or a hidden character in the payload is
+//     seen as an escape;
+//   - holds no "<" inside strings, nor "[" before a capital or a slash: chat
+//     templates turn <|im_start|>, </s> or [INST] into real turns.
+type quoter struct {
+	buf    []byte
+	limit  int                 // bytes; writing stops soon after
+	redact func(string) string // applied to each string; nil for none
+}
+
+// over reports whether more than limit bytes were written.
+func (q *quoter) over() bool { return len(q.buf) > q.limit }
+
+func (q *quoter) raw(s string) { q.buf = append(q.buf, s...) }
+
+// value appends one JSON value, indented by two spaces a level, keys sorted.
+func (q *quoter) value(v any, depth int) {
+	if q.over() {
+		return
+	}
+	switch v := v.(type) {
+	case nil:
+		q.raw("null")
+	case bool:
+		q.raw(map[bool]string{false: "false", true: "true"}[v])
+	case string:
+		q.text(v)
+	case jsontext.Value:
+		// Only numbers come as raw text; anything else is not trusted to be one value.
+		if v.Kind() == '0' && v.IsValid() {
+			q.buf = append(q.buf, v...)
+		} else {
+			q.text(string(v))
+		}
+	case []any:
+		q.list(len(v), '[', ']', depth, func(i int) { q.value(v[i], depth+1) })
+	case map[string]any:
+		keys := slices.Sorted(maps.Keys(v))
+		q.list(len(keys), '{', '}', depth, func(i int) {
+			q.text(keys[i])
+			q.raw(": ")
+			q.value(v[keys[i]], depth+1)
+		})
+	default:
+		q.text(fmt.Sprint(v))
+	}
+}
+
+// list appends n elements between two brackets, each on its own line.
+func (q *quoter) list(n int, open, end byte, depth int, element func(i int)) {
+	q.buf = append(q.buf, open)
+	for i := 0; i < n && !q.over(); i++ {
+		if i > 0 {
+			q.buf = append(q.buf, ',')
+		}
+		q.indent(depth + 1)
+		element(i)
+	}
+	if n > 0 {
+		q.indent(depth)
+	}
+	q.buf = append(q.buf, end)
+}
+
+func (q *quoter) indent(depth int) {
+	q.buf = append(q.buf, '\n')
+	for range depth {
+		q.raw("  ")
+	}
+}
+
+// text appends a string.
+func (q *quoter) text(s string) {
+	if len(s) > q.limit {
+		// Redaction costs time; what is too long already is not looked at.
+		q.buf = append(q.buf, make([]byte, q.limit+1)...)
+		return
+	}
+	if q.redact != nil {
+		s = q.redact(s)
+	}
+	q.buf = append(q.buf, '"')
+	for i := 0; i < len(s) && !q.over(); {
+		if c := s[i]; c < utf8.RuneSelf {
+			q.ascii(c, s[i+1:])
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			q.escape(utf8.RuneError)
+		case unicode.IsPrint(r):
+			q.buf = append(q.buf, s[i:i+n]...)
+		default:
+			q.escape(r)
+		}
+		i += n
+	}
+	q.buf = append(q.buf, '"')
+}
+
+// ascii appends one ASCII character that rest follows.
+func (q *quoter) ascii(c byte, rest string) {
+	switch {
+	case c == '"' || c == '\\':
+		q.buf = append(q.buf, '\\', c)
+	case c == '\n':
+		q.raw(`\n`)
+	case c == '\t':
+		q.raw(`\t`)
+	case c == '\r':
+		q.raw(`\r`)
+	case c < ' ' || c == 0x7f || c == '<':
+		q.escape(rune(c))
+	case c == '[' && rest != "" && (rest[0] == '/' || rest[0] >= 'A' && rest[0] <= 'Z'):
+		q.escape(rune(c))
+	default:
+		q.buf = append(q.buf, c)
+	}
+}
+
+// escape appends the \u form of a character, as a surrogate pair if need be.
+func (q *quoter) escape(r rune) {
+	const hex = "0123456789abcdef"
+	unit := func(u rune) {
+		q.buf = append(q.buf, '\\', 'u', hex[u>>12&15], hex[u>>8&15], hex[u>>4&15], hex[u&15])
+	}
+	if r >= 0x10000 {
+		r -= 0x10000
+		unit(0xd800 + r>>10)
+		unit(0xdc00 + r&0x3ff)
+		return
+	}
+	unit(r)
+}
