@@ -1,0 +1,187 @@
+package shield
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// The tiers, from the fastest to the slowest.
+const (
+	TierPolicy   = 0
+	TierClassify = 1
+	TierEvaluate = 2
+	TierApprove  = 3
+)
+
+// sources name the tiers in a trail.
+var sources = [...]string{"policy", "classifier", "evaluator", "person"}
+
+// An Item is one thing to judge: an action, or the sealed ESCALATE verdict of
+// an earlier stage with the action that it carries.
+type Item struct {
+	Line   int // where the record starts, counted from 1
+	Action *action.Action
+	Resume *verdict.Verdict // nil for an action that nothing judged yet
+	Stages verdict.Stages   // the tiers that judged Resume
+}
+
+// A Range says which tiers judge, from the first up to and including the last.
+type Range struct{ First, Last int }
+
+// All are the tiers of the whole pipeline.
+var All = Range{TierPolicy, TierApprove}
+
+// An Outcome is a sealed verdict, and what [Pipeline.Record] needs to log it.
+type Outcome struct {
+	Verdict verdict.Verdict
+	action  *action.Action // nil for a record that is none
+	stages  verdict.Stages
+	trail   []verdict.Step
+	latency time.Duration
+	ticket  *audit.Ticket
+}
+
+// Trail returns what each tier, or each classifier of it, said, whatever the
+// decision was.
+func (o *Outcome) Trail() []verdict.Step { return o.trail }
+
+// Latency returns how long the action was judged, analysis included.
+func (o *Outcome) Latency() time.Duration { return o.latency }
+
+// Judge sends an item through the tiers of a range, each in turn until one
+// decides. It answers always: whatever fails is a BLOCK. The verdict must not
+// be shown before it is recorded.
+func (p *Pipeline) Judge(ctx context.Context, it Item, r Range) Outcome {
+	o := Outcome{action: it.Action}
+	start := p.now()
+	o.Verdict, o.stages, o.trail = p.judge(ctx, it, r)
+	o.latency = p.now().Sub(start)
+	p.finish(&o, it.Line)
+	return o
+}
+
+func (p *Pipeline) judge(ctx context.Context, it Item, r Range) (v verdict.Verdict, stages verdict.Stages, trail []verdict.Step) {
+	tier := r.First
+	defer func() {
+		if x := recover(); x != nil {
+			v = refusal(tier, "panic", fmt.Sprintf("tier %d failed: panic: %.200q; blocked", tier, fmt.Sprint(x)))
+		}
+	}()
+	c := p.analyzer.Case(it.Action)
+	if it.Resume != nil {
+		c.Trail = append(c.Trail, it.Resume.Trail...)
+		c.MinTier = max(c.MinTier, it.Resume.NextTier)
+		stages = it.Stages
+	}
+	for tier = r.First; tier <= r.Last; tier++ {
+		if ctx.Err() != nil {
+			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked"), stages, nil
+		}
+		v = p.ask(ctx, tier, c)
+		stages |= 1 << tier
+		if v.Decision != verdict.Escalate {
+			break
+		}
+	}
+	if v.Decision == verdict.Escalate || p.trace {
+		v.Trail = c.Trail
+	} else {
+		v.Trail = nil
+	}
+	return v, stages, c.Trail
+}
+
+// ask puts a case to one tier, holds the answer to the case's least tier, and
+// notes it in the trail.
+func (p *Pipeline) ask(ctx context.Context, tier int, c *analysis.Case) verdict.Verdict {
+	start := p.now()
+	v, err := p.tiers[tier].Judge(ctx, c)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		v = refusal(tier, "interrupted", "shield was interrupted while the action was judged; blocked")
+	case err != nil:
+		v = refusal(tier, "tier", fmt.Sprintf("%s error: %v", sources[tier], err))
+		v.Confidence = 0.5
+	}
+	v.Tier = tier
+	switch {
+	case v.Decision == verdict.Allow && c.MinTier > tier:
+		v.Decision = verdict.Escalate
+		v.Reasoning += fmt.Sprintf("; tier %d or above has to decide", c.MinTier)
+	case v.Decision == verdict.Escalate && tier == TierApprove, v.Decision == verdict.None:
+		v.Decision = verdict.Block
+	}
+	v.NextTier, v.Expires = escalated(v, c, tier), time.Time{}
+	c.Trail = append(c.Trail, p.steps(v, tier, c, start)...)
+	return v
+}
+
+// escalated returns the least tier that may decide after an ESCALATE, and
+// notes it in the case; 0 after another decision.
+func escalated(v verdict.Verdict, c *analysis.Case, tier int) int {
+	if v.Decision != verdict.Escalate {
+		return 0
+	}
+	c.MinTier = min(max(c.MinTier, v.NextTier, tier+1), TierApprove)
+	return c.MinTier
+}
+
+// steps returns what a verdict adds to the trail: the answers of a tier's
+// classifiers, or the tier's own.
+func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start time.Time) []verdict.Step {
+	steps := v.Trail
+	if len(steps) == 0 {
+		steps = []verdict.Step{{
+			Source: sources[tier], Decision: v.Decision, Confidence: v.Confidence,
+			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error,
+		}}
+	}
+	for i := range steps {
+		steps[i].Tier = tier
+	}
+	if p.timed {
+		steps[0].Latency = p.now().Sub(start).Microseconds()
+	}
+	if p.trace && len(c.Trail) == 0 {
+		// What cannot be shown is left out; it has been judged all the same.
+		steps[0].Effects, _ = c.EffectsJSON()
+		steps[0].Views, _ = c.ViewsJSON()
+	}
+	return steps
+}
+
+// refusal returns the BLOCK for something that went wrong at a tier.
+func refusal(tier int, code, reason string) verdict.Verdict {
+	return verdict.Verdict{Decision: verdict.Block, Tier: tier, Confidence: 1, Error: code, Reasoning: reason}
+}
+
+// Refuse returns the BLOCK for a record that is no action: line is where it
+// starts, counted from 1; code is short, reason is for people.
+func (p *Pipeline) Refuse(line int, code, reason string) Outcome {
+	o := Outcome{Verdict: refusal(TierPolicy, code, reason), stages: verdict.Policy}
+	p.finish(&o, line)
+	return o
+}
+
+// finish fills what all verdicts have, and seals.
+func (p *Pipeline) finish(o *Outcome, line int) {
+	v := &o.Verdict
+	v.Line = line
+	v.Evaluated = p.now().UTC().Truncate(time.Millisecond)
+	v.Expires = v.Evaluated.Add(p.ttl)
+	if o.action != nil {
+		v.ID, v.ActionHash = o.action.ID, o.action.Hash
+		if !p.noAction {
+			v.Action = o.action.Raw
+		}
+	}
+	if p.sealer != nil {
+		p.sealer.Seal(v, o.stages)
+	}
+}

@@ -1,0 +1,226 @@
+package shield
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A tierFunc is a tier for tests.
+type tierFunc func(context.Context, *analysis.Case) (verdict.Verdict, error)
+
+func (f tierFunc) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
+	return f(ctx, c)
+}
+
+func says(d verdict.Decision, next int) tierFunc {
+	return func(context.Context, *analysis.Case) (verdict.Verdict, error) {
+		return verdict.Verdict{Decision: d, Confidence: 0.9, Reasoning: "because", NextTier: next}, nil
+	}
+}
+
+func instant() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// chainOf returns a pipeline of four tiers.
+func chainOf(t *testing.T, tiers ...Tier) *Pipeline {
+	t.Helper()
+	p, err := NewPipeline(Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", Trace: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.tiers {
+		p.tiers[i] = tierFunc(func(context.Context, *analysis.Case) (verdict.Verdict, error) {
+			t.Errorf("tier %d was asked", i)
+			return verdict.Verdict{}, nil
+		})
+	}
+	copy(p.tiers[:], tiers)
+	return p
+}
+
+func parse(t *testing.T, record string) *action.Action {
+	t.Helper()
+	a, err := action.Parse([]byte(record))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+const (
+	read    = `{"type":"read_file","payload":{"path":"a"}}`
+	command = `{"type":"execute_command","payload":{"command":"ls"}}`
+	deletes = `{"type":"delete_file","payload":{"path":"a"}}`
+	person  = `{"type":"read_file","payload":{"path":"a"},"min_tier":3}`
+)
+
+func TestChain(t *testing.T) {
+	t.Parallel()
+	allow, block, escalate := says(verdict.Allow, 0), says(verdict.Block, 0), says(verdict.Escalate, 0)
+	panics := tierFunc(func(context.Context, *analysis.Case) (verdict.Verdict, error) { panic("boom") })
+	fails := tierFunc(func(context.Context, *analysis.Case) (verdict.Verdict, error) {
+		return verdict.Verdict{Decision: verdict.Allow}, errors.New("boom")
+	})
+	silent := tierFunc(func(context.Context, *analysis.Case) (verdict.Verdict, error) { return verdict.Verdict{}, nil })
+	for _, c := range []struct {
+		name, record string
+		tiers        []Tier
+		last         int
+		want         verdict.Decision
+		tier, next   int
+		code         string
+	}{
+		{"the first that decides ends it", read, []Tier{allow}, 3, verdict.Allow, 0, 0, ""},
+		{"a block ends it", read, []Tier{block}, 3, verdict.Block, 0, 0, ""},
+		{"escalation goes on", read, []Tier{escalate, escalate, allow}, 3, verdict.Allow, 2, 0, ""},
+		{"a command needs tier 1", command, []Tier{allow, allow}, 3, verdict.Allow, 1, 0, ""},
+		{"a deletion needs tier 2", deletes, []Tier{allow, allow, allow}, 3, verdict.Allow, 2, 0, ""},
+		{"min_tier raises", person, []Tier{allow, allow, allow, allow}, 3, verdict.Allow, 3, 0, ""},
+		{"a lower tier still blocks", person, []Tier{escalate, block}, 3, verdict.Block, 1, 0, ""},
+		{"verify names the tier", read, []Tier{says(verdict.Escalate, 2), allow, allow}, 3, verdict.Allow, 2, 0, ""},
+		{"verify by a person", read, []Tier{says(verdict.Escalate, 3), allow, allow, allow}, 3, verdict.Allow, 3, 0, ""},
+		{"stopped early", read, []Tier{says(verdict.Escalate, 2), allow}, 1, verdict.Escalate, 1, 2, ""},
+		{"next_tier is held to the tiers", read, []Tier{says(verdict.Escalate, 9)}, 0, verdict.Escalate, 0, 3, ""},
+		{"nobody is above a person", read, []Tier{escalate, escalate, escalate, escalate}, 3, verdict.Block, 3, 0, ""},
+		{"a panic blocks", read, []Tier{escalate, panics}, 3, verdict.Block, 1, 0, "panic"},
+		{"an error blocks, whatever comes with it", read, []Tier{escalate, fails}, 3, verdict.Block, 1, 0, "tier"},
+		{"no decision blocks", read, []Tier{silent}, 3, verdict.Block, 0, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := chainOf(t, c.tiers...)
+			v := p.Judge(t.Context(), Item{Line: 7, Action: parse(t, c.record)}, Range{TierPolicy, c.last}).Verdict
+			if v.Decision != c.want || v.Tier != c.tier || v.NextTier != c.next || v.Error != c.code || v.Line != 7 {
+				t.Errorf("%s at tier %d, next %d, error %q, line %d (%s); want %s at tier %d, next %d, error %q",
+					v.Decision, v.Tier, v.NextTier, v.Error, v.Line, v.Reasoning, c.want, c.tier, c.next, c.code)
+			}
+			if v.Error != "panic" && len(v.Trail) != v.Tier+1 {
+				t.Errorf("trail %+v, want a step for each tier asked", v.Trail)
+			}
+		})
+	}
+}
+
+func TestInterruptedIsBlocked(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := chainOf(t, tierFunc(func(context.Context, *analysis.Case) (verdict.Verdict, error) {
+		cancel()
+		return verdict.Verdict{Decision: verdict.Escalate}, nil
+	}))
+	if v := p.Judge(ctx, Item{Action: parse(t, read)}, All).Verdict; v.Decision != verdict.Block || v.Error != "interrupted" {
+		t.Errorf("%s, error %q; want BLOCK, interrupted", v.Decision, v.Error)
+	}
+}
+
+// TestResume holds that an escalated verdict goes on where it was: with its
+// trail, and never below the tier that it names.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	p := chainOf(t, nil, tierFunc(func(_ context.Context, c *analysis.Case) (verdict.Verdict, error) {
+		if len(c.Trail) != 1 || c.MinTier != 2 {
+			t.Errorf("trail %v, least tier %d; want one step and 2", c.Trail, c.MinTier)
+		}
+		return verdict.Verdict{Decision: verdict.Allow}, nil
+	}))
+	earlier := &verdict.Verdict{Decision: verdict.Escalate, NextTier: 2, Trail: []verdict.Step{{Source: "policy", Decision: verdict.Escalate}}}
+	o := p.Judge(t.Context(), Item{Action: parse(t, read), Resume: earlier, Stages: verdict.Policy}, Range{TierClassify, TierClassify})
+	if o.Verdict.Decision != verdict.Escalate || o.Verdict.NextTier != 2 || o.stages != verdict.Policy|verdict.Classify {
+		t.Errorf("%+v, stages %b", o.Verdict, o.stages)
+	}
+}
+
+// TestLogFailureBlocks holds that a verdict which cannot be logged is no ALLOW.
+func TestLogFailureBlocks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "audit.jsonl")
+	if err := os.Mkdir(log, 0o700); err != nil { // a folder cannot be appended to
+		t.Fatal(err)
+	}
+	p, err := NewPipeline(Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: filepath.Join(dir, "state"), AuditFile: log})
+	if err != nil {
+		return // refused before anything is judged: as good
+	}
+	defer p.Close()
+	if v := p.Evaluate(t.Context(), parse(t, read)); v.Decision != verdict.Block || v.Error != "audit" {
+		t.Errorf("%s, error %q (%s); want BLOCK, audit", v.Decision, v.Error, v.Reasoning)
+	}
+}
+
+func TestConfigThatCannotWork(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "p.yaml")
+	if err := os.WriteFile(file, []byte("denny: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cfg  Config
+		want string
+	}{
+		"no such policy":                  {Config{Policy: "none"}, "neither a file nor one of the presets"},
+		"a broken policy":                 {Config{Policy: file}, `did you mean "deny"?`},
+		"a policy that is a folder":       {Config{Policy: t.TempDir()}, "load policy"},
+		"a root that is none":             {Config{Roots: []string{"/"}}, "root"},
+		"an evaluator without a state":    {Config{Evaluator: Evaluator{}, Provider: provider{}}, "state folder"},
+		"a state folder that is no place": {Config{StateDir: filepath.Join(file, "state")}, ""},
+	} {
+		p, err := NewPipeline(c.cfg)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: pipeline %v, error %v; want one that says %q", name, p != nil, err, c.want)
+		}
+	}
+}
+
+func BenchmarkJudge(b *testing.B) {
+	p, err := NewPipeline(Config{Home: "/home/me", Dir: "/home/me/app"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct{ name, record string }{
+		{"read", `{"type":"read_file","payload":{"path":"src/main.go"}}`},
+		{"command", `{"type":"execute_command","payload":{"command":"git log --oneline --stat -- src/server | head -n 40"}}`},
+	} {
+		a, err := action.Parse([]byte(c.record))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, stage := range []struct {
+			name string
+			run  func() verdict.Decision
+		}{
+			{"analysis", func() verdict.Decision { p.analyzer.Case(a); return 0 }},
+			{"all", func() verdict.Decision {
+				return p.Judge(context.Background(), Item{Action: a}, Range{TierPolicy, TierClassify}).Verdict.Decision
+			}},
+		} {
+			b.Run(c.name+"/"+stage.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					stage.run()
+				}
+			})
+		}
+		cs := p.analyzer.Case(a)
+		least := cs.MinTier
+		b.Run(c.name+"/tiers", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				cs.MinTier, cs.Trail = least, cs.Trail[:0]
+				for tier := range 2 {
+					if v, err := p.tiers[tier].Judge(context.Background(), cs); err != nil || v.Decision == verdict.Allow {
+						break
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,117 @@
+package shield
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/state"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// newEvaluator returns Tier 2. One that is not configured, or cannot be set up,
+// answers for itself.
+func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, error) {
+	opts := evaluate.Options{
+		Provider: cfg.Provider, FailOpen: cfg.FailOpen, ApprovalUsable: person,
+		CanaryToken: cfg.CanaryToken, Timeout: cfg.Evaluator.Timeout, Redact: p.redactor.String,
+	}
+	if cfg.Provider == nil && cfg.Evaluator.Provider != "" {
+		opts.Provider, opts.Cause = evaluate.NewProvider(cfg.Evaluator.Endpoint)
+	}
+	if opts.Provider != nil && p.store == nil {
+		return nil, errors.New("an evaluator needs a state folder for its budget")
+	}
+	if p.store != nil {
+		opts.Limits = limits{p.store, p.limits}
+		opts.Cache = cache{p}
+	}
+	return evaluate.New(opts)
+}
+
+// limits charge evaluations to the state file.
+type limits struct {
+	store *state.Store
+	most  state.Limits
+}
+
+func (l limits) Admit(ctx context.Context) error {
+	return refused(l.store.Admit(ctx, l.most.PerMinute, l.most.PerDay))
+}
+
+func (l limits) TakeRate(ctx context.Context) error {
+	return refused(l.store.TakeRate(ctx, l.most.PerMinute))
+}
+
+// refused gives the state file's refusals the names that the evaluator knows.
+func refused(err error) error {
+	switch {
+	case errors.Is(err, state.ErrRateExceeded):
+		return evaluate.ErrRateLimited
+	case errors.Is(err, state.ErrBudgetExhausted):
+		return evaluate.ErrBudgetExhausted
+	default:
+		return err
+	}
+}
+
+// cache keeps verdicts of Tier 2 in the state file until they expire.
+type cache struct{ p *Pipeline }
+
+// kept is what is kept of a verdict.
+type kept struct {
+	Decision   verdict.Decision `json:"decision"`
+	Confidence float64          `json:"confidence"`
+	Reasoning  string           `json:"reasoning"`
+	NextTier   int              `json:"next_tier,omitempty"`
+	PromptHash string           `json:"prompt_hash"`
+}
+
+func (c cache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, bool) {
+	data, ok, err := c.p.store.Get(ctx, c.p.binding("evaluate", cs))
+	var k kept
+	if err != nil || !ok || json.Unmarshal(data, &k) != nil {
+		return verdict.Verdict{}, false
+	}
+	return verdict.Verdict{Decision: k.Decision, Confidence: k.Confidence, Reasoning: k.Reasoning, NextTier: k.NextTier, PromptHash: k.PromptHash}, true
+}
+
+func (c cache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) {
+	data, err := json.Marshal(kept{v.Decision, v.Confidence, v.Reasoning, v.NextTier, v.PromptHash})
+	if err != nil {
+		return
+	}
+	// One that cannot be kept only costs another evaluation.
+	_ = c.p.store.Put(ctx, c.p.binding("evaluate", cs), data, c.p.now().Add(c.p.ttl))
+}
+
+// binding returns the key of an answer that may be used again: it is good for
+// the same action, in the same place, with the same effects, under the same
+// policy, rules, model and configuration, and for nothing else.
+func (p *Pipeline) binding(use string, c *analysis.Case) string {
+	h := sha256.New()
+	for _, part := range []string{use, c.Action.Hash, c.At().CWD, c.Action.Session, c.Digest(), p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config} {
+		fmt.Fprintf(h, "%d:", len(part))
+		_, _ = io.WriteString(h, part) // a hash does not fail
+	}
+	return use + ":" + hex.EncodeToString(h.Sum(nil))
+}
+
+// Evaluator says which language model is Tier 2. The zero value is none.
+type Evaluator struct {
+	evaluate.Endpoint
+	Timeout time.Duration // of one evaluation; 0 means 30 s
+}
+
+// auditFingerprints returns what a log entry says its verdict was made with.
+func auditFingerprints(f verdict.Fingerprints) audit.Fingerprints {
+	return audit.Fingerprints{Policy: f.Policy, Rules: f.Rules, Model: f.Model, Config: f.Config}
+}

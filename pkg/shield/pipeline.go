@@ -1,0 +1,261 @@
+package shield
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/state"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Config says how a pipeline judges. The zero value is usable and the
+// strictest; fields of other packages' types may be nil.
+type Config struct {
+	Policy   string   // a preset's name, a file's path, or "" or "auto" for the preset that fits the other fields
+	Roots    []string // workspace folders; none means Dir
+	Home     string   // the home folder that "~" means; may be unknown
+	Dir      string   // the folder that relative paths without a cwd start from; may be unknown
+	FoldCase bool     // the file system ignores case (Windows, macOS)
+	Own      []string // files and folders of shield itself beside StateDir: never read, never changed
+	Program  string   // shield's own file: never changed
+
+	// StateDir holds the seal key, the state file and the audit log. Without it
+	// verdicts are not sealed.
+	StateDir string
+
+	NoHeuristic   bool    // run only the heuristic rules that always block
+	OnnxThreshold float64 // 0.0–1.0: from here on a model's injection is blocked; 0 means 0.85
+
+	AuditFile string       // the audit log's path; "" writes none
+	Caller    audit.Caller // who asks, for the log
+	UTC       bool         // the daily budget refills at midnight UTC instead of local midnight
+
+	Evaluator   Evaluator         // the language model of Tier 2
+	Provider    evaluate.Provider // asks it; nil means one made from Evaluator
+	CanaryToken string            // fixes the evaluator's canary; "" draws one for each evaluation
+	RateLimit   int               // Tier 2 attempts a minute; 0 means 60
+	DailyBudget int               // Tier 2 evaluations a day; 0 means 100
+	MaxPerHour  int               // requests for approval an hour; 0 means 10
+
+	FailOpen   bool          // allow, degraded, where a failure would block
+	VerdictTTL time.Duration // how long an ALLOW may be acted on; 0 means 300 s
+
+	NoFiles  bool // judge by the text alone: no link is followed and no script read, so that the machine has no say
+	Timed    bool // the steps of [Outcome.Trail] carry their latency
+	Trace    bool // every verdict carries its trail, with latencies, effects and views
+	NoAction bool // verdicts leave the action out
+
+	Clock func() time.Time // nil means the system's
+}
+
+// A Pipeline judges actions. Goroutines may share it.
+type Pipeline struct {
+	analyzer *analysis.Analyzer
+	tiers    [4]Tier
+	sealer   *verdict.Sealer // nil without a state folder
+	now      func() time.Time
+	ttl      time.Duration
+	trace    bool
+	timed    bool
+	noAction bool
+	limits   state.Limits
+	store    *state.Store // nil without a state folder
+	log      *audit.Log   // nil without an audit file
+	redactor *redact.Redactor
+	caller   audit.Caller
+	prints   audit.Fingerprints
+}
+
+// NewPipeline returns a pipeline, or an error if a policy, a root or the state
+// folder cannot be used.
+func NewPipeline(cfg Config) (*Pipeline, error) {
+	p := &Pipeline{now: cfg.Clock, ttl: cfg.VerdictTTL, trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller}
+	if p.now == nil {
+		p.now = time.Now
+	}
+	if p.ttl == 0 {
+		p.ttl = 300 * time.Second
+	}
+	p.limits = state.Limits{PerMinute: orDefault(cfg.RateLimit, 60), PerDay: orDefault(cfg.DailyBudget, 100), PerHour: orDefault(cfg.MaxPerHour, 10)}
+	var err error
+	p.analyzer, err = analysis.New(analysis.Options{CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles})
+	if err != nil {
+		return nil, err
+	}
+	rules, err := loadPolicy(cfg, &p.analyzer.Place)
+	if err != nil {
+		return nil, err
+	}
+	p.redactor = redact.New(cfg.CanaryToken)
+	prints := fingerprints(cfg, rules.Fingerprint())
+	if err := p.openState(cfg, prints); err != nil {
+		return nil, err
+	}
+	evaluator, err := p.newEvaluator(cfg, false)
+	if err != nil {
+		return nil, err
+	}
+	p.tiers = [4]Tier{
+		rules,
+		classify.New(classify.Options{NoHeuristic: cfg.NoHeuristic, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}),
+		evaluator,
+		noApproval{reason: "no approval channel is usable"},
+	}
+	return p, nil
+}
+
+// openState opens what the state folder holds: seal key, state file and log.
+func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
+	p.prints = auditFingerprints(prints)
+	if cfg.StateDir == "" {
+		return nil
+	}
+	key, err := verdict.LoadKey(cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	p.sealer = verdict.NewSealer(key, prints)
+	opts := state.Options{Clock: p.now, Location: time.Local, Uptime: state.Uptime}
+	if cfg.UTC {
+		opts.Location = nil
+	}
+	if cfg.AuditFile != "" {
+		opts.Logged = func() (bool, error) { return audit.HasEntries(cfg.AuditFile) }
+	}
+	if p.store, err = state.Open(cfg.StateDir, opts); err != nil {
+		return err
+	}
+	if cfg.AuditFile != "" {
+		p.log, err = audit.Open(cfg.AuditFile, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor})
+	}
+	return err
+}
+
+// Close waits until everything is on the disk and frees the state.
+func (p *Pipeline) Close() error {
+	var errs []error
+	if p.log != nil {
+		errs = append(errs, p.log.Close())
+	}
+	if p.store != nil {
+		errs = append(errs, p.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func orDefault(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// fingerprints returns what a seal binds a verdict to: policy, rules, model and
+// configuration.
+func fingerprints(cfg Config, policy string) verdict.Fingerprints {
+	settings, _ := json.Marshal(struct {
+		Roots                 []string
+		Home, Dir             string
+		NoHeuristic, FailOpen bool
+		OnnxThreshold         float64
+		VerdictTTL            time.Duration
+		RateLimit             int
+		DailyBudget           int
+		Provider, Model, URL  string
+	}{
+		cfg.Roots, cfg.Home, cfg.Dir, cfg.NoHeuristic, cfg.FailOpen, cfg.OnnxThreshold, cfg.VerdictTTL, cfg.RateLimit, cfg.DailyBudget,
+		cfg.Evaluator.Provider, cfg.Evaluator.Model, cfg.Evaluator.BaseURL,
+	})
+	sum := sha256.Sum256(settings)
+	return verdict.Fingerprints{Policy: policy, Rules: classify.Fingerprint(), Model: "none", Config: hex.EncodeToString(sum[:])}
+}
+
+func loadPolicy(cfg Config, place *effect.Place) (*policy.Policy, error) {
+	canonical := func(paths ...string) (out []string) {
+		for _, p := range paths {
+			if p != "" {
+				p, _ = place.Path(p, false)
+				out = append(out, p)
+			}
+		}
+		return out
+	}
+	opts := policy.Options{Vars: map[string][]string{
+		"HOME":           canonical(cfg.Home),
+		"WORKSPACE":      place.Roots,
+		"SHIELD":         canonical(append(slices.Clone(cfg.Own), cfg.StateDir)...),
+		"SHIELD_PROGRAM": canonical(cfg.Program),
+	}}
+	name := cfg.Policy
+	if name == "" || name == "auto" {
+		name = "offline"
+		if cfg.Provider != nil || cfg.Evaluator.Provider != "" {
+			name = "default"
+		}
+	}
+	if slices.Contains(policy.Presets(), name) {
+		return policy.Preset(name, opts)
+	}
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("policy %q is neither a file nor one of the presets %s", name, strings.Join(policy.Presets(), ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load policy: %w", err)
+	}
+	return policy.Load(name, data, opts)
+}
+
+// Evaluate judges an action in all tiers. It answers always; whatever fails is
+// a BLOCK.
+func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
+	o := p.Judge(ctx, Item{Line: 1, Action: a}, All)
+	p.Record(&o)
+	p.Settle(ctx, &o)
+	return o.Verdict
+}
+
+// Reader returns a reader of actions and of verdicts that this pipeline, or an
+// equally configured one of the same installation, has sealed. name is what
+// messages call the input; maxBytes is the length of the longest action. The
+// pipeline must have a state folder.
+func (p *Pipeline) Reader(r io.Reader, name string, maxBytes int) *verdict.Reader {
+	return verdict.NewReader(r, verdict.ReaderOptions{Name: name, MaxBytes: maxBytes, Sealer: p.sealer, Now: p.now})
+}
+
+// Status says what of the limits is used, and more; see [state.Status].
+type Status struct {
+	Tier2Used   int // evaluations charged today
+	Tier2Budget int // evaluations a day
+	State       state.Status
+}
+
+// Status returns what of the limits is used. Without a state folder nothing is.
+func (p *Pipeline) Status(ctx context.Context) (Status, error) {
+	s := Status{Tier2Budget: p.limits.PerDay}
+	if p.store == nil {
+		return s, nil
+	}
+	var err error
+	s.State, err = p.store.Status(ctx, p.limits)
+	s.Tier2Used = s.State.Used
+	return s, err
+}

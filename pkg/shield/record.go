@@ -1,0 +1,51 @@
+package shield
+
+import (
+	"context"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// maxRecord bounds how long an entry may take to reach the disk.
+const maxRecord = 30 * time.Second
+
+// Record hands an outcome over to the audit log and does not wait: outcomes
+// that are recorded together share a sync. Each must be settled.
+func (p *Pipeline) Record(o *Outcome) {
+	if p.log == nil {
+		return
+	}
+	v := &o.Verdict
+	e := audit.Entry{
+		Time: v.Evaluated, ID: v.ID, Line: v.Line,
+		Decision: v.Decision, Tier: v.Tier, Confidence: v.Confidence, Rule: v.Rule, Reasoning: v.Reasoning,
+		Degraded: v.Degraded, Error: v.Error, ActionHash: v.ActionHash,
+		Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.prints,
+	}
+	e.Fingerprints.Prompt = v.PromptHash
+	if o.action != nil {
+		e.Session, e.Type, e.Payload = o.action.Session, o.action.Type, o.action.Payload
+	}
+	if v.Decision != verdict.Allow || v.Degraded {
+		e.Trail = o.trail
+	}
+	o.ticket = p.log.Submit(e)
+}
+
+// Settle waits until an outcome is in the audit log. One that cannot be written
+// makes the verdict a BLOCK with error "audit". An interrupt does not end the
+// wait, so that what was judged is logged.
+func (p *Pipeline) Settle(ctx context.Context, o *Outcome) {
+	if o.ticket == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRecord)
+	defer cancel()
+	if err := o.ticket.Wait(ctx); err != nil {
+		line := o.Verdict.Line
+		o.Verdict = refusal(o.Verdict.Tier, "audit", "the verdict could not be logged: "+err.Error())
+		p.finish(o, line)
+	}
+}
