@@ -214,7 +214,7 @@ func cutScheme(s string) (scheme, rest string) {
 		n++
 	}
 	if n == 0 || n == len(s) || s[n] != ':' {
-		if user, path, ok := strings.Cut(s, ":"); ok && strings.IndexByte(user, '@') > 0 && strings.IndexAny(user, "/?#") < 0 && !isPort(":"+path) {
+		if user, path, ok := strings.Cut(s, ":"); ok && strings.IndexByte(user, '@') > 0 && !strings.ContainsAny(user, "/?#") && !isPort(":"+path) {
 			return "ssh", user + "/" + path
 		}
 		return "http", s

@@ -34,6 +34,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/shieldcli/shield/internal/flock"
 )
@@ -324,7 +325,7 @@ func open(path string, file **os.File) (*bolt.DB, error) {
 		return db, nil
 	case errors.As(err, new(*Error)):
 		return nil, err
-	case errors.As(err, new(*os.PathError)), errors.Is(err, bolt.ErrTimeout):
+	case errors.As(err, new(*os.PathError)), errors.Is(err, bolterrors.ErrTimeout):
 		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
 	}
 	return nil, &Error{Kind: ErrCorrupt, Path: path, Err: err}
