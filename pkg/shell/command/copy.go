@@ -166,3 +166,21 @@ func (r *reader) placeholders(role role, words []Word) []Word {
 	}
 	return out
 }
+
+// compressed notes that gzip and its like replace a file by one of another
+// suffix.
+func (r *reader) compressed(w Word, tree bool) {
+	r.touch(effect.ReadFile, w, tree)
+	r.touch(effect.WriteFile, w, tree)
+	if tree || w.Pattern || len(w.Text) > maxCopyPath || strings.ContainsAny(w.Text, `*?[]{}\`) {
+		return
+	}
+	if i := strings.LastIndexByte(w.Text, '.'); i > 0 && w.Text[i-1] != '/' {
+		short := w
+		short.Text = w.Text[:i]
+		r.touch(effect.WriteFile, short, false)
+	}
+	w.Text += ".*"
+	w.Pattern = true
+	r.touch(effect.WriteFile, w, false)
+}

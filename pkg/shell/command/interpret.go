@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -28,7 +29,10 @@ func Interpret(args []Word) Use {
 		}
 		return use
 	}
-	r := reader{args: args}
+	// The buffers are the caller's, so that nothing has to be allocated.
+	var values [8]value
+	var operands [24]int
+	r := reader{args: args, values: values[:0], operands: operands[:0]}
 	r.enter(g)
 	r.read()
 	r.finish()
@@ -60,7 +64,7 @@ type reader struct {
 	ended    bool // what follows are operands
 	codeRead bool // standard input was the code by default
 
-	from, to    [4]role
+	turned      [8]turn // the first turns of them
 	turns       int
 	here, empty role
 	flags       flags
@@ -82,16 +86,16 @@ type value struct {
 
 // enter makes g the innermost grammar.
 func (r *reader) enter(g *syntax) {
-	if r.values == nil {
-		r.values, r.operands = r.valueBuf[:0], r.operBuf[:0]
-	}
 	if r.depth < maxDepth {
 		r.levels[r.depth] = g
 		r.depth++
 	}
-	r.level, r.shape = g, &g.operands
+	r.level, r.shape, r.empty = g, &g.operands, 0
 	if g.base != nil {
 		r.act(g.base)
+		if g.base.flags&reject != 0 {
+			r.doubt("what %s does cannot be judged", r.args[0].Text)
+		}
 	}
 }
 
@@ -112,9 +116,11 @@ func (r *reader) act(a *action) {
 	if a.operands != nil {
 		r.shape = a.operands
 	}
-	if a.from != 0 && r.turns < len(r.from) {
-		r.from[r.turns], r.to[r.turns] = a.from, a.to
-		r.turns++
+	for _, t := range a.turns {
+		if r.turns < len(r.turned) {
+			r.turned[r.turns] = t
+			r.turns++
+		}
 	}
 	if a.here != 0 && r.flags&notHere == 0 {
 		r.here = a.here
@@ -190,16 +196,16 @@ func (r *reader) operand(i int) int {
 // sub enters the subcommand w, and reports whether w was one or is to be
 // passed over.
 func (r *reader) sub(w Word) bool {
-	g := findSub(r.level.subs, w.Text)
-	if w.Pattern {
-		g = nil
-	}
-	if g != nil {
-		r.enter(g)
-		return true
-	}
-	for _, s := range r.level.groups {
-		if s == w.Text {
+	if !w.Pattern {
+		g := findProgram(r.level.subs, w.Text)
+		if g == nil && slices.Contains(r.level.groups, w.Text) {
+			return true
+		}
+		if g == nil {
+			g = findPrefixed(r.level.subs, w.Text)
+		}
+		if g != nil {
+			r.enter(g)
 			return true
 		}
 	}

@@ -46,12 +46,16 @@ func (r *reader) lookup(name string) *action {
 		if a := find(r.levels[d].options, name); a != nil {
 			return a
 		}
-		if r.levels[d].style&own != 0 {
+		if r.isOwn(d) {
 			break
 		}
 	}
 	return nil
 }
+
+// isOwn reports whether the options of the parents of a level are not valid
+// in it.
+func (r *reader) isOwn(d int) bool { return d > 0 && r.levels[d-1].style&own != 0 }
 
 // longOption takes --name, --name=value, --name value, an abbreviation of a
 // GNU option, and the same with one dash.
@@ -101,7 +105,7 @@ func (r *reader) abbreviated(name string) *action {
 				return a
 			}
 		}
-		if g.style&own != 0 {
+		if r.isOwn(d) {
 			break
 		}
 	}
@@ -130,6 +134,9 @@ func (r *reader) prefixed(i int) (next int, ok bool) {
 				}
 				return i + 1, true
 			}
+		}
+		if r.isOwn(d) {
+			break
 		}
 	}
 	return i, false
@@ -246,22 +253,20 @@ func (r *reader) semicolon(i int) int {
 	return i
 }
 
-// unknown notes an option that is not listed. An open grammar takes it for
-// harmless, with the next word as its value.
+// unknown notes an option that is not listed. With an open grammar it only
+// means that the program may do more than read; a value that follows is taken
+// for an operand, so that nothing is passed over.
 func (r *reader) unknown(i int) int {
 	w := r.args[i]
 	if !r.isOpen() || w.Pattern {
 		r.doubt("option %s is not known", w.Text)
 		return i + 1
 	}
+	r.raise(localWrite)
 	if eq := strings.IndexByte(w.Text, '='); eq >= 0 {
 		r.values = append(r.values, value{roleMaybeFile, cut(w, eq+1)})
-		return i + 1
 	}
-	for i++; i < len(r.args) && !hasPrefix(r.args[i].Text, "-"); i++ {
-		r.values = append(r.values, value{roleMaybeFile, r.args[i]})
-	}
-	return i
+	return i + 1
 }
 
 // isOpen reports whether options that are not listed are harmless here.
@@ -270,7 +275,7 @@ func (r *reader) isOpen() bool {
 		if r.levels[d].style&open != 0 {
 			return true
 		}
-		if r.levels[d].style&own != 0 {
+		if r.isOwn(d) {
 			break
 		}
 	}

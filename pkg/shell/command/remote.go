@@ -98,6 +98,45 @@ func (r *reader) upload(w Word, path string) {
 	}
 }
 
+// webItem notes what httpie makes of an operand: GET, a URL, name=value,
+// name@file or name=@file.
+func (r *reader) webItem(w Word) {
+	sep := strings.IndexAny(w.Text, "=@")
+	switch {
+	case scheme(w.Text) != "", sep < 0 && strings.ContainsAny(w.Text, ".:/"), w.Text == "localhost":
+		r.url(w)
+	case sep >= 0:
+		rest := cut(w, sep+1)
+		if w.Text[sep] == '@' {
+			r.touch(effect.ReadFile, rest, false)
+		} else if hasPrefix(rest.Text, "@") {
+			r.touch(effect.ReadFile, cut(rest, 1), false)
+		}
+	}
+}
+
+// socket notes what an address of socat opens or runs.
+func (r *reader) socket(w Word) {
+	kind, rest, _ := strings.Cut(w.Text, ":")
+	operand := w
+	operand.Text, _, _ = strings.Cut(rest, ",")
+	switch kind = strings.ToUpper(kind); {
+	case kind == "-" || hasPrefix(kind, "STD") || kind == "FD" || hasPrefix(kind, "PTY") || hasPrefix(kind, "READLINE"):
+	case kind == "EXEC" || kind == "SYSTEM" || kind == "SHELL":
+		r.code(Nested{Language: "shell", Words: []Word{operand}})
+		r.effect(effect.RemoteShell)
+	case strings.Contains(kind, "LISTEN") || strings.Contains(kind, "RECV"):
+		r.touch(effect.Listen, operand, false)
+	case hasPrefix(kind, "TCP") || hasPrefix(kind, "UDP") || hasPrefix(kind, "OPENSSL") || hasPrefix(kind, "SSL") || hasPrefix(kind, "SCTP") || hasPrefix(kind, "SOCKS") || hasPrefix(kind, "PROXY"):
+		r.host(operand)
+	case kind == "FILE" || kind == "OPEN" || kind == "CREATE" || kind == "CREAT" || kind == "GOPEN" || kind == "PIPE" || hasPrefix(kind, "UNIX"):
+		r.touch(effect.ReadFile, operand, false)
+		r.touch(effect.WriteFile, operand, false)
+	default:
+		r.doubt("socat address %s is not known", w.Text)
+	}
+}
+
 // repo notes what a git remote stands for. Names of configured remotes and
 // relative paths say nothing of their own.
 func (r *reader) repo(w Word) {
@@ -210,6 +249,8 @@ func (r *reader) object(w Word, written bool) {
 	case "http", "https":
 		r.touch(effect.HTTPRequest, w, false)
 	default:
+		// A bucket: s3://name/key
+		r.touch(effect.HTTPRequest, w, false)
 		if written {
 			r.effect(effect.ChangeRemote)
 		}

@@ -20,6 +20,7 @@ const (
 	roleIntoDir        // a folder into which operands are copied
 	roleEdit           // a file that is read and written
 	roleEditTree       // a folder of such files
+	roleCompress       // a file that is replaced by one with or without a suffix
 	roleDelete         // a file, or with the recursive flag a folder
 	roleDeleteTree
 	roleRmdir
@@ -35,12 +36,15 @@ const (
 	roleHost
 	roleListen
 	roleSend      // a recipient
+	roleWebItem   // httpie: a method, a URL, or name=value
+	roleSocket    // an address of socat
 	roleData      // text, or @file
 	roleForm      // name=text, name=@file, name=<file
 	roleMaybeFile // text, or @file, or file://path
 	roleRepo      // a git remote: URL, host:path, path or name
 	roleRemoteSrc // host:path or path, read
 	roleRemoteDst // host:path or path, written
+	roleMaybeURL  // a URL, or a file that is read
 	rolePackage   // a package's name, its URL or its path
 	roleObject    // s3://bucket/key and the like, or a path that is read
 	roleObjectDst // the same, written
@@ -55,6 +59,7 @@ const (
 	roleEx        // commands of vi
 	roleDate      // +FORMAT, else the clock is set
 	roleSecret    // the name of a variable to print
+	roleSecretAll // all variables are printed
 	roleSetting   // NAME=VALUE for what runs
 	roleChange    // a change nearby
 	roleSystem    // a change of the system
@@ -65,7 +70,6 @@ const (
 	roleReject    // cannot be judged
 	roleArchive   // read or written, as other options say
 	roleFolder    // entered, and written to if other options say so
-	roleSigned    // text or, with -, standard input
 
 	// Code, by language.
 	roleShell
@@ -145,8 +149,9 @@ func (r *reader) positions() {
 	}
 	middle := n - head - tail
 	if middle > 0 && s.rest == 0 {
-		w := r.args[r.operands[head]]
-		r.doubt("operand %s is one too many", w.Text)
+		if !r.isOpen() {
+			r.doubt("operand %s is one too many", r.args[r.operands[head]].Text)
+		}
 		s = &shape{head: s.head, rest: roleText, tail: s.tail}
 	}
 	for k, i := range r.operands {
@@ -164,11 +169,11 @@ func (r *reader) positions() {
 	}
 }
 
-// turned returns the role that other options make of a role.
-func (r *reader) turned(role role) role {
-	for k := 0; k < r.turns; k++ {
-		if r.from[k] == role {
-			return r.to[k]
+// turn returns the role that other options make of a role.
+func (r *reader) turn(role role) role {
+	for k := r.turns - 1; k >= 0; k-- {
+		if r.turned[k].from == role {
+			return r.turned[k].to
 		}
 	}
 	return role
@@ -196,7 +201,11 @@ func (r *reader) code(n Nested) {
 
 // apply acts upon a word with a role. operand is false for values of options.
 func (r *reader) apply(role role, w Word, operand bool) {
-	role = r.turned(role)
+	role = r.turn(role)
+	if operand && role == roleText && r.isOpen() {
+		// It may be the value of an option that is not listed.
+		role = roleMaybeFile
+	}
 	if role == roleNone || role == roleText || role == roleFolder || role.takesAll() {
 		return
 	}
@@ -223,7 +232,7 @@ func (r *reader) dash(role role) {
 	if role >= roleScript || role >= roleShell && role <= roleCode {
 		r.use.Stdin, r.codeRead = Code, false
 	}
-	if role == roleData || role == roleForm || role == roleSigned {
+	if role == roleData || role == roleForm {
 		r.use.Stdin = Upload
 	}
 }
@@ -246,7 +255,7 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 	case roleReadTree:
 		r.touch(effect.ReadFile, w, true)
 	case roleWrite:
-		r.touch(effect.WriteFile, w, tree)
+		r.touch(effect.WriteFile, w, false)
 	case roleWriteTree:
 		r.touch(effect.WriteFile, w, true)
 	case roleWriteTo:
@@ -256,6 +265,8 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 	case roleEdit:
 		r.touch(effect.ReadFile, w, tree)
 		r.touch(effect.WriteFile, w, tree)
+	case roleCompress:
+		r.compressed(w, tree)
 	case roleEditTree:
 		r.touch(effect.ReadFile, w, true)
 		r.touch(effect.WriteFile, w, true)
@@ -299,10 +310,20 @@ func (r *reader) applyOther(role role, w Word) {
 		r.touch(effect.SendMessage, w, false)
 	case roleData, roleForm, roleMaybeFile:
 		r.data(role, w)
+	case roleWebItem:
+		r.webItem(w)
+	case roleSocket:
+		r.socket(w)
 	case roleRepo:
 		r.repo(w)
 	case roleRemoteSrc, roleRemoteDst:
 		r.remotePath(w, role == roleRemoteDst)
+	case roleMaybeURL:
+		if scheme(w.Text) != "" {
+			r.url(w)
+		} else {
+			r.touch(effect.ReadFile, w, false)
+		}
 	case rolePackage:
 		r.pkg(w)
 	case roleObject, roleObjectDst:
@@ -343,6 +364,9 @@ func (r *reader) applyEffect(role role, w Word) {
 			r.effect(effect.ReadSecret)
 			r.use.Stdout = Secret
 		}
+	case roleSecretAll:
+		r.effect(effect.ReadSecret)
+		r.use.Stdout = Secret
 	case roleChange:
 		r.raise(localWrite)
 	case roleSystem:

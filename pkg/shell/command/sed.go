@@ -16,18 +16,38 @@ func (r *reader) sed(w Word) {
 		r.doubt("sed script %s is not known", w.Text)
 		return
 	}
-	s := sedScript{reader: r, word: w, text: w.Text}
+	s := sedScript{text: w.Text}
 	if !s.parse() {
 		r.doubt("sed script %s is not understood", w.Text)
+	}
+	for _, f := range s.files {
+		w.Text = f.name
+		r.touch(f.kind, w, false)
+	}
+	for _, command := range s.commands {
+		w.Text = command
+		r.code(Nested{Language: "shell", Words: []Word{w}})
+	}
+	if s.runsInput {
+		r.use.Stdin, r.codeRead = Code, false
+		r.raise(localWrite)
+		r.doubt("sed runs what the script %s makes of its input", w.Text)
 	}
 }
 
 // A sedScript is read from left to right; at is the next byte.
 type sedScript struct {
-	reader *reader
-	word   Word
-	text   string
-	at     int
+	text      string
+	at        int
+	files     []sedFile
+	commands  []string
+	runsInput bool
+}
+
+// A sedFile is a file that a script reads or writes.
+type sedFile struct {
+	kind effect.Kind
+	name string
 }
 
 func (s *sedScript) peek() byte {
@@ -203,23 +223,19 @@ func (s *sedScript) substitute() bool {
 }
 
 func (s *sedScript) file(k effect.Kind) {
-	w := s.word
-	w.Text = s.line()
-	if w.Text != "/dev/stdout" && w.Text != "/dev/stderr" && w.Text != "/dev/stdin" {
-		s.reader.touch(k, w, false)
+	switch name := s.line(); name {
+	case "/dev/stdout", "/dev/stderr", "/dev/stdin":
+	default:
+		s.files = append(s.files, sedFile{k, name})
 	}
 }
 
 // run notes a command that the script runs; "" is one that comes from the
 // input.
-func (s *sedScript) run(text string) {
-	if text == "" {
-		s.reader.use.Stdin, s.reader.codeRead = Code, false
-		s.reader.raise(localWrite)
-		s.reader.doubt("sed runs its input%s", "")
-		return
+func (s *sedScript) run(command string) {
+	if command == "" {
+		s.runsInput = true
+	} else {
+		s.commands = append(s.commands, command)
 	}
-	w := s.word
-	w.Text = text
-	s.reader.code(Nested{Language: "shell", Words: []Word{w}})
 }

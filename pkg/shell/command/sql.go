@@ -17,6 +17,9 @@ func (r *reader) sql(w Word) {
 		r.raise(network)
 		r.doubt("SQL text %s is not known", w.Text)
 	}
+	if r.codeRead {
+		r.use.Stdin, r.codeRead = Data, false
+	}
 	text := w.Text
 	for text != "" {
 		var statement string
@@ -238,8 +241,9 @@ func sqlWords(s string) (t sqlText) {
 			}
 			i += end
 		case hasPrefix(s[i:], "/*!"):
-			// MySQL runs what stands in such a comment.
-			i += 3
+			// MySQL runs what stands in such a comment, after a version.
+			for i += 3; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
+			}
 		case hasPrefix(s[i:], "/*"):
 			end := strings.Index(s[i:], "*/")
 			if end < 0 {

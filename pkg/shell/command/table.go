@@ -34,7 +34,7 @@ const (
 	literal                    // "--" and words with a dash that are no options are operands
 	bare                       // the first word may be options without a dash
 	expr                       // words without a dash may be options, as in find
-	open                       // options that are not listed are harmless
+	open                       // options that are not listed are understood, but not as reading
 	own                        // options of the parent are not valid after the subcommand
 	settings                   // operands NAME=VALUE in front are environment variables
 	bundled                    // letters may be bundled although style is long
@@ -55,11 +55,14 @@ type action struct {
 	effects  []effect.Kind
 	streams  streams
 	operands *shape // replaces the grammar's
-	from, to role   // values and operands with role from have role to
+	turns    []turn // values and operands with one role have another
 	here     role   // what happens to the working folder
 	empty    role   // what happens to the working folder if there are no operands in rest
 	flags    flags
 }
+
+// A turn gives the words of one role another.
+type turn struct{ from, to role }
 
 // flags are properties of an [action].
 type flags uint16
@@ -151,8 +154,7 @@ func findPrefix(table []option, name string) *action {
 	return found
 }
 
-// findProgram returns the grammar of a name; the last entries of a table of
-// subcommands may be prefixes ending in *.
+// findProgram returns the grammar of a name.
 func findProgram(table []program, name string) *syntax {
 	lo, hi := 0, len(table)
 	for lo < hi {
@@ -169,12 +171,9 @@ func findProgram(table []program, name string) *syntax {
 	return nil
 }
 
-// findSub returns the grammar of a subcommand, by its name or by the longest
-// listed start of it.
-func findSub(table []program, name string) *syntax {
-	if g := findProgram(table, name); g != nil {
-		return g
-	}
+// findPrefixed returns the grammar of the longest name ending in * that name
+// starts with.
+func findPrefixed(table []program, name string) *syntax {
 	var best *syntax
 	length := -1
 	for i := range table {

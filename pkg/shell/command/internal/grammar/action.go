@@ -15,11 +15,14 @@ type Action struct {
 	Effects  []string
 	In, Out  string // as Go code; "" if unchanged
 	Operands *Shape
-	From, To string
+	Turns    []Turn
 	Here     string
 	Empty    string
 	Flags    []string
 }
+
+// A Turn gives words of one role another.
+type Turn struct{ From, To string }
 
 // A Shape is what operands are, by position.
 type Shape struct {
@@ -57,16 +60,16 @@ var flags = map[string]string{
 // roles are the words for roles and their Go names.
 var roles = map[string]string{
 	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "write": "roleWrite", "write-tree": "roleWriteTree",
-	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "delete": "roleDelete",
+	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "compress": "roleCompress", "delete": "roleDelete",
 	"delete-tree": "roleDeleteTree", "rmdir": "roleRmdir", "move": "roleMove", "list": "roleList", "list-tree": "roleListTree",
 	"mkdir": "roleMkdir", "chmod": "roleChmod", "start": "roleStart", "glob": "roleGlob", "url": "roleURL", "fetch": "roleFetch",
-	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile",
-	"repo": "roleRepo", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "object": "roleObject",
+	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile",
+	"repo": "roleRepo", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "maybe-url": "roleMaybeURL", "object": "roleObject",
 	"object-dst": "roleObjectDst", "volume": "roleVolume", "mount": "roleMount", "ssh-option": "roleSSHOption", "git-config": "roleGitConfig",
 	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "ex": "roleEx", "date": "roleDate",
-	"secret-name": "roleSecret", "setting": "roleSetting", "module": "roleModule", "change": "roleChange", "system": "roleSystem",
+	"secret-name": "roleSecret", "secret-all": "roleSecretAll", "setting": "roleSetting", "module": "roleModule", "change": "roleChange", "system": "roleSystem",
 	"remote": "roleRemote", "destroy": "roleDestroy", "process": "roleProcess", "privilege": "rolePrivilege", "reject": "roleReject",
-	"archive": "roleArchive", "folder": "roleFolder", "signed": "roleSigned", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
+	"archive": "roleArchive", "folder": "roleFolder", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
 	"ruby": "roleRuby", "node": "roleNode", "php": "rolePHP", "awk": "roleAwk", "applescript": "roleAppleScript", "lua": "roleLua",
 	"powershell": "rolePowerShell", "cmd": "roleCmd", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
 	"script-python": "roleScriptPython", "script-perl": "roleScriptPerl", "script-ruby": "roleScriptRuby", "script-node": "roleScriptNode",
@@ -158,9 +161,11 @@ func (a *Action) word(w string) (err error) {
 		}
 	case "turn":
 		from, to, _ := strings.Cut(v, "=")
-		if a.From, err = parseRole(from); err == nil {
-			a.To, err = parseRole(to)
+		var t Turn
+		if t.From, err = parseRole(from); err == nil {
+			t.To, err = parseRole(to)
 		}
+		a.Turns = append(a.Turns, t)
 	case "here":
 		a.Here, err = parseRole(v)
 	case "empty":

@@ -52,7 +52,24 @@ func (b *builder) entry(fields yaml.MapSlice) (*Grammar, error) {
 	})
 	slices.SortFunc(g.Subs, func(a, b Sub) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(g.Groups)
+	for _, sub := range g.Subs {
+		if sub.Grammar.Style == nil {
+			sub.Grammar.Style = inherited(g.Style)
+		}
+	}
 	return g, nil
+}
+
+// inherited returns the habits that a subcommand has if it names none.
+func inherited(style []string) []string {
+	out := []string{}
+	for _, s := range style {
+		switch s {
+		case "gnu", "long", "plus", "numeric", "bundled":
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // fields takes over the keys of an entry. Those of the entry that it is like
@@ -69,15 +86,17 @@ func (b *builder) fields(g *Grammar, fields yaml.MapSlice) error {
 		if err != nil {
 			return err
 		}
-		also, examples := b.also, b.examples
 		if err := b.fields(g, base); err != nil {
 			return err
 		}
-		b.also, b.examples = also, examples
 	}
+	defer func() { b.depth-- }()
 	own := map[string]bool{}
 	for _, item := range fields {
 		key, _ := item.Key.(string)
+		if b.depth > 1 && (key == "also" || key == "examples") {
+			continue // of the entry that this one is like
+		}
 		if err := b.field(g, key, item.Value, own); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
@@ -189,7 +208,7 @@ func (b *builder) addOptions(names []string, a Action, own map[string]bool) erro
 }
 
 func (b *builder) addSubs(names string, v any, own map[string]bool) error {
-	sub := builder{loader: b.loader, depth: b.depth}
+	sub := builder{loader: b.loader}
 	var g *Grammar
 	var err error
 	switch v := v.(type) {

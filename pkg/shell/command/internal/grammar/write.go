@@ -129,8 +129,11 @@ func (w *writer) action(a Action) string {
 	if a.Operands != nil {
 		f.add("operands", fmt.Sprintf("&shapes[%d]", w.shapes.add(strings.TrimSuffix(strings.TrimPrefix(shape(*a.Operands), "shape{"), "}"))))
 	}
-	f.add("from", a.From)
-	f.add("to", a.To)
+	var turns []string
+	for _, t := range a.Turns {
+		turns = append(turns, "{"+t.From+", "+t.To+"}")
+	}
+	f.add("turns", list("turn", turns))
 	f.add("here", a.Here)
 	f.add("empty", a.Empty)
 	f.add("flags", strings.Join(a.Flags, " | "))

@@ -1,0 +1,80 @@
+package grammar
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func load(files ...string) ([]Program, error) {
+	folder := fstest.MapFS{}
+	for i, text := range files {
+		folder[string(rune('a'+i))+".yaml"] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return Load(folder)
+}
+
+func TestRefused(t *testing.T) {
+	const example = "\n  examples:\n    p:\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"no example", "p:\n  flags: -a\n", "no example"},
+		{"unknown key", "p:\n  flag: -a" + example, "unknown key"},
+		{"unknown role", "p:\n  operands: reed" + example, `unknown role "reed"`},
+		{"unknown word", "p:\n  does: locally" + example, `unknown word "locally"`},
+		{"unknown style", "p:\n  style: gnuish" + example, `unknown style "gnuish"`},
+		{"unknown stream", "p:\n  does: in:cod" + example, `unknown stream "cod"`},
+		{"two open roles", "p:\n  operands: read... write..." + example, "two roles of any number"},
+		{"option twice", "p:\n  flags: -a -b\n  values: -a" + example, "option -a is listed twice"},
+		{"subcommand twice", "p:\n  subs:\n    a b: readonly\n    b c: readonly" + example, "subcommand b is listed twice"},
+		{"program twice", "p:" + "\n  flags: -a" + example + "q:\n  also: p" + example, `program "p" is in a.yaml already`},
+		{"like nothing", "p:\n  like: q" + example, `no program "q"`},
+		{"like itself", "p:\n  like: p" + example, "too deep"},
+		{"not a map", "p: 1\n", "not a map"},
+		{"not a string", "p:\n  flags: [a]" + example, "not a string"},
+		{"names of a subcommand", "p:\n  subs:\n    a:\n      also: b" + example, "only programs"},
+	} {
+		if _, err := load(tt.text); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestLike(t *testing.T) {
+	programs, err := load("p:\n  flags: -a\n  options:\n    -o: =write\n  examples:\n    p:\nq:\n  like: p\n  options:\n    -o: =read\n    -x: =shell\n  examples:\n    q:\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range programs[1].Grammar.Options {
+		got = append(got, o.Name+strings.Join(o.Action.Values, ","))
+	}
+	if s := strings.Join(got, " "); s != "-a -oroleRead -xroleShell" {
+		t.Errorf("options of q: %s", s)
+	}
+}
+
+func TestAction(t *testing.T) {
+	a, err := parseAction("[=write] network local-write change_remote out:download turn:archive=read recursive -> text read... write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !a.Attached || a.Class != "network" || a.Out != "Download" || len(a.Turns) != 1 || len(a.Operands.Tail) != 1 || a.Operands.Rest != "roleRead" {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestWriteGo(t *testing.T) {
+	programs, err := load("p:\n  flags: -a -b\n  subs:\n    s: local-write -> read...\n  examples:\n    p:\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := WriteGo(programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"DO NOT EDIT", `{"p", &syntax1}`, `{"-a", &actions[0]}`, "rest: roleRead"} {
+		if !strings.Contains(string(source), want) {
+			t.Errorf("no %q in\n%s", want, source)
+		}
+	}
+}
