@@ -39,6 +39,17 @@ func LastHead(path string) (Head, error) {
 	return head, nil
 }
 
+// Check returns the error that appending to the log at path would meet because
+// it is not the one whose head is kept. It reads only the log's end.
+func Check(path string, kept Head) error {
+	last, err := LastHead(path)
+	if err != nil {
+		return err
+	}
+	l := Log{path: path, last: last}
+	return l.compare(kept, nil)
+}
+
 // Repair puts a log to which nothing can be appended any more aside and begins
 // a new one in its place. The new one's first entry goes on from the head that
 // is kept, and says what was wrong and where the old log is. Repair returns the

@@ -2,8 +2,10 @@ package audit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -208,5 +210,40 @@ func BenchmarkVerify(b *testing.B) {
 		if r, err := Verify(bytes.NewReader(all), &head); err != nil || !r.OK() {
 			b.Fatal(r, err)
 		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	if err := Check(path, Head{}); err != nil {
+		t.Errorf("no log and none known of: %v", err)
+	}
+	if err := Check(path, Head{1, "x"}); !errors.Is(err, ErrCut) {
+		t.Errorf("no log although there was one: %v", err)
+	}
+	line, head := chain(nil, Head{}, []byte(`"kind":"verdict"}`))
+	if err := os.WriteFile(path, line, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		kept Head
+		want error
+	}{
+		{"nothing kept", Head{}, nil},
+		{"the last entry", head, nil},
+		{"another entry", Head{1, "x"}, ErrChanged},
+		{"a later entry", Head{2, "x"}, ErrCut},
+	} {
+		if err := Check(path, tt.kept); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	if err := os.WriteFile(path, []byte("junk\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(path, head); !errors.Is(err, ErrChanged) {
+		t.Errorf("junk: %v", err)
 	}
 }

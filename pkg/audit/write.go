@@ -177,7 +177,7 @@ func (l *Log) unchanged() bool {
 // on after it; lines are its last ones.
 func (l *Log) compare(kept Head, lines [][]byte) error {
 	switch {
-	case l.opts.Heads == nil || kept.Seq == 0:
+	case kept.Seq == 0: // no entry is known of
 		return nil
 	case kept.Seq > l.last.Seq:
 		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("it ends with entry %d, there were %d", l.last.Seq, kept.Seq)}

@@ -33,15 +33,16 @@ func ownScript(reason string) bool {
 		return false
 	}
 	path, ok = strings.CutSuffix(path, " is not known")
-	if !ok || strings.ContainsAny(path, "$`*?") {
+	path = strings.ReplaceAll(path, "\\", "/")
+	if !ok || strings.ContainsAny(path, "$`*?~:") || strings.HasPrefix(path, "//") {
 		return false
 	}
-	for _, dir := range [...]string{"/tmp/", "/var/tmp/", "/dev/", "/run/", "/private/tmp/", "/proc/", `\\`} {
+	for _, dir := range [...]string{"/tmp/", "/var/tmp/", "/dev/", "/run/", "/private/tmp/", "/proc/"} {
 		if strings.HasPrefix(path, dir) {
 			return false
 		}
 	}
-	return !strings.Contains(path, "/.")
+	return !strings.Contains("/"+strings.TrimPrefix(path, "./"), "/.")
 }
 
 func unexaminedReason(c *analysis.Case) string {

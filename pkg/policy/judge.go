@@ -71,12 +71,9 @@ func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 }
 
 // covering returns the first rule that covers every effect of a case, nil if
-// none does. What was not examined, or cannot be resolved, is covered by none.
+// none does. What cannot be resolved is covered by none.
 func (l *list) covering(s *search) (*rulefile.Rule, error) {
 	c := s.c
-	if c.Unexamined != "" {
-		return nil, nil
-	}
 	for i := range c.Effects {
 		if c.Effects[i].Kind == effect.Dynamic {
 			return nil, nil

@@ -296,6 +296,8 @@ func TestHosts(t *testing.T) {
 		{"10.0.0.0/8", "10.example.com", false},
 		{"fd00::/8", "fd12:3456::1", true},
 		{"::1", "::1", true},
+		{"10.0.0.0/8", "::ffff:10.1.2.3", true},
+		{"fe80::/10", "fe80::1%eth0", true},
 		{"*", "anything", true},
 		{"a*b*c", "axxbxxc", true},
 		{"a*b*c", "axxcxxb", false},

@@ -132,6 +132,52 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestAllowIsStrict(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, `
+verify:
+  - {name: programs, action_types: [execute], tier_override: 2, except: {paths: [/**]}}
+allow:
+  - {name: fetch, action_types: [download_file], paths: [/tmp/**], hosts: [a.example]}
+  - {name: read, action_types: [read_file], paths: [/srv/**], except: {paths: ["**/*.secret"]}}
+  - {name: note, action_types: [memory_write], content: ['^approved']}
+`)
+	note := func(content string) *analysis.Case {
+		raw := `{"type":"memory_write","payload":{"content":"` + content + `"}}`
+		a, err := action.Parse([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return testAnalyser(a)
+	}
+	fetch := func(path, host string) *analysis.Case {
+		e := contact(host)
+		e.Kind, e.Path = effect.WriteFile, path
+		return caseOf("download_file", e)
+	}
+	tests := []struct {
+		name string
+		c    *analysis.Case
+		want string
+	}{
+		{"an exception for paths is none for programs", caseOf("x", execute), "ESCALATE 2 programs"},
+		{"path and host", fetch("/tmp/a", "a.example"), "ALLOW fetch"},
+		{"host but not path", fetch("/etc/a", "a.example"), "ESCALATE 1 "},
+		{"path but not host", fetch("/tmp/a", "b.example"), "ESCALATE 1 "},
+		{"file", caseOf("read_file", read("/srv/a")), "ALLOW read"},
+		{"all files, some excepted", caseOf("read_file", tree(read("/srv/a"))), "ESCALATE 1 "},
+		{"some files, perhaps excepted", caseOf("read_file", unknown(read("/srv/*.secre?"))), "ESCALATE 1 "},
+		{"content", note("approved: x"), "ALLOW note"},
+		{"content that is only decoded so", note("YXBwcm92ZWQ6IHRoaXMgaXMgYSBsb25nIGVub3VnaCB0ZXh0"), "ESCALATE 1 "},
+	}
+	for _, test := range tests {
+		v, err := p.Judge(t.Context(), test.c)
+		if got := short(v); err != nil || got != test.want {
+			t.Errorf("%s: %s, %v; want %s", test.name, got, err, test.want)
+		}
+	}
+}
+
 // short returns decision, next tier and rule.
 func short(v verdict.Verdict) string {
 	if v.Decision == verdict.Escalate {
@@ -245,6 +291,20 @@ func TestWhen(t *testing.T) {
 				t.Errorf("took %v", d)
 			}
 		})
+	}
+}
+
+// A deny rule that is met speaks for itself, also where another rule fails.
+func TestWhenFailsBesideADeny(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, "deny:\n- {name: d, paths: [/x/**]}\nverify:\n- {name: v, when: 'error'}\n")
+	v, err := p.Judge(t.Context(), caseOf("read_file", read("/x/a")))
+	if err != nil || short(v) != "BLOCK d" || v.Error != "" {
+		t.Errorf("%s, error %q, %v; want BLOCK d", short(v), v.Error, err)
+	}
+	v, err = p.Judge(t.Context(), caseOf("read_file", read("/y/a")))
+	if err != nil || short(v) != "BLOCK v" || v.Error != "policy" {
+		t.Errorf("%s, error %q, %v; want BLOCK v, policy", short(v), v.Error, err)
 	}
 }
 

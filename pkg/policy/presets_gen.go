@@ -323,7 +323,7 @@ var presetRules = [...]rulefile.Rule{
 			},
 		},
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Paths: []string{
 					"~/.ssh/*.pub",
 					"~/.ssh/config",
@@ -331,7 +331,7 @@ var presetRules = [...]rulefile.Rule{
 					"~/.ssh/known_hosts.old",
 				},
 			},
-			rulefile.Criteria{
+			{
 				Types: []string{
 					"execute_command",
 				},
@@ -878,7 +878,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Paths: []string{
 					"/proc/self/fd/**",
 					"/proc/*/fd/**",
@@ -1023,7 +1023,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Paths: []string{
 					"~/.ssh/**",
 				},
@@ -1104,7 +1104,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Types: []string{
 					"execute_command",
 				},
@@ -1128,7 +1128,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Types: []string{
 					"http_request",
 				},
@@ -1151,7 +1151,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Types: []string{
 					"execute_command",
 				},
@@ -1328,7 +1328,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 3,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Paths: []string{
 					"$WORKSPACE/**",
 				},
@@ -1388,7 +1388,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Paths: []string{
 					"$WORKSPACE/**",
 					"/usr/include/**",
@@ -1451,7 +1451,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Paths: []string{
 					"$WORKSPACE/**",
 					"/tmp/**",
@@ -1511,7 +1511,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Hosts: []string{
 					"localhost",
 					"*.localhost",
@@ -1532,7 +1532,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Paths: []string{
 					"$WORKSPACE/**/node_modules/**",
 					"$WORKSPACE/**/bower_components/**",
@@ -1659,7 +1659,7 @@ var presetRules = [...]rulefile.Rule{
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
-			rulefile.Criteria{
+			{
 				Paths: []string{
 					"$WORKSPACE/**",
 					"/tmp/**",

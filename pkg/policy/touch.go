@@ -41,7 +41,6 @@ func (s *search) touched(e *effect.Effect) touched {
 	t := s.places(e)
 	t.sure.keep(&typed)
 	t.perhaps.keep(&typed)
-	t.perhaps.drop(&t.sure)
 
 	free := s.x.placeless
 	free.keep(&typed)

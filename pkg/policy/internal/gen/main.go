@@ -120,7 +120,7 @@ func (g *generator) list(rules []rulefile.Rule) string {
 
 func writeRule(out *bytes.Buffer, r *rulefile.Rule) {
 	fmt.Fprintf(out, "{\nName: %q,\nReason: %q,\n", r.Name, r.Reason)
-	fmt.Fprintf(out, "Criteria: %s,\n", criteria(&r.Criteria))
+	fmt.Fprintf(out, "Criteria: rulefile.Criteria%s,\n", criteria(&r.Criteria))
 	if r.Tier != 0 {
 		fmt.Fprintf(out, "Tier: %d,\n", r.Tier)
 	}
@@ -143,9 +143,10 @@ func expand(globs []string) []string {
 	return out
 }
 
+// criteria returns criteria as a Go literal without its type.
 func criteria(c *rulefile.Criteria) string {
 	var b bytes.Buffer
-	b.WriteString("rulefile.Criteria{\n")
+	b.WriteString("{\n")
 	for _, f := range []struct {
 		name string
 		list []string

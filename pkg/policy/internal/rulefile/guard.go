@@ -4,17 +4,18 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/scanner"
 	"github.com/goccy/go-yaml/token"
 )
 
 // The bounds of a file. The parser is recursive and copies what aliases name,
 // so all of them are checked before it runs.
 const (
-	MaxBytes  = 1 << 20 // of a file
-	maxDepth  = 16      // of nested lists and mappings
-	maxColumn = 64      // in which a key or a list entry may start
-	maxTokens = 200_000
+	MaxBytes  = 256 << 10 // of a file
+	maxDepth  = 16        // of nested lists and mappings
+	maxColumn = 64        // in which a key or a list entry may start
+	maxTokens = 50_000
+	maxLines  = 20_000
 )
 
 // tokens cuts a file into tokens and refuses what a policy has no use for.
@@ -25,40 +26,66 @@ func tokens(data []byte) (token.Tokens, error) {
 	if err := checkText(data); err != nil {
 		return nil, err
 	}
-	tks := lexer.Tokenize(string(data))
-	if len(tks) > maxTokens {
-		return nil, Pos{}.errorf("more than %d words", maxTokens)
-	}
-	depth, entries, line := 0, 0, 0
-	for _, tk := range tks {
-		at := Pos{tk.Position.Line, tk.Position.Column}
-		if tk.Position.Line != line {
-			line, entries = tk.Position.Line, 0
+	var s scanner.Scanner
+	s.Init(string(data))
+	var all token.Tokens
+	var g guard
+	for {
+		found, err := s.Scan()
+		if err != nil { // only ever the end of the text; what is wrong is a token
+			return all, nil
 		}
-		switch tk.Type {
-		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			return nil, at.errorf("anchors and aliases are not supported; write the value out")
-		case token.TagType, token.DirectiveType:
-			return nil, at.errorf("tags and directives are not supported")
-		case token.DocumentEndType:
-			return nil, at.errorf("a policy is one document")
-		case token.InvalidType:
-			return nil, at.errorf("%s", printable(tk.Error))
-		case token.SequenceStartType, token.MappingStartType:
-			depth++
-		case token.SequenceEndType, token.MappingEndType:
-			depth--
-		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
-			entries++
-			if tk.Type != token.MappingValueType && at.Column > maxColumn {
-				return nil, at.errorf("indented too far")
+		for _, tk := range found {
+			if err := g.check(tk); err != nil {
+				return nil, err
 			}
 		}
-		if depth > maxDepth || entries > maxDepth && depth == 0 {
-			return nil, at.errorf("nested deeper than %d", maxDepth)
+		all.Add(found...)
+		if len(all) > maxTokens {
+			return nil, Pos{}.errorf("more than %d words", maxTokens)
 		}
 	}
-	return tks, nil
+}
+
+// A guard checks tokens one by one, so that a hostile file is refused before
+// all of it is read.
+type guard struct {
+	depth   int // of lists and mappings in brackets
+	line    int
+	entries int // in this line
+}
+
+func (g *guard) check(tk *token.Token) error {
+	at := Pos{tk.Position.Line, tk.Position.Column}
+	if at.Line != g.line {
+		g.line, g.entries = at.Line, 0
+	}
+	switch tk.Type {
+	case token.AnchorType, token.AliasType, token.MergeKeyType:
+		return at.errorf("anchors and aliases are not supported; write the value out")
+	case token.TagType, token.DirectiveType:
+		return at.errorf("tags and directives are not supported")
+	case token.DocumentEndType:
+		return at.errorf("a policy is one document")
+	case token.InvalidType:
+		return at.errorf("%s", printable(tk.Error))
+	case token.SequenceStartType, token.MappingStartType:
+		g.depth++
+	case token.SequenceEndType, token.MappingEndType:
+		g.depth--
+	case token.SequenceEntryType, token.MappingKeyType:
+		g.entries++
+		if at.Column > maxColumn {
+			return at.errorf("indented too far")
+		}
+	case token.MappingValueType:
+		g.entries++
+	default: // what stands for itself
+	}
+	if g.depth > maxDepth || g.entries > maxDepth && g.depth == 0 {
+		return at.errorf("nested deeper than %d", maxDepth)
+	}
+	return nil
 }
 
 // checkText refuses bytes that are no text.
@@ -80,8 +107,8 @@ func checkText(data []byte) error {
 		}
 		i += size
 	}
-	if n := bytes.Count(data, []byte("\n")); n > 50_000 {
-		return Pos{}.errorf("more than 50000 lines")
+	if bytes.Count(data, []byte("\n")) > maxLines {
+		return Pos{}.errorf("more than %d lines", maxLines)
 	}
 	return nil
 }

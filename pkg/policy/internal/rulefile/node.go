@@ -79,8 +79,8 @@ type field struct {
 	pos   Pos
 }
 
-// fields returns a mapping's keys in order. Keys that are not known, given
-// twice or no text are errors; known nil takes every key.
+// fields returns a mapping's keys in order. Keys that are not known or no text
+// are errors; known nil takes every key. The parser refuses keys given twice.
 func fields(n ast.Node, known []string) ([]field, error) {
 	var values []*ast.MappingValueNode
 	switch n := n.(type) {
@@ -92,17 +92,12 @@ func fields(n ast.Node, known []string) ([]field, error) {
 		return nil, pos(n).errorf("expected a mapping, found %s", kindOf(n))
 	}
 	out := make([]field, 0, len(values))
-	seen := make(map[string]bool, len(values))
 	for _, v := range values {
 		key, err := text(v.Key)
 		if err != nil {
 			return nil, err
 		}
 		at := pos(v.Key)
-		if seen[key] {
-			return nil, at.errorf("key %s is given twice", Quote(key))
-		}
-		seen[key] = true
 		if known != nil && !contains(known, key) {
 			return nil, at.errorf("unknown key %s%s", Quote(key), Suggest(key, known))
 		}

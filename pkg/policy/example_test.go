@@ -1,0 +1,39 @@
+package policy_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy"
+)
+
+func Example() {
+	p, err := policy.Load("site.yaml", []byte(`
+extends: offline
+deny:
+  - name: production
+    reason: production data is not for agents; use the copy in testdata
+    action_types: [read_file]
+    paths: [/srv/production/**]
+`), policy.Options{Vars: map[string][]string{"WORKSPACE": {"/work/app"}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"head -3 /srv/production/users.csv"}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	an := analysis.Analyzer{Place: effect.Place{CWD: "/work/app", Roots: []string{"/work/app"}}}
+	v, err := p.Judge(context.Background(), an.Case(a))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(v.Decision, v.Reasoning)
+	// Output: BLOCK policy deny [production]: production data is not for agents; use the copy in testdata (read_file /srv/production/users.csv)
+}
