@@ -6,22 +6,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/classify"
-	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/evaluate"
-	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -36,6 +30,7 @@ type Config struct {
 	FoldCase bool     // the file system ignores case (Windows, macOS)
 	Own      []string // files and folders of shield itself beside StateDir: never read, never changed
 	Program  string   // shield's own file: never changed
+	CacheDir string   // the folder of what shield unpacks and loads: never changed
 
 	// StateDir holds the seal key, the state file and the audit log. Without it
 	// verdicts are not sealed.
@@ -54,6 +49,7 @@ type Config struct {
 	RateLimit   int               // Tier 2 attempts a minute; 0 means 60
 	DailyBudget int               // Tier 2 evaluations a day; 0 means 100
 	MaxPerHour  int               // requests for approval an hour; 0 means 10
+	Approve     approve.Options   // who is asked in Tier 3; the pipeline fills Store, Binding, StateDir, MaxPerHour, Redact and Clock
 
 	FailOpen   bool          // allow, degraded, where a failure would block
 	VerdictTTL time.Duration // how long an ALLOW may be acted on; 0 means 300 s
@@ -78,7 +74,8 @@ type Pipeline struct {
 	noAction bool
 	limits   state.Limits
 	store    *state.Store // nil without a state folder
-	log      *audit.Log   // nil without an audit file
+	person   *approve.Approver
+	log      *audit.Log // nil without an audit file
 	redactor *redact.Redactor
 	caller   audit.Caller
 	prints   audit.Fingerprints
@@ -96,11 +93,11 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	p.limits = state.Limits{PerMinute: orDefault(cfg.RateLimit, 60), PerDay: orDefault(cfg.DailyBudget, 100), PerHour: orDefault(cfg.MaxPerHour, 10)}
 	var err error
-	p.analyzer, err = analysis.New(analysis.Options{CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles})
+	p.analyzer, err = NewAnalyzer(cfg)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := loadPolicy(cfg, &p.analyzer.Place)
+	rules, err := LoadPolicy(cfg, PolicyOptions(cfg, &p.analyzer.Place))
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +106,12 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := p.openState(cfg, prints); err != nil {
 		return nil, err
 	}
-	evaluator, err := p.newEvaluator(cfg, false)
+	person, err := p.newApprover(cfg)
+	if err != nil {
+		return nil, err
+	}
+	usable, _ := person.Usable()
+	evaluator, err := p.newEvaluator(cfg, usable)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 		rules,
 		classify.New(classify.Options{NoHeuristic: cfg.NoHeuristic, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}),
 		evaluator,
-		noApproval{reason: "no approval channel is usable"},
+		person,
 	}
 	return p, nil
 }
@@ -151,7 +153,7 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 
 // Close waits until everything is on the disk and frees the state.
 func (p *Pipeline) Close() error {
-	var errs []error
+	errs := []error{p.person.Close()}
 	if p.log != nil {
 		errs = append(errs, p.log.Close())
 	}
@@ -186,42 +188,6 @@ func fingerprints(cfg Config, policy string) verdict.Fingerprints {
 	})
 	sum := sha256.Sum256(settings)
 	return verdict.Fingerprints{Policy: policy, Rules: classify.Fingerprint(), Model: "none", Config: hex.EncodeToString(sum[:])}
-}
-
-func loadPolicy(cfg Config, place *effect.Place) (*policy.Policy, error) {
-	canonical := func(paths ...string) (out []string) {
-		for _, p := range paths {
-			if p != "" {
-				p, _ = place.Path(p, false)
-				out = append(out, p)
-			}
-		}
-		return out
-	}
-	opts := policy.Options{Vars: map[string][]string{
-		"HOME":           canonical(cfg.Home),
-		"WORKSPACE":      place.Roots,
-		"SHIELD":         canonical(append(slices.Clone(cfg.Own), cfg.StateDir)...),
-		"SHIELD_PROGRAM": canonical(cfg.Program),
-	}}
-	name := cfg.Policy
-	if name == "" || name == "auto" {
-		name = "offline"
-		if cfg.Provider != nil || cfg.Evaluator.Provider != "" {
-			name = "default"
-		}
-	}
-	if slices.Contains(policy.Presets(), name) {
-		return policy.Preset(name, opts)
-	}
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("policy %q is neither a file nor one of the presets %s", name, strings.Join(policy.Presets(), ", "))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load policy: %w", err)
-	}
-	return policy.Load(name, data, opts)
 }
 
 // Evaluate judges an action in all tiers. It answers always; whatever fails is

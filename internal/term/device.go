@@ -1,0 +1,100 @@
+package term
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// ErrBackground is returned for a process that is not in the foreground of its
+// terminal: reading there would stop it.
+var ErrBackground = errors.New("shield does not run in the terminal's foreground")
+
+// A Device is the terminal that a person sits at, whatever the standard streams
+// are.
+type Device struct {
+	In, Out *os.File
+	saved   *term.State
+}
+
+// Open opens the terminal of this process. It is an error if there is none, or
+// if the process may not read from it.
+func Open() (*Device, error) {
+	in, out, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("open the terminal: %w", err)
+	}
+	d := &Device{In: in, Out: out}
+	if !foreground(in) {
+		return nil, errors.Join(ErrBackground, d.Close())
+	}
+	if err := d.Save(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Name returns a name for the device that is the same in every process of this
+// terminal, and can be part of a file's name.
+func (d *Device) Name() string { return name(d.In) }
+
+// Size returns columns and lines, 80 and 24 where they cannot be told.
+func (d *Device) Size() (columns, lines int) {
+	columns, lines, err := term.GetSize(int(d.Out.Fd()))
+	if err != nil || columns < 1 || lines < 1 {
+		return 80, 24
+	}
+	return columns, lines
+}
+
+// Raw reports whether a program takes keys one by one, as those do that draw on
+// the screen.
+func (d *Device) Raw() bool { return raw(d.In) }
+
+// Flush throws away what was typed and not read yet.
+func (d *Device) Flush() error { return flush(d.In) }
+
+// leave shows the cursor, ends bracketed paste and mouse reports, and goes back
+// to the ordinary screen.
+const leave = "\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m"
+
+// Mend brings a terminal back into the state that a line of text expects,
+// after a process has died that had changed it.
+func (d *Device) Mend() error {
+	if err := sane(d.In); err != nil {
+		return fmt.Errorf("mend the terminal: %w", err)
+	}
+	if err := d.Save(); err != nil {
+		return err
+	}
+	_, err := d.Out.WriteString("\x1b[?1049l" + leave)
+	return err
+}
+
+// Save notes the settings that [Device.Restore] brings back. Open does so too;
+// where several processes take turns, what counts is the start of the turn.
+func (d *Device) Save() error {
+	state, err := term.GetState(int(d.In.Fd()))
+	if err != nil {
+		return fmt.Errorf("read the terminal's settings: %w", err)
+	}
+	d.saved = state
+	return nil
+}
+
+// Restore brings the saved settings back.
+func (d *Device) Restore() error {
+	_, err := d.Out.WriteString(leave)
+	return errors.Join(err, term.Restore(int(d.In.Fd()), d.saved))
+}
+
+// Close frees the device.
+func (d *Device) Close() error {
+	err := d.In.Close()
+	if d.Out != d.In {
+		err = errors.Join(err, d.Out.Close())
+	}
+	return err
+}

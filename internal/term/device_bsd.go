@@ -1,0 +1,29 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package term
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	getTermios = unix.TIOCGETA
+	setTermios = unix.TIOCSETA
+)
+
+// name returns the session's number: a session has one terminal, and a terminal
+// one session.
+func name(*os.File) string {
+	sid, err := unix.Getsid(0)
+	if err != nil {
+		return "unknown"
+	}
+	return fmt.Sprint(sid)
+}
+
+func flush(f *os.File) error {
+	return unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCFLUSH, 1) // 1 is FREAD
+}

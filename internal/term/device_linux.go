@@ -1,0 +1,26 @@
+package term
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	getTermios = unix.TCGETS
+	setTermios = unix.TCSETS
+)
+
+// name returns the number of the device that /dev/tty stands for.
+func name(f *os.File) string {
+	dev, err := unix.IoctlGetUint32(int(f.Fd()), unix.TIOCGDEV)
+	if err != nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%x", dev)
+}
+
+func flush(f *os.File) error {
+	return unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH)
+}

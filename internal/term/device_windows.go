@@ -1,0 +1,36 @@
+package term
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+func open() (in, out *os.File, err error) {
+	if in, err = os.OpenFile("CONIN$", os.O_RDWR, 0); err != nil {
+		return nil, nil, err
+	}
+	if out, err = os.OpenFile("CONOUT$", os.O_RDWR, 0); err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	return in, out, nil
+}
+
+// name is one for all consoles: to wait for another console's answer is safe,
+// to share a console is not.
+func name(*os.File) string { return "console" }
+
+func foreground(*os.File) bool { return true }
+
+func raw(f *os.File) bool {
+	var mode uint32
+	err := windows.GetConsoleMode(windows.Handle(f.Fd()), &mode)
+	return err != nil || mode&windows.ENABLE_LINE_INPUT == 0
+}
+
+func flush(f *os.File) error { return windows.FlushConsoleInputBuffer(windows.Handle(f.Fd())) }
+
+func sane(f *os.File) error {
+	return windows.SetConsoleMode(windows.Handle(f.Fd()), windows.ENABLE_PROCESSED_INPUT|windows.ENABLE_LINE_INPUT|windows.ENABLE_ECHO_INPUT)
+}

@@ -1,0 +1,117 @@
+// Package term is what shield needs of a terminal: the device itself, which is
+// not standard input, and text that cannot lie about what it says.
+package term
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// Escape returns s with every character made visible that a terminal or a page
+// would obey, hide, or use to reorder what stands around it: controls, escape
+// sequences, bidirectional and zero-width characters, blanks that are not a
+// space, and bytes that are no UTF-8. They stand as <U+202E> or <0xFF>. Applied
+// twice it changes nothing more.
+func Escape(s string) string {
+	plain := true
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	marks := 0
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if unicode.IsMark(r) {
+			marks++
+		} else {
+			marks = 0
+		}
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, "<0x%02X>", s[i])
+		// A stack of combining marks covers the lines around it.
+		case hidden(r), marks > maxMarks, marks > 0 && i == 0:
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// maxMarks is how many combining marks a letter may carry, as Vietnamese and
+// Hebrew need them.
+const maxMarks = 3
+
+// hidden reports whether a character is not seen, or not as itself.
+func hidden(r rune) bool {
+	switch {
+	case !unicode.IsPrint(r):
+		return true
+	case r < 0x300:
+		return false
+	case unicode.Is(unicode.Variation_Selector, r),
+		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r),
+		r == '\u2800': // a Braille pattern without dots
+		return true
+	default:
+		return false
+	}
+}
+
+// Width returns how many columns an escaped text takes.
+func Width(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.IsMark(r):
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// Fold returns s, made visible, in lines of at most columns columns, at least
+// one of them. A newline of s ends a line.
+func Fold(s string, columns int) []string {
+	columns = max(columns, 2)
+	var lines []string
+	for text := range strings.SplitSeq(s, "\n") {
+		text = Escape(text)
+		start, used := 0, 0
+		for i, r := range text {
+			w := runeWidth(r)
+			if used+w > columns {
+				lines = append(lines, text[start:i])
+				start, used = i, 0
+			}
+			used += w
+		}
+		lines = append(lines, text[start:])
+	}
+	return lines
+}

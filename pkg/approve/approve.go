@@ -1,0 +1,313 @@
+// Package approve is Tier 3: a person decides. An [Approver] puts a case to all
+// channels at once, takes the first answer, withdraws the question from the
+// others, and blocks when nobody answers in time.
+package approve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A Store keeps what approvals share between processes. TakeApproval counts one
+// request of a session and returns an error when max of the last hour, or the
+// session's half of them, are used. Get and Put keep remembered answers.
+type Store interface {
+	TakeApproval(ctx context.Context, session string, max int) error
+	Get(ctx context.Context, binding string) (value []byte, ok bool, err error)
+	Put(ctx context.Context, binding string, value []byte, expires time.Time) error
+}
+
+// Options say who is asked and how. Store and Binding are required if Channels
+// names any.
+type Options struct {
+	Channels   []string      // names of channels: tty, web, command
+	Timeout    time.Duration // from when a request is shown; 0 means 300 s
+	MaxPerHour int           // requests; 0 means 10
+	Store      Store
+
+	// Binding returns the key of a remembered answer: it names the action, its
+	// place and session, its effects, and what judged it.
+	Binding func(*analysis.Case) string
+
+	// Hosted says that another program started this one and may be drawing on the
+	// terminal. The channel "tty" then keeps away from one that is in raw mode:
+	// two programs would share what the person types.
+	Hosted bool
+
+	StateDir  string              // holds the locks of terminals
+	Person    string              // who sits at the terminal; may be unknown
+	Getenv    func(string) string // nil knows no variable
+	Interrupt func()              // called when a person presses ^C at a request; may be nil
+	Command   []string            // argv of the channel "command"
+	Environ   []string            // of that command
+	Redact    func(string) string // takes secrets out of what the command is told; nil leaves them
+	Listen    string              // loopback address of the channel "web"; "" means 127.0.0.1:0
+	Notice    io.Writer           // where the page's link is printed; nil prints none
+	Clock     func() time.Time    // nil means the system's
+}
+
+// A Channel is one way to reach a person.
+type Channel interface {
+	Name() string
+
+	// Usable returns why nobody can be asked now, nil if somebody can.
+	Usable() error
+
+	// Ask shows a request, calls its Shown, and returns the person's answer.
+	// When ctx ends the request is withdrawn: nothing of it stays on a screen
+	// after Ask has returned. An error is no answer.
+	Ask(ctx context.Context, r *Request) (Answer, error)
+}
+
+// An Answer is what a person said to one request.
+type Answer struct {
+	ID        string        // of the request
+	Approve   bool          // the zero value denies
+	Remember  time.Duration // approve this exact action for so long; 0 means once
+	Reason    string        // reaches the agent
+	By        string        // who answered, as the channel knows it
+	Interrupt bool          // the person wants no further question
+}
+
+// Bounds of answers.
+const (
+	defaultTimeout = 300 * time.Second
+	defaultPerHour = 10
+	maxRemember    = time.Hour
+	maxReason      = 500             // bytes
+	maxQueue       = time.Hour       // for a terminal that others use
+	maxWithdraw    = 3 * time.Second // for a channel to clean up
+)
+
+// An Approver puts cases to people. Goroutines may share it.
+type Approver struct {
+	o        Options
+	channels []Channel
+	stopped  atomic.Bool // by ^C
+}
+
+// New returns an Approver. It is an error if a channel is unknown.
+func New(o Options) (*Approver, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.MaxPerHour == 0 {
+		o.MaxPerHour = defaultPerHour
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if len(o.Channels) > 0 && (o.Store == nil || o.Binding == nil) {
+		return nil, errors.New("approval needs a state folder for its limit")
+	}
+	a := &Approver{o: o}
+	for _, name := range o.Channels {
+		ch, err := channelNamed(name, &a.o)
+		if err != nil {
+			return nil, err
+		}
+		a.channels = append(a.channels, ch)
+	}
+	return a, nil
+}
+
+// Usable reports whether a person can be asked now, and if not, why.
+func (a *Approver) Usable() (bool, string) {
+	usable, why := a.usable()
+	return len(usable) > 0, why
+}
+
+// usable returns the channels that work now, and why the others do not.
+func (a *Approver) usable() (usable []Channel, why string) {
+	if len(a.channels) == 0 {
+		return nil, "no approval channel is configured; set approval.channels"
+	}
+	var reasons []string
+	for _, ch := range a.channels {
+		if err := ch.Usable(); err != nil {
+			reasons = append(reasons, ch.Name()+": "+err.Error())
+			continue
+		}
+		usable = append(usable, ch)
+	}
+	return usable, strings.Join(reasons, "; ")
+}
+
+// Close withdraws what the channels hold open.
+func (a *Approver) Close() error {
+	var errs []error
+	for _, ch := range a.channels {
+		if c, ok := ch.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Judge asks a person, unless one has already approved this exact action for
+// some minutes. It answers ALLOW or BLOCK; an error means that ctx was
+// cancelled.
+func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
+	remember := len(a.channels) > 0 && rememberable(c)
+	if remember {
+		if v, ok := a.recall(ctx, c); ok {
+			return v, nil
+		}
+	}
+	if a.stopped.Load() {
+		return block("interrupted", "a person interrupted shield (^C), so nothing more is asked"), nil
+	}
+	channels, why := a.usable()
+	if len(channels) == 0 {
+		return block("", "a person has to decide, and none can be asked: "+why), nil
+	}
+	if err := a.o.Store.TakeApproval(ctx, c.Action.Session, a.o.MaxPerHour); err != nil {
+		return block("", "a person has to decide, and may not be asked: "+err.Error()), nil
+	}
+	r, err := a.newRequest(ctx, c, remember)
+	if err != nil {
+		return block("request", "a person has to decide, and cannot be asked: "+err.Error()), nil
+	}
+	ans, from, err := a.ask(ctx, r, channels)
+	switch {
+	case errors.Is(err, errTimeout):
+		return block("timeout", fmt.Sprintf("nobody answered within %s; ask again when a person is there", r.patience.Round(time.Second))), nil
+	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return verdict.Verdict{}, ctx.Err()
+	case err != nil:
+		return block("", "a person has to decide, and none could be asked: "+err.Error()), nil
+	}
+	return a.settle(ctx, c, r, ans, from), nil
+}
+
+// settle turns an answer into a verdict and remembers it, if that was wanted.
+func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans Answer, from string) verdict.Verdict {
+	who := from
+	if ans.By != "" {
+		who = fmt.Sprintf("%s (%s)", brief(ans.By, 80), from)
+	}
+	said := ""
+	if ans.Reason != "" {
+		said = ": " + brief(ans.Reason, maxReason)
+	}
+	if !ans.Approve {
+		if ans.Interrupt {
+			a.stopped.Store(true)
+			if a.o.Interrupt != nil {
+				a.o.Interrupt()
+			}
+		}
+		return block("", "denied by "+who+said)
+	}
+	v := verdict.Verdict{Decision: verdict.Allow, Confidence: 1, Reasoning: "approved once by " + who + said}
+	if ans.Remember > 0 && r.Remember {
+		span := min(ans.Remember, maxRemember)
+		if err := a.keep(ctx, c, who, span); err != nil {
+			v.Reasoning += "; could not be remembered: " + err.Error()
+		} else {
+			v.Reasoning = fmt.Sprintf("approved for %d minutes by %s%s", int(span.Minutes()), who, said)
+		}
+	}
+	return v
+}
+
+func block(code, reason string) verdict.Verdict {
+	return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: code, Reasoning: reason}
+}
+
+// errTimeout means that a request was shown and nobody answered.
+var errTimeout = errors.New("nobody answered in time")
+
+// A reply is what one channel came back with.
+type reply struct {
+	channel string
+	answer  Answer
+	err     error
+}
+
+// ask puts a request to channels and returns the first answer, and whose it
+// was. One goroutine takes the answers, so there is one decision, however close
+// two of them are.
+func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Answer, string, error) {
+	asking, withdraw := context.WithCancel(ctx)
+	replies := make(chan reply, len(channels))
+	for _, ch := range channels {
+		go func() { replies <- askOne(asking, ch, r) }()
+	}
+	open := len(channels)
+	defer func() {
+		withdraw()
+		drain(replies, open)
+	}()
+	queue := time.NewTimer(maxQueue)
+	defer queue.Stop()
+	shown, late := r.shown, (<-chan time.Time)(nil)
+	var failures []string
+	for {
+		select {
+		case <-shown:
+			shown = nil
+			queue.Stop()
+			timer := time.NewTimer(r.patience)
+			defer timer.Stop()
+			late = timer.C
+		case <-late:
+			return Answer{}, "", errTimeout
+		case <-queue.C:
+			return Answer{}, "", errors.New("the terminal was not free within an hour")
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return Answer{}, "", errTimeout
+			}
+			return Answer{}, "", ctx.Err()
+		case got := <-replies:
+			open--
+			if got.err == nil {
+				return got.answer, got.channel, nil
+			}
+			if failures = append(failures, got.channel+": "+got.err.Error()); open == 0 {
+				return Answer{}, "", errors.New(strings.Join(failures, "; "))
+			}
+		}
+	}
+}
+
+// askOne asks one channel. Whatever is not an answer to this request is none.
+func askOne(ctx context.Context, ch Channel, r *Request) (got reply) {
+	got.channel = ch.Name()
+	defer func() {
+		if x := recover(); x != nil {
+			got.answer, got.err = Answer{}, fmt.Errorf("panic: %.200q", fmt.Sprint(x))
+		}
+	}()
+	got.answer, got.err = ch.Ask(ctx, r)
+	if got.err == nil && !same(got.answer.ID, r.ID) {
+		got.err = errors.New("the answer is not one to this request")
+	}
+	return got
+}
+
+// drain waits until the channels have cleaned up: a process that ends before
+// would leave the terminal as the question has set it.
+func drain(replies <-chan reply, open int) {
+	limit := time.NewTimer(maxWithdraw)
+	defer limit.Stop()
+	for range open {
+		select {
+		case <-replies:
+		case <-limit.C:
+			return
+		}
+	}
+}

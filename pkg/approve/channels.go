@@ -1,0 +1,34 @@
+package approve
+
+import (
+	"fmt"
+	"strings"
+)
+
+// channels are the ways to reach a person, in the order help lists them.
+var channels = []struct {
+	name string
+	open func(*Options) Channel
+}{
+	{"tty", newTTY},
+	{"web", newWeb},
+	{"command", newCommand},
+}
+
+// Channels returns the names that [Options.Channels] may hold.
+func Channels() []string {
+	names := make([]string, len(channels))
+	for i, c := range channels {
+		names[i] = c.name
+	}
+	return names
+}
+
+func channelNamed(name string, o *Options) (Channel, error) {
+	for _, c := range channels {
+		if c.name == name {
+			return c.open(o), nil
+		}
+	}
+	return nil, fmt.Errorf("unknown approval channel %.80q; there are %s", name, strings.Join(Channels(), ", "))
+}

@@ -1,0 +1,133 @@
+package approve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// maxReply is how much a command may answer, in bytes.
+const maxReply = 64 << 10
+
+// command asks a program of the person's own, which may reach them anywhere.
+// It is given the request as one JSON object on standard input, and answers
+// with one on standard output.
+type command struct{ o *Options }
+
+func newCommand(o *Options) Channel { return &command{o} }
+
+func (*command) Name() string { return "command" }
+
+func (c *command) Usable() error {
+	if len(c.o.Command) == 0 {
+		return errors.New("no program is set; set approval.command")
+	}
+	if _, err := exec.LookPath(c.o.Command[0]); err != nil {
+		return fmt.Errorf("program cannot be run: %w", err)
+	}
+	return nil
+}
+
+func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
+	question, err := json.Marshal(c.told(r))
+	if err != nil {
+		return Answer{}, fmt.Errorf("encode request: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, c.o.Command[0], c.o.Command[1:]...)
+	cmd.Env = c.o.Environ
+	cmd.Stdin = bytes.NewReader(append(question, '\n'))
+	var out limited
+	cmd.Stdout = &out
+	cmd.WaitDelay = time.Second // for what the program has left behind on its streams
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return Answer{}, fmt.Errorf("start program: %w", err)
+	}
+	r.Shown()
+	err = cmd.Wait()
+	killGroup(cmd) // what it has started goes with it
+	if ctx.Err() != nil {
+		return Answer{}, ctx.Err()
+	}
+	if err != nil {
+		return Answer{}, fmt.Errorf("program failed: %w", err)
+	}
+	return parseReply(out.Bytes(), r.ID)
+}
+
+// told returns the request without secrets: the program may hand it on to a
+// service that others run.
+func (c *command) told(r *Request) *Request {
+	clean := c.o.Redact
+	if clean == nil {
+		clean = func(s string) string { return s }
+	}
+	all := func(list []string) []string {
+		out := make([]string, len(list))
+		for i, s := range list {
+			out[i] = clean(s)
+		}
+		return out
+	}
+	told := &Request{
+		ID: r.ID, Type: r.Type, CWD: clean(r.CWD), Session: clean(r.Session), Remember: r.Remember, Left: r.Left,
+		Effects: all(r.Effects), Tiers: all(r.Tiers), Payload: make([]Field, len(r.Payload)),
+	}
+	for i, f := range r.Payload {
+		told.Payload[i] = Field{clean(f.Name), clean(f.Value)}
+	}
+	return told
+}
+
+// A commandReply is what the program answers. ID and Minutes may be left out.
+type commandReply struct {
+	ID       *string `json:"id"`
+	Decision string  `json:"decision"`
+	Reason   string  `json:"reason"`
+	By       string  `json:"by"`
+	Minutes  int     `json:"minutes"`
+}
+
+// parseReply reads one answer object. Anything else is no answer.
+func parseReply(data []byte, id string) (Answer, error) {
+	if len(data) > maxReply {
+		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes", maxReply)
+	}
+	var reply commandReply
+	// Strict, since of two decisions in one object the last would count.
+	if err := json.Unmarshal(data, &reply, json.RejectUnknownMembers(true)); err != nil {
+		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w", err)
+	}
+	a := Answer{ID: id, Reason: reply.Reason, By: reply.By}
+	if reply.ID != nil {
+		a.ID = *reply.ID
+	}
+	switch reply.Decision {
+	case "approve":
+		a.Approve = true
+	case "deny":
+	default:
+		return Answer{}, fmt.Errorf("the program's decision %.20q is neither approve nor deny", reply.Decision)
+	}
+	if reply.Minutes < 0 {
+		return Answer{}, errors.New("the program's minutes are negative")
+	}
+	a.Remember = time.Duration(min(reply.Minutes, 60)) * time.Minute
+	return a, nil
+}
+
+// limited keeps a little more than the longest answer, so that a longer one is
+// seen to be too long, and takes the rest without keeping it.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := maxReply + 1 - l.Len(); room > 0 {
+		l.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}

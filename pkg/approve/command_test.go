@@ -1,0 +1,117 @@
+//go:build unix
+
+package approve
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, script string
+		want         verdict.Decision
+		reason       string
+	}{
+		{"approve", `cat >/dev/null; echo '{"decision":"approve","by":"ann"}'`, verdict.Allow, "approved once by ann (command)"},
+		{"deny", `echo '{"decision":"deny","reason":"no","by":"ann"}'`, verdict.Block, "denied by ann (command): no"},
+		{"minutes", `echo '{"decision":"approve","minutes":5}'`, verdict.Allow, "approved for 5 minutes"},
+		{"its input is the request", `grep -q '"type":"execute_command"' && echo '{"decision":"approve"}'`, verdict.Allow, ""},
+		{"it may name the request", `read l; id=${l#*'"id":"'}; id=${id%%'"'*}; echo "{\"id\":\"$id\",\"decision\":\"approve\"}"`, verdict.Allow, ""},
+		{"answer to another request", `echo '{"id":"00000000000000000000000000000000","decision":"approve"}'`, verdict.Block, "not one to this request"},
+		{"nothing", `true`, verdict.Block, "cannot be read"},
+		{"not JSON", `echo approve`, verdict.Block, "cannot be read"},
+		{"another word", `echo '{"decision":"APPROVE"}'`, verdict.Block, "neither approve nor deny"},
+		{"two objects", `echo '{"decision":"approve"}{"decision":"deny"}'`, verdict.Block, "cannot be read"},
+		{"two decisions", `echo '{"decision":"deny","decision":"approve"}'`, verdict.Block, "cannot be read"},
+		{"another case", `echo '{"Decision":"approve"}'`, verdict.Block, "cannot be read"},
+		{"unknown key", `echo '{"decision":"approve","x":1}'`, verdict.Block, "cannot be read"},
+		{"negative minutes", `echo '{"decision":"approve","minutes":-1}'`, verdict.Block, "negative"},
+		{"failed after approving", `echo '{"decision":"approve"}'; exit 1`, verdict.Block, "program failed"},
+		{"too long", `echo '{"decision":"approve","reason":"'; head -c 100000 /dev/zero | tr '\0' a; echo '"}'`, verdict.Block, "longer than"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			o := &Options{Command: shell(tc.script), Environ: os.Environ()}
+			v, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), command1(t, push, "s"))
+			if err != nil || v.Decision != tc.want || !strings.Contains(v.Reasoning, tc.reason) {
+				t.Errorf("got %v %q, %v; want %v with %q", v.Decision, v.Reasoning, err, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+// TestCommandIsKilled: when another channel has answered, the program ends, and
+// all that it has started.
+func TestCommandIsKilled(t *testing.T) {
+	t.Parallel()
+	alive := filepath.Join(t.TempDir(), "alive")
+	o := &Options{Command: shell(`(sleep 1; touch "` + alive + `") & echo started >"` + alive + `.on"; sleep 60`), Environ: os.Environ()}
+	quick := &fake{name: "quick", say: func(ctx context.Context, r *Request) (Answer, error) {
+		for {
+			if _, err := os.Stat(alive + ".on"); err == nil {
+				return Answer{ID: r.ID}, nil
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}}
+	start := time.Now()
+	v, err := newTest(t, &memory{}, newCommand(o), quick).Judge(t.Context(), command1(t, push, "s"))
+	if err != nil || v.Decision != verdict.Block || time.Since(start) > 2*time.Second {
+		t.Errorf("got %+v, %v after %v", v, err, time.Since(start))
+	}
+	time.Sleep(1300 * time.Millisecond)
+	if _, err := os.Stat(alive); err == nil {
+		t.Error("the program's child outlived the request")
+	}
+}
+
+func TestCommandIsToldNoSecrets(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "told")
+	o := &Options{
+		Command: shell(`cat >"` + out + `"; echo '{"decision":"deny"}'`), Environ: os.Environ(),
+		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") },
+	}
+	c := command1(t, "mysql -phunter2 -e 'drop table t'", "s")
+	if _, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	told, err := os.ReadFile(out)
+	if err != nil || strings.Contains(string(told), "hunter2") || !strings.Contains(string(told), "[redacted]") {
+		t.Errorf("told %s, %v", told, err)
+	}
+}
+
+func TestCommandUsable(t *testing.T) {
+	t.Parallel()
+	for _, argv := range [][]string{nil, {"/nonexistent/program"}} {
+		if err := newCommand(&Options{Command: argv}).Usable(); err == nil {
+			t.Errorf("%q is usable", argv)
+		}
+	}
+}
+
+func FuzzParseReply(f *testing.F) {
+	for _, s := range []string{`{"decision":"approve"}`, `{"decision":"deny","reason":"\u0000"}`, `{"decision":"approve","minutes":1e99}`, ``, `[`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := parseReply(data, "id")
+		if err == nil && a.Approve && !strings.Contains(string(data), "approve") && !strings.Contains(string(data), `\u`) {
+			t.Errorf("%q approves", data)
+		}
+		if err != nil && a.Approve || a.Remember < 0 || a.Remember > time.Hour {
+			t.Errorf("%q: %+v, %v", data, a, err)
+		}
+	})
+}

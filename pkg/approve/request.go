@@ -1,0 +1,193 @@
+package approve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A Request is what a person is asked: one action, what it would do, and what
+// the tiers said. All its text is made visible, see [term.Escape].
+type Request struct {
+	ID       string   `json:"id"` // 128 random bits in hex; an answer must carry it
+	Type     string   `json:"type"`
+	Payload  []Field  `json:"payload"`
+	CWD      string   `json:"cwd,omitempty"`
+	Session  string   `json:"session,omitempty"`
+	Effects  []string `json:"effects"`
+	Tiers    []string `json:"tiers"`    // what each tier said so far
+	Remember bool     `json:"remember"` // may be approved for some minutes
+	Left     int      `json:"seconds"`  // to answer, from when it is shown
+
+	patience time.Duration
+	clock    func() time.Time
+	once     sync.Once
+	shown    chan struct{}
+	mu       sync.Mutex
+	deadline time.Time
+}
+
+// A Field is one value of a payload.
+type Field struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Bounds of what is shown; what is cut is said to be.
+const (
+	maxValue   = 64 << 10 // bytes of one field
+	maxFields  = 64
+	maxEffects = 100
+	maxSteps   = 16
+	maxStep    = 2000 // bytes
+)
+
+func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bool) (*Request, error) {
+	id, err := randomHex(16)
+	if err != nil {
+		return nil, err
+	}
+	patience := a.o.Timeout
+	if end, ok := ctx.Deadline(); ok { // an agent host does not wait longer
+		patience = max(min(patience, time.Until(end)), 0)
+	}
+	r := &Request{
+		ID: id, Type: brief(c.Action.Type, 200),
+		CWD: brief(c.At().CWD, 4096), Session: brief(c.Action.Session, 200),
+		Payload: fields(c.Action.Payload), Effects: effects(c.Effects), Remember: remember,
+		patience: patience, Left: int(patience.Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
+	}
+	if c.Unexamined != "" {
+		r.Effects = append(r.Effects, brief("not examined in full: "+c.Unexamined, maxStep))
+	}
+	steps := c.Trail
+	if len(steps) > maxSteps {
+		steps = steps[len(steps)-maxSteps:]
+	}
+	for i := range steps {
+		s := &steps[i]
+		r.Tiers = append(r.Tiers, brief(fmt.Sprintf("%d %s: %s: %s", s.Tier, s.Source, s.Decision, s.Reasoning), maxStep))
+	}
+	return r, nil
+}
+
+// Shown starts the clock of a request, on the first call: a person has it
+// before the eyes.
+func (r *Request) Shown() {
+	r.once.Do(func() {
+		r.mu.Lock()
+		r.deadline = r.clock().Add(r.patience)
+		r.mu.Unlock()
+		close(r.shown)
+	})
+}
+
+// TimeLeft returns how long the person may still think.
+func (r *Request) TimeLeft() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deadline.IsZero() {
+		return r.patience
+	}
+	return max(r.deadline.Sub(r.clock()), 0)
+}
+
+// fields returns a payload's values by name, the command first.
+func fields(payload map[string]any) []Field {
+	names := make([]string, 0, len(payload))
+	for name := range payload {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if (a == "command") != (b == "command") {
+			if a == "command" {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	var out []Field
+	for i, name := range names {
+		if i == maxFields {
+			out = append(out, Field{"…", fmt.Sprintf("%d more fields are not shown", len(names)-i)})
+			break
+		}
+		out = append(out, Field{brief(name, 80), value(payload[name])})
+	}
+	return out
+}
+
+// value returns a payload's value as text, of many lines if it has them.
+func value(v any) string {
+	text, ok := v.(string)
+	if !ok {
+		b, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return "cannot be shown: " + term.Escape(err.Error())
+		}
+		text = string(b)
+	}
+	note := ""
+	if len(text) > maxValue {
+		note = fmt.Sprintf("\n… %d more bytes are not shown", len(text)-maxValue)
+		text = redact.Cut(text, maxValue)
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = term.Escape(line)
+	}
+	return strings.Join(lines, "\n") + note
+}
+
+// effects describes effects, each once.
+func effects(list []effect.Effect) []string {
+	var out []string
+	for i := range list {
+		e := &list[i]
+		parts := []string{string(e.Kind)}
+		add := func(s string) {
+			if s != "" {
+				parts = append(parts, s)
+			}
+		}
+		add(e.Path)
+		if e.Recursive {
+			add("and all below")
+		}
+		if add(e.URL); e.URL == "" {
+			add(e.Host)
+		}
+		add(e.Program)
+		add(strings.Join(e.Args, " "))
+		if e.Reason != "" {
+			add("(" + e.Reason + ")")
+		}
+		line := brief(strings.Join(parts, " "), 500)
+		if slices.Contains(out, line) {
+			continue
+		}
+		if len(out) == maxEffects {
+			return append(out, fmt.Sprintf("… and %d more", len(list)-i))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// brief returns text on one line, made visible, cut at n bytes.
+func brief(s string, n int) string {
+	if len(s) > n {
+		s = redact.Cut(s, n) + "…"
+	}
+	return term.Escape(s)
+}

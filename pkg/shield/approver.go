@@ -1,0 +1,26 @@
+package shield
+
+import (
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
+)
+
+// newApprover returns Tier 3. Without a state folder nobody is asked, since
+// nothing would bound how often.
+func (p *Pipeline) newApprover(cfg Config) (*approve.Approver, error) {
+	opts := cfg.Approve
+	opts.MaxPerHour, opts.StateDir, opts.Clock, opts.Redact = p.limits.PerHour, cfg.StateDir, p.now, p.redactor.String
+	if p.store == nil {
+		opts.Channels = nil
+	} else {
+		opts.Store = p.store
+	}
+	opts.Binding = func(c *analysis.Case) string { return p.binding("approve", c) }
+	var err error
+	if p.person, err = approve.New(opts); err != nil {
+		return nil, fmt.Errorf("approval: %w", err)
+	}
+	return p.person, nil
+}
