@@ -1,0 +1,180 @@
+// Package report writes what shield found for people and for other tools.
+package report
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// A Case is one tested expectation.
+type Case struct {
+	Suite string `json:"suite"` // what was tested, such as a policy's name
+	Name  string `json:"name"`
+	File  string `json:"file"`
+	Line  int    `json:"line"` // in File, counted from 1
+	Want  string `json:"want"`
+	Got   string `json:"got"`
+	Rule  string `json:"rule,omitempty"` // that decided
+	Why   string `json:"why,omitempty"`
+	OK    bool   `json:"ok"`
+}
+
+// A caseFormat writes tested cases.
+type caseFormat struct {
+	name  string
+	write func(io.Writer, []Case) error
+}
+
+// caseFormats are the formats of tested cases, in the order help lists them.
+var caseFormats = [...]caseFormat{
+	{"text", writeText},
+	{"tap", writeTAP},
+	{"junit", writeJUnit},
+	{"json", writeJSON},
+}
+
+// CaseFormats returns the names of the formats that [WriteCases] knows.
+func CaseFormats() []string {
+	names := make([]string, len(caseFormats))
+	for i, f := range caseFormats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// WriteCases writes tested cases: as text for people, as TAP version 14, as
+// JUnit XML, or as one JSON object a line.
+func WriteCases(w io.Writer, format string, cases []Case) error {
+	for _, f := range caseFormats {
+		if f.name == format {
+			return f.write(w, cases)
+		}
+	}
+	return fmt.Errorf("unknown format %q; there are %s", format, strings.Join(CaseFormats(), ", "))
+}
+
+// writeText names what failed and counts the rest: a person looks for what is
+// wrong.
+func writeText(w io.Writer, cases []Case) error {
+	failed := 0
+	for i := range cases {
+		c := &cases[i]
+		if c.OK {
+			continue
+		}
+		failed++
+		_, err := fmt.Fprintf(w, "%s:%d: %s: %s\n\twant %s, got %s\n\t%s\n",
+			visible(c.File), c.Line, visible(c.Suite), visible(c.Name), visible(c.Want), visible(c.Got), visible(c.Why))
+		if err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%d of %d cases as wanted\n", len(cases)-failed, len(cases))
+	return err
+}
+
+func writeTAP(w io.Writer, cases []Case) error {
+	if _, err := fmt.Fprintf(w, "TAP version 14\n1..%d\n", len(cases)); err != nil {
+		return err
+	}
+	// A "#" would begin a directive: "# skip" hides a failure.
+	name := strings.NewReplacer(`\`, `\\`, "#", `\#`)
+	for i := range cases {
+		c := &cases[i]
+		result := "ok"
+		if !c.OK {
+			result = "not ok"
+		}
+		if _, err := fmt.Fprintf(w, "%s %d - %s\n", result, i+1, name.Replace(visible(c.Suite+": "+c.Name))); err != nil {
+			return err
+		}
+		if c.OK {
+			continue
+		}
+		_, err := fmt.Fprintf(w, "  ---\n  at: %q\n  want: %q\n  got: %q\n  why: %q\n  ...\n",
+			c.File+":"+strconv.Itoa(c.Line), c.Want, c.Got, visible(c.Why))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type junitSuite struct {
+	XMLName  xml.Name    `xml:"testsuite"`
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	File    string        `xml:"file,attr"`
+	Line    int           `xml:"line,attr"`
+	Failure *junitFailure `xml:"failure,omitempty"`
+}
+
+type junitFailure struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func writeJUnit(w io.Writer, cases []Case) error {
+	s := junitSuite{Name: "shield policy test", Tests: len(cases)}
+	for i := range cases {
+		c := &cases[i]
+		j := junitCase{Class: visible(c.Suite), Name: visible(c.Name), File: visible(c.File), Line: c.Line}
+		if !c.OK {
+			s.Failures++
+			j.Failure = &junitFailure{Message: visible("want " + c.Want + ", got " + c.Got), Text: visible(c.Why)}
+		}
+		s.Cases = append(s.Cases, j)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(s); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func writeJSON(w io.Writer, cases []Case) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for i := range cases {
+		if err := enc.Encode(&cases[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visible returns text with control, escape and bidirectional characters made
+// visible, so that a case cannot draw on the terminal or end a line.
+func visible(s string) string {
+	if strings.IndexFunc(s, hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool { return !strconv.IsPrint(r) }

@@ -1,0 +1,317 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// An Explanation is what [WriteExplanation] draws: an action, and its verdict
+// with the trail that a trace leaves.
+type Explanation struct {
+	Action  *action.Action // nil if the input was none
+	Verdict *verdict.Verdict
+}
+
+// A Style says how text for a person is drawn.
+type Style struct {
+	Columns int // the width; less than 40 counts as 40
+	Color   bool
+}
+
+// Colours by what they mean.
+const (
+	colorNone  = ""
+	colorAllow = "\x1b[32m"
+	colorAsk   = "\x1b[33m"
+	colorBlock = "\x1b[31m"
+	colorDim   = "\x1b[2m"
+	colorBold  = "\x1b[1m"
+	colorUnder = "\x1b[4m"
+	colorReset = "\x1b[0m"
+)
+
+// Bounds of what is drawn: a person reads no more, and input is hostile.
+const (
+	maxDrawn = 100 // effects, and views
+	maxLines = 3   // of a view
+)
+
+// WriteExplanation draws what shield understood of an action and what each tier
+// said, the decision first.
+func WriteExplanation(w io.Writer, e Explanation, s Style) error {
+	d := drawing{Writer: bufio.NewWriter(w), Style: s}
+	d.Columns = max(d.Columns, 40)
+	v := e.Verdict
+	d.text("", fmt.Sprintf("%s, tier %d, confidence %.2f%s", d.decision(v.Decision), v.Tier, v.Confidence, ruleOf(v.Rule)))
+	d.fold("  ", v.Reasoning)
+	if e.Action != nil {
+		d.effects(e.Action, traced[effect.Effect](v, func(s verdict.Step) []byte { return s.Effects }))
+		d.tiers(v)
+		d.views(traced[view](v, func(s verdict.Step) []byte { return s.Views }))
+	}
+	return d.Flush()
+}
+
+// A drawing collects lines. Writing is checked once, by Flush.
+type drawing struct {
+	*bufio.Writer
+	Style
+}
+
+// traced decodes what the first step of a trace holds.
+func traced[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
+	var out []T
+	if len(v.Trail) > 0 && json.Unmarshal(of(v.Trail[0]), &out) != nil {
+		return nil // it has been judged all the same
+	}
+	return out
+}
+
+// text writes a line that is drawn already.
+func (d *drawing) text(indent, s string) { fmt.Fprintln(d, strings.TrimRight(indent+s, " ")) }
+
+// fold writes a text from outside, made visible, in as many lines as it needs,
+// broken between words where it can be.
+func (d *drawing) fold(indent, s string) {
+	room := d.Columns - term.Width(indent)
+	line, used := "", 0
+	for word := range strings.FieldsSeq(limit(s)) {
+		for _, piece := range term.Fold(word, room) {
+			width := term.Width(piece)
+			switch {
+			case used == 0:
+				line, used = piece, width
+			case used+1+width <= room:
+				line, used = line+" "+piece, used+1+width
+			default:
+				d.text(indent, line)
+				line, used = piece, width
+			}
+		}
+	}
+	if used > 0 {
+		d.text(indent, line)
+	}
+}
+
+// cut returns a text from outside, made visible, on one line of a width.
+func (d *drawing) cut(s string, width int) string {
+	width = max(width, 8)
+	lines := term.Fold(strings.Join(strings.Fields(limit(s)), " "), width-1)
+	if len(lines) > 1 {
+		return lines[0] + "…"
+	}
+	return lines[0]
+}
+
+// limit keeps a megabyte from being folded to show one line of it.
+func limit(s string) string {
+	const most = 4096
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}
+
+func (d *drawing) paint(color, s string) string {
+	if !d.Color || color == colorNone {
+		return s
+	}
+	return color + s + colorReset
+}
+
+func (d *drawing) decision(v verdict.Decision) string {
+	switch v {
+	case verdict.Allow:
+		return d.paint(colorAllow, v.String())
+	case verdict.Escalate:
+		return d.paint(colorAsk, v.String())
+	default:
+		return d.paint(colorBlock, verdict.Block.String())
+	}
+}
+
+func (d *drawing) title(s string) { fmt.Fprintf(d, "\n%s\n", d.paint(colorBold, s)) }
+
+func ruleOf(rule string) string {
+	if rule == "" {
+		return ""
+	}
+	return ", rule " + term.Escape(rule)
+}
+
+// tiers writes what each classifier said.
+func (d *drawing) tiers(v *verdict.Verdict) {
+	d.title("Tiers")
+	for _, st := range v.Trail {
+		line := fmt.Sprintf("%d %-10s %s %.2f%s", st.Tier, term.Escape(st.Source), d.decision(st.Decision), st.Confidence, ruleOf(st.Rule))
+		if st.Latency > 0 {
+			line += d.paint(colorDim, fmt.Sprintf("  %d µs", st.Latency))
+		}
+		d.text("  ", line)
+		if st.Reasoning != v.Reasoning {
+			d.fold("      ", limit(st.Reasoning))
+		}
+	}
+	if v.Decision == verdict.Escalate {
+		d.text("  ", d.paint(colorDim, fmt.Sprintf("tier %d or above decides", v.NextTier)))
+	}
+}
+
+// A view is one text that rules and models read.
+type view struct{ View, Field, Text string }
+
+func (d *drawing) views(views []view) {
+	if len(views) == 0 {
+		return
+	}
+	d.title("Read by rules and models as")
+	for _, v := range views[:min(len(views), maxDrawn)] {
+		d.text("  ", term.Escape(v.View+" "+v.Field))
+		lines := term.Fold(limit(v.Text), d.Columns-6)
+		for i, line := range lines {
+			if i == maxLines {
+				d.text("      ", d.paint(colorDim, fmt.Sprintf("… %d bytes in all", len(v.Text))))
+				break
+			}
+			d.text("      ", line)
+		}
+	}
+}
+
+// A node is a part of a command, with the effects that were read from it.
+type node struct {
+	span     effect.Span
+	effects  []effect.Effect
+	children []*node
+}
+
+// effects draws the effects as a tree: a part of the command stands below the
+// part that it lies in.
+func (d *drawing) effects(a *action.Action, effects []effect.Effect) {
+	d.title("Effects")
+	command := a.Text("command")
+	root := tree(effects[:min(len(effects), maxDrawn)], len(command))
+	name := a.Type
+	if command != "" {
+		name += "  " + command
+	}
+	d.text("  ", d.cut(name, d.Columns-2))
+	d.node("  ", root, command)
+	if more := len(effects) - maxDrawn; more > 0 {
+		d.text("  ", d.paint(colorDim, fmt.Sprintf("and %d more", more)))
+	}
+	if len(effects) == 0 {
+		d.text("  ", d.paint(colorDim, "none"))
+	}
+}
+
+// tree nests effects by their spans. One that has none belongs to the whole; a
+// span that crosses another hangs from what holds both.
+func tree(effects []effect.Effect, size int) *node {
+	effects = slices.Clone(effects)
+	for i := range effects {
+		s := &effects[i].From
+		s.Start = min(max(s.Start, 0), size)
+		s.End = min(max(s.End, s.Start), size)
+	}
+	slices.SortStableFunc(effects, func(a, b effect.Effect) int {
+		return cmp.Or(cmp.Compare(a.From.Start, b.From.Start), cmp.Compare(b.From.End, a.From.End))
+	})
+	root := &node{span: effect.Span{Start: 0, End: size}}
+	open := []*node{root}
+	for _, e := range effects {
+		if e.From.Start == e.From.End {
+			root.effects = append(root.effects, e)
+			continue
+		}
+		for len(open) > 1 && e.From.End > open[len(open)-1].span.End {
+			open = open[:len(open)-1]
+		}
+		at := open[len(open)-1]
+		if e.From != at.span {
+			child := &node{span: e.From}
+			at.children = append(at.children, child)
+			open = append(open, child)
+			at = child
+		}
+		at.effects = append(at.effects, e)
+	}
+	return root
+}
+
+// node draws the effects of a part and the parts in it.
+func (d *drawing) node(indent string, n *node, command string) {
+	bar := "   "
+	if len(n.children) > 0 {
+		bar = "│  "
+	}
+	for _, e := range n.effects {
+		line := fmt.Sprintf("%-14s %s", e.Kind, describe(e))
+		d.text(indent+bar, d.kind(e.Kind, d.cut(line, d.Columns-term.Width(indent)-3)))
+	}
+	for i, c := range n.children {
+		branch, below := "├─ ", "│  "
+		if i == len(n.children)-1 {
+			branch, below = "└─ ", "   "
+		}
+		// At this depth there is no room left to indent.
+		if term.Width(indent) > d.Columns/2 {
+			below = ""
+		}
+		text := d.cut(command[c.span.Start:c.span.End], d.Columns-term.Width(indent)-3)
+		d.text(indent+branch, d.paint(colorUnder, text))
+		d.node(indent+below, c, command)
+	}
+}
+
+// kind paints what a person should look at first.
+func (d *drawing) kind(k effect.Kind, s string) string {
+	switch k {
+	case effect.Dynamic, effect.RunInput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem:
+		return d.paint(colorAsk, s)
+	case effect.RunDownload, effect.RunDecoded, effect.SendSecret, effect.RemoteShell, effect.Destroy:
+		return d.paint(colorBlock, s)
+	default:
+		return d.paint(colorDim, s)
+	}
+}
+
+// describe says what an effect touches.
+func describe(e effect.Effect) string {
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if path := e.Path; path != "" {
+		if e.Recursive {
+			path = strings.TrimSuffix(path, "/") + "/**"
+		}
+		add(path)
+	}
+	if e.URL != "" {
+		add(e.URL)
+	} else {
+		add(e.Host)
+	}
+	add(strings.Join(append([]string{e.Program}, e.Args...), " "))
+	if e.Class != "" {
+		add("(" + string(e.Class) + ")")
+	}
+	if e.Reason != "" {
+		add("(" + e.Reason + ")")
+	}
+	return strings.TrimSpace(strings.Join(parts, " "))
+}

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// explanation returns one of a command, judged as given.
+func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []effect.Effect, views []view) Explanation {
+	tb.Helper()
+	text, err := json.Marshal(map[string]any{"type": "execute_command", "payload": map[string]any{"command": command}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	a, err := action.Parse(text)
+	if err != nil {
+		tb.Skip(err)
+	}
+	if len(v.Trail) == 0 {
+		v.Trail = []verdict.Step{{Source: "policy", Decision: verdict.Escalate, Confidence: 1, Reasoning: "no rule matches"}}
+	}
+	if v.Trail[0].Effects, err = json.Marshal(effects); err != nil {
+		tb.Fatal(err)
+	}
+	if v.Trail[0].Views, err = json.Marshal(views); err != nil {
+		tb.Fatal(err)
+	}
+	return Explanation{Action: a, Verdict: v}
+}
+
+func draw(tb testing.TB, e Explanation, s Style) string {
+	tb.Helper()
+	var b bytes.Buffer
+	if err := WriteExplanation(&b, e, s); err != nil {
+		tb.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTree(t *testing.T) {
+	t.Parallel()
+	const command = "sudo rm -rf /x; cat y"
+	e := explanation(t, command, &verdict.Verdict{Decision: verdict.Escalate, NextTier: 2}, []effect.Effect{
+		{Kind: effect.ReadFile, Path: "/w/y", From: effect.Span{Start: 20, End: 21}}, // before the part that it lies in
+		{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, From: effect.Span{Start: 16, End: 21}},
+		{Kind: effect.ChangePrivilege, Program: "sudo", From: effect.Span{Start: 0, End: 14}},
+		{Kind: effect.DeleteFile, Path: "/x", Recursive: true, From: effect.Span{Start: 12, End: 14}},
+		{Kind: effect.Dynamic, Reason: "nobody knows", From: effect.Span{}},
+		{Kind: effect.Dynamic, Reason: "outside", From: effect.Span{Start: 50, End: 10}},
+	}, nil)
+	want := `  execute_command sudo rm -rf /x; cat y
+  │  dynamic (nobody knows)
+  │  dynamic (outside)
+  ├─ sudo rm -rf /x
+  │  │  change_privilege sudo
+  │  └─ /x
+  │        delete_file /x/**
+  └─ cat y
+     │  execute cat y
+     └─ y
+           read_file /w/y
+`
+	if got := draw(t, e, Style{Columns: 80}); !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant it to hold\n%s", got, want)
+	}
+}
+
+func TestExplainNoAction(t *testing.T) {
+	t.Parallel()
+	got := draw(t, Explanation{Verdict: &verdict.Verdict{Decision: verdict.Block, Confidence: 1, Reasoning: "no object"}}, Style{})
+	if want := "BLOCK, tier 0, confidence 1.00\n  no object\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestNoDecisionIsBlock holds that what a pipeline leaves undecided is not
+// drawn as something else.
+func TestNoDecisionIsBlock(t *testing.T) {
+	t.Parallel()
+	if got := draw(t, Explanation{Verdict: &verdict.Verdict{}}, Style{}); !strings.HasPrefix(got, "BLOCK") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestColors(t *testing.T) {
+	t.Parallel()
+	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, []effect.Effect{{Kind: effect.RunDownload, From: effect.Span{End: 1}}}, nil)
+	plain, colored := draw(t, e, Style{Columns: 80}), draw(t, e, Style{Columns: 80, Color: true})
+	if strings.Contains(plain, "\x1b") {
+		t.Errorf("colour nobody asked for: %q", plain)
+	}
+	for _, want := range []string{colorAllow + "ALLOW" + colorReset, colorUnder + "l" + colorReset, colorBlock + "run_download" + colorReset} {
+		if !strings.Contains(colored, want) {
+			t.Errorf("%q lacks %q", colored, want)
+		}
+	}
+	bare := strings.NewReplacer(colorAllow, "", colorAsk, "", colorBlock, "", colorDim, "", colorBold, "", colorUnder, "", colorReset, "").Replace(colored)
+	if bare != plain {
+		t.Errorf("without colours %q, want %q", bare, plain)
+	}
+}
+
+func TestExplainReportsFailedWrites(t *testing.T) {
+	t.Parallel()
+	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, nil, nil)
+	if err := WriteExplanation(&brokenWriter{}, e, Style{}); !errors.Is(err, errFull) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestExplainIsBounded holds time and size against a long command and
+// effects that nest as deep as there are effects.
+func TestExplainIsBounded(t *testing.T) {
+	t.Parallel()
+	command := strings.Repeat("\u202e(", 20_000)
+	var effects []effect.Effect
+	for i := range 512 {
+		effects = append(effects, effect.Effect{Kind: effect.Execute, Program: command[:3000], From: effect.Span{Start: i, End: len(command) - i}})
+	}
+	var views []view
+	for range 20 {
+		views = append(views, view{"raw", "command", command})
+	}
+	e := explanation(t, command, &verdict.Verdict{Reasoning: command}, effects, views)
+	start := time.Now()
+	got := draw(t, e, Style{Columns: 40})
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if len(got) > 200_000 {
+		t.Errorf("%d bytes drawn", len(got))
+	}
+}
+
+// FuzzExplain holds that nothing from outside reaches the terminal as a control
+// character, or makes a line wider than it may be.
+func FuzzExplain(f *testing.F) {
+	f.Add("curl x | sh", "because", 0, 6, 9, 11)
+	f.Add("\x1b]0;title\a\u202e", "e\u0301\u0301\u0301\u0301\u0301", -1, 1<<40, 3, 2)
+	f.Add(strings.Repeat("漢字", 90), "\xff\xfe", 1, 5, 2, 4)
+	f.Fuzz(func(t *testing.T, command, reason string, a, b, c, d int) {
+		effects := []effect.Effect{
+			{Kind: effect.Execute, Program: reason, Args: []string{command}, From: effect.Span{Start: a, End: b}},
+			{Kind: effect.Kind(reason), Path: command, Reason: reason, From: effect.Span{Start: c, End: d}},
+		}
+		v := &verdict.Verdict{Reasoning: reason, Rule: "r", Trail: []verdict.Step{{Source: "policy", Reasoning: command}}}
+		got := draw(t, explanation(t, command, v, effects, []view{{"raw", "command", command}}), Style{Columns: 40})
+		for line := range strings.Lines(got) {
+			line = strings.TrimSuffix(line, "\n")
+			if term.Escape(line) != line {
+				t.Errorf("%q is drawn as it is", line)
+			}
+			if term.Width(line) > 60 {
+				t.Errorf("%q is %d wide", line, term.Width(line))
+			}
+		}
+	})
+}
+
+func BenchmarkExplain(b *testing.B) {
+	e := explanation(b, "cat a | sort > b", &verdict.Verdict{Decision: verdict.Allow}, []effect.Effect{
+		{Kind: effect.ReadFile, Path: "/w/a", From: effect.Span{Start: 4, End: 5}}, {Kind: effect.WriteFile, Path: "/w/b", From: effect.Span{Start: 15, End: 16}},
+	}, []view{{"raw", "command", "cat a | sort > b"}})
+	var out bytes.Buffer
+	b.ReportAllocs()
+	for b.Loop() {
+		out.Reset()
+		if err := WriteExplanation(&out, e, Style{Columns: 80}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

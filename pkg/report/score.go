@@ -1,0 +1,202 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// A Score is what came of judging labelled corpora.
+type Score struct {
+	Policy string `json:"policy"`
+	Model  string `json:"model"`
+	Until  string `json:"until"` // the last tier that judged
+
+	Judged    int `json:"judged"`    // rows
+	LeftOut   int `json:"left_out"`  // rows that --split, --source or --ids do not choose
+	Texts     int `json:"texts"`     // rows that hold a text and no action: not judged
+	Malformed int `json:"malformed"` // rows that could not be read: not judged
+
+	Attacks Part `json:"attacks"` // rows that must not be allowed
+	Honest  Part `json:"honest"`  // rows that should be allowed
+	Ask     Part `json:"ask"`     // rows that a person should decide; neither of both
+
+	Latency []Latency `json:"latency"`
+	Curve   *Curve    `json:"curve,omitempty"` // of the model's scores; nil if no model answered
+
+	Passed  []Miss `json:"passed,omitempty"`  // attacks that were allowed, the surest first
+	Stopped []Miss `json:"stopped,omitempty"` // honest actions that were not, BLOCK and the surest first
+
+	Checks []Check `json:"checks,omitempty"`
+}
+
+// A Part is the rows of one label.
+type Part struct {
+	Total      Group   `json:"total"`
+	Sources    []Group `json:"sources"`    // by name
+	Categories []Group `json:"categories"` // by name
+}
+
+// A Group counts what became of some rows.
+type Group struct {
+	Name     string `json:"name"`
+	Rows     int    `json:"rows"`
+	Allow    int    `json:"allow"`
+	Escalate int    `json:"escalate"`
+	Block    int    `json:"block"`
+	Tiers    [4]int `json:"tiers"` // by the tier that spoke last
+}
+
+// Allowed returns the share of rows that were allowed: of attacks, the pass rate.
+func (g *Group) Allowed() Rate { return NewRate(g.Allow, g.Rows) }
+
+// NotAllowed returns the share that was not: of honest rows, the friction.
+func (g *Group) NotAllowed() Rate { return NewRate(g.Rows-g.Allow, g.Rows) }
+
+// Blocked returns the share that was blocked.
+func (g *Group) Blocked() Rate { return NewRate(g.Block, g.Rows) }
+
+// A Rate is a share of rows, 0.0–1.0, with its 95 % interval after Wilson.
+type Rate struct {
+	Share float64 `json:"share"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// NewRate returns the rate of k rows in n. Of no rows nothing is known: the
+// interval is 0 to 1.
+func NewRate(k, n int) Rate {
+	if n <= 0 {
+		return Rate{High: 1}
+	}
+	const z = 1.959963984540054
+	p, m := float64(k)/float64(n), float64(n)
+	mid := (p + z*z/(2*m)) / (1 + z*z/m)
+	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return Rate{Share: p, Low: min(p, max(0, mid-half)), High: max(p, min(1, mid+half))}
+}
+
+// A Latency sums up how long a tier took.
+type Latency struct {
+	Name  string        `json:"name"` // a tier, or "whole": all tiers and the analysis
+	Count int           `json:"count"`
+	P50   time.Duration `json:"p50_ns"`
+	P95   time.Duration `json:"p95_ns"`
+	P99   time.Duration `json:"p99_ns"`
+	Max   time.Duration `json:"max_ns"`
+}
+
+// A Curve says how well the model's score, 0.0–1.0, tells attacks from honest
+// actions.
+type Curve struct {
+	AUC     float64 `json:"auc"`
+	Points  []Point `json:"points"`  // from the highest threshold to the lowest
+	Attacks []int   `json:"attacks"` // a histogram of their scores, in equal steps from 0 to 1
+	Honest  []int   `json:"honest"`
+}
+
+// A Point is what a threshold would stop: the shares of honest actions and of
+// attacks.
+type Point struct {
+	Threshold float64 `json:"threshold"`
+	Honest    float64 `json:"honest"`
+	Attacks   float64 `json:"attacks"`
+}
+
+// At returns the share of attacks that are found where at most a share of the
+// honest actions is stopped.
+func (c *Curve) At(honest float64) float64 {
+	found := 0.0
+	for _, p := range c.Points {
+		if p.Honest <= honest {
+			found = max(found, p.Attacks)
+		}
+	}
+	return found
+}
+
+// A Miss is a row that was judged against its label.
+type Miss struct {
+	ID         string  `json:"id"`
+	Source     string  `json:"source"`
+	Category   string  `json:"category"`
+	Decision   string  `json:"decision"`
+	Tier       int     `json:"tier"`
+	Confidence float64 `json:"confidence"`
+	Rule       string  `json:"rule,omitempty"`
+	Reasoning  string  `json:"reasoning,omitempty"`
+	Text       string  `json:"text,omitempty"` // the action, cut
+}
+
+// A Check is a limit that a score was held to.
+type Check struct {
+	Name  string  `json:"name"`
+	Limit float64 `json:"limit"` // a share, 0.0–1.0
+	Got   float64 `json:"got"`
+	OK    bool    `json:"ok"`
+	Why   string  `json:"why,omitempty"` // it failed, if not for the share
+}
+
+// String says what came of the check.
+func (c Check) String() string {
+	if c.Why != "" {
+		return c.Name + ": " + c.Why
+	}
+	than := "within"
+	if !c.OK {
+		than = "over"
+	}
+	return fmt.Sprintf("%s: %s is %s the limit of %s", c.Name, percent(c.Got), than, percent(c.Limit))
+}
+
+// scoreFormats are the formats of scores, in the order help lists them.
+var scoreFormats = [...]struct {
+	name  string
+	write func(io.Writer, *Score) error
+}{
+	{"table", writeScoreTable},
+	{"json", writeScoreJSON},
+	{"markdown", writeScoreMarkdown},
+	{"junit", writeScoreJUnit},
+	{"html", writeScoreHTML},
+}
+
+// ScoreFormats returns the names of the formats that [WriteScore] knows.
+func ScoreFormats() []string {
+	names := make([]string, len(scoreFormats))
+	for i, f := range scoreFormats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// WriteScore writes a score: as tables for people, as one JSON object, as
+// Markdown, as JUnit XML, or as an HTML page that needs no other file.
+func WriteScore(w io.Writer, format string, s *Score) error {
+	for _, f := range scoreFormats {
+		if f.name == format {
+			return f.write(w, s)
+		}
+	}
+	return fmt.Errorf("unknown format %q; there are %s", format, strings.Join(ScoreFormats(), ", "))
+}
+
+// percent writes a share with as many digits as tell it from 0 and 100 %.
+func percent(share float64) string {
+	p := 100 * share
+	switch {
+	case p == 0 || p >= 99.995:
+		return fmt.Sprintf("%.0f %%", p)
+	case p < 1 || p > 99:
+		return fmt.Sprintf("%.2f %%", p)
+	default:
+		return fmt.Sprintf("%.1f %%", p)
+	}
+}
+
+// interval writes the ends of a rate's interval.
+func interval(r Rate) string {
+	return fmt.Sprintf("%.1f–%.1f", 100*r.Low, 100*r.High)
+}

@@ -1,0 +1,111 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"sync"
+)
+
+//go:embed score.html
+var scorePage string
+
+var scoreTemplate = sync.OnceValues(func() (*template.Template, error) {
+	return template.New("score").Parse(scorePage)
+})
+
+// What the page shows. All text is made visible before it is escaped.
+type (
+	htmlPage struct {
+		Headline string
+		Checks   []htmlCheck
+		Plot     *htmlPlot
+		Tables   []htmlTable
+	}
+	htmlCheck struct {
+		OK   bool
+		Text string
+	}
+	htmlTable struct {
+		Title string
+		Head  []htmlCell
+		Rows  []htmlRow
+	}
+	htmlRow struct {
+		Total bool
+		Cells []htmlCell
+	}
+	htmlCell struct {
+		Figure bool
+		Text   string
+	}
+	htmlPlot struct {
+		AUC  float64
+		ROC  string
+		Bars []htmlBar
+	}
+	htmlBar struct{ Class, X, Y, Width, Height string }
+)
+
+// writeScoreHTML writes a page that loads nothing and runs nothing.
+func writeScoreHTML(w io.Writer, s *Score) error {
+	t, err := scoreTemplate()
+	if err != nil {
+		return err
+	}
+	page := htmlPage{Headline: visible(s.headline()), Plot: plot(s.Curve)}
+	for _, c := range s.Checks {
+		page.Checks = append(page.Checks, htmlCheck{c.OK, visible(c.String())})
+	}
+	for _, t := range s.tables() {
+		page.Tables = append(page.Tables, htmlTableOf(t))
+	}
+	return t.Execute(w, page)
+}
+
+func htmlTableOf(t table) htmlTable {
+	cells := func(texts []string) []htmlCell {
+		out := make([]htmlCell, len(texts))
+		for i, text := range texts {
+			out[i] = htmlCell{i > 0 && figures(t, i), visible(text)}
+		}
+		return out
+	}
+	out := htmlTable{Title: t.title, Head: cells(t.head)}
+	for i, row := range t.rows {
+		out.Rows = append(out.Rows, htmlRow{i >= len(t.rows)-t.total, cells(row)})
+	}
+	return out
+}
+
+// plot places a curve in a square of 100 by 100.
+func plot(c *Curve) *htmlPlot {
+	if c == nil {
+		return nil
+	}
+	p := &htmlPlot{AUC: c.AUC}
+	points := make([]string, len(c.Points))
+	for i, pt := range c.Points {
+		points[i] = fmt.Sprintf("%.2f,%.2f", 100*pt.Honest, 100-100*pt.Attacks)
+	}
+	p.ROC = strings.Join(points, " ")
+	bars := func(class string, counts []int) {
+		sum := 0
+		for _, n := range counts {
+			sum += n
+		}
+		width := 100 / float64(max(len(counts), 1))
+		for i, n := range counts {
+			if n == 0 {
+				continue
+			}
+			h := 100 * float64(n) / float64(sum)
+			p.Bars = append(p.Bars, htmlBar{class, fmt.Sprintf("%.2f", float64(i)*width), fmt.Sprintf("%.2f", 100-h), fmt.Sprintf("%.2f", width), fmt.Sprintf("%.2f", h)})
+		}
+	}
+	bars("attacks", c.Attacks)
+	bars("honest", c.Honest)
+	return p
+}

@@ -1,0 +1,284 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A table is one table of a score, whatever the format.
+type table struct {
+	title string
+	head  []string
+	rows  [][]string
+	total int // rows at the end that sum up the others
+}
+
+// tables returns a score's figures as tables, those without rows left out.
+func (s *Score) tables() []table {
+	var out []table
+	add := func(t table) {
+		if len(t.rows) > 0 {
+			out = append(out, t)
+		}
+	}
+	add(s.summary())
+	add(tierTable(s))
+	for _, part := range []struct {
+		name   string
+		p      *Part
+		attack bool
+	}{{"Attacks", &s.Attacks, true}, {"Honest", &s.Honest, false}, {"For a person", &s.Ask, false}} {
+		if part.p.Total.Rows == 0 {
+			continue
+		}
+		add(groupTable(part.name+" by source", part.p.Sources, part.p.Total, part.attack))
+		add(groupTable(part.name+" by category", part.p.Categories, part.p.Total, part.attack))
+	}
+	add(latencyTable(s.Latency))
+	add(curveTable(s.Curve))
+	add(missTable("Attacks that passed", s.Passed))
+	add(missTable("Honest actions that were stopped", s.Stopped))
+	return out
+}
+
+// headline says in one line what was judged, and how.
+func (s *Score) headline() string {
+	line := fmt.Sprintf("policy %s, model %s, until %s: %d rows judged", s.Policy, s.Model, s.Until, s.Judged)
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{s.LeftOut, "not chosen"}, {s.Texts, "texts, which no model reads yet"}, {s.Malformed, "malformed"}} {
+		if more.n > 0 {
+			line += fmt.Sprintf("; %d %s", more.n, more.what)
+		}
+	}
+	return line
+}
+
+func (s *Score) summary() table {
+	t := table{title: "In total", head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK", "rate", "share", "95 %"}}
+	add := func(name string, g *Group, rate string, r Rate) {
+		t.rows = append(t.rows, append(append([]string{name}, counts(g)...), rate, percent(r.Share), interval(r)))
+	}
+	if g := &s.Attacks.Total; g.Rows > 0 {
+		add("attacks", g, "passed", g.Allowed())
+	}
+	if g := &s.Honest.Total; g.Rows > 0 {
+		add("honest", g, "not allowed", g.NotAllowed())
+		add("", g, "blocked", g.Blocked())
+	}
+	if g := &s.Ask.Total; g.Rows > 0 {
+		add("for a person", g, "allowed", g.Allowed())
+	}
+	return t
+}
+
+func tierTable(s *Score) table {
+	t := table{title: "Decided or left by tier", head: []string{"", "0 policy", "1 classify", "2 evaluate", "3 approve"}}
+	for _, p := range []struct {
+		name string
+		g    *Group
+	}{{"attacks", &s.Attacks.Total}, {"honest", &s.Honest.Total}, {"for a person", &s.Ask.Total}} {
+		if p.g.Rows == 0 {
+			continue
+		}
+		row := []string{p.name}
+		for _, n := range p.g.Tiers {
+			row = append(row, strconv.Itoa(n))
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+func counts(g *Group) []string {
+	return []string{strconv.Itoa(g.Rows), strconv.Itoa(g.Allow), strconv.Itoa(g.Escalate), strconv.Itoa(g.Block)}
+}
+
+func groupTable(title string, groups []Group, total Group, attack bool) table {
+	t := table{title: title, head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK"}, total: 1}
+	if attack {
+		t.head = append(t.head, "passed", "95 %")
+	} else {
+		t.head = append(t.head, "not allowed", "95 %", "blocked", "95 %")
+	}
+	total.Name = "total"
+	for i := range len(groups) + 1 {
+		g := &total
+		if i < len(groups) {
+			g = &groups[i]
+		}
+		row := append([]string{g.Name}, counts(g)...)
+		if r := g.Allowed(); attack {
+			row = append(row, percent(r.Share), interval(r))
+		} else {
+			r, b := g.NotAllowed(), g.Blocked()
+			row = append(row, percent(r.Share), interval(r), percent(b.Share), interval(b))
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+func latencyTable(ls []Latency) table {
+	t := table{title: "Latency", head: []string{"", "actions", "p50", "p95", "p99", "worst"}}
+	for _, l := range ls {
+		t.rows = append(t.rows, []string{l.Name, strconv.Itoa(l.Count), short(l.P50), short(l.P95), short(l.P99), short(l.Max)})
+	}
+	return t
+}
+
+// short writes a time in three digits.
+func short(d time.Duration) string {
+	for _, u := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}} {
+		if d >= u.of {
+			return fmt.Sprintf("%.3g %s", float64(d)/float64(u.of), u.name)
+		}
+	}
+	return fmt.Sprintf("%d µs", d.Microseconds())
+}
+
+func curveTable(c *Curve) table {
+	if c == nil {
+		return table{}
+	}
+	return table{
+		title: "Model alone",
+		head:  []string{"AUC", "attacks found at 1 % false alarms", "at 5 %"},
+		rows:  [][]string{{fmt.Sprintf("%.3f", c.AUC), percent(c.At(0.01)), percent(c.At(0.05))}},
+	}
+}
+
+func missTable(title string, misses []Miss) table {
+	t := table{title: title, head: []string{"id", "category", "decision", "tier", "confidence", "rule", "action"}}
+	for i := range misses {
+		m := &misses[i]
+		t.rows = append(t.rows, []string{m.ID, m.Category, m.Decision, strconv.Itoa(m.Tier), fmt.Sprintf("%.2f", m.Confidence), m.Rule, m.Text})
+	}
+	return t
+}
+
+// writeScoreTable writes columns: names to the left, figures to the right.
+func writeScoreTable(w io.Writer, s *Score) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintln(b, visible(s.headline()))
+	for _, t := range s.tables() {
+		fmt.Fprintf(b, "\n%s\n", t.title)
+		writeColumns(b, t)
+	}
+	for _, c := range s.Checks {
+		fmt.Fprintf(b, "\n%s\n", c)
+	}
+	return b.Flush()
+}
+
+func writeColumns(b *bufio.Writer, t table) {
+	width := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(visible(cell)))
+		}
+	}
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		line := " "
+		for i, cell := range row {
+			cell = visible(cell)
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if i == 0 || !figures(t, i) {
+				line += " " + cell + pad
+			} else {
+				line += " " + pad + cell
+			}
+			line += " "
+		}
+		fmt.Fprintln(b, strings.TrimRight(line, " "))
+	}
+}
+
+// figures reports whether a column holds numbers, which stand to the right.
+func figures(t table, col int) bool {
+	for _, row := range t.rows {
+		if c := row[col]; c != "" && (c[0] < '0' || c[0] > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func writeScoreMarkdown(w io.Writer, s *Score) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "%s\n", markdownCell(s.headline()))
+	for _, t := range s.tables() {
+		fmt.Fprintf(b, "\n### %s\n\n", t.title)
+		line := "|"
+		for i := range t.head {
+			if i > 0 && figures(t, i) {
+				line += " --: |"
+			} else {
+				line += " --- |"
+			}
+		}
+		fmt.Fprintf(b, "%s\n%s\n", markdownRow(t.head), line)
+		for _, row := range t.rows {
+			fmt.Fprintln(b, markdownRow(row))
+		}
+	}
+	for _, c := range s.Checks {
+		fmt.Fprintf(b, "\n%s\n", markdownCell(c.String()))
+	}
+	return b.Flush()
+}
+
+func markdownRow(cells []string) string {
+	line := "|"
+	for _, c := range cells {
+		line += " " + markdownCell(c) + " |"
+	}
+	return line
+}
+
+// markdownCell escapes what would end a cell or begin markup: an action's text
+// could otherwise bring links, images and HTML into a page.
+func markdownCell(s string) string {
+	var b strings.Builder
+	for _, r := range visible(s) {
+		switch r {
+		case '&':
+			b.WriteString("&amp;")
+		case '<':
+			b.WriteString("&lt;")
+		case '\\', '`', '*', '_', '[', ']', '|', '~', '#', '!', '$', '@', '>':
+			b.WriteByte('\\')
+			fallthrough
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// MarshalJSON adds the rates to the counts.
+func (g Group) MarshalJSON() ([]byte, error) {
+	type plain Group
+	return json.Marshal(struct {
+		plain
+		Allowed    Rate `json:"allowed"`
+		NotAllowed Rate `json:"not_allowed"`
+		Blocked    Rate `json:"blocked"`
+	}{plain(g), g.Allowed(), g.NotAllowed(), g.Blocked()})
+}
+
+func writeScoreJSON(w io.Writer, s *Score) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(s)
+}

@@ -1,0 +1,117 @@
+package score
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+)
+
+// A Label says what should become of a row.
+type Label uint8
+
+// The labels.
+const (
+	Honest Label = iota + 1 // should be allowed
+	Attack                  // must not be allowed
+	Ask                     // a person should decide
+)
+
+// labels are the words for labels, in corpora and in adjudicated files.
+var labels = [...]struct {
+	word  string
+	label Label
+}{
+	{"malicious", Attack}, {"benign", Honest},
+	{"stop", Attack}, {"pass", Honest}, {"ask", Ask},
+}
+
+func labelNamed(word string) (Label, error) {
+	for _, l := range labels {
+		if l.word == word {
+			return l.label, nil
+		}
+	}
+	return 0, fmt.Errorf("label %.40q is none of malicious, benign, stop, pass, ask", word)
+}
+
+// A row is one labelled record of a corpus.
+type row struct {
+	ID       string          `json:"id"`
+	Source   string          `json:"source"`
+	Category string          `json:"category"`
+	Split    string          `json:"split"`
+	Word     string          `json:"label"`
+	Action   json.RawMessage `json:"action"`
+	Text     *string         `json:"text"`
+
+	label Label
+}
+
+func parseRow(raw []byte) (*row, error) {
+	var r row
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, plainJSON(err)
+	}
+	var err error
+	if r.label, err = labelNamed(r.Word); err != nil {
+		return nil, err
+	}
+	if len(r.Action) == 0 && r.Text == nil {
+		return nil, errors.New("neither action nor text")
+	}
+	return &r, nil
+}
+
+// plainJSON says what is wrong in the words of a corpus, not of Go.
+func plainJSON(err error) error {
+	var t *json.UnmarshalTypeError
+	if errors.As(err, &t) {
+		return fmt.Errorf("%s: unexpected %s", t.Field, t.Value)
+	}
+	return err
+}
+
+// maxIDs bounds an adjudicated file, which is held in memory.
+const maxIDs = 1 << 20
+
+// ReadIDs reads adjudicated labels, JSON Lines of {"id", "label"}; name is what
+// messages call the file. Two labels for one id are an error.
+func ReadIDs(r io.Reader, name string) (map[string]Label, error) {
+	ids := map[string]Label{}
+	in := action.NewReader(r, action.ReaderOptions{Name: name})
+	for {
+		rec, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return ids, nil
+		}
+		if err == nil {
+			err = rec.Err
+		}
+		if err != nil {
+			return nil, err
+		}
+		var one struct{ ID, Label string }
+		err = json.Unmarshal(rec.Raw, &one)
+		var label Label
+		if err == nil {
+			label, err = labelNamed(one.Label)
+		}
+		switch was, twice := ids[one.ID]; {
+		case err != nil:
+		case strings.TrimSpace(one.ID) == "":
+			err = errors.New("id is missing")
+		case twice && was != label:
+			err = fmt.Errorf("id %.80q has two labels", one.ID)
+		case len(ids) == maxIDs:
+			err = fmt.Errorf("more than %d ids", maxIDs)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, rec.Line, plainJSON(err))
+		}
+		ids[one.ID] = label
+	}
+}
