@@ -1,0 +1,36 @@
+# make demo   build shield and judge testdata/actions/demo.jsonl
+# make test   every test, with the race detector
+# make bench  Go benchmarks and whole-process figures
+# make generate docs   rebuild what is generated and committed
+
+GO ?= go
+GOFLAGS_BUILD = -trimpath -ldflags=-s
+
+.PHONY: build demo test bench generate docs fuzz check
+
+build:
+	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
+
+demo: build
+	@testdata/demo.sh build/shield
+
+test:
+	$(GO) vet ./...
+	$(GO) test -race -shuffle=on ./...
+
+bench: build
+	@testdata/bench.sh build/shield
+
+generate:
+	$(GO) generate ./...
+
+docs: build
+	build/shield docs .
+
+# each fuzz target for FUZZTIME
+FUZZTIME ?= 5s
+fuzz:
+	@testdata/fuzz.sh $(FUZZTIME)
+
+check:
+	bash .ci/run

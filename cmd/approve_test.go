@@ -1,0 +1,103 @@
+//go:build unix
+
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// askingWorld returns a world in which a program stands for the person: it
+// approves what does not hold "denyme".
+func askingWorld(t testing.TB) (w World, flags []string) {
+	t.Helper()
+	w = newWorld(t)
+	w.Environ = os.Environ
+	file := filepath.Join(w.Home, "shield.yaml")
+	config := `approval:
+  channels: [command]
+  command:
+    - /bin/sh
+    - -c
+    - |
+      read -r request
+      case $request in
+      *denyme*) echo '{"decision":"deny","reason":"not this one","by":"ann"}' ;;
+      *) echo '{"decision":"approve","by":"ann"}' ;;
+      esac
+`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w, []string{"--config", file}
+}
+
+const escalations = `{"id":"a","type":"execute_command","payload":{"command":"git push --force origin one"},"session":"s1"}
+{"id":"b","type":"execute_command","payload":{"command":"git push --force origin denyme"},"session":"s2"}
+{"id":"c","type":"execute_command","payload":{"command":"echo harmless"}}
+{"id":"d","type":"execute_command","payload":{"command":"rm -rf /"}}
+broken
+{"id":"e","type":"execute_command","payload":{"command":"git push --force origin two"},"session":"s1"}
+`
+
+// TestApprovePipeEqualsRun queues several escalations: the four stages in a
+// pipe give what run gives, and both ask the person.
+func TestApprovePipeEqualsRun(t *testing.T) {
+	t.Parallel()
+	for _, jobs := range []string{"1", "4"} {
+		w, flags := askingWorld(t)
+		status, whole, errs := run(t, w, escalations, append([]string{"run", "--jobs", jobs}, flags...)...)
+		if status != statusBlock {
+			t.Errorf("status %d, want %d; stderr %s", status, statusBlock, errs)
+		}
+		for _, want := range []string{
+			`"id":"a","line":1,"decision":"ALLOW","tier":3,"confidence":1,"reasoning":"approved once by ann (command)"`,
+			`"id":"b","line":2,"decision":"BLOCK","tier":3,"confidence":1,"reasoning":"denied by ann (command): not this one"`,
+			`"id":"e","line":6,"decision":"ALLOW","tier":3`,
+		} {
+			if !strings.Contains(whole, want) {
+				t.Errorf("run lacks %s:\n%s", want, whole)
+			}
+		}
+		piped := escalations
+		for _, stage := range []string{"policy", "classify", "evaluate", "approve"} {
+			args := append([]string{stage}, flags...)
+			status, piped, _ = run(t, w, piped, append(args, "--jobs", jobs)...)
+		}
+		if diff := cmp.Diff(whole, piped); diff != "" || status != statusBlock {
+			t.Errorf("status %d; run (-) and pipe (+) differ:\n%s", status, diff)
+		}
+	}
+}
+
+// TestApproveAsksAboutActions: alone, the stage puts every action to the
+// person.
+func TestApproveAsksAboutActions(t *testing.T) {
+	t.Parallel()
+	w, flags := askingWorld(t)
+	in := `{"type":"read_file","payload":{"path":"/etc/hosts"}}` + "\n"
+	if status, out, errs := run(t, w, in, append([]string{"approve"}, flags...)...); status != statusAllow || !strings.Contains(out, `"decision":"ALLOW","tier":3`) {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	if status, out, errs := run(t, w, strings.ReplaceAll(in, "hosts", "denyme"), append([]string{"approve"}, flags...)...); status != statusBlock {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+}
+
+// TestApproveLimit: one session may use half of the hour's requests.
+func TestApproveLimit(t *testing.T) {
+	t.Parallel()
+	w, flags := askingWorld(t)
+	in := strings.Repeat(strings.SplitAfter(escalations, "\n")[0], 7)
+	_, out, _ := run(t, w, in, append([]string{"run"}, flags...)...)
+	if n := strings.Count(out, `"decision":"ALLOW"`); n != 5 {
+		t.Errorf("%d of 7 were put to the person, want 5:\n%s", n, out)
+	}
+	if !strings.Contains(out, "session's share") {
+		t.Errorf("the reason is not given:\n%s", out)
+	}
+}

@@ -1,0 +1,242 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/audit"
+)
+
+// followEvery is how often audit tail --follow looks for new entries.
+const followEvery = 250 * time.Millisecond
+
+func auditCommand(w *World) *cli.Command {
+	with := func(more ...cli.Flag) []cli.Flag {
+		return append([]cli.Flag{configFlag(), stateFlag(), &cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"}}, more...)
+	}
+	return &cli.Command{
+		Name:        "audit",
+		Usage:       "check and search the audit log",
+		Description: "Every verdict is an entry of the log, and each entry names the hash of the one before. verify finds the first line that is not what was written; its status is 2 if there is one.",
+		Subcommands: []*cli.Command{
+			{
+				Name: "verify", Usage: "find the first line that was changed, removed, inserted, moved or cut off",
+				Flags: with(
+					&cli.StringFlag{Name: "checkpoint", Usage: "hold the log against the signed head in `FILE`"},
+					&cli.StringFlag{Name: "key", Usage: "check the checkpoint with the public key in `FILE`"},
+					&cli.BoolFlag{Name: "json", Usage: "write JSON"},
+				),
+				Action: func(c *cli.Context) error { return verifyAudit(c, w) },
+			},
+			{
+				Name: "tail", Usage: "print the last entries",
+				Flags: with(
+					&cli.IntFlag{Name: "lines", Aliases: []string{"n"}, Value: 10, Usage: "print the last `N` entries"},
+					&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on with what is appended"},
+				),
+				Action: func(c *cli.Context) error {
+					file, err := auditLog(c, w)
+					if err != nil {
+						return err
+					}
+					return audit.Tail(c.Context, w.Out, file, c.Int("lines"), c.Bool("follow"), followEvery)
+				},
+			},
+			{
+				Name: "query", Usage: "run a jq program over each entry", ArgsUsage: "PROGRAM", Flags: with(),
+				Action: func(c *cli.Context) error { return queryAudit(c, w) },
+			},
+			{
+				Name: "export", Usage: "write the log as JSON Lines or CSV",
+				Flags:  with(&cli.StringFlag{Name: "format", Value: "jsonl", Usage: "write `jsonl|csv`"}),
+				Action: func(c *cli.Context) error { return exportAudit(c, w) },
+			},
+			{
+				Name: "checkpoint", Usage: "write the signed head of the log, to be kept elsewhere",
+				Flags: with(
+					&cli.StringFlag{Name: "key", Usage: "sign with the ed25519 key in `FILE`"},
+					&cli.BoolFlag{Name: "generate", Usage: "create the key first, and its public key beside it"},
+				),
+				Action: func(c *cli.Context) error { return checkpointAudit(c, w) },
+			},
+		},
+	}
+}
+
+// auditLog returns the path of the log that a command line means.
+func auditLog(c *cli.Context, w *World) (string, error) {
+	if file := c.String("file"); file != "" {
+		return file, nil
+	}
+	set, err := settings(c, w)
+	if err != nil {
+		return "", err
+	}
+	file := auditFile(set, w)
+	if file == "" {
+		return "", errors.New("audit: the log is switched off (audit.enabled: false); name one with --file")
+	}
+	return file, nil
+}
+
+// openAudit opens the log for reading.
+func openAudit(c *cli.Context, w *World) (*os.File, error) {
+	file, err := auditLog(c, w)
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(file)
+}
+
+func verifyAudit(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	file, err := auditLog(c, w)
+	if err != nil {
+		return err
+	}
+	kept, err := keptHead(c, w)
+	if err != nil {
+		return err
+	}
+	report, err := audit.VerifyFile(file, kept)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		err = json.NewEncoder(w.Out).Encode(report)
+	} else if report.OK() {
+		_, err = fmt.Fprintf(w.Out, "%s: %d entries, none changed, removed, inserted, moved or cut off\n", file, report.Lines)
+	} else {
+		_, err = fmt.Fprintf(w.Out, "%s: %s\n", file, report.Break)
+	}
+	if err == nil && !report.OK() {
+		return &statusError{statusBlock, nil}
+	}
+	return err
+}
+
+// keptHead returns the head that is known from a checkpoint, or, for the
+// configured log, from the state file.
+func keptHead(c *cli.Context, w *World) (*audit.Head, error) {
+	if name := c.String("checkpoint"); name != "" {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		point, err := audit.ParseCheckpoint(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if c.String("key") == "" {
+			return nil, errors.New("audit verify: --checkpoint needs --key, the public key")
+		}
+		key, err := audit.LoadPublicKey(c.String("key"))
+		if err != nil {
+			return nil, err
+		}
+		if err := point.Check(key); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return &point.Head, nil
+	}
+	if c.String("file") != "" {
+		return nil, nil
+	}
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, err
+	}
+	store, err := openStore(set, w)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	seq, hash, err := store.Head(c.Context)
+	return &audit.Head{Seq: seq, Hash: hash}, err
+}
+
+func queryAudit(c *cli.Context, w *World) error {
+	args, err := operands(c, "PROGRAM")
+	if err != nil {
+		return err
+	}
+	f, err := openAudit(c, w)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	skipped, err := audit.Query(c.Context, f, args[0], func(line []byte) error {
+		_, err := fmt.Fprintf(w.Out, "%s\n", line)
+		return err
+	})
+	return notePassedOver(w, skipped, err)
+}
+
+func exportAudit(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	f, err := openAudit(c, w)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	format := c.String("format")
+	known := strings.Join(audit.Formats(), ", ")
+	if !strings.Contains(", "+known+",", ", "+format+",") {
+		return fmt.Errorf("audit export: --format %q is not one of %s", cut(format), known)
+	}
+	skipped, err := audit.Export(w.Out, io.Reader(f), format)
+	return notePassedOver(w, skipped, err)
+}
+
+func notePassedOver(w *World, skipped int, err error) error {
+	if skipped > 0 {
+		fmt.Fprintf(w.Err, "shield: %d lines are no entries and were passed over; run 'shield audit verify'\n", skipped)
+	}
+	return err
+}
+
+func checkpointAudit(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	name := c.String("key")
+	if name == "" {
+		return errors.New("audit checkpoint: --key is missing")
+	}
+	file, err := auditLog(c, w)
+	if err != nil {
+		return err
+	}
+	if c.Bool("generate") {
+		if _, err := audit.GenerateKey(name); err != nil {
+			return err
+		}
+	}
+	key, err := audit.LoadKey(name)
+	if err != nil {
+		return err
+	}
+	kept, err := keptHead(c, w)
+	if err != nil {
+		return err
+	}
+	report, err := audit.VerifyFile(file, kept)
+	if err != nil {
+		return err
+	}
+	if !report.OK() {
+		return &statusError{statusBlock, fmt.Errorf("audit checkpoint: %s: %s", file, report.Break)}
+	}
+	return json.NewEncoder(w.Out).Encode(audit.Sign(key, report.Head, w.Now()))
+}

@@ -1,0 +1,179 @@
+// Package cmd is the command line of shield: it knows flags, streams and exit
+// statuses, and no rule of judging. A command is a file, and a line in
+// [commands].
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+// A World is what a command receives of its surroundings.
+type World struct {
+	In         io.Reader
+	Out, Err   io.Writer
+	Getenv     func(string) string
+	Environ    func() []string
+	Now        func() time.Time
+	Home       string // the user's home folder; "" if unknown
+	Dir        string // the folder shield was started in; "" if unknown
+	Executable string // shield's own file; "" if unknown
+	User       string // the user's name; may be unknown
+	OS         string // the operating system, as in GOOS
+}
+
+// commands are the commands, in the order of the help text.
+func commands(w *World) []*cli.Command {
+	return []*cli.Command{
+		policyCommand(w),
+		classifyCommand(w),
+		evaluateCommand(w),
+		approveCommand(w),
+		runCommand(w),
+		execCommand(w),
+		hookCommand(w),
+		initCommand(w),
+		explainCommand(w),
+		scoreCommand(w),
+		rulesCommand(w),
+		statusCommand(w),
+		auditCommand(w),
+		doctorCommand(w),
+		docsCommand(w),
+	}
+}
+
+// newApp returns the command tree.
+func newApp(w *World) *cli.App {
+	app := &cli.App{
+		Name:            "shield",
+		Usage:           "judge every action an AI agent proposes, before it runs",
+		UsageText:       "shield COMMAND [FLAG…]",
+		Version:         version(),
+		Commands:        commands(w),
+		Reader:          w.In,
+		Writer:          w.Out,
+		ErrWriter:       w.Err,
+		HideHelpCommand: true,
+		ExitErrHandler:  func(*cli.Context, error) {}, // the library would exit by itself
+		OnUsageError:    usageError,
+		// Without it "--root a,b" would name two folders.
+		DisableSliceFlagSeparator: true,
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return fmt.Errorf("unknown command %q; run 'shield help' for the list", cut(c.Args().First()))
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	walkCommands(app.Commands, func(c *cli.Command) {
+		c.OnUsageError = usageError
+		c.HideHelpCommand = true
+		if len(c.Subcommands) > 0 && c.Action == nil {
+			c.Action = needSubcommand
+		}
+	})
+	return app
+}
+
+// Run runs a command line and returns its exit status.
+func Run(ctx context.Context, args []string, w World) int {
+	w.fill()
+	if len(args) > 0 && args[0] == "help" {
+		args = append(args[1:], "--help")
+	}
+	err := newApp(&w).RunContext(ctx, append([]string{"shield"}, args...))
+	status, err := exitStatus(err)
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
+		fmt.Fprintf(w.Err, "shield: %v\n", err)
+	}
+	return status
+}
+
+// fill gives what a caller left out a value that knows nothing.
+func (w *World) fill() {
+	if w.In == nil {
+		w.In = strings.NewReader("")
+	}
+	if w.Out == nil {
+		w.Out = io.Discard
+	}
+	if w.Err == nil {
+		w.Err = io.Discard
+	}
+	if w.Getenv == nil {
+		w.Getenv = func(string) string { return "" }
+	}
+	if w.Environ == nil {
+		w.Environ = func() []string { return nil }
+	}
+	if w.Now == nil {
+		w.Now = func() time.Time { return time.Time{} }
+	}
+}
+
+// usageError keeps the library from printing to stdout, where verdicts go.
+func usageError(c *cli.Context, err error, _ bool) error {
+	name := "shield"
+	if c.Command != nil && c.Command.HelpName != "" {
+		name = c.Command.HelpName
+	}
+	return fmt.Errorf("%w; run '%s --help'", err, name)
+}
+
+func needSubcommand(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return fmt.Errorf("unknown command %q; run '%s --help' for the list", cut(c.Args().First()), c.Command.HelpName)
+	}
+	return cli.ShowSubcommandHelp(c)
+}
+
+// operands returns exactly the operands that names ask for. A flag after an
+// operand is an operand to the library, so it is refused here.
+func operands(c *cli.Context, names ...string) ([]string, error) {
+	args := c.Args().Slice()
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") && a != "-" {
+			return nil, fmt.Errorf("%s: flags go before operands: %q", c.Command.HelpName, cut(a))
+		}
+	}
+	many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+	switch {
+	case len(args) < len(names):
+		return nil, fmt.Errorf("%s: %s is missing", c.Command.HelpName, names[len(args)])
+	case len(args) > len(names) && !many:
+		return nil, fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, cut(args[len(names)]))
+	}
+	return args, nil
+}
+
+func walkCommands(cs []*cli.Command, visit func(*cli.Command)) {
+	for _, c := range cs {
+		visit(c)
+		walkCommands(c.Subcommands, visit)
+	}
+}
+
+// cut shortens text from outside for a message.
+func cut(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return s
+}
+
+// version returns the module's version as the Go command recorded it.
+func version() string {
+	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
+		return b.Main.Version
+	}
+	return "(devel)"
+}

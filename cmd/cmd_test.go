@@ -1,0 +1,110 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// clock stands still, so that verdicts of two runs are equal byte for byte.
+func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC) }
+
+// newWorld returns a world with folders of its own: a home, and a workspace
+// that is the working directory.
+func newWorld(t testing.TB) World {
+	t.Helper()
+	dir := t.TempDir()
+	home, work := filepath.Join(dir, "home", "me"), filepath.Join(dir, "home", "me", "work")
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return World{Now: clock, Home: home, Dir: work, Executable: "/usr/local/bin/shield", OS: "linux"}
+}
+
+// run runs a command line over an input.
+func run(t testing.TB, w World, in string, args ...string) (status int, out, errs string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	w.In, w.Out, w.Err = strings.NewReader(in), &o, &e
+	status = Run(context.Background(), args, w)
+	return status, o.String(), e.String()
+}
+
+// actionFiles returns the inputs of testdata/actions by name.
+func actionFiles(t testing.TB) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("../testdata/actions/*.jsonl")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	files := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(name)] = string(text)
+	}
+	return files
+}
+
+var presets = []string{"default", "strict", "permissive", "offline"}
+
+// TestPipeEqualsChain holds the invariant that stages in a pipe give what run
+// gives, seals included: the clock stands still.
+func TestPipeEqualsChain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, in := range actionFiles(t) {
+		for _, preset := range presets {
+			for _, flags := range [][]string{{}, {"--no-action"}, {"--jobs", "4"}} {
+				status, whole, _ := run(t, w, in, append([]string{"run", "--until", "classify", "--policy", preset}, flags...)...)
+				piped := in
+				for _, stage := range []string{"policy", "classify"} {
+					args := []string{stage, "--policy", preset}
+					if stage == "classify" {
+						args = append(args, flags...)
+					}
+					var got int
+					got, piped, _ = run(t, w, piped, args...)
+					if stage == "classify" && got != status {
+						t.Errorf("%s, %s: the pipe ends with %d, run with %d", name, preset, got, status)
+					}
+				}
+				if len(flags) > 0 && flags[0] == "--no-action" {
+					continue // what policy decided passes through classify with its action
+				}
+				if diff := cmp.Diff(whole, piped); diff != "" {
+					t.Errorf("%s, %s %v: run (-) and pipe (+) differ:\n%s", name, preset, flags, diff)
+				}
+			}
+		}
+	}
+}
+
+func FuzzPipeEqualsChain(f *testing.F) {
+	for _, in := range actionFiles(f) {
+		for line := range strings.Lines(in) {
+			f.Add([]byte(line), uint8(len(line)))
+		}
+	}
+	w := newWorld(f)
+	f.Fuzz(func(t *testing.T, in []byte, preset uint8) {
+		policy := presets[int(preset)%len(presets)]
+		_, whole, _ := run(t, w, string(in), "run", "--until", "classify", "--policy", policy)
+		_, piped, _ := run(t, w, string(in), "policy", "--policy", policy)
+		if n := strings.Count(piped, "\n"); n != strings.Count(whole, "\n") {
+			t.Fatalf("policy wrote %d lines, run %d", n, strings.Count(whole, "\n"))
+		}
+		_, piped, _ = run(t, w, piped, "classify", "--policy", policy)
+		if diff := cmp.Diff(whole, piped); diff != "" && len(strings.TrimSpace(string(in))) > 0 {
+			t.Errorf("run (-) and pipe (+) differ:\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cpuguy83/go-md2man/v2/md2man"
+	"github.com/urfave/cli/v2"
+)
+
+func docsCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:      "docs",
+		Usage:     "write man pages and completions below a folder",
+		ArgsUsage: "FOLDER",
+		Hidden:    true,
+		Action: func(c *cli.Context) error {
+			args, err := operands(c, "FOLDER")
+			if err != nil {
+				return err
+			}
+			for name, text := range docs(w) {
+				name = filepath.Join(args[0], name)
+				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+					return err
+				}
+				if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// environment lists the variables that shield reads, for the man page.
+var environment = [][2]string{
+	{"SHIELD_CONFIG", "The configuration file, in place of the user's own."},
+	{"XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_CACHE_HOME", "Folders in place of ~/.config, ~/.local/state and ~/.cache."},
+	{"NO_COLOR, TERM", "NO_COLOR, or TERM=dumb, turns colours off."},
+}
+
+// files lists the files that shield reads and writes, for the man page.
+var files = [][2]string{
+	{"~/.config/shield/shield.yaml", "The user's configuration."},
+	{"/etc/shield/shield.yaml", "The system's configuration; what it sets under locked nothing else can change."},
+	{"~/.local/state/shield/", "Seal key, state and audit log; created with mode 0700."},
+}
+
+// docs returns the generated documents by path.
+func docs(w *World) map[string]string {
+	app := newApp(w)
+	app.Setup()
+	out := map[string]string{
+		"man/shield.1":            manual(app.Name, app.Usage, app.UsageText, app.Flags, app.Commands, true),
+		"completions/shield.bash": bashCompletion(app),
+		"completions/_shield":     zshCompletion(app),
+		"completions/shield.fish": fishCompletion(app),
+	}
+	for _, c := range app.Commands {
+		if !c.Hidden {
+			out["man/shield-"+c.Name+".1"] = commandManual(c)
+		}
+	}
+	return out
+}
+
+func commandManual(c *cli.Command) string {
+	synopsis := "shield " + c.Name
+	if len(c.VisibleFlags()) > 0 {
+		synopsis += " [FLAG…]"
+	}
+	if len(c.Subcommands) > 0 {
+		synopsis += " [COMMAND]"
+	}
+	if c.ArgsUsage != "" {
+		synopsis += " " + c.ArgsUsage
+	}
+	text := c.Usage
+	if c.Description != "" {
+		text = c.Description
+	}
+	return manual("shield-"+c.Name, c.Usage, synopsis, c.Flags, c.Subcommands, false, text)
+}
+
+// manual returns one man page.
+func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Command, whole bool, description ...string) string {
+	var b strings.Builder
+	section := func(title string) { fmt.Fprintf(&b, "\n# %s\n\n", title) }
+	fmt.Fprintf(&b, "%% %s 1\n", strings.ToUpper(name))
+	section("NAME")
+	fmt.Fprintf(&b, "%s - %s\n", name, usage)
+	section("SYNOPSIS")
+	fmt.Fprintf(&b, "**%s**\n", synopsis)
+	if len(description) > 0 {
+		section("DESCRIPTION")
+		fmt.Fprintln(&b, strings.Join(description, "\n\n"))
+	}
+	if len(commands) > 0 {
+		section("COMMANDS")
+		for _, c := range commands {
+			if !c.Hidden {
+				fmt.Fprintf(&b, "**%s**\n: %s\n", strings.TrimSpace(c.Name+" "+c.ArgsUsage), c.Usage)
+				if !whole {
+					manualFlags(&b, c.Flags)
+				}
+				fmt.Fprintln(&b)
+			}
+		}
+	}
+	if len(flags) > 0 {
+		section("OPTIONS")
+		manualFlags(&b, flags)
+	}
+	section("EXIT STATUS")
+	for _, s := range statuses {
+		fmt.Fprintf(&b, "**%d**\n: %s\n\n", s.Status, s.Meaning)
+	}
+	for _, table := range []struct {
+		title string
+		rows  [][2]string
+	}{{"FILES", files}, {"ENVIRONMENT", environment}} {
+		section(table.title)
+		for _, row := range table.rows {
+			fmt.Fprintf(&b, "**%s**\n: %s\n\n", row[0], row[1])
+		}
+	}
+	if !whole {
+		section("SEE ALSO")
+		fmt.Fprintln(&b, "**shield**(1)")
+	}
+	return string(md2man.Render([]byte(b.String())))
+}
+
+func manualFlags(b *strings.Builder, flags []cli.Flag) {
+	for _, f := range flags {
+		if d, ok := f.(cli.DocGenerationFlag); ok {
+			fmt.Fprintf(b, "\n**%s**\n: %s\n", flagForms(f), plainUsage(d.GetUsage()))
+		}
+	}
+}
+
+// flagForms returns "-h, --help" or "--config FILE": the placeholder is what
+// the usage text has in backquotes.
+func flagForms(f cli.Flag) string {
+	var forms []string
+	for _, n := range f.Names() {
+		if len(n) == 1 {
+			forms = append(forms, "-"+n)
+		} else {
+			forms = append(forms, "--"+n)
+		}
+	}
+	d := f.(cli.DocGenerationFlag)
+	text := strings.Join(forms, ", ")
+	if _, rest, ok := strings.Cut(d.GetUsage(), "`"); ok && d.TakesValue() {
+		value, _, _ := strings.Cut(rest, "`")
+		text += " " + value
+	}
+	return text
+}
+
+func plainUsage(usage string) string { return strings.ReplaceAll(usage, "`", "") }

@@ -1,0 +1,157 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+func execCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:      "exec",
+		Usage:     "judge a command, then become it if it is allowed",
+		ArgsUsage: "-- CMD ARG…",
+		Description: "Judges CMD with its arguments as an execute_command action in the current folder. If it is allowed, shield replaces itself with it, and the status is the command's own; otherwise nothing runs and the status is 2. " +
+			"Variables that make programs load or run something else are dropped from the environment.",
+		Flags: append(placeFlags(),
+			&cli.BoolFlag{Name: "shell", Usage: "take the one operand as text for sh -c"},
+			&cli.BoolFlag{Name: "check", Usage: "judge only: end with 0 if the command is allowed, and run nothing"},
+			&cli.StringSliceFlag{Name: "keep-env", Usage: "keep the variable `NAME`, which would be dropped; may be repeated"},
+		),
+		Action: func(c *cli.Context) error {
+			var own *statusError // the command's
+			err := runAllowed(c, w)
+			if err == nil || errors.As(err, &own) {
+				return err
+			}
+			return &statusError{statusBlock, err}
+		},
+	}
+}
+
+// A command is what exec judges and then runs: the same words, the same file.
+type command struct {
+	argv []string
+	file *os.File // the program, opened before it was judged
+	text string   // the command line that is judged; parses into argv
+	env  []string
+}
+
+// runAllowed returns only if the command does not run, or was only checked.
+func runAllowed(c *cli.Context, w *World) error {
+	cmd, err := newCommand(c.Args().Slice(), c.Bool("shell"), cleanEnv(w.Environ(), c.StringSlice("keep-env")))
+	if err != nil {
+		return err
+	}
+	defer cmd.file.Close()
+	_, p, err := pipeline(c, w)
+	if err != nil {
+		return err
+	}
+	v, err := cmd.judge(c.Context, p, w.Dir)
+	if err != nil {
+		return err
+	}
+	if v.Decision != verdict.Allow {
+		return fmt.Errorf("blocked: %s", v.Reasoning)
+	}
+	if c.Bool("check") {
+		return nil
+	}
+	return cmd.become(w)
+}
+
+// newCommand looks the program up in the PATH that it will run with, and opens
+// it.
+func newCommand(argv []string, shell bool, env []string) (*command, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("exec: CMD is missing")
+	}
+	cmd := &command{argv: argv, env: env}
+	if shell {
+		if len(argv) != 1 {
+			return nil, fmt.Errorf("exec --shell: one operand expected, found %d", len(argv))
+		}
+		cmd.text = argv[0]
+		cmd.argv = []string{"/bin/sh", "-c", argv[0]}
+	}
+	path, err := lookPath(cmd.argv[0], env)
+	if err != nil {
+		return nil, err
+	}
+	if cmd.file, err = os.Open(path); err != nil {
+		return nil, fmt.Errorf("exec: %w", err)
+	}
+	if !shell {
+		judged := slices.Clone(argv)
+		if !standardFolder(filepath.Dir(path)) {
+			judged[0] = path // a program from elsewhere is not taken for the one its name suggests
+		}
+		cmd.text, err = quote(judged)
+	}
+	return cmd, err
+}
+
+// quote returns a command line that parses into exactly these words.
+func quote(words []string) (string, error) {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		q, err := syntax.Quote(word, syntax.LangBash)
+		if err != nil {
+			return "", fmt.Errorf("exec: argument %d: %w", i, err)
+		}
+		quoted[i] = q
+	}
+	return strings.Join(quoted, " "), nil
+}
+
+func (cmd *command) judge(ctx context.Context, p *shield.Pipeline, dir string) (verdict.Verdict, error) {
+	raw, err := json.Marshal(map[string]any{
+		"type": "execute_command", "payload": map[string]string{"command": cmd.text}, "cwd": dir,
+	})
+	if err != nil {
+		return verdict.Verdict{}, err
+	}
+	a, err := action.Parse(raw)
+	if err != nil {
+		return verdict.Verdict{}, fmt.Errorf("exec: %w", err)
+	}
+	return p.Evaluate(ctx, a), nil
+}
+
+// lookPath finds a program in the PATH of an environment, which is never the
+// current folder.
+func lookPath(name string, env []string) (string, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return filepath.Abs(name)
+	}
+	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		path, err := exec.LookPath(filepath.Join(dir, name))
+		if err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("exec: %q is not in PATH", cut(name))
+}
+
+// standardFolder reports whether only an administrator or a package manager
+// puts programs into a folder.
+func standardFolder(dir string) bool {
+	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", `C:\Windows\System32`}, dir)
+}

@@ -1,0 +1,82 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// The exit statuses, as the man page's table gives them.
+const (
+	statusAllow    = 0
+	statusBroken   = 1
+	statusBlock    = 2
+	statusEscalate = 3
+)
+
+// statuses explain the exit statuses, in the order of the man page.
+var statuses = []struct {
+	Status  int
+	Meaning string
+}{
+	{statusAllow, "At least one verdict, all of them ALLOW; or the command did what was asked."},
+	{statusBroken, "The command line was not understood, the output could not be written, or a check or table of cases failed."},
+	{statusBlock, "At least one BLOCK, or no record was read. In exec and hook: any failure of shield."},
+	{statusEscalate, "No BLOCK, and at least one ESCALATE that no later tier resolved."},
+}
+
+// A statusError ends a command with a status, and says so unless err is nil.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("status %d", e.status)
+	}
+	return e.err.Error()
+}
+
+func (e *statusError) Unwrap() error { return e.err }
+
+// A tally counts the verdicts of a stream.
+type tally struct{ allow, escalate, block int }
+
+func (t *tally) count(d verdict.Decision) {
+	switch d {
+	case verdict.Allow:
+		t.allow++
+	case verdict.Escalate:
+		t.escalate++
+	default:
+		t.block++
+	}
+}
+
+// status returns the exit status of a stream: silence is not consent.
+func (t *tally) status() int {
+	switch {
+	case t.block > 0 || t.allow+t.escalate == 0:
+		return statusBlock
+	case t.escalate > 0:
+		return statusEscalate
+	default:
+		return statusAllow
+	}
+}
+
+// exitStatus returns the status a command's error stands for, and the error to
+// print, if any.
+func exitStatus(err error) (int, error) {
+	var s *statusError
+	switch {
+	case err == nil:
+		return statusAllow, nil
+	case errors.As(err, &s):
+		return s.status, s.err
+	default:
+		return statusBroken, err
+	}
+}

@@ -1,0 +1,157 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/report"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+func explainCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:      "explain",
+		Usage:     "show what shield understands of one action, and what each tier says",
+		ArgsUsage: "[COMMAND]",
+		Description: "Judges a shell command, or the action that standard input holds as JSON, and draws for a person what it would do: " +
+			"each part of the command with its effects, the texts that rules read, and the answer of each tier. " +
+			"Nothing is executed, and nothing goes into the audit log. The status is that of the verdict.",
+		Flags: append(placeFlags(),
+			&cli.StringFlag{Name: "until", Value: "classify", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
+			&cli.IntFlag{Name: "width", DefaultText: "the terminal's, or 80", Usage: "draw `N` columns, 40 to 1000"},
+		),
+		Action: func(c *cli.Context) error {
+			return explain(c, w)
+		},
+	}
+}
+
+func explain(c *cli.Context, w *World) error {
+	last, err := tierNamed(c.String("until"))
+	if err != nil {
+		return fmt.Errorf("explain: --until: %w", err)
+	}
+	style, err := explainStyle(c, w)
+	if err != nil {
+		return err
+	}
+	args, err := operands(c, optional(c, "COMMAND")...)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 && isTerminal(w.In) {
+		return errors.New("explain: COMMAND is missing, and standard input is a terminal; run 'shield explain --help'")
+	}
+	set, err := settings(c, w)
+	if err != nil {
+		return &statusError{statusBlock, err}
+	}
+	cfg := explainConfig(set, w, last)
+	p, err := shield.NewPipeline(cfg)
+	if err != nil {
+		return &statusError{statusBlock, err}
+	}
+	e, err := explained(c.Context, w, p, args, last, set.MaxRecordLen)
+	if closing := p.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	if err := report.WriteExplanation(w.Out, e, style); err != nil {
+		return err
+	}
+	var t tally
+	if t.count(e.Verdict.Decision); t.status() != statusAllow {
+		return &statusError{t.status(), nil}
+	}
+	return nil
+}
+
+// explainConfig returns the settings of a pipeline that leaves nothing behind
+// but, where an evaluator is asked, what that costs.
+func explainConfig(set *config.Loaded, w *World, last int) shield.Config {
+	cfg := shieldConfig(set, w, "explain")
+	cfg.Trace, cfg.NoAction, cfg.AuditFile = true, true, ""
+	if last < shield.TierEvaluate {
+		cfg.Own, cfg.StateDir = append(cfg.Own, cfg.StateDir), ""
+	}
+	return cfg
+}
+
+// optional returns the name of an operand that may be left out.
+func optional(c *cli.Context, name string) []string {
+	if c.NArg() == 0 {
+		return nil
+	}
+	return []string{name}
+}
+
+func explainStyle(c *cli.Context, w *World) (report.Style, error) {
+	style := report.Style{Columns: columns(w.Out)}
+	if c.IsSet("width") {
+		style.Columns = c.Int("width")
+		if style.Columns < 40 || style.Columns > 1000 {
+			return style, fmt.Errorf("explain: --width %d is outside 40 to 1000", style.Columns)
+		}
+	}
+	var err error
+	style.Color, err = coloured(c, w, w.Out)
+	return style, err
+}
+
+// explained judges the command in args, or the one action of standard input.
+func explained(ctx context.Context, w *World, p *shield.Pipeline, args []string, last, maxBytes int) (report.Explanation, error) {
+	var in recordSource
+	if len(args) > 0 {
+		in = commandSource(args[0])
+	} else {
+		in = action.NewReader(w.In, action.ReaderOptions{Name: "stdin", MaxBytes: maxBytes})
+	}
+	rec, err := in.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return report.Explanation{}, &statusError{statusBlock, errors.New("no action was read, so nothing is allowed")}
+	case err != nil:
+		return report.Explanation{}, &statusError{statusBlock, fmt.Errorf("read standard input: %w", err)}
+	}
+	var a *action.Action
+	if err = rec.Err; err == nil {
+		a, err = action.Parse(rec.Raw)
+	}
+	if err != nil {
+		out := p.Refuse(rec.Line, code(err), err.Error())
+		return report.Explanation{Verdict: &out.Verdict}, nil
+	}
+	if len(args) == 0 {
+		if _, err := in.Next(); !errors.Is(err, io.EOF) {
+			return report.Explanation{}, &statusError{statusBlock, errors.New("explain: more than one action was read; 'shield run --trace' judges many")}
+		}
+	}
+	out := p.Judge(ctx, shield.Item{Line: rec.Line, Action: a}, shield.Range{First: shield.TierPolicy, Last: last})
+	return report.Explanation{Action: a, Verdict: &out.Verdict}, nil
+}
+
+// A recordSource yields the records of an input.
+type recordSource interface {
+	Next() (action.Record, error)
+}
+
+// commandSource is one shell command.
+type commandSource string
+
+func (s commandSource) Next() (action.Record, error) {
+	text, err := jsontext.AppendQuote(nil, string(s))
+	rec := action.Record{Line: 1, Raw: fmt.Appendf(nil, `{"type":"execute_command","payload":{"command":%s}}`, text)}
+	if err != nil {
+		rec.Err = &action.LineError{Name: "COMMAND", Line: 1, Err: err}
+	}
+	return rec, nil
+}

@@ -1,0 +1,103 @@
+package cmd
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/config"
+)
+
+// configFlag names the configuration file; every command that reads settings
+// has it.
+func configFlag() cli.Flag {
+	return &cli.StringFlag{Name: "config", Usage: "read settings from `FILE` instead of the user's file"}
+}
+
+// stateFlag names the state folder.
+func stateFlag() cli.Flag {
+	return &cli.StringFlag{Name: "state", Usage: "keep seal key, state and audit log in `DIR`"}
+}
+
+// placeFlags are the flags of every command that judges.
+func placeFlags() []cli.Flag {
+	return []cli.Flag{
+		configFlag(),
+		&cli.StringFlag{Name: "policy", Usage: "use the policy `PRESET|FILE`: default, strict, permissive, offline, or a path"},
+		&cli.StringFlag{Name: "model", Usage: "use the classifier model `NAME|DIR|none`"},
+		&cli.StringFlag{Name: "onnxruntime", Usage: "load the ONNX Runtime library from `FILE`"},
+		stateFlag(),
+		&cli.StringSliceFlag{Name: "root", Usage: "count `DIR` as workspace; may be repeated"},
+		colorFlag(),
+	}
+}
+
+// judgingFlags are the flags of every command that judges a stream.
+func judgingFlags(more ...cli.Flag) []cli.Flag {
+	return append(append(placeFlags(),
+		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
+		&cli.BoolFlag{Name: "trace", Usage: "add every tier's answer, its latency, effects and views to each verdict"},
+		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a chain"},
+		&cli.IntFlag{Name: "max-bytes", Usage: "block records larger than `N` bytes (1 MiB unless configured)"},
+	), more...)
+}
+
+func colorFlag() cli.Flag {
+	return &cli.StringFlag{Name: "color", Value: "auto", Usage: "colour text for people: `auto|always|never`"}
+}
+
+// settings reads the configuration that a command line asks for.
+func settings(c *cli.Context, w *World) (*config.Loaded, error) {
+	file := c.String("config")
+	if file == "" {
+		file = w.Getenv("SHIELD_CONFIG")
+	}
+	return config.Load(config.Sources{
+		System: config.SystemFile(),
+		User:   config.UserFile(w.Home, w.Getenv),
+		File:   file,
+		Flags: func(s *config.Settings) []string {
+			var set []string
+			text := func(flag, name string, to *string) {
+				if c.IsSet(flag) {
+					*to = c.String(flag)
+					set = append(set, name)
+				}
+			}
+			text("policy", "policy", &s.Policy)
+			text("model", "classifier.model", &s.Classifier.Model)
+			text("onnxruntime", "classifier.onnxruntime", &s.Classifier.ONNXRuntime)
+			text("state", "state", &s.State)
+			if c.IsSet("root") {
+				s.Roots = c.StringSlice("root")
+				set = append(set, "roots")
+			}
+			if c.IsSet("max-bytes") {
+				s.MaxRecordLen = c.Int("max-bytes")
+				set = append(set, "max_bytes")
+			}
+			return set
+		},
+	})
+}
+
+// stateDir returns the folder of seal key, state and audit log.
+func stateDir(s *config.Settings, w *World) string {
+	if s.State == "" {
+		return config.StateDir(w.Home, w.Getenv)
+	}
+	if filepath.IsAbs(s.State) || w.Dir == "" {
+		return s.State
+	}
+	return filepath.Join(w.Dir, s.State)
+}
+
+// jobs returns how many actions are judged at a time.
+func jobs(c *cli.Context) (int, error) {
+	n := c.Int("jobs")
+	if n < 1 || n > 256 {
+		return 0, fmt.Errorf("%s: --jobs %d is outside 1 to 256", c.Command.HelpName, n)
+	}
+	return n, nil
+}

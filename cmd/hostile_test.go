@@ -1,0 +1,157 @@
+package cmd
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/internal/hostile"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A line is what these tests read of a verdict.
+type line struct {
+	ID, Decision, Error, Rule string
+	Line                      int
+	Confidence                float64
+}
+
+func lines(t testing.TB, out string) []line {
+	t.Helper()
+	var all []line
+	for text := range strings.Lines(out) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatalf("not a verdict: %q: %v", text, err)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// judging are the commands that read records, and whether they read actions
+// alone.
+var judging = []struct {
+	args        []string
+	actionsOnly bool
+}{
+	{[]string{"policy"}, true},
+	{[]string{"run"}, true},
+	{[]string{"run", "--until", "classify", "--jobs", "3"}, true},
+	{[]string{"classify"}, false},
+}
+
+// TestHostileRecords gives each command 2,000 attacks, each alone: exactly one
+// verdict, never ALLOW, never status 0.
+func TestHostileRecords(t *testing.T) {
+	t.Parallel()
+	w := attackedWorld(t)
+	for _, c := range judging {
+		for i, r := range hostile.Records(1) {
+			if i%4 != len(c.args)%4 && testing.Short() {
+				continue
+			}
+			status, out, _ := run(t, w, string(r.Raw), c.args...)
+			got := lines(t, out)
+			if len(got) != 1 || got[0].Decision == "ALLOW" || status == statusAllow {
+				t.Fatalf("%v, record %d (%s): status %d, verdicts %+v\n%.300q", c.args, i, r.Class, status, got, r.Raw)
+			}
+			want := r.Verdict
+			if c.actionsOnly {
+				want = r.Action
+			}
+			if want == verdict.Expired {
+				want = verdict.Mismatch // it is sealed under another policy as well
+			}
+			if want != "" && got[0].Error != string(want) {
+				t.Errorf("%v, record %d (%s): error %q, want %q\n%.300q", c.args, i, r.Class, got[0].Error, want, r.Raw)
+			}
+		}
+	}
+}
+
+// attackedWorld returns a world whose seal key the attacker has.
+func attackedWorld(t testing.TB) World {
+	t.Helper()
+	w := newWorld(t)
+	dir := config.StateDir(w.Home, func(string) string { return "" })
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, verdict.KeyFile), hostile.Key[:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestHostileStream gives each command all attacks as one input: the actions
+// between them are all still judged.
+func TestHostileStream(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	records := hostile.Records(2)
+	in := string(hostile.Stream(records))
+	for _, c := range judging {
+		status, out, _ := run(t, w, in, c.args...)
+		got := lines(t, out)
+		if len(got) != 2*len(records) || status != statusBlock {
+			t.Errorf("%v: %d verdicts, status %d; want %d and %d", c.args, len(got), status, 2*len(records), statusBlock)
+		}
+		for i, l := range got {
+			if l.Decision == "ALLOW" {
+				t.Errorf("%v: verdict %d is %+v", c.args, i, l)
+			}
+			if i > 0 && l.Line < got[i-1].Line {
+				t.Fatalf("%v: line %d after line %d", c.args, l.Line, got[i-1].Line)
+			}
+		}
+	}
+}
+
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	vectors, err := hostile.ReadVectors("../testdata/vectors")
+	if err != nil || len(vectors) < 60 {
+		t.Fatalf("%d vectors: %v", len(vectors), err)
+	}
+	for _, v := range vectors {
+		for _, c := range judging {
+			_, out, _ := run(t, w, string(v.Raw), c.args...)
+			want := v.Pipe
+			if c.actionsOnly {
+				want = v.Error
+			}
+			got := lines(t, out)
+			if len(got) != 1 || got[0].Decision != v.Expect || got[0].Error != string(want) {
+				t.Errorf("%s, %v: %+v, want one %s with error %q: %s", v.Name, c.args, got, v.Expect, want, v.Why)
+			}
+		}
+	}
+}
+
+func FuzzOneRecordOneVerdict(f *testing.F) {
+	for _, r := range hostile.Records(3)[:200] {
+		if len(r.Raw) < 4096 {
+			f.Add(r.Raw)
+		}
+	}
+	w := newWorld(f)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		status, out, _ := run(t, w, string(in), "policy", "--no-action")
+		_, other, _ := run(t, w, string(in), "run", "--no-action")
+		got := lines(t, out)
+		if n := len(lines(t, other)); n != len(got) {
+			t.Fatalf("policy wrote %d verdicts, run %d", len(got), n)
+		}
+		if len(got) == 0 && status != statusBlock {
+			t.Errorf("no record, status %d", status)
+		}
+		if len(got) > strings.Count(string(in), "{")+strings.Count(string(in), "\n")+1 {
+			t.Errorf("%d verdicts for %q", len(got), in)
+		}
+	})
+}

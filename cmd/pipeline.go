@@ -1,0 +1,103 @@
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// pipeline returns the pipeline that a command line asks for, and its settings.
+func pipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
+	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
+	p, err := shield.NewPipeline(cfg)
+	return set, p, err
+}
+
+// shieldConfig returns what the library needs of the settings; command is the
+// name of the one that asks.
+func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
+	e := &set.Evaluator
+	return shield.Config{
+		Policy:        set.Policy,
+		Roots:         absolute(set.Roots, w.Dir),
+		Home:          w.Home,
+		Dir:           w.Dir,
+		FoldCase:      w.OS == "windows" || w.OS == "darwin",
+		Own:           ownFiles(set, w),
+		Program:       w.Executable,
+		CacheDir:      config.CacheDir(w.Home, w.Getenv),
+		StateDir:      stateDir(&set.Settings, w),
+		NoHeuristic:   !set.Heuristic.Enabled,
+		OnnxThreshold: set.Classifier.Threshold,
+		AuditFile:     auditFile(set, w),
+		Caller:        audit.Caller{Command: command, User: w.User, PID: os.Getpid(), Parent: os.Getppid()},
+		UTC:           set.BudgetReset == "utc",
+		MaxPerHour:    set.Approval.MaxPerHour,
+		Approve:       approval(set, w, command),
+		Evaluator: shield.Evaluator{
+			Endpoint: evaluate.Endpoint{
+				Provider: e.Provider, Model: e.Model, APIKeyEnv: e.APIKeyEnv, APIKeyFile: e.APIKeyFile,
+				BaseURL: e.BaseURL, Proxy: e.Proxy, CAFile: e.CAFile,
+				LookupEnv: func(name string) (string, bool) { v := w.Getenv(name); return v, v != "" },
+			},
+			Timeout: e.Timeout.Std(),
+		},
+		CanaryToken: set.Evaluator.CanaryToken,
+		RateLimit:   set.RateLimit,
+		DailyBudget: set.DailyBudget,
+		FailOpen:    !set.FailClosed,
+		VerdictTTL:  set.VerdictTTL.Std(),
+		Clock:       w.Now,
+	}
+}
+
+// auditFile returns the path of the audit log, or "" if there is to be none.
+func auditFile(set *config.Loaded, w *World) string {
+	switch {
+	case !set.Audit.Enabled:
+		return ""
+	case set.Audit.File != "":
+		return absolute([]string{set.Audit.File}, w.Dir)[0]
+	default:
+		return filepath.Join(stateDir(&set.Settings, w), "audit.jsonl")
+	}
+}
+
+// ownFiles lists what belongs to shield itself, also where it does not exist
+// yet: an agent must not be the one who creates it.
+func ownFiles(set *config.Loaded, w *World) []string {
+	own := append([]string{config.SystemFile()}, set.Files...)
+	for _, name := range []string{
+		config.UserFile(w.Home, w.Getenv), config.StateDir(w.Home, w.Getenv),
+		set.Audit.File, set.Evaluator.APIKeyFile,
+	} {
+		if name != "" {
+			own = append(own, name)
+		}
+	}
+	return absolute(own, w.Dir)
+}
+
+// absolute returns paths made absolute from a folder.
+func absolute(paths []string, dir string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		if !filepath.IsAbs(p) && dir != "" {
+			p = filepath.Join(dir, p)
+		}
+		out[i] = p
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/report"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+func policyCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:        "policy",
+		Usage:       "judge actions by the policy alone (Tier 0)",
+		Description: "Reads actions as JSON from standard input and writes one verdict a line. An action that no rule decides is ESCALATEd to the next tier.",
+		Flags:       judgingFlags(),
+		Action: func(c *cli.Context) error {
+			return stage{tiers: shield.Range{First: shield.TierPolicy, Last: shield.TierPolicy}, actionsOnly: true}.judge(c, w)
+		},
+		Subcommands: []*cli.Command{
+			{
+				Name: "check", Usage: "find what is wrong in a policy file, and judge its rules' examples", ArgsUsage: "FILE",
+				Flags:  placeFlags(),
+				Action: func(c *cli.Context) error { return checkPolicy(c, w) },
+			},
+			{
+				Name: "test", Usage: "judge a table of actions and expected decisions", ArgsUsage: "CASES…",
+				Description: "CASES is YAML, or JSON Lines with one case a line: {action, want, name, rule}. Ends with 1 if a case comes out differently.",
+				Flags: append(placeFlags(),
+					&cli.StringFlag{Name: "format", Value: "text", Usage: "write `text|tap|junit|json`"}),
+				Action: func(c *cli.Context) error { return testPolicy(c, w) },
+			},
+		},
+	}
+}
+
+// checkPolicy prints what is doubtful or wrong in a policy file; its status is
+// 1 if an example comes out otherwise than it says, or the file is of no use.
+func checkPolicy(c *cli.Context, w *World) error {
+	args, err := operands(c, "FILE")
+	if err != nil {
+		return err
+	}
+	cfg, err := judgingConfig(c, w)
+	if err != nil {
+		return err
+	}
+	an, err := shield.NewAnalyzer(cfg)
+	if err != nil {
+		return err
+	}
+	data, err := shield.ReadPolicyFile(args[0])
+	if err != nil {
+		return err
+	}
+	findings, err := policy.Check(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.Place))
+	if err != nil {
+		return err
+	}
+	wrong := 0
+	for _, f := range findings {
+		if f.Wrong {
+			wrong++
+		}
+		fmt.Fprintf(w.Out, "%s:%d:%d: %s\n", args[0], f.Line, f.Column, f.Msg)
+	}
+	if wrong > 0 {
+		return &statusError{statusBroken, nil}
+	}
+	_, err = fmt.Fprintf(w.Out, "%s: the policy can be used\n", args[0])
+	return err
+}
+
+// testPolicy runs tables of cases under the policy that the flags name.
+func testPolicy(c *cli.Context, w *World) error {
+	files, err := operands(c, "CASES…")
+	if err != nil {
+		return err
+	}
+	format := c.String("format")
+	if !slices.Contains(report.CaseFormats(), format) {
+		return fmt.Errorf("policy test: --format %q is not one of %s", cut(format), strings.Join(report.CaseFormats(), ", "))
+	}
+	cfg, err := judgingConfig(c, w)
+	if err != nil {
+		return err
+	}
+	an, err := shield.NewAnalyzer(cfg)
+	if err != nil {
+		return err
+	}
+	var all []report.Case
+	failed := 0
+	for _, file := range files {
+		data, err := shield.ReadPolicyFile(file)
+		if err != nil {
+			return err
+		}
+		table, err := policy.LoadCases(file, data)
+		if err != nil {
+			return err
+		}
+		results, err := table.Run(c.Context, an.Place, func(opts policy.Options) (*policy.Policy, error) {
+			if opts.Vars == nil {
+				opts = shield.PolicyOptions(cfg, &an.Place)
+			}
+			return shield.LoadPolicy(cfg, opts)
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range results {
+			if !r.OK {
+				failed++
+			}
+			all = append(all, report.Case{Suite: r.Policy, Name: r.Name, File: file, Line: r.Line, Want: r.Want, Got: r.Got, Rule: r.Rule, Why: r.Why, OK: r.OK})
+		}
+	}
+	if err := report.WriteCases(w.Out, format, all); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return &statusError{statusBroken, nil}
+	}
+	return nil
+}
+
+// judgingConfig returns the library's configuration for a command line.
+func judgingConfig(c *cli.Context, w *World) (shield.Config, error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return shield.Config{}, err
+	}
+	return shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield ")), nil
+}

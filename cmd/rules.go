@@ -1,0 +1,138 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/classify"
+)
+
+func rulesCommand(w *World) *cli.Command {
+	asJSON := &cli.BoolFlag{Name: "json", Usage: "write JSON, one rule a line"}
+	return &cli.Command{
+		Name:  "rules",
+		Usage: "show and test the heuristic rules",
+		Subcommands: []*cli.Command{
+			{
+				Name: "list", Usage: "list the rules", Flags: []cli.Flag{asJSON},
+				Action: func(c *cli.Context) error {
+					if _, err := operands(c); err != nil {
+						return err
+					}
+					if c.Bool("json") {
+						return writeRules(w.Out, classify.Rules())
+					}
+					return listRules(w.Out, classify.Rules())
+				},
+			},
+			{
+				Name: "show", Usage: "show one rule with its examples", ArgsUsage: "ID", Flags: []cli.Flag{asJSON},
+				Action: func(c *cli.Context) error {
+					args, err := operands(c, "ID")
+					if err != nil {
+						return err
+					}
+					rule, err := ruleNamed(args[0])
+					if err != nil {
+						return err
+					}
+					if c.Bool("json") {
+						return writeRules(w.Out, []classify.Rule{rule})
+					}
+					return showRule(w.Out, rule)
+				},
+			},
+			{
+				Name: "test", Usage: "judge the rules' examples, of all rules or of one", ArgsUsage: "[ID]",
+				Action: func(c *cli.Context) error {
+					return testRules(c, w)
+				},
+			},
+		},
+	}
+}
+
+func ruleNamed(id string) (classify.Rule, error) {
+	for _, r := range classify.Rules() {
+		if r.ID == id {
+			return r, nil
+		}
+	}
+	return classify.Rule{}, fmt.Errorf("no rule %q; 'shield rules list' lists them", cut(id))
+}
+
+func writeRules(out io.Writer, rules []classify.Rule) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for _, r := range rules {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listRules(out io.Writer, rules []classify.Rule) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, r := range rules {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Outcome, r.Severity, r.Platform, r.Name)
+	}
+	return t.Flush()
+}
+
+func showRule(out io.Writer, r classify.Rule) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
+		{"id", r.ID}, {"name", r.Name}, {"category", r.Category}, {"severity", string(r.Severity)},
+		{"outcome", string(r.Outcome)}, {"platform", r.Platform}, {"description", r.Description}, {"instead", r.Advice},
+	} {
+		fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
+	}
+	for _, e := range r.Match {
+		fmt.Fprintf(t, "matches\t%s\n", e)
+	}
+	for _, e := range r.Pass {
+		fmt.Fprintf(t, "passes\t%s\n", e)
+	}
+	return t.Flush()
+}
+
+// testRules judges examples and fails if one comes out differently.
+func testRules(c *cli.Context, w *World) error {
+	id := c.Args().First()
+	if id != "" {
+		if _, err := ruleNamed(id); err != nil {
+			return err
+		}
+	}
+	examples, err := classify.Examples(c.Context, id)
+	if err != nil {
+		return err
+	}
+	wrong := 0
+	for _, e := range examples {
+		if e.OK() {
+			continue
+		}
+		wrong++
+		what := "matches, and should pass"
+		if e.Want {
+			what = "passes, and should match"
+		}
+		if e.Err != nil {
+			what = e.Err.Error()
+		}
+		fmt.Fprintf(w.Out, "%s: %q: %s\n", e.Rule, e.Action, what)
+	}
+	if _, err := fmt.Fprintf(w.Out, "%d examples, %d wrong\n", len(examples), wrong); err != nil {
+		return err
+	}
+	if wrong > 0 {
+		return &statusError{statusBroken, nil}
+	}
+	return nil
+}

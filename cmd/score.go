@@ -1,0 +1,266 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/report"
+	"github.com/shieldcli/shield/pkg/score"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// The place that corpora are judged in. It exists on no machine, so that the
+// figures are the same on every one.
+const (
+	neutralHome    = "/home/dev"
+	neutralRoot    = "/home/dev/project"
+	neutralProgram = "/usr/local/bin/shield"
+)
+
+const maxMisses = 10000
+
+func scoreCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:      "score",
+		Usage:     "measure on labelled corpora what passes and what is stopped",
+		ArgsUsage: "FILE…",
+		Description: "Reads labelled rows as JSON Lines, judges their actions and counts the verdicts by label, source and category. " +
+			"A row has id, source, category, split, a label (malicious or benign) and either an action or a text; texts are counted, and judged by nobody. " +
+			"Nothing is executed, no file that an action names is looked at, and nothing goes into the audit log. " +
+			"The actions are judged in a folder that exists nowhere, so that every machine gives the same figures; --home and --root name another. " +
+			"The file - is standard input.",
+		Flags: scoreFlags(),
+		Action: func(c *cli.Context) error {
+			return scoreFiles(c, w)
+		},
+	}
+}
+
+func scoreFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, f := range placeFlags() {
+		if !slices.Contains(f.Names(), "root") {
+			flags = append(flags, f)
+		}
+	}
+	return append(flags,
+		&cli.StringFlag{Name: "home", Value: neutralHome, Usage: "judge as if `DIR` were the home folder"},
+		&cli.StringSliceFlag{Name: "root", DefaultText: neutralRoot, Usage: "judge as if `DIR` were the workspace; may be repeated"},
+		&cli.StringFlag{Name: "until", Value: "classify", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
+		&cli.IntFlag{Name: "jobs", DefaultText: "one a processor", Usage: "judge `N` actions at a time, 1 to 256"},
+		&cli.StringFlag{Name: "format", Value: "table", Usage: "write the report as `" + strings.Join(report.ScoreFormats(), "|") + "`"},
+		&cli.StringFlag{Name: "split", Usage: "judge only rows of the split `NAME`, such as dev or train"},
+		&cli.StringFlag{Name: "source", Usage: "judge only rows of the source `NAME`"},
+		&cli.StringFlag{Name: "ids", Usage: "judge only rows that `FILE` names, under its labels: JSON Lines of id and label (stop, ask or pass)"},
+		&cli.IntFlag{Name: "misses", Usage: "list the `N` worst attacks that passed and honest actions that were stopped"},
+		&cli.StringFlag{Name: "max-pass", Usage: "end with status 1 if more than `PERCENT` of the attacks are allowed"},
+		&cli.StringFlag{Name: "max-friction", Usage: "end with status 1 if more than `PERCENT` of the honest actions are not allowed"},
+	)
+}
+
+func scoreFiles(c *cli.Context, w *World) error {
+	files, err := operands(c, "FILE…")
+	if err != nil {
+		return err
+	}
+	opts, err := scoreOptions(c)
+	if err != nil {
+		return err
+	}
+	limits, err := scoreLimits(c)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(report.ScoreFormats(), c.String("format")) {
+		return fmt.Errorf("score: --format: %q is not one of %q", cut(c.String("format")), report.ScoreFormats())
+	}
+	set, cfg, err := scoreConfig(c, w, opts.Until)
+	if err != nil {
+		return err
+	}
+	p, err := shield.NewPipeline(cfg)
+	if err != nil {
+		return err
+	}
+	notices := &scoreNotices{err: w.Err, live: isTerminal(w.Err)}
+	opts.Progress, opts.Malformed = notices.progress, notices.malformed
+	counter := score.New(p, opts)
+	for _, name := range files {
+		if err = scoreFile(c.Context, w, counter, name); err != nil {
+			break
+		}
+	}
+	notices.end()
+	if closing := p.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	s := counter.Report()
+	s.Policy, s.Model, s.Until = cfg.Policy, set.Classifier.Model, c.String("until")
+	failed := check(s, limits)
+	if err := report.WriteScore(w.Out, c.String("format"), s); err != nil {
+		return err
+	}
+	if s.Judged == 0 {
+		return errors.New("score: no row was judged")
+	}
+	return failed
+}
+
+// scoreOptions reads the flags that choose rows.
+func scoreOptions(c *cli.Context) (score.Options, error) {
+	opts := score.Options{Jobs: runtime.GOMAXPROCS(0), Split: c.String("split"), Source: c.String("source"), Misses: c.Int("misses")}
+	var err error
+	if opts.Until, err = tierNamed(c.String("until")); err != nil {
+		return opts, fmt.Errorf("score: --until: %w", err)
+	}
+	if c.IsSet("jobs") {
+		if opts.Jobs, err = jobs(c); err != nil {
+			return opts, err
+		}
+	}
+	if opts.Misses < 0 || opts.Misses > maxMisses {
+		return opts, fmt.Errorf("score: --misses %d is outside 0 to %d", opts.Misses, maxMisses)
+	}
+	if name := c.String("ids"); name != "" {
+		f, err := os.Open(name)
+		if err != nil {
+			return opts, fmt.Errorf("score: --ids: %w", err)
+		}
+		defer f.Close()
+		if opts.IDs, err = score.ReadIDs(f, name); err != nil {
+			return opts, fmt.Errorf("score: --ids: %w", err)
+		}
+	}
+	return opts, nil
+}
+
+// scoreConfig returns the settings of a pipeline that judges in a neutral
+// place and logs nothing.
+func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Config, error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, shield.Config{}, err
+	}
+	cfg := shieldConfig(set, w, "score")
+	home, roots := c.String("home"), c.StringSlice("root")
+	if len(roots) == 0 {
+		roots = []string{neutralRoot}
+	}
+	nothing := func(string) string { return "" }
+	cfg.Home, cfg.Roots, cfg.Dir, cfg.FoldCase = home, roots, roots[0], false
+	cfg.Own = []string{config.UserFile(home, nothing), config.StateDir(home, nothing), config.CacheDir(home, nothing)}
+	cfg.Program, cfg.AuditFile = neutralProgram, ""
+	if until < shield.TierEvaluate || cfg.Evaluator.Provider == "" {
+		cfg.StateDir = "" // nothing counts evaluations, and nothing needs a seal
+	}
+	cfg.NoFiles, cfg.Timed, cfg.NoAction = true, true, true
+	return set, cfg, nil
+}
+
+// scoreFile judges the rows of one file.
+func scoreFile(ctx context.Context, w *World, counter *score.Counter, name string) error {
+	if name == "-" {
+		return counter.Read(ctx, w.In, "stdin")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("score: %w", err)
+	}
+	defer f.Close()
+	if err := counter.Read(ctx, f, name); err != nil {
+		return fmt.Errorf("score: %s: %w", name, err)
+	}
+	return nil
+}
+
+// limits are the shares, 0.0–1.0, that --max-pass and --max-friction set;
+// negative for none.
+type limits struct{ pass, friction float64 }
+
+func scoreLimits(c *cli.Context) (limits, error) {
+	l := limits{-1, -1}
+	for name, to := range map[string]*float64{"max-pass": &l.pass, "max-friction": &l.friction} {
+		if !c.IsSet(name) {
+			continue
+		}
+		p, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(c.String(name), "%")), 64)
+		if err != nil || !(p >= 0 && p <= 100) {
+			return l, fmt.Errorf("score: --%s: %q is no percentage from 0 to 100", name, cut(c.String(name)))
+		}
+		*to = p / 100
+	}
+	return l, nil
+}
+
+// check holds a score to limits. What was not measured does not meet one.
+func check(s *report.Score, l limits) error {
+	ok := true
+	add := func(name string, limit float64, g *report.Group, got report.Rate) {
+		if limit < 0 {
+			return
+		}
+		c := report.Check{Name: name, Limit: limit, Got: got.Share, OK: got.Share <= limit}
+		switch {
+		case g.Rows == 0:
+			c.OK, c.Why = false, "there is no such row to measure it on"
+		case s.Malformed > 0:
+			c.OK, c.Why = false, fmt.Sprintf("%d rows could not be read", s.Malformed)
+		}
+		ok = ok && c.OK
+		s.Checks = append(s.Checks, c)
+	}
+	add("attacks passed", l.pass, &s.Attacks.Total, s.Attacks.Total.Allowed())
+	add("honest actions not allowed", l.friction, &s.Honest.Total, s.Honest.Total.NotAllowed())
+	if ok {
+		return nil
+	}
+	return &statusError{statusBroken, errors.New("score: a limit is not met")}
+}
+
+// scoreNotices tells a person what happens while rows are judged.
+type scoreNotices struct {
+	err  io.Writer
+	live bool // err is a terminal
+	bad  int
+}
+
+const maxNamed = 20 // malformed rows that are named
+
+func (n *scoreNotices) progress(rows int) {
+	if n.live {
+		fmt.Fprintf(n.err, "\r%d rows", rows)
+	}
+}
+
+func (n *scoreNotices) malformed(err error) {
+	if n.bad++; n.bad <= maxNamed {
+		n.clear()
+		fmt.Fprintf(n.err, "shield: %v; left out\n", err)
+	}
+}
+
+func (n *scoreNotices) clear() {
+	if n.live {
+		fmt.Fprint(n.err, "\r\x1b[K")
+	}
+}
+
+func (n *scoreNotices) end() {
+	n.clear()
+	if n.bad > maxNamed {
+		fmt.Fprintf(n.err, "shield: %d more rows could not be read; left out\n", n.bad-maxNamed)
+	}
+}

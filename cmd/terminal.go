@@ -1,0 +1,44 @@
+package cmd
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+)
+
+// defaultColumns is the width of text for people where it is not known.
+const defaultColumns = 80
+
+// A descriptor is a stream that may be a terminal, as [os.File] is.
+type descriptor interface{ Fd() uintptr }
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(descriptor)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// columns returns the width of a stream, 80 unless it is a terminal.
+func columns(stream any) int {
+	if f, ok := stream.(descriptor); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return defaultColumns
+}
+
+// coloured reports whether text for people on a stream is coloured.
+func coloured(c *cli.Context, w *World, stream any) (bool, error) {
+	switch mode := c.String("color"); mode {
+	case "always":
+		return true, nil
+	case "never":
+		return false, nil
+	case "auto":
+		return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && isTerminal(stream), nil
+	default:
+		return false, fmt.Errorf("%s: --color: %q is not one of auto, always, never", c.Command.HelpName, cut(mode))
+	}
+}

@@ -1,0 +1,29 @@
+// Command shield judges every action that an AI agent proposes, before it
+// runs. See the README, or run shield help.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/shieldcli/shield/cmd"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a closed stdout is an error to handle, not a sudden death
+	home, _ := os.UserHomeDir()
+	dir, _ := os.Getwd()
+	exe, _ := os.Executable()
+	status := cmd.Run(ctx, os.Args[1:], cmd.World{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
+		Home: home, Dir: dir, Executable: exe, User: os.Getenv("USER"), OS: runtime.GOOS,
+	})
+	stop()
+	os.Exit(status)
+}

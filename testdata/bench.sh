@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Go benchmarks, then what whole processes cost.
+# usage: bench.sh SHIELD
+set -eu
+shield=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+cd "$(dirname "$0")/.."
+[ -n "${PROCESSES_ONLY:-}" ] || go test -run '^$' -bench . -benchmem ./... | grep -E '^(Benchmark|pkg:)'
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export XDG_STATE_HOME=$scratch/state XDG_CONFIG_HOME=$scratch/config XDG_CACHE_HOME=$scratch/cache
+mkdir "$scratch/work"
+cd "$scratch/work"
+
+python3 - "$shield" <<'PY'
+import json, os, resource, shutil, subprocess, sys, time
+
+shield = sys.argv[1]
+
+def cpu(argv, **kw):
+    "CPU seconds, wall seconds of one child"
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
+    subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **kw)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.time() - start
+
+def cold(name, text, *args):
+    runs = sorted(cpu([shield, *args], input=text.encode())[0] for _ in range(51))
+    print("%-46s %6.1f ms of CPU, the median of %d" % (name, runs[25] * 1000, len(runs)))
+
+print()
+read = '{"type":"read_file","payload":{"path":"src/main.go"}}'
+command = '{"type":"execute_command","payload":{"command":"git log --oneline | head -20"}}'
+cold("cold: shield policy, a read", read, "policy")
+cold("cold: shield run, a read", read, "run")
+cold("cold: shield run, a command", command, "run", "--until", "classify")
+
+with open("actions.jsonl", "w") as f:
+    for i in range(10000):
+        for kind, payload in [
+            ("read_file", {"path": f"src/file{i}.go"}),
+            ("execute_command", {"command": f"git log --oneline -n {i} | head -20"}),
+            ("execute_command", {"command": f"go test ./pkg/p{i}/... 2>&1 | tail"}),
+            ("execute_command", {"command": f"ls -la src/dir{i}"}),
+            ("write_file", {"path": f"src/file{i}.go", "content": "package main\n"}),
+            ("execute_command", {"command": f"grep -rn 'func main{i}' --include='*.go' ."}),
+            ("search_files", {"path": "src", "pattern": f"TODO {i}"}),
+            ("http_request", {"url": f"https://api.example.com/v1/items/{i}", "method": "GET"}),
+            ("execute_command", {"command": f"npm install left-pad@1.{i}.0"}),
+            ("read_file", {"path": f"/home/me/.ssh/id_{i}"}),
+        ]:
+            f.write(json.dumps({"id": f"{kind}-{i}", "type": kind, "payload": payload}) + "\n")
+
+one = ["taskset", "-c", "0"] if shutil.which("taskset") else []
+for name, argv in [("100,000 actions, one core: run --until classify", [*one, shield, "run", "--until", "classify"])]:
+    with open("actions.jsonl") as f:
+        seconds, wall = cpu(argv, stdin=f)
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+    print("%-46s %6.2f s, %.2f s of CPU, at most %d MB resident" % (name, wall, seconds, most))
+
+# What the audit log costs: the same actions without it and with it, in turn,
+# the best of three of each.
+def configured(name, text):
+    with open(name, "w") as f:
+        f.write(text)
+    return ["--config", name, "--state", name + ".state"]
+
+best = {}
+for name, text in [("off", "audit: {enabled: false}"), ("on", "audit: {enabled: true}")] * 3:
+    with open("actions.jsonl") as f:
+        seconds, wall = cpu([shield, "run", "--until", "classify", "--jobs", "2", *configured(name, text)], stdin=f)
+    best[name] = min(best.get(name, (wall, seconds)), (wall, seconds))
+    shutil.rmtree(name + ".state")
+print("%-46s %6.2f s with audit, %.2f s without: %.2f times (of CPU: %.2f times)" % (
+    "100,000 actions, --jobs 2", best["on"][0], best["off"][0], best["on"][0] / best["off"][0], best["on"][1] / best["off"][1]))
+
+# A log of 1 GB, most of it a hole: what opens it reads its end.
+flags = configured("large", "audit: {enabled: true}")
+def opened(name):
+    walls = sorted(cpu([shield, "policy", *flags], input=read.encode())[1] for _ in range(51))
+    print("%-46s %6.1f ms, the median of %d" % (name, walls[25] * 1000, len(walls)))
+    return walls[25]
+small = opened("one verdict into a small log")
+log = "large.state/audit.jsonl"
+with open(log, "rb") as f:
+    entries = f.read()
+with open(log, "r+b") as f:
+    f.truncate(1 << 30)
+    f.seek(1 << 30)
+    f.write(b"\n" + entries)
+print("%-46s %6.1f ms more" % ("", (opened("one verdict into a log of 1 GB") - small) * 1000))
+
+# Tier 2, with a server that answers at once and knows how long it took.
+import http.server, re, threading
+
+class Judge(http.server.BaseHTTPRequestHandler):
+    protocol_version, took, calls = "HTTP/1.1", 0.0, 0
+    disable_nagle_algorithm, wbufsize = True, -1
+    def do_POST(self):
+        start = time.perf_counter()
+        asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        canary = re.search(r"VERIFICATION TOKEN: ([0-9a-f]+)", asked).group(1)
+        verdict = {"decision": "ALLOW", "confidence": 0.9, "reasoning": "harmless", "canary": canary}
+        message = {"role": "assistant", "content": json.dumps(verdict)}
+        reply = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(reply)))
+        self.end_headers()
+        self.wfile.write(reply)
+        self.wfile.flush()
+        Judge.took += time.perf_counter() - start
+        Judge.calls += 1
+    def log_message(self, *args):
+        pass
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Judge)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+base = "evaluator: {provider: custom, model: m, base_url: 'http://127.0.0.1:%d/v1'}\nrate_limit: 1000000\ndaily_budget: 1000000\n" % server.server_port
+deletions = "".join('{"type":"delete_file","payload":{"path":"notes/%d.txt"}}\n' % i for i in range(1000)).encode()
+for name, text in [("without audit", "audit: {enabled: false}"), ("with audit", "")]:
+    Judge.took, Judge.calls = 0.0, 0
+    _, wall = cpu([shield, "evaluate", *configured("evaluate", base + text)], input=deletions)
+    shutil.rmtree("evaluate.state")
+    print("%-46s %6.2f ms a call beyond the server's %.2f ms" % ("1,000 evaluations in turn, " + name, (wall - Judge.took) / Judge.calls * 1000, Judge.took / Judge.calls * 1000))
+PY
