@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:ea6cb756862552c1de037cdf2d33cf8adc361e5025a3bb550de1d6f5673633e3"
+const rulesFingerprint = "sha256:bb3fd845ad7a9ac4410bfc7d46a49dd96f0d85b53f0176b7f00677306fa5a5ea"
 
 var ruleTable = [...]Rule{
 	{
@@ -474,7 +474,7 @@ var ruleTable = [...]Rule{
 		ID: "WIN-004", Name: "defender_tampering", Category: "defense_evasion", Severity: Critical, Outcome: Block, Platform: "windows",
 		Description: "The malware scanner of Windows is switched off or told to look away.",
 		Advice:      "let a person change the scanner's settings",
-		Match:       []string{"Set-MpPreference -DisableRealtimeMonitoring $true", "Set-MpPreference -MAPSReporting 0", "Set-MpPreference -SubmitSamplesConsent 2", "Set-MpPreference -LowThreatDefaultAction Allow", "Set-MpPreference -ExclusionPath C", "Set-MpPreference -AttackSurfaceReductionRules_Ids x", "Set-MpPreference -EnableControlledFolderAccess 0", "Add-MpPreference -ExclusionPath 'C:\\'", "Add-MpPreference -ThreatIDDefaultAction_Ids 1", "Remove-MpPreference -AttackSurfaceReductionRules_Ids x", "Uninstall-WindowsFeature -Name Windows-Defender", "Remove-WindowsFeature Windows-Defender", "sc stop WinDefend", "net stop wscsvc", "net1 stop mpssvc", "Stop-Service WdNisSvc", "Set-Service Sense -StartupType Disabled", "taskkill /f /im MsMpEng.exe", "Stop-Process -Name SecurityHealthService", "sc config sysmon64 start=disabled", "sc stop eventlog", "sc stop CSFalconService", "sc stop wdfilter", "MpCmdRun -RemoveDefinitions -All", "MpCmdRun.exe -Restore -All", "MpCmdRun.exe -DisableService", "reg add \"HKLM\\SOFTWARE\\Policies\\Microsoft\\Windows Defender\" /v x /d 1", "reg add HKLM\\x /v DisableAntiSpyware /d 1", "Set-ItemProperty -Path HKLM:\\x -Name DisableRealtimeMonitoring -Value 1", "New-ItemProperty -Path HKLM:\\x -Name DisableBehaviorMonitoring -Value 1", "reg add HKLM\\x /v TamperProtection /d 0", "Remove-Item -Path HKLM:\\SOFTWARE\\Microsoft\\AMSI\\Providers\\x", "Remove-ItemProperty -Path HKLM:\\x -Name DisableAntiVirus", "fltmc unload SysmonDrv", "dism /online /disable-feature /featurename:Windows-Defender"},
+		Match:       []string{"Set-MpPreference -DisableRealtimeMonitoring $true", "Set-MpPreference -MAPSReporting 0", "Set-MpPreference -SubmitSamplesConsent 2", "Set-MpPreference -LowThreatDefaultAction Allow", "Set-MpPreference -ExclusionPath C", "Set-MpPreference -AttackSurfaceReductionRules_Ids x", "Set-MpPreference -EnableControlledFolderAccess 0", "Add-MpPreference -ExclusionPath 'C:\\'", "Add-MpPreference -ThreatIDDefaultAction_Ids 1", "Remove-MpPreference -AttackSurfaceReductionRules_Ids x", "Uninstall-WindowsFeature -Name Windows-Defender", "Remove-WindowsFeature Windows-Defender", "sc stop WinDefend", "net stop wscsvc", "net1 stop mpssvc", "Stop-Service WdNisSvc", "Set-Service Sense -StartupType Disabled", "taskkill /f /im MsMpEng.exe", "Stop-Process -Name SecurityHealthService", "sc config sysmon64 start=disabled", "sc stop eventlog", "sc stop CSFalconService", "sc stop wdfilter", "MpCmdRun -RemoveDefinitions -All", "MpCmdRun.exe -Restore -All", "MpCmdRun.exe -DisableService", "reg add \"HKLM\\SOFTWARE\\Policies\\Microsoft\\Windows Defender\" /v x /d 1", "reg add HKLM\\x /v DisableAntiSpyware /d 1", "Set-ItemProperty -Path HKLM:\\x -Name DisableRealtimeMonitoring -Value 1", "New-ItemProperty -Path HKLM:\\x -Name DisableBehaviorMonitoring -Value 1", "reg add HKLM\\x /v TamperProtection /d 0", "Remove-Item -Path HKLM:\\SOFTWARE\\Microsoft\\AMSI\\Providers\\x", "reg add \"HKCU\\Software\\Microsoft\\Windows Script\\Settings\" /v AmsiEnable /d 0", "Remove-ItemProperty -Path HKLM:\\x -Name DisableAntiVirus", "fltmc unload SysmonDrv", "dism /online /disable-feature /featurename:Windows-Defender"},
 		Pass:        []string{"Get-MpPreference", "Get-MpComputerStatus", "sc query", "net start", "reg query HKLM\\SOFTWARE\\Microsoft"},
 		clauses: []clause{
 			{
@@ -499,7 +499,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"new-itemproperty", "reg", "remove-item", "remove-itemproperty", "set-itemproperty"},
-				args:     pattern{expr: "(?i)(?:Windows Defender\\S*|DisableAntiSpyware|DisableRealtimeMonitoring|DisableBehaviorMonitoring|TamperProtection|\\\\AMSI\\\\Providers|DisableAntiVirus)", lits: []string{"windows defender", "disableantispyware", "disablerealtimemonitoring", "disablebehaviormonitoring", "tamperprotection", "\\amsi\\providers", "disableantivirus"}},
+				args:     pattern{expr: "(?i)(?:Windows Defender\\S*|DisableAntiSpyware|DisableRealtimeMonitoring|DisableBehaviorMonitoring|TamperProtection|\\\\AMSI\\\\Providers|AmsiEnable|DisableAntiVirus)", lits: []string{"windows defender", "disableantispyware", "disablerealtimemonitoring", "disablebehaviormonitoring", "tamperprotection", "\\amsi\\providers", "amsienable", "disableantivirus"}},
 			},
 			{
 				programs: []string{"fltmc"},
@@ -581,7 +581,7 @@ var ruleTable = [...]Rule{
 		ID: "WIN-007", Name: "hive_and_directory_dump", Category: "credential_access", Severity: Critical, Outcome: Block, Platform: "windows",
 		Description: "The password hashes of a machine or a domain are copied.",
 		Advice:      "none",
-		Match:       []string{"Copy-FileSeBackupPrivilege C:\\windows\\ntds\\ntds.dit x", "Copy-FileSeBackupPrivilege C:\\windows\\system32\\config\\sam x", "Copy-FileSeBackupPrivilege C:\\windows\\system32\\config\\security x", "Copy-FileSeBackupPrivilege C:\\windows\\system32\\config\\system x", "reg save HKLM\\SAM sam.hive", "reg save HKLM\\SECURITY x", "reg export HKEY_LOCAL_MACHINE\\SYSTEM x", "ntdsutil \"ac i ntds\" \"ifm\" q q", "esentutl /y /vss c:\\windows\\ntds\\ntds.dit /d x", "copy c:\\windows\\system32\\config\\sam x", "xcopy c:\\windows\\system32\\config\\security x", "robocopy c:\\windows\\system32\\config\\system x", "Copy-Item \\\\?\\GLOBALROOT\\Device\\HarddiskVolumeShadowCopy1\\x y", "type c:\\windows\\system32\\config\\sam", "Get-Content c:\\windows\\ntds\\ntds.dit", "esentutl /y WebCacheV01.dat /d x", "vssadmin create shadow /for=C:", "wmic shadowcopy call create x", "cmd ntds.dit"},
+		Match:       []string{"makecab.exe C:\\x\\sam.hiv C:\\x\\a.cab", "makecab C:\\x\\security.hive C:\\x\\a.cab", "7z a x.7z ntds.dit", "rar a x.rar ntds.dit", "Compress-Archive ntds.dit x.zip", "print /D:C:\\x.txt C:\\windows\\ntds\\ntds.dit", "Copy-FileSeBackupPrivilege C:\\windows\\ntds\\ntds.dit x", "Copy-FileSeBackupPrivilege C:\\windows\\system32\\config\\sam x", "Copy-FileSeBackupPrivilege C:\\windows\\system32\\config\\security x", "Copy-FileSeBackupPrivilege C:\\windows\\system32\\config\\system x", "reg save HKLM\\SAM sam.hive", "reg save HKLM\\SECURITY x", "reg export HKEY_LOCAL_MACHINE\\SYSTEM x", "ntdsutil \"ac i ntds\" \"ifm\" q q", "esentutl /y /vss c:\\windows\\ntds\\ntds.dit /d x", "copy c:\\windows\\system32\\config\\sam x", "xcopy c:\\windows\\system32\\config\\security x", "robocopy c:\\windows\\system32\\config\\system x", "Copy-Item \\\\?\\GLOBALROOT\\Device\\HarddiskVolumeShadowCopy1\\x y", "type c:\\windows\\system32\\config\\sam", "Get-Content c:\\windows\\ntds\\ntds.dit", "esentutl /y WebCacheV01.dat /d x", "vssadmin create shadow /for=C:", "wmic shadowcopy call create x", "cmd ntds.dit"},
 		Pass:        []string{"reg export HKCU\\Software\\MyApp app.reg", "copy app.config backup", "type system.log"},
 		clauses: []clause{
 			{
@@ -592,7 +592,11 @@ var ruleTable = [...]Rule{
 				programs: []string{"ntdsutil"},
 			},
 			{
-				programs: []string{"cmd", "copy-item", "esentutl", "get-content", "robocopy", "xcopy"},
+				programs: []string{"7z", "compress-archive", "makecab", "rar"},
+				args:     pattern{expr: "(?i)\\b(?:sam|security|ntds)\\.(?:hiv|hive|dit)\\b", lits: []string{"sam.hiv", "sam.dit", "security.hiv", "security.dit", "ntds.hiv", "ntds.dit"}},
+			},
+			{
+				programs: []string{"cmd", "copy-item", "esentutl", "get-content", "print", "robocopy", "xcopy"},
 				args:     pattern{expr: "(?i)ntds\\.dit|\\\\config\\\\(?:sam|security|system)\\b|HarddiskVolumeShadowCopy|WebCacheV01", lits: []string{"ntds.dit", "\\config\\sam", "\\config\\security", "\\config\\system", "harddiskvolumeshadowcopy", "webcachev01"}},
 			},
 			{
@@ -2144,6 +2148,26 @@ var ruleTable = [...]Rule{
 		fields:      []string{"url", "body", "data", "headers", "path", "params", "query"},
 		patterns: []pattern{
 			{expr: "(?i)[;|`]\\s*(?:cat|id|whoami|wget|curl|nc|ping|sleep|uname)\\b[^&]{0,60}$|%0a(?:id|cat|whoami|curl|wget)\\b|\\$\\((?:id|whoami|curl|wget)\\b"},
+		},
+	},
+	{
+		ID: "XP-050", Name: "exploit_scripts", Category: "exploitation", Severity: Medium, Outcome: Escalate, Platform: "any",
+		Description: "A program is run, or fetched, that by its name or its home exploits a published weakness.",
+		Advice:      "say which system is tested and by whose leave, and let a person run it",
+		Match:       []string{"python CVE-2020-0001.py 10.0.0.5", "python2 cve-2020-0001.py", "python3 exploit.py --url http://x", "ruby exploit.rb", "perl exploit.pl", "php exploit.php", "node exploit.js", "go run exploit.go", "bash exploit.sh", "sh exploit.sh", "gcc exploit.c -o x", "java -jar exploit.jar", "./CVE-2021-0002 -t 10.0.0.5", "./exploit.bin", "wget https://www.exploit-db.com/download/1", "curl -O https://packetstormsecurity.com/files/1", "curl -O https://packetstorm.news/files/1", "curl -O https://0day.today/1", "curl -O https://sploitus.com/1", "curl -O https://vx-underground.org/1"},
+		Pass:        []string{"cat docs/CVE-2020-0001.md", "git log --grep CVE-2020-0001", "python3 test_exploitation_rules.py", "curl https://nvd.nist.gov/vuln/detail/CVE-2020-0001"},
+		clauses: []clause{
+			{
+				programs: []string{"bash", "gcc", "go", "java", "node", "perl", "php", "python", "python2", "python3", "ruby", "sh"},
+				args:     pattern{expr: "(?i)^ (?:-\\S+ )*(?:run )?(?:[\\w./~-]*/)?(?:cve-\\d{4}-\\d{3,}|exploit)[\\w.-]*\\.(?:py|rb|pl|php|js|go|sh|c|jar)(?: |$)", lits: []string{"cve-", "exploit"}},
+			},
+			{
+				programs: []string{"cve-2*", "exploit.*"},
+			},
+			{
+				kinds: []effect.Kind{"http_request"},
+				hosts: []string{"exploit-db.com", "packetstormsecurity.com", "packetstorm.news", "0day.today", "sploitus.com", "vx-underground.org"},
+			},
 		},
 	},
 }

@@ -84,6 +84,11 @@ func looksCmd(text string) bool {
 	if len(first) > 2 && first[1] == ':' && first[2] == '\\' || first[0] == '%' && strings.Count(first, "%") > 1 {
 		return true
 	}
+	if lower := strings.ToLower(first); strings.HasPrefix(first, `.\`) || strings.HasPrefix(first, `..\`) {
+		if strings.HasSuffix(lower, ".exe") || strings.HasSuffix(lower, ".bat") || strings.HasSuffix(lower, ".cmd") {
+			return true
+		}
+	}
 	rest := text[min(len(first), len(text)):]
 	first = strings.ReplaceAll(first, "^", "")
 	switch name := strings.ToLower(programName(strings.ReplaceAll(first, "\\", "/"))); name {

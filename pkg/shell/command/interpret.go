@@ -70,9 +70,7 @@ type reader struct {
 	flags       flags
 
 	values   []value
-	valueBuf [8]value
-	operands []int // indices in args
-	operBuf  [24]int
+	operands []int  // indices in args
 	key      Word   // of a git setting, until its value comes
 	glob     string // find: what -name asks for, if one test does
 }
