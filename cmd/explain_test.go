@@ -11,7 +11,6 @@ func explainWorld() World {
 }
 
 func TestExplainGolden(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct {
 		in   string
 		args []string
@@ -39,7 +38,6 @@ func TestExplainGolden(t *testing.T) {
 
 // TestExplainStatus holds that "shield explain X && X" is safe.
 func TestExplainStatus(t *testing.T) {
-	t.Parallel()
 	const one = `{"type":"read_file","payload":{"path":"a"}}`
 	for name, tt := range map[string]struct {
 		in   string
@@ -73,7 +71,6 @@ func TestExplainStatus(t *testing.T) {
 
 // TestExplainColour holds that colour is for terminals, and for who asks.
 func TestExplainColour(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct {
 		flag, noColor string
 		want          bool

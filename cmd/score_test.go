@@ -34,7 +34,6 @@ func scoreJSON(t *testing.T, w World, in string, args ...string) (int, report.Sc
 }
 
 func TestScoreCounts(t *testing.T) {
-	t.Parallel()
 	status, s, errs := scoreJSON(t, explainWorld(), labelled, "--misses", "5")
 	if status != statusAllow || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
@@ -49,7 +48,6 @@ func TestScoreCounts(t *testing.T) {
 }
 
 func TestScoreGolden(t *testing.T) {
-	t.Parallel()
 	status, out, errs := run(t, explainWorld(), labelled, "score", "--policy", "offline", "--model", "none", "--misses", "5", "--max-pass", "50%", "-")
 	if status != statusAllow || errs != "" {
 		t.Errorf("status %d, stderr %q", status, errs)
@@ -60,7 +58,6 @@ func TestScoreGolden(t *testing.T) {
 // TestScoreSamePlaceEverywhere holds that home, folder, system and files of the
 // machine do not change a figure, and that nothing is left behind.
 func TestScoreSamePlaceEverywhere(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	// A link that would turn the harmless listing into one of the home folder.
 	if err := os.Symlink(w.Home, filepath.Join(w.Dir, "src")); err != nil {
@@ -96,7 +93,6 @@ func tree(t *testing.T, dir string) []string {
 }
 
 func TestScoreFlags(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	ids := filepath.Join(dir, "ids.jsonl")
 	if err := os.WriteFile(ids, []byte(`{"id":"m3","label":"pass"}`+"\n"+`{"id":"m1","label":"stop"}`+"\n"+`{"id":"b2","label":"ask"}`), 0o600); err != nil {
@@ -139,7 +135,6 @@ func TestScoreFlags(t *testing.T) {
 // TestScoreNamesMalformedRows holds that a corpus cut short cannot meet a
 // limit.
 func TestScoreNamesMalformedRows(t *testing.T) {
-	t.Parallel()
 	status, s, errs := scoreJSON(t, explainWorld(), labelled+"{\"id\":\"\x1b[31m\n", "--max-pass", "100")
 	if status != statusBroken || s.Malformed != 1 || !strings.Contains(errs, "stdin:7:") || strings.Contains(errs, "\x1b") {
 		t.Errorf("status %d, %d malformed, stderr %q", status, s.Malformed, errs)
@@ -151,7 +146,6 @@ func TestScoreNamesMalformedRows(t *testing.T) {
 }
 
 func TestScoreFiles(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "rows.jsonl")
 	if err := os.WriteFile(name, []byte(labelled), 0o600); err != nil {

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,11 +22,8 @@ func statusCommand(w *World) *cli.Command {
 			if err != nil {
 				return err
 			}
-			status, err := p.Status(c.Context)
-			if closing := p.Close(); err == nil {
-				err = closing
-			}
-			if err != nil {
+			status := p.Status()
+			if err := errors.Join(status.Err, p.Close()); err != nil {
 				return err
 			}
 			s := status.State

@@ -42,8 +42,8 @@ func ExamplePipeline_Status() {
 		panic(err)
 	}
 	defer p.Close()
-	status, err := p.Status(context.Background())
-	fmt.Printf("Tier 2: %d/%d evaluations used today, %v\n", status.Tier2Used, status.Tier2Budget, err)
+	status := p.Status()
+	fmt.Printf("Tier 2: %d/%d evaluations used today\n", status.Tier2Used, status.Tier2Budget)
 	// Output:
-	// Tier 2: 0/100 evaluations used today, <nil>
+	// Tier 2: 0/100 evaluations used today
 }

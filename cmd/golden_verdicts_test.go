@@ -1,0 +1,34 @@
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/internal/hostile"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// TestGoldenVerdicts compares what policy, classify and run say of each input,
+// seals included: clock, key and folders are fixed.
+func TestGoldenVerdicts(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	if err := os.WriteFile(filepath.Join(state, verdict.KeyFile), hostile.Key[:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "shield.yaml")
+	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := World{Now: clock, Home: "/home/me", Dir: "/home/me/app", Executable: "/usr/local/bin/shield", OS: "linux"}
+	for name, in := range actionFiles(t) {
+		for _, preset := range presets {
+			for _, command := range []string{"policy", "classify", "run"} {
+				_, out, _ := run(t, w, in, command, "--config", config, "--state", state, "--policy", preset, "--no-action")
+				golden(t, filepath.Join(command, strings.TrimSuffix(name, ".jsonl")+"."+preset+".jsonl"), out)
+			}
+		}
+	}
+}
