@@ -172,6 +172,14 @@ func TestKilledProcesses(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	dir := t.TempDir()
+	_, first, err := openAll(dir) // so that there is a log even if all are killed before they begin
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Append(t.Context(), audit.Entry{ID: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
 	var mu sync.Mutex
 	said := ""
 	for range 10 {
