@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 )
 
 func main() {
+	debug.SetGCPercent(400) // a stage's memory is bounded by its records, not by what it has read
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a closed stdout is an error to handle, not a sudden death
 	home, _ := os.UserHomeDir()
