@@ -179,10 +179,22 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 // not wait for it: a stream that has more to judge shares one sync between many
 // verdicts by waiting for the [Ticket] only before it writes them.
 func (l *Log) Submit(entries ...Entry) *Ticket {
+	return l.Queue(l.Prepare(entries...))
+}
+
+// Prepare does of Submit what needs no order, which is most of its work: it
+// redacts and encodes. Goroutines may prepare entries side by side; each Ticket
+// is then to be queued once.
+func (l *Log) Prepare(entries ...Entry) *Ticket {
 	t := &Ticket{ready: make(chan struct{})}
 	for i := range entries {
 		t.bodies = append(t.bodies, entries[i].body(l.opts.Clock(), l.opts.Redactor))
 	}
+	return t
+}
+
+// Queue hands prepared entries over to be written, in the order of the calls.
+func (l *Log) Queue(t *Ticket) *Ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done {

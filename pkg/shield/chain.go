@@ -63,6 +63,7 @@ func (p *Pipeline) Judge(ctx context.Context, it Item, r Range) Outcome {
 	o.Verdict, o.stages, o.trail = p.judge(ctx, it, r)
 	o.latency = p.now().Sub(start)
 	p.finish(&o, it.Line)
+	p.prepare(&o)
 	return o
 }
 
@@ -166,6 +167,7 @@ func refusal(tier int, code, reason string) verdict.Verdict {
 func (p *Pipeline) Refuse(line int, code, reason string) Outcome {
 	o := Outcome{Verdict: refusal(TierPolicy, code, reason), stages: verdict.Policy}
 	p.finish(&o, line)
+	p.prepare(&o)
 	return o
 }
 

@@ -11,9 +11,17 @@ import (
 // maxRecord bounds how long an entry may take to reach the disk.
 const maxRecord = 30 * time.Second
 
-// Record hands an outcome over to the audit log and does not wait: outcomes
-// that are recorded together share a sync. Each must be settled.
+// Record hands an outcome over to the audit log, in the order of the calls, and
+// does not wait: outcomes that are recorded together share a sync. Each must be
+// settled.
 func (p *Pipeline) Record(o *Outcome) {
+	if o.ticket != nil {
+		p.log.Queue(o.ticket)
+	}
+}
+
+// prepare makes the entry of an outcome that is finished.
+func (p *Pipeline) prepare(o *Outcome) {
 	if p.log == nil {
 		return
 	}
@@ -31,7 +39,7 @@ func (p *Pipeline) Record(o *Outcome) {
 	if v.Decision != verdict.Allow || v.Degraded {
 		e.Trail = o.trail
 	}
-	o.ticket = p.log.Submit(e)
+	o.ticket = p.log.Prepare(e)
 }
 
 // Settle waits until an outcome is in the audit log. One that cannot be written
