@@ -8,8 +8,10 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxRecord bounds how long an entry may take to reach the disk.
-const maxRecord = 30 * time.Second
+// maxRecord bounds how long an entry may take to reach the disk. It is less than
+// what a host waits beyond the deadline of its hook, since a host that gives up
+// waiting runs the tool.
+const maxRecord = 5 * time.Second
 
 // Record hands an outcome over to the audit log, in the order of the calls, and
 // does not wait: outcomes that are recorded together share a sync. Each must be
