@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"text/tabwriter"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -172,14 +171,7 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 
 // stateOptions returns how the state file is kept.
 func stateOptions(set *config.Loaded, w *World) state.Options {
-	opts := state.Options{Clock: w.Now, Location: time.Local, Uptime: state.Uptime}
-	if set.BudgetReset == "utc" {
-		opts.Location = nil
-	}
-	if file := auditFile(set, w); file != "" {
-		opts.Logged = func() (bool, error) { return audit.HasEntries(file) }
-	}
-	return opts
+	return shield.StateOptions(shieldConfig(set, w, "doctor"), w.Now)
 }
 
 // openStore opens the state file.

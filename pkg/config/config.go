@@ -115,9 +115,9 @@ func (s *Settings) Check() error {
 	const day = float64(24 * time.Hour)
 	for _, err := range []error{
 		within("classifier.threshold", s.Classifier.Threshold, 0, 1),
-		within("rate_limit", float64(s.RateLimit), 0, 1e6),
-		within("daily_budget", float64(s.DailyBudget), 0, 1e9),
-		within("approval.max_per_hour", float64(s.Approval.MaxPerHour), 0, 1e4),
+		within("rate_limit", float64(s.RateLimit), 1, 1e6),
+		within("daily_budget", float64(s.DailyBudget), 1, 1e9),
+		within("approval.max_per_hour", float64(s.Approval.MaxPerHour), 1, 1e4),
 		within("max_bytes", float64(s.MaxRecordLen), 1<<10, 1<<30),
 		duration("verdict_ttl", s.VerdictTTL, day),
 		duration("evaluator.timeout", s.Evaluator.Timeout, day),

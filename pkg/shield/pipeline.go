@@ -135,20 +135,25 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, prints)
-	opts := state.Options{Clock: p.now, Location: time.Local, Uptime: state.Uptime}
-	if cfg.UTC {
-		opts.Location = nil
-	}
-	if cfg.AuditFile != "" {
-		opts.Logged = func() (bool, error) { return audit.HasEntries(cfg.AuditFile) }
-	}
-	if p.store, err = state.Open(cfg.StateDir, opts); err != nil {
+	if p.store, err = state.Open(cfg.StateDir, StateOptions(cfg, p.now)); err != nil {
 		return err
 	}
 	if cfg.AuditFile != "" {
 		p.log, err = audit.Open(cfg.AuditFile, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor})
 	}
 	return err
+}
+
+// StateOptions returns how the state file of a configuration is kept.
+func StateOptions(cfg Config, now func() time.Time) state.Options {
+	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime}
+	if cfg.UTC {
+		opts.Location = nil
+	}
+	if cfg.AuditFile != "" {
+		opts.Logged = func() (bool, error) { return audit.HasEntries(cfg.AuditFile) }
+	}
+	return opts
 }
 
 // Close waits until everything is on the disk and frees the state.
