@@ -50,6 +50,9 @@ func assignments(s string, spans []span) []span {
 		}
 		name := s[start:end]
 		i, last = end-1, end
+		if inMark(s[:start]) {
+			continue // what stands after a mark was read with the name that the mark replaced
+		}
 		from, to := value(s, end, strings.HasPrefix(name, "--"))
 		if from == to {
 			continue
@@ -60,6 +63,14 @@ func assignments(s string, spans []span) []span {
 		}
 	}
 	return spans
+}
+
+// inMark says whether a mark is open where s ends.
+func inMark(s string) bool {
+	const longest = 64 // bytes of a kind
+	s = s[max(0, len(s)-longest):]
+	at := strings.LastIndex(s, "[redacted ")
+	return at >= 0 && !strings.Contains(s[at:], "]")
 }
 
 func nameByte(c byte) bool {
