@@ -1,0 +1,132 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Prepare is the normaliser of shield's own models, for the text they were
+// trained on and for the text they judge alike. It works in one pass of
+// linear time and changes nothing the second time.
+//
+//   - Invalid UTF-8, control and format characters, private and unassigned
+//     code points are dropped, and so is whatever Unicode calls ignorable:
+//     "r\u200bm" reads "rm". What tag characters may spell is dropped too;
+//     decoding that is for the caller.
+//   - Compatibility forms become the plain ones, letters small, and marks
+//     without width of their own go: "ＣＵＲＬ" and "cürl" read "curl".
+//   - Chinese and Japanese ideographs, symbols such as emoji and everything
+//     above the basic plane stand between spaces. A model knows few of them,
+//     and one unknown character turns the whole word around it into "unknown":
+//     "curl😀" would hide curl.
+//   - White space of any kind and length becomes one space, and none is left at
+//     either end.
+func Prepare(text string) string {
+	i := preparedPrefix(text)
+	if i == len(text) {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text) + len(text)/8)
+	b.WriteString(text[:i])
+	w := writer{b: &b, space: i == 0 || text[i-1] == ' '}
+	for ; i < len(text); i++ {
+		c := text[i]
+		if c >= utf8.RuneSelf {
+			return prepareRunes(text[i:], &w)
+		}
+		w.ascii(c)
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}
+
+// preparedPrefix returns how much of text is ASCII that Prepare keeps, short of
+// a last space, which it would keep only before something else.
+func preparedPrefix(text string) int {
+	space := true
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == ' ' && (space || i+1 == len(text)) || c < ' ' || c >= 0x7f || 'A' <= c && c <= 'Z' {
+			return i
+		}
+		space = c == ' '
+	}
+	return len(text)
+}
+
+// A writer appends runes and at most one space between them.
+type writer struct {
+	b     *strings.Builder
+	space bool // the last byte is a space, or there is none yet
+}
+
+func (w *writer) ascii(c byte) {
+	switch {
+	case c == ' ' || '\t' <= c && c <= '\r':
+		w.gap()
+	case c < ' ' || c == 0x7f:
+	default:
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		w.b.WriteByte(c)
+		w.space = false
+	}
+}
+
+func (w *writer) gap() {
+	if !w.space {
+		w.b.WriteByte(' ')
+		w.space = true
+	}
+}
+
+// prepareRunes writes the rest of a text, from its first rune beyond ASCII, and
+// returns all that was written.
+//
+// Composing last makes the result stable: Hangul syllables and the vowel signs
+// of Indic scripts, which have a width, come together again.
+func prepareRunes(rest string, w *writer) string {
+	decomposed := norm.NFKD.String(strings.ToValidUTF8(rest, ""))
+	for _, r := range decomposed {
+		switch {
+		case r < utf8.RuneSelf:
+			w.ascii(byte(r))
+		case unicode.IsSpace(r):
+			w.gap()
+		case dropped(r):
+		case alone(r):
+			w.gap()
+			w.b.WriteRune(unicode.ToLower(r))
+			w.space = false
+			w.gap()
+		default:
+			w.b.WriteRune(unicode.ToLower(r))
+			w.space = false
+		}
+	}
+	return norm.NFC.String(strings.TrimSuffix(w.b.String(), " "))
+}
+
+// dropped reports a rune, not white space, that leaves no trace.
+func dropped(r rune) bool {
+	if unicode.IsLetter(r) || unicode.IsPunct(r) || unicode.IsNumber(r) || unicode.IsSymbol(r) {
+		// Fillers are letters without ink.
+		return r == '\u115F' || r == '\u1160' || r == '\u3164' || r == '\uFFA0' || r == utf8.RuneError
+	}
+	return !unicode.Is(unicode.Mc, r)
+}
+
+// alone reports a rune that Prepare puts between spaces.
+func alone(r rune) bool {
+	return r > 0xFFFF || ideograph(r) || unicode.Is(unicode.So, r)
+}
+
+// ideograph reports a Chinese character, as BERT's tokenizers define it.
+func ideograph(r rune) bool {
+	return r >= 0x3400 && (r <= 0x4DBF || 0x4E00 <= r && r <= 0x9FFF || 0xF900 <= r && r <= 0xFAFF ||
+		0x20000 <= r && r <= 0x2A6DF || 0x2A700 <= r && r <= 0x2CEAF || 0x2F800 <= r && r <= 0x2FA1F)
+}

@@ -1,0 +1,2 @@
+// Package tokenizer turns text into the numbers that a classifier model reads.
+package tokenizer
