@@ -1,12 +1,12 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
 # make bench  Go benchmarks and whole-process figures
-# make generate docs   rebuild what is generated and committed
+# make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
 GOFLAGS_BUILD = -trimpath -ldflags=-s
 
-.PHONY: build demo test bench generate docs fuzz check
+.PHONY: build demo test bench generate runtime docs fuzz check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -23,6 +23,10 @@ bench: build
 
 generate:
 	$(GO) generate ./...
+
+# the libraries in internal/ortlib/lib, from the npm package and the Go module
+runtime:
+	cd internal/ortlib && $(GO) run ./gen
 
 docs: build
 	build/shield docs .

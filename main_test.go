@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -31,7 +32,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", "")
 			env.Setenv("XDG_CACHE_HOME", "")
 			env.Setenv("REPO", repo)
-			return os.MkdirAll(home, 0o700)
+			settings := filepath.Join(home, ".config", "shield")
+			if err := os.MkdirAll(settings, 0o700); err != nil {
+				return err
+			}
+			// What a script shows must not depend on a model, but where it names one.
+			return os.WriteFile(filepath.Join(settings, "shield.yaml"), []byte("classifier: {model: none}\n"), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},
 	})

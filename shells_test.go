@@ -38,7 +38,7 @@ func newTerminal(t *testing.T, shell string, args ...string) *terminal {
 		}
 	}
 	// Nobody answers here: what a person would have to decide is blocked.
-	if err := os.WriteFile(filepath.Join(home, ".config", "shield", "shield.yaml"), []byte("approval: {channels: []}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, ".config", "shield", "shield.yaml"), []byte("approval: {channels: []}\nclassifier: {model: none}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	shield := filepath.Join(bin, "shield")

@@ -18,7 +18,8 @@ func askingWorld(t testing.TB) (w World, flags []string) {
 	w = newWorld(t)
 	w.Environ = os.Environ
 	file := filepath.Join(w.Home, "shield.yaml")
-	config := `approval:
+	config := `classifier: {model: none}
+approval:
   channels: [command]
   command:
     - /bin/sh

@@ -39,7 +39,7 @@ func BenchmarkStream(b *testing.B) {
 			w := newWorld(b)
 			w.Now = time.Now
 			file := filepath.Join(w.Home, "shield.yaml")
-			if err := os.WriteFile(file, fmt.Appendf(nil, "audit: {enabled: %t}\n", audited), 0o600); err != nil {
+			if err := os.WriteFile(file, fmt.Appendf(nil, "audit: {enabled: %t}\nclassifier: {model: none}\n", audited), 0o600); err != nil {
 				b.Fatal(err)
 			}
 			in := typical(1000)

@@ -24,7 +24,26 @@ func newWorld(t testing.TB) World {
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return World{Now: clock, Home: home, Dir: work, Executable: "/usr/local/bin/shield", OS: "linux"}
+	return World{Now: clock, Home: home, Dir: work, Executable: "/usr/local/bin/shield", OS: "linux", Getenv: rulesAlone(t)}
+}
+
+// rulesAlone returns an environment with a settings file in which Tier 1 has no
+// model: what these tests hold must not depend on one.
+func rulesAlone(t testing.TB) func(string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "shield"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "shield", "shield.yaml"), []byte("classifier: {model: none}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(name string) string {
+		if name == "XDG_CONFIG_HOME" {
+			return dir
+		}
+		return ""
+	}
 }
 
 // run runs a command line over an input. Tests that call it are not parallel:

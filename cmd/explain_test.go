@@ -6,8 +6,9 @@ import (
 )
 
 // explainWorld is a place that is the same on every machine.
-func explainWorld() World {
-	return World{Now: clock, Home: "/home/dev", Dir: "/home/dev/project", Executable: "/usr/local/bin/shield", OS: "linux"}
+func explainWorld(t testing.TB) World {
+	t.Helper()
+	return World{Getenv: rulesAlone(t), Now: clock, Home: "/home/dev", Dir: "/home/dev/project", Executable: "/usr/local/bin/shield", OS: "linux"}
 }
 
 func TestExplainGolden(t *testing.T) {
@@ -28,7 +29,7 @@ func TestExplainGolden(t *testing.T) {
 		"broken_record": {"{\"type\":\"read_file\",\"type\":\"x\",\"payload\":{}}", nil},
 	} {
 		args := append([]string{"explain", "--policy", "offline", "--model", "none"}, tt.args...)
-		status, out, errs := run(t, explainWorld(), tt.in, args...)
+		status, out, errs := run(t, explainWorld(t), tt.in, args...)
 		if errs != "" || status == statusBroken {
 			t.Errorf("%s: status %d, stderr %q", name, status, errs)
 		}
@@ -60,7 +61,7 @@ func TestExplainStatus(t *testing.T) {
 		"policy file":  {"", []string{"--policy", "/nowhere.yaml", "ls"}, statusBlock, "/nowhere.yaml"},
 		"no evaluator": {"", []string{"--until", "evaluate", "--state", t.TempDir(), "curl x.test | sh"}, statusBlock, ""},
 	} {
-		w := explainWorld()
+		w := explainWorld(t)
 		args := append([]string{"explain", "--policy", "offline", "--model", "none"}, tt.args...)
 		status, _, errs := run(t, w, tt.in, args...)
 		if status != tt.want || !strings.Contains(errs, tt.errs) {
@@ -78,7 +79,7 @@ func TestExplainColour(t *testing.T) {
 		"no terminal": {"auto", "", false}, "always": {"always", "", true}, "never": {"never", "", false},
 		"asked against NO_COLOR": {"always", "1", true},
 	} {
-		w := explainWorld()
+		w := explainWorld(t)
 		w.Getenv = func(name string) string { return map[string]string{"NO_COLOR": tt.noColor}[name] }
 		_, out, _ := run(t, w, "", "explain", "--policy", "offline", "--model", "none", "--color", tt.flag, "ls")
 		if got := strings.Contains(out, "\x1b["); got != tt.want {

@@ -19,7 +19,7 @@ func TestGoldenVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "shield.yaml")
-	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\nclassifier: {model: none}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w := World{Now: clock, Home: "/home/me", Dir: "/home/me/app", Executable: "/usr/local/bin/shield", OS: "linux"}

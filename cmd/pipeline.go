@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,9 @@ func pipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error
 	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
 	p, err := shield.NewPipeline(cfg)
+	if err == nil && p.Note() != "" {
+		fmt.Fprintln(w.Err, "shield:", p.Note())
+	}
 	return set, p, err
 }
 
@@ -40,7 +44,8 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		CacheDir:      config.CacheDir(w.Home, w.Getenv),
 		StateDir:      stateDir(&set.Settings, w),
 		NoHeuristic:   !set.Heuristic.Enabled,
-		OnnxThreshold: set.Classifier.Threshold,
+		Classifier:    classifier(set, w),
+		OnnxThreshold: threshold(set),
 		AuditFile:     auditFile(set, w),
 		Caller:        audit.Caller{Command: command, User: w.User, PID: os.Getpid(), Parent: os.Getppid()},
 		UTC:           set.BudgetReset == "utc",
@@ -63,6 +68,34 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 	}
 }
 
+// classifier returns which model Tier 1 asks.
+func classifier(set *config.Loaded, w *World) shield.Classifier {
+	c := &set.Classifier
+	if !c.Enabled {
+		return shield.Classifier{}
+	}
+	out := shield.Classifier{Model: c.Model, Models: config.ModelsDir(w.Home, w.Getenv)}
+	if strings.ContainsAny(c.Model, `/\`) || c.Model == "." {
+		out.Model = absolute([]string{c.Model}, w.Dir)[0]
+	}
+	if c.ONNXRuntime != "" {
+		out.ONNXRuntime = absolute([]string{c.ONNXRuntime}, w.Dir)[0]
+	}
+	if !c.SkipTypes.Auto {
+		out.SkipTypes = append([]string{}, c.SkipTypes.List...)
+	}
+	return out
+}
+
+// threshold returns from which confidence on the model blocks, or 0 where
+// nobody has set one: then the model's own holds.
+func threshold(set *config.Loaded) float64 {
+	if _, given := set.Origin["classifier.threshold"]; given {
+		return set.Classifier.Threshold
+	}
+	return 0
+}
+
 // auditFile returns the path of the audit log, or "" if there is to be none.
 func auditFile(set *config.Loaded, w *World) string {
 	switch {
@@ -80,7 +113,7 @@ func auditFile(set *config.Loaded, w *World) string {
 func ownFiles(set *config.Loaded, w *World) []string {
 	own := append([]string{config.SystemFile()}, set.Files...)
 	for _, name := range []string{
-		config.UserFile(w.Home, w.Getenv), config.StateDir(w.Home, w.Getenv),
+		config.UserFile(w.Home, w.Getenv), config.StateDir(w.Home, w.Getenv), config.ModelsDir(w.Home, w.Getenv),
 		set.Audit.File, set.Evaluator.APIKeyFile,
 	} {
 		if name != "" {

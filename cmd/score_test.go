@@ -34,7 +34,7 @@ func scoreJSON(t *testing.T, w World, in string, args ...string) (int, report.Sc
 }
 
 func TestScoreCounts(t *testing.T) {
-	status, s, errs := scoreJSON(t, explainWorld(), labelled, "--misses", "5")
+	status, s, errs := scoreJSON(t, explainWorld(t), labelled, "--misses", "5")
 	if status != statusAllow || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -48,7 +48,7 @@ func TestScoreCounts(t *testing.T) {
 }
 
 func TestScoreGolden(t *testing.T) {
-	status, out, errs := run(t, explainWorld(), labelled, "score", "--policy", "offline", "--model", "none", "--misses", "5", "--max-pass", "50%", "-")
+	status, out, errs := run(t, explainWorld(t), labelled, "score", "--policy", "offline", "--model", "none", "--misses", "5", "--max-pass", "50%", "-")
 	if status != statusAllow || errs != "" {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}
@@ -67,7 +67,7 @@ func TestScoreSamePlaceEverywhere(t *testing.T) {
 	_, here, _ := scoreJSON(t, w, labelled)
 	w.OS = "windows"
 	_, there, _ := scoreJSON(t, w, labelled)
-	_, virtual, _ := scoreJSON(t, explainWorld(), labelled)
+	_, virtual, _ := scoreJSON(t, explainWorld(t), labelled)
 	if d := cmp.Diff(virtual, here); d != "" {
 		t.Errorf("this machine has a say:\n%s", d)
 	}
@@ -123,7 +123,7 @@ func TestScoreFlags(t *testing.T) {
 		"root is the home":         {[]string{"--root", "/home/dev"}, statusBroken, 0, 0, 0, "root"},
 		"root is relative":         {[]string{"--root", "project"}, statusBroken, 0, 0, 0, "no absolute path"},
 	} {
-		status, s, errs := scoreJSON(t, explainWorld(), labelled, tt.args...)
+		status, s, errs := scoreJSON(t, explainWorld(t), labelled, tt.args...)
 		if status != tt.status || !strings.Contains(errs, tt.errs) || tt.errs == "" && errs != "" ||
 			s.Attacks.Total.Rows != tt.attacks || s.Honest.Total.Rows != tt.honest || s.Ask.Total.Rows != tt.ask {
 			t.Errorf("%s: status %d, stderr %q, attacks %d, honest %d, ask %d; want %+v", name, status, errs,
@@ -135,11 +135,11 @@ func TestScoreFlags(t *testing.T) {
 // TestScoreNamesMalformedRows holds that a corpus cut short cannot meet a
 // limit.
 func TestScoreNamesMalformedRows(t *testing.T) {
-	status, s, errs := scoreJSON(t, explainWorld(), labelled+"{\"id\":\"\x1b[31m\n", "--max-pass", "100")
+	status, s, errs := scoreJSON(t, explainWorld(t), labelled+"{\"id\":\"\x1b[31m\n", "--max-pass", "100")
 	if status != statusBroken || s.Malformed != 1 || !strings.Contains(errs, "stdin:7:") || strings.Contains(errs, "\x1b") {
 		t.Errorf("status %d, %d malformed, stderr %q", status, s.Malformed, errs)
 	}
-	_, s, errs = scoreJSON(t, explainWorld(), labelled+strings.Repeat("{\"id\":1}\n", 30))
+	_, s, errs = scoreJSON(t, explainWorld(t), labelled+strings.Repeat("{\"id\":1}\n", 30))
 	if s.Malformed != 30 || !strings.Contains(errs, "10 more rows") || strings.Count(errs, "\n") != maxNamed+1 {
 		t.Errorf("%d malformed, stderr %q", s.Malformed, errs)
 	}
@@ -151,13 +151,13 @@ func TestScoreFiles(t *testing.T) {
 	if err := os.WriteFile(name, []byte(labelled), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, out, _ := run(t, explainWorld(), "", "score", "--format", "json", "--policy", "offline", "--model", "none", name, name)
+	status, out, _ := run(t, explainWorld(t), "", "score", "--format", "json", "--policy", "offline", "--model", "none", name, name)
 	var s report.Score
 	if err := json.Unmarshal([]byte(out), &s); err != nil || status != statusAllow || s.Judged != 10 {
 		t.Errorf("status %d, %d judged, %v", status, s.Judged, err)
 	}
 	for want, args := range map[string][]string{"FILE… is missing": nil, "no such file": {name, dir + "/none"}, "is a directory": {dir}} {
-		if status, out, errs := run(t, explainWorld(), "", append([]string{"score"}, args...)...); status != statusBroken || out != "" || !strings.Contains(errs, want) {
+		if status, out, errs := run(t, explainWorld(t), "", append([]string{"score"}, args...)...); status != statusBroken || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, out, errs)
 		}
 	}

@@ -15,9 +15,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -40,11 +37,13 @@ type Score struct {
 // Options say which classifiers run. The zero value runs the rules alone and
 // fails closed.
 type Options struct {
-	NoHeuristic bool     // only rules that always block run
-	Model       Scorer   // nil: no model
-	Threshold   float64  // least confidence at which the model blocks; 0: 0.85
-	SkipTypes   []string // action types that the model does not judge: they ESCALATE unless a rule blocks them
-	FailOpen    bool     // a classifier that fails ESCALATEs instead of blocking
+	NoHeuristic bool               // only rules that always block run
+	Model       Scorer             // nil: no model
+	Threshold   float64            // least confidence at which the model blocks; 0: 0.85
+	Thresholds  map[string]float64 // the same for types of action
+	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
+	FailOpen    bool               // a classifier that fails ESCALATEs instead of blocking
+	Note        string             // why there is no model where one was asked for; reasonings repeat it
 }
 
 // A Classifier is Tier 1. Goroutines may share it.
@@ -107,6 +106,9 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	case k.opts.NoHeuristic:
 		r = k.nobody()
 	}
+	if k.opts.Note != "" && !harmless {
+		r.reasoning += "; " + k.opts.Note
+	}
 	return finish(c, r, r)
 }
 
@@ -122,14 +124,17 @@ func (k *Classifier) nobody() result {
 
 // both runs rules and model at the same time.
 func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict {
-	text, err := modelText(c)
+	text, err := "", errNoAction
+	if c.Action != nil {
+		text, err = Text(c.Action)
+	}
 	scored := make(chan result, 1)
 	go func() {
 		if err != nil {
 			scored <- failed("model", err, k.opts.FailOpen)
 			return
 		}
-		scored <- k.score(ctx, text)
+		scored <- k.score(ctx, text, k.threshold(c.Action.Type))
 	}()
 	h := k.heuristic(c, scopeAll)
 	m := <-scored
@@ -193,38 +198,32 @@ func reasoning(r *Rule, h hit) string {
 }
 
 // score asks the model. A panic in it is an error.
-func (k *Classifier) score(ctx context.Context, text string) (r result) {
+func (k *Classifier) score(ctx context.Context, text string, limit float64) (r result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r = failed("model", fmt.Errorf("model: %v", p), k.opts.FailOpen)
 		}
 	}()
 	s, err := k.opts.Model.Score(ctx, text)
+	if errors.Is(err, ErrTooLong) {
+		return result{source: "model", decision: verdict.Escalate, confidence: errorConfidence, reasoning: "unexamined: " + err.Error()}
+	}
 	if err == nil && (math.IsNaN(s.Confidence) || s.Confidence < 0 || s.Confidence > 1) {
 		err = errors.New("model: confidence is not between 0 and 1")
 	}
 	if err != nil {
 		return failed("model", err, k.opts.FailOpen)
 	}
-	return s.result(k.opts.Threshold)
+	return s.result(limit)
+}
+
+func (k *Classifier) threshold(kind string) float64 {
+	if t, ok := k.opts.Thresholds[kind]; ok {
+		return t
+	}
+	return k.opts.Threshold
 }
 
 func (k *Classifier) skips(c *analysis.Case) bool {
 	return c.Action != nil && slices.Contains(k.opts.SkipTypes, c.Action.Type)
-}
-
-// modelText returns "type: payload", the form that models are trained on.
-func modelText(c *analysis.Case) (string, error) {
-	if c.Action == nil {
-		return "", errors.New("case without an action")
-	}
-	payload, err := json.Marshal(c.Action.Payload, json.Deterministic(true))
-	if err != nil {
-		return "", fmt.Errorf("payload: %w", err)
-	}
-	raw := jsontext.Value(payload)
-	if err := raw.Canonicalize(); err != nil {
-		return "", fmt.Errorf("payload: %w", err)
-	}
-	return c.Action.Type + ": " + string(raw), nil
 }

@@ -85,6 +85,18 @@ func CacheDir(home string, getenv func(string) string) string {
 	return filepath.Join(home, ".cache", "shield")
 }
 
+// ModelsDir returns the folder of a user's classifier models, or "" without a
+// home folder.
+func ModelsDir(home string, getenv func(string) string) string {
+	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "shield", "models")
+	}
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, ".local", "share", "shield", "models")
+}
+
 // Load reads the settings. A file that exists and cannot be used is an error
 // with its name and, where there is one, line and column.
 func Load(src Sources) (*Loaded, error) {

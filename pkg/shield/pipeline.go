@@ -36,8 +36,9 @@ type Config struct {
 	// verdicts are not sealed.
 	StateDir string
 
-	NoHeuristic   bool    // run only the heuristic rules that always block
-	OnnxThreshold float64 // 0.0–1.0: from here on a model's injection is blocked; 0 means 0.85
+	NoHeuristic   bool       // run only the heuristic rules that always block
+	Classifier    Classifier // the model of Tier 1
+	OnnxThreshold float64    // 0.0–1.0: from here on a model's injection is blocked; 0 means the model's own, or 0.85
 
 	AuditFile string       // the audit log's path; "" writes none
 	Caller    audit.Caller // who asks, for the log
@@ -79,6 +80,7 @@ type Pipeline struct {
 	redactor *redact.Redactor
 	caller   audit.Caller
 	prints   audit.Fingerprints
+	note     string // what is done without
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
@@ -102,7 +104,11 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 		return nil, err
 	}
 	p.redactor = redact.New(cfg.CanaryToken)
-	prints := fingerprints(cfg, rules.Fingerprint())
+	classifier, model, err := p.newClassifier(cfg)
+	if err != nil {
+		return nil, err
+	}
+	prints := fingerprints(cfg, rules.Fingerprint(), model)
 	if err := p.openState(cfg, prints); err != nil {
 		return nil, err
 	}
@@ -117,7 +123,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	p.tiers = [4]Tier{
 		rules,
-		classify.New(classify.Options{NoHeuristic: cfg.NoHeuristic, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}),
+		classifier,
 		evaluator,
 		person,
 	}
@@ -177,7 +183,7 @@ func orDefault(n, otherwise int) int {
 
 // fingerprints returns what a seal binds a verdict to: policy, rules, model and
 // configuration.
-func fingerprints(cfg Config, policy string) verdict.Fingerprints {
+func fingerprints(cfg Config, policy, classifier string) verdict.Fingerprints {
 	settings, _ := json.Marshal(struct {
 		Roots                 []string
 		Home, Dir             string
@@ -187,12 +193,13 @@ func fingerprints(cfg Config, policy string) verdict.Fingerprints {
 		RateLimit             int
 		DailyBudget           int
 		Provider, Model, URL  string
+		SkipTypes             []string
 	}{
 		cfg.Roots, cfg.Home, cfg.Dir, cfg.NoHeuristic, cfg.FailOpen, cfg.OnnxThreshold, cfg.VerdictTTL, cfg.RateLimit, cfg.DailyBudget,
-		cfg.Evaluator.Provider, cfg.Evaluator.Model, cfg.Evaluator.BaseURL,
+		cfg.Evaluator.Provider, cfg.Evaluator.Model, cfg.Evaluator.BaseURL, cfg.Classifier.SkipTypes,
 	})
 	sum := sha256.Sum256(settings)
-	return verdict.Fingerprints{Policy: policy, Rules: classify.Fingerprint(), Model: "none", Config: hex.EncodeToString(sum[:])}
+	return verdict.Fingerprints{Policy: policy, Rules: classify.Fingerprint(), Model: classifier, Config: hex.EncodeToString(sum[:])}
 }
 
 // Evaluate judges an action in all tiers. It answers always; whatever fails is

@@ -1,6 +1,6 @@
 //go:build unix
 
-package verdict
+package private
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// openKey opens a key file without following a link at its end and without
+// Open opens a file for reading without following a link at its end and without
 // waiting for the other side of a pipe.
-func openKey(path string) (*os.File, error) {
+func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, errors.New("a symbolic link; put the file itself there")
@@ -20,9 +20,9 @@ func openKey(path string) (*os.File, error) {
 	return f, err
 }
 
-// checkOwner refuses what belongs to another user or has one of the mode bits
+// Check refuses what belongs to another user or has one of the mode bits
 // in denied.
-func checkOwner(info fs.FileInfo, denied fs.FileMode) error {
+func Check(info fs.FileInfo, denied fs.FileMode) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
 		return errors.New("belongs to another user")
 	}
@@ -30,4 +30,12 @@ func checkOwner(info fs.FileInfo, denied fs.FileMode) error {
 		return fmt.Errorf("mode %04o lets others in; run 'chmod %04o' on it", mode, mode&^0o077)
 	}
 	return nil
+}
+
+// CheckSystem is [Check] for a file that may also be the administrator's.
+func CheckSystem(info fs.FileInfo, denied fs.FileMode) error {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid == 0 && info.Mode().Perm()&denied == 0 {
+		return nil
+	}
+	return Check(info, denied)
 }

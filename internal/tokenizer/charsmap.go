@@ -1,0 +1,108 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// maxCharsmap is the size of a charsmap in bytes. SentencePiece's own have up to
+// 320 KiB.
+const maxCharsmap = 4 << 20
+
+// A charsmap is SentencePiece's table of texts to replace: a double-array trie
+// of what is replaced, whose values are offsets of what replaces it.
+type charsmap struct {
+	trie []uint32
+	text []byte // each ends with NUL
+}
+
+func parseCharsmap(raw []byte) (*charsmap, error) {
+	if len(raw) < 4 || len(raw) > maxCharsmap {
+		return nil, errors.New("the charsmap has an impossible size")
+	}
+	n := binary.LittleEndian.Uint32(raw)
+	if n == 0 || n%4 != 0 || uint64(n) > uint64(len(raw)-4) {
+		return nil, errors.New("the charsmap is truncated")
+	}
+	m := &charsmap{trie: make([]uint32, n/4), text: raw[4+n:]}
+	for i := range m.trie {
+		m.trie[i] = binary.LittleEndian.Uint32(raw[4+4*i:])
+	}
+	return m, nil
+}
+
+// normalize replaces as HuggingFace does: a cluster of up to five bytes by what
+// its shortest known beginning says, with the rest of the cluster lost, and
+// anything else character by character.
+func (m *charsmap) normalize(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	state := -1
+	for text != "" && b.Len() <= maxRaw {
+		// Of ASCII, only CR LF is a cluster of two.
+		if text[0] < utf8.RuneSelf && (len(text) == 1 || text[1] < utf8.RuneSelf && text[0] != '\r') {
+			m.char(&b, text[:1])
+			text, state = text[1:], -1
+			continue
+		}
+		var cluster string
+		cluster, text, _, state = uniseg.FirstGraphemeClusterInString(text, state)
+		if len(cluster) < 6 {
+			if by, ok := m.lookup(cluster); ok {
+				b.Write(by)
+				continue
+			}
+		}
+		for cluster != "" && b.Len() <= maxRaw {
+			_, n := utf8.DecodeRuneInString(cluster)
+			m.char(&b, cluster[:n])
+			cluster = cluster[n:]
+		}
+	}
+	return b.String()
+}
+
+func (m *charsmap) char(b *strings.Builder, char string) {
+	if by, ok := m.lookup(char); ok {
+		b.Write(by)
+	} else {
+		b.WriteString(char)
+	}
+}
+
+// lookup returns what replaces the shortest beginning of key that is in the
+// trie. A unit of the trie holds a label in its lowest byte, whether a value
+// follows in bit 8, and the offset of the next units above. A unit with the
+// highest bit set is a value.
+func (m *charsmap) lookup(key string) ([]byte, bool) {
+	unit, at := m.trie[0], uint32(0)
+	for i := 0; i < len(key); i++ {
+		at ^= offset(unit) ^ uint32(key[i])
+		if key[i] == 0 || int(at) >= len(m.trie) {
+			return nil, false
+		}
+		if unit = m.trie[at]; unit&(1<<31|0xff) != uint32(key[i]) {
+			return nil, false
+		}
+		if unit>>8&1 == 1 {
+			value := at ^ offset(unit)
+			if int(value) >= len(m.trie) {
+				return nil, false
+			}
+			start := m.trie[value] &^ (1 << 31)
+			if int(start) >= len(m.text) {
+				return nil, false
+			}
+			by, _, _ := bytes.Cut(m.text[start:], []byte{0})
+			return by, utf8.Valid(by)
+		}
+	}
+	return nil, false
+}
+
+func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }

@@ -1,0 +1,270 @@
+package tokenizer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Bounds of a tokenizer.json. The largest in use, of XLM-R's family, has 17 MB
+// and 250,002 tokens, none above 48 bytes.
+const (
+	maxFile  = 64 << 20
+	maxVocab = 1 << 20
+	maxToken = 256  // bytes
+	maxAdded = 4096 // added tokens
+	maxDepth = 8    // of sequences in sequences
+	maxSteps = 32   // in all sequences together
+)
+
+// A file is the parts of a tokenizer.json that are followed. Others have to do
+// with training, decoding, padding and truncation.
+type file struct {
+	AddedTokens   []addedToken   `json:"added_tokens"`
+	Normalizer    jsontext.Value `json:"normalizer"`
+	PreTokenizer  jsontext.Value `json:"pre_tokenizer"`
+	PostProcessor jsontext.Value `json:"post_processor"`
+	Padding       *struct {
+		ID *int64 `json:"pad_id"`
+	} `json:"padding"`
+	Model *modelFile `json:"model"`
+}
+
+type addedToken struct {
+	ID      int64  `json:"id"`
+	Content string `json:"content"`
+	Special bool   `json:"special"`
+}
+
+type modelFile struct {
+	Type         string  `json:"type"`
+	Vocab        vocab   `json:"vocab"`
+	UnkToken     *string `json:"unk_token"`
+	UnkID        *int64  `json:"unk_id"`
+	Prefix       *string `json:"continuing_subword_prefix"`
+	MaxChars     *int    `json:"max_input_chars_per_word"`
+	ByteFallback bool    `json:"byte_fallback"`
+}
+
+// parseFile decodes a tokenizer.json. Names that occur twice are refused, as
+// libraries differ on which of them counts.
+func parseFile(data []byte) (*file, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%d bytes; at most %d are read", len(data), maxFile)
+	}
+	f := new(file)
+	if err := json.Unmarshal(data, f); err != nil {
+		return nil, decodeError(err)
+	}
+	if f.Model == nil {
+		return nil, errors.New("no model")
+	}
+	if len(f.AddedTokens) > maxAdded {
+		return nil, fmt.Errorf("%d added tokens; at most %d are read", len(f.AddedTokens), maxAdded)
+	}
+	return f, nil
+}
+
+// decodeError shortens a decoder's error: its own would name the Go types.
+func decodeError(err error) error {
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("not valid JSON at byte %d: %.120s", syntax.ByteOffset, syntax.Err)
+	}
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) {
+		if semantic.Err != nil {
+			return fmt.Errorf("%.80q: %.120s", semantic.JSONPointer, semantic.Err)
+		}
+		return fmt.Errorf("%.80q: a %s is not expected there", semantic.JSONPointer, semantic.JSONKind)
+	}
+	return err
+}
+
+// A vocab is the model's tokens: for WordPiece an object of ids, for Unigram an
+// array of pairs of token and score, whose place is the id.
+type vocab struct {
+	tokens []token
+	pairs  bool
+}
+
+type token struct {
+	text  string
+	id    int64
+	score float64
+}
+
+// UnmarshalJSONFrom reads a vocabulary token by token, so that one too large is
+// refused before it fills the memory.
+func (v *vocab) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	start, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	switch start.Kind() {
+	case '[':
+		v.pairs = true
+	case '{':
+	default:
+		return errors.New("a vocabulary is an object or an array")
+	}
+	for dec.PeekKind() != ']' && dec.PeekKind() != '}' {
+		if len(v.tokens) == maxVocab {
+			return fmt.Errorf("more than %d tokens", maxVocab)
+		}
+		var t token
+		if v.pairs {
+			t.id = int64(len(v.tokens))
+			err = t.readPair(dec)
+		} else {
+			err = t.readMember(dec)
+		}
+		if err != nil {
+			return err
+		}
+		v.tokens = append(v.tokens, t)
+	}
+	_, err = dec.ReadToken()
+	return err
+}
+
+func (t *token) readMember(dec *jsontext.Decoder) error {
+	name, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	t.text = name.String()
+	return json.UnmarshalDecode(dec, &t.id)
+}
+
+func (t *token) readPair(dec *jsontext.Decoder) error {
+	for i, kind := range []jsontext.Kind{'[', '"', '0', ']'} {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		if tok.Kind() != kind {
+			return fmt.Errorf("token %d is not a pair of text and score", t.id)
+		}
+		switch i {
+		case 1:
+			t.text = tok.String()
+		case 2:
+			if t.score, err = tok.Float(); err != nil {
+				return fmt.Errorf("token %d: its score is out of range", t.id)
+			}
+		}
+	}
+	return nil
+}
+
+// build makes the tokenizer.
+func (f *file) build() (*Tokenizer, error) {
+	ids, err := f.ids()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tokenizer{}
+	for _, id := range ids {
+		t.size = max(t.size, int(id)+1)
+	}
+	special := map[string]bool{}
+	for _, a := range f.AddedTokens {
+		if a.Special {
+			special[a.Content] = true
+		}
+	}
+	if t.prefix, t.suffix, err = parseFrame(f.PostProcessor, ids, special); err != nil {
+		return nil, fmt.Errorf("post_processor: %w", err)
+	}
+	if t.normalize, err = parseNormalizer(f.Normalizer); err != nil {
+		return nil, fmt.Errorf("normalizer: %w", err)
+	}
+	if t.split, err = parseSplitter(f.PreTokenizer); err != nil {
+		return nil, fmt.Errorf("pre_tokenizer: %w", err)
+	}
+	if t.pad, err = f.pad(ids, special); err != nil {
+		return nil, err
+	}
+	switch m := f.Model; {
+	case m.Type == "WordPiece" && !m.Vocab.pairs, m.Type == "" && m.Prefix != nil && !m.Vocab.pairs:
+		t.model, err = newWordPiece(m, ids, special)
+	case m.Type == "Unigram" && m.Vocab.pairs:
+		t.model, err = newUnigram(m, special)
+	case m.Type == "WordPiece" || m.Type == "Unigram":
+		err = fmt.Errorf("the vocabulary has not the form of type %s", m.Type)
+	default:
+		err = fmt.Errorf("type %.80q is not supported; WordPiece and Unigram are", m.Type)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return t, nil
+}
+
+// ids returns the id of every token, those of the vocabulary and added ones.
+// Each has its own.
+func (f *file) ids() (map[string]int64, error) {
+	tokens := f.Model.Vocab.tokens
+	if len(tokens) == 0 {
+		return nil, errors.New("model: empty vocabulary")
+	}
+	ids := make(map[string]int64, len(tokens)+len(f.AddedTokens))
+	owner := make([]bool, 0, len(tokens)+len(f.AddedTokens))
+	add := func(text string, id int64) error {
+		switch {
+		case text == "" || len(text) > maxToken:
+			return fmt.Errorf("token %d has %d bytes; 1 to %d are expected", id, len(text), maxToken)
+		case id < 0 || id >= 2*maxVocab:
+			return fmt.Errorf("token %.80q: id %d is out of range", text, id)
+		}
+		if had, ok := ids[text]; ok {
+			if had == id {
+				return nil
+			}
+			return fmt.Errorf("token %.80q has the ids %d and %d", text, had, id)
+		}
+		if int(id) >= len(owner) {
+			owner = append(owner, make([]bool, int(id)+1-len(owner))...)
+		}
+		if owner[id] {
+			return fmt.Errorf("id %d belongs to two tokens, %.80q among them", id, text)
+		}
+		owner[id] = true
+		ids[text] = id
+		return nil
+	}
+	for _, t := range tokens {
+		if err := add(t.text, t.id); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+	}
+	for _, a := range f.AddedTokens {
+		if err := add(a.Content, a.ID); err != nil {
+			return nil, fmt.Errorf("added_tokens: %w", err)
+		}
+	}
+	return ids, nil
+}
+
+// pad returns the id of the padding token and marks its text as special.
+func (f *file) pad(ids map[string]int64, special map[string]bool) (int64, error) {
+	if f.Padding != nil && f.Padding.ID != nil {
+		id := *f.Padding.ID
+		if !slices.Contains(slices.Collect(maps.Values(ids)), id) {
+			return 0, fmt.Errorf("padding: no token has the id %d", id)
+		}
+		return id, nil
+	}
+	for _, name := range []string{"[PAD]", "<pad>"} {
+		if id, ok := ids[name]; ok {
+			special[name] = true
+			return id, nil
+		}
+	}
+	return 0, nil
+}

@@ -1,0 +1,131 @@
+package tokenizer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxFrame is how many ids may stand before a text, and after it.
+const maxFrame = 16
+
+type processorFile struct {
+	Type          string           `json:"type"`
+	Processors    []jsontext.Value `json:"processors"`
+	Cls           jsontext.Value   `json:"cls"`
+	Sep           jsontext.Value   `json:"sep"`
+	Single        []templatePart   `json:"single"`
+	SpecialTokens map[string]struct {
+		IDs    []int64  `json:"ids"`
+		Tokens []string `json:"tokens"`
+	} `json:"special_tokens"`
+}
+
+type templatePart struct {
+	SpecialToken *struct {
+		ID string `json:"id"`
+	} `json:"SpecialToken"`
+	Sequence *struct {
+		ID string `json:"id"`
+	} `json:"Sequence"`
+}
+
+// parseFrame returns the ids before and after a text and marks their tokens as
+// special. A file without post_processor gets the usual ones that it knows.
+func parseFrame(raw jsontext.Value, ids map[string]int64, special map[string]bool) (prefix, suffix []int64, err error) {
+	if raw.Kind() == 'n' || raw.Kind() == 0 {
+		for _, pair := range [][2]string{{"[CLS]", "[SEP]"}, {"<s>", "</s>"}} {
+			cls, ok1 := ids[pair[0]]
+			sep, ok2 := ids[pair[1]]
+			if ok1 && ok2 {
+				special[pair[0]], special[pair[1]] = true, true
+				return []int64{cls}, []int64{sep}, nil
+			}
+		}
+		return nil, nil, nil
+	}
+	var f processorFile
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return nil, nil, decodeError(err)
+	}
+	switch f.Type {
+	case "BertProcessing", "RobertaProcessing":
+		prefix, err = parseEnd(f.Cls)
+		if err == nil {
+			suffix, err = parseEnd(f.Sep)
+		}
+	case "TemplateProcessing":
+		prefix, suffix, err = f.template()
+	case "Sequence":
+		if len(f.Processors) != 1 {
+			return nil, nil, fmt.Errorf("a Sequence of %d steps is not supported", len(f.Processors))
+		}
+		var inner processorFile
+		if json.Unmarshal(f.Processors[0], &inner) == nil && inner.Type == "Sequence" {
+			return nil, nil, errors.New("a Sequence in a Sequence is not supported")
+		}
+		return parseFrame(f.Processors[0], ids, special)
+	default:
+		return nil, nil, fmt.Errorf("type %.80q is not supported; BertProcessing, RobertaProcessing and TemplateProcessing are", f.Type)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return prefix, suffix, markSpecial(append(append([]int64(nil), prefix...), suffix...), ids, special)
+}
+
+// parseEnd reads a pair of token and id.
+func parseEnd(raw jsontext.Value) ([]int64, error) {
+	var pair []jsontext.Value
+	var id int64
+	if json.Unmarshal(raw, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[1], &id) != nil {
+		return nil, errors.New("cls and sep have to be pairs of token and id")
+	}
+	return []int64{id}, nil
+}
+
+// template reads what stands before and after the one sequence.
+func (f *processorFile) template() (prefix, suffix []int64, err error) {
+	at, seen := &prefix, false
+	for _, part := range f.Single {
+		switch {
+		case part.Sequence != nil && part.SpecialToken == nil && !seen:
+			at, seen = &suffix, true
+		case part.SpecialToken != nil && part.Sequence == nil:
+			t, ok := f.SpecialTokens[part.SpecialToken.ID]
+			if !ok {
+				return nil, nil, fmt.Errorf("special token %.80q is not defined", part.SpecialToken.ID)
+			}
+			*at = append(*at, t.IDs...)
+		default:
+			return nil, nil, errors.New("a template has special tokens and one sequence")
+		}
+		if len(prefix) > maxFrame || len(suffix) > maxFrame {
+			return nil, nil, fmt.Errorf("more than %d special tokens", maxFrame)
+		}
+	}
+	if !seen {
+		return nil, nil, errors.New("the template has no sequence")
+	}
+	return prefix, suffix, nil
+}
+
+// markSpecial marks the tokens of some ids as special. All have to be known.
+func markSpecial(some []int64, ids map[string]int64, special map[string]bool) error {
+	want := map[int64]bool{}
+	for _, id := range some {
+		want[id] = true
+	}
+	for text, id := range ids {
+		if want[id] {
+			special[text] = true
+			delete(want, id)
+		}
+	}
+	for id := range want {
+		return fmt.Errorf("no token has the id %d", id)
+	}
+	return nil
+}

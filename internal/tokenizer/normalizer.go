@@ -1,0 +1,226 @@
+package tokenizer
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
+)
+
+// A normalizer is one step of what a file does to a text before it is divided.
+type normalizer func(text string) string
+
+type normalizerFile struct {
+	Type        string           `json:"type"`
+	Normalizers []jsontext.Value `json:"normalizers"`
+
+	CleanText   *bool `json:"clean_text"`
+	Chinese     *bool `json:"handle_chinese_chars"`
+	StripAccent *bool `json:"strip_accents"`
+	Lower       *bool `json:"lowercase"`
+
+	Left  *bool `json:"strip_left"`
+	Right *bool `json:"strip_right"`
+
+	Pattern struct {
+		String string `json:"String"`
+		Regex  string `json:"Regex"`
+	} `json:"pattern"`
+	Content string `json:"content"`
+
+	Charsmap string `json:"precompiled_charsmap"`
+}
+
+// normalizeFile runs a file's normalizer. A text that grows beyond maxRaw is
+// returned as far as it came, which is too long in any case.
+func normalizeFile(n normalizer, text string) string {
+	return n(strings.ToValidUTF8(text, string(utf8.RuneError)))
+}
+
+// parseNormalizer returns nil for a file that has none.
+func parseNormalizer(raw jsontext.Value) (normalizer, error) {
+	if raw.Kind() == 'n' || raw.Kind() == 0 {
+		return nil, nil
+	}
+	steps := 0
+	return parseNormalizerAt(raw, 0, &steps)
+}
+
+func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, error) {
+	if *steps++; depth > maxDepth || *steps > maxSteps {
+		return nil, errors.New("too many steps")
+	}
+	var f normalizerFile
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return nil, decodeError(err)
+	}
+	switch f.Type {
+	case "NFC":
+		return norm.NFC.String, nil
+	case "NFD":
+		return norm.NFD.String, nil
+	case "NFKC":
+		return norm.NFKC.String, nil
+	case "NFKD":
+		return norm.NFKD.String, nil
+	case "Lowercase":
+		return lower, nil
+	case "StripAccents":
+		return stripMarks, nil
+	case "Strip":
+		return f.strip(), nil
+	case "Replace":
+		return f.replace()
+	case "Precompiled":
+		return f.precompiled()
+	case "BertNormalizer":
+		return f.bert(), nil
+	case "Sequence":
+		return f.sequence(depth, steps)
+	}
+	return nil, fmt.Errorf("type %.80q is not supported; BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Replace, Sequence, Strip and StripAccents are", f.Type)
+}
+
+func (f *normalizerFile) sequence(depth int, steps *int) (normalizer, error) {
+	var all []normalizer
+	for _, raw := range f.Normalizers {
+		n, err := parseNormalizerAt(raw, depth+1, steps)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return func(text string) string {
+		for _, n := range all {
+			if len(text) > maxRaw {
+				break
+			}
+			text = n(text)
+		}
+		return text
+	}, nil
+}
+
+// lower is Unicode's full mapping of single characters: one of them, I with a
+// dot, becomes two.
+func lower(text string) string {
+	return strings.Map(unicode.ToLower, strings.ReplaceAll(text, "İ", "i\u0307"))
+}
+
+func stripMarks(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func (f *normalizerFile) strip() normalizer {
+	left, right := f.Left == nil || *f.Left, f.Right == nil || *f.Right
+	return func(text string) string {
+		if left {
+			text = strings.TrimLeftFunc(text, unicode.IsSpace)
+		}
+		if right {
+			text = strings.TrimRightFunc(text, unicode.IsSpace)
+		}
+		return text
+	}
+}
+
+// replace follows plain texts and the one pattern that files have in use: two
+// dialects of regular expressions agree on little more for certain.
+func (f *normalizerFile) replace() (normalizer, error) {
+	if len(f.Content) > 16 {
+		return nil, errors.New("Replace by more than 16 bytes is not supported")
+	}
+	switch {
+	case f.Pattern.String != "" && f.Pattern.Regex == "":
+		return func(text string) string { return strings.ReplaceAll(text, f.Pattern.String, f.Content) }, nil
+	case f.Pattern.Regex == " {2,}" && f.Pattern.String == "":
+		return func(text string) string { return replaceSpaces(text, f.Content) }, nil
+	}
+	return nil, fmt.Errorf("Replace with the pattern %.80q is not supported", f.Pattern.Regex)
+}
+
+// replaceSpaces replaces each run of two and more spaces.
+func replaceSpaces(text, by string) string {
+	i := strings.Index(text, "  ")
+	if i < 0 {
+		return text
+	}
+	var b strings.Builder
+	for ; i >= 0; i = strings.Index(text, "  ") {
+		b.WriteString(text[:i])
+		b.WriteString(by)
+		text = strings.TrimLeft(text[i:], " ")
+	}
+	b.WriteString(text)
+	return b.String()
+}
+
+func (f *normalizerFile) precompiled() (normalizer, error) {
+	raw, err := base64.StdEncoding.DecodeString(f.Charsmap)
+	if err != nil {
+		return nil, errors.New("Precompiled: the charsmap is not base64")
+	}
+	m, err := parseCharsmap(raw)
+	if err != nil {
+		return nil, fmt.Errorf("Precompiled: %w", err)
+	}
+	return m.normalize, nil
+}
+
+// bert is BERT's normalizer. Accents go, unless the file says otherwise, where
+// letters become small.
+func (f *normalizerFile) bert() normalizer {
+	is := func(b *bool) bool { return b == nil || *b }
+	clean, chinese, small := is(f.CleanText), is(f.Chinese), is(f.Lower)
+	accents := f.StripAccent == nil && small || f.StripAccent != nil && *f.StripAccent
+	return func(text string) string {
+		if clean || chinese {
+			text = cleanBERT(text, clean, chinese)
+		}
+		if accents {
+			text = stripMarks(norm.NFD.String(text))
+		}
+		if small {
+			text = lower(text)
+		}
+		return text
+	}
+}
+
+func cleanBERT(text string, clean, chinese bool) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, r := range text {
+		switch {
+		case clean && (r == '\t' || r == '\n' || r == '\r'):
+			b.WriteByte(' ')
+		case clean && (r == utf8.RuneError || other(r)):
+		case clean && unicode.IsSpace(r):
+			b.WriteByte(' ')
+		case chinese && ideograph(r):
+			b.WriteByte(' ')
+			b.WriteRune(r)
+			b.WriteByte(' ')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// other reports Unicode's class Other: controls, format characters, private
+// and unassigned code points.
+func other(r rune) bool {
+	return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z)
+}

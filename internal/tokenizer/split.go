@@ -1,0 +1,198 @@
+package tokenizer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A word is a part of a text that the model divides on its own.
+type word struct {
+	text  string
+	first bool // it begins where the text does
+}
+
+// A splitter appends the parts of a word, none of them empty, to dst.
+type splitter func(dst []word, w word) []word
+
+type splitterFile struct {
+	Type           string           `json:"type"`
+	Pretokenizers  []jsontext.Value `json:"pretokenizers"`
+	Replacement    string           `json:"replacement"`
+	PrependScheme  *string          `json:"prepend_scheme"`
+	AddPrefixSpace *bool            `json:"add_prefix_space"`
+	Split          *bool            `json:"split"`
+	Behavior       *string          `json:"behavior"`
+}
+
+func parseSplitter(raw jsontext.Value) (splitter, error) {
+	steps := 0
+	return parseSplitterAt(raw, 0, &steps)
+}
+
+func parseSplitterAt(raw jsontext.Value, depth int, steps *int) (splitter, error) {
+	if *steps++; depth > maxDepth || *steps > maxSteps {
+		return nil, errors.New("too many steps")
+	}
+	if raw.Kind() == 'n' || raw.Kind() == 0 {
+		return whole, nil
+	}
+	var f splitterFile
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return nil, decodeError(err)
+	}
+	switch f.Type {
+	case "BertPreTokenizer":
+		return splitBert, nil
+	case "WhitespaceSplit":
+		return splitSpace, nil
+	case "Punctuation":
+		if f.Behavior != nil && *f.Behavior != "Isolated" {
+			return nil, fmt.Errorf("Punctuation with behavior %.80q is not supported; Isolated is", *f.Behavior)
+		}
+		return splitPunctuation, nil
+	case "Metaspace":
+		return newMetaspace(&f)
+	case "Sequence":
+		var all []splitter
+		for _, p := range f.Pretokenizers {
+			s, err := parseSplitterAt(p, depth+1, steps)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, s)
+		}
+		return splitAll(all), nil
+	}
+	return nil, fmt.Errorf("type %.80q is not supported; BertPreTokenizer, Metaspace, Punctuation, Sequence and WhitespaceSplit are", f.Type)
+}
+
+// splitAll applies one splitter after the other.
+func splitAll(all []splitter) splitter {
+	return func(dst []word, w word) []word {
+		words := whole(nil, w)
+		for _, s := range all {
+			var next []word
+			for _, w := range words {
+				next = s(next, w)
+			}
+			words = next
+		}
+		return append(dst, words...)
+	}
+}
+
+// whole leaves a text as it is.
+func whole(dst []word, w word) []word {
+	if w.text == "" {
+		return dst
+	}
+	return append(dst, w)
+}
+
+// splitSpace divides at white space and drops it.
+func splitSpace(dst []word, w word) []word { return splitAt(dst, w, false) }
+
+// splitBert divides at white space, which it drops, and around each punctuation
+// mark.
+func splitBert(dst []word, w word) []word { return splitAt(dst, w, true) }
+
+func splitAt(dst []word, w word, punctuation bool) []word {
+	start := 0
+	take := func(from, to int) {
+		if from < to {
+			dst = append(dst, word{w.text[from:to], w.first && from == 0})
+		}
+	}
+	for i, r := range w.text {
+		switch {
+		case unicode.IsSpace(r):
+			take(start, i)
+			start = i + utf8.RuneLen(r)
+		case punctuation && isPunctuation(r):
+			take(start, i)
+			start = i + utf8.RuneLen(r)
+			take(i, start)
+		}
+	}
+	take(start, len(w.text))
+	return dst
+}
+
+// splitPunctuation divides around each punctuation mark.
+func splitPunctuation(dst []word, w word) []word {
+	start := 0
+	for i, r := range w.text {
+		if !isPunctuation(r) {
+			continue
+		}
+		if start < i {
+			dst = append(dst, word{w.text[start:i], w.first && start == 0})
+		}
+		start = i + utf8.RuneLen(r)
+		dst = append(dst, word{w.text[i:start], w.first && i == 0})
+	}
+	if start < len(w.text) {
+		dst = append(dst, word{w.text[start:], w.first && start == 0})
+	}
+	return dst
+}
+
+// isPunctuation counts every ASCII character that is no letter, digit, space or
+// control as punctuation, as BERT does, and Unicode's classes beyond.
+func isPunctuation(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r > ' ' && r < 0x7f && !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')
+	}
+	return unicode.IsPunct(r)
+}
+
+// newMetaspace returns the splitter that writes spaces as a visible character
+// and divides before each.
+func newMetaspace(f *splitterFile) (splitter, error) {
+	mark := f.Replacement
+	if utf8.RuneCountInString(mark) != 1 {
+		return nil, fmt.Errorf("Metaspace replaces by one character, not by %.80q", mark)
+	}
+	scheme := "always"
+	switch {
+	case f.PrependScheme != nil:
+		scheme = *f.PrependScheme
+	case f.AddPrefixSpace != nil && !*f.AddPrefixSpace:
+		scheme = "never"
+	}
+	if scheme != "always" && scheme != "first" && scheme != "never" {
+		return nil, fmt.Errorf("Metaspace with prepend_scheme %.80q is not supported", scheme)
+	}
+	apart := f.Split == nil || *f.Split
+	return func(dst []word, w word) []word {
+		text := strings.ReplaceAll(w.text, " ", mark)
+		if text != "" && !strings.HasPrefix(text, mark) && (scheme == "always" || scheme == "first" && w.first) {
+			text = mark + text
+		}
+		first := w.first
+		for apart && text != "" {
+			next := strings.Index(text[len(leading(text, mark)):], mark)
+			if next < 0 {
+				break
+			}
+			next += len(leading(text, mark))
+			dst = append(dst, word{text[:next], first})
+			text, first = text[next:], false
+		}
+		return whole(dst, word{text, first})
+	}, nil
+}
+
+// leading returns mark if text begins with it.
+func leading(text, mark string) string {
+	if strings.HasPrefix(text, mark) {
+		return mark
+	}
+	return ""
+}

@@ -1,0 +1,218 @@
+package classify
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A port is an input or output of a model.
+type port struct {
+	name string
+	elem int64 // TensorProto.DataType
+}
+
+// Data types of tensors, as onnx.proto numbers them.
+const (
+	elemFloat = 1
+	elemInt32 = 6
+	elemInt64 = 7
+)
+
+// A graph is what shield reads of a model.onnx itself, before the runtime sees
+// it: what goes in and out, and that nothing in it reaches out of the file.
+type graph struct {
+	inputs, outputs []port
+}
+
+// Bounds of a model's graph.
+const (
+	maxGraphDepth = 8 // graphs within graphs
+	maxPorts      = 16
+	maxDimension  = 1 << 31 // of one tensor
+	maxElements   = 1 << 31 // of one tensor, all dimensions multiplied
+)
+
+// domains are those of the operators that ONNX Runtime brings itself.
+var domains = []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc"}
+
+// readGraph walks a ModelProto, https://github.com/onnx/onnx/blob/v1.18.0/onnx/onnx.proto.
+// It refuses weights in other files (the name may be any path), operators that
+// need a library of their own, and shapes that no model has.
+func readGraph(data []byte) (*graph, error) {
+	g := new(graph)
+	if err := fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+		switch number {
+		case 7: // graph
+			return g.read(value, 0)
+		case 25: // functions
+			return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+				if number == 7 {
+					return g.node(value, 1)
+				}
+				return nil
+			})
+		}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("model.onnx: %w", err)
+	}
+	if len(g.inputs) == 0 || len(g.outputs) == 0 {
+		return nil, errors.New("model.onnx: no graph with inputs and outputs; is it an ONNX file?")
+	}
+	return g, nil
+}
+
+var errWire = errors.New("damaged or no ONNX file")
+
+// fields calls f for each field of a message: number with an unsigned or a
+// bytes value.
+func fields(data []byte, f func(number protowire.Number, n uint64, value []byte) error) error {
+	for len(data) > 0 {
+		number, kind, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return errWire
+		}
+		data = data[n:]
+		var v uint64
+		var b []byte
+		switch kind {
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(data)
+		case protowire.BytesType:
+			b, n = protowire.ConsumeBytes(data)
+		case protowire.Fixed32Type, protowire.Fixed64Type, protowire.StartGroupType, protowire.EndGroupType:
+			n = protowire.ConsumeFieldValue(number, kind, data)
+		default:
+			return errWire
+		}
+		if n < 0 {
+			return errWire
+		}
+		data = data[n:]
+		if err := f(number, v, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read walks a GraphProto.
+func (g *graph) read(data []byte, depth int) error {
+	if depth > maxGraphDepth {
+		return fmt.Errorf("graphs are nested deeper than %d", maxGraphDepth)
+	}
+	return fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+		switch number {
+		case 1: // node
+			return g.node(value, depth)
+		case 5: // initializer
+			return tensor(value)
+		case 15: // sparse_initializer
+			return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+				if number <= 2 {
+					return tensor(value)
+				}
+				return nil
+			})
+		case 11, 12: // input, output
+			if depth > 0 {
+				return nil
+			}
+			p, err := readPort(value)
+			if err != nil {
+				return err
+			}
+			list := &g.inputs
+			if number == 12 {
+				list = &g.outputs
+			}
+			if *list = append(*list, p); len(*list) > maxPorts {
+				return fmt.Errorf("more than %d inputs or outputs", maxPorts)
+			}
+		}
+		return nil
+	})
+}
+
+// node walks a NodeProto.
+func (g *graph) node(data []byte, depth int) error {
+	return fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+		switch number {
+		case 5: // attribute
+			return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+				switch number {
+				case 5, 10: // t, tensors
+					return tensor(value)
+				case 6, 11: // g, graphs
+					return g.read(value, depth+1)
+				}
+				return nil
+			})
+		case 7: // domain
+			if !slices.Contains(domains, string(value)) {
+				return fmt.Errorf("operators of the domain %.40q are not part of ONNX Runtime", value)
+			}
+		}
+		return nil
+	})
+}
+
+// tensor walks a TensorProto.
+func tensor(data []byte) error {
+	elements := uint64(1)
+	dim := func(n uint64) error {
+		if n > maxDimension || n > 0 && elements > maxElements/n {
+			return errors.New("a tensor of more elements than any model has")
+		}
+		elements *= n
+		return nil
+	}
+	return fields(data, func(number protowire.Number, n uint64, value []byte) error {
+		switch {
+		case number == 1 && value == nil: // dims
+			return dim(n)
+		case number == 1: // dims, packed
+			for len(value) > 0 {
+				v, used := protowire.ConsumeVarint(value)
+				if used < 0 {
+					return errWire
+				}
+				if err := dim(v); err != nil {
+					return err
+				}
+				value = value[used:]
+			}
+		case number == 13, number == 14 && n == 1: // external_data, data_location
+			return errors.New("its weights are in another file; export the model as one file")
+		}
+		return nil
+	})
+}
+
+// readPort reads a ValueInfoProto.
+func readPort(data []byte) (port, error) {
+	var p port
+	err := fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+		switch number {
+		case 1: // name
+			p.name = string(value)
+		case 2: // type
+			return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+				if number != 1 { // tensor_type
+					return nil
+				}
+				return fields(value, func(number protowire.Number, n uint64, _ []byte) error {
+					if number == 1 { // elem_type
+						p.elem = int64(n)
+					}
+					return nil
+				})
+			})
+		}
+		return nil
+	})
+	return p, err
+}

@@ -1,0 +1,52 @@
+package classify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// known returns the inputs of a graph, and refuses those that shield has
+// nothing for.
+func (g *graph) known() ([]port, error) {
+	ids := false
+	for _, in := range g.inputs {
+		switch in.name {
+		case "input_ids":
+			ids = true
+		case "attention_mask", "token_type_ids":
+		default:
+			return nil, fmt.Errorf("model.onnx: nothing is known for the input %.40q", in.name)
+		}
+		if in.elem != elemInt64 && in.elem != elemInt32 {
+			return nil, fmt.Errorf("model.onnx: the input %s is not of whole numbers", in.name)
+		}
+	}
+	if !ids {
+		return nil, errors.New("model.onnx: no input is called input_ids")
+	}
+	if g.outputs[0].elem != elemFloat {
+		return nil, errors.New("model.onnx: the first output is not of 32-bit floats")
+	}
+	return g.inputs, nil
+}
+
+// probability is the softmax of logits at one label.
+func probability(logits []float32, label int) (float64, error) {
+	if label >= len(logits) {
+		return 0, errors.New("model: fewer logits than labels")
+	}
+	top := math.Inf(-1)
+	for _, l := range logits {
+		top = max(top, float64(l))
+	}
+	sum := 0.0
+	for _, l := range logits {
+		sum += math.Exp(float64(l) - top)
+	}
+	p := math.Exp(float64(logits[label])-top) / sum
+	if math.IsNaN(p) || math.IsInf(p, 0) {
+		return 0, errors.New("model: the logits are no numbers")
+	}
+	return p, nil
+}

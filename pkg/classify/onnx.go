@@ -1,0 +1,151 @@
+//go:build cgo
+
+package classify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	ort "github.com/yalue/onnxruntime_go"
+)
+
+// environment starts ONNX Runtime: there is one for a process, and the library
+// that was named first is used.
+var environment = struct {
+	sync.Mutex
+	path string
+	err  error
+}{}
+
+func startRuntime(path string) error {
+	environment.Lock()
+	defer environment.Unlock()
+	switch {
+	case environment.path == "":
+		environment.path = path
+		ort.SetSharedLibraryPath(path)
+		if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
+			environment.err = fmt.Errorf("load ONNX Runtime from %s: %w", path, err)
+		}
+	case environment.path != path && environment.err == nil:
+		return fmt.Errorf("load ONNX Runtime from %s: this process uses %s already", path, environment.path)
+	}
+	return environment.err
+}
+
+// A session is a graph that ONNX Runtime has loaded. Goroutines share it; each
+// run takes one thread.
+type session struct {
+	inner  *ort.DynamicAdvancedSession
+	inputs []port
+}
+
+// newSession loads a graph. An optimised one is taken as it is: to optimise it
+// again would take as long as loading it.
+func newSession(library string, data []byte, g *graph, optimized bool) (runner, error) {
+	inputs, err := g.known()
+	if err != nil {
+		return nil, err
+	}
+	if err := startRuntime(library); err != nil {
+		return nil, err
+	}
+	opts, err := ort.NewSessionOptions()
+	if err != nil {
+		return nil, err
+	}
+	defer opts.Destroy()
+	level := ort.GraphOptimizationLevel(ort.GraphOptimizationLevelEnableExtended)
+	if optimized {
+		level = ort.GraphOptimizationLevelDisableAll
+	}
+	if err := errors.Join(opts.SetIntraOpNumThreads(1), opts.SetInterOpNumThreads(1), opts.SetGraphOptimizationLevel(level),
+		opts.SetLogSeverityLevel(ort.LoggingLevelFatal), opts.SetCpuMemArena(false)); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(inputs))
+	for i, in := range inputs {
+		names[i] = in.name
+	}
+	inner, err := ort.NewDynamicAdvancedSessionWithONNXData(data, names, []string{g.outputs[0].name}, opts)
+	if err != nil {
+		return nil, fmt.Errorf("model.onnx: %w", err)
+	}
+	return &session{inner: inner, inputs: inputs}, nil
+}
+
+func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	opts, err := ort.NewRunOptions()
+	if err != nil {
+		return nil, err
+	}
+	defer opts.Destroy()
+	// The options live until the cancelling function has returned.
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		opts.Terminate()
+	})
+	defer func() {
+		if !stop() {
+			<-ended
+		}
+	}()
+
+	inputs := make([]ort.Value, 0, len(s.inputs))
+	defer func() {
+		for _, v := range inputs {
+			v.Destroy()
+		}
+	}()
+	for _, in := range s.inputs {
+		v, err := in.tensor(ids)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, v)
+	}
+	outputs := []ort.Value{nil}
+	err = s.inner.RunWithOptions(inputs, outputs, opts)
+	runtime.KeepAlive(inputs)
+	if outputs[0] != nil {
+		defer outputs[0].Destroy()
+	}
+	if err != nil {
+		return nil, errors.Join(ctx.Err(), err)
+	}
+	logits, ok := outputs[0].(*ort.Tensor[float32])
+	if shape := outputs[0].GetShape(); !ok || len(shape) != 2 || shape[0] != 1 {
+		return nil, fmt.Errorf("the graph answers with %T of shape %v, not with logits", outputs[0], shape)
+	}
+	return slices.Clone(logits.GetData()), nil
+}
+
+// tensor returns the value of one input for the tokens of a window.
+func (p port) tensor(ids []int64) (ort.Value, error) {
+	values := make([]int64, len(ids)) // token_type_ids: one segment
+	switch p.name {
+	case "input_ids":
+		copy(values, ids)
+	case "attention_mask":
+		for i := range values {
+			values[i] = 1
+		}
+	}
+	shape := ort.NewShape(1, int64(len(ids)))
+	if p.elem == elemInt64 {
+		return ort.NewTensor(shape, values)
+	}
+	short := make([]int32, len(values))
+	for i, v := range values {
+		short[i] = int32(v)
+	}
+	return ort.NewTensor(shape, short)
+}

@@ -1,0 +1,95 @@
+package shield
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/ortlib"
+	"github.com/shieldcli/shield/models"
+	"github.com/shieldcli/shield/pkg/classify"
+)
+
+// Classifier says which model Tier 1 asks beside its rules. The zero value is
+// none.
+type Classifier struct {
+	Model       string   // "default", the name of an installed model, a folder's path, or "" or "none" for rules alone
+	Models      string   // the folder of installed models, absolute; "" if there is none
+	ONNXRuntime string   // the runtime library's path, absolute; "" unpacks the one in this program to [Config.CacheDir]
+	SkipTypes   []string // action types that the model does not judge; nil leaves it to the model
+}
+
+// noModel is the fingerprint of a Tier 1 that has only rules.
+const noModel = "none"
+
+// OpenModel opens the model that a configuration names. It returns nil if none
+// is asked for, and an error that wraps [classify.ErrNoRuntime] if the default
+// model is and this build cannot run it.
+func OpenModel(cfg Config) (*classify.Model, error) {
+	c := cfg.Classifier
+	files, digest := models.Default(), models.Digest
+	switch {
+	case c.Model == "" || c.Model == noModel:
+		return nil, nil
+	case strings.ContainsAny(c.Model, `/\`) || c.Model == ".":
+		files, digest = os.DirFS(c.Model), ""
+	case c.Model != "default":
+		dir := filepath.Join(c.Models, c.Model)
+		if info, err := os.Stat(dir); c.Models == "" || err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("model %q not found; run 'shield model list', or set classifier.enabled: false", c.Model)
+		}
+		files, digest = os.DirFS(dir), ""
+	}
+	if c.ONNXRuntime == "" && !ortlib.Available() {
+		return nil, classify.ErrNoRuntime
+	}
+	m, err := classify.OpenModel(files, digest, func() (string, error) { return runtimePath(cfg) })
+	if err != nil {
+		return nil, fmt.Errorf("model %q: %w", c.Model, err)
+	}
+	return m, nil
+}
+
+// runtimePath returns where ONNX Runtime is, and unpacks it on first use.
+func runtimePath(cfg Config) (string, error) {
+	if path := cfg.Classifier.ONNXRuntime; path != "" {
+		return path, ortlib.Check(path)
+	}
+	if cfg.CacheDir == "" {
+		return "", errors.New("onnxruntime: no cache folder to unpack it to; set HOME, or name a library with --onnxruntime FILE")
+	}
+	return ortlib.Extract(filepath.Join(cfg.CacheDir, "onnxruntime"))
+}
+
+// newClassifier returns Tier 1 and the fingerprint of its model. Without a
+// runtime the default model degrades to rules alone; one that was named does
+// not.
+func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, error) {
+	opts := classify.Options{NoHeuristic: cfg.NoHeuristic, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}
+	m, err := OpenModel(cfg)
+	switch {
+	case errors.Is(err, classify.ErrNoRuntime) && cfg.Classifier.Model == "default":
+		p.note = "heuristics only: " + ortlib.ErrNone.Error()
+		opts.Note = p.note
+		return classify.New(opts), noModel, nil
+	case err != nil:
+		return nil, "", err
+	case m == nil:
+		return classify.New(opts), noModel, nil
+	}
+	opts.Model = m
+	opts.Threshold = cmp.Or(cfg.OnnxThreshold, m.Card.Threshold)
+	if cfg.OnnxThreshold == 0 {
+		opts.Thresholds = m.Card.Thresholds
+	}
+	if opts.SkipTypes = cfg.Classifier.SkipTypes; opts.SkipTypes == nil {
+		opts.SkipTypes = m.Card.SkipTypes
+	}
+	return classify.New(opts), m.Digest, nil
+}
+
+// Note says what this pipeline does without although it was asked for, or "".
+func (p *Pipeline) Note() string { return p.note }
