@@ -72,7 +72,7 @@ func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, e
 	case "Lowercase":
 		return lower, nil
 	case "StripAccents":
-		return stripMarks, nil
+		return func(text string) string { return without(unicode.M, text) }, nil
 	case "Strip":
 		return f.strip(), nil
 	case "Replace":
@@ -113,9 +113,10 @@ func lower(text string) string {
 	return strings.Map(unicode.ToLower, strings.ReplaceAll(text, "İ", "i\u0307"))
 }
 
-func stripMarks(text string) string {
+// without drops the runes of a class.
+func without(class *unicode.RangeTable, text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
+		if unicode.Is(class, r) {
 			return -1
 		}
 		return r
@@ -189,7 +190,7 @@ func (f *normalizerFile) bert() normalizer {
 			text = cleanBERT(text, clean, chinese)
 		}
 		if accents {
-			text = stripMarks(norm.NFD.String(text))
+			text = without(unicode.Mn, norm.NFD.String(text))
 		}
 		if small {
 			text = lower(text)
@@ -205,7 +206,7 @@ func cleanBERT(text string, clean, chinese bool) string {
 		switch {
 		case clean && (r == '\t' || r == '\n' || r == '\r'):
 			b.WriteByte(' ')
-		case clean && (r == utf8.RuneError || other(r)):
+		case clean && (r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)):
 		case clean && unicode.IsSpace(r):
 			b.WriteByte(' ')
 		case chinese && ideograph(r):
@@ -217,10 +218,4 @@ func cleanBERT(text string, clean, chinese bool) string {
 		}
 	}
 	return b.String()
-}
-
-// other reports Unicode's class Other: controls, format characters, private
-// and unassigned code points.
-func other(r rune) bool {
-	return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z)
 }

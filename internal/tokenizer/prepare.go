@@ -125,8 +125,9 @@ func alone(r rune) bool {
 	return r > 0xFFFF || ideograph(r) || unicode.Is(unicode.So, r)
 }
 
-// ideograph reports a Chinese character, as BERT's tokenizers define it.
+// ideograph reports a Chinese character, as BERT's tokenizers define it, with the
+// gap that theirs has.
 func ideograph(r rune) bool {
 	return r >= 0x3400 && (r <= 0x4DBF || 0x4E00 <= r && r <= 0x9FFF || 0xF900 <= r && r <= 0xFAFF ||
-		0x20000 <= r && r <= 0x2A6DF || 0x2A700 <= r && r <= 0x2CEAF || 0x2F800 <= r && r <= 0x2FA1F)
+		0x20000 <= r && r <= 0x2A6DF || 0x2A700 <= r && r <= 0x2B81F || 0x2B920 <= r && r <= 0x2CEAF || 0x2F800 <= r && r <= 0x2FA1F)
 }

@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -175,6 +176,35 @@ def build(name, tokenizer, model, inputs, shield, work, out):
     print(name, len(rows), "strings,", file["model"]["type"], len(file["model"]["vocab"]), "tokens,", sum(os.path.getsize(p) for p in folder.iterdir()), "bytes")
 
 
+def normalizer_cases(work):
+    """What the library's normalizers make of texts and of single characters."""
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(work / "training.txt"), model_prefix=str(work / "nmt_nfkc"), model_type="char", vocab_size=2000, hard_vocab_limit=False, num_threads=1, minloglevel=2)
+    spm = sentencepiece_model_pb2.ModelProto()
+    spm.ParseFromString((work / "nmt_nfkc.model").read_bytes())
+    charsmap = normalizers.Precompiled(spm.normalizer_spec.precompiled_charsmap)
+    spaces = normalizers.Replace(tokenizers.Regex(" {2,}"), " ")
+    yield "bert", normalizers.BertNormalizer()
+    yield "bert cased", normalizers.BertNormalizer(lowercase=False)
+    yield "bert accents", normalizers.BertNormalizer(strip_accents=False)
+    yield "bert without cleaning", normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=False)
+    yield "deberta", normalizers.Sequence([normalizers.Strip(), charsmap, spaces])
+    yield "compatible", normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    yield "stripped", normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.NFC(), normalizers.Strip(right=False)])
+    yield "decomposed", normalizers.Sequence([normalizers.NFKD(), normalizers.Replace("a", "bb")])
+
+
+def normalizer_rows(work):
+    r = random.Random(30)
+    texts = r.sample(read(work / "strings.jsonl"), 400)
+    runes = [chr(c) for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
+    texts += ["a" + c + "B" for c in r.sample(runes[:0x3400], 400) + r.sample(runes, 100)]
+    for name, n in normalizer_cases(work):
+        t = tokenizers.Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
+        t.normalizer = n
+        yield {"name": name, "normalizer": json.loads(t.to_str())["normalizer"], "texts": [{"in": text, "out": n.normalize_str(text)} for text in texts]}
+
+
 def main():
     work, out = Path(sys.argv[1]), Path(sys.argv[2])
     torch.set_num_threads(1)
@@ -183,6 +213,7 @@ def main():
     build("bert", t, bert(t.get_vocab_size()), ("input_ids", "attention_mask", "token_type_ids"), {"name": "bert"}, work, out)
     t = unigram(work)
     build("deberta", t, deberta(t.get_vocab_size()), ("input_ids", "attention_mask"), {"name": "deberta", "malicious_label": "LABEL_1"}, work, out)
+    write_lines(out / "normalizers.jsonl.gz", normalizer_rows(work))
 
 
 if __name__ == "__main__":
