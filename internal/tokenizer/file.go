@@ -14,7 +14,7 @@ import (
 // and 250,002 tokens, none above 48 bytes.
 const (
 	maxFile  = 64 << 20
-	maxVocab = 1 << 20
+	maxVocab = 1 << 19
 	maxToken = 256  // bytes
 	maxAdded = 4096 // added tokens
 	maxDepth = 8    // of sequences in sequences
@@ -80,9 +80,25 @@ func decodeError(err error) error {
 		if semantic.Err != nil {
 			return fmt.Errorf("%.80q: %.120s", semantic.JSONPointer, semantic.Err)
 		}
-		return fmt.Errorf("%.80q: a %s is not expected there", semantic.JSONPointer, semantic.JSONKind)
+		return fmt.Errorf("%.80q: %s is not expected there", semantic.JSONPointer, kindName(semantic.JSONKind))
 	}
 	return err
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 'n':
+		return "null"
+	}
+	return "true or false"
 }
 
 // A vocab is the model's tokens: for WordPiece an object of ids, for Unigram an

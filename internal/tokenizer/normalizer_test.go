@@ -1,10 +1,13 @@
 package tokenizer
 
 import (
+	"bytes"
+	"encoding/base64"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -75,14 +78,45 @@ func TestNormalizers(t *testing.T) {
 	}
 }
 
+// modelCharsmap returns the charsmap of the small DeBERTa.
+func modelCharsmap(t testing.TB) []byte {
+	t.Helper()
+	var file struct {
+		Normalizer struct {
+			Normalizers []normalizerFile `json:"normalizers"`
+		} `json:"normalizer"`
+	}
+	if err := json.Unmarshal(readModel(t, "deberta"), &file); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := base64.StdEncoding.DecodeString(file.Normalizer.Normalizers[1].Charsmap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// TestCharsmapGrows holds that a text which a charsmap multiplies is cut short
+// and too long: here each letter becomes a megabyte.
+func TestCharsmapGrows(t *testing.T) {
+	t.Parallel()
+	raw := modelCharsmap(t)
+	m, err := parseCharsmap(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.text = bytes.Repeat([]byte("x"), 1<<20)
+	if got := m.normalize(strings.Repeat("Ａ", MaxBytes/3)); len(got) <= MaxBytes || len(got) > maxRaw+1<<20 {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
 // FuzzCharsmap holds that no charsmap, however broken, fails on any text, or
 // grows without bound.
 func FuzzCharsmap(f *testing.F) {
 	f.Add([]byte{4, 0, 0, 0, 0, 0, 0, 0}, "a")
 	f.Add([]byte{8, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f, 'a', 1, 0, 0, 'x', 0}, "aa\r\ne\u0301")
-	for _, row := range readRows[normalizerRow](f, filepath.Join(models, "normalizers.jsonl.gz"))[:1] {
-		f.Add([]byte(row.Normalizer), row.Texts[0].In)
-	}
+	f.Add(modelCharsmap(f), "ﬃ Ａa\u0308\u0323\r\n")
 	f.Fuzz(func(t *testing.T, raw []byte, text string) {
 		m, err := parseCharsmap(raw)
 		if err != nil {
