@@ -15,6 +15,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/shell"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -29,6 +30,7 @@ func execCommand(w *World) *cli.Command {
 		Flags: append(placeFlags(),
 			&cli.BoolFlag{Name: "shell", Usage: "take the one operand as text for sh -c"},
 			&cli.BoolFlag{Name: "check", Usage: "judge only: end with 0 if the command is allowed, and run nothing"},
+			&cli.StringFlag{Name: "dialect", Usage: "with --check: take the one operand as a line that an interactive `SHELL` has read: bash, zsh or fish"},
 			&cli.StringSliceFlag{Name: "keep-env", Usage: "keep the variable `NAME`, which would be dropped; may be repeated"},
 		),
 		Action: func(c *cli.Context) error {
@@ -48,11 +50,23 @@ type command struct {
 	file *os.File // the program, opened before it was judged
 	text string   // the command line that is judged; parses into argv
 	env  []string
+
+	unread bool // the text may mean something else to its shell
 }
 
 // runAllowed returns only if the command does not run, or was only checked.
 func runAllowed(c *cli.Context, w *World) error {
-	cmd, err := newCommand(c.Args().Slice(), c.Bool("shell"), cleanEnv(w.Environ(), c.StringSlice("keep-env")))
+	argv, env := c.Args().Slice(), cleanEnv(w.Environ(), c.StringSlice("keep-env"))
+	var cmd *command
+	var err error
+	if c.IsSet("dialect") {
+		if !c.Bool("check") {
+			return errors.New("exec --dialect: only with --check")
+		}
+		cmd, err = newLine(argv, c.String("dialect"))
+	} else {
+		cmd, err = newCommand(argv, c.Bool("shell"), env)
+	}
 	if err != nil {
 		return err
 	}
@@ -105,6 +119,27 @@ func newCommand(argv []string, shell bool, env []string) (*command, error) {
 	return cmd, err
 }
 
+// newLine returns a line of an interactive shell, to be judged only.
+func newLine(argv []string, dialect string) (*command, error) {
+	if len(argv) != 1 {
+		return nil, fmt.Errorf("exec --dialect: one operand expected, found %d", len(argv))
+	}
+	text, same := argv[0], true
+	switch dialect {
+	case "bash":
+	case "zsh":
+		text, same = shell.FromZsh(text)
+	case "fish":
+		text, same = shell.FromFish(text)
+	default:
+		return nil, fmt.Errorf("exec --dialect: %q is none of bash, zsh and fish", cut(dialect))
+	}
+	if !same {
+		text = argv[0]
+	}
+	return &command{text: text, unread: !same}, nil
+}
+
 // quote returns a command line that parses into exactly these words.
 func quote(words []string) (string, error) {
 	quoted := make([]string, len(words))
@@ -119,9 +154,13 @@ func quote(words []string) (string, error) {
 }
 
 func (cmd *command) judge(ctx context.Context, p *shield.Pipeline, dir string) (verdict.Verdict, error) {
-	raw, err := json.Marshal(map[string]any{
+	fields := map[string]any{
 		"type": "execute_command", "payload": map[string]string{"command": cmd.text}, "cwd": dir,
-	})
+	}
+	if cmd.unread {
+		fields["min_tier"] = 2
+	}
+	raw, err := json.Marshal(fields)
 	if err != nil {
 		return verdict.Verdict{}, err
 	}

@@ -80,6 +80,19 @@ func special(name string) func(*state, []value, streams) value {
 					s.dynamic("loads code into the shell: "+argv[i+1].String(), join(argv))
 				}
 			}
+		case "fc":
+			// What fc runs is in the history; fc -l only shows it.
+			if !listsHistory(argv[1:]) {
+				s.dynamic("runs a line of the history", join(argv))
+			}
+		case "bind":
+			// bind -x '"KEY": CMD' makes a key run CMD.
+			for i, v := range argv {
+				if v.text == "-x" && i+1 < len(argv) {
+					_, code, _ := strings.Cut(argv[i+1].text, ":")
+					s.nested(code, argv[i+1].from)
+				}
+			}
 		case "complete", "compgen":
 			for i, v := range argv {
 				if (v.text == "-C" || v.text == "-W") && i+1 < len(argv) && argv[i+1].known() {
@@ -94,6 +107,23 @@ func special(name string) func(*state, []value, streams) value {
 		}
 		return value{}
 	}
+}
+
+// listsHistory reports whether words after fc make it list and nothing else.
+func listsHistory(words []value) bool {
+	list := false
+	for _, w := range words {
+		if !w.known() {
+			return false
+		}
+		if strings.HasPrefix(w.text, "-") && strings.Trim(w.text[1:], "0123456789") != "" {
+			if strings.Trim(w.text[1:], "lnrdfEiD") != "" {
+				return false
+			}
+			list = list || strings.Contains(w.text, "l")
+		}
+	}
+	return list
 }
 
 func (s *state) echo(argv []value, _ streams) value {
