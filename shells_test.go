@@ -8,68 +8,109 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// A terminal is a shell in tmux, with the snippet of shield init loaded.
-type terminal struct {
-	t    *testing.T
-	name string
-	sock string
+// builtShield is shield itself, built once for all tests of a run.
+var builtShield = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "shield")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "shield")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// shellPolicy blocks a made-up command and whatever touches files of one name.
+const shellPolicy = `extends: offline
+deny:
+  - name: made-up
+    action_types: [read_file, write_file, delete_file]
+    paths: ["**/secret*"]
+    reason: a test
+`
+
+// shells are the arguments that make each of them read RC and nothing else.
+var shells = map[string][]string{
+	"bash": {"--noprofile", "--rcfile", "RC", "-i"},
+	"zsh":  {"-d", "-i"},
+	"fish": {"--no-config", "-i", "-C", "source RC"},
 }
 
-func newTerminal(t *testing.T, shell string, args ...string) *terminal {
+// A terminal is a shell in tmux, with the snippet of shield init loaded.
+type terminal struct {
+	t     *testing.T
+	shell string
+	sock  string
+	work  string // its working folder
+	bin   string // where its shield is
+	n     int    // of marks
+}
+
+// newTerminal starts a shell that reads some lines, then the snippet.
+func newTerminal(t *testing.T, shell, before string) *terminal {
 	t.Helper()
 	for _, program := range []string{"tmux", shell} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("%s is not installed", program)
 		}
 	}
+	built, err := builtShield()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir, err := os.MkdirTemp("", "shells") // t.TempDir does not wait for the shell's last history
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	home, work, bin := filepath.Join(dir, "home"), filepath.Join(dir, "work"), filepath.Join(dir, "bin")
-	for _, d := range []string{home, work, bin, filepath.Join(home, ".config", "shield")} {
+	home := filepath.Join(dir, "home")
+	term := &terminal{t: t, shell: shell, sock: filepath.Join(dir, "tmux"), work: filepath.Join(dir, "work"), bin: filepath.Join(dir, "bin")}
+	for _, d := range []string{home, term.work, term.bin, filepath.Join(home, ".config", "shield")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
+	policy := filepath.Join(home, "policy.yaml")
 	// Nobody answers here: what a person would have to decide is blocked.
-	if err := os.WriteFile(filepath.Join(home, ".config", "shield", "shield.yaml"), []byte("approval: {channels: []}\nclassifier: {model: none}\n"), 0o600); err != nil {
+	term.write(filepath.Join(home, ".config", "shield", "shield.yaml"), "approval: {channels: []}\nclassifier: {model: none}\npolicy: "+policy+"\n")
+	term.write(policy, shellPolicy)
+	shield := filepath.Join(term.bin, "shield")
+	if err := os.Symlink(built, shield); err != nil {
 		t.Fatal(err)
-	}
-	shield := filepath.Join(bin, "shield")
-	if out, err := exec.Command("go", "build", "-o", shield, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
 	}
 	snippet, err := exec.Command(shield, "init", shell).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rc := filepath.Join(home, "snippet")
+	// The snippet names a path that the tests can replace.
+	text := strings.ReplaceAll(string(snippet), built, shield)
 	prompt := "PS1='ready> '\n"
 	if shell == "fish" {
 		prompt = "function fish_prompt; echo -n 'ready> '; end\nset -g fish_greeting\n"
 	}
-	if err := os.WriteFile(rc, append([]byte(prompt), snippet...), 0o600); err != nil {
-		t.Fatal(err)
+	rc := filepath.Join(home, ".zshrc")
+	term.write(rc, prompt+before+"\n"+text)
+	command := []string{"env", "-i", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=screen", "ZDOTDIR=" + home, shell}
+	for _, a := range shells[shell] {
+		command = append(command, strings.ReplaceAll(a, "RC", rc))
 	}
-	for i, a := range args {
-		args[i] = strings.ReplaceAll(a, "RC", rc)
-	}
-	term := &terminal{t, "s", filepath.Join(dir, "tmux")}
-	command := append([]string{"env", "-i", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=screen", "PS1=zsh0> ", "ZDOTDIR=" + home, shell}, args...)
-	term.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "50", "-s", term.name, "-c", work}, command...)...)
+	term.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "100", "-c", term.work}, command...)...)
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", term.sock, "kill-server").Run() })
-	if shell == "zsh" {
-		term.waitFor("zsh0>")
-		term.keys("source " + rc)
-	}
 	term.waitFor("ready>")
 	return term
+}
+
+func (term *terminal) write(path, text string) {
+	term.t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		term.t.Fatal(err)
+	}
 }
 
 func (term *terminal) tmux(args ...string) string {
@@ -84,18 +125,22 @@ func (term *terminal) tmux(args ...string) string {
 // keys types a line and Enter.
 func (term *terminal) keys(line string) {
 	term.t.Helper()
-	term.tmux("send-keys", "-t", term.name, "-l", line)
-	term.tmux("send-keys", "-t", term.name, "Enter")
+	term.tmux("send-keys", "-l", line)
+	term.press("Enter")
 }
 
-func (term *terminal) screen() string {
-	return term.tmux("capture-pane", "-p", "-t", term.name)
+// press presses keys by their names.
+func (term *terminal) press(keys ...string) {
+	term.t.Helper()
+	term.tmux(append([]string{"send-keys"}, keys...)...)
 }
+
+func (term *terminal) screen() string { return term.tmux("capture-pane", "-p", "-S", "-") }
 
 // waitFor waits until the screen shows a text.
 func (term *terminal) waitFor(text string) {
 	term.t.Helper()
-	for range 400 {
+	for range 800 {
 		if strings.Contains(term.screen(), text) {
 			return
 		}
@@ -104,73 +149,126 @@ func (term *terminal) waitFor(text string) {
 	term.t.Fatalf("%q did not come up:\n%s", text, term.screen())
 }
 
+// settle returns when the shell has done all that was typed.
+func (term *terminal) settle() {
+	term.t.Helper()
+	term.n++
+	term.keys(fmt.Sprintf("echo mark-%d''-end", term.n))
+	term.waitFor(fmt.Sprintf("mark-%d-end", term.n))
+}
+
+// allowed types a line that runs.
+func (term *terminal) allowed(line, output string) {
+	term.t.Helper()
+	term.keys(line)
+	term.waitFor(output)
+	term.settle()
+}
+
+// blocked types lines that do not run, in no part: each would create the file
+// "ran" or read or write "secret".
+func (term *terminal) blocked(lines ...string) {
+	term.t.Helper()
+	before := strings.Count(term.screen(), "shield: blocked: ")
+	for _, line := range lines {
+		term.keys(line)
+	}
+	term.settle()
+	if strings.Count(term.screen(), "shield: blocked: ") <= before {
+		term.t.Errorf("%q was not blocked:\n%s", lines, term.screen())
+	}
+	for _, name := range []string{"ran", "secret"} {
+		if _, err := os.Lstat(filepath.Join(term.work, name)); err == nil {
+			term.t.Errorf("%q made the file %s:\n%s", lines, name, term.screen())
+			_ = os.Remove(filepath.Join(term.work, name))
+		}
+	}
+}
+
+// each runs a test in a terminal of each shell.
+func each(t *testing.T, before map[string]string, test func(*testing.T, *terminal)) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			test(t, newTerminal(t, shell, before[shell]))
+		})
+	}
+}
+
 // TestShellSnippets types into real shells: what is allowed runs, what is not
 // does not, and the shell goes on.
 func TestShellSnippets(t *testing.T) {
-	t.Parallel()
-	for shell, args := range map[string][]string{
-		"bash": {"--norc", "--noprofile", "--rcfile", "RC", "-i"},
-		"zsh":  {"-f", "-i"},
-		"fish": {"--no-config", "-i", "-C", "source RC"},
-	} {
-		if shell == "bash" {
-			args = []string{"--noprofile", "--rcfile", "RC", "-i"}
-		}
-		t.Run(shell, func(t *testing.T) {
-			t.Parallel()
-			term := newTerminal(t, shell, args...)
-			n := 0
-			allowed := func(line, output string) {
-				t.Helper()
-				n++
-				mark := fmt.Sprintf("mark-%d-end", n)
-				term.keys(line)
-				term.waitFor(output)
-				term.keys("echo mark-" + fmt.Sprint(n) + "''-end")
-				term.waitFor(mark)
-			}
-			allowed("echo one'' two", "one two")
-			allowed("echo one'' two", "one two") // the same again
-			allowed("  echo three'' four", "three four")
+	each(t, nil, func(t *testing.T, term *terminal) {
+		term.allowed("echo one'' two", "one two")
+		term.allowed("echo one'' two", "one two") // the same again
+		term.allowed("  echo three'' four", "three four")
+		term.allowed("true && echo a''nd; false || echo o''r", "or")
+		term.blocked("touch ran; cat secret; touch ran")
+		term.blocked("true && cat secret && touch ran")
+		term.blocked("touch ran | cat secret")
+		term.blocked("  touch ran; cat secret") // by default, some histories leave it out
+		term.allowed("echo li''sted", "listed")
 
-			term.keys("touch ran; cat ~/.ssh/id_rsa | wc -c; touch ran")
-			term.waitFor("shield: blocked: ")
-			allowed("ls ran; echo listed''!", "listed!")
-			if screen := term.screen(); !strings.Contains(screen, "No such file") && !strings.Contains(screen, "cannot access") {
-				t.Errorf("a blocked line ran in part:\n%s", screen)
-			}
-
-			// Over several lines.
-			if shell == "fish" {
-				term.keys("echo line-5''-x \\")
-				term.keys("line-6''-x")
-			} else {
-				term.keys("for i in 5 6; do")
-				term.keys("echo line-$i''-x")
-				term.keys("done")
-			}
-			term.waitFor("line-5-x")
+		// Over several lines.
+		if term.shell == "fish" {
+			term.keys("for i in 5 6")
+			term.keys("echo line-$i-x")
+			term.keys("end")
 			term.waitFor("line-6-x")
-
-			// ^C while typing, and an empty line.
-			term.tmux("send-keys", "-t", term.name, "-l", "echo never")
-			term.tmux("send-keys", "-t", term.name, "C-c")
-			term.keys("")
-			allowed("echo still'' here", "still here")
-
-			if shell == "fish" {
-				return // fish has no command that adds a line to the history
+			term.blocked("for i in 5 6", "touch ran; cat secret", "end")
+			term.blocked("begin; touch ran; cat secret; end")
+			term.blocked("touch ran; and cat secret")
+			term.blocked("not cat secret; touch ran")
+			term.blocked("cat secret; or touch ran")
+			term.blocked("function f; cat secret; end; touch ran")
+			term.blocked(`touch ran; cat \x73ecret`)
+			term.allowed("if true; echo y''es; end", "yes")
+		} else {
+			term.keys("for i in 5 6; do")
+			term.keys("echo line-$i''-x")
+			term.keys("done")
+			term.waitFor("line-6-x")
+			term.blocked("for i in 5 6; do", "touch ran", "cat secret", "done")
+			term.blocked("touch ran; cat \\", "secret")
+			term.keys("cat <<E")
+			term.keys("# he''re $((1+1))")
+			term.keys("E")
+			term.waitFor("# he''re 2")
+			term.blocked("sh <<E", "# a comment", "touch ran; cat secret", "E")
+			term.blocked("f() { touch ran; cat secret; }")
+			term.blocked("{ true; } > secret")
+			term.blocked("( true ) > secret")
+			term.blocked("while false; do true; done > secret")
+			term.blocked("(touch ran; cat secret)", "echo $(touch ran; cat secret)")
+			term.allowed("g() { echo fun''ction $1; }; g 8", "function 8")
+			term.allowed("g 9", "function 9")
+			// History is expanded before the line is judged.
+			term.keys("cat secret")
+			term.waitFor("shield: blocked: ")
+			term.blocked("!!; touch ran")
+			term.blocked("fc -s")
+			if term.shell == "bash" {
+				term.blocked("{ touch ran; # '", "cat secret; } # '")
+			} else { // here # is a letter
+				term.blocked("touch ran; echo # && cat secret")
+				term.allowed("echo is'' # all && echo wo''rds", "words")
 			}
-			// What was blocked is in the history, to be mended and tried again.
-			for range 40 {
-				term.tmux("send-keys", "-t", term.name, "Up")
-				time.Sleep(20 * time.Millisecond)
-				lines := strings.Split(strings.TrimSpace(term.screen()), "\n")
-				if strings.Contains(lines[len(lines)-1], "touch ran; cat") {
-					return
-				}
-			}
-			t.Errorf("the blocked line is not in the history:\n%s", term.screen())
-		})
-	}
+		}
+		term.blocked(term.shell + " -c 'touch ran; cat secret'")
+
+		// ^C while typing, and an empty line.
+		term.tmux("send-keys", "-l", "echo never")
+		term.press("C-c")
+		term.keys("")
+		term.allowed("echo still'' here", "still here")
+		// ^C while the command runs.
+		term.keys("echo sle''eping; sleep 60; touch ran")
+		term.waitFor("sleeping")
+		term.press("C-c")
+		term.settle()
+		if _, err := os.Stat(filepath.Join(term.work, "ran")); err == nil {
+			t.Error("^C did not end the line")
+		}
+	})
 }
