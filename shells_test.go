@@ -272,3 +272,85 @@ func TestShellSnippets(t *testing.T) {
 		}
 	})
 }
+
+// ran reports whether a line made the file "ran".
+func (term *terminal) ran() bool {
+	_, err := os.Lstat(filepath.Join(term.work, "ran"))
+	return err == nil
+}
+
+// withShield puts a script in the place of shield.
+func (term *terminal) withShield(script string) {
+	term.t.Helper()
+	if err := os.Remove(filepath.Join(term.bin, "shield")); err != nil {
+		term.t.Fatal(err)
+	}
+	if script != "" {
+		term.write(filepath.Join(term.bin, "shield"), script)
+	}
+}
+
+// TestShellSnippetsFailClosed takes shield away: no line runs, a message says
+// so, and ^D still ends the shell.
+func TestShellSnippetsFailClosed(t *testing.T) {
+	for name, script := range map[string]string{
+		"missing": "", "broken": "\x7fELF", "failing": "#!/bin/sh\nexit 1\n", "killed": "#!/bin/sh\nkill -9 $$\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, nil, func(t *testing.T, term *terminal) {
+				term.withShield(script)
+				term.keys("touch ran")
+				term.waitFor("shield: blocked: no verdict came; ^D ends")
+				term.keys("echo 2; touch ran")
+				for range 100 {
+					if strings.Count(term.screen(), "shield: blocked: no") == 2 && strings.Count(term.screen(), "ready>") == 3 {
+						break
+					}
+					time.Sleep(25 * time.Millisecond)
+				}
+				if term.ran() {
+					t.Error("a line ran that nobody judged")
+				}
+				term.press("C-d")
+				for range 200 {
+					if exec.Command("tmux", "-S", term.sock, "has-session").Run() != nil {
+						return
+					}
+					time.Sleep(25 * time.Millisecond)
+				}
+				t.Errorf("^D did not end the shell:\n%s", term.screen())
+			})
+		})
+	}
+}
+
+// TestShellSnippetsInterrupted presses keys while shield judges.
+func TestShellSnippetsInterrupted(t *testing.T) {
+	for _, key := range []string{"C-c", "C-\\", "C-z"} {
+		t.Run(key, func(t *testing.T) {
+			each(t, nil, func(t *testing.T, term *terminal) {
+				if key == "C-z" && term.shell == "bash" {
+					t.Skip("bash does not stop a substitution")
+				}
+				built, err := builtShield()
+				if err != nil {
+					t.Fatal(err)
+				}
+				judging := filepath.Join(term.work, "judging")
+				term.withShield("#!/bin/sh\ncase $* in *ran*) touch " + judging + "; sleep 30;; esac\nexec " + built + ` "$@"` + "\n")
+				term.keys("touch ran")
+				for range 400 {
+					if _, err := os.Stat(judging); err == nil {
+						break
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				term.press(key)
+				term.settle()
+				if term.ran() {
+					t.Errorf("%s let the line run:\n%s", key, term.screen())
+				}
+			})
+		})
+	}
+}
