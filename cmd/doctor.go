@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/state"
@@ -91,6 +92,10 @@ func examine(set *config.Loaded, w *World) []finding {
 	} else {
 		add(true, "", "policy: %s", set.Policy)
 	}
+	if cfg.Classifier.Addr != "" {
+		err := checkSidecar(cfg.Classifier.Addr)
+		add(err == nil, "start it, or unset classifier.addr", "classifier at %s: %s", cfg.Classifier.Addr, answer(err))
+	}
 	switch _, err := verdict.LoadKey(dir); {
 	case dir == "":
 		add(false, "set HOME, or name a folder with --state", "state folder: none")
@@ -116,6 +121,22 @@ func examine(set *config.Loaded, w *World) []finding {
 		}
 	}
 	return out
+}
+
+// checkSidecar asks a sidecar whether it is ready.
+func checkSidecar(addr string) error {
+	s, err := classify.NewSidecar(addr, classify.SidecarOptions{})
+	if err != nil {
+		return err
+	}
+	return s.Check(context.Background())
+}
+
+func answer(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "ready"
 }
 
 // stateHead returns the head of the audit log that the state file keeps, which

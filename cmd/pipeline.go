@@ -74,7 +74,10 @@ func classifier(set *config.Loaded, w *World) shield.Classifier {
 	if !c.Enabled {
 		return shield.Classifier{}
 	}
-	out := shield.Classifier{Model: c.Model, Models: config.ModelsDir(w.Home, w.Getenv)}
+	if c.Model == "none" {
+		return shield.Classifier{}
+	}
+	out := shield.Classifier{Model: c.Model, Addr: c.Addr, Models: config.ModelsDir(w.Home, w.Getenv)}
 	if strings.ContainsAny(c.Model, `/\`) || c.Model == "." {
 		out.Model = absolute([]string{c.Model}, w.Dir)[0]
 	}

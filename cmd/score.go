@@ -109,6 +109,9 @@ func scoreFiles(c *cli.Context, w *World) error {
 	}
 	s := counter.Report()
 	s.Policy, s.Model, s.Until = cfg.Policy, set.Classifier.Model, c.String("until")
+	if cfg.Classifier.Addr != "" {
+		s.Model = cfg.Classifier.Addr
+	}
 	failed := check(s, limits)
 	if err := report.WriteScore(w.Out, c.String("format"), s); err != nil {
 		return err

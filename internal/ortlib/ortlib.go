@@ -14,7 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/shieldcli/shield/internal/private"
+	"github.com/shieldcli/shield/internal/owner"
 )
 
 //go:generate go run ./gen -check
@@ -63,7 +63,7 @@ func (l *library) extract(dir string) (string, error) {
 	} else if !info.IsDir() {
 		return fail(errors.New("not a folder"))
 	}
-	if err := private.Folder(dir); err != nil {
+	if err := owner.CheckFolder(dir); err != nil {
 		return fail(err)
 	}
 	path := filepath.Join(dir, l.sum[:16]+"-"+l.name)
@@ -82,7 +82,7 @@ func (l *library) extract(dir string) (string, error) {
 // intact reports whether path is a file that extract left there.
 func (l *library) intact(path string) bool {
 	info, err := os.Lstat(path)
-	return err == nil && info.Mode().IsRegular() && info.Size() == l.size && private.Check(info, 0o022) == nil
+	return err == nil && info.Mode().IsRegular() && info.Size() == l.size && owner.Check(info, 0o022) == nil
 }
 
 func (l *library) unpack(dir, path string) error {
@@ -141,7 +141,7 @@ func Check(path string) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("onnxruntime: %s is not a file", path)
 	}
-	if err := private.CheckSystem(info, 0o022); err != nil {
+	if err := owner.Check(info, 0o022); err != nil {
 		return fmt.Errorf("onnxruntime: %s: %w", path, err)
 	}
 	return nil

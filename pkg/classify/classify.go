@@ -24,9 +24,13 @@ const errorCode = "classifier"
 // A Scorer is a model. Goroutines share it.
 type Scorer interface {
 	// Score judges a text of the form "type: payload", payload being canonical
-	// JSON. An error is never taken for "safe".
+	// JSON. An error is never taken for "safe"; [ErrTooLong] makes the action
+	// ESCALATE, any other is a classifier that fails.
 	Score(ctx context.Context, text string) (Score, error)
 }
+
+// ErrTooLong says that a text is longer than a model reads.
+var ErrTooLong = errors.New("text is too long for the model")
 
 // A Score is a model's answer.
 type Score struct {
@@ -206,7 +210,8 @@ func (k *Classifier) score(ctx context.Context, text string, limit float64) (r r
 	}()
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
-		return result{source: "model", decision: verdict.Escalate, confidence: errorConfidence, reasoning: "unexamined: " + err.Error()}
+		return result{source: "model", decision: verdict.Escalate, confidence: errorConfidence,
+			reasoning: "unexamined: too long for the model to read; propose it in smaller steps"}
 	}
 	if err == nil && (math.IsNaN(s.Confidence) || s.Confidence < 0 || s.Confidence > 1) {
 		err = errors.New("model: confidence is not between 0 and 1")

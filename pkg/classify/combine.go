@@ -1,10 +1,6 @@
 package classify
 
-import (
-	"fmt"
-
-	"github.com/shieldcli/shield/pkg/verdict"
-)
+import "github.com/shieldcli/shield/pkg/verdict"
 
 // A result is what one classifier says.
 type result struct {
@@ -43,7 +39,7 @@ func combine(a, b result) result {
 // BLOCK, or with failOpen ESCALATE, never ALLOW.
 func failed(source string, err error, failOpen bool) result {
 	r := result{source: source, decision: verdict.Block, confidence: errorConfidence, err: err,
-		reasoning: fmt.Sprintf("classifier error: %v", err)}
+		reasoning: "classifier error: " + clip(err.Error(), 300)}
 	if failOpen {
 		r.decision = verdict.Escalate
 	}

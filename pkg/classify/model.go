@@ -18,10 +18,6 @@ import (
 	"github.com/shieldcli/shield/internal/tokenizer"
 )
 
-// ErrTooLong says that a text is longer than a model reads. What could not be
-// read is for a higher tier, never safe.
-var ErrTooLong = errors.New("model: too much text to read; propose it in smaller steps")
-
 // ErrNoRuntime says that this build cannot run models in-process.
 var ErrNoRuntime = errors.New("model: this build has no ONNX Runtime; Tier 1 is heuristics only")
 

@@ -19,6 +19,7 @@ type Classifier struct {
 	Model       string   // "default", the name of an installed model, a folder's path, or "" or "none" for rules alone
 	Models      string   // the folder of installed models, absolute; "" if there is none
 	ONNXRuntime string   // the runtime library's path, absolute; "" unpacks the one in this program to [Config.CacheDir]
+	Addr        string   // a classifier in another process that is asked instead, see [classify.NewSidecar]; "" if there is none
 	SkipTypes   []string // action types that the model does not judge; nil leaves it to the model
 }
 
@@ -69,6 +70,14 @@ func runtimePath(cfg Config) (string, error) {
 // not.
 func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, error) {
 	opts := classify.Options{NoHeuristic: cfg.NoHeuristic, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}
+	if addr := cfg.Classifier.Addr; addr != "" {
+		m, err := classify.NewSidecar(addr, classify.SidecarOptions{})
+		if err != nil {
+			return nil, "", err
+		}
+		opts.Model, opts.SkipTypes = m, cfg.Classifier.SkipTypes
+		return classify.New(opts), "sidecar:" + addr, nil // what runs behind it is not known
+	}
 	m, err := OpenModel(cfg)
 	switch {
 	case errors.Is(err, classify.ErrNoRuntime) && cfg.Classifier.Model == "default":

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/shieldcli/shield/internal/private"
+	"github.com/shieldcli/shield/internal/owner"
 )
 
 // KeySize is the length of the key of seals, in bytes.
@@ -31,7 +31,7 @@ func LoadKey(dir string) (key [KeySize]byte, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return key, fmt.Errorf("create state folder: %w", err)
 	}
-	if err := private.Folder(dir); err != nil {
+	if err := owner.CheckFolder(dir); err != nil {
 		return key, fmt.Errorf("state folder %s: %w", dir, err)
 	}
 	path := filepath.Join(dir, KeyFile)
@@ -110,7 +110,7 @@ func readKey(path string) (key [KeySize]byte, err error) {
 // tryKey reads the file once and returns how many bytes there are, at most one
 // more than a key has. What is checked is what was opened.
 func tryKey(path string, key *[KeySize]byte) (int, error) {
-	f, err := private.Open(path)
+	f, err := owner.Open(path)
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +122,7 @@ func tryKey(path string, key *[KeySize]byte) (int, error) {
 	if !info.Mode().IsRegular() {
 		return 0, errors.New("not a plain file; remove it to have a new one made")
 	}
-	if err := private.Check(info, 0o077); err != nil {
+	if err := owner.Check(info, 0o077); err != nil {
 		return 0, err
 	}
 	var buf [KeySize + 1]byte

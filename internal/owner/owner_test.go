@@ -1,0 +1,71 @@
+package owner
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestCheckFolder(t *testing.T) {
+	t.Parallel()
+	if !Known {
+		t.Skip("owners are not visible here")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{file: false, filepath.Join(dir, "none"): false, string(filepath.Separator): true} {
+		if err := CheckFolder(path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for mode, want := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o775: false, 0o702: false, 0o777 | os.ModeSticky: false} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckFolder(dir); (err == nil) != want {
+			t.Errorf("mode %v: %v", mode, err)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	if !Known {
+		t.Skip("owners are not visible here")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(mode os.FileMode, denied os.FileMode) error {
+		t.Helper()
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Lstat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Check(info, denied)
+	}
+	for _, tt := range []struct {
+		mode, denied os.FileMode
+		want         bool
+	}{{0o600, Access, true}, {0o640, Access, false}, {0o644, Write, true}, {0o604, Access, false}, {0o622, Write, false}} {
+		if err := check(tt.mode, tt.denied); (err == nil) != tt.want {
+			t.Errorf("mode %v, denied %v: %v", tt.mode, tt.denied, err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return // only root can give a file away
+	}
+	if err := os.Chown(file, 12345, -1); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(0o600, Access); err == nil {
+		t.Error("the file of another user is accepted")
+	}
+}

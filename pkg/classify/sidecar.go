@@ -1,0 +1,238 @@
+package classify
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	sidecarTimeout = 5 * time.Second
+	sidecarIdle    = 8        // connections kept open for the next text
+	sidecarText    = 64 << 10 // bytes
+	sidecarAnswer  = 64 << 10 // bytes
+)
+
+// A Sidecar is a model in another process, asked over HTTP. Goroutines may
+// share it.
+//
+// It is asked GET /health once, before the first text, and then POST /classify
+// with {"text":"type: payload"}; the answer is {"label":"INJECTION","confidence":0.97}
+// or the same with SAFE, and nothing else. Whatever differs is an error: a
+// service that is half broken must not make an action look safe.
+type Sidecar struct {
+	client  *http.Client
+	base    *url.URL
+	timeout time.Duration
+	healthy atomic.Bool
+}
+
+// SidecarOptions say how a sidecar is asked.
+type SidecarOptions struct {
+	Timeout time.Duration // of one text, from connecting to the answer's end; 0 means 5 s
+}
+
+// NewSidecar returns a client of the classifier at addr: an https URL, an http
+// URL of this machine, or unix:/PATH for a socket that only its owner can open.
+// It opens no connection.
+func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
+	s := &Sidecar{timeout: opts.Timeout}
+	if s.timeout <= 0 {
+		s.timeout = sidecarTimeout
+	}
+	t := &http.Transport{
+		// No Proxy: the environment may be the agent's.
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    s.timeout,
+		DisableCompression:     true, // a small answer must not become a large one
+		MaxResponseHeaderBytes: 16 << 10,
+		MaxIdleConns:           sidecarIdle,
+		MaxIdleConnsPerHost:    sidecarIdle,
+		IdleConnTimeout:        30 * time.Second,
+	}
+	socket, local := strings.CutPrefix(addr, "unix:")
+	if local || strings.HasPrefix(addr, "/") {
+		socket, err := socketPath(socket)
+		if err != nil {
+			return nil, fmt.Errorf("classifier.addr: %w", err)
+		}
+		s.base = &url.URL{Scheme: "http", Host: "localhost", Path: "/"}
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialSocket(ctx, socket) }
+	} else {
+		base, err := sidecarURL(addr)
+		if err != nil {
+			return nil, fmt.Errorf("classifier.addr: %w", err)
+		}
+		s.base = base
+		if base.Scheme == "http" {
+			t.DialContext = (&net.Dialer{Control: loopbackOnly}).DialContext
+		}
+	}
+	s.client = &http.Client{
+		Transport: t,
+		// A redirect would carry the action to a place that nobody configured.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return s, nil
+}
+
+// sidecarURL returns the checked URL of a sidecar. Errors do not quote what may
+// hold a password.
+func sidecarURL(addr string) (*url.URL, error) {
+	u, err := url.Parse(addr)
+	if err != nil {
+		return nil, errors.New("not a URL")
+	}
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
+		return nil, errors.New("expected https://HOST, http://127.0.0.1:PORT or unix:/PATH")
+	case u.User != nil:
+		return nil, errors.New("the URL must not hold a user or password")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, errors.New("the URL must not hold a query or fragment")
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return nil, fmt.Errorf("http to %.80q would show actions to the network and let it forge answers; use https", u.Hostname())
+	}
+	return u, nil
+}
+
+func loopback(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback()
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// loopbackOnly refuses to connect where a name such as localhost was resolved
+// to another machine.
+func loopbackOnly(_, address string, _ syscall.RawConn) error {
+	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
+		return fmt.Errorf("%s is not this machine; use https", address)
+	}
+	return nil
+}
+
+// socketPath returns the absolute path of a socket in the forms /PATH and ///PATH.
+func socketPath(p string) (string, error) {
+	if rest, ok := strings.CutPrefix(p, "//"); ok {
+		p = rest // unix:///PATH
+	}
+	if !strings.HasPrefix(p, "/") || strings.HasPrefix(p, "//") || strings.ContainsRune(p, 0) {
+		return "", fmt.Errorf("socket %.80q is not an absolute path", p)
+	}
+	return path.Clean(p), nil
+}
+
+// Score implements [Scorer].
+func (s *Sidecar) Score(ctx context.Context, text string) (Score, error) {
+	if len(text) > sidecarText {
+		return Score{}, fmt.Errorf("%w: %d bytes, the sidecar is asked about at most %d", ErrTooLong, len(text), sidecarText)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if !s.healthy.Load() {
+		if err := s.Check(ctx); err != nil {
+			return Score{}, err
+		}
+		s.healthy.Store(true)
+	}
+	question, err := json.Marshal(struct {
+		Text string `json:"text"`
+	}{text})
+	if err != nil {
+		return Score{}, fmt.Errorf("sidecar: %w", err)
+	}
+	resp, body, err := s.do(ctx, http.MethodPost, "classify", question)
+	if err != nil {
+		return Score{}, err
+	}
+	score, err := readAnswer(resp.Header.Get("Content-Type"), body)
+	if err != nil {
+		return Score{}, fmt.Errorf("sidecar: %w", err)
+	}
+	return score, nil
+}
+
+// Check asks the sidecar whether it is ready.
+func (s *Sidecar) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	_, _, err := s.do(ctx, http.MethodGet, "health", nil)
+	return err
+}
+
+// do sends a request and returns its response of status 200 and the body.
+func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*http.Response, []byte, error) {
+	fail := func(err error) (*http.Response, []byte, error) {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // without method and URL, which say nothing new
+		}
+		return nil, nil, fmt.Errorf("sidecar: %s: %w", name, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.base.JoinPath(name).String(), bytes.NewReader(body))
+	if err != nil {
+		return fail(err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+		// To ask again does no harm. So the transport may, when the sidecar
+		// has closed a connection that was kept; nothing is sent for this header.
+		req.Header["Idempotency-Key"] = []string{}
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return fail(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, sidecarAnswer+1))
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		return fail(fmt.Errorf("status %d, expected 200", resp.StatusCode))
+	case err != nil:
+		return fail(err)
+	case len(answer) > sidecarAnswer:
+		return fail(fmt.Errorf("answer is longer than %d bytes", sidecarAnswer))
+	}
+	return resp, answer, nil
+}
+
+// readAnswer reads {"label":…,"confidence":…}.
+func readAnswer(contentType string, body []byte) (Score, error) {
+	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != "application/json" {
+		return Score{}, fmt.Errorf("answer is %.60q, expected application/json", contentType)
+	}
+	var a struct {
+		Label      *string  `json:"label"`
+		Confidence *float64 `json:"confidence"`
+	}
+	// A member that is not known may be an error message beside a label of SAFE.
+	if err := json.Unmarshal(body, &a, json.RejectUnknownMembers(true)); err != nil {
+		return Score{}, errors.New(`answer is not exactly {"label":…,"confidence":…}`)
+	}
+	switch {
+	case a.Label == nil || a.Confidence == nil:
+		return Score{}, errors.New("answer lacks label or confidence")
+	case *a.Label != "INJECTION" && *a.Label != "SAFE":
+		return Score{}, fmt.Errorf("label %.40q is neither INJECTION nor SAFE", *a.Label)
+	case !(*a.Confidence >= 0 && *a.Confidence <= 1):
+		return Score{}, errors.New("confidence is not between 0 and 1")
+	}
+	return Score{Injection: *a.Label == "INJECTION", Confidence: *a.Confidence}, nil
+}

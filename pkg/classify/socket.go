@@ -1,0 +1,53 @@
+package classify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// dialSocket connects to a socket that nobody else can have put there: a
+// classifier of another user would call every attack safe. The path is looked
+// at every time, and then who listens at the other end, since the path may
+// change in between.
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
+	if !owner.Known {
+		return nil, errors.New("who owns a socket is not visible on this system; use http://127.0.0.1:PORT")
+	}
+	if err := checkSocket(path); err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPeer(conn.(*net.UnixConn), os.Geteuid()); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("socket %s: %w", path, err)
+	}
+	return conn, nil
+}
+
+func checkSocket(path string) error {
+	if err := owner.CheckFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%s is not a socket", path)
+	}
+	if err := owner.Check(info, owner.Access); err != nil {
+		return fmt.Errorf("socket %s: %w", path, err)
+	}
+	return nil
+}

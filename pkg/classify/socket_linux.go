@@ -1,0 +1,31 @@
+package classify
+
+import (
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkPeer refuses a listener that runs neither as user uid nor as root, which
+// listens for a service that it starts on demand.
+func checkPeer(conn *net.UnixConn, uid int) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	var failed error
+	if err := raw.Control(func(fd uintptr) {
+		peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	if peer.Uid != 0 && int(peer.Uid) != uid {
+		return fmt.Errorf("user %d listens there, not the one who runs shield", peer.Uid)
+	}
+	return nil
+}
