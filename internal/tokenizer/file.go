@@ -154,7 +154,17 @@ func (t *token) readMember(dec *jsontext.Decoder) error {
 		return err
 	}
 	t.text = name.String()
-	return json.UnmarshalDecode(dec, &t.id)
+	id, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	if id.Kind() != '0' {
+		return fmt.Errorf("token %.80q has no number as its id", t.text)
+	}
+	if t.id, err = id.Int(); err != nil {
+		return fmt.Errorf("token %.80q has the id %.40s", t.text, id.String())
+	}
+	return nil
 }
 
 func (t *token) readPair(dec *jsontext.Decoder) error {
@@ -180,7 +190,7 @@ func (t *token) readPair(dec *jsontext.Decoder) error {
 
 // build makes the tokenizer.
 func (f *file) build() (*Tokenizer, error) {
-	ids, err := f.ids()
+	known, ids, err := f.ids()
 	if err != nil {
 		return nil, err
 	}
@@ -208,9 +218,9 @@ func (f *file) build() (*Tokenizer, error) {
 	}
 	switch m := f.Model; {
 	case m.Type == "WordPiece" && !m.Vocab.pairs, m.Type == "" && m.Prefix != nil && !m.Vocab.pairs:
-		t.model, err = newWordPiece(m, ids, special)
+		t.model, err = newWordPiece(m, known, special)
 	case m.Type == "Unigram" && m.Vocab.pairs:
-		t.model, err = newUnigram(m, special)
+		t.model, err = newUnigram(m, known, special)
 	case m.Type == "WordPiece" || m.Type == "Unigram":
 		err = fmt.Errorf("the vocabulary has not the form of type %s", m.Type)
 	default:
@@ -222,14 +232,14 @@ func (f *file) build() (*Tokenizer, error) {
 	return t, nil
 }
 
-// ids returns the id of every token, those of the vocabulary and added ones.
-// Each has its own.
-func (f *file) ids() (map[string]int64, error) {
+// ids returns the id of every token of the vocabulary, and of these and the added
+// ones together. Each has its own.
+func (f *file) ids() (known, all map[string]int64, err error) {
 	tokens := f.Model.Vocab.tokens
 	if len(tokens) == 0 {
-		return nil, errors.New("model: empty vocabulary")
+		return nil, nil, errors.New("model: empty vocabulary")
 	}
-	ids := make(map[string]int64, len(tokens)+len(f.AddedTokens))
+	ids := make(map[string]int64, len(tokens))
 	owner := make([]bool, 0, len(tokens)+len(f.AddedTokens))
 	add := func(text string, id int64) error {
 		switch {
@@ -256,15 +266,16 @@ func (f *file) ids() (map[string]int64, error) {
 	}
 	for _, t := range tokens {
 		if err := add(t.text, t.id); err != nil {
-			return nil, fmt.Errorf("model: %w", err)
+			return nil, nil, fmt.Errorf("model: %w", err)
 		}
 	}
+	known = maps.Clone(ids)
 	for _, a := range f.AddedTokens {
 		if err := add(a.Content, a.ID); err != nil {
-			return nil, fmt.Errorf("added_tokens: %w", err)
+			return nil, nil, fmt.Errorf("added_tokens: %w", err)
 		}
 	}
-	return ids, nil
+	return known, ids, nil
 }
 
 // pad returns the id of the padding token and marks its text as special.

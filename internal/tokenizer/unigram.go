@@ -14,34 +14,32 @@ const unkPenalty = 10
 // A unigram divides a word where the sum of its tokens' scores is largest.
 // Consecutive unknown characters are one unknown token.
 type unigram struct {
-	pieces   map[string]piece
+	pieces   map[string]int64
+	scores   []float64 // by id
 	longest  [256]int // bytes of the longest token, by first byte
 	unkScore float64
 	unk      int64
 	bytes    *[256]int64 // tokens that spell an unknown character, or nil
 }
 
-type piece struct {
-	id    int64
-	score float64
-}
-
-func newUnigram(m *modelFile, special map[string]bool) (*unigram, error) {
+// newUnigram takes over known, the ids of the vocabulary.
+func newUnigram(m *modelFile, known map[string]int64, special map[string]bool) (*unigram, error) {
 	tokens := m.Vocab.tokens
 	if m.UnkID == nil || *m.UnkID < 0 || *m.UnkID >= int64(len(tokens)) {
 		return nil, errors.New("unk_id names no token of the vocabulary")
 	}
-	u := &unigram{pieces: make(map[string]piece, len(tokens)), unk: *m.UnkID}
+	u := &unigram{pieces: known, scores: make([]float64, len(tokens)), unk: *m.UnkID}
 	if m.ByteFallback {
-		u.bytes = byteTokens(tokens, special)
+		u.bytes = byteTokens(known, special)
+	}
+	special[tokens[u.unk].text] = true
+	for text := range special {
+		delete(known, text)
 	}
 	least := tokens[0].score
 	for _, t := range tokens {
 		least = min(least, t.score)
-		if special[t.text] || t.id == u.unk {
-			continue
-		}
-		u.pieces[t.text] = piece{t.id, t.score}
+		u.scores[t.id] = t.score
 		u.longest[t.text[0]] = max(u.longest[t.text[0]], len(t.text))
 	}
 	u.unkScore = least - unkPenalty
@@ -50,17 +48,11 @@ func newUnigram(m *modelFile, special map[string]bool) (*unigram, error) {
 
 // byteTokens returns the tokens <0x00> to <0xFF> and marks them as special, or
 // returns nil if one is missing.
-func byteTokens(tokens []token, special map[string]bool) *[256]int64 {
-	ids := map[string]int64{}
-	for _, t := range tokens {
-		if len(t.text) == len("<0x00>") && t.text[0] == '<' {
-			ids[t.text] = t.id
-		}
-	}
+func byteTokens(known map[string]int64, special map[string]bool) *[256]int64 {
 	var out [256]int64
 	for b := range out {
 		name := fmt.Sprintf("<0x%02X>", b)
-		id, ok := ids[name]
+		id, ok := known[name]
 		if !ok {
 			return nil
 		}
@@ -93,11 +85,11 @@ func (u *unigram) tokens(dst []int64, word string) []int64 {
 			if end < len(word) && !utf8.RuneStart(word[end]) {
 				continue
 			}
-			p, ok := u.pieces[word[at:end]]
+			id, ok := u.pieces[word[at:end]]
 			if !ok {
 				continue
 			}
-			best[end].offer(here+p.score, at, p.id)
+			best[end].offer(here+u.scores[id], at, id)
 			single = single || end == at+char
 		}
 		if !single {

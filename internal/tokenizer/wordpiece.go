@@ -17,7 +17,8 @@ type wordPiece struct {
 	unk      int64
 }
 
-func newWordPiece(m *modelFile, ids map[string]int64, special map[string]bool) (*wordPiece, error) {
+// newWordPiece takes over known, the ids of the vocabulary.
+func newWordPiece(m *modelFile, known map[string]int64, special map[string]bool) (*wordPiece, error) {
 	unk, prefix := "[UNK]", "##"
 	w := &wordPiece{maxChars: 100}
 	if m.UnkToken != nil {
@@ -36,25 +37,18 @@ func newWordPiece(m *modelFile, ids map[string]int64, special map[string]bool) (
 		return nil, fmt.Errorf("max_input_chars_per_word is %d; 1 to 10000 are expected", w.maxChars)
 	}
 	var ok bool
-	if w.unk, ok = ids[unk]; !ok {
+	if w.unk, ok = known[unk]; !ok {
 		return nil, fmt.Errorf("the unknown token %.80q is not in the vocabulary", unk)
 	}
-	n := 0
-	for _, t := range m.Vocab.tokens {
-		if strings.HasPrefix(t.text, prefix) {
-			n++
-		}
+	delete(known, unk)
+	for text := range special {
+		delete(known, text)
 	}
-	w.start = make(map[string]int64, len(m.Vocab.tokens))
-	w.inside = make(map[string]int64, n)
-	for _, t := range m.Vocab.tokens {
-		if special[t.text] || t.text == unk {
-			continue
-		}
-		w.longest = max(w.longest, len(t.text))
-		w.start[t.text] = t.id
-		if rest, ok := strings.CutPrefix(t.text, prefix); ok && rest != "" {
-			w.inside[rest] = t.id
+	w.start, w.inside = known, make(map[string]int64, len(known)/4)
+	for text, id := range known {
+		w.longest = max(w.longest, len(text))
+		if rest, ok := strings.CutPrefix(text, prefix); ok && rest != "" {
+			w.inside[rest] = id
 		}
 	}
 	return w, nil
