@@ -16,7 +16,7 @@ const unkPenalty = 10
 type unigram struct {
 	pieces   map[string]int64
 	scores   []float64 // by id
-	longest  [256]int // bytes of the longest token, by first byte
+	longest  [256]int  // bytes of the longest token, by first byte
 	unkScore float64
 	unk      int64
 	bytes    *[256]int64 // tokens that spell an unknown character, or nil
