@@ -6,39 +6,24 @@ import os
 import shutil
 import tempfile
 
+import numpy as np
 import onnx
 import onnxruntime as ort
 import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from transformers import AutoModelForSequenceClassification
 
-
-class Logits(torch.nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, input_ids, attention_mask):
-        return self.model(input_ids=input_ids, attention_mask=attention_mask).logits
-
-
-def calibrate(model, scale, shift):
-    """Makes the log odds of the label scale * odds + shift, inside the head's weights."""
-    head = model.classifier
-    with torch.no_grad():
-        head.weight.mul_(scale)
-        head.bias.mul_(scale)
-        head.bias[1] += shift
+import wide
 
 
 def export(model, path):
-    """Writes model as ONNX with int8 weights to path."""
+    """Writes a model of one window as ONNX with int8 weights to path."""
     model = model.cpu().eval()
     with tempfile.TemporaryDirectory() as tmp:
         full, small, best = (os.path.join(tmp, n) for n in ("full.onnx", "int8.onnx", "optimised.onnx"))
         ids = torch.ones(1, 16, dtype=torch.long)
-        torch.onnx.export(Logits(model), (ids, ids), full, input_names=["input_ids", "attention_mask"], output_names=["logits"],
-                          dynamic_axes={"input_ids": {0: "batch", 1: "length"}, "attention_mask": {0: "batch", 1: "length"}, "logits": {0: "batch"}},
+        torch.onnx.export(model, (ids, ids), full, input_names=["input_ids", "attention_mask"], output_names=["logits"],
+                          dynamic_axes={"input_ids": {1: "length"}, "attention_mask": {1: "length"}},
                           opset_version=17, dynamo=False)
         quantize_dynamic(full, small, weight_type=QuantType.QInt8, per_channel=True, extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
         o = ort.SessionOptions()
@@ -52,14 +37,14 @@ def main():
     a = argparse.ArgumentParser(description=__doc__)
     a.add_argument("checkpoint")
     a.add_argument("out")
-    a.add_argument("--scale", type=float, default=1.0)
-    a.add_argument("--shift", type=float, default=0.0)
+    a.add_argument("--mix", type=float, nargs=3, required=True, help="what calibrate.py prints")
     o = a.parse_args()
     os.makedirs(o.out, exist_ok=True)
-    model = AutoModelForSequenceClassification.from_pretrained(o.checkpoint, attn_implementation="eager")
-    calibrate(model, o.scale, o.shift)
+    encoder = AutoModelForSequenceClassification.from_pretrained(o.checkpoint, attn_implementation="eager")
+    npz = np.load(os.path.join(o.checkpoint, "wide.npz"))
+    model = wide.WideDeep(encoder, npz["table"], float(npz["bias"]), o.mix)
     export(model, os.path.join(o.out, "model.onnx"))
-    c = model.config
+    c = encoder.config
     json.dump({"model_type": "bert", "architectures": ["BertForSequenceClassification"], "vocab_size": c.vocab_size,
                "hidden_size": c.hidden_size, "num_hidden_layers": c.num_hidden_layers, "num_attention_heads": c.num_attention_heads,
                "intermediate_size": c.intermediate_size, "max_position_embeddings": c.max_position_embeddings, "pad_token_id": 0,
