@@ -57,7 +57,9 @@ func parseFile(data []byte) (*file, error) {
 		return nil, fmt.Errorf("%d bytes; at most %d are read", len(data), maxFile)
 	}
 	f := new(file)
-	if err := json.Unmarshal(data, f); err != nil {
+	// Tokens that stand twice are found below; looking for other names that do
+	// would take as long as all the rest.
+	if err := json.Unmarshal(data, f, jsontext.AllowDuplicateNames(true)); err != nil {
 		return nil, decodeError(err)
 	}
 	if f.Model == nil {
