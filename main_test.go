@@ -30,6 +30,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("XDG_CONFIG_HOME", "")
 			env.Setenv("XDG_STATE_HOME", "")
+			env.Setenv("XDG_DATA_HOME", "")
 			env.Setenv("XDG_CACHE_HOME", "")
 			env.Setenv("REPO", repo)
 			settings := filepath.Join(home, ".config", "shield")

@@ -44,6 +44,7 @@ func commands(w *World) []*cli.Command {
 		explainCommand(w),
 		scoreCommand(w),
 		rulesCommand(w),
+		modelCommand(w),
 		statusCommand(w),
 		auditCommand(w),
 		doctorCommand(w),

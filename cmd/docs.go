@@ -38,7 +38,7 @@ func docsCommand(w *World) *cli.Command {
 // environment lists the variables that shield reads, for the man page.
 var environment = [][2]string{
 	{"SHIELD_CONFIG", "The configuration file, in place of the user's own."},
-	{"XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_CACHE_HOME", "Folders in place of ~/.config, ~/.local/state and ~/.cache."},
+	{"XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_CACHE_HOME", "Folders in place of ~/.config, ~/.local/state, ~/.local/share and ~/.cache."},
 	{"NO_COLOR, TERM", "NO_COLOR, or TERM=dumb, turns colours off."},
 }
 
@@ -47,6 +47,7 @@ var files = [][2]string{
 	{"~/.config/shield/shield.yaml", "The user's configuration."},
 	{"/etc/shield/shield.yaml", "The system's configuration; what it sets under locked nothing else can change."},
 	{"~/.local/state/shield/", "Seal key, state and audit log; created with mode 0700."},
+	{"~/.local/share/shield/models/", "The models that shield model pull installed, a folder each."},
 }
 
 // docs returns the generated documents by path.

@@ -77,7 +77,7 @@ func classifier(set *config.Loaded, w *World) shield.Classifier {
 	if c.Model == "none" {
 		return shield.Classifier{}
 	}
-	out := shield.Classifier{Model: c.Model, Addr: c.Addr, Models: config.ModelsDir(w.Home, w.Getenv)}
+	out := shield.Classifier{Model: c.Model, Addr: c.Addr, Models: modelsDir(w)}
 	if strings.ContainsAny(c.Model, `/\`) || c.Model == "." {
 		out.Model = absolute([]string{c.Model}, w.Dir)[0]
 	}
@@ -116,8 +116,8 @@ func auditFile(set *config.Loaded, w *World) string {
 func ownFiles(set *config.Loaded, w *World) []string {
 	own := append([]string{config.SystemFile()}, set.Files...)
 	for _, name := range []string{
-		config.UserFile(w.Home, w.Getenv), config.StateDir(w.Home, w.Getenv), config.ModelsDir(w.Home, w.Getenv),
-		set.Audit.File, set.Evaluator.APIKeyFile,
+		config.UserFile(w.Home, w.Getenv), config.StateDir(w.Home, w.Getenv),
+		config.DataDir(w.Home, w.Getenv), set.Audit.File, set.Evaluator.APIKeyFile,
 	} {
 		if name != "" {
 			own = append(own, name)

@@ -2,5 +2,5 @@
 
 package models
 
-// Digest is that of the default model: SHA-256 over its files, in hex.
-const Digest = "4fb024cfcb9991c6c023ef84d1e535141df8fec11895c8bb3ab5578c14a88dbf"
+// Digest is that of the default model: "sha256:" and hex over its files.
+const Digest = "sha256:9b35f00ef05018923ffabc12c7ab207e8d4c4d1b8287d1ecbe01c2700129405a"

@@ -73,6 +73,18 @@ func StateDir(home string, getenv func(string) string) string {
 	return filepath.Join(home, ".local", "state", "shield")
 }
 
+// DataDir returns the folder of what a user has installed, such as models, or
+// "" without a home folder.
+func DataDir(home string, getenv func(string) string) string {
+	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "shield")
+	}
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, ".local", "share", "shield")
+}
+
 // CacheDir returns the folder of what shield unpacks and downloads for a user,
 // or "" without a home folder.
 func CacheDir(home string, getenv func(string) string) string {
@@ -83,18 +95,6 @@ func CacheDir(home string, getenv func(string) string) string {
 		return ""
 	}
 	return filepath.Join(home, ".cache", "shield")
-}
-
-// ModelsDir returns the folder of a user's classifier models, or "" without a
-// home folder.
-func ModelsDir(home string, getenv func(string) string) string {
-	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "shield", "models")
-	}
-	if home == "" {
-		return ""
-	}
-	return filepath.Join(home, ".local", "share", "shield", "models")
 }
 
 // Load reads the settings. A file that exists and cannot be used is an error

@@ -11,6 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/models"
 	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/modelstore"
 )
 
 // Classifier says which model Tier 1 asks beside its rules. The zero value is
@@ -38,9 +39,9 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	case strings.ContainsAny(c.Model, `/\`) || c.Model == ".":
 		files, digest = os.DirFS(c.Model), ""
 	case c.Model != "default":
-		dir := filepath.Join(c.Models, c.Model)
-		if info, err := os.Stat(dir); c.Models == "" || err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("model %q not found; run 'shield model list', or set classifier.enabled: false", c.Model)
+		dir, err := modelstore.Open(c.Models, nil, nil).Find(c.Model)
+		if err != nil {
+			return nil, err
 		}
 		files, digest = os.DirFS(dir), ""
 	}

@@ -1,0 +1,197 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/urfave/cli/v2"
+
+	defaultmodel "github.com/shieldcli/shield/models"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/modelstore"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+func modelCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:  "model",
+		Usage: "list, install and check classifier models",
+		Subcommands: []*cli.Command{
+			{
+				Name: "list", Usage: "list the models",
+				Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "write JSON, one model a line"}},
+				Action: func(c *cli.Context) error { return listModels(c, w) },
+			},
+			{
+				Name: "pull", Usage: "install a model from a folder, a tar or zip archive, or the URL of one", ArgsUsage: "SOURCE",
+				Description: "Takes model.onnx (or onnx/model.onnx, onnx/model_quantized.onnx), tokenizer.json, config.json, shield.json, further tokenizer files, README.md and licence; other files are left out. Links, unsafe names, bombs and files that are there twice are refused.",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "name", Usage: "install it as `NAME` instead of under the source's own name"},
+					&cli.StringFlag{Name: "sha256", Usage: "demand that the archive has the digest `HEX`; a URL needs it"},
+					&cli.BoolFlag{Name: "force", Usage: "replace an installed model of that name"},
+				},
+				Action: func(c *cli.Context) error { return pullModel(c, w) },
+			},
+			{
+				Name: "verify", Usage: "compare models with what was installed; ends with 1 if one was changed", ArgsUsage: "[NAME]",
+				Action: func(c *cli.Context) error { return verifyModels(c, w) },
+			},
+			{
+				Name: "remove", Usage: "delete an installed model", ArgsUsage: "NAME",
+				Action: func(c *cli.Context) error {
+					args, err := operands(c, "NAME")
+					if err != nil {
+						return err
+					}
+					return models(w).Remove(args[0])
+				},
+			},
+		},
+	}
+}
+
+// models returns the user's models.
+func models(w *World) *modelstore.Store {
+	return modelstore.Open(modelsDir(w), &modelstore.Embedded{FS: defaultmodel.Default(), Digest: defaultmodel.Digest}, w.Now)
+}
+
+// modelsDir returns the folder of the user's models, or "" if there is none.
+func modelsDir(w *World) string {
+	if dir := config.DataDir(w.Home, w.Getenv); dir != "" {
+		return filepath.Join(dir, "models")
+	}
+	return ""
+}
+
+func listModels(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	list, err := models(w).List(c.Context)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		enc := json.NewEncoder(w.Out)
+		enc.SetEscapeHTML(false)
+		for _, m := range list {
+			if err := enc.Encode(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(w.Err, "shield: no model is installed; 'shield model pull SOURCE' installs one")
+	}
+	return tableModels(w.Out, list)
+}
+
+func tableModels(out io.Writer, list []modelstore.Info) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, m := range list {
+		if m.Error != "" {
+			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.Source, printable(m.Error))
+			continue
+		}
+		threshold, licence := "-", "-"
+		if m.Threshold != nil {
+			threshold = strconv.FormatFloat(*m.Threshold, 'g', -1, 64)
+		}
+		if m.Licence != "" {
+			licence = printable(m.Licence)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%.1f MB\t%s\t%s\t%.12s\n", m.Name, m.Source, float64(m.Size)/1e6, licence, threshold, strings.TrimPrefix(m.Digest, "sha256:"))
+	}
+	return t.Flush()
+}
+
+// printable returns text from outside as it may be shown on a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\ufffd'
+		}
+		return r
+	}, cut(s))
+}
+
+func pullModel(c *cli.Context, w *World) error {
+	args, err := operands(c, "SOURCE")
+	if err != nil {
+		return err
+	}
+	m, err := models(w).Install(c.Context, args[0], modelstore.InstallOptions{
+		Name: c.String("name"), SHA256: c.String("sha256"), Force: c.Bool("force"),
+		Check: func(dir string) error { return usable(c.Context, w, dir) },
+	})
+	if err != nil {
+		return fmt.Errorf("model pull: %w", err)
+	}
+	_, err = fmt.Fprintf(w.Out, "%s\t%s\n", m.Name, m.Digest)
+	return err
+}
+
+// usable tries a model out.
+func usable(ctx context.Context, w *World, dir string) error {
+	m, err := shield.OpenModel(shield.Config{
+		CacheDir:   config.CacheDir(w.Home, w.Getenv),
+		Classifier: shield.Classifier{Model: dir},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = m.Score(ctx, "execute_command: {}")
+	return err
+}
+
+// verifyModels compares one model, or all, with what was installed.
+func verifyModels(c *cli.Context, w *World) error {
+	store := models(w)
+	names := c.Args().Slice()
+	if len(names) == 0 {
+		list, err := store.List(c.Context)
+		if err != nil {
+			return err
+		}
+		for _, m := range list {
+			names = append(names, m.Name)
+		}
+	} else if _, err := operands(c, "NAME"); err != nil {
+		return err
+	}
+	changed := false
+	for _, name := range names {
+		ok, err := verifyModel(c.Context, w.Out, store, name)
+		if err != nil {
+			return err
+		}
+		changed = changed || !ok
+	}
+	if changed {
+		return &statusError{statusBroken, nil}
+	}
+	return nil
+}
+
+func verifyModel(ctx context.Context, out io.Writer, store *modelstore.Store, name string) (bool, error) {
+	digest, problems, err := store.Verify(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range problems {
+		fmt.Fprintf(out, "%s\t%s\n", name, printable(p))
+	}
+	if len(problems) > 0 {
+		return false, nil
+	}
+	_, err = fmt.Fprintf(out, "%s\tok\t%s\n", name, digest)
+	return true, err
+}

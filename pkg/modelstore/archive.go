@@ -1,0 +1,260 @@
+package modelstore
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// errTooBig says that an archive is a bomb, or no classifier.
+var errTooBig = fmt.Errorf("it unpacks to more than %d bytes", maxModel)
+
+// unpackArchive copies the files of a model from an archive: tar, as it is or
+// compressed with gzip or zstd, or zip. The format is told by the content. The
+// model may be in a folder of the archive.
+func unpackArchive(ctx context.Context, f *os.File, to string) error {
+	// Where the model is shows only when all names are known.
+	var names []string
+	if err := walkArchive(ctx, f, func(name string, _ io.Reader) error {
+		names = append(names, name)
+		return nil
+	}); err != nil {
+		return err
+	}
+	top, err := modelFolder(names)
+	if err != nil {
+		return err
+	}
+	taken := map[string]string{}
+	return walkArchive(ctx, f, func(name string, r io.Reader) error {
+		inside, ok := strings.CutPrefix(name, top)
+		k, isKnown := knownAt(inside)
+		if !ok || !isKnown {
+			return nil
+		}
+		return take(ctx, taken, k, r, to)
+	})
+}
+
+// modelFolder returns the folder of the model in an archive, with a slash at
+// its end, or "": where the config.json is that has the fewest folders above
+// it, which must be one alone.
+func modelFolder(names []string) (string, error) {
+	best, found, several := "", false, false
+	for _, name := range names {
+		if path.Base(name) != "config.json" {
+			continue
+		}
+		dir := strings.TrimSuffix(name, "config.json")
+		switch depth, least := strings.Count(dir, "/"), strings.Count(best, "/"); {
+		case !found || depth < least:
+			best, found, several = dir, true, false
+		case depth == least:
+			several = true
+		}
+	}
+	switch {
+	case !found:
+		return "", fmt.Errorf("no config.json in it; a model has %q", required)
+	case several:
+		return "", errors.New("it has more than one model; pull an archive of one")
+	}
+	return best, nil
+}
+
+// walkArchive visits the plain files of an archive. An entry that is neither
+// a plain file nor a folder, has an unsafe name, or comes twice makes the
+// archive unusable, also where the entry is not one of a model's.
+func walkArchive(ctx context.Context, f *os.File, visit visitor) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	var magic [4]byte
+	n, err := io.ReadFull(f, magic[:])
+	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	e := &entries{seen: map[string]bool{}, visit: visit}
+	in := contextReader{ctx, f}
+	switch is := func(s string) bool { return bytes.HasPrefix(magic[:n], []byte(s)) }; {
+	case is("PK"):
+		return e.zip(ctx, f)
+	case is("\x1f\x8b"):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return err
+		}
+		return e.tar(z)
+	case is("\x28\xb5\x2f\xfd"):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return err
+		}
+		defer z.Close()
+		return e.tar(z)
+	default:
+		return e.tar(in)
+	}
+}
+
+// entries checks the entries of one archive.
+type entries struct {
+	seen  map[string]bool // folded names, false for folders
+	bytes int64           // of all plain files
+	visit visitor
+}
+
+// entry checks an entry and reports whether it is to be visited.
+func (e *entries) entry(name string, mode fs.FileMode, size int64) (string, bool, error) {
+	plain, err := checkPath(name)
+	if err != nil {
+		return "", false, err
+	}
+	switch {
+	case mode.IsDir():
+	case !mode.IsRegular():
+		return "", false, fmt.Errorf("entry %.80q is neither a plain file nor a folder", name)
+	case size < 0 || size > maxModel-e.bytes:
+		return "", false, errTooBig
+	default:
+		e.bytes += size
+	}
+	// Two names that differ in case are one file on some systems.
+	folded := strings.ToLower(plain)
+	if isFile, seen := e.seen[folded]; seen && (isFile || !mode.IsDir()) {
+		return "", false, fmt.Errorf("entry %.80q is there twice", name)
+	}
+	e.seen[folded] = !mode.IsDir()
+	if len(e.seen) > maxNames {
+		return "", false, fmt.Errorf("it has more than %d entries", maxNames)
+	}
+	return plain, !mode.IsDir(), nil
+}
+
+func (e *entries) tar(r io.Reader) error {
+	// What is unpacked counts, whatever the headers say.
+	unpacked := &meter{r: r, left: maxModel + maxNames*(64<<10)}
+	t := tar.NewReader(unpacked)
+	for first := true; ; first = false {
+		h, err := t.Next()
+		if err == io.EOF && !first {
+			// The end of the compressed text has its checksum.
+			_, err = io.Copy(io.Discard, unpacked)
+			return err
+		}
+		if err != nil {
+			return archiveError(err)
+		}
+		mode := h.FileInfo().Mode()
+		switch h.Typeflag {
+		case tar.TypeReg, tar.TypeDir:
+		case tar.TypeXGlobalHeader: // a comment of git
+			continue
+		default:
+			mode |= fs.ModeIrregular // a hard link has the mode of a plain file
+		}
+		name, wanted, err := e.entry(h.Name, mode, h.Size)
+		if err != nil {
+			return err
+		}
+		if wanted {
+			if err := e.visit(name, t); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (e *entries) zip(ctx context.Context, f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	// The list of entries is read into memory, so its length is bounded.
+	in := &meterAt{r: f, left: 2 << 20}
+	z, err := zip.NewReader(in, info.Size())
+	if err != nil {
+		return archiveError(err)
+	}
+	in.left = -1
+	for _, file := range z.File {
+		size := int64(min(file.UncompressedSize64, maxModel+1))
+		name, wanted, err := e.entry(file.Name, file.Mode(), size)
+		if err != nil {
+			return err
+		}
+		if file.Flags&1 != 0 {
+			return fmt.Errorf("entry %.80q is encrypted", file.Name)
+		}
+		if !wanted {
+			continue
+		}
+		if err := e.zipped(ctx, name, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// zipped visits a file of a zip archive. The library ends it at the size that
+// its header states, and checks its sum there.
+func (e *entries) zipped(ctx context.Context, name string, file *zip.File) error {
+	r, err := file.Open()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, archiveError(err))
+	}
+	defer r.Close()
+	return e.visit(name, contextReader{ctx, r})
+}
+
+// archiveError names an error that says no more than that nothing could be read.
+func archiveError(err error) error {
+	if err == io.EOF || errors.Is(err, tar.ErrHeader) || errors.Is(err, zip.ErrFormat) {
+		return errors.New("it is no whole archive; pull a folder, or a tar (plain, gzip or zstd) or zip archive")
+	}
+	return err
+}
+
+// A meter ends with an error when more than left bytes were read.
+type meter struct {
+	r    io.Reader
+	left int64
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	if m.left -= int64(n); m.left < 0 {
+		return 0, errTooBig
+	}
+	return n, err
+}
+
+// A meterAt is the same for reading at places; a negative left bounds nothing.
+type meterAt struct {
+	r    io.ReaderAt
+	left int64
+}
+
+func (m *meterAt) ReadAt(p []byte, at int64) (int, error) {
+	if m.left >= 0 {
+		if m.left -= int64(len(p)); m.left < 0 {
+			m.left = 0
+			return 0, errors.New("its list of entries is too long")
+		}
+	}
+	return m.r.ReadAt(p, at)
+}

@@ -1,0 +1,6 @@
+package modelstore
+
+import "golang.org/x/sys/unix"
+
+// exchange lets two paths change places in one step.
+func exchange(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }

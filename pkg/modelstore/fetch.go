@@ -1,0 +1,126 @@
+package modelstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// stall is how long a download may stand still.
+const stall = 60 * time.Second
+
+// isURL reports whether a source is a URL rather than a path.
+func isURL(source string) bool { return strings.Contains(source, "://") }
+
+// checkURL returns the checked URL of an archive. Errors do not quote what may
+// hold a password.
+func checkURL(source string) (*url.URL, error) {
+	u, err := url.Parse(source)
+	switch {
+	case err != nil:
+		return nil, errors.New("not a URL")
+	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
+		return nil, errors.New("expected https://HOST/PATH, a folder or an archive")
+	case u.User != nil:
+		return nil, errors.New("the URL must not hold a user or password")
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return nil, fmt.Errorf("http to %.80q shows and changes what it likes; use https", u.Hostname())
+	}
+	return u, nil
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback() || host == "localhost"
+}
+
+// fetch downloads an archive into f. The environment's proxy is not used, since
+// an agent may have set it.
+func fetch(ctx context.Context, u *url.URL, f *os.File) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %v", stall)) })
+	defer stalled.Stop()
+	client := &http.Client{
+		Transport: &http.Transport{
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+			DisableCompression:     true, // the digest is of what is sent
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if r.URL.Scheme != "https" || len(via) > 5 {
+				return errors.New("redirected too often, or away from https")
+			}
+			return nil
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err // the URL may hold a token
+		}
+		return because(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d, expected 200", resp.StatusCode)
+	}
+	body := &meter{r: progress{resp.Body, stalled}, left: maxModel}
+	if _, err := io.Copy(f, body); err != nil {
+		return because(ctx, err)
+	}
+	return nil
+}
+
+// because returns why a context ended, if it did.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// A progress reader puts off a timer with all that is read.
+type progress struct {
+	r io.Reader
+	t *time.Timer
+}
+
+func (p progress) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if n > 0 {
+		p.t.Reset(stall)
+	}
+	return n, err
+}
+
+// checkSum refuses a file whose SHA-256, in hex, is another one.
+func checkSum(ctx context.Context, f *os.File, want string) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != strings.ToLower(want) {
+		return fmt.Errorf("its sha256 is %s, expected %.64s", got, want)
+	}
+	return nil
+}

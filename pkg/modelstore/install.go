@@ -1,0 +1,311 @@
+package modelstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// Names in the store that no model can have.
+const (
+	lockFile   = ".lock"
+	workPrefix = ".pull-" // what is not installed yet, or no more
+	oldPrefix  = ".old-"  // a model whose place is about to be taken
+)
+
+// workAge is how old a folder of work is that was left by a process that died.
+const workAge = 24 * time.Hour
+
+// InstallOptions say what is installed and how.
+type InstallOptions struct {
+	Name   string // "" takes it from the source
+	SHA256 string // of the archive, in hex; a URL needs one
+	Force  bool   // replace an installed model of that name
+
+	// Check says whether the model in a folder can be used; nil checks no more
+	// than that the files are there.
+	Check func(dir string) error
+}
+
+// Install copies a model into the store from a folder, an archive or a URL of
+// one, and returns its manifest. An error leaves the store as it was.
+func (s *Store) Install(ctx context.Context, source string, opts InstallOptions) (*Manifest, error) {
+	if opts.Name == "" {
+		opts.Name = nameOf(source)
+	}
+	if err := CheckName(opts.Name); err != nil {
+		return nil, fmt.Errorf("%w; choose one with --name", err)
+	}
+	if b, err := hex.DecodeString(opts.SHA256); opts.SHA256 != "" && (err != nil || len(b) != sha256.Size) {
+		return nil, errors.New("--sha256: expected 64 hexadecimal digits")
+	}
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	if err := s.free(&opts); err != nil {
+		return nil, err // before anything is downloaded
+	}
+	work, err := os.MkdirTemp(s.dir, workPrefix)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	model := filepath.Join(work, opts.Name)
+	if err := os.Mkdir(model, 0o700); err != nil {
+		return nil, err
+	}
+	origin, err := s.unpack(ctx, source, opts.SHA256, work, model)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.finish(ctx, model, origin, &opts)
+	if err != nil {
+		return nil, err
+	}
+	return m, s.commit(ctx, model, &opts)
+}
+
+// nameOf returns the last part of a source without what tells its format.
+func nameOf(source string) string {
+	if u, err := url.Parse(source); isURL(source) && err == nil {
+		source = u.Path
+	} else if full, err := filepath.Abs(source); err == nil {
+		source = full
+	}
+	name := filepath.Base(filepath.ToSlash(source))
+	for _, end := range []string{".zip", ".tgz", ".tar", ".tar.gz", ".tar.zst"} {
+		if stem, ok := strings.CutSuffix(name, end); ok {
+			return stem
+		}
+	}
+	return name
+}
+
+// prepare creates the store's folder, and refuses one that others can change.
+func (s *Store) prepare() error {
+	if s.dir == "" {
+		return errors.New("there is no home folder to keep models in; set HOME or XDG_DATA_HOME")
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	return owner.CheckFolder(s.dir)
+}
+
+// free refuses a name that is taken.
+func (s *Store) free(opts *InstallOptions) error {
+	info, err := os.Lstat(filepath.Join(s.dir, opts.Name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder; remove it", filepath.Join(s.dir, opts.Name))
+	case !opts.Force:
+		return fmt.Errorf("model %q %w; replace it with --force, or choose another --name", opts.Name, ErrExists)
+	}
+	return nil
+}
+
+// unpack copies the files of a source into the folder model and returns where
+// they came from; work is a folder for what is only needed meanwhile.
+func (s *Store) unpack(ctx context.Context, source, sum, work, model string) (string, error) {
+	if isURL(source) {
+		u, err := checkURL(source)
+		if err != nil {
+			return "", err
+		}
+		if sum == "" {
+			return "", errors.New("a URL needs --sha256 with the digest that its publisher names")
+		}
+		f, err := os.OpenFile(filepath.Join(work, "archive"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		if err := fetch(ctx, u, f); err != nil {
+			return "", fmt.Errorf("download: %w", err)
+		}
+		u.RawQuery, u.Fragment = "", "" // they may hold a token
+		return u.String(), s.unpackFile(ctx, f, u.String(), sum, model)
+	}
+	info, err := os.Stat(source)
+	if err != nil {
+		return "", err
+	}
+	origin, err := filepath.Abs(source)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		if sum != "" {
+			return "", errors.New("--sha256 is the digest of an archive; this is a folder")
+		}
+		if err := unpackFolder(ctx, source, model); err != nil {
+			return "", fmt.Errorf("%s: %w", source, err)
+		}
+		return origin, nil
+	}
+	f, err := os.OpenFile(source, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return origin, s.unpackFile(ctx, f, source, sum, model)
+}
+
+// unpackFile unpacks an archive whose digest is sum, if that is not "".
+func (s *Store) unpackFile(ctx context.Context, f *os.File, name, sum, model string) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxModel {
+		return fmt.Errorf("%s is neither a folder nor a plain file of at most %d bytes", name, maxModel)
+	}
+	if sum != "" {
+		if err := checkSum(ctx, f, sum); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := unpackArchive(ctx, f, model); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// finish checks an unpacked model and gives it its manifest.
+func (s *Store) finish(ctx context.Context, model, origin string, opts *InstallOptions) (*Manifest, error) {
+	if err := checkFiles(model); err != nil {
+		return nil, fmt.Errorf("not a model: %w", err)
+	}
+	if opts.Check != nil {
+		if err := opts.Check(model); err != nil {
+			return nil, fmt.Errorf("not a model: %w", err)
+		}
+	}
+	sum, files, err := Digest(ctx, os.DirFS(model))
+	if err != nil {
+		return nil, err
+	}
+	m := &Manifest{opts.Name, origin, s.clock().UTC().Truncate(time.Second), sum, files}
+	if err := writeManifest(model, m); err != nil {
+		return nil, err
+	}
+	return m, syncFolder(model)
+}
+
+// commit puts a whole model in its place, in one step where the system can.
+func (s *Store) commit(ctx context.Context, model string, opts *InstallOptions) error {
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s.clean()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.free(opts); err != nil {
+		return err // somebody else was faster
+	}
+	place := filepath.Join(s.dir, opts.Name)
+	if _, err := os.Lstat(place); errors.Is(err, fs.ErrNotExist) {
+		err = os.Rename(model, place)
+		if err != nil {
+			return err
+		}
+		return syncFolder(s.dir)
+	}
+	if err := exchange(model, place); err != nil {
+		if err := s.replace(model, opts.Name); err != nil {
+			return err
+		}
+	}
+	return syncFolder(s.dir)
+}
+
+// replace puts a model in the place of another in two steps, between which
+// there is none of that name. clean completes what a process that died left.
+func (s *Store) replace(model, name string) error {
+	place, old := filepath.Join(s.dir, name), filepath.Join(s.dir, oldPrefix+name)
+	if err := os.Rename(place, old); err != nil {
+		return err
+	}
+	if err := os.Rename(model, place); err != nil {
+		return errors.Join(err, os.Rename(old, place))
+	}
+	return os.RemoveAll(old)
+}
+
+// clean removes what processes that died have left, and gives a model that
+// lost its place to none back to it. The store is locked.
+func (s *Store) clean() {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return // to clean is not what was asked for
+	}
+	for _, e := range entries {
+		path := filepath.Join(s.dir, e.Name())
+		if name, ok := strings.CutPrefix(e.Name(), oldPrefix); ok {
+			if os.Rename(path, filepath.Join(s.dir, name)) != nil {
+				_ = os.RemoveAll(path) // the new one is there
+			}
+		}
+		if strings.HasPrefix(e.Name(), workPrefix) {
+			if info, err := e.Info(); err == nil && s.clock().Sub(info.ModTime()) > workAge {
+				_ = os.RemoveAll(path)
+			}
+		}
+	}
+}
+
+// Remove takes a model out of the store.
+func (s *Store) Remove(name string) error {
+	if name == Default {
+		return fmt.Errorf("model %q is part of shield; set classifier.enabled: false to do without", name)
+	}
+	dir, err := s.Find(name)
+	if err != nil {
+		return err
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	work, err := os.MkdirTemp(s.dir, workPrefix)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := os.Rename(dir, filepath.Join(work, name)); err != nil {
+		return err
+	}
+	return syncFolder(s.dir)
+}
+
+// lock keeps other processes from changing what is installed.
+func (s *Store) lock() (unlock func(), err error) {
+	l, err := flock.New(filepath.Join(s.dir, lockFile))
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Lock(); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return func() { l.Close() }, nil
+}

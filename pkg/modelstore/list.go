@@ -1,0 +1,84 @@
+package modelstore
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Info describes a model for a person.
+type Info struct {
+	Name      string   `json:"name"`
+	Source    string   `json:"source"` // embedded or installed
+	Size      int64    `json:"size"`   // bytes
+	Licence   string   `json:"licence,omitzero"`
+	Threshold *float64 `json:"threshold,omitzero"`
+	Digest    string   `json:"digest,omitzero"`
+	From      string   `json:"from,omitzero"`  // where it was pulled from
+	Error     string   `json:"error,omitzero"` // why it cannot be used
+}
+
+// List describes all models. It believes the manifests; [Store.Verify] does not.
+func (s *Store) List(ctx context.Context) ([]Info, error) {
+	var list []Info
+	if s.embedded != nil {
+		info := Info{Name: Default, Source: "embedded", Digest: s.embedded.Digest}
+		info.describe(fs.ReadFile(s.embedded.FS, shieldFile))
+		_ = fs.WalkDir(s.embedded.FS, ".", func(_ string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				if f, err := d.Info(); err == nil {
+					info.Size += f.Size()
+				}
+			}
+			return nil
+		})
+		list = append(list, info)
+	}
+	names, err := s.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		list = append(list, s.installed(name))
+	}
+	return list, nil
+}
+
+// installed describes one installed model.
+func (s *Store) installed(name string) Info {
+	info := Info{Name: name, Source: "installed"}
+	dir, err := s.Find(name)
+	if err != nil {
+		info.Error = err.Error()
+		return info
+	}
+	m, err := readManifest(dir)
+	if err != nil {
+		info.Error = err.Error()
+		return info
+	}
+	info.Digest, info.From = m.Digest, m.Source
+	for _, f := range m.Files {
+		info.Size += f.Size
+	}
+	info.describe(readSmall(filepath.Join(dir, shieldFile)))
+	return info
+}
+
+// describe adds what a model's shield.json says, if it says it. What cannot be
+// read is not shown; to use such a model is refused elsewhere.
+func (i *Info) describe(data []byte, err error) {
+	var says struct {
+		Licence   string   `json:"licence"`
+		Threshold *float64 `json:"threshold"`
+	}
+	if err == nil && json.Unmarshal(bytes.TrimSpace(data), &says) == nil {
+		i.Licence, i.Threshold = says.Licence, says.Threshold
+	}
+}

@@ -1,0 +1,110 @@
+// Package modelstore keeps the classifier models that a user has installed: a
+// folder each, with a manifest of what was put there.
+//
+// What comes from outside is hostile until it is installed: of a folder, an
+// archive or a download, only the files of a model are taken, within bounds.
+// A model appears under its name whole, or not at all.
+package modelstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// Default is the name of the model that is part of shield itself.
+const Default = "default"
+
+// Errors to test for.
+var (
+	ErrExists   = errors.New("is installed already")
+	ErrNotFound = errors.New("not found")
+)
+
+// A Store is a folder of models. Goroutines and processes may share it.
+type Store struct {
+	dir      string
+	embedded *Embedded
+	clock    func() time.Time
+}
+
+// An Embedded model is part of the program.
+type Embedded struct {
+	FS     fs.FS
+	Digest string // as [Digest] gives it, computed when the program was built
+}
+
+// Open returns the store in the folder dir, which need not exist. embedded is
+// the model called [Default]; nil for none.
+func Open(dir string, embedded *Embedded, clock func() time.Time) *Store {
+	return &Store{dir, embedded, clock}
+}
+
+var nameGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`) })
+
+// devices of Windows are not files, whatever follows after a full stop.
+var devices = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$`) })
+
+// CheckName refuses what cannot be the name of an installed model: it is at
+// most 64 of a-z, 0-9, ".", "_" and "-", begins with a letter or digit, and
+// means nothing else to shield or to Windows.
+func CheckName(name string) error {
+	if !nameGrammar().MatchString(name) || strings.HasSuffix(name, ".") {
+		return fmt.Errorf("model name %.80q: use at most 64 of a-z, 0-9, \".\", \"_\" and \"-\", a letter or digit first and no \".\" last", name)
+	}
+	stem, _, _ := strings.Cut(name, ".")
+	if slices.Contains([]string{"none", "auto", Default}, name) || devices().MatchString(stem) {
+		return fmt.Errorf("model name %q has another meaning", name)
+	}
+	return nil
+}
+
+// Find returns the folder of an installed model. Models in a folder where
+// others may write are refused.
+func (s *Store) Find(name string) (string, error) {
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(s.dir, name)
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("model %q %w; run 'shield model pull --name %s SOURCE', or set classifier.enabled: false", name, ErrNotFound, name)
+	}
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", dir)
+	}
+	if err := owner.CheckFolder(s.dir); err != nil {
+		return "", err
+	}
+	return dir, owner.CheckFolder(dir)
+}
+
+// Names returns the names of the installed models, in order.
+func (s *Store) Names() ([]string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && CheckName(e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}

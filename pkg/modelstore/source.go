@@ -1,0 +1,131 @@
+package modelstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A visitor receives a file of a source: its name there, with slashes, and its
+// content. A nil error means that it was read to the end, or is not wanted.
+type visitor func(name string, r io.Reader) error
+
+// unpackFolder copies the files of a model from a folder. Nothing else of the
+// folder is looked at.
+func unpackFolder(ctx context.Context, dir, to string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	taken := map[string]string{}
+	for _, k := range knownFiles {
+		f, err := openPlain(root, k.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = take(ctx, taken, k, f, to)
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openPlain opens a file that is no link, below folders that are none: what a
+// link points to was not meant to be copied.
+func openPlain(root *os.Root, name string) (*os.File, error) {
+	for i := range name {
+		if name[i] == '/' {
+			if info, err := root.Lstat(name[:i]); err != nil {
+				return nil, err
+			} else if !info.IsDir() {
+				return nil, fmt.Errorf("%s is not a plain folder", name[:i])
+			}
+		}
+	}
+	before, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a plain file; a copy made with 'cp -rL' has no links", name)
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
+		f.Close()
+		return nil, fmt.Errorf("%s was replaced while it was read", name)
+	}
+	return f, nil
+}
+
+// take writes a known file of a source into the folder to. taken has, by the
+// name of what is installed, where it came from.
+func take(ctx context.Context, taken map[string]string, k known, r io.Reader, to string) error {
+	if other, ok := taken[k.as]; ok {
+		return fmt.Errorf("it has both %s and %s; leave one out", other, k.name)
+	}
+	taken[k.as] = k.name
+	f, err := os.OpenFile(filepath.Join(to, k.as), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(f, io.LimitReader(contextReader{ctx, r}, k.max+1))
+	if err == nil && n > k.max {
+		err = fmt.Errorf("larger than %d bytes", k.max)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", k.name, err)
+	}
+	return nil
+}
+
+// A contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// checkPath returns the name of an archive's entry in its plain form, "." for
+// the top folder, or an error if the entry would go elsewhere or means
+// different files on different systems.
+func checkPath(name string) (string, error) {
+	plain := strings.TrimSuffix(name, "/")
+	for strings.HasPrefix(plain, "./") {
+		plain = strings.TrimLeft(plain[2:], "/")
+	}
+	switch {
+	case len(name) > 512 || strings.Count(plain, "/") > 16:
+		return "", fmt.Errorf("entry %.80q: its name is too long", name)
+	case strings.HasPrefix(name, "/") || !fs.ValidPath(plain) || strings.ContainsAny(plain, `\:`):
+		return "", fmt.Errorf("entry %.80q would go outside the model", name)
+	case strings.IndexFunc(plain, func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0:
+		return "", fmt.Errorf("entry %.80q: its name has control characters", name)
+	}
+	return plain, nil
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package modelstore
+
+const noWait = 0
