@@ -173,7 +173,7 @@ func (e *entries) tar(r io.Reader) error {
 		}
 		if wanted {
 			if err := e.visit(name, t); err != nil {
-				return err
+				return archiveError(err)
 			}
 		}
 	}
@@ -218,12 +218,12 @@ func (e *entries) zipped(ctx context.Context, name string, file *zip.File) error
 		return fmt.Errorf("%s: %w", name, archiveError(err))
 	}
 	defer r.Close()
-	return e.visit(name, contextReader{ctx, r})
+	return archiveError(e.visit(name, contextReader{ctx, r}))
 }
 
 // archiveError names an error that says no more than that nothing could be read.
 func archiveError(err error) error {
-	if err == io.EOF || errors.Is(err, tar.ErrHeader) || errors.Is(err, zip.ErrFormat) {
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) || errors.Is(err, zip.ErrFormat) {
 		return errors.New("it is no whole archive; pull a folder, or a tar (plain, gzip or zstd) or zip archive")
 	}
 	return err

@@ -1,0 +1,75 @@
+package modelstore
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pullerEnv has the store and the source of a process that is to be killed.
+const pullerEnv = "SHIELD_TEST_PULL"
+
+func TestMain(m *testing.M) {
+	if store, source, ok := strings.Cut(os.Getenv(pullerEnv), "\n"); ok {
+		_, err := Open(store, nil, clock).Install(context.Background(), source, InstallOptions{Force: true, Check: func(dir string) error {
+			fmt.Println(dir)
+			time.Sleep(time.Hour) // until it is killed
+			return nil
+		}})
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// TestKilledPull holds that a process that dies with a model half installed
+// leaves what was there before, and is in nobody's way.
+func TestKilledPull(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	kill := func(source string) {
+		t.Helper()
+		puller := exec.Command(os.Args[0])
+		puller.Env = append(os.Environ(), pullerEnv+"="+s.dir+"\n"+source)
+		out, err := puller.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := puller.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil || !strings.Contains(line, workPrefix) {
+			t.Errorf("it printed %q, error %v; want the folder it works in", line, err)
+		}
+		if err := puller.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = puller.Wait() // it was killed
+	}
+	kill(folder(t, plain()))
+	if list, err := s.List(t.Context()); len(list) != 0 || err != nil {
+		t.Errorf("half a model shows: %+v, error %v", list, err)
+	}
+	if _, err := s.Install(t.Context(), folder(t, plain()), InstallOptions{}); err != nil {
+		t.Errorf("a killed pull is in the way: %v", err)
+	}
+	kill(folder(t, with(map[string]string{"model.onnx": "other"})))
+	if got := weights(t, s); got != "weights" {
+		t.Errorf("weights %q, want those of before", got)
+	}
+	if names, err := s.Names(); !slices.Equal(names, []string{"tiny"}) || err != nil {
+		t.Errorf("%q, error %v", names, err)
+	}
+	s.clock = func() time.Time { return time.Now().Add(25 * time.Hour) }
+	s.clean()
+	if left := seen(t, s); !slices.Equal(left, []string{"tiny"}) {
+		t.Errorf("the store has %q", left)
+	}
+}
