@@ -108,6 +108,9 @@ func writeManifest(dir string, m *Manifest) error {
 // readManifest reads the manifest of a model's folder.
 func readManifest(dir string) (*Manifest, error) {
 	data, err := readSmall(filepath.Join(dir, manifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is missing", manifestFile)
+	}
 	if err != nil {
 		return nil, err
 	}
