@@ -1,0 +1,36 @@
+"""Writes the model's shield.json: how shield uses it, and what it was made from."""
+
+import argparse
+import json
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__)
+    a.add_argument("corpora", nargs="+", help="JSON Lines with source and license")
+    a.add_argument("--measured", required=True, help="JSON file: what evaluate.py and shield score found")
+    a.add_argument("--out", required=True)
+    o = a.parse_args()
+    sources = {"generated": "Apache-2.0", "all-MiniLM-L6-v2": "Apache-2.0"}
+    for path in o.corpora:
+        for line in open(path, encoding="utf-8"):
+            r = json.loads(line)
+            sources[r["source"]] = r["license"]
+    card = {
+        "name": "default",
+        "version": "1",
+        "licence": "Apache-2.0",
+        "threshold": 0.85,
+        "skip_types": [],
+        "max_length": 128,
+        "optimized": True,
+        "malicious_label": "INJECTION",
+        "sources": dict(sorted(sources.items())),
+        "measured": json.load(open(o.measured)),
+    }
+    with open(o.out, "w") as f:
+        json.dump(card, f, indent=1, ensure_ascii=False)
+        f.write("\n")
+
+
+if __name__ == "__main__":
+    main()
