@@ -180,6 +180,9 @@ func (s *state) command(c syntax.Command, io streams) value {
 	case *syntax.CaseClause:
 		return s.caseClause(c, io.in)
 	case *syntax.FuncDecl:
+		if c.Name == nil && len(c.Names) == 0 { // zsh calls it at once
+			return s.stmt(c.Body, io.in)
+		}
 		s.define(c)
 	case *syntax.ArithmCmd:
 		s.arithm(c.X)

@@ -20,9 +20,7 @@ func FromZsh(text string) (string, bool) {
 		}
 		f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 		if err != nil {
-			// Not bash, so it is read as zsh, if at all; but a # of it may be taken
-			// for a comment.
-			return text, !strings.Contains(text, "#")
+			return "", false
 		}
 		hash, same := -1, true
 		syntax.Walk(f, func(n syntax.Node) bool {
