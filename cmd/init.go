@@ -19,8 +19,8 @@ func initCommand(w *World) *cli.Command {
 	cmd := &cli.Command{
 		Name:  "init",
 		Usage: "print a snippet that judges each interactive command",
-		Description: "The snippet asks shield exec --check before the shell runs a command line, and runs nothing that is not allowed. " +
-			"A line of fish that is no POSIX shell text (for … end) cannot be read, and a higher tier has to decide it. " +
+		Description: "The snippet asks shield exec --check before the shell runs a command line, and runs nothing that is not allowed, nor anything while shield gives no verdict. " +
+			"A line of zsh or fish that is not understood is left to a higher tier. " +
 			"It guards a terminal that an agent types into; whoever controls the shell can turn it off.",
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
