@@ -375,6 +375,71 @@ func TestManyPull(t *testing.T) {
 	}
 }
 
+// TestReplaceLeavesNoGap holds that a model is there all the time while it is
+// replaced, where the system lets two folders change places.
+func TestReplaceLeavesNoGap(t *testing.T) {
+	t.Parallel()
+	if err := exchange(t.TempDir(), t.TempDir()); err != nil {
+		t.Skip("folders cannot change places here: ", err)
+	}
+	s := newStore(t)
+	source := folder(t, plain())
+	if _, err := s.Install(t.Context(), source, InstallOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 20 {
+			if _, err := s.Install(t.Context(), source, InstallOptions{Force: true}); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		if _, err := os.Lstat(filepath.Join(s.dir, "tiny")); err != nil {
+			t.Error(err)
+			<-done
+			return
+		}
+	}
+}
+
+// TestCommitWaits holds that of two who change the store one waits.
+func TestCommitWaits(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	if err := s.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, done := make(chan struct{}), make(chan error, 1)
+	source := folder(t, plain())
+	go func() {
+		_, err := s.Install(t.Context(), source, InstallOptions{Check: func(string) error { close(checked); return nil }})
+		done <- err
+	}()
+	<-checked
+	select {
+	case err := <-done:
+		t.Errorf("it did not wait: %v", err)
+		done <- err
+	case <-time.After(100 * time.Millisecond):
+	}
+	unlock()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestVerifyFinds(t *testing.T) {
 	t.Parallel()
 	write := func(name, text string) func(string) error {
