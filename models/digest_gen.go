@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:9b35f00ef05018923ffabc12c7ab207e8d4c4d1b8287d1ecbe01c2700129405a"
+const Digest = "sha256:3727f1d6881b71eae31cac205d9e9336d3cb2ad9cf50ed0d2a19e12af93112dd"
