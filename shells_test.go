@@ -243,6 +243,13 @@ func TestShellSnippets(t *testing.T) {
 			term.blocked("(touch ran; cat secret)", "echo $(touch ran; cat secret)")
 			term.allowed("g() { echo fun''ction $1; }; g 8", "function 8")
 			term.allowed("g 9", "function 9")
+			// What a name means now was decided by lines before.
+			term.keys(`h() { cat "$1"; }; k() { h "$1"; }; alias ca''lls=k`)
+			term.settle()
+			for _, line := range []string{"touch ran; h secret", "touch ran; k secret", `touch ran; "k" secret`, `touch ran; \k secret`, "touch ran; calls secret"} {
+				term.blocked(line)
+			}
+			term.allowed("k /dev/null; echo nu''ll", "null")
 			// History is expanded before the line is judged.
 			term.keys("cat secret")
 			term.waitFor("shield: blocked: ")
