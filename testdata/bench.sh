@@ -123,4 +123,53 @@ for name, text in [("without audit", "audit: {enabled: false}"), ("with audit", 
     _, wall = cpu([shield, "evaluate", *configured("evaluate", base + text)], input=deletions)
     shutil.rmtree("evaluate.state")
     print("%-46s %6.2f ms a call beyond the server's %.2f ms" % ("1,000 evaluations in turn, " + name, (wall - Judge.took) / Judge.calls * 1000, Judge.took / Judge.calls * 1000))
+
+# What the snippets of shield init add to a line of an interactive shell.
+import pty
+
+def typed(argv):
+    "CPU seconds of a shell that runs ten lines"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(argv[0], argv)
+    seen = b""
+    def until(mark):
+        nonlocal seen
+        while mark not in seen:
+            seen += os.read(fd, 65536)
+        seen = seen.split(mark, 1)[1]
+    until(b"ready>")
+    for i in range(10):
+        os.write(fd, b"echo mark''-%d-\r" % i)
+        until(b"mark-%d-" % i)
+        until(b"ready>")
+    os.write(fd, b"exit\r")
+    try:
+        while os.read(fd, 65536):
+            pass
+    except OSError: # the shell has closed it
+        pass
+    os.waitpid(pid, 0)
+    os.close(fd)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+os.environ.update(HOME=os.getcwd(), ZDOTDIR=os.getcwd(), TERM="dumb")
+for shell, prompt, argv in [
+    ("bash", "PS1='ready> '\n", ["bash", "--noprofile", "--rcfile", ".zshrc", "-i"]),
+    ("zsh", "PS1='ready> '\n", ["zsh", "-d", "-i"]),
+    ("fish", "function fish_prompt; echo 'ready> '; end\n", ["fish", "--no-config", "-i", "-C", "source .zshrc"]),
+]:
+    if not shutil.which(shell):
+        continue
+    snippet = subprocess.run([shield, "init", shell], capture_output=True, text=True, check=True).stdout
+    took = {"": [], snippet: []}
+    for _ in range(31):
+        for text, runs in took.items():
+            with open(".zshrc", "w") as f:
+                f.write(prompt + text)
+            runs.append(typed(argv))
+    without, with_it = (sorted(runs)[15] for runs in took.values())
+    print("%-46s %6.1f ms of CPU more, the median of 31" % ("a line of %s with its snippet" % shell, (with_it - without) * 100))
 PY
