@@ -15,11 +15,10 @@ import (
 
 // builtShield is shield itself, built once for all tests of a run.
 var builtShield = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "shield")
+	path, err := filepath.Abs(filepath.Join("build", "test", "shield"))
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "shield")
 	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
