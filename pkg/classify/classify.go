@@ -77,7 +77,11 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	if k.opts.Model == nil || harmless || k.skips(c) {
 		return k.alone(c, harmless), nil
 	}
-	return k.both(ctx, c), nil
+	v := k.both(ctx, c)
+	if v.Error != "" && ctx.Err() != nil {
+		return verdict.Verdict{}, ctx.Err() // the model did not fail, it was stopped
+	}
+	return v, nil
 }
 
 // below judges an action on its way to a higher tier. Asking for more scrutiny

@@ -52,7 +52,8 @@ const (
 	maxJSONFile  = 32 << 20
 	maxLength    = 512 // tokens of a window
 	minLength    = 16
-	maxWindows   = 32 // of one text
+	maxWindows   = 32      // of one text
+	maxTokens    = 4 << 10 // of all windows of one text: what a window takes grows faster than its length
 )
 
 // modelFiles are the places where exports keep the graph.
@@ -215,6 +216,9 @@ func (m *Model) read() (*loaded, error) {
 	if err := errors.Join(tokenErr, graphErr); err != nil {
 		return nil, err
 	}
+	if m.length < minLength+l.tokens.Overhead() {
+		return nil, fmt.Errorf("model: windows of %d tokens are too short; tokenizer.json puts %d around each text", m.length, l.tokens.Overhead())
+	}
 	// What a model cannot run at all must be known now.
 	ids := l.tokens.Frame(nil, nil)
 	logits, err := l.session.run(context.Background(), ids)
@@ -276,9 +280,10 @@ func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 
 func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error) {
 	room := m.length - l.tokens.Overhead()
+	windows := m.windows()
 	var worst float64
 	for n := 0; ; n++ {
-		if n == maxWindows {
+		if n == windows {
 			// What was read counts if it is an attack; safe is only what was
 			// read whole.
 			if s := m.label(worst); s.Injection {
@@ -301,6 +306,9 @@ func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error
 		ids = ids[room-room/4:]
 	}
 }
+
+// windows returns how many windows of one text are read.
+func (m *Model) windows() int { return min(maxWindows, maxTokens/m.length) }
 
 // label turns the probability of an injection into the more probable label.
 func (m *Model) label(p float64) Score {
