@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/shieldcli/shield/internal/ortlib"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"shield": main}) }
@@ -41,6 +44,12 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(settings, "shield.yaml"), []byte("classifier: {model: none}\n"), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},
+		Condition: func(name string) (bool, error) {
+			if name != "runtime" {
+				return false, fmt.Errorf("no condition is called %q", name)
+			}
+			return ortlib.Available(), nil
+		},
 	})
 }
 

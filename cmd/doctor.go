@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/pkg/audit"
-	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/state"
@@ -87,15 +86,14 @@ func examine(set *config.Loaded, w *World) []finding {
 	dir := stateDir(&set.Settings, w)
 	cfg := shieldConfig(set, w, "doctor")
 	cfg.StateDir = ""
+	model := cfg
+	cfg.Classifier = shield.Classifier{}
 	if _, err := shield.NewPipeline(cfg); err != nil {
 		add(false, "mend it, or choose another with --policy or --root", "policy and workspace: %v", err)
 	} else {
 		add(true, "", "policy: %s", set.Policy)
 	}
-	if cfg.Classifier.Addr != "" {
-		err := checkSidecar(cfg.Classifier.Addr)
-		add(err == nil, "start it, or unset classifier.addr", "classifier at %s: %s", cfg.Classifier.Addr, answer(err))
-	}
+	out = append(out, examineModel(model, w))
 	switch _, err := verdict.LoadKey(dir); {
 	case dir == "":
 		add(false, "set HOME, or name a folder with --state", "state folder: none")
@@ -121,22 +119,6 @@ func examine(set *config.Loaded, w *World) []finding {
 		}
 	}
 	return out
-}
-
-// checkSidecar asks a sidecar whether it is ready.
-func checkSidecar(addr string) error {
-	s, err := classify.NewSidecar(addr, classify.SidecarOptions{})
-	if err != nil {
-		return err
-	}
-	return s.Check(context.Background())
-}
-
-func answer(err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return "ready"
 }
 
 // stateHead returns the head of the audit log that the state file keeps, which

@@ -126,8 +126,8 @@ func (l *library) write(w io.Writer) error {
 	return err
 }
 
-// Check refuses a library file that somebody else could change: what it holds
-// is executed in this process.
+// Check refuses a library file that somebody else could change or replace: what
+// it holds is executed in this process.
 func Check(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("onnxruntime: %s is not an absolute path", path)
@@ -143,6 +143,16 @@ func Check(path string) error {
 	}
 	if err := owner.Check(info, 0o022); err != nil {
 		return fmt.Errorf("onnxruntime: %s: %w", path, err)
+	}
+	// In a folder of theirs, others could put another file or link in its place.
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("onnxruntime: %w", err)
+	}
+	for _, name := range []string{path, target} {
+		if err := owner.CheckFolder(filepath.Dir(name)); err != nil {
+			return fmt.Errorf("onnxruntime: %s: %w", path, err)
+		}
 	}
 	return nil
 }

@@ -154,8 +154,26 @@ func TestCheck(t *testing.T) {
 	if err := os.Chmod(shared, 0o666); err != nil {
 		t.Fatal(err)
 	}
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	replaceable, link := filepath.Join(open, "lib.so"), filepath.Join(dir, "link.so")
+	if err := os.WriteFile(replaceable, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(replaceable, link); err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(dir, "own.so")
+	if err := os.Symlink(file, own); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]string{
-		file: "", shared: "lets others in", dir: "not a file", "lib.so": "not an absolute path", dir + "/none": "does not exist",
+		file: "", own: "", replaceable: "lets others in", link: "lets others in", shared: "lets others in", dir: "not a file", "lib.so": "not an absolute path", dir + "/none": "does not exist",
 	} {
 		if err := Check(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNoRuntime says that this build cannot run models in-process.
-var ErrNoRuntime = errors.New("model: this build has no ONNX Runtime; Tier 1 is heuristics only")
+var ErrNoRuntime = errors.New("this build has no ONNX Runtime")
 
 // A Card is a model's shield.json: what shield has to know of it beside what
 // HuggingFace's files say. Every field may be absent.
@@ -93,6 +93,9 @@ type runner interface {
 // files are hashed.
 func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Model, error) {
 	m := &Model{files: files, Digest: digest, runtime: runtime}
+	if info, err := fs.Stat(files, "."); err != nil || !info.IsDir() {
+		return nil, errors.New("model: no such folder")
+	}
 	if err := m.readCard(); err != nil {
 		return nil, err
 	}
@@ -213,8 +216,13 @@ func (m *Model) read() (*loaded, error) {
 	wg.Go(func() { l.tokens, tokenErr = m.readTokenizer() })
 	wg.Go(func() { l.session, graphErr = m.readGraph() })
 	wg.Wait()
-	if err := errors.Join(tokenErr, graphErr); err != nil {
-		return nil, err
+	switch {
+	case tokenErr != nil && graphErr != nil:
+		return nil, fmt.Errorf("%w; %w", tokenErr, graphErr) // one line, unlike errors.Join
+	case tokenErr != nil:
+		return nil, tokenErr
+	case graphErr != nil:
+		return nil, graphErr
 	}
 	if m.length < minLength+l.tokens.Overhead() {
 		return nil, fmt.Errorf("model: windows of %d tokens are too short; tokenizer.json puts %d around each text", m.length, l.tokens.Overhead())
@@ -259,6 +267,16 @@ func (m *Model) readGraph() (runner, error) {
 		return nil, err
 	}
 	return newSession(path, data, g, m.Card.Optimized)
+}
+
+// Runtime loads the model, and returns the path and the release of the ONNX
+// Runtime that runs it.
+func (m *Model) Runtime() (path, version string, err error) {
+	if _, err := m.load(); err != nil {
+		return "", "", err
+	}
+	path, err = m.runtime()
+	return path, runtimeVersion(), err
 }
 
 // Score implements [Scorer]. Text that is longer than the model's window is

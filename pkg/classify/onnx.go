@@ -13,6 +13,9 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
+// Native reports whether this build can load ONNX Runtime at all.
+const Native = true
+
 // environment starts ONNX Runtime: there is one for a process, and the library
 // that was named first is used.
 var environment = struct {
@@ -36,6 +39,9 @@ func startRuntime(path string) error {
 	}
 	return environment.err
 }
+
+// runtimeVersion returns the release of the library that was loaded.
+func runtimeVersion() string { return ort.GetVersion() }
 
 // A session is a graph that ONNX Runtime has loaded. Goroutines share it; each
 // run takes one thread.

@@ -2,4 +2,9 @@
 
 package classify
 
+// Native reports whether this build can load ONNX Runtime at all.
+const Native = false
+
 func newSession(string, []byte, *graph, bool) (runner, error) { return nil, ErrNoRuntime }
+
+func runtimeVersion() string { return "" }

@@ -29,7 +29,8 @@ const noModel = "none"
 
 // OpenModel opens the model that a configuration names. It returns nil if none
 // is asked for, and an error that wraps [classify.ErrNoRuntime] if the default
-// model is and this build cannot run it.
+// model is, with the library of this build, and there is none: Tier 1 then goes
+// on with rules alone.
 func OpenModel(cfg Config) (*classify.Model, error) {
 	c := cfg.Classifier
 	files, digest := models.Default(), models.Digest
@@ -45,14 +46,27 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 		}
 		files, digest = os.DirFS(dir), ""
 	}
-	if c.ONNXRuntime == "" && !ortlib.Available() {
-		return nil, classify.ErrNoRuntime
+	if !classify.Native || c.ONNXRuntime == "" && !ortlib.Available() {
+		return nil, noRuntime(c)
 	}
 	m, err := classify.OpenModel(files, digest, func() (string, error) { return runtimePath(cfg) })
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", c.Model, err)
 	}
 	return m, nil
+}
+
+// noRuntime says that this build cannot run a model. Only where nothing was
+// named does shield go on without.
+func noRuntime(c Classifier) error {
+	mend := "install a shield that was built with cgo for this system"
+	if classify.Native {
+		mend = "name a library with --onnxruntime FILE"
+	}
+	if c.Model == "default" && c.ONNXRuntime == "" {
+		return fmt.Errorf("%w; %s", classify.ErrNoRuntime, mend)
+	}
+	return fmt.Errorf("model %q: %v; %s, or choose --model none", c.Model, classify.ErrNoRuntime, mend)
 }
 
 // runtimePath returns where ONNX Runtime is, and unpacks it on first use.
@@ -81,8 +95,8 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 	}
 	m, err := OpenModel(cfg)
 	switch {
-	case errors.Is(err, classify.ErrNoRuntime) && cfg.Classifier.Model == "default":
-		p.note = "heuristics only: " + ortlib.ErrNone.Error()
+	case errors.Is(err, classify.ErrNoRuntime):
+		p.note = "heuristics only: " + err.Error()
 		opts.Note = p.note
 		return classify.New(opts), noModel, nil
 	case err != nil:

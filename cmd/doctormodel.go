@@ -1,0 +1,72 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// probeText is what the doctor has the model read. What it answers is no matter.
+const probeText = `execute_command: {"command":"git status"}`
+
+// examineModel says what Tier 1 asks beside its rules, and whether it answers.
+func examineModel(cfg shield.Config, w *World) finding {
+	name := cfg.Classifier.Model
+	if addr := cfg.Classifier.Addr; addr != "" {
+		if err := checkSidecar(addr); err != nil {
+			return finding{false, fmt.Sprintf("classifier at %s: %v", addr, err), "start it, or unset classifier.addr"}
+		}
+		return finding{true, fmt.Sprintf("classifier at %s: ready", addr), ""}
+	}
+	m, err := shield.OpenModel(cfg)
+	switch {
+	case errors.Is(err, classify.ErrNoRuntime):
+		return finding{true, fmt.Sprintf("model: heuristics only: %v", err), ""}
+	case err == nil && m == nil:
+		return finding{true, "model: heuristics only: none is asked for", "choose one with --model NAME, and set classifier.enabled: true"}
+	}
+	said := ""
+	if err == nil {
+		if said, err = probe(m, w); err != nil {
+			err = fmt.Errorf("model %q: %w", name, err)
+		}
+	}
+	if err != nil {
+		return finding{false, err.Error(), "mend it, choose another with --model or --onnxruntime, or go on with the rules alone: --model none"}
+	}
+	return finding{true, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
+}
+
+// probe loads a model and has it read a text, and says with what and how fast.
+func probe(m *classify.Model, w *World) (string, error) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	start := w.Now()
+	path, version, err := m.Runtime()
+	if err != nil {
+		return "", err
+	}
+	loaded := w.Now()
+	if _, err := m.Score(ctx, probeText); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("loaded in %s, one text read in %s, by ONNX Runtime %s in %s",
+		milliseconds(loaded.Sub(start)), milliseconds(w.Now().Sub(loaded)), version, path), nil
+}
+
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
+}
+
+// checkSidecar asks a sidecar whether it is ready.
+func checkSidecar(addr string) error {
+	s, err := classify.NewSidecar(addr, classify.SidecarOptions{})
+	if err != nil {
+		return err
+	}
+	return s.Check(context.Background())
+}
