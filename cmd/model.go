@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	defaultmodel "github.com/shieldcli/shield/models"
+	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/modelstore"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -139,12 +141,15 @@ func pullModel(c *cli.Context, w *World) error {
 	return err
 }
 
-// usable tries a model out.
+// usable tries a model out, where this build can.
 func usable(ctx context.Context, w *World, dir string) error {
 	m, err := shield.OpenModel(shield.Config{
 		CacheDir:   config.CacheDir(w.Home, w.Getenv),
 		Classifier: shield.Classifier{Model: dir},
 	})
+	if errors.Is(err, classify.ErrNoRuntime) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:3727f1d6881b71eae31cac205d9e9336d3cb2ad9cf50ed0d2a19e12af93112dd"
+const Digest = "sha256:cfb68daf59019f1ce097ee15c8512bc3a636bb77fb19c2c0161fb7a2b33a2d19"

@@ -122,7 +122,7 @@ def main():
     np.savez(os.path.join(o.out, "wide.npz"), table=table, bias=bias)
     model = train(rows, vocab, ids, layers=o.layers, samples=o.samples, epochs=o.epochs, seed=o.seed)
     model.save_pretrained(o.out)
-    t.save(os.path.join(o.out, "tokenizer.json"))
+    t.save(os.path.join(o.out, "tokenizer.json"), pretty=False)
     json.dump({"ids": ids}, open(os.path.join(o.out, "vocabulary.json"), "w"))
 
 
