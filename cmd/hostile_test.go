@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shieldcli/shield/internal/hostile"
+	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -151,4 +153,64 @@ func FuzzOneRecordOneVerdict(f *testing.F) {
 			t.Errorf("%d verdicts for %q", len(got), in)
 		}
 	})
+}
+
+// TestHostileModel puts texts before a model, through the whole command, that
+// are made to cost much or to be read in part: one verdict each, and soon. What
+// cannot be read to its end is not allowed.
+func TestHostileModel(t *testing.T) {
+	if !ortlib.Available() {
+		t.Skip("this build carries no ONNX Runtime")
+	}
+	w := newWorld(t)
+	w.Now = time.Now
+	settings := w.Getenv
+	w.Getenv = func(name string) string {
+		if name == "XDG_CACHE_HOME" { // a process loads ONNX Runtime from one place
+			return filepath.Join(os.TempDir(), "shield-test-cache")
+		}
+		return settings(name)
+	}
+	model, err := filepath.Abs("../pkg/classify/testdata/models/bert")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 60_000
+	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	for _, c := range []struct {
+		name, text string
+		long       bool // no model reads it to its end
+	}{
+		{"a letter", "x", false},
+		{"one letter", fill("x"), false},
+		{"megabytes", strings.Repeat("x", 2<<20), true},
+		{"words", fill("a b "), true},
+		{"many windows", strings.Repeat("a b ", 200_000), true},
+		{"punctuation", fill("-"), true},
+		{"unknown words", fill(strings.Repeat("qzxj", 24) + " "), false},
+		{"special tokens", fill("[SEP] [CLS] "), true},
+		{"NUL", fill(`\u0000`), false},
+		{"marks", "e" + fill("\u0301\u0323"), false},
+		{"joined emoji", fill("👩\u200d"), true},
+		{"astral", fill("\U0001d4b3"), false},
+		{"tags", fill("\U000e0072"), false},
+	} {
+		for _, form := range []string{
+			`{"type":"write_file","payload":{"path":"a.txt","content":"%s"}}`,
+			`{"type":"execute_command","payload":{"command":"make %s"}}`,
+			`{"type":"some_tool","payload":{"text":"%s"}}`,
+		} {
+			start := time.Now()
+			status, out, errs := run(t, w, strings.Replace(form, "%s", c.text, 1)+"\n", "run", "--until", "classify", "--no-action", "--model", model)
+			took := time.Since(start)
+			got := lines(t, out)
+			if len(got) != 1 || got[0].Error == "classifier" || got[0].Error == "panic" || c.long && got[0].Decision == "ALLOW" {
+				t.Fatalf("%s: %.30s: status %d, verdicts %+v\n%.1000s\n%s", c.name, form, status, got, out, errs)
+			}
+			t.Logf("%7.1f ms  %s: %.30s: %s %s", took.Seconds()*1e3, c.name, form, got[0].Decision, got[0].Error)
+			if took > 5*time.Second {
+				t.Errorf("%s: %.30s: took %v", c.name, form, took)
+			}
+		}
+	}
 }
