@@ -291,12 +291,3 @@ func FuzzGraph(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkModel(b *testing.B) {
-	m := openTest(b, "bert")
-	for b.Loop() {
-		if _, err := m.Score(b.Context(), `execute_command: {"command":"find . -name '*.go' | xargs grep -l context"}`); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -1,12 +1,17 @@
 package shield
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -62,5 +67,70 @@ func TestSidecarIsBound(t *testing.T) {
 	}
 	if len(seen) != 3 {
 		t.Errorf("fingerprints %v, want three", seen)
+	}
+}
+
+// TestModelIsRefused holds that a model that was named and cannot be used is an
+// error: going on with rules alone is for the model that nobody named.
+func TestModelIsRefused(t *testing.T) {
+	t.Parallel()
+	bert := filepath.Join("..", "classify", "testdata", "models", "bert")
+	for name, c := range map[string]Classifier{
+		"no such folder": {Model: filepath.Join(t.TempDir(), "none")},
+		"no model in it": {Model: t.TempDir()},
+		"not installed":  {Model: "unheard-of", Models: t.TempDir()},
+		"no models":      {Model: "unheard-of"},
+		"outside":        {Model: "..", Models: filepath.Join(t.TempDir(), "models")},
+	} {
+		p, err := NewPipeline(Config{Classifier: c})
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		} else if errors.Is(err, classify.ErrNoRuntime) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q", name, err)
+		}
+		if p != nil {
+			t.Errorf("%s: a pipeline beside an error", name)
+		}
+	}
+	for _, c := range []Classifier{{}, {Model: "none"}} {
+		if m, err := OpenModel(Config{Classifier: c}); m != nil || err != nil {
+			t.Errorf("%+v: %v, %v", c, m, err)
+		}
+	}
+	if ortlib.Available() {
+		return
+	}
+	// A build without ONNX Runtime.
+	for _, c := range []Classifier{{Model: bert}, {Model: bert, ONNXRuntime: "/lib.so"}} {
+		if m, err := OpenModel(Config{Classifier: c}); m != nil || err == nil || errors.Is(err, classify.ErrNoRuntime) {
+			t.Errorf("%+v: %v, %v", c, m, err)
+		}
+	}
+}
+
+// TestHeuristicsOnly holds that a build without ONNX Runtime says so in the
+// pipeline's note and in what Tier 1 says, once the model would have been asked.
+func TestHeuristicsOnly(t *testing.T) {
+	t.Parallel()
+	p, err := NewPipeline(Config{Policy: "permissive", Classifier: Classifier{Model: "default"}, CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ortlib.Available() {
+		if p.Note() != "" {
+			t.Errorf("note %q", p.Note())
+		}
+		t.Skip("this build carries ONNX Runtime")
+	}
+	if !strings.HasPrefix(p.Note(), "heuristics only: this build has no ONNX Runtime; ") {
+		t.Errorf("note %q", p.Note())
+	}
+	for command, said := range map[string]bool{"touch a.txt": true, "true": false} {
+		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}
+		o := p.Judge(t.Context(), Item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
+		trail := o.Trail()
+		if len(trail) != 1 || trail[0].Source != "heuristic" || strings.Contains(trail[0].Reasoning, p.Note()) != said {
+			t.Errorf("%s: %+v", command, trail)
+		}
 	}
 }

@@ -1,0 +1,65 @@
+//go:build linux
+
+package classify
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// resident returns how much memory this process holds, in bytes: the C
+// library's and ONNX Runtime's too, of which Go knows nothing.
+func resident(t *testing.T) int {
+	t.Helper()
+	runtime.GC()
+	debug.FreeOSMemory()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte("VmRSS:")); ok {
+			kib, err := strconv.Atoi(string(bytes.Fields(rest)[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kib << 10
+		}
+	}
+	t.Skip("no VmRSS")
+	return 0
+}
+
+// TestMemory holds that no score leaves something behind: tensors and options
+// are not Go's, and a hook server lives for weeks. It is not parallel, since
+// other tests take memory too.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("scores ten thousand texts")
+	}
+	m := openTest(t, "bert")
+	texts := []string{
+		"execute_command: {\"command\":\"ls\"}",
+		"write_file: {\"content\":\"" + strings.Repeat("a b ", 100) + "\"}",
+		strings.Repeat("x", 300<<10), // too long
+		"",
+	}
+	score := func(times int) {
+		for i := range times {
+			_, _ = m.Score(t.Context(), texts[i%len(texts)])
+		}
+	}
+	score(1000)
+	before := resident(t)
+	score(10_000)
+	after := resident(t)
+	t.Logf("%d KiB, %d KiB after 10,000 texts", before>>10, after>>10)
+	if grown := after - before; grown > 8<<20 {
+		t.Errorf("grew by %d KiB, from %d KiB", grown>>10, before>>10)
+	}
+}
