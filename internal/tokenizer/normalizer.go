@@ -140,7 +140,7 @@ func (f *normalizerFile) strip() normalizer {
 // dialects of regular expressions agree on little more for certain.
 func (f *normalizerFile) replace() (normalizer, error) {
 	if len(f.Content) > 16 {
-		return nil, errors.New("Replace by more than 16 bytes is not supported")
+		return nil, errors.New("the normalizer Replace by more than 16 bytes is not supported")
 	}
 	switch {
 	case f.Pattern.String != "" && f.Pattern.Regex == "":
@@ -148,7 +148,7 @@ func (f *normalizerFile) replace() (normalizer, error) {
 	case f.Pattern.Regex == " {2,}" && f.Pattern.String == "":
 		return func(text string) string { return replaceSpaces(text, f.Content) }, nil
 	}
-	return nil, fmt.Errorf("Replace with the pattern %.80q is not supported", f.Pattern.Regex)
+	return nil, fmt.Errorf("the normalizer Replace with the pattern %.80q is not supported", f.Pattern.Regex)
 }
 
 // replaceSpaces replaces each run of two and more spaces.
@@ -170,11 +170,11 @@ func replaceSpaces(text, by string) string {
 func (f *normalizerFile) precompiled() (normalizer, error) {
 	raw, err := base64.StdEncoding.DecodeString(f.Charsmap)
 	if err != nil {
-		return nil, errors.New("Precompiled: the charsmap is not base64")
+		return nil, errors.New("the Precompiled charsmap is not base64")
 	}
 	m, err := parseCharsmap(raw)
 	if err != nil {
-		return nil, fmt.Errorf("Precompiled: %w", err)
+		return nil, fmt.Errorf("the Precompiled charsmap: %w", err)
 	}
 	return m.normalize, nil
 }

@@ -53,7 +53,7 @@ func parseSplitterAt(raw jsontext.Value, depth int, steps *int) (splitter, error
 		return splitSpace, nil
 	case "Punctuation":
 		if f.Behavior != nil && *f.Behavior != "Isolated" {
-			return nil, fmt.Errorf("Punctuation with behavior %.80q is not supported; Isolated is", *f.Behavior)
+			return nil, fmt.Errorf("the splitter Punctuation with behavior %.80q is not supported; Isolated is", *f.Behavior)
 		}
 		return splitPunctuation, nil
 	case "Metaspace":
@@ -157,7 +157,7 @@ func isPunctuation(r rune) bool {
 func newMetaspace(f *splitterFile) (splitter, error) {
 	mark := f.Replacement
 	if utf8.RuneCountInString(mark) != 1 {
-		return nil, fmt.Errorf("Metaspace replaces by one character, not by %.80q", mark)
+		return nil, fmt.Errorf("the splitter Metaspace replaces by one character, not by %.80q", mark)
 	}
 	scheme := "always"
 	switch {
@@ -167,7 +167,7 @@ func newMetaspace(f *splitterFile) (splitter, error) {
 		scheme = "never"
 	}
 	if scheme != "always" && scheme != "first" && scheme != "never" {
-		return nil, fmt.Errorf("Metaspace with prepend_scheme %.80q is not supported", scheme)
+		return nil, fmt.Errorf("the splitter Metaspace with prepend_scheme %.80q is not supported", scheme)
 	}
 	apart := f.Split == nil || *f.Split
 	return func(dst []word, w word) []word {
