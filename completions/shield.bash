@@ -15,7 +15,7 @@ _shield() {
 	"shield evaluate") words="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield approve") words="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield run") words="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --until --help" ;;
-	"shield exec") words="--config --policy --model --onnxruntime --state --root --color --shell --check --keep-env --help" ;;
+	"shield exec") words="--config --policy --model --onnxruntime --state --root --color --shell --check --dialect --keep-env --help" ;;
 	"shield hook") words="claude-code install uninstall status --help" ;;
 	"shield hook claude-code") words="--config --policy --model --onnxruntime --state --root --color --timeout --help" ;;
 	"shield hook install") words="--scope --timeout --help" ;;

@@ -97,6 +97,7 @@ complete -c shield -n '__fish_seen_subcommand_from exec' -l root -d "count DIR a
 complete -c shield -n '__fish_seen_subcommand_from exec' -l color -d "colour text for people: auto|always|never"
 complete -c shield -n '__fish_seen_subcommand_from exec' -l shell -d "take the one operand as text for sh -c"
 complete -c shield -n '__fish_seen_subcommand_from exec' -l check -d "judge only: end with 0 if the command is allowed, and run nothing"
+complete -c shield -n '__fish_seen_subcommand_from exec' -l dialect -d "with --check: take the one operand as a line that an interactive SHELL has read: bash, zsh or fish"
 complete -c shield -n '__fish_seen_subcommand_from exec' -l keep-env -d "keep the variable NAME, which would be dropped; may be repeated"
 complete -c shield -n '__fish_seen_subcommand_from hook' -f -a claude-code -d "answer one hook of this host"
 complete -c shield -n '__fish_seen_subcommand_from hook' -f -a install -d "make a host call shield"
