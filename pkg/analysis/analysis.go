@@ -21,6 +21,10 @@ type Case struct {
 	// [Case.Views] may set it.
 	Unexamined string
 
+	// Met holds for each of Effects the rules that count for it, noted by the
+	// tiers with [Case.Meet]; nil if nobody asks.
+	Met [][]Met
+
 	place effect.Place
 	words string // of the command, resolved
 	views []View

@@ -6,8 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // Digest returns the digest of the resolved effects, "sha256:" and hex, to
@@ -36,8 +39,43 @@ func (c *Case) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// EffectsJSON returns the effects as a JSON array, for traces.
-func (c *Case) EffectsJSON() (jsontext.Value, error) { return encode(c.Effects, len(c.Effects)) }
+// A Met is a rule of a tier that counts for an effect.
+type Met struct {
+	Tier    int    `json:"tier"`
+	Rule    string `json:"rule"`              // its name or id
+	Perhaps bool   `json:"perhaps,omitempty"` // part of the path is not known, or the text may never be read
+}
+
+// maxMet bounds the rules that are noted of one effect.
+const maxMet = 16
+
+// Meet notes that a rule counts for the effect of an index, if [Case.Met] is
+// asked for. An index below zero is no effect's.
+func (c *Case) Meet(effect int, m Met) {
+	if effect < 0 || effect >= len(c.Met) || len(c.Met[effect]) == maxMet || slices.Contains(c.Met[effect], m) {
+		return
+	}
+	c.Met[effect] = append(c.Met[effect], m)
+}
+
+// A tracedEffect is an effect with the rules that count for it.
+type tracedEffect struct {
+	*effect.Effect
+	Rules []Met `json:"rules,omitempty"`
+}
+
+// EffectsJSON returns the effects as a JSON array, for traces. Each has under
+// "rules" what [Case.Met] holds of it.
+func (c *Case) EffectsJSON() (jsontext.Value, error) {
+	traced := make([]tracedEffect, len(c.Effects))
+	for i := range c.Effects {
+		traced[i].Effect = &c.Effects[i]
+		if i < len(c.Met) {
+			traced[i].Rules = c.Met[i]
+		}
+	}
+	return encode(traced, len(traced))
+}
 
 // ViewsJSON returns the views as a JSON array, for traces.
 func (c *Case) ViewsJSON() (jsontext.Value, error) {

@@ -104,7 +104,7 @@ func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 		}
 		for _, id := range eng.byKind[e.Kind] {
 			if b := &eng.clauses[id]; sc.covers(eng.rules[b.rule].Outcome) && b.holds(s, e, nil) {
-				eng.hit(s, c, b.rule, string(e.Kind), false)
+				eng.hit(s, c, i, b.rule, string(e.Kind), false)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 	prefilter.Scan(eng.lineSet, args, s.found)
 	eng.candidates(e.Program, s.found, func(b *bound) {
 		if sc.covers(eng.rules[b.rule].Outcome) && b.holds(s, e, args) {
-			eng.hit(s, c, b.rule, e.Program, false)
+			eng.hit(s, c, l.effect, b.rule, e.Program, false)
 		}
 	})
 	live := lineLiveness(e)
@@ -127,9 +127,9 @@ func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 		return
 	}
 	text := string(s.buf[l.start:l.end])
-	eng.scan(s, c, sc, analysis.View{Name: "raw", Field: "command", Text: text}, live)
+	eng.scan(s, c, sc, l.effect, analysis.View{Name: "raw", Field: "command", Text: text}, live)
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
-		eng.scan(s, c, sc, analysis.View{Name: "folded", Field: "command", Text: effect.Fold(text)}, live)
+		eng.scan(s, c, sc, l.effect, analysis.View{Name: "folded", Field: "command", Text: effect.Fold(text)}, live)
 	}
 }
 
@@ -138,9 +138,9 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 	live := commandLiveness(c)
 	for _, v := range c.Views() {
 		if v.Field == "command" {
-			eng.scan(s, c, sc, v, live)
+			eng.scan(s, c, sc, noEffect, v, live)
 		} else {
-			eng.scan(s, c, sc, v, isRead)
+			eng.scan(s, c, sc, noEffect, v, isRead)
 		}
 	}
 	if c.Action == nil || c.Action.Type == "execute_command" { // of which the views have all
@@ -153,27 +153,30 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 		}
 		for _, v := range c.Text(r.fields...) {
 			if v.Field != "command" { // which the views have
-				eng.scan(s, c, sc, v, isRead)
+				eng.scan(s, c, sc, noEffect, v, isRead)
 			}
 		}
 	}
 }
 
-// scan tries the patterns on one text.
-func (eng *engine) scan(s *scratch, c *analysis.Case, sc scope, v analysis.View, live liveness) {
+// noEffect is the index where a text is not one effect's.
+const noEffect = -1
+
+// scan tries the patterns on one text, that of an effect or the whole action's.
+func (eng *engine) scan(s *scratch, c *analysis.Case, sc scope, at int, v analysis.View, live liveness) {
 	clear(s.texts)
 	prefilter.Scan(eng.textSet, v.Text, s.texts)
 	for w, set := range s.texts {
 		for ; set != 0; set &= set - 1 {
-			eng.tryPattern(s, c, sc, 64*w+bits.TrailingZeros64(set), v, live)
+			eng.tryPattern(s, c, sc, at, 64*w+bits.TrailingZeros64(set), v, live)
 		}
 	}
 	for _, i := range eng.always {
-		eng.tryPattern(s, c, sc, i, v, live)
+		eng.tryPattern(s, c, sc, at, i, v, live)
 	}
 }
 
-func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, id int, v analysis.View, live liveness) {
+func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, at, id int, v analysis.View, live liveness) {
 	p := &eng.patterns[id]
 	r := &eng.rules[p.rule]
 	ok, perhaps := true, false
@@ -188,7 +191,7 @@ func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, id int, v 
 		if v.Name != "raw" {
 			where += " (" + v.Name + ")"
 		}
-		eng.hit(s, c, p.rule, where, perhaps)
+		eng.hit(s, c, at, p.rule, where, perhaps)
 	}
 }
 
@@ -210,10 +213,13 @@ func (r *Rule) reads(c *analysis.Case, v analysis.View) bool {
 	return false
 }
 
-// hit notes that a rule matched, unless what it requires besides is missing.
-func (eng *engine) hit(s *scratch, c *analysis.Case, rule int, where string, perhaps bool) {
+// hit notes that a rule matched an effect, unless what it requires besides is
+// missing.
+func (eng *engine) hit(s *scratch, c *analysis.Case, at, rule int, where string, perhaps bool) {
+	met := analysis.Met{Tier: 1, Rule: eng.rules[rule].ID, Perhaps: perhaps}
 	for i := range s.hits {
 		if h := &s.hits[i]; h.rule == rule {
+			c.Meet(at, met)
 			h.perhaps = h.perhaps && perhaps
 			return
 		}
@@ -224,6 +230,7 @@ func (eng *engine) hit(s *scratch, c *analysis.Case, rule int, where string, per
 	if list := eng.unless[rule]; len(list) > 0 && anyHolds(s, c, list) {
 		return
 	}
+	c.Meet(at, met)
 	s.hits = append(s.hits, hit{rule, where, perhaps})
 }
 

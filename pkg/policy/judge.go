@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
@@ -40,7 +41,7 @@ func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 	s.pair()
 	rules := p.guards.rules
 	var failed error
-	try := func(e *effect.Effect) {
+	try := func(i int, e *effect.Effect) {
 		t := s.touched(e)
 		for _, part := range [...]struct {
 			found    *finding
@@ -52,6 +53,7 @@ func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 				var perhaps int
 				perhaps, err = s.pick(&t.perhaps, part.from, part.to, e)
 				part.found.perhaps.prefer(rules, perhaps, e)
+				s.meet(i, rules, sure, perhaps)
 			}
 			if err != nil {
 				failed = err
@@ -59,15 +61,26 @@ func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 		}
 	}
 	for i := range s.c.Effects {
-		try(&s.c.Effects[i])
+		try(i, &s.c.Effects[i])
 	}
 	if len(s.c.Effects) == 0 {
-		try(&nothing)
+		try(-1, &nothing)
 	}
 	if denied.sure.rule != nil {
 		return denied, verified, nil
 	}
 	return denied, verified, failed
+}
+
+// meet notes the rule of a list that counts for an effect, for traces: the one
+// it meets, or else the one that it perhaps does. Less than zero is none.
+func (s *search) meet(effect int, rules []rulefile.Rule, sure, perhaps int) {
+	switch {
+	case sure >= 0:
+		s.c.Meet(effect, analysis.Met{Rule: rules[sure].Name})
+	case perhaps >= 0:
+		s.c.Meet(effect, analysis.Met{Rule: rules[perhaps].Name, Perhaps: true})
+	}
 }
 
 // covering returns the first rule that covers every effect of a case, nil if

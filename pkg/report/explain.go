@@ -11,6 +11,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -55,7 +56,7 @@ func WriteExplanation(w io.Writer, e Explanation, s Style) error {
 	d.text("", fmt.Sprintf("%s, tier %d, confidence %.2f%s", d.decision(v.Decision), v.Tier, v.Confidence, ruleOf(v.Rule)))
 	d.fold("  ", v.Reasoning)
 	if e.Action != nil {
-		d.effects(e.Action, traced[effect.Effect](v, func(s verdict.Step) []byte { return s.Effects }))
+		d.effects(e.Action, traced[judged](v, func(s verdict.Step) []byte { return s.Effects }))
 		d.tiers(v)
 		d.views(traced[view](v, func(s verdict.Step) []byte { return s.Views }))
 	}
@@ -189,16 +190,22 @@ func (d *drawing) views(views []view) {
 	}
 }
 
+// A judged effect has the rules that count for it.
+type judged struct {
+	effect.Effect
+	Rules []analysis.Met `json:"rules"`
+}
+
 // A node is a part of a command, with the effects that were read from it.
 type node struct {
 	span     effect.Span
-	effects  []effect.Effect
+	effects  []judged
 	children []*node
 }
 
 // effects draws the effects as a tree: a part of the command stands below the
 // part that it lies in.
-func (d *drawing) effects(a *action.Action, effects []effect.Effect) {
+func (d *drawing) effects(a *action.Action, effects []judged) {
 	d.title("Effects")
 	command := a.Text("command")
 	root := tree(effects[:min(len(effects), maxDrawn)], len(command))
@@ -218,14 +225,14 @@ func (d *drawing) effects(a *action.Action, effects []effect.Effect) {
 
 // tree nests effects by their spans. One that has none belongs to the whole; a
 // span that crosses another hangs from what holds both.
-func tree(effects []effect.Effect, size int) *node {
+func tree(effects []judged, size int) *node {
 	effects = slices.Clone(effects)
 	for i := range effects {
 		s := &effects[i].From
 		s.Start = min(max(s.Start, 0), size)
 		s.End = min(max(s.End, s.Start), size)
 	}
-	slices.SortStableFunc(effects, func(a, b effect.Effect) int {
+	slices.SortStableFunc(effects, func(a, b judged) int {
 		return cmp.Or(cmp.Compare(a.From.Start, b.From.Start), cmp.Compare(b.From.End, a.From.End))
 	})
 	root := &node{span: effect.Span{Start: 0, End: size}}
@@ -257,8 +264,9 @@ func (d *drawing) node(indent string, n *node, command string) {
 		bar = "│  "
 	}
 	for _, e := range n.effects {
-		line := fmt.Sprintf("%-14s %s", e.Kind, describe(e))
+		line := fmt.Sprintf("%-14s %s", e.Kind, describe(e.Effect))
 		d.text(indent+bar, d.kind(e.Kind, d.cut(line, d.Columns-term.Width(indent)-3)))
+		d.rules(indent+bar+"  ", e.Rules)
 	}
 	for i, c := range n.children {
 		branch, below := "├─ ", "│  "
@@ -273,6 +281,27 @@ func (d *drawing) node(indent string, n *node, command string) {
 		d.text(indent+branch, d.paint(colorUnder, text))
 		d.node(indent+below, c, command)
 	}
+}
+
+// rules writes the rules that count for an effect, below it, by tier.
+func (d *drawing) rules(indent string, rules []analysis.Met) {
+	var b strings.Builder
+	for i, m := range rules {
+		switch {
+		case i == 0 || m.Tier != rules[i-1].Tier:
+			if i > 0 {
+				b.WriteString("; ")
+			}
+			fmt.Fprintf(&b, "tier %d: ", m.Tier)
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(m.Rule)
+		if m.Perhaps {
+			b.WriteString(" (perhaps)")
+		}
+	}
+	d.fold(indent, b.String())
 }
 
 // kind paints what a person should look at first.

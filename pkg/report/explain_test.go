@@ -4,18 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // explanation returns one of a command, judged as given.
-func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []effect.Effect, views []view) Explanation {
+func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []judged, views []view) Explanation {
 	tb.Helper()
 	text, err := json.Marshal(map[string]any{"type": "execute_command", "payload": map[string]any{"command": command}})
 	if err != nil {
@@ -46,17 +48,50 @@ func draw(tb testing.TB, e Explanation, s Style) string {
 	return b.String()
 }
 
+// unmet returns effects that no rule is about.
+func unmet(effects ...effect.Effect) []judged {
+	out := make([]judged, len(effects))
+	for i, e := range effects {
+		out[i].Effect = e
+	}
+	return out
+}
+
+// TestRulesOfEffects holds that each effect stands above the rules that count
+// for it, and that a narrow terminal shows their names in full.
+func TestRulesOfEffects(t *testing.T) {
+	t.Parallel()
+	const command = "cat a b"
+	effects := unmet(
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/" + strings.Repeat("a", 60), From: effect.Span{Start: 4, End: 5}},
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/b", From: effect.Span{Start: 6, End: 7}},
+	)
+	effects[0].Rules = []analysis.Met{{Rule: "credential_files"}, {Rule: "home_\x1b[2J"}, {Tier: 1, Rule: "XP-001", Perhaps: true}}
+	want := `  ├─ a
+  │     read_file /w/aaaaaaaaaaaaaaaaaa…
+  │       tier 0: credential_files,
+  │       home_<U+001B>[2J; tier 1:
+  │       XP-001 (perhaps)
+  └─ b
+        read_file /w/b
+`
+	got := draw(t, explanation(t, command, &verdict.Verdict{Decision: verdict.Block}, effects, nil), Style{Columns: 40})
+	if !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant it to hold\n%s", got, want)
+	}
+}
+
 func TestTree(t *testing.T) {
 	t.Parallel()
 	const command = "sudo rm -rf /x; cat y"
-	e := explanation(t, command, &verdict.Verdict{Decision: verdict.Escalate, NextTier: 2}, []effect.Effect{
-		{Kind: effect.ReadFile, Path: "/w/y", From: effect.Span{Start: 20, End: 21}}, // before the part that it lies in
-		{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, From: effect.Span{Start: 16, End: 21}},
-		{Kind: effect.ChangePrivilege, Program: "sudo", From: effect.Span{Start: 0, End: 14}},
-		{Kind: effect.DeleteFile, Path: "/x", Recursive: true, From: effect.Span{Start: 12, End: 14}},
-		{Kind: effect.Dynamic, Reason: "nobody knows", From: effect.Span{}},
-		{Kind: effect.Dynamic, Reason: "outside", From: effect.Span{Start: 50, End: 10}},
-	}, nil)
+	e := explanation(t, command, &verdict.Verdict{Decision: verdict.Escalate, NextTier: 2}, unmet(
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/y", From: effect.Span{Start: 20, End: 21}}, // before the part that it lies in
+		effect.Effect{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, From: effect.Span{Start: 16, End: 21}},
+		effect.Effect{Kind: effect.ChangePrivilege, Program: "sudo", From: effect.Span{Start: 0, End: 14}},
+		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, From: effect.Span{Start: 12, End: 14}},
+		effect.Effect{Kind: effect.Dynamic, Reason: "nobody knows", From: effect.Span{}},
+		effect.Effect{Kind: effect.Dynamic, Reason: "outside", From: effect.Span{Start: 50, End: 10}},
+	), nil)
 	want := `  execute_command sudo rm -rf /x; cat y
   │  dynamic (nobody knows)
   │  dynamic (outside)
@@ -93,7 +128,7 @@ func TestNoDecisionIsBlock(t *testing.T) {
 
 func TestColors(t *testing.T) {
 	t.Parallel()
-	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, []effect.Effect{{Kind: effect.RunDownload, From: effect.Span{End: 1}}}, nil)
+	e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Allow}, []judged{{Effect: effect.Effect{Kind: effect.RunDownload, From: effect.Span{End: 1}}}}, nil)
 	plain, colored := draw(t, e, Style{Columns: 80}), draw(t, e, Style{Columns: 80, Color: true})
 	if strings.Contains(plain, "\x1b") {
 		t.Errorf("colour nobody asked for: %q", plain)
@@ -126,11 +161,15 @@ func TestExplainIsBounded(t *testing.T) {
 	for i := range 512 {
 		effects = append(effects, effect.Effect{Kind: effect.Execute, Program: command[:3000], From: effect.Span{Start: i, End: len(command) - i}})
 	}
+	met := unmet(effects...)
+	for i := range met {
+		met[i].Rules = slices.Repeat([]analysis.Met{{Rule: "rule"}}, 16)
+	}
 	var views []view
 	for range 20 {
 		views = append(views, view{"raw", "command", command})
 	}
-	e := explanation(t, command, &verdict.Verdict{Reasoning: command}, effects, views)
+	e := explanation(t, command, &verdict.Verdict{Reasoning: command}, met, views)
 	start := time.Now()
 	got := draw(t, e, Style{Columns: 40})
 	if took := time.Since(start); took > 10*time.Second {
@@ -153,7 +192,7 @@ func FuzzExplain(f *testing.F) {
 			{Kind: effect.Kind(reason), Path: command, Reason: reason, From: effect.Span{Start: c, End: d}},
 		}
 		v := &verdict.Verdict{Reasoning: reason, Rule: "r", Trail: []verdict.Step{{Source: "policy", Reasoning: command}}}
-		got := draw(t, explanation(t, command, v, effects, []view{{"raw", "command", command}}), Style{Columns: 40})
+		got := draw(t, explanation(t, command, v, unmet(effects...), []view{{"raw", "command", command}}), Style{Columns: 40})
 		for line := range strings.Lines(got) {
 			line = strings.TrimSuffix(line, "\n")
 			if term.Escape(line) != line {
@@ -167,9 +206,9 @@ func FuzzExplain(f *testing.F) {
 }
 
 func BenchmarkExplain(b *testing.B) {
-	e := explanation(b, "cat a | sort > b", &verdict.Verdict{Decision: verdict.Allow}, []effect.Effect{
-		{Kind: effect.ReadFile, Path: "/w/a", From: effect.Span{Start: 4, End: 5}}, {Kind: effect.WriteFile, Path: "/w/b", From: effect.Span{Start: 15, End: 16}},
-	}, []view{{"raw", "command", "cat a | sort > b"}})
+	e := explanation(b, "cat a | sort > b", &verdict.Verdict{Decision: verdict.Allow}, unmet(
+		effect.Effect{Kind: effect.ReadFile, Path: "/w/a", From: effect.Span{Start: 4, End: 5}}, effect.Effect{Kind: effect.WriteFile, Path: "/w/b", From: effect.Span{Start: 15, End: 16}},
+	), []view{{"raw", "command", "cat a | sort > b"}})
 	var out bytes.Buffer
 	b.ReportAllocs()
 	for b.Loop() {

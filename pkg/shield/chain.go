@@ -75,6 +75,9 @@ func (p *Pipeline) judge(ctx context.Context, it Item, r Range) (v verdict.Verdi
 		}
 	}()
 	c := p.analyzer.Case(it.Action)
+	if p.trace {
+		c.Met = make([][]analysis.Met, len(c.Effects))
+	}
 	if it.Resume != nil {
 		c.Trail = append(c.Trail, it.Resume.Trail...)
 		c.MinTier = max(c.MinTier, it.Resume.NextTier)
@@ -89,6 +92,9 @@ func (p *Pipeline) judge(ctx context.Context, it Item, r Range) (v verdict.Verdi
 		if v.Decision != verdict.Escalate {
 			break
 		}
+	}
+	if p.trace && it.Resume == nil {
+		expose(c)
 	}
 	if v.Decision == verdict.Escalate || p.trace {
 		v.Trail = c.Trail
@@ -149,12 +155,18 @@ func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	if p.timed {
 		steps[0].Latency = p.now().Sub(start).Microseconds()
 	}
-	if p.trace && len(c.Trail) == 0 {
-		// What cannot be shown is left out; it has been judged all the same.
-		steps[0].Effects, _ = c.EffectsJSON()
-		steps[0].Views, _ = c.ViewsJSON()
-	}
 	return steps
+}
+
+// expose puts what the tiers read, and the rules that each effect met, into the
+// first step of the trail. What cannot be shown is left out; it has been judged
+// all the same.
+func expose(c *analysis.Case) {
+	if len(c.Trail) == 0 {
+		return
+	}
+	c.Trail[0].Effects, _ = c.EffectsJSON()
+	c.Trail[0].Views, _ = c.ViewsJSON()
 }
 
 // refusal returns the BLOCK for something that went wrong at a tier.
