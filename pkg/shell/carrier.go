@@ -213,7 +213,7 @@ func (s *state) runStdin(base string, argv []value, io streams) value {
 func languageOf(base string) string {
 	base = strings.TrimRight(base, "0123456789.")
 	switch base {
-	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "busybox", "su", "sudo", "doas", "ssh", "at", "batch", "parallel", "xargs", "nsenter", "unshare", "chroot", "docker", "podman", "kubectl", "script", "newgrp", "sg", "systemd-run", "runuser", "screen", "tmux", "pkexec", "setsid", "flock", "env", "time", "wsl", "toolbox", "distrobox":
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "posh", "hush", "oksh", "loksh", "lksh", "pdksh", "rksh", "rzsh", "ysh", "osh", "rc", "es", "nu", "xonsh", "elvish", "murex", "ion", "busybox", "su", "sudo", "doas", "ssh", "at", "batch", "parallel", "xargs", "nsenter", "unshare", "chroot", "docker", "podman", "kubectl", "script", "newgrp", "sg", "systemd-run", "runuser", "screen", "tmux", "pkexec", "setsid", "flock", "env", "time", "wsl", "toolbox", "distrobox":
 		return "shell"
 	case "python", "pypy", "ipython":
 		return "python"

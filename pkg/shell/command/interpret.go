@@ -78,9 +78,14 @@ type reader struct {
 // A value is a word with its role. Roles are acted upon when all options are
 // known, since a later one may change them (tar f x.tar -c).
 type value struct {
-	role role
-	word Word
+	role   role
+	word   Word
+	beside bool // code in it runs before the program proper, which still comes from elsewhere: perl -MFILE, bash --rcfile FILE
 }
+
+// loads reports whether code in an option's value only runs first: an option
+// that brings the program proper says what the operands are then.
+func (a *action) loads() bool { return a.operands == nil && a.flags&stop == 0 }
 
 // enter makes g the innermost grammar.
 func (r *reader) enter(g *syntax) {
@@ -106,7 +111,7 @@ func (r *reader) act(a *action) {
 	}
 	if a.streams.setIn {
 		r.use.Stdin = a.streams.in
-		r.codeRead = a.streams.in == Code
+		r.codeRead = a == r.level.base && a.streams.in == Code
 	}
 	if a.streams.setOut {
 		r.use.Stdout = a.streams.out
@@ -180,7 +185,7 @@ func (r *reader) operand(i int) int {
 	}
 	r.chosen = true
 	if r.shape.rest.takesAll() && len(r.operands) == len(r.shape.head) {
-		r.values = append(r.values, value{r.shape.rest, Word{}})
+		r.values = append(r.values, value{role: r.shape.rest})
 		r.nest(r.shape.rest, r.args[i:])
 		return len(r.args)
 	}
@@ -218,7 +223,7 @@ func (r *reader) sub(w Word) bool {
 func (r *reader) take(a *action, w Word) {
 	r.act(a)
 	if len(a.values) > 0 {
-		r.values = append(r.values, value{a.values[0], w})
+		r.values = append(r.values, value{a.values[0], w, a.loads()})
 	}
 }
 

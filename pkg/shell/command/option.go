@@ -12,6 +12,14 @@ func (r *reader) option(i int) (next int, ok bool) {
 			return r.valuesOf(a, w, i+1), true
 		}
 	}
+	if w == "-" {
+		a := r.lookup(w)
+		if a == nil {
+			return i, false
+		}
+		r.act(a)
+		return i + 1, true
+	}
 	if len(w) < 2 || w[0] != '-' && (w[0] != '+' || style&plus == 0) {
 		return i, false
 	}
@@ -167,7 +175,7 @@ func (r *reader) cluster(i int, letters string) int {
 			}
 			return r.unknown(i)
 		}
-		if start == 0 && len(a.values) > 0 {
+		if (start == 0 || r.level.style&apart != 0) && len(a.values) > 0 {
 			// Without a dash, as in tar cfz x.tar, values follow the word.
 			after = r.valuesOf(a, string(name[:]), after)
 			continue
@@ -182,7 +190,7 @@ func (r *reader) cluster(i int, letters string) int {
 			// An optional value is the rest of the word: sed -i.bak, sed -iE.
 			r.act(a)
 			if rest.Text != "" {
-				r.values = append(r.values, value{a.values[0], rest})
+				r.values = append(r.values, value{a.values[0], rest, a.loads()})
 			}
 			return i + 1
 		}
@@ -231,7 +239,7 @@ func (r *reader) valuesOf(a *action, name string, i int) int {
 			r.doubt("option %s has no value", name)
 			return i
 		}
-		r.values = append(r.values, value{role, r.args[i]})
+		r.values = append(r.values, value{role, r.args[i], a.loads()})
 		i++
 	}
 	return i
@@ -264,7 +272,7 @@ func (r *reader) unknown(i int) int {
 	}
 	r.raise(localWrite)
 	if eq := strings.IndexByte(w.Text, '='); eq >= 0 {
-		r.values = append(r.values, value{roleMaybeFile, cut(w, eq+1)})
+		r.values = append(r.values, value{role: roleMaybeFile, word: cut(w, eq+1)})
 	}
 	return i + 1
 }

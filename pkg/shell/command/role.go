@@ -104,6 +104,7 @@ const (
 	roleArgvStdin  // a command completed from standard input
 	roleArgvSemi   // a command up to a semicolon
 	roleModule     // a Python module with its arguments
+	roleShellArgs  // arguments of a shell, behind the -c TEXT that an option may have given it
 	roleWords      // text
 	roleShellWords // shell text, joined with spaces
 	roleShellRemote
@@ -121,7 +122,10 @@ var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node",
 // finish acts upon values and operands, once all are known.
 func (r *reader) finish() {
 	for _, v := range r.values {
+		codeRead := r.codeRead
+		r.codeRead = codeRead && !v.beside
 		r.apply(v.role, v.word, false)
+		r.codeRead = codeRead && (v.beside || r.codeRead)
 	}
 	r.positions()
 	if r.here != 0 {
@@ -403,6 +407,14 @@ func (r *reader) nest(role role, words []Word) {
 		r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
 	case roleShellWords, roleShellRemote:
 		r.code(Nested{Language: "shell", Words: []Word{joined(words)}, Remote: role == roleShellRemote})
+	case roleShellArgs:
+		argv := []Word{{Text: "sh", From: words[0].From}}
+		for _, v := range r.values {
+			if v.role == roleShell {
+				argv = append(argv, Word{Text: "-c", From: v.word.From}, v.word)
+			}
+		}
+		r.code(Nested{Language: "argv", Words: append(argv, words...)})
 	case roleModule:
 		// The program py:NAME is the module of that name; other modules are
 		// commands of the same name (python -m pytest).

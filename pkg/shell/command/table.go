@@ -38,6 +38,7 @@ const (
 	own                        // options of the parent are not valid after the subcommand
 	settings                   // operands NAME=VALUE in front are environment variables
 	bundled                    // letters may be bundled although style is long
+	apart                      // the value of a bundled letter is the next word, never the rest: bash -oc errexit TEXT
 )
 
 // An option is a named argument: an option of a grammar, or the key of an

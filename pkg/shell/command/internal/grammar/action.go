@@ -31,7 +31,7 @@ type Shape struct {
 	Tail []string
 }
 
-var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled"}
+var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled", "apart"}
 
 // classes are the words for classes and their Go names.
 var classes = map[string]string{
@@ -75,11 +75,11 @@ var roles = map[string]string{
 	"script-python": "roleScriptPython", "script-perl": "roleScriptPerl", "script-ruby": "roleScriptRuby", "script-node": "roleScriptNode",
 	"script-php": "roleScriptPHP", "script-awk": "roleScriptAwk", "script-applescript": "roleScriptAppleScript", "script-lua": "roleScriptLua",
 	"script-code": "roleScriptCode", "argv": "roleArgv", "argv-remote": "roleArgvRemote", "argv-stdin": "roleArgvStdin",
-	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "shell-words": "roleShellWords", "shell-remote": "roleShellRemote",
+	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "shell-words": "roleShellWords", "shell-args": "roleShellArgs", "shell-remote": "roleShellRemote",
 }
 
 // takesAll are the roles of all words that follow.
-var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "shell-words", "shell-remote", "module"}
+var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "shell-words", "shell-args", "shell-remote", "module"}
 
 func parseRole(s string) (string, error) {
 	if r, ok := roles[s]; ok {

@@ -65,7 +65,7 @@ func inherited(style []string) []string {
 	out := []string{}
 	for _, s := range style {
 		switch s {
-		case "gnu", "long", "plus", "numeric", "bundled":
+		case "gnu", "long", "plus", "numeric", "bundled", "apart":
 			out = append(out, s)
 		}
 	}

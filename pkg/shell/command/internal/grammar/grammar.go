@@ -8,7 +8,8 @@
 //	like      a program, or a program and its subcommands, whose entry is the
 //	          base of this one: what is given here is added or replaces it
 //	style     words that say how arguments are read: gnu, long, plus, numeric,
-//	          first, literal, bare, expr, open, own, settings, bundled
+//	          first, literal, bare, expr, open, own, settings, bundled,
+//	          apart
 //	          (see style in the command package)
 //	does      an action: what the program does by itself
 //	flags     options without a value and of no note
