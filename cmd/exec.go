@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 	"mvdan.cc/sh/v3/syntax"
@@ -44,10 +43,10 @@ func execCommand(w *World) *cli.Command {
 
 // A command is what exec judges and then runs: the same words, the same file.
 type command struct {
-	argv []string
-	file *os.File // the program, opened before it was judged
-	text string   // the command line that is judged; parses into argv
-	env  []string
+	argv    []string
+	program *program
+	text    string // the command line that is judged; parses into argv
+	env     []string
 }
 
 // runAllowed returns only if the command does not run, or was only checked.
@@ -56,7 +55,7 @@ func runAllowed(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	defer cmd.file.Close()
+	defer cmd.program.file.Close()
 	_, p, err := pipeline(c, w)
 	if err != nil {
 		return err
@@ -70,6 +69,9 @@ func runAllowed(c *cli.Context, w *World) error {
 	}
 	if c.Bool("check") {
 		return nil
+	}
+	if c.Context.Err() != nil { // the signal was meant for the command, too
+		return errors.New("exec: interrupted; nothing was run")
 	}
 	return cmd.become(w)
 }
@@ -85,24 +87,29 @@ func newCommand(argv []string, shell bool, env []string) (*command, error) {
 		if len(argv) != 1 {
 			return nil, fmt.Errorf("exec --shell: one operand expected, found %d", len(argv))
 		}
+		// The leading -- keeps a text that starts with a dash from being an option.
 		cmd.text = argv[0]
-		cmd.argv = []string{"/bin/sh", "-c", argv[0]}
+		cmd.argv = []string{"/bin/sh", "-c", "--", argv[0]}
 	}
 	path, err := lookPath(cmd.argv[0], env)
 	if err != nil {
 		return nil, err
-	}
-	if cmd.file, err = os.Open(path); err != nil {
-		return nil, fmt.Errorf("exec: %w", err)
 	}
 	if !shell {
 		judged := slices.Clone(argv)
 		if !standardFolder(filepath.Dir(path)) {
 			judged[0] = path // a program from elsewhere is not taken for the one its name suggests
 		}
-		cmd.text, err = quote(judged)
+		if cmd.text, err = quote(judged); err != nil {
+			return nil, err
+		}
 	}
+	cmd.program, err = openProgram(path)
 	return cmd, err
+}
+
+func (cmd *command) failed(err error) error {
+	return fmt.Errorf("exec %s: %w", cmd.program.file.Name(), err)
 }
 
 // quote returns a command line that parses into exactly these words.
@@ -118,7 +125,15 @@ func quote(words []string) (string, error) {
 	return strings.Join(quoted, " "), nil
 }
 
+// judge judges the command line. Text that JSON cannot hold byte for byte is
+// refused: what is judged has to be what runs.
 func (cmd *command) judge(ctx context.Context, p *shield.Pipeline, dir string) (verdict.Verdict, error) {
+	if !utf8.ValidString(cmd.text) {
+		return verdict.Verdict{}, errors.New("exec --shell: the text is not valid UTF-8")
+	}
+	if !utf8.ValidString(dir) {
+		return verdict.Verdict{}, errors.New("exec: the name of the current folder is not valid UTF-8")
+	}
 	raw, err := json.Marshal(map[string]any{
 		"type": "execute_command", "payload": map[string]string{"command": cmd.text}, "cwd": dir,
 	})
@@ -130,28 +145,4 @@ func (cmd *command) judge(ctx context.Context, p *shield.Pipeline, dir string) (
 		return verdict.Verdict{}, fmt.Errorf("exec: %w", err)
 	}
 	return p.Evaluate(ctx, a), nil
-}
-
-// lookPath finds a program in the PATH of an environment, which is never the
-// current folder.
-func lookPath(name string, env []string) (string, error) {
-	if strings.ContainsRune(name, filepath.Separator) {
-		return filepath.Abs(name)
-	}
-	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		path, err := exec.LookPath(filepath.Join(dir, name))
-		if err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("exec: %q is not in PATH", cut(name))
-}
-
-// standardFolder reports whether only an administrator or a package manager
-// puts programs into a folder.
-func standardFolder(dir string) bool {
-	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", `C:\Windows\System32`}, dir)
 }

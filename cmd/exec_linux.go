@@ -1,19 +1,28 @@
 package cmd
 
 import (
-	"bytes"
 	"fmt"
+	"io/fs"
 	"syscall"
 )
 
 // become replaces shield with the command. The file that was opened before
 // judging is the one that runs: by its descriptor, or, if it is a script, whose
-// interpreter needs a path, by its path if that is still the same file.
+// interpreter needs a path, by its path if that still leads to it.
 func (cmd *command) become(*World) error {
-	var start [2]byte
-	if _, err := cmd.file.ReadAt(start[:], 0); err == nil && !bytes.Equal(start[:], []byte("#!")) {
-		err := syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", cmd.file.Fd()), cmd.argv, cmd.env)
-		return fmt.Errorf("exec %s: %w", cmd.file.Name(), err)
+	if cmd.program.script {
+		return cmd.becomePath()
 	}
-	return cmd.becomePath()
+	if err := cmd.program.unchanged(); err != nil {
+		return cmd.failed(err)
+	}
+	return cmd.failed(syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", cmd.program.file.Fd()), cmd.argv, cmd.env))
+}
+
+// sameChange compares the times at which files were last changed in any way,
+// which, other than the times of writing, nobody can set back.
+func sameChange(a, b fs.FileInfo) bool {
+	x, ok := a.Sys().(*syscall.Stat_t)
+	y, also := b.Sys().(*syscall.Stat_t)
+	return ok && also && x.Ctim == y.Ctim
 }

@@ -1,7 +1,13 @@
-//go:build unix && !linux
+//go:build unix && !linux && !darwin
 
 package cmd
+
+import "io/fs"
 
 // become replaces shield with the command. Programs cannot be run by
 // descriptor here.
 func (cmd *command) become(*World) error { return cmd.becomePath() }
+
+// sameChange cannot tell more than the time of writing does: these systems name
+// the time of the last change differently.
+func sameChange(fs.FileInfo, fs.FileInfo) bool { return true }

@@ -3,24 +3,17 @@
 package cmd
 
 import (
-	"fmt"
-	"os"
+	"io/fs"
 	"syscall"
 )
 
 // becomePath replaces shield with the program at the path that was opened, if
 // it is still the same file.
 func (cmd *command) becomePath() error {
-	opened, err := cmd.file.Stat()
-	if err != nil {
-		return fmt.Errorf("exec: %w", err)
+	if err := cmd.program.unmoved(); err != nil {
+		return cmd.failed(err)
 	}
-	now, err := os.Stat(cmd.file.Name())
-	if err != nil {
-		return fmt.Errorf("exec: %w", err)
-	}
-	if !os.SameFile(opened, now) || opened.Size() != now.Size() || !opened.ModTime().Equal(now.ModTime()) {
-		return fmt.Errorf("exec %s: the file changed while it was judged", cmd.file.Name())
-	}
-	return fmt.Errorf("exec %s: %w", cmd.file.Name(), syscall.Exec(cmd.file.Name(), cmd.argv, cmd.env))
+	return cmd.failed(syscall.Exec(cmd.program.file.Name(), cmd.argv, cmd.env))
 }
+
+func executable(mode fs.FileMode) bool { return mode&0o111 != 0 }
