@@ -85,7 +85,7 @@ var allowedTouch = map[string]bool{
 // layers lists the packages from the bottom up: one imports only those of
 // lines above its own.
 var layers = [][]string{
-	{"internal/canonjson", "internal/flock", "internal/prefilter", "internal/redact", "internal/term", "policies"},
+	{"internal/canonjson", "internal/flock", "internal/prefilter", "internal/redact", "internal/subprocess", "internal/term", "policies"},
 	{"pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/host", "pkg/state"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "internal/hostile"},

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/shieldcli/shield/internal/subprocess"
 )
 
 // maxReply is how much a command may answer, in bytes.
@@ -41,16 +43,16 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 	cmd := exec.CommandContext(ctx, c.o.Command[0], c.o.Command[1:]...)
 	cmd.Env = c.o.Environ
 	cmd.Stdin = bytes.NewReader(append(question, '\n'))
-	var out limited
+	out := subprocess.Output{Max: maxReply + 1} // so that one too long is seen to be
 	cmd.Stdout = &out
 	cmd.WaitDelay = time.Second // for what the program has left behind on its streams
-	ownGroup(cmd)
+	subprocess.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return Answer{}, fmt.Errorf("start program: %w", err)
 	}
 	r.Shown()
 	err = cmd.Wait()
-	killGroup(cmd) // what it has started goes with it
+	subprocess.KillGroup(cmd) // what it has started goes with it
 	if ctx.Err() != nil {
 		return Answer{}, ctx.Err()
 	}
@@ -119,15 +121,4 @@ func parseReply(data []byte, id string) (Answer, error) {
 	}
 	a.Remember = time.Duration(min(reply.Minutes, 60)) * time.Minute
 	return a, nil
-}
-
-// limited keeps a little more than the longest answer, so that a longer one is
-// seen to be too long, and takes the rest without keeping it.
-type limited struct{ bytes.Buffer }
-
-func (l *limited) Write(p []byte) (int, error) {
-	if room := maxReply + 1 - l.Len(); room > 0 {
-		l.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
 }

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package subprocess
+
+import "os/exec"
+
+// OwnGroup does nothing: only the command itself is ended here.
+func OwnGroup(*exec.Cmd) {}
+
+// KillGroup does nothing.
+func KillGroup(*exec.Cmd) {}
