@@ -24,6 +24,9 @@ import (
 // answer is always shield's.
 const hookMargin = 10 * time.Second
 
+// maxHookTime is the longest that a host lets a hook take, less the margin.
+const maxHookTime = 10*time.Minute - hookMargin
+
 // hookSettingsCommands are the commands that edit and try a host's settings.
 func hookSettingsCommands(w *World) []*cli.Command {
 	command := func(name, usage string, run func(*cli.Context, *hookSettings) error, more ...cli.Flag) *cli.Command {
@@ -68,6 +71,9 @@ func newHookSettings(c *cli.Context, w *World) (*hookSettings, error) {
 		return nil, errors.New("hook: the path of shield itself is unknown")
 	}
 	deadline := c.Duration("timeout")
+	if c.IsSet("timeout") && (deadline < time.Second || deadline > maxHookTime) {
+		return nil, fmt.Errorf("hook: --timeout %s is outside 1s to %s", deadline, maxHookTime)
+	}
 	line := fmt.Sprintf("%s hook %s --timeout %s", shellWord(w.Executable), h.Name, deadline)
 	s, err := h.Settings(c.Context, line, int((deadline + hookMargin).Seconds()), w.Dir)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,6 +45,7 @@ func TestClaudeCodeTools(t *testing.T) {
 		"mcp__github__create_issue":  `{"body":"It breaks","owner":"me","repo":"app","title":"Bug"}`,
 		"mcp__filesystem__read_file": `{"path":"/home/me/.ssh/id_rsa"}`,
 		"Task":                       "", "TodoWrite": "", "BashOutput": "", "KillShell": "", "ExitPlanMode": "", "SlashCommand": "", "PostToolUse": "",
+		"Agent": "", "AskUserQuestion": "", "EnterPlanMode": "", "KillBash": "", "Skill": "", "TaskCreate": "", "TaskGet": "", "TaskList": "", "TaskOutput": "", "TaskStop": "", "TaskUpdate": "", "TodoRead": "", "ToolSearch": "",
 	}
 	types := map[string]string{
 		"Bash": "execute_command", "Read": "read_file", "Write": "write_file", "Edit": "write_file", "MultiEdit": "write_file",
@@ -80,6 +82,34 @@ func TestClaudeCodeTools(t *testing.T) {
 		got := `{` + common + name[:min(4, len(name))] + `","payload":` + payload + `,` + session + `,"type":"` + types[tool] + `"}`
 		if len(e.Actions) != 1 || string(e.Actions[0]) != got {
 			t.Errorf("%s: %s\nwant %s", name, e.Actions, got)
+		}
+	}
+}
+
+// TestEveryToolHasAPayload holds that each tool which a host's file names is
+// tried with a payload.
+func TestEveryToolHasAPayload(t *testing.T) {
+	t.Parallel()
+	compared := regexp.MustCompile(`\$name == "(\w+)"`)
+	listed := regexp.MustCompile(`"(\w+)"`)
+	for _, name := range Names() {
+		text := named(t, name).text
+		var tools []string
+		for _, m := range compared.FindAllStringSubmatch(text, -1) {
+			tools = append(tools, m[1])
+		}
+		_, internal, _ := strings.Cut(text, "def internal:")
+		internal, _, _ = strings.Cut(internal, ";")
+		for _, m := range listed.FindAllStringSubmatch(internal, -1) {
+			tools = append(tools, m[1])
+		}
+		if len(tools) < 20 {
+			t.Errorf("%s: %d tools found, want more", name, len(tools))
+		}
+		for _, tool := range tools {
+			if _, err := os.Stat("../../testdata/hosts/" + name + "/" + tool + ".json"); err != nil {
+				t.Errorf("%s: %s: %v", name, tool, err)
+			}
 		}
 	}
 }
