@@ -44,42 +44,77 @@ func hookCommand(w *World) *cli.Command {
 	return cmd
 }
 
-// answerHook judges one event of a host. An error is a denial.
+// hookGrace is how long after its deadline a hook waits for the verdict that
+// the deadline makes.
+const hookGrace = time.Second
+
+// answerHook judges one event of a host and prints the answer. An error is a
+// denial. The deadline holds whatever judging waits for, such as a lock.
 func answerHook(c *cli.Context, w *World, name string) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(c.Context, c.Duration("timeout"))
 	defer cancel()
+	type result struct {
+		answer []byte
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		answer, err := hookAnswer(ctx, c, w, name)
+		done <- result{answer, err}
+	}()
+	select {
+	case r := <-done:
+		return printAnswer(w, r.answer, r.err)
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-done:
+		return printAnswer(w, r.answer, r.err)
+	case <-time.After(hookGrace):
+		return errors.New("hook: no verdict in time")
+	}
+}
+
+func printAnswer(w *World, answer []byte, err error) error {
+	if err != nil || answer == nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.Out, "%s\n", answer)
+	return err
+}
+
+// hookAnswer returns what the host is to be told, nil if nothing.
+func hookAnswer(ctx context.Context, c *cli.Context, w *World, name string) ([]byte, error) {
 	h, err := host.Named(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	in, err := readAll(ctx, w.In)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	event, err := h.Event(ctx, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var allow bool
 	var reason string
 	if len(event.Actions) > 0 {
 		_, p, err := pipeline(c, w)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if allow, reason, err = judgeAll(ctx, p, event); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	answer, err := h.Answer(ctx, event, allow, reason)
-	if err != nil || answer == nil {
-		return err
+	if ctx.Err() != nil {
+		allow, reason = false, "no verdict in time" // the host may have given up
 	}
-	_, err = fmt.Fprintf(w.Out, "%s\n", answer)
-	return err
+	return h.Answer(context.WithoutCancel(ctx), event, allow, reason)
 }
 
 // judgeAll judges the actions of an event until one is not allowed.

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/term"
 	defaultmodel "github.com/shieldcli/shield/models"
 	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/config"
@@ -100,7 +100,7 @@ func tableModels(out io.Writer, list []modelstore.Info) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, m := range list {
 		if m.Error != "" {
-			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.Source, printable(m.Error))
+			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.Source, term.Escape(cut(m.Error)))
 			continue
 		}
 		threshold, licence := "-", "-"
@@ -108,21 +108,11 @@ func tableModels(out io.Writer, list []modelstore.Info) error {
 			threshold = strconv.FormatFloat(*m.Threshold, 'g', -1, 64)
 		}
 		if m.Licence != "" {
-			licence = printable(m.Licence)
+			licence = term.Escape(cut(m.Licence))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%.1f MB\t%s\t%s\t%.12s\n", m.Name, m.Source, float64(m.Size)/1e6, licence, threshold, strings.TrimPrefix(m.Digest, "sha256:"))
 	}
 	return t.Flush()
-}
-
-// printable returns text from outside as it may be shown on a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\ufffd'
-		}
-		return r
-	}, cut(s))
 }
 
 func pullModel(c *cli.Context, w *World) error {
@@ -192,7 +182,7 @@ func verifyModel(ctx context.Context, out io.Writer, store *modelstore.Store, na
 		return false, err
 	}
 	for _, p := range problems {
-		fmt.Fprintf(out, "%s\t%s\n", name, printable(p))
+		fmt.Fprintf(out, "%s\t%s\n", name, term.Escape(cut(p)))
 	}
 	if len(problems) > 0 {
 		return false, nil

@@ -2,6 +2,7 @@
 #
 # event     the hook's input → {event, actions: [action records]}
 # answer    {event, allow, reason} → the hook's output, or null for none
+# denied    a hook's output → whether the host takes it for a denial
 # settings  how the hook is installed
 # commands  the hooks of shield in an installed entry
 
@@ -48,6 +49,9 @@ def answer:
       permissionDecisionReason: .reason}}
   else null
   end;
+
+def denied:
+  type == "object" and (.hookSpecificOutput | type == "object" and .hookEventName == "PreToolUse" and .permissionDecision == "deny");
 
 # {command, timeout in seconds, cwd} → where and how the hook is installed, and
 # an event that it must deny.

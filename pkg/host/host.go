@@ -29,8 +29,8 @@ const maxTime = 2 * time.Second
 var programs embed.FS
 
 // hosts are the agent programs, in the order the help lists them. A host is a
-// line here and a file NAME.jq that defines the filters event, answer and
-// settings; see claude-code.jq.
+// line here and a file NAME.jq that defines the filters event, answer, denied,
+// settings and commands; see claude-code.jq.
 var hosts = []string{"claude-code"}
 
 // Names returns the names of all hosts.

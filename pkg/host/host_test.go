@@ -2,9 +2,11 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,6 +45,7 @@ func TestClaudeCodeTools(t *testing.T) {
 		"mcp__github__create_issue":  `{"body":"It breaks","owner":"me","repo":"app","title":"Bug"}`,
 		"mcp__filesystem__read_file": `{"path":"/home/me/.ssh/id_rsa"}`,
 		"Task":                       "", "TodoWrite": "", "BashOutput": "", "KillShell": "", "ExitPlanMode": "", "SlashCommand": "", "PostToolUse": "",
+		"Agent": "", "AskUserQuestion": "", "EnterPlanMode": "", "KillBash": "", "Skill": "", "TaskCreate": "", "TaskGet": "", "TaskList": "", "TaskOutput": "", "TaskStop": "", "TaskUpdate": "", "TodoRead": "", "ToolSearch": "",
 	}
 	types := map[string]string{
 		"Bash": "execute_command", "Read": "read_file", "Write": "write_file", "Edit": "write_file", "MultiEdit": "write_file",
@@ -79,6 +82,34 @@ func TestClaudeCodeTools(t *testing.T) {
 		got := `{` + common + name[:min(4, len(name))] + `","payload":` + payload + `,` + session + `,"type":"` + types[tool] + `"}`
 		if len(e.Actions) != 1 || string(e.Actions[0]) != got {
 			t.Errorf("%s: %s\nwant %s", name, e.Actions, got)
+		}
+	}
+}
+
+// TestEveryToolHasAPayload holds that each tool which a host's file names is
+// tried with a payload.
+func TestEveryToolHasAPayload(t *testing.T) {
+	t.Parallel()
+	compared := regexp.MustCompile(`\$name == "(\w+)"`)
+	listed := regexp.MustCompile(`"(\w+)"`)
+	for _, name := range Names() {
+		text := named(t, name).text
+		var tools []string
+		for _, m := range compared.FindAllStringSubmatch(text, -1) {
+			tools = append(tools, m[1])
+		}
+		_, internal, _ := strings.Cut(text, "def internal:")
+		internal, _, _ = strings.Cut(internal, ";")
+		for _, m := range listed.FindAllStringSubmatch(internal, -1) {
+			tools = append(tools, m[1])
+		}
+		if len(tools) < 20 {
+			t.Errorf("%s: %d tools found, want more", name, len(tools))
+		}
+		for _, tool := range tools {
+			if _, err := os.Stat("../../testdata/hosts/" + name + "/" + tool + ".json"); err != nil {
+				t.Errorf("%s: %s: %v", name, tool, err)
+			}
 		}
 	}
 }
@@ -193,6 +224,66 @@ func TestInstallKeepsEverythingElse(t *testing.T) {
 	}
 }
 
+// TestInstallKeepsHowTheFileIsWritten holds that marks, line ends, comments and
+// the end of the file stay, and come back byte for byte.
+func TestInstallKeepsHowTheFileIsWritten(t *testing.T) {
+	t.Parallel()
+	s := settings(t)
+	for _, before := range []string{
+		"\ufeff{\"model\": \"opus\"}\n",
+		"{\r\n\t\"model\": \"opus\"\r\n}\r\n",
+		"{\"model\": \"opus\"}",
+		"{\n  // which one\n  \"model\": \"opus\" // the large one\n}\n\n\n",
+		"/* head */ {\"model\": /* , ] } */ \"o//p/*us\", /* tail */ } // end",
+		"{\n  \"hooks\": {\n    // ours\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"}, // last\n    ],\n  },\n}\n",
+		"{ /* nothing yet */ }\n",
+		"{\"hooks\": {\"PreToolUse\": [ // none\n]}}",
+		"{}\r\n",
+	} {
+		after, err := s.Install(t.Context(), []byte(before))
+		if err != nil {
+			t.Errorf("%q: %v", before, err)
+			continue
+		}
+		if lines, err := s.Commands(t.Context(), after); err != nil || len(lines) != 1 {
+			t.Errorf("%q became %q, which holds the commands %q, %v", before, after, lines, err)
+		}
+		if strings.Contains(before, "\r\n") && strings.Count(string(after), "\n") != strings.Count(string(after), "\r\n") {
+			t.Errorf("%q became %q, with two kinds of line ends", before, after)
+		}
+		for _, kept := range []string{"\ufeff", "// which one\n", "// the large one\n", "/* , ] } */", "// end", "// last\n", "/* nothing yet */", "// none\n"} {
+			if strings.Contains(before, kept) && !strings.Contains(string(after), kept) {
+				t.Errorf("%q became %q, without %q", before, after, kept)
+			}
+		}
+		back, err := s.Uninstall(t.Context(), after, []byte(before))
+		if err != nil || string(back) != before {
+			t.Errorf("%q came back as %q, %v", before, back, err)
+		}
+		if rest, err := s.Uninstall(t.Context(), append(after, '\n'), []byte(before)); err != nil || !json.Valid(plain(rest)) || len(rest) < len(before) {
+			t.Errorf("%q, edited since, came back as %q, %v", before, rest, err)
+		}
+	}
+}
+
+func TestDeniedIsTheHostsOwnForm(t *testing.T) {
+	t.Parallel()
+	s := settings(t)
+	const deny = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"why"}}`
+	if err := s.Denied(t.Context(), []byte(deny+"\n")); err != nil {
+		t.Errorf("%s: %v", deny, err)
+	}
+	for _, out := range []string{
+		"", "deny", `"deny"`, `["deny"]`, `null`, `{"permissionDecision":"deny"}`, `{"hookSpecificOutput":"deny"}`, `{"hookSpecificOutput":["deny"]}`,
+		strings.Replace(deny, `"deny"`, `"allow","note":"deny"`, 1), strings.Replace(deny, "Pre", "Post", 1),
+		`log line "deny"` + "\n" + deny, deny + deny, strings.Replace(deny, `"deny"`, `"allow","permissionDecision":"deny"`, 1),
+	} {
+		if err := s.Denied(t.Context(), []byte(out)); err == nil {
+			t.Errorf("%s is taken for a denial", out)
+		}
+	}
+}
+
 func TestUninstallKeepsLaterEdits(t *testing.T) {
 	t.Parallel()
 	s := settings(t)
@@ -212,7 +303,7 @@ func TestUninstallKeepsLaterEdits(t *testing.T) {
 
 func TestInstallRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	t.Parallel()
-	for _, doc := range []string{"[]", "// a comment\n{}", "{", `{"hooks":[]}`, `{"hooks":{"PreToolUse":{}}}`, `{"hooks":null}`, `{"a":1,"a":2}`, strings.Repeat("[", 1000)} {
+	for _, doc := range []string{"[]", "/* a comment\n{}", "{} // a comment\n{}", "{,}", `{"a":1,,}`, `{"a":/1}`, "\ufeff", "// nothing", "{", `{"hooks":[]}`, `{"hooks":{"PreToolUse":{}}}`, `{"hooks":null}`, `{"a":1,"a":2}`, strings.Repeat("[", 1000)} {
 		if got, err := settings(t).Install(t.Context(), []byte(doc)); err == nil {
 			t.Errorf("%.40q became %.80q", doc, got)
 		}
@@ -238,6 +329,7 @@ func FuzzEvent(f *testing.F) {
 func FuzzInstall(f *testing.F) {
 	f.Add([]byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
 	f.Add([]byte("{\n\t\"a\": [1, {}],\n\t\"hooks\": {}\n}\n"))
+	f.Add([]byte("\ufeff{ // c\r\n \"hooks\": {\"PreToolUse\": [1, /* , */ ],},\r\n}"))
 	s, err := named(f, "claude-code").Settings(context.Background(), "shield hook claude-code", 60, "/w")
 	if err != nil {
 		f.Fatal(err)
@@ -248,7 +340,7 @@ func FuzzInstall(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := decode(after); err != nil {
+		if _, err := decode(plain(after)); err != nil {
 			t.Fatalf("%q became %q, which is not JSON", before, after)
 		}
 		if lines, err := s.Commands(ctx, before); err == nil && len(lines) > 0 {

@@ -105,6 +105,22 @@ func (s *Settings) Commands(ctx context.Context, doc []byte) ([]string, error) {
 	return out, nil
 }
 
+// Denied reports, as an error, why a hook's output is not the host's own form of
+// a denial.
+func (s *Settings) Denied(ctx context.Context, out []byte) error {
+	v, err := decode(out)
+	if err != nil {
+		return err
+	}
+	switch denied, err := s.host.run(ctx, "denied", v); {
+	case err != nil:
+		return err
+	case denied != true:
+		return errors.New("another answer")
+	}
+	return nil
+}
+
 // ErrNotInstalled says that a settings file holds no hook of shield.
 var ErrNotInstalled = errors.New("no hook of shield is installed")
 

@@ -15,15 +15,16 @@ type span struct{ start, end int }
 // appendAt returns doc with a value appended to the array at a path of keys.
 // Objects and the array are made where they are missing. All other bytes stay.
 func appendAt(doc []byte, path []string, value any) ([]byte, error) {
-	if len(bytes.TrimSpace(doc)) == 0 {
-		doc = []byte("{}\n")
+	text := plain(doc)
+	if len(bytes.TrimSpace(text)) == 0 && bytes.Equal(text, doc) {
+		doc, text = []byte("{}\n"), []byte("{}\n")
 	}
-	at, err := whole(doc)
+	at, err := whole(text)
 	if err != nil {
 		return nil, err
 	}
 	for i, key := range path {
-		next, ok, err := member(doc, at, key)
+		next, ok, err := member(text, at, key)
 		if err != nil {
 			return nil, err
 		}
@@ -37,31 +38,32 @@ func appendAt(doc []byte, path []string, value any) ([]byte, error) {
 			if i == len(path)-1 {
 				value = []any{value}
 			}
-			return into(doc, at, i, quoteKey(key)+": ", value)
+			return into(doc, text, at, i, quoteKey(key)+": ", value)
 		}
 		at = next
 	}
-	if doc[at.start] != '[' {
+	if text[at.start] != '[' {
 		return nil, fmt.Errorf("%s is not a list", strings.Join(path, "."))
 	}
-	return into(doc, at, len(path), "", value)
+	return into(doc, text, at, len(path), "", value)
 }
 
 // removeAt returns doc without those elements of the array at a path that
 // match, and the elements it took out.
 func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byte, [][]byte, error) {
-	at, err := whole(doc)
+	text := plain(doc)
+	at, err := whole(text)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, key := range path {
-		next, ok, err := member(doc, at, key)
+		next, ok, err := member(text, at, key)
 		if err != nil || !ok {
 			return doc, nil, err
 		}
 		at = next
 	}
-	parts, err := elements(doc, at)
+	parts, err := elements(text, at)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,21 +71,24 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 	out := bytes.Clone(doc)
 	for i := len(parts) - 1; i >= 0; i-- {
 		p := parts[i]
-		if !match(doc[p.start:p.end]) {
+		if !match(text[p.start:p.end]) {
 			continue
 		}
-		gone = append(gone, doc[p.start:p.end])
+		gone = append(gone, text[p.start:p.end])
 		from, to := p.start, p.end
 		switch {
 		case i > 0: // with the comma before it
 			from = parts[i-1].end
 		case len(parts) > 1: // the first: with the comma behind it
 			to = parts[1].start
-		default: // the only one
+		case len(bytes.TrimSpace(doc[at.start+1:p.start])) == 0 && len(bytes.TrimSpace(doc[p.end:at.end-1])) == 0: // the only one
 			from, to = at.start+1, at.end-1
-		}
+		} // else comments stand beside it, and stay
 		out = append(out[:from:from], out[to:]...)
 		parts = append(parts[:i], parts[i+1:]...)
+	}
+	if len(gone) > 0 && !jsontext.Value(plain(out)).IsValid() {
+		return nil, nil, errors.New("the hook cannot be cut out of what stands around it; remove it by hand")
 	}
 	return out, gone, nil
 }
@@ -152,8 +157,12 @@ func elements(doc []byte, at span) ([]span, error) {
 }
 
 // into puts a value at the end of an object or array that is nested level deep.
-func into(doc []byte, at span, level int, key string, value any) ([]byte, error) {
-	unit := indentUnit(doc)
+// text is doc as strict JSON.
+func into(doc, text []byte, at span, level int, key string, value any) ([]byte, error) {
+	unit, end := indentUnit(text), "\n"
+	if bytes.Contains(doc, []byte("\r\n")) {
+		end = "\r\n"
+	}
 	raw, err := encode(value)
 	if err != nil {
 		return nil, err
@@ -162,16 +171,21 @@ func into(doc []byte, at span, level int, key string, value any) ([]byte, error)
 	if err := raw.Indent(jsontext.WithIndentPrefix(inner), jsontext.WithIndent(unit)); err != nil {
 		return nil, err
 	}
-	text := "\n" + inner + key + string(raw)
+	more := "\n" + inner + key + string(raw)
 	last := at.end - 1 // the closing bracket
-	for last > at.start && isSpace(doc[last-1]) {
+	for last > at.start && isSpace(text[last-1]) {
 		last--
 	}
-	if last-1 == at.start { // empty
-		text += "\n" + strings.Repeat(unit, level)
-		return append(append(bytes.Clone(doc[:last]), text...), doc[at.end-1:]...), nil
+	rest := doc[last:]
+	switch {
+	case last-1 > at.start:
+		more = "," + more
+	case len(bytes.TrimSpace(doc[last:at.end-1])) == 0: // empty, and without a comment
+		more += "\n" + strings.Repeat(unit, level)
+		rest = doc[at.end-1:]
 	}
-	return append(append(bytes.Clone(doc[:last]), ","+text...), doc[last:]...), nil
+	more = strings.ReplaceAll(more, "\n", end)
+	return append(append(bytes.Clone(doc[:last]), more...), rest...), nil
 }
 
 // indentUnit returns what a document indents its first level with.

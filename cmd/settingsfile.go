@@ -1,0 +1,134 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// A settingsFile is a host's settings file and the copy of it from before
+// shield was installed. People keep such files elsewhere and link to them, so
+// the file that is read, replaced and removed is the one at the end of all
+// links, which need not exist yet.
+type settingsFile struct {
+	path   string
+	backup string
+}
+
+// maxLinks is how many symbolic links are followed, as many as Linux follows.
+const maxLinks = 40
+
+func newSettingsFile(name string) (settingsFile, error) {
+	path := name
+	for range maxLinks {
+		// The folder first: a link's target is relative to where the link
+		// really lies.
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			path = filepath.Join(dir, filepath.Base(path))
+		}
+		target, err := os.Readlink(path)
+		if err != nil { // no link, or nothing there
+			return settingsFile{path, path + ".before-shield"}, nil
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return settingsFile{}, fmt.Errorf("%s: more than %d symbolic links", name, maxLinks)
+}
+
+// read returns the content and whether the file exists.
+func (s settingsFile) read() (text []byte, exists bool, err error) { return readSettings(s.path) }
+
+// readBackup returns the content from before shield, and whether there was any.
+// A link in its place is not ours: a repository may hold one that leads to a
+// file of the person's.
+func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
+	if st, err := os.Lstat(s.backup); err == nil && !st.Mode().IsRegular() {
+		return nil, false, fmt.Errorf("%s: is not a regular file; remove it", s.backup)
+	}
+	return readSettings(s.backup)
+}
+
+// readSettings reads a regular file of at most [host.MaxBytes] and does not
+// wait for one that is none.
+func readSettings(name string) (text []byte, exists bool, err error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, false, fmt.Errorf("%s: is not a regular file", name)
+	}
+	text, err = io.ReadAll(io.LimitReader(f, host.MaxBytes+1))
+	if err == nil && len(text) > host.MaxBytes {
+		err = fmt.Errorf("%s: larger than %d MiB", name, host.MaxBytes>>20)
+	}
+	return text, true, err
+}
+
+// keep saves what was there before shield, or nothing if there was no file.
+func (s settingsFile) keep(before []byte, existed bool) error {
+	if !existed {
+		return s.forget()
+	}
+	st, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	return replaceFile(s.backup, before, st)
+}
+
+// forget removes the copy from before shield.
+func (s settingsFile) forget() error {
+	if err := os.Remove(s.backup); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// replace puts a new content in place of the old in one step, with the old
+// one's mode and owner.
+func (s settingsFile) replace(text []byte) error {
+	st, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case st.Mode().Perm()&0o200 == 0:
+		return fmt.Errorf("%s: is read-only; make it writable with chmod u+w", s.path)
+	}
+	return replaceFile(s.path, text, st)
+}
+
+// replaceFile puts a file in place of whatever has its name, also of a link.
+// like is the file whose mode and owner it gets; nil makes it the user's own.
+func replaceFile(name string, text []byte, like fs.FileInfo) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".shield-*")
+	if err != nil {
+		return fmt.Errorf("%s: its folder cannot be written to: %w", name, err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if like != nil {
+		err = errors.Join(err, sameOwner(f, like), f.Chmod(like.Mode().Perm()))
+	}
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
