@@ -24,9 +24,11 @@ def cpu(argv, **kw):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.time() - start
 
+def median(argv, text=""):
+    return sorted(cpu(argv, input=text.encode())[0] for _ in range(51))[25] * 1000
+
 def cold(name, text, *args):
-    runs = sorted(cpu([shield, *args], input=text.encode())[0] for _ in range(51))
-    print("%-46s %6.1f ms of CPU, the median of %d" % (name, runs[25] * 1000, len(runs)))
+    print("%-46s %6.1f ms of CPU, the median of 51" % (name, median([shield, *args], text)))
 
 print()
 read = '{"type":"read_file","payload":{"path":"src/main.go"}}'
@@ -34,6 +36,12 @@ command = '{"type":"execute_command","payload":{"command":"git log --oneline | h
 cold("cold: shield policy, a read", read, "policy")
 cold("cold: shield run, a read", read, "run")
 cold("cold: shield run, a command", command, "run", "--until", "classify")
+unknown = '{"type":"execute_command","payload":{"command":"make -j8 test | tee build/test.log"}}'
+cold("cold: shield run, a command, no model", unknown, "run", "--until", "classify", "--model", "none")
+cold("cold: shield run, a command for the model", unknown, "run", "--until", "classify")
+cold("cold: shield hook claude-code, a read", '{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"src/main.go"}}', "hook", "claude-code")
+cold("cold: shield exec --check", "", "exec", "--check", "--shell", "git status")
+print("%-46s %6.1f ms of CPU more than true" % ("shield exec -- true", median([shield, "exec", "--", "true"]) - median(["true"])))
 
 with open("actions.jsonl", "w") as f:
     for i in range(10000):
@@ -52,11 +60,24 @@ with open("actions.jsonl", "w") as f:
             f.write(json.dumps({"id": f"{kind}-{i}", "type": kind, "payload": payload}) + "\n")
 
 one = ["taskset", "-c", "0"] if shutil.which("taskset") else []
-for name, argv in [("100,000 actions, one core: run --until classify", [*one, shield, "run", "--until", "classify"])]:
+for name, argv in [("100,000 actions, one core, rules", [*one, shield, "run", "--until", "classify", "--model", "none"])]:
     with open("actions.jsonl") as f:
         seconds, wall = cpu(argv, stdin=f)
     most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
     print("%-46s %6.2f s, %.2f s of CPU, at most %d MB resident" % (name, wall, seconds, most))
+
+# The model on every action: what changes something, is no read, and meets no
+# rule.
+with open("unknown.jsonl", "w") as f:
+    for i in range(1000):
+        for payload in ["make -j8 test%d | tee build/test.log", "npm run build -- --scope app%d", "go build -o bin/tool%d ./cmd/tool", "pytest -q tests/test_%d.py -k 'not slow'"]:
+            f.write(json.dumps({"type": "execute_command", "payload": {"command": payload % i}}) + "\n")
+with open("unknown.jsonl") as f:
+    child = subprocess.Popen([shield, "run", "--until", "classify", "--jobs", "2"], stdin=f, stdout=subprocess.DEVNULL)
+    start = time.time()
+    _, _, used = os.wait4(child.pid, 0)
+print("%-46s %6.0f a second, %.2f ms of CPU each, at most %d MB resident" % (
+    "4,000 actions for the model, --jobs 2", 4000 / (time.time() - start), (used.ru_utime + used.ru_stime) / 4, used.ru_maxrss // 1024))
 
 # What the audit log costs: the same actions without it and with it, in turn,
 # the best of three of each.
@@ -68,7 +89,7 @@ def configured(name, text):
 best = {}
 for name, text in [("off", "audit: {enabled: false}"), ("on", "audit: {enabled: true}")] * 3:
     with open("actions.jsonl") as f:
-        seconds, wall = cpu([shield, "run", "--until", "classify", "--jobs", "2", *configured(name, text)], stdin=f)
+        seconds, wall = cpu([shield, "run", "--until", "classify", "--model", "none", "--jobs", "2", *configured(name, text)], stdin=f)
     best[name] = min(best.get(name, (wall, seconds)), (wall, seconds))
     shutil.rmtree(name + ".state")
 print("%-46s %6.2f s with audit, %.2f s without: %.2f times (of CPU: %.2f times)" % (
