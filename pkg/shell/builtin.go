@@ -219,6 +219,9 @@ func (s *state) exec(argv []value, io streams) value {
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {
+		if io.redirected {
+			s.stdin = &io.in
+		}
 		return value{}
 	}
 	return s.invoke(rest, io)

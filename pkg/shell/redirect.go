@@ -37,6 +37,10 @@ func (s *state) redirect(list []*syntax.Redirect, in value) streams {
 		n := ""
 		if r.N != nil {
 			n = r.N.Value
+			if name, ok := strings.CutPrefix(n, "{"); ok { // the shell picks a number, and says which
+				n = strconv.Itoa(firstPicked + len(s.fds))
+				s.assign(strings.TrimSuffix(name, "}"), lit(n))
+			}
 		}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
@@ -55,14 +59,15 @@ func (s *state) redirect(list []*syntax.Redirect, in value) streams {
 		case syntax.RdrIn, syntax.RdrInOut:
 			s.redirectIn(&io, n, s.word(r.Word), r.Op == syntax.RdrInOut)
 		case syntax.DplIn:
-			w := s.word(r.Word)
-			if d, ok := s.fd(w.text); ok && w.known() {
-				io.socket = io.socket || d.val.taint&socket != 0
-				if n == "" || n == "0" {
-					io.in, io.redirected = d.val, true
-				} else {
-					s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})
-				}
+			d, ok := s.duplicate(s.word(r.Word))
+			if !ok {
+				continue
+			}
+			io.socket = io.socket || d.val.taint&socket != 0
+			if n == "" || n == "0" {
+				io.in, io.redirected = d.val, true
+			} else {
+				s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})
 			}
 		case syntax.DplOut:
 			w := s.word(r.Word)
@@ -88,6 +93,28 @@ func (s *state) fd(n string) (descriptor, bool) {
 		}
 	}
 	return descriptor{}, false
+}
+
+// firstPicked is the first number that a shell picks for {name}<FILE.
+const firstPicked = 10
+
+// duplicate returns what <&WORD reads. One that nothing here has opened comes from
+// outside, and may hold anything; ok is false for those that are always there.
+func (s *state) duplicate(w value) (d descriptor, ok bool) {
+	n := strings.TrimSuffix(w.text, "-")
+	switch {
+	case !w.known():
+	case n == "":
+		return descriptor{}, true // closed
+	default:
+		if d, ok := s.fd(n); ok {
+			return d, true
+		}
+		if n == "0" || n == "1" || n == "2" {
+			return descriptor{}, false
+		}
+	}
+	return descriptor{val: unknown("what descriptor "+w.String()+" holds", 0)}, true
 }
 
 func (s *state) redirectIn(io *streams, n string, w value, both bool) {

@@ -11,7 +11,7 @@ import (
 func (s *state) substitution(c *syntax.CmdSubst) value {
 	round, rounds := s.round, s.rounds
 	s.round, s.rounds = 0, 1
-	out := s.subshell(c.Stmts, value{})
+	out := s.subshell(c.Stmts, s.input)
 	s.round, s.rounds = round, max(rounds, 1)
 	if out.known() {
 		out.text = strings.TrimRight(out.text, "\n")
@@ -46,7 +46,7 @@ func (s *state) procSubst(p *syntax.ProcSubst) value {
 		s.addFile(file{path: path, consumer: p, fixed: s.fixed, base: s.base})
 		return value{text: path, from: s.spanOf(p)}
 	}
-	out := s.subshell(p.Stmts, value{})
+	out := s.subshell(p.Stmts, s.input)
 	if out.pattern {
 		out.show = show
 	}

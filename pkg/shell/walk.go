@@ -20,6 +20,8 @@ type state struct {
 	aliases []alias
 	files   []file
 	fds     []descriptor
+	input   value   // standard input of the statement being walked, which its substitutions read
+	stdin   *value  // what exec has put in place of standard input
 	args    []value // positional parameters from $1; nil at top level
 	inFunc  int     // depth of function calls
 
@@ -121,11 +123,15 @@ func (s *state) stmts(list []*syntax.Stmt, in value) value {
 		return s.stmt(list[0], in)
 	}
 	var b builder
+	stdin := s.stdin
 	for _, st := range list {
 		if s.gaveUp {
 			break
 		}
 		b.add(s.stmt(st, in))
+		if s.stdin != stdin {
+			in = *s.stdin
+		}
 	}
 	return b.value()
 }
@@ -135,11 +141,14 @@ func (s *state) stmt(st *syntax.Stmt, in value) value {
 	if st == nil || !s.step(1) || !s.enter(effect.Span{}) {
 		return value{}
 	}
-	defer s.leave()
+	outer := s.input
+	defer func() { s.input = outer; s.leave() }()
+	s.input = in
 	if call, ok := st.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
 		return s.call(call, st, in)
 	}
 	io := s.redirect(st.Redirs, in)
+	s.input = io.in
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
 	}
@@ -283,8 +292,9 @@ func (s *state) dropWorkdir(mark int) {
 // subshell walks statements whose assignments end with them. Functions stay,
 // so that those never called are still looked at.
 func (s *state) subshell(list []*syntax.Stmt, in value) value {
-	mark, als, fds := len(s.vars), len(s.aliases), len(s.fds)
+	mark, als, fds, stdin := len(s.vars), len(s.aliases), len(s.fds), s.stdin
 	out := s.stmts(list, in)
+	s.stdin = stdin
 	s.vars = s.vars[:min(mark, len(s.vars))]
 	s.aliases, s.fds = s.aliases[:min(als, len(s.aliases))], s.fds[:min(fds, len(s.fds))]
 	return out
