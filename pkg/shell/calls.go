@@ -245,6 +245,9 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 			p.run(path)
 		}
 	case opens:
+		if full == "sysopen" && p.language == "perl" && len(args) > 1 {
+			return p.sysopen(args)
+		}
 		return p.open(args, path)
 	case readsFile:
 		if path.known() && isURL(path.text) {
@@ -355,7 +358,7 @@ func (p *script) open(args []operand, path value) operand {
 		if len(rest) > 1 {
 			rest = rest[1:]
 		}
-		mode, path = rest[0].text, rest[len(rest)-1].value
+		mode, path = perlMode(rest[0].text), rest[len(rest)-1].value
 		path.from = p.at
 		text := strings.TrimSpace(rest[0].text)
 		if strings.HasPrefix(text, "|") || strings.HasSuffix(text, "|") || strings.Contains(text, "-|") {
@@ -383,6 +386,23 @@ func (p *script) open(args []operand, path value) operand {
 		return operand{value: unknown("open()", 0), used: true}
 	}
 	return operand{value: p.read(path), used: true}
+}
+
+// sysopen is perl's sysopen(HANDLE, path, flags).
+func (p *script) sysopen(args []operand) operand {
+	path := args[1].value
+	path.from = p.at
+	if flags := args[min(2, len(args)-1)]; flags.text == "0" || flags.name == "O_RDONLY" {
+		return operand{value: p.read(path), used: true}
+	}
+	p.write(path, value{})
+	return operand{value: unknown("open()", 0), used: true}
+}
+
+// perlMode returns the mode of perl's open, which may stand before the path.
+func perlMode(text string) string {
+	text = strings.TrimLeft(text, " \t\n")
+	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
 }
 
 func (p *script) request(r role, path value, args []operand) {
