@@ -284,7 +284,7 @@ func FuzzCase(f *testing.F) {
 			c.Views()
 			if c.Harmless() {
 				for _, e := range c.Effects {
-					if e.Kind == effect.Dynamic || e.Kind == effect.DeleteFile || e.Path != "" && !c.At().Inside(e.Path, e.Pattern) && !nowhere(&e) {
+					if e.Kind == effect.Dynamic || e.Kind == effect.DeleteFile || e.Path != "" && !c.At().Inside(e.Path, e.Pattern, e.Tree) && !nowhere(&e) {
 						t.Errorf("%s %q is harmless with %+v", name, payload, e)
 					}
 				}

@@ -37,7 +37,7 @@ func (c *Case) harmless(e *effect.Effect) bool {
 	case effect.Execute:
 		return e.Class == effect.ReadOnly
 	case effect.ReadFile, effect.ListDirectory:
-		return nowhere(e) || c.place.Inside(e.Path, e.Pattern)
+		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree)
 	case effect.WriteFile:
 		return nowhere(e)
 	}

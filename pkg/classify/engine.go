@@ -135,7 +135,7 @@ func rooted(pattern string) bool {
 // covers reports whether all that an effect touches is named by the globs.
 func (l *lazyGlobs) covers(e *effect.Effect) bool {
 	all, _ := l.sets()
-	_, ok := all.Covers(e.Path, e.Pattern, e.Recursive)
+	_, ok := all.Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
 	return ok
 }
 

@@ -64,6 +64,7 @@ type Effect struct {
 	Kind      Kind     `json:"kind"`
 	Path      string   `json:"path,omitempty"`      // canonical, see [Place.Path]
 	Pattern   bool     `json:"pattern,omitempty"`   // Path is a pattern: the effect touches what it matches, see [Overlap]
+	Tree      bool     `json:"tree,omitempty"`      // the ** of Path is folders that were searched, not text that may climb out
 	Recursive bool     `json:"recursive,omitempty"` // and everything below Path
 	URL       string   `json:"url,omitempty"`
 	Host      string   `json:"host,omitempty"` // canonical, see [Host]

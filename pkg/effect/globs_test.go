@@ -164,7 +164,7 @@ func TestGlobs(t *testing.T) {
 			if _, got := g.Touches(tt.path, tt.pattern, tt.recursive); got != tt.touches {
 				t.Errorf("Touches = %t, want %t", got, tt.touches)
 			}
-			if _, got := g.Covers(tt.path, tt.pattern, tt.recursive); got != tt.covers {
+			if _, got := g.Covers(tt.path, tt.pattern, false, tt.recursive); got != tt.covers {
 				t.Errorf("Covers = %t, want %t", got, tt.covers)
 			}
 		})
@@ -194,7 +194,7 @@ func TestGlobsIndices(t *testing.T) {
 	if got, want := g.AppendTouched([]int{9}, "/etc/passwd", false, false), []int{9, 0, 1, 2, 4}; !slices.Equal(got, want) {
 		t.Errorf("AppendTouched = %v, want %v", got, want)
 	}
-	if got, want := g.AppendCovering(nil, "/etc/passwd", false, false), []int{0, 1, 2, 4}; !slices.Equal(got, want) {
+	if got, want := g.AppendCovering(nil, "/etc/passwd", false, false, false), []int{0, 1, 2, 4}; !slices.Equal(got, want) {
 		t.Errorf("AppendCovering = %v, want %v", got, want)
 	}
 	if i, ok := g.Touches("/x/passwd", false, false); i != 1 || !ok {
@@ -251,6 +251,36 @@ func BenchmarkTouches(b *testing.B) {
 	}
 }
 
+// TestCoversTree holds that folders which were searched stay below the folder
+// where the search began, and unknown text does not.
+func TestCoversTree(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		glob, path string
+		recursive  bool
+		want       bool
+	}{
+		{"$WORKSPACE/**", "/home/me/app/**", false, true},
+		{"$WORKSPACE/**", "/home/me/**", false, false},
+		{"$WORKSPACE/**/*.{o,pyc}", "/home/me/app/**/*.pyc", false, true},
+		{"$WORKSPACE/**/*.pyc", "/home/me/app/**/*.py", false, false},
+		{"$WORKSPACE/**/*.pyc", "/home/me/app/**/*.py*", false, false},
+		{"$WORKSPACE/src/*.pyc", "/home/me/app/src/**/*.pyc", false, false},
+		{"$WORKSPACE/**/node_modules/**", "/home/me/app/**/node_modules", true, true},
+		{"$WORKSPACE/**/node_modules/**", "/home/me/app/**/*_modules", true, false},
+		{"$WORKSPACE/**/dist/**", "/home/me/app/dist/**", false, true},
+		{"$WORKSPACE/**", "**/x", false, false},
+	} {
+		g, err := NewGlobs([]string{tt.glob}, testVars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got := g.Covers(tt.path, true, true, tt.recursive); got != tt.want {
+			t.Errorf("%s covers %s: %t", tt.glob, tt.path, got)
+		}
+	}
+}
+
 func BenchmarkCovers(b *testing.B) {
 	g, err := NewGlobs(bigSet(), testVars)
 	if err != nil {
@@ -258,7 +288,7 @@ func BenchmarkCovers(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		g.Covers("/home/me/app/src/main.go", false, false)
+		g.Covers("/home/me/app/src/main.go", false, false, false)
 	}
 }
 
@@ -273,7 +303,7 @@ func FuzzGlobs(f *testing.F) {
 		}
 		path, isPattern := linux.Path(word, pattern)
 		_, touches := g.Touches(path, isPattern, recursive)
-		if _, covers := g.Covers(path, isPattern, recursive); covers && !touches && path != "" {
+		if _, covers := g.Covers(path, isPattern, false, recursive); covers && !touches && path != "" {
 			t.Errorf("%q covers %q (%t, %t), yet does not touch it", glob, path, isPattern, recursive)
 		}
 	})
@@ -313,7 +343,7 @@ func FuzzPath(f *testing.F) {
 		if in := place.In(word); in.CWD != "" && in.CWD[0] != '/' && !windowsPath(in.CWD) {
 			t.Errorf("In(%q) is at %q", word, in.CWD)
 		}
-		if place.Inside(path, isPattern) && !isPattern && strings.Contains(path+"/", "/../") {
+		if place.Inside(path, isPattern, false) && !isPattern && strings.Contains(path+"/", "/../") {
 			t.Errorf("%q is inside as %q", word, path)
 		}
 	})

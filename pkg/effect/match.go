@@ -33,17 +33,18 @@ func (g *Globs) AppendTouched(dst []int, path string, pattern, recursive bool) [
 
 // Covers reports whether every path that an effect touches certainly matches
 // one glob, and the least index of such a glob. Case matters, but for Windows.
-func (g *Globs) Covers(path string, pattern, recursive bool) (index int, ok bool) {
+// tree is [Effect.Tree].
+func (g *Globs) Covers(path string, pattern, tree, recursive bool) (index int, ok bool) {
 	f := finder{g: g, best: -1}
-	f.cover(path, pattern, recursive)
+	f.cover(path, pattern, tree, recursive)
 	return f.best, f.best >= 0
 }
 
 // AppendCovering appends the indices of all globs that [Globs.Covers] would
 // accept to dst, in ascending order.
-func (g *Globs) AppendCovering(dst []int, path string, pattern, recursive bool) []int {
+func (g *Globs) AppendCovering(dst []int, path string, pattern, tree, recursive bool) []int {
 	f := finder{g: g, best: -1, all: true, found: dst}
-	f.cover(path, pattern, recursive)
+	f.cover(path, pattern, tree, recursive)
 	return f.sorted(len(dst))
 }
 
@@ -288,10 +289,10 @@ func letters(s segment) int {
 
 // cover finds the rules that match all of what an effect touches. It widens
 // the path where it must, and never the rule.
-func (f *finder) cover(path string, pattern, recursive bool) {
+func (f *finder) cover(path string, pattern, tree, recursive bool) {
 	var buf [32]segment
 	segs := split(buf[:0], path, pattern)
-	if pattern && (len(path) > maxPath || slices.ContainsFunc(segs, func(s segment) bool { return s.kind == anyRun || inner(s) })) {
+	if pattern && (len(path) > maxPath || slices.ContainsFunc(segs, func(s segment) bool { return s.kind == anyRun && !tree || inner(s) })) {
 		segs = append(segs[:0], segment{kind: anyRun}) // unknown text may climb out of any folder
 	}
 	f.covering, f.recursive, f.pattern = true, recursive, pattern

@@ -38,9 +38,10 @@ func (p *Place) In(dir string) *Place {
 }
 
 // Inside reports whether a canonical path, or whatever a pattern matches, is
-// certainly a root or below one. Links in it are the caller's to resolve.
-func (p *Place) Inside(path string, pattern bool) bool {
-	if path == "" || pattern && (strings.Contains(path, "**") || len(path) > maxPath) {
+// certainly a root or below one. Links in it are the caller's to resolve. tree
+// is [Effect.Tree].
+func (p *Place) Inside(path string, pattern, tree bool) bool {
+	if path == "" || pattern && (strings.Contains(path, "**") && !tree || len(path) > maxPath) {
 		return false // unknown text may climb out again
 	}
 	for _, root := range p.Roots {

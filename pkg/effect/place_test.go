@@ -28,8 +28,13 @@ func TestInside(t *testing.T) {
 		{windows, "d:/users/me/app/x", false, false},
 		{nowhere, "/home/me/app", false, false},
 	} {
-		if got := tt.place.Inside(tt.path, tt.pattern); got != tt.want {
+		if got := tt.place.Inside(tt.path, tt.pattern, false); got != tt.want {
 			t.Errorf("Inside(%q, %t) = %t", tt.path, tt.pattern, got)
+		}
+	}
+	for path, want := range map[string]bool{"/home/me/app/**": true, "/home/me/app/**/*.go": true, "/home/me/**": false, "/home/me/a**/x": false, "**/x": false} {
+		if got := linux.Inside(path, true, true); got != want {
+			t.Errorf("Inside(%q), searched = %t", path, got)
 		}
 	}
 }

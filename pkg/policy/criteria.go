@@ -190,7 +190,7 @@ func (x *exception) match(ctx context.Context, c *analysis.Case, e *effect.Effec
 		}
 		ok := false
 		if x.loosens {
-			_, ok = globs.Covers(e.Path, e.Pattern, e.Recursive)
+			_, ok = globs.Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
 		} else {
 			_, ok = globs.Touches(e.Path, e.Pattern, e.Recursive)
 			ok = ok || x.floats && (e.Pattern || e.Recursive)

@@ -144,7 +144,7 @@ func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 			case none:
 			}
 		}
-		for _, g := range set.set.AppendCovering(s.found[:0], e.Path, true, e.Recursive) {
+		for _, g := range set.set.AppendCovering(s.found[:0], e.Path, true, e.Tree, e.Recursive) {
 			t.sure.add(set.rule[g])
 		}
 		if sight != dim {

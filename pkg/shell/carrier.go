@@ -144,6 +144,7 @@ func behind(argv []value, code value) []value {
 func (s *state) fillIn(base string, v, in value, f flow) value {
 	fill := unknown("{}", in.taint|foreign)
 	switch {
+	case len(f.roots) > 1: // any of them
 	case base == "find" || base == "fd" || base == "fdfind":
 		fill = value{text: "./**", show: "{}", pattern: true}
 		if len(f.roots) > 0 && !f.roots[0].bare {
@@ -415,7 +416,7 @@ func (s *state) possibleCarrier(words []value, io streams) {
 func listed(words []value, name string) bool {
 	ws := make([]command.Word, len(words))
 	for i, v := range words {
-		ws[i] = command.Word{Text: v.text, Pattern: v.pattern, From: v.from}
+		ws[i] = command.Word{Text: v.text, Pattern: v.pattern, Tree: v.tree, From: v.from}
 	}
 	ws[0].Text = name
 	use := command.Interpret(ws)

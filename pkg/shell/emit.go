@@ -2,6 +2,7 @@ package shell
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -33,7 +34,7 @@ func (s *state) once(e effect.Effect) {
 }
 
 func sameEffect(a, b *effect.Effect) bool {
-	return a.Kind == b.Kind && a.Path == b.Path && a.Pattern == b.Pattern && a.Recursive == b.Recursive &&
+	return a.Kind == b.Kind && a.Path == b.Path && a.Pattern == b.Pattern && a.Tree == b.Tree && a.Recursive == b.Recursive &&
 		a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
 		a.Reason == b.Reason && a.From == b.From && slices.Equal(a.Args, b.Args)
 }
@@ -69,6 +70,8 @@ func (s *state) path(kind effect.Kind, v value, recursive bool) (path string, pa
 		return v.text, v.pattern
 	}
 	e.Path, e.Pattern = s.place().Path(v.text, v.pattern)
+	// Where another part became unknown on the way, nothing holds the path.
+	e.Tree = v.tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.once(e)
 	return e.Path, e.Pattern
 }

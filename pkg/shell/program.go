@@ -16,7 +16,7 @@ func (s *state) program(argv []value, io streams) value {
 	}
 	words := make([]command.Word, len(argv))
 	for i, v := range argv {
-		words[i] = command.Word{Text: v.text, Pattern: v.pattern, From: v.from}
+		words[i] = command.Word{Text: v.text, Pattern: v.pattern, Tree: v.tree, From: v.from}
 	}
 	base := programName(name)
 	switch {
@@ -223,7 +223,7 @@ func wordValue(w command.Word, argv []value) value {
 			return v
 		}
 	}
-	out := value{text: w.Text, pattern: w.Pattern, from: w.From}
+	out := value{text: w.Text, pattern: w.Pattern, tree: w.Tree, from: w.From}
 	for _, v := range argv {
 		if len(w.Text) > 0 && strings.Contains(v.text, w.Text) {
 			out.taint, out.secrets, out.from = v.taint, v.secrets, v.from

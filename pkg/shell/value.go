@@ -33,6 +33,7 @@ type value struct {
 	pattern bool
 	taint   taint
 	bare    bool // nothing at all is known
+	tree    bool // the ** of a pattern is folders that were searched, see effect.Effect
 	from    effect.Span
 	secrets string // which secret it holds, for messages
 	written bool   // text was put together from quoted parts, so it is no option name

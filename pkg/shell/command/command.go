@@ -13,6 +13,7 @@ import "github.com/shieldcli/shield/pkg/effect"
 type Word struct {
 	Text    string      // resolved text; a pattern as in effect.Overlap if Pattern
 	Pattern bool        // part of Text is unknown or a glob
+	Tree    bool        // the ** of a pattern is folders that were searched
 	From    effect.Span // where it stands in the command line
 }
 

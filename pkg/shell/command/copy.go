@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -96,6 +97,10 @@ func (r *reader) target(start Word) (w Word, tree bool) {
 	if r.glob != "" {
 		w.Text += "/" + r.glob
 	}
+	// Links may lead anywhere; the option may stand behind what it changes.
+	w.Tree = !w.Pattern && !slices.ContainsFunc(r.args, func(w Word) bool {
+		return w.Pattern || w.Text == "-L" || w.Text == "-H" || w.Text == "-follow"
+	})
 	w.Pattern = true
 	return w, r.glob == ""
 }
