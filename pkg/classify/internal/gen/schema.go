@@ -140,7 +140,7 @@ func load(files []string) ([]rule, error) {
 	return all, errors.Join(errs...)
 }
 
-var idForm = regexp.MustCompile(`^(PI|PT|DE|SD|EE|SP|GEN|EM|XP|UX|WIN)-\d{3}$`)
+var idForm = regexp.MustCompile(`^(PI|PT|DE|SD|EE|SP|GEN|EM|MS|XP|UX|WIN)-\d{3}$`)
 
 func (r *rule) check() error {
 	var errs []error
