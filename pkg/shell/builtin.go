@@ -231,6 +231,9 @@ func (s *state) commandWord(argv []value, io streams) value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].known() && strings.HasPrefix(rest[0].text, "-") {
 		if strings.ContainsAny(rest[0].text, "vV") {
+			if len(rest) == 2 {
+				return rest[1] // its path, or the name itself
+			}
 			return unknown("$("+"command -v)", 0)
 		}
 		rest = rest[1:]

@@ -49,6 +49,7 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in value) value {
 		s.assignment(a, false)
 	}
 	set := len(s.vars)
+	s.input = io.in
 	out := s.invoke(argv, io)
 	if set > mark && len(s.vars) >= set {
 		s.vars = slices.Delete(s.vars, mark, set)

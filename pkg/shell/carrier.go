@@ -197,6 +197,8 @@ func (s *state) runStdin(base string, argv []value, io streams) value {
 	case io.socket:
 		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to " + base, From: at})
 		return unknown("…", network|socket)
+	case base == "sed": // it may as well read a file
+		return s.runText("shell", unknown("what sed makes of its input", in.taint|foreign), base, at, nil)
 	case in.known() && in.text == "" && in.taint == 0:
 		return value{} // the terminal: nothing is proposed
 	}

@@ -26,7 +26,9 @@ func (s *state) environmentCode(name string, v value, at effect.Span) {
 		return
 	case "PS4", "PROMPT_COMMAND":
 		// Prompts run the command substitutions in them.
-		if v.known() && v.text != "" {
+		if computed(v) {
+			s.runText("shell", v, "$"+name, at, nil)
+		} else if v.known() && v.text != "" {
 			text := v.text
 			if name == "PS4" {
 				text = "echo \"" + strings.ReplaceAll(text, `"`, `\"`) + "\""
@@ -47,7 +49,13 @@ func (s *state) environmentCode(name string, v value, at effect.Span) {
 	if !v.known() {
 		// From the environment into the environment, as in PYTHONPATH=.:$PYTHONPATH.
 		fixed := strings.ReplaceAll(v.text, "*", "")
-		if _, runs := command.Variable(command.Word{Text: name + "=" + fixed}); v.bare || v.taint == 0 && !runs {
+		_, runs := command.Variable(command.Word{Text: name + "=" + fixed})
+		if computed(v) {
+			_, runs = command.Variable(command.Word{Text: name + "=x"})
+		} else if v.bare {
+			return
+		}
+		if v.taint == 0 && !runs {
 			return
 		}
 	}
@@ -56,6 +64,12 @@ func (s *state) environmentCode(name string, v value, at effect.Span) {
 		return
 	}
 	s.runText(n.Language, v, "$"+name, at, nil)
+}
+
+// computed reports whether a value that is not known is what a command writes,
+// and not what a variable held before.
+func computed(v value) bool {
+	return !v.known() && (strings.HasPrefix(v.show, "$(") || strings.HasPrefix(v.show, "`"))
 }
 
 // quietDefault walks the command or code that a variable names.

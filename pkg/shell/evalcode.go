@@ -26,6 +26,8 @@ func (p *script) expr() operand {
 		switch {
 		case t.kind == stringToken && left.known() && left.text != "" && left.name == "" && !t.newline && p.language != "perl":
 			left.value = concat(left.value, p.operand().value) // adjacent strings
+		case t.text == "$" && t.kind == punctToken && p.language == "awk":
+			left = operand{value: concat(left.value, p.operand().value)}
 		case t.kind != punctToken:
 			return left
 		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
@@ -49,7 +51,8 @@ func (p *script) expr() operand {
 			left = p.awkPipe(left)
 		case t.text == ">" && p.language == "awk" || t.text == ">>" && p.language == "awk":
 			p.i++
-			if o := p.operand(); o.known() && o.name == "" {
+			compares := p.i < len(p.tokens) && p.tokens[p.i].kind == numberToken
+			if o := p.operand(); o.known() && o.name == "" && !compares {
 				p.write(o.value, left.value)
 			}
 		case t.text == "<" && p.language == "awk":
@@ -117,7 +120,15 @@ func (p *script) awkPipe(left operand) operand {
 		p.connects = true
 		return operand{}
 	}
-	p.run(o.value)
+	in := left.value
+	if left.name != "" || !in.known() || in.text == "" {
+		in = unknown("what awk prints", p.s.input.taint|foreign)
+	}
+	if o.known() && o.name == "" {
+		p.s.nestedWith(o.text, p.at, streams{in: in})
+	} else {
+		p.run(o.value)
+	}
 	return operand{used: true}
 }
 
@@ -164,6 +175,10 @@ func (p *script) operand() operand {
 			return s
 		}
 	case punctToken:
+		if t.text == "$" && p.language == "awk" { // a field of the input
+			p.operand()
+			return operand{value: unknown("$…", p.s.input.taint|foreign), used: true}
+		}
 		switch t.text {
 		case "(", "[", "{":
 			o = p.bracket(t.text)

@@ -100,11 +100,14 @@ func (s *state) apply(base string, argv []value, use command.Use, io streams) va
 		s.once(effect.Effect{Kind: k, Program: base, From: at})
 	}
 	f := s.touch(base, argv, use, io)
-	if sourceRunner(base) && len(s.files) > 0 {
-		for _, v := range argv[1:] {
+	if len(s.files) > 0 {
+		for _, v := range sources(base, argv[1:]) {
 			p, pattern := s.place().Path(v.text, v.pattern)
 			for _, src := range s.fileValues(p, pattern) {
-				s.runText("code", src, base, at, nil)
+				// What edits a file of the workspace leaves it one.
+				if src.known() || src.taint&(network|decoded|socket) != 0 {
+					s.runText("code", src, base, at, nil)
+				}
 			}
 		}
 	}
@@ -133,14 +136,21 @@ func (s *state) apply(base string, argv []value, use command.Use, io streams) va
 	return out
 }
 
-// sourceRunner reports whether a program compiles or runs the source text that
-// it reads.
-func sourceRunner(base string) bool {
+// sources returns the arguments that may name source text which a program
+// compiles or runs.
+func sources(base string, args []value) []value {
 	switch base {
+	case "make", "gmake":
+		for i, v := range args[:max(0, len(args)-1)] {
+			if v.text == "-f" || v.text == "--file" || v.text == "--makefile" {
+				return args[i+1 : i+2]
+			}
+		}
+		return []value{lit("GNUmakefile"), lit("makefile"), lit("Makefile")}
 	case "go", "java", "dart", "crystal", "v", "nim", "swift", "kotlin", "groovy", "rustc", "gcc", "cc", "clang", "g++", "tcc", "runghc", "scala", "csi", "dotnet", "zig":
-		return true
+		return args
 	}
-	return false
+	return nil
 }
 
 // A flow is what a program's operands carry in.
