@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:cfb68daf59019f1ce097ee15c8512bc3a636bb77fb19c2c0161fb7a2b33a2d19"
+const Digest = "sha256:5bc441b7fc2ea446cec9e8652e047ef079a433c9f9ea6bfedf9065574d8d866f"

@@ -8,6 +8,7 @@ def main():
     a = argparse.ArgumentParser(description=__doc__)
     a.add_argument("corpora", nargs="+", help="JSON Lines with source and license")
     a.add_argument("--measured", required=True, help="JSON file: what evaluate.py and shield score found")
+    a.add_argument("--safe", required=True, help="JSON file: what safe.py found")
     a.add_argument("--out", required=True)
     o = a.parse_args()
     sources = {"generated": "Apache-2.0", "all-MiniLM-L6-v2": "Apache-2.0"}
@@ -20,6 +21,7 @@ def main():
         "version": "1",
         "licence": "Apache-2.0",
         "threshold": 0.85,
+        "safe_thresholds": json.load(open(o.safe)),
         "skip_types": [],
         "max_length": 128,
         "optimized": True,

@@ -50,5 +50,7 @@ data=(--corpus "$work/corpus.rows" --generated "$work/generated.rows" --augmente
 "$PYTHON" "$code/train.py" "$work"/{corpus,generated,augmented}.rows --out "$work/checkpoint" --samples 36000
 # shellcheck disable=SC2046 # three numbers
 "$PYTHON" "$code/export.py" "$work/checkpoint" models/default --mix $("$PYTHON" -c 'import json,sys; print(*json.load(open(sys.argv[1]))["mix"])' "$work/mix.json")
-"$PYTHON" "$code/card.py" "$CORPORA"/{actions,texts}-*.jsonl --measured models/training/measured.json --out models/default/shield.json
+cat models/training/cases/*.jsonl | "$work/rows" >"$work/cases.rows"
+(cd models/training && "$PYTHON" safe.py "$work/cases.rows" --model ../default) | tee "$work/safe.json"
+"$PYTHON" "$code/card.py" "$CORPORA"/{actions,texts}-*.jsonl --safe "$work/safe.json" --measured models/training/measured.json --out models/default/shield.json
 go generate ./models

@@ -45,6 +45,7 @@ type Options struct {
 	Model       Scorer             // nil: no model
 	Threshold   float64            // least confidence at which the model blocks; 0: 0.85
 	Thresholds  map[string]float64 // the same for types of action
+	Safe        map[string]float64 // least confidence at which the model's SAFE counts, for types of action; else they ESCALATE
 	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
 	FailOpen    bool               // a classifier that fails ESCALATEs instead of blocking
 	Note        string             // why there is no model where one was asked for; reasonings repeat it
@@ -142,7 +143,7 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 			scored <- failed("model", err, k.opts.FailOpen)
 			return
 		}
-		scored <- k.score(ctx, text, k.threshold(c.Action.Type))
+		scored <- k.score(ctx, c.Action.Type, text)
 	}()
 	h := k.heuristic(c, scopeAll)
 	m := <-scored
@@ -206,7 +207,7 @@ func reasoning(r *Rule, h hit) string {
 }
 
 // score asks the model. A panic in it is an error.
-func (k *Classifier) score(ctx context.Context, text string, limit float64) (r result) {
+func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r = failed("model", fmt.Errorf("model: %v", p), k.opts.FailOpen)
@@ -223,7 +224,7 @@ func (k *Classifier) score(ctx context.Context, text string, limit float64) (r r
 	if err != nil {
 		return failed("model", err, k.opts.FailOpen)
 	}
-	return s.result(limit)
+	return s.result(k.threshold(kind), k.opts.Safe[kind])
 }
 
 func (k *Classifier) threshold(kind string) float64 {

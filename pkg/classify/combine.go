@@ -46,10 +46,13 @@ func failed(source string, err error, failOpen bool) result {
 	return r
 }
 
-// result turns a model's label into a decision.
-func (s Score) result(limit float64) result {
+// result turns a model's label into a decision. It blocks from one confidence
+// on, and lets pass from another on.
+func (s Score) result(limit, safe float64) result {
 	r := result{source: "model", confidence: s.Confidence}
 	switch {
+	case !s.Injection && s.Confidence < safe:
+		r.decision, r.reasoning = verdict.Escalate, "model: not certain that this is harmless, a higher tier decides"
 	case !s.Injection:
 		r.decision, r.reasoning = verdict.Allow, "model: no attack recognised"
 	case s.Confidence >= limit:

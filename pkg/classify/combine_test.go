@@ -122,6 +122,8 @@ func TestJudge(t *testing.T) {
 		{"model sure", Options{Model: sure}, plain, verdict.Block, 0.85, "", 0, "heuristic", ""},
 		{"model unsure", Options{Model: unsure}, plain, verdict.Escalate, 0.84, "", 2, "heuristic", ""},
 		{"model below a set threshold", Options{Model: sure, Threshold: 0.9}, plain, verdict.Escalate, 0.85, "", 2, "heuristic", ""},
+		{"model not sure enough of safe", Options{Model: safe, Safe: map[string]float64{"execute_command": 0.91}}, plain, verdict.Escalate, 0.9, "", 2, "heuristic", ""},
+		{"model just sure enough of safe", Options{Model: safe, Safe: map[string]float64{"execute_command": 0.9, "send_email": 1}}, plain, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 		{"rule beats safe model", Options{Model: safe}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
 		{"model beats escalating rule", Options{Model: sure}, escalate, verdict.Block, 0.85, "", 0, "heuristic", ""},
 		{"model alone", Options{Model: safe, NoHeuristic: true}, escalate, verdict.Allow, 0.9, "", 0, "model", ""},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type Card struct {
 	Version        string             `json:"version,omitzero"`
 	Threshold      float64            `json:"threshold,omitzero"`       // least confidence at which an injection is blocked, 0–1; 0: the setting's
 	Thresholds     map[string]float64 `json:"thresholds,omitzero"`      // the same for types of action
+	SafeThresholds map[string]float64 `json:"safe_thresholds,omitzero"` // types of action at whose texts the model must be so confident for SAFE to count, 0–1; absent: 0
 	SkipTypes      []string           `json:"skip_types,omitzero"`      // action types that the model does not judge
 	MaxLength      int                `json:"max_length,omitzero"`      // tokens of a window; 0: as many as the model has positions
 	MaliciousLabel string             `json:"malicious_label,omitzero"` // which label is an injection; "": the one named INJECTION
@@ -133,8 +135,8 @@ func (m *Model) readCard() error {
 		return fmt.Errorf("model: shield.json: %w", err)
 	}
 	limits := []float64{m.Card.Threshold}
-	for _, t := range m.Card.Thresholds {
-		limits = append(limits, t)
+	for _, byType := range []map[string]float64{m.Card.Thresholds, m.Card.SafeThresholds} {
+		limits = slices.AppendSeq(limits, maps.Values(byType))
 	}
 	for _, t := range limits {
 		if t < 0 || t > 1 {

@@ -155,6 +155,7 @@ func TestModelRefuses(t *testing.T) {
 		"other labels":         {"config.json", replace("INJECTION", "TOXIC"), "no label is called INJECTION"},
 		"same labels":          {"config.json", replace("SAFE", "INJECTION"), "two labels"},
 		"misspelt card":        {"shield.json", func([]byte) []byte { return []byte(`{"treshold": 1}`) }, "treshold"},
+		"safe threshold":       {"shield.json", func([]byte) []byte { return []byte(`{"safe_thresholds": {"send_email": -1}}`) }, "not between 0 and 1"},
 		"threshold":            {"shield.json", func([]byte) []byte { return []byte(`{"threshold": 2}`) }, "not between 0 and 1"},
 		"tiny windows":         {"shield.json", func([]byte) []byte { return []byte(`{"max_length": 3}`) }, "too short"},
 		"absent label":         {"shield.json", func([]byte) []byte { return []byte(`{"malicious_label": "X"}`) }, "no label is called X"},

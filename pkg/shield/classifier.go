@@ -109,6 +109,7 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 	if cfg.OnnxThreshold == 0 {
 		opts.Thresholds = m.Card.Thresholds
 	}
+	opts.Safe = m.Card.SafeThresholds
 	if opts.SkipTypes = cfg.Classifier.SkipTypes; opts.SkipTypes == nil {
 		opts.SkipTypes = m.Card.SkipTypes
 	}
