@@ -3,6 +3,7 @@ package command
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -29,10 +30,13 @@ func Interpret(args []Word) Use {
 		}
 		return use
 	}
-	// The buffers are the caller's, so that nothing has to be allocated.
-	var values [8]value
-	var operands [24]int
-	r := reader{args: args, values: values[:0], operands: operands[:0]}
+	r := readers.Get().(*reader)
+	defer func() {
+		clear(r.values)
+		*r = reader{values: r.values[:0], operands: r.operands[:0]}
+		readers.Put(r)
+	}()
+	r.args = args
 	r.enter(g)
 	r.read()
 	r.finish()
@@ -48,6 +52,11 @@ func Interpret(args []Word) Use {
 	r.use.Class = r.class.class()
 	return r.use
 }
+
+// readers keeps the buffers of readers.
+var readers = sync.Pool{New: func() any {
+	return &reader{values: make([]value, 0, 8), operands: make([]int, 0, 24)}
+}}
 
 // A reader goes through the arguments of one program once and collects what
 // they say.
