@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:706923354ace4da2fc1082af6dfa4374ef855f3d391130692503412285457554"
+const rulesFingerprint = "sha256:7c6d171ae5d725f97f843b0ea634af081cab493198d605a4a2f635a23e3384d3"
 
 var ruleTable = [...]Rule{
 	{
@@ -2256,6 +2256,18 @@ var ruleTable = [...]Rule{
 			{
 				kinds: []effect.Kind{"http_request"},
 				hosts: []string{"exploit-db.com", "packetstormsecurity.com", "packetstorm.news", "0day.today", "sploitus.com", "vx-underground.org"},
+			},
+		},
+	},
+	{
+		ID: "XP-051", Name: "unseen_text_execution", Category: "obfuscation", Severity: Medium, Outcome: Escalate, Platform: "any",
+		Description: "A text that another part of the command yields is run. Nobody can see what it says before it does.",
+		Advice:      "print the text, read it, then write it out as commands",
+		Match:       []string{"eval \"$(cat notes.txt)\"", "cat notes.txt | sh", "awk '{system($0)}' notes.txt", "find . -name '*.txt' | xargs -I{} sh -c '{}'"},
+		Pass:        []string{"eval \"$(ssh-agent -s)\"", "source <(kubectl completion bash)", "cat notes.txt | sort", "git ls-files | xargs -n1 sh -c 'wc -l \"$0\"'"},
+		clauses: []clause{
+			{
+				kinds: []effect.Kind{"run_input"},
 			},
 		},
 	},

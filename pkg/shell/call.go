@@ -288,6 +288,9 @@ func (s *state) unknownProgram(argv []value, io streams) value {
 	case v.taint&decoded != 0:
 		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: "runs decoded text", From: v.from})
 	}
+	if name := v.text[strings.LastIndexByte(v.text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
+		s.once(effect.Effect{Kind: effect.RunInput, Reason: "another part of the command says which program runs", From: v.from})
+	}
 	s.dynamic("which program runs is not known: "+clip(v.String()), v.from)
 	for _, a := range argv[1:] {
 		s.suspect(a)

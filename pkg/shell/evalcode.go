@@ -360,6 +360,9 @@ func (p *script) subscript(o operand) operand {
 func (p *script) run(v value) {
 	p.shells = true
 	v.from = p.at
+	if !v.known() {
+		v.taint |= foreign // whatever the code made of its input
+	}
 	if p.receives && !v.known() {
 		v.taint |= socket
 	}

@@ -48,7 +48,7 @@ func (s *state) runText(language string, v value, how string, at effect.Span, ar
 		// Only numbers and names such as $? and $USER are missing.
 		return s.partly(v, at)
 	}
-	if v.taint&(network|decoded|socket) == 0 {
+	if v.taint&(network|decoded|socket) == 0 && !inherited(v) {
 		s.once(effect.Effect{Kind: effect.RunInput, Reason: how + " runs text from another part of the command", From: at})
 	}
 	s.dynamic(how+" runs text that is not known: "+clip(v.String()), at)
@@ -56,6 +56,12 @@ func (s *state) runText(language string, v value, how string, at effect.Span, ar
 		s.partly(v, at)
 	}
 	return unknown("…", foreign|v.taint&(network|secret))
+}
+
+// inherited reports whether all that is unknown in a value are variables that
+// nothing in the command sets.
+func inherited(v value) bool {
+	return v.taint == 0 && strings.Contains(v.show, "$") && !strings.Contains(v.show, "$(") && !strings.Contains(v.show, "<(") && !strings.Contains(v.show, "`")
 }
 
 // partly walks code of which some part is unknown, with the unknown part taken

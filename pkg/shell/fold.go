@@ -202,6 +202,29 @@ func (s *state) fold(base string, argv []value, in value, f flow) (value, bool) 
 	return text, true
 }
 
+// setsUpShell reports whether a program writes settings for the shell that asks
+// for them, which is meant to run them: eval "$(ssh-agent -s)". They set
+// variables, aliases and completions. listed says that the program is known.
+func (s *state) setsUpShell(base string, argv []value, listed bool) bool {
+	if _, ok := s.lookupOnce(pathChanged); ok {
+		return false
+	}
+	line := base
+	if len(argv) > 1 {
+		line += " " + argv[1].text
+	}
+	switch line {
+	case "ssh-agent", "ssh-agent -s", "ssh-agent -c", "dircolors", "dircolors -b", "brew shellenv", "direnv hook", "direnv export",
+		"pyenv init", "rbenv init", "nodenv init", "goenv init", "jenv init", "plenv init", "phpenv init", "pyenv virtualenv-init",
+		"starship init", "zoxide init", "atuin init", "oh-my-posh init", "mcfly init", "navi widget", "fzf --bash", "fzf --zsh", "fzf --fish",
+		"fnm env", "mise activate", "rtx activate", "opam env", "opam config", "conda shell.bash", "conda shell.zsh", "micromamba shell",
+		"docker-machine env", "minikube docker-env", "minikube podman-env", "podman-machine env", "thefuck --alias", "luarocks path", "keychain --eval":
+		return true
+	}
+	return listed && len(argv) > 2 && (argv[1].text == "completion" || argv[1].text == "completions") &&
+		(argv[2].text == "bash" || argv[2].text == "zsh" || argv[2].text == "fish")
+}
+
 func decodes(base string, flags []string) bool {
 	switch base {
 	case "base64", "gbase64", "base32", "xxd", "openssl", "gunzip", "zcat", "gzip", "rev", "uudecode":

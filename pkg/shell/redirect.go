@@ -114,7 +114,7 @@ func (s *state) duplicate(w value) (d descriptor, ok bool) {
 			return descriptor{}, false
 		}
 	}
-	return descriptor{val: unknown("what descriptor "+w.String()+" holds", 0)}, true
+	return descriptor{val: unknown("what descriptor "+w.String()+" holds", foreign)}, true
 }
 
 func (s *state) redirectIn(io *streams, n string, w value, both bool) {

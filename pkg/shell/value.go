@@ -148,10 +148,9 @@ func (b *builder) add(v value) {
 		b.overflow()
 		return
 	}
-	if strings.HasSuffix(b.lit.String(), "**") && v.text == "**" {
-		return
+	if !strings.HasSuffix(b.lit.String(), "**") || v.text != "**" {
+		b.lit.WriteString(v.text)
 	}
-	b.lit.WriteString(v.text)
 	if b.show.Len() < 4<<10 {
 		b.show.WriteString(v.show)
 	}
