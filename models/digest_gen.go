@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:5bc441b7fc2ea446cec9e8652e047ef079a433c9f9ea6bfedf9065574d8d866f"
+const Digest = "sha256:9e3130c656335630477e9611ee01c596be3a956e206cc0d51b2c7010fe3fc565"

@@ -26,7 +26,7 @@ TEXT_FAMILIES = {
 }
 
 
-MIX = (1.0, 0.6)  # of the wide and the deep log odds
+MIX = (1.0, 0.35)  # of the wide and the deep log odds
 
 
 def figures(scores, malicious):

@@ -46,7 +46,7 @@ for part in generated augmented; do "$work/rows" <"$work/$part.jsonl" >"$work/$p
 data=(--corpus "$work/corpus.rows" --generated "$work/generated.rows" --augmented "$work/augmented.rows" --groups "$CORPORA/groups.json" --out "$work/folds")
 "$PYTHON" "$code/evaluate.py" "${data[@]}" --only commands --samples 8000 | tee "$work/folds.jsonl"
 "$PYTHON" "$code/evaluate.py" "${data[@]}" --only texts --samples 5000 | tee -a "$work/folds.jsonl"
-"$PYTHON" "$code/calibrate.py" "$work"/folds/*.jsonl | tee "$work/mix.json"
+"$PYTHON" "$code/calibrate.py" "$work"/folds/commands-*.jsonl --alarms 0.02 --blocks 0.0005 | tee "$work/mix.json"
 "$PYTHON" "$code/train.py" "$work"/{corpus,generated,augmented}.rows --out "$work/checkpoint" --samples 36000
 # shellcheck disable=SC2046 # three numbers
 "$PYTHON" "$code/export.py" "$work/checkpoint" models/default --mix $("$PYTHON" -c 'import json,sys; print(*json.load(open(sys.argv[1]))["mix"])' "$work/mix.json")

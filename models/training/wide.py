@@ -1,7 +1,7 @@
 """The wide half of the model: logistic regression on hashed n-grams of tokens, as one table that ONNX can look up.
 
-A window's log odds are the sum of the weights of its 1- to 3-grams, [CLS] and [SEP] among the tokens, divided by the
-square root of their number. It remembers what attacks are spelt with; the encoder beside it reads."""
+A window's log odds are the sum of the weights of its different 1- to 3-grams, [CLS] and [SEP] among the tokens, divided
+by the square root of their number. It remembers what attacks are spelt with; the encoder beside it reads."""
 
 import numpy as np
 import torch
@@ -28,9 +28,9 @@ def features(windows, cls, sep):
     ind, val, ptr = [], [], [0]
     for w in windows:
         h = slots(np.array([cls, *w, sep], dtype=np.int64))
-        u, c = np.unique(h, return_counts=True)
+        u = np.unique(h)
         ind.append(u)
-        val.append((c / np.sqrt(len(h))).astype(np.float32))
+        val.append(np.full(len(u), 1 / np.sqrt(len(u)), dtype=np.float32))
         ptr.append(ptr[-1] + len(u))
     return csr_matrix((np.concatenate(val), np.concatenate(ind), ptr), shape=(len(windows), SIZE))
 
@@ -80,7 +80,7 @@ class WideDeep(torch.nn.Module):
         x = input_ids[0]
         grams = torch.cat([x % SIZE, (x[:-1] * STEP + x[1:] + 7919) % SIZE,
                            ((x[:-2] * STEP + x[1:-1]) * STEP + x[2:] + 104729) % SIZE])
-        found = self.table[grams].float() * self.limit
+        found = self.table[torch.unique(grams)].float() * self.limit
         wide = found.sum() / torch.sqrt(torch.ones_like(found).sum()) + self.bias
         odds = self.mix[0] * wide + self.mix[1] * (deep[:, 1] - deep[:, 0]) + self.mix[2]
         return torch.stack([-odds / 2, odds / 2], dim=1)
