@@ -209,19 +209,37 @@ func (s *state) setsUpShell(base string, argv []value, listed bool) bool {
 	if _, ok := s.lookupOnce(pathChanged); ok {
 		return false
 	}
-	line := base
+	first := ""
 	if len(argv) > 1 {
-		line += " " + argv[1].text
+		first = argv[1].text
 	}
-	switch line {
-	case "ssh-agent", "ssh-agent -s", "ssh-agent -c", "dircolors", "dircolors -b", "brew shellenv", "direnv hook", "direnv export",
-		"pyenv init", "rbenv init", "nodenv init", "goenv init", "jenv init", "plenv init", "phpenv init", "pyenv virtualenv-init",
-		"starship init", "zoxide init", "atuin init", "oh-my-posh init", "mcfly init", "navi widget", "fzf --bash", "fzf --zsh", "fzf --fish",
-		"fnm env", "mise activate", "rtx activate", "opam env", "opam config", "conda shell.bash", "conda shell.zsh", "micromamba shell",
-		"docker-machine env", "minikube docker-env", "minikube podman-env", "podman-machine env", "thefuck --alias", "luarocks path", "keychain --eval":
-		return true
+	switch base {
+	case "ssh-agent":
+		return first == "" || first == "-s" || first == "-c"
+	case "dircolors":
+		return first == "" || first == "-b"
+	case "pyenv", "rbenv", "nodenv", "goenv", "jenv", "plenv", "phpenv", "starship", "zoxide", "atuin", "oh-my-posh", "mcfly":
+		return first == "init" || first == "virtualenv-init"
+	case "docker-machine", "podman-machine", "fnm", "opam":
+		return first == "env" || first == "config"
+	case "minikube":
+		return first == "docker-env" || first == "podman-env"
+	case "direnv":
+		return first == "hook" || first == "export"
+	case "mise", "rtx":
+		return first == "activate"
+	case "brew":
+		return first == "shellenv"
+	case "conda", "micromamba":
+		return first == "shell.bash" || first == "shell.zsh" || first == "shell"
+	case "fzf":
+		return first == "--bash" || first == "--zsh" || first == "--fish"
+	case "thefuck":
+		return first == "--alias"
+	case "keychain":
+		return first == "--eval"
 	}
-	return listed && len(argv) > 2 && (argv[1].text == "completion" || argv[1].text == "completions") &&
+	return listed && len(argv) > 2 && (first == "completion" || first == "completions") &&
 		(argv[2].text == "bash" || argv[2].text == "zsh" || argv[2].text == "fish")
 }
 
