@@ -14,7 +14,8 @@ import "strings"
 // that is known in part, where "**" stands for what is not known. What Path
 // returns may be a pattern although word is none: "**/notes" if nobody knows
 // from where the path is relative, "/home/*" for an unknown home folder. The
-// canonical form of a canonical path is itself. A word without a path yields "".
+// canonical form of a canonical path is itself. A word without a path
+// yields "", which as a pattern is a path of which nothing is known.
 func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
 	if plain(word, pattern) && !p.onWindows() {
 		if word[0] == '/' {
@@ -27,7 +28,7 @@ func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
 	word, _, _ = strings.Cut(word, "\x00")
 	word, pattern = fileURL(word, pattern)
 	if word == "" {
-		return "", false
+		return "", pattern
 	}
 	w := walk{place: p, pattern: pattern}
 	w.segs = make([]segment, 0, 24)
@@ -207,7 +208,9 @@ func (w *walk) push(name string, pattern bool) {
 	}
 	s := segment{text: name}
 	if w.windows {
-		name = foldPath(name)
+		if folded := foldPath(name); folded != "" { // a name of signs that nobody sees is one
+			name = folded
+		}
 		s.text = name
 		if short := longName(name); short != "" {
 			s = segment{text: short, kind: wild}
