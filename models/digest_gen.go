@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:9e3130c656335630477e9611ee01c596be3a956e206cc0d51b2c7010fe3fc565"
+const Digest = "sha256:2b74b973f6acc06566c2ed35d6b24a4fc7168ee86e7a179a291b55510d31cc88"
