@@ -10,19 +10,25 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// TestGoldenVerdicts compares what policy, classify and run say of each input,
-// seals included: clock, key and folders are fixed.
-func TestGoldenVerdicts(t *testing.T) {
-	t.Parallel()
-	state := t.TempDir()
+// goldenWorld returns a world that gives the same answers everywhere, seals
+// included: clock, key and folders are fixed, and rules judge alone.
+func goldenWorld(t *testing.T) (w World, state, config string) {
+	t.Helper()
+	state = t.TempDir()
 	if err := os.WriteFile(filepath.Join(state, verdict.KeyFile), hostile.Key[:], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(t.TempDir(), "shield.yaml")
+	config = filepath.Join(t.TempDir(), "shield.yaml")
 	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\nclassifier: {model: none}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := World{Now: clock, Home: "/home/me", Dir: "/home/me/app", Executable: "/usr/local/bin/shield", OS: "linux"}
+	return World{Now: clock, Home: "/home/me", Dir: "/home/me/app", Executable: "/usr/local/bin/shield", OS: "linux"}, state, config
+}
+
+// TestGoldenVerdicts compares what policy, classify and run say of each input.
+func TestGoldenVerdicts(t *testing.T) {
+	t.Parallel()
+	w, state, config := goldenWorld(t)
 	for name, in := range actionFiles(t) {
 		for _, preset := range presets {
 			for _, command := range []string{"policy", "classify", "run"} {

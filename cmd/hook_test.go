@@ -12,22 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shieldcli/shield/internal/hostile"
 	"github.com/shieldcli/shield/pkg/host"
-	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // TestGoldenHook compares the answers to each payload of each host.
 func TestGoldenHook(t *testing.T) {
-	state := t.TempDir()
-	if err := os.WriteFile(filepath.Join(state, verdict.KeyFile), hostile.Key[:], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	config := filepath.Join(t.TempDir(), "shield.yaml")
-	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\nclassifier: {model: none}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w := World{Now: clock, Home: "/home/me", Dir: "/home/me/app", Executable: "/usr/local/bin/shield", OS: "linux"}
+	w, state, config := goldenWorld(t)
 	for _, name := range host.Names() {
 		payloads, err := filepath.Glob("../testdata/hosts/" + name + "/*.json")
 		if err != nil || len(payloads) < 20 {

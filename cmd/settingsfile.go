@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
+	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/pkg/host"
 )
 
@@ -60,7 +60,7 @@ func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
 // readSettings reads a regular file of at most [host.MaxBytes] and does not
 // wait for one that is none.
 func readSettings(name string) (text []byte, exists bool, err error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := owner.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
@@ -125,7 +125,7 @@ func replaceFile(name string, text []byte, like fs.FileInfo) error {
 	defer os.Remove(f.Name())
 	_, err = f.Write(text)
 	if like != nil {
-		err = errors.Join(err, sameOwner(f, like), f.Chmod(like.Mode().Perm()))
+		err = errors.Join(err, owner.Give(f, like), f.Chmod(like.Mode().Perm()))
 	}
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err

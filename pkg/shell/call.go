@@ -24,6 +24,7 @@ func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in value) value {
 }
 
 func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in value) value {
+	s.input = in
 	opened := len(s.files)
 	argv := make([]value, 0, len(c.Args)+1)
 	for _, w := range c.Args {

@@ -416,10 +416,7 @@ func (s *state) possibleCarrier(words []value, io streams) {
 // listed reports whether package command knows a program and understands its
 // arguments.
 func listed(words []value, name string) bool {
-	ws := make([]command.Word, len(words))
-	for i, v := range words {
-		ws[i] = command.Word{Text: v.text, Pattern: v.pattern, Tree: v.tree, From: v.from}
-	}
+	ws := commandWords(words)
 	ws[0].Text = name
 	use := command.Interpret(ws)
 	return use.Known || use.Class != effect.Unknown || len(use.Nested) > 0 || len(use.Touches) > 0

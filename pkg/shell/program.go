@@ -14,10 +14,7 @@ func (s *state) program(argv []value, io streams) value {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) {
 		return s.localProgram(argv, io)
 	}
-	words := make([]command.Word, len(argv))
-	for i, v := range argv {
-		words[i] = command.Word{Text: v.text, Pattern: v.pattern, Tree: v.tree, From: v.from}
-	}
+	words := commandWords(argv)
 	base := programName(name)
 	switch {
 	case base == "powershell" || base == "pwsh" || base == "cmd":
@@ -39,6 +36,15 @@ func (s *state) program(argv []value, io streams) value {
 	}
 	s.execute(argv, base, class)
 	return s.apply(base, argv, use, io)
+}
+
+// commandWords returns words as package command takes them.
+func commandWords(argv []value) []command.Word {
+	words := make([]command.Word, len(argv))
+	for i, v := range argv {
+		words[i] = command.Word{Text: v.text, Pattern: v.pattern, Tree: v.tree, From: v.from}
+	}
+	return words
 }
 
 // runsCode reports whether a program runs code of a language that is only
