@@ -205,10 +205,7 @@ func (s *state) fold(base string, argv []value, in value, f flow) (value, bool) 
 // setsUpShell reports whether a program writes settings for the shell that asks
 // for them, which is meant to run them: eval "$(ssh-agent -s)". They set
 // variables, aliases and completions. listed says that the program is known.
-func (s *state) setsUpShell(base string, argv []value, listed bool) bool {
-	if _, ok := s.lookupOnce(pathChanged); ok {
-		return false
-	}
+func setsUpShell(base string, argv []value, listed bool) bool {
 	first := ""
 	if len(argv) > 1 {
 		first = argv[1].text

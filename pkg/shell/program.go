@@ -375,8 +375,10 @@ func loginOption(argv []value, i int) bool {
 // output returns what a program writes to standard output, and fills the files
 // that it writes.
 func (s *state) output(base string, argv []value, use command.Use, io streams, f flow) value {
-	if s.setsUpShell(base, argv, use.Known || use.Class != effect.Unknown) {
-		return value{}
+	if setsUpShell(base, argv, use.Known || use.Class != effect.Unknown) {
+		if _, ok := s.lookupOnce(pathChanged); !ok {
+			return value{}
+		}
 	}
 	out := value{}
 	if v, ok := s.fold(base, argv, io.in, f); ok {
