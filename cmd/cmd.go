@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/suggest"
 )
 
 // A World is what a command receives of its surroundings.
@@ -48,6 +50,7 @@ func commands(w *World) []*cli.Command {
 		statusCommand(w),
 		auditCommand(w),
 		doctorCommand(w),
+		completionCommand(w),
 		docsCommand(w),
 	}
 }
@@ -70,7 +73,7 @@ func newApp(w *World) *cli.App {
 		DisableSliceFlagSeparator: true,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return fmt.Errorf("unknown command %q; run 'shield help' for the list", cut(c.Args().First()))
+				return unknownCommand(c.Args().First(), c.App.Commands, "shield help")
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -80,6 +83,11 @@ func newApp(w *World) *cli.App {
 		c.HideHelpCommand = true
 		if len(c.Subcommands) > 0 && c.Action == nil {
 			c.Action = needSubcommand
+		}
+		for _, f := range c.Flags {
+			if b, ok := f.(*cli.BoolFlag); ok {
+				b.DisableDefaultText = true
+			}
 		}
 	})
 	return app
@@ -121,18 +129,35 @@ func (w *World) fill() {
 	}
 }
 
-// usageError keeps the library from printing to stdout, where verdicts go.
+// usageError says what is wrong with a command line. It keeps the library from
+// printing to stdout, where verdicts go.
 func usageError(c *cli.Context, err error, _ bool) error {
-	name := "shield"
+	name, flags := "shield", c.App.Flags
 	if c.Command != nil && c.Command.HelpName != "" {
-		name = c.Command.HelpName
+		name, flags = c.Command.HelpName, c.Command.Flags
+	}
+	if flag, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: "); unknown {
+		err = fmt.Errorf("%s: unknown flag %s%s", name, cut(flag), didYouMean("--"+strings.TrimLeft(flag, "-"), words(flags, nil)))
 	}
 	return fmt.Errorf("%w; run '%s --help'", err, name)
 }
 
+func unknownCommand(word string, known []*cli.Command, help string) error {
+	return fmt.Errorf("unknown command %q%s; run '%s' for the list", cut(word), didYouMean(word, words(nil, known)), help)
+}
+
+// didYouMean returns a question that names the known word nearest to one that
+// is unknown, or "".
+func didYouMean(word string, known []string) string {
+	if near := suggest.Nearest(word, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
 func needSubcommand(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return fmt.Errorf("unknown command %q; run '%s --help' for the list", cut(c.Args().First()), c.Command.HelpName)
+		return unknownCommand(c.Args().First(), c.Command.Subcommands, c.Command.HelpName+" --help")
 	}
 	return cli.ShowSubcommandHelp(c)
 }

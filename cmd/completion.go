@@ -2,18 +2,133 @@ package cmd
 
 import (
 	"fmt"
+	"io"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 )
 
+// completions make the completion of each shell, in the order of the help text.
+var completions = []struct {
+	shell, file string
+	text        func([]completed) string
+}{
+	{"bash", "shield.bash", bashCompletion},
+	{"zsh", "_shield", zshCompletion},
+	{"fish", "shield.fish", fishCompletion},
+}
+
+func completionCommand(w *World) *cli.Command {
+	cmd := &cli.Command{
+		Name:  "completion",
+		Usage: "print the completion for a shell",
+		Description: "For bash, put eval \"$(shield completion bash)\" into ~/.bashrc. " +
+			"For zsh, write the text to a file _shield in a folder of $fpath. " +
+			"For fish, write it to ~/.config/fish/completions/shield.fish.",
+	}
+	for _, shell := range completions {
+		cmd.Subcommands = append(cmd.Subcommands, &cli.Command{
+			Name: shell.shell, Usage: "print the completion for " + shell.shell,
+			Action: func(c *cli.Context) error {
+				if _, err := operands(c); err != nil {
+					return err
+				}
+				_, err := io.WriteString(w.Out, shell.text(completedCommands(newApp(w))))
+				return err
+			},
+		})
+	}
+	return cmd
+}
+
+// A completed command is what may be typed after one: commands and flags.
+type completed struct {
+	path        string // "shield policy check"
+	subcommands []*cli.Command
+	flags       []completedFlag
+}
+
+// A completedFlag is a flag and the kinds of values it takes.
+type completedFlag struct {
+	name, usage string
+	takesValue  bool
+	values      []string // words that may follow
+	files, dirs bool     // a file or a folder may follow
+}
+
+// completedCommands lists all commands but hidden ones, depth first.
+func completedCommands(app *cli.App) []completed {
+	out := []completed{{"shield", visible(app.Commands), completedFlags(app.Flags)}}
+	var walk func(prefix string, cs []*cli.Command)
+	walk = func(prefix string, cs []*cli.Command) {
+		for _, c := range visible(cs) {
+			path := prefix + " " + c.Name
+			out = append(out, completed{path, visible(c.Subcommands), completedFlags(c.Flags)})
+			walk(path, c.Subcommands)
+		}
+	}
+	walk("shield", app.Commands)
+	return out
+}
+
+func visible(cs []*cli.Command) []*cli.Command {
+	return slices.DeleteFunc(slices.Clone(cs), func(c *cli.Command) bool { return c.Hidden })
+}
+
+// completedFlags returns long flags. The values of a flag are the lower-case
+// words of its placeholder, as in `auto|always|FILE`.
+func completedFlags(flags []cli.Flag) []completedFlag {
+	var out []completedFlag
+	for _, f := range flags {
+		d := f.(cli.DocGenerationFlag)
+		flag := completedFlag{usage: plainUsage(d.GetUsage()), takesValue: d.TakesValue()}
+		if flag.takesValue {
+			for _, word := range strings.Split(placeholder(d.GetUsage()), "|") {
+				switch {
+				case word == "FILE":
+					flag.files = true
+				case word == "DIR":
+					flag.dirs = true
+				case !strings.ContainsFunc(word, unicode.IsUpper) && word != "":
+					flag.values = append(flag.values, word)
+				}
+			}
+		}
+		for _, n := range f.Names() {
+			if flag.name = n; len(n) > 1 {
+				out = append(out, flag)
+			}
+		}
+	}
+	return append(out, completedFlag{name: "help", usage: "show help"})
+}
+
+// placeholder returns what a usage text has in backquotes.
+func placeholder(usage string) string {
+	_, rest, _ := strings.Cut(usage, "`")
+	value, _, _ := strings.Cut(rest, "`")
+	return value
+}
+
 // words returns the commands and flags that may follow a command, in order.
+func (c *completed) words() string {
+	var out []string
+	for _, s := range c.subcommands {
+		out = append(out, s.Name)
+	}
+	for _, f := range c.flags {
+		out = append(out, "--"+f.name)
+	}
+	return strings.Join(out, " ")
+}
+
+// words returns the names of commands and long flags, --help last.
 func words(flags []cli.Flag, commands []*cli.Command) []string {
 	var out []string
-	for _, c := range commands {
-		if !c.Hidden {
-			out = append(out, c.Name)
-		}
+	for _, c := range visible(commands) {
+		out = append(out, c.Name)
 	}
 	for _, f := range flags {
 		for _, n := range f.Names() {
@@ -25,94 +140,124 @@ func words(flags []cli.Flag, commands []*cli.Command) []string {
 	return append(out, "--help")
 }
 
-// completionTable returns one line for each command: its words, and what may
-// follow them.
-func completionTable(app *cli.App, line func(path, words string)) {
-	line("shield", strings.Join(words(app.Flags, app.Commands), " "))
-	var walk func(prefix string, cs []*cli.Command)
-	walk = func(prefix string, cs []*cli.Command) {
-		for _, c := range cs {
-			if !c.Hidden {
-				line(prefix+" "+c.Name, strings.Join(words(c.Flags, c.Subcommands), " "))
-				walk(prefix+" "+c.Name, c.Subcommands)
+// valued returns the flags that take a value. No flag takes one in one command
+// and none in another.
+func valued(commands []completed) string {
+	var out []string
+	for _, c := range commands {
+		for _, f := range c.flags {
+			if name := "--" + f.name; f.takesValue && !slices.Contains(out, name) {
+				out = append(out, name)
 			}
 		}
 	}
-	walk("shield", app.Commands)
+	return strings.Join(out, " ")
 }
 
-func bashCompletion(app *cli.App) string {
-	var b strings.Builder
-	b.WriteString(`# bash completion for shield; generated from the command tree
-_shield() {
-	local typed=shield i word
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		word=${COMP_WORDS[i]}
-		[[ $word == -* ]] || typed+=" $word"
+// typed is the part of a completion that bash and zsh share: the path of the
+// command that was typed so far, without flags and their values.
+const typed = `	local typed=shield skip= word choices= action=
+	for word in "${typed_words[@]}"; do
+		if [[ -n $skip ]]; then
+			skip=
+		elif [[ " @VALUED@ " == *" $word "* ]]; then
+			skip=$word
+		elif [[ $word != -* ]]; then
+			typed+=" $word"
+		fi
 	done
-	local words
-	case $typed in
-`)
-	completionTable(app, func(path, words string) { fmt.Fprintf(&b, "\t%q) words=%q ;;\n", path, words) })
-	b.WriteString(`	*) words= ;;
+	case "$typed $skip" in
+@CASES@	esac
+`
+
+// cases returns the branches that say what follows a command or a flag.
+func cases(commands []completed) string {
+	var b strings.Builder
+	for _, c := range commands {
+		fmt.Fprintf(&b, "\t%q) choices=%q ;;\n", c.path+" ", c.words())
+		for _, f := range c.flags {
+			if !f.takesValue {
+				continue
+			}
+			action := "none"
+			switch {
+			case f.files:
+				action = "file"
+			case f.dirs:
+				action = "directory"
+			}
+			fmt.Fprintf(&b, "\t%q) choices=%q action=%s ;;\n", c.path+" --"+f.name, strings.Join(f.values, " "), action)
+		}
+	}
+	return b.String()
+}
+
+func script(template string, commands []completed) string {
+	text := strings.ReplaceAll(template, "@TYPED@", typed)
+	return strings.NewReplacer("@VALUED@", valued(commands), "@CASES@", cases(commands)).Replace(text)
+}
+
+func bashCompletion(commands []completed) string {
+	return script(`# bash completion for shield; generated from the command tree
+_shield() {
+	local typed_words=("${COMP_WORDS[@]:1:COMP_CWORD-1}")
+@TYPED@	local current=${COMP_WORDS[COMP_CWORD]}
+	COMPREPLY=($(compgen -W "$choices" -- "$current"))
+	compopt +o default
+	case $action in
+	file) COMPREPLY+=($(compgen -f -- "$current")); compopt -o filenames ;;
+	directory) COMPREPLY+=($(compgen -d -- "$current")); compopt -o filenames ;;
+	'') compopt -o default ;;
 	esac
-	COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _shield shield
-`)
-	return b.String()
+`, commands)
 }
 
-func zshCompletion(app *cli.App) string {
-	var b strings.Builder
-	b.WriteString(`#compdef shield
+func zshCompletion(commands []completed) string {
+	return script(`#compdef shield
 # zsh completion for shield; generated from the command tree
 _shield() {
-	local typed=shield word
-	for word in ${words[2,CURRENT-1]}; do
-		[[ $word == -* ]] || typed+=" $word"
-	done
-	local -a choices
-	case $typed in
-`)
-	completionTable(app, func(path, words string) { fmt.Fprintf(&b, "\t(%q) choices=(%s) ;;\n", path, words) })
-	b.WriteString(`	esac
-	compadd -a choices
-	_files
+	local -a typed_words
+	typed_words=("${(@)words[2,CURRENT-1]}")
+@TYPED@	compadd -- ${=choices}
+	case $action in
+	file | '') _files ;;
+	directory) _files -/ ;;
+	esac
 }
-_shield "$@"
-`)
-	return b.String()
+if [ "${funcstack[1]}" = _shield ]; then
+	_shield "$@"
+else
+	compdef _shield shield
+fi
+`, commands)
 }
 
-func fishCompletion(app *cli.App) string {
+func fishCompletion(commands []completed) string {
 	var b strings.Builder
 	b.WriteString("# fish completion for shield; generated from the command tree\n")
-	var walk func(seen string, flags []cli.Flag, cs []*cli.Command)
-	walk = func(seen string, flags []cli.Flag, cs []*cli.Command) {
+	for _, c := range commands {
 		condition := "__fish_use_subcommand"
-		if seen != "" {
-			condition = "__fish_seen_subcommand_from " + seen
+		if _, path, nested := strings.Cut(c.path, " "); nested {
+			condition = "__fish_seen_subcommand_from " + strings.ReplaceAll(path, " ", "; and __fish_seen_subcommand_from ")
 		}
-		for _, f := range flags {
-			d := f.(cli.DocGenerationFlag)
-			for _, n := range f.Names() {
-				if len(n) > 1 {
-					fmt.Fprintf(&b, "complete -c shield -n '%s' -l %s -d %q\n", condition, n, plainUsage(d.GetUsage()))
-				}
-			}
+		for _, s := range c.subcommands {
+			fmt.Fprintf(&b, "complete -c shield -n '%s' -f -a %s -d %q\n", condition, s.Name, s.Usage)
 		}
-		for _, c := range cs {
-			if !c.Hidden {
-				fmt.Fprintf(&b, "complete -c shield -n '%s' -f -a %s -d %q\n", condition, c.Name, c.Usage)
+		for _, f := range c.flags {
+			value := ""
+			switch {
+			case f.files || f.dirs:
+				value = " -r"
+			case f.takesValue:
+				value = " -x"
 			}
-		}
-		for _, c := range cs {
-			if !c.Hidden {
-				walk(c.Name, c.Flags, c.Subcommands)
+			if len(f.values) > 0 {
+				value += fmt.Sprintf(" -a '%s'", strings.Join(f.values, " "))
 			}
+			fmt.Fprintf(&b, "complete -c shield -n '%s' -l %s%s -d %q\n", condition, f.name, value, f.usage)
 		}
 	}
-	walk("", app.Flags, app.Commands)
 	return b.String()
 }

@@ -55,10 +55,10 @@ func docs(w *World) map[string]string {
 	app := newApp(w)
 	app.Setup()
 	out := map[string]string{
-		"man/shield.1":            manual(app.Name, app.Usage, app.UsageText, app.Flags, app.Commands, true),
-		"completions/shield.bash": bashCompletion(app),
-		"completions/_shield":     zshCompletion(app),
-		"completions/shield.fish": fishCompletion(app),
+		"man/shield.1": manual(app.Name, app.Usage, app.UsageText, app.Flags, app.Commands, true),
+	}
+	for _, shell := range completions {
+		out["completions/"+shell.file] = shell.text(completedCommands(app))
 	}
 	for _, c := range app.Commands {
 		if !c.Hidden {
@@ -115,6 +115,12 @@ func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Comm
 		section("OPTIONS")
 		manualFlags(&b, flags)
 	}
+	if lines := examples[strings.TrimPrefix(strings.TrimPrefix(name, "shield"), "-")]; len(lines) > 0 {
+		section("EXAMPLES")
+		for _, e := range lines {
+			fmt.Fprintf(&b, "%s\n\n    %s\n\n", e.purpose, e.line)
+		}
+	}
 	section("EXIT STATUS")
 	for _, s := range statuses {
 		fmt.Fprintf(&b, "**%d**\n: %s\n\n", s.Status, s.Meaning)
@@ -156,9 +162,8 @@ func flagForms(f cli.Flag) string {
 	}
 	d := f.(cli.DocGenerationFlag)
 	text := strings.Join(forms, ", ")
-	if _, rest, ok := strings.Cut(d.GetUsage(), "`"); ok && d.TakesValue() {
-		value, _, _ := strings.Cut(rest, "`")
-		text += " " + value
+	if d.TakesValue() {
+		text = strings.TrimSpace(text + " " + placeholder(d.GetUsage()))
 	}
 	return text
 }

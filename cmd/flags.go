@@ -24,7 +24,7 @@ func stateFlag() cli.Flag {
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		configFlag(),
-		&cli.StringFlag{Name: "policy", Usage: "use the policy `PRESET|FILE`: default, strict, permissive, offline, or a path"},
+		&cli.StringFlag{Name: "policy", Usage: "use the policy `default|offline|strict|permissive|FILE`"},
 		&cli.StringFlag{Name: "model", Usage: "use the classifier model `NAME|DIR|none`"},
 		&cli.StringFlag{Name: "onnxruntime", Usage: "load the ONNX Runtime library from `FILE`"},
 		stateFlag(),
@@ -39,7 +39,7 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
 		&cli.BoolFlag{Name: "trace", Usage: "add every tier's answer, its latency, effects and views to each verdict"},
 		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a chain"},
-		&cli.IntFlag{Name: "max-bytes", Usage: "block records larger than `N` bytes (1 MiB unless configured)"},
+		&cli.IntFlag{Name: "max-bytes", DefaultText: "1048576, unless configured", Usage: "block records larger than `N` bytes"},
 	), more...)
 }
 

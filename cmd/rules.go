@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -18,21 +20,26 @@ func rulesCommand(w *World) *cli.Command {
 		Usage: "show and test the heuristic rules",
 		Subcommands: []*cli.Command{
 			{
-				Name: "list", Usage: "list the rules", Flags: []cli.Flag{asJSON},
+				Name: "list", Usage: "list the rules",
+				Flags: []cli.Flag{asJSON, &cli.StringFlag{Name: "category", Usage: "list only the rules of `" + strings.Join(ruleCategories(), "|") + "`"}},
 				Action: func(c *cli.Context) error {
 					if _, err := operands(c); err != nil {
 						return err
 					}
-					if c.Bool("json") {
-						return writeRules(w.Out, classify.Rules())
+					rules, err := rulesOf(c.String("category"))
+					switch {
+					case err != nil:
+						return err
+					case c.Bool("json"):
+						return writeRules(w.Out, rules)
 					}
-					return listRules(w.Out, classify.Rules())
+					return listRules(w.Out, rules)
 				},
 			},
 			{
-				Name: "show", Usage: "show one rule with its examples", ArgsUsage: "ID", Flags: []cli.Flag{asJSON},
+				Name: "show", Usage: "show one rule with its examples", ArgsUsage: "ID|NAME", Flags: []cli.Flag{asJSON},
 				Action: func(c *cli.Context) error {
-					args, err := operands(c, "ID")
+					args, err := operands(c, "ID|NAME")
 					if err != nil {
 						return err
 					}
@@ -47,7 +54,7 @@ func rulesCommand(w *World) *cli.Command {
 				},
 			},
 			{
-				Name: "test", Usage: "judge the rules' examples, of all rules or of one", ArgsUsage: "[ID]",
+				Name: "test", Usage: "judge the rules' examples, of all rules or of one", ArgsUsage: "[ID|NAME]",
 				Action: func(c *cli.Context) error {
 					return testRules(c, w)
 				},
@@ -56,13 +63,45 @@ func rulesCommand(w *World) *cli.Command {
 	}
 }
 
-func ruleNamed(id string) (classify.Rule, error) {
+// ruleNamed returns the rule with an ID or a name, in any case.
+func ruleNamed(name string) (classify.Rule, error) {
+	var known []string
 	for _, r := range classify.Rules() {
-		if r.ID == id {
+		if strings.EqualFold(r.ID, name) || strings.EqualFold(r.Name, name) {
 			return r, nil
 		}
+		known = append(known, r.ID, r.Name)
 	}
-	return classify.Rule{}, fmt.Errorf("no rule %q; 'shield rules list' lists them", cut(id))
+	return classify.Rule{}, fmt.Errorf("no rule %q%s; 'shield rules list' lists them", cut(name), didYouMean(name, known))
+}
+
+// ruleCategories returns the categories in the order of the rules.
+func ruleCategories() []string {
+	var out []string
+	for _, r := range classify.Rules() {
+		if !slices.Contains(out, r.Category) {
+			out = append(out, r.Category)
+		}
+	}
+	return out
+}
+
+// rulesOf returns the rules of a category, or all for "".
+func rulesOf(category string) ([]classify.Rule, error) {
+	if category == "" {
+		return classify.Rules(), nil
+	}
+	var out []classify.Rule
+	for _, r := range classify.Rules() {
+		if r.Category == category {
+			out = append(out, r)
+		}
+	}
+	if len(out) == 0 {
+		known := ruleCategories()
+		return nil, fmt.Errorf("rules list: no category %q%s; there are %s", cut(category), didYouMean(category, known), strings.Join(known, ", "))
+	}
+	return out, nil
 }
 
 func writeRules(out io.Writer, rules []classify.Rule) error {
@@ -78,8 +117,9 @@ func writeRules(out io.Writer, rules []classify.Rule) error {
 
 func listRules(out io.Writer, rules []classify.Rule) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "ID\tCATEGORY\tOUTCOME\tSEVERITY\tPLATFORM\tNAME")
 	for _, r := range rules {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Outcome, r.Severity, r.Platform, r.Name)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Category, r.Outcome, r.Severity, r.Platform, r.Name)
 	}
 	return t.Flush()
 }
@@ -103,11 +143,17 @@ func showRule(out io.Writer, r classify.Rule) error {
 
 // testRules judges examples and fails if one comes out differently.
 func testRules(c *cli.Context, w *World) error {
-	id := c.Args().First()
-	if id != "" {
-		if _, err := ruleNamed(id); err != nil {
+	args, err := operands(c, optional(c, "ID|NAME")...)
+	if err != nil {
+		return err
+	}
+	id := ""
+	if len(args) > 0 {
+		rule, err := ruleNamed(args[0])
+		if err != nil {
 			return err
 		}
+		id = rule.ID
 	}
 	examples, err := classify.Examples(c.Context, id)
 	if err != nil {

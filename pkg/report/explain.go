@@ -157,7 +157,7 @@ func (d *drawing) tiers(v *verdict.Verdict) {
 	for _, st := range v.Trail {
 		line := fmt.Sprintf("%d %-10s %s %.2f%s", st.Tier, term.Escape(st.Source), d.decision(st.Decision), st.Confidence, ruleOf(st.Rule))
 		if st.Latency > 0 {
-			line += d.paint(colorDim, fmt.Sprintf("  %d µs", st.Latency))
+			line += d.paint(colorDim, "  "+took(st.Latency))
 		}
 		d.text("  ", line)
 		if st.Reasoning != v.Reasoning {
@@ -167,6 +167,14 @@ func (d *drawing) tiers(v *verdict.Verdict) {
 	if v.Decision == verdict.Escalate {
 		d.text("  ", d.paint(colorDim, fmt.Sprintf("tier %d or above decides", v.NextTier)))
 	}
+}
+
+// took returns a time of so many microseconds as a person reads it.
+func took(micros int64) string {
+	if micros < 10_000 {
+		return fmt.Sprintf("%d µs", micros)
+	}
+	return fmt.Sprintf("%d ms", micros/1000)
 }
 
 // A view is one text that rules and models read.

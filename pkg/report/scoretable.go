@@ -153,9 +153,20 @@ func curveTable(c *Curve) table {
 	}
 	return table{
 		title: "Model alone",
-		head:  []string{"AUC", "attacks found at 1 % false alarms", "at 5 %"},
-		rows:  [][]string{{fmt.Sprintf("%.3f", c.AUC), percent(c.At(0.01)), percent(c.At(0.05))}},
+		head:  []string{"attacks", "honest", "AUC", "attacks found at 1 % false alarms", "at 5 %"},
+		rows: [][]string{{
+			strconv.Itoa(sum(c.Attacks)), strconv.Itoa(sum(c.Honest)),
+			fmt.Sprintf("%.3f", c.AUC), percent(c.At(0.01)), percent(c.At(0.05)),
+		}},
 	}
+}
+
+func sum(counts []int) int {
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	return total
 }
 
 func missTable(title string, misses []Miss) table {

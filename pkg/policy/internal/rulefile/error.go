@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/shieldcli/shield/internal/suggest"
 )
 
 // An Error says what is wrong with a policy, and where.
@@ -57,15 +57,7 @@ func printable(s string) string {
 // Suggest returns a question that names the known word nearest to one that is
 // unknown, or "" if none is near.
 func Suggest(word string, known []string) string {
-	if len(word) > 40 {
-		return ""
-	}
-	best, distance := "", 3
-	for _, k := range known {
-		if d := levenshtein.ComputeDistance(word, k); d < distance && d < len(k) {
-			best, distance = k, d
-		}
-	}
+	best := suggest.Nearest(word, known)
 	if best == "" {
 		return ""
 	}

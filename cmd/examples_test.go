@@ -1,0 +1,60 @@
+package cmd
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+// TestExamples holds that every visible command has examples, and that their
+// commands and flags exist.
+func TestExamples(t *testing.T) {
+	w := newWorld(t)
+	commandLine := regexp.MustCompile(`\bshield( [^<>|&'")]*)`)
+	app := newApp(&w)
+	for _, c := range visible(app.Commands) {
+		if len(examples[c.Name]) == 0 {
+			t.Errorf("%s has no example", c.Name)
+		}
+	}
+	for name, list := range examples {
+		if name != "" && app.Command(name) == nil {
+			t.Errorf("examples of %q, which is no command", name)
+		}
+		for _, e := range list {
+			found := commandLine.FindAllStringSubmatch(e.line, -1)
+			if len(found) == 0 {
+				t.Errorf("%s: %q does not call shield", name, e.line)
+			}
+			for _, m := range found {
+				if wrong := unknownWord(app.Commands, strings.Fields(m[1])); wrong != "" {
+					t.Errorf("%q: shield does not know %q", e.line, wrong)
+				}
+			}
+		}
+	}
+}
+
+// unknownWord returns the first word of a command line that should be a command
+// or a flag and is none, or "".
+func unknownWord(commands []*cli.Command, args []string) string {
+	var flags []cli.Flag
+	for _, arg := range args {
+		switch i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == arg }); {
+		case arg == "--":
+			return ""
+		case strings.HasPrefix(arg, "-"):
+			if !slices.Contains(words(flags, nil), arg) {
+				return arg
+			}
+		case i >= 0:
+			commands, flags = commands[i].Subcommands, commands[i].Flags
+		case flags == nil:
+			return arg
+		}
+	}
+	return ""
+}

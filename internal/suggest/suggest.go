@@ -1,0 +1,29 @@
+// Package suggest finds the known word that was probably meant by one that is
+// unknown.
+package suggest
+
+import "github.com/agnivade/levenshtein"
+
+// Bounds of what counts as a slip: a longer word is not compared, since the
+// comparison takes time quadratic in it, and a word that differs in more places
+// is another word.
+const (
+	maxLen   = 40 // bytes
+	distance = 2
+)
+
+// Nearest returns the first of the known words that differs from a word in the
+// fewest places, or "" if all differ in more than two. A known word never
+// counts as near if every letter of it would have to change.
+func Nearest(word string, known []string) string {
+	if len(word) > maxLen {
+		return ""
+	}
+	best, least := "", distance+1
+	for _, k := range known {
+		if d := levenshtein.ComputeDistance(word, k); d < least && d < len(k) {
+			best, least = k, d
+		}
+	}
+	return best
+}
