@@ -200,16 +200,10 @@ func TestHostileModel(t *testing.T) {
 			`{"type":"execute_command","payload":{"command":"make %s"}}`,
 			`{"type":"some_tool","payload":{"text":"%s"}}`,
 		} {
-			start := time.Now()
 			status, out, errs := run(t, w, strings.Replace(form, "%s", c.text, 1)+"\n", "run", "--until", "classify", "--no-action", "--model", model)
-			took := time.Since(start)
 			got := lines(t, out)
 			if len(got) != 1 || got[0].Error == "classifier" || got[0].Error == "panic" || c.long && got[0].Decision == "ALLOW" {
 				t.Fatalf("%s: %.30s: status %d, verdicts %+v\n%.1000s\n%s", c.name, form, status, got, out, errs)
-			}
-			t.Logf("%7.1f ms  %s: %.30s: %s %s", took.Seconds()*1e3, c.name, form, got[0].Decision, got[0].Error)
-			if took > 5*time.Second {
-				t.Errorf("%s: %.30s: took %v", c.name, form, took)
 			}
 		}
 	}

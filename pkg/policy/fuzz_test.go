@@ -4,25 +4,25 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
+	"github.com/shieldcli/shield/internal/allocated"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// FuzzLoad demands that no file makes loading panic or take long, and that
+// FuzzLoad demands that no file makes loading panic or allocate much, and that
 // what loads can be judged by.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(lists))
 	f.Add([]byte("extends: offline\nverify:\n- {name: ask_before_deleting, except: {paths: [$WORKSPACE/x/**]}}\n"))
 	f.Add([]byte("deny:\n- {name: a, when: '.action.type == \"x\"', hosts: [10.0.0.0/8], commands: ['(?i)a']}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		start := time.Now()
-		p, err := Load("f.yaml", data, testOptions())
-		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("%d bytes took %v", len(data), d)
+		var p *Policy
+		var err error
+		if n := allocated.Bytes(func() { p, err = Load("f.yaml", data, testOptions()) }); n > 256<<20 {
+			t.Errorf("%d bytes allocated for %d", n, len(data))
 		}
 		if err != nil {
 			return

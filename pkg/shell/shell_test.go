@@ -3,8 +3,8 @@ package shell
 import (
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/shieldcli/shield/internal/allocated"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -31,10 +31,12 @@ func checkSpans(t *testing.T, text string, r Result) {
 	}
 }
 
-// Text that would overflow the parser's stack, or take time that grows faster
+// maxAllocated is how many bytes the analysis of any command may allocate.
+const maxAllocated = 64 << 20
+
+// Text that would overflow the parser's stack, or take work that grows faster
 // than itself, is refused or walked within bounds.
 func TestBounds(t *testing.T) {
-	t.Parallel()
 	times := func(s string) string { return strings.Repeat(s, maxText/len(s)) }
 	for name, text := range map[string]string{
 		"subshells":     times("("),
@@ -96,12 +98,9 @@ func TestBounds(t *testing.T) {
 		"suspects":      "'" + strings.Repeat("/a ", 20000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
-			r := Analyze(text, here())
-			if d := time.Since(start); d > time.Second {
-				t.Errorf("%d bytes took %v", len(text), d)
-			} else if d > 50*time.Millisecond {
-				t.Logf("%d bytes took %v", len(text), d)
+			var r Result
+			if n := allocated.Bytes(func() { r = Analyze(text, here()) }); n > maxAllocated {
+				t.Errorf("%d bytes of text made the analysis allocate %d", len(text), n)
 			}
 			checkSpans(t, text, r)
 			if len(r.Effects) == 0 {
@@ -116,10 +115,9 @@ func FuzzAnalyze(f *testing.F) {
 		f.Add(c.text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		start := time.Now()
-		r := Analyze(text, here())
-		if d := time.Since(start); d > 500*time.Millisecond {
-			t.Fatalf("%d bytes took %v", len(text), d)
+		var r Result
+		if n := allocated.Bytes(func() { r = Analyze(text, here()) }); n > maxAllocated {
+			t.Fatalf("%d bytes of text made the analysis allocate %d", len(text), n)
 		}
 		checkSpans(t, text, r)
 	})

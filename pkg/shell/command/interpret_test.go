@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/shieldcli/shield/internal/allocated"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -116,10 +116,9 @@ func hostile() map[string][]Word {
 
 func TestHostile(t *testing.T) {
 	for name, words := range hostile() {
-		start := time.Now()
-		u := Interpret(words)
-		if took := time.Since(start); took > 500*time.Millisecond {
-			t.Errorf("%s: took %v", name, took)
+		var u Use
+		if n := allocated.Bytes(func() { u = Interpret(words) }); n > 64<<20 {
+			t.Errorf("%s: %d bytes allocated", name, n)
 		}
 		if size := len(u.Touches) + len(u.Nested) + len(u.Effects); size > 2*len(words)+10 {
 			t.Errorf("%s: %d results of %d words", name, size, len(words))

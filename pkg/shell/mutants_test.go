@@ -4,7 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/shieldcli/shield/internal/allocated"
 )
 
 // pieces are what mutated commands are put together from, besides each other.
@@ -40,33 +41,23 @@ func mutate(r *rand.Rand, cases []tableCase) string {
 	return text
 }
 
-// No command takes long, however it is put together.
-func TestTime(t *testing.T) {
-	t.Parallel()
+// No command makes the analysis allocate much, however it is put together.
+func TestMutants(t *testing.T) {
 	cases := readCases(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	n := 10000
 	if testing.Short() {
 		n = 1000
 	}
-	var worst time.Duration
+	var most uint64
 	for range n {
 		text := mutate(r, cases)
-		done := make(chan Result, 1)
-		start := time.Now()
-		go func() { done <- Analyze(text, here()) }()
-		select {
-		case res := <-done:
-			checkSpans(t, text, res)
-		case <-time.After(5 * time.Second):
-			t.Fatalf("%q takes for ever", text)
-		}
-		if d := time.Since(start); d > worst {
-			worst = d
-			if d > 250*time.Millisecond { // 50 ms on an idle machine
-				t.Errorf("%q took %v", text, d)
-			}
+		var res Result
+		size := allocated.Bytes(func() { res = Analyze(text, here()) })
+		checkSpans(t, text, res)
+		if most = max(most, size); size > maxAllocated {
+			t.Errorf("%q made the analysis allocate %d bytes", text, size)
 		}
 	}
-	t.Logf("worst of %d: %v", n, worst)
+	t.Logf("most of %d: %d bytes", n, most)
 }
