@@ -77,7 +77,7 @@ func (c *command) told(r *Request) *Request {
 		return out
 	}
 	told := &Request{
-		ID: r.ID, Type: r.Type, CWD: clean(r.CWD), Session: clean(r.Session), Remember: r.Remember, Left: r.Left,
+		ID: r.ID, Type: r.Type, What: clean(r.What), Why: clean(r.Why), CWD: clean(r.CWD), Session: clean(r.Session), Remember: r.Remember, Left: r.Left,
 		Effects: all(r.Effects), Tiers: all(r.Tiers), Payload: make([]Field, len(r.Payload)),
 	}
 	for i, f := range r.Payload {

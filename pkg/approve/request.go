@@ -20,6 +20,8 @@ import (
 type Request struct {
 	ID       string   `json:"id"` // 128 random bits in hex; an answer must carry it
 	Type     string   `json:"type"`
+	What     string   `json:"what"` // what would happen, as what follows "An agent wants to"
+	Why      string   `json:"why"`  // why it is asked
 	Payload  []Field  `json:"payload"`
 	CWD      string   `json:"cwd,omitempty"`
 	Session  string   `json:"session,omitempty"`
@@ -27,6 +29,11 @@ type Request struct {
 	Tiers    []string `json:"tiers"`    // what each tier said so far
 	Remember bool     `json:"remember"` // may be approved for some minutes
 	Left     int      `json:"seconds"`  // to answer, from when it is shown
+
+	// Link leads to the approval page, where the request can be answered too; ""
+	// if that channel is not used. It lets whoever has it answer: it is for the
+	// person's eyes, not for a log.
+	Link string `json:"-"`
 
 	patience time.Duration
 	clock    func() time.Time
@@ -66,6 +73,7 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 		Payload: fields(c.Action.Payload), Effects: effects(c.Effects), Remember: remember,
 		patience: patience, Left: int(patience.Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
 	}
+	r.What, r.Why = a.sentence(c)
 	if c.Unexamined != "" {
 		r.Effects = append(r.Effects, brief("not examined in full: "+c.Unexamined, maxStep))
 	}
