@@ -301,6 +301,38 @@ func TestBrowserNothingMovesUnderTheMouse(t *testing.T) {
 	}
 }
 
+// TestBrowserTakeover: what waits can be answered when another process serves
+// the page, though nothing else has changed, and what was typed is still there.
+func TestBrowserTakeover(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	dir := t.TempDir()
+	first := pageIn(t, dir, push)
+	second := pageIn(t, dir, "rm -rf build")
+	b.open(first.link.String())
+	b.wait(`document.querySelectorAll("article").length === 2`)
+	b.wait(enabled)
+	b.click(`[data-choice="once"]`)
+	<-first.verdict
+	b.wait(`document.querySelectorAll("article.receipt").length === 1`)
+	b.keys(".reason", "not this one")
+	if err := first.a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool {
+		w := second.a.channels[0].(*web)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.server != nil
+	})
+	b.wait(`document.getElementById("status").textContent === "1 question waits"`)
+	b.wait(enabled)
+	b.click(`[data-choice="deny"]`)
+	if v := <-second.verdict; v.Reasoning != "denied by ann on the approval page (web): not this one" {
+		t.Errorf("got %+v", v)
+	}
+}
+
 // TestBrowserSquatter: a page that is open goes on asking the address after
 // shield has ended, and another program answers there. It must learn nothing
 // that is of use to it, and cannot make the page take it for shield.

@@ -22,7 +22,8 @@ import (
 //	ID.answer   the answer, written by the process that serves the page
 //
 // "order.lock" is held while a question is added or the files of a dead process
-// are removed, "serve.lock" by the process that serves, and "page" says where.
+// are removed, "serve.lock" by the process that serves, "page" says where, and
+// "number" is that of the last question.
 type inbox struct {
 	*box
 	seen map[string]*entry // questions that were read; nil for a file that cannot be relied on
@@ -51,7 +52,11 @@ const (
 	maxEntry   = 256 << 10 // bytes of a question
 	maxNames   = 10_000    // files that are looked at
 	idLength   = 32        // characters
+	maxNumber  = 999       // of a question; the next one is 1
 )
+
+// numberFile is the name of the file of the last number.
+const numberFile = "number"
 
 func openInbox(stateDir string) (*inbox, error) {
 	b, err := openBox(stateDir)
@@ -103,10 +108,11 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 		if len(others) >= maxWaiting {
 			return fmt.Errorf("%d questions wait already", len(others))
 		}
-		e := &entry{Number: 1, Asked: now, Ends: now.Add(r.TimeLeft()), Request: shortened(r)}
-		if len(others) > 0 {
-			e.Number = others[len(others)-1].Number + 1
+		number, err := b.next()
+		if err != nil {
+			return err
 		}
+		e := &entry{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Request: shortened(r)}
 		if alive, err = flock.New(b.path(r.ID + ".lock")); err != nil {
 			return err
 		}
@@ -122,6 +128,17 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 		return nil, fmt.Errorf("put the question on the approval page: %w", err)
 	}
 	return alive, nil
+}
+
+// next returns the number of the next question: a page that stays open shows
+// no two of the same number.
+func (b *inbox) next() (int, error) {
+	var last int
+	if err := b.read(numberFile, &last); err != nil || last >= maxNumber {
+		last = 0
+	}
+	last++
+	return last, b.write(numberFile, last)
 }
 
 // remove takes a question of this process out of the inbox.

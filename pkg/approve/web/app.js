@@ -17,6 +17,7 @@ let code = location.hash.slice(1); // of the link
 let key = ""; // kept here alone: another program may serve this address later
 let failures = 0;
 let awake = 0; // the timer that brings the buttons to life
+let cut = false; // shield could not be reached since something was shown
 
 class Ended extends Error {} // trying again is of no use
 
@@ -123,7 +124,8 @@ function show(page) {
     cards.get(request.id).dataset.ends = Date.now() + request.seconds * 1000;
   }
   count();
-  if (before !== [...cards.keys()].join()) quiet();
+  if (cut || before !== [...cards.keys()].join()) quiet();
+  cut = false;
   tick();
 }
 
@@ -237,6 +239,7 @@ function follow() {
 // serves this page ends, another that waits for an answer takes over.
 function lost() {
   failures++;
+  cut = true;
   list.querySelectorAll("button").forEach((b) => (b.disabled = true));
   clearTimeout(awake);
   if (failures < gone) {
