@@ -7,7 +7,7 @@ _shield() {
 	done
 	local words
 	case $typed in
-	"shield") words="policy classify evaluate approve run exec hook init explain score rules model status audit doctor --help --version --help" ;;
+	"shield") words="policy classify evaluate approve run exec hook init explain score rules model approvals status audit doctor --help --version --help" ;;
 	"shield policy") words="check test --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy check") words="--config --policy --model --onnxruntime --state --root --color --help" ;;
 	"shield policy test") words="--config --policy --model --onnxruntime --state --root --color --format --help" ;;
@@ -36,6 +36,9 @@ _shield() {
 	"shield model pull") words="--name --sha256 --force --help" ;;
 	"shield model verify") words="--help" ;;
 	"shield model remove") words="--help" ;;
+	"shield approvals") words="list revoke --config --state --json --help" ;;
+	"shield approvals list") words="--config --state --json --help" ;;
+	"shield approvals revoke") words="--config --state --json --all --help" ;;
 	"shield status") words="--config --policy --model --onnxruntime --state --root --color --json --help" ;;
 	"shield audit") words="verify tail query export checkpoint --help" ;;
 	"shield audit verify") words="--config --state --file --checkpoint --key --json --help" ;;

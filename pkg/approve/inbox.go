@@ -197,7 +197,7 @@ func (b *inbox) waiting() ([]*entry, error) {
 		}
 	}
 	slices.SortFunc(list, func(x, y *entry) int {
-		return cmp.Or(x.Asked.Compare(y.Asked), strings.Compare(x.Request.ID, y.Request.ID))
+		return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.Number, y.Number), strings.Compare(x.Request.ID, y.Request.ID))
 	})
 	return list[:min(len(list), maxWaiting)], nil
 }
