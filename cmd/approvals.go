@@ -79,7 +79,7 @@ func printWaiting(c *cli.Context, w *World) error {
 	}
 	fmt.Fprintf(w.Out, "%d %s for your answer:\n\n", len(q.Waiting), noun)
 	for _, one := range q.Waiting {
-		fmt.Fprintf(w.Out, "%3d  An agent wants to %s\n     because: %s\n     asked %s ago, denied in %s%s\n", one.Number, one.What, one.Why, age(now.Sub(one.Asked)), age(one.Ends.Sub(now)), folder(one.CWD))
+		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s\n", one.Number, one.Summary, age(now.Sub(one.Asked)), age(one.Ends.Sub(now)), folder(one.CWD))
 	}
 	if q.Link == "" {
 		_, err = fmt.Fprintln(w.Out, "\nThe page is about to be served; run this again.")
@@ -177,7 +177,7 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range list {
-		fmt.Fprintf(t, "%s\t%s left\tapproved by %s\t%s\n", a.ID, age(a.Until.Sub(now)), a.By, a.What)
+		fmt.Fprintf(t, "%s\t%s left\tapproved by %s\t%s\n", a.ID, age(a.Until.Sub(now)), a.By, a.Subject)
 	}
 	return t.Flush()
 }

@@ -83,11 +83,9 @@ func TestApprovals(t *testing.T) {
 	}
 	want := `2 questions wait for your answer:
 
-  1  An agent wants to run git push --force origin main
-     because: a person has to decide
+  1  shield asks whether to run “git push --force origin main”: no earlier tier has judged it
      asked 0 s ago, denied in 5 min, in /work
-  2  An agent wants to run rm -rf build # <U+001B>[2J
-     because: a person has to decide
+  2  shield asks whether to run “rm -rf build # <U+001B>[2J”: no earlier tier has judged it
      asked 0 s ago, denied in 5 min, in /work
 
 Answer at ` + q.Link + "\n"
@@ -121,15 +119,15 @@ func TestApprovalsRemembered(t *testing.T) {
 	check(on("approvals", "list"), "", statusAllow, "No approval is remembered.")
 	check(on("run"), in, statusAllow, "approved for 10 minutes by ann (command)")
 	check(on("run"), in, statusAllow, "this exact action is approved until")
-	list := check(on("approvals", "list"), "", statusAllow, "10 min left", "approved by ann (command)", "run git push --force origin one")
+	list := check(on("approvals", "list"), "", statusAllow, "10 min left", "approved by ann (command)", "git push --force origin one")
 	id, _, _ := strings.Cut(list, " ")
 	check(on("approvals", "revoke"), "", statusBroken, "ID is missing")
 	check(append(on("approvals", "revoke"), ""), "", statusBroken, "the ID is empty")
 	check(append(on("approvals", "revoke"), "abc"), "", statusBroken, "no remembered approval has the ID")
 	check(append(on("approvals", "revoke", "--all"), id), "", statusBroken, "unexpected operand")
 	check(on("run"), in, statusAllow, "this exact action is approved until")
-	check(append(on("approvals", "revoke"), id), "", statusAllow, "Forgotten:", "run git push --force origin one")
+	check(append(on("approvals", "revoke"), id), "", statusAllow, "Forgotten:", "git push --force origin one")
 	check(on("run"), in, statusAllow, "approved for 10 minutes by ann (command)")
-	check(on("approvals", "revoke", "--all", "--json"), "", statusAllow, `"what":"run git push --force origin one"`)
+	check(on("approvals", "revoke", "--all", "--json"), "", statusAllow, `"subject":"git push --force origin one"`)
 	check(on("approvals", "list", "--json"), "", statusAllow, "[]")
 }

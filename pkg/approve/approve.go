@@ -44,6 +44,7 @@ type Options struct {
 
 	StateDir  string              // holds the locks of terminals and the inbox of the page
 	Person    string              // who sits at the terminal; may be unknown
+	Asker     string              // the program that asks, and what has started it, for the person; may be unknown
 	Getenv    func(string) string // nil knows no variable
 	Interrupt func()              // called when a person presses ^C at a request; may be nil
 	Command   []string            // argv of the channel "command"
@@ -52,6 +53,14 @@ type Options struct {
 	Listen    string              // loopback address of the channel "web"; "" means 127.0.0.1:0
 	Notice    io.Writer           // where the page's link is printed, unless Hosted; nil prints none
 	Clock     func() time.Time    // nil means the system's
+}
+
+// clean takes secrets out of a text.
+func (o *Options) clean(s string) string {
+	if o.Redact == nil {
+		return s
+	}
+	return o.Redact(s)
 }
 
 // A Channel is one way to reach a person.

@@ -226,7 +226,7 @@ func TestBrowser(t *testing.T) {
 				t.Errorf("%s: %q", place, got)
 			}
 		}
-		if got := b.text("h2") + b.text(".why"); !strings.Contains(got, "An agent wants to run git push --force origin main") || !strings.Contains(got, "a push overwrites history") {
+		if got := b.text("h2"); !strings.HasPrefix(got, "shield asks whether to run “git push --force origin main") || !strings.HasSuffix(got, "”: a push overwrites history") {
 			t.Errorf("heading %q", got)
 		}
 	}
@@ -259,7 +259,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	p := newPage(t, push, "rm -rf build")
 	b.open(p.link.String())
 	b.wait(`document.querySelectorAll("article").length === 2`)
-	if got := b.eval(`return [...document.querySelectorAll("article")].map((a) => a.querySelector(".number").textContent + a.querySelector(".what").textContent).join("|")`); got != "1run "+push+"|2run rm -rf build" {
+	if got := b.eval(`return [...document.querySelectorAll("article")].map((a) => a.querySelector(".number").textContent + a.querySelector("h2 b").textContent).join("|")`); got != "1"+push+"|2rm -rf build" {
 		t.Errorf("cards %q", got)
 	}
 	b.wait(enabled)

@@ -19,14 +19,14 @@ type desktop struct{ busy atomic.Int32 }
 // Bounds of notifications.
 const (
 	maxNotifying    = 4   // at a time: one that hangs stays
-	maxNotification = 160 // bytes
+	maxNotification = 240 // bytes
 )
 
 // named gives notifications the name of their sender.
 var named = sync.OnceFunc(func() { beeep.AppName = "shield" })
 
 // tell shows that a question waits.
-func (d *desktop) tell(getenv func(string) string, what string) {
+func (d *desktop) tell(getenv func(string) string, summary string) {
 	if !hasDesktop(runtime.GOOS, getenv) {
 		return
 	}
@@ -38,7 +38,7 @@ func (d *desktop) tell(getenv func(string) string, what string) {
 		defer d.busy.Add(-1)
 		defer func() { _ = recover() }()
 		named()
-		_ = beeep.Notify("shield waits for your answer", notification(what), "")
+		_ = beeep.Notify("shield waits for your answer", notification(summary), "")
 	}()
 }
 
@@ -57,12 +57,16 @@ func hasDesktop(system string, getenv func(string) string) bool {
 
 // notification returns the text for a question. Desktops read it as markup,
 // XML, a script or an option, so only what means nothing in any of them stays.
-func notification(what string) string {
+func notification(summary string) string {
 	text := strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" .,:/_-=+()", r) {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), strings.ContainsRune(" .,:/_-=+()[]", r):
 			return r
+		case r == '“', r == '”':
+			return -1
+		default:
+			return '·'
 		}
-		return '·'
-	}, what)
-	return "An agent wants to " + redact.Cut(text, maxNotification) + ". For the link, run: shield approvals"
+	}, summary)
+	return redact.Cut(text, maxNotification) + ". For the link, run: shield approvals"
 }

@@ -8,8 +8,8 @@ import (
 // TestNotificationText: desktops take the text for markup, a script or options.
 func TestNotificationText(t *testing.T) {
 	t.Parallel()
-	got := notification("run <b>x</b> \"$(id)\" `id` 'a' & \\ --hint=x\n\x1b[2J\u202e; | % @ é")
-	if strings.ContainsAny(got, "<>\"$`'&\\\n\x1b;|%@\u202e") || !strings.HasPrefix(got, "An agent wants to run ·b·x·/b· ") || !strings.Contains(got, "é") {
+	got := notification("shield asks whether to run “<b>x</b> \"$(id)\" `id` 'a' & \\ --hint=x\n\x1b[2J\u202e; | % @ é”: why")
+	if strings.ContainsAny(got, "<>\"$`'&\\\n\x1b;|%@\u202e“”") || !strings.HasPrefix(got, "shield asks whether to run ·b·x·/b· ") || !strings.Contains(got, "é") {
 		t.Errorf("got %q", got)
 	}
 	if long := notification(strings.Repeat("é", 10_000)); len(long) > maxNotification+100 {

@@ -229,7 +229,7 @@ func TestHookNotifies(t *testing.T) {
 	in.hook("git push --force https://ann:hunter2hunter2@git.test/x main", 1)
 	select {
 	case got := <-told:
-		if want := "shield: shield waits for your answer: An agent wants to run git push --force https://"; !strings.HasPrefix(got, want) || strings.Contains(got, "hunter2") || !strings.HasSuffix(got, "shield approvals") {
+		if want := "shield: shield waits for your answer: shield asks whether to run git push --force https://"; !strings.HasPrefix(got, want) || strings.Contains(got, "hunter2") || !strings.HasSuffix(got, "shield approvals") {
 			t.Errorf("told %q", got)
 		}
 	case <-time.After(30 * time.Second):

@@ -33,7 +33,8 @@ type inbox struct {
 type entry struct {
 	Number  int       `json:"number"` // counted from 1, in the order of asking
 	Asked   time.Time `json:"asked"`
-	Ends    time.Time `json:"ends"` // when it is denied
+	Ends    time.Time `json:"ends"`    // when it is denied
+	Subject string    `json:"subject"` // names the action on one line
 	Request *Request  `json:"request"`
 }
 
@@ -112,7 +113,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 		if err != nil {
 			return err
 		}
-		e := &entry{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Request: shortened(r)}
+		e := &entry{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Subject: r.subject, Request: shortened(r)}
 		if alive, err = flock.New(b.path(r.ID + ".lock")); err != nil {
 			return err
 		}
@@ -304,7 +305,7 @@ func shortened(r *Request) *Request {
 		return r
 	}
 	short := &Request{
-		ID: r.ID, Type: r.Type, What: r.What, Why: r.Why, CWD: r.CWD, Session: r.Session,
+		ID: r.ID, Summary: r.Summary, Type: r.Type, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
 		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Left: r.Left,
 	}
 	share := maxEntry / len(r.Payload)

@@ -31,8 +31,8 @@ func TestOnePage(t *testing.T) {
 		list = next().Waiting
 	}
 	for i, want := range []string{push, "rm -rf build", "git reset --hard", "git clean -fd"} {
-		if list[i].Number != i+1 || list[i].What != "run "+want {
-			t.Errorf("question %d is %d, %q; want %q", i+1, list[i].Number, list[i].What, want)
+		if list[i].Number != i+1 || list[i].Payload[0].Value != want {
+			t.Errorf("question %d is %d, %q; want %q", i+1, list[i].Number, list[i].Summary, want)
 		}
 	}
 	if got := first.post(browser, "/answer", answerJSON(t, list[2].ID, pageOnce, ""), nil); got != http.StatusOK {
@@ -248,7 +248,7 @@ func TestForgedQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead := strings.Repeat("d", idLength)
-	if err := b.write(dead+".request", entry{Number: 7, Ends: time.Now().Add(time.Hour), Request: &Request{ID: dead, What: "be dead"}}); err != nil {
+	if err := b.write(dead+".request", entry{Number: 7, Ends: time.Now().Add(time.Hour), Request: &Request{ID: dead, Summary: "be dead"}}); err != nil {
 		t.Fatal(err)
 	}
 	killed := strings.Repeat("e", idLength)
@@ -269,7 +269,7 @@ func TestForgedQuestions(t *testing.T) {
 		t.Errorf("shown: %+v", list)
 	}
 	// A process that lives, and a question that it did not seal.
-	foreign := &Request{ID: strings.Repeat("f", idLength), What: "be foreign", patience: time.Hour, clock: time.Now}
+	foreign := &Request{ID: strings.Repeat("f", idLength), Summary: "be foreign", patience: time.Hour, clock: time.Now}
 	alive, err := b.add(t.Context(), foreign, time.Now())
 	if err != nil {
 		t.Fatal(err)

@@ -8,12 +8,11 @@ import (
 
 // A Question waits on the approval page.
 type Question struct {
-	Number int       `json:"number"`        // counted from 1, as on the page
-	What   string    `json:"what"`          // what would happen, as what follows "An agent wants to"
-	Why    string    `json:"why"`           // why it is asked
-	CWD    string    `json:"cwd,omitempty"` // the folder
-	Asked  time.Time `json:"asked"`         // when
-	Ends   time.Time `json:"ends"`          // when it is denied
+	Number  int       `json:"number"`        // counted from 1, as on the page
+	Summary string    `json:"summary"`       // one sentence: what would happen, and why it is asked
+	CWD     string    `json:"cwd,omitempty"` // the folder
+	Asked   time.Time `json:"asked"`         // when
+	Ends    time.Time `json:"ends"`          // when it is denied
 }
 
 // Questions are what waits on the approval page of a state folder.
@@ -37,7 +36,7 @@ func Waiting(stateDir string, now time.Time) (Questions, error) {
 	}
 	for _, e := range list {
 		if now.Before(e.Ends) {
-			q.Waiting = append(q.Waiting, Question{e.Number, e.Request.What, e.Request.Why, e.Request.CWD, e.Asked, e.Ends})
+			q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.Asked, e.Ends})
 		}
 	}
 	var p page

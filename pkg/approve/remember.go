@@ -18,18 +18,21 @@ import (
 
 // A remembered approval, as the store keeps it.
 type remembered struct {
-	What  string    `json:"what"` // see [Request.What]
-	Who   string    `json:"who"`
-	Until time.Time `json:"until"`
+	Subject string    `json:"subject"` // names the action on one line
+	Who     string    `json:"who"`
+	Until   time.Time `json:"until"`
 }
 
 // An Approval is one that is remembered.
 type Approval struct {
-	ID    string    `json:"id"`    // names it, in hex
-	What  string    `json:"what"`  // what an agent may do, as what follows "An agent wants to"
-	By    string    `json:"by"`    // who approved it
-	Until time.Time `json:"until"` // UTC
+	ID      string    `json:"id"`      // names it, in hex
+	Subject string    `json:"subject"` // names the action on one line, without secrets
+	By      string    `json:"by"`      // who approved it
+	Until   time.Time `json:"until"`   // UTC
 }
+
+// maxSubject is how much of a remembered text is shown, in bytes.
+const maxSubject = 400
 
 // approvalID is how long the ID of an [Approval] is, in characters.
 const approvalID = 12
@@ -49,7 +52,7 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 		if dec.Decode(&r) != nil || r.Until.IsZero() {
 			continue
 		}
-		list = append(list, Approval{e.Key[:approvalID], brief(r.What, maxWhat), brief(r.Who, maxWhat), r.Until.UTC()})
+		list = append(list, Approval{e.Key[:approvalID], brief(r.Subject, maxSubject), brief(r.Who, maxSubject), r.Until.UTC()})
 	}
 	slices.SortFunc(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
 	return list, nil
@@ -131,8 +134,7 @@ func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdic
 // keep remembers an approval.
 func (a *Approver) keep(ctx context.Context, c *analysis.Case, who string, span time.Duration) error {
 	until := a.o.Clock().Add(span)
-	what, _ := a.sentence(c)
-	data, err := json.Marshal(remembered{What: what, Who: who, Until: until})
+	data, err := json.Marshal(remembered{Subject: subject(c, a.o.clean), Who: who, Until: until})
 	if err != nil {
 		return err
 	}

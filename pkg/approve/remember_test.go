@@ -41,7 +41,7 @@ func TestRevoke(t *testing.T) {
 			t.Fatalf("%+v, %v; want %q", got, err, want)
 		}
 		for i, a := range got {
-			if a.What != want[i] || a.By != "ann (a)" || !a.Until.After(now) || len(a.ID) != approvalID {
+			if a.Subject != want[i] || a.By != "ann (a)" || !a.Until.After(now) || len(a.ID) != approvalID {
 				t.Errorf("approval %d: %+v, want %q", i, a, want[i])
 			}
 			ids = append(ids, a.ID)
@@ -58,14 +58,14 @@ func TestRevoke(t *testing.T) {
 	now = now.Add(time.Second)
 	judge(other, 2)
 	judge(push, 2)
-	ids := list("run "+push, "run git push --force https://ann:[REDACTED]@git.test/x")
+	ids := list(push, "git push --force https://ann:[REDACTED]@git.test/x")
 	if got, err := Revoke(t.Context(), store, ids[0][:6]); err == nil {
 		t.Errorf("a part of an ID: %+v", got)
 	}
-	if got, err := Revoke(t.Context(), store, ids[0]); err != nil || len(got) != 1 || got[0].What != "run "+push {
+	if got, err := Revoke(t.Context(), store, ids[0]); err != nil || len(got) != 1 || got[0].Subject != push {
 		t.Errorf("%+v, %v", got, err)
 	}
-	list("run git push --force https://ann:[REDACTED]@git.test/x")
+	list("git push --force https://ann:[REDACTED]@git.test/x")
 	judge(other, 2)
 	judge(push, 3)
 	if got, err := Revoke(t.Context(), store, ""); err != nil || len(got) != 2 {
@@ -81,32 +81,4 @@ func TestRevoke(t *testing.T) {
 	judge(push, 4)
 	now = now.Add(11 * time.Minute)
 	list()
-}
-
-// TestSentence: the sentence names what decides, on one line, and the rule's
-// reason without its name.
-func TestSentence(t *testing.T) {
-	t.Parallel()
-	a := newTest(t, &memory{})
-	for _, tt := range []struct{ record, what string }{
-		{`{"type":"execute_command","payload":{"command":"git  push\n--force"}}`, "run git push --force"},
-		{`{"type":"write_file","payload":{"content":"long","path":"/etc/hosts"}}`, "write file /etc/hosts"},
-		{`{"type":"send_email","payload":{"body":"hi","to":"bob@x.test"}}`, "send email bob@x.test"},
-		{`{"type":"http_request","payload":{"url":"https://a.test/"}}`, "http request https://a.test/"},
-		{`{"type":"odd\u001b[2J","payload":{"x":1}}`, "odd<U+001B>[2J"},
-	} {
-		c := testCase(t, tt.record)
-		c.Trail = []verdict.Step{
-			{Tier: 0, Decision: verdict.Escalate, Reasoning: "policy: no rule matches"},
-			{Tier: 1, Decision: verdict.Escalate, Rule: "X-1", Reasoning: "heuristic [some_rule, high]: this is odd; instead: do that"},
-			{Tier: 2, Decision: verdict.Escalate, Reasoning: "not available"},
-		}
-		if what, why := a.sentence(c); what != tt.what || why != "this is odd" {
-			t.Errorf("%s: %q because %q", tt.record, what, why)
-		}
-		c.Trail = nil
-		if _, why := a.sentence(c); why != "a person has to decide" {
-			t.Errorf("without a trail: %q", why)
-		}
-	}
 }

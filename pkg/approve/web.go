@@ -84,7 +84,7 @@ func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	defer w.leave(p)
-	w.desktop.tell(w.o.Getenv, r.What)
+	w.desktop.tell(w.o.Getenv, r.Summary)
 	select {
 	case got := <-p.result:
 		return got.answer, got.err

@@ -235,8 +235,8 @@ func TestWebAnswers(t *testing.T) {
 	if len(list) != 1 || list[0].Number != 1 || list[0].Payload[0].Value != push || list[0].Left > 60 || list[0].Left < 50 {
 		t.Fatalf("list %+v", list)
 	}
-	if r := list[0].Request; r.What != "run "+push || r.Why != "a push overwrites history" {
-		t.Errorf("asks whether an agent may %q because %q", r.What, r.Why)
+	if r := list[0].Request; r.Summary != "shield asks whether to run “"+push+"”: a push overwrites history" {
+		t.Errorf("asks %q", r.Summary)
 	}
 	id := list[0].ID
 	if got := p.post(one, "/answer", answerJSON(t, id, pageDeny, "use a branch"), nil); got != http.StatusOK {
@@ -249,7 +249,7 @@ func TestWebAnswers(t *testing.T) {
 	if len(shown.Waiting) != 0 || len(shown.Receipts) != 1 {
 		t.Fatalf("the other browser is shown %+v", shown)
 	}
-	if r := shown.Receipts[0]; r.ID != id || r.By != "ann" || r.Choice != pageDeny || r.Reason != "use a branch" || r.What != "run "+push || r.At.IsZero() {
+	if r := shown.Receipts[0]; r.ID != id || r.By != "ann" || r.Choice != pageDeny || r.Reason != "use a branch" || r.Subject != push || r.At.IsZero() {
 		t.Errorf("receipt %+v", r)
 	}
 	if got := p.post(two, "/answer", answerJSON(t, id, pageOnce, ""), nil); got != http.StatusConflict {

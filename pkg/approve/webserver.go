@@ -66,13 +66,13 @@ type subscriber struct {
 
 // A receipt says what was answered.
 type receipt struct {
-	ID     string    `json:"id"`
-	Number int       `json:"number"`
-	What   string    `json:"what"`
-	Choice string    `json:"choice"`
-	Reason string    `json:"reason,omitempty"`
-	By     string    `json:"by"`
-	At     time.Time `json:"at"`
+	ID      string    `json:"id"`
+	Number  int       `json:"number"`
+	Subject string    `json:"subject"`
+	Choice  string    `json:"choice"`
+	Reason  string    `json:"reason,omitempty"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
 }
 
 // Bounds of the server.
@@ -292,8 +292,9 @@ type shownPage struct {
 // A shownRequest is a request as the page gets it, with the seconds left now.
 type shownRequest struct {
 	*Request
-	Number int `json:"number"`
-	Left   int `json:"seconds"`
+	Number  int    `json:"number"`
+	Subject string `json:"subject"`
+	Left    int    `json:"seconds"`
 }
 
 // shown returns what the page shows now.
@@ -303,7 +304,7 @@ func (s *server) shown() (p shownPage, version int) {
 	p = shownPage{Waiting: []shownRequest{}, Receipts: slices.Clone(s.receipts)}
 	now := s.clock()
 	for _, e := range s.waiting {
-		p.Waiting = append(p.Waiting, shownRequest{e.Request, e.Number, int(e.Ends.Sub(now).Seconds())})
+		p.Waiting = append(p.Waiting, shownRequest{e.Request, e.Number, e.Subject, int(e.Ends.Sub(now).Seconds())})
 	}
 	return p, s.version
 }
@@ -338,7 +339,7 @@ func (s *server) take(id, choice, reason string) (receipt, error) {
 	if err := s.inbox.write(g.ID+".answer", g); err != nil {
 		return receipt{}, err
 	}
-	r := receipt{ID: g.ID, Number: e.Number, What: e.Request.What, Choice: choice, Reason: g.Reason, By: s.person, At: now}
+	r := receipt{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: now}
 	s.receipts = append(s.receipts, r)
 	if len(s.receipts) > maxReceipts {
 		s.receipts = s.receipts[1:]

@@ -39,8 +39,18 @@ function fill(parent, texts) {
   parent.closest("details").hidden = !texts || texts.length === 0;
 }
 
+// sentence sets what it quotes apart. An agent's own quotation marks of this
+// kind have been replaced.
+function sentence(parent, text) {
+  const [, before, quoted, after] = text.match(/^([^“]*“)([^”]*)(”.*)$/s) || [null, text, "", ""];
+  const b = document.createElement("b");
+  b.textContent = quoted;
+  parent.append(before, b, after);
+}
+
 function place(request) {
   const text = [];
+  if (request.asker) text.push(request.asker);
   if (request.cwd) text.push("folder " + request.cwd);
   if (request.session) text.push("session " + request.session);
   return text.join(", ");
@@ -49,9 +59,9 @@ function place(request) {
 function add(request) {
   const [card, part] = made("request");
   card.dataset.id = request.id;
+  card.dataset.subject = request.subject;
   part(".number").textContent = request.number;
-  part(".what").textContent = request.what;
-  part(".why").textContent = "Asked because: " + request.why;
+  sentence(part("h2"), request.summary);
   for (const field of request.payload || []) {
     const name = document.createElement("h3");
     name.textContent = field.name;
@@ -77,14 +87,14 @@ const answers = {
 };
 
 // keep puts a receipt where the card of a request was.
-function keep(id, number, what, where, outcome, text) {
+function keep(id, number, subject, where, outcome, text) {
   if (done.has(id)) return;
   done.add(id);
   const [card, part] = made("receipt");
   card.dataset.id = id;
   card.dataset.outcome = outcome;
   part(".number").textContent = number;
-  part(".what").textContent = what;
+  part("h2").textContent = subject;
   part(".said").textContent = text;
   part(".place").textContent = where;
   const old = cards.get(id);
@@ -99,7 +109,7 @@ function keepReceipt(receipt) {
   const card = cards.get(receipt.id);
   const time = new Date(receipt.at).toLocaleTimeString();
   const reason = receipt.reason ? ": " + receipt.reason : "";
-  keep(receipt.id, receipt.number, receipt.what, card ? card.querySelector(".place").textContent : "", receipt.choice,
+  keep(receipt.id, receipt.number, receipt.subject, card ? card.querySelector(".place").textContent : "", receipt.choice,
     answers[receipt.choice] + " by " + receipt.by + " at " + time + reason);
 }
 
@@ -108,7 +118,7 @@ function keepGone(id, why) {
   const card = cards.get(id);
   const part = (name) => card.querySelector(name).textContent;
   const late = Number(card.dataset.ends) <= Date.now() + 1000;
-  keep(id, part(".number"), part(".what"), part(".place"), "gone", late ? "Nobody answered in time: denied" : why);
+  keep(id, part(".number"), card.dataset.subject, part(".place"), "gone", late ? "Nobody answered in time: denied" : why);
 }
 
 function show(page) {
