@@ -362,3 +362,27 @@ func TestWebListensOnLoopbackAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkComesBeforeTheQuestion: a question on a terminal may take the whole
+// screen, so the link is printed before, and the question can show it.
+func TestLinkComesBeforeTheQuestion(t *testing.T) {
+	t.Parallel()
+	var n notices
+	var printed, link string
+	screen := &fake{name: "screen", say: func(_ context.Context, r *Request) (Answer, error) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		printed, link = n.b.String(), r.Link
+		return Answer{ID: r.ID}, nil
+	}}
+	a := newTest(t, &memory{}, screen)
+	a.o.Notice = &n
+	a.channels = append(a.channels, newWeb(&a.o))
+	t.Cleanup(func() { a.Close() })
+	if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Block {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	if !strings.HasPrefix(link, "http://127.0.0.1:") || printed != "shield: approve or deny at "+link+"\n" {
+		t.Errorf("link %q, printed %q", link, printed)
+	}
+}
