@@ -287,6 +287,42 @@ func TestForgedQuestions(t *testing.T) {
 	}
 }
 
+// TestDeadQuestions: what a killed process has left is not taken for a question,
+// also where no page is served that would clear it away.
+func TestDeadQuestions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := openInbox(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	r := &Request{ID: strings.Repeat("a", idLength), patience: time.Hour, clock: time.Now}
+	alive, err := b.add(t.Context(), r, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &Request{ID: strings.Repeat("b", idLength), clock: time.Now}
+	waits, err := b.add(t.Context(), late, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.remove(late.ID, waits) })
+	if q, err := Waiting(dir, now); err != nil || len(q.Waiting) != 1 || q.Waiting[0].Number != 1 || q.Link != "" {
+		t.Errorf("%+v, %v; want the first alone, since the second has no time left", q, err)
+	}
+	alive.Close() // as the kernel does for a process that dies
+	if q, err := Waiting(dir, now); err != nil || len(q.Waiting) != 0 {
+		t.Errorf("%+v, %v; want none", q, err)
+	}
+	if err := b.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := b.ids(); err != nil || len(ids) != 1 || !ids[late.ID] {
+		t.Errorf("left: %v, %v", ids, err)
+	}
+}
+
 // TestForgedPage: an address that another program wrote down is not used.
 func TestForgedPage(t *testing.T) {
 	t.Parallel()

@@ -363,6 +363,55 @@ func TestWebListensOnLoopbackAlone(t *testing.T) {
 	}
 }
 
+// TestProofsAreGoodOnce: who has heard what page and server said to each other
+// cannot say it again.
+func TestProofsAreGoodOnce(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, push)
+	mine := strings.Repeat("ab", 32)
+	_, body := p.send(&http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: mine}), nil)
+	var theirs greeting
+	if err := json.Unmarshal(body, &theirs); err != nil {
+		t.Fatal(err)
+	}
+	proof := greeting{Kind: "code", Nonce: theirs.Nonce, Proof: prove(p.link.Fragment, "shield page", p.link.Host, mine, theirs.Nonce)}
+	for _, tt := range []struct {
+		greeting
+		want int
+	}{
+		{proof, http.StatusOK},
+		{proof, http.StatusForbidden},
+	} {
+		if got := p.post(&http.Client{}, "/session", toJSON(t, tt.greeting), nil); got != tt.want {
+			t.Errorf("status %d, want %d", got, tt.want)
+		}
+	}
+	// The server's own proof, sent back to it, is none; nor is one for another kind, host or nonce.
+	for _, forge := range []func(theirs greeting) greeting{
+		func(g greeting) greeting { return g },
+		func(g greeting) greeting {
+			g.Kind, g.Proof = "key", prove(p.link.Fragment, "shield page", p.link.Host, mine, g.Nonce)
+			return g
+		},
+		func(g greeting) greeting {
+			g.Proof = prove(p.link.Fragment, "shield page", "127.0.0.1:1", mine, g.Nonce)
+			return g
+		},
+		func(g greeting) greeting {
+			g.Proof = prove(p.link.Fragment, "shield page", p.link.Host, strings.Repeat("cd", 32), g.Nonce)
+			return g
+		},
+	} {
+		_, body := p.send(&http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: mine}), nil)
+		if err := json.Unmarshal(body, &theirs); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.post(&http.Client{}, "/session", toJSON(t, forge(theirs)), nil); got != http.StatusForbidden {
+			t.Errorf("%+v: status %d", forge(theirs), got)
+		}
+	}
+}
+
 // TestLinkComesBeforeTheQuestion: a question on a terminal may take the whole
 // screen, so the link is printed before, and the question can show it.
 func TestLinkComesBeforeTheQuestion(t *testing.T) {
