@@ -29,7 +29,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 	a := &set.Approval
 	person := w.User
 	if person == "" {
-		person = "the person at the terminal"
+		person = "a person"
 	}
 	return approve.Options{
 		Hosted:   strings.HasPrefix(command, "hook "),

@@ -47,6 +47,7 @@ func commands(w *World) []*cli.Command {
 		scoreCommand(w),
 		rulesCommand(w),
 		modelCommand(w),
+		approvalsCommand(w),
 		statusCommand(w),
 		auditCommand(w),
 		doctorCommand(w),

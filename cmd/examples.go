@@ -26,6 +26,10 @@ var examples = map[string][]example{
 	"approve": {
 		{"Answer by hand whatever no other tier decided.", `shield run --until evaluate < actions.jsonl | shield approve --no-action`},
 	},
+	"approvals": {
+		{"See what waits for an answer, and the link of the page.", `shield approvals`},
+		{"Take back everything that was remembered.", `shield approvals revoke --all`},
+	},
 	"run": {
 		{"Stop before a language model or a person is asked.", `shield run --until classify --no-action < actions.jsonl`},
 		{"See which rules and effects made a decision.", `shield run --until classify --trace --no-action < action.json | jq .trail`},

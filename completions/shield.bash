@@ -12,7 +12,7 @@ _shield() {
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="policy classify evaluate approve run exec hook init explain score rules model status audit doctor completion --help --version --help" ;;
+	"shield ") choices="policy classify evaluate approve run exec hook init explain score rules model approvals status audit doctor completion --help --version --help" ;;
 	"shield policy ") choices="check test --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
@@ -152,6 +152,15 @@ _shield() {
 	"shield model pull --sha256") choices="" action=none ;;
 	"shield model verify ") choices="--help" ;;
 	"shield model remove ") choices="--help" ;;
+	"shield approvals ") choices="list revoke --config --state --json --help" ;;
+	"shield approvals --config") choices="" action=file ;;
+	"shield approvals --state") choices="" action=directory ;;
+	"shield approvals list ") choices="--config --state --json --help" ;;
+	"shield approvals list --config") choices="" action=file ;;
+	"shield approvals list --state") choices="" action=directory ;;
+	"shield approvals revoke ") choices="--config --state --json --all --help" ;;
+	"shield approvals revoke --config") choices="" action=file ;;
+	"shield approvals revoke --state") choices="" action=directory ;;
 	"shield status ") choices="--config --policy --model --onnxruntime --state --root --color --json --help" ;;
 	"shield status --config") choices="" action=file ;;
 	"shield status --policy") choices="default offline strict permissive" action=file ;;

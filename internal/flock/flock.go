@@ -37,6 +37,14 @@ func (l *Lock) Lock() error {
 	return nil
 }
 
+// TryLock takes the lock if nobody else holds it, and does not wait.
+func (l *Lock) TryLock() (taken bool, err error) {
+	if taken, err = tryLock(l.f); err != nil {
+		return false, fmt.Errorf("lock %s: %w", l.f.Name(), err)
+	}
+	return taken, nil
+}
+
 // Unlock frees the lock.
 func (l *Lock) Unlock() error {
 	if err := unlock(l.f); err != nil {

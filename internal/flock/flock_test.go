@@ -62,3 +62,32 @@ func TestNewRefuses(t *testing.T) {
 		t.Error("the link's target was created")
 	}
 }
+
+func TestTryLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	open := func() *Lock {
+		t.Helper()
+		l, err := New(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	try := func(l *Lock, want bool) {
+		t.Helper()
+		if got, err := l.TryLock(); got != want || err != nil {
+			t.Errorf("taken: %v, %v; want %v", got, err, want)
+		}
+	}
+	one, two := open(), open()
+	try(one, true)
+	try(two, false)
+	if err := one.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	try(two, true)
+	try(one, false)
+	two.Close()
+	try(one, true)
+}

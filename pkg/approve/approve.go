@@ -42,16 +42,25 @@ type Options struct {
 	// two programs would share what the person types.
 	Hosted bool
 
-	StateDir  string              // holds the locks of terminals
+	StateDir  string              // holds the locks of terminals and the inbox of the page
 	Person    string              // who sits at the terminal; may be unknown
+	Asker     string              // the program that asks, and what has started it, for the person; may be unknown
 	Getenv    func(string) string // nil knows no variable
 	Interrupt func()              // called when a person presses ^C at a request; may be nil
 	Command   []string            // argv of the channel "command"
 	Environ   []string            // of that command
-	Redact    func(string) string // takes secrets out of what the command is told; nil leaves them
+	Redact    func(string) string // takes secrets out of what leaves the question: to the command, the desktop, the state; nil leaves them
 	Listen    string              // loopback address of the channel "web"; "" means 127.0.0.1:0
-	Notice    io.Writer           // where the page's link is printed; nil prints none
+	Notice    io.Writer           // where the page's link is printed, unless Hosted; nil prints none
 	Clock     func() time.Time    // nil means the system's
+}
+
+// clean takes secrets out of a text.
+func (o *Options) clean(s string) string {
+	if o.Redact == nil {
+		return s
+	}
+	return o.Redact(s)
 }
 
 // A Channel is one way to reach a person.
@@ -179,6 +188,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if err != nil {
 		return block("request", "a person has to decide, and cannot be asked: "+err.Error()), nil
 	}
+	r.Link = link(ctx, channels)
 	ans, from, err := a.ask(ctx, r, channels)
 	switch {
 	case errors.Is(err, errTimeout):

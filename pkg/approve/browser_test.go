@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -172,8 +173,39 @@ func (b *browser) screenshot(name string) {
 
 const enabled = `!document.querySelector("button").disabled`
 
-// TestBrowser answers with a real click and with the keyboard, in two browsers
-// at once.
+// size sets the size of the window, and dark its colours.
+func (b *browser) size(width, height int) {
+	b.t.Helper()
+	b.call("POST", "/goog/cdp/execute", map[string]any{"cmd": "Emulation.setDeviceMetricsOverride", "params": map[string]any{
+		"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}}, nil)
+}
+
+func (b *browser) scheme(name string) {
+	b.t.Helper()
+	b.call("POST", "/goog/cdp/execute", map[string]any{"cmd": "Emulation.setEmulatedMedia", "params": map[string]any{
+		"features": []any{map[string]string{"name": "prefers-color-scheme", "value": name}}}}, nil)
+}
+
+// pictures takes screenshots in light and dark, wide and narrow.
+func (b *browser) pictures(name string) {
+	b.t.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		b.scheme(scheme)
+		b.size(900, 1000)
+		b.screenshot(name + "-" + scheme)
+		b.size(400, 1000)
+		b.screenshot(name + "-400-" + scheme)
+	}
+	b.scheme("light")
+	b.size(900, 1000)
+}
+
+func (b *browser) text(selector string) string {
+	b.t.Helper()
+	return fmt.Sprint(b.eval(fmt.Sprintf("return document.querySelector(%q).textContent", selector)))
+}
+
+// TestBrowser answers with a real click, in two browsers at once.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	one, two := newBrowser(t), newBrowser(t)
@@ -187,28 +219,38 @@ func TestBrowser(t *testing.T) {
 			t.Error("a button can be pressed as soon as it appears")
 		}
 		if got := b.eval("return location.href"); strings.Contains(fmt.Sprint(got), p.link.Fragment) {
-			t.Errorf("the token stays in the address bar: %v", got)
+			t.Errorf("the code stays in the address bar: %v", got)
 		}
-		if got := fmt.Sprint(b.eval(`return document.querySelector(".payload").textContent`)); !strings.Contains(got, "<img src=x onerror=alert(1)><U+202E>") {
-			t.Errorf("payload %q", got)
+		for _, place := range []string{".payload", "h2"} {
+			if got := b.text(place); !strings.Contains(got, "<img src=x onerror=alert(1)><U+202E>") {
+				t.Errorf("%s: %q", place, got)
+			}
+		}
+		if got := b.text("h2"); !strings.HasPrefix(got, "shield asks whether to run “git push --force origin main") || !strings.HasSuffix(got, "”: a push overwrites history") {
+			t.Errorf("heading %q", got)
 		}
 	}
 	one.wait(enabled)
-	one.screenshot("light")
-	two.call("POST", "/goog/cdp/execute", map[string]any{"cmd": "Emulation.setEmulatedMedia", "params": map[string]any{
-		"features": []any{map[string]string{"name": "prefers-color-scheme", "value": "dark"}}}}, nil)
-	two.screenshot("dark")
+	one.pictures("hostile")
 	two.keys(".reason", "use a branch")
 	one.click(`[data-choice="once"]`)
-	if v := <-p.verdict; v.Decision != verdict.Allow || v.Reasoning != "approved once by web" {
+	if v := <-p.verdict; v.Decision != verdict.Allow || v.Reasoning != "approved once by ann on the approval page (web)" {
 		t.Errorf("got %+v", v)
 	}
 	for _, b := range []*browser{one, two} {
-		b.wait(`document.querySelectorAll("article").length === 0`)
+		b.wait(`document.querySelectorAll("article.receipt").length === 1`)
+		if got := b.text(".said"); !strings.HasPrefix(got, "Approved once by ann at ") {
+			t.Errorf("receipt %q", got)
+		}
+		if got := b.text("#status"); got != "Nothing is waiting" {
+			t.Errorf("status %q", got)
+		}
 		if log := b.log(); strings.Contains(log, "Content Security Policy") || strings.Contains(log, "SEVERE") {
 			t.Errorf("the browser complains: %s", log)
 		}
 	}
+	two.call("POST", "/refresh", map[string]any{}, nil) // the cookie is enough while the same process serves
+	two.wait(`document.querySelectorAll("article.receipt").length === 1`)
 }
 
 func TestBrowserKeyboard(t *testing.T) {
@@ -217,16 +259,124 @@ func TestBrowserKeyboard(t *testing.T) {
 	p := newPage(t, push, "rm -rf build")
 	b.open(p.link.String())
 	b.wait(`document.querySelectorAll("article").length === 2`)
+	if got := b.eval(`return [...document.querySelectorAll("article")].map((a) => a.querySelector(".number").textContent + a.querySelector("h2 b").textContent).join("|")`); got != "1"+push+"|2rm -rf build" {
+		t.Errorf("cards %q", got)
+	}
 	b.wait(enabled)
 	b.keys(".reason", "use a branch\ue004\ue007") // Tab, Enter: the button after the reason denies
 	v := <-p.verdict
-	if v.Decision != verdict.Block || v.Reasoning != "denied by web: use a branch" {
+	if v.Decision != verdict.Block || v.Reasoning != "denied by ann on the approval page (web): use a branch" {
 		t.Errorf("got %+v", v)
 	}
-	b.wait(`document.querySelectorAll("article").length === 1`)
+	b.wait(`document.querySelectorAll("article.receipt").length === 1 && document.querySelectorAll("article").length === 2`)
 	b.screenshot("one-left")
 	if err := p.a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b.wait(`document.querySelectorAll("article").length === 0 && document.getElementById("status").textContent.includes("ended")`)
+	b.wait(`document.querySelectorAll("button").length === 0 && document.getElementById("status").textContent.startsWith("Nothing is waiting.")`)
+	b.screenshot("ended")
+}
+
+// TestBrowserNothingMovesUnderTheMouse: what was answered makes room, and the
+// second click of a double click hits the next question's button.
+func TestBrowserNothingMovesUnderTheMouse(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	p := newPage(t, push, "rm -rf build")
+	b.open(p.link.String())
+	b.wait(`document.querySelectorAll("article").length === 2`)
+	b.wait(enabled)
+	// A script's click reaches every button that is not dead, wherever it is.
+	b.eval(`
+		const all = () => document.querySelectorAll('[data-choice="once"]');
+		new MutationObserver(() => all().forEach((button) => button.click())).observe(document.querySelector("main"), { childList: true });
+		all()[0].click();`)
+	<-p.verdict
+	b.wait(`document.querySelectorAll("article.receipt").length === 1`)
+	b.wait(enabled)
+	select {
+	case v := <-p.verdict:
+		t.Errorf("the next question was answered too: %+v", v)
+	default:
+	}
+}
+
+// TestBrowserTakeover: what waits can be answered when another process serves
+// the page, though nothing else has changed, and what was typed is still there.
+func TestBrowserTakeover(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	dir := t.TempDir()
+	first := pageIn(t, dir, push)
+	second := pageIn(t, dir, "rm -rf build")
+	b.open(first.link.String())
+	b.wait(`document.querySelectorAll("article").length === 2`)
+	b.wait(enabled)
+	b.click(`[data-choice="once"]`)
+	<-first.verdict
+	b.wait(`document.querySelectorAll("article.receipt").length === 1`)
+	b.keys(".reason", "not this one")
+	if err := first.a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool {
+		w := second.a.channels[0].(*web)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.server != nil
+	})
+	b.wait(`document.getElementById("status").textContent === "1 question waits"`)
+	b.wait(enabled)
+	b.click(`[data-choice="deny"]`)
+	if v := <-second.verdict; v.Reasoning != "denied by ann on the approval page (web): not this one" {
+		t.Errorf("got %+v", v)
+	}
+}
+
+// TestBrowserSquatter: a page that is open goes on asking the address after
+// shield has ended, and another program answers there. It must learn nothing
+// that is of use to it, and cannot make the page take it for shield.
+func TestBrowserSquatter(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	p := newPage(t, push)
+	b.open(p.link.String())
+	b.wait(`document.querySelectorAll("article").length === 1`)
+	var key page
+	if err := p.a.channels[0].(*web).inbox.read(pageFile, &key); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.verdict
+	l, err := net.Listen("tcp", p.link.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var heard strings.Builder
+	squatter := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(&heard, "%s %s\n%v\n%s\n", r.Method, r.URL, r.Header, body)
+		rw.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/hello" {
+			_ = json.NewEncoder(rw).Encode(greeting{Kind: "key", Nonce: strings.Repeat("0", 64), Proof: strings.Repeat("0", 64)})
+			return
+		}
+		_, _ = io.WriteString(rw, `{"key":"x","waiting":[{"id":"1","number":1,"seconds":60,"what":"be fooled"}]}`)
+	})}
+	go func() { _ = squatter.Serve(l) }()
+	t.Cleanup(func() { squatter.Close() })
+	b.wait(`document.getElementById("status").textContent.includes("is not the shield")`)
+	mu.Lock()
+	defer mu.Unlock()
+	if text := heard.String(); !strings.Contains(text, "/hello") || strings.Contains(text, key.Key) || strings.Contains(text, key.Code) || strings.Contains(text, "/session") || strings.Contains(text, "/answer") {
+		t.Errorf("the squatter heard:\n%s", text)
+	}
+	if n := b.eval(`return document.querySelectorAll("button").length`); n != 0.0 {
+		t.Errorf("%v buttons", n)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,15 +25,21 @@ var styleCSS string
 // pages serves the page. Every other page that the person has open, and every
 // name that an attacker lets resolve to this machine, can send requests here;
 // so each of them must bear the right Host, posts the right Origin, and all but
-// the empty page the cookie that was given for the token.
-func (w *web) pages() http.Handler {
+// the empty page the cookie of a browser that knows the page's secret. decided
+// is called after an answer was taken and told.
+func (s *server) pages(decided func()) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", w.index)
+	mux.HandleFunc("GET /{$}", s.index)
 	mux.HandleFunc("GET /app.js", static("text/javascript; charset=utf-8", &appJS))
 	mux.HandleFunc("GET /style.css", static("text/css; charset=utf-8", &styleCSS))
-	mux.HandleFunc("POST /session", w.session)
-	mux.HandleFunc("GET /events", w.known(w.events))
-	mux.HandleFunc("POST /answer", w.known(w.answered))
+	mux.HandleFunc("POST /hello", s.hello)
+	mux.HandleFunc("POST /session", s.session)
+	mux.HandleFunc("POST /key", s.known(s.key))
+	mux.HandleFunc("GET /events", s.known(s.events))
+	mux.HandleFunc("POST /answer", s.known(func(rw http.ResponseWriter, r *http.Request) {
+		s.answered(rw, r)
+		decided()
+	}))
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
 		h.Set("Cache-Control", "no-store")
@@ -42,7 +49,7 @@ func (w *web) pages() http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
-		if why := w.foreign(r); why != "" {
+		if why := s.foreign(r); why != "" {
 			http.Error(rw, why, http.StatusForbidden)
 			return
 		}
@@ -52,10 +59,10 @@ func (w *web) pages() http.Handler {
 }
 
 // foreign returns why a request does not come from this page, "" if it may.
-func (w *web) foreign(r *http.Request) string {
+func (s *server) foreign(r *http.Request) string {
 	// By another name of this machine (DNS rebinding), the browser would take an
 	// attacker's page for this one.
-	if r.Host != w.host && r.Host != w.localhost() {
+	if r.Host != s.page.Address && r.Host != s.localhost() {
 		return "unknown host"
 	}
 	origin := r.Header.Get("Origin")
@@ -67,22 +74,22 @@ func (w *web) foreign(r *http.Request) string {
 		return ""
 	default:
 		if r.URL.Path == "/" && r.Method == http.MethodGet {
-			return "" // a link that was clicked; the page says nothing without a token
+			return "" // a link that was clicked; the page says nothing without its secret
 		}
 		return "foreign page"
 	}
 }
 
-func (w *web) localhost() string {
-	_, port, err := net.SplitHostPort(w.host)
+func (s *server) localhost() string {
+	_, port, err := net.SplitHostPort(s.page.Address)
 	if err != nil {
 		return ""
 	}
 	return net.JoinHostPort("localhost", port)
 }
 
-// index serves the page, which is empty until it has shown the token.
-func (w *web) index(rw http.ResponseWriter, _ *http.Request) {
+// index serves the page, which is empty until it has proved what it knows.
+func (s *server) index(rw http.ResponseWriter, _ *http.Request) {
 	nonce, err := randomHex(16)
 	if err != nil {
 		http.Error(rw, "no random numbers", http.StatusInternalServerError)
@@ -101,59 +108,8 @@ func static(kind string, text *string) http.HandlerFunc {
 	}
 }
 
-// cookieName differs by port, since browsers share cookies between ports.
-func (w *web) cookieName() string {
-	_, port, _ := net.SplitHostPort(w.host)
-	return "shield_" + port
-}
-
-// session gives a cookie for the token.
-func (w *web) session(rw http.ResponseWriter, r *http.Request) {
-	token, err := io.ReadAll(r.Body)
-	if err != nil || !same(string(token), w.token) {
-		http.Error(rw, "wrong token", http.StatusForbidden)
-		return
-	}
-	cookie, err := randomHex(32)
-	if err != nil {
-		http.Error(rw, "no random numbers", http.StatusInternalServerError)
-		return
-	}
-	w.mu.Lock()
-	w.cookies = append(w.cookies, cookie)
-	if len(w.cookies) > maxBrowsers {
-		w.cookies = w.cookies[1:]
-	}
-	w.mu.Unlock()
-	http.SetCookie(rw, &http.Cookie{Name: w.cookieName(), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	rw.WriteHeader(http.StatusNoContent)
-}
-
-// known lets only browsers through that have shown the token.
-func (w *web) known(next http.HandlerFunc) http.HandlerFunc {
-	return func(rw http.ResponseWriter, r *http.Request) {
-		if c, err := r.Cookie(w.cookieName()); err != nil || !w.hasCookie(c.Value) {
-			http.Error(rw, "open the link that shield has printed", http.StatusUnauthorized)
-			return
-		}
-		next(rw, r)
-	}
-}
-
-func (w *web) hasCookie(value string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	found := false
-	for _, c := range w.cookies {
-		if same(c, value) {
-			found = true
-		}
-	}
-	return found
-}
-
 // events sends the list of waiting requests, again whenever it changes.
-func (w *web) events(rw http.ResponseWriter, r *http.Request) {
+func (s *server) events(rw http.ResponseWriter, r *http.Request) {
 	flusher, ok := rw.(http.Flusher)
 	if !ok {
 		http.Error(rw, "no streaming", http.StatusInternalServerError)
@@ -165,7 +121,7 @@ func (w *web) events(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
-	changed, cancel := w.subscribe()
+	b, cancel := s.subscribe()
 	defer cancel()
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -176,48 +132,69 @@ func (w *web) events(rw http.ResponseWriter, r *http.Request) {
 			return
 		case <-beat.C:
 			_, err = io.WriteString(rw, ":\n\n")
-		case <-changed:
-			var list []byte
-			if list, err = json.Marshal(w.list()); err == nil {
-				_, err = fmt.Fprintf(rw, "data: %s\n\n", list)
+			flusher.Flush()
+		case <-b.changed:
+			shown, version := s.shown()
+			var text []byte
+			if text, err = json.Marshal(shown); err == nil {
+				_, err = fmt.Fprintf(rw, "data: %s\n\n", text)
 			}
+			flusher.Flush()
+			s.sent(b, version)
 		}
 		if err != nil {
 			return
 		}
-		flusher.Flush()
 	}
 }
 
 // answered takes an answer from the page.
-func (w *web) answered(rw http.ResponseWriter, r *http.Request) {
-	// A form of another page cannot send this type.
-	if r.Header.Get("Content-Type") != "application/json" {
-		http.Error(rw, "not JSON", http.StatusUnsupportedMediaType)
-		return
-	}
+func (s *server) answered(rw http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ID     string `json:"id"`
 		Choice string `json:"choice"`
 		Reason string `json:"reason"`
 	}
-	dec := json.NewDecoder(r.Body)
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil {
-		http.Error(rw, "not an answer", http.StatusBadRequest)
+	if !decode(rw, r, &in) {
 		return
 	}
-	a, err := chosen(in.Choice, in.Reason)
-	if err != nil {
+	if !slices.Contains([]string{pageDeny, pageOnce, pageRemember}, in.Choice) {
 		http.Error(rw, "not a choice", http.StatusBadRequest)
 		return
 	}
-	a.ID = in.ID
-	if err := w.take(a); err != nil {
+	s.answering.RLock() // this process may end as soon as it has the answer
+	defer s.answering.RUnlock()
+	given, err := s.take(in.ID, in.Choice, in.Reason)
+	if err != nil {
 		http.Error(rw, err.Error(), http.StatusConflict)
 		return
 	}
-	rw.WriteHeader(http.StatusNoContent)
+	send(rw, given)
+}
+
+// decode reads what the page has sent, and answers if it is something else.
+func decode(rw http.ResponseWriter, r *http.Request, into any) bool {
+	// A form of another page cannot send this type.
+	if r.Header.Get("Content-Type") != "application/json" {
+		http.Error(rw, "not JSON", http.StatusUnsupportedMediaType)
+		return false
+	}
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		http.Error(rw, "not what the page sends", http.StatusBadRequest)
+		return false
+	}
+	return true
+}
+
+// send sends a value at once.
+func send(rw http.ResponseWriter, value any) {
+	rw.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(rw).Encode(value) // the browser has gone
+	if f, ok := rw.(http.Flusher); ok {
+		f.Flush()
+	}
 }
 
 // same compares secrets in constant time.

@@ -1,6 +1,8 @@
 package approve
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,13 +12,69 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // A remembered approval, as the store keeps it.
 type remembered struct {
-	Who   string    `json:"who"`
-	Until time.Time `json:"until"`
+	Subject string    `json:"subject"` // names the action on one line
+	Who     string    `json:"who"`
+	Until   time.Time `json:"until"`
+}
+
+// An Approval is one that is remembered.
+type Approval struct {
+	ID      string    `json:"id"`      // names it, in hex
+	Subject string    `json:"subject"` // names the action on one line, without secrets
+	By      string    `json:"by"`      // who approved it
+	Until   time.Time `json:"until"`   // UTC
+}
+
+// maxSubject is how much of a remembered text is shown, in bytes.
+const maxSubject = 400
+
+// approvalID is how long the ID of an [Approval] is, in characters.
+const approvalID = 12
+
+// Approvals returns the approvals that are remembered, the one that ends first
+// first.
+func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
+	entries, err := s.Entries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []Approval
+	for _, e := range entries {
+		var r remembered
+		dec := json.NewDecoder(bytes.NewReader(e.Value))
+		dec.DisallowUnknownFields() // the store keeps verdicts of models too
+		if dec.Decode(&r) != nil || r.Until.IsZero() {
+			continue
+		}
+		list = append(list, Approval{e.Key[:approvalID], brief(r.Subject, maxSubject), brief(r.Who, maxSubject), r.Until.UTC()})
+	}
+	slices.SortFunc(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
+	return list, nil
+}
+
+// Revoke forgets the approval with an ID, or all for "". It returns those that
+// were forgotten; none is an error if an ID was given.
+func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) {
+	list, err := Approvals(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if id != "" {
+		if list = slices.DeleteFunc(list, func(a Approval) bool { return a.ID != id }); len(list) == 0 {
+			return nil, fmt.Errorf("no remembered approval has the ID %.40q; run 'shield approvals list'", id)
+		}
+	}
+	keys := make([]string, len(list))
+	for i, a := range list {
+		keys[i] = a.ID
+	}
+	return list, s.Drop(ctx, keys)
 }
 
 // rememberable reports whether an approval may hold for the same action later.
@@ -76,7 +134,7 @@ func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdic
 // keep remembers an approval.
 func (a *Approver) keep(ctx context.Context, c *analysis.Case, who string, span time.Duration) error {
 	until := a.o.Clock().Add(span)
-	data, err := json.Marshal(remembered{Who: who, Until: until})
+	data, err := json.Marshal(remembered{Subject: subject(c, a.o.clean), Who: who, Until: until})
 	if err != nil {
 		return err
 	}

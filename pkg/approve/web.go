@@ -7,44 +7,50 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
+	"github.com/shieldcli/shield/internal/flock"
 )
 
-// web shows requests on a page of this machine. Who opens it must know a token
-// that is printed once, and proves it to the server in a way that no other
-// page, user or name of this machine can; see [pages].
+// web shows requests on a page of this machine, one for all processes of the
+// user. Each process puts its questions into the [inbox] and waits for sealed
+// answers there. One of those that wait serves the page; when it ends, another
+// takes over at the same address.
 type web struct {
 	o *Options
 
 	mu      sync.Mutex
-	server  *http.Server // nil until something is asked
-	host    string       // address and port of the page
-	token   string       // 256 bits in hex
-	cookies []string     // of the browsers that have shown the token
-	waiting []*waiting   // in the order in which they were asked
-	changed []chan struct{}
+	inbox   *inbox              // nil until something is asked
+	asked   map[string]*pending // by the request's id
+	running bool                // a goroutine calls step
+	closed  bool
+	server  *server     // nil unless this process serves
+	lock    *flock.Lock // held by the process that serves, or is about to
+	tries   int         // to listen at the remembered address
+	printed string      // the link that was printed last
+	wake    chan struct{}
+	desktop desktop
 }
 
-// A waiting request is shown on the page.
-type waiting struct {
-	r      *Request
-	answer chan Answer // takes one
+// A pending question of this process.
+type pending struct {
+	id     string
+	alive  *flock.Lock
+	result chan result // takes one
 }
 
-// Bounds of the server.
-const (
-	maxBrowsers    = 32
-	maxConnections = 128
-	maxPost        = 16 << 10 // bytes
-	heartbeat      = 15 * time.Second
-)
+type result struct {
+	answer Answer
+	err    error
+}
 
-func newWeb(o *Options) Channel { return &web{o: o} }
+// every is how often a process looks for answers, and whether it has to serve.
+const every = 100 * time.Millisecond
+
+func newWeb(o *Options) Channel {
+	return &web{o: o, asked: map[string]*pending{}, wake: make(chan struct{}, 1)}
+}
 
 func (*web) Name() string { return "web" }
 
@@ -69,132 +75,236 @@ func (w *web) Usable() error {
 }
 
 func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
-	if err := w.start(ctx); err != nil {
+	if _, err := w.Link(ctx); err != nil {
 		return Answer{}, err
 	}
-	q := &waiting{r: r, answer: make(chan Answer, 1)}
-	w.change(func() { w.waiting = append(w.waiting, q) })
-	defer w.change(func() {
-		w.waiting = slices.DeleteFunc(w.waiting, func(o *waiting) bool { return o == q })
-	})
 	r.Shown()
+	p, err := w.add(ctx, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer w.leave(p)
+	w.desktop.tell(w.o.Getenv, r.Summary)
 	select {
-	case a := <-q.answer:
-		return a, nil
+	case got := <-p.result:
+		return got.answer, got.err
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()
 	}
 }
 
-// start opens the page, once, and prints the link to it. The token stands in
-// the fragment, which browsers do not send, so that it is in no log and no
-// referrer.
-func (w *web) start(ctx context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.server != nil {
-		return nil
-	}
+// Link makes sure that the page is served and returns the link to it, which is
+// also printed if [Options.Notice] is set. Whoever takes the screen calls it
+// before.
+func (w *web) Link(ctx context.Context) (string, error) {
 	if err := w.Usable(); err != nil {
-		return err
+		return "", err
 	}
-	token, err := randomHex(32)
-	if err != nil {
-		return err
+	if err := w.open(); err != nil {
+		return "", err
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", w.listen())
-	if err != nil {
-		return fmt.Errorf("open the page: %w", err)
+	for range linkTries {
+		link, err := w.step()
+		if err != nil || link != "" {
+			return link, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(every):
+		}
 	}
-	w.token, w.host = token, l.Addr().String()
-	w.server = &http.Server{
-		Handler:           w.pages(),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-	}
-	go func() { _ = w.server.Serve(netutil.LimitListener(l, maxConnections)) }() // ends with Close
-	if w.o.Notice != nil {
-		fmt.Fprintf(w.o.Notice, "shield: approve or deny at http://%s/#%s\n", w.host, w.token)
-	}
-	return nil
+	return "", errors.New("no process serves the approval page; run 'shield approvals'")
 }
 
-// Close ends the page.
+// link returns the link to the approval page if it is among the channels, and
+// prints it. It is called before they are asked: a question on a terminal may
+// take the whole screen.
+func link(ctx context.Context, channels []Channel) string {
+	for _, ch := range channels {
+		if w, ok := ch.(*web); ok {
+			link, _ := w.Link(ctx) // Ask will tell why there is none
+			return link
+		}
+	}
+	return ""
+}
+
+// linkTries is more than what listening at the remembered address takes.
+const linkTries = 2 * listenTries
+
+// open opens the inbox, once.
+func (w *web) open() (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.closed:
+		return errors.New("the approval page is closed")
+	case w.inbox == nil:
+		w.inbox, err = openInbox(w.o.StateDir)
+	}
+	return err
+}
+
+// add puts a question of this process on the page and has somebody look for its
+// answer.
+func (w *web) add(ctx context.Context, r *Request) (*pending, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	alive, err := w.inbox.add(ctx, r, r.clock())
+	if err != nil {
+		return nil, err
+	}
+	p := &pending{id: r.ID, alive: alive, result: make(chan result, 1)}
+	w.asked[r.ID] = p
+	if !w.running {
+		w.running = true
+		go w.run()
+	}
+	w.poke()
+	return p, nil
+}
+
+// leave takes a question off the page. An answer that came over the page has
+// reached the browsers before this process goes on, and may end.
+func (w *web) leave(p *pending) {
+	w.mu.Lock()
+	delete(w.asked, p.id)
+	w.inbox.remove(p.id, p.alive)
+	s := w.server
+	w.mu.Unlock()
+	if s != nil {
+		s.refresh()
+		s.settle()
+	}
+}
+
+// poke has run look now.
+func (w *web) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// run looks after the questions of this process until there are none, and
+// after the page as long as this process serves it.
+func (w *web) run() {
+	beat := time.NewTicker(every)
+	defer beat.Stop()
+	for {
+		_, err := w.step()
+		if w.finished(err) {
+			return
+		}
+		select {
+		case <-beat.C:
+		case <-w.wake:
+		}
+	}
+}
+
+// finished hands an error to all who wait, and reports whether run can end.
+func (w *web) finished(err error) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		for _, p := range w.asked {
+			p.end(Answer{}, err)
+		}
+	}
+	if w.closed || w.server == nil && len(w.asked) == 0 {
+		w.running = false
+		return true
+	}
+	return false
+}
+
+func (p *pending) end(a Answer, err error) {
+	select {
+	case p.result <- result{a, err}:
+	default: // it has one
+	}
+}
+
+// step serves the page if no other process does, hands answers to those who
+// wait for them, and returns the link to the page; "" while nobody serves it.
+func (w *web) step() (link string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return "", errors.New("the approval page is closed")
+	}
+	if w.server == nil {
+		if err := w.lead(); err != nil {
+			return "", err
+		}
+	} else {
+		w.server.refresh()
+	}
+	for _, p := range w.asked {
+		g, ok, err := w.inbox.answered(p.id)
+		if err == nil && !ok {
+			continue
+		}
+		var a Answer
+		if err == nil {
+			a, err = g.answer()
+		}
+		p.end(a, err)
+	}
+	where := w.where()
+	if link = where.link(); link != "" && link != w.printed {
+		w.printed = link
+		w.announce(where)
+	}
+	return link, nil
+}
+
+// where returns the page that is served; the zero value if none is.
+func (w *web) where() page {
+	if w.server != nil {
+		return w.server.page
+	}
+	if w.lock != nil {
+		return page{} // this process is about to serve it
+	}
+	var p page
+	if err := w.inbox.read(pageFile, &p); err != nil {
+		return page{}
+	}
+	return p
+}
+
+// announce prints the link. The host of a hook keeps what is printed, and may
+// show it to the agent, who must not have the link.
+func (w *web) announce(p page) {
+	if w.o.Notice == nil || w.o.Hosted {
+		return
+	}
+	if p.Was != "" {
+		fmt.Fprintf(w.o.Notice, "shield: another program has taken %s, the address of the approval page until now\n", p.Was)
+	}
+	fmt.Fprintf(w.o.Notice, "shield: approve or deny at %s\n", p.link())
+}
+
+// Close ends the page, if this process serves it; another that waits takes over.
 func (w *web) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.server == nil {
+	if w.closed {
 		return nil
 	}
-	return w.server.Close()
-}
-
-// change changes what is waiting and tells every page.
-func (w *web) change(f func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f()
-	for _, c := range w.changed {
-		select {
-		case c <- struct{}{}:
-		default: // it has been told, and has not looked yet
-		}
+	w.closed = true
+	w.poke()
+	var errs []error
+	if w.server != nil {
+		errs = append(errs, w.server.http.Close())
 	}
-}
-
-// subscribe returns a channel that is told of changes, of the present state at
-// once.
-func (w *web) subscribe() (c chan struct{}, cancel func()) {
-	c = make(chan struct{}, 1)
-	c <- struct{}{}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.changed = append(w.changed, c)
-	return c, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.changed = slices.DeleteFunc(w.changed, func(o chan struct{}) bool { return o == c })
+	if w.lock != nil {
+		errs = append(errs, w.lock.Close())
 	}
-}
-
-// A shownRequest is a request as the page gets it, with the seconds left now.
-type shownRequest struct {
-	*Request
-	Left int `json:"seconds"`
-}
-
-// list returns what is waiting.
-func (w *web) list() []shownRequest {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	out := []shownRequest{}
-	for _, q := range w.waiting {
-		out = append(out, shownRequest{q.r, int(q.r.TimeLeft().Seconds())})
-	}
-	return out
-}
-
-var errNotWaiting = errors.New("this request is not waiting any more")
-
-// take takes an answer to a request; the first one only.
-func (w *web) take(a Answer) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, q := range w.waiting {
-		if !same(q.r.ID, a.ID) {
-			continue
-		}
-		select {
-		case q.answer <- a:
-			return nil
-		default:
-			return errNotWaiting
-		}
-	}
-	return errNotWaiting
+	return errors.Join(errs...)
 }
 
 func randomHex(n int) (string, error) {

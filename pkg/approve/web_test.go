@@ -36,7 +36,7 @@ func (n *notices) link(t *testing.T) *url.URL {
 		n.mu.Lock()
 		text := n.b.String()
 		n.mu.Unlock()
-		if _, link, ok := strings.Cut(strings.TrimSpace(text), " at "); ok {
+		if _, link, ok := strings.Cut(strings.TrimSpace(text), "deny at "); ok {
 			u, err := url.Parse(link)
 			if err != nil {
 				t.Fatal(err)
@@ -49,19 +49,29 @@ func (n *notices) link(t *testing.T) *url.URL {
 	return nil
 }
 
-// A page is a web channel at which something is asked.
-type page struct {
+// An opened page is a web channel at which something is asked.
+type opened struct {
 	t       *testing.T
 	a       *Approver
 	link    *url.URL
 	verdict chan verdict.Verdict
 }
 
-func newPage(t *testing.T, commands ...string) *page {
+// newPage asks about commands on a page of its own.
+func newPage(t *testing.T, commands ...string) *opened {
+	t.Helper()
+	return pageIn(t, t.TempDir(), commands...)
+}
+
+// pageIn asks about commands on the page of a state folder, as a process of
+// its own does.
+func pageIn(t *testing.T, dir string, commands ...string) *opened {
 	t.Helper()
 	var n notices
-	o := &Options{Notice: &n}
-	p := &page{t: t, a: newTest(t, &memory{}, newWeb(o)), verdict: make(chan verdict.Verdict, len(commands))}
+	a := newTest(t, &memory{})
+	a.o.Notice, a.o.StateDir, a.o.Person = &n, dir, "ann"
+	a.channels = []Channel{newWeb(&a.o)}
+	p := &opened{t: t, a: a, verdict: make(chan verdict.Verdict, len(commands))}
 	t.Cleanup(func() {
 		if err := p.a.Close(); err != nil {
 			t.Error(err)
@@ -69,7 +79,7 @@ func newPage(t *testing.T, commands ...string) *page {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	for _, cmd := range commands {
+	for i, cmd := range commands {
 		c := command1(t, cmd, "s")
 		go func() {
 			v, err := p.a.Judge(ctx, c)
@@ -78,29 +88,89 @@ func newPage(t *testing.T, commands ...string) *page {
 			}
 			p.verdict <- v
 		}()
+		p.waitFor(i + 1)
 	}
 	p.link = n.link(t)
 	return p
 }
 
-func (p *page) url(path string) string { return "http://" + p.link.Host + path }
+// waitFor waits until this process has n questions on the page.
+func (p *opened) waitFor(n int) {
+	p.t.Helper()
+	w := p.a.channels[0].(*web)
+	until(p.t, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.asked) == n
+	})
+}
 
-// client returns a browser that has shown the token.
-func (p *page) client() *http.Client {
+// until waits for something that other goroutines or processes do.
+func until(t *testing.T, done func() bool) {
+	t.Helper()
+	for range 2000 {
+		if done() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("it never came true")
+}
+
+func (p *opened) url(path string) string { return "http://" + p.link.Host + path }
+
+// client returns a browser that has proved that it knows the link's code.
+func (p *opened) client() *http.Client {
 	p.t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	c := &http.Client{Jar: jar}
-	if got := p.post(c, "/session", p.link.Fragment, nil); got != http.StatusNoContent {
-		p.t.Fatalf("session: status %d", got)
+	if status, _ := p.enter(c, "code", p.link.Fragment); status != http.StatusOK {
+		p.t.Fatalf("session: status %d", status)
 	}
 	return c
 }
 
+// enter does what the page does with a secret, and returns the last status and
+// the page's key.
+func (p *opened) enter(c *http.Client, kind, secret string) (status int, key string) {
+	p.t.Helper()
+	mine := strings.Repeat("ab", 32)
+	status, body := p.send(c, "/hello", toJSON(p.t, greeting{Kind: kind, Nonce: mine}), nil)
+	var theirs greeting
+	if status != http.StatusOK || json.Unmarshal(body, &theirs) != nil {
+		return status, ""
+	}
+	if theirs.Proof != prove(secret, "shield server", p.link.Host, mine, theirs.Nonce) {
+		return http.StatusTeapot, ""
+	}
+	status, body = p.send(c, "/session", toJSON(p.t, greeting{Kind: kind, Nonce: theirs.Nonce, Proof: prove(secret, "shield page", p.link.Host, mine, theirs.Nonce)}), nil)
+	var out struct{ Key string }
+	if status == http.StatusOK && json.Unmarshal(body, &out) != nil {
+		p.t.Fatalf("session: %s", body)
+	}
+	return status, out.Key
+}
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 // post sends what the page sends, but for the headers that are given.
-func (p *page) post(c *http.Client, path, body string, headers map[string]string) int {
+func (p *opened) post(c *http.Client, path, body string, headers map[string]string) int {
+	p.t.Helper()
+	status, _ := p.send(c, path, body, headers)
+	return status
+}
+
+func (p *opened) send(c *http.Client, path, body string, headers map[string]string) (status int, answer []byte) {
 	p.t.Helper()
 	req, err := http.NewRequest(http.MethodPost, p.url(path), strings.NewReader(body))
 	if err != nil {
@@ -119,14 +189,14 @@ func (p *page) post(c *http.Client, path, body string, headers map[string]string
 		p.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+	if answer, err = io.ReadAll(resp.Body); err != nil {
 		p.t.Fatal(err)
 	}
-	return resp.StatusCode
+	return resp.StatusCode, answer
 }
 
 // lists yields the lists that the page is sent.
-func (p *page) lists(c *http.Client) func() []shownRequest {
+func (p *opened) lists(c *http.Client) func() shownPage {
 	p.t.Helper()
 	resp, err := c.Get(p.url("/events"))
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -134,11 +204,11 @@ func (p *page) lists(c *http.Client) func() []shownRequest {
 	}
 	p.t.Cleanup(func() { resp.Body.Close() })
 	lines := bufio.NewScanner(resp.Body)
-	return func() []shownRequest {
+	return func() shownPage {
 		p.t.Helper()
 		for lines.Scan() {
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				var list []shownRequest
+				var list shownPage
 				if err := json.Unmarshal([]byte(data), &list); err != nil {
 					p.t.Fatal(err)
 				}
@@ -146,16 +216,13 @@ func (p *page) lists(c *http.Client) func() []shownRequest {
 			}
 		}
 		p.t.Fatalf("the events ended: %v", lines.Err())
-		return nil
+		return shownPage{}
 	}
 }
 
 func answerJSON(t *testing.T, id, choice, reason string) string {
-	b, err := json.Marshal(map[string]string{"id": id, "choice": choice, "reason": reason})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	t.Helper()
+	return toJSON(t, map[string]string{"id": id, "choice": choice, "reason": reason})
 }
 
 func TestWebAnswers(t *testing.T) {
@@ -163,22 +230,29 @@ func TestWebAnswers(t *testing.T) {
 	p := newPage(t, push)
 	one, two := p.client(), p.client()
 	first, second := p.lists(one), p.lists(two)
-	list := first()
+	list := first().Waiting
 	second()
-	if len(list) != 1 || list[0].Payload[0].Value != push || list[0].Left > 60 || list[0].Left < 50 {
+	if len(list) != 1 || list[0].Number != 1 || list[0].Payload[0].Value != push || list[0].Left > 60 || list[0].Left < 50 {
 		t.Fatalf("list %+v", list)
 	}
+	if r := list[0].Request; r.Summary != "shield asks whether to run “"+push+"”: a push overwrites history" {
+		t.Errorf("asks %q", r.Summary)
+	}
 	id := list[0].ID
-	if got := p.post(one, "/answer", answerJSON(t, id, choiceWhy, "use a branch"), nil); got != http.StatusNoContent {
+	if got := p.post(one, "/answer", answerJSON(t, id, pageDeny, "use a branch"), nil); got != http.StatusOK {
 		t.Fatalf("answer: status %d", got)
 	}
-	if v := <-p.verdict; v.Decision != verdict.Block || v.Reasoning != "denied by web: use a branch" {
+	if v := <-p.verdict; v.Decision != verdict.Block || v.Reasoning != "denied by ann on the approval page (web): use a branch" {
 		t.Errorf("got %+v", v)
 	}
-	if n := len(second()); n != 0 {
-		t.Errorf("%d requests are left in the other browser", n)
+	shown := second()
+	if len(shown.Waiting) != 0 || len(shown.Receipts) != 1 {
+		t.Fatalf("the other browser is shown %+v", shown)
 	}
-	if got := p.post(two, "/answer", answerJSON(t, id, choiceOnce, ""), nil); got != http.StatusConflict {
+	if r := shown.Receipts[0]; r.ID != id || r.By != "ann" || r.Choice != pageDeny || r.Reason != "use a branch" || r.Subject != push || r.At.IsZero() {
+		t.Errorf("receipt %+v", r)
+	}
+	if got := p.post(two, "/answer", answerJSON(t, id, pageOnce, ""), nil); got != http.StatusConflict {
 		t.Errorf("a second answer: status %d", got)
 	}
 }
@@ -189,8 +263,8 @@ func TestWebRefuses(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, push)
 	known := p.client()
-	id := p.lists(known)()[0].ID
-	approve := answerJSON(t, id, choiceOnce, "")
+	id := p.lists(known)().Waiting[0].ID
+	approve := answerJSON(t, id, pageOnce, "")
 	_, port, _ := strings.Cut(p.link.Host, ":")
 	for _, tc := range []struct {
 		name       string
@@ -211,13 +285,19 @@ func TestWebRefuses(t *testing.T) {
 		{"a foreign page", known, "/answer", approve, map[string]string{"Sec-Fetch-Site": "cross-site"}, http.StatusForbidden},
 		{"a page of another port", known, "/answer", approve, map[string]string{"Sec-Fetch-Site": "same-site"}, http.StatusForbidden},
 		{"a form", known, "/answer", approve, map[string]string{"Content-Type": "text/plain"}, http.StatusUnsupportedMediaType},
-		{"another request", known, "/answer", answerJSON(t, strings.Repeat("0", 32), choiceOnce, ""), nil, http.StatusConflict},
-		{"no request", known, "/answer", answerJSON(t, "", choiceOnce, ""), nil, http.StatusConflict},
+		{"another request", known, "/answer", answerJSON(t, strings.Repeat("0", 32), pageOnce, ""), nil, http.StatusConflict},
+		{"no request", known, "/answer", answerJSON(t, "", pageOnce, ""), nil, http.StatusConflict},
 		{"no choice", known, "/answer", answerJSON(t, id, "", ""), nil, http.StatusBadRequest},
-		{"too long", known, "/answer", answerJSON(t, id, choiceOnce, strings.Repeat("a", maxPost)), nil, http.StatusBadRequest},
-		{"a wrong token", &http.Client{}, "/session", strings.Repeat("0", 64), nil, http.StatusForbidden},
-		{"no token", &http.Client{}, "/session", "", nil, http.StatusForbidden},
-		{"the token from a foreign page", &http.Client{}, "/session", p.link.Fragment, map[string]string{"Origin": "http://evil.test"}, http.StatusForbidden},
+		{"too long", known, "/answer", answerJSON(t, id, pageOnce, strings.Repeat("a", maxPost)), nil, http.StatusBadRequest},
+		{"an unknown choice", known, "/answer", answerJSON(t, id, "why", ""), nil, http.StatusBadRequest},
+		{"a member of its own", known, "/answer", strings.Replace(approve, "{", `{"by":"eve",`, 1), nil, http.StatusBadRequest},
+		{"the code itself", &http.Client{}, "/session", p.link.Fragment, nil, http.StatusBadRequest},
+		{"a proof of nothing", &http.Client{}, "/session", toJSON(t, greeting{Kind: "code", Nonce: strings.Repeat("0", 64), Proof: strings.Repeat("0", 64)}), nil, http.StatusForbidden},
+		{"no secret", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "", Nonce: strings.Repeat("0", 64)}), nil, http.StatusBadRequest},
+		{"no nonce", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "code"}), nil, http.StatusBadRequest},
+		{"a nonce that is text", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: strings.Repeat("\n", 64)}), nil, http.StatusBadRequest},
+		{"a greeting from a foreign page", &http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: strings.Repeat("0", 64)}), map[string]string{"Origin": "http://evil.test"}, http.StatusForbidden},
+		{"the key without a cookie", &http.Client{}, "/key", "{}", nil, http.StatusUnauthorized},
 	} {
 		if got := p.post(tc.client, tc.path, tc.body, tc.headers); got != tc.want {
 			t.Errorf("%s: status %d, want %d", tc.name, got, tc.want)
@@ -233,7 +313,7 @@ func TestWebRefuses(t *testing.T) {
 		t.Errorf("one of them answered: %+v", v)
 	default:
 	}
-	if got := p.post(known, "/answer", approve, nil); got != http.StatusNoContent {
+	if got := p.post(known, "/answer", approve, nil); got != http.StatusOK {
 		t.Errorf("the page itself: status %d", got)
 	}
 	if v := <-p.verdict; v.Decision != verdict.Allow {
@@ -280,5 +360,78 @@ func TestWebListensOnLoopbackAlone(t *testing.T) {
 		if err := newWeb(&Options{Listen: addr}).Usable(); (err == nil) != want {
 			t.Errorf("%q: %v", addr, err)
 		}
+	}
+}
+
+// TestProofsAreGoodOnce: who has heard what page and server said to each other
+// cannot say it again.
+func TestProofsAreGoodOnce(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, push)
+	mine := strings.Repeat("ab", 32)
+	_, body := p.send(&http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: mine}), nil)
+	var theirs greeting
+	if err := json.Unmarshal(body, &theirs); err != nil {
+		t.Fatal(err)
+	}
+	proof := greeting{Kind: "code", Nonce: theirs.Nonce, Proof: prove(p.link.Fragment, "shield page", p.link.Host, mine, theirs.Nonce)}
+	for _, tt := range []struct {
+		greeting
+		want int
+	}{
+		{proof, http.StatusOK},
+		{proof, http.StatusForbidden},
+	} {
+		if got := p.post(&http.Client{}, "/session", toJSON(t, tt.greeting), nil); got != tt.want {
+			t.Errorf("status %d, want %d", got, tt.want)
+		}
+	}
+	// The server's own proof, sent back to it, is none; nor is one for another kind, host or nonce.
+	for _, forge := range []func(theirs greeting) greeting{
+		func(g greeting) greeting { return g },
+		func(g greeting) greeting {
+			g.Kind, g.Proof = "key", prove(p.link.Fragment, "shield page", p.link.Host, mine, g.Nonce)
+			return g
+		},
+		func(g greeting) greeting {
+			g.Proof = prove(p.link.Fragment, "shield page", "127.0.0.1:1", mine, g.Nonce)
+			return g
+		},
+		func(g greeting) greeting {
+			g.Proof = prove(p.link.Fragment, "shield page", p.link.Host, strings.Repeat("cd", 32), g.Nonce)
+			return g
+		},
+	} {
+		_, body := p.send(&http.Client{}, "/hello", toJSON(t, greeting{Kind: "code", Nonce: mine}), nil)
+		if err := json.Unmarshal(body, &theirs); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.post(&http.Client{}, "/session", toJSON(t, forge(theirs)), nil); got != http.StatusForbidden {
+			t.Errorf("%+v: status %d", forge(theirs), got)
+		}
+	}
+}
+
+// TestLinkComesBeforeTheQuestion: a question on a terminal may take the whole
+// screen, so the link is printed before, and the question can show it.
+func TestLinkComesBeforeTheQuestion(t *testing.T) {
+	t.Parallel()
+	var n notices
+	var printed, link string
+	screen := &fake{name: "screen", say: func(_ context.Context, r *Request) (Answer, error) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		printed, link = n.b.String(), r.Link
+		return Answer{ID: r.ID}, nil
+	}}
+	a := newTest(t, &memory{}, screen)
+	a.o.Notice = &n
+	a.channels = append(a.channels, newWeb(&a.o))
+	t.Cleanup(func() { a.Close() })
+	if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Block {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	if !strings.HasPrefix(link, "http://127.0.0.1:") || printed != "shield: approve or deny at "+link+"\n" {
+		t.Errorf("link %q, printed %q", link, printed)
 	}
 }

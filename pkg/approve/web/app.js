@@ -1,31 +1,67 @@
 "use strict";
 
-// Buttons are dead for a moment after a request appears: a click or key that
-// was meant for something else must not answer it.
+// Buttons are dead for a moment after anything has moved: a click or key that
+// was meant for something else must not answer.
 const deaf = 700;
+const soon = 300; // between attempts to reach shield, at first
+const later = 1500;
+const patience = 5000; // with what answers at this address
+const gone = 10; // failed attempts after which nothing waits any more
+const maxReceipts = 50;
 
 const status = document.getElementById("status");
 const list = document.getElementById("requests");
-const template = document.getElementById("request");
-const cards = new Map(); // by the request's id
+const cards = new Map(); // what waits, by the request's id
+const done = new Set(); // the ids of receipts
+let code = location.hash.slice(1); // of the link
+let key = ""; // kept here alone: another program may serve this address later
+let failures = 0;
+let awake = 0; // the timer that brings the buttons to life
+let cut = false; // shield could not be reached since something was shown
+
+class Ended extends Error {} // trying again is of no use
 
 function say(text) {
-  status.textContent = text;
+  if (status.textContent !== text) status.textContent = text;
 }
 
-function items(parent, texts) {
+function made(template) {
+  const card = document.getElementById(template).content.firstElementChild.cloneNode(true);
+  return [card, (name) => card.querySelector(name)];
+}
+
+function fill(parent, texts) {
   for (const text of texts || []) {
     const li = document.createElement("li");
     li.textContent = text;
     parent.append(li);
   }
+  parent.closest("details").hidden = !texts || texts.length === 0;
+}
+
+// sentence sets what it quotes apart. An agent's own quotation marks of this
+// kind have been replaced.
+function sentence(parent, text) {
+  const [, before, quoted, after] = text.match(/^([^“]*“)([^”]*)(”.*)$/s) || [null, text, "", ""];
+  const b = document.createElement("b");
+  b.textContent = quoted;
+  parent.append(before, b, after);
+}
+
+function place(request) {
+  const text = [];
+  if (request.asker) text.push(request.asker);
+  if (request.cwd) text.push("folder " + request.cwd);
+  if (request.session) text.push("session " + request.session);
+  return text.join(", ");
 }
 
 function add(request) {
-  const card = template.content.firstElementChild.cloneNode(true);
-  const part = (name) => card.querySelector(name);
+  const [card, part] = made("request");
   card.dataset.id = request.id;
-  part(".type").textContent = request.type;
+  card.dataset.subject = request.subject;
+  part(".number").textContent = request.number;
+  sentence(part("h2"), request.summary);
   for (const field of request.payload || []) {
     const name = document.createElement("h3");
     name.textContent = field.name;
@@ -33,38 +69,89 @@ function add(request) {
     value.textContent = field.value;
     part(".payload").append(name, value);
   }
-  items(part(".effects ul"), request.effects);
-  items(part(".tiers ul"), request.tiers);
-  const place = [];
-  if (request.cwd) place.push("folder " + request.cwd);
-  if (request.session) place.push("session " + request.session);
-  part(".place").textContent = place.join(", ");
-  const buttons = card.querySelectorAll("button");
-  for (const button of buttons) {
+  fill(part(".effects ul"), request.effects);
+  fill(part(".tiers ul"), request.tiers);
+  part(".place").textContent = request.type + (place(request) ? ", " + place(request) : "");
+  for (const button of card.querySelectorAll("button")) {
     if (button.dataset.choice === "remember") button.hidden = !request.remember;
-    button.disabled = true;
     button.addEventListener("click", () => answer(card, button.dataset.choice));
   }
-  setTimeout(() => buttons.forEach((b) => (b.disabled = false)), deaf);
   cards.set(request.id, card);
   list.append(card);
 }
 
-function show(requests) {
-  const present = new Set(requests.map((r) => r.id));
-  for (const [id, card] of cards) {
-    if (!present.has(id)) {
-      card.remove();
-      cards.delete(id);
-    }
+const answers = {
+  deny: "Denied",
+  once: "Approved once",
+  remember: "Approved for 10 minutes",
+};
+
+// keep puts a receipt where the card of a request was.
+function keep(id, number, subject, where, outcome, text) {
+  if (done.has(id)) return;
+  done.add(id);
+  const [card, part] = made("receipt");
+  card.dataset.id = id;
+  card.dataset.outcome = outcome;
+  part(".number").textContent = number;
+  part("h2").textContent = subject;
+  part(".said").textContent = text;
+  part(".place").textContent = where;
+  const old = cards.get(id);
+  if (old) old.replaceWith(card);
+  else list.append(card);
+  cards.delete(id);
+  const receipts = list.querySelectorAll(".receipt");
+  if (receipts.length > maxReceipts) receipts[0].remove();
+}
+
+function keepReceipt(receipt) {
+  const card = cards.get(receipt.id);
+  const time = new Date(receipt.at).toLocaleTimeString();
+  const reason = receipt.reason ? ": " + receipt.reason : "";
+  keep(receipt.id, receipt.number, receipt.subject, card ? card.querySelector(".place").textContent : "", receipt.choice,
+    answers[receipt.choice] + " by " + receipt.by + " at " + time + reason);
+}
+
+// keepGone is for what waits no more without an answer from a page.
+function keepGone(id, why) {
+  const card = cards.get(id);
+  const part = (name) => card.querySelector(name).textContent;
+  const late = Number(card.dataset.ends) <= Date.now() + 1000;
+  keep(id, part(".number"), card.dataset.subject, part(".place"), "gone", late ? "Nobody answered in time: denied" : why);
+}
+
+function show(page) {
+  const before = [...cards.keys()].join();
+  for (const receipt of page.receipts || []) keepReceipt(receipt);
+  const present = new Set(page.waiting.map((r) => r.id));
+  for (const id of [...cards.keys()]) {
+    if (!present.has(id)) keepGone(id, "Not waiting any more: it was answered elsewhere, or what asked has ended");
   }
-  for (const request of requests) {
+  for (const request of page.waiting) {
+    if (done.has(request.id)) continue;
     if (!cards.has(request.id)) add(request);
     cards.get(request.id).dataset.ends = Date.now() + request.seconds * 1000;
   }
-  say(requests.length === 0 ? "nothing is waiting" : requests.length + " waiting");
-  document.title = requests.length === 0 ? "shield" : "(" + requests.length + ") shield";
+  count();
+  if (cut || before !== [...cards.keys()].join()) quiet();
+  cut = false;
   tick();
+}
+
+function count() {
+  const n = cards.size;
+  say(n === 0 ? "Nothing is waiting" : n === 1 ? "1 question waits" : n + " questions wait");
+  document.title = n === 0 ? "shield" : "(" + n + ") shield";
+}
+
+// quiet makes all buttons dead, and alive again when nothing has moved for a
+// moment.
+function quiet() {
+  const buttons = () => list.querySelectorAll("button");
+  buttons().forEach((b) => (b.disabled = true));
+  clearTimeout(awake);
+  awake = setTimeout(() => buttons().forEach((b) => (b.disabled = false)), deaf);
 }
 
 function tick() {
@@ -75,40 +162,139 @@ function tick() {
   }
 }
 
+function post(path, value) {
+  return fetch(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(value),
+    signal: AbortSignal.timeout(patience),
+  });
+}
+
 async function answer(card, choice) {
-  const reason = card.querySelector(".reason").value;
-  const buttons = card.querySelectorAll("button");
-  buttons.forEach((b) => (b.disabled = true));
+  const reason = choice === "deny" ? card.querySelector(".reason").value : "";
+  card.querySelectorAll("button").forEach((b) => (b.disabled = true));
   try {
-    const response = await fetch("/answer", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ id: card.dataset.id, choice: choice === "deny" && reason ? "why" : choice, reason }),
-    });
-    if (!response.ok) say(await response.text());
+    const response = await post("/answer", { id: card.dataset.id, choice, reason });
+    if (response.ok) {
+      keepReceipt(await response.json());
+      count();
+    } else {
+      say(await response.text());
+    }
   } catch {
-    say("shield could not be reached");
+    say("shield could not be reached; the answer was not given");
   }
+  quiet();
+}
+
+async function prove(secret, who, nonces) {
+  const bytes = (text) => new TextEncoder().encode(text);
+  const mac = await crypto.subtle.importKey("raw", bytes(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  const proof = await crypto.subtle.sign("HMAC", mac, bytes([who, location.host, ...nonces].join("\n")));
+  return hex(new Uint8Array(proof));
+}
+
+function hex(bytes) {
+  return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+// greet has page and server prove to each other that they know the secret. It
+// is never sent: whatever program listens here while shield does not would have
+// it.
+async function greet(kind, secret) {
+  const mine = hex(crypto.getRandomValues(new Uint8Array(32)));
+  const hello = await post("/hello", { kind, nonce: mine });
+  const theirs = await hello.json().catch(() => ({}));
+  const wrong = kind === "code"
+    ? "This link is not valid any more. Run 'shield approvals' for the one that is."
+    : "What answers at this address is not the shield that opened this page. Run 'shield approvals' for a new link.";
+  if (typeof theirs.nonce !== "string" || theirs.proof !== (await prove(secret, "shield server", [mine, theirs.nonce]))) {
+    throw new Ended(wrong);
+  }
+  const proof = await prove(secret, "shield page", [mine, theirs.nonce]);
+  const session = await post("/session", { kind, nonce: theirs.nonce, proof });
+  if (!session.ok) throw new Error("shield refused this page");
+  key = (await session.json()).key;
+}
+
+async function enter() {
+  if (key) return greet("key", key);
+  if (code) {
+    await greet("code", code);
+    code = "";
+    return;
+  }
+  const response = await post("/key", {}); // this page was loaded again
+  if (!response.ok) throw new Ended("Open this page by its link. Run 'shield approvals' for it.");
+  key = (await response.json()).key;
+}
+
+// follow shows what waits until the server ends.
+function follow() {
+  return new Promise((ended) => {
+    const events = new EventSource("/events");
+    events.onmessage = (e) => {
+      failures = 0;
+      show(JSON.parse(e.data));
+    };
+    events.onerror = () => {
+      events.close();
+      ended();
+    };
+  });
+}
+
+// lost is called when shield could not be reached. When the process that
+// serves this page ends, another that waits for an answer takes over.
+function lost() {
+  failures++;
+  cut = true;
+  list.querySelectorAll("button").forEach((b) => (b.disabled = true));
+  clearTimeout(awake);
+  if (failures < gone) {
+    if (cards.size > 0) say("Reconnecting…");
+    return;
+  }
+  for (const id of [...cards.keys()]) keepGone(id, "Not waiting any more: what asked has ended");
+  document.title = "shield";
+  say(key ? "Nothing is waiting. Leave this page open: the next question appears here." : "Nothing is waiting here. Run 'shield approvals' for the link.");
+}
+
+function pause(time) {
+  return new Promise((resume) => {
+    const timer = setTimeout(wake, time);
+    document.addEventListener("visibilitychange", wake);
+    function wake() {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", wake);
+      resume();
+    }
+  });
 }
 
 async function start() {
-  const token = location.hash.slice(1);
-  if (token) {
-    history.replaceState(null, "", "/");
-    const response = await fetch("/session", { method: "POST", body: token });
-    if (!response.ok) {
-      say("this link is not valid any more");
-      return;
-    }
+  history.replaceState(null, "", "/");
+  if (!window.crypto || !crypto.subtle) {
+    say("This browser lacks the cryptography that this page needs (crypto.subtle). Use another one.");
+    return;
   }
-  const events = new EventSource("/events");
-  events.onmessage = (e) => show(JSON.parse(e.data));
-  events.onerror = () => {
-    show([]);
-    say("shield has ended, or this page was not opened by its link");
-    events.close();
-  };
   setInterval(tick, 1000);
+  for (;;) {
+    try {
+      await enter();
+      await follow();
+      lost();
+    } catch (err) {
+      if (err instanceof Ended) failures = gone;
+      lost();
+      if (err instanceof Ended) {
+        say(err.message);
+        if (!key) return;
+      }
+    }
+    await pause(failures < gone ? soon : later);
+  }
 }
 
 start();

@@ -1,0 +1,183 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+func approvalsCommand(w *World) *cli.Command {
+	flags := func(more ...cli.Flag) []cli.Flag {
+		return append([]cli.Flag{configFlag(), stateFlag(), &cli.BoolFlag{Name: "json", Usage: "write JSON"}}, more...)
+	}
+	return &cli.Command{
+		Name:  "approvals",
+		Usage: "show which questions wait for you, and the link to answer them",
+		Description: "Prints the link to the approval page and the questions that wait there, the oldest first, whichever process asks: a hook, a pipe or shield exec. The page is there as long as something waits, always at the same address. " +
+			"Whoever has the link can answer, so it is for you and not for an agent; it stops working when nothing waits any more. " +
+			"approvals list shows the approvals that are remembered for some minutes, approvals revoke forgets them.",
+		Flags: flags(),
+		Action: func(c *cli.Context) error {
+			if _, err := operands(c); err != nil {
+				return err
+			}
+			return printWaiting(c, w)
+		},
+		Subcommands: []*cli.Command{
+			{
+				Name:   "list",
+				Usage:  "show the approvals that are remembered",
+				Flags:  flags(),
+				Action: func(c *cli.Context) error { return listApprovals(c, w) },
+			},
+			{
+				Name:        "revoke",
+				Usage:       "forget an approval that is remembered, by its ID, or all",
+				ArgsUsage:   "ID",
+				Description: "The next time the action is proposed, it is asked again. The ID is what approvals list prints.",
+				Flags:       flags(&cli.BoolFlag{Name: "all", Usage: "forget all of them; takes no ID"}),
+				Action:      func(c *cli.Context) error { return revokeApprovals(c, w) },
+			},
+		},
+	}
+}
+
+// printWaiting prints the link and what waits.
+func printWaiting(c *cli.Context, w *World) error {
+	set, err := settings(c, w)
+	if err != nil {
+		return err
+	}
+	now := w.Now()
+	q, err := approve.Waiting(stateDir(&set.Settings, w), now)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(w.Out).Encode(q)
+	}
+	if q.Moved != "" && q.Link != "" {
+		fmt.Fprintf(w.Out, "Another program has taken %s, the address of the page until now.\n", q.Moved)
+	}
+	if len(q.Waiting) == 0 {
+		_, err := fmt.Fprint(w.Out, "Nothing is waiting for an answer.\n"+webHint(set))
+		return err
+	}
+	noun := "questions wait"
+	if len(q.Waiting) == 1 {
+		noun = "question waits"
+	}
+	fmt.Fprintf(w.Out, "%d %s for your answer:\n\n", len(q.Waiting), noun)
+	for _, one := range q.Waiting {
+		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s\n", one.Number, one.Summary, age(now.Sub(one.Asked)), age(one.Ends.Sub(now)), folder(one.CWD))
+	}
+	if q.Link == "" {
+		_, err = fmt.Fprintln(w.Out, "\nThe page is about to be served; run this again.")
+	} else {
+		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s\n", q.Link)
+	}
+	return err
+}
+
+// webHint says why nothing ever waits where the page is not used.
+func webHint(set *config.Loaded) string {
+	if slices.Contains(set.Approval.Channels, "web") {
+		return ""
+	}
+	return "The approval page is off. To answer in a browser, set approval.channels: [tty, web].\n"
+}
+
+func folder(path string) string {
+	if path == "" {
+		return ""
+	}
+	return ", in " + path
+}
+
+// age returns a span in whole seconds or minutes.
+func age(d time.Duration) string {
+	if d >= 2*time.Minute {
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	}
+	return fmt.Sprintf("%d s", max(int(d.Seconds()), 0))
+}
+
+// remembered opens the state file that remembers approvals.
+func remembered(c *cli.Context, w *World) (*state.Store, error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, err
+	}
+	return openStore(set, w)
+}
+
+func listApprovals(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	store, err := remembered(c, w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	list, err := approve.Approvals(c.Context, store)
+	if err != nil {
+		return err
+	}
+	return printApprovals(c, w.Out, list, "No approval is remembered.", w.Now())
+}
+
+func revokeApprovals(c *cli.Context, w *World) error {
+	id, names := "", []string{"ID"}
+	if c.Bool("all") {
+		names = nil
+	}
+	args, err := operands(c, names...)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		if id = args[0]; id == "" {
+			return errors.New("approvals revoke: the ID is empty; use --all to forget all")
+		}
+	}
+	store, err := remembered(c, w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	list, err := approve.Revoke(c.Context, store, id)
+	if err != nil {
+		return err
+	}
+	if !c.Bool("json") && len(list) > 0 {
+		fmt.Fprintln(w.Out, "Forgotten:")
+	}
+	return printApprovals(c, w.Out, list, "No approval was remembered.", w.Now())
+}
+
+// printApprovals prints approvals, or that there is none.
+func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none string, now time.Time) error {
+	if c.Bool("json") {
+		return json.NewEncoder(out).Encode(append([]approve.Approval{}, list...))
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, none)
+		return err
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, a := range list {
+		fmt.Fprintf(t, "%s\t%s left\tapproved by %s\t%s\n", a.ID, age(a.Until.Sub(now)), a.By, a.Subject)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,133 @@
+//go:build unix
+
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
+)
+
+// always is a store that remembers nothing and limits nothing.
+type always struct{}
+
+func (always) TakeApproval(context.Context, string, int) error      { return nil }
+func (always) Get(context.Context, string) ([]byte, bool, error)    { return nil, false, nil }
+func (always) Put(context.Context, string, []byte, time.Time) error { return nil }
+
+// ask puts a command to a person on the page of a state folder until the test
+// ends.
+func ask(t *testing.T, dir, command string) {
+	t.Helper()
+	a, err := approve.New(approve.Options{
+		Channels: []string{"web"}, Store: always{}, Binding: func(*analysis.Case) string { return "" },
+		StateDir: dir, Clock: clock, Person: "ann",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"type": "execute_command", "cwd": "/work", "payload": map[string]string{"command": command}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	act, err := action.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	an, err := analysis.New(analysis.Options{CWD: "/work", Home: "/home/me"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = a.Judge(ctx, an.Case(act))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		a.Close()
+	})
+}
+
+func TestApprovals(t *testing.T) {
+	w := newWorld(t)
+	dir := filepath.Join(w.Home, "state")
+	args := []string{"approvals", "--state", dir}
+	if status, out, errs := run(t, w, "", args...); status != statusAllow || errs != "" ||
+		out != "Nothing is waiting for an answer.\nThe approval page is off. To answer in a browser, set approval.channels: [tty, web].\n" {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	var q approve.Questions
+	for i, command := range []string{"git push --force origin main", "rm -rf build # \x1b[2J"} {
+		ask(t, dir, command)
+		for tries := 0; len(q.Waiting) <= i && tries < 1000; tries++ {
+			_, out, _ := run(t, w, "", append(args, "--json")...)
+			if err := json.Unmarshal([]byte(out), &q); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	if !strings.HasPrefix(q.Link, "http://127.0.0.1:") {
+		t.Errorf("link %q", q.Link)
+	}
+	want := `2 questions wait for your answer:
+
+  1  shield asks whether to run “git push --force origin main”: no earlier tier has judged it
+     asked 0 s ago, denied in 5 min, in /work
+  2  shield asks whether to run “rm -rf build # <U+001B>[2J”: no earlier tier has judged it
+     asked 0 s ago, denied in 5 min, in /work
+
+Answer at ` + q.Link + "\n"
+	if status, out, errs := run(t, w, "", args...); status != statusAllow || out != want || errs != "" {
+		t.Errorf("status %d, want\n%s, got\n%s%s", status, want, out, errs)
+	}
+}
+
+func TestApprovalsRemembered(t *testing.T) {
+	w, _ := askingWorld(t)
+	file := filepath.Join(w.Home, "minutes.yaml")
+	config := "classifier: {model: none}\napproval: {channels: [command], command: [/bin/sh, -c, 'echo ''{\"decision\":\"approve\",\"by\":\"ann\",\"minutes\":10}''']}\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	on := func(args ...string) []string { return append(args, "--config", file) }
+	const in = `{"type":"execute_command","payload":{"command":"git push --force origin one"}}` + "\n"
+	check := func(args []string, in string, wantStatus int, want ...string) string {
+		t.Helper()
+		status, out, errs := run(t, w, in, args...)
+		if status != wantStatus {
+			t.Errorf("%q: status %d, want %d", args, status, wantStatus)
+		}
+		for _, text := range want {
+			if !strings.Contains(out+errs, text) {
+				t.Errorf("%q lacks %q:\n%s%s", args, text, out, errs)
+			}
+		}
+		return out
+	}
+	check(on("approvals", "list"), "", statusAllow, "No approval is remembered.")
+	check(on("run"), in, statusAllow, "approved for 10 minutes by ann (command)")
+	check(on("run"), in, statusAllow, "this exact action is approved until")
+	list := check(on("approvals", "list"), "", statusAllow, "10 min left", "approved by ann (command)", "git push --force origin one")
+	id, _, _ := strings.Cut(list, " ")
+	check(on("approvals", "revoke"), "", statusBroken, "ID is missing")
+	check(append(on("approvals", "revoke"), ""), "", statusBroken, "the ID is empty")
+	check(append(on("approvals", "revoke"), "abc"), "", statusBroken, "no remembered approval has the ID")
+	check(append(on("approvals", "revoke", "--all"), id), "", statusBroken, "unexpected operand")
+	check(on("run"), in, statusAllow, "this exact action is approved until")
+	check(append(on("approvals", "revoke"), id), "", statusAllow, "Forgotten:", "git push --force origin one")
+	check(on("run"), in, statusAllow, "approved for 10 minutes by ann (command)")
+	check(on("approvals", "revoke", "--all", "--json"), "", statusAllow, `"subject":"git push --force origin one"`)
+	check(on("approvals", "list", "--json"), "", statusAllow, "[]")
+}

@@ -1,0 +1,72 @@
+package approve
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode"
+
+	"github.com/gen2brain/beeep"
+
+	"github.com/shieldcli/shield/internal/redact"
+)
+
+// A desktop shows notifications. Nothing waits for it, and nothing depends on
+// it: whatever fails here has no effect but that nobody is told.
+type desktop struct{ busy atomic.Int32 }
+
+// Bounds of notifications.
+const (
+	maxNotifying    = 4   // at a time: one that hangs stays
+	maxNotification = 240 // bytes
+)
+
+// named gives notifications the name of their sender.
+var named = sync.OnceFunc(func() { beeep.AppName = "shield" })
+
+// tell shows that a question waits.
+func (d *desktop) tell(getenv func(string) string, summary string) {
+	if !hasDesktop(runtime.GOOS, getenv) {
+		return
+	}
+	if d.busy.Add(1) > maxNotifying {
+		d.busy.Add(-1)
+		return
+	}
+	go func() {
+		defer d.busy.Add(-1)
+		defer func() { _ = recover() }()
+		named()
+		_ = beeep.Notify("shield waits for your answer", notification(summary), "")
+	}()
+}
+
+// hasDesktop reports whether this process belongs to a session with a desktop.
+func hasDesktop(system string, getenv func(string) string) bool {
+	switch system {
+	case "windows", "darwin":
+		return getenv("SSH_CONNECTION") == ""
+	case "linux", "freebsd", "netbsd", "openbsd":
+		bus := getenv("DBUS_SESSION_BUS_ADDRESS")
+		return bus != "" && !strings.HasPrefix(bus, "autolaunch:") && (getenv("DISPLAY") != "" || getenv("WAYLAND_DISPLAY") != "")
+	default:
+		return false
+	}
+}
+
+// notification returns the text for a question. Desktops read it as markup,
+// XML, a script or an option, so only what means nothing in any of them stays.
+func notification(summary string) string {
+	text := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), strings.ContainsRune(" .,:/_-=+()[]", r):
+			return r
+		case r == '“', r == '”':
+			return -1
+		default:
+			return '·'
+		}
+	}, summary)
+	return redact.Cut(text, maxNotification) + ". For the link, run: shield approvals"
+}

@@ -1,0 +1,319 @@
+package approve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/redact"
+)
+
+// An inbox holds the questions that all processes of this user have put on the
+// approval page. For each question there are, by its id:
+//
+//	ID.lock     locked by the process that asks, as long as it lives
+//	ID.request  the question, written by that process
+//	ID.answer   the answer, written by the process that serves the page
+//
+// "order.lock" is held while a question is added or the files of a dead process
+// are removed, "serve.lock" by the process that serves, "page" says where, and
+// "number" is that of the last question.
+type inbox struct {
+	*box
+	seen map[string]*entry // questions that were read; nil for a file that cannot be relied on
+}
+
+// An entry is a question in the inbox.
+type entry struct {
+	Number  int       `json:"number"` // counted from 1, in the order of asking
+	Asked   time.Time `json:"asked"`
+	Ends    time.Time `json:"ends"`    // when it is denied
+	Subject string    `json:"subject"` // names the action on one line
+	Request *Request  `json:"request"`
+}
+
+// A given answer is what the page says to one question.
+type given struct {
+	ID     string    `json:"id"`
+	Choice string    `json:"choice"`
+	Reason string    `json:"reason,omitempty"`
+	By     string    `json:"by"`
+	At     time.Time `json:"at"`
+}
+
+// Bounds of the inbox.
+const (
+	maxWaiting = 100       // questions
+	maxEntry   = 256 << 10 // bytes of a question
+	maxNames   = 10_000    // files that are looked at
+	idLength   = 32        // characters
+	maxNumber  = 999       // of a question; the next one is 1
+)
+
+// numberFile is the name of the file of the last number.
+const numberFile = "number"
+
+func openInbox(stateDir string) (*inbox, error) {
+	b, err := openBox(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	return &inbox{box: b, seen: map[string]*entry{}}, nil
+}
+
+// orderWait is for how long a process waits for the lock that is held while a
+// question is written.
+const orderWait = 2 * time.Second
+
+// inOrder runs f while no other process changes which questions there are.
+func (b *inbox) inOrder(ctx context.Context, f func() error) error {
+	l, err := flock.New(b.path("order.lock"))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	limit := time.NewTimer(orderWait)
+	defer limit.Stop()
+	for {
+		taken, err := l.TryLock()
+		if err != nil {
+			return err
+		}
+		if taken {
+			return f()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit.C:
+			return fmt.Errorf("another process holds %s", b.path("order.lock"))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// add puts a question into the inbox. It stays there until the lock that is
+// returned is given to remove, or this process dies.
+func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
+	err = b.inOrder(ctx, func() error {
+		others, err := b.waiting()
+		if err != nil {
+			return err
+		}
+		if len(others) >= maxWaiting {
+			return fmt.Errorf("%d questions wait already", len(others))
+		}
+		number, err := b.next()
+		if err != nil {
+			return err
+		}
+		e := &entry{Number: number, Asked: now, Ends: now.Add(r.TimeLeft()), Subject: r.subject, Request: shortened(r)}
+		if alive, err = flock.New(b.path(r.ID + ".lock")); err != nil {
+			return err
+		}
+		if taken, err := alive.TryLock(); err != nil || !taken {
+			return errors.Join(err, errors.New("the question's lock is taken"))
+		}
+		return b.write(r.ID+".request", e)
+	})
+	if err != nil {
+		if alive != nil {
+			b.remove(r.ID, alive)
+		}
+		return nil, fmt.Errorf("put the question on the approval page: %w", err)
+	}
+	return alive, nil
+}
+
+// next returns the number of the next question: a page that stays open shows
+// no two of the same number.
+func (b *inbox) next() (int, error) {
+	var last int
+	if err := b.read(numberFile, &last); err != nil || last >= maxNumber {
+		last = 0
+	}
+	last++
+	return last, b.write(numberFile, last)
+}
+
+// remove takes a question of this process out of the inbox.
+func (b *inbox) remove(id string, alive *flock.Lock) {
+	b.clear(id)
+	alive.Close()
+	os.Remove(b.path(id + ".lock"))
+}
+
+// clear removes the files of a question but for its lock. What stays is
+// removed by whoever looks at the inbox next.
+func (b *inbox) clear(id string) {
+	for _, suffix := range []string{".request", ".answer", ".request.new", ".answer.new"} {
+		os.Remove(b.path(id + suffix))
+	}
+}
+
+// alive reports whether the process that asked a question still waits.
+func (b *inbox) alive(id string) bool {
+	name := b.path(id + ".lock")
+	if _, err := os.Lstat(name); err != nil {
+		return false
+	}
+	l, err := flock.New(name)
+	if err != nil {
+		return false
+	}
+	defer l.Close()
+	taken, err := l.TryLock()
+	return err == nil && !taken
+}
+
+// waiting returns the questions that wait, the oldest first.
+func (b *inbox) waiting() ([]*entry, error) {
+	ids, err := b.ids()
+	if err != nil {
+		return nil, err
+	}
+	var list []*entry
+	for id, asked := range ids {
+		if !asked || !b.alive(id) {
+			continue
+		}
+		e, known := b.seen[id]
+		if !known {
+			e = b.load(id)
+			b.seen[id] = e
+		}
+		if e != nil {
+			list = append(list, e)
+		}
+	}
+	for id := range b.seen {
+		if !ids[id] {
+			delete(b.seen, id)
+		}
+	}
+	slices.SortFunc(list, func(x, y *entry) int {
+		return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.Number, y.Number), strings.Compare(x.Request.ID, y.Request.ID))
+	})
+	return list[:min(len(list), maxWaiting)], nil
+}
+
+// load reads a question; nil if there is none that can be relied on.
+func (b *inbox) load(id string) *entry {
+	e := new(entry)
+	if err := b.read(id+".request", e); err != nil || e.Request == nil || e.Request.ID != id {
+		return nil
+	}
+	return e
+}
+
+// ids returns the ids for which there is a file, and whether it is a question.
+func (b *inbox) ids() (map[string]bool, error) {
+	d, err := os.Open(b.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(maxNames) // what was read before an error is looked at
+	ids := map[string]bool{}
+	for _, name := range names {
+		id, kind, found := strings.Cut(name, ".")
+		if found && len(id) == idLength && strings.Trim(id, "0123456789abcdef") == "" {
+			ids[id] = ids[id] || kind == "request"
+		}
+	}
+	return ids, nil
+}
+
+// sweep removes what processes have left that were killed while they asked.
+func (b *inbox) sweep(ctx context.Context) error {
+	ids, err := b.ids()
+	if err != nil {
+		return err
+	}
+	for id := range ids {
+		if b.alive(id) {
+			delete(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return b.inOrder(ctx, func() error { // nobody is between making a lock and taking it
+		for id := range ids {
+			if !b.alive(id) {
+				b.clear(id)
+				os.Remove(b.path(id + ".lock"))
+			}
+		}
+		return nil
+	})
+}
+
+// answered returns the answer to a question of this process; ok is false while
+// there is none. Every file at its place that the serving process did not write
+// is an error, and no answer.
+func (b *inbox) answered(id string) (g given, ok bool, err error) {
+	err = b.read(id+".answer", &g)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return given{}, false, nil
+	case err != nil:
+		return given{}, false, fmt.Errorf("the answer cannot be relied on: %w", err)
+	case g.ID != id:
+		return given{}, false, errors.New("the answer is not one to this question")
+	}
+	return g, true, nil
+}
+
+// answer returns what a given answer says.
+func (g *given) answer() (Answer, error) {
+	a := Answer{ID: g.ID, By: g.By}
+	switch g.Choice {
+	case pageDeny:
+		a.Reason = strings.TrimSpace(g.Reason)
+	case pageOnce:
+		a.Approve = true
+	case pageRemember:
+		a.Approve, a.Remember = true, rememberFor
+	default:
+		return Answer{}, fmt.Errorf("%.20q is not a choice", g.Choice)
+	}
+	return a, nil
+}
+
+// The choices of the page.
+const (
+	pageDeny     = "deny" // with or without a reason
+	pageOnce     = "once"
+	pageRemember = "remember"
+)
+
+// shortened returns a request whose payload fits into the inbox; what is cut
+// says how much of it is not shown.
+func shortened(r *Request) *Request {
+	size := 0
+	for _, f := range r.Payload {
+		size += len(f.Value)
+	}
+	if size <= maxEntry {
+		return r
+	}
+	short := &Request{
+		ID: r.ID, Summary: r.Summary, Type: r.Type, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
+		Effects: r.Effects, Tiers: r.Tiers, Remember: r.Remember, Left: r.Left,
+	}
+	share := maxEntry / len(r.Payload)
+	for _, f := range r.Payload {
+		if left := len(f.Value) - share; left > 0 {
+			f.Value = redact.Cut(f.Value, share) + fmt.Sprintf("\n… %d more bytes are not shown", left)
+		}
+		short.Payload = append(short.Payload, f)
+	}
+	return short
+}

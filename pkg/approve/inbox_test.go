@@ -1,0 +1,471 @@
+package approve
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// TestOnePage has two processes ask at once. Both are answered on one page, and
+// when the process that serves it ends, the other serves it at the same address
+// to a page that is open already.
+func TestOnePage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := pageIn(t, dir, push, "rm -rf build")
+	second := pageIn(t, dir, "git reset --hard", "git clean -fd")
+	if first.link.String() != second.link.String() {
+		t.Fatalf("two links: %s and %s", first.link, second.link)
+	}
+	browser := first.client()
+	var list []shownRequest
+	for next := first.lists(browser); len(list) < 4; {
+		list = next().Waiting
+	}
+	for i, want := range []string{push, "rm -rf build", "git reset --hard", "git clean -fd"} {
+		if list[i].Number != i+1 || list[i].Payload[0].Value != want {
+			t.Errorf("question %d is %d, %q; want %q", i+1, list[i].Number, list[i].Summary, want)
+		}
+	}
+	if got := first.post(browser, "/answer", answerJSON(t, list[2].ID, pageOnce, ""), nil); got != http.StatusOK {
+		t.Fatalf("answer: status %d", got)
+	}
+	if v := <-second.verdict; v.Decision != verdict.Allow || v.Reasoning != "approved once by ann on the approval page (web)" {
+		t.Errorf("got %+v", v)
+	}
+	status, key := first.enter(browser, "code", first.link.Fragment)
+	if status != http.StatusOK || len(key) != 64 {
+		t.Fatalf("status %d, key %q", status, key)
+	}
+	if err := first.a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var served Questions
+	until(t, func() (ok bool) {
+		var err error
+		if served, err = Waiting(dir, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		return served.Link != ""
+	})
+	if served.Link != first.link.String() {
+		t.Errorf("the link is now %s, was %s", served.Link, first.link)
+	}
+	if got := second.post(browser, "/answer", answerJSON(t, list[3].ID, pageOnce, ""), nil); got != http.StatusUnauthorized {
+		t.Errorf("the cookie of a process that has ended: status %d", got)
+	}
+	if status, again := second.enter(browser, "key", key); status != http.StatusOK || again != key {
+		t.Fatalf("an open page is not let in any more: status %d", status)
+	}
+	last := second.lists(browser)().Waiting
+	if len(last) != 1 || last[0].ID != list[3].ID || last[0].Number != 4 {
+		t.Fatalf("the other process shows %+v", last)
+	}
+	if got := second.post(browser, "/answer", answerJSON(t, last[0].ID, pageDeny, "no"), nil); got != http.StatusOK {
+		t.Errorf("answer: status %d", got)
+	}
+	if v := <-second.verdict; v.Decision != verdict.Block || !strings.HasSuffix(v.Reasoning, ": no") {
+		t.Errorf("got %+v", v)
+	}
+}
+
+// TestOldLinks: a link is good as long as something waits, and no longer.
+func TestOldLinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := pageIn(t, dir, push)
+	if err := first.a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-first.verdict
+	second := pageIn(t, dir, push)
+	if second.link.Host != first.link.Host {
+		t.Errorf("the address was %s and is %s", first.link.Host, second.link.Host)
+	}
+	if second.link.Fragment == first.link.Fragment {
+		t.Error("the code of the link is the same")
+	}
+	if status, key := second.enter(&http.Client{}, "code", first.link.Fragment); status == http.StatusOK || key != "" {
+		t.Error("the old link still opens the page")
+	}
+}
+
+// question puts a question on a page and returns its id.
+func (p *opened) question() string {
+	p.t.Helper()
+	q, err := openInbox(p.a.o.StateDir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var list []*entry
+	until(p.t, func() bool {
+		list, err = q.waiting()
+		return err != nil || len(list) == 1
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return list[0].Request.ID
+}
+
+// TestForgedAnswers puts files where the process that asks looks for its
+// answer. Only what the installation itself wrote, for this question, for this
+// user alone, counts; the rest blocks.
+func TestForgedAnswers(t *testing.T) {
+	t.Parallel()
+	sealed := func(t *testing.T, b *box, id string) []byte {
+		t.Helper()
+		text := []byte(toJSON(t, given{ID: id, Choice: pageOnce, By: "eve"}))
+		return []byte(b.seal(id+".answer", text) + "\n" + string(text))
+	}
+	put := func(mode os.FileMode) func(*testing.T, *box, string, []byte) {
+		return func(t *testing.T, b *box, path string, text []byte) {
+			t.Helper()
+			fresh := path + ".forged"
+			if err := os.WriteFile(fresh, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(fresh, mode); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(fresh, path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	other := func(t *testing.T) *box {
+		t.Helper()
+		b, err := openBox(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	tests := []struct {
+		name  string
+		text  func(t *testing.T, b *box, id string) []byte
+		put   func(t *testing.T, b *box, path string, text []byte)
+		allow bool
+	}{
+		{"the installation's own", sealed, put(0o600), true}, // so that it is the forgery that is refused
+		{"no seal", func(t *testing.T, _ *box, id string) []byte {
+			return []byte(toJSON(t, given{ID: id, Choice: pageOnce}))
+		}, put(0o600), false},
+		{"an empty seal", func(t *testing.T, _ *box, id string) []byte {
+			return []byte("\n" + toJSON(t, given{ID: id, Choice: pageOnce}))
+		}, put(0o600), false},
+		{"another installation's", func(t *testing.T, _ *box, id string) []byte { return sealed(t, other(t), id) }, put(0o600), false},
+		{"one bit changed", func(t *testing.T, b *box, id string) []byte {
+			return bytes.Replace(sealed(t, b, id), []byte("eve"), []byte("ann"), 1)
+		}, put(0o600), false},
+		{"an answer to another question", func(t *testing.T, b *box, _ string) []byte {
+			return sealed(t, b, strings.Repeat("0", idLength))
+		}, put(0o600), false},
+		{"its own seal, another id", func(t *testing.T, b *box, id string) []byte {
+			text := []byte(toJSON(t, given{ID: strings.Repeat("0", idLength), Choice: pageOnce}))
+			return []byte(b.seal(id+".answer", text) + "\n" + string(text))
+		}, put(0o600), false},
+		{"the question itself", func(t *testing.T, b *box, id string) []byte {
+			text, err := os.ReadFile(b.path(id + ".request"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}, put(0o600), false},
+		{"an unknown choice", func(t *testing.T, b *box, id string) []byte {
+			text := []byte(toJSON(t, given{ID: id, Choice: "yes"}))
+			return []byte(b.seal(id+".answer", text) + "\n" + string(text))
+		}, put(0o600), false},
+		{"empty", func(*testing.T, *box, string) []byte { return nil }, put(0o600), false},
+		{"too long", func(t *testing.T, b *box, id string) []byte {
+			return append(sealed(t, b, id), bytes.Repeat([]byte(" "), maxSealed)...)
+		}, put(0o600), false},
+		{"open to others", sealed, put(0o640), false},
+		{"open to all", sealed, put(0o666), false},
+		{"a folder", sealed, func(t *testing.T, _ *box, path string, _ []byte) {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"a link to a good one", sealed, func(t *testing.T, b *box, path string, text []byte) {
+			target := filepath.Join(t.TempDir(), "answer")
+			put(0o600)(t, b, target, text)
+			if err := os.Symlink(target, path); err != nil {
+				t.Skip(err)
+			}
+		}, false},
+		{"another user's", sealed, func(t *testing.T, b *box, path string, text []byte) {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give a file away")
+			}
+			fresh := path + ".theirs"
+			put(0o600)(t, b, fresh, text)
+			if err := os.Chown(fresh, 12345, -1); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(fresh, path); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPage(t, push)
+			id := p.question()
+			b, err := openBox(p.a.o.StateDir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.put(t, b, b.path(id+".answer"), tt.text(t, b, id))
+			v := <-p.verdict
+			if (v.Decision == verdict.Allow) != tt.allow {
+				t.Errorf("got %+v", v)
+			}
+			if !tt.allow && !strings.Contains(v.Reasoning, "web: ") {
+				t.Errorf("the reason is not told: %q", v.Reasoning)
+			}
+		})
+	}
+}
+
+// TestForgedQuestions: only what a living process of this installation asks is
+// shown, and the rest is cleared away.
+func TestForgedQuestions(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, push)
+	own := p.question()
+	b, err := openInbox(p.a.o.StateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := strings.Repeat("d", idLength)
+	if err := b.write(dead+".request", entry{Number: 7, Ends: time.Now().Add(time.Hour), Request: &Request{ID: dead, Summary: "be dead"}}); err != nil {
+		t.Fatal(err)
+	}
+	killed := strings.Repeat("e", idLength)
+	for _, name := range []string{killed + ".lock", killed + ".answer.new", dead + ".answer", "..request", "x.request", strings.Repeat("g", idLength) + ".request"} {
+		if err := os.WriteFile(b.path(name), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, func() bool {
+		ids, err := b.ids()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(ids) == 1
+	})
+	list := p.lists(p.client())().Waiting
+	if len(list) != 1 || list[0].ID != own {
+		t.Errorf("shown: %+v", list)
+	}
+	// A process that lives, and a question that it did not seal.
+	foreign := &Request{ID: strings.Repeat("f", idLength), Summary: "be foreign", patience: time.Hour, clock: time.Now}
+	alive, err := b.add(t.Context(), foreign, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.remove(foreign.ID, alive) })
+	if err := os.WriteFile(b.path(foreign.ID+".request"), []byte("0\n{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openInbox(p.a.o.StateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := again.waiting(); err != nil || len(list) != 1 || list[0].Request.ID != own {
+		t.Errorf("waiting: %+v, %v", list, err)
+	}
+}
+
+// TestDeadQuestions: what a killed process has left is not taken for a question,
+// also where no page is served that would clear it away.
+func TestDeadQuestions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := openInbox(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	r := &Request{ID: strings.Repeat("a", idLength), patience: time.Hour, clock: time.Now}
+	alive, err := b.add(t.Context(), r, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &Request{ID: strings.Repeat("b", idLength), clock: time.Now}
+	waits, err := b.add(t.Context(), late, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.remove(late.ID, waits) })
+	if q, err := Waiting(dir, now); err != nil || len(q.Waiting) != 1 || q.Waiting[0].Number != 1 || q.Link != "" {
+		t.Errorf("%+v, %v; want the first alone, since the second has no time left", q, err)
+	}
+	alive.Close() // as the kernel does for a process that dies
+	if q, err := Waiting(dir, now); err != nil || len(q.Waiting) != 0 {
+		t.Errorf("%+v, %v; want none", q, err)
+	}
+	if err := b.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := b.ids(); err != nil || len(ids) != 1 || !ids[late.ID] {
+		t.Errorf("left: %v, %v", ids, err)
+	}
+}
+
+// TestForgedPage: an address that another program wrote down is not used.
+func TestForgedPage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := openInbox(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	known := page{Address: address, Key: strings.Repeat("0", 64), Code: strings.Repeat("1", 64)}
+	if err := os.WriteFile(b.path(pageFile), []byte(strings.Repeat("0", 64)+"\n"+toJSON(t, known)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := pageIn(t, dir, push)
+	if p.link.Fragment == known.Code {
+		t.Errorf("the link is %s", p.link)
+	}
+	if status, _ := p.enter(&http.Client{}, "key", known.Key); status == http.StatusOK {
+		t.Error("a key of somebody else's opens the page")
+	}
+}
+
+// TestAddressTaken: where another program has taken the page's address, the
+// page moves, with other secrets, and says so.
+func TestAddressTaken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := pageIn(t, dir, push)
+	_, key := first.enter(&http.Client{}, "code", first.link.Fragment)
+	if err := first.a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-first.verdict
+	l, err := net.Listen("tcp", first.link.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	second := pageIn(t, dir, push)
+	if second.link.Host == first.link.Host {
+		t.Fatalf("both at %s", second.link.Host)
+	}
+	q, err := Waiting(dir, time.Now())
+	if err != nil || q.Moved != first.link.Host || q.Link != second.link.String() || len(q.Waiting) != 1 {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if status, _ := second.enter(&http.Client{}, "key", key); status == http.StatusOK {
+		t.Error("the key that was good at the old address still opens the page")
+	}
+	if text := second.a.o.Notice.(*notices).b.String(); !strings.Contains(text, "another program has taken "+first.link.Host) {
+		t.Errorf("printed: %s", text)
+	}
+	if err := second.a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-second.verdict
+	if third := pageIn(t, dir, push); third.link.Host != second.link.Host {
+		t.Errorf("the new address is not kept: %s, then %s", second.link.Host, third.link.Host)
+	}
+}
+
+// TestInboxRefuses: a folder that others can reach, or have put there, is not
+// used.
+func TestInboxRefuses(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(dir string) error{
+		"a link":         func(dir string) error { return os.Symlink(t.TempDir(), dir) },
+		"a file":         func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
+		"open to others": func(dir string) error { return os.Mkdir(dir, 0o755) },
+	} {
+		dir := t.TempDir()
+		if err := make(filepath.Join(dir, "inbox")); err != nil {
+			t.Fatal(err)
+		}
+		a := newTest(t, &memory{})
+		a.o.StateDir = dir
+		a.channels = []Channel{newWeb(&a.o)}
+		if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Block || !strings.Contains(v.Reasoning, "approval inbox") {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
+
+// TestInboxBounds: a flood of questions, and a long one, cost what they may.
+func TestInboxBounds(t *testing.T) {
+	t.Parallel()
+	b, err := openInbox(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	long := &Request{ID: strings.Repeat("f", idLength), patience: time.Hour, clock: time.Now}
+	for i := range maxFields {
+		long.Payload = append(long.Payload, Field{fmt.Sprint(i), strings.Repeat("\"\\", maxValue/2)})
+	}
+	alive, err := b.add(t.Context(), long, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := b.waiting()
+	if err != nil || len(list) != 1 || len(list[0].Request.Payload) != maxFields || !strings.Contains(list[0].Request.Payload[0].Value, "more bytes are not shown") {
+		t.Fatalf("the long question: %v", err)
+	}
+	if info, err := os.Stat(b.path(long.ID + ".request")); err != nil || info.Size() > maxSealed {
+		t.Errorf("its file: %v, %v", info, err)
+	}
+	b.remove(long.ID, alive)
+	for i := range maxWaiting {
+		r := &Request{ID: fmt.Sprintf("%032x", i), patience: time.Hour, clock: time.Now}
+		alive, err := b.add(t.Context(), r, now.Add(time.Duration(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.remove(r.ID, alive) })
+	}
+	one := &Request{ID: strings.Repeat("e", idLength), patience: time.Hour, clock: time.Now}
+	if _, err := b.add(t.Context(), one, now); err == nil || !strings.Contains(err.Error(), "100 questions wait already") {
+		t.Errorf("one too many: %v", err)
+	}
+	if ids, err := b.ids(); err != nil || len(ids) != maxWaiting {
+		t.Errorf("%d ids, %v", len(ids), err)
+	}
+}
+
+// TestHostedPrintsNoLink: the host of a hook keeps what it prints, and may show
+// it to the agent.
+func TestHostedPrintsNoLink(t *testing.T) {
+	t.Parallel()
+	var n notices
+	a := newTest(t, &memory{})
+	a.o.Notice, a.o.Hosted = &n, true
+	w := newWeb(&a.o).(*web)
+	t.Cleanup(func() { w.Close() })
+	link, err := w.Link(t.Context())
+	if err != nil || !strings.HasPrefix(link, "http://127.0.0.1:") {
+		t.Errorf("link %q, %v", link, err)
+	}
+	if n.b.Len() != 0 {
+		t.Errorf("printed: %s", &n.b)
+	}
+}

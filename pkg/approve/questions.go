@@ -1,0 +1,61 @@
+package approve
+
+import (
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+)
+
+// A Question waits on the approval page.
+type Question struct {
+	Number  int       `json:"number"`        // counted from 1, as on the page
+	Summary string    `json:"summary"`       // one sentence: what would happen, and why it is asked
+	CWD     string    `json:"cwd,omitempty"` // the folder
+	Asked   time.Time `json:"asked"`         // when
+	Ends    time.Time `json:"ends"`          // when it is denied
+}
+
+// Questions are what waits on the approval page of a state folder.
+type Questions struct {
+	Link    string     `json:"link,omitempty"`  // lets whoever has it answer; "" while nothing waits
+	Moved   string     `json:"moved,omitempty"` // the page's address before, which another program has taken
+	Waiting []Question `json:"waiting"`         // the oldest first
+}
+
+// Waiting returns what waits on the approval page of a state folder, whichever
+// process asks.
+func Waiting(stateDir string, now time.Time) (Questions, error) {
+	q := Questions{Waiting: []Question{}}
+	b, err := openInbox(stateDir)
+	if err != nil {
+		return q, err
+	}
+	list, err := b.waiting()
+	if err != nil {
+		return q, err
+	}
+	for _, e := range list {
+		if now.Before(e.Ends) {
+			q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.Asked, e.Ends})
+		}
+	}
+	var p page
+	if served, err := b.served(); err != nil || !served {
+		return q, err
+	}
+	if err := b.read(pageFile, &p); err == nil {
+		q.Link, q.Moved = p.link(), p.Was
+	}
+	return q, nil
+}
+
+// served reports whether a process serves the page.
+func (b *inbox) served() (bool, error) {
+	l, err := flock.New(b.path("serve.lock"))
+	if err != nil {
+		return false, err
+	}
+	defer l.Close()
+	taken, err := l.TryLock()
+	return !taken, err
+}

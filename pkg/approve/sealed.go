@@ -1,0 +1,139 @@
+package approve
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A box is a folder of small files that only this installation can have
+// written: each begins with an HMAC of its name and text under a key derived
+// from the installation's, and only this user may reach folder and files.
+type box struct {
+	dir string
+	key []byte
+}
+
+// maxSealed is the length of the longest file in a box, in bytes.
+const maxSealed = 1 << 20
+
+// openBox opens the box of the approval page in a state folder and creates it
+// if need be.
+func openBox(stateDir string) (*box, error) {
+	if stateDir == "" {
+		return nil, errors.New("the approval page needs a state folder; name one with --state")
+	}
+	key, err := verdict.LoadKey(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	b := &box{dir: filepath.Join(stateDir, "inbox")}
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write([]byte("shield approval inbox"))
+	b.key = mac.Sum(nil)
+	if err := os.Mkdir(b.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("create approval inbox: %w", err)
+	}
+	info, err := os.Lstat(b.dir)
+	switch {
+	case err != nil:
+	case !info.IsDir():
+		err = errors.New("not a folder")
+	default:
+		err = owner.Check(info, owner.Access)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("approval inbox %s: %w", b.dir, err)
+	}
+	return b, nil
+}
+
+func (b *box) path(name string) string { return filepath.Join(b.dir, name) }
+
+// seal returns the HMAC, in hex, of a file's name and text.
+func (b *box) seal(name string, text []byte) string {
+	mac := hmac.New(sha256.New, b.key)
+	fmt.Fprintf(mac, "%d %s\n", len(name), name)
+	mac.Write(text)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// write puts a value into a file. Readers see all of it or the file that was
+// there before.
+func (b *box) write(name string, value any) error {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false) // six bytes for one
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	text := out.Bytes()
+	if len(text) > maxSealed-2*sha256.Size-1 {
+		return fmt.Errorf("%s: %d bytes are too many", name, len(text))
+	}
+	fresh := b.path(name + ".new")
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(b.seal(name, text) + "\n" + string(text))
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(fresh, b.path(name))
+	}
+	if err != nil {
+		_ = os.Remove(fresh) // the first error is the one to tell
+	}
+	return err
+}
+
+// errForged means that a file is not as this installation writes it.
+var errForged = errors.New("not written by this installation")
+
+// read reads what write has written. The error wraps [os.ErrNotExist] where
+// there is no file, and every file that somebody else could have put there is
+// an error too.
+func (b *box) read(name string, value any) error {
+	f, err := owner.Open(b.path(name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a plain file", f.Name())
+	}
+	if err := owner.Check(info, owner.Access); err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSealed+1))
+	if err != nil {
+		return err
+	}
+	seal, text, found := bytes.Cut(data, []byte("\n"))
+	if !found || len(data) > maxSealed || !same(string(seal), b.seal(name, text)) {
+		return fmt.Errorf("%s: %w", f.Name(), errForged)
+	}
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return nil
+}

@@ -1,0 +1,353 @@
+package approve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/shieldcli/shield/internal/flock"
+)
+
+// A page says where the approval page is served. Its file outlives the process
+// that serves it, so that the next one does so at the same address and pages
+// that are open in browsers go on working.
+type page struct {
+	Address string `json:"address"`       // host and port
+	Key     string `json:"key"`           // known to the pages that were opened by a link; 256 bits in hex
+	Code    string `json:"code"`          // of the links; 256 bits in hex
+	Was     string `json:"was,omitempty"` // the address before, which another program has taken
+}
+
+// pageFile is the name of the page's file in the inbox.
+const pageFile = "page"
+
+// link returns the link to the page. The code stands in the fragment, which
+// browsers do not send, so that it is in no log and no referrer.
+func (p *page) link() string {
+	if p.Address == "" || p.Code == "" {
+		return ""
+	}
+	return "http://" + p.Address + "/#" + p.Code
+}
+
+// A server serves the page. See [server.pages] for who may see and answer.
+type server struct {
+	page   page
+	person string // who sits at the page
+	clock  func() time.Time
+	inbox  *inbox // shared with nobody
+	http   *http.Server
+
+	answering sync.RWMutex // held for reading while an answer is written and told
+
+	mu         sync.Mutex
+	cookies    []string          // of the browsers that have shown that they know the page
+	challenges map[string]string // what each browser was sent to prove it, and what it had sent
+	order      []string          // of challenges, the oldest first
+	waiting    []*entry
+	receipts   []receipt
+	version    int // of what the page shows
+	browsers   []*subscriber
+}
+
+// A subscriber is a browser that is told of changes.
+type subscriber struct {
+	changed chan struct{}
+	has     int // the version that was sent
+}
+
+// A receipt says what was answered.
+type receipt struct {
+	ID      string    `json:"id"`
+	Number  int       `json:"number"`
+	Subject string    `json:"subject"`
+	Choice  string    `json:"choice"`
+	Reason  string    `json:"reason,omitempty"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+}
+
+// Bounds of the server.
+const (
+	maxBrowsers    = 32
+	maxChallenges  = 64
+	maxReceipts    = 50
+	maxConnections = 128
+	maxPost        = 16 << 10 // bytes
+	heartbeat      = 15 * time.Second
+	listenTries    = 20 // to listen at the remembered address: a process that was killed gives it up a little later
+	settleTime     = 500 * time.Millisecond
+)
+
+// lead serves the page, unless another process does. The caller holds w.mu.
+func (w *web) lead() error {
+	if w.lock == nil {
+		lock, err := flock.New(w.inbox.path("serve.lock"))
+		if err != nil {
+			return err
+		}
+		if taken, err := lock.TryLock(); err != nil || !taken {
+			lock.Close()
+			return err
+		}
+		w.lock, w.tries = lock, 0
+	}
+	var err error
+	if w.server, err = w.serve(); err != nil {
+		w.lock.Close()
+		w.lock = nil
+	}
+	return err
+}
+
+// serve opens the page where it was, or elsewhere if another program has that
+// address. It returns nil if that cannot be told yet.
+func (w *web) serve() (*server, error) {
+	own, err := openInbox(w.o.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := own.sweep(context.Background()); err != nil {
+		return nil, err
+	}
+	waiting, err := own.waiting()
+	if err != nil {
+		return nil, err
+	}
+	p := w.last(own)
+	l, err := w.socket(&p)
+	if l == nil || err != nil {
+		return nil, err
+	}
+	if p.Key == "" {
+		if p.Key, err = randomHex(32); err != nil {
+			l.Close()
+			return nil, err
+		}
+	}
+	// A link that was printed long ago is of no use to whoever finds it.
+	if p.Code == "" || len(waiting) == 0 {
+		if p.Code, err = randomHex(32); err != nil {
+			l.Close()
+			return nil, err
+		}
+	}
+	if err := own.write(pageFile, p); err != nil {
+		l.Close()
+		return nil, err
+	}
+	s := &server{page: p, person: w.o.Person, clock: w.o.Clock, inbox: own, challenges: map[string]string{}}
+	s.http = &http.Server{
+		Handler:           s.pages(w.poke),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+	s.refresh()
+	go func() { _ = s.http.Serve(netutil.LimitListener(l, maxConnections)) }() // ends with close
+	return s, nil
+}
+
+// last returns what is known of the page before. A file that cannot be relied
+// on is replaced.
+func (w *web) last(b *inbox) page {
+	var p page
+	if err := b.read(pageFile, &p); err != nil {
+		return page{}
+	}
+	return p
+}
+
+// socket listens where the settings say or the page was. After some tries it
+// takes another port, with a new key: whoever sits at the old address may have
+// been shown something by a browser. It returns nil if it should be tried
+// again. The caller holds w.mu.
+func (w *web) socket(p *page) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(w.listen())
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	if port != "0" {
+		known = append(known, w.listen())
+	}
+	if h, _, err := net.SplitHostPort(p.Address); err == nil && h == host {
+		known = append(known, p.Address)
+	}
+	for _, address := range known {
+		if l, err := listenAt(address); err == nil {
+			if address != p.Address {
+				*p = page{Address: address}
+			}
+			return l, nil
+		}
+	}
+	if w.tries++; len(known) > 0 && w.tries < listenTries {
+		return nil, nil
+	}
+	l, err := listenAt(net.JoinHostPort(host, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("open the approval page: %w", err)
+	}
+	*p = page{Address: l.Addr().String()}
+	if len(known) > 0 {
+		p.Was = known[0]
+	}
+	return l, nil
+}
+
+// refresh looks what is waiting and tells the browsers of changes.
+func (s *server) refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.inbox.sweep(context.Background()); err != nil {
+		return // it is tried again soon
+	}
+	waiting, err := s.inbox.waiting()
+	if err != nil {
+		return
+	}
+	now := s.clock()
+	waiting = slices.DeleteFunc(waiting, func(e *entry) bool {
+		return !now.Before(e.Ends) || slices.ContainsFunc(s.receipts, func(r receipt) bool { return r.ID == e.Request.ID })
+	})
+	if !slices.Equal(waiting, s.waiting) {
+		s.waiting = waiting
+		s.changed()
+	}
+}
+
+// changed tells the browsers that what is shown has changed.
+func (s *server) changed() {
+	s.version++
+	for _, b := range s.browsers {
+		select {
+		case b.changed <- struct{}{}:
+		default: // it has been told, and has not looked yet
+		}
+	}
+}
+
+// settle waits until the browsers have been told what was answered, for half a
+// second at most: this process may end then.
+func (s *server) settle() {
+	limit := time.NewTimer(settleTime)
+	defer limit.Stop()
+	for !s.settled() {
+		select {
+		case <-limit.C:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (s *server) settled() bool {
+	if !s.answering.TryLock() {
+		return false
+	}
+	s.answering.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.has < s.version })
+}
+
+// subscribe returns a subscriber that is told of changes, of the present state
+// at once.
+func (s *server) subscribe() (b *subscriber, cancel func()) {
+	b = &subscriber{changed: make(chan struct{}, 1), has: -1}
+	b.changed <- struct{}{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.browsers = append(s.browsers, b)
+	return b, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.browsers = slices.DeleteFunc(s.browsers, func(o *subscriber) bool { return o == b })
+	}
+}
+
+// sent notes which version a browser was sent.
+func (s *server) sent(b *subscriber, version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.has = version
+}
+
+// A shownPage is what the page gets.
+type shownPage struct {
+	Waiting  []shownRequest `json:"waiting"` // the oldest first
+	Receipts []receipt      `json:"receipts"`
+}
+
+// A shownRequest is a request as the page gets it, with the seconds left now.
+type shownRequest struct {
+	*Request
+	Number  int    `json:"number"`
+	Subject string `json:"subject"`
+	Left    int    `json:"seconds"`
+}
+
+// shown returns what the page shows now.
+func (s *server) shown() (p shownPage, version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p = shownPage{Waiting: []shownRequest{}, Receipts: slices.Clone(s.receipts)}
+	now := s.clock()
+	for _, e := range s.waiting {
+		p.Waiting = append(p.Waiting, shownRequest{e.Request, e.Number, e.Subject, int(e.Ends.Sub(now).Seconds())})
+	}
+	return p, s.version
+}
+
+var errNotWaiting = errors.New("this question is not waiting any more")
+
+// take takes an answer to a question, the first one only, and puts it where the
+// process that asked looks for it.
+func (s *server) take(id, choice, reason string) (receipt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.waiting, func(e *entry) bool { return same(e.Request.ID, id) })
+	if i < 0 {
+		return receipt{}, errNotWaiting
+	}
+	e := s.waiting[i]
+	if choice == pageRemember && !e.Request.Remember {
+		return receipt{}, errors.New("this action cannot be approved for longer than once")
+	}
+	now := s.clock()
+	if !now.Before(e.Ends) || !s.inbox.alive(e.Request.ID) {
+		return receipt{}, errNotWaiting
+	}
+	// Answers survive the process that wrote them.
+	if _, err := os.Lstat(s.inbox.path(e.Request.ID + ".answer")); err == nil {
+		return receipt{}, errNotWaiting
+	}
+	if choice != pageDeny {
+		reason = ""
+	}
+	g := given{ID: e.Request.ID, Choice: choice, Reason: brief(reason, maxReason), By: s.by(), At: now}
+	if err := s.inbox.write(g.ID+".answer", g); err != nil {
+		return receipt{}, err
+	}
+	r := receipt{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: now}
+	s.receipts = append(s.receipts, r)
+	if len(s.receipts) > maxReceipts {
+		s.receipts = s.receipts[1:]
+	}
+	s.waiting = slices.Delete(slices.Clone(s.waiting), i, i+1)
+	s.changed()
+	return r, nil
+}
+
+// by names the person in verdicts and the audit log.
+func (s *server) by() string { return s.person + " on the approval page" }

@@ -1,0 +1,53 @@
+package state
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+)
+
+// An Entry is a cached value that has not expired.
+type Entry struct {
+	Key   string // the hash of its binding, in hex
+	Value []byte
+}
+
+// Entries returns the cached values, in no order that means anything.
+func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
+	var list []Entry
+	err := s.read(ctx, func(t *tx) error {
+		list = nil
+		return t.Bucket(cacheBucket).ForEach(func(key, entry []byte) error {
+			if !t.expired(entry) {
+				list = append(list, Entry{hex.EncodeToString(key), append([]byte{}, entry[stampSize:]...)})
+			}
+			return nil
+		})
+	})
+	return list, err
+}
+
+// Drop removes the cached values whose keys begin with one of the prefixes.
+func (s *Store) Drop(ctx context.Context, prefixes []string) error {
+	return s.change(ctx, func(t *tx) error {
+		b := t.Bucket(cacheBucket)
+		var drop [][]byte
+		err := b.ForEach(func(key, _ []byte) error {
+			name := hex.EncodeToString(key)
+			for _, prefix := range prefixes {
+				if strings.HasPrefix(name, prefix) {
+					drop = append(drop, append([]byte{}, key...))
+					break
+				}
+			}
+			return nil
+		})
+		for _, key := range drop {
+			if err == nil {
+				err = b.Delete(key)
+				t.rec.Cached--
+			}
+		}
+		return err
+	})
+}

@@ -1,0 +1,45 @@
+package state
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestEntriesAndDrop(t *testing.T) {
+	w := newWorld()
+	s := openStore(t, t.TempDir(), w.options(true))
+	keys := func(want int) (list []string) {
+		t.Helper()
+		entries, err := s.Entries(t.Context())
+		if err != nil || len(entries) != want {
+			t.Fatalf("%d entries, %v; want %d", len(entries), err, want)
+		}
+		for _, e := range entries {
+			list = append(list, e.Key)
+			if len(e.Key) != 64 || len(e.Value) != 1 {
+				t.Errorf("entry %+v", e)
+			}
+		}
+		return list
+	}
+	keys(0)
+	for i := range 3 {
+		if err := s.Put(t.Context(), fmt.Sprint(i), []byte{byte(i)}, w.wall.Add(time.Duration(i+1)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := keys(3)
+	if err := s.Drop(t.Context(), []string{"x", list[0][:12]}); err != nil {
+		t.Fatal(err)
+	}
+	if got := keys(2); got[0] != list[1] || got[1] != list[2] {
+		t.Errorf("left: %q of %q", got, list)
+	}
+	st, err := s.Status(t.Context(), Limits{})
+	if err != nil || st.Cached != 2 {
+		t.Errorf("%d counted, %v", st.Cached, err)
+	}
+	w.pass(time.Hour)
+	keys(0)
+}
