@@ -19,6 +19,9 @@ func CanonicalType(name string) string {
 	return canonicalType(normal(few[:0], name))
 }
 
+// Types returns the specification's names of action types.
+func Types() []string { return types[:] }
+
 // CanonicalField returns the specification's name of a payload field of an
 // action type, given it or an alias, such as "file_path" for "path". For a type
 // that is not known, or "", it says what the name generally means. It returns
