@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
 // A World is what a command receives of its surroundings.
@@ -94,9 +96,20 @@ func Run(ctx context.Context, args []string, w World) int {
 	err := newApp(&w).RunContext(ctx, append([]string{"shield"}, args...))
 	status, err := exitStatus(err)
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
-		fmt.Fprintf(w.Err, "shield: %v\n", err)
+		for _, err := range eachOf(err) {
+			fmt.Fprintf(w.Err, "shield: %v\n", err)
+		}
 	}
 	return status
+}
+
+// eachOf returns the errors of a file one by one, and any other error alone.
+func eachOf(err error) []error {
+	var all yamlfile.Errors
+	if errors.As(err, &all) {
+		return all.Unwrap()
+	}
+	return []error{err}
 }
 
 // fill gives what a caller left out a value that knows nothing.

@@ -43,7 +43,9 @@ type finding struct {
 func doctor(c *cli.Context, w *World) error {
 	set, err := settings(c, w)
 	if err != nil {
-		fmt.Fprintf(w.Out, "bad   settings: %v\n", err)
+		for _, err := range eachOf(err) {
+			fmt.Fprintf(w.Out, "bad   settings: %v\n", err)
+		}
 		return &statusError{statusBroken, nil}
 	}
 	if c.Bool("repair-state") || c.Bool("repair-audit") {

@@ -28,12 +28,13 @@ type Error struct {
 	Msg string
 }
 
-// Error returns "KIND NAME:LINE:COLUMN: what is wrong".
+// Error returns "KIND NAME:LINE:COLUMN: what is wrong", as far as that is known.
 func (e *Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s %s: %s", e.Kind, e.Name, e.Msg)
+	where := strings.TrimSpace(e.Kind + " " + e.Name)
+	if e.Line > 0 {
+		where += fmt.Sprintf(":%d:%d", e.Line, e.Column)
 	}
-	return fmt.Sprintf("%s %s:%d:%d: %s", e.Kind, e.Name, e.Line, e.Column, e.Msg)
+	return where + ": " + e.Msg
 }
 
 // Errors are all that is wrong with a file, at least one thing, in the file's
@@ -77,13 +78,19 @@ func (e *Errors) Add(err error) {
 	}
 }
 
-// Err returns the errors in the order of the file, nil if there are none.
+// Err returns the errors in the order of each file, nil if there are none.
 func (e Errors) Err() error {
 	if len(e) == 0 {
 		return nil
 	}
+	rank := map[string]int{}
+	for _, one := range e {
+		if _, ok := rank[one.Name]; !ok {
+			rank[one.Name] = len(rank)
+		}
+	}
 	slices.SortStableFunc(e, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return e
 }

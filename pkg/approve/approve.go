@@ -42,6 +42,8 @@ type Options struct {
 	// two programs would share what the person types.
 	Hosted bool
 
+	CommandDir string // where the channel "command" runs its program; "" is the working directory
+
 	StateDir  string              // holds the locks of terminals
 	Person    string              // who sits at the terminal; may be unknown
 	Getenv    func(string) string // nil knows no variable

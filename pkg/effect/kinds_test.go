@@ -3,7 +3,7 @@ package effect
 import (
 	"go/ast"
 	"go/parser"
-	"go/token"
+	gotoken "go/token"
 	"slices"
 	"strconv"
 	"testing"
@@ -13,7 +13,7 @@ import (
 // for one about a type that nobody knows.
 func TestKindsAreComplete(t *testing.T) {
 	t.Parallel()
-	f, err := parser.ParseFile(token.NewFileSet(), "effect.go", nil, 0)
+	f, err := parser.ParseFile(gotoken.NewFileSet(), "effect.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
