@@ -80,6 +80,16 @@ func Inspect(src Sources) (*Loaded, error) {
 	return l, errs.Err()
 }
 
+// Where returns where a setting was set, as "FILE:LINE" or "command line"; "" if
+// its default is in force.
+func (l *Loaded) Where(setting string) string {
+	at := l.places[setting]
+	if at.Line == 0 {
+		return at.Name
+	}
+	return fmt.Sprintf("%s:%d", at.Name, at.Line)
+}
+
 // fault notes what is wrong with a setting, and sets the default in its place.
 func (l *Loaded) fault(f fault, errs *yamlfile.Errors) {
 	e := l.places[f.setting]
