@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
 )
@@ -87,7 +88,23 @@ func (a *Action) canonicalize() error {
 			return err
 		}
 	}
+	if typ == "execute_command" && blank(a.Payload["command"]) {
+		return &Error{Code: MissingField, Field: "payload.command", Err: errors.New("empty; " + typ + " needs a command")}
+	}
 	return nil
+}
+
+// blank reports whether a text, or every text of a list, holds nothing that a
+// shell would run.
+func blank(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.TrimSpace(v) == ""
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !blank(e) })
+	default:
+		return false
+	}
 }
 
 // has reports whether the payload has a field of a type, by any name.
