@@ -100,7 +100,7 @@ func TestDoctor(t *testing.T) {
 		"root is /":        {"roots: [/]\n", bad, []string{"bad   settings: ", "roots: root / is"}},
 
 		"missing policy":      {"policy: ./none.yaml\n", bad, []string{"bad   policy: ", "DIR/none.yaml", "(DIR/shield.yaml:1)"}},
-		"policy that is none": {"policy: shield.yaml\n", bad, []string{`bad   policy: DIR/shield.yaml:1:1: error: unknown key "policy"`}},
+		"policy that is none": {"policy: shield.yaml\n", bad, []string{`bad   policy: DIR/shield.yaml:1:1: unknown key "policy"`}},
 		"fail open":           {"fail_closed: false\n", good, []string{"note  fail_closed is false"}},
 		"skip types":          {"classifier: {skip_types: [write_fil, WriteFile, my_own_tool]}\n", good, []string{`warn  classifier.skip_types: no action has the type "write_fil"`, "write write_file", `type "WriteFile"`}},
 

@@ -84,7 +84,7 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 	for _, f := range policy.Check(ctx, set.Policy, data, an, opts) {
 		if m, ok := marks[f.Severity]; ok {
 			clean = false
-			out.add(m, "", "policy: %s", findingLine(set.Policy, f))
+			out.add(m, "", "policy: %s: %s", placed(set.Policy, f), f.Msg)
 		}
 	}
 	if clean {

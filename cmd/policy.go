@@ -62,7 +62,7 @@ func checkPolicy(c *cli.Context, w *World) error {
 	var count [policy.Error + 1]int
 	for _, f := range policy.Check(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.Place)) {
 		count[f.Severity]++
-		fmt.Fprintln(w.Out, findingLine(args[0], f))
+		fmt.Fprintf(w.Out, "%s: %v: %s\n", placed(args[0], f), f.Severity, f.Msg)
 	}
 	switch {
 	case count[policy.Error] > 0:
@@ -76,12 +76,12 @@ func checkPolicy(c *cli.Context, w *World) error {
 	return &statusError{statusBroken, nil}
 }
 
-// findingLine returns a finding as compilers write theirs.
-func findingLine(name string, f policy.Finding) string {
-	if f.Line > 0 {
-		name = fmt.Sprintf("%s:%d:%d", name, f.Line, f.Column)
+// placed returns where a finding is, as compilers write it.
+func placed(name string, f policy.Finding) string {
+	if f.Line == 0 {
+		return name
 	}
-	return fmt.Sprintf("%s: %v: %s", name, f.Severity, f.Msg)
+	return fmt.Sprintf("%s:%d:%d", name, f.Line, f.Column)
 }
 
 // testPolicy runs tables of cases under the policy that the flags name.

@@ -25,7 +25,7 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 		return errors.New("belongs to another user")
 	}
 	if mode := info.Mode().Perm(); mode&denied != 0 {
-		return fmt.Errorf("mode %04o lets others in; run 'chmod %04o' on it", mode, mode&^denied)
+		return fmt.Errorf("mode %04o lets others in; run 'chmod %04o' on it", mode, mode&^Access)
 	}
 	return nil
 }

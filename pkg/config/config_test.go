@@ -125,7 +125,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"a section without a value", "classifier:\n", ":1:1: classifier has no value"},
 		{"a setting without a value", "fail_closed:\npolicy: strict\n", "fail_closed has no value"},
 		{"null in a section", "heuristic: {enabled: null}\n", "heuristic.enabled has no value"},
-		{"a preset that is none", "policy: defualt\n", `:1:9: policy: "defualt" is no preset (there are auto, default, strict, permissive, offline); did you mean "default"?; a file is named by a path, such as ./defualt.yaml`},
+		{"a preset that is none", "policy: defualt\n", `:1:9: policy: "defualt" is no preset (there are auto, default, strict, permissive, offline), and a file is named by a path, such as ./defualt.yaml; did you mean "default"?`},
 		{"too large", "# " + strings.Repeat("x", yamlfile.MaxBytes) + "\n", "larger than"},
 
 		// What the specification and the first guess call settings.
@@ -181,7 +181,8 @@ func TestAllErrorsAtOnce(t *testing.T) {
 		"configuration " + user + `:2:28: unknown key "classifier.modle"; did you mean "model"?`,
 		"configuration " + user + `:3:10: unknown key "shield.rate_limit"`,
 		"configuration " + user + `:3:25: unknown key "shield.daily_budget"`,
-		"configuration " + user + ":4:8: roots: ",
+		"configuration " + user + `:4:8: roots: "~bob"`,
+		"configuration " + user + `:4:8: roots: "$HOME/x"`,
 		"command line: max_bytes: must be from 1024 to 1073741824, not 1",
 	}
 	for i, e := range all {
@@ -194,7 +195,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	}
 	// A report goes on with the defaults in place of what is wrong.
 	l, err = Inspect(src)
-	if err == nil || l == nil || len(l.faults()) > 0 || l.RateLimit != 60 || l.Classifier.Threshold != 0.85 || l.MaxRecordLen != 1<<20 {
+	if err == nil || l == nil || len(l.faults()) > 0 || l.RateLimit != 60 || l.Classifier.Threshold != 0.85 || l.MaxRecordLen != 1<<20 || len(l.Origin) != 0 {
 		t.Errorf("%+v, %v", l, err)
 	}
 }

@@ -65,9 +65,6 @@ func (d *decoder) section(prefix string, n ast.Node, to reflect.Value) {
 
 // set applies a value to a setting.
 func (d *decoder) set(name string, f yamlfile.Field, to reflect.Value) {
-	d.l.Origin[name] = d.origin
-	at := yamlfile.At(f.Value)
-	d.l.places[name] = yamlfile.Error{Kind: "configuration", Name: d.file, Pos: at}
 	before := reflect.New(to.Type()).Elem()
 	before.Set(to)
 	if err := value(f.Value, to.Addr().Interface()); err != nil {
@@ -80,6 +77,8 @@ func (d *decoder) set(name string, f yamlfile.Field, to reflect.Value) {
 		d.add(errs)
 		return
 	}
+	d.l.Origin[name] = d.origin
+	d.l.places[name] = yamlfile.Error{Kind: "configuration", Name: d.file, Pos: yamlfile.At(f.Value)}
 	d.l.resolve(d.src, name, filepath.Dir(d.file), d.errs)
 }
 

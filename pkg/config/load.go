@@ -74,9 +74,7 @@ func Inspect(src Sources) (*Loaded, error) {
 		d := decoder{l: l, src: &src, file: src.System, origin: "locked by " + src.System, errs: &errs}
 		d.top(locked)
 	}
-	for _, f := range l.faults() {
-		l.fault(f, &errs)
-	}
+	l.refuse(l.faults(), &errs)
 	return l, errs.Err()
 }
 
@@ -90,12 +88,18 @@ func (l *Loaded) Where(setting string) string {
 	return fmt.Sprintf("%s:%d", at.Name, at.Line)
 }
 
-// fault notes what is wrong with a setting, and sets the default in its place.
-func (l *Loaded) fault(f fault, errs *yamlfile.Errors) {
-	e := l.places[f.setting]
-	e.Msg = f.setting + ": " + f.msg
-	errs.Add(&e)
-	restore(&l.Settings, f.setting)
+// refuse notes what is wrong with settings, and sets the defaults in their place.
+func (l *Loaded) refuse(faults []fault, errs *yamlfile.Errors) {
+	for _, f := range faults {
+		e := l.places[f.setting]
+		e.Msg = f.setting + ": " + f.msg
+		errs.Add(&e)
+	}
+	for _, f := range faults {
+		restore(&l.Settings, f.setting)
+		delete(l.Origin, f.setting)
+		delete(l.places, f.setting)
+	}
 }
 
 // file applies a file, and returns the node of its locked section if it is the
@@ -137,8 +141,11 @@ func read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, plain(err)
 	}
-	if err := owner.Check(info, owner.Write); err != nil {
+	if err := owner.Check(info, 0); err != nil {
 		return nil, err
+	}
+	if mode := info.Mode().Perm(); owner.Known && mode&owner.Write != 0 {
+		return nil, fmt.Errorf("others can change it, since it has mode %04o; run 'chmod go-w %s'", mode, name)
 	}
 	folders := []string{filepath.Dir(name)}
 	if real, err := filepath.EvalSymlinks(name); err == nil && filepath.Dir(real) != folders[0] {

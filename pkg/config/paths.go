@@ -64,15 +64,16 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 	if !ok {
 		return
 	}
+	var faults []fault
 	for _, v := range p.values(&l.Settings) {
 		if *v == "" && name != "roots" || !p.isPath(*v, src) {
 			continue
 		}
 		if name == "policy" && !strings.ContainsAny(*v, `/\.~`) {
 			// A name that is mistyped must not become a file beside the settings.
-			l.fault(fault{name, fmt.Sprintf("%s is no preset (there are auto, %s)%s; a file is named by a path, such as ./%s.yaml",
-				yamlfile.Quote(*v), strings.Join(src.Presets, ", "), yamlfile.Suggest(*v, append([]string{"auto"}, src.Presets...)), *v)}, errs)
-			return
+			faults = append(faults, fault{name, fmt.Sprintf("%s is no preset (there are auto, %s), and a file is named by a path, such as ./%s.yaml%s",
+				yamlfile.Quote(*v), strings.Join(src.Presets, ", "), *v, yamlfile.Suggest(*v, append([]string{"auto"}, src.Presets...)))})
+			continue
 		}
 		prefix := ""
 		if name == "classifier.addr" {
@@ -85,11 +86,11 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 			err = effect.CheckRoot(filepath.ToSlash(path), filepath.ToSlash(src.Home))
 		}
 		if err != nil {
-			l.fault(fault{name, err.Error()}, errs)
-			return
+			faults = append(faults, fault{name, err.Error()})
 		}
 		*v = prefix + path
 	}
+	l.refuse(faults, errs)
 }
 
 // absolute returns the path that a setting means.

@@ -17,7 +17,7 @@ func TestSettingsOfOthers(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[os.FileMode]string{
 		0o600: "", 0o644: "", 0o400: "", 0o444: "",
-		0o666: "mode 0666 lets others in; run 'chmod 0644' on it", 0o664: "mode 0664", 0o602: "mode 0602", 0o620: "mode 0620",
+		0o666: "others can change it, since it has mode 0666; run 'chmod go-w ", 0o664: "mode 0664", 0o602: "mode 0602", 0o620: "mode 0620",
 	} {
 		file := write(t, "policy: strict\n")
 		chmod(t, file, mode)

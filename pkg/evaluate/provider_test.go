@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -67,6 +68,21 @@ func TestEndpointRefused(t *testing.T) {
 				t.Errorf("the error shows a secret: %v", err)
 			}
 		})
+	}
+}
+
+// What would block when it is opened is refused at once.
+func TestFilesThatWouldBlock(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := exec.Command("mkfifo", fifo).Run(); err != nil {
+		t.Skip(err)
+	}
+	for _, ep := range []Endpoint{{APIKeyFile: fifo}, {CAFile: fifo}} {
+		ep.Provider, ep.Model = "ollama", "m"
+		if _, err := NewProvider(ep); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%+v: %v", ep, err)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func effective(f *rulefile.File) (rulefile.Set, error) {
 		if p, ok := presetNamed(f.Extends); ok {
 			base = p.set()
 		} else {
-			errs.Add(f.ExtendsPos.Errorf("unknown preset %s%s; there are %s",
+			errs.Add(f.ExtendsPos.Errorf("unknown preset %s%s (there are %s)",
 				yamlfile.Quote(f.Extends), yamlfile.Suggest(f.Extends, Presets()), strings.Join(Presets(), ", ")))
 		}
 	}

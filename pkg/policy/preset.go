@@ -51,7 +51,7 @@ func Presets() []string {
 func Preset(name string, opts Options) (*Policy, error) {
 	p, ok := presetNamed(name)
 	if !ok {
-		return nil, fmt.Errorf("no preset %s%s; there are %s", yamlfile.Quote(name), yamlfile.Suggest(name, Presets()), strings.Join(Presets(), ", "))
+		return nil, fmt.Errorf("no preset %s%s (there are %s)", yamlfile.Quote(name), yamlfile.Suggest(name, Presets()), strings.Join(Presets(), ", "))
 	}
 	opts.Vars = opts.known()
 	return newPolicy(name, p.fingerprint, p.set(), opts), nil
