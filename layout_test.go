@@ -85,7 +85,8 @@ var allowedTouch = map[string]bool{
 // layers lists the packages from the bottom up: one imports only those of
 // lines above its own.
 var layers = [][]string{
-	{"internal/allocated", "internal/canonjson", "internal/flock", "internal/owner", "internal/prefilter", "internal/redact", "internal/subprocess", "internal/suggest", "internal/term", "internal/tokenizer", "models", "policies"},
+	{"internal/suggest"},
+	{"internal/allocated", "internal/canonjson", "internal/flock", "internal/owner", "internal/prefilter", "internal/redact", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/yamlfile", "models", "policies"},
 	{"internal/ortlib"},
 	{"pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/host", "pkg/modelstore", "pkg/state"},

@@ -85,7 +85,7 @@ func TestFailuresOfTier2(t *testing.T) {
 
 		{"allow", "daily_budget: 1", block(0.5, exhausted, "budget"), degraded(exhausted+opened, "budget")},
 		{"allow", "rate_limit: 1", block(1, "rate limit exceeded", "rate_limit"), block(1, "rate limit exceeded", "rate_limit")},
-		{"allow", "policy: missing.yaml", block(1, `policy "missing.yaml"`, "config"), block(1, `policy "missing.yaml"`, "config")},
+		{"allow", "policy: missing.yaml", block(1, `policy "/`, "config"), block(1, `policy "/`, "config")},
 	}
 	for _, tt := range tests {
 		for _, closed := range []bool{true, false} {

@@ -34,7 +34,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 	return approve.Options{
 		Hosted:   strings.HasPrefix(command, "hook "),
 		Channels: a.Channels, Timeout: a.Timeout.Std(),
-		Person: person, Getenv: w.Getenv, Environ: w.Environ(), Command: a.Command,
+		Person: person, Getenv: w.Getenv, Environ: w.Environ(), Command: approvalCommand(set, w), CommandDir: set.CommandDir,
 		Listen: a.Web.Listen, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.
@@ -44,4 +44,19 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 			}
 		},
 	}
+}
+
+// approvalCommand returns the argv of the approval program. A bare name is
+// looked up in the absolute folders of PATH; one that is not there stays as it
+// is, and cannot be run.
+func approvalCommand(set *config.Loaded, w *World) []string {
+	argv := set.Approval.Command
+	if len(argv) == 0 {
+		return nil
+	}
+	path, err := lookPath(argv[0], w.Environ())
+	if err != nil {
+		return argv
+	}
+	return append([]string{path}, argv[1:]...)
 }

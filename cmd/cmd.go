@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
 // A World is what a command receives of its surroundings.
@@ -103,9 +104,20 @@ func Run(ctx context.Context, args []string, w World) int {
 	err := newApp(&w).RunContext(ctx, append([]string{"shield"}, args...))
 	status, err := exitStatus(err)
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
-		fmt.Fprintf(w.Err, "shield: %v\n", err)
+		for _, err := range eachOf(err) {
+			fmt.Fprintf(w.Err, "shield: %v\n", err)
+		}
 	}
 	return status
+}
+
+// eachOf returns the errors of a file one by one, and any other error alone.
+func eachOf(err error) []error {
+	var all yamlfile.Errors
+	if errors.As(err, &all) {
+		return all.Unwrap()
+	}
+	return []error{err}
 }
 
 // fill gives what a caller left out a value that knows nothing.
@@ -138,22 +150,13 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		name, flags = c.Command.HelpName, c.Command.Flags
 	}
 	if flag, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: "); unknown {
-		err = fmt.Errorf("%s: unknown flag %s%s", name, cut(flag), didYouMean("--"+strings.TrimLeft(flag, "-"), words(flags, nil)))
+		err = fmt.Errorf("%s: unknown flag %s%s", name, cut(flag), suggest.Question("--"+strings.TrimLeft(flag, "-"), words(flags, nil)))
 	}
 	return fmt.Errorf("%w; run '%s --help'", err, name)
 }
 
 func unknownCommand(word string, known []*cli.Command, help string) error {
-	return fmt.Errorf("unknown command %q%s; run '%s' for the list", cut(word), didYouMean(word, words(nil, known)), help)
-}
-
-// didYouMean returns a question that names the known word nearest to one that
-// is unknown, or "".
-func didYouMean(word string, known []string) string {
-	if near := suggest.Nearest(word, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return ""
+	return fmt.Errorf("unknown command %q%s; run '%s' for the list", cut(word), suggest.Question(word, words(nil, known)), help)
 }
 
 func needSubcommand(c *cli.Context) error {

@@ -17,9 +17,11 @@ import (
 
 func doctorCommand(w *World) *cli.Command {
 	return &cli.Command{
-		Name:        "doctor",
-		Usage:       "say what is missing, and the command or setting that mends it",
-		Description: "Checks settings, policy, state folder and tiers, then prints the settings in force and where each came from. Ends with 1 if something has to be mended.",
+		Name:  "doctor",
+		Usage: "say what is missing, and the command or setting that mends it",
+		Description: "Checks settings, workspace, policy, state folder and all tiers, and prints all findings at once: 'bad' has to be mended, 'warn' should be, 'note' is worth knowing. " +
+			"Of an evaluator it asks for the list of models, once and for a few seconds at most, and shows it no action. " +
+			"Then it prints the settings in force and where each came from. Ends with 1 if something has to be mended.",
 		Flags: append(placeFlags(),
 			&cli.BoolFlag{Name: "repair-state", Usage: "replace a damaged or missing state file; every limit counts as used"},
 			&cli.BoolFlag{Name: "repair-audit", Usage: "put a damaged audit log aside and go on in a new one"},
@@ -33,29 +35,46 @@ func doctorCommand(w *World) *cli.Command {
 	}
 }
 
+// A mark says how much a finding matters.
+type mark string
+
+const (
+	fine  mark = "ok"
+	note  mark = "note" // worth knowing
+	doubt mark = "warn" // should be mended
+	wrong mark = "bad"  // has to be mended
+)
+
 // A finding is one line of the doctor's report.
 type finding struct {
-	ok   bool
+	mark mark
 	what string
 	mend string // what to do; "" if nothing has to be done
 }
 
+// findings are the lines of a report.
+type findings []finding
+
+func (f *findings) add(m mark, mend, format string, args ...any) {
+	*f = append(*f, finding{m, fmt.Sprintf(format, args...), mend})
+}
+
 func doctor(c *cli.Context, w *World) error {
-	set, err := settings(c, w)
+	src, err := settingsSources(c, w)
 	if err != nil {
-		fmt.Fprintf(w.Out, "bad   settings: %v\n", err)
-		return &statusError{statusBroken, nil}
+		return &statusError{statusBroken, err}
 	}
+	set, settingsErr := config.Inspect(src)
 	if c.Bool("repair-state") || c.Bool("repair-audit") {
+		if settingsErr != nil {
+			return settingsErr
+		}
 		return repair(c, set, w)
 	}
 	bad := false
-	for _, f := range examine(set, w) {
-		mark := "ok  "
-		if !f.ok {
-			mark, bad = "bad ", true
-		}
-		fmt.Fprintf(w.Out, "%s  %s\n", mark, f.what)
+	for _, f := range examine(c.Context, set, settingsErr, w) {
+		bad = bad || f.mark == wrong
+		fmt.Fprintf(w.Out, "%-4s  %s\n", f.mark, f.what)
 		if f.mend != "" {
 			fmt.Fprintf(w.Out, "      %s\n", f.mend)
 		}
@@ -69,56 +88,64 @@ func doctor(c *cli.Context, w *World) error {
 	return nil
 }
 
-func examine(set *config.Loaded, w *World) []finding {
-	var out []finding
-	add := func(ok bool, mend, format string, args ...any) {
-		if ok {
-			mend = ""
-		}
-		out = append(out, finding{ok, fmt.Sprintf(format, args...), mend})
-	}
+// examine returns all findings. With settings that are wrong, settingsErr, it
+// goes on with defaults in their place, but leaves the state alone.
+func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *World) []finding {
+	var out findings
 	for _, name := range set.Files {
-		add(true, "", "settings: %s", name)
+		out.add(fine, "", "settings: %s", name)
 	}
 	if len(set.Files) == 0 {
-		add(true, "", "settings: no file, the defaults are in force")
+		out.add(fine, "", "settings: no file, the defaults are in force")
 	}
-	dir := stateDir(&set.Settings, w)
+	if settingsErr != nil {
+		for _, err := range eachOf(settingsErr) {
+			out.add(wrong, "", "settings: %v", err)
+		}
+		out.add(note, "", "until they are mended every action is blocked; what follows holds for defaults in their place")
+	}
 	cfg := shieldConfig(set, w, "doctor")
 	cfg.StateDir = ""
-	model := cfg
-	cfg.Classifier = shield.Classifier{}
-	if _, err := shield.NewPipeline(cfg); err != nil {
-		add(false, "mend it, or choose another with --policy or --root", "policy and workspace: %v", err)
-	} else {
-		add(true, "", "policy: %s", set.Policy)
+	examineWorkspace(&out, set, w)
+	examinePolicy(ctx, &out, set, cfg)
+	out = append(out, examineModel(cfg, w))
+	examineSkipTypes(&out, set)
+	examineEvaluator(ctx, &out, set, cfg.Evaluator.Endpoint)
+	examineApproval(&out, set, cfg.Approve)
+	if !set.FailClosed {
+		out.add(note, "", "fail_closed is false: where Tier 2 fails, actions are allowed (%s)", set.Where("fail_closed"))
 	}
-	out = append(out, examineModel(model, w))
+	if settingsErr == nil {
+		examineState(&out, set, w)
+	}
+	return out
+}
+
+// examineState looks at what the state folder holds.
+func examineState(out *findings, set *config.Loaded, w *World) {
+	dir := stateDir(&set.Settings, w)
 	switch _, err := verdict.LoadKey(dir); {
 	case dir == "":
-		add(false, "set HOME, or name a folder with --state", "state folder: none")
+		out.add(wrong, "set HOME, or name a folder with --state", "state folder: none")
+		return
 	case err != nil:
-		add(false, "remove what is in the way, or choose another folder with --state", "seal key: %v", err)
+		out.add(wrong, "remove what is in the way, or choose another folder with --state", "seal key: %v", err)
 	default:
-		add(true, "", "seal key: in %s", dir)
-	}
-	if dir == "" {
-		return out
+		out.add(fine, "", "seal key: in %s", dir)
 	}
 	head, err := stateHead(set, w)
 	if err != nil {
-		add(false, "run '"+state.RepairCommand+"' if the file is damaged or missing", "state file: %v", err)
-		return out
+		out.add(wrong, "run '"+state.RepairCommand+"' if the file is damaged or missing", "state file: %v", err)
+		return
 	}
-	add(true, "", "state file: in %s", dir)
+	out.add(fine, "", "state file: in %s", dir)
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {
-			add(false, "run '"+audit.RepairCommand+"' if it cannot be brought back", "audit log: %v", err)
+			out.add(wrong, "run '"+audit.RepairCommand+"' if it cannot be brought back", "audit log: %v", err)
 		} else {
-			add(true, "", "audit log: %s", file)
+			out.add(fine, "", "audit log: %s", file)
 		}
 	}
-	return out
 }
 
 // stateHead returns the head of the audit log that the state file keeps, which

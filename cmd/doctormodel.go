@@ -18,16 +18,16 @@ func examineModel(cfg shield.Config, w *World) finding {
 	name := cfg.Classifier.Model
 	if addr := cfg.Classifier.Addr; addr != "" {
 		if err := checkSidecar(addr); err != nil {
-			return finding{false, fmt.Sprintf("classifier at %s: %v", addr, err), "start it, or unset classifier.addr"}
+			return finding{wrong, fmt.Sprintf("classifier at %s: %v", addr, err), "start it, or unset classifier.addr"}
 		}
-		return finding{true, fmt.Sprintf("classifier at %s: ready", addr), ""}
+		return finding{fine, fmt.Sprintf("classifier at %s: ready", addr), ""}
 	}
 	m, err := shield.OpenModel(cfg)
 	switch {
 	case errors.Is(err, classify.ErrNoRuntime):
-		return finding{true, fmt.Sprintf("model: heuristics only: %v", err), ""}
+		return finding{fine, fmt.Sprintf("model: heuristics only: %v", err), ""}
 	case err == nil && m == nil:
-		return finding{true, "model: heuristics only: none is asked for", "choose one with --model NAME, and set classifier.enabled: true"}
+		return finding{fine, "model: heuristics only: none is asked for", "choose one with --model NAME, and set classifier.enabled: true"}
 	}
 	said := ""
 	if err == nil {
@@ -36,9 +36,9 @@ func examineModel(cfg shield.Config, w *World) finding {
 		}
 	}
 	if err != nil {
-		return finding{false, err.Error(), "mend it, choose another with --model or --onnxruntime, or go on with the rules alone: --model none"}
+		return finding{wrong, err.Error(), "mend it, choose another with --model or --onnxruntime, or go on with the rules alone: --model none"}
 	}
-	return finding{true, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
+	return finding{fine, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
 }
 
 // probe loads a model and has it read a text, and says with what and how fast.

@@ -3,10 +3,12 @@ package cmd
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/policy"
 )
 
 // configFlag names the configuration file; every command that reads settings
@@ -49,14 +51,30 @@ func colorFlag() cli.Flag {
 
 // settings reads the configuration that a command line asks for.
 func settings(c *cli.Context, w *World) (*config.Loaded, error) {
-	file := c.String("config")
-	if file == "" {
-		file = w.Getenv("SHIELD_CONFIG")
+	src, err := settingsSources(c, w)
+	if err != nil {
+		return nil, err
 	}
-	return config.Load(config.Sources{
-		System: config.SystemFile(),
-		User:   config.UserFile(w.Home, w.Getenv),
-		File:   file,
+	return config.Load(src)
+}
+
+// settingsSources says where the settings of a command line come from.
+func settingsSources(c *cli.Context, w *World) (config.Sources, error) {
+	file := w.Getenv("SHIELD_CONFIG")
+	if c.IsSet("config") {
+		file = absolute([]string{c.String("config")}, w.Dir)[0]
+	}
+	if file != "" && !filepath.IsAbs(file) {
+		// The variable outlives a change of folder, to one where an agent writes.
+		return config.Sources{}, fmt.Errorf("SHIELD_CONFIG is %q; set it to an absolute path", cut(file))
+	}
+	return config.Sources{
+		System:  config.SystemFile(),
+		User:    config.UserFile(w.Home, w.Getenv),
+		File:    file,
+		Home:    w.Home,
+		Dir:     w.Dir,
+		Presets: policy.Presets(),
 		Flags: func(s *config.Settings) []string {
 			var set []string
 			text := func(flag, name string, to *string) {
@@ -70,7 +88,7 @@ func settings(c *cli.Context, w *World) (*config.Loaded, error) {
 			text("onnxruntime", "classifier.onnxruntime", &s.Classifier.ONNXRuntime)
 			text("state", "state", &s.State)
 			if c.IsSet("root") {
-				s.Roots = c.StringSlice("root")
+				s.Roots = slices.Clone(c.StringSlice("root"))
 				set = append(set, "roots")
 			}
 			if c.IsSet("max-bytes") {
@@ -79,7 +97,7 @@ func settings(c *cli.Context, w *World) (*config.Loaded, error) {
 			}
 			return set
 		},
-	})
+	}, nil
 }
 
 // stateDir returns the folder of seal key, state and audit log.
@@ -87,10 +105,7 @@ func stateDir(s *config.Settings, w *World) string {
 	if s.State == "" {
 		return config.StateDir(w.Home, w.Getenv)
 	}
-	if filepath.IsAbs(s.State) || w.Dir == "" {
-		return s.State
-	}
-	return filepath.Join(w.Dir, s.State)
+	return s.State
 }
 
 // jobs returns how many actions are judged at a time.

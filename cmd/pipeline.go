@@ -35,7 +35,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 	e := &set.Evaluator
 	return shield.Config{
 		Policy:        set.Policy,
-		Roots:         absolute(set.Roots, w.Dir),
+		Roots:         set.Roots,
 		Home:          w.Home,
 		Dir:           w.Dir,
 		FoldCase:      w.OS == "windows" || w.OS == "darwin",
@@ -77,13 +77,7 @@ func classifier(set *config.Loaded, w *World) shield.Classifier {
 	if c.Model == "none" {
 		return shield.Classifier{}
 	}
-	out := shield.Classifier{Model: c.Model, Addr: c.Addr, Models: modelsDir(w)}
-	if strings.ContainsAny(c.Model, `/\`) || c.Model == "." {
-		out.Model = absolute([]string{c.Model}, w.Dir)[0]
-	}
-	if c.ONNXRuntime != "" {
-		out.ONNXRuntime = absolute([]string{c.ONNXRuntime}, w.Dir)[0]
-	}
+	out := shield.Classifier{Model: c.Model, Addr: c.Addr, Models: modelsDir(w), ONNXRuntime: c.ONNXRuntime}
 	if !c.SkipTypes.Auto {
 		out.SkipTypes = append([]string{}, c.SkipTypes.List...)
 	}
@@ -105,7 +99,7 @@ func auditFile(set *config.Loaded, w *World) string {
 	case !set.Audit.Enabled:
 		return ""
 	case set.Audit.File != "":
-		return absolute([]string{set.Audit.File}, w.Dir)[0]
+		return set.Audit.File
 	default:
 		return filepath.Join(stateDir(&set.Settings, w), "audit.jsonl")
 	}

@@ -24,6 +24,8 @@ func policyCommand(w *World) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "check", Usage: "find what is wrong in a policy file, and judge its rules' examples", ArgsUsage: "FILE",
+				Description: "Prints all findings at once, each with its place: errors, with which the file cannot be used; warnings, such as an action type that no action has, " +
+					"a rule that other rules keep from ever counting, or an example that comes out otherwise; and notes. Ends with 1 if there is an error or a warning.",
 				Flags:  placeFlags(),
 				Action: func(c *cli.Context) error { return checkPolicy(c, w) },
 			},
@@ -38,8 +40,8 @@ func policyCommand(w *World) *cli.Command {
 	}
 }
 
-// checkPolicy prints what is doubtful or wrong in a policy file; its status is
-// 1 if an example comes out otherwise than it says, or the file is of no use.
+// checkPolicy prints what is wrong or doubtful in a policy file; its status is
+// 1 if the file cannot be used or does not do what it says.
 func checkPolicy(c *cli.Context, w *World) error {
 	args, err := operands(c, "FILE")
 	if err != nil {
@@ -57,22 +59,29 @@ func checkPolicy(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	findings, err := policy.Check(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.Place))
-	if err != nil {
+	var count [policy.Error + 1]int
+	for _, f := range policy.Check(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.Place)) {
+		count[f.Severity]++
+		fmt.Fprintf(w.Out, "%s: %v: %s\n", placed(args[0], f), f.Severity, f.Msg)
+	}
+	switch {
+	case count[policy.Error] > 0:
+		fmt.Fprintf(w.Out, "%s: the policy cannot be used\n", args[0])
+	case count[policy.Warning] > 0:
+		fmt.Fprintf(w.Out, "%s: the policy can be used, but does not do all that it says\n", args[0])
+	default:
+		_, err = fmt.Fprintf(w.Out, "%s: the policy can be used\n", args[0])
 		return err
 	}
-	wrong := 0
-	for _, f := range findings {
-		if f.Wrong {
-			wrong++
-		}
-		fmt.Fprintf(w.Out, "%s:%d:%d: %s\n", args[0], f.Line, f.Column, f.Msg)
+	return &statusError{statusBroken, nil}
+}
+
+// placed returns where a finding is, as compilers write it.
+func placed(name string, f policy.Finding) string {
+	if f.Line == 0 {
+		return name
 	}
-	if wrong > 0 {
-		return &statusError{statusBroken, nil}
-	}
-	_, err = fmt.Fprintf(w.Out, "%s: the policy can be used\n", args[0])
-	return err
+	return fmt.Sprintf("%s:%d:%d", name, f.Line, f.Column)
 }
 
 // testPolicy runs tables of cases under the policy that the flags name.

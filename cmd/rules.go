@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/pkg/classify"
 )
 
@@ -72,7 +73,7 @@ func ruleNamed(name string) (classify.Rule, error) {
 		}
 		known = append(known, r.ID, r.Name)
 	}
-	return classify.Rule{}, fmt.Errorf("no rule %q%s; 'shield rules list' lists them", cut(name), didYouMean(name, known))
+	return classify.Rule{}, fmt.Errorf("no rule %q%s; 'shield rules list' lists them", cut(name), suggest.Question(name, known))
 }
 
 // ruleCategories returns the categories in the order of the rules.
@@ -99,7 +100,7 @@ func rulesOf(category string) ([]classify.Rule, error) {
 	}
 	if len(out) == 0 {
 		known := ruleCategories()
-		return nil, fmt.Errorf("rules list: no category %q%s; there are %s", cut(category), didYouMean(category, known), strings.Join(known, ", "))
+		return nil, fmt.Errorf("rules list: no category %q%s; there are %s", cut(category), suggest.Question(category, known), strings.Join(known, ", "))
 	}
 	return out, nil
 }

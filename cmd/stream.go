@@ -106,7 +106,7 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in sour
 	t, err := write(ctx, w, p, ready)
 	close(stop)
 	if err != nil {
-		return fmt.Errorf("write verdict: %w", err)
+		return err
 	}
 	select {
 	case err := <-readErr:

@@ -3,6 +3,7 @@ package owner
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -67,5 +68,29 @@ func TestCheck(t *testing.T) {
 	}
 	if err := check(0o600, Access); err == nil {
 		t.Error("the file of another user is accepted")
+	}
+}
+
+// What is not a regular file is refused without waiting.
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := os.WriteFile(file, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{file, link} {
+		data, info, err := ReadFile(path, 5)
+		if err != nil || string(data) != "12345" || !info.Mode().IsRegular() {
+			t.Errorf("%s: %q, %v", path, data, err)
+		}
+	}
+	for path, want := range map[string]string{dir: "not a regular file", file: "larger than 4 bytes", filepath.Join(dir, "none"): "no such file", os.DevNull: "not a regular file"} {
+		if data, _, err := ReadFile(path, 4); err == nil || data != nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q, %v; want %s", path, data, err, want)
+		}
 	}
 }

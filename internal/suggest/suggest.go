@@ -2,7 +2,11 @@
 // unknown.
 package suggest
 
-import "github.com/agnivade/levenshtein"
+import (
+	"strconv"
+
+	"github.com/agnivade/levenshtein"
+)
 
 // Bounds of what counts as a slip: a longer word is not compared, since the
 // comparison takes time quadratic in it, and a word that differs in more places
@@ -26,4 +30,14 @@ func Nearest(word string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Question returns a question that names the nearest of the known words, to be
+// put behind a message, or "" if none is near.
+func Question(word string, known []string) string {
+	near := Nearest(word, known)
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + strconv.Quote(near) + "?"
 }

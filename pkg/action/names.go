@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
 )
@@ -18,6 +19,9 @@ func CanonicalType(name string) string {
 	var few [maxName]byte
 	return canonicalType(normal(few[:0], name))
 }
+
+// Types returns the specification's names of action types.
+func Types() []string { return types[:] }
 
 // CanonicalField returns the specification's name of a payload field of an
 // action type, given it or an alias, such as "file_path" for "path". For a type
@@ -84,7 +88,23 @@ func (a *Action) canonicalize() error {
 			return err
 		}
 	}
+	if typ == "execute_command" && blank(a.Payload["command"]) {
+		return &Error{Code: MissingField, Field: "payload.command", Err: errors.New("empty; " + typ + " needs a command")}
+	}
 	return nil
+}
+
+// blank reports whether a text, or every text of a list, holds nothing that a
+// shell would run.
+func blank(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.TrimSpace(v) == ""
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !blank(e) })
+	default:
+		return false
+	}
 }
 
 // has reports whether the payload has a field of a type, by any name.

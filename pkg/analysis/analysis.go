@@ -63,7 +63,7 @@ const (
 
 // Case returns the analysed action.
 func (an *Analyzer) Case(a *action.Action) *Case {
-	c := &Case{Action: a, place: an.Place, MinTier: max(a.MinTier, minTier(a.Type))}
+	c := &Case{Action: a, place: an.Place, MinTier: max(a.MinTier, MinTier(a.Type))}
 	if a.CWD != "" {
 		// The agent says where it is. That makes no folder a workspace: roots
 		// come from the person.

@@ -86,9 +86,16 @@ func toolOf(name string) (*tool, bool) {
 	return nil, false
 }
 
-// minTier returns the least tier that may allow actions of a type, whatever a
+// KnownType reports whether the effects of an action type are known by its
+// name.
+func KnownType(name string) bool {
+	_, ok := toolOf(name)
+	return ok || strings.HasPrefix(name, "git_")
+}
+
+// MinTier returns the least tier that may allow actions of a type, whatever a
 // policy says.
-func minTier(name string) int {
+func MinTier(name string) int {
 	if t, ok := toolOf(name); ok {
 		return t.min
 	}

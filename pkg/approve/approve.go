@@ -42,6 +42,8 @@ type Options struct {
 	// two programs would share what the person types.
 	Hosted bool
 
+	CommandDir string // where the channel "command" runs its program; "" is the working directory
+
 	StateDir  string              // holds the locks of terminals and the inbox of the page
 	Person    string              // who sits at the terminal; may be unknown
 	Asker     string              // the program that asks, and what has started it, for the person; may be unknown

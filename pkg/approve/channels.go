@@ -24,6 +24,19 @@ func Channels() []string {
 	return names
 }
 
+// CheckChannel returns why nobody can be asked now on a channel, nil if somebody
+// can.
+func (o Options) CheckChannel(name string) error {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	ch, err := channelNamed(name, &o)
+	if err != nil {
+		return err
+	}
+	return ch.Usable()
+}
+
 func channelNamed(name string, o *Options) (Channel, error) {
 	for _, c := range channels {
 		if c.name == name {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -42,6 +43,9 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 	cmd := exec.CommandContext(ctx, c.o.Command[0], c.o.Command[1:]...)
 	cmd.Env = c.o.Environ
+	if dir := c.o.CommandDir; dir != "" {
+		cmd.Dir, cmd.Env = dir, append(slices.Clip(cmd.Env), "PWD="+dir)
+	}
 	cmd.Stdin = bytes.NewReader(append(question, '\n'))
 	out := subprocess.Output{Max: maxReply + 1} // so that one too long is seen to be
 	cmd.Stdout = &out

@@ -92,6 +92,24 @@ func TestCommandIsToldNoSecrets(t *testing.T) {
 	}
 }
 
+// The program runs in the folder it is given, not in the one that the agent
+// works in: what it loads by a relative path is its own.
+func TestCommandRunsInItsFolder(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &Options{Command: shell(`pwd >where; echo "$PWD" >>where; echo '{"decision":"deny"}'`), Environ: append(os.Environ(), "PWD=/elsewhere"), CommandDir: dir}
+	if _, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), command1(t, "git push", "s")); err != nil {
+		t.Fatal(err)
+	}
+	where, err := os.ReadFile(filepath.Join(dir, "where"))
+	if err != nil || string(where) != dir+"\n"+dir+"\n" {
+		t.Errorf("ran in %q, %v", where, err)
+	}
+}
+
 func TestCommandUsable(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{nil, {"/nonexistent/program"}} {

@@ -8,7 +8,12 @@ package config
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
 // Settings are all that a person can set. [Default] gives the strict values.
@@ -26,7 +31,6 @@ type Settings struct {
 	VerdictTTL   Duration   `yaml:"verdict_ttl" json:"verdict_ttl"`
 	State        string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
 	Audit        Audit      `yaml:"audit" json:"audit"`
-	Sanitize     Sanitize   `yaml:"sanitize" json:"sanitize"`
 	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
 }
 
@@ -80,11 +84,6 @@ type Audit struct {
 	File    string `yaml:"file" json:"file"`
 }
 
-// Sanitize settings are those of text that goes back to the model.
-type Sanitize struct {
-	Enabled string `yaml:"enabled" json:"enabled"` // auto, true or false
-}
-
 // Default returns the settings of a shield that nobody configured.
 func Default() Settings {
 	return Settings{
@@ -99,57 +98,66 @@ func Default() Settings {
 		BudgetReset:  "local",
 		VerdictTTL:   Duration(300 * time.Second),
 		Audit:        Audit{Enabled: true},
-		Sanitize:     Sanitize{Enabled: "auto"},
 		MaxRecordLen: 1 << 20,
 	}
 }
 
-// Check returns an error that names the first setting outside its range.
-func (s *Settings) Check() error {
-	within := func(name string, v, low, high float64) error {
-		if !(v >= low && v <= high) {
-			return fmt.Errorf("%s: %v is outside %v to %v", name, v, low, high)
-		}
-		return nil
-	}
-	const day = float64(24 * time.Hour)
-	for _, err := range []error{
-		within("classifier.threshold", s.Classifier.Threshold, 0, 1),
-		within("rate_limit", float64(s.RateLimit), 1, 1e6),
-		within("daily_budget", float64(s.DailyBudget), 1, 1e9),
-		within("approval.max_per_hour", float64(s.Approval.MaxPerHour), 1, 1e4),
-		within("max_bytes", float64(s.MaxRecordLen), 1<<10, 1<<30),
-		duration("verdict_ttl", s.VerdictTTL, day),
-		duration("evaluator.timeout", s.Evaluator.Timeout, day),
-		duration("approval.timeout", s.Approval.Timeout, day),
+// A fault is a setting whose value cannot be used.
+type fault struct{ setting, msg string }
+
+// faults returns all settings whose values cannot be used.
+func (s *Settings) faults() []fault {
+	var out []fault
+	const day = Duration(24 * time.Hour)
+	for _, f := range []*fault{
+		fraction("classifier.threshold", s.Classifier.Threshold),
+		within("rate_limit", s.RateLimit, 1, 1_000_000),
+		within("daily_budget", s.DailyBudget, 1, 1_000_000_000),
+		within("approval.max_per_hour", s.Approval.MaxPerHour, 1, 10_000),
+		within("max_bytes", s.MaxRecordLen, 1<<10, 1<<30),
+		atMost("verdict_ttl", s.VerdictTTL, day),
+		atMost("evaluator.timeout", s.Evaluator.Timeout, day),
+		atMost("approval.timeout", s.Approval.Timeout, day),
 		oneOf("budget_reset", s.BudgetReset, "local", "utc"),
-		oneOf("sanitize.enabled", s.Sanitize.Enabled, "auto", "true", "false"),
 		oneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
 	} {
-		if err != nil {
-			return err
+		if f != nil {
+			out = append(out, *f)
 		}
 	}
 	for _, channel := range s.Approval.Channels {
-		if err := oneOf("approval.channels", channel, "tty", "web", "command"); err != nil {
-			return err
+		if f := oneOf("approval.channels", channel, "tty", "web", "command"); f != nil {
+			out = append(out, *f)
 		}
 	}
-	return nil
+	return out
 }
 
-func duration(name string, d Duration, most float64) error {
-	if d <= 0 || float64(d) > most {
-		return fmt.Errorf("%s: %v is not between 0s and 24h", name, d)
+func fraction(name string, v float64) *fault {
+	if v >= 0 && v <= 1 {
+		return nil
 	}
-	return nil
+	return &fault{name, fmt.Sprintf("must be from 0 to 1, not %v", v)}
 }
 
-func oneOf(name, v string, allowed ...string) error {
-	for _, a := range allowed {
-		if v == a {
-			return nil
-		}
+func within(name string, v, low, high int) *fault {
+	if v >= low && v <= high {
+		return nil
 	}
-	return fmt.Errorf("%s: %q is not one of %q", name, v, allowed)
+	return &fault{name, fmt.Sprintf("must be from %d to %d, not %d", low, high, v)}
+}
+
+func atMost(name string, d, most Duration) *fault {
+	if d > 0 && d <= most {
+		return nil
+	}
+	return &fault{name, fmt.Sprintf("must be more than 0s and at most %v, not %v", most, d)}
+}
+
+func oneOf(name, v string, allowed ...string) *fault {
+	if slices.Contains(allowed, v) {
+		return nil
+	}
+	allowed = slices.DeleteFunc(slices.Clone(allowed), func(a string) bool { return a == "" })
+	return &fault{name, fmt.Sprintf("%s is not one of %s%s", yamlfile.Quote(v), strings.Join(allowed, ", "), suggest.Question(v, allowed))}
 }

@@ -1,11 +1,20 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/shieldcli/shield/internal/yamlfile"
 )
+
+var presets = []string{"default", "strict", "permissive", "offline"}
 
 func write(t *testing.T, text string) string {
 	t.Helper()
@@ -18,7 +27,7 @@ func write(t *testing.T, text string) string {
 
 func TestDefaultsAreStrict(t *testing.T) {
 	t.Parallel()
-	l, err := Load(Sources{})
+	l, err := Load(Sources{Presets: presets})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +43,7 @@ func TestEachSourceWinsOverTheOneBefore(t *testing.T) {
 	t.Parallel()
 	system := write(t, "rate_limit: 1\ndaily_budget: 1\nclassifier: {model: none, threshold: 0.5}\nlocked: {fail_closed: true, approval: {max_per_hour: 3}}\n")
 	user := write(t, "daily_budget: 2\nfail_closed: false\nclassifier: {threshold: 0.6}\napproval: {max_per_hour: 9, timeout: 5s}\npolicy: strict\n")
-	l, err := Load(Sources{System: system, User: user, Flags: func(s *Settings) []string {
+	l, err := Load(Sources{Presets: presets, System: system, User: user, Flags: func(s *Settings) []string {
 		s.Policy, s.FailClosed = "offline", false
 		return []string{"policy", "fail_closed"}
 	}})
@@ -50,7 +59,7 @@ func TestEachSourceWinsOverTheOneBefore(t *testing.T) {
 		{"fail_closed", "true", "locked by " + system},
 		{"approval.max_per_hour", "3", "locked by " + system},
 		{"approval.timeout", "5s", user},
-		{"verdict_ttl", "5m0s", ""},
+		{"verdict_ttl", "5m", ""},
 	} {
 		if got := l.Value(c.name); got != c.value {
 			t.Errorf("%s = %s, want %s", c.name, got, c.value)
@@ -64,7 +73,7 @@ func TestEachSourceWinsOverTheOneBefore(t *testing.T) {
 func TestExplicitFileReplacesTheUsers(t *testing.T) {
 	t.Parallel()
 	user, file := write(t, "policy: strict\n"), write(t, "rate_limit: 7\n")
-	l, err := Load(Sources{User: user, File: file})
+	l, err := Load(Sources{Presets: presets, User: user, File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,29 +86,71 @@ func TestBadFilesAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown key", "polcy: strict\n", `:1:1: unknown key "polcy"; did you mean "policy"?`},
-		{"unknown nested key", "rate_limit: 3\nclassifier:\n  treshold: 0.5\n", `:3:3: unknown key "treshold"; did you mean "threshold"?`},
+		{"unknown nested key", "rate_limit: 3\nclassifier:\n  treshold: 0.5\n", `:3:3: unknown key "classifier.treshold"; did you mean "threshold"?`},
 		{"locked in a user's file", "locked: {policy: strict}\n", `unknown key "locked"`},
-		{"wrong type", "rate_limit: many\n", ":1:13: "},
+		{"wrong type", "rate_limit: many\n", ":1:13: rate_limit: expected a whole number, found text"},
+		{"a fraction", "daily_budget: 1.9\n", `:1:15: daily_budget: expected a whole number, found "1.9"`},
+		{"an integral fraction", "rate_limit: 60.0\n", "rate_limit: expected a whole number"},
+		{"an exponent", "rate_limit: 1e2\n", "rate_limit: expected a whole number"},
+		{"octal", "rate_limit: 0100\n", `rate_limit: expected a whole number such as 60, found "0100"`},
+		{"hexadecimal", "rate_limit: 0x10\n", "rate_limit: expected a whole number such as 60"},
+		{"a number in quotes", "rate_limit: '60'\n", "rate_limit: expected a whole number, found text"},
+		{"a number for a text", "evaluator: {model: 4.1}\n", "evaluator.model: expected text, found a number; put it in quotes"},
+		{"a boolean for a text", "evaluator: {model: true}\n", "evaluator.model: expected text, found a boolean"},
+		{"a text for a boolean", "fail_closed: 'false'\n", ":1:14: fail_closed: expected true or false, found text"},
+		{"a word for a boolean", "fail_closed: no\n", "fail_closed: expected true or false, found text"},
+		{"a number for a duration", "verdict_ttl: 300\n", "verdict_ttl: expected a duration such as 300s, found a number"},
+		{"a text for a list", "roots: /x\n", "roots: expected a list, found text"},
+		{"a mapping for a text", "policy: {a: b}\n", "policy: expected text, found a mapping"},
+		{"a list for a section", "classifier: [a]\n", "expected a mapping, found a list"},
+		{"control characters", "evaluator: {canary_token: \"c0ffee\\e\"}\n", "evaluator.canary_token: control characters in a text"},
+		{"second document", "policy: strict\n---\npolicy: offline\n", ":3:1: a configuration is one document"},
+		{"second empty mapping", "policy: strict\n---\n{}\n", "a configuration is one document"},
+		{"anchors", "a: &a 1\nb: *a\n", "anchors and aliases are not supported"},
+		{"tabs", "classifier:\n\tthreshold: 0.9\n", ":2:1: indented by a tab; YAML is indented by spaces"},
 		{"duplicate key", "policy: strict\npolicy: permissive\n", ":2:1: "},
 		{"broken YAML", "policy: [\n", ":1:"},
-		{"threshold above one", "classifier: {threshold: 1.5}\n", "classifier.threshold"},
-		{"threshold that is no number", "classifier: {threshold: .nan}\n", "classifier.threshold"},
-		{"negative budget", "daily_budget: -1\n", "daily_budget"},
-		{"unknown channel", "approval: {channels: [pigeon]}\n", "approval.channels"},
-		{"unknown provider", "evaluator: {provider: acme}\n", "evaluator.provider"},
-		{"no time", "verdict_ttl: 0s\n", "verdict_ttl"},
-		{"not a duration", "verdict_ttl: soon\n", "duration"},
-		{"skip types", "classifier: {skip_types: never}\n", "neither"},
-		{"a list", "- policy\n", "1:"},
+		{"threshold above one", "classifier: {threshold: 1.5}\n", ":1:25: classifier.threshold: must be from 0 to 1, not 1.5"},
+		{"threshold that is no number", "classifier: {threshold: .nan}\n", "classifier.threshold: expected a number such as 0.85"},
+		{"negative budget", "daily_budget: -1\n", ":1:15: daily_budget: must be from 1 to 1000000000, not -1"},
+		{"no rate", "rate_limit: 0\n", "rate_limit: must be from 1 to 1000000, not 0"},
+		{"a list of channels", "approval: {channels: [tty, pigeon]}\n", `approval.channels: "pigeon" is not one of tty, web, command`},
+		{"near a channel", "approval: {channels: [wbe]}\n", `"wbe" is not one of tty, web, command; did you mean "web"?`},
+		{"unknown provider", "evaluator: {provider: acme}\n", `evaluator.provider: "acme" is not one of openai, anthropic, google, ollama, custom`},
+		{"no time", "verdict_ttl: 0s\n", "verdict_ttl: must be more than 0s and at most 24h, not 0s"},
+		{"too much time", "evaluator: {timeout: 25h}\n", "evaluator.timeout: must be more than 0s and at most 24h, not 25h"},
+		{"not a duration", "verdict_ttl: soon\n", `verdict_ttl: "soon" is not a duration such as 300s`},
+		{"skip types", "classifier: {skip_types: never}\n", `classifier.skip_types: "never" is neither auto nor a list of action types`},
+		{"a list", "- policy\n", "expected a mapping, found a list"},
 		{"a section without a value", "classifier:\n", ":1:1: classifier has no value"},
 		{"a setting without a value", "fail_closed:\npolicy: strict\n", "fail_closed has no value"},
 		{"null in a section", "heuristic: {enabled: null}\n", "heuristic.enabled has no value"},
-		{"too large", "# " + strings.Repeat("x", maxFile) + "\n", "larger than"},
+		{"a preset that is none", "policy: defualt\n", `:1:9: policy: "defualt" is no preset (there are auto, default, strict, permissive, offline), and a file is named by a path, such as ./defualt.yaml; did you mean "default"?`},
+		{"too large", "# " + strings.Repeat("x", yamlfile.MaxBytes) + "\n", "larger than"},
+
+		// What the specification and the first guess call settings.
+		{"the specification's section", "shield:\n  rate_limit: 5\n  classifier_skip_types: []\n", `:2:3: unknown key "shield.rate_limit"; write rate_limit, at the top level`},
+		{"classifier_enabled", "shield: {classifier_enabled: true}\n", "write classifier.enabled, as in classifier: {enabled: …}"},
+		{"classifier_addr", "classifier_addr: 'http://127.0.0.1:1'\n", "write classifier.addr, as in classifier: {addr: …}"},
+		{"classifier_skip_types", "shield: {classifier_skip_types: []}\n", "write classifier.skip_types"},
+		{"heuristic_enabled", "heuristic_enabled: false\n", "write heuristic.enabled"},
+		{"daily_budget", "shield: {daily_budget: 5}\n", "write daily_budget, at the top level"},
+		{"OnnxThreshold", "OnnxThreshold: 0.9\n", "write classifier.threshold"},
+		{"CanaryToken", "CanaryToken: x\n", "write evaluator.canary_token"},
+		{"fail-closed", "fail-closed: true\n", "write fail_closed, at the top level"},
+		{"models", "models: [{name: shield}]\n", `unknown key "models"; shield asks one model: write evaluator: {provider`},
+		{"roles", "roles: {shield: shield}\n", "shield asks one model"},
+		{"sanitize", "sanitize: {enabled: true}\n", `unknown key "sanitize"; results of tools are not examined yet`},
+		{"api_key", "evaluator: {api_key: sk-1}\n", "name the variable in evaluator.api_key_env or the file in evaluator.api_key_file"},
+		{"threshold at the wrong level", "threshold: 0.9\n", "write classifier.threshold, as in classifier: {threshold: …}"},
+		{"listen at the wrong level", "approval: {listen: '127.0.0.1:0'}\n", "write approval.web.listen"},
+		{"model, of which there are two", "model: x\n", "did you mean one of classifier.model, evaluator.model?"},
+		{"an empty section of that name", "shield: {}\n", `unknown key "shield"; settings stand at the top level`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			name := write(t, c.text)
-			_, err := Load(Sources{User: name})
+			_, err := Load(Sources{Presets: presets, User: name})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%q: error %v, want one that says %q", cutText(c.text), err, c.want)
 			}
@@ -107,16 +158,173 @@ func TestBadFilesAreErrors(t *testing.T) {
 	}
 }
 
+// All that is wrong is told at once, file by file and from top to bottom.
+func TestAllErrorsAtOnce(t *testing.T) {
+	t.Parallel()
+	system := write(t, "rate_limit: 1.5\nlocked: {daily_budget: 0, polcy: x}\n")
+	user := write(t, "verdict_ttl: 0s\nclassifier: {threshold: 7, modle: x}\nshield: {rate_limit: 1, daily_budget: 2}\nroots: ['~bob', $HOME/x]\n")
+	src := Sources{System: system, User: user, Presets: presets, Flags: func(s *Settings) []string {
+		s.MaxRecordLen = 1
+		return []string{"max_bytes"}
+	}}
+	l, err := Load(src)
+	var all yamlfile.Errors
+	if l != nil || !errors.As(err, &all) {
+		t.Fatalf("%v, %v", l, err)
+	}
+	want := []string{
+		"configuration " + system + ":1:13: rate_limit: ",
+		"configuration " + system + ":2:24: daily_budget: ",
+		"configuration " + system + `:2:27: unknown key "polcy"`,
+		"configuration " + user + ":1:14: verdict_ttl: ",
+		"configuration " + user + ":2:25: classifier.threshold: ",
+		"configuration " + user + `:2:28: unknown key "classifier.modle"; did you mean "model"?`,
+		"configuration " + user + `:3:10: unknown key "shield.rate_limit"`,
+		"configuration " + user + `:3:25: unknown key "shield.daily_budget"`,
+		"configuration " + user + `:4:8: roots: "~bob"`,
+		"configuration " + user + `:4:8: roots: "$HOME/x"`,
+		"command line: max_bytes: must be from 1024 to 1073741824, not 1",
+	}
+	for i, e := range all {
+		if i >= len(want) || !strings.HasPrefix(e.Error(), want[i]) {
+			t.Errorf("error %d: %v", i, e)
+		}
+	}
+	if len(all) != len(want) {
+		t.Errorf("%d errors, want %d", len(all), len(want))
+	}
+	// A report goes on with the defaults in place of what is wrong.
+	l, err = Inspect(src)
+	if err == nil || l == nil || len(l.faults()) > 0 || l.RateLimit != 60 || l.Classifier.Threshold != 0.85 || l.MaxRecordLen != 1<<20 || len(l.Origin) != 0 {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// What a file names by a path starts from the file's folder, and what the
+// command line names from the working directory.
+func TestPathsStartFromTheirFile(t *testing.T) {
+	t.Parallel()
+	file := write(t, `
+policy: p.yaml
+roots: [src, ../lib, ~/code, /abs/../x]
+state: st
+audit: {file: ./log/audit.jsonl}
+classifier: {model: ./m, onnxruntime: lib.so, addr: 'unix:run/c.sock'}
+evaluator: {api_key_file: ~/key, ca_file: ca.pem}
+approval: {command: [./ask.sh, ./kept-as-it-is]}
+`)
+	dir := filepath.Dir(file)
+	l, err := Load(Sources{User: file, Presets: presets, Home: "/home/me", Dir: "/work/app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ what, got, want string }{
+		{"policy", l.Policy, dir + "/p.yaml"},
+		{"roots", strings.Join(l.Roots, " "), dir + "/src " + filepath.Dir(dir) + "/lib /home/me/code /x"},
+		{"state", l.State, dir + "/st"},
+		{"audit.file", l.Audit.File, dir + "/log/audit.jsonl"},
+		{"classifier.model", l.Classifier.Model, dir + "/m"},
+		{"classifier.onnxruntime", l.Classifier.ONNXRuntime, dir + "/lib.so"},
+		{"classifier.addr", l.Classifier.Addr, "unix:" + dir + "/run/c.sock"},
+		{"evaluator.api_key_file", l.Evaluator.APIKeyFile, "/home/me/key"},
+		{"evaluator.ca_file", l.Evaluator.CAFile, dir + "/ca.pem"},
+		{"approval.command", strings.Join(l.Approval.Command, " "), dir + "/ask.sh ./kept-as-it-is"},
+		{"folder of the program", l.CommandDir, dir},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s is %s, want %s", c.what, c.got, c.want)
+		}
+	}
+	flags := Sources{User: write(t, "approval: {command: [ask]}\nclassifier: {model: tiny-1.0, addr: 'http://127.0.0.1:9'}\n"), Presets: presets, Home: "/home/me", Dir: "/work/app", Flags: func(s *Settings) []string {
+		s.Policy, s.Roots, s.State = "./p.yaml", []string{".", "~/code"}, "st"
+		return []string{"policy", "roots", "state"}
+	}}
+	if l, err = Load(flags); err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{l.Policy, l.Roots[0], l.Roots[1], l.State, l.Approval.Command[0], l.Classifier.Model, l.Classifier.Addr}; !slices.Equal(got,
+		[]string{"/work/app/p.yaml", "/work/app", "/home/me/code", "/work/app/st", "ask", "tiny-1.0", "http://127.0.0.1:9"}) {
+		t.Errorf("%q", got)
+	}
+	for _, preset := range append([]string{"auto"}, presets...) {
+		if l, err := Load(Sources{User: write(t, "policy: "+preset+"\n"), Presets: presets}); err != nil || l.Policy != preset {
+			t.Errorf("%s: %v", preset, err)
+		}
+	}
+}
+
+// Whatever the system's file locks starts from its folder too.
+func TestLockedPaths(t *testing.T) {
+	t.Parallel()
+	system, user := write(t, "locked: {policy: p.yaml, approval: {command: [./ask]}}\n"), write(t, "policy: q.yaml\napproval: {command: [./mine]}\n")
+	l, err := Load(Sources{System: system, User: user, Presets: presets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir := filepath.Dir(system); l.Policy != dir+"/p.yaml" || l.Approval.Command[0] != dir+"/ask" || l.CommandDir != dir {
+		t.Errorf("%s, %s, %s", l.Policy, l.Approval.Command, l.CommandDir)
+	}
+}
+
+func TestPathsThatMeanNothing(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"roots: ['']\n":                       "roots: a path is empty",
+		"roots: ['~']\n":                      "roots: root /home/me is or holds the home folder; name a folder inside it",
+		"roots: [/]\n":                        "roots: root / is or holds the home folder",
+		"roots: [~/a, /etc]\n":                "roots: root /etc is a system folder",
+		"roots: ['~bob/x']\n":                 "only ~ alone stands for a home folder",
+		"state: $XDG_STATE_HOME/shield\n":     "variables have no meaning here",
+		"audit: {file: '%APPDATA%/x'}\n":      "variables have no meaning here",
+		"approval: {command: ['~bob/ask']}\n": "only ~ alone",
+	} {
+		if _, err := Load(Sources{User: write(t, text), Presets: presets, Home: "/home/me"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := Load(Sources{User: write(t, "roots: ['~/x']\n"), Presets: presets}); err == nil || !strings.Contains(err.Error(), "home folder is not known") {
+		t.Errorf("without a home folder: %v", err)
+	}
+	relative := Sources{Presets: presets, Flags: func(s *Settings) []string { s.State = "st"; return []string{"state"} }}
+	if _, err := Load(relative); err == nil || !strings.Contains(err.Error(), "is not known; write the path in full") {
+		t.Errorf("without a working directory: %v", err)
+	}
+}
+
+// Every setting that a file can hold is one that the decoder knows how to read.
+func TestEveryTypeIsKnown(t *testing.T) {
+	t.Parallel()
+	s := Default()
+	walk(reflect.ValueOf(&s).Elem(), "", func(name string, v reflect.Value) {
+		defer func() {
+			if r := recover(); r != nil {
+				t.Errorf("%s: %v", name, r)
+			}
+		}()
+		_ = value(&ast.MappingNode{BaseNode: &ast.BaseNode{}}, v.Addr().Interface()) // is an error for all of them
+	})
+	for name := range paths {
+		if !slices.Contains(Names(), name) {
+			t.Errorf("%s is no setting", name)
+		}
+	}
+	for key, name := range foreign {
+		if !strings.Contains(name, " ") && !slices.Contains(Names(), name) {
+			t.Errorf("%s: %s is no setting", key, name)
+		}
+	}
+}
+
 func TestMissingFiles(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.yaml")
-	if _, err := Load(Sources{System: none, User: none}); err != nil {
+	if _, err := Load(Sources{Presets: presets, System: none, User: none}); err != nil {
 		t.Errorf("absent files: %v", err)
 	}
-	if _, err := Load(Sources{File: none}); err == nil {
+	if _, err := Load(Sources{Presets: presets, File: none}); err == nil {
 		t.Error("a file that was asked for is absent, and there is no error")
 	}
-	if _, err := Load(Sources{File: t.TempDir()}); err == nil {
+	if _, err := Load(Sources{Presets: presets, File: t.TempDir()}); err == nil {
 		t.Error("a folder was read as configuration")
 	}
 }
@@ -124,7 +332,7 @@ func TestMissingFiles(t *testing.T) {
 func TestEmptyFile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\n", "# nothing\n", "---\n"} {
-		if _, err := Load(Sources{User: write(t, text)}); err != nil {
+		if _, err := Load(Sources{Presets: presets, User: write(t, text)}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -170,10 +378,17 @@ func FuzzLoad(f *testing.F) {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Skip()
 		}
-		for _, src := range []Sources{{User: name}, {System: name}} {
+		for _, src := range []Sources{{User: name, Presets: presets, Home: "/home/me"}, {System: name}} {
 			if l, err := Load(src); err == nil {
-				if err := l.Check(); err != nil {
-					t.Errorf("loaded settings are out of range: %v", err)
+				if f := l.faults(); len(f) > 0 {
+					t.Errorf("loaded settings are out of range: %v", f)
+				}
+				for name, p := range paths {
+					for _, v := range p.values(&l.Settings) {
+						if *v != "" && p.isPath(*v, &src) && !filepath.IsAbs(strings.TrimPrefix(*v, socketPrefix)) {
+							t.Errorf("%s is %q", name, *v)
+						}
+					}
 				}
 			}
 		}

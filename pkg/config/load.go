@@ -3,285 +3,172 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 
-	"github.com/agnivade/levenshtein"
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-)
 
-// maxFile is the size in bytes from which on a configuration file is refused.
-const maxFile = 1 << 20
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/yamlfile"
+)
 
 // Sources say where settings come from.
 type Sources struct {
 	System string // the system's file; its absence is no error
 	User   string // the user's file; its absence is no error
-	File   string // read in place of User; must exist
+	File   string // read in place of User, an absolute path; must exist
+
+	Home    string   // the folder that ~ in settings means; may be unknown
+	Dir     string   // the folder that relative paths of the command line start from; may be unknown
+	Presets []string // names of policies that are no files
 
 	// Flags sets what the command line asks for and returns the names of the
 	// settings that it set.
 	Flags func(*Settings) []string
 }
 
-// Loaded are the settings in force, and where each came from.
+// Loaded are the settings in force, and where each came from. What they name
+// by a path is absolute.
 type Loaded struct {
 	Settings
-	Origin map[string]string // by dotted name, such as "classifier.model": "default", a file's path, "command line" or "locked by" and a path
+	Origin map[string]string // by dotted name, such as "classifier.model": a file's path, "command line" or "locked by" and a path
 	Files  []string          // the files that were read
+
+	// CommandDir is the folder of the file that names the approval program, for
+	// the program to run in.
+	CommandDir string
+
+	places map[string]yamlfile.Error // where each setting was set, without a message
 }
 
-// SystemFile returns the path of the system's configuration file.
-func SystemFile() string {
-	switch runtime.GOOS {
-	case "windows":
-		return `C:\ProgramData\shield\shield.yaml`
-	case "darwin":
-		return "/Library/Application Support/shield/shield.yaml"
-	default:
-		return "/etc/shield/shield.yaml"
-	}
-}
-
-// UserFile returns the path of a user's configuration file, or "" without a
-// home folder.
-func UserFile(home string, getenv func(string) string) string {
-	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "shield", "shield.yaml")
-	}
-	if home == "" {
-		return ""
-	}
-	return filepath.Join(home, ".config", "shield", "shield.yaml")
-}
-
-// StateDir returns the folder of a user's seal key, state and audit log, or ""
-// without a home folder.
-func StateDir(home string, getenv func(string) string) string {
-	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "shield")
-	}
-	if home == "" {
-		return ""
-	}
-	return filepath.Join(home, ".local", "state", "shield")
-}
-
-// DataDir returns the folder of what a user has installed, such as models, or
-// "" without a home folder.
-func DataDir(home string, getenv func(string) string) string {
-	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "shield")
-	}
-	if home == "" {
-		return ""
-	}
-	return filepath.Join(home, ".local", "share", "shield")
-}
-
-// CacheDir returns the folder of what shield unpacks and downloads for a user,
-// or "" without a home folder.
-func CacheDir(home string, getenv func(string) string) string {
-	if dir := getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "shield")
-	}
-	if home == "" {
-		return ""
-	}
-	return filepath.Join(home, ".cache", "shield")
-}
-
-// Load reads the settings. A file that exists and cannot be used is an error
-// with its name and, where there is one, line and column.
+// Load reads the settings. An error is of type [yamlfile.Errors]: all that is
+// wrong, each with its file and, where there is one, line and column.
 func Load(src Sources) (*Loaded, error) {
-	l := &Loaded{Settings: Default(), Origin: map[string]string{}}
-	locked, err := l.readSystem(src.System)
+	l, err := Inspect(src)
 	if err != nil {
 		return nil, err
-	}
-	user, optional := src.User, true
-	if src.File != "" {
-		user, optional = src.File, false
-	}
-	data, err := read(user, optional)
-	if err != nil {
-		return nil, err
-	}
-	if data != nil {
-		if err := l.apply(user, data, user); err != nil {
-			return nil, err
-		}
-		l.Files = append(l.Files, user)
-	}
-	if src.Flags != nil {
-		for _, name := range src.Flags(&l.Settings) {
-			l.Origin[name] = "command line"
-		}
-	}
-	if locked != nil {
-		if err := l.apply(src.System, locked, "locked by "+src.System); err != nil {
-			return nil, err
-		}
-	}
-	if err := l.Check(); err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return l, nil
 }
 
-// readSystem applies the system's file and returns the text of its locked
-// section, which is to be applied last.
-func (l *Loaded) readSystem(name string) (locked []byte, err error) {
-	data, err := read(name, true)
-	if err != nil || data == nil {
-		return nil, err
+// Inspect is [Load] for a report: beside the error it returns the settings
+// with defaults in place of what cannot be used. Nothing may be judged by them.
+func Inspect(src Sources) (*Loaded, error) {
+	l := &Loaded{Settings: Default(), Origin: map[string]string{}, places: map[string]yamlfile.Error{}}
+	var errs yamlfile.Errors
+	locked := l.file(&src, src.System, true, &errs)
+	if src.File != "" {
+		l.file(&src, src.File, false, &errs)
+	} else {
+		l.file(&src, src.User, true, &errs)
 	}
-	var file struct {
-		Settings `yaml:",inline"`
-		Locked   ast.Node `yaml:"locked"`
+	if src.Flags != nil {
+		for _, name := range src.Flags(&l.Settings) {
+			l.Origin[name] = "command line"
+			l.places[name] = yamlfile.Error{Name: "command line"}
+			l.resolve(&src, name, src.Dir, &errs)
+		}
 	}
-	file.Settings = l.Settings
-	if err := l.decode(name, data, name, &file); err != nil {
-		return nil, err
+	if locked != nil {
+		d := decoder{l: l, src: &src, file: src.System, origin: "locked by " + src.System, errs: &errs}
+		d.top(locked)
 	}
-	l.Settings = file.Settings
-	l.Files = append(l.Files, name)
-	if file.Locked == nil {
-		return nil, nil
-	}
-	if locked, err = file.Locked.MarshalYAML(); err != nil {
-		return nil, fileError(name, err)
-	}
-	return locked, nil
+	l.refuse(l.faults(), &errs)
+	return l, errs.Err()
 }
 
-// apply sets what a file's text says over the settings so far.
-func (l *Loaded) apply(name string, data []byte, origin string) error {
-	return l.decode(name, data, origin, &l.Settings)
+// Where returns where a setting was set, as "FILE:LINE" or "command line"; "" if
+// its default is in force.
+func (l *Loaded) Where(setting string) string {
+	at := l.places[setting]
+	if at.Line == 0 {
+		return at.Name
+	}
+	return fmt.Sprintf("%s:%d", at.Name, at.Line)
 }
 
-// decode sets what a text says in into, and records the origin of each setting
-// that it names. A key without a value is an error, since the library would
-// set the zero value, which may be the looser one.
-func (l *Loaded) decode(name string, data []byte, origin string, into any) error {
-	f, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return fileError(name, err)
+// refuse notes what is wrong with settings, and sets the defaults in their place.
+func (l *Loaded) refuse(faults []fault, errs *yamlfile.Errors) {
+	for _, f := range faults {
+		e := l.places[f.setting]
+		e.Msg = f.setting + ": " + f.msg
+		errs.Add(&e)
 	}
-	empty := true
-	for _, doc := range f.Docs {
-		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
-			continue
-		}
-		empty = false
-		if err := l.note("", doc.Body, origin); err != nil {
-			return fmt.Errorf("configuration %s:%w", name, err)
-		}
+	for _, f := range faults {
+		restore(&l.Settings, f.setting)
+		delete(l.Origin, f.setting)
+		delete(l.places, f.setting)
 	}
-	if empty {
-		return nil
-	}
-	if err := yaml.UnmarshalWithOptions(data, into, yaml.Strict()); err != nil {
-		return fileError(name, err)
-	}
-	return nil
 }
 
-// note records the origin of each setting that a node names.
-func (l *Loaded) note(prefix string, n ast.Node, origin string) error {
-	m, ok := n.(*ast.MappingNode)
-	if !ok || prefix == "locked" {
-		if prefix != "" && prefix != "locked" {
-			l.Origin[prefix] = origin
-		}
-		return nil
-	}
-	for _, v := range m.Values {
-		name := strings.Trim(v.Key.String(), `"'`)
-		if prefix != "" {
-			name = prefix + "." + name
-		}
-		if v.Value.Type() == ast.NullType {
-			p := v.Key.GetToken().Position
-			return fmt.Errorf("%d:%d: %s has no value", p.Line, p.Column, name)
-		}
-		if err := l.note(name, v.Value, origin); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// read returns a file's content, or nil if it is optional and absent.
-func read(name string, optional bool) ([]byte, error) {
+// file applies a file, and returns the node of its locked section if it is the
+// system's.
+func (l *Loaded) file(src *Sources, name string, optional bool, errs *yamlfile.Errors) ast.Node {
 	if name == "" {
-		return nil, nil
+		return nil
 	}
-	f, err := os.Open(name)
-	if optional && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	data, err := read(name)
+	switch {
+	case optional && errors.Is(err, fs.ErrNotExist) && !exists(name):
+		return nil
+	case err != nil:
+		errs.Add(&yamlfile.Error{Kind: "configuration", Name: name, Msg: err.Error()})
+		return nil
 	}
+	l.Files = append(l.Files, name)
+	top, err := yamlfile.Parse(data, "a configuration")
 	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
+		errs.Add(yamlfile.In("configuration", name, err))
+		return nil
 	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("read configuration %s: not a regular file", name)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	d := decoder{l: l, src: src, file: name, origin: name, system: name == src.System, errs: errs}
+	d.top(top)
+	return d.locked
+}
+
+// exists reports whether there is something of that name, be it a link that
+// leads nowhere.
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// read returns a file's content. Who can write the file decides what is
+// allowed, so that nobody but its owner and root may.
+func read(name string) ([]byte, error) {
+	data, info, err := owner.ReadFile(name, yamlfile.MaxBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
+		return nil, plain(err)
 	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("read configuration %s: larger than %d bytes", name, maxFile)
+	if err := owner.Check(info, 0); err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); owner.Known && mode&owner.Write != 0 {
+		return nil, fmt.Errorf("others can change it, since it has mode %04o; run 'chmod go-w %s'", mode, name)
+	}
+	folders := []string{filepath.Dir(name)}
+	if real, err := filepath.EvalSymlinks(name); err == nil && filepath.Dir(real) != folders[0] {
+		folders = append(folders, filepath.Dir(real))
+	}
+	for _, dir := range folders {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return nil, plain(err)
+		}
+		if owner.Known && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+			return nil, fmt.Errorf("everybody can replace it, since the folder %s has mode %04o; run 'chmod o-w %s'", dir, info.Mode().Perm(), dir)
+		}
 	}
 	return data, nil
 }
 
-// fileError names the file, line and column of an error of the YAML library,
-// and the key that was probably meant.
-func fileError(name string, err error) error {
-	var unknown *yaml.UnknownFieldError
-	if errors.As(err, &unknown) {
-		key := strings.TrimSuffix(strings.TrimPrefix(unknown.Message, `unknown field "`), `"`)
-		text := fmt.Sprintf("unknown key %q", key)
-		if near := nearest(key); near != "" {
-			text += fmt.Sprintf("; did you mean %q?", near)
-		}
-		return fmt.Errorf("configuration %s:%s: %s", name, position(err), text)
+// plain takes the operation and the path off an error, which its message
+// names already.
+func plain(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return fmt.Errorf("cannot be read: %w", path.Err)
 	}
-	var y yaml.Error
-	if errors.As(err, &y) {
-		return fmt.Errorf("configuration %s:%s: %s", name, position(err), y.GetMessage())
-	}
-	return fmt.Errorf("configuration %s: %w", name, err)
-}
-
-// position returns "line:column" of an error of the YAML library.
-func position(err error) string {
-	var y yaml.Error
-	if errors.As(err, &y) && y.GetToken() != nil {
-		p := y.GetToken().Position
-		return fmt.Sprintf("%d:%d", p.Line, p.Column)
-	}
-	return "1:1"
-}
-
-// nearest returns the known key most like a mistyped one, or "".
-func nearest(key string) string {
-	best, dist := "", 3
-	for _, k := range Names() {
-		for _, part := range strings.Split(k, ".") {
-			if d := levenshtein.ComputeDistance(key, part); d < dist {
-				best, dist = part, d
-			}
-		}
-	}
-	return best
+	return err
 }

@@ -24,8 +24,8 @@ func (s *Settings) Value(name string) string {
 		case v.Type() == reflect.TypeFor[Types]():
 			b, _ := v.Interface().(Types).MarshalJSON()
 			text = string(b)
-		case v.Kind() == reflect.String:
-			text = fmt.Sprintf("%q", v.String())
+		case v.Kind() == reflect.String, v.Kind() == reflect.Slice:
+			text = fmt.Sprintf("%q", v.Interface())
 		default:
 			text = fmt.Sprint(v.Interface())
 		}

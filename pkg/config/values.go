@@ -3,16 +3,25 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 )
 
 // A Duration is a time span, written as in "300s" or "5m".
 type Duration time.Duration
 
-// String returns the form that a file may hold.
-func (d Duration) String() string { return time.Duration(d).String() }
+// String returns the form that a file may hold, without the zeros that the
+// standard library ends with.
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if short, ok := strings.CutSuffix(s, "m0s"); ok {
+		s = short + "m"
+	}
+	if short, ok := strings.CutSuffix(s, "h0m"); ok {
+		s = short + "h"
+	}
+	return s
+}
 
 // Std returns the span as the standard library has it.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
@@ -34,20 +43,6 @@ func (d *Duration) UnmarshalText(b []byte) error {
 type Types struct {
 	Auto bool // the model's shield.json says which
 	List []string
-}
-
-// UnmarshalYAML reads "auto" or a list.
-func (t *Types) UnmarshalYAML(b []byte) error {
-	var word string
-	if yaml.Unmarshal(b, &word) == nil {
-		if word != "auto" {
-			return fmt.Errorf(`%q is neither "auto" nor a list of action types`, word)
-		}
-		*t = Types{Auto: true}
-		return nil
-	}
-	*t = Types{}
-	return yaml.Unmarshal(b, &t.List)
 }
 
 // MarshalJSON implements [json.Marshaler]: "auto" or a list.

@@ -39,6 +39,15 @@ const (
 	Dynamic           Kind = "dynamic"      // cannot be resolved; never harmless
 )
 
+// Kinds returns all kinds of effects.
+func Kinds() []Kind { return kinds[:] }
+
+var kinds = [...]Kind{
+	ReadFile, WriteFile, DeleteFile, DeleteDirectory, MoveFile, ListDirectory, CreateDirectory, ChangePermissions, Execute,
+	HTTPRequest, Connect, Listen, SendMessage, Persist, ChangePrivilege, ChangeSystem, ChangeRemote, StopProcess, ReadSecret,
+	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, RemoteShell, Dynamic,
+}
+
 // A Class says how much a program changes, by its flags.
 type Class string
 

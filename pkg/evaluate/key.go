@@ -3,9 +3,9 @@ package evaluate
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/owner"
 )
 
 // maxKey is the greatest length of an API key or of a file holding one, in
@@ -50,24 +50,12 @@ func (ep *Endpoint) key(s service) (string, error) {
 // loadKey reads a file that holds an API key and nothing else. Only its owner
 // may have access, and the owner must be who runs shield, or root.
 func loadKey(name string) (string, error) {
-	f, err := openKey(name)
+	b, info, err := owner.ReadFile(name, maxKey)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", name)
-	}
-	if err := checkAccess(name, info); err != nil {
-		return "", err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxKey+1))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, err)
+	if err := owner.Check(info, owner.Access); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	key := strings.TrimSpace(string(b))
 	if err := checkKey(key); err != nil {
@@ -91,9 +79,4 @@ func checkKey(key string) error {
 		}
 	}
 	return nil
-}
-
-// openKey opens a key file for reading, without waiting if it is a pipe.
-func openKey(name string) (*os.File, error) {
-	return os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -70,6 +71,21 @@ func TestEndpointRefused(t *testing.T) {
 	}
 }
 
+// What would block when it is opened is refused at once.
+func TestFilesThatWouldBlock(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := exec.Command("mkfifo", fifo).Run(); err != nil {
+		t.Skip(err)
+	}
+	for _, ep := range []Endpoint{{APIKeyFile: fifo}, {CAFile: fifo}} {
+		ep.Provider, ep.Model = "ollama", "m"
+		if _, err := NewProvider(ep); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%+v: %v", ep, err)
+		}
+	}
+}
+
 func TestKeyFile(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -93,11 +109,11 @@ func TestKeyFile(t *testing.T) {
 	for _, tt := range []struct{ name, path, want string }{
 		{"good", file("good", testKey+"\n", 0o600), ""},
 		{"read only", file("read-only", testKey, 0o400), ""},
-		{"others read", file("others", testKey, 0o604), "chmod 600"},
-		{"group reads", file("group", testKey, 0o640), "chmod 600"},
-		{"link to an open file", link, "chmod 600"},
+		{"others read", file("others", testKey, 0o604), "chmod 0600"},
+		{"group reads", file("group", testKey, 0o640), "chmod 0600"},
+		{"link to an open file", link, "chmod 0600"},
 		{"empty", file("empty", " \n", 0o600), "is empty"},
-		{"too long", file("long", strings.Repeat("k", maxKey+1), 0o600), "longer than"},
+		{"too long", file("long", strings.Repeat("k", maxKey+1), 0o600), "larger than"},
 		{"two lines", file("lines", "secret\nsecret", 0o600), "not printable ASCII"},
 		{"folder", dir, "not a regular file"},
 		{"device", "/dev/zero", "not a regular file"},

@@ -10,12 +10,13 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/owner"
 )
 
 // maxBody is the greatest length of a response body, in bytes.
@@ -61,7 +62,7 @@ func (ep *Endpoint) roots() (*x509.CertPool, error) {
 	if ep.CAFile == "" {
 		return nil, nil
 	}
-	pem, err := readBounded(ep.CAFile, 4<<20)
+	pem, _, err := owner.ReadFile(ep.CAFile, 4<<20)
 	if err != nil {
 		return nil, fmt.Errorf("ca_file: %w", err)
 	}
@@ -70,22 +71,6 @@ func (ep *Endpoint) roots() (*x509.CertPool, error) {
 		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", ep.CAFile)
 	}
 	return pool, nil
-}
-
-func readBounded(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("%s is longer than %d bytes", name, limit)
-	}
-	return b, nil
 }
 
 // Do sends a request and returns its response, read to the end.

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"unicode"
+
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // A hostPattern matches canonical hosts: a name, a glob in which * stands for
@@ -31,6 +34,16 @@ func parseHost(s string) (hostPattern, error) {
 		return hostPattern{}, fmt.Errorf("host %q: leave the port out; rules match hosts on every port", s)
 	case strings.Count(s, "*") > 8:
 		return hostPattern{}, fmt.Errorf("host %q: more than 8 stars", s)
+	}
+	if !strings.Contains(s, "*") {
+		name := effect.Host(s)
+		if name == "" {
+			return hostPattern{}, fmt.Errorf("host %q is no name and no address", s)
+		}
+		return hostPattern{glob: name}, nil
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return hostPattern{}, fmt.Errorf("host %q: with a star, write the name as the network has it (xn--…)", s)
 	}
 	return hostPattern{glob: strings.ToLower(strings.TrimSuffix(s, "."))}, nil
 }

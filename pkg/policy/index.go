@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shieldcli/shield/internal/yamlfile"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
@@ -73,7 +74,7 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 		for _, h := range r.Hosts {
 			p, err := parseHost(h)
 			if err != nil {
-				return nil, fmt.Errorf("rule %s: %w", rulefile.Quote(r.Name), err)
+				return nil, fmt.Errorf("rule %s: %w", yamlfile.Quote(r.Name), err)
 			}
 			x.byHost.add(i)
 			x.hosts = append(x.hosts, p)
@@ -83,7 +84,7 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 		for k := range r.Except {
 			e, err := compileException(&r.Except[k], vars, !allow)
 			if err != nil {
-				return nil, fmt.Errorf("rule %s: %w", rulefile.Quote(r.Name), err)
+				return nil, fmt.Errorf("rule %s: %w", yamlfile.Quote(r.Name), err)
 			}
 			x.rules[i].except = append(x.rules[i].except, e)
 		}

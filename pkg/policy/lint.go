@@ -3,38 +3,62 @@ package policy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
+// A Severity says how much a [Finding] matters.
+type Severity uint8
+
+// The severities.
+const (
+	Note    Severity = iota // worth knowing
+	Warning                 // the file can be used, but does not do what it says
+	Error                   // the file cannot be used
+)
+
+// String returns the severity as messages have it.
+func (s Severity) String() string { return [...]string{"note", "warning", "error"}[s] }
+
 // A Finding is something in a policy file that a person should look at.
 type Finding struct {
-	Line, Column int  // counted from 1
-	Wrong        bool // an example that comes out otherwise than it says; else only doubtful
+	Line, Column int // counted from 1; 0 is the file as a whole
+	Severity     Severity
 	Msg          string
 }
 
-// Check reads a policy file and judges the examples of its rules. An error
-// means that the file cannot be used at all; findings are in the order of the
-// file.
-func Check(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) ([]Finding, error) {
-	p, err := Load(name, data, opts)
-	if err != nil {
-		return nil, err
+// Check finds what is wrong in a policy file, or cannot be what its author
+// meant, all at once and in the order of the file. If the file can be used it
+// judges the examples of its rules too.
+func Check(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) []Finding {
+	opts.Vars = opts.known()
+	f, set, err := assemble(name, data, opts)
+	l := linter{ctx: ctx, analyse: an.Case, set: set}
+	var errs yamlfile.Errors
+	if errors.As(err, &errs) {
+		for _, e := range errs {
+			l.add(e.Pos, Error, "%s", e.Msg)
+		}
+	} else if p, err := Load(name, data, opts); err != nil {
+		l.add(yamlfile.Pos{}, Error, "%v", err)
+	} else {
+		l.policy = p
 	}
-	f, err := rulefile.Parse(name, data, rulefile.Checks{})
-	if err != nil {
-		return nil, err
-	}
-	return examine(ctx, f, p, an.Case), nil
+	return l.examine(f)
 }
 
-// examine returns the findings on a file whose policy is p.
-func examine(ctx context.Context, f *rulefile.File, p *Policy, analyse analyser) []Finding {
-	l := linter{ctx: ctx, analyse: analyse, policy: p}
+// examine returns the findings on a file.
+func (l *linter) examine(f *rulefile.File) []Finding {
 	l.list("deny", f.Deny)
 	l.list("verify", f.Verify)
 	l.list("allow", f.Allow)
@@ -47,29 +71,32 @@ func examine(ctx context.Context, f *rulefile.File, p *Policy, analyse analyser)
 type linter struct {
 	ctx     context.Context
 	analyse analyser
-	policy  *Policy
+	set     rulefile.Set // the file's rules and those it stands on, as far as they could be read
+	policy  *Policy      // nil if the file cannot be used
 	out     []Finding
 }
 
-func (l *linter) add(at rulefile.Pos, wrong bool, format string, args ...any) {
-	l.out = append(l.out, Finding{at.Line, at.Column, wrong, fmt.Sprintf(format, args...)})
+func (l *linter) add(at yamlfile.Pos, s Severity, format string, args ...any) {
+	l.out = append(l.out, Finding{at.Line, at.Column, s, fmt.Sprintf(format, args...)})
 }
 
 func (l *linter) list(list string, rules []rulefile.Rule) {
-	var catchAll *rulefile.Rule
 	for i := range rules {
 		r := &rules[i]
-		if catchAll != nil {
-			l.add(r.Pos, false, "rule %s is never reached: rule %s before it matches everything", r.Name, catchAll.Name)
+		l.types(&r.Criteria)
+		for k := range r.Except {
+			l.types(&r.Except[k])
 		}
-		if r.Empty() && !r.Amends && len(r.Except) == 0 {
-			catchAll = r
+		if r.Amends {
+			continue
 		}
-		if r.Reason == "" && !r.Amends && list != "allow" {
-			l.add(r.Pos, false, "rule %s gives no reason: the agent is not told what would be acceptable instead", r.Name)
+		l.reach(list, r.Name)
+		l.hostless(r)
+		if r.Reason == "" && list != "allow" {
+			l.add(r.Pos, Note, "rule %s gives no reason: the agent is not told what would be acceptable instead", r.Name)
 		}
-		if list == "allow" && len(r.Types) == 0 && len(r.Commands) == 0 {
-			l.add(r.Pos, false, "rule %s allows every kind of effect: list the action_types that are meant", r.Name)
+		if list == "allow" {
+			l.allows(r)
 		}
 		for _, e := range r.Match {
 			l.example(r, e, true)
@@ -80,18 +107,83 @@ func (l *linter) list(list string, rules []rulefile.Rule) {
 	}
 }
 
+// types looks for action types that are written otherwise than shield has
+// them, or that it does not know.
+func (l *linter) types(c *rulefile.Criteria) {
+	for i, t := range c.Types {
+		at := c.At["action_types"][i]
+		switch canonical := canonicalType(t); {
+		case canonical != t:
+			l.add(at, Note, "%s is called %s here, and counts as that; write action_types: [%s]", strconv.Quote(t), canonical, canonical)
+		case slices.Contains(knownTypes(), t):
+		case strings.ContainsAny(t, "*?[{"):
+			l.add(at, Warning, "%s matches no action: types are compared whole, so list each that is meant", yamlfile.Quote(t))
+		case suggest.Nearest(t, knownTypes()) != "":
+			l.add(at, Warning, "unknown action type %s%s", yamlfile.Quote(t), suggest.Question(t, knownTypes()))
+		case !analysis.KnownType(t):
+			l.add(at, Note, "%s is no type that shield knows: it matches only a tool of exactly this name", yamlfile.Quote(t))
+		}
+	}
+}
+
+// knownTypes returns the action types and kinds of effects.
+func knownTypes() []string {
+	out := slices.Clone(action.Types())
+	for _, k := range effect.Kinds() {
+		out = append(out, string(k))
+	}
+	return out
+}
+
+// hostless are kinds of effects that concern no other machine.
+var hostless = []string{
+	string(effect.DeleteFile), string(effect.DeleteDirectory), string(effect.MoveFile), string(effect.ListDirectory), string(effect.CreateDirectory),
+	string(effect.ChangePermissions), string(effect.ChangePrivilege), string(effect.StopProcess), string(effect.ReadSecret), string(effect.ReadClipboard),
+	"read_file", "write_file", "copy_file", "move_directory", "copy_directory", "search_files", "memory_write", "memory_search",
+}
+
+// hostless looks for rules about hosts that name only types that have none.
+func (l *linter) hostless(r *rulefile.Rule) {
+	if len(r.Hosts) == 0 || len(r.Types) == 0 {
+		return
+	}
+	for _, t := range r.Types {
+		if !slices.Contains(hostless, canonicalType(t)) {
+			return
+		}
+	}
+	l.add(r.At["hosts"][0], Warning, "rule %s asks for a host, and %s has none: leave hosts out, or add a type such as http_request", r.Name, strings.Join(r.Types, ", "))
+}
+
+// allows looks for what an allow rule allows beyond, or short of, what its
+// author may think.
+func (l *linter) allows(r *rulefile.Rule) {
+	if len(r.Types) == 0 && len(r.Commands) == 0 {
+		l.add(r.Pos, Note, "rule %s allows every kind of effect: list the action_types that are meant", r.Name)
+	}
+	for i, t := range r.Types {
+		t = canonicalType(t)
+		if tier := analysis.MinTier(t); tier > 0 && !slices.Contains(effect.Kinds(), effect.Kind(t)) {
+			l.add(r.At["action_types"][i], Note, "actions of type %s always go to Tier %d at least, so that this rule alone does not allow them", t, tier)
+		}
+	}
+}
+
 // example judges one example of a rule. A rule that a stricter rule precedes
 // does not decide, so its example says so.
 func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
+	if l.policy == nil {
+		return
+	}
 	v, err := judgeRaw(l.ctx, l.analyse, l.policy, e.Action)
 	switch {
 	case err != nil:
-		l.add(e.Pos, true, "rule %s: the example is no action: %v", r.Name, err)
+		l.add(e.Pos, Warning, "rule %s: the example is no action: %v", r.Name, err)
 	case want && v.Rule == "":
-		l.add(e.Pos, true, "rule %s does not match this example: no rule does", r.Name)
+		l.add(e.Pos, Warning, "rule %s does not match this example: no rule does", r.Name)
 	case want && v.Rule != r.Name:
-		l.add(e.Pos, true, "rule %s does not decide this example: rule %s does", r.Name, v.Rule)
+		l.add(e.Pos, Warning, "rule %s does not decide this example: rule %s does", r.Name, v.Rule)
 	case !want && v.Rule == r.Name:
-		l.add(e.Pos, true, "rule %s matches this example, which should pass", r.Name)
+		l.add(e.Pos, Warning, "rule %s matches this example, which should pass", r.Name)
 	}
 }

@@ -1,10 +1,14 @@
 package policy
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
@@ -27,20 +31,13 @@ func (o Options) known() map[string][]string {
 
 // Load reads a policy file. name is what messages call it. The protected core
 // of the presets comes before the file's own rules, whether it extends a
-// preset or not. An error says where the file is wrong; nothing may be allowed
-// then.
+// preset or not. An error says all that is wrong with the file, and where;
+// nothing may be allowed then.
 func Load(name string, data []byte, opts Options) (*Policy, error) {
 	opts.Vars = opts.known()
-	f, err := rulefile.Parse(name, data, checks(opts.Vars))
+	_, set, err := assemble(name, data, opts)
 	if err != nil {
 		return nil, err
-	}
-	set, err := effective(name, f)
-	if err != nil {
-		return nil, err
-	}
-	if len(set.Deny)+len(set.Verify) > most || len(set.Allow) > most {
-		return nil, fmt.Errorf("policy %s: more than %d rules that deny or verify, or that allow, those of the preset included", name, most)
 	}
 	p := newPolicy(name, set.Fingerprint(), set, opts)
 	for _, l := range []*list{&p.guards, &p.allow} {
@@ -51,42 +48,54 @@ func Load(name string, data []byte, opts Options) (*Policy, error) {
 	return p, nil
 }
 
+// assemble returns a file and its rules together with those it stands on. What
+// could be read comes with the error too, for a report.
+func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, error) {
+	f, err := rulefile.Parse(name, data, checks(opts.Vars))
+	var errs yamlfile.Errors
+	errs.Add(err)
+	set, err := effective(f)
+	errs.Add(err)
+	if len(set.Deny)+len(set.Verify) > most || len(set.Allow) > most {
+		errs.Add(yamlfile.Pos{}.Errorf("more than %d rules that deny or verify, or that allow, those of the preset included", most))
+	}
+	for _, l := range [][]rulefile.Rule{set.Deny, set.Verify, set.Allow} {
+		for i := range l {
+			canonicalTypes(&l[i])
+		}
+	}
+	return f, set, yamlfile.In("policy", name, errs.Err())
+}
+
 // effective returns a file's rules together with those it stands on.
-func effective(name string, f *rulefile.File) (rulefile.Set, error) {
+func effective(f *rulefile.File) (rulefile.Set, error) {
+	var errs yamlfile.Errors
 	core := preset{deny: coreRules}.set()
 	base := core
 	if f.Extends != "" {
-		p, ok := presetNamed(f.Extends)
-		if !ok {
-			return rulefile.Set{}, f.ExtendsError(name, fmt.Sprintf("unknown preset %s%s; there are %s",
-				rulefile.Quote(f.Extends), rulefile.Suggest(f.Extends, Presets()), strings.Join(Presets(), ", ")))
+		if p, ok := presetNamed(f.Extends); ok {
+			base = p.set()
+		} else {
+			errs.Add(f.ExtendsPos.Errorf("unknown preset %s%s (there are %s)",
+				yamlfile.Quote(f.Extends), suggest.Question(f.Extends, Presets()), strings.Join(Presets(), ", ")))
 		}
-		base = p.set()
 	}
-	if err := unshadowed(name, f, base); err != nil {
-		return rulefile.Set{}, err
-	}
+	unshadowed(f, base, &errs)
+	coreUntouched(f, core, &errs)
 	// The core stays first, so that its reasons are the ones told.
 	rest := base
 	rest.Deny = base.Deny[len(core.Deny):]
-	if err := coreUntouched(name, f, core); err != nil {
-		return rulefile.Set{}, err
-	}
 	set, err := f.Over(rest)
-	if err != nil {
-		var e *rulefile.Error
-		if errors.As(err, &e) {
-			e.Name = name
-		}
-		return rulefile.Set{}, err
+	if len(errs) == 0 {
+		errs.Add(err) // else what is amended may be in the preset that was meant
 	}
 	set.Deny = append(core.Deny[:len(core.Deny):len(core.Deny)], set.Deny...)
-	return set, nil
+	return set, errs.Err()
 }
 
 // unshadowed refuses rules that bear the name of another rule of the preset:
 // a verdict names its rule, and names must tell them apart.
-func unshadowed(name string, f *rulefile.File, base rulefile.Set) error {
+func unshadowed(f *rulefile.File, base rulefile.Set, errs *yamlfile.Errors) {
 	taken := map[string]bool{}
 	for _, l := range [][]rulefile.Rule{base.Deny, base.Verify, base.Allow} {
 		for i := range l {
@@ -96,25 +105,54 @@ func unshadowed(name string, f *rulefile.File, base rulefile.Set) error {
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify, f.Allow} {
 		for i := range l {
 			if r := &l[i]; taken[r.Name] && !r.Amends {
-				return &rulefile.Error{Name: name, Pos: r.Pos, Msg: fmt.Sprintf(
-					"rule name %s is taken by the preset; choose another, or give nothing but name and except to add exceptions to it", rulefile.Quote(r.Name))}
+				errs.Add(r.Pos.Errorf("rule name %s is taken by the preset; choose another, or give nothing but name and except to add exceptions to it", yamlfile.Quote(r.Name)))
 			}
 		}
 	}
-	return nil
 }
 
 // coreUntouched refuses exceptions to the protected core.
-func coreUntouched(name string, f *rulefile.File, core rulefile.Set) error {
+func coreUntouched(f *rulefile.File, core rulefile.Set, errs *yamlfile.Errors) {
 	for i := range f.Deny {
 		for j := range core.Deny {
-			if f.Deny[i].Name == core.Deny[j].Name {
-				return &rulefile.Error{Name: name, Pos: f.Deny[i].Pos, Msg: fmt.Sprintf(
-					"rule %s is part of the protected core and takes no exceptions", rulefile.Quote(f.Deny[i].Name))}
+			if r := &f.Deny[i]; r.Amends && r.Name == core.Deny[j].Name {
+				errs.Add(r.Pos.Errorf("rule %s is part of the protected core and takes no exceptions", yamlfile.Quote(r.Name)))
 			}
 		}
 	}
-	return nil
+}
+
+// canonicalTypes adds to the types of a rule what shield calls them, since
+// that is what actions and effects are called when rules see them: "Bash" is
+// execute_command. The name as given stays, for a tool of that name that is
+// another one.
+func canonicalTypes(r *rulefile.Rule) {
+	r.Types = withCanonical(r.Types)
+	for i := range r.Except {
+		if types := withCanonical(r.Except[i].Types); len(types) > len(r.Except[i].Types) {
+			r.Except = slices.Clone(r.Except)
+			r.Except[i].Types = types
+		}
+	}
+}
+
+func withCanonical(types []string) []string {
+	out := types
+	for _, t := range types {
+		if name := canonicalType(t); name != t && !slices.Contains(out, name) {
+			out = append(slices.Clip(out), name)
+		}
+	}
+	return out
+}
+
+// canonicalType returns what shield calls an action type or a kind of effect;
+// the name itself if it is neither.
+func canonicalType(name string) string {
+	if slices.Contains(effect.Kinds(), effect.Kind(name)) {
+		return name
+	}
+	return cmp.Or(action.CanonicalType(name), name)
 }
 
 // checks are the parts of a file whose syntax this package knows.

@@ -1,13 +1,16 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/shieldcli/shield/internal/yamlfile"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -22,6 +25,8 @@ func TestLoadErrors(t *testing.T) {
 		{"URL as host", "deny:\n- name: a\n  hosts: ['https://example.com']\n", "site.yaml:3:11: host"},
 		{"host with a port", "deny:\n- name: a\n  hosts: ['example.com:80']\n", "leave the port out"},
 		{"bad CIDR", "deny:\n- name: a\n  hosts: [10.0.0/8]\n", "no CIDR prefix"},
+		{"host that is none", "deny:\n- name: a\n  hosts: ['a..b']\n", "site.yaml:3:11: host"},
+		{"host with a star in another script", "deny:\n- name: a\n  hosts: ['*.bücher.example']\n", "xn--"},
 		{"bad jq", "deny:\n- name: a\n  when: .a[\n", "site.yaml:3:9: jq: unexpected EOF"},
 		{"jq with a module", "deny:\n- name: a\n  when: import \"a\" as a; a::b\n", "site.yaml:3:9: jq:"},
 		{"unknown function", "deny:\n- name: a\n  when: nope\n", "jq: function not defined: nope"},
@@ -53,6 +58,75 @@ func TestLoadTooManyRules(t *testing.T) {
 	if _, err := Load("site.yaml", []byte(b.String()), testOptions()); err == nil || !strings.Contains(err.Error(), "more than 256 rules") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// A person learns of all that is wrong at once.
+func TestLoadAllErrors(t *testing.T) {
+	t.Parallel()
+	_, err := Load("site.yaml", []byte(`extends: offline
+deny:
+- {name: a, paths: [etc]}
+- {name: cloud_metadata, hosts: [a]}
+- {name: shield_files, except: {paths: [/**]}}
+- {name: b, when: '.a['}
+verify:
+- {name: nope, except: {paths: [/x]}}
+`), testOptions())
+	var all yamlfile.Errors
+	if !errors.As(err, &all) || len(all) != 4 {
+		t.Fatalf("%d errors: %v", len(all), all.Unwrap())
+	}
+	for i, line := range []int{3, 4, 5, 6} {
+		if all[i].Line != line {
+			t.Errorf("error %d: %v", i, all[i])
+		}
+	}
+}
+
+// A rule for "Bash" is one for execute_command, and still one for another tool
+// that is called so.
+func TestAliasesInRules(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, `
+deny:
+  - {name: shell, action_types: [Bash]}
+  - {name: files, action_types: [write_file], except: {action_types: [Edit, create-file], paths: [/work/app/**]}}
+allow:
+  - {name: look, action_types: [Read], paths: [/work/app/**]}
+`)
+	for want, c := range map[string]*analysis.Case{
+		"BLOCK shell":  caseOf("execute_command", execute),
+		"BLOCK shell ": caseOf("Bash"),
+		"ALLOW look":   caseOf("read_file", read("/work/app/a")),
+		"BLOCK files":  caseOf("write_file", write("/etc/a")),
+		"ESCALATE 1 ":  caseOf("edit_file", write("/work/app/a")),
+	} {
+		v, err := p.Judge(t.Context(), c)
+		if got := short(v); err != nil || strings.TrimSpace(got) != strings.TrimSpace(want) {
+			t.Errorf("%s %v: %s, %v; want %s", c.Action.Type, c.Effects, got, err, want)
+		}
+	}
+}
+
+// Types in presets are what shield calls them, since presets are not read
+// again when shield starts.
+func TestPresetTypesAreCanonical(t *testing.T) {
+	t.Parallel()
+	for i := range presetRules {
+		r := &presetRules[i]
+		for _, types := range append([][]string{r.Types}, exceptTypes(r)...) {
+			if got := withCanonical(types); len(got) != len(types) {
+				t.Errorf("rule %s: %v means %v", r.Name, types, got)
+			}
+		}
+	}
+}
+
+func exceptTypes(r *rulefile.Rule) (out [][]string) {
+	for i := range r.Except {
+		out = append(out, r.Except[i].Types)
+	}
+	return out
 }
 
 // Without extends a file's own rules are all there is, but for the core.
@@ -225,59 +299,6 @@ deny:
 	}
 }
 
-func TestCheck(t *testing.T) {
-	t.Parallel()
-	an := &analysis.Analyzer{Place: testPlace}
-	findings, err := Check(t.Context(), "f.yaml", []byte(`
-extends: default
-deny:
-  - name: tests
-    reason: tests stay
-    action_types: [delete_file]
-    paths: [$WORKSPACE/test/**]
-    match:
-      - {type: delete_file, payload: {path: test/a}}
-      - {type: delete_file, payload: {path: src/a}}
-      - {type: read_file}
-    pass:
-      - {type: delete_file, payload: {path: test/b}}
-      - {type: read_file, payload: {path: test/a}}
-  - name: silent
-    paths: [/x]
-verify:
-  - name: everything
-    reason: r
-  - name: late
-    reason: r
-    paths: [/y]
-allow:
-  - name: broad
-    paths: [/z/**]
-`), an, testOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		"10 true rule tests does not decide this example: rule everything does",
-		"11 true rule tests: the example is no action",
-		"13 true rule tests matches this example",
-		"15 false rule silent gives no reason",
-		"20 false rule late is never reached",
-		"24 false rule broad allows every kind of effect",
-	}
-	if len(findings) != len(want) {
-		t.Fatalf("findings %+v", findings)
-	}
-	for i, f := range findings {
-		if got := fmt.Sprint(f.Line, " ", f.Wrong, " ", f.Msg); !strings.HasPrefix(got, want[i]) {
-			t.Errorf("%s\nwant %s", got, want[i])
-		}
-	}
-	if _, err := Check(t.Context(), "f.yaml", []byte("denny: []"), an, testOptions()); err == nil {
-		t.Error("no error for a file that cannot be loaded")
-	}
-}
-
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -299,6 +320,9 @@ func TestHosts(t *testing.T) {
 		{"10.0.0.0/8", "::ffff:10.1.2.3", true},
 		{"fe80::/10", "fe80::1%eth0", true},
 		{"*", "anything", true},
+		{"bücher.example", "xn--bcher-kva.example", true},
+		{"0x7f.1", "127.0.0.1", true},
+		{"::ffff:10.1.2.3", "10.1.2.3", true},
 		{"a*b*c", "axxbxxc", true},
 		{"a*b*c", "axxcxxb", false},
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
@@ -50,7 +52,7 @@ func Presets() []string {
 func Preset(name string, opts Options) (*Policy, error) {
 	p, ok := presetNamed(name)
 	if !ok {
-		return nil, fmt.Errorf("no preset %s%s; there are %s", rulefile.Quote(name), rulefile.Suggest(name, Presets()), strings.Join(Presets(), ", "))
+		return nil, fmt.Errorf("no preset %s%s (there are %s)", yamlfile.Quote(name), suggest.Question(name, Presets()), strings.Join(Presets(), ", "))
 	}
 	opts.Vars = opts.known()
 	return newPolicy(name, p.fingerprint, p.set(), opts), nil

@@ -48,7 +48,8 @@ func TestPresetExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, finding := range examine(t.Context(), f, p, testAnalyser) {
+			l := linter{ctx: t.Context(), analyse: testAnalyser, set: p.set, policy: p}
+			for _, finding := range l.examine(f) {
 				t.Errorf("%s: policies/%s.yaml:%d: %s", name, file, finding.Line, finding.Msg)
 			}
 		}

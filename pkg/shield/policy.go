@@ -3,12 +3,11 @@ package shield
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy"
@@ -68,17 +67,6 @@ func LoadPolicy(cfg Config, opts policy.Options) (*policy.Policy, error) {
 
 // ReadPolicyFile reads a policy or a table of cases, bounded in size.
 func ReadPolicyFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", name)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxPolicy+1))
-	if err == nil && len(data) > maxPolicy {
-		err = fmt.Errorf("%s: larger than %d bytes", name, maxPolicy)
-	}
+	data, _, err := owner.ReadFile(name, maxPolicy)
 	return data, err
 }

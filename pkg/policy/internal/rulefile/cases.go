@@ -2,10 +2,12 @@ package rulefile
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
 // Cases is a table of actions and what a policy should make of them.
@@ -23,7 +25,7 @@ type Case struct {
 	Action []byte // one JSON object
 	Want   []Want
 	Rule   string // name of the rule that must decide, "" for any
-	Pos    Pos
+	Pos    yamlfile.Pos
 }
 
 // A Want is the decision that a policy should take.
@@ -34,15 +36,11 @@ type Want struct {
 }
 
 // ParseCases reads a table of cases: YAML, or JSON Lines with one case a line.
-// Its errors are of type [*Error] and carry name.
+// Its errors are of type [yamlfile.Errors] and carry name.
 func ParseCases(name string, data []byte) (*Cases, error) {
 	t, err := parseCases(data)
 	if err != nil {
-		var e *Error
-		if errors.As(err, &e) {
-			e.Name = name
-		}
-		return nil, err
+		return nil, yamlfile.In("policy", name, err)
 	}
 	return t, nil
 }
@@ -51,7 +49,7 @@ func parseCases(data []byte) (*Cases, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return parseLines(data)
 	}
-	top, err := parseYAML(data)
+	top, err := yamlfile.Parse(data, "a table of cases")
 	if err != nil {
 		return nil, err
 	}
@@ -61,17 +59,17 @@ func parseCases(data []byte) (*Cases, error) {
 		return t, err
 	}
 	if top == nil {
-		return nil, Pos{1, 1}.errorf("empty; a table has a list named cases")
+		return nil, yamlfile.Pos{Line: 1, Column: 1}.Errorf("empty; a table has a list named cases")
 	}
-	fs, err := fields(top, []string{"place", "cases"})
+	fs, err := yamlfile.Fields(top, []string{"place", "cases"})
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range fs {
-		if f.key == "place" {
-			err = t.place(f.value)
+		if f.Key == "place" {
+			err = t.place(f.Value)
 		} else {
-			t.Cases, err = caseList(f.value)
+			t.Cases, err = caseList(f.Value)
 		}
 		if err != nil {
 			return nil, err
@@ -92,11 +90,12 @@ func parseLines(data []byte) (*Cases, error) {
 		}
 		c, err := parseLine(text)
 		if err != nil {
-			var e *Error
-			if errors.As(err, &e) {
+			var errs yamlfile.Errors
+			errs.Add(err)
+			for _, e := range errs {
 				e.Line = line
 			}
-			return nil, err
+			return nil, errs
 		}
 		c.Pos.Line = line
 		t.Cases = append(t.Cases, c)
@@ -105,7 +104,7 @@ func parseLines(data []byte) (*Cases, error) {
 }
 
 func parseLine(text []byte) (Case, error) {
-	n, err := parseYAML(text)
+	n, err := yamlfile.Parse(text, "a case")
 	if err != nil {
 		return Case{}, err
 	}
@@ -113,26 +112,26 @@ func parseLine(text []byte) (Case, error) {
 }
 
 func (t *Cases) place(n ast.Node) error {
-	fs, err := fields(n, []string{"cwd", "home", "roots", "fold_case", "vars"})
+	fs, err := yamlfile.Fields(n, []string{"cwd", "home", "roots", "fold_case", "vars"})
 	if err != nil {
 		return err
 	}
 	for _, f := range fs {
-		switch f.key {
+		switch f.Key {
 		case "cwd":
-			t.CWD, err = text(f.value)
+			t.CWD, err = yamlfile.Text(f.Value)
 		case "home":
-			t.Home, err = text(f.value)
+			t.Home, err = yamlfile.Text(f.Value)
 		case "roots":
-			t.Roots, err = (&parsing{}).texts(f, maxGlob, nil)
+			t.Roots, err = texts(f, maxGlob, nil)
 		case "fold_case":
-			b, ok := f.value.(*ast.BoolNode)
+			b, ok := f.Value.(*ast.BoolNode)
 			if !ok {
-				return pos(f.value).errorf("expected true or false, found %s", kindOf(f.value))
+				return yamlfile.At(f.Value).Errorf("expected true or false, found %s", yamlfile.KindOf(f.Value))
 			}
 			t.FoldCase = b.Value
 		case "vars":
-			err = t.vars(f.value)
+			err = t.vars(f.Value)
 		}
 		if err != nil {
 			return err
@@ -142,13 +141,13 @@ func (t *Cases) place(n ast.Node) error {
 }
 
 func (t *Cases) vars(n ast.Node) error {
-	fs, err := fields(n, nil)
+	fs, err := yamlfile.Fields(n, nil)
 	if err != nil {
 		return err
 	}
 	t.Vars = make(map[string][]string, len(fs))
 	for _, f := range fs {
-		if t.Vars[f.key], err = (&parsing{}).texts(f, maxGlob, nil); err != nil {
+		if t.Vars[f.Key], err = texts(f, maxGlob, nil); err != nil {
 			return err
 		}
 	}
@@ -156,7 +155,7 @@ func (t *Cases) vars(n ast.Node) error {
 }
 
 func caseList(n ast.Node) ([]Case, error) {
-	nodes, err := elements(n)
+	nodes, err := yamlfile.Elements(n)
 	if err != nil {
 		return nil, err
 	}
@@ -172,21 +171,21 @@ func caseList(n ast.Node) ([]Case, error) {
 }
 
 func oneCase(n ast.Node) (Case, error) {
-	c := Case{Pos: pos(n)}
-	fs, err := fields(n, []string{"name", "action", "want", "rule"})
+	c := Case{Pos: yamlfile.At(n)}
+	fs, err := yamlfile.Fields(n, []string{"name", "action", "want", "rule"})
 	if err != nil {
 		return c, err
 	}
 	for _, f := range fs {
-		switch f.key {
+		switch f.Key {
 		case "name":
-			c.Name, err = text(f.value)
+			c.Name, err = yamlfile.Text(f.Value)
 		case "rule":
-			c.Rule, err = text(f.value)
+			c.Rule, err = yamlfile.Text(f.Value)
 		case "action":
-			c.Action, err = appendAction(nil, f.value)
+			c.Action, err = appendAction(nil, f.Value)
 		case "want":
-			c.Want, err = wants(f.value)
+			c.Want, err = wants(f.Value)
 		}
 		if err != nil {
 			return c, err
@@ -194,26 +193,26 @@ func oneCase(n ast.Node) (Case, error) {
 	}
 	switch {
 	case c.Action == nil:
-		return c, c.Pos.errorf("a case needs an action")
+		return c, c.Pos.Errorf("a case needs an action")
 	case c.Want == nil:
-		return c, c.Pos.errorf("a case says what it wants: ALLOW, BLOCK or ESCALATE")
+		return c, c.Pos.Errorf("a case says what it wants: ALLOW, BLOCK or ESCALATE")
 	}
 	return c, nil
 }
 
 // wants reads a decision, or a mapping of presets to decisions.
 func wants(n ast.Node) ([]Want, error) {
-	if kindOf(n) != "a mapping" {
+	if yamlfile.KindOf(n) != "a mapping" {
 		w, err := want("", n)
 		return []Want{w}, err
 	}
-	fs, err := fields(n, nil)
+	fs, err := yamlfile.Fields(n, nil)
 	if err != nil {
 		return nil, err
 	}
 	var out []Want
 	for _, f := range fs {
-		w, err := want(f.key, f.value)
+		w, err := want(f.Key, f.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -226,12 +225,12 @@ var decisions = []string{"ALLOW", "BLOCK", "ESCALATE", "ESCALATE 1", "ESCALATE 2
 
 // want reads a decision; "ESCALATE 2" also names the next tier.
 func want(policy string, n ast.Node) (Want, error) {
-	s, err := text(n)
+	s, err := yamlfile.Text(n)
 	if err != nil {
 		return Want{}, err
 	}
 	if !slices.Contains(decisions, s) {
-		return Want{}, pos(n).errorf("%s is no decision%s", Quote(s), Suggest(s, decisions))
+		return Want{}, yamlfile.At(n).Errorf("%s is no decision%s", yamlfile.Quote(s), suggest.Question(s, decisions))
 	}
 	w := Want{Policy: policy, Decision: s}
 	if tier, ok := bytes.CutPrefix([]byte(s), []byte("ESCALATE ")); ok {

@@ -3,11 +3,13 @@ package rulefile
 import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
 // examples reads a list of example actions.
 func examples(n ast.Node) ([]Example, error) {
-	nodes, err := elements(n)
+	nodes, err := yamlfile.Elements(n)
 	if err != nil {
 		return nil, err
 	}
@@ -17,7 +19,7 @@ func examples(n ast.Node) ([]Example, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Example{Action: b, Pos: pos(n)})
+		out = append(out, Example{Action: b, Pos: yamlfile.At(n)})
 	}
 	return out, nil
 }
@@ -30,8 +32,8 @@ func appendAction(dst []byte, n ast.Node) ([]byte, error) {
 		dst, err := jsontext.AppendQuote(dst, s.Value)
 		return append(dst, "}}"...), err
 	}
-	if k := kindOf(n); k != "a mapping" {
-		return nil, pos(n).errorf("expected an action, or a command as text, found %s", k)
+	if k := yamlfile.KindOf(n); k != "a mapping" {
+		return nil, yamlfile.At(n).Errorf("expected an action, or a command as text, found %s", k)
 	}
 	return appendJSON(dst, n)
 }
@@ -49,7 +51,7 @@ func appendJSON(dst []byte, n ast.Node) ([]byte, error) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		v := jsontext.Value(n.GetToken().Value)
 		if !v.IsValid() {
-			return nil, pos(n).errorf("number %s is not one that JSON has; put it in quotes", Quote(string(v)))
+			return nil, yamlfile.At(n).Errorf("number %s is not one that JSON has; put it in quotes", yamlfile.Quote(string(v)))
 		}
 		return append(dst, v...), nil
 	case *ast.SequenceNode:
@@ -67,7 +69,7 @@ func appendJSON(dst []byte, n ast.Node) ([]byte, error) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 		return appendObject(dst, n)
 	default:
-		s, err := text(n)
+		s, err := yamlfile.Text(n)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +78,7 @@ func appendJSON(dst []byte, n ast.Node) ([]byte, error) {
 }
 
 func appendObject(dst []byte, n ast.Node) ([]byte, error) {
-	fs, err := fields(n, nil)
+	fs, err := yamlfile.Fields(n, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +87,11 @@ func appendObject(dst []byte, n ast.Node) ([]byte, error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if dst, err = jsontext.AppendQuote(dst, f.key); err != nil {
-			return nil, f.pos.errorf("%v", err)
+		if dst, err = jsontext.AppendQuote(dst, f.Key); err != nil {
+			return nil, f.Pos.Errorf("%v", err)
 		}
 		dst = append(dst, ':')
-		if dst, err = appendJSON(dst, f.value); err != nil {
+		if dst, err = appendJSON(dst, f.Value); err != nil {
 			return nil, err
 		}
 	}

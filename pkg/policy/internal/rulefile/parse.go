@@ -1,10 +1,11 @@
 package rulefile
 
 import (
-	"errors"
 	"regexp/syntax"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
 // The bounds of what a file may hold.
@@ -30,137 +31,131 @@ var (
 	ruleKeys     = []string{"name", "reason", "action_types", "paths", "hosts", "commands", "content", "when", "tier_override", "except", "match", "pass"}
 )
 
-// Parse reads a policy file. Its errors are of type [*Error] and carry name.
+// Parse reads a policy file. Its errors are of type [yamlfile.Errors], all that
+// is wrong, and carry name; beside them it returns what could be read, for a
+// report.
 func Parse(name string, data []byte, checks Checks) (*File, error) {
-	p := parsing{checks: checks, rules: map[string]Pos{}}
-	f, err := p.file(data)
-	if err != nil {
-		var e *Error
-		if errors.As(err, &e) {
-			e.Name = name
-		}
-		return nil, err
-	}
-	return f, nil
+	p := parsing{checks: checks, rules: map[string]yamlfile.Pos{}}
+	f := p.file(data)
+	return f, yamlfile.In("policy", name, p.errs.Err())
 }
 
 // parsing is the state of reading one file.
 type parsing struct {
 	checks Checks
-	rules  map[string]Pos // names seen, by list and name
+	rules  map[string]yamlfile.Pos // names seen, by list and name
+	errs   yamlfile.Errors
 }
 
-func (p *parsing) file(data []byte) (*File, error) {
-	top, err := parseYAML(data)
-	if err != nil {
-		return nil, err
-	}
-	if top == nil {
-		return nil, Pos{1, 1}.errorf("empty; a policy has lists named deny, verify and allow")
-	}
-	fs, err := fields(top, fileKeys)
-	if err != nil {
-		return nil, err
-	}
+func (p *parsing) file(data []byte) *File {
 	f := new(File)
+	top, err := yamlfile.Parse(data, "a policy")
+	switch {
+	case err != nil:
+		p.errs.Add(err)
+		return f
+	case top == nil:
+		p.errs.Add(yamlfile.Pos{Line: 1, Column: 1}.Errorf("empty; a policy has lists named deny, verify and allow"))
+		return f
+	}
+	fs, err := yamlfile.Fields(top, fileKeys)
+	p.errs.Add(err)
 	for _, field := range fs {
-		switch field.key {
+		switch field.Key {
 		case "extends":
-			f.Extends, err = text(field.value)
-			f.extends = pos(field.value)
+			f.Extends, err = yamlfile.Text(field.Value)
+			p.errs.Add(err)
+			f.ExtendsPos = yamlfile.At(field.Value)
 		case "deny":
-			f.Deny, err = p.list("deny", field.value)
+			f.Deny = p.list("deny", field.Value)
 		case "verify":
-			f.Verify, err = p.list("verify", field.value)
+			f.Verify = p.list("verify", field.Value)
 		case "allow":
-			f.Allow, err = p.list("allow", field.value)
-		}
-		if err != nil {
-			return nil, err
+			f.Allow = p.list("allow", field.Value)
 		}
 	}
 	for _, list := range [][]Rule{f.Deny, f.Verify, f.Allow} {
 		for _, r := range list {
 			if r.Amends && f.Extends == "" {
-				return nil, r.Pos.errorf("rule %s has nothing but exceptions, and the file extends no preset", Quote(r.Name))
+				p.errs.Add(r.Pos.Errorf("rule %s has nothing but exceptions, and the file extends no preset", yamlfile.Quote(r.Name)))
 			}
 		}
 	}
-	return f, nil
+	return f
 }
 
-// ExtendsError returns an error at the place of extends.
-func (f *File) ExtendsError(name, msg string) error {
-	return &Error{Name: name, Pos: f.extends, Msg: msg}
-}
-
-func (p *parsing) list(list string, n ast.Node) ([]Rule, error) {
+func (p *parsing) list(list string, n ast.Node) []Rule {
 	if _, ok := n.(*ast.NullNode); ok || n == nil {
-		return nil, nil
+		return nil
 	}
-	nodes, err := elements(n)
+	nodes, err := yamlfile.Elements(n)
 	if err != nil {
-		return nil, err
+		p.errs.Add(err)
+		return nil
 	}
 	if len(nodes) > maxRules {
-		return nil, pos(n).errorf("more than %d rules", maxRules)
+		p.errs.Add(yamlfile.At(n).Errorf("more than %d rules", maxRules))
+		return nil
 	}
 	rules := make([]Rule, 0, len(nodes))
 	for _, n := range nodes {
-		r, err := p.rule(list, n)
-		if err != nil {
-			return nil, err
+		r, ok := p.rule(list, n)
+		if !ok {
+			continue
 		}
-		if at, ok := p.rules[r.Name]; ok {
-			return nil, r.Pos.errorf("rule name %s is taken by the rule in line %d", Quote(r.Name), at.Line)
+		if at, taken := p.rules[r.Name]; taken {
+			p.errs.Add(r.Pos.Errorf("rule name %s is taken by the rule in line %d", yamlfile.Quote(r.Name), at.Line))
+			continue
 		}
 		p.rules[r.Name] = r.Pos
 		rules = append(rules, r)
 	}
-	return rules, nil
+	return rules
 }
 
-func (p *parsing) rule(list string, n ast.Node) (Rule, error) {
-	r := Rule{Pos: pos(n)}
-	fs, err := fields(n, ruleKeys)
-	if err != nil {
-		return r, err
-	}
+// rule reads one rule, and reports whether there is nothing wrong with it.
+func (p *parsing) rule(list string, n ast.Node) (Rule, bool) {
+	r := Rule{Pos: yamlfile.At(n)}
+	before := len(p.errs)
+	fs, err := yamlfile.Fields(n, ruleKeys)
+	p.errs.Add(err)
 	for _, f := range fs {
-		switch f.key {
+		var err error
+		switch f.Key {
 		case "name":
-			r.Name, err = p.name(f.value)
+			r.Name, err = name(f.Value)
 		case "reason":
-			r.Reason, err = p.text(f.value, maxReason, nil)
+			r.Reason, err = text(f.Value, maxReason, nil)
 		case "tier_override":
 			r.Tier, err = tier(list, f)
 		case "except":
-			r.Except, err = p.exceptions(f.value)
+			r.Except = p.exceptions(f.Value)
 		case "match":
-			r.Match, err = examples(f.value)
+			r.Match, err = examples(f.Value)
 		case "pass":
-			r.Pass, err = examples(f.value)
+			r.Pass, err = examples(f.Value)
 		default:
 			err = p.criterion(&r.Criteria, f)
 		}
-		if err != nil {
-			return r, err
-		}
+		p.errs.Add(err)
+	}
+	if len(p.errs) > before {
+		return r, false
 	}
 	r.Amends = r.Empty() && len(r.Except) > 0 && r.Tier == 0 && r.Reason == ""
 	switch {
 	case r.Name == "":
-		return r, r.Pos.errorf("a rule needs a name")
+		p.errs.Add(r.Pos.Errorf("a rule needs a name"))
 	case list == "allow" && r.Empty() && !r.Amends:
-		return r, r.Pos.errorf("rule %s would allow everything; give it a criterion, such as action_types", Quote(r.Name))
+		p.errs.Add(r.Pos.Errorf("rule %s would allow everything; give it a criterion, such as action_types", yamlfile.Quote(r.Name)))
 	case list == "verify" && r.Tier == 0 && !r.Amends:
 		r.Tier = 1
 	}
-	return r, nil
+	return r, len(p.errs) == before
 }
 
-func (p *parsing) name(n ast.Node) (string, error) {
-	s, err := p.text(n, 80, nil)
+func name(n ast.Node) (string, error) {
+	s, err := text(n, 80, nil)
 	if err != nil {
 		return "", err
 	}
@@ -168,66 +163,69 @@ func (p *parsing) name(n ast.Node) (string, error) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.':
 		default:
-			return "", pos(n).errorf("name %s: letters, digits, '_', '-' and '.' only", Quote(s))
+			return "", yamlfile.At(n).Errorf("name %s: letters, digits, '_', '-' and '.' only", yamlfile.Quote(s))
 		}
 	}
 	return s, nil
 }
 
-func tier(list string, f field) (int, error) {
+func tier(list string, f yamlfile.Field) (int, error) {
 	if list != "verify" {
-		return 0, f.pos.errorf("tier_override belongs to verify rules")
+		return 0, f.Pos.Errorf("tier_override belongs to verify rules")
 	}
-	t, err := number(f.value)
+	t, err := yamlfile.Whole(f.Value)
 	if err != nil {
 		return 0, err
 	}
 	if t < 1 || t > 3 {
-		return 0, pos(f.value).errorf("tier_override is 1, 2 or 3")
+		return 0, yamlfile.At(f.Value).Errorf("tier_override is 1, 2 or 3")
 	}
 	return t, nil
 }
 
 // exceptions reads a mapping of criteria, or a list of them.
-func (p *parsing) exceptions(n ast.Node) ([]Criteria, error) {
+func (p *parsing) exceptions(n ast.Node) []Criteria {
 	nodes := []ast.Node{n}
 	if seq, ok := n.(*ast.SequenceNode); ok {
 		nodes = seq.Values
 	}
 	var out []Criteria
 	for _, n := range nodes {
-		fs, err := fields(n, criteriaKeys)
-		if err != nil {
-			return nil, err
-		}
+		before := len(p.errs)
+		fs, err := yamlfile.Fields(n, criteriaKeys)
+		p.errs.Add(err)
 		var c Criteria
 		for _, f := range fs {
-			if err := p.criterion(&c, f); err != nil {
-				return nil, err
-			}
+			p.errs.Add(p.criterion(&c, f))
 		}
-		if c.Empty() {
-			return nil, pos(n).errorf("an exception without criteria would switch the rule off")
+		if c.Empty() && len(p.errs) == before {
+			p.errs.Add(yamlfile.At(n).Errorf("an exception without criteria would switch the rule off"))
 		}
 		out = append(out, c)
 	}
-	return out, nil
+	return out
 }
 
-func (p *parsing) criterion(c *Criteria, f field) (err error) {
-	switch f.key {
+func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
+	if c.At == nil {
+		c.At = map[string][]yamlfile.Pos{}
+	}
+	for _, n := range entries(f) {
+		c.At[f.Key] = append(c.At[f.Key], yamlfile.At(n))
+	}
+	switch f.Key {
 	case "action_types":
-		c.Types, err = p.texts(f, 80, nil)
+		c.Types, err = texts(f, 80, nil)
 	case "paths":
-		c.Paths, err = p.texts(f, maxGlob, p.checks.Glob)
+		c.Paths, err = texts(f, maxGlob, p.checks.Glob)
 	case "hosts":
-		c.Hosts, err = p.texts(f, maxGlob, p.checks.Host)
+		c.Hosts, err = texts(f, maxGlob, p.checks.Host)
 	case "commands":
-		c.Commands, err = p.texts(f, maxPattern, re2)
+		c.Commands, err = texts(f, maxPattern, re2)
 	case "content":
-		c.Content, err = p.texts(f, maxPattern, re2)
+		c.Content, err = texts(f, maxPattern, re2)
 	case "when":
-		c.When, err = p.text(f.value, maxPattern, p.checks.JQ)
+		c.When, err = text(f.Value, maxPattern, p.checks.JQ)
 	}
 	return err
 }
@@ -237,42 +235,46 @@ func re2(expr string) error {
 	return err
 }
 
-// texts reads a list of texts, or one text.
-func (p *parsing) texts(f field, most int, check func(string) error) ([]string, error) {
-	nodes := []ast.Node{f.value}
-	if seq, ok := f.value.(*ast.SequenceNode); ok {
-		nodes = seq.Values
+// entries returns the entries of a list, or the one value that stands for it.
+func entries(f yamlfile.Field) []ast.Node {
+	if seq, ok := f.Value.(*ast.SequenceNode); ok {
+		return seq.Values
 	}
-	if len(nodes) == 0 {
-		return nil, f.pos.errorf("%s is empty; leave it out, or list what it should match", f.key)
-	}
-	if len(nodes) > maxEntries {
-		return nil, f.pos.errorf("more than %d entries", maxEntries)
-	}
-	out := make([]string, 0, len(nodes))
-	for _, n := range nodes {
-		s, err := p.text(n, most, check)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
-	}
-	return out, nil
+	return []ast.Node{f.Value}
 }
 
-func (p *parsing) text(n ast.Node, most int, check func(string) error) (string, error) {
-	s, err := text(n)
+// texts reads a list of texts, or one text.
+func texts(f yamlfile.Field, most int, check func(string) error) ([]string, error) {
+	nodes := entries(f)
+	if len(nodes) == 0 {
+		return nil, f.Pos.Errorf("%s is empty; leave it out, or list what it should match", f.Key)
+	}
+	if len(nodes) > maxEntries {
+		return nil, f.Pos.Errorf("more than %d entries", maxEntries)
+	}
+	var errs yamlfile.Errors
+	out := make([]string, 0, len(nodes))
+	for _, n := range nodes {
+		s, err := text(n, most, check)
+		errs.Add(err)
+		out = append(out, s)
+	}
+	return out, errs.Err()
+}
+
+func text(n ast.Node, most int, check func(string) error) (string, error) {
+	s, err := yamlfile.Text(n)
 	switch {
 	case err != nil:
 		return "", err
 	case s == "":
-		return "", pos(n).errorf("empty text")
+		return "", yamlfile.At(n).Errorf("empty text")
 	case len(s) > most:
-		return "", pos(n).errorf("longer than %d bytes", most)
+		return "", yamlfile.At(n).Errorf("longer than %d bytes", most)
 	}
 	if check != nil {
 		if err := check(s); err != nil {
-			return "", pos(n).errorf("%v", err)
+			return "", yamlfile.At(n).Errorf("%v", err)
 		}
 	}
 	return s, nil

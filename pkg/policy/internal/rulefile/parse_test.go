@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shieldcli/shield/internal/allocated"
+	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
 func TestParseErrors(t *testing.T) {
@@ -33,8 +34,8 @@ func TestParseErrors(t *testing.T) {
 		{"key twice, quoted", "deny: []\n\"deny\": []\n", "f.yaml:2:1:"},
 		{"key twice, in brackets", "deny: [{name: a, name: b, paths: [/x]}]\n", "f.yaml:1:18:"},
 		{"key twice in an example", "deny: [{name: a, match: [{type: a, 'type': b}]}]\n", "f.yaml:1:"},
-		{"deep", "deny: " + strings.Repeat("[", maxDepth+1), "nested deeper than 16"},
-		{"deep without brackets", "deny:\n" + strings.Repeat("- ", maxDepth+1), "nested deeper than 16"},
+		{"deep", "deny: " + strings.Repeat("[", 16+1), "nested deeper than 16"},
+		{"deep without brackets", "deny:\n" + strings.Repeat("- ", 16+1), "nested deeper than 16"},
 		{"empty list", "deny: [{name: a, paths: []}]\n", "paths is empty"},
 		{"empty text", "deny: [{name: a, paths: ['']}]\n", "empty text"},
 		{"null", "deny: [{name: a, paths: ~}]\n", "expected text, found nothing"},
@@ -58,7 +59,7 @@ func TestParseErrors(t *testing.T) {
 		{"NUL", "deny: []\n\x00", "f.yaml:2:1: control character U+0000"},
 		{"escape", "# \x1b[2J\n", "control character U+001B"},
 		{"unclosed", "deny: [\n", "f.yaml:1:7:"},
-		{"tab", "deny:\n\t- name: a\n", "f.yaml:"},
+		{"tab", "deny:\n\t- name: a\n", "f.yaml:2:1: indented by a tab"},
 		{"bad indent", "deny:\n  - name: a\n - name: b\n", "f.yaml:"},
 		{"example is a list", "deny: [{name: a, match: [[1]]}]\n", "expected an action, or a command as text, found a list"},
 		{"example is no list", "deny: [{name: a, match: ls}]\n", "expected a list, found text"},
@@ -67,14 +68,55 @@ func TestParseErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := Parse("f.yaml", []byte(test.yaml), Checks{})
-			var e *Error
-			if !errors.As(err, &e) || !strings.Contains(err.Error(), test.want) {
+			var e yamlfile.Errors
+			if !errors.As(err, &e) || len(e) == 0 || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("%q:\nerror %v\nwant one with %s", test.yaml, err, test.want)
 			}
 			if strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' || r == 0x7f }) {
 				t.Errorf("control characters in %q", err)
 			}
 		})
+	}
+}
+
+// All that is wrong is found in one go, and told in the order of the file.
+func TestAllErrors(t *testing.T) {
+	t.Parallel()
+	_, err := Parse("f.yaml", []byte(`extend: default
+verify:
+  - {name: a b, tier_override: 7, path: [/x]}
+  - name: c
+    commands: ['(', 'ok', '[']
+    except: [{}, {hosts: []}]
+    match: [[1]]
+  - {paths: [/x]}
+deny:
+  - {name: d, paths: [/x], tier_override: 1}
+  - {name: e, paths: 7}
+allow:
+  - {name: f}
+  - name
+`), Checks{})
+	var all yamlfile.Errors
+	if !errors.As(err, &all) {
+		t.Fatal(err)
+	}
+	want := []string{
+		`1:1: unknown key "extend"; did you mean "extends"?`,
+		`3:12: name "a b"`, `3:32: tier_override is 1, 2 or 3`, `3:35: unknown key "path"`,
+		`5:16: error parsing regexp`, `5:27: error parsing regexp`,
+		`6:14: an exception without criteria`, `6:19: hosts is empty`, `7:13: expected an action`,
+		`8:5: a rule needs a name`,
+		`10:28: tier_override belongs to verify rules`, `11:22: expected text, found a number`,
+		`13:5: rule "f" would allow everything`, `14:5: expected a mapping, found text`,
+	}
+	if len(all) != len(want) {
+		t.Errorf("%d errors, want %d", len(all), len(want))
+	}
+	for i, e := range all {
+		if i < len(want) && !strings.HasPrefix(e.Error(), "policy f.yaml:"+want[i]) {
+			t.Errorf("%v\nwant %s", e, want[i])
+		}
 	}
 }
 
@@ -106,7 +148,7 @@ allow:
 		t.Fatal(err)
 	}
 	one := f.Deny[0]
-	if one.Reason != "folded text" || !slices.Equal(one.Paths, []string{"/x/**"}) || one.When != ".action" || one.Pos != (Pos{4, 5}) {
+	if one.Reason != "folded text" || !slices.Equal(one.Paths, []string{"/x/**"}) || one.When != ".action" || one.Pos != (yamlfile.Pos{Line: 4, Column: 5}) {
 		t.Errorf("first rule %+v", one)
 	}
 	for i, want := range []string{
@@ -171,8 +213,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 	for name, file := range files {
 		t.Run(name, func(t *testing.T) {
-			if len(file) > MaxBytes && name != "10 MB" {
-				file = file[:MaxBytes]
+			if len(file) > yamlfile.MaxBytes && name != "10 MB" {
+				file = file[:yamlfile.MaxBytes]
 			}
 			var err error
 			n := allocated.Bytes(func() { _, err = Parse("f.yaml", []byte(file), Checks{}) })
@@ -185,25 +227,6 @@ func TestHostileFiles(t *testing.T) {
 				t.Errorf("%d bytes allocated for %d", n, len(file))
 			}
 		})
-	}
-}
-
-func TestSuggest(t *testing.T) {
-	t.Parallel()
-	known := []string{"deny", "verify", "allow"}
-	for word, want := range map[string]string{
-		"denny": `; did you mean "deny"?`, "Allow": `; did you mean "allow"?`, "xyz": "", "": "", strings.Repeat("a", 1<<16): "",
-	} {
-		if got := Suggest(word, known); got != want {
-			t.Errorf("%.20s: %q, want %q", word, got, want)
-		}
-	}
-}
-
-func TestQuote(t *testing.T) {
-	t.Parallel()
-	if got := Quote("a\x1b\u202e" + strings.Repeat("b", 200)); len(got) > 110 || strings.ContainsAny(got, "\x1b\u202e") {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
+
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
 // A Set holds rules in the three lists of a policy.
@@ -19,7 +22,7 @@ type Set struct {
 type File struct {
 	Extends string // name of the preset it extends, "" if none
 	Set
-	extends Pos
+	ExtendsPos yamlfile.Pos // of the name
 }
 
 // A Rule is one entry of a list. Empty criteria match everything.
@@ -35,7 +38,7 @@ type Rule struct {
 	Amends bool
 
 	Match, Pass []Example // actions that the rule must, and must not, decide
-	Pos         Pos
+	Pos         yamlfile.Pos
 }
 
 // Criteria say what a rule matches. All of those given must match; one entry
@@ -47,6 +50,8 @@ type Criteria struct {
 	Commands []string // RE2
 	Content  []string // RE2
 	When     string   // jq over {action, effects}
+
+	At map[string][]yamlfile.Pos // where each entry stands, by the criterion's key; nil for presets
 }
 
 // Empty reports whether there is no criterion.
@@ -58,11 +63,8 @@ func (c *Criteria) Empty() bool {
 // An Example is an action given with a rule: one JSON object.
 type Example struct {
 	Action []byte
-	Pos    Pos
+	Pos    yamlfile.Pos
 }
-
-// A Pos is a place in a file. Both numbers are counted from 1; 0 is unknown.
-type Pos struct{ Line, Column int }
 
 // Fingerprint returns "sha256:" and the hex digest of what the rules decide
 // and say. Their examples and positions do not count.
@@ -105,20 +107,13 @@ func (s *Set) Fingerprint() string {
 
 // Over returns the set with the rules of s before those of base in each list.
 // Entries of s that amend a rule of base are taken as exceptions to it.
-func (s *Set) Over(base Set) (out Set, err error) {
-	if out.Deny, err = over(s.Deny, base.Deny); err != nil {
-		return Set{}, err
-	}
-	if out.Verify, err = over(s.Verify, base.Verify); err != nil {
-		return Set{}, err
-	}
-	if out.Allow, err = over(s.Allow, base.Allow); err != nil {
-		return Set{}, err
-	}
-	return out, nil
+func (s *Set) Over(base Set) (Set, error) {
+	var errs yamlfile.Errors
+	out := Set{over(s.Deny, base.Deny, &errs), over(s.Verify, base.Verify, &errs), over(s.Allow, base.Allow, &errs)}
+	return out, errs.Err()
 }
 
-func over(own, base []Rule) ([]Rule, error) {
+func over(own, base []Rule, errs *yamlfile.Errors) []Rule {
 	merged := slices.Clone(base)
 	out := make([]Rule, 0, len(own)+len(base))
 	for _, r := range own {
@@ -128,9 +123,19 @@ func over(own, base []Rule) ([]Rule, error) {
 		}
 		at := slices.IndexFunc(merged, func(o Rule) bool { return o.Name == r.Name })
 		if at < 0 {
-			return nil, r.Pos.errorf("rule %s has nothing but exceptions, and this list of the preset has no rule of that name", Quote(r.Name))
+			errs.Add(r.Pos.Errorf("rule %s has nothing but exceptions, and this list of the preset has no rule of that name%s",
+				yamlfile.Quote(r.Name), suggest.Question(r.Name, ruleNames(base))))
+			continue
 		}
 		merged[at].Except = append(slices.Clip(merged[at].Except), r.Except...)
 	}
-	return append(out, merged...), nil
+	return append(out, merged...)
+}
+
+func ruleNames(rules []Rule) []string {
+	out := make([]string, len(rules))
+	for i := range rules {
+		out[i] = rules[i].Name
+	}
+	return out
 }

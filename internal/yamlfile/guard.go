@@ -1,4 +1,4 @@
-package rulefile
+package yamlfile
 
 import (
 	"bytes"
@@ -19,17 +19,20 @@ const (
 )
 
 // tokens cuts a file into tokens and refuses what a policy has no use for.
-func tokens(data []byte) (token.Tokens, error) {
+func tokens(data []byte, what string) (token.Tokens, error) {
 	if len(data) > MaxBytes {
-		return nil, Pos{}.errorf("larger than %d KiB", MaxBytes>>10)
+		return nil, Pos{}.Errorf("larger than %d KiB", MaxBytes>>10)
 	}
 	if err := checkText(data); err != nil {
 		return nil, err
 	}
+	if tab := indentedByTab(data, true); tab != nil {
+		return nil, tab
+	}
 	var s scanner.Scanner
 	s.Init(string(data))
 	var all token.Tokens
-	var g guard
+	g := guard{what: what}
 	for {
 		found, err := s.Scan()
 		if err != nil { // only ever the end of the text; what is wrong is a token
@@ -42,7 +45,7 @@ func tokens(data []byte) (token.Tokens, error) {
 		}
 		all.Add(found...)
 		if len(all) > maxTokens {
-			return nil, Pos{}.errorf("more than %d words", maxTokens)
+			return nil, Pos{}.Errorf("more than %d words", maxTokens)
 		}
 	}
 }
@@ -50,7 +53,8 @@ func tokens(data []byte) (token.Tokens, error) {
 // A guard checks tokens one by one, so that a hostile file is refused before
 // all of it is read.
 type guard struct {
-	depth   int // of lists and mappings in brackets
+	what    string // the kind of file
+	depth   int    // of lists and mappings in brackets
 	line    int
 	entries int // in this line
 }
@@ -62,13 +66,13 @@ func (g *guard) check(tk *token.Token) error {
 	}
 	switch tk.Type {
 	case token.AnchorType, token.AliasType, token.MergeKeyType:
-		return at.errorf("anchors and aliases are not supported; write the value out")
+		return at.Errorf("anchors and aliases are not supported; write the value out")
 	case token.TagType, token.DirectiveType:
-		return at.errorf("tags and directives are not supported")
+		return at.Errorf("tags and directives are not supported")
 	case token.DocumentEndType:
-		return at.errorf("a policy is one document")
+		return at.Errorf("%s is one document", g.what)
 	case token.InvalidType:
-		return at.errorf("%s", printable(tk.Error))
+		return at.Errorf("%s", printable(tk.Error))
 	case token.SequenceStartType, token.MappingStartType:
 		g.depth++
 	case token.SequenceEndType, token.MappingEndType:
@@ -76,14 +80,14 @@ func (g *guard) check(tk *token.Token) error {
 	case token.SequenceEntryType, token.MappingKeyType:
 		g.entries++
 		if at.Column > maxColumn {
-			return at.errorf("indented too far")
+			return at.Errorf("indented too far")
 		}
 	case token.MappingValueType:
 		g.entries++
 	default: // what stands for itself
 	}
 	if g.depth > maxDepth || g.entries > maxDepth && g.depth == 0 {
-		return at.errorf("nested deeper than %d", maxDepth)
+		return at.Errorf("nested deeper than %d", maxDepth)
 	}
 	return nil
 }
@@ -99,16 +103,35 @@ func checkText(data []byte) error {
 		at := Pos{line, utf8.RuneCount(data[start:min(i, start+1000)]) + 1}
 		switch {
 		case r == utf8.RuneError && size == 1:
-			return at.errorf("not UTF-8")
+			return at.Errorf("not UTF-8")
 		case r == '\n':
 			line, start = line+1, i+1
 		case r < ' ' && r != '\t' && r != '\r', r == 0x7f, r == 0xfeff && i > 0:
-			return at.errorf("control character %U", r)
+			return at.Errorf("control character %U", r)
 		}
 		i += size
 	}
 	if bytes.Count(data, []byte("\n")) > maxLines {
-		return Pos{}.errorf("more than %d lines", maxLines)
+		return Pos{}.Errorf("more than %d lines", maxLines)
+	}
+	return nil
+}
+
+// indentedByTab returns the error of the first line that is indented by a tab,
+// nil if none is. The parser says of such a file that it is empty, or that
+// something else is wrong further down. Text in blocks may hold tabs behind the
+// spaces that indent it; with atStart only tabs in the first column count.
+func indentedByTab(data []byte, atStart bool) error {
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		body := bytes.TrimLeft(text, " \t")
+		indent := text[:len(text)-len(body)]
+		tab := bytes.IndexByte(indent, '\t')
+		if tab < 0 || tab > 0 && atStart || len(bytes.TrimSpace(body)) == 0 || body[0] == '#' {
+			continue
+		}
+		return Pos{line, tab + 1}.Errorf("indented by a tab; YAML is indented by spaces")
 	}
 	return nil
 }

@@ -1,0 +1,93 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// at returns where a setting was set, in brackets and with a blank before, for
+// the end of a message.
+func at(set *config.Loaded, setting string) string {
+	if where := set.Where(setting); where != "" {
+		return " (" + where + ")"
+	}
+	return ""
+}
+
+// examineWorkspace looks at the roots: what is in none is never harmless.
+func examineWorkspace(out *findings, set *config.Loaded, w *World) {
+	if len(set.Roots) == 0 {
+		if err := effect.CheckRoot(w.Dir, w.Home); err != nil {
+			out.add(note, "start shield in a project's folder, or set roots", "workspace: none here, so that nothing counts as harmless: %v", err)
+		} else {
+			out.add(fine, "", "workspace: %s, where shield was started", w.Dir)
+		}
+		return
+	}
+	for _, root := range set.Roots {
+		info, err := os.Stat(root)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			out.add(wrong, fmt.Sprintf("run 'mkdir -p %s', or take it out of roots", root), "workspace: %s does not exist%s", root, at(set, "roots"))
+		case err != nil:
+			out.add(wrong, "mend it, or take it out of roots", "workspace: %v%s", err, at(set, "roots"))
+		case !info.IsDir():
+			out.add(wrong, "name its folder in roots", "workspace: %s is not a folder%s", root, at(set, "roots"))
+		default:
+			out.add(fine, "", "workspace: %s", root)
+		}
+	}
+}
+
+// examinePolicy looks at the policy in force.
+func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config) {
+	an, err := shield.NewAnalyzer(cfg)
+	if err != nil {
+		out.add(wrong, "name other folders in roots"+at(set, "roots"), "workspace: %v", err)
+		return
+	}
+	opts := shield.PolicyOptions(cfg, &an.Place)
+	if set.Policy == "auto" || slices.Contains(policy.Presets(), set.Policy) {
+		p, err := shield.LoadPolicy(cfg, opts)
+		switch {
+		case err != nil:
+			out.add(wrong, "choose another with --policy", "policy: %v", err)
+		case set.Policy == "auto":
+			out.add(fine, "", "policy: auto, which is %s here", p.Name())
+		default:
+			out.add(fine, "", "policy: %s", p.Name())
+		}
+		return
+	}
+	data, err := shield.ReadPolicyFile(set.Policy)
+	if err != nil {
+		out.add(wrong, "mend it, or choose another policy"+at(set, "policy"), "policy: %v", err)
+		return
+	}
+	if info, err := os.Stat(set.Policy); err == nil {
+		if err := owner.Check(info, owner.Write); err != nil {
+			out.add(doubt, "", "policy: %s: %v", set.Policy, err)
+		}
+	}
+	marks := map[policy.Severity]mark{policy.Error: wrong, policy.Warning: doubt}
+	clean := true
+	for _, f := range policy.Check(ctx, set.Policy, data, an, opts) {
+		if m, ok := marks[f.Severity]; ok {
+			clean = false
+			out.add(m, "", "policy: %s: %s", placed(set.Policy, f), f.Msg)
+		}
+	}
+	if clean {
+		out.add(fine, "", "policy: %s", set.Policy)
+	}
+}

@@ -1,0 +1,106 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/evaluate"
+)
+
+// probeTime is how long the doctor waits for an evaluator's list of models.
+const probeTime = 5 * time.Second
+
+// examineSkipTypes looks for types that the model would never be asked about.
+func examineSkipTypes(out *findings, set *config.Loaded) {
+	for _, t := range set.Classifier.SkipTypes.List {
+		if slices.Contains(action.Types(), t) {
+			continue
+		}
+		mend := ""
+		if canonical := action.CanonicalType(t); canonical != "" {
+			mend = "write " + canonical
+		} else if near := suggest.Nearest(t, action.Types()); near != "" {
+			mend = "write " + near
+		} else {
+			continue // a tool of somebody's own
+		}
+		out.add(doubt, mend, "classifier.skip_types: no action has the type %q%s", cut(t), at(set, "classifier.skip_types"))
+	}
+}
+
+// examineEvaluator looks at Tier 2.
+func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep evaluate.Endpoint) {
+	if ep.Provider == "" {
+		for _, s := range []struct{ name, value string }{
+			{"evaluator.model", ep.Model}, {"evaluator.base_url", ep.BaseURL}, {"evaluator.api_key_env", ep.APIKeyEnv}, {"evaluator.api_key_file", ep.APIKeyFile},
+		} {
+			if s.value != "" {
+				out.add(wrong, "set evaluator.provider: openai, anthropic, google, ollama or custom", "evaluator: %s is set, but no provider, so that no model is asked%s", s.name, at(set, s.name))
+				return
+			}
+		}
+		out.add(fine, "", "evaluator: none; a person decides what Tier 2 would")
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, probeTime)
+	defer stop()
+	problems := evaluate.Probe(ctx, ep)
+	for _, p := range problems {
+		m := wrong
+		if p.Doubt {
+			m = doubt
+		}
+		out.add(m, p.Mend, "evaluator: %s%s", p.Msg, at(set, "evaluator."+p.Setting))
+	}
+	if len(problems) == 0 {
+		out.add(fine, "", "evaluator: %s, %s: answers", ep.Provider, ep.Model)
+	}
+}
+
+// examineApproval looks at the channels of Tier 3. That there is no terminal
+// now says nothing of the next start.
+func examineApproval(out *findings, set *config.Loaded, opts approve.Options) {
+	if len(opts.Channels) == 0 {
+		out.add(doubt, "set approval.channels: [tty], or more of tty, web, command", "approval: no channel, so that what needs a person is blocked%s", at(set, "approval.channels"))
+	}
+	for _, name := range opts.Channels {
+		err := opts.CheckChannel(name)
+		switch {
+		case name == "tty" && err != nil:
+			out.add(note, "programs without a terminal, such as hooks, need the channel web or command in approval.channels", "approval at the terminal: not from here: %v", err)
+		case name == "web" && err != nil:
+			out.add(wrong, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, at(set, "approval.web.listen"))
+		case name == "command" && err != nil:
+			out.add(wrong, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, at(set, "approval.command"))
+		case name == "command":
+			examineProgram(out, opts)
+		default:
+			out.add(fine, "", "approval: %s", name)
+		}
+	}
+	if len(set.Approval.Command) > 0 && !slices.Contains(opts.Channels, "command") {
+		out.add(doubt, fmt.Sprintf("set approval.channels: [%s]", strings.Join(append(slices.Clone(opts.Channels), "command"), ", ")),
+			"approval.command is set, but the channel command is not used%s", at(set, "approval.command"))
+	}
+}
+
+// examineProgram says which program answers questions.
+func examineProgram(out *findings, opts approve.Options) {
+	path := opts.Command[0]
+	if info, err := os.Stat(path); err == nil {
+		if err := owner.Check(info, owner.Write); err != nil {
+			out.add(doubt, "", "approval by a program: %s: %v", path, err)
+			return
+		}
+	}
+	out.add(fine, "", "approval by a program: %s, in %s", path, opts.CommandDir)
+}

@@ -1,0 +1,131 @@
+package yamlfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Pos is a place in a file. Both numbers are counted from 1; 0 is unknown.
+type Pos struct{ Line, Column int }
+
+// Errorf returns an error at a place. The file's name is the caller's to add.
+func (p Pos) Errorf(format string, args ...any) *Error {
+	return &Error{Pos: p, Msg: fmt.Sprintf(format, args...)}
+}
+
+// An Error says what is wrong with a file, and where.
+type Error struct {
+	Kind string // of the file, as in "policy"
+	Name string // of the file
+	Pos
+	Msg string
+}
+
+// Error returns "KIND NAME:LINE:COLUMN: what is wrong", as far as that is known.
+func (e *Error) Error() string {
+	where := strings.TrimSpace(e.Kind + " " + e.Name)
+	if e.Line > 0 {
+		where += fmt.Sprintf(":%d:%d", e.Line, e.Column)
+	}
+	return where + ": " + e.Msg
+}
+
+// Errors are all that is wrong with a file, at least one thing, in the file's
+// order.
+type Errors []*Error
+
+// Error returns the first of the errors, and how many there are beside it:
+// where a message has room for one line, that is what a person mends first.
+func (e Errors) Error() string {
+	if len(e) == 1 {
+		return e[0].Error()
+	}
+	return fmt.Sprintf("%v (and %d more)", e[0], len(e)-1)
+}
+
+// Unwrap returns each of the errors.
+func (e Errors) Unwrap() []error {
+	out := make([]error, len(e))
+	for i := range e {
+		out[i] = e[i]
+	}
+	return out
+}
+
+// maxErrors is how many errors of one file are told: a file with more of them
+// is of another kind.
+const maxErrors = 50
+
+// Add adds an error, or all that err consists of, unless it is nil.
+func (e *Errors) Add(err error) {
+	var many Errors
+	var one *Error
+	switch {
+	case err == nil || len(*e) >= maxErrors:
+	case errors.As(err, &many):
+		*e = append(*e, many[:min(len(many), maxErrors-len(*e))]...)
+	case errors.As(err, &one):
+		*e = append(*e, one)
+	default:
+		*e = append(*e, &Error{Msg: err.Error()})
+	}
+}
+
+// Err returns the errors in the order of each file, nil if there are none.
+func (e Errors) Err() error {
+	if len(e) == 0 {
+		return nil
+	}
+	rank := map[string]int{}
+	for _, one := range e {
+		if _, ok := rank[one.Name]; !ok {
+			rank[one.Name] = len(rank)
+		}
+	}
+	slices.SortStableFunc(e, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return e
+}
+
+// In returns err with the kind and name of the file given to all that it
+// consists of.
+func In(kind, name string, err error) error {
+	var e Errors
+	e.Add(err)
+	for _, one := range e {
+		one.Kind, one.Name = kind, name
+	}
+	return e.Err()
+}
+
+// Quote returns text from a file as it may be shown: quoted, without control
+// characters, at most 80 runes.
+func Quote(s string) string {
+	const most = 80
+	if utf8.RuneCountInString(s) > most {
+		s = string([]rune(s)[:most]) + "…"
+	}
+	return strconv.QuoteToGraphic(s)
+}
+
+// printable returns a message of the YAML parser on one line, short, and
+// without the control characters that it may quote.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	const most = 200
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,176 @@
+// Package yamlfile reads the YAML files that people write: policies, tables of
+// cases and settings. It bounds what the parser is given, takes only what such
+// files have a use for, and says of everything that is wrong where it stands.
+package yamlfile
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/shieldcli/shield/internal/suggest"
+)
+
+// Parse returns a file's top node, nil if the file is empty. what names the
+// kind of file in messages, as in "a policy". Errors are of type [*Error] or
+// [Errors].
+func Parse(data []byte, what string) (ast.Node, error) {
+	top, err := parse(data, what)
+	if err != nil || top == nil {
+		if tab := indentedByTab(data, false); tab != nil {
+			return nil, tab
+		}
+	}
+	return top, err
+}
+
+func parse(data []byte, what string) (ast.Node, error) {
+	tks, err := tokens(data, what)
+	if err != nil {
+		return nil, err
+	}
+	file, err := parser.Parse(tks, 0)
+	if err != nil {
+		var syntax yaml.Error
+		if errors.As(err, &syntax) && syntax.GetToken() != nil {
+			at := syntax.GetToken().Position
+			return nil, Pos{at.Line, at.Column}.Errorf("%s", printable(syntax.GetMessage()))
+		}
+		return nil, Pos{}.Errorf("not YAML: %s", printable(err.Error()))
+	}
+	var top ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if top != nil {
+			return nil, At(doc.Body).Errorf("%s is one document; what follows --- would not count", what)
+		}
+		top = doc.Body
+	}
+	return top, nil
+}
+
+// At returns where a node starts.
+func At(n ast.Node) Pos {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			return At(n.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return At(n.Key)
+	}
+	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
+		return Pos{}
+	}
+	at := n.GetToken().Position
+	return Pos{at.Line, at.Column}
+}
+
+// KindOf names what a node is, for messages.
+func KindOf(n ast.Node) string {
+	switch n.(type) {
+	case nil, *ast.NullNode:
+		return "nothing"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "a number"
+	case *ast.BoolNode:
+		return "a boolean"
+	default:
+		return "text"
+	}
+}
+
+// A Field is one key of a mapping and its value.
+type Field struct {
+	Key   string
+	Value ast.Node
+	Pos   Pos // of the key
+}
+
+// Fields returns a mapping's keys in order. Beside the error of keys that are
+// not known or no text it returns the others; known nil takes every key. The
+// parser refuses keys given twice.
+func Fields(n ast.Node, known []string) ([]Field, error) {
+	var values []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{n}
+	default:
+		return nil, At(n).Errorf("expected a mapping, found %s", KindOf(n))
+	}
+	var errs Errors
+	out := make([]Field, 0, len(values))
+	for _, v := range values {
+		key, err := Text(v.Key)
+		switch {
+		case err != nil:
+			errs.Add(err)
+		case known != nil && !contains(known, key):
+			errs.Add(At(v.Key).Errorf("unknown key %s%s", Quote(key), suggest.Question(key, known)))
+		default:
+			out = append(out, Field{key, v.Value, At(v.Key)})
+		}
+	}
+	return out, errs.Err()
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Text returns the value of a text node. Numbers and booleans are not taken
+// for text: "on" and "1.0" change their look when they are read as such.
+func Text(n ast.Node) (string, error) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.LiteralNode:
+		return n.Value.Value, nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return "", At(n).Errorf("expected text, found %s; put it in quotes", KindOf(n))
+	default:
+		return "", At(n).Errorf("expected text, found %s", KindOf(n))
+	}
+}
+
+// Elements returns the entries of a list.
+func Elements(n ast.Node) ([]ast.Node, error) {
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok {
+		return nil, At(n).Errorf("expected a list, found %s", KindOf(n))
+	}
+	return seq.Values, nil
+}
+
+// Whole returns the value of a node that is a whole number, written in
+// decimal digits.
+func Whole(n ast.Node) (int, error) {
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		text := n.GetToken().Value
+		if v, err := strconv.Atoi(text); err == nil && strconv.Itoa(v) == text {
+			return v, nil
+		}
+		return 0, At(n).Errorf("expected a whole number such as 60, found %s", Quote(text))
+	case *ast.FloatNode:
+		return 0, At(n).Errorf("expected a whole number, found %s", Quote(n.GetToken().Value))
+	default:
+		return 0, At(n).Errorf("expected a whole number, found %s", KindOf(n))
+	}
+}

@@ -1,0 +1,256 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
+)
+
+// A decoder applies one file, or its locked section, to the settings. It takes
+// values as they are meant: no fraction for a whole number, no number for a
+// text, and no key without a value, which would be the zero value and perhaps
+// the looser one.
+type decoder struct {
+	l      *Loaded
+	src    *Sources
+	file   string
+	origin string
+	system bool // the file may hold a locked section
+	locked ast.Node
+	errs   *yamlfile.Errors
+}
+
+// add notes an error of the file.
+func (d *decoder) add(err error) { d.errs.Add(yamlfile.In("configuration", d.file, err)) }
+
+// top applies a file's top node, which is nil if the file is empty.
+func (d *decoder) top(n ast.Node) {
+	if n == nil || n.Type() == ast.NullType {
+		return
+	}
+	d.section("", n, reflect.ValueOf(&d.l.Settings).Elem())
+}
+
+// section applies a mapping to a struct. prefix is its dotted name, with a dot
+// at the end.
+func (d *decoder) section(prefix string, n ast.Node, to reflect.Value) {
+	fs, err := yamlfile.Fields(n, nil)
+	d.add(err)
+	for _, f := range fs {
+		name := prefix + f.Key
+		if name == "locked" && d.system {
+			d.locked = f.Value
+			continue
+		}
+		field, ok := fieldNamed(to, f.Key)
+		switch {
+		case !ok:
+			d.unknown(prefix, f)
+		case f.Value == nil || f.Value.Type() == ast.NullType:
+			d.add(f.Pos.Errorf("%s has no value; leave it out for the default", name))
+		case field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[Types]():
+			d.section(name+".", f.Value, field)
+		default:
+			d.set(name, f, field)
+		}
+	}
+}
+
+// set applies a value to a setting.
+func (d *decoder) set(name string, f yamlfile.Field, to reflect.Value) {
+	before := reflect.New(to.Type()).Elem()
+	before.Set(to)
+	if err := value(f.Value, to.Addr().Interface()); err != nil {
+		to.Set(before)
+		var errs yamlfile.Errors
+		errs.Add(err)
+		for _, e := range errs {
+			e.Msg = name + ": " + e.Msg
+		}
+		d.add(errs)
+		return
+	}
+	d.l.Origin[name] = d.origin
+	d.l.places[name] = yamlfile.Error{Kind: "configuration", Name: d.file, Pos: yamlfile.At(f.Value)}
+	d.l.resolve(d.src, name, filepath.Dir(d.file), d.errs)
+}
+
+// value reads a node into what a setting's pointer points to.
+func value(n ast.Node, to any) (err error) {
+	switch to := to.(type) {
+	case *string:
+		*to, err = line(n)
+	case *int:
+		*to, err = yamlfile.Whole(n)
+	case *float64:
+		*to, err = number(n)
+	case *bool:
+		b, ok := n.(*ast.BoolNode)
+		if !ok {
+			return yamlfile.At(n).Errorf("expected true or false, found %s", yamlfile.KindOf(n))
+		}
+		*to = b.Value
+	case *Duration:
+		text, ok := n.(*ast.StringNode)
+		if !ok {
+			return yamlfile.At(n).Errorf("expected a duration such as 300s, found %s", yamlfile.KindOf(n))
+		}
+		if err := to.UnmarshalText([]byte(text.Value)); err != nil {
+			return yamlfile.At(n).Errorf("%v", err)
+		}
+	case *[]string:
+		*to, err = lines(n)
+	case *Types:
+		*to, err = types(n)
+	default:
+		panic(fmt.Sprintf("config: no file can hold a setting of type %T", to))
+	}
+	return err
+}
+
+// line reads a text without control characters but those that a program's
+// argument may hold.
+func line(n ast.Node) (string, error) {
+	s, err := yamlfile.Text(n)
+	if err == nil && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+		return "", yamlfile.At(n).Errorf("control characters in a text")
+	}
+	return s, err
+}
+
+func lines(n ast.Node) ([]string, error) {
+	nodes, err := yamlfile.Elements(n)
+	if err != nil {
+		return nil, err
+	}
+	var errs yamlfile.Errors
+	out := make([]string, 0, len(nodes))
+	for _, n := range nodes {
+		s, err := line(n)
+		errs.Add(err)
+		out = append(out, s)
+	}
+	return out, errs.Err()
+}
+
+func number(n ast.Node) (float64, error) {
+	switch n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+		if v, err := strconv.ParseFloat(n.GetToken().Value, 64); err == nil {
+			return v, nil
+		}
+	}
+	return 0, yamlfile.At(n).Errorf("expected a number such as 0.85, found %s", yamlfile.KindOf(n))
+}
+
+func types(n ast.Node) (Types, error) {
+	if word, ok := n.(*ast.StringNode); ok {
+		if word.Value != "auto" {
+			return Types{}, yamlfile.At(n).Errorf("%s is neither auto nor a list of action types", yamlfile.Quote(word.Value))
+		}
+		return Types{Auto: true}, nil
+	}
+	list, err := lines(n)
+	return Types{List: list}, err
+}
+
+// fieldNamed returns the field of a struct that a file calls name.
+func fieldNamed(v reflect.Value, name string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		if fileName(v.Type().Field(i)) == name {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+func fileName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name
+}
+
+// unknown says of a key that is no setting which one is probably meant.
+func (d *decoder) unknown(prefix string, f yamlfile.Field) {
+	if prefix == "" && f.Key == "shield" {
+		// The specification's section: each of its keys is told.
+		if fs, err := yamlfile.Fields(f.Value, nil); err == nil && len(fs) > 0 {
+			for _, sub := range fs {
+				d.add(sub.Pos.Errorf("unknown key %s%s", yamlfile.Quote("shield."+sub.Key), meant("shield.", sub.Key)))
+			}
+			return
+		}
+	}
+	d.add(f.Pos.Errorf("unknown key %s%s", yamlfile.Quote(prefix+f.Key), meant(prefix, f.Key)))
+}
+
+// meant returns what a message adds about an unknown key: the setting that is
+// meant, as far as that can be told.
+func meant(prefix, key string) string {
+	if word, ok := foreign[plainKey(key)]; ok {
+		if strings.Contains(word, " ") {
+			return "; " + word
+		}
+		return "; write " + word + standing(word)
+	}
+	var level, elsewhere []string
+	for _, name := range Names() {
+		section, leaf := "", name
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			section, leaf = name[:i+1], name[i+1:]
+		}
+		if section == prefix {
+			level = append(level, leaf)
+		} else if rest, below := strings.CutPrefix(name, prefix); below {
+			top, _, _ := strings.Cut(rest, ".")
+			level = append(level, top)
+		}
+		if plainKey(leaf) == plainKey(key) {
+			elsewhere = append(elsewhere, name)
+		}
+	}
+	switch {
+	case len(elsewhere) == 1:
+		return "; write " + elsewhere[0] + standing(elsewhere[0])
+	case suggest.Nearest(key, level) != "":
+		return suggest.Question(key, level)
+	case len(elsewhere) > 1:
+		return "; did you mean one of " + strings.Join(elsewhere, ", ") + "?"
+	}
+	return ""
+}
+
+// standing says where a setting stands in the file.
+func standing(name string) string {
+	if section, leaf, ok := strings.Cut(name, "."); ok {
+		return fmt.Sprintf(", as in %s: {%s: …}", section, leaf)
+	}
+	return ", at the top level"
+}
+
+// plainKey returns a key without case and separators.
+func plainKey(key string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
+}
+
+// restore sets a setting to its default.
+func restore(s *Settings, name string) {
+	path := strings.Split(name, ".")
+	to, from := reflect.ValueOf(s).Elem(), reflect.ValueOf(Default())
+	for _, part := range path {
+		field, ok := fieldNamed(to, part)
+		if !ok {
+			return
+		}
+		from, _ = fieldNamed(from, part)
+		to = field
+	}
+	to.Set(from)
+}

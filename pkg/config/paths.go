@@ -1,0 +1,117 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// paths says of each setting that can hold a path how to tell that it does.
+// Such a path starts from the folder of the file that holds it, never from the
+// working directory, where agents write.
+var paths = map[string]struct {
+	values func(*Settings) []*string
+	isPath func(value string, src *Sources) bool
+}{
+	"policy": {one(func(s *Settings) *string { return &s.Policy }), func(v string, src *Sources) bool {
+		return v != "auto" && !slices.Contains(src.Presets, v)
+	}},
+	"roots": {func(s *Settings) []*string { return each(s.Roots) }, always},
+	"state": {one(func(s *Settings) *string { return &s.State }), always},
+	"classifier.model": {one(func(s *Settings) *string { return &s.Classifier.Model }), func(v string, _ *Sources) bool {
+		return v == "." || v == ".." || v == "~" || strings.ContainsAny(v, `/\`)
+	}},
+	"classifier.addr": {one(func(s *Settings) *string { return &s.Classifier.Addr }), func(v string, _ *Sources) bool {
+		return strings.HasPrefix(v, socketPrefix) || strings.HasPrefix(v, "~") || strings.HasPrefix(v, ".")
+	}},
+	"classifier.onnxruntime": {one(func(s *Settings) *string { return &s.Classifier.ONNXRuntime }), always},
+	"evaluator.api_key_file": {one(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), always},
+	"evaluator.ca_file":      {one(func(s *Settings) *string { return &s.Evaluator.CAFile }), always},
+	"audit.file":             {one(func(s *Settings) *string { return &s.Audit.File }), always},
+	"approval.command": {func(s *Settings) []*string { return each(s.Approval.Command[:min(1, len(s.Approval.Command))]) }, func(v string, _ *Sources) bool {
+		return v == "~" || strings.ContainsAny(v, `/\`) // else it is looked up in PATH
+	}},
+}
+
+// socketPrefix begins the address of a Unix socket.
+const socketPrefix = "unix:"
+
+func always(string, *Sources) bool { return true }
+
+func one(of func(*Settings) *string) func(*Settings) []*string {
+	return func(s *Settings) []*string { return []*string{of(s)} }
+}
+
+func each(list []string) []*string {
+	out := make([]*string, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
+}
+
+// resolve makes what a setting names by a path absolute, from a folder.
+func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) {
+	if name == "approval.command" {
+		l.CommandDir = dir
+	}
+	p, ok := paths[name]
+	if !ok {
+		return
+	}
+	var faults []fault
+	for _, v := range p.values(&l.Settings) {
+		if *v == "" && name != "roots" || !p.isPath(*v, src) {
+			continue
+		}
+		if name == "policy" && !strings.ContainsAny(*v, `/\.~`) {
+			// A name that is mistyped must not become a file beside the settings.
+			faults = append(faults, fault{name, fmt.Sprintf("%s is no preset (there are auto, %s), and a file is named by a path, such as ./%s.yaml%s",
+				yamlfile.Quote(*v), strings.Join(src.Presets, ", "), *v, suggest.Question(*v, append([]string{"auto"}, src.Presets...)))})
+			continue
+		}
+		prefix := ""
+		if name == "classifier.addr" {
+			if rest, ok := strings.CutPrefix(*v, socketPrefix); ok {
+				prefix, *v = socketPrefix, rest
+			}
+		}
+		path, err := absolute(*v, dir, src.Home)
+		if err == nil && name == "roots" {
+			err = effect.CheckRoot(filepath.ToSlash(path), filepath.ToSlash(src.Home))
+		}
+		if err != nil {
+			faults = append(faults, fault{name, err.Error()})
+		}
+		*v = prefix + path
+	}
+	l.refuse(faults, errs)
+}
+
+// absolute returns the path that a setting means.
+func absolute(path, dir, home string) (string, error) {
+	switch {
+	case path == "":
+		return "", errors.New("a path is empty")
+	case filepath.IsAbs(path):
+		return filepath.Clean(path), nil
+	case path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`):
+		if !filepath.IsAbs(home) {
+			return "", fmt.Errorf("%s: the home folder is not known; write the path in full", yamlfile.Quote(path))
+		}
+		return filepath.Join(home, path[1:]), nil
+	case path[0] == '~':
+		return "", fmt.Errorf("%s: only ~ alone stands for a home folder, your own; write the path in full", yamlfile.Quote(path))
+	case path[0] == '$' || path[0] == '%':
+		return "", fmt.Errorf("%s: variables have no meaning here; write the path in full, or begin it with ~/", yamlfile.Quote(path))
+	case !filepath.IsAbs(dir):
+		return "", fmt.Errorf("%s: the folder that it starts from is not known; write the path in full", yamlfile.Quote(path))
+	}
+	return filepath.Join(dir, path), nil
+}
