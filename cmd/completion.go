@@ -15,7 +15,7 @@ func words(flags []cli.Flag, commands []*cli.Command) []string {
 			out = append(out, c.Name)
 		}
 	}
-	for _, f := range flags {
+	for _, f := range visible(flags) {
 		for _, n := range f.Names() {
 			if len(n) > 1 {
 				out = append(out, "--"+n)
@@ -94,7 +94,7 @@ func fishCompletion(app *cli.App) string {
 		if seen != "" {
 			condition = "__fish_seen_subcommand_from " + seen
 		}
-		for _, f := range flags {
+		for _, f := range visible(flags) {
 			d := f.(cli.DocGenerationFlag)
 			for _, n := range f.Names() {
 				if len(n) > 1 {

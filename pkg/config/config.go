@@ -27,6 +27,7 @@ type Settings struct {
 	State        string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
 	Audit        Audit      `yaml:"audit" json:"audit"`
 	Sanitize     Sanitize   `yaml:"sanitize" json:"sanitize"`
+	Hook         Hook       `yaml:"hook" json:"hook"`
 	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
 }
 
@@ -85,6 +86,16 @@ type Sanitize struct {
 	Enabled string `yaml:"enabled" json:"enabled"` // auto, true or false
 }
 
+// Hook settings are those of agent hosts' hooks.
+type Hook struct {
+	Answer  string   `yaml:"answer" json:"answer"`   // delegate or allow: what a host is told of an ALLOW
+	Timeout Duration `yaml:"timeout" json:"timeout"` // a hook that takes longer denies
+}
+
+// MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
+// ten minutes.
+const MaxHookTimeout = 590 * time.Second
+
 // Default returns the settings of a shield that nobody configured.
 func Default() Settings {
 	return Settings{
@@ -100,6 +111,7 @@ func Default() Settings {
 		VerdictTTL:   Duration(300 * time.Second),
 		Audit:        Audit{Enabled: true},
 		Sanitize:     Sanitize{Enabled: "auto"},
+		Hook:         Hook{Answer: "delegate", Timeout: Duration(50 * time.Second)},
 		MaxRecordLen: 1 << 20,
 	}
 }
@@ -122,6 +134,8 @@ func (s *Settings) Check() error {
 		duration("verdict_ttl", s.VerdictTTL, day),
 		duration("evaluator.timeout", s.Evaluator.Timeout, day),
 		duration("approval.timeout", s.Approval.Timeout, day),
+		hookTimeout(s.Hook.Timeout),
+		oneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
 		oneOf("budget_reset", s.BudgetReset, "local", "utc"),
 		oneOf("sanitize.enabled", s.Sanitize.Enabled, "auto", "true", "false"),
 		oneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
@@ -141,6 +155,13 @@ func (s *Settings) Check() error {
 func duration(name string, d Duration, most float64) error {
 	if d <= 0 || float64(d) > most {
 		return fmt.Errorf("%s: %v is not between 0s and 24h", name, d)
+	}
+	return nil
+}
+
+func hookTimeout(d Duration) error {
+	if d.Std() < time.Second || d.Std() > MaxHookTimeout {
+		return fmt.Errorf("hook.timeout: %v is outside 1s to %v", d, MaxHookTimeout)
 	}
 	return nil
 }
