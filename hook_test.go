@@ -241,14 +241,19 @@ func TestHookFails(t *testing.T) {
 			h.write(filepath.Join(h.home, ".local"), "")
 		}},
 		{"a home that cannot be written to", hookRead, true, func(h *hooked) {
-			if os.Geteuid() == 0 {
-				h.t.Skip("root writes everywhere")
+			local := filepath.Join(h.home, ".local")
+			_ = os.RemoveAll(local)
+			if os.Geteuid() != 0 {
+				h.mode(h.home, 0o555)
+				h.t.Cleanup(func() { h.mode(h.home, 0o755) })
+				return
 			}
-			_ = os.RemoveAll(filepath.Join(h.home, ".local"))
-			h.mode(h.home, 0o555)
-			h.t.Cleanup(func() { h.mode(h.home, 0o755) })
+			h.mount(local, "ro") // root writes everywhere else
 		}},
-		{"a full disk", hookRead, true, func(h *hooked) { h.fullDisk() }},
+		{"a full disk", hookRead, true, func(h *hooked) {
+			_ = os.RemoveAll(filepath.Join(h.home, ".local"))
+			h.mount(filepath.Join(h.home, ".local"), "size=4k")
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -285,16 +290,14 @@ func (h *hooked) signal(signal, to string) {
 	h.edit("--timeout 20s", "--timeout 1s")
 }
 
-// fullDisk puts the home's state on a file system without room.
-func (h *hooked) fullDisk() {
+// mount puts an empty file system at a folder, which takes root.
+func (h *hooked) mount(dir, options string) {
 	h.t.Helper()
-	dir := filepath.Join(h.home, ".local", "state")
-	_ = os.RemoveAll(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		h.t.Fatal(err)
 	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4k", "none", dir).CombinedOutput(); err != nil {
-		h.t.Skipf("a small file system cannot be mounted here: %v %s", err, out)
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "none", dir).CombinedOutput(); err != nil {
+		h.t.Skipf("a file system cannot be mounted here: %v %s", err, out)
 	}
 	h.t.Cleanup(func() { _ = exec.Command("umount", dir).Run() })
 }

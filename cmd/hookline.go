@@ -52,18 +52,18 @@ func hookLine(w *World, name string, deadline time.Duration) (string, error) {
 // readHookLine returns the program of an installed command line and its
 // deadline, 0 if it names none. An error says what is missing in the line.
 func readHookLine(line, name string) (program string, deadline time.Duration, err error) {
-	line, wrapped := strings.CutSuffix(line, wrapper)
-	if !wrapped {
-		return "", 0, errors.New("the command does not block when shield is missing or killed")
-	}
+	unknown := errors.New("the command is not one that was installed")
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
 	if err != nil || len(file.Stmts) != 1 {
-		return "", 0, errors.New("the command is not one that was installed")
+		return "", 0, unknown
 	}
-	stmt := file.Stmts[0]
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || stmt.Negated || stmt.Background || stmt.Coprocess || len(stmt.Redirs) > 0 {
-		return "", 0, errors.New("the command is not one that was installed")
+	either, ok := file.Stmts[0].Cmd.(*syntax.BinaryCmd)
+	if !ok || !bare(file.Stmts[0]) || either.Op != syntax.OrStmt || line[either.OpPos.Offset():] != strings.TrimSpace(wrapper) {
+		return "", 0, errors.New("the command does not block when shield is missing or killed")
+	}
+	call, ok := either.X.Cmd.(*syntax.CallExpr)
+	if !ok || !bare(either.X) {
+		return "", 0, unknown
 	}
 	var words, set []string
 	for _, word := range call.Args {
@@ -96,6 +96,11 @@ func readHookLine(line, name string) (program string, deadline time.Duration, er
 		}
 	}
 	return words[0], deadline, nil
+}
+
+// bare reports whether nothing is said of a command but the command itself.
+func bare(s *syntax.Stmt) bool {
+	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
 
 // literal returns the text of a word in which nothing is expanded.

@@ -115,13 +115,17 @@ def stops($scope):
    | "allowManagedHooksOnly switches off all hooks that are not in a managed file; install shield there, or remove it"),
   (.env? | objects | keys[] | select(steering($scope)) | "env sets \(.), which changes whether the hook runs or what runs in it; remove it");
 
+def ours($entry):
+  {command, timeout: (.timeout // 60), problems: [
+    (select(.type != "command") | "its type is not command; run the installation again"),
+    ($entry | select(has("matcher") and (.matcher | IN("*", "", ".*") | not)) | "its matcher \(.matcher) leaves other tools unjudged; set it to \"*\""),
+    ((($entry | keys) - ["matcher", "hooks"]) + (keys - ["type", "command", "timeout", "statusMessage"])
+     | select(length > 0) | "it has \(join(", ")), with which Claude Code may not run it, or not wait for it; remove that")]};
+
 def inspect:
-  .scope as $scope | .doc
-  | {ignored: [ignored], stops: [stops($scope)],
-     hooks: [.hooks? | objects | .PreToolUse | arrays | .[] | objects | . as $entry
-       | .hooks | arrays | .[] | objects | select(.command | strings | test("shield.* hook claude-code"))
-       | {command, timeout: (.timeout // 60), problems: [
-           (select(.type != "command") | "its type is not command; run the installation again"),
-           ($entry | select(has("matcher") and (.matcher | IN("*", "", ".*") | not)) | "its matcher \(.matcher) leaves other tools unjudged; set it to \"*\""),
-           ((($entry | keys) - ["matcher", "hooks"]) + (keys - ["type", "command", "timeout", "statusMessage"])
-            | select(length > 0) | "it has \(join(", ")), with which Claude Code may not run it, or not wait for it; remove that")]}]};
+  .scope as $scope | .doc | [ignored] as $ignored
+  | {ignored: $ignored}
+    + if $ignored != [] then {} else {
+        stops: [stops($scope)],
+        hooks: [.hooks.PreToolUse[]? | . as $entry | .hooks[] | select(.command | strings | test("shield.* hook claude-code")) | ours($entry)]}
+      end;
