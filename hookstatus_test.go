@@ -62,6 +62,8 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"not heard", "not one that was installed", func(h *hooked) { h.edit(` || {`, ` >/dev/null || {`) }},
 		{"an expansion", "more than its text", func(h *hooked) { h.edit(`hook claude-code`, `hook claude-code $X`) }},
 		{"settings from the environment", "takes SHIELD_CONFIG from", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"`) }},
+		{"settings by a variable", "sets SHIELD_CONFIG", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"SHIELD_CONFIG=$X `) }},
+		{"a library for the program", "sets LD_PRELOAD", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"LD_PRELOAD=/x.so SHIELD_CONFIG= `) }},
 		{"found by PATH", "absolute path", func(h *hooked) { h.edit(h.quoted(), "shield") }},
 		{"the program is missing", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin) }},
 		{"the program was moved", "the program is missing", func(h *hooked) { _ = os.Rename(h.bin, h.bin+".old") }},

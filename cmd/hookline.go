@@ -74,6 +74,9 @@ func readHookLine(line, name string) (program string, deadline time.Duration, er
 		words = append(words, text)
 	}
 	for _, a := range call.Assigns {
+		if _, ok := literal(a.Value); !ok || !slices.Contains(pinned, a.Name.Value) {
+			return "", 0, fmt.Errorf("the command sets %s", a.Name.Value)
+		}
 		set = append(set, a.Name.Value)
 	}
 	for _, variable := range pinned {
@@ -103,9 +106,12 @@ func bare(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
 
-// literal returns the text of a word in which nothing is expanded.
+// literal returns the text of a word in which nothing is expanded; nil is "".
 func literal(word *syntax.Word) (string, bool) {
 	var b strings.Builder
+	if word == nil {
+		return "", true
+	}
 	for _, part := range word.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:

@@ -41,6 +41,7 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 	}
 	answered := false
 	defer func() {
+		_ = judge.in.Close()
 		if !answered {
 			judge.kill()
 		}

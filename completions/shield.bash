@@ -18,9 +18,9 @@ _shield() {
 	"shield exec") words="--config --policy --model --onnxruntime --state --root --color --shell --check --dialect --keep-env --help" ;;
 	"shield hook") words="claude-code install uninstall status --help" ;;
 	"shield hook claude-code") words="--config --policy --model --onnxruntime --state --root --color --timeout --help" ;;
-	"shield hook install") words="--scope --timeout --help" ;;
+	"shield hook install") words="--scope --timeout --dry-run --help" ;;
 	"shield hook uninstall") words="--scope --help" ;;
-	"shield hook status") words="--scope --help" ;;
+	"shield hook status") words="--help" ;;
 	"shield init") words="bash zsh fish --help" ;;
 	"shield init bash") words="--help" ;;
 	"shield init zsh") words="--help" ;;

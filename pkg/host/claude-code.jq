@@ -77,9 +77,13 @@ def settings:
      session_id: "shield-status", transcript_path: "", cwd: .cwd, hook_event_name: "PreToolUse",
      tool_name: "Bash", tool_input: {command: "rm -rf --no-preserve-root /"}, tool_use_id: "shield-status"}};
 
+# The command line of a hook that runs shield, whatever its file is called.
+def shields:
+  .command | strings | select(test("(shield|SHIELD_CONFIG=).* hook claude-code"));
+
 # an entry of the list at path → the command lines in it that run shield
 def commands:
-  [.hooks[]? | objects | .command | strings | select(test("shield.* hook claude-code"))];
+  [.hooks[]? | objects | shields];
 
 # Claude Code ignores a whole file in which one of these is of another type, or
 # an entry of hooks.PreToolUse is not what it expects.
@@ -127,5 +131,5 @@ def inspect:
   | {ignored: $ignored}
     + if $ignored != [] then {} else {
         stops: [stops($scope)],
-        hooks: [.hooks.PreToolUse[]? | . as $entry | .hooks[] | select(.command | strings | test("shield.* hook claude-code")) | ours($entry)]}
+        hooks: [.hooks.PreToolUse[]? | . as $entry | .hooks[] | select(shields) | ours($entry)]}
       end;
