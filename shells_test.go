@@ -204,6 +204,13 @@ func TestShellSnippets(t *testing.T) {
 		term.allowed("  echo three'' four", "three four")
 		term.allowed("true && echo a''nd; false || echo o''r", "or")
 		term.blocked("touch ran; cat secret; touch ran")
+		term.keys("cat secret")
+		status := "$?"
+		if term.shell == "fish" {
+			status = "$status"
+		}
+		term.allowed("echo bloc''ked-"+status+"-", "blocked-130-") // as after ^C
+		term.allowed("echo the''n-"+status+"-", "then-0-")
 		term.blocked("true && cat secret && touch ran")
 		term.blocked("touch ran | cat secret")
 		term.blocked("  touch ran; cat secret") // by default, some histories leave it out
@@ -500,7 +507,7 @@ abbr -a hi 'echo ex''panded'`)
 	term.blocked("")
 	term.tmux("send-keys", "-l", "true; foo")
 	term.press("Enter", "Enter")
-	term.waitFor("true; touch ran; cat secret^C")
+	term.waitFor("true; touch ran; cat secret'")
 	term.keys("set -g fish_key_bindings fish_vi_key_bindings")
 	term.settle()
 	term.blocked("touch ran; cat secret")

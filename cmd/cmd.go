@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -31,6 +32,11 @@ type World struct {
 	Executable string // shield's own file; "" if unknown
 	User       string // the user's name; may be unknown
 	OS         string // the operating system, as in GOOS
+
+	args       []string                            // the command line
+	parent     int                                 // the process that asks, if it is not the parent
+	startJudge func(args []string) (*judge, error) // nil starts shield itself
+	endParent  func() error                        // nil kills the parent
 }
 
 // commands are the commands, in the order of the help text.
@@ -101,8 +107,10 @@ func Run(ctx context.Context, args []string, w World) int {
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:], "--help")
 	}
-	err := newApp(&w).RunContext(ctx, append([]string{"shield"}, args...))
-	status, err := exitStatus(err)
+	app := newApp(&w)
+	w.args = flagsFirst(app, args)
+	err := app.RunContext(ctx, append([]string{"shield"}, w.args...))
+	status, err := exitStatus(deniedHook(&w, args, err))
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		for _, err := range eachOf(err) {
 			fmt.Fprintf(w.Err, "shield: %v\n", err)
@@ -140,6 +148,21 @@ func (w *World) fill() {
 	if w.Now == nil {
 		w.Now = func() time.Time { return time.Time{} }
 	}
+	if w.parent == 0 {
+		w.parent = os.Getppid()
+	}
+	if w.startJudge == nil {
+		w.startJudge = w.judgeProcess
+	}
+	if w.endParent == nil {
+		w.endParent = func() error {
+			p, err := os.FindProcess(os.Getppid())
+			if err != nil {
+				return err
+			}
+			return p.Kill()
+		}
+	}
 }
 
 // usageError says what is wrong with a command line. It keeps the library from
@@ -150,7 +173,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		name, flags = c.Command.HelpName, c.Command.Flags
 	}
 	if flag, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: "); unknown {
-		err = fmt.Errorf("%s: unknown flag %s%s", name, cut(flag), suggest.Question("--"+strings.TrimLeft(flag, "-"), words(flags, nil)))
+		err = fmt.Errorf("%s: unknown flag --%s%s", name, cut(strings.TrimLeft(flag, "-")), suggest.Question("--"+strings.TrimLeft(flag, "-"), words(flags, nil)))
 	}
 	return fmt.Errorf("%w; run '%s --help'", err, name)
 }
@@ -166,15 +189,9 @@ func needSubcommand(c *cli.Context) error {
 	return cli.ShowSubcommandHelp(c)
 }
 
-// operands returns exactly the operands that names ask for. A flag after an
-// operand is an operand to the library, so it is refused here.
+// operands returns exactly the operands that names ask for.
 func operands(c *cli.Context, names ...string) ([]string, error) {
 	args := c.Args().Slice()
-	for _, a := range args {
-		if strings.HasPrefix(a, "-") && a != "-" {
-			return nil, fmt.Errorf("%s: flags go before operands: %q", c.Command.HelpName, cut(a))
-		}
-	}
 	many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
 	switch {
 	case len(args) < len(names):

@@ -81,7 +81,7 @@ func visible(cs []*cli.Command) []*cli.Command {
 // words of its placeholder, as in `auto|always|FILE`.
 func completedFlags(flags []cli.Flag) []completedFlag {
 	var out []completedFlag
-	for _, f := range flags {
+	for _, f := range visibleFlags(flags) {
 		d := f.(cli.DocGenerationFlag)
 		flag := completedFlag{usage: plainUsage(d.GetUsage()), takesValue: d.TakesValue()}
 		if flag.takesValue {
@@ -130,7 +130,7 @@ func words(flags []cli.Flag, commands []*cli.Command) []string {
 	for _, c := range visible(commands) {
 		out = append(out, c.Name)
 	}
-	for _, f := range flags {
+	for _, f := range visibleFlags(flags) {
 		for _, n := range f.Names() {
 			if len(n) > 1 {
 				out = append(out, "--"+n)

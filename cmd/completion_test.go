@@ -76,7 +76,7 @@ func TestDidYouMean(t *testing.T) {
 	for line, want := range map[string]string{
 		"plicy":                       `unknown command "plicy"; did you mean "policy"?`,
 		"rules shwo":                  `did you mean "show"?`,
-		"run --polcy x":               `unknown flag -polcy; did you mean "--policy"?`,
+		"run --polcy x":               `unknown flag --polcy; did you mean "--policy"?`,
 		"rules show git_force_psh":    `did you mean "git_force_push"?`,
 		"rules list --category dscvy": "there are ",
 	} {

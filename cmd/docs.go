@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cpuguy83/go-md2man/v2/md2man"
@@ -142,11 +143,19 @@ func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Comm
 }
 
 func manualFlags(b *strings.Builder, flags []cli.Flag) {
-	for _, f := range flags {
+	for _, f := range visibleFlags(flags) {
 		if d, ok := f.(cli.DocGenerationFlag); ok {
 			fmt.Fprintf(b, "\n**%s**\n: %s\n", flagForms(f), plainUsage(d.GetUsage()))
 		}
 	}
+}
+
+// visibleFlags returns the flags that are meant for people.
+func visibleFlags(flags []cli.Flag) []cli.Flag {
+	return slices.DeleteFunc(slices.Clone(flags), func(f cli.Flag) bool {
+		v, ok := f.(cli.VisibleFlag)
+		return ok && !v.IsVisible()
+	})
 }
 
 // flagForms returns "-h, --help" or "--config FILE": the placeholder is what

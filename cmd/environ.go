@@ -46,23 +46,25 @@ var dropped = []struct{ why, names string }{
 
 // cleanEnv returns an environment without the dropped variables, and with no
 // relative folder in PATH, where a program's name would find a file of the
-// workspace. Variables that a person asked to keep stay as they are.
-func cleanEnv(env, keep []string) []string {
+// workspace. Variables that a person asked to keep stay as they are. gone names
+// what was dropped, in order.
+func cleanEnv(env, keep []string) (out, gone []string) {
 	drop := droppedNames()
-	var out []string
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
 		kept := slices.ContainsFunc(keep, func(k string) bool { return strings.EqualFold(k, name) })
 		switch {
 		case kept:
 		case drop.has(name):
+			gone = append(gone, name)
 			continue
 		case strings.EqualFold(name, "PATH"):
 			entry = name + "=" + absoluteFolders(value)
 		}
 		out = append(out, entry)
 	}
-	return out
+	slices.Sort(gone)
+	return out, slices.Compact(gone)
 }
 
 // A nameList holds patterns of names by their first character, "*" included.

@@ -73,17 +73,22 @@ func TestDroppedNames(t *testing.T) {
 func TestCleanEnv(t *testing.T) {
 	t.Parallel()
 	env := []string{"PATH=.:/usr/bin::bin:/bin:", "HOME=/home/me", "LD_PRELOAD=evil.so", "Editor=vi", "PAGER=less=more", "empty="}
-	for _, c := range []struct{ keep, want []string }{
-		{nil, []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "empty="}},
-		{[]string{"PAGER", "editor", "NOTHING"}, []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "Editor=vi", "PAGER=less=more", "empty="}},
-		{[]string{"PATH"}, []string{"PATH=.:/usr/bin::bin:/bin:", "HOME=/home/me", "empty="}},
-		{[]string{"*", "LD_*", ""}, []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "empty="}},
+	for _, c := range []struct{ keep, want, gone []string }{
+		{nil, []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "empty="}, []string{"Editor", "LD_PRELOAD", "PAGER"}},
+		{[]string{"PAGER", "editor", "NOTHING"}, []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "Editor=vi", "PAGER=less=more", "empty="}, []string{"LD_PRELOAD"}},
+		{[]string{"PATH"}, []string{"PATH=.:/usr/bin::bin:/bin:", "HOME=/home/me", "empty="}, []string{"Editor", "LD_PRELOAD", "PAGER"}},
+		{[]string{"*", "LD_*", ""}, []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "empty="}, []string{"Editor", "LD_PRELOAD", "PAGER"}},
+		{[]string{"PAGER", "Editor", "LD_PRELOAD"}, []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "LD_PRELOAD=evil.so", "Editor=vi", "PAGER=less=more", "empty="}, nil},
 	} {
-		if diff := cmp.Diff(c.want, cleanEnv(env, c.keep)); diff != "" {
+		out, gone := cleanEnv(env, c.keep)
+		if diff := cmp.Diff(c.want, out); diff != "" {
 			t.Errorf("keep %q (-want +got):\n%s", c.keep, diff)
 		}
+		if diff := cmp.Diff(c.gone, gone); diff != "" {
+			t.Errorf("keep %q, dropped (-want +got):\n%s", c.keep, diff)
+		}
 	}
-	if got := cleanEnv([]string{"PATH=.:bin"}, nil); !slices.Equal(got, []string{"PATH=/usr/bin:/bin"}) {
+	if got, _ := cleanEnv([]string{"PATH=.:bin"}, nil); !slices.Equal(got, []string{"PATH=/usr/bin:/bin"}) {
 		t.Errorf("a PATH of relative folders became %q", got)
 	}
 }

@@ -41,18 +41,24 @@ func TestExamples(t *testing.T) {
 // unknownWord returns the first word of a command line that should be a command
 // or a flag and is none, or "".
 func unknownWord(commands []*cli.Command, args []string) string {
-	var flags []cli.Flag
+	at := &cli.Command{Subcommands: commands}
+	value := false // the word is a flag's
 	for _, arg := range args {
-		switch i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == arg }); {
+		if value {
+			value = false
+			continue
+		}
+		switch i := slices.IndexFunc(at.Subcommands, func(c *cli.Command) bool { return c.Name == arg }); {
 		case arg == "--":
 			return ""
 		case strings.HasPrefix(arg, "-"):
-			if !slices.Contains(words(flags, nil), arg) {
+			if !slices.Contains(words(at.Flags, nil), arg) {
 				return arg
 			}
+			value = takesNext(at, arg)
 		case i >= 0:
-			commands, flags = commands[i].Subcommands, commands[i].Flags
-		case flags == nil:
+			at = at.Subcommands[i]
+		case len(at.Subcommands) > 0:
 			return arg
 		}
 	}

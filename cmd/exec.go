@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/shell"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -25,7 +26,7 @@ func execCommand(w *World) *cli.Command {
 		Usage:     "judge a command, then become it if it is allowed",
 		ArgsUsage: "-- CMD ARG…",
 		Description: "Judges CMD with its arguments as an execute_command action in the current folder. If it is allowed, shield replaces itself with it, and the status is the command's own; otherwise nothing runs and the status is 2. " +
-			"Variables that make programs load or run something else are dropped from the environment.",
+			"Variables that make programs load or run something else are dropped from the environment, and named on standard error.",
 		Flags: append(placeFlags(),
 			&cli.BoolFlag{Name: "shell", Usage: "take the one operand as text for sh -c"},
 			&cli.BoolFlag{Name: "check", Usage: "judge only: end with 0 if the command is allowed, and run nothing"},
@@ -55,7 +56,8 @@ type command struct {
 
 // runAllowed returns only if the command does not run, or was only checked.
 func runAllowed(c *cli.Context, w *World) error {
-	argv, env := c.Args().Slice(), cleanEnv(w.Environ(), c.StringSlice("keep-env"))
+	argv := c.Args().Slice()
+	env, gone := cleanEnv(w.Environ(), c.StringSlice("keep-env"))
 	var cmd *command
 	var err error
 	if c.IsSet("dialect") {
@@ -88,6 +90,9 @@ func runAllowed(c *cli.Context, w *World) error {
 	}
 	if c.Context.Err() != nil { // the signal was meant for the command, too
 		return errors.New("exec: interrupted; nothing was run")
+	}
+	if len(gone) > 0 {
+		fmt.Fprintf(w.Err, "shield: the command does not get %s from the environment; to keep one, use --keep-env NAME\n", term.Escape(strings.Join(gone, ", ")))
 	}
 	return cmd.become(w)
 }

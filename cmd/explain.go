@@ -102,9 +102,8 @@ func explainStyle(c *cli.Context, w *World) (report.Style, error) {
 			return style, fmt.Errorf("explain: --width %d is outside 40 to 1000", style.Columns)
 		}
 	}
-	var err error
-	style.Color, err = coloured(c, w, w.Out)
-	return style, err
+	style.Color = coloured(c, w, w.Out)
+	return style, nil
 }
 
 // explained judges the command in args, or the one action of standard input.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -46,7 +47,12 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 }
 
 func colorFlag() cli.Flag {
-	return &cli.StringFlag{Name: "color", Value: "auto", Usage: "colour text for people: `auto|always|never`"}
+	return &cli.StringFlag{Name: "color", Value: "auto", Usage: "colour text for people: `auto|always|never`", Action: func(c *cli.Context, mode string) error {
+		if !slices.Contains([]string{"auto", "always", "never"}, mode) {
+			return fmt.Errorf("%s: --color: %q is not one of auto, always, never", c.Command.HelpName, cut(mode))
+		}
+		return nil
+	}}
 }
 
 // settings reads the configuration that a command line asks for.
@@ -115,4 +121,52 @@ func jobs(c *cli.Context) (int, error) {
 		return 0, fmt.Errorf("%s: --jobs %d is outside 1 to 256", c.Command.HelpName, n)
 	}
 	return n, nil
+}
+
+// flagsFirst returns a command line with the flags of its command before the
+// operands, where the library looks for them, and "--" between the two. What
+// stands behind a "--" is an operand. Unknown flags are left for the library to
+// refuse. exec takes everything from its first operand on as a command.
+func flagsFirst(app *cli.App, args []string) []string {
+	cmd, at := (*cli.Command)(nil), 0
+	for list := app.Commands; at < len(args); at++ {
+		i := slices.IndexFunc(list, func(c *cli.Command) bool { return c.HasName(args[at]) })
+		if i < 0 {
+			break
+		}
+		cmd, list = list[i], list[i].Subcommands
+	}
+	if cmd == nil || len(cmd.Subcommands) > 0 || cmd.Name == "exec" {
+		return args
+	}
+	flags, operands := slices.Clone(args[:at]), []string{}
+	for rest := args[at:]; len(rest) > 0; rest = rest[1:] {
+		arg := rest[0]
+		if arg == "--" {
+			operands = append(operands, rest[1:]...)
+			break
+		}
+		if arg == "-" || !strings.HasPrefix(arg, "-") {
+			operands = append(operands, arg)
+			continue
+		}
+		flags = append(flags, arg)
+		if takesNext(cmd, arg) && len(rest) > 1 {
+			rest = rest[1:]
+			flags = append(flags, rest[0])
+		}
+	}
+	if len(operands) == 0 {
+		return flags
+	}
+	return append(append(flags, "--"), operands...)
+}
+
+// takesNext reports whether a flag's value is the next word.
+func takesNext(cmd *cli.Command, arg string) bool {
+	name := strings.TrimLeft(arg, "-")
+	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool {
+		d, ok := f.(cli.DocGenerationFlag)
+		return ok && d.TakesValue() && slices.Contains(f.Names(), name)
+	})
 }

@@ -4,39 +4,53 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/host"
-	"github.com/shieldcli/shield/pkg/shield"
-	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// hookDeadline is how long a hook may take unless installed otherwise. Hosts
-// that give up waiting run the tool.
-const hookDeadline = 50 * time.Second
+// judgeFlag makes a hook the judge that its watchdog has started.
+const judgeFlag = "judge"
 
 func hookCommand(w *World) *cli.Command {
 	cmd := &cli.Command{
 		Name:  "hook",
 		Usage: "judge what an agent host is about to do, and answer in the host's own form",
-		Description: "shield hook HOST reads the host's hook JSON from standard input, judges what it proposes, and prints the host's own answer: allow or deny. Every failure ends with 2, which hosts take for a denial. " +
-			"hook install edits the host's settings, hook uninstall undoes it, hook status proves that a denial bites.",
+		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. What is denied is answered with the host's own denial on standard output, the same reason on standard error, and status 2; so is every failure, usage errors included. " +
+			"What is allowed is left to the host's own permissions, unless the setting hook.answer is allow. " +
+			"A second process judges; the first one denies when that is late, is stopped or dies. " +
+			"hook install edits the host's settings, hook uninstall undoes it, hook status verifies that the host enforces a denial.",
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return fmt.Errorf("hook: unknown host %q; there is %s", cut(c.Args().First()), strings.Join(host.Names(), ", "))
+			}
+			return fmt.Errorf("hook: HOST is missing; there is %s", strings.Join(host.Names(), ", "))
+		},
 	}
 	for _, name := range host.Names() {
 		cmd.Subcommands = append(cmd.Subcommands, &cli.Command{
 			Name:  name,
 			Usage: "answer one hook of this host",
-			Flags: append(placeFlags(), &cli.DurationFlag{Name: "timeout", Value: hookDeadline, Usage: "deny after `TIME` at the latest, persons included"}),
+			Flags: append(placeFlags(),
+				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, persons included"},
+				&cli.BoolFlag{Name: judgeFlag, Hidden: true}),
 			Action: func(c *cli.Context) error {
-				if err := answerHook(c, w, name); err != nil {
-					return &statusError{statusBlock, err}
+				if _, err := operands(c); err != nil {
+					return err
 				}
-				return nil
+				deadline, err := hookDeadline(c, w)
+				if err != nil {
+					return err
+				}
+				if c.Bool(judgeFlag) {
+					return judgeHook(c, w, name, deadline)
+				}
+				return watchHook(c.Context, w, name, deadline)
 			},
 		})
 	}
@@ -44,113 +58,74 @@ func hookCommand(w *World) *cli.Command {
 	return cmd
 }
 
-// hookGrace is how long after its deadline a hook waits for the verdict that
-// the deadline makes.
-const hookGrace = time.Second
+// hookDeadline returns how long a hook may take: what the command line says, or
+// else the settings.
+func hookDeadline(c *cli.Context, w *World) (time.Duration, error) {
+	if c.IsSet("timeout") {
+		return c.Duration("timeout"), nil
+	}
+	set, err := settings(c, w)
+	if err != nil {
+		return 0, err
+	}
+	return set.Hook.Timeout.Std(), nil
+}
 
-// answerHook judges one event of a host and prints the answer. An error is a
-// denial. The deadline holds whatever judging waits for, such as a lock.
-func answerHook(c *cli.Context, w *World, name string) error {
-	if _, err := operands(c); err != nil {
+// A denial is a reason for which a tool must not run, in the words that the
+// host and the person get.
+type denial string
+
+func (d denial) Error() string { return string(d) }
+
+// maxReason is how much of a reason a host is given, in bytes.
+const maxReason = 4000
+
+// unjudged begins the reason of a denial that is a failure of shield's own.
+const unjudged = "could not judge this, so it is blocked: "
+
+// deniedHook returns what Run has to end with after the error of a command line
+// that a host may have run as its hook: the host's own denial goes to standard
+// output, the reason to standard error, and the status is the one that hosts
+// take for a denial. Other command lines are left alone.
+func deniedHook(w *World, args []string, err error) error {
+	name, hooked := hookedBy(args)
+	if err == nil || !hooked {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(c.Context, c.Duration("timeout"))
-	defer cancel()
-	type result struct {
-		answer []byte
-		err    error
+	var d denial
+	if !errors.As(err, &d) {
+		d = denial(unjudged + err.Error())
 	}
-	done := make(chan result, 1)
-	go func() {
-		answer, err := hookAnswer(ctx, c, w, name)
-		done <- result{answer, err}
-	}()
-	select {
-	case r := <-done:
-		return printAnswer(w, r.answer, r.err)
-	case <-ctx.Done():
+	d = denial(strings.ToValidUTF8(term.Escape(string(d)), "?"))
+	if len(d) > maxReason {
+		d = denial(strings.ToValidUTF8(string(d[:maxReason]), "") + "…")
 	}
-	select {
-	case r := <-done:
-		return printAnswer(w, r.answer, r.err)
-	case <-time.After(hookGrace):
-		return errors.New("hook: no verdict in time")
-	}
-}
-
-func printAnswer(w *World, answer []byte, err error) error {
-	if err != nil || answer == nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w.Out, "%s\n", answer)
-	return err
-}
-
-// hookAnswer returns what the host is to be told, nil if nothing.
-func hookAnswer(ctx context.Context, c *cli.Context, w *World, name string) ([]byte, error) {
-	h, err := host.Named(name)
-	if err != nil {
-		return nil, err
-	}
-	in, err := readAll(ctx, w.In)
-	if err != nil {
-		return nil, err
-	}
-	event, err := h.Event(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	var allow bool
-	var reason string
-	if len(event.Actions) > 0 {
-		_, p, err := pipeline(c, w)
+	if h, err := host.Named(name); err == nil {
+		answer, err := h.Deny(context.Background(), "shield: "+string(d))
+		if err == nil {
+			_, err = fmt.Fprintf(w.Out, "%s\n", answer)
+		}
 		if err != nil {
-			return nil, err
-		}
-		if allow, reason, err = judgeAll(ctx, p, event); err != nil {
-			return nil, err
+			d += denial(fmt.Sprintf("; the host was not answered: %v", err))
 		}
 	}
-	if ctx.Err() != nil {
-		allow, reason = false, "no verdict in time" // the host may have given up
-	}
-	return h.Answer(context.WithoutCancel(ctx), event, allow, reason)
+	return &statusError{statusBlock, d}
 }
 
-// judgeAll judges the actions of an event until one is not allowed.
-func judgeAll(ctx context.Context, p *shield.Pipeline, event host.Event) (allow bool, reason string, err error) {
-	for _, raw := range event.Actions {
-		a, err := action.Parse(raw)
-		if err != nil {
-			return false, "", fmt.Errorf("hook: %w", err)
-		}
-		v := p.Evaluate(ctx, a)
-		reason = fmt.Sprintf("shield tier %d: %s", v.Tier, v.Reasoning)
-		if v.Decision != verdict.Allow {
-			return false, reason, nil
+// hookedBy reports whether a command line is one that answers a host, and which:
+// "" if that cannot be told.
+func hookedBy(args []string) (name string, hooked bool) {
+	i := slices.Index(args, "hook")
+	if i < 0 || i > 0 && !strings.HasPrefix(args[0], "-") {
+		return "", false
+	}
+	for _, arg := range args[i+1:] {
+		switch {
+		case slices.Contains(host.Names(), arg):
+			return arg, true
+		case slices.Contains([]string{"install", "uninstall", "status"}, arg):
+			return "", false
 		}
 	}
-	return true, reason, nil
-}
-
-// readAll reads a hook's input, bounded in size and by the context.
-func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
-	type result struct {
-		data []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		data, err := io.ReadAll(io.LimitReader(r, host.MaxBytes+1))
-		done <- result{data, err}
-	}()
-	select {
-	case res := <-done:
-		if res.err == nil && strings.TrimSpace(string(res.data)) == "" {
-			return nil, errors.New("hook: standard input is empty")
-		}
-		return res.data, res.err
-	case <-ctx.Done():
-		return nil, errors.New("hook: standard input did not end in time")
-	}
+	return "", true
 }

@@ -4,20 +4,63 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/host"
 )
 
+// inProcess has the hooks of a world judged in this process, by the command
+// line that another process would run.
+func inProcess(w World) World {
+	w.startJudge = func(args []string) (*judge, error) {
+		questions, in := io.Pipe()
+		out, answers := io.Pipe()
+		started := make(chan struct{})
+		start := sync.OnceFunc(func() { close(started) })
+		of := w
+		of.In, of.Out, of.Err = &firstRead{questions, start}, answers, io.Discard
+		of.endParent = func() error { return nil }
+		go func() {
+			defer start()
+			_ = answers.CloseWithError(fmt.Errorf("status %d", Run(context.Background(), args, of)))
+		}()
+		<-started // command lines share a flag of the library, and are read one after the other
+		return &judge{in, out, func() { _ = in.Close(); _ = out.Close() }}, nil
+	}
+	return w
+}
+
+// firstRead says when it is read from.
+type firstRead struct {
+	io.Reader
+	started func()
+}
+
+func (r *firstRead) Read(p []byte) (int, error) {
+	r.started()
+	return r.Reader.Read(p)
+}
+
 // TestGoldenHook compares the answers to each payload of each host.
 func TestGoldenHook(t *testing.T) {
 	w, state, config := goldenWorld(t)
+	w = inProcess(w)
+	f, err := os.OpenFile(config, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString("hook: {answer: allow}\n") // so that the reason of what is allowed is shown
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range host.Names() {
 		payloads, err := filepath.Glob("../testdata/hosts/" + name + "/*.json")
 		if err != nil || len(payloads) < 20 {
@@ -61,13 +104,32 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error)  { return 0, io.ErrUnexpectedEOF }
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+func (broken) Close() error              { return nil }
 
 const hookRead = `{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"notes.md"}}`
 
-// TestHookFailuresDeny gives the hook what it cannot judge. Each ends with 2,
-// which hosts take for a denial, and says nothing on standard output.
+// hookDenied demands a denial as every host takes it: the host's own form alone
+// on standard output, with a reason, the same reason on standard error, and the
+// status of a denial.
+func hookDenied(t *testing.T, name string, status int, out, errs string) {
+	t.Helper()
+	var answer struct {
+		HookSpecificOutput struct{ HookEventName, PermissionDecision, PermissionDecisionReason string }
+	}
+	dec := json.NewDecoder(strings.NewReader(out))
+	err := dec.Decode(&answer)
+	a := answer.HookSpecificOutput
+	switch {
+	case status != statusBlock, err != nil, a.HookEventName != "PreToolUse", a.PermissionDecision != "deny",
+		!strings.HasPrefix(a.PermissionDecisionReason, "shield: ") || len(a.PermissionDecisionReason) < 15,
+		!strings.HasSuffix(errs, a.PermissionDecisionReason+"\n"), dec.More(), strings.Count(out, "\n") != 1, len(errs) > 5000:
+		t.Errorf("%s: status %d, stdout %q, stderr %q", name, status, out, errs)
+	}
+}
+
+// TestHookFailuresDeny gives the hook what it cannot judge.
 func TestHookFailuresDeny(t *testing.T) {
-	w := newWorld(t)
+	w := inProcess(newWorld(t))
 	blocked, unblock := io.Pipe()
 	defer unblock.Close()
 	for _, c := range []struct {
@@ -91,38 +153,100 @@ func TestHookFailuresDeny(t *testing.T) {
 		{"a byte at a time", &slow{text: hookRead}, []string{"--timeout", "50ms"}},
 		{"no time", strings.NewReader(hookRead), []string{"--timeout", "0s"}},
 		{"negative time", strings.NewReader(hookRead), []string{"--timeout", "-1s"}},
+		{"a time without a unit", strings.NewReader(hookRead), []string{"--timeout", "50"}},
+		{"an unknown flag", strings.NewReader(hookRead), []string{"--bogus"}},
+		{"a flag without its value", strings.NewReader(hookRead), []string{"--policy"}},
+		{"an unknown colour", strings.NewReader(hookRead), []string{"--color", "purple"}},
 		{"a policy that is not there", strings.NewReader(hookRead), []string{"--policy", "none"}},
 		{"settings that are not there", strings.NewReader(hookRead), []string{"--config", "/nowhere"}},
 		{"a state folder that is a file", strings.NewReader(hookRead), []string{"--state", "/dev/null"}},
 		{"an operand", strings.NewReader(hookRead), []string{"operand"}},
+		{"an operand behind --", strings.NewReader(hookRead), []string{"--", "--help"}},
+		{"the judge without its watchdog", strings.NewReader(hookRead), []string{"--judge"}},
+		{"an action that is refused", strings.NewReader(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"}}`), nil},
+		{"an action that nobody can decide", strings.NewReader(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git push --force"}}`), nil},
+		{"a command that speaks to terminals", strings.NewReader(`{"hook_event_name":"PreToolUse","tool_name":"\u001b[2J\u202e","tool_input":{"command":"\u001b]0;x\u0007"}}`), nil},
 	} {
 		var out, errs bytes.Buffer
 		w.In, w.Out, w.Err = c.in, &out, &errs
-		start := time.Now()
 		status := Run(context.Background(), append([]string{"hook", "claude-code"}, c.args...), w)
-		denied := status == statusBlock && out.Len() == 0 && strings.HasPrefix(errs.String(), "shield: ")
-		if !denied && (status != statusAllow || !denies(out.Bytes())) {
-			t.Errorf("%s: status %d, stdout %q, stderr %q", c.name, status, out.String(), errs.String())
-		}
-		if errs.Len() > 1000 {
-			t.Errorf("%s: %d bytes on stderr", c.name, errs.Len())
-		}
-		if took := time.Since(start); took > 20*time.Second {
-			t.Errorf("%s: took %s", c.name, took)
+		hookDenied(t, c.name, status, out.String(), errs.String())
+		if strings.ContainsAny(errs.String(), "\x1b\x07\u202e") {
+			t.Errorf("%s: control characters on standard error: %q", c.name, errs.String())
 		}
 	}
-	w.In, w.Out, w.Err = strings.NewReader(hookRead), broken{}, io.Discard
+	for _, args := range [][]string{{"--bogus", "hook", "claude-code"}, {"--config", "x", "hook", "claude-code"}} {
+		status, out, errs := run(t, w, hookRead, args...)
+		hookDenied(t, strings.Join(args, " "), status, out, errs)
+	}
+	// Where no host is known there is no form to answer in.
+	for _, args := range [][]string{{"hook", "cursor"}, {"hook"}, {"hook", "--bogus"}, {"--bogus", "hook"}} {
+		status, out, errs := run(t, w, hookRead, args...)
+		if status != statusBlock || out != "" || !strings.HasPrefix(errs, "shield: ") {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", args, status, out, errs)
+		}
+	}
+	w.In, w.Out, w.Err = strings.NewReader(hookRead+"x"), broken{}, io.Discard
 	if status := Run(context.Background(), []string{"hook", "claude-code"}, w); status != statusBlock {
 		t.Errorf("an answer that cannot be written: status %d, want %d", status, statusBlock)
 	}
 }
 
-// denies reports whether an answer is the host's own denial.
-func denies(out []byte) bool {
-	var answer struct {
-		HookSpecificOutput struct{ PermissionDecision string }
+// TestHookJudgeFails has the judge fail in every way in which a process can.
+func TestHookJudgeFails(t *testing.T) {
+	answers := func(text string) func([]string) (*judge, error) {
+		return func([]string) (*judge, error) {
+			_, in := io.Pipe()
+			return &judge{discard{in}, strings.NewReader(text), func() {}}, nil
+		}
 	}
-	return json.Unmarshal(out, &answer) == nil && answer.HookSpecificOutput.PermissionDecision == "deny"
+	for name, start := range map[string]func([]string) (*judge, error){
+		"cannot be started":   func([]string) (*judge, error) { return nil, io.ErrUnexpectedEOF },
+		"ends at once":        func([]string) (*judge, error) { return &judge{broken{}, strings.NewReader(""), func() {}}, nil },
+		"says nothing":        answers(""),
+		"a line without end":  answers(`{"allow":true}`),
+		"an empty line":       answers("\n"),
+		"no object":           answers("true\n"),
+		"text":                answers("allow\n"),
+		"an empty object":     answers("{}\n"),
+		"allow as text":       answers(`{"allow":"true"}` + "\n"),
+		"allow and a reason":  answers(`{"allow":true,"reason":"x"}` + "\n"),
+		"deny without reason": answers(`{"allow":false}` + "\n"),
+		"two members":         answers(`{"allow":false,"allow":true}` + "\n"),
+		"another case":        answers(`{"Allow":true}` + "\n"),
+		"more members":        answers(`{"allow":true,"x":1}` + "\n"),
+		"an answer of text":   answers(`{"allow":true,"answer":"x"}` + "\n"),
+		"a list of answers":   answers(`{"allow":true,"answer":[{}]}` + "\n"),
+		"two answers":         answers(`{"allow":true}{"allow":true}` + "\n"),
+		"a log line first":    answers("log\n" + `{"allow":true}` + "\n"),
+		"the host's own form": answers(`{"hookSpecificOutput":{"permissionDecision":"allow"}}` + "\n"),
+		"more than is read":   answers(strings.Repeat(" ", maxAnswer) + `{"allow":true}` + "\n"),
+	} {
+		w := newWorld(t)
+		w.startJudge = start
+		status, out, errs := run(t, w, hookRead, "hook", "claude-code")
+		hookDenied(t, name, status, out, errs)
+	}
+}
+
+type discard struct{ io.Closer }
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestHookAnswersAllow holds what a host is told of an ALLOW.
+func TestHookAnswersAllow(t *testing.T) {
+	const said = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"shield: tier `
+	for answer, want := range map[string]string{"delegate": "", "allow": said} {
+		w := inProcess(newWorld(t))
+		config := filepath.Join(t.TempDir(), "shield.yaml")
+		if err := os.WriteFile(config, []byte("classifier: {model: none}\nhook: {answer: "+answer+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		status, out, errs := run(t, w, hookRead, "hook", "claude-code", "--config", config)
+		if status != statusAllow || errs != "" || (out != "") != (want != "") || !strings.HasPrefix(out, want) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q; want %q", answer, status, out, errs, want)
+		}
+	}
 }
 
 // TestHookKeepsItsDeadline holds the deadline while something that knows
@@ -132,24 +256,12 @@ func TestHookKeepsItsDeadline(t *testing.T) {
 	stuck := make(chan struct{})
 	defer close(stuck)
 	w.Getenv = func(string) string { <-stuck; return "" } // as a lock that is never freed
-	var out bytes.Buffer
-	w.In, w.Out = strings.NewReader(hookRead), &out
-	done := make(chan int, 1)
-	go func() {
-		done <- Run(context.Background(), []string{"hook", "claude-code", "--config", "/nowhere", "--timeout", "50ms"}, w)
-	}()
-	select {
-	case status := <-done:
-		if status != statusBlock || out.Len() > 0 {
-			t.Errorf("status %d, stdout %q", status, out.String())
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("the hook waits beyond its deadline")
-	}
+	status, out, errs := run(t, inProcess(w), hookRead, "hook", "claude-code", "--config", "/nowhere", "--timeout", "50ms")
+	hookDenied(t, "stuck", status, out, errs)
 }
 
 func BenchmarkHook(b *testing.B) {
-	w := newWorld(b)
+	w := inProcess(newWorld(b))
 	b.ReportAllocs()
 	for b.Loop() {
 		if status, _, errs := run(b, w, hookRead, "hook", "claude-code"); status != statusAllow {

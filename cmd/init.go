@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // snippets are named for their shells.
@@ -38,7 +39,11 @@ func initCommand(w *World) *cli.Command {
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
-				_, err = io.WriteString(w.Out, strings.ReplaceAll(string(text), "@SHIELD@", shellWord(w.Executable)))
+				path, err := syntax.Quote(w.Executable, syntax.LangPOSIX)
+				if err != nil {
+					return fmt.Errorf("init: the path of shield itself: %w", err)
+				}
+				_, err = io.WriteString(w.Out, strings.ReplaceAll(string(text), "@SHIELD@", path))
 				return err
 			},
 		})

@@ -47,7 +47,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		Classifier:    classifier(set, w),
 		OnnxThreshold: threshold(set),
 		AuditFile:     auditFile(set, w),
-		Caller:        audit.Caller{Command: command, User: w.User, PID: os.Getpid(), Parent: os.Getppid()},
+		Caller:        audit.Caller{Command: command, User: w.User, PID: os.Getpid(), Parent: w.parent},
 		UTC:           set.BudgetReset == "utc",
 		MaxPerHour:    set.Approval.MaxPerHour,
 		Approve:       approval(set, w, command),

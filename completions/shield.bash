@@ -101,13 +101,12 @@ _shield() {
 	"shield hook claude-code --root") choices="" action=directory ;;
 	"shield hook claude-code --color") choices="auto always never" action=none ;;
 	"shield hook claude-code --timeout") choices="" action=none ;;
-	"shield hook install ") choices="--scope --timeout --help" ;;
+	"shield hook install ") choices="--scope --timeout --dry-run --help" ;;
 	"shield hook install --scope") choices="user project" action=none ;;
 	"shield hook install --timeout") choices="" action=none ;;
 	"shield hook uninstall ") choices="--scope --help" ;;
 	"shield hook uninstall --scope") choices="user project" action=none ;;
-	"shield hook status ") choices="--scope --help" ;;
-	"shield hook status --scope") choices="user project" action=none ;;
+	"shield hook status ") choices="--help" ;;
 	"shield init ") choices="bash zsh fish --help" ;;
 	"shield init bash ") choices="--help" ;;
 	"shield init zsh ") choices="--help" ;;

@@ -29,6 +29,7 @@ type Store interface {
 // names any.
 type Options struct {
 	Channels   []string      // names of channels: tty, web, command
+	Nobody     string        // why there are no Channels, and what to do; "" means that none is configured
 	Timeout    time.Duration // from when a request is shown; 0 means 300 s
 	MaxPerHour int           // requests; 0 means 10
 	Store      Store
@@ -142,6 +143,9 @@ func (a *Approver) Usable() (bool, string) {
 // usable returns the channels that work now, and why the others do not.
 func (a *Approver) usable() (usable []Channel, why string) {
 	if len(a.channels) == 0 {
+		if a.o.Nobody != "" {
+			return nil, a.o.Nobody
+		}
 		return nil, "no approval channel is configured; set approval.channels"
 	}
 	var reasons []string
@@ -181,10 +185,10 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	}
 	channels, why := a.usable()
 	if len(channels) == 0 {
-		return block("", "a person has to decide, and none can be asked: "+why), nil
+		return block("nobody", "a person has to decide, and none can be asked: "+why), nil
 	}
 	if err := a.o.Store.TakeApproval(ctx, c.Action.Session, a.o.MaxPerHour); err != nil {
-		return block("", "a person has to decide, and may not be asked: "+err.Error()), nil
+		return block("nobody", "a person has to decide, and may not be asked: "+err.Error()), nil
 	}
 	r, err := a.newRequest(ctx, c, remember)
 	if err != nil {
@@ -198,7 +202,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return verdict.Verdict{}, ctx.Err()
 	case err != nil:
-		return block("", "a person has to decide, and none could be asked: "+err.Error()), nil
+		return block("nobody", "a person has to decide, and none could be asked: "+err.Error()), nil
 	}
 	return a.settle(ctx, c, r, ans, from), nil
 }

@@ -31,7 +31,7 @@ func (c *command) Usable() error {
 		return errors.New("no program is set; set approval.command")
 	}
 	if _, err := exec.LookPath(c.o.Command[0]); err != nil {
-		return fmt.Errorf("program cannot be run: %w", err)
+		return fmt.Errorf("program cannot be run: %w; correct approval.command", err)
 	}
 	return nil
 }

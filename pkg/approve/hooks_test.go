@@ -143,7 +143,11 @@ func TestHooks(t *testing.T) {
 	}
 	<-first.ended
 	b.wait(`document.querySelector("article").dataset.outcome === "gone" && document.querySelectorAll("article:not(.receipt)").length === 2`)
-	if now := in.approvals(); now.Link != link || len(now.Waiting) != 2 {
+	now := in.approvals()
+	for now.Link == "" { // until a process that waits has taken the page over
+		now = in.approvals()
+	}
+	if now.Link != link || len(now.Waiting) != 2 {
 		t.Errorf("after the kill: %+v, the link was %s", now, link)
 	}
 	b.wait(enabled)
@@ -178,14 +182,21 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	if len(lines) != 4 {
-		t.Errorf("%d entries in the log", len(lines))
-	}
+	answered := 0
 	for _, line := range lines {
 		var e audit.Entry
-		if err := json.Unmarshal([]byte(line), &e); err != nil || !strings.Contains(e.Reasoning, "by ann on the approval page (web)") {
-			t.Errorf("the log does not name the person: %v\n%s", err, line)
+		switch err := json.Unmarshal([]byte(line), &e); {
+		case err != nil:
+			t.Error(err)
+		case e.Error == "interrupted": // the judge of the hook that was killed
+		case strings.Contains(e.Reasoning, "by ann on the approval page (web)"):
+			answered++
+		default:
+			t.Errorf("the log does not name the person:\n%s", line)
 		}
+	}
+	if answered != 4 {
+		t.Errorf("%d answers in the log", answered)
 	}
 }
 

@@ -27,7 +27,7 @@ func (*tty) Name() string { return "tty" }
 func (t *tty) Usable() error {
 	d, err := term.Open()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; run shield in a terminal, or configure the channel web or command", err)
 	}
 	defer d.Close()
 	if t.o.Hosted && d.Raw() {

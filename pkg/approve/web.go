@@ -66,10 +66,10 @@ func (w *web) listen() string {
 func (w *web) Usable() error {
 	host, _, err := net.SplitHostPort(w.listen())
 	if err != nil {
-		return fmt.Errorf("approval.web.listen: %w", err)
+		return fmt.Errorf("approval.web.listen: %w; set it to 127.0.0.1:0", err)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("approval.web.listen: %.80q is not a loopback address", host)
+		return fmt.Errorf("approval.web.listen: %.80q is not a loopback address; set it to 127.0.0.1:0", host)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/shieldcli/shield/pkg/analysis"
@@ -203,7 +204,15 @@ func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
 // reasoning says which rule matched and what to do instead. It never shows the
 // rule's expressions: that would be a map of the way around them.
 func reasoning(r *Rule, h hit) string {
-	return fmt.Sprintf("heuristic [%s, %s]: %s; in %s; instead: %s", r.Name, r.Severity, firstSentence(r.Description), clip(h.where, 80), r.Advice)
+	text := fmt.Sprintf("heuristic [%s, %s]: %s; in %s", r.Name, r.Severity, firstSentence(r.Description), clip(h.where, 80))
+	advice := r.Advice
+	if rest, none := strings.CutPrefix(advice, "none"); none {
+		_, advice, _ = strings.Cut(rest, "; ")
+	}
+	if advice == "" {
+		return text
+	}
+	return text + "; instead: " + advice
 }
 
 // score asks the model. A panic in it is an error.

@@ -31,6 +31,7 @@ type Settings struct {
 	VerdictTTL   Duration   `yaml:"verdict_ttl" json:"verdict_ttl"`
 	State        string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
 	Audit        Audit      `yaml:"audit" json:"audit"`
+	Hook         Hook       `yaml:"hook" json:"hook"`
 	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
 }
 
@@ -84,6 +85,16 @@ type Audit struct {
 	File    string `yaml:"file" json:"file"`
 }
 
+// Hook settings are those of agent hosts' hooks.
+type Hook struct {
+	Answer  string   `yaml:"answer" json:"answer"`   // delegate or allow: what a host is told of an ALLOW
+	Timeout Duration `yaml:"timeout" json:"timeout"` // a hook that takes longer denies
+}
+
+// MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
+// ten minutes.
+const MaxHookTimeout = 590 * time.Second
+
 // Default returns the settings of a shield that nobody configured.
 func Default() Settings {
 	return Settings{
@@ -98,6 +109,7 @@ func Default() Settings {
 		BudgetReset:  "local",
 		VerdictTTL:   Duration(300 * time.Second),
 		Audit:        Audit{Enabled: true},
+		Hook:         Hook{Answer: "delegate", Timeout: Duration(50 * time.Second)},
 		MaxRecordLen: 1 << 20,
 	}
 }
@@ -118,6 +130,8 @@ func (s *Settings) faults() []fault {
 		atMost("verdict_ttl", s.VerdictTTL, day),
 		atMost("evaluator.timeout", s.Evaluator.Timeout, day),
 		atMost("approval.timeout", s.Approval.Timeout, day),
+		between("hook.timeout", s.Hook.Timeout, Duration(time.Second), Duration(MaxHookTimeout)),
+		oneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
 		oneOf("budget_reset", s.BudgetReset, "local", "utc"),
 		oneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
 	} {
@@ -152,6 +166,13 @@ func atMost(name string, d, most Duration) *fault {
 		return nil
 	}
 	return &fault{name, fmt.Sprintf("must be more than 0s and at most %v, not %v", most, d)}
+}
+
+func between(name string, d, least, most Duration) *fault {
+	if d >= least && d <= most {
+		return nil
+	}
+	return &fault{name, fmt.Sprintf("must be from %v to %v, not %v", least, most, d)}
 }
 
 func oneOf(name, v string, allowed ...string) *fault {

@@ -29,8 +29,8 @@ const maxTime = 2 * time.Second
 var programs embed.FS
 
 // hosts are the agent programs, in the order the help lists them. A host is a
-// line here and a file NAME.jq that defines the filters event, answer, denied,
-// settings and commands; see claude-code.jq.
+// line here and a file NAME.jq that defines the filters that claude-code.jq
+// lists.
 var hosts = []string{"claude-code"}
 
 // Names returns the names of all hosts.
@@ -87,19 +87,33 @@ func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	return e, nil
 }
 
-// Answer returns what the host is to be told, one JSON text, or nil if it is to
-// be told nothing: an event without actions is left to the host.
-func (h *Host) Answer(ctx context.Context, e Event, allow bool, reason string) ([]byte, error) {
-	in := map[string]any{"event": e.Name, "allow": allow, "reason": reason}
+// Answer returns what the host is told of an event that is allowed, one JSON
+// text, or nil if it is told nothing. An event without actions is left to the
+// host, and so is every other with delegate, on hosts that have their own
+// permissions.
+func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {
 	if len(e.Actions) == 0 {
-		in["allow"] = nil
+		return nil, nil
 	}
-	out, err := h.run(ctx, "answer", in)
+	out, err := h.run(ctx, "answer", map[string]any{"event": e.Name, "delegate": delegate, "reason": reason})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
 	if out == nil {
 		return nil, nil
+	}
+	return encode(out)
+}
+
+// Deny returns the host's own form of a denial, one JSON text. Some hosts take
+// a denial without a reason for permission, so reason must not be empty.
+func (h *Host) Deny(ctx context.Context, reason string) ([]byte, error) {
+	if reason == "" {
+		return nil, errors.New("a denial needs a reason")
+	}
+	out, err := h.run(ctx, "deny", map[string]any{"reason": reason})
+	if err != nil {
+		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
 	return encode(out)
 }

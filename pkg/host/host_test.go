@@ -72,7 +72,7 @@ func TestClaudeCodeTools(t *testing.T) {
 			t.Errorf("%s: no expectation", name)
 		}
 		if payload == "" {
-			answer, err := h.Answer(t.Context(), e, true, "r")
+			answer, err := h.Answer(t.Context(), e, false, "r")
 			if len(e.Actions) != 0 || answer != nil || err != nil {
 				t.Errorf("%s: actions %s, answer %s, error %v; want none of them", name, e.Actions, answer, err)
 			}
@@ -121,13 +121,38 @@ func TestClaudeCodeAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for allow, want := range map[bool]string{
-		true:  `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"why \"not\""}}`,
-		false: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"why \"not\""}}`,
+	for delegate, want := range map[bool]string{
+		false: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"why \"not\""}}`,
+		true:  "",
 	} {
-		got, err := h.Answer(t.Context(), e, allow, `why "not"`)
+		got, err := h.Answer(t.Context(), e, delegate, `why "not"`)
 		if err != nil || string(got) != want {
-			t.Errorf("allow %t: %s, %v\nwant %s", allow, got, err, want)
+			t.Errorf("delegate %t: %s, %v\nwant %s", delegate, got, err, want)
+		}
+	}
+}
+
+// TestEveryHostDenies holds that the denial of each host is one that the host
+// enforces, and that none goes without a reason.
+func TestEveryHostDenies(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		h := named(t, name)
+		if got, err := h.Deny(t.Context(), ""); err == nil {
+			t.Errorf("%s: %s, without a reason", name, got)
+		}
+		s, err := h.Settings(t.Context(), "x", 60, "/w", "linux")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, reason := range []string{"why", "\"quoted\"\n\x00", strings.Repeat("long ", 1000)} {
+			answer, err := h.Deny(t.Context(), reason)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.Denied(t.Context(), answer); err != nil || got != reason {
+				t.Errorf("%s: the reason of %s is %q, %v", name, answer, got, err)
+			}
 		}
 	}
 }
@@ -174,7 +199,7 @@ func TestUnknownHost(t *testing.T) {
 
 func settings(t *testing.T) *Settings {
 	t.Helper()
-	s, err := named(t, "claude-code").Settings(t.Context(), "/usr/local/bin/shield hook claude-code --timeout 50s", 60, "/w")
+	s, err := named(t, "claude-code").Settings(t.Context(), "/usr/local/bin/shield hook claude-code --timeout 50s", 60, "/w", "linux")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,15 +295,16 @@ func TestDeniedIsTheHostsOwnForm(t *testing.T) {
 	t.Parallel()
 	s := settings(t)
 	const deny = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"why"}}`
-	if err := s.Denied(t.Context(), []byte(deny+"\n")); err != nil {
-		t.Errorf("%s: %v", deny, err)
+	if reason, err := s.Denied(t.Context(), []byte(deny+"\n")); err != nil || reason != "why" {
+		t.Errorf("%s: %q, %v", deny, reason, err)
 	}
 	for _, out := range []string{
 		"", "deny", `"deny"`, `["deny"]`, `null`, `{"permissionDecision":"deny"}`, `{"hookSpecificOutput":"deny"}`, `{"hookSpecificOutput":["deny"]}`,
 		strings.Replace(deny, `"deny"`, `"allow","note":"deny"`, 1), strings.Replace(deny, "Pre", "Post", 1),
+		strings.Replace(deny, "why", "", 1), strings.Replace(deny, `"why"`, "7", 1),
 		`log line "deny"` + "\n" + deny, deny + deny, strings.Replace(deny, `"deny"`, `"allow","permissionDecision":"deny"`, 1),
 	} {
-		if err := s.Denied(t.Context(), []byte(out)); err == nil {
+		if _, err := s.Denied(t.Context(), []byte(out)); err == nil {
 			t.Errorf("%s is taken for a denial", out)
 		}
 	}
@@ -330,7 +356,7 @@ func FuzzInstall(f *testing.F) {
 	f.Add([]byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
 	f.Add([]byte("{\n\t\"a\": [1, {}],\n\t\"hooks\": {}\n}\n"))
 	f.Add([]byte("\ufeff{ // c\r\n \"hooks\": {\"PreToolUse\": [1, /* , */ ],},\r\n}"))
-	s, err := named(f, "claude-code").Settings(context.Background(), "shield hook claude-code", 60, "/w")
+	s, err := named(f, "claude-code").Settings(context.Background(), "shield hook claude-code", 60, "/w", "linux")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -5,42 +5,97 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Settings say how a host is made to call shield.
 type Settings struct {
-	Files  map[string]string // the settings file of each scope, below the home folder or the project
-	Sample []byte            // an event that must be denied
-	host   *Host
-	path   []string // of the list that holds the hook
-	entry  any      // of that list
+	Scopes  []Scope
+	Managed []string // patterns of an administrator's files on this system
+	Off     []string // environment variables that switch the host's hooks off
+	Next    string   // what a person has to do for the host to read its settings again
+	Sample  []byte   // an event that must be denied
+	host    *Host
+	path    []string // of the list that holds the hook
+	entry   any      // of that list
+}
+
+// A Scope is one place where a host looks for settings.
+type Scope struct {
+	Name     string
+	Folder   string // below the home folder for the scope "user", else below the project
+	Variable string // of the environment, which names another folder in its place; "" for none
+	File     string // in that folder
+	Install  bool   // shield can be installed there
 }
 
 // Settings returns how the host is made to run a command line as its hook.
-func (h *Host) Settings(ctx context.Context, command string, timeout int, cwd string) (*Settings, error) {
+// timeout is in seconds; system is the operating system, as in GOOS.
+func (h *Host) Settings(ctx context.Context, command string, timeout int, cwd, system string) (*Settings, error) {
 	out, err := h.run(ctx, "settings", map[string]any{"command": command, "timeout": timeout, "cwd": cwd})
 	if err != nil {
 		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 	}
-	s := &Settings{host: h, Files: map[string]string{}}
-	m, _ := out.(map[string]any)
-	files, _ := m["files"].(map[string]any)
-	for scope, name := range files {
-		s.Files[scope], _ = name.(string)
+	raw, err := encode(out)
+	if err != nil {
+		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 	}
-	path, _ := m["path"].([]any)
-	for _, key := range path {
-		k, _ := key.(string)
-		s.path = append(s.path, k)
+	var m struct {
+		Scopes  []Scope             `json:"scopes"`
+		Managed map[string][]string `json:"managed"`
+		Off     []string            `json:"off"`
+		Next    string              `json:"next"`
+		Path    []string            `json:"path"`
+		Entry   any                 `json:"entry"`
+		Sample  jsontext.Value      `json:"sample"`
 	}
-	s.entry = m["entry"]
-	if s.Sample, err = encode(m["sample"]); err != nil {
-		return nil, err
+	if err := json.Unmarshal(raw, &m, json.MatchCaseInsensitiveNames(true)); err != nil {
+		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 	}
-	if len(s.Files) == 0 || len(s.path) == 0 || s.entry == nil {
+	s := &Settings{Scopes: m.Scopes, Managed: m.Managed[system], Off: m.Off, Next: m.Next, Sample: m.Sample, host: h, path: m.Path, entry: m.Entry}
+	if len(s.Scopes) == 0 || len(s.path) == 0 || s.entry == nil || len(s.Sample) == 0 {
 		return nil, fmt.Errorf("%s settings: incomplete", h.Name)
 	}
 	return s, nil
+}
+
+// An Inspection is what a host makes of one of its settings files.
+type Inspection struct {
+	Ignored []string `json:"ignored"` // why it does not read the file, each with what to do
+	Stops   []string `json:"stops"`   // what in the file keeps it from running hooks, whichever file has them
+	Hooks   []Hook   `json:"hooks"`   // those of shield
+}
+
+// A Hook is one hook of shield in a settings file.
+type Hook struct {
+	Command  string   `json:"command"`
+	Timeout  float64  `json:"timeout"`  // in seconds: how long the host waits
+	Problems []string `json:"problems"` // why the host does not run it before every tool call, each with what to do
+}
+
+// Inspect returns what the host makes of the settings file of a scope, which is
+// one of [Settings.Scopes] or "managed". Hosts read plain JSON: comments and
+// commas that installing tolerates make them ignore a file.
+func (s *Settings) Inspect(ctx context.Context, scope string, doc []byte) (Inspection, error) {
+	v, err := decode(bytes.TrimPrefix(doc, []byte("\ufeff")))
+	if err != nil {
+		if _, err := decode(plain(doc)); err == nil {
+			return Inspection{Ignored: []string{"the host ignores a file with comments or trailing commas; remove them"}}, nil
+		}
+		return Inspection{}, errors.New("is not valid JSON, so that the host ignores it; correct it")
+	}
+	out, err := s.host.run(ctx, "inspect", map[string]any{"scope": scope, "doc": v})
+	if err != nil {
+		return Inspection{}, fmt.Errorf("cannot be understood (%w), and the host may ignore it; correct it", err)
+	}
+	raw, err := encode(out)
+	if err != nil {
+		return Inspection{}, err
+	}
+	var in Inspection
+	return in, json.Unmarshal(raw, &in)
 }
 
 // Install returns a settings file's text with the hook in it, once. What was
@@ -51,6 +106,9 @@ func (s *Settings) Install(ctx context.Context, doc []byte) ([]byte, error) {
 		if doc, _, err = removeAt(doc, s.path, s.ours(ctx)); err != nil {
 			return nil, err
 		}
+	}
+	if err := ctx.Err(); err != nil { // what is ours was not seen
+		return nil, err
 	}
 	return appendAt(doc, s.path, s.entry)
 }
@@ -105,20 +163,22 @@ func (s *Settings) Commands(ctx context.Context, doc []byte) ([]string, error) {
 	return out, nil
 }
 
-// Denied reports, as an error, why a hook's output is not the host's own form of
-// a denial.
-func (s *Settings) Denied(ctx context.Context, out []byte) error {
+// Denied returns the reason of a hook's output that is the host's own form of a
+// denial. It is an error if the output is none, or gives no reason, which some
+// hosts take for permission.
+func (s *Settings) Denied(ctx context.Context, out []byte) (reason string, err error) {
 	v, err := decode(out)
 	if err != nil {
-		return err
+		return "", err
 	}
-	switch denied, err := s.host.run(ctx, "denied", v); {
-	case err != nil:
-		return err
-	case denied != true:
-		return errors.New("another answer")
+	got, err := s.host.run(ctx, "denied", v)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	if reason, _ = got.(string); reason == "" {
+		return "", errors.New("not a denial with a reason")
+	}
+	return reason, nil
 }
 
 // ErrNotInstalled says that a settings file holds no hook of shield.

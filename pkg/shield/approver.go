@@ -13,7 +13,7 @@ func (p *Pipeline) newApprover(cfg Config) (*approve.Approver, error) {
 	opts := cfg.Approve
 	opts.MaxPerHour, opts.StateDir, opts.Clock, opts.Redact = p.limits.PerHour, cfg.StateDir, p.now, p.redactor.String
 	if p.store == nil {
-		opts.Channels = nil
+		opts.Channels, opts.Nobody = nil, "there is no state folder, which bounds how often a person is asked; set HOME or --state"
 	} else {
 		opts.Store = p.store
 	}

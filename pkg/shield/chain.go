@@ -93,6 +93,7 @@ func (p *Pipeline) judge(ctx context.Context, it Item, r Range) (v verdict.Verdi
 			break
 		}
 	}
+	v = p.withReason(v, c.Trail)
 	if p.trace && it.Resume == nil {
 		expose(c)
 	}

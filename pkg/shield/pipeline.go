@@ -81,6 +81,7 @@ type Pipeline struct {
 	caller   audit.Caller
 	prints   audit.Fingerprints
 	note     string // what is done without
+	nobody   string // why no person can be asked, and what to do; "" if one can
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
@@ -116,7 +117,10 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	usable, _ := person.Usable()
+	usable, nobody := person.Usable()
+	if !usable {
+		p.nobody = nobody
+	}
 	evaluator, err := p.newEvaluator(cfg, usable)
 	if err != nil {
 		return nil, err

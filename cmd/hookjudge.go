@@ -1,0 +1,160 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// How long after a hook's deadline each process waits for the one before it:
+// the judge for the verdict that the deadline makes, the watchdog for the
+// judge, and the judge, which is done by then, for the watchdog to end.
+const (
+	judgeGrace    = time.Second
+	watchdogGrace = 2 * time.Second
+	guardGrace    = 4 * time.Second
+)
+
+// A hookQuestion is the line that a judge is given, with Bytes bytes of a host's
+// input behind it. Its standard input then stays open for as long as the
+// watchdog lives.
+type hookQuestion struct {
+	Bytes  int `json:"bytes"`
+	Parent int `json:"parent"` // the process that asks: the host, or its shell
+}
+
+// A hookAnswer is the line that a judge answers.
+type hookAnswer struct {
+	Allow  bool           `json:"allow"`
+	Answer jsontext.Value `json:"answer,omitempty"` // what an allowed host is told, if anything
+	Reason string         `json:"reason,omitempty"` // why not
+}
+
+// judgeHook answers the watchdog that has started this process, and then sees
+// to it that the watchdog ends: one that is stopped would be waited for by the
+// host, which lets the tool run in the end.
+func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) error {
+	ended := make(chan error, 2)
+	guard := time.AfterFunc(deadline+guardGrace, func() { ended <- w.endParent() })
+	defer guard.Stop()
+	in := bufio.NewReader(w.In)
+	event, err := readQuestion(in, w)
+	if err != nil {
+		return fmt.Errorf("hook --%s: not a question of a watchdog: %w", judgeFlag, err)
+	}
+	ctx, cancel := context.WithTimeout(c.Context, deadline)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // ends with the watchdog
+		ended <- nil
+		cancel()
+	}()
+	text, err := json.Marshal(judgeInTime(ctx, c, w, name, event))
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w.Out, "%s\n", text); err != nil {
+		return err
+	}
+	return <-ended
+}
+
+// readQuestion reads a host's input as the watchdog passes it on.
+func readQuestion(in *bufio.Reader, w *World) (event []byte, err error) {
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return nil, err
+	}
+	var q hookQuestion
+	if err := json.Unmarshal(line, &q, json.RejectUnknownMembers(true)); err != nil {
+		return nil, err
+	}
+	if q.Bytes < 0 || q.Bytes > host.MaxBytes {
+		return nil, fmt.Errorf("%d bytes", q.Bytes)
+	}
+	w.parent = q.Parent
+	event = make([]byte, q.Bytes)
+	_, err = io.ReadFull(in, event)
+	return event, err
+}
+
+// judgeInTime judges one event of a host. The deadline holds whatever judging
+// waits for, such as a lock.
+func judgeInTime(ctx context.Context, c *cli.Context, w *World, name string, event []byte) hookAnswer {
+	done := make(chan hookAnswer, 1)
+	go func() {
+		answer, err := judgeEvent(ctx, c, w, name, event)
+		if err != nil {
+			answer = hookAnswer{Reason: unjudged + err.Error()}
+		}
+		done <- answer
+	}()
+	select {
+	case answer := <-done:
+		return answer
+	case <-ctx.Done():
+	}
+	select {
+	case answer := <-done:
+		return answer
+	case <-time.After(judgeGrace):
+		return hookAnswer{Reason: unjudged + "no verdict in time"}
+	}
+}
+
+func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in []byte) (hookAnswer, error) {
+	h, err := host.Named(name)
+	if err != nil {
+		return hookAnswer{}, err
+	}
+	event, err := h.Event(ctx, in)
+	if err != nil {
+		return hookAnswer{}, err
+	}
+	if len(event.Actions) == 0 {
+		return hookAnswer{Allow: true}, nil
+	}
+	set, p, err := pipeline(c, w)
+	if err != nil {
+		return hookAnswer{}, err
+	}
+	allow, reason, err := judgeAll(ctx, p, event)
+	switch {
+	case err != nil:
+		return hookAnswer{}, err
+	case !allow:
+		return hookAnswer{Reason: reason}, nil
+	case ctx.Err() != nil: // the host may have given up
+		return hookAnswer{}, errors.New("no verdict in time")
+	}
+	answer, err := h.Answer(ctx, event, set.Hook.Answer == "delegate", "shield: "+reason)
+	return hookAnswer{Allow: true, Answer: answer}, err
+}
+
+// judgeAll judges the actions of an event until one is not allowed.
+func judgeAll(ctx context.Context, p *shield.Pipeline, event host.Event) (allow bool, reason string, err error) {
+	for _, raw := range event.Actions {
+		a, err := action.Parse(raw)
+		if err != nil {
+			return false, "", fmt.Errorf("hook: %w", err)
+		}
+		v := p.Evaluate(ctx, a)
+		reason = fmt.Sprintf("tier %d: %s", v.Tier, v.Reasoning)
+		if v.Decision != verdict.Allow {
+			return false, reason, nil
+		}
+	}
+	return true, reason, nil
+}

@@ -1,0 +1,253 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/subprocess"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// statusTime bounds how long one installed command line may take. What it is
+// asked is decided by rules.
+const statusTime = 20 * time.Second
+
+// An installed hook is one of shield in a settings file that the host reads.
+type installed struct {
+	host.Hook
+	file string
+}
+
+// status looks at the settings as the host does, and runs the installed command
+// line as the host would, with an event that must be denied. Whatever leaves a
+// doubt is an error: a person who reads "enforced" relies on it.
+func (s *hookSettings) status(c *cli.Context) error {
+	hooks, problems := s.survey(c.Context)
+	if len(hooks) == 0 && len(problems) == 0 {
+		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missing(), s.host)
+	}
+	if len(problems) == 0 {
+		for _, h := range hooks {
+			if err := s.try(c.Context, h.Command); err != nil {
+				problems = append(problems, fmt.Sprintf("%s: %q %v", h.file, cut(h.Command), err))
+			}
+		}
+	}
+	if len(problems) > 0 {
+		return unenforced(problems)
+	}
+	for _, h := range hooks {
+		if _, err := fmt.Fprintf(s.world.Out, "%s: a denial is enforced\n", h.file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unenforced says what keeps a host from enforcing a denial.
+func unenforced(problems []string) error {
+	for i, p := range problems {
+		problems[i] = term.Escape(p) // settings may be a repository's
+	}
+	return fmt.Errorf("a denial is not enforced:\n  %s", strings.Join(problems, "\n  "))
+}
+
+// missing names the files that the host would read a hook from and that do not
+// exist.
+func (s *hookSettings) missing() string {
+	var names []string
+	for _, scope := range s.Scopes {
+		if file, err := s.file(scope); err == nil && scope.Install && file.path != "" {
+			if _, err := os.Lstat(file.path); err != nil {
+				names = append(names, file.path+" is missing")
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// survey returns the hooks of shield in all settings that the host reads, and
+// what keeps them from being run, or from being waited for.
+func (s *hookSettings) survey(ctx context.Context) (hooks []installed, problems []string) {
+	for _, name := range s.Off {
+		if s.world.Getenv(name) != "" {
+			problems = append(problems, name+" is set in the environment, which switches hooks off; unset it")
+		}
+	}
+	for _, scope := range s.Scopes {
+		file, err := s.file(scope)
+		if err == nil && file.path != "" {
+			var found []installed
+			var bad []string
+			found, bad, err = s.inspect(ctx, scope.Name, file)
+			hooks, problems = append(hooks, found...), append(problems, bad...)
+		}
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	for _, pattern := range s.Managed {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", pattern, err))
+		}
+		for _, name := range names {
+			found, bad, err := s.inspect(ctx, "managed", settingsFile{path: name})
+			hooks, problems = append(hooks, found...), append(problems, bad...)
+			if err != nil {
+				problems = append(problems, err.Error())
+			}
+		}
+	}
+	return hooks, problems
+}
+
+// inspect returns the hooks in one settings file, and what is wrong with it.
+func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsFile) (hooks []installed, problems []string, err error) {
+	doc, exists, err := file.read()
+	if err != nil || !exists {
+		return nil, nil, err
+	}
+	about := func(what string, args ...any) {
+		problems = append(problems, file.path+": "+fmt.Sprintf(what, args...))
+	}
+	seen, err := s.Inspect(ctx, scope, doc)
+	if err != nil {
+		seen.Ignored = []string{err.Error()}
+	}
+	if len(seen.Ignored) > 0 {
+		// The host runs the hooks of its other files all the same.
+		if bytes.Contains(doc, []byte("hook "+s.host)) {
+			about("%s", seen.Ignored[0])
+		}
+		return nil, problems, nil
+	}
+	for _, stop := range seen.Stops {
+		about("%s", stop)
+	}
+	for _, h := range seen.Hooks {
+		hooks = append(hooks, installed{h, file.path})
+		for _, p := range h.Problems {
+			about("%s", p)
+		}
+		if err := s.examine(h); err != nil {
+			about("%v", err)
+		}
+	}
+	if st, err := os.Stat(file.path); len(hooks) > 0 && err == nil {
+		if err := owner.Check(st, 0o002); err != nil {
+			about("%v; whoever may write it can take the hook out", err)
+		}
+	}
+	return hooks, problems, nil
+}
+
+// examine returns what is wrong with an installed command line, and how to mend
+// it.
+func (s *hookSettings) examine(h host.Hook) error {
+	again := fmt.Sprintf("run 'shield hook install %s' again", s.host)
+	program, deadline, err := readHookLine(h.Command, s.host)
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, again)
+	}
+	if deadline == 0 {
+		deadline = s.deadline
+	}
+	if least := deadline + guardGrace; h.Timeout <= least.Seconds() {
+		return fmt.Errorf("the host stops waiting after %v s, and shield needs %v; %s", h.Timeout, least, again)
+	}
+	if err := checkProgram(program); err != nil {
+		return fmt.Errorf("%w; %s with the shield that is to be used", err, again)
+	}
+	return nil
+}
+
+// checkProgram refuses a program that cannot be run, or that others can
+// replace.
+func checkProgram(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("the program is missing: %w", err)
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || !executable(info.Mode()):
+		return fmt.Errorf("%s is not a program that can be run", path)
+	}
+	if err := owner.Check(info, owner.Write); err != nil {
+		return fmt.Errorf("%s: %w", real, err)
+	}
+	for _, dir := range []string{filepath.Dir(path), filepath.Dir(real)} {
+		for ; ; dir = filepath.Dir(dir) {
+			info, err := os.Stat(dir)
+			if err != nil {
+				return err
+			}
+			denied := os.FileMode(0o002)
+			if info.Mode()&os.ModeSticky != 0 {
+				denied = 0
+			}
+			if err := owner.Check(info, denied); err != nil {
+				return fmt.Errorf("folder %s: %w", dir, err)
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// try runs a command line as the host would, and returns why that is not a
+// denial that was judged.
+func (s *hookSettings) try(ctx context.Context, line string) error {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	cmd.Stdin = bytes.NewReader(s.Sample)
+	cmd.Dir, cmd.Env = s.world.Dir, s.world.Environ()
+	out, errs := subprocess.Output{Max: maxAnswer + 1}, subprocess.Output{Max: maxAnswer}
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = time.Second // for what it has left behind on its streams
+	subprocess.OwnGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("cannot be started: %w", err)
+	}
+	err := cmd.Wait()
+	subprocess.KillGroup(cmd)
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("did not deny: no answer within %s", statusTime)
+	case !errors.As(err, &exit) || exit.ExitCode() != statusBlock:
+		return fmt.Errorf("did not deny: it ended with %v: %q", cmd.ProcessState, cut(errs.String()))
+	case len(out.Bytes()) > maxAnswer:
+		return fmt.Errorf("did not deny: more than %d KiB of output", maxAnswer>>10)
+	}
+	reason, err := s.Denied(ctx, out.Bytes())
+	switch {
+	case err != nil:
+		return fmt.Errorf("did not deny: %w: %q, %q", err, cut(out.String()), cut(errs.String()))
+	case strings.HasPrefix(reason, "shield: "+unjudged):
+		return fmt.Errorf("denies everything: %s", reason)
+	case !strings.Contains(errs.String(), reason):
+		return fmt.Errorf("did not deny: the reason is missing on standard error: %q", cut(errs.String()))
+	}
+	return nil
+}

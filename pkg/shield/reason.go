@@ -1,0 +1,63 @@
+package shield
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// withReason adds to the reasoning of a BLOCK of Tier 2 or 3 that nobody decided
+// why it had been asked: the agent needs the rule and its advice, whichever tier
+// ended it, and a person needs to know what to change to get an answer. What a
+// model or a person has decided stays as it is.
+func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step) verdict.Verdict {
+	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.Error == "" {
+		return v
+	}
+	joint, missing := "; asked because: ", ""
+	switch {
+	case v.Reasoning == notAvailable:
+		joint, missing = ": ", "; for an answer, configure a model (evaluator.provider) or a person"
+	case v.Error == "unavailable": // it says what is wrong with the evaluator
+		missing = "; nor can a person be asked"
+	}
+	if asked := asked(trail, v.Tier); asked != "" {
+		v.Reasoning += joint + asked
+	}
+	if missing != "" && p.nobody != "" {
+		missing += " (" + p.nobody + ")"
+	}
+	v.Reasoning += missing
+	return v
+}
+
+// notAvailable is all that the evaluator says where none is configured.
+const notAvailable = "Tier 2 evaluation required but not available"
+
+// asked returns what was said by the last step below a tier that escalated by a
+// rule, or by the last one that escalated, and what the evaluator said if it
+// could not decide.
+func asked(trail []verdict.Step, below int) string {
+	var by *verdict.Step
+	var said []string
+	for i := range trail {
+		s := &trail[i]
+		if s.Decision != verdict.Escalate || s.Tier >= below {
+			continue
+		}
+		switch {
+		case s.Tier == TierEvaluate && s.Error == "":
+			said = append(said, "the evaluator: "+s.Reasoning)
+		case s.Tier < TierEvaluate && (by == nil || s.Rule != "" || by.Rule == ""):
+			by = s
+		}
+	}
+	if by != nil {
+		text := by.Reasoning
+		if by.Rule != "" && !strings.Contains(text, by.Rule) {
+			text += " [" + by.Rule + "]"
+		}
+		said = append([]string{text}, said...)
+	}
+	return strings.Join(said, "; ")
+}

@@ -1,0 +1,99 @@
+package shield
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+func answers(v verdict.Verdict) tierFunc {
+	return func(context.Context, *analysis.Case) (verdict.Verdict, error) { return v, nil }
+}
+
+// TestDenialsSayWhy holds that a BLOCK that nobody decided says why a higher
+// tier was asked, whichever tier ended it and for whatever cause, and that the
+// words of that tier stay.
+func TestDenialsSayWhy(t *testing.T) {
+	t.Parallel()
+	none := answers(verdict.Verdict{Decision: verdict.Escalate, Reasoning: "policy: no rule matches"})
+	verify := answers(verdict.Verdict{Decision: verdict.Escalate, Rule: "asks", Reasoning: "policy verify [asks]: why"})
+	rule := answers(verdict.Verdict{Decision: verdict.Escalate, Rule: "XP-013", Reasoning: "overwrites; instead: push"})
+	unsure := answers(verdict.Verdict{Decision: verdict.Escalate, Reasoning: "not sure"})
+	skipped := answers(verdict.Verdict{Decision: verdict.Escalate, Error: "unavailable", Reasoning: notAvailable})
+	blocks := func(code, reason string) tierFunc {
+		return answers(verdict.Verdict{Decision: verdict.Block, Error: code, Reasoning: reason})
+	}
+	for _, c := range []struct {
+		name  string
+		tiers []Tier
+		want  string
+	}{
+		{"nobody", []Tier{none, rule, blocks("unavailable", notAvailable)},
+			notAvailable + ": overwrites; instead: push [XP-013]; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+		{"the evaluator cannot be set up", []Tier{none, rule, blocks("unavailable", notAvailable+": no key")},
+			notAvailable + ": no key; asked because: overwrites; instead: push [XP-013]; nor can a person be asked (NOBODY)"},
+		{"the policy asked", []Tier{verify, none, blocks("unavailable", notAvailable)},
+			notAvailable + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+		{"no rule asked", []Tier{none, unsure, blocks("evaluator", "evaluator error: refused")}, "evaluator error: refused; asked because: not sure"},
+		{"the rate", []Tier{none, rule, blocks("rate_limit", "rate limit exceeded")}, "rate limit exceeded; asked because: overwrites; instead: push [XP-013]"},
+		{"the budget", []Tier{none, rule, blocks("budget", "daily evaluation budget exhausted")}, "daily evaluation budget exhausted; asked because: overwrites; instead: push [XP-013]"},
+		{"the canary", []Tier{none, rule, blocks("canary", "canary token missing")}, "canary token missing; asked because: overwrites; instead: push [XP-013]"},
+		{"no terminal", []Tier{none, rule, skipped, blocks("nobody", "tty: no terminal")}, "tty: no terminal; asked because: overwrites; instead: push [XP-013]"},
+		{"no answer in time", []Tier{none, rule, unsure, blocks("timeout", "nobody answered")},
+			"nobody answered; asked because: overwrites; instead: push [XP-013]; the evaluator: not sure"},
+		{"the model has decided", []Tier{none, rule, blocks("", "it pushes")}, "it pushes"},
+		{"a person has decided", []Tier{none, rule, unsure, blocks("", "denied by ann")}, "denied by ann"},
+		{"a rule has decided", []Tier{verify, blocks("", "a rule")}, "a rule"},
+	} {
+		p := chainOf(t, c.tiers...)
+		p.nobody = "NOBODY"
+		a := parse(t, read)
+		got := p.Judge(t.Context(), Item{Line: 1, Action: a}, All).Verdict
+		if got.Decision != verdict.Block || got.Reasoning != c.want {
+			t.Errorf("%s: %s %q\nwant %q", c.name, got.Decision, got.Reasoning, c.want)
+		}
+		// In a pipe, the last stage has only the verdict of the one before.
+		last := len(c.tiers) - 1
+		before := p.Judge(t.Context(), Item{Line: 1, Action: a}, Range{TierPolicy, last - 1}).Verdict
+		piped := p.Judge(t.Context(), Item{Line: 1, Action: a, Resume: &before, Stages: 1<<last - 1}, Range{last, TierApprove}).Verdict
+		if piped.Reasoning != c.want {
+			t.Errorf("%s: piped %q\nwant %q", c.name, piped.Reasoning, c.want)
+		}
+	}
+}
+
+// TestNobodyIsNamed holds that the cause why no person can be asked reaches the
+// denial, with what to do.
+func TestNobodyIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		set  func(*Config)
+		want []string
+	}{
+		{"no channel", func(*Config) {}, []string{"no approval channel is configured", "set approval.channels"}},
+		{"no terminal", func(c *Config) { c.Approve.Channels = []string{"tty"} }, []string{"tty: ", "configure the channel web or command"}},
+		{"no program", func(c *Config) { c.Approve.Channels, c.Approve.Command = []string{"command"}, []string{"/nowhere/ask"} }, []string{"/nowhere/ask", "correct approval.command"}},
+		{"no loopback", func(c *Config) { c.Approve.Channels, c.Approve.Listen = []string{"web"}, "0.0.0.0:0" }, []string{`"0.0.0.0" is not a loopback address`, "set it to 127.0.0.1:0"}},
+		{"no state folder", func(c *Config) { c.Approve.Channels, c.StateDir = []string{"tty"}, "" }, []string{"no state folder", "--state"}},
+	} {
+		cfg := Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir()}
+		c.set(&cfg)
+		p, err := NewPipeline(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := p.Evaluate(t.Context(), parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`))
+		for _, want := range append(c.want, notAvailable, "XP-013", "push without force") {
+			if v.Decision != verdict.Block || !strings.Contains(v.Reasoning, want) {
+				t.Errorf("%s: %s %q lacks %q", c.name, v.Decision, v.Reasoning, want)
+			}
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
