@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/redact"
 )
 
 // A World is what a command receives of its surroundings.
@@ -94,9 +96,14 @@ func Run(ctx context.Context, args []string, w World) int {
 	err := newApp(&w).RunContext(ctx, append([]string{"shield"}, args...))
 	status, err := exitStatus(err)
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
-		fmt.Fprintf(w.Err, "shield: %v\n", err)
+		fmt.Fprintf(w.Err, "shield: %s\n", withoutSecrets(err))
 	}
 	return status
+}
+
+// withoutSecrets returns the text of an error, which may quote what was read.
+func withoutSecrets(err error) string {
+	return (*redact.Redactor)(nil).String(err.Error())
 }
 
 // fill gives what a caller left out a value that knows nothing.

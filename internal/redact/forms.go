@@ -15,20 +15,23 @@ const maxLayers = 3
 // find returns the secrets in s, in whatever form; layers more wrappings are
 // undone.
 func (r *Redactor) find(s string, layers int) []span {
-	var spans []span
-	spans = r.plain(s, spans)
+	spans := r.plain(s, nil)
 	if text, at := unescape(s); text != "" {
-		for _, sp := range r.plain(text, nil) {
-			spans = append(spans, span{at[sp.start], at[sp.end], sp.kind})
-		}
+		inner := r.plain(text, nil)
 		if layers > 0 {
-			for _, sp := range r.wrapped(text, layers, nil) {
-				spans = append(spans, span{at[sp.start], at[sp.end], sp.kind})
-			}
+			inner = r.wrapped(text, layers, inner)
+		}
+		for _, sp := range inner {
+			spans = append(spans, span{at[sp.start], at[sp.end], sp.kind, sp.secret})
 		}
 	}
 	if layers > 0 {
 		spans = r.wrapped(s, layers, spans)
+	}
+	if r != nil && r.found != nil {
+		for _, sp := range spans {
+			r.note(sp.secret)
+		}
 	}
 	return spans
 }
@@ -42,12 +45,13 @@ func (r *Redactor) plain(s string, spans []span) []span {
 				if i < 0 {
 					break
 				}
-				spans = append(spans, span{at + i, at + i + len(k), "secret"})
+				spans = append(spans, newSpan(s, at+i, at+i+len(k), "secret"))
 				at += i + len(k)
 			}
 		}
 	}
-	return assignments(s, credentials(s, spans))
+	spans = r.recalled(s, spans)
+	return logins(s, assignments(s, credentials(s, spans)))
 }
 
 // wrappings returns a secret and the texts that it becomes when it is encoded,
@@ -212,7 +216,7 @@ func (r *Redactor) wrapped(s string, layers int, spans []span) []span {
 		end := i + run(s[i:])
 		if end-i >= minWrapped {
 			if kind := r.unwrap(s[i:end], layers); kind != "" {
-				spans = append(spans, span{i, end, kind})
+				spans = append(spans, newSpan(s, i, end, kind))
 			}
 		}
 		i = max(end, i+1)
