@@ -313,12 +313,14 @@ func plantedSecrets(rng *rand.Rand) []planted {
 	return all
 }
 
-// leaked returns a part of a secret that a text holds: any 8 bytes in a row.
+// leaked returns a part of a secret that a text holds: any 10 bytes in a row, or
+// all of a shorter part. Fewer would stand in hashes by chance.
 func leaked(text string, parts []string) string {
 	for _, p := range parts {
-		for i := 0; i+8 <= len(p); i++ {
-			if strings.Contains(text, p[i:i+8]) {
-				return p[i : i+8]
+		n := min(len(p), 10)
+		for i := 0; i+n <= len(p); i++ {
+			if strings.Contains(text, p[i:i+n]) {
+				return p[i : i+n]
 			}
 		}
 	}

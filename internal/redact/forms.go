@@ -16,13 +16,13 @@ const maxLayers = 3
 // undone.
 func (r *Redactor) find(s string, layers int) []span {
 	spans := r.plain(s, nil)
-	if text, at := unescape(s); text != "" {
-		inner := r.plain(text, nil)
-		if layers > 0 {
-			inner = r.wrapped(text, layers, inner)
-		}
-		for _, sp := range inner {
-			spans = append(spans, span{at[sp.start], at[sp.end], sp.kind, sp.secret})
+	if text, at := unescape(s, ""); text != "" {
+		spans = r.unescaped(text, at, layers, spans)
+		// A secret with "%3B" in it, in JSON, is whole only while that stands.
+		if strings.IndexByte(s, '%') >= 0 {
+			if text, at := unescape(s, "%"); text != "" {
+				spans = r.unescaped(text, at, layers, spans)
+			}
 		}
 	}
 	if layers > 0 {
@@ -32,6 +32,18 @@ func (r *Redactor) find(s string, layers int) []span {
 		for _, sp := range spans {
 			r.note(sp.secret)
 		}
+	}
+	return spans
+}
+
+// unescaped returns the secrets in a text whose byte i comes from at[i].
+func (r *Redactor) unescaped(text string, at []int, layers int, spans []span) []span {
+	inner := r.plain(text, nil)
+	if layers > 0 {
+		inner = r.wrapped(text, layers, inner)
+	}
+	for _, sp := range inner {
+		spans = append(spans, span{at[sp.start], at[sp.end], sp.kind, sp.secret})
 	}
 	return spans
 }
@@ -81,15 +93,17 @@ func wrappings(s string) []string {
 // of a text that quotes, concatenation or line ends cut apart ("AK""IA",
 // "AK" + "IA", AK\⏎IA), and drops characters of no width. at holds, for each
 // byte of the result and its end, where it comes from. It returns "" where
-// there is nothing to undo.
-func unescape(s string) (text string, at []int) {
+// there is nothing to undo. What begins with one of the bytes in keep stays.
+func unescape(s, keep string) (text string, at []int) {
 	var b []byte
 	from := 0 // what is before it has been copied
 	for i := 0; i < len(s); {
 		c, n := rune(0), 0
 		switch s[i] {
 		case '\\', '%', '&', '"', '\'', 0xc2, 0xe2, 0xef, 0xf3:
-			c, n = decode(s[i:])
+			if strings.IndexByte(keep, s[i]) < 0 {
+				c, n = decode(s[i:])
+			}
 		}
 		if n == 0 {
 			i++

@@ -30,20 +30,28 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 		// An account that ends in "%", or an escape in the secret, reads otherwise
 		// where escapes are decoded.
 		for _, s := range [...]string{secret, "%" + secret} {
-			if text, _ := unescape(s); text != "" {
+			if text, _ := unescape(s, ""); text != "" {
 				found = append(found, text)
 			}
 		}
 	}
 	seen := map[string]bool{}
 	for _, secret := range found {
-		secret = lowerASCII(strings.Trim(secret, " \t\r\n\"'"))
-		if len(secret) >= minLearned && !seen[secret] && len(out.learned) < maxLearned {
+		secret = strings.Trim(secret, " \t\r\n\"'")
+		plain := plainWord(secret)
+		secret = lowerASCII(secret)
+		if len(secret) >= minLearned && !plain && !seen[secret] && len(out.learned) < maxLearned {
 			seen[secret] = true
 			out.learned = append(out.learned, secret)
 		}
 	}
 	return out.Value(v, keep), out
+}
+
+// plainWord says whether a secret may well be an ordinary word, such as the
+// "wordpress" of an example: short, and of small letters alone.
+func plainWord(s string) bool {
+	return len(s) < 16 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // recalled returns where learned secrets stand in s.
@@ -65,7 +73,7 @@ func (r *Redactor) recalled(s string, spans []span) []span {
 			}
 		}
 		for _, end := range cuts(text) {
-			for n := min(len(secret)-1, end); n >= minLearned; n-- {
+			for n := min(len(secret)-1, end); n >= min(minInner, len(secret)/2+1); n-- {
 				if text[end-n:end] == secret[:n] {
 					spans = append(spans, span{end - n, end, "secret", s[end-n : end]})
 					break

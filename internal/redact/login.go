@@ -118,7 +118,11 @@ func arguments(s string, i int) (args []arg, end int) {
 func wordEnd(s string, i int) (end int, whole bool) {
 	for ; i < len(s); i++ {
 		if s[i] == '[' && strings.HasPrefix(s[i:], openMark) {
-			i += strings.IndexByte(s[i:]+"]", ']')
+			mark := strings.IndexByte(s[i:], ']')
+			if mark < 0 {
+				return len(s), true
+			}
+			i += mark
 			continue
 		}
 		switch c := s[i]; c {
@@ -142,7 +146,7 @@ func wordEnd(s string, i int) (end int, whole bool) {
 			i = next
 		}
 	}
-	return min(i, len(s)), true
+	return i, true
 }
 
 // unquoted returns s[i:end] less a pair of quotes around it.
@@ -281,7 +285,7 @@ func under(args []arg, sub []string) int {
 		if n == len(sub) {
 			return i
 		}
-		if strings.EqualFold(strings.TrimLeft(a.text, "-"), strings.TrimLeft(sub[n], "-")) {
+		if strings.EqualFold(a.text, sub[n]) {
 			n++
 		}
 	}

@@ -64,6 +64,8 @@ func TestLoginsKeep(t *testing.T) {
 		"sudo ls", "echo y | sudo apt install x", "zip -r a.zip b", "cargo login --registry x", "modutil -dbdir sql:path/to/a -list",
 		"net use", "npm config set registry https://x.test", "vault login $TOKEN", "passwd deploy", "usermod -aG docker me",
 		"the mysql server and its -p option", "unzip a.zip -d b", "gh secret list", "net use Z: \\\\srv\\share",
+		"docker login -u me --password-stdin r.test", "$Pwd = ConvertTo-SecureString $x", "$Signature = Get-AuthenticodeSignature a.ps1",
+		"poetry run pre-commit run --config a/b.yaml", "System.X, Culture=neutral, PublicKeyToken=31bf3856ad364e35",
 	} {
 		if got := (*Redactor)(nil).String(s); got != s {
 			t.Errorf("%q became %q", s, got)
@@ -131,6 +133,8 @@ func TestArgs(t *testing.T) {
 		{"/usr/bin/docker", []string{"login", "-p", secret}, []string{"login", "-p", "[redacted password]"}},
 		{"tool", []string{"--password", secret}, []string{"--password", "[redacted password]"}},
 		{"", []string{"sshpass", "-p", secret, "ssh"}, []string{"sshpass", "-p", "[redacted password]", "ssh"}},
+		{"adduser", []string{"--disabled-password", "--gecos", "", "me"}, []string{"--disabled-password", "--gecos", "", "me"}},
+		{"mysql", []string{"-u", "$USER", "-p$PASS"}, []string{"-u", "$USER", "-p$PASS"}},
 		{"git", []string{"log", "-p"}, []string{"log", "-p"}},
 		{"", nil, nil},
 	} {
@@ -169,7 +173,7 @@ func TestLearn(t *testing.T) {
 		"the file a/" + secret + "/b is missing":   "the file a/[redacted secret]/b is missing",
 		"the file " + strings.ToUpper(secret):      "the file [redacted secret]",
 		"the file \"a/" + secret[:8] + "…\" is":    "the file \"a/[redacted secret]…\" is",
-		"the file a/" + secret[:5]:                 "the file a/[redacted secret]",
+		"the file a/" + secret[:7]:                 "the file a/[redacted secret]",
 		"an own secret":                            "an [redacted secret]",
 		"no word of it":                            "no word of it",
 		"the file a/" + secret[:3] + " is another": "the file a/" + secret[:3] + " is another",
@@ -178,8 +182,8 @@ func TestLearn(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
-	short, r := (*Redactor)(nil).Learn(map[string]any{"password": "root"}, 0)
-	if got := r.String("uprooted root of /root/a"); fmt.Sprint(short) == "" || got != "uprooted [redacted secret] of /[redacted secret]/a" {
+	short, r := (*Redactor)(nil).Learn(map[string]any{"password": "root7", "db": map[string]any{"password": "wordpress"}}, 0)
+	if got := r.String("uproot7d root7 of /root7/wordpress"); fmt.Sprint(short) == "" || got != "uproot7d [redacted secret] of /[redacted secret]/wordpress" {
 		t.Errorf("got %q", got)
 	}
 	same := New("own secret")

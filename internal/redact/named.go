@@ -138,7 +138,7 @@ func sensitive(name, value string) string {
 	switch kind := nameKind(name); {
 	case kind == "password" && !placeholder(value):
 		return "password"
-	case kind == "key" && random(value) && !placeholder(value):
+	case kind == "key" && random(value) && !placeholder(value) && !strings.Contains(value, `\`): // that is DOMAIN\user
 		return "key"
 	}
 	return ""
@@ -169,6 +169,8 @@ func nameKind(name string) string {
 			}
 		case "key":
 			kind = "key"
+		case "public":
+			return ""
 		}
 		if w == "key" && i > 0 && slices.Contains(knowledge.SecretNames.Owners, words[i-1]) {
 			kind = "key"
@@ -188,6 +190,7 @@ var nameWords = sync.OnceValue(func() map[string]string {
 	for meaning, list := range map[string][]string{
 		"password": knowledge.SecretNames.Passwords, "last": knowledge.SecretNames.Last,
 		"key": knowledge.SecretNames.Keys, "about": knowledge.SecretNames.About,
+		"public": knowledge.SecretNames.Public,
 	} {
 		for _, w := range list {
 			words[w] = meaning
@@ -232,6 +235,9 @@ func placeholder(v string) bool {
 	case '<', '%', '{', '/', '~':
 		return true
 	}
+	if cmdlet(v) {
+		return true
+	}
 	v = strings.ToLower(v)
 	for _, p := range [...]string{"os.", "process.", "env.", "env[", "getenv", "config.", "settings.", "self.", "this.", "args.", "ctx.", "your", "..."} {
 		if strings.HasPrefix(v, p) {
@@ -240,6 +246,15 @@ func placeholder(v string) bool {
 	}
 	return strings.Contains(" none null true false undefined string bytes text optional required example redacted password secret token prompt stdin auto ", " "+strings.TrimRight(v, "?!.")+" ")
 }
+
+// cmdlet says whether v is the name of a PowerShell command, which computes what
+// is assigned.
+func cmdlet(v string) bool {
+	verb, noun, ok := strings.Cut(v, "-")
+	return ok && noun != "" && slices.Contains(knowledge.SecretNames.Verbs, strings.ToLower(verb)) && strings.Trim(noun, letters) == ""
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // variable says whether what follows a "$" is the name of a variable or what a
 // shell computes, and nothing more.

@@ -97,7 +97,7 @@ func (r *Redactor) list(name, program string, v []any, keep, depth int) any {
 	option := ""
 	for i, e := range v {
 		as := name
-		if option != "" {
+		if option != "" && !strings.HasPrefix(words[i], "-") {
 			as = option
 		}
 		if len(secrets[i]) > 0 {
@@ -146,7 +146,7 @@ func argSecrets(program string, words []string) map[int][]span {
 	args := make([]arg, len(words))
 	size := 0
 	for i, w := range words {
-		args[i] = arg{w, size, false}
+		args[i] = arg{w, size, true}
 		size += len(w) + 1
 	}
 	var spans []span

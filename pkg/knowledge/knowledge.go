@@ -26,6 +26,8 @@ type Names struct {
 	Last      []string // like Passwords, as the last word of a name
 	Keys      []string // words after which a value that looks random is secret
 	Owners    []string // words that make a following "key" one of Keys
+	Public    []string // words that say that it is not
+	Verbs     []string // with which the PowerShell commands begin that compute a value
 	About     []string // last words that make a name one of something about a secret
 }
 
@@ -40,7 +42,7 @@ type Login struct {
 	Account   []string // options whose value is a name, Separator and the secret
 	Separator string   // ":" unless given
 	Source    []string // options whose value is "pass:" and the secret, as openssl has them
-	Pairs     []string // options whose value is NAME=SECRET, perhaps several between ";" or ","
+	Pairs     []string // options whose value is NAME=SECRET, perhaps several between ";"
 	Operand   int      // the operand, counted from 1 after Sub, that is secret; -1 is the last one; 0 is none
 	Form      string   // what the operand is: "" for the secret, "account" or "pairs" (all operands from there on)
 	Input     string   // what standard input holds: "secret", "account" (lines of them), "" for nothing
