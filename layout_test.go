@@ -85,9 +85,9 @@ var allowedTouch = map[string]bool{
 // layers lists the packages from the bottom up: one imports only those of
 // lines above its own.
 var layers = [][]string{
-	{"internal/suggest"},
-	{"internal/allocated", "internal/canonjson", "internal/flock", "internal/owner", "internal/prefilter", "internal/redact", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/yamlfile", "models", "policies"},
-	{"internal/ortlib"},
+	{"internal/suggest", "pkg/knowledge"},
+	{"internal/allocated", "internal/canonjson", "internal/flock", "internal/owner", "internal/prefilter", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/yamlfile", "models", "policies"},
+	{"internal/ortlib", "internal/redact"},
 	{"pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/host", "pkg/modelstore", "pkg/state"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "internal/hostile"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
@@ -113,7 +114,7 @@ func Run(ctx context.Context, args []string, w World) int {
 	status, err := exitStatus(deniedHook(&w, args, err))
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		for _, err := range eachOf(err) {
-			fmt.Fprintf(w.Err, "shield: %v\n", err)
+			fmt.Fprintf(w.Err, "shield: %s\n", withoutSecrets(err))
 		}
 	}
 	return status
@@ -126,6 +127,11 @@ func eachOf(err error) []error {
 		return all.Unwrap()
 	}
 	return []error{err}
+}
+
+// withoutSecrets returns the text of an error, which may quote what was read.
+func withoutSecrets(err error) string {
+	return (*redact.Redactor)(nil).String(err.Error())
 }
 
 // fill gives what a caller left out a value that knows nothing.

@@ -195,7 +195,7 @@ func write(ctx context.Context, w *World, p *shield.Pipeline, ready <-chan *job)
 	out := verdict.NewWriter(w.Out)
 	for j := range ready {
 		if j.rec.Err != nil {
-			fmt.Fprintf(w.Err, "shield: %v; blocked\n", j.rec.Err)
+			fmt.Fprintf(w.Err, "shield: %s; blocked\n", withoutSecrets(j.rec.Err))
 		}
 		var err error
 		if j.raw != nil {
@@ -234,7 +234,7 @@ func refuseAll(ctx context.Context, w *World, cause error) error {
 		}
 		v := verdict.Verdict{
 			Line: rec.Line, Decision: verdict.Block, Confidence: 1, Error: "config",
-			Reasoning: cause.Error(), Evaluated: now, Expires: now,
+			Reasoning: withoutSecrets(cause), Evaluated: now, Expires: now,
 		}
 		if a, err := action.Parse(rec.Raw); err == nil {
 			v.ID, v.ActionHash = a.ID, a.Hash

@@ -19,7 +19,7 @@ const (
 // at most) with a note of how long s was. Secrets are taken out before anything
 // is cut, so that no part of one is left.
 func (r *Redactor) Brief(s string, keep int) string {
-	if r == nil || len(s) > maxMemo || len(s) > keep {
+	if r == nil || r.found != nil || len(r.learned) > 0 || len(s) > maxMemo || len(s) > keep {
 		return r.brief("", s, keep)
 	}
 	return r.memo.get(s, func() string { return r.brief("", s, keep) })

@@ -15,20 +15,35 @@ const maxLayers = 3
 // find returns the secrets in s, in whatever form; layers more wrappings are
 // undone.
 func (r *Redactor) find(s string, layers int) []span {
-	var spans []span
-	spans = r.plain(s, spans)
-	if text, at := unescape(s); text != "" {
-		for _, sp := range r.plain(text, nil) {
-			spans = append(spans, span{at[sp.start], at[sp.end], sp.kind})
-		}
-		if layers > 0 {
-			for _, sp := range r.wrapped(text, layers, nil) {
-				spans = append(spans, span{at[sp.start], at[sp.end], sp.kind})
+	spans := r.plain(s, nil)
+	if text, at := unescape(s, ""); text != "" {
+		spans = r.unescaped(text, at, layers, spans)
+		// A secret with "%3B" in it, in JSON, is whole only while that stands.
+		if strings.IndexByte(s, '%') >= 0 {
+			if text, at := unescape(s, "%"); text != "" {
+				spans = r.unescaped(text, at, layers, spans)
 			}
 		}
 	}
 	if layers > 0 {
 		spans = r.wrapped(s, layers, spans)
+	}
+	if r != nil && r.found != nil {
+		for _, sp := range spans {
+			r.note(sp.secret)
+		}
+	}
+	return spans
+}
+
+// unescaped returns the secrets in a text whose byte i comes from at[i].
+func (r *Redactor) unescaped(text string, at []int, layers int, spans []span) []span {
+	inner := r.plain(text, nil)
+	if layers > 0 {
+		inner = r.wrapped(text, layers, inner)
+	}
+	for _, sp := range inner {
+		spans = append(spans, span{at[sp.start], at[sp.end], sp.kind, sp.secret})
 	}
 	return spans
 }
@@ -42,12 +57,13 @@ func (r *Redactor) plain(s string, spans []span) []span {
 				if i < 0 {
 					break
 				}
-				spans = append(spans, span{at + i, at + i + len(k), "secret"})
+				spans = append(spans, newSpan(s, at+i, at+i+len(k), "secret"))
 				at += i + len(k)
 			}
 		}
 	}
-	return assignments(s, credentials(s, spans))
+	spans = r.recalled(s, spans)
+	return logins(s, assignments(s, credentials(s, spans)))
 }
 
 // wrappings returns a secret and the texts that it becomes when it is encoded,
@@ -77,15 +93,17 @@ func wrappings(s string) []string {
 // of a text that quotes, concatenation or line ends cut apart ("AK""IA",
 // "AK" + "IA", AK\⏎IA), and drops characters of no width. at holds, for each
 // byte of the result and its end, where it comes from. It returns "" where
-// there is nothing to undo.
-func unescape(s string) (text string, at []int) {
+// there is nothing to undo. What begins with one of the bytes in keep stays.
+func unescape(s, keep string) (text string, at []int) {
 	var b []byte
 	from := 0 // what is before it has been copied
 	for i := 0; i < len(s); {
 		c, n := rune(0), 0
 		switch s[i] {
 		case '\\', '%', '&', '"', '\'', 0xc2, 0xe2, 0xef, 0xf3:
-			c, n = decode(s[i:])
+			if strings.IndexByte(keep, s[i]) < 0 {
+				c, n = decode(s[i:])
+			}
 		}
 		if n == 0 {
 			i++
@@ -212,7 +230,7 @@ func (r *Redactor) wrapped(s string, layers int, spans []span) []span {
 		end := i + run(s[i:])
 		if end-i >= minWrapped {
 			if kind := r.unwrap(s[i:end], layers); kind != "" {
-				spans = append(spans, span{i, end, kind})
+				spans = append(spans, newSpan(s, i, end, kind))
 			}
 		}
 		i = max(end, i+1)

@@ -1,6 +1,12 @@
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
 
 // hinted says whether s begins with one of the words that every name of a
 // secret has in it.
@@ -9,11 +15,13 @@ func hinted(s string) bool {
 	case 'p':
 		return hasFold(s, "pass") || hasFold(s, "pw")
 	case 's':
-		return hasFold(s, "secret")
+		return hasFold(s, "secret") || hasFold(s, "sas") || hasFold(s, "sig")
 	case 't':
 		return hasFold(s, "token")
 	case 'c':
-		return hasFold(s, "credential")
+		return hasFold(s, "cred") || hasFold(s, "cookie")
+	case 'w':
+		return hasFold(s, "webhook")
 	case 'k':
 		return hasFold(s, "key")
 	case 'a':
@@ -58,7 +66,7 @@ func assignments(s string, spans []span) []span {
 			continue
 		}
 		if kind := sensitive(name, s[from:to]); kind != "" {
-			spans = append(spans, span{from, to, kind})
+			spans = append(spans, newSpan(s, from, to, kind))
 			i, last = to-1, to
 		}
 	}
@@ -69,7 +77,7 @@ func assignments(s string, spans []span) []span {
 func inMark(s string) bool {
 	const longest = 64 // bytes of a kind
 	s = s[max(0, len(s)-longest):]
-	at := strings.LastIndex(s, "[redacted ")
+	at := strings.LastIndex(s, openMark)
 	return at >= 0 && !strings.Contains(s[at:], "]")
 }
 
@@ -130,7 +138,7 @@ func sensitive(name, value string) string {
 	switch kind := nameKind(name); {
 	case kind == "password" && !placeholder(value):
 		return "password"
-	case kind == "key" && random(value) && !placeholder(value):
+	case kind == "key" && random(value) && !placeholder(value) && !strings.Contains(value, `\`): // that is DOMAIN\user
 		return "key"
 	}
 	return ""
@@ -146,40 +154,50 @@ func nameKind(name string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	last := words[len(words)-1]
-	if strings.Contains(notSecret, " "+last+" ") {
+	if nameWords()[words[len(words)-1]] == "about" {
 		return ""
 	}
 	kind := ""
+	known := nameWords()
 	for i, w := range words {
-		switch w {
-		case "password", "passwd", "passwort", "pwd", "passphrase", "passcode", "pw":
+		switch known[w] {
+		case "password":
 			return "password"
-		case "pass":
+		case "last":
 			if i == len(words)-1 {
 				return "password"
 			}
-		case "secret", "secrets", "token", "credential", "credentials", "apikey", "secretkey", "accesskey",
-			"privatekey", "authtoken", "accesstoken", "authorization", "bearer", "auth", "passkey":
-			kind = "key"
 		case "key":
-			if i > 0 && strings.Contains(keyOwners, " "+words[i-1]+" ") {
-				kind = "key"
+			kind = "key"
+		case "public":
+			return ""
+		}
+		if w == "key" && i > 0 && slices.Contains(knowledge.SecretNames.Owners, words[i-1]) {
+			kind = "key"
+		}
+		for _, end := range knowledge.SecretNames.Endings {
+			if strings.HasSuffix(w, end) {
+				return "password"
 			}
 		}
 	}
 	return kind
 }
 
-const (
-	// notSecret are last words that make a name something about a secret.
-	notSecret = " file path dir folder url uri name id ids type kind count length len size limit policy ttl expiry expires " +
-		"field env var manager store hint usage max min version algorithm format enabled required prompt label hash digest " +
-		"sha256 tokens index regex pattern rotation days at by "
-	// keyOwners are what makes a key one that is kept secret.
-	keyOwners = " api access secret private auth signing encryption encrypt master account service client license ssh storage " +
-		"shared deploy admin app application webhook session consumer hmac aes rsa seal jwt root subscription "
-)
+// nameWords says what the words of names mean.
+var nameWords = sync.OnceValue(func() map[string]string {
+	words := map[string]string{}
+	for meaning, list := range map[string][]string{
+		"password": knowledge.SecretNames.Passwords, "last": knowledge.SecretNames.Last,
+		"key": knowledge.SecretNames.Keys, "about": knowledge.SecretNames.About,
+		"public": knowledge.SecretNames.Public,
+	} {
+		for _, w := range list {
+			words[w] = meaning
+		}
+	}
+	return words
+})
 
 // split cuts a name into its words, in lower case.
 func split(name string) []string {
@@ -208,20 +226,48 @@ func split(name string) []string {
 // placeholder says whether a value only stands for a secret that is elsewhere.
 func placeholder(v string) bool {
 	v = strings.TrimSpace(v)
-	if v == "" || marked(v) || strings.Trim(v, v[:1]) == "" {
+	if v == "" || marked(v) || strings.Trim(v, v[:1]) == "" || strings.Trim(v, "xX*.-_") == "" {
 		return true
 	}
 	switch v[0] {
-	case '$', '<', '%', '{', '/', '~':
+	case '$':
+		return variable(v[1:])
+	case '<', '%', '{', '/', '~':
+		return true
+	}
+	if cmdlet(v) {
 		return true
 	}
 	v = strings.ToLower(v)
-	for _, p := range [...]string{"os.", "process.", "env.", "env[", "getenv", "config.", "settings.", "self.", "this.", "args.", "ctx.", "your", "xxx", "..."} {
+	for _, p := range [...]string{"os.", "process.", "env.", "env[", "getenv", "config.", "settings.", "self.", "this.", "args.", "ctx.", "your", "..."} {
 		if strings.HasPrefix(v, p) {
 			return true
 		}
 	}
 	return strings.Contains(" none null true false undefined string bytes text optional required example redacted password secret token prompt stdin auto ", " "+strings.TrimRight(v, "?!.")+" ")
+}
+
+// cmdlet says whether v is the name of a PowerShell command, which computes what
+// is assigned.
+func cmdlet(v string) bool {
+	verb, noun, ok := strings.Cut(v, "-")
+	return ok && noun != "" && slices.Contains(knowledge.SecretNames.Verbs, strings.ToLower(verb)) && strings.Trim(noun, letters) == ""
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// variable says whether what follows a "$" is the name of a variable or what a
+// shell computes, and nothing more.
+func variable(v string) bool {
+	if v != "" && (v[0] == '{' || v[0] == '(' || v[0] == '$') {
+		return true
+	}
+	for i := range len(v) {
+		if !nameByte(v[i]) && v[i] != ':' && v[i] != '[' {
+			return false
+		}
+	}
+	return true
 }
 
 // random says whether a value looks drawn rather than written.

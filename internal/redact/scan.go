@@ -5,84 +5,99 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A rule is one kind of credential; rules.yaml says what the fields mean.
-type rule struct {
-	id       string
-	keywords []string // in lower case
-	pattern  string
-	entropy  float64
+// A compiled form is made when a literal of it occurs for the first time: most
+// programs meet none.
+type compiled struct {
+	once    sync.Once
+	pattern *regexp.Regexp
+	not     []*regexp.Regexp
 }
 
-// patterns are compiled when a keyword of theirs occurs for the first time:
-// most programs meet none of them.
-var patterns [len(rules)]struct {
-	once sync.Once
-	re   *regexp.Regexp
-}
+var compiledForms [len(knowledge.SecretForms)]compiled
 
-func pattern(i int) *regexp.Regexp {
-	p := &patterns[i]
-	p.once.Do(func() { p.re = regexp.MustCompile(rules[i].pattern) })
-	return p.re
-}
-
-// A ruleSet is a set of indices into rules.
-type ruleSet [(len(rules) + 63) / 64]uint64
-
-// An index finds keywords by their first two bytes.
-type index struct {
-	pairs [1 << 16 / 64]uint64 // which pairs begin a keyword
-	words map[uint16][]keyword
-}
-
-type keyword struct {
-	text string
-	rule int
-}
-
-var keywords = sync.OnceValue(func() *index {
-	x := &index{words: make(map[uint16][]keyword, 2*len(rules))}
-	for i := range rules {
-		for _, w := range rules[i].keywords {
-			p := pair(w[0], w[1])
-			x.pairs[p/64] |= 1 << (p % 64)
-			x.words[p] = append(x.words[p], keyword{w, i})
+func form(i int) *compiled {
+	c := &compiledForms[i]
+	c.once.Do(func() {
+		f := &knowledge.SecretForms[i]
+		c.pattern = regexp.MustCompile(f.Pattern)
+		for _, not := range f.Not {
+			c.not = append(c.not, regexp.MustCompile(not))
 		}
+	})
+	return c
+}
+
+// literals finds the forms of which a literal occurs, in one pass.
+var literals = sync.OnceValue(func() *prefilter.Set {
+	list := make([][]string, len(knowledge.SecretForms))
+	for i := range knowledge.SecretForms {
+		list[i] = knowledge.SecretForms[i].Literals
 	}
-	return x
+	set, _ := prefilter.New(list)
+	return set
 })
 
-func pair(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
+// A formSet is a set of indices into the forms.
+type formSet [(len(knowledge.SecretForms) + 63) / 64]uint64
+
+// credentials returns what the forms find in s as it stands.
+func credentials(s string, spans []span) []span {
+	var set formSet
+	prefilter.Scan(literals(), s, set[:])
+	if set == (formSet{}) {
+		return spans
+	}
+	for i := range knowledge.SecretForms {
+		if set[i/64]&(1<<(i%64)) != 0 {
+			spans = matches(s, i, spans)
+		}
+	}
+	return spans
+}
+
+// matches returns what one form finds. A secret is longer than its form says
+// where the word that it ends in goes on.
+func matches(s string, i int, spans []span) []span {
+	f := &knowledge.SecretForms[i]
+next:
+	for _, m := range form(i).pattern.FindAllStringSubmatchIndex(s, -1) {
+		start, end := m[0], m[1]
+		for g := 2; g < len(m); g += 2 {
+			if m[g] >= 0 && m[g] < m[g+1] {
+				start, end = m[g], m[g+1]
+				break
+			}
+		}
+		if start == end || f.Entropy > 0 && entropy(s[start:end]) < f.Entropy || marked(s[start:end]) {
+			continue
+		}
+		for _, not := range form(i).not {
+			if not.MatchString(s[start:end]) {
+				continue next
+			}
+		}
+		for end < len(s) && wordByte(s[end-1]) && wordByte(s[end]) {
+			end++
+		}
+		spans = append(spans, newSpan(s, start, end, f.ID))
+	}
+	return spans
+}
+
+func wordByte(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+}
 
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}
 	return c
-}
-
-// candidates returns the rules that have a keyword in s, in one pass.
-func candidates(s string) (set ruleSet, any bool) {
-	if len(s) < 3 {
-		return set, false
-	}
-	x := keywords()
-	a := lower(s[0])
-	for i := 1; i < len(s); i++ {
-		b := lower(s[i])
-		if p := pair(a, b); x.pairs[p/64]&(1<<(p%64)) != 0 {
-			for _, w := range x.words[p] {
-				if set[w.rule/64]&(1<<(w.rule%64)) == 0 && hasFold(s[i-1:], w.text) {
-					set[w.rule/64] |= 1 << (w.rule % 64)
-					any = true
-				}
-			}
-		}
-		a = b
-	}
-	return set, any
 }
 
 func hasFold(s, prefix string) bool {
@@ -95,30 +110,6 @@ func hasFold(s, prefix string) bool {
 		}
 	}
 	return true
-}
-
-// credentials returns what the rules find in s as it stands.
-func credentials(s string, spans []span) []span {
-	set, any := candidates(s)
-	if !any {
-		return spans
-	}
-	for i := range rules {
-		if set[i/64]&(1<<(i%64)) == 0 {
-			continue
-		}
-		for _, m := range pattern(i).FindAllStringSubmatchIndex(s, -1) {
-			start, end := m[0], m[1]
-			if len(m) > 2 && m[2] >= 0 {
-				start, end = m[2], m[3]
-			}
-			if start == end || rules[i].entropy > 0 && entropy(s[start:end]) < rules[i].entropy || marked(s[start:end]) {
-				continue
-			}
-			spans = append(spans, span{start, end, rules[i].id})
-		}
-	}
-	return spans
 }
 
 // marked says whether text is what redaction itself leaves.

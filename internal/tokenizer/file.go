@@ -190,8 +190,8 @@ func (t *token) readPair(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// build makes the tokenizer.
-func (f *file) build() (*Tokenizer, error) {
+// build makes the tokenizer of shield's own model or of a foreign one.
+func (f *file) build(foreign bool) (*Tokenizer, error) {
 	known, ids, err := f.ids()
 	if err != nil {
 		return nil, err
@@ -220,7 +220,13 @@ func (f *file) build() (*Tokenizer, error) {
 	}
 	switch m := f.Model; {
 	case m.Type == "WordPiece" && !m.Vocab.pairs, m.Type == "" && m.Prefix != nil && !m.Vocab.pairs:
-		t.model, err = newWordPiece(m, known, special)
+		var own *wordPiece
+		if own, err = newWordPiece(m, known, special); err == nil {
+			t.model = own
+			if foreign {
+				t.model = own.sugarme()
+			}
+		}
 	case m.Type == "Unigram" && m.Vocab.pairs:
 		t.model, err = newUnigram(m, known, special)
 	case m.Type == "WordPiece" || m.Type == "Unigram":

@@ -12,6 +12,7 @@ import (
 type wordPiece struct {
 	start    map[string]int64 // tokens as they stand in the vocabulary
 	inside   map[string]int64 // tokens that continue a word, without their prefix
+	prefix   string           // of those in the vocabulary
 	longest  int              // bytes of the longest token
 	maxChars int              // a longer word is unknown
 	unk      int64
@@ -44,6 +45,7 @@ func newWordPiece(m *modelFile, known map[string]int64, special map[string]bool)
 	for text := range special {
 		delete(known, text)
 	}
+	w.prefix = prefix
 	w.start, w.inside = known, make(map[string]int64, len(known)/4)
 	for text, id := range known {
 		w.longest = max(w.longest, len(text))

@@ -260,11 +260,11 @@ func TestDigest(t *testing.T) {
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	c := testAnalyzer.Case(act("read_file", obj{"path": "a\xff"}))
-	effects, err := c.EffectsJSON()
+	effects, err := c.EffectsJSON(nil)
 	if err != nil || !effects.IsValid() || !strings.Contains(string(effects), `"kind":"read_file"`) {
 		t.Errorf("EffectsJSON = %s, %v", effects, err)
 	}
-	views, err := c.ViewsJSON()
+	views, err := c.ViewsJSON(nil)
 	if err != nil || !views.IsValid() || !strings.Contains(string(views), `"view":"raw"`) {
 		t.Errorf("ViewsJSON = %s, %v", views, err)
 	}

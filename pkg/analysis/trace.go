@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -64,12 +65,17 @@ type tracedEffect struct {
 	Rules []Met `json:"rules,omitempty"`
 }
 
-// EffectsJSON returns the effects as a JSON array, for traces. Each has under
-// "rules" what [Case.Met] holds of it.
-func (c *Case) EffectsJSON() (jsontext.Value, error) {
+// EffectsJSON returns the effects as a JSON array, for traces, without what r
+// knows to be secret. Each has under "rules" what [Case.Met] holds of it.
+func (c *Case) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	traced := make([]tracedEffect, len(c.Effects))
 	for i := range c.Effects {
-		traced[i].Effect = &c.Effects[i]
+		e := c.Effects[i]
+		e.Args = r.Args(e.Program, e.Args)
+		for _, s := range [...]*string{&e.Path, &e.URL, &e.Host, &e.Program, &e.Reason} {
+			*s = r.String(*s)
+		}
+		traced[i].Effect = &e
 		if i < len(c.Met) {
 			traced[i].Rules = c.Met[i]
 		}
@@ -77,9 +83,13 @@ func (c *Case) EffectsJSON() (jsontext.Value, error) {
 	return encode(traced, len(traced))
 }
 
-// ViewsJSON returns the views as a JSON array, for traces.
-func (c *Case) ViewsJSON() (jsontext.Value, error) {
-	views := c.Views()
+// ViewsJSON returns the views as a JSON array, for traces, without what r knows
+// to be secret.
+func (c *Case) ViewsJSON(r *redact.Redactor) (jsontext.Value, error) {
+	views := slices.Clone(c.Views())
+	for i := range views {
+		views[i].Text = r.Named(views[i].Field, views[i].Text)
+	}
 	return encode(views, len(views))
 }
 

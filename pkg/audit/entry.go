@@ -48,6 +48,8 @@ type Entry struct {
 	Latency      int64        `json:"latency_us"` // microseconds
 	Caller       Caller       `json:"caller,omitzero"`
 	Recovery     *Recovery    `json:"recovery,omitempty"`
+
+	Clean bool `json:"-"` // Payload is redacted already, and its strings are cut to MaxString
 }
 
 // Fingerprints say what the verdict was made with.
@@ -75,9 +77,9 @@ type Recovery struct {
 	File   string `json:"file,omitempty"`   // where the damaged log was put
 }
 
-// Bounds of an entry, in bytes.
+// Bounds of an entry, in bytes; MaxString is that of each text in it.
 const (
-	maxString  = 4 << 10
+	MaxString  = 4 << 10
 	maxPayload = 32 << 10
 	maxTrail   = 16
 	maxBody    = 60 << 10
@@ -112,7 +114,7 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 	}
 	for _, s := range c.strings() {
 		if *s != "" {
-			*s = r.Brief(*s, maxString)
+			*s = r.Brief(*s, MaxString)
 		}
 	}
 	c.Trail = nil
@@ -128,6 +130,9 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 		c.Trail = append(c.Trail, s)
 	}
 	if c.Payload != nil {
+		if !c.Clean {
+			c.Payload = r.Value(c.Payload, MaxString)
+		}
 		c.Payload = payload(c.Payload, r)
 	}
 	return &c
@@ -142,17 +147,17 @@ func (e *Entry) strings() []*string {
 	}
 }
 
-// payload redacts a decoded JSON value and keeps it if it is small enough, or
-// the beginning of its text.
+// payload keeps a decoded JSON value if it is small enough, or the beginning of
+// its text.
 func payload(v any, r *redact.Redactor) any {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r.Value(v, maxString)); err != nil {
-		return map[string]any{"unwritable": r.Brief(err.Error(), maxString)}
+	if err := enc.Encode(v); err != nil {
+		return map[string]any{"unwritable": r.Brief(err.Error(), MaxString)}
 	}
 	if b.Len() > maxPayload {
-		return map[string]any{"truncated": redact.Cut(b.String(), maxString), "bytes": b.Len()}
+		return map[string]any{"truncated": redact.Cut(b.String(), MaxString), "bytes": b.Len()}
 	}
 	return json.RawMessage(bytes.TrimSpace(b.Bytes()))
 }

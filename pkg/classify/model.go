@@ -69,6 +69,7 @@ type Model struct {
 	Digest string // SHA-256 over the names and contents of its files, in hex
 
 	files     fs.FS
+	own       bool // shield's own model, whose tokenizer is read by shield's own code
 	graphFile string
 	malicious int // index of the label
 	labels    int
@@ -91,10 +92,10 @@ type runner interface {
 
 // OpenModel reads what is to know of the model in a folder, and refuses one
 // that it does not understand. runtime returns the path of ONNX Runtime when
-// the model is loaded. digest is the model's, if it is known already; else the
-// files are hashed.
+// the model is loaded. digest is that of shield's own model, which is known
+// already; the files of a user's model, for which it is "", are hashed.
 func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Model, error) {
-	m := &Model{files: files, Digest: digest, runtime: runtime}
+	m := &Model{files: files, own: digest != "", Digest: digest, runtime: runtime}
 	if info, err := fs.Stat(files, "."); err != nil || !info.IsDir() {
 		return nil, errors.New("model: no such folder")
 	}
@@ -246,7 +247,11 @@ func (m *Model) readTokenizer() (t *tokenizer.Tokenizer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if t, err = tokenizer.Open(data); err != nil {
+	read := tokenizer.OpenForeign
+	if m.own {
+		read = tokenizer.Open
+	}
+	if t, err = read(data); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	if t.Size() > m.vocab {

@@ -43,6 +43,7 @@ type Outcome struct {
 	action  *action.Action // nil for a record that is none
 	stages  verdict.Stages
 	trail   []verdict.Step
+	payload any // of the action, redacted
 	latency time.Duration
 	ticket  *audit.Ticket
 }
@@ -60,18 +61,20 @@ func (o *Outcome) Latency() time.Duration { return o.latency }
 func (p *Pipeline) Judge(ctx context.Context, it Item, r Range) Outcome {
 	o := Outcome{action: it.Action}
 	start := p.now()
-	o.Verdict, o.stages, o.trail = p.judge(ctx, it, r)
+	o.Verdict = p.judge(ctx, it, r, &o)
 	o.latency = p.now().Sub(start)
 	p.finish(&o, it.Line)
 	p.prepare(&o)
 	return o
 }
 
-func (p *Pipeline) judge(ctx context.Context, it Item, r Range) (v verdict.Verdict, stages verdict.Stages, trail []verdict.Step) {
+// judge sends an item through the tiers and notes in o which they were, what each
+// said, and the redacted payload.
+func (p *Pipeline) judge(ctx context.Context, it Item, r Range, o *Outcome) (v verdict.Verdict) {
 	tier := r.First
 	defer func() {
 		if x := recover(); x != nil {
-			v = refusal(tier, "panic", fmt.Sprintf("tier %d failed: panic: %.200q; blocked", tier, fmt.Sprint(x)))
+			v = refusal(tier, "panic", p.redactor.String(fmt.Sprintf("tier %d failed: panic: %.200q; blocked", tier, fmt.Sprint(x))))
 		}
 	}()
 	c := p.analyzer.Case(it.Action)
@@ -81,28 +84,27 @@ func (p *Pipeline) judge(ctx context.Context, it Item, r Range) (v verdict.Verdi
 	if it.Resume != nil {
 		c.Trail = append(c.Trail, it.Resume.Trail...)
 		c.MinTier = max(c.MinTier, it.Resume.NextTier)
-		stages = it.Stages
+		o.stages = it.Stages
 	}
 	for tier = r.First; tier <= r.Last; tier++ {
 		if ctx.Err() != nil {
-			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked"), stages, nil
+			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
 		}
 		v = p.ask(ctx, tier, c)
-		stages |= 1 << tier
+		o.stages |= 1 << tier
 		if v.Decision != verdict.Escalate {
 			break
 		}
 	}
 	v = p.withReason(v, c.Trail)
-	if p.trace && it.Resume == nil {
-		expose(c)
-	}
+	o.payload = p.clean(&v, c, it.Resume == nil)
+	o.trail = c.Trail
 	if v.Decision == verdict.Escalate || p.trace {
 		v.Trail = c.Trail
 	} else {
 		v.Trail = nil
 	}
-	return v, stages, c.Trail
+	return v
 }
 
 // ask puts a case to one tier, holds the answer to the case's least tier, and
@@ -159,17 +161,6 @@ func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	return steps
 }
 
-// expose puts what the tiers read, and the rules that each effect met, into the
-// first step of the trail. What cannot be shown is left out; it has been judged
-// all the same.
-func expose(c *analysis.Case) {
-	if len(c.Trail) == 0 {
-		return
-	}
-	c.Trail[0].Effects, _ = c.EffectsJSON()
-	c.Trail[0].Views, _ = c.ViewsJSON()
-}
-
 // refusal returns the BLOCK for something that went wrong at a tier.
 func refusal(tier int, code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Tier: tier, Confidence: 1, Error: code, Reasoning: reason}
@@ -178,7 +169,7 @@ func refusal(tier int, code, reason string) verdict.Verdict {
 // Refuse returns the BLOCK for a record that is no action: line is where it
 // starts, counted from 1; code is short, reason is for people.
 func (p *Pipeline) Refuse(line int, code, reason string) Outcome {
-	o := Outcome{Verdict: refusal(TierPolicy, code, reason), stages: verdict.Policy}
+	o := Outcome{Verdict: refusal(TierPolicy, code, p.redactor.String(reason)), stages: verdict.Policy}
 	p.finish(&o, line)
 	p.prepare(&o)
 	return o

@@ -37,6 +37,9 @@ func (p *Pipeline) prepare(o *Outcome) {
 	e.Fingerprints.Prompt = v.PromptHash
 	if o.action != nil {
 		e.Session, e.Type, e.Payload = o.action.Session, o.action.Type, o.action.Payload
+		if o.payload != nil {
+			e.Payload, e.Clean = o.payload, true
+		}
 	}
 	if v.Decision != verdict.Allow || v.Degraded {
 		e.Trail = o.trail

@@ -1,0 +1,114 @@
+package redact
+
+import (
+	"slices"
+	"strings"
+)
+
+// The bounds of what is learned.
+const (
+	minLearned = 4 // bytes; a shorter secret would tear up ordinary text
+	minInner   = 8 // bytes; a shorter one is looked for as a word of its own
+	maxLearned = 256
+)
+
+// Learn returns a redacted copy of a decoded JSON value, such as the payload of
+// an action, as [Redactor.Value] does, and a Redactor that also knows the secrets
+// that were found in it: whatever is said of the action then quotes none of them,
+// in whatever place, in small letters or cut off in the middle.
+func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
+	var found []string
+	reader, out := &Redactor{found: &found}, new(Redactor)
+	if r != nil {
+		reader.known, out.known = r.known, r.known
+	}
+	clean := reader.Value(v, keep)
+	if len(found) == 0 {
+		return clean, r
+	}
+	for _, secret := range slices.Clone(found) {
+		// An account that ends in "%", or an escape in the secret, reads otherwise
+		// where escapes are decoded.
+		for _, s := range [...]string{secret, "%" + secret} {
+			if text, _ := unescape(s, ""); text != "" {
+				found = append(found, text)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, secret := range found {
+		secret = strings.Trim(secret, " \t\r\n\"'")
+		plain := plainWord(secret)
+		secret = lowerASCII(secret)
+		if len(secret) >= minLearned && !plain && !seen[secret] && len(out.learned) < maxLearned {
+			seen[secret] = true
+			out.learned = append(out.learned, secret)
+		}
+	}
+	return out.Value(v, keep), out
+}
+
+// plainWord says whether a secret may well be an ordinary word, such as the
+// "wordpress" of an example: short, and of small letters alone.
+func plainWord(s string) bool {
+	return len(s) < 16 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// recalled returns where learned secrets stand in s.
+func (r *Redactor) recalled(s string, spans []span) []span {
+	if r == nil || len(r.learned) == 0 {
+		return spans
+	}
+	text := lowerASCII(s)
+	for _, secret := range r.learned {
+		for at := 0; ; {
+			i := strings.Index(text[at:], secret)
+			if i < 0 {
+				break
+			}
+			i += at
+			at = i + len(secret)
+			if len(secret) >= minInner || (i == 0 || !wordByte(text[i-1])) && (at == len(text) || !wordByte(text[at])) {
+				spans = append(spans, span{i, at, "secret", s[i:at]})
+			}
+		}
+		for _, end := range cuts(text) {
+			for n := min(len(secret)-1, end); n >= min(minInner, len(secret)/2+1); n-- {
+				if text[end-n:end] == secret[:n] {
+					spans = append(spans, span{end - n, end, "secret", s[end-n : end]})
+					break
+				}
+			}
+		}
+	}
+	return spans
+}
+
+// cuts returns where a text breaks off: at its end and before an ellipsis.
+func cuts(s string) []int {
+	ends := []int{len(s)}
+	for _, dots := range [...]string{"…", "..."} {
+		for at := 0; len(ends) < 8; {
+			i := strings.Index(s[at:], dots)
+			if i < 0 {
+				break
+			}
+			ends = append(ends, at+i)
+			at += i + len(dots)
+		}
+	}
+	return ends
+}
+
+func lowerASCII(s string) string {
+	for i := range len(s) {
+		if 'A' <= s[i] && s[i] <= 'Z' {
+			b := []byte(s)
+			for j := i; j < len(b); j++ {
+				b[j] = lower(b[j])
+			}
+			return string(b)
+		}
+	}
+	return s
+}

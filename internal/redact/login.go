@@ -1,0 +1,411 @@
+package redact
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// Bounds of what is looked at: the arguments of one program, or the lines of its
+// here-document, and all arguments in one text.
+const (
+	maxArgs    = 128
+	maxAllArgs = 8192
+)
+
+// An arg is one argument: its text without quotes around it, and where that
+// stands.
+type arg struct {
+	text string
+	at   int
+	bare bool // it is not quoted, so that "$" names a variable
+}
+
+// programs finds the entries of a program by its name.
+var programs = sync.OnceValue(func() map[string][]*knowledge.Login {
+	byName := make(map[string][]*knowledge.Login, 2*len(knowledge.Logins))
+	for i := range knowledge.Logins {
+		l := &knowledge.Logins[i]
+		for _, p := range l.Programs {
+			byName[p] = append(byName[p], l)
+		}
+	}
+	return byName
+})
+
+// beginnings holds the pairs of bytes with which the names of programs begin.
+var beginnings = sync.OnceValue(func() *[1 << 16 / 64]uint64 {
+	var set [1 << 16 / 64]uint64
+	for name := range programs() {
+		p := uint16(name[0])<<8 | uint16(name[1])
+		set[p/64] |= 1 << (p % 64)
+	}
+	return &set
+})
+
+// maxProgram is the length of the longest name of a program, with ".exe".
+const maxProgram = 32
+
+// logins returns the secrets that the programs named in s are given.
+func logins(s string, spans []span) []span {
+	begin := beginnings()
+	left := maxAllArgs
+	for i := 0; i+1 < len(s); i++ {
+		p := uint16(lower(s[i]))<<8 | uint16(lower(s[i+1]))
+		if begin[p/64]&(1<<(p%64)) == 0 || i > 0 && nameByte(s[i-1]) {
+			continue
+		}
+		end := i
+		for end < len(s) && end-i <= maxProgram && nameByte(s[end]) {
+			end++
+		}
+		found := programs()[programName(s[i:end])]
+		if len(found) == 0 || end < len(s) && strings.IndexByte(" \t\n\r\"'\\;|&)<`", s[end]) < 0 {
+			continue
+		}
+		if end < len(s) && (s[end] == '"' || s[end] == '\'') { // after a path
+			end++
+		}
+		args, after := arguments(s, end)
+		if left -= 1 + len(args); left < 0 {
+			return append(spans, newSpan(s, i, len(s), "unexamined text"))
+		}
+		for _, l := range found {
+			spans = argSpans(s, l, args, spans)
+			if l.Input != "" && (l.With == "" || given(args, l.With)) && under(args, l.Sub) >= 0 {
+				spans = input(s, i, after, args, l.Input, spans)
+			}
+		}
+		i = end - 1
+	}
+	return spans
+}
+
+// programName returns the name of a program as the table has it.
+func programName(s string) string {
+	return strings.TrimSuffix(strings.ToLower(s), ".exe")
+}
+
+// arguments returns the words after i up to the end of the command, and where
+// that is. A quote that closes what it did not open ends it: the command stands
+// in a quoted text.
+func arguments(s string, i int) (args []arg, end int) {
+	for len(args) < maxArgs {
+		for i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\\' && i+1 < len(s) && s[i+1] == '\n') {
+			if s[i] == '\\' {
+				i++
+			}
+			i++
+		}
+		if i >= len(s) || strings.IndexByte("\n\r;|&()`", s[i]) >= 0 {
+			break
+		}
+		end, whole := wordEnd(s, i)
+		if end == i {
+			break
+		}
+		args = append(args, unquoted(s, i, end))
+		i = end
+		if !whole {
+			break
+		}
+	}
+	return args, i
+}
+
+// wordEnd returns where the word at i ends, and whether the command goes on.
+func wordEnd(s string, i int) (end int, whole bool) {
+	for ; i < len(s); i++ {
+		if s[i] == '[' && strings.HasPrefix(s[i:], openMark) {
+			mark := strings.IndexByte(s[i:], ']')
+			if mark < 0 {
+				return len(s), true
+			}
+			i += mark
+			continue
+		}
+		switch c := s[i]; c {
+		case ' ', '\t', '\n', '\r', ';', '|', '&', '(', ')', '`':
+			return i, true
+		case '\\':
+			if i+1 < len(s) && s[i+1] != ' ' && s[i+1] != '\n' {
+				i++
+			}
+		case '"', '\'':
+			next := i + 1
+			for next < len(s) && s[next] != c {
+				if c == '"' && s[next] == '\\' {
+					next++
+				}
+				next++
+			}
+			if next >= len(s) || i+1 < len(s) && strings.IndexByte(" \t\n;|&,)]}", s[i+1]) >= 0 && i > 0 && strings.IndexByte(" \t=", s[i-1]) < 0 {
+				return i, false
+			}
+			i = next
+		}
+	}
+	return i, true
+}
+
+// unquoted returns s[i:end] less a pair of quotes around it.
+func unquoted(s string, i, end int) arg {
+	if end-i >= 2 && (s[i] == '\'' || s[i] == '"') && s[end-1] == s[i] {
+		return arg{s[i+1 : end-1], i + 1, s[i] == '"'}
+	}
+	return arg{s[i:end], i, true}
+}
+
+// argSpans returns the secrets among the arguments of a program.
+func argSpans(s string, l *knowledge.Login, args []arg, spans []span) []span {
+	first := under(args, l.Sub)
+	if first < 0 || l.With != "" && !given(args, l.With) {
+		return spans
+	}
+	put := func(a arg, form string) { spans = secretIn(s, a, form, l.Separator, spans) }
+	for i, a := range args {
+		for _, o := range [...]struct {
+			options  []string
+			form     string
+			attached bool
+		}{{l.Secret, "", false}, {l.Attached, "", true}, {l.Account, "account", false}, {l.Account, "account", true}, {l.Source, "source", false}, {l.Pairs, "pairs", false}} {
+			for _, option := range o.options {
+				switch from, next := optionValue(a.text, option, o.attached); {
+				case from > 0:
+					put(unquotedFrom(a, from), o.form)
+				case next && i+1 < len(args):
+					put(args[i+1], o.form)
+				}
+			}
+		}
+	}
+	if l.Operand != 0 {
+		for _, a := range operands(args[first:], l.Operand, l.Form == "pairs") {
+			put(a, l.Form)
+		}
+	}
+	return spans
+}
+
+// optionValue returns where in a word the value of an option begins, or 0, and
+// whether the word after it is the value. A value may be attached to the option
+// or stand apart from it.
+func optionValue(word, option string, attached bool) (from int, next bool) {
+	slash := option[0] == '/'
+	if len(word) < len(option) || word[:len(option)] != option && !(slash && hasFold(word, strings.ToLower(option))) {
+		return 0, false
+	}
+	rest := word[len(option):]
+	switch {
+	case attached:
+		if rest == "" || rest[0] == '=' {
+			return 0, false
+		}
+		return len(option), false
+	case rest == "":
+		return 0, !slash
+	case rest[0] == '=' || rest[0] == ':' && slash:
+		return len(option) + 1, false
+	}
+	return 0, false
+}
+
+// unquotedFrom returns the rest of a word, less quotes around it.
+func unquotedFrom(a arg, from int) arg {
+	u := unquoted(a.text, from, len(a.text))
+	return arg{u.text, a.at + u.at, a.bare && u.bare}
+}
+
+// secretIn adds the secret that an argument holds.
+func secretIn(s string, a arg, form, separator string, spans []span) []span {
+	if separator == "" {
+		separator = ":"
+	}
+	switch form {
+	case "account":
+		name, secret, ok := strings.Cut(a.text, separator)
+		if !ok {
+			return spans
+		}
+		if at := strings.LastIndexByte(secret, '@'); separator == "/" && at >= 0 { // user/secret@database
+			secret = secret[:at]
+		}
+		a.at += len(name) + len(separator)
+		a.text = secret
+	case "source":
+		secret, ok := strings.CutPrefix(a.text, "pass:")
+		if !ok {
+			return spans
+		}
+		a.at += len("pass:")
+		a.text = secret
+	case "pairs":
+		at := a.at
+		for pair := range strings.SplitSeq(a.text, ";") {
+			if name, secret, ok := strings.Cut(pair, "="); ok {
+				spans = addSecret(s, arg{secret, at + len(name) + 1, a.bare}, spans)
+			}
+			at += len(pair) + 1
+		}
+		return spans
+	}
+	return addSecret(s, a, spans)
+}
+
+func addSecret(s string, a arg, spans []span) []span {
+	if len(a.text) < minSecret || placeholder(a.text) && (a.bare || a.text[0] != '$') || a.text[0] == '-' || strings.HasPrefix(a.text, `\\`) {
+		return spans
+	}
+	return append(spans, newSpan(s, a.at, a.at+len(a.text), "password"))
+}
+
+// minSecret is the length of the shortest secret, in bytes.
+const minSecret = 3
+
+// given says whether an option is among the arguments, alone or in a cluster
+// of letters.
+func given(args []arg, option string) bool {
+	for _, a := range args {
+		switch {
+		case a.text == option:
+			return true
+		case len(option) == 2 && len(a.text) > 2 && a.text[0] == '-' && a.text[1] != '-' && len(a.text) < 6 && strings.Contains(a.text[1:], option[1:]):
+			return true
+		}
+	}
+	return false
+}
+
+// under returns how many arguments there are up to the last word of sub, or -1
+// if these words are not among them in this order.
+func under(args []arg, sub []string) int {
+	n := 0
+	for i, a := range args {
+		if n == len(sub) {
+			return i
+		}
+		if strings.EqualFold(a.text, sub[n]) {
+			n++
+		}
+	}
+	if n < len(sub) {
+		return -1
+	}
+	if len(sub) == 0 {
+		return 0
+	}
+	return len(args)
+}
+
+// operands returns the nth argument that is neither an option nor the value of
+// one with two dashes, the last one for -1, and if all is set those after it too.
+func operands(args []arg, n int, all bool) []arg {
+	var words []arg
+	option := false
+	for _, a := range args {
+		if strings.HasPrefix(a.text, "<<") || strings.HasPrefix(a.text, ">") || a.text == "2>&1" {
+			break
+		}
+		isOption := a.text == "" || a.text[0] == '-' || a.text[0] == '/' && strings.Count(a.text, "/") == 1
+		if !isOption && !option {
+			words = append(words, a)
+		}
+		option = strings.HasPrefix(a.text, "--") && !strings.Contains(a.text, "=")
+	}
+	switch {
+	case n < 0 && len(words) > 0:
+		return words[len(words)-1:]
+	case n < 0 || n > len(words):
+		return nil
+	case all:
+		return words[n-1:]
+	}
+	return words[n-1 : n]
+}
+
+// input returns the secrets that the program between at and after reads: what
+// is piped into it, a here-string or a here-document.
+func input(s string, at, after int, args []arg, form string, spans []span) []span {
+	line := func(a arg) {
+		if form == "account" && !strings.Contains(a.text, ":") {
+			return
+		}
+		spans = secretIn(s, a, form, "", spans)
+	}
+	for i, a := range args {
+		word, ok := strings.CutPrefix(a.text, "<<<")
+		switch {
+		case ok && word == "" && i+1 < len(args):
+			line(args[i+1])
+		case ok && word != "":
+			line(unquotedFrom(a, 3))
+		case strings.HasPrefix(a.text, "<<"):
+			document(s, after, strings.Trim(strings.TrimPrefix(a.text[2:], "-"), `'"\`), line)
+		}
+	}
+	piped(s, at, line)
+	return spans
+}
+
+// document gives the lines of the here-document that begins after i.
+func document(s string, i int, end string, line func(arg)) {
+	for range maxArgs {
+		next := strings.IndexByte(s[i:], '\n')
+		if next < 0 {
+			return
+		}
+		i += next + 1
+		stop := strings.IndexByte(s[i:], '\n')
+		if stop += i; stop < i {
+			stop = len(s)
+		}
+		text := strings.TrimSpace(s[i:stop])
+		if text == end {
+			return
+		}
+		if text != "" {
+			line(arg{text, i + strings.Index(s[i:stop], text), false})
+		}
+	}
+}
+
+// writers are the programs that write their arguments.
+const writers = " echo printf print write-output write-host yes "
+
+// piped gives what is written into the pipe that ends before at: the words of
+// the echo or printf on its other side.
+func piped(s string, at int, line func(arg)) {
+	from := max(0, at-4<<10)
+	pipe := strings.LastIndexByte(s[from:at], '|')
+	if pipe < 0 || strings.ContainsAny(s[from+pipe+1:at], "\n;&") {
+		return
+	}
+	pipe += from
+	for start := pipe - 1; start >= from; start-- {
+		if !nameByte(s[start]) || start > 0 && nameByte(s[start-1]) {
+			continue
+		}
+		end := start
+		for end < pipe && nameByte(s[end]) {
+			end++
+		}
+		if !strings.Contains(writers, " "+strings.ToLower(s[start:end])+" ") {
+			continue
+		}
+		args, stop := arguments(s, end)
+		if stop > pipe || strings.TrimSpace(s[stop:pipe]) != "" && !strings.ContainsAny(s[stop:pipe], "|)") {
+			continue
+		}
+		words := operands(args, 1, true)
+		for i, w := range words {
+			if i == 0 && len(words) > 1 && strings.ContainsRune(w.text, '%') {
+				continue // the format
+			}
+			if w.text = strings.TrimSuffix(w.text, `\n`); w.text != "" {
+				line(w)
+			}
+		}
+		return
+	}
+}

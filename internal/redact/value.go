@@ -1,0 +1,165 @@
+package redact
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxDepth is how deep a payload may nest; what is deeper is replaced.
+const maxDepth = 64
+
+// maxSameNames is how many names of one object may be the same once redacted.
+const maxSameNames = 100
+
+// Value returns a copy of a decoded JSON value with every string in it
+// redacted, names of fields included, and cut as by [Redactor.Brief] if keep is
+// not 0. In a list of arguments, what follows an option such as "--password" is
+// its value.
+func (r *Redactor) Value(v any, keep int) any { return r.value("", v, keep, 0) }
+
+func (r *Redactor) value(name string, v any, keep, depth int) any {
+	if depth > maxDepth {
+		return "[redacted unexamined value]"
+	}
+	switch v := v.(type) {
+	case string:
+		if keep > 0 {
+			return r.brief(name, v, keep)
+		}
+		return r.Named(name, v)
+	case []any:
+		return r.list(name, "", v, keep, depth)
+	case map[string]any:
+		return r.object(v, keep, depth)
+	}
+	return v // numbers and constants
+}
+
+func (r *Redactor) object(v map[string]any, keep, depth int) any {
+	out := make(map[string]any, len(v))
+	program, args, label := pairing(v)
+	for _, k := range slices.Sorted(maps.Keys(v)) {
+		key := r.Brief(k, 1024)
+		for n := 2; ; n++ { // two redacted names must not hide one another's values
+			if _, taken := out[key]; !taken {
+				break
+			}
+			key = fmt.Sprintf("%s (%d)", r.Brief(k, 1024), n)
+			if n > maxSameNames {
+				return "[redacted unexamined value]"
+			}
+		}
+		list, isList := v[k].([]any)
+		switch {
+		case isList && k == args:
+			out[key] = r.list(k, program, list, keep, depth+1)
+		case k == "value" && label != "":
+			out[key] = r.value(label, v[k], keep, depth+1)
+		default:
+			out[key] = r.value(k, v[k], keep, depth+1)
+		}
+	}
+	return out
+}
+
+// pairing returns what the fields of an object say of each other: the program
+// and the field with its arguments, and the name that goes with "value", as
+// lists of headers and of environment variables have it.
+func pairing(v map[string]any) (program, args, label string) {
+	for _, field := range [...]string{"program", "command", "cmd", "executable", "binary"} {
+		if s, ok := v[field].(string); ok && program == "" {
+			program = s
+		}
+	}
+	for _, field := range [...]string{"args", "arguments", "argv"} {
+		if _, ok := v[field].([]any); ok && args == "" {
+			args = field
+		}
+	}
+	for _, field := range [...]string{"name", "key", "header"} {
+		if s, ok := v[field].(string); ok && label == "" {
+			label = s
+		}
+	}
+	return program, args, label
+}
+
+// list redacts a list; its first word is a program if none is given.
+func (r *Redactor) list(name, program string, v []any, keep, depth int) any {
+	words := make([]string, len(v))
+	for i, e := range v {
+		words[i], _ = e.(string)
+	}
+	secrets := argSecrets(program, words)
+	out := make([]any, len(v))
+	option := ""
+	for i, e := range v {
+		as := name
+		if option != "" && !strings.HasPrefix(words[i], "-") {
+			as = option
+		}
+		if len(secrets[i]) > 0 {
+			for _, sp := range secrets[i] {
+				r.note(sp.secret)
+			}
+			e = replace(words[i], secrets[i])
+		}
+		out[i] = r.value(as, e, keep, depth+1)
+		option = ""
+		if strings.HasPrefix(words[i], "-") && !strings.Contains(words[i], "=") {
+			option = words[i]
+		}
+	}
+	return out
+}
+
+// Args returns the arguments of a program, redacted.
+func (r *Redactor) Args(program string, args []string) []string {
+	if len(args) == 0 {
+		return args
+	}
+	list := make([]any, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	out := make([]string, len(args))
+	for i, e := range r.list("", program, list, 0, 0).([]any) {
+		out[i], _ = e.(string)
+	}
+	return out
+}
+
+// argSecrets returns, by the index of the word, the secrets among the arguments
+// of a program; without one it is the first word.
+func argSecrets(program string, words []string) map[int][]span {
+	if program == "" {
+		if len(words) == 0 {
+			return nil
+		}
+		program = words[0]
+	}
+	if program = programName(program[strings.LastIndexAny(program, `/\`)+1:]); len(programs()[program]) == 0 {
+		return nil
+	}
+	args := make([]arg, len(words))
+	size := 0
+	for i, w := range words {
+		args[i] = arg{w, size, true}
+		size += len(w) + 1
+	}
+	var spans []span
+	for _, l := range programs()[program] {
+		spans = argSpans(strings.Join(words, " "), l, args, spans)
+	}
+	found := map[int][]span{}
+	for _, sp := range spans {
+		for i, a := range args {
+			if a.at <= sp.start && sp.end <= a.at+len(a.text) {
+				found[i] = append(found[i], span{sp.start - a.at, sp.end - a.at, sp.kind, sp.secret})
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,63 @@
+// The library needs integers of 64 bits.
+
+//go:build !386 && !arm
+
+package tokenizer
+
+import (
+	"unicode/utf8"
+
+	library "github.com/sugarme/tokenizer/model"
+	"github.com/sugarme/tokenizer/model/wordpiece"
+)
+
+// maxLookups bounds how often sugarme looks into its vocabulary for one text: it
+// tries every part of a word that its letters leave it.
+const maxLookups = 1 << 19
+
+// A sugarme divides words as [wordPiece] does, by the library of that name.
+type sugarme struct {
+	model    wordpiece.WordPiece
+	maxChars int
+}
+
+// sugarme returns a model that does the same by the library. It is given the
+// vocabulary that was read here, since its own reading ignores the prefix of
+// tokens within a word.
+func (w *wordPiece) sugarme() model {
+	// A text cannot spell the unknown token: it is valid UTF-8 when it is divided.
+	const unknown = "\xff"
+	vocab := make(library.Vocab, len(w.start)+1)
+	for text, id := range w.start {
+		vocab[text] = int(id)
+	}
+	vocab[unknown] = int(w.unk)
+	m := wordpiece.NewWordPieceBuilder().Vocab(&vocab).UnkToken(unknown).
+		ContinuingSubwordPrefix(w.prefix).MaxInputCharsPerWord(w.maxChars).Build()
+	return &sugarme{m, w.maxChars}
+}
+
+func (s *sugarme) affords(words []word) bool {
+	left := maxLookups
+	for _, w := range words {
+		if n := utf8.RuneCountInString(w.text); n <= s.maxChars {
+			left -= n * (n + 1) / 2
+		}
+		if left < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tokens panics where the library fails, which [Tokenizer.Encode] makes an error.
+func (s *sugarme) tokens(dst []int64, word string) []int64 {
+	tokens, err := s.model.Tokenize(word)
+	if err != nil {
+		panic(err)
+	}
+	for _, t := range tokens {
+		dst = append(dst, int64(t.Id))
+	}
+	return dst
+}

@@ -1,0 +1,27 @@
+package shield
+
+import (
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// clean takes secrets out of what is said of an action: the reasons of a verdict
+// and of its trail, which may quote the action, and, where a trace is asked for
+// and none is there yet, the effects and views, which it puts into the first
+// step. What cannot be shown is left out; it has been judged all the same. The
+// action itself, which the seal covers, stays as it was received.
+//
+// It returns the payload as the log is to have it.
+func (p *Pipeline) clean(v *verdict.Verdict, c *analysis.Case, first bool) any {
+	payload, r := p.redactor.Learn(c.Action.Payload, audit.MaxString)
+	v.Reasoning = r.String(v.Reasoning)
+	for i := range c.Trail {
+		c.Trail[i].Reasoning = r.String(c.Trail[i].Reasoning)
+	}
+	if p.trace && first && len(c.Trail) > 0 {
+		c.Trail[0].Effects, _ = c.EffectsJSON(r)
+		c.Trail[0].Views, _ = c.ViewsJSON(r)
+	}
+	return payload
+}
