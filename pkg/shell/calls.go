@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strconv"
 	"strings"
 
@@ -165,10 +167,10 @@ func httpOwner(owner string) bool {
 // call does what a call in code does and returns its value.
 func (p *script) call(f operand, args []operand) operand {
 	for i := range args {
-		args[i].from = p.at
+		args[i].From = p.at
 	}
 	if f.name == "" {
-		return operand{value: unknown("…()", f.taint|anyTaint(args)), used: true}
+		return operand{Value: abstract.Unknown("…()", f.Taint|anyTaint(args)), used: true}
 	}
 	full := f.name
 	if full[0] == '.' { // a method of a value
@@ -183,7 +185,7 @@ func (p *script) call(f operand, args []operand) operand {
 	if len(args) > 0 {
 		first = args[0]
 		if first.name != "" {
-			first.value = unknown(first.name, first.taint)
+			first.Value = abstract.Unknown(first.name, first.Taint)
 		}
 	}
 	recv := f
@@ -193,15 +195,15 @@ func (p *script) call(f operand, args []operand) operand {
 		for _, a := range args {
 			p.loose(a)
 		}
-		t := f.taint | anyTaint(args)
+		t := f.Taint | anyTaint(args)
 		name := full
 		if full[0] == '.' {
 			name = ""
 		}
-		return operand{name: name, value: unknown(clip(full)+"()", t), used: true}
+		return operand{name: name, Value: abstract.Unknown(clip(full)+"()", t), used: true}
 	}
 	// Path("x").read_text(): the receiver is the path.
-	if full[0] == '.' && len(recv.text) > 0 && (r == readsFile || r == writesFile || r == deletes || r == lists || r == deletesTree || r == opens || r == setsMode || r == makesFolder) && !recv.bare {
+	if full[0] == '.' && len(recv.Text) > 0 && (r == readsFile || r == writesFile || r == deletes || r == lists || r == deletesTree || r == opens || r == setsMode || r == makesFolder) && !recv.Bare {
 		args = append([]operand{recv}, args...)
 		if r == writesFile && len(args) > 1 {
 			first = args[1]
@@ -209,33 +211,33 @@ func (p *script) call(f operand, args []operand) operand {
 		first = recv
 	}
 	out := p.act(r, full, first, args)
-	out.taint |= f.taint
+	out.Taint |= f.Taint
 	out.used = true
 	return out
 }
 
 // act does what a role says.
 func (p *script) act(r role, full string, first operand, args []operand) operand {
-	result := operand{value: unknown(clip(full)+"()", 0)}
+	result := operand{Value: abstract.Unknown(clip(full)+"()", 0)}
 	if len(args) == 0 {
 		if r == receives {
 			p.receives = true
-			result.taint |= socket
+			result.Taint |= abstract.Socket
 		}
 		return result
 	}
-	path := first.value
-	path.from = p.at
+	path := first.Value
+	path.From = p.at
 	switch r {
 	case runsShell:
-		if len(args) > 1 && (p.language == "perl" || p.language == "ruby") && args[1].known() && args[1].name == "" && !args[1].isList {
+		if len(args) > 1 && (p.language == "perl" || p.language == "ruby") && args[1].Known() && args[1].name == "" && !args[1].isList {
 			p.argv(args)
 		} else if first.isList {
 			p.argv(args[:1])
 		} else {
 			p.run(path)
 		}
-		result.taint |= foreign
+		result.Taint |= abstract.Foreign
 	case runsArgv:
 		p.argv(commandOf(full, args))
 	case runsEither:
@@ -250,23 +252,23 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		}
 		return p.open(args, path)
 	case readsFile:
-		if path.known() && isURL(path.text) {
+		if path.Known() && isURL(path.Text) {
 			p.s.url(effect.HTTPRequest, path)
-			result.taint |= network
+			result.Taint |= abstract.Network
 			return result
 		}
-		return operand{value: p.read(path)}
+		return operand{Value: p.read(path)}
 	case writesFile:
-		content := value{}
+		content := abstract.Value{}
 		if len(args) > 1 {
-			content = args[1].value
+			content = args[1].Value
 		}
 		p.write(path, content)
 	case deletes:
 		for _, a := range args {
 			if a.name == "" {
-				a.from = p.at
-				p.s.path(effect.DeleteFile, a.value, false)
+				a.From = p.at
+				p.s.path(effect.DeleteFile, a.Value, false)
 			}
 		}
 	case deletesTree:
@@ -276,12 +278,12 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 	case moves:
 		p.s.path(effect.MoveFile, path, false)
 		if len(args) > 1 {
-			p.write(args[1].value, value{})
+			p.write(args[1].Value, abstract.Value{})
 		}
 	case copies:
 		content := p.read(path)
 		if len(args) > 1 {
-			p.write(args[1].value, content)
+			p.write(args[1].Value, content)
 		}
 	case setsMode:
 		p.s.path(effect.ChangePermissions, path, false)
@@ -289,11 +291,11 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		p.s.path(effect.CreateDirectory, path, false)
 	case requests, posts:
 		p.request(r, path, args)
-		result.taint |= network
+		result.Taint |= abstract.Network
 	case connects:
 		p.connects, p.posts = true, true
 		p.connect(args)
-		result.taint |= socket
+		result.Taint |= abstract.Socket
 	case listens:
 		p.listens = true
 		p.s.once(effect.Effect{Kind: effect.Listen, From: p.at})
@@ -305,9 +307,9 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		p.s.once(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, From: p.at})
 	case receives:
 		p.receives = true
-		result.taint |= socket
+		result.Taint |= abstract.Socket
 	case readsEnvironment:
-		return operand{value: p.s.environment(path.text)[0]}
+		return operand{Value: p.s.environment(path.Text)[0]}
 	case loadsFile:
 		p.s.runFile(path, p.language, nil, streams{}, p.at)
 	case kills:
@@ -347,10 +349,10 @@ func commandOf(full string, args []operand) []operand {
 }
 
 // open is open(path, mode).
-func (p *script) open(args []operand, path value) operand {
+func (p *script) open(args []operand, path abstract.Value) operand {
 	mode := ""
 	if len(args) > 1 {
-		mode = args[1].text
+		mode = args[1].Text
 	}
 	if p.language == "perl" {
 		// open(F, "<", "x"), open(F, "> x"), open(F, "cmd |")
@@ -358,45 +360,45 @@ func (p *script) open(args []operand, path value) operand {
 		if len(rest) > 1 {
 			rest = rest[1:]
 		}
-		mode, path = perlMode(rest[0].text), rest[len(rest)-1].value
-		path.from = p.at
-		text := strings.TrimSpace(rest[0].text)
+		mode, path = perlMode(rest[0].Text), rest[len(rest)-1].Value
+		path.From = p.at
+		text := strings.TrimSpace(rest[0].Text)
 		if strings.HasPrefix(text, "|") || strings.HasSuffix(text, "|") || strings.Contains(text, "-|") {
-			path.text = strings.Trim(path.text, "|- ")
+			path.Text = strings.Trim(path.Text, "|- ")
 			p.run(path)
-			return operand{value: unknown("open()", foreign), used: true}
+			return operand{Value: abstract.Unknown("open()", abstract.Foreign), used: true}
 		}
 		if strings.Contains(text, "&") { // open(STDIN, ">&C") joins two handles
 			p.dups = true
 			return operand{used: true}
 		}
-		path.text = strings.TrimLeft(path.text, "<>+ ")
+		path.Text = strings.TrimLeft(path.Text, "<>+ ")
 	}
-	if path.known() && isURL(path.text) {
+	if path.Known() && isURL(path.Text) {
 		p.s.url(effect.HTTPRequest, path)
-		return operand{value: unknown("open()", network), used: true}
+		return operand{Value: abstract.Unknown("open()", abstract.Network), used: true}
 	}
-	if path.known() && strings.HasPrefix(path.text, "|") && p.language == "ruby" {
-		path.text = path.text[1:]
+	if path.Known() && strings.HasPrefix(path.Text, "|") && p.language == "ruby" {
+		path.Text = path.Text[1:]
 		p.run(path)
-		return operand{value: unknown("open()", foreign), used: true}
+		return operand{Value: abstract.Unknown("open()", abstract.Foreign), used: true}
 	}
 	if strings.ContainsAny(mode, "wax+>") {
-		p.write(path, value{})
-		return operand{value: unknown("open()", 0), used: true}
+		p.write(path, abstract.Value{})
+		return operand{Value: abstract.Unknown("open()", 0), used: true}
 	}
-	return operand{value: p.read(path), used: true}
+	return operand{Value: p.read(path), used: true}
 }
 
 // sysopen is perl's sysopen(HANDLE, path, flags).
 func (p *script) sysopen(args []operand) operand {
-	path := args[1].value
-	path.from = p.at
-	if flags := args[min(2, len(args)-1)]; flags.text == "0" || flags.name == "O_RDONLY" {
-		return operand{value: p.read(path), used: true}
+	path := args[1].Value
+	path.From = p.at
+	if flags := args[min(2, len(args)-1)]; flags.Text == "0" || flags.name == "O_RDONLY" {
+		return operand{Value: p.read(path), used: true}
 	}
-	p.write(path, value{})
-	return operand{value: unknown("open()", 0), used: true}
+	p.write(path, abstract.Value{})
+	return operand{Value: abstract.Unknown("open()", 0), used: true}
 }
 
 // perlMode returns the mode of perl's open, which may stand before the path.
@@ -405,22 +407,22 @@ func perlMode(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
 }
 
-func (p *script) request(r role, path value, args []operand) {
+func (p *script) request(r role, path abstract.Value, args []operand) {
 	for _, a := range args {
-		if a.known() && strings.Contains(a.text, "://") {
-			path = a.value
+		if a.Known() && strings.Contains(a.Text, "://") {
+			path = a.Value
 			break
 		}
 	}
-	path.from = p.at
-	if r == posts || anyTaint(args[1:])&(secret|dump|credential) != 0 || len(args) > 1 && !args[1].known() {
+	path.From = p.at
+	if r == posts || anyTaint(args[1:])&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 || len(args) > 1 && !args[1].Known() {
 		p.posts = true
 	}
-	p.held |= anyTaint(args) & (secret | dump)
-	if path.known() && path.text != "" || path.pattern {
+	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump)
+	if path.Known() && path.Text != "" || path.IsPattern {
 		p.s.url(effect.HTTPRequest, path)
 	}
-	if path.taint&(secret|dump|credential) != 0 {
+	if path.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 {
 		p.s.upload(path, p.language, p.at)
 	}
 }
@@ -433,27 +435,27 @@ func (p *script) connect(args []operand) {
 	}
 	e := effect.Effect{Kind: effect.Connect, From: p.at, Pattern: true}
 	for _, a := range flat {
-		if _, err := strconv.Atoi(a.text); a.known() && a.name == "" && a.text != "" && err != nil && !a.isList && strings.ContainsAny(a.text, ".:") || a.text == "localhost" {
-			e.Host, e.Pattern = effect.Host(a.text), false
+		if _, err := strconv.Atoi(a.Text); a.Known() && a.name == "" && a.Text != "" && err != nil && !a.isList && strings.ContainsAny(a.Text, ".:") || a.Text == "localhost" {
+			e.Host, e.Pattern = effect.Host(a.Text), false
 			break
 		}
 	}
 	p.s.once(e)
 }
 
-func (p *script) evaluate(full string, code value) {
-	code.from = p.at
+func (p *script) evaluate(full string, code abstract.Value) {
+	code.From = p.at
 	if strings.Contains(full, "pickle") || strings.Contains(full, "marshal") {
-		if code.taint&network == 0 && code.taint&decoded == 0 {
+		if code.Taint&abstract.Network == 0 && code.Taint&abstract.Decoded == 0 {
 			return
 		}
 	}
-	if !code.known() && code.taint == 0 && code.bare {
+	if !code.Known() && code.Taint == 0 && code.Bare {
 		p.s.dynamic(p.language+" code evaluates text that is not known", p.at)
 		return
 	}
-	if p.receives && !code.known() {
-		code.taint |= socket
+	if p.receives && !code.Known() {
+		code.Taint |= abstract.Socket
 	}
 	p.s.runText(p.language, code, p.language+" code", p.at, nil)
 }

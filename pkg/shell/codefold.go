@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"encoding/base64"
 	"encoding/hex"
 	"strconv"
@@ -14,21 +16,21 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 	if len(args) > 0 {
 		one = args[0]
 	}
-	known := len(args) > 0 && one.known() && one.name == ""
+	known := len(args) > 0 && one.Known() && one.name == ""
 	decodedTo := func(text string, ok bool) (operand, bool) {
 		if !ok {
-			return operand{value: unknown(clip(full)+"()", one.taint|decoded), used: true}, true
+			return operand{Value: abstract.Unknown(clip(full)+"()", one.Taint|abstract.Decoded), used: true}, true
 		}
-		return operand{value: value{text: text, taint: one.taint | decoded}}, true
+		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded}}, true
 	}
 	switch last {
 	case "b64decode", "urlsafe_b64decode", "standard_b64decode", "decodebytes", "base64_decode", "decode64", "strict_decode64", "decode_base64", "atob", "a2b_base64":
 		if !known {
 			return decodedTo("", false)
 		}
-		return decodedTo(decode64(one.text))
+		return decodedTo(decode64(one.Text))
 	case "fromhex", "unhexlify", "hex2bin", "a2b_hex":
-		out, err := hex.DecodeString(strings.Join(strings.Fields(one.text), ""))
+		out, err := hex.DecodeString(strings.Join(strings.Fields(one.Text), ""))
 		return decodedTo(string(out), known && err == nil)
 	case "decompress", "gzinflate", "gzuncompress", "gzdecode", "inflateSync", "gunzipSync", "b32decode", "b85decode", "str_rot13", "convert_uudecode":
 		return decodedTo("", false)
@@ -36,11 +38,11 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 		return p.characters(full, args)
 	case "import_module", "__import__", "require":
 		if known {
-			return operand{name: strings.TrimPrefix(one.text, "node:"), value: unknown(one.text, 0), used: true}, true
+			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), used: true}, true
 		}
 	case "getattr":
-		if len(args) > 1 && args[1].known() && one.name != "" {
-			return operand{name: one.name + "." + args[1].text, value: unknown("", 0), used: true}, true
+		if len(args) > 1 && args[1].Known() && one.name != "" {
+			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), used: true}, true
 		}
 	case "bytes", "bytearray":
 		if one.isList {
@@ -58,34 +60,34 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 			return joinPath(args)
 		}
 	case "homedir", "home", "gethomedir":
-		return operand{value: lit("~")}, true
+		return operand{Value: abstract.Lit("~")}, true
 	case "getcwd", "cwd":
-		return operand{value: p.s.environment("PWD")[0], used: true}, true
+		return operand{Value: p.s.environment("PWD")[0], used: true}, true
 	case "from":
 		if strings.HasSuffix(full, "Buffer.from") && known && len(args) > 1 {
-			switch args[1].text {
+			switch args[1].Text {
 			case "base64":
-				return decodedTo(decode64(one.text))
+				return decodedTo(decode64(one.Text))
 			case "hex":
-				out, err := hex.DecodeString(one.text)
+				out, err := hex.DecodeString(one.Text)
 				return decodedTo(string(out), err == nil)
 			}
 		}
 	case "pack":
-		if len(args) > 1 && strings.HasPrefix(one.text, "H") && args[1].known() {
-			out, err := hex.DecodeString(args[1].text)
-			return operand{value: value{text: string(out), taint: decoded}}, err == nil
+		if len(args) > 1 && strings.HasPrefix(one.Text, "H") && args[1].Known() {
+			out, err := hex.DecodeString(args[1].Text)
+			return operand{Value: abstract.Value{Text: string(out), Taint: abstract.Decoded}}, err == nil
 		}
 	case "dict", "dumps", "stringify", "json_encode", "to_json":
 		for _, a := range args {
 			if environmentName(a.name) {
-				p.held |= dump
-				return operand{value: unknown(a.name, dump), used: true}, true
+				p.held |= abstract.Dump
+				return operand{Value: abstract.Unknown(a.name, abstract.Dump), used: true}, true
 			}
 		}
 	case "b64encode":
 		if known {
-			return operand{value: value{text: base64.StdEncoding.EncodeToString([]byte(one.text)), taint: one.taint}}, true
+			return operand{Value: abstract.Value{Text: base64.StdEncoding.EncodeToString([]byte(one.Text)), Taint: one.Taint}}, true
 		}
 	}
 	return operand{}, false
@@ -96,81 +98,81 @@ func environmentName(name string) bool {
 }
 
 func joinPath(args []operand) (operand, bool) {
-	var b builder
+	var b abstract.Builder
 	for i, a := range args {
 		if i > 0 {
-			b.literal("/")
+			b.Literal("/")
 		}
-		b.add(a.value)
+		b.Add(a.Value)
 	}
-	return operand{value: b.value()}, true
+	return operand{Value: b.Value()}, true
 }
 
 func (p *script) characters(full string, args []operand) (operand, bool) {
 	var b strings.Builder
 	for _, a := range args {
-		n, err := strconv.ParseInt(a.text, 0, 32)
-		if err != nil || !a.known() {
-			return operand{value: unknown(full+"()", decoded), used: true}, true
+		n, err := strconv.ParseInt(a.Text, 0, 32)
+		if err != nil || !a.Known() {
+			return operand{Value: abstract.Unknown(full+"()", abstract.Decoded), used: true}, true
 		}
 		b.WriteRune(rune(n))
 	}
-	return operand{value: value{text: b.String(), taint: decoded}}, true
+	return operand{Value: abstract.Value{Text: b.String(), Taint: abstract.Decoded}}, true
 }
 
 // method folds methods of strings and lists.
 func (p *script) method(name string, recv operand, args []operand) (operand, bool) {
 	recv.name = ""
 	keep := func(text string) (operand, bool) {
-		recv.text = text
+		recv.Text = text
 		return recv, true
 	}
-	known := recv.known() && !recv.isList
+	known := recv.Known() && !recv.isList
 	switch name {
 	case "decode", "encode", "toString", "strip", "trim", "read", "readline", "to_s", "chomp", "text", "content", "body", "format", "freeze", "expanduser", "resolve", "as_posix", "toLowerCase", "lower", "rstrip", "lstrip", "utf8", "then", "split", "json", "slice", "substring":
 		switch {
 		case known && (name == "strip" || name == "trim" || name == "chomp" || name == "rstrip" || name == "lstrip"):
-			return keep(strings.TrimSpace(recv.text))
+			return keep(strings.TrimSpace(recv.Text))
 		case known && (name == "lower" || name == "toLowerCase"):
-			return keep(strings.ToLower(recv.text))
+			return keep(strings.ToLower(recv.Text))
 		case name == "split" && known && len(args) <= 1:
 			var out operand
 			out.isList = true
-			for f := range strings.FieldsSeq(recv.text) {
-				out.list = append(out.list, operand{value: value{text: f, taint: recv.taint}})
+			for f := range strings.FieldsSeq(recv.Text) {
+				out.list = append(out.list, operand{Value: abstract.Value{Text: f, Taint: recv.Taint}})
 			}
-			if len(args) == 1 && args[0].text == "" {
+			if len(args) == 1 && args[0].Text == "" {
 				out.list = nil
-				for _, r := range recv.text {
-					out.list = append(out.list, operand{value: lit(string(r))})
+				for _, r := range recv.Text {
+					out.list = append(out.list, operand{Value: abstract.Lit(string(r))})
 				}
 			}
 			return out, true
-		case name == "decode" && len(args) > 0 && (args[0].text == "base64" || args[0].text == "hex" || args[0].text == "rot13" || args[0].text == "rot_13"):
-			return p.codec(recv, args[0].text)
+		case name == "decode" && len(args) > 0 && (args[0].Text == "base64" || args[0].Text == "hex" || args[0].Text == "rot13" || args[0].Text == "rot_13"):
+			return p.codec(recv, args[0].Text)
 		case name == "format" || name == "slice" || name == "substring" || name == "json":
-			return operand{value: unknown("…", recv.taint|anyTaint(args)), used: true}, true
+			return operand{Value: abstract.Unknown("…", recv.Taint|anyTaint(args)), used: true}, true
 		}
 		return recv, true
 	case "join":
-		sep := recv.text
+		sep := recv.Text
 		list := recv.list
 		if len(args) > 0 && args[0].isList {
 			list = args[0].list // Python: sep.join(list)
 		} else if len(args) > 0 {
-			sep = args[0].text
+			sep = args[0].Text
 		}
 		if parts, ok := texts(list); ok && len(list) > 0 {
-			return operand{value: value{text: strings.Join(parts, sep), taint: recv.taint | anyTaint(list)}}, true
+			return operand{Value: abstract.Value{Text: strings.Join(parts, sep), Taint: recv.Taint | anyTaint(list)}}, true
 		}
-		return operand{value: unknown("join()", recv.taint|anyTaint(args)), used: true}, true
+		return operand{Value: abstract.Unknown("join()", recv.Taint|anyTaint(args)), used: true}, true
 	case "replace", "replaceAll", "gsub", "sub":
-		if known && len(args) > 1 && args[0].known() && args[1].known() && args[0].name == "" {
-			return keep(strings.ReplaceAll(recv.text, args[0].text, args[1].text))
+		if known && len(args) > 1 && args[0].Known() && args[1].Known() && args[0].name == "" {
+			return keep(strings.ReplaceAll(recv.Text, args[0].Text, args[1].Text))
 		}
 	case "reverse", "reversed":
 		if known {
-			return keep(reverse(recv.text))
+			return keep(reverse(recv.Text))
 		}
 		out := operand{isList: true}
 		for i := len(recv.list) - 1; i >= 0; i-- {
@@ -178,20 +180,20 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		}
 		return out, true
 	case "concat":
-		v := recv.value
+		v := recv.Value
 		for _, a := range args {
-			v = concat(v, a.value)
+			v = abstract.Concat(v, a.Value)
 		}
-		return operand{value: v}, true
+		return operand{Value: v}, true
 	case "unpack1", "unpack":
-		if known && len(args) > 0 && args[0].text == "m" {
-			text, ok := decode64(recv.text)
-			return operand{value: value{text: text, taint: decoded}}, ok
+		if known && len(args) > 0 && args[0].Text == "m" {
+			text, ok := decode64(recv.Text)
+			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
 		}
 	case "pack":
-		if n := len(recv.list); n > 0 && len(args) > 0 && strings.HasPrefix(args[0].text, "H") {
-			out, err := hex.DecodeString(recv.list[0].text)
-			return operand{value: value{text: string(out), taint: decoded}}, err == nil
+		if n := len(recv.list); n > 0 && len(args) > 0 && strings.HasPrefix(args[0].Text, "H") {
+			out, err := hex.DecodeString(recv.list[0].Text)
+			return operand{Value: abstract.Value{Text: string(out), Taint: abstract.Decoded}}, err == nil
 		}
 	}
 	return operand{}, false
@@ -199,18 +201,18 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 
 func (p *script) codec(recv operand, codec string) (operand, bool) {
 	var text string
-	ok := recv.known()
+	ok := recv.Known()
 	switch codec {
 	case "base64":
-		text, ok = decode64(recv.text)
+		text, ok = decode64(recv.Text)
 	case "hex":
-		out, err := hex.DecodeString(recv.text)
+		out, err := hex.DecodeString(recv.Text)
 		text, ok = string(out), err == nil
 	default:
-		text, _ = translate(nil, []value{lit("A-Za-z"), lit("N-ZA-Mn-za-m")}, recv.text)
+		text, _ = translate(nil, []abstract.Value{abstract.Lit("A-Za-z"), abstract.Lit("N-ZA-Mn-za-m")}, recv.Text)
 	}
 	if !ok {
-		return operand{value: unknown("decode()", recv.taint|decoded), used: true}, true
+		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.Decoded), used: true}, true
 	}
-	return operand{value: value{text: text, taint: recv.taint | decoded}}, true
+	return operand{Value: abstract.Value{Text: text, Taint: recv.Taint | abstract.Decoded}}, true
 }

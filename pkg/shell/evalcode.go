@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"slices"
 	"strconv"
 	"strings"
@@ -24,41 +26,41 @@ func (p *script) expr() operand {
 	for p.i < len(p.tokens) {
 		t := p.tokens[p.i]
 		switch {
-		case t.kind == stringToken && left.known() && left.text != "" && left.name == "" && !t.newline && p.language != "perl":
-			left.value = concat(left.value, p.operand().value) // adjacent strings
+		case t.kind == stringToken && left.Known() && left.Text != "" && left.name == "" && !t.newline && p.language != "perl":
+			left.Value = abstract.Concat(left.Value, p.operand().Value) // adjacent strings
 		case t.text == "$" && t.kind == punctToken && p.language == "awk":
-			left = operand{value: concat(left.value, p.operand().value)}
+			left = operand{Value: abstract.Concat(left.Value, p.operand().Value)}
 		case t.kind != punctToken:
 			return left
 		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
 			p.i++
 			right := p.operand()
-			left = operand{value: concat(left.value, right.value), list: append(left.list[:len(left.list):len(left.list)], right.list...), isList: left.isList}
+			left = operand{Value: abstract.Concat(left.Value, right.Value), list: append(left.list[:len(left.list):len(left.list)], right.list...), isList: left.isList}
 		case t.text == "=" || t.text == "+=" || t.text == ".=":
 			left = p.assign(left, t.text)
 		case t.text == "*":
 			p.i++
 			right := p.operand()
-			n, err := strconv.Atoi(right.text)
-			if left.known() && left.name == "" && err == nil && n >= 0 && n*len(left.text) <= 4096 {
-				left.text = strings.Repeat(left.text, n)
+			n, err := strconv.Atoi(right.Text)
+			if left.Known() && left.name == "" && err == nil && n >= 0 && n*len(left.Text) <= 4096 {
+				left.Text = strings.Repeat(left.Text, n)
 			}
 		case t.text == "%":
 			p.i++
 			right := p.operand()
-			left = operand{value: formatCode(left, right)}
+			left = operand{Value: formatCode(left, right)}
 		case t.text == "|" && p.language == "awk":
 			left = p.awkPipe(left)
 		case t.text == ">" && p.language == "awk" || t.text == ">>" && p.language == "awk":
 			p.i++
 			compares := p.i < len(p.tokens) && p.tokens[p.i].kind == numberToken
-			if o := p.operand(); o.known() && o.name == "" && !compares {
-				p.write(o.value, left.value)
+			if o := p.operand(); o.Known() && o.name == "" && !compares {
+				p.write(o.Value, left.Value)
 			}
 		case t.text == "<" && p.language == "awk":
 			p.i++
-			if o := p.operand(); o.known() && o.name == "" && !strings.HasPrefix(o.text, "/inet") {
-				p.read(o.value)
+			if o := p.operand(); o.Known() && o.name == "" && !strings.HasPrefix(o.Text, "/inet") {
+				p.read(o.Value)
 			}
 		case strings.Contains("==&&||<>-/?:&|^=>", t.text) && t.text != "=":
 			p.i++
@@ -68,7 +70,7 @@ func (p *script) expr() operand {
 				left = right
 				break
 			}
-			left = operand{value: unknown("…", left.taint|right.taint), used: true}
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), used: true}
 		default:
 			return left
 		}
@@ -77,27 +79,27 @@ func (p *script) expr() operand {
 }
 
 // formatCode is "…%s…" % x of Python and Ruby.
-func formatCode(form, arg operand) value {
+func formatCode(form, arg operand) abstract.Value {
 	args := arg.list
 	if !arg.isList {
 		args = []operand{arg}
 	}
-	if !form.known() || form.name != "" {
-		return unknown("…", form.taint|arg.taint)
+	if !form.Known() || form.name != "" {
+		return abstract.Unknown("…", form.Taint|arg.Taint)
 	}
-	var b builder
-	rest := form.text
+	var b abstract.Builder
+	rest := form.Text
 	for _, a := range args {
 		i := strings.Index(rest, "%s")
 		if i < 0 {
 			break
 		}
-		b.literal(rest[:i])
-		b.add(a.value)
+		b.Literal(rest[:i])
+		b.Add(a.Value)
 		rest = rest[i+2:]
 	}
-	b.literal(rest)
-	return b.value()
+	b.Literal(rest)
+	return b.Value()
 }
 
 // awkPipe is print | "cmd" and "cmd" | getline.
@@ -108,26 +110,26 @@ func (p *script) awkPipe(left operand) operand {
 	}
 	if p.i < len(p.tokens) && p.tokens[p.i].text == "getline" {
 		p.i++
-		if left.known() && strings.HasPrefix(left.text, "/inet") {
+		if left.Known() && strings.HasPrefix(left.Text, "/inet") {
 			p.connects = true
 			return operand{}
 		}
-		p.run(left.value)
+		p.run(left.Value)
 		return operand{used: true}
 	}
 	o := p.operand()
-	if o.known() && strings.HasPrefix(o.text, "/inet") {
+	if o.Known() && strings.HasPrefix(o.Text, "/inet") {
 		p.connects = true
 		return operand{}
 	}
-	in := left.value
-	if left.name != "" || !in.known() || in.text == "" {
-		in = unknown("what awk prints", p.s.input.taint|foreign)
+	in := left.Value
+	if left.name != "" || !in.Known() || in.Text == "" {
+		in = abstract.Unknown("what awk prints", p.s.input.Taint|abstract.Foreign)
 	}
-	if o.known() && o.name == "" {
-		p.s.nestedWith(o.text, p.at, streams{in: in})
+	if o.Known() && o.name == "" {
+		p.s.nestedWith(o.Text, p.at, streams{in: in})
 	} else {
-		p.run(o.value)
+		p.run(o.Value)
 	}
 	return operand{used: true}
 }
@@ -138,7 +140,7 @@ func (p *script) assign(left operand, op string) operand {
 	if left.name != "" && len(p.vars) < 1024 {
 		if op != "=" {
 			if old, ok := p.vars[left.name]; ok {
-				right.value = concat(old.value, right.value)
+				right.Value = abstract.Concat(old.Value, right.Value)
 			}
 		}
 		p.loose(right)
@@ -160,12 +162,12 @@ func (p *script) operand() operand {
 	var o operand
 	switch t.kind {
 	case stringToken:
-		o.value = t.v
+		o.Value = t.v
 	case shellToken:
 		p.run(t.v)
-		o = operand{value: unknown("`…`", foreign), used: true}
+		o = operand{Value: abstract.Unknown("`…`", abstract.Foreign), used: true}
 	case numberToken:
-		o.value = lit(t.text)
+		o.Value = abstract.Lit(t.text)
 	case nameToken:
 		if word(t.text) {
 			return p.operand()
@@ -177,7 +179,7 @@ func (p *script) operand() operand {
 	case punctToken:
 		if t.text == "$" && p.language == "awk" { // a field of the input
 			p.operand()
-			return operand{value: unknown("$…", p.s.input.taint|foreign), used: true}
+			return operand{Value: abstract.Unknown("$…", p.s.input.Taint|abstract.Foreign), used: true}
 		}
 		switch t.text {
 		case "(", "[", "{":
@@ -206,15 +208,15 @@ func word(s string) bool {
 // named returns a variable's value, else the name itself.
 func (p *script) named(n string) operand {
 	if full, ok := p.imports[n]; ok {
-		return operand{name: full, value: unknown(n, 0)}
+		return operand{name: full, Value: abstract.Unknown(n, 0)}
 	}
 	if v, ok := p.vars[n]; ok {
 		if p.peek("=") || p.peek(".=") || p.peek("+=") {
-			return operand{name: n, value: unknown(n, v.taint)}
+			return operand{name: n, Value: abstract.Unknown(n, v.Taint)}
 		}
 		return v
 	}
-	return operand{name: n, value: unknown(n, 0)}
+	return operand{name: n, Value: abstract.Unknown(n, 0)}
 }
 
 // bareArgument reads the arguments of a call without brackets, as Perl and
@@ -270,7 +272,7 @@ func (p *script) bracket(open string) operand {
 	}
 	if len(o.list) > 0 {
 		for _, e := range o.list {
-			o.taint |= e.taint
+			o.Taint |= e.Taint
 		}
 	}
 	return o
@@ -323,7 +325,7 @@ func (p *script) member(o operand, member string) operand {
 		return out
 	}
 	recv := o
-	return operand{name: "." + member, value: recv.value, list: recv.list, isList: recv.isList}
+	return operand{name: "." + member, Value: recv.Value, list: recv.list, isList: recv.isList}
 }
 
 func (p *script) subscript(o operand) operand {
@@ -338,36 +340,36 @@ func (p *script) subscript(o operand) operand {
 	}
 	raw := p.tokens[start:min(p.i, len(p.tokens))]
 	p.i++
-	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.known() && o.name == "" { // s[::-1]
-		o.text = reverse(o.text)
-		o.taint |= decoded
+	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.Known() && o.name == "" { // s[::-1]
+		o.Text = reverse(o.Text)
+		o.Taint |= abstract.Decoded
 		return o
 	}
 	if strings.HasSuffix(o.name, "environ") || strings.HasSuffix(o.name, "ENV") || strings.HasSuffix(o.name, "process.env") {
-		v := p.s.environment(index.text)[0]
-		return operand{value: v, used: true}
+		v := p.s.environment(index.Text)[0]
+		return operand{Value: v, used: true}
 	}
-	if n, err := strconv.Atoi(index.text); err == nil && o.isList && n >= 0 && n < len(o.list) {
+	if n, err := strconv.Atoi(index.Text); err == nil && o.isList && n >= 0 && n < len(o.list) {
 		return o.list[n]
 	}
-	if o.name != "" && index.known() && index.text != "" && index.name == "" {
-		return operand{name: o.name + "." + index.text, value: o.value} // child_process["exec"]
+	if o.name != "" && index.Known() && index.Text != "" && index.name == "" {
+		return operand{name: o.name + "." + index.Text, Value: o.Value} // child_process["exec"]
 	}
-	return operand{value: unknown("[…]", o.taint|index.taint), used: true}
+	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), used: true}
 }
 
 // run walks shell text that the code runs.
-func (p *script) run(v value) {
+func (p *script) run(v abstract.Value) {
 	p.shells = true
-	v.from = p.at
-	if !v.known() {
-		v.taint |= foreign // whatever the code made of its input
+	v.From = p.at
+	if !v.Known() {
+		v.Taint |= abstract.Foreign // whatever the code made of its input
 	}
-	if p.receives && !v.known() {
-		v.taint |= socket
+	if p.receives && !v.Known() {
+		v.Taint |= abstract.Socket
 	}
-	if v.known() && v.taint == 0 {
-		p.s.nested(v.text, p.at)
+	if v.Known() && v.Taint == 0 {
+		p.s.nested(v.Text, p.at)
 		return
 	}
 	p.s.runText("shell", v, p.language+" code", p.at, nil)
@@ -376,17 +378,17 @@ func (p *script) run(v value) {
 // argv walks a command that the code runs without a shell.
 func (p *script) argv(list []operand) {
 	p.shells = true
-	var words []value
+	var words []abstract.Value
 	for _, o := range list {
 		if o.isList {
 			for _, e := range o.list {
-				e.from = p.at
-				words = append(words, e.value)
+				e.From = p.at
+				words = append(words, e.Value)
 			}
 			continue
 		}
-		o.from = p.at
-		words = append(words, o.value)
+		o.From = p.at
+		words = append(words, o.Value)
 	}
 	if len(words) == 0 {
 		return
@@ -394,15 +396,15 @@ func (p *script) argv(list []operand) {
 	p.s.invoke(words, streams{})
 }
 
-func (p *script) write(path, content value) {
-	path.from = p.at
-	if path.known() && (quietDevice(path.text) || path.text == "") {
+func (p *script) write(path, content abstract.Value) {
+	path.From = p.at
+	if path.Known() && (quietDevice(path.Text) || path.Text == "") {
 		return
 	}
 	at, pattern := p.s.path(effect.WriteFile, path, false)
-	content.taint |= p.held & (network | decoded | secret)
-	if !content.known() || content.text == "" {
-		content = unknown("what "+p.language+" code writes", content.taint)
+	content.Taint |= p.held & (abstract.Network | abstract.Decoded | abstract.Secret)
+	if !content.Known() || content.Text == "" {
+		content = abstract.Unknown("what "+p.language+" code writes", content.Taint)
 	}
 	p.s.addFile(file{path: at, pattern: pattern, val: content})
 }
@@ -411,18 +413,18 @@ func (p *script) write(path, content value) {
 func texts(list []operand) ([]string, bool) {
 	out := make([]string, 0, len(list))
 	for _, o := range list {
-		if !o.known() || o.name != "" {
+		if !o.Known() || o.name != "" {
 			return nil, false
 		}
-		out = append(out, o.text)
+		out = append(out, o.Text)
 	}
 	return out, true
 }
 
-func anyTaint(list []operand) (t taint) {
+func anyTaint(list []operand) (t abstract.Taint) {
 	for _, o := range list {
-		t |= o.taint
-		if slices.ContainsFunc(o.list, func(e operand) bool { return e.taint != 0 }) {
+		t |= o.Taint
+		if slices.ContainsFunc(o.list, func(e operand) bool { return e.Taint != 0 }) {
 			t |= anyTaint(o.list)
 		}
 	}

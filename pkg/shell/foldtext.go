@@ -1,12 +1,14 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strconv"
 	"strings"
 )
 
 // translate folds tr.
-func translate(flags []string, operands []value, text string) (string, bool) {
+func translate(flags []string, operands []abstract.Value, text string) (string, bool) {
 	remove, complement := false, false
 	for _, f := range flags {
 		remove = remove || strings.Contains(f, "d") && !strings.HasPrefix(f, "--") || f == "--delete"
@@ -18,7 +20,7 @@ func translate(flags []string, operands []value, text string) (string, bool) {
 	if complement || len(operands) == 0 {
 		return "", false
 	}
-	from := trSet(operands[0].text)
+	from := trSet(operands[0].Text)
 	if remove {
 		return strings.Map(func(r rune) rune {
 			if strings.ContainsRune(from, r) {
@@ -30,7 +32,7 @@ func translate(flags []string, operands []value, text string) (string, bool) {
 	if len(operands) < 2 {
 		return "", false
 	}
-	to := []rune(trSet(operands[1].text))
+	to := []rune(trSet(operands[1].Text))
 	if len(to) == 0 {
 		return "", false
 	}
@@ -72,7 +74,7 @@ func trSet(s string) string {
 }
 
 // sedFold folds sed scripts of substitutions without regular expressions.
-func sedFold(flags []string, operands []value, text string) (string, bool) {
+func sedFold(flags []string, operands []abstract.Value, text string) (string, bool) {
 	for _, f := range flags {
 		if f != "-e" && f != "-E" && f != "-r" {
 			return "", false
@@ -81,7 +83,7 @@ func sedFold(flags []string, operands []value, text string) (string, bool) {
 	if len(operands) != 1 {
 		return "", false
 	}
-	script := strings.TrimSpace(operands[0].text)
+	script := strings.TrimSpace(operands[0].Text)
 	for script != "" {
 		if script[0] != 's' || len(script) < 4 {
 			return "", false
@@ -100,7 +102,7 @@ func sedFold(flags []string, operands []value, text string) (string, bool) {
 			}
 			text = strings.Join(lines, "\n")
 		case "g":
-			if len(parts[1])*strings.Count(text, parts[0]) > maxValue {
+			if len(parts[1])*strings.Count(text, parts[0]) > abstract.MaxValue {
 				return "", false
 			}
 			text = strings.ReplaceAll(text, parts[0], parts[1])
@@ -113,13 +115,13 @@ func sedFold(flags []string, operands []value, text string) (string, bool) {
 }
 
 // cutFold folds cut -c and cut -d -f with single positions and ranges.
-func cutFold(flags []string, operands []value, lines []string) (string, bool) {
+func cutFold(flags []string, operands []abstract.Value, lines []string) (string, bool) {
 	delim, list, bytes := "\t", "", false
 	next := 0
 	operand := func() string {
 		if next < len(operands) {
 			next++
-			return operands[next-1].text
+			return operands[next-1].Text
 		}
 		return ""
 	}

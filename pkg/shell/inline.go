@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -21,13 +23,13 @@ type script struct {
 
 	connects, listens, shells, dups, receives bool
 	posts, reads                              bool
-	held                                      taint // what files and variables that were read hold
+	held                                      abstract.Taint // what files and variables that were read hold
 	secrets                                   string
 }
 
 // An operand is the value of an expression in code.
 type operand struct {
-	value
+	abstract.Value
 	list   []operand
 	isList bool
 	name   string // dotted, if it names a module, function or object
@@ -35,19 +37,19 @@ type operand struct {
 }
 
 // inline walks code of a language that is no shell's.
-func (s *state) inline(language, text string, at effect.Span) value {
+func (s *state) inline(language, text string, at effect.Span) abstract.Value {
 	if language == "applescript" {
 		s.applescript(text, at)
-		return unknown("what the script writes", 0)
+		return abstract.Unknown("what the script writes", 0)
 	}
 	if !s.enter(at) {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
 	p := &script{s: s, language: language, at: at, vars: map[string]operand{}, imports: map[string]string{}}
 	if len(text) > maxText || !s.step(len(text)/256+1) {
 		s.dynamic("the "+language+" code is too long", at)
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	p.tokens = lexCode(language, text)
 	p.statements("")
@@ -55,7 +57,7 @@ func (s *state) inline(language, text string, at effect.Span) value {
 		p.connects, p.shells = true, true
 	}
 	p.finish()
-	return unknown("what "+language+" code writes", p.held&(secret|dump|credential))
+	return abstract.Unknown("what "+language+" code writes", p.held&(abstract.Secret|abstract.Dump|abstract.Credential))
 }
 
 // statements reads until a closing bracket or the end.
@@ -82,41 +84,41 @@ func (p *script) loose(o operand) {
 	for _, e := range o.list {
 		p.loose(e)
 	}
-	if o.used || o.name != "" || !o.known() {
+	if o.used || o.name != "" || !o.Known() {
 		return
 	}
-	p.suspect(o.value)
+	p.suspect(o.Value)
 }
 
 // suspect records a string that looks like a path of weight or a URL.
-func (p *script) suspect(v value) {
-	text := v.text
+func (p *script) suspect(v abstract.Value) {
+	text := v.Text
 	switch {
 	case len(text) < 4 || len(text) > 1024 || strings.ContainsAny(text, "\n<>{}"):
 	case strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://"):
 		if !strings.ContainsAny(text, " ") {
-			v.from = p.at
+			v.From = p.at
 			p.s.url(effect.HTTPRequest, v)
 		}
 	case strings.ContainsAny(text, " \t|"):
 	case strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "/") && strings.Count(text, "/") > 1 && text[1] != '/':
-		v.from = p.at
+		v.From = p.at
 		p.read(v)
 	case secretPath("/"+text, false, false) && strings.ContainsAny(text, "./_"):
-		v.from = p.at
+		v.From = p.at
 		p.read(v)
 	}
 }
 
-func (p *script) read(v value) value {
-	v.from = p.at
+func (p *script) read(v abstract.Value) abstract.Value {
+	v.From = p.at
 	out := p.s.readFile(effect.ReadFile, v)
-	p.held |= out.taint & (secret | network | decoded)
-	if out.secrets != "" {
-		p.secrets = out.secrets
+	p.held |= out.Taint & (abstract.Secret | abstract.Network | abstract.Decoded)
+	if out.Secrets != "" {
+		p.secrets = out.Secrets
 	}
 	p.reads = true
-	out.from = p.at
+	out.From = p.at
 	return out
 }
 
@@ -125,8 +127,8 @@ func (p *script) finish() {
 	if p.connects && (p.shells || p.dups) || p.listens && p.dups {
 		p.s.once(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code gives a network connection to a shell", From: p.at})
 	}
-	if p.posts && p.held&(secret|dump) != 0 {
-		p.s.upload(value{taint: p.held & (secret | dump), secrets: p.secrets}, p.language, p.at)
+	if p.posts && p.held&(abstract.Secret|abstract.Dump) != 0 {
+		p.s.upload(abstract.Value{Taint: p.held & (abstract.Secret | abstract.Dump), Secrets: p.secrets}, p.language, p.at)
 	}
 }
 

@@ -1,14 +1,18 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
 
 // A token is one lexical element of code.
 type token struct {
 	kind    tokenKind
 	text    string
-	v       value // of a string
-	spaced  bool  // blanks stand before it
-	newline bool  // a line break stands before it
+	v       abstract.Value // of a string
+	spaced  bool           // blanks stand before it
+	newline bool           // a line break stands before it
 }
 
 type tokenKind uint8
@@ -144,28 +148,28 @@ func codeEscapes(s string, raw bool) string {
 }
 
 // interpolated returns a string in which expressions are unknown parts.
-func (l *lexer) interpolated(text string, formatted bool) value {
+func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
 	if !formatted {
-		return lit(text)
+		return abstract.Lit(text)
 	}
-	var b builder
+	var b abstract.Builder
 	for i := 0; i < len(text); i++ {
 		lead := 0
 		switch l.language {
 		case "python":
 			if text[i] != '{' {
-				b.literal(text[i : i+1])
+				b.Literal(text[i : i+1])
 				continue
 			}
 		case "node", "ruby":
 			if i+1 >= len(text) || text[i+1] != '{' || text[i] != '$' && text[i] != '#' {
-				b.literal(text[i : i+1])
+				b.Literal(text[i : i+1])
 				continue
 			}
 			lead = 1
 		default:
 			if text[i] != '$' || i+1 >= len(text) || !isWordByte(text[i+1]) && text[i+1] != '{' {
-				b.literal(text[i : i+1])
+				b.Literal(text[i : i+1])
 				continue
 			}
 			end := i + 1
@@ -176,19 +180,19 @@ func (l *lexer) interpolated(text string, formatted bool) value {
 			for end < len(text) && isWordByte(text[end]) {
 				end++
 			}
-			b.add(unknown(text[i:end], foreign))
+			b.Add(abstract.Unknown(text[i:end], abstract.Foreign))
 			i = end - 1
 			continue
 		}
 		end := strings.IndexByte(text[i+lead:], '}')
 		if end < 0 {
-			b.literal(text[i:])
+			b.Literal(text[i:])
 			break
 		}
-		b.add(unknown(text[i:i+lead+end+1], foreign))
+		b.Add(abstract.Unknown(text[i:i+lead+end+1], abstract.Foreign))
 		i += lead + end
 	}
-	return b.value()
+	return b.Value()
 }
 
 func (l *lexer) backquoted(rest string) {

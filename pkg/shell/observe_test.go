@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"bytes"
 	"context"
 	"os"
@@ -161,7 +163,7 @@ func predicted(r Result, p string) bool {
 		default:
 			continue
 		}
-		if e.Pattern && e.Path == "" || effect.Overlap(asPattern(e.Path, e.Pattern), escapePattern(p), false) {
+		if e.Pattern && e.Path == "" || effect.Overlap(asPattern(e.Path, e.Pattern), abstract.EscapePattern(p), false) {
 			return true
 		}
 		// A folder that is written into, deleted with all below, or created

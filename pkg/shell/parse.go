@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strings"
 	"sync"
 
@@ -26,10 +28,10 @@ func parse(text string) (*syntax.File, error) {
 }
 
 // source walks shell text and returns what it writes to standard output.
-func (s *state) source(text string) value {
+func (s *state) source(text string) abstract.Value {
 	if why := tooDeep(text); why != "" {
 		s.dynamic(why, s.span(0, len(text)))
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	f, err := parse(text)
 	if err != nil {
@@ -40,10 +42,10 @@ func (s *state) source(text string) value {
 				mark := len(s.effects)
 				s.untilError(text)
 				if len(s.effects) == mark {
-					return s.stmts(f2.Stmts, value{})
+					return s.stmts(f2.Stmts, abstract.Value{})
 				}
 				mark = len(s.effects)
-				out := s.stmts(f2.Stmts, value{})
+				out := s.stmts(f2.Stmts, abstract.Value{})
 				s.dropRepeated(mark)
 				return out
 			}
@@ -53,9 +55,9 @@ func (s *state) source(text string) value {
 		s.dynamic("the shell text cannot be parsed: "+parseError(err), s.span(0, len(text)))
 		s.untilError(text)
 		s.suspects(text)
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
-	return s.stmts(f.Stmts, value{})
+	return s.stmts(f.Stmts, abstract.Value{})
 }
 
 // untilError walks the statements before a syntax error: a shell runs them
@@ -70,7 +72,7 @@ func (s *state) untilError(text string) {
 		list = append(list, st)
 	}
 	parsers.Put(p)
-	s.stmts(list, value{})
+	s.stmts(list, abstract.Value{})
 }
 
 // withoutPlaceholders does the same for each <name> of a manual.

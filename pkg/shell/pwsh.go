@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -20,13 +22,13 @@ type pwsh struct {
 }
 
 // powershell walks PowerShell text.
-func (s *state) powershell(text string) value {
+func (s *state) powershell(text string) abstract.Value {
 	if len(text) > maxText {
 		s.dynamic("the command is longer than 64 KiB", s.span(0, len(s.text)))
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if !s.enter(effect.Span{}) {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
 	p := &pwsh{s: s, text: text, at: s.span(0, len(text))}
@@ -38,8 +40,8 @@ func (s *state) powershell(text string) value {
 }
 
 // block walks statements up to a closing bracket.
-func (p *pwsh) block(until byte) value {
-	out := value{}
+func (p *pwsh) block(until byte) abstract.Value {
+	out := abstract.Value{}
 	for !p.s.gaveUp {
 		p.skip(" \t\r\n;,")
 		if p.i >= len(p.text) {
@@ -76,14 +78,14 @@ func (p *pwsh) skip(chars string) {
 }
 
 // pipeline walks elements that are joined by |.
-func (p *pwsh) pipeline(until byte) value {
+func (p *pwsh) pipeline(until byte) abstract.Value {
 	if !p.s.step(1) || p.depth > maxDepth {
 		p.s.giveUp("PowerShell text is too complex")
-		return value{}
+		return abstract.Value{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
-	out := value{}
+	out := abstract.Value{}
 	for {
 		p.skip(" \t\r\n")
 		out = p.element(out, until)
@@ -100,9 +102,9 @@ func (p *pwsh) pipeline(until byte) value {
 }
 
 // element walks one command or expression.
-func (p *pwsh) element(in value, until byte) value {
+func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 	if p.i >= len(p.text) {
-		return value{}
+		return abstract.Value{}
 	}
 	start := p.i
 	switch c := p.text[p.i]; {
@@ -114,7 +116,7 @@ func (p *pwsh) element(in value, until byte) value {
 		v := p.expression()
 		p.skip(" \t")
 		if p.assignment(start, v) {
-			return value{}
+			return abstract.Value{}
 		}
 		if p.i == start {
 			p.i++
@@ -122,30 +124,30 @@ func (p *pwsh) element(in value, until byte) value {
 		return v
 	case c == '}' || c == ')' || c == ']':
 		p.i++
-		return value{}
+		return abstract.Value{}
 	}
 	word := p.bare()
 	lower := strings.ToLower(word)
 	switch lower {
 	case "if", "elseif", "else", "while", "for", "foreach", "switch", "try", "catch", "finally", "do", "until", "function", "filter", "return", "throw", "param", "begin", "process", "end", "trap", "in", "exit", "break", "continue", "data", "using":
-		if lower == "foreach" && in.text != "" || lower == "foreach" && in.taint != 0 {
+		if lower == "foreach" && in.Text != "" || lower == "foreach" && in.Taint != 0 {
 			break
 		}
 		p.skip(" \t")
 		if lower == "function" || lower == "filter" {
 			p.bare()
 		}
-		return value{}
+		return abstract.Value{}
 	}
 	if word == "" {
 		p.i++
-		return value{}
+		return abstract.Value{}
 	}
-	return p.command(value{text: word, from: p.at}, in)
+	return p.command(abstract.Value{Text: word, From: p.at}, in)
 }
 
 // assignment reads `= expr` behind a variable that starts at start.
-func (p *pwsh) assignment(start int, v value) bool {
+func (p *pwsh) assignment(start int, v abstract.Value) bool {
 	if p.i >= len(p.text) || p.text[p.i] != '=' && !strings.HasPrefix(p.text[p.i:], "+=") || p.text[start] != '$' {
 		return false
 	}
@@ -157,7 +159,7 @@ func (p *pwsh) assignment(start int, v value) bool {
 	}
 	right := p.pipeline(0)
 	if add {
-		right = concat(v, right)
+		right = abstract.Concat(v, right)
 	}
 	p.s.bind(binding{name: "ps:" + name, val: right})
 	if env, ok := strings.CutPrefix(name, "env:"); ok {
@@ -187,14 +189,14 @@ func (p *pwsh) bare() string {
 }
 
 // expression reads operands that are joined by operators.
-func (p *pwsh) expression() value {
+func (p *pwsh) expression() abstract.Value {
 	if !p.s.step(1) || p.depth > maxDepth {
 		p.s.giveUp("PowerShell text is too complex")
-		return value{}
+		return abstract.Value{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
-	var list []value
+	var list []abstract.Value
 	left := p.operand()
 	for p.i < len(p.text) {
 		mark := p.i
@@ -207,7 +209,7 @@ func (p *pwsh) expression() value {
 		case rest[0] == '+':
 			p.i++
 			p.skip(" \t\r\n")
-			left = concat(left, p.operand())
+			left = abstract.Concat(left, p.operand())
 		case rest[0] == ',':
 			p.i++
 			p.skip(" \t\r\n")
@@ -232,11 +234,11 @@ func (p *pwsh) expression() value {
 	return p.joined(list, left)
 }
 
-func (p *pwsh) joined(list []value, last value) value {
+func (p *pwsh) joined(list []abstract.Value, last abstract.Value) abstract.Value {
 	if len(list) == 0 {
 		return last
 	}
-	v := joinValues(append(list, last))
+	v := abstract.JoinValues(append(list, last))
 	return v
 }
 
@@ -256,9 +258,9 @@ func (p *pwsh) operator(rest string) (string, bool) {
 }
 
 // operate applies an operator to the values on its left.
-func (p *pwsh) operate(op string, left []value) value {
+func (p *pwsh) operate(op string, left []abstract.Value) abstract.Value {
 	right := p.operand()
-	args := []value{right}
+	args := []abstract.Value{right}
 	for {
 		mark := p.i
 		p.skip(" \t")
@@ -279,44 +281,44 @@ func (p *pwsh) operate(op string, left []value) value {
 	case "f":
 		return formatPlaces(first, args)
 	case "join":
-		if right.known() {
-			var b builder
+		if right.Known() {
+			var b abstract.Builder
 			for i, v := range left {
 				if i > 0 {
-					b.literal(right.text)
+					b.Literal(right.Text)
 				}
-				b.add(v)
+				b.Add(v)
 			}
-			if len(left) == 1 && first.known() && right.text == "" {
-				return lit(strings.ReplaceAll(first.text, " ", ""))
+			if len(left) == 1 && first.Known() && right.Text == "" {
+				return abstract.Lit(strings.ReplaceAll(first.Text, " ", ""))
 			}
-			return b.value()
+			return b.Value()
 		}
 	case "replace", "creplace", "ireplace":
-		if first.known() && right.known() {
+		if first.Known() && right.Known() {
 			with := ""
 			if len(args) > 1 {
-				with = args[1].text
+				with = args[1].Text
 			}
-			first.text = strings.ReplaceAll(first.text, strings.TrimPrefix(right.text, `\`), with)
+			first.Text = strings.ReplaceAll(first.Text, strings.TrimPrefix(right.Text, `\`), with)
 			return first
 		}
 	case "split", "csplit":
-		if first.known() && right.known() && right.text != "" {
-			first.text = strings.ReplaceAll(first.text, right.text, " ")
+		if first.Known() && right.Known() && right.Text != "" {
+			first.Text = strings.ReplaceAll(first.Text, right.Text, " ")
 			return first
 		}
 	}
-	return unknown("…", first.taint|right.taint)
+	return abstract.Unknown("…", first.Taint|right.Taint)
 }
 
 // formatPlaces is "{1}{0}" -f "a","b".
-func formatPlaces(form value, args []value) value {
-	if !form.known() {
-		return unknown("…", form.taint)
+func formatPlaces(form abstract.Value, args []abstract.Value) abstract.Value {
+	if !form.Known() {
+		return abstract.Unknown("…", form.Taint)
 	}
-	var b builder
-	text := form.text
+	var b abstract.Builder
+	text := form.Text
 	for i := 0; i < len(text); i++ {
 		if text[i] == '{' && i+2 < len(text) && text[i+1] >= '0' && text[i+1] <= '9' {
 			end := strings.IndexByte(text[i:], '}')
@@ -325,65 +327,65 @@ func formatPlaces(form value, args []value) value {
 				n = n*10 + int(text[j]-'0')
 			}
 			if end > 0 && n < len(args) {
-				b.add(args[n])
+				b.Add(args[n])
 				i += end
 				continue
 			}
 		}
-		b.literal(text[i : i+1])
+		b.Literal(text[i : i+1])
 	}
-	return b.value()
+	return b.Value()
 }
 
 // str reads a quoted string.
-func (p *pwsh) str() value {
+func (p *pwsh) str() abstract.Value {
 	q := p.text[p.i]
 	p.i++
-	var b builder
+	var b abstract.Builder
 	for p.i < len(p.text) {
 		c := p.text[p.i]
 		switch {
 		case c == q:
 			if p.i+1 < len(p.text) && p.text[p.i+1] == q {
-				b.literal(string(q))
+				b.Literal(string(q))
 				p.i += 2
 				continue
 			}
 			p.i++
-			v := b.value()
-			v.from, v.written = p.at, true
+			v := b.Value()
+			v.From, v.Written = p.at, true
 			return v
 		case q == '"' && c == '`' && p.i+1 < len(p.text):
 			p.i++
 			switch p.text[p.i] {
 			case 'n':
-				b.literal("\n")
+				b.Literal("\n")
 			case 't':
-				b.literal("\t")
+				b.Literal("\t")
 			case '0':
 			default:
-				b.literal(p.text[p.i : p.i+1])
+				b.Literal(p.text[p.i : p.i+1])
 			}
 			p.i++
 		case q == '"' && c == '$' && p.i+1 < len(p.text) && (isWordByte(p.text[p.i+1]) || p.text[p.i+1] == '{' || p.text[p.i+1] == '('):
 			if p.text[p.i+1] == '(' {
 				p.i += 2
-				b.add(p.block(')'))
+				b.Add(p.block(')'))
 				continue
 			}
-			b.add(p.variable())
+			b.Add(p.variable())
 		default:
-			b.literal(p.text[p.i : p.i+1])
+			b.Literal(p.text[p.i : p.i+1])
 			p.i++
 		}
 	}
-	v := b.value()
-	v.from = p.at
+	v := b.Value()
+	v.From = p.at
 	return v
 }
 
 // variable reads $name, ${name} or $env:name.
-func (p *pwsh) variable() value {
+func (p *pwsh) variable() abstract.Value {
 	p.i++
 	start := p.i
 	if p.i < len(p.text) && p.text[p.i] == '{' {
@@ -403,34 +405,34 @@ func (p *pwsh) variable() value {
 	return p.named(p.text[start:p.i])
 }
 
-func (p *pwsh) named(name string) value {
+func (p *pwsh) named(name string) abstract.Value {
 	lower := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "script:"), "global:"))
 	if b, ok := p.s.lookup("ps:" + lower); ok {
 		v := b.val
-		v.from = p.at
+		v.From = p.at
 		return v
 	}
 	env, isEnv := strings.CutPrefix(lower, "env:")
 	switch lower {
 	case "home", "env:userprofile", "env:home":
-		return value{text: "~", from: p.at}
+		return abstract.Value{Text: "~", From: p.at}
 	case "pwd":
-		return value{text: ".", from: p.at}
+		return abstract.Value{Text: ".", From: p.at}
 	case "true", "false", "null":
-		return value{text: "$" + lower, from: p.at}
+		return abstract.Value{Text: "$" + lower, From: p.at}
 	case "env:comspec":
-		return lit("cmd.exe")
+		return abstract.Lit("cmd.exe")
 	case "shellid":
-		return lit("Microsoft.PowerShell")
+		return abstract.Lit("Microsoft.PowerShell")
 	case "pshome":
-		return lit(`C:\Windows\System32\WindowsPowerShell\v1.0`)
+		return abstract.Lit(`C:\Windows\System32\WindowsPowerShell\v1.0`)
 	case "env:temp", "env:tmp", "env:appdata", "env:localappdata", "env:programdata", "env:systemroot", "env:windir", "env:public":
-		return value{text: "%" + strings.ToUpper(env) + "%", from: p.at}
+		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", From: p.at}
 	}
-	v := unknown("$"+name, 0)
+	v := abstract.Unknown("$"+name, 0)
 	if isEnv && secretName(env) {
-		v.taint, v.secrets = credential, "$"+name
+		v.Taint, v.Secrets = abstract.Credential, "$"+name
 	}
-	v.from = p.at
+	v.From = p.at
 	return v
 }

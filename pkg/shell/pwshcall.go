@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strconv"
 	"strings"
 
@@ -8,17 +10,17 @@ import (
 )
 
 // operand reads one operand with its members, calls and subscripts.
-func (p *pwsh) operand() value {
+func (p *pwsh) operand() abstract.Value {
 	if p.i >= len(p.text) || !p.s.step(1) {
-		return value{}
+		return abstract.Value{}
 	}
 	if p.depth > maxDepth {
 		p.s.giveUp("PowerShell text is too complex")
-		return value{}
+		return abstract.Value{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
-	var v value
+	var v abstract.Value
 	dotted := ""
 	switch c := p.text[p.i]; {
 	case c == '\'' || c == '"':
@@ -46,7 +48,7 @@ func (p *pwsh) operand() value {
 		end := strings.IndexByte(p.text[p.i:], ']')
 		if end < 0 {
 			p.i = len(p.text)
-			return value{}
+			return abstract.Value{}
 		}
 		dotted = strings.ToLower(strings.Trim(p.text[p.i:p.i+end+1], "[] "))
 		p.i += end + 1
@@ -62,37 +64,37 @@ func (p *pwsh) operand() value {
 		if text == "" {
 			p.i++
 		}
-		v = value{text: text, from: p.at}
+		v = abstract.Value{Text: text, From: p.at}
 	}
-	v.from = p.at
+	v.From = p.at
 	return p.members(v, dotted)
 }
 
-func (p *pwsh) hereString() value {
+func (p *pwsh) hereString() abstract.Value {
 	q := p.text[p.i+1 : p.i+2]
 	body, _, ok := strings.Cut(p.text[p.i+2:], "\n"+q+"@")
 	p.i += 2 + len(body)
 	if ok {
 		p.i += 3
 	}
-	return value{text: strings.TrimLeft(body, "\r\n"), from: p.at}
+	return abstract.Value{Text: strings.TrimLeft(body, "\r\n"), From: p.at}
 }
 
 // cast is [type]operand.
-func (p *pwsh) cast(typ string) value {
+func (p *pwsh) cast(typ string) abstract.Value {
 	v := p.operand()
 	switch strings.TrimSuffix(typ, "[]") {
 	case "char", "system.char":
 		var b strings.Builder
-		for f := range strings.FieldsSeq(v.text) {
+		for f := range strings.FieldsSeq(v.Text) {
 			n, err := strconv.ParseInt(f, 0, 32)
 			if err != nil {
 				return v
 			}
 			b.WriteRune(rune(n))
 		}
-		if v.known() {
-			return value{text: b.String(), taint: v.taint | decoded, from: p.at}
+		if v.Known() {
+			return abstract.Value{Text: b.String(), Taint: v.Taint | abstract.Decoded, From: p.at}
 		}
 	case "scriptblock", "management.automation.scriptblock":
 		return v
@@ -101,7 +103,7 @@ func (p *pwsh) cast(typ string) value {
 }
 
 // members reads .name, ::name, (…) and […] behind an operand.
-func (p *pwsh) members(v value, dotted string) value {
+func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 	for p.i < len(p.text) && !p.s.gaveUp {
 		rest := p.text[p.i:]
 		switch {
@@ -109,9 +111,9 @@ func (p *pwsh) members(v value, dotted string) value {
 			p.i += 1 + int(truth(rest[0] == ':'))
 			name := ""
 			if c := p.text[min(p.i, len(p.text)-1)]; c == '\'' || c == '"' {
-				name = p.str().text
+				name = p.str().Text
 			} else if c == '(' || c == '$' {
-				name = p.operand().text
+				name = p.operand().Text
 			} else {
 				start := p.i
 				for p.i < len(p.text) && isWordByte(p.text[p.i]) {
@@ -128,10 +130,10 @@ func (p *pwsh) members(v value, dotted string) value {
 		case rest[0] == '[':
 			p.i++
 			index := p.block(']')
-			if n, err := strconv.Atoi(index.text); v.known() && err == nil && n >= 0 && n < len(v.text) && dotted == "" {
-				v.text = v.text[n : n+1]
+			if n, err := strconv.Atoi(index.Text); v.Known() && err == nil && n >= 0 && n < len(v.Text) && dotted == "" {
+				v.Text = v.Text[n : n+1]
 			} else {
-				v = unknown("[…]", v.taint)
+				v = abstract.Unknown("[…]", v.Taint)
 			}
 		default:
 			return v
@@ -140,8 +142,8 @@ func (p *pwsh) members(v value, dotted string) value {
 	return v
 }
 
-func (p *pwsh) arguments() []value {
-	var args []value
+func (p *pwsh) arguments() []abstract.Value {
+	var args []abstract.Value
 	for p.i < len(p.text) && !p.s.gaveUp {
 		p.skip(" \t\r\n,")
 		if p.i >= len(p.text) || p.text[p.i] == ')' {
@@ -150,7 +152,7 @@ func (p *pwsh) arguments() []value {
 		}
 		start := p.i
 		v := p.sum()
-		v.from = p.at
+		v.From = p.at
 		args = append(args, v)
 		if p.i == start {
 			p.i++
@@ -161,7 +163,7 @@ func (p *pwsh) arguments() []value {
 }
 
 // sum is an expression up to a comma.
-func (p *pwsh) sum() value {
+func (p *pwsh) sum() abstract.Value {
 	left := p.operand()
 	for {
 		mark := p.i
@@ -172,29 +174,29 @@ func (p *pwsh) sum() value {
 		}
 		p.i++
 		p.skip(" \t\r\n")
-		left = concat(left, p.operand())
+		left = abstract.Concat(left, p.operand())
 	}
 }
 
 // call does what a .NET method is known to do.
-func (p *pwsh) call(recv value, name string, args []value) value {
-	arg := func(i int) value {
+func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abstract.Value {
+	arg := func(i int) abstract.Value {
 		if i < len(args) {
 			return args[i]
 		}
-		return value{}
+		return abstract.Value{}
 	}
 	one := arg(0)
 	method := name[strings.LastIndexByte(name, '.')+1:]
-	result := unknown("."+method+"()", recv.taint|one.taint)
+	result := abstract.Unknown("."+method+"()", recv.Taint|one.Taint)
 	switch method {
 	case "downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "downloadstringtaskasync", "downloaddataasync":
 		p.s.url(effect.HTTPRequest, one)
-		return unknown(clip(method), network)
+		return abstract.Unknown(clip(method), abstract.Network)
 	case "downloadfile", "downloadfileasync":
 		p.s.url(effect.HTTPRequest, one)
 		at, pattern := p.s.path(effect.WriteFile, arg(1), false)
-		p.s.addFile(file{path: at, pattern: pattern, val: unknown("a download", network)})
+		p.s.addFile(file{path: at, pattern: pattern, val: abstract.Unknown("a download", abstract.Network)})
 	case "uploadstring", "uploaddata", "uploadfile", "uploadvalues", "postasync":
 		p.s.url(effect.HTTPRequest, one)
 		last := arg(len(args) - 1)
@@ -203,23 +205,23 @@ func (p *pwsh) call(recv value, name string, args []value) value {
 		}
 		p.s.upload(last, "powershell", p.at)
 	case "frombase64string":
-		if text, ok := decode64(one.text); ok && one.known() {
-			return value{text: text, taint: one.taint | decoded, from: p.at}
+		if text, ok := decode64(one.Text); ok && one.Known() {
+			return abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded, From: p.at}
 		}
-		result.taint |= decoded
+		result.Taint |= abstract.Decoded
 	case "getstring":
-		if one.known() && strings.Contains(name, "unicode") {
+		if one.Known() && strings.Contains(name, "unicode") {
 			var b strings.Builder
-			for i := 0; i+1 < len(one.text); i += 2 {
-				b.WriteRune(rune(one.text[i]) | rune(one.text[i+1])<<8)
+			for i := 0; i+1 < len(one.Text); i += 2 {
+				b.WriteRune(rune(one.Text[i]) | rune(one.Text[i+1])<<8)
 			}
-			one.text = b.String()
+			one.Text = b.String()
 		}
-		one.taint |= result.taint
+		one.Taint |= result.Taint
 		return one
 	case "replace":
-		if recv.known() && one.known() && arg(1).known() && one.text != "" {
-			recv.text = strings.ReplaceAll(recv.text, one.text, arg(1).text)
+		if recv.Known() && one.Known() && arg(1).Known() && one.Text != "" {
+			recv.Text = strings.ReplaceAll(recv.Text, one.Text, arg(1).Text)
 			return recv
 		}
 	case "tostring", "trim", "tolower", "toupper", "normalize", "readtoend", "invoke", "invokereturnasis", "toarray", "tochararray", "insert", "remove", "substring", "create", "getresponse", "getresponsestream":
@@ -228,10 +230,10 @@ func (p *pwsh) call(recv value, name string, args []value) value {
 		return p.evaluate(one)
 	case "start":
 		if strings.HasSuffix(name, "process.start") && len(args) > 0 {
-			p.s.windowsInvoke(append([]value{one}, splitWords(arg(1))...), streams{})
+			p.s.windowsInvoke(append([]abstract.Value{one}, splitWords(arg(1))...), streams{})
 		}
 	case "shellexecute", "exec", "run":
-		p.s.runText("cmd", joinValues(args), "powershell", p.at, nil)
+		p.s.runText("cmd", abstract.JoinValues(args), "powershell", p.at, nil)
 	case "readalltext", "readallbytes", "readalllines", "readlines", "openread.", "opentext":
 		return p.s.readFile(effect.ReadFile, one)
 	case "writealltext", "writeallbytes", "writealllines", "appendalltext", "create.":
@@ -253,8 +255,8 @@ func (p *pwsh) call(recv value, name string, args []value) value {
 		}
 	case "load", "loadfile", "loadfrom", "unsafeloadfrom":
 		if strings.Contains(name, "assembly") {
-			if t := one.taint; t&(network|decoded) != 0 {
-				p.s.runText("code", unknown("an assembly", t), "powershell", p.at, nil)
+			if t := one.Taint; t&(abstract.Network|abstract.Decoded) != 0 {
+				p.s.runText("code", abstract.Unknown("an assembly", t), "powershell", p.at, nil)
 			} else {
 				p.s.dynamic("loads an assembly that is not known", p.at)
 			}
@@ -266,13 +268,13 @@ func (p *pwsh) call(recv value, name string, args []value) value {
 			p.s.once(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "turns the scanning of scripts off", From: p.at})
 		}
 	case "setenvironmentvariable":
-		if one.known() {
-			p.s.environmentCode(strings.ToUpper(one.text), arg(1), p.at)
+		if one.Known() {
+			p.s.environmentCode(strings.ToUpper(one.Text), arg(1), p.at)
 		}
 	case "getenvironmentvariables":
-		return unknown("the environment", dump)
+		return abstract.Unknown("the environment", abstract.Dump)
 	case "getenvironmentvariable":
-		return p.named("env:" + one.text)
+		return p.named("env:" + one.Text)
 	case "getstream", "new":
 		if strings.Contains(name, "tcpclient") || method == "getstream" {
 			p.connect(one)
@@ -288,55 +290,55 @@ func (p *pwsh) changes(method string) {
 }
 
 // passing are methods that hand on what they work on.
-func (p *pwsh) passing(recv value, method, name string, one value) value {
+func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Value) abstract.Value {
 	switch method {
 	case "tolower":
-		recv.text = strings.ToLower(recv.text)
+		recv.Text = strings.ToLower(recv.Text)
 	case "toupper":
-		recv.text = strings.ToUpper(recv.text)
+		recv.Text = strings.ToUpper(recv.Text)
 	case "create":
 		if strings.Contains(name, "scriptblock") {
 			return p.evaluate(one)
 		}
 		if strings.Contains(name, "webrequest") {
 			p.s.url(effect.HTTPRequest, one)
-			return unknown("a download", network)
+			return abstract.Unknown("a download", abstract.Network)
 		}
 	case "substring", "insert", "remove":
-		return unknown("."+method+"()", recv.taint)
+		return abstract.Unknown("."+method+"()", recv.Taint)
 	case "invoke", "invokereturnasis":
-		if recv.text != "" && recv.taint != 0 {
+		if recv.Text != "" && recv.Taint != 0 {
 			return p.evaluate(recv)
 		}
 	}
 	return recv
 }
 
-func (p *pwsh) connect(host value) {
+func (p *pwsh) connect(host abstract.Value) {
 	p.connects = true
 	e := effect.Effect{Kind: effect.Connect, From: p.at, Pattern: true}
-	if f := strings.Fields(strings.ReplaceAll(host.text, ",", " ")); host.known() && len(f) > 0 {
+	if f := strings.Fields(strings.ReplaceAll(host.Text, ",", " ")); host.Known() && len(f) > 0 {
 		e.Host, e.Pattern = effect.Host(f[0]), false
 	}
 	p.s.once(e)
 }
 
 // evaluate walks text that PowerShell would evaluate.
-func (p *pwsh) evaluate(v value) value {
+func (p *pwsh) evaluate(v abstract.Value) abstract.Value {
 	p.runs = true
-	if v.known() && v.text == "" {
-		return value{}
+	if v.Known() && v.Text == "" {
+		return abstract.Value{}
 	}
 	return p.s.runText("powershell", v, "Invoke-Expression", p.at, nil)
 }
 
-func splitWords(v value) []value {
-	if !v.known() {
-		return []value{v}
+func splitWords(v abstract.Value) []abstract.Value {
+	if !v.Known() {
+		return []abstract.Value{v}
 	}
-	var out []value
-	for f := range strings.FieldsSeq(v.text) {
-		out = append(out, value{text: strings.Trim(f, `"'`), taint: v.taint, from: v.from})
+	var out []abstract.Value
+	for f := range strings.FieldsSeq(v.Text) {
+		out = append(out, abstract.Value{Text: strings.Trim(f, `"'`), Taint: v.Taint, From: v.From})
 		if len(out) == maxFields {
 			break
 		}

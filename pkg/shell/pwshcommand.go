@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -10,43 +12,43 @@ import (
 type psArg struct {
 	param string // full name in lower case, "" if it has none
 	use   byte   // see cmdlet.params
-	val   value
+	val   abstract.Value
 	given bool
 }
 
 // command walks a command whose name was read: its arguments and what it does.
-func (p *pwsh) command(name, in value) value {
-	name.from = p.at
-	lower := strings.ToLower(strings.TrimSuffix(name.text, ".exe"))
+func (p *pwsh) command(name, in abstract.Value) abstract.Value {
+	name.From = p.at
+	lower := strings.ToLower(strings.TrimSuffix(name.Text, ".exe"))
 	c := findCmdlet(lower)
-	if strings.HasSuffix(strings.ToLower(name.text), ".exe") {
+	if strings.HasSuffix(strings.ToLower(name.Text), ".exe") {
 		c = nil
 	}
-	if b, ok := p.s.lookup("psalias:" + lower); ok && b.val.known() {
+	if b, ok := p.s.lookup("psalias:" + lower); ok && b.val.Known() {
 		name = b.val
-		c = findCmdlet(strings.ToLower(name.text))
+		c = findCmdlet(strings.ToLower(name.Text))
 	}
 	mark := len(p.s.effects)
 	args, io := p.commandArguments(c, in)
 	rest := append([]effect.Effect(nil), p.s.effects[min(mark, len(p.s.effects)):]...)
 	p.s.effects = p.s.effects[:min(mark, len(p.s.effects))]
 	defer func() { p.s.effects = append(p.s.effects, rest...) }()
-	if !name.known() {
-		return p.s.unknownProgram(append([]value{name}, values(args)...), io)
+	if !name.Known() {
+		return p.s.unknownProgram(append([]abstract.Value{name}, values(args)...), io)
 	}
-	argv := []value{name}
+	argv := []abstract.Value{name}
 	for _, a := range args {
 		if a.param != "" {
-			argv = append(argv, lit("-"+a.param))
+			argv = append(argv, abstract.Lit("-"+a.param))
 		}
 		if a.given {
 			argv = append(argv, a.val)
 		}
 	}
 	for i := range argv {
-		argv[i].from = p.at
+		argv[i].From = p.at
 	}
-	out := value{}
+	out := abstract.Value{}
 	switch {
 	case c != nil:
 		class := c.class
@@ -58,10 +60,10 @@ func (p *pwsh) command(name, in value) value {
 			class = effect.ReadOnly
 		}
 		p.s.execute(argv, lower, class)
-		out = unknown("what "+lower+" writes", in.taint)
+		out = abstract.Unknown("what "+lower+" writes", in.Taint)
 		for _, v := range argv[1:] {
 			p.s.suspect(v)
-			out.taint |= v.taint
+			out.Taint |= v.Taint
 		}
 	default:
 		out = p.s.windowsInvoke(argv, io)
@@ -69,8 +71,8 @@ func (p *pwsh) command(name, in value) value {
 	return p.s.deliver(io, out)
 }
 
-func values(args []psArg) []value {
-	out := make([]value, 0, len(args))
+func values(args []psArg) []abstract.Value {
+	out := make([]abstract.Value, 0, len(args))
 	for _, a := range args {
 		out = append(out, a.val)
 	}
@@ -90,7 +92,7 @@ func verbNoun(lower string) bool {
 }
 
 // commandArguments reads the arguments of a command.
-func (p *pwsh) commandArguments(c *cmdlet, in value) ([]psArg, streams) {
+func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, streams) {
 	io := streams{in: in}
 	var args []psArg
 	position := 0
@@ -138,7 +140,7 @@ func (p *pwsh) redirect(io *streams) {
 		return
 	}
 	w := p.argument()
-	if strings.EqualFold(w.text, "$null") {
+	if strings.EqualFold(w.Text, "$null") {
 		io.out = &target{discard: true}
 		return
 	}
@@ -173,8 +175,8 @@ func (p *pwsh) parameter(c *cmdlet) psArg {
 }
 
 // argument reads one argument: words that touch each other are one.
-func (p *pwsh) argument() value {
-	var b builder
+func (p *pwsh) argument() abstract.Value {
+	var b abstract.Builder
 	start := p.i
 	for p.i < len(p.text) && !p.s.gaveUp {
 		c := p.text[p.i]
@@ -184,46 +186,46 @@ func (p *pwsh) argument() value {
 		before := p.i
 		switch {
 		case c == ',':
-			b.literal(" ")
+			b.Literal(" ")
 			p.i++
 			p.skip(" \t\r\n")
 		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.i == start:
-			b.add(p.operand())
+			b.Add(p.operand())
 		default:
-			b.literal(p.bare())
+			b.Literal(p.bare())
 		}
 		if p.i == before {
 			if c == '&' || c == '<' {
-				b.literal(string(c))
+				b.Literal(string(c))
 			}
 			p.i++
 		}
 	}
-	v := b.value()
-	v.from = p.at
+	v := b.Value()
+	v.From = p.at
 	return v
 }
 
 // cmdlet does what a cmdlet's arguments say.
-func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) value {
+func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) abstract.Value {
 	s := p.s
 	in := io.in
-	out := unknown("what "+c.name+" writes", in.taint)
+	out := abstract.Unknown("what "+c.name+" writes", in.Taint)
 	if c.effect != "" {
 		s.once(effect.Effect{Kind: c.effect, Program: c.name, Reason: c.name, From: p.at})
 	}
 	recursive, posts := false, false
-	var program value
-	var programArgs []value
+	var program abstract.Value
+	var programArgs []abstract.Value
 	var written []target
-	read := value{}
+	read := abstract.Value{}
 	for _, a := range args {
 		recursive = recursive || a.param == "recurse"
 		posts = posts || a.use == 't' || a.param == "infile"
 	}
 	for _, a := range args {
 		v := a.val
-		v.from = p.at
+		v.From = p.at
 		if !a.given {
 			continue
 		}
@@ -233,8 +235,8 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) value {
 			if recursive {
 				s.path(effect.ReadFile, p.windowsGlob(v), true)
 			}
-			out.taint |= read.taint
-			if read.known() && c.name == "get-content" {
+			out.Taint |= read.Taint
+			if read.Known() && c.name == "get-content" {
 				out = read
 			}
 			if posts && c.class == effect.Network {
@@ -242,13 +244,13 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) value {
 			}
 		case 'w', 'd', 'm', 'p', 'c', 'l':
 			written = append(written, p.touch(c, a.use, v, recursive)...)
-			if strings.HasPrefix(strings.ToLower(v.text), "env:") && a.use == 'l' {
-				out.taint |= dump
+			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == 'l' {
+				out.Taint |= abstract.Dump
 			}
 		case 'u':
 			s.url(effect.HTTPRequest, v)
-			out.taint |= network
-			if v.taint&(secret|dump|credential) != 0 {
+			out.Taint |= abstract.Network
+			if v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 {
 				s.upload(v, c.name, p.at)
 			}
 		case 'h':
@@ -262,7 +264,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) value {
 		case 'a':
 			programArgs = splitWords(v)
 		case 'n':
-			out.taint |= v.taint
+			out.Taint |= v.Taint
 		}
 	}
 	p.after(c, args, in, program, programArgs)
@@ -273,8 +275,8 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) value {
 		v := in
 		switch {
 		case c.class == effect.Network:
-			v = unknown("a download", network)
-		case read.taint != 0 || read.pattern:
+			v = abstract.Unknown("a download", abstract.Network)
+		case read.Taint != 0 || read.IsPattern:
 			v = read
 		case len(args) > 1 && (c.name == "set-content" || c.name == "add-content"):
 			v = args[1].val
@@ -283,30 +285,30 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) value {
 	}
 	if c.name == "write-output" || c.name == "write-host" {
 		vals := values(args)
-		return joinValues(vals)
+		return abstract.JoinValues(vals)
 	}
 	if c.name == "foreach-object" || c.name == "where-object" || strings.HasPrefix(c.name, "out-") {
-		return unknown("…", out.taint)
+		return abstract.Unknown("…", out.Taint)
 	}
 	return out
 }
 
-func (p *pwsh) windowsGlob(v value) value {
-	if v.known() && strings.ContainsAny(v.text, "*?") {
-		v.pattern, v.show, v.text = true, v.text, strings.ReplaceAll(v.text, `\`, "/")
+func (p *pwsh) windowsGlob(v abstract.Value) abstract.Value {
+	if v.Known() && strings.ContainsAny(v.Text, "*?") {
+		v.IsPattern, v.Show, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
 	}
 	return v
 }
 
 // touch records an effect on a path or a registry key.
-func (p *pwsh) touch(c *cmdlet, use byte, v value, recursive bool) []target {
-	lower := strings.ToLower(v.text)
+func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []target {
+	lower := strings.ToLower(v.Text)
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
 	if registry {
 		if use != 'l' {
-			p.s.registryWrite(c.name, []value{v}, p.at)
+			p.s.registryWrite(c.name, []abstract.Value{v}, p.at)
 		} else if secretHive(strings.ReplaceAll(lower, ":", "")) {
-			p.s.once(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + clip(v.text), From: p.at})
+			p.s.once(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + clip(v.Text), From: p.at})
 		}
 		return nil
 	}
@@ -327,43 +329,43 @@ func (p *pwsh) touch(c *cmdlet, use byte, v value, recursive bool) []target {
 }
 
 // list cuts a list of paths, which argument joined with blanks.
-func (p *pwsh) list(v value) []value {
-	if v.written || !v.known() || !strings.Contains(v.text, " ") {
-		return []value{v}
+func (p *pwsh) list(v abstract.Value) []abstract.Value {
+	if v.Written || !v.Known() || !strings.Contains(v.Text, " ") {
+		return []abstract.Value{v}
 	}
 	return splitWords(v)
 }
 
 // after does what is special to some cmdlets.
-func (p *pwsh) after(c *cmdlet, args []psArg, in, program value, programArgs []value) {
+func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
 	s := p.s
 	switch {
-	case program.text != "" && program.known():
-		if isURL(program.text) {
+	case program.Text != "" && program.Known():
+		if isURL(program.Text) {
 			s.url(effect.HTTPRequest, program)
 			return
 		}
 		p.runs = true
 		for _, a := range args {
-			if a.param == "verb" && strings.EqualFold(a.val.text, "runas") {
+			if a.param == "verb" && strings.EqualFold(a.val.Text, "runas") {
 				s.once(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, From: p.at})
 			}
 		}
-		s.windowsInvoke(append([]value{program}, programArgs...), streams{in: in})
-	case program.pattern:
-		s.unknownProgram(append([]value{program}, programArgs...), streams{in: in})
+		s.windowsInvoke(append([]abstract.Value{program}, programArgs...), streams{in: in})
+	case program.IsPattern:
+		s.unknownProgram(append([]abstract.Value{program}, programArgs...), streams{in: in})
 	}
 	switch c.name {
 	case "new-object":
 		for _, a := range args {
-			lower := strings.ToLower(a.val.text)
+			lower := strings.ToLower(a.val.Text)
 			if strings.Contains(lower, "tcpclient") || strings.Contains(lower, "sockets.socket") {
-				host := value{}
-				if _, after, ok := strings.Cut(a.val.text, "("); ok {
-					host.text = after
+				host := abstract.Value{}
+				if _, after, ok := strings.Cut(a.val.Text, "("); ok {
+					host.Text = after
 				}
 				for _, o := range args[1:] {
-					if o.given && o.val.text != a.val.text {
+					if o.given && o.val.Text != a.val.Text {
 						host = o.val
 						break
 					}
@@ -373,19 +375,19 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program value, programArgs []v
 		}
 	case "set-location", "push-location":
 		if len(args) > 0 {
-			s.cd([]value{lit("cd"), args[0].val}, streams{})
+			s.cd([]abstract.Value{abstract.Lit("cd"), args[0].val}, streams{})
 		}
 	case "set-alias", "new-alias":
-		if vals := values(args); len(vals) > 1 && vals[0].known() {
-			s.bind(binding{name: "psalias:" + strings.ToLower(vals[0].text), val: vals[1]})
+		if vals := values(args); len(vals) > 1 && vals[0].Known() {
+			s.bind(binding{name: "psalias:" + strings.ToLower(vals[0].Text), val: vals[1]})
 		}
 	case "set-variable":
-		if vals := values(args); len(vals) > 1 && vals[0].known() {
-			s.bind(binding{name: "ps:" + strings.ToLower(vals[0].text), val: vals[1]})
+		if vals := values(args); len(vals) > 1 && vals[0].Known() {
+			s.bind(binding{name: "ps:" + strings.ToLower(vals[0].Text), val: vals[1]})
 		}
 	case "import-module":
 		for _, a := range args {
-			if strings.ContainsAny(a.val.text, `/\`) {
+			if strings.ContainsAny(a.val.Text, `/\`) {
 				s.runFile(a.val, "powershell", nil, streams{}, p.at)
 			}
 		}

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strconv"
 	"strings"
 
@@ -11,7 +13,7 @@ import (
 
 // streams are what a command reads and where its output goes.
 type streams struct {
-	in         value
+	in         abstract.Value
 	redirected bool // in is not what the pipe or the terminal gives
 	out        *target
 	socket     bool // some descriptor is a network connection
@@ -28,8 +30,8 @@ type target struct {
 }
 
 // redirect walks redirections.
-func (s *state) redirect(list []*syntax.Redirect, in value) streams {
-	io := streams{in: in, socket: in.taint&socket != 0}
+func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) streams {
+	io := streams{in: in, socket: in.Taint&abstract.Socket != 0}
 	for _, r := range list {
 		if !s.step(1) {
 			break
@@ -39,7 +41,7 @@ func (s *state) redirect(list []*syntax.Redirect, in value) streams {
 			n = r.N.Value
 			if name, ok := strings.CutPrefix(n, "{"); ok { // the shell picks a number, and says which
 				n = strconv.Itoa(firstPicked + len(s.fds))
-				s.assign(strings.TrimSuffix(name, "}"), lit(n))
+				s.assign(strings.TrimSuffix(name, "}"), abstract.Lit(n))
 			}
 		}
 		switch r.Op {
@@ -52,8 +54,8 @@ func (s *state) redirect(list []*syntax.Redirect, in value) streams {
 			}
 		case syntax.WordHdoc:
 			v := s.word(r.Word)
-			if v.known() {
-				v.text += "\n"
+			if v.Known() {
+				v.Text += "\n"
 			}
 			io.in, io.redirected, io.here = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
@@ -63,7 +65,7 @@ func (s *state) redirect(list []*syntax.Redirect, in value) streams {
 			if !ok {
 				continue
 			}
-			io.socket = io.socket || d.val.taint&socket != 0
+			io.socket = io.socket || d.val.Taint&abstract.Socket != 0
 			if n == "" || n == "0" {
 				io.in, io.redirected = d.val, true
 			} else {
@@ -71,12 +73,12 @@ func (s *state) redirect(list []*syntax.Redirect, in value) streams {
 			}
 		case syntax.DplOut:
 			w := s.word(r.Word)
-			if d, ok := s.fd(strings.TrimSuffix(w.text, "-")); ok && w.known() {
-				io.socket = io.socket || d.val.taint&socket != 0
+			if d, ok := s.fd(strings.TrimSuffix(w.Text, "-")); ok && w.Known() {
+				io.socket = io.socket || d.val.Taint&abstract.Socket != 0
 				if n == "" || n == "1" {
 					io.out = d.out
 				}
-			} else if _, err := strconv.Atoi(strings.TrimSuffix(w.text, "-")); err != nil && w.text != "-" {
+			} else if _, err := strconv.Atoi(strings.TrimSuffix(w.Text, "-")); err != nil && w.Text != "-" {
 				s.redirectOut(&io, n, w, false)
 			}
 		default:
@@ -100,10 +102,10 @@ const firstPicked = 10
 
 // duplicate returns what <&WORD reads. One that nothing here has opened comes from
 // outside, and may hold anything; ok is false for those that are always there.
-func (s *state) duplicate(w value) (d descriptor, ok bool) {
-	n := strings.TrimSuffix(w.text, "-")
+func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
+	n := strings.TrimSuffix(w.Text, "-")
 	switch {
-	case !w.known():
+	case !w.Known():
 	case n == "":
 		return descriptor{}, true // closed
 	default:
@@ -114,10 +116,10 @@ func (s *state) duplicate(w value) (d descriptor, ok bool) {
 			return descriptor{}, false
 		}
 	}
-	return descriptor{val: unknown("what descriptor "+w.String()+" holds", foreign)}, true
+	return descriptor{val: abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)}, true
 }
 
-func (s *state) redirectIn(io *streams, n string, w value, both bool) {
+func (s *state) redirectIn(io *streams, n string, w abstract.Value, both bool) {
 	if v, t, ok := s.device(w); ok {
 		io.socket = true
 		if both || n != "" && n != "0" {
@@ -128,8 +130,8 @@ func (s *state) redirectIn(io *streams, n string, w value, both bool) {
 		}
 		return
 	}
-	if w.known() && quietDevice(w.text) {
-		io.in, io.redirected = value{}, true
+	if w.Known() && quietDevice(w.Text) {
+		io.in, io.redirected = abstract.Value{}, true
 		return
 	}
 	kind := effect.ReadFile
@@ -141,11 +143,11 @@ func (s *state) redirectIn(io *streams, n string, w value, both bool) {
 		io.in, io.redirected = v, true
 		return
 	}
-	path, pattern := s.place().Path(w.text, w.pattern)
+	path, pattern := s.place().Path(w.Text, w.IsPattern)
 	s.fds = append(s.fds, descriptor{n: n, val: v, out: &target{path: path, pattern: pattern}})
 }
 
-func (s *state) redirectOut(io *streams, n string, w value, add bool) {
+func (s *state) redirectOut(io *streams, n string, w abstract.Value, add bool) {
 	if v, t, ok := s.device(w); ok {
 		io.socket = true
 		s.fds = append(s.fds, descriptor{n: n, val: v, out: t})
@@ -155,8 +157,8 @@ func (s *state) redirectOut(io *streams, n string, w value, add bool) {
 		return
 	}
 	stdout := n == "" || n == "1"
-	if w.known() && quietDevice(w.text) {
-		if stdout && w.text == "/dev/null" {
+	if w.Known() && quietDevice(w.Text) {
+		if stdout && w.Text == "/dev/null" {
 			io.out = &target{discard: true}
 		}
 		return
@@ -170,7 +172,7 @@ func (s *state) redirectOut(io *streams, n string, w value, add bool) {
 	if stdout {
 		io.out = t
 	} else {
-		s.addFile(file{path: path, pattern: pattern, val: unknown("…", 0), append: true})
+		s.addFile(file{path: path, pattern: pattern, val: abstract.Unknown("…", 0), append: true})
 	}
 }
 
@@ -185,37 +187,37 @@ func quietDevice(path string) bool {
 }
 
 // device recognises bash's /dev/tcp/HOST/PORT.
-func (s *state) device(w value) (value, *target, bool) {
-	rest, ok := strings.CutPrefix(w.text, "/dev/tcp/")
+func (s *state) device(w abstract.Value) (abstract.Value, *target, bool) {
+	rest, ok := strings.CutPrefix(w.Text, "/dev/tcp/")
 	if !ok {
-		if rest, ok = strings.CutPrefix(w.text, "/dev/udp/"); !ok {
-			return value{}, nil, false
+		if rest, ok = strings.CutPrefix(w.Text, "/dev/udp/"); !ok {
+			return abstract.Value{}, nil, false
 		}
 	}
 	host, _, _ := strings.Cut(rest, "/")
-	e := effect.Effect{Kind: effect.Connect, From: w.from}
-	if strings.ContainsAny(host, "*?") && w.pattern {
+	e := effect.Effect{Kind: effect.Connect, From: w.From}
+	if strings.ContainsAny(host, "*?") && w.IsPattern {
 		e.Pattern = true
 	} else {
 		e.Host = effect.Host(host)
 	}
 	s.once(e)
-	v := unknown("what "+w.String()+" sends", network|socket)
+	v := abstract.Unknown("what "+w.String()+" sends", abstract.Network|abstract.Socket)
 	return v, &target{socket: true}, true
 }
 
 // deliver sends a command's output where its redirections say, and returns
 // what is left for the pipe.
-func (s *state) deliver(io streams, out value) value {
+func (s *state) deliver(io streams, out abstract.Value) abstract.Value {
 	t := io.out
 	switch {
 	case t == nil:
 		return out
 	case t.discard:
 	case t.socket:
-		s.upload(out, "/dev/tcp", out.from)
+		s.upload(out, "/dev/tcp", out.From)
 	default:
 		s.addFile(file{path: t.path, pattern: t.pattern, val: out, append: t.append})
 	}
-	return value{}
+	return abstract.Value{}
 }

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -12,7 +14,7 @@ import (
 // run leaves weak bindings: values that come in addition to the older ones.
 type binding struct {
 	name  string
-	val   value
+	val   abstract.Value
 	elems []element // of an array
 	array bool
 	weak  bool
@@ -23,7 +25,7 @@ type binding struct {
 // An element is one member of an array.
 type element struct {
 	key string // index or, in an associative array, key
-	val value
+	val abstract.Value
 }
 
 type bindingKind uint8
@@ -54,28 +56,28 @@ func (s *state) bind(b binding) {
 	s.vars = append(s.vars, b)
 }
 
-func (s *state) assign(name string, v value) {
+func (s *state) assign(name string, v abstract.Value) {
 	kind := plain
 	if b, ok := s.attribute(name); ok {
 		switch b.kind {
 		case reference:
-			if b.val.known() && b.val.text != name {
-				name = b.val.text
+			if b.val.Known() && b.val.Text != name {
+				name = b.val.Text
 			}
 		case upper:
 			kind = upper
-			if v.known() {
-				v.text = strings.ToUpper(v.text)
+			if v.Known() {
+				v.Text = strings.ToUpper(v.Text)
 			}
 		case lower:
 			kind = lower
-			if v.known() {
-				v.text = strings.ToLower(v.text)
+			if v.Known() {
+				v.Text = strings.ToLower(v.Text)
 			}
 		case integer:
 			kind = integer
-			if v.known() {
-				v = s.arithmText(v.text)
+			if v.Known() {
+				v = s.arithmText(v.Text)
 			}
 		case plain, workdir, unset:
 		}
@@ -99,8 +101,8 @@ func (s *state) attribute(name string) (binding, bool) {
 func (s *state) lookup(name string) (binding, bool) {
 	for range 4 { // a chain of references
 		b, ok := s.lookupOnce(name)
-		if ok && b.kind == reference && b.val.known() && b.val.text != name {
-			name = b.val.text
+		if ok && b.kind == reference && b.val.Known() && b.val.Text != name {
+			name = b.val.Text
 			continue
 		}
 		return b, ok
@@ -116,7 +118,7 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 			continue
 		}
 		if n == maxAlternatives {
-			return binding{name: name, val: unknown("$"+name, foreign)}, true
+			return binding{name: name, val: abstract.Unknown("$"+name, abstract.Foreign)}, true
 		}
 		found[n] = i
 		n++

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strings"
 	"unicode/utf16"
 
@@ -125,17 +127,17 @@ func netVerb(rest string) bool {
 }
 
 // nestedPowershell walks PowerShell text that a part of the command runs.
-func (s *state) nestedPowershell(text string, at effect.Span) value {
+func (s *state) nestedPowershell(text string, at effect.Span) abstract.Value {
 	return s.foreignText(text, at, (*state).powershell)
 }
 
-func (s *state) nestedCmd(text string, at effect.Span) value {
+func (s *state) nestedCmd(text string, at effect.Span) abstract.Value {
 	return s.foreignText(text, at, (*state).cmdexe)
 }
 
-func (s *state) foreignText(text string, at effect.Span, walk func(*state, string) value) value {
+func (s *state) foreignText(text string, at effect.Span, walk func(*state, string) abstract.Value) abstract.Value {
 	if !s.enter(at) {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
 	fixed := s.fixed
@@ -159,14 +161,14 @@ func encodedCommand(text string) (string, bool) {
 }
 
 // shellProgram runs powershell.exe or cmd.exe with its arguments.
-func (s *state) shellProgram(base string, argv []value, io streams) value {
+func (s *state) shellProgram(base string, argv []abstract.Value, io streams) abstract.Value {
 	at := join(argv)
 	if base == "cmd" {
 		for i := 1; i < len(argv); i++ {
-			if opt := strings.ToLower(argv[i].text); strings.HasPrefix(opt, "/c") || strings.HasPrefix(opt, "/k") || strings.HasPrefix(opt, "/r") {
-				rest := joinValues(argv[i+1:])
+			if opt := strings.ToLower(argv[i].Text); strings.HasPrefix(opt, "/c") || strings.HasPrefix(opt, "/k") || strings.HasPrefix(opt, "/r") {
+				rest := abstract.JoinValues(argv[i+1:])
 				if len(opt) > 2 {
-					rest = concat(lit(argv[i].text[2:]+" "), rest)
+					rest = abstract.Concat(abstract.Lit(argv[i].Text[2:]+" "), rest)
 				}
 				return s.runText("cmd", rest, "cmd", at, nil)
 			}
@@ -174,9 +176,9 @@ func (s *state) shellProgram(base string, argv []value, io streams) value {
 		return s.runText("cmd", io.in, "cmd", at, nil)
 	}
 	for i := 1; i < len(argv); i++ {
-		text := argv[i].text
+		text := argv[i].Text
 		if text == "" || text[0] != '-' && text[0] != '/' && text[0] != 0xe2 {
-			return s.runText("powershell", joinValues(argv[i:]), base, at, nil)
+			return s.runText("powershell", abstract.JoinValues(argv[i:]), base, at, nil)
 		}
 		opt := strings.ToLower(strings.TrimLeft(text, "-/–—―"))
 		switch {
@@ -184,8 +186,8 @@ func (s *state) shellProgram(base string, argv []value, io streams) value {
 		case opt == "ec" || strings.HasPrefix("encodedcommand", opt) && opt != "ex":
 			return s.encoded(base, argv, i, at)
 		case strings.HasPrefix("command", opt) || opt == "cwa" || opt == "commandwithargs":
-			rest := joinValues(argv[i+1:])
-			if rest.text == "-" {
+			rest := abstract.JoinValues(argv[i+1:])
+			if rest.Text == "-" {
 				rest = io.in
 			}
 			return s.runText("powershell", rest, base, at, nil)
@@ -197,18 +199,18 @@ func (s *state) shellProgram(base string, argv []value, io streams) value {
 			i++
 		}
 	}
-	if io.in.text != "" || io.in.taint != 0 {
+	if io.in.Text != "" || io.in.Taint != 0 {
 		return s.runText("powershell", io.in, base, at, nil)
 	}
-	return value{}
+	return abstract.Value{}
 }
 
-func (s *state) encoded(base string, argv []value, i int, at effect.Span) value {
-	if i+1 < len(argv) && argv[i+1].known() {
-		if text, ok := encodedCommand(argv[i+1].text); ok {
-			return s.runText("powershell", value{text: text, taint: decoded}, base, at, nil)
+func (s *state) encoded(base string, argv []abstract.Value, i int, at effect.Span) abstract.Value {
+	if i+1 < len(argv) && argv[i+1].Known() {
+		if text, ok := encodedCommand(argv[i+1].Text); ok {
+			return s.runText("powershell", abstract.Value{Text: text, Taint: abstract.Decoded}, base, at, nil)
 		}
 	}
 	s.dynamic(base+" runs an encoded command that cannot be decoded", at)
-	return unknown("…", foreign)
+	return abstract.Unknown("…", abstract.Foreign)
 }

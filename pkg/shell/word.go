@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+
 	"strconv"
 	"strings"
 
@@ -10,12 +12,12 @@ import (
 )
 
 // fields returns the words that one word of the text becomes.
-func (s *state) fields(w *syntax.Word) []value {
+func (s *state) fields(w *syntax.Word) []abstract.Value {
 	if !s.step(1) {
 		return nil
 	}
 	at := s.spanOf(w)
-	var out []value
+	var out []abstract.Value
 	for _, parts := range s.braces(w) {
 		out = s.split(out, parts, at)
 		if len(out) > maxFields {
@@ -46,30 +48,30 @@ func plainWord(w *syntax.Word) (string, bool) {
 
 // A splitter collects the fields of one word.
 type splitter struct {
-	builder
-	out    []value
+	abstract.Builder
+	out    []abstract.Value
 	quoted bool // an empty field still counts
 	at     effect.Span
 }
 
 func (f *splitter) end() {
-	if f.any && (f.quoted || f.lit.Len() > 0) || f.quoted {
-		v := f.value()
-		v.from = f.at
-		v.written = f.quoted
+	if f.Any && (f.quoted || f.Lit.Len() > 0) || f.quoted {
+		v := f.Value()
+		v.From = f.at
+		v.Written = f.quoted
 		f.out = append(f.out, v)
 	}
-	f.builder = builder{}
+	f.Builder = abstract.Builder{}
 	f.quoted = false
 }
 
 // unquoted adds the result of an expansion, which is split at blanks.
-func (f *splitter) unquoted(v value) {
-	if !v.known() {
-		f.add(v)
+func (f *splitter) unquoted(v abstract.Value) {
+	if !v.Known() {
+		f.Add(v)
 		return
 	}
-	text := v.text
+	text := v.Text
 	for {
 		i := strings.IndexAny(text, " \t\n")
 		if i < 0 {
@@ -90,33 +92,25 @@ func (f *splitter) unquoted(v value) {
 }
 
 // globbed adds text in which glob characters count.
-func (f *splitter) globbed(text string, v value) {
+func (f *splitter) globbed(text string, v abstract.Value) {
 	if strings.ContainsAny(text, "*?[") {
-		f.add(value{text: globPattern(text), show: text, pattern: true, taint: v.taint, secrets: v.secrets})
+		f.Add(abstract.Value{Text: abstract.GlobPattern(text), Show: text, IsPattern: true, Taint: v.Taint, Secrets: v.Secrets})
 		return
 	}
-	v.text = text
-	f.add(v)
-}
-
-// globPattern brings a shell glob into the language of effect.Overlap.
-func globPattern(glob string) string {
-	if !strings.Contains(glob, "[!") {
-		return glob
-	}
-	return strings.ReplaceAll(glob, "[!", "[^")
+	v.Text = text
+	f.Add(v)
 }
 
 // split appends the fields of a word's parts.
-func (s *state) split(out []value, parts []syntax.WordPart, at effect.Span) []value {
+func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
 	f := splitter{out: out, at: at}
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			f.unescaped(p.Value)
+			f.Unescaped(p.Value)
 		case *syntax.SglQuoted:
 			f.quoted = true
-			f.literal(sglText(p))
+			f.Literal(sglText(p))
 		case *syntax.DblQuoted:
 			s.dblQuoted(&f, p)
 		case *syntax.ParamExp:
@@ -129,7 +123,7 @@ func (s *state) split(out []value, parts []syntax.WordPart, at effect.Span) []va
 		default:
 			v := s.part(part)
 			if p, ok := part.(*syntax.ProcSubst); ok && p != nil {
-				f.add(v)
+				f.Add(v)
 			} else {
 				f.unquoted(v)
 			}
@@ -146,24 +140,24 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 	for _, inner := range p.Parts {
 		switch q := inner.(type) {
 		case *syntax.Lit:
-			f.literal(unescapeDouble(q.Value))
+			f.Literal(unescapeDouble(q.Value))
 		case *syntax.ParamExp:
 			vs := s.param(q)
 			if len(vs) == 0 && lone {
 				f.quoted = false
 			}
 			if joined(q) {
-				vs = []value{joinValues(vs)}
+				vs = []abstract.Value{abstract.JoinValues(vs)}
 			}
 			for k, v := range vs {
 				if k > 0 {
 					f.end()
 					f.quoted = true
 				}
-				f.add(v)
+				f.Add(v)
 			}
 		default:
-			f.add(s.part(inner))
+			f.Add(s.part(inner))
 		}
 	}
 }
@@ -180,31 +174,20 @@ func joined(p *syntax.ParamExp) bool {
 	return ok && w.Lit() == "*"
 }
 
-func joinValues(vs []value) value {
-	var b builder
-	for i, v := range vs {
-		if i > 0 {
-			b.literal(" ")
-		}
-		b.add(v)
-	}
-	return b.value()
-}
-
 // part returns an expansion as one value, without splitting.
-func (s *state) part(part syntax.WordPart) value {
+func (s *state) part(part syntax.WordPart) abstract.Value {
 	switch p := part.(type) {
 	case *syntax.Lit:
-		return lit(p.Value)
+		return abstract.Lit(p.Value)
 	case *syntax.SglQuoted:
-		return lit(sglText(p))
+		return abstract.Lit(sglText(p))
 	case *syntax.DblQuoted:
 		f := splitter{}
 		s.dblQuoted(&f, p)
 		f.end()
-		return joinValues(f.out)
+		return abstract.JoinValues(f.out)
 	case *syntax.ParamExp:
-		return joinValues(s.param(p))
+		return abstract.JoinValues(s.param(p))
 	case *syntax.CmdSubst:
 		return s.substitution(p)
 	case *syntax.ArithmExp:
@@ -216,35 +199,35 @@ func (s *state) part(part syntax.WordPart) value {
 		if q := p.Pattern.Value; strings.HasPrefix(q, "e:") || strings.HasPrefix(q, "e'") || strings.HasPrefix(q, "e{") || strings.HasPrefix(q, "+") {
 			s.dynamic("a glob may run code: "+clip(q), s.spanOf(p))
 		}
-		return value{text: "*", show: p.Op.String() + p.Pattern.Value + ")", pattern: true}
+		return abstract.Value{Text: "*", Show: p.Op.String() + p.Pattern.Value + ")", IsPattern: true}
 	case *syntax.BraceExp:
-		return unknown("{…}", 0)
+		return abstract.Unknown("{…}", 0)
 	}
-	return unknown("…", 0)
+	return abstract.Unknown("…", 0)
 }
 
 // word returns a word as one value, as in assignments and redirects.
-func (s *state) word(w *syntax.Word) value {
+func (s *state) word(w *syntax.Word) abstract.Value {
 	if w == nil || !s.step(1) {
-		return value{}
+		return abstract.Value{}
 	}
 	f := splitter{}
 	for _, part := range w.Parts {
 		if l, ok := part.(*syntax.Lit); ok {
-			f.unescaped(l.Value)
+			f.Unescaped(l.Value)
 			continue
 		}
-		f.add(s.part(part))
+		f.Add(s.part(part))
 	}
-	v := f.value()
-	v.from = s.spanOf(w)
+	v := f.Value()
+	v.From = s.spanOf(w)
 	return v
 }
 
 // document returns the text of a here-document.
-func (s *state) document(delim, body *syntax.Word) value {
+func (s *state) document(delim, body *syntax.Word) abstract.Value {
 	if body == nil {
-		return value{}
+		return abstract.Value{}
 	}
 	raw := false
 	for _, p := range delim.Parts {
@@ -252,69 +235,21 @@ func (s *state) document(delim, body *syntax.Word) value {
 			raw = true
 		}
 	}
-	var b builder
+	var b abstract.Builder
 	for _, part := range body.Parts {
 		l, ok := part.(*syntax.Lit)
 		switch {
 		case ok && raw:
-			b.literal(l.Value)
+			b.Literal(l.Value)
 		case ok:
-			b.literal(unescapeDouble(l.Value))
+			b.Literal(unescapeDouble(l.Value))
 		default:
-			b.add(s.part(part))
+			b.Add(s.part(part))
 		}
 	}
-	v := b.value()
-	v.from = s.spanOf(body)
+	v := b.Value()
+	v.From = s.spanOf(body)
 	return v
-}
-
-// unescaped adds unquoted text of the command.
-func (b *builder) unescaped(text string) {
-	if !strings.ContainsAny(text, "\\*?[") {
-		b.literal(text)
-		return
-	}
-	start := 0
-	flush := func(end int) {
-		if end > start {
-			b.literal(text[start:end])
-		}
-	}
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			flush(i)
-			i++
-			start = i
-			if i < len(text) && text[i] == '\n' {
-				start = i + 1
-			}
-		case '*':
-			flush(i)
-			end := i
-			for end < len(text) && text[end] == '*' {
-				end++
-			}
-			b.glob(text[i:min(end, i+2)], text[i:end])
-			i, start = end-1, end
-		case '?':
-			flush(i)
-			b.glob("?", "?")
-			start = i + 1
-		case '[':
-			end := strings.IndexByte(text[i+1:], ']')
-			if end <= 0 { // no bracket expression, such as the command "["
-				continue
-			}
-			flush(i)
-			expr := text[i : i+end+2]
-			b.glob(globPattern(expr), expr)
-			i += end + 1
-			start = i + 1
-		}
-	}
-	flush(len(text))
 }
 
 // unescapeDouble resolves the backslashes that count inside double quotes.
