@@ -88,7 +88,7 @@ var layers = [][]string{
 	{"internal/allocated", "internal/canonjson", "internal/flock", "internal/owner", "internal/prefilter", "internal/redact", "internal/subprocess", "internal/suggest", "internal/term", "internal/tokenizer", "models", "policies"},
 	{"internal/ortlib"},
 	{"pkg/action", "pkg/effect"},
-	{"pkg/verdict", "pkg/shell/command", "pkg/host", "pkg/modelstore", "pkg/state"},
+	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "internal/hostile"},
 	{"pkg/analysis"},
 	{"pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},

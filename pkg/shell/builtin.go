@@ -1,12 +1,11 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -139,7 +138,7 @@ func (s *state) echo(argv []abstract.Value, _ streams) abstract.Value {
 	if v.Known() {
 		// dash and zsh resolve escapes without -e.
 		if escapes {
-			v.Text = ansiC(v.Text)
+			v.Text = abstract.ANSIC(v.Text)
 		}
 		if newline {
 			v.Text += "\n"
@@ -267,7 +266,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ streams) abstract.Value {
 			continue
 		}
 		if !v.Known() {
-			s.dynamic("an alias is not known: "+clip(v.String()), v.From)
+			s.dynamic("an alias is not known: "+abstract.Clip(v.String()), v.From)
 			continue
 		}
 		if len(s.aliases) > 256 {
@@ -407,7 +406,7 @@ func (s *state) read(argv []abstract.Value, io streams) abstract.Value {
 	parts := strings.Fields(line.Text)
 	if array {
 		b := binding{name: names[0], array: true}
-		for i, p := range parts[:min(len(parts), maxFields)] {
+		for i, p := range parts[:min(len(parts), abstract.MaxFields)] {
 			b.elems = append(b.elems, element{itoa(i), abstract.Value{Text: p, Taint: in.Taint}})
 		}
 		s.bind(b)

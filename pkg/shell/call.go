@@ -1,14 +1,14 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // call walks a simple command, once for each value that its variables may have.
@@ -134,7 +134,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 		for _, v := range s.fields(e.Value) {
 			b.elems = append(b.elems, element{itoa(len(b.elems)), v})
 		}
-		if len(b.elems) > maxFields {
+		if len(b.elems) > abstract.MaxFields {
 			s.giveUp("an array is too long")
 			return
 		}
@@ -152,7 +152,7 @@ func (s *state) bindElement(name string, a *syntax.Assign) {
 	if old, ok := s.lookup(name); ok {
 		b.elems = slices.Clone(old.elems)
 	}
-	if len(b.elems) > maxFields {
+	if len(b.elems) > abstract.MaxFields {
 		s.giveUp("an array is too long")
 		return
 	}
@@ -223,13 +223,13 @@ func (s *state) runAlias(i int, argv []abstract.Value, io streams) abstract.Valu
 
 // nestedWith is nested with an input.
 func (s *state) nestedWith(text string, at effect.Span, io streams) abstract.Value {
-	if why := tooDeep(text); why != "" {
+	if why := parse.TooDeep(text); why != "" {
 		s.dynamic(why, at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	f, err := parse(text)
+	f, err := parse.Shell(text)
 	if err != nil {
-		s.dynamic("the shell text cannot be parsed: "+parseError(err), at)
+		s.dynamic("the shell text cannot be parsed: "+parse.Error(err), at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if !s.enter(at) {
@@ -260,7 +260,7 @@ func (s *state) execute(argv []abstract.Value, program string, class effect.Clas
 		}
 	}
 	s.emit(e)
-	if s.words.Len() > maxText {
+	if s.words.Len() > parse.MaxText {
 		return
 	}
 	s.words.WriteString(program)
@@ -294,13 +294,13 @@ func (s *state) unknownProgram(argv []abstract.Value, io streams) abstract.Value
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
 		s.once(effect.Effect{Kind: effect.RunInput, Reason: "another part of the command says which program runs", From: v.From})
 	}
-	s.dynamic("which program runs is not known: "+clip(v.String()), v.From)
+	s.dynamic("which program runs is not known: "+abstract.Clip(v.String()), v.From)
 	for _, a := range argv[1:] {
 		s.suspect(a)
 	}
 	s.possibleCarrier(argv[1:], io)
 	s.upload(abstract.Concat(append([]abstract.Value{io.in}, argv[1:]...)...), v.String(), v.From)
-	return abstract.Unknown("what "+clip(v.String())+" writes", io.in.Taint|abstract.Foreign)
+	return abstract.Unknown("what "+abstract.Clip(v.String())+" writes", io.in.Taint|abstract.Foreign)
 }
 
 // suspects records the paths and addresses in text that could not be parsed,

@@ -1,12 +1,11 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // A role is what a call in code does.
@@ -200,7 +199,7 @@ func (p *script) call(f operand, args []operand) operand {
 		if full[0] == '.' {
 			name = ""
 		}
-		return operand{name: name, Value: abstract.Unknown(clip(full)+"()", t), used: true}
+		return operand{name: name, Value: abstract.Unknown(abstract.Clip(full)+"()", t), used: true}
 	}
 	// Path("x").read_text(): the receiver is the path.
 	if full[0] == '.' && len(recv.Text) > 0 && (r == readsFile || r == writesFile || r == deletes || r == lists || r == deletesTree || r == opens || r == setsMode || r == makesFolder) && !recv.Bare {
@@ -218,7 +217,7 @@ func (p *script) call(f operand, args []operand) operand {
 
 // act does what a role says.
 func (p *script) act(r role, full string, first operand, args []operand) operand {
-	result := operand{Value: abstract.Unknown(clip(full)+"()", 0)}
+	result := operand{Value: abstract.Unknown(abstract.Clip(full)+"()", 0)}
 	if len(args) == 0 {
 		if r == receives {
 			p.receives = true

@@ -1,8 +1,6 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"bytes"
 	"path"
 	"slices"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // descend walks the commands and code in a program's arguments, and what it
@@ -182,7 +181,7 @@ func (s *state) stdinWords(in abstract.Value, at effect.Span) []abstract.Value {
 	}
 	var out []abstract.Value
 	for word := range strings.FieldsSeq(in.Text) {
-		if len(out) == maxFields {
+		if len(out) == abstract.MaxFields {
 			s.giveUp("too many words on standard input")
 			break
 		}
@@ -281,7 +280,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	if isURL(f.Text) {
 		s.url(effect.HTTPRequest, f)
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what " + clip(f.String()) + " sends", From: at})
+		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what " + abstract.Clip(f.String()) + " sends", From: at})
 		return abstract.Unknown("…", abstract.Network)
 	}
 	p, pattern := s.path(effect.ReadFile, f, false)
@@ -291,7 +290,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
 		var b abstract.Builder
 		for _, v := range vals {
-			b.Add(s.runText(orShell(language), v, "running "+clip(f.String()), at, args))
+			b.Add(s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args))
 		}
 		return b.Value()
 	}
@@ -299,12 +298,12 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
 	}
 	if pattern || s.at.Script == nil {
-		s.dynamic("the script "+clip(f.String())+" is not known", at)
+		s.dynamic("the script "+abstract.Clip(f.String())+" is not known", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	data, ok := s.at.Script(p)
 	if !ok {
-		s.dynamic("the script "+clip(f.String())+" cannot be read", at)
+		s.dynamic("the script "+abstract.Clip(f.String())+" cannot be read", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if binary(data) {

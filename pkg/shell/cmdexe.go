@@ -1,17 +1,17 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // cmdexe walks text for cmd.exe. Its grammar is a few operators; what stands
 // between them is cut at blanks as the programs' own start-up code does.
 func (s *state) cmdexe(text string) abstract.Value {
-	if len(text) > maxText {
+	if len(text) > parse.MaxText {
 		s.dynamic("the command is longer than 64 KiB", s.span(0, len(s.text)))
 		return abstract.Unknown("…", abstract.Foreign)
 	}
@@ -133,7 +133,7 @@ func (s *state) cmdWords(text string, at effect.Span) []abstract.Value {
 			b.Literal(text[i : i+1])
 			started = true
 		}
-		if len(out) > maxFields {
+		if len(out) > abstract.MaxFields {
 			s.giveUp("the command has too many words")
 			return out
 		}

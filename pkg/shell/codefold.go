@@ -1,12 +1,13 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"encoding/base64"
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/filter"
 )
 
 // function folds functions of constants; ok is false for others.
@@ -19,7 +20,7 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 	known := len(args) > 0 && one.Known() && one.name == ""
 	decodedTo := func(text string, ok bool) (operand, bool) {
 		if !ok {
-			return operand{Value: abstract.Unknown(clip(full)+"()", one.Taint|abstract.Decoded), used: true}, true
+			return operand{Value: abstract.Unknown(abstract.Clip(full)+"()", one.Taint|abstract.Decoded), used: true}, true
 		}
 		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded}}, true
 	}
@@ -28,7 +29,7 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 		if !known {
 			return decodedTo("", false)
 		}
-		return decodedTo(decode64(one.Text))
+		return decodedTo(filter.Decode64(one.Text))
 	case "fromhex", "unhexlify", "hex2bin", "a2b_hex":
 		out, err := hex.DecodeString(strings.Join(strings.Fields(one.Text), ""))
 		return decodedTo(string(out), known && err == nil)
@@ -67,7 +68,7 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 		if strings.HasSuffix(full, "Buffer.from") && known && len(args) > 1 {
 			switch args[1].Text {
 			case "base64":
-				return decodedTo(decode64(one.Text))
+				return decodedTo(filter.Decode64(one.Text))
 			case "hex":
 				out, err := hex.DecodeString(one.Text)
 				return decodedTo(string(out), err == nil)
@@ -172,7 +173,7 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		}
 	case "reverse", "reversed":
 		if known {
-			return keep(reverse(recv.Text))
+			return keep(filter.Reverse(recv.Text))
 		}
 		out := operand{isList: true}
 		for i := len(recv.list) - 1; i >= 0; i-- {
@@ -187,7 +188,7 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		return operand{Value: v}, true
 	case "unpack1", "unpack":
 		if known && len(args) > 0 && args[0].Text == "m" {
-			text, ok := decode64(recv.Text)
+			text, ok := filter.Decode64(recv.Text)
 			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
 		}
 	case "pack":
@@ -204,12 +205,12 @@ func (p *script) codec(recv operand, codec string) (operand, bool) {
 	ok := recv.Known()
 	switch codec {
 	case "base64":
-		text, ok = decode64(recv.Text)
+		text, ok = filter.Decode64(recv.Text)
 	case "hex":
 		out, err := hex.DecodeString(recv.Text)
 		text, ok = string(out), err == nil
 	default:
-		text, _ = translate(nil, []abstract.Value{abstract.Lit("A-Za-z"), abstract.Lit("N-ZA-Mn-za-m")}, recv.Text)
+		text, _ = filter.Translate(nil, []abstract.Value{abstract.Lit("A-Za-z"), abstract.Lit("N-ZA-Mn-za-m")}, recv.Text)
 	}
 	if !ok {
 		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.Decoded), used: true}, true

@@ -1,11 +1,10 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // upload records that a value goes to the network.
@@ -43,7 +42,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {
 		s.once(effect.Effect{Kind: effect.RunInput, Reason: how + " runs text from another part of the command", From: at})
 	}
-	s.dynamic(how+" runs text that is not known: "+clip(v.String()), at)
+	s.dynamic(how+" runs text that is not known: "+abstract.Clip(v.String()), at)
 	if language == "shell" && v.IsPattern {
 		s.partly(v, at)
 	}
@@ -88,18 +87,6 @@ func unpattern(p string) string {
 
 // unsetName is a variable that text cannot be expected to set.
 const unsetName = "__unknown"
-
-func clip(s string) string {
-	const most = 80
-	n := 0
-	for i := range s {
-		if n == most {
-			return s[:i] + "…"
-		}
-		n++
-	}
-	return s
-}
 
 // code walks text of a language that is executed.
 func (s *state) code(language, text string, at effect.Span, args []abstract.Value) abstract.Value {

@@ -1,17 +1,11 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
-	"bytes"
-	"compress/gzip"
-	"encoding/base32"
-	"encoding/base64"
-	"encoding/hex"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/filter"
 )
 
 // printf folds the shell's printf.
@@ -41,13 +35,13 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 	form, args := words[0].Text, words[1:]
 	var b abstract.Builder
 	b.Taint = words[0].Taint
-	for range maxFields {
+	for range abstract.MaxFields {
 		used := 0
 		for i := 0; i < len(form); i++ {
 			switch {
 			case form[i] == '\\' && i+1 < len(form):
 				n := escapeLength(form[i:])
-				b.Literal(ansiC(form[i : i+n]))
+				b.Literal(abstract.ANSIC(form[i : i+n]))
 				i += n - 1
 			case form[i] != '%':
 				end := i + 1
@@ -93,13 +87,13 @@ func escapeLength(s string) int {
 	}
 	switch c := s[1]; {
 	case c >= '0' && c <= '7':
-		return 1 + numeral(s[1:], 8, 3)
+		return 1 + abstract.Numeral(s[1:], 8, 3)
 	case c == 'x':
-		return 2 + numeral(s[2:], 16, 2)
+		return 2 + abstract.Numeral(s[2:], 16, 2)
 	case c == 'u':
-		return 2 + numeral(s[2:], 16, 4)
+		return 2 + abstract.Numeral(s[2:], 16, 4)
 	case c == 'U':
-		return 2 + numeral(s[2:], 16, 8)
+		return 2 + abstract.Numeral(s[2:], 16, 8)
 	}
 	return 2
 }
@@ -118,7 +112,7 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 		}
 		return arg
 	case 'b':
-		arg.Text = ansiC(arg.Text)
+		arg.Text = abstract.ANSIC(arg.Text)
 		return arg
 	case 'c':
 		arg.Text = arg.Text[:min(1, len(arg.Text))]
@@ -171,7 +165,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	case "printf":
 		return s.format(argv[1:]), true
 	case "basename", "dirname", "seq":
-		return foldName(base, flags, operands)
+		return filter.Name(base, flags, operands)
 	case "mktemp":
 		return abstract.Value{Text: "/tmp/*", Show: "$(mktemp)", IsPattern: true}, true
 	case "date", "nproc", "whoami", "id", "uname", "hostname", "arch", "tty", "wc", "uuidgen", "logname":
@@ -193,7 +187,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	if !text.Known() || len(text.Text) > abstract.MaxValue || !s.step(1+len(text.Text)/512) {
 		return abstract.Value{}, false
 	}
-	out, ok := filter(base, flags, operands, text.Text)
+	out, ok := filter.Text(base, flags, operands, text.Text)
 	if !ok {
 		return abstract.Value{}, false
 	}
@@ -284,178 +278,4 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 		return abstract.Value{}, false
 	}
 	return abstract.Value{Text: strings.TrimSuffix(root, "/") + "/**", Show: name, IsPattern: true}, true
-}
-
-func foldName(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
-	if len(operands) == 0 || len(flags) > 0 {
-		return abstract.Value{}, false
-	}
-	v := operands[0]
-	v.From.Start, v.From.End = 0, 0
-	i := strings.LastIndexByte(strings.TrimRight(v.Text, "/"), '/')
-	switch base {
-	case "basename":
-		v.Text = v.Text[i+1:]
-		if len(operands) > 1 {
-			v.Text = strings.TrimSuffix(v.Text, operands[1].Text)
-		}
-	case "dirname":
-		switch {
-		case i < 0:
-			v.Text = "."
-		case i == 0:
-			v.Text = "/"
-		default:
-			v.Text = v.Text[:i]
-		}
-	default:
-		return foldSeq(operands)
-	}
-	v.Text += "\n"
-	return v, true
-}
-
-func foldSeq(operands []abstract.Value) (abstract.Value, bool) {
-	from, to := 1, 0
-	var err error
-	if to, err = strconv.Atoi(operands[len(operands)-1].Text); err != nil || len(operands) > 2 {
-		return abstract.Value{}, false
-	}
-	if len(operands) == 2 {
-		if from, err = strconv.Atoi(operands[0].Text); err != nil {
-			return abstract.Value{}, false
-		}
-	}
-	if to-from > maxFields/2 {
-		return abstract.Value{Text: "*", Show: "$(seq)", IsPattern: true}, true
-	}
-	var b strings.Builder
-	for i := from; i <= to; i++ {
-		b.WriteString(strconv.Itoa(i) + "\n")
-	}
-	return abstract.Lit(b.String()), true
-}
-
-// filter applies a text filter.
-func filter(base string, flags []string, operands []abstract.Value, text string) (string, bool) {
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(names, f) })
-	}
-	switch base {
-	case "cat", "tee", "pv", "sponge":
-		return text, true
-	case "rev":
-		lines := strings.SplitAfter(text, "\n")
-		for i, l := range lines {
-			body, nl := strings.CutSuffix(l, "\n")
-			lines[i] = reverse(body)
-			if nl {
-				lines[i] += "\n"
-			}
-		}
-		return strings.Join(lines, ""), true
-	case "tac":
-		lines := strings.SplitAfter(text, "\n")
-		slices.Reverse(lines)
-		return strings.Join(lines, ""), true
-	case "tr":
-		return translate(flags, operands, text)
-	case "sed":
-		return sedFold(flags, operands, text)
-	case "base64", "gbase64":
-		if has("-d", "-D", "--decode", "-di", "-id") || slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix("--decode", f) && len(f) > 3 }) {
-			return decode64(text)
-		}
-		if len(flags) == 0 || has("-w0", "-w") {
-			return base64.StdEncoding.EncodeToString([]byte(text)) + "\n", true
-		}
-	case "base32":
-		if has("-d", "-D", "--decode") {
-			out, err := base32.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-			return string(out), err == nil
-		}
-	case "xxd":
-		if slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "r") }) {
-			out, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
-			return string(out), err == nil
-		}
-	case "openssl":
-		if len(operands) > 0 && (operands[0].Text == "base64" || operands[0].Text == "enc") && has("-d") && (operands[0].Text == "base64" || has("-base64", "-a")) {
-			return decode64(text)
-		}
-	case "gunzip", "zcat", "gzip":
-		if base != "gzip" || slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "d") }) {
-			return gunzip(text)
-		}
-	case "head", "tail", "cut", "sort", "uniq", "fold", "nl", "paste":
-		return lineFilter(base, flags, operands, text)
-	}
-	return "", false
-}
-
-func reverse(s string) string {
-	r := []rune(s)
-	slices.Reverse(r)
-	return string(r)
-}
-
-func decode64(text string) (string, bool) {
-	clean := strings.Map(func(r rune) rune {
-		if r == '\n' || r == ' ' || r == '\r' || r == '=' {
-			return -1
-		}
-		return r
-	}, text)
-	if out, err := base64.RawStdEncoding.DecodeString(clean); err == nil {
-		return string(out), true
-	}
-	out, err := base64.RawURLEncoding.DecodeString(clean)
-	return string(out), err == nil
-}
-
-func gunzip(text string) (string, bool) {
-	z, err := gzip.NewReader(strings.NewReader(text))
-	if err != nil {
-		return "", false
-	}
-	var b bytes.Buffer
-	if _, err := io.Copy(&b, io.LimitReader(z, abstract.MaxValue+1)); err != nil || b.Len() > abstract.MaxValue {
-		return "", false
-	}
-	return b.String(), true
-}
-
-// lineFilter folds filters of lines where they take all or the first of them.
-func lineFilter(base string, flags []string, operands []abstract.Value, text string) (string, bool) {
-	lines := strings.SplitAfter(text, "\n")
-	if len(lines) > 1 && lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
-	if len(lines) == 1 && base != "cut" && base != "paste" && base != "nl" && base != "fold" {
-		for _, f := range flags {
-			if strings.HasPrefix(f, "-c") {
-				return "", false
-			}
-		}
-		return text, true
-	}
-	switch {
-	case base == "cut":
-		return cutFold(flags, operands, lines)
-	case (base == "head" || base == "tail") && len(flags) == 1 && len(operands) <= 1:
-		digits := strings.TrimLeft(flags[0], "-n")
-		if digits == "" && len(operands) == 1 {
-			digits = operands[0].Text
-		}
-		n, err := strconv.Atoi(digits)
-		if err != nil || n < 0 {
-			return "", false
-		}
-		n = min(n, len(lines))
-		if base == "head" {
-			return strings.Join(lines[:n], ""), true
-		}
-		return strings.Join(lines[len(lines)-n:], ""), true
-	}
-	return "", false
 }

@@ -1,11 +1,11 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // A script is code of a language that is no shell's, being read. Its calls
@@ -47,7 +47,7 @@ func (s *state) inline(language, text string, at effect.Span) abstract.Value {
 	}
 	defer s.leave()
 	p := &script{s: s, language: language, at: at, vars: map[string]operand{}, imports: map[string]string{}}
-	if len(text) > maxText || !s.step(len(text)/256+1) {
+	if len(text) > parse.MaxText || !s.step(len(text)/256+1) {
 		s.dynamic("the "+language+" code is too long", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}

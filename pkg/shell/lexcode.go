@@ -81,9 +81,9 @@ func (l *lexer) next() {
 		l.quoted(rest, false, false)
 	case c == '`':
 		l.backquoted(rest)
-	case isWordByte(c) || (c == '$' || c == '@') && len(rest) > 1 && isWordByte(rest[1]) && (l.language == "perl" || l.language == "php" || l.language == "ruby"):
+	case abstract.WordByte(c) || (c == '$' || c == '@') && len(rest) > 1 && abstract.WordByte(rest[1]) && (l.language == "perl" || l.language == "php" || l.language == "ruby"):
 		l.word(rest)
-	case c == '%' && l.language == "ruby" && len(rest) > 2 && (rest[1] == 'x' || rest[1] == 'q' || rest[1] == 'Q') && !isWordByte(rest[2]):
+	case c == '%' && l.language == "ruby" && len(rest) > 2 && (rest[1] == 'x' || rest[1] == 'q' || rest[1] == 'Q') && !abstract.WordByte(rest[2]):
 		kind := stringToken
 		if rest[1] == 'x' {
 			kind = shellToken
@@ -100,10 +100,6 @@ func (l *lexer) next() {
 		l.add(token{kind: punctToken, text: rest[:n]})
 		l.i += n
 	}
-}
-
-func isWordByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
 }
 
 // quoted reads a string; raw ones keep their backslashes, formatted ones hold
@@ -144,7 +140,7 @@ func codeEscapes(s string, raw bool) string {
 	if raw || !strings.Contains(s, `\`) {
 		return s
 	}
-	return ansiC(strings.ReplaceAll(s, "\\\n", ""))
+	return abstract.ANSIC(strings.ReplaceAll(s, "\\\n", ""))
 }
 
 // interpolated returns a string in which expressions are unknown parts.
@@ -168,7 +164,7 @@ func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
 			}
 			lead = 1
 		default:
-			if text[i] != '$' || i+1 >= len(text) || !isWordByte(text[i+1]) && text[i+1] != '{' {
+			if text[i] != '$' || i+1 >= len(text) || !abstract.WordByte(text[i+1]) && text[i+1] != '{' {
 				b.Literal(text[i : i+1])
 				continue
 			}
@@ -177,7 +173,7 @@ func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
 				lead = 1
 				break
 			}
-			for end < len(text) && isWordByte(text[end]) {
+			for end < len(text) && abstract.WordByte(text[end]) {
 				end++
 			}
 			b.Add(abstract.Unknown(text[i:end], abstract.Foreign))
@@ -219,7 +215,7 @@ func (l *lexer) backquoted(rest string) {
 
 func (l *lexer) word(rest string) {
 	n := 1
-	for n < len(rest) && isWordByte(rest[n]) {
+	for n < len(rest) && abstract.WordByte(rest[n]) {
 		n++
 	}
 	w := rest[:n]
@@ -234,7 +230,7 @@ func (l *lexer) word(rest string) {
 	if l.language == "perl" && n < len(rest) {
 		switch w {
 		case "q", "qq", "qw":
-			if !isWordByte(rest[n]) && rest[n] != ' ' && rest[n] != '=' && rest[n] != ',' && rest[n] != ';' && rest[n] != ')' {
+			if !abstract.WordByte(rest[n]) && rest[n] != ' ' && rest[n] != '=' && rest[n] != ',' && rest[n] != ';' && rest[n] != ')' {
 				l.delimited(n, stringToken, w == "qq")
 				return
 			}

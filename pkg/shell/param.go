@@ -1,14 +1,14 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // param returns the values of a parameter expansion: one, or as many as the
@@ -325,7 +325,7 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 			}
 			switch op {
 			case "E":
-				v.Text = ansiC(v.Text)
+				v.Text = abstract.ANSIC(v.Text)
 			case "U":
 				v.Text = strings.ToUpper(v.Text)
 			case "L":

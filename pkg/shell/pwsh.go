@@ -1,11 +1,11 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // A pwsh is PowerShell text being walked. The reader is tolerant: control flow
@@ -23,7 +23,7 @@ type pwsh struct {
 
 // powershell walks PowerShell text.
 func (s *state) powershell(text string) abstract.Value {
-	if len(text) > maxText {
+	if len(text) > parse.MaxText {
 		s.dynamic("the command is longer than 64 KiB", s.span(0, len(s.text)))
 		return abstract.Unknown("…", abstract.Foreign)
 	}
@@ -215,10 +215,10 @@ func (p *pwsh) expression() abstract.Value {
 			p.skip(" \t\r\n")
 			list = append(list, left)
 			left = p.operand()
-			if len(list) > maxFields {
+			if len(list) > abstract.MaxFields {
 				p.s.giveUp("a list in PowerShell text is too long")
 			}
-		case rest[0] == '-' && len(rest) > 2 && isWordByte(rest[1]):
+		case rest[0] == '-' && len(rest) > 2 && abstract.WordByte(rest[1]):
 			op, ok := p.operator(rest)
 			if !ok {
 				p.i = mark
@@ -244,7 +244,7 @@ func (p *pwsh) joined(list []abstract.Value, last abstract.Value) abstract.Value
 
 func (p *pwsh) operator(rest string) (string, bool) {
 	end := 1
-	for end < len(rest) && isWordByte(rest[end]) {
+	for end < len(rest) && abstract.WordByte(rest[end]) {
 		end++
 	}
 	op := strings.ToLower(rest[1:end])
@@ -271,7 +271,7 @@ func (p *pwsh) operate(op string, left []abstract.Value) abstract.Value {
 		p.i++
 		p.skip(" \t\r\n")
 		args = append(args, p.operand())
-		if len(args) > maxFields {
+		if len(args) > abstract.MaxFields {
 			p.s.giveUp("a list in PowerShell text is too long")
 			break
 		}
@@ -367,7 +367,7 @@ func (p *pwsh) str() abstract.Value {
 				b.Literal(p.text[p.i : p.i+1])
 			}
 			p.i++
-		case q == '"' && c == '$' && p.i+1 < len(p.text) && (isWordByte(p.text[p.i+1]) || p.text[p.i+1] == '{' || p.text[p.i+1] == '('):
+		case q == '"' && c == '$' && p.i+1 < len(p.text) && (abstract.WordByte(p.text[p.i+1]) || p.text[p.i+1] == '{' || p.text[p.i+1] == '('):
 			if p.text[p.i+1] == '(' {
 				p.i += 2
 				b.Add(p.block(')'))
@@ -396,7 +396,7 @@ func (p *pwsh) variable() abstract.Value {
 		p.i += end + 1
 		return p.named(strings.Trim(p.text[start:p.i], "{}"))
 	}
-	for p.i < len(p.text) && (isWordByte(p.text[p.i]) || p.text[p.i] == ':' && p.i+1 < len(p.text) && isWordByte(p.text[p.i+1])) {
+	for p.i < len(p.text) && (abstract.WordByte(p.text[p.i]) || p.text[p.i] == ':' && p.i+1 < len(p.text) && abstract.WordByte(p.text[p.i+1])) {
 		p.i++
 	}
 	if p.i == start && p.i < len(p.text) && strings.IndexByte("?$^", p.text[p.i]) >= 0 {

@@ -1,12 +1,12 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/filter"
 )
 
 // operand reads one operand with its members, calls and subscripts.
@@ -107,7 +107,7 @@ func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 	for p.i < len(p.text) && !p.s.gaveUp {
 		rest := p.text[p.i:]
 		switch {
-		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (isWordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
+		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (abstract.WordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
 			p.i += 1 + int(truth(rest[0] == ':'))
 			name := ""
 			if c := p.text[min(p.i, len(p.text)-1)]; c == '\'' || c == '"' {
@@ -116,7 +116,7 @@ func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 				name = p.operand().Text
 			} else {
 				start := p.i
-				for p.i < len(p.text) && isWordByte(p.text[p.i]) {
+				for p.i < len(p.text) && abstract.WordByte(p.text[p.i]) {
 					p.i++
 				}
 				name = p.text[start:p.i]
@@ -192,7 +192,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	switch method {
 	case "downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "downloadstringtaskasync", "downloaddataasync":
 		p.s.url(effect.HTTPRequest, one)
-		return abstract.Unknown(clip(method), abstract.Network)
+		return abstract.Unknown(abstract.Clip(method), abstract.Network)
 	case "downloadfile", "downloadfileasync":
 		p.s.url(effect.HTTPRequest, one)
 		at, pattern := p.s.path(effect.WriteFile, arg(1), false)
@@ -205,7 +205,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		}
 		p.s.upload(last, "powershell", p.at)
 	case "frombase64string":
-		if text, ok := decode64(one.Text); ok && one.Known() {
+		if text, ok := filter.Decode64(one.Text); ok && one.Known() {
 			return abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded, From: p.at}
 		}
 		result.Taint |= abstract.Decoded
@@ -339,7 +339,7 @@ func splitWords(v abstract.Value) []abstract.Value {
 	var out []abstract.Value
 	for f := range strings.FieldsSeq(v.Text) {
 		out = append(out, abstract.Value{Text: strings.Trim(f, `"'`), Taint: v.Taint, From: v.From})
-		if len(out) == maxFields {
+		if len(out) == abstract.MaxFields {
 			break
 		}
 	}

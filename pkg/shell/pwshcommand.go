@@ -1,11 +1,10 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // A psArg is an argument of a PowerShell command.
@@ -96,7 +95,7 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, streams)
 	io := streams{in: in}
 	var args []psArg
 	position := 0
-	for p.i < len(p.text) && !p.s.gaveUp && len(args) < maxFields {
+	for p.i < len(p.text) && !p.s.gaveUp && len(args) < abstract.MaxFields {
 		p.skip(" \t")
 		if p.i >= len(p.text) {
 			break
@@ -110,7 +109,7 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, streams)
 			continue
 		}
 		start := p.i
-		if ch == '-' && p.i+1 < len(p.text) && (isWordByte(p.text[p.i+1]) && (p.text[p.i+1] < '0' || p.text[p.i+1] > '9')) && c != nil {
+		if ch == '-' && p.i+1 < len(p.text) && (abstract.WordByte(p.text[p.i+1]) && (p.text[p.i+1] < '0' || p.text[p.i+1] > '9')) && c != nil {
 			args = append(args, p.parameter(c))
 		} else {
 			a := psArg{val: p.argument(), given: true}
@@ -151,7 +150,7 @@ func (p *pwsh) redirect(io *streams) {
 func (p *pwsh) parameter(c *cmdlet) psArg {
 	p.i++
 	start := p.i
-	for p.i < len(p.text) && isWordByte(p.text[p.i]) {
+	for p.i < len(p.text) && abstract.WordByte(p.text[p.i]) {
 		p.i++
 	}
 	full, use := c.param(strings.ToLower(p.text[start:p.i]))
@@ -308,7 +307,7 @@ func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []ta
 		if use != 'l' {
 			p.s.registryWrite(c.name, []abstract.Value{v}, p.at)
 		} else if secretHive(strings.ReplaceAll(lower, ":", "")) {
-			p.s.once(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + clip(v.Text), From: p.at})
+			p.s.once(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.Clip(v.Text), From: p.at})
 		}
 		return nil
 	}

@@ -1,12 +1,12 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 	"unicode/utf16"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/filter"
 )
 
 // looksPowerShell reports whether a command line is PowerShell text: it starts
@@ -54,7 +54,7 @@ func looksPowerShell(text string) bool {
 // knows, or that is written as PowerShell writes them.
 func isCmdlet(text string) bool {
 	end := 0
-	for end < len(text) && (isWordByte(text[end]) || text[end] == '-') {
+	for end < len(text) && (abstract.WordByte(text[end]) || text[end] == '-') {
 		end++
 	}
 	verb, noun, ok := strings.Cut(text[:end], "-")
@@ -149,7 +149,7 @@ func (s *state) foreignText(text string, at effect.Span, walk func(*state, strin
 
 // encodedCommand decodes the operand of -EncodedCommand: UTF-16 in base64.
 func encodedCommand(text string) (string, bool) {
-	raw, ok := decode64(text)
+	raw, ok := filter.Decode64(text)
 	if !ok || len(raw) < 2 {
 		return "", false
 	}

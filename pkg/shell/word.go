@@ -1,14 +1,12 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
-	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // fields returns the words that one word of the text becomes.
@@ -20,9 +18,9 @@ func (s *state) fields(w *syntax.Word) []abstract.Value {
 	var out []abstract.Value
 	for _, parts := range s.braces(w) {
 		out = s.split(out, parts, at)
-		if len(out) > maxFields {
+		if len(out) > abstract.MaxFields {
 			s.giveUp("a word becomes too many")
-			return out[:maxFields]
+			return out[:abstract.MaxFields]
 		}
 	}
 	return out
@@ -82,7 +80,7 @@ func (f *splitter) unquoted(v abstract.Value) {
 		}
 		f.end()
 		text = text[i+1:]
-		if len(f.out) > maxFields {
+		if len(f.out) > abstract.MaxFields {
 			return
 		}
 	}
@@ -197,7 +195,7 @@ func (s *state) part(part syntax.WordPart) abstract.Value {
 	case *syntax.ExtGlob:
 		// In zsh, *(e:'code':) and *(+function) run code for each file.
 		if q := p.Pattern.Value; strings.HasPrefix(q, "e:") || strings.HasPrefix(q, "e'") || strings.HasPrefix(q, "e{") || strings.HasPrefix(q, "+") {
-			s.dynamic("a glob may run code: "+clip(q), s.spanOf(p))
+			s.dynamic("a glob may run code: "+abstract.Clip(q), s.spanOf(p))
 		}
 		return abstract.Value{Text: "*", Show: p.Op.String() + p.Pattern.Value + ")", IsPattern: true}
 	case *syntax.BraceExp:
@@ -275,92 +273,7 @@ func unescapeDouble(s string) string {
 
 func sglText(p *syntax.SglQuoted) string {
 	if p.Dollar {
-		return ansiC(p.Value)
+		return abstract.ANSIC(p.Value)
 	}
 	return p.Value
-}
-
-// ansiC resolves the escapes of $'…', which echo -e and printf share.
-func ansiC(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		switch c := s[i]; c {
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'r':
-			b.WriteByte('\r')
-		case 'a':
-			b.WriteByte(7)
-		case 'b':
-			b.WriteByte(8)
-		case 'f':
-			b.WriteByte(12)
-		case 'v':
-			b.WriteByte(11)
-		case 'e', 'E':
-			b.WriteByte(27)
-		case 'c':
-			if i+1 < len(s) {
-				i++
-				b.WriteByte(s[i] & 31)
-			}
-		case '0', '1', '2', '3', '4', '5', '6', '7':
-			n := numeral(s[i:], 8, 3)
-			if c == '0' && n < 3 { // echo -e and printf %b write \0nnn
-				n = numeral(s[i:], 8, 4)
-			}
-			v, _ := strconv.ParseUint(s[i:i+n], 8, 16)
-			b.WriteByte(byte(v))
-			i += n - 1
-		case 'x', 'u', 'U':
-			width := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
-			n := numeral(s[i+1:], 16, width)
-			if n == 0 {
-				b.WriteString(s[i-1 : i+1])
-				break
-			}
-			v, _ := strconv.ParseUint(s[i+1:i+1+n], 16, 32)
-			if c == 'x' {
-				b.WriteByte(byte(v))
-			} else {
-				b.WriteRune(rune(v))
-			}
-			i += n
-		case '\\', '\'', '"', '?':
-			b.WriteByte(c)
-		default:
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-// numeral returns how many of the first n bytes are digits of a base.
-func numeral(s string, base, n int) int {
-	i := 0
-	for i < n && i < len(s) && digit(s[i]) < base {
-		i++
-	}
-	return i
-}
-
-func digit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c|0x20 >= 'a' && c|0x20 <= 'z':
-		return int(c|0x20-'a') + 10
-	}
-	return 99
 }

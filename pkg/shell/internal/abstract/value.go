@@ -1,3 +1,5 @@
+// Package abstract holds what the analysis of a command knows of a text: a literal,
+// or a pattern that every text it may be matches, and where it comes from.
 package abstract
 
 import (
@@ -6,6 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
+// SecretName says what secret a value holds, for messages.
 func (v Value) SecretName() string {
 	switch {
 	case v.Secrets != "":
@@ -49,6 +52,7 @@ type Value struct {
 	Written   bool   // text was put together from quoted parts, so it is no option name
 }
 
+// Lit returns the value of literal text.
 func Lit(s string) Value { return Value{Text: s} }
 
 // Unknown is a value of which nothing is known.
@@ -230,3 +234,19 @@ func (b *Builder) Unescaped(text string) {
 	}
 	flush(len(text))
 }
+
+// Clip shortens text for a message to 80 characters.
+func Clip(s string) string {
+	const most = 80
+	n := 0
+	for i := range s {
+		if n == most {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}
+
+// MaxFields is how many words one word may become.
+const MaxFields = 1024

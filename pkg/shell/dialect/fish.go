@@ -1,16 +1,19 @@
-package shell
+package dialect
 
 import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // FromFish returns POSIX shell text with the effects of a line of fish. What
 // and and or join become statements of their own, since either may run. It is
 // false where the two shells could differ: then somebody else has to read it.
 func FromFish(text string) (string, bool) {
-	if tooDeep(text) != "" || strings.ContainsAny(text, "\x00\r") {
+	if parse.TooDeep(text) != "" || strings.ContainsAny(text, "\x00\r") {
 		return "", false
 	}
 	f := &fish{text: text, command: true}
@@ -275,7 +278,7 @@ func (f *fish) word(depth int) (string, bool) {
 			f.at += len(list)
 			continue
 		case '\\':
-			if f.at+1 == len(f.text) || isWordByte(f.text[f.at+1]) || f.text[f.at+1] == '\n' || f.text[f.at+1] >= 0x80 {
+			if f.at+1 == len(f.text) || abstract.WordByte(f.text[f.at+1]) || f.text[f.at+1] == '\n' || f.text[f.at+1] >= 0x80 {
 				return "", false // \x41, \n, …
 			}
 			b.WriteString(f.text[f.at : f.at+2])
@@ -370,7 +373,7 @@ func (f *fish) dollar(b *strings.Builder, depth int) bool {
 		return f.substitution(b, depth)
 	}
 	end := f.at
-	for end < len(f.text) && isWordByte(f.text[end]) {
+	for end < len(f.text) && abstract.WordByte(f.text[end]) {
 		end++
 	}
 	name := f.text[f.at:end]
@@ -384,7 +387,7 @@ func (f *fish) dollar(b *strings.Builder, depth int) bool {
 
 // substitution reads (…).
 func (f *fish) substitution(b *strings.Builder, depth int) bool {
-	if depth == maxNesting {
+	if depth == parse.MaxNesting {
 		return false
 	}
 	inner := &fish{text: f.text, at: f.at + 1, command: true}

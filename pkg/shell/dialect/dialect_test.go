@@ -1,8 +1,12 @@
-package shell
+package dialect_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/shieldcli/shield/pkg/shell"
+	"github.com/shieldcli/shield/pkg/shell/dialect"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 func TestFromFish(t *testing.T) {
@@ -21,9 +25,9 @@ func TestFromFish(t *testing.T) {
 		{"set -gx A b; echo $A", "export A=b\n echo ${A}"},
 		{"[ -f x ]", "[ -f x ]"},
 	} {
-		got, ok := FromFish(c.fish)
+		got, ok := dialect.FromFish(c.fish)
 		if !ok || got != c.posix {
-			t.Errorf("FromFish(%q) = %q, %t; want %q", c.fish, got, ok, c.posix)
+			t.Errorf("dialect.FromFish(%q) = %q, %t; want %q", c.fish, got, ok, c.posix)
 		}
 	}
 }
@@ -37,8 +41,8 @@ func TestFromFishGivesUp(t *testing.T) {
 		"switch a; case a; rm x; end", "function f; rm x; end", "set x a b", "set -e x", "x=rm $x y", "declare x=ls", "end", "begin; ls", "if a; b", "else", "(ls", "ls)",
 		"'a", `"a`, `a\`, "echo >?x", "a &| b", "for i in a", "fish -c x", "\x00", "ls |& cat", "echo ${x}", strings.Repeat("(", 300),
 	} {
-		if got, ok := FromFish(text); ok {
-			t.Errorf("FromFish(%q) = %q; want it given up", text, got)
+		if got, ok := dialect.FromFish(text); ok {
+			t.Errorf("dialect.FromFish(%q) = %q; want it given up", text, got)
 		}
 	}
 }
@@ -52,13 +56,13 @@ func TestFromZsh(t *testing.T) {
 		"git show HEAD^":     "git show HEAD^",
 		"cat <<E\n# a\nE":    "cat <<E\n# a\nE",
 	} {
-		if got, ok := FromZsh(text); !ok || got != want {
-			t.Errorf("FromZsh(%q) = %q, %t; want %q", text, got, ok, want)
+		if got, ok := dialect.FromZsh(text); !ok || got != want {
+			t.Errorf("dialect.FromZsh(%q) = %q, %t; want %q", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"ls *(e:x:)", "ls *(x)", "$a[1] x", "${a[1]} x", "rm ^x", "rm a/^x", "echo $(ls # a\n)", "{ a } always { b }", strings.Repeat("echo # a\n", 100)} {
-		if got, ok := FromZsh(text); ok {
-			t.Errorf("FromZsh(%q) = %q; want it given up", text, got)
+		if got, ok := dialect.FromZsh(text); ok {
+			t.Errorf("dialect.FromZsh(%q) = %q; want it given up", text, got)
 		}
 	}
 }
@@ -70,18 +74,18 @@ func FuzzFromFish(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		before, ok := FromFish(text)
+		before, ok := dialect.FromFish(text)
 		if !ok {
 			return
 		}
-		after, ok := FromFish(text + "\ncat /a/witness")
+		after, ok := dialect.FromFish(text + "\ncat /a/witness")
 		if ok && strings.HasPrefix(after, before) && !strings.HasSuffix(after, "\ncat /a/witness") {
 			t.Errorf("%q became %q", text, after)
 		}
-		if _, err := parse(before); err != nil {
+		if _, err := parse.Shell(before); err != nil {
 			return // is left to a higher tier
 		}
-		for _, e := range Analyze(after, nil).Effects {
+		for _, e := range shell.Analyze(after, nil).Effects {
 			if e.Path == "/a/witness" || e.Kind == "dynamic" {
 				return
 			}
@@ -95,11 +99,11 @@ func FuzzFromZsh(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, ok := FromZsh(text)
+		got, ok := dialect.FromZsh(text)
 		if !ok {
 			return
 		}
-		if again, ok := FromZsh(got); !ok || again != got {
+		if again, ok := dialect.FromZsh(got); !ok || again != got {
 			t.Errorf("%q became %q, then %q, %t", text, got, again, ok)
 		}
 	})

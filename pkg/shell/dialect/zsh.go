@@ -1,9 +1,11 @@
-package shell
+package dialect
 
 import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // maxHashes is how many # of one text are made words.
@@ -15,7 +17,7 @@ const maxHashes = 64
 // the text looks like: then somebody else has to read it.
 func FromZsh(text string) (string, bool) {
 	for range maxHashes {
-		if tooDeep(text) != "" {
+		if parse.TooDeep(text) != "" {
 			return "", false
 		}
 		f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
