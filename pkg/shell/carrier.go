@@ -278,7 +278,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs what a network connection sends", From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	}
-	if isURL(f.Text) {
+	if abstract.IsURL(f.Text) {
 		s.url(effect.HTTPRequest, f)
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what " + abstract.Clip(f.String()) + " sends", From: at})
 		return abstract.Unknown("…", abstract.Network)
@@ -327,10 +327,6 @@ func orEmpty(args []abstract.Value) []abstract.Value {
 		return []abstract.Value{}
 	}
 	return args
-}
-
-func isURL(text string) bool {
-	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "ftp://")
 }
 
 // binary reports whether a file is machine code, of which only its name is

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/script"
 )
 
 // upload records that a value goes to the network.
@@ -105,5 +106,9 @@ func (s *state) code(language, text string, at effect.Span, args []abstract.Valu
 	case "cmd":
 		return s.nestedCmd(text, at)
 	}
-	return s.inline(language, text, at)
+	if !s.enter(at) {
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	defer s.leave()
+	return script.Read(world{s}, language, text, at)
 }

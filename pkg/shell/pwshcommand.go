@@ -340,7 +340,7 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 	s := p.s
 	switch {
 	case program.Text != "" && program.Known():
-		if isURL(program.Text) {
+		if abstract.IsURL(program.Text) {
 			s.url(effect.HTTPRequest, program)
 			return
 		}

@@ -1,4 +1,4 @@
-package shell
+package script
 
 import (
 	"strconv"
@@ -251,8 +251,8 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		}
 		return p.open(args, path)
 	case readsFile:
-		if path.Known() && isURL(path.Text) {
-			p.s.url(effect.HTTPRequest, path)
+		if path.Known() && abstract.IsURL(path.Text) {
+			p.w.URL(effect.HTTPRequest, path)
 			result.Taint |= abstract.Network
 			return result
 		}
@@ -267,15 +267,15 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		for _, a := range args {
 			if a.name == "" {
 				a.From = p.at
-				p.s.path(effect.DeleteFile, a.Value, false)
+				p.w.Path(effect.DeleteFile, a.Value, false)
 			}
 		}
 	case deletesTree:
-		p.s.path(effect.DeleteFile, path, !strings.HasSuffix(full, "rmdir"))
+		p.w.Path(effect.DeleteFile, path, !strings.HasSuffix(full, "rmdir"))
 	case lists:
-		p.s.path(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
+		p.w.Path(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
 	case moves:
-		p.s.path(effect.MoveFile, path, false)
+		p.w.Path(effect.MoveFile, path, false)
 		if len(args) > 1 {
 			p.write(args[1].Value, abstract.Value{})
 		}
@@ -285,9 +285,9 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 			p.write(args[1].Value, content)
 		}
 	case setsMode:
-		p.s.path(effect.ChangePermissions, path, false)
+		p.w.Path(effect.ChangePermissions, path, false)
 	case makesFolder:
-		p.s.path(effect.CreateDirectory, path, false)
+		p.w.Path(effect.CreateDirectory, path, false)
 	case requests, posts:
 		p.request(r, path, args)
 		result.Taint |= abstract.Network
@@ -297,22 +297,22 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		result.Taint |= abstract.Socket
 	case listens:
 		p.listens = true
-		p.s.once(effect.Effect{Kind: effect.Listen, From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.Listen, From: p.at})
 	case evaluates:
 		p.evaluate(full, path)
 	case duplicates:
 		p.dups = true
 	case changesUser:
-		p.s.once(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, From: p.at})
 	case receives:
 		p.receives = true
 		result.Taint |= abstract.Socket
 	case readsEnvironment:
-		return operand{Value: p.s.environment(path.Text)[0]}
+		return operand{Value: p.w.Environment(path.Text)}
 	case loadsFile:
-		p.s.runFile(path, p.language, nil, streams{}, p.at)
+		p.w.RunFile(path, p.language, p.at)
 	case kills:
-		p.s.once(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
 	}
 	return result
 }
@@ -373,8 +373,8 @@ func (p *script) open(args []operand, path abstract.Value) operand {
 		}
 		path.Text = strings.TrimLeft(path.Text, "<>+ ")
 	}
-	if path.Known() && isURL(path.Text) {
-		p.s.url(effect.HTTPRequest, path)
+	if path.Known() && abstract.IsURL(path.Text) {
+		p.w.URL(effect.HTTPRequest, path)
 		return operand{Value: abstract.Unknown("open()", abstract.Network), used: true}
 	}
 	if path.Known() && strings.HasPrefix(path.Text, "|") && p.language == "ruby" {
@@ -419,10 +419,10 @@ func (p *script) request(r role, path abstract.Value, args []operand) {
 	}
 	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump)
 	if path.Known() && path.Text != "" || path.IsPattern {
-		p.s.url(effect.HTTPRequest, path)
+		p.w.URL(effect.HTTPRequest, path)
 	}
 	if path.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 {
-		p.s.upload(path, p.language, p.at)
+		p.w.Send(path, p.language, p.at)
 	}
 }
 
@@ -439,7 +439,7 @@ func (p *script) connect(args []operand) {
 			break
 		}
 	}
-	p.s.once(e)
+	p.w.Report(e)
 }
 
 func (p *script) evaluate(full string, code abstract.Value) {
@@ -450,11 +450,11 @@ func (p *script) evaluate(full string, code abstract.Value) {
 		}
 	}
 	if !code.Known() && code.Taint == 0 && code.Bare {
-		p.s.dynamic(p.language+" code evaluates text that is not known", p.at)
+		p.w.Dynamic(p.language+" code evaluates text that is not known", p.at)
 		return
 	}
 	if p.receives && !code.Known() {
 		code.Taint |= abstract.Socket
 	}
-	p.s.runText(p.language, code, p.language+" code", p.at, nil)
+	p.w.Run(p.language, code, p.language+" code", p.at)
 }

@@ -1,4 +1,4 @@
-package shell
+package script
 
 import (
 	"slices"
@@ -16,8 +16,8 @@ func (p *script) peek(text string) bool {
 
 // expr reads an expression and what is assigned by it.
 func (p *script) expr() operand {
-	if p.depth > maxDepth || !p.s.step(1) {
-		p.s.giveUp("the code is nested too deeply")
+	if p.depth > deepest || !p.w.Step(1) {
+		p.w.GiveUp("the code is nested too deeply")
 		return operand{}
 	}
 	p.depth++
@@ -124,10 +124,10 @@ func (p *script) awkPipe(left operand) operand {
 	}
 	in := left.Value
 	if left.name != "" || !in.Known() || in.Text == "" {
-		in = abstract.Unknown("what awk prints", p.s.input.Taint|abstract.Foreign)
+		in = abstract.Unknown("what awk prints", p.w.Input().Taint|abstract.Foreign)
 	}
 	if o.Known() && o.name == "" {
-		p.s.nestedWith(o.Text, p.at, streams{in: in})
+		p.w.Pipe(o.Text, p.at, in)
 	} else {
 		p.run(o.Value)
 	}
@@ -152,7 +152,7 @@ func (p *script) assign(left operand, op string) operand {
 
 // operand reads one operand with its calls, members and subscripts.
 func (p *script) operand() operand {
-	if p.i >= len(p.tokens) || p.depth > maxDepth {
+	if p.i >= len(p.tokens) || p.depth > deepest {
 		return operand{}
 	}
 	p.depth++
@@ -179,7 +179,7 @@ func (p *script) operand() operand {
 	case punctToken:
 		if t.text == "$" && p.language == "awk" { // a field of the input
 			p.operand()
-			return operand{Value: abstract.Unknown("$…", p.s.input.Taint|abstract.Foreign), used: true}
+			return operand{Value: abstract.Unknown("$…", p.w.Input().Taint|abstract.Foreign), used: true}
 		}
 		switch t.text {
 		case "(", "[", "{":
@@ -251,7 +251,7 @@ func (p *script) bareArgument(n string) (operand, bool) {
 func (p *script) bracket(open string) operand {
 	closing := map[string]string{"(": ")", "(argument": ")", "[": "]", "{": "}"}[open]
 	o := operand{isList: true}
-	for p.i < len(p.tokens) && !p.peek(closing) && !p.s.gaveUp {
+	for p.i < len(p.tokens) && !p.peek(closing) && !p.w.Ended() {
 		start := p.i
 		e := p.expr()
 		if p.i == start {
@@ -263,7 +263,7 @@ func (p *script) bracket(open string) operand {
 			p.i++
 		}
 		if len(o.list) > 4096 {
-			p.s.giveUp("a list in code is too long")
+			p.w.GiveUp("a list in code is too long")
 		}
 	}
 	p.i++
@@ -280,7 +280,7 @@ func (p *script) bracket(open string) operand {
 
 // postfix reads member access, calls and subscripts.
 func (p *script) postfix(o operand) operand {
-	for p.i < len(p.tokens) && !p.s.gaveUp {
+	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
 		if t.kind != punctToken {
 			return o
@@ -346,7 +346,7 @@ func (p *script) subscript(o operand) operand {
 		return o
 	}
 	if strings.HasSuffix(o.name, "environ") || strings.HasSuffix(o.name, "ENV") || strings.HasSuffix(o.name, "process.env") {
-		v := p.s.environment(index.Text)[0]
+		v := p.w.Environment(index.Text)
 		return operand{Value: v, used: true}
 	}
 	if n, err := strconv.Atoi(index.Text); err == nil && o.isList && n >= 0 && n < len(o.list) {
@@ -369,10 +369,10 @@ func (p *script) run(v abstract.Value) {
 		v.Taint |= abstract.Socket
 	}
 	if v.Known() && v.Taint == 0 {
-		p.s.nested(v.Text, p.at)
+		p.w.Nested(v.Text, p.at)
 		return
 	}
-	p.s.runText("shell", v, p.language+" code", p.at, nil)
+	p.w.Run("shell", v, p.language+" code", p.at)
 }
 
 // argv walks a command that the code runs without a shell.
@@ -393,20 +393,20 @@ func (p *script) argv(list []operand) {
 	if len(words) == 0 {
 		return
 	}
-	p.s.invoke(words, streams{})
+	p.w.Call(words)
 }
 
 func (p *script) write(path, content abstract.Value) {
 	path.From = p.at
-	if path.Known() && (quietDevice(path.Text) || path.Text == "") {
+	if path.Known() && (p.w.Discards(path.Text) || path.Text == "") {
 		return
 	}
-	at, pattern := p.s.path(effect.WriteFile, path, false)
+	at, pattern := p.w.Path(effect.WriteFile, path, false)
 	content.Taint |= p.held & (abstract.Network | abstract.Decoded | abstract.Secret)
 	if !content.Known() || content.Text == "" {
 		content = abstract.Unknown("what "+p.language+" code writes", content.Taint)
 	}
-	p.s.addFile(file{path: at, pattern: pattern, val: content})
+	p.w.Store(at, pattern, content)
 }
 
 // words of a list that are strings, for joins.

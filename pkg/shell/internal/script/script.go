@@ -1,4 +1,6 @@
-package shell
+// Package script reads code of Python, JavaScript, Perl, Ruby, PHP, Lua and awk as
+// far as its literal calls show what it does.
+package script
 
 import (
 	"strings"
@@ -12,7 +14,7 @@ import (
 // are recognised by name, its strings are folded as far as they are constant;
 // control flow is ignored, so whatever stands in the code counts as done.
 type script struct {
-	s        *state
+	w        abstract.World
 	language string
 	at       effect.Span
 	tokens   []token
@@ -36,19 +38,19 @@ type operand struct {
 	used   bool   // a call took it, so it is not looked at as a mere string
 }
 
-// inline walks code of a language that is no shell's.
-func (s *state) inline(language, text string, at effect.Span) abstract.Value {
+// deepest is how deep expressions may nest.
+const deepest = 100
+
+// Read reports what code of a language that is no shell's does, and returns
+// what it writes.
+func Read(w abstract.World, language, text string, at effect.Span) abstract.Value {
 	if language == "applescript" {
-		s.applescript(text, at)
+		applescript(w, text, at)
 		return abstract.Unknown("what the script writes", 0)
 	}
-	if !s.enter(at) {
-		return abstract.Unknown("…", abstract.Foreign)
-	}
-	defer s.leave()
-	p := &script{s: s, language: language, at: at, vars: map[string]operand{}, imports: map[string]string{}}
-	if len(text) > parse.MaxText || !s.step(len(text)/256+1) {
-		s.dynamic("the "+language+" code is too long", at)
+	p := &script{w: w, language: language, at: at, vars: map[string]operand{}, imports: map[string]string{}}
+	if len(text) > parse.MaxText || !w.Step(len(text)/256+1) {
+		w.Dynamic("the "+language+" code is too long", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	p.tokens = lexCode(language, text)
@@ -62,7 +64,7 @@ func (s *state) inline(language, text string, at effect.Span) abstract.Value {
 
 // statements reads until a closing bracket or the end.
 func (p *script) statements(until string) {
-	for p.i < len(p.tokens) && !p.s.gaveUp {
+	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
 		if until != "" && t.kind == punctToken && t.text == until {
 			return
@@ -98,13 +100,13 @@ func (p *script) suspect(v abstract.Value) {
 	case strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://"):
 		if !strings.ContainsAny(text, " ") {
 			v.From = p.at
-			p.s.url(effect.HTTPRequest, v)
+			p.w.URL(effect.HTTPRequest, v)
 		}
 	case strings.ContainsAny(text, " \t|"):
 	case strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "/") && strings.Count(text, "/") > 1 && text[1] != '/':
 		v.From = p.at
 		p.read(v)
-	case secretPath("/"+text, false, false) && strings.ContainsAny(text, "./_"):
+	case p.w.Secret("/"+text) && strings.ContainsAny(text, "./_"):
 		v.From = p.at
 		p.read(v)
 	}
@@ -112,7 +114,7 @@ func (p *script) suspect(v abstract.Value) {
 
 func (p *script) read(v abstract.Value) abstract.Value {
 	v.From = p.at
-	out := p.s.readFile(effect.ReadFile, v)
+	out := p.w.Read(v)
 	p.held |= out.Taint & (abstract.Secret | abstract.Network | abstract.Decoded)
 	if out.Secrets != "" {
 		p.secrets = out.Secrets
@@ -125,10 +127,10 @@ func (p *script) read(v abstract.Value) abstract.Value {
 // finish records what the calls amount to together.
 func (p *script) finish() {
 	if p.connects && (p.shells || p.dups) || p.listens && p.dups {
-		p.s.once(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code gives a network connection to a shell", From: p.at})
+		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code gives a network connection to a shell", From: p.at})
 	}
 	if p.posts && p.held&(abstract.Secret|abstract.Dump) != 0 {
-		p.s.upload(abstract.Value{Taint: p.held & (abstract.Secret | abstract.Dump), Secrets: p.secrets}, p.language, p.at)
+		p.w.Send(abstract.Value{Taint: p.held & (abstract.Secret | abstract.Dump), Secrets: p.secrets}, p.language, p.at)
 	}
 }
 
@@ -202,13 +204,13 @@ func (p *script) dotted() string {
 }
 
 // applescript looks at the shell scripts and questions in AppleScript.
-func (s *state) applescript(text string, at effect.Span) {
+func applescript(w abstract.World, text string, at effect.Span) {
 	lower := strings.ToLower(text)
 	if strings.Contains(lower, "hidden answer") || strings.Contains(lower, "keystroke") || strings.Contains(lower, "the clipboard") {
-		s.once(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard", From: at})
+		w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard", From: at})
 	}
 	if strings.Contains(lower, "administrator privileges") {
-		s.once(effect.Effect{Kind: effect.ChangePrivilege, Program: "osascript", From: at})
+		w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: "osascript", From: at})
 	}
 	for rest, n := lower, 0; n < 32; n++ {
 		i := strings.Index(rest, "do shell script")
@@ -219,10 +221,10 @@ func (s *state) applescript(text string, at effect.Span) {
 		rest = lower[off:]
 		code := strings.TrimLeft(text[off:], " (")
 		if !strings.HasPrefix(code, `"`) {
-			s.dynamic("AppleScript runs shell text that is not known", at)
+			w.Dynamic("AppleScript runs shell text that is not known", at)
 			continue
 		}
 		str, _ := quotedString(code, '"', true)
-		s.nested(str, at)
+		w.Nested(str, at)
 	}
 }

@@ -1,4 +1,4 @@
-package shell
+package script
 
 import (
 	"encoding/base64"
@@ -63,7 +63,7 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 	case "homedir", "home", "gethomedir":
 		return operand{Value: abstract.Lit("~")}, true
 	case "getcwd", "cwd":
-		return operand{Value: p.s.environment("PWD")[0], used: true}, true
+		return operand{Value: p.w.Environment("PWD"), used: true}, true
 	case "from":
 		if strings.HasSuffix(full, "Buffer.from") && known && len(args) > 1 {
 			switch args[1].Text {
