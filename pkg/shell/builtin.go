@@ -13,7 +13,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // builtin returns what a command of the shell itself does. Those that have a
 // program of the same name and no say over the shell, such as kill, are left
 // to package command.
-func builtin(name string) (func(*state, []abstract.Value, streams) abstract.Value, bool) {
+func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abstract.Value, bool) {
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
 		"dirs", "times", "caller", "getopts", "shopt", "bind", "compgen", "suspend", "logout", "break", "continue",
@@ -57,8 +57,8 @@ func builtin(name string) (func(*state, []abstract.Value, streams) abstract.Valu
 	return nil, false
 }
 
-func special(name string) func(*state, []abstract.Value, streams) abstract.Value {
-	return func(s *state, argv []abstract.Value, io streams) abstract.Value {
+func special(name string) func(*state, []abstract.Value, abstract.Streams) abstract.Value {
+	return func(s *state, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		switch name {
 		case "test", "[":
 			for i, v := range argv {
@@ -127,7 +127,7 @@ func listsHistory(words []abstract.Value) bool {
 	return list
 }
 
-func (s *state) echo(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words, escapes, newline := argv[1:], false, true
 	for len(words) > 0 && isEchoFlag(words[0].Text) && !words[0].IsPattern {
 		escapes = escapes || strings.ContainsRune(words[0].Text, 'e')
@@ -151,7 +151,7 @@ func isEchoFlag(s string) bool {
 	return len(s) > 1 && s[0] == '-' && strings.Trim(s[1:], "neE") == ""
 }
 
-func (s *state) pwd([]abstract.Value, streams) abstract.Value {
+func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 	if cwd := s.place().CWD; cwd != "" {
 		return abstract.Lit(cwd + "\n")
 	}
@@ -159,7 +159,7 @@ func (s *state) pwd([]abstract.Value, streams) abstract.Value {
 }
 
 // cd moves the working folder of what follows.
-func (s *state) cd(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	dir := abstract.Value{Text: "~"}
 	for _, v := range argv[1:] {
 		if v.Text != "--" && (len(v.Text) < 2 || v.Text[0] != '-') {
@@ -181,7 +181,7 @@ func (s *state) cd(argv []abstract.Value, _ streams) abstract.Value {
 	return abstract.Value{}
 }
 
-func (s *state) eval(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words := argv[1:]
 	if len(words) > 0 && words[0].Text == "--" {
 		words = words[1:]
@@ -197,7 +197,7 @@ func (s *state) eval(argv []abstract.Value, io streams) abstract.Value {
 	return s.runText("shell", v, "eval", at, s.args)
 }
 
-func (s *state) sourceFile(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) < 2 {
 		return abstract.Value{}
 	}
@@ -206,12 +206,12 @@ func (s *state) sourceFile(argv []abstract.Value, io streams) abstract.Value {
 		f = argv[2]
 	}
 	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
-		return s.runText("shell", io.in, argv[0].Text, join(argv), nil)
+		return s.runText("shell", io.In, argv[0].Text, join(argv), nil)
 	}
 	return s.runFile(f, "shell", nil, io, join(argv))
 }
 
-func (s *state) exec(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
 		if rest[0].Text == "-a" && len(rest) > 1 {
@@ -220,15 +220,15 @@ func (s *state) exec(argv []abstract.Value, io streams) abstract.Value {
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {
-		if io.redirected {
-			s.stdin = &io.in
+		if io.Redirected {
+			s.stdin = &io.In
 		}
 		return abstract.Value{}
 	}
 	return s.invoke(rest, io)
 }
 
-func (s *state) commandWord(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
 		if strings.ContainsAny(rest[0].Text, "vV") {
@@ -245,7 +245,7 @@ func (s *state) commandWord(argv []abstract.Value, io streams) abstract.Value {
 	return s.invoke(rest, io)
 }
 
-func (s *state) trap(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
 		return abstract.Value{}
 	}
@@ -259,7 +259,7 @@ func (s *state) trap(argv []abstract.Value, io streams) abstract.Value {
 	return s.runText("shell", code, "trap", code.From, nil)
 }
 
-func (s *state) defineAlias(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
 		name, text, ok := strings.Cut(v.Text, "=")
 		if !ok {
@@ -280,7 +280,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ streams) abstract.Value {
 	return abstract.Value{}
 }
 
-func (s *state) unalias(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
 		for i := range s.aliases {
 			if s.aliases[i].name == v.Text || v.Text == "-a" {
@@ -293,7 +293,7 @@ func (s *state) unalias(argv []abstract.Value, _ streams) abstract.Value {
 
 // export handles the words of export, declare and their kin when they were not
 // parsed as such: behind `command`, or put together from quoted parts.
-func (s *state) export(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	ref := argv[0].Text == "nameref"
 	for _, v := range argv[1:] {
 		if strings.HasPrefix(v.Text, "-") && !strings.Contains(v.Text, "=") {
@@ -322,7 +322,7 @@ func (s *state) export(argv []abstract.Value, _ streams) abstract.Value {
 	return abstract.Value{}
 }
 
-func (s *state) unset(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
 		switch {
 		case v.Text == "HISTFILE":
@@ -342,7 +342,7 @@ func (s *state) unset(argv []abstract.Value, _ streams) abstract.Value {
 	return abstract.Value{}
 }
 
-func (s *state) set(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	if len(argv) == 1 {
 		return abstract.Unknown("the environment", abstract.Dump)
 	}
@@ -365,8 +365,8 @@ func (s *state) set(argv []abstract.Value, _ streams) abstract.Value {
 }
 
 // read binds variables from the input.
-func (s *state) read(argv []abstract.Value, io streams) abstract.Value {
-	in := io.in
+func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	in := io.In
 	if d, ok := s.readFrom(argv); ok {
 		in = d
 	}
@@ -441,7 +441,7 @@ func (s *state) readFrom(argv []abstract.Value) (abstract.Value, bool) {
 }
 
 // ztcp is zsh's module for connections: it leaves a descriptor in $REPLY.
-func (s *state) ztcp(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) ztcp(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	e := effect.Effect{Kind: effect.Connect, Pattern: true, From: join(argv)}
 	for _, v := range argv[1:] {
 		if v.Known() && !strings.HasPrefix(v.Text, "-") {
@@ -450,12 +450,12 @@ func (s *state) ztcp(argv []abstract.Value, _ streams) abstract.Value {
 		}
 	}
 	s.once(e)
-	s.fds = append(s.fds, descriptor{n: "ztcp", val: abstract.Unknown("what a connection sends", abstract.Network|abstract.Socket), out: &target{socket: true}})
+	s.fds = append(s.fds, descriptor{n: "ztcp", val: abstract.Unknown("what a connection sends", abstract.Network|abstract.Socket), out: &abstract.Target{Socket: true}})
 	s.assign("REPLY", abstract.Lit("ztcp"))
 	return abstract.Value{}
 }
 
-func (s *state) let(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
 		name, text, ok := strings.Cut(v.Text, "=")
 		if ok && v.Known() {

@@ -52,13 +52,13 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		s.assignment(a, false)
 	}
 	set := len(s.vars)
-	s.input = io.in
+	s.input = io.In
 	out := s.invoke(argv, io)
 	if set > mark && len(s.vars) >= set {
 		s.vars = slices.Delete(s.vars, mark, set)
 	}
 	if len(s.files) > opened {
-		s.feed(opened, abstract.Concat(io.in, out))
+		s.feed(opened, abstract.Concat(io.In, out))
 	}
 	return s.deliver(io, out)
 }
@@ -161,7 +161,7 @@ func (s *state) bindElement(name string, a *syntax.Assign) {
 }
 
 // invoke runs a command that is given as words.
-func (s *state) invoke(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) == 0 || !s.step(1+len(argv)/8) || !s.enter(argv[0].From) {
 		return abstract.Value{}
 	}
@@ -184,7 +184,7 @@ func (s *state) invoke(argv []abstract.Value, io streams) abstract.Value {
 	for i := len(s.funcs) - 1; i >= 0; i-- {
 		if s.funcs[i].name == name && s.funcs[i].body != nil {
 			s.recursion(i, argv[0].From)
-			return s.callFunction(i, argv[1:], io.in, argv[0])
+			return s.callFunction(i, argv[1:], io.In, argv[0])
 		}
 	}
 	if b, ok := builtin(name); ok {
@@ -203,7 +203,7 @@ func (s *state) recursion(i int, at effect.Span) {
 }
 
 // runAlias puts an alias in place of the command's name.
-func (s *state) runAlias(i int, argv []abstract.Value, io streams) abstract.Value {
+func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	text := s.aliases[i].text
 	for _, v := range argv[1:] {
 		if v.Known() {
@@ -222,7 +222,7 @@ func (s *state) runAlias(i int, argv []abstract.Value, io streams) abstract.Valu
 }
 
 // nestedWith is nested with an input.
-func (s *state) nestedWith(text string, at effect.Span, io streams) abstract.Value {
+func (s *state) nestedWith(text string, at effect.Span, io abstract.Streams) abstract.Value {
 	if why := parse.TooDeep(text); why != "" {
 		s.dynamic(why, at)
 		return abstract.Unknown("…", abstract.Foreign)
@@ -238,8 +238,8 @@ func (s *state) nestedWith(text string, at effect.Span, io streams) abstract.Val
 	defer s.leave()
 	fixed, base := s.fixed, s.base
 	s.fixed = &at
-	in := io.in
-	if io.socket {
+	in := io.In
+	if io.Socket {
 		in.Taint |= abstract.Socket
 	}
 	out := s.stmts(f.Stmts, in)
@@ -281,10 +281,10 @@ func join(argv []abstract.Value) effect.Span {
 }
 
 // unknownProgram handles a command whose name could not be resolved.
-func (s *state) unknownProgram(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	v := argv[0]
 	switch {
-	case v.Taint&abstract.Socket != 0 || io.socket:
+	case v.Taint&abstract.Socket != 0 || io.Socket:
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs what a network connection sends", From: v.From})
 	case v.Taint&abstract.Network != 0:
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what the network sends", From: v.From})
@@ -299,8 +299,8 @@ func (s *state) unknownProgram(argv []abstract.Value, io streams) abstract.Value
 		s.suspect(a)
 	}
 	s.possibleCarrier(argv[1:], io)
-	s.upload(abstract.Concat(append([]abstract.Value{io.in}, argv[1:]...)...), v.String(), v.From)
-	return abstract.Unknown("what "+abstract.Clip(v.String())+" writes", io.in.Taint|abstract.Foreign)
+	s.upload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), v.String(), v.From)
+	return abstract.Unknown("what "+abstract.Clip(v.String())+" writes", io.In.Taint|abstract.Foreign)
 }
 
 // suspects records the paths and addresses in text that could not be parsed,

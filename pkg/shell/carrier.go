@@ -13,9 +13,9 @@ import (
 
 // descend walks the commands and code in a program's arguments, and what it
 // executes of its input.
-func (s *state) descend(base string, argv []abstract.Value, use command.Use, io streams, f flow) abstract.Value {
+func (s *state) descend(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	var b abstract.Builder
-	attached := io.socket
+	attached := io.Socket
 	if len(use.Nested) == 0 && rawConnection(base) {
 		s.relay(base, argv)
 	}
@@ -28,7 +28,7 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 			break
 		}
 		inner := io
-		inner.socket = attached
+		inner.Socket = attached
 		if n.Remote && !local(argv) {
 			s.remote++
 		}
@@ -72,7 +72,7 @@ func local(argv []abstract.Value) bool {
 	return false
 }
 
-func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, io streams, f flow) abstract.Value {
+func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
 	first := wordValue(n.Words[0], argv)
 	switch n.Language {
 	case "argv":
@@ -81,14 +81,14 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		for _, w := range n.Words {
 			v := wordValue(w, argv)
 			if strings.Contains(v.Text, "{}") && v.Known() {
-				v = s.fillIn(base, v, io.in, f)
+				v = s.fillIn(base, v, io.In, f)
 				replaced = true
 			}
 			words = append(words, v)
 		}
 		if n.Stdin && !replaced {
-			words = append(words, s.stdinWords(io.in, join(argv))...)
-			io.in = abstract.Value{}
+			words = append(words, s.stdinWords(io.In, join(argv))...)
+			io.In = abstract.Value{}
 		}
 		return s.invoke(words, io)
 	case "file":
@@ -105,16 +105,16 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	}
 	if !first.Known() || first.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
 		if strings.Contains(first.Text, "{}") {
-			first.Taint |= io.in.Taint
+			first.Taint |= io.In.Taint
 		}
 		return s.runText(n.Language, first, base, first.From, args)
 	}
 	if strings.Contains(first.Text, "{}") && (base == "xargs" || base == "find" || base == "parallel" || base == "fd") {
-		v := s.fillIn(base, first, io.in, f)
+		v := s.fillIn(base, first, io.In, f)
 		return s.runText(n.Language, v, base, first.From, args)
 	}
 	if n.Stdin {
-		args = append(args, s.stdinWords(io.in, join(argv))...)
+		args = append(args, s.stdinWords(io.In, join(argv))...)
 	}
 	if n.Language == "shell" {
 		old := s.args
@@ -191,11 +191,11 @@ func (s *state) stdinWords(in abstract.Value, at effect.Span) []abstract.Value {
 }
 
 // runStdin walks what an interpreter reads as its program.
-func (s *state) runStdin(base string, argv []abstract.Value, io streams) abstract.Value {
+func (s *state) runStdin(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	at := join(argv)
-	in := io.in
+	in := io.In
 	switch {
-	case io.socket:
+	case io.Socket:
 		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to " + base, From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	case base == "sed": // it may as well read a file
@@ -207,7 +207,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, io streams) abstrac
 	if language == "" {
 		return abstract.Value{} // a database's or tool's own language: its grammar speaks for it
 	}
-	if io.here && in.Known() {
+	if io.Here && in.Known() {
 		return s.code(language, in.Text, in.From, nil)
 	}
 	return s.runText(language, in, base, at, nil)
@@ -247,7 +247,7 @@ func languageOf(base string) string {
 
 // localProgram runs a program that is given by a path outside the system's
 // folders: nobody but the file itself says what it does.
-func (s *state) localProgram(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
 	s.execute(argv, base, effect.Unknown)
 	for _, v := range argv[1:] {
@@ -256,18 +256,18 @@ func (s *state) localProgram(argv []abstract.Value, io streams) abstract.Value {
 	s.possibleCarrier(argv[1:], io)
 	out := s.runFile(argv[0], "", argv[1:], io, argv[0].From)
 	s.upload(abstract.JoinValues(argv[1:]), base, join(argv))
-	out.Taint |= io.in.Taint
+	out.Taint |= io.In.Taint
 	return out
 }
 
 // runFile walks a script that would be executed: as the text itself wrote it,
 // or as it lies on disk.
-func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io streams, at effect.Span) abstract.Value {
+func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
 	if !f.Known() && f.Bare {
 		return s.runText(orShell(language), f, "a script", at, args)
 	}
 	if f.Known() && (quietDevice(f.Text) || f.Text == "") {
-		return s.runText(orShell(language), io.in, f.Text, at, args)
+		return s.runText(orShell(language), io.In, f.Text, at, args)
 	}
 	if f.Known() && strings.HasPrefix(f.Text, "/dev/fd/") {
 		if vals := s.fileValues(f.Text, false); len(vals) > 0 {
@@ -373,7 +373,7 @@ func scriptLanguage(p string, data []byte) string {
 
 // possibleCarrier looks for a command among the operands of a program that is
 // not known: what wraps programs usually takes them as they are.
-func (s *state) possibleCarrier(words []abstract.Value, io streams) {
+func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 	for i, v := range words {
 		if i > 8 {
 			return

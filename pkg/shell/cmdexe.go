@@ -28,7 +28,7 @@ func (s *state) cmdexe(text string) abstract.Value {
 		piped = part.pipe
 		at := s.span(part.start, part.end)
 		words := s.cmdWords(part.text, at)
-		io := streams{in: in}
+		io := abstract.Streams{In: in}
 		words = s.cmdRedirects(words, &io)
 		if len(words) == 0 {
 			continue
@@ -168,7 +168,7 @@ func (s *state) cmdVariable(name string) abstract.Value {
 	return v
 }
 
-func (s *state) cmdRedirects(words []abstract.Value, io *streams) []abstract.Value {
+func (s *state) cmdRedirects(words []abstract.Value, io *abstract.Streams) []abstract.Value {
 	var rest []abstract.Value
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -192,7 +192,7 @@ func (s *state) cmdRedirects(words []abstract.Value, io *streams) []abstract.Val
 }
 
 // cmdCommand runs one command of cmd.exe.
-func (s *state) cmdCommand(words []abstract.Value, io streams) abstract.Value {
+func (s *state) cmdCommand(words []abstract.Value, io abstract.Streams) abstract.Value {
 	for len(words) > 0 && words[0].Known() {
 		name := strings.ToLower(strings.TrimLeft(words[0].Text, "@("))
 		words[0].Text = strings.TrimLeft(words[0].Text, "@(")
@@ -282,7 +282,7 @@ func (s *state) cmdSet(words []abstract.Value) abstract.Value {
 }
 
 // windowsInvoke runs a program on Windows: names fold case.
-func (s *state) windowsInvoke(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) windowsInvoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !argv[0].Known() {
 		return s.unknownProgram(argv, io)
 	}

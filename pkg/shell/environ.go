@@ -1,12 +1,11 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // environmentCode looks at an assignment to a variable whose value programs
@@ -78,9 +77,9 @@ func computed(v abstract.Value) bool {
 func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "file":
-		s.runFile(v, n.Of, nil, streams{}, v.From)
+		s.runFile(v, n.Of, nil, abstract.Streams{}, v.From)
 	case "argv":
-		s.invoke([]abstract.Value{v}, streams{})
+		s.invoke([]abstract.Value{v}, abstract.Streams{})
 	default:
 		s.code(n.Language, v.Text, v.From, nil)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // printf folds the shell's printf.
-func (s *state) printf(argv []abstract.Value, _ streams) abstract.Value {
+func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words := argv[1:]
 	if len(words) > 1 && words[0].Text == "-v" {
 		v := s.format(words[2:])
@@ -161,7 +161,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	}
 	switch base {
 	case "echo":
-		return s.echo(argv, streams{}), true
+		return s.echo(argv, abstract.Streams{}), true
 	case "printf":
 		return s.format(argv[1:]), true
 	case "basename", "dirname", "seq":

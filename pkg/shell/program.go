@@ -1,17 +1,16 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"path"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // program runs a command that is not the shell's own.
-func (s *state) program(argv []abstract.Value, io streams) abstract.Value {
+func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) {
 		return s.localProgram(argv, io)
@@ -102,7 +101,7 @@ func systemFolder(dir string) bool {
 }
 
 // apply records what a program's arguments make it do and returns its output.
-func (s *state) apply(base string, argv []abstract.Value, use command.Use, io streams) abstract.Value {
+func (s *state) apply(base string, argv []abstract.Value, use command.Use, io abstract.Streams) abstract.Value {
 	at := join(argv)
 	for _, k := range use.Effects {
 		s.once(effect.Effect{Kind: k, Program: base, From: at})
@@ -165,14 +164,14 @@ func sources(base string, args []abstract.Value) []abstract.Value {
 type flow struct {
 	reads   abstract.Value // what the files that it reads hold
 	nreads  int
-	writes  []target
+	writes  []abstract.Target
 	network bool // it contacts a network peer
 	connect bool // raw connection
 	roots   []abstract.Value
 }
 
 // touch records the effects on operands.
-func (s *state) touch(base string, argv []abstract.Value, use command.Use, io streams) flow {
+func (s *state) touch(base string, argv []abstract.Value, use command.Use, io abstract.Streams) flow {
 	var f flow
 	var b abstract.Builder
 	for _, t := range use.Touches {
@@ -199,12 +198,12 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io st
 		case effect.WriteFile:
 			if v.Known() && (quietDevice(v.Text) || strings.HasPrefix(v.Text, "/dev/fd/")) {
 				if strings.HasPrefix(v.Text, "/dev/fd/") {
-					f.writes = append(f.writes, target{path: v.Text})
+					f.writes = append(f.writes, abstract.Target{Path: v.Text})
 				}
 				break
 			}
 			p, pattern := s.path(t.Kind, v, t.Recursive)
-			f.writes = append(f.writes, target{path: p, pattern: pattern})
+			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern})
 		case effect.ChangePermissions:
 			s.path(t.Kind, v, t.Recursive)
 		case "":
@@ -322,11 +321,11 @@ func (s *state) host(kind effect.Kind, v abstract.Value) {
 }
 
 // sends records what a network program sends.
-func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flow, io streams) {
+func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flow, io abstract.Streams) {
 	at := join(argv)
 	if use.Stdin == command.Upload || namesStdin(argv) {
-		s.upload(io.in, base, at)
-		if io.in.Taint&abstract.ShellOut != 0 && rawConnection(base) {
+		s.upload(io.In, base, at)
+		if io.In.Taint&abstract.ShellOut != 0 && rawConnection(base) {
 			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", From: at})
 		}
 	}
@@ -376,14 +375,14 @@ func loginOption(argv []abstract.Value, i int) bool {
 
 // output returns what a program writes to standard output, and fills the files
 // that it writes.
-func (s *state) output(base string, argv []abstract.Value, use command.Use, io streams, f flow) abstract.Value {
+func (s *state) output(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	if setsUpShell(base, argv, use.Known || use.Class != effect.Unknown) {
 		if _, ok := s.lookupOnce(pathChanged); !ok {
 			return abstract.Value{}
 		}
 	}
 	out := abstract.Value{}
-	if v, ok := s.fold(base, argv, io.in, f); ok {
+	if v, ok := s.fold(base, argv, io.In, f); ok {
 		out = v
 	} else {
 		t := abstract.Taint(0)
@@ -394,17 +393,17 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io s
 				t |= abstract.Socket
 			}
 		case command.Decoded:
-			t = abstract.Decoded | io.in.Taint | f.reads.Taint
+			t = abstract.Decoded | io.In.Taint | f.reads.Taint
 		case command.Secret:
 			t = abstract.Secret
 			if base == "env" || base == "printenv" || base == "set" {
 				t = abstract.Dump
 			}
 		case command.Input, command.Code, command.Upload:
-			t = io.in.Taint | f.reads.Taint
+			t = io.In.Taint | f.reads.Taint
 		default:
 			if !use.Known {
-				t = io.in.Taint | f.reads.Taint
+				t = io.In.Taint | f.reads.Taint
 			}
 		}
 		if use.Stdin == command.Code {
@@ -420,7 +419,7 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io s
 		if t&(abstract.Secret|abstract.Credential) != 0 {
 			out.Secrets = f.reads.Secrets
 			if out.Secrets == "" {
-				out.Secrets = io.in.Secrets
+				out.Secrets = io.In.Secrets
 			}
 		}
 	}
@@ -435,8 +434,8 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io s
 		if f.network && use.Stdout == command.Download {
 			v.Taint |= abstract.Network
 		}
-		s.addFile(file{path: w.path, pattern: w.pattern, val: v})
-		if strings.HasSuffix(w.path, "/") || f.nreads > 0 {
+		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v})
+		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)
 		}
 	}
@@ -444,10 +443,10 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io s
 }
 
 // addCopies records where copies lie when the destination is a folder.
-func (s *state) addCopies(w target, argv []abstract.Value, use command.Use, v abstract.Value) {
+func (s *state) addCopies(w abstract.Target, argv []abstract.Value, use command.Use, v abstract.Value) {
 	for _, t := range use.Touches {
 		if (t.Kind == effect.ReadFile || t.Kind == effect.MoveFile) && !t.Word.Pattern {
-			s.addFile(file{path: strings.TrimSuffix(w.path, "/") + "/" + path.Base(t.Word.Text), pattern: w.pattern, val: v})
+			s.addFile(file{path: strings.TrimSuffix(w.Path, "/") + "/" + path.Base(t.Word.Text), pattern: w.Pattern, val: v})
 		}
 	}
 }

@@ -230,7 +230,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		return p.evaluate(one)
 	case "start":
 		if strings.HasSuffix(name, "process.start") && len(args) > 0 {
-			p.s.windowsInvoke(append([]abstract.Value{one}, splitWords(arg(1))...), streams{})
+			p.s.windowsInvoke(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
 		}
 	case "shellexecute", "exec", "run":
 		p.s.runText("cmd", abstract.JoinValues(args), "powershell", p.at, nil)

@@ -91,8 +91,8 @@ func verbNoun(lower string) bool {
 }
 
 // commandArguments reads the arguments of a command.
-func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, streams) {
-	io := streams{in: in}
+func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract.Streams) {
+	io := abstract.Streams{In: in}
 	var args []psArg
 	position := 0
 	for p.i < len(p.text) && !p.s.gaveUp && len(args) < abstract.MaxFields {
@@ -126,7 +126,7 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, streams)
 	return args, io
 }
 
-func (p *pwsh) redirect(io *streams) {
+func (p *pwsh) redirect(io *abstract.Streams) {
 	n := ""
 	if p.text[p.i] != '>' {
 		n = p.text[p.i : p.i+1]
@@ -140,7 +140,7 @@ func (p *pwsh) redirect(io *streams) {
 	}
 	w := p.argument()
 	if strings.EqualFold(w.Text, "$null") {
-		io.out = &target{discard: true}
+		io.Out = &abstract.Target{Discard: true}
 		return
 	}
 	p.s.redirectOut(io, strings.Trim(n, "*"), w, add)
@@ -206,9 +206,9 @@ func (p *pwsh) argument() abstract.Value {
 }
 
 // cmdlet does what a cmdlet's arguments say.
-func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) abstract.Value {
+func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Value {
 	s := p.s
-	in := io.in
+	in := io.In
 	out := abstract.Unknown("what "+c.name+" writes", in.Taint)
 	if c.effect != "" {
 		s.once(effect.Effect{Kind: c.effect, Program: c.name, Reason: c.name, From: p.at})
@@ -216,7 +216,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) abstract.Value {
 	recursive, posts := false, false
 	var program abstract.Value
 	var programArgs []abstract.Value
-	var written []target
+	var written []abstract.Target
 	read := abstract.Value{}
 	for _, a := range args {
 		recursive = recursive || a.param == "recurse"
@@ -280,7 +280,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io streams) abstract.Value {
 		case len(args) > 1 && (c.name == "set-content" || c.name == "add-content"):
 			v = args[1].val
 		}
-		s.addFile(file{path: t.path, pattern: t.pattern, val: v})
+		s.addFile(file{path: t.Path, pattern: t.Pattern, val: v})
 	}
 	if c.name == "write-output" || c.name == "write-host" {
 		vals := values(args)
@@ -300,7 +300,7 @@ func (p *pwsh) windowsGlob(v abstract.Value) abstract.Value {
 }
 
 // touch records an effect on a path or a registry key.
-func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []target {
+func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []abstract.Target {
 	lower := strings.ToLower(v.Text)
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
 	if registry {
@@ -317,11 +317,11 @@ func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []ta
 		}
 	}
 	kind := map[byte]effect.Kind{'w': effect.WriteFile, 'd': effect.DeleteFile, 'm': effect.MoveFile, 'p': effect.ChangePermissions, 'c': effect.CreateDirectory, 'l': effect.ListDirectory}[use]
-	var out []target
+	var out []abstract.Target
 	for _, one := range p.list(v) {
 		path, pattern := p.s.path(kind, p.windowsGlob(one), recursive)
 		if use == 'w' {
-			out = append(out, target{path: path, pattern: pattern})
+			out = append(out, abstract.Target{Path: path, Pattern: pattern})
 		}
 	}
 	return out
@@ -350,9 +350,9 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 				s.once(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, From: p.at})
 			}
 		}
-		s.windowsInvoke(append([]abstract.Value{program}, programArgs...), streams{in: in})
+		s.windowsInvoke(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
 	case program.IsPattern:
-		s.unknownProgram(append([]abstract.Value{program}, programArgs...), streams{in: in})
+		s.unknownProgram(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
 	}
 	switch c.name {
 	case "new-object":
@@ -374,7 +374,7 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 		}
 	case "set-location", "push-location":
 		if len(args) > 0 {
-			s.cd([]abstract.Value{abstract.Lit("cd"), args[0].val}, streams{})
+			s.cd([]abstract.Value{abstract.Lit("cd"), args[0].val}, abstract.Streams{})
 		}
 	case "set-alias", "new-alias":
 		if vals := values(args); len(vals) > 1 && vals[0].Known() {
@@ -387,7 +387,7 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 	case "import-module":
 		for _, a := range args {
 			if strings.ContainsAny(a.val.Text, `/\`) {
-				s.runFile(a.val, "powershell", nil, streams{}, p.at)
+				s.runFile(a.val, "powershell", nil, abstract.Streams{}, p.at)
 			}
 		}
 	case "invoke-wmimethod", "invoke-cimmethod":

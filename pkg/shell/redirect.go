@@ -1,37 +1,18 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// streams are what a command reads and where its output goes.
-type streams struct {
-	in         abstract.Value
-	redirected bool // in is not what the pipe or the terminal gives
-	out        *target
-	socket     bool // some descriptor is a network connection
-	here       bool // in is a here-document or here-string: text that belongs to the command
-}
-
-// A target is where output goes.
-type target struct {
-	path    string
-	pattern bool
-	append  bool
-	discard bool // /dev/null, and output that is not standard output
-	socket  bool
-}
-
 // redirect walks redirections.
-func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) streams {
-	io := streams{in: in, socket: in.Taint&abstract.Socket != 0}
+func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
+	io := abstract.Streams{In: in, Socket: in.Taint&abstract.Socket != 0}
 	for _, r := range list {
 		if !s.step(1) {
 			break
@@ -48,7 +29,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) streams {
 		case syntax.Hdoc, syntax.DashHdoc:
 			v := s.document(r.Word, r.Hdoc)
 			if n == "" || n == "0" {
-				io.in, io.redirected, io.here = v, true, true
+				io.In, io.Redirected, io.Here = v, true, true
 			} else {
 				s.fds = append(s.fds, descriptor{n: n, val: v})
 			}
@@ -57,7 +38,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) streams {
 			if v.Known() {
 				v.Text += "\n"
 			}
-			io.in, io.redirected, io.here = v, true, true
+			io.In, io.Redirected, io.Here = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
 			s.redirectIn(&io, n, s.word(r.Word), r.Op == syntax.RdrInOut)
 		case syntax.DplIn:
@@ -65,18 +46,18 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) streams {
 			if !ok {
 				continue
 			}
-			io.socket = io.socket || d.val.Taint&abstract.Socket != 0
+			io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
 			if n == "" || n == "0" {
-				io.in, io.redirected = d.val, true
+				io.In, io.Redirected = d.val, true
 			} else {
 				s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})
 			}
 		case syntax.DplOut:
 			w := s.word(r.Word)
 			if d, ok := s.fd(strings.TrimSuffix(w.Text, "-")); ok && w.Known() {
-				io.socket = io.socket || d.val.Taint&abstract.Socket != 0
+				io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
 				if n == "" || n == "1" {
-					io.out = d.out
+					io.Out = d.out
 				}
 			} else if _, err := strconv.Atoi(strings.TrimSuffix(w.Text, "-")); err != nil && w.Text != "-" {
 				s.redirectOut(&io, n, w, false)
@@ -119,19 +100,19 @@ func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
 	return descriptor{val: abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)}, true
 }
 
-func (s *state) redirectIn(io *streams, n string, w abstract.Value, both bool) {
+func (s *state) redirectIn(io *abstract.Streams, n string, w abstract.Value, both bool) {
 	if v, t, ok := s.device(w); ok {
-		io.socket = true
+		io.Socket = true
 		if both || n != "" && n != "0" {
 			s.fds = append(s.fds, descriptor{n: n, val: v, out: t})
 		}
 		if n == "" || n == "0" {
-			io.in, io.redirected = v, true
+			io.In, io.Redirected = v, true
 		}
 		return
 	}
 	if w.Known() && quietDevice(w.Text) {
-		io.in, io.redirected = abstract.Value{}, true
+		io.In, io.Redirected = abstract.Value{}, true
 		return
 	}
 	kind := effect.ReadFile
@@ -140,37 +121,37 @@ func (s *state) redirectIn(io *streams, n string, w abstract.Value, both bool) {
 	}
 	v := s.readFile(kind, w)
 	if n == "" || n == "0" {
-		io.in, io.redirected = v, true
+		io.In, io.Redirected = v, true
 		return
 	}
 	path, pattern := s.place().Path(w.Text, w.IsPattern)
-	s.fds = append(s.fds, descriptor{n: n, val: v, out: &target{path: path, pattern: pattern}})
+	s.fds = append(s.fds, descriptor{n: n, val: v, out: &abstract.Target{Path: path, Pattern: pattern}})
 }
 
-func (s *state) redirectOut(io *streams, n string, w abstract.Value, add bool) {
+func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, add bool) {
 	if v, t, ok := s.device(w); ok {
-		io.socket = true
+		io.Socket = true
 		s.fds = append(s.fds, descriptor{n: n, val: v, out: t})
 		if n == "" || n == "1" {
-			io.out = t
+			io.Out = t
 		}
 		return
 	}
 	stdout := n == "" || n == "1"
 	if w.Known() && quietDevice(w.Text) {
 		if stdout && w.Text == "/dev/null" {
-			io.out = &target{discard: true}
+			io.Out = &abstract.Target{Discard: true}
 		}
 		return
 	}
 	path, pattern := s.path(effect.WriteFile, w, false)
-	t := &target{path: path, pattern: pattern, append: add}
+	t := &abstract.Target{Path: path, Pattern: pattern, Append: add}
 	if n != "" && n != "1" && n != "2" {
 		s.fds = append(s.fds, descriptor{n: n, out: t})
 		return
 	}
 	if stdout {
-		io.out = t
+		io.Out = t
 	} else {
 		s.addFile(file{path: path, pattern: pattern, val: abstract.Unknown("…", 0), append: true})
 	}
@@ -187,7 +168,7 @@ func quietDevice(path string) bool {
 }
 
 // device recognises bash's /dev/tcp/HOST/PORT.
-func (s *state) device(w abstract.Value) (abstract.Value, *target, bool) {
+func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool) {
 	rest, ok := strings.CutPrefix(w.Text, "/dev/tcp/")
 	if !ok {
 		if rest, ok = strings.CutPrefix(w.Text, "/dev/udp/"); !ok {
@@ -203,21 +184,21 @@ func (s *state) device(w abstract.Value) (abstract.Value, *target, bool) {
 	}
 	s.once(e)
 	v := abstract.Unknown("what "+w.String()+" sends", abstract.Network|abstract.Socket)
-	return v, &target{socket: true}, true
+	return v, &abstract.Target{Socket: true}, true
 }
 
 // deliver sends a command's output where its redirections say, and returns
 // what is left for the pipe.
-func (s *state) deliver(io streams, out abstract.Value) abstract.Value {
-	t := io.out
+func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value {
+	t := io.Out
 	switch {
 	case t == nil:
 		return out
-	case t.discard:
-	case t.socket:
+	case t.Discard:
+	case t.Socket:
 		s.upload(out, "/dev/tcp", out.From)
 	default:
-		s.addFile(file{path: t.path, pattern: t.pattern, val: out, append: t.append})
+		s.addFile(file{path: t.Path, pattern: t.Pattern, val: out, append: t.Append})
 	}
 	return abstract.Value{}
 }

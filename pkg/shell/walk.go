@@ -1,13 +1,12 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // A state is one analysis. It belongs to one goroutine.
@@ -56,7 +55,7 @@ type alias struct {
 type descriptor struct {
 	n   string
 	val abstract.Value // what reading it yields
-	out *target
+	out *abstract.Target
 }
 
 // nested walks text that some part of the command would run as shell text.
@@ -150,7 +149,7 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) abstract.Value {
 		return s.call(call, st, in)
 	}
 	io := s.redirect(st.Redirs, in)
-	s.input = io.in
+	s.input = io.In
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
 	}
@@ -163,36 +162,36 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) abstract.Value {
 }
 
 // bareRedirect is `< file` without a command: $(< file) reads it.
-func (s *state) bareRedirect(io streams) abstract.Value {
-	if io.redirected {
-		return io.in
+func (s *state) bareRedirect(io abstract.Streams) abstract.Value {
+	if io.Redirected {
+		return io.In
 	}
 	return abstract.Value{}
 }
 
-func (s *state) command(c syntax.Command, io streams) abstract.Value {
+func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 	switch c := c.(type) {
 	case *syntax.CallExpr:
 		for _, a := range c.Assigns {
 			s.assignment(a, true)
 		}
 	case *syntax.BinaryCmd:
-		return s.binary(c, io.in)
+		return s.binary(c, io.In)
 	case *syntax.Block:
-		return s.stmts(c.Stmts, io.in)
+		return s.stmts(c.Stmts, io.In)
 	case *syntax.Subshell:
-		return s.subshell(c.Stmts, io.in)
+		return s.subshell(c.Stmts, io.In)
 	case *syntax.IfClause:
-		return s.ifClause(c, io.in)
+		return s.ifClause(c, io.In)
 	case *syntax.WhileClause:
-		return s.while(c, io.in)
+		return s.while(c, io.In)
 	case *syntax.ForClause:
-		return s.forClause(c, io.in)
+		return s.forClause(c, io.In)
 	case *syntax.CaseClause:
-		return s.caseClause(c, io.in)
+		return s.caseClause(c, io.In)
 	case *syntax.FuncDecl:
 		if c.Name == nil && len(c.Names) == 0 { // zsh calls it at once
-			return s.stmt(c.Body, io.in)
+			return s.stmt(c.Body, io.In)
 		}
 		s.define(c)
 	case *syntax.ArithmCmd:
@@ -207,10 +206,10 @@ func (s *state) command(c syntax.Command, io streams) abstract.Value {
 		return s.declare(c)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
-			return s.stmt(c.Stmt, io.in)
+			return s.stmt(c.Stmt, io.In)
 		}
 	case *syntax.CoprocClause:
-		out := s.stmt(c.Stmt, io.in)
+		out := s.stmt(c.Stmt, io.In)
 		name := "COPROC"
 		if c.Name != nil {
 			name = s.word(c.Name).Text
@@ -218,7 +217,7 @@ func (s *state) command(c syntax.Command, io streams) abstract.Value {
 		s.fds = append(s.fds, descriptor{n: "coproc", val: out})
 		s.bind(binding{name: name, array: true, elems: []element{{"0", abstract.Lit("coproc")}, {"1", abstract.Lit("coproc")}}})
 	case *syntax.TestDecl:
-		return s.stmt(c.Body, io.in)
+		return s.stmt(c.Body, io.In)
 	}
 	return abstract.Value{}
 }

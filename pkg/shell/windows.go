@@ -161,7 +161,7 @@ func encodedCommand(text string) (string, bool) {
 }
 
 // shellProgram runs powershell.exe or cmd.exe with its arguments.
-func (s *state) shellProgram(base string, argv []abstract.Value, io streams) abstract.Value {
+func (s *state) shellProgram(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	at := join(argv)
 	if base == "cmd" {
 		for i := 1; i < len(argv); i++ {
@@ -173,7 +173,7 @@ func (s *state) shellProgram(base string, argv []abstract.Value, io streams) abs
 				return s.runText("cmd", rest, "cmd", at, nil)
 			}
 		}
-		return s.runText("cmd", io.in, "cmd", at, nil)
+		return s.runText("cmd", io.In, "cmd", at, nil)
 	}
 	for i := 1; i < len(argv); i++ {
 		text := argv[i].Text
@@ -188,7 +188,7 @@ func (s *state) shellProgram(base string, argv []abstract.Value, io streams) abs
 		case strings.HasPrefix("command", opt) || opt == "cwa" || opt == "commandwithargs":
 			rest := abstract.JoinValues(argv[i+1:])
 			if rest.Text == "-" {
-				rest = io.in
+				rest = io.In
 			}
 			return s.runText("powershell", rest, base, at, nil)
 		case strings.HasPrefix("file", opt):
@@ -199,8 +199,8 @@ func (s *state) shellProgram(base string, argv []abstract.Value, io streams) abs
 			i++
 		}
 	}
-	if io.in.Text != "" || io.in.Taint != 0 {
-		return s.runText("powershell", io.in, base, at, nil)
+	if io.In.Text != "" || io.In.Taint != 0 {
+		return s.runText("powershell", io.In, base, at, nil)
 	}
 	return abstract.Value{}
 }

@@ -1,12 +1,11 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"path"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // windowsProgram reports whether a program exists on Windows only, so that
@@ -25,7 +24,7 @@ func windowsProgram(base string) bool {
 }
 
 // windowsTool runs a program of Windows.
-func (s *state) windowsTool(base string, argv []abstract.Value, io streams) abstract.Value {
+func (s *state) windowsTool(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	w := winTool{s: s, base: base, at: join(argv), args: argv[1:], io: io, class: effect.LocalWrite}
 	mark := len(s.effects)
 	out := w.run()
@@ -42,7 +41,7 @@ type winTool struct {
 	base  string
 	at    effect.Span
 	args  []abstract.Value
-	io    streams
+	io    abstract.Streams
 	class effect.Class
 }
 
@@ -113,7 +112,7 @@ func (w *winTool) run() abstract.Value {
 		if (w.base == "findstr" || w.base == "find") && len(ops) > 0 {
 			ops = ops[1:]
 		}
-		out := w.io.in
+		out := w.io.In
 		for _, o := range ops {
 			out = w.s.readFile(effect.ReadFile, o)
 		}

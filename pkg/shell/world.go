@@ -19,7 +19,7 @@ func (w world) Read(v abstract.Value) abstract.Value   { return w.readFile(effec
 func (w world) Discards(path string) bool              { return quietDevice(path) }
 func (w world) Secret(path string) bool                { return secretPath(path, false, false) }
 func (w world) Input() abstract.Value                  { return w.input }
-func (w world) Call(argv []abstract.Value)             { w.invoke(argv, streams{}) }
+func (w world) Call(argv []abstract.Value)             { w.invoke(argv, abstract.Streams{}) }
 
 func (w world) Path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
 	return w.path(kind, v, recursive)
@@ -36,7 +36,7 @@ func (w world) Environment(name string) abstract.Value { return w.environment(na
 func (w world) Nested(text string, at effect.Span) abstract.Value { return w.nested(text, at) }
 
 func (w world) Pipe(text string, at effect.Span, in abstract.Value) {
-	w.nestedWith(text, at, streams{in: in})
+	w.nestedWith(text, at, abstract.Streams{In: in})
 }
 
 func (w world) Run(language string, code abstract.Value, how string, at effect.Span) abstract.Value {
@@ -44,5 +44,5 @@ func (w world) Run(language string, code abstract.Value, how string, at effect.S
 }
 
 func (w world) RunFile(path abstract.Value, language string, at effect.Span) {
-	w.runFile(path, language, nil, streams{}, at)
+	w.runFile(path, language, nil, abstract.Streams{}, at)
 }
