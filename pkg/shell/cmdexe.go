@@ -162,7 +162,7 @@ func (s *state) cmdVariable(name string) abstract.Value {
 		}
 	}
 	v := abstract.Unknown("%"+name+"%", 0)
-	if secretName(base) {
+	if abstract.SecretVariable(base) {
 		v.Taint, v.Secrets = abstract.Credential, "%"+base+"%"
 	}
 	return v

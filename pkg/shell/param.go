@@ -131,7 +131,7 @@ func (s *state) environment(name string) []abstract.Value {
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
 		v = abstract.Value{Text: "*", Show: "$" + name, IsPattern: true}
 	}
-	if secretName(name) {
+	if abstract.SecretVariable(name) {
 		v.Taint |= abstract.Credential
 		v.Secrets = "$" + name
 	}

@@ -1,12 +1,10 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // A binding is one assignment. Lookups read the log of bindings backwards, so
@@ -152,15 +150,4 @@ func (s *state) place() *effect.Place {
 		return b.place
 	}
 	return s.at
-}
-
-// secretName reports whether a variable's name says that it holds a credential.
-func secretName(name string) bool {
-	n := strings.ToUpper(name)
-	for _, public := range [...]string{"SSH_AUTH_SOCK", "PUBLIC", "KEYBOARD", "TOKENIZER", "TOKENS", "PASSWD_FILE", "KEYWORD"} {
-		if strings.Contains(n, public) {
-			return false
-		}
-	}
-	return command.SecretName(n)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/filter"
+	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
 // looksPowerShell reports whether a command line is PowerShell text: it starts
@@ -37,7 +38,7 @@ func looksPowerShell(text string) bool {
 		return true
 	}
 	first, rest, _ := strings.Cut(text, " ")
-	if strings.Contains(rest, `:\`) && findCmdlet(strings.ToLower(first)) != nil && !windowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
+	if strings.Contains(rest, `:\`) && pwsh.IsCmdlet(strings.ToLower(first)) && !windowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
 		(!cmdBuiltin(strings.ToLower(first)) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
 		return true
 	}
@@ -61,7 +62,7 @@ func isCmdlet(text string) bool {
 	if !ok || verb == "" || noun == "" || strings.Contains(noun, "-") || end < len(text) && text[end] == '.' {
 		return false
 	}
-	if findCmdlet(strings.ToLower(text[:end])) != nil {
+	if pwsh.IsCmdlet(strings.ToLower(text[:end])) {
 		return true
 	}
 	return verb[0] >= 'A' && verb[0] <= 'Z' && noun[0] >= 'A' && noun[0] <= 'Z' && len(verb) > 2 && len(noun) > 2
@@ -124,6 +125,15 @@ func netVerb(rest string) bool {
 		return true
 	}
 	return false
+}
+
+// powershell walks PowerShell text.
+func (s *state) powershell(text string) abstract.Value {
+	if !s.enter(effect.Span{}) {
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	defer s.leave()
+	return pwsh.Read(world{s}, text, s.span(0, len(text)))
 }
 
 // nestedPowershell walks PowerShell text that a part of the command runs.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
 // windowsProgram reports whether a program exists on Windows only, so that
@@ -197,11 +198,11 @@ func (w *winTool) registry() {
 			w.class = effect.LocalWrite
 			w.s.path(effect.WriteFile, w.args[2], false)
 		}
-		if secretHive(key) {
+		if pwsh.SecretHive(key) {
 			w.emit(effect.ReadSecret, "reads "+key)
 		}
 	case "save":
-		if secretHive(key) {
+		if pwsh.SecretHive(key) {
 			w.emit(effect.ReadSecret, "saves "+key)
 		}
 		if len(w.args) > 2 {
@@ -215,16 +216,6 @@ func (w *winTool) registry() {
 		}
 		w.s.registryWrite(w.base, w.args, w.at)
 	}
-}
-
-func secretHive(key string) bool {
-	key = strings.ReplaceAll(key, "/", `\`)
-	for _, hive := range [...]string{`\sam`, `\security`, `hklm\system`, `\lsa`, `winlogon`, `putty`, `\tightvnc`, `\realvnc`, `\winvnc`, `credential`, `password`} {
-		if strings.HasSuffix(key, hive) || strings.Contains(key, hive) && hive != `\sam` && hive != `hklm\system` && hive != `\security` {
-			return true
-		}
-	}
-	return false
 }
 
 // registryWrite records a change of the registry.

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"slices"
+
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
@@ -46,3 +48,54 @@ func (w world) Run(language string, code abstract.Value, how string, at effect.S
 func (w world) RunFile(path abstract.Value, language string, at effect.Span) {
 	w.runFile(path, language, nil, abstract.Streams{}, at)
 }
+
+func (w world) Host(kind effect.Kind, v abstract.Value) { w.host(kind, v) }
+
+func (w world) SetEnvironment(name string, v abstract.Value, at effect.Span) {
+	w.environmentCode(name, v, at)
+}
+
+func (w world) SetRegistry(program string, words []abstract.Value, at effect.Span) {
+	w.registryWrite(program, words, at)
+}
+
+func (w world) Set(name string, v abstract.Value) { w.bind(binding{name: name, val: v}) }
+
+func (w world) Get(name string) (abstract.Value, bool) {
+	b, ok := w.lookup(name)
+	return b.val, ok
+}
+
+func (w world) ChangeFolder(v abstract.Value) {
+	w.cd([]abstract.Value{abstract.Lit("cd"), v}, abstract.Streams{})
+}
+
+func (w world) Redirect(io *abstract.Streams, descriptor string, path abstract.Value, add bool) {
+	w.redirectOut(io, descriptor, path, add)
+}
+
+func (w world) Deliver(io abstract.Streams, out abstract.Value) abstract.Value {
+	return w.deliver(io, out)
+}
+
+func (w world) Later(f func()) (release func()) {
+	mark := len(w.effects)
+	f()
+	held := slices.Clone(w.effects[min(mark, len(w.effects)):])
+	w.effects = w.effects[:min(mark, len(w.effects))]
+	return func() { w.effects = append(w.effects, held...) }
+}
+
+func (w world) Execute(argv []abstract.Value, program string, class effect.Class) {
+	w.execute(argv, program, class)
+}
+
+func (w world) CallUnknown(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	return w.unknownProgram(argv, io)
+}
+
+func (w world) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	return w.windowsInvoke(argv, io)
+}
+
+func (w world) Suspect(v abstract.Value) { w.suspect(v) }

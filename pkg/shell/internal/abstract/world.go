@@ -21,6 +21,8 @@ type World interface {
 	Path(kind effect.Kind, v Value, recursive bool) (path string, pattern bool)
 	// URL records that a URL is contacted.
 	URL(kind effect.Kind, v Value)
+	// Host records that a machine is contacted.
+	Host(kind effect.Kind, v Value)
 	// Read records that a file is read, and returns what it holds.
 	Read(v Value) Value
 	// Store remembers what a file of this path holds from now on.
@@ -37,6 +39,33 @@ type World interface {
 	// Input returns standard input.
 	Input() Value
 
+	// SetEnvironment records that an environment variable is set.
+	SetEnvironment(name string, v Value, at effect.Span)
+	// SetRegistry records that a program changes the registry of Windows.
+	SetRegistry(program string, words []Value, at effect.Span)
+	// Set gives a name of the language a value; Get returns it.
+	Set(name string, v Value)
+	Get(name string) (v Value, ok bool)
+	// ChangeFolder changes the working folder.
+	ChangeFolder(v Value)
+
+	// Redirect opens a path as the output of a descriptor.
+	Redirect(io *Streams, descriptor string, path Value, add bool)
+	// Deliver brings what a command writes to where its output goes, and returns
+	// what is left for the next command of a pipe.
+	Deliver(io Streams, out Value) Value
+	// Later runs f, and holds the effects that it reports back until the function
+	// that it returns is called.
+	Later(f func()) (release func())
+
+	// Execute records that a program is run.
+	Execute(argv []Value, program string, class effect.Class)
+	// CallUnknown walks a command whose program is not known.
+	CallUnknown(argv []Value, io Streams) Value
+	// CallWindows walks a command of Windows.
+	CallWindows(argv []Value, io Streams) Value
+	// Suspect looks at a word of a program that is not known.
+	Suspect(v Value)
 	// Call walks a command that is run with these words.
 	Call(argv []Value)
 	// Nested walks shell text, and returns what it writes.

@@ -1,4 +1,6 @@
-package shell
+// Package pwsh reads PowerShell text. The reader is tolerant: control flow is
+// ignored, every command and every call in the text counts as done.
+package pwsh
 
 import (
 	"strings"
@@ -11,7 +13,7 @@ import (
 // A pwsh is PowerShell text being walked. The reader is tolerant: control flow
 // is ignored, every command and every call in the text counts as done.
 type pwsh struct {
-	s     *state
+	w     abstract.World
 	text  string
 	i     int
 	at    effect.Span
@@ -21,20 +23,19 @@ type pwsh struct {
 	runs     bool // it evaluates text or starts a shell
 }
 
-// powershell walks PowerShell text.
-func (s *state) powershell(text string) abstract.Value {
+// deepest is how deep expressions may nest.
+const deepest = 100
+
+// Read reports what PowerShell text does, and returns what it writes.
+func Read(w abstract.World, text string, at effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
-		s.dynamic("the command is longer than 64 KiB", s.span(0, len(s.text)))
+		w.Dynamic("the command is longer than 64 KiB", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	if !s.enter(effect.Span{}) {
-		return abstract.Unknown("…", abstract.Foreign)
-	}
-	defer s.leave()
-	p := &pwsh{s: s, text: text, at: s.span(0, len(text))}
+	p := &pwsh{w: w, text: text, at: at}
 	out := p.block(0)
 	if p.connects && p.runs {
-		s.once(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs what a network connection sends", From: p.at})
+		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs what a network connection sends", From: p.at})
 	}
 	return out
 }
@@ -42,7 +43,7 @@ func (s *state) powershell(text string) abstract.Value {
 // block walks statements up to a closing bracket.
 func (p *pwsh) block(until byte) abstract.Value {
 	out := abstract.Value{}
-	for !p.s.gaveUp {
+	for !p.w.Ended() {
 		p.skip(" \t\r\n;,")
 		if p.i >= len(p.text) {
 			return out
@@ -79,8 +80,8 @@ func (p *pwsh) skip(chars string) {
 
 // pipeline walks elements that are joined by |.
 func (p *pwsh) pipeline(until byte) abstract.Value {
-	if !p.s.step(1) || p.depth > maxDepth {
-		p.s.giveUp("PowerShell text is too complex")
+	if !p.w.Step(1) || p.depth > deepest {
+		p.w.GiveUp("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
@@ -161,9 +162,9 @@ func (p *pwsh) assignment(start int, v abstract.Value) bool {
 	if add {
 		right = abstract.Concat(v, right)
 	}
-	p.s.bind(binding{name: "ps:" + name, val: right})
+	p.w.Set("ps:"+name, right)
 	if env, ok := strings.CutPrefix(name, "env:"); ok {
-		p.s.environmentCode(strings.ToUpper(env), right, p.at)
+		p.w.SetEnvironment(strings.ToUpper(env), right, p.at)
 	}
 	return true
 }
@@ -190,8 +191,8 @@ func (p *pwsh) bare() string {
 
 // expression reads operands that are joined by operators.
 func (p *pwsh) expression() abstract.Value {
-	if !p.s.step(1) || p.depth > maxDepth {
-		p.s.giveUp("PowerShell text is too complex")
+	if !p.w.Step(1) || p.depth > deepest {
+		p.w.GiveUp("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
@@ -216,7 +217,7 @@ func (p *pwsh) expression() abstract.Value {
 			list = append(list, left)
 			left = p.operand()
 			if len(list) > abstract.MaxFields {
-				p.s.giveUp("a list in PowerShell text is too long")
+				p.w.GiveUp("a list in PowerShell text is too long")
 			}
 		case rest[0] == '-' && len(rest) > 2 && abstract.WordByte(rest[1]):
 			op, ok := p.operator(rest)
@@ -272,7 +273,7 @@ func (p *pwsh) operate(op string, left []abstract.Value) abstract.Value {
 		p.skip(" \t\r\n")
 		args = append(args, p.operand())
 		if len(args) > abstract.MaxFields {
-			p.s.giveUp("a list in PowerShell text is too long")
+			p.w.GiveUp("a list in PowerShell text is too long")
 			break
 		}
 	}
@@ -407,8 +408,7 @@ func (p *pwsh) variable() abstract.Value {
 
 func (p *pwsh) named(name string) abstract.Value {
 	lower := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "script:"), "global:"))
-	if b, ok := p.s.lookup("ps:" + lower); ok {
-		v := b.val
+	if v, ok := p.w.Get("ps:" + lower); ok {
 		v.From = p.at
 		return v
 	}
@@ -430,7 +430,7 @@ func (p *pwsh) named(name string) abstract.Value {
 		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", From: p.at}
 	}
 	v := abstract.Unknown("$"+name, 0)
-	if isEnv && secretName(env) {
+	if isEnv && abstract.SecretVariable(env) {
 		v.Taint, v.Secrets = abstract.Credential, "$"+name
 	}
 	v.From = p.at

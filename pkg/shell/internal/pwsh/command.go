@@ -1,4 +1,4 @@
-package shell
+package pwsh
 
 import (
 	"strings"
@@ -23,17 +23,15 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 	if strings.HasSuffix(strings.ToLower(name.Text), ".exe") {
 		c = nil
 	}
-	if b, ok := p.s.lookup("psalias:" + lower); ok && b.val.Known() {
-		name = b.val
+	if v, ok := p.w.Get("psalias:" + lower); ok && v.Known() {
+		name = v
 		c = findCmdlet(strings.ToLower(name.Text))
 	}
-	mark := len(p.s.effects)
-	args, io := p.commandArguments(c, in)
-	rest := append([]effect.Effect(nil), p.s.effects[min(mark, len(p.s.effects)):]...)
-	p.s.effects = p.s.effects[:min(mark, len(p.s.effects))]
-	defer func() { p.s.effects = append(p.s.effects, rest...) }()
+	var args []psArg
+	var io abstract.Streams
+	defer p.w.Later(func() { args, io = p.commandArguments(c, in) })()
 	if !name.Known() {
-		return p.s.unknownProgram(append([]abstract.Value{name}, values(args)...), io)
+		return p.w.CallUnknown(append([]abstract.Value{name}, values(args)...), io)
 	}
 	argv := []abstract.Value{name}
 	for _, a := range args {
@@ -51,23 +49,23 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 	switch {
 	case c != nil:
 		class := c.class
-		p.s.execute(argv, c.name, class)
+		p.w.Execute(argv, c.name, class)
 		out = p.cmdlet(c, args, io)
 	case verbNoun(lower):
 		class := effect.Unknown
 		if strings.Contains(readers, " "+lower+" ") {
 			class = effect.ReadOnly
 		}
-		p.s.execute(argv, lower, class)
+		p.w.Execute(argv, lower, class)
 		out = abstract.Unknown("what "+lower+" writes", in.Taint)
 		for _, v := range argv[1:] {
-			p.s.suspect(v)
+			p.w.Suspect(v)
 			out.Taint |= v.Taint
 		}
 	default:
-		out = p.s.windowsInvoke(argv, io)
+		out = p.w.CallWindows(argv, io)
 	}
-	return p.s.deliver(io, out)
+	return p.w.Deliver(io, out)
 }
 
 func values(args []psArg) []abstract.Value {
@@ -95,7 +93,7 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract
 	io := abstract.Streams{In: in}
 	var args []psArg
 	position := 0
-	for p.i < len(p.text) && !p.s.gaveUp && len(args) < abstract.MaxFields {
+	for p.i < len(p.text) && !p.w.Ended() && len(args) < abstract.MaxFields {
 		p.skip(" \t")
 		if p.i >= len(p.text) {
 			break
@@ -143,7 +141,7 @@ func (p *pwsh) redirect(io *abstract.Streams) {
 		io.Out = &abstract.Target{Discard: true}
 		return
 	}
-	p.s.redirectOut(io, strings.Trim(n, "*"), w, add)
+	p.w.Redirect(io, strings.Trim(n, "*"), w, add)
 }
 
 // parameter reads -Name, -Name:value and -Name value.
@@ -177,7 +175,7 @@ func (p *pwsh) parameter(c *cmdlet) psArg {
 func (p *pwsh) argument() abstract.Value {
 	var b abstract.Builder
 	start := p.i
-	for p.i < len(p.text) && !p.s.gaveUp {
+	for p.i < len(p.text) && !p.w.Ended() {
 		c := p.text[p.i]
 		if strings.IndexByte(" \t\r\n;|)}", c) >= 0 || p.i == start && c == '>' {
 			break
@@ -207,11 +205,10 @@ func (p *pwsh) argument() abstract.Value {
 
 // cmdlet does what a cmdlet's arguments say.
 func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Value {
-	s := p.s
 	in := io.In
 	out := abstract.Unknown("what "+c.name+" writes", in.Taint)
 	if c.effect != "" {
-		s.once(effect.Effect{Kind: c.effect, Program: c.name, Reason: c.name, From: p.at})
+		p.w.Report(effect.Effect{Kind: c.effect, Program: c.name, Reason: c.name, From: p.at})
 	}
 	recursive, posts := false, false
 	var program abstract.Value
@@ -230,16 +227,16 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		}
 		switch a.use {
 		case 'r':
-			read = s.readFile(effect.ReadFile, p.windowsGlob(v))
+			read = p.w.Read(p.windowsGlob(v))
 			if recursive {
-				s.path(effect.ReadFile, p.windowsGlob(v), true)
+				p.w.Path(effect.ReadFile, p.windowsGlob(v), true)
 			}
 			out.Taint |= read.Taint
 			if read.Known() && c.name == "get-content" {
 				out = read
 			}
 			if posts && c.class == effect.Network {
-				s.upload(read, c.name, p.at)
+				p.w.Send(read, c.name, p.at)
 			}
 		case 'w', 'd', 'm', 'p', 'c', 'l':
 			written = append(written, p.touch(c, a.use, v, recursive)...)
@@ -247,15 +244,15 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 				out.Taint |= abstract.Dump
 			}
 		case 'u':
-			s.url(effect.HTTPRequest, v)
+			p.w.URL(effect.HTTPRequest, v)
 			out.Taint |= abstract.Network
 			if v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 {
-				s.upload(v, c.name, p.at)
+				p.w.Send(v, c.name, p.at)
 			}
 		case 'h':
-			s.host(effect.Connect, v)
+			p.w.Host(effect.Connect, v)
 		case 't':
-			s.upload(v, c.name, p.at)
+			p.w.Send(v, c.name, p.at)
 		case 'e':
 			return p.evaluate(v)
 		case 'x':
@@ -280,7 +277,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		case len(args) > 1 && (c.name == "set-content" || c.name == "add-content"):
 			v = args[1].val
 		}
-		s.addFile(file{path: t.Path, pattern: t.Pattern, val: v})
+		p.w.Store(t.Path, t.Pattern, v)
 	}
 	if c.name == "write-output" || c.name == "write-host" {
 		vals := values(args)
@@ -305,9 +302,9 @@ func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []ab
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
 	if registry {
 		if use != 'l' {
-			p.s.registryWrite(c.name, []abstract.Value{v}, p.at)
-		} else if secretHive(strings.ReplaceAll(lower, ":", "")) {
-			p.s.once(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.Clip(v.Text), From: p.at})
+			p.w.SetRegistry(c.name, []abstract.Value{v}, p.at)
+		} else if SecretHive(strings.ReplaceAll(lower, ":", "")) {
+			p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.Clip(v.Text), From: p.at})
 		}
 		return nil
 	}
@@ -319,7 +316,7 @@ func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []ab
 	kind := map[byte]effect.Kind{'w': effect.WriteFile, 'd': effect.DeleteFile, 'm': effect.MoveFile, 'p': effect.ChangePermissions, 'c': effect.CreateDirectory, 'l': effect.ListDirectory}[use]
 	var out []abstract.Target
 	for _, one := range p.list(v) {
-		path, pattern := p.s.path(kind, p.windowsGlob(one), recursive)
+		path, pattern := p.w.Path(kind, p.windowsGlob(one), recursive)
 		if use == 'w' {
 			out = append(out, abstract.Target{Path: path, Pattern: pattern})
 		}
@@ -337,22 +334,21 @@ func (p *pwsh) list(v abstract.Value) []abstract.Value {
 
 // after does what is special to some cmdlets.
 func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
-	s := p.s
 	switch {
 	case program.Text != "" && program.Known():
 		if abstract.IsURL(program.Text) {
-			s.url(effect.HTTPRequest, program)
+			p.w.URL(effect.HTTPRequest, program)
 			return
 		}
 		p.runs = true
 		for _, a := range args {
 			if a.param == "verb" && strings.EqualFold(a.val.Text, "runas") {
-				s.once(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, From: p.at})
+				p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, From: p.at})
 			}
 		}
-		s.windowsInvoke(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
+		p.w.CallWindows(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
 	case program.IsPattern:
-		s.unknownProgram(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
+		p.w.CallUnknown(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
 	}
 	switch c.name {
 	case "new-object":
@@ -374,20 +370,20 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 		}
 	case "set-location", "push-location":
 		if len(args) > 0 {
-			s.cd([]abstract.Value{abstract.Lit("cd"), args[0].val}, abstract.Streams{})
+			p.w.ChangeFolder(args[0].val)
 		}
 	case "set-alias", "new-alias":
 		if vals := values(args); len(vals) > 1 && vals[0].Known() {
-			s.bind(binding{name: "psalias:" + strings.ToLower(vals[0].Text), val: vals[1]})
+			p.w.Set("psalias:"+strings.ToLower(vals[0].Text), vals[1])
 		}
 	case "set-variable":
 		if vals := values(args); len(vals) > 1 && vals[0].Known() {
-			s.bind(binding{name: "ps:" + strings.ToLower(vals[0].Text), val: vals[1]})
+			p.w.Set("ps:"+strings.ToLower(vals[0].Text), vals[1])
 		}
 	case "import-module":
 		for _, a := range args {
 			if strings.ContainsAny(a.val.Text, `/\`) {
-				s.runFile(a.val, "powershell", nil, abstract.Streams{}, p.at)
+				p.w.RunFile(a.val, "powershell", p.at)
 			}
 		}
 	case "invoke-wmimethod", "invoke-cimmethod":

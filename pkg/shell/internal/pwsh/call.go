@@ -1,4 +1,4 @@
-package shell
+package pwsh
 
 import (
 	"strconv"
@@ -11,11 +11,11 @@ import (
 
 // operand reads one operand with its members, calls and subscripts.
 func (p *pwsh) operand() abstract.Value {
-	if p.i >= len(p.text) || !p.s.step(1) {
+	if p.i >= len(p.text) || !p.w.Step(1) {
 		return abstract.Value{}
 	}
-	if p.depth > maxDepth {
-		p.s.giveUp("PowerShell text is too complex")
+	if p.depth > deepest {
+		p.w.GiveUp("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
@@ -104,11 +104,14 @@ func (p *pwsh) cast(typ string) abstract.Value {
 
 // members reads .name, ::name, (…) and […] behind an operand.
 func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
-	for p.i < len(p.text) && !p.s.gaveUp {
+	for p.i < len(p.text) && !p.w.Ended() {
 		rest := p.text[p.i:]
 		switch {
 		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (abstract.WordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
-			p.i += 1 + int(truth(rest[0] == ':'))
+			p.i++
+			if rest[0] == ':' {
+				p.i++
+			}
 			name := ""
 			if c := p.text[min(p.i, len(p.text)-1)]; c == '\'' || c == '"' {
 				name = p.str().Text
@@ -144,7 +147,7 @@ func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 
 func (p *pwsh) arguments() []abstract.Value {
 	var args []abstract.Value
-	for p.i < len(p.text) && !p.s.gaveUp {
+	for p.i < len(p.text) && !p.w.Ended() {
 		p.skip(" \t\r\n,")
 		if p.i >= len(p.text) || p.text[p.i] == ')' {
 			p.i++
@@ -191,19 +194,19 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	result := abstract.Unknown("."+method+"()", recv.Taint|one.Taint)
 	switch method {
 	case "downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "downloadstringtaskasync", "downloaddataasync":
-		p.s.url(effect.HTTPRequest, one)
+		p.w.URL(effect.HTTPRequest, one)
 		return abstract.Unknown(abstract.Clip(method), abstract.Network)
 	case "downloadfile", "downloadfileasync":
-		p.s.url(effect.HTTPRequest, one)
-		at, pattern := p.s.path(effect.WriteFile, arg(1), false)
-		p.s.addFile(file{path: at, pattern: pattern, val: abstract.Unknown("a download", abstract.Network)})
+		p.w.URL(effect.HTTPRequest, one)
+		at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
+		p.w.Store(at, pattern, abstract.Unknown("a download", abstract.Network))
 	case "uploadstring", "uploaddata", "uploadfile", "uploadvalues", "postasync":
-		p.s.url(effect.HTTPRequest, one)
+		p.w.URL(effect.HTTPRequest, one)
 		last := arg(len(args) - 1)
 		if method == "uploadfile" {
-			last = p.s.readFile(effect.ReadFile, last)
+			last = p.w.Read(last)
 		}
-		p.s.upload(last, "powershell", p.at)
+		p.w.Send(last, "powershell", p.at)
 	case "frombase64string":
 		if text, ok := filter.Decode64(one.Text); ok && one.Known() {
 			return abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded, From: p.at}
@@ -230,18 +233,18 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		return p.evaluate(one)
 	case "start":
 		if strings.HasSuffix(name, "process.start") && len(args) > 0 {
-			p.s.windowsInvoke(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
+			p.w.CallWindows(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
 		}
 	case "shellexecute", "exec", "run":
-		p.s.runText("cmd", abstract.JoinValues(args), "powershell", p.at, nil)
+		p.w.Run("cmd", abstract.JoinValues(args), "powershell", p.at)
 	case "readalltext", "readallbytes", "readalllines", "readlines", "openread.", "opentext":
-		return p.s.readFile(effect.ReadFile, one)
+		return p.w.Read(one)
 	case "writealltext", "writeallbytes", "writealllines", "appendalltext", "create.":
-		at, pattern := p.s.path(effect.WriteFile, one, false)
-		p.s.addFile(file{path: at, pattern: pattern, val: arg(1)})
+		at, pattern := p.w.Path(effect.WriteFile, one, false)
+		p.w.Store(at, pattern, arg(1))
 	case "delete":
 		if strings.Contains(name, "io.") {
-			p.s.path(effect.DeleteFile, one, len(args) > 1)
+			p.w.Path(effect.DeleteFile, one, len(args) > 1)
 		} else {
 			p.changes(method)
 		}
@@ -249,27 +252,27 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		p.changes(method)
 	case "copy", "move":
 		if strings.Contains(name, "io.") {
-			content := p.s.readFile(effect.ReadFile, one)
-			at, pattern := p.s.path(effect.WriteFile, arg(1), false)
-			p.s.addFile(file{path: at, pattern: pattern, val: content})
+			content := p.w.Read(one)
+			at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
+			p.w.Store(at, pattern, content)
 		}
 	case "load", "loadfile", "loadfrom", "unsafeloadfrom":
 		if strings.Contains(name, "assembly") {
 			if t := one.Taint; t&(abstract.Network|abstract.Decoded) != 0 {
-				p.s.runText("code", abstract.Unknown("an assembly", t), "powershell", p.at, nil)
+				p.w.Run("code", abstract.Unknown("an assembly", t), "powershell", p.at)
 			} else {
-				p.s.dynamic("loads an assembly that is not known", p.at)
+				p.w.Dynamic("loads an assembly that is not known", p.at)
 			}
 		}
 	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
-		p.s.dynamic("runs machine code", p.at)
+		p.w.Dynamic("runs machine code", p.at)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
-			p.s.once(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "turns the scanning of scripts off", From: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "turns the scanning of scripts off", From: p.at})
 		}
 	case "setenvironmentvariable":
 		if one.Known() {
-			p.s.environmentCode(strings.ToUpper(one.Text), arg(1), p.at)
+			p.w.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.at)
 		}
 	case "getenvironmentvariables":
 		return abstract.Unknown("the environment", abstract.Dump)
@@ -286,7 +289,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 
 // changes records a method that changes an object of the system.
 func (p *pwsh) changes(method string) {
-	p.s.once(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " of an object", From: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " of an object", From: p.at})
 }
 
 // passing are methods that hand on what they work on.
@@ -301,7 +304,7 @@ func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Va
 			return p.evaluate(one)
 		}
 		if strings.Contains(name, "webrequest") {
-			p.s.url(effect.HTTPRequest, one)
+			p.w.URL(effect.HTTPRequest, one)
 			return abstract.Unknown("a download", abstract.Network)
 		}
 	case "substring", "insert", "remove":
@@ -320,7 +323,7 @@ func (p *pwsh) connect(host abstract.Value) {
 	if f := strings.Fields(strings.ReplaceAll(host.Text, ",", " ")); host.Known() && len(f) > 0 {
 		e.Host, e.Pattern = effect.Host(f[0]), false
 	}
-	p.s.once(e)
+	p.w.Report(e)
 }
 
 // evaluate walks text that PowerShell would evaluate.
@@ -329,7 +332,7 @@ func (p *pwsh) evaluate(v abstract.Value) abstract.Value {
 	if v.Known() && v.Text == "" {
 		return abstract.Value{}
 	}
-	return p.s.runText("powershell", v, "Invoke-Expression", p.at, nil)
+	return p.w.Run("powershell", v, "Invoke-Expression", p.at)
 }
 
 func splitWords(v abstract.Value) []abstract.Value {

@@ -1,4 +1,4 @@
-package shell
+package pwsh
 
 import (
 	"strings"
@@ -154,6 +154,9 @@ var cmdletIndex = sync.OnceValue(func() map[string]*cmdlet {
 	}
 	return m
 })
+
+// IsCmdlet reports whether a name or alias, in lower case, is a listed cmdlet.
+func IsCmdlet(name string) bool { return findCmdlet(name) != nil }
 
 // findCmdlet returns the cmdlet of a name in lower case, nil if none is listed.
 func findCmdlet(name string) *cmdlet {
