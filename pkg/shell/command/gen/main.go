@@ -1,4 +1,4 @@
-// Compile writes the tables of the command package from its YAML files. It is
+// Gen writes the tables of the command package from its YAML files. It is
 // run by go generate, in the folder of that package.
 package main
 
@@ -11,7 +11,7 @@ import (
 
 func main() {
 	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "compile:", err)
+		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
@@ -25,5 +25,5 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile("tables.go", source, 0o644)
+	return os.WriteFile("programs_gen.go", source, 0o644)
 }
