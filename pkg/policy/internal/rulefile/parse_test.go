@@ -130,7 +130,6 @@ allow:
 // Whatever the file, reading it ends soon: a policy that takes forever to load
 // is a guard that does not come up.
 func TestHostileFiles(t *testing.T) {
-	t.Parallel()
 	rep := strings.Repeat
 	files := map[string]string{
 		"10 MB":          rep("# x\n", 10<<20/4),
