@@ -192,21 +192,10 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	one := arg(0)
 	method := name[strings.LastIndexByte(name, '.')+1:]
 	result := abstract.Unknown("."+method+"()", recv.Taint|one.Taint)
+	if out, ok := p.transfer(method, name, result, args); ok {
+		return out
+	}
 	switch method {
-	case "downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "downloadstringtaskasync", "downloaddataasync":
-		p.w.URL(effect.HTTPRequest, one)
-		return abstract.Unknown(abstract.Clip(method), abstract.Network)
-	case "downloadfile", "downloadfileasync":
-		p.w.URL(effect.HTTPRequest, one)
-		at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
-		p.w.Store(at, pattern, abstract.Unknown("a download", abstract.Network))
-	case "uploadstring", "uploaddata", "uploadfile", "uploadvalues", "postasync":
-		p.w.URL(effect.HTTPRequest, one)
-		last := arg(len(args) - 1)
-		if method == "uploadfile" {
-			last = p.w.Read(last)
-		}
-		p.w.Send(last, "powershell", p.at)
 	case "frombase64string":
 		if text, ok := filter.Decode64(one.Text); ok && one.Known() {
 			return abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded, From: p.at}
@@ -237,25 +226,8 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		}
 	case "shellexecute", "exec", "run":
 		p.w.Run("cmd", abstract.JoinValues(args), "powershell", p.at)
-	case "readalltext", "readallbytes", "readalllines", "readlines", "openread.", "opentext":
-		return p.w.Read(one)
-	case "writealltext", "writeallbytes", "writealllines", "appendalltext", "create.":
-		at, pattern := p.w.Path(effect.WriteFile, one, false)
-		p.w.Store(at, pattern, arg(1))
-	case "delete":
-		if strings.Contains(name, "io.") {
-			p.w.Path(effect.DeleteFile, one, len(args) > 1)
-		} else {
-			p.changes(method)
-		}
 	case "kill", "terminate", "stopservice", "startservice", "changestartmode", "uninstall", "reboot", "shutdown", "win32shutdown", "put", "commitchanges":
 		p.changes(method)
-	case "copy", "move":
-		if strings.Contains(name, "io.") {
-			content := p.w.Read(one)
-			at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
-			p.w.Store(at, pattern, content)
-		}
 	case "load", "loadfile", "loadfrom", "unsafeloadfrom":
 		if strings.Contains(name, "assembly") {
 			if t := one.Taint; t&(abstract.Network|abstract.Decoded) != 0 {
@@ -285,6 +257,53 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	case "":
 	}
 	return result
+}
+
+// transfer does what the methods that move data do; ok is false for all others.
+func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstract.Value) (out abstract.Value, ok bool) {
+	arg := func(i int) abstract.Value {
+		if i < len(args) {
+			return args[i]
+		}
+		return abstract.Value{}
+	}
+	one := arg(0)
+	switch method {
+	case "downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "downloadstringtaskasync", "downloaddataasync":
+		p.w.URL(effect.HTTPRequest, one)
+		return abstract.Unknown(abstract.Clip(method), abstract.Network), true
+	case "downloadfile", "downloadfileasync":
+		p.w.URL(effect.HTTPRequest, one)
+		at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
+		p.w.Store(at, pattern, abstract.Unknown("a download", abstract.Network))
+	case "uploadstring", "uploaddata", "uploadfile", "uploadvalues", "postasync":
+		p.w.URL(effect.HTTPRequest, one)
+		last := arg(max(0, len(args)-1))
+		if method == "uploadfile" {
+			last = p.w.Read(last)
+		}
+		p.w.Send(last, "powershell", p.at)
+	case "readalltext", "readallbytes", "readalllines", "readlines", "openread.", "opentext":
+		return p.w.Read(one), true
+	case "writealltext", "writeallbytes", "writealllines", "appendalltext", "create.":
+		at, pattern := p.w.Path(effect.WriteFile, one, false)
+		p.w.Store(at, pattern, arg(1))
+	case "delete":
+		if strings.Contains(name, "io.") {
+			p.w.Path(effect.DeleteFile, one, len(args) > 1)
+		} else {
+			p.changes(method)
+		}
+	case "copy", "move":
+		if strings.Contains(name, "io.") {
+			content := p.w.Read(one)
+			at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
+			p.w.Store(at, pattern, content)
+		}
+	default:
+		return out, false
+	}
+	return result, true
 }
 
 // changes records a method that changes an object of the system.

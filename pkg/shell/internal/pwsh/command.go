@@ -267,6 +267,19 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 	if c.name == "invoke-expression" {
 		return p.evaluate(in)
 	}
+	p.store(c, args, written, in, read)
+	if c.name == "write-output" || c.name == "write-host" {
+		vals := values(args)
+		return abstract.JoinValues(vals)
+	}
+	if c.name == "foreach-object" || c.name == "where-object" || strings.HasPrefix(c.name, "out-") {
+		return abstract.Unknown("…", out.Taint)
+	}
+	return out
+}
+
+// store remembers what the files that a cmdlet writes hold from now on.
+func (p *pwsh) store(c *cmdlet, args []psArg, written []abstract.Target, in, read abstract.Value) {
 	for _, t := range written {
 		v := in
 		switch {
@@ -279,14 +292,6 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		}
 		p.w.Store(t.Path, t.Pattern, v)
 	}
-	if c.name == "write-output" || c.name == "write-host" {
-		vals := values(args)
-		return abstract.JoinValues(vals)
-	}
-	if c.name == "foreach-object" || c.name == "where-object" || strings.HasPrefix(c.name, "out-") {
-		return abstract.Unknown("…", out.Taint)
-	}
-	return out
 }
 
 func (p *pwsh) windowsGlob(v abstract.Value) abstract.Value {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,129 +39,35 @@ const (
 	kills
 )
 
+// A callRole says what a call does if its owner and language fit.
+type callRole struct {
+	role          role
+	owner, unless []string // globs, see calls.yaml
+	in, notIn     []string // languages
+}
+
+//go:generate go run ./gen
+
 // roleOf returns what a call does, by its dotted name.
 func roleOf(name, language string) role {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	owner := strings.TrimSuffix(strings.TrimSuffix(name, last), ".")
-	switch last {
-	case "system", "popen", "popen2", "popen3", "popen4", "getoutput", "getstatusoutput", "execSync", "shell_exec", "passthru", "proc_open", "pcntl_exec", "create_subprocess_shell", "capture2", "capture2e", "capture3", "readpipe", "execute":
-		if last == "execute" && !strings.HasSuffix(owner, "os") {
-			return 0
+	for _, c := range calls[last] {
+		if (c.owner == nil || ownedBy(c.owner, owner)) && !ownedBy(c.unless, owner) &&
+			(c.in == nil || slices.Contains(c.in, language)) && !slices.Contains(c.notIn, language) {
+			return c.role
 		}
-		return runsShell
-	case "execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "spawnl", "spawnlp", "spawnv", "spawnvp", "posix_spawn", "execFile", "execFileSync", "spawn", "spawnSync", "fork_exec", "create_subprocess_exec", "startfile":
-		return runsArgv
-	case "check_output", "check_call", "Popen":
-		return runsEither
-	case "run", "call":
-		if strings.HasSuffix(owner, "subprocess") || owner == "sp" {
-			return runsEither
-		}
-	case "exec":
-		switch {
-		case language == "python" && owner == "":
-			return evaluates
-		case language == "node" && (owner == "" || strings.Contains(owner, "child_process") || owner == "cp" || strings.HasSuffix(owner, "Bun")), language != "python" && language != "node":
-			return runsShell
-		}
-	case "eval", "instance_eval", "class_eval", "module_eval", "Function", "runInThisContext", "runInNewContext", "runInContext", "create_function", "loadstring", "compileFunction", "literal_eval_unsafe":
-		return evaluates
-	case "compile":
-		if owner == "" && language == "python" {
-			return evaluates
-		}
-	case "loads", "load", "assert":
-		if strings.Contains(owner, "pickle") || strings.Contains(owner, "marshal") || language == "php" && last == "assert" || language == "lua" && last == "load" {
-			return evaluates
-		}
-	case "open", "fopen", "File.open", "openSync", "createWriteStream", "sysopen":
-		if last == "createWriteStream" {
-			return writesFile
-		}
-		return opens
-	case "read_text", "read_bytes", "readFileSync", "readFile", "createReadStream", "file_get_contents", "readfile", "readlines", "slurp", "fileinput", "highlight_file", "show_source", "lines", "loadtxt", "read_csv", "binread", "foreach":
-		return readsFile
-	case "write_text", "write_bytes", "writeFileSync", "writeFile", "appendFile", "appendFileSync", "file_put_contents", "binwrite", "touch", "truncate":
-		return writesFile
-	case "read", "write":
-		if owner == "File" || owner == "IO" || strings.HasSuffix(owner, "Deno") {
-			if last == "read" {
-				return readsFile
-			}
-			return writesFile
-		}
-	case "remove", "unlink", "unlinkSync", "removeSync":
-		if last != "remove" || strings.HasSuffix(owner, "os") || strings.HasSuffix(owner, "fs") || language == "lua" {
-			return deletes
-		}
-	case "delete":
-		if owner == "File" {
-			return deletes
-		}
-	case "rmtree", "rmSync", "rmdirSync", "rm_rf", "rm_r", "remove_entry_secure", "remove_tree", "rimraf", "removedirs", "rmdir":
-		return deletesTree
-	case "rm":
-		if strings.Contains(owner, "fs") || owner == "FileUtils" {
-			return deletesTree
-		}
-	case "listdir", "scandir", "walk", "readdirSync", "readdir", "glob", "opendir", "rglob", "iterdir":
-		return lists
-	case "rename", "renameSync", "move", "replace_file", "mv":
-		if owner != "" || language == "perl" || language == "php" {
-			return moves
-		}
-	case "copy", "copyfile", "copy2", "copytree", "copyFileSync", "cpSync", "cp_r", "cp":
-		return copies
-	case "chmod", "chown", "chmodSync", "lchown":
-		return setsMode
-	case "mkdir", "makedirs", "mkdirSync":
-		return makesFolder
-	case "urlopen", "urlretrieve", "fetch", "get_response", "getstore", "curl_init", "file_get", "get_print", "getprint", "open_uri", "wget":
-		return requests
-	case "get", "head", "request":
-		if httpOwner(owner) {
-			return requests
-		}
-	case "post", "put", "patch", "post_form", "sendmail", "send_message", "sendBeacon":
-		if httpOwner(owner) || last != "post" && last != "put" && last != "patch" {
-			return posts
-		}
-	case "connect", "create_connection", "createConnection", "fsockopen", "pfsockopen", "stream_socket_client", "open_connection", "socket_connect", "TCPSocket", "TCPSocket.new", "connect_ex":
-		if !strings.Contains(strings.ToLower(owner), "sql") && !strings.Contains(owner, "db") && owner != "psycopg2" {
-			return connects
-		}
-	case "new", "Socket":
-		if strings.HasPrefix(owner, "TCPSocket") || strings.HasPrefix(owner, "IO.Socket") || owner == "net" || owner == "UDPSocket" {
-			return connects
-		}
-	case "INET", "INET6":
-		return connects
-	case "bind", "listen", "createServer", "serve_forever", "create_server":
-		return listens
-	case "dup2", "reopen", "fdopen":
-		return duplicates
-	case "setuid", "setgid", "setreuid", "setresuid", "seteuid":
-		return changesUser
-	case "recv", "recvfrom", "gets_socket", "sock_recv", "fgets", "socket_read":
-		return receives
-	case "getenv":
-		return readsEnvironment
-	case "execfile", "run_path", "require_relative", "dofile", "include", "require_once", "include_once":
-		return loadsFile
-	case "kill", "killpg":
-		return kills
 	}
 	return 0
 }
 
-func httpOwner(owner string) bool {
-	owner = strings.ToLower(owner)
-	for _, o := range [...]string{"requests", "http", "https", "httpx", "axios", "urllib", "got", "session", "aiohttp", "lwp", "ua", "client", "net", "faraday", "needle", "superagent"} {
-		if owner == o || strings.HasSuffix(owner, "."+o) || strings.HasPrefix(owner, o+".") || strings.HasPrefix(owner, "net.http") {
-			return true
+func ownedBy(globs []string, owner string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		if _, part, ok := strings.Cut(glob, ":"); ok {
+			return slices.Contains(strings.Split(strings.ToLower(owner), "."), part)
 		}
-	}
-	return false
+		return glob == "''" && owner == "" || abstract.Match(glob, owner)
+	})
 }
 
 // call does what a call in code does and returns its value.
@@ -245,6 +152,40 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		} else {
 			p.run(path)
 		}
+	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, setsMode, makesFolder:
+		return p.actOnFile(r, full, path, args, result)
+	case requests, posts:
+		p.request(r, path, args)
+		result.Taint |= abstract.Network
+	case connects:
+		p.connects, p.posts = true, true
+		p.connect(args)
+		result.Taint |= abstract.Socket
+	case listens:
+		p.listens = true
+		p.w.Report(effect.Effect{Kind: effect.Listen, From: p.at})
+	case evaluates:
+		p.evaluate(full, path)
+	case duplicates:
+		p.dups = true
+	case changesUser:
+		p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, From: p.at})
+	case receives:
+		p.receives = true
+		result.Taint |= abstract.Socket
+	case readsEnvironment:
+		return operand{Value: p.w.Environment(path.Text)}
+	case loadsFile:
+		p.w.RunFile(path, p.language, p.at)
+	case kills:
+		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
+	}
+	return result
+}
+
+// actOnFile does what the roles of files say; path is the first argument.
+func (p *script) actOnFile(r role, full string, path abstract.Value, args []operand, result operand) operand {
+	switch r {
 	case opens:
 		if full == "sysopen" && p.language == "perl" && len(args) > 1 {
 			return p.sysopen(args)
@@ -288,31 +229,6 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		p.w.Path(effect.ChangePermissions, path, false)
 	case makesFolder:
 		p.w.Path(effect.CreateDirectory, path, false)
-	case requests, posts:
-		p.request(r, path, args)
-		result.Taint |= abstract.Network
-	case connects:
-		p.connects, p.posts = true, true
-		p.connect(args)
-		result.Taint |= abstract.Socket
-	case listens:
-		p.listens = true
-		p.w.Report(effect.Effect{Kind: effect.Listen, From: p.at})
-	case evaluates:
-		p.evaluate(full, path)
-	case duplicates:
-		p.dups = true
-	case changesUser:
-		p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, From: p.at})
-	case receives:
-		p.receives = true
-		result.Taint |= abstract.Socket
-	case readsEnvironment:
-		return operand{Value: p.w.Environment(path.Text)}
-	case loadsFile:
-		p.w.RunFile(path, p.language, p.at)
-	case kills:
-		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
 	}
 	return result
 }

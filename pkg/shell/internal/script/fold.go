@@ -18,23 +18,10 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 		one = args[0]
 	}
 	known := len(args) > 0 && one.Known() && one.name == ""
-	decodedTo := func(text string, ok bool) (operand, bool) {
-		if !ok {
-			return operand{Value: abstract.Unknown(abstract.Clip(full)+"()", one.Taint|abstract.Decoded), used: true}, true
-		}
-		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded}}, true
+	if out, folded, ok := p.decoder(last, full, args, known); ok {
+		return out, folded
 	}
 	switch last {
-	case "b64decode", "urlsafe_b64decode", "standard_b64decode", "decodebytes", "base64_decode", "decode64", "strict_decode64", "decode_base64", "atob", "a2b_base64":
-		if !known {
-			return decodedTo("", false)
-		}
-		return decodedTo(filter.Decode64(one.Text))
-	case "fromhex", "unhexlify", "hex2bin", "a2b_hex":
-		out, err := hex.DecodeString(strings.Join(strings.Fields(one.Text), ""))
-		return decodedTo(string(out), known && err == nil)
-	case "decompress", "gzinflate", "gzuncompress", "gzdecode", "inflateSync", "gunzipSync", "b32decode", "b85decode", "str_rot13", "convert_uudecode":
-		return decodedTo("", false)
 	case "chr", "fromCharCode", "char", "unichr":
 		return p.characters(full, args)
 	case "import_module", "__import__", "require":
@@ -64,21 +51,6 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 		return operand{Value: abstract.Lit("~")}, true
 	case "getcwd", "cwd":
 		return operand{Value: p.w.Environment("PWD"), used: true}, true
-	case "from":
-		if strings.HasSuffix(full, "Buffer.from") && known && len(args) > 1 {
-			switch args[1].Text {
-			case "base64":
-				return decodedTo(filter.Decode64(one.Text))
-			case "hex":
-				out, err := hex.DecodeString(one.Text)
-				return decodedTo(string(out), err == nil)
-			}
-		}
-	case "pack":
-		if len(args) > 1 && strings.HasPrefix(one.Text, "H") && args[1].Known() {
-			out, err := hex.DecodeString(args[1].Text)
-			return operand{Value: abstract.Value{Text: string(out), Taint: abstract.Decoded}}, err == nil
-		}
 	case "dict", "dumps", "stringify", "json_encode", "to_json":
 		for _, a := range args {
 			if environmentName(a.name) {
@@ -92,6 +64,48 @@ func (p *script) function(full string, args []operand) (operand, bool) {
 		}
 	}
 	return operand{}, false
+}
+
+// decoder folds the functions that decode text; ok is false for all others.
+func (p *script) decoder(last, full string, args []operand, known bool) (out operand, folded, ok bool) {
+	one := operand{}
+	if len(args) > 0 {
+		one = args[0]
+	}
+	to := func(text string, decoded bool) (operand, bool, bool) {
+		if !decoded {
+			return operand{Value: abstract.Unknown(abstract.Clip(full)+"()", one.Taint|abstract.Decoded), used: true}, true, true
+		}
+		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded}}, true, true
+	}
+	switch last {
+	case "b64decode", "urlsafe_b64decode", "standard_b64decode", "decodebytes", "base64_decode", "decode64", "strict_decode64", "decode_base64", "atob", "a2b_base64":
+		if !known {
+			return to("", false)
+		}
+		return to(filter.Decode64(one.Text))
+	case "fromhex", "unhexlify", "hex2bin", "a2b_hex":
+		out, err := hex.DecodeString(strings.Join(strings.Fields(one.Text), ""))
+		return to(string(out), known && err == nil)
+	case "decompress", "gzinflate", "gzuncompress", "gzdecode", "inflateSync", "gunzipSync", "b32decode", "b85decode", "str_rot13", "convert_uudecode":
+		return to("", false)
+	case "from":
+		if strings.HasSuffix(full, "Buffer.from") && known && len(args) > 1 {
+			switch args[1].Text {
+			case "base64":
+				return to(filter.Decode64(one.Text))
+			case "hex":
+				out, err := hex.DecodeString(one.Text)
+				return to(string(out), err == nil)
+			}
+		}
+	case "pack":
+		if len(args) > 1 && strings.HasPrefix(one.Text, "H") && args[1].Known() {
+			out, err := hex.DecodeString(args[1].Text)
+			return operand{Value: abstract.Value{Text: string(out), Taint: abstract.Decoded}}, err == nil, true
+		}
+	}
+	return operand{}, false, false
 }
 
 func environmentName(name string) bool {
