@@ -6,6 +6,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -138,7 +139,7 @@ func (s *state) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	if v.Known() {
 		// dash and zsh resolve escapes without -e.
 		if escapes {
-			v.Text = abstract.ANSIC(v.Text)
+			v.Text = plain.ANSIC(v.Text)
 		}
 		if newline {
 			v.Text += "\n"

@@ -9,6 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // descend walks the commands and code in a program's arguments, and what it
@@ -278,7 +279,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs what a network connection sends", From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	}
-	if abstract.IsURL(f.Text) {
+	if plain.IsURL(f.Text) {
 		s.url(effect.HTTPRequest, f)
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what " + abstract.Clip(f.String()) + " sends", From: at})
 		return abstract.Unknown("…", abstract.Network)

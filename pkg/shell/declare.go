@@ -1,18 +1,17 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // declare walks declare, local, export, readonly, typeset and nameref.
 func (s *state) declare(c *syntax.DeclClause) abstract.Value {
-	kind := plain
+	kind := scalar
 	if c.Variant.Value == "nameref" {
 		kind = reference
 	}
@@ -58,7 +57,7 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 }
 
 func (s *state) declareOne(a *syntax.Assign, kind bindingKind) {
-	if kind == plain || a.Array != nil {
+	if kind == scalar || a.Array != nil {
 		s.assignment(a, true)
 		return
 	}

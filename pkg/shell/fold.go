@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-	"github.com/shieldcli/shield/pkg/shell/internal/filter"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // printf folds the shell's printf.
@@ -41,7 +41,7 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 			switch {
 			case form[i] == '\\' && i+1 < len(form):
 				n := escapeLength(form[i:])
-				b.Literal(abstract.ANSIC(form[i : i+n]))
+				b.Literal(plain.ANSIC(form[i : i+n]))
 				i += n - 1
 			case form[i] != '%':
 				end := i + 1
@@ -87,13 +87,13 @@ func escapeLength(s string) int {
 	}
 	switch c := s[1]; {
 	case c >= '0' && c <= '7':
-		return 1 + abstract.Numeral(s[1:], 8, 3)
+		return 1 + plain.Numeral(s[1:], 8, 3)
 	case c == 'x':
-		return 2 + abstract.Numeral(s[2:], 16, 2)
+		return 2 + plain.Numeral(s[2:], 16, 2)
 	case c == 'u':
-		return 2 + abstract.Numeral(s[2:], 16, 4)
+		return 2 + plain.Numeral(s[2:], 16, 4)
 	case c == 'U':
-		return 2 + abstract.Numeral(s[2:], 16, 8)
+		return 2 + plain.Numeral(s[2:], 16, 8)
 	}
 	return 2
 }
@@ -112,7 +112,7 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 		}
 		return arg
 	case 'b':
-		arg.Text = abstract.ANSIC(arg.Text)
+		arg.Text = plain.ANSIC(arg.Text)
 		return arg
 	case 'c':
 		arg.Text = arg.Text[:min(1, len(arg.Text))]
@@ -165,7 +165,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	case "printf":
 		return s.format(argv[1:]), true
 	case "basename", "dirname", "seq":
-		return filter.Name(base, flags, operands)
+		return foldName(base, flags, operands)
 	case "mktemp":
 		return abstract.Value{Text: "/tmp/*", Show: "$(mktemp)", IsPattern: true}, true
 	case "date", "nproc", "whoami", "id", "uname", "hostname", "arch", "tty", "wc", "uuidgen", "logname":
@@ -187,7 +187,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	if !text.Known() || len(text.Text) > abstract.MaxValue || !s.step(1+len(text.Text)/512) {
 		return abstract.Value{}, false
 	}
-	out, ok := filter.Text(base, flags, operands, text.Text)
+	out, ok := plain.Filter(base, flags, texts(operands), text.Text)
 	if !ok {
 		return abstract.Value{}, false
 	}
@@ -278,4 +278,63 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 		return abstract.Value{}, false
 	}
 	return abstract.Value{Text: strings.TrimSuffix(root, "/") + "/**", Show: name, IsPattern: true}, true
+}
+
+// foldName computes basename, dirname and seq.
+func foldName(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
+	if len(operands) == 0 || len(flags) > 0 {
+		return abstract.Value{}, false
+	}
+	v := operands[0]
+	v.From.Start, v.From.End = 0, 0
+	i := strings.LastIndexByte(strings.TrimRight(v.Text, "/"), '/')
+	switch base {
+	case "basename":
+		v.Text = v.Text[i+1:]
+		if len(operands) > 1 {
+			v.Text = strings.TrimSuffix(v.Text, operands[1].Text)
+		}
+	case "dirname":
+		switch {
+		case i < 0:
+			v.Text = "."
+		case i == 0:
+			v.Text = "/"
+		default:
+			v.Text = v.Text[:i]
+		}
+	default:
+		return foldSeq(operands)
+	}
+	v.Text += "\n"
+	return v, true
+}
+
+func foldSeq(operands []abstract.Value) (abstract.Value, bool) {
+	from, to := 1, 0
+	var err error
+	if to, err = strconv.Atoi(operands[len(operands)-1].Text); err != nil || len(operands) > 2 {
+		return abstract.Value{}, false
+	}
+	if len(operands) == 2 {
+		if from, err = strconv.Atoi(operands[0].Text); err != nil {
+			return abstract.Value{}, false
+		}
+	}
+	if to-from > abstract.MaxFields/2 {
+		return abstract.Value{Text: "*", Show: "$(seq)", IsPattern: true}, true
+	}
+	var b strings.Builder
+	for i := from; i <= to; i++ {
+		b.WriteString(strconv.Itoa(i) + "\n")
+	}
+	return abstract.Lit(b.String()), true
+}
+
+func texts(values []abstract.Value) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = v.Text
+	}
+	return out
 }

@@ -1,8 +1,6 @@
 package shell
 
 import (
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-
 	"bytes"
 	"context"
 	"os"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // TestObserved runs commands of our own in a scratch folder without network,

@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // param returns the values of a parameter expansion: one, or as many as the
@@ -325,7 +326,7 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 			}
 			switch op {
 			case "E":
-				v.Text = abstract.ANSIC(v.Text)
+				v.Text = plain.ANSIC(v.Text)
 			case "U":
 				v.Text = strings.ToUpper(v.Text)
 			case "L":

@@ -29,7 +29,7 @@ type element struct {
 type bindingKind uint8
 
 const (
-	plain     bindingKind = iota
+	scalar    bindingKind = iota
 	reference             // declare -n: val names another variable
 	upper                 // declare -u
 	lower                 // declare -l
@@ -55,7 +55,7 @@ func (s *state) bind(b binding) {
 }
 
 func (s *state) assign(name string, v abstract.Value) {
-	kind := plain
+	kind := scalar
 	if b, ok := s.attribute(name); ok {
 		switch b.kind {
 		case reference:
@@ -77,7 +77,7 @@ func (s *state) assign(name string, v abstract.Value) {
 			if v.Known() {
 				v = s.arithmText(v.Text)
 			}
-		case plain, workdir, unset:
+		case scalar, workdir, unset:
 		}
 	}
 	s.bind(binding{name: name, val: v, kind: kind})

@@ -338,7 +338,7 @@ func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	changed := len(s.vars)
 	if changed > mark && !s.gaveUp {
 		for _, old := range s.vars[mark:changed] {
-			if old.kind == plain && !old.array {
+			if old.kind == scalar && !old.array {
 				s.bind(binding{name: old.name, val: abstract.Unknown("$"+old.name, old.val.Taint), weak: true})
 			}
 		}
@@ -387,7 +387,7 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value
 		b.Add(s.stmts(c.Do, in))
 		if len(s.vars) > mark && !s.gaveUp {
 			for _, old := range s.vars[mark:len(s.vars):len(s.vars)] {
-				if old.kind == plain && !old.array {
+				if old.kind == scalar && !old.array {
 					s.bind(binding{name: old.name, val: abstract.Unknown("$"+old.name, old.val.Taint), weak: true})
 				}
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-	"github.com/shieldcli/shield/pkg/shell/internal/filter"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
@@ -55,7 +55,7 @@ func looksPowerShell(text string) bool {
 // knows, or that is written as PowerShell writes them.
 func isCmdlet(text string) bool {
 	end := 0
-	for end < len(text) && (abstract.WordByte(text[end]) || text[end] == '-') {
+	for end < len(text) && (plain.WordByte(text[end]) || text[end] == '-') {
 		end++
 	}
 	verb, noun, ok := strings.Cut(text[:end], "-")
@@ -159,7 +159,7 @@ func (s *state) foreignText(text string, at effect.Span, walk func(*state, strin
 
 // encodedCommand decodes the operand of -EncodedCommand: UTF-16 in base64.
 func encodedCommand(text string) (string, bool) {
-	raw, ok := filter.Decode64(text)
+	raw, ok := plain.Decode64(text)
 	if !ok || len(raw) < 2 {
 		return "", false
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // fields returns the words that one word of the text becomes.
@@ -273,7 +274,7 @@ func unescapeDouble(s string) string {
 
 func sglText(p *syntax.SglQuoted) string {
 	if p.Dollar {
-		return abstract.ANSIC(p.Value)
+		return plain.ANSIC(p.Value)
 	}
 	return p.Value
 }

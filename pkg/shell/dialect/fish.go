@@ -5,8 +5,8 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // FromFish returns POSIX shell text with the effects of a line of fish. What
@@ -278,7 +278,7 @@ func (f *fish) word(depth int) (string, bool) {
 			f.at += len(list)
 			continue
 		case '\\':
-			if f.at+1 == len(f.text) || abstract.WordByte(f.text[f.at+1]) || f.text[f.at+1] == '\n' || f.text[f.at+1] >= 0x80 {
+			if f.at+1 == len(f.text) || plain.WordByte(f.text[f.at+1]) || f.text[f.at+1] == '\n' || f.text[f.at+1] >= 0x80 {
 				return "", false // \x41, \n, …
 			}
 			b.WriteString(f.text[f.at : f.at+2])
@@ -373,7 +373,7 @@ func (f *fish) dollar(b *strings.Builder, depth int) bool {
 		return f.substitution(b, depth)
 	}
 	end := f.at
-	for end < len(f.text) && abstract.WordByte(f.text[end]) {
+	for end < len(f.text) && plain.WordByte(f.text[end]) {
 		end++
 	}
 	name := f.text[f.at:end]

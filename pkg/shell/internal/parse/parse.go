@@ -8,7 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // The bounds of what is parsed. They hold before the parser runs: it is
@@ -92,7 +92,7 @@ func WithoutPlaceholders(text string) string {
 			continue
 		}
 		end := i + 1
-		for end < len(b) && end-i < 64 && (abstract.WordByte(b[end]) || strings.IndexByte(" -./:|,", b[end]) >= 0) {
+		for end < len(b) && end-i < 64 && (plain.WordByte(b[end]) || strings.IndexByte(" -./:|,", b[end]) >= 0) {
 			end++
 		}
 		if end < i+2 || end >= len(b) || b[end] != '>' || b[i+1] == ' ' || b[i+1] == '/' {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-	"github.com/shieldcli/shield/pkg/shell/internal/filter"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // operand reads one operand with its members, calls and subscripts.
@@ -107,7 +107,7 @@ func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 	for p.i < len(p.text) && !p.w.Ended() {
 		rest := p.text[p.i:]
 		switch {
-		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (abstract.WordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
+		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (plain.WordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
 			p.i++
 			if rest[0] == ':' {
 				p.i++
@@ -119,7 +119,7 @@ func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
 				name = p.operand().Text
 			} else {
 				start := p.i
-				for p.i < len(p.text) && abstract.WordByte(p.text[p.i]) {
+				for p.i < len(p.text) && plain.WordByte(p.text[p.i]) {
 					p.i++
 				}
 				name = p.text[start:p.i]
@@ -197,7 +197,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	}
 	switch method {
 	case "frombase64string":
-		if text, ok := filter.Decode64(one.Text); ok && one.Known() {
+		if text, ok := plain.Decode64(one.Text); ok && one.Known() {
 			return abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded, From: p.at}
 		}
 		result.Taint |= abstract.Decoded

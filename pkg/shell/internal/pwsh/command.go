@@ -5,6 +5,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // A psArg is an argument of a PowerShell command.
@@ -107,7 +108,7 @@ func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract
 			continue
 		}
 		start := p.i
-		if ch == '-' && p.i+1 < len(p.text) && (abstract.WordByte(p.text[p.i+1]) && (p.text[p.i+1] < '0' || p.text[p.i+1] > '9')) && c != nil {
+		if ch == '-' && p.i+1 < len(p.text) && (plain.WordByte(p.text[p.i+1]) && (p.text[p.i+1] < '0' || p.text[p.i+1] > '9')) && c != nil {
 			args = append(args, p.parameter(c))
 		} else {
 			a := psArg{val: p.argument(), given: true}
@@ -148,7 +149,7 @@ func (p *pwsh) redirect(io *abstract.Streams) {
 func (p *pwsh) parameter(c *cmdlet) psArg {
 	p.i++
 	start := p.i
-	for p.i < len(p.text) && abstract.WordByte(p.text[p.i]) {
+	for p.i < len(p.text) && plain.WordByte(p.text[p.i]) {
 		p.i++
 	}
 	full, use := c.param(strings.ToLower(p.text[start:p.i]))
@@ -341,7 +342,7 @@ func (p *pwsh) list(v abstract.Value) []abstract.Value {
 func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
 	switch {
 	case program.Text != "" && program.Known():
-		if abstract.IsURL(program.Text) {
+		if plain.IsURL(program.Text) {
 			p.w.URL(effect.HTTPRequest, program)
 			return
 		}

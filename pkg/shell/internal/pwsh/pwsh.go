@@ -8,6 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // A pwsh is PowerShell text being walked. The reader is tolerant: control flow
@@ -219,7 +220,7 @@ func (p *pwsh) expression() abstract.Value {
 			if len(list) > abstract.MaxFields {
 				p.w.GiveUp("a list in PowerShell text is too long")
 			}
-		case rest[0] == '-' && len(rest) > 2 && abstract.WordByte(rest[1]):
+		case rest[0] == '-' && len(rest) > 2 && plain.WordByte(rest[1]):
 			op, ok := p.operator(rest)
 			if !ok {
 				p.i = mark
@@ -245,7 +246,7 @@ func (p *pwsh) joined(list []abstract.Value, last abstract.Value) abstract.Value
 
 func (p *pwsh) operator(rest string) (string, bool) {
 	end := 1
-	for end < len(rest) && abstract.WordByte(rest[end]) {
+	for end < len(rest) && plain.WordByte(rest[end]) {
 		end++
 	}
 	op := strings.ToLower(rest[1:end])
@@ -368,7 +369,7 @@ func (p *pwsh) str() abstract.Value {
 				b.Literal(p.text[p.i : p.i+1])
 			}
 			p.i++
-		case q == '"' && c == '$' && p.i+1 < len(p.text) && (abstract.WordByte(p.text[p.i+1]) || p.text[p.i+1] == '{' || p.text[p.i+1] == '('):
+		case q == '"' && c == '$' && p.i+1 < len(p.text) && (plain.WordByte(p.text[p.i+1]) || p.text[p.i+1] == '{' || p.text[p.i+1] == '('):
 			if p.text[p.i+1] == '(' {
 				p.i += 2
 				b.Add(p.block(')'))
@@ -397,7 +398,7 @@ func (p *pwsh) variable() abstract.Value {
 		p.i += end + 1
 		return p.named(strings.Trim(p.text[start:p.i], "{}"))
 	}
-	for p.i < len(p.text) && (abstract.WordByte(p.text[p.i]) || p.text[p.i] == ':' && p.i+1 < len(p.text) && abstract.WordByte(p.text[p.i+1])) {
+	for p.i < len(p.text) && (plain.WordByte(p.text[p.i]) || p.text[p.i] == ':' && p.i+1 < len(p.text) && plain.WordByte(p.text[p.i+1])) {
 		p.i++
 	}
 	if p.i == start && p.i < len(p.text) && strings.IndexByte("?$^", p.text[p.i]) >= 0 {

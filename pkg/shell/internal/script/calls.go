@@ -7,6 +7,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // A role is what a call in code does.
@@ -192,7 +193,7 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 		}
 		return p.open(args, path)
 	case readsFile:
-		if path.Known() && abstract.IsURL(path.Text) {
+		if path.Known() && plain.IsURL(path.Text) {
 			p.w.URL(effect.HTTPRequest, path)
 			result.Taint |= abstract.Network
 			return result
@@ -289,7 +290,7 @@ func (p *script) open(args []operand, path abstract.Value) operand {
 		}
 		path.Text = strings.TrimLeft(path.Text, "<>+ ")
 	}
-	if path.Known() && abstract.IsURL(path.Text) {
+	if path.Known() && plain.IsURL(path.Text) {
 		p.w.URL(effect.HTTPRequest, path)
 		return operand{Value: abstract.Unknown("open()", abstract.Network), used: true}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-	"github.com/shieldcli/shield/pkg/shell/internal/filter"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 func (p *script) peek(text string) bool {
@@ -341,7 +341,7 @@ func (p *script) subscript(o operand) operand {
 	raw := p.tokens[start:min(p.i, len(p.tokens))]
 	p.i++
 	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.Known() && o.name == "" { // s[::-1]
-		o.Text = filter.Reverse(o.Text)
+		o.Text = plain.Reverse(o.Text)
 		o.Taint |= abstract.Decoded
 		return o
 	}

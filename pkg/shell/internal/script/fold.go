@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-	"github.com/shieldcli/shield/pkg/shell/internal/filter"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // function folds functions of constants; ok is false for others.
@@ -83,7 +83,7 @@ func (p *script) decoder(last, full string, args []operand, known bool) (out ope
 		if !known {
 			return to("", false)
 		}
-		return to(filter.Decode64(one.Text))
+		return to(plain.Decode64(one.Text))
 	case "fromhex", "unhexlify", "hex2bin", "a2b_hex":
 		out, err := hex.DecodeString(strings.Join(strings.Fields(one.Text), ""))
 		return to(string(out), known && err == nil)
@@ -93,7 +93,7 @@ func (p *script) decoder(last, full string, args []operand, known bool) (out ope
 		if strings.HasSuffix(full, "Buffer.from") && known && len(args) > 1 {
 			switch args[1].Text {
 			case "base64":
-				return to(filter.Decode64(one.Text))
+				return to(plain.Decode64(one.Text))
 			case "hex":
 				out, err := hex.DecodeString(one.Text)
 				return to(string(out), err == nil)
@@ -187,7 +187,7 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		}
 	case "reverse", "reversed":
 		if known {
-			return keep(filter.Reverse(recv.Text))
+			return keep(plain.Reverse(recv.Text))
 		}
 		out := operand{isList: true}
 		for i := len(recv.list) - 1; i >= 0; i-- {
@@ -202,7 +202,7 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		return operand{Value: v}, true
 	case "unpack1", "unpack":
 		if known && len(args) > 0 && args[0].Text == "m" {
-			text, ok := filter.Decode64(recv.Text)
+			text, ok := plain.Decode64(recv.Text)
 			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
 		}
 	case "pack":
@@ -219,12 +219,12 @@ func (p *script) codec(recv operand, codec string) (operand, bool) {
 	ok := recv.Known()
 	switch codec {
 	case "base64":
-		text, ok = filter.Decode64(recv.Text)
+		text, ok = plain.Decode64(recv.Text)
 	case "hex":
 		out, err := hex.DecodeString(recv.Text)
 		text, ok = string(out), err == nil
 	default:
-		text, _ = filter.Translate(nil, []abstract.Value{abstract.Lit("A-Za-z"), abstract.Lit("N-ZA-Mn-za-m")}, recv.Text)
+		text, _ = plain.Translate(nil, []string{"A-Za-z", "N-ZA-Mn-za-m"}, recv.Text)
 	}
 	if !ok {
 		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.Decoded), used: true}, true

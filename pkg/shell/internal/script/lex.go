@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // A token is one lexical element of code.
@@ -81,9 +82,9 @@ func (l *lexer) next() {
 		l.quoted(rest, false, false)
 	case c == '`':
 		l.backquoted(rest)
-	case abstract.WordByte(c) || (c == '$' || c == '@') && len(rest) > 1 && abstract.WordByte(rest[1]) && (l.language == "perl" || l.language == "php" || l.language == "ruby"):
+	case plain.WordByte(c) || (c == '$' || c == '@') && len(rest) > 1 && plain.WordByte(rest[1]) && (l.language == "perl" || l.language == "php" || l.language == "ruby"):
 		l.word(rest)
-	case c == '%' && l.language == "ruby" && len(rest) > 2 && (rest[1] == 'x' || rest[1] == 'q' || rest[1] == 'Q') && !abstract.WordByte(rest[2]):
+	case c == '%' && l.language == "ruby" && len(rest) > 2 && (rest[1] == 'x' || rest[1] == 'q' || rest[1] == 'Q') && !plain.WordByte(rest[2]):
 		kind := stringToken
 		if rest[1] == 'x' {
 			kind = shellToken
@@ -140,7 +141,7 @@ func codeEscapes(s string, raw bool) string {
 	if raw || !strings.Contains(s, `\`) {
 		return s
 	}
-	return abstract.ANSIC(strings.ReplaceAll(s, "\\\n", ""))
+	return plain.ANSIC(strings.ReplaceAll(s, "\\\n", ""))
 }
 
 // interpolated returns a string in which expressions are unknown parts.
@@ -164,7 +165,7 @@ func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
 			}
 			lead = 1
 		default:
-			if text[i] != '$' || i+1 >= len(text) || !abstract.WordByte(text[i+1]) && text[i+1] != '{' {
+			if text[i] != '$' || i+1 >= len(text) || !plain.WordByte(text[i+1]) && text[i+1] != '{' {
 				b.Literal(text[i : i+1])
 				continue
 			}
@@ -173,7 +174,7 @@ func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
 				lead = 1
 				break
 			}
-			for end < len(text) && abstract.WordByte(text[end]) {
+			for end < len(text) && plain.WordByte(text[end]) {
 				end++
 			}
 			b.Add(abstract.Unknown(text[i:end], abstract.Foreign))
@@ -215,7 +216,7 @@ func (l *lexer) backquoted(rest string) {
 
 func (l *lexer) word(rest string) {
 	n := 1
-	for n < len(rest) && abstract.WordByte(rest[n]) {
+	for n < len(rest) && plain.WordByte(rest[n]) {
 		n++
 	}
 	w := rest[:n]
@@ -230,7 +231,7 @@ func (l *lexer) word(rest string) {
 	if l.language == "perl" && n < len(rest) {
 		switch w {
 		case "q", "qq", "qw":
-			if !abstract.WordByte(rest[n]) && rest[n] != ' ' && rest[n] != '=' && rest[n] != ',' && rest[n] != ';' && rest[n] != ')' {
+			if !plain.WordByte(rest[n]) && rest[n] != ' ' && rest[n] != '=' && rest[n] != ',' && rest[n] != ';' && rest[n] != ')' {
 				l.delimited(n, stringToken, w == "qq")
 				return
 			}

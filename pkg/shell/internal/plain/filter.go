@@ -1,6 +1,6 @@
-// Package filter computes what text filters such as tr, sed and base64 write of a
-// known input.
-package filter
+// Package plain works on texts that are known: the escapes of shells, decoders,
+// and what filters such as tr, sed and base64 write.
+package plain
 
 import (
 	"bytes"
@@ -12,12 +12,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// filter applies a text
-func Text(base string, flags []string, operands []abstract.Value, text string) (string, bool) {
+// maxText bounds what a filter may write, in bytes.
+const maxText = 64 << 10
+
+// Filter applies a text filter to a text; ok is false where it is not computed.
+func Filter(base string, flags []string, operands []string, text string) (string, bool) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(names, f) })
 	}
@@ -60,7 +61,7 @@ func Text(base string, flags []string, operands []abstract.Value, text string) (
 			return string(out), err == nil
 		}
 	case "openssl":
-		if len(operands) > 0 && (operands[0].Text == "base64" || operands[0].Text == "enc") && has("-d") && (operands[0].Text == "base64" || has("-base64", "-a")) {
+		if len(operands) > 0 && (operands[0] == "base64" || operands[0] == "enc") && has("-d") && (operands[0] == "base64" || has("-base64", "-a")) {
 			return Decode64(text)
 		}
 	case "gunzip", "zcat", "gzip":
@@ -99,14 +100,14 @@ func gunzip(text string) (string, bool) {
 		return "", false
 	}
 	var b bytes.Buffer
-	if _, err := io.Copy(&b, io.LimitReader(z, abstract.MaxValue+1)); err != nil || b.Len() > abstract.MaxValue {
+	if _, err := io.Copy(&b, io.LimitReader(z, maxText+1)); err != nil || b.Len() > maxText {
 		return "", false
 	}
 	return b.String(), true
 }
 
 // lineFilter folds filters of lines where they take all or the first of them.
-func lineFilter(base string, flags []string, operands []abstract.Value, text string) (string, bool) {
+func lineFilter(base string, flags []string, operands []string, text string) (string, bool) {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) > 1 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -125,7 +126,7 @@ func lineFilter(base string, flags []string, operands []abstract.Value, text str
 	case (base == "head" || base == "tail") && len(flags) == 1 && len(operands) <= 1:
 		digits := strings.TrimLeft(flags[0], "-n")
 		if digits == "" && len(operands) == 1 {
-			digits = operands[0].Text
+			digits = operands[0]
 		}
 		n, err := strconv.Atoi(digits)
 		if err != nil || n < 0 {

@@ -1,14 +1,12 @@
-package filter
+package plain
 
 import (
 	"strconv"
 	"strings"
-
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // Translate folds tr.
-func Translate(flags []string, operands []abstract.Value, text string) (string, bool) {
+func Translate(flags []string, operands []string, text string) (string, bool) {
 	remove, complement := false, false
 	for _, f := range flags {
 		remove = remove || strings.Contains(f, "d") && !strings.HasPrefix(f, "--") || f == "--delete"
@@ -20,7 +18,7 @@ func Translate(flags []string, operands []abstract.Value, text string) (string, 
 	if complement || len(operands) == 0 {
 		return "", false
 	}
-	from := trSet(operands[0].Text)
+	from := trSet(operands[0])
 	if remove {
 		return strings.Map(func(r rune) rune {
 			if strings.ContainsRune(from, r) {
@@ -32,7 +30,7 @@ func Translate(flags []string, operands []abstract.Value, text string) (string, 
 	if len(operands) < 2 {
 		return "", false
 	}
-	to := []rune(trSet(operands[1].Text))
+	to := []rune(trSet(operands[1]))
 	if len(to) == 0 {
 		return "", false
 	}
@@ -58,7 +56,7 @@ func trSet(s string) string {
 	} {
 		s = strings.ReplaceAll(s, class[0], class[1])
 	}
-	s = abstract.ANSIC(s)
+	s = ANSIC(s)
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if i+2 < len(s) && s[i+1] == '-' && s[i] <= s[i+2] {
@@ -74,7 +72,7 @@ func trSet(s string) string {
 }
 
 // sedFold folds sed scripts of substitutions without regular expressions.
-func sedFold(flags []string, operands []abstract.Value, text string) (string, bool) {
+func sedFold(flags []string, operands []string, text string) (string, bool) {
 	for _, f := range flags {
 		if f != "-e" && f != "-E" && f != "-r" {
 			return "", false
@@ -83,7 +81,7 @@ func sedFold(flags []string, operands []abstract.Value, text string) (string, bo
 	if len(operands) != 1 {
 		return "", false
 	}
-	script := strings.TrimSpace(operands[0].Text)
+	script := strings.TrimSpace(operands[0])
 	for script != "" {
 		if script[0] != 's' || len(script) < 4 {
 			return "", false
@@ -102,7 +100,7 @@ func sedFold(flags []string, operands []abstract.Value, text string) (string, bo
 			}
 			text = strings.Join(lines, "\n")
 		case "g":
-			if len(parts[1])*strings.Count(text, parts[0]) > abstract.MaxValue {
+			if len(parts[1])*strings.Count(text, parts[0]) > maxText {
 				return "", false
 			}
 			text = strings.ReplaceAll(text, parts[0], parts[1])
@@ -115,13 +113,13 @@ func sedFold(flags []string, operands []abstract.Value, text string) (string, bo
 }
 
 // cutFold folds cut -c and cut -d -f with single positions and ranges.
-func cutFold(flags []string, operands []abstract.Value, lines []string) (string, bool) {
+func cutFold(flags []string, operands []string, lines []string) (string, bool) {
 	delim, list, bytes := "\t", "", false
 	next := 0
 	operand := func() string {
 		if next < len(operands) {
 			next++
-			return operands[next-1].Text
+			return operands[next-1]
 		}
 		return ""
 	}
