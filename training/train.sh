@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # Makes models/default from the public corpora and the generators.
 #
-#   CORPORA=DIR models/training/train.sh        everything: data, folds, calibration, training, export
-#   models/training/train.sh --miniature        the same steps on a few hundred generated rows, into build/
+#   CORPORA=DIR training/train.sh        everything: data, folds, calibration, training, export
+#   training/train.sh --miniature        the same steps on a few hundred generated rows, into build/
 #
 # CORPORA holds actions-*.jsonl, texts-*.jsonl and groups.json. PYTHON names an interpreter that has requirements.txt;
 # without it they are installed into a virtual environment under build/. In miniature, where no interpreter has them,
 # only the data is made. A GPU is used if there is one; on two cores it all takes about two hours.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/.."
 work=$PWD/build/training
 mkdir -p "$work"
-go build -o "$work/rows" ./models/training/rows
-code=$PWD/models/training
+go build -o "$work/rows" ./training/rows
+code=$PWD/training
 
 if [ "${1:-}" = --miniature ]; then
 	python=${PYTHON:-python3}
-	(cd models/training && "$python" -m generate --seed 1 --count 600 --out "$work/mini.jsonl" &&
+	(cd training && "$python" -m generate --seed 1 --count 600 --out "$work/mini.jsonl" &&
 		"$python" augment_rows.py "$work/mini.jsonl" --out "$work/mini-augmented.jsonl")
 	cat "$work/mini.jsonl" "$work/mini-augmented.jsonl" | "$work/rows" >"$work/mini.rows" 2>"$work/mini.left-out"
 	wc -l "$work/mini.rows" "$work/mini.left-out"
@@ -35,9 +35,9 @@ fi
 if [ -z "${PYTHON:-}" ]; then
 	python3.11 -m venv "$work/venv"
 	PYTHON=$work/venv/bin/python
-	"$PYTHON" -m pip install -q -r models/training/requirements.txt
+	"$PYTHON" -m pip install -q -r training/requirements.txt
 fi
-(cd models/training && "$PYTHON" -m generate --seed 1 --count 36000 --out "$work/generated.jsonl" &&
+(cd training && "$PYTHON" -m generate --seed 1 --count 36000 --out "$work/generated.jsonl" &&
 	"$PYTHON" augment_rows.py "$CORPORA"/actions-*.jsonl --out "$work/augmented.jsonl")
 cat "$CORPORA"/actions-malicious.jsonl "$CORPORA"/actions-benign.jsonl "$CORPORA"/texts-malicious.jsonl "$CORPORA"/texts-benign.jsonl |
 	"$work/rows" >"$work/corpus.rows"
@@ -50,7 +50,7 @@ data=(--corpus "$work/corpus.rows" --generated "$work/generated.rows" --augmente
 "$PYTHON" "$code/train.py" "$work"/{corpus,generated,augmented}.rows --out "$work/checkpoint" --samples 36000
 # shellcheck disable=SC2046 # three numbers
 "$PYTHON" "$code/export.py" "$work/checkpoint" models/default --mix $("$PYTHON" -c 'import json,sys; print(*json.load(open(sys.argv[1]))["mix"])' "$work/mix.json")
-cat models/training/cases/*.jsonl | "$work/rows" >"$work/cases.rows"
-(cd models/training && "$PYTHON" safe.py "$work/cases.rows" --model ../default) | tee "$work/safe.json"
-"$PYTHON" "$code/card.py" "$CORPORA"/{actions,texts}-*.jsonl --safe "$work/safe.json" --measured models/training/measured.json --out models/default/shield.json
+cat training/cases/*.jsonl | "$work/rows" >"$work/cases.rows"
+(cd training && "$PYTHON" safe.py "$work/cases.rows" --model ../models/default) | tee "$work/safe.json"
+"$PYTHON" "$code/card.py" "$CORPORA"/{actions,texts}-*.jsonl --safe "$work/safe.json" --measured training/measured.json --out models/default/shield.json
 go generate ./models

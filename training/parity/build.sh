@@ -5,16 +5,16 @@
 # PYTHON names an interpreter that has requirements.txt installed; without it
 # they are installed into a virtual environment under build/.
 set -eu
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../.."
 work=build/parity
 mkdir -p "$work"
 if [ -z "${PYTHON:-}" ]; then
 	python3.11 -m venv "$work/venv"
 	PYTHON=$work/venv/bin/python
-	"$PYTHON" -m pip install -q -r models/training/parity/requirements.txt
+	"$PYTHON" -m pip install -q -r training/parity/requirements.txt
 fi
-"$PYTHON" models/training/parity/texts.py "$work"
+"$PYTHON" training/parity/texts.py "$work"
 for name in training strings; do
-	go run ./models/training/prepare <"$work/$name.jsonl" >"$work/$name.prepared.jsonl"
+	go run ./training/prepare <"$work/$name.jsonl" >"$work/$name.prepared.jsonl"
 done
-"$PYTHON" models/training/parity/exports.py "$work" pkg/classify/testdata/models
+"$PYTHON" training/parity/exports.py "$work" pkg/classify/testdata/models
