@@ -89,7 +89,7 @@ var layers = [][]string{
 	{"internal/allocated", "internal/canonjson", "internal/flock", "internal/owner", "internal/prefilter", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/yamlfile", "models", "policies"},
 	{"internal/ortlib", "internal/redact"},
 	{"pkg/action", "pkg/effect"},
-	{"pkg/verdict", "pkg/shell/command", "pkg/host", "pkg/modelstore", "pkg/state"},
+	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "internal/hostile"},
 	{"pkg/analysis"},
 	{"pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
-	"github.com/shieldcli/shield/pkg/shell"
+	"github.com/shieldcli/shield/pkg/shell/dialect"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -130,19 +130,19 @@ func newCommand(argv []string, shell bool, env []string) (*command, error) {
 }
 
 // newLine returns a line of an interactive shell, to be judged only.
-func newLine(argv []string, dialect string) (*command, error) {
+func newLine(argv []string, shell string) (*command, error) {
 	if len(argv) != 1 {
 		return nil, fmt.Errorf("exec --dialect: one operand expected, found %d", len(argv))
 	}
 	text, same := argv[0], true
-	switch dialect {
+	switch shell {
 	case "bash":
 	case "zsh":
-		text, same = shell.FromZsh(text)
+		text, same = dialect.FromZsh(text)
 	case "fish":
-		text, same = shell.FromFish(text)
+		text, same = dialect.FromFish(text)
 	default:
-		return nil, fmt.Errorf("exec --dialect: %q is none of bash, zsh and fish", cut(dialect))
+		return nil, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", cut(shell))
 	}
 	if !same {
 		text = argv[0]

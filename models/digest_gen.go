@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:2b74b973f6acc06566c2ed35d6b24a4fc7168ee86e7a179a291b55510d31cc88"
+const Digest = "sha256:7ac99e7691f94a79f42ae5f7ce39bd26aca6b3c0bead451265feb90d4f94028c"

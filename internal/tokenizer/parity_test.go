@@ -13,7 +13,7 @@ import (
 )
 
 // models holds what HuggingFace's library made of some thousand texts; see
-// models/training/parity.
+// training/parity.
 const models = "../../pkg/classify/testdata/models"
 
 type reference struct {

@@ -5,36 +5,38 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // arithm returns the value of an arithmetic expression and walks the command
 // substitutions in it.
-func (s *state) arithm(x syntax.ArithmExpr) value {
+func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 	if x == nil {
-		return value{}
+		return abstract.Value{}
 	}
 	if n, ok := s.number(x); ok {
-		return lit(strconv.FormatInt(n, 10))
+		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
-	return value{text: "*", show: "$((…))", pattern: true}
+	return abstract.Value{Text: "*", Show: "$((…))", IsPattern: true}
 }
 
 // arithmText evaluates text as arithmetic. A subscript in it may hold a
 // command substitution, which a shell runs: a[$(id)].
-func (s *state) arithmText(text string) value {
+func (s *state) arithmText(text string) abstract.Value {
 	if n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64); err == nil {
-		return lit(strconv.FormatInt(n, 10))
+		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
 	if strings.ContainsAny(text, "`$") && strings.Contains(text, "[") {
 		s.nested("echo $(("+text+"))", s.span(0, len(s.text)))
 	}
-	if b, ok := s.lookup(text); ok && b.val.known() && b.val.text != text && s.inFunc < 4 {
+	if b, ok := s.lookup(text); ok && b.val.Known() && b.val.Text != text && s.inFunc < 4 {
 		s.inFunc++
-		v := s.arithmText(b.val.text)
+		v := s.arithmText(b.val.Text)
 		s.inFunc--
 		return v
 	}
-	return value{text: "*", show: text, pattern: true}
+	return abstract.Value{Text: "*", Show: text, IsPattern: true}
 }
 
 func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
@@ -45,22 +47,22 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 	switch x := x.(type) {
 	case *syntax.Word:
 		v := s.word(x)
-		if !v.known() {
+		if !v.Known() {
 			return 0, false
 		}
-		if b, ok := s.lookup(v.text); ok {
+		if b, ok := s.lookup(v.Text); ok {
 			v = b.val
-		} else if syntax.ValidName(v.text) {
+		} else if syntax.ValidName(v.Text) {
 			return 0, false
 		}
-		if !v.known() {
+		if !v.Known() {
 			return 0, false
 		}
-		n := s.arithmText(v.text)
-		if !n.known() {
+		n := s.arithmText(v.Text)
+		if !n.Known() {
 			return 0, false
 		}
-		i, err := strconv.ParseInt(n.text, 10, 64)
+		i, err := strconv.ParseInt(n.Text, 10, 64)
 		return i, err == nil
 	case *syntax.ParenArithm:
 		return s.number(x.X)
@@ -94,7 +96,7 @@ func (s *state) unary(x *syntax.UnaryArithm) (int64, bool) {
 			after = n - 1
 		}
 		if w, ok := x.X.(*syntax.Word); ok {
-			s.assign(w.Lit(), lit(strconv.FormatInt(after, 10)))
+			s.assign(w.Lit(), abstract.Lit(strconv.FormatInt(after, 10)))
 		}
 		if x.Post {
 			return n, true
@@ -116,9 +118,9 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 	case syntax.Assgn:
 		n, ok := s.number(x.Y)
 		if w, isWord := x.X.(*syntax.Word); isWord {
-			v := value{text: "*", show: "$((…))", pattern: true}
+			v := abstract.Value{Text: "*", Show: "$((…))", IsPattern: true}
 			if ok {
-				v = lit(strconv.FormatInt(n, 10))
+				v = abstract.Lit(strconv.FormatInt(n, 10))
 			}
 			s.assign(w.Lit(), v)
 		}
@@ -147,7 +149,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 	n, ok := calculate(x.Op, a, b)
 	if compound(x.Op) && ok {
 		if w, isWord := x.X.(*syntax.Word); isWord {
-			s.assign(w.Lit(), lit(strconv.FormatInt(n, 10)))
+			s.assign(w.Lit(), abstract.Lit(strconv.FormatInt(n, 10)))
 		}
 	}
 	return n, ok
@@ -248,7 +250,7 @@ func (s *state) test(x syntax.TestExpr) {
 		s.test(x.X)
 	case *syntax.UnaryTest:
 		if w, ok := x.X.(*syntax.Word); ok && x.Op == syntax.TsVarSet {
-			s.arithmText(s.word(w).text)
+			s.arithmText(s.word(w).Text)
 			return
 		}
 		s.test(x.X)
@@ -257,8 +259,8 @@ func (s *state) test(x syntax.TestExpr) {
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 			for _, side := range [...]syntax.TestExpr{x.X, x.Y} {
 				if w, ok := side.(*syntax.Word); ok {
-					if v := s.word(w); v.known() {
-						s.arithmText(v.text)
+					if v := s.word(w); v.Known() {
+						s.arithmText(v.Text)
 					}
 				}
 			}

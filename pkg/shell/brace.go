@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // braces returns the parts of the words that brace expansion makes of a word.
@@ -13,9 +15,9 @@ func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
 		return [][]syntax.WordPart{w.Parts}
 	}
 	words := s.expandBraces(w.Parts)
-	if len(words) > maxFields {
+	if len(words) > abstract.MaxFields {
 		s.giveUp("a brace expansion becomes too many words")
-		return words[:maxFields]
+		return words[:abstract.MaxFields]
 	}
 	return words
 }
@@ -38,7 +40,7 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 				options = append(options, s.expandBraces(e.Parts)...)
 			}
 		}
-		if len(options)*len(words) > maxFields || !s.step(len(options)*len(words)/4) {
+		if len(options)*len(words) > abstract.MaxFields || !s.step(len(options)*len(words)/4) {
 			s.giveUp("a brace expansion becomes too many words")
 			return words
 		}
@@ -75,7 +77,7 @@ func sequence(b *syntax.BraceExp) [][]syntax.WordPart {
 		step = max(n, -n)
 	}
 	var out [][]syntax.WordPart
-	for n := 0; n <= maxFields; n++ {
+	for n := 0; n <= abstract.MaxFields; n++ {
 		at := from + n*step
 		if from > to {
 			at = from - n*step

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -12,7 +14,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // builtin returns what a command of the shell itself does. Those that have a
 // program of the same name and no say over the shell, such as kill, are left
 // to package command.
-func builtin(name string) (func(*state, []value, streams) value, bool) {
+func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abstract.Value, bool) {
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
 		"dirs", "times", "caller", "getopts", "shopt", "bind", "compgen", "suspend", "logout", "break", "continue",
@@ -56,13 +58,13 @@ func builtin(name string) (func(*state, []value, streams) value, bool) {
 	return nil, false
 }
 
-func special(name string) func(*state, []value, streams) value {
-	return func(s *state, argv []value, io streams) value {
+func special(name string) func(*state, []abstract.Value, abstract.Streams) abstract.Value {
+	return func(s *state, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		switch name {
 		case "test", "[":
 			for i, v := range argv {
-				if v.known() && strings.Contains(v.text, "[$(") || i > 0 && argv[i-1].text == "-v" {
-					s.arithmText(v.text)
+				if v.Known() && strings.Contains(v.Text, "[$(") || i > 0 && argv[i-1].Text == "-v" {
+					s.arithmText(v.Text)
 				}
 			}
 		case "shift":
@@ -70,13 +72,13 @@ func special(name string) func(*state, []value, streams) value {
 				s.args = s.args[1:]
 			}
 		case "history":
-			if len(argv) > 1 && (argv[1].text == "-c" || argv[1].text == "-w" || argv[1].text == "-a" || argv[1].text == "-d") {
+			if len(argv) > 1 && (argv[1].Text == "-c" || argv[1].Text == "-w" || argv[1].Text == "-a" || argv[1].Text == "-d") {
 				s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Reason: "changes the command history", From: join(argv)})
 			}
 		case "enable":
 			// enable -f loads a shared object into the shell.
 			for i, v := range argv {
-				if v.text == "-f" && i+1 < len(argv) {
+				if v.Text == "-f" && i+1 < len(argv) {
 					s.dynamic("loads code into the shell: "+argv[i+1].String(), join(argv))
 				}
 			}
@@ -88,59 +90,59 @@ func special(name string) func(*state, []value, streams) value {
 		case "bind":
 			// bind -x '"KEY": CMD' makes a key run CMD.
 			for i, v := range argv {
-				if v.text == "-x" && i+1 < len(argv) {
-					_, code, _ := strings.Cut(argv[i+1].text, ":")
-					s.nested(code, argv[i+1].from)
+				if v.Text == "-x" && i+1 < len(argv) {
+					_, code, _ := strings.Cut(argv[i+1].Text, ":")
+					s.nested(code, argv[i+1].From)
 				}
 			}
 		case "complete", "compgen":
 			for i, v := range argv {
-				if (v.text == "-C" || v.text == "-W") && i+1 < len(argv) && argv[i+1].known() {
-					s.nested(argv[i+1].text, argv[i+1].from)
+				if (v.Text == "-C" || v.Text == "-W") && i+1 < len(argv) && argv[i+1].Known() {
+					s.nested(argv[i+1].Text, argv[i+1].From)
 				}
 			}
 		case "hash":
 			// hash -p FILE NAME makes NAME run FILE.
-			if len(argv) > 3 && argv[1].text == "-p" && argv[2].known() {
-				s.aliases = append(s.aliases, alias{argv[3].text, argv[2].text})
+			if len(argv) > 3 && argv[1].Text == "-p" && argv[2].Known() {
+				s.aliases = append(s.aliases, alias{argv[3].Text, argv[2].Text})
 			}
 		}
-		return value{}
+		return abstract.Value{}
 	}
 }
 
 // listsHistory reports whether words after fc make it list and nothing else.
-func listsHistory(words []value) bool {
+func listsHistory(words []abstract.Value) bool {
 	list := false
 	for _, w := range words {
-		if !w.known() {
+		if !w.Known() {
 			return false
 		}
-		if strings.HasPrefix(w.text, "-") && strings.Trim(w.text[1:], "0123456789") != "" {
-			if strings.Trim(w.text[1:], "lnrdfEiD") != "" {
+		if strings.HasPrefix(w.Text, "-") && strings.Trim(w.Text[1:], "0123456789") != "" {
+			if strings.Trim(w.Text[1:], "lnrdfEiD") != "" {
 				return false
 			}
-			list = list || strings.Contains(w.text, "l")
+			list = list || strings.Contains(w.Text, "l")
 		}
 	}
 	return list
 }
 
-func (s *state) echo(argv []value, _ streams) value {
+func (s *state) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words, escapes, newline := argv[1:], false, true
-	for len(words) > 0 && isEchoFlag(words[0].text) && !words[0].pattern {
-		escapes = escapes || strings.ContainsRune(words[0].text, 'e')
-		newline = newline && !strings.ContainsRune(words[0].text, 'n')
+	for len(words) > 0 && isEchoFlag(words[0].Text) && !words[0].IsPattern {
+		escapes = escapes || strings.ContainsRune(words[0].Text, 'e')
+		newline = newline && !strings.ContainsRune(words[0].Text, 'n')
 		words = words[1:]
 	}
-	v := joinValues(words)
-	if v.known() {
+	v := abstract.JoinValues(words)
+	if v.Known() {
 		// dash and zsh resolve escapes without -e.
 		if escapes {
-			v.text = ansiC(v.text)
+			v.Text = plain.ANSIC(v.Text)
 		}
 		if newline {
-			v.text += "\n"
+			v.Text += "\n"
 		}
 	}
 	return v
@@ -150,241 +152,241 @@ func isEchoFlag(s string) bool {
 	return len(s) > 1 && s[0] == '-' && strings.Trim(s[1:], "neE") == ""
 }
 
-func (s *state) pwd([]value, streams) value {
+func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 	if cwd := s.place().CWD; cwd != "" {
-		return lit(cwd + "\n")
+		return abstract.Lit(cwd + "\n")
 	}
-	return unknown("$(pwd)", 0)
+	return abstract.Unknown("$(pwd)", 0)
 }
 
 // cd moves the working folder of what follows.
-func (s *state) cd(argv []value, _ streams) value {
-	dir := value{text: "~"}
+func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+	dir := abstract.Value{Text: "~"}
 	for _, v := range argv[1:] {
-		if v.text != "--" && (len(v.text) < 2 || v.text[0] != '-') {
+		if v.Text != "--" && (len(v.Text) < 2 || v.Text[0] != '-') {
 			dir = v
 			break
 		}
 	}
 	if s.remote > 0 {
-		return value{}
+		return abstract.Value{}
 	}
 	next := *s.place()
 	next.CWD = ""
-	if dir.known() && dir.text != "-" && argv[0].text != "popd" {
-		if p, pattern := s.place().Path(dir.text, false); !pattern && p != "" {
+	if dir.Known() && dir.Text != "-" && argv[0].Text != "popd" {
+		if p, pattern := s.place().Path(dir.Text, false); !pattern && p != "" {
 			next = *s.place().In(p)
 		}
 	}
 	s.bind(binding{name: workdirName, kind: workdir, place: &next})
-	return value{}
+	return abstract.Value{}
 }
 
-func (s *state) eval(argv []value, io streams) value {
+func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words := argv[1:]
-	if len(words) > 0 && words[0].text == "--" {
+	if len(words) > 0 && words[0].Text == "--" {
 		words = words[1:]
 	}
-	v := joinValues(words)
-	if v.known() && v.text == "" {
-		return value{}
+	v := abstract.JoinValues(words)
+	if v.Known() && v.Text == "" {
+		return abstract.Value{}
 	}
 	at := join(argv)
-	if v.known() && v.taint == 0 {
-		return s.nestedWith(v.text, at, io)
+	if v.Known() && v.Taint == 0 {
+		return s.nestedWith(v.Text, at, io)
 	}
 	return s.runText("shell", v, "eval", at, s.args)
 }
 
-func (s *state) sourceFile(argv []value, io streams) value {
+func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) < 2 {
-		return value{}
+		return abstract.Value{}
 	}
 	f := argv[1]
-	if f.text == "--" && len(argv) > 2 {
+	if f.Text == "--" && len(argv) > 2 {
 		f = argv[2]
 	}
-	if f.known() && (f.text == "/dev/stdin" || f.text == "/dev/fd/0" || f.text == "/proc/self/fd/0") {
-		return s.runText("shell", io.in, argv[0].text, join(argv), nil)
+	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
+		return s.runText("shell", io.In, argv[0].Text, join(argv), nil)
 	}
 	return s.runFile(f, "shell", nil, io, join(argv))
 }
 
-func (s *state) exec(argv []value, io streams) value {
+func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
-	for len(rest) > 0 && rest[0].known() && strings.HasPrefix(rest[0].text, "-") {
-		if rest[0].text == "-a" && len(rest) > 1 {
+	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
+		if rest[0].Text == "-a" && len(rest) > 1 {
 			rest = rest[1:]
 		}
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {
-		if io.redirected {
-			s.stdin = &io.in
+		if io.Redirected {
+			s.stdin = &io.In
 		}
-		return value{}
+		return abstract.Value{}
 	}
 	return s.invoke(rest, io)
 }
 
-func (s *state) commandWord(argv []value, io streams) value {
+func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
-	for len(rest) > 0 && rest[0].known() && strings.HasPrefix(rest[0].text, "-") {
-		if strings.ContainsAny(rest[0].text, "vV") {
+	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
+		if strings.ContainsAny(rest[0].Text, "vV") {
 			if len(rest) == 2 {
 				return rest[1] // its path, or the name itself
 			}
-			return unknown("$("+"command -v)", 0)
+			return abstract.Unknown("$("+"command -v)", 0)
 		}
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {
-		return value{}
+		return abstract.Value{}
 	}
 	return s.invoke(rest, io)
 }
 
-func (s *state) trap(argv []value, io streams) value {
-	if len(argv) < 3 || argv[1].text == "-" || argv[1].text == "-p" || argv[1].text == "-l" {
-		return value{}
+func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
+		return abstract.Value{}
 	}
 	code := argv[1]
-	if code.text == "--" {
+	if code.Text == "--" {
 		code = argv[2]
 	}
-	if code.known() {
-		return s.nestedWith(code.text, code.from, io)
+	if code.Known() {
+		return s.nestedWith(code.Text, code.From, io)
 	}
-	return s.runText("shell", code, "trap", code.from, nil)
+	return s.runText("shell", code, "trap", code.From, nil)
 }
 
-func (s *state) defineAlias(argv []value, _ streams) value {
+func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
-		name, text, ok := strings.Cut(v.text, "=")
+		name, text, ok := strings.Cut(v.Text, "=")
 		if !ok {
 			continue
 		}
-		if !v.known() {
-			s.dynamic("an alias is not known: "+clip(v.String()), v.from)
+		if !v.Known() {
+			s.dynamic("an alias is not known: "+abstract.Clip(v.String()), v.From)
 			continue
 		}
 		if len(s.aliases) > 256 {
 			s.giveUp("too many aliases")
-			return value{}
+			return abstract.Value{}
 		}
 		s.aliases = append(s.aliases, alias{name, text})
 		// It may be used in a later command; what it runs shows here.
-		s.nested(text, v.from)
+		s.nested(text, v.From)
 	}
-	return value{}
+	return abstract.Value{}
 }
 
-func (s *state) unalias(argv []value, _ streams) value {
+func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
 		for i := range s.aliases {
-			if s.aliases[i].name == v.text || v.text == "-a" {
+			if s.aliases[i].name == v.Text || v.Text == "-a" {
 				s.aliases[i].name = ""
 			}
 		}
 	}
-	return value{}
+	return abstract.Value{}
 }
 
 // export handles the words of export, declare and their kin when they were not
 // parsed as such: behind `command`, or put together from quoted parts.
-func (s *state) export(argv []value, _ streams) value {
-	ref := argv[0].text == "nameref"
+func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+	ref := argv[0].Text == "nameref"
 	for _, v := range argv[1:] {
-		if strings.HasPrefix(v.text, "-") && !strings.Contains(v.text, "=") {
-			ref = ref || strings.Contains(v.text, "n") && argv[0].text != "export"
+		if strings.HasPrefix(v.Text, "-") && !strings.Contains(v.Text, "=") {
+			ref = ref || strings.Contains(v.Text, "n") && argv[0].Text != "export"
 			continue
 		}
-		name, text, ok := strings.Cut(v.text, "=")
+		name, text, ok := strings.Cut(v.Text, "=")
 		if !ok {
 			continue
 		}
 		val := v
-		val.text = text
-		if _, shown, ok := strings.Cut(v.show, "="); ok {
-			val.show = shown
+		val.Text = text
+		if _, shown, ok := strings.Cut(v.Show, "="); ok {
+			val.Show = shown
 		}
 		if ref {
 			s.bind(binding{name: name, val: val, kind: reference})
 			continue
 		}
 		s.assign(name, val)
-		s.environmentCode(name, val, v.from)
+		s.environmentCode(name, val, v.From)
 	}
-	if len(argv) > 1 && argv[1].text == "-p" || len(argv) == 1 {
-		return unknown("the environment", dump)
+	if len(argv) > 1 && argv[1].Text == "-p" || len(argv) == 1 {
+		return abstract.Unknown("the environment", abstract.Dump)
 	}
-	return value{}
+	return abstract.Value{}
 }
 
-func (s *state) unset(argv []value, _ streams) value {
+func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
 		switch {
-		case v.text == "HISTFILE":
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Reason: "stops the command history", From: v.from})
-		case strings.HasPrefix(v.text, "-"):
+		case v.Text == "HISTFILE":
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Reason: "stops the command history", From: v.From})
+		case strings.HasPrefix(v.Text, "-"):
 			continue
-		case strings.Contains(v.text, "["):
-			s.arithmText(v.text)
+		case strings.Contains(v.Text, "["):
+			s.arithmText(v.Text)
 		}
-		s.bind(binding{name: v.text, kind: unset})
+		s.bind(binding{name: v.Text, kind: unset})
 		for i := range s.funcs {
-			if s.funcs[i].name == v.text && argv[1].text == "-f" {
+			if s.funcs[i].name == v.Text && argv[1].Text == "-f" {
 				s.funcs[i].name = ""
 			}
 		}
 	}
-	return value{}
+	return abstract.Value{}
 }
 
-func (s *state) set(argv []value, _ streams) value {
+func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	if len(argv) == 1 {
-		return unknown("the environment", dump)
+		return abstract.Unknown("the environment", abstract.Dump)
 	}
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
-		if v.text == "--" {
+		if v.Text == "--" {
 			s.args = argv[i+1:]
-			return value{}
+			return abstract.Value{}
 		}
-		if v.known() && (strings.HasPrefix(v.text, "-") || strings.HasPrefix(v.text, "+")) {
-			if v.text == "-o" || v.text == "+o" {
+		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
+			if v.Text == "-o" || v.Text == "+o" {
 				i++
 			}
 			continue
 		}
 		s.args = argv[i:]
-		return value{}
+		return abstract.Value{}
 	}
-	return value{}
+	return abstract.Value{}
 }
 
 // read binds variables from the input.
-func (s *state) read(argv []value, io streams) value {
-	in := io.in
+func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	in := io.In
 	if d, ok := s.readFrom(argv); ok {
 		in = d
 	}
 	var names []string
-	array := argv[0].text != "read"
+	array := argv[0].Text != "read"
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
-		if strings.HasPrefix(v.text, "-") && v.known() {
-			switch v.text[len(v.text)-1] {
+		if strings.HasPrefix(v.Text, "-") && v.Known() {
+			switch v.Text[len(v.Text)-1] {
 			case 'a', 'A':
 				array = true
 			case 'd', 'n', 'N', 'p', 't', 'u', 'i', 'O', 's', 'C', 'c':
-				if v.text != "-s" && len(v.text) >= 2 && v.text != "-rs" {
+				if v.Text != "-s" && len(v.Text) >= 2 && v.Text != "-rs" {
 					i++
 				}
 			}
 			continue
 		}
-		names = append(names, v.text)
+		names = append(names, v.Text)
 	}
 	if len(names) == 0 {
 		names = []string{"REPLY"}
@@ -393,73 +395,73 @@ func (s *state) read(argv []value, io streams) value {
 		}
 	}
 	line := in
-	if in.known() && !array {
-		line.text, _, _ = strings.Cut(strings.TrimLeft(in.text, "\n"), "\n")
+	if in.Known() && !array {
+		line.Text, _, _ = strings.Cut(strings.TrimLeft(in.Text, "\n"), "\n")
 	}
-	if !in.known() || in.text == "" && in.taint == 0 {
+	if !in.Known() || in.Text == "" && in.Taint == 0 {
 		for _, n := range names {
-			s.assign(n, unknown("$"+n, in.taint|foreign))
+			s.assign(n, abstract.Unknown("$"+n, in.Taint|abstract.Foreign))
 		}
-		return value{}
+		return abstract.Value{}
 	}
-	parts := strings.Fields(line.text)
+	parts := strings.Fields(line.Text)
 	if array {
 		b := binding{name: names[0], array: true}
-		for i, p := range parts[:min(len(parts), maxFields)] {
-			b.elems = append(b.elems, element{itoa(i), value{text: p, taint: in.taint}})
+		for i, p := range parts[:min(len(parts), abstract.MaxFields)] {
+			b.elems = append(b.elems, element{itoa(i), abstract.Value{Text: p, Taint: in.Taint}})
 		}
 		s.bind(b)
-		return value{}
+		return abstract.Value{}
 	}
 	for i, n := range names {
-		v := value{taint: in.taint}
+		v := abstract.Value{Taint: in.Taint}
 		switch {
 		case i < len(names)-1 && len(parts) > 0:
-			v.text, parts = parts[0], parts[1:]
+			v.Text, parts = parts[0], parts[1:]
 		case i == len(names)-1:
-			v.text = strings.Join(parts, " ")
+			v.Text = strings.Join(parts, " ")
 		}
 		s.assign(n, v)
 	}
-	return value{}
+	return abstract.Value{}
 }
 
-func (s *state) readFrom(argv []value) (value, bool) {
+func (s *state) readFrom(argv []abstract.Value) (abstract.Value, bool) {
 	for i, v := range argv {
-		n, ok := strings.CutPrefix(v.text, "-u")
-		if !ok || !v.known() {
+		n, ok := strings.CutPrefix(v.Text, "-u")
+		if !ok || !v.Known() {
 			continue
 		}
 		if n == "" && i+1 < len(argv) {
-			n = argv[i+1].text
+			n = argv[i+1].Text
 		}
 		d, ok := s.fd(n)
 		return d.val, ok
 	}
-	return value{}, false
+	return abstract.Value{}, false
 }
 
 // ztcp is zsh's module for connections: it leaves a descriptor in $REPLY.
-func (s *state) ztcp(argv []value, _ streams) value {
+func (s *state) ztcp(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	e := effect.Effect{Kind: effect.Connect, Pattern: true, From: join(argv)}
 	for _, v := range argv[1:] {
-		if v.known() && !strings.HasPrefix(v.text, "-") {
-			e.Host, e.Pattern = effect.Host(v.text), false
+		if v.Known() && !strings.HasPrefix(v.Text, "-") {
+			e.Host, e.Pattern = effect.Host(v.Text), false
 			break
 		}
 	}
 	s.once(e)
-	s.fds = append(s.fds, descriptor{n: "ztcp", val: unknown("what a connection sends", network|socket), out: &target{socket: true}})
-	s.assign("REPLY", lit("ztcp"))
-	return value{}
+	s.fds = append(s.fds, descriptor{n: "ztcp", val: abstract.Unknown("what a connection sends", abstract.Network|abstract.Socket), out: &abstract.Target{Socket: true}})
+	s.assign("REPLY", abstract.Lit("ztcp"))
+	return abstract.Value{}
 }
 
-func (s *state) let(argv []value, _ streams) value {
+func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
-		name, text, ok := strings.Cut(v.text, "=")
-		if ok && v.known() {
+		name, text, ok := strings.Cut(v.Text, "=")
+		if ok && v.Known() {
 			s.assign(name, s.arithmText(text))
 		}
 	}
-	return value{}
+	return abstract.Value{}
 }

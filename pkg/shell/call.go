@@ -7,29 +7,31 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // call walks a simple command, once for each value that its variables may have.
-func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in value) value {
+func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	round, rounds := s.round, s.rounds
 	s.round, s.rounds = 0, 1
 	out := s.callOnce(c, st, in)
 	for s.round = 1; s.round < min(s.rounds, maxAlternatives) && !s.gaveUp; s.round++ {
 		before := len(s.effects)
-		out.taint |= s.callOnce(c, st, in).taint
+		out.Taint |= s.callOnce(c, st, in).Taint
 		s.dropRepeated(before)
 	}
 	s.round, s.rounds = round, max(rounds, 1)
 	return out
 }
 
-func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in value) value {
+func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	s.input = in
 	opened := len(s.files)
-	argv := make([]value, 0, len(c.Args)+1)
+	argv := make([]abstract.Value, 0, len(c.Args)+1)
 	for _, w := range c.Args {
 		if text, ok := plainWord(w); ok && s.step(1) {
-			argv = append(argv, value{text: text, from: s.spanOf(w)})
+			argv = append(argv, abstract.Value{Text: text, From: s.spanOf(w)})
 			continue
 		}
 		argv = append(argv, s.fields(w)...)
@@ -43,20 +45,20 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in value) value {
 		for _, a := range c.Assigns {
 			s.assignment(a, true)
 		}
-		return s.deliver(io, value{})
+		return s.deliver(io, abstract.Value{})
 	}
 	mark := len(s.vars)
 	for _, a := range c.Assigns {
 		s.assignment(a, false)
 	}
 	set := len(s.vars)
-	s.input = io.in
+	s.input = io.In
 	out := s.invoke(argv, io)
 	if set > mark && len(s.vars) >= set {
 		s.vars = slices.Delete(s.vars, mark, set)
 	}
 	if len(s.files) > opened {
-		s.feed(opened, concat(io.in, out))
+		s.feed(opened, abstract.Concat(io.In, out))
 	}
 	return s.deliver(io, out)
 }
@@ -88,19 +90,19 @@ func (s *state) assignment(a *syntax.Assign, lasts bool) {
 		v := s.word(a.Value)
 		if a.Append {
 			if old, ok := s.lookup(name); ok {
-				v = concat(old.val, v)
+				v = abstract.Concat(old.val, v)
 			} else {
-				v = concat(s.environment(name)[0], v)
+				v = abstract.Concat(s.environment(name)[0], v)
 			}
 		}
-		v.from = s.spanOf(a)
+		v.From = s.spanOf(a)
 		n := len(s.vars)
 		s.assign(name, v)
 		if s.round > 0 {
 			s.weaken(n)
 		}
 		if s.round == 0 {
-			s.environmentCode(name, v, v.from)
+			s.environmentCode(name, v, v.From)
 		}
 		if !lasts {
 			break
@@ -119,11 +121,11 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 	}
 	for _, e := range a.Array.Elems {
 		if e.Index != nil {
-			v := value{}
+			v := abstract.Value{}
 			if e.Value != nil {
 				v = s.word(e.Value)
 			}
-			b.elems = append(b.elems, element{s.index(e.Index).text, v})
+			b.elems = append(b.elems, element{s.index(e.Index).Text, v})
 			continue
 		}
 		if e.Value == nil {
@@ -132,7 +134,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 		for _, v := range s.fields(e.Value) {
 			b.elems = append(b.elems, element{itoa(len(b.elems)), v})
 		}
-		if len(b.elems) > maxFields {
+		if len(b.elems) > abstract.MaxFields {
 			s.giveUp("an array is too long")
 			return
 		}
@@ -142,7 +144,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 
 func (s *state) bindElement(name string, a *syntax.Assign) {
 	key := s.index(a.Index)
-	v := value{}
+	v := abstract.Value{}
 	if a.Value != nil {
 		v = s.word(a.Value)
 	}
@@ -150,29 +152,29 @@ func (s *state) bindElement(name string, a *syntax.Assign) {
 	if old, ok := s.lookup(name); ok {
 		b.elems = slices.Clone(old.elems)
 	}
-	if len(b.elems) > maxFields {
+	if len(b.elems) > abstract.MaxFields {
 		s.giveUp("an array is too long")
 		return
 	}
-	b.elems = append(b.elems, element{key.text, v})
+	b.elems = append(b.elems, element{key.Text, v})
 	s.bind(b)
 }
 
 // invoke runs a command that is given as words.
-func (s *state) invoke(argv []value, io streams) value {
-	if len(argv) == 0 || !s.step(1+len(argv)/8) || !s.enter(argv[0].from) {
-		return value{}
+func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	if len(argv) == 0 || !s.step(1+len(argv)/8) || !s.enter(argv[0].From) {
+		return abstract.Value{}
 	}
 	defer s.leave()
-	if !argv[0].known() {
+	if !argv[0].Known() {
 		return s.unknownProgram(argv, io)
 	}
-	name := argv[0].text
+	name := argv[0].Text
 	if name == "" {
 		if len(argv) > 1 {
 			return s.invoke(argv[1:], io)
 		}
-		return value{}
+		return abstract.Value{}
 	}
 	for i := len(s.aliases) - 1; i >= 0; i-- {
 		if s.aliases[i].name == name {
@@ -181,8 +183,8 @@ func (s *state) invoke(argv []value, io streams) value {
 	}
 	for i := len(s.funcs) - 1; i >= 0; i-- {
 		if s.funcs[i].name == name && s.funcs[i].body != nil {
-			s.recursion(i, argv[0].from)
-			return s.callFunction(i, argv[1:], io.in, argv[0])
+			s.recursion(i, argv[0].From)
+			return s.callFunction(i, argv[1:], io.In, argv[0])
 		}
 	}
 	if b, ok := builtin(name); ok {
@@ -201,11 +203,11 @@ func (s *state) recursion(i int, at effect.Span) {
 }
 
 // runAlias puts an alias in place of the command's name.
-func (s *state) runAlias(i int, argv []value, io streams) value {
+func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	text := s.aliases[i].text
 	for _, v := range argv[1:] {
-		if v.known() {
-			if q, err := syntax.Quote(v.text, syntax.LangBash); err == nil {
+		if v.Known() {
+			if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil {
 				text += " " + q
 				continue
 			}
@@ -214,31 +216,31 @@ func (s *state) runAlias(i int, argv []value, io streams) value {
 	}
 	saved := s.aliases
 	s.aliases = s.aliases[:i:i] // an alias does not expand itself
-	out := s.nestedWith(text, argv[0].from, io)
+	out := s.nestedWith(text, argv[0].From, io)
 	s.aliases = saved
 	return out
 }
 
 // nestedWith is nested with an input.
-func (s *state) nestedWith(text string, at effect.Span, io streams) value {
-	if why := tooDeep(text); why != "" {
+func (s *state) nestedWith(text string, at effect.Span, io abstract.Streams) abstract.Value {
+	if why := parse.TooDeep(text); why != "" {
 		s.dynamic(why, at)
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
-	f, err := parse(text)
+	f, err := parse.Shell(text)
 	if err != nil {
-		s.dynamic("the shell text cannot be parsed: "+parseError(err), at)
-		return unknown("…", foreign)
+		s.dynamic("the shell text cannot be parsed: "+parse.Error(err), at)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if !s.enter(at) {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
 	fixed, base := s.fixed, s.base
 	s.fixed = &at
-	in := io.in
-	if io.socket {
-		in.taint |= socket
+	in := io.In
+	if io.Socket {
+		in.Taint |= abstract.Socket
 	}
 	out := s.stmts(f.Stmts, in)
 	s.fixed, s.base = fixed, base
@@ -246,7 +248,7 @@ func (s *state) nestedWith(text string, at effect.Span, io streams) value {
 }
 
 // execute records that a program runs and adds a line to the words view.
-func (s *state) execute(argv []value, program string, class effect.Class) {
+func (s *state) execute(argv []abstract.Value, program string, class effect.Class) {
 	if s.quiet > 0 {
 		return
 	}
@@ -258,7 +260,7 @@ func (s *state) execute(argv []value, program string, class effect.Class) {
 		}
 	}
 	s.emit(e)
-	if s.words.Len() > maxText {
+	if s.words.Len() > parse.MaxText {
 		return
 	}
 	s.words.WriteString(program)
@@ -270,35 +272,35 @@ func (s *state) execute(argv []value, program string, class effect.Class) {
 }
 
 // join returns the span from the first to the last word of a command.
-func join(argv []value) effect.Span {
-	at := argv[0].from
+func join(argv []abstract.Value) effect.Span {
+	at := argv[0].From
 	for _, v := range argv[1:] {
-		at.End = max(at.End, v.from.End)
+		at.End = max(at.End, v.From.End)
 	}
 	return at
 }
 
 // unknownProgram handles a command whose name could not be resolved.
-func (s *state) unknownProgram(argv []value, io streams) value {
+func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	v := argv[0]
 	switch {
-	case v.taint&socket != 0 || io.socket:
-		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs what a network connection sends", From: v.from})
-	case v.taint&network != 0:
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what the network sends", From: v.from})
-	case v.taint&decoded != 0:
-		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: "runs decoded text", From: v.from})
+	case v.Taint&abstract.Socket != 0 || io.Socket:
+		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs what a network connection sends", From: v.From})
+	case v.Taint&abstract.Network != 0:
+		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what the network sends", From: v.From})
+	case v.Taint&abstract.Decoded != 0:
+		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: "runs decoded text", From: v.From})
 	}
-	if name := v.text[strings.LastIndexByte(v.text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
-		s.once(effect.Effect{Kind: effect.RunInput, Reason: "another part of the command says which program runs", From: v.from})
+	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
+		s.once(effect.Effect{Kind: effect.RunInput, Reason: "another part of the command says which program runs", From: v.From})
 	}
-	s.dynamic("which program runs is not known: "+clip(v.String()), v.from)
+	s.dynamic("which program runs is not known: "+abstract.Clip(v.String()), v.From)
 	for _, a := range argv[1:] {
 		s.suspect(a)
 	}
 	s.possibleCarrier(argv[1:], io)
-	s.upload(concat(append([]value{io.in}, argv[1:]...)...), v.String(), v.from)
-	return unknown("what "+clip(v.String())+" writes", io.in.taint|foreign)
+	s.upload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), v.String(), v.From)
+	return abstract.Unknown("what "+abstract.Clip(v.String())+" writes", io.In.Taint|abstract.Foreign)
 }
 
 // suspects records the paths and addresses in text that could not be parsed,
@@ -309,15 +311,15 @@ func (s *state) suspects(text string) {
 		if n++; n > 256 {
 			return
 		}
-		s.suspect(value{text: word, from: s.span(0, len(s.text))})
+		s.suspect(abstract.Value{Text: word, From: s.span(0, len(s.text))})
 	}
 }
 
 // suspect records what a word names if it looks like a path or a URL: nothing
 // is known of the program that gets it. It returns what the file may hold.
-func (s *state) suspect(v value) taint {
-	text := v.text
-	if v.bare || len(text) < 2 || len(text) > 4096 {
+func (s *state) suspect(v abstract.Value) abstract.Taint {
+	text := v.Text
+	if v.Bare || len(text) < 2 || len(text) > 4096 {
 		return 0
 	}
 	if i := strings.Index(text, "://"); i > 0 && i < 12 {
@@ -329,7 +331,7 @@ func (s *state) suspect(v value) taint {
 		if !ok || after == "" {
 			return 0
 		}
-		v.text = after
+		v.Text = after
 		text = after
 	}
 	if text[0] != '/' && text[0] != '~' && (text[0] != '.' || len(text) < 3 || strings.Contains(text, " ")) {
@@ -337,7 +339,7 @@ func (s *state) suspect(v value) taint {
 	}
 	p, pattern := s.path(effect.ReadFile, v, false)
 	if p != "" && secretPath(p, pattern, true) {
-		return secret
+		return abstract.Secret
 	}
 	return 0
 }

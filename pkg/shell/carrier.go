@@ -8,13 +8,15 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // descend walks the commands and code in a program's arguments, and what it
 // executes of its input.
-func (s *state) descend(base string, argv []value, use command.Use, io streams, f flow) value {
-	var b builder
-	attached := io.socket
+func (s *state) descend(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
+	var b abstract.Builder
+	attached := io.Socket
 	if len(use.Nested) == 0 && rawConnection(base) {
 		s.relay(base, argv)
 	}
@@ -27,43 +29,43 @@ func (s *state) descend(base string, argv []value, use command.Use, io streams, 
 			break
 		}
 		inner := io
-		inner.socket = attached
+		inner.Socket = attached
 		if n.Remote && !local(argv) {
 			s.remote++
 		}
-		b.add(s.nestedUse(base, argv, n, inner, f))
+		b.Add(s.nestedUse(base, argv, n, inner, f))
 		if n.Remote && !local(argv) {
 			s.remote--
 		}
 	}
 	if use.Stdin == command.Code {
-		b.add(s.runStdin(base, argv, io))
+		b.Add(s.runStdin(base, argv, io))
 	}
-	return b.value()
+	return b.Value()
 }
 
 // relay recognises a socat address that starts a program.
-func (s *state) relay(base string, argv []value) {
+func (s *state) relay(base string, argv []abstract.Value) {
 	for _, v := range argv[1:] {
-		kind, rest, ok := strings.Cut(v.text, ":")
+		kind, rest, ok := strings.Cut(v.Text, ":")
 		kind = strings.ToLower(kind)
 		switch {
 		case ok && (kind == "exec" || kind == "system" || kind == "shell"):
 			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to a program", From: join(argv)})
 			code, _, _ := strings.Cut(strings.Trim(rest, `"'`), ",")
-			s.nested(code, v.from)
+			s.nested(code, v.From)
 		case ok && strings.HasPrefix(kind, "tcp") && !strings.Contains(kind, "listen"):
 			host, _, _ := strings.Cut(rest, ":")
-			s.once(effect.Effect{Kind: effect.Connect, Host: effect.Host(host), From: v.from})
+			s.once(effect.Effect{Kind: effect.Connect, Host: effect.Host(host), From: v.From})
 		}
 	}
 }
 
 // local reports whether a carrier that runs commands elsewhere is told to run
 // them on this machine.
-func local(argv []value) bool {
+func local(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
-		host := v.text[strings.LastIndexByte(v.text, '@')+1:]
+		host := v.Text[strings.LastIndexByte(v.Text, '@')+1:]
 		if host == "localhost" || host == "127.0.0.1" || host == "::1" {
 			return true
 		}
@@ -71,68 +73,68 @@ func local(argv []value) bool {
 	return false
 }
 
-func (s *state) nestedUse(base string, argv []value, n command.Nested, io streams, f flow) value {
+func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
 	first := wordValue(n.Words[0], argv)
 	switch n.Language {
 	case "argv":
-		words := make([]value, 0, len(n.Words)+1)
+		words := make([]abstract.Value, 0, len(n.Words)+1)
 		replaced := false
 		for _, w := range n.Words {
 			v := wordValue(w, argv)
-			if strings.Contains(v.text, "{}") && v.known() {
-				v = s.fillIn(base, v, io.in, f)
+			if strings.Contains(v.Text, "{}") && v.Known() {
+				v = s.fillIn(base, v, io.In, f)
 				replaced = true
 			}
 			words = append(words, v)
 		}
 		if n.Stdin && !replaced {
-			words = append(words, s.stdinWords(io.in, join(argv))...)
-			io.in = value{}
+			words = append(words, s.stdinWords(io.In, join(argv))...)
+			io.In = abstract.Value{}
 		}
 		return s.invoke(words, io)
 	case "file":
 		language := n.Of
-		rest := make([]value, 0, len(n.Words))
+		rest := make([]abstract.Value, 0, len(n.Words))
 		for _, w := range n.Words[1:] {
 			rest = append(rest, wordValue(w, argv))
 		}
-		return s.runFile(first, language, rest, io, first.from)
+		return s.runFile(first, language, rest, io, first.From)
 	}
 	args := behind(argv, first)
 	if n.Language == "shell" && len(args) > 0 {
 		args = args[1:] // the first is $0
 	}
-	if !first.known() || first.taint&(network|decoded|socket) != 0 {
-		if strings.Contains(first.text, "{}") {
-			first.taint |= io.in.taint
+	if !first.Known() || first.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
+		if strings.Contains(first.Text, "{}") {
+			first.Taint |= io.In.Taint
 		}
-		return s.runText(n.Language, first, base, first.from, args)
+		return s.runText(n.Language, first, base, first.From, args)
 	}
-	if strings.Contains(first.text, "{}") && (base == "xargs" || base == "find" || base == "parallel" || base == "fd") {
-		v := s.fillIn(base, first, io.in, f)
-		return s.runText(n.Language, v, base, first.from, args)
+	if strings.Contains(first.Text, "{}") && (base == "xargs" || base == "find" || base == "parallel" || base == "fd") {
+		v := s.fillIn(base, first, io.In, f)
+		return s.runText(n.Language, v, base, first.From, args)
 	}
 	if n.Stdin {
-		args = append(args, s.stdinWords(io.in, join(argv))...)
+		args = append(args, s.stdinWords(io.In, join(argv))...)
 	}
 	if n.Language == "shell" {
 		old := s.args
 		s.args = args
 		if s.args == nil {
-			s.args = []value{}
+			s.args = []abstract.Value{}
 		}
-		out := s.nestedWith(first.text, first.from, io)
+		out := s.nestedWith(first.Text, first.From, io)
 		s.args = old
 		return out
 	}
-	return s.code(n.Language, first.text, first.from, args)
+	return s.code(n.Language, first.Text, first.From, args)
 }
 
 // behind returns the arguments that follow the one that code stands in: the
 // code's own arguments.
-func behind(argv []value, code value) []value {
+func behind(argv []abstract.Value, code abstract.Value) []abstract.Value {
 	for i, v := range argv {
-		if i > 0 && v.text == code.text && v.from == code.from {
+		if i > 0 && v.Text == code.Text && v.From == code.From {
 			return slices.Clone(argv[i+1:])
 		}
 	}
@@ -141,73 +143,73 @@ func behind(argv []value, code value) []value {
 
 // fillIn puts what {} stands for into a word: a path below the folders that
 // find searches, or a line of the input.
-func (s *state) fillIn(base string, v, in value, f flow) value {
-	fill := unknown("{}", in.taint|foreign)
+func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value {
+	fill := abstract.Unknown("{}", in.Taint|abstract.Foreign)
 	switch {
 	case len(f.roots) > 1: // any of them
 	case base == "find" || base == "fd" || base == "fdfind":
-		fill = value{text: "./**", show: "{}", pattern: true}
-		if len(f.roots) > 0 && !f.roots[0].bare {
-			fill.text = strings.TrimSuffix(f.roots[0].asPattern(), "/") + "/**"
+		fill = abstract.Value{Text: "./**", Show: "{}", IsPattern: true}
+		if len(f.roots) > 0 && !f.roots[0].Bare {
+			fill.Text = strings.TrimSuffix(f.roots[0].AsPattern(), "/") + "/**"
 		}
-	case in.known() && strings.TrimSpace(in.text) != "":
-		fill = value{text: strings.TrimSpace(in.text), taint: in.taint}
-	case !in.known() && !in.bare:
+	case in.Known() && strings.TrimSpace(in.Text) != "":
+		fill = abstract.Value{Text: strings.TrimSpace(in.Text), Taint: in.Taint}
+	case !in.Known() && !in.Bare:
 		fill = in
 	}
-	var b builder
-	for i, part := range strings.Split(v.text, "{}") {
+	var b abstract.Builder
+	for i, part := range strings.Split(v.Text, "{}") {
 		if i > 0 {
-			b.add(fill)
+			b.Add(fill)
 		}
-		b.literal(part)
+		b.Literal(part)
 	}
-	out := b.value()
-	out.from = v.from
+	out := b.Value()
+	out.From = v.From
 	return out
 }
 
 // stdinWords returns the words that xargs adds.
-func (s *state) stdinWords(in value, at effect.Span) []value {
-	if !in.known() || in.text == "" {
-		v := unknown("…", in.taint|foreign)
-		if in.pattern && !in.bare {
+func (s *state) stdinWords(in abstract.Value, at effect.Span) []abstract.Value {
+	if !in.Known() || in.Text == "" {
+		v := abstract.Unknown("…", in.Taint|abstract.Foreign)
+		if in.IsPattern && !in.Bare {
 			v = in
 		}
-		v.show = "…"
-		v.from = at
-		return []value{v}
+		v.Show = "…"
+		v.From = at
+		return []abstract.Value{v}
 	}
-	var out []value
-	for word := range strings.FieldsSeq(in.text) {
-		if len(out) == maxFields {
+	var out []abstract.Value
+	for word := range strings.FieldsSeq(in.Text) {
+		if len(out) == abstract.MaxFields {
 			s.giveUp("too many words on standard input")
 			break
 		}
-		out = append(out, value{text: word, taint: in.taint, from: at})
+		out = append(out, abstract.Value{Text: word, Taint: in.Taint, From: at})
 	}
 	return out
 }
 
 // runStdin walks what an interpreter reads as its program.
-func (s *state) runStdin(base string, argv []value, io streams) value {
+func (s *state) runStdin(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	at := join(argv)
-	in := io.in
+	in := io.In
 	switch {
-	case io.socket:
+	case io.Socket:
 		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to " + base, From: at})
-		return unknown("…", network|socket)
+		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	case base == "sed": // it may as well read a file
-		return s.runText("shell", unknown("what sed makes of its input", in.taint|foreign), base, at, nil)
-	case in.known() && in.text == "" && in.taint == 0:
-		return value{} // the terminal: nothing is proposed
+		return s.runText("shell", abstract.Unknown("what sed makes of its input", in.Taint|abstract.Foreign), base, at, nil)
+	case in.Known() && in.Text == "" && in.Taint == 0:
+		return abstract.Value{} // the terminal: nothing is proposed
 	}
 	language := languageOf(base)
 	if language == "" {
-		return value{} // a database's or tool's own language: its grammar speaks for it
+		return abstract.Value{} // a database's or tool's own language: its grammar speaks for it
 	}
-	if io.here && in.known() {
-		return s.code(language, in.text, in.from, nil)
+	if io.Here && in.Known() {
+		return s.code(language, in.Text, in.From, nil)
 	}
 	return s.runText(language, in, base, at, nil)
 }
@@ -246,67 +248,67 @@ func languageOf(base string) string {
 
 // localProgram runs a program that is given by a path outside the system's
 // folders: nobody but the file itself says what it does.
-func (s *state) localProgram(argv []value, io streams) value {
-	base := programName(strings.ReplaceAll(argv[0].text, "\\", "/"))
+func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
 	s.execute(argv, base, effect.Unknown)
 	for _, v := range argv[1:] {
 		s.suspect(v)
 	}
 	s.possibleCarrier(argv[1:], io)
-	out := s.runFile(argv[0], "", argv[1:], io, argv[0].from)
-	s.upload(joinValues(argv[1:]), base, join(argv))
-	out.taint |= io.in.taint
+	out := s.runFile(argv[0], "", argv[1:], io, argv[0].From)
+	s.upload(abstract.JoinValues(argv[1:]), base, join(argv))
+	out.Taint |= io.In.Taint
 	return out
 }
 
 // runFile walks a script that would be executed: as the text itself wrote it,
 // or as it lies on disk.
-func (s *state) runFile(f value, language string, args []value, io streams, at effect.Span) value {
-	if !f.known() && f.bare {
+func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
+	if !f.Known() && f.Bare {
 		return s.runText(orShell(language), f, "a script", at, args)
 	}
-	if f.known() && (quietDevice(f.text) || f.text == "") {
-		return s.runText(orShell(language), io.in, f.text, at, args)
+	if f.Known() && (quietDevice(f.Text) || f.Text == "") {
+		return s.runText(orShell(language), io.In, f.Text, at, args)
 	}
-	if f.known() && strings.HasPrefix(f.text, "/dev/fd/") {
-		if vals := s.fileValues(f.text, false); len(vals) > 0 {
+	if f.Known() && strings.HasPrefix(f.Text, "/dev/fd/") {
+		if vals := s.fileValues(f.Text, false); len(vals) > 0 {
 			return s.runText(orShell(language), vals[0], "a process substitution", at, args)
 		}
 	}
 	if _, _, ok := s.device(f); ok {
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs what a network connection sends", From: at})
-		return unknown("…", network|socket)
+		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	}
-	if isURL(f.text) {
+	if plain.IsURL(f.Text) {
 		s.url(effect.HTTPRequest, f)
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what " + clip(f.String()) + " sends", From: at})
-		return unknown("…", network)
+		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what " + abstract.Clip(f.String()) + " sends", From: at})
+		return abstract.Unknown("…", abstract.Network)
 	}
 	p, pattern := s.path(effect.ReadFile, f, false)
 	if s.remote > 0 {
-		return unknown("…", 0)
+		return abstract.Unknown("…", 0)
 	}
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
-		var b builder
+		var b abstract.Builder
 		for _, v := range vals {
-			b.add(s.runText(orShell(language), v, "running "+clip(f.String()), at, args))
+			b.Add(s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args))
 		}
-		return b.value()
+		return b.Value()
 	}
-	if f.taint&network != 0 {
+	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
 	}
 	if pattern || s.at.Script == nil {
-		s.dynamic("the script "+clip(f.String())+" is not known", at)
-		return unknown("…", foreign)
+		s.dynamic("the script "+abstract.Clip(f.String())+" is not known", at)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	data, ok := s.at.Script(p)
 	if !ok {
-		s.dynamic("the script "+clip(f.String())+" cannot be read", at)
-		return unknown("…", foreign)
+		s.dynamic("the script "+abstract.Clip(f.String())+" cannot be read", at)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if binary(data) {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if language == "" {
 		language = scriptLanguage(p, data)
@@ -321,15 +323,11 @@ func orShell(language string) string {
 	return language
 }
 
-func orEmpty(args []value) []value {
+func orEmpty(args []abstract.Value) []abstract.Value {
 	if args == nil {
-		return []value{}
+		return []abstract.Value{}
 	}
 	return args
-}
-
-func isURL(text string) bool {
-	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "ftp://")
 }
 
 // binary reports whether a file is machine code, of which only its name is
@@ -376,31 +374,31 @@ func scriptLanguage(p string, data []byte) string {
 
 // possibleCarrier looks for a command among the operands of a program that is
 // not known: what wraps programs usually takes them as they are.
-func (s *state) possibleCarrier(words []value, io streams) {
+func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 	for i, v := range words {
 		if i > 8 {
 			return
 		}
-		if !v.known() {
+		if !v.Known() {
 			continue
 		}
-		if strings.HasPrefix(v.text, "-") && v.text != "--" || strings.Contains(v.text, "=") {
+		if strings.HasPrefix(v.Text, "-") && v.Text != "--" || strings.Contains(v.Text, "=") {
 			continue
 		}
-		if v.text == "--" {
+		if v.Text == "--" {
 			if i+1 < len(words) {
 				s.invoke(words[i+1:], io)
 			}
 			return
 		}
-		name := programName(v.text)
+		name := programName(v.Text)
 		if name == "exec" || name == "run" || name == "x" { // bundle exec, poetry run
 			continue
 		}
 		if everydayWord(name) {
 			return
 		}
-		if strings.ContainsRune(v.text, '/') && !systemFolder(v.text[:strings.LastIndexByte(v.text, '/')+1]) {
+		if strings.ContainsRune(v.Text, '/') && !systemFolder(v.Text[:strings.LastIndexByte(v.Text, '/')+1]) {
 			continue
 		}
 		if _, ok := builtin(name); ok && name != "eval" && name != "exec" && name != "command" {
@@ -415,7 +413,7 @@ func (s *state) possibleCarrier(words []value, io streams) {
 
 // listed reports whether package command knows a program and understands its
 // arguments.
-func listed(words []value, name string) bool {
+func listed(words []abstract.Value, name string) bool {
 	ws := commandWords(words)
 	ws[0].Text = name
 	use := command.Interpret(ws)

@@ -4,29 +4,31 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // cmdexe walks text for cmd.exe. Its grammar is a few operators; what stands
 // between them is cut at blanks as the programs' own start-up code does.
-func (s *state) cmdexe(text string) value {
-	if len(text) > maxText {
+func (s *state) cmdexe(text string) abstract.Value {
+	if len(text) > parse.MaxText {
 		s.dynamic("the command is longer than 64 KiB", s.span(0, len(s.text)))
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
-	out := value{}
+	out := abstract.Value{}
 	piped := false
 	for _, part := range cmdParts(text) {
 		if s.gaveUp || !s.step(1) {
 			break
 		}
-		in := value{}
+		in := abstract.Value{}
 		if piped {
 			in = out
 		}
 		piped = part.pipe
 		at := s.span(part.start, part.end)
 		words := s.cmdWords(part.text, at)
-		io := streams{in: in}
+		io := abstract.Streams{In: in}
 		words = s.cmdRedirects(words, &io)
 		if len(words) == 0 {
 			continue
@@ -76,17 +78,17 @@ func cmdParts(text string) []cmdPart {
 
 // cmdWords cuts a command into words: quotes group, ^ escapes, %NAME% is
 // replaced where the text set it.
-func (s *state) cmdWords(text string, at effect.Span) []value {
-	var out []value
-	var b builder
+func (s *state) cmdWords(text string, at effect.Span) []abstract.Value {
+	var out []abstract.Value
+	var b abstract.Builder
 	started, quoted := false, false
 	end := func() {
 		if started {
-			v := b.value()
-			v.from = at
+			v := b.Value()
+			v.From = at
 			out = append(out, v)
 		}
-		b, started = builder{}, false
+		b, started = abstract.Builder{}, false
 	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -94,7 +96,7 @@ func (s *state) cmdWords(text string, at effect.Span) []value {
 		case c == '^' && !quoted && i+1 < len(text):
 			i++
 			if text[i] != '\n' && text[i] != '\r' {
-				b.literal(text[i : i+1])
+				b.Literal(text[i : i+1])
 			}
 			started = true
 		case c == '"':
@@ -107,31 +109,31 @@ func (s *state) cmdWords(text string, at effect.Span) []value {
 			if i+1 < len(text) && text[i+1] == '>' {
 				n = 2
 			}
-			digits := b.lit.String()
+			digits := b.Lit.String()
 			if started && len(digits) == 1 && digits[0] >= '0' && digits[0] <= '9' {
-				b = builder{}
+				b = abstract.Builder{}
 				started = false
-				out = append(out, value{text: digits + text[i:i+n], from: at, written: true})
+				out = append(out, abstract.Value{Text: digits + text[i:i+n], From: at, Written: true})
 			} else {
 				end()
-				out = append(out, value{text: text[i : i+n], from: at, written: true})
+				out = append(out, abstract.Value{Text: text[i : i+n], From: at, Written: true})
 			}
 			i += n - 1
 		case c == '%':
 			j := strings.IndexByte(text[i+1:], '%')
 			if j <= 0 || strings.ContainsAny(text[i+1:i+1+j], " \\/") {
-				b.literal("%")
+				b.Literal("%")
 				started = true
 				break
 			}
-			b.add(s.cmdVariable(text[i+1 : i+1+j]))
+			b.Add(s.cmdVariable(text[i+1 : i+1+j]))
 			started = true
 			i += j + 1
 		default:
-			b.literal(text[i : i+1])
+			b.Literal(text[i : i+1])
 			started = true
 		}
-		if len(out) > maxFields {
+		if len(out) > abstract.MaxFields {
 			s.giveUp("the command has too many words")
 			return out
 		}
@@ -141,7 +143,7 @@ func (s *state) cmdWords(text string, at effect.Span) []value {
 }
 
 // cmdVariable is %NAME% and %NAME:~from,count%.
-func (s *state) cmdVariable(name string) value {
+func (s *state) cmdVariable(name string) abstract.Value {
 	base, _, sliced := strings.Cut(name, ":")
 	lower := strings.ToLower(base)
 	if b, ok := s.lookup(lower); ok && !sliced {
@@ -150,50 +152,50 @@ func (s *state) cmdVariable(name string) value {
 	switch lower {
 	case "comspec":
 		if !sliced {
-			return lit(`cmd.exe`)
+			return abstract.Lit(`cmd.exe`)
 		}
 	case "systemroot", "windir":
-		return lit(`C:\Windows`)
+		return abstract.Lit(`C:\Windows`)
 	case "userprofile", "appdata", "localappdata", "temp", "tmp", "programfiles", "programdata", "homepath", "systemdrive", "public", "allusersprofile", "cd":
 		if !sliced {
-			return lit("%" + strings.ToUpper(base) + "%")
+			return abstract.Lit("%" + strings.ToUpper(base) + "%")
 		}
 	}
-	v := unknown("%"+name+"%", 0)
-	if secretName(base) {
-		v.taint, v.secrets = credential, "%"+base+"%"
+	v := abstract.Unknown("%"+name+"%", 0)
+	if abstract.SecretVariable(base) {
+		v.Taint, v.Secrets = abstract.Credential, "%"+base+"%"
 	}
 	return v
 }
 
-func (s *state) cmdRedirects(words []value, io *streams) []value {
-	var rest []value
+func (s *state) cmdRedirects(words []abstract.Value, io *abstract.Streams) []abstract.Value {
+	var rest []abstract.Value
 	for i := 0; i < len(words); i++ {
 		w := words[i]
-		if !w.written {
+		if !w.Written {
 			rest = append(rest, w)
 			continue
 		}
-		if i+1 >= len(words) || strings.HasPrefix(words[i+1].text, "&") {
+		if i+1 >= len(words) || strings.HasPrefix(words[i+1].Text, "&") {
 			i++
 			continue
 		}
 		i++
-		n := strings.TrimRight(w.text, "<>")
-		if strings.Contains(w.text, "<") {
+		n := strings.TrimRight(w.Text, "<>")
+		if strings.Contains(w.Text, "<") {
 			s.redirectIn(io, n, words[i], false)
 		} else {
-			s.redirectOut(io, n, words[i], strings.HasSuffix(w.text, ">>"))
+			s.redirectOut(io, n, words[i], strings.HasSuffix(w.Text, ">>"))
 		}
 	}
 	return rest
 }
 
 // cmdCommand runs one command of cmd.exe.
-func (s *state) cmdCommand(words []value, io streams) value {
-	for len(words) > 0 && words[0].known() {
-		name := strings.ToLower(strings.TrimLeft(words[0].text, "@("))
-		words[0].text = strings.TrimLeft(words[0].text, "@(")
+func (s *state) cmdCommand(words []abstract.Value, io abstract.Streams) abstract.Value {
+	for len(words) > 0 && words[0].Known() {
+		name := strings.ToLower(strings.TrimLeft(words[0].Text, "@("))
+		words[0].Text = strings.TrimLeft(words[0].Text, "@(")
 		switch name {
 		case "", "do", "else", "call", "in":
 			words = words[1:]
@@ -203,7 +205,7 @@ func (s *state) cmdCommand(words []value, io streams) value {
 			continue
 		case "for":
 			words = words[1:]
-			for len(words) > 0 && !strings.EqualFold(words[0].text, "do") && words[0].text != "in" {
+			for len(words) > 0 && !strings.EqualFold(words[0].Text, "do") && words[0].Text != "in" {
 				words = words[1:]
 			}
 			continue
@@ -211,17 +213,17 @@ func (s *state) cmdCommand(words []value, io streams) value {
 			return s.cmdSet(words)
 		case "rem", "::", "exit", "goto", "setlocal", "endlocal", "cls", "pause", "title", "color", "ver", "shift":
 			s.execute(words, name, effect.ReadOnly)
-			return value{}
+			return abstract.Value{}
 		case "echo":
 			s.execute(words, name, effect.ReadOnly)
-			v := joinValues(words[1:])
-			if v.known() {
-				v.text += "\n"
+			v := abstract.JoinValues(words[1:])
+			if v.Known() {
+				v.Text += "\n"
 			}
 			return v
 		case "cd", "chdir", "pushd", "popd":
-			words[0].text = "cd"
-			if len(words) > 1 && strings.EqualFold(words[1].text, "/d") {
+			words[0].Text = "cd"
+			if len(words) > 1 && strings.EqualFold(words[1].Text, "/d") {
 				words = append(words[:1:1], words[2:]...)
 			}
 			s.execute(words, "cd", effect.ReadOnly)
@@ -229,7 +231,7 @@ func (s *state) cmdCommand(words []value, io streams) value {
 		case "start":
 			s.execute(words, name, effect.Unknown)
 			rest := words[1:]
-			for len(rest) > 0 && (rest[0].text == "" || strings.HasPrefix(rest[0].text, "/")) {
+			for len(rest) > 0 && (rest[0].Text == "" || strings.HasPrefix(rest[0].Text, "/")) {
 				rest = rest[1:]
 			}
 			words = rest
@@ -238,16 +240,16 @@ func (s *state) cmdCommand(words []value, io streams) value {
 		break
 	}
 	if len(words) == 0 {
-		return value{}
+		return abstract.Value{}
 	}
 	return s.windowsInvoke(words, io)
 }
 
 // afterCondition drops the condition of cmd's if.
-func afterCondition(words []value) []value {
+func afterCondition(words []abstract.Value) []abstract.Value {
 	drop := 1
 	for len(words) > 0 {
-		switch t := strings.ToLower(words[0].text); {
+		switch t := strings.ToLower(words[0].Text); {
 		case t == "not" || t == "/i":
 			words = words[1:]
 			continue
@@ -262,29 +264,29 @@ func afterCondition(words []value) []value {
 	return words[min(drop, len(words)):]
 }
 
-func (s *state) cmdSet(words []value) value {
+func (s *state) cmdSet(words []abstract.Value) abstract.Value {
 	s.execute(words, "set", effect.ReadOnly)
 	if len(words) == 1 {
-		return unknown("the environment", dump)
+		return abstract.Unknown("the environment", abstract.Dump)
 	}
-	v := joinValues(words[1:])
-	name, text, ok := strings.Cut(v.text, "=")
-	if !ok || !v.known() {
-		return value{}
+	v := abstract.JoinValues(words[1:])
+	name, text, ok := strings.Cut(v.Text, "=")
+	if !ok || !v.Known() {
+		return abstract.Value{}
 	}
 	if i := strings.LastIndexByte(name, ' '); i >= 0 { // set /a, set /p
 		name = name[i+1:]
 	}
-	s.bind(binding{name: strings.ToLower(name), val: lit(text)})
-	return value{}
+	s.bind(binding{name: strings.ToLower(name), val: abstract.Lit(text)})
+	return abstract.Value{}
 }
 
 // windowsInvoke runs a program on Windows: names fold case.
-func (s *state) windowsInvoke(argv []value, io streams) value {
-	if !argv[0].known() {
+func (s *state) windowsInvoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	if !argv[0].Known() {
 		return s.unknownProgram(argv, io)
 	}
-	name := strings.ReplaceAll(argv[0].text, "\\", "/")
+	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	base := strings.ToLower(programName(name))
 	for _, ext := range [...]string{".cmd", ".bat", ".com"} {
 		if b := strings.TrimSuffix(base, ext); b != base && (b == "npm" || b == "npx" || b == "yarn" || b == "code") {
@@ -302,10 +304,10 @@ func (s *state) windowsInvoke(argv []value, io streams) value {
 		return s.localProgram(argv, io)
 	}
 	// cmd.exe and PowerShell look in the working folder too.
-	if p, pattern := s.place().Path(argv[0].text, false); len(s.fileValues(p, pattern)) > 0 {
+	if p, pattern := s.place().Path(argv[0].Text, false); len(s.fileValues(p, pattern)) > 0 {
 		return s.localProgram(argv, io)
 	}
-	argv[0].text = base
+	argv[0].Text = base
 	return s.program(argv, io)
 }
 

@@ -6,61 +6,62 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // declare walks declare, local, export, readonly, typeset and nameref.
-func (s *state) declare(c *syntax.DeclClause) value {
-	kind := plain
+func (s *state) declare(c *syntax.DeclClause) abstract.Value {
+	kind := scalar
 	if c.Variant.Value == "nameref" {
 		kind = reference
 	}
-	argv := []value{{text: c.Variant.Value, from: s.spanOf(c.Variant)}}
+	argv := []abstract.Value{{Text: c.Variant.Value, From: s.spanOf(c.Variant)}}
 	list := false
 	for _, a := range c.Args {
 		if a.Name == nil { // an option, or words known only at run time
 			v := s.word(a.Value)
 			argv = append(argv, v)
-			if v.known() && strings.HasPrefix(v.text, "-") && c.Variant.Value != "export" {
+			if v.Known() && strings.HasPrefix(v.Text, "-") && c.Variant.Value != "export" {
 				switch {
-				case strings.Contains(v.text, "n"):
+				case strings.Contains(v.Text, "n"):
 					kind = reference
-				case strings.Contains(v.text, "u"):
+				case strings.Contains(v.Text, "u"):
 					kind = upper
-				case strings.Contains(v.text, "l"):
+				case strings.Contains(v.Text, "l"):
 					kind = lower
-				case strings.Contains(v.text, "i"):
+				case strings.Contains(v.Text, "i"):
 					kind = integer
 				}
 			}
-			list = list || v.text == "-p" || v.text == "-x"
-			if name, text, ok := strings.Cut(v.text, "="); ok && syntax.ValidName(name) {
+			list = list || v.Text == "-p" || v.Text == "-x"
+			if name, text, ok := strings.Cut(v.Text, "="); ok && syntax.ValidName(name) {
 				val := v
-				val.text = text
+				val.Text = text
 				s.assign(name, val)
-				s.environmentCode(name, val, v.from)
+				s.environmentCode(name, val, v.From)
 			}
 			continue
 		}
 		if a.Value != nil || a.Array != nil {
-			argv = append(argv, value{text: a.Name.Value + "=…", from: s.spanOf(a)})
+			argv = append(argv, abstract.Value{Text: a.Name.Value + "=…", From: s.spanOf(a)})
 		} else {
-			argv = append(argv, value{text: a.Name.Value, from: s.spanOf(a)})
+			argv = append(argv, abstract.Value{Text: a.Name.Value, From: s.spanOf(a)})
 		}
 		s.declareOne(a, kind)
 	}
 	s.execute(argv, c.Variant.Value, effect.ReadOnly)
 	if list && len(argv) < 3 || len(argv) == 1 {
-		return unknown("the environment", dump)
+		return abstract.Unknown("the environment", abstract.Dump)
 	}
-	return value{}
+	return abstract.Value{}
 }
 
 func (s *state) declareOne(a *syntax.Assign, kind bindingKind) {
-	if kind == plain || a.Array != nil {
+	if kind == scalar || a.Array != nil {
 		s.assignment(a, true)
 		return
 	}
-	v := value{}
+	v := abstract.Value{}
 	if a.Value != nil {
 		v = s.word(a.Value)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // emit records an effect.
@@ -56,22 +57,22 @@ func (s *state) dropRepeated(mark int) {
 }
 
 // path records an effect on a path that a word names.
-func (s *state) path(kind effect.Kind, v value, recursive bool) (path string, pattern bool) {
-	if v.known() && v.text == "" {
+func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
+	if v.Known() && v.Text == "" {
 		return "", false
 	}
-	e := effect.Effect{Kind: kind, Recursive: recursive, From: v.from}
-	if v.bare || v.pattern && !says(v.text) {
+	e := effect.Effect{Kind: kind, Recursive: recursive, From: v.From}
+	if v.Bare || v.IsPattern && !says(v.Text) {
 		e.Pattern = true
 		s.once(e)
 		return "", true
 	}
 	if s.remote > 0 {
-		return v.text, v.pattern
+		return v.Text, v.IsPattern
 	}
-	e.Path, e.Pattern = s.place().Path(v.text, v.pattern)
+	e.Path, e.Pattern = s.place().Path(v.Text, v.IsPattern)
 	// Where another part became unknown on the way, nothing holds the path.
-	e.Tree = v.tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
+	e.Tree = v.Tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.once(e)
 	return e.Path, e.Pattern
 }

@@ -5,19 +5,20 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // environmentCode looks at an assignment to a variable whose value programs
 // run, or in whose folders they look for code.
-func (s *state) environmentCode(name string, v value, at effect.Span) {
+func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	switch name {
 	case "HISTFILE":
-		if v.known() && (v.text == "" || v.text == "/dev/null") {
+		if v.Known() && (v.Text == "" || v.Text == "/dev/null") {
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Reason: "stops the command history", From: at})
 		}
 		return
 	case "HISTSIZE", "HISTFILESIZE":
-		if v.text == "0" {
+		if v.Text == "0" {
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Reason: "stops the command history", From: at})
 		}
 		return
@@ -28,8 +29,8 @@ func (s *state) environmentCode(name string, v value, at effect.Span) {
 		// Prompts run the command substitutions in them.
 		if computed(v) {
 			s.runText("shell", v, "$"+name, at, nil)
-		} else if v.known() && v.text != "" {
-			text := v.text
+		} else if v.Known() && v.Text != "" {
+			text := v.Text
 			if name == "PS4" {
 				text = "echo \"" + strings.ReplaceAll(text, `"`, `\"`) + "\""
 			}
@@ -37,30 +38,30 @@ func (s *state) environmentCode(name string, v value, at effect.Span) {
 		}
 		return
 	}
-	if v.known() && strings.TrimSpace(v.text) == "" {
+	if v.Known() && strings.TrimSpace(v.Text) == "" {
 		return
 	}
-	setting := name + "=" + v.text
-	n, ok := command.Variable(command.Word{Text: setting, Pattern: v.pattern, From: at})
+	setting := name + "=" + v.Text
+	n, ok := command.Variable(command.Word{Text: setting, Pattern: v.IsPattern, From: at})
 	if !ok {
 		return
 	}
-	v.from = at
-	if !v.known() {
+	v.From = at
+	if !v.Known() {
 		// From the environment into the environment, as in PYTHONPATH=.:$PYTHONPATH.
-		fixed := strings.ReplaceAll(v.text, "*", "")
+		fixed := strings.ReplaceAll(v.Text, "*", "")
 		_, runs := command.Variable(command.Word{Text: name + "=" + fixed})
 		if computed(v) {
 			_, runs = command.Variable(command.Word{Text: name + "=x"})
-		} else if v.bare {
+		} else if v.Bare {
 			return
 		}
-		if v.taint == 0 && !runs {
+		if v.Taint == 0 && !runs {
 			return
 		}
 	}
-	if v.known() {
-		s.quietDefault(n, value{text: n.Words[0].Text, from: at, taint: v.taint})
+	if v.Known() {
+		s.quietDefault(n, abstract.Value{Text: n.Words[0].Text, From: at, Taint: v.Taint})
 		return
 	}
 	s.runText(n.Language, v, "$"+name, at, nil)
@@ -68,30 +69,30 @@ func (s *state) environmentCode(name string, v value, at effect.Span) {
 
 // computed reports whether a value that is not known is what a command writes,
 // and not what a variable held before.
-func computed(v value) bool {
-	return !v.known() && (strings.HasPrefix(v.show, "$(") || strings.HasPrefix(v.show, "`"))
+func computed(v abstract.Value) bool {
+	return !v.Known() && (strings.HasPrefix(v.Show, "$(") || strings.HasPrefix(v.Show, "`"))
 }
 
 // quietDefault walks the command or code that a variable names.
-func (s *state) quietDefault(n command.Nested, v value) {
+func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "file":
-		s.runFile(v, n.Of, nil, streams{}, v.from)
+		s.runFile(v, n.Of, nil, abstract.Streams{}, v.From)
 	case "argv":
-		s.invoke([]value{v}, streams{})
+		s.invoke([]abstract.Value{v}, abstract.Streams{})
 	default:
-		s.code(n.Language, v.text, v.from, nil)
+		s.code(n.Language, v.Text, v.From, nil)
 	}
 }
 
 // searchPath looks at the folders that programs are looked for in. Those of
 // the system change nothing.
-func (s *state) searchPath(v value) {
-	first, _, _ := strings.Cut(v.text, ":")
-	if !v.known() && (v.bare || first == "**") || v.known() && systemFolder(first+"/") {
+func (s *state) searchPath(v abstract.Value) {
+	first, _, _ := strings.Cut(v.Text, ":")
+	if !v.Known() && (v.Bare || first == "**") || v.Known() && systemFolder(first+"/") {
 		return
 	}
-	s.bind(binding{name: pathChanged, val: lit(first)})
+	s.bind(binding{name: pathChanged, val: abstract.Lit(first)})
 }
 
 // pathChanged is bound where $PATH starts with a folder that is not the

@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // A file is what the text wrote to a path, so that later parts of it that read
@@ -14,7 +15,7 @@ import (
 type file struct {
 	path    string
 	pattern bool
-	val     value
+	val     abstract.Value
 	append  bool
 
 	consumer *syntax.ProcSubst // >(…): what is written is the input of these commands
@@ -43,7 +44,7 @@ func (s *state) addFile(f file) {
 			return
 		}
 		if f.append {
-			f.val = concat(old.val, f.val)
+			f.val = abstract.Concat(old.val, f.val)
 		}
 		break
 	}
@@ -51,7 +52,7 @@ func (s *state) addFile(f file) {
 }
 
 // consume walks the commands of >(…) with what is written to it.
-func (s *state) consume(i int, in value) {
+func (s *state) consume(i int, in abstract.Value) {
 	f := s.files[i]
 	s.files[i].used = true
 	fixed, base := s.fixed, s.base
@@ -62,10 +63,10 @@ func (s *state) consume(i int, in value) {
 
 // feed gives the command's input to those >(…) that were opened since mark and
 // got nothing yet: a program such as tee writes to them.
-func (s *state) feed(mark int, in value) {
+func (s *state) feed(mark int, in abstract.Value) {
 	for i := mark; i < len(s.files); i++ {
 		if s.files[i].consumer != nil && !s.files[i].used {
-			in.taint |= foreign
+			in.Taint |= abstract.Foreign
 			s.consume(i, in)
 		}
 	}
@@ -73,8 +74,8 @@ func (s *state) feed(mark int, in value) {
 
 // fileValues returns what the text wrote to a path, the newest first. A branch
 // that may not have run also counts, so every version is returned.
-func (s *state) fileValues(p string, pattern bool) []value {
-	var out []value
+func (s *state) fileValues(p string, pattern bool) []abstract.Value {
+	var out []abstract.Value
 	for i := len(s.files) - 1; i >= 0 && len(out) < 8; i-- {
 		f := &s.files[i]
 		if f.path == p && f.pattern == pattern || (pattern || f.pattern) && effect.Overlap(asPattern(p, pattern), asPattern(f.path, f.pattern), s.at.FoldCase) {
@@ -88,36 +89,36 @@ func asPattern(p string, pattern bool) string {
 	if pattern {
 		return p
 	}
-	return escapePattern(p)
+	return abstract.EscapePattern(p)
 }
 
 // readFile records that a file is read and returns what it holds.
-func (s *state) readFile(kind effect.Kind, w value) value {
-	if w.known() && strings.HasPrefix(w.text, "/dev/fd/") {
-		if vals := s.fileValues(w.text, false); len(vals) > 0 {
+func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
+	if w.Known() && strings.HasPrefix(w.Text, "/dev/fd/") {
+		if vals := s.fileValues(w.Text, false); len(vals) > 0 {
 			return vals[0]
 		}
 	}
-	if w.known() && quietDevice(w.text) {
-		return value{}
+	if w.Known() && quietDevice(w.Text) {
+		return abstract.Value{}
 	}
 	p, pattern := s.path(kind, w, false)
 	return s.content(p, pattern, w)
 }
 
 // content returns what a path holds, as far as the text says or its name does.
-func (s *state) content(p string, pattern bool, w value) value {
+func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value {
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
 		v := vals[0]
 		for _, o := range vals[1:] {
-			v.taint |= o.taint
+			v.Taint |= o.Taint
 		}
 		return v
 	}
-	v := unknown("what "+w.String()+" holds", w.taint&(network|secret))
+	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret))
 	if p != "" && secretPath(p, pattern, false) {
-		v.taint |= secret
-		v.secrets = w.String()
+		v.Taint |= abstract.Secret
+		v.Secrets = w.String()
 	}
 	return v
 }
@@ -130,7 +131,7 @@ func secretPath(p string, pattern, recursive bool) bool {
 	}
 	base := path.Base(p)
 	for _, name := range secretNames {
-		if base == name || pattern && strings.ContainsAny(base, "*?[") && base != "*" && base != "**" && match(base, name) {
+		if base == name || pattern && strings.ContainsAny(base, "*?[") && base != "*" && base != "**" && abstract.Match(base, name) {
 			return !publicExample(base)
 		}
 	}

@@ -4,15 +4,17 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/script"
 )
 
 // upload records that a value goes to the network.
-func (s *state) upload(v value, program string, at effect.Span) {
+func (s *state) upload(v abstract.Value, program string, at effect.Span) {
 	e := effect.Effect{Program: program, From: at}
 	switch {
-	case v.taint&(secret|credential|dump) != 0:
-		e.Kind, e.Reason = effect.SendSecret, "sends "+v.secretName()+" to the network"
-	case v.taint&private != 0:
+	case v.Taint&(abstract.Secret|abstract.Credential|abstract.Dump) != 0:
+		e.Kind, e.Reason = effect.SendSecret, "sends "+v.SecretName()+" to the network"
+	case v.Taint&abstract.Private != 0:
 		e.Kind, e.Reason = effect.SendSecret, "sends clipboard or screen to the network"
 	default:
 		return
@@ -20,57 +22,47 @@ func (s *state) upload(v value, program string, at effect.Span) {
 	s.once(e)
 }
 
-func (v value) secretName() string {
-	switch {
-	case v.secrets != "":
-		return v.secrets
-	case v.taint&dump != 0:
-		return "the environment"
-	}
-	return "credentials"
-}
-
 // runText records that a value of another part of the command is executed as
 // code of a language, and walks it if it is known.
-func (s *state) runText(language string, v value, how string, at effect.Span, args []value) value {
+func (s *state) runText(language string, v abstract.Value, how string, at effect.Span, args []abstract.Value) abstract.Value {
 	switch {
-	case v.taint&socket != 0:
+	case v.Taint&abstract.Socket != 0:
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: how + " runs what a network connection sends", From: at})
-	case v.taint&network != 0:
+	case v.Taint&abstract.Network != 0:
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: how + " runs what the network sends", From: at})
-	case v.taint&decoded != 0:
+	case v.Taint&abstract.Decoded != 0:
 		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: how + " runs decoded text", From: at})
 	}
-	if v.known() {
-		return s.code(language, v.text, at, args)
+	if v.Known() {
+		return s.code(language, v.Text, at, args)
 	}
-	if v.taint == 0 && language == "shell" && !strings.Contains(v.text, "**") {
+	if v.Taint == 0 && language == "shell" && !strings.Contains(v.Text, "**") {
 		// Only numbers and names such as $? and $USER are missing.
 		return s.partly(v, at)
 	}
-	if v.taint&(network|decoded|socket) == 0 && !inherited(v) {
+	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {
 		s.once(effect.Effect{Kind: effect.RunInput, Reason: how + " runs text from another part of the command", From: at})
 	}
-	s.dynamic(how+" runs text that is not known: "+clip(v.String()), at)
-	if language == "shell" && v.pattern {
+	s.dynamic(how+" runs text that is not known: "+abstract.Clip(v.String()), at)
+	if language == "shell" && v.IsPattern {
 		s.partly(v, at)
 	}
-	return unknown("…", foreign|v.taint&(network|secret))
+	return abstract.Unknown("…", abstract.Foreign|v.Taint&(abstract.Network|abstract.Secret))
 }
 
 // inherited reports whether all that is unknown in a value are variables that
 // nothing in the command sets.
-func inherited(v value) bool {
-	return v.taint == 0 && strings.Contains(v.show, "$") && !strings.Contains(v.show, "$(") && !strings.Contains(v.show, "<(") && !strings.Contains(v.show, "`")
+func inherited(v abstract.Value) bool {
+	return v.Taint == 0 && strings.Contains(v.Show, "$") && !strings.Contains(v.Show, "$(") && !strings.Contains(v.Show, "<(") && !strings.Contains(v.Show, "`")
 }
 
 // partly walks code of which some part is unknown, with the unknown part taken
 // as a variable: `eval "rm -rf $X"` runs rm whatever X holds.
-func (s *state) partly(v value, at effect.Span) value {
-	if v.bare || v.text == "" {
-		return unknown("…", foreign)
+func (s *state) partly(v abstract.Value, at effect.Span) abstract.Value {
+	if v.Bare || v.Text == "" {
+		return abstract.Unknown("…", abstract.Foreign)
 	}
-	return s.nested(unpattern(v.text), at)
+	return s.nested(unpattern(v.Text), at)
 }
 
 // unpattern writes a pattern as shell text: what is unknown becomes a variable
@@ -97,22 +89,10 @@ func unpattern(p string) string {
 // unsetName is a variable that text cannot be expected to set.
 const unsetName = "__unknown"
 
-func clip(s string) string {
-	const most = 80
-	n := 0
-	for i := range s {
-		if n == most {
-			return s[:i] + "…"
-		}
-		n++
-	}
-	return s
-}
-
 // code walks text of a language that is executed.
-func (s *state) code(language, text string, at effect.Span, args []value) value {
+func (s *state) code(language, text string, at effect.Span, args []abstract.Value) abstract.Value {
 	if !s.step(1 + len(text)/512) {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	switch language {
 	case "shell", "":
@@ -126,5 +106,9 @@ func (s *state) code(language, text string, at effect.Span, args []value) value 
 	case "cmd":
 		return s.nestedCmd(text, at)
 	}
-	return s.inline(language, text, at)
+	if !s.enter(at) {
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	defer s.leave()
+	return script.Read(world{s}, language, text, at)
 }

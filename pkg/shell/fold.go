@@ -1,61 +1,57 @@
 package shell
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base32"
-	"encoding/base64"
-	"encoding/hex"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // printf folds the shell's printf.
-func (s *state) printf(argv []value, _ streams) value {
+func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words := argv[1:]
-	if len(words) > 1 && words[0].text == "-v" {
+	if len(words) > 1 && words[0].Text == "-v" {
 		v := s.format(words[2:])
-		if words[1].known() {
-			s.assign(words[1].text, v)
+		if words[1].Known() {
+			s.assign(words[1].Text, v)
 		}
-		return value{}
+		return abstract.Value{}
 	}
-	if len(words) > 0 && words[0].text == "--" {
+	if len(words) > 0 && words[0].Text == "--" {
 		words = words[1:]
 	}
 	return s.format(words)
 }
 
 // format returns what printf writes.
-func (s *state) format(words []value) value {
+func (s *state) format(words []abstract.Value) abstract.Value {
 	if len(words) == 0 {
-		return value{}
+		return abstract.Value{}
 	}
-	if !words[0].known() {
-		return joinValues(words)
+	if !words[0].Known() {
+		return abstract.JoinValues(words)
 	}
-	form, args := words[0].text, words[1:]
-	var b builder
-	b.taint = words[0].taint
-	for range maxFields {
+	form, args := words[0].Text, words[1:]
+	var b abstract.Builder
+	b.Taint = words[0].Taint
+	for range abstract.MaxFields {
 		used := 0
 		for i := 0; i < len(form); i++ {
 			switch {
 			case form[i] == '\\' && i+1 < len(form):
 				n := escapeLength(form[i:])
-				b.literal(ansiC(form[i : i+n]))
+				b.Literal(plain.ANSIC(form[i : i+n]))
 				i += n - 1
 			case form[i] != '%':
 				end := i + 1
 				for end < len(form) && form[end] != '\\' && form[end] != '%' {
 					end++
 				}
-				b.literal(form[i:end])
+				b.Literal(form[i:end])
 				i = end - 1
 			case strings.HasPrefix(form[i:], "%%"):
-				b.literal("%")
+				b.Literal("%")
 				i++
 			default:
 				end := i + 1
@@ -63,16 +59,16 @@ func (s *state) format(words []value) value {
 					end++
 				}
 				if end == len(form) {
-					b.literal(form[i:])
+					b.Literal(form[i:])
 					i = end
 					break
 				}
-				arg := value{}
+				arg := abstract.Value{}
 				if used < len(args) {
 					arg = args[used]
 				}
 				used++
-				b.add(verb(form[end], form[i+1:end], arg))
+				b.Add(verb(form[end], form[i+1:end], arg))
 				i = end
 			}
 		}
@@ -81,7 +77,7 @@ func (s *state) format(words []value) value {
 			break
 		}
 	}
-	return b.value()
+	return b.Value()
 }
 
 // escapeLength returns how many bytes the escape at the start of s has.
@@ -91,89 +87,89 @@ func escapeLength(s string) int {
 	}
 	switch c := s[1]; {
 	case c >= '0' && c <= '7':
-		return 1 + numeral(s[1:], 8, 3)
+		return 1 + plain.Numeral(s[1:], 8, 3)
 	case c == 'x':
-		return 2 + numeral(s[2:], 16, 2)
+		return 2 + plain.Numeral(s[2:], 16, 2)
 	case c == 'u':
-		return 2 + numeral(s[2:], 16, 4)
+		return 2 + plain.Numeral(s[2:], 16, 4)
 	case c == 'U':
-		return 2 + numeral(s[2:], 16, 8)
+		return 2 + plain.Numeral(s[2:], 16, 8)
 	}
 	return 2
 }
 
 // verb formats one argument of printf.
-func verb(c byte, flags string, arg value) value {
-	if !arg.known() {
+func verb(c byte, flags string, arg abstract.Value) abstract.Value {
+	if !arg.Known() {
 		return arg
 	}
 	switch c {
 	case 's', 'q':
 		if _, precision, ok := strings.Cut(flags, "."); ok {
-			if n, err := strconv.Atoi(precision); err == nil && n < len(arg.text) {
-				arg.text = arg.text[:n]
+			if n, err := strconv.Atoi(precision); err == nil && n < len(arg.Text) {
+				arg.Text = arg.Text[:n]
 			}
 		}
 		return arg
 	case 'b':
-		arg.text = ansiC(arg.text)
+		arg.Text = plain.ANSIC(arg.Text)
 		return arg
 	case 'c':
-		arg.text = arg.text[:min(1, len(arg.text))]
+		arg.Text = arg.Text[:min(1, len(arg.Text))]
 		return arg
 	}
-	n, err := strconv.ParseInt(arg.text, 0, 64)
-	if len(arg.text) > 1 && (arg.text[0] == '\'' || arg.text[0] == '"') {
-		n, err = int64([]rune(arg.text[1:])[0]), nil
+	n, err := strconv.ParseInt(arg.Text, 0, 64)
+	if len(arg.Text) > 1 && (arg.Text[0] == '\'' || arg.Text[0] == '"') {
+		n, err = int64([]rune(arg.Text[1:])[0]), nil
 	}
-	if err != nil && arg.text != "" {
-		return value{text: "*", show: arg.text, pattern: true, taint: arg.taint}
+	if err != nil && arg.Text != "" {
+		return abstract.Value{Text: "*", Show: arg.Text, IsPattern: true, Taint: arg.Taint}
 	}
 	switch c {
 	case 'd', 'i', 'u':
-		arg.text = strconv.FormatInt(n, 10)
+		arg.Text = strconv.FormatInt(n, 10)
 	case 'x':
-		arg.text = strconv.FormatInt(n, 16)
+		arg.Text = strconv.FormatInt(n, 16)
 	case 'X':
-		arg.text = strings.ToUpper(strconv.FormatInt(n, 16))
+		arg.Text = strings.ToUpper(strconv.FormatInt(n, 16))
 	case 'o':
-		arg.text = strconv.FormatInt(n, 8)
+		arg.Text = strconv.FormatInt(n, 8)
 	default:
-		return value{text: "*", show: arg.text, pattern: true, taint: arg.taint}
+		return abstract.Value{Text: "*", Show: arg.Text, IsPattern: true, Taint: arg.Taint}
 	}
 	width := strings.TrimLeft(flags, "-+ #'")
-	if w, err := strconv.Atoi(width); err == nil && w < 64 && len(arg.text) < w && strings.HasPrefix(width, "0") {
-		arg.text = strings.Repeat("0", w-len(arg.text)) + arg.text
+	if w, err := strconv.Atoi(width); err == nil && w < 64 && len(arg.Text) < w && strings.HasPrefix(width, "0") {
+		arg.Text = strings.Repeat("0", w-len(arg.Text)) + arg.Text
 	}
 	return arg
 }
 
 // fold returns what a program writes if that is certain: filters of text that
 // is known, and decoders of it.
-func (s *state) fold(base string, argv []value, in value, f flow) (value, bool) {
+func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f flow) (abstract.Value, bool) {
 	var flags []string
-	var operands []value
+	var operands []abstract.Value
 	for _, v := range argv[1:] {
-		if !v.known() {
-			return value{}, false
+		if !v.Known() {
+			return abstract.Value{}, false
 		}
-		if strings.HasPrefix(v.text, "-") && len(v.text) > 1 {
-			flags = append(flags, v.text)
+		if strings.HasPrefix(v.Text, "-") && len(v.Text) > 1 {
+			flags = append(flags, v.Text)
 		} else {
 			operands = append(operands, v)
 		}
 	}
 	switch base {
 	case "echo":
-		return s.echo(argv, streams{}), true
+		return s.echo(argv, abstract.Streams{}), true
 	case "printf":
 		return s.format(argv[1:]), true
 	case "basename", "dirname", "seq":
 		return foldName(base, flags, operands)
 	case "mktemp":
-		return value{text: "/tmp/*", show: "$(mktemp)", pattern: true}, true
+		return abstract.Value{Text: "/tmp/*", Show: "$(mktemp)", IsPattern: true}, true
 	case "date", "nproc", "whoami", "id", "uname", "hostname", "arch", "tty", "wc", "uuidgen", "logname":
-		return value{text: "*", show: "$(" + base + ")", pattern: true, taint: 0}, true
+		return abstract.Value{Text: "*", Show: "$(" + base + ")", IsPattern: true, Taint: 0}, true
 	case "which":
 		if len(operands) == 1 {
 			return operands[0], true
@@ -182,22 +178,22 @@ func (s *state) fold(base string, argv []value, in value, f flow) (value, bool) 
 		return s.listing(base, argv, f)
 	case "cat", "tee", "tac", "sort", "uniq", "head", "tail", "rev", "tr", "sed", "cut", "xxd", "base64", "gbase64", "base32", "openssl", "gzip", "gunzip", "zcat", "uudecode", "hexdump", "od", "nl", "fold", "paste", "dd", "pv", "sponge", "perl", "awk", "python3":
 	default:
-		return value{}, false
+		return abstract.Value{}, false
 	}
 	text := in
 	if f.nreads > 0 {
 		text = f.reads
 	}
-	if !text.known() || len(text.text) > maxValue || !s.step(1+len(text.text)/512) {
-		return value{}, false
+	if !text.Known() || len(text.Text) > abstract.MaxValue || !s.step(1+len(text.Text)/512) {
+		return abstract.Value{}, false
 	}
-	out, ok := filter(base, flags, operands, text.text)
+	out, ok := plain.Filter(base, flags, texts(operands), text.Text)
 	if !ok {
-		return value{}, false
+		return abstract.Value{}, false
 	}
-	text.text = out
+	text.Text = out
 	if decodes(base, flags) {
-		text.taint |= decoded
+		text.Taint |= abstract.Decoded
 	}
 	return text, true
 }
@@ -205,10 +201,10 @@ func (s *state) fold(base string, argv []value, in value, f flow) (value, bool) 
 // setsUpShell reports whether a program writes settings for the shell that asks
 // for them, which is meant to run them: eval "$(ssh-agent -s)". They set
 // variables, aliases and completions. listed says that the program is known.
-func setsUpShell(base string, argv []value, listed bool) bool {
+func setsUpShell(base string, argv []abstract.Value, listed bool) bool {
 	first := ""
 	if len(argv) > 1 {
-		first = argv[1].text
+		first = argv[1].Text
 	}
 	switch base {
 	case "ssh-agent":
@@ -237,7 +233,7 @@ func setsUpShell(base string, argv []value, listed bool) bool {
 		return first == "--eval"
 	}
 	return listed && len(argv) > 2 && (first == "completion" || first == "completions") &&
-		(argv[2].text == "bash" || argv[2].text == "zsh" || argv[2].text == "fish")
+		(argv[2].Text == "bash" || argv[2].Text == "zsh" || argv[2].Text == "fish")
 }
 
 func decodes(base string, flags []string) bool {
@@ -251,209 +247,94 @@ func decodes(base string, flags []string) bool {
 }
 
 // listing returns the shape of the paths that a program lists.
-func (s *state) listing(base string, argv []value, f flow) (value, bool) {
+func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Value, bool) {
 	name := "$(" + base + ")"
 	switch base {
 	case "git":
-		if len(argv) > 2 && argv[1].text == "rev-parse" && argv[2].text == "--show-toplevel" && s.place().CWD != "" {
-			return value{text: escapePattern(s.place().CWD) + "*", show: "$(git rev-parse --show-toplevel)", pattern: true}, false
+		if len(argv) > 2 && argv[1].Text == "rev-parse" && argv[2].Text == "--show-toplevel" && s.place().CWD != "" {
+			return abstract.Value{Text: abstract.EscapePattern(s.place().CWD) + "*", Show: "$(git rev-parse --show-toplevel)", IsPattern: true}, false
 		}
-		if len(argv) > 1 && (argv[1].text == "ls-files" || argv[1].text == "diff" || argv[1].text == "rev-parse" || argv[1].text == "branch" || argv[1].text == "describe" || argv[1].text == "status") {
-			return value{text: "./**", show: "$(git " + argv[1].text + ")", pattern: true}, true
+		if len(argv) > 1 && (argv[1].Text == "ls-files" || argv[1].Text == "diff" || argv[1].Text == "rev-parse" || argv[1].Text == "branch" || argv[1].Text == "describe" || argv[1].Text == "status") {
+			return abstract.Value{Text: "./**", Show: "$(git " + argv[1].Text + ")", IsPattern: true}, true
 		}
-		return value{}, false
+		return abstract.Value{}, false
 	case "grep", "rg":
 		lists := false
 		for _, v := range argv[1:] {
-			lists = lists || len(v.text) > 1 && v.text[0] == '-' && v.text[1] != '-' && strings.ContainsAny(v.text, "lL") || v.text == "--files" || v.text == "--files-with-matches"
+			lists = lists || len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.ContainsAny(v.Text, "lL") || v.Text == "--files" || v.Text == "--files-with-matches"
 		}
 		if !lists {
-			return value{}, false
+			return abstract.Value{}, false
 		}
 	}
 	root := "."
 	if len(f.roots) > 0 {
-		if f.roots[0].bare || len(f.roots) > 1 {
-			return value{}, false
+		if f.roots[0].Bare || len(f.roots) > 1 {
+			return abstract.Value{}, false
 		}
-		root = f.roots[0].asPattern()
+		root = f.roots[0].AsPattern()
 	}
-	if f.reads.taint != 0 {
-		return value{}, false
+	if f.reads.Taint != 0 {
+		return abstract.Value{}, false
 	}
-	return value{text: strings.TrimSuffix(root, "/") + "/**", show: name, pattern: true}, true
+	return abstract.Value{Text: strings.TrimSuffix(root, "/") + "/**", Show: name, IsPattern: true}, true
 }
 
-func foldName(base string, flags []string, operands []value) (value, bool) {
+// foldName computes basename, dirname and seq.
+func foldName(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
 	if len(operands) == 0 || len(flags) > 0 {
-		return value{}, false
+		return abstract.Value{}, false
 	}
 	v := operands[0]
-	v.from.Start, v.from.End = 0, 0
-	i := strings.LastIndexByte(strings.TrimRight(v.text, "/"), '/')
+	v.From.Start, v.From.End = 0, 0
+	i := strings.LastIndexByte(strings.TrimRight(v.Text, "/"), '/')
 	switch base {
 	case "basename":
-		v.text = v.text[i+1:]
+		v.Text = v.Text[i+1:]
 		if len(operands) > 1 {
-			v.text = strings.TrimSuffix(v.text, operands[1].text)
+			v.Text = strings.TrimSuffix(v.Text, operands[1].Text)
 		}
 	case "dirname":
 		switch {
 		case i < 0:
-			v.text = "."
+			v.Text = "."
 		case i == 0:
-			v.text = "/"
+			v.Text = "/"
 		default:
-			v.text = v.text[:i]
+			v.Text = v.Text[:i]
 		}
 	default:
 		return foldSeq(operands)
 	}
-	v.text += "\n"
+	v.Text += "\n"
 	return v, true
 }
 
-func foldSeq(operands []value) (value, bool) {
+func foldSeq(operands []abstract.Value) (abstract.Value, bool) {
 	from, to := 1, 0
 	var err error
-	if to, err = strconv.Atoi(operands[len(operands)-1].text); err != nil || len(operands) > 2 {
-		return value{}, false
+	if to, err = strconv.Atoi(operands[len(operands)-1].Text); err != nil || len(operands) > 2 {
+		return abstract.Value{}, false
 	}
 	if len(operands) == 2 {
-		if from, err = strconv.Atoi(operands[0].text); err != nil {
-			return value{}, false
+		if from, err = strconv.Atoi(operands[0].Text); err != nil {
+			return abstract.Value{}, false
 		}
 	}
-	if to-from > maxFields/2 {
-		return value{text: "*", show: "$(seq)", pattern: true}, true
+	if to-from > abstract.MaxFields/2 {
+		return abstract.Value{Text: "*", Show: "$(seq)", IsPattern: true}, true
 	}
 	var b strings.Builder
 	for i := from; i <= to; i++ {
 		b.WriteString(strconv.Itoa(i) + "\n")
 	}
-	return lit(b.String()), true
+	return abstract.Lit(b.String()), true
 }
 
-// filter applies a text filter.
-func filter(base string, flags []string, operands []value, text string) (string, bool) {
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(names, f) })
+func texts(values []abstract.Value) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = v.Text
 	}
-	switch base {
-	case "cat", "tee", "pv", "sponge":
-		return text, true
-	case "rev":
-		lines := strings.SplitAfter(text, "\n")
-		for i, l := range lines {
-			body, nl := strings.CutSuffix(l, "\n")
-			lines[i] = reverse(body)
-			if nl {
-				lines[i] += "\n"
-			}
-		}
-		return strings.Join(lines, ""), true
-	case "tac":
-		lines := strings.SplitAfter(text, "\n")
-		slices.Reverse(lines)
-		return strings.Join(lines, ""), true
-	case "tr":
-		return translate(flags, operands, text)
-	case "sed":
-		return sedFold(flags, operands, text)
-	case "base64", "gbase64":
-		if has("-d", "-D", "--decode", "-di", "-id") || slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix("--decode", f) && len(f) > 3 }) {
-			return decode64(text)
-		}
-		if len(flags) == 0 || has("-w0", "-w") {
-			return base64.StdEncoding.EncodeToString([]byte(text)) + "\n", true
-		}
-	case "base32":
-		if has("-d", "-D", "--decode") {
-			out, err := base32.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-			return string(out), err == nil
-		}
-	case "xxd":
-		if slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "r") }) {
-			out, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
-			return string(out), err == nil
-		}
-	case "openssl":
-		if len(operands) > 0 && (operands[0].text == "base64" || operands[0].text == "enc") && has("-d") && (operands[0].text == "base64" || has("-base64", "-a")) {
-			return decode64(text)
-		}
-	case "gunzip", "zcat", "gzip":
-		if base != "gzip" || slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "d") }) {
-			return gunzip(text)
-		}
-	case "head", "tail", "cut", "sort", "uniq", "fold", "nl", "paste":
-		return lineFilter(base, flags, operands, text)
-	}
-	return "", false
-}
-
-func reverse(s string) string {
-	r := []rune(s)
-	slices.Reverse(r)
-	return string(r)
-}
-
-func decode64(text string) (string, bool) {
-	clean := strings.Map(func(r rune) rune {
-		if r == '\n' || r == ' ' || r == '\r' || r == '=' {
-			return -1
-		}
-		return r
-	}, text)
-	if out, err := base64.RawStdEncoding.DecodeString(clean); err == nil {
-		return string(out), true
-	}
-	out, err := base64.RawURLEncoding.DecodeString(clean)
-	return string(out), err == nil
-}
-
-func gunzip(text string) (string, bool) {
-	z, err := gzip.NewReader(strings.NewReader(text))
-	if err != nil {
-		return "", false
-	}
-	var b bytes.Buffer
-	if _, err := io.Copy(&b, io.LimitReader(z, maxValue+1)); err != nil || b.Len() > maxValue {
-		return "", false
-	}
-	return b.String(), true
-}
-
-// lineFilter folds filters of lines where they take all or the first of them.
-func lineFilter(base string, flags []string, operands []value, text string) (string, bool) {
-	lines := strings.SplitAfter(text, "\n")
-	if len(lines) > 1 && lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
-	if len(lines) == 1 && base != "cut" && base != "paste" && base != "nl" && base != "fold" {
-		for _, f := range flags {
-			if strings.HasPrefix(f, "-c") {
-				return "", false
-			}
-		}
-		return text, true
-	}
-	switch {
-	case base == "cut":
-		return cutFold(flags, operands, lines)
-	case (base == "head" || base == "tail") && len(flags) == 1 && len(operands) <= 1:
-		digits := strings.TrimLeft(flags[0], "-n")
-		if digits == "" && len(operands) == 1 {
-			digits = operands[0].text
-		}
-		n, err := strconv.Atoi(digits)
-		if err != nil || n < 0 {
-			return "", false
-		}
-		n = min(n, len(lines))
-		if base == "head" {
-			return strings.Join(lines[:n], ""), true
-		}
-		return strings.Join(lines[len(lines)-n:], ""), true
-	}
-	return "", false
+	return out
 }

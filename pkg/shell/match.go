@@ -2,9 +2,10 @@ package shell
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // maxMatch bounds the text that glob operators of parameter expansions work on,
@@ -12,47 +13,47 @@ import (
 const maxMatch = 2048
 
 // trim is ${x#p}, ${x##p}, ${x%p} and ${x%%p}.
-func (s *state) trim(v, pat value, op syntax.ParExpOperator, show string) value {
+func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show string) abstract.Value {
 	prefix := op == syntax.RemSmallPrefix || op == syntax.RemLargePrefix
-	glob := pat.asPattern()
-	if !v.known() {
+	glob := pat.AsPattern()
+	if !v.Known() {
 		if op == syntax.RemLargePrefix && glob == "*/" {
-			return value{text: "*", show: show, pattern: true, taint: v.taint}
+			return abstract.Value{Text: "*", Show: show, IsPattern: true, Taint: v.Taint}
 		}
-		return unknown(show, v.taint)
+		return abstract.Unknown(show, v.Taint)
 	}
-	if pat.bare || len(v.text) > maxMatch || !s.step(1+len(v.text)*len(glob)/256) {
-		return unknown(show, v.taint)
+	if pat.Bare || len(v.Text) > maxMatch || !s.step(1+len(v.Text)*len(glob)/256) {
+		return abstract.Unknown(show, v.Taint)
 	}
-	if pat.known() { // no globs: at most one cut
+	if pat.Known() { // no globs: at most one cut
 		if prefix {
-			v.text = strings.TrimPrefix(v.text, pat.text)
+			v.Text = strings.TrimPrefix(v.Text, pat.Text)
 		} else {
-			v.text = strings.TrimSuffix(v.text, pat.text)
+			v.Text = strings.TrimSuffix(v.Text, pat.Text)
 		}
 		return v
 	}
-	n := len(v.text)
+	n := len(v.Text)
 	for i := 0; i <= n; i++ {
 		switch op {
 		case syntax.RemSmallPrefix:
-			if match(glob, v.text[:i]) {
-				v.text = v.text[i:]
+			if abstract.Match(glob, v.Text[:i]) {
+				v.Text = v.Text[i:]
 				return v
 			}
 		case syntax.RemLargePrefix:
-			if match(glob, v.text[:n-i]) {
-				v.text = v.text[n-i:]
+			if abstract.Match(glob, v.Text[:n-i]) {
+				v.Text = v.Text[n-i:]
 				return v
 			}
 		case syntax.RemSmallSuffix:
-			if match(glob, v.text[n-i:]) {
-				v.text = v.text[:n-i]
+			if abstract.Match(glob, v.Text[n-i:]) {
+				v.Text = v.Text[:n-i]
 				return v
 			}
 		default:
-			if match(glob, v.text[i:]) {
-				v.text = v.text[:i]
+			if abstract.Match(glob, v.Text[i:]) {
+				v.Text = v.Text[:i]
 				return v
 			}
 		}
@@ -61,12 +62,12 @@ func (s *state) trim(v, pat value, op syntax.ParExpOperator, show string) value 
 }
 
 // replace is ${x/o/w} and ${x//o/w}; a leading # or % anchors.
-func (s *state) replace(v, orig, with value, all bool, show string) value {
-	v.taint |= with.taint
-	if !v.known() || orig.bare || len(v.text) > maxMatch || !s.step(1+len(v.text)/16) {
-		return unknown(show, v.taint)
+func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abstract.Value {
+	v.Taint |= with.Taint
+	if !v.Known() || orig.Bare || len(v.Text) > maxMatch || !s.step(1+len(v.Text)/16) {
+		return abstract.Unknown(show, v.Taint)
 	}
-	glob := orig.asPattern()
+	glob := orig.AsPattern()
 	if glob == "" {
 		return v
 	}
@@ -77,118 +78,54 @@ func (s *state) replace(v, orig, with value, all bool, show string) value {
 			op = syntax.RemLargeSuffix
 		}
 		pat := orig
-		pat.text = orig.text[1:]
+		pat.Text = orig.Text[1:]
 		rest := s.trim(v, pat, op, show)
-		if rest.text == v.text && rest.known() {
+		if rest.Text == v.Text && rest.Known() {
 			return v
 		}
 		if anchor == '#' {
-			return concat(with, rest)
+			return abstract.Concat(with, rest)
 		}
-		return concat(rest, with)
+		return abstract.Concat(rest, with)
 	}
-	if orig.known() && with.known() {
+	if orig.Known() && with.Known() {
 		n := 1
 		if all {
 			n = -1
 		}
-		v.text = strings.Replace(v.text, orig.text, with.text, n)
+		v.Text = strings.Replace(v.Text, orig.Text, with.Text, n)
 		return v
 	}
-	if !s.step(len(v.text) * len(glob) / 16) {
-		return unknown(show, v.taint)
+	if !s.step(len(v.Text) * len(glob) / 16) {
+		return abstract.Unknown(show, v.Taint)
 	}
 	return replaceGlob(v, glob, with, all)
 }
 
-func replaceGlob(v value, glob string, with value, all bool) value {
+func replaceGlob(v abstract.Value, glob string, with abstract.Value, all bool) abstract.Value {
 	const longest = 256
-	var b builder
-	b.taint = v.taint
-	text := v.text
+	var b abstract.Builder
+	b.Taint = v.Taint
+	text := v.Text
 	for i := 0; i < len(text); {
 		end := -1
 		for j := min(len(text), i+longest); j > i; j-- {
-			if match(glob, text[i:j]) {
+			if abstract.Match(glob, text[i:j]) {
 				end = j
 				break
 			}
 		}
 		if end < 0 {
-			b.literal(text[i : i+1])
+			b.Literal(text[i : i+1])
 			i++
 			continue
 		}
-		b.add(with)
+		b.Add(with)
 		i = end
 		if !all {
-			b.literal(text[i:])
+			b.Literal(text[i:])
 			break
 		}
 	}
-	return b.value()
-}
-
-// match reports whether a shell glob matches a whole text. It goes back to the
-// last star only, so its time is at most the product of both lengths.
-func match(glob, text string) bool {
-	g, t, star, mark := 0, 0, -1, 0
-	for t < len(text) {
-		if g < len(glob) && glob[g] == '*' {
-			star, mark = g, t
-			g++
-			continue
-		}
-		if n, ok := matchOne(glob[min(g, len(glob)):], text[t]); ok {
-			g += n
-			t++
-			continue
-		}
-		if star < 0 {
-			return false
-		}
-		mark++
-		g, t = star+1, mark
-	}
-	return strings.Trim(glob[min(g, len(glob)):], "*") == ""
-}
-
-// matchOne matches the first element of a glob with a byte and returns the
-// element's length.
-func matchOne(glob string, c byte) (int, bool) {
-	if glob == "" {
-		return 0, false
-	}
-	switch glob[0] {
-	case '?':
-		return 1, true
-	case '\\':
-		if len(glob) > 1 {
-			return 2, glob[1] == c
-		}
-	case '[':
-		end := strings.IndexByte(glob[1:], ']')
-		if end <= 0 {
-			break
-		}
-		return end + 2, matchSet(glob[1:end+1], c)
-	}
-	return 1, glob[0] == c
-}
-
-func matchSet(set string, c byte) bool {
-	not := set[0] == '!' || set[0] == '^'
-	if not {
-		set = set[1:]
-	}
-	in := false
-	for i := 0; i < len(set); i++ {
-		if i+2 < len(set) && set[i+1] == '-' {
-			in = in || set[i] <= c && c <= set[i+2]
-			i += 2
-			continue
-		}
-		in = in || set[i] == c
-	}
-	return in != not && c < utf8.RuneSelf
+	return b.Value()
 }

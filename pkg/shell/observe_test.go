@@ -13,6 +13,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // TestObserved runs commands of our own in a scratch folder without network,
@@ -161,7 +162,7 @@ func predicted(r Result, p string) bool {
 		default:
 			continue
 		}
-		if e.Pattern && e.Path == "" || effect.Overlap(asPattern(e.Path, e.Pattern), escapePattern(p), false) {
+		if e.Pattern && e.Path == "" || effect.Overlap(asPattern(e.Path, e.Pattern), abstract.EscapePattern(p), false) {
 			return true
 		}
 		// A folder that is written into, deleted with all below, or created

@@ -7,11 +7,14 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // param returns the values of a parameter expansion: one, or as many as the
 // members of a list.
-func (s *state) param(p *syntax.ParamExp) []value {
+func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	if !s.step(1+len(s.vars)/64) || !s.enter(s.span(0, 0)) {
 		return nil
 	}
@@ -19,9 +22,9 @@ func (s *state) param(p *syntax.ParamExp) []value {
 	show := s.shownParam(p)
 	if p.Param == nil {
 		if p.NestedParam != nil {
-			return []value{s.part(p.NestedParam)}
+			return []abstract.Value{s.part(p.NestedParam)}
 		}
-		return []value{unknown(show, 0)}
+		return []abstract.Value{abstract.Unknown(show, 0)}
 	}
 	if p.Names != 0 {
 		return s.namesWith(p.Param.Value)
@@ -32,15 +35,15 @@ func (s *state) param(p *syntax.ParamExp) []value {
 	}
 	switch {
 	case p.Length:
-		return []value{s.length(p, vals)}
+		return []abstract.Value{s.length(p, vals)}
 	case p.Slice != nil:
 		return s.slice(p, vals, show)
 	case p.Repl != nil:
-		orig, with := s.word(p.Repl.Orig), value{}
+		orig, with := s.word(p.Repl.Orig), abstract.Value{}
 		if p.Repl.With != nil {
 			with = s.word(p.Repl.With)
 		}
-		return each(vals, func(v value) value { return s.replace(v, orig, with, p.Repl.All, show) })
+		return each(vals, func(v abstract.Value) abstract.Value { return s.replace(v, orig, with, p.Repl.All, show) })
 	case p.Exp != nil:
 		return s.expansion(p, vals, set, show)
 	}
@@ -58,8 +61,8 @@ func (s *state) shownParam(p *syntax.ParamExp) string {
 	return "${" + p.Param.Value + "…}"
 }
 
-func each(vals []value, f func(value) value) []value {
-	out := make([]value, len(vals))
+func each(vals []abstract.Value, f func(abstract.Value) abstract.Value) []abstract.Value {
+	out := make([]abstract.Value, len(vals))
 	for i, v := range vals {
 		out[i] = f(v)
 	}
@@ -67,29 +70,29 @@ func each(vals []value, f func(value) value) []value {
 }
 
 // parameter returns what a parameter holds and whether the text sets it.
-func (s *state) parameter(p *syntax.ParamExp, show string) (vals []value, set bool) {
+func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Value, set bool) {
 	name := p.Param.Value
 	switch name {
 	case "@", "*":
 		return s.positional(), len(s.args) > 0
 	case "#":
-		return []value{lit(strconv.Itoa(len(s.args)))}, true
+		return []abstract.Value{abstract.Lit(strconv.Itoa(len(s.args)))}, true
 	case "0":
-		return []value{lit("bash")}, true
+		return []abstract.Value{abstract.Lit("bash")}, true
 	case "?", "$", "!", "-", "_", "RANDOM", "SECONDS", "LINENO", "BASHPID", "EPOCHSECONDS", "UID", "EUID", "PPID", "SRANDOM":
 		if b, ok := s.lookup(name); ok {
-			return []value{b.val}, true
+			return []abstract.Value{b.val}, true
 		}
-		return []value{{text: "*", show: "$" + name, pattern: true}}, true
+		return []abstract.Value{{Text: "*", Show: "$" + name, IsPattern: true}}, true
 	}
 	if n, err := strconv.Atoi(name); err == nil {
 		if n >= 1 && n <= len(s.args) {
-			return []value{s.args[n-1]}, true
+			return []abstract.Value{s.args[n-1]}, true
 		}
 		if s.args == nil && s.inFunc == 0 {
-			return []value{{}}, false // text given to sh -c has no parameters
+			return []abstract.Value{{}}, false // text given to sh -c has no parameters
 		}
-		return []value{{}}, false
+		return []abstract.Value{{}}, false
 	}
 	b, ok := s.lookup(name)
 	if !ok {
@@ -104,39 +107,39 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []value, set bo
 	if p.Index != nil {
 		s.index(p.Index)
 	}
-	return []value{b.val}, true
+	return []abstract.Value{b.val}, true
 }
 
 // environment returns what is known of a variable that the text does not set.
-func (s *state) environment(name string) []value {
-	v := unknown("$"+name, 0)
+func (s *state) environment(name string) []abstract.Value {
+	v := abstract.Unknown("$"+name, 0)
 	switch name {
 	case "HOME":
-		v = lit("~")
+		v = abstract.Lit("~")
 		if s.at.Home != "" {
-			v = lit(s.at.Home)
+			v = abstract.Lit(s.at.Home)
 		}
 	case "PWD", "OLDPWD":
 		if cwd := s.place().CWD; cwd != "" && name == "PWD" {
-			v = lit(cwd)
+			v = abstract.Lit(cwd)
 		}
 	case "IFS":
-		v = lit(" \t\n")
+		v = abstract.Lit(" \t\n")
 	case "SHELL", "BASH":
-		v = lit("/bin/bash")
+		v = abstract.Lit("/bin/bash")
 	case "TMPDIR", "TMP", "TEMP":
-		v = lit("/tmp")
+		v = abstract.Lit("/tmp")
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
-		v = value{text: "*", show: "$" + name, pattern: true}
+		v = abstract.Value{Text: "*", Show: "$" + name, IsPattern: true}
 	}
-	if secretName(name) {
-		v.taint |= credential
-		v.secrets = "$" + name
+	if abstract.SecretVariable(name) {
+		v.Taint |= abstract.Credential
+		v.Secrets = "$" + name
 	}
-	return []value{v}
+	return []abstract.Value{v}
 }
 
-func (s *state) positional() []value {
+func (s *state) positional() []abstract.Value {
 	return slices.Clone(s.args)
 }
 
@@ -146,12 +149,12 @@ func (s *state) listIndex(p *syntax.ParamExp) bool {
 	return ok && (w.Lit() == "@" || w.Lit() == "*")
 }
 
-func (s *state) member(p *syntax.ParamExp, b binding, show string) []value {
+func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Value {
 	if s.listIndex(p) {
-		var out []value
+		var out []abstract.Value
 		for _, e := range b.elems {
 			if p.Excl {
-				out = append(out, lit(e.key))
+				out = append(out, abstract.Lit(e.key))
 			} else {
 				out = append(out, e.val)
 			}
@@ -161,83 +164,83 @@ func (s *state) member(p *syntax.ParamExp, b binding, show string) []value {
 	key := "0"
 	if p.Index != nil {
 		v := s.index(p.Index)
-		if !v.known() {
-			var b2 builder
+		if !v.Known() {
+			var b2 abstract.Builder
 			for _, e := range b.elems {
-				b2.taint |= e.val.taint
+				b2.Taint |= e.val.Taint
 			}
-			return []value{unknown(show, b2.taint)}
+			return []abstract.Value{abstract.Unknown(show, b2.Taint)}
 		}
-		key = v.text
+		key = v.Text
 		if n, err := strconv.Atoi(key); err == nil && n < 0 && len(b.elems)+n >= 0 {
-			return []value{b.elems[len(b.elems)+n].val}
+			return []abstract.Value{b.elems[len(b.elems)+n].val}
 		}
 	}
 	for i := len(b.elems) - 1; i >= 0; i-- {
 		if b.elems[i].key == key {
-			return []value{b.elems[i].val}
+			return []abstract.Value{b.elems[i].val}
 		}
 	}
-	return []value{{}}
+	return []abstract.Value{{}}
 }
 
 // index returns a subscript: a number, or the key of an associative array.
-func (s *state) index(x syntax.ArithmExpr) value {
+func (s *state) index(x syntax.ArithmExpr) abstract.Value {
 	if n, ok := s.number(x); ok {
-		return lit(strconv.FormatInt(n, 10))
+		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
 	if w, ok := x.(*syntax.Word); ok {
 		return s.word(w)
 	}
-	return unknown("[…]", 0)
+	return abstract.Unknown("[…]", 0)
 }
 
-func (s *state) indirect(vals []value, show string) ([]value, bool) {
-	if len(vals) != 1 || !vals[0].known() {
-		return []value{unknown(show, 0)}, false
+func (s *state) indirect(vals []abstract.Value, show string) ([]abstract.Value, bool) {
+	if len(vals) != 1 || !vals[0].Known() {
+		return []abstract.Value{abstract.Unknown(show, 0)}, false
 	}
-	name, sub, _ := strings.Cut(vals[0].text, "[")
+	name, sub, _ := strings.Cut(vals[0].Text, "[")
 	if sub != "" {
-		s.arithmText(vals[0].text)
+		s.arithmText(vals[0].Text)
 	}
 	b, ok := s.lookup(name)
 	if !ok {
 		return s.environment(name), false
 	}
 	if b.array && len(b.elems) > 0 {
-		return []value{b.elems[0].val}, true
+		return []abstract.Value{b.elems[0].val}, true
 	}
-	return []value{b.val}, true
+	return []abstract.Value{b.val}, true
 }
 
-func (s *state) namesWith(prefix string) []value {
-	var out []value
+func (s *state) namesWith(prefix string) []abstract.Value {
+	var out []abstract.Value
 	for _, b := range s.vars {
-		if strings.HasPrefix(b.name, prefix) && b.kind != workdir && !slices.ContainsFunc(out, func(v value) bool { return v.text == b.name }) {
-			out = append(out, lit(b.name))
+		if strings.HasPrefix(b.name, prefix) && b.kind != workdir && !slices.ContainsFunc(out, func(v abstract.Value) bool { return v.Text == b.name }) {
+			out = append(out, abstract.Lit(b.name))
 		}
 	}
 	return out
 }
 
-func (s *state) length(p *syntax.ParamExp, vals []value) value {
+func (s *state) length(p *syntax.ParamExp, vals []abstract.Value) abstract.Value {
 	if s.listIndex(p) || p.Param.Value == "@" || p.Param.Value == "*" {
-		return lit(strconv.Itoa(len(vals)))
+		return abstract.Lit(strconv.Itoa(len(vals)))
 	}
-	if len(vals) == 1 && vals[0].known() {
-		return lit(strconv.Itoa(utf8.RuneCountInString(vals[0].text)))
+	if len(vals) == 1 && vals[0].Known() {
+		return abstract.Lit(strconv.Itoa(utf8.RuneCountInString(vals[0].Text)))
 	}
-	return value{text: "*", show: "${#" + p.Param.Value + "}", pattern: true}
+	return abstract.Value{Text: "*", Show: "${#" + p.Param.Value + "}", IsPattern: true}
 }
 
-func (s *state) slice(p *syntax.ParamExp, vals []value, show string) []value {
+func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
 	from, ok := s.number(p.Slice.Offset)
 	count, counted := int64(1<<31), true
 	if p.Slice.Length != nil {
 		count, counted = s.number(p.Slice.Length)
 	}
 	if !ok || !counted {
-		return each(vals, func(v value) value { return unknown(show, v.taint) })
+		return each(vals, func(v abstract.Value) abstract.Value { return abstract.Unknown(show, v.Taint) })
 	}
 	name := p.Param.Value
 	if s.listIndex(p) || name == "@" || name == "*" {
@@ -247,21 +250,21 @@ func (s *state) slice(p *syntax.ParamExp, vals []value, show string) []value {
 		lo, hi := cut(from, count, len(vals))
 		return vals[lo:hi]
 	}
-	return each(vals, func(v value) value {
-		if !v.known() {
+	return each(vals, func(v abstract.Value) abstract.Value {
+		if !v.Known() {
 			// These start with a slash wherever they are set.
 			if from == 0 && count == 1 && (name == "PATH" || name == "PWD" || name == "OLDPWD" || name == "HOME" || name == "SHELL") {
-				return lit("/")
+				return abstract.Lit("/")
 			}
-			return unknown(show, v.taint)
+			return abstract.Unknown(show, v.Taint)
 		}
-		text := v.text
+		text := v.Text
 		if text == "~" && from == 0 && count == 1 {
-			return lit("/")
+			return abstract.Lit("/")
 		}
 		runes := []rune(text)
 		lo, hi := cut(from, count, len(runes))
-		v.text = string(runes[lo:hi])
+		v.Text = string(runes[lo:hi])
 		return v
 	})
 }
@@ -280,9 +283,9 @@ func cut(from, count int64, n int) (lo, hi int) {
 	return int(from), int(max(from, min(end, size)))
 }
 
-func (s *state) expansion(p *syntax.ParamExp, vals []value, set bool, show string) []value {
+func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
 	e := p.Exp
-	empty := len(vals) == 0 || len(vals) == 1 && vals[0].known() && vals[0].text == ""
+	empty := len(vals) == 0 || len(vals) == 1 && vals[0].Known() && vals[0].Text == ""
 	envVar := !set && !empty // of the environment: may be set or not
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -290,72 +293,72 @@ func (s *state) expansion(p *syntax.ParamExp, vals []value, set bool, show strin
 		if set && !(empty && (e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull)) {
 			return vals
 		}
-		if envVar && vals[0].known() {
+		if envVar && vals[0].Known() {
 			return vals
 		}
 		word := s.word(e.Word)
 		if envVar {
-			word.taint |= vals[0].taint
+			word.Taint |= vals[0].Taint
 		}
 		if assigns {
 			s.assign(p.Param.Value, word)
 		}
-		return []value{word}
+		return []abstract.Value{word}
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
 		word := s.word(e.Word)
 		if empty && !envVar {
-			return []value{{}}
+			return []abstract.Value{{}}
 		}
-		return []value{word}
+		return []abstract.Value{word}
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		s.word(e.Word)
 		return vals
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
 		pat := s.word(e.Word)
-		return each(vals, func(v value) value { return s.trim(v, pat, e.Op, show) })
+		return each(vals, func(v abstract.Value) abstract.Value { return s.trim(v, pat, e.Op, show) })
 	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
-		return each(vals, func(v value) value { return changeCase(v, e.Op) })
+		return each(vals, func(v abstract.Value) abstract.Value { return changeCase(v, e.Op) })
 	case syntax.OtherParamOps:
-		op := s.word(e.Word).text
-		return each(vals, func(v value) value {
-			if !v.known() {
+		op := s.word(e.Word).Text
+		return each(vals, func(v abstract.Value) abstract.Value {
+			if !v.Known() {
 				return v
 			}
 			switch op {
 			case "E":
-				v.text = ansiC(v.text)
+				v.Text = plain.ANSIC(v.Text)
 			case "U":
-				v.text = strings.ToUpper(v.text)
+				v.Text = strings.ToUpper(v.Text)
 			case "L":
-				v.text = strings.ToLower(v.text)
+				v.Text = strings.ToLower(v.Text)
 			case "P":
 				// A prompt runs the command substitutions in it.
-				s.nested("echo \""+strings.ReplaceAll(v.text, `"`, `\"`)+"\"", s.spanOf(p))
-				return unknown(show, v.taint|foreign)
+				s.nested("echo \""+strings.ReplaceAll(v.Text, `"`, `\"`)+"\"", s.spanOf(p))
+				return abstract.Unknown(show, v.Taint|abstract.Foreign)
 			}
 			return v
 		})
 	}
-	return each(vals, func(v value) value { return unknown(show, v.taint) })
+	return each(vals, func(v abstract.Value) abstract.Value { return abstract.Unknown(show, v.Taint) })
 }
 
-func changeCase(v value, op syntax.ParExpOperator) value {
-	if !v.known() {
+func changeCase(v abstract.Value, op syntax.ParExpOperator) abstract.Value {
+	if !v.Known() {
 		return v
 	}
 	switch op {
 	case syntax.UpperAll:
-		v.text = strings.ToUpper(v.text)
+		v.Text = strings.ToUpper(v.Text)
 	case syntax.LowerAll:
-		v.text = strings.ToLower(v.text)
+		v.Text = strings.ToLower(v.Text)
 	default:
-		r, n := utf8.DecodeRuneInString(v.text)
+		r, n := utf8.DecodeRuneInString(v.Text)
 		first := strings.ToUpper(string(r))
 		if op == syntax.LowerFirst {
 			first = strings.ToLower(string(r))
 		}
 		if n > 0 {
-			v.text = first + v.text[n:]
+			v.Text = first + v.Text[n:]
 		}
 	}
 	return v

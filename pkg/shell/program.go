@@ -6,11 +6,12 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // program runs a command that is not the shell's own.
-func (s *state) program(argv []value, io streams) value {
-	name := strings.ReplaceAll(argv[0].text, "\\", "/")
+func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) {
 		return s.localProgram(argv, io)
 	}
@@ -39,10 +40,10 @@ func (s *state) program(argv []value, io streams) value {
 }
 
 // commandWords returns words as package command takes them.
-func commandWords(argv []value) []command.Word {
+func commandWords(argv []abstract.Value) []command.Word {
 	words := make([]command.Word, len(argv))
 	for i, v := range argv {
-		words[i] = command.Word{Text: v.text, Pattern: v.pattern, Tree: v.tree, From: v.from}
+		words[i] = command.Word{Text: v.Text, Pattern: v.IsPattern, Tree: v.Tree, From: v.From}
 	}
 	return words
 }
@@ -100,7 +101,7 @@ func systemFolder(dir string) bool {
 }
 
 // apply records what a program's arguments make it do and returns its output.
-func (s *state) apply(base string, argv []value, use command.Use, io streams) value {
+func (s *state) apply(base string, argv []abstract.Value, use command.Use, io abstract.Streams) abstract.Value {
 	at := join(argv)
 	for _, k := range use.Effects {
 		s.once(effect.Effect{Kind: k, Program: base, From: at})
@@ -108,10 +109,10 @@ func (s *state) apply(base string, argv []value, use command.Use, io streams) va
 	f := s.touch(base, argv, use, io)
 	if len(s.files) > 0 {
 		for _, v := range sources(base, argv[1:]) {
-			p, pattern := s.place().Path(v.text, v.pattern)
+			p, pattern := s.place().Path(v.Text, v.IsPattern)
 			for _, src := range s.fileValues(p, pattern) {
 				// What edits a file of the workspace leaves it one.
-				if src.known() || src.taint&(network|decoded|socket) != 0 {
+				if src.Known() || src.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
 					s.runText("code", src, base, at, nil)
 				}
 			}
@@ -119,7 +120,7 @@ func (s *state) apply(base string, argv []value, use command.Use, io streams) va
 	}
 	if use.Class == effect.Unknown && !use.Known {
 		for _, v := range argv[1:] {
-			f.reads.taint |= s.suspect(v)
+			f.reads.Taint |= s.suspect(v)
 		}
 		if len(use.Nested) == 0 {
 			s.possibleCarrier(argv[1:], io)
@@ -133,10 +134,10 @@ func (s *state) apply(base string, argv []value, use command.Use, io streams) va
 	out := s.output(base, argv, use, io, f)
 	if len(use.Nested) > 0 {
 		// A carrier's output is that of the command it runs.
-		if out.bare || out.known() && out.text == "" {
-			t := out.taint
+		if out.Bare || out.Known() && out.Text == "" {
+			t := out.Taint
 			out = nested
-			out.taint |= t
+			out.Taint |= t
 		}
 	}
 	return out
@@ -144,15 +145,15 @@ func (s *state) apply(base string, argv []value, use command.Use, io streams) va
 
 // sources returns the arguments that may name source text which a program
 // compiles or runs.
-func sources(base string, args []value) []value {
+func sources(base string, args []abstract.Value) []abstract.Value {
 	switch base {
 	case "make", "gmake":
 		for i, v := range args[:max(0, len(args)-1)] {
-			if v.text == "-f" || v.text == "--file" || v.text == "--makefile" {
+			if v.Text == "-f" || v.Text == "--file" || v.Text == "--makefile" {
 				return args[i+1 : i+2]
 			}
 		}
-		return []value{lit("GNUmakefile"), lit("makefile"), lit("Makefile")}
+		return []abstract.Value{abstract.Lit("GNUmakefile"), abstract.Lit("makefile"), abstract.Lit("Makefile")}
 	case "go", "java", "dart", "crystal", "v", "nim", "swift", "kotlin", "groovy", "rustc", "gcc", "cc", "clang", "g++", "tcc", "runghc", "scala", "csi", "dotnet", "zig":
 		return args
 	}
@@ -161,18 +162,18 @@ func sources(base string, args []value) []value {
 
 // A flow is what a program's operands carry in.
 type flow struct {
-	reads   value // what the files that it reads hold
+	reads   abstract.Value // what the files that it reads hold
 	nreads  int
-	writes  []target
+	writes  []abstract.Target
 	network bool // it contacts a network peer
 	connect bool // raw connection
-	roots   []value
+	roots   []abstract.Value
 }
 
 // touch records the effects on operands.
-func (s *state) touch(base string, argv []value, use command.Use, io streams) flow {
+func (s *state) touch(base string, argv []abstract.Value, use command.Use, io abstract.Streams) flow {
 	var f flow
-	var b builder
+	var b abstract.Builder
 	for _, t := range use.Touches {
 		if !s.step(1) {
 			break
@@ -191,18 +192,18 @@ func (s *state) touch(base string, argv []value, use command.Use, io streams) fl
 			}
 			content := s.readOperand(t, v)
 			if t.Kind == effect.ReadFile && !credentialOption(argv, t.Word) {
-				b.add(content)
+				b.Add(content)
 				f.nreads++
 			}
 		case effect.WriteFile:
-			if v.known() && (quietDevice(v.text) || strings.HasPrefix(v.text, "/dev/fd/")) {
-				if strings.HasPrefix(v.text, "/dev/fd/") {
-					f.writes = append(f.writes, target{path: v.text})
+			if v.Known() && (quietDevice(v.Text) || strings.HasPrefix(v.Text, "/dev/fd/")) {
+				if strings.HasPrefix(v.Text, "/dev/fd/") {
+					f.writes = append(f.writes, abstract.Target{Path: v.Text})
 				}
 				break
 			}
 			p, pattern := s.path(t.Kind, v, t.Recursive)
-			f.writes = append(f.writes, target{path: p, pattern: pattern})
+			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern})
 		case effect.ChangePermissions:
 			s.path(t.Kind, v, t.Recursive)
 		case "":
@@ -210,14 +211,14 @@ func (s *state) touch(base string, argv []value, use command.Use, io streams) fl
 			s.path(t.Kind, v, t.Recursive)
 		}
 	}
-	f.reads = b.value()
+	f.reads = b.Value()
 	return f
 }
 
-func (s *state) readOperand(t command.Touch, v value) value {
+func (s *state) readOperand(t command.Touch, v abstract.Value) abstract.Value {
 	if t.Kind == effect.ListDirectory {
 		s.path(t.Kind, v, t.Recursive)
-		return value{}
+		return abstract.Value{}
 	}
 	if !t.Recursive {
 		return s.readFile(t.Kind, v)
@@ -225,30 +226,30 @@ func (s *state) readOperand(t command.Touch, v value) value {
 	p, pattern := s.path(t.Kind, v, true)
 	out := s.content(p, pattern, v)
 	if p != "" && secretPath(p, pattern, true) {
-		out.taint |= secret
-		out.secrets = v.String()
+		out.Taint |= abstract.Secret
+		out.Secrets = v.String()
 	}
 	return out
 }
 
 // wordValue finds the argument that a word of package command came from, for
 // what it carries.
-func wordValue(w command.Word, argv []value) value {
+func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 	for _, v := range argv {
-		if v.text == w.Text && v.pattern == w.Pattern {
+		if v.Text == w.Text && v.IsPattern == w.Pattern {
 			return v
 		}
 	}
-	out := value{text: w.Text, pattern: w.Pattern, tree: w.Tree, from: w.From}
+	out := abstract.Value{Text: w.Text, IsPattern: w.Pattern, Tree: w.Tree, From: w.From}
 	for _, v := range argv {
-		if len(w.Text) > 0 && strings.Contains(v.text, w.Text) {
-			out.taint, out.secrets, out.from = v.taint, v.secrets, v.from
-			if v.pattern {
-				out.show = w.Text
-				if strings.HasSuffix(v.text, w.Text) && len(v.text) > len(w.Text) {
-					if i := len(v.show) - 1; i > 0 {
-						if _, after, ok := strings.Cut(v.show, "="); ok {
-							out.show = after
+		if len(w.Text) > 0 && strings.Contains(v.Text, w.Text) {
+			out.Taint, out.Secrets, out.From = v.Taint, v.Secrets, v.From
+			if v.IsPattern {
+				out.Show = w.Text
+				if strings.HasSuffix(v.Text, w.Text) && len(v.Text) > len(w.Text) {
+					if i := len(v.Show) - 1; i > 0 {
+						if _, after, ok := strings.Cut(v.Show, "="); ok {
+							out.Show = after
 						}
 					}
 				}
@@ -256,10 +257,10 @@ func wordValue(w command.Word, argv []value) value {
 			break
 		}
 	}
-	if out.pattern {
-		out.bare = strings.Trim(out.text, "*") == ""
-		if out.show == "" {
-			out.show = out.text
+	if out.IsPattern {
+		out.Bare = strings.Trim(out.Text, "*") == ""
+		if out.Show == "" {
+			out.Show = out.Text
 		}
 	}
 	return out
@@ -267,39 +268,39 @@ func wordValue(w command.Word, argv []value) value {
 
 // credentialOption reports whether a word is the operand of an option that
 // names what to log in with, which goes nowhere.
-func credentialOption(argv []value, w command.Word) bool {
+func credentialOption(argv []abstract.Value, w command.Word) bool {
 	for i, v := range argv {
-		if v.from != w.From {
+		if v.From != w.From {
 			continue
 		}
 		opt := ""
-		if v.text != w.Text {
-			opt, _, _ = strings.Cut(v.text, "=")
+		if v.Text != w.Text {
+			opt, _, _ = strings.Cut(v.Text, "=")
 		} else if i > 0 {
-			opt = argv[i-1].text
+			opt = argv[i-1].Text
 		}
 		switch opt {
 		case "-i", "--identity", "--identity-file", "--key", "--cert", "--cacert", "--capath", "-E", "--netrc-file", "--kubeconfig", "--private-key",
 			"-K", "--config", "--env-file", "--password-file", "--ca-certificate", "--certificate", "--ca-file", "--cert-file", "--key-file", "--client-key", "--client-certificate", "--load-cookies", "-b", "--cookie", "-c", "--vault-password-file", "--creds-file", "--gcs-key-file", "-F", "--token-file", "--keyfile", "--credentials", "--authfile", "--userconfig", "--passphrase-file", "--var-file":
-			return !(opt == "-F" && argv[0].text == "curl")
+			return !(opt == "-F" && argv[0].Text == "curl")
 		}
 	}
 	return false
 }
 
-func (s *state) url(kind effect.Kind, v value) {
-	e := effect.Effect{Kind: kind, From: v.from, Pattern: v.pattern}
-	if v.pattern {
-		e.URL = v.show
-		_, rest, ok := strings.Cut(v.text, "://")
+func (s *state) url(kind effect.Kind, v abstract.Value) {
+	e := effect.Effect{Kind: kind, From: v.From, Pattern: v.IsPattern}
+	if v.IsPattern {
+		e.URL = v.Show
+		_, rest, ok := strings.Cut(v.Text, "://")
 		if host, _, _ := strings.Cut(rest, "/"); ok && host != "" && !strings.ContainsAny(host, "*?[") {
 			e.Host = effect.Host(host)
 		}
 	} else {
-		e.URL, e.Host = effect.URL(v.text)
+		e.URL, e.Host = effect.URL(v.Text)
 		if e.Host == "" {
 			if e.URL == "" {
-				e.URL = v.text
+				e.URL = v.Text
 			}
 			e.Pattern = true
 		}
@@ -307,10 +308,10 @@ func (s *state) url(kind effect.Kind, v value) {
 	s.once(e)
 }
 
-func (s *state) host(kind effect.Kind, v value) {
-	e := effect.Effect{Kind: kind, From: v.from, Pattern: v.pattern}
-	if !v.pattern {
-		text := v.text
+func (s *state) host(kind effect.Kind, v abstract.Value) {
+	e := effect.Effect{Kind: kind, From: v.From, Pattern: v.IsPattern}
+	if !v.IsPattern {
+		text := v.Text
 		if i := strings.LastIndexByte(text, '@'); i >= 0 {
 			text = text[i+1:]
 		}
@@ -320,28 +321,28 @@ func (s *state) host(kind effect.Kind, v value) {
 }
 
 // sends records what a network program sends.
-func (s *state) sends(base string, argv []value, use command.Use, f flow, io streams) {
+func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flow, io abstract.Streams) {
 	at := join(argv)
 	if use.Stdin == command.Upload || namesStdin(argv) {
-		s.upload(io.in, base, at)
-		if io.in.taint&shellOut != 0 && rawConnection(base) {
+		s.upload(io.In, base, at)
+		if io.In.Taint&abstract.ShellOut != 0 && rawConnection(base) {
 			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", From: at})
 		}
 	}
-	if f.reads.taint&secret != 0 && use.Stdout != command.Input {
+	if f.reads.Taint&abstract.Secret != 0 && use.Stdout != command.Input {
 		s.upload(f.reads, base, at)
 	}
 	for i, v := range argv[1:] {
-		if v.taint&(secret|dump) != 0 || v.taint&credential != 0 && !loginOption(argv, i+1) {
+		if v.Taint&(abstract.Secret|abstract.Dump) != 0 || v.Taint&abstract.Credential != 0 && !loginOption(argv, i+1) {
 			s.upload(v, base, at)
 		}
 	}
 }
 
 // namesStdin reports whether an argument stands for standard input.
-func namesStdin(argv []value) bool {
+func namesStdin(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
-		if v.text == "-" || strings.HasSuffix(v.text, "@-") || v.text == "/dev/stdin" {
+		if v.Text == "-" || strings.HasSuffix(v.Text, "@-") || v.Text == "/dev/stdin" {
 			return true
 		}
 	}
@@ -359,8 +360,8 @@ func rawConnection(base string) bool {
 
 // loginOption reports whether an argument says who logs in: tokens are meant
 // for that.
-func loginOption(argv []value, i int) bool {
-	for _, text := range [...]string{argv[i].text, argv[i-1].text} {
+func loginOption(argv []abstract.Value, i int) bool {
+	for _, text := range [...]string{argv[i].Text, argv[i-1].Text} {
 		name, _, _ := strings.Cut(text, "=")
 		switch strings.ToLower(name) {
 		case "-h", "--header", "-u", "--user", "--oauth2-bearer", "-p", "--password", "--token", "--api-key", "--apikey", "--username", "--auth", "-a",
@@ -368,57 +369,57 @@ func loginOption(argv []value, i int) bool {
 			return true
 		}
 	}
-	text := strings.ToLower(argv[i].text)
+	text := strings.ToLower(argv[i].Text)
 	return strings.HasPrefix(text, "authorization:") || strings.HasPrefix(text, "-h") || strings.HasPrefix(text, "-p") || strings.Contains(text, "://") && strings.Contains(text, "@") && strings.Index(text, "@") > strings.Index(text, "**")
 }
 
 // output returns what a program writes to standard output, and fills the files
 // that it writes.
-func (s *state) output(base string, argv []value, use command.Use, io streams, f flow) value {
+func (s *state) output(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	if setsUpShell(base, argv, use.Known || use.Class != effect.Unknown) {
 		if _, ok := s.lookupOnce(pathChanged); !ok {
-			return value{}
+			return abstract.Value{}
 		}
 	}
-	out := value{}
-	if v, ok := s.fold(base, argv, io.in, f); ok {
+	out := abstract.Value{}
+	if v, ok := s.fold(base, argv, io.In, f); ok {
 		out = v
 	} else {
-		t := taint(0)
+		t := abstract.Taint(0)
 		switch use.Stdout {
 		case command.Download:
-			t = network
+			t = abstract.Network
 			if rawConnection(base) {
-				t |= socket
+				t |= abstract.Socket
 			}
 		case command.Decoded:
-			t = decoded | io.in.taint | f.reads.taint
+			t = abstract.Decoded | io.In.Taint | f.reads.Taint
 		case command.Secret:
-			t = secret
+			t = abstract.Secret
 			if base == "env" || base == "printenv" || base == "set" {
-				t = dump
+				t = abstract.Dump
 			}
 		case command.Input, command.Code, command.Upload:
-			t = io.in.taint | f.reads.taint
+			t = io.In.Taint | f.reads.Taint
 		default:
 			if !use.Known {
-				t = io.in.taint | f.reads.taint
+				t = io.In.Taint | f.reads.Taint
 			}
 		}
 		if use.Stdin == command.Code {
-			t |= shellOut
+			t |= abstract.ShellOut
 		}
 		if (base == "env" || base == "printenv") && len(use.Nested) == 0 {
 			t |= s.environmentDump(argv)
 		}
 		if clipboard(base) {
-			t |= private
+			t |= abstract.Private
 		}
-		out = unknown("what "+base+" writes", t)
-		if t&(secret|credential) != 0 {
-			out.secrets = f.reads.secrets
-			if out.secrets == "" {
-				out.secrets = io.in.secrets
+		out = abstract.Unknown("what "+base+" writes", t)
+		if t&(abstract.Secret|abstract.Credential) != 0 {
+			out.Secrets = f.reads.Secrets
+			if out.Secrets == "" {
+				out.Secrets = io.In.Secrets
 			}
 		}
 	}
@@ -428,13 +429,13 @@ func (s *state) output(base string, argv []value, use command.Use, io streams, f
 		case f.nreads > 0:
 			v = f.reads
 		case f.network:
-			v = unknown("what "+base+" downloads", network)
+			v = abstract.Unknown("what "+base+" downloads", abstract.Network)
 		}
 		if f.network && use.Stdout == command.Download {
-			v.taint |= network
+			v.Taint |= abstract.Network
 		}
-		s.addFile(file{path: w.path, pattern: w.pattern, val: v})
-		if strings.HasSuffix(w.path, "/") || f.nreads > 0 {
+		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v})
+		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)
 		}
 	}
@@ -442,22 +443,22 @@ func (s *state) output(base string, argv []value, use command.Use, io streams, f
 }
 
 // addCopies records where copies lie when the destination is a folder.
-func (s *state) addCopies(w target, argv []value, use command.Use, v value) {
+func (s *state) addCopies(w abstract.Target, argv []abstract.Value, use command.Use, v abstract.Value) {
 	for _, t := range use.Touches {
 		if (t.Kind == effect.ReadFile || t.Kind == effect.MoveFile) && !t.Word.Pattern {
-			s.addFile(file{path: strings.TrimSuffix(w.path, "/") + "/" + path.Base(t.Word.Text), pattern: w.pattern, val: v})
+			s.addFile(file{path: strings.TrimSuffix(w.Path, "/") + "/" + path.Base(t.Word.Text), pattern: w.Pattern, val: v})
 		}
 	}
 }
 
 // environmentDump says what env and printenv show.
-func (s *state) environmentDump(argv []value) taint {
+func (s *state) environmentDump(argv []abstract.Value) abstract.Taint {
 	for _, v := range argv[1:] {
-		if !strings.HasPrefix(v.text, "-") && !strings.Contains(v.text, "=") {
-			return s.environment(v.text)[0].taint
+		if !strings.HasPrefix(v.Text, "-") && !strings.Contains(v.Text, "=") {
+			return s.environment(v.Text)[0].Taint
 		}
 	}
-	return dump
+	return abstract.Dump
 }
 
 func clipboard(base string) bool {

@@ -7,29 +7,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// streams are what a command reads and where its output goes.
-type streams struct {
-	in         value
-	redirected bool // in is not what the pipe or the terminal gives
-	out        *target
-	socket     bool // some descriptor is a network connection
-	here       bool // in is a here-document or here-string: text that belongs to the command
-}
-
-// A target is where output goes.
-type target struct {
-	path    string
-	pattern bool
-	append  bool
-	discard bool // /dev/null, and output that is not standard output
-	socket  bool
-}
-
 // redirect walks redirections.
-func (s *state) redirect(list []*syntax.Redirect, in value) streams {
-	io := streams{in: in, socket: in.taint&socket != 0}
+func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
+	io := abstract.Streams{In: in, Socket: in.Taint&abstract.Socket != 0}
 	for _, r := range list {
 		if !s.step(1) {
 			break
@@ -39,23 +22,23 @@ func (s *state) redirect(list []*syntax.Redirect, in value) streams {
 			n = r.N.Value
 			if name, ok := strings.CutPrefix(n, "{"); ok { // the shell picks a number, and says which
 				n = strconv.Itoa(firstPicked + len(s.fds))
-				s.assign(strings.TrimSuffix(name, "}"), lit(n))
+				s.assign(strings.TrimSuffix(name, "}"), abstract.Lit(n))
 			}
 		}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			v := s.document(r.Word, r.Hdoc)
 			if n == "" || n == "0" {
-				io.in, io.redirected, io.here = v, true, true
+				io.In, io.Redirected, io.Here = v, true, true
 			} else {
 				s.fds = append(s.fds, descriptor{n: n, val: v})
 			}
 		case syntax.WordHdoc:
 			v := s.word(r.Word)
-			if v.known() {
-				v.text += "\n"
+			if v.Known() {
+				v.Text += "\n"
 			}
-			io.in, io.redirected, io.here = v, true, true
+			io.In, io.Redirected, io.Here = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
 			s.redirectIn(&io, n, s.word(r.Word), r.Op == syntax.RdrInOut)
 		case syntax.DplIn:
@@ -63,20 +46,20 @@ func (s *state) redirect(list []*syntax.Redirect, in value) streams {
 			if !ok {
 				continue
 			}
-			io.socket = io.socket || d.val.taint&socket != 0
+			io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
 			if n == "" || n == "0" {
-				io.in, io.redirected = d.val, true
+				io.In, io.Redirected = d.val, true
 			} else {
 				s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})
 			}
 		case syntax.DplOut:
 			w := s.word(r.Word)
-			if d, ok := s.fd(strings.TrimSuffix(w.text, "-")); ok && w.known() {
-				io.socket = io.socket || d.val.taint&socket != 0
+			if d, ok := s.fd(strings.TrimSuffix(w.Text, "-")); ok && w.Known() {
+				io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
 				if n == "" || n == "1" {
-					io.out = d.out
+					io.Out = d.out
 				}
-			} else if _, err := strconv.Atoi(strings.TrimSuffix(w.text, "-")); err != nil && w.text != "-" {
+			} else if _, err := strconv.Atoi(strings.TrimSuffix(w.Text, "-")); err != nil && w.Text != "-" {
 				s.redirectOut(&io, n, w, false)
 			}
 		default:
@@ -100,10 +83,10 @@ const firstPicked = 10
 
 // duplicate returns what <&WORD reads. One that nothing here has opened comes from
 // outside, and may hold anything; ok is false for those that are always there.
-func (s *state) duplicate(w value) (d descriptor, ok bool) {
-	n := strings.TrimSuffix(w.text, "-")
+func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
+	n := strings.TrimSuffix(w.Text, "-")
 	switch {
-	case !w.known():
+	case !w.Known():
 	case n == "":
 		return descriptor{}, true // closed
 	default:
@@ -114,22 +97,22 @@ func (s *state) duplicate(w value) (d descriptor, ok bool) {
 			return descriptor{}, false
 		}
 	}
-	return descriptor{val: unknown("what descriptor "+w.String()+" holds", foreign)}, true
+	return descriptor{val: abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)}, true
 }
 
-func (s *state) redirectIn(io *streams, n string, w value, both bool) {
+func (s *state) redirectIn(io *abstract.Streams, n string, w abstract.Value, both bool) {
 	if v, t, ok := s.device(w); ok {
-		io.socket = true
+		io.Socket = true
 		if both || n != "" && n != "0" {
 			s.fds = append(s.fds, descriptor{n: n, val: v, out: t})
 		}
 		if n == "" || n == "0" {
-			io.in, io.redirected = v, true
+			io.In, io.Redirected = v, true
 		}
 		return
 	}
-	if w.known() && quietDevice(w.text) {
-		io.in, io.redirected = value{}, true
+	if w.Known() && quietDevice(w.Text) {
+		io.In, io.Redirected = abstract.Value{}, true
 		return
 	}
 	kind := effect.ReadFile
@@ -138,39 +121,39 @@ func (s *state) redirectIn(io *streams, n string, w value, both bool) {
 	}
 	v := s.readFile(kind, w)
 	if n == "" || n == "0" {
-		io.in, io.redirected = v, true
+		io.In, io.Redirected = v, true
 		return
 	}
-	path, pattern := s.place().Path(w.text, w.pattern)
-	s.fds = append(s.fds, descriptor{n: n, val: v, out: &target{path: path, pattern: pattern}})
+	path, pattern := s.place().Path(w.Text, w.IsPattern)
+	s.fds = append(s.fds, descriptor{n: n, val: v, out: &abstract.Target{Path: path, Pattern: pattern}})
 }
 
-func (s *state) redirectOut(io *streams, n string, w value, add bool) {
+func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, add bool) {
 	if v, t, ok := s.device(w); ok {
-		io.socket = true
+		io.Socket = true
 		s.fds = append(s.fds, descriptor{n: n, val: v, out: t})
 		if n == "" || n == "1" {
-			io.out = t
+			io.Out = t
 		}
 		return
 	}
 	stdout := n == "" || n == "1"
-	if w.known() && quietDevice(w.text) {
-		if stdout && w.text == "/dev/null" {
-			io.out = &target{discard: true}
+	if w.Known() && quietDevice(w.Text) {
+		if stdout && w.Text == "/dev/null" {
+			io.Out = &abstract.Target{Discard: true}
 		}
 		return
 	}
 	path, pattern := s.path(effect.WriteFile, w, false)
-	t := &target{path: path, pattern: pattern, append: add}
+	t := &abstract.Target{Path: path, Pattern: pattern, Append: add}
 	if n != "" && n != "1" && n != "2" {
 		s.fds = append(s.fds, descriptor{n: n, out: t})
 		return
 	}
 	if stdout {
-		io.out = t
+		io.Out = t
 	} else {
-		s.addFile(file{path: path, pattern: pattern, val: unknown("…", 0), append: true})
+		s.addFile(file{path: path, pattern: pattern, val: abstract.Unknown("…", 0), append: true})
 	}
 }
 
@@ -185,37 +168,37 @@ func quietDevice(path string) bool {
 }
 
 // device recognises bash's /dev/tcp/HOST/PORT.
-func (s *state) device(w value) (value, *target, bool) {
-	rest, ok := strings.CutPrefix(w.text, "/dev/tcp/")
+func (s *state) device(w abstract.Value) (abstract.Value, *abstract.Target, bool) {
+	rest, ok := strings.CutPrefix(w.Text, "/dev/tcp/")
 	if !ok {
-		if rest, ok = strings.CutPrefix(w.text, "/dev/udp/"); !ok {
-			return value{}, nil, false
+		if rest, ok = strings.CutPrefix(w.Text, "/dev/udp/"); !ok {
+			return abstract.Value{}, nil, false
 		}
 	}
 	host, _, _ := strings.Cut(rest, "/")
-	e := effect.Effect{Kind: effect.Connect, From: w.from}
-	if strings.ContainsAny(host, "*?") && w.pattern {
+	e := effect.Effect{Kind: effect.Connect, From: w.From}
+	if strings.ContainsAny(host, "*?") && w.IsPattern {
 		e.Pattern = true
 	} else {
 		e.Host = effect.Host(host)
 	}
 	s.once(e)
-	v := unknown("what "+w.String()+" sends", network|socket)
-	return v, &target{socket: true}, true
+	v := abstract.Unknown("what "+w.String()+" sends", abstract.Network|abstract.Socket)
+	return v, &abstract.Target{Socket: true}, true
 }
 
 // deliver sends a command's output where its redirections say, and returns
 // what is left for the pipe.
-func (s *state) deliver(io streams, out value) value {
-	t := io.out
+func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value {
+	t := io.Out
 	switch {
 	case t == nil:
 		return out
-	case t.discard:
-	case t.socket:
-		s.upload(out, "/dev/tcp", out.from)
+	case t.Discard:
+	case t.Socket:
+		s.upload(out, "/dev/tcp", out.From)
 	default:
-		s.addFile(file{path: t.path, pattern: t.pattern, val: out, append: t.append})
+		s.addFile(file{path: t.Path, pattern: t.Pattern, val: out, append: t.Append})
 	}
-	return value{}
+	return abstract.Value{}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // A Result is what a command line would do.
@@ -31,7 +32,7 @@ func Analyze(text string, at *effect.Place) (r Result) {
 		at = &effect.Place{}
 	}
 	s := &state{text: text, at: at, effects: make([]effect.Effect, 0, 8)}
-	s.words.Grow(min(len(text), maxText) + 32)
+	s.words.Grow(min(len(text), parse.MaxText) + 32)
 	// A panic in the parser or in this package must not let a command through.
 	defer func() {
 		if recover() != nil {

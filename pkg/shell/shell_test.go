@@ -6,6 +6,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/allocated"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // here is the place of the tests: a workspace below a home folder.
@@ -37,7 +38,7 @@ const maxAllocated = 64 << 20
 // Text that would overflow the parser's stack, or take work that grows faster
 // than itself, is refused or walked within bounds.
 func TestBounds(t *testing.T) {
-	times := func(s string) string { return strings.Repeat(s, maxText/len(s)) }
+	times := func(s string) string { return strings.Repeat(s, parse.MaxText/len(s)) }
 	for name, text := range map[string]string{
 		"subshells":     times("("),
 		"too long":      strings.Repeat("(", 200<<10),

@@ -5,23 +5,25 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // substitution walks $(…) and returns what it writes.
-func (s *state) substitution(c *syntax.CmdSubst) value {
+func (s *state) substitution(c *syntax.CmdSubst) abstract.Value {
 	round, rounds := s.round, s.rounds
 	s.round, s.rounds = 0, 1
 	out := s.subshell(c.Stmts, s.input)
 	s.round, s.rounds = round, max(rounds, 1)
-	if out.known() {
-		out.text = strings.TrimRight(out.text, "\n")
+	if out.Known() {
+		out.Text = strings.TrimRight(out.Text, "\n")
 		return out
 	}
-	out.text = strings.TrimRight(out.text, "\n")
-	if out.text == "" {
-		out.text, out.bare = "**", true
+	out.Text = strings.TrimRight(out.Text, "\n")
+	if out.Text == "" {
+		out.Text, out.Bare = "**", true
 	}
-	out.show = s.shown(int(c.Pos().Offset()), int(c.End().Offset()))
+	out.Show = s.shown(int(c.Pos().Offset()), int(c.End().Offset()))
 	return out
 }
 
@@ -39,17 +41,17 @@ func (s *state) shown(start, end int) string {
 
 // procSubst walks <(…) and >(…). The word is the path of a descriptor that
 // holds what was written, or that runs the commands on what it is sent.
-func (s *state) procSubst(p *syntax.ProcSubst) value {
+func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
 	path := "/dev/fd/" + strconv.Itoa(63-len(s.files)%40) + "." + strconv.Itoa(len(s.files))
 	show := s.shown(int(p.Pos().Offset()), int(p.End().Offset()))
 	if p.Op == syntax.CmdOut {
 		s.addFile(file{path: path, consumer: p, fixed: s.fixed, base: s.base})
-		return value{text: path, from: s.spanOf(p)}
+		return abstract.Value{Text: path, From: s.spanOf(p)}
 	}
 	out := s.subshell(p.Stmts, s.input)
-	if out.pattern {
-		out.show = show
+	if out.IsPattern {
+		out.Show = show
 	}
 	s.addFile(file{path: path, val: out})
-	return value{text: path, from: s.spanOf(p), taint: out.taint &^ foreign}
+	return abstract.Value{Text: path, From: s.spanOf(p), Taint: out.Taint &^ abstract.Foreign}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // A binding is one assignment. Lookups read the log of bindings backwards, so
@@ -12,7 +12,7 @@ import (
 // run leaves weak bindings: values that come in addition to the older ones.
 type binding struct {
 	name  string
-	val   value
+	val   abstract.Value
 	elems []element // of an array
 	array bool
 	weak  bool
@@ -23,13 +23,13 @@ type binding struct {
 // An element is one member of an array.
 type element struct {
 	key string // index or, in an associative array, key
-	val value
+	val abstract.Value
 }
 
 type bindingKind uint8
 
 const (
-	plain     bindingKind = iota
+	scalar    bindingKind = iota
 	reference             // declare -n: val names another variable
 	upper                 // declare -u
 	lower                 // declare -l
@@ -54,30 +54,30 @@ func (s *state) bind(b binding) {
 	s.vars = append(s.vars, b)
 }
 
-func (s *state) assign(name string, v value) {
-	kind := plain
+func (s *state) assign(name string, v abstract.Value) {
+	kind := scalar
 	if b, ok := s.attribute(name); ok {
 		switch b.kind {
 		case reference:
-			if b.val.known() && b.val.text != name {
-				name = b.val.text
+			if b.val.Known() && b.val.Text != name {
+				name = b.val.Text
 			}
 		case upper:
 			kind = upper
-			if v.known() {
-				v.text = strings.ToUpper(v.text)
+			if v.Known() {
+				v.Text = strings.ToUpper(v.Text)
 			}
 		case lower:
 			kind = lower
-			if v.known() {
-				v.text = strings.ToLower(v.text)
+			if v.Known() {
+				v.Text = strings.ToLower(v.Text)
 			}
 		case integer:
 			kind = integer
-			if v.known() {
-				v = s.arithmText(v.text)
+			if v.Known() {
+				v = s.arithmText(v.Text)
 			}
-		case plain, workdir, unset:
+		case scalar, workdir, unset:
 		}
 	}
 	s.bind(binding{name: name, val: v, kind: kind})
@@ -99,8 +99,8 @@ func (s *state) attribute(name string) (binding, bool) {
 func (s *state) lookup(name string) (binding, bool) {
 	for range 4 { // a chain of references
 		b, ok := s.lookupOnce(name)
-		if ok && b.kind == reference && b.val.known() && b.val.text != name {
-			name = b.val.text
+		if ok && b.kind == reference && b.val.Known() && b.val.Text != name {
+			name = b.val.Text
 			continue
 		}
 		return b, ok
@@ -116,7 +116,7 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 			continue
 		}
 		if n == maxAlternatives {
-			return binding{name: name, val: unknown("$"+name, foreign)}, true
+			return binding{name: name, val: abstract.Unknown("$"+name, abstract.Foreign)}, true
 		}
 		found[n] = i
 		n++
@@ -150,15 +150,4 @@ func (s *state) place() *effect.Place {
 		return b.place
 	}
 	return s.at
-}
-
-// secretName reports whether a variable's name says that it holds a credential.
-func secretName(name string) bool {
-	n := strings.ToUpper(name)
-	for _, public := range [...]string{"SSH_AUTH_SOCK", "PUBLIC", "KEYBOARD", "TOKENIZER", "TOKENS", "PASSWD_FILE", "KEYWORD"} {
-		if strings.Contains(n, public) {
-			return false
-		}
-	}
-	return command.SecretName(n)
 }

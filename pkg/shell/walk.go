@@ -6,6 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // A state is one analysis. It belongs to one goroutine.
@@ -20,10 +21,10 @@ type state struct {
 	aliases []alias
 	files   []file
 	fds     []descriptor
-	input   value   // standard input of the statement being walked, which its substitutions read
-	stdin   *value  // what exec has put in place of standard input
-	args    []value // positional parameters from $1; nil at top level
-	inFunc  int     // depth of function calls
+	input   abstract.Value   // standard input of the statement being walked, which its substitutions read
+	stdin   *abstract.Value  // what exec has put in place of standard input
+	args    []abstract.Value // positional parameters from $1; nil at top level
+	inFunc  int              // depth of function calls
 
 	round, rounds int // see lookup
 
@@ -53,14 +54,14 @@ type alias struct {
 // A descriptor is a file descriptor that exec opened.
 type descriptor struct {
 	n   string
-	val value // what reading it yields
-	out *target
+	val abstract.Value // what reading it yields
+	out *abstract.Target
 }
 
 // nested walks text that some part of the command would run as shell text.
-func (s *state) nested(text string, at effect.Span) value {
+func (s *state) nested(text string, at effect.Span) abstract.Value {
 	if !s.enter(at) {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
 	fixed, base := s.fixed, s.base
@@ -118,28 +119,28 @@ func (s *state) spanOf(n syntax.Node) effect.Span {
 }
 
 // stmts walks statements and returns what they write together.
-func (s *state) stmts(list []*syntax.Stmt, in value) value {
+func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 	if len(list) == 1 {
 		return s.stmt(list[0], in)
 	}
-	var b builder
+	var b abstract.Builder
 	stdin := s.stdin
 	for _, st := range list {
 		if s.gaveUp {
 			break
 		}
-		b.add(s.stmt(st, in))
+		b.Add(s.stmt(st, in))
 		if s.stdin != stdin {
 			in = *s.stdin
 		}
 	}
-	return b.value()
+	return b.Value()
 }
 
 // stmt walks one statement.
-func (s *state) stmt(st *syntax.Stmt, in value) value {
+func (s *state) stmt(st *syntax.Stmt, in abstract.Value) abstract.Value {
 	if st == nil || !s.step(1) || !s.enter(effect.Span{}) {
-		return value{}
+		return abstract.Value{}
 	}
 	outer := s.input
 	defer func() { s.input = outer; s.leave() }()
@@ -148,7 +149,7 @@ func (s *state) stmt(st *syntax.Stmt, in value) value {
 		return s.call(call, st, in)
 	}
 	io := s.redirect(st.Redirs, in)
-	s.input = io.in
+	s.input = io.In
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
 	}
@@ -161,36 +162,36 @@ func (s *state) stmt(st *syntax.Stmt, in value) value {
 }
 
 // bareRedirect is `< file` without a command: $(< file) reads it.
-func (s *state) bareRedirect(io streams) value {
-	if io.redirected {
-		return io.in
+func (s *state) bareRedirect(io abstract.Streams) abstract.Value {
+	if io.Redirected {
+		return io.In
 	}
-	return value{}
+	return abstract.Value{}
 }
 
-func (s *state) command(c syntax.Command, io streams) value {
+func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 	switch c := c.(type) {
 	case *syntax.CallExpr:
 		for _, a := range c.Assigns {
 			s.assignment(a, true)
 		}
 	case *syntax.BinaryCmd:
-		return s.binary(c, io.in)
+		return s.binary(c, io.In)
 	case *syntax.Block:
-		return s.stmts(c.Stmts, io.in)
+		return s.stmts(c.Stmts, io.In)
 	case *syntax.Subshell:
-		return s.subshell(c.Stmts, io.in)
+		return s.subshell(c.Stmts, io.In)
 	case *syntax.IfClause:
-		return s.ifClause(c, io.in)
+		return s.ifClause(c, io.In)
 	case *syntax.WhileClause:
-		return s.while(c, io.in)
+		return s.while(c, io.In)
 	case *syntax.ForClause:
-		return s.forClause(c, io.in)
+		return s.forClause(c, io.In)
 	case *syntax.CaseClause:
-		return s.caseClause(c, io.in)
+		return s.caseClause(c, io.In)
 	case *syntax.FuncDecl:
 		if c.Name == nil && len(c.Names) == 0 { // zsh calls it at once
-			return s.stmt(c.Body, io.in)
+			return s.stmt(c.Body, io.In)
 		}
 		s.define(c)
 	case *syntax.ArithmCmd:
@@ -205,25 +206,25 @@ func (s *state) command(c syntax.Command, io streams) value {
 		return s.declare(c)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
-			return s.stmt(c.Stmt, io.in)
+			return s.stmt(c.Stmt, io.In)
 		}
 	case *syntax.CoprocClause:
-		out := s.stmt(c.Stmt, io.in)
+		out := s.stmt(c.Stmt, io.In)
 		name := "COPROC"
 		if c.Name != nil {
-			name = s.word(c.Name).text
+			name = s.word(c.Name).Text
 		}
 		s.fds = append(s.fds, descriptor{n: "coproc", val: out})
-		s.bind(binding{name: name, array: true, elems: []element{{"0", lit("coproc")}, {"1", lit("coproc")}}})
+		s.bind(binding{name: name, array: true, elems: []element{{"0", abstract.Lit("coproc")}, {"1", abstract.Lit("coproc")}}})
 	case *syntax.TestDecl:
-		return s.stmt(c.Body, io.in)
+		return s.stmt(c.Body, io.In)
 	}
-	return value{}
+	return abstract.Value{}
 }
 
 // binary walks a && b, a || b and a | b. The tree leans to the left and may be
 // as deep as the text is long, so it is unrolled.
-func (s *state) binary(c *syntax.BinaryCmd, in value) value {
+func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	var chain []*syntax.BinaryCmd
 	first := (*syntax.Stmt)(nil)
 	for {
@@ -251,7 +252,7 @@ func (s *state) binary(c *syntax.BinaryCmd, in value) value {
 			// works in x, but what it assigns may as well not have happened.
 			y := s.side(c.Y, in, false)
 			s.weakenVariables(mark)
-			out = concat(out, y)
+			out = abstract.Concat(out, y)
 		}
 	}
 	return out
@@ -259,7 +260,7 @@ func (s *state) binary(c *syntax.BinaryCmd, in value) value {
 
 // side walks one side of a pipe or list. What a pipe's side assigns may or may
 // not last, as shells differ.
-func (s *state) side(st *syntax.Stmt, in value, piped bool) value {
+func (s *state) side(st *syntax.Stmt, in abstract.Value, piped bool) abstract.Value {
 	mark := len(s.vars)
 	out := s.stmt(st, in)
 	if piped {
@@ -291,7 +292,7 @@ func (s *state) dropWorkdir(mark int) {
 
 // subshell walks statements whose assignments end with them. Functions stay,
 // so that those never called are still looked at.
-func (s *state) subshell(list []*syntax.Stmt, in value) value {
+func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 	mark, als, fds, stdin := len(s.vars), len(s.aliases), len(s.fds), s.stdin
 	out := s.stmts(list, in)
 	s.stdin = stdin
@@ -300,62 +301,62 @@ func (s *state) subshell(list []*syntax.Stmt, in value) value {
 	return out
 }
 
-func (s *state) ifClause(c *syntax.IfClause, in value) value {
-	var b builder
+func (s *state) ifClause(c *syntax.IfClause, in abstract.Value) abstract.Value {
+	var b abstract.Builder
 	for ; c != nil && !s.gaveUp; c = c.Else {
 		if len(c.Cond) > 0 {
-			b.add(s.stmts(c.Cond, in))
+			b.Add(s.stmts(c.Cond, in))
 		}
 		mark := len(s.vars)
-		b.add(s.stmts(c.Then, in))
+		b.Add(s.stmts(c.Then, in))
 		s.weaken(mark)
 	}
-	return b.value()
+	return b.Value()
 }
 
-func (s *state) caseClause(c *syntax.CaseClause, in value) value {
+func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Value {
 	s.word(c.Word)
-	var b builder
+	var b abstract.Builder
 	for _, item := range c.Items {
 		for _, p := range item.Patterns {
 			s.word(p)
 		}
 		mark := len(s.vars)
-		b.add(s.stmts(item.Stmts, in))
+		b.Add(s.stmts(item.Stmts, in))
 		s.weaken(mark)
 	}
-	return b.value()
+	return b.Value()
 }
 
 // while walks a loop twice if it assigns: the second time with the assigned
 // variables unknown, since they may hold what an earlier turn left in them.
-func (s *state) while(c *syntax.WhileClause, in value) value {
+func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	mark := len(s.vars)
-	var b builder
+	var b abstract.Builder
 	s.stmts(c.Cond, in)
-	b.add(s.stmts(c.Do, in))
+	b.Add(s.stmts(c.Do, in))
 	changed := len(s.vars)
 	if changed > mark && !s.gaveUp {
 		for _, old := range s.vars[mark:changed] {
-			if old.kind == plain && !old.array {
-				s.bind(binding{name: old.name, val: unknown("$"+old.name, old.val.taint), weak: true})
+			if old.kind == scalar && !old.array {
+				s.bind(binding{name: old.name, val: abstract.Unknown("$"+old.name, old.val.Taint), weak: true})
 			}
 		}
 		before := len(s.effects)
 		s.stmts(c.Cond, in)
-		b.add(s.stmts(c.Do, in))
+		b.Add(s.stmts(c.Do, in))
 		s.dropRepeated(before)
 	}
 	s.weaken(mark)
-	return b.value()
+	return b.Value()
 }
 
-func (s *state) forClause(c *syntax.ForClause, in value) value {
-	var b builder
+func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value {
+	var b abstract.Builder
 	mark := len(s.vars)
 	switch loop := c.Loop.(type) {
 	case *syntax.WordIter:
-		var items []value
+		var items []abstract.Value
 		if loop.InPos.IsValid() {
 			for _, w := range loop.Items {
 				items = append(items, s.fields(w)...)
@@ -364,7 +365,7 @@ func (s *state) forClause(c *syntax.ForClause, in value) value {
 			items = s.positional()
 		}
 		if len(items) == 0 {
-			items = []value{unknown("$"+loop.Name.Value, 0)}
+			items = []abstract.Value{abstract.Unknown("$"+loop.Name.Value, 0)}
 		}
 		for _, item := range items {
 			if s.gaveUp {
@@ -372,7 +373,7 @@ func (s *state) forClause(c *syntax.ForClause, in value) value {
 			}
 			before := len(s.effects)
 			s.assign(loop.Name.Value, item)
-			b.add(s.stmts(c.Do, in))
+			b.Add(s.stmts(c.Do, in))
 			if before > 0 {
 				s.dropRepeated(before)
 			}
@@ -381,22 +382,22 @@ func (s *state) forClause(c *syntax.ForClause, in value) value {
 		s.arithm(loop.Init)
 		names := arithmNames(loop.Post, nil)
 		for _, n := range names {
-			s.bind(binding{name: n, val: value{text: "*", show: "$" + n, pattern: true}})
+			s.bind(binding{name: n, val: abstract.Value{Text: "*", Show: "$" + n, IsPattern: true}})
 		}
-		b.add(s.stmts(c.Do, in))
+		b.Add(s.stmts(c.Do, in))
 		if len(s.vars) > mark && !s.gaveUp {
 			for _, old := range s.vars[mark:len(s.vars):len(s.vars)] {
-				if old.kind == plain && !old.array {
-					s.bind(binding{name: old.name, val: unknown("$"+old.name, old.val.taint), weak: true})
+				if old.kind == scalar && !old.array {
+					s.bind(binding{name: old.name, val: abstract.Unknown("$"+old.name, old.val.Taint), weak: true})
 				}
 			}
 			before := len(s.effects)
-			b.add(s.stmts(c.Do, in))
+			b.Add(s.stmts(c.Do, in))
 			s.dropRepeated(before)
 		}
 	}
 	s.weaken(mark)
-	return b.value()
+	return b.Value()
 }
 
 func (s *state) define(c *syntax.FuncDecl) {
@@ -418,27 +419,27 @@ func (s *state) define(c *syntax.FuncDecl) {
 func (s *state) finish() {
 	for i := 0; i < len(s.funcs) && !s.gaveUp; i++ {
 		if !s.funcs[i].called && s.funcs[i].body != nil {
-			s.callFunction(i, nil, value{}, value{})
+			s.callFunction(i, nil, abstract.Value{}, abstract.Value{})
 		}
 	}
 }
 
 // callFunction walks a function's body.
-func (s *state) callFunction(i int, args []value, in value, self value) value {
+func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, self abstract.Value) abstract.Value {
 	f := &s.funcs[i]
 	f.called = true
 	if s.inFunc >= 8 {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
-	at := self.from
+	at := self.From
 	if !s.enter(at) {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
 	fixed, base, old := s.fixed, s.base, s.args
 	s.fixed, s.base, s.args = f.fixed, f.base, args
 	if args == nil {
-		s.args = []value{}
+		s.args = []abstract.Value{}
 	}
 	s.inFunc++
 	out := s.stmt(f.body, in)

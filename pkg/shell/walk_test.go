@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
 // A shell runs what stands before a syntax error, so that shows however the
@@ -41,7 +42,7 @@ func TestSyntaxError(t *testing.T) {
 func TestReplacementsKeepLength(t *testing.T) {
 	t.Parallel()
 	for _, text := range [...]string{"a ${{ b }} c", "${{}}", "${{", "<a>", "<", "<>", "< a>", "<a b-c>d", "x <y"} {
-		if got := withoutPlaceholders(withoutTemplates(text)); len(got) != len(text) {
+		if got := parse.WithoutPlaceholders(parse.WithoutTemplates(text)); len(got) != len(text) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"unicode/utf16"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
 // looksPowerShell reports whether a command line is PowerShell text: it starts
@@ -35,7 +38,7 @@ func looksPowerShell(text string) bool {
 		return true
 	}
 	first, rest, _ := strings.Cut(text, " ")
-	if strings.Contains(rest, `:\`) && findCmdlet(strings.ToLower(first)) != nil && !windowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
+	if strings.Contains(rest, `:\`) && pwsh.IsCmdlet(strings.ToLower(first)) && !windowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
 		(!cmdBuiltin(strings.ToLower(first)) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
 		return true
 	}
@@ -52,14 +55,14 @@ func looksPowerShell(text string) bool {
 // knows, or that is written as PowerShell writes them.
 func isCmdlet(text string) bool {
 	end := 0
-	for end < len(text) && (isWordByte(text[end]) || text[end] == '-') {
+	for end < len(text) && (plain.WordByte(text[end]) || text[end] == '-') {
 		end++
 	}
 	verb, noun, ok := strings.Cut(text[:end], "-")
 	if !ok || verb == "" || noun == "" || strings.Contains(noun, "-") || end < len(text) && text[end] == '.' {
 		return false
 	}
-	if findCmdlet(strings.ToLower(text[:end])) != nil {
+	if pwsh.IsCmdlet(strings.ToLower(text[:end])) {
 		return true
 	}
 	return verb[0] >= 'A' && verb[0] <= 'Z' && noun[0] >= 'A' && noun[0] <= 'Z' && len(verb) > 2 && len(noun) > 2
@@ -124,18 +127,27 @@ func netVerb(rest string) bool {
 	return false
 }
 
+// powershell walks PowerShell text.
+func (s *state) powershell(text string) abstract.Value {
+	if !s.enter(effect.Span{}) {
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	defer s.leave()
+	return pwsh.Read(world{s}, text, s.span(0, len(text)))
+}
+
 // nestedPowershell walks PowerShell text that a part of the command runs.
-func (s *state) nestedPowershell(text string, at effect.Span) value {
+func (s *state) nestedPowershell(text string, at effect.Span) abstract.Value {
 	return s.foreignText(text, at, (*state).powershell)
 }
 
-func (s *state) nestedCmd(text string, at effect.Span) value {
+func (s *state) nestedCmd(text string, at effect.Span) abstract.Value {
 	return s.foreignText(text, at, (*state).cmdexe)
 }
 
-func (s *state) foreignText(text string, at effect.Span, walk func(*state, string) value) value {
+func (s *state) foreignText(text string, at effect.Span, walk func(*state, string) abstract.Value) abstract.Value {
 	if !s.enter(at) {
-		return unknown("…", foreign)
+		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
 	fixed := s.fixed
@@ -147,7 +159,7 @@ func (s *state) foreignText(text string, at effect.Span, walk func(*state, strin
 
 // encodedCommand decodes the operand of -EncodedCommand: UTF-16 in base64.
 func encodedCommand(text string) (string, bool) {
-	raw, ok := decode64(text)
+	raw, ok := plain.Decode64(text)
 	if !ok || len(raw) < 2 {
 		return "", false
 	}
@@ -159,24 +171,24 @@ func encodedCommand(text string) (string, bool) {
 }
 
 // shellProgram runs powershell.exe or cmd.exe with its arguments.
-func (s *state) shellProgram(base string, argv []value, io streams) value {
+func (s *state) shellProgram(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	at := join(argv)
 	if base == "cmd" {
 		for i := 1; i < len(argv); i++ {
-			if opt := strings.ToLower(argv[i].text); strings.HasPrefix(opt, "/c") || strings.HasPrefix(opt, "/k") || strings.HasPrefix(opt, "/r") {
-				rest := joinValues(argv[i+1:])
+			if opt := strings.ToLower(argv[i].Text); strings.HasPrefix(opt, "/c") || strings.HasPrefix(opt, "/k") || strings.HasPrefix(opt, "/r") {
+				rest := abstract.JoinValues(argv[i+1:])
 				if len(opt) > 2 {
-					rest = concat(lit(argv[i].text[2:]+" "), rest)
+					rest = abstract.Concat(abstract.Lit(argv[i].Text[2:]+" "), rest)
 				}
 				return s.runText("cmd", rest, "cmd", at, nil)
 			}
 		}
-		return s.runText("cmd", io.in, "cmd", at, nil)
+		return s.runText("cmd", io.In, "cmd", at, nil)
 	}
 	for i := 1; i < len(argv); i++ {
-		text := argv[i].text
+		text := argv[i].Text
 		if text == "" || text[0] != '-' && text[0] != '/' && text[0] != 0xe2 {
-			return s.runText("powershell", joinValues(argv[i:]), base, at, nil)
+			return s.runText("powershell", abstract.JoinValues(argv[i:]), base, at, nil)
 		}
 		opt := strings.ToLower(strings.TrimLeft(text, "-/–—―"))
 		switch {
@@ -184,9 +196,9 @@ func (s *state) shellProgram(base string, argv []value, io streams) value {
 		case opt == "ec" || strings.HasPrefix("encodedcommand", opt) && opt != "ex":
 			return s.encoded(base, argv, i, at)
 		case strings.HasPrefix("command", opt) || opt == "cwa" || opt == "commandwithargs":
-			rest := joinValues(argv[i+1:])
-			if rest.text == "-" {
-				rest = io.in
+			rest := abstract.JoinValues(argv[i+1:])
+			if rest.Text == "-" {
+				rest = io.In
 			}
 			return s.runText("powershell", rest, base, at, nil)
 		case strings.HasPrefix("file", opt):
@@ -197,18 +209,18 @@ func (s *state) shellProgram(base string, argv []value, io streams) value {
 			i++
 		}
 	}
-	if io.in.text != "" || io.in.taint != 0 {
-		return s.runText("powershell", io.in, base, at, nil)
+	if io.In.Text != "" || io.In.Taint != 0 {
+		return s.runText("powershell", io.In, base, at, nil)
 	}
-	return value{}
+	return abstract.Value{}
 }
 
-func (s *state) encoded(base string, argv []value, i int, at effect.Span) value {
-	if i+1 < len(argv) && argv[i+1].known() {
-		if text, ok := encodedCommand(argv[i+1].text); ok {
-			return s.runText("powershell", value{text: text, taint: decoded}, base, at, nil)
+func (s *state) encoded(base string, argv []abstract.Value, i int, at effect.Span) abstract.Value {
+	if i+1 < len(argv) && argv[i+1].Known() {
+		if text, ok := encodedCommand(argv[i+1].Text); ok {
+			return s.runText("powershell", abstract.Value{Text: text, Taint: abstract.Decoded}, base, at, nil)
 		}
 	}
 	s.dynamic(base+" runs an encoded command that cannot be decoded", at)
-	return unknown("…", foreign)
+	return abstract.Unknown("…", abstract.Foreign)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
 // windowsProgram reports whether a program exists on Windows only, so that
@@ -23,7 +25,7 @@ func windowsProgram(base string) bool {
 }
 
 // windowsTool runs a program of Windows.
-func (s *state) windowsTool(base string, argv []value, io streams) value {
+func (s *state) windowsTool(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	w := winTool{s: s, base: base, at: join(argv), args: argv[1:], io: io, class: effect.LocalWrite}
 	mark := len(s.effects)
 	out := w.run()
@@ -39,8 +41,8 @@ type winTool struct {
 	s     *state
 	base  string
 	at    effect.Span
-	args  []value
-	io    streams
+	args  []abstract.Value
+	io    abstract.Streams
 	class effect.Class
 }
 
@@ -49,10 +51,10 @@ func (w *winTool) emit(kind effect.Kind, reason string) {
 }
 
 // operands returns the arguments that are no switches.
-func (w *winTool) operands() []value {
-	var out []value
+func (w *winTool) operands() []abstract.Value {
+	var out []abstract.Value
 	for _, a := range w.args {
-		if a.text != "" && (a.text[0] == '/' && !strings.Contains(a.text[1:], "/") || a.text[0] == '-') {
+		if a.Text != "" && (a.Text[0] == '/' && !strings.Contains(a.Text[1:], "/") || a.Text[0] == '-') {
 			continue
 		}
 		out = append(out, a)
@@ -64,7 +66,7 @@ func (w *winTool) operands() []value {
 func (w *winTool) has(words ...string) bool {
 	for _, a := range w.args {
 		for _, word := range words {
-			if strings.EqualFold(strings.TrimLeft(a.text, "/-"), word) {
+			if strings.EqualFold(strings.TrimLeft(a.Text, "/-"), word) {
 				return true
 			}
 		}
@@ -76,34 +78,34 @@ func (w *winTool) first() string {
 	if len(w.args) == 0 {
 		return ""
 	}
-	return strings.ToLower(strings.TrimLeft(w.args[0].text, "/-"))
+	return strings.ToLower(strings.TrimLeft(w.args[0].Text, "/-"))
 }
 
 // after returns the argument behind a switch.
-func (w *winTool) after(name string) (value, bool) {
+func (w *winTool) after(name string) (abstract.Value, bool) {
 	for i, a := range w.args {
-		opt := strings.TrimLeft(a.text, "/-")
+		opt := strings.TrimLeft(a.Text, "/-")
 		if strings.EqualFold(opt, name) && i+1 < len(w.args) {
 			return w.args[i+1], true
 		}
 		if len(opt) > len(name) && opt[len(name)] == ':' && strings.EqualFold(opt[:len(name)], name) {
-			a.text = opt[len(name)+1:]
+			a.Text = opt[len(name)+1:]
 			return a, true
 		}
 	}
-	return value{}, false
+	return abstract.Value{}, false
 }
 
-func (w *winTool) paths(kind effect.Kind, recursive bool, operands []value) {
+func (w *winTool) paths(kind effect.Kind, recursive bool, operands []abstract.Value) {
 	for _, o := range operands {
-		if strings.ContainsAny(o.text, "*?") && o.known() {
-			o.pattern, o.show, o.text = true, o.text, strings.ReplaceAll(o.text, `\`, "/")
+		if strings.ContainsAny(o.Text, "*?") && o.Known() {
+			o.IsPattern, o.Show, o.Text = true, o.Text, strings.ReplaceAll(o.Text, `\`, "/")
 		}
 		w.s.path(kind, o, recursive)
 	}
 }
 
-func (w *winTool) run() value {
+func (w *winTool) run() abstract.Value {
 	ops := w.operands()
 	switch w.base {
 	case "type", "more", "findstr", "find", "sort", "fc", "comp":
@@ -111,11 +113,11 @@ func (w *winTool) run() value {
 		if (w.base == "findstr" || w.base == "find") && len(ops) > 0 {
 			ops = ops[1:]
 		}
-		out := w.io.in
+		out := w.io.In
 		for _, o := range ops {
 			out = w.s.readFile(effect.ReadFile, o)
 		}
-		return unknown("what "+w.base+" writes", out.taint)
+		return abstract.Unknown("what "+w.base+" writes", out.Taint)
 	case "dir", "tasklist", "systeminfo", "ipconfig", "where.exe", "quser", "qwinsta", "assoc", "ftype", "date", "time", "klist":
 		w.class = effect.ReadOnly
 		if w.base == "dir" {
@@ -130,7 +132,7 @@ func (w *winTool) run() value {
 		w.paths(effect.CreateDirectory, false, ops)
 	case "attrib", "icacls", "cacls", "takeown":
 		if f, ok := w.after("f"); ok && w.base == "takeown" {
-			ops = []value{f}
+			ops = []abstract.Value{f}
 		}
 		w.paths(effect.ChangePermissions, w.has("s", "t", "r"), ops[:min(1, len(ops))])
 		if w.base == "attrib" && len(w.args) <= 1 {
@@ -156,10 +158,10 @@ func (w *winTool) run() value {
 	default:
 		w.execution(ops)
 	}
-	return unknown("what "+w.base+" writes", 0)
+	return abstract.Unknown("what "+w.base+" writes", 0)
 }
 
-func (w *winTool) copy(ops []value) {
+func (w *winTool) copy(ops []abstract.Value) {
 	if len(ops) == 0 {
 		return
 	}
@@ -169,7 +171,7 @@ func (w *winTool) copy(ops []value) {
 	}
 	recursive := w.has("s", "e", "mir")
 	w.paths(kind, recursive, ops[:1])
-	content := w.s.content(path.Clean(ops[0].text), false, ops[0])
+	content := w.s.content(path.Clean(ops[0].Text), false, ops[0])
 	if len(ops) > 1 {
 		p, pattern := w.s.path(effect.WriteFile, ops[1], recursive)
 		w.s.addFile(file{path: p, pattern: pattern, val: content})
@@ -177,7 +179,7 @@ func (w *winTool) copy(ops []value) {
 	if w.has("mir", "purge") {
 		w.class = effect.Destructive
 	}
-	if w.base == "esentutl" || strings.Contains(strings.ToLower(ops[0].text), "ntds.dit") {
+	if w.base == "esentutl" || strings.Contains(strings.ToLower(ops[0].Text), "ntds.dit") {
 		w.emit(effect.ReadSecret, "copies a locked database")
 	}
 }
@@ -187,7 +189,7 @@ func (w *winTool) registry() {
 	verb := w.first()
 	key := ""
 	if len(w.args) > 1 {
-		key = strings.ToLower(w.args[1].text)
+		key = strings.ToLower(w.args[1].Text)
 	}
 	switch verb {
 	case "query", "compare", "export":
@@ -196,16 +198,16 @@ func (w *winTool) registry() {
 			w.class = effect.LocalWrite
 			w.s.path(effect.WriteFile, w.args[2], false)
 		}
-		if secretHive(key) {
+		if pwsh.SecretHive(key) {
 			w.emit(effect.ReadSecret, "reads "+key)
 		}
 	case "save":
-		if secretHive(key) {
+		if pwsh.SecretHive(key) {
 			w.emit(effect.ReadSecret, "saves "+key)
 		}
 		if len(w.args) > 2 {
 			p, pattern := w.s.path(effect.WriteFile, w.args[2], false)
-			w.s.addFile(file{path: p, pattern: pattern, val: unknown(key, secret)})
+			w.s.addFile(file{path: p, pattern: pattern, val: abstract.Unknown(key, abstract.Secret)})
 		}
 	default:
 		w.class = effect.Privileged
@@ -216,21 +218,11 @@ func (w *winTool) registry() {
 	}
 }
 
-func secretHive(key string) bool {
-	key = strings.ReplaceAll(key, "/", `\`)
-	for _, hive := range [...]string{`\sam`, `\security`, `hklm\system`, `\lsa`, `winlogon`, `putty`, `\tightvnc`, `\realvnc`, `\winvnc`, `credential`, `password`} {
-		if strings.HasSuffix(key, hive) || strings.Contains(key, hive) && hive != `\sam` && hive != `hklm\system` && hive != `\security` {
-			return true
-		}
-	}
-	return false
-}
-
 // registryWrite records a change of the registry.
-func (s *state) registryWrite(program string, words []value, at effect.Span) {
+func (s *state) registryWrite(program string, words []abstract.Value, at effect.Span) {
 	e := effect.Effect{Kind: effect.ChangeSystem, Program: program, Reason: "changes the registry", From: at}
 	for _, v := range words {
-		key := strings.ToLower(strings.ReplaceAll(v.text, "/", `\`))
+		key := strings.ToLower(strings.ReplaceAll(v.Text, "/", `\`))
 		if runsLater(key) {
 			e.Kind, e.Path, e.Reason = effect.Persist, v.String(), "the registry key runs code later"
 			break
@@ -267,7 +259,7 @@ func (w *winTool) schedule() {
 func (w *winTool) system() {
 	verb := w.first()
 	w.class = effect.Privileged
-	line := strings.ToLower(joinValues(w.args).String())
+	line := strings.ToLower(abstract.JoinValues(w.args).String())
 	switch {
 	case w.base == "sc" && (verb == "query" || verb == "qc" || verb == "queryex"), w.base == "netsh" && strings.Contains(line, "show") && !strings.Contains(line, "key=clear"),
 		w.base == "wevtutil" && (verb == "qe" || verb == "el" || verb == "gl" || verb == "gli"), w.base == "vssadmin" && verb == "list", w.base == "fsutil" && strings.Contains(line, "query"),
@@ -296,15 +288,15 @@ func (w *winTool) system() {
 }
 
 // execution is the programs that run or fetch code.
-func (w *winTool) execution(ops []value) {
+func (w *winTool) execution(ops []abstract.Value) {
 	w.class = effect.Unknown
 	for _, a := range w.args {
-		text := a.text
+		text := a.Text
 		if i := strings.Index(strings.ToLower(text), "http"); i >= 0 && strings.Contains(text, "://") {
 			u := a
-			u.text = strings.Trim(text[i:], `"'`)
-			if end := strings.IndexAny(u.text, `"')`); end > 0 {
-				u.text = u.text[:end]
+			u.Text = strings.Trim(text[i:], `"'`)
+			if end := strings.IndexAny(u.Text, `"')`); end > 0 {
+				u.Text = u.Text[:end]
 			}
 			w.s.url(effect.HTTPRequest, u)
 			if w.base != "certutil" && w.base != "bitsadmin" && w.base != "msdt" && w.base != "certreq" {
@@ -312,7 +304,7 @@ func (w *winTool) execution(ops []value) {
 			}
 		}
 	}
-	line := joinValues(w.args).String()
+	line := abstract.JoinValues(w.args).String()
 	lower := strings.ToLower(line)
 	switch w.base {
 	case "certutil":
@@ -320,7 +312,7 @@ func (w *winTool) execution(ops []value) {
 	case "bitsadmin":
 		if len(ops) > 0 && strings.Contains(lower, "transfer") {
 			p, pattern := w.s.path(effect.WriteFile, ops[len(ops)-1], false)
-			w.s.addFile(file{path: p, pattern: pattern, val: unknown("what bitsadmin downloads", network)})
+			w.s.addFile(file{path: p, pattern: pattern, val: abstract.Unknown("what bitsadmin downloads", abstract.Network)})
 		}
 		if strings.Contains(lower, "setnotifycmdline") {
 			w.emit(effect.Persist, "a transfer job runs code later")
@@ -341,7 +333,7 @@ func (w *winTool) execution(ops []value) {
 	case "wmic":
 		if _, rest, ok := strings.Cut(lower, "process call create"); ok {
 			i := len(line) - len(rest)
-			w.s.runText("cmd", lit(strings.Trim(line[max(0, i):], ` "'`)), "wmic", w.at, nil)
+			w.s.runText("cmd", abstract.Lit(strings.Trim(line[max(0, i):], ` "'`)), "wmic", w.at, nil)
 		} else if strings.Contains(lower, "shadowcopy") && strings.Contains(lower, "delete") {
 			w.emit(effect.Destroy, "deletes shadow copies")
 		} else if strings.Contains(lower, "/format:") && strings.Contains(lower, "http") {
@@ -356,7 +348,7 @@ func (w *winTool) execution(ops []value) {
 		if code, ok := w.after("c"); ok {
 			w.s.runText("cmd", code, w.base, w.at, nil)
 		} else if n := len(ops); n > 0 {
-			w.s.runText("cmd", joinValues(ops[min(n-1, int(truth(strings.HasPrefix(ops[0].text, `\\`)))):]), w.base, w.at, nil)
+			w.s.runText("cmd", abstract.JoinValues(ops[min(n-1, int(truth(strings.HasPrefix(ops[0].Text, `\\`)))):]), w.base, w.at, nil)
 		}
 	case "cscript", "wscript":
 		if len(ops) > 0 {
@@ -374,12 +366,12 @@ func (w *winTool) execution(ops []value) {
 	}
 }
 
-func (w *winTool) certutil(ops []value) {
+func (w *winTool) certutil(ops []abstract.Value) {
 	switch {
 	case w.has("urlcache", "verifyctl", "ping"):
 		if n := len(ops); n > 1 {
 			p, pattern := w.s.path(effect.WriteFile, ops[n-1], false)
-			w.s.addFile(file{path: p, pattern: pattern, val: unknown("what certutil downloads", network)})
+			w.s.addFile(file{path: p, pattern: pattern, val: abstract.Unknown("what certutil downloads", abstract.Network)})
 		}
 		w.class = effect.Network
 	case w.has("decode", "decodehex", "encode", "encodehex"):
@@ -387,7 +379,7 @@ func (w *winTool) certutil(ops []value) {
 		if len(ops) > 1 {
 			in := w.s.readFile(effect.ReadFile, ops[0])
 			p, pattern := w.s.path(effect.WriteFile, ops[1], false)
-			w.s.addFile(file{path: p, pattern: pattern, val: unknown("what certutil decodes", in.taint|decoded)})
+			w.s.addFile(file{path: p, pattern: pattern, val: abstract.Unknown("what certutil decodes", in.Taint|abstract.Decoded)})
 		}
 	case w.has("hashfile"):
 		w.class = effect.ReadOnly

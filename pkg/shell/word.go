@@ -1,26 +1,27 @@
 package shell
 
 import (
-	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
 // fields returns the words that one word of the text becomes.
-func (s *state) fields(w *syntax.Word) []value {
+func (s *state) fields(w *syntax.Word) []abstract.Value {
 	if !s.step(1) {
 		return nil
 	}
 	at := s.spanOf(w)
-	var out []value
+	var out []abstract.Value
 	for _, parts := range s.braces(w) {
 		out = s.split(out, parts, at)
-		if len(out) > maxFields {
+		if len(out) > abstract.MaxFields {
 			s.giveUp("a word becomes too many")
-			return out[:maxFields]
+			return out[:abstract.MaxFields]
 		}
 	}
 	return out
@@ -46,30 +47,30 @@ func plainWord(w *syntax.Word) (string, bool) {
 
 // A splitter collects the fields of one word.
 type splitter struct {
-	builder
-	out    []value
+	abstract.Builder
+	out    []abstract.Value
 	quoted bool // an empty field still counts
 	at     effect.Span
 }
 
 func (f *splitter) end() {
-	if f.any && (f.quoted || f.lit.Len() > 0) || f.quoted {
-		v := f.value()
-		v.from = f.at
-		v.written = f.quoted
+	if f.Any && (f.quoted || f.Lit.Len() > 0) || f.quoted {
+		v := f.Value()
+		v.From = f.at
+		v.Written = f.quoted
 		f.out = append(f.out, v)
 	}
-	f.builder = builder{}
+	f.Builder = abstract.Builder{}
 	f.quoted = false
 }
 
 // unquoted adds the result of an expansion, which is split at blanks.
-func (f *splitter) unquoted(v value) {
-	if !v.known() {
-		f.add(v)
+func (f *splitter) unquoted(v abstract.Value) {
+	if !v.Known() {
+		f.Add(v)
 		return
 	}
-	text := v.text
+	text := v.Text
 	for {
 		i := strings.IndexAny(text, " \t\n")
 		if i < 0 {
@@ -80,7 +81,7 @@ func (f *splitter) unquoted(v value) {
 		}
 		f.end()
 		text = text[i+1:]
-		if len(f.out) > maxFields {
+		if len(f.out) > abstract.MaxFields {
 			return
 		}
 	}
@@ -90,33 +91,25 @@ func (f *splitter) unquoted(v value) {
 }
 
 // globbed adds text in which glob characters count.
-func (f *splitter) globbed(text string, v value) {
+func (f *splitter) globbed(text string, v abstract.Value) {
 	if strings.ContainsAny(text, "*?[") {
-		f.add(value{text: globPattern(text), show: text, pattern: true, taint: v.taint, secrets: v.secrets})
+		f.Add(abstract.Value{Text: abstract.GlobPattern(text), Show: text, IsPattern: true, Taint: v.Taint, Secrets: v.Secrets})
 		return
 	}
-	v.text = text
-	f.add(v)
-}
-
-// globPattern brings a shell glob into the language of effect.Overlap.
-func globPattern(glob string) string {
-	if !strings.Contains(glob, "[!") {
-		return glob
-	}
-	return strings.ReplaceAll(glob, "[!", "[^")
+	v.Text = text
+	f.Add(v)
 }
 
 // split appends the fields of a word's parts.
-func (s *state) split(out []value, parts []syntax.WordPart, at effect.Span) []value {
+func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
 	f := splitter{out: out, at: at}
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			f.unescaped(p.Value)
+			f.Unescaped(p.Value)
 		case *syntax.SglQuoted:
 			f.quoted = true
-			f.literal(sglText(p))
+			f.Literal(sglText(p))
 		case *syntax.DblQuoted:
 			s.dblQuoted(&f, p)
 		case *syntax.ParamExp:
@@ -129,7 +122,7 @@ func (s *state) split(out []value, parts []syntax.WordPart, at effect.Span) []va
 		default:
 			v := s.part(part)
 			if p, ok := part.(*syntax.ProcSubst); ok && p != nil {
-				f.add(v)
+				f.Add(v)
 			} else {
 				f.unquoted(v)
 			}
@@ -146,24 +139,24 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 	for _, inner := range p.Parts {
 		switch q := inner.(type) {
 		case *syntax.Lit:
-			f.literal(unescapeDouble(q.Value))
+			f.Literal(unescapeDouble(q.Value))
 		case *syntax.ParamExp:
 			vs := s.param(q)
 			if len(vs) == 0 && lone {
 				f.quoted = false
 			}
 			if joined(q) {
-				vs = []value{joinValues(vs)}
+				vs = []abstract.Value{abstract.JoinValues(vs)}
 			}
 			for k, v := range vs {
 				if k > 0 {
 					f.end()
 					f.quoted = true
 				}
-				f.add(v)
+				f.Add(v)
 			}
 		default:
-			f.add(s.part(inner))
+			f.Add(s.part(inner))
 		}
 	}
 }
@@ -180,31 +173,20 @@ func joined(p *syntax.ParamExp) bool {
 	return ok && w.Lit() == "*"
 }
 
-func joinValues(vs []value) value {
-	var b builder
-	for i, v := range vs {
-		if i > 0 {
-			b.literal(" ")
-		}
-		b.add(v)
-	}
-	return b.value()
-}
-
 // part returns an expansion as one value, without splitting.
-func (s *state) part(part syntax.WordPart) value {
+func (s *state) part(part syntax.WordPart) abstract.Value {
 	switch p := part.(type) {
 	case *syntax.Lit:
-		return lit(p.Value)
+		return abstract.Lit(p.Value)
 	case *syntax.SglQuoted:
-		return lit(sglText(p))
+		return abstract.Lit(sglText(p))
 	case *syntax.DblQuoted:
 		f := splitter{}
 		s.dblQuoted(&f, p)
 		f.end()
-		return joinValues(f.out)
+		return abstract.JoinValues(f.out)
 	case *syntax.ParamExp:
-		return joinValues(s.param(p))
+		return abstract.JoinValues(s.param(p))
 	case *syntax.CmdSubst:
 		return s.substitution(p)
 	case *syntax.ArithmExp:
@@ -214,37 +196,37 @@ func (s *state) part(part syntax.WordPart) value {
 	case *syntax.ExtGlob:
 		// In zsh, *(e:'code':) and *(+function) run code for each file.
 		if q := p.Pattern.Value; strings.HasPrefix(q, "e:") || strings.HasPrefix(q, "e'") || strings.HasPrefix(q, "e{") || strings.HasPrefix(q, "+") {
-			s.dynamic("a glob may run code: "+clip(q), s.spanOf(p))
+			s.dynamic("a glob may run code: "+abstract.Clip(q), s.spanOf(p))
 		}
-		return value{text: "*", show: p.Op.String() + p.Pattern.Value + ")", pattern: true}
+		return abstract.Value{Text: "*", Show: p.Op.String() + p.Pattern.Value + ")", IsPattern: true}
 	case *syntax.BraceExp:
-		return unknown("{…}", 0)
+		return abstract.Unknown("{…}", 0)
 	}
-	return unknown("…", 0)
+	return abstract.Unknown("…", 0)
 }
 
 // word returns a word as one value, as in assignments and redirects.
-func (s *state) word(w *syntax.Word) value {
+func (s *state) word(w *syntax.Word) abstract.Value {
 	if w == nil || !s.step(1) {
-		return value{}
+		return abstract.Value{}
 	}
 	f := splitter{}
 	for _, part := range w.Parts {
 		if l, ok := part.(*syntax.Lit); ok {
-			f.unescaped(l.Value)
+			f.Unescaped(l.Value)
 			continue
 		}
-		f.add(s.part(part))
+		f.Add(s.part(part))
 	}
-	v := f.value()
-	v.from = s.spanOf(w)
+	v := f.Value()
+	v.From = s.spanOf(w)
 	return v
 }
 
 // document returns the text of a here-document.
-func (s *state) document(delim, body *syntax.Word) value {
+func (s *state) document(delim, body *syntax.Word) abstract.Value {
 	if body == nil {
-		return value{}
+		return abstract.Value{}
 	}
 	raw := false
 	for _, p := range delim.Parts {
@@ -252,69 +234,21 @@ func (s *state) document(delim, body *syntax.Word) value {
 			raw = true
 		}
 	}
-	var b builder
+	var b abstract.Builder
 	for _, part := range body.Parts {
 		l, ok := part.(*syntax.Lit)
 		switch {
 		case ok && raw:
-			b.literal(l.Value)
+			b.Literal(l.Value)
 		case ok:
-			b.literal(unescapeDouble(l.Value))
+			b.Literal(unescapeDouble(l.Value))
 		default:
-			b.add(s.part(part))
+			b.Add(s.part(part))
 		}
 	}
-	v := b.value()
-	v.from = s.spanOf(body)
+	v := b.Value()
+	v.From = s.spanOf(body)
 	return v
-}
-
-// unescaped adds unquoted text of the command.
-func (b *builder) unescaped(text string) {
-	if !strings.ContainsAny(text, "\\*?[") {
-		b.literal(text)
-		return
-	}
-	start := 0
-	flush := func(end int) {
-		if end > start {
-			b.literal(text[start:end])
-		}
-	}
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			flush(i)
-			i++
-			start = i
-			if i < len(text) && text[i] == '\n' {
-				start = i + 1
-			}
-		case '*':
-			flush(i)
-			end := i
-			for end < len(text) && text[end] == '*' {
-				end++
-			}
-			b.glob(text[i:min(end, i+2)], text[i:end])
-			i, start = end-1, end
-		case '?':
-			flush(i)
-			b.glob("?", "?")
-			start = i + 1
-		case '[':
-			end := strings.IndexByte(text[i+1:], ']')
-			if end <= 0 { // no bracket expression, such as the command "["
-				continue
-			}
-			flush(i)
-			expr := text[i : i+end+2]
-			b.glob(globPattern(expr), expr)
-			i += end + 1
-			start = i + 1
-		}
-	}
-	flush(len(text))
 }
 
 // unescapeDouble resolves the backslashes that count inside double quotes.
@@ -340,92 +274,7 @@ func unescapeDouble(s string) string {
 
 func sglText(p *syntax.SglQuoted) string {
 	if p.Dollar {
-		return ansiC(p.Value)
+		return plain.ANSIC(p.Value)
 	}
 	return p.Value
-}
-
-// ansiC resolves the escapes of $'…', which echo -e and printf share.
-func ansiC(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		switch c := s[i]; c {
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'r':
-			b.WriteByte('\r')
-		case 'a':
-			b.WriteByte(7)
-		case 'b':
-			b.WriteByte(8)
-		case 'f':
-			b.WriteByte(12)
-		case 'v':
-			b.WriteByte(11)
-		case 'e', 'E':
-			b.WriteByte(27)
-		case 'c':
-			if i+1 < len(s) {
-				i++
-				b.WriteByte(s[i] & 31)
-			}
-		case '0', '1', '2', '3', '4', '5', '6', '7':
-			n := numeral(s[i:], 8, 3)
-			if c == '0' && n < 3 { // echo -e and printf %b write \0nnn
-				n = numeral(s[i:], 8, 4)
-			}
-			v, _ := strconv.ParseUint(s[i:i+n], 8, 16)
-			b.WriteByte(byte(v))
-			i += n - 1
-		case 'x', 'u', 'U':
-			width := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
-			n := numeral(s[i+1:], 16, width)
-			if n == 0 {
-				b.WriteString(s[i-1 : i+1])
-				break
-			}
-			v, _ := strconv.ParseUint(s[i+1:i+1+n], 16, 32)
-			if c == 'x' {
-				b.WriteByte(byte(v))
-			} else {
-				b.WriteRune(rune(v))
-			}
-			i += n
-		case '\\', '\'', '"', '?':
-			b.WriteByte(c)
-		default:
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-// numeral returns how many of the first n bytes are digits of a base.
-func numeral(s string, base, n int) int {
-	i := 0
-	for i < n && i < len(s) && digit(s[i]) < base {
-		i++
-	}
-	return i
-}
-
-func digit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c|0x20 >= 'a' && c|0x20 <= 'z':
-		return int(c|0x20-'a') + 10
-	}
-	return 99
 }

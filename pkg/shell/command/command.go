@@ -6,7 +6,7 @@ package command
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-//go:generate go run ./internal/compile
+//go:generate go run ./gen
 
 // A Word is one argument, as far as it could be resolved without running
 // anything.

@@ -81,12 +81,12 @@ func TestTablesAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("tables.go")
+	got, err := os.ReadFile("programs_gen.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("tables.go differs from programs/*.yaml: run go generate ./pkg/shell/command")
+		t.Error("programs_gen.go differs from programs/*.yaml: run go generate ./pkg/shell/command")
 	}
 }
 

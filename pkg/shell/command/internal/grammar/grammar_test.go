@@ -72,9 +72,31 @@ func TestWriteGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"DO NOT EDIT", `{"p", &syntax1}`, `{"-a", &actions[0]}`, "rest: roleRead"} {
+	for _, want := range []string{"DO NOT EDIT", `{"p", &syntaxP}`, `{"s", &syntaxP_S}`, `{"-a", &action_e3b0c44298fc}`, "rest: roleRead"} {
 		if !strings.Contains(string(source), want) {
 			t.Errorf("no %q in\n%s", want, source)
+		}
+	}
+}
+
+// A change of one program changes the lines of that program alone.
+func TestWriteGoIsStable(t *testing.T) {
+	const one, other = "b:\n  flags: -a\n  examples:\n    b:\n", "a:\n  options:\n    -x: =write\n  operands: read...\n  examples:\n    a x: read_file x\n"
+	var texts []string
+	for _, in := range []string{one, other + one} {
+		programs, err := load(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := WriteGo(programs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(source))
+	}
+	for line := range strings.Lines(texts[0]) {
+		if !strings.Contains(texts[1], strings.TrimSpace(line)) {
+			t.Errorf("adding a program changed %q", line)
 		}
 	}
 }

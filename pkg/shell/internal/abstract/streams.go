@@ -1,0 +1,19 @@
+package abstract
+
+// Streams are what a command reads and where its output goes.
+type Streams struct {
+	In         Value
+	Redirected bool // in is not what the pipe or the terminal gives
+	Out        *Target
+	Socket     bool // some descriptor is a network connection
+	Here       bool // in is a here-document or here-string: text that belongs to the command
+}
+
+// A Target is where output goes.
+type Target struct {
+	Path    string
+	Pattern bool
+	Append  bool
+	Discard bool // /dev/null, and output that is not standard output
+	Socket  bool
+}

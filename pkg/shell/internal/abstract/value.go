@@ -1,0 +1,252 @@
+// Package abstract holds what the analysis of a command knows of a text: a literal,
+// or a pattern that every text it may be matches, and where it comes from.
+package abstract
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// SecretName says what secret a value holds, for messages.
+func (v Value) SecretName() string {
+	switch {
+	case v.Secrets != "":
+		return v.Secrets
+	case v.Taint&Dump != 0:
+		return "the environment"
+	}
+	return "credentials"
+}
+
+// MaxValue bounds the bytes of one value, so that doubling a variable again
+// and again stays cheap.
+const MaxValue = 64 << 10
+
+// A Taint says where a value comes from.
+type Taint uint16
+
+const (
+	Network    Taint = 1 << iota // the network sent it
+	Decoded                      // the result of a decoder
+	Secret                       // holds credentials read from a file or a key store
+	Credential                   // holds a variable whose name says that it is a credential
+	Dump                         // holds the whole environment
+	Foreign                      // text of another part of the command, not known
+	ShellOut                     // output of an interpreter that reads its commands from elsewhere
+	Socket                       // is a network connection
+	Private                      // clipboard, screen, key strokes
+)
+
+// A Value is a word, a variable's content or what a stream carries, as far as
+// it is known.
+type Value struct {
+	Text      string // literal; a pattern as in effect.Overlap if pattern
+	Show      string // how people read it if pattern, such as "$NAME"; else empty
+	IsPattern bool
+	Taint     Taint
+	Bare      bool // nothing at all is known
+	Tree      bool // the ** of a pattern is folders that were searched, see effect.Effect
+	From      effect.Span
+	Secrets   string // which secret it holds, for messages
+	Written   bool   // text was put together from quoted parts, so it is no option name
+}
+
+// Lit returns the value of literal text.
+func Lit(s string) Value { return Value{Text: s} }
+
+// Unknown is a value of which nothing is known.
+func Unknown(show string, t Taint) Value {
+	return Value{Text: "**", Show: show, IsPattern: true, Bare: true, Taint: t}
+}
+
+// String returns the value as people read it.
+func (v Value) String() string {
+	if v.IsPattern {
+		return v.Show
+	}
+	return v.Text
+}
+
+func (v Value) Known() bool { return !v.IsPattern }
+
+// AsPattern returns the text in the pattern language.
+func (v Value) AsPattern() string {
+	if v.IsPattern {
+		return v.Text
+	}
+	return EscapePattern(v.Text)
+}
+
+const patternSpecial = `*?[\`
+
+func EscapePattern(s string) string {
+	if !strings.ContainsAny(s, patternSpecial) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if strings.IndexByte(patternSpecial, s[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// Concat joins values into one.
+func Concat(vs ...Value) Value {
+	var b Builder
+	for _, v := range vs {
+		b.Add(v)
+	}
+	return b.Value()
+}
+
+// A Builder joins parts of a word. The zero builder is an empty value.
+type Builder struct {
+	Lit     strings.Builder // text, literal or pattern
+	show    strings.Builder
+	pattern bool
+	bare    bool // only unknown parts so far
+	Any     bool // something was added
+	Taint   Taint
+	secrets string
+}
+
+func (b *Builder) Literal(s string) {
+	if s == "" {
+		b.Any = true
+		return
+	}
+	if b.Lit.Len()+len(s) > MaxValue {
+		b.overflow()
+		return
+	}
+	b.Any, b.bare = true, false
+	if b.pattern {
+		b.Lit.WriteString(EscapePattern(s))
+		if b.show.Len() < 4<<10 {
+			b.show.WriteString(s)
+		}
+		return
+	}
+	b.Lit.WriteString(s)
+}
+
+// glob adds pattern text that people read as it is.
+func (b *Builder) glob(pattern, show string) {
+	b.Add(Value{Text: pattern, Show: show, IsPattern: true})
+}
+
+func (b *Builder) Add(v Value) {
+	b.Taint |= v.Taint
+	if v.Secrets != "" {
+		b.secrets = v.Secrets
+	}
+	if !v.IsPattern {
+		b.Literal(v.Text)
+		return
+	}
+	if !b.pattern {
+		b.pattern = true
+		b.bare = b.Lit.Len() == 0
+		plain := b.Lit.String()
+		b.show.WriteString(plain)
+		b.Lit.Reset()
+		b.Lit.WriteString(EscapePattern(plain))
+	}
+	b.Any = true
+	b.bare = b.bare && v.Bare
+	if b.Lit.Len()+len(v.Text) > MaxValue {
+		b.overflow()
+		return
+	}
+	if !strings.HasSuffix(b.Lit.String(), "**") || v.Text != "**" {
+		b.Lit.WriteString(v.Text)
+	}
+	if b.show.Len() < 4<<10 {
+		b.show.WriteString(v.Show)
+	}
+}
+
+// overflow forgets a value that became too long.
+func (b *Builder) overflow() {
+	b.Lit.Reset()
+	b.show.Reset()
+	b.Lit.WriteString("**")
+	b.show.WriteString("…")
+	b.pattern, b.bare, b.Any = true, true, true
+	b.Taint |= Foreign
+}
+
+func (b *Builder) Value() Value {
+	if !b.pattern {
+		return Value{Text: b.Lit.String(), Taint: b.Taint, Secrets: b.secrets}
+	}
+	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Secrets: b.secrets}
+}
+
+// Unescaped adds unquoted text of the command.
+func (b *Builder) Unescaped(text string) {
+	if !strings.ContainsAny(text, "\\*?[") {
+		b.Literal(text)
+		return
+	}
+	start := 0
+	flush := func(end int) {
+		if end > start {
+			b.Literal(text[start:end])
+		}
+	}
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			flush(i)
+			i++
+			start = i
+			if i < len(text) && text[i] == '\n' {
+				start = i + 1
+			}
+		case '*':
+			flush(i)
+			end := i
+			for end < len(text) && text[end] == '*' {
+				end++
+			}
+			b.glob(text[i:min(end, i+2)], text[i:end])
+			i, start = end-1, end
+		case '?':
+			flush(i)
+			b.glob("?", "?")
+			start = i + 1
+		case '[':
+			end := strings.IndexByte(text[i+1:], ']')
+			if end <= 0 { // no bracket expression, such as the command "["
+				continue
+			}
+			flush(i)
+			expr := text[i : i+end+2]
+			b.glob(GlobPattern(expr), expr)
+			i += end + 1
+			start = i + 1
+		}
+	}
+	flush(len(text))
+}
+
+// Clip shortens text for a message to 80 characters.
+func Clip(s string) string {
+	const most = 80
+	n := 0
+	for i := range s {
+		if n == most {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}
+
+// MaxFields is how many words one word may become.
+const MaxFields = 1024

@@ -1,0 +1,236 @@
+// Package worldtest helps to test readers of texts behind [abstract.World]: it
+// records what they report, a line each.
+package worldtest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// A World records reports. Files hold what was stored in them; the zero World
+// knows no others.
+type World struct {
+	Lines []string
+	Steps int // left; negative ends the analysis
+
+	files, names map[string]abstract.Value
+	ended        bool
+	held         []string
+	holding      bool
+}
+
+// New returns a World with a budget that everyday texts do not reach.
+func New() *World {
+	return &World{Steps: 10000, files: map[string]abstract.Value{}, names: map[string]abstract.Value{}}
+}
+
+func (w *World) note(format string, args ...any) {
+	w.Lines = append(w.Lines, fmt.Sprintf(format, args...))
+}
+
+// taints are the names of taints, from the lowest bit.
+var taints = []string{"network", "decoded", "secret", "credential", "dump", "foreign", "shell-out", "socket", "private"}
+
+// show returns a value as the lines have it: unknown ones in angle brackets.
+func show(v abstract.Value) string {
+	text := v.Text
+	if v.IsPattern {
+		text = "<" + v.Show + ">"
+	}
+	for i, name := range taints {
+		if v.Taint&(1<<i) != 0 {
+			text += " +" + name
+		}
+	}
+	return text
+}
+
+func showAll(vs []abstract.Value) string {
+	var out []string
+	for _, v := range vs {
+		out = append(out, show(v))
+	}
+	return strings.Join(out, " | ")
+}
+
+func (w *World) Step(n int) bool {
+	if w.Steps -= n; w.Steps < 0 {
+		w.GiveUp("the budget is spent")
+	}
+	return !w.ended
+}
+
+func (w *World) GiveUp(why string) {
+	if !w.ended {
+		w.ended = true
+		w.note("gives up: %s", why)
+	}
+}
+
+func (w *World) Ended() bool { return w.ended }
+
+func (w *World) Report(e effect.Effect) {
+	w.note("%s %s%s: %s", e.Kind, e.Program, strings.TrimPrefix(" "+e.Path+e.Host, " "), e.Reason)
+}
+
+func (w *World) Dynamic(why string, _ effect.Span) { w.note("dynamic: %s", why) }
+
+func (w *World) Path(kind effect.Kind, v abstract.Value, recursive bool) (string, bool) {
+	below := ""
+	if recursive {
+		below = " and below"
+	}
+	w.note("%s %s%s", kind, show(v), below)
+	return v.Text, v.IsPattern
+}
+
+func (w *World) URL(kind effect.Kind, v abstract.Value)  { w.note("%s %s", kind, show(v)) }
+func (w *World) Host(kind effect.Kind, v abstract.Value) { w.note("%s host %s", kind, show(v)) }
+
+func (w *World) Read(v abstract.Value) abstract.Value {
+	w.note("read %s", show(v))
+	if held, ok := w.files[v.Text]; ok {
+		return held
+	}
+	out := abstract.Unknown("what "+v.String()+" holds", 0)
+	if w.Secret(v.Text) {
+		out.Taint |= abstract.Secret
+	}
+	return out
+}
+
+func (w *World) Store(path string, _ bool, content abstract.Value) {
+	w.note("%s now holds %s", path, show(content))
+	w.files[path] = content
+}
+
+func (w *World) Discards(path string) bool { return path == "/dev/null" }
+func (w *World) Secret(path string) bool   { return strings.Contains(path, "id_rsa") }
+
+func (w *World) Send(v abstract.Value, program string, _ effect.Span) {
+	w.note("%s sends %s", program, show(v))
+}
+
+func (w *World) Environment(name string) abstract.Value {
+	v := abstract.Unknown("$"+name, 0)
+	if abstract.SecretVariable(name) {
+		v.Taint = abstract.Credential
+	}
+	return v
+}
+
+func (w *World) SetEnvironment(name string, v abstract.Value, _ effect.Span) {
+	w.note("sets $%s to %s", name, show(v))
+}
+
+func (w *World) SetRegistry(program string, words []abstract.Value, _ effect.Span) {
+	w.note("%s changes the registry: %s", program, showAll(words))
+}
+
+func (w *World) Set(name string, v abstract.Value) { w.names[name] = v }
+
+func (w *World) Get(name string) (abstract.Value, bool) {
+	v, ok := w.names[name]
+	return v, ok
+}
+
+func (w *World) ChangeFolder(v abstract.Value) { w.note("changes to %s", show(v)) }
+
+func (w *World) Input() abstract.Value { return abstract.Unknown("standard input", abstract.Foreign) }
+
+func (w *World) Redirect(io *abstract.Streams, descriptor string, path abstract.Value, add bool) {
+	w.note("writes descriptor %q to %s, appending %t", descriptor, show(path), add)
+	io.Out = &abstract.Target{Path: path.Text, Append: add}
+}
+
+func (w *World) Deliver(io abstract.Streams, out abstract.Value) abstract.Value {
+	if io.Out == nil {
+		return out
+	}
+	if !io.Out.Discard {
+		w.note("%s gets %s", io.Out.Path, show(out))
+	}
+	return abstract.Value{}
+}
+
+func (w *World) Later(f func()) (release func()) {
+	mark := len(w.Lines)
+	f()
+	held := append([]string(nil), w.Lines[mark:]...)
+	w.Lines = w.Lines[:mark]
+	return func() { w.Lines = append(w.Lines, held...) }
+}
+
+func (w *World) Execute(argv []abstract.Value, program string, class effect.Class) {
+	w.note("runs %s (%s): %s", program, class, showAll(argv))
+}
+
+func (w *World) CallUnknown(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+	w.note("runs what is not known: %s", showAll(argv))
+	return abstract.Unknown("…", abstract.Foreign)
+}
+
+func (w *World) CallWindows(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+	w.note("runs for Windows: %s", showAll(argv))
+	return abstract.Unknown("…", 0)
+}
+
+func (w *World) Suspect(v abstract.Value)   { w.note("suspects %s", show(v)) }
+func (w *World) Call(argv []abstract.Value) { w.note("calls %s", showAll(argv)) }
+
+func (w *World) Nested(text string, _ effect.Span) abstract.Value {
+	w.note("shell: %s", text)
+	return abstract.Unknown("…", abstract.Foreign)
+}
+
+func (w *World) Pipe(text string, _ effect.Span, in abstract.Value) {
+	w.note("shell: %s < %s", text, show(in))
+}
+
+func (w *World) Run(language string, code abstract.Value, how string, _ effect.Span) abstract.Value {
+	w.note("%s runs %s: %s", how, language, show(code))
+	return abstract.Unknown("…", abstract.Foreign)
+}
+
+func (w *World) RunFile(path abstract.Value, language string, _ effect.Span) {
+	w.note("runs the file %s as %s", show(path), language)
+}
+
+// Check reads a file of cases and compares what each reports. A case is a line
+// of dashes with a title, the text, a line of three dots, and the lines that are
+// reported. With update, the lines are written anew.
+func Check(t *testing.T, name string, update bool, read func(w *World, title, text string)) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for part := range strings.SplitSeq(string(data), "\n--- ") {
+		title, rest, ok := strings.Cut(strings.TrimPrefix(part, "--- "), "\n")
+		if !ok {
+			continue
+		}
+		text, want, _ := strings.Cut("\n"+strings.TrimSuffix(rest, "\n"), "\n...")
+		text, want = strings.TrimPrefix(text, "\n"), strings.TrimPrefix(want, "\n")
+		w := New()
+		read(w, title, text)
+		got := strings.Join(w.Lines, "\n")
+		if !update && got != want {
+			t.Errorf("%s: %s\n%s\n(-want +got)\n%s", name, title, text, cmp.Diff(want, got))
+		}
+		fmt.Fprintf(&out, "--- %s\n%s\n...\n%s\n", title, text, got)
+	}
+	if update {
+		if err := os.WriteFile(name, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+// Package parse reads shell text within bounds, as bash or, failing that, as one
+// of the other shells of its family.
+package parse
+
+import (
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+)
+
+// The bounds of what is parsed. They hold before the parser runs: it is
+// recursive, and no recover catches an overflowing stack.
+const (
+	MaxText    = 64 << 10 // bytes of a command
+	MaxNesting = 200      // of brackets, by a count that knows no quotes
+	maxOpeners = 4096     // of whatever the parser or the analysis recurses into
+)
+
+// TooDeep says why text must not reach the parser, or "".
+func TooDeep(text string) string {
+	if len(text) > MaxText {
+		return "the command is longer than 64 KiB"
+	}
+	depth, deepest, total := 0, 0, 0
+	arithmetic := strings.Contains(text, "((") || strings.Contains(text, "$[") || strings.Contains(text, "let")
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '(', '{', '[':
+			depth++
+			total++
+			deepest = max(deepest, depth)
+		case ')', '}', ']':
+			depth = max(0, depth-1)
+		case '`', '!', '?':
+			total++
+		case '=', '-', '+', '~', '*':
+			if arithmetic {
+				total++
+			}
+		case 'i', 'w', 'u', 'f', 'c', 's', 't', 'e':
+			if startsConstruct(text, i) {
+				total++
+			}
+		}
+	}
+	if deepest > MaxNesting || total > maxOpeners {
+		return "the command is nested too deeply"
+	}
+	return ""
+}
+
+// startsConstruct reports whether a word at i starts a construct that nests.
+func startsConstruct(text string, i int) bool {
+	if i > 0 && (text[i-1] == '_' || text[i-1]|0x20 >= 'a' && text[i-1]|0x20 <= 'z') {
+		return false
+	}
+	rest := text[i:]
+	for _, w := range [...]string{"if", "while", "until", "for", "case", "select", "time", "elif", "else", "coproc", "function"} {
+		if strings.HasPrefix(rest, w) {
+			return true
+		}
+	}
+	return false
+}
+
+var Parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+
+// parse reads text as bash, else as the other shells of its family.
+func Shell(text string) (*syntax.File, error) {
+	p := Parsers.Get().(*syntax.Parser)
+	f, err := p.Parse(strings.NewReader(text), "")
+	Parsers.Put(p)
+	if err == nil {
+		return f, nil
+	}
+	for _, lang := range [...]syntax.LangVariant{syntax.LangMirBSDKorn, syntax.LangPOSIX, syntax.LangZsh} {
+		if f, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), ""); err == nil {
+			return f, nil
+		}
+	}
+	return nil, err
+}
+
+// WithoutPlaceholders does the same for each <name> of a manual.
+func WithoutPlaceholders(text string) string {
+	b := []byte(text)
+	for i := 0; i < len(b); i++ {
+		if b[i] != '<' {
+			continue
+		}
+		end := i + 1
+		for end < len(b) && end-i < 64 && (plain.WordByte(b[end]) || strings.IndexByte(" -./:|,", b[end]) >= 0) {
+			end++
+		}
+		if end < i+2 || end >= len(b) || b[end] != '>' || b[i+1] == ' ' || b[i+1] == '/' {
+			continue
+		}
+		copy(b[i:], "${"+strings.Repeat("_", end-i-2)+"}")
+		i = end
+	}
+	return string(b)
+}
+
+// WithoutTemplates puts a variable that nothing sets in place of each ${{ … }}
+// of a workflow file. Lengths stay, so that spans do.
+func WithoutTemplates(text string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, "${{")
+		end := strings.Index(text[max(i, 0):], "}}")
+		if i < 0 || end < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:i] + "${" + strings.Repeat("_", end-1) + "}")
+		text = text[i+end+2:]
+	}
+}
+
+func Error(err error) string {
+	msg := err.Error()
+	if len(msg) > 120 {
+		msg = msg[:120]
+	}
+	return msg
+}

@@ -1,0 +1,99 @@
+package plain
+
+import (
+	"strconv"
+	"strings"
+)
+
+// ANSIC resolves the escapes of $'…', which echo -e and printf share.
+func ANSIC(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		switch c := s[i]; c {
+		case 'n':
+			b.WriteByte('\n')
+		case 't':
+			b.WriteByte('\t')
+		case 'r':
+			b.WriteByte('\r')
+		case 'a':
+			b.WriteByte(7)
+		case 'b':
+			b.WriteByte(8)
+		case 'f':
+			b.WriteByte(12)
+		case 'v':
+			b.WriteByte(11)
+		case 'e', 'E':
+			b.WriteByte(27)
+		case 'c':
+			if i+1 < len(s) {
+				i++
+				b.WriteByte(s[i] & 31)
+			}
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+			n := Numeral(s[i:], 8, 3)
+			if c == '0' && n < 3 { // echo -e and printf %b write \0nnn
+				n = Numeral(s[i:], 8, 4)
+			}
+			v, _ := strconv.ParseUint(s[i:i+n], 8, 16)
+			b.WriteByte(byte(v))
+			i += n - 1
+		case 'x', 'u', 'U':
+			width := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
+			n := Numeral(s[i+1:], 16, width)
+			if n == 0 {
+				b.WriteString(s[i-1 : i+1])
+				break
+			}
+			v, _ := strconv.ParseUint(s[i+1:i+1+n], 16, 32)
+			if c == 'x' {
+				b.WriteByte(byte(v))
+			} else {
+				b.WriteRune(rune(v))
+			}
+			i += n
+		case '\\', '\'', '"', '?':
+			b.WriteByte(c)
+		default:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// Numeral returns how many of the first n bytes are digits of a base.
+func Numeral(s string, base, n int) int {
+	i := 0
+	for i < n && i < len(s) && digit(s[i]) < base {
+		i++
+	}
+	return i
+}
+
+func digit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'z':
+		return int(c|0x20-'a') + 10
+	}
+	return 99
+}
+
+func WordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
+}
+
+func IsURL(text string) bool {
+	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "ftp://")
+}

@@ -1,0 +1,369 @@
+package pwsh
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+)
+
+// operand reads one operand with its members, calls and subscripts.
+func (p *pwsh) operand() abstract.Value {
+	if p.i >= len(p.text) || !p.w.Step(1) {
+		return abstract.Value{}
+	}
+	if p.depth > deepest {
+		p.w.GiveUp("PowerShell text is too complex")
+		return abstract.Value{}
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	var v abstract.Value
+	dotted := ""
+	switch c := p.text[p.i]; {
+	case c == '\'' || c == '"':
+		v = p.str()
+	case c == '@' && p.i+1 < len(p.text) && (p.text[p.i+1] == '\'' || p.text[p.i+1] == '"'):
+		v = p.hereString()
+	case c == '$' && p.i+1 < len(p.text) && p.text[p.i+1] == '(', c == '@' && p.i+1 < len(p.text) && (p.text[p.i+1] == '(' || p.text[p.i+1] == '{'):
+		closing := byte(')')
+		if p.text[p.i+1] == '{' {
+			closing = '}'
+		}
+		p.i += 2
+		v = p.block(closing)
+	case c == '$':
+		start := p.i
+		v = p.variable()
+		dotted = strings.ToLower(p.text[start:p.i])
+	case c == '(':
+		p.i++
+		v = p.block(')')
+	case c == '{':
+		p.i++
+		v = p.block('}')
+	case c == '[':
+		end := strings.IndexByte(p.text[p.i:], ']')
+		if end < 0 {
+			p.i = len(p.text)
+			return abstract.Value{}
+		}
+		dotted = strings.ToLower(strings.Trim(p.text[p.i:p.i+end+1], "[] "))
+		p.i += end + 1
+		if !strings.HasPrefix(p.text[p.i:], "::") {
+			p.skip(" \t")
+			return p.cast(dotted)
+		}
+	case c == '-' || c == '!':
+		p.i++
+		return p.operand()
+	default:
+		text := p.bare()
+		if text == "" {
+			p.i++
+		}
+		v = abstract.Value{Text: text, From: p.at}
+	}
+	v.From = p.at
+	return p.members(v, dotted)
+}
+
+func (p *pwsh) hereString() abstract.Value {
+	q := p.text[p.i+1 : p.i+2]
+	body, _, ok := strings.Cut(p.text[p.i+2:], "\n"+q+"@")
+	p.i += 2 + len(body)
+	if ok {
+		p.i += 3
+	}
+	return abstract.Value{Text: strings.TrimLeft(body, "\r\n"), From: p.at}
+}
+
+// cast is [type]operand.
+func (p *pwsh) cast(typ string) abstract.Value {
+	v := p.operand()
+	switch strings.TrimSuffix(typ, "[]") {
+	case "char", "system.char":
+		var b strings.Builder
+		for f := range strings.FieldsSeq(v.Text) {
+			n, err := strconv.ParseInt(f, 0, 32)
+			if err != nil {
+				return v
+			}
+			b.WriteRune(rune(n))
+		}
+		if v.Known() {
+			return abstract.Value{Text: b.String(), Taint: v.Taint | abstract.Decoded, From: p.at}
+		}
+	case "scriptblock", "management.automation.scriptblock":
+		return v
+	}
+	return v
+}
+
+// members reads .name, ::name, (…) and […] behind an operand.
+func (p *pwsh) members(v abstract.Value, dotted string) abstract.Value {
+	for p.i < len(p.text) && !p.w.Ended() {
+		rest := p.text[p.i:]
+		switch {
+		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (plain.WordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
+			p.i++
+			if rest[0] == ':' {
+				p.i++
+			}
+			name := ""
+			if c := p.text[min(p.i, len(p.text)-1)]; c == '\'' || c == '"' {
+				name = p.str().Text
+			} else if c == '(' || c == '$' {
+				name = p.operand().Text
+			} else {
+				start := p.i
+				for p.i < len(p.text) && plain.WordByte(p.text[p.i]) {
+					p.i++
+				}
+				name = p.text[start:p.i]
+			}
+			dotted += "." + strings.ToLower(name)
+			if p.i < len(p.text) && p.text[p.i] == '(' {
+				p.i++
+				v = p.call(v, dotted, p.arguments())
+				dotted = ""
+			}
+		case rest[0] == '[':
+			p.i++
+			index := p.block(']')
+			if n, err := strconv.Atoi(index.Text); v.Known() && err == nil && n >= 0 && n < len(v.Text) && dotted == "" {
+				v.Text = v.Text[n : n+1]
+			} else {
+				v = abstract.Unknown("[…]", v.Taint)
+			}
+		default:
+			return v
+		}
+	}
+	return v
+}
+
+func (p *pwsh) arguments() []abstract.Value {
+	var args []abstract.Value
+	for p.i < len(p.text) && !p.w.Ended() {
+		p.skip(" \t\r\n,")
+		if p.i >= len(p.text) || p.text[p.i] == ')' {
+			p.i++
+			break
+		}
+		start := p.i
+		v := p.sum()
+		v.From = p.at
+		args = append(args, v)
+		if p.i == start {
+			p.i++
+		}
+	}
+	p.i = min(p.i, len(p.text))
+	return args
+}
+
+// sum is an expression up to a comma.
+func (p *pwsh) sum() abstract.Value {
+	left := p.operand()
+	for {
+		mark := p.i
+		p.skip(" \t")
+		if p.i >= len(p.text) || p.text[p.i] != '+' {
+			p.i = mark
+			return left
+		}
+		p.i++
+		p.skip(" \t\r\n")
+		left = abstract.Concat(left, p.operand())
+	}
+}
+
+// call does what a .NET method is known to do.
+func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abstract.Value {
+	arg := func(i int) abstract.Value {
+		if i < len(args) {
+			return args[i]
+		}
+		return abstract.Value{}
+	}
+	one := arg(0)
+	method := name[strings.LastIndexByte(name, '.')+1:]
+	result := abstract.Unknown("."+method+"()", recv.Taint|one.Taint)
+	if out, ok := p.transfer(method, name, result, args); ok {
+		return out
+	}
+	switch method {
+	case "frombase64string":
+		if text, ok := plain.Decode64(one.Text); ok && one.Known() {
+			return abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded, From: p.at}
+		}
+		result.Taint |= abstract.Decoded
+	case "getstring":
+		if one.Known() && strings.Contains(name, "unicode") {
+			var b strings.Builder
+			for i := 0; i+1 < len(one.Text); i += 2 {
+				b.WriteRune(rune(one.Text[i]) | rune(one.Text[i+1])<<8)
+			}
+			one.Text = b.String()
+		}
+		one.Taint |= result.Taint
+		return one
+	case "replace":
+		if recv.Known() && one.Known() && arg(1).Known() && one.Text != "" {
+			recv.Text = strings.ReplaceAll(recv.Text, one.Text, arg(1).Text)
+			return recv
+		}
+	case "tostring", "trim", "tolower", "toupper", "normalize", "readtoend", "invoke", "invokereturnasis", "toarray", "tochararray", "insert", "remove", "substring", "create", "getresponse", "getresponsestream":
+		return p.passing(recv, method, name, one)
+	case "invokescript", "addscript", "newscriptblock":
+		return p.evaluate(one)
+	case "start":
+		if strings.HasSuffix(name, "process.start") && len(args) > 0 {
+			p.w.CallWindows(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
+		}
+	case "shellexecute", "exec", "run":
+		p.w.Run("cmd", abstract.JoinValues(args), "powershell", p.at)
+	case "kill", "terminate", "stopservice", "startservice", "changestartmode", "uninstall", "reboot", "shutdown", "win32shutdown", "put", "commitchanges":
+		p.changes(method)
+	case "load", "loadfile", "loadfrom", "unsafeloadfrom":
+		if strings.Contains(name, "assembly") {
+			if t := one.Taint; t&(abstract.Network|abstract.Decoded) != 0 {
+				p.w.Run("code", abstract.Unknown("an assembly", t), "powershell", p.at)
+			} else {
+				p.w.Dynamic("loads an assembly that is not known", p.at)
+			}
+		}
+	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
+		p.w.Dynamic("runs machine code", p.at)
+	case "setvalue", "setsecurityprotocol":
+		if strings.Contains(strings.ToLower(p.text), "amsi") {
+			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "turns the scanning of scripts off", From: p.at})
+		}
+	case "setenvironmentvariable":
+		if one.Known() {
+			p.w.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.at)
+		}
+	case "getenvironmentvariables":
+		return abstract.Unknown("the environment", abstract.Dump)
+	case "getenvironmentvariable":
+		return p.named("env:" + one.Text)
+	case "getstream", "new":
+		if strings.Contains(name, "tcpclient") || method == "getstream" {
+			p.connect(one)
+		}
+	case "":
+	}
+	return result
+}
+
+// transfer does what the methods that move data do; ok is false for all others.
+func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstract.Value) (out abstract.Value, ok bool) {
+	arg := func(i int) abstract.Value {
+		if i < len(args) {
+			return args[i]
+		}
+		return abstract.Value{}
+	}
+	one := arg(0)
+	switch method {
+	case "downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "downloadstringtaskasync", "downloaddataasync":
+		p.w.URL(effect.HTTPRequest, one)
+		return abstract.Unknown(abstract.Clip(method), abstract.Network), true
+	case "downloadfile", "downloadfileasync":
+		p.w.URL(effect.HTTPRequest, one)
+		at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
+		p.w.Store(at, pattern, abstract.Unknown("a download", abstract.Network))
+	case "uploadstring", "uploaddata", "uploadfile", "uploadvalues", "postasync":
+		p.w.URL(effect.HTTPRequest, one)
+		last := arg(max(0, len(args)-1))
+		if method == "uploadfile" {
+			last = p.w.Read(last)
+		}
+		p.w.Send(last, "powershell", p.at)
+	case "readalltext", "readallbytes", "readalllines", "readlines", "openread.", "opentext":
+		return p.w.Read(one), true
+	case "writealltext", "writeallbytes", "writealllines", "appendalltext", "create.":
+		at, pattern := p.w.Path(effect.WriteFile, one, false)
+		p.w.Store(at, pattern, arg(1))
+	case "delete":
+		if strings.Contains(name, "io.") {
+			p.w.Path(effect.DeleteFile, one, len(args) > 1)
+		} else {
+			p.changes(method)
+		}
+	case "copy", "move":
+		if strings.Contains(name, "io.") {
+			content := p.w.Read(one)
+			at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
+			p.w.Store(at, pattern, content)
+		}
+	default:
+		return out, false
+	}
+	return result, true
+}
+
+// changes records a method that changes an object of the system.
+func (p *pwsh) changes(method string) {
+	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " of an object", From: p.at})
+}
+
+// passing are methods that hand on what they work on.
+func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Value) abstract.Value {
+	switch method {
+	case "tolower":
+		recv.Text = strings.ToLower(recv.Text)
+	case "toupper":
+		recv.Text = strings.ToUpper(recv.Text)
+	case "create":
+		if strings.Contains(name, "scriptblock") {
+			return p.evaluate(one)
+		}
+		if strings.Contains(name, "webrequest") {
+			p.w.URL(effect.HTTPRequest, one)
+			return abstract.Unknown("a download", abstract.Network)
+		}
+	case "substring", "insert", "remove":
+		return abstract.Unknown("."+method+"()", recv.Taint)
+	case "invoke", "invokereturnasis":
+		if recv.Text != "" && recv.Taint != 0 {
+			return p.evaluate(recv)
+		}
+	}
+	return recv
+}
+
+func (p *pwsh) connect(host abstract.Value) {
+	p.connects = true
+	e := effect.Effect{Kind: effect.Connect, From: p.at, Pattern: true}
+	if f := strings.Fields(strings.ReplaceAll(host.Text, ",", " ")); host.Known() && len(f) > 0 {
+		e.Host, e.Pattern = effect.Host(f[0]), false
+	}
+	p.w.Report(e)
+}
+
+// evaluate walks text that PowerShell would evaluate.
+func (p *pwsh) evaluate(v abstract.Value) abstract.Value {
+	p.runs = true
+	if v.Known() && v.Text == "" {
+		return abstract.Value{}
+	}
+	return p.w.Run("powershell", v, "Invoke-Expression", p.at)
+}
+
+func splitWords(v abstract.Value) []abstract.Value {
+	if !v.Known() {
+		return []abstract.Value{v}
+	}
+	var out []abstract.Value
+	for f := range strings.FieldsSeq(v.Text) {
+		out = append(out, abstract.Value{Text: strings.Trim(f, `"'`), Taint: v.Taint, From: v.From})
+		if len(out) == abstract.MaxFields {
+			break
+		}
+	}
+	return out
+}

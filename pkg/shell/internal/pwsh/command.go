@@ -1,0 +1,398 @@
+package pwsh
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+)
+
+// A psArg is an argument of a PowerShell command.
+type psArg struct {
+	param string // full name in lower case, "" if it has none
+	use   byte   // see cmdlet.params
+	val   abstract.Value
+	given bool
+}
+
+// command walks a command whose name was read: its arguments and what it does.
+func (p *pwsh) command(name, in abstract.Value) abstract.Value {
+	name.From = p.at
+	lower := strings.ToLower(strings.TrimSuffix(name.Text, ".exe"))
+	c := findCmdlet(lower)
+	if strings.HasSuffix(strings.ToLower(name.Text), ".exe") {
+		c = nil
+	}
+	if v, ok := p.w.Get("psalias:" + lower); ok && v.Known() {
+		name = v
+		c = findCmdlet(strings.ToLower(name.Text))
+	}
+	var args []psArg
+	var io abstract.Streams
+	defer p.w.Later(func() { args, io = p.commandArguments(c, in) })()
+	if !name.Known() {
+		return p.w.CallUnknown(append([]abstract.Value{name}, values(args)...), io)
+	}
+	argv := []abstract.Value{name}
+	for _, a := range args {
+		if a.param != "" {
+			argv = append(argv, abstract.Lit("-"+a.param))
+		}
+		if a.given {
+			argv = append(argv, a.val)
+		}
+	}
+	for i := range argv {
+		argv[i].From = p.at
+	}
+	out := abstract.Value{}
+	switch {
+	case c != nil:
+		class := c.class
+		p.w.Execute(argv, c.name, class)
+		out = p.cmdlet(c, args, io)
+	case verbNoun(lower):
+		class := effect.Unknown
+		if strings.Contains(readers, " "+lower+" ") {
+			class = effect.ReadOnly
+		}
+		p.w.Execute(argv, lower, class)
+		out = abstract.Unknown("what "+lower+" writes", in.Taint)
+		for _, v := range argv[1:] {
+			p.w.Suspect(v)
+			out.Taint |= v.Taint
+		}
+	default:
+		out = p.w.CallWindows(argv, io)
+	}
+	return p.w.Deliver(io, out)
+}
+
+func values(args []psArg) []abstract.Value {
+	out := make([]abstract.Value, 0, len(args))
+	for _, a := range args {
+		out = append(out, a.val)
+	}
+	return out
+}
+
+func verbNoun(lower string) bool {
+	verb, noun, ok := strings.Cut(lower, "-")
+	if !ok || len(verb) < 2 || noun == "" || strings.ContainsAny(lower, "./\\:") {
+		return false
+	}
+	switch verb {
+	case "get", "set", "new", "remove", "add", "invoke", "start", "stop", "test", "write", "read", "out", "select", "where", "sort", "group", "measure", "compare", "format", "convertto", "convertfrom", "import", "export", "enable", "disable", "install", "uninstall", "register", "unregister", "update", "clear", "copy", "move", "rename", "restart", "resume", "suspend", "wait", "enter", "exit", "connect", "disconnect", "find", "show", "join", "split", "resolve", "save", "send", "receive", "publish", "reset", "restore", "grant", "revoke", "mount", "dismount", "debug", "trace", "limit", "backup", "checkpoint", "complete", "confirm", "expand", "compress", "protect", "unprotect", "push", "pop", "use", "switch", "undo", "unlock", "lock", "tee", "foreach", "repair", "request", "submit", "search", "watch", "hide", "block", "unblock", "approve", "deny", "merge", "initialize", "optimize", "sync", "ping", "build", "deploy", "convert", "edit", "open", "close", "step", "skip", "redo", "assert":
+		return true
+	}
+	return false
+}
+
+// commandArguments reads the arguments of a command.
+func (p *pwsh) commandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract.Streams) {
+	io := abstract.Streams{In: in}
+	var args []psArg
+	position := 0
+	for p.i < len(p.text) && !p.w.Ended() && len(args) < abstract.MaxFields {
+		p.skip(" \t")
+		if p.i >= len(p.text) {
+			break
+		}
+		ch := p.text[p.i]
+		if strings.IndexByte("\r\n;|)}&", ch) >= 0 { // a single & runs the command in the background
+			break
+		}
+		if ch == '>' || (ch == '2' || ch == '1' || ch == '*') && p.i+1 < len(p.text) && p.text[p.i+1] == '>' {
+			p.redirect(&io)
+			continue
+		}
+		start := p.i
+		if ch == '-' && p.i+1 < len(p.text) && (plain.WordByte(p.text[p.i+1]) && (p.text[p.i+1] < '0' || p.text[p.i+1] > '9')) && c != nil {
+			args = append(args, p.parameter(c))
+		} else {
+			a := psArg{val: p.argument(), given: true}
+			if c != nil {
+				_, a.use = c.position(position)
+				position++
+			}
+			args = append(args, a)
+		}
+		if p.i == start {
+			p.i++
+		}
+	}
+	return args, io
+}
+
+func (p *pwsh) redirect(io *abstract.Streams) {
+	n := ""
+	if p.text[p.i] != '>' {
+		n = p.text[p.i : p.i+1]
+		p.i++
+	}
+	add := strings.HasPrefix(p.text[p.i:], ">>")
+	p.skip("> \t")
+	if p.i < len(p.text) && p.text[p.i] == '&' {
+		p.i = min(len(p.text), p.i+2)
+		return
+	}
+	w := p.argument()
+	if strings.EqualFold(w.Text, "$null") {
+		io.Out = &abstract.Target{Discard: true}
+		return
+	}
+	p.w.Redirect(io, strings.Trim(n, "*"), w, add)
+}
+
+// parameter reads -Name, -Name:value and -Name value.
+func (p *pwsh) parameter(c *cmdlet) psArg {
+	p.i++
+	start := p.i
+	for p.i < len(p.text) && plain.WordByte(p.text[p.i]) {
+		p.i++
+	}
+	full, use := c.param(strings.ToLower(p.text[start:p.i]))
+	a := psArg{param: full, use: use}
+	if p.i < len(p.text) && p.text[p.i] == ':' {
+		p.i++
+		a.val, a.given = p.argument(), use != '!'
+		return a
+	}
+	if use == '!' {
+		return a
+	}
+	mark := p.i
+	p.skip(" \t")
+	if p.i >= len(p.text) || strings.IndexByte("\r\n;|)}-", p.text[p.i]) >= 0 && !(use != 0 && p.text[p.i] == '-' && p.i+1 < len(p.text) && p.text[p.i+1] >= '0' && p.text[p.i+1] <= '9') {
+		p.i = mark
+		return a
+	}
+	a.val, a.given = p.argument(), true
+	return a
+}
+
+// argument reads one argument: words that touch each other are one.
+func (p *pwsh) argument() abstract.Value {
+	var b abstract.Builder
+	start := p.i
+	for p.i < len(p.text) && !p.w.Ended() {
+		c := p.text[p.i]
+		if strings.IndexByte(" \t\r\n;|)}", c) >= 0 || p.i == start && c == '>' {
+			break
+		}
+		before := p.i
+		switch {
+		case c == ',':
+			b.Literal(" ")
+			p.i++
+			p.skip(" \t\r\n")
+		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.i == start:
+			b.Add(p.operand())
+		default:
+			b.Literal(p.bare())
+		}
+		if p.i == before {
+			if c == '&' || c == '<' {
+				b.Literal(string(c))
+			}
+			p.i++
+		}
+	}
+	v := b.Value()
+	v.From = p.at
+	return v
+}
+
+// cmdlet does what a cmdlet's arguments say.
+func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Value {
+	in := io.In
+	out := abstract.Unknown("what "+c.name+" writes", in.Taint)
+	if c.effect != "" {
+		p.w.Report(effect.Effect{Kind: c.effect, Program: c.name, Reason: c.name, From: p.at})
+	}
+	recursive, posts := false, false
+	var program abstract.Value
+	var programArgs []abstract.Value
+	var written []abstract.Target
+	read := abstract.Value{}
+	for _, a := range args {
+		recursive = recursive || a.param == "recurse"
+		posts = posts || a.use == 't' || a.param == "infile"
+	}
+	for _, a := range args {
+		v := a.val
+		v.From = p.at
+		if !a.given {
+			continue
+		}
+		switch a.use {
+		case 'r':
+			read = p.w.Read(p.windowsGlob(v))
+			if recursive {
+				p.w.Path(effect.ReadFile, p.windowsGlob(v), true)
+			}
+			out.Taint |= read.Taint
+			if read.Known() && c.name == "get-content" {
+				out = read
+			}
+			if posts && c.class == effect.Network {
+				p.w.Send(read, c.name, p.at)
+			}
+		case 'w', 'd', 'm', 'p', 'c', 'l':
+			written = append(written, p.touch(c, a.use, v, recursive)...)
+			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == 'l' {
+				out.Taint |= abstract.Dump
+			}
+		case 'u':
+			p.w.URL(effect.HTTPRequest, v)
+			out.Taint |= abstract.Network
+			if v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 {
+				p.w.Send(v, c.name, p.at)
+			}
+		case 'h':
+			p.w.Host(effect.Connect, v)
+		case 't':
+			p.w.Send(v, c.name, p.at)
+		case 'e':
+			return p.evaluate(v)
+		case 'x':
+			program = v
+		case 'a':
+			programArgs = splitWords(v)
+		case 'n':
+			out.Taint |= v.Taint
+		}
+	}
+	p.after(c, args, in, program, programArgs)
+	if c.name == "invoke-expression" {
+		return p.evaluate(in)
+	}
+	p.store(c, args, written, in, read)
+	if c.name == "write-output" || c.name == "write-host" {
+		vals := values(args)
+		return abstract.JoinValues(vals)
+	}
+	if c.name == "foreach-object" || c.name == "where-object" || strings.HasPrefix(c.name, "out-") {
+		return abstract.Unknown("…", out.Taint)
+	}
+	return out
+}
+
+// store remembers what the files that a cmdlet writes hold from now on.
+func (p *pwsh) store(c *cmdlet, args []psArg, written []abstract.Target, in, read abstract.Value) {
+	for _, t := range written {
+		v := in
+		switch {
+		case c.class == effect.Network:
+			v = abstract.Unknown("a download", abstract.Network)
+		case read.Taint != 0 || read.IsPattern:
+			v = read
+		case len(args) > 1 && (c.name == "set-content" || c.name == "add-content"):
+			v = args[1].val
+		}
+		p.w.Store(t.Path, t.Pattern, v)
+	}
+}
+
+func (p *pwsh) windowsGlob(v abstract.Value) abstract.Value {
+	if v.Known() && strings.ContainsAny(v.Text, "*?") {
+		v.IsPattern, v.Show, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
+	}
+	return v
+}
+
+// touch records an effect on a path or a registry key.
+func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []abstract.Target {
+	lower := strings.ToLower(v.Text)
+	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
+	if registry {
+		if use != 'l' {
+			p.w.SetRegistry(c.name, []abstract.Value{v}, p.at)
+		} else if SecretHive(strings.ReplaceAll(lower, ":", "")) {
+			p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.Clip(v.Text), From: p.at})
+		}
+		return nil
+	}
+	for _, drive := range [...]string{"env:", "function:", "variable:", "alias:", "cert:", "wsman:"} {
+		if strings.HasPrefix(lower, drive) {
+			return nil
+		}
+	}
+	kind := map[byte]effect.Kind{'w': effect.WriteFile, 'd': effect.DeleteFile, 'm': effect.MoveFile, 'p': effect.ChangePermissions, 'c': effect.CreateDirectory, 'l': effect.ListDirectory}[use]
+	var out []abstract.Target
+	for _, one := range p.list(v) {
+		path, pattern := p.w.Path(kind, p.windowsGlob(one), recursive)
+		if use == 'w' {
+			out = append(out, abstract.Target{Path: path, Pattern: pattern})
+		}
+	}
+	return out
+}
+
+// list cuts a list of paths, which argument joined with blanks.
+func (p *pwsh) list(v abstract.Value) []abstract.Value {
+	if v.Written || !v.Known() || !strings.Contains(v.Text, " ") {
+		return []abstract.Value{v}
+	}
+	return splitWords(v)
+}
+
+// after does what is special to some cmdlets.
+func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
+	switch {
+	case program.Text != "" && program.Known():
+		if plain.IsURL(program.Text) {
+			p.w.URL(effect.HTTPRequest, program)
+			return
+		}
+		p.runs = true
+		for _, a := range args {
+			if a.param == "verb" && strings.EqualFold(a.val.Text, "runas") {
+				p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, From: p.at})
+			}
+		}
+		p.w.CallWindows(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
+	case program.IsPattern:
+		p.w.CallUnknown(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
+	}
+	switch c.name {
+	case "new-object":
+		for _, a := range args {
+			lower := strings.ToLower(a.val.Text)
+			if strings.Contains(lower, "tcpclient") || strings.Contains(lower, "sockets.socket") {
+				host := abstract.Value{}
+				if _, after, ok := strings.Cut(a.val.Text, "("); ok {
+					host.Text = after
+				}
+				for _, o := range args[1:] {
+					if o.given && o.val.Text != a.val.Text {
+						host = o.val
+						break
+					}
+				}
+				p.connect(host)
+			}
+		}
+	case "set-location", "push-location":
+		if len(args) > 0 {
+			p.w.ChangeFolder(args[0].val)
+		}
+	case "set-alias", "new-alias":
+		if vals := values(args); len(vals) > 1 && vals[0].Known() {
+			p.w.Set("psalias:"+strings.ToLower(vals[0].Text), vals[1])
+		}
+	case "set-variable":
+		if vals := values(args); len(vals) > 1 && vals[0].Known() {
+			p.w.Set("ps:"+strings.ToLower(vals[0].Text), vals[1])
+		}
+	case "import-module":
+		for _, a := range args {
+			if strings.ContainsAny(a.val.Text, `/\`) {
+				p.w.RunFile(a.val, "powershell", p.at)
+			}
+		}
+	case "invoke-wmimethod", "invoke-cimmethod":
+		p.runs = true
+	}
+}

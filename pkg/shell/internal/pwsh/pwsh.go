@@ -1,0 +1,439 @@
+// Package pwsh reads PowerShell text. The reader is tolerant: control flow is
+// ignored, every command and every call in the text counts as done.
+package pwsh
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+)
+
+// A pwsh is PowerShell text being walked. The reader is tolerant: control flow
+// is ignored, every command and every call in the text counts as done.
+type pwsh struct {
+	w     abstract.World
+	text  string
+	i     int
+	at    effect.Span
+	depth int
+
+	connects bool // it opens a TCP connection
+	runs     bool // it evaluates text or starts a shell
+}
+
+// deepest is how deep expressions may nest.
+const deepest = 100
+
+// Read reports what PowerShell text does, and returns what it writes.
+func Read(w abstract.World, text string, at effect.Span) abstract.Value {
+	if len(text) > parse.MaxText {
+		w.Dynamic("the command is longer than 64 KiB", at)
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	p := &pwsh{w: w, text: text, at: at}
+	out := p.block(0)
+	if p.connects && p.runs {
+		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs what a network connection sends", From: p.at})
+	}
+	return out
+}
+
+// block walks statements up to a closing bracket.
+func (p *pwsh) block(until byte) abstract.Value {
+	out := abstract.Value{}
+	for !p.w.Ended() {
+		p.skip(" \t\r\n;,")
+		if p.i >= len(p.text) {
+			return out
+		}
+		if c := p.text[p.i]; c == until {
+			p.i++
+			return out
+		}
+		start := p.i
+		out = p.pipeline(until)
+		if p.i == start {
+			p.i++
+		}
+	}
+	return out
+}
+
+func (p *pwsh) skip(chars string) {
+	for p.i < len(p.text) {
+		switch {
+		case strings.IndexByte(chars, p.text[p.i]) >= 0:
+			p.i++
+		case p.text[p.i] == '`' && p.i+1 < len(p.text) && (p.text[p.i+1] == '\n' || p.text[p.i+1] == '\r'):
+			p.i += 2
+		case p.text[p.i] == '#':
+			for p.i < len(p.text) && p.text[p.i] != '\n' {
+				p.i++
+			}
+		default:
+			return
+		}
+	}
+}
+
+// pipeline walks elements that are joined by |.
+func (p *pwsh) pipeline(until byte) abstract.Value {
+	if !p.w.Step(1) || p.depth > deepest {
+		p.w.GiveUp("PowerShell text is too complex")
+		return abstract.Value{}
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	out := abstract.Value{}
+	for {
+		p.skip(" \t\r\n")
+		out = p.element(out, until)
+		p.skip(" \t\r")
+		if p.i < len(p.text) && p.text[p.i] == '|' && !strings.HasPrefix(p.text[p.i:], "||") {
+			p.i++
+			continue
+		}
+		if strings.HasPrefix(p.text[p.i:], "||") || strings.HasPrefix(p.text[p.i:], "&&") {
+			p.i += 2
+		}
+		return out
+	}
+}
+
+// element walks one command or expression.
+func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
+	if p.i >= len(p.text) {
+		return abstract.Value{}
+	}
+	start := p.i
+	switch c := p.text[p.i]; {
+	case c == '&' || c == '.' && p.i+1 < len(p.text) && strings.IndexByte(" \t('\"$", p.text[p.i+1]) >= 0:
+		p.i++
+		p.skip(" \t&")
+		return p.command(p.argument(), in)
+	case c == '$' || c == '[' || c == '(' || c == '\'' || c == '"' || c == '@' || c == '{' || c >= '0' && c <= '9' || c == '!' || c == '-' || c == '+' || c == ',':
+		v := p.expression()
+		p.skip(" \t")
+		if p.assignment(start, v) {
+			return abstract.Value{}
+		}
+		if p.i == start {
+			p.i++
+		}
+		return v
+	case c == '}' || c == ')' || c == ']':
+		p.i++
+		return abstract.Value{}
+	}
+	word := p.bare()
+	lower := strings.ToLower(word)
+	switch lower {
+	case "if", "elseif", "else", "while", "for", "foreach", "switch", "try", "catch", "finally", "do", "until", "function", "filter", "return", "throw", "param", "begin", "process", "end", "trap", "in", "exit", "break", "continue", "data", "using":
+		if lower == "foreach" && in.Text != "" || lower == "foreach" && in.Taint != 0 {
+			break
+		}
+		p.skip(" \t")
+		if lower == "function" || lower == "filter" {
+			p.bare()
+		}
+		return abstract.Value{}
+	}
+	if word == "" {
+		p.i++
+		return abstract.Value{}
+	}
+	return p.command(abstract.Value{Text: word, From: p.at}, in)
+}
+
+// assignment reads `= expr` behind a variable that starts at start.
+func (p *pwsh) assignment(start int, v abstract.Value) bool {
+	if p.i >= len(p.text) || p.text[p.i] != '=' && !strings.HasPrefix(p.text[p.i:], "+=") || p.text[start] != '$' {
+		return false
+	}
+	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.i]), "${}"))
+	add := p.text[p.i] == '+'
+	p.i++
+	if add {
+		p.i++
+	}
+	right := p.pipeline(0)
+	if add {
+		right = abstract.Concat(v, right)
+	}
+	p.w.Set("ps:"+name, right)
+	if env, ok := strings.CutPrefix(name, "env:"); ok {
+		p.w.SetEnvironment(strings.ToUpper(env), right, p.at)
+	}
+	return true
+}
+
+// bare reads a word that is not quoted.
+func (p *pwsh) bare() string {
+	var b strings.Builder
+	for p.i < len(p.text) {
+		c := p.text[p.i]
+		if c == '`' && p.i+1 < len(p.text) {
+			p.i++
+			b.WriteByte(p.text[p.i])
+			p.i++
+			continue
+		}
+		if strings.IndexByte(" \t\r\n;|()'\"{}$,&<>", c) >= 0 && !(b.Len() == 0 && (c == '$')) {
+			break
+		}
+		b.WriteByte(c)
+		p.i++
+	}
+	return b.String()
+}
+
+// expression reads operands that are joined by operators.
+func (p *pwsh) expression() abstract.Value {
+	if !p.w.Step(1) || p.depth > deepest {
+		p.w.GiveUp("PowerShell text is too complex")
+		return abstract.Value{}
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	var list []abstract.Value
+	left := p.operand()
+	for p.i < len(p.text) {
+		mark := p.i
+		p.skip(" \t")
+		rest := p.text[p.i:]
+		switch {
+		case strings.HasPrefix(rest, "+=") || rest == "":
+			p.i = mark
+			return p.joined(list, left)
+		case rest[0] == '+':
+			p.i++
+			p.skip(" \t\r\n")
+			left = abstract.Concat(left, p.operand())
+		case rest[0] == ',':
+			p.i++
+			p.skip(" \t\r\n")
+			list = append(list, left)
+			left = p.operand()
+			if len(list) > abstract.MaxFields {
+				p.w.GiveUp("a list in PowerShell text is too long")
+			}
+		case rest[0] == '-' && len(rest) > 2 && plain.WordByte(rest[1]):
+			op, ok := p.operator(rest)
+			if !ok {
+				p.i = mark
+				return p.joined(list, left)
+			}
+			left = p.operate(op, append(list, left))
+			list = nil
+		default:
+			p.i = mark
+			return p.joined(list, left)
+		}
+	}
+	return p.joined(list, left)
+}
+
+func (p *pwsh) joined(list []abstract.Value, last abstract.Value) abstract.Value {
+	if len(list) == 0 {
+		return last
+	}
+	v := abstract.JoinValues(append(list, last))
+	return v
+}
+
+func (p *pwsh) operator(rest string) (string, bool) {
+	end := 1
+	for end < len(rest) && plain.WordByte(rest[end]) {
+		end++
+	}
+	op := strings.ToLower(rest[1:end])
+	switch op {
+	case "f", "join", "replace", "creplace", "ireplace", "split", "csplit", "bxor", "band", "bor", "as", "eq", "ne", "like", "match", "contains", "and", "or", "gt", "lt", "ge", "le", "notlike", "notmatch", "in", "is", "not", "ieq", "ine", "shl", "shr":
+		p.i += end
+		p.skip(" \t\r\n")
+		return op, true
+	}
+	return "", false
+}
+
+// operate applies an operator to the values on its left.
+func (p *pwsh) operate(op string, left []abstract.Value) abstract.Value {
+	right := p.operand()
+	args := []abstract.Value{right}
+	for {
+		mark := p.i
+		p.skip(" \t")
+		if p.i >= len(p.text) || p.text[p.i] != ',' {
+			p.i = mark
+			break
+		}
+		p.i++
+		p.skip(" \t\r\n")
+		args = append(args, p.operand())
+		if len(args) > abstract.MaxFields {
+			p.w.GiveUp("a list in PowerShell text is too long")
+			break
+		}
+	}
+	first := left[0]
+	switch op {
+	case "f":
+		return formatPlaces(first, args)
+	case "join":
+		if right.Known() {
+			var b abstract.Builder
+			for i, v := range left {
+				if i > 0 {
+					b.Literal(right.Text)
+				}
+				b.Add(v)
+			}
+			if len(left) == 1 && first.Known() && right.Text == "" {
+				return abstract.Lit(strings.ReplaceAll(first.Text, " ", ""))
+			}
+			return b.Value()
+		}
+	case "replace", "creplace", "ireplace":
+		if first.Known() && right.Known() {
+			with := ""
+			if len(args) > 1 {
+				with = args[1].Text
+			}
+			first.Text = strings.ReplaceAll(first.Text, strings.TrimPrefix(right.Text, `\`), with)
+			return first
+		}
+	case "split", "csplit":
+		if first.Known() && right.Known() && right.Text != "" {
+			first.Text = strings.ReplaceAll(first.Text, right.Text, " ")
+			return first
+		}
+	}
+	return abstract.Unknown("…", first.Taint|right.Taint)
+}
+
+// formatPlaces is "{1}{0}" -f "a","b".
+func formatPlaces(form abstract.Value, args []abstract.Value) abstract.Value {
+	if !form.Known() {
+		return abstract.Unknown("…", form.Taint)
+	}
+	var b abstract.Builder
+	text := form.Text
+	for i := 0; i < len(text); i++ {
+		if text[i] == '{' && i+2 < len(text) && text[i+1] >= '0' && text[i+1] <= '9' {
+			end := strings.IndexByte(text[i:], '}')
+			n := 0
+			for j := i + 1; j < len(text) && text[j] >= '0' && text[j] <= '9' && n < 1000; j++ {
+				n = n*10 + int(text[j]-'0')
+			}
+			if end > 0 && n < len(args) {
+				b.Add(args[n])
+				i += end
+				continue
+			}
+		}
+		b.Literal(text[i : i+1])
+	}
+	return b.Value()
+}
+
+// str reads a quoted string.
+func (p *pwsh) str() abstract.Value {
+	q := p.text[p.i]
+	p.i++
+	var b abstract.Builder
+	for p.i < len(p.text) {
+		c := p.text[p.i]
+		switch {
+		case c == q:
+			if p.i+1 < len(p.text) && p.text[p.i+1] == q {
+				b.Literal(string(q))
+				p.i += 2
+				continue
+			}
+			p.i++
+			v := b.Value()
+			v.From, v.Written = p.at, true
+			return v
+		case q == '"' && c == '`' && p.i+1 < len(p.text):
+			p.i++
+			switch p.text[p.i] {
+			case 'n':
+				b.Literal("\n")
+			case 't':
+				b.Literal("\t")
+			case '0':
+			default:
+				b.Literal(p.text[p.i : p.i+1])
+			}
+			p.i++
+		case q == '"' && c == '$' && p.i+1 < len(p.text) && (plain.WordByte(p.text[p.i+1]) || p.text[p.i+1] == '{' || p.text[p.i+1] == '('):
+			if p.text[p.i+1] == '(' {
+				p.i += 2
+				b.Add(p.block(')'))
+				continue
+			}
+			b.Add(p.variable())
+		default:
+			b.Literal(p.text[p.i : p.i+1])
+			p.i++
+		}
+	}
+	v := b.Value()
+	v.From = p.at
+	return v
+}
+
+// variable reads $name, ${name} or $env:name.
+func (p *pwsh) variable() abstract.Value {
+	p.i++
+	start := p.i
+	if p.i < len(p.text) && p.text[p.i] == '{' {
+		end := strings.IndexByte(p.text[p.i:], '}')
+		if end < 0 {
+			end = len(p.text) - p.i - 1
+		}
+		p.i += end + 1
+		return p.named(strings.Trim(p.text[start:p.i], "{}"))
+	}
+	for p.i < len(p.text) && (plain.WordByte(p.text[p.i]) || p.text[p.i] == ':' && p.i+1 < len(p.text) && plain.WordByte(p.text[p.i+1])) {
+		p.i++
+	}
+	if p.i == start && p.i < len(p.text) && strings.IndexByte("?$^", p.text[p.i]) >= 0 {
+		p.i++
+	}
+	return p.named(p.text[start:p.i])
+}
+
+func (p *pwsh) named(name string) abstract.Value {
+	lower := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "script:"), "global:"))
+	if v, ok := p.w.Get("ps:" + lower); ok {
+		v.From = p.at
+		return v
+	}
+	env, isEnv := strings.CutPrefix(lower, "env:")
+	switch lower {
+	case "home", "env:userprofile", "env:home":
+		return abstract.Value{Text: "~", From: p.at}
+	case "pwd":
+		return abstract.Value{Text: ".", From: p.at}
+	case "true", "false", "null":
+		return abstract.Value{Text: "$" + lower, From: p.at}
+	case "env:comspec":
+		return abstract.Lit("cmd.exe")
+	case "shellid":
+		return abstract.Lit("Microsoft.PowerShell")
+	case "pshome":
+		return abstract.Lit(`C:\Windows\System32\WindowsPowerShell\v1.0`)
+	case "env:temp", "env:tmp", "env:appdata", "env:localappdata", "env:programdata", "env:systemroot", "env:windir", "env:public":
+		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", From: p.at}
+	}
+	v := abstract.Unknown("$"+name, 0)
+	if isEnv && abstract.SecretVariable(env) {
+		v.Taint, v.Secrets = abstract.Credential, "$"+name
+	}
+	v.From = p.at
+	return v
+}

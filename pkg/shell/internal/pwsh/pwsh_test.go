@@ -1,0 +1,73 @@
+package pwsh
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract/worldtest"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected lines; read the diff")
+
+func TestRead(t *testing.T) {
+	worldtest.Check(t, "testdata/cases.txt", *update, func(w *worldtest.World, _, text string) {
+		Read(w, text, effect.Span{})
+	})
+}
+
+// TestReadGivesUp holds that text is left as unknown where the budget, its
+// length or its depth ends.
+func TestReadGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"too long": strings.Repeat("ls ", 40<<10),
+		"too deep": "Get-Content " + strings.Repeat("(", 300),
+		"too wide": "Get-Content @(" + strings.Repeat("1,", 5000) + "1)",
+	} {
+		w := worldtest.New()
+		Read(w, text, effect.Span{})
+		if got := strings.Join(w.Lines, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
+			t.Errorf("%s: reports %.200q", name, got)
+		}
+	}
+}
+
+// TestCmdlets holds that each cmdlet is found by its name and aliases, and that
+// parameters may be abbreviated.
+func TestCmdlets(t *testing.T) {
+	t.Parallel()
+	for i := range cmdlets {
+		c := &cmdlets[i]
+		if !IsCmdlet(c.name) {
+			t.Errorf("%s is not found", c.name)
+		}
+		for alias := range strings.FieldsSeq(c.aliases) {
+			if !IsCmdlet(alias) {
+				t.Errorf("%s: its alias %s is not found", c.name, alias)
+			}
+		}
+	}
+	c := findCmdlet("remove-item")
+	for name, want := range map[string]string{"recurse": "recurse", "rec": "recurse", "p": "path", "nosuch": "nosuch"} {
+		if got, _ := c.param(name); got != want {
+			t.Errorf("-%s is taken for -%s, want -%s", name, got, want)
+		}
+	}
+	if name, use := c.position(0); name != "path" || use != 'd' {
+		t.Errorf("the first argument of Remove-Item is %s %c", name, use)
+	}
+}
+
+func TestSecretHive(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]bool{
+		`hklm\sam`: true, `hklm\security`: true, `hklm\system`: true, `hklm\software\microsoft\windows nt\currentversion\winlogon`: true,
+		`hkcu\software\simontatham\putty\sessions`: true, `hkcu\software\x`: false, `hklm\system\currentcontrolset`: false,
+	} {
+		if got := SecretHive(key); got != want {
+			t.Errorf("%s: %t", key, got)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+package pwsh
+
+import "strings"
+
+// SecretHive reports whether a key of the registry, in lower case, holds
+// credentials.
+func SecretHive(key string) bool {
+	key = strings.ReplaceAll(key, "/", `\`)
+	for _, hive := range [...]string{`\sam`, `\security`, `hklm\system`, `\lsa`, `winlogon`, `putty`, `\tightvnc`, `\realvnc`, `\winvnc`, `credential`, `password`} {
+		if strings.HasSuffix(key, hive) || strings.Contains(key, hive) && hive != `\sam` && hive != `hklm\system` && hive != `\security` {
+			return true
+		}
+	}
+	return false
+}

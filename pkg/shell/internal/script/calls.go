@@ -1,0 +1,377 @@
+package script
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+)
+
+// A role is what a call in code does.
+type role uint8
+
+const (
+	runsShell  role = iota + 1 // its first argument is shell text
+	runsArgv                   // its arguments are a command
+	runsEither                 // a list is a command, a string shell text
+	opens                      // a path and a mode
+	readsFile
+	writesFile
+	deletes
+	deletesTree
+	lists
+	moves
+	copies
+	setsMode
+	makesFolder
+	requests // HTTP
+	posts    // HTTP with a body
+	connects
+	listens
+	evaluates // its first argument is code of the same language
+	duplicates
+	changesUser
+	receives
+	readsEnvironment
+	loadsFile // its first argument is a file of code
+	kills
+)
+
+// A callRole says what a call does if its owner and language fit.
+type callRole struct {
+	role          role
+	owner, unless []string // globs, see calls.yaml
+	in, notIn     []string // languages
+}
+
+//go:generate go run ./gen
+
+// roleOf returns what a call does, by its dotted name.
+func roleOf(name, language string) role {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	owner := strings.TrimSuffix(strings.TrimSuffix(name, last), ".")
+	for _, c := range calls[last] {
+		if (c.owner == nil || ownedBy(c.owner, owner)) && !ownedBy(c.unless, owner) &&
+			(c.in == nil || slices.Contains(c.in, language)) && !slices.Contains(c.notIn, language) {
+			return c.role
+		}
+	}
+	return 0
+}
+
+func ownedBy(globs []string, owner string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		if _, part, ok := strings.Cut(glob, ":"); ok {
+			return slices.Contains(strings.Split(strings.ToLower(owner), "."), part)
+		}
+		return glob == "''" && owner == "" || abstract.Match(glob, owner)
+	})
+}
+
+// call does what a call in code does and returns its value.
+func (p *script) call(f operand, args []operand) operand {
+	for i := range args {
+		args[i].From = p.at
+	}
+	if f.name == "" {
+		return operand{Value: abstract.Unknown("…()", f.Taint|anyTaint(args)), used: true}
+	}
+	full := f.name
+	if full[0] == '.' { // a method of a value
+		if v, ok := p.method(full[1:], f, args); ok {
+			return v
+		}
+	}
+	if v, ok := p.function(full, args); ok {
+		return v
+	}
+	first := operand{}
+	if len(args) > 0 {
+		first = args[0]
+		if first.name != "" {
+			first.Value = abstract.Unknown(first.name, first.Taint)
+		}
+	}
+	recv := f
+	recv.name = ""
+	r := roleOf(strings.TrimPrefix(full, "."), p.language)
+	if r == 0 {
+		for _, a := range args {
+			p.loose(a)
+		}
+		t := f.Taint | anyTaint(args)
+		name := full
+		if full[0] == '.' {
+			name = ""
+		}
+		return operand{name: name, Value: abstract.Unknown(abstract.Clip(full)+"()", t), used: true}
+	}
+	// Path("x").read_text(): the receiver is the path.
+	if full[0] == '.' && len(recv.Text) > 0 && (r == readsFile || r == writesFile || r == deletes || r == lists || r == deletesTree || r == opens || r == setsMode || r == makesFolder) && !recv.Bare {
+		args = append([]operand{recv}, args...)
+		if r == writesFile && len(args) > 1 {
+			first = args[1]
+		}
+		first = recv
+	}
+	out := p.act(r, full, first, args)
+	out.Taint |= f.Taint
+	out.used = true
+	return out
+}
+
+// act does what a role says.
+func (p *script) act(r role, full string, first operand, args []operand) operand {
+	result := operand{Value: abstract.Unknown(abstract.Clip(full)+"()", 0)}
+	if len(args) == 0 {
+		if r == receives {
+			p.receives = true
+			result.Taint |= abstract.Socket
+		}
+		return result
+	}
+	path := first.Value
+	path.From = p.at
+	switch r {
+	case runsShell:
+		if len(args) > 1 && (p.language == "perl" || p.language == "ruby") && args[1].Known() && args[1].name == "" && !args[1].isList {
+			p.argv(args)
+		} else if first.isList {
+			p.argv(args[:1])
+		} else {
+			p.run(path)
+		}
+		result.Taint |= abstract.Foreign
+	case runsArgv:
+		p.argv(commandOf(full, args))
+	case runsEither:
+		if first.isList {
+			p.argv(args[:1])
+		} else {
+			p.run(path)
+		}
+	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, setsMode, makesFolder:
+		return p.actOnFile(r, full, path, args, result)
+	case requests, posts:
+		p.request(r, path, args)
+		result.Taint |= abstract.Network
+	case connects:
+		p.connects, p.posts = true, true
+		p.connect(args)
+		result.Taint |= abstract.Socket
+	case listens:
+		p.listens = true
+		p.w.Report(effect.Effect{Kind: effect.Listen, From: p.at})
+	case evaluates:
+		p.evaluate(full, path)
+	case duplicates:
+		p.dups = true
+	case changesUser:
+		p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, From: p.at})
+	case receives:
+		p.receives = true
+		result.Taint |= abstract.Socket
+	case readsEnvironment:
+		return operand{Value: p.w.Environment(path.Text)}
+	case loadsFile:
+		p.w.RunFile(path, p.language, p.at)
+	case kills:
+		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
+	}
+	return result
+}
+
+// actOnFile does what the roles of files say; path is the first argument.
+func (p *script) actOnFile(r role, full string, path abstract.Value, args []operand, result operand) operand {
+	switch r {
+	case opens:
+		if full == "sysopen" && p.language == "perl" && len(args) > 1 {
+			return p.sysopen(args)
+		}
+		return p.open(args, path)
+	case readsFile:
+		if path.Known() && plain.IsURL(path.Text) {
+			p.w.URL(effect.HTTPRequest, path)
+			result.Taint |= abstract.Network
+			return result
+		}
+		return operand{Value: p.read(path)}
+	case writesFile:
+		content := abstract.Value{}
+		if len(args) > 1 {
+			content = args[1].Value
+		}
+		p.write(path, content)
+	case deletes:
+		for _, a := range args {
+			if a.name == "" {
+				a.From = p.at
+				p.w.Path(effect.DeleteFile, a.Value, false)
+			}
+		}
+	case deletesTree:
+		p.w.Path(effect.DeleteFile, path, !strings.HasSuffix(full, "rmdir"))
+	case lists:
+		p.w.Path(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
+	case moves:
+		p.w.Path(effect.MoveFile, path, false)
+		if len(args) > 1 {
+			p.write(args[1].Value, abstract.Value{})
+		}
+	case copies:
+		content := p.read(path)
+		if len(args) > 1 {
+			p.write(args[1].Value, content)
+		}
+	case setsMode:
+		p.w.Path(effect.ChangePermissions, path, false)
+	case makesFolder:
+		p.w.Path(effect.CreateDirectory, path, false)
+	}
+	return result
+}
+
+// commandOf drops the arguments of exec and spawn that are no words: the mode
+// of os.spawnl, and the program's name given twice.
+func commandOf(full string, args []operand) []operand {
+	last := full[strings.LastIndexByte(full, '.')+1:]
+	if strings.HasPrefix(last, "spawnl") || strings.HasPrefix(last, "spawnv") {
+		args = args[min(1, len(args)):]
+	}
+	if strings.HasPrefix(last, "exec") && last != "execFile" && last != "execFileSync" || strings.HasPrefix(last, "spawnl") || strings.HasPrefix(last, "spawnv") || last == "posix_spawn" {
+		if len(args) > 1 {
+			rest := args[1:]
+			if rest[0].isList && len(rest[0].list) > 0 {
+				rest = append([]operand{{list: rest[0].list[1:], isList: true}}, rest[min(1, len(rest)):min(1, len(rest))]...)
+			} else {
+				rest = rest[1:]
+			}
+			args = append([]operand{args[0]}, rest...)
+		}
+	}
+	if len(args) > 2 && args[1].isList {
+		args = args[:2] // the options of node's spawn
+	}
+	kept := args[:0:0]
+	for _, a := range args {
+		if !(a.isList && len(kept) > 0 && len(a.list) > 0 && a.list[0].name != "") {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// open is open(path, mode).
+func (p *script) open(args []operand, path abstract.Value) operand {
+	mode := ""
+	if len(args) > 1 {
+		mode = args[1].Text
+	}
+	if p.language == "perl" {
+		// open(F, "<", "x"), open(F, "> x"), open(F, "cmd |")
+		rest := args
+		if len(rest) > 1 {
+			rest = rest[1:]
+		}
+		mode, path = perlMode(rest[0].Text), rest[len(rest)-1].Value
+		path.From = p.at
+		text := strings.TrimSpace(rest[0].Text)
+		if strings.HasPrefix(text, "|") || strings.HasSuffix(text, "|") || strings.Contains(text, "-|") {
+			path.Text = strings.Trim(path.Text, "|- ")
+			p.run(path)
+			return operand{Value: abstract.Unknown("open()", abstract.Foreign), used: true}
+		}
+		if strings.Contains(text, "&") { // open(STDIN, ">&C") joins two handles
+			p.dups = true
+			return operand{used: true}
+		}
+		path.Text = strings.TrimLeft(path.Text, "<>+ ")
+	}
+	if path.Known() && plain.IsURL(path.Text) {
+		p.w.URL(effect.HTTPRequest, path)
+		return operand{Value: abstract.Unknown("open()", abstract.Network), used: true}
+	}
+	if path.Known() && strings.HasPrefix(path.Text, "|") && p.language == "ruby" {
+		path.Text = path.Text[1:]
+		p.run(path)
+		return operand{Value: abstract.Unknown("open()", abstract.Foreign), used: true}
+	}
+	if strings.ContainsAny(mode, "wax+>") {
+		p.write(path, abstract.Value{})
+		return operand{Value: abstract.Unknown("open()", 0), used: true}
+	}
+	return operand{Value: p.read(path), used: true}
+}
+
+// sysopen is perl's sysopen(HANDLE, path, flags).
+func (p *script) sysopen(args []operand) operand {
+	path := args[1].Value
+	path.From = p.at
+	if flags := args[min(2, len(args)-1)]; flags.Text == "0" || flags.name == "O_RDONLY" {
+		return operand{Value: p.read(path), used: true}
+	}
+	p.write(path, abstract.Value{})
+	return operand{Value: abstract.Unknown("open()", 0), used: true}
+}
+
+// perlMode returns the mode of perl's open, which may stand before the path.
+func perlMode(text string) string {
+	text = strings.TrimLeft(text, " \t\n")
+	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
+}
+
+func (p *script) request(r role, path abstract.Value, args []operand) {
+	for _, a := range args {
+		if a.Known() && strings.Contains(a.Text, "://") {
+			path = a.Value
+			break
+		}
+	}
+	path.From = p.at
+	if r == posts || anyTaint(args[1:])&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 || len(args) > 1 && !args[1].Known() {
+		p.posts = true
+	}
+	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump)
+	if path.Known() && path.Text != "" || path.IsPattern {
+		p.w.URL(effect.HTTPRequest, path)
+	}
+	if path.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 {
+		p.w.Send(path, p.language, p.at)
+	}
+}
+
+func (p *script) connect(args []operand) {
+	var flat []operand
+	for _, a := range args {
+		flat = append(flat, a)
+		flat = append(flat, a.list...)
+	}
+	e := effect.Effect{Kind: effect.Connect, From: p.at, Pattern: true}
+	for _, a := range flat {
+		if _, err := strconv.Atoi(a.Text); a.Known() && a.name == "" && a.Text != "" && err != nil && !a.isList && strings.ContainsAny(a.Text, ".:") || a.Text == "localhost" {
+			e.Host, e.Pattern = effect.Host(a.Text), false
+			break
+		}
+	}
+	p.w.Report(e)
+}
+
+func (p *script) evaluate(full string, code abstract.Value) {
+	code.From = p.at
+	if strings.Contains(full, "pickle") || strings.Contains(full, "marshal") {
+		if code.Taint&abstract.Network == 0 && code.Taint&abstract.Decoded == 0 {
+			return
+		}
+	}
+	if !code.Known() && code.Taint == 0 && code.Bare {
+		p.w.Dynamic(p.language+" code evaluates text that is not known", p.at)
+		return
+	}
+	if p.receives && !code.Known() {
+		code.Taint |= abstract.Socket
+	}
+	p.w.Run(p.language, code, p.language+" code", p.at)
+}

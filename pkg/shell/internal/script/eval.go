@@ -1,0 +1,432 @@
+package script
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+)
+
+func (p *script) peek(text string) bool {
+	return p.i < len(p.tokens) && p.tokens[p.i].kind == punctToken && p.tokens[p.i].text == text
+}
+
+// expr reads an expression and what is assigned by it.
+func (p *script) expr() operand {
+	if p.depth > deepest || !p.w.Step(1) {
+		p.w.GiveUp("the code is nested too deeply")
+		return operand{}
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	left := p.operand()
+	for p.i < len(p.tokens) {
+		t := p.tokens[p.i]
+		switch {
+		case t.kind == stringToken && left.Known() && left.Text != "" && left.name == "" && !t.newline && p.language != "perl":
+			left.Value = abstract.Concat(left.Value, p.operand().Value) // adjacent strings
+		case t.text == "$" && t.kind == punctToken && p.language == "awk":
+			left = operand{Value: abstract.Concat(left.Value, p.operand().Value)}
+		case t.kind != punctToken:
+			return left
+		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
+			p.i++
+			right := p.operand()
+			left = operand{Value: abstract.Concat(left.Value, right.Value), list: append(left.list[:len(left.list):len(left.list)], right.list...), isList: left.isList}
+		case t.text == "=" || t.text == "+=" || t.text == ".=":
+			left = p.assign(left, t.text)
+		case t.text == "*":
+			p.i++
+			right := p.operand()
+			n, err := strconv.Atoi(right.Text)
+			if left.Known() && left.name == "" && err == nil && n >= 0 && n*len(left.Text) <= 4096 {
+				left.Text = strings.Repeat(left.Text, n)
+			}
+		case t.text == "%":
+			p.i++
+			right := p.operand()
+			left = operand{Value: formatCode(left, right)}
+		case t.text == "|" && p.language == "awk":
+			left = p.awkPipe(left)
+		case t.text == ">" && p.language == "awk" || t.text == ">>" && p.language == "awk":
+			p.i++
+			compares := p.i < len(p.tokens) && p.tokens[p.i].kind == numberToken
+			if o := p.operand(); o.Known() && o.name == "" && !compares {
+				p.write(o.Value, left.Value)
+			}
+		case t.text == "<" && p.language == "awk":
+			p.i++
+			if o := p.operand(); o.Known() && o.name == "" && !strings.HasPrefix(o.Text, "/inet") {
+				p.read(o.Value)
+			}
+		case strings.Contains("==&&||<>-/?:&|^=>", t.text) && t.text != "=":
+			p.i++
+			p.loose(left)
+			right := p.expr()
+			if t.text == "||" || t.text == ":" || t.text == "?" {
+				left = right
+				break
+			}
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), used: true}
+		default:
+			return left
+		}
+	}
+	return left
+}
+
+// formatCode is "…%s…" % x of Python and Ruby.
+func formatCode(form, arg operand) abstract.Value {
+	args := arg.list
+	if !arg.isList {
+		args = []operand{arg}
+	}
+	if !form.Known() || form.name != "" {
+		return abstract.Unknown("…", form.Taint|arg.Taint)
+	}
+	var b abstract.Builder
+	rest := form.Text
+	for _, a := range args {
+		i := strings.Index(rest, "%s")
+		if i < 0 {
+			break
+		}
+		b.Literal(rest[:i])
+		b.Add(a.Value)
+		rest = rest[i+2:]
+	}
+	b.Literal(rest)
+	return b.Value()
+}
+
+// awkPipe is print | "cmd" and "cmd" | getline.
+func (p *script) awkPipe(left operand) operand {
+	p.i++
+	if p.i < len(p.tokens) && p.tokens[p.i].text == "&" {
+		p.i++
+	}
+	if p.i < len(p.tokens) && p.tokens[p.i].text == "getline" {
+		p.i++
+		if left.Known() && strings.HasPrefix(left.Text, "/inet") {
+			p.connects = true
+			return operand{}
+		}
+		p.run(left.Value)
+		return operand{used: true}
+	}
+	o := p.operand()
+	if o.Known() && strings.HasPrefix(o.Text, "/inet") {
+		p.connects = true
+		return operand{}
+	}
+	in := left.Value
+	if left.name != "" || !in.Known() || in.Text == "" {
+		in = abstract.Unknown("what awk prints", p.w.Input().Taint|abstract.Foreign)
+	}
+	if o.Known() && o.name == "" {
+		p.w.Pipe(o.Text, p.at, in)
+	} else {
+		p.run(o.Value)
+	}
+	return operand{used: true}
+}
+
+func (p *script) assign(left operand, op string) operand {
+	p.i++
+	right := p.expr()
+	if left.name != "" && len(p.vars) < 1024 {
+		if op != "=" {
+			if old, ok := p.vars[left.name]; ok {
+				right.Value = abstract.Concat(old.Value, right.Value)
+			}
+		}
+		p.loose(right)
+		right.used = true
+		p.vars[left.name] = right
+	}
+	return right
+}
+
+// operand reads one operand with its calls, members and subscripts.
+func (p *script) operand() operand {
+	if p.i >= len(p.tokens) || p.depth > deepest {
+		return operand{}
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	t := p.tokens[p.i]
+	p.i++
+	var o operand
+	switch t.kind {
+	case stringToken:
+		o.Value = t.v
+	case shellToken:
+		p.run(t.v)
+		o = operand{Value: abstract.Unknown("`…`", abstract.Foreign), used: true}
+	case numberToken:
+		o.Value = abstract.Lit(t.text)
+	case nameToken:
+		if word(t.text) {
+			return p.operand()
+		}
+		o = p.named(t.text)
+		if s, ok := p.bareArgument(o.name); ok {
+			return s
+		}
+	case punctToken:
+		if t.text == "$" && p.language == "awk" { // a field of the input
+			p.operand()
+			return operand{Value: abstract.Unknown("$…", p.w.Input().Taint|abstract.Foreign), used: true}
+		}
+		switch t.text {
+		case "(", "[", "{":
+			o = p.bracket(t.text)
+		case "-", "!", "~", "\\", "$", "@", "%", "&", "*", "<":
+			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
+				return p.operand()
+			}
+			return operand{used: true}
+		default:
+			return operand{used: true}
+		}
+	}
+	return p.postfix(o)
+}
+
+// word reports whether a name is a keyword before an expression.
+func word(s string) bool {
+	switch s {
+	case "await", "new", "return", "not", "my", "our", "local", "const", "let", "var", "yield", "async", "puts", "p", "then", "do", "else", "if", "elsif", "unless", "while", "and", "or", "in", "try", "BEGIN", "END", "use", "throw", "raise", "assert", "with", "as", "for", "foreach", "begin", "case", "when":
+		return true
+	}
+	return false
+}
+
+// named returns a variable's value, else the name itself.
+func (p *script) named(n string) operand {
+	if full, ok := p.imports[n]; ok {
+		return operand{name: full, Value: abstract.Unknown(n, 0)}
+	}
+	if v, ok := p.vars[n]; ok {
+		if p.peek("=") || p.peek(".=") || p.peek("+=") {
+			return operand{name: n, Value: abstract.Unknown(n, v.Taint)}
+		}
+		return v
+	}
+	return operand{name: n, Value: abstract.Unknown(n, 0)}
+}
+
+// bareArgument reads the arguments of a call without brackets, as Perl and
+// Ruby have it: system "ls", "-l".
+func (p *script) bareArgument(n string) (operand, bool) {
+	if n == "" || p.i >= len(p.tokens) || p.tokens[p.i].newline {
+		return operand{}, false
+	}
+	t := p.tokens[p.i]
+	if t.kind == punctToken || t.kind == numberToken && p.language != "perl" {
+		return operand{}, false
+	}
+	if p.language == "python" || p.language == "node" && t.kind == nameToken {
+		return operand{}, false
+	}
+	known := roleOf(n, p.language) != 0
+	if !t.spaced && !(known && strings.HasPrefix(t.text, "$")) || !known && t.kind == nameToken {
+		return operand{}, false
+	}
+	var args []operand
+	for {
+		args = append(args, p.expr())
+		if !p.peek(",") || len(args) > 64 {
+			break
+		}
+		p.i++
+	}
+	return p.call(operand{name: n}, args), true
+}
+
+// bracket reads what stands in brackets: a list, or statements.
+func (p *script) bracket(open string) operand {
+	closing := map[string]string{"(": ")", "(argument": ")", "[": "]", "{": "}"}[open]
+	o := operand{isList: true}
+	for p.i < len(p.tokens) && !p.peek(closing) && !p.w.Ended() {
+		start := p.i
+		e := p.expr()
+		if p.i == start {
+			p.i++
+			continue
+		}
+		o.list = append(o.list, e)
+		if p.peek("=>") || p.peek(":") || p.peek(",") || p.peek(";") {
+			p.i++
+		}
+		if len(o.list) > 4096 {
+			p.w.GiveUp("a list in code is too long")
+		}
+	}
+	p.i++
+	if open == "(" && len(o.list) == 1 {
+		return o.list[0]
+	}
+	if len(o.list) > 0 {
+		for _, e := range o.list {
+			o.Taint |= e.Taint
+		}
+	}
+	return o
+}
+
+// postfix reads member access, calls and subscripts.
+func (p *script) postfix(o operand) operand {
+	for p.i < len(p.tokens) && !p.w.Ended() {
+		t := p.tokens[p.i]
+		if t.kind != punctToken {
+			return o
+		}
+		switch t.text {
+		case ".", "->", "::", ":":
+			if p.i+1 >= len(p.tokens) || p.tokens[p.i+1].kind != nameToken || t.text == "." && t.spaced && (p.language == "php" || p.language == "perl") ||
+				t.text == ":" && (p.language != "lua") || t.text == "." && strings.HasPrefix(p.tokens[p.i+1].text, "$") {
+				return o
+			}
+			member := p.tokens[p.i+1].text
+			p.i += 2
+			o = p.member(o, member)
+		case "(":
+			if t.newline && p.language != "node" {
+				return o
+			}
+			p.i++
+			args := p.bracket("(argument")
+			o = p.call(o, args.list)
+		case "[":
+			if t.newline {
+				return o
+			}
+			p.i++
+			o = p.subscript(o)
+		default:
+			return o
+		}
+	}
+	return o
+}
+
+// member is o.name.
+func (p *script) member(o operand, member string) operand {
+	if o.name != "" {
+		out := o
+		out.name = o.name + "." + member
+		if bound, ok := p.vars[out.name]; ok {
+			return bound
+		}
+		return out
+	}
+	recv := o
+	return operand{name: "." + member, Value: recv.Value, list: recv.list, isList: recv.isList}
+}
+
+func (p *script) subscript(o operand) operand {
+	start := p.i
+	index := operand{}
+	for p.i < len(p.tokens) && !p.peek("]") {
+		before := p.i
+		index = p.expr()
+		if p.i == before {
+			p.i++
+		}
+	}
+	raw := p.tokens[start:min(p.i, len(p.tokens))]
+	p.i++
+	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.Known() && o.name == "" { // s[::-1]
+		o.Text = plain.Reverse(o.Text)
+		o.Taint |= abstract.Decoded
+		return o
+	}
+	if strings.HasSuffix(o.name, "environ") || strings.HasSuffix(o.name, "ENV") || strings.HasSuffix(o.name, "process.env") {
+		v := p.w.Environment(index.Text)
+		return operand{Value: v, used: true}
+	}
+	if n, err := strconv.Atoi(index.Text); err == nil && o.isList && n >= 0 && n < len(o.list) {
+		return o.list[n]
+	}
+	if o.name != "" && index.Known() && index.Text != "" && index.name == "" {
+		return operand{name: o.name + "." + index.Text, Value: o.Value} // child_process["exec"]
+	}
+	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), used: true}
+}
+
+// run walks shell text that the code runs.
+func (p *script) run(v abstract.Value) {
+	p.shells = true
+	v.From = p.at
+	if !v.Known() {
+		v.Taint |= abstract.Foreign // whatever the code made of its input
+	}
+	if p.receives && !v.Known() {
+		v.Taint |= abstract.Socket
+	}
+	if v.Known() && v.Taint == 0 {
+		p.w.Nested(v.Text, p.at)
+		return
+	}
+	p.w.Run("shell", v, p.language+" code", p.at)
+}
+
+// argv walks a command that the code runs without a shell.
+func (p *script) argv(list []operand) {
+	p.shells = true
+	var words []abstract.Value
+	for _, o := range list {
+		if o.isList {
+			for _, e := range o.list {
+				e.From = p.at
+				words = append(words, e.Value)
+			}
+			continue
+		}
+		o.From = p.at
+		words = append(words, o.Value)
+	}
+	if len(words) == 0 {
+		return
+	}
+	p.w.Call(words)
+}
+
+func (p *script) write(path, content abstract.Value) {
+	path.From = p.at
+	if path.Known() && (p.w.Discards(path.Text) || path.Text == "") {
+		return
+	}
+	at, pattern := p.w.Path(effect.WriteFile, path, false)
+	content.Taint |= p.held & (abstract.Network | abstract.Decoded | abstract.Secret)
+	if !content.Known() || content.Text == "" {
+		content = abstract.Unknown("what "+p.language+" code writes", content.Taint)
+	}
+	p.w.Store(at, pattern, content)
+}
+
+// words of a list that are strings, for joins.
+func texts(list []operand) ([]string, bool) {
+	out := make([]string, 0, len(list))
+	for _, o := range list {
+		if !o.Known() || o.name != "" {
+			return nil, false
+		}
+		out = append(out, o.Text)
+	}
+	return out, true
+}
+
+func anyTaint(list []operand) (t abstract.Taint) {
+	for _, o := range list {
+		t |= o.Taint
+		if slices.ContainsFunc(o.list, func(e operand) bool { return e.Taint != 0 }) {
+			t |= anyTaint(o.list)
+		}
+	}
+	return t
+}

@@ -1,0 +1,233 @@
+package script
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+)
+
+// function folds functions of constants; ok is false for others.
+func (p *script) function(full string, args []operand) (operand, bool) {
+	last := full[strings.LastIndexByte(full, '.')+1:]
+	one := operand{}
+	if len(args) > 0 {
+		one = args[0]
+	}
+	known := len(args) > 0 && one.Known() && one.name == ""
+	if out, folded, ok := p.decoder(last, full, args, known); ok {
+		return out, folded
+	}
+	switch last {
+	case "chr", "fromCharCode", "char", "unichr":
+		return p.characters(full, args)
+	case "import_module", "__import__", "require":
+		if known {
+			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), used: true}, true
+		}
+	case "getattr":
+		if len(args) > 1 && args[1].Known() && one.name != "" {
+			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), used: true}, true
+		}
+	case "bytes", "bytearray":
+		if one.isList {
+			return p.characters(full, one.list)
+		}
+		return one, known
+	case "str", "String", "expanduser", "abspath", "realpath", "normpath", "fsencode", "expandvars", "Path", "PurePath", "resolve", "URI", "Request", "parse", "quote", "encode_utf8":
+		if len(args) == 1 || last == "Request" && len(args) > 0 || last == "Path" && len(args) == 1 {
+			out := one
+			out.used = false
+			return out, one.name == ""
+		}
+	case "join":
+		if full != ".join" && len(args) > 0 { // os.path.join, path.join
+			return joinPath(args)
+		}
+	case "homedir", "home", "gethomedir":
+		return operand{Value: abstract.Lit("~")}, true
+	case "getcwd", "cwd":
+		return operand{Value: p.w.Environment("PWD"), used: true}, true
+	case "dict", "dumps", "stringify", "json_encode", "to_json":
+		for _, a := range args {
+			if environmentName(a.name) {
+				p.held |= abstract.Dump
+				return operand{Value: abstract.Unknown(a.name, abstract.Dump), used: true}, true
+			}
+		}
+	case "b64encode":
+		if known {
+			return operand{Value: abstract.Value{Text: base64.StdEncoding.EncodeToString([]byte(one.Text)), Taint: one.Taint}}, true
+		}
+	}
+	return operand{}, false
+}
+
+// decoder folds the functions that decode text; ok is false for all others.
+func (p *script) decoder(last, full string, args []operand, known bool) (out operand, folded, ok bool) {
+	one := operand{}
+	if len(args) > 0 {
+		one = args[0]
+	}
+	to := func(text string, decoded bool) (operand, bool, bool) {
+		if !decoded {
+			return operand{Value: abstract.Unknown(abstract.Clip(full)+"()", one.Taint|abstract.Decoded), used: true}, true, true
+		}
+		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded}}, true, true
+	}
+	switch last {
+	case "b64decode", "urlsafe_b64decode", "standard_b64decode", "decodebytes", "base64_decode", "decode64", "strict_decode64", "decode_base64", "atob", "a2b_base64":
+		if !known {
+			return to("", false)
+		}
+		return to(plain.Decode64(one.Text))
+	case "fromhex", "unhexlify", "hex2bin", "a2b_hex":
+		out, err := hex.DecodeString(strings.Join(strings.Fields(one.Text), ""))
+		return to(string(out), known && err == nil)
+	case "decompress", "gzinflate", "gzuncompress", "gzdecode", "inflateSync", "gunzipSync", "b32decode", "b85decode", "str_rot13", "convert_uudecode":
+		return to("", false)
+	case "from":
+		if strings.HasSuffix(full, "Buffer.from") && known && len(args) > 1 {
+			switch args[1].Text {
+			case "base64":
+				return to(plain.Decode64(one.Text))
+			case "hex":
+				out, err := hex.DecodeString(one.Text)
+				return to(string(out), err == nil)
+			}
+		}
+	case "pack":
+		if len(args) > 1 && strings.HasPrefix(one.Text, "H") && args[1].Known() {
+			out, err := hex.DecodeString(args[1].Text)
+			return operand{Value: abstract.Value{Text: string(out), Taint: abstract.Decoded}}, err == nil, true
+		}
+	}
+	return operand{}, false, false
+}
+
+func environmentName(name string) bool {
+	return name == "os.environ" || name == "process.env" || name == "ENV" || name == "environ"
+}
+
+func joinPath(args []operand) (operand, bool) {
+	var b abstract.Builder
+	for i, a := range args {
+		if i > 0 {
+			b.Literal("/")
+		}
+		b.Add(a.Value)
+	}
+	return operand{Value: b.Value()}, true
+}
+
+func (p *script) characters(full string, args []operand) (operand, bool) {
+	var b strings.Builder
+	for _, a := range args {
+		n, err := strconv.ParseInt(a.Text, 0, 32)
+		if err != nil || !a.Known() {
+			return operand{Value: abstract.Unknown(full+"()", abstract.Decoded), used: true}, true
+		}
+		b.WriteRune(rune(n))
+	}
+	return operand{Value: abstract.Value{Text: b.String(), Taint: abstract.Decoded}}, true
+}
+
+// method folds methods of strings and lists.
+func (p *script) method(name string, recv operand, args []operand) (operand, bool) {
+	recv.name = ""
+	keep := func(text string) (operand, bool) {
+		recv.Text = text
+		return recv, true
+	}
+	known := recv.Known() && !recv.isList
+	switch name {
+	case "decode", "encode", "toString", "strip", "trim", "read", "readline", "to_s", "chomp", "text", "content", "body", "format", "freeze", "expanduser", "resolve", "as_posix", "toLowerCase", "lower", "rstrip", "lstrip", "utf8", "then", "split", "json", "slice", "substring":
+		switch {
+		case known && (name == "strip" || name == "trim" || name == "chomp" || name == "rstrip" || name == "lstrip"):
+			return keep(strings.TrimSpace(recv.Text))
+		case known && (name == "lower" || name == "toLowerCase"):
+			return keep(strings.ToLower(recv.Text))
+		case name == "split" && known && len(args) <= 1:
+			var out operand
+			out.isList = true
+			for f := range strings.FieldsSeq(recv.Text) {
+				out.list = append(out.list, operand{Value: abstract.Value{Text: f, Taint: recv.Taint}})
+			}
+			if len(args) == 1 && args[0].Text == "" {
+				out.list = nil
+				for _, r := range recv.Text {
+					out.list = append(out.list, operand{Value: abstract.Lit(string(r))})
+				}
+			}
+			return out, true
+		case name == "decode" && len(args) > 0 && (args[0].Text == "base64" || args[0].Text == "hex" || args[0].Text == "rot13" || args[0].Text == "rot_13"):
+			return p.codec(recv, args[0].Text)
+		case name == "format" || name == "slice" || name == "substring" || name == "json":
+			return operand{Value: abstract.Unknown("…", recv.Taint|anyTaint(args)), used: true}, true
+		}
+		return recv, true
+	case "join":
+		sep := recv.Text
+		list := recv.list
+		if len(args) > 0 && args[0].isList {
+			list = args[0].list // Python: sep.join(list)
+		} else if len(args) > 0 {
+			sep = args[0].Text
+		}
+		if parts, ok := texts(list); ok && len(list) > 0 {
+			return operand{Value: abstract.Value{Text: strings.Join(parts, sep), Taint: recv.Taint | anyTaint(list)}}, true
+		}
+		return operand{Value: abstract.Unknown("join()", recv.Taint|anyTaint(args)), used: true}, true
+	case "replace", "replaceAll", "gsub", "sub":
+		if known && len(args) > 1 && args[0].Known() && args[1].Known() && args[0].name == "" {
+			return keep(strings.ReplaceAll(recv.Text, args[0].Text, args[1].Text))
+		}
+	case "reverse", "reversed":
+		if known {
+			return keep(plain.Reverse(recv.Text))
+		}
+		out := operand{isList: true}
+		for i := len(recv.list) - 1; i >= 0; i-- {
+			out.list = append(out.list, recv.list[i])
+		}
+		return out, true
+	case "concat":
+		v := recv.Value
+		for _, a := range args {
+			v = abstract.Concat(v, a.Value)
+		}
+		return operand{Value: v}, true
+	case "unpack1", "unpack":
+		if known && len(args) > 0 && args[0].Text == "m" {
+			text, ok := plain.Decode64(recv.Text)
+			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
+		}
+	case "pack":
+		if n := len(recv.list); n > 0 && len(args) > 0 && strings.HasPrefix(args[0].Text, "H") {
+			out, err := hex.DecodeString(recv.list[0].Text)
+			return operand{Value: abstract.Value{Text: string(out), Taint: abstract.Decoded}}, err == nil
+		}
+	}
+	return operand{}, false
+}
+
+func (p *script) codec(recv operand, codec string) (operand, bool) {
+	var text string
+	ok := recv.Known()
+	switch codec {
+	case "base64":
+		text, ok = plain.Decode64(recv.Text)
+	case "hex":
+		out, err := hex.DecodeString(recv.Text)
+		text, ok = string(out), err == nil
+	default:
+		text, _ = plain.Translate(nil, []string{"A-Za-z", "N-ZA-Mn-za-m"}, recv.Text)
+	}
+	if !ok {
+		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.Decoded), used: true}, true
+	}
+	return operand{Value: abstract.Value{Text: text, Taint: recv.Taint | abstract.Decoded}}, true
+}

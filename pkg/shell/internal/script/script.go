@@ -1,0 +1,230 @@
+// Package script reads code of Python, JavaScript, Perl, Ruby, PHP, Lua and awk as
+// far as its literal calls show what it does.
+package script
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
+)
+
+// A script is code of a language that is no shell's, being read. Its calls
+// are recognised by name, its strings are folded as far as they are constant;
+// control flow is ignored, so whatever stands in the code counts as done.
+type script struct {
+	w        abstract.World
+	language string
+	at       effect.Span
+	tokens   []token
+	i        int
+	depth    int
+	vars     map[string]operand
+	imports  map[string]string // local name → module or module.function
+
+	connects, listens, shells, dups, receives bool
+	posts, reads                              bool
+	held                                      abstract.Taint // what files and variables that were read hold
+	secrets                                   string
+}
+
+// An operand is the value of an expression in code.
+type operand struct {
+	abstract.Value
+	list   []operand
+	isList bool
+	name   string // dotted, if it names a module, function or object
+	used   bool   // a call took it, so it is not looked at as a mere string
+}
+
+// deepest is how deep expressions may nest.
+const deepest = 100
+
+// Read reports what code of a language that is no shell's does, and returns
+// what it writes.
+func Read(w abstract.World, language, text string, at effect.Span) abstract.Value {
+	if language == "applescript" {
+		applescript(w, text, at)
+		return abstract.Unknown("what the script writes", 0)
+	}
+	p := &script{w: w, language: language, at: at, vars: map[string]operand{}, imports: map[string]string{}}
+	if len(text) > parse.MaxText || !w.Step(len(text)/256+1) {
+		w.Dynamic("the "+language+" code is too long", at)
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	p.tokens = lexCode(language, text)
+	p.statements("")
+	if carriesShell(text) {
+		p.connects, p.shells = true, true
+	}
+	p.finish()
+	return abstract.Unknown("what "+language+" code writes", p.held&(abstract.Secret|abstract.Dump|abstract.Credential))
+}
+
+// statements reads until a closing bracket or the end.
+func (p *script) statements(until string) {
+	for p.i < len(p.tokens) && !p.w.Ended() {
+		t := p.tokens[p.i]
+		if until != "" && t.kind == punctToken && t.text == until {
+			return
+		}
+		start := p.i
+		if t.kind == nameToken && (t.text == "import" || t.text == "from") && p.language == "python" {
+			p.pythonImport()
+		} else {
+			p.loose(p.expr())
+		}
+		if p.i == start {
+			p.i++
+		}
+	}
+}
+
+// loose looks at a value that no call took.
+func (p *script) loose(o operand) {
+	for _, e := range o.list {
+		p.loose(e)
+	}
+	if o.used || o.name != "" || !o.Known() {
+		return
+	}
+	p.suspect(o.Value)
+}
+
+// suspect records a string that looks like a path of weight or a URL.
+func (p *script) suspect(v abstract.Value) {
+	text := v.Text
+	switch {
+	case len(text) < 4 || len(text) > 1024 || strings.ContainsAny(text, "\n<>{}"):
+	case strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://"):
+		if !strings.ContainsAny(text, " ") {
+			v.From = p.at
+			p.w.URL(effect.HTTPRequest, v)
+		}
+	case strings.ContainsAny(text, " \t|"):
+	case strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "/") && strings.Count(text, "/") > 1 && text[1] != '/':
+		v.From = p.at
+		p.read(v)
+	case p.w.Secret("/"+text) && strings.ContainsAny(text, "./_"):
+		v.From = p.at
+		p.read(v)
+	}
+}
+
+func (p *script) read(v abstract.Value) abstract.Value {
+	v.From = p.at
+	out := p.w.Read(v)
+	p.held |= out.Taint & (abstract.Secret | abstract.Network | abstract.Decoded)
+	if out.Secrets != "" {
+		p.secrets = out.Secrets
+	}
+	p.reads = true
+	out.From = p.at
+	return out
+}
+
+// finish records what the calls amount to together.
+func (p *script) finish() {
+	if p.connects && (p.shells || p.dups) || p.listens && p.dups {
+		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code gives a network connection to a shell", From: p.at})
+	}
+	if p.posts && p.held&(abstract.Secret|abstract.Dump) != 0 {
+		p.w.Send(abstract.Value{Taint: p.held & (abstract.Secret | abstract.Dump), Secrets: p.secrets}, p.language, p.at)
+	}
+}
+
+// carriesShell reports whether code of a compiled language opens a connection
+// and starts a shell. Their calls are spelled in too many ways to be read.
+func carriesShell(text string) bool {
+	contains := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	return contains("net.Dial", "Socket(", "TcpStream", "TCPSocket", "Socket.connect", "TcpClient", "socket(AF_INET", "tcp.connect", "gethostbyname") &&
+		contains("exec.Command", "ProcessBuilder", "getRuntime", "Process.start", "Command::new", "Process.run", "process.new", "execve", "execl(", "Process.Start") &&
+		contains("/sh", "sh\"", "sh'", "cmd.exe", "powershell", "\"cmd")
+}
+
+// pythonImport reads `import a.b as c, d` and `from a import b as c`.
+func (p *script) pythonImport() {
+	from := ""
+	if p.tokens[p.i].text == "from" {
+		p.i++
+		from = p.dotted()
+		if p.i < len(p.tokens) && p.tokens[p.i].text == "import" {
+			p.i++
+		}
+		from += "."
+	} else {
+		p.i++
+	}
+	for p.i < len(p.tokens) {
+		if p.tokens[p.i].text == "(" {
+			p.i++
+			continue
+		}
+		full := p.dotted()
+		if full == "" {
+			return
+		}
+		local := full
+		if p.i+1 < len(p.tokens) && p.tokens[p.i].text == "as" {
+			local = p.tokens[p.i+1].text
+			p.i += 2
+		}
+		if from != "" || local != full {
+			p.imports[local] = from + full
+		}
+		if p.i >= len(p.tokens) || p.tokens[p.i].text != "," {
+			return
+		}
+		p.i++
+	}
+}
+
+func (p *script) dotted() string {
+	var b strings.Builder
+	for p.i < len(p.tokens) {
+		t := p.tokens[p.i]
+		if t.kind != nameToken && t.text != "." || t.kind == nameToken && (t.text == "import" || t.text == "as") {
+			break
+		}
+		if t.kind == nameToken && b.Len() > 0 && !strings.HasSuffix(b.String(), ".") {
+			break
+		}
+		b.WriteString(t.text)
+		p.i++
+	}
+	return b.String()
+}
+
+// applescript looks at the shell scripts and questions in AppleScript.
+func applescript(w abstract.World, text string, at effect.Span) {
+	lower := strings.ToLower(text)
+	if strings.Contains(lower, "hidden answer") || strings.Contains(lower, "keystroke") || strings.Contains(lower, "the clipboard") {
+		w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard", From: at})
+	}
+	if strings.Contains(lower, "administrator privileges") {
+		w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: "osascript", From: at})
+	}
+	for rest, n := lower, 0; n < 32; n++ {
+		i := strings.Index(rest, "do shell script")
+		if i < 0 {
+			break
+		}
+		off := len(lower) - len(rest) + i + len("do shell script")
+		rest = lower[off:]
+		code := strings.TrimLeft(text[off:], " (")
+		if !strings.HasPrefix(code, `"`) {
+			w.Dynamic("AppleScript runs shell text that is not known", at)
+			continue
+		}
+		str, _ := quotedString(code, '"', true)
+		w.Nested(str, at)
+	}
+}

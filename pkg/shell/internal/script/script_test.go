@@ -1,0 +1,68 @@
+package script
+
+import (
+	"flag"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract/worldtest"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected lines; read the diff")
+
+// TestRead reads the cases of testdata, a file a language.
+func TestRead(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases:", err)
+	}
+	for _, file := range files {
+		language := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(language, func(t *testing.T) {
+			worldtest.Check(t, file, *update, func(w *worldtest.World, _, text string) {
+				Read(w, language, text, effect.Span{})
+			})
+		})
+	}
+}
+
+// TestReadGivesUp holds that code is left as unknown where the budget, its
+// length or its depth ends.
+func TestReadGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"too long": strings.Repeat("a ", 40<<10),
+		"too deep": "x = " + strings.Repeat("(", 300) + "1",
+	} {
+		w := worldtest.New()
+		if out := Read(w, "python", text, effect.Span{}); out.Known() {
+			t.Errorf("%s: writes %+v", name, out)
+		}
+		if got := strings.Join(w.Lines, "\n"); !strings.Contains(got, "too long") && !strings.Contains(got, "gives up") {
+			t.Errorf("%s: reports %q", name, got)
+		}
+	}
+	w := worldtest.New()
+	w.Steps = 3
+	Read(w, "python", "open('a'); open('b'); open('c'); open('d')", effect.Span{})
+	if !w.Ended() {
+		t.Errorf("goes on without a budget: %q", w.Lines)
+	}
+}
+
+// TestOutputIsTainted holds that what code writes carries what it has read.
+func TestOutputIsTainted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]abstract.Taint{
+		"print(open('/home/me/.ssh/id_rsa').read())": abstract.Secret,
+		"import os; print(dict(os.environ))":         abstract.Dump,
+		"print(1)":                                   0,
+	} {
+		if got := Read(worldtest.New(), "python", text, effect.Span{}).Taint; got != want {
+			t.Errorf("%s: taint %b, want %b", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package shell
+
+import (
+	"slices"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// A world is what readers of other languages see of a state. It is an
+// [abstract.World].
+type world struct{ *state }
+
+func (w world) Step(n int) bool                        { return w.step(n) }
+func (w world) GiveUp(why string)                      { w.giveUp(why) }
+func (w world) Ended() bool                            { return w.gaveUp }
+func (w world) Report(e effect.Effect)                 { w.once(e) }
+func (w world) Dynamic(why string, at effect.Span)     { w.dynamic(why, at) }
+func (w world) URL(kind effect.Kind, v abstract.Value) { w.url(kind, v) }
+func (w world) Read(v abstract.Value) abstract.Value   { return w.readFile(effect.ReadFile, v) }
+func (w world) Discards(path string) bool              { return quietDevice(path) }
+func (w world) Secret(path string) bool                { return secretPath(path, false, false) }
+func (w world) Input() abstract.Value                  { return w.input }
+func (w world) Call(argv []abstract.Value)             { w.invoke(argv, abstract.Streams{}) }
+
+func (w world) Path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
+	return w.path(kind, v, recursive)
+}
+
+func (w world) Store(path string, pattern bool, content abstract.Value) {
+	w.addFile(file{path: path, pattern: pattern, val: content})
+}
+
+func (w world) Send(v abstract.Value, program string, at effect.Span) { w.upload(v, program, at) }
+
+func (w world) Environment(name string) abstract.Value { return w.environment(name)[0] }
+
+func (w world) Nested(text string, at effect.Span) abstract.Value { return w.nested(text, at) }
+
+func (w world) Pipe(text string, at effect.Span, in abstract.Value) {
+	w.nestedWith(text, at, abstract.Streams{In: in})
+}
+
+func (w world) Run(language string, code abstract.Value, how string, at effect.Span) abstract.Value {
+	return w.runText(language, code, how, at, nil)
+}
+
+func (w world) RunFile(path abstract.Value, language string, at effect.Span) {
+	w.runFile(path, language, nil, abstract.Streams{}, at)
+}
+
+func (w world) Host(kind effect.Kind, v abstract.Value) { w.host(kind, v) }
+
+func (w world) SetEnvironment(name string, v abstract.Value, at effect.Span) {
+	w.environmentCode(name, v, at)
+}
+
+func (w world) SetRegistry(program string, words []abstract.Value, at effect.Span) {
+	w.registryWrite(program, words, at)
+}
+
+func (w world) Set(name string, v abstract.Value) { w.bind(binding{name: name, val: v}) }
+
+func (w world) Get(name string) (abstract.Value, bool) {
+	b, ok := w.lookup(name)
+	return b.val, ok
+}
+
+func (w world) ChangeFolder(v abstract.Value) {
+	w.cd([]abstract.Value{abstract.Lit("cd"), v}, abstract.Streams{})
+}
+
+func (w world) Redirect(io *abstract.Streams, descriptor string, path abstract.Value, add bool) {
+	w.redirectOut(io, descriptor, path, add)
+}
+
+func (w world) Deliver(io abstract.Streams, out abstract.Value) abstract.Value {
+	return w.deliver(io, out)
+}
+
+func (w world) Later(f func()) (release func()) {
+	mark := len(w.effects)
+	f()
+	held := slices.Clone(w.effects[min(mark, len(w.effects)):])
+	w.effects = w.effects[:min(mark, len(w.effects))]
+	return func() { w.effects = append(w.effects, held...) }
+}
+
+func (w world) Execute(argv []abstract.Value, program string, class effect.Class) {
+	w.execute(argv, program, class)
+}
+
+func (w world) CallUnknown(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	return w.unknownProgram(argv, io)
+}
+
+func (w world) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	return w.windowsInvoke(argv, io)
+}
+
+func (w world) Suspect(v abstract.Value) { w.suspect(v) }
