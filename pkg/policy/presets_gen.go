@@ -7,29 +7,29 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 // presets are the policies that shield ships.
 var presets = [...]preset{
 	{name: "default",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-		verify:      []uint16{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32},
-		allow:       []uint16{33, 34, 35},
-		fingerprint: "sha256:1af73f65133936d2bd9f675157dd7bc122ea7006be2fb9b33a741a1123451de6"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+		verify:      []uint16{16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35},
+		allow:       []uint16{36, 37, 38},
+		fingerprint: "sha256:3f03bf867cb0a600444c71339d4514994a7772248bc40f0731be1a91ddc2cc65"},
 	{name: "strict",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-		verify:      []uint16{36, 37, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 38, 39, 40, 41, 42},
-		allow:       []uint16{33, 34, 35},
-		fingerprint: "sha256:c2ef9d378e356f5cec09ae33dcaee6931c5c3092e2a555d7e9367e266bc1cf1a"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+		verify:      []uint16{39, 40, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 41, 42, 43, 44, 45},
+		allow:       []uint16{36, 37, 38},
+		fingerprint: "sha256:163317760217e2d74291fde199821290628e074a9e6ed55838a736a1f7028ed7"},
 	{name: "permissive",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-		verify:      []uint16{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 43, 44},
-		allow:       []uint16{33, 34, 35, 45},
-		fingerprint: "sha256:d6a4695635a01cdb30401397834222b643f7ce4fa42d08292a70e50f4d04a64b"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+		verify:      []uint16{16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 46, 47},
+		allow:       []uint16{36, 37, 38, 48},
+		fingerprint: "sha256:343b2f7f0e8c5c1f0459cdd9b59e35878f3b3aeace82392419094b0a5ca17d88"},
 	{name: "offline",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-		verify:      []uint16{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 46, 47, 48, 49},
-		allow:       []uint16{33, 34, 35},
-		fingerprint: "sha256:d41af9cb4762862b225b11408c1aa0976de887b1f0785d2d03bc4aeb018f596b"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+		verify:      []uint16{16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 49, 50, 51, 52},
+		allow:       []uint16{36, 37, 38},
+		fingerprint: "sha256:e7d0c58e01b77affd3e46e149d376baae2f6f0e0e76a72e62e1b59421ce022c3"},
 }
 
 // coreRules are the rules of policies/core.yaml.
-var coreRules = []uint16{0, 1, 2, 3}
+var coreRules = []uint16{0, 1, 2, 3, 4, 5, 6}
 
 // presetRules are the rules of all presets.
 var presetRules = [...]rulefile.Rule{
@@ -140,6 +140,9 @@ var presetRules = [...]rulefile.Rule{
 			},
 			Paths: []string{
 				"$SHIELD/**",
+				"~/.config/shield/**",
+				"~/.local/state/shield/**",
+				"~/.local/share/shield/**",
 				"/etc/shield/**",
 				"/Library/Application Support/shield/**",
 				"c:/programdata/shield/**",
@@ -147,8 +150,61 @@ var presetRules = [...]rulefile.Rule{
 		},
 	},
 	{
+		Name:   "shield_policy",
+		Reason: "the policy in force is not the agent's to read or change; ask the user to change it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"read_file",
+				"write_file",
+				"delete_file",
+				"delete_directory",
+				"move_file",
+				"change_permissions",
+				"persist",
+			},
+			Paths: []string{
+				"$SHIELD_POLICY",
+			},
+		},
+	},
+	{
+		Name:   "shield_way",
+		Reason: "what is put here decides which settings shield finds; ask the user to do it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"write_file",
+				"delete_file",
+				"delete_directory",
+				"move_file",
+				"persist",
+			},
+			Paths: []string{
+				"$SHIELD_WAY",
+			},
+		},
+	},
+	{
+		Name:   "shield_mounts",
+		Reason: "what is mounted here hides the files of shield, or shows them under another name; ask the user to do it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"change_system",
+			},
+			Paths: []string{
+				"$SHIELD/**",
+				"$SHIELD_PROGRAM/**",
+				"$SHIELD_CACHE/**",
+				"$SHIELD_POLICY",
+				"$SHIELD_ABOVE",
+				"~/.config/shield/**",
+				"~/.local/state/shield/**",
+				"~/.local/share/shield/**",
+			},
+		},
+	},
+	{
 		Name:   "shield_program",
-		Reason: "the program that judges is not the agent's to change; ask the user to update it",
+		Reason: "the program that judges, and what it loads and asks, are not the agent's to change; ask the user to update them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",

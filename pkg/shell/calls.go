@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,7 @@ const (
 	lists
 	moves
 	copies
+	links
 	setsMode
 	makesFolder
 	requests // HTTP
@@ -110,6 +112,8 @@ func roleOf(name, language string) role {
 		}
 	case "copy", "copyfile", "copy2", "copytree", "copyFileSync", "cpSync", "cp_r", "cp":
 		return copies
+	case "symlink", "symlinkSync", "symlink_to", "link", "linkSync", "hardlink_to":
+		return links
 	case "chmod", "chown", "chmodSync", "lchown":
 		return setsMode
 	case "mkdir", "makedirs", "mkdirSync":
@@ -274,14 +278,16 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 	case lists:
 		p.s.path(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
 	case moves:
-		p.s.path(effect.MoveFile, path, false)
-		if len(args) > 1 {
-			p.write(args[1].value, value{})
-		}
+		p.s.path(effect.MoveFile, path, true)
+		p.transfer(args, value{}, false)
 	case copies:
-		content := p.read(path)
+		p.transfer(args, p.read(path), slices.Contains(treeCopies[:], full[strings.LastIndexByte(full, '.')+1:]))
+	case links:
+		p.s.path(effect.ReadFile, path, true)
+		p.transfer(args, value{}, false)
 		if len(args) > 1 {
-			p.write(args[1].value, content)
+			at, _ := p.s.place().Path(args[1].text, args[1].pattern)
+			p.s.link(at, path)
 		}
 	case setsMode:
 		p.s.path(effect.ChangePermissions, path, false)

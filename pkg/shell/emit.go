@@ -73,6 +73,7 @@ func (s *state) path(kind effect.Kind, v value, recursive bool) (path string, pa
 	// Where another part became unknown on the way, nothing holds the path.
 	e.Tree = v.tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.once(e)
+	s.behind(e)
 	return e.Path, e.Pattern
 }
 

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -405,6 +406,27 @@ func (p *script) write(path, content value) {
 		content = unknown("what "+p.language+" code writes", content.taint)
 	}
 	p.s.addFile(file{path: at, pattern: pattern, val: content})
+}
+
+// treeCopies are the calls that copy folders.
+var treeCopies = [...]string{"copytree", "cp_r", "cpSync", "cp"}
+
+// transfer notes what copying, moving or linking the first of two paths to the
+// second writes: the second itself, or, if that is a folder, a file in it.
+func (p *script) transfer(args []operand, content value, tree bool) {
+	if len(args) < 2 {
+		return
+	}
+	from, to := args[0].value, args[1].value
+	to.from = p.at
+	if tree {
+		p.s.path(effect.WriteFile, to, true)
+	} else {
+		p.write(to, content)
+	}
+	if name := path.Base(from.text); from.known() && name != "." && name != ".." && name != "/" {
+		p.write(concat(to, value{text: "/" + name}), content)
+	}
 }
 
 // words of a list that are strings, for joins.

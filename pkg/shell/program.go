@@ -173,6 +173,7 @@ type flow struct {
 func (s *state) touch(base string, argv []value, use command.Use, io streams) flow {
 	var f flow
 	var b builder
+	var sources []value
 	for _, t := range use.Touches {
 		if !s.step(1) {
 			break
@@ -190,6 +191,7 @@ func (s *state) touch(base string, argv []value, use command.Use, io streams) fl
 				f.roots = append(f.roots, v)
 			}
 			content := s.readOperand(t, v)
+			sources = append(sources, v)
 			if t.Kind == effect.ReadFile && !credentialOption(argv, t.Word) {
 				b.add(content)
 				f.nreads++
@@ -211,6 +213,7 @@ func (s *state) touch(base string, argv []value, use command.Use, io streams) fl
 		}
 	}
 	f.reads = b.value()
+	s.linked(base, sources, f.writes)
 	return f
 }
 

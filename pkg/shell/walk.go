@@ -19,6 +19,7 @@ type state struct {
 	funcs   []function
 	aliases []alias
 	files   []file
+	links   []link
 	fds     []descriptor
 	input   value   // standard input of the statement being walked, which its substitutions read
 	stdin   *value  // what exec has put in place of standard input

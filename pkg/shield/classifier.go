@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/models"
@@ -37,7 +36,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	switch {
 	case c.Model == "" || c.Model == noModel:
 		return nil, nil
-	case strings.ContainsAny(c.Model, `/\`) || c.Model == ".":
+	case c.isFolder():
 		files, digest = os.DirFS(c.Model), ""
 	case c.Model != "default":
 		dir, err := modelstore.Open(c.Models, nil, nil).Find(c.Model)

@@ -80,6 +80,7 @@ type reader struct {
 
 	values   []value
 	operands []int  // indices in args
+	entered  string // folder that relative paths start from, "" if it is the working folder
 	key      Word   // of a git setting, until its value comes
 	glob     string // find: what -name asks for, if one test does
 }
