@@ -27,6 +27,7 @@ const (
 	ChangePrivilege   Kind = "change_privilege"   // sudo, setuid, capabilities
 	ChangeSystem      Kind = "change_system"      // services, packages, users, firewall, kernel, devices
 	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database
+	ChangeGuard       Kind = "change_guard"       // shield itself is answered, cleared, repaired, stopped or given other settings
 	StopProcess       Kind = "stop_process"
 	ReadSecret        Kind = "read_secret"  // credentials that are no file: environment, key store, token
 	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, key strokes

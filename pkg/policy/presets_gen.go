@@ -7,29 +7,29 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 // presets are the policies that shield ships.
 var presets = [...]preset{
 	{name: "default",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-		verify:      []uint16{16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35},
-		allow:       []uint16{36, 37, 38},
-		fingerprint: "sha256:3f03bf867cb0a600444c71339d4514994a7772248bc40f0731be1a91ddc2cc65"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+		verify:      []uint16{17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36},
+		allow:       []uint16{37, 38, 39},
+		fingerprint: "sha256:e4cf53c12155bccc42dba780311333ffcb37b02f6bb1014389d76f92126ade4c"},
 	{name: "strict",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-		verify:      []uint16{39, 40, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 41, 42, 43, 44, 45},
-		allow:       []uint16{36, 37, 38},
-		fingerprint: "sha256:163317760217e2d74291fde199821290628e074a9e6ed55838a736a1f7028ed7"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+		verify:      []uint16{40, 41, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 42, 43, 44, 45, 46},
+		allow:       []uint16{37, 38, 39},
+		fingerprint: "sha256:f324816f1f5393b65b6e10665b3b67f0689f134765fee2685711651b47f7c2ad"},
 	{name: "permissive",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-		verify:      []uint16{16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 46, 47},
-		allow:       []uint16{36, 37, 38, 48},
-		fingerprint: "sha256:343b2f7f0e8c5c1f0459cdd9b59e35878f3b3aeace82392419094b0a5ca17d88"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+		verify:      []uint16{17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 47, 48},
+		allow:       []uint16{37, 38, 39, 49},
+		fingerprint: "sha256:946fbcd0273f458efac59ac38cb58091526f87b47951b63e847f4193b04e1d26"},
 	{name: "offline",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-		verify:      []uint16{16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 49, 50, 51, 52},
-		allow:       []uint16{36, 37, 38},
-		fingerprint: "sha256:e7d0c58e01b77affd3e46e149d376baae2f6f0e0e76a72e62e1b59421ce022c3"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+		verify:      []uint16{17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 50, 51, 52, 53},
+		allow:       []uint16{37, 38, 39},
+		fingerprint: "sha256:71d3179afa0b47be3aae0cb986e94070c9d9eb50dc3c5120678a67481e493ecc"},
 }
 
 // coreRules are the rules of policies/core.yaml.
-var coreRules = []uint16{0, 1, 2, 3, 4, 5, 6}
+var coreRules = []uint16{0, 1, 2, 3, 4, 5, 6, 7}
 
 // presetRules are the rules of all presets.
 var presetRules = [...]rulefile.Rule{
@@ -180,6 +180,15 @@ var presetRules = [...]rulefile.Rule{
 			},
 			Paths: []string{
 				"$SHIELD_WAY",
+			},
+		},
+	},
+	{
+		Name:   "shield_answers",
+		Reason: "shield is not the agent's to answer, clear, repair, stop or give other settings; ask the user to do it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"change_guard",
 			},
 		},
 	},

@@ -285,7 +285,7 @@ func rankOf(k effect.Kind) rank {
 		return network
 	case effect.DeleteFile, effect.DeleteDirectory, effect.Destroy:
 		return destructive
-	case effect.ChangePrivilege, effect.ChangeSystem:
+	case effect.ChangePrivilege, effect.ChangeSystem, effect.ChangeGuard:
 		return privileged
 	case effect.ReadFile, effect.ListDirectory, effect.Execute, effect.ReadSecret, effect.ReadClipboard,
 		effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.SendSecret, effect.RemoteShell, effect.Dynamic:

@@ -375,6 +375,9 @@ func (r *reader) applyOther(role role, w Word) {
 		r.ex(w)
 	case roleSetting:
 		r.use.Env = append(r.use.Env, w)
+		if hasPrefix(w.Text, "SHIELD_CONFIG=") {
+			r.effect(effect.ChangeGuard)
+		}
 		if n, ok := Variable(w); ok {
 			r.use.Nested = append(r.use.Nested, n)
 		}

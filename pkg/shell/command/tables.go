@@ -1884,11 +1884,12 @@ var programs = [...]program{
 	{"shasum", &syntax113},
 	{"shellcheck", &syntax28},
 	{"shfmt", &syntax43},
+	{"shield", &syntax513},
 	{"shift", &syntax132},
 	{"shopt", &syntax123},
 	{"shortcuts", &syntax6},
-	{"shred", &syntax507},
-	{"shuf", &syntax508},
+	{"shred", &syntax514},
+	{"shuf", &syntax515},
 	{"shutdown", &syntax388},
 	{"shyaml", &syntax193},
 	{"sidekiq", &syntax39},
@@ -1906,7 +1907,7 @@ var programs = [...]program{
 	{"sl", &syntax41},
 	{"slabtop", &syntax27},
 	{"slackpkg", &syntax58},
-	{"sleep", &syntax509},
+	{"sleep", &syntax516},
 	{"slogin", &syntax89},
 	{"sls", &syntax50},
 	{"smbclient", &syntax16},
@@ -1918,7 +1919,7 @@ var programs = [...]program{
 	{"snmpget", &syntax16},
 	{"snmpwalk", &syntax16},
 	{"snyk", &syntax28},
-	{"socat", &syntax510},
+	{"socat", &syntax517},
 	{"sockstat", &syntax71},
 	{"soffice", &syntax13},
 	{"softwareupdate", &syntax14},
@@ -1937,24 +1938,24 @@ var programs = [...]program{
 	{"sphinx-autobuild", &syntax82},
 	{"sphinx-build", &syntax82},
 	{"spindump", &syntax41},
-	{"split", &syntax511},
+	{"split", &syntax518},
 	{"spotdl", &syntax52},
 	{"spring", &syntax39},
 	{"sqlcmd", &syntax66},
 	{"sqlfluff", &syntax28},
-	{"sqlite3", &syntax512},
+	{"sqlite3", &syntax519},
 	{"sqlmap", &syntax47},
 	{"sqlplus", &syntax66},
 	{"srm", &syntax371},
 	{"ss", &syntax71},
 	{"ssconvert", &syntax13},
 	{"ssh", &syntax89},
-	{"ssh-add", &syntax513},
-	{"ssh-agent", &syntax514},
-	{"ssh-copy-id", &syntax515},
-	{"ssh-keygen", &syntax516},
-	{"ssh-keyscan", &syntax517},
-	{"sshpass", &syntax518},
+	{"ssh-add", &syntax520},
+	{"ssh-agent", &syntax521},
+	{"ssh-copy-id", &syntax522},
+	{"ssh-keygen", &syntax523},
+	{"ssh-keyscan", &syntax524},
+	{"sshpass", &syntax525},
 	{"sshuttle", &syntax127},
 	{"ssmtp", &syntax262},
 	{"sssctl", &syntax426},
@@ -1972,18 +1973,18 @@ var programs = [...]program{
 	{"strace", &syntax247},
 	{"streamer", &syntax68},
 	{"streamlit", &syntax25},
-	{"strings", &syntax519},
+	{"strings", &syntax526},
 	{"strip", &syntax172},
 	{"stty", &syntax175},
 	{"stylelint", &syntax28},
 	{"stylua", &syntax43},
 	{"stylus", &syntax82},
-	{"su", &syntax520},
+	{"su", &syntax527},
 	{"su-exec", &syntax170},
 	{"subfinder", &syntax47},
 	{"subl", &syntax84},
 	{"sudo", &syntax221},
-	{"sudoedit", &syntax521},
+	{"sudoedit", &syntax528},
 	{"sum", &syntax113},
 	{"supabase", &syntax163},
 	{"surge", &syntax163},
@@ -1993,8 +1994,8 @@ var programs = [...]program{
 	{"svelte-kit", &syntax82},
 	{"svgexport", &syntax51},
 	{"svgo", &syntax43},
-	{"svn", &syntax523},
-	{"sw_vers", &syntax524},
+	{"svn", &syntax530},
+	{"sw_vers", &syntax531},
 	{"swaks", &syntax262},
 	{"swapoff", &syntax88},
 	{"swapon", &syntax88},
@@ -2011,12 +2012,12 @@ var programs = [...]program{
 	{"swupd", &syntax58},
 	{"syft", &syntax142},
 	{"symfony", &syntax39},
-	{"sync", &syntax525},
+	{"sync", &syntax532},
 	{"sysadminctl", &syntax34},
-	{"sysctl", &syntax526},
+	{"sysctl", &syntax533},
 	{"sysdiagnose", &syntax33},
 	{"system_profiler", &syntax41},
-	{"systemctl", &syntax528},
+	{"systemctl", &syntax535},
 	{"systemd-analyze", &syntax126},
 	{"systemd-cgls", &syntax126},
 	{"systemd-cgtop", &syntax126},
@@ -2024,10 +2025,10 @@ var programs = [...]program{
 	{"systemd-nspawn", &syntax153},
 	{"systemd-path", &syntax126},
 	{"systemd-resolve", &syntax205},
-	{"systemd-run", &syntax529},
+	{"systemd-run", &syntax536},
 	{"systemkeychain", &syntax33},
 	{"systemsetup", &syntax14},
-	{"tac", &syntax530},
+	{"tac", &syntax537},
 	{"tail", &syntax378},
 	{"tailscale", &syntax127},
 	{"tailwindcss", &syntax82},
@@ -2055,9 +2056,9 @@ var programs = [...]program{
 	{"tensorboard", &syntax25},
 	{"terminal-notifier", &syntax41},
 	{"termshark", &syntax445},
-	{"terraform", &syntax537},
+	{"terraform", &syntax544},
 	{"terraform-docs", &syntax43},
-	{"terragrunt", &syntax537},
+	{"terragrunt", &syntax544},
 	{"terser", &syntax43},
 	{"tesseract", &syntax51},
 	{"test", &syntax5},
@@ -2087,9 +2088,9 @@ var programs = [...]program{
 	{"tldr", &syntax166},
 	{"tlmgr", &syntax39},
 	{"tmate", &syntax127},
-	{"tmutil", &syntax538},
+	{"tmutil", &syntax545},
 	{"tmux", &syntax23},
-	{"tofu", &syntax537},
+	{"tofu", &syntax544},
 	{"toilet", &syntax41},
 	{"tokei", &syntax28},
 	{"toolbox", &syntax12},
@@ -2109,17 +2110,17 @@ var programs = [...]program{
 	{"tracert", &syntax72},
 	{"trae", &syntax84},
 	{"transactional-update", &syntax58},
-	{"trap", &syntax539},
+	{"trap", &syntax546},
 	{"trash", &syntax204},
 	{"trash-put", &syntax204},
-	{"tree", &syntax540},
+	{"tree", &syntax547},
 	{"trino", &syntax66},
 	{"trivy", &syntax142},
 	{"trizen", &syntax457},
 	{"troff", &syntax13},
 	{"true", &syntax5},
 	{"trufflehog", &syntax28},
-	{"truncate", &syntax541},
+	{"truncate", &syntax548},
 	{"ts", &syntax143},
 	{"ts-node", &syntax115},
 	{"ts-node-dev", &syntax115},
@@ -2129,7 +2130,7 @@ var programs = [...]program{
 	{"tshark", &syntax445},
 	{"tslint", &syntax28},
 	{"tsocks", &syntax143},
-	{"tsort", &syntax542},
+	{"tsort", &syntax549},
 	{"tsup", &syntax82},
 	{"tsx", &syntax115},
 	{"ttx", &syntax260},
@@ -2140,7 +2141,7 @@ var programs = [...]program{
 	{"turbo", &syntax82},
 	{"twopi", &syntax174},
 	{"ty", &syntax28},
-	{"type", &syntax543},
+	{"type", &syntax550},
 	{"typedoc", &syntax82},
 	{"typeorm", &syntax82},
 	{"typescript", &syntax498},
@@ -2154,11 +2155,11 @@ var programs = [...]program{
 	{"uglifyjs", &syntax43},
 	{"ugrep", &syntax26},
 	{"uic", &syntax74},
-	{"ulimit", &syntax544},
-	{"umask", &syntax545},
+	{"ulimit", &syntax551},
+	{"umask", &syntax552},
 	{"umount", &syntax88},
 	{"unalias", &syntax44},
-	{"uname", &syntax524},
+	{"uname", &syntax531},
 	{"unar", &syntax4},
 	{"unbuffer", &syntax143},
 	{"unbuild", &syntax82},
@@ -2168,7 +2169,7 @@ var programs = [...]program{
 	{"uniq", &syntax384},
 	{"unittest", &syntax121},
 	{"unix2dos", &syntax244},
-	{"unlink", &syntax546},
+	{"unlink", &syntax553},
 	{"unlz4", &syntax139},
 	{"unlzma", &syntax139},
 	{"unoconv", &syntax13},
@@ -2178,7 +2179,7 @@ var programs = [...]program{
 	{"unshare", &syntax153},
 	{"unxz", &syntax139},
 	{"unzip", &syntax274},
-	{"unzipsfx", &syntax547},
+	{"unzipsfx", &syntax554},
 	{"unzstd", &syntax139},
 	{"upcloud", &syntax163},
 	{"update-alternatives", &syntax14},
@@ -2187,7 +2188,7 @@ var programs = [...]program{
 	{"update-grub", &syntax14},
 	{"update-initramfs", &syntax14},
 	{"update-rc.d", &syntax14},
-	{"updatedb", &syntax548},
+	{"updatedb", &syntax555},
 	{"upower", &syntax27},
 	{"uptime", &syntax27},
 	{"upx", &syntax172},
@@ -2200,9 +2201,9 @@ var programs = [...]program{
 	{"utmctl", &syntax12},
 	{"uudecode", &syntax75},
 	{"uuencode", &syntax75},
-	{"uv", &syntax553},
+	{"uv", &syntax560},
 	{"uvicorn", &syntax25},
-	{"uvx", &syntax554},
+	{"uvx", &syntax561},
 	{"v2ray", &syntax127},
 	{"vagrant", &syntax12},
 	{"vala", &syntax74},
@@ -2282,12 +2283,12 @@ var programs = [...]program{
 	{"wfuzz", &syntax47},
 	{"wg", &syntax131},
 	{"wg-quick", &syntax127},
-	{"wget", &syntax555},
+	{"wget", &syntax562},
 	{"whatis", &syntax59},
-	{"whence", &syntax543},
-	{"where", &syntax543},
-	{"whereis", &syntax543},
-	{"which", &syntax543},
+	{"whence", &syntax550},
+	{"where", &syntax550},
+	{"whereis", &syntax550},
+	{"which", &syntax550},
 	{"whiptail", &syntax41},
 	{"who", &syntax27},
 	{"whoami", &syntax372},
@@ -2354,7 +2355,7 @@ var programs = [...]program{
 	{"xstow", &syntax168},
 	{"xvfb-run", &syntax143},
 	{"xwininfo", &syntax27},
-	{"xxd", &syntax556},
+	{"xxd", &syntax563},
 	{"xxh64sum", &syntax113},
 	{"xxhsum", &syntax113},
 	{"xz", &syntax139},
@@ -2374,14 +2375,14 @@ var programs = [...]program{
 	{"you-get", &syntax52},
 	{"youtube-dl", &syntax52},
 	{"youtube-viewer", &syntax7},
-	{"yq", &syntax557},
+	{"yq", &syntax564},
 	{"ysh", &syntax78},
 	{"yt-dlp", &syntax52},
 	{"yum", &syntax220},
 	{"zcat", &syntax129},
-	{"zcmp", &syntax547},
+	{"zcmp", &syntax554},
 	{"zdb", &syntax251},
-	{"zdiff", &syntax547},
+	{"zdiff", &syntax554},
 	{"zed", &syntax84},
 	{"zellij", &syntax23},
 	{"zenity", &syntax41},
@@ -2390,9 +2391,9 @@ var programs = [...]program{
 	{"zfs", &syntax88},
 	{"zgrep", &syntax154},
 	{"zig", &syntax74},
-	{"zip", &syntax558},
+	{"zip", &syntax565},
 	{"zipalign", &syntax15},
-	{"zipgrep", &syntax547},
+	{"zipgrep", &syntax554},
 	{"zipinfo", &syntax274},
 	{"zkCli.sh", &syntax188},
 	{"zless", &syntax434},
@@ -2406,8 +2407,8 @@ var programs = [...]program{
 	{"zstdcat", &syntax129},
 	{"zstdmt", &syntax139},
 	{"zypper", &syntax220},
-	{"{", &syntax509},
-	{"}", &syntax509},
+	{"{", &syntax516},
+	{"}", &syntax516},
 }
 
 var syntax0 = syntax{operands: shape{head: []role{roleScriptShell}, rest: roleText}}
@@ -15359,25 +15360,78 @@ var syntax506 = syntax{options: []option{
 	{"-c", &actions[0]},
 }, operands: shape{head: []role{roleText, roleShell}}, base: &actions[100]}
 
-var syntax507 = syntax{style: gnu, options: []option{
+var syntax507 = syntax{operands: shape{rest: roleText}, base: &actions[222]}
+
+var syntax508 = syntax{subs: []program{
+	{"checkpoint", &syntax507},
+	{"export", &syntax9},
+	{"query", &syntax9},
+	{"tail", &syntax9},
+	{"verify", &syntax9},
+}}
+
+var syntax509 = syntax{style: open, prefixes: []option{
+	{"--repair", &actions[222]},
+	{"-repair", &actions[222]},
+}}
+
+var syntax510 = syntax{style: bare, options: []option{
+	{"--config", &actions[2]},
+	{"--dialect", &actions[2]},
+	{"--jobs", &actions[2]},
+	{"--model", &actions[2]},
+	{"--onnxruntime", &actions[2]},
+	{"--policy", &actions[2]},
+	{"--root", &actions[2]},
+	{"--state", &actions[2]},
+}, operands: shape{rest: roleArgv}}
+
+var syntax511 = syntax{style: open, subs: []program{
+	{"install", &syntax54},
+	{"status", &syntax9},
+	{"uninstall", &syntax507},
+}, operands: shape{rest: roleText}}
+
+var syntax512 = syntax{subs: []program{
+	{"clear", &syntax507},
+	{"install", &syntax507},
+	{"list", &syntax9},
+	{"show", &syntax9},
+	{"start", &syntax507},
+	{"status", &syntax9},
+	{"stop", &syntax507},
+	{"uninstall", &syntax507},
+}}
+
+var syntax513 = syntax{style: open, subs: []program{
+	{"approvals", &syntax507},
+	{"audit", &syntax508},
+	{"doctor", &syntax509},
+	{"exec", &syntax510},
+	{"hook", &syntax511},
+	{"service", &syntax512},
+	{"session", &syntax512},
+}, operands: shape{rest: roleMaybeFile}}
+
+var syntax514 = syntax{style: gnu, options: []option{
 	{"--exact", &actions[0]},
 	{"--force", &actions[0]},
 	{"--iterations", &actions[2]},
 	{"--random-source", &actions[24]},
-	{"--remove", &actions[222]},
+	{"--remove", &actions[223]},
 	{"--size", &actions[2]},
 	{"--verbose", &actions[0]},
 	{"--zero", &actions[0]},
 	{"-f", &actions[0]},
 	{"-n", &actions[2]},
 	{"-s", &actions[2]},
-	{"-u", &actions[223]},
+	{"-u", &actions[224]},
 	{"-v", &actions[0]},
 	{"-x", &actions[0]},
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleWrite}, base: &actions[13]}
 
-var syntax508 = syntax{style: gnu, options: []option{
+var syntax515 = syntax{style: gnu, options: []option{
 	{"--echo", &actions[0]},
 	{"--head-count", &actions[2]},
 	{"--input-range", &actions[2]},
@@ -15393,9 +15447,9 @@ var syntax508 = syntax{style: gnu, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax509 = syntax{operands: shape{rest: roleText}}
+var syntax516 = syntax{operands: shape{rest: roleText}}
 
-var syntax510 = syntax{options: []option{
+var syntax517 = syntax{options: []option{
 	{"-T", &actions[2]},
 	{"-U", &actions[0]},
 	{"-b", &actions[2]},
@@ -15412,7 +15466,7 @@ var syntax510 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{head: []role{roleSocket, roleSocket}}, base: &actions[58]}
 
-var syntax511 = syntax{style: gnu | numeric, options: []option{
+var syntax518 = syntax{style: gnu | numeric, options: []option{
 	{"--additional-suffix", &actions[2]},
 	{"--bytes", &actions[2]},
 	{"--elide-empty-files", &actions[0]},
@@ -15440,7 +15494,7 @@ var syntax511 = syntax{style: gnu | numeric, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &actions[16]}
 
-var syntax512 = syntax{style: long, options: []option{
+var syntax519 = syntax{style: long, options: []option{
 	{"-ascii", &actions[0]},
 	{"-bail", &actions[0]},
 	{"-batch", &actions[0]},
@@ -15473,7 +15527,7 @@ var syntax512 = syntax{style: long, options: []option{
 	{"-vfs", &actions[2]},
 }, operands: shape{head: []role{roleRead}, rest: roleSQL}, base: &actions[136]}
 
-var syntax513 = syntax{style: first, options: []option{
+var syntax520 = syntax{style: first, options: []option{
 	{"--apple-load-keychain", &actions[0]},
 	{"--apple-use-keychain", &actions[0]},
 	{"-4", &actions[0]},
@@ -15491,8 +15545,8 @@ var syntax513 = syntax{style: first, options: []option{
 	{"-c", &actions[0]},
 	{"-d", &actions[0]},
 	{"-e", &actions[29]},
-	{"-f", &actions[224]},
-	{"-i", &actions[224]},
+	{"-f", &actions[225]},
+	{"-i", &actions[225]},
 	{"-k", &actions[0]},
 	{"-l", &actions[0]},
 	{"-n", &actions[0]},
@@ -15505,7 +15559,7 @@ var syntax513 = syntax{style: first, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleMaybeFile}}
 
-var syntax514 = syntax{style: first, options: []option{
+var syntax521 = syntax{style: first, options: []option{
 	{"-D", &actions[0]},
 	{"-E", &actions[2]},
 	{"-O", &actions[2]},
@@ -15518,7 +15572,7 @@ var syntax514 = syntax{style: first, options: []option{
 	{"-t", &actions[2]},
 }, operands: shape{rest: roleArgv}}
 
-var syntax515 = syntax{options: []option{
+var syntax522 = syntax{options: []option{
 	{"-F", &actions[24]},
 	{"-f", &actions[0]},
 	{"-i", &actions[24]},
@@ -15530,13 +15584,13 @@ var syntax515 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{head: []role{roleHost}}, base: &actions[35]}
 
-var syntax516 = syntax{style: bundled | long, options: []option{
+var syntax523 = syntax{style: bundled | long, options: []option{
 	{"-A", &actions[0]},
 	{"-B", &actions[0]},
 	{"-C", &actions[2]},
 	{"-D", &actions[29]},
 	{"-E", &actions[2]},
-	{"-F", &actions[225]},
+	{"-F", &actions[226]},
 	{"-H", &actions[0]},
 	{"-I", &actions[2]},
 	{"-J", &actions[24]},
@@ -15562,7 +15616,7 @@ var syntax516 = syntax{style: bundled | long, options: []option{
 	{"-i", &actions[0]},
 	{"-j", &actions[24]},
 	{"-k", &actions[0]},
-	{"-l", &actions[225]},
+	{"-l", &actions[226]},
 	{"-m", &actions[2]},
 	{"-n", &actions[2]},
 	{"-o", &actions[0]},
@@ -15574,11 +15628,11 @@ var syntax516 = syntax{style: bundled | long, options: []option{
 	{"-u", &actions[0]},
 	{"-v", &actions[0]},
 	{"-w", &actions[2]},
-	{"-y", &actions[225]},
+	{"-y", &actions[226]},
 	{"-z", &actions[2]},
 }, operands: shape{head: []role{roleRead}}, base: &actions[6]}
 
-var syntax517 = syntax{options: []option{
+var syntax524 = syntax{options: []option{
 	{"-4", &actions[0]},
 	{"-6", &actions[0]},
 	{"-D", &actions[0]},
@@ -15593,7 +15647,7 @@ var syntax517 = syntax{options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleHost}, base: &actions[9]}
 
-var syntax518 = syntax{style: first, options: []option{
+var syntax525 = syntax{style: first, options: []option{
 	{"-P", &actions[2]},
 	{"-V", &actions[0]},
 	{"-d", &actions[2]},
@@ -15604,7 +15658,7 @@ var syntax518 = syntax{style: first, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleArgv}}
 
-var syntax519 = syntax{style: numeric, options: []option{
+var syntax526 = syntax{style: numeric, options: []option{
 	{"--all", &actions[0]},
 	{"--bytes", &actions[2]},
 	{"--encoding", &actions[2]},
@@ -15621,7 +15675,7 @@ var syntax519 = syntax{style: numeric, options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax520 = syntax{options: []option{
+var syntax527 = syntax{options: []option{
 	{"-", &actions[0]},
 	{"--command", &actions[17]},
 	{"--fast", &actions[0]},
@@ -15646,11 +15700,11 @@ var syntax520 = syntax{options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{head: []role{roleText}, rest: roleShellArgs}, base: &actions[100]}
 
-var syntax521 = syntax{operands: shape{rest: roleEdit}, base: &actions[100]}
+var syntax528 = syntax{operands: shape{rest: roleEdit}, base: &actions[100]}
 
-var syntax522 = syntax{style: open, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &actions[9]}
+var syntax529 = syntax{style: open, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &actions[9]}
 
-var syntax523 = syntax{style: open, options: []option{
+var syntax530 = syntax{style: open, options: []option{
 	{"--config-option", &actions[17]},
 	{"--depth", &actions[2]},
 	{"--diff-cmd", &actions[17]},
@@ -15670,10 +15724,10 @@ var syntax523 = syntax{style: open, options: []option{
 	{"blame", &syntax9},
 	{"cat", &syntax9},
 	{"changelist", &syntax54},
-	{"checkout", &syntax522},
+	{"checkout", &syntax529},
 	{"ci", &syntax29},
 	{"cleanup", &syntax54},
-	{"co", &syntax522},
+	{"co", &syntax529},
 	{"commit", &syntax29},
 	{"copy", &syntax54},
 	{"cp", &syntax54},
@@ -15681,7 +15735,7 @@ var syntax523 = syntax{style: open, options: []option{
 	{"delete", &syntax54},
 	{"di", &syntax9},
 	{"diff", &syntax9},
-	{"export", &syntax522},
+	{"export", &syntax529},
 	{"help", &syntax9},
 	{"import", &syntax29},
 	{"info", &syntax9},
@@ -15718,7 +15772,7 @@ var syntax523 = syntax{style: open, options: []option{
 	{"upgrade", &syntax54},
 }, base: &actions[9]}
 
-var syntax524 = syntax{style: long | bundled, options: []option{
+var syntax531 = syntax{style: long | bundled, options: []option{
 	{"--all", &actions[0]},
 	{"--kernel-name", &actions[0]},
 	{"--kernel-release", &actions[0]},
@@ -15737,14 +15791,14 @@ var syntax524 = syntax{style: long | bundled, options: []option{
 	{"-v", &actions[0]},
 }}
 
-var syntax525 = syntax{options: []option{
+var syntax532 = syntax{options: []option{
 	{"--data", &actions[0]},
 	{"--file-system", &actions[0]},
 	{"-d", &actions[0]},
 	{"-f", &actions[0]},
 }, operands: shape{rest: roleList}}
 
-var syntax526 = syntax{options: []option{
+var syntax533 = syntax{options: []option{
 	{"--all", &actions[0]},
 	{"--load", &actions[131]},
 	{"--names", &actions[0]},
@@ -15765,9 +15819,9 @@ var syntax526 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleChange}}
 
-var syntax527 = syntax{operands: shape{rest: roleText}, base: &actions[178]}
+var syntax534 = syntax{operands: shape{rest: roleText}, base: &actions[178]}
 
-var syntax528 = syntax{options: []option{
+var syntax535 = syntax{options: []option{
 	{"--all", &actions[0]},
 	{"--dry-run", &actions[0]},
 	{"--failed", &actions[0]},
@@ -15828,25 +15882,25 @@ var syntax528 = syntax{options: []option{
 	{"clean", &syntax87},
 	{"daemon-reexec", &syntax87},
 	{"daemon-reload", &syntax87},
-	{"default", &syntax527},
+	{"default", &syntax534},
 	{"disable", &syntax87},
 	{"edit", &syntax216},
-	{"emergency", &syntax527},
+	{"emergency", &syntax534},
 	{"enable", &syntax87},
-	{"exit", &syntax527},
+	{"exit", &syntax534},
 	{"freeze", &syntax87},
 	{"get-default", &syntax9},
-	{"halt", &syntax527},
+	{"halt", &syntax534},
 	{"help", &syntax9},
-	{"hibernate", &syntax527},
-	{"hybrid-sleep", &syntax527},
+	{"hibernate", &syntax534},
+	{"hybrid-sleep", &syntax534},
 	{"import-environment", &syntax87},
 	{"is-active", &syntax9},
 	{"is-enabled", &syntax9},
 	{"is-failed", &syntax9},
 	{"is-system-running", &syntax9},
 	{"isolate", &syntax87},
-	{"kexec", &syntax527},
+	{"kexec", &syntax534},
 	{"kill", &syntax87},
 	{"link", &syntax87},
 	{"list-automounts", &syntax9},
@@ -15862,14 +15916,14 @@ var syntax528 = syntax{options: []option{
 	{"log-target", &syntax87},
 	{"mask", &syntax87},
 	{"mount-image", &syntax87},
-	{"poweroff", &syntax527},
+	{"poweroff", &syntax534},
 	{"preset", &syntax87},
 	{"preset-all", &syntax87},
-	{"reboot", &syntax527},
+	{"reboot", &syntax534},
 	{"reenable", &syntax87},
 	{"reload", &syntax87},
 	{"reload-or-restart", &syntax87},
-	{"rescue", &syntax527},
+	{"rescue", &syntax534},
 	{"reset-failed", &syntax87},
 	{"restart", &syntax87},
 	{"revert", &syntax87},
@@ -15884,7 +15938,7 @@ var syntax528 = syntax{options: []option{
 	{"start", &syntax87},
 	{"status", &syntax9},
 	{"stop", &syntax87},
-	{"suspend", &syntax527},
+	{"suspend", &syntax534},
 	{"switch-root", &syntax87},
 	{"thaw", &syntax87},
 	{"try-restart", &syntax87},
@@ -15893,7 +15947,7 @@ var syntax528 = syntax{options: []option{
 	{"whoami", &syntax9},
 }, operands: shape{rest: roleText}}
 
-var syntax529 = syntax{style: first, options: []option{
+var syntax536 = syntax{style: first, options: []option{
 	{"--collect", &actions[0]},
 	{"--description", &actions[2]},
 	{"--gid", &actions[2]},
@@ -15935,7 +15989,7 @@ var syntax529 = syntax{style: first, options: []option{
 	{"-u", &actions[2]},
 }, operands: shape{rest: roleArgv}, base: &actions[15]}
 
-var syntax530 = syntax{style: gnu, options: []option{
+var syntax537 = syntax{style: gnu, options: []option{
 	{"--before", &actions[0]},
 	{"--regex", &actions[0]},
 	{"--separator", &actions[2]},
@@ -15944,15 +15998,15 @@ var syntax530 = syntax{style: gnu, options: []option{
 	{"-s", &actions[2]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax531 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[28]}
+var syntax538 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[28]}
 
-var syntax532 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[32]}
+var syntax539 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[32]}
 
-var syntax533 = syntax{style: long, operands: shape{rest: roleEdit}, base: &actions[6]}
+var syntax540 = syntax{style: long, operands: shape{rest: roleEdit}, base: &actions[6]}
 
-var syntax534 = syntax{style: long, operands: shape{head: []role{roleRead}}, base: &actions[9]}
+var syntax541 = syntax{style: long, operands: shape{head: []role{roleRead}}, base: &actions[9]}
 
-var syntax535 = syntax{style: long, subs: []program{
+var syntax542 = syntax{style: long, subs: []program{
 	{"list", &syntax57},
 	{"mv", &syntax29},
 	{"pull", &syntax57},
@@ -15962,7 +16016,7 @@ var syntax535 = syntax{style: long, subs: []program{
 	{"show", &syntax57},
 }}
 
-var syntax536 = syntax{style: long, subs: []program{
+var syntax543 = syntax{style: long, subs: []program{
 	{"delete", &syntax10},
 	{"list", &syntax282},
 	{"new", &syntax215},
@@ -15970,7 +16024,7 @@ var syntax536 = syntax{style: long, subs: []program{
 	{"show", &syntax282},
 }}
 
-var syntax537 = syntax{style: long, options: []option{
+var syntax544 = syntax{style: long, options: []option{
 	{"--terragrunt-non-interactive", &actions[0]},
 	{"-auto-approve", &actions[0]},
 	{"-backend", &actions[42]},
@@ -16021,37 +16075,37 @@ var syntax537 = syntax{style: long, options: []option{
 	{"-version", &actions[0]},
 	{"-write", &actions[42]},
 }, subs: []program{
-	{"apply", &syntax531},
+	{"apply", &syntax538},
 	{"console", &syntax452},
-	{"destroy", &syntax532},
-	{"fmt", &syntax533},
-	{"force-unlock", &syntax531},
+	{"destroy", &syntax539},
+	{"fmt", &syntax540},
+	{"force-unlock", &syntax538},
 	{"get", &syntax363},
-	{"get-no", &syntax534},
-	{"graph", &syntax534},
-	{"import", &syntax531},
+	{"get-no", &syntax541},
+	{"graph", &syntax541},
+	{"import", &syntax538},
 	{"init", &syntax363},
-	{"login", &syntax531},
-	{"logout", &syntax531},
-	{"metadata", &syntax534},
-	{"output", &syntax534},
-	{"plan", &syntax534},
-	{"providers", &syntax534},
-	{"refresh", &syntax531},
-	{"run-all", &syntax531},
-	{"show", &syntax534},
-	{"state", &syntax535},
-	{"state-list", &syntax534},
-	{"taint", &syntax531},
-	{"test", &syntax531},
-	{"untaint", &syntax531},
-	{"validate", &syntax534},
-	{"version", &syntax534},
-	{"workspace", &syntax536},
-	{"workspace-list", &syntax534},
+	{"login", &syntax538},
+	{"logout", &syntax538},
+	{"metadata", &syntax541},
+	{"output", &syntax541},
+	{"plan", &syntax541},
+	{"providers", &syntax541},
+	{"refresh", &syntax538},
+	{"run-all", &syntax538},
+	{"show", &syntax541},
+	{"state", &syntax542},
+	{"state-list", &syntax541},
+	{"taint", &syntax538},
+	{"test", &syntax538},
+	{"untaint", &syntax538},
+	{"validate", &syntax541},
+	{"version", &syntax541},
+	{"workspace", &syntax543},
+	{"workspace-list", &syntax541},
 }}
 
-var syntax538 = syntax{subs: []program{
+var syntax545 = syntax{subs: []program{
 	{"*", &syntax79},
 	{"compare", &syntax9},
 	{"destinationinfo", &syntax9},
@@ -16065,12 +16119,12 @@ var syntax538 = syntax{subs: []program{
 	{"version", &syntax9},
 }}
 
-var syntax539 = syntax{options: []option{
+var syntax546 = syntax{options: []option{
 	{"-l", &actions[0]},
 	{"-p", &actions[0]},
 }, operands: shape{head: []role{roleShell}, rest: roleText}}
 
-var syntax540 = syntax{options: []option{
+var syntax547 = syntax{options: []option{
 	{"--charset", &actions[2]},
 	{"--device", &actions[0]},
 	{"--dirsfirst", &actions[0]},
@@ -16128,7 +16182,7 @@ var syntax540 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleListTree}, base: &actions[78]}
 
-var syntax541 = syntax{style: gnu, options: []option{
+var syntax548 = syntax{style: gnu, options: []option{
 	{"--io-blocks", &actions[0]},
 	{"--no-create", &actions[0]},
 	{"--reference", &actions[73]},
@@ -16139,9 +16193,9 @@ var syntax541 = syntax{style: gnu, options: []option{
 	{"-s", &actions[2]},
 }, operands: shape{rest: roleWrite}}
 
-var syntax542 = syntax{operands: shape{head: []role{roleRead}}}
+var syntax549 = syntax{operands: shape{head: []role{roleRead}}}
 
-var syntax543 = syntax{options: []option{
+var syntax550 = syntax{options: []option{
 	{"--all", &actions[0]},
 	{"--read-alias", &actions[0]},
 	{"--skip-alias", &actions[0]},
@@ -16159,7 +16213,7 @@ var syntax543 = syntax{options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax544 = syntax{options: []option{
+var syntax551 = syntax{options: []option{
 	{"-H", &actions[0]},
 	{"-S", &actions[0]},
 	{"-a", &actions[0]},
@@ -16182,18 +16236,18 @@ var syntax544 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax545 = syntax{options: []option{
+var syntax552 = syntax{options: []option{
 	{"-S", &actions[0]},
 	{"-p", &actions[0]},
 }, operands: shape{head: []role{roleChange}}}
 
-var syntax546 = syntax{operands: shape{head: []role{roleDelete}}}
+var syntax553 = syntax{operands: shape{head: []role{roleDelete}}}
 
-var syntax547 = syntax{operands: shape{head: []role{roleText}, rest: roleRead}}
+var syntax554 = syntax{operands: shape{head: []role{roleText}, rest: roleRead}}
 
-var syntax548 = syntax{base: &actions[15]}
+var syntax555 = syntax{base: &actions[15]}
 
-var syntax549 = syntax{style: open, options: []option{
+var syntax556 = syntax{style: open, options: []option{
 	{"--constraint", &actions[24]},
 	{"--editable", &actions[97]},
 	{"--requirement", &actions[24]},
@@ -16202,19 +16256,19 @@ var syntax549 = syntax{style: open, options: []option{
 	{"-r", &actions[24]},
 }, operands: shape{rest: rolePackage}, base: &actions[9]}
 
-var syntax550 = syntax{style: open, subs: []program{
+var syntax557 = syntax{style: open, subs: []program{
 	{"check", &syntax9},
-	{"compile", &syntax549},
+	{"compile", &syntax556},
 	{"freeze", &syntax9},
-	{"install", &syntax549},
+	{"install", &syntax556},
 	{"list", &syntax9},
 	{"show", &syntax9},
-	{"sync", &syntax549},
+	{"sync", &syntax556},
 	{"tree", &syntax9},
-	{"uninstall", &syntax549},
+	{"uninstall", &syntax556},
 }}
 
-var syntax551 = syntax{style: first | open, options: []option{
+var syntax558 = syntax{style: first | open, options: []option{
 	{"--all-extras", &actions[0]},
 	{"--dev", &actions[0]},
 	{"--directory", &actions[2]},
@@ -16236,7 +16290,7 @@ var syntax551 = syntax{style: first | open, options: []option{
 	{"-q", &actions[0]},
 }, operands: shape{rest: roleArgv}, base: &actions[9]}
 
-var syntax552 = syntax{subs: []program{
+var syntax559 = syntax{subs: []program{
 	{"dir", &syntax282},
 	{"install", &syntax158},
 	{"list", &syntax282},
@@ -16246,7 +16300,7 @@ var syntax552 = syntax{subs: []program{
 	{"upgrade", &syntax158},
 }}
 
-var syntax553 = syntax{style: open, options: []option{
+var syntax560 = syntax{style: open, options: []option{
 	{"--directory", &actions[54]},
 	{"--index", &actions[2]},
 	{"--index-url", &actions[2]},
@@ -16259,20 +16313,20 @@ var syntax553 = syntax{style: open, options: []option{
 	{"help", &syntax9},
 	{"init", &syntax158},
 	{"lock", &syntax158},
-	{"pip", &syntax550},
+	{"pip", &syntax557},
 	{"publish", &syntax29},
 	{"python", &syntax158},
 	{"remove", &syntax158},
-	{"run", &syntax551},
+	{"run", &syntax558},
 	{"self", &syntax158},
 	{"sync", &syntax158},
-	{"tool", &syntax552},
+	{"tool", &syntax559},
 	{"tree", &syntax9},
 	{"venv", &syntax158},
 	{"version", &syntax9},
 }, base: &actions[9]}
 
-var syntax554 = syntax{style: first, options: []option{
+var syntax561 = syntax{style: first, options: []option{
 	{"--from", &actions[97]},
 	{"--index-url", &actions[2]},
 	{"--isolated", &actions[0]},
@@ -16287,7 +16341,7 @@ var syntax554 = syntax{style: first, options: []option{
 	{"-q", &actions[0]},
 }, operands: shape{rest: roleArgv}, base: &actions[9]}
 
-var syntax555 = syntax{style: gnu, options: []option{
+var syntax562 = syntax{style: gnu, options: []option{
 	{"--accept", &actions[2]},
 	{"--accept-regex", &actions[2]},
 	{"--adjust-extension", &actions[0]},
@@ -16353,7 +16407,7 @@ var syntax555 = syntax{style: gnu, options: []option{
 	{"--no-proxy", &actions[0]},
 	{"--no-use-server-timestamps", &actions[0]},
 	{"--no-verbose", &actions[0]},
-	{"--output-document", &actions[226]},
+	{"--output-document", &actions[227]},
 	{"--output-file", &actions[7]},
 	{"--page-requisites", &actions[0]},
 	{"--password", &actions[2]},
@@ -16408,7 +16462,7 @@ var syntax555 = syntax{style: gnu, options: []option{
 	{"-K", &actions[0]},
 	{"-L", &actions[0]},
 	{"-N", &actions[0]},
-	{"-O", &actions[226]},
+	{"-O", &actions[227]},
 	{"-P", &actions[51]},
 	{"-Q", &actions[2]},
 	{"-R", &actions[2]},
@@ -16441,9 +16495,9 @@ var syntax555 = syntax{style: gnu, options: []option{
 	{"-x", &actions[0]},
 }, prefixes: []option{
 	{"-n", &actions[2]},
-}, operands: shape{rest: roleURL}, base: &actions[227]}
+}, operands: shape{rest: roleURL}, base: &actions[228]}
 
-var syntax556 = syntax{style: long, options: []option{
+var syntax563 = syntax{style: long, options: []option{
 	{"-C", &actions[0]},
 	{"-E", &actions[0]},
 	{"-R", &actions[0]},
@@ -16481,14 +16535,14 @@ var syntax556 = syntax{style: long, options: []option{
 	{"-s", &actions[2]},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &actions[64]}
 
-var syntax557 = syntax{options: []option{
+var syntax564 = syntax{options: []option{
 	{"--arg", &actions[2]},
 	{"--colors", &actions[0]},
 	{"--exit-status", &actions[0]},
 	{"--from-file", &actions[102]},
-	{"--in-place", &actions[228]},
+	{"--in-place", &actions[229]},
 	{"--indent", &actions[2]},
-	{"--inplace", &actions[228]},
+	{"--inplace", &actions[229]},
 	{"--input-format", &actions[2]},
 	{"--no-colors", &actions[0]},
 	{"--no-doc", &actions[0]},
@@ -16496,7 +16550,7 @@ var syntax557 = syntax{options: []option{
 	{"--output-format", &actions[2]},
 	{"--prettyPrint", &actions[0]},
 	{"--raw-output", &actions[0]},
-	{"--split-exp", &actions[229]},
+	{"--split-exp", &actions[230]},
 	{"--tojson", &actions[0]},
 	{"--unwrapScalar", &actions[0]},
 	{"--yaml-output", &actions[0]},
@@ -16512,26 +16566,26 @@ var syntax557 = syntax{options: []option{
 	{"-Y", &actions[0]},
 	{"-c", &actions[0]},
 	{"-e", &actions[0]},
-	{"-i", &actions[228]},
+	{"-i", &actions[229]},
 	{"-j", &actions[0]},
 	{"-n", &actions[0]},
 	{"-o", &actions[2]},
 	{"-p", &actions[2]},
 	{"-r", &actions[0]},
-	{"-s", &actions[229]},
+	{"-s", &actions[230]},
 	{"-v", &actions[0]},
 	{"-y", &actions[0]},
 }, subs: []program{
-	{"e", &syntax547},
-	{"ea", &syntax547},
-	{"eval", &syntax547},
-	{"eval-all", &syntax547},
+	{"e", &syntax554},
+	{"ea", &syntax554},
+	{"eval", &syntax554},
+	{"eval-all", &syntax554},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &actions[64]}
 
-var syntax558 = syntax{style: long | bundled | numeric, options: []option{
+var syntax565 = syntax{style: long | bundled | numeric, options: []option{
 	{"--encrypt", &actions[0]},
-	{"--exclude", &actions[230]},
-	{"--include", &actions[230]},
+	{"--exclude", &actions[231]},
+	{"--include", &actions[231]},
 	{"--junk-paths", &actions[0]},
 	{"--move", &actions[1]},
 	{"--out", &actions[7]},
@@ -16565,7 +16619,7 @@ var syntax558 = syntax{style: long | bundled | numeric, options: []option{
 	{"-e", &actions[0]},
 	{"-f", &actions[0]},
 	{"-g", &actions[0]},
-	{"-i", &actions[230]},
+	{"-i", &actions[231]},
 	{"-j", &actions[0]},
 	{"-k", &actions[0]},
 	{"-l", &actions[0]},
@@ -16581,7 +16635,7 @@ var syntax558 = syntax{style: long | bundled | numeric, options: []option{
 	{"-u", &actions[0]},
 	{"-v", &actions[0]},
 	{"-w", &actions[0]},
-	{"-x", &actions[230]},
+	{"-x", &actions[231]},
 	{"-y", &actions[0]},
 	{"-z", &actions[0]},
 }, operands: shape{head: []role{roleWrite}, rest: roleRead}, base: &actions[64]}
@@ -16809,6 +16863,7 @@ var actions = [...]action{
 	{effects: []effect.Kind{effect.ChangeSystem}, operands: &shapes[21]},
 	{values: []role{roleText}, operands: &shapes[6]},
 	{values: []role{roleRead}, class: localWrite},
+	{effects: []effect.Kind{effect.ChangeGuard}},
 	{values: []role{roleText}, attached: true, turns: []turn{{roleWrite, roleDelete}}},
 	{turns: []turn{{roleWrite, roleDelete}}},
 	{values: []role{roleRead}, class: network},

@@ -43,7 +43,7 @@ var ranks = []string{"readOnly", "localWrite", "network", "destructive", "privil
 
 // effects are the words for effects without an operand and their Go names.
 var effects = map[string]string{
-	"change_system": "ChangeSystem", "change_remote": "ChangeRemote", "change_privilege": "ChangePrivilege", "stop_process": "StopProcess",
+	"change_system": "ChangeSystem", "change_remote": "ChangeRemote", "change_privilege": "ChangePrivilege", "stop_process": "StopProcess", "change_guard": "ChangeGuard",
 	"read_secret": "ReadSecret", "read_private": "ReadClipboard", "destroy": "Destroy", "send_message": "SendMessage",
 	"http_request": "HTTPRequest", "connect": "Connect", "listen": "Listen", "persist": "Persist", "execute": "Execute",
 	"remote_shell": "RemoteShell", "run_download": "RunDownload", "dynamic": "Dynamic",
