@@ -47,6 +47,8 @@ type Options struct {
 	Thresholds  map[string]float64 // the same for types of action
 	Safe        map[string]float64 // least confidence at which the model's SAFE counts, for types of action; else they ESCALATE
 	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
+	Home        string             // the canonical home folder that "~" in rules means beside the usual ones
+	Roots       []string           // the canonical workspace folders
 	FailOpen    bool               // a classifier that fails ESCALATEs instead of blocking
 	Note        string             // why there is no model where one was asked for; reasonings repeat it
 }
@@ -62,7 +64,7 @@ func New(opts Options) *Classifier {
 	if opts.Threshold == 0 {
 		opts.Threshold = 0.85
 	}
-	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:]) })}
+	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
 }
 
 // Judge returns the verdict of Tier 1. A classifier that fails is part of the

@@ -7,25 +7,25 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 // presets are the policies that shield ships.
 var presets = [...]preset{
 	{name: "default",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
-		verify:      []uint16{17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36},
-		allow:       []uint16{37, 38, 39},
-		fingerprint: "sha256:e4cf53c12155bccc42dba780311333ffcb37b02f6bb1014389d76f92126ade4c"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38},
+		allow:       []uint16{39, 40, 41},
+		fingerprint: "sha256:26581552e282d374836bbc7b2c0d9ff5a8399429dc99f64bc4714ac25a16b932"},
 	{name: "strict",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
-		verify:      []uint16{40, 41, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 42, 43, 44, 45, 46},
-		allow:       []uint16{37, 38, 39},
-		fingerprint: "sha256:f324816f1f5393b65b6e10665b3b67f0689f134765fee2685711651b47f7c2ad"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+		verify:      []uint16{42, 43, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 44, 45, 46, 47, 48},
+		allow:       []uint16{39, 40, 41},
+		fingerprint: "sha256:9bab2759f8ba0d7e33a690fc0066cb403ce44eca48530957f122ba0224f22622"},
 	{name: "permissive",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
-		verify:      []uint16{17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 47, 48},
-		allow:       []uint16{37, 38, 39, 49},
-		fingerprint: "sha256:946fbcd0273f458efac59ac38cb58091526f87b47951b63e847f4193b04e1d26"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 49, 50},
+		allow:       []uint16{39, 40, 41, 51},
+		fingerprint: "sha256:9d3f909d359c20c19678822bb4fe085599cc656b7f24f9df3cb312a2a24fdb85"},
 	{name: "offline",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
-		verify:      []uint16{17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 50, 51, 52, 53},
-		allow:       []uint16{37, 38, 39},
-		fingerprint: "sha256:71d3179afa0b47be3aae0cb986e94070c9d9eb50dc3c5120678a67481e493ecc"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 52, 53, 54, 55},
+		allow:       []uint16{39, 40, 41},
+		fingerprint: "sha256:f3abda06a9d330722556f033182570a8ca2b05776a27832502329ce252a90025"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -736,6 +736,25 @@ var presetRules = [...]rulefile.Rule{
 		},
 	},
 	{
+		Name:   "agent_internals",
+		Reason: "this is the agent's own internal folder, and no business of the agent; ask the user",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"read_file",
+				"list_directory",
+				"search_files",
+				"write_file",
+				"delete_file",
+				"delete_directory",
+				"move_file",
+				"change_permissions",
+			},
+			Paths: []string{
+				"**/.openparallax/**",
+			},
+		},
+	},
+	{
 		Name:   "remote_shell",
 		Reason: "an interpreter attached to the network gives control of this machine away",
 		Criteria: rulefile.Criteria{
@@ -743,6 +762,18 @@ var presetRules = [...]rulefile.Rule{
 				"remote_shell",
 			},
 		},
+	},
+	{
+		Name:   "force_push_main",
+		Reason: "this rewrites the history of a branch that others build on; a person confirms it, or push to a branch of your own",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"change_remote",
+				"git_push",
+			},
+			When: "any(.effects[]; .program == \"git\" and (.args // [] | index(\"push\") != null and any(test(\"^(-[a-zA-Z]*f|--force|--mirror$|\\\\+)\")) and any(test(\"^\\\\+?(.*[:/])?(main|master|trunk|production|release[^ ]*)$|^--(mirror|all)$\"))))",
+		},
+		Tier: 3,
 	},
 	{
 		Name:   "agent_identity",

@@ -83,7 +83,8 @@ func runtimePath(cfg Config) (string, error) {
 // runtime the default model degrades to rules alone; one that was named does
 // not.
 func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, error) {
-	opts := classify.Options{NoHeuristic: cfg.NoHeuristic, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}
+	place := &p.analyzer.Place
+	opts := classify.Options{NoHeuristic: cfg.NoHeuristic, Home: place.Home, Roots: place.Roots, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}
 	if addr := cfg.Classifier.Addr; addr != "" {
 		m, err := classify.NewSidecar(addr, classify.SidecarOptions{})
 		if err != nil {
