@@ -14,6 +14,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -50,6 +51,7 @@ type Options struct {
 	Home        string             // the canonical home folder that "~" in rules means beside the usual ones
 	Roots       []string           // the canonical workspace folders
 	FailOpen    bool               // a classifier that fails ESCALATEs instead of blocking
+	Clock       func() time.Time   // times each classifier; nil: none is timed
 	Note        string             // why there is no model where one was asked for; reasonings repeat it
 }
 
@@ -174,8 +176,18 @@ func finish(c *analysis.Case, r result, all ...result) verdict.Verdict {
 	return v
 }
 
+// timed returns a function that notes in a result how long it took since.
+func (k *Classifier) timed(r *result) func() {
+	if k.opts.Clock == nil {
+		return func() {}
+	}
+	start := k.opts.Clock()
+	return func() { r.latency = k.opts.Clock().Sub(start) }
+}
+
 // heuristic runs the rules of a scope.
 func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
+	defer k.timed(&r)()
 	defer func() {
 		if p := recover(); p != nil {
 			r = failed("heuristic", fmt.Errorf("heuristic engine: %v", p), k.opts.FailOpen)
@@ -210,6 +222,7 @@ func reasoning(r *Rule, h hit) string {
 
 // score asks the model. A panic in it is an error.
 func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
+	defer k.timed(&r)()
 	defer func() {
 		if p := recover(); p != nil {
 			r = failed("model", fmt.Errorf("model: %v", p), k.opts.FailOpen)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/models"
@@ -84,7 +85,11 @@ func runtimePath(cfg Config) (string, error) {
 // not.
 func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, error) {
 	place := &p.analyzer.Place
-	opts := classify.Options{NoHeuristic: cfg.NoHeuristic, Home: place.Home, Roots: place.Roots, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}
+	var clock func() time.Time
+	if p.timed {
+		clock = p.now
+	}
+	opts := classify.Options{NoHeuristic: cfg.NoHeuristic, Home: place.Home, Roots: place.Roots, Clock: clock, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}
 	if addr := cfg.Classifier.Addr; addr != "" {
 		m, err := classify.NewSidecar(addr, classify.SidecarOptions{})
 		if err != nil {
