@@ -95,7 +95,7 @@ var toolTests = []struct {
 	{"schedule", act("create_schedule", obj{"cron": "* * * * *"}), "persist schedule", false, 0},
 	{"git status", act("git_status", obj{}), "execute git status readonly\nread_file /home/me/app (recursive)", true, 0},
 	{"git status elsewhere", act("git_status", obj{"repo_path": "/srv/x"}), "execute git status readonly\nread_file /srv/x (recursive)", false, 0},
-	{"git push", act("git_push", obj{"force": true, "branch": "main"}), "execute git push main --force network\nwrite_file /home/me/app (recursive)\nhttp_request the repository's remote\nchange_remote git", false, 0},
+	{"git push", act("git_push", obj{"force": true, "branch": "main"}), "execute git push main --force network\nwrite_file /home/me/app\nhttp_request the repository's remote\nchange_remote git", false, 0},
 	{"git unknown", act("git_frobnicate", obj{}), "execute git frobnicate\nwrite_file /home/me/app (recursive)\ndynamic an unknown git tool", false, 0},
 	{"no command", act("execute_command", obj{}), "dynamic no command is given", false, 1},
 	{"blank command", act("execute_command", obj{"command": " \n"}), "dynamic no command is given", false, 1},

@@ -22,7 +22,7 @@ func (p *script) expr() operand {
 	p.depth++
 	defer func() { p.depth-- }()
 	left := p.operand()
-	for p.i < len(p.tokens) {
+	for p.i < len(p.tokens) && !p.s.gaveUp {
 		t := p.tokens[p.i]
 		switch {
 		case t.kind == stringToken && left.known() && left.text != "" && left.name == "" && !t.newline && p.language != "perl":
@@ -151,7 +151,10 @@ func (p *script) assign(left operand, op string) operand {
 
 // operand reads one operand with its calls, members and subscripts.
 func (p *script) operand() operand {
-	if p.i >= len(p.tokens) || p.depth > maxDepth {
+	if p.depth > maxDepth {
+		p.s.giveUp("the code is nested too deeply")
+	}
+	if p.i >= len(p.tokens) || p.s.gaveUp {
 		return operand{}
 	}
 	p.depth++

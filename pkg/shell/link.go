@@ -14,7 +14,7 @@ const maxNames = 64
 // link notes that a path becomes another name of what a word names. Both stay
 // what they are without it, so one that is forgotten loses no effect.
 func (s *state) link(at string, to value) {
-	if at == "" || !to.known() || s.remote > 0 || len(s.links) == maxNames {
+	if len(s.links) == maxNames || at == "" || !to.known() || s.remote > 0 {
 		return
 	}
 	path, pattern := s.place().Path(to.text, false)
@@ -47,8 +47,8 @@ func (s *state) linked(base string, sources []value, writes []target) {
 	default:
 		return
 	}
-	for _, src := range sources {
-		for _, w := range writes {
+	for _, src := range sources[:min(len(sources), maxNames)] {
+		for _, w := range writes[:min(len(writes), maxNames)] {
 			if !w.pattern {
 				s.link(w.path, src)
 			}

@@ -719,25 +719,25 @@ var programs = [...]program{
 	{"gifsicle", &syntax51},
 	{"ginstall", &syntax298},
 	{"gio-open", &syntax299},
-	{"git", &syntax357},
+	{"git", &syntax358},
 	{"gitbook", &syntax82},
 	{"gitleaks", &syntax28},
-	{"glab", &syntax359},
+	{"glab", &syntax360},
 	{"glances", &syntax27},
 	{"gleam", &syntax39},
-	{"gln", &syntax360},
+	{"gln", &syntax361},
 	{"glow", &syntax119},
 	{"gls", &syntax213},
 	{"glslangValidator", &syntax74},
 	{"glslc", &syntax74},
 	{"gm", &syntax51},
 	{"gmake", &syntax86},
-	{"gmkdir", &syntax361},
-	{"gmv", &syntax362},
+	{"gmkdir", &syntax362},
+	{"gmv", &syntax363},
 	{"gn", &syntax86},
 	{"gnome-screenshot", &syntax68},
 	{"gnuplot", &syntax8},
-	{"go", &syntax367},
+	{"go", &syntax368},
 	{"go-bindata", &syntax74},
 	{"gobuster", &syntax47},
 	{"gocyclo", &syntax28},
@@ -745,7 +745,7 @@ var programs = [...]program{
 	{"gofmt", &syntax43},
 	{"gofumpt", &syntax43},
 	{"goimports", &syntax43},
-	{"gojq", &syntax368},
+	{"gojq", &syntax369},
 	{"golangci-lint", &syntax28},
 	{"gold", &syntax74},
 	{"golines", &syntax43},
@@ -758,24 +758,24 @@ var programs = [...]program{
 	{"govulncheck", &syntax28},
 	{"gpart", &syntax116},
 	{"gpasswd", &syntax34},
-	{"gpg", &syntax369},
+	{"gpg", &syntax370},
 	{"gpg-agent", &syntax17},
 	{"gpg-connect-agent", &syntax17},
-	{"gpg2", &syntax369},
+	{"gpg2", &syntax370},
 	{"gpgconf", &syntax17},
-	{"gpgsm", &syntax369},
-	{"gpgv", &syntax369},
+	{"gpgsm", &syntax370},
+	{"gpgv", &syntax370},
 	{"gradio", &syntax25},
 	{"gradle", &syntax39},
 	{"gradlew", &syntax39},
 	{"gradlew.bat", &syntax39},
 	{"graph-easy", &syntax13},
-	{"greadlink", &syntax370},
-	{"grealpath", &syntax370},
+	{"greadlink", &syntax371},
+	{"grealpath", &syntax371},
 	{"grep", &syntax154},
 	{"grim", &syntax68},
 	{"grimshot", &syntax68},
-	{"grm", &syntax371},
+	{"grm", &syntax372},
 	{"groff", &syntax13},
 	{"gron", &syntax193},
 	{"groovy", &syntax8},
@@ -783,7 +783,7 @@ var programs = [...]program{
 	{"groupadd", &syntax34},
 	{"groupdel", &syntax34},
 	{"groupmod", &syntax34},
-	{"groups", &syntax372},
+	{"groups", &syntax373},
 	{"growisofs", &syntax7},
 	{"grpck", &syntax34},
 	{"grpcurl", &syntax16},
@@ -792,58 +792,58 @@ var programs = [...]program{
 	{"grunt", &syntax82},
 	{"grype", &syntax142},
 	{"gs", &syntax13},
-	{"gsed", &syntax373},
+	{"gsed", &syntax374},
 	{"gsettings", &syntax17},
 	{"gsha256sum", &syntax113},
-	{"gsort", &syntax374},
+	{"gsort", &syntax375},
 	{"gst-inspect-1.0", &syntax7},
 	{"gst-launch-1.0", &syntax7},
-	{"gstat", &syntax375},
-	{"gsutil", &syntax377},
-	{"gtail", &syntax378},
+	{"gstat", &syntax376},
+	{"gsutil", &syntax378},
+	{"gtail", &syntax379},
 	{"gtar", &syntax140},
-	{"gtee", &syntax379},
-	{"gtime", &syntax380},
-	{"gtimeout", &syntax381},
-	{"gtouch", &syntax382},
-	{"gtr", &syntax383},
+	{"gtee", &syntax380},
+	{"gtime", &syntax381},
+	{"gtimeout", &syntax382},
+	{"gtouch", &syntax383},
+	{"gtr", &syntax384},
 	{"guile", &syntax8},
 	{"guix", &syntax58},
 	{"gulp", &syntax82},
 	{"gum", &syntax41},
 	{"gunicorn", &syntax25},
-	{"guniq", &syntax384},
+	{"guniq", &syntax385},
 	{"gunzip", &syntax139},
 	{"gvim", &syntax254},
 	{"gvm", &syntax77},
-	{"gwatch", &syntax385},
-	{"gwc", &syntax386},
-	{"gxargs", &syntax387},
+	{"gwatch", &syntax386},
+	{"gwc", &syntax387},
+	{"gxargs", &syntax388},
 	{"gzcat", &syntax129},
 	{"gzip", &syntax139},
 	{"hadolint", &syntax142},
-	{"halt", &syntax388},
+	{"halt", &syntax389},
 	{"hash", &syntax123},
 	{"hatch", &syntax184},
 	{"hcloud", &syntax163},
-	{"hd", &syntax389},
+	{"hd", &syntax390},
 	{"hdiutil", &syntax81},
 	{"hdparm", &syntax116},
 	{"head", &syntax297},
 	{"heap", &syntax41},
 	{"heaptrack", &syntax247},
 	{"heimdall", &syntax32},
-	{"helix", &syntax390},
-	{"helm", &syntax394},
+	{"helix", &syntax391},
+	{"helm", &syntax395},
 	{"helmfile", &syntax70},
 	{"help", &syntax166},
 	{"heroku", &syntax163},
 	{"hex", &syntax39},
-	{"hexdump", &syntax389},
+	{"hexdump", &syntax390},
 	{"hexo", &syntax82},
-	{"hexyl", &syntax389},
+	{"hexyl", &syntax390},
 	{"hey", &syntax16},
-	{"hg", &syntax399},
+	{"hg", &syntax400},
 	{"highlight", &syntax119},
 	{"hlint", &syntax28},
 	{"home-manager", &syntax58},
@@ -852,7 +852,7 @@ var programs = [...]program{
 	{"host", &syntax205},
 	{"hostid", &syntax67},
 	{"hostinfo", &syntax27},
-	{"hostname", &syntax400},
+	{"hostname", &syntax401},
 	{"hostnamectl", &syntax131},
 	{"hping3", &syntax72},
 	{"htmlhint", &syntax28},
@@ -862,14 +862,14 @@ var programs = [...]program{
 	{"http-server", &syntax82},
 	{"httpie", &syntax195},
 	{"https", &syntax195},
-	{"hub", &syntax359},
+	{"hub", &syntax360},
 	{"huggingface", &syntax25},
 	{"hugo", &syntax82},
 	{"hush", &syntax78},
 	{"husky", &syntax82},
 	{"hwclock", &syntax14},
 	{"hwinfo", &syntax27},
-	{"hx", &syntax390},
+	{"hx", &syntax391},
 	{"hydra", &syntax47},
 	{"hypercorn", &syntax25},
 	{"hypothesis", &syntax121},
@@ -879,8 +879,8 @@ var programs = [...]program{
 	{"ibtool", &syntax6},
 	{"icc", &syntax74},
 	{"iconutil", &syntax6},
-	{"iconv", &syntax401},
-	{"id", &syntax372},
+	{"iconv", &syntax402},
+	{"id", &syntax373},
 	{"idea", &syntax84},
 	{"identify", &syntax260},
 	{"idevice_id", &syntax32},
@@ -900,8 +900,8 @@ var programs = [...]program{
 	{"influx", &syntax66},
 	{"influxd", &syntax188},
 	{"info", &syntax166},
-	{"init", &syntax388},
-	{"initctl", &syntax402},
+	{"init", &syntax389},
+	{"initctl", &syntax403},
 	{"initdb", &syntax188},
 	{"inkscape", &syntax51},
 	{"inotifywait", &syntax272},
@@ -913,7 +913,7 @@ var programs = [...]program{
 	{"instruments", &syntax6},
 	{"inv", &syntax86},
 	{"invoke", &syntax86},
-	{"invoke-rc.d", &syntax402},
+	{"invoke-rc.d", &syntax403},
 	{"inxi", &syntax27},
 	{"ion", &syntax270},
 	{"ionic", &syntax82},
@@ -922,7 +922,7 @@ var programs = [...]program{
 	{"ios-deploy", &syntax32},
 	{"iostat", &syntax27},
 	{"iotop", &syntax27},
-	{"ip", &syntax406},
+	{"ip", &syntax407},
 	{"ip6tables", &syntax73},
 	{"ipcs", &syntax27},
 	{"iperf", &syntax16},
@@ -932,7 +932,7 @@ var programs = [...]program{
 	{"iptables-restore", &syntax73},
 	{"iptraf", &syntax71},
 	{"ipython", &syntax128},
-	{"irb", &syntax407},
+	{"irb", &syntax408},
 	{"isort", &syntax43},
 	{"ispc", &syntax74},
 	{"isql", &syntax66},
@@ -942,35 +942,35 @@ var programs = [...]program{
 	{"iwconfig", &syntax131},
 	{"iwlist", &syntax71},
 	{"jamf", &syntax33},
-	{"jaq", &syntax368},
+	{"jaq", &syntax369},
 	{"jar", &syntax15},
 	{"jarsigner", &syntax15},
 	{"jasmine", &syntax82},
-	{"java", &syntax408},
+	{"java", &syntax409},
 	{"javac", &syntax74},
 	{"javap", &syntax35},
 	{"jbang", &syntax39},
 	{"jbuilder", &syntax86},
 	{"jc", &syntax193},
 	{"jdeps", &syntax35},
-	{"jed", &syntax390},
+	{"jed", &syntax391},
 	{"jekyll", &syntax82},
 	{"jenv", &syntax77},
 	{"jest", &syntax82},
-	{"jj", &syntax411},
+	{"jj", &syntax412},
 	{"jlink", &syntax15},
 	{"jo", &syntax193},
 	{"jobs", &syntax123},
-	{"joe", &syntax390},
-	{"join", &syntax412},
-	{"journalctl", &syntax413},
+	{"joe", &syntax391},
+	{"join", &syntax413},
+	{"journalctl", &syntax414},
 	{"jpackage", &syntax15},
 	{"jpeginfo", &syntax260},
 	{"jpegoptim", &syntax51},
 	{"jps", &syntax27},
-	{"jq", &syntax368},
-	{"jqn", &syntax368},
-	{"jruby", &syntax407},
+	{"jq", &syntax369},
+	{"jqn", &syntax369},
+	{"jruby", &syntax408},
 	{"js-beautify", &syntax43},
 	{"jscs", &syntax28},
 	{"jsdoc", &syntax82},
@@ -985,32 +985,32 @@ var programs = [...]program{
 	{"juliaup", &syntax77},
 	{"jupyter", &syntax25},
 	{"just", &syntax86},
-	{"k", &syntax425},
+	{"k", &syntax426},
 	{"k3d", &syntax12},
 	{"k3s", &syntax12},
 	{"k6", &syntax16},
 	{"k9s", &syntax12},
-	{"kadmin", &syntax426},
-	{"kadmin.local", &syntax426},
+	{"kadmin", &syntax427},
+	{"kadmin.local", &syntax427},
 	{"kafka-console-consumer", &syntax188},
 	{"kafka-console-producer", &syntax188},
 	{"kafka-topics", &syntax188},
-	{"kak", &syntax390},
+	{"kak", &syntax391},
 	{"kaniko", &syntax142},
 	{"karma", &syntax82},
 	{"kate", &syntax84},
-	{"kdb5_util", &syntax426},
+	{"kdb5_util", &syntax427},
 	{"kdestroy", &syntax16},
 	{"kdialog", &syntax41},
 	{"kdig", &syntax205},
 	{"keepassxc-cli", &syntax56},
 	{"kexec", &syntax14},
 	{"kextload", &syntax14},
-	{"keydb-cli", &syntax428},
+	{"keydb-cli", &syntax429},
 	{"keyring", &syntax56},
 	{"keytool", &syntax15},
-	{"kill", &syntax429},
-	{"killall", &syntax429},
+	{"kill", &syntax430},
+	{"killall", &syntax430},
 	{"kind", &syntax12},
 	{"kinit", &syntax16},
 	{"klist", &syntax16},
@@ -1026,14 +1026,14 @@ var programs = [...]program{
 	{"kotlin", &syntax8},
 	{"kotlinc", &syntax74},
 	{"kotlinc-jvm", &syntax8},
-	{"kpasswd", &syntax426},
-	{"ksh", &syntax430},
-	{"ksh93", &syntax430},
+	{"kpasswd", &syntax427},
+	{"ksh", &syntax431},
+	{"ksh93", &syntax431},
 	{"ktlint", &syntax28},
 	{"kubeadm", &syntax12},
-	{"kubecolor", &syntax425},
+	{"kubecolor", &syntax426},
 	{"kubeconform", &syntax70},
-	{"kubectl", &syntax425},
+	{"kubectl", &syntax426},
 	{"kubectx", &syntax12},
 	{"kubens", &syntax12},
 	{"kubescape", &syntax70},
@@ -1047,7 +1047,7 @@ var programs = [...]program{
 	{"lastlog", &syntax27},
 	{"latex", &syntax74},
 	{"latexmk", &syntax74},
-	{"launchctl", &syntax433},
+	{"launchctl", &syntax434},
 	{"layman", &syntax58},
 	{"lbzip2", &syntax139},
 	{"ld", &syntax74},
@@ -1060,7 +1060,7 @@ var programs = [...]program{
 	{"leaks", &syntax41},
 	{"lein", &syntax39},
 	{"lerna", &syntax82},
-	{"less", &syntax434},
+	{"less", &syntax435},
 	{"lessc", &syntax82},
 	{"let", &syntax5},
 	{"lex", &syntax74},
@@ -1071,7 +1071,7 @@ var programs = [...]program{
 	{"license-checker", &syntax28},
 	{"lima", &syntax12},
 	{"limactl", &syntax12},
-	{"link", &syntax360},
+	{"link", &syntax361},
 	{"linkerd", &syntax70},
 	{"linode-cli", &syntax163},
 	{"lint-staged", &syntax82},
@@ -1080,7 +1080,7 @@ var programs = [...]program{
 	{"linux64", &syntax143},
 	{"lipo", &syntax172},
 	{"live-server", &syntax82},
-	{"lksh", &syntax430},
+	{"lksh", &syntax431},
 	{"llc", &syntax74},
 	{"lld", &syntax74},
 	{"lldb", &syntax164},
@@ -1089,7 +1089,7 @@ var programs = [...]program{
 	{"llvm-link", &syntax74},
 	{"llvm-nm", &syntax35},
 	{"llvm-objdump", &syntax35},
-	{"ln", &syntax360},
+	{"ln", &syntax361},
 	{"loadkeys", &syntax17},
 	{"local", &syntax199},
 	{"locale", &syntax27},
@@ -1101,17 +1101,17 @@ var programs = [...]program{
 	{"log", &syntax41},
 	{"logger", &syntax17},
 	{"loginctl", &syntax126},
-	{"logname", &syntax372},
+	{"logname", &syntax373},
 	{"logout", &syntax123},
-	{"logrotate", &syntax435},
+	{"logrotate", &syntax436},
 	{"loksh", &syntax78},
 	{"lolcat", &syntax41},
-	{"look", &syntax436},
+	{"look", &syntax437},
 	{"losetup", &syntax88},
 	{"lpass", &syntax56},
 	{"ls", &syntax213},
 	{"lsar", &syntax4},
-	{"lsattr", &syntax437},
+	{"lsattr", &syntax438},
 	{"lsb_release", &syntax27},
 	{"lsblk", &syntax125},
 	{"lscpu", &syntax27},
@@ -1127,10 +1127,10 @@ var programs = [...]program{
 	{"lsusb", &syntax27},
 	{"lt", &syntax127},
 	{"ltrace", &syntax247},
-	{"lua", &syntax438},
-	{"luac", &syntax438},
+	{"lua", &syntax439},
+	{"luac", &syntax439},
 	{"luacheck", &syntax28},
-	{"luajit", &syntax438},
+	{"luajit", &syntax439},
 	{"lualatex", &syntax74},
 	{"luarocks", &syntax39},
 	{"luigi", &syntax25},
@@ -1165,8 +1165,8 @@ var programs = [...]program{
 	{"mamba", &syntax183},
 	{"man", &syntax166},
 	{"mapfile", &syntax199},
-	{"mariadb", &syntax439},
-	{"mariadb-dump", &syntax440},
+	{"mariadb", &syntax440},
+	{"mariadb-dump", &syntax441},
 	{"markdown", &syntax13},
 	{"markdownlint", &syntax28},
 	{"markdownlint-cli2", &syntax28},
@@ -1178,8 +1178,8 @@ var programs = [...]program{
 	{"maxima", &syntax8},
 	{"mbed", &syntax32},
 	{"mbt", &syntax86},
-	{"mc", &syntax377},
-	{"mcedit", &syntax390},
+	{"mc", &syntax378},
+	{"mcedit", &syntax391},
 	{"mcs", &syntax74},
 	{"md5", &syntax113},
 	{"md5sum", &syntax113},
@@ -1197,9 +1197,9 @@ var programs = [...]program{
 	{"mergerfs", &syntax124},
 	{"mesg", &syntax41},
 	{"meson", &syntax86},
-	{"mg", &syntax390},
+	{"mg", &syntax391},
 	{"mhwd", &syntax58},
-	{"micro", &syntax390},
+	{"micro", &syntax391},
 	{"microdnf", &syntax220},
 	{"microk8s", &syntax12},
 	{"micromamba", &syntax183},
@@ -1213,10 +1213,10 @@ var programs = [...]program{
 	{"mint", &syntax39},
 	{"mise", &syntax77},
 	{"mix", &syntax39},
-	{"mkdir", &syntax361},
+	{"mkdir", &syntax362},
 	{"mkdocs", &syntax82},
 	{"mke2fs", &syntax116},
-	{"mkfifo", &syntax441},
+	{"mkfifo", &syntax442},
 	{"mkfs", &syntax116},
 	{"mkfs.btrfs", &syntax116},
 	{"mkfs.ext2", &syntax116},
@@ -1227,10 +1227,10 @@ var programs = [...]program{
 	{"mkfs.vfat", &syntax116},
 	{"mkfs.xfs", &syntax116},
 	{"mkinitcpio", &syntax14},
-	{"mknod", &syntax442},
-	{"mksh", &syntax430},
+	{"mknod", &syntax443},
+	{"mksh", &syntax431},
 	{"mkswap", &syntax116},
-	{"mktemp", &syntax443},
+	{"mktemp", &syntax444},
 	{"mkvextract", &syntax7},
 	{"mkvinfo", &syntax260},
 	{"mkvmerge", &syntax7},
@@ -1247,17 +1247,17 @@ var programs = [...]program{
 	{"momc", &syntax6},
 	{"mongo", &syntax66},
 	{"mongod", &syntax188},
-	{"mongodump", &syntax440},
-	{"mongoexport", &syntax440},
+	{"mongodump", &syntax441},
+	{"mongoexport", &syntax441},
 	{"mongoimport", &syntax188},
 	{"mongorestore", &syntax188},
 	{"mongosh", &syntax66},
 	{"montage", &syntax51},
-	{"more", &syntax434},
+	{"more", &syntax435},
 	{"mosh", &syntax89},
 	{"mosquitto_pub", &syntax16},
 	{"mosquitto_sub", &syntax16},
-	{"most", &syntax434},
+	{"most", &syntax435},
 	{"mount", &syntax124},
 	{"mpg123", &syntax7},
 	{"mpg321", &syntax7},
@@ -1272,43 +1272,43 @@ var programs = [...]program{
 	{"murex", &syntax270},
 	{"mutool", &syntax13},
 	{"mutt", &syntax262},
-	{"mv", &syntax362},
+	{"mv", &syntax363},
 	{"mvim", &syntax254},
 	{"mvn", &syntax39},
 	{"mvnw", &syntax39},
-	{"mycli", &syntax439},
+	{"mycli", &syntax440},
 	{"mypy", &syntax28},
 	{"mypyc", &syntax74},
-	{"mysql", &syntax439},
+	{"mysql", &syntax440},
 	{"mysqladmin", &syntax188},
 	{"mysqlcheck", &syntax25},
 	{"mysqld", &syntax188},
-	{"mysqldump", &syntax440},
+	{"mysqldump", &syntax441},
 	{"mysqlimport", &syntax188},
 	{"mysqlshow", &syntax25},
 	{"n", &syntax77},
 	{"nala", &syntax63},
-	{"nano", &syntax390},
+	{"nano", &syntax391},
 	{"nasm", &syntax74},
 	{"nats", &syntax188},
 	{"nawk", &syntax91},
 	{"nbconvert", &syntax25},
-	{"nc", &syntax444},
-	{"nc.openbsd", &syntax444},
-	{"nc.traditional", &syntax444},
+	{"nc", &syntax445},
+	{"nc.openbsd", &syntax445},
+	{"nc.traditional", &syntax445},
 	{"ncal", &syntax156},
-	{"ncat", &syntax444},
+	{"ncat", &syntax445},
 	{"ncdu", &syntax248},
 	{"ncftpget", &syntax52},
 	{"ncu", &syntax82},
-	{"ne", &syntax390},
+	{"ne", &syntax391},
 	{"neato", &syntax174},
 	{"neofetch", &syntax27},
 	{"neomutt", &syntax262},
 	{"nerdctl", &syntax243},
 	{"nest", &syntax82},
-	{"net", &syntax426},
-	{"netcat", &syntax444},
+	{"net", &syntax427},
+	{"netcat", &syntax445},
 	{"nethogs", &syntax71},
 	{"netlify", &syntax163},
 	{"netplan", &syntax131},
@@ -1324,7 +1324,7 @@ var programs = [...]program{
 	{"next", &syntax82},
 	{"nft", &syntax73},
 	{"ng", &syntax82},
-	{"ngrep", &syntax445},
+	{"ngrep", &syntax446},
 	{"ngrok", &syntax127},
 	{"ni", &syntax150},
 	{"nice", &syntax187},
@@ -1345,18 +1345,18 @@ var programs = [...]program{
 	{"nixfmt", &syntax43},
 	{"nixos-rebuild", &syntax58},
 	{"nkf", &syntax13},
-	{"nl", &syntax446},
+	{"nl", &syntax447},
 	{"nload", &syntax71},
 	{"nm", &syntax35},
 	{"nmake", &syntax86},
 	{"nmap", &syntax47},
 	{"nmcli", &syntax131},
 	{"nocorrect", &syntax143},
-	{"node", &syntax447},
+	{"node", &syntax448},
 	{"node-sass", &syntax82},
 	{"nodebrew", &syntax77},
-	{"nodejs", &syntax447},
-	{"nodemon", &syntax448},
+	{"nodejs", &syntax448},
+	{"nodemon", &syntax449},
 	{"nodenv", &syntax77},
 	{"noglob", &syntax143},
 	{"nohup", &syntax143},
@@ -1398,7 +1398,7 @@ var programs = [...]program{
 	{"oaieval", &syntax25},
 	{"objcopy", &syntax172},
 	{"objdump", &syntax35},
-	{"oc", &syntax425},
+	{"oc", &syntax426},
 	{"ocaml", &syntax8},
 	{"ocamlbuild", &syntax86},
 	{"ocamlc", &syntax74},
@@ -1410,7 +1410,7 @@ var programs = [...]program{
 	{"oci", &syntax163},
 	{"ocrmypdf", &syntax13},
 	{"octave", &syntax8},
-	{"od", &syntax389},
+	{"od", &syntax390},
 	{"oggenc", &syntax7},
 	{"oksh", &syntax78},
 	{"oomctl", &syntax126},
@@ -1422,7 +1422,7 @@ var programs = [...]program{
 	{"opencode", &syntax25},
 	{"openocd", &syntax32},
 	{"opensnoop", &syntax41},
-	{"openssl", &syntax454},
+	{"openssl", &syntax455},
 	{"openstack", &syntax163},
 	{"openvpn", &syntax127},
 	{"opkg", &syntax58},
@@ -1430,7 +1430,7 @@ var programs = [...]program{
 	{"optipng", &syntax51},
 	{"oras", &syntax142},
 	{"orb", &syntax12},
-	{"osascript", &syntax455},
+	{"osascript", &syntax456},
 	{"osh", &syntax78},
 	{"osql", &syntax66},
 	{"ostree", &syntax58},
@@ -1440,28 +1440,28 @@ var programs = [...]program{
 	{"ovs-vsctl", &syntax131},
 	{"oxipng", &syntax51},
 	{"oxlint", &syntax43},
-	{"packer", &syntax456},
-	{"pacman", &syntax457},
+	{"packer", &syntax457},
+	{"pacman", &syntax458},
 	{"pactl", &syntax17},
 	{"pagekite", &syntax127},
 	{"paket", &syntax39},
 	{"pam-auth-update", &syntax14},
-	{"pamac", &syntax457},
+	{"pamac", &syntax458},
 	{"pamixer", &syntax17},
-	{"pandoc", &syntax458},
+	{"pandoc", &syntax459},
 	{"pants", &syntax86},
 	{"papermill", &syntax25},
 	{"paplay", &syntax7},
-	{"parallel", &syntax459},
+	{"parallel", &syntax460},
 	{"parcel", &syntax82},
 	{"parecord", &syntax68},
 	{"parted", &syntax116},
 	{"partprobe", &syntax116},
-	{"paru", &syntax457},
+	{"paru", &syntax458},
 	{"pass", &syntax56},
 	{"passwd", &syntax34},
-	{"paste", &syntax460},
-	{"patch", &syntax461},
+	{"paste", &syntax461},
+	{"patch", &syntax462},
 	{"patchelf", &syntax172},
 	{"pbcopy", &syntax176},
 	{"pbpaste", &syntax176},
@@ -1469,7 +1469,7 @@ var programs = [...]program{
 	{"pbzip2", &syntax139},
 	{"pcregrep", &syntax154},
 	{"pct", &syntax12},
-	{"pdbedit", &syntax426},
+	{"pdbedit", &syntax427},
 	{"pdf2ps", &syntax13},
 	{"pdfcrop", &syntax13},
 	{"pdfimages", &syntax13},
@@ -1482,62 +1482,62 @@ var programs = [...]program{
 	{"pdftoppm", &syntax13},
 	{"pdftotext", &syntax13},
 	{"pdfunite", &syntax13},
-	{"pdksh", &syntax430},
+	{"pdksh", &syntax431},
 	{"pdm", &syntax184},
 	{"peco", &syntax275},
 	{"pee", &syntax143},
 	{"pelican", &syntax82},
-	{"perf", &syntax463},
-	{"perl", &syntax464},
+	{"perf", &syntax464},
+	{"perl", &syntax465},
 	{"perl-rename", &syntax269},
-	{"perl5", &syntax464},
+	{"perl5", &syntax465},
 	{"perldoc", &syntax166},
 	{"perltidy", &syntax43},
 	{"pest", &syntax39},
 	{"pfctl", &syntax73},
-	{"pg", &syntax434},
-	{"pg_basebackup", &syntax440},
+	{"pg", &syntax435},
+	{"pg_basebackup", &syntax441},
 	{"pg_config", &syntax25},
 	{"pg_ctl", &syntax188},
-	{"pg_dump", &syntax440},
-	{"pg_dumpall", &syntax440},
+	{"pg_dump", &syntax441},
+	{"pg_dumpall", &syntax441},
 	{"pg_isready", &syntax25},
 	{"pg_restore", &syntax188},
 	{"pg_upgrade", &syntax188},
 	{"pgbench", &syntax25},
-	{"pgcli", &syntax439},
-	{"pgrep", &syntax465},
-	{"php", &syntax466},
+	{"pgcli", &syntax440},
+	{"pgrep", &syntax466},
+	{"php", &syntax467},
 	{"phpcs", &syntax28},
 	{"phpenv", &syntax77},
 	{"phpmd", &syntax28},
 	{"phpstan", &syntax28},
 	{"phpunit", &syntax39},
-	{"pico", &syntax390},
+	{"pico", &syntax391},
 	{"picotool", &syntax32},
 	{"pidof", &syntax27},
 	{"pidstat", &syntax27},
 	{"pigz", &syntax139},
-	{"pikaur", &syntax457},
+	{"pikaur", &syntax458},
 	{"ping", &syntax72},
 	{"ping6", &syntax72},
 	{"pinky", &syntax27},
 	{"pio", &syntax86},
-	{"pip", &syntax468},
-	{"pip2", &syntax468},
-	{"pip3", &syntax468},
+	{"pip", &syntax469},
+	{"pip2", &syntax469},
+	{"pip3", &syntax469},
 	{"pipenv", &syntax184},
-	{"pipx", &syntax471},
+	{"pipx", &syntax472},
 	{"pixi", &syntax184},
 	{"pixz", &syntax139},
-	{"pkexec", &syntax472},
+	{"pkexec", &syntax473},
 	{"pkg", &syntax58},
 	{"pkg_add", &syntax58},
 	{"pkg_delete", &syntax58},
 	{"pkgbuild", &syntax6},
 	{"pkgin", &syntax58},
 	{"pkgutil", &syntax33},
-	{"pkill", &syntax429},
+	{"pkill", &syntax430},
 	{"plantuml", &syntax13},
 	{"platformio", &syntax86},
 	{"play", &syntax7},
@@ -1546,8 +1546,8 @@ var programs = [...]program{
 	{"please", &syntax86},
 	{"plenv", &syntax39},
 	{"plocate", &syntax59},
-	{"plutil", &syntax473},
-	{"pm-suspend", &syntax388},
+	{"plutil", &syntax474},
+	{"pm-suspend", &syntax389},
 	{"pm2", &syntax82},
 	{"pmset", &syntax14},
 	{"pngcheck", &syntax260},
@@ -1570,8 +1570,8 @@ var programs = [...]program{
 	{"postgres", &syntax188},
 	{"potrace", &syntax51},
 	{"powermetrics", &syntax41},
-	{"poweroff", &syntax388},
-	{"powershell", &syntax474},
+	{"poweroff", &syntax389},
+	{"powershell", &syntax475},
 	{"pr", &syntax263},
 	{"pre-commit", &syntax121},
 	{"prefect", &syntax25},
@@ -1580,8 +1580,8 @@ var programs = [...]program{
 	{"presto", &syntax66},
 	{"prettier", &syntax43},
 	{"print", &syntax252},
-	{"printenv", &syntax475},
-	{"printf", &syntax476},
+	{"printenv", &syntax476},
+	{"printf", &syntax477},
 	{"prisma", &syntax82},
 	{"prlimit", &syntax187},
 	{"productbuild", &syntax6},
@@ -1600,7 +1600,7 @@ var programs = [...]program{
 	{"ps2pdf", &syntax13},
 	{"ps2ps", &syntax13},
 	{"psalm", &syntax28},
-	{"psql", &syntax477},
+	{"psql", &syntax478},
 	{"pstopdf", &syntax13},
 	{"pstree", &syntax27},
 	{"pt", &syntax26},
@@ -1624,43 +1624,43 @@ var programs = [...]program{
 	{"pvscan", &syntax251},
 	{"pw", &syntax34},
 	{"pwconv", &syntax34},
-	{"pwd", &syntax478},
-	{"pwsh", &syntax474},
+	{"pwd", &syntax479},
+	{"pwsh", &syntax475},
 	{"py.test", &syntax121},
-	{"py:ast", &syntax479},
-	{"py:base64", &syntax479},
+	{"py:ast", &syntax480},
+	{"py:base64", &syntax480},
 	{"py:build", &syntax121},
 	{"py:cProfile", &syntax121},
-	{"py:calendar", &syntax479},
+	{"py:calendar", &syntax480},
 	{"py:compileall", &syntax121},
 	{"py:coverage", &syntax121},
-	{"py:dis", &syntax479},
+	{"py:dis", &syntax480},
 	{"py:doctest", &syntax121},
 	{"py:ensurepip", &syntax121},
-	{"py:gzip", &syntax479},
-	{"py:http.server", &syntax480},
-	{"py:inspect", &syntax479},
+	{"py:gzip", &syntax480},
+	{"py:http.server", &syntax481},
+	{"py:inspect", &syntax480},
 	{"py:ipykernel", &syntax121},
-	{"py:json.tool", &syntax479},
+	{"py:json.tool", &syntax480},
 	{"py:jupyter", &syntax121},
-	{"py:pip", &syntax468},
+	{"py:pip", &syntax469},
 	{"py:pip_audit", &syntax121},
-	{"py:platform", &syntax479},
+	{"py:platform", &syntax480},
 	{"py:pre_commit", &syntax121},
 	{"py:py_compile", &syntax121},
-	{"py:quopri", &syntax479},
+	{"py:quopri", &syntax480},
 	{"py:site", &syntax121},
-	{"py:sysconfig", &syntax479},
-	{"py:tarfile", &syntax481},
-	{"py:this", &syntax479},
+	{"py:sysconfig", &syntax480},
+	{"py:tarfile", &syntax482},
+	{"py:this", &syntax480},
 	{"py:timeit", &syntax121},
-	{"py:tokenize", &syntax479},
+	{"py:tokenize", &syntax480},
 	{"py:trace", &syntax121},
 	{"py:unittest", &syntax121},
-	{"py:uuid", &syntax479},
+	{"py:uuid", &syntax480},
 	{"py:venv", &syntax121},
 	{"py:virtualenv", &syntax121},
-	{"py:zipfile", &syntax481},
+	{"py:zipfile", &syntax482},
 	{"pycharm", &syntax84},
 	{"pycodestyle", &syntax28},
 	{"pydoc", &syntax166},
@@ -1672,13 +1672,13 @@ var programs = [...]program{
 	{"pyinstxtractor", &syntax35},
 	{"pylama", &syntax28},
 	{"pylint", &syntax28},
-	{"pypy", &syntax482},
-	{"pypy3", &syntax482},
+	{"pypy", &syntax483},
+	{"pypy3", &syntax483},
 	{"pyright", &syntax28},
 	{"pytest", &syntax121},
-	{"python", &syntax482},
-	{"python2", &syntax482},
-	{"python3", &syntax482},
+	{"python", &syntax483},
+	{"python2", &syntax483},
+	{"python3", &syntax483},
 	{"pyupgrade", &syntax43},
 	{"q", &syntax205},
 	{"qemu-img", &syntax12},
@@ -1708,10 +1708,10 @@ var programs = [...]program{
 	{"rbash", &syntax78},
 	{"rbenv", &syntax77},
 	{"rc", &syntax191},
-	{"rc-service", &syntax402},
+	{"rc-service", &syntax403},
 	{"rcc", &syntax74},
-	{"rcctl", &syntax402},
-	{"rclone", &syntax487},
+	{"rcctl", &syntax403},
+	{"rclone", &syntax488},
 	{"rcp", &syntax273},
 	{"rdjpgcom", &syntax260},
 	{"react-native", &syntax82},
@@ -1719,17 +1719,17 @@ var programs = [...]program{
 	{"read", &syntax199},
 	{"readarray", &syntax199},
 	{"readelf", &syntax35},
-	{"readlink", &syntax370},
+	{"readlink", &syntax371},
 	{"readonly", &syntax199},
-	{"realm", &syntax426},
-	{"realpath", &syntax370},
+	{"realm", &syntax427},
+	{"realpath", &syntax371},
 	{"rebar", &syntax39},
 	{"rebar3", &syntax39},
-	{"reboot", &syntax388},
+	{"reboot", &syntax389},
 	{"recode", &syntax13},
 	{"red", &syntax253},
-	{"redis-cli", &syntax428},
-	{"redis-dump", &syntax440},
+	{"redis-cli", &syntax429},
+	{"redis-dump", &syntax441},
 	{"redis-server", &syntax188},
 	{"redo", &syntax86},
 	{"redocly", &syntax28},
@@ -1739,28 +1739,28 @@ var programs = [...]program{
 	{"release-it", &syntax82},
 	{"remix", &syntax82},
 	{"rename", &syntax269},
-	{"rename.ul", &syntax362},
+	{"rename.ul", &syntax363},
 	{"render", &syntax163},
-	{"renice", &syntax488},
+	{"renice", &syntax489},
 	{"reprepro", &syntax24},
 	{"reset", &syntax175},
 	{"resize2fs", &syntax116},
 	{"resolvectl", &syntax205},
 	{"restorecon", &syntax14},
 	{"return", &syntax132},
-	{"rev", &syntax489},
+	{"rev", &syntax490},
 	{"revive", &syntax28},
 	{"rfkill", &syntax14},
-	{"rg", &syntax490},
+	{"rg", &syntax491},
 	{"rgrep", &syntax154},
 	{"rhash", &syntax113},
 	{"rhc", &syntax163},
 	{"rimraf", &syntax204},
-	{"rksh", &syntax430},
+	{"rksh", &syntax431},
 	{"rlogin", &syntax273},
 	{"rlwrap", &syntax109},
-	{"rm", &syntax371},
-	{"rmdir", &syntax491},
+	{"rm", &syntax372},
+	{"rmdir", &syntax492},
 	{"rmmod", &syntax14},
 	{"rmtrash", &syntax204},
 	{"roc", &syntax39},
@@ -1768,7 +1768,7 @@ var programs = [...]program{
 	{"route", &syntax131},
 	{"rpcclient", &syntax16},
 	{"rpi-imager", &syntax32},
-	{"rpm", &syntax492},
+	{"rpm", &syntax493},
 	{"rpm-ostree", &syntax58},
 	{"rpm2cpio", &syntax24},
 	{"rpmbuild", &syntax24},
@@ -1777,32 +1777,32 @@ var programs = [...]program{
 	{"rspec", &syntax39},
 	{"rst2html", &syntax13},
 	{"rsvg-convert", &syntax51},
-	{"rsync", &syntax493},
+	{"rsync", &syntax494},
 	{"rtx", &syntax77},
 	{"rubocop", &syntax28},
-	{"ruby", &syntax407},
+	{"ruby", &syntax408},
 	{"ruff", &syntax43},
 	{"run-p", &syntax82},
 	{"run-s", &syntax82},
 	{"runghc", &syntax8},
 	{"runhaskell", &syntax8},
 	{"runlevel", &syntax27},
-	{"runuser", &syntax494},
+	{"runuser", &syntax495},
 	{"rush", &syntax82},
 	{"rust-analyzer", &syntax160},
 	{"rustc", &syntax160},
 	{"rustdoc", &syntax160},
 	{"rustfmt", &syntax160},
 	{"rustscan", &syntax47},
-	{"rustup", &syntax496},
+	{"rustup", &syntax497},
 	{"rview", &syntax254},
 	{"rvim", &syntax254},
 	{"rvm", &syntax77},
 	{"rye", &syntax184},
-	{"rzsh", &syntax430},
+	{"rzsh", &syntax431},
 	{"s-nail", &syntax262},
-	{"s3cmd", &syntax377},
-	{"s5cmd", &syntax377},
+	{"s3cmd", &syntax378},
+	{"s5cmd", &syntax378},
 	{"s6-setuidgid", &syntax170},
 	{"salt", &syntax50},
 	{"salt-call", &syntax50},
@@ -1825,15 +1825,15 @@ var programs = [...]program{
 	{"scheme", &syntax8},
 	{"scons", &syntax86},
 	{"scoop", &syntax46},
-	{"scp", &syntax497},
+	{"scp", &syntax498},
 	{"scrapy", &syntax25},
 	{"scrcpy", &syntax32},
 	{"screen", &syntax23},
 	{"screencapture", &syntax68},
 	{"screenfetch", &syntax27},
-	{"script", &syntax498},
+	{"script", &syntax499},
 	{"scrot", &syntax68},
-	{"scrub", &syntax499},
+	{"scrub", &syntax500},
 	{"scutil", &syntax14},
 	{"scw", &syntax163},
 	{"sdiff", &syntax212},
@@ -1841,26 +1841,26 @@ var programs = [...]program{
 	{"sdkman", &syntax77},
 	{"sdkmanager", &syntax32},
 	{"secret-tool", &syntax56},
-	{"security", &syntax501},
-	{"sed", &syntax373},
+	{"security", &syntax502},
+	{"sed", &syntax374},
 	{"sem", &syntax143},
 	{"semanage", &syntax14},
 	{"semantic-release", &syntax82},
 	{"semgrep", &syntax28},
 	{"sendmail", &syntax262},
 	{"sensors", &syntax27},
-	{"seq", &syntax502},
+	{"seq", &syntax503},
 	{"sequelize", &syntax82},
 	{"serve", &syntax82},
 	{"serverless", &syntax50},
-	{"service", &syntax402},
-	{"set", &syntax503},
+	{"service", &syntax403},
+	{"set", &syntax504},
 	{"setarch", &syntax143},
 	{"setcap", &syntax14},
 	{"setenforce", &syntax14},
-	{"setfacl", &syntax504},
+	{"setfacl", &syntax505},
 	{"setfont", &syntax17},
-	{"setopt", &syntax503},
+	{"setopt", &syntax504},
 	{"setpriv", &syntax157},
 	{"setsebool", &syntax14},
 	{"setsid", &syntax143},
@@ -1869,8 +1869,8 @@ var programs = [...]program{
 	{"sfdk", &syntax24},
 	{"sfdp", &syntax174},
 	{"sfltool", &syntax33},
-	{"sftp", &syntax505},
-	{"sg", &syntax506},
+	{"sftp", &syntax506},
+	{"sg", &syntax507},
 	{"sgdisk", &syntax116},
 	{"sgpt", &syntax25},
 	{"sh", &syntax78},
@@ -1884,13 +1884,13 @@ var programs = [...]program{
 	{"shasum", &syntax113},
 	{"shellcheck", &syntax28},
 	{"shfmt", &syntax43},
-	{"shield", &syntax513},
+	{"shield", &syntax514},
 	{"shift", &syntax132},
 	{"shopt", &syntax123},
 	{"shortcuts", &syntax6},
-	{"shred", &syntax514},
-	{"shuf", &syntax515},
-	{"shutdown", &syntax388},
+	{"shred", &syntax515},
+	{"shuf", &syntax516},
+	{"shutdown", &syntax389},
 	{"shyaml", &syntax193},
 	{"sidekiq", &syntax39},
 	{"siege", &syntax16},
@@ -1902,29 +1902,29 @@ var programs = [...]program{
 	{"size", &syntax35},
 	{"sk", &syntax275},
 	{"skaffold", &syntax70},
-	{"skill", &syntax429},
+	{"skill", &syntax430},
 	{"skopeo", &syntax142},
 	{"sl", &syntax41},
 	{"slabtop", &syntax27},
 	{"slackpkg", &syntax58},
-	{"sleep", &syntax516},
+	{"sleep", &syntax517},
 	{"slogin", &syntax89},
 	{"sls", &syntax50},
 	{"smbclient", &syntax16},
 	{"smbmap", &syntax16},
-	{"smbpasswd", &syntax426},
+	{"smbpasswd", &syntax427},
 	{"smem", &syntax27},
 	{"snap", &syntax46},
-	{"sngrep", &syntax445},
+	{"sngrep", &syntax446},
 	{"snmpget", &syntax16},
 	{"snmpwalk", &syntax16},
 	{"snyk", &syntax28},
-	{"socat", &syntax517},
+	{"socat", &syntax518},
 	{"sockstat", &syntax71},
 	{"soffice", &syntax13},
 	{"softwareupdate", &syntax14},
 	{"sops", &syntax56},
-	{"sort", &syntax374},
+	{"sort", &syntax375},
 	{"source", &syntax0},
 	{"sox", &syntax7},
 	{"soxi", &syntax260},
@@ -1938,33 +1938,33 @@ var programs = [...]program{
 	{"sphinx-autobuild", &syntax82},
 	{"sphinx-build", &syntax82},
 	{"spindump", &syntax41},
-	{"split", &syntax518},
+	{"split", &syntax519},
 	{"spotdl", &syntax52},
 	{"spring", &syntax39},
 	{"sqlcmd", &syntax66},
 	{"sqlfluff", &syntax28},
-	{"sqlite3", &syntax519},
+	{"sqlite3", &syntax520},
 	{"sqlmap", &syntax47},
 	{"sqlplus", &syntax66},
-	{"srm", &syntax371},
+	{"srm", &syntax372},
 	{"ss", &syntax71},
 	{"ssconvert", &syntax13},
 	{"ssh", &syntax89},
-	{"ssh-add", &syntax520},
-	{"ssh-agent", &syntax521},
-	{"ssh-copy-id", &syntax522},
-	{"ssh-keygen", &syntax523},
-	{"ssh-keyscan", &syntax524},
-	{"sshpass", &syntax525},
+	{"ssh-add", &syntax521},
+	{"ssh-agent", &syntax522},
+	{"ssh-copy-id", &syntax523},
+	{"ssh-keygen", &syntax524},
+	{"ssh-keyscan", &syntax525},
+	{"sshpass", &syntax526},
 	{"sshuttle", &syntax127},
 	{"ssmtp", &syntax262},
-	{"sssctl", &syntax426},
+	{"sssctl", &syntax427},
 	{"st-flash", &syntax32},
 	{"stack", &syntax39},
 	{"standard", &syntax28},
 	{"stapler", &syntax6},
 	{"start", &syntax299},
-	{"stat", &syntax375},
+	{"stat", &syntax376},
 	{"staticcheck", &syntax28},
 	{"stdbuf", &syntax143},
 	{"stern", &syntax12},
@@ -1973,29 +1973,29 @@ var programs = [...]program{
 	{"strace", &syntax247},
 	{"streamer", &syntax68},
 	{"streamlit", &syntax25},
-	{"strings", &syntax526},
+	{"strings", &syntax527},
 	{"strip", &syntax172},
 	{"stty", &syntax175},
 	{"stylelint", &syntax28},
 	{"stylua", &syntax43},
 	{"stylus", &syntax82},
-	{"su", &syntax527},
+	{"su", &syntax528},
 	{"su-exec", &syntax170},
 	{"subfinder", &syntax47},
 	{"subl", &syntax84},
 	{"sudo", &syntax221},
-	{"sudoedit", &syntax528},
+	{"sudoedit", &syntax529},
 	{"sum", &syntax113},
 	{"supabase", &syntax163},
 	{"surge", &syntax163},
 	{"suspend", &syntax123},
-	{"sv", &syntax402},
-	{"svcadm", &syntax402},
+	{"sv", &syntax403},
+	{"svcadm", &syntax403},
 	{"svelte-kit", &syntax82},
 	{"svgexport", &syntax51},
 	{"svgo", &syntax43},
-	{"svn", &syntax530},
-	{"sw_vers", &syntax531},
+	{"svn", &syntax531},
+	{"sw_vers", &syntax532},
 	{"swaks", &syntax262},
 	{"swapoff", &syntax88},
 	{"swapon", &syntax88},
@@ -2012,12 +2012,12 @@ var programs = [...]program{
 	{"swupd", &syntax58},
 	{"syft", &syntax142},
 	{"symfony", &syntax39},
-	{"sync", &syntax532},
+	{"sync", &syntax533},
 	{"sysadminctl", &syntax34},
-	{"sysctl", &syntax533},
+	{"sysctl", &syntax534},
 	{"sysdiagnose", &syntax33},
 	{"system_profiler", &syntax41},
-	{"systemctl", &syntax535},
+	{"systemctl", &syntax536},
 	{"systemd-analyze", &syntax126},
 	{"systemd-cgls", &syntax126},
 	{"systemd-cgtop", &syntax126},
@@ -2025,11 +2025,11 @@ var programs = [...]program{
 	{"systemd-nspawn", &syntax153},
 	{"systemd-path", &syntax126},
 	{"systemd-resolve", &syntax205},
-	{"systemd-run", &syntax536},
+	{"systemd-run", &syntax537},
 	{"systemkeychain", &syntax33},
 	{"systemsetup", &syntax14},
-	{"tac", &syntax537},
-	{"tail", &syntax378},
+	{"tac", &syntax538},
+	{"tail", &syntax379},
 	{"tailscale", &syntax127},
 	{"tailwindcss", &syntax82},
 	{"tap", &syntax82},
@@ -2046,19 +2046,19 @@ var programs = [...]program{
 	{"tcptraceroute", &syntax72},
 	{"tcsh", &syntax191},
 	{"tdnf", &syntax220},
-	{"tea", &syntax359},
+	{"tea", &syntax360},
 	{"tectonic", &syntax74},
-	{"tee", &syntax379},
+	{"tee", &syntax380},
 	{"teleconsole", &syntax127},
-	{"telinit", &syntax388},
+	{"telinit", &syntax389},
 	{"teller", &syntax109},
 	{"telnet", &syntax273},
 	{"tensorboard", &syntax25},
 	{"terminal-notifier", &syntax41},
-	{"termshark", &syntax445},
-	{"terraform", &syntax544},
+	{"termshark", &syntax446},
+	{"terraform", &syntax545},
 	{"terraform-docs", &syntax43},
-	{"terragrunt", &syntax544},
+	{"terragrunt", &syntax545},
 	{"terser", &syntax43},
 	{"tesseract", &syntax51},
 	{"test", &syntax5},
@@ -2066,7 +2066,7 @@ var programs = [...]program{
 	{"tex", &syntax74},
 	{"texhash", &syntax39},
 	{"texi2dvi", &syntax13},
-	{"texlua", &syntax438},
+	{"texlua", &syntax439},
 	{"textutil", &syntax6},
 	{"tfenv", &syntax77},
 	{"tflint", &syntax28},
@@ -2076,11 +2076,11 @@ var programs = [...]program{
 	{"thor", &syntax39},
 	{"thrift", &syntax74},
 	{"tiffutil", &syntax6},
-	{"tilde", &syntax390},
+	{"tilde", &syntax391},
 	{"tilt", &syntax70},
-	{"time", &syntax380},
+	{"time", &syntax381},
 	{"timedatectl", &syntax131},
-	{"timeout", &syntax381},
+	{"timeout", &syntax382},
 	{"times", &syntax123},
 	{"timidity", &syntax7},
 	{"tini", &syntax109},
@@ -2088,9 +2088,9 @@ var programs = [...]program{
 	{"tldr", &syntax166},
 	{"tlmgr", &syntax39},
 	{"tmate", &syntax127},
-	{"tmutil", &syntax545},
+	{"tmutil", &syntax546},
 	{"tmux", &syntax23},
-	{"tofu", &syntax544},
+	{"tofu", &syntax545},
 	{"toilet", &syntax41},
 	{"tokei", &syntax28},
 	{"toolbox", &syntax12},
@@ -2098,39 +2098,39 @@ var programs = [...]program{
 	{"torchrun", &syntax25},
 	{"torify", &syntax143},
 	{"torsocks", &syntax143},
-	{"touch", &syntax382},
+	{"touch", &syntax383},
 	{"tox", &syntax121},
 	{"toybox", &syntax152},
 	{"tpm2", &syntax32},
 	{"tput", &syntax175},
-	{"tr", &syntax383},
+	{"tr", &syntax384},
 	{"tracepath", &syntax72},
 	{"traceroute", &syntax72},
 	{"traceroute6", &syntax72},
 	{"tracert", &syntax72},
 	{"trae", &syntax84},
 	{"transactional-update", &syntax58},
-	{"trap", &syntax546},
+	{"trap", &syntax547},
 	{"trash", &syntax204},
 	{"trash-put", &syntax204},
-	{"tree", &syntax547},
+	{"tree", &syntax548},
 	{"trino", &syntax66},
 	{"trivy", &syntax142},
-	{"trizen", &syntax457},
+	{"trizen", &syntax458},
 	{"troff", &syntax13},
 	{"true", &syntax5},
 	{"trufflehog", &syntax28},
-	{"truncate", &syntax548},
+	{"truncate", &syntax549},
 	{"ts", &syntax143},
 	{"ts-node", &syntax115},
 	{"ts-node-dev", &syntax115},
 	{"tsc", &syntax28},
 	{"tset", &syntax175},
 	{"tsgo", &syntax74},
-	{"tshark", &syntax445},
+	{"tshark", &syntax446},
 	{"tslint", &syntax28},
 	{"tsocks", &syntax143},
-	{"tsort", &syntax549},
+	{"tsort", &syntax550},
 	{"tsup", &syntax82},
 	{"tsx", &syntax115},
 	{"ttx", &syntax260},
@@ -2141,45 +2141,45 @@ var programs = [...]program{
 	{"turbo", &syntax82},
 	{"twopi", &syntax174},
 	{"ty", &syntax28},
-	{"type", &syntax550},
+	{"type", &syntax551},
 	{"typedoc", &syntax82},
 	{"typeorm", &syntax82},
-	{"typescript", &syntax498},
+	{"typescript", &syntax499},
 	{"typeset", &syntax199},
 	{"typst", &syntax74},
 	{"tzselect", &syntax14},
-	{"uconv", &syntax401},
+	{"uconv", &syntax402},
 	{"udevadm", &syntax126},
 	{"udisksctl", &syntax88},
 	{"ufw", &syntax73},
 	{"uglifyjs", &syntax43},
 	{"ugrep", &syntax26},
 	{"uic", &syntax74},
-	{"ulimit", &syntax551},
-	{"umask", &syntax552},
+	{"ulimit", &syntax552},
+	{"umask", &syntax553},
 	{"umount", &syntax88},
 	{"unalias", &syntax44},
-	{"uname", &syntax531},
+	{"uname", &syntax532},
 	{"unar", &syntax4},
 	{"unbuffer", &syntax143},
 	{"unbuild", &syntax82},
 	{"uncompress", &syntax139},
 	{"unexpand", &syntax263},
 	{"unionfs", &syntax124},
-	{"uniq", &syntax384},
+	{"uniq", &syntax385},
 	{"unittest", &syntax121},
 	{"unix2dos", &syntax244},
-	{"unlink", &syntax553},
+	{"unlink", &syntax554},
 	{"unlz4", &syntax139},
 	{"unlzma", &syntax139},
 	{"unoconv", &syntax13},
 	{"unrar", &syntax4},
 	{"unset", &syntax199},
-	{"unsetopt", &syntax503},
+	{"unsetopt", &syntax504},
 	{"unshare", &syntax153},
 	{"unxz", &syntax139},
 	{"unzip", &syntax274},
-	{"unzipsfx", &syntax554},
+	{"unzipsfx", &syntax555},
 	{"unzstd", &syntax139},
 	{"upcloud", &syntax163},
 	{"update-alternatives", &syntax14},
@@ -2188,7 +2188,7 @@ var programs = [...]program{
 	{"update-grub", &syntax14},
 	{"update-initramfs", &syntax14},
 	{"update-rc.d", &syntax14},
-	{"updatedb", &syntax555},
+	{"updatedb", &syntax556},
 	{"upower", &syntax27},
 	{"uptime", &syntax27},
 	{"upx", &syntax172},
@@ -2196,21 +2196,21 @@ var programs = [...]program{
 	{"useradd", &syntax34},
 	{"userdel", &syntax34},
 	{"usermod", &syntax34},
-	{"users", &syntax372},
-	{"usql", &syntax439},
+	{"users", &syntax373},
+	{"usql", &syntax440},
 	{"utmctl", &syntax12},
 	{"uudecode", &syntax75},
 	{"uuencode", &syntax75},
-	{"uv", &syntax560},
+	{"uv", &syntax561},
 	{"uvicorn", &syntax25},
-	{"uvx", &syntax561},
+	{"uvx", &syntax562},
 	{"v2ray", &syntax127},
 	{"vagrant", &syntax12},
 	{"vala", &syntax74},
 	{"valac", &syntax74},
 	{"vale", &syntax28},
 	{"valgrind", &syntax247},
-	{"valkey-cli", &syntax428},
+	{"valkey-cli", &syntax429},
 	{"vault", &syntax56},
 	{"vcpkg", &syntax39},
 	{"vdir", &syntax213},
@@ -2267,10 +2267,10 @@ var programs = [...]program{
 	{"wasm-pack", &syntax74},
 	{"wasm2wat", &syntax74},
 	{"wat2wasm", &syntax74},
-	{"watch", &syntax385},
+	{"watch", &syntax386},
 	{"watchexec", &syntax40},
 	{"waypoint", &syntax70},
-	{"wc", &syntax386},
+	{"wc", &syntax387},
 	{"wdiff", &syntax212},
 	{"wdio", &syntax82},
 	{"wdutil", &syntax41},
@@ -2283,22 +2283,22 @@ var programs = [...]program{
 	{"wfuzz", &syntax47},
 	{"wg", &syntax131},
 	{"wg-quick", &syntax127},
-	{"wget", &syntax562},
+	{"wget", &syntax563},
 	{"whatis", &syntax59},
-	{"whence", &syntax550},
-	{"where", &syntax550},
-	{"whereis", &syntax550},
-	{"which", &syntax550},
+	{"whence", &syntax551},
+	{"where", &syntax551},
+	{"whereis", &syntax551},
+	{"which", &syntax551},
 	{"whiptail", &syntax41},
 	{"who", &syntax27},
-	{"whoami", &syntax372},
+	{"whoami", &syntax373},
 	{"whois", &syntax205},
 	{"windres", &syntax74},
 	{"windsurf", &syntax84},
 	{"winget", &syntax46},
-	{"wipe", &syntax499},
+	{"wipe", &syntax500},
 	{"wipefs", &syntax116},
-	{"wireshark", &syntax445},
+	{"wireshark", &syntax446},
 	{"wish", &syntax264},
 	{"wkhtmltopdf", &syntax13},
 	{"wl-copy", &syntax176},
@@ -2312,7 +2312,7 @@ var programs = [...]program{
 	{"wscat", &syntax16},
 	{"wslview", &syntax299},
 	{"x86_64", &syntax143},
-	{"xargs", &syntax387},
+	{"xargs", &syntax388},
 	{"xattr", &syntax6},
 	{"xauth", &syntax17},
 	{"xbps-install", &syntax58},
@@ -2335,7 +2335,7 @@ var programs = [...]program{
 	{"xh", &syntax195},
 	{"xhs", &syntax195},
 	{"xinput", &syntax17},
-	{"xkill", &syntax429},
+	{"xkill", &syntax430},
 	{"xl", &syntax12},
 	{"xlsx2csv", &syntax13},
 	{"xm", &syntax12},
@@ -2355,7 +2355,7 @@ var programs = [...]program{
 	{"xstow", &syntax168},
 	{"xvfb-run", &syntax143},
 	{"xwininfo", &syntax27},
-	{"xxd", &syntax563},
+	{"xxd", &syntax564},
 	{"xxh64sum", &syntax113},
 	{"xxhsum", &syntax113},
 	{"xz", &syntax139},
@@ -2364,25 +2364,25 @@ var programs = [...]program{
 	{"yacc", &syntax74},
 	{"yamlfmt", &syntax43},
 	{"yamllint", &syntax28},
-	{"yaourt", &syntax457},
+	{"yaourt", &syntax458},
 	{"yapf", &syntax43},
 	{"yarn", &syntax150},
 	{"yash", &syntax78},
 	{"yasm", &syntax74},
-	{"yay", &syntax457},
+	{"yay", &syntax458},
 	{"yes", &syntax5},
 	{"ykman", &syntax32},
 	{"you-get", &syntax52},
 	{"youtube-dl", &syntax52},
 	{"youtube-viewer", &syntax7},
-	{"yq", &syntax564},
+	{"yq", &syntax565},
 	{"ysh", &syntax78},
 	{"yt-dlp", &syntax52},
 	{"yum", &syntax220},
 	{"zcat", &syntax129},
-	{"zcmp", &syntax554},
+	{"zcmp", &syntax555},
 	{"zdb", &syntax251},
-	{"zdiff", &syntax554},
+	{"zdiff", &syntax555},
 	{"zed", &syntax84},
 	{"zellij", &syntax23},
 	{"zenity", &syntax41},
@@ -2391,12 +2391,12 @@ var programs = [...]program{
 	{"zfs", &syntax88},
 	{"zgrep", &syntax154},
 	{"zig", &syntax74},
-	{"zip", &syntax565},
+	{"zip", &syntax566},
 	{"zipalign", &syntax15},
-	{"zipgrep", &syntax554},
+	{"zipgrep", &syntax555},
 	{"zipinfo", &syntax274},
 	{"zkCli.sh", &syntax188},
-	{"zless", &syntax434},
+	{"zless", &syntax435},
 	{"zmap", &syntax47},
 	{"zola", &syntax82},
 	{"zpool", &syntax88},
@@ -2407,8 +2407,8 @@ var programs = [...]program{
 	{"zstdcat", &syntax129},
 	{"zstdmt", &syntax139},
 	{"zypper", &syntax220},
-	{"{", &syntax516},
-	{"}", &syntax516},
+	{"{", &syntax517},
+	{"}", &syntax517},
 }
 
 var syntax0 = syntax{operands: shape{head: []role{roleScriptShell}, rest: roleText}}
@@ -9862,7 +9862,7 @@ var syntax312 = syntax{style: gnu, options: []option{
 	{"-p", &actions[0]},
 	{"-q", &actions[0]},
 	{"-t", &actions[0]},
-}, operands: shape{rest: roleText}, base: &actions[6]}
+}, operands: shape{rest: roleWriteTree}, base: &actions[6]}
 
 var syntax313 = syntax{style: gnu, options: []option{
 	{"--abort", &actions[0]},
@@ -10818,7 +10818,7 @@ var syntax342 = syntax{style: gnu, options: []option{
 	{"-p", &actions[0]},
 	{"-q", &actions[0]},
 	{"-s", &actions[2]},
-}, operands: shape{rest: roleText}, base: &actions[1]}
+}, operands: shape{rest: roleWriteTree}, base: &actions[1]}
 
 var syntax343 = syntax{style: gnu, options: []option{
 	{"--cached", &actions[161]},
@@ -10957,7 +10957,50 @@ var syntax350 = syntax{style: gnu | numeric, options: []option{
 	{"update", &syntax347},
 }, base: &actions[6]}
 
-var syntax351 = syntax{style: gnu | numeric, options: []option{
+var syntax351 = syntax{style: gnu, options: []option{
+	{"--conflict", &actions[2]},
+	{"--create", &actions[2]},
+	{"--detach", &actions[0]},
+	{"--discard-changes", &actions[1]},
+	{"--force", &actions[1]},
+	{"--force-create", &actions[2]},
+	{"--guess", &actions[0]},
+	{"--ignore-other-worktrees", &actions[0]},
+	{"--ignore-skip-worktree-bits", &actions[0]},
+	{"--merge", &actions[0]},
+	{"--no-guess", &actions[0]},
+	{"--no-overlay", &actions[0]},
+	{"--no-overwrite-ignore", &actions[0]},
+	{"--no-progress", &actions[0]},
+	{"--no-track", &actions[0]},
+	{"--orphan", &actions[2]},
+	{"--ours", &actions[0]},
+	{"--overlay", &actions[0]},
+	{"--overwrite-ignore", &actions[0]},
+	{"--patch", &actions[0]},
+	{"--pathspec-file-nul", &actions[0]},
+	{"--pathspec-from-file", &actions[24]},
+	{"--progress", &actions[0]},
+	{"--quiet", &actions[0]},
+	{"--recurse-submodules", &actions[0]},
+	{"--theirs", &actions[0]},
+	{"--track", &actions[0]},
+	{"-2", &actions[0]},
+	{"-3", &actions[0]},
+	{"-B", &actions[2]},
+	{"-C", &actions[2]},
+	{"-b", &actions[2]},
+	{"-c", &actions[2]},
+	{"-d", &actions[0]},
+	{"-f", &actions[1]},
+	{"-l", &actions[0]},
+	{"-m", &actions[0]},
+	{"-p", &actions[0]},
+	{"-q", &actions[0]},
+	{"-t", &actions[0]},
+}, operands: shape{rest: roleText}, base: &actions[6]}
+
+var syntax352 = syntax{style: gnu | numeric, options: []option{
 	{"--delete", &actions[6]},
 	{"--quiet", &actions[0]},
 	{"--recurse", &actions[0]},
@@ -10967,7 +11010,7 @@ var syntax351 = syntax{style: gnu | numeric, options: []option{
 	{"-q", &actions[0]},
 }, operands: shape{head: []role{roleText, roleChange}}}
 
-var syntax352 = syntax{style: gnu, options: []option{
+var syntax353 = syntax{style: gnu, options: []option{
 	{"--annotate", &actions[6]},
 	{"--cleanup", &actions[2]},
 	{"--color", &actions[42]},
@@ -11007,13 +11050,13 @@ var syntax352 = syntax{style: gnu, options: []option{
 	{"-v", &actions[19]},
 }, operands: shape{rest: roleChange}}
 
-var syntax353 = syntax{operands: shape{head: []role{roleWriteTree, roleText}}, base: &actions[6]}
+var syntax354 = syntax{operands: shape{head: []role{roleWriteTree, roleText}}, base: &actions[6]}
 
-var syntax354 = syntax{operands: shape{head: []role{roleMove, roleWriteTo}}, base: &actions[6]}
+var syntax355 = syntax{operands: shape{head: []role{roleMove, roleWriteTo}}, base: &actions[6]}
 
-var syntax355 = syntax{operands: shape{head: []role{roleDeleteTree}}, base: &actions[1]}
+var syntax356 = syntax{operands: shape{head: []role{roleDeleteTree}}, base: &actions[1]}
 
-var syntax356 = syntax{style: gnu | numeric, options: []option{
+var syntax357 = syntax{style: gnu | numeric, options: []option{
 	{"--checkout", &actions[0]},
 	{"--detach", &actions[0]},
 	{"--dry-run", &actions[0]},
@@ -11035,17 +11078,17 @@ var syntax356 = syntax{style: gnu | numeric, options: []option{
 	{"-n", &actions[0]},
 	{"-v", &actions[0]},
 }, subs: []program{
-	{"add", &syntax353},
+	{"add", &syntax354},
 	{"list", &syntax282},
 	{"lock", &syntax54},
-	{"move", &syntax354},
+	{"move", &syntax355},
 	{"prune", &syntax54},
-	{"remove", &syntax355},
+	{"remove", &syntax356},
 	{"repair", &syntax54},
 	{"unlock", &syntax54},
 }, base: &actions[6]}
 
-var syntax357 = syntax{style: gnu | numeric | own, options: []option{
+var syntax358 = syntax{style: gnu | numeric | own, options: []option{
 	{"--attr-source", &actions[2]},
 	{"--bare", &actions[0]},
 	{"--config-env", &actions[31]},
@@ -11197,10 +11240,10 @@ var syntax357 = syntax{style: gnu | numeric | own, options: []option{
 	{"subtree", &syntax300},
 	{"summary", &syntax311},
 	{"svn", &syntax300},
-	{"switch", &syntax312},
-	{"symbolic-ref", &syntax351},
+	{"switch", &syntax351},
+	{"symbolic-ref", &syntax352},
 	{"sync", &syntax300},
-	{"tag", &syntax352},
+	{"tag", &syntax353},
 	{"town", &syntax300},
 	{"undo", &syntax300},
 	{"unpack-objects", &syntax300},
@@ -11214,11 +11257,11 @@ var syntax357 = syntax{style: gnu | numeric | own, options: []option{
 	{"verify-tag", &syntax311},
 	{"version", &syntax311},
 	{"whatchanged", &syntax325},
-	{"worktree", &syntax356},
+	{"worktree", &syntax357},
 	{"write-tree", &syntax300},
 }}
 
-var syntax358 = syntax{style: open, subs: []program{
+var syntax359 = syntax{style: open, subs: []program{
 	{"approve", &syntax29},
 	{"cancel", &syntax29},
 	{"close", &syntax29},
@@ -11237,7 +11280,7 @@ var syntax358 = syntax{style: open, subs: []program{
 	{"view", &syntax9},
 }}
 
-var syntax359 = syntax{style: open, options: []option{
+var syntax360 = syntax{style: open, options: []option{
 	{"--help", &actions[0]},
 	{"--hostname", &actions[2]},
 	{"--repo", &actions[2]},
@@ -11254,7 +11297,7 @@ var syntax359 = syntax{style: open, options: []option{
 	{"auth", &syntax287},
 	{"browse", &syntax281},
 	{"cache", &syntax290},
-	{"ci", &syntax358},
+	{"ci", &syntax359},
 	{"codespace", &syntax281},
 	{"completion", &syntax281},
 	{"config", &syntax291},
@@ -11268,9 +11311,9 @@ var syntax359 = syntax{style: open, options: []option{
 	{"issue", &syntax290},
 	{"label", &syntax290},
 	{"milestone", &syntax290},
-	{"mr", &syntax358},
+	{"mr", &syntax359},
 	{"org", &syntax281},
-	{"pipeline", &syntax358},
+	{"pipeline", &syntax359},
 	{"pr", &syntax290},
 	{"preview", &syntax281},
 	{"project", &syntax290},
@@ -11290,7 +11333,7 @@ var syntax359 = syntax{style: open, options: []option{
 	{"workflow", &syntax290},
 }, base: &actions[9]}
 
-var syntax360 = syntax{style: gnu, options: []option{
+var syntax361 = syntax{style: gnu, options: []option{
 	{"--backup", &actions[0]},
 	{"--force", &actions[0]},
 	{"--interactive", &actions[0]},
@@ -11321,7 +11364,7 @@ var syntax360 = syntax{style: gnu, options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{rest: roleEdit, tail: []role{roleWriteTo}}}
 
-var syntax361 = syntax{style: gnu, options: []option{
+var syntax362 = syntax{style: gnu, options: []option{
 	{"--context", &actions[42]},
 	{"--mode", &actions[2]},
 	{"--parents", &actions[0]},
@@ -11332,7 +11375,7 @@ var syntax361 = syntax{style: gnu, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleMkdir}}
 
-var syntax362 = syntax{style: gnu, options: []option{
+var syntax363 = syntax{style: gnu, options: []option{
 	{"--backup", &actions[0]},
 	{"--debug", &actions[0]},
 	{"--exchange", &actions[165]},
@@ -11359,16 +11402,16 @@ var syntax362 = syntax{style: gnu, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleMove, tail: []role{roleWriteTo}}}
 
-var syntax363 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[9]}
+var syntax364 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[9]}
 
-var syntax364 = syntax{style: long, options: []option{
+var syntax365 = syntax{style: long, options: []option{
 	{"-changed", &actions[0]},
 	{"-json", &actions[0]},
 	{"-u", &actions[6]},
 	{"-w", &actions[6]},
 }, operands: shape{rest: roleText}}
 
-var syntax365 = syntax{style: long, subs: []program{
+var syntax366 = syntax{style: long, subs: []program{
 	{"download", &syntax57},
 	{"edit", &syntax57},
 	{"graph", &syntax9},
@@ -11379,9 +11422,9 @@ var syntax365 = syntax{style: long, subs: []program{
 	{"why", &syntax9},
 }}
 
-var syntax366 = syntax{style: long | first, operands: shape{head: []role{roleRead}, rest: roleText}, base: &actions[6]}
+var syntax367 = syntax{style: long | first, operands: shape{head: []role{roleRead}, rest: roleText}, base: &actions[6]}
 
-var syntax367 = syntax{style: long, options: []option{
+var syntax368 = syntax{style: long, options: []option{
 	{"-C", &actions[54]},
 	{"-a", &actions[0]},
 	{"-all", &actions[0]},
@@ -11484,20 +11527,20 @@ var syntax367 = syntax{style: long, options: []option{
 	{"-work", &actions[0]},
 	{"-x", &actions[0]},
 }, subs: []program{
-	{"bug", &syntax363},
+	{"bug", &syntax364},
 	{"build", &syntax200},
 	{"clean", &syntax200},
 	{"doc", &syntax201},
-	{"env", &syntax364},
+	{"env", &syntax365},
 	{"fix", &syntax200},
 	{"fmt", &syntax200},
 	{"generate", &syntax200},
-	{"get", &syntax363},
+	{"get", &syntax364},
 	{"help", &syntax201},
-	{"install", &syntax363},
-	{"list", &syntax363},
-	{"mod", &syntax365},
-	{"run", &syntax366},
+	{"install", &syntax364},
+	{"list", &syntax364},
+	{"mod", &syntax366},
+	{"run", &syntax367},
 	{"telemetry", &syntax200},
 	{"test", &syntax200},
 	{"tool", &syntax200},
@@ -11506,7 +11549,7 @@ var syntax367 = syntax{style: long, options: []option{
 	{"work", &syntax200},
 }}
 
-var syntax368 = syntax{options: []option{
+var syntax369 = syntax{options: []option{
 	{"--arg", &actions[167]},
 	{"--argjson", &actions[167]},
 	{"--args", &actions[19]},
@@ -11551,7 +11594,7 @@ var syntax368 = syntax{options: []option{
 	{"-s", &actions[0]},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &actions[64]}
 
-var syntax369 = syntax{style: gnu, options: []option{
+var syntax370 = syntax{style: gnu, options: []option{
 	{"--agent-program", &actions[17]},
 	{"--always-trust", &actions[0]},
 	{"--armor", &actions[0]},
@@ -11689,7 +11732,7 @@ var syntax369 = syntax{style: gnu, options: []option{
 	{"-z", &actions[2]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax370 = syntax{style: gnu, options: []option{
+var syntax371 = syntax{style: gnu, options: []option{
 	{"--canonicalize", &actions[0]},
 	{"--canonicalize-existing", &actions[0]},
 	{"--canonicalize-missing", &actions[0]},
@@ -11715,7 +11758,7 @@ var syntax370 = syntax{style: gnu, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax371 = syntax{style: gnu, options: []option{
+var syntax372 = syntax{style: gnu, options: []option{
 	{"--dir", &actions[0]},
 	{"--force", &actions[0]},
 	{"--interactive", &actions[42]},
@@ -11736,7 +11779,7 @@ var syntax371 = syntax{style: gnu, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleDelete}}
 
-var syntax372 = syntax{options: []option{
+var syntax373 = syntax{options: []option{
 	{"--group", &actions[0]},
 	{"--groups", &actions[0]},
 	{"--name", &actions[0]},
@@ -11755,7 +11798,7 @@ var syntax372 = syntax{options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax373 = syntax{style: gnu, options: []option{
+var syntax374 = syntax{style: gnu, options: []option{
 	{"--debug", &actions[0]},
 	{"--expression", &actions[175]},
 	{"--file", &actions[176]},
@@ -11785,7 +11828,7 @@ var syntax373 = syntax{style: gnu, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{head: []role{roleSed}, rest: roleRead}, base: &actions[64]}
 
-var syntax374 = syntax{style: gnu | numeric | plus, options: []option{
+var syntax375 = syntax{style: gnu | numeric | plus, options: []option{
 	{"--batch-size", &actions[2]},
 	{"--buffer-size", &actions[2]},
 	{"--check", &actions[0]},
@@ -11838,7 +11881,7 @@ var syntax374 = syntax{style: gnu | numeric | plus, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax375 = syntax{style: gnu, options: []option{
+var syntax376 = syntax{style: gnu, options: []option{
 	{"--cached", &actions[2]},
 	{"--dereference", &actions[0]},
 	{"--file-system", &actions[0]},
@@ -11858,9 +11901,9 @@ var syntax375 = syntax{style: gnu, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleList}}
 
-var syntax376 = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &actions[9]}
+var syntax377 = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &actions[9]}
 
-var syntax377 = syntax{style: own, options: []option{
+var syntax378 = syntax{style: own, options: []option{
 	{"-D", &actions[0]},
 	{"-m", &actions[0]},
 	{"-o", &actions[2]},
@@ -11871,30 +11914,30 @@ var syntax377 = syntax{style: own, options: []option{
 	{"alias", &syntax17},
 	{"cat", &syntax25},
 	{"config", &syntax17},
-	{"cp", &syntax376},
+	{"cp", &syntax377},
 	{"del", &syntax93},
 	{"delete", &syntax93},
 	{"du", &syntax25},
-	{"get", &syntax376},
+	{"get", &syntax377},
 	{"get-*", &syntax25},
 	{"hash", &syntax25},
 	{"head", &syntax25},
 	{"help", &syntax25},
 	{"ls", &syntax25},
-	{"mv", &syntax376},
+	{"mv", &syntax377},
 	{"presign", &syntax98},
-	{"put", &syntax376},
+	{"put", &syntax377},
 	{"rb", &syntax93},
 	{"rm", &syntax93},
-	{"rsync", &syntax376},
+	{"rsync", &syntax377},
 	{"share", &syntax98},
 	{"signurl", &syntax98},
 	{"stat", &syntax25},
-	{"sync", &syntax376},
+	{"sync", &syntax377},
 	{"version", &syntax25},
 }}
 
-var syntax378 = syntax{style: gnu | numeric | plus, options: []option{
+var syntax379 = syntax{style: gnu | numeric | plus, options: []option{
 	{"--bytes", &actions[2]},
 	{"--follow", &actions[0]},
 	{"--follow=", &actions[42]},
@@ -11919,7 +11962,7 @@ var syntax378 = syntax{style: gnu | numeric | plus, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax379 = syntax{style: gnu, options: []option{
+var syntax380 = syntax{style: gnu, options: []option{
 	{"--append", &actions[0]},
 	{"--ignore-interrupts", &actions[0]},
 	{"--output-error", &actions[42]},
@@ -11928,7 +11971,7 @@ var syntax379 = syntax{style: gnu, options: []option{
 	{"-p", &actions[0]},
 }, operands: shape{rest: roleWrite}, base: &actions[64]}
 
-var syntax380 = syntax{style: first, options: []option{
+var syntax381 = syntax{style: first, options: []option{
 	{"--append", &actions[0]},
 	{"--format", &actions[2]},
 	{"--output", &actions[7]},
@@ -11946,7 +11989,7 @@ var syntax380 = syntax{style: first, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleArgv}}
 
-var syntax381 = syntax{style: gnu | first, options: []option{
+var syntax382 = syntax{style: gnu | first, options: []option{
 	{"--foreground", &actions[0]},
 	{"--kill-after", &actions[2]},
 	{"--preserve-status", &actions[0]},
@@ -11959,7 +12002,7 @@ var syntax381 = syntax{style: gnu | first, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{head: []role{roleText}, rest: roleArgv}}
 
-var syntax382 = syntax{style: gnu, options: []option{
+var syntax383 = syntax{style: gnu, options: []option{
 	{"--date", &actions[2]},
 	{"--no-create", &actions[0]},
 	{"--no-dereference", &actions[0]},
@@ -11976,7 +12019,7 @@ var syntax382 = syntax{style: gnu, options: []option{
 	{"-t", &actions[2]},
 }, operands: shape{rest: roleWrite}}
 
-var syntax383 = syntax{options: []option{
+var syntax384 = syntax{options: []option{
 	{"--complement", &actions[0]},
 	{"--delete", &actions[0]},
 	{"--squeeze-repeats", &actions[0]},
@@ -11989,7 +12032,7 @@ var syntax383 = syntax{options: []option{
 	{"-u", &actions[0]},
 }, operands: shape{head: []role{roleText, roleText}}, base: &actions[64]}
 
-var syntax384 = syntax{style: gnu | numeric, options: []option{
+var syntax385 = syntax{style: gnu | numeric, options: []option{
 	{"--all-repeated", &actions[42]},
 	{"--check-chars", &actions[2]},
 	{"--count", &actions[0]},
@@ -12011,7 +12054,7 @@ var syntax384 = syntax{style: gnu | numeric, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &actions[64]}
 
-var syntax385 = syntax{style: first, options: []option{
+var syntax386 = syntax{style: first, options: []option{
 	{"--beep", &actions[0]},
 	{"--chgexit", &actions[0]},
 	{"--color", &actions[0]},
@@ -12032,7 +12075,7 @@ var syntax385 = syntax{style: first, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleShellWords}}
 
-var syntax386 = syntax{style: gnu, options: []option{
+var syntax387 = syntax{style: gnu, options: []option{
 	{"--bytes", &actions[0]},
 	{"--chars", &actions[0]},
 	{"--files0-from", &actions[24]},
@@ -12047,7 +12090,7 @@ var syntax386 = syntax{style: gnu, options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{rest: roleRead}}
 
-var syntax387 = syntax{style: gnu | first, options: []option{
+var syntax388 = syntax{style: gnu | first, options: []option{
 	{"--arg-file", &actions[24]},
 	{"--delimiter", &actions[2]},
 	{"--eof", &actions[2]},
@@ -12086,9 +12129,9 @@ var syntax387 = syntax{style: gnu | first, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleArgvStdin}}
 
-var syntax388 = syntax{style: open, operands: shape{rest: roleText}, base: &actions[178]}
+var syntax389 = syntax{style: open, operands: shape{rest: roleText}, base: &actions[178]}
 
-var syntax389 = syntax{style: gnu | numeric, options: []option{
+var syntax390 = syntax{style: gnu | numeric, options: []option{
 	{"--address-radix", &actions[2]},
 	{"--canonical", &actions[0]},
 	{"--format", &actions[2]},
@@ -12125,7 +12168,7 @@ var syntax389 = syntax{style: gnu | numeric, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax390 = syntax{style: plus | bundled | open, options: []option{
+var syntax391 = syntax{style: plus | bundled | open, options: []option{
 	{"--backupdir", &actions[51]},
 	{"--formatter", &actions[17]},
 	{"--operatingdir", &actions[51]},
@@ -12137,7 +12180,7 @@ var syntax390 = syntax{style: plus | bundled | open, options: []option{
 	{"-s", &actions[17]},
 }, operands: shape{rest: roleEdit}, base: &actions[6]}
 
-var syntax391 = syntax{style: open, options: []option{
+var syntax392 = syntax{style: open, options: []option{
 	{"--output-dir", &actions[51]},
 }, subs: []program{
 	{"add", &syntax57},
@@ -12149,11 +12192,11 @@ var syntax391 = syntax{style: open, options: []option{
 	{"update", &syntax57},
 }, operands: shape{rest: roleMaybeFile}, base: &actions[9]}
 
-var syntax392 = syntax{operands: shape{head: []role{roleWriteTree}}, base: &actions[9]}
+var syntax393 = syntax{operands: shape{head: []role{roleWriteTree}}, base: &actions[9]}
 
-var syntax393 = syntax{style: open, operands: shape{head: []role{roleText, roleObject}}, base: &actions[28]}
+var syntax394 = syntax{style: open, operands: shape{head: []role{roleText, roleObject}}, base: &actions[28]}
 
-var syntax394 = syntax{style: open, options: []option{
+var syntax395 = syntax{style: open, options: []option{
 	{"--ca-file", &actions[179]},
 	{"--cert-file", &actions[179]},
 	{"--key-file", &actions[179]},
@@ -12170,49 +12213,49 @@ var syntax394 = syntax{style: open, options: []option{
 	{"-f", &actions[179]},
 	{"-n", &actions[2]},
 }, subs: []program{
-	{"completion", &syntax391},
-	{"create", &syntax392},
+	{"completion", &syntax392},
+	{"create", &syntax393},
 	{"del", &syntax49},
 	{"delete", &syntax49},
-	{"dep", &syntax391},
-	{"dependency", &syntax391},
-	{"diff", &syntax391},
-	{"env", &syntax391},
-	{"fetch", &syntax392},
-	{"get", &syntax391},
-	{"history", &syntax391},
-	{"inspect", &syntax391},
-	{"install", &syntax393},
-	{"lint", &syntax391},
-	{"list", &syntax391},
-	{"ls", &syntax391},
-	{"package", &syntax392},
+	{"dep", &syntax392},
+	{"dependency", &syntax392},
+	{"diff", &syntax392},
+	{"env", &syntax392},
+	{"fetch", &syntax393},
+	{"get", &syntax392},
+	{"history", &syntax392},
+	{"inspect", &syntax392},
+	{"install", &syntax394},
+	{"lint", &syntax392},
+	{"list", &syntax392},
+	{"ls", &syntax392},
+	{"package", &syntax393},
 	{"plugin", &syntax216},
-	{"pull", &syntax392},
-	{"push", &syntax393},
-	{"registry", &syntax393},
-	{"repo", &syntax391},
-	{"rollback", &syntax393},
-	{"search", &syntax391},
-	{"show", &syntax391},
-	{"status", &syntax391},
-	{"template", &syntax391},
-	{"test", &syntax393},
+	{"pull", &syntax393},
+	{"push", &syntax394},
+	{"registry", &syntax394},
+	{"repo", &syntax392},
+	{"rollback", &syntax394},
+	{"search", &syntax392},
+	{"show", &syntax392},
+	{"status", &syntax392},
+	{"template", &syntax392},
+	{"test", &syntax394},
 	{"un", &syntax49},
 	{"uninstall", &syntax49},
-	{"upgrade", &syntax393},
-	{"verify", &syntax391},
-	{"version", &syntax391},
+	{"upgrade", &syntax394},
+	{"verify", &syntax392},
+	{"version", &syntax392},
 }, base: &actions[9]}
 
-var syntax395 = syntax{style: gnu | open, options: []option{
+var syntax396 = syntax{style: gnu | open, options: []option{
 	{"--command", &actions[22]},
 	{"--edit", &actions[22]},
 	{"--tool", &actions[22]},
 	{"-c", &actions[22]},
 }, operands: shape{rest: roleText}, base: &actions[6]}
 
-var syntax396 = syntax{style: gnu, options: []option{
+var syntax397 = syntax{style: gnu, options: []option{
 	{"--added", &actions[0]},
 	{"--all", &actions[0]},
 	{"--change", &actions[2]},
@@ -12259,13 +12302,13 @@ var syntax396 = syntax{style: gnu, options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax397 = syntax{style: open, options: []option{
+var syntax398 = syntax{style: open, options: []option{
 	{"--remotecmd", &actions[17]},
 	{"--ssh", &actions[17]},
 	{"-e", &actions[17]},
 }, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &actions[9]}
 
-var syntax398 = syntax{style: open, options: []option{
+var syntax399 = syntax{style: open, options: []option{
 	{"--force", &actions[1]},
 	{"--remotecmd", &actions[17]},
 	{"--ssh", &actions[17]},
@@ -12273,7 +12316,7 @@ var syntax398 = syntax{style: open, options: []option{
 	{"-f", &actions[1]},
 }, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &actions[9]}
 
-var syntax399 = syntax{style: gnu, options: []option{
+var syntax400 = syntax{style: gnu, options: []option{
 	{"--color", &actions[2]},
 	{"--config", &actions[22]},
 	{"--cwd", &actions[151]},
@@ -12294,84 +12337,84 @@ var syntax399 = syntax{style: gnu, options: []option{
 	{"-v", &actions[0]},
 	{"-y", &actions[0]},
 }, subs: []program{
-	{"absorb", &syntax395},
-	{"add", &syntax395},
-	{"addrem", &syntax395},
-	{"addremove", &syntax395},
-	{"amend", &syntax395},
-	{"annotate", &syntax396},
-	{"archive", &syntax395},
-	{"backout", &syntax395},
-	{"bisect", &syntax395},
-	{"blame", &syntax396},
-	{"bookmarks", &syntax396},
-	{"branch", &syntax396},
-	{"branches", &syntax396},
-	{"bundle", &syntax395},
-	{"cat", &syntax396},
-	{"checkout", &syntax395},
-	{"ci", &syntax395},
-	{"clone", &syntax397},
-	{"commit", &syntax395},
-	{"copy", &syntax395},
-	{"cp", &syntax395},
-	{"diff", &syntax396},
-	{"evolve", &syntax395},
-	{"export", &syntax395},
-	{"fetch", &syntax398},
-	{"files", &syntax396},
-	{"forget", &syntax395},
-	{"graft", &syntax395},
-	{"grep", &syntax396},
-	{"heads", &syntax396},
-	{"help", &syntax396},
-	{"histedit", &syntax395},
-	{"id", &syntax396},
-	{"identify", &syntax396},
-	{"import", &syntax395},
-	{"incoming", &syntax396},
-	{"init", &syntax395},
-	{"log", &syntax396},
-	{"manifest", &syntax396},
-	{"merge", &syntax395},
-	{"move", &syntax395},
-	{"mv", &syntax395},
-	{"outgoing", &syntax396},
-	{"parents", &syntax396},
-	{"paths", &syntax396},
-	{"phase", &syntax396},
-	{"pull", &syntax398},
-	{"push", &syntax398},
-	{"qnew", &syntax395},
-	{"qpop", &syntax395},
-	{"qpush", &syntax395},
-	{"qrefresh", &syntax395},
-	{"rebase", &syntax395},
-	{"remove", &syntax395},
-	{"rename", &syntax395},
-	{"resolve", &syntax395},
-	{"revert", &syntax395},
-	{"rm", &syntax395},
-	{"root", &syntax396},
-	{"shelve", &syntax395},
-	{"showconfig", &syntax396},
-	{"st", &syntax396},
-	{"status", &syntax396},
-	{"strip", &syntax395},
-	{"sum", &syntax396},
-	{"summary", &syntax396},
-	{"tag", &syntax395},
-	{"tags", &syntax396},
-	{"tip", &syntax396},
-	{"unbundle", &syntax395},
-	{"unshelve", &syntax395},
-	{"up", &syntax395},
-	{"update", &syntax395},
-	{"verify", &syntax396},
-	{"version", &syntax396},
+	{"absorb", &syntax396},
+	{"add", &syntax396},
+	{"addrem", &syntax396},
+	{"addremove", &syntax396},
+	{"amend", &syntax396},
+	{"annotate", &syntax397},
+	{"archive", &syntax396},
+	{"backout", &syntax396},
+	{"bisect", &syntax396},
+	{"blame", &syntax397},
+	{"bookmarks", &syntax397},
+	{"branch", &syntax397},
+	{"branches", &syntax397},
+	{"bundle", &syntax396},
+	{"cat", &syntax397},
+	{"checkout", &syntax396},
+	{"ci", &syntax396},
+	{"clone", &syntax398},
+	{"commit", &syntax396},
+	{"copy", &syntax396},
+	{"cp", &syntax396},
+	{"diff", &syntax397},
+	{"evolve", &syntax396},
+	{"export", &syntax396},
+	{"fetch", &syntax399},
+	{"files", &syntax397},
+	{"forget", &syntax396},
+	{"graft", &syntax396},
+	{"grep", &syntax397},
+	{"heads", &syntax397},
+	{"help", &syntax397},
+	{"histedit", &syntax396},
+	{"id", &syntax397},
+	{"identify", &syntax397},
+	{"import", &syntax396},
+	{"incoming", &syntax397},
+	{"init", &syntax396},
+	{"log", &syntax397},
+	{"manifest", &syntax397},
+	{"merge", &syntax396},
+	{"move", &syntax396},
+	{"mv", &syntax396},
+	{"outgoing", &syntax397},
+	{"parents", &syntax397},
+	{"paths", &syntax397},
+	{"phase", &syntax397},
+	{"pull", &syntax399},
+	{"push", &syntax399},
+	{"qnew", &syntax396},
+	{"qpop", &syntax396},
+	{"qpush", &syntax396},
+	{"qrefresh", &syntax396},
+	{"rebase", &syntax396},
+	{"remove", &syntax396},
+	{"rename", &syntax396},
+	{"resolve", &syntax396},
+	{"revert", &syntax396},
+	{"rm", &syntax396},
+	{"root", &syntax397},
+	{"shelve", &syntax396},
+	{"showconfig", &syntax397},
+	{"st", &syntax397},
+	{"status", &syntax397},
+	{"strip", &syntax396},
+	{"sum", &syntax397},
+	{"summary", &syntax397},
+	{"tag", &syntax396},
+	{"tags", &syntax397},
+	{"tip", &syntax397},
+	{"unbundle", &syntax396},
+	{"unshelve", &syntax396},
+	{"up", &syntax396},
+	{"update", &syntax396},
+	{"verify", &syntax397},
+	{"version", &syntax397},
 }}
 
-var syntax400 = syntax{options: []option{
+var syntax401 = syntax{options: []option{
 	{"--file", &actions[180]},
 	{"--fqdn", &actions[0]},
 	{"--ip-address", &actions[0]},
@@ -12388,7 +12431,7 @@ var syntax400 = syntax{options: []option{
 	{"-y", &actions[0]},
 }, operands: shape{head: []role{roleSystem}}}
 
-var syntax401 = syntax{style: gnu, options: []option{
+var syntax402 = syntax{style: gnu, options: []option{
 	{"--from-code", &actions[2]},
 	{"--list", &actions[0]},
 	{"--output", &actions[7]},
@@ -12402,15 +12445,15 @@ var syntax401 = syntax{style: gnu, options: []option{
 	{"-t", &actions[2]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax402 = syntax{options: []option{
+var syntax403 = syntax{options: []option{
 	{"--status-all", &actions[0]},
 }, subs: []program{
 	{"status", &syntax282},
 }, operands: shape{head: []role{roleText, roleText}}, base: &actions[15]}
 
-var syntax403 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &actions[100]}
+var syntax404 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &actions[100]}
 
-var syntax404 = syntax{style: bundled | long | numeric, subs: []program{
+var syntax405 = syntax{style: bundled | long | numeric, subs: []program{
 	{"add", &syntax87},
 	{"append", &syntax87},
 	{"attach", &syntax87},
@@ -12418,7 +12461,7 @@ var syntax404 = syntax{style: bundled | long | numeric, subs: []program{
 	{"del", &syntax87},
 	{"delete", &syntax87},
 	{"down", &syntax87},
-	{"exec", &syntax403},
+	{"exec", &syntax404},
 	{"flush", &syntax87},
 	{"get", &syntax9},
 	{"identify", &syntax9},
@@ -12431,9 +12474,9 @@ var syntax404 = syntax{style: bundled | long | numeric, subs: []program{
 	{"up", &syntax87},
 }, operands: shape{rest: roleText}}
 
-var syntax405 = syntax{style: bundled | long | numeric, operands: shape{rest: roleText}, base: &actions[4]}
+var syntax406 = syntax{style: bundled | long | numeric, operands: shape{rest: roleText}, base: &actions[4]}
 
-var syntax406 = syntax{style: bundled | long | numeric, options: []option{
+var syntax407 = syntax{style: bundled | long | numeric, options: []option{
 	{"-4", &actions[0]},
 	{"-6", &actions[0]},
 	{"-a", &actions[0]},
@@ -12461,34 +12504,34 @@ var syntax406 = syntax{style: bundled | long | numeric, options: []option{
 	{"-s", &actions[0]},
 	{"-statistics", &actions[0]},
 }, subs: []program{
-	{"a", &syntax404},
-	{"addr", &syntax404},
-	{"address", &syntax404},
-	{"help", &syntax405},
-	{"l", &syntax404},
-	{"link", &syntax404},
-	{"maddr", &syntax404},
-	{"maddress", &syntax404},
-	{"monitor", &syntax405},
-	{"mroute", &syntax404},
-	{"n", &syntax404},
-	{"neigh", &syntax404},
-	{"neighbor", &syntax404},
-	{"netns", &syntax404},
-	{"ntable", &syntax404},
-	{"r", &syntax404},
-	{"ro", &syntax404},
-	{"route", &syntax404},
-	{"ru", &syntax404},
-	{"rule", &syntax404},
-	{"token", &syntax404},
-	{"tunnel", &syntax404},
-	{"tuntap", &syntax404},
-	{"vrf", &syntax404},
-	{"xfrm", &syntax404},
+	{"a", &syntax405},
+	{"addr", &syntax405},
+	{"address", &syntax405},
+	{"help", &syntax406},
+	{"l", &syntax405},
+	{"link", &syntax405},
+	{"maddr", &syntax405},
+	{"maddress", &syntax405},
+	{"monitor", &syntax406},
+	{"mroute", &syntax405},
+	{"n", &syntax405},
+	{"neigh", &syntax405},
+	{"neighbor", &syntax405},
+	{"netns", &syntax405},
+	{"ntable", &syntax405},
+	{"r", &syntax405},
+	{"ro", &syntax405},
+	{"route", &syntax405},
+	{"ru", &syntax405},
+	{"rule", &syntax405},
+	{"token", &syntax405},
+	{"tunnel", &syntax405},
+	{"tuntap", &syntax405},
+	{"vrf", &syntax405},
+	{"xfrm", &syntax405},
 }}
 
-var syntax407 = syntax{style: first, options: []option{
+var syntax408 = syntax{style: first, options: []option{
 	{"--disable", &actions[42]},
 	{"--enable", &actions[42]},
 	{"--jit", &actions[0]},
@@ -12521,7 +12564,7 @@ var syntax407 = syntax{style: first, options: []option{
 	{"-y", &actions[0]},
 }, operands: shape{head: []role{roleScriptRuby}, rest: roleText}, base: &actions[48]}
 
-var syntax408 = syntax{style: long | first, options: []option{
+var syntax409 = syntax{style: long | first, options: []option{
 	{"--add-exports", &actions[2]},
 	{"--add-modules", &actions[2]},
 	{"--add-opens", &actions[2]},
@@ -12560,10 +12603,10 @@ var syntax408 = syntax{style: long | first, options: []option{
 	{"@", &actions[24]},
 }, operands: shape{head: []role{roleText}, rest: roleText}, base: &actions[6]}
 
-var syntax409 = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}, base: &actions[9]}
+var syntax410 = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}, base: &actions[9]}
 
-var syntax410 = syntax{style: open, subs: []program{
-	{"clone", &syntax409},
+var syntax411 = syntax{style: open, subs: []program{
+	{"clone", &syntax410},
 	{"colocation", &syntax54},
 	{"export", &syntax54},
 	{"fetch", &syntax57},
@@ -12573,7 +12616,7 @@ var syntax410 = syntax{style: open, subs: []program{
 	{"remote", &syntax54},
 }}
 
-var syntax411 = syntax{style: open, options: []option{
+var syntax412 = syntax{style: open, options: []option{
 	{"--config", &actions[22]},
 	{"--config-file", &actions[22]},
 	{"--config-toml", &actions[22]},
@@ -12598,7 +12641,7 @@ var syntax411 = syntax{style: open, options: []option{
 	{"evolog", &syntax9},
 	{"file", &syntax9},
 	{"files", &syntax9},
-	{"git", &syntax410},
+	{"git", &syntax411},
 	{"help", &syntax9},
 	{"interdiff", &syntax9},
 	{"log", &syntax9},
@@ -12630,7 +12673,7 @@ var syntax411 = syntax{style: open, options: []option{
 	{"workspace", &syntax54},
 }}
 
-var syntax412 = syntax{style: gnu, options: []option{
+var syntax413 = syntax{style: gnu, options: []option{
 	{"\"-1\"", &actions[2]},
 	{"\"-2\"", &actions[2]},
 	{"--check-order", &actions[0]},
@@ -12649,7 +12692,7 @@ var syntax412 = syntax{style: gnu, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{head: []role{roleRead, roleRead}}, base: &actions[64]}
 
-var syntax413 = syntax{style: bundled | numeric, options: []option{
+var syntax414 = syntax{style: bundled | numeric, options: []option{
 	{"--after-cursor", &actions[2]},
 	{"--all", &actions[0]},
 	{"--boot", &actions[42]},
@@ -12729,7 +12772,7 @@ var syntax413 = syntax{style: bundled | numeric, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax414 = syntax{style: open, options: []option{
+var syntax415 = syntax{style: open, options: []option{
 	{"--filename", &actions[179]},
 	{"--from-env-file", &actions[179]},
 	{"--from-file", &actions[179]},
@@ -12739,7 +12782,7 @@ var syntax414 = syntax{style: open, options: []option{
 	{"-k", &actions[179]},
 }, operands: shape{rest: roleText}, base: &actions[28]}
 
-var syntax415 = syntax{style: bundled, options: []option{
+var syntax416 = syntax{style: bundled, options: []option{
 	{"--all-containers", &actions[0]},
 	{"--api-group", &actions[2]},
 	{"--cached", &actions[0]},
@@ -12758,7 +12801,7 @@ var syntax415 = syntax{style: bundled, options: []option{
 	{"-p", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax416 = syntax{style: bundled, options: []option{
+var syntax417 = syntax{style: bundled, options: []option{
 	{"--current", &actions[0]},
 	{"--flatten", &actions[0]},
 	{"--minify", &actions[0]},
@@ -12781,11 +12824,11 @@ var syntax416 = syntax{style: bundled, options: []option{
 	{"view", &syntax282},
 }, operands: shape{rest: roleText}}
 
-var syntax417 = syntax{style: bundled, options: []option{
+var syntax418 = syntax{style: bundled, options: []option{
 	{"--no-preserve", &actions[0]},
 }, operands: shape{head: []role{roleObject, roleObjectDst}}}
 
-var syntax418 = syntax{style: bundled | open, options: []option{
+var syntax419 = syntax{style: bundled | open, options: []option{
 	{"--attach", &actions[0]},
 	{"--command", &actions[0]},
 	{"--copy-to", &actions[2]},
@@ -12803,21 +12846,21 @@ var syntax418 = syntax{style: bundled | open, options: []option{
 	{"-t", &actions[0]},
 }, operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &actions[28]}
 
-var syntax419 = syntax{style: open, operands: shape{rest: roleText}, base: &actions[32]}
+var syntax420 = syntax{style: open, operands: shape{rest: roleText}, base: &actions[32]}
 
-var syntax420 = syntax{style: bundled, operands: shape{rest: roleText}, base: &actions[37]}
+var syntax421 = syntax{style: bundled, operands: shape{rest: roleText}, base: &actions[37]}
 
-var syntax421 = syntax{style: bundled, options: []option{
+var syntax422 = syntax{style: bundled, options: []option{
 	{"-h", &actions[0]},
 }, subs: []program{
-	{"secret", &syntax420},
-	{"secret/*", &syntax420},
-	{"secrets", &syntax420},
+	{"secret", &syntax421},
+	{"secret/*", &syntax421},
+	{"secrets", &syntax421},
 }, operands: shape{rest: roleText}, base: &actions[9]}
 
-var syntax422 = syntax{style: bundled, operands: shape{rest: roleText}, base: &actions[187]}
+var syntax423 = syntax{style: bundled, operands: shape{rest: roleText}, base: &actions[187]}
 
-var syntax423 = syntax{style: bundled, options: []option{
+var syntax424 = syntax{style: bundled, options: []option{
 	{"--pod-running-timeout", &actions[2]},
 	{"--quiet", &actions[0]},
 	{"--stdin", &actions[0]},
@@ -12827,9 +12870,9 @@ var syntax423 = syntax{style: bundled, options: []option{
 	{"-t", &actions[0]},
 }, operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &actions[9]}
 
-var syntax424 = syntax{style: bundled, operands: shape{rest: roleText}, base: &actions[188]}
+var syntax425 = syntax{style: bundled, operands: shape{rest: roleText}, base: &actions[188]}
 
-var syntax425 = syntax{style: bundled, options: []option{
+var syntax426 = syntax{style: bundled, options: []option{
 	{"--all", &actions[0]},
 	{"--all-namespaces", &actions[0]},
 	{"--as", &actions[31]},
@@ -12903,57 +12946,57 @@ var syntax425 = syntax{style: bundled, options: []option{
 	{"-v", &actions[2]},
 	{"-w", &actions[0]},
 }, subs: []program{
-	{"annotate", &syntax414},
-	{"api-resources", &syntax415},
-	{"api-versions", &syntax415},
-	{"apply", &syntax414},
-	{"attach", &syntax414},
-	{"auth", &syntax415},
-	{"autoscale", &syntax414},
-	{"certificate", &syntax414},
-	{"cluster-info", &syntax415},
-	{"completion", &syntax415},
-	{"config", &syntax416},
-	{"convert", &syntax414},
-	{"cordon", &syntax414},
-	{"cp", &syntax417},
-	{"create", &syntax414},
-	{"debug", &syntax418},
-	{"delete", &syntax419},
-	{"describe", &syntax421},
-	{"diff", &syntax415},
-	{"drain", &syntax414},
-	{"edit", &syntax422},
-	{"events", &syntax415},
-	{"exec", &syntax423},
-	{"explain", &syntax415},
-	{"expose", &syntax414},
-	{"get", &syntax421},
-	{"kustomize", &syntax415},
-	{"label", &syntax414},
-	{"logs", &syntax415},
-	{"options", &syntax415},
-	{"patch", &syntax414},
-	{"plugin", &syntax415},
-	{"port-forward", &syntax424},
-	{"proxy", &syntax424},
-	{"replace", &syntax414},
-	{"rollout", &syntax414},
-	{"run", &syntax418},
-	{"scale", &syntax414},
-	{"set", &syntax414},
-	{"taint", &syntax414},
-	{"top", &syntax415},
-	{"uncordon", &syntax414},
-	{"version", &syntax415},
-	{"wait", &syntax415},
+	{"annotate", &syntax415},
+	{"api-resources", &syntax416},
+	{"api-versions", &syntax416},
+	{"apply", &syntax415},
+	{"attach", &syntax415},
+	{"auth", &syntax416},
+	{"autoscale", &syntax415},
+	{"certificate", &syntax415},
+	{"cluster-info", &syntax416},
+	{"completion", &syntax416},
+	{"config", &syntax417},
+	{"convert", &syntax415},
+	{"cordon", &syntax415},
+	{"cp", &syntax418},
+	{"create", &syntax415},
+	{"debug", &syntax419},
+	{"delete", &syntax420},
+	{"describe", &syntax422},
+	{"diff", &syntax416},
+	{"drain", &syntax415},
+	{"edit", &syntax423},
+	{"events", &syntax416},
+	{"exec", &syntax424},
+	{"explain", &syntax416},
+	{"expose", &syntax415},
+	{"get", &syntax422},
+	{"kustomize", &syntax416},
+	{"label", &syntax415},
+	{"logs", &syntax416},
+	{"options", &syntax416},
+	{"patch", &syntax415},
+	{"plugin", &syntax416},
+	{"port-forward", &syntax425},
+	{"proxy", &syntax425},
+	{"replace", &syntax415},
+	{"rollout", &syntax415},
+	{"run", &syntax419},
+	{"scale", &syntax415},
+	{"set", &syntax415},
+	{"taint", &syntax415},
+	{"top", &syntax416},
+	{"uncordon", &syntax415},
+	{"version", &syntax416},
+	{"wait", &syntax416},
 }, base: &actions[9]}
 
-var syntax426 = syntax{style: open, operands: shape{rest: roleText}, base: &actions[189]}
+var syntax427 = syntax{style: open, operands: shape{rest: roleText}, base: &actions[189]}
 
-var syntax427 = syntax{operands: shape{rest: roleText}, base: &actions[187]}
+var syntax428 = syntax{operands: shape{rest: roleText}, base: &actions[187]}
 
-var syntax428 = syntax{options: []option{
+var syntax429 = syntax{options: []option{
 	{"--askpass", &actions[0]},
 	{"--bigkeys", &actions[0]},
 	{"--cacert", &actions[24]},
@@ -12997,10 +13040,10 @@ var syntax428 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, subs: []program{
 	{"*", &syntax29},
-	{"CONFIG", &syntax427},
+	{"CONFIG", &syntax428},
 	{"DBSIZE", &syntax9},
-	{"DEBUG", &syntax427},
-	{"EVAL", &syntax427},
+	{"DEBUG", &syntax428},
+	{"EVAL", &syntax428},
 	{"EXISTS", &syntax9},
 	{"FLUSHALL", &syntax10},
 	{"FLUSHDB", &syntax10},
@@ -13015,16 +13058,16 @@ var syntax428 = syntax{options: []option{
 	{"LRANGE", &syntax9},
 	{"MEMORY", &syntax9},
 	{"MGET", &syntax9},
-	{"MODULE", &syntax427},
+	{"MODULE", &syntax428},
 	{"MONITOR", &syntax9},
 	{"PING", &syntax9},
-	{"REPLICAOF", &syntax427},
-	{"SAVE", &syntax427},
+	{"REPLICAOF", &syntax428},
+	{"SAVE", &syntax428},
 	{"SCAN", &syntax9},
 	{"SCARD", &syntax9},
-	{"SCRIPT", &syntax427},
+	{"SCRIPT", &syntax428},
 	{"SHUTDOWN", &syntax10},
-	{"SLAVEOF", &syntax427},
+	{"SLAVEOF", &syntax428},
 	{"SLOWLOG", &syntax9},
 	{"SMEMBERS", &syntax9},
 	{"STRLEN", &syntax9},
@@ -13033,12 +13076,12 @@ var syntax428 = syntax{options: []option{
 	{"TYPE", &syntax9},
 	{"ZCARD", &syntax9},
 	{"ZRANGE", &syntax9},
-	{"bgsave", &syntax427},
-	{"config", &syntax427},
+	{"bgsave", &syntax428},
+	{"config", &syntax428},
 	{"dbsize", &syntax9},
-	{"debug", &syntax427},
-	{"eval", &syntax427},
-	{"evalsha", &syntax427},
+	{"debug", &syntax428},
+	{"eval", &syntax428},
+	{"evalsha", &syntax428},
 	{"exists", &syntax9},
 	{"flushall", &syntax10},
 	{"flushdb", &syntax10},
@@ -13053,16 +13096,16 @@ var syntax428 = syntax{options: []option{
 	{"lrange", &syntax9},
 	{"memory", &syntax9},
 	{"mget", &syntax9},
-	{"module", &syntax427},
+	{"module", &syntax428},
 	{"monitor", &syntax9},
 	{"ping", &syntax9},
-	{"replicaof", &syntax427},
-	{"save", &syntax427},
+	{"replicaof", &syntax428},
+	{"save", &syntax428},
 	{"scan", &syntax9},
 	{"scard", &syntax9},
-	{"script", &syntax427},
+	{"script", &syntax428},
 	{"shutdown", &syntax10},
-	{"slaveof", &syntax427},
+	{"slaveof", &syntax428},
 	{"slowlog", &syntax9},
 	{"smembers", &syntax9},
 	{"strlen", &syntax9},
@@ -13073,7 +13116,7 @@ var syntax428 = syntax{options: []option{
 	{"zrange", &syntax9},
 }, base: &actions[9]}
 
-var syntax429 = syntax{style: literal | numeric, options: []option{
+var syntax430 = syntax{style: literal | numeric, options: []option{
 	{"-9", &actions[0]},
 	{"-CONT", &actions[0]},
 	{"-G", &actions[2]},
@@ -13105,7 +13148,7 @@ var syntax429 = syntax{style: literal | numeric, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleText}, base: &actions[23]}
 
-var syntax430 = syntax{style: first | plus, options: []option{
+var syntax431 = syntax{style: first | plus, options: []option{
 	{"+B", &actions[0]},
 	{"+C", &actions[0]},
 	{"+E", &actions[0]},
@@ -13176,11 +13219,11 @@ var syntax430 = syntax{style: first | plus, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &actions[48]}
 
-var syntax431 = syntax{operands: shape{rest: roleScriptCode}, base: &actions[125]}
+var syntax432 = syntax{operands: shape{rest: roleScriptCode}, base: &actions[125]}
 
-var syntax432 = syntax{operands: shape{head: []role{roleText}}, base: &actions[4]}
+var syntax433 = syntax{operands: shape{head: []role{roleText}}, base: &actions[4]}
 
-var syntax433 = syntax{options: []option{
+var syntax434 = syntax{options: []option{
 	{"-D", &actions[2]},
 	{"-F", &actions[0]},
 	{"-S", &actions[2]},
@@ -13193,7 +13236,7 @@ var syntax433 = syntax{options: []option{
 	{"attach", &syntax87},
 	{"blame", &syntax9},
 	{"bootout", &syntax87},
-	{"bootstrap", &syntax431},
+	{"bootstrap", &syntax432},
 	{"bsexec", &syntax87},
 	{"config", &syntax87},
 	{"debug", &syntax87},
@@ -13201,30 +13244,30 @@ var syntax433 = syntax{options: []option{
 	{"dumpstate", &syntax9},
 	{"enable", &syntax87},
 	{"error", &syntax9},
-	{"getenv", &syntax432},
+	{"getenv", &syntax433},
 	{"help", &syntax9},
 	{"hostinfo", &syntax9},
 	{"kickstart", &syntax87},
 	{"kill", &syntax87},
 	{"limit", &syntax87},
 	{"list", &syntax9},
-	{"load", &syntax431},
+	{"load", &syntax432},
 	{"managername", &syntax9},
 	{"print", &syntax9},
 	{"print-disabled", &syntax9},
-	{"procinfo", &syntax432},
+	{"procinfo", &syntax433},
 	{"reboot", &syntax87},
 	{"remove", &syntax87},
 	{"setenv", &syntax87},
 	{"start", &syntax87},
 	{"stop", &syntax87},
-	{"submit", &syntax431},
+	{"submit", &syntax432},
 	{"unload", &syntax87},
 	{"unsetenv", &syntax87},
 	{"version", &syntax9},
 }}
 
-var syntax434 = syntax{style: numeric | plus, options: []option{
+var syntax435 = syntax{style: numeric | plus, options: []option{
 	{"--LINE-NUMBERS", &actions[0]},
 	{"--LOG-FILE", &actions[7]},
 	{"--RAW-CONTROL-CHARS", &actions[0]},
@@ -13287,9 +13330,9 @@ var syntax434 = syntax{style: numeric | plus, options: []option{
 	{"+", &actions[8]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax435 = syntax{style: open, operands: shape{rest: roleRead}, base: &actions[190]}
+var syntax436 = syntax{style: open, operands: shape{rest: roleRead}, base: &actions[190]}
 
-var syntax436 = syntax{options: []option{
+var syntax437 = syntax{options: []option{
 	{"-a", &actions[0]},
 	{"-b", &actions[0]},
 	{"-d", &actions[0]},
@@ -13297,7 +13340,7 @@ var syntax436 = syntax{options: []option{
 	{"-t", &actions[2]},
 }, operands: shape{head: []role{roleText, roleRead}}}
 
-var syntax437 = syntax{options: []option{
+var syntax438 = syntax{options: []option{
 	{"-R", &actions[0]},
 	{"-V", &actions[0]},
 	{"-a", &actions[0]},
@@ -13307,7 +13350,7 @@ var syntax437 = syntax{options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleList}}
 
-var syntax438 = syntax{style: first, options: []option{
+var syntax439 = syntax{style: first, options: []option{
 	{"-E", &actions[0]},
 	{"-W", &actions[0]},
 	{"-e", &actions[191]},
@@ -13318,7 +13361,7 @@ var syntax438 = syntax{style: first, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{head: []role{roleScriptLua}, rest: roleText}, base: &actions[48]}
 
-var syntax439 = syntax{style: gnu | bundled, options: []option{
+var syntax440 = syntax{style: gnu | bundled, options: []option{
 	{"--batch", &actions[0]},
 	{"--column-names", &actions[0]},
 	{"--compress", &actions[0]},
@@ -13392,7 +13435,7 @@ var syntax439 = syntax{style: gnu | bundled, options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{head: []role{roleText}}, base: &actions[40]}
 
-var syntax440 = syntax{style: bundled | open, options: []option{
+var syntax441 = syntax{style: bundled | open, options: []option{
 	{"--archive", &actions[7]},
 	{"--defaults-extra-file", &actions[24]},
 	{"--defaults-file", &actions[24]},
@@ -13432,17 +13475,17 @@ var syntax440 = syntax{style: bundled | open, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleText}, base: &actions[121]}
 
-var syntax441 = syntax{style: gnu, options: []option{
+var syntax442 = syntax{style: gnu, options: []option{
 	{"--mode", &actions[2]},
 	{"-m", &actions[2]},
 }, operands: shape{rest: roleWrite}}
 
-var syntax442 = syntax{options: []option{
+var syntax443 = syntax{options: []option{
 	{"--mode", &actions[2]},
 	{"-m", &actions[2]},
 }, operands: shape{head: []role{roleWrite, roleText, roleText, roleText}}, base: &actions[193]}
 
-var syntax443 = syntax{style: gnu, options: []option{
+var syntax444 = syntax{style: gnu, options: []option{
 	{"--directory", &actions[0]},
 	{"--dry-run", &actions[0]},
 	{"--quiet", &actions[0]},
@@ -13455,7 +13498,7 @@ var syntax443 = syntax{style: gnu, options: []option{
 	{"-u", &actions[0]},
 }, operands: shape{head: []role{roleText}}, base: &actions[6]}
 
-var syntax444 = syntax{style: bundled, options: []option{
+var syntax445 = syntax{style: bundled, options: []option{
 	{"--allow", &actions[2]},
 	{"--allowfile", &actions[24]},
 	{"--broker", &actions[0]},
@@ -13524,7 +13567,7 @@ var syntax444 = syntax{style: bundled, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{head: []role{roleHost, roleText}}, base: &actions[58]}
 
-var syntax445 = syntax{style: long | bundled, options: []option{
+var syntax446 = syntax{style: long | bundled, options: []option{
 	{"-2", &actions[0]},
 	{"-C", &actions[24]},
 	{"-D", &actions[0]},
@@ -13565,7 +13608,7 @@ var syntax445 = syntax{style: long | bundled, options: []option{
 	{"-z", &actions[2]},
 }, operands: shape{rest: roleText}, base: &actions[109]}
 
-var syntax446 = syntax{style: gnu, options: []option{
+var syntax447 = syntax{style: gnu, options: []option{
 	{"--no-renumber", &actions[0]},
 	{"-b", &actions[2]},
 	{"-d", &actions[2]},
@@ -13580,7 +13623,7 @@ var syntax446 = syntax{style: gnu, options: []option{
 	{"-w", &actions[2]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax447 = syntax{style: first | long | bundled, options: []option{
+var syntax448 = syntax{style: first | long | bundled, options: []option{
 	{"--abort-on-uncaught-exception", &actions[0]},
 	{"--build-snapshot", &actions[6]},
 	{"--check", &actions[196]},
@@ -13643,7 +13686,7 @@ var syntax447 = syntax{style: first | long | bundled, options: []option{
 	{"-v", &actions[113]},
 }, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &actions[48]}
 
-var syntax448 = syntax{style: first, options: []option{
+var syntax449 = syntax{style: first, options: []option{
 	{"--delay", &actions[2]},
 	{"--exec", &actions[17]},
 	{"--ext", &actions[2]},
@@ -13661,17 +13704,17 @@ var syntax448 = syntax{style: first, options: []option{
 	{"-x", &actions[17]},
 }, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &actions[6]}
 
-var syntax449 = syntax{style: long, operands: shape{rest: roleRead}, base: &actions[0]}
+var syntax450 = syntax{style: long, operands: shape{rest: roleRead}, base: &actions[0]}
 
-var syntax450 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[64]}
+var syntax451 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[64]}
 
-var syntax451 = syntax{style: long, operands: shape{rest: roleRead}, base: &actions[6]}
+var syntax452 = syntax{style: long, operands: shape{rest: roleRead}, base: &actions[6]}
 
-var syntax452 = syntax{style: long, base: &actions[22]}
+var syntax453 = syntax{style: long, base: &actions[22]}
 
-var syntax453 = syntax{style: long, operands: shape{head: []role{roleHost}}, base: &actions[58]}
+var syntax454 = syntax{style: long, operands: shape{head: []role{roleHost}}, base: &actions[58]}
 
-var syntax454 = syntax{style: long, options: []option{
+var syntax455 = syntax{style: long, options: []option{
 	{"-1", &actions[0]},
 	{"-5", &actions[0]},
 	{"-6", &actions[0]},
@@ -13888,64 +13931,64 @@ var syntax454 = syntax{style: long, options: []option{
 	{"-www", &actions[157]},
 	{"-x509", &actions[0]},
 }, subs: []program{
-	{"asn1parse", &syntax449},
-	{"base64", &syntax450},
-	{"ca", &syntax451},
-	{"ciphers", &syntax449},
-	{"cms", &syntax450},
-	{"crl", &syntax449},
-	{"dgst", &syntax449},
-	{"dhparam", &syntax449},
-	{"dsa", &syntax449},
-	{"ec", &syntax449},
-	{"ecparam", &syntax449},
-	{"enc", &syntax450},
-	{"engine", &syntax452},
-	{"errstr", &syntax449},
-	{"gendsa", &syntax449},
-	{"genpkey", &syntax449},
-	{"genrsa", &syntax449},
-	{"help", &syntax449},
-	{"kdf", &syntax449},
-	{"list", &syntax449},
-	{"mac", &syntax449},
-	{"md5", &syntax449},
-	{"nseq", &syntax449},
-	{"ocsp", &syntax363},
-	{"passwd", &syntax449},
-	{"pkcs12", &syntax449},
-	{"pkcs7", &syntax449},
-	{"pkcs8", &syntax449},
-	{"pkey", &syntax449},
-	{"pkeyutl", &syntax450},
-	{"prime", &syntax449},
-	{"rand", &syntax449},
-	{"rehash", &syntax449},
-	{"req", &syntax449},
-	{"rsa", &syntax449},
-	{"rsautl", &syntax450},
-	{"s_client", &syntax453},
-	{"s_server", &syntax363},
-	{"sess_id", &syntax449},
-	{"sha1", &syntax449},
-	{"sha256", &syntax449},
-	{"smime", &syntax450},
-	{"speed", &syntax449},
-	{"spkac", &syntax449},
-	{"storeutl", &syntax449},
-	{"ts", &syntax449},
-	{"verify", &syntax449},
-	{"version", &syntax449},
-	{"x509", &syntax449},
+	{"asn1parse", &syntax450},
+	{"base64", &syntax451},
+	{"ca", &syntax452},
+	{"ciphers", &syntax450},
+	{"cms", &syntax451},
+	{"crl", &syntax450},
+	{"dgst", &syntax450},
+	{"dhparam", &syntax450},
+	{"dsa", &syntax450},
+	{"ec", &syntax450},
+	{"ecparam", &syntax450},
+	{"enc", &syntax451},
+	{"engine", &syntax453},
+	{"errstr", &syntax450},
+	{"gendsa", &syntax450},
+	{"genpkey", &syntax450},
+	{"genrsa", &syntax450},
+	{"help", &syntax450},
+	{"kdf", &syntax450},
+	{"list", &syntax450},
+	{"mac", &syntax450},
+	{"md5", &syntax450},
+	{"nseq", &syntax450},
+	{"ocsp", &syntax364},
+	{"passwd", &syntax450},
+	{"pkcs12", &syntax450},
+	{"pkcs7", &syntax450},
+	{"pkcs8", &syntax450},
+	{"pkey", &syntax450},
+	{"pkeyutl", &syntax451},
+	{"prime", &syntax450},
+	{"rand", &syntax450},
+	{"rehash", &syntax450},
+	{"req", &syntax450},
+	{"rsa", &syntax450},
+	{"rsautl", &syntax451},
+	{"s_client", &syntax454},
+	{"s_server", &syntax364},
+	{"sess_id", &syntax450},
+	{"sha1", &syntax450},
+	{"sha256", &syntax450},
+	{"smime", &syntax451},
+	{"speed", &syntax450},
+	{"spkac", &syntax450},
+	{"storeutl", &syntax450},
+	{"ts", &syntax450},
+	{"verify", &syntax450},
+	{"version", &syntax450},
+	{"x509", &syntax450},
 }, operands: shape{rest: roleText}}
 
-var syntax455 = syntax{options: []option{
+var syntax456 = syntax{options: []option{
 	{"-e", &actions[200]},
 	{"-l", &actions[2]},
 	{"-s", &actions[2]},
 }, operands: shape{head: []role{roleScriptAppleScript}, rest: roleText}, base: &actions[48]}
 
-var syntax456 = syntax{style: own, subs: []program{
+var syntax457 = syntax{style: own, subs: []program{
 	{"*", &syntax97},
 	{"catalog", &syntax25},
 	{"fmt", &syntax25},
@@ -13961,7 +14004,7 @@ var syntax456 = syntax{style: own, subs: []program{
 	{"version", &syntax25},
 }}
 
-var syntax457 = syntax{style: bundled | open, options: []option{
+var syntax458 = syntax{style: bundled | open, options: []option{
 	{"--config", &actions[31]},
 	{"--hookdir", &actions[31]},
 	{"--needed", &actions[0]},
@@ -13997,7 +14040,7 @@ var syntax457 = syntax{style: bundled | open, options: []option{
 	{"-y", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax458 = syntax{style: gnu | bundled, options: []option{
+var syntax459 = syntax{style: gnu | bundled, options: []option{
 	{"--abbreviations", &actions[24]},
 	{"--ascii", &actions[0]},
 	{"--bibliography", &actions[24]},
@@ -14079,7 +14122,7 @@ var syntax458 = syntax{style: gnu | bundled, options: []option{
 	{"-w", &actions[2]},
 }, operands: shape{rest: roleMaybeURL}, base: &actions[64]}
 
-var syntax459 = syntax{style: first, options: []option{
+var syntax460 = syntax{style: first, options: []option{
 	{"--arg-file", &actions[24]},
 	{"--bar", &actions[0]},
 	{"--basefile", &actions[22]},
@@ -14142,7 +14185,7 @@ var syntax459 = syntax{style: first, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleArgvStdin}, base: &actions[6]}
 
-var syntax460 = syntax{style: gnu, options: []option{
+var syntax461 = syntax{style: gnu, options: []option{
 	{"--delimiters", &actions[2]},
 	{"--serial", &actions[0]},
 	{"--zero-terminated", &actions[0]},
@@ -14151,7 +14194,7 @@ var syntax460 = syntax{style: gnu, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax461 = syntax{style: gnu | numeric, options: []option{
+var syntax462 = syntax{style: gnu | numeric, options: []option{
 	{"--backup", &actions[0]},
 	{"--batch", &actions[0]},
 	{"--binary", &actions[0]},
@@ -14200,7 +14243,7 @@ var syntax461 = syntax{style: gnu | numeric, options: []option{
 	{"-z", &actions[2]},
 }, operands: shape{head: []role{roleEdit, roleRead}}, base: &actions[16]}
 
-var syntax462 = syntax{style: first, options: []option{
+var syntax463 = syntax{style: first, options: []option{
 	{"--call-graph", &actions[2]},
 	{"--output", &actions[7]},
 	{"-B", &actions[0]},
@@ -14222,7 +14265,7 @@ var syntax462 = syntax{style: first, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleArgv}, base: &actions[6]}
 
-var syntax463 = syntax{style: first, options: []option{
+var syntax464 = syntax{style: first, options: []option{
 	{"-a", &actions[0]},
 	{"-d", &actions[0]},
 	{"-g", &actions[0]},
@@ -14234,17 +14277,17 @@ var syntax463 = syntax{style: first, options: []option{
 	{"kmem", &syntax41},
 	{"list", &syntax41},
 	{"lock", &syntax41},
-	{"mem", &syntax462},
-	{"record", &syntax462},
+	{"mem", &syntax463},
+	{"record", &syntax463},
 	{"report", &syntax41},
 	{"sched", &syntax41},
 	{"script", &syntax41},
-	{"stat", &syntax462},
+	{"stat", &syntax463},
 	{"top", &syntax41},
 	{"trace", &syntax41},
 }}
 
-var syntax464 = syntax{style: first, options: []option{
+var syntax465 = syntax{style: first, options: []option{
 	{"-0", &actions[42]},
 	{"-00", &actions[0]},
 	{"-C", &actions[42]},
@@ -14277,7 +14320,7 @@ var syntax464 = syntax{style: first, options: []option{
 	{"-x", &actions[42]},
 }, operands: shape{head: []role{roleScriptPerl}, rest: roleText}, base: &actions[48]}
 
-var syntax465 = syntax{options: []option{
+var syntax466 = syntax{options: []option{
 	{"--ns", &actions[2]},
 	{"-F", &actions[2]},
 	{"-G", &actions[2]},
@@ -14303,7 +14346,7 @@ var syntax465 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax466 = syntax{style: first, options: []option{
+var syntax467 = syntax{style: first, options: []option{
 	{"--info", &actions[0]},
 	{"--ini", &actions[0]},
 	{"--modules", &actions[0]},
@@ -14335,9 +14378,9 @@ var syntax466 = syntax{style: first, options: []option{
 	{"-z", &actions[2]},
 }, operands: shape{head: []role{roleScriptPHP}, rest: roleText}, base: &actions[48]}
 
-var syntax467 = syntax{style: bundled, base: &actions[4]}
+var syntax468 = syntax{style: bundled, base: &actions[4]}
 
-var syntax468 = syntax{style: open | bundled, options: []option{
+var syntax469 = syntax{style: open | bundled, options: []option{
 	{"--abi", &actions[2]},
 	{"--all", &actions[0]},
 	{"--break-system-packages", &actions[0]},
@@ -14424,7 +14467,7 @@ var syntax468 = syntax{style: open | bundled, options: []option{
 }, subs: []program{
 	{"cache", &syntax134},
 	{"check", &syntax227},
-	{"completion", &syntax467},
+	{"completion", &syntax468},
 	{"config", &syntax134},
 	{"debug", &syntax227},
 	{"download", &syntax136},
@@ -14442,11 +14485,11 @@ var syntax468 = syntax{style: open | bundled, options: []option{
 	{"wheel", &syntax136},
 }}
 
-var syntax469 = syntax{operands: shape{rest: roleArgv}, base: &actions[9]}
+var syntax470 = syntax{operands: shape{rest: roleArgv}, base: &actions[9]}
 
-var syntax470 = syntax{operands: shape{head: []role{roleText}, rest: roleText}, base: &actions[9]}
+var syntax471 = syntax{operands: shape{head: []role{roleText}, rest: roleText}, base: &actions[9]}
 
-var syntax471 = syntax{style: open, subs: []program{
+var syntax472 = syntax{style: open, subs: []program{
 	{"completions", &syntax282},
 	{"ensurepath", &syntax158},
 	{"environment", &syntax282},
@@ -14456,8 +14499,8 @@ var syntax471 = syntax{style: open, subs: []program{
 	{"list", &syntax282},
 	{"reinstall", &syntax158},
 	{"reinstall-all", &syntax158},
-	{"run", &syntax469},
-	{"runpip", &syntax470},
+	{"run", &syntax470},
+	{"runpip", &syntax471},
 	{"uninject", &syntax225},
 	{"uninstall", &syntax225},
 	{"uninstall-all", &syntax225},
@@ -14465,13 +14508,13 @@ var syntax471 = syntax{style: open, subs: []program{
 	{"upgrade-all", &syntax158},
 }, base: &actions[9]}
 
-var syntax472 = syntax{style: first, options: []option{
+var syntax473 = syntax{style: first, options: []option{
 	{"--disable-internal-agent", &actions[0]},
 	{"--keep-cwd", &actions[0]},
 	{"--user", &actions[2]},
 }, operands: shape{rest: roleArgv}, base: &actions[100]}
 
-var syntax473 = syntax{style: long, options: []option{
+var syntax474 = syntax{style: long, options: []option{
 	{"--", &actions[0]},
 	{"-convert", &actions[207]},
 	{"-e", &actions[2]},
@@ -14488,7 +14531,7 @@ var syntax473 = syntax{style: long, options: []option{
 	{"-s", &actions[0]},
 }, operands: shape{rest: roleRead}}
 
-var syntax474 = syntax{style: first | long, options: []option{
+var syntax475 = syntax{style: first | long, options: []option{
 	{"-C", &actions[209]},
 	{"-Command", &actions[209]},
 	{"-EncodedCommand", &actions[209]},
@@ -14525,16 +14568,16 @@ var syntax474 = syntax{style: first | long, options: []option{
 	{"-w", &actions[2]},
 }, operands: shape{head: []role{roleScript}, rest: roleText}, base: &actions[48]}
 
-var syntax475 = syntax{options: []option{
+var syntax476 = syntax{options: []option{
 	{"--null", &actions[0]},
 	{"-0", &actions[0]},
 }, operands: shape{rest: roleSecret}, base: &actions[211]}
 
-var syntax476 = syntax{style: literal, options: []option{
+var syntax477 = syntax{style: literal, options: []option{
 	{"-v", &actions[2]},
 }, operands: shape{rest: roleText}}
 
-var syntax477 = syntax{style: bundled, options: []option{
+var syntax478 = syntax{style: bundled, options: []option{
 	{"--command", &actions[135]},
 	{"--csv", &actions[0]},
 	{"--dbname", &actions[2]},
@@ -14595,12 +14638,12 @@ var syntax477 = syntax{style: bundled, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{head: []role{roleText, roleText}}, base: &actions[40]}
 
-var syntax478 = syntax{options: []option{
+var syntax479 = syntax{options: []option{
 	{"-L", &actions[0]},
 	{"-P", &actions[0]},
 }}
 
-var syntax479 = syntax{options: []option{
+var syntax480 = syntax{options: []option{
 	{"--compact", &actions[0]},
 	{"--indent", &actions[2]},
 	{"--json-lines", &actions[0]},
@@ -14612,7 +14655,7 @@ var syntax479 = syntax{options: []option{
 	{"-t", &actions[0]},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &actions[64]}
 
-var syntax480 = syntax{options: []option{
+var syntax481 = syntax{options: []option{
 	{"--bind", &actions[2]},
 	{"--cgi", &actions[0]},
 	{"--directory", &actions[105]},
@@ -14622,7 +14665,7 @@ var syntax480 = syntax{options: []option{
 	{"-p", &actions[2]},
 }, operands: shape{head: []role{roleText}}, base: &actions[188]}
 
-var syntax481 = syntax{options: []option{
+var syntax482 = syntax{options: []option{
 	{"--create", &actions[213]},
 	{"--extract", &actions[214]},
 	{"--list", &actions[24]},
@@ -14633,7 +14676,7 @@ var syntax481 = syntax{options: []option{
 	{"-t", &actions[24]},
 }, operands: shape{rest: roleText}, base: &actions[6]}
 
-var syntax482 = syntax{style: first, options: []option{
+var syntax483 = syntax{style: first, options: []option{
 	{"--check-hash-based-pycs", &actions[2]},
 	{"-?", &actions[113]},
 	{"-B", &actions[0]},
@@ -14660,15 +14703,15 @@ var syntax482 = syntax{style: first, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{head: []role{roleScriptPython}, rest: roleText}, base: &actions[48]}
 
-var syntax483 = syntax{operands: shape{rest: roleObject}, base: &actions[4]}
+var syntax484 = syntax{operands: shape{rest: roleObject}, base: &actions[4]}
 
-var syntax484 = syntax{operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &actions[106]}
+var syntax485 = syntax{operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &actions[106]}
 
-var syntax485 = syntax{operands: shape{head: []role{roleObject}}, base: &actions[215]}
+var syntax486 = syntax{operands: shape{head: []role{roleObject}}, base: &actions[215]}
 
-var syntax486 = syntax{operands: shape{rest: roleText}, base: &actions[216]}
+var syntax487 = syntax{operands: shape{rest: roleText}, base: &actions[216]}
 
-var syntax487 = syntax{style: open, options: []option{
+var syntax488 = syntax{style: open, options: []option{
 	{"--config", &actions[24]},
 	{"--exclude-from", &actions[24]},
 	{"--files-from", &actions[24]},
@@ -14679,35 +14722,35 @@ var syntax487 = syntax{style: open, options: []option{
 	{"--rc-addr", &actions[17]},
 	{"--sftp-ssh", &actions[17]},
 }, subs: []program{
-	{"about", &syntax483},
+	{"about", &syntax484},
 	{"backend", &syntax29},
-	{"bisync", &syntax484},
-	{"cat", &syntax485},
-	{"check", &syntax483},
+	{"bisync", &syntax485},
+	{"cat", &syntax486},
+	{"check", &syntax484},
 	{"cleanup", &syntax10},
-	{"config", &syntax486},
-	{"copy", &syntax484},
-	{"copyto", &syntax484},
-	{"copyurl", &syntax484},
-	{"cryptcheck", &syntax483},
+	{"config", &syntax487},
+	{"copy", &syntax485},
+	{"copyto", &syntax485},
+	{"copyurl", &syntax485},
+	{"cryptcheck", &syntax484},
 	{"dedupe", &syntax29},
 	{"delete", &syntax10},
 	{"deletefile", &syntax10},
-	{"hashsum", &syntax483},
-	{"help", &syntax483},
+	{"hashsum", &syntax484},
+	{"help", &syntax484},
 	{"link", &syntax29},
-	{"listremotes", &syntax483},
-	{"ls", &syntax483},
-	{"lsd", &syntax483},
-	{"lsf", &syntax483},
-	{"lsjson", &syntax483},
-	{"lsl", &syntax483},
-	{"md5sum", &syntax483},
+	{"listremotes", &syntax484},
+	{"ls", &syntax484},
+	{"lsd", &syntax484},
+	{"lsf", &syntax484},
+	{"lsjson", &syntax484},
+	{"lsl", &syntax484},
+	{"md5sum", &syntax484},
 	{"mkdir", &syntax29},
 	{"mount", &syntax216},
-	{"move", &syntax484},
-	{"moveto", &syntax484},
-	{"ncdu", &syntax483},
+	{"move", &syntax485},
+	{"moveto", &syntax485},
+	{"ncdu", &syntax484},
 	{"nfsmount", &syntax216},
 	{"purge", &syntax10},
 	{"rcat", &syntax29},
@@ -14716,24 +14759,24 @@ var syntax487 = syntax{style: open, options: []option{
 	{"rmdirs", &syntax10},
 	{"serve", &syntax216},
 	{"settier", &syntax29},
-	{"sha1sum", &syntax483},
-	{"size", &syntax483},
-	{"sync", &syntax484},
+	{"sha1sum", &syntax484},
+	{"size", &syntax484},
+	{"sync", &syntax485},
 	{"touch", &syntax29},
-	{"tree", &syntax483},
-	{"version", &syntax483},
+	{"tree", &syntax484},
+	{"version", &syntax484},
 }, base: &actions[9]}
 
-var syntax488 = syntax{style: numeric, options: []option{
+var syntax489 = syntax{style: numeric, options: []option{
 	{"-g", &actions[0]},
 	{"-n", &actions[2]},
 	{"-p", &actions[0]},
 	{"-u", &actions[0]},
 }, operands: shape{rest: roleText}, base: &actions[6]}
 
-var syntax489 = syntax{operands: shape{rest: roleRead}, base: &actions[64]}
+var syntax490 = syntax{operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax490 = syntax{style: numeric, options: []option{
+var syntax491 = syntax{style: numeric, options: []option{
 	{"--after-context", &actions[2]},
 	{"--auto-hybrid-regex", &actions[0]},
 	{"--before-context", &actions[2]},
@@ -14869,7 +14912,7 @@ var syntax490 = syntax{style: numeric, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &actions[26]}
 
-var syntax491 = syntax{style: gnu, options: []option{
+var syntax492 = syntax{style: gnu, options: []option{
 	{"--ignore-fail-on-non-empty", &actions[0]},
 	{"--parents", &actions[0]},
 	{"--verbose", &actions[0]},
@@ -14877,7 +14920,7 @@ var syntax491 = syntax{style: gnu, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleRmdir}}
 
-var syntax492 = syntax{style: bundled | open, options: []option{
+var syntax493 = syntax{style: bundled | open, options: []option{
 	{"--all", &actions[0]},
 	{"--changelog", &actions[0]},
 	{"--checksig", &actions[19]},
@@ -14926,7 +14969,7 @@ var syntax492 = syntax{style: bundled | open, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax493 = syntax{style: gnu, options: []option{
+var syntax494 = syntax{style: gnu, options: []option{
 	{"--8-bit-output", &actions[0]},
 	{"--acls", &actions[0]},
 	{"--address", &actions[2]},
@@ -15109,7 +15152,7 @@ var syntax493 = syntax{style: gnu, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleRemoteSrc, tail: []role{roleRemoteDst}}, base: &actions[6]}
 
-var syntax494 = syntax{options: []option{
+var syntax495 = syntax{options: []option{
 	{"-", &actions[0]},
 	{"--command", &actions[17]},
 	{"--fast", &actions[0]},
@@ -15134,9 +15177,9 @@ var syntax494 = syntax{options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{head: []role{roleText}, rest: roleShellArgs}, base: &actions[100]}
 
-var syntax495 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &actions[0]}
+var syntax496 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &actions[0]}
 
-var syntax496 = syntax{style: open, subs: []program{
+var syntax497 = syntax{style: open, subs: []program{
 	{"check", &syntax57},
 	{"completions", &syntax9},
 	{"component", &syntax57},
@@ -15146,7 +15189,7 @@ var syntax496 = syntax{style: open, subs: []program{
 	{"install", &syntax57},
 	{"man", &syntax9},
 	{"override", &syntax57},
-	{"run", &syntax495},
+	{"run", &syntax496},
 	{"self", &syntax57},
 	{"set", &syntax57},
 	{"show", &syntax9},
@@ -15156,7 +15199,7 @@ var syntax496 = syntax{style: open, subs: []program{
 	{"which", &syntax9},
 }, base: &actions[9]}
 
-var syntax497 = syntax{style: bundled, options: []option{
+var syntax498 = syntax{style: bundled, options: []option{
 	{"-1", &actions[0]},
 	{"-2", &actions[0]},
 	{"-3", &actions[0]},
@@ -15185,7 +15228,7 @@ var syntax497 = syntax{style: bundled, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleRemoteSrc, tail: []role{roleRemoteDst}}, base: &actions[68]}
 
-var syntax498 = syntax{style: first, options: []option{
+var syntax499 = syntax{style: first, options: []option{
 	{"--append", &actions[0]},
 	{"--command", &actions[17]},
 	{"--echo", &actions[2]},
@@ -15215,7 +15258,7 @@ var syntax498 = syntax{style: first, options: []option{
 	{"-t", &actions[2]},
 }, operands: shape{head: []role{roleWrite}, rest: roleArgv}}
 
-var syntax499 = syntax{options: []option{
+var syntax500 = syntax{options: []option{
 	{"-D", &actions[0]},
 	{"-S", &actions[0]},
 	{"-X", &actions[0]},
@@ -15227,9 +15270,9 @@ var syntax499 = syntax{options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleDeleteTree}, base: &actions[13]}
 
-var syntax500 = syntax{operands: shape{rest: roleText}, base: &actions[37]}
+var syntax501 = syntax{operands: shape{rest: roleText}, base: &actions[37]}
 
-var syntax501 = syntax{style: open, options: []option{
+var syntax502 = syntax{style: open, options: []option{
 	{"-Z", &actions[2]},
 	{"-a", &actions[2]},
 	{"-c", &actions[2]},
@@ -15243,14 +15286,14 @@ var syntax501 = syntax{style: open, options: []option{
 	{"*", &syntax87},
 	{"cms", &syntax9},
 	{"default-keychain", &syntax9},
-	{"dump-keychain", &syntax500},
+	{"dump-keychain", &syntax501},
 	{"error", &syntax9},
-	{"export", &syntax500},
-	{"find-certificate", &syntax500},
-	{"find-generic-password", &syntax500},
-	{"find-identity", &syntax500},
-	{"find-internet-password", &syntax500},
-	{"find-key", &syntax500},
+	{"export", &syntax501},
+	{"find-certificate", &syntax501},
+	{"find-generic-password", &syntax501},
+	{"find-identity", &syntax501},
+	{"find-internet-password", &syntax501},
+	{"find-key", &syntax501},
 	{"help", &syntax9},
 	{"list-keychains", &syntax9},
 	{"login-keychain", &syntax9},
@@ -15259,7 +15302,7 @@ var syntax501 = syntax{style: open, options: []option{
 	{"verify-cert", &syntax9},
 }}
 
-var syntax502 = syntax{style: literal, options: []option{
+var syntax503 = syntax{style: literal, options: []option{
 	{"--equal-width", &actions[0]},
 	{"--format", &actions[2]},
 	{"--separator", &actions[2]},
@@ -15269,7 +15312,7 @@ var syntax502 = syntax{style: literal, options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax503 = syntax{style: plus | literal, options: []option{
+var syntax504 = syntax{style: plus | literal, options: []option{
 	{"+C", &actions[0]},
 	{"+H", &actions[0]},
 	{"+a", &actions[0]},
@@ -15304,7 +15347,7 @@ var syntax503 = syntax{style: plus | literal, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax504 = syntax{options: []option{
+var syntax505 = syntax{options: []option{
 	{"--mask", &actions[0]},
 	{"--modify", &actions[2]},
 	{"--recursive", &actions[106]},
@@ -15327,7 +15370,7 @@ var syntax504 = syntax{options: []option{
 	{"-x", &actions[2]},
 }, operands: shape{rest: roleChmod}}
 
-var syntax505 = syntax{options: []option{
+var syntax506 = syntax{options: []option{
 	{"-4", &actions[0]},
 	{"-6", &actions[0]},
 	{"-A", &actions[0]},
@@ -15355,27 +15398,27 @@ var syntax505 = syntax{options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{head: []role{roleHost, roleText}}, base: &actions[9]}
 
-var syntax506 = syntax{options: []option{
+var syntax507 = syntax{options: []option{
 	{"-", &actions[0]},
 	{"-c", &actions[0]},
 }, operands: shape{head: []role{roleText, roleShell}}, base: &actions[100]}
 
-var syntax507 = syntax{operands: shape{rest: roleText}, base: &actions[222]}
+var syntax508 = syntax{operands: shape{rest: roleText}, base: &actions[222]}
 
-var syntax508 = syntax{subs: []program{
-	{"checkpoint", &syntax507},
+var syntax509 = syntax{subs: []program{
+	{"checkpoint", &syntax508},
 	{"export", &syntax9},
 	{"query", &syntax9},
 	{"tail", &syntax9},
 	{"verify", &syntax9},
 }}
 
-var syntax509 = syntax{style: open, prefixes: []option{
+var syntax510 = syntax{style: open, prefixes: []option{
 	{"--repair", &actions[222]},
 	{"-repair", &actions[222]},
 }}
 
-var syntax510 = syntax{style: bare, options: []option{
+var syntax511 = syntax{style: bare, options: []option{
 	{"--config", &actions[2]},
 	{"--dialect", &actions[2]},
 	{"--jobs", &actions[2]},
@@ -15386,34 +15429,34 @@ var syntax510 = syntax{style: bare, options: []option{
 	{"--state", &actions[2]},
 }, operands: shape{rest: roleArgv}}
 
-var syntax511 = syntax{style: open, subs: []program{
+var syntax512 = syntax{style: open, subs: []program{
 	{"install", &syntax54},
 	{"status", &syntax9},
-	{"uninstall", &syntax507},
+	{"uninstall", &syntax508},
 }, operands: shape{rest: roleText}}
 
-var syntax512 = syntax{subs: []program{
-	{"clear", &syntax507},
-	{"install", &syntax507},
+var syntax513 = syntax{subs: []program{
+	{"clear", &syntax508},
+	{"install", &syntax508},
 	{"list", &syntax9},
 	{"show", &syntax9},
-	{"start", &syntax507},
+	{"start", &syntax508},
 	{"status", &syntax9},
-	{"stop", &syntax507},
-	{"uninstall", &syntax507},
+	{"stop", &syntax508},
+	{"uninstall", &syntax508},
 }}
 
-var syntax513 = syntax{style: open, subs: []program{
-	{"approvals", &syntax507},
-	{"audit", &syntax508},
-	{"doctor", &syntax509},
-	{"exec", &syntax510},
-	{"hook", &syntax511},
-	{"service", &syntax512},
-	{"session", &syntax512},
+var syntax514 = syntax{style: open, subs: []program{
+	{"approvals", &syntax508},
+	{"audit", &syntax509},
+	{"doctor", &syntax510},
+	{"exec", &syntax511},
+	{"hook", &syntax512},
+	{"service", &syntax513},
+	{"session", &syntax513},
 }, operands: shape{rest: roleMaybeFile}}
 
-var syntax514 = syntax{style: gnu, options: []option{
+var syntax515 = syntax{style: gnu, options: []option{
 	{"--exact", &actions[0]},
 	{"--force", &actions[0]},
 	{"--iterations", &actions[2]},
@@ -15431,7 +15474,7 @@ var syntax514 = syntax{style: gnu, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleWrite}, base: &actions[13]}
 
-var syntax515 = syntax{style: gnu, options: []option{
+var syntax516 = syntax{style: gnu, options: []option{
 	{"--echo", &actions[0]},
 	{"--head-count", &actions[2]},
 	{"--input-range", &actions[2]},
@@ -15447,9 +15490,9 @@ var syntax515 = syntax{style: gnu, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax516 = syntax{operands: shape{rest: roleText}}
+var syntax517 = syntax{operands: shape{rest: roleText}}
 
-var syntax517 = syntax{options: []option{
+var syntax518 = syntax{options: []option{
 	{"-T", &actions[2]},
 	{"-U", &actions[0]},
 	{"-b", &actions[2]},
@@ -15466,7 +15509,7 @@ var syntax517 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{head: []role{roleSocket, roleSocket}}, base: &actions[58]}
 
-var syntax518 = syntax{style: gnu | numeric, options: []option{
+var syntax519 = syntax{style: gnu | numeric, options: []option{
 	{"--additional-suffix", &actions[2]},
 	{"--bytes", &actions[2]},
 	{"--elide-empty-files", &actions[0]},
@@ -15494,7 +15537,7 @@ var syntax518 = syntax{style: gnu | numeric, options: []option{
 	{"-z", &actions[0]},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &actions[16]}
 
-var syntax519 = syntax{style: long, options: []option{
+var syntax520 = syntax{style: long, options: []option{
 	{"-ascii", &actions[0]},
 	{"-bail", &actions[0]},
 	{"-batch", &actions[0]},
@@ -15527,7 +15570,7 @@ var syntax519 = syntax{style: long, options: []option{
 	{"-vfs", &actions[2]},
 }, operands: shape{head: []role{roleRead}, rest: roleSQL}, base: &actions[136]}
 
-var syntax520 = syntax{style: first, options: []option{
+var syntax521 = syntax{style: first, options: []option{
 	{"--apple-load-keychain", &actions[0]},
 	{"--apple-use-keychain", &actions[0]},
 	{"-4", &actions[0]},
@@ -15559,7 +15602,7 @@ var syntax520 = syntax{style: first, options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleMaybeFile}}
 
-var syntax521 = syntax{style: first, options: []option{
+var syntax522 = syntax{style: first, options: []option{
 	{"-D", &actions[0]},
 	{"-E", &actions[2]},
 	{"-O", &actions[2]},
@@ -15572,7 +15615,7 @@ var syntax521 = syntax{style: first, options: []option{
 	{"-t", &actions[2]},
 }, operands: shape{rest: roleArgv}}
 
-var syntax522 = syntax{options: []option{
+var syntax523 = syntax{options: []option{
 	{"-F", &actions[24]},
 	{"-f", &actions[0]},
 	{"-i", &actions[24]},
@@ -15584,7 +15627,7 @@ var syntax522 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{head: []role{roleHost}}, base: &actions[35]}
 
-var syntax523 = syntax{style: bundled | long, options: []option{
+var syntax524 = syntax{style: bundled | long, options: []option{
 	{"-A", &actions[0]},
 	{"-B", &actions[0]},
 	{"-C", &actions[2]},
@@ -15632,7 +15675,7 @@ var syntax523 = syntax{style: bundled | long, options: []option{
 	{"-z", &actions[2]},
 }, operands: shape{head: []role{roleRead}}, base: &actions[6]}
 
-var syntax524 = syntax{options: []option{
+var syntax525 = syntax{options: []option{
 	{"-4", &actions[0]},
 	{"-6", &actions[0]},
 	{"-D", &actions[0]},
@@ -15647,7 +15690,7 @@ var syntax524 = syntax{options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleHost}, base: &actions[9]}
 
-var syntax525 = syntax{style: first, options: []option{
+var syntax526 = syntax{style: first, options: []option{
 	{"-P", &actions[2]},
 	{"-V", &actions[0]},
 	{"-d", &actions[2]},
@@ -15658,7 +15701,7 @@ var syntax525 = syntax{style: first, options: []option{
 	{"-v", &actions[0]},
 }, operands: shape{rest: roleArgv}}
 
-var syntax526 = syntax{style: numeric, options: []option{
+var syntax527 = syntax{style: numeric, options: []option{
 	{"--all", &actions[0]},
 	{"--bytes", &actions[2]},
 	{"--encoding", &actions[2]},
@@ -15675,7 +15718,7 @@ var syntax526 = syntax{style: numeric, options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax527 = syntax{options: []option{
+var syntax528 = syntax{options: []option{
 	{"-", &actions[0]},
 	{"--command", &actions[17]},
 	{"--fast", &actions[0]},
@@ -15700,11 +15743,11 @@ var syntax527 = syntax{options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{head: []role{roleText}, rest: roleShellArgs}, base: &actions[100]}
 
-var syntax528 = syntax{operands: shape{rest: roleEdit}, base: &actions[100]}
+var syntax529 = syntax{operands: shape{rest: roleEdit}, base: &actions[100]}
 
-var syntax529 = syntax{style: open, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &actions[9]}
+var syntax530 = syntax{style: open, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &actions[9]}
 
-var syntax530 = syntax{style: open, options: []option{
+var syntax531 = syntax{style: open, options: []option{
 	{"--config-option", &actions[17]},
 	{"--depth", &actions[2]},
 	{"--diff-cmd", &actions[17]},
@@ -15724,10 +15767,10 @@ var syntax530 = syntax{style: open, options: []option{
 	{"blame", &syntax9},
 	{"cat", &syntax9},
 	{"changelist", &syntax54},
-	{"checkout", &syntax529},
+	{"checkout", &syntax530},
 	{"ci", &syntax29},
 	{"cleanup", &syntax54},
-	{"co", &syntax529},
+	{"co", &syntax530},
 	{"commit", &syntax29},
 	{"copy", &syntax54},
 	{"cp", &syntax54},
@@ -15735,7 +15778,7 @@ var syntax530 = syntax{style: open, options: []option{
 	{"delete", &syntax54},
 	{"di", &syntax9},
 	{"diff", &syntax9},
-	{"export", &syntax529},
+	{"export", &syntax530},
 	{"help", &syntax9},
 	{"import", &syntax29},
 	{"info", &syntax9},
@@ -15772,7 +15815,7 @@ var syntax530 = syntax{style: open, options: []option{
 	{"upgrade", &syntax54},
 }, base: &actions[9]}
 
-var syntax531 = syntax{style: long | bundled, options: []option{
+var syntax532 = syntax{style: long | bundled, options: []option{
 	{"--all", &actions[0]},
 	{"--kernel-name", &actions[0]},
 	{"--kernel-release", &actions[0]},
@@ -15791,14 +15834,14 @@ var syntax531 = syntax{style: long | bundled, options: []option{
 	{"-v", &actions[0]},
 }}
 
-var syntax532 = syntax{options: []option{
+var syntax533 = syntax{options: []option{
 	{"--data", &actions[0]},
 	{"--file-system", &actions[0]},
 	{"-d", &actions[0]},
 	{"-f", &actions[0]},
 }, operands: shape{rest: roleList}}
 
-var syntax533 = syntax{options: []option{
+var syntax534 = syntax{options: []option{
 	{"--all", &actions[0]},
 	{"--load", &actions[131]},
 	{"--names", &actions[0]},
@@ -15819,9 +15862,9 @@ var syntax533 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleChange}}
 
-var syntax534 = syntax{operands: shape{rest: roleText}, base: &actions[178]}
+var syntax535 = syntax{operands: shape{rest: roleText}, base: &actions[178]}
 
-var syntax535 = syntax{options: []option{
+var syntax536 = syntax{options: []option{
 	{"--all", &actions[0]},
 	{"--dry-run", &actions[0]},
 	{"--failed", &actions[0]},
@@ -15882,25 +15925,25 @@ var syntax535 = syntax{options: []option{
 	{"clean", &syntax87},
 	{"daemon-reexec", &syntax87},
 	{"daemon-reload", &syntax87},
-	{"default", &syntax534},
+	{"default", &syntax535},
 	{"disable", &syntax87},
 	{"edit", &syntax216},
-	{"emergency", &syntax534},
+	{"emergency", &syntax535},
 	{"enable", &syntax87},
-	{"exit", &syntax534},
+	{"exit", &syntax535},
 	{"freeze", &syntax87},
 	{"get-default", &syntax9},
-	{"halt", &syntax534},
+	{"halt", &syntax535},
 	{"help", &syntax9},
-	{"hibernate", &syntax534},
-	{"hybrid-sleep", &syntax534},
+	{"hibernate", &syntax535},
+	{"hybrid-sleep", &syntax535},
 	{"import-environment", &syntax87},
 	{"is-active", &syntax9},
 	{"is-enabled", &syntax9},
 	{"is-failed", &syntax9},
 	{"is-system-running", &syntax9},
 	{"isolate", &syntax87},
-	{"kexec", &syntax534},
+	{"kexec", &syntax535},
 	{"kill", &syntax87},
 	{"link", &syntax87},
 	{"list-automounts", &syntax9},
@@ -15916,14 +15959,14 @@ var syntax535 = syntax{options: []option{
 	{"log-target", &syntax87},
 	{"mask", &syntax87},
 	{"mount-image", &syntax87},
-	{"poweroff", &syntax534},
+	{"poweroff", &syntax535},
 	{"preset", &syntax87},
 	{"preset-all", &syntax87},
-	{"reboot", &syntax534},
+	{"reboot", &syntax535},
 	{"reenable", &syntax87},
 	{"reload", &syntax87},
 	{"reload-or-restart", &syntax87},
-	{"rescue", &syntax534},
+	{"rescue", &syntax535},
 	{"reset-failed", &syntax87},
 	{"restart", &syntax87},
 	{"revert", &syntax87},
@@ -15938,7 +15981,7 @@ var syntax535 = syntax{options: []option{
 	{"start", &syntax87},
 	{"status", &syntax9},
 	{"stop", &syntax87},
-	{"suspend", &syntax534},
+	{"suspend", &syntax535},
 	{"switch-root", &syntax87},
 	{"thaw", &syntax87},
 	{"try-restart", &syntax87},
@@ -15947,7 +15990,7 @@ var syntax535 = syntax{options: []option{
 	{"whoami", &syntax9},
 }, operands: shape{rest: roleText}}
 
-var syntax536 = syntax{style: first, options: []option{
+var syntax537 = syntax{style: first, options: []option{
 	{"--collect", &actions[0]},
 	{"--description", &actions[2]},
 	{"--gid", &actions[2]},
@@ -15989,7 +16032,7 @@ var syntax536 = syntax{style: first, options: []option{
 	{"-u", &actions[2]},
 }, operands: shape{rest: roleArgv}, base: &actions[15]}
 
-var syntax537 = syntax{style: gnu, options: []option{
+var syntax538 = syntax{style: gnu, options: []option{
 	{"--before", &actions[0]},
 	{"--regex", &actions[0]},
 	{"--separator", &actions[2]},
@@ -15998,15 +16041,15 @@ var syntax537 = syntax{style: gnu, options: []option{
 	{"-s", &actions[2]},
 }, operands: shape{rest: roleRead}, base: &actions[64]}
 
-var syntax538 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[28]}
+var syntax539 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[28]}
 
-var syntax539 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[32]}
+var syntax540 = syntax{style: long, operands: shape{rest: roleText}, base: &actions[32]}
 
-var syntax540 = syntax{style: long, operands: shape{rest: roleEdit}, base: &actions[6]}
+var syntax541 = syntax{style: long, operands: shape{rest: roleEdit}, base: &actions[6]}
 
-var syntax541 = syntax{style: long, operands: shape{head: []role{roleRead}}, base: &actions[9]}
+var syntax542 = syntax{style: long, operands: shape{head: []role{roleRead}}, base: &actions[9]}
 
-var syntax542 = syntax{style: long, subs: []program{
+var syntax543 = syntax{style: long, subs: []program{
 	{"list", &syntax57},
 	{"mv", &syntax29},
 	{"pull", &syntax57},
@@ -16016,7 +16059,7 @@ var syntax542 = syntax{style: long, subs: []program{
 	{"show", &syntax57},
 }}
 
-var syntax543 = syntax{style: long, subs: []program{
+var syntax544 = syntax{style: long, subs: []program{
 	{"delete", &syntax10},
 	{"list", &syntax282},
 	{"new", &syntax215},
@@ -16024,7 +16067,7 @@ var syntax543 = syntax{style: long, subs: []program{
 	{"show", &syntax282},
 }}
 
-var syntax544 = syntax{style: long, options: []option{
+var syntax545 = syntax{style: long, options: []option{
 	{"--terragrunt-non-interactive", &actions[0]},
 	{"-auto-approve", &actions[0]},
 	{"-backend", &actions[42]},
@@ -16075,37 +16118,37 @@ var syntax544 = syntax{style: long, options: []option{
 	{"-version", &actions[0]},
 	{"-write", &actions[42]},
 }, subs: []program{
-	{"apply", &syntax538},
-	{"console", &syntax452},
-	{"destroy", &syntax539},
-	{"fmt", &syntax540},
-	{"force-unlock", &syntax538},
-	{"get", &syntax363},
-	{"get-no", &syntax541},
-	{"graph", &syntax541},
-	{"import", &syntax538},
-	{"init", &syntax363},
-	{"login", &syntax538},
-	{"logout", &syntax538},
-	{"metadata", &syntax541},
-	{"output", &syntax541},
-	{"plan", &syntax541},
-	{"providers", &syntax541},
-	{"refresh", &syntax538},
-	{"run-all", &syntax538},
-	{"show", &syntax541},
-	{"state", &syntax542},
-	{"state-list", &syntax541},
-	{"taint", &syntax538},
-	{"test", &syntax538},
-	{"untaint", &syntax538},
-	{"validate", &syntax541},
-	{"version", &syntax541},
-	{"workspace", &syntax543},
-	{"workspace-list", &syntax541},
+	{"apply", &syntax539},
+	{"console", &syntax453},
+	{"destroy", &syntax540},
+	{"fmt", &syntax541},
+	{"force-unlock", &syntax539},
+	{"get", &syntax364},
+	{"get-no", &syntax542},
+	{"graph", &syntax542},
+	{"import", &syntax539},
+	{"init", &syntax364},
+	{"login", &syntax539},
+	{"logout", &syntax539},
+	{"metadata", &syntax542},
+	{"output", &syntax542},
+	{"plan", &syntax542},
+	{"providers", &syntax542},
+	{"refresh", &syntax539},
+	{"run-all", &syntax539},
+	{"show", &syntax542},
+	{"state", &syntax543},
+	{"state-list", &syntax542},
+	{"taint", &syntax539},
+	{"test", &syntax539},
+	{"untaint", &syntax539},
+	{"validate", &syntax542},
+	{"version", &syntax542},
+	{"workspace", &syntax544},
+	{"workspace-list", &syntax542},
 }}
 
-var syntax545 = syntax{subs: []program{
+var syntax546 = syntax{subs: []program{
 	{"*", &syntax79},
 	{"compare", &syntax9},
 	{"destinationinfo", &syntax9},
@@ -16119,12 +16162,12 @@ var syntax545 = syntax{subs: []program{
 	{"version", &syntax9},
 }}
 
-var syntax546 = syntax{options: []option{
+var syntax547 = syntax{options: []option{
 	{"-l", &actions[0]},
 	{"-p", &actions[0]},
 }, operands: shape{head: []role{roleShell}, rest: roleText}}
 
-var syntax547 = syntax{options: []option{
+var syntax548 = syntax{options: []option{
 	{"--charset", &actions[2]},
 	{"--device", &actions[0]},
 	{"--dirsfirst", &actions[0]},
@@ -16182,7 +16225,7 @@ var syntax547 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleListTree}, base: &actions[78]}
 
-var syntax548 = syntax{style: gnu, options: []option{
+var syntax549 = syntax{style: gnu, options: []option{
 	{"--io-blocks", &actions[0]},
 	{"--no-create", &actions[0]},
 	{"--reference", &actions[73]},
@@ -16193,9 +16236,9 @@ var syntax548 = syntax{style: gnu, options: []option{
 	{"-s", &actions[2]},
 }, operands: shape{rest: roleWrite}}
 
-var syntax549 = syntax{operands: shape{head: []role{roleRead}}}
+var syntax550 = syntax{operands: shape{head: []role{roleRead}}}
 
-var syntax550 = syntax{options: []option{
+var syntax551 = syntax{options: []option{
 	{"--all", &actions[0]},
 	{"--read-alias", &actions[0]},
 	{"--skip-alias", &actions[0]},
@@ -16213,7 +16256,7 @@ var syntax550 = syntax{options: []option{
 	{"-w", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax551 = syntax{options: []option{
+var syntax552 = syntax{options: []option{
 	{"-H", &actions[0]},
 	{"-S", &actions[0]},
 	{"-a", &actions[0]},
@@ -16236,18 +16279,18 @@ var syntax551 = syntax{options: []option{
 	{"-x", &actions[0]},
 }, operands: shape{rest: roleText}}
 
-var syntax552 = syntax{options: []option{
+var syntax553 = syntax{options: []option{
 	{"-S", &actions[0]},
 	{"-p", &actions[0]},
 }, operands: shape{head: []role{roleChange}}}
 
-var syntax553 = syntax{operands: shape{head: []role{roleDelete}}}
+var syntax554 = syntax{operands: shape{head: []role{roleDelete}}}
 
-var syntax554 = syntax{operands: shape{head: []role{roleText}, rest: roleRead}}
+var syntax555 = syntax{operands: shape{head: []role{roleText}, rest: roleRead}}
 
-var syntax555 = syntax{base: &actions[15]}
+var syntax556 = syntax{base: &actions[15]}
 
-var syntax556 = syntax{style: open, options: []option{
+var syntax557 = syntax{style: open, options: []option{
 	{"--constraint", &actions[24]},
 	{"--editable", &actions[97]},
 	{"--requirement", &actions[24]},
@@ -16256,19 +16299,19 @@ var syntax556 = syntax{style: open, options: []option{
 	{"-r", &actions[24]},
 }, operands: shape{rest: rolePackage}, base: &actions[9]}
 
-var syntax557 = syntax{style: open, subs: []program{
+var syntax558 = syntax{style: open, subs: []program{
 	{"check", &syntax9},
-	{"compile", &syntax556},
+	{"compile", &syntax557},
 	{"freeze", &syntax9},
-	{"install", &syntax556},
+	{"install", &syntax557},
 	{"list", &syntax9},
 	{"show", &syntax9},
-	{"sync", &syntax556},
+	{"sync", &syntax557},
 	{"tree", &syntax9},
-	{"uninstall", &syntax556},
+	{"uninstall", &syntax557},
 }}
 
-var syntax558 = syntax{style: first | open, options: []option{
+var syntax559 = syntax{style: first | open, options: []option{
 	{"--all-extras", &actions[0]},
 	{"--dev", &actions[0]},
 	{"--directory", &actions[2]},
@@ -16290,17 +16333,17 @@ var syntax558 = syntax{style: first | open, options: []option{
 	{"-q", &actions[0]},
 }, operands: shape{rest: roleArgv}, base: &actions[9]}
 
-var syntax559 = syntax{subs: []program{
+var syntax560 = syntax{subs: []program{
 	{"dir", &syntax282},
 	{"install", &syntax158},
 	{"list", &syntax282},
-	{"run", &syntax469},
+	{"run", &syntax470},
 	{"uninstall", &syntax158},
 	{"update-shell", &syntax158},
 	{"upgrade", &syntax158},
 }}
 
-var syntax560 = syntax{style: open, options: []option{
+var syntax561 = syntax{style: open, options: []option{
 	{"--directory", &actions[54]},
 	{"--index", &actions[2]},
 	{"--index-url", &actions[2]},
@@ -16313,20 +16356,20 @@ var syntax560 = syntax{style: open, options: []option{
 	{"help", &syntax9},
 	{"init", &syntax158},
 	{"lock", &syntax158},
-	{"pip", &syntax557},
+	{"pip", &syntax558},
 	{"publish", &syntax29},
 	{"python", &syntax158},
 	{"remove", &syntax158},
-	{"run", &syntax558},
+	{"run", &syntax559},
 	{"self", &syntax158},
 	{"sync", &syntax158},
-	{"tool", &syntax559},
+	{"tool", &syntax560},
 	{"tree", &syntax9},
 	{"venv", &syntax158},
 	{"version", &syntax9},
 }, base: &actions[9]}
 
-var syntax561 = syntax{style: first, options: []option{
+var syntax562 = syntax{style: first, options: []option{
 	{"--from", &actions[97]},
 	{"--index-url", &actions[2]},
 	{"--isolated", &actions[0]},
@@ -16341,7 +16384,7 @@ var syntax561 = syntax{style: first, options: []option{
 	{"-q", &actions[0]},
 }, operands: shape{rest: roleArgv}, base: &actions[9]}
 
-var syntax562 = syntax{style: gnu, options: []option{
+var syntax563 = syntax{style: gnu, options: []option{
 	{"--accept", &actions[2]},
 	{"--accept-regex", &actions[2]},
 	{"--adjust-extension", &actions[0]},
@@ -16497,7 +16540,7 @@ var syntax562 = syntax{style: gnu, options: []option{
 	{"-n", &actions[2]},
 }, operands: shape{rest: roleURL}, base: &actions[228]}
 
-var syntax563 = syntax{style: long, options: []option{
+var syntax564 = syntax{style: long, options: []option{
 	{"-C", &actions[0]},
 	{"-E", &actions[0]},
 	{"-R", &actions[0]},
@@ -16535,7 +16578,7 @@ var syntax563 = syntax{style: long, options: []option{
 	{"-s", &actions[2]},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &actions[64]}
 
-var syntax564 = syntax{options: []option{
+var syntax565 = syntax{options: []option{
 	{"--arg", &actions[2]},
 	{"--colors", &actions[0]},
 	{"--exit-status", &actions[0]},
@@ -16576,13 +16619,13 @@ var syntax564 = syntax{options: []option{
 	{"-v", &actions[0]},
 	{"-y", &actions[0]},
 }, subs: []program{
-	{"e", &syntax554},
-	{"ea", &syntax554},
-	{"eval", &syntax554},
-	{"eval-all", &syntax554},
+	{"e", &syntax555},
+	{"ea", &syntax555},
+	{"eval", &syntax555},
+	{"eval-all", &syntax555},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &actions[64]}
 
-var syntax565 = syntax{style: long | bundled | numeric, options: []option{
+var syntax566 = syntax{style: long | bundled | numeric, options: []option{
 	{"--encrypt", &actions[0]},
 	{"--exclude", &actions[231]},
 	{"--include", &actions[231]},
