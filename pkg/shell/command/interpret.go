@@ -179,7 +179,7 @@ func (r *reader) operand(i int) int {
 		}
 	}
 	if r.level.style&settings != 0 && len(r.operands) == 0 && isSetting(w.Text) {
-		r.use.Env = append(r.use.Env, w)
+		r.setting(w)
 		if n, ok := Variable(w); ok {
 			r.use.Nested = append(r.use.Nested, n)
 		}

@@ -374,15 +374,20 @@ func (r *reader) applyOther(role role, w Word) {
 	case roleEx:
 		r.ex(w)
 	case roleSetting:
-		r.use.Env = append(r.use.Env, w)
-		if hasPrefix(w.Text, "SHIELD_CONFIG=") {
-			r.effect(effect.ChangeGuard)
-		}
+		r.setting(w)
 		if n, ok := Variable(w); ok {
 			r.use.Nested = append(r.use.Nested, n)
 		}
 	default:
 		r.applyEffect(role, w)
+	}
+}
+
+// setting notes NAME=VALUE for what runs.
+func (r *reader) setting(w Word) {
+	r.use.Env = append(r.use.Env, w)
+	if hasPrefix(w.Text, "SHIELD_CONFIG=") {
+		r.effect(effect.ChangeGuard)
 	}
 }
 
