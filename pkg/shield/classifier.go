@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"time"
 
 	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/models"
@@ -37,7 +37,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	switch {
 	case c.Model == "" || c.Model == noModel:
 		return nil, nil
-	case strings.ContainsAny(c.Model, `/\`) || c.Model == ".":
+	case c.isFolder():
 		files, digest = os.DirFS(c.Model), ""
 	case c.Model != "default":
 		dir, err := modelstore.Open(c.Models, nil, nil).Find(c.Model)
@@ -84,7 +84,12 @@ func runtimePath(cfg Config) (string, error) {
 // runtime the default model degrades to rules alone; one that was named does
 // not.
 func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, error) {
-	opts := classify.Options{NoHeuristic: cfg.NoHeuristic, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}
+	place := &p.analyzer.Place
+	var clock func() time.Time
+	if p.timed {
+		clock = p.now
+	}
+	opts := classify.Options{NoHeuristic: cfg.NoHeuristic, Home: place.Home, Roots: place.Roots, Clock: clock, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}
 	if addr := cfg.Classifier.Addr; addr != "" {
 		m, err := classify.NewSidecar(addr, classify.SidecarOptions{})
 		if err != nil {
