@@ -17,10 +17,10 @@ import (
 )
 
 // A Store keeps what approvals share between processes. TakeApproval counts one
-// request of a session and returns an error when max of the last hour, or the
-// session's half of them, are used. Get and Put keep remembered answers.
+// request, and returns an error that says when the next is free if max were
+// counted within the last hour. Get and Put keep remembered answers.
 type Store interface {
-	TakeApproval(ctx context.Context, session string, max int) error
+	TakeApproval(ctx context.Context, max int) error
 	Get(ctx context.Context, binding string) (value []byte, ok bool, err error)
 	Put(ctx context.Context, binding string, value []byte, expires time.Time) error
 }
@@ -30,7 +30,7 @@ type Store interface {
 type Options struct {
 	Channels   []string      // names of channels: tty, web, command
 	Timeout    time.Duration // from when a request is shown; 0 means 300 s
-	MaxPerHour int           // requests; 0 means 10
+	MaxPerHour int           // requests; 0 means 60
 	Store      Store
 
 	// Binding returns the key of a remembered answer: it names the action, its
@@ -80,7 +80,7 @@ type Answer struct {
 // Bounds of answers.
 const (
 	defaultTimeout = 300 * time.Second
-	defaultPerHour = 10
+	defaultPerHour = 60
 	maxRemember    = time.Hour
 	maxReason      = 500             // bytes
 	maxQueue       = time.Hour       // for a terminal that others use
@@ -172,7 +172,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if len(channels) == 0 {
 		return block("", "a person has to decide, and none can be asked: "+why), nil
 	}
-	if err := a.o.Store.TakeApproval(ctx, c.Action.Session, a.o.MaxPerHour); err != nil {
+	if err := a.o.Store.TakeApproval(ctx, a.o.MaxPerHour); err != nil {
 		return block("", "a person has to decide, and may not be asked: "+err.Error()), nil
 	}
 	r, err := a.newRequest(ctx, c, remember)

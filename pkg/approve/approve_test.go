@@ -25,7 +25,7 @@ type memory struct {
 	refuse error
 }
 
-func (m *memory) TakeApproval(context.Context, string, int) error {
+func (m *memory) TakeApproval(context.Context, int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.taken++
