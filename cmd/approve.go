@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -23,6 +25,15 @@ func approveCommand(w *World) *cli.Command {
 	}
 }
 
+// asker names this process and the one that has started it.
+func asker(command string) string {
+	parent := "process " + strconv.Itoa(os.Getppid())
+	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid())); err == nil { // Linux alone has it
+		parent = fmt.Sprintf("%s (%s)", strings.TrimSpace(string(name)), parent)
+	}
+	return fmt.Sprintf("shield %s (process %d), started by %s", command, os.Getpid(), parent)
+}
+
 // approval returns how the settings have people asked; command is the name of
 // the one that asks.
 func approval(set *config.Loaded, w *World, command string) approve.Options {
@@ -34,7 +45,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 	return approve.Options{
 		Hosted:   strings.HasPrefix(command, "hook "),
 		Channels: a.Channels, Timeout: a.Timeout.Std(),
-		Person: person, Getenv: w.Getenv, Environ: w.Environ(), Command: a.Command,
+		Person: person, Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), Command: a.Command,
 		Listen: a.Web.Listen, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.

@@ -22,6 +22,11 @@ func pipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error
 	}
 	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
+	bold, err := colour(c, w, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Approve.Plain = !bold
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {
 		fmt.Fprintln(w.Err, "shield:", p.Note())

@@ -31,13 +31,19 @@ func columns(stream any) int {
 
 // coloured reports whether text for people on a stream is coloured.
 func coloured(c *cli.Context, w *World, stream any) (bool, error) {
+	return colour(c, w, isTerminal(stream))
+}
+
+// colour reports whether text for people is coloured or set in bold, which by
+// default only a terminal shows.
+func colour(c *cli.Context, w *World, terminal bool) (bool, error) {
 	switch mode := c.String("color"); mode {
 	case "always":
 		return true, nil
 	case "never":
 		return false, nil
 	case "auto":
-		return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && isTerminal(stream), nil
+		return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && terminal, nil
 	default:
 		return false, fmt.Errorf("%s: --color: %q is not one of auto, always, never", c.Command.HelpName, cut(mode))
 	}

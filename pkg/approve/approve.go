@@ -44,14 +44,24 @@ type Options struct {
 
 	StateDir  string              // holds the locks of terminals
 	Person    string              // who sits at the terminal; may be unknown
+	Asker     string              // the program that asks, and what has started it, for the person; may be unknown
+	Plain     bool                // the question on the terminal is not set in bold
 	Getenv    func(string) string // nil knows no variable
 	Interrupt func()              // called when a person presses ^C at a request; may be nil
 	Command   []string            // argv of the channel "command"
 	Environ   []string            // of that command
-	Redact    func(string) string // takes secrets out of what the command is told; nil leaves them
+	Redact    func(string) string // takes secrets out of what the command is told and of what stays on the screen; nil leaves them
 	Listen    string              // loopback address of the channel "web"; "" means 127.0.0.1:0
 	Notice    io.Writer           // where the page's link is printed; nil prints none
 	Clock     func() time.Time    // nil means the system's
+}
+
+// clean takes secrets out of a text.
+func (o *Options) clean(s string) string {
+	if o.Redact == nil {
+		return s
+	}
+	return o.Redact(s)
 }
 
 // A Channel is one way to reach a person.
@@ -226,8 +236,12 @@ func block(code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: code, Reasoning: reason}
 }
 
-// errTimeout means that a request was shown and nobody answered.
-var errTimeout = errors.New("nobody answered in time")
+// Why a request is withdrawn: it was shown and nobody answered, or another
+// channel has the answer.
+var (
+	errTimeout  = errors.New("nobody answered in time")
+	errAnswered = errors.New("answered elsewhere")
+)
 
 // A reply is what one channel came back with.
 type reply struct {
@@ -240,14 +254,15 @@ type reply struct {
 // was. One goroutine takes the answers, so there is one decision, however close
 // two of them are.
 func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Answer, string, error) {
-	asking, withdraw := context.WithCancel(ctx)
+	asking, withdraw := context.WithCancelCause(ctx)
 	replies := make(chan reply, len(channels))
 	for _, ch := range channels {
 		go func() { replies <- askOne(asking, ch, r) }()
 	}
 	open := len(channels)
+	why := errAnswered
 	defer func() {
-		withdraw()
+		withdraw(why)
 		drain(replies, open)
 	}()
 	queue := time.NewTimer(maxQueue)
@@ -263,6 +278,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 			defer timer.Stop()
 			late = timer.C
 		case <-late:
+			why = errTimeout
 			return Answer{}, "", errTimeout
 		case <-queue.C:
 			return Answer{}, "", errors.New("the terminal was not free within an hour")

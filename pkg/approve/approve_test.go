@@ -116,7 +116,7 @@ func parseCase(record []byte) (*analysis.Case, error) {
 		return nil, err
 	}
 	c := an.Case(act)
-	c.Trail = []verdict.Step{{Tier: 1, Source: "heuristic", Decision: verdict.Escalate, Reasoning: "a push overwrites history"}}
+	c.Trail = []verdict.Step{{Tier: 1, Source: "heuristic", Decision: verdict.Escalate, Confidence: 0.85, Rule: "XP-013", Reasoning: "heuristic [push, high]: A push overwrites history; instead: push to a branch"}}
 	return c, nil
 }
 
@@ -351,7 +351,7 @@ func TestRequestShowsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<U+202E>", "<U+200B>", `[2J`, "https://a.test/", "a push overwrites history", "http_request"} {
+	for _, want := range []string{"<U+202E>", "<U+200B>", `[2J`, "https://a.test/", "push overwrites history", "confidence 0.85", "http_request"} {
 		if !strings.Contains(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(b)), want) {
 			t.Errorf("request %s lacks %s", b, want)
 		}

@@ -65,10 +65,7 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 // told returns the request without secrets: the program may hand it on to a
 // service that others run.
 func (c *command) told(r *Request) *Request {
-	clean := c.o.Redact
-	if clean == nil {
-		clean = func(s string) string { return s }
-	}
+	clean := c.o.clean
 	all := func(list []string) []string {
 		out := make([]string, len(list))
 		for i, s := range list {
@@ -77,7 +74,8 @@ func (c *command) told(r *Request) *Request {
 		return out
 	}
 	told := &Request{
-		ID: r.ID, Type: r.Type, CWD: clean(r.CWD), Session: clean(r.Session), Remember: r.Remember, Left: r.Left,
+		ID: r.ID, Summary: r.Summary, Type: r.Type, CWD: clean(r.CWD), Session: clean(r.Session), Asker: clean(r.Asker),
+		Remember: r.Remember, Left: r.Left,
 		Effects: all(r.Effects), Tiers: all(r.Tiers), Payload: make([]Field, len(r.Payload)),
 	}
 	for i, f := range r.Payload {

@@ -220,5 +220,28 @@ func (w *web) answered(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
+// The choices that the page offers.
+const (
+	choiceDeny     = "deny"
+	choiceWhy      = "why"
+	choiceOnce     = "once"
+	choiceRemember = "remember"
+)
+
+func chosen(choice, reason string) (Answer, error) {
+	switch choice {
+	case choiceDeny:
+		return Answer{}, nil
+	case choiceWhy:
+		return Answer{Reason: strings.TrimSpace(reason)}, nil
+	case choiceOnce:
+		return Answer{Approve: true}, nil
+	case choiceRemember:
+		return Answer{Approve: true, Remember: rememberFor}, nil
+	default:
+		return Answer{}, errUnanswered
+	}
+}
+
 // same compares secrets in constant time.
 func same(a, b string) bool { return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

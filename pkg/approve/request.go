@@ -1,6 +1,7 @@
 package approve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,16 +19,19 @@ import (
 // A Request is what a person is asked: one action, what it would do, and what
 // the tiers said. All its text is made visible, see [term.Escape].
 type Request struct {
-	ID       string   `json:"id"` // 128 random bits in hex; an answer must carry it
+	ID       string   `json:"id"`      // 128 random bits in hex; an answer must carry it
+	Summary  string   `json:"summary"` // one sentence: what would happen, and why it is asked
 	Type     string   `json:"type"`
-	Payload  []Field  `json:"payload"`
+	Payload  []Field  `json:"payload"` // what decides first, what is merely long last
 	CWD      string   `json:"cwd,omitempty"`
 	Session  string   `json:"session,omitempty"`
+	Asker    string   `json:"asker,omitempty"` // the program that asks, and what has started it
 	Effects  []string `json:"effects"`
-	Tiers    []string `json:"tiers"`    // what each tier said so far
+	Tiers    []string `json:"tiers"`    // what each tier said so far, and how sure it was
 	Remember bool     `json:"remember"` // may be approved for some minutes
 	Left     int      `json:"seconds"`  // to answer, from when it is shown
 
+	subject  string // names the action on one line
 	patience time.Duration
 	clock    func() time.Time
 	once     sync.Once
@@ -61,8 +65,8 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 		patience = max(min(patience, time.Until(end)), 0)
 	}
 	r := &Request{
-		ID: id, Type: brief(c.Action.Type, 200),
-		CWD: brief(c.At().CWD, 4096), Session: brief(c.Action.Session, 200),
+		ID: id, Type: brief(c.Action.Type, 200), Summary: summary(c, a.o.clean), subject: subject(c, a.o.clean),
+		CWD: brief(c.At().CWD, 4096), Session: brief(c.Action.Session, 200), Asker: brief(a.o.Asker, 300),
 		Payload: fields(c.Action.Payload), Effects: effects(c.Effects), Remember: remember,
 		patience: patience, Left: int(patience.Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
 	}
@@ -75,7 +79,7 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	}
 	for i := range steps {
 		s := &steps[i]
-		r.Tiers = append(r.Tiers, brief(fmt.Sprintf("%d %s: %s: %s", s.Tier, s.Source, s.Decision, s.Reasoning), maxStep))
+		r.Tiers = append(r.Tiers, brief(fmt.Sprintf("%d %s: %s, confidence %.2f: %s", s.Tier, s.Source, s.Decision, s.Confidence, s.Reasoning), maxStep))
 	}
 	return r, nil
 }
@@ -101,20 +105,42 @@ func (r *Request) TimeLeft() time.Duration {
 	return max(r.deadline.Sub(r.clock()), 0)
 }
 
-// fields returns a payload's values by name, the command first.
+// deciding are the names of what a person looks at first, in their order;
+// lengthy are those of what may be long and is looked at last.
+var (
+	deciding = []string{
+		"command", "path", "source", "destination", "url", "host", "method",
+		"to", "recipient", "recipients", "channel", "cc", "bcc", "subject",
+	}
+	lengthy = []string{
+		"content", "contents", "new_content", "body", "text", "message", "html", "data", "diff", "patch", "old_string", "new_string", "edits",
+	}
+)
+
+// rank orders a field by its name.
+func rank(name string) int {
+	if i := slices.Index(deciding, name); i >= 0 {
+		return i
+	}
+	if slices.Contains(lengthy, name) {
+		return len(deciding) + 1
+	}
+	return len(deciding)
+}
+
+// bulky reports whether a field would push what decides from the screen.
+func (f *Field) bulky() bool {
+	return slices.Contains(lengthy, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
+}
+
+// fields returns a payload's values by name, what decides first.
 func fields(payload map[string]any) []Field {
 	names := make([]string, 0, len(payload))
 	for name := range payload {
 		names = append(names, name)
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		if (a == "command") != (b == "command") {
-			if a == "command" {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 	})
 	var out []Field
 	for i, name := range names {

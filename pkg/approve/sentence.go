@@ -1,0 +1,162 @@
+package approve
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// maxWhat is how much of an action the sentence quotes, in bytes: enough to
+// know it, and little enough that the reason behind it is read.
+const maxWhat = 160
+
+// summary says in one sentence what would happen and why it is asked. Secrets
+// are taken out of it first: of one that is cut, the rest would not be known.
+func summary(c *analysis.Case, clean func(string) string) string {
+	verb, object := deed(c)
+	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoted(clean(object))), reason(c.Trail, clean))
+}
+
+// subject names an action on one line, without secrets.
+func subject(c *analysis.Case, clean func(string) string) string {
+	verb, object := deed(c)
+	if verb == "run" && c.Action.Text("command") != "" {
+		verb = "" // a command speaks for itself
+	}
+	return strings.TrimSpace(verb + " " + brief(clean(object), maxWhat))
+}
+
+// quoted sets text of an agent apart from shield's own.
+func quoted(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(brief(s, maxWhat)) + "”"
+}
+
+// verbs say what effects do.
+var verbs = map[effect.Kind]string{
+	effect.ReadFile:          "read",
+	effect.WriteFile:         "write",
+	effect.DeleteFile:        "delete",
+	effect.DeleteDirectory:   "delete the folder",
+	effect.MoveFile:          "move",
+	effect.ListDirectory:     "list",
+	effect.CreateDirectory:   "create the folder",
+	effect.ChangePermissions: "change the permissions of",
+	effect.Execute:           "run",
+	effect.HTTPRequest:       "send a request to",
+	effect.Connect:           "connect to",
+	effect.Listen:            "accept connections from other machines",
+	effect.SendMessage:       "send a message to",
+	effect.Persist:           "have code run later from",
+	effect.ChangePrivilege:   "run with other privileges",
+	effect.ChangeSystem:      "change the system with",
+	effect.ChangeRemote:      "change what is stored at",
+	effect.StopProcess:       "stop a process",
+	effect.ReadSecret:        "read credentials",
+	effect.ReadClipboard:     "read the clipboard, the screen or the keyboard",
+	effect.Destroy:           "destroy what cannot be restored",
+	effect.RunDownload:       "run code straight from the network",
+	effect.RunDecoded:        "run code that is encoded",
+	effect.RunInput:          "run text of another command",
+	effect.SendSecret:        "send secrets to",
+	effect.RemoteShell:       "give another machine a shell",
+}
+
+// deed returns what an action would do, and to what: a command is run, another
+// action does what its first effect says.
+func deed(c *analysis.Case) (verb, object string) {
+	if text := c.Action.Text("command"); text != "" && c.Action.Type == "execute_command" {
+		return "run", strings.Join(strings.Fields(text), " ")
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		verb, known := verbs[e.Kind]
+		if !known {
+			continue
+		}
+		if object = target(c, e); object == "" {
+			verb = strings.TrimSuffix(verb, " to")
+		}
+		return verb, object
+	}
+	return "use the tool", c.Action.Type
+}
+
+// target returns what an effect is done to.
+func target(c *analysis.Case, e *effect.Effect) string {
+	words := append([]string{e.Program}, e.Args...)
+	texts := []string{e.Path, e.URL, e.Host, strings.TrimSpace(strings.Join(words, " "))}
+	if e.Kind == effect.SendMessage {
+		texts = []string{c.Action.Text("to"), c.Action.Text("recipient"), c.Action.Text("channel"), e.Host}
+	}
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// reason returns why a person is asked: what the rule or model said that did
+// not let the action pass, without its advice to the agent.
+func reason(trail []verdict.Step, clean func(string) string) string {
+	var said *verdict.Step
+	for i := range trail {
+		s := &trail[i]
+		if s.Decision != verdict.Escalate || s.Error != "" || s.Reasoning == "" {
+			continue
+		}
+		if said == nil || weight(s) >= weight(said) {
+			said = s
+		}
+	}
+	if said == nil {
+		return "no earlier tier has judged it"
+	}
+	text, _, _ := strings.Cut(clean(withoutSource(said)), "; ")
+	text = lowered(brief(text, 300))
+	if said.Rule != "" {
+		text += " [" + brief(said.Rule, 80) + "]"
+	}
+	return text
+}
+
+// weight orders steps by how much their reasons tell a person.
+func weight(s *verdict.Step) int {
+	switch {
+	case s.Source == "evaluator":
+		return 2
+	case s.Rule != "":
+		return 1
+	default:
+		return 0
+	}
+}
+
+// withoutSource drops what a reasoning begins with to say whose it is, as in
+// "heuristic [git_force_push, high]: ".
+func withoutSource(s *verdict.Step) string {
+	if strings.HasPrefix(s.Reasoning, s.Source) {
+		if _, text, ok := strings.Cut(s.Reasoning, ": "); ok {
+			return text
+		}
+	}
+	return s.Reasoning
+}
+
+// lowered has a sentence go on where another was begun.
+func lowered(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	second, _ := utf8.DecodeRuneInString(s[n:])
+	if unicode.IsUpper(second) {
+		return s // an abbreviation
+	}
+	return string(unicode.ToLower(first)) + s[n:]
+}
