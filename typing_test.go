@@ -173,11 +173,11 @@ func newRawTerminal(t *testing.T) *terminal {
 }
 
 // question has shield ask about a push, and returns the file of its verdict.
-func (term *terminal) question(name string) (verdict string) {
+func (term *terminal) question(name string, flags ...string) (verdict string) {
 	term.t.Helper()
 	action, verdict := filepath.Join(term.work, name), filepath.Join(term.work, name+".verdict")
 	term.write(action, `{"type":"execute_command","payload":{"command":"git push --force origin `+name+`"}}`)
-	script := fmt.Sprintf("stty raw -echo; exec %s run <%s >%s", filepath.Join(term.bin, "shield"), action, verdict)
+	script := fmt.Sprintf("stty raw -echo; exec %s run %s <%s >%s", filepath.Join(term.bin, "shield"), strings.Join(flags, " "), action, verdict)
 	term.tmux("respawn-pane", "-k", "env", "-i", "HOME="+term.home(), "PATH="+os.Getenv("PATH"), "TERM=screen", "sh", "-c", script)
 	if !term.until(func(screen string) bool { return strings.Contains(screen, asked+name+"”") }) {
 		term.t.Fatalf("no question about %s:\n%s", name, term.visible())
@@ -240,4 +240,19 @@ func TestHangUp(t *testing.T) {
 	verdict = term.question("closed")
 	term.tmux("kill-server")
 	term.verdictIs(verdict, interrupted)
+}
+
+// TestQuestionWithoutBold holds --color never for the question.
+func TestQuestionWithoutBold(t *testing.T) {
+	t.Parallel()
+	term := newRawTerminal(t)
+	for _, tc := range []struct {
+		flag string
+		bold bool
+	}{{"--color=auto", true}, {"--color=always", true}, {"--color=never", false}} {
+		term.question("bold", tc.flag)
+		if got := strings.Contains(term.tmux("capture-pane", "-e", "-p"), "\x1b[1mshield asks"); got != tc.bold {
+			t.Errorf("%s: bold is %t, want %t", tc.flag, got, tc.bold)
+		}
+	}
 }

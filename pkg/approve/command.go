@@ -74,7 +74,7 @@ func (c *command) told(r *Request) *Request {
 		return out
 	}
 	told := &Request{
-		ID: r.ID, Summary: r.Summary, Type: r.Type, CWD: clean(r.CWD), Session: clean(r.Session), Asker: clean(r.Asker),
+		ID: r.ID, Summary: clean(r.Summary), Type: r.Type, CWD: clean(r.CWD), Session: clean(r.Session), Asker: clean(r.Asker),
 		Remember: r.Remember, Left: r.Left,
 		Effects: all(r.Effects), Tiers: all(r.Tiers), Payload: make([]Field, len(r.Payload)),
 	}
