@@ -38,9 +38,6 @@ func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate)
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
 	}
 	defer in.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer in.Cancel()
 	q := &plainQuestion{r: r, g: g, out: d.Out}
 	columns, _ := d.Size()
 	if err := q.print(columns - 1); err != nil {
@@ -53,8 +50,16 @@ func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate)
 		return Answer{}, fmt.Errorf("discard what was typed before: %w", err)
 	}
 	r.Shown()
+	ctx, cancel := context.WithCancel(ctx)
 	keys := make(chan typedKey)
 	go readKeys(ctx, in, keys)
+	defer func() {
+		cancel()
+		if in.Cancel() {
+			for range keys { // until nothing reads the terminal any more
+			}
+		}
+	}()
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
 	return q.listen(ctx, keys, ticker.C)
@@ -62,6 +67,7 @@ func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate)
 
 // readKeys hands on what is typed, until an error or the end of ctx.
 func readKeys(ctx context.Context, in io.Reader, keys chan<- typedKey) {
+	defer close(keys)
 	runes := bufio.NewReader(in)
 	for {
 		k, _, err := runes.ReadRune()

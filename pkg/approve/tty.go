@@ -174,19 +174,21 @@ func (t *tty) show(ctx context.Context, d *term.Device, r *Request) (a Answer, e
 	}
 	columns, lines := d.Size()
 	q := newQuestion(r, g, columns, lines, !t.o.Plain)
-	p := tea.NewProgram(q, tea.WithContext(ctx), tea.WithInput(d.In), tea.WithOutput(d.Out),
+	p := tea.NewProgram(q, tea.WithInput(d.In), tea.WithOutput(d.Out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithoutBracketedPaste())
+	// With a context of its own the program would end while it still reads.
+	defer context.AfterFunc(ctx, p.Quit)()
 	// What was typed before the question was there is no answer to it.
 	if err := d.Flush(); err != nil {
 		return Answer{}, fmt.Errorf("discard what was typed before: %w", err)
 	}
 	if _, err := p.Run(); err != nil {
-		if ctx.Err() != nil {
-			return Answer{}, ctx.Err()
-		}
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
 	}
-	return q.answer()
+	if a, err = q.answer(); err != nil && ctx.Err() != nil {
+		return Answer{}, ctx.Err()
+	}
+	return a, err
 }
 
 // plain reports whether the terminal, or the person, wants lines of text that
