@@ -396,6 +396,39 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+func TestReceipt(t *testing.T) {
+	t.Parallel()
+	ended := func(cause error) context.Context {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		return ctx
+	}
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	yes := Answer{Approve: true}
+	for _, tc := range []struct {
+		ctx  context.Context
+		a    Answer
+		err  error
+		want string
+	}{
+		{t.Context(), yes, nil, "approved once"},
+		{t.Context(), Answer{Approve: true, Remember: 10 * time.Minute}, nil, "approved for 10 min"},
+		{t.Context(), Answer{Reason: "no"}, nil, "denied"},
+		{t.Context(), Answer{Interrupt: true}, nil, "interrupted"},
+		{t.Context(), Answer{}, errUnanswered, "not answered"},
+		{ended(errAnswered), Answer{}, context.Canceled, "answered elsewhere"},
+		{ended(errAnswered), yes, nil, "answered elsewhere"}, // by whom it was denied
+		{ended(errTimeout), yes, nil, "not answered in time"},
+		{late, Answer{}, context.DeadlineExceeded, "not answered in time"},
+		{ended(nil), Answer{}, context.Canceled, "interrupted"},
+	} {
+		if got := receipt(tc.ctx, &Request{subject: "ls"}, tc.a, tc.err); got != "shield: "+tc.want+": ls" {
+			t.Errorf("%+v, %v: got %q, want %s", tc.a, tc.err, got, tc.want)
+		}
+	}
+}
+
 // TestReason takes what tells a person most of what the tiers said.
 func TestReason(t *testing.T) {
 	t.Parallel()

@@ -69,16 +69,19 @@ func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
 	return a, nil
 }
 
-// receipt says what was asked and answered, on one line.
+// receipt says what was asked and answered, on one line. An answer that came
+// when the request was withdrawn has decided nothing.
 func receipt(ctx context.Context, r *Request, a Answer, err error) string {
 	said := "denied"
 	switch cause := context.Cause(ctx); {
-	case err != nil && (errors.Is(cause, errAnswered)):
+	case errors.Is(cause, errAnswered):
 		said = "answered elsewhere"
-	case err != nil && (errors.Is(cause, errTimeout) || errors.Is(cause, context.DeadlineExceeded)):
+	case errors.Is(cause, errTimeout) || errors.Is(cause, context.DeadlineExceeded):
 		said = "not answered in time"
-	case err != nil, a.Interrupt:
+	case cause != nil || a.Interrupt:
 		said = "interrupted"
+	case err != nil:
+		said = "not answered"
 	case a.Approve && a.Remember > 0:
 		said = fmt.Sprintf("approved for %d min", minutes(a.Remember))
 	case a.Approve:
