@@ -75,7 +75,9 @@ func (term *terminal) stream(strokes []hostile.Stroke) (pauses int) {
 		if s.Pause >= time.Second {
 			send()
 			pauses++
-			term.until(func(screen string) bool { return !strings.Contains(screen, asked) || strings.Contains(screen, gateOpens) })
+			term.until(func(screen string) bool {
+				return !strings.Contains(screen, asked) || strings.Contains(screen, gateOpens)
+			})
 		} else if s.Pause > 200*time.Millisecond {
 			send()
 		}
@@ -88,7 +90,9 @@ func (term *terminal) stream(strokes []hostile.Stroke) (pauses int) {
 // approve types the code of the question.
 func (term *terminal) approve(name string) {
 	term.t.Helper()
-	if !term.until(func(screen string) bool { return strings.Contains(screen, asked+name+"”") && strings.Contains(screen, gateOpens) }) {
+	if !term.until(func(screen string) bool {
+		return strings.Contains(screen, asked+name+"”") && strings.Contains(screen, gateOpens)
+	}) {
 		term.t.Fatalf("no question:\n%s", term.visible())
 	}
 	code := codeShown.FindStringSubmatch(term.visible())
