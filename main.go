@@ -15,7 +15,10 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(400) // a stage's memory is bounded by its records, not by what it has read
+	// A stage's memory is bounded by its records, not by what it has read: garbage
+	// may pile up, but not beside large records.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(80 << 20)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a closed stdout is an error to handle, not a sudden death
 	home, _ := os.UserHomeDir()

@@ -154,6 +154,16 @@ type Ticket struct {
 	ready  chan struct{}
 }
 
+// Size returns how many bytes of entries wait to be written. It is to be called
+// before the Ticket is queued.
+func (t *Ticket) Size() int {
+	n := 0
+	for _, b := range t.bodies {
+		n += len(b)
+	}
+	return n
+}
+
 // Wait returns when the entries are on the disk, or the error that keeps them
 // from it. If ctx ends first, the entries may or may not be written.
 func (t *Ticket) Wait(ctx context.Context) error {

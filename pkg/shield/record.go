@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -22,8 +23,9 @@ func (p *Pipeline) Record(o *Outcome) {
 	}
 }
 
-// prepare makes the entry of an outcome that is finished.
-func (p *Pipeline) prepare(o *Outcome) {
+// prepare makes the entry of an outcome that is finished; a is nil if there was
+// no action.
+func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 	if p.log == nil {
 		return
 	}
@@ -35,8 +37,8 @@ func (p *Pipeline) prepare(o *Outcome) {
 		Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.prints,
 	}
 	e.Fingerprints.Prompt = v.PromptHash
-	if o.action != nil {
-		e.Session, e.Type, e.Payload = o.action.Session, o.action.Type, o.action.Payload
+	if a != nil {
+		e.Session, e.Type, e.Payload = a.Session, a.Type, a.Payload
 	}
 	if v.Decision != verdict.Allow || v.Degraded {
 		e.Trail = o.trail
@@ -54,8 +56,10 @@ func (p *Pipeline) Settle(ctx context.Context, o *Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRecord)
 	defer cancel()
 	if err := o.ticket.Wait(ctx); err != nil {
-		line := o.Verdict.Line
-		o.Verdict = refusal(o.Verdict.Tier, "audit", "the verdict could not be logged: "+err.Error())
-		p.finish(o, line)
+		was := &o.Verdict
+		v := refusal(was.Tier, "audit", "the verdict could not be logged: "+err.Error())
+		v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action
+		o.Verdict = v
+		p.finish(o)
 	}
 }
