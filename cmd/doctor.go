@@ -94,7 +94,7 @@ func examine(set *config.Loaded, w *World) []finding {
 		add(true, "", "policy: %s", set.Policy)
 	}
 	out = append(out, examineModel(model, w))
-	switch _, err := verdict.LoadKey(dir); {
+	switch _, err := sealKey(set, w); {
 	case dir == "":
 		add(false, "set HOME, or name a folder with --state", "state folder: none")
 	case err != nil:
@@ -119,6 +119,16 @@ func examine(set *config.Loaded, w *World) []finding {
 		}
 	}
 	return out
+}
+
+// sealKey returns the key of seals, and creates it on first use.
+func sealKey(set *config.Loaded, w *World) (key [verdict.KeySize]byte, err error) {
+	store, err := openStore(set, w)
+	if err != nil {
+		return key, err
+	}
+	defer store.Close()
+	return shield.SealKey(context.Background(), stateDir(&set.Settings, w), store)
 }
 
 // stateHead returns the head of the audit log that the state file keeps, which

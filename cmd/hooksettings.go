@@ -106,6 +106,9 @@ func shellWord(path string) string {
 	return quoted
 }
 
+// maxEditWait is how long an edit of settings waits for another.
+const maxEditWait = 10 * time.Second
+
 // alone runs an edit while no other shield edits settings: of two that install
 // at once, the second has to see what the first did.
 func (s *hookSettings) alone(c *cli.Context, name string, edit func(*cli.Context) error) error {
@@ -121,7 +124,7 @@ func (s *hookSettings) alone(c *cli.Context, name string, edit func(*cli.Context
 		return fmt.Errorf("hook %s: %w", name, err)
 	}
 	defer lock.Close()
-	if err := lock.Lock(); err != nil {
+	if err := lock.Lock(c.Context, maxEditWait); err != nil {
 		return fmt.Errorf("hook %s: %w", name, err)
 	}
 	if err := edit(c); err != nil {

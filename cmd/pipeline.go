@@ -64,6 +64,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		DailyBudget: set.DailyBudget,
 		FailOpen:    !set.FailClosed,
 		VerdictTTL:  set.VerdictTTL.Std(),
+		Notify:      func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
 		Clock:       w.Now,
 	}
 }

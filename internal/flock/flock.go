@@ -1,17 +1,25 @@
 // Package flock locks a file between processes. A waiting process sleeps in
 // the kernel until the lock is free, and the kernel frees the lock of a
-// process that dies.
+// process that dies. No wait is without end.
 package flock
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"time"
 )
 
 // A Lock is a lock file. It excludes other processes and other Locks of this
 // process, but not goroutines that share the Lock.
 type Lock struct {
 	f *os.File
+
+	mu      sync.Mutex
+	pending chan error // of a goroutine that waits in the kernel; nil if there is none
+	left    bool       // nobody waits for pending: what it gets is to be given back
 }
 
 // New opens the lock file at path and creates it if need be, for this user
@@ -26,15 +34,108 @@ func New(path string) (*Lock, error) {
 		f.Close()
 		return nil, fmt.Errorf("open lock: %s is not a regular file", path)
 	}
-	return &Lock{f}, nil
+	return &Lock{f: f}, nil
 }
 
-// Lock waits until no other process holds the lock.
-func (l *Lock) Lock() error {
-	if err := lock(l.f); err != nil {
+// A HeldError says that a lock was not to be had in time.
+type HeldError struct {
+	Path   string
+	Waited time.Duration // 0 if the wait was ended early
+	Holder string        // the process that holds it, such as "process 12 (shield)"; "" if unknown
+	Err    error         // [ErrHeld], or why the wait ended early
+}
+
+// ErrHeld is the cause of a [HeldError] whose time was up.
+var ErrHeld = errors.New("the lock is held")
+
+func (e *HeldError) Error() string {
+	holder := e.Holder
+	if holder == "" {
+		holder = "another process"
+	}
+	if e.Waited == 0 {
+		return fmt.Sprintf("%s holds the lock %s: %v", holder, e.Path, e.Err)
+	}
+	return fmt.Sprintf("%s has held the lock %s for over %v; end it and try again", holder, e.Path, e.Waited)
+}
+
+// Unwrap returns the cause.
+func (e *HeldError) Unwrap() error { return e.Err }
+
+// Lock waits until no other process holds the lock, for wait at most, or until
+// ctx ends. The error is a [*HeldError] then.
+func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
+	got, err := l.begin()
+	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.f.Name(), err)
 	}
-	return nil
+	if got == nil {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	held := HeldError{Path: l.f.Name()}
+	select {
+	case err = <-got:
+		l.mu.Lock()
+		l.pending = nil
+		l.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("lock %s: %w", l.f.Name(), err)
+		}
+		return nil
+	case <-timer.C:
+		held.Waited, held.Err = wait, ErrHeld
+	case <-ctx.Done():
+		held.Err = ctx.Err()
+	}
+	held.Holder = Holder(l.f)
+	l.leave(got)
+	return &held
+}
+
+// leave gives back what the wait got, now or later.
+func (l *Lock) leave(got <-chan error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case err := <-got: // just now
+		l.pending = nil
+		if err == nil {
+			_ = unlock(l.f)
+		}
+	default:
+		l.left = true
+	}
+}
+
+// begin takes the lock if it is free, or returns where its being free is told.
+func (l *Lock) begin() (<-chan error, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left = false
+	if l.pending != nil { // an earlier wait, which the kernel does not end
+		return l.pending, nil
+	}
+	if ok, err := tryLock(l.f); ok || err != nil {
+		return nil, err
+	}
+	got := make(chan error, 1)
+	l.pending = got
+	go func() {
+		err := lock(l.f)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.left {
+			l.pending = nil
+			if err == nil {
+				_ = unlock(l.f) // a file that was closed in between is unlocked already
+			}
+			return
+		}
+		got <- err
+	}()
+	return got, nil
 }
 
 // Unlock frees the lock.

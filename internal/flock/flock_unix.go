@@ -3,6 +3,7 @@
 package flock
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,14 @@ const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
 func lock(f *os.File) error   { return flock(f, unix.LOCK_EX) }
 func unlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
+
+func tryLock(f *os.File) (bool, error) {
+	err := flock(f, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
 
 func flock(f *os.File, how int) error {
 	for {

@@ -77,19 +77,7 @@ func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err err
 	if err != nil {
 		return nil, err
 	}
-	locked := make(chan error, 1)
-	go func() { locked <- lock.Lock() }()
-	select {
-	case err = <-locked:
-	case <-ctx.Done():
-		// The wait itself cannot be ended; what it gets in the end is given back.
-		go func() {
-			<-locked
-			lock.Close()
-		}()
-		return nil, ctx.Err()
-	}
-	if err != nil {
+	if err := lock.Lock(ctx, maxQueue); err != nil {
 		lock.Close()
 		return nil, err
 	}

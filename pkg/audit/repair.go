@@ -66,8 +66,8 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	if l.lock, err = flock.New(path + ".lock"); err != nil {
 		return "", &Error{Kind: ErrUnwritable, Path: path, Err: err}
 	}
-	if err := l.lock.Lock(); err != nil {
-		return "", &Error{Kind: ErrUnwritable, Path: path, Err: err}
+	if err := l.acquire(ctx); err != nil {
+		return "", err
 	}
 	err = opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		kept := Head{seq, hash}

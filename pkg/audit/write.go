@@ -23,8 +23,9 @@ func (l *Log) write(batch []*Ticket) (err error) {
 			return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}
-	if err := l.lock.Lock(); err != nil {
-		return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+	ctx := context.Background() // each lock has a deadline of its own
+	if err := l.acquire(ctx); err != nil {
+		return err
 	}
 	defer func() {
 		if uerr := l.lock.Unlock(); err == nil {
@@ -35,13 +36,25 @@ func (l *Log) write(batch []*Ticket) (err error) {
 		_, err := l.appendLines(Head{}, batch)
 		return err
 	}
-	err = l.opts.Heads.AdvanceHead(context.Background(), func(seq uint64, hash string) (uint64, string, error) {
+	err = l.opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		h, err := l.appendLines(Head{seq, hash}, batch)
 		return h.Seq, h.Hash, err
 	})
 	if err != nil {
 		l.end = -1
 		return fmt.Errorf("append to audit log: %w", err)
+	}
+	return nil
+}
+
+// acquire waits for the lock that all processes share.
+func (l *Log) acquire(ctx context.Context) error {
+	err := l.lock.Lock(ctx, l.opts.LockWait)
+	if errors.As(err, new(*flock.HeldError)) {
+		return &Error{Kind: ErrBusy, Path: l.path, Err: err}
+	}
+	if err != nil {
+		return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 	}
 	return nil
 }

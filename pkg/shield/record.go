@@ -11,7 +11,8 @@ import (
 
 // maxRecord bounds how long an entry may take to reach the disk. It is less than
 // what a host waits beyond the deadline of its hook, since a host that gives up
-// waiting runs the tool.
+// waiting runs the tool; and it is more than the deadlines of the locks that an
+// entry needs, whose errors say more.
 const maxRecord = 5 * time.Second
 
 // Record hands an outcome over to the audit log, in the order of the calls, and
@@ -34,16 +35,26 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 		Time: v.Evaluated, ID: v.ID, Line: v.Line,
 		Decision: v.Decision, Tier: v.Tier, Confidence: v.Confidence, Rule: v.Rule, Reasoning: v.Reasoning,
 		Degraded: v.Degraded, Error: v.Error, ActionHash: v.ActionHash,
-		Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.prints,
+		Channel: v.Channel, By: v.By, Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.prints,
 	}
 	e.Fingerprints.Prompt = v.PromptHash
 	if a != nil {
 		e.Session, e.Type, e.Payload = a.Session, a.Type, a.Payload
 	}
-	if v.Decision != verdict.Allow || v.Degraded {
+	if v.Decision != verdict.Allow || v.Degraded || v.Tier == TierApprove {
 		e.Trail = o.trail
 	}
 	o.ticket = p.log.Prepare(e)
+}
+
+// tell logs what is no verdict, and notifies.
+func (p *Pipeline) tell(kind, text string) {
+	if p.log != nil {
+		p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.prints})
+	}
+	if p.notify != nil {
+		p.notify(text)
+	}
 }
 
 // Settle waits until an outcome is in the audit log. One that cannot be written
