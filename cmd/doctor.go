@@ -169,7 +169,7 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 			return err
 		}
 		defer store.Close()
-		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, Heads: store})
+		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, Heads: store, MaxBytes: int64(set.Audit.MaxBytes)})
 		if err != nil {
 			return err
 		}

@@ -47,6 +47,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		Classifier:    classifier(set, w),
 		OnnxThreshold: threshold(set),
 		AuditFile:     auditFile(set, w),
+		AuditMax:      int64(set.Audit.MaxBytes),
 		Caller:        audit.Caller{Command: command, User: w.User, PID: os.Getpid(), Parent: os.Getppid()},
 		UTC:           set.BudgetReset == "utc",
 		MaxPerHour:    set.Approval.MaxPerHour,
@@ -118,11 +119,15 @@ func ownFiles(set *config.Loaded, w *World) []string {
 	own := append([]string{config.SystemFile()}, set.Files...)
 	for _, name := range []string{
 		config.UserFile(w.Home, w.Getenv), config.StateDir(w.Home, w.Getenv),
-		config.DataDir(w.Home, w.Getenv), set.Audit.File, set.Evaluator.APIKeyFile,
+		config.DataDir(w.Home, w.Getenv), set.Evaluator.APIKeyFile,
 	} {
 		if name != "" {
 			own = append(own, name)
 		}
+	}
+	if set.Audit.File != "" {
+		logs, _ := audit.Files(auditFile(set, w)) // at least the current one
+		own = append(own, logs...)
 	}
 	return absolute(own, w.Dir)
 }

@@ -124,13 +124,14 @@ func Open(path string, opts Options) (*Log, error) {
 // HasEntries tells whether there is a log at path with anything in it.
 func HasEntries(path string) (bool, error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fmt.Errorf("look for audit log: %w", err)
 	}
-	return info.Size() > 0, nil
+	if err == nil && info.Size() > 0 {
+		return true, nil
+	}
+	full, err := fullFiles(path)
+	return len(full) > 0, err
 }
 
 // Close refuses further entries and closes the file once what was submitted is

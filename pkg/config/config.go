@@ -76,8 +76,9 @@ type Web struct {
 // Audit settings are those of the log. No File means audit.jsonl in the state
 // folder.
 type Audit struct {
-	Enabled bool   `yaml:"enabled" json:"enabled"`
-	File    string `yaml:"file" json:"file"`
+	Enabled  bool   `yaml:"enabled" json:"enabled"`
+	File     string `yaml:"file" json:"file"`
+	MaxBytes int    `yaml:"max_bytes" json:"max_bytes"` // size from which on the log goes on in a new file
 }
 
 // Sanitize settings are those of text that goes back to the model.
@@ -98,7 +99,7 @@ func Default() Settings {
 		DailyBudget:  100,
 		BudgetReset:  "local",
 		VerdictTTL:   Duration(300 * time.Second),
-		Audit:        Audit{Enabled: true},
+		Audit:        Audit{Enabled: true, MaxBytes: 64 << 20},
 		Sanitize:     Sanitize{Enabled: "auto"},
 		MaxRecordLen: 1 << 20,
 	}
@@ -118,6 +119,7 @@ func (s *Settings) Check() error {
 		within("rate_limit", float64(s.RateLimit), 1, 1e6),
 		within("daily_budget", float64(s.DailyBudget), 1, 1e9),
 		within("approval.max_per_hour", float64(s.Approval.MaxPerHour), 1, 1e4),
+		within("audit.max_bytes", float64(s.Audit.MaxBytes), 1<<16, 1<<40),
 		within("max_bytes", float64(s.MaxRecordLen), 1<<10, 1<<30),
 		duration("verdict_ttl", s.VerdictTTL, day),
 		duration("evaluator.timeout", s.Evaluator.Timeout, day),

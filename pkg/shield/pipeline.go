@@ -43,6 +43,7 @@ type Config struct {
 	LockWait time.Duration // for other processes that use the state folder; 0 means 1.5 s
 
 	AuditFile string       // the audit log's path; "" writes none
+	AuditMax  int64        // bytes from which on it goes on in a new file; 0 means 64 MiB
 	Caller    audit.Caller // who asks, for the log
 	UTC       bool         // the daily budget refills at midnight UTC instead of local midnight
 
@@ -153,7 +154,7 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	}
 	p.sealer = verdict.NewSealer(key, prints)
 	if cfg.AuditFile != "" {
-		p.log, err = audit.Open(cfg.AuditFile, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, LockWait: cfg.LockWait})
+		p.log, err = audit.Open(cfg.AuditFile, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: cfg.AuditMax, LockWait: cfg.LockWait})
 	}
 	return err
 }
