@@ -14,6 +14,9 @@ import (
 // [Check] accepts everything.
 const Known = true
 
+// noWait keeps a named pipe from blocking the open.
+const noWait = syscall.O_NONBLOCK
+
 // Check refuses what belongs neither to this user nor to root, or has one of
 // the mode bits in denied.
 func Check(info fs.FileInfo, denied fs.FileMode) error {

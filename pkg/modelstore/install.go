@@ -196,7 +196,7 @@ func (s *Store) finish(ctx context.Context, model, origin string, opts *InstallO
 			return nil, fmt.Errorf("not a model: %w", err)
 		}
 	}
-	sum, files, err := Digest(ctx, os.DirFS(model))
+	sum, files, err := Digest(ctx, owner.DirFS(model))
 	if err != nil {
 		return nil, err
 	}
