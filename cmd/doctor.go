@@ -124,7 +124,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 // examineState looks at what the state folder holds.
 func examineState(out *findings, set *config.Loaded, w *World) {
 	dir := stateDir(&set.Settings, w)
-	switch _, err := verdict.LoadKey(dir); {
+	switch _, err := sealKey(set, w); {
 	case dir == "":
 		out.add(wrong, "set HOME, or name a folder with --state", "state folder: none")
 		return
@@ -146,6 +146,16 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 			out.add(fine, "", "audit log: %s", file)
 		}
 	}
+}
+
+// sealKey returns the key of seals, and creates it on first use.
+func sealKey(set *config.Loaded, w *World) (key [verdict.KeySize]byte, err error) {
+	store, err := openStore(set, w)
+	if err != nil {
+		return key, err
+	}
+	defer store.Close()
+	return shield.SealKey(context.Background(), stateDir(&set.Settings, w), store)
 }
 
 // stateHead returns the head of the audit log that the state file keeps, which
@@ -186,7 +196,7 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 			return err
 		}
 		defer store.Close()
-		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, Heads: store})
+		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, Heads: store, MaxBytes: int64(set.Audit.MaxBytes)})
 		if err != nil {
 			return err
 		}

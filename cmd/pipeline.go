@@ -48,6 +48,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		Classifier:    classifier(set, w),
 		OnnxThreshold: threshold(set),
 		AuditFile:     auditFile(set, w),
+		AuditMax:      int64(set.Audit.MaxBytes),
 		Caller:        audit.Caller{Command: command, User: w.User, PID: os.Getpid(), Parent: w.parent},
 		UTC:           set.BudgetReset == "utc",
 		MaxPerHour:    set.Approval.MaxPerHour,
@@ -65,6 +66,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		DailyBudget: set.DailyBudget,
 		FailOpen:    !set.FailClosed,
 		VerdictTTL:  set.VerdictTTL.Std(),
+		Notify:      func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
 		Clock:       w.Now,
 	}
 }
@@ -117,6 +119,10 @@ func ownFiles(set *config.Loaded, w *World) []string {
 		if name != "" {
 			own = append(own, name)
 		}
+	}
+	if set.Audit.File != "" {
+		logs, _ := audit.Files(auditFile(set, w)) // at least the current one
+		own = append(own, logs...)
 	}
 	return absolute(own, w.Dir)
 }

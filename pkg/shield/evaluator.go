@@ -31,24 +31,25 @@ func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, e
 		return nil, errors.New("an evaluator needs a state folder for its budget")
 	}
 	if p.store != nil {
-		opts.Limits = limits{p.store, p.limits}
+		opts.Limits = limits{p}
 		opts.Cache = cache{p}
 	}
 	return evaluate.New(opts)
 }
 
 // limits charge evaluations to the state file.
-type limits struct {
-	store *state.Store
-	most  state.Limits
-}
+type limits struct{ p *Pipeline }
 
 func (l limits) Admit(ctx context.Context) error {
-	return refused(l.store.Admit(ctx, l.most.PerMinute, l.most.PerDay))
+	rise, err := l.p.store.Admit(ctx, l.p.limits.PerMinute, l.p.limits.PerDay)
+	if err == nil && rise != nil {
+		l.p.tell(audit.KindBudget, "evaluations are rising: "+rise.String())
+	}
+	return refused(err)
 }
 
 func (l limits) TakeRate(ctx context.Context) error {
-	return refused(l.store.TakeRate(ctx, l.most.PerMinute))
+	return refused(l.p.store.TakeRate(ctx, l.p.limits.PerMinute))
 }
 
 // refused gives the state file's refusals the names that the evaluator knows.

@@ -40,7 +40,10 @@ type Config struct {
 	Classifier    Classifier // the model of Tier 1
 	OnnxThreshold float64    // 0.0–1.0: from here on a model's injection is blocked; 0 means the model's own, or 0.85
 
+	LockWait time.Duration // for other processes that use the state folder; 0 means 1.5 s
+
 	AuditFile string       // the audit log's path; "" writes none
+	AuditMax  int64        // bytes from which on it goes on in a new file; 0 means 64 MiB
 	Caller    audit.Caller // who asks, for the log
 	UTC       bool         // the daily budget refills at midnight UTC instead of local midnight
 
@@ -59,6 +62,10 @@ type Config struct {
 	Timed    bool // the steps of [Outcome.Trail] carry their latency
 	Trace    bool // every verdict carries its trail, with latencies, effects and views
 	NoAction bool // verdicts leave the action out
+
+	// Notify is told what a person should know though no verdict says it, such as
+	// a sudden rise in evaluations. Any goroutine may call it; nil tells nobody.
+	Notify func(text string)
 
 	Clock func() time.Time // nil means the system's
 }
@@ -82,19 +89,20 @@ type Pipeline struct {
 	prints   audit.Fingerprints
 	note     string // what is done without
 	nobody   string // why no person can be asked, and what to do; "" if one can
+	notify   func(text string)
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
 // folder cannot be used.
 func NewPipeline(cfg Config) (*Pipeline, error) {
-	p := &Pipeline{now: cfg.Clock, ttl: cfg.VerdictTTL, trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller}
+	p := &Pipeline{now: cfg.Clock, ttl: cfg.VerdictTTL, trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify}
 	if p.now == nil {
 		p.now = time.Now
 	}
 	if p.ttl == 0 {
 		p.ttl = 300 * time.Second
 	}
-	p.limits = state.Limits{PerMinute: orDefault(cfg.RateLimit, 60), PerDay: orDefault(cfg.DailyBudget, 100), PerHour: orDefault(cfg.MaxPerHour, 10)}
+	p.limits = Limits(cfg)
 	var err error
 	p.analyzer, err = NewAnalyzer(cfg)
 	if err != nil {
@@ -140,30 +148,62 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	if cfg.StateDir == "" {
 		return nil
 	}
-	key, err := verdict.LoadKey(cfg.StateDir)
+	var err error
+	if p.store, err = state.Open(cfg.StateDir, StateOptions(cfg, p.now)); err != nil {
+		return err
+	}
+	key, err := SealKey(context.Background(), cfg.StateDir, p.store)
 	if err != nil {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, prints)
-	if p.store, err = state.Open(cfg.StateDir, StateOptions(cfg, p.now)); err != nil {
-		return err
-	}
 	if cfg.AuditFile != "" {
-		p.log, err = audit.Open(cfg.AuditFile, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor})
+		p.log, err = audit.Open(cfg.AuditFile, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: cfg.AuditMax, LockWait: cfg.LockWait})
 	}
 	return err
 }
 
+// Limits returns the limits of a configuration.
+func Limits(cfg Config) state.Limits {
+	return state.Limits{PerMinute: orDefault(cfg.RateLimit, 60), PerDay: orDefault(cfg.DailyBudget, 100), PerHour: orDefault(cfg.MaxPerHour, 10)}
+}
+
 // StateOptions returns how the state file of a configuration is kept.
 func StateOptions(cfg Config, now func() time.Time) state.Options {
-	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime}
+	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime, LockWait: cfg.LockWait}
 	if cfg.UTC {
 		opts.Location = nil
 	}
-	if cfg.AuditFile != "" {
-		opts.Logged = func() (bool, error) { return audit.HasEntries(cfg.AuditFile) }
-	}
+	opts.Used = func() (string, error) { return used(cfg) }
 	return opts
+}
+
+// used says what shows that an installation was used before. The seal key is
+// made after the state file, so that nobody finds the one without the other
+// unless it was taken away.
+func used(cfg Config) (string, error) {
+	if cfg.AuditFile != "" {
+		if has, err := audit.HasEntries(cfg.AuditFile); has || err != nil {
+			return "the audit log has entries", err
+		}
+	}
+	if has, err := verdict.HasKey(cfg.StateDir); has || err != nil {
+		return "the seal key is there, so there was one", err
+	}
+	return "", nil
+}
+
+// SealKey returns the key of seals, and creates it on first use, after the
+// state file.
+func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeySize]byte, error) {
+	has, err := verdict.HasKey(dir)
+	if err == nil && !has {
+		_, _, err = store.Head(ctx)
+	}
+	if err != nil {
+		return [verdict.KeySize]byte{}, err
+	}
+	return verdict.LoadKey(dir)
 }
 
 // Close waits until everything is on the disk and frees the state.
