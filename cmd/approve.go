@@ -15,7 +15,7 @@ func approveCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:        "approve",
 		Usage:       "have a person decide (Tier 3)",
-		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE is put to a person on all configured channels at once, and the first answer counts. Nobody answering in time is a BLOCK.",
+		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE is put to a person on all configured channels at once, and the first answer counts. An action that came past the stages before is first held against the rules of theirs that block. Nobody answering in time is a BLOCK.",
 		Flags:       judgingFlags(),
 		Action: func(c *cli.Context) error {
 			return stage{tiers: shield.Range{First: shield.TierApprove, Last: shield.TierApprove}}.judge(c, w)
