@@ -25,6 +25,17 @@ func payloadText(c *analysis.Case) string {
 	return b.String()
 }
 
+// payloadStrings returns the strings of a payload, keys and values, in the
+// order of [payloadText].
+func payloadStrings(c *analysis.Case) []string {
+	var list []string
+	eachText(c.Action.Payload, func(s string) bool {
+		list = append(list, s)
+		return true
+	})
+	return list
+}
+
 // eachText calls f with each string in a payload value, keys in order and
 // before their values, until f returns false. It reports whether f never did.
 func eachText(v any, f func(string) bool) bool {
