@@ -1,12 +1,13 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
+# make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make bench  Go benchmarks and whole-process figures
 # make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
 GOFLAGS_BUILD = -trimpath -ldflags=-s
 
-.PHONY: build demo test bench generate runtime docs fuzz check
+.PHONY: build demo test tier2 bench generate runtime docs fuzz check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -17,6 +18,9 @@ demo: build
 test:
 	$(GO) vet ./...
 	$(GO) test -race -shuffle=on ./...
+
+tier2: build
+	testdata/evaluate/trained.sh build/shield
 
 bench: build
 	@testdata/bench.sh build/shield

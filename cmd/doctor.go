@@ -105,12 +105,15 @@ func examine(set *config.Loaded, w *World) []finding {
 	if dir == "" {
 		return out
 	}
-	head, err := stateHead(set, w)
+	head, form, err := stateHolds(set, w)
 	if err != nil {
 		add(false, "run '"+state.RepairCommand+"' if the file is damaged or missing", "state file: %v", err)
 		return out
 	}
 	add(true, "", "state file: in %s", dir)
+	if form != "" {
+		add(true, "", "evaluator: was found to understand answers of the form %s", form)
+	}
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {
 			add(false, "run '"+audit.RepairCommand+"' if it cannot be brought back", "audit log: %v", err)
@@ -121,16 +124,20 @@ func examine(set *config.Loaded, w *World) []finding {
 	return out
 }
 
-// stateHead returns the head of the audit log that the state file keeps, which
-// takes a state file that can be relied on.
-func stateHead(set *config.Loaded, w *World) (audit.Head, error) {
+// stateHolds returns what the state file keeps of the audit log, its head, and
+// of the evaluator, the form of answer that was learned. It takes a state file
+// that can be relied on.
+func stateHolds(set *config.Loaded, w *World) (head audit.Head, form string, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
-		return audit.Head{}, err
+		return audit.Head{}, "", err
 	}
 	defer store.Close()
 	seq, hash, err := store.Head(context.Background())
-	return audit.Head{Seq: seq, Hash: hash}, err
+	if err != nil {
+		return audit.Head{}, "", err
+	}
+	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedForm(context.Background(), shieldConfig(set, w, "doctor"), store), nil
 }
 
 // repair mends what can only be mended by forgetting, and says what it did.

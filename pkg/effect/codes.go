@@ -154,11 +154,12 @@ func number(word string, base int) []byte {
 	case 2:
 		return binary(word)
 	case 8:
+		word = strings.TrimPrefix(word, "0o")
 		if len(word) < 2 || len(word) > 4 {
 			return nil
 		}
 	}
-	n, err := strconv.ParseUint(strings.TrimLeft(word, "oOcCxX"), base, 21)
+	n, err := strconv.ParseUint(word, base, 21)
 	if err != nil || n > utf8.MaxRune {
 		return nil
 	}

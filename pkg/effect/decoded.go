@@ -100,21 +100,21 @@ func (d *decoder) decode(l Layer) {
 	all := s
 	for _, t := range spellings {
 		if text := t.read(s); text != s {
-			d.add(l, t.name, text)
+			d.add(l, t.name, changed(s, text))
 		}
 		all = t.read(all)
 	}
 	if all != s {
-		d.add(l, "mixed", all)
+		d.add(l, "mixed", changed(s, all))
 	}
-	turn := turned(s)
-	if small := len(s) <= smallText; small || turn != "" {
-		if small || turn == "rot13" {
-			d.add(l, "rot13", strings.Map(rot13, s))
-		}
-		if small || turn == "reversed" {
-			d.add(l, "reversed", reverse(s))
-		}
+	// A short text is turned even if it has no words, once: what comes of it may
+	// be encoded.
+	turn, blind := turned(s), len(s) <= smallText && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
+	if turn == "rot13" || blind {
+		d.add(l, "rot13", strings.Map(rot13, s))
+	}
+	if turn == "reversed" || blind {
+		d.add(l, "reversed", reverse(s))
 	}
 	for _, c := range codes {
 		c.read(s, func(b []byte) { d.bytes(l, c.name, b) })
@@ -153,6 +153,45 @@ func readableOr(s, decoded string) string {
 		return s
 	}
 	return decoded
+}
+
+// context is how many bytes around a change [changed] keeps, at least.
+const context = 400
+
+// changed returns the stretches of a text that are not in the text it was made
+// from, with some of what is around them. A long program in which a few strings
+// are put together is not worth reading twice.
+func changed(from, to string) string {
+	known := map[string]bool{}
+	eachChunk(from, func(chunk string) { known[chunk] = true })
+	var b strings.Builder
+	at, kept, until := 0, 0, 0 // where the chunk starts, what was kept up to, and what is to be kept
+	eachChunk(to, func(chunk string) {
+		if !known[chunk] {
+			start := max(kept, at-context)
+			if start > until {
+				b.WriteString(to[kept:until])
+				b.WriteByte('\n')
+				kept = start
+			}
+			until = min(len(to), at+len(chunk)+context)
+		}
+		at += len(chunk)
+	})
+	b.WriteString(to[kept:until])
+	return strings.ToValidUTF8(b.String(), "")
+}
+
+// eachChunk cuts a text where lines and statements end.
+func eachChunk(s string, f func(chunk string)) {
+	for len(s) > 0 {
+		n := strings.IndexAny(s, "\n;{}") + 1
+		if n == 0 {
+			n = len(s)
+		}
+		f(s[:n])
+		s = s[n:]
+	}
 }
 
 // printableRuns returns the stretches of printable text in bytes, a line each.

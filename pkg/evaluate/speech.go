@@ -81,7 +81,7 @@ var tooMuchEncoded = &speechRule{id: "EV-099", name: "more encoded text than is 
 
 // findSpeech looks for speech to a judge in an action: in its payload, keys
 // and type included, as the one text of [payloadText], so that spreading a
-// sentence over fields does not hide it; in its values with nothing between
+// sentence over fields does not hide it; in its strings with nothing between
 // them; in the case's views, which have the resolved words of a command; and in
 // what is encoded in any of these. Each is read without look-alike letters as
 // well.
@@ -91,9 +91,10 @@ func findSpeech(c *analysis.Case, text string) *speech {
 		return &speech{r, "the payload"}
 	}
 	texts := payloadStrings(c)
-	if joined := strings.Join(texts, ""); len(texts) > 1 {
+	if len(texts) > 1 {
+		joined := seams(texts)
 		if r := d.findFolded(joined); r != nil {
-			return &speech{r, "the payload's values, put together"}
+			return &speech{r, "the payload's strings, put together"}
 		}
 		texts = append(texts, joined)
 	}
