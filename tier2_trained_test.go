@@ -68,11 +68,10 @@ func trainedActions(t *testing.T) string {
 `
 	for _, name := range []string{"honest.jsonl", "attacks.jsonl"} {
 		text, _ := corpus(t, name, 40)
-		n := 0
+		i := 0
 		for l := range strings.Lines(text) {
-			if len(l) < 600 && n < 8 {
+			if i++; i%9 == 5 && len(l) < 800 {
 				in += l
-				n++
 			}
 		}
 	}

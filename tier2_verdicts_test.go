@@ -116,6 +116,34 @@ func TestFailuresOfTier2(t *testing.T) {
 	}
 }
 
+// TestFormIsLearnedOnce asks a server that does not know json_schema from one
+// process after another: only the first asks for it, the budget is charged once
+// for each action, and doctor tells which form was learned.
+func TestFormIsLearnedOnce(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]struct {
+		attempts int
+		form     string
+	}{"no-schema": {2, "json_object"}, "no-format": {3, "none"}} {
+		b := newBench(t, newServer(t), model, "")
+		for process := range 3 {
+			out, status := b.run(deletions(fmt.Sprint(process), 1), "evaluate")
+			if status != 0 {
+				t.Fatalf("%s: status %d: %s", model, status, out)
+			}
+			if n := len(b.server.Requests()); n != want.attempts+process {
+				t.Errorf("%s: %d requests after process %d", model, n, process)
+			}
+		}
+		if n := b.charged(); n != 3 {
+			t.Errorf("%s: %d evaluations were charged", model, n)
+		}
+		if out, _ := b.run("", "doctor"); !strings.Contains(out, "evaluator: was found to understand answers of the form "+want.form+"\n") {
+			t.Errorf("%s: doctor says %s", model, out)
+		}
+	}
+}
+
 // checkEntry demands that the last entry of the log tells all of a verdict.
 func (b *bench) checkEntry(v line) {
 	b.t.Helper()

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -219,6 +220,29 @@ func TestProxy(t *testing.T) {
 	}
 	if d.client.Transport.(*http.Transport).Proxy != nil {
 		t.Error("a proxy that nobody configured may be used")
+	}
+}
+
+// TestOneConnectionEach has a server that sends more than its answer, which
+// must not be there for the next evaluation to read, nor for net/http to print.
+func TestOneConnectionEach(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	connections := map[string]int{}
+	server := evaltest.NewServer()
+	t.Cleanup(server.Close)
+	server.On("m", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+		mu.Lock()
+		connections[hr.RemoteAddr]++
+		mu.Unlock()
+		evaltest.Verdict("ALLOW", "0.9")(w, hr, r)
+	})
+	e := newEvaluator(t, Options{Provider: provider(t, server, "m")})
+	for range 4 {
+		judge(t, e, newCase("make"))
+	}
+	if len(connections) != 4 {
+		t.Errorf("%d connections for 4 evaluations", len(connections))
 	}
 }
 

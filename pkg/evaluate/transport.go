@@ -40,10 +40,10 @@ func newDoer(ep *Endpoint) (*doer, error) {
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // a small body must not become a large one
 		MaxResponseHeaderBytes: 64 << 10,
-		MaxIdleConns:           8,
-		MaxIdleConnsPerHost:    8,
-		IdleConnTimeout:        30 * time.Second,
-		TLSHandshakeTimeout:    10 * time.Second,
+		// What a server sends after its answer must not be taken for the next one,
+		// nor be written to stderr by net/http.
+		DisableKeepAlives:   true,
+		TLSHandshakeTimeout: 10 * time.Second,
 	}
 	if proxy != nil {
 		t.Proxy = http.ProxyURL(proxy)
