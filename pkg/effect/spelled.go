@@ -64,7 +64,7 @@ var between = sync.OnceValue(func() *regexp.Regexp {
 // concatenated joins the literals of a text that stand beside each other:
 // 'ig'+'nore', "ig" "nore", ["ig", "nore"].
 func concatenated(s string) string {
-	if strings.IndexAny(s, "\"'`") < 0 {
+	if !strings.ContainsAny(s, "\"'`") {
 		return s
 	}
 	return between().ReplaceAllLiteralString(s, "")

@@ -258,7 +258,9 @@ func honestRoles() []Role {
 		{"honest, in another order", func(w http.ResponseWriter, hr *http.Request, r Request) {
 			Say(`{"canary":"`+r.Canary+`","confidence":1e0,"decision":"ALLOW","reasoning":"It builds."}`)(w, hr, r)
 		}, Honest},
-		{"honest, spaced", whole(func(body string) string { return "\n " + strings.Replace(body, `"choices":[`, "\"choices\" :\t[\n", 1) + "\r\n" }), Honest},
+		{"honest, spaced", whole(func(body string) string {
+			return "\n " + strings.Replace(body, `"choices":[`, "\"choices\" :\t[\n", 1) + "\r\n"
+		}), Honest},
 	}
 	for _, more := range []struct{ at, by string }{
 		{`"id":"c"`, `"id":7`}, {`"id":"c",`, ``}, {`"object":"chat.completion",`, ``}, {`"created":1`, `"created":1.5`}, {`"model":"m",`, ``}, {`"usage"`, `"used"`},
