@@ -241,6 +241,8 @@ func TestOneConnectionEach(t *testing.T) {
 	for range 4 {
 		judge(t, e, newCase("make"))
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if len(connections) != 4 {
 		t.Errorf("%d connections for 4 evaluations", len(connections))
 	}

@@ -52,12 +52,15 @@ func TestRoles(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	count := map[string]int{}
 	for _, role := range roles {
-		var canaries []string
+		var mu sync.Mutex
+		var canaries []string // of this role's requests
 		if count[role.Name]++; count[role.Name] > 1 {
 			t.Errorf("two roles %s", role.Name)
 		}
 		server.On("role", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+			mu.Lock()
 			canaries = append(canaries, r.Canary)
+			mu.Unlock()
 			role.Do(w, hr, r)
 		})
 		for _, open := range []bool{false, true} {
@@ -69,12 +72,14 @@ func TestRoles(t *testing.T) {
 				if err != nil || !comes(v, role.Want, open) {
 					t.Errorf("%s, action %d, open %t: %v %v degraded=%t %q: %s, %v", role.Name, n, open, v.Decision, v.Confidence, v.Degraded, v.Error, v.Reasoning, err)
 				}
+				mu.Lock()
 				for _, canary := range canaries {
 					if shows(v.Reasoning, canary) || strings.Contains(v.Reasoning, testKey) {
 						t.Errorf("%s: the reasoning shows a secret: %s", role.Name, v.Reasoning)
 					}
 				}
 				canaries = nil
+				mu.Unlock()
 			}
 		}
 	}
