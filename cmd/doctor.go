@@ -133,12 +133,15 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	default:
 		out.add(fine, "", "seal key: in %s", dir)
 	}
-	head, err := stateHead(set, w)
+	head, form, err := stateHolds(set, w)
 	if err != nil {
 		out.add(wrong, "run '"+state.RepairCommand+"' if the file is damaged or missing", "state file: %v", err)
 		return
 	}
 	out.add(fine, "", "state file: in %s", dir)
+	if form != "" {
+		out.add(fine, "", "evaluator: was found to understand answers of the form %s", form)
+	}
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {
 			out.add(wrong, "run '"+audit.RepairCommand+"' if it cannot be brought back", "audit log: %v", err)
@@ -158,16 +161,20 @@ func sealKey(set *config.Loaded, w *World) (key [verdict.KeySize]byte, err error
 	return shield.SealKey(context.Background(), stateDir(&set.Settings, w), store)
 }
 
-// stateHead returns the head of the audit log that the state file keeps, which
-// takes a state file that can be relied on.
-func stateHead(set *config.Loaded, w *World) (audit.Head, error) {
+// stateHolds returns what the state file keeps of the audit log, its head, and
+// of the evaluator, the form of answer that was learned. It takes a state file
+// that can be relied on.
+func stateHolds(set *config.Loaded, w *World) (head audit.Head, form string, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
-		return audit.Head{}, err
+		return audit.Head{}, "", err
 	}
 	defer store.Close()
 	seq, hash, err := store.Head(context.Background())
-	return audit.Head{Seq: seq, Hash: hash}, err
+	if err != nil {
+		return audit.Head{}, "", err
+	}
+	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedForm(context.Background(), shieldConfig(set, w, "doctor"), store), nil
 }
 
 // repair mends what can only be mended by forgetting, and says what it did.

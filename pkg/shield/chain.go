@@ -39,6 +39,13 @@ type Range struct{ First, Last int }
 // All are the tiers of the whole pipeline.
 var All = Range{TierPolicy, TierApprove}
 
+// looksBelow reports whether a tier below a range is asked first, though it may
+// only block there: asking an evaluator or a person about an action that no
+// rule has seen must not give less scrutiny than the whole chain.
+func (r Range) looksBelow(tier int, judged verdict.Stages) bool {
+	return r.First >= TierEvaluate && tier < TierEvaluate && judged&(1<<tier) == 0
+}
+
 // An Outcome is a sealed verdict, and what [Pipeline.Record] needs to log it.
 type Outcome struct {
 	Verdict verdict.Verdict
@@ -71,7 +78,9 @@ func (o *Outcome) Size() int {
 }
 
 // Judge sends an item through the tiers of a range, each in turn until one
-// decides. It answers always: whatever fails is a BLOCK. The verdict must not
+// decides. Before an evaluator or a person is asked, the rules of the tiers
+// below that have not judged the item yet may block it, and may ask for a higher
+// tier; they allow nothing. It answers always: whatever fails is a BLOCK. The verdict must not
 // be shown before it is recorded.
 func (p *Pipeline) Judge(ctx context.Context, it Item, r Range) Outcome {
 	var o Outcome
@@ -109,7 +118,13 @@ func (p *Pipeline) judge(ctx context.Context, it Item, r Range, o *Outcome) (v v
 		c.MinTier = max(c.MinTier, it.Resume.NextTier)
 		o.stages = it.Stages
 	}
-	for tier = r.First; tier <= r.Last; tier++ {
+	for tier = TierPolicy; tier <= r.Last; tier++ {
+		if tier < r.First {
+			if !r.looksBelow(tier, o.stages) {
+				continue
+			}
+			c.MinTier = max(c.MinTier, r.First)
+		}
 		if ctx.Err() != nil {
 			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
 		}

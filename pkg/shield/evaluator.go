@@ -25,7 +25,7 @@ func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, e
 		CanaryToken: cfg.CanaryToken, Timeout: cfg.Evaluator.Timeout, Redact: p.redactor.String,
 	}
 	if cfg.Provider == nil && cfg.Evaluator.Provider != "" {
-		opts.Provider, opts.Cause = evaluate.NewProvider(cfg.Evaluator.Endpoint)
+		opts.Provider, opts.Cause = evaluate.NewProvider(endpoint(cfg, p.store, p.now))
 	}
 	if opts.Provider != nil && p.store == nil {
 		return nil, errors.New("an evaluator needs a state folder for its budget")
@@ -35,6 +35,37 @@ func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, e
 		opts.Cache = cache{p}
 	}
 	return evaluate.New(opts)
+}
+
+// endpoint returns where a configuration's language model is; what is found out
+// about it is kept in the state file.
+func endpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
+	ep := cfg.Evaluator.Endpoint
+	if store != nil && ep.Memory == nil {
+		ep.Memory = memory{store, now}
+	}
+	return ep
+}
+
+// LearnedForm returns the form of answer that the configuration's language
+// model was found to need, see [evaluate.LearnedForm].
+func LearnedForm(ctx context.Context, cfg Config, store *state.Store) string {
+	return evaluate.LearnedForm(ctx, endpoint(cfg, store, cfg.Clock))
+}
+
+// memory keeps what was found out about services among the remembered answers.
+type memory struct {
+	store *state.Store
+	now   func() time.Time
+}
+
+func (m memory) Recall(ctx context.Context, key string) (string, bool) {
+	text, ok, err := m.store.Get(ctx, key)
+	return string(text), ok && err == nil
+}
+
+func (m memory) Remember(ctx context.Context, key, text string, keep time.Duration) {
+	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // what cannot be kept is found out again
 }
 
 // limits charge evaluations to the state file.
