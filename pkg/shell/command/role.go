@@ -56,20 +56,23 @@ const (
 	roleGitValue
 	roleSed
 	roleSQL
-	roleEx        // commands of vi
-	roleDate      // +FORMAT, else the clock is set
-	roleSecret    // the name of a variable to print
-	roleSecretAll // all variables are printed
-	roleSetting   // NAME=VALUE for what runs
-	roleChange    // a change nearby
-	roleSystem    // a change of the system
-	roleRemote    // a change of a remote resource
-	roleDestroy   // a resource that is gone then
-	roleProcess   // a process to stop
-	rolePrivilege // somebody to become
-	roleReject    // cannot be judged
-	roleArchive   // read or written, as other options say
-	roleFolder    // entered, and written to if other options say so
+	roleEx          // commands of vi
+	roleDate        // +FORMAT, else the clock is set
+	roleSecret      // the name of a variable to print
+	roleSecretAll   // all variables are printed
+	roleSetting     // NAME=VALUE for what runs
+	roleChange      // a change nearby
+	roleSystem      // a change of the system
+	roleRemote      // a change of a remote resource
+	roleDestroy     // a resource that is gone then
+	roleProcess     // a process to stop
+	rolePrivilege   // somebody to become
+	roleReject      // cannot be judged
+	roleKey         // a key of the registry that is read
+	roleSetKey      // one that is changed
+	roleMaybeScript // a file of code if its name ends as one, else text
+	roleArchive     // read or written, as other options say
+	roleFolder      // entered, and written to if other options say so
 
 	// Code, by language.
 	roleShell
@@ -82,6 +85,7 @@ const (
 	roleAppleScript
 	roleLua
 	rolePowerShell
+	roleEncoded // PowerShell in UTF-16 and base64
 	roleCmd
 	roleCode
 
@@ -96,6 +100,7 @@ const (
 	roleScriptAwk
 	roleScriptAppleScript
 	roleScriptLua
+	roleScriptPowerShell
 	roleScriptCode
 
 	// These take all words that follow.
@@ -103,24 +108,35 @@ const (
 	roleArgvRemote // a command on another machine or in a container
 	roleArgvStdin  // a command completed from standard input
 	roleArgvSemi   // a command up to a semicolon
+	roleArgvScript // a command, or a file of code with its arguments if its name ends as one
 	roleModule     // a Python module with its arguments
 	roleShellArgs  // arguments of a shell, behind the -c TEXT that an option may have given it
 	roleWords      // text
 	roleShellWords // shell text, joined with spaces
 	roleShellRemote
+	roleCmdWords        // text for cmd.exe, joined with spaces
+	rolePowerShellWords // PowerShell text, joined with spaces
 )
 
 // takesAll reports whether a role is of all words that follow.
 func (r role) takesAll() bool { return r >= roleArgv }
 
 // languages are those of the code roles, in their order.
-var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "cmd", "code"}
+var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded", "cmd", "code"}
 
 // scriptLanguages are those of the script roles, in their order.
-var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "code"}
+var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "code"}
 
 // finish acts upon values and operands, once all are known.
 func (r *reader) finish() {
+	for d := range r.depth {
+		if len(r.levels[d].texts) > 0 {
+			r.findTexts(r.levels[d].texts)
+		}
+	}
+	if r.flags&(urls|runURLs) != 0 {
+		r.findURLs()
+	}
 	for _, v := range r.values {
 		codeRead := r.codeRead
 		r.codeRead = codeRead && !v.beside
@@ -383,6 +399,12 @@ func (r *reader) applyEffect(role role, w Word) {
 		r.effect(effect.StopProcess)
 	case rolePrivilege:
 		r.effect(effect.ChangePrivilege)
+	case roleKey, roleSetKey:
+		r.use.Keys = append(r.use.Keys, Key{Word: w, Write: role == roleSetKey})
+	case roleMaybeScript:
+		if language := FileLanguage(w.Text); language != "" {
+			r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
+		}
 	case roleReject:
 		r.doubt("operand %s cannot be judged", w.Text)
 	}
@@ -405,6 +427,23 @@ func (r *reader) nest(role role, words []Word) {
 	case roleArgv, roleArgvSemi, roleArgvRemote, roleArgvStdin:
 		words = r.placeholders(role, words)
 		r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
+	case roleArgvScript:
+		switch language := FileLanguage(words[0].Text); {
+		case words[0].Text == "-":
+			r.use.Stdin, r.codeRead = Code, false
+		case language != "" && !words[0].Pattern:
+			r.code(Nested{Language: "file", Of: language, Words: words})
+		default:
+			r.code(Nested{Language: "argv", Words: words})
+		}
+	case roleCmdWords:
+		r.code(Nested{Language: "cmd", Words: words})
+	case rolePowerShellWords:
+		if words[0].Text == "-" {
+			r.use.Stdin, r.codeRead = Code, false
+			break
+		}
+		r.code(Nested{Language: "powershell", Words: words})
 	case roleShellWords, roleShellRemote:
 		r.code(Nested{Language: "shell", Words: []Word{joined(words)}, Remote: role == roleShellRemote})
 	case roleShellArgs:

@@ -216,9 +216,9 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		}
 		switch a.use {
 		case reads:
-			read = p.w.Read(p.windowsGlob(v))
+			read = p.w.Read(abstract.WindowsGlob(v))
 			if recursive {
-				p.w.Path(effect.ReadFile, p.windowsGlob(v), true)
+				p.w.Path(effect.ReadFile, abstract.WindowsGlob(v), true)
 			}
 			out.Taint |= read.Taint
 			if read.Known() && c.special == content {
@@ -287,13 +287,6 @@ func (p *pwsh) store(c *cmdlet, args []psArg, written []abstract.Target, in, rea
 	}
 }
 
-func (p *pwsh) windowsGlob(v abstract.Value) abstract.Value {
-	if v.Known() && strings.ContainsAny(v.Text, "*?") {
-		v.IsPattern, v.Show, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
-	}
-	return v
-}
-
 // touch records an effect on a path or a registry key.
 func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstract.Target {
 	lower := strings.ToLower(v.Text)
@@ -314,7 +307,7 @@ func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstr
 	kind := map[use]effect.Kind{writes: effect.WriteFile, deletes: effect.DeleteFile, moves: effect.MoveFile, setsMode: effect.ChangePermissions, creates: effect.CreateDirectory, lists: effect.ListDirectory}[u]
 	var out []abstract.Target
 	for _, one := range p.list(v) {
-		path, pattern := p.w.Path(kind, p.windowsGlob(one), recursive)
+		path, pattern := p.w.Path(kind, abstract.WindowsGlob(one), recursive)
 		if u == writes {
 			out = append(out, abstract.Target{Path: path, Pattern: pattern})
 		}

@@ -63,6 +63,7 @@ type Program struct {
 	Main     bool // false for the other names of an entry
 	Grammar  *Grammar
 	Examples []Example
+	Files    []string // how names of files of its language end
 }
 
 // An Example is a command and what it is said to do.
@@ -71,9 +72,12 @@ type Example struct{ Command, Want string }
 // A Grammar is what the table of a program or subcommand is written from.
 type Grammar struct {
 	Style    []string
+	Why      string
+	Language string
 	Options  []Option
 	Prefixes []Option
 	Keys     []Option
+	Texts    []Option
 	Subs     []Sub
 	Groups   []string
 	Operands Shape
@@ -169,7 +173,7 @@ func (l *loader) program(e entry) ([]Program, error) {
 	if len(b.examples) == 0 {
 		return nil, fmt.Errorf("no example")
 	}
-	ps := []Program{{Name: e.name, File: e.file, Main: true, Grammar: g, Examples: b.examples}}
+	ps := []Program{{Name: e.name, File: e.file, Main: true, Grammar: g, Examples: b.examples, Files: b.files}}
 	for _, name := range b.also {
 		ps = append(ps, Program{Name: name, File: e.file, Grammar: g})
 	}

@@ -100,3 +100,24 @@ func TestWriteGoIsStable(t *testing.T) {
 		}
 	}
 }
+
+func TestWords(t *testing.T) {
+	source, err := WriteWords([]byte("Bs:\n  about: are letters\n  words: c b\nAs:\n  about: are others\n  words: a\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(source); !strings.Contains(got, "// Bs are letters.\nvar Bs = Words{\n\t\"b\": true,\n\t\"c\": true,\n}\n\n// As are others.") {
+		t.Errorf("got\n%s", got)
+	}
+	for text, want := range map[string]string{
+		"A:\n  about: x\n":               "no words",
+		"A:\n  words: x\n":               "nothing about",
+		"A:\n  about: x\n  words: a a\n": "listed twice",
+		"A:\n  abuot: x\n":               "unknown field",
+		"A: [":                           "",
+	} {
+		if _, err := WriteWords([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got error %v, want %q", text, err, want)
+		}
+	}
+}
