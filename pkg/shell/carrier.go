@@ -75,6 +75,11 @@ func local(argv []abstract.Value) bool {
 func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
 	first := wordValue(n.Words[0], argv)
 	switch n.Language {
+	case "encoded":
+		if !first.Known() && first.Taint == 0 {
+			s.dynamic(base+" runs an encoded command that cannot be decoded", first.From)
+			return abstract.Unknown("…", abstract.Foreign)
+		}
 	case "powershell", "cmd":
 		var words []abstract.Value
 		for _, w := range n.Words {

@@ -102,8 +102,12 @@ func systemFolder(dir string) bool {
 // apply records what a program's arguments make it do and returns its output.
 func (s *state) apply(base string, argv []abstract.Value, use command.Use, io abstract.Streams) abstract.Value {
 	at := join(argv)
+	why := ""
+	if use.Why != "" {
+		why = base + " " + use.Why
+	}
 	for _, k := range use.Effects {
-		s.once(effect.Effect{Kind: k, Program: base, Reason: use.Why, From: at})
+		s.once(effect.Effect{Kind: k, Program: base, Reason: why, From: at})
 	}
 	f := s.touch(base, argv, use, io)
 	for _, k := range use.Keys {
@@ -122,7 +126,9 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	}
 	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
-			f.reads.Taint |= s.suspect(v)
+			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
+				f.reads.Taint |= s.suspect(v)
+			}
 		}
 		if len(use.Nested) == 0 && !use.Windows {
 			s.possibleCarrier(argv[1:], io)

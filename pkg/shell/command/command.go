@@ -1,7 +1,7 @@
 // Package command knows what everyday programs do with their arguments: which
 // operands they read, write, delete or contact, and which of them are commands
 // of their own. The knowledge is data, the files in programs, compiled into
-// tables by go generate; their format is described in internal/grammar.
+// tables by go generate; programs/README.md describes their language.
 package command
 
 import "github.com/shieldcli/shield/pkg/effect"
@@ -29,7 +29,7 @@ type Use struct {
 	Stdout  Stream        // what standard output carries
 	Reason  string        // why not Known
 
-	Why      string // what Effects mean, for people; may be empty
+	Why      string // what Effects mean, for people, behind the program's name; may be empty
 	Language string // of Code on standard input, as in Nested; "" if only the program itself reads it
 	Windows  bool   // the program is one of Windows: paths may hold globs and backslashes
 	Decodes  bool   // files that are written hold what is read, decoded

@@ -701,6 +701,7 @@ var programs = [...]program{
 	{"foreman", &syntaxRlwrap},
 	{"forever", &syntaxJest},
 	{"forfiles", &syntaxForfiles},
+	{"format", &syntaxMkfs},
 	{"fortune", &syntaxWall},
 	{"fpc", &syntaxGcc},
 	{"fping", &syntaxPing},
@@ -3440,7 +3441,7 @@ var syntaxBitsadmin__2fTransfer = syntax{style: slash, options: []option{
 	{"/upload", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText, tail: []role{roleWrite}}}
 
-var syntaxBitsadmin = syntax{style: slash, why: "a transfer job runs code later", subs: []program{
+var syntaxBitsadmin = syntax{style: slash, why: "makes a transfer job run code later", subs: []program{
 	{"/setnotifycmdline", &syntaxBitsadmin__2fSetnotifycmdline},
 	{"/transfer", &syntaxBitsadmin__2fTransfer},
 }, operands: shape{rest: roleText}, base: &action_60854e026c5d}
@@ -4096,14 +4097,30 @@ var syntaxCertutil__2fHashfile = syntax{style: slash, operands: shape{head: []ro
 var syntaxCertutil__2fPing = syntax{style: slash, operands: shape{head: []role{roleText, roleWrite}}, base: &action_d4473c670c25}
 
 var syntaxCertutil = syntax{style: slash, options: []option{
+	{"/anonymous", &action_e3b0c44298fc},
+	{"/clientcertificate", &action_933fc77f4028},
+	{"/config", &action_933fc77f4028},
+	{"/cose", &action_e3b0c44298fc},
+	{"/csplist", &action_933fc77f4028},
+	{"/dc", &action_933fc77f4028},
 	{"/enterprise", &action_e3b0c44298fc},
 	{"/f", &action_e3b0c44298fc},
 	{"/gmt", &action_e3b0c44298fc},
+	{"/grouppolicy", &action_e3b0c44298fc},
+	{"/idispatch", &action_e3b0c44298fc},
+	{"/kerberos", &action_e3b0c44298fc},
+	{"/p", &action_933fc77f4028},
+	{"/pin", &action_933fc77f4028},
+	{"/policyserver", &action_933fc77f4028},
+	{"/privatekey", &action_e3b0c44298fc},
 	{"/seconds", &action_e3b0c44298fc},
+	{"/sid", &action_933fc77f4028},
 	{"/silent", &action_e3b0c44298fc},
 	{"/split", &action_e3b0c44298fc},
+	{"/t", &action_933fc77f4028},
 	{"/unicode", &action_e3b0c44298fc},
 	{"/user", &action_e3b0c44298fc},
+	{"/username", &action_933fc77f4028},
 	{"/v", &action_e3b0c44298fc},
 }, subs: []program{
 	{"*", &syntaxCertutil__2a},
@@ -4249,7 +4266,7 @@ var syntaxCmd = syntax{style: slash, language: "cmd", options: []option{
 	{"/r", &action_43303d105deb},
 }, operands: shape{rest: roleText}, base: &action_670e6cef54e3}
 
-var syntaxCmd_3aat = syntax{style: slash, why: "a scheduled task runs code later", operands: shape{rest: roleText}, base: &action_6636428b7661}
+var syntaxCmd_3aat = syntax{style: slash, why: "plans code to run later", operands: shape{rest: roleText}, base: &action_6636428b7661}
 
 var syntaxCmd_3acopy = syntax{style: slash, why: "copies a locked database", options: []option{
 	{"/-y", &action_e3b0c44298fc},
@@ -4844,13 +4861,18 @@ var syntaxCrontab = syntax{options: []option{
 
 var syntaxCross_env = syntax{style: first | settings, operands: shape{rest: roleArgv}}
 
-var syntaxCscript = syntax{style: slash, language: "code", options: []option{
+var syntaxCscript = syntax{style: slash, why: "runs what the network sends", language: "code", options: []option{
 	{"/b", &action_e3b0c44298fc},
 	{"/d", &action_e3b0c44298fc},
-	{"/e", &action_933fc77f4028},
+	{"/e", &action_e3b0c44298fc},
+	{"/h", &action_e3b0c44298fc},
 	{"/i", &action_e3b0c44298fc},
+	{"/job", &action_e3b0c44298fc},
 	{"/nologo", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_c5fe1d40e2aa}
+	{"/s", &action_e3b0c44298fc},
+	{"/t", &action_e3b0c44298fc},
+	{"/x", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_0cb315f5f950}
 
 var syntaxCsh = syntax{style: first | apart, language: "shell", options: []option{
 	{"-F", &action_e3b0c44298fc},
@@ -7204,7 +7226,7 @@ var syntaxFold = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_933fc77f4028},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxForfiles = syntax{style: slash, options: []option{
+var syntaxForfiles = syntax{style: slash, why: "runs what the network sends", options: []option{
 	{"/c", &action_c90037fb93bf},
 	{"/d", &action_933fc77f4028},
 	{"/m", &action_933fc77f4028},
@@ -12310,7 +12332,7 @@ var syntaxMpcmdrun = syntax{style: slash, why: "changes services, policies or th
 	{"/uninstall", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
-var syntaxMsbuild = syntax{style: slash, options: []option{
+var syntaxMsbuild = syntax{style: slash, why: "runs what the network sends", options: []option{
 	{"/m", &action_e3b0c44298fc},
 	{"/nologo", &action_e3b0c44298fc},
 	{"/p", &action_e3b0c44298fc},
@@ -13978,7 +14000,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_933fc77f4028},
 }, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_19af46619ea5}
 
-var syntaxPcalua = syntax{style: slash, options: []option{
+var syntaxPcalua = syntax{style: slash, why: "runs what the network sends", options: []option{
 	{"/a", &action_c90037fb93bf},
 	{"/c", &action_c90037fb93bf},
 	{"/d", &action_933fc77f4028},
@@ -14594,7 +14616,7 @@ var syntaxPs = syntax{style: long | bundled | bare | open | numeric, options: []
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
-var syntaxPsexec = syntax{style: slash | first, options: []option{
+var syntaxPsexec = syntax{style: slash | first, why: "runs what the network sends", options: []option{
 	{"/a", &action_933fc77f4028},
 	{"/accepteula", &action_e3b0c44298fc},
 	{"/c", &action_e3b0c44298fc},
@@ -15614,7 +15636,7 @@ var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"-y", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptRuby}, rest: roleText}, base: &action_f42b4f6538ea}
 
-var syntaxRunas = syntax{style: slash | first, options: []option{
+var syntaxRunas = syntax{style: slash | first, why: "runs what the network sends", options: []option{
 	{"/env", &action_e3b0c44298fc},
 	{"/netonly", &action_e3b0c44298fc},
 	{"/noprofile", &action_e3b0c44298fc},
@@ -15693,7 +15715,7 @@ var syntaxRustup = syntax{style: open, subs: []program{
 
 var syntaxSc__2a = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
-var syntaxSc_Config = syntax{style: slash | expr, why: "a service runs code later", options: []option{
+var syntaxSc_Config = syntax{style: slash | expr, why: "makes a service, which runs code later", options: []option{
 	{"binpath=", &action_c90037fb93bf},
 }, keys: []option{
 	{"binPath", &action_c90037fb93bf},
@@ -15735,7 +15757,7 @@ var syntaxSchtasks__2fQuery = syntax{style: slash, options: []option{
 	{"/tn", &action_933fc77f4028},
 }, operands: shape{rest: roleText}}
 
-var syntaxSchtasks = syntax{style: slash, why: "a scheduled task runs code later", options: []option{
+var syntaxSchtasks = syntax{style: slash, why: "plans code to run later", options: []option{
 	{"/disable", &action_e3b0c44298fc},
 	{"/enable", &action_e3b0c44298fc},
 	{"/hresult", &action_e3b0c44298fc},
@@ -17239,7 +17261,7 @@ var syntaxTaskkill = syntax{style: slash, options: []option{
 	{"/u", &action_933fc77f4028},
 }, operands: shape{rest: roleText}, base: &action_af5d23dbb577}
 
-var syntaxTasklist = syntax{style: slash, options: []option{
+var syntaxTasklist = syntax{style: slash, why: "changes the network configuration or tickets", options: []option{
 	{"/all", &action_e3b0c44298fc},
 	{"/allcompartments", &action_e3b0c44298fc},
 	{"/apps", &action_e3b0c44298fc},
@@ -18591,7 +18613,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"-n", &action_933fc77f4028},
 }, operands: shape{rest: roleURL}, base: &action_e2ea4cf59f9e}
 
-var syntaxWinrs = syntax{style: slash | first, options: []option{
+var syntaxWinrs = syntax{style: slash | first, why: "runs what the network sends", options: []option{
 	{"/d", &action_933fc77f4028},
 	{"/env", &action_933fc77f4028},
 	{"/p", &action_933fc77f4028},

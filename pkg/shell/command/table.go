@@ -13,7 +13,7 @@ type program struct {
 // start-up.
 type syntax struct {
 	style    style
-	why      string // what its effects without an operand mean, for people
+	why      string // what its effects without an operand mean, behind its name, for people
 	language string // of code on standard input
 	options  []option
 	prefixes []option  // options such as -W*, whose name is the start of a word

@@ -1,6 +1,9 @@
 package grammar
 
 import (
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -118,6 +121,22 @@ func TestWords(t *testing.T) {
 	} {
 		if _, err := WriteWords([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestReadme holds that every word of the language is described.
+func TestReadme(t *testing.T) {
+	data, err := os.ReadFile("../../programs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := slices.Concat(styles, slices.Collect(maps.Keys(classes)), slices.Collect(maps.Keys(effects)),
+		slices.Collect(maps.Keys(streams)), slices.Collect(maps.Keys(flags)), slices.Collect(maps.Keys(roles)),
+		strings.Fields("also like style does why language files flags values optional options keys texts subs groups operands examples"))
+	for _, w := range words {
+		if !strings.Contains(string(data), "`"+w+"`") {
+			t.Errorf("%s is not described", w)
 		}
 	}
 }
