@@ -218,8 +218,10 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			}
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern})
-		case effect.ChangePermissions:
-			s.path(t.Kind, v, t.Recursive)
+		case effect.MoveFile:
+			p, pattern := s.path(t.Kind, v, t.Recursive)
+			b.Add(s.content(p, pattern, v))
+			f.nreads++
 		case "":
 		default:
 			s.path(t.Kind, v, t.Recursive)
