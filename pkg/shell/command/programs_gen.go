@@ -4250,7 +4250,7 @@ var syntaxCipher = syntax{style: slash, why: "changes the encryption of files, o
 	{"/w", &syntaxCipher__2fW},
 }, operands: shape{rest: roleText}}
 
-var syntaxCmd = syntax{style: slash, language: "cmd", options: []option{
+var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []option{
 	{"/a", &action_e3b0c44298fc},
 	{"/d", &action_e3b0c44298fc},
 	{"/e", &action_e3b0c44298fc},
@@ -4325,7 +4325,7 @@ var syntaxCmd_3acopy = syntax{style: slash, why: "copies a locked database", opt
 	{"ntds.dit", &action_2800f8aeb6d9},
 }, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxCmd_3adel = syntax{style: slash, options: []option{
+var syntaxCmd_3adel = syntax{style: slash | bundled, options: []option{
 	{"/a", &action_e3b0c44298fc},
 	{"/accepteula", &action_e3b0c44298fc},
 	{"/ah", &action_e3b0c44298fc},
@@ -4339,7 +4339,7 @@ var syntaxCmd_3adel = syntax{style: slash, options: []option{
 	{"/s", &action_20f728919fb5},
 }, operands: shape{rest: roleDelete}, base: &action_f3965e756ecd}
 
-var syntaxCmd_3adir = syntax{style: slash, options: []option{
+var syntaxCmd_3adir = syntax{style: slash | bundled, options: []option{
 	{"/-c", &action_e3b0c44298fc},
 	{"/4", &action_e3b0c44298fc},
 	{"/a", &action_e3b0c44298fc},

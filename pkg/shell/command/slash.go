@@ -25,7 +25,8 @@ const dashes = "-/–—―"
 // slashOption takes args[i] if it is an option as programs of Windows have
 // them: /name, -name, /name:value, /name value, in any case.
 func (r *reader) slashOption(i int) (next int, ok bool) {
-	w := r.args[i]
+	off := r.slashBundle(r.args[i].Text)
+	w := cut(r.args[i], off)
 	if r.level.style&expr != 0 {
 		if a := r.lookup(strings.ToLower(w.Text)); a != nil {
 			return r.valuesOf(a, w.Text, i+1), true
@@ -63,7 +64,26 @@ func (r *reader) slashOption(i int) (next int, ok bool) {
 		r.enter(g)
 		return i + 1, true
 	}
-	return r.slashPrefixed(i, start, name), true
+	return r.slashPrefixed(i, off+start, name), true
+}
+
+// slashBundle takes the switches in front of another in one word, as /q in
+// /q/c, and returns how long they are.
+func (r *reader) slashBundle(text string) int {
+	off := 0
+	for r.level.style&bundled != 0 && hasPrefix(text[off:], "/") {
+		end := strings.IndexByte(text[off+1:], '/') + 1
+		if end <= 1 {
+			break
+		}
+		a := r.lookup(strings.ToLower(text[off : off+end]))
+		if a == nil || len(a.values) > 0 {
+			break
+		}
+		r.act(a)
+		off += end
+	}
+	return off
 }
 
 // slashPrefixed takes a word that starts with the name of an option, as

@@ -40,7 +40,7 @@ const (
 	open                       // options that are not listed are understood, but not as reading
 	own                        // options of the parent are not valid after the subcommand
 	settings                   // operands NAME=VALUE in front are environment variables
-	bundled                    // letters may be bundled although style is long
+	bundled                    // letters may be bundled although style is long; options may share a word if it is slash
 	slash                      // options begin with / or -, in any case, and have their value behind a colon; those not listed are of no note
 	apart                      // the value of a bundled letter is the next word, never the rest: bash -oc errexit TEXT
 )
