@@ -23,19 +23,16 @@ func approveCommand(w *World) *cli.Command {
 	}
 }
 
-// approval returns how the settings have people asked; command is the name of
+// approval returns how people are asked, beside what the settings say; command is the name of
 // the one that asks.
 func approval(set *config.Loaded, w *World, command string) approve.Options {
-	a := &set.Approval
 	person := w.User
 	if person == "" {
 		person = "a person"
 	}
 	return approve.Options{
-		Hosted:   strings.HasPrefix(command, "hook "),
-		Channels: a.Channels, Timeout: a.Timeout.Std(),
-		Person: person, Getenv: w.Getenv, Environ: w.Environ(), Command: approvalCommand(set, w), CommandDir: set.CommandDir,
-		Listen: a.Web.Listen, Notice: w.Err,
+		Hosted: strings.HasPrefix(command, "hook "),
+		Person: person, Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.
 		Interrupt: func() {

@@ -79,7 +79,7 @@ func explain(c *cli.Context, w *World) error {
 // but, where an evaluator is asked, what that costs.
 func explainConfig(set *config.Loaded, w *World, last int) shield.Config {
 	cfg := shieldConfig(set, w, "explain")
-	cfg.Trace, cfg.NoAction, cfg.AuditFile = true, true, ""
+	cfg.Trace, cfg.NoAction, cfg.Settings.Audit.Enabled = true, true, false
 	if last < shield.TierEvaluate {
 		cfg.Own, cfg.StateDir = append(cfg.Own, cfg.StateDir), ""
 	}

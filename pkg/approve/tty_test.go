@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/pkg/verdict"
+
+	"github.com/shieldcli/shield/pkg/config"
 )
 
 // TestMain lets the test binary be the program that asks: with SHIELD_ASK set
@@ -40,7 +42,7 @@ func askAtTerminal(n int) error {
 		return err
 	}
 	a, err := New(Options{
-		Channels: []string{"tty"}, Store: &memory{}, Timeout: timeout, StateDir: os.Getenv("SHIELD_DIR"),
+		Approval: config.Approval{Channels: []string{"tty"}, Timeout: config.Duration(timeout)}, Store: &memory{}, StateDir: os.Getenv("SHIELD_DIR"),
 		Binding: testBinding, Getenv: os.Getenv, Person: "ann",
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -16,7 +17,7 @@ func TestRealServer(t *testing.T) {
 	if url == "" {
 		t.Skip("no server: run testdata/evaluate/real-server.sh")
 	}
-	p, err := NewProvider(Endpoint{Provider: "custom", Model: "random", BaseURL: url})
+	p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "random", BaseURL: url}})
 	if err != nil {
 		t.Fatal(err)
 	}

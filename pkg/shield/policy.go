@@ -19,7 +19,7 @@ const maxPolicy = 4 << 20
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root
 // cannot be one.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
-	return analysis.New(analysis.Options{CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles})
+	return analysis.New(analysis.Options{CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.settings().Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles})
 }
 
 // PolicyOptions returns the folders that a configuration's policy speaks of.
@@ -45,10 +45,11 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 // LoadPolicy returns the policy that a configuration names: a preset, a file,
 // or, for "auto" and "", the preset that fits.
 func LoadPolicy(cfg Config, opts policy.Options) (*policy.Policy, error) {
-	name := cfg.Policy
+	s := cfg.settings()
+	name := s.Policy
 	if name == "" || name == "auto" {
 		name = "offline"
-		if cfg.Provider != nil || cfg.Evaluator.Provider != "" {
+		if cfg.Provider != nil || s.Evaluator.Provider != "" {
 			name = "default"
 		}
 	}
