@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shieldcli/shield/pkg/verdict"
-
 	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // TestMain lets the test binary be the program that asks: with SHIELD_ASK set
