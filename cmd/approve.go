@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/launch"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -51,7 +52,7 @@ func approvalCommand(set *config.Loaded, w *World) []string {
 	if len(argv) == 0 {
 		return nil
 	}
-	path, err := lookPath(argv[0], w.Environ())
+	path, err := launch.LookPath(argv[0], w.Environ())
 	if err != nil {
 		return argv
 	}
