@@ -179,7 +179,7 @@ mkfifo go
 "` + bin + `.real" "$@" <go &
 watchdog=$!
 exec 3>go
-until judge=$(pgrep -P $watchdog); do :; done
+until judge=$(pgrep -P $watchdog -f -- --judge); do :; done
 kill -` + signal + ` ` + to + `
 cat in >&3 2>/dev/null
 exec 3>&-

@@ -83,7 +83,9 @@ func newTerminal(t *testing.T, shell, before string) *terminal {
 	if err := os.Symlink(built, shield); err != nil {
 		t.Fatal(err)
 	}
-	snippet, err := exec.Command(shield, "init", shell).Output()
+	init := exec.Command(shield, "init", shell)
+	init.Env = []string{"HOME=" + home}
+	snippet, err := init.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,6 +284,34 @@ func TestShellSnippets(t *testing.T) {
 		term.settle()
 		if _, err := os.Stat(filepath.Join(term.work, "ran")); err == nil {
 			t.Error("^C did not end the line")
+		}
+	})
+}
+
+// loosen is a function that has the session point at other settings.
+var loosen = map[string]string{
+	"bash": "loosen() { export SHIELD_CONFIG=$PWD/loose.yaml HOME=$PWD XDG_CONFIG_HOME=$PWD XDG_STATE_HOME=$PWD; }",
+	"zsh":  "loosen() { export SHIELD_CONFIG=$PWD/loose.yaml HOME=$PWD XDG_CONFIG_HOME=$PWD XDG_STATE_HOME=$PWD; }",
+	"fish": "function loosen; set -gx SHIELD_CONFIG $PWD/loose.yaml; set -gx HOME $PWD; set -gx XDG_CONFIG_HOME $PWD; set -gx XDG_STATE_HOME $PWD; end",
+}
+
+// TestShellSnippetsKeepTheirSettings changes the environment of the session:
+// the settings of before still judge.
+func TestShellSnippetsKeepTheirSettings(t *testing.T) {
+	each(t, loosen, func(t *testing.T, term *terminal) {
+		const loose = "approval: {channels: []}\nclassifier: {model: none}\npolicy: permissive\n"
+		if err := os.Mkdir(filepath.Join(term.work, "shield"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"loose.yaml", "shield/shield.yaml"} {
+			term.write(filepath.Join(term.work, name), loose)
+		}
+		term.keys("loosen")
+		term.settle()
+		term.allowed("echo now'' $SHIELD_CONFIG", "now "+filepath.Join(term.work, "loose.yaml"))
+		term.blocked("touch ran; cat secret")
+		if _, err := os.Stat(filepath.Join(term.work, "shield", "seal.key")); err == nil {
+			t.Error("the state moved to where the session points")
 		}
 	})
 }

@@ -96,12 +96,37 @@ func TestPipeEqualsChain(t *testing.T) {
 						t.Errorf("%s, %s: the pipe ends with %d, run with %d", name, preset, got, status)
 					}
 				}
-				if len(flags) > 0 && flags[0] == "--no-action" {
-					continue // what policy decided passes through classify with its action
-				}
 				if diff := cmp.Diff(whole, piped); diff != "" {
 					t.Errorf("%s, %s %v: run (-) and pipe (+) differ:\n%s", name, preset, flags, diff)
 				}
+			}
+		}
+	}
+}
+
+// TestPipeLeavesTheActionOut holds the same for all four stages where the last
+// leaves the action out, and that what is left is still sealed.
+func TestPipeLeavesTheActionOut(t *testing.T) {
+	w := newWorld(t)
+	for name, in := range actionFiles(t) {
+		for _, preset := range []string{"default", "offline"} {
+			status, whole, _ := run(t, w, in, "run", "--policy", preset, "--no-action")
+			got, piped := 0, in
+			for _, stage := range []string{"policy", "classify", "evaluate", "approve"} {
+				args := []string{stage, "--policy", preset}
+				if stage == "approve" {
+					args = append(args, "--no-action")
+				}
+				got, piped, _ = run(t, w, piped, args...)
+			}
+			if diff := cmp.Diff(whole, piped); diff != "" || got != status {
+				t.Errorf("%s, %s: run (-), status %d, and pipe (+), status %d, differ:\n%s", name, preset, status, got, diff)
+			}
+			if strings.Contains(piped, `,"action":`) {
+				t.Errorf("%s, %s: an action is left:\n%s", name, preset, piped)
+			}
+			if _, again, _ := run(t, w, piped, "approve", "--policy", preset); again != piped {
+				t.Errorf("%s, %s: what is left is not sealed: %s", name, preset, cmp.Diff(piped, again))
 			}
 		}
 	}

@@ -26,27 +26,11 @@ func hookLine(w *World, name string, deadline time.Duration) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: the path of shield itself is unknown")
 	}
-	var b strings.Builder
-	for _, variable := range pinned {
-		value := w.Getenv(variable)
-		if value != "" {
-			value = absolute([]string{value}, w.Dir)[0]
-		}
-		quoted, err := syntax.Quote(value, syntax.LangPOSIX)
-		if err != nil {
-			return "", fmt.Errorf("hook: %s: %w", variable, err)
-		}
-		if value == "" {
-			quoted = ""
-		}
-		fmt.Fprintf(&b, "%s=%s ", variable, quoted)
-	}
-	path, err := syntax.Quote(w.Executable, syntax.LangPOSIX)
+	judge, err := fixedShield(w)
 	if err != nil {
-		return "", fmt.Errorf("hook: the path of shield itself: %w", err)
+		return "", fmt.Errorf("hook: %w", err)
 	}
-	fmt.Fprintf(&b, "%s hook %s --timeout %s%s", path, name, deadline, wrapper)
-	return b.String(), nil
+	return fmt.Sprintf("%s hook %s --timeout %s%s", judge, name, deadline, wrapper), nil
 }
 
 // readHookLine returns the program of an installed command line and its

@@ -35,7 +35,7 @@ const maxAnswer = 64 << 10
 func watchHook(ctx context.Context, w *World, name string, deadline time.Duration) error {
 	late := time.NewTimer(deadline + watchdogGrace)
 	defer late.Stop()
-	judge, err := w.startJudge(judgeArgs(w.args, name))
+	judge, err := w.startInTime(judgeArgs(w.args, name), late.C)
 	if err != nil {
 		return fmt.Errorf("hook: start the judge: %w", err)
 	}
@@ -74,6 +74,26 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 			}
 			return errors.New("hook: no verdict in time")
 		}
+	}
+}
+
+// startInTime starts a judge. A process that is stopped before it has become the
+// program it is to run is waited for without end, so this does not wait itself.
+func (w *World) startInTime(args []string, late <-chan time.Time) (*judge, error) {
+	type result struct {
+		judge *judge
+		err   error
+	}
+	started := make(chan result, 1)
+	go func() {
+		judge, err := w.startJudge(args)
+		started <- result{judge, err}
+	}()
+	select {
+	case got := <-started:
+		return got.judge, got.err
+	case <-late:
+		return nil, errors.New("it did not start in time")
 	}
 }
 

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/config"
 )
 
 // snippets are named for their shells.
@@ -21,6 +24,7 @@ func initCommand(w *World) *cli.Command {
 		Name:  "init",
 		Usage: "print a snippet that judges each interactive command",
 		Description: "The snippet asks shield exec --check before the shell runs a command line, and runs nothing that is not allowed, nor anything while shield gives no verdict. " +
+			"Which settings judge is fixed when the snippet is made: what the session does to SHIELD_CONFIG, HOME or the XDG variables later changes nothing. " +
 			"A line of zsh or fish that is not understood is left to a higher tier. " +
 			"It guards a terminal that an agent types into; whoever controls the shell can turn it off.",
 	}
@@ -39,14 +43,57 @@ func initCommand(w *World) *cli.Command {
 				if err != nil {
 					return fmt.Errorf("init: %w", err)
 				}
-				path, err := syntax.Quote(w.Executable, syntax.LangPOSIX)
+				judge, err := fixedShield(w)
 				if err != nil {
-					return fmt.Errorf("init: the path of shield itself: %w", err)
+					return fmt.Errorf("init: %w", err)
 				}
-				_, err = io.WriteString(w.Out, strings.ReplaceAll(string(text), "@SHIELD@", path))
+				_, err = io.WriteString(w.Out, strings.ReplaceAll(string(text), "@SHIELD@", judge))
 				return err
 			},
 		})
 	}
 	return cmd
+}
+
+// fixedShield returns the start of a command line of a shell that runs shield
+// with the settings and the state that it would find now. It fails where a path
+// cannot be written in a shell.
+func fixedShield(w *World) (string, error) {
+	file := w.Getenv("SHIELD_CONFIG")
+	if file != "" {
+		file = absolute([]string{file}, w.Dir)[0]
+	}
+	var b strings.Builder
+	for _, variable := range []struct{ name, value string }{
+		{"SHIELD_CONFIG", file},
+		{"XDG_CONFIG_HOME", above(config.UserFile(w.Home, w.Getenv), 2)},
+		{"XDG_STATE_HOME", above(config.StateDir(w.Home, w.Getenv), 1)},
+		{"XDG_DATA_HOME", above(config.DataDir(w.Home, w.Getenv), 1)},
+		{"XDG_CACHE_HOME", above(config.CacheDir(w.Home, w.Getenv), 1)},
+		{"", w.Executable},
+	} {
+		if strings.HasPrefix(variable.name, "XDG_") && !filepath.IsAbs(variable.value) {
+			continue
+		}
+		word, err := syntax.Quote(variable.value, syntax.LangPOSIX)
+		if err != nil {
+			return "", fmt.Errorf("%q: %w", cut(variable.value), err)
+		}
+		if variable.value == "" {
+			word = ""
+		}
+		if variable.name != "" {
+			word = variable.name + "=" + word + " "
+		}
+		b.WriteString(word)
+	}
+	return b.String(), nil
+}
+
+// above returns the folder so many levels above a path; "" for "".
+func above(path string, levels int) string {
+	for ; levels > 0 && path != ""; levels-- {
+		path = filepath.Dir(path)
+	}
+	return path
 }

@@ -58,14 +58,14 @@ func auditFile(set *config.Loaded, w *World) string {
 	return set.AuditFile(stateDir(&set.Settings, w))
 }
 
-// ownFiles lists what belongs to shield itself, also where it does not exist
-// yet: an agent must not be the one who creates it.
+// ownFiles lists the settings and folders that belong to shield itself, also
+// where they do not exist yet: an agent must not be the one who creates them.
 func ownFiles(set *config.Loaded, w *World) []string {
-	own := append([]string{config.SystemFile()}, set.Files...)
-	for _, name := range []string{
-		config.UserFile(w.Home, w.Getenv), config.StateDir(w.Home, w.Getenv),
-		config.DataDir(w.Home, w.Getenv), set.Audit.File, set.Evaluator.APIKeyFile,
-	} {
+	own := append([]string{filepath.Dir(config.SystemFile())}, set.Files...)
+	if name := config.UserFile(w.Home, w.Getenv); name != "" {
+		own = append(own, filepath.Dir(name))
+	}
+	for _, name := range []string{config.StateDir(w.Home, w.Getenv), config.DataDir(w.Home, w.Getenv)} {
 		if name != "" {
 			own = append(own, name)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -164,7 +165,7 @@ func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Co
 	}
 	nothing := func(string) string { return "" }
 	cfg.Home, cfg.Roots, cfg.Dir, cfg.FoldCase = home, roots, roots[0], false
-	cfg.Own = []string{config.UserFile(home, nothing), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
+	cfg.Own = []string{filepath.Dir(config.UserFile(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
 	cfg.Program, cfg.Settings.Audit.Enabled = neutralProgram, false
 	if until < shield.TierEvaluate || set.Evaluator.Provider == "" {
 		cfg.StateDir = "" // nothing counts evaluations, and nothing needs a seal

@@ -152,7 +152,7 @@ func (s stage) one(ctx context.Context, p *shield.Pipeline, j *job) {
 	case j.rec.Err != nil:
 		j.out = p.Refuse(j.rec.Line, code(j.rec.Err), j.rec.Err.Error())
 	case j.rec.Verdict != nil && j.rec.Verdict.Decision != verdict.Escalate:
-		j.out.Verdict, j.raw = *j.rec.Verdict, j.rec.Raw
+		j.out, j.raw = p.Pass(&j.rec)
 	default:
 		line := j.rec.Line
 		if j.rec.Verdict != nil {

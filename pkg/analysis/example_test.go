@@ -21,6 +21,7 @@ func ExampleAnalyzer_Case() {
 	// Output:
 	// move_file /home/me/app/notes
 	// write_file /home/me/.bashrc
+	// write_file /home/me/.bashrc/notes
 	// persist /home/me/.bashrc
 	// 2 false
 }

@@ -31,7 +31,7 @@ func (c *Case) git() {
 		}
 	}
 	c.Effects = append(c.Effects, effect.Effect{Kind: effect.Execute, Program: "git", Args: args, Class: class})
-	c.repository(class)
+	c.repository(class, !historyOnly(sub))
 	switch class {
 	case effect.Network:
 		if url := c.Action.Text("url"); url != "" {
@@ -50,8 +50,19 @@ func (c *Case) git() {
 	}
 }
 
-// repository adds the reads and writes of the repository.
-func (c *Case) repository(class effect.Class) {
+// historyOnly reports whether a subcommand leaves the files of the working tree
+// as they are.
+func historyOnly(sub string) bool {
+	switch sub {
+	case "add", "commit", "tag", "branch", "create-branch", "fetch", "push", "remote":
+		return true
+	}
+	return false
+}
+
+// repository adds the reads and writes of the repository, of all its files if
+// tree.
+func (c *Case) repository(class effect.Class, tree bool) {
 	kind := effect.ReadFile
 	if class != effect.ReadOnly {
 		kind = effect.WriteFile
@@ -60,11 +71,11 @@ func (c *Case) repository(class effect.Class) {
 	for _, field := range [...]string{"path", "repo", "repo_path", "repository", "directory", "destination"} {
 		if text := c.Action.Text(field); text != "" {
 			found = true
-			c.path(kind, text, true)
+			c.path(kind, text, tree)
 		}
 	}
 	if !found {
-		c.path(kind, ".", true)
+		c.path(kind, ".", tree)
 	}
 	for _, field := range [...]string{"file", "files", "paths"} {
 		c.use(&use{field: field, kind: effect.ReadFile, optional: true})

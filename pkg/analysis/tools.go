@@ -121,6 +121,9 @@ func (c *Case) tool() {
 	for i := range t.uses {
 		c.use(&t.uses[i])
 	}
+	if strings.HasSuffix(t.name, "_file") {
+		c.into()
+	}
 	if t.kind != "" {
 		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.reason})
 	}
@@ -176,6 +179,28 @@ func (c *Case) useValue(u *use, v any) {
 		}
 		c.path(u.kind, text, recursive)
 	}
+}
+
+// into adds what is written where the destination of a copy, a move or a
+// download is a folder: the file of the same name in it.
+func (c *Case) into() {
+	dst, from := c.Action.Text("destination"), c.Action.Text("source")
+	if from == "" {
+		from = c.Action.Text("url")
+	}
+	name := from[strings.LastIndexAny(from, `/\`)+1:]
+	name, _, _ = strings.Cut(name, "?")
+	if dst == "" || name == "" || name == "." || name == ".." || !folderLike(dst) {
+		return
+	}
+	c.path(effect.WriteFile, strings.TrimRight(dst, `/\`)+"/"+name, false)
+}
+
+// folderLike reports whether a destination may be a folder: a name with an
+// extension is taken for a file's, unless it ends as folders of settings do.
+func folderLike(path string) bool {
+	name := path[strings.LastIndexAny(path, `/\`)+1:]
+	return strings.LastIndexByte(name, '.') <= 0 || strings.HasSuffix(name, ".d")
 }
 
 // attachment reads the file that an attachment names.

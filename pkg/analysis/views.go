@@ -98,6 +98,10 @@ func textOf(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
+	case bool:
+		if v {
+			return "true"
+		}
 	case []any:
 		lines := make([]string, 0, len(v))
 		for _, item := range v {

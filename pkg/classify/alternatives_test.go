@@ -30,7 +30,7 @@ func TestEveryAlternative(t *testing.T) {
 			t.Parallel()
 			match, pass := exampleCases(t, r.Match), exampleCases(t, r.Pass)
 			for _, m := range mutants(r) {
-				eng := newEngine([]Rule{m.rule})
+				eng := newEngine([]Rule{m.rule}, exampleHome, []string{exampleRoot})
 				s := newScratch(eng)
 				hits := func(c *analysis.Case) bool {
 					eng.run(s, c, scopeAll)

@@ -42,7 +42,7 @@ func BenchmarkHeuristic(b *testing.B) {
 		c.Views()
 		cases = append(cases, c)
 	}
-	eng := newEngine(ruleTable[:])
+	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
 	s := newScratch(eng)
 	for _, c := range cases {
 		eng.run(s, c, scopeAll)
@@ -70,7 +70,7 @@ func BenchmarkJudge(b *testing.B) {
 func BenchmarkNewEngine(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		newEngine(ruleTable[:])
+		newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -48,7 +49,10 @@ type Options struct {
 	Thresholds  map[string]float64 // the same for types of action
 	Safe        map[string]float64 // least confidence at which the model's SAFE counts, for types of action; else they ESCALATE
 	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
+	Home        string             // the canonical home folder that "~" in rules means beside the usual ones
+	Roots       []string           // the canonical workspace folders
 	FailOpen    bool               // a classifier that fails ESCALATEs instead of blocking
+	Clock       func() time.Time   // times each classifier; nil: none is timed
 	Note        string             // why there is no model where one was asked for; reasonings repeat it
 }
 
@@ -63,7 +67,7 @@ func New(opts Options) *Classifier {
 	if opts.Threshold == 0 {
 		opts.Threshold = 0.85
 	}
-	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:]) })}
+	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
 }
 
 // Judge returns the verdict of Tier 1. A classifier that fails is part of the
@@ -173,8 +177,18 @@ func finish(c *analysis.Case, r result, all ...result) verdict.Verdict {
 	return v
 }
 
+// timed returns a function that notes in a result how long it took since.
+func (k *Classifier) timed(r *result) func() {
+	if k.opts.Clock == nil {
+		return func() {}
+	}
+	start := k.opts.Clock()
+	return func() { r.latency = k.opts.Clock().Sub(start) }
+}
+
 // heuristic runs the rules of a scope.
 func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
+	defer k.timed(&r)()
 	defer func() {
 		if p := recover(); p != nil {
 			r = failed("heuristic", fmt.Errorf("heuristic engine: %v", p), k.opts.FailOpen)
@@ -217,6 +231,7 @@ func reasoning(r *Rule, h hit) string {
 
 // score asks the model. A panic in it is an error.
 func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
+	defer k.timed(&r)()
 	defer func() {
 		if p := recover(); p != nil {
 			r = failed("model", fmt.Errorf("model: %v", p), k.opts.FailOpen)

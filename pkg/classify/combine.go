@@ -1,6 +1,10 @@
 package classify
 
-import "github.com/shieldcli/shield/pkg/verdict"
+import (
+	"time"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
 
 // A result is what one classifier says.
 type result struct {
@@ -10,6 +14,7 @@ type result struct {
 	rule       string
 	reasoning  string
 	err        error
+	latency    time.Duration
 }
 
 // Confidences that no rule and no model gives.
@@ -64,7 +69,7 @@ func (s Score) result(limit, safe float64) result {
 }
 
 func (r result) step() verdict.Step {
-	st := verdict.Step{Tier: 1, Source: r.source, Decision: r.decision, Confidence: r.confidence, Rule: r.rule, Reasoning: r.reasoning}
+	st := verdict.Step{Tier: 1, Source: r.source, Decision: r.decision, Confidence: r.confidence, Rule: r.rule, Reasoning: r.reasoning, Latency: r.latency.Microseconds()}
 	if r.err != nil {
 		st.Error = errorCode
 	}

@@ -7,7 +7,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -247,4 +249,27 @@ type cancelling struct{ stop func() }
 func (m cancelling) Score(ctx context.Context, _ string) (Score, error) {
 	m.stop()
 	return Score{}, fmt.Errorf("model: %w", ctx.Err())
+}
+
+// Each classifier of a tier says how long it took, whoever the model is.
+func TestLatencies(t *testing.T) {
+	t.Parallel()
+	server := sidecar(t, healthy(says(`{"label":"SAFE","confidence":0.9}`)), SidecarOptions{})
+	for name, model := range map[string]Scorer{"in process": dualModels["safe"], "sidecar": server, "failing": dualModels["error"]} {
+		var ticks atomic.Int64
+		clock := func() time.Time { return time.Unix(0, 0).Add(time.Duration(ticks.Add(1)) * time.Millisecond) }
+		c := dualCases()["plain"]
+		v, err := New(Options{Model: model, Clock: clock}).Judge(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, st := range v.Trail {
+			if st.Latency < 1000 {
+				t.Errorf("%s: %s took %d µs by a clock of milliseconds", name, st.Source, st.Latency)
+			}
+		}
+		if len(v.Trail) != 2 {
+			t.Errorf("%s: %d steps, want those of the rules and of the model", name, len(v.Trail))
+		}
+	}
 }

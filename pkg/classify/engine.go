@@ -16,6 +16,7 @@ import (
 // action could match. Goroutines may share it.
 type engine struct {
 	rules    []Rule
+	vars     map[string][]string // folders that globs may begin with, see [effect.NewGlobs]
 	clauses  []bound
 	patterns []textPattern
 	requires [][]bound // by rule
@@ -81,7 +82,7 @@ type lazyGlobs struct {
 	sets func() (all, tails *effect.Globs)
 }
 
-func newLazyGlobs(list []string) *lazyGlobs {
+func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	if len(list) == 0 {
 		return nil
 	}
@@ -92,14 +93,14 @@ func newLazyGlobs(list []string) *lazyGlobs {
 				short = append(short, g)
 			}
 		}
-		return mustGlobs(list), mustGlobs(short)
+		return mustGlobs(list, vars), mustGlobs(short, vars)
 	})}
 }
 
 // mustGlobs panics on a list that cannot be built; Judge turns that into a
 // classifier error, and a test builds all of them.
-func mustGlobs(list []string) *effect.Globs {
-	g, err := effect.NewGlobs(list, nil)
+func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
+	g, err := effect.NewGlobs(list, vars)
 	if err != nil {
 		panic(err)
 	}
@@ -139,12 +140,18 @@ func (l *lazyGlobs) covers(e *effect.Effect) bool {
 	return ok
 }
 
-func newEngine(rules []Rule) *engine {
+// newEngine returns the engine of some rules, for a home folder, which may be
+// "", and the workspace.
+func newEngine(rules []Rule, home string, roots []string) *engine {
 	eng := &engine{
 		rules:    rules,
+		vars:     map[string][]string{"WORKSPACE": roots},
 		requires: make([][]bound, len(rules)),
 		unless:   make([][]bound, len(rules)),
 		byKind:   make(map[effect.Kind][]uint16, 32),
+	}
+	if home != "" {
+		eng.vars["HOME"] = []string{home}
 	}
 	clauses, patterns, programs := 0, 0, 0
 	for i := range rules {
@@ -167,11 +174,11 @@ func newEngine(rules []Rule) *engine {
 		}
 		for k := range r.requires {
 			eng.requires[i] = append(eng.requires[i], bound{})
-			eng.requires[i][k].bind(i, &r.requires[k])
+			eng.requires[i][k].bind(i, &r.requires[k], eng.vars)
 		}
 		for k := range r.unless {
 			eng.unless[i] = append(eng.unless[i], bound{})
-			eng.unless[i][k].bind(i, &r.unless[k])
+			eng.unless[i][k].bind(i, &r.unless[k], eng.vars)
 		}
 		for _, p := range r.patterns {
 			id := len(textLits)
@@ -194,10 +201,10 @@ func newEngine(rules []Rule) *engine {
 	return eng
 }
 
-func (b *bound) bind(rule int, c *clause) {
+func (b *bound) bind(rule int, c *clause, vars map[string][]string) {
 	b.clause, b.rule = c, rule
 	b.args.expr, b.not.expr, b.reason.expr = c.args.expr, c.not.expr, c.reason.expr
-	b.paths, b.notPaths = newLazyGlobs(c.paths), newLazyGlobs(andBelow(c.notPaths))
+	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(c.notPaths), vars)
 }
 
 // andBelow adds what lies below the folders of a list: a recursive effect is
@@ -216,7 +223,7 @@ func andBelow(globs []string) []string {
 func (eng *engine) addClause(rule int, c *clause) {
 	id := uint16(len(eng.clauses))
 	eng.clauses = append(eng.clauses, bound{})
-	eng.clauses[id].bind(rule, c)
+	eng.clauses[id].bind(rule, c, eng.vars)
 	switch {
 	case len(c.programs) > 0:
 		for _, p := range c.programs {

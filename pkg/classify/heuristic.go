@@ -103,7 +103,8 @@ func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 			continue
 		}
 		for _, id := range eng.byKind[e.Kind] {
-			if b := &eng.clauses[id]; sc.covers(eng.rules[b.rule].Outcome) && b.holds(s, e, nil) {
+			b := &eng.clauses[id]
+			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, nil) {
 				eng.hit(s, c, i, b.rule, string(e.Kind), false)
 			}
 		}
@@ -118,7 +119,7 @@ func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 	clear(s.found)
 	prefilter.Scan(eng.lineSet, args, s.found)
 	eng.candidates(e.Program, s.found, func(b *bound) {
-		if sc.covers(eng.rules[b.rule].Outcome) && b.holds(s, e, args) {
+		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, args) {
 			eng.hit(s, c, l.effect, b.rule, e.Program, false)
 		}
 	})
@@ -195,9 +196,14 @@ func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, at, id int
 	}
 }
 
+// about reports whether a rule is about actions of a case's type.
+func (r *Rule) about(c *analysis.Case) bool {
+	return len(r.types) == 0 || c.Action != nil && slices.Contains(r.types, c.Action.Type)
+}
+
 // reads reports whether the patterns of a rule apply to a view.
 func (r *Rule) reads(c *analysis.Case, v analysis.View) bool {
-	if len(r.types) > 0 && (c.Action == nil || !slices.Contains(r.types, c.Action.Type)) {
+	if !r.about(c) {
 		return false
 	}
 	if len(r.views) > 0 && !slices.Contains(r.views, v.Name) {

@@ -128,7 +128,7 @@ func (e Example) OK() bool { return e.Err == nil && e.Got == e.Want }
 // Examples judges the examples of all rules, or of one if id is not empty, in
 // the place of an agent that works in /work/app. Nothing of them is executed.
 func Examples(ctx context.Context, id string) ([]Example, error) {
-	eng := newEngine(ruleTable[:])
+	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
 	var out []Example
 	for i := range ruleTable {
 		r := &ruleTable[i]
@@ -164,6 +164,12 @@ func (eng *engine) example(rule int, text string, want bool) Example {
 	return out
 }
 
+// Where examples are judged.
+const (
+	exampleHome = "/home/me"
+	exampleRoot = "/work/app"
+)
+
 // exampleCase returns the case of an example: an action in JSON, or the text
 // of a command.
 func exampleCase(text string) (*analysis.Case, error) {
@@ -174,6 +180,6 @@ func exampleCase(text string) (*analysis.Case, error) {
 			return nil, fmt.Errorf("example %q: %w", text, err)
 		}
 	}
-	an := analysis.Analyzer{Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
+	an := analysis.Analyzer{Place: effect.Place{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
 	return an.Case(a), nil
 }

@@ -88,7 +88,7 @@ func TestTables(t *testing.T) {
 				check(r.ID, c.not)
 				check(r.ID, c.reason)
 				for _, globs := range [][]string{c.paths, andBelow(c.notPaths)} {
-					if _, err := effect.NewGlobs(globs, nil); err != nil {
+					if _, err := effect.NewGlobs(globs, map[string][]string{"WORKSPACE": nil}); err != nil {
 						t.Errorf("%s: %v", r.ID, err)
 					}
 				}
@@ -98,7 +98,7 @@ func TestTables(t *testing.T) {
 	if _, ok := prefilter.New(lits); !ok {
 		t.Error("the prefilter refuses a literal")
 	}
-	if n := len(newEngine(ruleTable[:]).always); n > 8 {
+	if n := len(newEngine(ruleTable[:], exampleHome, []string{exampleRoot}).always); n > 8 {
 		t.Errorf("%d patterns have no literal and are tried on every text; find them one", n)
 	}
 }

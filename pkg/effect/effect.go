@@ -27,6 +27,7 @@ const (
 	ChangePrivilege   Kind = "change_privilege"   // sudo, setuid, capabilities
 	ChangeSystem      Kind = "change_system"      // services, packages, users, firewall, kernel, devices
 	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database
+	ChangeGuard       Kind = "change_guard"       // shield itself is answered, cleared, repaired, stopped or given other settings
 	StopProcess       Kind = "stop_process"
 	ReadSecret        Kind = "read_secret"  // credentials that are no file: environment, key store, token
 	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, key strokes
@@ -45,7 +46,7 @@ func Kinds() []Kind { return kinds[:] }
 var kinds = [...]Kind{
 	ReadFile, WriteFile, DeleteFile, DeleteDirectory, MoveFile, ListDirectory, CreateDirectory, ChangePermissions, Execute,
 	HTTPRequest, Connect, Listen, SendMessage, Persist, ChangePrivilege, ChangeSystem, ChangeRemote, StopProcess, ReadSecret,
-	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, RemoteShell, Dynamic,
+	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, RemoteShell, ChangeGuard, Dynamic,
 }
 
 // A Class says how much a program changes, by its flags.

@@ -293,7 +293,7 @@ func (w *walk) path() (string, bool) {
 		case w.windows:
 			b.WriteString(quoteWindows(s.text))
 		default:
-			b.WriteString(quote(s.text))
+			b.WriteString(Quote(s.text))
 		}
 		if b.Len() > maxPath {
 			return tooLong(b.String(), isPattern), true
@@ -307,7 +307,7 @@ func (w *walk) path() (string, bool) {
 func tooLong(path string, isPattern bool) string {
 	cut := strings.LastIndexByte(path[:maxPath], '/')
 	if !isPattern {
-		return clip(quote(path[:cut+1]) + "**")
+		return clip(Quote(path[:cut+1]) + "**")
 	}
 	return path[:cut+1] + "**"
 }

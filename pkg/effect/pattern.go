@@ -52,8 +52,8 @@ func isMeta(s string) bool {
 	return false
 }
 
-// quote escapes text so that it is a pattern of itself.
-func quote(s string) string {
+// Quote escapes text so that it is a pattern of itself, see [Overlap].
+func Quote(s string) string {
 	if !isMeta(s) {
 		return s
 	}

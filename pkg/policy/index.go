@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -36,6 +37,9 @@ type index struct {
 	byPath    ruleSet
 	byHost    ruleSet
 
+	single []string // files of policy, and what lies on the way to shield's files
+	roots  []string // workspace folders
+
 	posix    globSet
 	drives   globSet // globs that begin with a drive or a share
 	all      [2]*globSet
@@ -53,7 +57,10 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 	if len(rules) > most {
 		return nil, fmt.Errorf("more than %d rules in a list", most)
 	}
-	x := &index{rules: make([]matcher, len(rules)), byType: make(map[string]*ruleSet, 32)}
+	x := &index{
+		rules: make([]matcher, len(rules)), byType: make(map[string]*ruleSet, 32),
+		single: slices.Concat(vars["SHIELD_POLICY"], vars["SHIELD_WAY"]), roots: vars["WORKSPACE"],
+	}
 	x.all = [...]*globSet{&x.posix, &x.drives}
 	for i := range rules {
 		r := &rules[i]

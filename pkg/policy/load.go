@@ -15,7 +15,7 @@ import (
 
 // variables are the names that globs may begin with, whether or not
 // [Options.Vars] holds folders for them.
-var variables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_CACHE"}
+var variables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE"}
 
 // known returns the folders of all variables.
 func (o Options) known() map[string][]string {

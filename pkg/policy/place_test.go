@@ -20,6 +20,9 @@ func testOptions() Options {
 		"WORKSPACE":      {"/work/app"},
 		"SHIELD":         {"/home/me/.config/shield", "/home/me/.local/state/shield"},
 		"SHIELD_PROGRAM": {"/opt/shield/bin/shield"},
+		"SHIELD_POLICY":  {"/work/app/guard/site.yaml"},
+		"SHIELD_ABOVE":   {"/home/me/.config"},
+		"SHIELD_WAY":     {"/opt/guard/current"},
 		"SHIELD_CACHE":   {"/home/me/.cache/shield"},
 	}}
 }

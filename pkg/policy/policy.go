@@ -25,8 +25,12 @@ type Options struct {
 	// Vars are the folders that $NAME stands for at the start of a glob, as
 	// canonical paths: HOME the user's home folder beside the usual ones,
 	// WORKSPACE the workspace roots, SHIELD what belongs to shield and is
-	// neither to be read nor changed (configuration, seal key, state, library
-	// cache, audit log), SHIELD_PROGRAM what is not to be changed,
+	// neither to be read nor changed (configuration, seal key, state, audit
+	// log), SHIELD_PROGRAM what is not to be changed (the program, and what it
+	// runs or trusts), SHIELD_POLICY the files of policy, which are neither to
+	// be read by name nor changed, SHIELD_WAY folders on the way to all these
+	// that are links or missing, so that nothing else may be put there,
+	// SHIELD_ABOVE all folders on that way, over which nothing may be mounted,
 	// SHIELD_CACHE what is not to be changed but may be deleted. A name without
 	// folders matches nothing.
 	Vars map[string][]string
@@ -113,7 +117,7 @@ func escalation(c *analysis.Case, denied, verified finding) verdict.Verdict {
 		if r := ch.rule; r != nil && v.NextTier < tier {
 			v = verdict.Verdict{
 				Decision: verdict.Escalate, Confidence: 0.7, Rule: r.Name, NextTier: tier,
-				Reasoning: explain("verify", r, ch.by) + "; part of the path is not known, name it in full",
+				Reasoning: explain("verify", r, ch.by) + inFull(ch.by),
 			}
 		}
 	}

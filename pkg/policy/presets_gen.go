@@ -7,29 +7,29 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 // presets are the policies that shield ships.
 var presets = [...]preset{
 	{name: "default",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-		verify:      []uint16{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32},
-		allow:       []uint16{33, 34, 35},
-		fingerprint: "sha256:1af73f65133936d2bd9f675157dd7bc122ea7006be2fb9b33a741a1123451de6"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38},
+		allow:       []uint16{39, 40, 41},
+		fingerprint: "sha256:26581552e282d374836bbc7b2c0d9ff5a8399429dc99f64bc4714ac25a16b932"},
 	{name: "strict",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-		verify:      []uint16{36, 37, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 38, 39, 40, 41, 42},
-		allow:       []uint16{33, 34, 35},
-		fingerprint: "sha256:c2ef9d378e356f5cec09ae33dcaee6931c5c3092e2a555d7e9367e266bc1cf1a"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+		verify:      []uint16{42, 43, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 44, 45, 46, 47, 48},
+		allow:       []uint16{39, 40, 41},
+		fingerprint: "sha256:9bab2759f8ba0d7e33a690fc0066cb403ce44eca48530957f122ba0224f22622"},
 	{name: "permissive",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-		verify:      []uint16{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 43, 44},
-		allow:       []uint16{33, 34, 35, 45},
-		fingerprint: "sha256:d6a4695635a01cdb30401397834222b643f7ce4fa42d08292a70e50f4d04a64b"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 49, 50},
+		allow:       []uint16{39, 40, 41, 51},
+		fingerprint: "sha256:9d3f909d359c20c19678822bb4fe085599cc656b7f24f9df3cb312a2a24fdb85"},
 	{name: "offline",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-		verify:      []uint16{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 46, 47, 48, 49},
-		allow:       []uint16{33, 34, 35},
-		fingerprint: "sha256:d41af9cb4762862b225b11408c1aa0976de887b1f0785d2d03bc4aeb018f596b"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 52, 53, 54, 55},
+		allow:       []uint16{39, 40, 41},
+		fingerprint: "sha256:f3abda06a9d330722556f033182570a8ca2b05776a27832502329ce252a90025"},
 }
 
 // coreRules are the rules of policies/core.yaml.
-var coreRules = []uint16{0, 1, 2, 3}
+var coreRules = []uint16{0, 1, 2, 3, 4, 5, 6, 7}
 
 // presetRules are the rules of all presets.
 var presetRules = [...]rulefile.Rule{
@@ -140,6 +140,9 @@ var presetRules = [...]rulefile.Rule{
 			},
 			Paths: []string{
 				"$SHIELD/**",
+				"~/.config/shield/**",
+				"~/.local/state/shield/**",
+				"~/.local/share/shield/**",
 				"/etc/shield/**",
 				"/Library/Application Support/shield/**",
 				"c:/programdata/shield/**",
@@ -147,8 +150,70 @@ var presetRules = [...]rulefile.Rule{
 		},
 	},
 	{
+		Name:   "shield_policy",
+		Reason: "the policy in force is not the agent's to read or change; ask the user to change it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"read_file",
+				"write_file",
+				"delete_file",
+				"delete_directory",
+				"move_file",
+				"change_permissions",
+				"persist",
+			},
+			Paths: []string{
+				"$SHIELD_POLICY",
+			},
+		},
+	},
+	{
+		Name:   "shield_way",
+		Reason: "what is put here decides which settings shield finds; ask the user to do it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"write_file",
+				"delete_file",
+				"delete_directory",
+				"move_file",
+				"persist",
+			},
+			Paths: []string{
+				"$SHIELD_WAY",
+			},
+		},
+	},
+	{
+		Name:   "shield_answers",
+		Reason: "shield is not the agent's to answer, clear, repair, stop or give other settings; ask the user to do it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"change_guard",
+			},
+		},
+	},
+	{
+		Name:   "shield_mounts",
+		Reason: "what is mounted here hides the files of shield, or shows them under another name; ask the user to do it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"change_system",
+			},
+			Paths: []string{
+				"$SHIELD/**",
+				"$SHIELD_PROGRAM/**",
+				"$SHIELD_CACHE/**",
+				"$SHIELD_POLICY",
+				"$SHIELD_ABOVE",
+				"~/.config/shield/**",
+				"~/.local/state/shield/**",
+				"~/.local/share/shield/**",
+			},
+		},
+	},
+	{
 		Name:   "shield_program",
-		Reason: "the program that judges is not the agent's to change; ask the user to update it",
+		Reason: "the program that judges, and what it loads and asks, are not the agent's to change; ask the user to update them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -671,6 +736,25 @@ var presetRules = [...]rulefile.Rule{
 		},
 	},
 	{
+		Name:   "agent_internals",
+		Reason: "this is the agent's own internal folder, and no business of the agent; ask the user",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"read_file",
+				"list_directory",
+				"search_files",
+				"write_file",
+				"delete_file",
+				"delete_directory",
+				"move_file",
+				"change_permissions",
+			},
+			Paths: []string{
+				"**/.openparallax/**",
+			},
+		},
+	},
+	{
 		Name:   "remote_shell",
 		Reason: "an interpreter attached to the network gives control of this machine away",
 		Criteria: rulefile.Criteria{
@@ -678,6 +762,18 @@ var presetRules = [...]rulefile.Rule{
 				"remote_shell",
 			},
 		},
+	},
+	{
+		Name:   "force_push_main",
+		Reason: "this rewrites the history of a branch that others build on; a person confirms it, or push to a branch of your own",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"change_remote",
+				"git_push",
+			},
+			When: "any(.effects[]; .program == \"git\" and (.args // [] | index(\"push\") != null and any(test(\"^(-[a-zA-Z]*f|--force|--mirror$|\\\\+)\")) and any(test(\"^\\\\+?(.*[:/])?(main|master|trunk|production|release[^ ]*)$|^--(mirror|all)$\"))))",
+		},
+		Tier: 3,
 	},
 	{
 		Name:   "agent_identity",

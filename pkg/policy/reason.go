@@ -37,6 +37,14 @@ func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 	return b.String()
 }
 
+// inFull says what to write instead where an effect only perhaps meets a rule.
+func inFull(by *effect.Effect) string {
+	if by != nil && !by.Pattern {
+		return "; this may change it, name the files that are written"
+	}
+	return "; part of the path is not known, name it in full"
+}
+
 // shown returns text of the action as a message may hold it: one line, short,
 // control characters made visible.
 func shown(s string) string {

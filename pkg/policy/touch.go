@@ -107,23 +107,31 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 		return t
 	}
 	if !e.Pattern {
-		s.literal(&t, e.Path, e.Recursive)
+		s.literal(&t, e, e.Path, e.Recursive)
 		return t
 	}
 	if sight := look(e.Path); sight != dark {
 		s.pattern(&t, e, sight)
 	}
 	if folder, ok := emptied(e); ok && !strings.ContainsAny(folder, `*?[\`) {
-		s.literal(&t, folder, true)
+		s.literal(&t, e, folder, true)
 	}
 	return t
 }
 
-// literal adds the rules that a path meets.
-func (s *search) literal(t *touched, path string, recursive bool) {
+// literal adds the rules that an effect on a path meets.
+func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bool) {
 	for _, set := range s.x.sets(path, false) {
 		for _, g := range set.set.AppendTouched(s.found[:0], path, false, recursive) {
-			t.sure.add(set.rule[g])
+			switch {
+			case !recursive || !set.names[g].single() || s.x.isSingle(path):
+				t.sure.add(set.rule[g])
+			case e.Kind == effect.ReadFile: // a search of a folder is no look at one file in it
+			case e.Kind == effect.WriteFile && s.x.holdsRoot(path):
+				t.perhaps.add(set.rule[g])
+			default:
+				t.sure.add(set.rule[g])
+			}
 		}
 	}
 }
@@ -140,7 +148,9 @@ func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 			case all:
 				t.sure.add(set.rule[g])
 			case last:
-				t.perhaps.add(set.rule[g])
+				if !set.names[g].single() || e.Kind != effect.ReadFile {
+					t.perhaps.add(set.rule[g])
+				}
 			case none:
 			}
 		}
@@ -151,7 +161,7 @@ func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 			continue
 		}
 		for _, g := range set.set.AppendTouched(s.found[:0], folder(e.Path), false, true) {
-			if !set.names[g].floating() {
+			if !set.names[g].floating() && (!set.names[g].single() || s.x.meetsSingle(e)) {
 				t.perhaps.add(set.rule[g])
 			}
 		}

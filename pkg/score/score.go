@@ -163,15 +163,20 @@ func (c *Counter) count(r *row, seq int, out *shield.Outcome) {
 	c.judged++
 	v := &out.Verdict
 	c.parts[r.label].add(r, v)
-	timed := [len(c.tiers)]bool{}
+	var asked [len(c.tiers)]bool
+	var took [len(c.tiers)]int64 // the steps of a tier run at the same time
 	for _, st := range out.Trail() {
-		if st.Tier >= 0 && st.Tier < len(c.tiers) && !timed[st.Tier] {
-			timed[st.Tier] = true // later steps of a tier share the time of the first
-			c.tiers[st.Tier].add(time.Duration(st.Latency) * time.Microsecond)
+		if st.Tier >= 0 && st.Tier < len(c.tiers) {
+			asked[st.Tier], took[st.Tier] = true, max(took[st.Tier], st.Latency)
 		}
 		if st.Source == "model" && st.Error == "" {
 			c.scored = true
 			c.curve.add(r.label, injection(st))
+		}
+	}
+	for tier, n := range took {
+		if asked[tier] {
+			c.tiers[tier].add(time.Duration(n) * time.Microsecond)
 		}
 	}
 	if len(out.Trail()) > 0 {

@@ -74,6 +74,7 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	// Where another part became unknown on the way, nothing holds the path.
 	e.Tree = v.Tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.once(e)
+	s.behind(e)
 	return e.Path, e.Pattern
 }
 

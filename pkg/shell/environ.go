@@ -17,6 +17,9 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Reason: "stops the command history", From: at})
 		}
 		return
+	case "SHIELD_CONFIG":
+		s.emit(effect.Effect{Kind: effect.ChangeGuard, Program: name, Reason: "gives shield other settings", From: at})
+		return
 	case "HISTSIZE", "HISTFILESIZE":
 		if v.Text == "0" {
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Reason: "stops the command history", From: at})

@@ -174,6 +174,7 @@ type flow struct {
 func (s *state) touch(base string, argv []abstract.Value, use command.Use, io abstract.Streams) flow {
 	var f flow
 	var b abstract.Builder
+	var sources []abstract.Value
 	for _, t := range use.Touches {
 		if !s.step(1) {
 			break
@@ -191,6 +192,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 				f.roots = append(f.roots, v)
 			}
 			content := s.readOperand(t, v)
+			sources = append(sources, v)
 			if t.Kind == effect.ReadFile && !credentialOption(argv, t.Word) {
 				b.Add(content)
 				f.nreads++
@@ -212,6 +214,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 		}
 	}
 	f.reads = b.Value()
+	s.linked(base, sources, f.writes)
 	return f
 }
 

@@ -81,6 +81,8 @@ func TestBounds(t *testing.T) {
 		"python":        "python3 -c '" + strings.Repeat("(", 30000) + "'",
 		"python calls":  "python3 -c '" + strings.Repeat("a(", 15000) + "'",
 		"python lists":  "python3 -c '" + strings.Repeat("[[1],", 10000) + "'",
+		"awk fields":    "awk '{print \"x\" | " + strings.Repeat("${", 60) + "]]\"sh\"}' notes.txt",
+		"ln":            "ln -s " + strings.Repeat("a ", 10000) + "b; echo x > b/a",
 		"powershell":    "Get-Content " + strings.Repeat("(", 60000),
 		"pwsh strings":  "Get-Content " + strings.Repeat(`"$(`, 20000),
 		"pwsh blocks":   "Get-Item " + strings.Repeat("{", 60000),

@@ -20,6 +20,7 @@ type state struct {
 	funcs   []function
 	aliases []alias
 	files   []file
+	links   []link
 	fds     []descriptor
 	input   abstract.Value   // standard input of the statement being walked, which its substitutions read
 	stdin   *abstract.Value  // what exec has put in place of standard input

@@ -99,3 +99,8 @@ func (w world) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.
 }
 
 func (w world) Suspect(v abstract.Value) { w.suspect(v) }
+
+func (w world) Link(path, to abstract.Value) {
+	at, _ := w.place().Path(path.Text, path.IsPattern)
+	w.link(at, to)
+}

@@ -3,6 +3,7 @@ package shield
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/action"
@@ -155,7 +156,7 @@ func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	for i := range steps {
 		steps[i].Tier = tier
 	}
-	if p.timed {
+	if p.timed && !slices.ContainsFunc(steps, func(s verdict.Step) bool { return s.Latency > 0 }) {
 		steps[0].Latency = p.now().Sub(start).Microseconds()
 	}
 	return steps
@@ -164,6 +165,19 @@ func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start ti
 // refusal returns the BLOCK for something that went wrong at a tier.
 func refusal(tier int, code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Tier: tier, Confidence: 1, Error: code, Reasoning: reason}
+}
+
+// Pass returns how a verdict that an earlier stage decided leaves this one: byte
+// for byte, or, where the action is to be left out, as an outcome sealed anew
+// without it.
+func (p *Pipeline) Pass(rec *verdict.Record) (out Outcome, raw []byte) {
+	out.Verdict = *rec.Verdict
+	if !p.noAction || len(out.Verdict.Action) == 0 {
+		return out, rec.Raw
+	}
+	out.Verdict.Action = nil
+	p.sealer.Seal(&out.Verdict, rec.Stages)
+	return out, nil
 }
 
 // Refuse returns the BLOCK for a record that is no action: line is where it

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"time"
 
 	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/models"
@@ -31,7 +31,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	switch {
 	case c.Model == "" || c.Model == noModel:
 		return nil, nil
-	case strings.ContainsAny(c.Model, `/\`) || c.Model == ".":
+	case isFolder(c.Model):
 		files, digest = os.DirFS(c.Model), ""
 	case c.Model != "default":
 		dir, err := modelstore.Open(cfg.Models, nil, nil).Find(c.Model)
@@ -78,8 +78,16 @@ func runtimePath(cfg Config) (string, error) {
 // runtime the default model degrades to rules alone; one that was named does
 // not.
 func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, error) {
+	place := &p.analyzer.Place
+	var clock func() time.Time
+	if p.timed {
+		clock = p.now
+	}
 	s, c := cfg.settings(), cfg.classifier()
-	opts := classify.Options{NoHeuristic: !s.Heuristic.Enabled, Threshold: s.Classifier.Threshold, FailOpen: !s.FailClosed}
+	opts := classify.Options{
+		NoHeuristic: !s.Heuristic.Enabled, Home: place.Home, Roots: place.Roots, Clock: clock,
+		Threshold: s.Classifier.Threshold, FailOpen: !s.FailClosed,
+	}
 	if addr := c.Addr; addr != "" {
 		m, err := classify.NewSidecar(addr, classify.SidecarOptions{})
 		if err != nil {

@@ -67,7 +67,7 @@ func TestSidecarIsBound(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, addr := range []string{"", "http://127.0.0.1:1", "http://127.0.0.1:2"} {
-		_, print, err := new(Pipeline).newClassifier(Config{Settings: with(config.Classifier{Addr: addr})})
+		_, print, err := policyTier(t, Config{}).newClassifier(Config{Settings: with(config.Classifier{Addr: addr})})
 		if err != nil {
 			t.Fatal(err)
 		}

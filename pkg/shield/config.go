@@ -37,7 +37,7 @@ type Config struct {
 	Home     string   // the home folder that "~" means; may be unknown
 	Dir      string   // the folder that relative paths without a cwd start from; may be unknown
 	FoldCase bool     // the file system ignores case (Windows, macOS)
-	Own      []string // files and folders of shield itself beside StateDir: never read, never changed
+	Own      []string // files and folders of shield itself beside those that other fields and settings name: never read, never changed
 	Program  string   // shield's own file: never changed
 	CacheDir string   // the folder of what shield unpacks and loads: never changed
 	Models   string   // the folder of installed models, absolute; "" if there is none

@@ -9,7 +9,6 @@ import (
 
 	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/pkg/analysis"
-	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy"
 )
 
@@ -22,38 +21,25 @@ func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
 	return analysis.New(analysis.Options{CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.settings().Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles})
 }
 
-// PolicyOptions returns the folders that a configuration's policy speaks of.
-func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
-	canonical := func(paths ...string) (out []string) {
-		for _, p := range paths {
-			if p != "" {
-				p, _ = place.Path(p, false)
-				out = append(out, p)
-			}
-		}
-		return out
-	}
-	return policy.Options{Vars: map[string][]string{
-		"HOME":           canonical(cfg.Home),
-		"WORKSPACE":      place.Roots,
-		"SHIELD":         canonical(append(slices.Clone(cfg.Own), cfg.StateDir)...),
-		"SHIELD_PROGRAM": canonical(cfg.Program),
-		"SHIELD_CACHE":   canonical(cfg.CacheDir),
-	}}
-}
-
-// LoadPolicy returns the policy that a configuration names: a preset, a file,
-// or, for "auto" and "", the preset that fits.
-func LoadPolicy(cfg Config, opts policy.Options) (*policy.Policy, error) {
+// policyName returns the name of the policy that a configuration asks for, and
+// whether it is a preset's rather than a file's.
+func (cfg *Config) policyName() (name string, preset bool) {
 	s := cfg.settings()
-	name := s.Policy
+	name = s.Policy
 	if name == "" || name == "auto" {
 		name = "offline"
 		if cfg.Provider != nil || s.Evaluator.Provider != "" {
 			name = "default"
 		}
 	}
-	if slices.Contains(policy.Presets(), name) {
+	return name, slices.Contains(policy.Presets(), name)
+}
+
+// LoadPolicy returns the policy that a configuration names: a preset, a file,
+// or, for "auto" and "", the preset that fits.
+func LoadPolicy(cfg Config, opts policy.Options) (*policy.Policy, error) {
+	name, preset := cfg.policyName()
+	if preset {
 		return policy.Preset(name, opts)
 	}
 	data, err := ReadPolicyFile(name)

@@ -32,6 +32,9 @@ func (r *reader) copied(dst Word, tree, folder bool) {
 	for _, i := range sources {
 		src := r.args[i]
 		name := lastElement(src.Text)
+		if _, path, remote := remoteHost(src); remote && r.shape.rest == roleRemoteSrc {
+			name = lastElement(path.Text)
+		}
 		if name == "" || src.Pattern || len(name) > maxCopyPath || dst.Pattern {
 			r.touch(effect.WriteFile, dst, tree || src.Pattern)
 			continue

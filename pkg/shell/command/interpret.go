@@ -80,6 +80,7 @@ type reader struct {
 
 	values   []value
 	operands []int  // indices in args
+	entered  string // folder that relative paths start from, "" if it is the working folder
 	key      Word   // of a git setting, until its value comes
 	glob     string // find: what -name asks for, if one test does
 }
@@ -178,7 +179,7 @@ func (r *reader) operand(i int) int {
 		}
 	}
 	if r.level.style&settings != 0 && len(r.operands) == 0 && isSetting(w.Text) {
-		r.use.Env = append(r.use.Env, w)
+		r.setting(w)
 		if n, ok := Variable(w); ok {
 			r.use.Nested = append(r.use.Nested, n)
 		}
@@ -284,7 +285,7 @@ func rankOf(k effect.Kind) rank {
 		return network
 	case effect.DeleteFile, effect.DeleteDirectory, effect.Destroy:
 		return destructive
-	case effect.ChangePrivilege, effect.ChangeSystem:
+	case effect.ChangePrivilege, effect.ChangeSystem, effect.ChangeGuard:
 		return privileged
 	case effect.ReadFile, effect.ListDirectory, effect.Execute, effect.ReadSecret, effect.ReadClipboard,
 		effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.SendSecret, effect.RemoteShell, effect.Dynamic:

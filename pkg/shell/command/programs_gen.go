@@ -125,7 +125,7 @@ var programs = [...]program{
 	{"autoflake", &syntaxBlack},
 	{"automake", &syntaxMake},
 	{"automator", &syntaxCodesign},
-	{"automount", &syntaxMount},
+	{"automount", &syntaxUmount},
 	{"autopep8", &syntaxBlack},
 	{"autoreconf", &syntaxMake},
 	{"autossh", &syntaxSsh},
@@ -171,6 +171,7 @@ var programs = [...]program{
 	{"biber", &syntaxGcc},
 	{"bibtex", &syntaxGcc},
 	{"bind", &syntaxWait},
+	{"bindfs", &syntaxMount},
 	{"biome", &syntaxBlack},
 	{"bison", &syntaxGcc},
 	{"bjam", &syntaxMake},
@@ -200,7 +201,7 @@ var programs = [...]program{
 	{"browser-sync", &syntaxJest},
 	{"bsdtar", &syntaxTar},
 	{"btop", &syntaxPs},
-	{"btrfs", &syntaxMount},
+	{"btrfs", &syntaxUmount},
 	{"buck", &syntaxMake},
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
@@ -268,6 +269,7 @@ var programs = [...]program{
 	{"chgrp", &syntaxChown},
 	{"chisel", &syntaxTailscale},
 	{"chkconfig", &syntaxUpdate_alternatives},
+	{"chkstow", &syntaxStow},
 	{"chmod", &syntaxChmod},
 	{"choco", &syntaxSnap},
 	{"chokidar", &syntaxWatchexec},
@@ -365,7 +367,7 @@ var programs = [...]program{
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
 	{"cross-env-shell", &syntaxJest},
-	{"cryptsetup", &syntaxMount},
+	{"cryptsetup", &syntaxUmount},
 	{"crystal", &syntaxRscript},
 	{"csc", &syntaxGcc},
 	{"csf", &syntaxIptables},
@@ -456,7 +458,7 @@ var programs = [...]program{
 	{"dmd", &syntaxGcc},
 	{"dmesg", &syntaxDmesg},
 	{"dmidecode", &syntaxPs},
-	{"dmsetup", &syntaxMount},
+	{"dmsetup", &syntaxUmount},
 	{"dnf", &syntaxDnf},
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
@@ -585,7 +587,7 @@ var programs = [...]program{
 	{"expect", &syntaxExpect},
 	{"expo", &syntaxJest},
 	{"export", &syntaxUnset},
-	{"exportfs", &syntaxMount},
+	{"exportfs", &syntaxUmount},
 	{"expr", &syntaxExpr},
 	{"fab", &syntaxMake},
 	{"fabric", &syntaxJupyter},
@@ -617,6 +619,7 @@ var programs = [...]program{
 	{"fgrep", &syntaxEgrep},
 	{"figlet", &syntaxWall},
 	{"file", &syntaxFile},
+	{"file-rename", &syntaxRename},
 	{"find", &syntaxFind},
 	{"findmnt", &syntaxDf},
 	{"finger", &syntaxPs},
@@ -666,9 +669,10 @@ var programs = [...]program{
 	{"fswebcam", &syntaxScrot},
 	{"ftp", &syntaxTelnet},
 	{"funzip", &syntaxUnzip},
+	{"fuse-overlayfs", &syntaxMount},
 	{"fuser", &syntaxNetstat},
-	{"fusermount", &syntaxMount},
-	{"fusermount3", &syntaxMount},
+	{"fusermount", &syntaxUmount},
+	{"fusermount3", &syntaxUmount},
 	{"fvm", &syntaxMvn},
 	{"fx", &syntaxGron},
 	{"fzf", &syntaxFzf},
@@ -1103,7 +1107,7 @@ var programs = [...]program{
 	{"loksh", &syntaxSh},
 	{"lolcat", &syntaxWall},
 	{"look", &syntaxLook},
-	{"losetup", &syntaxMount},
+	{"losetup", &syntaxUmount},
 	{"lpass", &syntaxPass},
 	{"ls", &syntaxLs},
 	{"lsar", &syntax7z},
@@ -1130,15 +1134,15 @@ var programs = [...]program{
 	{"lualatex", &syntaxGcc},
 	{"luarocks", &syntaxMvn},
 	{"luigi", &syntaxJupyter},
-	{"lvchange", &syntaxMount},
-	{"lvconvert", &syntaxMount},
-	{"lvcreate", &syntaxMount},
+	{"lvchange", &syntaxUmount},
+	{"lvconvert", &syntaxUmount},
+	{"lvcreate", &syntaxUmount},
 	{"lvdisplay", &syntaxPvs},
-	{"lvextend", &syntaxMount},
-	{"lvm", &syntaxMount},
-	{"lvremove", &syntaxMount},
-	{"lvrename", &syntaxMount},
-	{"lvresize", &syntaxMount},
+	{"lvextend", &syntaxUmount},
+	{"lvm", &syntaxUmount},
+	{"lvremove", &syntaxUmount},
+	{"lvrename", &syntaxUmount},
+	{"lvresize", &syntaxUmount},
 	{"lvs", &syntaxPvs},
 	{"lvscan", &syntaxPvs},
 	{"lxc", &syntaxKubectx},
@@ -1179,7 +1183,7 @@ var programs = [...]program{
 	{"mcs", &syntaxGcc},
 	{"md5", &syntaxMd5sum},
 	{"md5sum", &syntaxMd5sum},
-	{"mdadm", &syntaxMount},
+	{"mdadm", &syntaxUmount},
 	{"mdcat", &syntaxBat},
 	{"mdfind", &syntaxLocate},
 	{"mdformat", &syntaxBlack},
@@ -1190,6 +1194,7 @@ var programs = [...]program{
 	{"melos", &syntaxMvn},
 	{"mencoder", &syntaxSox},
 	{"menhir", &syntaxMvn},
+	{"mergerfs", &syntaxMount},
 	{"mesg", &syntaxWall},
 	{"meson", &syntaxMake},
 	{"mg", &syntaxNano},
@@ -1263,7 +1268,7 @@ var programs = [...]program{
 	{"msmtp", &syntaxMail},
 	{"mtr", &syntaxPing},
 	{"multipass", &syntaxKubectx},
-	{"multipath", &syntaxMount},
+	{"multipath", &syntaxUmount},
 	{"murex", &syntaxFish},
 	{"mutool", &syntaxGs},
 	{"mutt", &syntaxMail},
@@ -1484,6 +1489,7 @@ var programs = [...]program{
 	{"pelican", &syntaxJest},
 	{"perf", &syntaxPerf},
 	{"perl", &syntaxPerl},
+	{"perl-rename", &syntaxRename},
 	{"perl5", &syntaxPerl},
 	{"perldoc", &syntaxMan},
 	{"perltidy", &syntaxBlack},
@@ -1570,6 +1576,7 @@ var programs = [...]program{
 	{"pre-commit", &syntaxPytest},
 	{"prefect", &syntaxJupyter},
 	{"premake5", &syntaxMake},
+	{"prename", &syntaxRename},
 	{"presto", &syntaxMongosh},
 	{"prettier", &syntaxBlack},
 	{"print", &syntaxEcho},
@@ -1608,11 +1615,11 @@ var programs = [...]program{
 	{"purge", &syntaxInstaller},
 	{"purs", &syntaxMvn},
 	{"pushd", &syntaxCd},
-	{"pvchange", &syntaxMount},
-	{"pvcreate", &syntaxMount},
+	{"pvchange", &syntaxUmount},
+	{"pvcreate", &syntaxUmount},
 	{"pvdisplay", &syntaxPvs},
 	{"pvesh", &syntaxKubectx},
-	{"pvremove", &syntaxMount},
+	{"pvremove", &syntaxUmount},
 	{"pvs", &syntaxPvs},
 	{"pvscan", &syntaxPvs},
 	{"pw", &syntaxUseradd},
@@ -1731,6 +1738,7 @@ var programs = [...]program{
 	{"regctl", &syntaxCrane},
 	{"release-it", &syntaxJest},
 	{"remix", &syntaxJest},
+	{"rename", &syntaxRename},
 	{"rename.ul", &syntaxMv},
 	{"render", &syntaxDoctl},
 	{"renice", &syntaxRenice},
@@ -1876,6 +1884,7 @@ var programs = [...]program{
 	{"shasum", &syntaxMd5sum},
 	{"shellcheck", &syntaxMypy},
 	{"shfmt", &syntaxBlack},
+	{"shield", &syntaxShield},
 	{"shift", &syntaxExit},
 	{"shopt", &syntaxWait},
 	{"shortcuts", &syntaxCodesign},
@@ -1960,6 +1969,7 @@ var programs = [...]program{
 	{"stdbuf", &syntaxNohup},
 	{"stern", &syntaxKubectx},
 	{"storybook", &syntaxJest},
+	{"stow", &syntaxStow},
 	{"strace", &syntaxStrace},
 	{"streamer", &syntaxScrot},
 	{"streamlit", &syntaxJupyter},
@@ -1987,8 +1997,8 @@ var programs = [...]program{
 	{"svn", &syntaxSvn},
 	{"sw_vers", &syntaxUname},
 	{"swaks", &syntaxMail},
-	{"swapoff", &syntaxMount},
-	{"swapon", &syntaxMount},
+	{"swapoff", &syntaxUmount},
+	{"swapon", &syntaxUmount},
 	{"swaymsg", &syntaxXset},
 	{"swc", &syntaxJest},
 	{"swe-agent", &syntaxJupyter},
@@ -2140,14 +2150,14 @@ var programs = [...]program{
 	{"tzselect", &syntaxUpdate_alternatives},
 	{"uconv", &syntaxIconv},
 	{"udevadm", &syntaxLoginctl},
-	{"udisksctl", &syntaxMount},
+	{"udisksctl", &syntaxUmount},
 	{"ufw", &syntaxIptables},
 	{"uglifyjs", &syntaxBlack},
 	{"ugrep", &syntaxAg},
 	{"uic", &syntaxGcc},
 	{"ulimit", &syntaxUlimit},
 	{"umask", &syntaxUmask},
-	{"umount", &syntaxMount},
+	{"umount", &syntaxUmount},
 	{"unalias", &syntaxAlias},
 	{"uname", &syntaxUname},
 	{"unar", &syntax7z},
@@ -2155,6 +2165,7 @@ var programs = [...]program{
 	{"unbuild", &syntaxJest},
 	{"uncompress", &syntaxGzip},
 	{"unexpand", &syntaxFold},
+	{"unionfs", &syntaxMount},
 	{"uniq", &syntaxUniq},
 	{"unittest", &syntaxPytest},
 	{"unix2dos", &syntaxDos2unix},
@@ -2207,12 +2218,12 @@ var programs = [...]program{
 	{"velero", &syntaxKustomize},
 	{"vercel", &syntaxDoctl},
 	{"vfox", &syntaxNvm},
-	{"vgchange", &syntaxMount},
-	{"vgcreate", &syntaxMount},
+	{"vgchange", &syntaxUmount},
+	{"vgcreate", &syntaxUmount},
 	{"vgdisplay", &syntaxPvs},
-	{"vgextend", &syntaxMount},
-	{"vgreduce", &syntaxMount},
-	{"vgremove", &syntaxMount},
+	{"vgextend", &syntaxUmount},
+	{"vgreduce", &syntaxUmount},
+	{"vgremove", &syntaxUmount},
 	{"vgs", &syntaxPvs},
 	{"vgscan", &syntaxPvs},
 	{"vi", &syntaxVim},
@@ -2341,6 +2352,7 @@ var programs = [...]program{
 	{"xrepo", &syntaxMvn},
 	{"xsel", &syntaxXclip},
 	{"xset", &syntaxXset},
+	{"xstow", &syntaxStow},
 	{"xvfb-run", &syntaxNohup},
 	{"xwininfo", &syntaxPs},
 	{"xxd", &syntaxXxd},
@@ -2376,7 +2388,7 @@ var programs = [...]program{
 	{"zenity", &syntaxWall},
 	{"zenmap", &syntaxNmap},
 	{"zerotier-cli", &syntaxTailscale},
-	{"zfs", &syntaxMount},
+	{"zfs", &syntaxUmount},
 	{"zgrep", &syntaxGrep},
 	{"zig", &syntaxGcc},
 	{"zip", &syntaxZip},
@@ -2387,7 +2399,7 @@ var programs = [...]program{
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
 	{"zola", &syntaxJest},
-	{"zpool", &syntaxMount},
+	{"zpool", &syntaxUmount},
 	{"zprint", &syntaxBlack},
 	{"zsh", &syntaxSh},
 	{"zsh-defer", &syntaxNohup},
@@ -3889,7 +3901,7 @@ var syntaxCp = syntax{style: gnu, options: []option{
 	{"--force", &action_e3b0c44298fc},
 	{"--interactive", &action_e3b0c44298fc},
 	{"--keep-directory-symlink", &action_e3b0c44298fc},
-	{"--link", &action_e3b0c44298fc},
+	{"--link", &action_a7e184986131},
 	{"--no-clobber", &action_e3b0c44298fc},
 	{"--no-dereference", &action_e3b0c44298fc},
 	{"--no-preserve", &action_933fc77f4028},
@@ -3922,7 +3934,7 @@ var syntaxCp = syntax{style: gnu, options: []option{
 	{"-d", &action_e3b0c44298fc},
 	{"-f", &action_e3b0c44298fc},
 	{"-i", &action_e3b0c44298fc},
-	{"-l", &action_e3b0c44298fc},
+	{"-l", &action_a7e184986131},
 	{"-n", &action_e3b0c44298fc},
 	{"-p", &action_e3b0c44298fc},
 	{"-r", &action_20f728919fb5},
@@ -6767,7 +6779,7 @@ var syntaxGh_Extension = syntax{subs: []program{
 
 var syntaxGh_Gist_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
 
-var syntaxGh_Gist_Clone = syntax{operands: shape{head: []role{roleText, roleWriteTree}}}
+var syntaxGh_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 
 var syntaxGh_Gist_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
 
@@ -7293,7 +7305,7 @@ var syntaxGit_Checkout = syntax{style: gnu, options: []option{
 	{"-p", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
-}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+}, operands: shape{rest: roleWriteTree}, base: &action_ccaa2d796569}
 
 var syntaxGit_Cherry_pick = syntax{style: gnu, options: []option{
 	{"--abort", &action_e3b0c44298fc},
@@ -7393,7 +7405,7 @@ var syntaxGit_Clone = syntax{style: gnu, options: []option{
 	{"-s", &action_e3b0c44298fc},
 	{"-u", &action_25992496c212},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleRepo, roleWriteTree}}, base: &action_d4473c670c25}
+}, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_d4473c670c25}
 
 var syntaxGit_Commit = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -8259,7 +8271,7 @@ var syntaxGit_Restore = syntax{style: gnu, options: []option{
 	{"-p", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
 	{"-s", &action_933fc77f4028},
-}, operands: shape{rest: roleText}, base: &action_f3965e756ecd}
+}, operands: shape{rest: roleWriteTree}, base: &action_f3965e756ecd}
 
 var syntaxGit_Rm = syntax{style: gnu, options: []option{
 	{"--cached", &action_1b94ff321531},
@@ -8376,7 +8388,7 @@ var syntaxGit_Submodule_Add = syntax{options: []option{
 	{"--reference", &action_933fc77f4028},
 	{"-b", &action_933fc77f4028},
 	{"-f", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleRepo, roleWriteTree}}, base: &action_d4473c670c25}
+}, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_d4473c670c25}
 
 var syntaxGit_Submodule_Foreach = syntax{options: []option{
 	{"--quiet", &action_e3b0c44298fc},
@@ -8403,6 +8415,49 @@ var syntaxGit_Submodule = syntax{style: gnu | numeric, options: []option{
 	{"sync", &syntaxGit_Submodule_Absorbgitdirs},
 	{"update", &syntaxGit_Submodule_Absorbgitdirs},
 }, base: &action_ccaa2d796569}
+
+var syntaxGit_Switch = syntax{style: gnu, options: []option{
+	{"--conflict", &action_933fc77f4028},
+	{"--create", &action_933fc77f4028},
+	{"--detach", &action_e3b0c44298fc},
+	{"--discard-changes", &action_f3965e756ecd},
+	{"--force", &action_f3965e756ecd},
+	{"--force-create", &action_933fc77f4028},
+	{"--guess", &action_e3b0c44298fc},
+	{"--ignore-other-worktrees", &action_e3b0c44298fc},
+	{"--ignore-skip-worktree-bits", &action_e3b0c44298fc},
+	{"--merge", &action_e3b0c44298fc},
+	{"--no-guess", &action_e3b0c44298fc},
+	{"--no-overlay", &action_e3b0c44298fc},
+	{"--no-overwrite-ignore", &action_e3b0c44298fc},
+	{"--no-progress", &action_e3b0c44298fc},
+	{"--no-track", &action_e3b0c44298fc},
+	{"--orphan", &action_933fc77f4028},
+	{"--ours", &action_e3b0c44298fc},
+	{"--overlay", &action_e3b0c44298fc},
+	{"--overwrite-ignore", &action_e3b0c44298fc},
+	{"--patch", &action_e3b0c44298fc},
+	{"--pathspec-file-nul", &action_e3b0c44298fc},
+	{"--pathspec-from-file", &action_56f3046bd8c9},
+	{"--progress", &action_e3b0c44298fc},
+	{"--quiet", &action_e3b0c44298fc},
+	{"--recurse-submodules", &action_e3b0c44298fc},
+	{"--theirs", &action_e3b0c44298fc},
+	{"--track", &action_e3b0c44298fc},
+	{"-2", &action_e3b0c44298fc},
+	{"-3", &action_e3b0c44298fc},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_933fc77f4028},
+	{"-b", &action_933fc77f4028},
+	{"-c", &action_933fc77f4028},
+	{"-d", &action_e3b0c44298fc},
+	{"-f", &action_f3965e756ecd},
+	{"-l", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
+	{"-p", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-t", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxGit_Symbolic_ref = syntax{style: gnu | numeric, options: []option{
 	{"--delete", &action_ccaa2d796569},
@@ -8518,7 +8573,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"--paginate", &action_e3b0c44298fc},
 	{"--super-prefix", &action_933fc77f4028},
 	{"--work-tree", &action_48c1001e7070},
-	{"-C", &action_48c1001e7070},
+	{"-C", &action_103c17bc5447},
 	{"-P", &action_e3b0c44298fc},
 	{"-c", &action_a2d79c14ee95},
 	{"-h", &action_e3b0c44298fc},
@@ -8648,7 +8703,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"subtree", &syntaxGit_Absorb},
 	{"summary", &syntaxGit_Cat_file},
 	{"svn", &syntaxGit_Absorb},
-	{"switch", &syntaxGit_Checkout},
+	{"switch", &syntaxGit_Switch},
 	{"symbolic-ref", &syntaxGit_Symbolic_ref},
 	{"sync", &syntaxGit_Absorb},
 	{"tag", &syntaxGit_Tag},
@@ -8869,7 +8924,7 @@ var syntaxGlab_Extension = syntax{subs: []program{
 
 var syntaxGlab_Gist_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
 
-var syntaxGlab_Gist_Clone = syntax{operands: shape{head: []role{roleText, roleWriteTree}}}
+var syntaxGlab_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 
 var syntaxGlab_Gist_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
 
@@ -9660,7 +9715,7 @@ var syntaxHg_Clone = syntax{style: open, options: []option{
 	{"--remotecmd", &action_25992496c212},
 	{"--ssh", &action_25992496c212},
 	{"-e", &action_25992496c212},
-}, operands: shape{head: []role{roleRepo, roleWriteTree}}, base: &action_d4473c670c25}
+}, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_d4473c670c25}
 
 var syntaxHg_Fetch = syntax{style: open, options: []option{
 	{"--force", &action_f3965e756ecd},
@@ -9673,7 +9728,7 @@ var syntaxHg_Fetch = syntax{style: open, options: []option{
 var syntaxHg = syntax{style: gnu, options: []option{
 	{"--color", &action_933fc77f4028},
 	{"--config", &action_540dc9a7c234},
-	{"--cwd", &action_48c1001e7070},
+	{"--cwd", &action_103c17bc5447},
 	{"--debug", &action_e3b0c44298fc},
 	{"--encoding", &action_933fc77f4028},
 	{"--noninteractive", &action_e3b0c44298fc},
@@ -10139,7 +10194,7 @@ var syntaxJj_Config = syntax{operands: shape{rest: roleText}, base: &action_ccaa
 
 var syntaxJj_Diff = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxJj_Git_Clone = syntax{operands: shape{head: []role{roleRepo, roleWriteTree}}, base: &action_d4473c670c25}
+var syntaxJj_Git_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_d4473c670c25}
 
 var syntaxJj_Git_Colocation = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
@@ -10890,8 +10945,8 @@ var syntaxLn = syntax{style: gnu, options: []option{
 	{"--physical", &action_e3b0c44298fc},
 	{"--relative", &action_e3b0c44298fc},
 	{"--suffix", &action_933fc77f4028},
-	{"--symbolic", &action_e3b0c44298fc},
-	{"--target-directory", &action_80b1e703cb93},
+	{"--symbolic", &action_32c69f6f96c3},
+	{"--target-directory", &action_da417444f8cd},
 	{"--verbose", &action_e3b0c44298fc},
 	{"-F", &action_e3b0c44298fc},
 	{"-L", &action_e3b0c44298fc},
@@ -10905,11 +10960,11 @@ var syntaxLn = syntax{style: gnu, options: []option{
 	{"-i", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
-	{"-s", &action_e3b0c44298fc},
-	{"-t", &action_80b1e703cb93},
+	{"-s", &action_32c69f6f96c3},
+	{"-t", &action_da417444f8cd},
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
-}, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}}
+}, operands: shape{rest: roleEdit, tail: []role{roleWriteTo}}}
 
 var syntaxLocate = syntax{options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -11304,21 +11359,68 @@ var syntaxMongosh = syntax{style: open, options: []option{
 	{"-q", &action_99ef6915cf9b},
 }, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
 
-var syntaxMount_Get = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
-
-var syntaxMount = syntax{style: open, subs: []program{
-	{"get", &syntaxMount_Get},
-	{"info", &syntaxMount_Get},
-	{"list", &syntaxMount_Get},
-	{"show", &syntaxMount_Get},
-	{"status", &syntaxMount_Get},
-	{"subvolume-list", &syntaxMount_Get},
-}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+var syntaxMount = syntax{style: gnu, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--bind", &action_a963fe6fbe7f},
+	{"--fake", &action_e3b0c44298fc},
+	{"--fork", &action_e3b0c44298fc},
+	{"--fstab", &action_933fc77f4028},
+	{"--internal-only", &action_e3b0c44298fc},
+	{"--label", &action_933fc77f4028},
+	{"--make-private", &action_e3b0c44298fc},
+	{"--make-rprivate", &action_e3b0c44298fc},
+	{"--make-rshared", &action_e3b0c44298fc},
+	{"--make-rslave", &action_e3b0c44298fc},
+	{"--make-runbindable", &action_e3b0c44298fc},
+	{"--make-shared", &action_e3b0c44298fc},
+	{"--make-slave", &action_e3b0c44298fc},
+	{"--make-unbindable", &action_e3b0c44298fc},
+	{"--mkdir", &action_e3b0c44298fc},
+	{"--move", &action_a963fe6fbe7f},
+	{"--namespace", &action_933fc77f4028},
+	{"--no-canonicalize", &action_e3b0c44298fc},
+	{"--no-mtab", &action_e3b0c44298fc},
+	{"--options", &action_933fc77f4028},
+	{"--options-mode", &action_933fc77f4028},
+	{"--options-source", &action_933fc77f4028},
+	{"--rbind", &action_a963fe6fbe7f},
+	{"--read-only", &action_e3b0c44298fc},
+	{"--read-write", &action_e3b0c44298fc},
+	{"--rw", &action_e3b0c44298fc},
+	{"--show-labels", &action_e3b0c44298fc},
+	{"--sloppy", &action_e3b0c44298fc},
+	{"--source", &action_933fc77f4028},
+	{"--target", &action_602d94179a34},
+	{"--test-opts", &action_933fc77f4028},
+	{"--types", &action_933fc77f4028},
+	{"--uuid", &action_933fc77f4028},
+	{"--verbose", &action_e3b0c44298fc},
+	{"-B", &action_a963fe6fbe7f},
+	{"-L", &action_933fc77f4028},
+	{"-M", &action_a963fe6fbe7f},
+	{"-N", &action_933fc77f4028},
+	{"-O", &action_933fc77f4028},
+	{"-R", &action_a963fe6fbe7f},
+	{"-T", &action_933fc77f4028},
+	{"-U", &action_933fc77f4028},
+	{"-a", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-f", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_933fc77f4028},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText, tail: []role{roleOver}}, base: &action_a3663818f4ca}
 
 var syntaxMv = syntax{style: gnu, options: []option{
 	{"--backup", &action_e3b0c44298fc},
 	{"--debug", &action_e3b0c44298fc},
-	{"--exchange", &action_e3b0c44298fc},
+	{"--exchange", &action_a7809b53ff8c},
 	{"--force", &action_e3b0c44298fc},
 	{"--interactive", &action_e3b0c44298fc},
 	{"--no-clobber", &action_e3b0c44298fc},
@@ -13961,6 +14063,33 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"zrange", &syntaxRedis_cli_DBSIZE},
 }, base: &action_d4473c670c25}
 
+var syntaxRename = syntax{style: gnu, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--filename", &action_e3b0c44298fc},
+	{"--force", &action_e3b0c44298fc},
+	{"--fullpath", &action_e3b0c44298fc},
+	{"--interactive", &action_e3b0c44298fc},
+	{"--last", &action_e3b0c44298fc},
+	{"--no-act", &action_e3b0c44298fc},
+	{"--no-overwrite", &action_e3b0c44298fc},
+	{"--nono", &action_e3b0c44298fc},
+	{"--null", &action_e3b0c44298fc},
+	{"--path", &action_e3b0c44298fc},
+	{"--symlink", &action_e3b0c44298fc},
+	{"--verbose", &action_e3b0c44298fc},
+	{"-0", &action_e3b0c44298fc},
+	{"-a", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-e", &action_b55dfd5446bb},
+	{"-f", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleText}, rest: roleMove}, base: &action_ccaa2d796569}
+
 var syntaxRenice = syntax{style: numeric, options: []option{
 	{"-g", &action_e3b0c44298fc},
 	{"-n", &action_933fc77f4028},
@@ -14833,6 +14962,73 @@ var syntaxSh = syntax{style: first | plus | apart, options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxShield_Approvals = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
+var syntaxShield_Audit_Checkpoint = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
+var syntaxShield_Audit_Export = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxShield_Audit = syntax{subs: []program{
+	{"checkpoint", &syntaxShield_Audit_Checkpoint},
+	{"export", &syntaxShield_Audit_Export},
+	{"query", &syntaxShield_Audit_Export},
+	{"tail", &syntaxShield_Audit_Export},
+	{"verify", &syntaxShield_Audit_Export},
+}}
+
+var syntaxShield_Doctor = syntax{style: open, prefixes: []option{
+	{"--repair", &action_9d0e2f124bea},
+	{"-repair", &action_9d0e2f124bea},
+}}
+
+var syntaxShield_Exec = syntax{style: bare, options: []option{
+	{"--config", &action_933fc77f4028},
+	{"--dialect", &action_933fc77f4028},
+	{"--jobs", &action_933fc77f4028},
+	{"--model", &action_933fc77f4028},
+	{"--onnxruntime", &action_933fc77f4028},
+	{"--policy", &action_933fc77f4028},
+	{"--root", &action_933fc77f4028},
+	{"--state", &action_933fc77f4028},
+}, operands: shape{rest: roleArgv}}
+
+var syntaxShield_Hook_Install = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxShield_Hook_Status = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxShield_Hook_Uninstall = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
+var syntaxShield_Hook = syntax{style: open, subs: []program{
+	{"install", &syntaxShield_Hook_Install},
+	{"status", &syntaxShield_Hook_Status},
+	{"uninstall", &syntaxShield_Hook_Uninstall},
+}, operands: shape{rest: roleText}}
+
+var syntaxShield_Service_Clear = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
+var syntaxShield_Service_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxShield_Service = syntax{subs: []program{
+	{"clear", &syntaxShield_Service_Clear},
+	{"install", &syntaxShield_Service_Clear},
+	{"list", &syntaxShield_Service_List},
+	{"show", &syntaxShield_Service_List},
+	{"start", &syntaxShield_Service_Clear},
+	{"status", &syntaxShield_Service_List},
+	{"stop", &syntaxShield_Service_Clear},
+	{"uninstall", &syntaxShield_Service_Clear},
+}}
+
+var syntaxShield = syntax{style: open, subs: []program{
+	{"approvals", &syntaxShield_Approvals},
+	{"audit", &syntaxShield_Audit},
+	{"doctor", &syntaxShield_Doctor},
+	{"exec", &syntaxShield_Exec},
+	{"hook", &syntaxShield_Hook},
+	{"service", &syntaxShield_Service},
+	{"session", &syntaxShield_Service},
+}, operands: shape{rest: roleMaybeFile}}
+
 var syntaxShred = syntax{style: gnu, options: []option{
 	{"--exact", &action_e3b0c44298fc},
 	{"--force", &action_e3b0c44298fc},
@@ -15259,6 +15455,30 @@ var syntaxStat = syntax{style: gnu, options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleList}}
 
+var syntaxStow = syntax{style: gnu | open, options: []option{
+	{"--adopt", &action_e3b0c44298fc},
+	{"--defer", &action_933fc77f4028},
+	{"--delete", &action_e3b0c44298fc},
+	{"--dir", &action_f01e56e72e8d},
+	{"--dotfiles", &action_e3b0c44298fc},
+	{"--ignore", &action_933fc77f4028},
+	{"--no", &action_e3b0c44298fc},
+	{"--no-folding", &action_e3b0c44298fc},
+	{"--override", &action_933fc77f4028},
+	{"--restow", &action_e3b0c44298fc},
+	{"--simulate", &action_e3b0c44298fc},
+	{"--stow", &action_e3b0c44298fc},
+	{"--target", &action_1efb8343bf9b},
+	{"--verbose", &action_e3b0c44298fc},
+	{"-D", &action_e3b0c44298fc},
+	{"-R", &action_e3b0c44298fc},
+	{"-S", &action_e3b0c44298fc},
+	{"-d", &action_f01e56e72e8d},
+	{"-n", &action_e3b0c44298fc},
+	{"-t", &action_1efb8343bf9b},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxStrace = syntax{style: first, options: []option{
 	{"--attach", &action_a7f4be3feb9e},
 	{"--error-exitcode", &action_933fc77f4028},
@@ -15427,6 +15647,8 @@ var syntaxSvn_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d
 
 var syntaxSvn_Annotate = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
+var syntaxSvn_Checkout = syntax{style: open, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_d4473c670c25}
+
 var syntaxSvn_Ci = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxSvn = syntax{style: open, options: []option{
@@ -15449,10 +15671,10 @@ var syntaxSvn = syntax{style: open, options: []option{
 	{"blame", &syntaxSvn_Annotate},
 	{"cat", &syntaxSvn_Annotate},
 	{"changelist", &syntaxSvn_Add},
-	{"checkout", &syntaxSvn_Add},
+	{"checkout", &syntaxSvn_Checkout},
 	{"ci", &syntaxSvn_Ci},
 	{"cleanup", &syntaxSvn_Add},
-	{"co", &syntaxSvn_Add},
+	{"co", &syntaxSvn_Checkout},
 	{"commit", &syntaxSvn_Ci},
 	{"copy", &syntaxSvn_Add},
 	{"cp", &syntaxSvn_Add},
@@ -15460,7 +15682,7 @@ var syntaxSvn = syntax{style: open, options: []option{
 	{"delete", &syntaxSvn_Add},
 	{"di", &syntaxSvn_Annotate},
 	{"diff", &syntaxSvn_Annotate},
-	{"export", &syntaxSvn_Add},
+	{"export", &syntaxSvn_Checkout},
 	{"help", &syntaxSvn_Annotate},
 	{"import", &syntaxSvn_Ci},
 	{"info", &syntaxSvn_Annotate},
@@ -16565,6 +16787,17 @@ var syntaxUmask = syntax{options: []option{
 	{"-p", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleChange}}}
 
+var syntaxUmount_Get = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxUmount = syntax{style: open, subs: []program{
+	{"get", &syntaxUmount_Get},
+	{"info", &syntaxUmount_Get},
+	{"list", &syntaxUmount_Get},
+	{"show", &syntaxUmount_Get},
+	{"status", &syntaxUmount_Get},
+	{"subvolume-list", &syntaxUmount_Get},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
 var syntaxUname = syntax{style: long | bundled, options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--kernel-name", &action_e3b0c44298fc},
@@ -17397,6 +17630,7 @@ var (
 	action_0d634a84ab6c = action{flags: widen}
 	action_0de67dc69b64 = action{class: localWrite, streams: streams{out: Input, setOut: true}}
 	action_0e79ee356e98 = action{operands: &shape_5a9a69416f97}
+	action_103c17bc5447 = action{values: []role{roleEnter}}
 	action_1067b4545736 = action{values: []role{roleSQL}, streams: streams{in: Data, setIn: true}}
 	action_121aadd1cc38 = action{streams: streams{out: Input, setOut: true}}
 	action_124de6bbdd8d = action{operands: &shape_9b292ded490e}
@@ -17432,6 +17666,7 @@ var (
 	action_309063262c2b = action{values: []role{roleScriptAwk}, operands: &shape_003354c67246}
 	action_30ec8a667e23 = action{values: []role{roleText}, operands: &shape_003354c67246}
 	action_318fcc40d27c = action{operands: &shape_121406367de1}
+	action_32c69f6f96c3 = action{turns: []turn{{roleEdit, roleReadTree}}}
 	action_34470636e28b = action{class: localWrite, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
 	action_34d7f13cc697 = action{values: []role{roleModule}}
 	action_354822599660 = action{values: []role{roleList}, operands: &shape_11217cbdab05}
@@ -17469,6 +17704,7 @@ var (
 	action_5b37e3f63e04 = action{values: []role{roleGlob}}
 	action_5bce6b70767a = action{effects: []effect.Kind{effect.Listen}}
 	action_5de2ed60f27e = action{effects: []effect.Kind{effect.ReadClipboard}}
+	action_602d94179a34 = action{values: []role{roleOver}}
 	action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
 	action_62b80c81b60b = action{values: []role{roleWrite}, turns: []turn{{roleCompress, roleRead}}}
 	action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
@@ -17516,14 +17752,18 @@ var (
 	action_99ef6915cf9b = action{values: []role{roleCode}, streams: streams{in: Data, setIn: true}}
 	action_9b969f3441c7 = action{values: []role{roleWrite}, attached: true}
 	action_9c34678ee335 = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}}
+	action_9d0e2f124bea = action{effects: []effect.Kind{effect.ChangeGuard}}
 	action_9d26904c72c5 = action{empty: roleReadTree, flags: recursive}
 	action_9fe32a6c0cf7 = action{class: readOnly}
 	action_a2d79c14ee95 = action{values: []role{roleGitConfig}}
 	action_a31d7a653934 = action{effects: []effect.Kind{effect.SendMessage}, streams: streams{in: Upload, setIn: true}}
 	action_a3663818f4ca = action{effects: []effect.Kind{effect.ChangeSystem}}
 	action_a58d479e5f8e = action{flags: remove}
+	action_a7809b53ff8c = action{operands: &shape_49bd90f56ebf}
+	action_a7e184986131 = action{turns: []turn{{roleRead, roleEdit}}}
 	action_a7f4be3feb9e = action{values: []role{roleText}, operands: &shape_c893620ebf3a}
 	action_a883a7211bfc = action{values: []role{roleScriptNode}}
+	action_a963fe6fbe7f = action{turns: []turn{{roleText, roleOver}}}
 	action_a97306b9e603 = action{class: network, here: roleWriteTree}
 	action_ab6dde494ec5 = action{values: []role{rolePowerShell}, streams: streams{in: Data, setIn: true}}
 	action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}
@@ -17536,6 +17776,7 @@ var (
 	action_b1efc75dd637 = action{class: readOnly, streams: streams{out: Download, setOut: true}}
 	action_b21f5c4c00f1 = action{values: []role{roleRuby}, operands: &shape_003354c67246}
 	action_b3d0c95fce44 = action{values: []role{roleArgvSemi}}
+	action_b55dfd5446bb = action{values: []role{roleText}, operands: &shape_49bd90f56ebf}
 	action_b8f843a48ba9 = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 	action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
 	action_bc12931a75d1 = action{streams: streams{out: Data, setOut: true}}
@@ -17564,6 +17805,7 @@ var (
 	action_d7eb60f3c182 = action{values: []role{roleText}, operands: &shape_34ae1f47c62e}
 	action_d853198a0874 = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_c893620ebf3a}
 	action_d9893cf17090 = action{values: []role{roleRead}, class: network}
+	action_da417444f8cd = action{values: []role{roleIntoDir}, operands: &shape_aeeee2f37ef5}
 	action_dc3b8e0bf989 = action{values: []role{roleText}, class: localWrite}
 	action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
 	action_dcda2a737eb3 = action{values: []role{rolePerl}, attached: true}

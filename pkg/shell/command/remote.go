@@ -165,6 +165,21 @@ func (r *reader) repo(w Word) {
 	}
 }
 
+// cloned notes the folder that a copy of a repository gets where none is named.
+func (r *reader) cloned(w Word) {
+	if len(r.operands) > 1 {
+		return
+	}
+	name := strings.TrimSuffix(strings.TrimRight(w.Text, "/"), "/.git")
+	name = strings.TrimSuffix(strings.TrimSuffix(name[strings.LastIndexAny(name, "/:")+1:], ".git"), ".bundle")
+	if lastElement(name) == "" || w.Pattern {
+		r.touch(effect.WriteFile, r.dot(), true)
+		return
+	}
+	w.Text = name
+	r.touch(effect.WriteFile, w, true)
+}
+
 // remoteHost splits [user@]host:path as scp, rsync and git read it: the colon
 // comes before any slash.
 func remoteHost(w Word) (host, path Word, ok bool) {

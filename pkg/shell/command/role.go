@@ -29,6 +29,7 @@ const (
 	roleListTree
 	roleMkdir
 	roleChmod // permissions, owner, attributes
+	roleOver  // a folder over which something is mounted
 	roleStart // find: where it starts
 	roleGlob  // find: a test by name
 	roleURL
@@ -42,6 +43,7 @@ const (
 	roleForm      // name=text, name=@file, name=<file
 	roleMaybeFile // text, or @file, or file://path
 	roleRepo      // a git remote: URL, host:path, path or name
+	roleClone     // the same, of which a copy is made
 	roleRemoteSrc // host:path or path, read
 	roleRemoteDst // host:path or path, written
 	roleMaybeURL  // a URL, or a file that is read
@@ -70,6 +72,7 @@ const (
 	roleReject    // cannot be judged
 	roleArchive   // read or written, as other options say
 	roleFolder    // entered, and written to if other options say so
+	roleEnter     // entered before anything else is done
 
 	// Code, by language.
 	roleShell
@@ -122,6 +125,11 @@ var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node",
 // finish acts upon values and operands, once all are known.
 func (r *reader) finish() {
 	for _, v := range r.values {
+		if v.role == roleEnter && !v.word.Pattern {
+			r.entered = r.inEntered(v.word).Text
+		}
+	}
+	for _, v := range r.values {
 		codeRead := r.codeRead
 		r.codeRead = codeRead && !v.beside
 		r.apply(v.role, v.word, false)
@@ -134,6 +142,15 @@ func (r *reader) finish() {
 	if r.flags&remove != 0 {
 		r.removeFound()
 	}
+}
+
+// inEntered returns a path as seen from the working folder.
+func (r *reader) inEntered(w Word) Word {
+	if r.entered == "" || w.Pattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
+		return w
+	}
+	w.Text = strings.TrimSuffix(r.entered, "/") + "/" + w.Text
+	return w
 }
 
 // dot is the working folder, said to stand where the program's name does.
@@ -192,6 +209,11 @@ func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 	if r.use.Touches == nil {
 		r.use.Touches = make([]Touch, 0, max(2, min(len(r.operands)+len(r.values), 64)))
 	}
+	switch k {
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage:
+	default:
+		w = r.inEntered(w)
+	}
 	r.use.Touches = append(r.use.Touches, Touch{Kind: k, Word: w, Recursive: tree})
 }
 
@@ -210,7 +232,7 @@ func (r *reader) apply(role role, w Word, operand bool) {
 		// It may be the value of an option that is not listed.
 		role = roleMaybeFile
 	}
-	if role == roleNone || role == roleText || role == roleFolder || role.takesAll() {
+	if role == roleNone || role == roleText || role == roleFolder || role == roleEnter || role.takesAll() {
 		return
 	}
 	if w.Text == "-" && role != roleChange {
@@ -290,6 +312,8 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.CreateDirectory, w, false)
 	case roleChmod:
 		r.touch(effect.ChangePermissions, w, tree)
+	case roleOver:
+		r.touch(effect.ChangeSystem, w, false)
 	case roleGlob:
 		if r.glob != "" || w.Pattern {
 			r.flags |= widen
@@ -320,6 +344,9 @@ func (r *reader) applyOther(role role, w Word) {
 		r.socket(w)
 	case roleRepo:
 		r.repo(w)
+	case roleClone:
+		r.repo(w)
+		r.cloned(w)
 	case roleRemoteSrc, roleRemoteDst:
 		r.remotePath(w, role == roleRemoteDst)
 	case roleMaybeURL:
@@ -347,12 +374,20 @@ func (r *reader) applyOther(role role, w Word) {
 	case roleEx:
 		r.ex(w)
 	case roleSetting:
-		r.use.Env = append(r.use.Env, w)
+		r.setting(w)
 		if n, ok := Variable(w); ok {
 			r.use.Nested = append(r.use.Nested, n)
 		}
 	default:
 		r.applyEffect(role, w)
+	}
+}
+
+// setting notes NAME=VALUE for what runs.
+func (r *reader) setting(w Word) {
+	r.use.Env = append(r.use.Env, w)
+	if hasPrefix(w.Text, "SHIELD_CONFIG=") {
+		r.effect(effect.ChangeGuard)
 	}
 }
 

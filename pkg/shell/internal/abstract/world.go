@@ -27,6 +27,8 @@ type World interface {
 	Read(v Value) Value
 	// Store remembers what a file of this path holds from now on.
 	Store(path string, pattern bool, content Value)
+	// Link records that a path is a link to another from now on.
+	Link(path, to Value)
 	// Discards reports whether what is written to a path is lost.
 	Discards(path string) bool
 	// Secret reports whether a path is known to hold credentials.

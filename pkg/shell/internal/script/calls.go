@@ -25,6 +25,7 @@ const (
 	lists
 	moves
 	copies
+	links
 	setsMode
 	makesFolder
 	requests // HTTP
@@ -153,7 +154,7 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		} else {
 			p.run(path)
 		}
-	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, setsMode, makesFolder:
+	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, links, setsMode, makesFolder:
 		return p.actOnFile(r, full, path, args, result)
 	case requests, posts:
 		p.request(r, path, args)
@@ -217,14 +218,15 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 	case lists:
 		p.w.Path(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
 	case moves:
-		p.w.Path(effect.MoveFile, path, false)
-		if len(args) > 1 {
-			p.write(args[1].Value, abstract.Value{})
-		}
+		p.w.Path(effect.MoveFile, path, true)
+		p.transfer(args, abstract.Value{}, false)
 	case copies:
-		content := p.read(path)
+		p.transfer(args, p.read(path), slices.Contains(treeCopies[:], full[strings.LastIndexByte(full, '.')+1:]))
+	case links:
+		p.w.Path(effect.ReadFile, path, true)
+		p.transfer(args, abstract.Value{}, false)
 		if len(args) > 1 {
-			p.write(args[1].Value, content)
+			p.w.Link(args[1].Value, path)
 		}
 	case setsMode:
 		p.w.Path(effect.ChangePermissions, path, false)

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ func (p *script) expr() operand {
 	p.depth++
 	defer func() { p.depth-- }()
 	left := p.operand()
-	for p.i < len(p.tokens) {
+	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
 		switch {
 		case t.kind == stringToken && left.Known() && left.Text != "" && left.name == "" && !t.newline && p.language != "perl":
@@ -152,7 +153,10 @@ func (p *script) assign(left operand, op string) operand {
 
 // operand reads one operand with its calls, members and subscripts.
 func (p *script) operand() operand {
-	if p.i >= len(p.tokens) || p.depth > deepest {
+	if p.depth > deepest {
+		p.w.GiveUp("the code is nested too deeply")
+	}
+	if p.i >= len(p.tokens) || p.w.Ended() {
 		return operand{}
 	}
 	p.depth++
@@ -407,6 +411,27 @@ func (p *script) write(path, content abstract.Value) {
 		content = abstract.Unknown("what "+p.language+" code writes", content.Taint)
 	}
 	p.w.Store(at, pattern, content)
+}
+
+// treeCopies are the calls that copy folders.
+var treeCopies = [...]string{"copytree", "cp_r", "cpSync", "cp"}
+
+// transfer notes what copying, moving or linking the first of two paths to the
+// second writes: the second itself, or, if that is a folder, a file in it.
+func (p *script) transfer(args []operand, content abstract.Value, tree bool) {
+	if len(args) < 2 {
+		return
+	}
+	from, to := args[0].Value, args[1].Value
+	to.From = p.at
+	if tree {
+		p.w.Path(effect.WriteFile, to, true)
+	} else {
+		p.write(to, content)
+	}
+	if name := path.Base(from.Text); from.Known() && name != "." && name != ".." && name != "/" {
+		p.write(abstract.Concat(to, abstract.Value{Text: "/" + name}), content)
+	}
 }
 
 // words of a list that are strings, for joins.

@@ -43,7 +43,7 @@ var ranks = []string{"readOnly", "localWrite", "network", "destructive", "privil
 
 // effects are the words for effects without an operand and their Go names.
 var effects = map[string]string{
-	"change_system": "ChangeSystem", "change_remote": "ChangeRemote", "change_privilege": "ChangePrivilege", "stop_process": "StopProcess",
+	"change_system": "ChangeSystem", "change_remote": "ChangeRemote", "change_privilege": "ChangePrivilege", "stop_process": "StopProcess", "change_guard": "ChangeGuard",
 	"read_secret": "ReadSecret", "read_private": "ReadClipboard", "destroy": "Destroy", "send_message": "SendMessage",
 	"http_request": "HTTPRequest", "connect": "Connect", "listen": "Listen", "persist": "Persist", "execute": "Execute",
 	"remote_shell": "RemoteShell", "run_download": "RunDownload", "dynamic": "Dynamic",
@@ -62,14 +62,14 @@ var roles = map[string]string{
 	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "write": "roleWrite", "write-tree": "roleWriteTree",
 	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "compress": "roleCompress", "delete": "roleDelete",
 	"delete-tree": "roleDeleteTree", "rmdir": "roleRmdir", "move": "roleMove", "list": "roleList", "list-tree": "roleListTree",
-	"mkdir": "roleMkdir", "chmod": "roleChmod", "start": "roleStart", "glob": "roleGlob", "url": "roleURL", "fetch": "roleFetch",
+	"mkdir": "roleMkdir", "chmod": "roleChmod", "over": "roleOver", "start": "roleStart", "glob": "roleGlob", "url": "roleURL", "fetch": "roleFetch",
 	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile",
-	"repo": "roleRepo", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "maybe-url": "roleMaybeURL", "object": "roleObject",
+	"repo": "roleRepo", "clone": "roleClone", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "maybe-url": "roleMaybeURL", "object": "roleObject",
 	"object-dst": "roleObjectDst", "volume": "roleVolume", "mount": "roleMount", "ssh-option": "roleSSHOption", "git-config": "roleGitConfig",
 	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "ex": "roleEx", "date": "roleDate",
 	"secret-name": "roleSecret", "secret-all": "roleSecretAll", "setting": "roleSetting", "module": "roleModule", "change": "roleChange", "system": "roleSystem",
 	"remote": "roleRemote", "destroy": "roleDestroy", "process": "roleProcess", "privilege": "rolePrivilege", "reject": "roleReject",
-	"archive": "roleArchive", "folder": "roleFolder", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
+	"archive": "roleArchive", "folder": "roleFolder", "enter": "roleEnter", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
 	"ruby": "roleRuby", "node": "roleNode", "php": "rolePHP", "awk": "roleAwk", "applescript": "roleAppleScript", "lua": "roleLua",
 	"powershell": "rolePowerShell", "cmd": "roleCmd", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
 	"script-python": "roleScriptPython", "script-perl": "roleScriptPerl", "script-ruby": "roleScriptRuby", "script-node": "roleScriptNode",

@@ -111,6 +111,8 @@ func (w *World) Store(path string, _ bool, content abstract.Value) {
 	w.files[path] = content
 }
 
+func (w *World) Link(path, to abstract.Value) { w.note("%s links to %s", show(path), show(to)) }
+
 func (w *World) Discards(path string) bool { return path == "/dev/null" }
 func (w *World) Secret(path string) bool   { return strings.Contains(path, "id_rsa") }
 

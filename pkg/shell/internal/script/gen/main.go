@@ -23,7 +23,7 @@ type entry struct {
 // roles are the words for roles and their Go names.
 var roles = map[string]string{
 	"shell": "runsShell", "argv": "runsArgv", "either": "runsEither", "open": "opens", "read": "readsFile", "write": "writesFile",
-	"delete": "deletes", "delete-tree": "deletesTree", "list": "lists", "move": "moves", "copy": "copies", "mode": "setsMode",
+	"delete": "deletes", "delete-tree": "deletesTree", "list": "lists", "move": "moves", "copy": "copies", "link": "links", "mode": "setsMode",
 	"mkdir": "makesFolder", "request": "requests", "post": "posts", "connect": "connects", "listen": "listens", "evaluate": "evaluates",
 	"duplicate": "duplicates", "user": "changesUser", "receive": "receives", "environment": "readsEnvironment", "load": "loadsFile", "kill": "kills",
 }

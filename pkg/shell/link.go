@@ -1,0 +1,58 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// A link is another name that the text gives to a file or folder.
+type link struct{ at, to string }
+
+const maxNames = 64
+
+// link notes that a path becomes another name of what a word names. Both stay
+// what they are without it, so one that is forgotten loses no effect.
+func (s *state) link(at string, to abstract.Value) {
+	if len(s.links) == maxNames || at == "" || !to.Known() || s.remote > 0 {
+		return
+	}
+	path, pattern := s.place().Path(to.Text, false)
+	if !pattern && path != at {
+		s.links = append(s.links, link{at, path})
+	}
+}
+
+// behind records what an effect on a path does to the file behind the link that
+// the path goes through.
+func (s *state) behind(e effect.Effect) {
+	for _, l := range s.links {
+		at, to := l.at, l.to
+		if e.Pattern {
+			at, to = effect.Quote(at), effect.Quote(to)
+		}
+		rest, ok := strings.CutPrefix(e.Path, at)
+		if ok && (rest == "" || rest[0] == '/') {
+			e := e
+			e.Path = strings.TrimSuffix(to, "/") + rest
+			s.once(e)
+		}
+	}
+}
+
+// linked notes the links that ln makes.
+func (s *state) linked(base string, sources []abstract.Value, writes []abstract.Target) {
+	switch base {
+	case "ln", "gln", "link":
+	default:
+		return
+	}
+	for _, src := range sources[:min(len(sources), maxNames)] {
+		for _, w := range writes[:min(len(writes), maxNames)] {
+			if !w.Pattern {
+				s.link(w.Path, src)
+			}
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package shield
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy"
+)
+
+// PolicyOptions returns the folders that a configuration's policy speaks of.
+func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
+	canonical := func(paths ...string) (out []string) {
+		for _, p := range paths {
+			if p == "" {
+				continue
+			}
+			p, _ = place.Path(p, false)
+			out = append(out, p)
+			if place.Links == nil {
+				continue
+			}
+			if real := place.Links(p); real != p {
+				out = append(out, real)
+			}
+		}
+		return out
+	}
+	secret, trusted, rules := cfg.secrets(), cfg.trusted(), cfg.policyFile()
+	above, ways := cfg.folders(append(append(append([]string{}, secret...), trusted...), rules...))
+	return policy.Options{Vars: map[string][]string{
+		"HOME":           canonical(cfg.Home),
+		"WORKSPACE":      place.Roots,
+		"SHIELD":         canonical(secret...),
+		"SHIELD_PROGRAM": canonical(trusted...),
+		"SHIELD_POLICY":  canonical(rules...),
+		"SHIELD_CACHE":   canonical(cfg.CacheDir),
+		"SHIELD_ABOVE":   canonical(above...),
+		"SHIELD_WAY":     canonical(ways...),
+	}}
+}
+
+// secrets returns the files and folders that the agent must neither read nor
+// change.
+func (cfg *Config) secrets() []string {
+	return append(cfg.absolute(cfg.Own...), cfg.absolute(cfg.StateDir, cfg.auditFile(), cfg.settings().Evaluator.APIKeyFile)...)
+}
+
+// trusted returns the files and folders that the agent must not change, since
+// what they hold runs as shield or speaks for it.
+func (cfg *Config) trusted() []string {
+	s, c := cfg.settings(), cfg.classifier()
+	out := cfg.absolute(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, socket(c.Addr))
+	if isFolder(c.Model) {
+		out = append(out, cfg.absolute(c.Model)...)
+	}
+	for _, arg := range s.Approval.Command { // the program, and a script that it may be given
+		if filepath.IsAbs(arg) {
+			out = append(out, arg)
+		}
+	}
+	return out
+}
+
+// policyFile returns the path of the policy in force, or nothing if it is a
+// preset.
+func (cfg *Config) policyFile() []string {
+	if name, preset := cfg.policyName(); !preset {
+		return cfg.absolute(name)
+	}
+	return nil
+}
+
+// absolute returns the paths that are given, from the working folder on.
+func (cfg *Config) absolute(paths ...string) (out []string) {
+	for _, p := range paths {
+		if p == "" {
+			continue
+		}
+		if !filepath.IsAbs(p) && cfg.Dir != "" {
+			p = filepath.Join(cfg.Dir, p)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// folders returns the folders above some files, and those of them that are
+// links or do not exist: whoever puts something else there decides what shield
+// finds below it. The home folder and what is above it are left out.
+func (cfg *Config) folders(files []string) (above, ways []string) {
+	seen := map[string]bool{cfg.Home: true}
+	for _, p := range files {
+		for dir := filepath.Dir(p); !seen[dir] && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			seen[dir] = true
+			above = append(above, dir)
+			if cfg.NoFiles {
+				continue
+			}
+			if st, err := os.Lstat(dir); err != nil || st.Mode()&fs.ModeSymlink != 0 {
+				ways = append(ways, dir)
+			}
+		}
+	}
+	return above, ways
+}
+
+// isFolder reports whether a model is named by its folder.
+func isFolder(model string) bool {
+	return strings.ContainsAny(model, `/\`) || model == "."
+}
+
+// socket returns the path of the socket of a classifier in another process, or
+// "" if there is none.
+func socket(addr string) string {
+	path, ok := strings.CutPrefix(addr, "unix:")
+	if !ok {
+		return ""
+	}
+	return "/" + strings.TrimLeft(path, "/")
+}
