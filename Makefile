@@ -1,12 +1,13 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
 # make bench  Go benchmarks and whole-process figures
+# make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
 GOFLAGS_BUILD = -trimpath -ldflags=-s
 
-.PHONY: build demo test bench generate runtime docs fuzz check
+.PHONY: build demo test typing bench generate runtime docs fuzz check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -17,6 +18,11 @@ demo: build
 test:
 	$(GO) vet ./...
 	$(GO) test -race -shuffle=on ./...
+
+# takes half an hour; the tests of every day take a few streams
+TYPING ?= 200
+typing:
+	SHIELD_TYPING=$(TYPING) $(GO) test -run 'TestTyping' -timeout 3h -v .
 
 bench: build
 	@testdata/bench.sh build/shield

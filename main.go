@@ -16,7 +16,11 @@ import (
 
 func main() {
 	debug.SetGCPercent(400) // a stage's memory is bounded by its records, not by what it has read
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a closed stdout is an error to handle, not a sudden death
 	home, _ := os.UserHomeDir()
 	dir, _ := os.Getwd()

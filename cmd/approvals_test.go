@@ -20,7 +20,7 @@ import (
 // always is a store that remembers nothing and limits nothing.
 type always struct{}
 
-func (always) TakeApproval(context.Context, string, int) error      { return nil }
+func (always) TakeApproval(context.Context, int) error              { return nil }
 func (always) Get(context.Context, string) ([]byte, bool, error)    { return nil, false, nil }
 func (always) Put(context.Context, string, []byte, time.Time) error { return nil }
 

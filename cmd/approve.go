@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -14,18 +16,28 @@ import (
 
 func approveCommand(w *World) *cli.Command {
 	return &cli.Command{
-		Name:        "approve",
-		Usage:       "have a person decide (Tier 3)",
-		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE is put to a person on all configured channels at once, and the first answer counts. Nobody answering in time is a BLOCK.",
-		Flags:       judgingFlags(),
+		Name:  "approve",
+		Usage: "have a person decide (Tier 3)",
+		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE is put to a person on all configured channels at once, and the first answer counts. Nobody answering in time is a BLOCK. " +
+			"On the terminal a question shows three letters. Keys count once none was pressed for a second: the letters and Enter approve once, the letters, 10 and Enter approve this exact action for ten minutes, Enter alone denies, and no with a reason denies and tells the agent why. Any other key leaves it at deny. At most approval.max_per_hour questions are asked in an hour.",
+		Flags: judgingFlags(),
 		Action: func(c *cli.Context) error {
 			return stage{tiers: shield.Range{First: shield.TierApprove, Last: shield.TierApprove}}.judge(c, w)
 		},
 	}
 }
 
-// approval returns how people are asked, beside what the settings say; command is the name of
-// the one that asks.
+// asker names this process and the one that has started it.
+func asker(command string) string {
+	parent := "process " + strconv.Itoa(os.Getppid())
+	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid())); err == nil { // Linux alone has it
+		parent = fmt.Sprintf("%s (%s)", strings.TrimSpace(string(name)), parent)
+	}
+	return fmt.Sprintf("shield %s (process %d), started by %s", command, os.Getpid(), parent)
+}
+
+// approval returns how people are asked, beside what the settings say; command
+// is the name of the one that asks.
 func approval(set *config.Loaded, w *World, command string) approve.Options {
 	person := w.User
 	if person == "" {
@@ -33,7 +45,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 	}
 	return approve.Options{
 		Hosted: strings.HasPrefix(command, "hook "),
-		Person: person, Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
+		Person: person, Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.
 		Interrupt: func() {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -87,15 +88,24 @@ func TestApproveAsksAboutActions(t *testing.T) {
 	}
 }
 
-// TestApproveLimit: one session may use half of the hour's requests.
+// TestApproveLimit: a refusal names the setting and when the next is free.
 func TestApproveLimit(t *testing.T) {
 	w, flags := askingWorld(t)
+	text, err := os.ReadFile(flags[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = []byte(strings.Replace(string(text), "approval:\n", "approval:\n  max_per_hour: 5\n", 1))
+	if err := os.WriteFile(flags[1], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	in := strings.Repeat(strings.SplitAfter(escalations, "\n")[0], 7)
 	_, out, _ := run(t, w, in, append([]string{"run"}, flags...)...)
 	if n := strings.Count(out, `"decision":"ALLOW"`); n != 5 {
 		t.Errorf("%d of 7 were put to the person, want 5:\n%s", n, out)
 	}
-	if !strings.Contains(out, "session's share") {
-		t.Errorf("the reason is not given:\n%s", out)
+	next := w.Now().Add(time.Hour + time.Second).UTC().Truncate(time.Second).Format(time.RFC3339) // rounded up
+	if n := strings.Count(out, "approval.max_per_hour is 5; the next one is free at "+next); n != 2 {
+		t.Errorf("%d refusals name the setting and %s, want 2:\n%s", n, next, out)
 	}
 }

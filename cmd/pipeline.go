@@ -21,6 +21,7 @@ func pipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error
 	}
 	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
+	cfg.Approve.Plain = !colour(c, w, true)
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {
 		fmt.Fprintln(w.Err, "shield:", p.Note())

@@ -29,12 +29,18 @@ func columns(stream any) int {
 
 // coloured reports whether text for people on a stream is coloured.
 func coloured(c *cli.Context, w *World, stream any) bool {
+	return colour(c, w, isTerminal(stream))
+}
+
+// colour reports whether text for people is coloured or set in bold, which by
+// default only a terminal shows.
+func colour(c *cli.Context, w *World, terminal bool) bool {
 	switch c.String("color") {
 	case "always":
 		return true
 	case "never":
 		return false
 	default:
-		return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && isTerminal(stream)
+		return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && terminal
 	}
 }

@@ -15,8 +15,9 @@ type Lock struct {
 }
 
 // New opens the lock file at path and creates it if need be, for this user
-// alone. The file stays when the Lock is closed: removing it would let two
-// processes hold locks on two files of the same name.
+// alone. The file stays when the Lock is closed. Who removes it must hold the
+// lock, and who locks it must then ask [Lock.Named]: otherwise two processes
+// hold locks on two files of the same name.
 func New(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
@@ -43,6 +44,17 @@ func (l *Lock) TryLock() (taken bool, err error) {
 		return false, fmt.Errorf("lock %s: %w", l.f.Name(), err)
 	}
 	return taken, nil
+}
+
+// Named reports whether the lock file is still the one at path: a process that
+// held the lock may have removed it.
+func (l *Lock) Named(path string) bool {
+	mine, err := l.f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(path)
+	return err == nil && os.SameFile(mine, there)
 }
 
 // Unlock frees the lock.

@@ -53,6 +53,15 @@ func (d *Device) Size() (columns, lines int) {
 // the screen.
 func (d *Device) Raw() bool { return raw(d.In) }
 
+// Keys has the terminal hand on each key as it is pressed, and show none of
+// them. ^C stays a signal. [Device.Restore] undoes it.
+func (d *Device) Keys() error {
+	if err := keys(d.In); err != nil {
+		return fmt.Errorf("have the terminal hand on keys: %w", err)
+	}
+	return nil
+}
+
 // Flush throws away what was typed and not read yet.
 func (d *Device) Flush() error { return flush(d.In) }
 

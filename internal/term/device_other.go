@@ -15,3 +15,4 @@ func foreground(*os.File) bool            { return false }
 func raw(*os.File) bool                   { return true }
 func flush(*os.File) error                { return errUnsupported }
 func sane(*os.File) error                 { return errUnsupported }
+func keys(*os.File) error                 { return errUnsupported }

@@ -37,3 +37,17 @@ func sane(f *os.File) error {
 	t.Lflag |= unix.ISIG | unix.ICANON | unix.IEXTEN | unix.ECHO | unix.ECHOE | unix.ECHOK
 	return unix.IoctlSetTermios(int(f.Fd()), setTermios, t)
 }
+
+// keys sets what [sane] sets, but for lines and echo.
+func keys(f *os.File) error {
+	if err := sane(f); err != nil {
+		return err
+	}
+	t, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
+	if err != nil {
+		return err
+	}
+	t.Lflag &^= unix.ICANON | unix.ECHO
+	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
+	return unix.IoctlSetTermios(int(f.Fd()), setTermios, t)
+}

@@ -34,3 +34,7 @@ func flush(f *os.File) error { return windows.FlushConsoleInputBuffer(windows.Ha
 func sane(f *os.File) error {
 	return windows.SetConsoleMode(windows.Handle(f.Fd()), windows.ENABLE_PROCESSED_INPUT|windows.ENABLE_LINE_INPUT|windows.ENABLE_ECHO_INPUT)
 }
+
+func keys(f *os.File) error {
+	return windows.SetConsoleMode(windows.Handle(f.Fd()), windows.ENABLE_PROCESSED_INPUT)
+}

@@ -96,22 +96,61 @@ func runeWidth(r rune) int {
 }
 
 // Fold returns s, made visible, in lines of at most columns columns, at least
-// one of them. A newline of s ends a line.
+// one of them. A newline of s ends a line. Lines are broken at blanks, of which
+// one is left out; a word is cut only if it is longer than a line.
 func Fold(s string, columns int) []string {
 	columns = max(columns, 2)
 	var lines []string
 	for text := range strings.SplitSeq(s, "\n") {
-		text = Escape(text)
-		start, used := 0, 0
-		for i, r := range text {
-			w := runeWidth(r)
-			if used+w > columns {
+		lines = wrap(lines, Escape(text), columns)
+	}
+	return lines
+}
+
+// wrap appends the lines of one escaped text.
+func wrap(lines []string, text string, columns int) []string {
+	start, used := 0, 0
+	gap, behind := -1, 0 // a blank of this line with a word before it, and the columns up to behind it
+	word := false
+	for i, r := range text {
+		w := runeWidth(r)
+		if used+w > columns {
+			switch {
+			case r == ' ' && word:
+				lines = append(lines, text[start:i])
+				start, used, gap, word = i+1, 0, -1, false
+				continue
+			case gap >= 0:
+				lines = append(lines, text[start:gap])
+				start, used = gap+1, used-behind
+			default:
 				lines = append(lines, text[start:i])
 				start, used = i, 0
 			}
-			used += w
+			gap = -1
 		}
-		lines = append(lines, text[start:])
+		used += w
+		if r != ' ' {
+			word = true
+		} else if word {
+			gap, behind = i, used
+		}
 	}
-	return lines
+	return append(lines, text[start:])
+}
+
+// Cut returns s, made visible, on one line of at most columns columns; what is
+// left out stands as an ellipsis.
+func Cut(s string, columns int) string {
+	s = Escape(s)
+	if Width(s) <= columns {
+		return s
+	}
+	used := 0
+	for i, r := range s {
+		if used += runeWidth(r); used > columns-1 {
+			return s[:i] + "…"
+		}
+	}
+	return s
 }

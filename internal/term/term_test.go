@@ -46,9 +46,32 @@ func TestFold(t *testing.T) {
 		{"a\nb", 3, "a|b"},
 		{"漢字漢字", 5, "漢字|漢字"},
 		{"abc", 0, "ab|c"},
+		{"these folders belong to the system", 20, "these folders belong|to the system"},
+		{"these folders belong to the system", 21, "these folders belong|to the system"},
+		{"to the", 3, "to|the"},
+		{"a  b", 2, "a |b"},
+		{"    indented text", 12, "    indented|text"},
+		{"      ab", 4, "    |  ab"},
+		{"rm -rf /a/very/long/name x", 10, "rm -rf|/a/very/lo|ng/name x"},
+		{"ab 漢字 c", 6, "ab|漢字 c"},
 	} {
 		if got := strings.Join(Fold(tc.in, tc.columns), "|"); got != tc.want {
 			t.Errorf("Fold(%q, %d) = %q, want %q", tc.in, tc.columns, got, tc.want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		in      string
+		columns int
+		want    string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"漢字", 3, "漢…"}, {"漢字", 4, "漢字"}, {"a\nb", 10, "a<U+000A>b"}, {"abc", 1, "…"}, {"", 0, ""},
+	} {
+		if got := Cut(tc.in, tc.columns); got != tc.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", tc.in, tc.columns, got, tc.want)
 		}
 	}
 }
@@ -59,6 +82,7 @@ func FuzzFold(f *testing.F) {
 	f.Add("a\x1b[2Jb\u202e\u0301\xff漢", 7)
 	f.Fuzz(func(t *testing.T, s string, columns int) {
 		columns = 2 + (columns&0xff+0x100)&0xff
+		var words []string
 		for _, line := range Fold(s, columns) {
 			if Width(line) > columns {
 				t.Errorf("line %q is wider than %d", line, columns)
@@ -71,6 +95,14 @@ func FuzzFold(f *testing.F) {
 					t.Errorf("line %q holds %U", line, r)
 				}
 			}
+			words = append(words, strings.Fields(line)...)
+		}
+		want := ""
+		for line := range strings.SplitSeq(s, "\n") {
+			want += strings.ReplaceAll(Escape(line), " ", "")
+		}
+		if got := strings.Join(words, ""); got != want {
+			t.Errorf("folded %q holds %q, want %q", s, got, want)
 		}
 	})
 }

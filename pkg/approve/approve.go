@@ -18,10 +18,10 @@ import (
 )
 
 // A Store keeps what approvals share between processes. TakeApproval counts one
-// request of a session and returns an error when max of the last hour, or the
-// session's half of them, are used. Get and Put keep remembered answers.
+// request, and returns an error that says when the next is free if max were
+// counted within the last hour. Get and Put keep remembered answers.
 type Store interface {
-	TakeApproval(ctx context.Context, session string, max int) error
+	TakeApproval(ctx context.Context, max int) error
 	Get(ctx context.Context, binding string) (value []byte, ok bool, err error)
 	Put(ctx context.Context, binding string, value []byte, expires time.Time) error
 }
@@ -29,7 +29,7 @@ type Store interface {
 // Options say who is asked and how. Store and Binding are required if Channels
 // names any.
 type Options struct {
-	config.Approval        // no Timeout means 300 s, no MaxPerHour means 10
+	config.Approval        // no Timeout means 300 s, no MaxPerHour means 60
 	Nobody          string // why there are no Channels, and what to do; "" means that none is configured
 	Store           Store
 
@@ -47,10 +47,11 @@ type Options struct {
 	StateDir  string              // holds the locks of terminals and the inbox of the page
 	Person    string              // who sits at the terminal; may be unknown
 	Asker     string              // the program that asks, and what has started it, for the person; may be unknown
+	Plain     bool                // the question on the terminal is not set in bold
 	Getenv    func(string) string // nil knows no variable
 	Interrupt func()              // called when a person presses ^C at a request; may be nil
 	Environ   []string            // of the channel "command"
-	Redact    func(string) string // takes secrets out of what leaves the question: to the command, the desktop, the state; nil leaves them
+	Redact    func(string) string // takes secrets out of what leaves the question: to the command, the desktop, the state, and what stays on the screen; nil leaves them
 	Notice    io.Writer           // where the page's link is printed, unless Hosted; nil prints none
 	Clock     func() time.Time    // nil means the system's
 }
@@ -89,7 +90,7 @@ type Answer struct {
 // Bounds of answers.
 const (
 	defaultTimeout = 300 * time.Second
-	defaultPerHour = 10
+	defaultPerHour = 60
 	maxRemember    = time.Hour
 	maxReason      = 500             // bytes
 	maxQueue       = time.Hour       // for a terminal that others use
@@ -184,7 +185,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if len(channels) == 0 {
 		return block("nobody", "a person has to decide, and none can be asked: "+why), nil
 	}
-	if err := a.o.Store.TakeApproval(ctx, c.Action.Session, a.o.MaxPerHour); err != nil {
+	if err := a.o.Store.TakeApproval(ctx, a.o.MaxPerHour); err != nil {
 		return block("nobody", "a person has to decide, and may not be asked: "+err.Error()), nil
 	}
 	r, err := a.newRequest(ctx, c, remember)
@@ -239,8 +240,12 @@ func block(code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: code, Reasoning: reason}
 }
 
-// errTimeout means that a request was shown and nobody answered.
-var errTimeout = errors.New("nobody answered in time")
+// Why a request is withdrawn: it was shown and nobody answered, or another
+// channel has the answer.
+var (
+	errTimeout  = errors.New("nobody answered in time")
+	errAnswered = errors.New("answered elsewhere")
+)
 
 // A reply is what one channel came back with.
 type reply struct {
@@ -253,14 +258,15 @@ type reply struct {
 // was. One goroutine takes the answers, so there is one decision, however close
 // two of them are.
 func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Answer, string, error) {
-	asking, withdraw := context.WithCancel(ctx)
+	asking, withdraw := context.WithCancelCause(ctx)
 	replies := make(chan reply, len(channels))
 	for _, ch := range channels {
 		go func() { replies <- askOne(asking, ch, r) }()
 	}
 	open := len(channels)
+	why := errAnswered
 	defer func() {
-		withdraw()
+		withdraw(why)
 		drain(replies, open)
 	}()
 	queue := time.NewTimer(maxQueue)
@@ -276,6 +282,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 			defer timer.Stop()
 			late = timer.C
 		case <-late:
+			why = errTimeout
 			return Answer{}, "", errTimeout
 		case <-queue.C:
 			return Answer{}, "", errors.New("the terminal was not free within an hour")

@@ -26,7 +26,7 @@ type memory struct {
 	refuse error
 }
 
-func (m *memory) TakeApproval(context.Context, string, int) error {
+func (m *memory) TakeApproval(context.Context, int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.taken++
@@ -117,7 +117,7 @@ func parseCase(record []byte) (*analysis.Case, error) {
 		return nil, err
 	}
 	c := an.Case(act)
-	c.Trail = []verdict.Step{{Tier: 1, Source: "heuristic", Decision: verdict.Escalate, Reasoning: "a push overwrites history"}}
+	c.Trail = []verdict.Step{{Tier: 1, Source: "heuristic", Decision: verdict.Escalate, Confidence: 0.85, Rule: "XP-013", Reasoning: "heuristic [push, high]: A push overwrites history; instead: push to a branch"}}
 	return c, nil
 }
 
@@ -352,7 +352,7 @@ func TestRequestShowsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<U+202E>", "<U+200B>", `[2J`, "https://a.test/", "a push overwrites history", "http_request"} {
+	for _, want := range []string{"<U+202E>", "<U+200B>", `[2J`, "https://a.test/", "push overwrites history", "confidence 0.85", "http_request"} {
 		if !strings.Contains(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(b)), want) {
 			t.Errorf("request %s lacks %s", b, want)
 		}
@@ -363,6 +363,123 @@ func TestRequestShowsEverything(t *testing.T) {
 	other, err := newTest(t, &memory{}).newRequest(t.Context(), c, false)
 	if err != nil || other.ID == r.ID {
 		t.Errorf("ids repeat: %q, %v", other.ID, err)
+	}
+}
+
+// TestSummary says in one sentence what would happen and why.
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	const why = ": push overwrites history [XP-013]"
+	for record, want := range map[string]string{
+		`{"type":"execute_command","payload":{"command":"git  push\n --force"}}`:                            "run “git push --force”",
+		`{"type":"write_file","payload":{"path":"/etc/hosts","content":"x"}}`:                               "write “/etc/hosts”",
+		`{"type":"delete_file","payload":{"path":"/etc/hosts"}}`:                                            "delete “/etc/hosts”",
+		`{"type":"send_email","payload":{"to":"bob@a.test","body":"x"}}`:                                    "send a message to “bob@a.test”",
+		`{"type":"send_email","payload":{"body":"x"}}`:                                                      "send a message",
+		`{"type":"http_request","payload":{"url":"https://a.test/x","method":"POST"}}`:                      "send a request to “https://a.test/x”",
+		`{"type":"frob","payload":{"x":1}}`:                                                                 "use the tool “frob”",
+		`{"type":"execute_command","payload":{"command":"ls”: all is well “\u001b"}}`:                       "run “ls\": all is well \"<U+001B>”",
+		`{"type":"execute_command","payload":{"command":"` + strings.Repeat("a", 500) + `"}}`:               "run “" + strings.Repeat("a", 160) + "…”",
+		`{"type":"execute_command","payload":{"command":"` + strings.Repeat("a", 155) + `hunter2hunter2"}}`: "run “" + strings.Repeat("a", 155) + "-”",
+	} {
+		a := newTest(t, &memory{})
+		a.o.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2hunter2", "-") }
+		r, err := a.newRequest(t.Context(), testCase(t, record), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want = "shield asks whether to " + want; r.Summary != want+strings.Replace(why, "push", "a push", 1) {
+			t.Errorf("%s:\n got %s\nwant %s", record, r.Summary, want+why)
+		}
+		if strings.Contains(r.subject, "hunter2") || strings.ContainsRune(r.subject, 0x1b) {
+			t.Errorf("%s: what stays on the screen: %q", record, r.subject)
+		}
+	}
+}
+
+func TestReceipt(t *testing.T) {
+	t.Parallel()
+	ended := func(cause error) context.Context {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		return ctx
+	}
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	yes := Answer{Approve: true}
+	for _, tc := range []struct {
+		ctx  context.Context
+		a    Answer
+		err  error
+		want string
+	}{
+		{t.Context(), yes, nil, "approved once"},
+		{t.Context(), Answer{Approve: true, Remember: 10 * time.Minute}, nil, "approved for 10 min"},
+		{t.Context(), Answer{Reason: "no"}, nil, "denied"},
+		{t.Context(), Answer{Interrupt: true}, nil, "interrupted"},
+		{t.Context(), Answer{}, errUnanswered, "not answered"},
+		{ended(errAnswered), Answer{}, context.Canceled, "answered elsewhere"},
+		{ended(errAnswered), yes, nil, "answered elsewhere"}, // by whom it was denied
+		{ended(errTimeout), yes, nil, "not answered in time"},
+		{late, Answer{}, context.DeadlineExceeded, "not answered in time"},
+		{ended(nil), Answer{}, context.Canceled, "interrupted"},
+	} {
+		if got := lastLine(tc.ctx, &Request{subject: "ls"}, tc.a, tc.err); got != "shield: "+tc.want+": ls" {
+			t.Errorf("%+v, %v: got %q, want %s", tc.a, tc.err, got, tc.want)
+		}
+	}
+}
+
+// TestReason takes what tells a person most of what the tiers said.
+func TestReason(t *testing.T) {
+	t.Parallel()
+	policy := verdict.Step{Source: "policy", Decision: verdict.Escalate, Rule: "ask", Reasoning: "policy verify [ask]: This deletes; do not (delete_file x)"}
+	rule := verdict.Step{Source: "heuristic", Decision: verdict.Escalate, Rule: "XP-1", Reasoning: "heuristic [x, high]: SSH keys leave; in x"}
+	none := verdict.Step{Source: "heuristic", Decision: verdict.Escalate, Reasoning: "no blocking rule matched"}
+	passed := verdict.Step{Source: "model", Decision: verdict.Allow, Reasoning: "model: no attack recognised"}
+	judge := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Reasoning: "It is unclear: ask the owner"}
+	broken := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Error: "unavailable", Reasoning: "Tier 2 evaluation required but not available"}
+	for want, trail := range map[string][]verdict.Step{
+		"this deletes [ask]":             {policy, none, passed, broken},
+		"SSH keys leave [XP-1]":          {policy, rule, broken},
+		"it is unclear: ask the owner":   {policy, rule, judge},
+		"no blocking rule matched":       {none, broken},
+		"no earlier tier has judged it":  {},
+		"no earlier tier has judged it ": {passed},
+	} {
+		if got := reason(trail, strings.TrimSpace); got != strings.TrimSpace(want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestFieldsInOrder: what decides stands before what is long.
+func TestFieldsInOrder(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x\n", 2000)
+	for _, payload := range []map[string]any{
+		{"path": "/etc/PATH", "content": long, "mode": "MODE"},
+		{"to": "PATH@a.test", "body": long, "attachment": "MODE", "subject": "s"},
+		{"url": "https://a.test/PATH", "body": long, "zeta": "MODE"},
+		{"command": "echo PATH", "alpha": long, "z": "MODE"},
+	} {
+		record, err := json.Marshal(map[string]any{"type": "frob", "payload": payload})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := newTest(t, &memory{}).newRequest(t.Context(), testCase(t, string(record)), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Asker = "ASKER"
+		shown, last := strings.Join(content(r, 80), "\n"), -1
+		for _, want := range []string{"PATH", "MODE", "effects:", "confidence 0.85", "ASKER", "| x\n| x"} {
+			at := strings.Index(shown, want)
+			if at <= last {
+				t.Errorf("%s stands too early or not at all in %.600s", want, shown)
+			}
+			last = at
+		}
 	}
 }
 

@@ -242,7 +242,7 @@ func TestBrowser(t *testing.T) {
 				t.Errorf("%s: %q", place, got)
 			}
 		}
-		if got := b.text("h2"); !strings.HasPrefix(got, "shield asks whether to run “git push --force origin main") || !strings.HasSuffix(got, "”: a push overwrites history") {
+		if got := b.text("h2"); !strings.HasPrefix(got, "shield asks whether to run “git push --force origin main") || !strings.HasSuffix(got, "”: a push overwrites history [XP-013]") {
 			t.Errorf("heading %q", got)
 		}
 	}

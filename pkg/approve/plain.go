@@ -1,72 +1,198 @@
 package approve
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/charmbracelet/huh"
 	"github.com/muesli/cancelreader"
 
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// askPlain asks in lines of text, for terminals that cannot be drawn on and for
-// screen readers. The request stands before the choices, which are printed
-// last.
-func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request) (Answer, error) {
+// A plainQuestion is a request in lines of text, for terminals that cannot be
+// drawn on and for screen readers. The keys stand last.
+type plainQuestion struct {
+	r      *Request
+	g      *gate
+	out    io.Writer
+	reason []rune
+}
+
+// A typedKey is a key of a terminal, or the error after the last one.
+type typedKey struct {
+	key rune
+	err error
+}
+
+// askPlain asks in lines of text.
+func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate) (Answer, error) {
 	in, err := cancelreader.NewReader(d.In)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
 	}
 	defer in.Close()
-	defer context.AfterFunc(ctx, func() { in.Cancel() })()
+	q := &plainQuestion{r: r, g: g, out: d.Out}
 	columns, _ := d.Size()
-	for _, line := range content(r, columns-1) {
-		if _, err := fmt.Fprintf(d.Out, "%s\n", line); err != nil {
-			return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
-		}
+	if err := q.print(columns - 1); err != nil {
+		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
 	}
-	fmt.Fprintf(d.Out, "shield: allow this? %s left\n", r.TimeLeft().Round(time.Second))
+	if err := d.Keys(); err != nil {
+		return Answer{}, err
+	}
 	if err := d.Flush(); err != nil {
 		return Answer{}, fmt.Errorf("discard what was typed before: %w", err)
 	}
 	r.Shown()
-	keys := &reader{r: in}
-	choice, reason := choiceDeny, ""
-	field := huh.NewSelect[string]().Title("Choose").Options(options(r)...).Value(&choice)
-	err = field.RunAccessible(d.Out, keys)
-	if err == nil && choice == choiceWhy && keys.err == nil {
-		err = huh.NewInput().Title("Why not? The agent reads this.").CharLimit(maxReason).Value(&reason).RunAccessible(d.Out, keys)
+	ctx, cancel := context.WithCancel(ctx)
+	keys := make(chan typedKey)
+	go readKeys(ctx, in, keys)
+	defer func() {
+		cancel()
+		if in.Cancel() {
+			for range keys { // until nothing reads the terminal any more
+			}
+		}
+	}()
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	return q.listen(ctx, keys, ticker.C)
+}
+
+// readKeys hands on what is typed, until an error or the end of ctx.
+func readKeys(ctx context.Context, in io.Reader, keys chan<- typedKey) {
+	defer close(keys)
+	runes := bufio.NewReader(in)
+	for {
+		k, _, err := runes.ReadRune()
+		select {
+		case keys <- typedKey{k, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
 	}
+}
+
+func (q *plainQuestion) print(columns int) error {
+	lines := append(term.Fold(q.r.Summary, columns), content(q.r, columns)...)
+	lines = append(lines, "shield: allow this? "+timeLeft(q.r))
+	for _, item := range q.g.help() {
+		lines = append(lines, term.Fold("  "+item, columns)...)
+	}
+	lines = append(lines, term.Fold("Keys count once none was pressed for a second, when > is shown.", columns)...)
+	_, err := io.WriteString(q.out, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// listen takes keys until the question is answered; beats lets it see that no
+// key was pressed.
+func (q *plainQuestion) listen(ctx context.Context, keys <-chan typedKey, beats <-chan time.Time) (Answer, error) {
+	for q.g.state != answered {
+		var err error
+		select {
+		case <-ctx.Done():
+			return Answer{}, ctx.Err()
+		case k := <-keys:
+			err = q.step(&k)
+		case <-beats:
+			err = q.step(nil)
+		}
+		if err != nil {
+			return Answer{}, err
+		}
+	}
+	return q.answer()
+}
+
+// step takes a key, nil if none was pressed for a while, and shows what changes.
+func (q *plainQuestion) step(k *typedKey) error {
+	was, echo := q.g.state, ""
 	switch {
-	case ctx.Err() != nil:
-		return Answer{}, ctx.Err()
-	case keys.err != nil && !errors.Is(keys.err, io.EOF):
-		return Answer{}, fmt.Errorf("ask at the terminal: %w", keys.err)
-	case err != nil || keys.err != nil:
+	case k == nil:
+		q.g.settle()
+	case errors.Is(k.err, io.EOF):
+		return errUnanswered
+	case k.err != nil:
+		return fmt.Errorf("ask at the terminal: %w", k.err)
+	default:
+		echo = q.key(k.key)
+	}
+	if _, err := io.WriteString(q.out, q.change(was)+echo); err != nil {
+		return fmt.Errorf("ask at the terminal: %w", err)
+	}
+	return nil
+}
+
+func (q *plainQuestion) answer() (Answer, error) {
+	if q.g.state != answered {
 		return Answer{}, errUnanswered
 	}
-	return chosen(choice, reason)
+	a := q.g.answer
+	if !a.Approve && a.Reason == "" {
+		a.Reason = strings.TrimSpace(string(q.reason))
+	}
+	return a, nil
 }
 
-// A reader hands a terminal on one byte at a time, since each prompt reads
-// ahead as far as it can, and notes the error that ended it: an end of input
-// must not choose what stands first in a list.
-type reader struct {
-	r   io.Reader
-	err error
+// key takes a key and returns what the terminal is to show of it.
+func (q *plainQuestion) key(k rune) string {
+	switch k {
+	case '\n':
+		k = enter
+	case '\x03': // where it is no signal
+		q.g.interrupt()
+		return ""
+	}
+	if !q.g.press(k) {
+		if (q.g.state == open || q.g.state == why) && k != enter {
+			return string(k)
+		}
+		return ""
+	}
+	switch {
+	case k == '\x1b':
+		q.g.back()
+	case k == '\x7f' || k == '\b':
+		if n := len(q.reason); n > 0 {
+			width := term.Width(string(q.reason[n-1:]))
+			q.reason = q.reason[:n-1]
+			return strings.Repeat("\b", width) + strings.Repeat(" ", width) + strings.Repeat("\b", width)
+		}
+	case unicode.IsPrint(k) && k != utf8.RuneError && len(q.reason) < maxReason:
+		q.reason = append(q.reason, k)
+		return term.Escape(string(k))
+	}
+	return ""
 }
 
-func (r *reader) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
+// change returns what the terminal is to show when the gate has changed its
+// state.
+func (q *plainQuestion) change(was phase) string {
+	if q.g.state == was {
+		return ""
 	}
-	n, err := r.r.Read(p[:1])
-	if err != nil {
-		r.err = err
+	switch q.g.state {
+	case open:
+		return "> "
+	case denying:
+		return "\nDenied in a second, unless a key is pressed.\n"
+	case shut, spoiled:
+		q.reason = nil
+		if was == open || was == why || was == denying {
+			return "\nThat is no answer. Stop typing for a second before you answer.\n"
+		}
+	case answered:
+		return "\n"
+	default:
 	}
-	return n, err
+	return ""
 }

@@ -5,132 +5,158 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/huh"
 
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// The choices of a person, as values of the form.
-const (
-	choiceDeny     = "deny"
-	choiceWhy      = "why"
-	choiceOnce     = "once"
-	choiceRemember = "remember"
-)
-
-// rememberFor is how long "approve this exact action" holds.
-const rememberFor = 10 * time.Minute
-
-// A question is a request on a screen: a headline with the time left, the
-// request in a window that can be scrolled, and the choices below. The choices
-// are drawn first and the window gets what is left, so that nothing in the
-// request can push them away.
+// A question is a request on a screen: the sentence that sums it up, the
+// request in a window that can be scrolled, what would be answered now, and the
+// keys. What is below the window is drawn first and the window gets what is
+// left, so that nothing in the request can push the choice away.
 type question struct {
 	r              *Request
-	form           *huh.Form
-	choice, reason string
+	g              *gate
+	reason         string     // of a denial
+	input          *huh.Input // where it is typed; nil unless it is
 	columns, lines int
 	text           []string // the request, folded to columns
 	top            int      // first line of text in the window
 	bold           bool
-	shown          time.Time // when the question appeared; zero before
-	interrupted    bool
 }
 
-func newQuestion(r *Request, columns, lines int, bold bool) *question {
-	q := &question{r: r, choice: choiceDeny, bold: bold}
-	q.form = q.newForm().WithShowHelp(false).WithTheme(huh.ThemeBase()).WithKeyMap(keys())
+func newQuestion(r *Request, g *gate, columns, lines int, bold bool) *question {
+	q := &question{r: r, g: g, bold: bold}
 	q.resize(columns, lines)
 	return q
 }
 
-// newForm returns the choices, the harmless ones first, and the line for a
-// reason.
-func (q *question) newForm() *huh.Form {
-	return huh.NewForm(
-		huh.NewGroup(huh.NewSelect[string]().Options(options(q.r)...).Value(&q.choice)),
-		huh.NewGroup(huh.NewInput().Title("Why not? The agent reads this.").CharLimit(maxReason).Value(&q.reason)).
-			WithHideFunc(func() bool { return q.choice != choiceWhy }),
-	)
-}
-
-func options(r *Request) []huh.Option[string] {
-	list := []huh.Option[string]{
-		huh.NewOption("Deny", choiceDeny),
-		huh.NewOption("Deny and say why", choiceWhy),
-		huh.NewOption("Approve once", choiceOnce),
-	}
-	if r.Remember {
-		list = append(list, huh.NewOption(rememberLabel(), choiceRemember))
-	}
-	return list
-}
-
-func rememberLabel() string {
-	return fmt.Sprintf("Approve this action for %d min", int(rememberFor.Minutes()))
-}
-
-// keys returns huh's keys without those that would hide a choice or leave.
-func keys() *huh.KeyMap {
-	k := huh.NewDefaultKeyMap()
-	k.Quit = key.NewBinding(key.WithDisabled())
-	for _, b := range []*key.Binding{&k.Select.Filter, &k.Select.SetFilter, &k.Select.ClearFilter} {
-		b.SetEnabled(false)
-	}
-	return k
-}
+// beat is how often time left and gate are looked at.
+const beat = 200 * time.Millisecond
 
 type tick time.Time
 
-func everySecond() tea.Cmd {
-	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) })
+func nextTick() tea.Cmd {
+	return tea.Tick(beat, func(t time.Time) tea.Msg { return tick(t) })
 }
 
 // Init implements tea.Model.
 func (q *question) Init() tea.Cmd {
-	q.shown = q.r.clock()
 	q.r.Shown()
-	return tea.Batch(q.form.Init(), everySecond())
+	return nextTick()
 }
 
 // Update implements tea.Model.
 func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		q.resize(msg.Width, msg.Height)
-		return q, tea.ClearScreen
+		cmd = tea.ClearScreen
 	case tick:
-		return q, everySecond()
+		q.g.settle()
+		cmd = nextTick()
 	case tea.KeyMsg:
-		if msg.Type == tea.KeyCtrlC {
-			q.interrupted = true
-			return q, tea.Quit
-		}
-		// A paste answers nothing: it may hold what an agent put on the clipboard.
-		if q.r.clock().Sub(q.shown) < deaf || msg.Paste || q.scroll(msg.Type) {
-			return q, nil
-		}
+		cmd = q.key(msg)
+	case tea.FocusMsg, tea.BlurMsg: // from the terminal, not from a person
+	case fmt.Stringer: // the mouse, and bytes that are no key bubbletea knows
+		q.g.press(otherKey)
+	default:
+		cmd = q.edit(msg)
 	}
-	form, cmd := q.form.Update(msg)
-	if f, ok := form.(*huh.Form); ok {
-		q.form = f
-	}
-	if q.form.State != huh.StateNormal {
+	if q.g.state == answered {
 		return q, tea.Quit
 	}
 	return q, cmd
 }
 
+// key takes a key. Text that comes in one piece is taken character by
+// character.
+func (q *question) key(msg tea.KeyMsg) tea.Cmd {
+	if msg.Type == tea.KeyCtrlC {
+		q.g.interrupt()
+		return nil
+	}
+	if q.scroll(msg) {
+		q.g.scrolled()
+		q.closeInput()
+		return nil
+	}
+	typed := []rune{otherKey}
+	switch {
+	case msg.Alt || msg.Paste:
+	case msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace:
+		typed = msg.Runes
+	case msg.Type == tea.KeyEnter || msg.Type == tea.KeyCtrlJ:
+		typed = []rune{enter}
+	default:
+	}
+	var cmds []tea.Cmd
+	for _, k := range typed {
+		if q.g.press(k) {
+			if k != otherKey {
+				msg.Runes = []rune{k}
+			}
+			cmds = append(cmds, q.edit(msg))
+		} else if q.g.state == why {
+			cmds = append(cmds, q.openInput())
+		}
+	}
+	q.closeInput()
+	return tea.Batch(cmds...)
+}
+
+// openInput begins the reason of a denial.
+func (q *question) openInput() tea.Cmd {
+	q.reason = ""
+	q.input = huh.NewInput().Prompt("> Deny, because: ").CharLimit(maxReason).Value(&q.reason)
+	q.input.WithTheme(huh.ThemeBase()).WithWidth(q.columns - 1)
+	return q.input.Focus()
+}
+
+// closeInput throws the reason away once the gate does not wait for it any more.
+func (q *question) closeInput() {
+	if q.g.state != why && q.g.state != denying && q.g.state != answered {
+		q.input, q.reason = nil, ""
+	}
+}
+
+// edit hands a message on to the line for the reason.
+func (q *question) edit(msg tea.Msg) tea.Cmd {
+	if q.input == nil || q.g.state != why {
+		return nil
+	}
+	if key, ok := msg.(tea.KeyMsg); ok {
+		switch key.Type {
+		case tea.KeyEsc:
+			q.g.back()
+			return nil
+		case tea.KeyCtrlV: // would start a program that reads the clipboard
+			return nil
+		default:
+		}
+	}
+	_, cmd := q.input.Update(msg)
+	return cmd
+}
+
 // scroll moves the window and reports whether the key was meant for it.
-func (q *question) scroll(k tea.KeyType) bool {
+func (q *question) scroll(msg tea.KeyMsg) bool {
 	page := max(q.window()-1, 1)
+	k := msg.Type
+	if msg.Alt || q.input != nil && (k == tea.KeyHome || k == tea.KeyEnd) {
+		return false
+	}
 	switch k {
-	case tea.KeyPgDown, tea.KeyRight:
+	case tea.KeyPgDown:
 		q.top += page
-	case tea.KeyPgUp, tea.KeyLeft:
+	case tea.KeyPgUp:
 		q.top -= page
+	case tea.KeyDown:
+		q.top++
+	case tea.KeyUp:
+		q.top--
 	case tea.KeyHome:
 		q.top = 0
 	case tea.KeyEnd:
@@ -144,105 +170,158 @@ func (q *question) scroll(k tea.KeyType) bool {
 
 func (q *question) clamp() { q.top = max(min(q.top, len(q.text)-q.window()), 0) }
 
-// choiceLines is how many lines the choices take at most, and chrome how many
-// the headline, the line below the window and a blank one.
-const (
-	choiceLines = 4
-	chrome      = 3
-)
+func (q *question) resize(columns, lines int) {
+	q.columns, q.lines = max(columns, 4), max(lines, 1)
+	q.text = content(q.r, q.columns-1)
+	if q.input != nil {
+		q.input.WithWidth(q.columns - 1)
+	}
+	q.clamp()
+}
+
+// roomy is from how many lines on there is place for more than the sentence,
+// one line of the request, the choice and the keys.
+const roomy = 8
+
+// head returns the sentence, in a quarter of the screen at most.
+func (q *question) head() []string {
+	if q.lines < 3 {
+		return nil
+	}
+	room := q.columns - 1
+	lines := term.Fold(q.r.Summary, room)
+	if most := max(q.lines/4, 1); len(lines) > most {
+		rest := strings.Join(lines[most-1:], " ")
+		lines = append(lines[:most-1], term.Cut(rest, room))
+	}
+	return lines
+}
+
+// keys returns what the person may press, in as many lines as there is place
+// for.
+func (q *question) keys() []string {
+	most := 1
+	if q.lines >= roomy {
+		most = min(q.lines/5+1, 4)
+	}
+	room := q.columns - 1
+	var lines []string
+	for _, item := range append(q.g.help(), "PgUp PgDn: scroll", "^C: stop asking") {
+		item = term.Cut(item, room)
+		last := len(lines) - 1
+		switch {
+		case last >= 0 && term.Width(lines[last])+3+term.Width(item) <= room:
+			lines[last] += "   " + item
+		case len(lines) < most:
+			lines = append(lines, item)
+		default:
+			return lines
+		}
+	}
+	return lines
+}
+
+// choice returns what would be answered now.
+func (q *question) choice() string {
+	if q.input != nil {
+		if q.g.state == why {
+			return strings.SplitN(q.input.View(), "\n", 2)[0]
+		}
+		return term.Cut(fmt.Sprintf("> Deny, unless a key is pressed now, because: %s", q.reason), q.columns-1)
+	}
+	return term.Cut(fmt.Sprintf("> %s   %s", q.g.choice(), timeLeft(q.r)), q.columns-1)
+}
+
+func timeLeft(r *Request) string {
+	left := r.TimeLeft().Round(time.Second)
+	return fmt.Sprintf("%d:%02d left", int(left.Minutes()), int(left.Seconds())%60)
+}
 
 // window returns how many lines of the request can be seen.
-func (q *question) window() int { return max(q.lines-choiceLines-chrome, 1) }
-
-func (q *question) resize(columns, lines int) {
-	q.columns, q.lines = max(columns, 10), max(lines, choiceLines+2)
-	q.text = content(q.r, q.columns-1)
-	q.form = q.form.WithWidth(q.columns - 1)
-	q.clamp()
+func (q *question) window() int {
+	used := len(q.head()) + 1 + len(q.keys())
+	if q.lines >= roomy {
+		used++ // what is below the window
+	}
+	return max(q.lines-used, 0)
 }
 
 // View implements tea.Model.
 func (q *question) View() string {
-	left := q.r.TimeLeft().Round(time.Second)
-	head := cutWidth(fmt.Sprintf("%d:%02d left  shield: allow this?", int(left.Minutes()), int(left.Seconds())%60), q.columns-1)
+	head := q.head()
 	if q.bold {
-		head = "\x1b[1m" + head + "\x1b[0m"
+		for i := range head {
+			head[i] = "\x1b[1m" + head[i] + "\x1b[0m"
+		}
 	}
-	out := []string{head}
 	end := min(q.top+q.window(), len(q.text))
-	out = append(out, q.text[q.top:end]...)
-	more := ""
-	switch {
-	case end < len(q.text):
-		more = fmt.Sprintf("-- %d more lines: PgDn --", len(q.text)-end)
-	case q.top > 0:
-		more = "-- end; PgUp goes back --"
+	out := append(head, q.text[q.top:end]...)
+	if q.lines >= roomy {
+		more := ""
+		switch {
+		case end < len(q.text):
+			more = fmt.Sprintf("-- %d more lines: PgDn --", len(q.text)-end)
+		case q.top > 0:
+			more = "-- end; PgUp goes back --"
+		}
+		out = append(out, term.Cut(more, q.columns-1))
 	}
-	out = append(out, cutWidth(more, q.columns-1))
-	form := strings.Split(strings.TrimRight(q.form.View(), "\n"), "\n")
-	out = append(out, form[:min(len(form), choiceLines+1)]...)
-	return strings.Join(out, "\n")
+	if q.lines > 1 {
+		out = append(out, q.choice())
+	}
+	return strings.Join(append(out, q.keys()...), "\n")
 }
 
 // answer returns what the person said, after the program has ended.
 func (q *question) answer() (Answer, error) {
-	if q.interrupted {
-		return Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil
-	}
-	if q.form.State != huh.StateCompleted {
+	if q.g.state != answered {
 		return Answer{}, errUnanswered
 	}
-	return chosen(q.choice, q.reason)
-}
-
-func chosen(choice, reason string) (Answer, error) {
-	switch choice {
-	case choiceDeny:
-		return Answer{}, nil
-	case choiceWhy:
-		return Answer{Reason: strings.TrimSpace(reason)}, nil
-	case choiceOnce:
-		return Answer{Approve: true}, nil
-	case choiceRemember:
-		return Answer{Approve: true, Remember: rememberFor}, nil
-	default:
-		return Answer{}, errUnanswered
+	a := q.g.answer
+	if q.input != nil && !a.Interrupt {
+		a.Reason = strings.TrimSpace(q.reason)
 	}
+	return a, nil
 }
 
 // maxText is how many lines of a request can be scrolled to.
 const maxText = 5000
 
-// content returns a request in lines of at most columns columns.
+// content returns a request in lines of at most columns columns: what decides
+// first, then why it is asked and who asks, what is merely long last.
 func content(r *Request, columns int) []string {
 	var out []string
 	// Every line of a value is marked, so that none can pose as one of shield's.
 	add := func(name, value string) {
-		out = append(out, cutWidth(name, columns))
+		out = append(out, term.Cut(name+":", columns))
 		for _, line := range term.Fold(value, columns-2) {
 			out = append(out, "| "+line)
 		}
 	}
 	out = append(out, term.Fold("type: "+r.Type, columns)...)
 	for _, f := range r.Payload {
-		add(f.Name+":", f.Value)
+		if !f.bulky() {
+			add(f.Name, f.Value)
+		}
 	}
 	if len(r.Effects) > 0 {
-		add("effects:", strings.Join(r.Effects, "\n"))
+		add("effects", strings.Join(r.Effects, "\n"))
 	}
 	if len(r.Tiers) > 0 {
-		add("tiers:", strings.Join(r.Tiers, "\n"))
+		add("what the tiers said", strings.Join(r.Tiers, "\n"))
 	}
-	for _, f := range []Field{{"folder", r.CWD}, {"session", r.Session}} {
+	for _, f := range []Field{{"asked by", r.Asker}, {"folder", r.CWD}, {"session", r.Session}, {"or answer at", r.Link}} {
 		if f.Value != "" {
 			out = append(out, term.Fold(f.Name+": "+f.Value, columns)...)
 		}
 	}
+	for _, f := range r.Payload {
+		if f.bulky() {
+			add(f.Name, f.Value)
+		}
+	}
 	if len(out) > maxText {
-		out = append(out[:maxText], cutWidth(fmt.Sprintf("… %d more lines are not shown", len(out)-maxText), columns))
+		out = append(out[:maxText], term.Cut(fmt.Sprintf("… %d more lines are not shown", len(out)-maxText), columns))
 	}
 	return out
 }
-
-// cutWidth cuts an escaped text at a number of columns.
-func cutWidth(s string, columns int) string { return term.Fold(s, columns)[0] }

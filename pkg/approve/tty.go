@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -61,6 +60,8 @@ func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 	defer release()
 	a, err := t.show(ctx, d, r)
+	columns, _ := d.Size()
+	fmt.Fprintln(d.Out, term.Cut(lastLine(ctx, r, a, err), columns-1)) // stays on the screen; the answer holds without it
 	if err != nil {
 		return Answer{}, err
 	}
@@ -68,55 +69,95 @@ func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
 	return a, nil
 }
 
+// lastLine says what was asked and answered, on one line. An answer that came
+// when the request was withdrawn has decided nothing.
+func lastLine(ctx context.Context, r *Request, a Answer, err error) string {
+	said := "denied"
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errAnswered):
+		said = "answered elsewhere"
+	case errors.Is(cause, errTimeout) || errors.Is(cause, context.DeadlineExceeded):
+		said = "not answered in time"
+	case cause != nil || a.Interrupt:
+		said = "interrupted"
+	case err != nil:
+		said = "not answered"
+	case a.Approve && a.Remember > 0:
+		said = fmt.Sprintf("approved for %d min", minutes(a.Remember))
+	case a.Approve:
+		said = "approved once"
+	}
+	return "shield: " + said + ": " + r.subject
+}
+
 // take waits until no other process asks at this terminal. A file beside the
 // lock says that somebody does: whoever finds it with the lock free comes after
 // a process that was killed, and mends the terminal.
 func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err error) {
 	base := t.base(d)
-	lock, err := flock.New(base + ".lock")
+	lock, err := lockNamed(ctx, base+".lock")
 	if err != nil {
 		return nil, err
 	}
-	locked := make(chan error, 1)
-	go func() { locked <- lock.Lock() }()
-	select {
-	case err = <-locked:
-	case <-ctx.Done():
-		// The wait itself cannot be ended; what it gets in the end is given back.
-		go func() {
-			<-locked
-			lock.Close()
-		}()
-		return nil, ctx.Err()
-	}
-	if err != nil {
+	unlock := func() {
+		os.Remove(base + ".lock")
 		lock.Close()
-		return nil, err
-	}
-	// When the device was opened, another process may have had it in raw mode.
-	if err := d.Save(); err != nil {
-		lock.Close()
-		return nil, err
 	}
 	asking := base + ".asking"
+	// When the device was opened, another process may have had it in raw mode.
+	if err := d.Save(); err != nil {
+		unlock()
+		return nil, err
+	}
 	if _, err := os.Lstat(asking); err == nil {
 		if err := d.Mend(); err != nil {
-			lock.Close()
+			release()
 			return nil, err
 		}
 	}
 	if t.o.Hosted && d.Raw() {
-		lock.Close()
+		unlock()
 		return nil, errOccupied
 	}
 	if err := os.WriteFile(asking, nil, 0o600); err != nil {
-		lock.Close()
+		unlock()
 		return nil, fmt.Errorf("note that the terminal is in use: %w", err)
 	}
 	return func() {
 		os.Remove(asking)
-		lock.Close()
+		unlock()
 	}, nil
+}
+
+// lockNamed waits for the lock file of a name. Whoever has it removes it in the
+// end, so that terminals leave nothing behind; who has waited for a removed one
+// waits again.
+func lockNamed(ctx context.Context, path string) (*flock.Lock, error) {
+	for {
+		lock, err := flock.New(path)
+		if err != nil {
+			return nil, err
+		}
+		locked := make(chan error, 1)
+		go func() { locked <- lock.Lock() }()
+		select {
+		case err = <-locked:
+		case <-ctx.Done():
+			// The wait itself cannot be ended; what it gets in the end is given back.
+			go func() {
+				<-locked
+				lock.Close()
+			}()
+			return nil, ctx.Err()
+		}
+		if err == nil && lock.Named(path) {
+			return lock, nil
+		}
+		lock.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // show puts the request on the screen. Whatever happens, the terminal is left
@@ -127,24 +168,30 @@ func (t *tty) show(ctx context.Context, d *term.Device, r *Request) (a Answer, e
 			a, err = Answer{}, restoring
 		}
 	}()
+	g, err := newGate(r.Remember, r.clock)
+	if err != nil {
+		return Answer{}, err
+	}
 	if t.plain() {
-		return t.askPlain(ctx, d, r)
+		return t.askPlain(ctx, d, r, g)
 	}
 	columns, lines := d.Size()
-	m := newQuestion(r, columns, lines, t.o.Getenv("NO_COLOR") == "")
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(d.In), tea.WithOutput(d.Out),
+	q := newQuestion(r, g, columns, lines, !t.o.Plain)
+	p := tea.NewProgram(q, tea.WithInput(d.In), tea.WithOutput(d.Out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithoutBracketedPaste())
+	// With a context of its own the program would end while it still reads.
+	defer context.AfterFunc(ctx, p.Quit)()
 	// What was typed before the question was there is no answer to it.
 	if err := d.Flush(); err != nil {
 		return Answer{}, fmt.Errorf("discard what was typed before: %w", err)
 	}
 	if _, err := p.Run(); err != nil {
-		if ctx.Err() != nil {
-			return Answer{}, ctx.Err()
-		}
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
 	}
-	return m.answer()
+	if a, err = q.answer(); err != nil && ctx.Err() != nil {
+		return Answer{}, ctx.Err()
+	}
+	return a, err
 }
 
 // plain reports whether the terminal, or the person, wants lines of text that
@@ -153,9 +200,5 @@ func (t *tty) plain() bool {
 	name := t.o.Getenv("TERM")
 	return name == "dumb" || name == "" && t.o.Getenv("OS") == "" || t.o.Getenv("ACCESSIBLE") != ""
 }
-
-// deaf is for how long keys are ignored after the question has appeared:
-// somebody who was typing did not mean to answer it.
-const deaf = 700 * time.Millisecond
 
 var errUnanswered = errors.New("the question was left without an answer")

@@ -10,12 +10,14 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 func askAtTerminal(n int) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	timeout, err := time.ParseDuration(os.Getenv("SHIELD_TIMEOUT"))
 	if err != nil {
@@ -42,7 +44,7 @@ func askAtTerminal(n int) error {
 	}
 	a, err := New(Options{
 		Approval: config.Approval{Channels: []string{"tty"}, Timeout: config.Duration(timeout)}, Store: &memory{}, StateDir: os.Getenv("SHIELD_DIR"),
-		Binding: testBinding, Getenv: os.Getenv, Person: "ann",
+		Binding: testBinding, Getenv: os.Getenv, Person: "ann", Asker: "a test",
 	})
 	if err != nil {
 		return err
@@ -128,7 +130,7 @@ func (s *screen) text() string { s.t.Helper(); return s.tmux("capture-pane", "-p
 // see waits until the screen shows all of the texts.
 func (s *screen) see(texts ...string) string {
 	s.t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(time.Minute) // of a machine that is busy
 	for {
 		got, all := s.text(), true
 		for _, text := range texts {
@@ -144,13 +146,34 @@ func (s *screen) see(texts ...string) string {
 	}
 }
 
-// listening waits until keys count.
-func (s *screen) listening() { time.Sleep(deaf + 300*time.Millisecond) }
+// code waits until keys count, and returns the code of the question.
+func (s *screen) code() string {
+	s.t.Helper()
+	return shownCode(s.t, s.see("type your answer"))
+}
+
+var codeShown = regexp.MustCompile(`\b([` + codeLetters + `]{3}) Enter: approve once`)
+
+func shownCode(t *testing.T, text string) string {
+	t.Helper()
+	m := codeShown.FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("the screen shows no code:\n%s", text)
+	}
+	return m[1]
+}
+
+// line types a line, with CODE in it replaced, once keys count.
+func (s *screen) line(text string) {
+	s.t.Helper()
+	s.tmux("send-keys", "-l", strings.ReplaceAll(text, "CODE", s.code()))
+	s.keys("Enter")
+}
 
 // result waits for the verdicts.
 func (s *screen) result(name string) string {
 	s.t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(time.Minute) // of a machine that is busy
 	for time.Now().Before(deadline) {
 		if b, err := os.ReadFile(filepath.Join(s.dir, name)); err == nil {
 			return string(b)
@@ -167,7 +190,7 @@ func (s *screen) sane() {
 	s.t.Helper()
 	s.keys("clear; echo typed-$((1+1)); stty -a", "Enter")
 	got := s.see("typed-2", "icanon", "opost", "isig")
-	if strings.Contains(got, "allow this?") {
+	if strings.Contains(got, "asks whether") {
 		s.t.Errorf("the question is still there:\n%s", got)
 	}
 	for _, flag := range []string{" -icanon", " -echo ", " -isig", "-opost", "-icrnl"} {
@@ -179,33 +202,43 @@ func (s *screen) sane() {
 
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	remember := "approved for 10 minutes by ann (tty)"
 	for _, tc := range []struct {
-		name string
-		keys []string
-		want string
+		name, line string
+		keys       []string
+		want       string
+		stays      string // on the screen
 	}{
-		{"Enter denies", []string{"Enter"}, "BLOCK denied by ann (tty)"},
-		{"approve once", []string{"Down", "Down", "Enter"}, "ALLOW approved once by ann (tty)"},
-		{"approve for minutes", []string{"Down", "Down", "Down", "Enter"}, "ALLOW " + remember},
-		{"deny and say why", []string{"Down", "Enter", "not", "Space", "now", "Enter"}, "BLOCK denied by ann (tty): not now"},
-		{"^C", []string{"C-c"}, "BLOCK denied by ann (tty): interrupted with ^C"},
-		{"a filter hides nothing", []string{"/", "o", "n", "c", "e", "Enter"}, "BLOCK denied by ann (tty)"},
+		{"Enter denies", "", nil, "BLOCK denied by ann (tty)", "shield: denied: git push origin v1"},
+		{"approve once", "CODE", nil, "ALLOW approved once by ann (tty)", "shield: approved once: git push origin v1"},
+		{"approve for minutes", "CODE 10", nil, "ALLOW approved for 10 minutes by ann (tty)", "shield: approved for 10 min: git push origin v1"},
+		{"deny and say why", "no not now", nil, "BLOCK denied by ann (tty): not now", "shield: denied: git push origin v1"},
+		{"after a mistake", "CODE", []string{"y", "e", "s", "Enter"}, "ALLOW approved once by ann (tty)", "shield: approved once: git push origin v1"},
+		{"^C", "-", []string{"C-c"}, "BLOCK denied by ann (tty): interrupted with ^C", "shield: interrupted: git push origin v1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s := newScreen(t, 80, 24)
 			s.ask("out", 1, "git push origin v")
-			s.see("allow this?", "git push origin v1", "Approve once", "left")
-			s.listening()
-			for _, k := range tc.keys {
-				s.keys(k)
-				time.Sleep(100 * time.Millisecond)
+			s.see("shield asks whether to run “git push origin v1”: a push overwrites history",
+				"confidence 0.85", "asked by: a test", "Enter: approve once", "Enter: deny", "left")
+			if len(tc.keys) > 0 {
+				s.code() // keys count
+				s.keys(tc.keys...)
+			}
+			if len(tc.keys) > 1 {
+				s.see("stop typing for a second")
+			}
+			if tc.line != "-" {
+				s.line(tc.line)
 			}
 			if got := s.result("out"); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
+			s.see(tc.stays)
 			s.sane()
+			if left, _ := filepath.Glob(filepath.Join(s.dir, "tty-*")); len(left) > 0 {
+				t.Errorf("files of the terminal are left: %q", left)
+			}
 		})
 	}
 }
@@ -214,26 +247,23 @@ func TestTerminalTimeout(t *testing.T) {
 	t.Parallel()
 	s := newScreen(t, 80, 24)
 	s.ask("out", 1, "git push origin v", "SHIELD_TIMEOUT=2s")
-	s.see("allow this?", "0:01 left")
 	if got := s.result("out"); !strings.HasPrefix(got, "BLOCK nobody answered within 2s") {
 		t.Errorf("got %q", got)
 	}
+	s.see("shield: not answered in time: git push origin v1")
 	s.sane()
 }
 
-// TestTypeAhead: what was typed before the question was on the screen, and for
-// a moment after, answers nothing.
+// TestTypeAhead: what was typed before the question was on the screen answers
+// nothing.
 func TestTypeAhead(t *testing.T) {
 	t.Parallel()
 	s := newScreen(t, 80, 24)
 	s.ask("out", 1, "git push origin v")
 	for range 6 {
-		s.keys("Down", "Down", "Enter")
+		s.keys("c", "d", "m", "Enter")
 	}
-	s.see("allow this?", "> Deny")
-	s.listening()
-	s.see("allow this?", "> Deny")
-	s.keys("Enter")
+	s.line("")
 	if got := s.result("out"); got != "BLOCK denied by ann (tty)" {
 		t.Errorf("got %q", got)
 	}
@@ -243,13 +273,14 @@ func TestResize(t *testing.T) {
 	t.Parallel()
 	s := newScreen(t, 120, 40)
 	s.ask("out", 1, "git push origin "+strings.Repeat("long/", 60))
-	s.see("allow this?")
-	for _, size := range [][2]string{{"40", "12"}, {"80", "24"}, {"40", "10"}} {
+	code := s.code()
+	for _, size := range [][2]string{{"40", "12"}, {"80", "24"}, {"40", "6"}, {"30", "3"}} {
 		s.tmux("resize-window", "-x", size[0], "-y", size[1])
-		time.Sleep(300 * time.Millisecond)
-		s.see("allow this?", "Deny", "Approve once")
+		s.see("shield asks", "> Deny", code+" Enter: approve once")
 	}
-	s.keys("Down", "Down", "Enter")
+	s.tmux("send-keys", "-l", code)
+	s.see("> Approve once: press Enter")
+	s.keys("Enter")
 	if got := s.result("out"); !strings.HasPrefix(got, "ALLOW") {
 		t.Errorf("got %q", got)
 	}
@@ -273,17 +304,23 @@ func TestTwoProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.keys("sh "+script, "Enter")
+	seen := ""
 	for range 4 {
-		got := s.see("allow this?", "> Deny")
+		for { // until the answered question has gone
+			if code := s.code(); code != seen {
+				seen = code
+				break
+			}
+		}
+		got := s.text()
 		if strings.Contains(got, "echo first") == strings.Contains(got, "echo second") {
 			t.Fatalf("want one question on the screen:\n%s", got)
 		}
-		s.listening()
 		if strings.Contains(got, "echo first") {
-			s.keys("Down", "Down")
+			s.line("CODE")
+		} else {
+			s.line("")
 		}
-		s.keys("Enter")
-		time.Sleep(400 * time.Millisecond)
 	}
 	if got := s.result("first"); strings.Count(got, "ALLOW") != 2 {
 		t.Errorf("first: %q", got)
@@ -292,38 +329,44 @@ func TestTwoProcesses(t *testing.T) {
 		t.Errorf("second: %q", got)
 	}
 	s.sane()
+	if left, _ := filepath.Glob(filepath.Join(s.dir, "tty-*")); len(left) > 0 {
+		t.Errorf("files of the terminal are left: %q", left)
+	}
 }
 
 // TestKilled: a process that is told to end, or killed, while it asks leaves a
 // terminal that works, at the latest when the next asks.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	for _, sig := range []string{"TERM", "KILL"} {
-		t.Run(sig, func(t *testing.T) {
-			t.Parallel()
-			s := newScreen(t, 80, 24)
-			s.ask("out", 1, "git push origin v")
-			s.see("allow this?")
-			pid := strings.TrimSpace(s.pid("out"))
-			if err := exec.Command("kill", "-"+sig, pid).Run(); err != nil {
-				t.Fatal(err)
-			}
-			if sig == "TERM" {
-				if got := s.result("out"); !strings.HasPrefix(got, "BLOCK") {
-					t.Errorf("got %q", got)
+	for _, sig := range []string{"TERM", "HUP", "KILL"} {
+		for _, kind := range []string{"xterm", "dumb"} {
+			t.Run(sig+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				s := newScreen(t, 80, 24)
+				s.ask("out", 1, "git push origin v", "TERM="+kind)
+				s.see("asks whether", "Enter: approve once")
+				pid := strings.TrimSpace(s.pid("out"))
+				if err := exec.Command("kill", "-"+sig, pid).Run(); err != nil {
+					t.Fatal(err)
+				}
+				if sig != "KILL" {
+					if got := s.result("out"); !strings.HasPrefix(got, "BLOCK context canceled") {
+						t.Errorf("got %q", got)
+					}
+					s.see("shield: interrupted: git push origin v1")
+					s.sane()
+				} else {
+					s.see("Killed") // the shell has the terminal again
+				}
+				s.ask("next", 1, "git push origin w")
+				s.see("asks whether", "origin w1")
+				s.line("")
+				if got := s.result("next"); got != "BLOCK denied by ann (tty)" {
+					t.Errorf("next: %q", got)
 				}
 				s.sane()
-			}
-			time.Sleep(300 * time.Millisecond)
-			s.ask("next", 1, "git push origin w")
-			s.see("allow this?", "origin w1")
-			s.listening()
-			s.keys("Enter")
-			if got := s.result("next"); got != "BLOCK denied by ann (tty)" {
-				t.Errorf("next: %q", got)
-			}
-			s.sane()
-		})
+			})
+		}
 	}
 }
 
@@ -344,25 +387,31 @@ func (s *screen) pid(name string) string {
 	return ""
 }
 
-// TestPlainTerminal: on a terminal that cannot be drawn on, the same choices
-// stand in numbered lines.
+// TestPlainTerminal: a terminal that cannot be drawn on takes the same lines.
 func TestPlainTerminal(t *testing.T) {
 	t.Parallel()
-	for keys, want := range map[string]string{
-		"":  "BLOCK denied by ann (tty)",
-		"3": "ALLOW approved once by ann (tty)",
+	for line, want := range map[string]string{
+		"":           "BLOCK denied by ann (tty)",
+		"CODE":       "ALLOW approved once by ann (tty)",
+		"CODE 10":    "ALLOW approved for 10 minutes by ann (tty)",
+		"no not now": "BLOCK denied by ann (tty): not now",
 	} {
-		s := newScreen(t, 80, 30)
-		s.ask("out", 1, "git push origin v", "TERM=dumb")
-		s.see("allow this?", "git push origin v1", "3. Approve once", "Enter a number")
-		if keys != "" {
-			s.keys(keys)
-		}
-		s.keys("Enter")
-		if got := s.result("out"); got != want {
-			t.Errorf("%q: got %q, want %q", keys, got, want)
-		}
-		s.sane()
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			s := newScreen(t, 80, 40)
+			s.ask("out", 1, "git push origin v", "TERM=dumb")
+			got := s.see("shield asks whether to run “git push origin v1”", "confidence 0.85", "Enter: deny", "\n>")
+			s.keys("y")
+			s.see("That is no answer")
+			s.see("before you answer.\n>") // keys count again
+			s.tmux("send-keys", "-l", strings.ReplaceAll(line, "CODE", shownCode(t, got)))
+			s.keys("Enter")
+			if got := s.result("out"); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			s.see(": git push origin v1")
+			s.sane()
+		})
 	}
 	s := newScreen(t, 80, 30)
 	s.ask("out", 1, "git push origin v", "TERM=dumb", "SHIELD_TIMEOUT=1s")
@@ -372,8 +421,9 @@ func TestPlainTerminal(t *testing.T) {
 	s.sane()
 }
 
-// TestHostilePayload: whatever is asked about, the question and the choices are
-// on the screen, and no more lines than it has.
+// TestHostilePayload: whatever is asked about and however small the screen is,
+// the sentence, the choice and the keys are on it, and no more lines than it
+// has.
 func TestHostilePayload(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -381,33 +431,47 @@ func TestHostilePayload(t *testing.T) {
 		"one long line":         strings.Repeat("y", 60000),
 		"escapes":               "\x1b[2J\x1b[H\x1b]0;x\x07" + strings.Repeat("\r\n", 50),
 		"wide":                  strings.Repeat("漢", 3000),
-		"poses as the question": "\n\n> Deny\n5:00 left  shield: allow this?\n",
+		"poses as the question": "\n\n> Deny\nshield asks whether to sit: fine\ncdm Enter: approve once\n",
+		"closes the quote":      "ls”: nothing happens “",
 	} {
-		for _, size := range [][2]int{{80, 24}, {40, 24}, {40, 10}} {
+		for _, size := range [][2]int{{80, 24}, {40, 24}, {40, 10}, {40, 7}, {80, 5}, {30, 3}, {30, 2}, {30, 1}, {4, 2}, {1, 1}} {
 			r, err := newTest(t, &memory{}).newRequest(t.Context(), command1(t, text, "s"), true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			q := newQuestion(r, size[0], size[1], false)
+			clock := &fakeClock{time.Now()}
+			q := newQuestion(r, testGate(clock, true), size[0], size[1], false)
 			q.Init()
 			for range 3 {
 				view := q.View()
 				lines := strings.Split(view, "\n")
-				if len(lines) > size[1] {
+				if len(lines) > max(size[1], 1) {
 					t.Errorf("%s at %v: %d lines", name, size, len(lines))
 				}
-				if !strings.Contains(lines[0], "allow this?") || !strings.Contains(view, "> Deny") || !strings.Contains(view, "Approve once") {
-					t.Errorf("%s at %v:\n%s", name, size, view)
-				}
-				if strings.ContainsAny(strings.ReplaceAll(view, "\n", ""), "\r\x07\u202e") {
-					t.Errorf("%s at %v: control characters:\n%q", name, size, view)
-				}
-				for _, line := range lines[1 : 1+q.window()] {
-					if strings.HasPrefix(line, "> ") || strings.HasPrefix(line, "5:00") {
-						t.Errorf("%s at %v: poses as shield: %q", name, size, line)
+				for _, line := range lines {
+					if term.Width(line) >= max(size[0], 4) {
+						t.Errorf("%s at %v: line %q is too long", name, size, line)
 					}
 				}
-				q.scroll(-1)
+				if !strings.Contains(view, "cdm"[:min(3, max(size[0], 4)-2)]) {
+					t.Errorf("%s at %v: no code:\n%s", name, size, view)
+				}
+				if size[1] >= 3 && (!strings.HasPrefix(lines[0], "shield asks whether") || !strings.Contains(view, "\n> Deny") || !strings.Contains(view, "\ncdm Enter: approve")) {
+					t.Errorf("%s at %v:\n%s", name, size, view)
+				}
+				if strings.ContainsAny(strings.ReplaceAll(view, "\n", ""), "\r\x07\u202e\x1b") {
+					t.Errorf("%s at %v: control characters:\n%q", name, size, view)
+				}
+				if n := len(q.head()); size[1] >= 3 {
+					for _, line := range lines[n : n+min(q.window(), len(q.text))] {
+						if strings.HasPrefix(line, "> ") || strings.HasPrefix(line, "shield") || strings.HasPrefix(line, "cdm") {
+							t.Errorf("%s at %v: poses as shield: %q", name, size, line)
+						}
+					}
+				}
+				if strings.Count(strings.Join(q.head(), ""), "”") > 1 {
+					t.Errorf("%s at %v: the quotation does not end where it seems to: %q", name, size, q.head())
+				}
 				q.top += 1000
 				q.clamp()
 			}

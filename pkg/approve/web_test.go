@@ -236,7 +236,7 @@ func TestWebAnswers(t *testing.T) {
 	if len(list) != 1 || list[0].Number != 1 || list[0].Payload[0].Value != push || list[0].Left > 60 || list[0].Left < 50 {
 		t.Fatalf("list %+v", list)
 	}
-	if r := list[0].Request; r.Summary != "shield asks whether to run “"+push+"”: a push overwrites history" {
+	if r := list[0].Request; r.Summary != "shield asks whether to run “"+push+"”: a push overwrites history [XP-013]" {
 		t.Errorf("asks %q", r.Summary)
 	}
 	id := list[0].ID

@@ -125,7 +125,7 @@ func Default() Settings {
 		Classifier:   Classifier{Enabled: true, Model: "default", Threshold: 0.85, SkipTypes: Types{Auto: true}},
 		Heuristic:    Heuristic{Enabled: true},
 		Evaluator:    Evaluator{Timeout: Duration(30 * time.Second)},
-		Approval:     Approval{Channels: []string{"tty"}, Timeout: Duration(300 * time.Second), MaxPerHour: 10, Web: Web{Listen: "127.0.0.1:0"}},
+		Approval:     Approval{Channels: []string{"tty"}, Timeout: Duration(300 * time.Second), MaxPerHour: 60, Web: Web{Listen: "127.0.0.1:0"}},
 		FailClosed:   true,
 		RateLimit:    60,
 		DailyBudget:  100,

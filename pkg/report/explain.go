@@ -107,12 +107,7 @@ func (d *drawing) fold(indent, s string) {
 
 // cut returns a text from outside, made visible, on one line of a width.
 func (d *drawing) cut(s string, width int) string {
-	width = max(width, 8)
-	lines := term.Fold(strings.Join(strings.Fields(limit(s)), " "), width-1)
-	if len(lines) > 1 {
-		return lines[0] + "…"
-	}
-	return lines[0]
+	return term.Cut(strings.Join(strings.Fields(limit(s)), " "), max(width, 8))
 }
 
 // limit keeps a megabyte from being folded to show one line of it.

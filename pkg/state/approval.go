@@ -2,46 +2,46 @@ package state
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"slices"
+	"time"
 )
 
-// TakeApproval counts one request to a person. It returns [ErrApprovalLimit]
-// if max requests were counted within the last hour, and [ErrApprovalQuota] if
-// the session has used half of them: one session of an agent must not tire the
-// person, nor use up what the others need. Actions without a session share
-// one. Refused requests do not count.
-func (s *Store) TakeApproval(ctx context.Context, session string, max int) error {
-	return s.change(ctx, func(t *tx) error { return t.rec.ask(session, max) })
+// TakeApproval counts one request to a person. It returns an error that wraps
+// [ErrApprovalLimit], and says when the next request is free, if max requests
+// were counted within the last hour. Refused requests do not count.
+func (s *Store) TakeApproval(ctx context.Context, max int) error {
+	return s.change(ctx, func(t *tx) error { return t.rec.ask(max) })
 }
 
-func (r *record) ask(session string, limit int) error {
-	r.forgetAsks()
-	limit = min(limit, maxApproval)
-	if r.Now < r.AskFrom || len(r.Approvals) >= limit {
-		return ErrApprovalLimit
+func (r *record) ask(limit int) error {
+	if r.approvalsLeft(limit) < 1 {
+		return r.noApproval(limit)
 	}
-	sum := sha256.Sum256([]byte(session))
-	name := hex.EncodeToString(sum[:8])
-	mine := 0
-	for _, a := range r.Approvals {
-		if a.Session == name {
-			mine++
-		}
-	}
-	if mine >= max(limit/2, 1) {
-		return ErrApprovalQuota
-	}
-	r.Approvals = append(r.Approvals, ask{At: r.Now, Session: name})
+	r.Approvals = append(r.Approvals, ask{At: r.Now})
 	return nil
+}
+
+// noApproval returns the refusal, which tells a person what to change and an
+// agent when to come back.
+func (r *record) noApproval(limit int) error {
+	next := ""
+	if limit = min(limit, maxApproval); limit > 0 {
+		at := r.AskFrom
+		if n := len(r.Approvals) - limit; n >= 0 {
+			at = max(at, r.Approvals[n].At+askWindow)
+		}
+		second := r.wallAt(at).Add(time.Second - 1).Truncate(time.Second) // not before it is free
+		next = "; the next one is free at " + second.Format(time.RFC3339)
+	}
+	return fmt.Errorf("%w: approval.max_per_hour is %d%s", ErrApprovalLimit, max(limit, 0), next)
 }
 
 func (r *record) forgetAsks() {
 	r.Approvals = slices.DeleteFunc(r.Approvals, func(a ask) bool { return r.Now-a.At >= askWindow })
 }
 
-// approvalsLeft returns how many requests are left, whoever asks.
+// approvalsLeft returns how many requests are left.
 func (r *record) approvalsLeft(limit int) int {
 	r.forgetAsks()
 	if r.Now < r.AskFrom {

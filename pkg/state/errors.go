@@ -19,7 +19,6 @@ var (
 	ErrRateExceeded     = errors.New("rate limit exceeded")
 	ErrBudgetExhausted  = errors.New("daily evaluation budget exhausted")
 	ErrApprovalLimit    = errors.New("hourly approval limit reached")
-	ErrApprovalQuota    = errors.New("session's share of the hourly approval limit reached")
 	ErrCachedValueLarge = errors.New("value is too large for the cache")
 )
 

@@ -82,28 +82,39 @@ func TestRateClockSetBack(t *testing.T) {
 func TestApprovals(t *testing.T) {
 	w := newWorld()
 	s := openStore(t, t.TempDir(), w.options(true))
+	start := w.wall
 	steps := []struct {
-		pass    time.Duration
-		session string
-		max     int
-		want    error
+		pass time.Duration
+		max  int
+		free time.Duration // after the start; 0 means that the request is free
 	}{
-		{session: "a", max: 6}, {session: "a", max: 6}, {session: "a", max: 6},
-		{session: "a", max: 6, want: ErrApprovalQuota},
-		{pass: 30 * time.Minute, session: "b", max: 6}, {session: "", max: 6}, {session: "", max: 6},
-		{session: "c", max: 6, want: ErrApprovalLimit},
-		{pass: 30*time.Minute - 1, session: "a", max: 6, want: ErrApprovalLimit},
-		{pass: 1, session: "a", max: 6},
-		{session: "c", max: 0, want: ErrApprovalLimit},
-		{session: "c", max: -1, want: ErrApprovalLimit},
-		{session: "c", max: 4, want: ErrApprovalLimit}, // the limit was lowered
-		{pass: 2 * time.Hour, session: "a", max: 1},    // half of one is one
-		{session: "b", max: 1, want: ErrApprovalLimit},
+		{max: 3}, {max: 3},
+		{pass: 30 * time.Minute, max: 3},
+		{max: 3, free: time.Hour},
+		{pass: 30*time.Minute - 1, max: 3, free: time.Hour},
+		{pass: 1, max: 3}, {max: 3},
+		{max: 3, free: 90 * time.Minute},
+		{max: 2, free: 2 * time.Hour}, // the limit was lowered
+		{max: 0, free: -1}, {max: -1, free: -1},
+		{pass: 2 * time.Hour, max: 1},
+		{max: 1, free: 4 * time.Hour},
 	}
 	for i, st := range steps {
 		w.pass(st.pass)
-		if err := s.TakeApproval(t.Context(), st.session, st.max); !errors.Is(err, st.want) || (err != nil && st.want == nil) {
-			t.Fatalf("step %d: %v, want %v", i, err, st.want)
+		err := s.TakeApproval(t.Context(), st.max)
+		if st.free == 0 {
+			if err != nil {
+				t.Fatalf("step %d: %v", i, err)
+			}
+			continue
+		}
+		want := fmt.Sprintf("hourly approval limit reached: approval.max_per_hour is %d; the next one is free at %s",
+			st.max, start.Add(st.free).UTC().Format(time.RFC3339))
+		if st.free < 0 {
+			want = "hourly approval limit reached: approval.max_per_hour is 0"
+		}
+		if !errors.Is(err, ErrApprovalLimit) || err.Error() != want {
+			t.Fatalf("step %d: %v, want %s", i, err, want)
 		}
 	}
 }
@@ -118,15 +129,15 @@ func TestApprovalsClockChanges(t *testing.T) {
 	} {
 		w := newWorld()
 		s := openStore(t, t.TempDir(), w.options(tt.steady))
-		if err := s.TakeApproval(t.Context(), "a", 1); err != nil {
+		if err := s.TakeApproval(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		w.wall = w.wall.Add(tt.set)
-		if err := s.TakeApproval(t.Context(), "a", 1); !errors.Is(err, ErrApprovalLimit) {
+		if err := s.TakeApproval(t.Context(), 1); !errors.Is(err, ErrApprovalLimit) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		w.pass(time.Hour)
-		if err := s.TakeApproval(t.Context(), "a", 1); err != nil {
+		if err := s.TakeApproval(t.Context(), 1); err != nil {
 			t.Errorf("%s: still refused after an hour: %v", tt.name, err)
 		}
 	}
@@ -258,7 +269,7 @@ func TestStatus(t *testing.T) {
 	if err := s.Admit(t.Context(), 60, 100); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.TakeApproval(t.Context(), "s", 10); err != nil {
+	if err := s.TakeApproval(t.Context(), 10); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Put(t.Context(), "a", nil, w.wall.Add(time.Hour)); err != nil {

@@ -30,8 +30,7 @@ type record struct {
 
 // An ask is one request for approval.
 type ask struct {
-	At      int64  `json:"at"`
-	Session string `json:"s"` // the start of its hash, since sessions are named by the agent
+	At int64 `json:"at"`
 }
 
 const recordVersion = 1

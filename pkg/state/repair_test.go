@@ -39,7 +39,7 @@ func TestRepair(t *testing.T) {
 			if err := s.TakeRate(t.Context(), 1_000_000); !errors.Is(err, ErrRateExceeded) {
 				t.Errorf("rate: %v", err)
 			}
-			if err := s.TakeApproval(t.Context(), "s", 10); !errors.Is(err, ErrApprovalLimit) {
+			if err := s.TakeApproval(t.Context(), 10); !errors.Is(err, ErrApprovalLimit) {
 				t.Errorf("approvals: %v", err)
 			}
 			st, err := s.Status(t.Context(), Limits{PerMinute: 60, PerDay: 100, PerHour: 10})
@@ -50,7 +50,7 @@ func TestRepair(t *testing.T) {
 			if err := s.TakeRate(t.Context(), 60); err != nil {
 				t.Errorf("rate after an hour: %v", err)
 			}
-			if err := s.TakeApproval(t.Context(), "s", 10); err != nil {
+			if err := s.TakeApproval(t.Context(), 10); err != nil {
 				t.Errorf("approvals after an hour: %v", err)
 			}
 			w.pass(12 * time.Hour)

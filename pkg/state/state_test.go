@@ -149,7 +149,7 @@ func TestDamage(t *testing.T) {
 			if err := s.TakeRate(t.Context(), 5); !errors.Is(err, tt.kind) {
 				t.Errorf("rate: %v", err)
 			}
-			if err := s.TakeApproval(t.Context(), "s", 5); !errors.Is(err, tt.kind) {
+			if err := s.TakeApproval(t.Context(), 5); !errors.Is(err, tt.kind) {
 				t.Errorf("approval: %v", err)
 			}
 			if _, ok, err := s.Get(t.Context(), "b"); ok || !errors.Is(err, tt.kind) {

@@ -1,0 +1,228 @@
+package approve
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A gate decides which keys answer a question at a terminal. People go on
+// typing when a question comes up, so keys count only after the terminal has
+// been quiet, and only a line that nobody types by accident approves: the code
+// of the question and nothing else, then Enter. Any other key shuts the gate
+// until the terminal has been quiet again.
+type gate struct {
+	code     string
+	remember bool // the approval may be remembered
+	clock    func() time.Time
+
+	state phase
+	last  time.Time // of the last key; before the first, when the question appeared
+	line  string    // what was typed since the gate opened
+	wrong int       // codes that are not this question's
+
+	answer Answer // once state is answered
+}
+
+// A phase is what a gate waits for.
+type phase int
+
+const (
+	shut     phase = iota // for the terminal to be quiet
+	spoiled               // the same, after a line that is no answer
+	open                  // for a line
+	why                   // for the reason of a denial, which may be any text
+	denying               // for the terminal to be quiet after Enter: nobody types on
+	answered              // for nothing more
+)
+
+// quiet is how long no key may have been pressed before one counts, and after
+// Enter before the question is denied.
+const quiet = time.Second
+
+// maxWrong is how many wrong codes deny: who guesses has no further guess.
+const maxWrong = 3
+
+// What a person types; see [gate.help].
+const (
+	enter       = '\r'
+	otherKey    = '\x00' // one that is no character
+	denyWord    = "no"
+	rememberFor = 10 * time.Minute
+)
+
+// codeLetters are the letters of codes. There is no vowel, which would make
+// words; none of h, j, k, l, w, b, e, n, f, t and g, which move the cursor in
+// vi; and no y, which looks like v.
+const codeLetters = "cdmpqrsvxz"
+
+// typedCodes are the codes that people type: programs, folders, neighbours on a
+// keyboard.
+var typedCodes = []string{
+	"cmd", "cmp", "cms", "csv", "cvs", "cvx", "cxz", "dmz", "mcs", "mpv", "pdm", "pvs", "rcd", "rcp", "rcs", "rpm",
+	"rvm", "scp", "src", "srm", "srv", "svc", "vcs", "vcx", "vpc", "xcv", "zxc",
+}
+
+// newCode draws three different letters.
+func newCode() (string, error) {
+	for {
+		n, err := rand.Int(rand.Reader, big.NewInt(1000))
+		if err != nil {
+			return "", fmt.Errorf("draw a code: %w", err)
+		}
+		a, b, c := codeLetters[n.Int64()/100], codeLetters[n.Int64()/10%10], codeLetters[n.Int64()%10]
+		code := string([]byte{a, b, c})
+		if a != b && b != c && a != c && !slices.Contains(typedCodes, code) {
+			return code, nil
+		}
+	}
+}
+
+// newGate returns the gate of a question that appears now.
+func newGate(remember bool, clock func() time.Time) (*gate, error) {
+	code, err := newCode()
+	return &gate{code: code, remember: remember, clock: clock, last: clock()}, err
+}
+
+// settle does what is due when no key is pressed. Whoever shows the question
+// calls it at least every [quiet].
+func (g *gate) settle() {
+	if g.clock().Sub(g.last) < quiet {
+		return
+	}
+	switch g.state {
+	case shut, spoiled:
+		g.state, g.line = open, ""
+	case denying:
+		g.state = answered
+	default:
+	}
+}
+
+// press takes a key. It reports whether the key belongs to the reason of a
+// denial, which the caller edits.
+func (g *gate) press(k rune) (edits bool) {
+	if g.state == shut || g.state == spoiled {
+		g.settle()
+	}
+	g.last = g.clock()
+	switch g.state {
+	case why:
+		if k != enter {
+			return true
+		}
+		g.state = denying
+	case denying:
+		if k != enter { // the person types on
+			g.state = shut
+		}
+	case open, spoiled:
+		if k == enter {
+			g.enter()
+		} else {
+			g.add(k)
+		}
+	default:
+	}
+	return false
+}
+
+// scrolled takes a key that only moves the text. It shuts no open gate.
+func (g *gate) scrolled() {
+	if g.state == shut || g.state == spoiled {
+		g.settle()
+	}
+	if g.state != open && g.state != why {
+		g.press(otherKey)
+	}
+}
+
+// back leaves the reason of a denial.
+func (g *gate) back() { g.state = shut }
+
+// interrupt answers for a person who wants no further question.
+func (g *gate) interrupt() {
+	g.state, g.answer = answered, Answer{Interrupt: true, Reason: "interrupted with ^C"}
+}
+
+// lines are what may be typed before Enter.
+func (g *gate) lines() []string {
+	lines := []string{g.code, denyWord}
+	if g.remember {
+		lines = append(lines, g.rememberLine())
+	}
+	return lines
+}
+
+func (g *gate) rememberLine() string { return fmt.Sprintf("%s %d", g.code, minutes(rememberFor)) }
+
+func minutes(d time.Duration) int { return int(d.Minutes()) }
+
+// add takes a key of a line that is not entered yet.
+func (g *gate) add(k rune) {
+	if len(g.line) < 16 { // a longer one is no answer
+		g.line += string(k)
+	}
+	switch {
+	case g.line == denyWord+" ", g.line == denyWord+",":
+		g.state = why
+	case !slices.ContainsFunc(g.lines(), func(l string) bool { return strings.HasPrefix(l, g.line) }):
+		g.state = spoiled
+	}
+}
+
+// enter takes Enter at the end of a line.
+func (g *gate) enter() {
+	was, line := g.state, g.line
+	g.state, g.line = shut, ""
+	switch {
+	case was == spoiled:
+		if g.wrong += codes(line); g.wrong >= maxWrong {
+			g.state, g.answer = answered, Answer{Reason: "wrong codes were typed"}
+		}
+	case line == g.code:
+		g.state, g.answer = answered, Answer{Approve: true}
+	case g.remember && line == g.rememberLine():
+		g.state, g.answer = answered, Answer{Approve: true, Remember: rememberFor}
+	case line == "", line == denyWord:
+		g.state = denying
+	}
+}
+
+// codes returns 1 if a line has the form of a code.
+func codes(line string) int {
+	if len(line) == 3 && strings.Trim(line, codeLetters) == "" {
+		return 1
+	}
+	return 0
+}
+
+// help lists what a person may type, the most important first.
+func (g *gate) help() []string {
+	list := []string{g.code + " Enter: approve once", "Enter: deny"}
+	if g.remember {
+		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.rememberLine(), minutes(rememberFor)))
+	}
+	return append(list, denyWord+" REASON Enter: deny and say why")
+}
+
+// choice says what would be answered now, and what the gate waits for.
+func (g *gate) choice() string {
+	switch {
+	case g.state == denying:
+		return "Deny, unless a key is pressed now"
+	case g.state == shut || g.state == spoiled:
+		return "Deny   stop typing for a second before you answer"
+	case g.line == g.code:
+		return "Approve once: press Enter"
+	case g.remember && g.line == g.rememberLine():
+		return fmt.Sprintf("Approve for %d min: press Enter", minutes(rememberFor))
+	case g.line != "":
+		return "Deny   typed: " + g.line
+	default:
+		return "Deny   type your answer"
+	}
+}
