@@ -12,7 +12,7 @@ import (
 // between them is cut at blanks as the programs' own start-up code does.
 func (s *state) cmdexe(text string) abstract.Value {
 	if len(text) > parse.MaxText {
-		s.dynamic("the command is longer than 64 KiB", s.span(0, len(s.text)))
+		s.dynamic(effect.CauseLimit, "the command is longer than 64 KiB", s.span(0, len(s.text)))
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	out := abstract.Value{}
@@ -161,7 +161,7 @@ func (s *state) cmdVariable(name string) abstract.Value {
 			return abstract.Lit("%" + strings.ToUpper(base) + "%")
 		}
 	}
-	v := abstract.Unknown("%"+name+"%", 0)
+	v := abstract.Unknown("%"+name+"%", 0).Of(abstract.FromVariable)
 	if abstract.SecretVariable(base) {
 		v.Taint, v.Secrets = abstract.Credential, "%"+base+"%"
 	}

@@ -221,6 +221,6 @@ func (s *state) encoded(base string, argv []abstract.Value, i int, at effect.Spa
 			return s.runText("powershell", abstract.Value{Text: text, Taint: abstract.Decoded}, base, at, nil)
 		}
 	}
-	s.dynamic(base+" runs an encoded command that cannot be decoded", at)
+	s.dynamic(effect.CauseCode, base+" runs an encoded command that cannot be decoded", at)
 	return abstract.Unknown("…", abstract.Foreign)
 }

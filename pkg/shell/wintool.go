@@ -117,7 +117,7 @@ func (w *winTool) run() abstract.Value {
 		for _, o := range ops {
 			out = w.s.readFile(effect.ReadFile, o)
 		}
-		return abstract.Unknown("what "+w.base+" writes", out.Taint)
+		return abstract.Output(w.base, out.Taint)
 	case "dir", "tasklist", "systeminfo", "ipconfig", "where.exe", "quser", "qwinsta", "assoc", "ftype", "date", "time", "klist":
 		w.class = effect.ReadOnly
 		if w.base == "dir" {
@@ -158,7 +158,7 @@ func (w *winTool) run() abstract.Value {
 	default:
 		w.execution(ops)
 	}
-	return abstract.Unknown("what "+w.base+" writes", 0)
+	return abstract.Output(w.base, 0)
 }
 
 func (w *winTool) copy(ops []abstract.Value) {
@@ -321,14 +321,14 @@ func (w *winTool) execution(ops []abstract.Value) {
 		for _, scheme := range [...]string{"javascript:", "vbscript:"} {
 			if _, code, ok := strings.Cut(lower, scheme); ok {
 				w.s.code("code", code, w.at, nil)
-				w.s.dynamic("mshta runs script text", w.at)
+				w.s.dynamic(effect.CauseCode, "mshta runs script text", w.at)
 			}
 		}
 	case "rundll32":
 		if strings.Contains(lower, "comsvcs") && (strings.Contains(lower, "minidump") || strings.Contains(lower, "#24")) {
 			w.emit(effect.ReadSecret, "dumps the memory of a process")
 		} else if strings.Contains(lower, "javascript:") || strings.Contains(lower, "url.dll") || strings.Contains(lower, `\\`) {
-			w.s.dynamic("rundll32 runs code that is not known", w.at)
+			w.s.dynamic(effect.CauseCode, "rundll32 runs code that is not known", w.at)
 		}
 	case "wmic":
 		if _, rest, ok := strings.Cut(lower, "process call create"); ok {
@@ -359,7 +359,7 @@ func (w *winTool) execution(ops []abstract.Value) {
 			w.s.suspect(o)
 		}
 		if w.base != "msbuild" && w.base != "msiexec" {
-			w.s.dynamic(w.base+" runs code that is not known", w.at)
+			w.s.dynamic(effect.CauseCode, w.base+" runs code that is not known", w.at)
 		} else if w.base == "msiexec" {
 			w.emit(effect.ChangeSystem, "installs a package")
 		}
