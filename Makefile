@@ -1,5 +1,6 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
+# make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make bench  Go benchmarks and whole-process figures
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed
@@ -7,7 +8,7 @@
 GO ?= go
 GOFLAGS_BUILD = -trimpath -ldflags=-s
 
-.PHONY: build demo test typing bench generate runtime docs fuzz check
+.PHONY: build demo test tier2 typing bench generate runtime docs fuzz check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -23,6 +24,9 @@ test:
 TYPING ?= 200
 typing:
 	SHIELD_TYPING=$(TYPING) $(GO) test -run 'TestTyping' -timeout 3h -v .
+
+tier2: build
+	testdata/evaluate/trained.sh build/shield
 
 bench: build
 	@testdata/bench.sh build/shield

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
 )
@@ -164,7 +165,7 @@ func (h *hooked) lock() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if err := lock.Lock(); err != nil {
+	if err := lock.Lock(h.t.Context(), time.Minute); err != nil {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { lock.Close() })

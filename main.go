@@ -15,7 +15,10 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(400) // a stage's memory is bounded by its records, not by what it has read
+	// A stage's memory is bounded by its records, not by what it has read: garbage
+	// may pile up, but not beside large records.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(80 << 20)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		ends = append(ends, syscall.SIGHUP)

@@ -71,7 +71,7 @@ func TestFailuresOfTier2(t *testing.T) {
 		{"400", "", block(0.5, call+"HTTP status 400", "evaluator"), block(0.5, call, "evaluator")},
 		{"huge", "", block(0.5, call+"response is longer than 65536 bytes", "evaluator"), block(0.5, call, "evaluator")},
 		{"html", "", block(0.5, call+`response is "text/html"`, "evaluator"), block(0.5, call, "evaluator")},
-		{"not-json", "", block(0.5, call+"response is not one JSON object", "evaluator"), block(0.5, call, "evaluator")},
+		{"not-json", "", block(0.5, call+"response is not one well-formed JSON object", "evaluator"), block(0.5, call, "evaluator")},
 		{"prose", "", block(0.5, parse, "evaluator"), block(0.5, parse, "evaluator")},
 		{"two-objects", "", block(0.5, parse, "evaluator"), block(0.5, parse, "evaluator")},
 		{"nan", "", block(0.5, parse, "evaluator"), block(0.5, parse, "evaluator")},
@@ -112,6 +112,34 @@ func TestFailuresOfTier2(t *testing.T) {
 					b.checkEntry(list[0])
 				}
 			})
+		}
+	}
+}
+
+// TestFormIsLearnedOnce asks a server that does not know json_schema from one
+// process after another: only the first asks for it, the budget is charged once
+// for each action, and doctor tells which form was learned.
+func TestFormIsLearnedOnce(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]struct {
+		attempts int
+		form     string
+	}{"no-schema": {2, "json_object"}, "no-format": {3, "none"}} {
+		b := newBench(t, newServer(t), model, "")
+		for process := range 3 {
+			out, status := b.run(deletions(fmt.Sprint(process), 1), "evaluate")
+			if status != 0 {
+				t.Fatalf("%s: status %d: %s", model, status, out)
+			}
+			if n := len(b.server.Requests()); n != want.attempts+process {
+				t.Errorf("%s: %d requests after process %d", model, n, process)
+			}
+		}
+		if n := b.charged(); n != 3 {
+			t.Errorf("%s: %d evaluations were charged", model, n)
+		}
+		if out, _ := b.run("", "doctor"); !strings.Contains(out, "evaluator: was found to understand answers of the form "+want.form+"\n") {
+			t.Errorf("%s: doctor says %s", model, out)
 		}
 	}
 }

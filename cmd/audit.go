@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,12 +88,12 @@ func auditLog(c *cli.Context, w *World) (string, error) {
 }
 
 // openAudit opens the log for reading.
-func openAudit(c *cli.Context, w *World) (*os.File, error) {
+func openAudit(c *cli.Context, w *World) (*audit.Reader, error) {
 	file, err := auditLog(c, w)
 	if err != nil {
 		return nil, err
 	}
-	return os.Open(file)
+	return audit.OpenAll(file)
 }
 
 func verifyAudit(c *cli.Context, w *World) error {
@@ -113,15 +114,29 @@ func verifyAudit(c *cli.Context, w *World) error {
 	}
 	if c.Bool("json") {
 		err = json.NewEncoder(w.Out).Encode(report)
-	} else if report.OK() {
-		_, err = fmt.Fprintf(w.Out, "%s: %d entries, none changed, removed, inserted, moved or cut off\n", file, report.Lines)
 	} else {
-		_, err = fmt.Fprintf(w.Out, "%s: %s\n", file, report.Break)
+		_, err = fmt.Fprintln(w.Out, verified(file, &report))
 	}
 	if err == nil && !report.OK() {
 		return &statusError{statusBlock, nil}
 	}
 	return err
+}
+
+// verified says for people what was found.
+func verified(file string, r *audit.Report) string {
+	entries := fmt.Sprintf("%s: %d entries", file, r.Lines)
+	if r.Files > 1 {
+		entries += fmt.Sprintf(" in %d files", r.Files)
+	}
+	switch {
+	case !r.OK():
+		return cmp.Or(r.Break.File, file) + ": " + r.Break.String()
+	case r.Unknown != "":
+		return entries + ", each fits the one before; the log alone does not show " + r.Unknown + " (--checkpoint FILE would)"
+	default:
+		return entries + ", none changed, removed, inserted, moved or cut off"
+	}
 }
 
 // keptHead returns the head that is known from a checkpoint, or, for the

@@ -124,7 +124,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 // examineState looks at what the state folder holds.
 func examineState(out *findings, set *config.Loaded, w *World) {
 	dir := stateDir(&set.Settings, w)
-	switch _, err := verdict.LoadKey(dir); {
+	switch _, err := sealKey(set, w); {
 	case dir == "":
 		out.add(wrong, "set HOME, or name a folder with --state", "state folder: none")
 		return
@@ -133,12 +133,15 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	default:
 		out.add(fine, "", "seal key: in %s", dir)
 	}
-	head, err := stateHead(set, w)
+	head, form, err := stateHolds(set, w)
 	if err != nil {
 		out.add(wrong, "run '"+state.RepairCommand+"' if the file is damaged or missing", "state file: %v", err)
 		return
 	}
 	out.add(fine, "", "state file: in %s", dir)
+	if form != "" {
+		out.add(fine, "", "evaluator: was found to understand answers of the form %s", form)
+	}
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {
 			out.add(wrong, "run '"+audit.RepairCommand+"' if it cannot be brought back", "audit log: %v", err)
@@ -148,16 +151,30 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	}
 }
 
-// stateHead returns the head of the audit log that the state file keeps, which
-// takes a state file that can be relied on.
-func stateHead(set *config.Loaded, w *World) (audit.Head, error) {
+// sealKey returns the key of seals, and creates it on first use.
+func sealKey(set *config.Loaded, w *World) (key [verdict.KeySize]byte, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
-		return audit.Head{}, err
+		return key, err
+	}
+	defer store.Close()
+	return shield.SealKey(context.Background(), stateDir(&set.Settings, w), store)
+}
+
+// stateHolds returns what the state file keeps of the audit log, its head, and
+// of the evaluator, the form of answer that was learned. It takes a state file
+// that can be relied on.
+func stateHolds(set *config.Loaded, w *World) (head audit.Head, form string, err error) {
+	store, err := openStore(set, w)
+	if err != nil {
+		return audit.Head{}, "", err
 	}
 	defer store.Close()
 	seq, hash, err := store.Head(context.Background())
-	return audit.Head{Seq: seq, Hash: hash}, err
+	if err != nil {
+		return audit.Head{}, "", err
+	}
+	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedForm(context.Background(), shieldConfig(set, w, "doctor"), store), nil
 }
 
 // repair mends what can only be mended by forgetting, and says what it did.
@@ -186,7 +203,7 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 			return err
 		}
 		defer store.Close()
-		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, Heads: store})
+		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, Heads: store, MaxBytes: int64(set.Audit.MaxBytes)})
 		if err != nil {
 			return err
 		}

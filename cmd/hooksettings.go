@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -117,9 +118,12 @@ func (s *hookSettings) edited(c *cli.Context) (settingsFile, error) {
 	return settingsFile{}, fmt.Errorf("--scope %q is neither user nor project", cut(c.String("scope")))
 }
 
+// maxEditWait is how long an edit of settings waits for another.
+const maxEditWait = 10 * time.Second
+
 // alone runs an edit while no other shield edits settings: of two that install
 // at once, the second has to see what the first did.
-func (s *hookSettings) alone(edit func() error) error {
+func (s *hookSettings) alone(ctx context.Context, edit func() error) error {
 	dir := config.StateDir(s.world.Home, s.world.Getenv)
 	if dir == "" {
 		return errors.New("no state folder; set HOME")
@@ -132,7 +136,7 @@ func (s *hookSettings) alone(edit func() error) error {
 		return err
 	}
 	defer lock.Close()
-	if err := lock.Lock(); err != nil {
+	if err := lock.Lock(ctx, maxEditWait); err != nil {
 		return err
 	}
 	return edit()
@@ -157,7 +161,7 @@ func (s *hookSettings) install(c *cli.Context) error {
 		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
 		return nil
 	}
-	if err := s.alone(func() error { return s.put(c, file) }); err != nil {
+	if err := s.alone(c.Context, func() error { return s.put(c, file) }); err != nil {
 		return err
 	}
 	_, problems := s.survey(c.Context)
@@ -196,7 +200,7 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.alone(func() error { return s.remove(c, file) })
+	return s.alone(c.Context, func() error { return s.remove(c, file) })
 }
 
 func (s *hookSettings) remove(c *cli.Context, file settingsFile) error {

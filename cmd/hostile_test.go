@@ -79,9 +79,7 @@ func attackedWorld(t testing.TB) World {
 	t.Helper()
 	w := newWorld(t)
 	dir := config.StateDir(w.Home, func(string) string { return "" })
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	run(t, w, "", "policy") // makes a key of its own
 	if err := os.WriteFile(filepath.Join(dir, verdict.KeyFile), hostile.Key[:], 0o600); err != nil {
 		t.Fatal(err)
 	}

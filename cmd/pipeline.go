@@ -50,6 +50,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		Caller:   audit.Caller{Command: command, User: w.User, PID: os.Getpid(), Parent: w.parent},
 		Approve:  approval(set, w, command),
 		Lookup:   func(name string) (string, bool) { v := w.Getenv(name); return v, v != "" },
+		Notify:   func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
 		Clock:    w.Now,
 	}
 }
@@ -70,6 +71,10 @@ func ownFiles(set *config.Loaded, w *World) []string {
 		if name != "" {
 			own = append(own, name)
 		}
+	}
+	if set.Audit.File != "" {
+		logs, _ := audit.Files(auditFile(set, w)) // at least the current one
+		own = append(own, logs...)
 	}
 	return absolute(own, w.Dir)
 }

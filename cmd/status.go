@@ -1,12 +1,15 @@
 package cmd
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/state"
 )
 
 func statusCommand(w *World) *cli.Command {
@@ -18,21 +21,38 @@ func statusCommand(w *World) *cli.Command {
 			if _, err := operands(c); err != nil {
 				return err
 			}
-			_, p, err := pipeline(c, w)
+			set, err := settings(c, w)
 			if err != nil {
 				return err
 			}
-			status := p.Status()
-			if err := errors.Join(status.Err, p.Close()); err != nil {
+			store, err := openStore(set, w)
+			if err != nil {
 				return err
 			}
-			s := status.State
+			defer store.Close()
+			s, err := store.Status(c.Context, shield.Limits(shieldConfig(set, w, "status")))
+			if err != nil {
+				return err
+			}
 			if c.Bool("json") {
 				return json.NewEncoder(w.Out).Encode(s)
 			}
-			_, err = fmt.Fprintf(w.Out, "evaluations today  %d of %d, resets at %s\nrate               %.0f of %d a minute left\napprovals          %d of %d this hour left\ncached verdicts    %d\naudit entries      %d\n",
-				s.Used, s.Budget, s.Resets.Format(time.RFC3339), s.Tokens, s.RateLimit, s.ApprovalsLeft, s.MaxApprovals, s.Cached, s.AuditEntries)
-			return err
+			return printStatus(w, &s)
 		},
 	}
+}
+
+func printStatus(w *World, s *state.Status) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "evaluations today  %d of %d, resets at %s\n", s.Used, s.Budget, s.Resets.Format(time.RFC3339))
+	fmt.Fprintf(&b, "rate               %.0f of %d a minute left\n", s.Tokens, s.RateLimit)
+	fmt.Fprintf(&b, "approvals          %d of %d this hour left\n", s.ApprovalsLeft, s.MaxApprovals)
+	fmt.Fprintf(&b, "cached verdicts    %d\naudit entries      %d\n", s.Cached, s.AuditEntries)
+	for _, h := range s.Hours {
+		if h.Used > 0 {
+			fmt.Fprintf(&b, "evaluations        %d from %s\n", h.Used, h.From.Format("2006-01-02 15:04 MST"))
+		}
+	}
+	_, err := w.Out.Write(b.Bytes())
+	return err
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // maxBatch is how many finished verdicts are written together, so that they
-// share one entry into the audit log. It also bounds what waits in memory.
+// share one entry into the audit log.
 const maxBatch = 256
 
 // A stage is one pass over the input: what it accepts and which tiers judge.
@@ -28,6 +28,7 @@ type stage struct {
 // A job is one record on its way through the stage.
 type job struct {
 	rec  verdict.Record
+	size int           // bytes that are counted for it
 	done chan struct{} // closed when out is set
 	out  shield.Outcome
 	raw  []byte // a verdict to pass on byte for byte; nil if out is to be written
@@ -81,14 +82,31 @@ func (s *actions) Next() (verdict.Record, error) {
 	return rec, nil
 }
 
+// A flow is a stream of records on its way through a stage.
+type flow struct {
+	stage
+	p     *shield.Pipeline
+	bytes *inFlight
+	gate  gate
+	quiet chan struct{} // closed by an interrupt that finds the source silent
+}
+
 // stream judges records with n goroutines and writes verdicts in input order.
+// After an interrupt nothing more is read, and what was read is blocked.
 func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in source, n int) error {
+	f := &flow{stage: s, p: p, bytes: newInFlight(maxInFlight), quiet: make(chan struct{})}
 	queue := make(chan *job, maxBatch) // in input order
 	work := make(chan *job, maxBatch)
 	stop := make(chan struct{})
 	readErr := make(chan error, 1)
+	defer context.AfterFunc(ctx, func() {
+		if f.gate.close() {
+			close(f.quiet)
+		}
+		f.bytes.release()
+	})()
 	go func() {
-		readErr <- read(in, queue, work, stop)
+		readErr <- f.read(ctx, in, queue, work, stop)
 		close(queue)
 		close(work)
 	}()
@@ -96,15 +114,16 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in sour
 	for range n {
 		workers.Go(func() {
 			for j := range work {
-				s.one(ctx, p, j)
+				f.one(ctx, j)
 				close(j.done)
 			}
 		})
 	}
 	ready := make(chan *job, maxBatch)
-	go record(ctx, p, queue, ready)
-	t, err := write(ctx, w, p, ready)
+	go f.record(queue, ready)
+	t, err := f.write(ctx, w, ready)
 	close(stop)
+	f.bytes.release()
 	if err != nil {
 		return err
 	}
@@ -126,17 +145,22 @@ func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in sour
 	return nil
 }
 
-// read queues records until the input ends or stop is closed.
-func read(in source, queue, work chan<- *job, stop <-chan struct{}) error {
-	for {
+// read queues records until the input ends, an interrupt comes or stop is
+// closed.
+func (f *flow) read(ctx context.Context, in source, queue, work chan<- *job, stop <-chan struct{}) error {
+	for ctx.Err() == nil && f.gate.enter() {
 		rec, err := in.Next()
+		if !f.gate.leave() {
+			return nil
+		}
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
 		}
-		j := &job{rec: rec, done: make(chan struct{})}
+		j := &job{rec: rec, size: len(rec.Raw), done: make(chan struct{})}
+		f.bytes.take(j.size)
 		select {
 		case queue <- j:
 		case <-stop:
@@ -144,35 +168,43 @@ func read(in source, queue, work chan<- *job, stop <-chan struct{}) error {
 		}
 		work <- j // never blocks for good: workers take all that is queued
 	}
+	return nil
 }
 
-// one judges one record.
-func (s stage) one(ctx context.Context, p *shield.Pipeline, j *job) {
+// one judges one record, and lets go of what writing its verdict does not need.
+func (f *flow) one(ctx context.Context, j *job) {
+	rec := j.rec
+	j.rec = verdict.Record{Err: rec.Err}
 	switch {
-	case j.rec.Err != nil:
-		j.out = p.Refuse(j.rec.Line, code(j.rec.Err), j.rec.Err.Error())
-	case j.rec.Verdict != nil && j.rec.Verdict.Decision != verdict.Escalate:
-		j.out, j.raw = p.Pass(&j.rec)
-	default:
-		line := j.rec.Line
-		if j.rec.Verdict != nil {
-			line = j.rec.Verdict.Line
+	case rec.Err != nil:
+		j.out = f.p.Refuse(rec.Line, code(rec.Err), rec.Err.Error())
+	case rec.Verdict != nil && rec.Verdict.Decision != verdict.Escalate:
+		if j.out, j.raw = f.p.Pass(&rec); j.raw != nil {
+			j.out.Verdict = verdict.Verdict{Decision: rec.Verdict.Decision}
 		}
-		j.out = p.Judge(ctx, shield.Item{Line: line, Action: j.rec.Action, Resume: j.rec.Verdict, Stages: j.rec.Stages}, s.tiers)
+	default:
+		line := rec.Line
+		if rec.Verdict != nil {
+			line = rec.Verdict.Line
+		}
+		j.out = f.p.Judge(ctx, shield.Item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages}, f.tiers)
 	}
+	size := len(j.raw) + j.out.Size()
+	f.bytes.change(j.size, size)
+	j.size = size
 }
 
 // record hands finished jobs, in the order of the queue, to the audit log and
-// on to the writer, until the queue is closed, or until ctx ends and all that
-// was read is done.
-func record(ctx context.Context, p *shield.Pipeline, queue <-chan *job, ready chan<- *job) {
+// on to the writer, until the queue is closed, or until an interrupt has come
+// and all that was read is done.
+func (f *flow) record(queue <-chan *job, ready chan<- *job) {
 	defer close(ready)
 	for {
 		var j *job
 		var ok bool
 		select {
 		case j, ok = <-queue:
-		case <-ctx.Done():
+		case <-f.quiet:
 			select {
 			case j, ok = <-queue: // read already
 			default:
@@ -183,14 +215,14 @@ func record(ctx context.Context, p *shield.Pipeline, queue <-chan *job, ready ch
 		}
 		<-j.done
 		if j.raw == nil {
-			p.Record(&j.out)
+			f.p.Record(&j.out)
 		}
 		ready <- j
 	}
 }
 
 // write writes the verdicts of finished jobs once they are in the audit log.
-func write(ctx context.Context, w *World, p *shield.Pipeline, ready <-chan *job) (tally, error) {
+func (f *flow) write(ctx context.Context, w *World, ready <-chan *job) (tally, error) {
 	var t tally
 	out := verdict.NewWriter(w.Out)
 	for j := range ready {
@@ -201,13 +233,14 @@ func write(ctx context.Context, w *World, p *shield.Pipeline, ready <-chan *job)
 		if j.raw != nil {
 			err = out.Pass(j.raw)
 		} else {
-			p.Settle(ctx, &j.out)
+			f.p.Settle(ctx, &j.out)
 			err = out.Write(&j.out.Verdict)
 		}
 		if err != nil {
 			return t, err
 		}
 		t.count(j.out.Verdict.Decision)
+		f.bytes.change(j.size, 0)
 	}
 	return t, nil
 }

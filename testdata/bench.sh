@@ -85,6 +85,20 @@ with open("unknown.jsonl") as f:
 print("%-46s %6.0f a second, %.2f ms of CPU each, at most %d MB resident" % (
     "4,000 actions for the model, --jobs 2", 4000 / (time.time() - start), (used.ru_utime + used.ru_stime) / 4, used.ru_maxrss // 1024))
 
+# A reader that stalls: what waits must not be all that was read.
+words = "func main() { fmt.Println(x) } // some words of a usual file\\n" * 16000
+with open("large.jsonl", "w") as f:
+    for i in range(800):
+        f.write('{"id":"%d","type":"write_file","payload":{"path":"src/f%d.txt","content":"%s"}}\n' % (i, i, words))
+for args in [[], ["--trace", "--jobs", "8"], ["--no-action"]]:
+    with open("large.jsonl") as f:
+        child = subprocess.Popen([shield, "run", "--until", "classify", *args], stdin=f, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    time.sleep(5)
+    verdicts = sum(1 for _ in child.stdout)
+    _, _, used = os.wait4(child.pid, 0)
+    print("%-46s %6d MB resident at most, %d verdicts %s" % ("800 MiB, read after 5 s", used.ru_maxrss // 1024, verdicts, " ".join(args)))
+os.remove("large.jsonl")
+
 # What the audit log costs: the same actions without it and with it, in turn,
 # the best of three of each.
 def configured(name, text):
@@ -102,7 +116,7 @@ print("%-46s %6.2f s with audit, %.2f s without: %.2f times (of CPU: %.2f times)
     "100,000 actions, --jobs 2", best["on"][0], best["off"][0], best["on"][0] / best["off"][0], best["on"][1] / best["off"][1]))
 
 # A log of 1 GB, most of it a hole: what opens it reads its end.
-flags = configured("large", "audit: {enabled: true}")
+flags = configured("large", "audit: {enabled: true, max_bytes: 4294967296}")
 def opened(name):
     walls = sorted(cpu([shield, "policy", *flags], input=read.encode())[1] for _ in range(51))
     print("%-46s %6.1f ms, the median of %d" % (name, walls[25] * 1000, len(walls)))

@@ -1,17 +1,26 @@
 // Package flock locks a file between processes. A waiting process sleeps in
 // the kernel until the lock is free, and the kernel frees the lock of a
-// process that dies.
+// process that dies. No wait is without end.
 package flock
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"time"
 )
 
 // A Lock is a lock file. It excludes other processes and other Locks of this
 // process, but not goroutines that share the Lock.
 type Lock struct {
 	f *os.File
+
+	mu      sync.Mutex
+	pending chan error // of a goroutine that waits in the kernel; nil if there is none
+	left    bool       // nobody waits for pending: what it gets is to be given back
+	closed  bool       // by Close, which leaves the file to that goroutine
 }
 
 // New opens the lock file at path and creates it if need be, for this user
@@ -27,15 +36,111 @@ func New(path string) (*Lock, error) {
 		f.Close()
 		return nil, fmt.Errorf("open lock: %s is not a regular file", path)
 	}
-	return &Lock{f}, nil
+	return &Lock{f: f}, nil
 }
 
-// Lock waits until no other process holds the lock.
-func (l *Lock) Lock() error {
-	if err := lock(l.f); err != nil {
+// A HeldError says that a lock was not to be had in time.
+type HeldError struct {
+	Path   string
+	Waited time.Duration // 0 if the wait was ended early
+	Holder string        // the process that holds it, such as "process 12 (shield)"; "" if unknown
+	Err    error         // [ErrHeld], or why the wait ended early
+}
+
+// ErrHeld is the cause of a [HeldError] whose time was up.
+var ErrHeld = errors.New("the lock is held")
+
+func (e *HeldError) Error() string {
+	holder := e.Holder
+	if holder == "" {
+		holder = "another process"
+	}
+	if e.Waited == 0 {
+		return fmt.Sprintf("%s holds the lock %s: %v", holder, e.Path, e.Err)
+	}
+	return fmt.Sprintf("%s has held the lock %s for over %v; end it and try again", holder, e.Path, e.Waited)
+}
+
+// Unwrap returns the cause.
+func (e *HeldError) Unwrap() error { return e.Err }
+
+// Lock waits until no other process holds the lock, for wait at most, or until
+// ctx ends. The error is a [*HeldError] then.
+func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
+	got, err := l.begin()
+	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.f.Name(), err)
 	}
-	return nil
+	if got == nil {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	held := HeldError{Path: l.f.Name()}
+	select {
+	case err = <-got:
+		l.mu.Lock()
+		l.pending = nil
+		l.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("lock %s: %w", l.f.Name(), err)
+		}
+		return nil
+	case <-timer.C:
+		held.Waited, held.Err = wait, ErrHeld
+	case <-ctx.Done():
+		held.Err = ctx.Err()
+	}
+	held.Holder = Holder(l.f)
+	l.leave(got)
+	return &held
+}
+
+// leave gives back what the wait got, now or later.
+func (l *Lock) leave(got <-chan error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case err := <-got: // just now
+		l.pending = nil
+		if err == nil {
+			_ = unlock(l.f)
+		}
+	default:
+		l.left = true
+	}
+}
+
+// begin takes the lock if it is free, or returns where its being free is told.
+func (l *Lock) begin() (<-chan error, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left = false
+	if l.pending != nil { // an earlier wait, which the kernel does not end
+		return l.pending, nil
+	}
+	if ok, err := tryLock(l.f); ok || err != nil {
+		return nil, err
+	}
+	got := make(chan error, 1)
+	l.pending = got
+	go func() {
+		err := lock(l.f)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.left {
+			l.pending = nil
+			switch {
+			case l.closed:
+				_ = l.f.Close()
+			case err == nil:
+				_ = unlock(l.f) // as closing would, later
+			}
+			return
+		}
+		got <- err
+	}()
+	return got, nil
 }
 
 // TryLock takes the lock if nobody else holds it, and does not wait.
@@ -65,8 +170,17 @@ func (l *Lock) Unlock() error {
 	return nil
 }
 
-// Close frees the lock and closes its file.
-func (l *Lock) Close() error { return l.f.Close() }
+// Close frees the lock and closes its file. A wait that was given up is still
+// one in the kernel; the file is closed when that ends.
+func (l *Lock) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending != nil {
+		l.left, l.closed = true, true
+		return nil
+	}
+	return l.f.Close()
+}
 
 // Free frees a lock that something else took on f, where closing f would not:
 // a file that is mapped into memory keeps its lock.

@@ -1,10 +1,16 @@
 package flock
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestLocksExclude(t *testing.T) {
@@ -20,7 +26,7 @@ func TestLocksExclude(t *testing.T) {
 			}
 			defer l.Close()
 			for range 200 {
-				if err := l.Lock(); err != nil {
+				if err := l.Lock(t.Context(), time.Minute); err != nil {
 					done <- err
 					return
 				}
@@ -43,6 +49,65 @@ func TestLocksExclude(t *testing.T) {
 	}
 	if n := most.Load(); n != 1 {
 		t.Errorf("%d held the lock at once", n)
+	}
+}
+
+// A lock that is held is not waited for without end, the error says which it is
+// and who holds it, and what was given up is not taken later.
+func TestLockIsHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	open := func() *Lock {
+		l, err := New(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	holder, waiter, third := open(), open(), open()
+	if err := holder.Lock(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // one wait in the kernel serves them all
+		err := waiter.Lock(t.Context(), time.Nanosecond)
+		var held *HeldError
+		if !errors.As(err, &held) || !errors.Is(err, ErrHeld) || held.Path != path {
+			t.Fatalf("error %v", err)
+		}
+		if name := fmt.Sprintf("process %d (", os.Getpid()); runtime.GOOS == "linux" && !strings.Contains(err.Error(), name) {
+			t.Errorf("%q does not name the holder, %q", err, name)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := waiter.Lock(ended, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v with a context that has ended", err)
+	}
+	if err := holder.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Lock(t.Context(), time.Minute); err != nil {
+		t.Errorf("a wait that was given up keeps the lock: %v", err)
+	}
+	if err := third.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := waiter.Lock(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if err := third.Lock(t.Context(), time.Nanosecond); !errors.Is(err, ErrHeld) {
+			t.Fatalf("the lock excludes nobody: %v", err)
+		}
+		if err := waiter.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+		if err := third.Lock(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if err := third.Unlock(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

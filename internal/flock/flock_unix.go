@@ -3,6 +3,7 @@
 package flock
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ func unlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
 
 func tryLock(f *os.File) (bool, error) {
 	err := flock(f, unix.LOCK_EX|unix.LOCK_NB)
-	if err == unix.EWOULDBLOCK {
+	if errors.Is(err, unix.EWOULDBLOCK) {
 		return false, nil
 	}
 	return err == nil, err

@@ -1,6 +1,7 @@
 package flock
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -8,8 +9,18 @@ import (
 
 const noFollow = 0
 
-func lock(f *os.File) error {
-	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, new(windows.Overlapped))
+func lock(f *os.File) error { return lockFile(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+
+func tryLock(f *os.File) (bool, error) {
+	err := lockFile(f, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func lockFile(f *os.File, flags uint32) error {
+	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, new(windows.Overlapped))
 }
 
 func tryLock(f *os.File) (bool, error) {

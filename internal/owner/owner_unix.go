@@ -22,7 +22,7 @@ const noWait = syscall.O_NONBLOCK
 func Check(info fs.FileInfo, denied fs.FileMode) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) != os.Geteuid() && stat.Uid != 0 {
-		return errors.New("belongs to another user")
+		return errors.New("belongs to another user; find out who put it there, then remove it, or run 'chown' to make it yours")
 	}
 	if mode := info.Mode().Perm(); mode&denied != 0 {
 		return fmt.Errorf("mode %04o lets others in; run 'chmod %04o' on it", mode, mode&^Access)

@@ -222,9 +222,11 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 				a.o.Interrupt()
 			}
 		}
-		return block("", "denied by "+who+said)
+		v := block("", "denied by "+who+said)
+		v.Channel, v.By = from, ans.By
+		return v
 	}
-	v := verdict.Verdict{Decision: verdict.Allow, Confidence: 1, Reasoning: "approved once by " + who + said}
+	v := verdict.Verdict{Decision: verdict.Allow, Confidence: 1, Reasoning: "approved once by " + who + said, Channel: from, By: ans.By}
 	if ans.Remember > 0 && r.Remember {
 		span := min(ans.Remember, maxRemember)
 		if err := a.keep(ctx, c, who, span); err != nil {

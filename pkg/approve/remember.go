@@ -128,6 +128,7 @@ func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdic
 	return verdict.Verdict{
 		Decision: verdict.Allow, Confidence: 1,
 		Reasoning: fmt.Sprintf("this exact action is approved until %s by %s", r.Until.UTC().Format(time.RFC3339), r.Who),
+		Channel:   "remembered", By: r.Who,
 	}, true
 }
 

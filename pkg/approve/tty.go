@@ -111,7 +111,7 @@ func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err err
 	}
 	if _, err := os.Lstat(asking); err == nil {
 		if err := d.Mend(); err != nil {
-			release()
+			unlock()
 			return nil, err
 		}
 	}
@@ -138,18 +138,7 @@ func lockNamed(ctx context.Context, path string) (*flock.Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		locked := make(chan error, 1)
-		go func() { locked <- lock.Lock() }()
-		select {
-		case err = <-locked:
-		case <-ctx.Done():
-			// The wait itself cannot be ended; what it gets in the end is given back.
-			go func() {
-				<-locked
-				lock.Close()
-			}()
-			return nil, ctx.Err()
-		}
+		err = lock.Lock(ctx, maxQueue)
 		if err == nil && lock.Named(path) {
 			return lock, nil
 		}

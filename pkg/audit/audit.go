@@ -9,6 +9,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ var (
 	ErrChanged    = errors.New("the audit log was changed")
 	ErrUnwritable = errors.New("audit log cannot be written")
 	ErrExposed    = errors.New("audit log is open to other users")
+	ErrBusy       = errors.New("audit log is in use")
 	ErrClosed     = errors.New("audit log is closed")
 )
 
@@ -51,21 +53,21 @@ const RepairCommand = "shield doctor --repair-audit"
 
 // An Error says what is wrong with the log and what to do.
 type Error struct {
-	Kind error // ErrCut, ErrChanged, ErrUnwritable or ErrExposed
+	Kind error // ErrCut, ErrChanged, ErrUnwritable, ErrExposed or ErrBusy
 	Path string
 	Err  error // the cause
 }
 
 // Error returns what, where and what to do.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%v: %s: %v; ", e.Kind, e.Path, e.Err)
+	text := fmt.Sprintf("%v: %s: %v", e.Kind, e.Path, e.Err)
 	switch e.Kind {
-	case ErrExposed:
-		return text + fmt.Sprintf("run 'chmod go-w %q'", e.Path)
+	case ErrBusy, ErrExposed: // the cause says what to do
+		return text
 	case ErrUnwritable:
-		return text + "make room and the file writable, or name another with audit.file"
+		return text + "; make room and the file writable, or name another with audit.file"
 	}
-	return text + "see 'shield audit verify', then run '" + RepairCommand + "'"
+	return text + "; see 'shield audit verify', then run '" + RepairCommand + "'"
 }
 
 // Unwrap gives both the kind and the cause.
@@ -76,7 +78,15 @@ type Options struct {
 	Clock    func() time.Time // required
 	Heads    Heads            // nil: the end of the log is not guarded
 	Redactor *redact.Redactor // knows the program's own secrets; nil knows none
+	MaxBytes int64            // size from which on the log goes on in a new file; 0 means [MaxBytes]
+	LockWait time.Duration    // for other processes; 0 means [LockWait]
 }
+
+// Bounds unless told otherwise.
+const (
+	MaxBytes = 64 << 20
+	LockWait = 1500 * time.Millisecond
+)
 
 // A Log appends to an audit log that several processes may share. Goroutines
 // may share it as well: entries that are ready together are written and synced
@@ -104,6 +114,7 @@ func Open(path string, opts Options) (*Log, error) {
 	if opts.Clock == nil {
 		return nil, errors.New("open audit log: no clock given")
 	}
+	opts.MaxBytes, opts.LockWait = cmp.Or(opts.MaxBytes, MaxBytes), cmp.Or(opts.LockWait, LockWait)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
 	}
@@ -113,13 +124,14 @@ func Open(path string, opts Options) (*Log, error) {
 // HasEntries tells whether there is a log at path with anything in it.
 func HasEntries(path string) (bool, error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fmt.Errorf("look for audit log: %w", err)
 	}
-	return info.Size() > 0, nil
+	if err == nil && info.Size() > 0 {
+		return true, nil
+	}
+	full, err := fullFiles(path)
+	return len(full) > 0, err
 }
 
 // Close refuses further entries and closes the file once what was submitted is
@@ -152,6 +164,16 @@ type Ticket struct {
 	bodies [][]byte // entries without what the chain adds
 	err    error
 	ready  chan struct{}
+}
+
+// Size returns how many bytes of entries wait to be written. It is to be called
+// before the Ticket is queued.
+func (t *Ticket) Size() int {
+	n := 0
+	for _, b := range t.bodies {
+		n += len(b)
+	}
+	return n
 }
 
 // Wait returns when the entries are on the disk, or the error that keeps them

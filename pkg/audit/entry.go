@@ -16,6 +16,7 @@ import (
 const (
 	KindVerdict  = "verdict"  // the default
 	KindRecovery = "recovery" // the log itself was mended
+	KindBudget   = "budget"   // a sudden rise in evaluations
 )
 
 // An Entry is one line of the log. Seq and Prev are set when it is written,

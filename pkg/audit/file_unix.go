@@ -11,6 +11,14 @@ import (
 // wait (a FIFO).
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-func othersMayWrite(info os.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
+// syncFolder makes a new name in a folder survive a crash.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
 
 func othersMayRead(info os.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }

@@ -35,7 +35,13 @@ func openAll(dir string) (*state.Store, *audit.Log, error) {
 	path := filepath.Join(dir, "audit.jsonl")
 	st, err := state.Open(dir, state.Options{
 		Clock: time.Now, Uptime: state.Uptime,
-		Logged: func() (bool, error) { return audit.HasEntries(path) },
+		Used: func() (string, error) {
+			has, err := audit.HasEntries(path)
+			if has {
+				return "the audit log has entries", err
+			}
+			return "", err
+		},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +60,7 @@ func child(dir string) error {
 	for i := range tries {
 		id := fmt.Sprintf("%d-%d", os.Getpid(), i)
 		e := audit.Entry{ID: id, Tier: 2, Decision: verdict.Allow, Payload: map[string]any{"command": "git push"}}
-		switch err := st.Admit(ctx, 1_000_000, budget); {
+		switch _, err := st.Admit(ctx, 1_000_000, budget); {
 		case err == nil:
 		case errors.Is(err, state.ErrBudgetExhausted):
 			e.Decision, e.Error = verdict.Block, "budget"

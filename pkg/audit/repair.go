@@ -12,7 +12,25 @@ import (
 // LastHead returns the head of the log at path as far as its last line tells;
 // the zero Head if there is no log.
 func LastHead(path string) (Head, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	head, err := headIn(path)
+	if head.Seq > 0 || err != nil {
+		return head, err
+	}
+	return fullHead(path)
+}
+
+// fullHead returns the head of the newest full file of a log, or the zero Head.
+func fullHead(path string) (Head, error) {
+	full, err := fullFiles(path)
+	if err != nil || len(full) == 0 {
+		return Head{}, err
+	}
+	return headIn(full[len(full)-1])
+}
+
+// headIn returns the head that the last line of one file is.
+func headIn(path string) (Head, error) {
+	f, err := openRead(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return Head{}, nil
 	}
@@ -66,8 +84,8 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	if l.lock, err = flock.New(path + ".lock"); err != nil {
 		return "", &Error{Kind: ErrUnwritable, Path: path, Err: err}
 	}
-	if err := l.lock.Lock(); err != nil {
-		return "", &Error{Kind: ErrUnwritable, Path: path, Err: err}
+	if err := l.acquire(ctx); err != nil {
+		return "", err
 	}
 	err = opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		kept := Head{seq, hash}

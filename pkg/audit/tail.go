@@ -9,18 +9,21 @@ import (
 	"time"
 )
 
-// Tail writes the last n lines of the log at path to w. With follow it goes on
-// with what is appended, looking for it each poll, until ctx ends; it returns
-// nil then.
+// Tail writes the last n lines of the log at path to w, from as many of its
+// files as that takes. With follow it goes on with what is appended, looking
+// for it each poll, until ctx ends; it returns nil then.
 func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, poll time.Duration) error {
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	f, err := openRead(path)
 	if err != nil {
 		return fmt.Errorf("read audit log: %w", err)
 	}
-	defer f.Close()
-	at, err := lastLines(f, n)
+	defer func() { f.Close() }()
+	at, missing, err := lastLines(f, n)
 	if err != nil {
 		return fmt.Errorf("read audit log: %w", err)
+	}
+	if err := tailFull(w, path, f, missing); err != nil {
+		return err
 	}
 	tick := time.NewTicker(max(poll, time.Millisecond))
 	defer tick.Stop()
@@ -33,11 +36,97 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 			return nil
 		case <-tick.C:
 		}
-		if g := replaced(path, f); g != nil { // the log goes on in another file
-			f.Close()
-			f, at = g, 0
+		g := replaced(path, f)
+		if g == nil {
+			continue
+		}
+		// The log goes on in another file; what was written here before that, and
+		// to files that were full since, comes first.
+		if _, err = copyLines(w, f, at); err == nil {
+			err = copyFull(w, path, f, g)
+		}
+		f.Close()
+		if f, at = g, 0; err != nil {
+			return err
 		}
 	}
+}
+
+// tailFull writes the last n lines of what a log has before its current file.
+func tailFull(w io.Writer, path string, current *os.File, n int) error {
+	full, err := fullFiles(path)
+	if err != nil || n <= 0 {
+		return err
+	}
+	type part struct {
+		f  *os.File
+		at int64
+	}
+	var parts []part
+	defer func() {
+		for _, p := range parts {
+			p.f.Close()
+		}
+	}()
+	full = before(full, current)
+	for i := len(full) - 1; i >= 0 && n > 0; i-- {
+		f, err := openRead(full[i])
+		if err != nil {
+			return fmt.Errorf("read audit log: %w", err)
+		}
+		p := part{f: f}
+		if p.at, n, err = lastLines(f, n); err != nil {
+			f.Close()
+			return fmt.Errorf("read audit log: %w", err)
+		}
+		parts = append(parts, p)
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		if _, err := copyLines(w, parts[i].f, parts[i].at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFull writes the full files that came after the file last and before the
+// file now.
+func copyFull(w io.Writer, path string, last, now *os.File) error {
+	full, err := fullFiles(path)
+	if err != nil {
+		return err
+	}
+	older := before(full, last)
+	if len(older) == len(full) { // it was replaced by something else
+		return nil
+	}
+	for _, name := range before(full, now)[len(older)+1:] {
+		f, err := openRead(name)
+		if err != nil {
+			return fmt.Errorf("read audit log: %w", err)
+		}
+		_, err = copyLines(w, f, 0)
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// before returns the full files before f, which has become one if it is among
+// them.
+func before(full []string, f *os.File) []string {
+	info, err := f.Stat()
+	if err != nil {
+		return full
+	}
+	for i, name := range full {
+		if named, err := os.Lstat(name); err == nil && os.SameFile(named, info) {
+			return full[:i]
+		}
+	}
+	return full
 }
 
 // replaced opens the file that path stands for if it is not f any more.
@@ -47,7 +136,7 @@ func replaced(path string, f *os.File) *os.File {
 	if err != nil || ferr != nil || os.SameFile(named, info) {
 		return nil
 	}
-	g, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	g, err := openRead(path)
 	if err != nil {
 		return nil
 	}
@@ -55,29 +144,29 @@ func replaced(path string, f *os.File) *os.File {
 }
 
 // lastLines returns where the last n lines of a file begin, reading it from
-// its end.
-func lastLines(f *os.File, n int) (int64, error) {
+// its end, and how many it has less than that.
+func lastLines(f *os.File, n int) (at int64, missing int, err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	at, b := info.Size(), make([]byte, 64<<10)
-	for ends := 0; at > 0; {
+	ends, b := 0, make([]byte, 64<<10)
+	for at = info.Size(); at > 0; {
 		from := max(at-int64(len(b)), 0)
 		part := b[:at-from]
 		if _, err := f.ReadAt(part, from); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		for i := len(part) - 1; i >= 0; i-- {
 			if part[i] == '\n' {
 				if ends++; ends > n {
-					return from + int64(i) + 1, nil
+					return from + int64(i) + 1, 0, nil
 				}
 			}
 		}
 		at = from
 	}
-	return 0, nil
+	return 0, max(n-ends, 0), nil
 }
 
 // copyLines writes the whole lines from at on and returns where they end.

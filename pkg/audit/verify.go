@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 )
 
 // Ways in which a log can be broken.
@@ -20,39 +20,47 @@ const (
 
 // A Break is the first place at which a log is not what was written.
 type Break struct {
-	Line int    `json:"line"` // counted from 1; of what is removed, the line that is there instead
+	Line int    `json:"line"` // counted from 1 in its file; of what is removed, the line that is there instead
 	Seq  uint64 `json:"seq"`  // of the entry that should be there
 	How  string `json:"how"`  // Changed, Removed, Inserted, Reordered or CutOff
 	Note string `json:"note"`
+	File string `json:"file,omitempty"` // which of the log's files
 }
 
-// String says it for people.
+// String says it for people, without the file.
 func (b *Break) String() string { return fmt.Sprintf("line %d: %s: %s", b.Line, b.How, b.Note) }
 
 // A Report is what [Verify] found.
 type Report struct {
 	Lines     int    `json:"lines"` // whole lines that were read
+	Files     int    `json:"files"` // that the log consists of
 	First     uint64 `json:"first"` // sequence number of the first entry; more than 1 if the log goes on from another
 	Head      Head   `json:"head"`  // the last entry that is in order
 	Recovered int    `json:"recovered"`
 	Torn      bool   `json:"torn"` // the last line is incomplete; the next entry mends that
 	Break     *Break `json:"break,omitempty"`
+
+	// Unknown says what cannot be told without a head; empty if one was given.
+	Unknown string `json:"unknown,omitempty"`
 }
 
 // OK says whether the log is whole.
 func (r *Report) OK() bool { return r.Break == nil }
 
-// VerifyFile is [Verify] of a file.
+// VerifyFile is [Verify] of a log with all its files. A log that is not there
+// is an error, unless kept knows of entries: then they are cut off.
 func VerifyFile(path string, kept *Head) (Report, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
-	if errors.Is(err, os.ErrNotExist) && kept != nil {
+	s, err := openSeries(path)
+	if errors.Is(err, fs.ErrNotExist) && kept != nil && kept.Seq > 0 {
 		return Verify(bytes.NewReader(nil), kept)
 	}
 	if err != nil {
 		return Report{}, fmt.Errorf("verify audit log: %w", err)
 	}
-	defer f.Close()
-	return Verify(f, kept)
+	defer s.close()
+	v := &verifier{files: s.next, kept: kept}
+	err = v.run()
+	return v.report, err
 }
 
 // Verify reads a log and reports the first line that is not what was written.
@@ -61,7 +69,14 @@ func VerifyFile(path string, kept *Head) (Report, error) {
 // changed or cut off. The log may go on after kept. The error is that of
 // reading only.
 func Verify(r io.Reader, kept *Head) (Report, error) {
-	v := &verifier{lines: newLines(r), kept: kept}
+	given := false
+	v := &verifier{kept: kept, files: func() (string, io.Reader, error) {
+		if given {
+			return "", nil, io.EOF
+		}
+		given = true
+		return "", r, nil
+	}}
 	err := v.run()
 	return v.report, err
 }
@@ -74,6 +89,13 @@ type link struct {
 	hash string
 	end  bool // there is no such line
 	kind bool // it is a recovery entry
+	place
+}
+
+// A place is that of a line.
+type place struct {
+	file string
+	line int // counted from 1
 }
 
 // follows says whether l is what was written after head.
@@ -86,24 +108,57 @@ func (l link) follows(h Head) bool {
 }
 
 type verifier struct {
-	lines  *lines
+	files  func() (string, io.Reader, error) // the log's, until io.EOF
+	lines  *lines                            // of the current one; nil before the first
+	at     place                             // of the line that was read last
 	kept   *Head
 	report Report
-	before Head // the head before report.Head
-	met    bool // kept was there
+	before Head  // the head before report.Head
+	last   place // of the entry that is report.Head
+	met    bool  // kept was there
+}
+
+// open goes on with the next file and says whether there is one.
+func (v *verifier) open() (bool, error) {
+	name, r, err := v.files()
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("verify audit log: %w", err)
+	}
+	v.report.Files++
+	v.lines, v.at = newLines(r), place{file: name}
+	return true, nil
 }
 
 func (v *verifier) next() (link, error) {
+	if v.lines == nil {
+		if more, err := v.open(); !more {
+			return link{end: true}, err
+		}
+	}
 	line, err := v.lines.next()
+	for errors.Is(err, io.EOF) {
+		torn, at := v.lines.torn, v.at
+		if more, err := v.open(); !more {
+			v.at.line++
+			return link{end: true, place: v.at}, err
+		}
+		if torn { // but only a log's last line may be
+			at.line++
+			return link{place: at}, nil
+		}
+		line, err = v.lines.next()
+	}
+	v.at.line++
 	switch {
-	case errors.Is(err, io.EOF):
-		return link{end: true}, nil
 	case errors.Is(err, errLongLine):
-		return link{}, nil
+		return link{place: v.at}, nil
 	case err != nil:
 		return link{}, fmt.Errorf("verify audit log: %w", err)
 	}
-	l := link{hash: hashLine(line), kind: bytes.Contains(line, []byte(`,"kind":"`+KindRecovery+`",`))}
+	l := link{place: v.at, hash: hashLine(line), kind: bytes.Contains(line, []byte(`,"kind":"`+KindRecovery+`",`))}
 	seq, prev, err := links(line)
 	if err == nil {
 		l.ok, l.seq, l.prev = true, seq, prev
@@ -115,7 +170,7 @@ func (v *verifier) run() error {
 	cur, err := v.next()
 	for ; err == nil && !cur.end; cur, err = v.next() {
 		v.report.Lines++
-		if v.report.Lines == 1 && cur.ok && cur.kind && cur.seq > 1 {
+		if cur.line == 1 && cur.ok && cur.kind && cur.seq > v.report.Head.Seq+1 {
 			// A log that was put aside damaged goes on in a new file.
 			v.report.Head = Head{cur.seq - 1, cur.prev}
 			v.met = v.kept != nil && *v.kept == v.report.Head
@@ -129,12 +184,12 @@ func (v *verifier) run() error {
 		if cur.kind {
 			v.report.Recovered++
 		}
-		v.before, v.report.Head = v.report.Head, Head{cur.seq, cur.hash}
+		v.before, v.report.Head, v.last = v.report.Head, Head{cur.seq, cur.hash}, cur.place
 		if v.kept != nil && cur.seq == v.kept.Seq {
 			if cur.hash != v.kept.Hash {
 				// All lines up to here fit one another, so what was written
 				// differs from here on, or from before.
-				v.broken(v.report.Lines, cur.seq, Changed, "it is not the entry that was written under this number, although it fits those before")
+				v.broken(cur.place, cur.seq, Changed, "it is not the entry that was written under this number, although it fits those before")
 				return nil
 			}
 			v.met = true
@@ -143,25 +198,36 @@ func (v *verifier) run() error {
 	if err != nil {
 		return err
 	}
-	v.report.Torn = v.lines.torn
+	v.report.Torn = v.lines != nil && v.lines.torn
+	if v.kept == nil {
+		v.report.Unknown = v.unknown()
+	}
 	if v.kept != nil && v.kept.Seq > 0 && !v.met {
 		if v.kept.Seq > v.report.Head.Seq {
-			v.broken(v.report.Lines+1, v.report.Head.Seq+1, CutOff, fmt.Sprintf("the log ends with entry %d, there were at least %d", v.report.Head.Seq, v.kept.Seq))
+			v.broken(place{cur.file, max(cur.line, 1)}, v.report.Head.Seq+1, CutOff, fmt.Sprintf("the log ends with entry %d, there were at least %d", v.report.Head.Seq, v.kept.Seq))
 		} else {
-			v.broken(1, v.kept.Seq, Removed, fmt.Sprintf("the log begins after entry %d", v.kept.Seq))
+			v.broken(place{line: 1}, v.kept.Seq, Removed, fmt.Sprintf("the log begins after entry %d", v.kept.Seq))
 		}
 	}
 	return nil
 }
 
-func (v *verifier) broken(line int, seq uint64, how, note string) {
-	v.report.Break = &Break{Line: line, Seq: seq, How: how, Note: note}
+// unknown says what a log alone does not show.
+func (v *verifier) unknown() string {
+	if v.report.Head.Seq == 0 {
+		return "whether there were entries"
+	}
+	return fmt.Sprintf("whether entry %d, the last one here, is as it was written, and whether others came after it", v.report.Head.Seq)
+}
+
+func (v *verifier) broken(at place, seq uint64, how, note string) {
+	v.report.Break = &Break{Line: at.line, Seq: seq, How: how, Note: note, File: at.file}
 }
 
 // classify says what was done to a log in which cur, the last line read, does
 // not follow the line before.
 func (v *verifier) classify(cur link) error {
-	head, n := v.report.Head, v.report.Lines
+	head, n := v.report.Head, cur.place
 	want := head.Seq + 1
 	after, err := v.next()
 	if err != nil {
@@ -174,10 +240,10 @@ func (v *verifier) classify(cur link) error {
 	case follows:
 		v.broken(n, want, Inserted, "the next line follows the one before it")
 	case head.Seq > 0 && cur.follows(v.before):
-		v.broken(n-1, head.Seq, Inserted, "the next line follows the one before it")
+		v.broken(v.last, head.Seq, Inserted, "the next line follows the one before it")
 	case cur.ok && cur.seq == want && v.whole(cur, after):
 		// It names the hash that the line before had.
-		v.broken(n-1, head.Seq, Changed, "the next line was written after another text")
+		v.broken(v.last, head.Seq, Changed, "the next line was written after another text")
 	case !cur.ok, cur.seq == want, after.ok && after.seq == want+1, cur.prev == head.Hash:
 		v.broken(n, want, Changed, "it is not what was written")
 	default:
@@ -202,7 +268,7 @@ func (v *verifier) whole(cur, after link) bool {
 // ahead says how an entry came to a place that is earlier than its own, or
 // claims to be one; what is further down tells.
 func (v *verifier) ahead(cur, after link, want uint64) error {
-	line, follows := v.report.Lines, after.follows(v.report.Head)
+	line, follows := cur.place, after.follows(v.report.Head)
 	var here, itself, next bool // the entry that should be here, cur's, and the one after cur's
 	for l := after; !l.end; {
 		here = here || l.ok && l.seq == want

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/owner"
 )
 
 // write appends the entries of a batch, syncs, and moves the head, while no
@@ -23,8 +25,9 @@ func (l *Log) write(batch []*Ticket) (err error) {
 			return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}
-	if err := l.lock.Lock(); err != nil {
-		return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+	ctx := context.Background() // each lock has a deadline of its own
+	if err := l.acquire(ctx); err != nil {
+		return err
 	}
 	defer func() {
 		if uerr := l.lock.Unlock(); err == nil {
@@ -35,13 +38,25 @@ func (l *Log) write(batch []*Ticket) (err error) {
 		_, err := l.appendLines(Head{}, batch)
 		return err
 	}
-	err = l.opts.Heads.AdvanceHead(context.Background(), func(seq uint64, hash string) (uint64, string, error) {
+	err = l.opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		h, err := l.appendLines(Head{seq, hash}, batch)
 		return h.Seq, h.Hash, err
 	})
 	if err != nil {
 		l.end = -1
 		return fmt.Errorf("append to audit log: %w", err)
+	}
+	return nil
+}
+
+// acquire waits for the lock that all processes share.
+func (l *Log) acquire(ctx context.Context) error {
+	err := l.lock.Lock(ctx, l.opts.LockWait)
+	if errors.As(err, new(*flock.HeldError)) {
+		return &Error{Kind: ErrBusy, Path: l.path, Err: err}
+	}
+	if err != nil {
+		return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 	}
 	return nil
 }
@@ -72,6 +87,11 @@ func (l *Log) appendLines(kept Head, batch []*Ticket) (Head, error) {
 	}
 	if len(buf) == 0 {
 		return head, nil
+	}
+	if at > 0 && at+int64(len(buf)) > l.opts.MaxBytes {
+		if at, err = l.rotate(at); err != nil {
+			return Head{}, err
+		}
 	}
 	if err := l.flush(at, buf); err != nil {
 		return Head{}, err
@@ -148,11 +168,13 @@ func (l *Log) seek(kept Head) (at int64, mended *Recovery, err error) {
 		at -= int64(len(torn))
 		mended = &Recovery{Reason: "incomplete line", Bytes: int64(len(torn)), SHA256: hashLine(torn)}
 	}
-	l.last = Head{}
 	if len(lines) > 0 {
-		if l.last, err = headOf(lines[len(lines)-1]); err != nil {
-			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
-		}
+		l.last, err = headOf(lines[len(lines)-1])
+	} else {
+		l.last, err = fullHead(l.path)
+	}
+	if err != nil {
+		return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
 	}
 	if err := l.compare(kept, lines); err != nil {
 		return 0, nil, err
@@ -218,9 +240,11 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	case err != nil:
 	case !info.Mode().IsRegular():
 		err = errors.New("not a regular file")
-	case othersMayWrite(info):
-		f.Close()
-		return nil, &Error{Kind: ErrExposed, Path: l.path, Err: fmt.Errorf("mode %v", info.Mode().Perm())}
+	default:
+		if err := owner.Check(info, others); err != nil {
+			f.Close()
+			return nil, &Error{Kind: ErrExposed, Path: l.path, Err: err}
+		}
 	}
 	if err != nil {
 		f.Close()
@@ -228,6 +252,35 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	}
 	l.file = f
 	return info, nil
+}
+
+// others is what of a log's mode lets others do more than a group may, which is
+// to read it.
+const others = owner.Access &^ 0o040
+
+// rotate gives the full file its own name and returns where the next line
+// belongs, which is at where that cannot be done: a log that grows on is better
+// than none. A process that dies in between leaves no current file; whoever
+// comes next goes on from the full one.
+func (l *Log) rotate(at int64) (int64, error) {
+	name := fullName(l.path, l.last.Seq)
+	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
+		return 0, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("%s is in the way", name)}
+	}
+	// It cannot be renamed while it is open on Windows.
+	l.file.Close()
+	l.file, l.end = nil, -1
+	renamed := os.Rename(l.path, name) == nil
+	if _, err := l.reopen(); err != nil {
+		return 0, err
+	}
+	if !renamed {
+		return at, nil
+	}
+	if err := syncFolder(filepath.Dir(l.path)); err != nil {
+		return 0, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
+	}
+	return 0, nil
 }
 
 // tailSize is how much of a log's end is read to go on with it; it has room

@@ -91,8 +91,9 @@ type Web struct {
 // Audit settings are those of the log. No File means audit.jsonl in the state
 // folder.
 type Audit struct {
-	Enabled bool   `yaml:"enabled" json:"enabled"`
-	File    string `yaml:"file" json:"file"`
+	Enabled  bool   `yaml:"enabled" json:"enabled"`
+	File     string `yaml:"file" json:"file"`
+	MaxBytes int    `yaml:"max_bytes" json:"max_bytes"` // size from which on the log goes on in a new file
 }
 
 // AuditFile returns the path of the audit log, or "" if there is none. stateDir
@@ -131,7 +132,7 @@ func Default() Settings {
 		DailyBudget:  100,
 		BudgetReset:  "local",
 		VerdictTTL:   Duration(300 * time.Second),
-		Audit:        Audit{Enabled: true},
+		Audit:        Audit{Enabled: true, MaxBytes: 64 << 20},
 		Hook:         Hook{Answer: "delegate", Timeout: Duration(50 * time.Second)},
 		MaxRecordLen: 1 << 20,
 	}
@@ -158,6 +159,7 @@ func (s *Settings) faults() []fault {
 		within("rate_limit", s.RateLimit, 1, 1_000_000),
 		within("daily_budget", s.DailyBudget, 1, 1_000_000_000),
 		within("approval.max_per_hour", s.Approval.MaxPerHour, 1, 10_000),
+		within("audit.max_bytes", s.Audit.MaxBytes, 1<<16, 1<<40),
 		within("max_bytes", s.MaxRecordLen, 1<<10, 1<<30),
 		atMost("verdict_ttl", s.VerdictTTL, day),
 		atMost("evaluator.timeout", s.Evaluator.Timeout, day),

@@ -21,6 +21,7 @@ var unprinted = map[string]string{
 	"state":                  "the seal key in the folder tells installations apart",
 	"audit.enabled":          "the log is written after the verdict",
 	"audit.file":             "the log is written after the verdict",
+	"audit.max_bytes":        "the log is written after the verdict",
 	"hook.answer":            "it says how a verdict is told to a host",
 	"hook.timeout":           "a hook that takes too long denies whatever the verdict is",
 	"max_bytes":              "a longer record is never judged",

@@ -23,25 +23,39 @@ type stateError struct{ err error }
 func (e stateError) Error() string { return e.err.Error() }
 func (e stateError) Unwrap() error { return e.err }
 
-// ask sends a prompt until the service answers, its refusal is final, or the
+// A randomError says that no canary could be drawn.
+type randomError struct{ error }
+
+// An exchange is what one evaluation says to the service and hears from it.
+type exchange struct {
+	question *question
+	canaries []string // of all attempts; the last belongs to reply
+	reply    string
+}
+
+// ask sends a question until the service answers, its refusal is final, or the
 // limits end. The first attempt is charged to the budget together with its
 // token of the rate, so that a refusal by rate costs nothing; each further one
-// takes a token alone.
+// takes a token alone. Each attempt has a canary and a boundary of its own.
 //
 // A refused parameter is not a failure of the service, hence not one of the
 // tries, but it is an attempt and takes its token.
-func (e *Evaluator) ask(ctx context.Context, p Prompt) (string, error) {
+func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 	tries, repairs := 1, 0
 	for attempt := 0; ; attempt++ {
-		if err := e.admit(ctx, attempt == 0); err != nil {
-			return "", err
+		canary, boundary, err := e.tokens()
+		if err != nil {
+			return randomError{err}
 		}
-		reply, err := e.o.Provider.Complete(ctx, p)
-		if err == nil {
-			return reply, nil
+		if err := e.admit(ctx, attempt == 0); err != nil {
+			return err
+		}
+		x.canaries = append(x.canaries, canary)
+		if x.reply, err = e.o.Provider.Complete(ctx, x.question.prompt(canary, boundary)); err == nil {
+			return nil
 		}
 		if ctx.Err() != nil {
-			return "", ctx.Err()
+			return ctx.Err()
 		}
 		var refused *UnsupportedError
 		switch {
@@ -49,13 +63,25 @@ func (e *Evaluator) ask(ctx context.Context, p Prompt) (string, error) {
 			repairs++
 		case transient(err) && tries < maxTries:
 			if waited := e.wait(ctx, tries, err); waited != nil {
-				return "", waited
+				return waited
 			}
 			tries++
 		default:
-			return "", err
+			return err
 		}
 	}
+}
+
+// tokens returns the canary and the boundary of one attempt.
+func (e *Evaluator) tokens() (canary, boundary string, err error) {
+	canary = e.o.CanaryToken
+	if canary == "" {
+		if canary, err = token(e.o.Rand, canaryBytes); err != nil {
+			return "", "", err
+		}
+	}
+	boundary, err = token(e.o.Rand, 16)
+	return canary, boundary, err
 }
 
 // admit takes what one attempt costs.
@@ -84,7 +110,7 @@ func (e *Evaluator) wait(ctx context.Context, tries int, err error) error {
 	d := firstWait << (tries - 1)
 	var jitter [2]byte
 	if _, failed := io.ReadFull(e.o.Rand, jitter[:]); failed != nil {
-		return failed
+		return randomError{fmt.Errorf("draw random bytes: %w", failed)}
 	}
 	d = d/2 + d*time.Duration(binary.BigEndian.Uint16(jitter[:]))/(1<<16)
 	var status *StatusError

@@ -2,9 +2,15 @@ package evaluate
 
 import (
 	"crypto/subtle"
+	"encoding/base32"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // canaryBytes is the entropy of a canary drawn for one request.
@@ -23,6 +29,108 @@ func token(random io.Reader, n int) (string, error) {
 // they differ.
 func sameCanary(got, want string) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
+}
+
+// shows reports whether a text gives a canary away, whole or a telling part of
+// it, in whatever spelling: in capitals, backwards, with anything between its
+// characters, in pieces, or encoded.
+func shows(text, canary string) bool {
+	if canary == "" {
+		return false
+	}
+	m := newMarks(canary)
+	if m.in(text) {
+		return true
+	}
+	found := false
+	whole := effect.Decoded([]string{text}, func(l effect.Layer) bool {
+		found = m.in(l.Text)
+		return !found
+	})
+	return found || !whole
+}
+
+// marks are what gives a canary away.
+type marks struct {
+	canary string // plain, see [squeeze]
+	piece  int    // characters of a telling part
+	raw    []string
+}
+
+// newMarks returns the marks of a canary. Eight digits of a random one do not
+// turn up by chance; a configured one may be made of words.
+func newMarks(canary string) marks {
+	m := marks{canary: squeeze(canary), piece: 8}
+	b, err := hex.DecodeString(canary)
+	if err != nil {
+		m.piece = max(8, len(m.canary)*3/4)
+		return m
+	}
+	slices.Reverse(b)
+	back := base64.RawStdEncoding.EncodeToString(b)
+	slices.Reverse(b)
+	m.raw = []string{squeeze(base64.RawStdEncoding.EncodeToString(b)), squeeze(back), squeeze(base32.StdEncoding.EncodeToString(b))}
+	return m
+}
+
+// in reports whether a text, not decoded any further, holds one of the marks.
+func (m marks) in(text string) bool {
+	text = strings.ToLower(effect.Fold(text))
+	for _, form := range [...]string{squeeze(text), digits(text, false), digits(text, true)} {
+		for _, raw := range m.raw {
+			if strings.Contains(form, raw) {
+				return true
+			}
+		}
+		if m.part(form) {
+			return true
+		}
+		back := []byte(form)
+		slices.Reverse(back)
+		if m.part(string(back)) {
+			return true
+		}
+	}
+	return false
+}
+
+// part reports whether a squeezed text holds a telling part of the canary.
+func (m marks) part(form string) bool {
+	n := min(m.piece, len(m.canary))
+	for i := 0; i+n <= len(m.canary); i++ {
+		if strings.Contains(form, m.canary[i:i+n]) {
+			return true
+		}
+	}
+	return false
+}
+
+// squeeze returns the letters and digits of ASCII in a text, letters small,
+// with nothing between them.
+func squeeze(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// digits returns the words of a text that are hexadecimal numbers, put
+// together: the pieces of a canary in a sentence. With sure set, a word must
+// have a decimal digit, so that "a" and "be" do not come between.
+func digits(s string, sure bool) string {
+	var b strings.Builder
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }) {
+		word = strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "x")
+		if strings.Trim(word, "0123456789abcdef") == "" && (!sure || strings.ContainsAny(word, "0123456789")) {
+			b.WriteString(word)
+		}
+	}
+	return b.String()
 }
 
 // checkCanary refuses a configured canary that could be guessed or that would

@@ -16,6 +16,10 @@ type Endpoint struct {
 
 	// LookupEnv looks up an environment variable; nil finds none.
 	LookupEnv func(name string) (string, bool)
+
+	// Memory keeps which optional parameters the service understands; nil finds
+	// it out anew.
+	Memory Memory
 }
 
 // A service is what shield knows of a provider that speaks the OpenAI API.

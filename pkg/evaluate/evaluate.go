@@ -7,7 +7,10 @@
 //   - quotes the action as inert data (quote.go) under a compiled-in prompt
 //     (prompt.txt), whose digest stands in every verdict;
 //   - demands a fresh random canary back, which only the system prompt holds,
-//     and believes nothing of a reply without it (canary.go, parse.go);
+//     and believes nothing of a reply without it, or with it anywhere else
+//     (canary.go, parse.go);
+//   - takes for an answer only what is one in every reading of the response
+//     (envelope.go);
 //   - never lets the model allow a payload that speaks to a judge, since a
 //     model that obeys the payload would copy the canary as well (speech.go);
 //   - bounds what it sends, reads, waits for and spends.
@@ -22,7 +25,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,7 +43,7 @@ type Options struct {
 	FailOpen       bool // allow, marked as degraded, where the evaluator cannot be reached or paid for
 	ApprovalUsable bool // a person can be asked in Tier 3
 
-	CanaryToken string        // "" draws a fresh one for each request
+	CanaryToken string        // "" draws a fresh one for each attempt
 	Timeout     time.Duration // 0 means DefaultTimeout
 
 	Limits Limits // nil: neither rate nor budget is limited
@@ -108,55 +110,40 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) verdict.Verdict
 			return v
 		}
 	}
-	canary, boundary, err := e.tokens()
-	if err != nil {
-		return failed("random", err.Error())
-	}
-	text, err := user(c, boundary, e.o.Redact)
+	q, err := newQuestion(c, e.o.Redact)
 	if err != nil {
 		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "unexamined",
 			Reasoning: fmt.Sprintf("the payload is longer than the %d bytes that the evaluator examines; split the action, or have a person decide", MaxPayload)}
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
-	reply, err := e.ask(asking, Prompt{System: system(canary, boundary), User: text, Schema: []byte(replySchema)})
-	if err != nil {
-		return e.failure(ctx, err)
+	x := &exchange{question: q}
+	if err := e.ask(asking, x); err != nil {
+		return e.failure(ctx, err, x.canaries)
 	}
-	v := e.conclude(reply, canary)
+	v := e.conclude(x)
 	if e.o.Cache != nil && v.Error == "" {
 		e.o.Cache.Store(ctx, c, v)
 	}
 	return v
 }
 
-// tokens returns the canary and the boundary of one request.
-func (e *Evaluator) tokens() (canary, boundary string, err error) {
-	canary = e.o.CanaryToken
-	if canary == "" {
-		if canary, err = token(e.o.Rand, canaryBytes); err != nil {
-			return "", "", err
-		}
-	}
-	boundary, err = token(e.o.Rand, 16)
-	return canary, boundary, err
-}
-
 // conclude turns the model's reply into a verdict.
-func (e *Evaluator) conclude(reply, canary string) verdict.Verdict {
-	a, err := parseReply(reply, canary)
+func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
+	last := len(x.canaries) - 1
+	a, err := parseReply(x.reply, x.canaries[last], x.canaries[:last]...)
 	var unknown decisionError
 	switch {
-	case errors.Is(err, errCanary):
-		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "canary", Reasoning: errCanary.Error()}
+	case errors.Is(err, errCanary), errors.Is(err, errSpread):
+		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "canary", Reasoning: err.Error()}
 	case errors.As(err, &unknown):
-		return e.open(failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), canary)))
+		return e.open(failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), x.canaries)))
 	case err != nil:
 		// Not opened even where failing open was chosen: a payload that makes the
 		// model babble must not get through by it.
-		return failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), canary))
+		return failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), x.canaries))
 	}
-	v := verdict.Verdict{Decision: a.decision, Confidence: a.confidence, Reasoning: e.clean(a.reasoning, canary)}
+	v := verdict.Verdict{Decision: a.decision, Confidence: a.confidence, Reasoning: e.clean(a.reasoning, x.canaries)}
 	if v.Reasoning == "" {
 		v.Reasoning = "the evaluator gave no reason"
 	}
@@ -171,7 +158,7 @@ func (e *Evaluator) conclude(reply, canary string) verdict.Verdict {
 func (e *Evaluator) unavailable() verdict.Verdict {
 	reason := "Tier 2 evaluation required but not available"
 	if e.o.Cause != nil {
-		reason += ": " + e.clean(e.o.Cause.Error(), "")
+		reason += ": " + e.clean(e.o.Cause.Error(), nil)
 	}
 	switch {
 	case e.o.ApprovalUsable:
@@ -185,8 +172,10 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 
 // failure returns the verdict where the evaluator could not be asked. ctx is
 // the caller's: an evaluation that the caller gave up is not a failure to open.
-func (e *Evaluator) failure(ctx context.Context, err error) verdict.Verdict {
+// canaries are those that the service was shown.
+func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) verdict.Verdict {
 	var state stateError
+	var random randomError
 	switch {
 	case errors.Is(err, ErrRateLimited):
 		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "rate_limit", Reasoning: ErrRateLimited.Error()}
@@ -195,13 +184,15 @@ func (e *Evaluator) failure(ctx context.Context, err error) verdict.Verdict {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return failed("interrupted", "evaluator error: interrupted")
 	case errors.As(err, &state):
-		return failed("state", "evaluator error: "+e.clean(err.Error(), ""))
+		return failed("state", "evaluator error: "+e.clean(err.Error(), canaries))
+	case errors.As(err, &random):
+		return failed("random", err.Error())
 	}
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = fmt.Sprintf("no answer within %s", e.o.Timeout)
 	}
-	v := failed("evaluator", "evaluator error: "+e.clean(text, ""))
+	v := failed("evaluator", "evaluator error: "+e.clean(text, canaries))
 	if unreachable(err) {
 		return e.open(v)
 	}
@@ -262,14 +253,17 @@ func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdic
 // maxReason is the greatest length of a foreign text in a reasoning, in runes.
 const maxReason = 500
 
-// clean returns a text that came from outside fit to be shown: without the
-// canary, without credentials, and cut. Control characters become spaces.
-func (e *Evaluator) clean(s, canary string) string {
-	if canary != "" {
-		s = strings.ReplaceAll(s, canary, "[canary]")
-	}
+// clean returns a text that came from outside fit to be shown: without
+// credentials, and cut. Control characters become spaces. Of one that shows a
+// canary nothing is left.
+func (e *Evaluator) clean(s string, canaries []string) string {
 	if e.o.CanaryToken != "" {
-		s = strings.ReplaceAll(s, e.o.CanaryToken, "[canary]")
+		canaries = []string{e.o.CanaryToken} // of every attempt
+	}
+	for _, canary := range canaries {
+		if shows(s, canary) {
+			return "(left out: it shows the canary)"
+		}
 	}
 	if e.o.Redact != nil {
 		s = e.o.Redact(s)

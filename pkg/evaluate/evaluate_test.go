@@ -132,11 +132,11 @@ func TestServerRows(t *testing.T) {
 		{"nobody", blocked(callReason+"HTTP status 404", "evaluator"), opened(callReason, "evaluator"), 1},
 
 		// What the payload could bring about is never opened.
-		{"400", blocked(callReason+"HTTP status 400 Bad Request: content refused by filter", "evaluator"), blocked(callReason, "evaluator"), 1},
+		{"400", blocked(callReason+"HTTP status 400 Bad Request: content refused by filter", "evaluator"), blocked(callReason, "evaluator"), 3},
 		{"huge", blocked(callReason+"response is longer than 65536 bytes", "evaluator"), blocked(callReason, "evaluator"), 1},
 		{"html", blocked(callReason+`response is "text/html", expected application/json`, "evaluator"), blocked(callReason, "evaluator"), 1},
 		{"content-type", blocked(callReason+`response is "text/plain"`, "evaluator"), blocked(callReason, "evaluator"), 1},
-		{"not-json", blocked(callReason+"response is not one JSON object", "evaluator"), blocked(callReason, "evaluator"), 1},
+		{"not-json", blocked(callReason+"response is not one well-formed JSON object", "evaluator"), blocked(callReason, "evaluator"), 1},
 		{"no-choice", blocked(callReason+"response has 0 choices", "evaluator"), blocked(callReason, "evaluator"), 1},
 		{"redirect", blocked(callReason+"HTTP status 307 Temporary Redirect: redirects are not followed", "evaluator"), blocked(callReason, "evaluator"), 1},
 	}
@@ -404,40 +404,6 @@ func TestWaits(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestCanaryDoesNotLeak lets the model write the canary, and a terminal's
-// escape, into its reasoning.
-func TestCanaryDoesNotLeak(t *testing.T) {
-	t.Parallel()
-	server := evaltest.NewServer()
-	t.Cleanup(server.Close)
-	v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, "leak")}), newCase("make"))
-	canary := server.Requests()[0].Canary
-	if len(canary) != 64 {
-		t.Errorf("canary %q, want 64 hex digits", canary)
-	}
-	if strings.Contains(v.Reasoning, canary) || strings.Contains(v.Reasoning, "\x1b") {
-		t.Errorf("reasoning %q", v.Reasoning)
-	}
-	check(t, v, said{"BLOCK", 0.9, "the token is [canary]", "", false, 0})
-}
-
-func TestFreshCanaryEachRequest(t *testing.T) {
-	t.Parallel()
-	server := evaltest.NewServer()
-	t.Cleanup(server.Close)
-	e := newEvaluator(t, Options{Provider: provider(t, server, "allow")})
-	seen := map[string]bool{}
-	for range 5 {
-		judge(t, e, newCase("make"))
-	}
-	for _, r := range server.Requests() {
-		if seen[r.Canary] || strings.Contains(r.User, r.Canary) {
-			t.Errorf("canary %s was used before or stands in the user prompt", r.Canary)
-		}
-		seen[r.Canary] = true
 	}
 }
 

@@ -3,13 +3,13 @@ package evaluate
 import (
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/shieldcli/shield/internal/canonjson"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -17,12 +17,15 @@ import (
 // takes some hundred.
 const maxReply = 16 << 10
 
-// maxReplyDepth is how deep unknown fields of a reply may nest.
-const maxReplyDepth = 8
+// maxReplyDepth is how many levels of a reply are read; a good one has one.
+const maxReplyDepth = 4
 
-// errCanary says that a reply does not carry the canary in its field: the
-// evaluator did not follow its instructions, and nothing it says counts.
-var errCanary = errors.New("canary token missing from evaluator response -- possible evaluator injection")
+// What makes the evaluator itself untrustworthy: it did not follow its
+// instructions, and nothing it says counts.
+var (
+	errCanary = errors.New("canary token missing from evaluator response -- possible evaluator injection")
+	errSpread = errors.New("canary token outside its field of evaluator response -- possible evaluator injection")
+)
 
 // A decisionError is a well-formed reply, canary included, with a decision
 // that is none of the three.
@@ -37,14 +40,17 @@ type answer struct {
 	reasoning  string
 }
 
-// replyFields are the fields of a reply. Their order is that of the schema.
-var replyFields = [...]string{"decision", "confidence", "reasoning", "canary"}
+// replyFields are the fields of a reply: all of them, in any order, and no
+// other.
+var replyFields = [...]string{"reasoning", "decision", "confidence", "canary"}
 
 // parseReply reads a model's reply to a request that carried canary. The
 // canary comes first: while it is not found where it belongs, errCanary is
 // returned, whatever else is wrong, except that a reply which does contain the
-// canary but is no JSON object is a failure to parse.
-func parseReply(reply, canary string) (answer, error) {
+// canary but is no JSON object is a failure to parse. A reply that shows the
+// canary in another field as well, in any spelling, or one of the older
+// attempts, is an errSpread.
+func parseReply(reply, canary string, older ...string) (answer, error) {
 	fields, err := replyObject(reply)
 	if err != nil {
 		if !strings.Contains(reply, canary) {
@@ -52,116 +58,70 @@ func parseReply(reply, canary string) (answer, error) {
 		}
 		return answer{}, err
 	}
-	if got := fields["canary"]; got.Kind() != '"' || !sameCanary(got.String(), canary) {
+	if got, ok := fields["canary"].(string); !ok || !sameCanary(got, canary) {
 		return answer{}, errCanary
+	}
+	for name, value := range fields {
+		text, ok := value.(string)
+		if ok && name != "canary" && slices.ContainsFunc(append(older, canary), func(c string) bool { return shows(text, c) }) {
+			return answer{}, errSpread
+		}
 	}
 	return readAnswer(fields)
 }
 
 // readAnswer reads the fields of a reply whose canary was right.
-func readAnswer(fields map[string]jsontext.Token) (answer, error) {
+func readAnswer(fields map[string]any) (answer, error) {
 	var a answer
-	for _, name := range replyFields[:3] {
+	for name := range fields {
+		if !slices.Contains(replyFields[:], name) {
+			return a, fmt.Errorf("field %q is not one of the four that are asked for", canonjson.Quote(name))
+		}
+	}
+	for _, name := range replyFields {
 		if _, ok := fields[name]; !ok {
 			return a, fmt.Errorf("field %q is missing", name)
 		}
 	}
-	decision, confidence, reasoning := fields["decision"], fields["confidence"], fields["reasoning"]
-	switch {
-	case decision.Kind() != '"':
-		return a, fmt.Errorf("decision: expected a string, found %s", decision.Kind())
-	case confidence.Kind() != '0':
-		return a, fmt.Errorf("confidence: expected a number, found %s", confidence.Kind())
-	case reasoning.Kind() != '"':
-		return a, fmt.Errorf("reasoning: expected a string, found %s", reasoning.Kind())
+	decision, ok := fields["decision"].(string)
+	if !ok {
+		return a, errors.New("decision: expected a string")
 	}
-	c, err := strconv.ParseFloat(confidence.String(), 64)
+	number, ok := fields["confidence"].(jsontext.Value)
+	if !ok {
+		return a, errors.New("confidence: expected a number")
+	}
+	if a.reasoning, ok = fields["reasoning"].(string); !ok {
+		return a, errors.New("reasoning: expected a string")
+	}
+	c, err := strconv.ParseFloat(string(number), 64)
 	if err != nil || !(c >= 0 && c <= 1) {
-		return a, fmt.Errorf("confidence %.20q is outside 0.0 to 1.0", confidence.String())
+		return a, fmt.Errorf("confidence %.20q is outside 0.0 to 1.0", string(number))
 	}
 	a.confidence = c
-	a.reasoning = reasoning.String()
-	if err := a.decision.UnmarshalText([]byte(decision.String())); err != nil {
-		return a, decisionError(decision.String())
+	if err := a.decision.UnmarshalText([]byte(decision)); err != nil {
+		return a, decisionError(decision)
 	}
 	return a, nil
 }
 
 // replyObject reads the one JSON object that a reply must be, code fences
-// aside, and returns its scalar fields. Two objects, prose around the object,
-// a name given twice, also in another case, and invalid UTF-8 are errors: each
-// is a way to make two readers see two verdicts.
-func replyObject(reply string) (map[string]jsontext.Token, error) {
+// aside. Two objects, prose around the object, a name given twice, also in
+// another case, and invalid UTF-8 are errors: each is a way to make two readers
+// see two verdicts.
+func replyObject(reply string) (map[string]any, error) {
 	if len(reply) > maxReply {
 		return nil, fmt.Errorf("reply of %d bytes, at most %d are read", len(reply), maxReply)
 	}
-	if !utf8.ValidString(reply) {
-		return nil, errors.New("reply is not valid UTF-8")
+	value, err := canonjson.Value([]byte(unfence(reply)), maxReplyDepth)
+	if err != nil {
+		return nil, fmt.Errorf("reply is not one well-formed JSON object: %w", err)
 	}
-	text := unfence(reply)
-	if text == "" || text[0] != '{' {
-		return nil, errors.New("reply is not one JSON object")
-	}
-	dec := jsontext.NewDecoder(strings.NewReader(text))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, err
-	}
-	fields := make(map[string]jsontext.Token, len(replyFields))
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, syntax(err)
-		}
-		if err := readField(dec, name.String(), fields); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, syntax(err)
-	}
-	if _, err := dec.ReadToken(); err != io.EOF {
-		return nil, errors.New("data after the JSON object")
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("reply is JSON, but no object")
 	}
 	return fields, nil
-}
-
-// readField reads the value of one field, keeping it if it is one of ours.
-func readField(dec *jsontext.Decoder, name string, fields map[string]jsontext.Token) error {
-	for _, known := range replyFields {
-		if name != known && strings.EqualFold(name, known) {
-			return fmt.Errorf("field %.40q differs from %q only in case", name, known)
-		}
-		if name == known {
-			token, err := dec.ReadToken()
-			if err != nil {
-				return syntax(err)
-			}
-			if k := token.Kind(); k == '{' || k == '[' {
-				return fmt.Errorf("%s: expected a plain value, found %s", name, k)
-			}
-			fields[known] = token.Clone()
-			return nil
-		}
-	}
-	for depth := dec.StackDepth(); ; {
-		if _, err := dec.ReadToken(); err != nil {
-			return syntax(err)
-		}
-		if dec.StackDepth() == depth {
-			return nil
-		}
-		if dec.StackDepth() > depth+maxReplyDepth {
-			return fmt.Errorf("field %.40q nests deeper than %d", name, maxReplyDepth)
-		}
-	}
-}
-
-// syntax takes the library's name off its errors.
-func syntax(err error) error {
-	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("reply ends inside the JSON object")
-	}
-	return errors.New(strings.TrimPrefix(err.Error(), "jsontext: "))
 }
 
 // unfence returns a reply without surrounding space and without the one

@@ -15,7 +15,7 @@ func TestParseReply(t *testing.T) {
 	t.Parallel()
 	const tail = `"confidence":0.9,"reasoning":"r","canary":"` + good + `"}`
 	const allow = `{"decision":"ALLOW",` + tail
-	const missing = "canary token missing"
+	const missing, spread, malformed = "canary token missing", "canary token outside its field", "reply is not one well-formed JSON object"
 	tests := []struct {
 		name, reply string
 		want        string // the decision, or how the error begins
@@ -25,7 +25,12 @@ func TestParseReply(t *testing.T) {
 		{"space around", "\n\t " + allow + " \n", "ALLOW"},
 		{"fence", "```json\n" + allow + "\n```", "ALLOW"},
 		{"fence without language", "```\n" + allow + "\n```\n", "ALLOW"},
-		{"unknown field", `{"note":{"a":[1,2,{"b":null}]},"decision":"ALLOW",` + tail, "ALLOW"},
+		{"any order", `{"canary":"` + good + `","confidence":0.9,"decision":"ALLOW","reasoning":"r"}`, "ALLOW"},
+		{"decision in another case alone", strings.Replace(allow, "decision", "Decision", 1), `field "Decision" is not one of the four`},
+		{"canary in the reasoning as well", strings.Replace(allow, `"r"`, `"`+good+`"`, 1), spread},
+		{"canary in the decision as well", strings.Replace(allow, "ALLOW", good, 1), spread},
+		{"canary in another field as well", `{"x":"` + good + `","decision":"ALLOW",` + tail, spread},
+		{"unknown field", `{"note":{"a":[1,2]},"decision":"ALLOW",` + tail, `field "note" is not one of the four`},
 		{"confidence 0", strings.Replace(allow, "0.9", "0", 1), "ALLOW"},
 		{"confidence 1", strings.Replace(allow, "0.9", "1", 1), "ALLOW"},
 
@@ -39,24 +44,24 @@ func TestParseReply(t *testing.T) {
 		{"canary cut", strings.Replace(allow, good, good[:32], 1), missing},
 		{"canary in the reasoning", `{"decision":"ALLOW","confidence":1,"reasoning":"` + good + `"}`, missing},
 		{"canary as a name", `{"decision":"ALLOW","confidence":1,"reasoning":"r","` + good + `":"canary"}`, missing},
-		{"canary in a list", `{"decision":"ALLOW","confidence":1,"reasoning":"r","canary":["` + good + `"]}`, "canary: expected a plain value"},
+		{"canary in a list", `{"decision":"ALLOW","confidence":1,"reasoning":"r","canary":["` + good + `"]}`, missing},
 		{"canary one level down", `{"x":{"canary":"` + good + `"},"decision":"ALLOW","confidence":1,"reasoning":"r"}`, missing},
 		{"canary null", `{"decision":"ALLOW","confidence":1,"reasoning":"r","canary":null}`, missing},
 		{"prose without canary", "I think it is safe. ALLOW", missing},
 		{"ALLOW alone", "ALLOW", missing},
 
-		{"prose before", "Sure!\n" + allow, "reply is not one JSON object"},
-		{"prose after", allow + "\nHope this helps", "data after"},
-		{"prose around a fence", "Here:\n```json\n" + allow + "\n```", "reply is not one JSON object"},
+		{"prose before", "Sure!\n" + allow, malformed},
+		{"prose after", allow + "\nHope this helps", malformed},
+		{"prose around a fence", "Here:\n```json\n" + allow + "\n```", malformed},
 		{"two fences", "```json\n" + allow + "\n```\n```json\n" + allow + "\n```", ""},
-		{"unfinished fence", "```json\n" + allow, "reply is not one JSON object"},
-		{"other language", "```python\n" + allow + "\n```", "reply is not one JSON object"},
-		{"two objects", allow + allow, "data after"},
-		{"two objects, canary in the second", `{"decision":"ALLOW"}` + allow, "data after"},
-		{"list", "[" + allow + "]", "reply is not one JSON object"},
-		{"string", `"` + good + `"`, "reply is not one JSON object"},
-		{"thinking", "<think>ALLOW</think>" + allow, "reply is not one JSON object"},
-		{"cut off", allow[:len(allow)-1], "reply ends inside"},
+		{"unfinished fence", "```json\n" + allow, malformed},
+		{"other language", "```python\n" + allow + "\n```", malformed},
+		{"two objects", allow + allow, malformed},
+		{"two objects, canary in the second", `{"decision":"ALLOW"}` + allow, malformed},
+		{"list", "[" + allow + "]", "reply is JSON, but no object"},
+		{"string", `"` + good + `"`, "reply is JSON, but no object"},
+		{"thinking", "<think>ALLOW</think>" + allow, malformed},
+		{"cut off", allow[:len(allow)-1], malformed},
 		{"trailing comma", strings.Replace(allow, "}", ",}", 1), ""},
 		{"comment", strings.Replace(allow, "{", "{/* */", 1), ""},
 		{"single quotes", strings.ReplaceAll(allow, `"`, `'`), ""},
@@ -70,23 +75,23 @@ func TestParseReply(t *testing.T) {
 		{"reasoning missing", strings.Replace(allow, `"reasoning":"r",`, "", 1), `field "reasoning" is missing`},
 		{"reasoning a number", strings.Replace(allow, `"r"`, "1", 1), "reasoning: expected a string"},
 		{"decision missing", strings.Replace(allow, `"decision":"ALLOW",`, "", 1), `field "decision" is missing`},
-		{"decision a list", strings.Replace(allow, `"ALLOW"`, `["ALLOW"]`, 1), "decision: expected a plain value"},
+		{"decision a list", strings.Replace(allow, `"ALLOW"`, `["ALLOW"]`, 1), "decision: expected a string"},
 		{"decision true", strings.Replace(allow, `"ALLOW"`, `true`, 1), "decision: expected a string"},
 		{"decision in small letters", strings.Replace(allow, "ALLOW", "allow", 1), `unknown decision "allow"`},
 		{"decision with space", strings.Replace(allow, "ALLOW", "ALLOW ", 1), `unknown decision "ALLOW "`},
 		{"decision empty", strings.Replace(allow, "ALLOW", "", 1), `unknown decision ""`},
-		{"decision twice", `{"decision":"BLOCK","decision":"ALLOW",` + tail, "duplicate"},
-		{"canary twice", `{"canary":"x","decision":"ALLOW",` + tail, "duplicate"},
-		{"decision twice by escape", `{"decision":"BLOCK","\u0064ecision":"ALLOW",` + tail, "duplicate"},
-		{"decision in another case", `{"Decision":"BLOCK","decision":"ALLOW",` + tail, `field "Decision" differs`},
-		{"canary in another case", `{"CANARY":"x","decision":"ALLOW",` + tail, `field "CANARY" differs`},
-		{"long s", `{"deci` + "ſ" + `ion":"BLOCK","decision":"ALLOW",` + tail, `field "deciſion" differs`},
-		{"deep", `{"x":` + strings.Repeat("[", 50) + strings.Repeat("]", 50) + `,"decision":"ALLOW",` + tail, `field "x" nests deeper`},
+		{"decision twice", `{"decision":"BLOCK","decision":"ALLOW",` + tail, malformed},
+		{"canary twice", `{"canary":"x","decision":"ALLOW",` + tail, malformed},
+		{"decision twice by escape", `{"decision":"BLOCK","\u0064ecision":"ALLOW",` + tail, malformed},
+		{"decision in another case", `{"Decision":"BLOCK","decision":"ALLOW",` + tail, "differ only in case"},
+		{"canary in another case", `{"CANARY":"x","decision":"ALLOW",` + tail, "differ only in case"},
+		{"long s", `{"deci` + "ſ" + `ion":"BLOCK","decision":"ALLOW",` + tail, "differ only in case"},
+		{"deep", `{"x":` + strings.Repeat("[", 50) + strings.Repeat("]", 50) + `,"decision":"ALLOW",` + tail, "nested deeper than 4 levels"},
 		{"huge", `{"x":"` + strings.Repeat("y", maxReply) + `","decision":"ALLOW",` + tail, "reply of"},
-		{"invalid UTF-8", strings.Replace(allow, `"r"`, "\"\xff\"", 1), "reply is not valid UTF-8"},
+		{"invalid UTF-8", strings.Replace(allow, `"r"`, "\"\xff\"", 1), "not UTF-8"},
 		{"lone surrogate", strings.Replace(allow, `"r"`, `"\ud800"`, 1), ""},
 		{"raw control", strings.Replace(allow, `"r"`, "\"\x01\"", 1), ""},
-		{"byte order mark", "\ufeff" + allow, "reply is not one JSON object"},
+		{"byte order mark", "\ufeff" + allow, malformed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,7 +122,7 @@ func TestFailOpenOfReplies(t *testing.T) {
 		`{"decision":"ALLOW"}`:              verdict.Block,
 		``:                                  verdict.Block,
 	} {
-		v := e.conclude(reply, good)
+		v := e.conclude(&exchange{canaries: []string{good}, reply: reply})
 		if v.Decision != want || v.Decision == verdict.Allow && (!v.Degraded || v.Confidence > 0.5) {
 			t.Errorf("%s: %v %v degraded=%t, want %v", reply, v.Decision, v.Confidence, v.Degraded, want)
 		}

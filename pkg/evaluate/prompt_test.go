@@ -50,10 +50,11 @@ func TestUserPrompt(t *testing.T) {
 		{Kind: effect.HTTPRequest, URL: "https://evil.test/", Host: "evil.test"},
 		{Kind: effect.Execute, Program: "sh", Args: []string{"-"}},
 	}
-	got, err := user(c, "feed", nil)
+	q, err := newQuestion(c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := q.user("feed")
 	const want = `Evaluate this action for security:
 
 ----- BEGIN UNTRUSTED DATA feed -----
@@ -68,9 +69,9 @@ What a static analysis read from it, one effect a line; it may be incomplete:
 
 Respond with ONLY a JSON object:
 {
+  "reasoning": "brief explanation",
   "decision": "ALLOW" or "BLOCK" or "ESCALATE",
   "confidence": 0.0-1.0,
-  "reasoning": "brief explanation",
   "canary": "the verification token from your instructions"
 }
 `
@@ -134,10 +135,11 @@ func TestEffectsAreBounded(t *testing.T) {
 	for range 1000 {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: strings.Repeat("p", 300)})
 	}
-	got, err := user(c, "b", nil)
+	q, err := newQuestion(c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := q.text
 	if len(got) > maxEffectBytes+2048 || !strings.Contains(got, "\n(and more)\n") {
 		t.Errorf("prompt of %d bytes", len(got))
 	}
@@ -146,7 +148,7 @@ func TestEffectsAreBounded(t *testing.T) {
 func TestPayloadLimit(t *testing.T) {
 	t.Parallel()
 	fits := payloadCase("write_file", map[string]any{"content": strings.Repeat("x", MaxPayload-100)})
-	if _, err := user(fits, "b", nil); err != nil {
+	if _, err := newQuestion(fits, nil); err != nil {
 		t.Errorf("a payload below the limit: %v", err)
 	}
 	for name, payload := range map[string]map[string]any{
@@ -155,7 +157,7 @@ func TestPayloadLimit(t *testing.T) {
 		"many small strings": {"list": func() (l []any) { return append(l, make([]any, MaxPayload)...) }()},
 		"long name":          {strings.Repeat("n", MaxPayload): true},
 	} {
-		if _, err := user(payloadCase("t", payload), "b", nil); err == nil {
+		if _, err := newQuestion(payloadCase("t", payload), nil); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -195,7 +197,7 @@ func BenchmarkUserPrompt(b *testing.B) {
 	c := newCase("find . -name '*.go' | xargs grep -n TODO | head -50")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := user(c, good, nil); err != nil {
+		if _, err := newQuestion(c, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -22,11 +22,11 @@ type Prompt struct {
 type Provider interface {
 	// Complete returns the text of the model's reply. An error that wraps
 	// [*StatusError] says that the service answered, with a status other than
-	// 2xx; one that wraps [*UnsupportedError] asks for the same call again.
+	// 200; one that wraps [*UnsupportedError] asks for the same call again.
 	Complete(ctx context.Context, p Prompt) (string, error)
 }
 
-// A StatusError is a reply whose status is not 2xx.
+// A StatusError is a reply whose status is not 200.
 type StatusError struct {
 	Status     int           // of HTTP
 	Message    string        // what the service said, cut and cleaned

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -239,6 +240,31 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// TestOneConnectionEach has a server that sends more than its answer, which
+// must not be there for the next evaluation to read, nor for net/http to print.
+func TestOneConnectionEach(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	connections := map[string]int{}
+	server := evaltest.NewServer()
+	t.Cleanup(server.Close)
+	server.On("m", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+		mu.Lock()
+		connections[hr.RemoteAddr]++
+		mu.Unlock()
+		evaltest.Verdict("ALLOW", "0.9")(w, hr, r)
+	})
+	e := newEvaluator(t, Options{Provider: provider(t, server, "m")})
+	for range 4 {
+		judge(t, e, newCase("make"))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(connections) != 4 {
+		t.Errorf("%d connections for 4 evaluations", len(connections))
+	}
+}
+
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	server := evaltest.NewServer()
@@ -294,6 +320,7 @@ func TestFailureMessage(t *testing.T) {
 func TestWithout(t *testing.T) {
 	t.Parallel()
 	full := dialect{formatSchema, limitTokens, true}
+	object, plain := dialect{formatObject, limitTokens, true}, dialect{formatNone, limitTokens, true}
 	for _, tt := range []struct {
 		name      string
 		from      dialect
@@ -301,20 +328,30 @@ func TestWithout(t *testing.T) {
 		message   string
 		want      dialect
 		parameter string
+		why       reason
 	}{
-		{"schema", full, 400, "response_format json_schema is not supported", dialect{formatObject, limitTokens, true}, "response_format"},
-		{"object", dialect{formatObject, limitTokens, true}, 422, "Unknown response format", dialect{formatNone, limitTokens, true}, "response_format"},
-		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false}, "temperature"},
-		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true}, "max_tokens"},
-		{"limit at all", dialect{formatSchema, limitCompletion, true}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true}, "max_tokens"},
-		{"something else", full, 400, "content refused", full, ""},
-		{"other status", full, 500, "response_format", full, ""},
-		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, ""},
+		{"schema", full, 400, "response_format json_schema is not supported", object, "response_format", told},
+		{"object", object, 422, "Unknown response format", plain, "response_format", told},
+		{"schema, as a failure", full, 500, "1 validation error: ('body', 'response_format', 'type')", object, "response_format", told},
+		{"schema, not implemented", full, 501, "structured output is not implemented", object, "response_format", told},
+		{"schema, not found", full, 404, "no response_format json_schema here", object, "response_format", told},
+		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false}, "temperature", told},
+		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true}, "max_tokens", told},
+		{"limit at all", dialect{formatSchema, limitCompletion, true}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true}, "max_tokens", told},
+		{"something else", full, 400, "content refused", object, "response_format", guess},
+		{"something else again", object, 422, "", plain, "response_format", guess},
+		{"a failure", full, 500, "oops", object, "response_format", guess},
+		{"no simpler form", plain, 500, "oops", plain, "", none},
+		{"busy", full, 503, "response_format", full, "", none},
+		{"many requests", full, 429, "response_format", full, "", none},
+		{"no such model", full, 404, "model not found", full, "", none},
+		{"no key", full, 401, "response_format", full, "", none},
+		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, "", none},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, parameter := tt.from.without(&StatusError{Status: tt.status, Message: tt.message})
-			if got != tt.want || parameter != tt.parameter {
-				t.Errorf("got %+v %q, want %+v %q", got, parameter, tt.want, tt.parameter)
+			got, parameter, why := tt.from.without(&StatusError{Status: tt.status, Message: tt.message})
+			if got != tt.want || parameter != tt.parameter || why != tt.why {
+				t.Errorf("got %+v %q %d, want %+v %q %d", got, parameter, why, tt.want, tt.parameter, tt.why)
 			}
 		})
 	}
@@ -327,7 +364,7 @@ func TestWithoutEnds(t *testing.T) {
 	always := &StatusError{Status: 400, Message: "response_format temperature max_tokens max_completion_tokens"}
 	d, n := dialect{formatSchema, limitTokens, true}, 0
 	for {
-		next, parameter := d.without(always)
+		next, parameter, _ := d.without(always)
 		if parameter == "" {
 			break
 		}

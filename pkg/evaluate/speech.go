@@ -76,31 +76,27 @@ func (d *detector) find(text string) *speechRule {
 	return nil
 }
 
-// manyLayers is how many decoded texts [effect.Layers] returns at most. A text
-// that has as many may have more, which were not looked at.
-const manyLayers = 8
-
-// tooManyLayers stands for whatever a text may say that was not decoded.
-var tooManyLayers = &speechRule{id: "EV-099", name: "more encodings than are decoded"}
+// tooMuchEncoded stands for whatever a text may say that was not decoded.
+var tooMuchEncoded = &speechRule{id: "EV-099", name: "more encoded text than is decoded"}
 
 // findSpeech looks for speech to a judge in an action: in its payload, keys
 // and type included, as the one text of [payloadText], so that spreading a
-// sentence over fields does not hide it; in what is encoded in each of its
-// texts, file contents too, which the case's views leave out; and in those
-// views, which have the resolved words of a command. Each is read without
-// look-alike letters as well.
+// sentence over fields does not hide it; in its strings with nothing between
+// them; in the case's views, which have the resolved words of a command; and in
+// what is encoded in any of these. Each is read without look-alike letters as
+// well.
 func findSpeech(c *analysis.Case, text string) *speech {
 	d := theDetector()
 	if r := d.findFolded(text); r != nil {
 		return &speech{r, "the payload"}
 	}
-	var found *speech
-	eachText(c.Action.Payload, func(s string) bool {
-		found = d.findEncoded(s, true)
-		return found == nil
-	})
-	if found != nil {
-		return found
+	texts := payloadStrings(c)
+	if len(texts) > 1 {
+		joined := seams(texts)
+		if r := d.findFolded(joined); r != nil {
+			return &speech{r, "the payload's strings, put together"}
+		}
+		texts = append(texts, joined)
 	}
 	for _, v := range c.Views() {
 		if v.Name == "raw" {
@@ -109,32 +105,19 @@ func findSpeech(c *analysis.Case, text string) *speech {
 		if r := d.findFolded(v.Text); r != nil {
 			return &speech{r, "view " + v.Name + " of " + v.Field}
 		}
+		texts = append(texts, v.Text)
 	}
-	return nil
-}
-
-// findEncoded looks into what is encoded in a text. Runs of one encoding are
-// decoded into one layer, a line each; with lines set, each of these is decoded
-// further by itself, since taken together they could pass for one broken run.
-func (d *detector) findEncoded(s string, lines bool) *speech {
-	layers := effect.Layers(s)
-	for _, l := range layers {
+	var found *speech
+	whole := effect.Decoded(texts, func(l effect.Layer) bool {
 		if r := d.findFolded(l.Text); r != nil {
-			return &speech{r, "the payload, decoded from " + l.Name}
+			found = &speech{r, "the payload, decoded from " + l.Name}
 		}
-		if !lines || !strings.Contains(l.Text, "\n") {
-			continue
-		}
-		for line := range strings.Lines(l.Text) {
-			if found := d.findEncoded(strings.TrimSpace(line), false); found != nil {
-				return found
-			}
-		}
+		return found == nil
+	})
+	if found == nil && !whole {
+		return &speech{tooMuchEncoded, "the payload"}
 	}
-	if len(layers) >= manyLayers {
-		return &speech{tooManyLayers, "the payload"}
-	}
-	return nil
+	return found
 }
 
 // findFolded returns the first rule that matches a text or the same without

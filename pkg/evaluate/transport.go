@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,9 +21,9 @@ import (
 // maxBody is the greatest length of a response body, in bytes.
 const maxBody = 64 << 10
 
-// A doer sends requests and hands on only such responses as are safe to
-// decode: status 2xx, JSON, whole, at most maxBody long. It implements
-// go-openai's HTTPDoer.
+// A doer sends requests and hands on only what [readEnvelope] takes for an
+// answer: of responses with status 200, whole, at most maxBody long. It
+// implements go-openai's HTTPDoer.
 type doer struct{ client *http.Client }
 
 // newDoer returns a doer for an endpoint. It opens no connection.
@@ -42,10 +41,10 @@ func newDoer(ep *Endpoint) (*doer, error) {
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // a small body must not become a large one
 		MaxResponseHeaderBytes: 64 << 10,
-		MaxIdleConns:           8,
-		MaxIdleConnsPerHost:    8,
-		IdleConnTimeout:        30 * time.Second,
-		TLSHandshakeTimeout:    10 * time.Second,
+		// What a server sends after its answer must not be taken for the next one,
+		// nor be written to stderr by net/http.
+		DisableKeepAlives:   true,
+		TLSHandshakeTimeout: 10 * time.Second,
 	}
 	if proxy != nil {
 		t.Proxy = http.ProxyURL(proxy)
@@ -81,7 +80,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+	if resp.StatusCode != http.StatusOK {
 		// What of the body could be read only explains the status.
 		return nil, &StatusError{Status: resp.StatusCode, Message: failure(resp.StatusCode, body), RetryAfter: retryAfter(resp.Header)}
 	}
@@ -91,24 +90,15 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	case len(body) > maxBody:
 		return nil, fmt.Errorf("response is longer than %d bytes", maxBody)
 	}
-	if err := checkJSON(resp.Header.Get("Content-Type"), body); err != nil {
+	text, err := readEnvelope(resp.Header.Get("Content-Type"), body)
+	if err != nil {
+		return nil, err
+	}
+	if body, err = envelope(text); err != nil {
 		return nil, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
-}
-
-// checkJSON refuses a body that is not labelled as JSON, or is not exactly one
-// JSON object.
-func checkJSON(contentType string, body []byte) error {
-	media, _, err := mime.ParseMediaType(contentType)
-	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-		return fmt.Errorf("response is %.60q, expected application/json", contentType)
-	}
-	if v := jsontext.Value(body); !v.IsValid() || v.Kind() != '{' {
-		return errors.New("response is not one JSON object")
-	}
-	return nil
 }
 
 // plain takes method and URL off an error of the HTTP client, which say

@@ -196,7 +196,7 @@ func (s *Store) finish(ctx context.Context, model, origin string, opts *InstallO
 			return nil, fmt.Errorf("not a model: %w", err)
 		}
 	}
-	sum, files, err := Digest(ctx, os.DirFS(model))
+	sum, files, err := Digest(ctx, owner.DirFS(model))
 	if err != nil {
 		return nil, err
 	}
@@ -297,13 +297,17 @@ func (s *Store) Remove(name string) error {
 	return syncFolder(s.dir)
 }
 
+// maxInstall is how long a change waits for another process to finish its own,
+// which may be fetching a model over a slow line.
+const maxInstall = 30 * time.Minute
+
 // lock keeps other processes from changing what is installed.
 func (s *Store) lock() (unlock func(), err error) {
 	l, err := flock.New(filepath.Join(s.dir, lockFile))
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Lock(); err != nil {
+	if err := l.Lock(context.Background(), maxInstall); err != nil {
 		l.Close()
 		return nil, err
 	}

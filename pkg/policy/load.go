@@ -167,7 +167,7 @@ func checks(vars map[string][]string) rulefile.Checks {
 			return err
 		},
 		JQ: func(expr string) error {
-			_, err := compileWhen(expr)
+			_, err := newProgram(expr)
 			return err
 		},
 	}

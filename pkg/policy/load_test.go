@@ -29,6 +29,7 @@ func TestLoadErrors(t *testing.T) {
 		{"host with a star in another script", "deny:\n- name: a\n  hosts: ['*.bücher.example']\n", "xn--"},
 		{"bad jq", "deny:\n- name: a\n  when: .a[\n", "site.yaml:3:9: jq: unexpected EOF"},
 		{"jq with a module", "deny:\n- name: a\n  when: import \"a\" as a; a::b\n", "site.yaml:3:9: jq:"},
+		{"jq with a clock", "deny:\n- name: a\n  when: now > 0\n", "site.yaml:3:9: jq: now is not available in a condition"},
 		{"unknown function", "deny:\n- name: a\n  when: nope\n", "jq: function not defined: nope"},
 		{"bad glob in an exception", "verify:\n- name: a\n  paths: [/x]\n  except: {paths: [y]}\n", "site.yaml:4:20: glob"},
 		{"name of the preset", "extends: default\ndeny:\n- {name: cloud_metadata, hosts: [a]}\n", `site.yaml:3:3: rule name "cloud_metadata" is taken by the preset`},

@@ -4,71 +4,71 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/itchyny/gojq"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// The bounds of a condition's work on one case.
-const (
-	whenTimeout    = 50 * time.Millisecond
-	whenMaxBytes   = 256 << 10 // of the action's record
-	whenMaxEffects = 1_000
-)
+var errNotBoolean = errors.New("the result is neither true nor false")
 
-var (
-	errOperand    = errors.New("the action is too large for a condition")
-	errNotBoolean = errors.New("the result is neither true nor false")
-)
-
-// A condition is a jq expression over {action, effects}, compiled on first
-// use. It sees no environment, no modules, no other input and no clock, so
+// A condition is a jq expression over {action, effects}, compiled when it is
+// used. It sees no environment, no modules, no other input and no clock, so
 // that the same action always meets the same answer.
 type condition struct {
 	expr string
-	once sync.Once
-	code *gojq.Code
-	err  error
+
+	mu   sync.Mutex
+	idle []*program // compiled, and not in use
 }
 
-// blind shadows what would let an answer depend on more than the case.
-const blind = `def now: error("now is not available"); def input: error("input is not available"); def inputs: input; .`
+// program returns the compiled condition. It is to be given back.
+func (w *condition) program() (*program, error) {
+	w.mu.Lock()
+	if n := len(w.idle); n > 0 {
+		defer w.mu.Unlock()
+		p := w.idle[n-1]
+		w.idle = w.idle[:n-1]
+		return p, nil
+	}
+	w.mu.Unlock()
+	return newProgram(w.expr)
+}
 
-func compileWhen(expr string) (*gojq.Code, error) {
-	q, err := gojq.Parse(expr)
-	if err != nil {
-		return nil, fmt.Errorf("jq: %w", err)
-	}
-	shadow, err := gojq.Parse(blind)
-	if err != nil {
-		return nil, err
-	}
-	q.FuncDefs = append(shadow.FuncDefs, q.FuncDefs...)
-	code, err := gojq.Compile(q)
-	if err != nil {
-		return nil, fmt.Errorf("jq: %w", err)
-	}
-	return code, nil
+func (w *condition) giveBack(p *program) {
+	p.meter = nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.idle = append(w.idle, p)
 }
 
 // holds reports whether the condition is true of a case.
 func (w *condition) holds(ctx context.Context, c *analysis.Case) (bool, error) {
-	w.once.Do(func() { w.code, w.err = compileWhen(w.expr) })
-	if w.err != nil {
-		return false, w.err
-	}
 	if len(c.Action.Raw) > whenMaxBytes || len(c.Effects) > whenMaxEffects {
 		return false, errOperand
 	}
-	ctx, cancel := context.WithTimeout(ctx, whenTimeout)
-	defer cancel()
-	iter := w.code.RunWithContext(ctx, operand(c))
+	p, err := w.program()
+	if err != nil {
+		return false, err
+	}
+	defer w.giveBack(p)
+	p.meter = newMeter(ctx)
+	v, err := operand(c)
+	if err != nil {
+		return false, err
+	}
+	is, err := p.judge(v)
+	if p.over != nil { // whatever the expression made of it
+		return false, p.over
+	}
+	return is, err
+}
+
+// judge runs the condition, whose result has to be one true or false.
+func (p *program) judge(operand any) (bool, error) {
+	iter := p.code.RunWithContext(p.meter, operand)
 	v, ok := iter.Next()
 	if !ok {
 		return false, errNotBoolean
@@ -87,8 +87,12 @@ func (w *condition) holds(ctx context.Context, c *analysis.Case) (bool, error) {
 }
 
 // operand returns a case as the value that conditions see.
-func operand(c *analysis.Case) any {
+func operand(c *analysis.Case) (any, error) {
 	a := c.Action
+	payload, err := jsonValue(a.Payload)
+	if err != nil {
+		return nil, err
+	}
 	effects := make([]any, len(c.Effects))
 	for i := range c.Effects {
 		effects[i] = effectValue(&c.Effects[i])
@@ -96,10 +100,10 @@ func operand(c *analysis.Case) any {
 	return map[string]any{
 		"action": map[string]any{
 			"id": a.ID, "type": a.Type, "cwd": a.CWD, "session": a.Session,
-			"min_tier": a.MinTier, "payload": jsonValue(a.Payload),
+			"min_tier": a.MinTier, "payload": payload,
 		},
 		"effects": effects,
-	}
+	}, nil
 }
 
 func effectValue(e *effect.Effect) map[string]any {
@@ -128,23 +132,30 @@ func effectValue(e *effect.Effect) map[string]any {
 }
 
 // jsonValue returns a payload's value with numbers as gojq reads them.
-func jsonValue(v any) any {
+func jsonValue(v any) (out any, err error) {
 	switch v := v.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for key, e := range v {
-			m[key] = jsonValue(e)
+			if m[key], err = jsonValue(e); err != nil {
+				return nil, err
+			}
 		}
-		return m
+		return m, nil
 	case []any:
 		list := make([]any, len(v))
 		for i, e := range v {
-			list[i] = jsonValue(e)
+			if list[i], err = jsonValue(e); err != nil {
+				return nil, err
+			}
 		}
-		return list
+		return list, nil
 	case jsontext.Value:
-		return json.Number(v)
+		if len(v) > maxNumber {
+			return nil, errOperand
+		}
+		return json.Number(v), nil
 	default:
-		return v
+		return v, nil
 	}
 }

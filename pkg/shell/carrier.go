@@ -2,7 +2,6 @@ package shell
 
 import (
 	"bytes"
-	"path"
 	"slices"
 	"strings"
 
@@ -17,10 +16,10 @@ import (
 func (s *state) descend(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	var b abstract.Builder
 	attached := io.Socket
-	if len(use.Nested) == 0 && rawConnection(base) {
+	if len(use.Nested) == 0 && command.Relays[base] {
 		s.relay(base, argv)
 	}
-	if f.connect && rawConnection(base) && len(use.Nested) > 0 {
+	if f.connect && command.Relays[base] && len(use.Nested) > 0 {
 		attached = true
 		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to a program", From: join(argv)})
 	}
@@ -39,7 +38,7 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 		}
 	}
 	if use.Stdin == command.Code {
-		b.Add(s.runStdin(base, argv, io))
+		b.Add(s.runStdin(base, argv, use.Language, io))
 	}
 	return b.Value()
 }
@@ -66,7 +65,7 @@ func (s *state) relay(base string, argv []abstract.Value) {
 func local(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
 		host := v.Text[strings.LastIndexByte(v.Text, '@')+1:]
-		if host == "localhost" || host == "127.0.0.1" || host == "::1" {
+		if command.LocalHosts[host] {
 			return true
 		}
 	}
@@ -76,6 +75,18 @@ func local(argv []abstract.Value) bool {
 func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
 	first := wordValue(n.Words[0], argv)
 	switch n.Language {
+	case "encoded":
+		if !first.Known() && first.Taint == 0 {
+			s.dynamic(effect.CauseCode, base+" runs an encoded command that cannot be decoded", first.From)
+			return abstract.Unknown("…", abstract.Foreign)
+		}
+	case "powershell", "cmd":
+		var words []abstract.Value
+		for _, w := range n.Words {
+			words = append(words, wordValue(w, argv))
+		}
+		first = abstract.JoinValues(words)
+		return s.runText(n.Language, first, base, join(words), nil)
 	case "argv":
 		words := make([]abstract.Value, 0, len(n.Words)+1)
 		replaced := false
@@ -110,7 +121,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		}
 		return s.runText(n.Language, first, base, first.From, args)
 	}
-	if strings.Contains(first.Text, "{}") && (base == "xargs" || base == "find" || base == "parallel" || base == "fd") {
+	if strings.Contains(first.Text, "{}") && command.Placers[base] {
 		v := s.fillIn(base, first, io.In, f)
 		return s.runText(n.Language, v, base, first.From, args)
 	}
@@ -147,7 +158,7 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 	fill := abstract.Unknown("{}", in.Taint|abstract.Foreign).Of(abstract.FromInput)
 	switch {
 	case len(f.roots) > 1: // any of them
-	case base == "find" || base == "fd" || base == "fdfind":
+	case command.Finders[base]:
 		fill = abstract.Value{Text: "./**", Show: "{}", IsPattern: true}
 		if len(f.roots) > 0 && !f.roots[0].Bare {
 			fill.Text = strings.TrimSuffix(f.roots[0].AsPattern(), "/") + "/**"
@@ -192,7 +203,7 @@ func (s *state) stdinWords(in abstract.Value, at effect.Span) []abstract.Value {
 }
 
 // runStdin walks what an interpreter reads as its program.
-func (s *state) runStdin(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) runStdin(base string, argv []abstract.Value, language string, io abstract.Streams) abstract.Value {
 	at := join(argv)
 	in := io.In
 	switch {
@@ -204,7 +215,6 @@ func (s *state) runStdin(base string, argv []abstract.Value, io abstract.Streams
 	case in.Known() && in.Text == "" && in.Taint == 0:
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
-	language := languageOf(base)
 	if language == "" {
 		return abstract.Value{} // a database's or tool's own language: its grammar speaks for it
 	}
@@ -212,38 +222,6 @@ func (s *state) runStdin(base string, argv []abstract.Value, io abstract.Streams
 		return s.code(language, in.Text, in.From, nil)
 	}
 	return s.runText(language, in, base, at, nil)
-}
-
-// languageOf names the language that an interpreter reads.
-func languageOf(base string) string {
-	base = strings.TrimRight(base, "0123456789.")
-	switch base {
-	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "posh", "hush", "oksh", "loksh", "lksh", "pdksh", "rksh", "rzsh", "ysh", "osh", "rc", "es", "nu", "xonsh", "elvish", "murex", "ion", "busybox", "su", "sudo", "doas", "ssh", "at", "batch", "parallel", "xargs", "nsenter", "unshare", "chroot", "docker", "podman", "kubectl", "script", "newgrp", "sg", "systemd-run", "runuser", "screen", "tmux", "pkexec", "setsid", "flock", "env", "time", "wsl", "toolbox", "distrobox":
-		return "shell"
-	case "python", "pypy", "ipython":
-		return "python"
-	case "perl":
-		return "perl"
-	case "ruby", "irb":
-		return "ruby"
-	case "node", "nodejs", "deno", "bun":
-		return "node"
-	case "php":
-		return "php"
-	case "lua", "luajit":
-		return "lua"
-	case "osascript":
-		return "applescript"
-	case "pwsh", "powershell":
-		return "powershell"
-	case "cmd":
-		return "cmd"
-	case "awk", "gawk", "mawk", "nawk":
-		return "awk"
-	case "Rscript", "R", "tclsh", "wish", "expect", "groovy", "jshell", "scala", "julia", "ghci", "gdb", "ed", "ex", "vi", "vim":
-		return "code"
-	}
-	return ""
 }
 
 // localProgram runs a program that is given by a path outside the system's
@@ -320,13 +298,6 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	return s.code(language, string(data), at, orEmpty(args))
 }
 
-func orShell(language string) string {
-	if language == "" {
-		return "shell"
-	}
-	return language
-}
-
 func orEmpty(args []abstract.Value) []abstract.Value {
 	if args == nil {
 		return []abstract.Value{}
@@ -343,37 +314,6 @@ func binary(data []byte) bool {
 		}
 	}
 	return bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0
-}
-
-// scriptLanguage tells a script's language by its first line, else its name.
-func scriptLanguage(p string, data []byte) string {
-	line, _, _ := bytes.Cut(data, []byte("\n"))
-	if rest, ok := bytes.CutPrefix(line, []byte("#!")); ok {
-		for _, word := range strings.Fields(string(rest)) {
-			if lang := languageOf(path.Base(word)); lang != "" && path.Base(word) != "env" {
-				return lang
-			}
-		}
-	}
-	switch path.Ext(p) {
-	case ".py":
-		return "python"
-	case ".pl":
-		return "perl"
-	case ".rb":
-		return "ruby"
-	case ".js", ".mjs", ".cjs", ".ts":
-		return "node"
-	case ".php":
-		return "php"
-	case ".ps1", ".psm1":
-		return "powershell"
-	case ".bat", ".cmd":
-		return "cmd"
-	case ".lua":
-		return "lua"
-	}
-	return "shell"
 }
 
 // possibleCarrier looks for a command among the operands of a program that is
@@ -399,7 +339,7 @@ func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 		if name == "exec" || name == "run" || name == "x" { // bundle exec, poetry run
 			continue
 		}
-		if everydayWord(name) {
+		if command.EverydayWords[name] {
 			return
 		}
 		if strings.ContainsRune(v.Text, '/') && !systemFolder(v.Text[:strings.LastIndexByte(v.Text, '/')+1]) {
@@ -422,28 +362,4 @@ func listed(words []abstract.Value, name string) bool {
 	ws[0].Text = name
 	use := command.Interpret(ws)
 	return use.Known || use.Class != effect.Unknown || len(use.Nested) > 0 || len(use.Touches) > 0
-}
-
-// everydayWord reports whether a program's name is also a word that other
-// programs have as a subcommand or operand.
-func everydayWord(name string) bool {
-	switch name {
-	case "install", "test", "make", "find", "watch", "time", "link", "sort", "at", "batch", "head", "split", "join", "paste", "look", "last",
-		"expand", "tree", "w", "list", "read", "write", "update", "top", "more", "less", "who", "host", "file", "stat", "strings", "size", "nice",
-		"env", "id", "users", "groups", "login", "reset", "clear", "factor", "seq", "yes", "tail", "cut", "fold", "column", "dig", "route", "service",
-		"init", "script", "scripts", "run", "build", "go", "node", "docker", "diff", "patch", "convert", "import", "display", "identify", "play", "format", "lint", "check", "deploy",
-		"apply", "sync", "info", "which", "whereis", "cal", "date", "df", "du", "free", "ps", "open", "start", "stop", "status", "set", "get", "apt", "python", "python3", "black", "ed", "ex", "mail", "man", "nm", "ar", "as", "ld", "cc", "users.db", "shell", "rename", "export", "kill", "pip", "git", "npm", "cargo", "ruff", "http", "server", "serve", "jobs", "compare", "cp", "mv", "ls", "rm", "cat", "jq", "tar", "sh", "bash", "true", "false", "echo":
-		return carriesAnyway(name)
-	}
-	return false
-}
-
-// carriesAnyway reports whether a word, although everyday, is taken as the
-// command of a carrier: these do too much to be overlooked.
-func carriesAnyway(name string) bool {
-	switch name {
-	case "rm", "sh", "bash", "cat", "python", "python3", "git", "docker", "kill", "tar", "cp", "mv", "pip", "npm", "node":
-		return false
-	}
-	return true
 }

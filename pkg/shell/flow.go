@@ -5,7 +5,6 @@ import (
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
-	"github.com/shieldcli/shield/pkg/shell/internal/script"
 )
 
 // upload records that a value goes to the network.
@@ -88,27 +87,3 @@ func unpattern(p string) string {
 
 // unsetName is a variable that text cannot be expected to set.
 const unsetName = "__unknown"
-
-// code walks text of a language that is executed.
-func (s *state) code(language, text string, at effect.Span, args []abstract.Value) abstract.Value {
-	if !s.step(1 + len(text)/512) {
-		return abstract.Unknown("…", abstract.Foreign)
-	}
-	switch language {
-	case "shell", "":
-		old := s.args
-		s.args = args
-		out := s.nested(text, at)
-		s.args = old
-		return out
-	case "powershell":
-		return s.nestedPowershell(text, at)
-	case "cmd":
-		return s.nestedCmd(text, at)
-	}
-	if !s.enter(at) {
-		return abstract.Unknown("…", abstract.Foreign)
-	}
-	defer s.leave()
-	return script.Read(world{s}, language, text, at)
-}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
@@ -206,31 +207,8 @@ func setsUpShell(base string, argv []abstract.Value, listed bool) bool {
 	if len(argv) > 1 {
 		first = argv[1].Text
 	}
-	switch base {
-	case "ssh-agent":
-		return first == "" || first == "-s" || first == "-c"
-	case "dircolors":
-		return first == "" || first == "-b"
-	case "pyenv", "rbenv", "nodenv", "goenv", "jenv", "plenv", "phpenv", "starship", "zoxide", "atuin", "oh-my-posh", "mcfly":
-		return first == "init" || first == "virtualenv-init"
-	case "docker-machine", "podman-machine", "fnm", "opam":
-		return first == "env" || first == "config"
-	case "minikube":
-		return first == "docker-env" || first == "podman-env"
-	case "direnv":
-		return first == "hook" || first == "export"
-	case "mise", "rtx":
-		return first == "activate"
-	case "brew":
-		return first == "shellenv"
-	case "conda", "micromamba":
-		return first == "shell.bash" || first == "shell.zsh" || first == "shell"
-	case "fzf":
-		return first == "--bash" || first == "--zsh" || first == "--fish"
-	case "thefuck":
-		return first == "--alias"
-	case "keychain":
-		return first == "--eval"
+	if command.ShellSetup[base+"/"+first] {
+		return true
 	}
 	return listed && len(argv) > 2 && (first == "completion" || first == "completions") &&
 		(argv[2].Text == "bash" || argv[2].Text == "zsh" || argv[2].Text == "fish")

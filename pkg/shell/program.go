@@ -17,14 +17,13 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 	}
 	words := commandWords(argv)
 	base := programName(name)
-	switch {
-	case base == "powershell" || base == "pwsh" || base == "cmd":
-		s.execute(argv, base, effect.Unknown)
-		return s.shellProgram(base, argv, io)
-	case windowsProgram(base):
-		return s.windowsTool(base, argv, io)
-	}
 	words[0].Text = base
+	return s.listedProgram(base, words, argv, io)
+}
+
+// listedProgram runs a program as package command has it under the name that
+// words begin with.
+func (s *state) listedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
 	class := use.Class
 	if runsCode(use) {
@@ -56,7 +55,7 @@ func runsCode(use command.Use) bool {
 	}
 	for _, n := range use.Nested {
 		switch n.Language {
-		case "argv", "shell", "awk", "cmd", "powershell":
+		case "argv", "shell", "awk", "cmd", "powershell", "encoded":
 		default:
 			return true
 		}
@@ -103,10 +102,17 @@ func systemFolder(dir string) bool {
 // apply records what a program's arguments make it do and returns its output.
 func (s *state) apply(base string, argv []abstract.Value, use command.Use, io abstract.Streams) abstract.Value {
 	at := join(argv)
+	why := ""
+	if use.Why != "" {
+		why = base + " " + use.Why
+	}
 	for _, k := range use.Effects {
-		s.once(effect.Effect{Kind: k, Program: base, From: at})
+		s.once(effect.Effect{Kind: k, Program: base, Reason: why, From: at})
 	}
 	f := s.touch(base, argv, use, io)
+	for _, k := range use.Keys {
+		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
+	}
 	if len(s.files) > 0 {
 		for _, v := range sources(base, argv[1:]) {
 			p, pattern := s.place().Path(v.Text, v.IsPattern)
@@ -118,11 +124,13 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			}
 		}
 	}
-	if use.Class == effect.Unknown && !use.Known {
+	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
-			f.reads.Taint |= s.suspect(v)
+			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
+				f.reads.Taint |= s.suspect(v)
+			}
 		}
-		if len(use.Nested) == 0 {
+		if len(use.Nested) == 0 && !use.Windows {
 			s.possibleCarrier(argv[1:], io)
 		}
 	}
@@ -154,7 +162,8 @@ func sources(base string, args []abstract.Value) []abstract.Value {
 			}
 		}
 		return []abstract.Value{abstract.Lit("GNUmakefile"), abstract.Lit("makefile"), abstract.Lit("Makefile")}
-	case "go", "java", "dart", "crystal", "v", "nim", "swift", "kotlin", "groovy", "rustc", "gcc", "cc", "clang", "g++", "tcc", "runghc", "scala", "csi", "dotnet", "zig":
+	}
+	if command.Compilers[base] {
 		return args
 	}
 	return nil
@@ -168,6 +177,8 @@ type flow struct {
 	network bool // it contacts a network peer
 	connect bool // raw connection
 	roots   []abstract.Value
+
+	secretKey bool // a key of the registry that it reads holds credentials
 }
 
 // touch records the effects on operands.
@@ -180,6 +191,9 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			break
 		}
 		v := wordValue(t.Word, argv)
+		if use.Windows {
+			v = abstract.WindowsGlob(v)
+		}
 		switch t.Kind {
 		case effect.HTTPRequest:
 			f.network = true
@@ -206,8 +220,10 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			}
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern})
-		case effect.ChangePermissions:
-			s.path(t.Kind, v, t.Recursive)
+		case effect.MoveFile:
+			p, pattern := s.path(t.Kind, v, t.Recursive)
+			b.Add(s.content(p, pattern, v))
+			f.nreads++
 		case "":
 		default:
 			s.path(t.Kind, v, t.Recursive)
@@ -282,9 +298,7 @@ func credentialOption(argv []abstract.Value, w command.Word) bool {
 		} else if i > 0 {
 			opt = argv[i-1].Text
 		}
-		switch opt {
-		case "-i", "--identity", "--identity-file", "--key", "--cert", "--cacert", "--capath", "-E", "--netrc-file", "--kubeconfig", "--private-key",
-			"-K", "--config", "--env-file", "--password-file", "--ca-certificate", "--certificate", "--ca-file", "--cert-file", "--key-file", "--client-key", "--client-certificate", "--load-cookies", "-b", "--cookie", "-c", "--vault-password-file", "--creds-file", "--gcs-key-file", "-F", "--token-file", "--keyfile", "--credentials", "--authfile", "--userconfig", "--passphrase-file", "--var-file":
+		if command.CredentialFileOptions[opt] {
 			return !(opt == "-F" && argv[0].Text == "curl")
 		}
 	}
@@ -328,7 +342,7 @@ func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flo
 	at := join(argv)
 	if use.Stdin == command.Upload || namesStdin(argv) {
 		s.upload(io.In, base, at)
-		if io.In.Taint&abstract.ShellOut != 0 && rawConnection(base) {
+		if io.In.Taint&abstract.ShellOut != 0 && command.Relays[base] {
 			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", From: at})
 		}
 	}
@@ -352,23 +366,12 @@ func namesStdin(argv []abstract.Value) bool {
 	return false
 }
 
-// rawConnection reports whether a program only carries bytes.
-func rawConnection(base string) bool {
-	switch base {
-	case "nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat", "telnet", "openssl", "websocat", "cryptcat", "sbd", "rlwrap", "pwncat", "busybox", "chisel":
-		return true
-	}
-	return false
-}
-
 // loginOption reports whether an argument says who logs in: tokens are meant
 // for that.
 func loginOption(argv []abstract.Value, i int) bool {
 	for _, text := range [...]string{argv[i].Text, argv[i-1].Text} {
 		name, _, _ := strings.Cut(text, "=")
-		switch strings.ToLower(name) {
-		case "-h", "--header", "-u", "--user", "--oauth2-bearer", "-p", "--password", "--token", "--api-key", "--apikey", "--username", "--auth", "-a",
-			"--from-literal", "--env", "-e", "--build-arg", "--set", "--key", "--access-key", "--secret", "--secret-key", "--pass", "--var", "-var", "--password-stdin", "--auth-token", "--registry-token", "--otp":
+		if command.LoginOptions[strings.ToLower(name)] {
 			return true
 		}
 	}
@@ -379,27 +382,27 @@ func loginOption(argv []abstract.Value, i int) bool {
 // output returns what a program writes to standard output, and fills the files
 // that it writes.
 func (s *state) output(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
-	if setsUpShell(base, argv, use.Known || use.Class != effect.Unknown) {
+	if !use.Windows && setsUpShell(base, argv, use.Known || use.Class != effect.Unknown) {
 		if _, ok := s.lookupOnce(pathChanged); !ok {
 			return abstract.Value{}
 		}
 	}
 	out := abstract.Value{}
-	if v, ok := s.fold(base, argv, io.In, f); ok {
+	if v, ok := s.fold(base, argv, io.In, f); ok && !use.Windows {
 		out = v
 	} else {
 		t := abstract.Taint(0)
 		switch use.Stdout {
 		case command.Download:
 			t = abstract.Network
-			if rawConnection(base) {
+			if command.Relays[base] {
 				t |= abstract.Socket
 			}
 		case command.Decoded:
 			t = abstract.Decoded | io.In.Taint | f.reads.Taint
 		case command.Secret:
 			t = abstract.Secret
-			if base == "env" || base == "printenv" || base == "set" {
+			if command.Dumps[base] {
 				t = abstract.Dump
 			}
 		case command.Input, command.Code, command.Upload:
@@ -415,8 +418,11 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		if (base == "env" || base == "printenv") && len(use.Nested) == 0 {
 			t |= s.environmentDump(argv)
 		}
-		if clipboard(base) {
+		if command.Private[base] {
 			t |= abstract.Private
+		}
+		if f.secretKey {
+			t |= abstract.Secret
 		}
 		out = abstract.Output(base, t)
 		if t&(abstract.Secret|abstract.Credential) != 0 {
@@ -429,6 +435,8 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 	for _, w := range f.writes {
 		v := out
 		switch {
+		case use.Decodes:
+			v = abstract.Unknown("what "+base+" decodes", f.reads.Taint|abstract.Decoded)
 		case f.nreads > 0:
 			v = f.reads
 		case f.network:
@@ -462,12 +470,4 @@ func (s *state) environmentDump(argv []abstract.Value) abstract.Taint {
 		}
 	}
 	return abstract.Dump
-}
-
-func clipboard(base string) bool {
-	switch base {
-	case "pbpaste", "xclip", "xsel", "wl-paste", "screencapture", "scrot", "import", "xinput", "showkey":
-		return true
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/action"
@@ -38,10 +39,16 @@ type Range struct{ First, Last int }
 // All are the tiers of the whole pipeline.
 var All = Range{TierPolicy, TierApprove}
 
+// looksBelow reports whether a tier below a range is asked first, though it may
+// only block there: asking an evaluator or a person about an action that no
+// rule has seen must not give less scrutiny than the whole chain.
+func (r Range) looksBelow(tier int, judged verdict.Stages) bool {
+	return r.First >= TierEvaluate && tier < TierEvaluate && judged&(1<<tier) == 0
+}
+
 // An Outcome is a sealed verdict, and what [Pipeline.Record] needs to log it.
 type Outcome struct {
 	Verdict verdict.Verdict
-	action  *action.Action // nil for a record that is none
 	stages  verdict.Stages
 	trail   []verdict.Step
 	payload any // of the action, redacted
@@ -56,16 +63,40 @@ func (o *Outcome) Trail() []verdict.Step { return o.trail }
 // Latency returns how long the action was judged, analysis included.
 func (o *Outcome) Latency() time.Duration { return o.latency }
 
+// Size returns about how many bytes an outcome holds until it is written.
+func (o *Outcome) Size() int {
+	const fixed = 2 << 10 // the verdict itself, its seal and reasons, and its entry in the log
+	n := fixed + len(o.Verdict.Action)
+	for i := range o.trail {
+		s := &o.trail[i]
+		n += len(s.Reasoning) + len(s.Effects) + len(s.Views)
+	}
+	if o.ticket != nil {
+		n += o.ticket.Size()
+	}
+	return n
+}
+
 // Judge sends an item through the tiers of a range, each in turn until one
-// decides. It answers always: whatever fails is a BLOCK. The verdict must not
+// decides. Before an evaluator or a person is asked, the rules of the tiers
+// below that have not judged the item yet may block it, and may ask for a higher
+// tier; they allow nothing. It answers always: whatever fails is a BLOCK. The verdict must not
 // be shown before it is recorded.
 func (p *Pipeline) Judge(ctx context.Context, it Item, r Range) Outcome {
-	o := Outcome{action: it.Action}
+	var o Outcome
 	start := p.now()
 	o.Verdict = p.judge(ctx, it, r, &o)
 	o.latency = p.now().Sub(start)
-	p.finish(&o, it.Line)
-	p.prepare(&o)
+	v := &o.Verdict
+	v.Line = it.Line
+	if a := it.Action; a != nil {
+		v.ID, v.ActionHash = strings.Clone(a.ID), a.Hash // the ID may be a part of the whole record
+		if !p.noAction {
+			v.Action = a.Raw
+		}
+	}
+	p.finish(&o)
+	p.prepare(&o, it.Action)
 	return o
 }
 
@@ -87,7 +118,13 @@ func (p *Pipeline) judge(ctx context.Context, it Item, r Range, o *Outcome) (v v
 		c.MinTier = max(c.MinTier, it.Resume.NextTier)
 		o.stages = it.Stages
 	}
-	for tier = r.First; tier <= r.Last; tier++ {
+	for tier = TierPolicy; tier <= r.Last; tier++ {
+		if tier < r.First {
+			if !r.looksBelow(tier, o.stages) {
+				continue
+			}
+			c.MinTier = max(c.MinTier, r.First)
+		}
 		if ctx.Err() != nil {
 			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
 		}
@@ -184,23 +221,17 @@ func (p *Pipeline) Pass(rec *verdict.Record) (out Outcome, raw []byte) {
 // starts, counted from 1; code is short, reason is for people.
 func (p *Pipeline) Refuse(line int, code, reason string) Outcome {
 	o := Outcome{Verdict: refusal(TierPolicy, code, p.redactor.String(reason)), stages: verdict.Policy}
-	p.finish(&o, line)
-	p.prepare(&o)
+	o.Verdict.Line = line
+	p.finish(&o)
+	p.prepare(&o, nil)
 	return o
 }
 
-// finish fills what all verdicts have, and seals.
-func (p *Pipeline) finish(o *Outcome, line int) {
+// finish dates the verdict and seals it.
+func (p *Pipeline) finish(o *Outcome) {
 	v := &o.Verdict
-	v.Line = line
 	v.Evaluated = p.now().UTC().Truncate(time.Millisecond)
 	v.Expires = v.Evaluated.Add(p.ttl)
-	if o.action != nil {
-		v.ID, v.ActionHash = o.action.ID, o.action.Hash
-		if !p.noAction {
-			v.Action = o.action.Raw
-		}
-	}
 	if p.sealer != nil {
 		p.sealer.Seal(v, o.stages)
 	}

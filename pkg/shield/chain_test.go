@@ -112,6 +112,50 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// TestBlocksBelowFirst has stages that start above the rules judge what no rule
+// has seen: the rules are asked, and can block or raise the tier, never allow.
+func TestBlocksBelowFirst(t *testing.T) {
+	t.Parallel()
+	allow, block, escalate := says(verdict.Allow, 0), says(verdict.Block, 0), says(verdict.Escalate, 0)
+	fromPolicy := &verdict.Verdict{Decision: verdict.Escalate, NextTier: 1, Trail: []verdict.Step{{Source: "policy"}}}
+	for _, c := range []struct {
+		name   string
+		tiers  []Tier
+		resume *verdict.Verdict
+		judged verdict.Stages
+		first  int
+		want   verdict.Decision
+		tier   int
+		stages verdict.Stages
+	}{
+		{"policy blocks before the evaluator", []Tier{block}, nil, 0, TierEvaluate, verdict.Block, 0, 0b1},
+		{"classifier blocks before the evaluator", []Tier{allow, block}, nil, 0, TierEvaluate, verdict.Block, 1, 0b11},
+		{"rules allow nothing", []Tier{allow, allow, escalate}, nil, 0, TierEvaluate, verdict.Escalate, 2, 0b111},
+		{"the evaluator allows", []Tier{escalate, escalate, allow}, nil, 0, TierEvaluate, verdict.Allow, 2, 0b111},
+		{"policy wants a person", []Tier{says(verdict.Escalate, 3), escalate, allow}, nil, 0, TierEvaluate, verdict.Escalate, 2, 0b111},
+		{"policy blocks before a person", []Tier{block}, nil, 0, TierApprove, verdict.Block, 0, 0b1},
+		{"classifier blocks before a person", []Tier{escalate, block}, nil, 0, TierApprove, verdict.Block, 1, 0b11},
+		{"a person allows", []Tier{allow, allow, nil, allow}, nil, 0, TierApprove, verdict.Allow, 3, 0b1011},
+		{"the classifier was left out", []Tier{nil, block}, fromPolicy, verdict.Policy, TierEvaluate, verdict.Block, 1, 0b11},
+		{"none was left out", []Tier{nil, nil, allow}, fromPolicy, verdict.Policy | verdict.Classify, TierEvaluate, verdict.Allow, 2, 0b111},
+		{"the classifier alone", []Tier{nil, allow}, nil, 0, TierClassify, verdict.Allow, 1, 0b10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := chainOf(t)
+			for i, tier := range c.tiers {
+				if tier != nil {
+					p.tiers[i] = tier
+				}
+			}
+			o := p.Judge(t.Context(), Item{Action: parse(t, read), Resume: c.resume, Stages: c.judged}, Range{c.first, c.first})
+			if v := o.Verdict; v.Decision != c.want || v.Tier != c.tier || o.stages != c.stages {
+				t.Errorf("%s at tier %d, stages %b (%s); want %s at tier %d, stages %b", v.Decision, v.Tier, o.stages, v.Reasoning, c.want, c.tier, c.stages)
+			}
+		})
+	}
+}
+
 func TestInterruptedIsBlocked(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

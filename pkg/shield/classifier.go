@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/shieldcli/shield/internal/ortlib"
+	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/models"
 	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/config"
@@ -32,13 +32,13 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	case c.Model == "" || c.Model == noModel:
 		return nil, nil
 	case isFolder(c.Model):
-		files, digest = os.DirFS(c.Model), ""
+		files, digest = owner.DirFS(c.Model), ""
 	case c.Model != "default":
 		dir, err := modelstore.Open(cfg.Models, nil, nil).Find(c.Model)
 		if err != nil {
 			return nil, err
 		}
-		files, digest = os.DirFS(dir), ""
+		files, digest = owner.DirFS(dir), ""
 	}
 	if !classify.Native || c.ONNXRuntime == "" && !ortlib.Available() {
 		return nil, noRuntime(c)

@@ -46,6 +46,8 @@ type Config struct {
 	// verdicts are not sealed. It is the setting "state" or what stands for it.
 	StateDir string
 
+	LockWait time.Duration // for other processes that use the state folder; 0 means 1.5 s
+
 	Caller   audit.Caller                              // who asks, for the log
 	Provider evaluate.Provider                         // asks the model of Tier 2; nil means one made from the settings
 	Approve  approve.Options                           // who is asked in Tier 3; the pipeline fills Approval, Store, Binding, StateDir, Redact and Clock
@@ -55,6 +57,10 @@ type Config struct {
 	Timed    bool // the steps of [Outcome.Trail] carry their latency
 	Trace    bool // every verdict carries its trail, with latencies, effects and views
 	NoAction bool // verdicts leave the action out
+
+	// Notify is told what a person should know though no verdict says it, such as
+	// a sudden rise in evaluations. Any goroutine may call it; nil tells nobody.
+	Notify func(text string)
 
 	Clock func() time.Time // nil means the system's
 }
@@ -114,6 +120,8 @@ var unprinted = map[string]string{
 	"Timed":         "it says what a trail shows",
 	"Trace":         "it says what a verdict shows",
 	"NoAction":      "it says what a verdict shows",
+	"LockWait":      "it bounds the wait for other processes",
+	"Notify":        "only people are told",
 	"Clock":         "the time of a verdict is in the verdict",
 }
 

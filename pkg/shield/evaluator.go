@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/audit"
@@ -25,30 +26,62 @@ func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, e
 		CanaryToken: s.Evaluator.CanaryToken, Timeout: s.Evaluator.Timeout.Std(), Redact: p.redactor.String,
 	}
 	if cfg.Provider == nil && s.Evaluator.Provider != "" {
-		opts.Provider, opts.Cause = evaluate.NewProvider(cfg.Endpoint())
+		opts.Provider, opts.Cause = evaluate.NewProvider(endpoint(cfg, p.store, p.now))
 	}
 	if opts.Provider != nil && p.store == nil {
 		return nil, errors.New("an evaluator needs a state folder for its budget")
 	}
 	if p.store != nil {
-		opts.Limits = limits{p.store, p.limits}
+		opts.Limits = limits{p}
 		opts.Cache = cache{p}
 	}
 	return evaluate.New(opts)
 }
 
-// limits charge evaluations to the state file.
-type limits struct {
-	store *state.Store
-	most  state.Limits
+// endpoint returns where a configuration's language model is; what is found out
+// about it is kept in the state file.
+func endpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
+	ep := cfg.Endpoint()
+	if store != nil {
+		ep.Memory = memory{store, now}
+	}
+	return ep
 }
 
+// LearnedForm returns the form of answer that the configuration's language
+// model was found to need, see [evaluate.LearnedForm].
+func LearnedForm(ctx context.Context, cfg Config, store *state.Store) string {
+	return evaluate.LearnedForm(ctx, endpoint(cfg, store, cfg.Clock))
+}
+
+// memory keeps what was found out about services among the remembered answers.
+type memory struct {
+	store *state.Store
+	now   func() time.Time
+}
+
+func (m memory) Recall(ctx context.Context, key string) (string, bool) {
+	text, ok, err := m.store.Get(ctx, key)
+	return string(text), ok && err == nil
+}
+
+func (m memory) Remember(ctx context.Context, key, text string, keep time.Duration) {
+	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // what cannot be kept is found out again
+}
+
+// limits charge evaluations to the state file.
+type limits struct{ p *Pipeline }
+
 func (l limits) Admit(ctx context.Context) error {
-	return refused(l.store.Admit(ctx, l.most.PerMinute, l.most.PerDay))
+	rise, err := l.p.store.Admit(ctx, l.p.limits.PerMinute, l.p.limits.PerDay)
+	if err == nil && rise != nil {
+		l.p.tell(audit.KindBudget, "evaluations are rising: "+rise.String())
+	}
+	return refused(err)
 }
 
 func (l limits) TakeRate(ctx context.Context) error {
-	return refused(l.store.TakeRate(ctx, l.most.PerMinute))
+	return refused(l.p.store.TakeRate(ctx, l.p.limits.PerMinute))
 }
 
 // refused gives the state file's refusals the names that the evaluator knows.

@@ -35,6 +35,7 @@ type Pipeline struct {
 	prints   audit.Fingerprints
 	note     string // what is done without
 	nobody   string // why no person can be asked, and what to do; "" if one can
+	notify   func(text string)
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
@@ -44,11 +45,11 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.Clock, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller}
+	p := &Pipeline{now: cfg.Clock, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify}
 	if p.now == nil {
 		p.now = time.Now
 	}
-	p.limits = state.Limits{PerMinute: s.RateLimit, PerDay: s.DailyBudget, PerHour: s.Approval.MaxPerHour}
+	p.limits = Limits(cfg)
 	var err error
 	p.analyzer, err = NewAnalyzer(cfg)
 	if err != nil {
@@ -97,31 +98,64 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	if cfg.StateDir == "" {
 		return nil
 	}
-	key, err := verdict.LoadKey(cfg.StateDir)
+	var err error
+	if p.store, err = state.Open(cfg.StateDir, StateOptions(cfg, p.now)); err != nil {
+		return err
+	}
+	key, err := SealKey(context.Background(), cfg.StateDir, p.store)
 	if err != nil {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, prints)
-	if p.store, err = state.Open(cfg.StateDir, StateOptions(cfg, p.now)); err != nil {
-		return err
-	}
 	if file := cfg.auditFile(); file != "" {
-		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor})
+		max := int64(cfg.settings().Audit.MaxBytes)
+		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: max, LockWait: cfg.LockWait})
 	}
 	return err
 }
 
+// Limits returns the limits of a configuration.
+func Limits(cfg Config) state.Limits {
+	s := cfg.settings()
+	return state.Limits{PerMinute: s.RateLimit, PerDay: s.DailyBudget, PerHour: s.Approval.MaxPerHour}
+}
+
 // StateOptions returns how the state file of a configuration is kept.
 func StateOptions(cfg Config, now func() time.Time) state.Options {
-	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime}
-	s := cfg.settings()
-	if s.BudgetReset == "utc" {
+	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime, LockWait: cfg.LockWait}
+	if cfg.settings().BudgetReset == "utc" {
 		opts.Location = nil
 	}
-	if file := cfg.auditFile(); file != "" {
-		opts.Logged = func() (bool, error) { return audit.HasEntries(file) }
-	}
+	opts.Used = func() (string, error) { return used(cfg) }
 	return opts
+}
+
+// used says what shows that an installation was used before. The seal key is
+// made after the state file, so that nobody finds the one without the other
+// unless it was taken away.
+func used(cfg Config) (string, error) {
+	if file := cfg.auditFile(); file != "" {
+		if has, err := audit.HasEntries(file); has || err != nil {
+			return "the audit log has entries", err
+		}
+	}
+	if has, err := verdict.HasKey(cfg.StateDir); has || err != nil {
+		return "the seal key is there, so there was one", err
+	}
+	return "", nil
+}
+
+// SealKey returns the key of seals, and creates it on first use, after the
+// state file.
+func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeySize]byte, error) {
+	has, err := verdict.HasKey(dir)
+	if err == nil && !has {
+		_, _, err = store.Head(ctx)
+	}
+	if err != nil {
+		return [verdict.KeySize]byte{}, err
+	}
+	return verdict.LoadKey(dir)
 }
 
 // Close waits until everything is on the disk and frees the state.

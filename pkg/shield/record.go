@@ -4,13 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // maxRecord bounds how long an entry may take to reach the disk. It is less than
 // what a host waits beyond the deadline of its hook, since a host that gives up
-// waiting runs the tool.
+// waiting runs the tool; and it is more than the deadlines of the locks that an
+// entry needs, whose errors say more.
 const maxRecord = 5 * time.Second
 
 // Record hands an outcome over to the audit log, in the order of the calls, and
@@ -22,8 +24,9 @@ func (p *Pipeline) Record(o *Outcome) {
 	}
 }
 
-// prepare makes the entry of an outcome that is finished.
-func (p *Pipeline) prepare(o *Outcome) {
+// prepare makes the entry of an outcome that is finished; a is nil if there was
+// no action.
+func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 	if p.log == nil {
 		return
 	}
@@ -32,19 +35,29 @@ func (p *Pipeline) prepare(o *Outcome) {
 		Time: v.Evaluated, ID: v.ID, Line: v.Line,
 		Decision: v.Decision, Tier: v.Tier, Confidence: v.Confidence, Rule: v.Rule, Reasoning: v.Reasoning,
 		Degraded: v.Degraded, Error: v.Error, ActionHash: v.ActionHash,
-		Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.prints,
+		Channel: v.Channel, By: v.By, Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.prints,
 	}
 	e.Fingerprints.Prompt = v.PromptHash
-	if o.action != nil {
-		e.Session, e.Type, e.Payload = o.action.Session, o.action.Type, o.action.Payload
+	if a != nil {
+		e.Session, e.Type, e.Payload = a.Session, a.Type, a.Payload
 		if o.payload != nil {
-			e.Payload, e.Clean = o.payload, true
+			e.Payload, e.Clean, o.payload = o.payload, true, nil
 		}
 	}
-	if v.Decision != verdict.Allow || v.Degraded {
+	if v.Decision != verdict.Allow || v.Degraded || v.Tier == TierApprove {
 		e.Trail = o.trail
 	}
 	o.ticket = p.log.Prepare(e)
+}
+
+// tell logs what is no verdict, and notifies.
+func (p *Pipeline) tell(kind, text string) {
+	if p.log != nil {
+		p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.prints})
+	}
+	if p.notify != nil {
+		p.notify(text)
+	}
 }
 
 // Settle waits until an outcome is in the audit log. One that cannot be written
@@ -57,8 +70,10 @@ func (p *Pipeline) Settle(ctx context.Context, o *Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRecord)
 	defer cancel()
 	if err := o.ticket.Wait(ctx); err != nil {
-		line := o.Verdict.Line
-		o.Verdict = refusal(o.Verdict.Tier, "audit", "the verdict could not be logged: "+err.Error())
-		p.finish(o, line)
+		was := &o.Verdict
+		v := refusal(was.Tier, "audit", "the verdict could not be logged: "+err.Error())
+		v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action
+		o.Verdict = v
+		p.finish(o)
 	}
 }

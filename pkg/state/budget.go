@@ -11,7 +11,7 @@ import (
 // killing the caller afterwards does not give it back.
 func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
 	err = s.change(ctx, func(t *tx) error {
-		err := t.rec.charge(budget)
+		_, err := t.rec.charge(budget)
 		used = min(t.rec.Used, max(budget, 0))
 		return err
 	})
@@ -20,25 +20,28 @@ func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
 
 // Admit takes a rate token and one evaluation of the daily budget in one
 // transaction, or neither: it returns [ErrRateExceeded] or
-// [ErrBudgetExhausted], the budget being asked first.
-func (s *Store) Admit(ctx context.Context, perMinute, budget int) error {
-	return s.change(ctx, func(t *tx) error {
+// [ErrBudgetExhausted], the budget being asked first. It also returns the
+// sudden rise in evaluations that this one makes, or nil.
+func (s *Store) Admit(ctx context.Context, perMinute, budget int) (rise *Rise, err error) {
+	err = s.change(ctx, func(t *tx) error {
 		if t.rec.Used >= budget {
 			return ErrBudgetExhausted
 		}
 		if err := t.rec.take(perMinute); err != nil {
 			return err
 		}
-		return t.rec.charge(budget)
+		rise, err = t.rec.charge(budget)
+		return err
 	})
+	return rise, err
 }
 
-func (r *record) charge(budget int) error {
+func (r *record) charge(budget int) (*Rise, error) {
 	if r.Used >= budget {
-		return ErrBudgetExhausted
+		return nil, ErrBudgetExhausted
 	}
 	r.Used++
-	return nil
+	return r.count(), nil
 }
 
 // usedUp is more than any budget.

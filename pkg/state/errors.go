@@ -12,6 +12,7 @@ var (
 	ErrUnwritable = errors.New("state file cannot be written")
 	ErrVanished   = errors.New("state file is missing")
 	ErrExposed    = errors.New("state is open to other users")
+	ErrBusy       = errors.New("state file is in use")
 )
 
 // Refusals: the state is fine and a limit is used up.
@@ -27,21 +28,21 @@ const RepairCommand = "shield doctor --repair-state"
 
 // An Error says what is wrong with the state and which command mends it.
 type Error struct {
-	Kind error  // ErrCorrupt, ErrUnwritable, ErrVanished or ErrExposed
+	Kind error  // ErrCorrupt, ErrUnwritable, ErrVanished, ErrExposed or ErrBusy
 	Path string // the file or folder
 	Err  error  // the cause
 }
 
 // Error returns what, where and what to do.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%v: %s: %v; ", e.Kind, e.Path, e.Err)
+	text := fmt.Sprintf("%v: %s: %v", e.Kind, e.Path, e.Err)
 	switch e.Kind {
-	case ErrExposed:
-		return text + fmt.Sprintf("run 'chmod go-rwx %q'", e.Path)
+	case ErrBusy, ErrExposed: // the cause says what to do
+		return text
 	case ErrUnwritable:
-		return text + "make the folder writable, or name another with --state"
+		return text + "; make the folder writable, or name another with --state"
 	}
-	return text + "run '" + RepairCommand + "'"
+	return text + "; run '" + RepairCommand + "'"
 }
 
 // Unwrap gives both the kind and the cause.

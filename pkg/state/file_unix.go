@@ -11,8 +11,6 @@ import (
 // would wait (a FIFO).
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-func othersMayWrite(info os.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
-
 // syncFolder makes a new name in the folder survive a crash.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)

@@ -29,7 +29,7 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 // Head returns the sequence number and hash of the last entry of the audit log
 // that is known here.
 func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
-	err = s.read(ctx, func(t *tx) (err error) {
+	err = s.look(ctx, func(t *tx) (err error) {
 		seq, hash, err = t.head()
 		return err
 	})

@@ -266,7 +266,7 @@ func TestStatus(t *testing.T) {
 	w := newWorld()
 	s := openStore(t, t.TempDir(), w.options(true))
 	limits := Limits{PerMinute: 60, PerDay: 100, PerHour: 10}
-	if err := s.Admit(t.Context(), 60, 100); err != nil {
+	if _, err := s.Admit(t.Context(), 60, 100); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.TakeApproval(t.Context(), 10); err != nil {
@@ -288,6 +288,10 @@ func TestStatus(t *testing.T) {
 		Tokens: 59.5, RateLimit: 60, ApprovalsLeft: 9, MaxApprovals: 10, Cached: 1,
 		AuditEntries: 7, AuditHead: "abc",
 	}
+	if n := len(got.Hours); n != 24 || got.Hours[23] != (HourUse{noon, 1}) || got.Hours[0] != (HourUse{noon.Add(-23 * time.Hour), 0}) {
+		t.Errorf("by hour: %v", got.Hours)
+	}
+	got.Hours = nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

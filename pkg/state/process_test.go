@@ -32,7 +32,7 @@ func child(dir string) error {
 	}
 	for range tries {
 		began := time.Now()
-		err := s.Admit(context.Background(), 1_000_000, budget)
+		_, err := s.Admit(context.Background(), 1_000_000, budget)
 		took := time.Since(began)
 		switch {
 		case err == nil:

@@ -26,6 +26,9 @@ type record struct {
 	Approvals []ask `json:"approvals,omitempty"` // of the last hour, oldest first
 	AskFrom   int64 `json:"ask_from,omitempty"`  // no approval before
 	Cached    int   `json:"cached"`              // entries of the cache
+
+	Hours  []hour `json:"hours,omitempty"` // with evaluations, of the current and the 24 before, oldest first
+	RiseIn int64  `json:"rise,omitempty"`  // the hour whose sudden rise was told
 }
 
 // An ask is one request for approval.

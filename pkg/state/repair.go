@@ -19,7 +19,7 @@ import (
 // budget until the next midnight, the rate for a minute, approvals for an
 // hour. Losing the state is then no way to get more out of it.
 func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
-	opts.Logged = func() (bool, error) { return true, nil } // a missing file is to be mended, not made anew
+	opts.Used = func() (string, error) { return "it is to be mended", nil } // and not made anew
 	s, err := Open(dir, opts)
 	if err != nil {
 		return false, err
@@ -37,8 +37,8 @@ func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash stri
 		return false, fmt.Errorf("repair state: %w", err)
 	}
 	defer lock.Close()
-	if err := lock.Lock(); err != nil {
-		return false, fmt.Errorf("repair state: %w", err)
+	if err := lock.Lock(ctx, s.opts.LockWait); err != nil {
+		return false, s.notLocked(err)
 	}
 	aside := s.path + ".damaged-" + opts.Clock().UTC().Format("20060102T150405.000000000")
 	if err := os.Rename(s.path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -22,6 +22,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -29,14 +30,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/owner"
 )
 
 // Names of the files in the state folder.
@@ -55,11 +57,20 @@ type Options struct {
 	// tests; nil trusts the wall clock alone.
 	Uptime func() (boot string, up time.Duration, ok bool)
 
-	// Logged tells whether the audit log has entries. It is asked only when the
-	// state file is missing: used limits must not be forgotten by removing it.
-	// nil takes a missing file for a first start.
-	Logged func() (bool, error)
+	// Used returns what shows that this installation was used before, such as
+	// "the audit log has entries", or "". It is asked only when the state file is
+	// missing: used limits must not be forgotten by removing it. nil takes a
+	// missing file for a first start.
+	Used func() (string, error)
+
+	// LockWait is how long a transaction waits for other processes; 0 means
+	// [LockWait].
+	LockWait time.Duration
 }
+
+// LockWait is how long a transaction waits for other processes unless told
+// otherwise. Dozens of them finish their turns in that time.
+const LockWait = 1500 * time.Millisecond
 
 // A Store is the state of one installation. Goroutines may share it, and
 // transactions that are ready together are committed together.
@@ -86,6 +97,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if opts.Location == nil {
 		opts.Location = time.UTC
 	}
+	opts.LockWait = cmp.Or(opts.LockWait, LockWait)
 	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
@@ -116,8 +128,8 @@ func checkFolder(dir string) error {
 	if !info.IsDir() {
 		return &Error{Kind: ErrUnwritable, Path: dir, Err: errors.New("not a folder")}
 	}
-	if othersMayWrite(info) {
-		return &Error{Kind: ErrExposed, Path: dir, Err: fmt.Errorf("mode %v", info.Mode().Perm())}
+	if err := owner.Check(info, owner.Write); err != nil {
+		return &Error{Kind: ErrExposed, Path: dir, Err: err}
 	}
 	return nil
 }
@@ -131,12 +143,15 @@ type tx struct {
 	changed bool // something is to be written; reading and refusing are not worth a sync
 }
 
+func (r *request) writes() bool { return !r.looks }
+
 // errUnchanged ends a transaction that wrote nothing.
 var errUnchanged = errors.New("nothing to write")
 
 // A request is a transaction that waits for its turn.
 type request struct {
 	fn    func(*tx) error
+	looks bool // fn writes nothing
 	done  chan error
 	taken atomic.Bool // set by whoever is first: the one that runs it or the one that gives up waiting
 }
@@ -156,10 +171,19 @@ func (s *Store) change(ctx context.Context, fn func(*tx) error) error {
 // ends before fn has begun, fn never runs. fn must leave the transaction as it
 // was when it returns an error, since it shares it with others.
 func (s *Store) read(ctx context.Context, fn func(*tx) error) error {
+	return s.run(ctx, &request{fn: fn, done: make(chan error, 1)})
+}
+
+// look is [Store.read] for a fn that never writes. It works on a folder that
+// cannot be written to.
+func (s *Store) look(ctx context.Context, fn func(*tx) error) error {
+	return s.run(ctx, &request{fn: fn, looks: true, done: make(chan error, 1)})
+}
+
+func (s *Store) run(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("wait for state: %w", err)
+		return fmt.Errorf("wait for the state file: %w", err)
 	}
-	r := &request{fn: fn, done: make(chan error, 1)}
 	s.mu.Lock()
 	s.queue = append(s.queue, r)
 	if !s.busy {
@@ -172,7 +196,7 @@ func (s *Store) read(ctx context.Context, fn func(*tx) error) error {
 		return err
 	case <-ctx.Done():
 		if r.taken.CompareAndSwap(false, true) {
-			return fmt.Errorf("wait for state: %w", ctx.Err())
+			return fmt.Errorf("wait for the state file %s: %w", s.path, ctx.Err())
 		}
 		return <-r.done
 	}
@@ -188,11 +212,14 @@ func (s *Store) work() {
 		s.queue = nil
 		s.mu.Unlock()
 		errs := make([]error, len(batch))
-		if err == nil {
-			err = s.commit(batch, errs)
+		switch {
+		case err == nil:
+			err = s.commit(batch, errs, s.transact)
 			if uerr := s.lock.Unlock(); err == nil {
 				err = uerr
 			}
+		case errors.Is(err, errNoLock) && !slices.ContainsFunc(batch, (*request).writes):
+			err = s.commit(batch, errs, s.peek)
 		}
 		for i, r := range batch {
 			if errs[i] == nil {
@@ -210,31 +237,43 @@ func (s *Store) work() {
 	}
 }
 
+// errNoLock means that the lock file cannot be opened, as in a folder that is
+// read-only.
+var errNoLock = errors.New("no lock file")
+
 // acquire waits for the lock that all processes share. bbolt has one of its
 // own, but looks at it only every 50 ms; held under ours it is always free.
 func (s *Store) acquire() error {
 	if s.lock == nil {
 		l, err := flock.New(filepath.Join(filepath.Dir(s.path), lockName))
 		if err != nil {
-			return &Error{Kind: ErrUnwritable, Path: s.path, Err: err}
+			return &Error{Kind: ErrUnwritable, Path: s.path, Err: fmt.Errorf("%w: %w", errNoLock, err)}
 		}
 		s.mu.Lock()
 		s.lock = l
 		s.mu.Unlock()
 	}
-	if err := s.lock.Lock(); err != nil {
-		return &Error{Kind: ErrUnwritable, Path: s.path, Err: err}
+	if err := s.lock.Lock(context.Background(), s.opts.LockWait); err != nil {
+		return s.notLocked(err)
 	}
 	return nil
 }
 
+// notLocked returns the error for a lock that was not to be had.
+func (s *Store) notLocked(err error) error {
+	if errors.As(err, new(*flock.HeldError)) {
+		return &Error{Kind: ErrBusy, Path: s.path, Err: err}
+	}
+	return &Error{Kind: ErrUnwritable, Path: s.path, Err: err}
+}
+
 // commit runs the requests in one transaction of the file. An error of its own
 // is everybody's.
-func (s *Store) commit(batch []*request, errs []error) error {
+func (s *Store) commit(batch []*request, errs []error, transact func(func(*tx) error) error) error {
 	if err := s.ensure(); err != nil {
 		return err
 	}
-	return s.transact(func(t *tx) error {
+	return transact(func(t *tx) error {
 		for i, r := range batch {
 			if r.taken.CompareAndSwap(false, true) {
 				errs[i] = r.fn(t)
@@ -245,14 +284,35 @@ func (s *Store) commit(batch []*request, errs []error) error {
 }
 
 // transact opens the file, runs fn and commits. The lock is held.
-func (s *Store) transact(fn func(*tx) error) (err error) {
+func (s *Store) transact(fn func(*tx) error) error {
+	return s.with(false, func(db *bolt.DB) error {
+		return db.Update(func(btx *bolt.Tx) error { return s.apply(btx, fn) })
+	})
+}
+
+// peek opens the file for reading alone and runs fn. bbolt's own lock keeps
+// those away who write.
+func (s *Store) peek(fn func(*tx) error) error {
+	return s.with(true, func(db *bolt.DB) error {
+		return db.View(func(btx *bolt.Tx) error {
+			t, err := s.begin(btx)
+			if err != nil {
+				return err
+			}
+			return fn(t)
+		})
+	})
+}
+
+// with runs do on the opened file.
+func (s *Store) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 	var file *os.File
 	defer func() {
 		// bbolt panics on pages that make no sense, and leaves the file mapped
 		// and locked. What was mapped stays so, hence the same file is not
 		// tried again.
-		if p := recover(); p != nil {
-			err = &Error{Kind: ErrCorrupt, Path: s.path, Err: fmt.Errorf("%v", p)}
+		if recover() != nil {
+			err = &Error{Kind: ErrCorrupt, Path: s.path, Err: errors.New("its pages contradict one another")}
 			s.broken, _ = file.Stat()
 			s.brokenBy = err
 			if ferr := flock.Free(file); ferr != nil {
@@ -261,11 +321,11 @@ func (s *Store) transact(fn func(*tx) error) (err error) {
 			file.Close()
 		}
 	}()
-	db, err := open(s.path, &file)
+	db, err := s.open(readOnly, &file)
 	if err != nil {
 		return err
 	}
-	err = db.Update(func(btx *bolt.Tx) error { return s.apply(btx, fn) })
+	err = do(db)
 	if errors.Is(err, errUnchanged) {
 		err = nil
 	}
@@ -280,14 +340,29 @@ func (s *Store) transact(fn func(*tx) error) (err error) {
 
 // apply gives fn the record and writes it back.
 func (s *Store) apply(btx *bolt.Tx, fn func(*tx) error) error {
+	t, err := s.begin(btx)
+	if err != nil {
+		return err
+	}
+	if err := fn(t); err != nil {
+		return err
+	}
+	if !t.changed {
+		return errUnchanged
+	}
+	return btx.Bucket(limitsBucket).Put(recordKey, t.rec.encode())
+}
+
+// begin reads the record and brings it up to now.
+func (s *Store) begin(btx *bolt.Tx) (*tx, error) {
 	t := &tx{Tx: btx, now: s.opts.Clock()}
 	limits := btx.Bucket(limitsBucket)
 	if limits == nil || btx.Bucket(cacheBucket) == nil {
-		return &Error{Kind: ErrCorrupt, Path: s.path, Err: errors.New("no limits in it")}
+		return nil, &Error{Kind: ErrCorrupt, Path: s.path, Err: errors.New("no limits in it")}
 	}
 	rec, err := decodeRecord(limits.Get(recordKey))
 	if err != nil {
-		return &Error{Kind: ErrCorrupt, Path: s.path, Err: err}
+		return nil, &Error{Kind: ErrCorrupt, Path: s.path, Err: err}
 	}
 	t.rec = rec
 	boot, up, ok := "", time.Duration(0), false
@@ -296,130 +371,7 @@ func (s *Store) apply(btx *bolt.Tx, fn func(*tx) error) error {
 	}
 	anew := rec.advance(t.now, boot, up, ok)
 	t.changed = rec.refill(t.now, s.opts.Location) || anew
-	if err := fn(t); err != nil {
-		return err
-	}
-	if !t.changed {
-		return errUnchanged
-	}
-	return limits.Put(recordKey, rec.encode())
-}
-
-// open opens the bbolt file at path, which must exist, and leaves the open
-// file in *file.
-func open(path string, file **os.File) (*bolt.DB, error) {
-	db, err := bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:      5 * time.Second, // a process that just died may still be giving up bbolt's own lock
-		NoStatistics: true,
-		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-			f, err := os.OpenFile(name, flag&^os.O_CREATE|noFollow, mode)
-			if err != nil {
-				return nil, err
-			}
-			*file = f
-			return f, checkFile(f)
-		},
-	})
-	switch {
-	case err == nil:
-		return db, nil
-	case errors.As(err, new(*Error)):
-		return nil, err
-	case errors.As(err, new(*os.PathError)), errors.Is(err, bolterrors.ErrTimeout):
-		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
-	}
-	return nil, &Error{Kind: ErrCorrupt, Path: path, Err: err}
-}
-
-// checkFile refuses a state file that others can change, or that is shorter
-// than its own header says, before it is mapped into memory.
-func checkFile(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return &Error{Kind: ErrUnwritable, Path: f.Name(), Err: err}
-	}
-	if !info.Mode().IsRegular() {
-		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("not a regular file")}
-	}
-	if othersMayWrite(info) {
-		return &Error{Kind: ErrExposed, Path: f.Name(), Err: fmt.Errorf("mode %v", info.Mode().Perm())}
-	}
-	if info.Size() == 0 { // bbolt would start afresh
-		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("empty")}
-	}
-	if info.Size() > maxFileSize {
-		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: fmt.Errorf("%d bytes long", info.Size())}
-	}
-	return nil
-}
-
-// maxFileSize is far more than [maxCached] entries of [MaxCachedValue] bytes need.
-const maxFileSize = 256 << 20
-
-// ensure creates the state file where there is none. It is made under another
-// name, so that a process that dies here leaves no half of it.
-func (s *Store) ensure() error {
-	info, err := os.Lstat(s.path)
-	if err == nil {
-		s.seen = true
-		if !info.Mode().IsRegular() {
-			return &Error{Kind: ErrCorrupt, Path: s.path, Err: errors.New("not a regular file")}
-		}
-		if b := s.broken; b != nil && os.SameFile(b, info) && b.ModTime().Equal(info.ModTime()) && b.Size() == info.Size() {
-			return s.brokenBy
-		}
-		return nil
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return &Error{Kind: ErrUnwritable, Path: s.path, Err: err}
-	}
-	logged := s.seen
-	if !logged && s.opts.Logged != nil {
-		if logged, err = s.opts.Logged(); err != nil {
-			return &Error{Kind: ErrVanished, Path: s.path, Err: err}
-		}
-	}
-	if logged {
-		return &Error{Kind: ErrVanished, Path: s.path, Err: errors.New("the audit log has entries")}
-	}
-	if err := create(s.path, &record{}); err != nil {
-		return err
-	}
-	s.seen = true
-	return nil
-}
-
-// create puts a new state file with the given limits at path. The lock is held.
-func create(path string, rec *record) error {
-	fail := func(err error) error { return &Error{Kind: ErrUnwritable, Path: path, Err: err} }
-	fresh := path + ".new"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fail(err)
-	}
-	db, err := bolt.Open(fresh, 0o600, &bolt.Options{Timeout: time.Second, NoStatistics: true})
-	if err != nil {
-		return fail(err)
-	}
-	err = db.Update(func(btx *bolt.Tx) error {
-		limits, err := btx.CreateBucket(limitsBucket)
-		if err != nil {
-			return err
-		}
-		if _, err := btx.CreateBucket(cacheBucket); err != nil {
-			return err
-		}
-		return limits.Put(recordKey, rec.encode())
-	})
-	if cerr := db.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fail(err)
-	}
-	if err := os.Rename(fresh, path); err != nil {
-		return fail(err)
-	}
-	return syncFolder(filepath.Dir(path))
+	return t, nil
 }
 
 var (

@@ -115,6 +115,16 @@ func TestDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ErrExposed, "chmod"},
+		{"readable by all", func(t *testing.T, p string) {
+			if err := os.Chmod(p, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrExposed, "chmod 0600"},
+		{"of another user", func(t *testing.T, p string) {
+			if err := os.Chown(p, 12345, -1); err != nil {
+				t.Skip(err) // only root can give a file away
+			}
+		}, ErrExposed, "chown"},
 		{"limit edited", func(t *testing.T, p string) {
 			b, err := os.ReadFile(p)
 			if err != nil {
@@ -127,9 +137,9 @@ func TestDamage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := newWorld().options(true)
-			o.Logged = func() (bool, error) { return true, nil }
+			o.Used = func() (string, error) { return "the audit log has entries", nil }
 			first := o
-			first.Logged = nil
+			first.Used = nil
 			s := openStore(t, dir, first)
 			if used, err := s.Charge(t.Context(), 5); used != 1 || err != nil {
 				t.Fatal(used, err)
@@ -142,6 +152,7 @@ func TestDamage(t *testing.T) {
 				if !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.advice) {
 					t.Fatalf("error %v, want %v naming %q", err, tt.kind, tt.advice)
 				}
+				plain(t, err)
 			}
 			if _, err := openStore(t, dir, o).Charge(t.Context(), 5); !errors.Is(err, tt.kind) {
 				t.Errorf("another process: %v", err) // such as that the file is locked
@@ -156,6 +167,128 @@ func TestDamage(t *testing.T) {
 				t.Errorf("cache: %v", err)
 			}
 		})
+	}
+}
+
+// plain demands an error that a person can read.
+func plain(t *testing.T, err error) {
+	t.Helper()
+	for _, word := range []string{"nil pointer", "runtime error", "panic", "goroutine", "deadline exceeded", "0x"} {
+		if strings.Contains(err.Error(), word) {
+			t.Errorf("%q says %q", err, word)
+		}
+	}
+}
+
+// However much of the file is left, the error says that it is damaged.
+func TestCutShort(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, newWorld().options(true))
+	if _, err := s.Charge(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	whole, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < len(whole); n += 1024 {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, fileName), whole[:n])
+		s := openStore(t, dir, newWorld().options(true))
+		if _, err := s.Charge(t.Context(), 5); err != nil { // the last pages may be free ones
+			if !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%d bytes: %v", n, err)
+			}
+			plain(t, err)
+		}
+		if _, _, err := s.Head(t.Context()); err != nil {
+			plain(t, err)
+		}
+	}
+}
+
+// Whichever lock another process keeps, no transaction waits for it without
+// end, and the error says which it is.
+func TestHeldLocks(t *testing.T) {
+	for _, name := range []string{lockName, fileName} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			o := newWorld().options(true)
+			s := openStore(t, dir, o)
+			if _, err := s.Charge(t.Context(), 9); err != nil {
+				t.Fatal(err)
+			}
+			o.LockWait = time.Millisecond
+			s = openStore(t, dir, o)
+			other, err := flock.New(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			if err := other.Lock(t.Context(), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			refused := func(what string, err error) {
+				t.Helper()
+				if !errors.Is(err, ErrBusy) || !strings.Contains(fmt.Sprint(err), filepath.Join(dir, name)) {
+					t.Fatalf("%s: %v", what, err)
+				}
+				plain(t, err)
+			}
+			for range 2 {
+				_, err := s.Admit(t.Context(), 9, 9)
+				refused("admit", err)
+			}
+			_, _, err = s.Get(t.Context(), "a")
+			refused("get", err)
+			_, err = s.Status(t.Context(), Limits{})
+			refused("status", err)
+			refused("approval", s.TakeApproval(t.Context(), 9))
+			_, err = Repair(t.Context(), dir, o, 0, "")
+			refused("repair", err)
+			if err := other.Unlock(); err != nil {
+				t.Fatal(err)
+			}
+			o.LockWait = time.Minute
+			if used, err := openStore(t, dir, o).Charge(t.Context(), 9); used != 2 || err != nil {
+				t.Errorf("afterwards: used %d, %v", used, err)
+			}
+		})
+	}
+}
+
+// In a folder where nothing can be written, not even a lock, the state can be
+// looked at, and nothing can be taken.
+func TestReadOnlyFolder(t *testing.T) {
+	dir := t.TempDir()
+	o := newWorld().options(true)
+	s := openStore(t, dir, o)
+	if _, err := s.Charge(t.Context(), 9); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	lock := filepath.Join(dir, lockName)
+	remove(t, lock)
+	mkdir(t, lock) // even root cannot open this one
+	before, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, o)
+	st, err := s.Status(t.Context(), Limits{PerDay: 9})
+	if err != nil || st.Used != 1 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if _, _, err := s.Head(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Charge(t.Context(), 9); !errors.Is(err, ErrUnwritable) {
+		t.Errorf("charge: %v", err)
+	}
+	after, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file was changed, %v", err)
 	}
 }
 
@@ -218,7 +351,7 @@ func TestVanishedWhileRunning(t *testing.T) {
 // Whether the log has entries may be unknowable; that is no fresh start either.
 func TestUnreadableLog(t *testing.T) {
 	o := newWorld().options(true)
-	o.Logged = func() (bool, error) { return false, os.ErrPermission }
+	o.Used = func() (string, error) { return "", os.ErrPermission }
 	s := openStore(t, t.TempDir(), o)
 	if _, err := s.Charge(t.Context(), 1); !errors.Is(err, ErrVanished) || !errors.Is(err, os.ErrPermission) {
 		t.Errorf("error %v", err)
@@ -246,7 +379,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if err := other.Lock(); err != nil {
+	if err := other.Lock(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -24,12 +24,13 @@ type Status struct {
 	Cached        int       `json:"cached_verdicts"`
 	AuditEntries  uint64    `json:"audit_entries"`
 	AuditHead     string    `json:"audit_head,omitempty"`
+	Hours         []HourUse `json:"evaluations_by_hour"` // of the last 24 hours, the current one last
 }
 
 // Status returns what is used and left of the given limits. It uses nothing.
 func (s *Store) Status(ctx context.Context, l Limits) (Status, error) {
 	var st Status
-	err := s.read(ctx, func(t *tx) (err error) {
+	err := s.look(ctx, func(t *tx) (err error) {
 		r := t.rec
 		r.drain(l.PerMinute)
 		st = Status{
@@ -41,6 +42,7 @@ func (s *Store) Status(ctx context.Context, l Limits) (Status, error) {
 			ApprovalsLeft: r.approvalsLeft(l.PerHour),
 			MaxApprovals:  l.PerHour,
 			Cached:        r.Cached,
+			Hours:         r.usage(),
 		}
 		if r.Now < r.RateFrom {
 			st.Tokens = 0

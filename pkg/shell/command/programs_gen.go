@@ -77,6 +77,7 @@ var programs = [...]program{
 	{"apksigner", &syntaxJar},
 	{"aplay", &syntaxSox},
 	{"apparmor_parser", &syntaxUpdate_alternatives},
+	{"appcmd", &syntaxMpcmdrun},
 	{"appimage", &syntaxSnap},
 	{"apptainer", &syntaxKubectx},
 	{"apropos", &syntaxLocate},
@@ -117,9 +118,11 @@ var programs = [...]program{
 	{"atop", &syntaxPs},
 	{"atq", &syntaxAtq},
 	{"atrm", &syntaxAtq},
+	{"attrib", &syntaxAttrib},
 	{"attw", &syntaxMypy},
 	{"audit2allow", &syntaxUpdate_alternatives},
 	{"auditctl", &syntaxUpdate_alternatives},
+	{"auditpol", &syntaxAuditpol},
 	{"authconfig", &syntaxUpdate_alternatives},
 	{"autoconf", &syntaxMake},
 	{"autoflake", &syntaxBlack},
@@ -163,6 +166,7 @@ var programs = [...]program{
 	{"bazelisk", &syntaxMake},
 	{"bbedit", &syntaxCode},
 	{"bc", &syntaxBc},
+	{"bcdedit", &syntaxBcdedit},
 	{"bcp", &syntaxMongosh},
 	{"beeline", &syntaxMongosh},
 	{"behave", &syntaxPytest},
@@ -174,6 +178,7 @@ var programs = [...]program{
 	{"bindfs", &syntaxMount},
 	{"biome", &syntaxBlack},
 	{"bison", &syntaxGcc},
+	{"bitsadmin", &syntaxBitsadmin},
 	{"bjam", &syntaxMake},
 	{"black", &syntaxBlack},
 	{"bld", &syntaxMvn},
@@ -207,7 +212,7 @@ var programs = [...]program{
 	{"buf", &syntaxMypy},
 	{"buildah", &syntaxCrane},
 	{"builtin", &syntaxNohup},
-	{"bun", &syntaxNpm},
+	{"bun", &syntaxBun},
 	{"bundle", &syntaxMvn},
 	{"bundler", &syntaxMvn},
 	{"bundletool", &syntaxJar},
@@ -226,6 +231,7 @@ var programs = [...]program{
 	{"c8", &syntaxJest},
 	{"cabal", &syntaxMvn},
 	{"cachix", &syntaxNix},
+	{"cacls", &syntaxIcacls},
 	{"caffeinate", &syntaxNohup},
 	{"cal", &syntaxCal},
 	{"calibre", &syntaxGs},
@@ -247,6 +253,8 @@ var programs = [...]program{
 	{"cdktf", &syntaxPulumi},
 	{"cdparanoia", &syntaxSox},
 	{"celery", &syntaxJupyter},
+	{"certreq", &syntaxMsdt},
+	{"certutil", &syntaxCertutil},
 	{"cf", &syntaxDoctl},
 	{"cfdisk", &syntaxMkfs},
 	{"cgdb", &syntaxGdb},
@@ -284,6 +292,7 @@ var programs = [...]program{
 	{"chruby", &syntaxNvm},
 	{"chsh", &syntaxUseradd},
 	{"cilium", &syntaxKustomize},
+	{"cipher", &syntaxCipher},
 	{"circo", &syntaxDot},
 	{"cksum", &syntaxMd5sum},
 	{"clang", &syntaxGcc},
@@ -305,7 +314,38 @@ var programs = [...]program{
 	{"cloudflared", &syntaxTailscale},
 	{"cmake", &syntaxMake},
 	{"cmatrix", &syntaxWall},
+	{"cmd", &syntaxCmd},
+	{"cmd:assoc", &syntaxTasklist},
+	{"cmd:at", &syntaxCmd_3aat},
+	{"cmd:comp", &syntaxCmd_3atype},
+	{"cmd:copy", &syntaxCmd_3acopy},
+	{"cmd:date", &syntaxTasklist},
+	{"cmd:del", &syntaxCmd_3adel},
+	{"cmd:dir", &syntaxCmd_3adir},
+	{"cmd:erase", &syntaxCmd_3adel},
+	{"cmd:expand", &syntaxCmd_3acopy},
+	{"cmd:fc", &syntaxCmd_3atype},
+	{"cmd:find", &syntaxCmd_3afind},
+	{"cmd:format", &syntaxDiskshadow},
+	{"cmd:ftype", &syntaxTasklist},
+	{"cmd:label", &syntaxCmd_3alabel},
+	{"cmd:md", &syntaxCmd_3amd},
+	{"cmd:mkdir", &syntaxCmd_3amd},
+	{"cmd:more", &syntaxCmd_3atype},
+	{"cmd:move", &syntaxCmd_3amove},
+	{"cmd:net", &syntaxCmd_3anet},
+	{"cmd:rd", &syntaxCmd_3adel},
+	{"cmd:ren", &syntaxCmd_3amove},
+	{"cmd:rename", &syntaxCmd_3amove},
+	{"cmd:rmdir", &syntaxCmd_3adel},
+	{"cmd:sort", &syntaxCmd_3atype},
+	{"cmd:subst", &syntaxCmd_3alabel},
+	{"cmd:time", &syntaxTasklist},
+	{"cmd:type", &syntaxCmd_3atype},
+	{"cmd:where", &syntaxTasklist},
+	{"cmdkey", &syntaxCmdkey},
 	{"cmp", &syntaxCmp},
+	{"cmstp", &syntaxRegsvr32},
 	{"cnpm", &syntaxNpm},
 	{"code", &syntaxCode},
 	{"code-insiders", &syntaxCode},
@@ -370,6 +410,7 @@ var programs = [...]program{
 	{"cryptsetup", &syntaxUmount},
 	{"crystal", &syntaxRscript},
 	{"csc", &syntaxGcc},
+	{"cscript", &syntaxCscript},
 	{"csf", &syntaxIptables},
 	{"csh", &syntaxCsh},
 	{"cspell", &syntaxMypy},
@@ -377,6 +418,7 @@ var programs = [...]program{
 	{"csrutil", &syntaxUpdate_alternatives},
 	{"csso", &syntaxBlack},
 	{"csvcut", &syntaxGron},
+	{"csvde", &syntaxSharphound},
 	{"csvgrep", &syntaxGron},
 	{"csvjoin", &syntaxGron},
 	{"csvlook", &syntaxGron},
@@ -429,6 +471,7 @@ var programs = [...]program{
 	{"deno", &syntaxDeno},
 	{"depcheck", &syntaxMypy},
 	{"depmod", &syntaxModprobe},
+	{"desktopimgdownldr", &syntaxRegsvr32},
 	{"detect-secrets", &syntaxMypy},
 	{"detekt", &syntaxMypy},
 	{"devbox", &syntaxNix},
@@ -446,8 +489,10 @@ var programs = [...]program{
 	{"direnv", &syntaxDirenv},
 	{"dirname", &syntaxBasename},
 	{"dirs", &syntaxCd},
-	{"diskpart", &syntaxMkfs},
+	{"diskpart", &syntaxDiskshadow},
+	{"diskshadow", &syntaxDiskshadow},
 	{"diskutil", &syntaxDiskutil},
+	{"dism", &syntaxDism},
 	{"disown", &syntaxWait},
 	{"distcc", &syntaxRlwrap},
 	{"distrobox", &syntaxKubectx},
@@ -460,6 +505,7 @@ var programs = [...]program{
 	{"dmidecode", &syntaxPs},
 	{"dmsetup", &syntaxUmount},
 	{"dnf", &syntaxDnf},
+	{"dnscmd", &syntaxMpcmdrun},
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
@@ -497,6 +543,7 @@ var programs = [...]program{
 	{"dsconfigad", &syntaxInstaller},
 	{"dseditgroup", &syntaxUseradd},
 	{"dsenableroot", &syntaxInstaller},
+	{"dsquery", &syntaxSharphound},
 	{"dstat", &syntaxPs},
 	{"dsymutil", &syntaxStrip},
 	{"dtach", &syntaxTmux},
@@ -563,6 +610,7 @@ var programs = [...]program{
 	{"esbuild", &syntaxJest},
 	{"escript", &syntaxRscript},
 	{"eselect", &syntaxApk},
+	{"esentutl", &syntaxEsentutl},
 	{"eslint", &syntaxMypy},
 	{"esno", &syntaxTsx},
 	{"espeak", &syntaxWall},
@@ -589,6 +637,7 @@ var programs = [...]program{
 	{"export", &syntaxUnset},
 	{"exportfs", &syntaxUmount},
 	{"expr", &syntaxExpr},
+	{"extrac32", &syntaxCmd_3acopy},
 	{"fab", &syntaxMake},
 	{"fabric", &syntaxJupyter},
 	{"factor", &syntaxFactor},
@@ -622,6 +671,7 @@ var programs = [...]program{
 	{"file-rename", &syntaxRename},
 	{"find", &syntaxFind},
 	{"findmnt", &syntaxDf},
+	{"findstr", &syntaxFindstr},
 	{"finger", &syntaxPs},
 	{"fink", &syntaxBrew},
 	{"firebase", &syntaxDoctl},
@@ -641,6 +691,7 @@ var programs = [...]program{
 	{"flock", &syntaxFlock},
 	{"flow", &syntaxMypy},
 	{"flox", &syntaxNix},
+	{"fltmc", &syntaxMpcmdrun},
 	{"fluidsynth", &syntaxSox},
 	{"flutter", &syntaxMvn},
 	{"flux", &syntaxKustomize},
@@ -652,6 +703,7 @@ var programs = [...]program{
 	{"fontforge", &syntaxGs},
 	{"foreman", &syntaxRlwrap},
 	{"forever", &syntaxJest},
+	{"forfiles", &syntaxForfiles},
 	{"format", &syntaxMkfs},
 	{"fortune", &syntaxWall},
 	{"fpc", &syntaxGcc},
@@ -665,6 +717,7 @@ var programs = [...]program{
 	{"fsc", &syntaxGcc},
 	{"fsck", &syntaxMkfs},
 	{"fsck.ext4", &syntaxMkfs},
+	{"fsutil", &syntaxFsutil},
 	{"fswatch", &syntaxInotifywait},
 	{"fswebcam", &syntaxScrot},
 	{"ftp", &syntaxTelnet},
@@ -765,6 +818,7 @@ var programs = [...]program{
 	{"gpgconf", &syntaxGpgconf},
 	{"gpgsm", &syntaxGpg},
 	{"gpgv", &syntaxGpg},
+	{"gpupdate", &syntaxMpcmdrun},
 	{"gradio", &syntaxJupyter},
 	{"gradle", &syntaxMvn},
 	{"gradlew", &syntaxMvn},
@@ -844,6 +898,7 @@ var programs = [...]program{
 	{"hexyl", &syntaxOd},
 	{"hey", &syntaxSmbclient},
 	{"hg", &syntaxHg},
+	{"hh", &syntaxRegsvr32},
 	{"highlight", &syntaxBat},
 	{"hlint", &syntaxMypy},
 	{"home-manager", &syntaxApk},
@@ -877,6 +932,7 @@ var programs = [...]program{
 	{"i386", &syntaxNohup},
 	{"ibmcloud", &syntaxDoctl},
 	{"ibtool", &syntaxCodesign},
+	{"icacls", &syntaxIcacls},
 	{"icc", &syntaxGcc},
 	{"iconutil", &syntaxCodesign},
 	{"iconv", &syntaxIconv},
@@ -887,6 +943,7 @@ var programs = [...]program{
 	{"ideviceinfo", &syntaxAdb},
 	{"idf.py", &syntaxAdb},
 	{"idris2", &syntaxMvn},
+	{"ieexec", &syntaxRegsvr32},
 	{"iex", &syntaxRscript},
 	{"ifconfig", &syntaxIfconfig},
 	{"ifne", &syntaxNohup},
@@ -896,6 +953,7 @@ var programs = [...]program{
 	{"import", &syntaxScrot},
 	{"incus", &syntaxKubectx},
 	{"ineffassign", &syntaxMypy},
+	{"infdefaultinstall", &syntaxRegsvr32},
 	{"infisical", &syntaxRlwrap},
 	{"influx", &syntaxMongosh},
 	{"influxd", &syntaxPg_restore},
@@ -910,6 +968,7 @@ var programs = [...]program{
 	{"install", &syntaxInstall},
 	{"install_name_tool", &syntaxStrip},
 	{"installer", &syntaxInstaller},
+	{"installutil", &syntaxRegsvr32},
 	{"instruments", &syntaxCodesign},
 	{"inv", &syntaxMake},
 	{"invoke", &syntaxMake},
@@ -924,6 +983,7 @@ var programs = [...]program{
 	{"iotop", &syntaxPs},
 	{"ip", &syntaxIp},
 	{"ip6tables", &syntaxIptables},
+	{"ipconfig", &syntaxTasklist},
 	{"ipcs", &syntaxPs},
 	{"iperf", &syntaxSmbclient},
 	{"iperf3", &syntaxSmbclient},
@@ -1013,7 +1073,7 @@ var programs = [...]program{
 	{"killall", &syntaxKill},
 	{"kind", &syntaxKubectx},
 	{"kinit", &syntaxSmbclient},
-	{"klist", &syntaxSmbclient},
+	{"klist", &syntaxTasklist},
 	{"kmod", &syntaxModprobe},
 	{"kmutil", &syntaxInstaller},
 	{"kn", &syntaxKustomize},
@@ -1057,6 +1117,7 @@ var programs = [...]program{
 	{"ldc2", &syntaxGcc},
 	{"ldconfig", &syntaxUpdate_alternatives},
 	{"ldd", &syntaxObjdump},
+	{"ldifde", &syntaxSharphound},
 	{"leaks", &syntaxLog},
 	{"lein", &syntaxMvn},
 	{"lerna", &syntaxJest},
@@ -1160,6 +1221,7 @@ var programs = [...]program{
 	{"mailx", &syntaxMail},
 	{"maim", &syntaxScrot},
 	{"make", &syntaxMake},
+	{"makecab", &syntaxCmd_3acopy},
 	{"makepkg", &syntaxDpkg_deb},
 	{"makoctl", &syntaxXset},
 	{"mamba", &syntaxConda},
@@ -1207,6 +1269,7 @@ var programs = [...]program{
 	{"mill", &syntaxMvn},
 	{"miller", &syntaxGron},
 	{"mimencode", &syntaxBase91},
+	{"mimikatz", &syntaxProcdump},
 	{"mini", &syntaxJupyter},
 	{"minijail0", &syntaxUnshare},
 	{"minikube", &syntaxKubectx},
@@ -1259,13 +1322,18 @@ var programs = [...]program{
 	{"mosquitto_sub", &syntaxSmbclient},
 	{"most", &syntaxLess},
 	{"mount", &syntaxMount},
+	{"mpcmdrun", &syntaxMpcmdrun},
 	{"mpg123", &syntaxSox},
 	{"mpg321", &syntaxSox},
 	{"mplayer", &syntaxSox},
 	{"mpstat", &syntaxPs},
 	{"mpv", &syntaxSox},
-	{"msbuild", &syntaxMvn},
+	{"msbuild", &syntaxMsbuild},
+	{"msdt", &syntaxMsdt},
+	{"mshta", &syntaxMshta},
+	{"msiexec", &syntaxMsiexec},
 	{"msmtp", &syntaxMail},
+	{"msxsl", &syntaxRegsvr32},
 	{"mtr", &syntaxPing},
 	{"multipass", &syntaxKubectx},
 	{"multipath", &syntaxUmount},
@@ -1308,10 +1376,12 @@ var programs = [...]program{
 	{"nerdctl", &syntaxDocker},
 	{"nest", &syntaxJest},
 	{"net", &syntaxKadmin},
+	{"net1", &syntaxCmd_3anet},
 	{"netcat", &syntaxNc},
 	{"nethogs", &syntaxNetstat},
 	{"netlify", &syntaxDoctl},
 	{"netplan", &syntaxIfconfig},
+	{"netsh", &syntaxNetsh},
 	{"netstat", &syntaxNetstat},
 	{"nettop", &syntaxLog},
 	{"networkQuality", &syntaxLog},
@@ -1347,6 +1417,7 @@ var programs = [...]program{
 	{"nkf", &syntaxGs},
 	{"nl", &syntaxNl},
 	{"nload", &syntaxNetstat},
+	{"nltest", &syntaxSharphound},
 	{"nm", &syntaxObjdump},
 	{"nmake", &syntaxMake},
 	{"nmap", &syntaxNmap},
@@ -1378,8 +1449,9 @@ var programs = [...]program{
 	{"nroff", &syntaxGs},
 	{"nsenter", &syntaxNsenter},
 	{"nslookup", &syntaxDig},
+	{"ntdsutil", &syntaxNtdsutil},
 	{"ntpdate", &syntaxUpdate_alternatives},
-	{"nu", &syntaxFish},
+	{"nu", &syntaxNu},
 	{"nuclei", &syntaxNmap},
 	{"nuget", &syntaxMvn},
 	{"nuitka3", &syntaxGcc},
@@ -1411,6 +1483,7 @@ var programs = [...]program{
 	{"ocrmypdf", &syntaxGs},
 	{"octave", &syntaxRscript},
 	{"od", &syntaxOd},
+	{"odbcconf", &syntaxRegsvr32},
 	{"oggenc", &syntaxSox},
 	{"oksh", &syntaxSh},
 	{"oomctl", &syntaxLoginctl},
@@ -1467,6 +1540,7 @@ var programs = [...]program{
 	{"pbpaste", &syntaxXclip},
 	{"pbuilder", &syntaxDpkg_deb},
 	{"pbzip2", &syntaxGzip},
+	{"pcalua", &syntaxPcalua},
 	{"pcregrep", &syntaxEgrep},
 	{"pct", &syntaxKubectx},
 	{"pdbedit", &syntaxKadmin},
@@ -1571,12 +1645,14 @@ var programs = [...]program{
 	{"potrace", &syntaxConvert},
 	{"powermetrics", &syntaxLog},
 	{"poweroff", &syntaxReboot},
-	{"powershell", &syntaxPwsh},
+	{"powershell", &syntaxPowershell},
+	{"powershell_ise", &syntaxPowershell_ise},
 	{"pr", &syntaxFold},
 	{"pre-commit", &syntaxPytest},
 	{"prefect", &syntaxJupyter},
 	{"premake5", &syntaxMake},
 	{"prename", &syntaxRename},
+	{"presentationhost", &syntaxRegsvr32},
 	{"presto", &syntaxMongosh},
 	{"prettier", &syntaxBlack},
 	{"print", &syntaxEcho},
@@ -1584,6 +1660,8 @@ var programs = [...]program{
 	{"printf", &syntaxPrintf},
 	{"prisma", &syntaxJest},
 	{"prlimit", &syntaxNice},
+	{"procdump", &syntaxProcdump},
+	{"procdump64", &syntaxProcdump},
 	{"productbuild", &syntaxCodesign},
 	{"productsign", &syntaxCodesign},
 	{"profiles", &syntaxInstaller},
@@ -1600,6 +1678,8 @@ var programs = [...]program{
 	{"ps2pdf", &syntaxGs},
 	{"ps2ps", &syntaxGs},
 	{"psalm", &syntaxMypy},
+	{"psexec", &syntaxPsexec},
+	{"psexec64", &syntaxPsexec},
 	{"psql", &syntaxPsql},
 	{"pstopdf", &syntaxGs},
 	{"pstree", &syntaxPs},
@@ -1625,7 +1705,7 @@ var programs = [...]program{
 	{"pw", &syntaxUseradd},
 	{"pwconv", &syntaxUseradd},
 	{"pwd", &syntaxPwd},
-	{"pwsh", &syntaxPwsh},
+	{"pwsh", &syntaxPowershell},
 	{"py.test", &syntaxPytest},
 	{"py:ast", &syntaxPy_3ajson_2etool},
 	{"py:base64", &syntaxPy_3ajson_2etool},
@@ -1689,6 +1769,8 @@ var programs = [...]program{
 	{"qprint", &syntaxBase91},
 	{"quasar", &syntaxJest},
 	{"quickemu", &syntaxKubectx},
+	{"quser", &syntaxTasklist},
+	{"qwinsta", &syntaxTasklist},
 	{"r2", &syntaxRscript},
 	{"r8", &syntaxJar},
 	{"rabbitmq-plugins", &syntaxPg_restore},
@@ -1721,6 +1803,7 @@ var programs = [...]program{
 	{"readelf", &syntaxObjdump},
 	{"readlink", &syntaxRealpath},
 	{"readonly", &syntaxUnset},
+	{"reagentc", &syntaxDiskshadow},
 	{"realm", &syntaxKadmin},
 	{"realpath", &syntaxRealpath},
 	{"rebar", &syntaxMvn},
@@ -1735,7 +1818,13 @@ var programs = [...]program{
 	{"redocly", &syntaxMypy},
 	{"reek", &syntaxMypy},
 	{"reflex", &syntaxWatchexec},
+	{"reg", &syntaxReg},
+	{"regasm", &syntaxRegsvr32},
 	{"regctl", &syntaxCrane},
+	{"regedit", &syntaxRegedit},
+	{"regini", &syntaxRegedit},
+	{"regsvcs", &syntaxRegsvr32},
+	{"regsvr32", &syntaxRegsvr32},
 	{"release-it", &syntaxJest},
 	{"remix", &syntaxJest},
 	{"rename", &syntaxRename},
@@ -1763,6 +1852,7 @@ var programs = [...]program{
 	{"rmdir", &syntaxRmdir},
 	{"rmmod", &syntaxModprobe},
 	{"rmtrash", &syntaxRimraf},
+	{"robocopy", &syntaxCmd_3acopy},
 	{"roc", &syntaxMvn},
 	{"rollup", &syntaxJest},
 	{"route", &syntaxIfconfig},
@@ -1779,11 +1869,14 @@ var programs = [...]program{
 	{"rsvg-convert", &syntaxConvert},
 	{"rsync", &syntaxRsync},
 	{"rtx", &syntaxNvm},
+	{"rubeus", &syntaxProcdump},
 	{"rubocop", &syntaxMypy},
 	{"ruby", &syntaxRuby},
 	{"ruff", &syntaxBlack},
 	{"run-p", &syntaxJest},
 	{"run-s", &syntaxJest},
+	{"runas", &syntaxRunas},
+	{"rundll32", &syntaxRundll32},
 	{"runghc", &syntaxRscript},
 	{"runhaskell", &syntaxRscript},
 	{"runlevel", &syntaxPs},
@@ -1815,6 +1908,7 @@ var programs = [...]program{
 	{"sb", &syntaxJest},
 	{"sbcl", &syntaxRscript},
 	{"sbt", &syntaxMvn},
+	{"sc", &syntaxSc},
 	{"sc_usage", &syntaxLog},
 	{"scala", &syntaxRscript},
 	{"scalac", &syntaxGcc},
@@ -1823,6 +1917,7 @@ var programs = [...]program{
 	{"sccache", &syntaxRlwrap},
 	{"schedtool", &syntaxNice},
 	{"scheme", &syntaxRscript},
+	{"schtasks", &syntaxSchtasks},
 	{"scons", &syntaxMake},
 	{"scoop", &syntaxSnap},
 	{"scp", &syntaxScp},
@@ -1836,6 +1931,7 @@ var programs = [...]program{
 	{"scrub", &syntaxWipe},
 	{"scutil", &syntaxUpdate_alternatives},
 	{"scw", &syntaxDoctl},
+	{"sdelete", &syntaxCmd_3adel},
 	{"sdiff", &syntaxSdiff},
 	{"sdk", &syntaxNvm},
 	{"sdkman", &syntaxNvm},
@@ -1864,6 +1960,7 @@ var programs = [...]program{
 	{"setpriv", &syntaxSetpriv},
 	{"setsebool", &syntaxUpdate_alternatives},
 	{"setsid", &syntaxNohup},
+	{"setx", &syntaxSetx},
 	{"setxkbmap", &syntaxXset},
 	{"sfdisk", &syntaxMkfs},
 	{"sfdk", &syntaxDpkg_deb},
@@ -1881,6 +1978,7 @@ var programs = [...]program{
 	{"sha512sum", &syntaxMd5sum},
 	{"shaderc", &syntaxGcc},
 	{"shards", &syntaxMvn},
+	{"sharphound", &syntaxSharphound},
 	{"shasum", &syntaxMd5sum},
 	{"shellcheck", &syntaxMypy},
 	{"shfmt", &syntaxBlack},
@@ -2013,6 +2111,7 @@ var programs = [...]program{
 	{"syft", &syntaxCrane},
 	{"symfony", &syntaxMvn},
 	{"sync", &syntaxSync},
+	{"syncappvpublishingserver", &syntaxRegsvr32},
 	{"sysadminctl", &syntaxUseradd},
 	{"sysctl", &syntaxSysctl},
 	{"sysdiagnose", &syntaxInstaller},
@@ -2026,16 +2125,20 @@ var programs = [...]program{
 	{"systemd-path", &syntaxLoginctl},
 	{"systemd-resolve", &syntaxDig},
 	{"systemd-run", &syntaxSystemd_run},
+	{"systeminfo", &syntaxTasklist},
 	{"systemkeychain", &syntaxInstaller},
 	{"systemsetup", &syntaxUpdate_alternatives},
 	{"tac", &syntaxTac},
 	{"tail", &syntaxTail},
 	{"tailscale", &syntaxTailscale},
 	{"tailwindcss", &syntaxJest},
+	{"takeown", &syntaxTakeown},
 	{"tap", &syntaxJest},
 	{"taplo", &syntaxBlack},
 	{"tar", &syntaxTar},
 	{"task", &syntaxMake},
+	{"taskkill", &syntaxTaskkill},
+	{"tasklist", &syntaxTasklist},
 	{"taskset", &syntaxTaskset},
 	{"tc", &syntaxIfconfig},
 	{"tcc", &syntaxGcc},
@@ -2128,6 +2231,7 @@ var programs = [...]program{
 	{"tset", &syntaxTput},
 	{"tsgo", &syntaxGcc},
 	{"tshark", &syntaxTshark},
+	{"tskill", &syntaxTaskkill},
 	{"tslint", &syntaxMypy},
 	{"tsocks", &syntaxNohup},
 	{"tsort", &syntaxTsort},
@@ -2212,6 +2316,7 @@ var programs = [...]program{
 	{"valgrind", &syntaxStrace},
 	{"valkey-cli", &syntaxRedis_cli},
 	{"vault", &syntaxPass},
+	{"vaultcmd", &syntaxProcdump},
 	{"vcpkg", &syntaxMvn},
 	{"vdir", &syntaxLs},
 	{"vegeta", &syntaxSmbclient},
@@ -2247,6 +2352,7 @@ var programs = [...]program{
 	{"vmstat", &syntaxPs},
 	{"vnstat", &syntaxNetstat},
 	{"volta", &syntaxNvm},
+	{"vssadmin", &syntaxVssadmin},
 	{"vue", &syntaxJest},
 	{"vue-cli-service", &syntaxJest},
 	{"vue-tsc", &syntaxMypy},
@@ -2270,6 +2376,7 @@ var programs = [...]program{
 	{"watch", &syntaxWatch},
 	{"watchexec", &syntaxWatchexec},
 	{"waypoint", &syntaxKustomize},
+	{"wbadmin", &syntaxWbadmin},
 	{"wc", &syntaxWc},
 	{"wdiff", &syntaxSdiff},
 	{"wdio", &syntaxJest},
@@ -2280,6 +2387,7 @@ var programs = [...]program{
 	{"websocat", &syntaxSmbclient},
 	{"webstorm", &syntaxCode},
 	{"west", &syntaxAdb},
+	{"wevtutil", &syntaxWevtutil},
 	{"wfuzz", &syntaxNmap},
 	{"wg", &syntaxIfconfig},
 	{"wg-quick", &syntaxTailscale},
@@ -2296,6 +2404,8 @@ var programs = [...]program{
 	{"windres", &syntaxGcc},
 	{"windsurf", &syntaxCode},
 	{"winget", &syntaxSnap},
+	{"winrm", &syntaxMpcmdrun},
+	{"winrs", &syntaxWinrs},
 	{"wipe", &syntaxWipe},
 	{"wipefs", &syntaxMkfs},
 	{"wireshark", &syntaxTshark},
@@ -2304,13 +2414,16 @@ var programs = [...]program{
 	{"wl-copy", &syntaxXclip},
 	{"wl-paste", &syntaxXclip},
 	{"wmctrl", &syntaxXset},
+	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
 	{"wp", &syntaxMvn},
 	{"wrangler", &syntaxDoctl},
 	{"write", &syntaxWall},
 	{"wrk", &syntaxSmbclient},
 	{"wscat", &syntaxSmbclient},
+	{"wscript", &syntaxCscript},
 	{"wslview", &syntaxOpen},
+	{"wusa", &syntaxMpcmdrun},
 	{"x86_64", &syntaxNohup},
 	{"xargs", &syntaxXargs},
 	{"xattr", &syntaxCodesign},
@@ -2322,6 +2435,7 @@ var programs = [...]program{
 	{"xcode-select", &syntaxCodesign},
 	{"xcodebuild", &syntaxMvn},
 	{"xcodegen", &syntaxMvn},
+	{"xcopy", &syntaxCmd_3acopy},
 	{"xcresulttool", &syntaxCodesign},
 	{"xcrun", &syntaxMvn},
 	{"xdg-mime", &syntaxXset},
@@ -2355,6 +2469,7 @@ var programs = [...]program{
 	{"xstow", &syntaxStow},
 	{"xvfb-run", &syntaxNohup},
 	{"xwininfo", &syntaxPs},
+	{"xwizard", &syntaxRegsvr32},
 	{"xxd", &syntaxXxd},
 	{"xxh64sum", &syntaxMd5sum},
 	{"xxhsum", &syntaxMd5sum},
@@ -2409,6 +2524,32 @@ var programs = [...]program{
 	{"zypper", &syntaxDnf},
 	{"{", &syntax_7b},
 	{"}", &syntax_7b},
+}
+
+// extensions are how names of files of a language end.
+var extensions = map[string]string{
+	".bat":  "cmd",
+	".cmd":  "cmd",
+	".vbs":  "code",
+	".vbe":  "code",
+	".wsf":  "code",
+	".jse":  "code",
+	".hta":  "code",
+	".xsl":  "code",
+	".lua":  "lua",
+	".js":   "node",
+	".mjs":  "node",
+	".cjs":  "node",
+	".ts":   "node",
+	".nu":   "shell",
+	".pl":   "perl",
+	".php":  "php",
+	".ps1":  "powershell",
+	".psm1": "powershell",
+	".py":   "python",
+	".rb":   "ruby",
+	".sh":   "shell",
+	".bash": "shell",
 }
 
 var syntax7z_A = syntax{style: long, operands: shape{head: []role{roleEdit}, rest: roleReadTree}, base: &action_e3b0c44298fc}
@@ -2470,7 +2611,7 @@ var syntax7z = syntax{style: long, options: []option{
 	{"x", &syntax7z_E},
 }, base: &action_ccaa2d796569}
 
-var syntaxRscript = syntax{style: first | long, options: []option{
+var syntaxRscript = syntax{style: first | long, language: "code", options: []option{
 	{"--code", &action_99ef6915cf9b},
 	{"--eval", &action_99ef6915cf9b},
 	{"--expr", &action_99ef6915cf9b},
@@ -2826,7 +2967,7 @@ var syntaxAria2c = syntax{style: open, options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleURL}, base: &action_a97306b9e603}
 
-var syntaxAt = syntax{options: []option{
+var syntaxAt = syntax{language: "shell", options: []option{
 	{"-M", &action_e3b0c44298fc},
 	{"-V", &action_e3b0c44298fc},
 	{"-b", &action_e3b0c44298fc},
@@ -2843,7 +2984,39 @@ var syntaxAt = syntax{options: []option{
 
 var syntaxAtq = syntax{operands: shape{rest: roleChange}}
 
-var syntaxAwk = syntax{style: first, options: []option{
+var syntaxAttrib = syntax{style: slash | plus, options: []option{
+	{"/a", &action_77c9d35670b1},
+	{"/h", &action_77c9d35670b1},
+	{"/i", &action_77c9d35670b1},
+	{"/o", &action_77c9d35670b1},
+	{"/p", &action_77c9d35670b1},
+	{"/r", &action_77c9d35670b1},
+	{"/s", &action_20f728919fb5},
+	{"/u", &action_77c9d35670b1},
+	{"/v", &action_77c9d35670b1},
+	{"/x", &action_77c9d35670b1},
+}, prefixes: []option{
+	{"+", &action_77c9d35670b1},
+}, operands: shape{rest: roleList}}
+
+var syntaxAuditpol__2f_2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxAuditpol__2fGet = syntax{style: slash, options: []option{
+	{"/category", &action_e3b0c44298fc},
+	{"/option", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/subcategory", &action_e3b0c44298fc},
+	{"/user", &action_e3b0c44298fc},
+	{"/v", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}}
+
+var syntaxAuditpol = syntax{style: slash, why: "changes what the system logs", subs: []program{
+	{"/*", &syntaxAuditpol__2f_2a},
+	{"/get", &syntaxAuditpol__2fGet},
+	{"/list", &syntaxAuditpol__2fGet},
+}, operands: shape{rest: roleSystem}}
+
+var syntaxAwk = syntax{style: first, language: "awk", options: []option{
 	{"--assign", &action_933fc77f4028},
 	{"--bignum", &action_e3b0c44298fc},
 	{"--characters-as-bytes", &action_e3b0c44298fc},
@@ -3262,6 +3435,29 @@ var syntaxBc = syntax{options: []option{
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
 
+var syntaxBcdedit__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxBcdedit__2fEnum = syntax{style: slash, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxBcdedit = syntax{style: slash, why: "changes how the system starts and recovers", subs: []program{
+	{"*", &syntaxBcdedit__2a},
+	{"/*", &syntaxBcdedit__2a},
+	{"/enum", &syntaxBcdedit__2fEnum},
+}, operands: shape{rest: roleText}}
+
+var syntaxBitsadmin__2fSetnotifycmdline = syntax{style: slash, operands: shape{rest: roleText}, base: &action_8a9678bf3a01}
+
+var syntaxBitsadmin__2fTransfer = syntax{style: slash, options: []option{
+	{"/download", &action_e3b0c44298fc},
+	{"/priority", &action_933fc77f4028},
+	{"/upload", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText, tail: []role{roleWrite}}}
+
+var syntaxBitsadmin = syntax{style: slash, why: "makes a transfer job run code later", subs: []program{
+	{"/setnotifycmdline", &syntaxBitsadmin__2fSetnotifycmdline},
+	{"/transfer", &syntaxBitsadmin__2fTransfer},
+}, operands: shape{rest: roleText}, base: &action_60854e026c5d}
+
 var syntaxBlack_Check = syntax{style: long | bundled, operands: shape{rest: roleEditTree}, base: &action_ccaa2d796569}
 
 var syntaxBlack = syntax{style: open | long | bundled, options: []option{
@@ -3392,6 +3588,296 @@ var syntaxBrew = syntax{style: open | bundled, options: []option{
 	{"uses", &syntaxBrew___cache},
 	{"variants", &syntaxBrew___cache},
 }, operands: shape{rest: roleText}}
+
+var syntaxBun___version = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxBun_Access = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxBun_Add = syntax{style: bundled, operands: shape{rest: rolePackage}, base: &action_d4473c670c25}
+
+var syntaxBun_Approve_builds = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxBun_Build = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxBun_Config_Delete = syntax{operands: shape{rest: roleText}, base: &action_f140bfcee116}
+
+var syntaxBun_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxBun_Config = syntax{style: bundled, subs: []program{
+	{"delete", &syntaxBun_Config_Delete},
+	{"get", &syntaxBun_Config_Get},
+	{"list", &syntaxBun_Config_Get},
+	{"ls", &syntaxBun_Config_Get},
+	{"set", &syntaxBun_Config_Delete},
+}}
+
+var syntaxBun_Create = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxBun_Dlx = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxBun_Exec = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxBun_Repl = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_f42b4f6538ea}
+
+var syntaxBun_Run = syntax{style: bundled, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxBun_Token = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_b93c3c81d6a2}
+
+var syntaxBun_X = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxBun = syntax{style: open | bundled, language: "node", options: []option{
+	{"--access", &action_933fc77f4028},
+	{"--all", &action_e3b0c44298fc},
+	{"--cache", &action_933fc77f4028},
+	{"--conditions", &action_933fc77f4028},
+	{"--config", &action_56f3046bd8c9},
+	{"--cwd", &action_933fc77f4028},
+	{"--define", &action_933fc77f4028},
+	{"--depth", &action_933fc77f4028},
+	{"--dev", &action_e3b0c44298fc},
+	{"--dir", &action_933fc77f4028},
+	{"--dry-run", &action_e3b0c44298fc},
+	{"--env-file", &action_56f3046bd8c9},
+	{"--eval", &action_c0631858163a},
+	{"--exact", &action_e3b0c44298fc},
+	{"--extension-order", &action_933fc77f4028},
+	{"--filter", &action_933fc77f4028},
+	{"--force", &action_e3b0c44298fc},
+	{"--frozen-lockfile", &action_e3b0c44298fc},
+	{"--global", &action_e3b0c44298fc},
+	{"--globalconfig", &action_56f3046bd8c9},
+	{"--if-present", &action_e3b0c44298fc},
+	{"--ignore-scripts", &action_e3b0c44298fc},
+	{"--immutable", &action_e3b0c44298fc},
+	{"--import", &action_a883a7211bfc},
+	{"--include", &action_933fc77f4028},
+	{"--include-workspace-root", &action_e3b0c44298fc},
+	{"--json", &action_e3b0c44298fc},
+	{"--jsx-factory", &action_933fc77f4028},
+	{"--legacy-peer-deps", &action_e3b0c44298fc},
+	{"--loader", &action_933fc77f4028},
+	{"--loglevel", &action_933fc77f4028},
+	{"--long", &action_e3b0c44298fc},
+	{"--main-fields", &action_933fc77f4028},
+	{"--mode", &action_933fc77f4028},
+	{"--no-audit", &action_e3b0c44298fc},
+	{"--no-bail", &action_e3b0c44298fc},
+	{"--no-fund", &action_e3b0c44298fc},
+	{"--no-optional", &action_e3b0c44298fc},
+	{"--no-save", &action_e3b0c44298fc},
+	{"--node-options", &action_25992496c212},
+	{"--offline", &action_e3b0c44298fc},
+	{"--omit", &action_933fc77f4028},
+	{"--otp", &action_933fc77f4028},
+	{"--parallel", &action_e3b0c44298fc},
+	{"--passWithNoTests", &action_e3b0c44298fc},
+	{"--port", &action_933fc77f4028},
+	{"--prefer-offline", &action_e3b0c44298fc},
+	{"--prefix", &action_933fc77f4028},
+	{"--preload", &action_a883a7211bfc},
+	{"--print", &action_c0631858163a},
+	{"--prod", &action_e3b0c44298fc},
+	{"--production", &action_e3b0c44298fc},
+	{"--recursive", &action_e3b0c44298fc},
+	{"--registry", &action_933fc77f4028},
+	{"--require", &action_a883a7211bfc},
+	{"--save", &action_e3b0c44298fc},
+	{"--save-dev", &action_e3b0c44298fc},
+	{"--save-exact", &action_e3b0c44298fc},
+	{"--save-optional", &action_e3b0c44298fc},
+	{"--save-peer", &action_e3b0c44298fc},
+	{"--script-shell", &action_25992496c212},
+	{"--shell", &action_25992496c212},
+	{"--silent", &action_e3b0c44298fc},
+	{"--stream", &action_e3b0c44298fc},
+	{"--tag", &action_933fc77f4028},
+	{"--tsconfig-override", &action_933fc77f4028},
+	{"--userconfig", &action_56f3046bd8c9},
+	{"--verbose", &action_e3b0c44298fc},
+	{"--watch", &action_e3b0c44298fc},
+	{"--workspace", &action_933fc77f4028},
+	{"--workspaces", &action_e3b0c44298fc},
+	{"--yes", &action_e3b0c44298fc},
+	{"-C", &action_933fc77f4028},
+	{"-D", &action_e3b0c44298fc},
+	{"-E", &action_e3b0c44298fc},
+	{"-F", &action_933fc77f4028},
+	{"-O", &action_e3b0c44298fc},
+	{"-P", &action_e3b0c44298fc},
+	{"-S", &action_e3b0c44298fc},
+	{"-a", &action_e3b0c44298fc},
+	{"-c", &action_56f3046bd8c9},
+	{"-d", &action_933fc77f4028},
+	{"-e", &action_c0631858163a},
+	{"-f", &action_e3b0c44298fc},
+	{"-g", &action_e3b0c44298fc},
+	{"-h", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-p", &action_c0631858163a},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_a883a7211bfc},
+	{"-s", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+	{"-y", &action_e3b0c44298fc},
+}, subs: []program{
+	{"--version", &syntaxBun___version},
+	{"access", &syntaxBun_Access},
+	{"add", &syntaxBun_Add},
+	{"adduser", &syntaxBun_Access},
+	{"approve-builds", &syntaxBun_Approve_builds},
+	{"audit", &syntaxBun___version},
+	{"bin", &syntaxBun___version},
+	{"bugs", &syntaxBun___version},
+	{"build", &syntaxBun_Build},
+	{"build:*", &syntaxBun_Build},
+	{"c", &syntaxBun_Approve_builds},
+	{"cache", &syntaxBun_Approve_builds},
+	{"check", &syntaxBun_Build},
+	{"ci", &syntaxBun_Add},
+	{"cit", &syntaxBun_Add},
+	{"clean-install", &syntaxBun_Add},
+	{"completion", &syntaxBun_Approve_builds},
+	{"config", &syntaxBun_Config},
+	{"constraints", &syntaxBun_Approve_builds},
+	{"coverage", &syntaxBun_Build},
+	{"create", &syntaxBun_Create},
+	{"db:*", &syntaxBun_Build},
+	{"dedup", &syntaxBun_Approve_builds},
+	{"dedupe", &syntaxBun_Add},
+	{"deprecate", &syntaxBun_Access},
+	{"dev", &syntaxBun_Build},
+	{"dev:*", &syntaxBun_Build},
+	{"dist-tag", &syntaxBun_Access},
+	{"dlx", &syntaxBun_Dlx},
+	{"docs", &syntaxBun___version},
+	{"doctor", &syntaxBun___version},
+	{"e2e", &syntaxBun_Build},
+	{"edit", &syntaxBun_Approve_builds},
+	{"env", &syntaxBun_Approve_builds},
+	{"eslint", &syntaxBun_Build},
+	{"exec", &syntaxBun_Exec},
+	{"explain", &syntaxBun___version},
+	{"explore", &syntaxBun_Approve_builds},
+	{"feedback", &syntaxBun_Approve_builds},
+	{"fetch", &syntaxBun_Add},
+	{"find-dupes", &syntaxBun___version},
+	{"format", &syntaxBun_Build},
+	{"format:*", &syntaxBun_Build},
+	{"fund", &syntaxBun___version},
+	{"generate", &syntaxBun_Build},
+	{"get", &syntaxBun_Approve_builds},
+	{"global", &syntaxBun_Add},
+	{"help", &syntaxBun___version},
+	{"hook", &syntaxBun_Access},
+	{"i", &syntaxBun_Add},
+	{"immutable", &syntaxBun_Add},
+	{"import", &syntaxBun_Add},
+	{"in", &syntaxBun_Add},
+	{"info", &syntaxBun___version},
+	{"init", &syntaxBun_Create},
+	{"innit", &syntaxBun_Create},
+	{"ins", &syntaxBun_Add},
+	{"install", &syntaxBun_Add},
+	{"install-ci-test", &syntaxBun_Add},
+	{"install-test", &syntaxBun_Add},
+	{"isntall", &syntaxBun_Add},
+	{"it", &syntaxBun_Add},
+	{"jest", &syntaxBun_Build},
+	{"la", &syntaxBun___version},
+	{"lerna", &syntaxBun_Build},
+	{"licenses", &syntaxBun___version},
+	{"link", &syntaxBun_Add},
+	{"lint", &syntaxBun_Build},
+	{"lint:*", &syntaxBun_Build},
+	{"list", &syntaxBun___version},
+	{"ll", &syntaxBun___version},
+	{"login", &syntaxBun_Access},
+	{"logout", &syntaxBun_Access},
+	{"ls", &syntaxBun___version},
+	{"next", &syntaxBun_Build},
+	{"nx", &syntaxBun_Build},
+	{"org", &syntaxBun_Access},
+	{"outdated", &syntaxBun___version},
+	{"owner", &syntaxBun_Access},
+	{"pack", &syntaxBun_Approve_builds},
+	{"patch", &syntaxBun_Approve_builds},
+	{"patch-commit", &syntaxBun_Approve_builds},
+	{"ping", &syntaxBun___version},
+	{"pkg", &syntaxBun_Add},
+	{"plugin", &syntaxBun_Approve_builds},
+	{"pm", &syntaxBun_Approve_builds},
+	{"policies", &syntaxBun_Approve_builds},
+	{"prefix", &syntaxBun___version},
+	{"prettier", &syntaxBun_Build},
+	{"preview", &syntaxBun_Build},
+	{"profile", &syntaxBun_Access},
+	{"prune", &syntaxBun_Add},
+	{"publish", &syntaxBun_Access},
+	{"query", &syntaxBun___version},
+	{"r", &syntaxBun_Approve_builds},
+	{"rb", &syntaxBun_Add},
+	{"rebuild", &syntaxBun_Add},
+	{"remove", &syntaxBun_Approve_builds},
+	{"repl", &syntaxBun_Repl},
+	{"repo", &syntaxBun___version},
+	{"restart", &syntaxBun_Build},
+	{"rm", &syntaxBun_Approve_builds},
+	{"root", &syntaxBun___version},
+	{"rum", &syntaxBun_Build},
+	{"run", &syntaxBun_Run},
+	{"run-script", &syntaxBun_Build},
+	{"search", &syntaxBun___version},
+	{"self-update", &syntaxBun_Approve_builds},
+	{"serve", &syntaxBun_Build},
+	{"set", &syntaxBun_Approve_builds},
+	{"set-script", &syntaxBun_Add},
+	{"setup", &syntaxBun_Approve_builds},
+	{"show", &syntaxBun___version},
+	{"shrinkwrap", &syntaxBun_Approve_builds},
+	{"stage", &syntaxBun_Access},
+	{"star", &syntaxBun_Access},
+	{"stars", &syntaxBun___version},
+	{"start", &syntaxBun_Build},
+	{"start:*", &syntaxBun_Build},
+	{"stop", &syntaxBun_Build},
+	{"store", &syntaxBun_Approve_builds},
+	{"storybook", &syntaxBun_Build},
+	{"sync", &syntaxBun_Add},
+	{"t", &syntaxBun_Build},
+	{"tag-no", &syntaxBun_Approve_builds},
+	{"team", &syntaxBun_Access},
+	{"test", &syntaxBun_Build},
+	{"test:*", &syntaxBun_Build},
+	{"token", &syntaxBun_Token},
+	{"tsc", &syntaxBun_Build},
+	{"tst", &syntaxBun_Build},
+	{"turbo", &syntaxBun_Build},
+	{"type-check", &syntaxBun_Build},
+	{"typecheck", &syntaxBun_Build},
+	{"un", &syntaxBun_Approve_builds},
+	{"uninstall", &syntaxBun_Approve_builds},
+	{"unlink", &syntaxBun_Approve_builds},
+	{"unplug", &syntaxBun_Approve_builds},
+	{"unpublish", &syntaxBun_Access},
+	{"unstage", &syntaxBun_Access},
+	{"unstar", &syntaxBun_Access},
+	{"up", &syntaxBun_Add},
+	{"update", &syntaxBun_Add},
+	{"upgrade", &syntaxBun_Add},
+	{"upgrade-interactive", &syntaxBun_Add},
+	{"v", &syntaxBun___version},
+	{"version", &syntaxBun_Approve_builds},
+	{"view", &syntaxBun___version},
+	{"vite", &syntaxBun_Build},
+	{"vitest", &syntaxBun_Build},
+	{"watch", &syntaxBun_Build},
+	{"whoami", &syntaxBun___version},
+	{"why", &syntaxBun___version},
+	{"workspace", &syntaxBun_Approve_builds},
+	{"workspaces", &syntaxBun_Approve_builds},
+	{"x", &syntaxBun_X},
+}, operands: shape{head: []role{roleMaybeScript}, rest: roleText}}
 
 var syntaxBusybox = syntax{style: first, options: []option{
 	{"--install", &action_19af46619ea5},
@@ -3612,6 +4098,56 @@ var syntaxCd = syntax{style: numeric | plus, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}}}
 
+var syntaxCertutil__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_c5fe1d40e2aa}
+
+var syntaxCertutil__2fAddstore = syntax{style: slash, why: "changes the certificates that are trusted", operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxCertutil__2fDecode = syntax{style: slash, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_e2caedf3ce36}
+
+var syntaxCertutil__2fHashfile = syntax{style: slash, operands: shape{head: []role{roleRead, roleText}}, base: &action_e3b0c44298fc}
+
+var syntaxCertutil__2fPing = syntax{style: slash, operands: shape{head: []role{roleText, roleWrite}}, base: &action_d4473c670c25}
+
+var syntaxCertutil = syntax{style: slash, options: []option{
+	{"/anonymous", &action_e3b0c44298fc},
+	{"/clientcertificate", &action_933fc77f4028},
+	{"/config", &action_933fc77f4028},
+	{"/cose", &action_e3b0c44298fc},
+	{"/csplist", &action_933fc77f4028},
+	{"/dc", &action_933fc77f4028},
+	{"/enterprise", &action_e3b0c44298fc},
+	{"/f", &action_e3b0c44298fc},
+	{"/gmt", &action_e3b0c44298fc},
+	{"/grouppolicy", &action_e3b0c44298fc},
+	{"/idispatch", &action_e3b0c44298fc},
+	{"/kerberos", &action_e3b0c44298fc},
+	{"/p", &action_933fc77f4028},
+	{"/pin", &action_933fc77f4028},
+	{"/policyserver", &action_933fc77f4028},
+	{"/privatekey", &action_e3b0c44298fc},
+	{"/seconds", &action_e3b0c44298fc},
+	{"/sid", &action_933fc77f4028},
+	{"/silent", &action_e3b0c44298fc},
+	{"/split", &action_e3b0c44298fc},
+	{"/t", &action_933fc77f4028},
+	{"/unicode", &action_e3b0c44298fc},
+	{"/user", &action_e3b0c44298fc},
+	{"/username", &action_933fc77f4028},
+	{"/v", &action_e3b0c44298fc},
+}, subs: []program{
+	{"*", &syntaxCertutil__2a},
+	{"/*", &syntaxCertutil__2a},
+	{"/addstore", &syntaxCertutil__2fAddstore},
+	{"/decode", &syntaxCertutil__2fDecode},
+	{"/decodehex", &syntaxCertutil__2fDecode},
+	{"/encode", &syntaxCertutil__2fDecode},
+	{"/encodehex", &syntaxCertutil__2fDecode},
+	{"/hashfile", &syntaxCertutil__2fHashfile},
+	{"/ping", &syntaxCertutil__2fPing},
+	{"/urlcache", &syntaxCertutil__2fPing},
+	{"/verifyctl", &syntaxCertutil__2fPing},
+}, operands: shape{rest: roleText}, base: &action_7417c6e61af6}
+
 var syntaxChattr = syntax{style: plus, options: []option{
 	{"+A", &action_ccaa2d796569},
 	{"+D", &action_ccaa2d796569},
@@ -3710,6 +4246,283 @@ var syntaxChroot = syntax{style: first, options: []option{
 	{"-g", &action_933fc77f4028},
 	{"-u", &action_933fc77f4028},
 }, operands: shape{head: []role{roleList}, rest: roleArgv}, base: &action_aba4d4e72ec2}
+
+var syntaxCipher__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxCipher__2fW = syntax{style: slash, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxCipher = syntax{style: slash, why: "changes the encryption of files, or overwrites what was deleted", options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/b", &action_e3b0c44298fc},
+	{"/h", &action_e3b0c44298fc},
+	{"/s", &action_e3b0c44298fc},
+}, subs: []program{
+	{"*", &syntaxCipher__2a},
+	{"/*", &syntaxCipher__2a},
+	{"/w", &syntaxCipher__2fW},
+}, operands: shape{rest: roleText}}
+
+var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/e", &action_e3b0c44298fc},
+	{"/f", &action_e3b0c44298fc},
+	{"/q", &action_e3b0c44298fc},
+	{"/s", &action_e3b0c44298fc},
+	{"/t", &action_e3b0c44298fc},
+	{"/u", &action_e3b0c44298fc},
+	{"/v", &action_e3b0c44298fc},
+}, prefixes: []option{
+	{"/c", &action_43303d105deb},
+	{"/k", &action_43303d105deb},
+	{"/r", &action_43303d105deb},
+}, operands: shape{rest: roleText}, base: &action_670e6cef54e3}
+
+var syntaxCmd_3aat = syntax{style: slash, why: "plans code to run later", operands: shape{rest: roleText}, base: &action_6636428b7661}
+
+var syntaxCmd_3acopy = syntax{style: slash, why: "copies a locked database", options: []option{
+	{"/-y", &action_e3b0c44298fc},
+	{"/a", &action_e3b0c44298fc},
+	{"/b", &action_e3b0c44298fc},
+	{"/c", &action_e3b0c44298fc},
+	{"/copy", &action_e3b0c44298fc},
+	{"/copyall", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/dcopy", &action_e3b0c44298fc},
+	{"/e", &action_cb56b40233ad},
+	{"/exclude", &action_933fc77f4028},
+	{"/f", &action_e3b0c44298fc},
+	{"/fft", &action_e3b0c44298fc},
+	{"/g", &action_e3b0c44298fc},
+	{"/h", &action_e3b0c44298fc},
+	{"/i", &action_e3b0c44298fc},
+	{"/j", &action_e3b0c44298fc},
+	{"/k", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/log", &action_933fc77f4028},
+	{"/m", &action_e3b0c44298fc},
+	{"/mir", &action_33a86a0e669c},
+	{"/mov", &action_e3b0c44298fc},
+	{"/move", &action_e3b0c44298fc},
+	{"/mt", &action_e3b0c44298fc},
+	{"/n", &action_e3b0c44298fc},
+	{"/nc", &action_e3b0c44298fc},
+	{"/ndl", &action_e3b0c44298fc},
+	{"/nfl", &action_e3b0c44298fc},
+	{"/nh", &action_e3b0c44298fc},
+	{"/njh", &action_e3b0c44298fc},
+	{"/njs", &action_e3b0c44298fc},
+	{"/np", &action_e3b0c44298fc},
+	{"/ns", &action_e3b0c44298fc},
+	{"/o", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/purge", &action_33a86a0e669c},
+	{"/q", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/s", &action_cb56b40233ad},
+	{"/t", &action_e3b0c44298fc},
+	{"/tee", &action_e3b0c44298fc},
+	{"/u", &action_e3b0c44298fc},
+	{"/v", &action_e3b0c44298fc},
+	{"/w", &action_e3b0c44298fc},
+	{"/x", &action_e3b0c44298fc},
+	{"/xd", &action_933fc77f4028},
+	{"/xf", &action_933fc77f4028},
+	{"/xj", &action_e3b0c44298fc},
+	{"/xo", &action_e3b0c44298fc},
+	{"/y", &action_e3b0c44298fc},
+	{"/z", &action_e3b0c44298fc},
+	{"/zb", &action_e3b0c44298fc},
+}, texts: []option{
+	{"ntds.dit", &action_2800f8aeb6d9},
+}, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxCmd_3adel = syntax{style: slash | bundled, options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/accepteula", &action_e3b0c44298fc},
+	{"/ah", &action_e3b0c44298fc},
+	{"/ar", &action_e3b0c44298fc},
+	{"/as", &action_e3b0c44298fc},
+	{"/f", &action_e3b0c44298fc},
+	{"/nobanner", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/q", &action_e3b0c44298fc},
+	{"/r", &action_20f728919fb5},
+	{"/s", &action_20f728919fb5},
+}, operands: shape{rest: roleDelete}, base: &action_f3965e756ecd}
+
+var syntaxCmd_3adir = syntax{style: slash | bundled, options: []option{
+	{"/-c", &action_e3b0c44298fc},
+	{"/4", &action_e3b0c44298fc},
+	{"/a", &action_e3b0c44298fc},
+	{"/a-d", &action_e3b0c44298fc},
+	{"/ad", &action_e3b0c44298fc},
+	{"/ah", &action_e3b0c44298fc},
+	{"/as", &action_e3b0c44298fc},
+	{"/b", &action_e3b0c44298fc},
+	{"/c", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/n", &action_e3b0c44298fc},
+	{"/o", &action_e3b0c44298fc},
+	{"/o-d", &action_e3b0c44298fc},
+	{"/od", &action_e3b0c44298fc},
+	{"/og", &action_e3b0c44298fc},
+	{"/on", &action_e3b0c44298fc},
+	{"/os", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/q", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/s", &action_20f728919fb5},
+	{"/t", &action_e3b0c44298fc},
+	{"/ta", &action_e3b0c44298fc},
+	{"/tc", &action_e3b0c44298fc},
+	{"/tw", &action_e3b0c44298fc},
+	{"/w", &action_e3b0c44298fc},
+	{"/x", &action_e3b0c44298fc},
+}, operands: shape{rest: roleList}}
+
+var syntaxCmd_3afind = syntax{style: slash, options: []option{
+	{"/c", &action_e3b0c44298fc},
+	{"/i", &action_e3b0c44298fc},
+	{"/n", &action_e3b0c44298fc},
+	{"/off", &action_e3b0c44298fc},
+	{"/offline", &action_e3b0c44298fc},
+	{"/v", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxCmd_3alabel = syntax{style: slash, operands: shape{rest: roleText}, base: &action_c5fe1d40e2aa}
+
+var syntaxCmd_3amd = syntax{style: slash, operands: shape{rest: roleMkdir}, base: &action_ccaa2d796569}
+
+var syntaxCmd_3amove = syntax{style: slash, why: "copies a locked database", options: []option{
+	{"/-y", &action_e3b0c44298fc},
+	{"/a", &action_e3b0c44298fc},
+	{"/b", &action_e3b0c44298fc},
+	{"/c", &action_e3b0c44298fc},
+	{"/copy", &action_e3b0c44298fc},
+	{"/copyall", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/dcopy", &action_e3b0c44298fc},
+	{"/e", &action_cb56b40233ad},
+	{"/exclude", &action_933fc77f4028},
+	{"/f", &action_e3b0c44298fc},
+	{"/fft", &action_e3b0c44298fc},
+	{"/g", &action_e3b0c44298fc},
+	{"/h", &action_e3b0c44298fc},
+	{"/i", &action_e3b0c44298fc},
+	{"/j", &action_e3b0c44298fc},
+	{"/k", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/log", &action_933fc77f4028},
+	{"/m", &action_e3b0c44298fc},
+	{"/mir", &action_33a86a0e669c},
+	{"/mov", &action_e3b0c44298fc},
+	{"/move", &action_e3b0c44298fc},
+	{"/mt", &action_e3b0c44298fc},
+	{"/n", &action_e3b0c44298fc},
+	{"/nc", &action_e3b0c44298fc},
+	{"/ndl", &action_e3b0c44298fc},
+	{"/nfl", &action_e3b0c44298fc},
+	{"/nh", &action_e3b0c44298fc},
+	{"/njh", &action_e3b0c44298fc},
+	{"/njs", &action_e3b0c44298fc},
+	{"/np", &action_e3b0c44298fc},
+	{"/ns", &action_e3b0c44298fc},
+	{"/o", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/purge", &action_33a86a0e669c},
+	{"/q", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/s", &action_cb56b40233ad},
+	{"/t", &action_e3b0c44298fc},
+	{"/tee", &action_e3b0c44298fc},
+	{"/u", &action_e3b0c44298fc},
+	{"/v", &action_e3b0c44298fc},
+	{"/w", &action_e3b0c44298fc},
+	{"/x", &action_e3b0c44298fc},
+	{"/xd", &action_933fc77f4028},
+	{"/xf", &action_933fc77f4028},
+	{"/xj", &action_e3b0c44298fc},
+	{"/xo", &action_e3b0c44298fc},
+	{"/y", &action_e3b0c44298fc},
+	{"/z", &action_e3b0c44298fc},
+	{"/zb", &action_e3b0c44298fc},
+}, texts: []option{
+	{"ntds.dit", &action_2800f8aeb6d9},
+}, operands: shape{head: []role{roleMove, roleWrite}, rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxCmd_3anet__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxCmd_3anet_Accounts = syntax{style: slash, prefixes: []option{
+	{"/", &action_a3663818f4ca},
+}, operands: shape{rest: roleSystem}}
+
+var syntaxCmd_3anet_Group = syntax{style: slash, prefixes: []option{
+	{"/", &action_a3663818f4ca},
+}, operands: shape{head: []role{roleText}, rest: roleSystem}}
+
+var syntaxCmd_3anet_Session = syntax{style: slash, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxCmd_3anet_Use = syntax{style: slash, options: []option{
+	{"/delete", &action_e3b0c44298fc},
+	{"/home", &action_e3b0c44298fc},
+	{"/persistent", &action_e3b0c44298fc},
+	{"/savecred", &action_e3b0c44298fc},
+	{"/smartcard", &action_e3b0c44298fc},
+	{"/user", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCmd_3anet = syntax{style: slash, why: "changes users, groups, shares or services", options: []option{
+	{"/domain", &action_e3b0c44298fc},
+}, subs: []program{
+	{"*", &syntaxCmd_3anet__2a},
+	{"accounts", &syntaxCmd_3anet_Accounts},
+	{"group", &syntaxCmd_3anet_Group},
+	{"localgroup", &syntaxCmd_3anet_Group},
+	{"session", &syntaxCmd_3anet_Session},
+	{"share", &syntaxCmd_3anet_Accounts},
+	{"start", &syntaxCmd_3anet_Accounts},
+	{"statistics", &syntaxCmd_3anet_Session},
+	{"use", &syntaxCmd_3anet_Use},
+	{"user", &syntaxCmd_3anet_Group},
+	{"view", &syntaxCmd_3anet_Session},
+}}
+
+var syntaxCmd_3atype = syntax{style: slash, options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/c", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/e", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/lb", &action_e3b0c44298fc},
+	{"/locale", &action_933fc77f4028},
+	{"/m", &action_e3b0c44298fc},
+	{"/n", &action_e3b0c44298fc},
+	{"/nonewline", &action_e3b0c44298fc},
+	{"/o", &action_edb7023ca44a},
+	{"/off", &action_e3b0c44298fc},
+	{"/offline", &action_e3b0c44298fc},
+	{"/output", &action_edb7023ca44a},
+	{"/p", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/rec", &action_933fc77f4028},
+	{"/s", &action_e3b0c44298fc},
+	{"/t", &action_e3b0c44298fc},
+	{"/u", &action_e3b0c44298fc},
+	{"/unique", &action_e3b0c44298fc},
+	{"/w", &action_e3b0c44298fc},
+}, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxCmdkey = syntax{style: slash, why: "reads credentials", options: []option{
+	{"/add", &action_e3b0c44298fc},
+	{"/delete", &action_e3b0c44298fc},
+	{"/generic", &action_e3b0c44298fc},
+	{"/list", &action_2800f8aeb6d9},
+	{"/pass", &action_e3b0c44298fc},
+	{"/smartcard", &action_e3b0c44298fc},
+	{"/user", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxCmp = syntax{style: gnu, options: []option{
 	{"--bytes", &action_933fc77f4028},
@@ -4060,7 +4873,20 @@ var syntaxCrontab = syntax{options: []option{
 
 var syntaxCross_env = syntax{style: first | settings, operands: shape{rest: roleArgv}}
 
-var syntaxCsh = syntax{style: first | apart, options: []option{
+var syntaxCscript = syntax{style: slash, why: "runs what the network sends", language: "code", options: []option{
+	{"/b", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/e", &action_e3b0c44298fc},
+	{"/h", &action_e3b0c44298fc},
+	{"/i", &action_e3b0c44298fc},
+	{"/job", &action_e3b0c44298fc},
+	{"/nologo", &action_e3b0c44298fc},
+	{"/s", &action_e3b0c44298fc},
+	{"/t", &action_e3b0c44298fc},
+	{"/x", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_0cb315f5f950}
+
+var syntaxCsh = syntax{style: first | apart, language: "shell", options: []option{
 	{"-F", &action_e3b0c44298fc},
 	{"-V", &action_e3b0c44298fc},
 	{"-X", &action_e3b0c44298fc},
@@ -4478,7 +5304,7 @@ var syntaxDeno_Run = syntax{style: first, options: []option{
 	{"-r", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxDeno = syntax{style: first, options: []option{
+var syntaxDeno = syntax{style: first, language: "node", options: []option{
 	{"-V", &action_e3b0c44298fc},
 	{"-h", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
@@ -4739,6 +5565,20 @@ var syntaxDirenv = syntax{style: first, subs: []program{
 	{"version", &syntaxDirenv_Help},
 }}
 
+var syntaxDiskshadow = syntax{style: slash, why: "deletes disks, backups or the means to recover", options: []option{
+	{"/disable", &action_e3b0c44298fc},
+	{"/enable", &action_e3b0c44298fc},
+	{"/fs", &action_e3b0c44298fc},
+	{"/info", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/q", &action_e3b0c44298fc},
+	{"/s", &action_933fc77f4028},
+	{"/u", &action_e3b0c44298fc},
+	{"/v", &action_e3b0c44298fc},
+	{"/x", &action_e3b0c44298fc},
+	{"/y", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
 var syntaxDiskutil__2a = syntax{operands: shape{rest: roleText}, base: &action_5a6b4227498b}
 
 var syntaxDiskutil_Activity = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -4770,6 +5610,32 @@ var syntaxDiskutil = syntax{style: open, subs: []program{
 	{"verifyDisk", &syntaxDiskutil_Activity},
 	{"verifyVolume", &syntaxDiskutil_Activity},
 }}
+
+var syntaxDism__2f_2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxDism__2fGet__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxDism = syntax{style: slash, why: "changes the parts of the system", options: []option{
+	{"/all", &action_e3b0c44298fc},
+	{"/english", &action_e3b0c44298fc},
+	{"/featurename", &action_e3b0c44298fc},
+	{"/format", &action_e3b0c44298fc},
+	{"/image", &action_933fc77f4028},
+	{"/limitaccess", &action_e3b0c44298fc},
+	{"/loglevel", &action_933fc77f4028},
+	{"/logpath", &action_933fc77f4028},
+	{"/norestart", &action_e3b0c44298fc},
+	{"/online", &action_e3b0c44298fc},
+	{"/packagename", &action_e3b0c44298fc},
+	{"/packagepath", &action_e3b0c44298fc},
+	{"/quiet", &action_e3b0c44298fc},
+	{"/remove", &action_e3b0c44298fc},
+	{"/scratchdir", &action_933fc77f4028},
+	{"/source", &action_e3b0c44298fc},
+}, subs: []program{
+	{"/*", &syntaxDism__2f_2a},
+	{"/get-*", &syntaxDism__2fGet__2a},
+}, operands: shape{rest: roleSystem}}
 
 var syntaxDmesg = syntax{options: []option{
 	{"--clear", &action_a3663818f4ca},
@@ -5701,7 +6567,7 @@ var syntaxEcho = syntax{style: literal, options: []option{
 	{"-n", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
-var syntaxEd = syntax{style: first, options: []option{
+var syntaxEd = syntax{style: first, language: "code", options: []option{
 	{"-E", &action_e3b0c44298fc},
 	{"-G", &action_e3b0c44298fc},
 	{"-l", &action_e3b0c44298fc},
@@ -5857,6 +6723,65 @@ var syntaxEnv = syntax{style: gnu | first | settings, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}}
 
+var syntaxEsentutl = syntax{style: slash, why: "copies a locked database", options: []option{
+	{"/-y", &action_e3b0c44298fc},
+	{"/a", &action_e3b0c44298fc},
+	{"/b", &action_e3b0c44298fc},
+	{"/c", &action_e3b0c44298fc},
+	{"/copy", &action_e3b0c44298fc},
+	{"/copyall", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/dcopy", &action_e3b0c44298fc},
+	{"/e", &action_cb56b40233ad},
+	{"/exclude", &action_933fc77f4028},
+	{"/f", &action_e3b0c44298fc},
+	{"/fft", &action_e3b0c44298fc},
+	{"/g", &action_e3b0c44298fc},
+	{"/h", &action_e3b0c44298fc},
+	{"/i", &action_e3b0c44298fc},
+	{"/j", &action_e3b0c44298fc},
+	{"/k", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/log", &action_933fc77f4028},
+	{"/m", &action_e3b0c44298fc},
+	{"/mir", &action_33a86a0e669c},
+	{"/mov", &action_e3b0c44298fc},
+	{"/move", &action_e3b0c44298fc},
+	{"/mt", &action_e3b0c44298fc},
+	{"/n", &action_e3b0c44298fc},
+	{"/nc", &action_e3b0c44298fc},
+	{"/ndl", &action_e3b0c44298fc},
+	{"/nfl", &action_e3b0c44298fc},
+	{"/nh", &action_e3b0c44298fc},
+	{"/njh", &action_e3b0c44298fc},
+	{"/njs", &action_e3b0c44298fc},
+	{"/np", &action_e3b0c44298fc},
+	{"/ns", &action_e3b0c44298fc},
+	{"/o", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/purge", &action_33a86a0e669c},
+	{"/q", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/s", &action_cb56b40233ad},
+	{"/t", &action_e3b0c44298fc},
+	{"/tee", &action_e3b0c44298fc},
+	{"/u", &action_e3b0c44298fc},
+	{"/v", &action_e3b0c44298fc},
+	{"/vss", &action_e3b0c44298fc},
+	{"/vssrec", &action_e3b0c44298fc},
+	{"/w", &action_e3b0c44298fc},
+	{"/x", &action_e3b0c44298fc},
+	{"/xd", &action_933fc77f4028},
+	{"/xf", &action_933fc77f4028},
+	{"/xj", &action_e3b0c44298fc},
+	{"/xo", &action_e3b0c44298fc},
+	{"/y", &action_e3b0c44298fc},
+	{"/z", &action_e3b0c44298fc},
+	{"/zb", &action_e3b0c44298fc},
+}, texts: []option{
+	{"ntds.dit", &action_2800f8aeb6d9},
+}, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_129fc4cbbb8a}
+
 var syntaxEval = syntax{operands: shape{rest: roleShellWords}}
 
 var syntaxExec = syntax{style: first, options: []option{
@@ -5880,7 +6805,7 @@ var syntaxExiftool = syntax{style: long | open, options: []option{
 
 var syntaxExit = syntax{operands: shape{head: []role{roleText}}}
 
-var syntaxExpect = syntax{style: first, options: []option{
+var syntaxExpect = syntax{style: first, language: "code", options: []option{
 	{"-D", &action_e3b0c44298fc},
 	{"-N", &action_e3b0c44298fc},
 	{"-b", &action_e3b0c44298fc},
@@ -6193,7 +7118,36 @@ var syntaxFind = syntax{style: long | expr, options: []option{
 	{"-newer", &action_933fc77f4028},
 }, operands: shape{rest: roleStart}, base: &action_3602bad0e56a}
 
-var syntaxFish = syntax{style: first | gnu, options: []option{
+var syntaxFindstr = syntax{style: slash, options: []option{
+	{"/a", &action_933fc77f4028},
+	{"/b", &action_e3b0c44298fc},
+	{"/c", &action_9f55e5c4861c},
+	{"/d", &action_933fc77f4028},
+	{"/e", &action_e3b0c44298fc},
+	{"/f", &action_933fc77f4028},
+	{"/g", &action_13f7d07e86b0},
+	{"/i", &action_e3b0c44298fc},
+	{"/is", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/m", &action_e3b0c44298fc},
+	{"/n", &action_e3b0c44298fc},
+	{"/ni", &action_e3b0c44298fc},
+	{"/o", &action_e3b0c44298fc},
+	{"/offline", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/s", &action_e3b0c44298fc},
+	{"/si", &action_e3b0c44298fc},
+	{"/sim", &action_e3b0c44298fc},
+	{"/sn", &action_e3b0c44298fc},
+	{"/snip", &action_e3b0c44298fc},
+	{"/spi", &action_e3b0c44298fc},
+	{"/spin", &action_e3b0c44298fc},
+	{"/v", &action_e3b0c44298fc},
+	{"/x", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxFish = syntax{style: first | gnu, language: "shell", options: []option{
 	{"--command", &action_c21d607554f5},
 	{"--commands", &action_c21d607554f5},
 	{"--config", &action_e5267f5443f1},
@@ -6283,6 +7237,28 @@ var syntaxFold = syntax{style: gnu | numeric, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_933fc77f4028},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxForfiles = syntax{style: slash, why: "runs what the network sends", options: []option{
+	{"/c", &action_c90037fb93bf},
+	{"/d", &action_933fc77f4028},
+	{"/m", &action_933fc77f4028},
+	{"/p", &action_065d996b4388},
+}, operands: shape{rest: roleText}, base: &action_0cb315f5f950}
+
+var syntaxFsutil = syntax{style: slash | expr, why: "changes volumes or files below the file system", options: []option{
+	{"/d", &action_e3b0c44298fc},
+	{"/n", &action_e3b0c44298fc},
+	{"query", &action_936813f2e31e},
+	{"queryallocranges", &action_936813f2e31e},
+	{"queryextents", &action_936813f2e31e},
+	{"queryfileid", &action_936813f2e31e},
+	{"queryinfo", &action_936813f2e31e},
+	{"queryjournal", &action_936813f2e31e},
+	{"querylayout", &action_936813f2e31e},
+}, texts: []option{
+	{"delete", &action_8a7dbccff16a},
+	{"setzerodata", &action_8a7dbccff16a},
+}, operands: shape{rest: roleSystem}}
 
 var syntaxFzf = syntax{style: plus, options: []option{
 	{"+i", &action_e3b0c44298fc},
@@ -9891,6 +10867,30 @@ var syntaxHttp = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleWebItem}, base: &action_404add0ba800}
 
+var syntaxIcacls = syntax{style: slash, options: []option{
+	{"/c", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/deny", &action_e3b0c44298fc},
+	{"/e", &action_e3b0c44298fc},
+	{"/findsid", &action_e3b0c44298fc},
+	{"/g", &action_e3b0c44298fc},
+	{"/grant", &action_e3b0c44298fc},
+	{"/inheritance", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/m", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/q", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/remove", &action_e3b0c44298fc},
+	{"/reset", &action_e3b0c44298fc},
+	{"/restore", &action_e3b0c44298fc},
+	{"/save", &action_e3b0c44298fc},
+	{"/setintegritylevel", &action_e3b0c44298fc},
+	{"/setowner", &action_e3b0c44298fc},
+	{"/t", &action_20f728919fb5},
+	{"/verify", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleChmod}, rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxIconv = syntax{style: gnu, options: []option{
 	{"--from-code", &action_933fc77f4028},
 	{"--list", &action_e3b0c44298fc},
@@ -10120,7 +11120,7 @@ var syntaxIptables = syntax{style: open, options: []option{
 	{"-f", &action_56f3046bd8c9},
 }, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
-var syntaxIpython = syntax{style: first, options: []option{
+var syntaxIpython = syntax{style: first, language: "python", options: []option{
 	{"--classic", &action_e3b0c44298fc},
 	{"--no-banner", &action_e3b0c44298fc},
 	{"--no-confirm-exit", &action_e3b0c44298fc},
@@ -10450,7 +11450,7 @@ var syntaxKill = syntax{style: literal | numeric, options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_69e929684d48}
 
-var syntaxKsh = syntax{style: first | plus, options: []option{
+var syntaxKsh = syntax{style: first | plus, language: "shell", options: []option{
 	{"+B", &action_e3b0c44298fc},
 	{"+C", &action_e3b0c44298fc},
 	{"+E", &action_e3b0c44298fc},
@@ -11135,7 +12135,7 @@ var syntaxLsattr = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleList}}
 
-var syntaxLua = syntax{style: first, options: []option{
+var syntaxLua = syntax{style: first, language: "lua", options: []option{
 	{"-E", &action_e3b0c44298fc},
 	{"-W", &action_e3b0c44298fc},
 	{"-e", &action_e1076827af2b},
@@ -11417,6 +12417,70 @@ var syntaxMount = syntax{style: gnu, options: []option{
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText, tail: []role{roleOver}}, base: &action_a3663818f4ca}
 
+var syntaxMpcmdrun = syntax{style: slash, why: "changes services, policies or the protection of the system", options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/all", &action_e3b0c44298fc},
+	{"/force", &action_e3b0c44298fc},
+	{"/kb", &action_e3b0c44298fc},
+	{"/norestart", &action_e3b0c44298fc},
+	{"/quiet", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/removedefinitions", &action_e3b0c44298fc},
+	{"/restore", &action_e3b0c44298fc},
+	{"/s", &action_e3b0c44298fc},
+	{"/scan", &action_e3b0c44298fc},
+	{"/scantype", &action_e3b0c44298fc},
+	{"/target", &action_e3b0c44298fc},
+	{"/uninstall", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxMsbuild = syntax{style: slash, why: "runs what the network sends", options: []option{
+	{"/m", &action_e3b0c44298fc},
+	{"/nologo", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/property", &action_e3b0c44298fc},
+	{"/r", &action_e3b0c44298fc},
+	{"/restore", &action_e3b0c44298fc},
+	{"/t", &action_e3b0c44298fc},
+	{"/target", &action_e3b0c44298fc},
+	{"/v", &action_e3b0c44298fc},
+	{"/verbosity", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_0cb315f5f950}
+
+var syntaxMsdt = syntax{style: slash, why: "runs code that is not known", options: []option{
+	{"/af", &action_e3b0c44298fc},
+	{"/config", &action_e3b0c44298fc},
+	{"/id", &action_e3b0c44298fc},
+	{"/param", &action_e3b0c44298fc},
+	{"/post", &action_e3b0c44298fc},
+	{"/skip", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_d969d941994f}
+
+var syntaxMshta = syntax{style: slash, why: "runs what the network sends, or code in its arguments", texts: []option{
+	{"javascript:", &action_4d60d55a9460},
+	{"vbscript:", &action_4d60d55a9460},
+}, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_0cb315f5f950}
+
+var syntaxMsiexec = syntax{style: slash, why: "installs a package", options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/fa", &action_e3b0c44298fc},
+	{"/i", &action_e3b0c44298fc},
+	{"/j", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/log", &action_933fc77f4028},
+	{"/lv", &action_e3b0c44298fc},
+	{"/norestart", &action_e3b0c44298fc},
+	{"/package", &action_e3b0c44298fc},
+	{"/passive", &action_e3b0c44298fc},
+	{"/q", &action_e3b0c44298fc},
+	{"/qb", &action_e3b0c44298fc},
+	{"/qn", &action_e3b0c44298fc},
+	{"/qr", &action_e3b0c44298fc},
+	{"/quiet", &action_e3b0c44298fc},
+	{"/uninstall", &action_e3b0c44298fc},
+	{"/x", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_03bc7336384b}
+
 var syntaxMv = syntax{style: gnu, options: []option{
 	{"--backup", &action_e3b0c44298fc},
 	{"--debug", &action_e3b0c44298fc},
@@ -11652,6 +12716,12 @@ var syntaxNc = syntax{style: bundled, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleHost, roleText}}, base: &action_60394c34c26c}
 
+var syntaxNetsh = syntax{style: slash | expr, why: "changes the network or the firewall, or shows wireless keys", options: []option{
+	{"show", &action_936813f2e31e},
+}, texts: []option{
+	{"key=clear", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleSystem}}
+
 var syntaxNetstat = syntax{style: bundled | numeric | open, options: []option{
 	{"--diag", &action_edb7023ca44a},
 	{"--filter", &action_540758ff93b3},
@@ -11804,7 +12874,7 @@ var syntaxNmap = syntax{style: long | open | numeric, options: []option{
 	{"-w", &action_56f3046bd8c9},
 }, operands: shape{rest: roleHost}, base: &action_d4473c670c25}
 
-var syntaxNode = syntax{style: first | long | bundled, options: []option{
+var syntaxNode = syntax{style: first | long | bundled, language: "node", options: []option{
 	{"--abort-on-uncaught-exception", &action_e3b0c44298fc},
 	{"--build-snapshot", &action_ccaa2d796569},
 	{"--check", &action_53c7028610f9},
@@ -12279,6 +13349,38 @@ var syntaxNsenter = syntax{style: first, options: []option{
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}, base: &action_aba4d4e72ec2}
 
+var syntaxNtdsutil = syntax{style: slash, why: "copies the domain's credentials", operands: shape{rest: roleText}, base: &action_5b69dd868eb4}
+
+var syntaxNu = syntax{style: first, language: "shell", options: []option{
+	{"--commands", &action_c21d607554f5},
+	{"--config", &action_e5267f5443f1},
+	{"--env-config", &action_e5267f5443f1},
+	{"--error-style", &action_933fc77f4028},
+	{"--execute", &action_25992496c212},
+	{"--include-path", &action_56f3046bd8c9},
+	{"--interactive", &action_e3b0c44298fc},
+	{"--log-level", &action_933fc77f4028},
+	{"--log-target", &action_933fc77f4028},
+	{"--login", &action_e3b0c44298fc},
+	{"--no-config-file", &action_e3b0c44298fc},
+	{"--no-history", &action_e3b0c44298fc},
+	{"--no-std-lib", &action_e3b0c44298fc},
+	{"--plugin-config", &action_56f3046bd8c9},
+	{"--stdin", &action_e3b0c44298fc},
+	{"--table-mode", &action_933fc77f4028},
+	{"--threads", &action_933fc77f4028},
+	{"-I", &action_56f3046bd8c9},
+	{"-c", &action_c21d607554f5},
+	{"-e", &action_25992496c212},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-m", &action_933fc77f4028},
+	{"-n", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_f42b4f6538ea}
+
 var syntaxNvm_Current = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxNvm_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_ccaa2d796569}
@@ -12712,7 +13814,7 @@ var syntaxOpenssl = syntax{style: long, options: []option{
 	{"x509", &syntaxOpenssl_Asn1parse},
 }, operands: shape{rest: roleText}}
 
-var syntaxOsascript = syntax{options: []option{
+var syntaxOsascript = syntax{language: "applescript", options: []option{
 	{"-e", &action_acaf9ef107f1},
 	{"-l", &action_933fc77f4028},
 	{"-s", &action_933fc77f4028},
@@ -13000,6 +14102,12 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_933fc77f4028},
 }, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_19af46619ea5}
 
+var syntaxPcalua = syntax{style: slash, why: "runs what the network sends", options: []option{
+	{"/a", &action_c90037fb93bf},
+	{"/c", &action_c90037fb93bf},
+	{"/d", &action_933fc77f4028},
+}, operands: shape{rest: roleCmdWords}, base: &action_0cb315f5f950}
+
 var syntaxPerf_Annotate = syntax{style: open, operands: shape{rest: roleText}}
 
 var syntaxPerf_Mem = syntax{style: first, options: []option{
@@ -13046,7 +14154,7 @@ var syntaxPerf = syntax{style: first, options: []option{
 	{"trace", &syntaxPerf_Annotate},
 }}
 
-var syntaxPerl = syntax{style: first, options: []option{
+var syntaxPerl = syntax{style: first, language: "perl", options: []option{
 	{"-0", &action_540758ff93b3},
 	{"-00", &action_e3b0c44298fc},
 	{"-C", &action_540758ff93b3},
@@ -13153,7 +14261,7 @@ var syntaxPgrep = syntax{options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
-var syntaxPhp = syntax{style: first, options: []option{
+var syntaxPhp = syntax{style: first, language: "php", options: []option{
 	{"--info", &action_e3b0c44298fc},
 	{"--ini", &action_e3b0c44298fc},
 	{"--modules", &action_e3b0c44298fc},
@@ -13460,6 +14568,59 @@ var syntaxPoetry = syntax{style: open, options: []option{
 	{"why", &syntaxPoetry_About},
 }, base: &action_ccaa2d796569}
 
+var syntaxPowershell = syntax{style: slash | gnu, language: "powershell", options: []option{
+	{"/c", &action_a43f67bc80a9},
+	{"/co", &action_a43f67bc80a9},
+	{"/com", &action_a43f67bc80a9},
+	{"/command", &action_a43f67bc80a9},
+	{"/commandwithargs", &action_a43f67bc80a9},
+	{"/configurationname", &action_933fc77f4028},
+	{"/cwa", &action_a43f67bc80a9},
+	{"/e", &action_f402905e7251},
+	{"/ec", &action_f402905e7251},
+	{"/en", &action_f402905e7251},
+	{"/encodedcommand", &action_f402905e7251},
+	{"/ep", &action_933fc77f4028},
+	{"/ex", &action_933fc77f4028},
+	{"/executionpolicy", &action_933fc77f4028},
+	{"/f", &action_80ba781e6e76},
+	{"/file", &action_80ba781e6e76},
+	{"/if", &action_933fc77f4028},
+	{"/inputformat", &action_933fc77f4028},
+	{"/l", &action_e3b0c44298fc},
+	{"/login", &action_e3b0c44298fc},
+	{"/mt", &action_e3b0c44298fc},
+	{"/mta", &action_e3b0c44298fc},
+	{"/noe", &action_e3b0c44298fc},
+	{"/noexit", &action_e3b0c44298fc},
+	{"/nol", &action_e3b0c44298fc},
+	{"/nologo", &action_e3b0c44298fc},
+	{"/noni", &action_e3b0c44298fc},
+	{"/noninteractive", &action_e3b0c44298fc},
+	{"/nop", &action_e3b0c44298fc},
+	{"/noprofile", &action_e3b0c44298fc},
+	{"/of", &action_933fc77f4028},
+	{"/outputformat", &action_933fc77f4028},
+	{"/psconsolefile", &action_933fc77f4028},
+	{"/s", &action_933fc77f4028},
+	{"/settingsfile", &action_933fc77f4028},
+	{"/st", &action_e3b0c44298fc},
+	{"/sta", &action_e3b0c44298fc},
+	{"/v", &action_933fc77f4028},
+	{"/version", &action_933fc77f4028},
+	{"/w", &action_933fc77f4028},
+	{"/wd", &action_933fc77f4028},
+	{"/windowstyle", &action_933fc77f4028},
+	{"/wo", &action_933fc77f4028},
+	{"/workingdirectory", &action_933fc77f4028},
+}, operands: shape{rest: rolePowerShellWords}, base: &action_670e6cef54e3}
+
+var syntaxPowershell_ise = syntax{style: slash, options: []option{
+	{"/file", &action_933fc77f4028},
+	{"/mta", &action_e3b0c44298fc},
+	{"/noprofile", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_c5fe1d40e2aa}
+
 var syntaxPrintenv = syntax{options: []option{
 	{"--null", &action_e3b0c44298fc},
 	{"-0", &action_e3b0c44298fc},
@@ -13468,6 +14629,14 @@ var syntaxPrintenv = syntax{options: []option{
 var syntaxPrintf = syntax{style: literal, options: []option{
 	{"-v", &action_933fc77f4028},
 }, operands: shape{rest: roleText}}
+
+var syntaxProcdump = syntax{style: slash, why: "reads credentials", options: []option{
+	{"/accepteula", &action_e3b0c44298fc},
+	{"/list", &action_e3b0c44298fc},
+	{"/listcreds", &action_e3b0c44298fc},
+	{"/ma", &action_e3b0c44298fc},
+	{"/mm", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_129fc4cbbb8a}
 
 var syntaxPs = syntax{style: long | bundled | bare | open | numeric, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -13548,6 +14717,27 @@ var syntaxPs = syntax{style: long | bundled | bare | open | numeric, options: []
 	{"-y", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
+
+var syntaxPsexec = syntax{style: slash | first, why: "runs what the network sends", options: []option{
+	{"/a", &action_933fc77f4028},
+	{"/accepteula", &action_e3b0c44298fc},
+	{"/c", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/e", &action_e3b0c44298fc},
+	{"/f", &action_e3b0c44298fc},
+	{"/h", &action_e3b0c44298fc},
+	{"/i", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/n", &action_933fc77f4028},
+	{"/nobanner", &action_e3b0c44298fc},
+	{"/p", &action_933fc77f4028},
+	{"/r", &action_933fc77f4028},
+	{"/s", &action_e3b0c44298fc},
+	{"/u", &action_933fc77f4028},
+	{"/v", &action_e3b0c44298fc},
+	{"/w", &action_933fc77f4028},
+	{"/x", &action_e3b0c44298fc},
+}, groups: []string{"\\\\*"}, operands: shape{rest: roleCmdWords}, base: &action_10f042f09a25}
 
 var syntaxPsql = syntax{style: bundled, options: []option{
 	{"--command", &action_1067b4545736},
@@ -13720,43 +14910,6 @@ var syntaxPwd = syntax{options: []option{
 	{"-P", &action_e3b0c44298fc},
 }}
 
-var syntaxPwsh = syntax{style: first | long, options: []option{
-	{"-C", &action_ab6dde494ec5},
-	{"-Command", &action_ab6dde494ec5},
-	{"-EncodedCommand", &action_ab6dde494ec5},
-	{"-ExecutionPolicy", &action_933fc77f4028},
-	{"-File", &action_1bc1cc148687},
-	{"-InputFormat", &action_933fc77f4028},
-	{"-Login", &action_e3b0c44298fc},
-	{"-Mta", &action_e3b0c44298fc},
-	{"-NoExit", &action_e3b0c44298fc},
-	{"-NoLogo", &action_e3b0c44298fc},
-	{"-NoProfile", &action_e3b0c44298fc},
-	{"-NonInteractive", &action_e3b0c44298fc},
-	{"-OutputFormat", &action_933fc77f4028},
-	{"-Sta", &action_e3b0c44298fc},
-	{"-Version", &action_933fc77f4028},
-	{"-WindowStyle", &action_933fc77f4028},
-	{"-WorkingDirectory", &action_933fc77f4028},
-	{"-c", &action_ab6dde494ec5},
-	{"-command", &action_ab6dde494ec5},
-	{"-e", &action_ab6dde494ec5},
-	{"-ec", &action_ab6dde494ec5},
-	{"-enc", &action_ab6dde494ec5},
-	{"-encodedcommand", &action_ab6dde494ec5},
-	{"-ep", &action_933fc77f4028},
-	{"-exec", &action_933fc77f4028},
-	{"-executionpolicy", &action_933fc77f4028},
-	{"-f", &action_1bc1cc148687},
-	{"-file", &action_1bc1cc148687},
-	{"-nologo", &action_e3b0c44298fc},
-	{"-noni", &action_e3b0c44298fc},
-	{"-noninteractive", &action_e3b0c44298fc},
-	{"-nop", &action_e3b0c44298fc},
-	{"-noprofile", &action_e3b0c44298fc},
-	{"-w", &action_933fc77f4028},
-}, operands: shape{head: []role{roleScript}, rest: roleText}, base: &action_f42b4f6538ea}
-
 var syntaxPy_3ahttp_2eserver = syntax{options: []option{
 	{"--bind", &action_933fc77f4028},
 	{"--cgi", &action_e3b0c44298fc},
@@ -13810,7 +14963,7 @@ var syntaxPytest = syntax{style: open, options: []option{
 	{"-p", &action_933fc77f4028},
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxPython = syntax{style: first, options: []option{
+var syntaxPython = syntax{style: first, language: "python", options: []option{
 	{"--check-hash-based-pycs", &action_933fc77f4028},
 	{"-?", &action_03539de5fc68},
 	{"-B", &action_e3b0c44298fc},
@@ -14062,6 +15215,72 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"zcard", &syntaxRedis_cli_DBSIZE},
 	{"zrange", &syntaxRedis_cli_DBSIZE},
 }, base: &action_d4473c670c25}
+
+var syntaxReg__2a = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_15c1c734da8c}
+
+var syntaxReg_Compare = syntax{style: slash, options: []option{
+	{"/d", &action_e3b0c44298fc},
+	{"/f", &action_933fc77f4028},
+	{"/s", &action_e3b0c44298fc},
+	{"/se", &action_933fc77f4028},
+	{"/v", &action_933fc77f4028},
+	{"/ve", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleKey}, rest: roleText}}
+
+var syntaxReg_Delete = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_f3965e756ecd}
+
+var syntaxReg_Export = syntax{style: slash, operands: shape{head: []role{roleKey, roleWrite}}, base: &action_ccaa2d796569}
+
+var syntaxReg_Save = syntax{style: slash, operands: shape{head: []role{roleKey, roleWrite}}, base: &action_ccaa2d796569}
+
+var syntaxReg = syntax{style: slash, options: []option{
+	{"/c", &action_e3b0c44298fc},
+	{"/d", &action_933fc77f4028},
+	{"/e", &action_e3b0c44298fc},
+	{"/f", &action_e3b0c44298fc},
+	{"/k", &action_e3b0c44298fc},
+	{"/oa", &action_e3b0c44298fc},
+	{"/od", &action_e3b0c44298fc},
+	{"/on", &action_e3b0c44298fc},
+	{"/os", &action_e3b0c44298fc},
+	{"/reg", &action_e3b0c44298fc},
+	{"/s", &action_e3b0c44298fc},
+	{"/t", &action_933fc77f4028},
+	{"/v", &action_933fc77f4028},
+	{"/va", &action_e3b0c44298fc},
+	{"/ve", &action_e3b0c44298fc},
+	{"/y", &action_e3b0c44298fc},
+	{"/z", &action_e3b0c44298fc},
+}, subs: []program{
+	{"*", &syntaxReg__2a},
+	{"compare", &syntaxReg_Compare},
+	{"delete", &syntaxReg_Delete},
+	{"export", &syntaxReg_Export},
+	{"query", &syntaxReg_Compare},
+	{"save", &syntaxReg_Save},
+}, operands: shape{head: []role{roleText}}}
+
+var syntaxRegedit = syntax{style: slash, options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/c", &action_e3b0c44298fc},
+	{"/e", &action_e3b0c44298fc},
+	{"/m", &action_e3b0c44298fc},
+	{"/s", &action_e3b0c44298fc},
+	{"/u", &action_e3b0c44298fc},
+}, operands: shape{rest: roleSetKey}, base: &action_15c1c734da8c}
+
+var syntaxRegsvr32 = syntax{style: slash, why: "runs code that is not known", options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/au", &action_e3b0c44298fc},
+	{"/f", &action_e3b0c44298fc},
+	{"/i", &action_e3b0c44298fc},
+	{"/logfile", &action_e3b0c44298fc},
+	{"/logtoconsole", &action_e3b0c44298fc},
+	{"/n", &action_e3b0c44298fc},
+	{"/q", &action_e3b0c44298fc},
+	{"/s", &action_e3b0c44298fc},
+	{"/u", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_ed32e103811b}
 
 var syntaxRename = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -14513,7 +15732,7 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRemoteSrc, tail: []role{roleRemoteDst}}, base: &action_ccaa2d796569}
 
-var syntaxRuby = syntax{style: first, options: []option{
+var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"--disable", &action_540758ff93b3},
 	{"--enable", &action_540758ff93b3},
 	{"--jit", &action_e3b0c44298fc},
@@ -14545,6 +15764,24 @@ var syntaxRuby = syntax{style: first, options: []option{
 	{"-x", &action_540758ff93b3},
 	{"-y", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptRuby}, rest: roleText}, base: &action_f42b4f6538ea}
+
+var syntaxRunas = syntax{style: slash | first, why: "runs what the network sends", options: []option{
+	{"/env", &action_e3b0c44298fc},
+	{"/netonly", &action_e3b0c44298fc},
+	{"/noprofile", &action_e3b0c44298fc},
+	{"/profile", &action_e3b0c44298fc},
+	{"/savecred", &action_e3b0c44298fc},
+	{"/smartcard", &action_e3b0c44298fc},
+	{"/user", &action_e3b0c44298fc},
+}, operands: shape{rest: roleCmdWords}, base: &action_10f042f09a25}
+
+var syntaxRundll32 = syntax{style: slash, why: "runs code that is not known", texts: []option{
+	{"\\\\", &action_5375e2232df6},
+	{"comsvcs*#24", &action_2800f8aeb6d9},
+	{"comsvcs*minidump", &action_2800f8aeb6d9},
+	{"javascript:", &action_5375e2232df6},
+	{"url.dll", &action_5375e2232df6},
+}, operands: shape{rest: roleText}, base: &action_0cb315f5f950}
 
 var syntaxRunuser = syntax{options: []option{
 	{"-", &action_e3b0c44298fc},
@@ -14604,6 +15841,69 @@ var syntaxRustup = syntax{style: open, subs: []program{
 	{"update", &syntaxRustup_Check},
 	{"which", &syntaxRustup_Completions},
 }, base: &action_d4473c670c25}
+
+var syntaxSc__2a = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxSc_Config = syntax{style: slash | expr, why: "makes a service, which runs code later", options: []option{
+	{"binpath=", &action_c90037fb93bf},
+}, keys: []option{
+	{"binPath", &action_c90037fb93bf},
+	{"binpath", &action_c90037fb93bf},
+}, operands: shape{rest: roleText}, base: &action_6636428b7661}
+
+var syntaxSc_Qc = syntax{style: slash, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSc = syntax{style: slash, subs: []program{
+	{"*", &syntaxSc__2a},
+	{"config", &syntaxSc_Config},
+	{"create", &syntaxSc_Config},
+	{"qc", &syntaxSc_Qc},
+	{"query", &syntaxSc_Qc},
+	{"queryex", &syntaxSc_Qc},
+}, groups: []string{"\\\\*"}}
+
+var syntaxSchtasks__2f_2a = syntax{style: slash, options: []option{
+	{"/d", &action_933fc77f4028},
+	{"/du", &action_933fc77f4028},
+	{"/ed", &action_933fc77f4028},
+	{"/et", &action_933fc77f4028},
+	{"/fo", &action_933fc77f4028},
+	{"/i", &action_933fc77f4028},
+	{"/m", &action_933fc77f4028},
+	{"/mo", &action_933fc77f4028},
+	{"/ri", &action_933fc77f4028},
+	{"/rp", &action_933fc77f4028},
+	{"/ru", &action_933fc77f4028},
+	{"/sc", &action_933fc77f4028},
+	{"/sd", &action_933fc77f4028},
+	{"/st", &action_933fc77f4028},
+	{"/tn", &action_933fc77f4028},
+	{"/tr", &action_c90037fb93bf},
+}, operands: shape{rest: roleText}, base: &action_6636428b7661}
+
+var syntaxSchtasks__2fQuery = syntax{style: slash, options: []option{
+	{"/fo", &action_933fc77f4028},
+	{"/tn", &action_933fc77f4028},
+}, operands: shape{rest: roleText}}
+
+var syntaxSchtasks = syntax{style: slash, why: "plans code to run later", options: []option{
+	{"/disable", &action_e3b0c44298fc},
+	{"/enable", &action_e3b0c44298fc},
+	{"/hresult", &action_e3b0c44298fc},
+	{"/it", &action_e3b0c44298fc},
+	{"/k", &action_e3b0c44298fc},
+	{"/nh", &action_e3b0c44298fc},
+	{"/np", &action_e3b0c44298fc},
+	{"/p", &action_933fc77f4028},
+	{"/s", &action_933fc77f4028},
+	{"/u", &action_933fc77f4028},
+	{"/v", &action_e3b0c44298fc},
+	{"/xml", &action_e3b0c44298fc},
+	{"/z", &action_e3b0c44298fc},
+}, subs: []program{
+	{"/*", &syntaxSchtasks__2f_2a},
+	{"/query", &syntaxSchtasks__2fQuery},
+}, operands: shape{rest: roleText}}
 
 var syntaxScp = syntax{style: bundled, options: []option{
 	{"-1", &action_e3b0c44298fc},
@@ -14858,6 +16158,19 @@ var syntaxSetpriv = syntax{style: first, options: []option{
 	{"-c", &action_25992496c212},
 }, operands: shape{rest: roleArgv}, base: &action_aba4d4e72ec2}
 
+var syntaxSetx = syntax{style: slash, why: "changes the environment of later programs", options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/d", &action_e3b0c44298fc},
+	{"/f", &action_933fc77f4028},
+	{"/k", &action_933fc77f4028},
+	{"/m", &action_e3b0c44298fc},
+	{"/p", &action_933fc77f4028},
+	{"/r", &action_e3b0c44298fc},
+	{"/s", &action_933fc77f4028},
+	{"/u", &action_933fc77f4028},
+	{"/x", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
 var syntaxSftp = syntax{options: []option{
 	{"-4", &action_e3b0c44298fc},
 	{"-6", &action_e3b0c44298fc},
@@ -14891,7 +16204,7 @@ var syntaxSg = syntax{options: []option{
 	{"-c", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText, roleShell}}, base: &action_aba4d4e72ec2}
 
-var syntaxSh = syntax{style: first | plus | apart, options: []option{
+var syntaxSh = syntax{style: first | plus | apart, language: "shell", options: []option{
 	{"+B", &action_e3b0c44298fc},
 	{"+C", &action_e3b0c44298fc},
 	{"+E", &action_e3b0c44298fc},
@@ -14961,6 +16274,22 @@ var syntaxSh = syntax{style: first | plus | apart, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_f42b4f6538ea}
+
+var syntaxSharphound = syntax{style: slash, options: []option{
+	{"/all_trusts", &action_e3b0c44298fc},
+	{"/attr", &action_933fc77f4028},
+	{"/c", &action_e3b0c44298fc},
+	{"/d", &action_933fc77f4028},
+	{"/dclist", &action_e3b0c44298fc},
+	{"/domain_trusts", &action_e3b0c44298fc},
+	{"/dsgetdc", &action_e3b0c44298fc},
+	{"/f", &action_933fc77f4028},
+	{"/filter", &action_933fc77f4028},
+	{"/limit", &action_933fc77f4028},
+	{"/r", &action_933fc77f4028},
+	{"/s", &action_933fc77f4028},
+	{"/trusted_domains", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxShield_Approvals = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
 
@@ -15959,6 +17288,16 @@ var syntaxTail = syntax{style: gnu | numeric | plus, options: []option{
 
 var syntaxTailscale = syntax{style: open, operands: shape{rest: roleText}, base: &action_72eed7197869}
 
+var syntaxTakeown = syntax{style: slash, options: []option{
+	{"/a", &action_e3b0c44298fc},
+	{"/d", &action_933fc77f4028},
+	{"/f", &action_e3b0c44298fc},
+	{"/p", &action_933fc77f4028},
+	{"/r", &action_20f728919fb5},
+	{"/skipsl", &action_e3b0c44298fc},
+	{"/u", &action_933fc77f4028},
+}, operands: shape{head: []role{roleChmod}}, base: &action_ccaa2d796569}
+
 var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--absolute-names", &action_540dc9a7c234},
 	{"--acls", &action_e3b0c44298fc},
@@ -16131,6 +17470,57 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_34470636e28b},
 	{"-z", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}}
+
+var syntaxTaskkill = syntax{style: slash, options: []option{
+	{"/f", &action_e3b0c44298fc},
+	{"/fi", &action_933fc77f4028},
+	{"/im", &action_933fc77f4028},
+	{"/p", &action_933fc77f4028},
+	{"/pid", &action_933fc77f4028},
+	{"/s", &action_933fc77f4028},
+	{"/t", &action_e3b0c44298fc},
+	{"/u", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_af5d23dbb577}
+
+var syntaxTasklist = syntax{style: slash, options: []option{
+	{"/all", &action_e3b0c44298fc},
+	{"/allcompartments", &action_e3b0c44298fc},
+	{"/apps", &action_e3b0c44298fc},
+	{"/connect", &action_e3b0c44298fc},
+	{"/counter", &action_e3b0c44298fc},
+	{"/displaydns", &action_e3b0c44298fc},
+	{"/f", &action_e3b0c44298fc},
+	{"/fi", &action_933fc77f4028},
+	{"/flow", &action_e3b0c44298fc},
+	{"/flushdns", &action_e3b0c44298fc},
+	{"/fo", &action_933fc77f4028},
+	{"/kcd_cache", &action_e3b0c44298fc},
+	{"/lh", &action_933fc77f4028},
+	{"/li", &action_933fc77f4028},
+	{"/m", &action_e3b0c44298fc},
+	{"/mode", &action_e3b0c44298fc},
+	{"/nh", &action_e3b0c44298fc},
+	{"/p", &action_933fc77f4028},
+	{"/purge", &action_e3b0c44298fc},
+	{"/q", &action_e3b0c44298fc},
+	{"/r", &action_933fc77f4028},
+	{"/registerdns", &action_e3b0c44298fc},
+	{"/release", &action_e3b0c44298fc},
+	{"/release6", &action_e3b0c44298fc},
+	{"/renew", &action_e3b0c44298fc},
+	{"/renew6", &action_e3b0c44298fc},
+	{"/s", &action_933fc77f4028},
+	{"/server", &action_e3b0c44298fc},
+	{"/sessions", &action_e3b0c44298fc},
+	{"/setclassid", &action_e3b0c44298fc},
+	{"/svc", &action_e3b0c44298fc},
+	{"/t", &action_e3b0c44298fc},
+	{"/tgt", &action_e3b0c44298fc},
+	{"/tickets", &action_e3b0c44298fc},
+	{"/u", &action_933fc77f4028},
+	{"/v", &action_e3b0c44298fc},
+	{"/vm", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
 var syntaxTaskset = syntax{style: first, options: []option{
@@ -16717,7 +18107,7 @@ var syntaxTsort = syntax{operands: shape{head: []role{roleRead}}}
 
 var syntaxTsx_Watch = syntax{operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_e3b0c44298fc}
 
-var syntaxTsx = syntax{style: first, options: []option{
+var syntaxTsx = syntax{style: first, language: "node", options: []option{
 	{"--esm", &action_e3b0c44298fc},
 	{"--eval", &action_c0631858163a},
 	{"--files", &action_e3b0c44298fc},
@@ -17018,25 +18408,32 @@ var syntaxUv_Publish = syntax{operands: shape{rest: roleText}, base: &action_f72
 
 var syntaxUv_Run = syntax{style: first | open, options: []option{
 	{"--all-extras", &action_e3b0c44298fc},
+	{"--default-index", &action_933fc77f4028},
 	{"--dev", &action_e3b0c44298fc},
-	{"--directory", &action_933fc77f4028},
-	{"--env-file", &action_933fc77f4028},
+	{"--env-file", &action_56f3046bd8c9},
 	{"--extra", &action_933fc77f4028},
 	{"--frozen", &action_e3b0c44298fc},
 	{"--group", &action_933fc77f4028},
+	{"--gui-script", &action_41cac6a31892},
+	{"--index", &action_933fc77f4028},
+	{"--index-url", &action_933fc77f4028},
 	{"--isolated", &action_e3b0c44298fc},
 	{"--module", &action_34d7f13cc697},
 	{"--no-dev", &action_e3b0c44298fc},
 	{"--no-project", &action_e3b0c44298fc},
 	{"--no-sync", &action_e3b0c44298fc},
 	{"--package", &action_933fc77f4028},
-	{"--project", &action_933fc77f4028},
 	{"--python", &action_933fc77f4028},
-	{"--with", &action_933fc77f4028},
+	{"--refresh-package", &action_933fc77f4028},
+	{"--script", &action_41cac6a31892},
+	{"--with", &action_cd7b0c7b5af3},
+	{"--with-editable", &action_cd7b0c7b5af3},
+	{"--with-requirements", &action_56f3046bd8c9},
 	{"-m", &action_34d7f13cc697},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
-}, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+	{"-s", &action_41cac6a31892},
+}, operands: shape{rest: roleArgvScript}, base: &action_d4473c670c25}
 
 var syntaxUv_Tool_Dir = syntax{base: &action_9fe32a6c0cf7}
 
@@ -17054,7 +18451,7 @@ var syntaxUv_Tool = syntax{subs: []program{
 	{"upgrade", &syntaxUv_Tool_Install},
 }}
 
-var syntaxUv = syntax{style: open, options: []option{
+var syntaxUv = syntax{style: open, language: "python", options: []option{
 	{"--directory", &action_48c1001e7070},
 	{"--index", &action_933fc77f4028},
 	{"--index-url", &action_933fc77f4028},
@@ -17151,6 +18548,27 @@ var syntaxVim = syntax{style: plus | long | bundled, options: []option{
 	{"+", &action_2e4f389dda39},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
 
+var syntaxVssadmin__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxVssadmin_Delete = syntax{style: slash, why: "deletes shadow copies", options: []option{
+	{"/all", &action_e3b0c44298fc},
+	{"/for", &action_e3b0c44298fc},
+	{"/maxsize", &action_e3b0c44298fc},
+	{"/oldest", &action_e3b0c44298fc},
+	{"/on", &action_e3b0c44298fc},
+	{"/quiet", &action_e3b0c44298fc},
+	{"/shadow", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxVssadmin_List = syntax{style: slash, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxVssadmin = syntax{style: slash, why: "changes shadow copies", subs: []program{
+	{"*", &syntaxVssadmin__2a},
+	{"delete", &syntaxVssadmin_Delete},
+	{"list", &syntaxVssadmin_List},
+	{"resize", &syntaxVssadmin_Delete},
+}}
+
 var syntaxWait = syntax{style: plus, options: []option{
 	{"-A", &action_e3b0c44298fc},
 	{"-D", &action_e3b0c44298fc},
@@ -17213,6 +18631,21 @@ var syntaxWatchexec = syntax{style: first | open, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgvStdin}}
 
+var syntaxWbadmin__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxWbadmin_Delete = syntax{style: slash, why: "deletes backups", options: []option{
+	{"/backuptarget", &action_e3b0c44298fc},
+	{"/deleteoldest", &action_e3b0c44298fc},
+	{"/keepversions", &action_e3b0c44298fc},
+	{"/machine", &action_e3b0c44298fc},
+	{"/quiet", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxWbadmin = syntax{style: slash, why: "changes backups", subs: []program{
+	{"*", &syntaxWbadmin__2a},
+	{"delete", &syntaxWbadmin_Delete},
+}}
+
 var syntaxWc = syntax{style: gnu, options: []option{
 	{"--bytes", &action_e3b0c44298fc},
 	{"--chars", &action_e3b0c44298fc},
@@ -17227,6 +18660,35 @@ var syntaxWc = syntax{style: gnu, options: []option{
 	{"-m", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
+
+var syntaxWevtutil__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxWevtutil_Cl = syntax{style: slash, why: "deletes logs", operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxWevtutil_El = syntax{style: slash, options: []option{
+	{"/c", &action_e3b0c44298fc},
+	{"/e", &action_e3b0c44298fc},
+	{"/f", &action_e3b0c44298fc},
+	{"/gm", &action_e3b0c44298fc},
+	{"/l", &action_e3b0c44298fc},
+	{"/lf", &action_e3b0c44298fc},
+	{"/p", &action_e3b0c44298fc},
+	{"/q", &action_e3b0c44298fc},
+	{"/rd", &action_e3b0c44298fc},
+	{"/sq", &action_e3b0c44298fc},
+	{"/u", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}}
+
+var syntaxWevtutil = syntax{style: slash, why: "changes the logs of the system", subs: []program{
+	{"*", &syntaxWevtutil__2a},
+	{"cl", &syntaxWevtutil_Cl},
+	{"clear-log", &syntaxWevtutil_Cl},
+	{"el", &syntaxWevtutil_El},
+	{"gl", &syntaxWevtutil_El},
+	{"gli", &syntaxWevtutil_El},
+	{"qe", &syntaxWevtutil_El},
+	{"sl", &syntaxWevtutil_Cl},
+}}
 
 var syntaxWget = syntax{style: gnu, options: []option{
 	{"--accept", &action_933fc77f4028},
@@ -17384,6 +18846,14 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"-n", &action_933fc77f4028},
 }, operands: shape{rest: roleURL}, base: &action_e2ea4cf59f9e}
 
+var syntaxWinrs = syntax{style: slash | first, why: "runs what the network sends", options: []option{
+	{"/d", &action_933fc77f4028},
+	{"/env", &action_933fc77f4028},
+	{"/p", &action_933fc77f4028},
+	{"/r", &action_933fc77f4028},
+	{"/u", &action_933fc77f4028},
+}, operands: shape{rest: roleCmdWords}, base: &action_0cb315f5f950}
+
 var syntaxWipe = syntax{options: []option{
 	{"-D", &action_e3b0c44298fc},
 	{"-S", &action_e3b0c44298fc},
@@ -17395,6 +18865,21 @@ var syntaxWipe = syntax{options: []option{
 	{"-r", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleDeleteTree}, base: &action_cb88a8d37100}
+
+var syntaxWmic = syntax{style: slash | expr, why: "changes the system, or runs what the network sends", options: []option{
+	{"/format", &action_565d9b1445cb},
+	{"/namespace", &action_933fc77f4028},
+	{"/node", &action_ba7c9ee22594},
+	{"/password", &action_933fc77f4028},
+	{"/role", &action_933fc77f4028},
+	{"/user", &action_933fc77f4028},
+	{"call", &action_c5fe1d40e2aa},
+	{"create", &action_70445a745056},
+	{"delete", &action_c5fe1d40e2aa},
+}, texts: []option{
+	{".xsl", &action_c5fe1d40e2aa},
+	{"shadowcopy*delete", &action_cb88a8d37100},
+}, operands: shape{rest: roleText}, base: &action_79143bbb6394}
 
 var syntaxXargs = syntax{style: gnu | first, options: []option{
 	{"--arg-file", &action_56f3046bd8c9},
@@ -17620,27 +19105,31 @@ var syntax_7b = syntax{operands: shape{rest: roleText}}
 var (
 	action_032c15784daa = action{values: []role{rolePHP}, operands: &shape_c893620ebf3a}
 	action_03539de5fc68 = action{streams: streams{in: Data, setIn: true}}
+	action_03bc7336384b = action{class: anything, effects: []effect.Kind{effect.ChangeSystem}, flags: runURLs}
 	action_048a28997229 = action{operands: &shape_21c2a8258a17, turns: []turn{{roleArchive, roleEdit}}}
 	action_058236e0a6ac = action{values: []role{roleScriptRuby}}
 	action_061dd4255278 = action{values: []role{roleShellRemote}}
 	action_065d996b4388 = action{values: []role{roleList}}
 	action_0a395c79a38f = action{values: []role{roleEdit}}
 	action_0a7d21be77b2 = action{values: []role{roleText}, class: localWrite, here: roleWriteTree}
+	action_0cb315f5f950 = action{class: anything, flags: runURLs}
 	action_0cf8661f183d = action{empty: roleList}
 	action_0d634a84ab6c = action{flags: widen}
 	action_0de67dc69b64 = action{class: localWrite, streams: streams{out: Input, setOut: true}}
 	action_0e79ee356e98 = action{operands: &shape_5a9a69416f97}
 	action_103c17bc5447 = action{values: []role{roleEnter}}
 	action_1067b4545736 = action{values: []role{roleSQL}, streams: streams{in: Data, setIn: true}}
+	action_10f042f09a25 = action{class: anything, effects: []effect.Kind{effect.ChangePrivilege}, flags: runURLs}
 	action_121aadd1cc38 = action{streams: streams{out: Input, setOut: true}}
 	action_124de6bbdd8d = action{operands: &shape_9b292ded490e}
+	action_129fc4cbbb8a = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}}
 	action_131fbf973c16 = action{streams: streams{out: Decoded, setOut: true}}
+	action_13f7d07e86b0 = action{values: []role{roleRead}, turns: []turn{{roleText, roleRead}}}
 	action_15bce879ad6e = action{operands: &shape_eb6f3b56909d}
 	action_15c1c734da8c = action{class: privileged}
 	action_1943ced1d37c = action{values: []role{roleText}, turns: []turn{{roleRead, roleEdit}}}
 	action_19af46619ea5 = action{class: localWrite, here: roleWriteTree}
 	action_1b94ff321531 = action{turns: []turn{{roleDelete, roleText}}}
-	action_1bc1cc148687 = action{values: []role{roleScript}, operands: &shape_c893620ebf3a}
 	action_1d182548aa52 = action{effects: []effect.Kind{effect.Listen}, operands: &shape_8fbde1a3dd59}
 	action_1dbed339da3a = action{class: network, effects: []effect.Kind{effect.ChangeSystem}}
 	action_1ddfd40e7262 = action{empty: roleSecretAll}
@@ -17658,6 +19147,7 @@ var (
 	action_24d486ebf1ae = action{values: []role{roleScriptCode}}
 	action_250a89f04b9a = action{effects: []effect.Kind{effect.ChangeRemote}, flags: reject}
 	action_25992496c212 = action{values: []role{roleShell}}
+	action_2800f8aeb6d9 = action{effects: []effect.Kind{effect.ReadSecret}}
 	action_2840618e19f1 = action{values: []role{roleSystem}}
 	action_288f968fc7bf = action{operands: &shape_b26c6c1b178b}
 	action_28caed647610 = action{values: []role{roleScript}, operands: &shape_003354c67246}
@@ -17667,6 +19157,7 @@ var (
 	action_30ec8a667e23 = action{values: []role{roleText}, operands: &shape_003354c67246}
 	action_318fcc40d27c = action{operands: &shape_121406367de1}
 	action_32c69f6f96c3 = action{turns: []turn{{roleEdit, roleReadTree}}}
+	action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
 	action_34470636e28b = action{class: localWrite, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
 	action_34d7f13cc697 = action{values: []role{roleModule}}
 	action_354822599660 = action{values: []role{roleList}, operands: &shape_11217cbdab05}
@@ -17683,31 +19174,40 @@ var (
 	action_3e4dfb75df70 = action{values: []role{roleFolder}, flags: notHere}
 	action_4044b1fd41bb = action{values: []role{roleText}, attached: true, class: destructive}
 	action_404add0ba800 = action{class: network, streams: streams{out: Download, setOut: true}}
+	action_41cac6a31892 = action{values: []role{roleScriptPython}, operands: &shape_c893620ebf3a, flags: stop}
 	action_41e4fd56fbb6 = action{values: []role{roleRead}, class: localWrite}
 	action_422a70e4362e = action{values: []role{roleText}, operands: &shape_8b6f8fb7684e}
+	action_43303d105deb = action{values: []role{roleCmdWords}}
 	action_46d936cb9305 = action{values: []role{roleListTree}}
 	action_479a53ad3bb6 = action{values: []role{roleText}, class: network}
 	action_48a60d6c8d1f = action{operands: &shape_62dc41ad885f}
 	action_48c1001e7070 = action{values: []role{roleFolder}}
 	action_48dadb3ad3e2 = action{values: []role{roleText, roleText}}
+	action_4d60d55a9460 = action{values: []role{roleCode}, effects: []effect.Kind{effect.Dynamic}}
 	action_4d6286f32797 = action{values: []role{roleScriptAwk}}
 	action_52847c784784 = action{empty: roleChange}
 	action_5312d47a5241 = action{class: network, effects: []effect.Kind{effect.ChangeRemote}}
+	action_5375e2232df6 = action{effects: []effect.Kind{effect.Dynamic}}
 	action_53c7028610f9 = action{streams: streams{in: Data, setIn: true}, operands: &shape_7ee4cd1c0ea5}
 	action_53ca1386f247 = action{values: []role{rolePrivilege}}
 	action_540758ff93b3 = action{values: []role{roleText}, attached: true}
 	action_540dc9a7c234 = action{flags: reject}
 	action_552172c5d290 = action{values: []role{roleAwk}, operands: &shape_003354c67246}
+	action_565d9b1445cb = action{values: []role{roleMaybeScript}}
 	action_56f3046bd8c9 = action{values: []role{roleRead}}
 	action_5909ae12bc5d = action{effects: []effect.Kind{effect.Listen}, flags: reject}
 	action_5a6b4227498b = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}}
 	action_5b37e3f63e04 = action{values: []role{roleGlob}}
+	action_5b69dd868eb4 = action{class: privileged, effects: []effect.Kind{effect.ReadSecret}}
 	action_5bce6b70767a = action{effects: []effect.Kind{effect.Listen}}
 	action_5de2ed60f27e = action{effects: []effect.Kind{effect.ReadClipboard}}
 	action_602d94179a34 = action{values: []role{roleOver}}
 	action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
+	action_60854e026c5d = action{class: anything, flags: urls}
 	action_62b80c81b60b = action{values: []role{roleWrite}, turns: []turn{{roleCompress, roleRead}}}
+	action_6636428b7661 = action{class: privileged, effects: []effect.Kind{effect.Persist}}
 	action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
+	action_670e6cef54e3 = action{class: anything, streams: streams{in: Code, setIn: true}}
 	action_67aaa16179e6 = action{values: []role{roleSSHOption}}
 	action_687bdbc1764b = action{operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}}}
 	action_69e929684d48 = action{effects: []effect.Kind{effect.StopProcess}}
@@ -17718,23 +19218,29 @@ var (
 	action_6cdd9ddfd5a8 = action{values: []role{roleMaybeURL}}
 	action_6e36fe78996d = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
 	action_6f6acf5fa332 = action{values: []role{roleText}, attached: true, turns: []turn{{roleWrite, roleDelete}}}
+	action_70445a745056 = action{values: []role{roleCmdWords}, class: anything}
 	action_70b0992505c1 = action{values: []role{roleText, roleRead}}
 	action_7100f7f6d9bd = action{values: []role{roleURL}}
 	action_728ed9f66a7d = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_003354c67246}
 	action_72eed7197869 = action{class: network, flags: reject}
+	action_7417c6e61af6 = action{flags: urls}
 	action_759f14df4faf = action{values: []role{roleMount}}
 	action_7674bb8d4aad = action{values: []role{roleObject}}
+	action_77c9d35670b1 = action{turns: []turn{{roleList, roleChmod}}}
+	action_79143bbb6394 = action{flags: runURLs}
 	action_7968183bb11e = action{operands: &shape_6e270d08c08d}
 	action_7c30788f975f = action{values: []role{roleWrite}, operands: &shape_21c2a8258a17}
 	action_7c7be6a83005 = action{flags: notHere}
 	action_7d95d3cb28b6 = action{values: []role{roleRead, roleWriteTree}}
 	action_80383a7b7f19 = action{values: []role{roleHost}}
 	action_80b1e703cb93 = action{values: []role{roleIntoDir}, operands: &shape_003354c67246}
+	action_80ba781e6e76 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a, flags: stop}
 	action_81a7b73577de = action{values: []role{roleScript}, attached: true}
 	action_8419dfb1703e = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_852df5a88187 = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_87d15cc93dc5 = action{values: []role{roleRead}, operands: &shape_003354c67246}
 	action_87d2f5456e2d = action{turns: []turn{{roleWrite, roleDelete}}}
+	action_8a7dbccff16a = action{effects: []effect.Kind{effect.Destroy}, turns: []turn{{roleSystem, roleText}}}
 	action_8a8c9664d587 = action{operands: &shape_3622f9de9fd9}
 	action_8a9678bf3a01 = action{effects: []effect.Kind{effect.Persist}}
 	action_8af0ede3af90 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
@@ -17746,6 +19252,7 @@ var (
 	action_91f65fc9638e = action{class: localWrite, streams: streams{in: Code, setIn: true}}
 	action_92a00f0fb06b = action{values: []role{roleEditTree, roleText}}
 	action_933fc77f4028 = action{values: []role{roleText}}
+	action_936813f2e31e = action{turns: []turn{{roleSystem, roleText}}}
 	action_944b2d4bdf16 = action{flags: stop}
 	action_954a1024baeb = action{streams: streams{out: Input, setOut: true}, operands: &shape_21c2a8258a17, turns: []turn{{roleArchive, roleWrite}}}
 	action_958f93d56b1b = action{values: []role{roleWriteTree}, flags: notHere}
@@ -17754,10 +19261,12 @@ var (
 	action_9c34678ee335 = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}}
 	action_9d0e2f124bea = action{effects: []effect.Kind{effect.ChangeGuard}}
 	action_9d26904c72c5 = action{empty: roleReadTree, flags: recursive}
+	action_9f55e5c4861c = action{turns: []turn{{roleText, roleRead}}}
 	action_9fe32a6c0cf7 = action{class: readOnly}
 	action_a2d79c14ee95 = action{values: []role{roleGitConfig}}
 	action_a31d7a653934 = action{effects: []effect.Kind{effect.SendMessage}, streams: streams{in: Upload, setIn: true}}
 	action_a3663818f4ca = action{effects: []effect.Kind{effect.ChangeSystem}}
+	action_a43f67bc80a9 = action{values: []role{rolePowerShellWords}}
 	action_a58d479e5f8e = action{flags: remove}
 	action_a7809b53ff8c = action{operands: &shape_49bd90f56ebf}
 	action_a7e184986131 = action{turns: []turn{{roleRead, roleEdit}}}
@@ -17765,13 +19274,13 @@ var (
 	action_a883a7211bfc = action{values: []role{roleScriptNode}}
 	action_a963fe6fbe7f = action{turns: []turn{{roleText, roleOver}}}
 	action_a97306b9e603 = action{class: network, here: roleWriteTree}
-	action_ab6dde494ec5 = action{values: []role{rolePowerShell}, streams: streams{in: Data, setIn: true}}
 	action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}
 	action_aba4d4e72ec2 = action{effects: []effect.Kind{effect.ChangePrivilege}}
 	action_abae547c7f6a = action{values: []role{roleData}}
 	action_abf716fe7d05 = action{class: network, flags: recursive}
 	action_ac1e5edb0502 = action{values: []role{rolePerl}, operands: &shape_003354c67246}
 	action_acaf9ef107f1 = action{values: []role{roleAppleScript}, operands: &shape_c893620ebf3a}
+	action_af5d23dbb577 = action{class: destructive, effects: []effect.Kind{effect.StopProcess}}
 	action_b19492b800f7 = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}, flags: reject}
 	action_b1efc75dd637 = action{class: readOnly, streams: streams{out: Download, setOut: true}}
 	action_b21f5c4c00f1 = action{values: []role{roleRuby}, operands: &shape_003354c67246}
@@ -17779,6 +19288,7 @@ var (
 	action_b55dfd5446bb = action{values: []role{roleText}, operands: &shape_49bd90f56ebf}
 	action_b8f843a48ba9 = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 	action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
+	action_ba7c9ee22594 = action{values: []role{roleText}, class: anything}
 	action_bc12931a75d1 = action{streams: streams{out: Data, setOut: true}}
 	action_bc20ade611cc = action{operands: &shape_f4fb721ff8e3}
 	action_bc575865d82c = action{operands: &shape_b26c6c1b178b, here: roleWriteTree}
@@ -17790,9 +19300,12 @@ var (
 	action_c0631858163a = action{values: []role{roleNode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_c091d5007269 = action{values: []role{roleSed}, operands: &shape_003354c67246}
 	action_c21d607554f5 = action{values: []role{roleShell}, operands: &shape_c893620ebf3a}
+	action_c5fe1d40e2aa = action{class: anything}
 	action_c61391cfe137 = action{streams: streams{in: Code, setIn: true}, operands: &shape_c893620ebf3a}
 	action_c76958c4cd58 = action{values: []role{roleArchive}}
+	action_c90037fb93bf = action{values: []role{roleCmd}}
 	action_c94a86c7a056 = action{values: []role{roleWrite, roleText}}
+	action_cb56b40233ad = action{turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
 	action_cb88a8d37100 = action{effects: []effect.Kind{effect.Destroy}}
 	action_cbbef03915c7 = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}}
 	action_ccaa2d796569 = action{class: localWrite}
@@ -17804,6 +19317,7 @@ var (
 	action_d481f42cb298 = action{values: []role{roleText}, attached: true, class: localWrite, turns: []turn{{roleRead, roleEdit}}}
 	action_d7eb60f3c182 = action{values: []role{roleText}, operands: &shape_34ae1f47c62e}
 	action_d853198a0874 = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_c893620ebf3a}
+	action_d969d941994f = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: urls}
 	action_d9893cf17090 = action{values: []role{roleRead}, class: network}
 	action_da417444f8cd = action{values: []role{roleIntoDir}, operands: &shape_aeeee2f37ef5}
 	action_dc3b8e0bf989 = action{values: []role{roleText}, class: localWrite}
@@ -17813,6 +19327,7 @@ var (
 	action_dd7e2424b920 = action{class: network, operands: &shape_c893620ebf3a}
 	action_dec1f5e40ce6 = action{values: []role{roleShell}, effects: []effect.Kind{effect.RemoteShell}}
 	action_e1076827af2b = action{values: []role{roleLua}, streams: streams{in: Data, setIn: true}}
+	action_e2caedf3ce36 = action{class: localWrite, flags: decodes}
 	action_e2ea4cf59f9e = action{class: network, turns: []turn{{roleURL, roleFetch}}}
 	action_e3378160a4b0 = action{values: []role{roleListen}, streams: streams{in: Data, setIn: true}}
 	action_e3b0c44298fc = action{}
@@ -17823,6 +19338,7 @@ var (
 	action_e7528687e2d3 = action{operands: &shape_c893620ebf3a}
 	action_e763741b9dd2 = action{class: localWrite, operands: &shape_c893620ebf3a}
 	action_e86fbe281db3 = action{values: []role{roleRepo}, class: network}
+	action_ed32e103811b = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs}
 	action_edb7023ca44a = action{values: []role{roleWrite}}
 	action_eefca3bffc6f = action{class: destructive, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleEdit}}}
 	action_f01e56e72e8d = action{values: []role{roleReadTree}}
@@ -17833,6 +19349,7 @@ var (
 	action_f3850f254294 = action{values: []role{roleForm}}
 	action_f3965e756ecd = action{class: destructive}
 	action_f3cd3440ef36 = action{turns: []turn{{roleEdit, roleRead}}}
+	action_f402905e7251 = action{values: []role{roleEncoded}, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a, flags: stop}
 	action_f42b4f6538ea = action{streams: streams{in: Code, setIn: true}}
 	action_f47521de30de = action{values: []role{roleIntoDir}, operands: &shape_49bd90f56ebf}
 	action_f5734e058290 = action{values: []role{roleVolume}}

@@ -88,6 +88,19 @@ func TestTablesAreCurrent(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Error("programs_gen.go differs from programs/*.yaml: run go generate ./pkg/shell/command")
 	}
+	words, err := os.ReadFile("words.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err = grammar.WriteWords(words); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = os.ReadFile("words_gen.go"); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("words_gen.go differs from words.yaml: run go generate ./pkg/shell/command")
+	}
 }
 
 // TestCoverage counts programs, and those of which some operand has an effect.

@@ -6,124 +6,25 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A role says what a word is to a program.
-type role uint8
-
-const (
-	roleNone      role = iota
-	roleText           // nothing of note
-	roleRead           // a file that is read
-	roleReadTree       // a folder that is read with all it holds
-	roleWrite          // a file that is written
-	roleWriteTree      // a folder in which anything is written
-	roleWriteTo        // a file or folder to which operands before it are copied
-	roleIntoDir        // a folder into which operands are copied
-	roleEdit           // a file that is read and written
-	roleEditTree       // a folder of such files
-	roleCompress       // a file that is replaced by one with or without a suffix
-	roleDelete         // a file, or with the recursive flag a folder
-	roleDeleteTree
-	roleRmdir
-	roleMove // goes away, with all it holds
-	roleList
-	roleListTree
-	roleMkdir
-	roleChmod // permissions, owner, attributes
-	roleOver  // a folder over which something is mounted
-	roleStart // find: where it starts
-	roleGlob  // find: a test by name
-	roleURL
-	roleFetch // a URL whose content is saved under its own name
-	roleHost
-	roleListen
-	roleSend      // a recipient
-	roleWebItem   // httpie: a method, a URL, or name=value
-	roleSocket    // an address of socat
-	roleData      // text, or @file
-	roleForm      // name=text, name=@file, name=<file
-	roleMaybeFile // text, or @file, or file://path
-	roleRepo      // a git remote: URL, host:path, path or name
-	roleClone     // the same, of which a copy is made
-	roleRemoteSrc // host:path or path, read
-	roleRemoteDst // host:path or path, written
-	roleMaybeURL  // a URL, or a file that is read
-	rolePackage   // a package's name, its URL or its path
-	roleObject    // s3://bucket/key and the like, or a path that is read
-	roleObjectDst // the same, written
-	roleVolume    // docker -v
-	roleMount     // docker --mount
-	roleSSHOption
-	roleGitConfig // key=value
-	roleGitKey
-	roleGitValue
-	roleSed
-	roleSQL
-	roleEx        // commands of vi
-	roleDate      // +FORMAT, else the clock is set
-	roleSecret    // the name of a variable to print
-	roleSecretAll // all variables are printed
-	roleSetting   // NAME=VALUE for what runs
-	roleChange    // a change nearby
-	roleSystem    // a change of the system
-	roleRemote    // a change of a remote resource
-	roleDestroy   // a resource that is gone then
-	roleProcess   // a process to stop
-	rolePrivilege // somebody to become
-	roleReject    // cannot be judged
-	roleArchive   // read or written, as other options say
-	roleFolder    // entered, and written to if other options say so
-	roleEnter     // entered before anything else is done
-
-	// Code, by language.
-	roleShell
-	rolePython
-	rolePerl
-	roleRuby
-	roleNode
-	rolePHP
-	roleAwk
-	roleAppleScript
-	roleLua
-	rolePowerShell
-	roleCmd
-	roleCode
-
-	// Files with code, by language.
-	roleScript
-	roleScriptShell
-	roleScriptPython
-	roleScriptPerl
-	roleScriptRuby
-	roleScriptNode
-	roleScriptPHP
-	roleScriptAwk
-	roleScriptAppleScript
-	roleScriptLua
-	roleScriptCode
-
-	// These take all words that follow.
-	roleArgv       // a command
-	roleArgvRemote // a command on another machine or in a container
-	roleArgvStdin  // a command completed from standard input
-	roleArgvSemi   // a command up to a semicolon
-	roleModule     // a Python module with its arguments
-	roleShellArgs  // arguments of a shell, behind the -c TEXT that an option may have given it
-	roleWords      // text
-	roleShellWords // shell text, joined with spaces
-	roleShellRemote
-)
-
 // takesAll reports whether a role is of all words that follow.
 func (r role) takesAll() bool { return r >= roleArgv }
 
 // languages are those of the code roles, in their order.
-var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "cmd", "code"}
+var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded", "cmd", "code"}
 
 // scriptLanguages are those of the script roles, in their order.
-var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "code"}
+var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "code"}
 
 // finish acts upon values and operands, once all are known.
 func (r *reader) finish() {
+	for d := range r.depth {
+		if len(r.levels[d].texts) > 0 {
+			r.findTexts(r.levels[d].texts)
+		}
+	}
+	if r.flags&(urls|runURLs) != 0 {
+		r.findURLs()
+	}
 	for _, v := range r.values {
 		if v.role == roleEnter && !v.word.Pattern {
 			r.entered = r.inEntered(v.word).Text
@@ -418,6 +319,12 @@ func (r *reader) applyEffect(role role, w Word) {
 		r.effect(effect.StopProcess)
 	case rolePrivilege:
 		r.effect(effect.ChangePrivilege)
+	case roleKey, roleSetKey:
+		r.use.Keys = append(r.use.Keys, Key{Word: w, Write: role == roleSetKey})
+	case roleMaybeScript:
+		if language := FileLanguage(w.Text); language != "" {
+			r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
+		}
 	case roleReject:
 		r.doubt("operand %s cannot be judged", w.Text)
 	}
@@ -440,6 +347,23 @@ func (r *reader) nest(role role, words []Word) {
 	case roleArgv, roleArgvSemi, roleArgvRemote, roleArgvStdin:
 		words = r.placeholders(role, words)
 		r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
+	case roleArgvScript:
+		switch language := FileLanguage(words[0].Text); {
+		case words[0].Text == "-":
+			r.use.Stdin, r.codeRead = Code, false
+		case language != "" && !words[0].Pattern:
+			r.code(Nested{Language: "file", Of: language, Words: words})
+		default:
+			r.code(Nested{Language: "argv", Words: words})
+		}
+	case roleCmdWords:
+		r.code(Nested{Language: "cmd", Words: words})
+	case rolePowerShellWords:
+		if words[0].Text == "-" {
+			r.use.Stdin, r.codeRead = Code, false
+			break
+		}
+		r.code(Nested{Language: "powershell", Words: words})
 	case roleShellWords, roleShellRemote:
 		r.code(Nested{Language: "shell", Words: []Word{joined(words)}, Remote: role == roleShellRemote})
 	case roleShellArgs:

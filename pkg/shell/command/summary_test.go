@@ -38,7 +38,10 @@ func split(command string) []Word {
 // streams.
 func summary(u Use) string {
 	class := string(u.Class)
-	if class == "" {
+	switch {
+	case class == "" && u.Windows:
+		class = "unknown"
+	case class == "":
 		class = "unlisted"
 	}
 	items := []string{class}
@@ -69,6 +72,13 @@ func summary(u Use) string {
 		}
 		if n.Stdin {
 			s = "piped " + s
+		}
+		items = append(items, s)
+	}
+	for _, k := range u.Keys {
+		s := "key " + k.Word.Text
+		if k.Write {
+			s = "set " + s
 		}
 		items = append(items, s)
 	}

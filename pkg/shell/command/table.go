@@ -13,11 +13,14 @@ type program struct {
 // start-up.
 type syntax struct {
 	style    style
+	why      string // what its effects without an operand mean, behind its name, for people
+	language string // of code on standard input
 	options  []option
 	prefixes []option  // options such as -W*, whose name is the start of a word
 	keys     []option  // operands of the form key=value
+	texts    []option  // parts of the arguments, joined with blanks; a * stands for any text
 	subs     []program // subcommands; a name ending in * is a prefix
-	groups   []string  // words that stand before a subcommand and may be passed over
+	groups   []string  // words that stand before a subcommand and may be passed over; one ending in * is a prefix
 	operands shape
 	base     *action
 }
@@ -37,7 +40,8 @@ const (
 	open                       // options that are not listed are understood, but not as reading
 	own                        // options of the parent are not valid after the subcommand
 	settings                   // operands NAME=VALUE in front are environment variables
-	bundled                    // letters may be bundled although style is long
+	bundled                    // letters may be bundled although style is long; options may share a word if it is slash
+	slash                      // options begin with / or -, in any case, and have their value behind a colon; those not listed are of no note
 	apart                      // the value of a bundled letter is the next word, never the rest: bash -oc errexit TEXT
 )
 
@@ -76,6 +80,9 @@ const (
 	widen                       // find: tests no longer narrow what is found
 	remove                      // find: what is found is deleted
 	module                      // python -m
+	urls                        // each URL in the arguments is contacted
+	runURLs                     // and what it sends is run
+	decodes                     // files that are written hold what is read, decoded
 )
 
 // streams are the changes an action makes to standard input and output.
@@ -100,6 +107,7 @@ const (
 	network
 	destructive
 	privileged
+	anything // code that is not known runs
 )
 
 func (r rank) class() effect.Class {
@@ -112,8 +120,10 @@ func (r rank) class() effect.Class {
 		return effect.Network
 	case destructive:
 		return effect.Destructive
-	default:
+	case privileged:
 		return effect.Privileged
+	default:
+		return effect.Unknown
 	}
 }
 
@@ -173,10 +183,10 @@ func findProgram(table []program, name string) *syntax {
 }
 
 // findPrefixed returns the grammar of the longest name ending in * that name
-// starts with.
-func findPrefixed(table []program, name string) *syntax {
+// starts with, if it has at least so many bytes.
+func findPrefixed(table []program, name string, least int) *syntax {
 	var best *syntax
-	length := -1
+	length := least - 1
 	for i := range table {
 		n := len(table[i].name) - 1
 		if n > length && table[i].name[n] == '*' && hasPrefix(name, table[i].name[:n]) {

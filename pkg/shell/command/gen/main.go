@@ -25,5 +25,15 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile("programs_gen.go", source, 0o644)
+	if err := os.WriteFile("programs_gen.go", source, 0o644); err != nil {
+		return err
+	}
+	words, err := os.ReadFile("words.yaml")
+	if err != nil {
+		return err
+	}
+	if source, err = grammar.WriteWords(words); err != nil {
+		return fmt.Errorf("words.yaml: %w", err)
+	}
+	return os.WriteFile("words_gen.go", source, 0o644)
 }

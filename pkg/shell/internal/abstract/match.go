@@ -87,3 +87,12 @@ func JoinValues(vs []Value) Value {
 	}
 	return b.Value()
 }
+
+// WindowsGlob takes a path that holds a glob for a pattern, as programs of
+// Windows expand theirs.
+func WindowsGlob(v Value) Value {
+	if v.Known() && strings.ContainsAny(v.Text, "*?") {
+		v.IsPattern, v.Show, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
+	}
+	return v
+}

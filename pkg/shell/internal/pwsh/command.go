@@ -11,7 +11,7 @@ import (
 // A psArg is an argument of a PowerShell command.
 type psArg struct {
 	param string // full name in lower case, "" if it has none
-	use   byte   // see cmdlet.params
+	use   use
 	val   abstract.Value
 	given bool
 }
@@ -54,7 +54,7 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 		out = p.cmdlet(c, args, io)
 	case verbNoun(lower):
 		class := effect.Unknown
-		if strings.Contains(readers, " "+lower+" ") {
+		if readers[lower] {
 			class = effect.ReadOnly
 		}
 		p.w.Execute(argv, lower, class)
@@ -75,18 +75,6 @@ func values(args []psArg) []abstract.Value {
 		out = append(out, a.val)
 	}
 	return out
-}
-
-func verbNoun(lower string) bool {
-	verb, noun, ok := strings.Cut(lower, "-")
-	if !ok || len(verb) < 2 || noun == "" || strings.ContainsAny(lower, "./\\:") {
-		return false
-	}
-	switch verb {
-	case "get", "set", "new", "remove", "add", "invoke", "start", "stop", "test", "write", "read", "out", "select", "where", "sort", "group", "measure", "compare", "format", "convertto", "convertfrom", "import", "export", "enable", "disable", "install", "uninstall", "register", "unregister", "update", "clear", "copy", "move", "rename", "restart", "resume", "suspend", "wait", "enter", "exit", "connect", "disconnect", "find", "show", "join", "split", "resolve", "save", "send", "receive", "publish", "reset", "restore", "grant", "revoke", "mount", "dismount", "debug", "trace", "limit", "backup", "checkpoint", "complete", "confirm", "expand", "compress", "protect", "unprotect", "push", "pop", "use", "switch", "undo", "unlock", "lock", "tee", "foreach", "repair", "request", "submit", "search", "watch", "hide", "block", "unblock", "approve", "deny", "merge", "initialize", "optimize", "sync", "ping", "build", "deploy", "convert", "edit", "open", "close", "step", "skip", "redo", "assert":
-		return true
-	}
-	return false
 }
 
 // commandArguments reads the arguments of a command.
@@ -156,15 +144,15 @@ func (p *pwsh) parameter(c *cmdlet) psArg {
 	a := psArg{param: full, use: use}
 	if p.i < len(p.text) && p.text[p.i] == ':' {
 		p.i++
-		a.val, a.given = p.argument(), use != '!'
+		a.val, a.given = p.argument(), use != switches
 		return a
 	}
-	if use == '!' {
+	if use == switches {
 		return a
 	}
 	mark := p.i
 	p.skip(" \t")
-	if p.i >= len(p.text) || strings.IndexByte("\r\n;|)}-", p.text[p.i]) >= 0 && !(use != 0 && p.text[p.i] == '-' && p.i+1 < len(p.text) && p.text[p.i+1] >= '0' && p.text[p.i+1] <= '9') {
+	if p.i >= len(p.text) || strings.IndexByte("\r\n;|)}-", p.text[p.i]) >= 0 && !(use != unlisted && p.text[p.i] == '-' && p.i+1 < len(p.text) && p.text[p.i+1] >= '0' && p.text[p.i+1] <= '9') {
 		p.i = mark
 		return a
 	}
@@ -218,7 +206,7 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 	read := abstract.Value{}
 	for _, a := range args {
 		recursive = recursive || a.param == "recurse"
-		posts = posts || a.use == 't' || a.param == "infile"
+		posts = posts || a.use == sends || a.param == "infile"
 	}
 	for _, a := range args {
 		v := a.val
@@ -227,56 +215,56 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 			continue
 		}
 		switch a.use {
-		case 'r':
-			read = p.w.Read(p.windowsGlob(v))
+		case reads:
+			read = p.w.Read(abstract.WindowsGlob(v))
 			if recursive {
-				p.w.Path(effect.ReadFile, p.windowsGlob(v), true)
+				p.w.Path(effect.ReadFile, abstract.WindowsGlob(v), true)
 			}
 			out.Taint |= read.Taint
-			if read.Known() && c.name == "get-content" {
+			if read.Known() && c.special == content {
 				out = read
 			}
 			if posts && c.class == effect.Network {
 				p.w.Send(read, c.name, p.at)
 			}
-		case 'w', 'd', 'm', 'p', 'c', 'l':
+		case writes, deletes, moves, setsMode, creates, lists:
 			written = append(written, p.touch(c, a.use, v, recursive)...)
-			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == 'l' {
+			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == lists {
 				out.Taint |= abstract.Dump
 			}
-		case 'u':
+		case contactsURL:
 			p.w.URL(effect.HTTPRequest, v)
 			out.Taint |= abstract.Network
 			if v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 {
 				p.w.Send(v, c.name, p.at)
 			}
-		case 'h':
+		case contactsHost:
 			p.w.Host(effect.Connect, v)
-		case 't':
+		case sends:
 			p.w.Send(v, c.name, p.at)
-		case 'e':
+		case evaluates:
 			return p.evaluate(v)
-		case 'x':
+		case starts:
 			program = v
-		case 'a':
+		case passesOn:
 			programArgs = splitWords(v)
-		case 'n':
+		case runsBlock:
 			out.Taint |= v.Taint
 		}
 	}
 	p.after(c, args, in, program, programArgs)
-	if c.name == "invoke-expression" {
+	if c.special == evaluate {
 		return p.evaluate(in)
 	}
 	p.store(c, args, written, in, read)
-	if c.name == "write-output" || c.name == "write-host" {
-		vals := values(args)
-		return abstract.JoinValues(vals)
-	}
-	if c.name == "foreach-object" || c.name == "where-object" || strings.HasPrefix(c.name, "out-") {
+	switch c.special {
+	case output:
+		return abstract.JoinValues(values(args))
+	case passes:
 		return abstract.Unknown("…", out.Taint)
+	default:
+		return out
 	}
-	return out
 }
 
 // store remembers what the files that a cmdlet writes hold from now on.
@@ -288,26 +276,23 @@ func (p *pwsh) store(c *cmdlet, args []psArg, written []abstract.Target, in, rea
 			v = abstract.Unknown("a download", abstract.Network)
 		case read.Taint != 0 || read.IsPattern:
 			v = read
-		case len(args) > 1 && (c.name == "set-content" || c.name == "add-content"):
-			v = args[1].val
+		default:
+			for _, a := range args {
+				if a.use == holds {
+					v = a.val
+				}
+			}
 		}
 		p.w.Store(t.Path, t.Pattern, v)
 	}
 }
 
-func (p *pwsh) windowsGlob(v abstract.Value) abstract.Value {
-	if v.Known() && strings.ContainsAny(v.Text, "*?") {
-		v.IsPattern, v.Show, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
-	}
-	return v
-}
-
 // touch records an effect on a path or a registry key.
-func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []abstract.Target {
+func (p *pwsh) touch(c *cmdlet, u use, v abstract.Value, recursive bool) []abstract.Target {
 	lower := strings.ToLower(v.Text)
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
 	if registry {
-		if use != 'l' {
+		if u != lists {
 			p.w.SetRegistry(c.name, []abstract.Value{v}, p.at)
 		} else if SecretHive(strings.ReplaceAll(lower, ":", "")) {
 			p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.Clip(v.Text), From: p.at})
@@ -319,11 +304,11 @@ func (p *pwsh) touch(c *cmdlet, use byte, v abstract.Value, recursive bool) []ab
 			return nil
 		}
 	}
-	kind := map[byte]effect.Kind{'w': effect.WriteFile, 'd': effect.DeleteFile, 'm': effect.MoveFile, 'p': effect.ChangePermissions, 'c': effect.CreateDirectory, 'l': effect.ListDirectory}[use]
+	kind := map[use]effect.Kind{writes: effect.WriteFile, deletes: effect.DeleteFile, moves: effect.MoveFile, setsMode: effect.ChangePermissions, creates: effect.CreateDirectory, lists: effect.ListDirectory}[u]
 	var out []abstract.Target
 	for _, one := range p.list(v) {
-		path, pattern := p.w.Path(kind, p.windowsGlob(one), recursive)
-		if use == 'w' {
+		path, pattern := p.w.Path(kind, abstract.WindowsGlob(one), recursive)
+		if u == writes {
 			out = append(out, abstract.Target{Path: path, Pattern: pattern})
 		}
 	}
@@ -356,8 +341,8 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 	case program.IsPattern:
 		p.w.CallUnknown(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
 	}
-	switch c.name {
-	case "new-object":
+	switch c.special {
+	case object:
 		for _, a := range args {
 			lower := strings.ToLower(a.val.Text)
 			if strings.Contains(lower, "tcpclient") || strings.Contains(lower, "sockets.socket") {
@@ -374,25 +359,25 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 				p.connect(host)
 			}
 		}
-	case "set-location", "push-location":
+	case folder:
 		if len(args) > 0 {
 			p.w.ChangeFolder(args[0].val)
 		}
-	case "set-alias", "new-alias":
+	case alias:
 		if vals := values(args); len(vals) > 1 && vals[0].Known() {
 			p.w.Set("psalias:"+strings.ToLower(vals[0].Text), vals[1])
 		}
-	case "set-variable":
+	case variable:
 		if vals := values(args); len(vals) > 1 && vals[0].Known() {
 			p.w.Set("ps:"+strings.ToLower(vals[0].Text), vals[1])
 		}
-	case "import-module":
+	case module:
 		for _, a := range args {
 			if strings.ContainsAny(a.val.Text, `/\`) {
 				p.w.RunFile(a.val, "powershell", p.at)
 			}
 		}
-	case "invoke-wmimethod", "invoke-cimmethod":
+	case remote:
 		p.runs = true
 	}
 }

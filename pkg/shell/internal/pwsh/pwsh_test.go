@@ -2,8 +2,12 @@ package pwsh
 
 import (
 	"flag"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract/worldtest"
@@ -43,7 +47,7 @@ func TestCmdlets(t *testing.T) {
 		if !IsCmdlet(c.name) {
 			t.Errorf("%s is not found", c.name)
 		}
-		for alias := range strings.FieldsSeq(c.aliases) {
+		for _, alias := range c.aliases {
 			if !IsCmdlet(alias) {
 				t.Errorf("%s: its alias %s is not found", c.name, alias)
 			}
@@ -55,8 +59,44 @@ func TestCmdlets(t *testing.T) {
 			t.Errorf("-%s is taken for -%s, want -%s", name, got, want)
 		}
 	}
-	if name, use := c.position(0); name != "path" || use != 'd' {
-		t.Errorf("the first argument of Remove-Item is %s %c", name, use)
+	if name, use := c.position(0); name != "path" || use != deletes {
+		t.Errorf("the first argument of Remove-Item is %s %d", name, use)
+	}
+}
+
+// TestExamples reads the examples that stand beside the cmdlets.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("cmdlets.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Cmdlets map[string]struct{ Examples map[string]string }
+	}
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for name, c := range file.Cmdlets {
+		for command, want := range c.Examples {
+			w := worldtest.New()
+			Read(w, command, effect.Span{})
+			got := strings.Join(w.Lines, "; ")
+			if want == "" && *update {
+				key := "      " + strconv.Quote(command) + ":"
+				text = strings.Replace(text, key+"\n", key+" "+strconv.Quote(got)+"\n", 1)
+				continue
+			}
+			if got != want || !strings.Contains(got, "runs "+name+" (") {
+				t.Errorf("%s: %s\n got %s\nwant %s", name, command, got, want)
+			}
+		}
+	}
+	if *update {
+		if err := os.WriteFile("cmdlets.yaml", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

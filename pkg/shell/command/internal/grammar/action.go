@@ -31,15 +31,15 @@ type Shape struct {
 	Tail []string
 }
 
-var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled", "apart"}
+var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled", "apart", "slash"}
 
 // classes are the words for classes and their Go names.
 var classes = map[string]string{
-	"readonly": "readOnly", "local-write": "localWrite", "network": "network", "destructive": "destructive", "privileged": "privileged",
+	"readonly": "readOnly", "local-write": "localWrite", "network": "network", "destructive": "destructive", "privileged": "privileged", "unknown": "anything",
 }
 
 // ranks are the Go names of the classes, from least to most.
-var ranks = []string{"readOnly", "localWrite", "network", "destructive", "privileged"}
+var ranks = []string{"readOnly", "localWrite", "network", "destructive", "privileged", "anything"}
 
 // effects are the words for effects without an operand and their Go names.
 var effects = map[string]string{
@@ -55,6 +55,7 @@ var streams = map[string]string{
 
 var flags = map[string]string{
 	"recursive": "recursive", "stop": "stop", "reject": "reject", "nohere": "notHere", "widen": "widen", "remove": "remove",
+	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes",
 }
 
 // roles are the words for roles and their Go names.
@@ -71,15 +72,16 @@ var roles = map[string]string{
 	"remote": "roleRemote", "destroy": "roleDestroy", "process": "roleProcess", "privilege": "rolePrivilege", "reject": "roleReject",
 	"archive": "roleArchive", "folder": "roleFolder", "enter": "roleEnter", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
 	"ruby": "roleRuby", "node": "roleNode", "php": "rolePHP", "awk": "roleAwk", "applescript": "roleAppleScript", "lua": "roleLua",
-	"powershell": "rolePowerShell", "cmd": "roleCmd", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
+	"powershell": "rolePowerShell", "encoded": "roleEncoded", "key": "roleKey", "set-key": "roleSetKey", "maybe-script": "roleMaybeScript", "cmd": "roleCmd", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
 	"script-python": "roleScriptPython", "script-perl": "roleScriptPerl", "script-ruby": "roleScriptRuby", "script-node": "roleScriptNode",
 	"script-php": "roleScriptPHP", "script-awk": "roleScriptAwk", "script-applescript": "roleScriptAppleScript", "script-lua": "roleScriptLua",
-	"script-code": "roleScriptCode", "argv": "roleArgv", "argv-remote": "roleArgvRemote", "argv-stdin": "roleArgvStdin",
+	"script-powershell": "roleScriptPowerShell", "script-code": "roleScriptCode", "argv-script": "roleArgvScript",
+	"cmd-words": "roleCmdWords", "powershell-words": "rolePowerShellWords", "argv": "roleArgv", "argv-remote": "roleArgvRemote", "argv-stdin": "roleArgvStdin",
 	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "shell-words": "roleShellWords", "shell-args": "roleShellArgs", "shell-remote": "roleShellRemote",
 }
 
 // takesAll are the roles of all words that follow.
-var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "shell-words", "shell-args", "shell-remote", "module"}
+var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "cmd-words", "powershell-words"}
 
 func parseRole(s string) (string, error) {
 	if r, ok := roles[s]; ok {

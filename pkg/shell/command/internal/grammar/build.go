@@ -14,14 +14,16 @@ type builder struct {
 	top      bool // the entry is a program, not a subcommand
 	also     []string
 	examples []Example
+	files    []string
 	options  map[string]Action
+	texts    map[string]Action
 	keys     map[string]Action
 	subs     map[string]*Grammar
 	depth    int
 }
 
 func (b *builder) entry(fields yaml.MapSlice) (*Grammar, error) {
-	b.options, b.keys, b.subs = map[string]Action{}, map[string]Action{}, map[string]*Grammar{}
+	b.options, b.keys, b.texts, b.subs = map[string]Action{}, map[string]Action{}, map[string]Action{}, map[string]*Grammar{}
 	g := &Grammar{}
 	if err := b.fields(g, fields); err != nil {
 		return nil, err
@@ -37,12 +39,16 @@ func (b *builder) entry(fields yaml.MapSlice) (*Grammar, error) {
 	for name, a := range b.keys {
 		g.Keys = append(g.Keys, Option{name, a})
 	}
+	for name, a := range b.texts {
+		g.Texts = append(g.Texts, Option{name, a})
+	}
 	for name, sub := range b.subs {
 		g.Subs = append(g.Subs, Sub{name, sub})
 	}
 	byName := func(a, b Option) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(g.Options, byName)
 	slices.SortFunc(g.Keys, byName)
+	slices.SortFunc(g.Texts, byName)
 	// The longest start of a word counts.
 	slices.SortFunc(g.Prefixes, func(a, b Option) int {
 		if len(a.Name) != len(b.Name) {
@@ -65,7 +71,7 @@ func inherited(style []string) []string {
 	out := []string{}
 	for _, s := range style {
 		switch s {
-		case "gnu", "long", "plus", "numeric", "bundled", "apart":
+		case "gnu", "long", "plus", "numeric", "bundled", "apart", "slash":
 			out = append(out, s)
 		}
 	}
@@ -94,7 +100,7 @@ func (b *builder) fields(g *Grammar, fields yaml.MapSlice) error {
 	own := map[string]bool{}
 	for _, item := range fields {
 		key, _ := item.Key.(string)
-		if b.depth > 1 && (key == "also" || key == "examples") {
+		if b.depth > 1 && (key == "also" || key == "examples" || key == "files") {
 			continue // of the entry that this one is like
 		}
 		if err := b.field(g, key, item.Value, own); err != nil {
@@ -106,7 +112,7 @@ func (b *builder) fields(g *Grammar, fields yaml.MapSlice) error {
 
 func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) error {
 	switch key {
-	case "options", "keys", "subs", "examples":
+	case "options", "keys", "texts", "subs", "examples":
 		m, ok := v.(yaml.MapSlice)
 		if !ok {
 			return fmt.Errorf("not a map")
@@ -125,6 +131,17 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 		}
 		b.also = words
 	case "like":
+	case "why":
+		g.Why = text
+	case "language", "files":
+		if !b.top {
+			return fmt.Errorf("only programs have one here")
+		}
+		if key == "files" {
+			b.files = words
+		} else {
+			g.Language = text
+		}
 	case "style":
 		for _, w := range words {
 			if !slices.Contains(styles, w) {
@@ -182,9 +199,12 @@ func (b *builder) mapField(key string, m yaml.MapSlice, own map[string]bool) err
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if key == "options" {
+		switch key {
+		case "options":
 			err = b.addOptions(strings.Fields(name), a, own)
-		} else {
+		case "texts":
+			b.texts[name] = a
+		default:
 			for _, k := range strings.Fields(name) {
 				b.keys[k] = a
 			}

@@ -1,50 +1,5 @@
 // Package grammar reads the descriptions of programs in YAML and writes them
-// as Go tables.
-//
-// A file maps a program's name to an entry. An entry, and each subcommand in
-// it, has these keys, all of them optional but examples:
-//
-//	also      other names of the program, separated by spaces
-//	like      a program, or a program and its subcommands, whose entry is the
-//	          base of this one: what is given here is added or replaces it
-//	style     words that say how arguments are read: gnu, long, plus, numeric,
-//	          first, literal, bare, expr, open, own, settings, bundled,
-//	          apart
-//	          (see style in the command package)
-//	does      an action: what the program does by itself
-//	flags     options without a value and of no note
-//	values    options with a value of no note
-//	optional  options whose value, of no note, can only be attached
-//	options   a map from names of options, separated by spaces, to an action
-//	operands  a shape
-//	keys      a map from the keys of key=value operands to an action
-//	subs      a map from names of subcommands to an entry, or to an action; a
-//	          name may end in *
-//	groups    words that may stand before a subcommand
-//	examples  a map from a command to what it does (see the command package's
-//	          tests); every program has one
-//
-// A name of an option that ends in * is the start of a word whose rest is the
-// value, such as -W*.
-//
-// An action is a list of words separated by spaces:
-//
-//	=ROLE,ROLE     the roles of the values that follow an option
-//	[=ROLE]        the role of an optional, attached value
-//	CLASS          local-write, network, destructive or privileged, at least
-//	EFFECT         an effect kind, such as change_system
-//	secret         the output holds credentials
-//	in:STREAM      what standard input is: code, upload, data
-//	out:STREAM     what standard output is: download, decoded, input, data
-//	turn:ROLE=ROLE words of the first role have the second
-//	here:ROLE      the role of the working folder
-//	empty:ROLE     the role of the working folder, if no operand says else
-//	FLAG           recursive, stop, reject, nohere, widen, remove
-//	-> SHAPE       at the end: operands have that shape
-//
-// A shape is a list of roles by position; one of them may end in "..." and
-// then stands for any number of operands. Roles of the rest of the command
-// line (argv, shell-words and so on) come last.
+// as Go tables; programs/README.md describes their language.
 package grammar
 
 import (
@@ -63,6 +18,7 @@ type Program struct {
 	Main     bool // false for the other names of an entry
 	Grammar  *Grammar
 	Examples []Example
+	Files    []string // how names of files of its language end
 }
 
 // An Example is a command and what it is said to do.
@@ -71,9 +27,12 @@ type Example struct{ Command, Want string }
 // A Grammar is what the table of a program or subcommand is written from.
 type Grammar struct {
 	Style    []string
+	Why      string
+	Language string
 	Options  []Option
 	Prefixes []Option
 	Keys     []Option
+	Texts    []Option
 	Subs     []Sub
 	Groups   []string
 	Operands Shape
@@ -169,7 +128,7 @@ func (l *loader) program(e entry) ([]Program, error) {
 	if len(b.examples) == 0 {
 		return nil, fmt.Errorf("no example")
 	}
-	ps := []Program{{Name: e.name, File: e.file, Main: true, Grammar: g, Examples: b.examples}}
+	ps := []Program{{Name: e.name, File: e.file, Main: true, Grammar: g, Examples: b.examples, Files: b.files}}
 	for _, name := range b.also {
 		ps = append(ps, Program{Name: name, File: e.file, Grammar: g})
 	}

@@ -1,6 +1,9 @@
 package grammar
 
 import (
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -97,6 +100,43 @@ func TestWriteGoIsStable(t *testing.T) {
 	for line := range strings.Lines(texts[0]) {
 		if !strings.Contains(texts[1], strings.TrimSpace(line)) {
 			t.Errorf("adding a program changed %q", line)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	source, err := WriteWords([]byte("Bs:\n  about: are letters\n  words: c b\nAs:\n  about: are others\n  words: a\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(source); !strings.Contains(got, "// Bs are letters.\nvar Bs = Words{\n\t\"b\": true,\n\t\"c\": true,\n}\n\n// As are others.") {
+		t.Errorf("got\n%s", got)
+	}
+	for text, want := range map[string]string{
+		"A:\n  about: x\n":               "no words",
+		"A:\n  words: x\n":               "nothing about",
+		"A:\n  about: x\n  words: a a\n": "listed twice",
+		"A:\n  abuot: x\n":               "unknown field",
+		"A: [":                           "",
+	} {
+		if _, err := WriteWords([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestReadme holds that every word of the language is described.
+func TestReadme(t *testing.T) {
+	data, err := os.ReadFile("../../programs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := slices.Concat(styles, slices.Collect(maps.Keys(classes)), slices.Collect(maps.Keys(effects)),
+		slices.Collect(maps.Keys(streams)), slices.Collect(maps.Keys(flags)), slices.Collect(maps.Keys(roles)),
+		strings.Fields("also like style does why language files flags values optional options keys texts subs groups operands examples"))
+	for _, w := range words {
+		if !strings.Contains(string(data), "`"+w+"`") {
+			t.Errorf("%s is not described", w)
 		}
 	}
 }

@@ -38,6 +38,12 @@ func WriteGo(programs []Program) ([]byte, error) {
 	for _, p := range programs {
 		fmt.Fprintf(&out, "{%q, &%s},\n", p.Name, w.names[p.Grammar])
 	}
+	out.WriteString("}\n\n// extensions are how names of files of a language end.\nvar extensions = map[string]string{\n")
+	for _, p := range programs {
+		for _, f := range p.Files {
+			fmt.Fprintf(&out, "%q: %q,\n", f, p.Grammar.Language)
+		}
+	}
 	out.WriteString("}\n\n")
 	for _, v := range w.syntaxes {
 		fmt.Fprintf(&out, "var %s = syntax{%s}\n\n", v.name, v.value)
@@ -100,9 +106,16 @@ func (w *writer) syntax(name string, g *Grammar) {
 	w.names[g] = name
 	var f fields
 	f.add("style", strings.Join(g.Style, " | "))
+	if g.Why != "" {
+		f.add("why", fmt.Sprintf("%q", g.Why))
+	}
+	if g.Language != "" {
+		f.add("language", fmt.Sprintf("%q", g.Language))
+	}
 	f.add("options", w.options(g.Options))
 	f.add("prefixes", w.options(g.Prefixes))
 	f.add("keys", w.options(g.Keys))
+	f.add("texts", w.options(g.Texts))
 	if len(g.Subs) > 0 {
 		var b strings.Builder
 		b.WriteString("[]program{\n")

@@ -1,4 +1,6 @@
-package shell
+// Package cmdexe reads text for cmd.exe. The reader is tolerant: conditions and
+// loops are ignored, every command in the text counts as run.
+package cmdexe
 
 import (
 	"strings"
@@ -8,49 +10,57 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// cmdexe walks text for cmd.exe. Its grammar is a few operators; what stands
-// between them is cut at blanks as the programs' own start-up code does.
-func (s *state) cmdexe(text string) abstract.Value {
+// A reader is text being walked.
+type reader struct {
+	w    abstract.World
+	text string
+	span func(start, end int) effect.Span
+}
+
+// Read reports what text for cmd.exe does, and returns what it writes. Its
+// grammar is a few operators; what stands between them is cut at blanks as the
+// programs' own start-up code does. span returns where a part of the text,
+// given in bytes, stands in the command.
+func Read(w abstract.World, text string, span func(start, end int) effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
-		s.dynamic(effect.CauseLimit, "the command is longer than 64 KiB", s.span(0, len(s.text)))
+		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", span(0, len(text)))
 		return abstract.Unknown("…", abstract.Foreign)
 	}
+	r := &reader{w: w, text: text, span: span}
 	out := abstract.Value{}
 	piped := false
-	for _, part := range cmdParts(text) {
-		if s.gaveUp || !s.step(1) {
+	for _, p := range parts(text) {
+		if w.Ended() || !w.Step(1) {
 			break
 		}
-		in := abstract.Value{}
+		io := abstract.Streams{}
 		if piped {
-			in = out
+			io.In = out
 		}
-		piped = part.pipe
-		at := s.span(part.start, part.end)
-		words := s.cmdWords(part.text, at)
-		io := abstract.Streams{In: in}
-		words = s.cmdRedirects(words, &io)
+		piped = p.pipe
+		words := r.redirects(r.words(p.text, span(p.start, p.end)), &io)
 		if len(words) == 0 {
 			continue
 		}
-		out = s.deliver(io, s.cmdCommand(words, io))
+		out = w.Deliver(io, r.command(words, io))
 	}
 	return out
 }
 
-type cmdPart struct {
+// A part is a command of a line.
+type part struct {
 	text       string
 	start, end int
 	pipe       bool
 }
 
-// cmdParts cuts a line at &, &&, ||, | and line ends outside quotes.
-func cmdParts(text string) []cmdPart {
-	var out []cmdPart
+// parts cuts a line at &, &&, ||, | and line ends outside quotes.
+func parts(text string) []part {
+	var out []part
 	start, quoted := 0, false
 	emit := func(end int, pipe bool) {
 		if strings.TrimSpace(text[start:end]) != "" {
-			out = append(out, cmdPart{text[start:end], start, end, pipe})
+			out = append(out, part{text[start:end], start, end, pipe})
 		} else if len(out) > 0 && pipe {
 			out[len(out)-1].pipe = false // ||
 		}
@@ -76,9 +86,9 @@ func cmdParts(text string) []cmdPart {
 	return out
 }
 
-// cmdWords cuts a command into words: quotes group, ^ escapes, %NAME% is
+// words cuts a command into words: quotes group, ^ escapes, %NAME% is
 // replaced where the text set it.
-func (s *state) cmdWords(text string, at effect.Span) []abstract.Value {
+func (r *reader) words(text string, at effect.Span) []abstract.Value {
 	var out []abstract.Value
 	var b abstract.Builder
 	started, quoted := false, false
@@ -126,7 +136,7 @@ func (s *state) cmdWords(text string, at effect.Span) []abstract.Value {
 				started = true
 				break
 			}
-			b.Add(s.cmdVariable(text[i+1 : i+1+j]))
+			b.Add(r.variable(text[i+1 : i+1+j]))
 			started = true
 			i += j + 1
 		default:
@@ -134,7 +144,7 @@ func (s *state) cmdWords(text string, at effect.Span) []abstract.Value {
 			started = true
 		}
 		if len(out) > abstract.MaxFields {
-			s.giveUp("the command has too many words")
+			r.w.GiveUp("the command has too many words")
 			return out
 		}
 	}
@@ -142,12 +152,12 @@ func (s *state) cmdWords(text string, at effect.Span) []abstract.Value {
 	return out
 }
 
-// cmdVariable is %NAME% and %NAME:~from,count%.
-func (s *state) cmdVariable(name string) abstract.Value {
+// variable is %NAME% and %NAME:~from,count%.
+func (r *reader) variable(name string) abstract.Value {
 	base, _, sliced := strings.Cut(name, ":")
 	lower := strings.ToLower(base)
-	if b, ok := s.lookup(lower); ok && !sliced {
-		return b.val
+	if v, ok := r.w.Get(lower); ok && !sliced {
+		return v
 	}
 	switch lower {
 	case "comspec":
@@ -168,7 +178,8 @@ func (s *state) cmdVariable(name string) abstract.Value {
 	return v
 }
 
-func (s *state) cmdRedirects(words []abstract.Value, io *abstract.Streams) []abstract.Value {
+// redirects opens what stands behind < and >, and returns the other words.
+func (r *reader) redirects(words []abstract.Value, io *abstract.Streams) []abstract.Value {
 	var rest []abstract.Value
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -183,16 +194,16 @@ func (s *state) cmdRedirects(words []abstract.Value, io *abstract.Streams) []abs
 		i++
 		n := strings.TrimRight(w.Text, "<>")
 		if strings.Contains(w.Text, "<") {
-			s.redirectIn(io, n, words[i], false)
+			io.In, io.Redirected = r.w.Read(words[i]), true
 		} else {
-			s.redirectOut(io, n, words[i], strings.HasSuffix(w.Text, ">>"))
+			r.w.Redirect(io, n, words[i], strings.HasSuffix(w.Text, ">>"))
 		}
 	}
 	return rest
 }
 
-// cmdCommand runs one command of cmd.exe.
-func (s *state) cmdCommand(words []abstract.Value, io abstract.Streams) abstract.Value {
+// command runs one command of cmd.exe.
+func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.Value {
 	for len(words) > 0 && words[0].Known() {
 		name := strings.ToLower(strings.TrimLeft(words[0].Text, "@("))
 		words[0].Text = strings.TrimLeft(words[0].Text, "@(")
@@ -210,12 +221,12 @@ func (s *state) cmdCommand(words []abstract.Value, io abstract.Streams) abstract
 			}
 			continue
 		case "set":
-			return s.cmdSet(words)
+			return r.set(words)
 		case "rem", "::", "exit", "goto", "setlocal", "endlocal", "cls", "pause", "title", "color", "ver", "shift":
-			s.execute(words, name, effect.ReadOnly)
+			r.w.Execute(words, name, effect.ReadOnly)
 			return abstract.Value{}
 		case "echo":
-			s.execute(words, name, effect.ReadOnly)
+			r.w.Execute(words, name, effect.ReadOnly)
 			v := abstract.JoinValues(words[1:])
 			if v.Known() {
 				v.Text += "\n"
@@ -226,10 +237,15 @@ func (s *state) cmdCommand(words []abstract.Value, io abstract.Streams) abstract
 			if len(words) > 1 && strings.EqualFold(words[1].Text, "/d") {
 				words = append(words[:1:1], words[2:]...)
 			}
-			s.execute(words, "cd", effect.ReadOnly)
-			return s.cd(words, io)
+			r.w.Execute(words, "cd", effect.ReadOnly)
+			folder := abstract.Lit("~")
+			if len(words) > 1 {
+				folder = words[1]
+			}
+			r.w.ChangeFolder(folder)
+			return abstract.Value{}
 		case "start":
-			s.execute(words, name, effect.Unknown)
+			r.w.Execute(words, name, effect.Unknown)
 			rest := words[1:]
 			for len(rest) > 0 && (rest[0].Text == "" || strings.HasPrefix(rest[0].Text, "/")) {
 				rest = rest[1:]
@@ -242,7 +258,7 @@ func (s *state) cmdCommand(words []abstract.Value, io abstract.Streams) abstract
 	if len(words) == 0 {
 		return abstract.Value{}
 	}
-	return s.windowsInvoke(words, io)
+	return r.w.CallWindows(words, io)
 }
 
 // afterCondition drops the condition of cmd's if.
@@ -264,8 +280,9 @@ func afterCondition(words []abstract.Value) []abstract.Value {
 	return words[min(drop, len(words)):]
 }
 
-func (s *state) cmdSet(words []abstract.Value) abstract.Value {
-	s.execute(words, "set", effect.ReadOnly)
+// set is set NAME=VALUE.
+func (r *reader) set(words []abstract.Value) abstract.Value {
+	r.w.Execute(words, "set", effect.ReadOnly)
 	if len(words) == 1 {
 		return abstract.Unknown("the environment", abstract.Dump)
 	}
@@ -277,44 +294,6 @@ func (s *state) cmdSet(words []abstract.Value) abstract.Value {
 	if i := strings.LastIndexByte(name, ' '); i >= 0 { // set /a, set /p
 		name = name[i+1:]
 	}
-	s.bind(binding{name: strings.ToLower(name), val: abstract.Lit(text)})
+	r.w.Set(strings.ToLower(name), abstract.Lit(text))
 	return abstract.Value{}
-}
-
-// windowsInvoke runs a program on Windows: names fold case.
-func (s *state) windowsInvoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	if !argv[0].Known() {
-		return s.unknownProgram(argv, io)
-	}
-	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
-	base := strings.ToLower(programName(name))
-	for _, ext := range [...]string{".cmd", ".bat", ".com"} {
-		if b := strings.TrimSuffix(base, ext); b != base && (b == "npm" || b == "npx" || b == "yarn" || b == "code") {
-			base = b
-		}
-	}
-	if base == "powershell" || base == "pwsh" || base == "cmd" {
-		s.execute(argv, base, effect.Unknown)
-		return s.shellProgram(base, argv, io)
-	}
-	if windowsProgram(base) || cmdBuiltin(base) {
-		return s.windowsTool(base, argv, io)
-	}
-	if i := strings.LastIndexByte(name, '/'); i >= 0 && !systemFolder(name[:i+1]) || strings.HasSuffix(base, ".bat") || strings.HasSuffix(base, ".cmd") || strings.HasSuffix(base, ".ps1") || strings.HasSuffix(base, ".vbs") {
-		return s.localProgram(argv, io)
-	}
-	// cmd.exe and PowerShell look in the working folder too.
-	if p, pattern := s.place().Path(argv[0].Text, false); len(s.fileValues(p, pattern)) > 0 {
-		return s.localProgram(argv, io)
-	}
-	argv[0].Text = base
-	return s.program(argv, io)
-}
-
-func cmdBuiltin(base string) bool {
-	switch base {
-	case "dir", "del", "erase", "rd", "rmdir", "copy", "move", "ren", "rename", "md", "mkdir", "type", "find", "sort", "more", "net", "at", "expand", "assoc", "ftype", "format", "date", "time", "fc", "comp", "label", "subst":
-		return true
-	}
-	return false
 }

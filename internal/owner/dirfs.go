@@ -1,0 +1,43 @@
+package owner
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// DirFS returns the files of a folder as [os.DirFS] does, but for those that are
+// not regular: opening a FIFO would wait for its other side, and opening a
+// device may do something. They are refused at once.
+func DirFS(dir string) fs.FS { return folder(dir) }
+
+type folder string
+
+// Open implements [fs.FS].
+func (d folder) Open(name string) (fs.File, error) {
+	fail := func(err error) (fs.File, error) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	if !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return fail(fs.ErrInvalid)
+	}
+	path := filepath.Join(string(d), filepath.FromSlash(name))
+	usable := func(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() }
+	before, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !usable(before.Mode()) {
+		return fail(errors.New("not a regular file"))
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !usable(info.Mode()) { // it was replaced in between
+		f.Close()
+		return fail(errors.New("not a regular file"))
+	}
+	return f, nil
+}

@@ -1,0 +1,168 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A log that has grown to [Options.MaxBytes] goes on in a new file of the same
+// name. The full one gets the number of its last entry behind its name, in
+// seqDigits digits, so that names are in the order of the entries. The chain
+// runs on: the first entry of a file names the hash of the last one before.
+const seqDigits = 12
+
+func fullName(path string, last uint64) string {
+	return fmt.Sprintf("%s.%0*d", path, seqDigits, last)
+}
+
+// fullFiles returns the paths of a log's full files, the oldest first.
+func fullFiles(path string) ([]string, error) {
+	dir, base := filepath.Dir(path), filepath.Base(path)+"."
+	entries, err := os.ReadDir(dir) // sorted by name
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for audit logs: %w", err)
+	}
+	var full []string
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), base)
+		if ok && len(number) == seqDigits && strings.Trim(number, "0123456789") == "" {
+			full = append(full, filepath.Join(dir, e.Name()))
+		}
+	}
+	return full, nil
+}
+
+// openRead opens one file of a log for reading.
+func openRead(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return f, nil
+}
+
+// Files returns the paths of all files that a log consists of now, the current
+// one last, whether or not it exists yet.
+func Files(path string) ([]string, error) {
+	full, err := fullFiles(path)
+	return append(full, path), err
+}
+
+// A series is the files of a log, one after the other.
+type series struct {
+	full    []string
+	current *os.File // nil if there is none
+	open    *os.File // the one that next returned
+}
+
+// openSeries opens a log with all its files. It is [fs.ErrNotExist] if there is
+// none.
+func openSeries(path string) (*series, error) {
+	// The current file first: if it becomes a full one now, it is among both.
+	current, err := openRead(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	s := &series{current: current}
+	full, ferr := fullFiles(path)
+	if ferr != nil {
+		s.close()
+		return nil, ferr
+	}
+	if s.full = full; current != nil {
+		s.full = before(full, current)
+	}
+	if current == nil && len(s.full) == 0 {
+		return nil, fmt.Errorf("there is no audit log: %w", err)
+	}
+	return s, nil
+}
+
+// next returns the next file, or io.EOF.
+func (s *series) next() (string, io.Reader, error) {
+	if s.open != nil {
+		s.open.Close()
+		s.open = nil
+	}
+	if len(s.full) > 0 {
+		f, err := openRead(s.full[0])
+		if err != nil {
+			return "", nil, err
+		}
+		s.open, s.full = f, s.full[1:]
+	} else {
+		s.open, s.current = s.current, nil
+	}
+	if s.open == nil {
+		return "", nil, io.EOF
+	}
+	return s.open.Name(), s.open, nil
+}
+
+func (s *series) close() {
+	for _, f := range []*os.File{s.open, s.current} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// A Reader reads all files of a log as one.
+type Reader struct {
+	files *series
+	r     io.Reader
+	ended bool // the last byte was a line feed
+}
+
+// OpenAll opens a log for reading, with all its files, the oldest first.
+func OpenAll(path string) (*Reader, error) {
+	s, err := openSeries(path)
+	if err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	return &Reader{files: s, ended: true}, nil
+}
+
+// Read implements [io.Reader]. A file that does not end with a line feed does
+// not run into the next.
+func (r *Reader) Read(p []byte) (int, error) {
+	for {
+		if r.r != nil {
+			n, err := r.r.Read(p)
+			if n > 0 {
+				r.ended = p[n-1] == '\n'
+				return n, nil
+			}
+			if err == nil || !errors.Is(err, io.EOF) {
+				return n, err
+			}
+			r.r = nil
+		}
+		_, next, err := r.files.next()
+		if err != nil {
+			return 0, err
+		}
+		if r.r = next; !r.ended && len(p) > 0 {
+			r.ended, p[0] = true, '\n'
+			return 1, nil
+		}
+	}
+}
+
+// Close closes the log.
+func (r *Reader) Close() error {
+	r.files.close()
+	return nil
+}

@@ -1,0 +1,161 @@
+package effect
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// minQuoted is how many characters must be written in quoted-printable before
+// a text counts as such: "timeout=20" is not.
+const minQuoted = 3
+
+// quotedPrintable decodes =XX and the line ends that it hides.
+func quotedPrintable(s string) string {
+	var b strings.Builder
+	n := 0
+	for i := 0; i < len(s); i++ {
+		if s[i] == '=' && i+2 < len(s) {
+			hi, lo := unhex(s[i+1]), unhex(s[i+2])
+			if c := byte(hi<<4 | lo); hi >= 2 && lo >= 0 && c != 0x7f {
+				b.WriteByte(c)
+				i += 2
+				n++
+				continue
+			}
+		}
+		if s[i] == '=' {
+			if rest := strings.TrimLeft(s[i+1:], "\r"); strings.HasPrefix(rest, "\n") {
+				i = len(s) - len(rest)
+				n++
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	if n < minQuoted {
+		return s
+	}
+	return strings.ToValidUTF8(b.String(), "\n")
+}
+
+// symbols replaces the signs of letters that compatibility form leaves as they
+// are: regional indicators, and letters on dark circles and squares.
+func symbols(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		for _, first := range [...]rune{0x1f1e6, 0x1f150, 0x1f170} {
+			if first <= r && r < first+26 {
+				return 'A' + r - first
+			}
+		}
+		return r
+	}, s)
+}
+
+// between is what joins two literals in programs: nothing, or a sign.
+var between = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("[\"'`][\\s+.,&|\\\\]{0,32}[\"'`]")
+})
+
+// concatenated joins the literals of a text that stand beside each other:
+// 'ig'+'nore', "ig" "nore", ["ig", "nore"].
+func concatenated(s string) string {
+	if !strings.ContainsAny(s, "\"'`") {
+		return s
+	}
+	return between().ReplaceAllLiteralString(s, "")
+}
+
+// maxPrintf is how much text is read of one command that formats.
+const maxPrintf = 4 << 10
+
+// printed replaces the commands printf of a text by what they print.
+func printed(s string) string {
+	const name = "printf"
+	if !strings.Contains(s, name) {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.Index(s, name)
+		if i < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		s = s[i+len(name):]
+		args, rest := arguments(s)
+		for len(args) > 1 && strings.HasPrefix(args[0], "-") {
+			args = args[1:]
+		}
+		if len(args) > 0 {
+			b.WriteString(formatted(args[0], args[1:]))
+		}
+		s = rest
+	}
+}
+
+// arguments returns the words of the command that s goes on with, rid of
+// quotes, and what follows it.
+func arguments(s string) (args []string, rest string) {
+	var word strings.Builder
+	quote, in := byte(0), false
+	end := func() {
+		if in {
+			args = append(args, word.String())
+			word.Reset()
+			in = false
+		}
+	}
+	i := 0
+	for ; i < min(len(s), maxPrintf); i++ {
+		c := s[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, in = c, true
+		case quote == 0 && strings.IndexByte(";|&\n)`", c) >= 0:
+			end()
+			return args, s[i:]
+		case quote == 0 && (unicode.IsSpace(rune(c)) || c == ',' || c == '('):
+			end()
+		default:
+			word.WriteByte(c)
+			in = true
+		}
+	}
+	end()
+	return args, s[i:]
+}
+
+// formatted fills a format with its arguments, again and again until all are
+// used, as the command does. Every verb is taken for a string.
+func formatted(format string, args []string) string {
+	format = unescape(strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(format))
+	var b strings.Builder
+	for {
+		left := len(args)
+		for i := 0; i < len(format); i++ {
+			if format[i] != '%' {
+				b.WriteByte(format[i])
+				continue
+			}
+			for i++; i < len(format) && !isLetter(format[i]) && format[i] != '%'; i++ {
+			}
+			if i < len(format) && format[i] == '%' {
+				b.WriteByte('%')
+			} else if len(args) > 0 {
+				b.WriteString(unescape(args[0]))
+				args = args[1:]
+			}
+		}
+		if len(args) == 0 || len(args) == left {
+			return b.String()
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package evaluate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+)
+
+// maxEnvelopeDepth is how many levels of a response are read. Those of log
+// probabilities are the deepest in use.
+const maxEnvelopeDepth = 16
+
+// readEnvelope returns the text of the one answer in the body of a response to
+// a chat completion. Keys count exactly as they are documented, and a key that
+// stands there twice, also in another case, is an error anywhere: a lax reader
+// would take the one and a strict reader the other. What a service adds beside
+// the answer (usage, timings, a model's own reasoning) is not looked at; what
+// says that this is no answer (an error, a refusal, a call of a tool, another
+// reason to end than that the answer is complete) makes it none.
+func readEnvelope(contentType string, body []byte) (string, error) {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+		return "", fmt.Errorf("response is %.60q, expected application/json", contentType)
+	}
+	value, err := canonjson.Value(body, maxEnvelopeDepth)
+	if err != nil {
+		return "", fmt.Errorf("response is not one well-formed JSON object: %w", err)
+	}
+	response, ok := value.(map[string]any)
+	if !ok {
+		return "", errors.New("response is not one JSON object")
+	}
+	if err := noError(response); err != nil {
+		return "", err
+	}
+	choices, ok := response["choices"].([]any)
+	if !ok {
+		return "", errors.New("response has no list of choices")
+	}
+	if len(choices) != 1 {
+		return "", fmt.Errorf("response has %d choices, expected 1", len(choices))
+	}
+	choice, ok := choices[0].(map[string]any)
+	if !ok {
+		return "", errors.New("response has a choice that is no object")
+	}
+	return readChoice(choice)
+}
+
+// readChoice returns the text of a choice, if it is an answer.
+func readChoice(choice map[string]any) (string, error) {
+	if err := noError(choice); err != nil {
+		return "", err
+	}
+	message, ok := choice["message"].(map[string]any)
+	if !ok {
+		return "", errors.New("response has a choice without a message")
+	}
+	if err := noError(message); err != nil {
+		return "", err
+	}
+	if reason, ok := choice["finish_reason"].(string); !ok || reason != "stop" {
+		return "", fmt.Errorf("the answer ended by %s, expected \"stop\"", named(choice["finish_reason"]))
+	}
+	if role, ok := message["role"].(string); !ok || role != "assistant" {
+		return "", fmt.Errorf("the answer's role is %s, expected \"assistant\"", named(message["role"]))
+	}
+	for _, other := range [...]struct{ field, what string }{
+		{"refusal", "the model refused to answer"},
+		{"tool_calls", "the model called a tool instead of answering"},
+		{"function_call", "the model called a function instead of answering"},
+	} {
+		if !empty(message[other.field]) {
+			return "", errors.New(other.what)
+		}
+	}
+	text, ok := message["content"].(string)
+	if !ok {
+		return "", errors.New("the answer's content is not a text")
+	}
+	return text, nil
+}
+
+// noError refuses an object with an error beside what it should hold.
+func noError(in map[string]any) error {
+	if empty(in["error"]) {
+		return nil
+	}
+	said, _ := in["error"].(string)
+	if object, ok := in["error"].(map[string]any); ok {
+		said, _ = object["message"].(string)
+	}
+	if said == "" {
+		return errors.New("the response holds an error")
+	}
+	return fmt.Errorf("the response holds an error: %s", said)
+}
+
+// empty reports whether a field is as good as left out.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// named returns a short value of a response for a message.
+func named(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return fmt.Sprintf("%.20q", v)
+	}
+	return "no text"
+}
+
+// envelope returns the body of a response that holds a text and nothing else,
+// in the form that go-openai reads.
+func envelope(text string) ([]byte, error) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	type choice struct {
+		Message message `json:"message"`
+	}
+	return json.Marshal(map[string][]choice{"choices": {{message{"assistant", text}}}})
+}

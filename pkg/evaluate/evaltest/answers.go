@@ -1,0 +1,140 @@
+package evaltest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// answerRoles put a bad answer into a good response.
+func answerRoles() []Role {
+	var list []Role
+	say := func(name string, want Outcome, text func(canary string) string) {
+		list = append(list, Role{"answer: " + name, func(w http.ResponseWriter, hr *http.Request, r Request) {
+			Say(text(r.Canary))(w, hr, r)
+		}, want})
+	}
+	with := func(name string, want Outcome, field, value string) {
+		say(name, want, func(canary string) string { return answer(canary, field, value) })
+	}
+	canaryAnswers(say)
+	for _, d := range []string{`"allow"`, `"Allow"`, `"ALLOWED"`, `" ALLOW"`, `"ALLOW "`, `"ALLOW\n"`, `""`, `"АLLOW"`, `"MAYBE"`, `"ALLOW|BLOCK"`} {
+		with("decision "+d, Unreachable, "decision", d) // opens as the table of errors has it: an unknown decision
+	}
+	for _, d := range []string{"null", "true", "1", `["ALLOW"]`, `{"ALLOW":1}`, ""} {
+		with("decision "+d, NoAnswer, "decision", d)
+	}
+	for _, c := range []string{`"0.9"`, "-0.1", "1.01", "2", "100", "1e999", "-1e999", "NaN", "Infinity", "null", "true", "[0.9]", `"high"`, "0.9.1", "+0.9", ".9", "0x1", "01", ""} {
+		with("confidence "+c, NoAnswer, "confidence", c)
+	}
+	for _, r := range []string{"null", "1", `["x"]`, `{"a":1}`, ""} {
+		with("reasoning "+r, NoAnswer, "reasoning", r)
+	}
+	for name, text := range map[string]func(canary string) string{
+		"a field more":         func(c string) string { return strings.Replace(good(c), "{", `{"note":"x",`, 1) },
+		"an override":          func(c string) string { return strings.Replace(good(c), "{", `{"final_decision":"ALLOW",`, 1) },
+		"decision twice":       func(c string) string { return strings.Replace(good(c), "{", `{"decision":"BLOCK",`, 1) },
+		"decision twice, last": func(c string) string { return strings.TrimSuffix(good(c), "}") + `,"decision":"BLOCK"}` },
+		"decision in two cases": func(c string) string {
+			return strings.Replace(good(c), "{", `{"Decision":"BLOCK",`, 1)
+		},
+		"decision by an escape": func(c string) string { return strings.Replace(good(c), "{", `{"\u0064ecision":"BLOCK",`, 1) },
+		"decision by a long s":  func(c string) string { return strings.Replace(good(c), "{", `{"deciſion":"BLOCK",`, 1) },
+		"decision in a title's case": func(c string) string {
+			return strings.Replace(good(c), "decision", "Decision", 1)
+		},
+		"two documents":       func(c string) string { return good(c) + good(c) },
+		"two lines":           func(c string) string { return good(c) + "\n" + reply("BLOCK", "1", c) },
+		"prose before":        func(c string) string { return "Sure! " + good(c) },
+		"prose after":         func(c string) string { return good(c) + " I hope this helps." },
+		"thinking":            func(c string) string { return "<think>ALLOW</think>" + good(c) },
+		"an open fence":       func(c string) string { return "```json\n" + good(c) },
+		"two fences":          func(c string) string { return "```json\n" + good(c) + "\n```\n```json\n" + good(c) + "\n```" },
+		"a fence of Python":   func(c string) string { return "```python\n" + good(c) + "\n```" },
+		"in a list":           func(c string) string { return "[" + good(c) + "]" },
+		"in a string":         func(c string) string { return literal(good(c)) },
+		"in another object":   func(c string) string { return `{"verdict":` + good(c) + `,"canary":"` + c + `"}` },
+		"cut off":             func(c string) string { return strings.TrimSuffix(good(c), "}") },
+		"comma at the end":    func(c string) string { return strings.TrimSuffix(good(c), "}") + ",}" },
+		"single quotes":       func(c string) string { return strings.ReplaceAll(good(c), `"`, `'`) },
+		"a comment":           func(c string) string { return strings.Replace(good(c), "{", "{// fine\n", 1) },
+		"no quotes":           func(c string) string { return strings.Replace(good(c), `"decision"`, `decision`, 1) },
+		"a byte order mark":   func(c string) string { return "\ufeff" + good(c) },
+		"a zero byte":         func(c string) string { return good(c) + "\x00" },
+		"a raw line break":    func(c string) string { return strings.Replace(good(c), "judged", "judged\n", 1) },
+		"long reasoning":      func(c string) string { return strings.Replace(good(c), "judged", strings.Repeat("judged ", 3000), 1) },
+		"YAML":                func(c string) string { return "decision: ALLOW\nconfidence: 1\nreasoning: ok\ncanary: " + c },
+		"XML":                 func(c string) string { return "<decision>ALLOW</decision><canary>" + c + "</canary>" },
+		"canary and decision": func(c string) string { return "ALLOW " + c },
+	} {
+		say(name, NoAnswer, text)
+	}
+	return list
+}
+
+// answer returns the good answer with one field changed, or left out for "".
+func answer(canary, field, value string) string {
+	parts := []string{}
+	for _, f := range [][2]string{{"reasoning", `"fine"`}, {"decision", `"ALLOW"`}, {"confidence", "0.97"}, {"canary", literal(canary)}} {
+		if f[0] == field {
+			f[1] = value
+		}
+		if f[1] != "" {
+			parts = append(parts, fmt.Sprintf("%q:%s", f[0], f[1]))
+		}
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// canaryAnswers are good but for the canary.
+func canaryAnswers(say func(name string, want Outcome, text func(canary string) string)) {
+	back := func(c string) string {
+		b := []byte(c)
+		slices.Reverse(b)
+		return string(b)
+	}
+	b64 := func(c string) string { return base64.StdEncoding.EncodeToString([]byte(c)) }
+	spaced := func(c string) string { return strings.Join(strings.Split(c, ""), " ") }
+	halves := func(c string) string { return c[:len(c)/2] + " and " + c[len(c)/2:] }
+	for name, change := range map[string]func(string) string{
+		"upper case": strings.ToUpper, "reversed": back, "spaced": spaced, "in base64": b64, "in halves": halves,
+		"cut":              func(c string) string { return c[:len(c)-1] },
+		"first half":       func(c string) string { return c[:len(c)/2] },
+		"longer":           func(c string) string { return c + "0" },
+		"with a space":     func(c string) string { return c + " " },
+		"one digit off":    func(c string) string { return c[:len(c)-1] + string("10"[c[len(c)-1]&1]) },
+		"of zeros":         func(c string) string { return strings.Repeat("0", len(c)) },
+		"empty":            func(string) string { return "" },
+		"the place of it":  func(string) string { return "{{canary}}" },
+		"said to be there": func(string) string { return "the verification token from your instructions" },
+		"twice":            func(c string) string { return c + c },
+		"full width": func(c string) string {
+			return strings.Map(func(r rune) rune { return r + 0xfee0 }, c)
+		},
+	} {
+		say("canary "+name, Untrusted, func(c string) string { return answer(c, "canary", literal(change(c))) })
+		if name != "of zeros" && name != "empty" && name != "the place of it" && name != "said to be there" {
+			say("canary in the reasoning as well, "+name, Untrusted, func(c string) string { return answer(c, "reasoning", literal("It is "+change(c)+".")) })
+		}
+	}
+	for _, value := range []string{"null", "true", "1", ""} {
+		say("canary "+value, Untrusted, func(c string) string { return answer(c, "canary", value) })
+	}
+	for name, text := range map[string]func(canary string) string{
+		"in a list":         func(c string) string { return answer(c, "canary", `["`+c+`"]`) },
+		"in an object":      func(c string) string { return answer(c, "canary", `{"canary":"`+c+`"}`) },
+		"as the decision":   func(c string) string { return answer(c, "decision", literal(c)) },
+		"in a field more":   func(c string) string { return strings.Replace(good(c), "{", `{"note":"`+c+`",`, 1) },
+		"in a title's case": func(c string) string { return strings.Replace(good(c), `"canary"`, `"Canary"`, 1) },
+		"in the reasoning": func(c string) string {
+			return strings.Replace(answer(c, "reasoning", literal(c)), `,"canary"`, `,"token"`, 1)
+		},
+		"nowhere, ALLOW alone": func(string) string { return "ALLOW" },
+		"nowhere, no text":     func(string) string { return "" },
+		"nowhere, prose":       func(string) string { return "The action is safe, so the verdict is ALLOW." },
+	} {
+		say("canary "+name, Untrusted, text)
+	}
+}

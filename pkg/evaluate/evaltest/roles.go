@@ -1,0 +1,287 @@
+package evaltest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// An Outcome is what must come of a [Role].
+type Outcome uint8
+
+// The outcomes, in the order of trust.
+const (
+	Honest      Outcome = iota // a good answer, ALLOW
+	Unreachable                // BLOCK 0.5; failing open an ALLOW of 0.5 at most, degraded
+	NoAnswer                   // BLOCK 0.5, failing open as well
+	Untrusted                  // BLOCK 1.0, failing open as well: the canary is not where it belongs
+)
+
+// A Role is a server that plays an evaluator in one way. Of each but the honest
+// ones a careless reader would take an ALLOW.
+type Role struct {
+	Name string
+	Do   Behaviour
+	Want Outcome
+}
+
+// Roles returns all roles. Their names differ.
+func Roles() []Role {
+	return slices.Concat(statusRoles(), envelopeRoles(), answerRoles(), transportRoles(), honestRoles())
+}
+
+// good is the inner answer that a careless reader looks for.
+func good(canary string) string { return reply("ALLOW", "0.97", canary) }
+
+// completion is the response around an answer. %s stands for its content, a
+// JSON value.
+const completion = `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
+
+func literal(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string always can
+	}
+	return string(b)
+}
+
+// raw sends a body as it is.
+func raw(w http.ResponseWriter, status int, contentType, body string) {
+	w.Header()["Content-Type"] = []string{contentType}
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body))
+}
+
+// whole sends what a function makes of the good response.
+func whole(change func(body string) string) Behaviour {
+	return func(w http.ResponseWriter, _ *http.Request, r Request) {
+		raw(w, http.StatusOK, "application/json", change(fmt.Sprintf(completion, literal(good(r.Canary)))))
+	}
+}
+
+// edited sends the good response with one part replaced by another.
+func edited(name string, want Outcome, part, by string) Role {
+	return Role{name, whole(func(body string) string {
+		if !strings.Contains(body, part) {
+			panic("evaltest: role " + name + " changes nothing")
+		}
+		return strings.Replace(body, part, by, 1)
+	}), want}
+}
+
+// statusRoles send a good response under every other status.
+func statusRoles() []Role {
+	var list []Role
+	for status := 201; status <= 599; status++ {
+		if http.StatusText(status) == "" {
+			continue
+		}
+		want := NoAnswer
+		switch {
+		case status == 401, status == 402, status == 404, status == 408, status == 429, status >= 500:
+			want = Unreachable
+		}
+		list = append(list, Role{fmt.Sprintf("status %d", status), func(w http.ResponseWriter, _ *http.Request, r Request) {
+			w.Header().Set("Location", "/v1/chat/completions")
+			raw(w, status, "application/json", fmt.Sprintf(completion, literal(good(r.Canary))))
+		}, want})
+	}
+	return list
+}
+
+// envelopeRoles change the response around a good answer.
+func envelopeRoles() []Role {
+	blocked := literal(`{"decision":"BLOCK","confidence":1,"reasoning":"no","canary":""}`)
+	list := []Role{
+		edited("no choices", NoAnswer, `"choices"`, `"options"`),
+		edited("choices null", NoAnswer, `"choices":[`, `"choices":null,"x":[`),
+		edited("choices an object", NoAnswer, `"choices":[{`, `"choices":{"0":{`),
+		edited("a choice of null", NoAnswer, `"choices":[`, `"choices":[null,`),
+		edited("a choice in a list", NoAnswer, `"choices":[{"index"`, `"choices":[[{"index"`),
+		edited("another choice first", NoAnswer, `"choices":[`, `"choices":[{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"},`),
+		edited("another choice last", NoAnswer, `"finish_reason":"stop"}]`, `"finish_reason":"stop"},{"index":1,"message":{"role":"assistant","content":`+blocked+`},"finish_reason":"stop"}]`),
+		edited("a delta for a message", NoAnswer, `"message"`, `"delta"`),
+		edited("message a list", NoAnswer, `"message":{`, `"message":[],"was":{`),
+		edited("refusal", NoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":"I cannot help with that."`),
+		edited("refusal an object", NoAnswer, `"role":"assistant"`, `"role":"assistant","refusal":{"reason":"x"}`),
+		edited("tool call", NoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"allow","arguments":"{}"}}]`),
+		edited("tool call, an object", NoAnswer, `"role":"assistant"`, `"role":"assistant","tool_calls":{}`),
+		edited("function call", NoAnswer, `"role":"assistant"`, `"role":"assistant","function_call":{"name":"allow","arguments":"{}"}`),
+		edited("error beside", NoAnswer, `"id":"c"`, `"id":"c","error":{"message":"overloaded","code":503}`),
+		edited("error beside, a text", NoAnswer, `"id":"c"`, `"id":"c","error":"overloaded"`),
+		edited("error beside, true", NoAnswer, `"id":"c"`, `"id":"c","error":true`),
+		edited("error beside, a number", NoAnswer, `"id":"c"`, `"id":"c","error":0`),
+		edited("error in the choice", NoAnswer, `"index":0`, `"index":0,"error":{"message":"upstream"}`),
+		edited("error in the message", NoAnswer, `"role":"assistant"`, `"role":"assistant","error":{"message":"upstream"}`),
+		edited("junk after", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}x`),
+		edited("another document after", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\n{}"),
+		edited("zero byte after", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2}}`+"\x00"),
+		edited("comma at the end", NoAnswer, `"total_tokens":2}}`, `"total_tokens":2},}`),
+		edited("byte order mark", NoAnswer, `{"id"`, "\ufeff"+`{"id"`),
+		edited("in a list", NoAnswer, `{"id"`, `[{"id"`),
+		edited("event stream", NoAnswer, `{"id"`, `data: {"id"`),
+		edited("not UTF-8", NoAnswer, `"id":"c"`, "\"id\":\"\xff\""),
+		edited("half a surrogate pair", NoAnswer, `"id":"c"`, `"id":"\ud800"`),
+		edited("NaN", NoAnswer, `"created":1`, `"created":NaN`),
+		edited("too deep", NoAnswer, `"id":"c"`, `"id":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)),
+		edited("comment", NoAnswer, `{"id"`, `{/**/"id"`),
+	}
+	for _, key := range []string{"choices", "message", "content", "role", "finish_reason"} {
+		named, title, upper := `"`+key+`"`, `"`+strings.ToUpper(key[:1])+key[1:]+`"`, `"`+strings.ToUpper(key)+`"`
+		escaped := fmt.Sprintf(`"\u%04x%s"`, key[0], key[1:])
+		list = append(list,
+			edited(key+" in a title's case", NoAnswer, named, title),
+			edited(key+" in capitals", NoAnswer, named, upper),
+			edited(key+" twice", NoAnswer, named, named+`:null,`+named),
+			edited(key+" in two cases", NoAnswer, named, upper+`:null,`+named),
+			edited(key+" in two cases, the other last", NoAnswer, `"id":"c","object":"chat.completion","created":1`, `"id":"c","created":1,"ID":1`),
+			edited(key+" twice by an escape", NoAnswer, named, escaped+`:null,`+named),
+		)
+	}
+	for _, reason := range []string{`"length"`, `"content_filter"`, `"tool_calls"`, `"function_call"`, `null`, `""`, `"STOP"`, `"stop "`, `"eos"`, `1`, `["stop"]`, `true`} {
+		list = append(list, edited("ended by "+reason, NoAnswer, `"finish_reason":"stop"`, `"finish_reason":`+reason))
+	}
+	for _, role := range []string{`"user"`, `"system"`, `"tool"`, `"developer"`, `""`, `null`, `"Assistant"`, `1`, `["assistant"]`} {
+		list = append(list, edited("role "+role, NoAnswer, `"role":"assistant"`, `"role":`+role))
+	}
+	for name, content := range map[string]func(canary string) string{
+		"null":    func(string) string { return "null" },
+		"a list":  func(c string) string { return `[{"type":"text","text":` + literal(good(c)) + `}]` },
+		"texts":   func(c string) string { return `[` + literal(good(c)) + `]` },
+		"object":  good,
+		"number":  func(string) string { return "1" },
+		"boolean": func(string) string { return "true" },
+	} {
+		list = append(list, Role{"content: " + name, func(w http.ResponseWriter, _ *http.Request, r Request) {
+			raw(w, http.StatusOK, "application/json", fmt.Sprintf(completion, content(r.Canary)))
+		}, NoAnswer})
+	}
+	return unique(list)
+}
+
+// unique leaves out roles whose name has been taken.
+func unique(list []Role) []Role {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(r Role) bool {
+		was := seen[r.Name]
+		seen[r.Name] = true
+		return was
+	})
+}
+
+// transportRoles send a good response in a way that cannot be relied on.
+func transportRoles() []Role {
+	list := []Role{
+		{"stalls after the header", Stall(""), Unreachable},
+		{"stalls inside the body", Stall(`{"id":"c","choices":[`), Unreachable},
+		{"huge", huge(4 << 20), NoAnswer},
+		{"cut", cut, Unreachable},
+		{"closed at once", func(http.ResponseWriter, *http.Request, Request) { panic(http.ErrAbortHandler) }, Unreachable},
+		{"nothing", func(w http.ResponseWriter, _ *http.Request, _ Request) { raw(w, 200, "application/json", "") }, NoAnswer},
+		{"a page", body("text/html", "<html>Sign in</html>"), NoAnswer},
+		{"a page called JSON", body("application/json", "<html>Sign in</html>"), NoAnswer},
+		{"bad chunk", wire("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n%s\r\n0\r\n\r\n"), NoAnswer},
+		{"no last chunk", wire("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"id\"\r\n"), Unreachable},
+		{"two lengths", wire("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n%s"), NoAnswer},
+		{"short length", wire("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n%s"), NoAnswer},
+		{"no status", wire("%s"), NoAnswer},
+		{"bad status", wire("HTTP/1.1 2OO OK\r\nContent-Type: application/json\r\n\r\n%s"), NoAnswer},
+		{"flood of headers", wire("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<17) + "\r\n\r\n%s"), NoAnswer},
+		{"compressed", zippedAs("gzip", func(s string) string { return s }), NoAnswer},
+		{"compressed, unsaid", zippedAs("", func(s string) string { return s }), NoAnswer},
+		{"a bomb", zippedAs("gzip", func(s string) string { return s + strings.Repeat(" ", 8<<20) }), NoAnswer},
+	}
+	for _, kind := range []string{"text/html", "text/plain", "text/event-stream", "", "application/json, text/html", "application/x-ndjson", "application/octet-stream", "multipart/form-data", "json", "application/json/x"} {
+		list = append(list, Role{"type " + kind, func(w http.ResponseWriter, _ *http.Request, r Request) {
+			raw(w, http.StatusOK, kind, fmt.Sprintf(completion, literal(good(r.Canary))))
+		}, NoAnswer})
+	}
+	for i := 1; i < 10; i++ {
+		list = append(list, Role{fmt.Sprintf("%d tenths of the body", i), whole(func(body string) string { return body[:len(body)*i/10] }), NoAnswer})
+	}
+	return list
+}
+
+// Stall sends the beginning of a response, says so by [Server.Stalled], and
+// waits until the client has gone.
+func Stall(text string) Behaviour {
+	return func(w http.ResponseWriter, hr *http.Request, r Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(text))
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		}
+		if r.stalled != nil {
+			r.stalled()
+		}
+		<-hr.Context().Done()
+	}
+}
+
+// wire writes bytes to the connection; %s stands for the good response.
+func wire(text string) Behaviour {
+	return func(w http.ResponseWriter, _ *http.Request, r Request) {
+		conn, buf, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err) // the server of this package can
+		}
+		defer conn.Close()
+		_, _ = buf.WriteString(strings.Replace(text, "%s", fmt.Sprintf(completion, literal(good(r.Canary))), 1))
+		_ = buf.Flush()
+	}
+}
+
+func zippedAs(encoding string, change func(string) string) Behaviour {
+	return func(w http.ResponseWriter, _ *http.Request, r Request) {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write([]byte(change(fmt.Sprintf(completion, literal(good(r.Canary))))))
+		_ = z.Close()
+		if encoding != "" {
+			w.Header().Set("Content-Encoding", encoding)
+		}
+		raw(w, http.StatusOK, "application/json", b.String())
+	}
+}
+
+// honestRoles send a good response with what servers add to one.
+func honestRoles() []Role {
+	list := []Role{
+		{"honest", whole(func(body string) string { return body }), Honest},
+		{"honest, fenced", func(w http.ResponseWriter, hr *http.Request, r Request) {
+			Say("```json\n"+good(r.Canary)+"\n```")(w, hr, r)
+		}, Honest},
+		{"honest, in another order", func(w http.ResponseWriter, hr *http.Request, r Request) {
+			Say(`{"canary":"`+r.Canary+`","confidence":1e0,"decision":"ALLOW","reasoning":"It builds."}`)(w, hr, r)
+		}, Honest},
+		{"honest, spaced", whole(func(body string) string {
+			return "\n " + strings.Replace(body, `"choices":[`, "\"choices\" :\t[\n", 1) + "\r\n"
+		}), Honest},
+	}
+	for _, more := range []struct{ at, by string }{
+		{`"id":"c"`, `"id":7`}, {`"id":"c",`, ``}, {`"object":"chat.completion",`, ``}, {`"created":1`, `"created":1.5`}, {`"model":"m",`, ``}, {`"usage"`, `"used"`},
+		{`"id":"c"`, `"id":"c","system_fingerprint":null,"service_tier":"default"`},
+		{`"id":"c"`, `"id":"c","timings":{"predicted_ms":1.5,"prompt_n":3},"error":null`},
+		{`"id":"c"`, `"id":"c","prompt_filter_results":[{"prompt_index":0,"content_filter_results":{"hate":{"filtered":false,"severity":"safe"}}}]`},
+		{`"id":"c"`, `"id":"c","x_groq":{"id":"r"},"provider":"p","citations":[]`},
+		{`"index":0`, `"index":0,"logprobs":null,"native_finish_reason":"STOP","content_filter_results":{}`},
+		{`"index":0`, `"index":0,"logprobs":{"content":[{"token":"{","logprob":-0.1,"bytes":[123],"top_logprobs":[]}]}`},
+		{`"index":0,`, ``},
+		{`"role":"assistant"`, `"role":"assistant","refusal":null,"tool_calls":null,"function_call":null,"audio":null,"annotations":[]`},
+		{`"role":"assistant"`, `"role":"assistant","refusal":"","tool_calls":[]`},
+		{`"role":"assistant"`, `"role":"assistant","reasoning_content":"{\"decision\":\"BLOCK\",\"confidence\":1}"`},
+		{`"role":"assistant"`, `"role":"assistant","reasoning":"Let me think. BLOCK?","reasoning_details":[{"type":"reasoning.text","text":"hm"}]`},
+	} {
+		list = append(list, edited("honest: "+more.at+" becomes "+more.by, Honest, more.at, more.by))
+	}
+	for _, kind := range []string{"application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.x+json"} {
+		list = append(list, Role{"honest: type " + kind, func(w http.ResponseWriter, _ *http.Request, r Request) {
+			raw(w, http.StatusOK, kind, fmt.Sprintf(completion, literal(good(r.Canary))))
+		}, Honest})
+	}
+	return list
+}

@@ -1,0 +1,107 @@
+package evaluate
+
+import (
+	"context"
+	"io"
+	"log"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A deadline is a context whose time is over when the test says so.
+type deadline struct {
+	context.Context
+	over chan struct{}
+	once sync.Once
+}
+
+func (d *deadline) Done() <-chan struct{} { return d.over }
+
+func (d *deadline) Err() error {
+	select {
+	case <-d.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// TestRoles has every role judge two actions, failing closed and failing open:
+// only an honest answer allows, wrong canaries always block for sure, and what
+// fails open does so by half and says so.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	roles := evaltest.Roles()
+	if len(roles) < 195 {
+		t.Errorf("%d roles, want at least 195", len(roles))
+	}
+	actions := []func() *analysis.Case{
+		func() *analysis.Case { return newCase("make test") },
+		func() *analysis.Case {
+			return payloadCase("send_email", map[string]any{"to": "ann@example.com", "subject": "Minutes", "body": "Here they are."})
+		},
+	}
+	server := evaltest.NewServer()
+	t.Cleanup(server.Close)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	count := map[string]int{}
+	for _, role := range roles {
+		var mu sync.Mutex
+		var canaries []string // of this role's requests
+		if count[role.Name]++; count[role.Name] > 1 {
+			t.Errorf("two roles %s", role.Name)
+		}
+		server.On("role", func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+			mu.Lock()
+			canaries = append(canaries, r.Canary)
+			mu.Unlock()
+			role.Do(w, hr, r)
+		})
+		for _, open := range []bool{false, true} {
+			for n, action := range actions {
+				ctx := &deadline{Context: t.Context(), over: make(chan struct{})}
+				server.Stalled(func() { ctx.once.Do(func() { close(ctx.over) }) })
+				e := newEvaluator(t, Options{Provider: provider(t, server, "role"), FailOpen: open})
+				v, err := e.Judge(ctx, action())
+				if err != nil || !comes(v, role.Want, open) {
+					t.Errorf("%s, action %d, open %t: %v %v degraded=%t %q: %s, %v", role.Name, n, open, v.Decision, v.Confidence, v.Degraded, v.Error, v.Reasoning, err)
+				}
+				mu.Lock()
+				for _, canary := range canaries {
+					if shows(v.Reasoning, canary) || strings.Contains(v.Reasoning, testKey) {
+						t.Errorf("%s: the reasoning shows a secret: %s", role.Name, v.Reasoning)
+					}
+				}
+				canaries = nil
+				mu.Unlock()
+			}
+		}
+	}
+	wants := map[evaltest.Outcome]int{}
+	for _, role := range roles {
+		wants[role.Want]++
+	}
+	t.Logf("%d roles: %d honest, %d unreachable, %d no answers, %d untrusted", len(roles),
+		wants[evaltest.Honest], wants[evaltest.Unreachable], wants[evaltest.NoAnswer], wants[evaltest.Untrusted])
+}
+
+// comes reports whether a verdict is the one that must come of a role.
+func comes(v verdict.Verdict, want evaltest.Outcome, open bool) bool {
+	switch want {
+	case evaltest.Honest:
+		return v.Decision == verdict.Allow && v.Confidence > 0.5 && !v.Degraded && v.Error == ""
+	case evaltest.Untrusted:
+		return v.Decision == verdict.Block && v.Confidence == 1 && v.Error == "canary"
+	case evaltest.Unreachable:
+		if open {
+			return v.Decision == verdict.Allow && v.Confidence <= 0.5 && v.Degraded && v.Error != ""
+		}
+	}
+	return v.Decision == verdict.Block && v.Confidence == 0.5 && v.Error == "evaluator"
+}

@@ -1,0 +1,203 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/big"
+	"math/bits"
+)
+
+// The bounds of a condition's work on one case. They are counted, so that the
+// same action meets the same answer on a machine that is busy. jq checks its
+// context between two steps; what one step does is counted in bytes that it
+// has to look at or to make.
+const (
+	whenMaxSteps   = 500_000
+	whenMaxWork    = 8 << 20
+	whenMaxBytes   = 256 << 10 // of the action's record
+	whenMaxEffects = 1_000
+)
+
+var (
+	errOperand = errors.New("the action is too large for a condition")
+	errSteps   = errors.New("the condition takes too many steps")
+	errWork    = errors.New("the condition has too much text to work on")
+)
+
+// A meter is the context that a condition runs in, until its bounds are
+// reached.
+type meter struct {
+	context.Context
+	steps, work int
+	over        error // the bound that was reached; jq's try does not catch it
+}
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+func newMeter(ctx context.Context) *meter {
+	return &meter{Context: ctx, steps: whenMaxSteps, work: whenMaxWork}
+}
+
+// Done counts a step: jq calls it before each.
+func (m *meter) Done() <-chan struct{} {
+	if m.steps--; m.steps < 0 && m.over == nil {
+		m.over = errSteps
+	}
+	if m.over != nil {
+		return closed
+	}
+	return m.Context.Done()
+}
+
+// Err returns why the condition has to stop.
+func (m *meter) Err() error {
+	if m.over != nil {
+		return m.over
+	}
+	return m.Context.Err()
+}
+
+// pay takes n bytes of work and returns an error if that is more than is left.
+func (m *meter) pay(n int) error {
+	if n > m.work && m.over == nil {
+		m.over = errWork
+	}
+	if m.over != nil {
+		return m.over
+	}
+	m.work -= n
+	return nil
+}
+
+// value pays for looking at a value times times.
+func (m *meter) value(v any, times int) error {
+	size, _ := m.measure(v)
+	return m.pay(times * size)
+}
+
+// measure returns the size of a value as it would be written, in bytes, and of
+// how many values it consists. A part that stands in it many times counts as
+// often. It stops counting where more than the work left is reached.
+func (m *meter) measure(v any) (size, nodes int) {
+	var add func(v any)
+	add = func(v any) {
+		if nodes++; size > m.work {
+			return
+		}
+		switch v := v.(type) {
+		case string:
+			size += len(v) + 1
+		case json.Number:
+			size += digits(len(v))
+		case *big.Int:
+			size += digits(v.BitLen() / 3)
+		case []any:
+			size += 8
+			for _, e := range v {
+				if add(e); size > m.work {
+					return
+				}
+			}
+		case map[string]any:
+			size += 8
+			for key, e := range v {
+				size += len(key) + 8
+				if add(e); size > m.work {
+					return
+				}
+			}
+		default:
+			size += 8
+		}
+	}
+	add(v)
+	return size, nodes
+}
+
+// digits is what a number of n digits costs: long ones are read in more than
+// linear time, and again for each comparison.
+func digits(n int) int { return min(n, 1<<20)*(1+min(n, 1<<20)/256) + 8 }
+
+// product pays for holding every part of one value against every part of
+// another.
+func (m *meter) product(l, r any) error {
+	if isText(l) && isText(r) {
+		return m.pay(len(l.(string)) + len(r.(string)))
+	}
+	ls, ln := m.measure(l)
+	rs, rn := m.measure(r)
+	return m.pay(times(ls, rn) + times(rs, ln))
+}
+
+// compare pays for comparing two values, which ends at the first difference of
+// kind or text.
+func (m *meter) compare(l, r any) error {
+	switch {
+	case isText(l) && isText(r):
+		return m.pay(min(len(l.(string)), len(r.(string))) + 1)
+	case !compound(l) || !compound(r):
+		if isText(l) || isText(r) {
+			return m.pay(1)
+		}
+	}
+	ls, _ := m.measure(l)
+	rs, _ := m.measure(r)
+	return m.pay(ls + rs)
+}
+
+// sorting pays for bringing the elements of a value in order.
+func (m *meter) sorting(v any) error {
+	list, _ := v.([]any)
+	return m.value(v, bits.Len(uint(len(list)))+1)
+}
+
+// repeated pays for text that is multiplied by a number.
+func (m *meter) repeated(l, r any) error {
+	if isText(r) {
+		l, r = r, l
+	}
+	n, ok := number(r)
+	if !isText(l) || !ok {
+		return errors.Join(m.value(l, 1), m.value(r, 1))
+	}
+	return m.pay(times(len(l.(string))+1, int(min(max(n, 1), math.MaxInt32))))
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int:
+		return float64(v), true
+	case float64:
+		return v, true
+	case *big.Int:
+		return math.MaxInt32, true
+	case json.Number:
+		f, err := v.Float64()
+		return f, err == nil || f != 0
+	}
+	return 0, false
+}
+
+func isText(v any) bool { _, ok := v.(string); return ok }
+
+func compound(v any) bool {
+	switch v.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
+}
+
+// times multiplies without overflow.
+func times(a, b int) int {
+	if a > 0 && b > math.MaxInt32/a {
+		return math.MaxInt32
+	}
+	return a * b
+}

@@ -1,0 +1,116 @@
+package command
+
+// A role says what a word is to a program.
+type role uint8
+
+const (
+	roleNone      role = iota
+	roleText           // nothing of note
+	roleRead           // a file that is read
+	roleReadTree       // a folder that is read with all it holds
+	roleWrite          // a file that is written
+	roleWriteTree      // a folder in which anything is written
+	roleWriteTo        // a file or folder to which operands before it are copied
+	roleIntoDir        // a folder into which operands are copied
+	roleEdit           // a file that is read and written
+	roleEditTree       // a folder of such files
+	roleCompress       // a file that is replaced by one with or without a suffix
+	roleDelete         // a file, or with the recursive flag a folder
+	roleDeleteTree
+	roleRmdir
+	roleMove // goes away, with all it holds
+	roleList
+	roleListTree
+	roleMkdir
+	roleChmod // permissions, owner, attributes
+	roleOver  // a folder over which something is mounted
+	roleStart // find: where it starts
+	roleGlob  // find: a test by name
+	roleURL
+	roleFetch // a URL whose content is saved under its own name
+	roleHost
+	roleListen
+	roleSend      // a recipient
+	roleWebItem   // httpie: a method, a URL, or name=value
+	roleSocket    // an address of socat
+	roleData      // text, or @file
+	roleForm      // name=text, name=@file, name=<file
+	roleMaybeFile // text, or @file, or file://path
+	roleRepo      // a git remote: URL, host:path, path or name
+	roleClone     // the same, of which a copy is made
+	roleRemoteSrc // host:path or path, read
+	roleRemoteDst // host:path or path, written
+	roleMaybeURL  // a URL, or a file that is read
+	rolePackage   // a package's name, its URL or its path
+	roleObject    // s3://bucket/key and the like, or a path that is read
+	roleObjectDst // the same, written
+	roleVolume    // docker -v
+	roleMount     // docker --mount
+	roleSSHOption
+	roleGitConfig // key=value
+	roleGitKey
+	roleGitValue
+	roleSed
+	roleSQL
+	roleEx          // commands of vi
+	roleDate        // +FORMAT, else the clock is set
+	roleSecret      // the name of a variable to print
+	roleSecretAll   // all variables are printed
+	roleSetting     // NAME=VALUE for what runs
+	roleChange      // a change nearby
+	roleSystem      // a change of the system
+	roleRemote      // a change of a remote resource
+	roleDestroy     // a resource that is gone then
+	roleProcess     // a process to stop
+	rolePrivilege   // somebody to become
+	roleReject      // cannot be judged
+	roleKey         // a key of the registry that is read
+	roleSetKey      // one that is changed
+	roleMaybeScript // a file of code if its name ends as one, else text
+	roleArchive     // read or written, as other options say
+	roleFolder      // entered, and written to if other options say so
+	roleEnter       // entered before anything else is done
+
+	// Code, by language.
+	roleShell
+	rolePython
+	rolePerl
+	roleRuby
+	roleNode
+	rolePHP
+	roleAwk
+	roleAppleScript
+	roleLua
+	rolePowerShell
+	roleEncoded // PowerShell in UTF-16 and base64
+	roleCmd
+	roleCode
+
+	// Files with code, by language.
+	roleScript
+	roleScriptShell
+	roleScriptPython
+	roleScriptPerl
+	roleScriptRuby
+	roleScriptNode
+	roleScriptPHP
+	roleScriptAwk
+	roleScriptAppleScript
+	roleScriptLua
+	roleScriptPowerShell
+	roleScriptCode
+
+	// These take all words that follow.
+	roleArgv       // a command
+	roleArgvRemote // a command on another machine or in a container
+	roleArgvStdin  // a command completed from standard input
+	roleArgvSemi   // a command up to a semicolon
+	roleArgvScript // a command, or a file of code with its arguments if its name ends as one
+	roleModule     // a Python module with its arguments
+	roleShellArgs  // arguments of a shell, behind the -c TEXT that an option may have given it
+	roleWords      // text
+	roleShellWords // shell text, joined with spaces
+	roleShellRemote
+	roleCmdWords        // text for cmd.exe, joined with spaces
+	rolePowerShellWords // PowerShell text, joined with spaces
+)

@@ -1,0 +1,125 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
+)
+
+// looksPowerShell reports whether a command line is PowerShell text: it starts
+// with a cmdlet, a .NET type, or a variable as only PowerShell writes it.
+func looksPowerShell(text string) bool {
+	text = strings.TrimSpace(text)
+	for strings.HasPrefix(text, "#") {
+		_, rest, _ := strings.Cut(text, "\n")
+		text = strings.TrimSpace(rest)
+	}
+	if len(text) < 3 {
+		return false
+	}
+	switch text[0] {
+	case '[':
+		return text[1]|0x20 >= 'a' && text[1]|0x20 <= 'z' // the command [ needs a blank
+	case '$':
+		name, rest, ok := strings.Cut(text[1:], "=")
+		if strings.HasPrefix(strings.ToLower(text), "$env:") || strings.HasPrefix(text, "$(") && strings.Contains(text, "-Object") {
+			return true
+		}
+		return ok && strings.HasSuffix(name, " ") && !strings.ContainsAny(strings.TrimSpace(name), " {}()$") || strings.Contains(text, ".Down") && strings.Contains(text, "(") && len(rest) > 0
+	case '(', '&', '.':
+		inner := strings.TrimLeft(text, "(&. {'\"")
+		return text[0] != '.' && (isCmdlet(inner) || strings.HasPrefix(inner, "[")) || strings.HasPrefix(text, "& ") && !strings.HasPrefix(text, "&&")
+	}
+	if isCmdlet(text) {
+		return true
+	}
+	first, rest, _ := strings.Cut(text, " ")
+	if strings.Contains(rest, `:\`) && pwsh.IsCmdlet(strings.ToLower(first)) && !windowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
+		(!ofCmd(first) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
+		return true
+	}
+	if command.PowerShellWords[strings.ToLower(first)] {
+		return rest != ""
+	}
+	return strings.EqualFold(first, "param") && strings.Contains(text, "$") && strings.Contains(text, "-") && !strings.Contains(text, "()")
+}
+
+// ofCmd reports whether a program's name means another program to cmd.exe than
+// elsewhere.
+func ofCmd(name string) bool {
+	listed, _ := command.OfWindows(name)
+	return strings.HasPrefix(listed, "cmd:")
+}
+
+// isCmdlet reports whether text starts with a Verb-Noun name that PowerShell
+// knows, or that is written as PowerShell writes them.
+func isCmdlet(text string) bool {
+	end := 0
+	for end < len(text) && (plain.WordByte(text[end]) || text[end] == '-') {
+		end++
+	}
+	verb, noun, ok := strings.Cut(text[:end], "-")
+	if !ok || verb == "" || noun == "" || strings.Contains(noun, "-") || end < len(text) && text[end] == '.' {
+		return false
+	}
+	if pwsh.IsCmdlet(strings.ToLower(text[:end])) {
+		return true
+	}
+	return verb[0] >= 'A' && verb[0] <= 'Z' && noun[0] >= 'A' && noun[0] <= 'Z' && len(verb) > 2 && len(noun) > 2
+}
+
+// looksCmd reports whether a command line is written for cmd.exe.
+func looksCmd(text string) bool {
+	text = strings.TrimLeft(text, " \t@(")
+	end := strings.IndexAny(text, " \t\n&|<>")
+	if end < 0 {
+		end = len(text)
+	}
+	first := text[:end]
+	if strings.HasPrefix(text, `"`) {
+		if end = strings.IndexByte(text[1:], '"'); end > 0 {
+			first = text[1 : end+1]
+		}
+	}
+	if first == "" {
+		return false
+	}
+	if len(first) > 2 && first[1] == ':' && first[2] == '\\' || first[0] == '%' && strings.Count(first, "%") > 1 {
+		return true
+	}
+	if lower := strings.ToLower(first); strings.HasPrefix(first, `.\`) || strings.HasPrefix(first, `..\`) {
+		if strings.HasSuffix(lower, ".exe") || strings.HasSuffix(lower, ".bat") || strings.HasSuffix(lower, ".cmd") {
+			return true
+		}
+	}
+	rest := text[min(len(first), len(text)):]
+	first = strings.ReplaceAll(first, "^", "")
+	name := strings.ToLower(programName(strings.ReplaceAll(first, "\\", "/")))
+	switch {
+	case name == "pwsh": // runs elsewhere, too
+		return false
+	case command.CmdWords[name]:
+		return windowsSwitch(rest) || strings.Contains(rest, `:\`) || strings.Count(rest, "%") > 1 && !strings.ContainsAny(rest, "$'") ||
+			name == "net" && netVerb(rest)
+	}
+	_, windows := command.OfWindows(name)
+	return windows && !ofCmd(name)
+}
+
+// windowsSwitch reports whether text starts with an option such as /s.
+func windowsSwitch(text string) bool {
+	for f := range strings.FieldsSeq(text) {
+		if len(f) >= 2 && f[0] == '/' && !strings.Contains(f[1:], "/") && (len(f) == 2 || f[2] == ':') && strings.ContainsAny(f[1:2], "sSqQfFaAbBcCdDyYrRiIlLpPvVkK?eE") {
+			return true
+		}
+	}
+	return false
+}
+
+// netVerb reports whether text starts with what net does on Windows.
+func netVerb(text string) bool {
+	fields := strings.Fields(text)
+	return len(fields) > 0 && command.NetVerbs[strings.ToLower(fields[0])]
+}

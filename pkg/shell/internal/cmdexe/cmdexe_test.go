@@ -1,0 +1,56 @@
+package cmdexe
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract/worldtest"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected lines; read the diff")
+
+func whole(int, int) effect.Span { return effect.Span{} }
+
+func TestRead(t *testing.T) {
+	worldtest.Check(t, "testdata/cases.txt", *update, func(w *worldtest.World, _, text string) {
+		Read(w, text, whole)
+	})
+}
+
+// TestReadGivesUp holds that text is left as unknown where the budget or its
+// length ends.
+func TestReadGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"too long": strings.Repeat("dir ", 40<<10),
+		"too wide": "dir " + strings.Repeat("a ", 5000),
+	} {
+		w := worldtest.New()
+		Read(w, text, whole)
+		if got := strings.Join(w.Lines, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
+			t.Errorf("%s: reports %.200q", name, got)
+		}
+	}
+	w := worldtest.New()
+	w.Steps = 1
+	Read(w, "dir a & dir b & dir c", whole)
+	if !w.Ended() {
+		t.Errorf("goes on without a budget: %q", w.Lines)
+	}
+}
+
+// TestSpans holds that what is reported is said to stand where it does.
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	const text = "dir a && del b | more"
+	var got []string
+	Read(worldtest.New(), text, func(start, end int) effect.Span {
+		got = append(got, strings.TrimSpace(text[start:end]))
+		return effect.Span{Start: start, End: end}
+	})
+	if s := strings.Join(got, ";"); s != "dir a;del b;more" {
+		t.Errorf("spans are %q", s)
+	}
+}

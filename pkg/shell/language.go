@@ -1,0 +1,131 @@
+package shell
+
+import (
+	"bytes"
+	"path"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/cmdexe"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
+	"github.com/shieldcli/shield/pkg/shell/internal/script"
+)
+
+// A walker walks text of one language that is executed, with its arguments, and
+// returns what it writes.
+type walker func(s *state, language, text string, at effect.Span, args []abstract.Value) abstract.Value
+
+// walkerOf is the table of languages, which are named as in [command.Nested].
+func walkerOf(language string) walker {
+	switch language {
+	case "shell", "":
+		return (*state).shellCode
+	case "powershell":
+		return (*state).powershellCode
+	case "encoded":
+		return (*state).encodedCode
+	case "cmd":
+		return (*state).cmdCode
+	}
+	return (*state).scriptCode // python, perl, ruby, node, php, awk, applescript, lua, code
+}
+
+// code walks text of a language that is executed.
+func (s *state) code(language, text string, at effect.Span, args []abstract.Value) abstract.Value {
+	if !s.step(1 + len(text)/512) {
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	return walkerOf(language)(s, language, text, at, args)
+}
+
+func (s *state) shellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
+	old := s.args
+	s.args = args
+	out := s.nested(text, at)
+	s.args = old
+	return out
+}
+
+func (s *state) powershellCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
+	return s.fixedAt(at, func() abstract.Value { return s.powershell(text) })
+}
+
+func (s *state) cmdCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
+	return s.fixedAt(at, func() abstract.Value { return s.cmdexe(text) })
+}
+
+// encodedCode is the operand of PowerShell's -EncodedCommand.
+func (s *state) encodedCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
+	decoded, ok := decodeCommand(text)
+	if !ok {
+		s.dynamic(effect.CauseCode, "PowerShell runs an encoded command that cannot be decoded", at)
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	return s.runText("powershell", abstract.Value{Text: decoded, Taint: abstract.Decoded}, "powershell", at, nil)
+}
+
+func (s *state) scriptCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
+	if !s.enter(at) {
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	defer s.leave()
+	return script.Read(world{s}, language, text, at)
+}
+
+// powershell walks PowerShell text.
+func (s *state) powershell(text string) abstract.Value {
+	return pwsh.Read(world{s}, text, s.span(0, len(text)))
+}
+
+// cmdexe walks text for cmd.exe.
+func (s *state) cmdexe(text string) abstract.Value { return cmdexe.Read(world{s}, text, s.span) }
+
+// fixedAt walks text whose parts have no place of their own in the command.
+func (s *state) fixedAt(at effect.Span, walk func() abstract.Value) abstract.Value {
+	if !s.enter(at) {
+		return abstract.Unknown("…", abstract.Foreign)
+	}
+	defer s.leave()
+	fixed := s.fixed
+	s.fixed = &at
+	out := walk()
+	s.fixed = fixed
+	return out
+}
+
+// decodeCommand decodes the operand of -EncodedCommand: UTF-16 in base64.
+func decodeCommand(text string) (string, bool) {
+	raw, ok := plain.Decode64(text)
+	if !ok || len(raw) < 2 {
+		return "", false
+	}
+	units := make([]uint16, 0, len(raw)/2)
+	for i := 0; i+1 < len(raw); i += 2 {
+		units = append(units, uint16(raw[i])|uint16(raw[i+1])<<8)
+	}
+	return string(utf16.Decode(units)), true
+}
+
+// scriptLanguage tells a script's language by its first line, else its name.
+func scriptLanguage(p string, data []byte) string {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	if rest, ok := bytes.CutPrefix(line, []byte("#!")); ok {
+		for _, word := range strings.Fields(string(rest)) {
+			if language := command.Language(path.Base(word)); language != "" {
+				return language
+			}
+		}
+	}
+	return orShell(command.FileLanguage(p))
+}
+
+func orShell(language string) string {
+	if language == "" {
+		return "shell"
+	}
+	return language
+}

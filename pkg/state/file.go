@@ -1,0 +1,150 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// open opens the bbolt file, which must exist, and leaves the open file in
+// *file.
+func (s *Store) open(readOnly bool, file **os.File) (*bolt.DB, error) {
+	path := s.path
+	db, err := bolt.Open(path, 0o600, &bolt.Options{
+		Timeout:      s.opts.LockWait, // a process that just died may still be giving up bbolt's own lock
+		ReadOnly:     readOnly,
+		NoStatistics: true,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag&^os.O_CREATE|noFollow, mode)
+			if err != nil {
+				return nil, err
+			}
+			*file = f
+			return f, checkFile(f)
+		},
+	})
+	switch {
+	case err == nil:
+		return db, nil
+	case errors.As(err, new(*Error)):
+		return nil, err
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, &Error{Kind: ErrBusy, Path: path, Err: &flock.HeldError{
+			Path: path, Waited: s.opts.LockWait, Holder: holder(path), Err: flock.ErrHeld,
+		}}
+	case errors.As(err, new(*os.PathError)):
+		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
+	}
+	return nil, &Error{Kind: ErrCorrupt, Path: path, Err: err}
+}
+
+// holder names the process that holds bbolt's lock.
+func holder(path string) string {
+	f, err := owner.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	return flock.Holder(f)
+}
+
+// checkFile refuses a state file that others can change, or that is shorter
+// than its own header says, before it is mapped into memory.
+func checkFile(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return &Error{Kind: ErrUnwritable, Path: f.Name(), Err: err}
+	}
+	if !info.Mode().IsRegular() {
+		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("not a regular file")}
+	}
+	if err := owner.Check(info, owner.Access); err != nil {
+		return &Error{Kind: ErrExposed, Path: f.Name(), Err: err}
+	}
+	if info.Size() == 0 { // bbolt would start afresh
+		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("empty")}
+	}
+	if info.Size() > maxFileSize {
+		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: fmt.Errorf("%d bytes long", info.Size())}
+	}
+	return nil
+}
+
+// maxFileSize is far more than [maxCached] entries of [MaxCachedValue] bytes need.
+const maxFileSize = 256 << 20
+
+// ensure creates the state file where there is none. It is made under another
+// name, so that a process that dies here leaves no half of it.
+func (s *Store) ensure() error {
+	info, err := os.Lstat(s.path)
+	if err == nil {
+		s.seen = true
+		if !info.Mode().IsRegular() {
+			return &Error{Kind: ErrCorrupt, Path: s.path, Err: errors.New("not a regular file")}
+		}
+		if b := s.broken; b != nil && os.SameFile(b, info) && b.ModTime().Equal(info.ModTime()) && b.Size() == info.Size() {
+			return s.brokenBy
+		}
+		return nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return &Error{Kind: ErrUnwritable, Path: s.path, Err: err}
+	}
+	used := ""
+	if s.seen {
+		used = "it was there a moment ago"
+	} else if s.opts.Used != nil {
+		if used, err = s.opts.Used(); err != nil {
+			return &Error{Kind: ErrVanished, Path: s.path, Err: err}
+		}
+	}
+	if used != "" {
+		return &Error{Kind: ErrVanished, Path: s.path, Err: errors.New(used)}
+	}
+	if err := create(s.path, &record{}); err != nil {
+		return err
+	}
+	s.seen = true
+	return nil
+}
+
+// create puts a new state file with the given limits at path. The lock is held.
+func create(path string, rec *record) error {
+	fail := func(err error) error { return &Error{Kind: ErrUnwritable, Path: path, Err: err} }
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fail(err)
+	}
+	db, err := bolt.Open(fresh, 0o600, &bolt.Options{Timeout: time.Second, NoStatistics: true})
+	if err != nil {
+		return fail(err)
+	}
+	err = db.Update(func(btx *bolt.Tx) error {
+		limits, err := btx.CreateBucket(limitsBucket)
+		if err != nil {
+			return err
+		}
+		if _, err := btx.CreateBucket(cacheBucket); err != nil {
+			return err
+		}
+		return limits.Put(recordKey, rec.encode())
+	})
+	if cerr := db.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return fail(err)
+	}
+	return syncFolder(filepath.Dir(path))
+}

@@ -1,0 +1,73 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A rise in evaluations is sudden when an hour has at least riseLeast of them,
+// and more than riseFactor times the mean of the 24 hours before it.
+const (
+	riseLeast  = 20
+	riseFactor = 3
+	usageHours = 24
+)
+
+// An hour is the evaluations charged within one hour of the store's clock.
+type hour struct {
+	Hour int64 `json:"h"` // since 1970
+	Used int   `json:"n"`
+}
+
+// An HourUse is what one hour took of the budget.
+type HourUse struct {
+	From time.Time `json:"from"` // UTC
+	Used int       `json:"used"`
+}
+
+// A Rise is a sudden rise in evaluations. There is one an hour at most.
+type Rise struct {
+	From time.Time // when the hour began, in UTC
+	Used int       // evaluations in it so far
+	Mean float64   // of the 24 hours before it
+}
+
+func (r *Rise) String() string {
+	return fmt.Sprintf("%d evaluations since %s, the mean of the 24 hours before is %.1f an hour; the agent may have met unusual content, or be in a loop",
+		r.Used, r.From.Format("15:04 MST"), r.Mean)
+}
+
+// count notes an evaluation and returns the rise that it makes, or nil.
+func (r *record) count() *Rise {
+	now := r.Now / int64(time.Hour)
+	r.Hours = slices.DeleteFunc(r.Hours, func(h hour) bool { return h.Hour < now-usageHours || h.Hour > now })
+	if n := len(r.Hours); n == 0 || r.Hours[n-1].Hour != now {
+		r.Hours = append(r.Hours, hour{Hour: now})
+	}
+	last := &r.Hours[len(r.Hours)-1]
+	last.Used++
+	before := 0
+	for _, h := range r.Hours[:len(r.Hours)-1] {
+		before += h.Used
+	}
+	if last.Used < riseLeast || last.Used*usageHours <= riseFactor*before || r.RiseIn == now {
+		return nil
+	}
+	r.RiseIn = now
+	return &Rise{From: r.wallAt(now * int64(time.Hour)), Used: last.Used, Mean: float64(before) / usageHours}
+}
+
+// usage returns the use of the last 24 hours, the current one last.
+func (r *record) usage() []HourUse {
+	now := r.Now / int64(time.Hour)
+	out := make([]HourUse, usageHours)
+	for i := range out {
+		at := now - usageHours + 1 + int64(i)
+		out[i].From = r.wallAt(at * int64(time.Hour))
+		if j := slices.IndexFunc(r.Hours, func(h hour) bool { return h.Hour == at }); j >= 0 {
+			out[i].Used = r.Hours[j].Used
+		}
+	}
+	return out
+}

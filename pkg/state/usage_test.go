@@ -1,0 +1,77 @@
+package state
+
+import (
+	"testing"
+	"time"
+)
+
+// admit takes n evaluations and returns the rises that were told.
+func admit(t *testing.T, s *Store, n int) (told []*Rise) {
+	t.Helper()
+	for range n {
+		rise, err := s.Admit(t.Context(), 1_000_000, 1_000_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rise != nil {
+			told = append(told, rise)
+		}
+	}
+	return told
+}
+
+func TestRise(t *testing.T) {
+	w := newWorld()
+	s := openStore(t, t.TempDir(), w.options(true))
+	// Ten an hour are usual here, and no rise.
+	for range 30 {
+		if told := admit(t, s, 10); told != nil {
+			t.Fatalf("told %v", told[0])
+		}
+		w.pass(time.Hour)
+	}
+	if told := admit(t, s, 30); told != nil { // three times the mean is not more than that
+		t.Errorf("told %v", told[0])
+	}
+	told := admit(t, s, 1)
+	if len(told) != 1 {
+		t.Fatal("the rise was not told")
+	}
+	if r := told[0]; r.Used != 31 || r.Mean != 10 || !r.From.Equal(w.wall.Truncate(time.Hour)) {
+		t.Errorf("told %+v", r)
+	}
+	if told := admit(t, s, 50); told != nil {
+		t.Errorf("told again within the hour: %v", told[0])
+	}
+	w.pass(time.Hour)
+	if told := admit(t, s, 60); len(told) != 1 { // 81 are in the mean now
+		t.Errorf("told %d times in the next hour", len(told))
+	}
+	// What is old is forgotten, and a handful never is a rise.
+	w.pass(100 * time.Hour)
+	if told := admit(t, s, riseLeast-1); told != nil {
+		t.Errorf("told %v", told[0])
+	}
+	if told := admit(t, s, 1); len(told) != 1 || told[0].Mean != 0 {
+		t.Errorf("told %v", told)
+	}
+	st, err := s.Status(t.Context(), Limits{PerDay: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for _, h := range st.Hours {
+		sum += h.Used
+	}
+	if sum != riseLeast || len(st.Hours) != usageHours {
+		t.Errorf("%d in %d hours", sum, len(st.Hours))
+	}
+	rec := new(record)
+	for at := range int64(1000) {
+		rec.Now = at * int64(time.Hour)
+		rec.count()
+		if len(rec.Hours) > usageHours+1 {
+			t.Fatalf("%d hours are kept", len(rec.Hours))
+		}
+	}
+}
