@@ -132,3 +132,17 @@ func TestApprovalsRemembered(t *testing.T) {
 	check(on("approvals", "revoke", "--all", "--json"), "", statusAllow, `"subject":"git push --force origin one"`)
 	check(on("approvals", "list", "--json"), "", statusAllow, "[]")
 }
+
+// TestApprovalsLeavesNothing holds that looking for questions before anything
+// was judged does not make the state look damaged.
+func TestApprovalsLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	if status, out, errs := run(t, w, "", "approvals", "--state", dir); status != 0 {
+		t.Fatalf("status %d, %s%s", status, out, errs)
+	}
+	in := `{"type":"read_file","payload":{"path":"a.go"}}`
+	if _, out, errs := run(t, w, in, "run", "--state", dir, "--no-action"); !strings.Contains(out, `"ALLOW"`) {
+		t.Errorf("a read afterwards: %s%s", out, errs)
+	}
+}

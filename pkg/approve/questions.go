@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // A Question waits on the approval page.
@@ -26,6 +27,11 @@ type Questions struct {
 // process asks.
 func Waiting(stateDir string, now time.Time) (Questions, error) {
 	q := Questions{Waiting: []Question{}}
+	// Looking leaves nothing behind: a key without a state file would count as
+	// damage.
+	if has, err := verdict.HasKey(stateDir); err != nil || !has {
+		return q, err
+	}
 	b, err := openInbox(stateDir)
 	if err != nil {
 		return q, err
