@@ -79,8 +79,8 @@ func explain(c *cli.Context, w *World) error {
 // but, where an evaluator is asked, what that costs.
 func explainConfig(set *config.Loaded, w *World, last int) shield.Config {
 	cfg := shieldConfig(set, w, "explain")
-	cfg.Own = append(cfg.Own, cfg.AuditFile)
-	cfg.Trace, cfg.NoAction, cfg.AuditFile = true, true, ""
+	cfg.Own = append(cfg.Own, auditFile(set, w))
+	cfg.Trace, cfg.NoAction, cfg.Settings.Audit.Enabled = true, true, false
 	if last < shield.TierEvaluate {
 		cfg.Own, cfg.StateDir = append(cfg.Own, cfg.StateDir), ""
 	}

@@ -109,9 +109,9 @@ func scoreFiles(c *cli.Context, w *World) error {
 		return err
 	}
 	s := counter.Report()
-	s.Policy, s.Model, s.Until = cfg.Policy, set.Classifier.Model, c.String("until")
-	if cfg.Classifier.Addr != "" {
-		s.Model = cfg.Classifier.Addr
+	s.Policy, s.Model, s.Until = set.Policy, set.Classifier.Model, c.String("until")
+	if addr := set.Classifier.InUse().Addr; addr != "" {
+		s.Model = addr
 	}
 	failed := check(s, limits)
 	if err := report.WriteScore(w.Out, c.String("format"), s); err != nil {
@@ -166,8 +166,8 @@ func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Co
 	nothing := func(string) string { return "" }
 	cfg.Home, cfg.Roots, cfg.Dir, cfg.FoldCase = home, roots, roots[0], false
 	cfg.Own = []string{filepath.Dir(config.UserFile(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
-	cfg.Program, cfg.AuditFile = neutralProgram, ""
-	if until < shield.TierEvaluate || cfg.Evaluator.Provider == "" {
+	cfg.Program, cfg.Settings.Audit.Enabled = neutralProgram, false
+	if until < shield.TierEvaluate || set.Evaluator.Provider == "" {
 		cfg.StateDir = "" // nothing counts evaluations, and nothing needs a seal
 	}
 	cfg.NoFiles, cfg.Timed, cfg.NoAction = true, true, true

@@ -102,8 +102,8 @@ type clause struct {
 	not       pattern // not in the arguments
 	paths     []string
 	notPaths  []string
-	hosts     []string // a host or a parent domain of it
-	reason    pattern  // in the effect's reason
+	hosts     []string       // a host or a parent domain of it
+	causes    []effect.Cause // one of them
 	recursive bool
 }
 

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:b313b536d501a4bb3a5a8fae67fc241c442c2d03093089e23d18c27a35510ad6"
+const rulesFingerprint = "sha256:f1459cc0ff38fd59ac42440d614a3594072c9d7ae7b9b574199dbdbd766dfe2b"
 
 var ruleTable = [...]Rule{
 	{
@@ -637,7 +637,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				kinds:  []effect.Kind{"change_system"},
-				reason: pattern{expr: "scanning of scripts", lits: []string{"scanning of scripts"}},
+				causes: []effect.Cause{"scanning"},
 			},
 		},
 	},
@@ -1463,7 +1463,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				kinds:  []effect.Kind{"stop_process"},
-				reason: pattern{expr: "calls itself without end", lits: []string{"calls itself without end"}},
+				causes: []effect.Cause{"recursion"},
 			},
 		},
 	},
@@ -1965,7 +1965,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				kinds:  []effect.Kind{"destroy"},
-				reason: pattern{expr: "command history", lits: []string{"command history"}},
+				causes: []effect.Cause{"history"},
 			},
 			{
 				programs: []string{"set"},

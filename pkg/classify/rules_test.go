@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +87,11 @@ func TestTables(t *testing.T) {
 			for _, c := range list {
 				check(r.ID, c.args)
 				check(r.ID, c.not)
-				check(r.ID, c.reason)
+				for _, cause := range c.causes {
+					if !slices.Contains(effect.Causes(), cause) {
+						t.Errorf("%s: no cause %q", r.ID, cause)
+					}
+				}
 				for _, globs := range [][]string{c.paths, andBelow(c.notPaths)} {
 					if _, err := effect.NewGlobs(globs, map[string][]string{"WORKSPACE": nil}); err != nil {
 						t.Errorf("%s: %v", r.ID, err)

@@ -37,7 +37,7 @@ func Analyze(text string, at *effect.Place) (r Result) {
 	defer func() {
 		if recover() != nil {
 			s.effects = append(s.effects, effect.Effect{
-				Kind: effect.Dynamic, Reason: "the command could not be analysed", From: effect.Span{End: len(text)},
+				Kind: effect.Dynamic, Cause: effect.CauseFailure, Reason: "the command could not be analysed", From: effect.Span{End: len(text)},
 			})
 			r = s.result()
 		}

@@ -193,7 +193,9 @@ func TestLogFailureBlocks(t *testing.T) {
 	if err := os.Mkdir(log, 0o700); err != nil { // a folder cannot be appended to
 		t.Fatal(err)
 	}
-	p, err := NewPipeline(Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: filepath.Join(dir, "state"), AuditFile: log})
+	s := Defaults()
+	s.Audit.Enabled, s.Audit.File = true, log
+	p, err := NewPipeline(Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: filepath.Join(dir, "state"), Settings: &s})
 	if err != nil {
 		return // refused before anything is judged: as good
 	}
@@ -217,7 +219,7 @@ func TestConfigThatCannotWork(t *testing.T) {
 		"a broken policy":                 {Config{Policy: file}, `did you mean "deny"?`},
 		"a policy that is a folder":       {Config{Policy: t.TempDir()}, "load policy"},
 		"a root that is none":             {Config{Roots: []string{"/"}}, "root"},
-		"an evaluator without a state":    {Config{Evaluator: Evaluator{}, Provider: provider{}}, "state folder"},
+		"an evaluator without a state":    {Config{Provider: provider{}}, "state folder"},
 		"a state folder that is no place": {Config{StateDir: filepath.Join(file, "state")}, ""},
 	} {
 		p, err := NewPipeline(c.cfg)

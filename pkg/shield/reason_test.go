@@ -75,12 +75,17 @@ func TestNobodyIsNamed(t *testing.T) {
 		want []string
 	}{
 		{"no channel", func(*Config) {}, []string{"no approval channel is configured", "set approval.channels"}},
-		{"no terminal", func(c *Config) { c.Approve.Channels = []string{"tty"} }, []string{"tty: ", "configure the channel web or command"}},
-		{"no program", func(c *Config) { c.Approve.Channels, c.Approve.Command = []string{"command"}, []string{"/nowhere/ask"} }, []string{"/nowhere/ask", "correct approval.command"}},
-		{"no loopback", func(c *Config) { c.Approve.Channels, c.Approve.Listen = []string{"web"}, "0.0.0.0:0" }, []string{`"0.0.0.0" is not a loopback address`, "set it to 127.0.0.1:0"}},
-		{"no state folder", func(c *Config) { c.Approve.Channels, c.StateDir = []string{"tty"}, "" }, []string{"no state folder", "--state"}},
+		{"no terminal", func(c *Config) { c.Settings.Approval.Channels = []string{"tty"} }, []string{"tty: ", "configure the channel web or command"}},
+		{"no program", func(c *Config) {
+			c.Settings.Approval.Channels, c.Settings.Approval.Command = []string{"command"}, []string{"/nowhere/ask"}
+		}, []string{"/nowhere/ask", "correct approval.command"}},
+		{"no loopback", func(c *Config) {
+			c.Settings.Approval.Channels, c.Settings.Approval.Web.Listen = []string{"web"}, "0.0.0.0:0"
+		}, []string{`"0.0.0.0" is not a loopback address`, "set it to 127.0.0.1:0"}},
+		{"no state folder", func(c *Config) { c.Settings.Approval.Channels, c.StateDir = []string{"tty"}, "" }, []string{"no state folder", "--state"}},
 	} {
-		cfg := Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir()}
+		s := Defaults()
+		cfg := Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir()}
 		c.set(&cfg)
 		p, err := NewPipeline(cfg)
 		if err != nil {

@@ -20,7 +20,9 @@ import (
 // stateful returns the configuration of a pipeline with state, log and
 // evaluator in a folder.
 func stateful(dir string) Config {
-	return Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: dir, AuditFile: filepath.Join(dir, "audit.jsonl"),
+	s := Defaults()
+	s.Audit.Enabled = true
+	return Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: dir,
 		Provider: provider{new(int)}, LockWait: 20 * time.Millisecond}
 }
 
@@ -120,7 +122,7 @@ func TestRiseIsTold(t *testing.T) {
 	}
 	p.Close()
 	found := 0
-	for _, e := range entries(t, cfg.AuditFile) {
+	for _, e := range entries(t, cfg.auditFile()) {
 		if e.Kind == audit.KindBudget {
 			found++
 			if e.Reasoning != told[0] || e.Decision != verdict.None || e.Time.IsZero() {
@@ -176,7 +178,7 @@ func TestApprovalsInTheLog(t *testing.T) {
 			t.Errorf("the verdict says %s", line)
 		}
 		p.Close()
-		e := entries(t, cfg.AuditFile)[0]
+		e := entries(t, cfg.auditFile())[0]
 		if e.Channel != "tty" || e.By != "ann" {
 			t.Errorf("channel %q, by %q", e.Channel, e.By)
 		}

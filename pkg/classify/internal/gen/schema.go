@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // A list is a YAML list, or one string.
@@ -102,7 +103,7 @@ type clause struct {
 	Path      list   `yaml:"path"`
 	NotPath   list   `yaml:"not_path"`
 	Host      list   `yaml:"host"`
-	Reason    string `yaml:"reason"`
+	Cause     list   `yaml:"cause"`
 	Recursive bool   `yaml:"recursive"`
 }
 
@@ -183,7 +184,7 @@ func (r *rule) check() error {
 // check checks a clause; a selecting clause must not be one that every command
 // has to be compared with.
 func (c *clause) check(selects bool) error {
-	for _, expr := range []string{c.Args, c.Not, c.Reason} {
+	for _, expr := range []string{c.Args, c.Not} {
 		if _, err := regexp.Compile(expr); err != nil {
 			return err
 		}
@@ -191,6 +192,11 @@ func (c *clause) check(selects bool) error {
 	for _, p := range c.Program {
 		if p != strings.ToLower(p) || strings.HasSuffix(p, ".exe") {
 			return fmt.Errorf("program %q is to be written in lower case, without .exe", p)
+		}
+	}
+	for _, cause := range c.Cause {
+		if !slices.Contains(effect.Causes(), effect.Cause(cause)) {
+			return fmt.Errorf("cause %q is not one of %q", cause, effect.Causes())
 		}
 	}
 	for i := range c.Class {

@@ -72,7 +72,13 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 		writeList(b, "paths", c.Path)
 		writeList(b, "notPaths", c.NotPath)
 		writeList(b, "hosts", c.Host)
-		writePattern(b, "reason", c.Reason)
+		if len(c.Cause) > 0 {
+			fmt.Fprintf(b, "causes: []effect.Cause{")
+			for _, k := range c.Cause {
+				fmt.Fprintf(b, "%q, ", k)
+			}
+			fmt.Fprintf(b, "},\n")
+		}
 		if c.Recursive {
 			fmt.Fprintf(b, "recursive: true,\n")
 		}

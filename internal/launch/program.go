@@ -1,4 +1,4 @@
-package cmd
+package launch
 
 import (
 	"errors"
@@ -25,12 +25,12 @@ type program struct {
 func openProgram(path string) (*program, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("exec: %w", err)
+		return nil, err
 	}
 	p := &program{file: f}
 	if err := p.examine(); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("exec: %q: %w", cut(path), err)
+		return nil, fmt.Errorf("%.80q: %w", path, err)
 	}
 	return p, nil
 }
@@ -44,7 +44,7 @@ func (p *program) examine() (err error) {
 		return errors.New("is a folder, not a program")
 	case !mode.IsRegular():
 		return errors.New("is not a regular file")
-	case !executable(mode):
+	case !Executable(mode):
 		return errors.New("is not executable")
 	}
 	var start [2]byte
@@ -88,11 +88,11 @@ func sameContent(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime()) && sameChange(a, b)
 }
 
-// lookPath finds a program in the PATH of an environment, which is never the
+// LookPath finds a program in the PATH of an environment, which is never the
 // current folder.
-func lookPath(name string, env []string) (string, error) {
+func LookPath(name string, env []string) (string, error) {
 	if name == "" {
-		return "", errors.New("exec: the program's name is empty")
+		return "", errors.New("the program's name is empty")
 	}
 	if strings.ContainsRune(name, filepath.Separator) {
 		return filepath.Abs(name)
@@ -106,7 +106,7 @@ func lookPath(name string, env []string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("exec: %q is not in PATH", cut(name))
+	return "", fmt.Errorf("%.80q is not in PATH", name)
 }
 
 // standardFolder reports whether only an administrator or a package manager

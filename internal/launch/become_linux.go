@@ -1,4 +1,4 @@
-package cmd
+package launch
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"syscall"
 )
 
-// become replaces shield with the command. The file that was opened before
+// Become replaces shield with the command. The file that was opened before
 // judging is the one that runs: by its descriptor, or, if it is a script, whose
 // interpreter needs a path, by its path if that still leads to it.
-func (cmd *command) become(*World) error {
+func (cmd *Command) Become(Streams) error {
 	if cmd.program.script {
 		return cmd.becomePath()
 	}
 	if err := cmd.program.unchanged(); err != nil {
-		return cmd.failed(err)
+		return err
 	}
-	return cmd.failed(syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", cmd.program.file.Fd()), cmd.argv, cmd.env))
+	return syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", cmd.program.file.Fd()), cmd.argv, cmd.env)
 }
 
 // sameChange compares the times at which files were last changed in any way,

@@ -1,9 +1,8 @@
 //go:build unix
 
-package cmd
+package launch
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -199,7 +198,7 @@ func TestLookPathPassesOverRelativeFolders(t *testing.T) {
 		{dir, "folder", ""},
 		{dir, "", ""},
 	} {
-		got, err := lookPath(c.name, []string{"PATH=" + c.path})
+		got, err := LookPath(c.name, []string{"PATH=" + c.path})
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("PATH=%s %q: %q, %v; want %q", c.path, c.name, got, err, c.want)
 		}
@@ -244,44 +243,4 @@ func FuzzQuote(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestExecRefusesWhatItCannotJudge holds that text which JSON would change is
-// not judged in another form.
-func TestExecRefusesWhatItCannotJudge(t *testing.T) {
-	w := newWorld(t)
-	w.Environ = func() []string { return []string{"PATH=/usr/bin:/bin"} }
-	for _, c := range []struct {
-		name, want string
-		dir        string
-		args       []string
-	}{
-		{"invalid UTF-8 in text", "not valid UTF-8", w.Dir, []string{"--shell", "--", "echo \xff"}},
-		{"invalid UTF-8 in the folder", "not valid UTF-8", "/tmp/\xff", []string{"--", "true"}},
-		{"NUL in a word", "null", w.Dir, []string{"--", "echo", "a\x00b"}},
-		{"an empty program", "is empty", w.Dir, []string{"--", "", "x"}},
-		{"a program of a line end", "not in PATH", w.Dir, []string{"--", "\n"}},
-		{"no word", "CMD is missing", w.Dir, []string{"--"}},
-	} {
-		w.Dir = c.dir
-		status, out, errs := run(t, w, "", append([]string{"exec", "--check"}, c.args...)...)
-		if status != statusBlock || out != "" || !strings.Contains(errs, c.want) {
-			t.Errorf("%s: status %d, stdout %q, stderr %q; want %d and %q", c.name, status, out, errs, statusBlock, c.want)
-		}
-	}
-}
-
-// TestInterruptedExecRunsNothing interrupts shield before the command took its
-// place: the signal was for both.
-func TestInterruptedExecRunsNothing(t *testing.T) {
-	w := newWorld(t)
-	w.Environ = func() []string { return []string{"PATH=/usr/bin:/bin"} }
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var errs strings.Builder
-	w.Err = &errs
-	// Had it run, the test's process would have become it.
-	if status := Run(ctx, []string{"exec", "--", "true"}, w); status != statusBlock || errs.Len() == 0 {
-		t.Errorf("status %d, stderr %q", status, errs.String())
-	}
 }

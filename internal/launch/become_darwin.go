@@ -1,13 +1,13 @@
-package cmd
+package launch
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-// become replaces shield with the command. Programs cannot be run by
+// Become replaces shield with the command. Programs cannot be run by
 // descriptor here.
-func (cmd *command) become(*World) error { return cmd.becomePath() }
+func (cmd *Command) Become(Streams) error { return cmd.becomePath() }
 
 // sameChange compares the times at which files were last changed in any way,
 // which, other than the times of writing, nobody can set back.

@@ -1,12 +1,12 @@
 //go:build unix && !linux && !darwin
 
-package cmd
+package launch
 
 import "io/fs"
 
-// become replaces shield with the command. Programs cannot be run by
+// Become replaces shield with the command. Programs cannot be run by
 // descriptor here.
-func (cmd *command) become(*World) error { return cmd.becomePath() }
+func (cmd *Command) Become(Streams) error { return cmd.becomePath() }
 
 // sameChange cannot tell more than the time of writing does: these systems name
 // the time of the last change differently.

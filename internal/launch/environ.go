@@ -1,4 +1,4 @@
-package cmd
+package launch
 
 import (
 	"path/filepath"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dropped lists the variables that exec takes out of a command's environment:
+// dropped lists the variables that are taken out of a command's environment:
 // those that make some program run or load something other than what it was
 // told on its command line. Names are in capitals; "*" stands for any text.
 //
@@ -44,11 +44,11 @@ var dropped = []struct{ why, names string }{
 	{"programs write what they do, or the keys of connections, to these files", "GIT_TRACE* MALLOC_TRACE SSLKEYLOGFILE BASH_XTRACEFD"},
 }
 
-// cleanEnv returns an environment without the dropped variables, and with no
+// CleanEnv returns an environment without the dropped variables, and with no
 // relative folder in PATH, where a program's name would find a file of the
 // workspace. Variables that a person asked to keep stay as they are. gone names
 // what was dropped, in order.
-func cleanEnv(env, keep []string) (out, gone []string) {
+func CleanEnv(env, keep []string) (out, gone []string) {
 	drop := droppedNames()
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
