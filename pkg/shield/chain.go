@@ -134,7 +134,11 @@ func (p *Pipeline) judge(ctx context.Context, it item, r Range, o *Outcome) (v v
 			break
 		}
 	}
-	v = p.withReason(v, c.Trail)
+	first := r.First
+	if it.Resume != nil {
+		first = TierPolicy
+	}
+	v = p.withReason(v, c.Trail, first)
 	o.payload = p.clean(&v, c, it.Resume == nil)
 	o.trail = c.Trail
 	if v.Decision == verdict.Escalate || p.trace {

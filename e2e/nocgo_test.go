@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bytes"
@@ -23,12 +23,12 @@ func TestWithoutCgo(t *testing.T) {
 	}
 	dir := t.TempDir()
 	shield := filepath.Join(dir, "shield.exe")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", shield, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", shield, "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	model, err := filepath.Abs("pkg/classify/testdata/models/bert")
+	model, err := filepath.Abs("../pkg/classify/testdata/models/bert")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"encoding/json"
@@ -348,7 +348,7 @@ func TestLookAlikesAreNotBlocked(t *testing.T) {
 // corpus returns the actions of a file in testdata/evaluate, and their number.
 func corpus(t *testing.T, name string, least int) (string, int) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "evaluate", name))
+	text, err := os.ReadFile(filepath.Join("..", "testdata", "evaluate", name))
 	if err != nil {
 		t.Fatal(err)
 	}

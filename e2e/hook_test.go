@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package e2e
 
 import (
 	"bytes"
@@ -37,10 +37,6 @@ type hooked struct {
 
 func newHooked(t *testing.T) *hooked {
 	t.Helper()
-	built, err := builtShield()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +53,8 @@ func newHooked(t *testing.T) *hooked {
 		}
 	}
 	h.write(filepath.Join(h.home, ".config", "shield", "shield.yaml"), "classifier: {model: none}\napproval: {channels: []}\n")
-	if err := os.Link(built, h.bin); err != nil { // on another file system
-		h.copy(built)
+	if err := os.Link(builtShield, h.bin); err != nil { // on another file system
+		h.copy(builtShield)
 	}
 	if _, errs, status := h.run("", h.bin, "hook", "install", "claude-code", "--timeout", "20s"); status != 0 {
 		t.Fatalf("install: status %d, %s", status, errs)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package e2e
 
 import (
 	"encoding/json"
@@ -102,11 +102,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 			t.Parallel()
 			h := newHooked(t)
 			c.spoil(h)
-			shield, err := builtShield()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, errs, status := h.run("", shield, "hook", "status", "claude-code")
+			out, errs, status := h.run("", builtShield, "hook", "status", "claude-code")
 			if status != 1 || out != "" || !strings.Contains(errs, c.says) {
 				t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
 			}

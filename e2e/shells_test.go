@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package e2e
 
 import (
 	"fmt"
@@ -8,22 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
-
-// builtShield is shield itself, built once for all tests of a run.
-var builtShield = sync.OnceValues(func() (string, error) {
-	path, err := filepath.Abs(filepath.Join("build", "test", "shield"))
-	if err != nil {
-		return "", err
-	}
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return path, nil
-})
 
 // shellPolicy blocks a made-up command and whatever touches files of one name.
 const shellPolicy = `extends: offline
@@ -59,10 +46,6 @@ func newTerminal(t *testing.T, shell, before string) *terminal {
 			t.Skipf("%s is not installed", program)
 		}
 	}
-	built, err := builtShield()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := os.MkdirTemp("", "shells") // t.TempDir does not wait for the shell's last history
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +63,7 @@ func newTerminal(t *testing.T, shell, before string) *terminal {
 	term.write(filepath.Join(home, ".config", "shield", "shield.yaml"), "approval: {channels: []}\nclassifier: {model: none}\npolicy: "+policy+"\n")
 	term.write(policy, shellPolicy)
 	shield := filepath.Join(term.bin, "shield")
-	if err := os.Symlink(built, shield); err != nil {
+	if err := os.Symlink(builtShield, shield); err != nil {
 		t.Fatal(err)
 	}
 	init := exec.Command(shield, "init", shell)
@@ -90,7 +73,7 @@ func newTerminal(t *testing.T, shell, before string) *terminal {
 		t.Fatal(err)
 	}
 	// The snippet names a path that the tests can replace.
-	text := strings.ReplaceAll(string(snippet), built, shield)
+	text := strings.ReplaceAll(string(snippet), builtShield, shield)
 	prompt := "PS1='ready> '\n"
 	if shell == "fish" {
 		prompt = "function fish_prompt; echo -n 'ready> '; end\nset -g fish_greeting\n"
@@ -375,12 +358,8 @@ func TestShellSnippetsInterrupted(t *testing.T) {
 				if term.shell == "fish" {
 					t.Skip("fish keeps keys until shield has answered")
 				}
-				built, err := builtShield()
-				if err != nil {
-					t.Fatal(err)
-				}
 				judging := filepath.Join(term.work, "judging")
-				term.withShield("#!/bin/sh\ncase $* in *ran*) touch " + judging + "; sleep 30;; esac\nexec " + built + ` "$@"` + "\n")
+				term.withShield("#!/bin/sh\ncase $* in *ran*) touch " + judging + "; sleep 30;; esac\nexec " + builtShield + ` "$@"` + "\n")
 				term.keys("touch ran")
 				for range 400 {
 					if _, err := os.Stat(judging); err == nil {
