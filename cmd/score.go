@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/report"
 	"github.com/shieldcli/shield/pkg/score"
@@ -74,7 +75,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	opts, err := scoreOptions(c)
+	opts, until, err := scoreOptions(c)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 	if !slices.Contains(report.ScoreFormats(), c.String("format")) {
 		return fmt.Errorf("score: --format: %q is not one of %q", cut(c.String("format")), report.ScoreFormats())
 	}
-	set, cfg, err := scoreConfig(c, w, opts.Until)
+	set, cfg, err := scoreConfig(c, w, until)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,10 @@ func scoreFiles(c *cli.Context, w *World) error {
 	}
 	notices := &scoreNotices{err: w.Err, live: isTerminal(w.Err)}
 	opts.Progress, opts.Malformed = notices.progress, notices.malformed
-	counter := score.New(p, opts)
+	counter := score.New(func(ctx context.Context, a *action.Action) score.Judged {
+		o := p.EvaluateUntil(ctx, a, until)
+		return score.Judged{Verdict: o.Verdict, Trail: o.Trail(), Latency: o.Latency()}
+	}, opts)
 	for _, name := range files {
 		if err = scoreFile(c.Context, w, counter, name); err != nil {
 			break
@@ -123,32 +127,31 @@ func scoreFiles(c *cli.Context, w *World) error {
 	return failed
 }
 
-// scoreOptions reads the flags that choose rows.
-func scoreOptions(c *cli.Context) (score.Options, error) {
-	opts := score.Options{Jobs: runtime.GOMAXPROCS(0), Split: c.String("split"), Source: c.String("source"), Misses: c.Int("misses")}
-	var err error
-	if opts.Until, err = tierNamed(c.String("until")); err != nil {
-		return opts, fmt.Errorf("score: --until: %w", err)
+// scoreOptions reads the flags that choose rows, and the last tier that judges.
+func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
+	opts = score.Options{Jobs: runtime.GOMAXPROCS(0), Split: c.String("split"), Source: c.String("source"), Misses: c.Int("misses")}
+	if until, err = tierNamed(c.String("until")); err != nil {
+		return opts, until, fmt.Errorf("score: --until: %w", err)
 	}
 	if c.IsSet("jobs") {
 		if opts.Jobs, err = jobs(c); err != nil {
-			return opts, err
+			return opts, until, err
 		}
 	}
 	if opts.Misses < 0 || opts.Misses > maxMisses {
-		return opts, fmt.Errorf("score: --misses %d is outside 0 to %d", opts.Misses, maxMisses)
+		return opts, until, fmt.Errorf("score: --misses %d is outside 0 to %d", opts.Misses, maxMisses)
 	}
 	if name := c.String("ids"); name != "" {
 		f, err := os.Open(name)
 		if err != nil {
-			return opts, fmt.Errorf("score: --ids: %w", err)
+			return opts, until, fmt.Errorf("score: --ids: %w", err)
 		}
 		defer f.Close()
 		if opts.IDs, err = score.ReadIDs(f, name); err != nil {
-			return opts, fmt.Errorf("score: --ids: %w", err)
+			return opts, until, fmt.Errorf("score: --ids: %w", err)
 		}
 	}
-	return opts, nil
+	return opts, until, nil
 }
 
 // scoreConfig returns the settings of a pipeline that judges in a neutral

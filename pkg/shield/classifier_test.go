@@ -51,7 +51,7 @@ func TestSidecar(t *testing.T) {
 	} {
 		answer = tt.answer
 		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": "touch a.txt"}}
-		o := p.Judge(t.Context(), Item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
+		o := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
 		if o.Verdict.Decision != tt.want || o.Verdict.Error != tt.err {
 			t.Errorf("%s: %v %q (%s), want %v %q", tt.answer, o.Verdict.Decision, o.Verdict.Error, o.Verdict.Reasoning, tt.want, tt.err)
 		}
@@ -135,7 +135,7 @@ func TestHeuristicsOnly(t *testing.T) {
 	}
 	for command, said := range map[string]bool{"touch a.txt": true, "true": false} {
 		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}
-		o := p.Judge(t.Context(), Item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
+		o := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
 		trail := o.Trail()
 		if len(trail) != 1 || trail[0].Source != "heuristic" || strings.Contains(trail[0].Reasoning, p.Note()) != said {
 			t.Errorf("%s: %+v", command, trail)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/shieldcli/shield/internal/redact"
-	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
@@ -168,23 +166,6 @@ func (p *Pipeline) Close() error {
 		errs = append(errs, p.store.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// Evaluate judges an action in all tiers. It answers always; whatever fails is
-// a BLOCK.
-func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
-	o := p.Judge(ctx, Item{Line: 1, Action: a}, All)
-	p.Record(&o)
-	p.Settle(ctx, &o)
-	return o.Verdict
-}
-
-// Reader returns a reader of actions and of verdicts that this pipeline, or an
-// equally configured one of the same installation, has sealed. name is what
-// messages call the input; maxBytes is the length of the longest action. The
-// pipeline must have a state folder.
-func (p *Pipeline) Reader(r io.Reader, name string, maxBytes int) *verdict.Reader {
-	return verdict.NewReader(r, verdict.ReaderOptions{Name: name, MaxBytes: maxBytes, Sealer: p.sealer, Now: p.now})
 }
 
 // Status says what of the limits is used, and more; see [state.Status].

@@ -51,14 +51,14 @@ func TestDenialsSayWhy(t *testing.T) {
 		p := chainOf(t, c.tiers...)
 		p.nobody = "NOBODY"
 		a := parse(t, read)
-		got := p.Judge(t.Context(), Item{Line: 1, Action: a}, All).Verdict
+		got := p.outcome(t.Context(), item{Line: 1, Action: a}, All).Verdict
 		if got.Decision != verdict.Block || got.Reasoning != c.want {
 			t.Errorf("%s: %s %q\nwant %q", c.name, got.Decision, got.Reasoning, c.want)
 		}
 		// In a pipe, the last stage has only the verdict of the one before.
 		last := len(c.tiers) - 1
-		before := p.Judge(t.Context(), Item{Line: 1, Action: a}, Range{TierPolicy, last - 1}).Verdict
-		piped := p.Judge(t.Context(), Item{Line: 1, Action: a, Resume: &before, Stages: 1<<last - 1}, Range{last, TierApprove}).Verdict
+		before := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{TierPolicy, last - 1}).Verdict
+		piped := p.outcome(t.Context(), item{Line: 1, Action: a, Resume: &before, Stages: 1<<last - 1}, Range{last, TierApprove}).Verdict
 		if piped.Reasoning != c.want {
 			t.Errorf("%s: piped %q\nwant %q", c.name, piped.Reasoning, c.want)
 		}

@@ -55,9 +55,9 @@ func TestHeldLocksBlock(t *testing.T) {
 			if err := lock.Lock(t.Context(), time.Minute); err != nil {
 				t.Fatal(err)
 			}
-			o := p.Judge(t.Context(), Item{Line: 1, Action: parse(t, strings.Replace(mail, "a@", name+"@", 1))}, r)
-			p.Record(&o)
-			p.Settle(t.Context(), &o)
+			o := p.outcome(t.Context(), item{Line: 1, Action: parse(t, strings.Replace(mail, "a@", name+"@", 1))}, r)
+			p.record(&o)
+			p.settle(t.Context(), &o)
 			if v := o.Verdict; v.Decision != verdict.Block || !strings.Contains(v.Reasoning, name) || strings.Contains(v.Reasoning, "deadline exceeded") {
 				t.Errorf("%s, tiers %v: %s: %s", name, r, v.Decision, v.Reasoning)
 			}
