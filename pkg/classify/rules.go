@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-//go:generate go run ./internal/gen
+//go:generate go run ./gen
 
 // An Outcome is what a rule that matches asks for.
 type Outcome string

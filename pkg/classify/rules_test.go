@@ -123,7 +123,7 @@ func TestGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := filepath.Join(dir, "gen")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./internal/gen").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./gen").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), bin)

@@ -17,7 +17,7 @@ func TestUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../../presets_gen.go")
+	got, err := os.ReadFile("../presets_gen.go")
 	if err != nil {
 		t.Fatal(err)
 	}
