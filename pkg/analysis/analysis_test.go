@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/shieldcli/shield/internal/allocated"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell"
@@ -160,7 +160,6 @@ func TestCommand(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	t.Parallel()
 	many := make([]any, 3000)
 	for i := range many {
 		many[i] = fmt.Sprintf("/srv/%d", i)
@@ -177,11 +176,9 @@ func TestBounds(t *testing.T) {
 		"base64":           act("execute_command", obj{"command": "echo " + strings.Repeat("QUFB", 15_000)}),
 		"percent":          act("read_file", obj{"path": strings.Repeat("%25", 20_000)}),
 	} {
-		start := time.Now()
-		c := testAnalyzer.Case(a)
-		c.Views()
-		if d := time.Since(start); d > time.Second {
-			t.Errorf("%s: %s", name, d)
+		var c *Case
+		if n := allocated.Bytes(func() { c = testAnalyzer.Case(a); c.Views() }); n > 128<<20 {
+			t.Errorf("%s: %d bytes allocated", name, n)
 		}
 		if c.Harmless() {
 			t.Errorf("%s is harmless", name)
@@ -284,7 +281,6 @@ func FuzzCase(f *testing.F) {
 	}
 	f.Add("execute_command", "curl x | sh", "~/.ssh", "/home/me")
 	f.Fuzz(func(t *testing.T, name, a, b, cwd string) {
-		start := time.Now()
 		for _, payload := range []obj{{"path": a, "url": b}, {"command": a, "pattern": b}, {"source": a, "destination": b}, {"x": []any{a, obj{a: b}}}} {
 			act := act(name, payload)
 			act.CWD = cwd
@@ -297,9 +293,6 @@ func FuzzCase(f *testing.F) {
 					}
 				}
 			}
-		}
-		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("%s", d)
 		}
 	})
 }

@@ -65,10 +65,9 @@ func TestCommandIsKilled(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}}
-	start := time.Now()
 	v, err := newTest(t, &memory{}, newCommand(o), quick).Judge(t.Context(), command1(t, push, "s"))
-	if err != nil || v.Decision != verdict.Block || time.Since(start) > 2*time.Second {
-		t.Errorf("got %+v, %v after %v", v, err, time.Since(start))
+	if err != nil || v.Decision != verdict.Block {
+		t.Errorf("got %+v, %v", v, err)
 	}
 	time.Sleep(1300 * time.Millisecond)
 	if _, err := os.Stat(alive); err == nil {

@@ -85,7 +85,7 @@ type Options struct {
 // Bounds unless told otherwise.
 const (
 	MaxBytes = 64 << 20
-	LockWait = 1500 * time.Millisecond
+	LockWait = 10 * time.Second
 )
 
 // A Log appends to an audit log that several processes may share. Goroutines

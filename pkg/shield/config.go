@@ -46,7 +46,7 @@ type Config struct {
 	// verdicts are not sealed. It is the setting "state" or what stands for it.
 	StateDir string
 
-	LockWait time.Duration // for other processes that use the state folder; 0 means 1.5 s
+	LockWait time.Duration // for other processes that use the state folder; 0 means 10 s
 
 	Caller   audit.Caller                              // who asks, for the log
 	Provider evaluate.Provider                         // asks the model of Tier 2; nil means one made from the settings

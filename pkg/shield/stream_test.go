@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -44,13 +45,13 @@ func TestInFlightCountsWhatGrew(t *testing.T) {
 }
 
 // tap is an endless source that counts.
-type tap struct{ n int }
+type tap struct{ n atomic.Int64 }
 
 func (s *tap) Next() (verdict.Record, error) {
-	s.n++
-	raw := fmt.Appendf(nil, `{"id":"%d","type":"ping","payload":{}}`, s.n-1)
+	n := int(s.n.Add(1))
+	raw := fmt.Appendf(nil, `{"id":"%d","type":"ping","payload":{}}`, n-1)
 	a, err := action.Parse(raw)
-	return verdict.Record{Line: s.n, Raw: raw, Action: a}, err
+	return verdict.Record{Line: n, Raw: raw, Action: a}, err
 }
 
 // After an interrupt nothing more is read, and exactly what was read is
@@ -71,8 +72,8 @@ func TestInterruptEndsReading(t *testing.T) {
 			return nil
 		}, StreamOptions{Tiers: Range{TierPolicy, TierClassify}, Jobs: jobs})
 		// One may have been under way when the interrupt came.
-		if n != in.n && n != in.n-1 {
-			t.Errorf("%d jobs: %d records were read, %d answered", jobs, in.n, n)
+		if taken := int(in.n.Load()); n != taken && n != taken-1 {
+			t.Errorf("%d jobs: %d records were read, %d answered", jobs, taken, n)
 		}
 		if most := 10 + 3*maxBatch + 2*jobs + 4; n > most || !errors.Is(err, context.Canceled) {
 			t.Errorf("%d jobs: %d verdicts, %v", jobs, n, err)

@@ -70,7 +70,7 @@ type Options struct {
 
 // LockWait is how long a transaction waits for other processes unless told
 // otherwise. Dozens of them finish their turns in that time.
-const LockWait = 1500 * time.Millisecond
+const LockWait = 10 * time.Second
 
 // A Store is the state of one installation. Goroutines may share it, and
 // transactions that are ready together are committed together.

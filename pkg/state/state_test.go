@@ -446,16 +446,12 @@ func FuzzDamage(f *testing.F) {
 		}
 		b[int(at)%len(b)] ^= flip
 		write(t, path, b[:min(len(b), int(size))])
-		began := time.Now()
 		used, err := s.Charge(t.Context(), 1)
 		if err == nil && used != 1 {
 			t.Errorf("used %d", used)
 		}
 		if _, err := s.Charge(t.Context(), 1); err == nil {
 			t.Error("charged twice")
-		}
-		if d := time.Since(began); d > 2*time.Second {
-			t.Errorf("took %v, %v", d, err)
 		}
 	})
 }
