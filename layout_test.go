@@ -6,8 +6,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,8 +97,7 @@ var layers = [][]string{
 	{"internal/ortlib", "internal/redact"},
 	{"pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state"},
-	{"pkg/shell", "pkg/audit", "pkg/config", "internal/hostile"},
-	{"pkg/analysis"},
+	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "internal/hostile"},
 	{"pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
 	{"pkg/report", "pkg/evaluate/evaltest"},
 	{"pkg/shield"},
@@ -139,6 +140,73 @@ func TestImportsGoOneWay(t *testing.T) {
 			if to, known := level[rel]; known && to >= from {
 				t.Errorf("%s imports %s, which is not below it", path, rel)
 			}
+		}
+	}
+}
+
+// maxImportDepth is how many packages may lie on the longest way of imports, main
+// and the last one included: so many places has somebody to know who follows a
+// call to its end.
+const maxImportDepth = 8
+
+// TestImportDepth holds that bound. Tests do not count, whatever they import.
+func TestImportDepth(t *testing.T) {
+	t.Parallel()
+	const module = "github.com/shieldcli/shield"
+	imports := map[string]map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "build" || len(d.Name()) > 1 && d.Name()[0] == '.') {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if imports[dir] == nil {
+			imports[dir] = map[string]bool{}
+		}
+		for _, imp := range f.Imports {
+			name, err := strconv.Unquote(imp.Path.Value)
+			if err != nil {
+				return err
+			}
+			if rel, ok := strings.CutPrefix(name, module+"/"); ok {
+				imports[dir][rel] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	longest := map[string][]string{}
+	var way func(dir string) []string
+	way = func(dir string) []string {
+		if known, ok := longest[dir]; ok {
+			return known
+		}
+		var below []string
+		for _, to := range slices.Sorted(maps.Keys(imports[dir])) {
+			if w := way(to); len(w) > len(below) {
+				below = w
+			}
+		}
+		longest[dir] = append([]string{dir}, below...)
+		return longest[dir]
+	}
+	if w := way("."); len(w) < 4 {
+		t.Errorf("the longest way from main is %q: not all imports were seen", w)
+	}
+	for dir := range imports {
+		if w := way(dir); len(w) > maxImportDepth {
+			t.Errorf("%d packages on the way %s, at most %d may be", len(w), strings.Join(w, " → "), maxImportDepth)
 		}
 	}
 }

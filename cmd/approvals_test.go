@@ -15,6 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/shell"
 )
 
 // always is a store that remembers nothing and limits nothing.
@@ -43,7 +44,7 @@ func ask(t *testing.T, dir, command string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	an, err := analysis.New(analysis.Options{CWD: "/work", Home: "/home/me"})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: "/work", Home: "/home/me"})
 	if err != nil {
 		t.Fatal(err)
 	}

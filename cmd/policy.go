@@ -113,7 +113,7 @@ func testPolicy(c *cli.Context, w *World) error {
 		if err != nil {
 			return err
 		}
-		results, err := table.Run(c.Context, an.Place, func(opts policy.Options) (*policy.Policy, error) {
+		results, err := table.Run(c.Context, an, func(opts policy.Options) (*policy.Policy, error) {
 			if opts.Vars == nil {
 				opts = shield.PolicyOptions(cfg, &an.Place)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/shell"
 )
 
 func rulesCommand(w *World) *cli.Command {
@@ -156,7 +157,7 @@ func testRules(c *cli.Context, w *World) error {
 		}
 		id = rule.ID
 	}
-	examples, err := classify.Examples(c.Context, id)
+	examples, err := classify.Examples(c.Context, shell.Analyze, id)
 	if err != nil {
 		return err
 	}

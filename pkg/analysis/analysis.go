@@ -25,6 +25,7 @@ type Case struct {
 	// tiers with [Case.Meet]; nil if nobody asks.
 	Met [][]Met
 
+	shell Shell
 	place effect.Place
 	words string // of the command, resolved
 	views []View
@@ -46,9 +47,15 @@ func (c *Case) dynamic(cause effect.Cause, why string) {
 	c.Effects = append(c.Effects, effect.Effect{Kind: effect.Dynamic, Cause: cause, Reason: why})
 }
 
+// A Shell says what running text for a shell would do in a place, as
+// shell.Analyze does. Text that it cannot read has a Dynamic effect. Goroutines
+// share it.
+type Shell func(text string, at *effect.Place) effect.Result
+
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
-// folder and reads no file.
+// folder, reads no file, and takes each command for one that cannot be known.
 type Analyzer struct {
+	Shell Shell
 	Place effect.Place // of actions that name no folder; CWD is the first root
 }
 
@@ -63,7 +70,7 @@ const (
 
 // Case returns the analysed action.
 func (an *Analyzer) Case(a *action.Action) *Case {
-	c := &Case{Action: a, place: an.Place, MinTier: max(a.MinTier, MinTier(a.Type))}
+	c := &Case{Action: a, shell: an.Shell, place: an.Place, MinTier: max(a.MinTier, MinTier(a.Type))}
 	if a.CWD != "" {
 		// The agent says where it is. That makes no folder a workspace: roots
 		// come from the person.

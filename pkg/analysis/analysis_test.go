@@ -8,9 +8,10 @@ import (
 	"github.com/shieldcli/shield/internal/allocated"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
 )
 
-var testAnalyzer = &Analyzer{Place: effect.Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}}
+var testAnalyzer = &Analyzer{Shell: shell.Analyze, Place: effect.Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}}
 
 func act(name string, payload map[string]any) *action.Action {
 	return &action.Action{Type: name, Payload: payload}
@@ -218,6 +219,10 @@ func TestAgentsFolder(t *testing.T) {
 	var zero Analyzer
 	if zero.Case(act("read_file", obj{"path": "/x"})).Harmless() || zero.Case(act("list_directory", obj{})).Harmless() {
 		t.Error("something is harmless where no folder is known")
+	}
+	c := zero.Case(act("execute_command", obj{"command": "ls"}))
+	if c.Harmless() || c.Unexamined == "" || len(c.Effects) != 1 || c.Effects[0].Cause != effect.CauseFailure {
+		t.Errorf("a command that nothing reads: %+v, unexamined %q", c.Effects, c.Unexamined)
 	}
 }
 

@@ -1,12 +1,12 @@
 package analysis
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/shell"
 )
 
 // command adds the effects of a command: text for a shell, or a program with
@@ -41,7 +41,7 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 		c.unexamined("a command nested deeper than 200")
 		return
 	}
-	result, err := analyze(text, at)
+	result, err := c.analyze(text, at)
 	if err != nil {
 		c.dynamic(effect.CauseFailure, "the command could not be read")
 		c.unexamined("the command could not be read")
@@ -61,15 +61,18 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 	}
 }
 
-// analyze is [shell.Analyze]; a panic in it is an error, since a parser that
-// fails must not take other actions with it.
-func analyze(text string, at *effect.Place) (r shell.Result, err error) {
+// analyze asks the shell; a panic in it is an error, since a parser that fails
+// must not take other actions with it.
+func (c *Case) analyze(text string, at *effect.Place) (r effect.Result, err error) {
+	if c.shell == nil {
+		return r, errors.New("analyse command: nothing reads commands")
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("analyse command: %v", p)
 		}
 	}()
-	return shell.Analyze(text, at), nil
+	return c.shell(text, at), nil
 }
 
 // depth returns how deep brackets lie within each other, whatever quotes they

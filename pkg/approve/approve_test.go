@@ -14,6 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/config"
+	shellpkg "github.com/shieldcli/shield/pkg/shell"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -112,7 +113,7 @@ func parseCase(record []byte) (*analysis.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	an, err := analysis.New(analysis.Options{CWD: "/home/me/app", Home: "/home/me"})
+	an, err := analysis.New(analysis.Options{Shell: shellpkg.Analyze, CWD: "/home/me/app", Home: "/home/me"})
 	if err != nil {
 		return nil, err
 	}

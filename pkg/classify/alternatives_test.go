@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/shell"
 )
 
 // A mutant is a rule from which one alternative was taken.
@@ -47,7 +48,7 @@ func TestEveryAlternative(t *testing.T) {
 func exampleCases(t *testing.T, texts []string) []*analysis.Case {
 	var out []*analysis.Case
 	for _, text := range texts {
-		c, err := exampleCase(text)
+		c, err := exampleCase(shell.Analyze, text)
 		if err != nil {
 			t.Fatal(err)
 		}

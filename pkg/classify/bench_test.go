@@ -8,6 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -35,7 +36,7 @@ var everyday = []string{
 func BenchmarkHeuristic(b *testing.B) {
 	var cases []*analysis.Case
 	for _, text := range everyday {
-		c, err := exampleCase(text)
+		c, err := exampleCase(shell.Analyze, text)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -54,7 +55,7 @@ func BenchmarkHeuristic(b *testing.B) {
 }
 
 func BenchmarkJudge(b *testing.B) {
-	c, err := exampleCase("find . -name '*.go' -newer go.sum | xargs grep -n 'func main'")
+	c, err := exampleCase(shell.Analyze, "find . -name '*.go' -newer go.sum | xargs grep -n 'func main'")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func FuzzJudge(f *testing.F) {
 	k := New(Options{})
 	f.Fuzz(func(t *testing.T, text string) {
 		judge := func(tier int) verdict.Verdict {
-			c, err := exampleCase(text)
+			c, err := exampleCase(shell.Analyze, text)
 			if err != nil {
 				t.Skip()
 			}

@@ -2,10 +2,12 @@ package classify
 
 import (
 	"testing"
+
+	"github.com/shieldcli/shield/pkg/shell"
 )
 
 func TestExamples(t *testing.T) {
-	results, err := Examples(t.Context(), "")
+	results, err := Examples(t.Context(), shell.Analyze, "")
 	if err != nil {
 		t.Fatal(err)
 	}

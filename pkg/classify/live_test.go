@@ -6,6 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -33,7 +34,7 @@ func TestLiveText(t *testing.T) {
 		{"beside what cannot be read", []effect.Effect{known("echo", effect.ReadOnly), {Kind: effect.Dynamic, Reason: "eval"}}, verdict.Escalate},
 		{"pushed beside a commit message", []effect.Effect{known("git", effect.LocalWrite), {Kind: effect.ChangeRemote}}, verdict.Allow},
 	}
-	an := analysis.Analyzer{}
+	an := analysis.Analyzer{Shell: shell.Analyze}
 	k := New(Options{})
 	for _, tt := range tests {
 		c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": "true '" + words + "'"}})
@@ -50,7 +51,7 @@ func TestLiveText(t *testing.T) {
 
 func TestHarmless(t *testing.T) {
 	t.Parallel()
-	c, err := exampleCase("git status")
+	c, err := exampleCase(shell.Analyze, "git status")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func (e Example) OK() bool { return e.Err == nil && e.Got == e.Want }
 
 // Examples judges the examples of all rules, or of one if id is not empty, in
 // the place of an agent that works in /work/app. Nothing of them is executed.
-func Examples(ctx context.Context, id string) ([]Example, error) {
+func Examples(ctx context.Context, shell analysis.Shell, id string) ([]Example, error) {
 	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
 	var out []Example
 	for i := range ruleTable {
@@ -136,10 +136,10 @@ func Examples(ctx context.Context, id string) ([]Example, error) {
 			continue
 		}
 		for _, ex := range r.Match {
-			out = append(out, eng.example(i, ex, true))
+			out = append(out, eng.example(shell, i, ex, true))
 		}
 		for _, ex := range r.Pass {
-			out = append(out, eng.example(i, ex, false))
+			out = append(out, eng.example(shell, i, ex, false))
 		}
 		if err := ctx.Err(); err != nil {
 			return out, err
@@ -151,9 +151,9 @@ func Examples(ctx context.Context, id string) ([]Example, error) {
 	return out, nil
 }
 
-func (eng *engine) example(rule int, text string, want bool) Example {
+func (eng *engine) example(shell analysis.Shell, rule int, text string, want bool) Example {
 	out := Example{Rule: eng.rules[rule].ID, Action: text, Want: want}
-	c, err := exampleCase(text)
+	c, err := exampleCase(shell, text)
 	if err != nil {
 		out.Err = err
 		return out
@@ -172,7 +172,7 @@ const (
 
 // exampleCase returns the case of an example: an action in JSON, or the text
 // of a command.
-func exampleCase(text string) (*analysis.Case, error) {
+func exampleCase(shell analysis.Shell, text string) (*analysis.Case, error) {
 	a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": text}}
 	if strings.HasPrefix(text, `{"type"`) {
 		*a = action.Action{}
@@ -180,6 +180,6 @@ func exampleCase(text string) (*analysis.Case, error) {
 			return nil, fmt.Errorf("example %q: %w", text, err)
 		}
 	}
-	an := analysis.Analyzer{Place: effect.Place{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
+	an := analysis.Analyzer{Shell: shell, Place: effect.Place{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
 	return an.Case(a), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
 )
 
 // The specification's tables: ids, names, severities where it gives them, and
@@ -143,12 +144,12 @@ func TestGenerated(t *testing.T) {
 func TestExamplesOfOneRule(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"XP-037", "xp-037", "grpc_enumeration"} {
-		got, err := Examples(t.Context(), name)
+		got, err := Examples(t.Context(), shell.Analyze, name)
 		if err != nil || len(got) < 6 {
 			t.Errorf("Examples(%q): %d, %v", name, len(got), err)
 		}
 	}
-	if _, err := Examples(t.Context(), "XP-999"); err == nil || !strings.Contains(err.Error(), "rules list") {
+	if _, err := Examples(t.Context(), shell.Analyze, "XP-999"); err == nil || !strings.Contains(err.Error(), "rules list") {
 		t.Errorf("an unknown rule gives %v", err)
 	}
 	if f := Fingerprint(); !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(f) {

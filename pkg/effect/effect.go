@@ -85,3 +85,9 @@ type Effect struct {
 	Reason    string   `json:"reason,omitempty"` // for people: of Dynamic and of flows, why
 	From      Span     `json:"from"`
 }
+
+// A Result is what a command line would do.
+type Result struct {
+	Effects []Effect
+	Words   string // the command with all that could be resolved put in: a view for rules and models
+}

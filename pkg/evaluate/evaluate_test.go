@@ -15,6 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
+	"github.com/shieldcli/shield/pkg/shell"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -24,7 +25,7 @@ func newCase(command string) *analysis.Case {
 }
 
 func payloadCase(kind string, payload map[string]any) *analysis.Case {
-	var an analysis.Analyzer
+	an := analysis.Analyzer{Shell: shell.Analyze}
 	return an.Case(&action.Action{Type: kind, Payload: payload})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/shell"
 )
 
 // A careful provider blocks everything. It finds the canary where the prompt
@@ -26,7 +27,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	var an analysis.Analyzer
+	an := analysis.Analyzer{Shell: shell.Analyze}
 	c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": "make"}})
 	v, err := e.Judge(context.Background(), c)
 	fmt.Println(v.Decision, v.Confidence, v.Reasoning, err)

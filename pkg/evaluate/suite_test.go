@@ -17,6 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
+	"github.com/shieldcli/shield/pkg/shell"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -47,7 +48,7 @@ func rows(tb testing.TB, name string, least int) []row {
 }
 
 func (r row) analysed() *analysis.Case {
-	var an analysis.Analyzer
+	an := analysis.Analyzer{Shell: shell.Analyze}
 	raw, err := json.Marshal(map[string]any{"type": r.Type, "payload": r.Payload})
 	if err != nil {
 		panic(err)

@@ -49,17 +49,17 @@ type CaseResult struct {
 
 // Run judges all cases. under returns the policy under test with the folders
 // that the table names, or with its own where the table names none; presets
-// that cases name are judged beside it. place is where actions are judged
+// that cases name are judged beside it. Actions are judged where an has them,
 // unless the table says.
-func (t *Cases) Run(ctx context.Context, place effect.Place, under func(Options) (*Policy, error)) ([]CaseResult, error) {
-	opts := Options{Vars: t.table.Vars}
+func (t *Cases) Run(ctx context.Context, an *analysis.Analyzer, under func(Options) (*Policy, error)) ([]CaseResult, error) {
+	opts, place := Options{Vars: t.table.Vars}, an.Place
 	if t.table.CWD != "" || t.table.Home != "" || t.table.Roots != nil {
 		place = effect.Place{CWD: t.table.CWD, Home: t.table.Home, Roots: t.table.Roots, FoldCase: t.table.FoldCase}
 		opts.Vars = opts.known()
 		opts.Vars["WORKSPACE"] = t.table.Roots
 		opts.Vars["HOME"] = []string{t.table.Home}
 	}
-	analyse := (&analysis.Analyzer{Place: place}).Case
+	analyse := (&analysis.Analyzer{Shell: an.Shell, Place: place}).Case
 	policies := map[string]*Policy{}
 	var out []CaseResult
 	for i := range t.table.Cases {

@@ -8,6 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/shell"
 )
 
 func Example() {
@@ -28,7 +29,7 @@ deny:
 		fmt.Println(err)
 		return
 	}
-	an := analysis.Analyzer{Place: effect.Place{CWD: "/work/app", Roots: []string{"/work/app"}}}
+	an := analysis.Analyzer{Shell: shell.Analyze, Place: effect.Place{CWD: "/work/app", Roots: []string{"/work/app"}}}
 	v, err := p.Judge(context.Background(), an.Case(a))
 	if err != nil {
 		fmt.Println(err)

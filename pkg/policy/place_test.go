@@ -5,13 +5,14 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
 )
 
 // testPlace is where the examples of the presets are judged.
 var testPlace = effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}
 
 // testAnalyser analyses actions in testPlace.
-var testAnalyser = (&analysis.Analyzer{Place: testPlace}).Case
+var testAnalyser = (&analysis.Analyzer{Shell: shell.Analyze, Place: testPlace}).Case
 
 // testOptions go with testPlace.
 func testOptions() Options {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shieldcli/shield/internal/allocated"
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // pieces are what mutated commands are put together from, besides each other.
@@ -52,7 +53,7 @@ func TestMutants(t *testing.T) {
 	var most uint64
 	for range n {
 		text := mutate(r, cases)
-		var res Result
+		var res effect.Result
 		size := allocated.Bytes(func() { res = Analyze(text, here()) })
 		checkSpans(t, text, res)
 		if most = max(most, size); size > maxAllocated {

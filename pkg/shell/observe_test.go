@@ -155,7 +155,7 @@ func changed(line, dir string) []string {
 	return out
 }
 
-func predicted(r Result, p string) bool {
+func predicted(r effect.Result, p string) bool {
 	for _, e := range r.Effects {
 		switch e.Kind {
 		case effect.WriteFile, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.CreateDirectory, effect.ChangePermissions:
@@ -174,7 +174,7 @@ func predicted(r Result, p string) bool {
 	return false
 }
 
-func predictedHost(r Result, host string) bool {
+func predictedHost(r effect.Result, host string) bool {
 	for _, e := range r.Effects {
 		if (e.Kind == effect.Connect || e.Kind == effect.HTTPRequest) && (e.Host == host || e.Pattern) {
 			return true
@@ -183,7 +183,7 @@ func predictedHost(r Result, host string) bool {
 	return false
 }
 
-func list(r Result) string {
+func list(r effect.Result) string {
 	var b strings.Builder
 	for _, e := range r.Effects {
 		b.WriteString("\t" + describe(e) + "\n")

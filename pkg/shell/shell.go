@@ -7,18 +7,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// A Result is what a command line would do.
-type Result struct {
-	Effects []effect.Effect
-	Words   string // the command with all that could be resolved put in: a view for rules and models
-}
-
 // Analyze returns what running text would do in a place. Text that cannot be
 // read has a Dynamic effect; no text makes it fail or panic.
 //
 // Every command at any depth has an Execute effect. An effect on a path of
 // which nothing is known has an empty Path and Pattern set.
-func Analyze(text string, at *effect.Place) (r Result) {
+func Analyze(text string, at *effect.Place) (r effect.Result) {
 	if at == nil {
 		at = &effect.Place{}
 	}
@@ -45,6 +39,6 @@ func Analyze(text string, at *effect.Place) (r Result) {
 	return s.result()
 }
 
-func (s *state) result() Result {
-	return Result{Effects: s.effects, Words: strings.TrimSuffix(s.words.String(), "\n")}
+func (s *state) result() effect.Result {
+	return effect.Result{Effects: s.effects, Words: strings.TrimSuffix(s.words.String(), "\n")}
 }

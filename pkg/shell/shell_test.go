@@ -14,7 +14,7 @@ func here() *effect.Place {
 	return &effect.Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
 }
 
-func has(r Result, kind effect.Kind) bool {
+func has(r effect.Result, kind effect.Kind) bool {
 	for _, e := range r.Effects {
 		if e.Kind == kind {
 			return true
@@ -23,7 +23,7 @@ func has(r Result, kind effect.Kind) bool {
 	return false
 }
 
-func checkSpans(t *testing.T, text string, r Result) {
+func checkSpans(t *testing.T, text string, r effect.Result) {
 	t.Helper()
 	for _, e := range r.Effects {
 		if e.From.Start < 0 || e.From.End < e.From.Start || e.From.End > len(text) {
@@ -101,7 +101,7 @@ func TestBounds(t *testing.T) {
 		"suspects":      "'" + strings.Repeat("/a ", 20000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r Result
+			var r effect.Result
 			if n := allocated.Bytes(func() { r = Analyze(text, here()) }); n > maxAllocated {
 				t.Errorf("%d bytes of text made the analysis allocate %d", len(text), n)
 			}
@@ -118,7 +118,7 @@ func FuzzAnalyze(f *testing.F) {
 		f.Add(c.text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var r Result
+		var r effect.Result
 		if n := allocated.Bytes(func() { r = Analyze(text, here()) }); n > maxAllocated {
 			t.Fatalf("%d bytes of text made the analysis allocate %d", len(text), n)
 		}
