@@ -37,7 +37,7 @@ func (c *command) Usable() error {
 }
 
 func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
-	question, err := json.Marshal(c.told(r))
+	question, err := json.Marshal(told(r))
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode request: %w", err)
 	}
@@ -68,8 +68,8 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 
 // told returns the request without secrets: the program may hand it on to a
 // service that others run.
-func (c *command) told(r *Request) *Request {
-	clean := c.o.clean
+func told(r *Request) *Request {
+	clean := r.redactor.String
 	all := func(list []string) []string {
 		out := make([]string, len(list))
 		for i, s := range list {
@@ -77,15 +77,11 @@ func (c *command) told(r *Request) *Request {
 		}
 		return out
 	}
-	told := &Request{
+	return &Request{
 		ID: r.ID, Summary: clean(r.Summary), Type: r.Type, CWD: clean(r.CWD), Session: clean(r.Session), Asker: clean(r.Asker),
 		Remember: r.Remember, Left: r.Left,
-		Effects: all(r.Effects), Tiers: all(r.Tiers), Payload: make([]Field, len(r.Payload)),
+		Effects: all(r.Effects), Tiers: all(r.Tiers), Payload: r.told,
 	}
-	for i, f := range r.Payload {
-		told.Payload[i] = Field{clean(f.Name), clean(f.Value)}
-	}
-	return told
 }
 
 // A commandReply is what the program answers. ID and Minutes may be left out.

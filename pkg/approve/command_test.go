@@ -80,15 +80,20 @@ func TestCommandIsToldNoSecrets(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "told")
 	o := &Options{
 		Command: shell(`cat >"` + out + `"; echo '{"decision":"deny"}'`), Environ: os.Environ(),
-		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") },
 	}
-	c := command1(t, "mysql -phunter2 -e 'drop table t'", "s")
-	if _, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	told, err := os.ReadFile(out)
-	if err != nil || strings.Contains(string(told), "hunter2") || !strings.Contains(string(told), "[redacted]") {
-		t.Errorf("told %s, %v", told, err)
+	for _, record := range []string{
+		`{"type":"execute_command","payload":{"command":"mysql -phunter2 -e 'drop table t'"}}`,
+		`{"type":"login","payload":{"password":"hunter2","note":"log in with hunter2"}}`,
+		`{"type":"login","payload":{"user":{"db":[{"api_key":"s3cret-Rohan"}]}}}`,
+		`{"type":"start","payload":{"args":["--password","hunter2"]}}`,
+	} {
+		if _, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), testCase(t, record)); err != nil {
+			t.Fatal(err)
+		}
+		told, err := os.ReadFile(out)
+		if err != nil || strings.Contains(string(told), "hunter2") || strings.Contains(string(told), "Rohan") || !strings.Contains(string(told), "[redacted ") {
+			t.Errorf("told %s, %v", told, err)
+		}
 	}
 }
 

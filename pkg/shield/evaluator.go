@@ -22,7 +22,7 @@ import (
 func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, error) {
 	opts := evaluate.Options{
 		Provider: cfg.Provider, FailOpen: cfg.FailOpen, ApprovalUsable: person,
-		CanaryToken: cfg.CanaryToken, Timeout: cfg.Evaluator.Timeout, Redact: p.redactor.String,
+		CanaryToken: cfg.CanaryToken, Timeout: cfg.Evaluator.Timeout, Redactor: p.redactor,
 	}
 	if cfg.Provider == nil && cfg.Evaluator.Provider != "" {
 		opts.Provider, opts.Cause = evaluate.NewProvider(endpoint(cfg, p.store, p.now))

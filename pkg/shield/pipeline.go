@@ -53,7 +53,7 @@ type Config struct {
 	RateLimit   int               // Tier 2 attempts a minute; 0 means 60
 	DailyBudget int               // Tier 2 evaluations a day; 0 means 100
 	MaxPerHour  int               // requests for approval an hour; 0 means 60
-	Approve     approve.Options   // who is asked in Tier 3; the pipeline fills Store, Binding, StateDir, MaxPerHour, Redact and Clock
+	Approve     approve.Options   // who is asked in Tier 3; the pipeline fills Store, Binding, StateDir, MaxPerHour, Redactor and Clock
 
 	FailOpen   bool          // allow, degraded, where a failure would block
 	VerdictTTL time.Duration // how long an ALLOW may be acted on; 0 means 300 s
