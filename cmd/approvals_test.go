@@ -131,3 +131,21 @@ func TestApprovalsRemembered(t *testing.T) {
 	check(on("approvals", "revoke", "--all", "--json"), "", statusAllow, `"subject":"git push --force origin one"`)
 	check(on("approvals", "list", "--json"), "", statusAllow, "[]")
 }
+
+// What only looks at a new installation leaves it one: the first action is
+// judged and logged after it.
+func TestLooksLeaveANewInstallation(t *testing.T) {
+	for _, args := range [][]string{
+		{"approvals"}, {"approvals", "list"}, {"approvals", "revoke", "--all"}, {"status"}, {"doctor"}, {"audit", "verify"}, {"explain", "ls"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			w := newWorld(t)
+			on := []string{"--state", filepath.Join(w.Home, "state")}
+			run(t, w, "", append(args[:len(args):len(args)], on...)...)
+			status, out, errs := run(t, w, `{"type":"execute_command","payload":{"command":"ls"}}`, append([]string{"run"}, on...)...)
+			if status != statusAllow {
+				t.Errorf("status %d\n%s%s", status, out, errs)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // A Question waits on the approval page.
@@ -26,6 +27,11 @@ type Questions struct {
 // process asks.
 func Waiting(stateDir string, now time.Time) (Questions, error) {
 	q := Questions{Waiting: []Question{}}
+	// To make the key is for whoever makes the state file first: one without the
+	// other looks like an installation that was tampered with.
+	if has, err := verdict.HasKey(stateDir); err == nil && !has && stateDir != "" {
+		return q, nil // nobody has asked anything yet
+	}
 	b, err := openInbox(stateDir)
 	if err != nil {
 		return q, err
