@@ -43,6 +43,7 @@ func (s stage) judge(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
+	await(w, "actions from the terminal, one JSON object a line")
 	set, p, err := pipeline(c, w)
 	if err != nil {
 		return refuseAll(c.Context, w, err)
@@ -225,8 +226,11 @@ func (f *flow) record(queue <-chan *job, ready chan<- *job) {
 func (f *flow) write(ctx context.Context, w *World, ready <-chan *job) (tally, error) {
 	var t tally
 	out := verdict.NewWriter(w.Out)
+	line := progress{err: w.Err, live: isTerminal(w.Err) && !isTerminal(w.Out)}
+	defer line.clear()
 	for j := range ready {
 		if j.rec.Err != nil {
+			line.clear()
 			fmt.Fprintf(w.Err, "shield: %s; blocked\n", withoutSecrets(j.rec.Err))
 		}
 		var err error
@@ -240,6 +244,9 @@ func (f *flow) write(ctx context.Context, w *World, ready <-chan *job) (tally, e
 			return t, err
 		}
 		t.count(j.out.Verdict.Decision)
+		if n := t.allow + t.escalate + t.block; n%progressEvery == 0 {
+			line.show(n, "actions judged")
+		}
 		f.bytes.change(j.size, 0)
 	}
 	return t, nil

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/internal/subprocess"
 )
@@ -93,6 +95,28 @@ type commandReply struct {
 	Minutes  int     `json:"minutes"`
 }
 
+// answerForm is what a program has to answer, in words.
+const answerForm = `one JSON object with "decision" "approve" or "deny", and if wanted "id", "reason" and "by" as text and "minutes" as a whole number`
+
+// plain says what is wrong with an answer in terms of JSON alone.
+func plain(err error) error {
+	var semantic *json.SemanticError
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
+		err = errors.New("it has a key of another name")
+	case errors.As(err, &semantic) && semantic.JSONPointer != "":
+		err = fmt.Errorf("%q has a value of the wrong kind", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		err = errors.New("a key stands in it twice")
+	case errors.As(err, &syntax):
+		err = fmt.Errorf("no JSON from byte %d on", syntax.ByteOffset+1)
+	default:
+		err = errors.New("no JSON object")
+	}
+	return fmt.Errorf("%w; it must be %s", err, answerForm)
+}
+
 // parseReply reads one answer object. Anything else is no answer.
 func parseReply(data []byte, id string) (Answer, error) {
 	if len(data) > maxReply {
@@ -101,7 +125,7 @@ func parseReply(data []byte, id string) (Answer, error) {
 	var reply commandReply
 	// Strict, since of two decisions in one object the last would count.
 	if err := json.Unmarshal(data, &reply, json.RejectUnknownMembers(true)); err != nil {
-		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w", err)
+		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w", plain(err))
 	}
 	a := Answer{ID: id, Reason: reply.Reason, By: reply.By}
 	if reply.ID != nil {

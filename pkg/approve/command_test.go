@@ -75,6 +75,37 @@ func TestCommandIsKilled(t *testing.T) {
 	}
 }
 
+// What is wrong with an answer is said in terms of JSON, not of this program.
+func TestCommandAnswerErrors(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		`{"decision":1}`:                           `"decision" has a value of the wrong kind`,
+		`{"decision":"approve","minutes":"x"}`:     `"minutes" has a value of the wrong kind`,
+		`{"decision":"approve","minutes":1.5}`:     `"minutes" has a value of the wrong kind`,
+		`{"decision":"approve","minutes":1e99}`:    `"minutes" has a value of the wrong kind`,
+		`{"decision":"approve","id":[]}`:           `"id" has a value of the wrong kind`,
+		`[]`:                                       "no JSON object",
+		`"approve"`:                                "no JSON object",
+		`{"decision":"approve","x":1}`:             "a key of another name",
+		`{"decision":"approve","decision":"deny"}`: "a key stands in it twice",
+		``:        "no JSON from byte 1 on",
+		`approve`: "no JSON from byte 1 on",
+		`{"decision":"approve"}{"decision":"deny"}`:       "no JSON from byte 23 on",
+		"{\"decision\":\"approve\",\"reason\":\"a\xff\"}": "no JSON from byte",
+	} {
+		_, err := parseReply([]byte(answer), "id")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", answer, err, want)
+			continue
+		}
+		for _, word := range []string{"Go ", "json:", "jsontext", "commandReply", "unmarshal"} {
+			if strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %v", answer, err)
+			}
+		}
+	}
+}
+
 func TestCommandIsToldNoSecrets(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "told")
