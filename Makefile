@@ -23,7 +23,7 @@ test:
 # takes half an hour; the tests of every day take a few streams
 TYPING ?= 200
 typing:
-	SHIELD_TYPING=$(TYPING) $(GO) test -run 'TestTyping' -timeout 3h -v .
+	SHIELD_TYPING=$(TYPING) $(GO) test -run 'TestTyping' -timeout 3h -v ./e2e
 
 tier2: build
 	testdata/evaluate/trained.sh build/shield

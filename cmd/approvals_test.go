@@ -14,6 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/config"
 )
 
 // always is a store that remembers nothing and limits nothing.
@@ -28,7 +29,7 @@ func (always) Put(context.Context, string, []byte, time.Time) error { return nil
 func ask(t *testing.T, dir, command string) {
 	t.Helper()
 	a, err := approve.New(approve.Options{
-		Channels: []string{"web"}, Store: always{}, Binding: func(*analysis.Case) string { return "" },
+		Approval: config.Approval{Channels: []string{"web"}}, Store: always{}, Binding: func(*analysis.Case) string { return "" },
 		StateDir: dir, Clock: clock, Person: "ann",
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/launch"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -35,19 +36,16 @@ func asker(command string) string {
 	return fmt.Sprintf("shield %s (process %d), started by %s", command, os.Getpid(), parent)
 }
 
-// approval returns how the settings have people asked; command is the name of
-// the one that asks.
+// approval returns how people are asked, beside what the settings say; command
+// is the name of the one that asks.
 func approval(set *config.Loaded, w *World, command string) approve.Options {
-	a := &set.Approval
 	person := w.User
 	if person == "" {
 		person = "a person"
 	}
 	return approve.Options{
-		Hosted:   strings.HasPrefix(command, "hook "),
-		Channels: a.Channels, Timeout: a.Timeout.Std(),
-		Person: person, Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), Command: approvalCommand(set, w), CommandDir: set.CommandDir,
-		Listen: a.Web.Listen, Notice: w.Err,
+		Hosted: strings.HasPrefix(command, "hook "),
+		Person: person, Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.
 		Interrupt: func() {
@@ -66,7 +64,7 @@ func approvalCommand(set *config.Loaded, w *World) []string {
 	if len(argv) == 0 {
 		return nil
 	}
-	path, err := lookPath(argv[0], w.Environ())
+	path, err := launch.LookPath(argv[0], w.Environ())
 	if err != nil {
 		return argv
 	}

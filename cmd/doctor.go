@@ -108,10 +108,10 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	cfg.StateDir = ""
 	examineWorkspace(&out, set, w)
 	examinePolicy(ctx, &out, set, cfg)
-	out = append(out, examineModel(cfg, w))
+	out = append(out, examineModel(set, cfg, w))
 	examineSkipTypes(&out, set)
-	examineEvaluator(ctx, &out, set, cfg.Evaluator.Endpoint)
-	examineApproval(&out, set, cfg.Approve)
+	examineEvaluator(ctx, &out, set, cfg.Endpoint())
+	examineApproval(&out, set, cfg)
 	if !set.FailClosed {
 		out.add(note, "", "fail_closed is false: where Tier 2 fails, actions are allowed (%s)", set.Where("fail_closed"))
 	}

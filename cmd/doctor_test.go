@@ -44,7 +44,6 @@ func examined(t *testing.T, text string, flags ...string) (status int, report st
 }
 
 func TestDoctor(t *testing.T) {
-	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			t.Errorf("the doctor sends %s", r.Method)
@@ -108,7 +107,6 @@ func TestDoctor(t *testing.T) {
 			[]string{"bad   settings: configuration DIR/shield.yaml:1:13: rate_limit: must be", "bad   workspace: DIR/none", "bad   policy: ", "bad   evaluator: no model", "bad   evaluator: environment variable OPENAI_API_KEY", "bad   approval by the page", "bad   approval by a program"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			status, report := examined(t, tt.settings)
 			if status != tt.status {
 				t.Errorf("status %d, want %d", status, tt.status)

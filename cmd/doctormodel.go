@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
@@ -14,9 +15,9 @@ import (
 const probeText = `execute_command: {"command":"git status"}`
 
 // examineModel says what Tier 1 asks beside its rules, and whether it answers.
-func examineModel(cfg shield.Config, w *World) finding {
-	name := cfg.Classifier.Model
-	if addr := cfg.Classifier.Addr; addr != "" {
+func examineModel(set *config.Loaded, cfg shield.Config, w *World) finding {
+	name := set.Classifier.Model
+	if addr := set.Classifier.InUse().Addr; addr != "" {
 		if err := checkSidecar(addr); err != nil {
 			return finding{wrong, fmt.Sprintf("classifier at %s: %v", addr, err), "start it, or unset classifier.addr"}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/shield"
 )
 
 // probeTime is how long the doctor waits for an evaluator's list of models.
@@ -68,7 +69,9 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 
 // examineApproval looks at the channels of Tier 3. That there is no terminal
 // now says nothing of the next start.
-func examineApproval(out *findings, set *config.Loaded, opts approve.Options) {
+func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
+	opts := cfg.Approve
+	opts.Approval = cfg.Settings.Approval
 	if len(opts.Channels) == 0 {
 		out.add(doubt, "set approval.channels: [tty], or more of tty, web, command", "approval: no channel, so that what needs a person is blocked%s", at(set, "approval.channels"))
 	}

@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
+	"os/exec"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
-	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/shieldcli/shield/internal/launch"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/shell/dialect"
@@ -44,41 +43,36 @@ func execCommand(w *World) *cli.Command {
 	}
 }
 
-// A command is what exec judges and then runs: the same words, the same file.
-type command struct {
-	argv    []string
-	program *program
-	text    string // the command line that is judged; parses into argv
-	env     []string
-
+// A judgedText is what exec judges.
+type judgedText struct {
+	text   string
 	unread bool // the text may mean something else to its shell
 }
 
 // runAllowed returns only if the command does not run, or was only checked.
 func runAllowed(c *cli.Context, w *World) error {
 	argv := c.Args().Slice()
-	env, gone := cleanEnv(w.Environ(), c.StringSlice("keep-env"))
-	var cmd *command
+	env, gone := launch.CleanEnv(w.Environ(), c.StringSlice("keep-env"))
+	var cmd *launch.Command // none for the line of an interactive shell
+	var judged judgedText
 	var err error
 	if c.IsSet("dialect") {
 		if !c.Bool("check") {
 			return errors.New("exec --dialect: only with --check")
 		}
-		cmd, err = newLine(argv, c.String("dialect"))
-	} else {
-		cmd, err = newCommand(argv, c.Bool("shell"), env)
+		judged, err = newLine(argv, c.String("dialect"))
+	} else if cmd, err = newCommand(argv, c.Bool("shell"), env); err == nil {
+		defer cmd.Close()
+		judged.text = cmd.Text()
 	}
 	if err != nil {
 		return err
-	}
-	if cmd.program != nil { // a line that is only checked has none
-		defer cmd.program.file.Close()
 	}
 	_, p, err := pipeline(c, w)
 	if err != nil {
 		return err
 	}
-	v, err := cmd.judge(c.Context, p, w.Dir)
+	v, err := judged.judge(c.Context, p, w.Dir)
 	if err != nil {
 		return err
 	}
@@ -94,45 +88,45 @@ func runAllowed(c *cli.Context, w *World) error {
 	if len(gone) > 0 {
 		fmt.Fprintf(w.Err, "shield: the command does not get %s from the environment; to keep one, use --keep-env NAME\n", term.Escape(strings.Join(gone, ", ")))
 	}
-	return cmd.become(w)
+	return become(cmd, w)
 }
 
-// newCommand looks the program up in the PATH that it will run with, and opens
-// it.
-func newCommand(argv []string, shell bool, env []string) (*command, error) {
-	if len(argv) == 0 {
+// become runs the command. Where it does not take shield's place, its status
+// becomes shield's.
+func become(cmd *launch.Command, w *World) error {
+	err := cmd.Become(launch.Streams{In: w.In, Out: w.Out, Err: w.Err})
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return &statusError{exit.ExitCode(), nil}
+	case err != nil:
+		return fmt.Errorf("exec %s: %w", cmd.Path(), err)
+	}
+	return nil
+}
+
+// newCommand returns what is to run.
+func newCommand(argv []string, shell bool, env []string) (cmd *launch.Command, err error) {
+	switch {
+	case len(argv) == 0:
 		return nil, errors.New("exec: CMD is missing")
+	case shell && len(argv) != 1:
+		return nil, fmt.Errorf("exec --shell: one operand expected, found %d", len(argv))
+	case shell:
+		cmd, err = launch.NewShell(argv[0], env)
+	default:
+		cmd, err = launch.New(argv, env)
 	}
-	cmd := &command{argv: argv, env: env}
-	if shell {
-		if len(argv) != 1 {
-			return nil, fmt.Errorf("exec --shell: one operand expected, found %d", len(argv))
-		}
-		// The leading -- keeps a text that starts with a dash from being an option.
-		cmd.text = argv[0]
-		cmd.argv = []string{"/bin/sh", "-c", "--", argv[0]}
-	}
-	path, err := lookPath(cmd.argv[0], env)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("exec: %w", err)
 	}
-	if !shell {
-		judged := slices.Clone(argv)
-		if !standardFolder(filepath.Dir(path)) {
-			judged[0] = path // a program from elsewhere is not taken for the one its name suggests
-		}
-		if cmd.text, err = quote(judged); err != nil {
-			return nil, err
-		}
-	}
-	cmd.program, err = openProgram(path)
-	return cmd, err
+	return cmd, nil
 }
 
 // newLine returns a line of an interactive shell, to be judged only.
-func newLine(argv []string, shell string) (*command, error) {
+func newLine(argv []string, shell string) (judgedText, error) {
 	if len(argv) != 1 {
-		return nil, fmt.Errorf("exec --dialect: one operand expected, found %d", len(argv))
+		return judgedText{}, fmt.Errorf("exec --dialect: one operand expected, found %d", len(argv))
 	}
 	text, same := argv[0], true
 	switch shell {
@@ -142,44 +136,27 @@ func newLine(argv []string, shell string) (*command, error) {
 	case "fish":
 		text, same = dialect.FromFish(text)
 	default:
-		return nil, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", cut(shell))
+		return judgedText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", cut(shell))
 	}
 	if !same {
 		text = argv[0]
 	}
-	return &command{text: text, unread: !same}, nil
-}
-
-func (cmd *command) failed(err error) error {
-	return fmt.Errorf("exec %s: %w", cmd.program.file.Name(), err)
-}
-
-// quote returns a command line that parses into exactly these words.
-func quote(words []string) (string, error) {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		q, err := syntax.Quote(word, syntax.LangBash)
-		if err != nil {
-			return "", fmt.Errorf("exec: argument %d: %w", i, err)
-		}
-		quoted[i] = q
-	}
-	return strings.Join(quoted, " "), nil
+	return judgedText{text, !same}, nil
 }
 
 // judge judges the command line. Text that JSON cannot hold byte for byte is
 // refused: what is judged has to be what runs.
-func (cmd *command) judge(ctx context.Context, p *shield.Pipeline, dir string) (verdict.Verdict, error) {
-	if !utf8.ValidString(cmd.text) {
+func (l judgedText) judge(ctx context.Context, p *shield.Pipeline, dir string) (verdict.Verdict, error) {
+	if !utf8.ValidString(l.text) {
 		return verdict.Verdict{}, errors.New("exec --shell: the text is not valid UTF-8")
 	}
 	if !utf8.ValidString(dir) {
 		return verdict.Verdict{}, errors.New("exec: the name of the current folder is not valid UTF-8")
 	}
 	fields := map[string]any{
-		"type": "execute_command", "payload": map[string]string{"command": cmd.text}, "cwd": dir,
+		"type": "execute_command", "payload": map[string]string{"command": l.text}, "cwd": dir,
 	}
-	if cmd.unread {
+	if l.unread {
 		fields["min_tier"] = 2
 	}
 	raw, err := json.Marshal(fields)

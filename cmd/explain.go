@@ -13,6 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/report"
 	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 func explainCommand(w *World) *cli.Command {
@@ -79,8 +80,8 @@ func explain(c *cli.Context, w *World) error {
 // but, where an evaluator is asked, what that costs.
 func explainConfig(set *config.Loaded, w *World, last int) shield.Config {
 	cfg := shieldConfig(set, w, "explain")
-	cfg.Own = append(cfg.Own, cfg.AuditFile)
-	cfg.Trace, cfg.NoAction, cfg.AuditFile = true, true, ""
+	cfg.Own = append(cfg.Own, auditFile(set, w))
+	cfg.Trace, cfg.NoAction, cfg.Settings.Audit.Enabled = true, true, false
 	if last < shield.TierEvaluate {
 		cfg.Own, cfg.StateDir = append(cfg.Own, cfg.StateDir), ""
 	}
@@ -127,15 +128,15 @@ func explained(ctx context.Context, w *World, p *shield.Pipeline, args []string,
 		a, err = action.Parse(rec.Raw)
 	}
 	if err != nil {
-		out := p.Refuse(rec.Line, code(err), err.Error())
-		return report.Explanation{Verdict: &out.Verdict}, nil
+		v := verdict.Verdict{Line: rec.Line, Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(err)), Reasoning: withoutSecrets(err)}
+		return report.Explanation{Verdict: &v}, nil
 	}
 	if len(args) == 0 {
 		if _, err := in.Next(); !errors.Is(err, io.EOF) {
 			return report.Explanation{}, &statusError{statusBlock, errors.New("explain: more than one action was read; 'shield run --trace' judges many")}
 		}
 	}
-	out := p.Judge(ctx, shield.Item{Line: rec.Line, Action: a}, shield.Range{First: shield.TierPolicy, Last: last})
+	out := p.EvaluateUntil(ctx, a, last)
 	return report.Explanation{Action: a, Verdict: &out.Verdict}, nil
 }
 

@@ -32,7 +32,6 @@ func goldenWorld(t *testing.T) (w World, state, config string) {
 
 // TestGoldenVerdicts compares what policy, classify and run say of each input.
 func TestGoldenVerdicts(t *testing.T) {
-	t.Parallel()
 	w, state, config := goldenWorld(t)
 	for name, in := range actionFiles(t) {
 		for _, preset := range presets {

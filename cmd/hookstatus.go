@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/launch"
 	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/internal/subprocess"
 	"github.com/shieldcli/shield/internal/term"
@@ -187,7 +188,7 @@ func checkProgram(path string) error {
 	switch {
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular() || !executable(info.Mode()):
+	case !info.Mode().IsRegular() || !launch.Executable(info.Mode()):
 		return fmt.Errorf("%s is not a program that can be run", path)
 	}
 	if err := owner.Check(info, owner.Write); err != nil {

@@ -133,10 +133,9 @@ func pullModel(c *cli.Context, w *World) error {
 
 // usable tries a model out, where this build can.
 func usable(ctx context.Context, w *World, dir string) error {
-	m, err := shield.OpenModel(shield.Config{
-		CacheDir:   config.CacheDir(w.Home, w.Getenv),
-		Classifier: shield.Classifier{Model: dir},
-	})
+	s := shield.Defaults()
+	s.Classifier.Enabled, s.Classifier.Model = true, dir
+	m, err := shield.OpenModel(shield.Config{CacheDir: config.CacheDir(w.Home, w.Getenv), Settings: &s})
 	if errors.Is(err, classify.ErrNoRuntime) {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/report"
 	"github.com/shieldcli/shield/pkg/score"
@@ -73,7 +74,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	opts, err := scoreOptions(c)
+	opts, until, err := scoreOptions(c)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 	if !slices.Contains(report.ScoreFormats(), c.String("format")) {
 		return fmt.Errorf("score: --format: %q is not one of %q", cut(c.String("format")), report.ScoreFormats())
 	}
-	set, cfg, err := scoreConfig(c, w, opts.Until)
+	set, cfg, err := scoreConfig(c, w, until)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,10 @@ func scoreFiles(c *cli.Context, w *World) error {
 	}
 	notices := &scoreNotices{line: progress{err: w.Err, live: isTerminal(w.Err)}}
 	opts.Progress, opts.Malformed = notices.progress, notices.malformed
-	counter := score.New(p, opts)
+	counter := score.New(func(ctx context.Context, a *action.Action) score.Judged {
+		o := p.EvaluateUntil(ctx, a, until)
+		return score.Judged{Verdict: o.Verdict, Trail: o.Trail(), Latency: o.Latency()}
+	}, opts)
 	for _, name := range files {
 		if err = scoreFile(c.Context, w, counter, name); err != nil {
 			break
@@ -108,9 +112,9 @@ func scoreFiles(c *cli.Context, w *World) error {
 		return err
 	}
 	s := counter.Report()
-	s.Policy, s.Model, s.Until = cfg.Policy, set.Classifier.Model, c.String("until")
-	if cfg.Classifier.Addr != "" {
-		s.Model = cfg.Classifier.Addr
+	s.Policy, s.Model, s.Until = set.Policy, set.Classifier.Model, c.String("until")
+	if addr := set.Classifier.InUse().Addr; addr != "" {
+		s.Model = addr
 	}
 	failed := check(s, limits)
 	if err := report.WriteScore(w.Out, c.String("format"), s); err != nil {
@@ -122,32 +126,31 @@ func scoreFiles(c *cli.Context, w *World) error {
 	return failed
 }
 
-// scoreOptions reads the flags that choose rows.
-func scoreOptions(c *cli.Context) (score.Options, error) {
-	opts := score.Options{Jobs: runtime.GOMAXPROCS(0), Split: c.String("split"), Source: c.String("source"), Misses: c.Int("misses")}
-	var err error
-	if opts.Until, err = tierNamed(c.String("until")); err != nil {
-		return opts, fmt.Errorf("score: --until: %w", err)
+// scoreOptions reads the flags that choose rows, and the last tier that judges.
+func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
+	opts = score.Options{Jobs: runtime.GOMAXPROCS(0), Split: c.String("split"), Source: c.String("source"), Misses: c.Int("misses")}
+	if until, err = tierNamed(c.String("until")); err != nil {
+		return opts, until, fmt.Errorf("score: --until: %w", err)
 	}
 	if c.IsSet("jobs") {
 		if opts.Jobs, err = jobs(c); err != nil {
-			return opts, err
+			return opts, until, err
 		}
 	}
 	if opts.Misses < 0 || opts.Misses > maxMisses {
-		return opts, fmt.Errorf("score: --misses %d is outside 0 to %d", opts.Misses, maxMisses)
+		return opts, until, fmt.Errorf("score: --misses %d is outside 0 to %d", opts.Misses, maxMisses)
 	}
 	if name := c.String("ids"); name != "" {
 		f, err := os.Open(name)
 		if err != nil {
-			return opts, fmt.Errorf("score: --ids: %w", err)
+			return opts, until, fmt.Errorf("score: --ids: %w", err)
 		}
 		defer f.Close()
 		if opts.IDs, err = score.ReadIDs(f, name); err != nil {
-			return opts, fmt.Errorf("score: --ids: %w", err)
+			return opts, until, fmt.Errorf("score: --ids: %w", err)
 		}
 	}
-	return opts, nil
+	return opts, until, nil
 }
 
 // scoreConfig returns the settings of a pipeline that judges in a neutral
@@ -165,8 +168,8 @@ func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Co
 	nothing := func(string) string { return "" }
 	cfg.Home, cfg.Roots, cfg.Dir, cfg.FoldCase = home, roots, roots[0], false
 	cfg.Own = []string{filepath.Dir(config.UserFile(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
-	cfg.Program, cfg.AuditFile = neutralProgram, ""
-	if until < shield.TierEvaluate || cfg.Evaluator.Provider == "" {
+	cfg.Program, cfg.Settings.Audit.Enabled = neutralProgram, false
+	if until < shield.TierEvaluate || set.Evaluator.Provider == "" {
 		cfg.StateDir = "" // nothing counts evaluations, and nothing needs a seal
 	}
 	cfg.NoFiles, cfg.Timed, cfg.NoAction = true, true, true

@@ -10,10 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-
-	"github.com/shieldcli/shield/pkg/action"
-	"github.com/shieldcli/shield/pkg/shield"
-	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // counted counts the bytes that were read of it.
@@ -49,6 +45,9 @@ func records(n, size int) io.Reader {
 	}
 	return io.MultiReader(parts...)
 }
+
+// maxInFlight is about how many bytes a stream holds at once.
+const maxInFlight = 8 << 20
 
 func TestStalledReaderStopsReading(t *testing.T) {
 	const n, size = 24, 1 << 20 // three times what may be in flight
@@ -106,46 +105,6 @@ func TestLargeRecordGoesThroughAlone(t *testing.T) {
 	inOrder(t, out.Bytes(), 3)
 }
 
-func TestInFlightCountsWhatGrew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newInFlight(100)
-		taken := make(chan int, 4)
-		go func() {
-			for i := range 3 {
-				f.take(10)
-				taken <- i
-			}
-		}()
-		synctest.Wait()
-		f.change(30, 0)
-		f.take(10)
-		f.change(10, 100) // its trace is larger than it was
-		go func() { f.take(1); taken <- 3 }()
-		synctest.Wait()
-		if len(taken) != 3 {
-			t.Fatalf("%d were taken, want 3", len(taken))
-		}
-		f.change(100, 99)
-		synctest.Wait()
-		if len(taken) != 4 {
-			t.Fatal("room that was given back is not used")
-		}
-		go f.take(50)
-		f.release()
-		synctest.Wait()
-	})
-}
-
-// tap is an endless source that counts.
-type tap struct{ n int }
-
-func (s *tap) Next() (verdict.Record, error) {
-	s.n++
-	raw := fmt.Appendf(nil, `{"id":"%d","type":"ping","payload":{}}`, s.n-1)
-	a, err := action.Parse(raw)
-	return verdict.Record{Line: s.n, Raw: raw, Action: a}, err
-}
-
 // interrupter ends a context when it has taken some verdicts.
 type interrupter struct {
 	after int
@@ -158,31 +117,6 @@ func (i *interrupter) Write(p []byte) (int, error) {
 		i.end()
 	}
 	return i.out.Write(p)
-}
-
-// After an interrupt nothing more is read, and exactly what was read is
-// answered, however much there would be.
-func TestInterruptEndsReading(t *testing.T) {
-	for _, jobs := range []int{1, 8} {
-		w := newWorld(t)
-		p, err := shield.NewPipeline(shield.Config{Home: w.Home, Dir: w.Dir, Roots: []string{w.Dir}, Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		out, in := &interrupter{after: 10, end: cancel}, &tap{}
-		w.Out = out
-		status, _ := exitStatus(stage{tiers: shield.Range{First: shield.TierPolicy, Last: shield.TierClassify}}.stream(ctx, &w, p, in, jobs))
-		n := bytes.Count(out.out.Bytes(), []byte("\n"))
-		// One may have been under way when the interrupt came.
-		if n != in.n && n != in.n-1 {
-			t.Errorf("%d jobs: %d records were read, %d answered", jobs, in.n, n)
-		}
-		if most := 10 + 3*maxBatch + 2*jobs + 4; n > most || status != statusBlock {
-			t.Errorf("%d jobs: %d verdicts, status %d", jobs, n, status)
-		}
-		inOrder(t, out.out.Bytes(), n)
-	}
 }
 
 // An interrupt ends a command whose input is silent, or whose reader was

@@ -1,6 +1,9 @@
 package action
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // A Code says in one word why a record is not an action. It becomes the error
 // field of a verdict.
@@ -26,6 +29,15 @@ type Error struct {
 	Code  Code
 	Field string // such as "payload.command", fit to be shown; may be empty
 	Err   error  // what was expected; quotes no value of the record
+}
+
+// CodeOf returns the code of the [*Error] in err, or "input" if there is none.
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return "input"
 }
 
 func (e *Error) Error() string {

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-//go:generate go run names_generate.go
+//go:generate go run ./gen
 
 // CanonicalType returns the specification's name of an action type, given it
 // or an agent host's name for it, such as "Bash" for "execute_command". Case,

@@ -42,8 +42,8 @@ func (c *Case) unexamined(why string) {
 }
 
 // dynamic adds an effect that cannot be resolved.
-func (c *Case) dynamic(why string) {
-	c.Effects = append(c.Effects, effect.Effect{Kind: effect.Dynamic, Reason: why})
+func (c *Case) dynamic(cause effect.Cause, why string) {
+	c.Effects = append(c.Effects, effect.Effect{Kind: effect.Dynamic, Cause: cause, Reason: why})
 }
 
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
@@ -83,7 +83,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 func (c *Case) bound() {
 	if len(c.Effects) > maxEffects {
 		c.Effects = c.Effects[:maxEffects]
-		c.dynamic("more effects than are judged")
+		c.dynamic(effect.CauseLimit, "more effects than are judged")
 		c.unexamined("more effects than are judged")
 	}
 }
@@ -102,7 +102,7 @@ func (c *Case) resolve() {
 			continue
 		}
 		if asked++; asked > maxLinks {
-			c.dynamic("more paths than are looked up")
+			c.dynamic(effect.CauseLimit, "more paths than are looked up")
 			return
 		}
 		if path, ok := followed(e.Path, e.Pattern, links); ok {

@@ -15,7 +15,7 @@ import (
 func (c *Case) command() {
 	text, ok := commandText(c.Action.Payload)
 	if !ok || strings.TrimSpace(text) == "" {
-		c.dynamic("no command is given")
+		c.dynamic(effect.CauseField, "no command is given")
 		return
 	}
 	at := &c.place
@@ -33,17 +33,17 @@ func (c *Case) command() {
 func (c *Case) run(text string, at *effect.Place, spans bool) {
 	switch {
 	case len(text) > maxCommand:
-		c.dynamic("a command longer than 64 KiB")
+		c.dynamic(effect.CauseLimit, "a command longer than 64 KiB")
 		c.unexamined("a command longer than 64 KiB")
 		return
 	case depth(text) > maxDepth:
-		c.dynamic("a command nested deeper than 200")
+		c.dynamic(effect.CauseLimit, "a command nested deeper than 200")
 		c.unexamined("a command nested deeper than 200")
 		return
 	}
 	result, err := analyze(text, at)
 	if err != nil {
-		c.dynamic("the command could not be read")
+		c.dynamic(effect.CauseFailure, "the command could not be read")
 		c.unexamined("the command could not be read")
 		return
 	}

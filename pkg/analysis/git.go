@@ -43,7 +43,7 @@ func (c *Case) git() {
 			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Program: "git"})
 		}
 	case effect.Unknown:
-		c.dynamic("an unknown git tool")
+		c.dynamic(effect.CauseTool, "an unknown git tool")
 	}
 	if c.Action.Payload["command"] != nil {
 		c.command()

@@ -150,7 +150,7 @@ func (c *Case) use(u *use) {
 		case u.otherwise != "":
 			c.useValue(u, u.otherwise)
 		case !u.optional:
-			c.dynamic("no " + u.field + " is given")
+			c.dynamic(effect.CauseField, "no "+u.field+" is given")
 		}
 		return
 	}
@@ -164,7 +164,7 @@ func (c *Case) useValue(u *use, v any) {
 			c.attachment(u, object)
 			return
 		}
-		c.dynamic(u.field + " is no text")
+		c.dynamic(effect.CauseField, u.field+" is no text")
 		return
 	}
 	switch {
@@ -211,7 +211,7 @@ func (c *Case) attachment(u *use, object map[string]any) {
 			return
 		}
 	}
-	c.dynamic("an attachment without a path")
+	c.dynamic(effect.CauseField, "an attachment without a path")
 }
 
 // path adds an effect on the file that a payload names. Tools differ in what
@@ -256,7 +256,7 @@ func (c *Case) pathAs(kind effect.Kind, text string, recursive bool) {
 	}
 	path, isPattern := c.place.Path(text, false)
 	if path == "" {
-		c.dynamic("an empty path")
+		c.dynamic(effect.CauseField, "an empty path")
 		return
 	}
 	e := effect.Effect{Kind: kind, Path: path, Pattern: isPattern, Recursive: recursive}
@@ -276,7 +276,7 @@ func (c *Case) url(text string) {
 			return
 		}
 		c.Effects = append(c.Effects, e)
-		c.dynamic("clients differ on the host of the URL")
+		c.dynamic(effect.CauseField, "clients differ on the host of the URL")
 		return
 	}
 	c.Effects = append(c.Effects, e)

@@ -28,7 +28,7 @@ func (c *Case) Digest() string {
 	text(c.place.CWD)
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		for _, s := range [...]string{string(e.Kind), e.Path, fmt.Sprint(e.Pattern, e.Recursive), e.URL, e.Host, e.Program, string(e.Class), e.Reason} {
+		for _, s := range [...]string{string(e.Kind), e.Path, fmt.Sprint(e.Pattern, e.Recursive), e.URL, e.Host, e.Program, string(e.Class), string(e.Cause), e.Reason} {
 			text(s)
 		}
 		binary.BigEndian.PutUint64(n[:], uint64(len(e.Args)))

@@ -15,7 +15,7 @@ func (c *Case) unknown() {
 	if left < 0 {
 		c.unexamined("a payload of more texts than are examined")
 	}
-	c.dynamic("an unknown action type")
+	c.dynamic(effect.CauseTool, "an unknown action type")
 }
 
 // leaves examines each text of a payload, in the order of field names.

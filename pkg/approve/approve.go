@@ -14,6 +14,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -29,11 +30,9 @@ type Store interface {
 // Options say who is asked and how. Store and Binding are required if Channels
 // names any.
 type Options struct {
-	Channels   []string      // names of channels: tty, web, command
-	Nobody     string        // why there are no Channels, and what to do; "" means that none is configured
-	Timeout    time.Duration // from when a request is shown; 0 means 300 s
-	MaxPerHour int           // requests; 0 means 60
-	Store      Store
+	config.Approval        // no Timeout means 300 s, no MaxPerHour means 60
+	Nobody          string // why there are no Channels, and what to do; "" means that none is configured
+	Store           Store
 
 	// Binding returns the key of a remembered answer: it names the action, its
 	// place and session, its effects, and what judged it.
@@ -52,10 +51,8 @@ type Options struct {
 	Plain     bool                // the question on the terminal is not set in bold
 	Getenv    func(string) string // nil knows no variable
 	Interrupt func()              // called when a person presses ^C at a request; may be nil
-	Command   []string            // argv of the channel "command"
-	Environ   []string            // of that command
+	Environ   []string            // of the channel "command"
 	Redactor  *redact.Redactor    // takes secrets out of what leaves the question: to the command, the desktop, the state, and what stays on the screen; nil knows only what they look like
-	Listen    string              // loopback address of the channel "web"; "" means 127.0.0.1:0
 	Notice    io.Writer           // where the page's link is printed, unless Hosted; nil prints none
 	Clock     func() time.Time    // nil means the system's
 }
@@ -103,7 +100,7 @@ type Approver struct {
 // New returns an Approver. It is an error if a channel is unknown.
 func New(o Options) (*Approver, error) {
 	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
+		o.Timeout = config.Duration(defaultTimeout)
 	}
 	if o.MaxPerHour == 0 {
 		o.MaxPerHour = defaultPerHour

@@ -14,6 +14,7 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -90,7 +91,7 @@ func testBinding(c *analysis.Case) string {
 
 func newTest(t testing.TB, store *memory, chs ...Channel) *Approver {
 	t.Helper()
-	a, err := New(Options{Store: store, Binding: testBinding, Timeout: time.Minute, StateDir: t.TempDir()})
+	a, err := New(Options{Store: store, Binding: testBinding, Approval: config.Approval{Timeout: config.Duration(time.Minute)}, StateDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +178,10 @@ func TestJudge(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	if _, err := New(Options{Channels: []string{"tty"}}); err == nil {
+	if _, err := New(Options{Approval: config.Approval{Channels: []string{"tty"}}}); err == nil {
 		t.Error("without a store, requests would not be limited: want an error")
 	}
-	if _, err := New(Options{Channels: []string{"pigeon"}, Store: &memory{}, Binding: testBinding}); err == nil || !strings.Contains(err.Error(), "tty, web, command") {
+	if _, err := New(Options{Approval: config.Approval{Channels: []string{"pigeon"}}, Store: &memory{}, Binding: testBinding}); err == nil || !strings.Contains(err.Error(), "tty, web, command") {
 		t.Errorf("unknown channel: got %v", err)
 	}
 }
@@ -223,7 +224,7 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	ch := &fake{name: "a", say: silent}
 	a := newTest(t, &memory{}, ch)
-	a.o.Timeout = 20 * time.Millisecond
+	a.o.Timeout = config.Duration(20 * time.Millisecond)
 	v, err := a.Judge(t.Context(), command1(t, push, "s"))
 	if err != nil || v.Decision != verdict.Block || v.Error != "timeout" || ch.withdrawn.Load() != 1 {
 		t.Errorf("got %+v, %v, withdrawn %d times", v, err, ch.withdrawn.Load())
@@ -246,7 +247,7 @@ func (l *late) Ask(ctx context.Context, r *Request) (Answer, error) {
 func TestTimeoutStartsWhenShown(t *testing.T) {
 	t.Parallel()
 	a := newTest(t, &memory{}, &late{fake{name: "a", say: says(Answer{Approve: true})}})
-	a.o.Timeout = 50 * time.Millisecond
+	a.o.Timeout = config.Duration(50 * time.Millisecond)
 	if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Allow {
 		t.Errorf("waiting in the queue counted: %+v, %v", v, err)
 	}

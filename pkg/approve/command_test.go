@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -41,7 +42,7 @@ func TestCommand(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			o := &Options{Command: shell(tc.script), Environ: os.Environ()}
+			o := &Options{Approval: config.Approval{Command: shell(tc.script)}, Environ: os.Environ()}
 			v, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), command1(t, push, "s"))
 			if err != nil || v.Decision != tc.want || !strings.Contains(v.Reasoning, tc.reason) {
 				t.Errorf("got %v %q, %v; want %v with %q", v.Decision, v.Reasoning, err, tc.want, tc.reason)
@@ -55,7 +56,7 @@ func TestCommand(t *testing.T) {
 func TestCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	alive := filepath.Join(t.TempDir(), "alive")
-	o := &Options{Command: shell(`(sleep 1; touch "` + alive + `") & echo started >"` + alive + `.on"; sleep 60`), Environ: os.Environ()}
+	o := &Options{Approval: config.Approval{Command: shell(`(sleep 1; touch "` + alive + `") & echo started >"` + alive + `.on"; sleep 60`)}, Environ: os.Environ()}
 	quick := &fake{name: "quick", say: func(ctx context.Context, r *Request) (Answer, error) {
 		for {
 			if _, err := os.Stat(alive + ".on"); err == nil {
@@ -110,7 +111,7 @@ func TestCommandIsToldNoSecrets(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "told")
 	o := &Options{
-		Command: shell(`cat >"` + out + `"; echo '{"decision":"deny"}'`), Environ: os.Environ(),
+		Approval: config.Approval{Command: shell(`cat >"` + out + `"; echo '{"decision":"deny"}'`)}, Environ: os.Environ(),
 	}
 	for _, record := range []string{
 		`{"type":"execute_command","payload":{"command":"mysql -phunter2 -e 'drop table t'"}}`,
@@ -136,7 +137,7 @@ func TestCommandRunsInItsFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Command: shell(`pwd >where; echo "$PWD" >>where; echo '{"decision":"deny"}'`), Environ: append(os.Environ(), "PWD=/elsewhere"), CommandDir: dir}
+	o := &Options{Approval: config.Approval{Command: shell(`pwd >where; echo "$PWD" >>where; echo '{"decision":"deny"}'`)}, Environ: append(os.Environ(), "PWD=/elsewhere"), CommandDir: dir}
 	if _, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), command1(t, "git push", "s")); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestCommandRunsInItsFolder(t *testing.T) {
 func TestCommandUsable(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{nil, {"/nonexistent/program"}} {
-		if err := newCommand(&Options{Command: argv}).Usable(); err == nil {
+		if err := newCommand(&Options{Approval: config.Approval{Command: argv}}).Usable(); err == nil {
 			t.Errorf("%q is usable", argv)
 		}
 	}

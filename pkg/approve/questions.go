@@ -27,10 +27,10 @@ type Questions struct {
 // process asks.
 func Waiting(stateDir string, now time.Time) (Questions, error) {
 	q := Questions{Waiting: []Question{}}
-	// To make the key is for whoever makes the state file first: one without the
-	// other looks like an installation that was tampered with.
-	if has, err := verdict.HasKey(stateDir); err == nil && !has && stateDir != "" {
-		return q, nil // nobody has asked anything yet
+	// Looking leaves nothing behind: a key without a state file would count as
+	// damage.
+	if has, err := verdict.HasKey(stateDir); err != nil || !has {
+		return q, err
 	}
 	b, err := openInbox(stateDir)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -20,7 +21,7 @@ func TestRevoke(t *testing.T) {
 	}
 	t.Cleanup(func() { store.Close() })
 	ch := &fake{name: "a", say: says(Answer{Approve: true, Remember: 10 * time.Minute, By: "ann"})}
-	a, err := New(Options{Store: store, Binding: testBinding, MaxPerHour: 100, Clock: func() time.Time { return now }, Redactor: redact.New()})
+	a, err := New(Options{Store: store, Binding: testBinding, Approval: config.Approval{MaxPerHour: 100}, Clock: func() time.Time { return now }, Redactor: redact.New()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	if err != nil {
 		return nil, err
 	}
-	patience := a.o.Timeout
+	patience := a.o.Timeout.Std()
 	if end, ok := ctx.Deadline(); ok { // an agent host does not wait longer
 		patience = max(min(patience, time.Until(end)), 0)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -42,7 +43,7 @@ func askAtTerminal(n int) error {
 		return err
 	}
 	a, err := New(Options{
-		Channels: []string{"tty"}, Store: &memory{}, Timeout: timeout, StateDir: os.Getenv("SHIELD_DIR"),
+		Approval: config.Approval{Channels: []string{"tty"}, Timeout: config.Duration(timeout)}, Store: &memory{}, StateDir: os.Getenv("SHIELD_DIR"),
 		Binding: testBinding, Getenv: os.Getenv, Person: "ann", Asker: "a test",
 	})
 	if err != nil {

@@ -55,10 +55,10 @@ func newWeb(o *Options) Channel {
 func (*web) Name() string { return "web" }
 
 func (w *web) listen() string {
-	if w.o.Listen == "" {
+	if w.o.Web.Listen == "" {
 		return "127.0.0.1:0"
 	}
-	return w.o.Listen
+	return w.o.Web.Listen
 }
 
 // Usable demands a loopback address: everybody who reaches the page could try

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -357,7 +358,7 @@ func TestWebListensOnLoopbackAlone(t *testing.T) {
 		"": true, "127.0.0.1:0": true, "[::1]:0": true, "127.0.0.9:80": true,
 		"0.0.0.0:0": false, ":8080": false, "192.168.1.2:80": false, "[::]:0": false, "localhost:0": false, "x": false,
 	} {
-		if err := newWeb(&Options{Listen: addr}).Usable(); (err == nil) != want {
+		if err := newWeb(&Options{Approval: config.Approval{Web: config.Web{Listen: addr}}}).Usable(); (err == nil) != want {
 			t.Errorf("%q: %v", addr, err)
 		}
 	}

@@ -17,28 +17,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/internal/reexec"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// The test binary runs itself to have several processes on one log.
 const (
-	childEnv = "SHIELD_AUDIT_TEST_DIR"
-	tries    = 200
-	budget   = 1000
+	tries  = 200
+	budget = 1000
 )
 
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(childEnv); dir != "" {
-		if err := child(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+// The test binary runs itself to have several processes on one log.
+func TestMain(m *testing.M) { reexec.Main(m, child) }
 
 func openAll(dir string) (*state.Store, *audit.Log, error) {
 	path := filepath.Join(dir, "audit.jsonl")
@@ -87,9 +78,8 @@ func child(dir string) error {
 
 func start(t *testing.T, dir string, out io.Writer) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+dir)
-	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	cmd := reexec.Command(t, dir)
+	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

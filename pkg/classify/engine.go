@@ -48,7 +48,6 @@ type bound struct {
 	*clause
 	rule      int
 	args, not lazyRegexp
-	reason    lazyRegexp
 	paths     *lazyGlobs
 	notPaths  *lazyGlobs
 }
@@ -203,7 +202,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 
 func (b *bound) bind(rule int, c *clause, vars map[string][]string) {
 	b.clause, b.rule = c, rule
-	b.args.expr, b.not.expr, b.reason.expr = c.args.expr, c.not.expr, c.reason.expr
+	b.args.expr, b.not.expr = c.args.expr, c.not.expr
 	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(c.notPaths), vars)
 }
 
@@ -290,6 +289,9 @@ func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 	if len(b.programs) > 0 && !names(b.programs, programKey(e.Program)) {
 		return false
 	}
+	if len(b.causes) > 0 && !slices.Contains(b.causes, e.Cause) {
+		return false
+	}
 	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive {
 		return false
 	}
@@ -297,9 +299,6 @@ func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 		return false
 	}
 	if b.args.expr != "" && !s.match(&b.args, args) || b.not.expr != "" && s.match(&b.not, args) {
-		return false
-	}
-	if b.reason.expr != "" && !b.reason.get().MatchString(e.Reason) {
 		return false
 	}
 	return (b.paths == nil || b.paths.touches(e)) && (b.notPaths == nil || !b.notPaths.covers(e))

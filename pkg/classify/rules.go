@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-//go:generate go run ./internal/gen
+//go:generate go run ./gen
 
 // An Outcome is what a rule that matches asks for.
 type Outcome string
@@ -102,8 +102,8 @@ type clause struct {
 	not       pattern // not in the arguments
 	paths     []string
 	notPaths  []string
-	hosts     []string // a host or a parent domain of it
-	reason    pattern  // in the effect's reason
+	hosts     []string       // a host or a parent domain of it
+	causes    []effect.Cause // one of them
 	recursive bool
 }
 

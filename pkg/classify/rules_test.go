@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +87,11 @@ func TestTables(t *testing.T) {
 			for _, c := range list {
 				check(r.ID, c.args)
 				check(r.ID, c.not)
-				check(r.ID, c.reason)
+				for _, cause := range c.causes {
+					if !slices.Contains(effect.Causes(), cause) {
+						t.Errorf("%s: no cause %q", r.ID, cause)
+					}
+				}
 				for _, globs := range [][]string{c.paths, andBelow(c.notPaths)} {
 					if _, err := effect.NewGlobs(globs, map[string][]string{"WORKSPACE": nil}); err != nil {
 						t.Errorf("%s: %v", r.ID, err)
@@ -118,7 +123,7 @@ func TestGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := filepath.Join(dir, "gen")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./internal/gen").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./gen").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), bin)

@@ -8,41 +8,25 @@ import (
 )
 
 // unresolved says why a case cannot be allowed by rules alone: part of it was
-// not read, so that no rule can have matched there. It returns "" where that
-// is no reason. A script that is not there to be read is one: running the
-// project's own scripts and build tools is what agents do all day, and it says
-// no more than running a program that is not known. In folders where anybody
-// may leave a file it does count.
+// not read, so that no rule can have matched there. It returns "" where all was.
+// A script that was not read is such a part, whatever the reason is: where shield
+// does not look at files, each script is one.
 func unresolved(c *analysis.Case) string {
 	if c.Unexamined != "" {
 		return unexaminedReason(c)
 	}
 	for i := range c.Effects {
-		if e := &c.Effects[i]; e.Kind == effect.Dynamic && !ownScript(e.Reason) {
-			return "what this would do cannot be known before it runs: " + clip(e.Reason, 120) + "; write it out in full"
+		e := &c.Effects[i]
+		if e.Kind != effect.Dynamic {
+			continue
 		}
+		advice := "write it out in full"
+		if e.Cause == effect.CauseScript {
+			advice = "check that the script is there and can be read, or run its commands directly"
+		}
+		return "what this would do cannot be known before it runs: " + clip(e.Reason, 120) + "; " + advice
 	}
 	return ""
-}
-
-// ownScript reports whether an effect is dynamic only because a script was not
-// found, in a folder that is not open to everybody.
-func ownScript(reason string) bool {
-	path, ok := strings.CutPrefix(reason, "the script ")
-	if !ok {
-		return false
-	}
-	path, ok = strings.CutSuffix(path, " is not known")
-	path = strings.ReplaceAll(path, "\\", "/")
-	if !ok || strings.ContainsAny(path, "$`*?~:") || strings.HasPrefix(path, "//") {
-		return false
-	}
-	for _, dir := range [...]string{"/tmp/", "/var/tmp/", "/dev/", "/run/", "/private/tmp/", "/proc/"} {
-		if strings.HasPrefix(path, dir) {
-			return false
-		}
-	}
-	return !strings.Contains("/"+strings.TrimPrefix(path, "./"), "/.")
 }
 
 func unexaminedReason(c *analysis.Case) string {

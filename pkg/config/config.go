@@ -7,7 +7,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -39,10 +41,18 @@ type Settings struct {
 type Classifier struct {
 	Enabled     bool    `yaml:"enabled" json:"enabled"`
 	Model       string  `yaml:"model" json:"model"`             // a name, a folder, or none
-	Threshold   float64 `yaml:"threshold" json:"threshold"`     // 0.0–1.0: from here on an injection is blocked
+	Threshold   float64 `yaml:"threshold" json:"threshold"`     // 0.0–1.0: from here on an injection is blocked; 0 leaves it to the model
 	SkipTypes   Types   `yaml:"skip_types" json:"skip_types"`   // auto, or a list of action types
 	Addr        string  `yaml:"addr" json:"addr"`               // a sidecar's URL or Unix socket
 	ONNXRuntime string  `yaml:"onnxruntime" json:"onnxruntime"` // the runtime library's path
+}
+
+// InUse returns the settings, or the zero value if no model is to be asked.
+func (c Classifier) InUse() Classifier {
+	if !c.Enabled || c.Model == "none" {
+		return Classifier{}
+	}
+	return c
 }
 
 // Heuristic settings are those of Tier 1's rules. Rules marked always_block
@@ -55,27 +65,27 @@ type Heuristic struct {
 type Evaluator struct {
 	Provider    string   `yaml:"provider" json:"provider"` // openai, anthropic, google, ollama or custom
 	Model       string   `yaml:"model" json:"model"`
-	APIKeyEnv   string   `yaml:"api_key_env" json:"api_key_env"`
-	APIKeyFile  string   `yaml:"api_key_file" json:"api_key_file"`
-	BaseURL     string   `yaml:"base_url" json:"base_url"`
-	CanaryToken string   `yaml:"canary_token" json:"-"`
-	Proxy       string   `yaml:"proxy" json:"proxy"`
-	CAFile      string   `yaml:"ca_file" json:"ca_file"`
-	Timeout     Duration `yaml:"timeout" json:"timeout"`
+	APIKeyEnv   string   `yaml:"api_key_env" json:"api_key_env"`   // environment variable that holds the key; "" for the provider's usual one
+	APIKeyFile  string   `yaml:"api_key_file" json:"api_key_file"` // file that holds the key, with no access for others
+	BaseURL     string   `yaml:"base_url" json:"base_url"`         // instead of the provider's; needed for custom
+	CanaryToken string   `yaml:"canary_token" json:"-"`            // fixes the canary; "" draws one for each evaluation
+	Proxy       string   `yaml:"proxy" json:"proxy"`               // URL; "" connects directly, whatever the environment says
+	CAFile      string   `yaml:"ca_file" json:"ca_file"`           // PEM certificates to trust instead of the system's
+	Timeout     Duration `yaml:"timeout" json:"timeout"`           // of one evaluation
 }
 
 // Approval settings are those of Tier 3.
 type Approval struct {
-	Channels   []string `yaml:"channels" json:"channels"` // tty, web, command
-	Timeout    Duration `yaml:"timeout" json:"timeout"`
-	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"`
-	Command    []string `yaml:"command" json:"command"` // of the channel "command"
+	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command
+	Timeout    Duration `yaml:"timeout" json:"timeout"`           // from when a request is shown
+	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // requests
+	Command    []string `yaml:"command" json:"command"`           // argv of the channel "command"
 	Web        Web      `yaml:"web" json:"web"`
 }
 
 // Web settings are those of the approval channel "web".
 type Web struct {
-	Listen string `yaml:"listen" json:"listen"` // a loopback address
+	Listen string `yaml:"listen" json:"listen"` // a loopback address; "" means 127.0.0.1:0
 }
 
 // Audit settings are those of the log. No File means audit.jsonl in the state
@@ -84,6 +94,19 @@ type Audit struct {
 	Enabled  bool   `yaml:"enabled" json:"enabled"`
 	File     string `yaml:"file" json:"file"`
 	MaxBytes int    `yaml:"max_bytes" json:"max_bytes"` // size from which on the log goes on in a new file
+}
+
+// AuditFile returns the path of the audit log, or "" if there is none. stateDir
+// is the state folder, "" if there is none.
+func (s *Settings) AuditFile(stateDir string) string {
+	switch {
+	case !s.Audit.Enabled:
+		return ""
+	case s.Audit.File != "" || stateDir == "":
+		return s.Audit.File
+	default:
+		return filepath.Join(stateDir, "audit.jsonl")
+	}
 }
 
 // Hook settings are those of agent hosts' hooks.
@@ -117,6 +140,15 @@ func Default() Settings {
 
 // A fault is a setting whose value cannot be used.
 type fault struct{ setting, msg string }
+
+// Check returns an error that names every setting whose value cannot be used.
+func (s *Settings) Check() error {
+	var errs []error
+	for _, f := range s.faults() {
+		errs = append(errs, fmt.Errorf("%s %s", f.setting, f.msg))
+	}
+	return errors.Join(errs...)
+}
 
 // faults returns all settings whose values cannot be used.
 func (s *Settings) faults() []fault {

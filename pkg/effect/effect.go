@@ -81,6 +81,7 @@ type Effect struct {
 	Program   string   `json:"program,omitempty"`
 	Args      []string `json:"args,omitempty"`
 	Class     Class    `json:"class,omitempty"`  // of Execute
-	Reason    string   `json:"reason,omitempty"` // of Dynamic and of flows: why
+	Cause     Cause    `json:"cause,omitempty"`  // of Dynamic and RunInput: why; and of what rules tell apart
+	Reason    string   `json:"reason,omitempty"` // for people: of Dynamic and of flows, why
 	From      Span     `json:"from"`
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
 )
 
@@ -83,7 +84,7 @@ func TestFormFallsBack(t *testing.T) {
 			t.Parallel()
 			server := formServer(t, tt.status, tt.message, tt.known...)
 			memory, limits := &fakeMemory{}, &fakeLimits{budget: 10, rate: 10}
-			ep := Endpoint{Provider: "custom", Model: "m", BaseURL: server.BaseURL(), Memory: memory}
+			ep := Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, Memory: memory}
 			allowed := said{"ALLOW", 0.9, "judged", "", false, 0}
 			for process := range 2 {
 				p, err := NewProvider(ep)
@@ -112,7 +113,7 @@ func TestFormIsNotLearned(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 413, 422, 429, 500, 501, 503} {
 		server := formServer(t, status, "no")
 		memory := &fakeMemory{}
-		p, err := NewProvider(Endpoint{Provider: "custom", Model: "m", BaseURL: server.BaseURL(), Memory: memory})
+		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,7 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 	server := formServer(t, 500, "", "json_schema")
 	for _, text := range []string{"", "json_schema", "json_object max_tokens temperature x", "\x00", "xml none none"} {
 		memory := &fakeMemory{kept: map[string]string{dialectKey(server.BaseURL(), "m"): text}}
-		p, err := NewProvider(Endpoint{Provider: "custom", Model: "m", BaseURL: server.BaseURL(), Memory: memory})
+		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,18 +6,13 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/shieldcli/shield/pkg/config"
 )
 
-// An Endpoint says where a language model is and how to reach it. It has the
-// fields of the configuration's evaluator section.
+// An Endpoint says where a language model is and how to reach it.
 type Endpoint struct {
-	Provider   string // openai, anthropic, google, ollama or custom
-	Model      string
-	APIKeyEnv  string // environment variable that holds the key; "" for the provider's usual one
-	APIKeyFile string // file that holds the key, with no access for others
-	BaseURL    string // instead of the provider's; needed for custom
-	Proxy      string // URL; "" connects directly, whatever the environment says
-	CAFile     string // PEM certificates to trust instead of the system's
+	config.Evaluator
 
 	// LookupEnv looks up an environment variable; nil finds none.
 	LookupEnv func(name string) (string, bool)

@@ -14,6 +14,7 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -43,8 +44,7 @@ func newEvaluator(tb testing.TB, o Options) *Evaluator {
 
 func provider(tb testing.TB, s *evaltest.Server, model string) Provider {
 	tb.Helper()
-	p, err := NewProvider(Endpoint{Provider: "custom", Model: model, BaseURL: s.BaseURL(), APIKeyEnv: "KEY",
-		LookupEnv: func(string) (string, bool) { return testKey, true }})
+	p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: model, BaseURL: s.BaseURL(), APIKeyEnv: "KEY"}, LookupEnv: func(string) (string, bool) { return testKey, true }})
 	if err != nil {
 		tb.Fatal(err)
 	}

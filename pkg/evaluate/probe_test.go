@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/shieldcli/shield/pkg/config"
 )
 
 func TestProbe(t *testing.T) {
@@ -48,10 +50,7 @@ func TestProbe(t *testing.T) {
 				_, _ = w.Write([]byte(tt.body))
 			}))
 			defer srv.Close()
-			got := Probe(t.Context(), Endpoint{
-				Provider: "custom", Model: tt.model, BaseURL: srv.URL + "/v1/", APIKeyEnv: "KEY",
-				LookupEnv: func(string) (string, bool) { return testKey, true },
-			})
+			got := Probe(t.Context(), Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: tt.model, BaseURL: srv.URL + "/v1/", APIKeyEnv: "KEY"}, LookupEnv: func(string) (string, bool) { return testKey, true }})
 			if asked != 1 {
 				t.Errorf("asked %d times", asked)
 			}
@@ -85,12 +84,12 @@ func TestProbeSettings(t *testing.T) {
 		ep   Endpoint
 		want []string
 	}{
-		"unknown provider": {Endpoint{Provider: "acme"}, []string{"provider: evaluator: unknown provider"}},
-		"nothing": {Endpoint{Provider: "custom", APIKeyEnv: "KEY", Proxy: "ftp://x", CAFile: filepath.Join(dir, "none")},
+		"unknown provider": {Endpoint{Evaluator: config.Evaluator{Provider: "acme"}}, []string{"provider: evaluator: unknown provider"}},
+		"nothing": {Endpoint{Evaluator: config.Evaluator{Provider: "custom", APIKeyEnv: "KEY", Proxy: "ftp://x", CAFile: filepath.Join(dir, "none")}},
 			[]string{"model: no model", "base_url: provider custom needs a base_url", "api_key_env: environment variable KEY", "proxy: ", "ca_file: "}},
-		"loose key file":   {Endpoint{Provider: "custom", Model: "m", BaseURL: srv.URL, APIKeyFile: loose}, []string{"api_key_file: ", "base_url: " + srv.URL + " does not answer: "}},
-		"missing key file": {Endpoint{Provider: "custom", Model: "m", BaseURL: "ftp://x", APIKeyFile: filepath.Join(dir, "none")}, []string{"base_url: ", "api_key_file: "}},
-		"no answer":        {Endpoint{Provider: "custom", Model: "m", BaseURL: srv.URL}, []string{"base_url: " + srv.URL + " does not answer: "}},
+		"loose key file":   {Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL, APIKeyFile: loose}}, []string{"api_key_file: ", "base_url: " + srv.URL + " does not answer: "}},
+		"missing key file": {Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "ftp://x", APIKeyFile: filepath.Join(dir, "none")}}, []string{"base_url: ", "api_key_file: "}},
+		"no answer":        {Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}}, []string{"base_url: " + srv.URL + " does not answer: "}},
 	} {
 		got := Probe(t.Context(), tt.ep)
 		if len(got) != len(tt.want) {
@@ -109,7 +108,7 @@ func TestProbeWithoutKey(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer srv.Close()
-	got := Probe(t.Context(), Endpoint{Provider: "custom", Model: "m", BaseURL: srv.URL})
+	got := Probe(t.Context(), Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}})
 	if len(got) != 1 || !strings.Contains(got[0].Msg, "wants an API key, and none is set") {
 		t.Errorf("%+v", got)
 	}
@@ -126,7 +125,7 @@ func TestProbeEnds(t *testing.T) {
 	}))
 	defer srv.Close()
 	defer close(hold)
-	got := Probe(ctx, Endpoint{Provider: "custom", Model: "m", BaseURL: srv.URL})
+	got := Probe(ctx, Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}})
 	if len(got) != 1 || !strings.Contains(got[0].Msg, "does not answer") {
 		t.Errorf("%+v", got)
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
 )
 
@@ -29,34 +30,34 @@ func TestEndpointRefused(t *testing.T) {
 		ep   Endpoint
 		want string // in the error; "" for none
 	}{
-		{"openai", Endpoint{Provider: "openai", Model: "m", LookupEnv: env}, ""},
-		{"anthropic", Endpoint{Provider: "anthropic", Model: "m", LookupEnv: env}, ""},
-		{"google", Endpoint{Provider: "google", Model: "m", LookupEnv: env}, ""},
-		{"ollama needs no key", Endpoint{Provider: "ollama", Model: "m"}, ""},
-		{"custom needs no key", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://127.0.0.1:1/v1"}, ""},
-		{"unknown provider", Endpoint{Provider: "nobody", Model: "m"}, "unknown provider"},
-		{"no provider", Endpoint{Model: "m"}, "unknown provider"},
-		{"no model", Endpoint{Provider: "ollama"}, "no model"},
-		{"no key", Endpoint{Provider: "openai", Model: "m", LookupEnv: none}, "OPENAI_API_KEY, which should hold the API key, is not set"},
-		{"no lookup", Endpoint{Provider: "openai", Model: "m"}, "is not set"},
-		{"named key not set", Endpoint{Provider: "ollama", Model: "m", APIKeyEnv: "K", LookupEnv: none}, "environment variable K"},
-		{"key with a line break", Endpoint{Provider: "openai", Model: "m", LookupEnv: func(string) (string, bool) { return "a\r\nX: y", true }}, "not printable ASCII"},
-		{"key twice", Endpoint{Provider: "openai", Model: "m", APIKeyEnv: "K", APIKeyFile: "f", LookupEnv: env}, "both set"},
-		{"custom without URL", Endpoint{Provider: "custom", Model: "m"}, "needs a base_url"},
-		{"other scheme", Endpoint{Provider: "custom", Model: "m", BaseURL: "file:///etc"}, "must start with https"},
-		{"no host", Endpoint{Provider: "custom", Model: "m", BaseURL: "https:///v1"}, "must start with https"},
-		{"password in the URL", Endpoint{Provider: "custom", Model: "m", BaseURL: "https://me:secret@x.test"}, "must not hold a user"},
-		{"query in the URL", Endpoint{Provider: "custom", Model: "m", BaseURL: "https://x.test/?key=1"}, "must not hold a query"},
-		{"bad URL", Endpoint{Provider: "custom", Model: "m", BaseURL: "https://x.test:secret/"}, "not a URL"},
-		{"plain HTTP over the Internet", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://x.test/v1"}, "use https"},
-		{"plain HTTP to a public address", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://8.8.8.8/v1"}, "use https"},
-		{"plain HTTP to a private address", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://10.0.0.7/v1"}, ""},
-		{"plain HTTP to a container", Endpoint{Provider: "custom", Model: "m", BaseURL: "http://ollama:11434/v1"}, ""},
-		{"proxy", Endpoint{Provider: "ollama", Model: "m", Proxy: "socks5://127.0.0.1:1080"}, ""},
-		{"proxy of another scheme", Endpoint{Provider: "ollama", Model: "m", Proxy: "ftp://x.test"}, "proxy: scheme"},
-		{"proxy without host", Endpoint{Provider: "ollama", Model: "m", Proxy: "x.test"}, "proxy is not a URL"},
-		{"no CA file", Endpoint{Provider: "ollama", Model: "m", CAFile: "/does/not/exist"}, "ca_file"},
-		{"CA file without certificates", Endpoint{Provider: "ollama", Model: "m", CAFile: "provider_test.go"}, "holds no PEM certificate"},
+		{"openai", Endpoint{Evaluator: config.Evaluator{Provider: "openai", Model: "m"}, LookupEnv: env}, ""},
+		{"anthropic", Endpoint{Evaluator: config.Evaluator{Provider: "anthropic", Model: "m"}, LookupEnv: env}, ""},
+		{"google", Endpoint{Evaluator: config.Evaluator{Provider: "google", Model: "m"}, LookupEnv: env}, ""},
+		{"ollama needs no key", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m"}}, ""},
+		{"custom needs no key", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "http://127.0.0.1:1/v1"}}, ""},
+		{"unknown provider", Endpoint{Evaluator: config.Evaluator{Provider: "nobody", Model: "m"}}, "unknown provider"},
+		{"no provider", Endpoint{Evaluator: config.Evaluator{Model: "m"}}, "unknown provider"},
+		{"no model", Endpoint{Evaluator: config.Evaluator{Provider: "ollama"}}, "no model"},
+		{"no key", Endpoint{Evaluator: config.Evaluator{Provider: "openai", Model: "m"}, LookupEnv: none}, "OPENAI_API_KEY, which should hold the API key, is not set"},
+		{"no lookup", Endpoint{Evaluator: config.Evaluator{Provider: "openai", Model: "m"}}, "is not set"},
+		{"named key not set", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", APIKeyEnv: "K"}, LookupEnv: none}, "environment variable K"},
+		{"key with a line break", Endpoint{Evaluator: config.Evaluator{Provider: "openai", Model: "m"}, LookupEnv: func(string) (string, bool) { return "a\r\nX: y", true }}, "not printable ASCII"},
+		{"key twice", Endpoint{Evaluator: config.Evaluator{Provider: "openai", Model: "m", APIKeyEnv: "K", APIKeyFile: "f"}, LookupEnv: env}, "both set"},
+		{"custom without URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m"}}, "needs a base_url"},
+		{"other scheme", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "file:///etc"}}, "must start with https"},
+		{"no host", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https:///v1"}}, "must start with https"},
+		{"password in the URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https://me:secret@x.test"}}, "must not hold a user"},
+		{"query in the URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https://x.test/?key=1"}}, "must not hold a query"},
+		{"bad URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https://x.test:secret/"}}, "not a URL"},
+		{"plain HTTP over the Internet", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "http://x.test/v1"}}, "use https"},
+		{"plain HTTP to a public address", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "http://8.8.8.8/v1"}}, "use https"},
+		{"plain HTTP to a private address", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "http://10.0.0.7/v1"}}, ""},
+		{"plain HTTP to a container", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "http://ollama:11434/v1"}}, ""},
+		{"proxy", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "socks5://127.0.0.1:1080"}}, ""},
+		{"proxy of another scheme", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "ftp://x.test"}}, "proxy: scheme"},
+		{"proxy without host", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "x.test"}}, "proxy is not a URL"},
+		{"no CA file", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", CAFile: "/does/not/exist"}}, "ca_file"},
+		{"CA file without certificates", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", CAFile: "provider_test.go"}}, "holds no PEM certificate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := NewProvider(tt.ep)
@@ -79,7 +80,7 @@ func TestFilesThatWouldBlock(t *testing.T) {
 	if err := exec.Command("mkfifo", fifo).Run(); err != nil {
 		t.Skip(err)
 	}
-	for _, ep := range []Endpoint{{APIKeyFile: fifo}, {CAFile: fifo}} {
+	for _, ep := range []Endpoint{{Evaluator: config.Evaluator{APIKeyFile: fifo}}, {Evaluator: config.Evaluator{CAFile: fifo}}} {
 		ep.Provider, ep.Model = "ollama", "m"
 		if _, err := NewProvider(ep); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%+v: %v", ep, err)
@@ -189,7 +190,7 @@ func TestTLS(t *testing.T) {
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewProvider(Endpoint{Provider: "custom", Model: "allow", BaseURL: server.BaseURL(), CAFile: file})
+	p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "allow", BaseURL: server.BaseURL(), CAFile: file}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,7 @@ func TestProxy(t *testing.T) {
 		}
 	}))
 	t.Cleanup(proxy.Close)
-	p, err := NewProvider(Endpoint{Provider: "custom", Model: "allow", BaseURL: server.BaseURL(), Proxy: proxy.URL})
+	p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "allow", BaseURL: server.BaseURL(), Proxy: proxy.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}

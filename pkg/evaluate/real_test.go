@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -18,7 +19,7 @@ func TestRealServer(t *testing.T) {
 	if url == "" {
 		t.Skip("no server: run testdata/evaluate/real-server.sh")
 	}
-	p, err := NewProvider(Endpoint{Provider: "custom", Model: "random", BaseURL: url})
+	p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "random", BaseURL: url}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestTrainedModel(t *testing.T) {
 		t.Skip("no server: run make tier2")
 	}
 	memory := &fakeMemory{}
-	p, err := NewProvider(Endpoint{Provider: "custom", Model: "gemma", BaseURL: url, Memory: memory})
+	p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "gemma", BaseURL: url}, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}

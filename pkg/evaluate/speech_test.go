@@ -54,7 +54,7 @@ func TestSpeechExamples(t *testing.T) {
 		for _, r := range f.Rules {
 			d := byID[r.ID]
 			if d == nil {
-				t.Errorf("%s is not in speech_table.go; run go generate", r.ID)
+				t.Errorf("%s is not in speech_gen.go; run go generate", r.ID)
 				continue
 			}
 			if len(r.Match) == 0 || len(r.Pass) == 0 {

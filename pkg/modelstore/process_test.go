@@ -4,28 +4,26 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shieldcli/shield/internal/reexec"
 )
 
-// pullerEnv has the store and the source of a process that is to be killed.
-const pullerEnv = "SHIELD_TEST_PULL"
-
+// The test binary runs itself as the process that is to be killed: with the
+// store and the source, a line each.
 func TestMain(m *testing.M) {
-	if store, source, ok := strings.Cut(os.Getenv(pullerEnv), "\n"); ok {
+	reexec.Main(m, func(arg string) error {
+		store, source, _ := strings.Cut(arg, "\n")
 		_, err := Open(store, nil, clock).Install(context.Background(), source, InstallOptions{Force: true, Check: func(dir string) error {
 			fmt.Println(dir)
 			time.Sleep(time.Hour) // until it is killed
 			return nil
 		}})
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+		return fmt.Errorf("installed before it was killed: %v", err)
+	})
 }
 
 // TestKilledPull holds that a process that dies with a model half installed
@@ -35,8 +33,7 @@ func TestKilledPull(t *testing.T) {
 	s := newStore(t)
 	kill := func(source string) {
 		t.Helper()
-		puller := exec.Command(os.Args[0])
-		puller.Env = append(os.Environ(), pullerEnv+"="+s.dir+"\n"+source)
+		puller := reexec.Command(t, s.dir+"\n"+source)
 		out, err := puller.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-//go:generate go run ./internal/gen
+//go:generate go run ./gen
 
 // A preset is a policy that shield ships, as generated from policies/*.yaml.
 // Its lists are indices into the table of all presets' rules.

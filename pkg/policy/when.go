@@ -109,7 +109,7 @@ func operand(c *analysis.Case) (any, error) {
 func effectValue(e *effect.Effect) map[string]any {
 	m := map[string]any{"kind": string(e.Kind)}
 	for key, s := range map[string]string{
-		"path": e.Path, "url": e.URL, "host": e.Host, "program": e.Program, "class": string(e.Class), "reason": e.Reason,
+		"path": e.Path, "url": e.URL, "host": e.Host, "program": e.Program, "class": string(e.Class), "cause": string(e.Cause), "reason": e.Reason,
 	} {
 		if s != "" {
 			m[key] = s

@@ -342,8 +342,11 @@ func describe(e effect.Effect) string {
 	if e.Class != "" {
 		add("(" + string(e.Class) + ")")
 	}
-	if e.Reason != "" {
-		add("(" + e.Reason + ")")
+	switch {
+	case e.Cause != "" && e.Reason != "":
+		add("(" + string(e.Cause) + ": " + e.Reason + ")")
+	case e.Cause != "" || e.Reason != "":
+		add("(" + string(e.Cause) + e.Reason + ")")
 	}
 	return strings.TrimSpace(strings.Join(parts, " "))
 }

@@ -14,14 +14,12 @@ import (
 
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/report"
-	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // Options say which rows are judged, and how. The zero value judges all rows,
-// one at a time, by the policy alone.
+// one at a time.
 type Options struct {
-	Until  int              // the last tier that judges, 0–3
 	Jobs   int              // rows judged at a time; 0 means 1
 	Split  string           // only rows of this split; "" means all
 	Source string           // only rows of this source; "" means all
@@ -32,12 +30,16 @@ type Options struct {
 	Malformed func(error)    // is told of each row that could not be read; may be nil
 }
 
-// A Judge gives the verdict of an action, as [shield.Pipeline] does. Goroutines
-// share it.
-type Judge interface {
-	Judge(ctx context.Context, it shield.Item, r shield.Range) shield.Outcome
-	Refuse(line int, code, reason string) shield.Outcome
+// A Judged is what became of an action: its verdict, what each tier said, with
+// latencies, and how long it took in all.
+type Judged struct {
+	Verdict verdict.Verdict
+	Trail   []verdict.Step
+	Latency time.Duration
 }
+
+// A Judge judges an action. Goroutines share it.
+type Judge func(context.Context, *action.Action) Judged
 
 // A Counter judges rows and counts what becomes of them.
 type Counter struct {
@@ -58,8 +60,8 @@ type Counter struct {
 	passed, stopped worst
 }
 
-// New returns a Counter without rows. The pipeline should be
-// [shield.Config.Timed], or there is no latency to count.
+// New returns a Counter without rows. Steps without latencies leave none to
+// count.
 func New(judge Judge, opts Options) *Counter {
 	opts.Jobs = max(opts.Jobs, 1)
 	return &Counter{judge: judge, opts: opts, passed: worst{most: opts.Misses}, stopped: worst{most: opts.Misses}}
@@ -82,7 +84,7 @@ func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 				if !ok {
 					return
 				}
-				out := c.one(ctx, row, seq)
+				out := c.one(ctx, row)
 				if ctx.Err() != nil {
 					return // it is no answer to the row
 				}
@@ -148,16 +150,16 @@ func (c *Counter) choose(r *row) bool {
 }
 
 // one judges a row.
-func (c *Counter) one(ctx context.Context, r *row, seq int) shield.Outcome {
+func (c *Counter) one(ctx context.Context, r *row) Judged {
 	a, err := action.Parse(jsontext.Value(r.Action))
-	if err != nil {
-		return c.judge.Refuse(seq, "input", err.Error()) // as a stream would
+	if err != nil { // as a stream would
+		return Judged{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(err)), Reasoning: err.Error()}}
 	}
-	return c.judge.Judge(ctx, shield.Item{Line: seq, Action: a}, shield.Range{First: shield.TierPolicy, Last: c.opts.Until})
+	return c.judge(ctx, a)
 }
 
 // count adds a judged row.
-func (c *Counter) count(r *row, seq int, out *shield.Outcome) {
+func (c *Counter) count(r *row, seq int, out *Judged) {
 	c.counting.Lock()
 	defer c.counting.Unlock()
 	c.judged++
@@ -165,7 +167,7 @@ func (c *Counter) count(r *row, seq int, out *shield.Outcome) {
 	c.parts[r.label].add(r, v)
 	var asked [len(c.tiers)]bool
 	var took [len(c.tiers)]int64 // the steps of a tier run at the same time
-	for _, st := range out.Trail() {
+	for _, st := range out.Trail {
 		if st.Tier >= 0 && st.Tier < len(c.tiers) {
 			asked[st.Tier], took[st.Tier] = true, max(took[st.Tier], st.Latency)
 		}
@@ -179,8 +181,8 @@ func (c *Counter) count(r *row, seq int, out *shield.Outcome) {
 			c.tiers[tier].add(time.Duration(n) * time.Microsecond)
 		}
 	}
-	if len(out.Trail()) > 0 {
-		c.whole.add(out.Latency())
+	if len(out.Trail) > 0 {
+		c.whole.add(out.Latency)
 	}
 	miss := func() report.Miss { return missed(r, v) }
 	switch {

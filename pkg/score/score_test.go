@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/report"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -19,26 +20,17 @@ import (
 
 // byWord decides by the command alone, so that what is measured is the
 // counting.
-type byWord struct{}
-
-func (byWord) Judge(_ context.Context, it shield.Item, r shield.Range) shield.Outcome {
-	var o shield.Outcome
-	o.Verdict = verdict.Verdict{Tier: r.Last, Confidence: float64(len(it.Action.Text("command"))) / 100}
-	switch word, _, _ := strings.Cut(it.Action.Text("command"), " "); word {
+func byWord(_ context.Context, a *action.Action) Judged {
+	v := verdict.Verdict{Tier: 1, Confidence: float64(len(a.Text("command"))) / 100}
+	switch word, _, _ := strings.Cut(a.Text("command"), " "); word {
 	case "allow":
-		o.Verdict.Decision = verdict.Allow
+		v.Decision = verdict.Allow
 	case "escalate":
-		o.Verdict.Decision = verdict.Escalate
+		v.Decision = verdict.Escalate
 	default:
-		o.Verdict.Decision = verdict.Block
+		v.Decision = verdict.Block
 	}
-	return o
-}
-
-func (byWord) Refuse(_ int, code, reason string) shield.Outcome {
-	var o shield.Outcome
-	o.Verdict = verdict.Verdict{Decision: verdict.Block, Error: code, Reasoning: reason, Confidence: 1}
-	return o
+	return Judged{Verdict: v}
 }
 
 func line(id, source, label, split, command string) string {
@@ -56,7 +48,7 @@ var corpus = line("a1", "s1", "malicious", "dev", "allow x") +
 
 func count(t *testing.T, in string, opts Options) *report.Score {
 	t.Helper()
-	c := New(byWord{}, opts)
+	c := New(byWord, opts)
 	if err := c.Read(t.Context(), strings.NewReader(in), "in"); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +57,7 @@ func count(t *testing.T, in string, opts Options) *report.Score {
 
 func TestCounts(t *testing.T) {
 	t.Parallel()
-	s := count(t, corpus, Options{Until: 1, Misses: 9})
+	s := count(t, corpus, Options{Misses: 9})
 	if s.Judged != 6 || s.Texts != 1 || s.Malformed != 0 || s.LeftOut != 0 {
 		t.Errorf("judged %d, texts %d, malformed %d, left out %d", s.Judged, s.Texts, s.Malformed, s.LeftOut)
 	}
@@ -153,7 +145,7 @@ func TestMalformedRows(t *testing.T) {
 		"too large":       `{"id":"x","label":"benign","text":"` + strings.Repeat("x", maxRow) + `"}` + "\n",
 	} {
 		var told []string
-		c := New(byWord{}, Options{Malformed: func(err error) { told = append(told, err.Error()) }})
+		c := New(byWord, Options{Malformed: func(err error) { told = append(told, err.Error()) }})
 		if err := c.Read(t.Context(), strings.NewReader(good+in+good), "in"); err != nil {
 			t.Fatal(err)
 		}
@@ -195,13 +187,13 @@ func TestGroupsAreBounded(t *testing.T) {
 func TestReadFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken disk")
-	err := New(byWord{}, Options{Jobs: 4}).Read(t.Context(), io.MultiReader(strings.NewReader(corpus), iotest.ErrReader(broken)), "in")
+	err := New(byWord, Options{Jobs: 4}).Read(t.Context(), io.MultiReader(strings.NewReader(corpus), iotest.ErrReader(broken)), "in")
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v, want the reader's", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := New(byWord{}, Options{Jobs: 4}).Read(ctx, strings.NewReader(corpus), "in"); !errors.Is(err, context.Canceled) {
+	if err := New(byWord, Options{Jobs: 4}).Read(ctx, strings.NewReader(corpus), "in"); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }
@@ -290,7 +282,10 @@ func TestPipeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(p, Options{Until: shield.TierClassify, Jobs: 2})
+	c := New(func(ctx context.Context, a *action.Action) Judged {
+		o := p.EvaluateUntil(ctx, a, shield.TierClassify)
+		return Judged{o.Verdict, o.Trail(), o.Latency()}
+	}, Options{Jobs: 2})
 	in := line("a", "s", "malicious", "", "cat /etc/shadow") + line("h", "s", "benign", "", "ls src")
 	if err := c.Read(t.Context(), strings.NewReader(in), "in"); err != nil {
 		t.Fatal(err)
@@ -314,7 +309,7 @@ func FuzzRows(f *testing.F) {
 	f.Add([]byte(`{"label":"benign","action":null,"text":null}`))
 	f.Add([]byte("{\"label\":\"benign\",\"action\":\xff}"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		c := New(byWord{}, Options{Misses: 3, Jobs: 2})
+		c := New(byWord, Options{Misses: 3, Jobs: 2})
 		if err := c.Read(t.Context(), strings.NewReader(string(in)), "in"); err != nil {
 			t.Fatal(err)
 		}
@@ -333,7 +328,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(in)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := New(byWord{}, Options{Misses: 10}).Read(b.Context(), strings.NewReader(in), "in"); err != nil {
+		if err := New(byWord, Options{Misses: 10}).Read(b.Context(), strings.NewReader(in), "in"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 	if n, ok := s.number(x); ok {
 		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
-	return abstract.Value{Text: "*", Show: "$((…))", IsPattern: true}
+	return abstract.Short("$((…))", abstract.FromCommand)
 }
 
 // arithmText evaluates text as arithmetic. A subscript in it may hold a
@@ -36,7 +36,7 @@ func (s *state) arithmText(text string) abstract.Value {
 		s.inFunc--
 		return v
 	}
-	return abstract.Value{Text: "*", Show: text, IsPattern: true}
+	return abstract.Short(text, 0)
 }
 
 func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
@@ -118,7 +118,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 	case syntax.Assgn:
 		n, ok := s.number(x.Y)
 		if w, isWord := x.X.(*syntax.Word); isWord {
-			v := abstract.Value{Text: "*", Show: "$((…))", IsPattern: true}
+			v := abstract.Short("$((…))", abstract.FromCommand)
 			if ok {
 				v = abstract.Lit(strconv.FormatInt(n, 10))
 			}

@@ -73,19 +73,19 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			}
 		case "history":
 			if len(argv) > 1 && (argv[1].Text == "-c" || argv[1].Text == "-w" || argv[1].Text == "-a" || argv[1].Text == "-d") {
-				s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Reason: "changes the command history", From: join(argv)})
+				s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Cause: effect.CauseHistory, Reason: "changes the command history", From: join(argv)})
 			}
 		case "enable":
 			// enable -f loads a shared object into the shell.
 			for i, v := range argv {
 				if v.Text == "-f" && i+1 < len(argv) {
-					s.dynamic("loads code into the shell: "+argv[i+1].String(), join(argv))
+					s.dynamic(effect.CauseCode, "loads code into the shell: "+argv[i+1].String(), join(argv))
 				}
 			}
 		case "fc":
 			// What fc runs is in the history; fc -l only shows it.
 			if !listsHistory(argv[1:]) {
-				s.dynamic("runs a line of the history", join(argv))
+				s.dynamic(effect.CauseCode, "runs a line of the history", join(argv))
 			}
 		case "bind":
 			// bind -x '"KEY": CMD' makes a key run CMD.
@@ -156,7 +156,7 @@ func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 	if cwd := s.place().CWD; cwd != "" {
 		return abstract.Lit(cwd + "\n")
 	}
-	return abstract.Unknown("$(pwd)", 0)
+	return abstract.Unknown("$(pwd)", 0).Of(abstract.FromCommand)
 }
 
 // cd moves the working folder of what follows.
@@ -236,7 +236,7 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 			if len(rest) == 2 {
 				return rest[1] // its path, or the name itself
 			}
-			return abstract.Unknown("$("+"command -v)", 0)
+			return abstract.Unknown("$(command -v)", 0).Of(abstract.FromCommand)
 		}
 		rest = rest[1:]
 	}
@@ -267,7 +267,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			continue
 		}
 		if !v.Known() {
-			s.dynamic("an alias is not known: "+abstract.Clip(v.String()), v.From)
+			s.dynamic(v.Cause(), "an alias is not known: "+abstract.Clip(v.String()), v.From)
 			continue
 		}
 		if len(s.aliases) > 256 {
@@ -310,6 +310,9 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 		if _, shown, ok := strings.Cut(v.Show, "="); ok {
 			val.Show = shown
 		}
+		if strings.HasPrefix(text, "*") {
+			val.Lead = v.Origin
+		}
 		if ref {
 			s.bind(binding{name: name, val: val, kind: reference})
 			continue
@@ -327,7 +330,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 	for _, v := range argv[1:] {
 		switch {
 		case v.Text == "HISTFILE":
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Reason: "stops the command history", From: v.From})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseHistory, Reason: "stops the command history", From: v.From})
 		case strings.HasPrefix(v.Text, "-"):
 			continue
 		case strings.Contains(v.Text, "["):
@@ -400,7 +403,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	}
 	if !in.Known() || in.Text == "" && in.Taint == 0 {
 		for _, n := range names {
-			s.assign(n, abstract.Unknown("$"+n, in.Taint|abstract.Foreign))
+			s.assign(n, abstract.Unknown("$"+n, in.Taint|abstract.Foreign).Of(abstract.FromInput))
 		}
 		return abstract.Value{}
 	}

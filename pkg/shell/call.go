@@ -198,7 +198,7 @@ func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Valu
 // bomb does.
 func (s *state) recursion(i int, at effect.Span) {
 	if s.inFunc >= 7 {
-		s.once(effect.Effect{Kind: effect.StopProcess, Program: s.funcs[i].name, Reason: "a function calls itself without end", From: at})
+		s.once(effect.Effect{Kind: effect.StopProcess, Program: s.funcs[i].name, Cause: effect.CauseRecursion, Reason: "a function calls itself without end", From: at})
 	}
 }
 
@@ -224,12 +224,12 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 // nestedWith is nested with an input.
 func (s *state) nestedWith(text string, at effect.Span, io abstract.Streams) abstract.Value {
 	if why := parse.TooDeep(text); why != "" {
-		s.dynamic(why, at)
+		s.dynamic(effect.CauseLimit, why, at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	f, err := parse.Shell(text)
 	if err != nil {
-		s.dynamic("the shell text cannot be parsed: "+parse.Error(err), at)
+		s.dynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.Error(err), at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if !s.enter(at) {
@@ -292,15 +292,15 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: "runs decoded text", From: v.From})
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
-		s.once(effect.Effect{Kind: effect.RunInput, Reason: "another part of the command says which program runs", From: v.From})
+		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: "another part of the command says which program runs", From: v.From})
 	}
-	s.dynamic("which program runs is not known: "+abstract.Clip(v.String()), v.From)
+	s.dynamic(v.Cause(), "which program runs is not known: "+abstract.Clip(v.String()), v.From)
 	for _, a := range argv[1:] {
 		s.suspect(a)
 	}
 	s.possibleCarrier(argv[1:], io)
 	s.upload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), v.String(), v.From)
-	return abstract.Unknown("what "+abstract.Clip(v.String())+" writes", io.In.Taint|abstract.Foreign)
+	return abstract.Output(abstract.Clip(v.String()), io.In.Taint|abstract.Foreign)
 }
 
 // suspects records the paths and addresses in text that could not be parsed,

@@ -77,7 +77,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	switch n.Language {
 	case "encoded":
 		if !first.Known() && first.Taint == 0 {
-			s.dynamic(base+" runs an encoded command that cannot be decoded", first.From)
+			s.dynamic(effect.CauseCode, base+" runs an encoded command that cannot be decoded", first.From)
 			return abstract.Unknown("…", abstract.Foreign)
 		}
 	case "powershell", "cmd":
@@ -155,7 +155,7 @@ func behind(argv []abstract.Value, code abstract.Value) []abstract.Value {
 // fillIn puts what {} stands for into a word: a path below the folders that
 // find searches, or a line of the input.
 func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value {
-	fill := abstract.Unknown("{}", in.Taint|abstract.Foreign)
+	fill := abstract.Unknown("{}", in.Taint|abstract.Foreign).Of(abstract.FromInput)
 	switch {
 	case len(f.roots) > 1: // any of them
 	case command.Finders[base]:
@@ -187,8 +187,8 @@ func (s *state) stdinWords(in abstract.Value, at effect.Span) []abstract.Value {
 		if in.IsPattern && !in.Bare {
 			v = in
 		}
-		v.Show = "…"
-		v.From = at
+		v = v.Of(abstract.FromInput)
+		v.Show, v.From = "…", at
 		return []abstract.Value{v}
 	}
 	var out []abstract.Value
@@ -211,7 +211,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to " + base, From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	case base == "sed": // it may as well read a file
-		return s.runText("shell", abstract.Unknown("what sed makes of its input", in.Taint|abstract.Foreign), base, at, nil)
+		return s.runText("shell", abstract.Unknown("what sed makes of its input", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
 	case in.Known() && in.Text == "" && in.Taint == 0:
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
@@ -277,12 +277,16 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
 	}
 	if pattern || s.at.Script == nil {
-		s.dynamic("the script "+abstract.Clip(f.String())+" is not known", at)
+		cause := effect.CauseScript
+		if !f.Known() {
+			cause = f.Cause()
+		}
+		s.dynamic(cause, "the script "+abstract.Clip(f.String())+" is not known", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	data, ok := s.at.Script(p)
 	if !ok {
-		s.dynamic("the script "+abstract.Clip(f.String())+" cannot be read", at)
+		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" cannot be read", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if binary(data) {

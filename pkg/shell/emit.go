@@ -13,6 +13,9 @@ func (s *state) emit(e effect.Effect) {
 	if s.quiet > 0 {
 		return
 	}
+	if e.Kind == effect.Dynamic && e.Cause == "" {
+		e.Cause = effect.CauseCode // a table says that the program runs what it is not told here
+	}
 	if len(s.effects) >= maxEffects {
 		s.giveUp("the command has too many effects")
 		return
@@ -20,8 +23,8 @@ func (s *state) emit(e effect.Effect) {
 	s.effects = append(s.effects, e)
 }
 
-func (s *state) dynamic(why string, at effect.Span) {
-	s.once(effect.Effect{Kind: effect.Dynamic, Reason: why, From: at})
+func (s *state) dynamic(cause effect.Cause, why string, at effect.Span) {
+	s.once(effect.Effect{Kind: effect.Dynamic, Cause: cause, Reason: why, From: at})
 }
 
 // once records an effect unless the same was recorded before.
@@ -37,7 +40,7 @@ func (s *state) once(e effect.Effect) {
 func sameEffect(a, b *effect.Effect) bool {
 	return a.Kind == b.Kind && a.Path == b.Path && a.Pattern == b.Pattern && a.Tree == b.Tree && a.Recursive == b.Recursive &&
 		a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
-		a.Reason == b.Reason && a.From == b.From && slices.Equal(a.Args, b.Args)
+		a.Cause == b.Cause && a.Reason == b.Reason && a.From == b.From && slices.Equal(a.Args, b.Args)
 }
 
 // dropRepeated removes effects from mark on that were recorded shortly before

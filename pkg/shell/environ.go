@@ -14,7 +14,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	switch name {
 	case "HISTFILE":
 		if v.Known() && (v.Text == "" || v.Text == "/dev/null") {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Reason: "stops the command history", From: at})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "stops the command history", From: at})
 		}
 		return
 	case "SHIELD_CONFIG":
@@ -22,7 +22,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		return
 	case "HISTSIZE", "HISTFILESIZE":
 		if v.Text == "0" {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Reason: "stops the command history", From: at})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "stops the command history", From: at})
 		}
 		return
 	case "PATH":
@@ -30,7 +30,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		return
 	case "PS4", "PROMPT_COMMAND":
 		// Prompts run the command substitutions in them.
-		if computed(v) {
+		if !v.Known() && v.Origin&abstract.FromCommand != 0 {
 			s.runText("shell", v, "$"+name, at, nil)
 		} else if v.Known() && v.Text != "" {
 			text := v.Text
@@ -73,7 +73,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 // computed reports whether a value that is not known is what a command writes,
 // and not what a variable held before.
 func computed(v abstract.Value) bool {
-	return !v.Known() && (strings.HasPrefix(v.Show, "$(") || strings.HasPrefix(v.Show, "`"))
+	return !v.Known() && v.Lead&abstract.FromCommand != 0
 }
 
 // quietDefault walks the command or code that a variable names.

@@ -115,7 +115,7 @@ func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value
 		}
 		return v
 	}
-	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret))
+	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret)).Of(abstract.FromFile)
 	if p != "" && secretPath(p, pattern, false) {
 		v.Taint |= abstract.Secret
 		v.Secrets = w.String()

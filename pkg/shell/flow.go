@@ -40,9 +40,9 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 		return s.partly(v, at)
 	}
 	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {
-		s.once(effect.Effect{Kind: effect.RunInput, Reason: how + " runs text from another part of the command", From: at})
+		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: how + " runs text from another part of the command", From: at})
 	}
-	s.dynamic(how+" runs text that is not known: "+abstract.Clip(v.String()), at)
+	s.dynamic(v.Cause(), how+" runs text that is not known: "+abstract.Clip(v.String()), at)
 	if language == "shell" && v.IsPattern {
 		s.partly(v, at)
 	}
@@ -52,7 +52,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 // inherited reports whether all that is unknown in a value are variables that
 // nothing in the command sets.
 func inherited(v abstract.Value) bool {
-	return v.Taint == 0 && strings.Contains(v.Show, "$") && !strings.Contains(v.Show, "$(") && !strings.Contains(v.Show, "<(") && !strings.Contains(v.Show, "`")
+	return v.Taint == 0 && v.Origin == abstract.FromVariable
 }
 
 // partly walks code of which some part is unknown, with the unknown part taken

@@ -168,9 +168,9 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	case "basename", "dirname", "seq":
 		return foldName(base, flags, operands)
 	case "mktemp":
-		return abstract.Value{Text: "/tmp/*", Show: "$(mktemp)", IsPattern: true}, true
+		return abstract.Value{Text: "/tmp/*", Show: "$(mktemp)", IsPattern: true}.Of(abstract.FromCommand), true
 	case "date", "nproc", "whoami", "id", "uname", "hostname", "arch", "tty", "wc", "uuidgen", "logname":
-		return abstract.Value{Text: "*", Show: "$(" + base + ")", IsPattern: true, Taint: 0}, true
+		return abstract.Short("$("+base+")", abstract.FromCommand), true
 	case "which":
 		if len(operands) == 1 {
 			return operands[0], true
@@ -230,10 +230,10 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 	switch base {
 	case "git":
 		if len(argv) > 2 && argv[1].Text == "rev-parse" && argv[2].Text == "--show-toplevel" && s.place().CWD != "" {
-			return abstract.Value{Text: abstract.EscapePattern(s.place().CWD) + "*", Show: "$(git rev-parse --show-toplevel)", IsPattern: true}, false
+			return abstract.Value{Text: abstract.EscapePattern(s.place().CWD) + "*", Show: "$(git rev-parse --show-toplevel)", IsPattern: true}.Of(abstract.FromCommand), false
 		}
 		if len(argv) > 1 && (argv[1].Text == "ls-files" || argv[1].Text == "diff" || argv[1].Text == "rev-parse" || argv[1].Text == "branch" || argv[1].Text == "describe" || argv[1].Text == "status") {
-			return abstract.Value{Text: "./**", Show: "$(git " + argv[1].Text + ")", IsPattern: true}, true
+			return abstract.Value{Text: "./**", Show: "$(git " + argv[1].Text + ")", IsPattern: true}.Of(abstract.FromCommand), true
 		}
 		return abstract.Value{}, false
 	case "grep", "rg":
@@ -255,7 +255,7 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 	if f.reads.Taint != 0 {
 		return abstract.Value{}, false
 	}
-	return abstract.Value{Text: strings.TrimSuffix(root, "/") + "/**", Show: name, IsPattern: true}, true
+	return abstract.Value{Text: strings.TrimSuffix(root, "/") + "/**", Show: name, IsPattern: true}.Of(abstract.FromCommand), true
 }
 
 // foldName computes basename, dirname and seq.
@@ -300,7 +300,7 @@ func foldSeq(operands []abstract.Value) (abstract.Value, bool) {
 		}
 	}
 	if to-from > abstract.MaxFields/2 {
-		return abstract.Value{Text: "*", Show: "$(seq)", IsPattern: true}, true
+		return abstract.Short("$(seq)", abstract.FromCommand), true
 	}
 	var b strings.Builder
 	for i := from; i <= to; i++ {

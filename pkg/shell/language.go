@@ -62,7 +62,7 @@ func (s *state) cmdCode(_, text string, at effect.Span, _ []abstract.Value) abst
 func (s *state) encodedCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	decoded, ok := decodeCommand(text)
 	if !ok {
-		s.dynamic("PowerShell runs an encoded command that cannot be decoded", at)
+		s.dynamic(effect.CauseCode, "PowerShell runs an encoded command that cannot be decoded", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	return s.runText("powershell", abstract.Value{Text: decoded, Taint: abstract.Decoded}, "powershell", at, nil)

@@ -18,12 +18,14 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 	glob := pat.AsPattern()
 	if !v.Known() {
 		if op == syntax.RemLargePrefix && glob == "*/" {
-			return abstract.Value{Text: "*", Show: show, IsPattern: true, Taint: v.Taint}
+			short := vague(show, v)
+			short.Text, short.Bare = "*", false
+			return short
 		}
-		return abstract.Unknown(show, v.Taint)
+		return vague(show, v)
 	}
 	if pat.Bare || len(v.Text) > maxMatch || !s.step(1+len(v.Text)*len(glob)/256) {
-		return abstract.Unknown(show, v.Taint)
+		return vague(show, v)
 	}
 	if pat.Known() { // no globs: at most one cut
 		if prefix {
@@ -64,8 +66,9 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 // replace is ${x/o/w} and ${x//o/w}; a leading # or % anchors.
 func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abstract.Value {
 	v.Taint |= with.Taint
+	v.Origin |= with.Origin
 	if !v.Known() || orig.Bare || len(v.Text) > maxMatch || !s.step(1+len(v.Text)/16) {
-		return abstract.Unknown(show, v.Taint)
+		return vague(show, v)
 	}
 	glob := orig.AsPattern()
 	if glob == "" {
@@ -97,7 +100,7 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 		return v
 	}
 	if !s.step(len(v.Text) * len(glob) / 16) {
-		return abstract.Unknown(show, v.Taint)
+		return vague(show, v)
 	}
 	return replaceGlob(v, glob, with, all)
 }

@@ -24,7 +24,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 		if p.NestedParam != nil {
 			return []abstract.Value{s.part(p.NestedParam)}
 		}
-		return []abstract.Value{abstract.Unknown(show, 0)}
+		return []abstract.Value{vague(show)}
 	}
 	if p.Names != 0 {
 		return s.namesWith(p.Param.Value)
@@ -61,6 +61,20 @@ func (s *state) shownParam(p *syntax.ParamExp) string {
 	return "${" + p.Param.Value + "…}"
 }
 
+// vague returns what an expansion makes of values in a way that is not worked
+// out.
+func vague(show string, of ...abstract.Value) abstract.Value {
+	out := abstract.Unknown(show, 0)
+	for _, v := range of {
+		out.Taint |= v.Taint
+		out.Origin |= v.Origin
+	}
+	if out.Origin == 0 {
+		out.Origin = abstract.FromVariable
+	}
+	return out.Of(out.Origin)
+}
+
 func each(vals []abstract.Value, f func(abstract.Value) abstract.Value) []abstract.Value {
 	out := make([]abstract.Value, len(vals))
 	for i, v := range vals {
@@ -83,7 +97,7 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		if b, ok := s.lookup(name); ok {
 			return []abstract.Value{b.val}, true
 		}
-		return []abstract.Value{{Text: "*", Show: "$" + name, IsPattern: true}}, true
+		return []abstract.Value{abstract.Short("$"+name, abstract.FromVariable)}, true
 	}
 	if n, err := strconv.Atoi(name); err == nil {
 		if n >= 1 && n <= len(s.args) {
@@ -112,7 +126,7 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 
 // environment returns what is known of a variable that the text does not set.
 func (s *state) environment(name string) []abstract.Value {
-	v := abstract.Unknown("$"+name, 0)
+	v := abstract.Variable(name, 0)
 	switch name {
 	case "HOME":
 		v = abstract.Lit("~")
@@ -130,7 +144,7 @@ func (s *state) environment(name string) []abstract.Value {
 	case "TMPDIR", "TMP", "TEMP":
 		v = abstract.Lit("/tmp")
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
-		v = abstract.Value{Text: "*", Show: "$" + name, IsPattern: true}
+		v = abstract.Short("$"+name, abstract.FromVariable)
 	}
 	if abstract.SecretVariable(name) {
 		v.Taint |= abstract.Credential
@@ -165,11 +179,11 @@ func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Va
 	if p.Index != nil {
 		v := s.index(p.Index)
 		if !v.Known() {
-			var b2 abstract.Builder
-			for _, e := range b.elems {
-				b2.Taint |= e.val.Taint
+			members := make([]abstract.Value, len(b.elems))
+			for i, e := range b.elems {
+				members[i] = e.val
 			}
-			return []abstract.Value{abstract.Unknown(show, b2.Taint)}
+			return []abstract.Value{vague(show, members...)}
 		}
 		key = v.Text
 		if n, err := strconv.Atoi(key); err == nil && n < 0 && len(b.elems)+n >= 0 {
@@ -197,7 +211,7 @@ func (s *state) index(x syntax.ArithmExpr) abstract.Value {
 
 func (s *state) indirect(vals []abstract.Value, show string) ([]abstract.Value, bool) {
 	if len(vals) != 1 || !vals[0].Known() {
-		return []abstract.Value{abstract.Unknown(show, 0)}, false
+		return []abstract.Value{vague(show)}, false
 	}
 	name, sub, _ := strings.Cut(vals[0].Text, "[")
 	if sub != "" {
@@ -230,7 +244,7 @@ func (s *state) length(p *syntax.ParamExp, vals []abstract.Value) abstract.Value
 	if len(vals) == 1 && vals[0].Known() {
 		return abstract.Lit(strconv.Itoa(utf8.RuneCountInString(vals[0].Text)))
 	}
-	return abstract.Value{Text: "*", Show: "${#" + p.Param.Value + "}", IsPattern: true}
+	return abstract.Short("${#"+p.Param.Value+"}", abstract.FromVariable)
 }
 
 func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
@@ -240,7 +254,7 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 		count, counted = s.number(p.Slice.Length)
 	}
 	if !ok || !counted {
-		return each(vals, func(v abstract.Value) abstract.Value { return abstract.Unknown(show, v.Taint) })
+		return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
 	}
 	name := p.Param.Value
 	if s.listIndex(p) || name == "@" || name == "*" {
@@ -256,7 +270,7 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 			if from == 0 && count == 1 && (name == "PATH" || name == "PWD" || name == "OLDPWD" || name == "HOME" || name == "SHELL") {
 				return abstract.Lit("/")
 			}
-			return abstract.Unknown(show, v.Taint)
+			return vague(show, v)
 		}
 		text := v.Text
 		if text == "~" && from == 0 && count == 1 {
@@ -334,12 +348,13 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 			case "P":
 				// A prompt runs the command substitutions in it.
 				s.nested("echo \""+strings.ReplaceAll(v.Text, `"`, `\"`)+"\"", s.spanOf(p))
-				return abstract.Unknown(show, v.Taint|abstract.Foreign)
+				v.Taint |= abstract.Foreign
+				return vague(show, v)
 			}
 			return v
 		})
 	}
-	return each(vals, func(v abstract.Value) abstract.Value { return abstract.Unknown(show, v.Taint) })
+	return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
 }
 
 func changeCase(v abstract.Value, op syntax.ParExpOperator) abstract.Value {

@@ -5,6 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
@@ -12,7 +13,7 @@ import (
 // source walks shell text and returns what it writes to standard output.
 func (s *state) source(text string) abstract.Value {
 	if why := parse.TooDeep(text); why != "" {
-		s.dynamic(why, s.span(0, len(text)))
+		s.dynamic(effect.CauseLimit, why, s.span(0, len(text)))
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	f, err := parse.Shell(text)
@@ -34,7 +35,7 @@ func (s *state) source(text string) abstract.Value {
 		}
 	}
 	if err != nil {
-		s.dynamic("the shell text cannot be parsed: "+parse.Error(err), s.span(0, len(text)))
+		s.dynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.Error(err), s.span(0, len(text)))
 		s.untilError(text)
 		s.suspects(text)
 		return abstract.Unknown("…", abstract.Foreign)

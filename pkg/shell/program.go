@@ -262,7 +262,7 @@ func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 	out := abstract.Value{Text: w.Text, IsPattern: w.Pattern, Tree: w.Tree, From: w.From}
 	for _, v := range argv {
 		if len(w.Text) > 0 && strings.Contains(v.Text, w.Text) {
-			out.Taint, out.Secrets, out.From = v.Taint, v.Secrets, v.From
+			out.Taint, out.Origin, out.Secrets, out.From = v.Taint, v.Origin, v.Secrets, v.From
 			if v.IsPattern {
 				out.Show = w.Text
 				if strings.HasSuffix(v.Text, w.Text) && len(v.Text) > len(w.Text) {
@@ -424,7 +424,7 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		if f.secretKey {
 			t |= abstract.Secret
 		}
-		out = abstract.Unknown("what "+base+" writes", t)
+		out = abstract.Output(base, t)
 		if t&(abstract.Secret|abstract.Credential) != 0 {
 			out.Secrets = f.reads.Secrets
 			if out.Secrets == "" {

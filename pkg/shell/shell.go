@@ -1,12 +1,3 @@
-// Package shell reads a command line and says what running it would do. It
-// parses, it never runs, expands from the environment, or fetches anything.
-//
-// [Analyze] walks the syntax tree as a shell would: it keeps variables,
-// functions, aliases, the working folder, descriptors and written files, folds
-// what is constant, and follows what pipes, substitutions and files carry from
-// one part of the text to another. Programs are looked up in package command;
-// what they would run in turn is walked the same way. A value that cannot be
-// known keeps its known parts as a pattern (see [effect.Overlap]).
 package shell
 
 import (
@@ -37,7 +28,7 @@ func Analyze(text string, at *effect.Place) (r Result) {
 	defer func() {
 		if recover() != nil {
 			s.effects = append(s.effects, effect.Effect{
-				Kind: effect.Dynamic, Reason: "the command could not be analysed", From: effect.Span{End: len(text)},
+				Kind: effect.Dynamic, Cause: effect.CauseFailure, Reason: "the command could not be analysed", From: effect.Span{End: len(text)},
 			})
 			r = s.result()
 		}

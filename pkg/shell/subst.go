@@ -24,7 +24,7 @@ func (s *state) substitution(c *syntax.CmdSubst) abstract.Value {
 		out.Text, out.Bare = "**", true
 	}
 	out.Show = s.shown(int(c.Pos().Offset()), int(c.End().Offset()))
-	return out
+	return out.Of(abstract.FromCommand)
 }
 
 // shown returns a piece of the walked text as people read it.
@@ -50,6 +50,7 @@ func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
 	}
 	out := s.subshell(p.Stmts, s.input)
 	if out.IsPattern {
+		out = out.Of(abstract.FromCommand)
 		out.Show = show
 	}
 	s.addFile(file{path: path, val: out})

@@ -116,7 +116,7 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 			continue
 		}
 		if n == maxAlternatives {
-			return binding{name: name, val: abstract.Unknown("$"+name, abstract.Foreign)}, true
+			return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
 		}
 		found[n] = i
 		n++

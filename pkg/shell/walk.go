@@ -98,7 +98,7 @@ func (s *state) step(n int) bool {
 func (s *state) giveUp(why string) {
 	if !s.gaveUp {
 		s.gaveUp = true
-		s.effects = append(s.effects, effect.Effect{Kind: effect.Dynamic, Reason: why, From: effect.Span{End: len(s.text)}})
+		s.effects = append(s.effects, effect.Effect{Kind: effect.Dynamic, Cause: effect.CauseLimit, Reason: why, From: effect.Span{End: len(s.text)}})
 	}
 	s.steps = maxSteps + 1
 }
@@ -340,7 +340,7 @@ func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	if changed > mark && !s.gaveUp {
 		for _, old := range s.vars[mark:changed] {
 			if old.kind == scalar && !old.array {
-				s.bind(binding{name: old.name, val: abstract.Unknown("$"+old.name, old.val.Taint), weak: true})
+				s.bind(binding{name: old.name, val: vague("$"+old.name, old.val), weak: true})
 			}
 		}
 		before := len(s.effects)
@@ -366,7 +366,7 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value
 			items = s.positional()
 		}
 		if len(items) == 0 {
-			items = []abstract.Value{abstract.Unknown("$"+loop.Name.Value, 0)}
+			items = []abstract.Value{abstract.Variable(loop.Name.Value, 0)}
 		}
 		for _, item := range items {
 			if s.gaveUp {
@@ -383,13 +383,13 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value
 		s.arithm(loop.Init)
 		names := arithmNames(loop.Post, nil)
 		for _, n := range names {
-			s.bind(binding{name: n, val: abstract.Value{Text: "*", Show: "$" + n, IsPattern: true}})
+			s.bind(binding{name: n, val: abstract.Short("$"+n, abstract.FromVariable)})
 		}
 		b.Add(s.stmts(c.Do, in))
 		if len(s.vars) > mark && !s.gaveUp {
 			for _, old := range s.vars[mark:len(s.vars):len(s.vars)] {
 				if old.kind == scalar && !old.array {
-					s.bind(binding{name: old.name, val: abstract.Unknown("$"+old.name, old.val.Taint), weak: true})
+					s.bind(binding{name: old.name, val: vague("$"+old.name, old.val), weak: true})
 				}
 			}
 			before := len(s.effects)

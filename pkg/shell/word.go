@@ -196,7 +196,7 @@ func (s *state) part(part syntax.WordPart) abstract.Value {
 	case *syntax.ExtGlob:
 		// In zsh, *(e:'code':) and *(+function) run code for each file.
 		if q := p.Pattern.Value; strings.HasPrefix(q, "e:") || strings.HasPrefix(q, "e'") || strings.HasPrefix(q, "e{") || strings.HasPrefix(q, "+") {
-			s.dynamic("a glob may run code: "+abstract.Clip(q), s.spanOf(p))
+			s.dynamic(effect.CauseCode, "a glob may run code: "+abstract.Clip(q), s.spanOf(p))
 		}
 		return abstract.Value{Text: "*", Show: p.Op.String() + p.Pattern.Value + ")", IsPattern: true}
 	case *syntax.BraceExp:

@@ -15,13 +15,14 @@ func (w world) Step(n int) bool                        { return w.step(n) }
 func (w world) GiveUp(why string)                      { w.giveUp(why) }
 func (w world) Ended() bool                            { return w.gaveUp }
 func (w world) Report(e effect.Effect)                 { w.once(e) }
-func (w world) Dynamic(why string, at effect.Span)     { w.dynamic(why, at) }
 func (w world) URL(kind effect.Kind, v abstract.Value) { w.url(kind, v) }
 func (w world) Read(v abstract.Value) abstract.Value   { return w.readFile(effect.ReadFile, v) }
 func (w world) Discards(path string) bool              { return quietDevice(path) }
 func (w world) Secret(path string) bool                { return secretPath(path, false, false) }
 func (w world) Input() abstract.Value                  { return w.input }
 func (w world) Call(argv []abstract.Value)             { w.invoke(argv, abstract.Streams{}) }
+
+func (w world) Dynamic(cause effect.Cause, why string, at effect.Span) { w.dynamic(cause, why, at) }
 
 func (w world) Path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
 	return w.path(kind, v, recursive)

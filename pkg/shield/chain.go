@@ -24,9 +24,9 @@ const (
 // sources name the tiers in a trail.
 var sources = [...]string{"policy", "classifier", "evaluator", "person"}
 
-// An Item is one thing to judge: an action, or the sealed ESCALATE verdict of
+// An item is one thing to judge: an action, or the sealed ESCALATE verdict of
 // an earlier stage with the action that it carries.
-type Item struct {
+type item struct {
 	Line   int // where the record starts, counted from 1
 	Action *action.Action
 	Resume *verdict.Verdict // nil for an action that nothing judged yet
@@ -46,7 +46,7 @@ func (r Range) looksBelow(tier int, judged verdict.Stages) bool {
 	return r.First >= TierEvaluate && tier < TierEvaluate && judged&(1<<tier) == 0
 }
 
-// An Outcome is a sealed verdict, and what [Pipeline.Record] needs to log it.
+// An Outcome is a sealed verdict, and what is needed to log it.
 type Outcome struct {
 	Verdict verdict.Verdict
 	stages  verdict.Stages
@@ -63,8 +63,8 @@ func (o *Outcome) Trail() []verdict.Step { return o.trail }
 // Latency returns how long the action was judged, analysis included.
 func (o *Outcome) Latency() time.Duration { return o.latency }
 
-// Size returns about how many bytes an outcome holds until it is written.
-func (o *Outcome) Size() int {
+// size returns about how many bytes an outcome holds until it is written.
+func (o *Outcome) size() int {
 	const fixed = 2 << 10 // the verdict itself, its seal and reasons, and its entry in the log
 	n := fixed + len(o.Verdict.Action)
 	for i := range o.trail {
@@ -77,12 +77,12 @@ func (o *Outcome) Size() int {
 	return n
 }
 
-// Judge sends an item through the tiers of a range, each in turn until one
+// outcome sends an item through the tiers of a range, each in turn until one
 // decides. Before an evaluator or a person is asked, the rules of the tiers
 // below that have not judged the item yet may block it, and may ask for a higher
-// tier; they allow nothing. It answers always: whatever fails is a BLOCK. The verdict must not
-// be shown before it is recorded.
-func (p *Pipeline) Judge(ctx context.Context, it Item, r Range) Outcome {
+// tier; they allow nothing. It answers always: whatever fails is a BLOCK. The
+// verdict must not be shown before it is recorded and settled.
+func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 	var o Outcome
 	start := p.now()
 	o.Verdict = p.judge(ctx, it, r, &o)
@@ -102,7 +102,7 @@ func (p *Pipeline) Judge(ctx context.Context, it Item, r Range) Outcome {
 
 // judge sends an item through the tiers and notes in o which they were, what each
 // said, and the redacted payload.
-func (p *Pipeline) judge(ctx context.Context, it Item, r Range, o *Outcome) (v verdict.Verdict) {
+func (p *Pipeline) judge(ctx context.Context, it item, r Range, o *Outcome) (v verdict.Verdict) {
 	tier := r.First
 	defer func() {
 		if x := recover(); x != nil {
@@ -134,7 +134,11 @@ func (p *Pipeline) judge(ctx context.Context, it Item, r Range, o *Outcome) (v v
 			break
 		}
 	}
-	v = p.withReason(v, c.Trail)
+	first := r.First
+	if it.Resume != nil {
+		first = TierPolicy
+	}
+	v = p.withReason(v, c.Trail, first)
 	o.payload = p.clean(&v, c, it.Resume == nil)
 	o.trail = c.Trail
 	if v.Decision == verdict.Escalate || p.trace {
@@ -204,10 +208,10 @@ func refusal(tier int, code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Tier: tier, Confidence: 1, Error: code, Reasoning: reason}
 }
 
-// Pass returns how a verdict that an earlier stage decided leaves this one: byte
+// pass returns how a verdict that an earlier stage decided leaves this one: byte
 // for byte, or, where the action is to be left out, as an outcome sealed anew
 // without it.
-func (p *Pipeline) Pass(rec *verdict.Record) (out Outcome, raw []byte) {
+func (p *Pipeline) pass(rec *verdict.Record) (out Outcome, raw []byte) {
 	out.Verdict = *rec.Verdict
 	if !p.noAction || len(out.Verdict.Action) == 0 {
 		return out, rec.Raw
@@ -217,9 +221,9 @@ func (p *Pipeline) Pass(rec *verdict.Record) (out Outcome, raw []byte) {
 	return out, nil
 }
 
-// Refuse returns the BLOCK for a record that is no action: line is where it
+// refuse returns the BLOCK for a record that is no action: line is where it
 // starts, counted from 1; code is short, reason is for people.
-func (p *Pipeline) Refuse(line int, code, reason string) Outcome {
+func (p *Pipeline) refuse(line int, code, reason string) Outcome {
 	o := Outcome{Verdict: refusal(TierPolicy, code, p.redactor.String(reason)), stages: verdict.Policy}
 	o.Verdict.Line = line
 	p.finish(&o)

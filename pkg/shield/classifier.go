@@ -11,36 +11,30 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/models"
 	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/modelstore"
 )
 
-// Classifier says which model Tier 1 asks beside its rules. The zero value is
-// none.
-type Classifier struct {
-	Model       string   // "default", the name of an installed model, a folder's path, or "" or "none" for rules alone
-	Models      string   // the folder of installed models, absolute; "" if there is none
-	ONNXRuntime string   // the runtime library's path, absolute; "" unpacks the one in this program to [Config.CacheDir]
-	Addr        string   // a classifier in another process that is asked instead, see [classify.NewSidecar]; "" if there is none
-	SkipTypes   []string // action types that the model does not judge; nil leaves it to the model
-}
-
 // noModel is the fingerprint of a Tier 1 that has only rules.
 const noModel = "none"
+
+// classifier returns the settings of Tier 1's model; without one they are zero.
+func (cfg *Config) classifier() config.Classifier { return cfg.settings().Classifier.InUse() }
 
 // OpenModel opens the model that a configuration names. It returns nil if none
 // is asked for, and an error that wraps [classify.ErrNoRuntime] if the default
 // model is, with the library of this build, and there is none: Tier 1 then goes
 // on with rules alone.
 func OpenModel(cfg Config) (*classify.Model, error) {
-	c := cfg.Classifier
+	c := cfg.classifier()
 	files, digest := models.Default(), models.Digest
 	switch {
 	case c.Model == "" || c.Model == noModel:
 		return nil, nil
-	case c.isFolder():
+	case isFolder(c.Model):
 		files, digest = owner.DirFS(c.Model), ""
 	case c.Model != "default":
-		dir, err := modelstore.Open(c.Models, nil, nil).Find(c.Model)
+		dir, err := modelstore.Open(cfg.Models, nil, nil).Find(c.Model)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +52,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 
 // noRuntime says that this build cannot run a model. Only where nothing was
 // named does shield go on without.
-func noRuntime(c Classifier) error {
+func noRuntime(c config.Classifier) error {
 	mend := "install a shield that was built with cgo for this system"
 	if classify.Native {
 		mend = "name a library with --onnxruntime FILE"
@@ -71,7 +65,7 @@ func noRuntime(c Classifier) error {
 
 // runtimePath returns where ONNX Runtime is, and unpacks it on first use.
 func runtimePath(cfg Config) (string, error) {
-	if path := cfg.Classifier.ONNXRuntime; path != "" {
+	if path := cfg.classifier().ONNXRuntime; path != "" {
 		return path, ortlib.Check(path)
 	}
 	if cfg.CacheDir == "" {
@@ -89,13 +83,17 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 	if p.timed {
 		clock = p.now
 	}
-	opts := classify.Options{NoHeuristic: cfg.NoHeuristic, Home: place.Home, Roots: place.Roots, Clock: clock, Threshold: cfg.OnnxThreshold, FailOpen: cfg.FailOpen}
-	if addr := cfg.Classifier.Addr; addr != "" {
+	s, c := cfg.settings(), cfg.classifier()
+	opts := classify.Options{
+		NoHeuristic: !s.Heuristic.Enabled, Home: place.Home, Roots: place.Roots, Clock: clock,
+		Threshold: s.Classifier.Threshold, FailOpen: !s.FailClosed,
+	}
+	if addr := c.Addr; addr != "" {
 		m, err := classify.NewSidecar(addr, classify.SidecarOptions{})
 		if err != nil {
 			return nil, "", err
 		}
-		opts.Model, opts.SkipTypes = m, cfg.Classifier.SkipTypes
+		opts.Model, opts.SkipTypes = m, c.SkipTypes.List
 		return classify.New(opts), "sidecar:" + addr, nil // what runs behind it is not known
 	}
 	m, err := OpenModel(cfg)
@@ -110,12 +108,12 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 		return classify.New(opts), noModel, nil
 	}
 	opts.Model = m
-	opts.Threshold = cmp.Or(cfg.OnnxThreshold, m.Card.Threshold)
-	if cfg.OnnxThreshold == 0 {
+	opts.Threshold = cmp.Or(c.Threshold, m.Card.Threshold)
+	if c.Threshold == 0 {
 		opts.Thresholds = m.Card.Thresholds
 	}
 	opts.Safe = m.Card.SafeThresholds
-	if opts.SkipTypes = cfg.Classifier.SkipTypes; opts.SkipTypes == nil {
+	if opts.SkipTypes = c.SkipTypes.List; c.SkipTypes.Auto {
 		opts.SkipTypes = m.Card.SkipTypes
 	}
 	return classify.New(opts), m.Digest, nil

@@ -12,11 +12,19 @@ import (
 	"github.com/shieldcli/shield/internal/ortlib"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
 // TestSidecar holds that a sidecar judges as the model, and that its failure
 // blocks.
+// with returns the defaults with a classifier that is in use.
+func with(c config.Classifier) *config.Settings {
+	s := Defaults()
+	s.Classifier, s.Classifier.Enabled = c, true
+	return &s
+}
+
 func TestSidecar(t *testing.T) {
 	t.Parallel()
 	answer := ""
@@ -27,7 +35,7 @@ func TestSidecar(t *testing.T) {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	p, err := NewPipeline(Config{Policy: "permissive", Classifier: Classifier{Addr: srv.URL}})
+	p, err := NewPipeline(Config{Policy: "permissive", Settings: with(config.Classifier{Addr: srv.URL})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +51,12 @@ func TestSidecar(t *testing.T) {
 	} {
 		answer = tt.answer
 		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": "touch a.txt"}}
-		o := p.Judge(t.Context(), Item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
+		o := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
 		if o.Verdict.Decision != tt.want || o.Verdict.Error != tt.err {
 			t.Errorf("%s: %v %q (%s), want %v %q", tt.answer, o.Verdict.Decision, o.Verdict.Error, o.Verdict.Reasoning, tt.want, tt.err)
 		}
 	}
-	if _, err := NewPipeline(Config{Classifier: Classifier{Addr: "http://classifier.example"}}); err == nil {
+	if _, err := NewPipeline(Config{Settings: with(config.Classifier{Addr: "http://classifier.example"})}); err == nil {
 		t.Error("a sidecar that may not be asked is no error")
 	}
 }
@@ -59,7 +67,7 @@ func TestSidecarIsBound(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, addr := range []string{"", "http://127.0.0.1:1", "http://127.0.0.1:2"} {
-		_, print, err := policyTier(t, Config{}).newClassifier(Config{Classifier: Classifier{Addr: addr}})
+		_, print, err := policyTier(t, Config{}).newClassifier(Config{Settings: with(config.Classifier{Addr: addr})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,14 +83,14 @@ func TestSidecarIsBound(t *testing.T) {
 func TestModelIsRefused(t *testing.T) {
 	t.Parallel()
 	bert := filepath.Join("..", "classify", "testdata", "models", "bert")
-	for name, c := range map[string]Classifier{
-		"no such folder": {Model: filepath.Join(t.TempDir(), "none")},
-		"no model in it": {Model: t.TempDir()},
-		"not installed":  {Model: "unheard-of", Models: t.TempDir()},
-		"no models":      {Model: "unheard-of"},
-		"outside":        {Model: "..", Models: filepath.Join(t.TempDir(), "models")},
+	for name, c := range map[string]Config{
+		"no such folder": {Settings: with(config.Classifier{Model: filepath.Join(t.TempDir(), "none")})},
+		"no model in it": {Settings: with(config.Classifier{Model: t.TempDir()})},
+		"not installed":  {Settings: with(config.Classifier{Model: "unheard-of"}), Models: t.TempDir()},
+		"no models":      {Settings: with(config.Classifier{Model: "unheard-of"})},
+		"outside":        {Settings: with(config.Classifier{Model: ".."}), Models: filepath.Join(t.TempDir(), "models")},
 	} {
-		p, err := NewPipeline(Config{Classifier: c})
+		p, err := NewPipeline(c)
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		} else if errors.Is(err, classify.ErrNoRuntime) || strings.Contains(err.Error(), "\n") {
@@ -92,8 +100,8 @@ func TestModelIsRefused(t *testing.T) {
 			t.Errorf("%s: a pipeline beside an error", name)
 		}
 	}
-	for _, c := range []Classifier{{}, {Model: "none"}} {
-		if m, err := OpenModel(Config{Classifier: c}); m != nil || err != nil {
+	for _, c := range []config.Classifier{{}, {Model: "none"}} {
+		if m, err := OpenModel(Config{Settings: with(c)}); m != nil || err != nil {
 			t.Errorf("%+v: %v, %v", c, m, err)
 		}
 	}
@@ -101,8 +109,8 @@ func TestModelIsRefused(t *testing.T) {
 		return
 	}
 	// A build without ONNX Runtime.
-	for _, c := range []Classifier{{Model: bert}, {Model: bert, ONNXRuntime: "/lib.so"}} {
-		if m, err := OpenModel(Config{Classifier: c}); m != nil || err == nil || errors.Is(err, classify.ErrNoRuntime) {
+	for _, c := range []config.Classifier{{Model: bert}, {Model: bert, ONNXRuntime: "/lib.so"}} {
+		if m, err := OpenModel(Config{Settings: with(c)}); m != nil || err == nil || errors.Is(err, classify.ErrNoRuntime) {
 			t.Errorf("%+v: %v, %v", c, m, err)
 		}
 	}
@@ -112,7 +120,7 @@ func TestModelIsRefused(t *testing.T) {
 // pipeline's note and in what Tier 1 says, once the model would have been asked.
 func TestHeuristicsOnly(t *testing.T) {
 	t.Parallel()
-	p, err := NewPipeline(Config{Policy: "permissive", Classifier: Classifier{Model: "default"}, CacheDir: t.TempDir()})
+	p, err := NewPipeline(Config{Policy: "permissive", Settings: with(config.Classifier{Model: "default"}), CacheDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +135,7 @@ func TestHeuristicsOnly(t *testing.T) {
 	}
 	for command, said := range map[string]bool{"touch a.txt": true, "true": false} {
 		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}
-		o := p.Judge(t.Context(), Item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
+		o := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{First: TierClassify, Last: TierClassify})
 		trail := o.Trail()
 		if len(trail) != 1 || trail[0].Source != "heuristic" || strings.Contains(trail[0].Reasoning, p.Note()) != said {
 			t.Errorf("%s: %+v", command, trail)

@@ -20,11 +20,12 @@ import (
 // newEvaluator returns Tier 2. One that is not configured, or cannot be set up,
 // answers for itself.
 func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, error) {
+	s := cfg.settings()
 	opts := evaluate.Options{
-		Provider: cfg.Provider, FailOpen: cfg.FailOpen, ApprovalUsable: person,
-		CanaryToken: cfg.CanaryToken, Timeout: cfg.Evaluator.Timeout, Redactor: p.redactor,
+		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: person,
+		CanaryToken: s.Evaluator.CanaryToken, Timeout: s.Evaluator.Timeout.Std(), Redactor: p.redactor,
 	}
-	if cfg.Provider == nil && cfg.Evaluator.Provider != "" {
+	if cfg.Provider == nil && s.Evaluator.Provider != "" {
 		opts.Provider, opts.Cause = evaluate.NewProvider(endpoint(cfg, p.store, p.now))
 	}
 	if opts.Provider != nil && p.store == nil {
@@ -40,8 +41,8 @@ func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, e
 // endpoint returns where a configuration's language model is; what is found out
 // about it is kept in the state file.
 func endpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
-	ep := cfg.Evaluator.Endpoint
-	if store != nil && ep.Memory == nil {
+	ep := cfg.Endpoint()
+	if store != nil {
 		ep.Memory = memory{store, now}
 	}
 	return ep
@@ -137,10 +138,9 @@ func (p *Pipeline) binding(use string, c *analysis.Case) string {
 	return use + ":" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Evaluator says which language model is Tier 2. The zero value is none.
-type Evaluator struct {
-	evaluate.Endpoint
-	Timeout time.Duration // of one evaluation; 0 means 30 s
+// Endpoint returns where a configuration's evaluator is and how to reach it.
+func (cfg *Config) Endpoint() evaluate.Endpoint {
+	return evaluate.Endpoint{Evaluator: cfg.settings().Evaluator, LookupEnv: cfg.Lookup}
 }
 
 // auditFingerprints returns what a log entry says its verdict was made with.

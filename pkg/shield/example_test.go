@@ -3,6 +3,7 @@ package shield_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -46,4 +47,27 @@ func ExamplePipeline_Status() {
 	fmt.Printf("Tier 2: %d/%d evaluations used today\n", status.Tier2Used, status.Tier2Budget)
 	// Output:
 	// Tier 2: 0/100 evaluations used today
+}
+
+// A program that passes many actions on reads, judges, logs and answers each of
+// them in one call.
+func ExamplePipeline_Stream() {
+	p, err := shield.NewPipeline(shield.Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app"})
+	if err != nil {
+		panic(err)
+	}
+	defer p.Close()
+	in := strings.NewReader(`{"type":"read_file","payload":{"path":"main.go"}}
+{"type":"read_file","payload":{"path":"~/.ssh/id_ed25519"}}
+`)
+	err = p.Stream(context.Background(), shield.Actions(in, "actions", 1<<20), func(j *shield.Judged) error {
+		fmt.Println(j.Verdict.Line, j.Verdict.Decision, j.Verdict.Rule)
+		return nil
+	}, shield.StreamOptions{Tiers: shield.All})
+	if err != nil {
+		panic(err)
+	}
+	// Output:
+	// 1 ALLOW workspace_reads
+	// 2 BLOCK credential_files
 }

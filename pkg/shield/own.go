@@ -45,17 +45,18 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 // secrets returns the files and folders that the agent must neither read nor
 // change.
 func (cfg *Config) secrets() []string {
-	return append(cfg.absolute(cfg.Own...), cfg.absolute(cfg.StateDir, cfg.AuditFile, cfg.Evaluator.APIKeyFile)...)
+	return append(cfg.absolute(cfg.Own...), cfg.absolute(cfg.StateDir, cfg.auditFile(), cfg.settings().Evaluator.APIKeyFile)...)
 }
 
 // trusted returns the files and folders that the agent must not change, since
 // what they hold runs as shield or speaks for it.
 func (cfg *Config) trusted() []string {
-	out := cfg.absolute(cfg.Program, cfg.Classifier.ONNXRuntime, cfg.Evaluator.CAFile, cfg.Classifier.socket())
-	if cfg.Classifier.isFolder() {
-		out = append(out, cfg.absolute(cfg.Classifier.Model)...)
+	s, c := cfg.settings(), cfg.classifier()
+	out := cfg.absolute(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, socket(c.Addr))
+	if isFolder(c.Model) {
+		out = append(out, cfg.absolute(c.Model)...)
 	}
-	for _, arg := range cfg.Approve.Command { // the program, and a script that it may be given
+	for _, arg := range s.Approval.Command { // the program, and a script that it may be given
 		if filepath.IsAbs(arg) {
 			out = append(out, arg)
 		}
@@ -106,15 +107,15 @@ func (cfg *Config) folders(files []string) (above, ways []string) {
 	return above, ways
 }
 
-// isFolder reports whether the model is named by its folder.
-func (c *Classifier) isFolder() bool {
-	return strings.ContainsAny(c.Model, `/\`) || c.Model == "."
+// isFolder reports whether a model is named by its folder.
+func isFolder(model string) bool {
+	return strings.ContainsAny(model, `/\`) || model == "."
 }
 
 // socket returns the path of the socket of a classifier in another process, or
 // "" if there is none.
-func (c *Classifier) socket() string {
-	path, ok := strings.CutPrefix(c.Addr, "unix:")
+func socket(addr string) string {
+	path, ok := strings.CutPrefix(addr, "unix:")
 	if !ok {
 		return ""
 	}

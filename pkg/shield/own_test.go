@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -24,15 +24,14 @@ const home = "/home/me"
 // guardedConfig names a file for each thing that decides, each at a place of
 // its own.
 func guardedConfig(preset string) (Config, []guarded) {
+	s := with(config.Classifier{Model: home + "/nets/mine", ONNXRuntime: "/opt/ort/lib/libonnxruntime.so", Addr: "unix:///srv/side/model.sock"})
+	s.Audit = config.Audit{Enabled: true, File: "/var/guard/audit.jsonl"}
+	s.Approval.Command = []string{"/opt/ask/ask.sh", "/opt/ask-args/main.py"}
+	s.Evaluator.APIKeyFile, s.Evaluator.CAFile = home+"/keys/api/token", "/opt/certs/ca.pem"
 	cfg := Config{
-		Policy: preset, Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, Clock: instant,
+		Policy: preset, Settings: s, Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, Clock: instant,
 		Own: []string{home + "/.config/shield", "/etc/guard/settings.yaml"}, StateDir: "", Program: "/opt/guard/bin/shield", CacheDir: home + "/.cache/shield",
-		AuditFile:  "/var/guard/audit.jsonl",
-		Classifier: Classifier{Model: home + "/nets/mine", ONNXRuntime: "/opt/ort/lib/libonnxruntime.so", Addr: "unix:///srv/side/model.sock"},
-		Evaluator:  Evaluator{},
-		Approve:    approve.Options{Command: []string{"/opt/ask/ask.sh", "/opt/ask-args/main.py"}},
 	}
-	cfg.Evaluator.APIKeyFile, cfg.Evaluator.CAFile = home+"/keys/api/token", "/opt/certs/ca.pem"
 	return cfg, []guarded{
 		{"settings", home + "/.config/shield/shield.yaml", true},
 		{"settings elsewhere", "/etc/guard/settings.yaml", true},
@@ -103,7 +102,7 @@ func asAction(t *testing.T, text string) string {
 // tier0 returns the verdict of Tier 0.
 func tier0(t *testing.T, p *Pipeline, record string) verdict.Verdict {
 	t.Helper()
-	return p.Judge(t.Context(), Item{Line: 1, Action: parse(t, record)}, Range{First: TierPolicy, Last: TierPolicy}).Verdict
+	return p.outcome(t.Context(), item{Line: 1, Action: parse(t, record)}, Range{First: TierPolicy, Last: TierPolicy}).Verdict
 }
 
 func TestGuardProtectsItself(t *testing.T) {

@@ -2,73 +2,17 @@ package shield
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"time"
 
 	"github.com/shieldcli/shield/internal/redact"
-	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
-	"github.com/shieldcli/shield/pkg/classify"
-	"github.com/shieldcli/shield/pkg/evaluate"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
-
-// Config says how a pipeline judges. The zero value is usable and the
-// strictest; fields of other packages' types may be nil.
-type Config struct {
-	Policy   string   // a preset's name, a file's path, or "" or "auto" for the preset that fits the other fields
-	Roots    []string // workspace folders; none means Dir
-	Home     string   // the home folder that "~" means; may be unknown
-	Dir      string   // the folder that relative paths without a cwd start from; may be unknown
-	FoldCase bool     // the file system ignores case (Windows, macOS)
-	Own      []string // files and folders of shield itself beside those that other fields name: never read, never changed
-	Program  string   // shield's own file: never changed
-	CacheDir string   // the folder of what shield unpacks and loads: never changed
-
-	// StateDir holds the seal key, the state file and the audit log. Without it
-	// verdicts are not sealed.
-	StateDir string
-
-	NoHeuristic   bool       // run only the heuristic rules that always block
-	Classifier    Classifier // the model of Tier 1
-	OnnxThreshold float64    // 0.0–1.0: from here on a model's injection is blocked; 0 means the model's own, or 0.85
-
-	LockWait time.Duration // for other processes that use the state folder; 0 means 1.5 s
-
-	AuditFile string       // the audit log's path; "" writes none
-	AuditMax  int64        // bytes from which on it goes on in a new file; 0 means 64 MiB
-	Caller    audit.Caller // who asks, for the log
-	UTC       bool         // the daily budget refills at midnight UTC instead of local midnight
-
-	Evaluator   Evaluator         // the language model of Tier 2
-	Provider    evaluate.Provider // asks it; nil means one made from Evaluator
-	CanaryToken string            // fixes the evaluator's canary; "" draws one for each evaluation
-	RateLimit   int               // Tier 2 attempts a minute; 0 means 60
-	DailyBudget int               // Tier 2 evaluations a day; 0 means 100
-	MaxPerHour  int               // requests for approval an hour; 0 means 60
-	Approve     approve.Options   // who is asked in Tier 3; the pipeline fills Store, Binding, StateDir, MaxPerHour, Redactor and Clock
-
-	FailOpen   bool          // allow, degraded, where a failure would block
-	VerdictTTL time.Duration // how long an ALLOW may be acted on; 0 means 300 s
-
-	NoFiles  bool // judge by the text alone: no link is followed and no script read, so that the machine has no say
-	Timed    bool // the steps of [Outcome.Trail] carry their latency
-	Trace    bool // every verdict carries its trail, with latencies, effects and views
-	NoAction bool // verdicts leave the action out
-
-	// Notify is told what a person should know though no verdict says it, such as
-	// a sudden rise in evaluations. Any goroutine may call it; nil tells nobody.
-	Notify func(text string)
-
-	Clock func() time.Time // nil means the system's
-}
 
 // A Pipeline judges actions. Goroutines may share it.
 type Pipeline struct {
@@ -95,12 +39,13 @@ type Pipeline struct {
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
 // folder cannot be used.
 func NewPipeline(cfg Config) (*Pipeline, error) {
-	p := &Pipeline{now: cfg.Clock, ttl: cfg.VerdictTTL, trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify}
+	s := cfg.settings()
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	p := &Pipeline{now: cfg.Clock, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify}
 	if p.now == nil {
 		p.now = time.Now
-	}
-	if p.ttl == 0 {
-		p.ttl = 300 * time.Second
 	}
 	p.limits = Limits(cfg)
 	var err error
@@ -112,12 +57,15 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.redactor = redact.New(cfg.CanaryToken)
+	p.redactor = redact.New(s.Evaluator.CanaryToken)
 	classifier, model, err := p.newClassifier(cfg)
 	if err != nil {
 		return nil, err
 	}
-	prints := fingerprints(cfg, rules.Fingerprint(), model)
+	prints, err := fingerprints(cfg, rules.Fingerprint(), model)
+	if err != nil {
+		return nil, err
+	}
 	if err := p.openState(cfg, prints); err != nil {
 		return nil, err
 	}
@@ -157,21 +105,23 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, prints)
-	if cfg.AuditFile != "" {
-		p.log, err = audit.Open(cfg.AuditFile, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: cfg.AuditMax, LockWait: cfg.LockWait})
+	if file := cfg.auditFile(); file != "" {
+		max := int64(cfg.settings().Audit.MaxBytes)
+		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: max, LockWait: cfg.LockWait})
 	}
 	return err
 }
 
 // Limits returns the limits of a configuration.
 func Limits(cfg Config) state.Limits {
-	return state.Limits{PerMinute: orDefault(cfg.RateLimit, 60), PerDay: orDefault(cfg.DailyBudget, 100), PerHour: orDefault(cfg.MaxPerHour, 10)}
+	s := cfg.settings()
+	return state.Limits{PerMinute: s.RateLimit, PerDay: s.DailyBudget, PerHour: s.Approval.MaxPerHour}
 }
 
 // StateOptions returns how the state file of a configuration is kept.
 func StateOptions(cfg Config, now func() time.Time) state.Options {
 	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime, LockWait: cfg.LockWait}
-	if cfg.UTC {
+	if cfg.settings().BudgetReset == "utc" {
 		opts.Location = nil
 	}
 	opts.Used = func() (string, error) { return used(cfg) }
@@ -182,8 +132,8 @@ func StateOptions(cfg Config, now func() time.Time) state.Options {
 // made after the state file, so that nobody finds the one without the other
 // unless it was taken away.
 func used(cfg Config) (string, error) {
-	if cfg.AuditFile != "" {
-		if has, err := audit.HasEntries(cfg.AuditFile); has || err != nil {
+	if file := cfg.auditFile(); file != "" {
+		if has, err := audit.HasEntries(file); has || err != nil {
 			return "the audit log has entries", err
 		}
 	}
@@ -216,51 +166,6 @@ func (p *Pipeline) Close() error {
 		errs = append(errs, p.store.Close())
 	}
 	return errors.Join(errs...)
-}
-
-func orDefault(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
-}
-
-// fingerprints returns what a seal binds a verdict to: policy, rules, model and
-// configuration.
-func fingerprints(cfg Config, policy, classifier string) verdict.Fingerprints {
-	settings, _ := json.Marshal(struct {
-		Roots                 []string
-		Home, Dir             string
-		NoHeuristic, FailOpen bool
-		OnnxThreshold         float64
-		VerdictTTL            time.Duration
-		RateLimit             int
-		DailyBudget           int
-		Provider, Model, URL  string
-		SkipTypes             []string
-	}{
-		cfg.Roots, cfg.Home, cfg.Dir, cfg.NoHeuristic, cfg.FailOpen, cfg.OnnxThreshold, cfg.VerdictTTL, cfg.RateLimit, cfg.DailyBudget,
-		cfg.Evaluator.Provider, cfg.Evaluator.Model, cfg.Evaluator.BaseURL, cfg.Classifier.SkipTypes,
-	})
-	sum := sha256.Sum256(settings)
-	return verdict.Fingerprints{Policy: policy, Rules: classify.Fingerprint(), Model: classifier, Config: hex.EncodeToString(sum[:])}
-}
-
-// Evaluate judges an action in all tiers. It answers always; whatever fails is
-// a BLOCK.
-func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
-	o := p.Judge(ctx, Item{Line: 1, Action: a}, All)
-	p.Record(&o)
-	p.Settle(ctx, &o)
-	return o.Verdict
-}
-
-// Reader returns a reader of actions and of verdicts that this pipeline, or an
-// equally configured one of the same installation, has sealed. name is what
-// messages call the input; maxBytes is the length of the longest action. The
-// pipeline must have a state folder.
-func (p *Pipeline) Reader(r io.Reader, name string, maxBytes int) *verdict.Reader {
-	return verdict.NewReader(r, verdict.ReaderOptions{Name: name, MaxBytes: maxBytes, Sealer: p.sealer, Now: p.now})
 }
 
 // Status says what of the limits is used, and more; see [state.Status].

@@ -18,16 +18,17 @@ const maxPolicy = 4 << 20
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root
 // cannot be one.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
-	return analysis.New(analysis.Options{CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles})
+	return analysis.New(analysis.Options{CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.settings().Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles})
 }
 
 // policyName returns the name of the policy that a configuration asks for, and
 // whether it is a preset's rather than a file's.
 func (cfg *Config) policyName() (name string, preset bool) {
-	name = cfg.Policy
+	s := cfg.settings()
+	name = s.Policy
 	if name == "" || name == "auto" {
 		name = "offline"
-		if cfg.Provider != nil || cfg.Evaluator.Provider != "" {
+		if cfg.Provider != nil || s.Evaluator.Provider != "" {
 			name = "default"
 		}
 	}

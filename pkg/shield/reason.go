@@ -9,8 +9,9 @@ import (
 // withReason adds to the reasoning of a BLOCK of Tier 2 or 3 that nobody decided
 // why it had been asked: the agent needs the rule and its advice, whichever tier
 // ended it, and a person needs to know what to change to get an answer. What a
-// model or a person has decided stays as it is.
-func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step) verdict.Verdict {
+// model or a person has decided stays as it is. first is the first tier that was
+// not only looked at for what it blocks.
+func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int) verdict.Verdict {
 	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.Error == "" {
 		return v
 	}
@@ -21,7 +22,7 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step) verdict.V
 	case v.Error == "unavailable": // it says what is wrong with the evaluator
 		missing = "; nor can a person be asked"
 	}
-	if asked := asked(trail, v.Tier); asked != "" {
+	if asked := asked(trail, first, v.Tier); asked != "" {
 		v.Reasoning += joint + asked
 	}
 	if missing != "" && p.nobody != "" {
@@ -37,12 +38,13 @@ const notAvailable = "Tier 2 evaluation required but not available"
 // asked returns what was said by the last step below a tier that escalated by a
 // rule, or by the last one that escalated, and what the evaluator said if it
 // could not decide.
-func asked(trail []verdict.Step, below int) string {
+func asked(trail []verdict.Step, first, below int) string {
 	var by *verdict.Step
 	var said []string
 	for i := range trail {
 		s := &trail[i]
-		if s.Decision != verdict.Escalate || s.Tier >= below {
+		// A tier that was only looked at for what it blocks has not asked.
+		if s.Decision != verdict.Escalate || s.Tier >= below || s.Tier < first && s.Rule == "" {
 			continue
 		}
 		switch {

@@ -51,14 +51,14 @@ func TestDenialsSayWhy(t *testing.T) {
 		p := chainOf(t, c.tiers...)
 		p.nobody = "NOBODY"
 		a := parse(t, read)
-		got := p.Judge(t.Context(), Item{Line: 1, Action: a}, All).Verdict
+		got := p.outcome(t.Context(), item{Line: 1, Action: a}, All).Verdict
 		if got.Decision != verdict.Block || got.Reasoning != c.want {
 			t.Errorf("%s: %s %q\nwant %q", c.name, got.Decision, got.Reasoning, c.want)
 		}
 		// In a pipe, the last stage has only the verdict of the one before.
 		last := len(c.tiers) - 1
-		before := p.Judge(t.Context(), Item{Line: 1, Action: a}, Range{TierPolicy, last - 1}).Verdict
-		piped := p.Judge(t.Context(), Item{Line: 1, Action: a, Resume: &before, Stages: 1<<last - 1}, Range{last, TierApprove}).Verdict
+		before := p.outcome(t.Context(), item{Line: 1, Action: a}, Range{TierPolicy, last - 1}).Verdict
+		piped := p.outcome(t.Context(), item{Line: 1, Action: a, Resume: &before, Stages: 1<<last - 1}, Range{last, TierApprove}).Verdict
 		if piped.Reasoning != c.want {
 			t.Errorf("%s: piped %q\nwant %q", c.name, piped.Reasoning, c.want)
 		}
@@ -75,12 +75,17 @@ func TestNobodyIsNamed(t *testing.T) {
 		want []string
 	}{
 		{"no channel", func(*Config) {}, []string{"no approval channel is configured", "set approval.channels"}},
-		{"no terminal", func(c *Config) { c.Approve.Channels = []string{"tty"} }, []string{"tty: ", "configure the channel web or command"}},
-		{"no program", func(c *Config) { c.Approve.Channels, c.Approve.Command = []string{"command"}, []string{"/nowhere/ask"} }, []string{"/nowhere/ask", "correct approval.command"}},
-		{"no loopback", func(c *Config) { c.Approve.Channels, c.Approve.Listen = []string{"web"}, "0.0.0.0:0" }, []string{`"0.0.0.0" is not a loopback address`, "set it to 127.0.0.1:0"}},
-		{"no state folder", func(c *Config) { c.Approve.Channels, c.StateDir = []string{"tty"}, "" }, []string{"no state folder", "--state"}},
+		{"no terminal", func(c *Config) { c.Settings.Approval.Channels = []string{"tty"} }, []string{"tty: ", "configure the channel web or command"}},
+		{"no program", func(c *Config) {
+			c.Settings.Approval.Channels, c.Settings.Approval.Command = []string{"command"}, []string{"/nowhere/ask"}
+		}, []string{"/nowhere/ask", "correct approval.command"}},
+		{"no loopback", func(c *Config) {
+			c.Settings.Approval.Channels, c.Settings.Approval.Web.Listen = []string{"web"}, "0.0.0.0:0"
+		}, []string{`"0.0.0.0" is not a loopback address`, "set it to 127.0.0.1:0"}},
+		{"no state folder", func(c *Config) { c.Settings.Approval.Channels, c.StateDir = []string{"tty"}, "" }, []string{"no state folder", "--state"}},
 	} {
-		cfg := Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir()}
+		s := Defaults()
+		cfg := Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir()}
 		c.set(&cfg)
 		p, err := NewPipeline(cfg)
 		if err != nil {

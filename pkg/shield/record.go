@@ -15,10 +15,10 @@ import (
 // entry needs, whose errors say more.
 const maxRecord = 5 * time.Second
 
-// Record hands an outcome over to the audit log, in the order of the calls, and
+// record hands an outcome over to the audit log, in the order of the calls, and
 // does not wait: outcomes that are recorded together share a sync. Each must be
 // settled.
-func (p *Pipeline) Record(o *Outcome) {
+func (p *Pipeline) record(o *Outcome) {
 	if o.ticket != nil {
 		p.log.Queue(o.ticket)
 	}
@@ -60,10 +60,10 @@ func (p *Pipeline) tell(kind, text string) {
 	}
 }
 
-// Settle waits until an outcome is in the audit log. One that cannot be written
+// settle waits until an outcome is in the audit log. One that cannot be written
 // makes the verdict a BLOCK with error "audit". An interrupt does not end the
 // wait, so that what was judged is logged.
-func (p *Pipeline) Settle(ctx context.Context, o *Outcome) {
+func (p *Pipeline) settle(ctx context.Context, o *Outcome) {
 	if o.ticket == nil {
 		return
 	}

@@ -20,7 +20,9 @@ import (
 // stateful returns the configuration of a pipeline with state, log and
 // evaluator in a folder.
 func stateful(dir string) Config {
-	return Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: dir, AuditFile: filepath.Join(dir, "audit.jsonl"),
+	s := Defaults()
+	s.Audit.Enabled = true
+	return Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: dir,
 		Provider: provider{new(int)}, LockWait: 20 * time.Millisecond}
 }
 
@@ -53,9 +55,9 @@ func TestHeldLocksBlock(t *testing.T) {
 			if err := lock.Lock(t.Context(), time.Minute); err != nil {
 				t.Fatal(err)
 			}
-			o := p.Judge(t.Context(), Item{Line: 1, Action: parse(t, strings.Replace(mail, "a@", name+"@", 1))}, r)
-			p.Record(&o)
-			p.Settle(t.Context(), &o)
+			o := p.outcome(t.Context(), item{Line: 1, Action: parse(t, strings.Replace(mail, "a@", name+"@", 1))}, r)
+			p.record(&o)
+			p.settle(t.Context(), &o)
 			if v := o.Verdict; v.Decision != verdict.Block || !strings.Contains(v.Reasoning, name) || strings.Contains(v.Reasoning, "deadline exceeded") {
 				t.Errorf("%s, tiers %v: %s: %s", name, r, v.Decision, v.Reasoning)
 			}
@@ -120,7 +122,7 @@ func TestRiseIsTold(t *testing.T) {
 	}
 	p.Close()
 	found := 0
-	for _, e := range entries(t, cfg.AuditFile) {
+	for _, e := range entries(t, cfg.auditFile()) {
 		if e.Kind == audit.KindBudget {
 			found++
 			if e.Reasoning != told[0] || e.Decision != verdict.None || e.Time.IsZero() {
@@ -176,7 +178,7 @@ func TestApprovalsInTheLog(t *testing.T) {
 			t.Errorf("the verdict says %s", line)
 		}
 		p.Close()
-		e := entries(t, cfg.AuditFile)[0]
+		e := entries(t, cfg.auditFile())[0]
 		if e.Channel != "tty" || e.By != "ann" {
 			t.Errorf("channel %q, by %q", e.Channel, e.By)
 		}

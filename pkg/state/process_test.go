@@ -6,32 +6,23 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/shieldcli/shield/internal/reexec"
+)
+
+const (
+	tries  = 200
+	budget = 1000
 )
 
 // The test binary runs itself to have several processes on one state file.
-const (
-	childEnv = "SHIELD_STATE_TEST_DIR"
-	tries    = 200
-	budget   = 1000
-)
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(childEnv); dir != "" {
-		if err := child(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { reexec.Main(m, child) }
 
 // child charges the budget and says so after each charge, with the time taken.
 func child(dir string) error {
@@ -57,9 +48,8 @@ func child(dir string) error {
 
 func start(t *testing.T, dir string, out io.Writer) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+dir)
-	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	cmd := reexec.Command(t, dir)
+	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -40,4 +40,4 @@ until "$python" -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[
 	sleep 0.5
 done
 
-SHIELD_TRAINED_SERVER=$url SHIELD_PROGRAM=$shield go test -count=1 -timeout 60m -run '^TestTrainedModel' -v . ./pkg/evaluate
+SHIELD_TRAINED_SERVER=$url SHIELD_PROGRAM=$shield go test -count=1 -timeout 60m -run '^TestTrainedModel' -v ./e2e ./pkg/evaluate

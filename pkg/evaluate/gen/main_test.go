@@ -12,12 +12,12 @@ func TestTableIsFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../speech_table.go")
+	got, err := os.ReadFile("../speech_gen.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("speech_table.go is older than its rules; run go generate ./pkg/evaluate")
+		t.Error("speech_gen.go is older than its rules; run go generate ./pkg/evaluate")
 	}
 }
 

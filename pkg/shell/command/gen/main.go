@@ -1,4 +1,4 @@
-// Gen writes the tables of the command package from its YAML files. It is
+// Command gen writes the tables of the command package from its YAML files. It is
 // run by go generate, in the folder of that package.
 package main
 

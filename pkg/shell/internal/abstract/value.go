@@ -38,6 +38,17 @@ const (
 	Private                      // clipboard, screen, key strokes
 )
 
+// An Origin says where what is not known of a value comes from. No origin means
+// text that is not worked out, such as what a glob matches.
+type Origin uint8
+
+const (
+	FromVariable Origin = 1 << iota // a variable or parameter that nothing in the command sets
+	FromCommand                     // what a command writes, or an expression yields
+	FromInput                       // standard input
+	FromFile                        // what a file holds
+)
+
 // A Value is a word, a variable's content or what a stream carries, as far as
 // it is known.
 type Value struct {
@@ -45,8 +56,10 @@ type Value struct {
 	Show      string // how people read it if pattern, such as "$NAME"; else empty
 	IsPattern bool
 	Taint     Taint
-	Bare      bool // nothing at all is known
-	Tree      bool // the ** of a pattern is folders that were searched, see effect.Effect
+	Origin    Origin // of all that is not known
+	Lead      Origin // of what it starts with, where that is not known
+	Bare      bool   // nothing at all is known
+	Tree      bool   // the ** of a pattern is folders that were searched, see effect.Effect
 	From      effect.Span
 	Secrets   string // which secret it holds, for messages
 	Written   bool   // text was put together from quoted parts, so it is no option name
@@ -58,6 +71,40 @@ func Lit(s string) Value { return Value{Text: s} }
 // Unknown is a value of which nothing is known.
 func Unknown(show string, t Taint) Value {
 	return Value{Text: "**", Show: show, IsPattern: true, Bare: true, Taint: t}
+}
+
+// Of returns the value with all that is not known of it from o.
+func (v Value) Of(o Origin) Value {
+	v.Origin, v.Lead = o, o
+	return v
+}
+
+// Variable is the value of a variable that nothing in the command sets.
+func Variable(name string, t Taint) Value { return Unknown("$"+name, t).Of(FromVariable) }
+
+// Output is what a command or code writes of which nothing is known.
+func Output(of string, t Taint) Value { return Unknown("what "+of+" writes", t).Of(FromCommand) }
+
+// Short is a value of which no more is known than that it holds no slash.
+func Short(show string, o Origin) Value {
+	return Value{Text: "*", Show: show, IsPattern: true}.Of(o)
+}
+
+// Cause returns why a value is not known.
+func (v Value) Cause() effect.Cause {
+	switch {
+	case v.Taint&(Network|Socket) != 0:
+		return effect.CauseDownload
+	case v.Origin&FromCommand != 0:
+		return effect.CauseOutput
+	case v.Origin&FromFile != 0:
+		return effect.CauseFile
+	case v.Origin&FromInput != 0:
+		return effect.CauseInput
+	case v.Origin&FromVariable != 0:
+		return effect.CauseVariable
+	}
+	return effect.CauseUnresolved
 }
 
 // String returns the value as people read it.
@@ -111,6 +158,8 @@ type Builder struct {
 	bare    bool // only unknown parts so far
 	Any     bool // something was added
 	Taint   Taint
+	origin  Origin
+	lead    Origin
 	secrets string
 }
 
@@ -148,9 +197,13 @@ func (b *Builder) Add(v Value) {
 		b.Literal(v.Text)
 		return
 	}
+	b.origin |= v.Origin
 	if !b.pattern {
 		b.pattern = true
 		b.bare = b.Lit.Len() == 0
+		if b.bare {
+			b.lead = v.Lead
+		}
 		plain := b.Lit.String()
 		b.show.WriteString(plain)
 		b.Lit.Reset()
@@ -177,6 +230,7 @@ func (b *Builder) overflow() {
 	b.Lit.WriteString("**")
 	b.show.WriteString("…")
 	b.pattern, b.bare, b.Any = true, true, true
+	b.origin, b.lead = 0, 0
 	b.Taint |= Foreign
 }
 
@@ -184,7 +238,7 @@ func (b *Builder) Value() Value {
 	if !b.pattern {
 		return Value{Text: b.Lit.String(), Taint: b.Taint, Secrets: b.secrets}
 	}
-	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Secrets: b.secrets}
+	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Origin: b.origin, Lead: b.lead, Secrets: b.secrets}
 }
 
 // Unescaped adds unquoted text of the command.

@@ -16,7 +16,7 @@ type World interface {
 	// Report records an effect, once.
 	Report(effect.Effect)
 	// Dynamic records that something cannot be resolved.
-	Dynamic(why string, at effect.Span)
+	Dynamic(cause effect.Cause, why string, at effect.Span)
 	// Path records what is done to a path, and returns it in canonical form.
 	Path(kind effect.Kind, v Value, recursive bool) (path string, pattern bool)
 	// URL records that a URL is contacted.

@@ -23,7 +23,7 @@ type reader struct {
 // given in bytes, stands in the command.
 func Read(w abstract.World, text string, span func(start, end int) effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
-		w.Dynamic("the command is longer than 64 KiB", span(0, len(text)))
+		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", span(0, len(text)))
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	r := &reader{w: w, text: text, span: span}
@@ -171,7 +171,7 @@ func (r *reader) variable(name string) abstract.Value {
 			return abstract.Lit("%" + strings.ToUpper(base) + "%")
 		}
 	}
-	v := abstract.Unknown("%"+name+"%", 0)
+	v := abstract.Unknown("%"+name+"%", 0).Of(abstract.FromVariable)
 	if abstract.SecretVariable(base) {
 		v.Taint, v.Secrets = abstract.Credential, "%"+base+"%"
 	}

@@ -233,14 +233,14 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 			if t := one.Taint; t&(abstract.Network|abstract.Decoded) != 0 {
 				p.w.Run("code", abstract.Unknown("an assembly", t), "powershell", p.at)
 			} else {
-				p.w.Dynamic("loads an assembly that is not known", p.at)
+				p.w.Dynamic(effect.CauseCode, "loads an assembly that is not known", p.at)
 			}
 		}
 	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
-		p.w.Dynamic("runs machine code", p.at)
+		p.w.Dynamic(effect.CauseCode, "runs machine code", p.at)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
-			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "turns the scanning of scripts off", From: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScanning, Reason: "turns the scanning of scripts off", From: p.at})
 		}
 	case "setenvironmentvariable":
 		if one.Known() {

@@ -58,7 +58,7 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 			class = effect.ReadOnly
 		}
 		p.w.Execute(argv, lower, class)
-		out = abstract.Unknown("what "+lower+" writes", in.Taint)
+		out = abstract.Output(lower, in.Taint)
 		for _, v := range argv[1:] {
 			p.w.Suspect(v)
 			out.Taint |= v.Taint
@@ -195,7 +195,7 @@ func (p *pwsh) argument() abstract.Value {
 // cmdlet does what a cmdlet's arguments say.
 func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Value {
 	in := io.In
-	out := abstract.Unknown("what "+c.name+" writes", in.Taint)
+	out := abstract.Output(c.name, in.Taint)
 	if c.effect != "" {
 		p.w.Report(effect.Effect{Kind: c.effect, Program: c.name, Reason: c.name, From: p.at})
 	}

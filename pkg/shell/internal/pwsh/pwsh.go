@@ -30,7 +30,7 @@ const deepest = 100
 // Read reports what PowerShell text does, and returns what it writes.
 func Read(w abstract.World, text string, at effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
-		w.Dynamic("the command is longer than 64 KiB", at)
+		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	p := &pwsh{w: w, text: text, at: at}
@@ -430,7 +430,7 @@ func (p *pwsh) named(name string) abstract.Value {
 	case "env:temp", "env:tmp", "env:appdata", "env:localappdata", "env:programdata", "env:systemroot", "env:windir", "env:public":
 		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", From: p.at}
 	}
-	v := abstract.Unknown("$"+name, 0)
+	v := abstract.Variable(name, 0)
 	if isEnv && abstract.SecretVariable(env) {
 		v.Taint, v.Secrets = abstract.Credential, "$"+name
 	}

@@ -369,7 +369,7 @@ func (p *script) evaluate(full string, code abstract.Value) {
 		}
 	}
 	if !code.Known() && code.Taint == 0 && code.Bare {
-		p.w.Dynamic(p.language+" code evaluates text that is not known", p.at)
+		p.w.Dynamic(code.Cause(), p.language+" code evaluates text that is not known", p.at)
 		return
 	}
 	if p.receives && !code.Known() {

@@ -169,7 +169,7 @@ func (p *script) operand() operand {
 		o.Value = t.v
 	case shellToken:
 		p.run(t.v)
-		o = operand{Value: abstract.Unknown("`…`", abstract.Foreign), used: true}
+		o = operand{Value: abstract.Unknown("`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
 	case numberToken:
 		o.Value = abstract.Lit(t.text)
 	case nameToken:
@@ -183,7 +183,7 @@ func (p *script) operand() operand {
 	case punctToken:
 		if t.text == "$" && p.language == "awk" { // a field of the input
 			p.operand()
-			return operand{Value: abstract.Unknown("$…", p.w.Input().Taint|abstract.Foreign), used: true}
+			return operand{Value: abstract.Unknown("$…", p.w.Input().Taint|abstract.Foreign).Of(abstract.FromInput), used: true}
 		}
 		switch t.text {
 		case "(", "[", "{":
@@ -408,7 +408,7 @@ func (p *script) write(path, content abstract.Value) {
 	at, pattern := p.w.Path(effect.WriteFile, path, false)
 	content.Taint |= p.held & (abstract.Network | abstract.Decoded | abstract.Secret)
 	if !content.Known() || content.Text == "" {
-		content = abstract.Unknown("what "+p.language+" code writes", content.Taint)
+		content = abstract.Output(p.language+" code", content.Taint)
 	}
 	p.w.Store(at, pattern, content)
 }

@@ -46,11 +46,11 @@ const deepest = 100
 func Read(w abstract.World, language, text string, at effect.Span) abstract.Value {
 	if language == "applescript" {
 		applescript(w, text, at)
-		return abstract.Unknown("what the script writes", 0)
+		return abstract.Output("the script", 0)
 	}
 	p := &script{w: w, language: language, at: at, vars: map[string]operand{}, imports: map[string]string{}}
 	if len(text) > parse.MaxText || !w.Step(len(text)/256+1) {
-		w.Dynamic("the "+language+" code is too long", at)
+		w.Dynamic(effect.CauseLimit, "the "+language+" code is too long", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	p.tokens = lexCode(language, text)
@@ -59,7 +59,7 @@ func Read(w abstract.World, language, text string, at effect.Span) abstract.Valu
 		p.connects, p.shells = true, true
 	}
 	p.finish()
-	return abstract.Unknown("what "+language+" code writes", p.held&(abstract.Secret|abstract.Dump|abstract.Credential))
+	return abstract.Output(language+" code", p.held&(abstract.Secret|abstract.Dump|abstract.Credential))
 }
 
 // statements reads until a closing bracket or the end.
@@ -221,7 +221,7 @@ func applescript(w abstract.World, text string, at effect.Span) {
 		rest = lower[off:]
 		code := strings.TrimLeft(text[off:], " (")
 		if !strings.HasPrefix(code, `"`) {
-			w.Dynamic("AppleScript runs shell text that is not known", at)
+			w.Dynamic(effect.CauseUnresolved, "AppleScript runs shell text that is not known", at)
 			continue
 		}
 		str, _ := quotedString(code, '"', true)

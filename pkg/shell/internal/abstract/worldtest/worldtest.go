@@ -80,7 +80,9 @@ func (w *World) Report(e effect.Effect) {
 	w.note("%s %s%s: %s", e.Kind, e.Program, strings.TrimPrefix(" "+e.Path+e.Host, " "), e.Reason)
 }
 
-func (w *World) Dynamic(why string, _ effect.Span) { w.note("dynamic: %s", why) }
+func (w *World) Dynamic(cause effect.Cause, why string, _ effect.Span) {
+	w.note("dynamic (%s): %s", cause, why)
+}
 
 func (w *World) Path(kind effect.Kind, v abstract.Value, recursive bool) (string, bool) {
 	below := ""
@@ -121,7 +123,7 @@ func (w *World) Send(v abstract.Value, program string, _ effect.Span) {
 }
 
 func (w *World) Environment(name string) abstract.Value {
-	v := abstract.Unknown("$"+name, 0)
+	v := abstract.Variable(name, 0)
 	if abstract.SecretVariable(name) {
 		v.Taint = abstract.Credential
 	}

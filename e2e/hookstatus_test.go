@@ -1,0 +1,149 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// shout is a program that denies in the host's own form whatever it is asked,
+// as a shield does that cannot judge.
+const shout = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"REASON"}}'; echo 'REASON' >&2; exit STATUS`
+
+// TestHookStatusOfBrokenInstallations breaks an installation in the ways in
+// which hosts, tools and people do, and demands that status does not call a
+// denial enforced, and says why.
+func TestHookStatusOfBrokenInstallations(t *testing.T) {
+	t.Parallel()
+	project := func(h *hooked, name string) string { return filepath.Join(h.work, ".claude", name) }
+	says := func(reason, status string) func(*hooked) {
+		return func(h *hooked) { h.script(strings.NewReplacer("REASON", reason, "STATUS", status).Replace(shout)) }
+	}
+	for _, c := range []struct {
+		name  string
+		says  string
+		spoil func(*hooked)
+	}{
+		{"no settings file", "settings.json is missing", func(h *hooked) { _ = os.Remove(h.settings) }},
+		{"another hook only", "no hook of shield is installed", func(h *hooked) { h.write(h.settings, `{"hooks":{"PreToolUse":[]}}`) }},
+		{"another event", "no hook of shield is installed", func(h *hooked) { h.edit("PreToolUse", "PostToolUse") }},
+		{"hooks are off", "disableAllHooks", func(h *hooked) { h.edit("{", `{"disableAllHooks": true,`) }},
+		{"hooks are off in the project", "disableAllHooks", func(h *hooked) { h.write(project(h, "settings.json"), `{"disableAllHooks":true}`) }},
+		{"hooks are off for this project", "disableAllHooks", func(h *hooked) { h.write(project(h, "settings.local.json"), `{"disableAllHooks":true}`) }},
+		{"hooks are off by a text", "disableAllHooks", func(h *hooked) { h.edit("{", `{"disableAllHooks": "true",`) }},
+		{"hooks are off by the environment", "CLAUDE_CODE_SIMPLE", func(h *hooked) { h.env = append(h.env, "CLAUDE_CODE_SIMPLE=1") }},
+		{"hooks are off by the settings' environment", "CLAUDE_CODE_SIMPLE", func(h *hooked) { h.edit("{", `{"env": {"CLAUDE_CODE_SIMPLE": "1"},`) }},
+		{"a library is loaded into the hook", "LD_PRELOAD", func(h *hooked) { h.write(project(h, "settings.json"), `{"env":{"LD_PRELOAD":"/x.so"}}`) }},
+		{"settings are elsewhere", "no hook of shield is installed", func(h *hooked) { h.env = append(h.env, "CLAUDE_CONFIG_DIR="+h.work) }},
+		{"one tool only", "matcher Write", func(h *hooked) { h.edit(`"*"`, `"Write"`) }},
+		{"a pattern that matches nothing", "matcher ^$", func(h *hooked) { h.edit(`"*"`, `"^$"`) }},
+		{"a matcher that is no text", "malformed", func(h *hooked) { h.edit(`"*"`, `7`) }},
+		{"the host waits too short", "stops waiting", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 3`) }},
+		{"the host waits as long", "stops waiting", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 20`) }},
+		{"the host waits no time", "malformed", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 0`) }},
+		{"a time that is a text", "malformed", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": "30"`) }},
+		{"shield waits longer", "stops waiting", func(h *hooked) { h.edit(`--timeout 20s`, `--timeout 10m`) }},
+		{"shield waits for ever", "not a duration", func(h *hooked) { h.edit(`--timeout 20s`, `--timeout -1s`) }},
+		{"not waited for", "async", func(h *hooked) { h.edit(`"type"`, `"async": true, "type"`) }},
+		{"only for some calls", "if", func(h *hooked) { h.edit(`"type"`, `"if": "Bash(git *)", "type"`) }},
+		{"without a shell", "args", func(h *hooked) { h.edit(`"type"`, `"args": [], "type"`) }},
+		{"another kind of hook", "type is not command", func(h *hooked) { h.edit(`"type": "command"`, `"type": "prompt"`) }},
+		{"no wrapper", "missing or killed", func(h *hooked) { h.edit(` || {`, ` # || {`) }},
+		{"a wrapper on another line", "not one that was installed", func(h *hooked) { h.edit(` || {`, `\n || {`) }},
+		{"a wrapper for something else", "not one that was installed", func(h *hooked) { h.edit(` || {`, `; false || {`) }},
+		{"a wrapper that lets pass", "missing or killed", func(h *hooked) { h.edit(`exit 2; }`, `exit 0; }`) }},
+		{"a wrapper that ends with 1", "missing or killed", func(h *hooked) { h.edit(`exit 2; }`, `exit 1; }`) }},
+		{"more than the command", "not one that was installed", func(h *hooked) { h.edit(`"SHIELD_CONFIG=`, `"true; SHIELD_CONFIG=`) }},
+		{"in the background", "not one that was installed", func(h *hooked) { h.edit(` || {`, ` & true || {`) }},
+		{"not heard", "not one that was installed", func(h *hooked) { h.edit(` || {`, ` >/dev/null || {`) }},
+		{"an expansion", "more than its text", func(h *hooked) { h.edit(`hook claude-code`, `hook claude-code $X`) }},
+		{"settings from the environment", "takes SHIELD_CONFIG from", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"`) }},
+		{"settings by a variable", "sets SHIELD_CONFIG", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"SHIELD_CONFIG=$X `) }},
+		{"a library for the program", "sets LD_PRELOAD", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"LD_PRELOAD=/x.so SHIELD_CONFIG= `) }},
+		{"found by PATH", "absolute path", func(h *hooked) { h.edit(h.quoted(), "shield") }},
+		{"the program is missing", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin) }},
+		{"the program was moved", "the program is missing", func(h *hooked) { _ = os.Rename(h.bin, h.bin+".old") }},
+		{"the program is a folder", "not a program", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Mkdir(h.bin, 0o755) }},
+		{"not executable", "not a program", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
+		{"others may write the program", "lets others in", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
+		{"others may replace the program", "lets others in", func(h *hooked) { h.mode(filepath.Dir(h.bin), 0o777) }},
+		{"others may write the settings", "lets others in", func(h *hooked) { h.mode(h.settings, 0o646) }},
+		{"not JSON", "not valid JSON", func(h *hooked) { h.edit("{", "{,") }},
+		{"a comment", "comments", func(h *hooked) { h.edit("{", "{ // mine\n") }},
+		{"a trailing comma", "comments", func(h *hooked) { h.edit(`"type": "command"`, `"type": "command",`) }},
+		{"a key twice", "not valid JSON", func(h *hooked) { h.edit("{", `{"hooks": {},`) }},
+		{"another setting is malformed", "model is not of type", func(h *hooked) { h.edit("{", `{"model": 5,`) }},
+		{"a permission is malformed", "permissions are malformed", func(h *hooked) { h.edit("{", `{"permissions": {"allow": "x"},`) }},
+		{"another hook is malformed", "malformed", func(h *hooked) { h.edit(`"PreToolUse": [`, `"PreToolUse": [{"matcher": 5, "hooks": []},`) }},
+		{"a second hook that is broken", "missing or killed", func(h *hooked) {
+			h.write(project(h, "settings.json"), `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"/x/shield hook claude-code"}]}]}}`)
+		}},
+		{"it allows", "did not deny", func(h *hooked) { h.script("exit 0") }},
+		{"it fails", "did not deny", func(h *hooked) { h.script("exit 2") }},
+		{"it dies", "did not deny", func(h *hooked) { h.script("kill -9 $$") }},
+		{"it denies and ends with 0", "did not deny", says("shield: tier 0", "0")},
+		{"it denies without a reason", "did not deny", says("", "2")},
+		{"it denies on standard output alone", "did not deny", func(h *hooked) {
+			h.script(strings.NewReplacer("echo 'REASON' >&2;", "", "REASON", "shield: tier 0", "STATUS", "2").Replace(shout))
+		}},
+		{"it says more", "did not deny", func(h *hooked) {
+			h.script("echo log; " + strings.NewReplacer("REASON", "shield: tier 0", "STATUS", "2").Replace(shout))
+		}},
+		{"it floods", "did not deny", func(h *hooked) { h.script("yes | head -c 10000000; exit 2") }},
+		{"shield cannot judge", "denies everything", func(h *hooked) {
+			h.write(filepath.Join(h.home, ".config", "shield", "shield.yaml"), "policy: /nowhere.yaml\n")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			c.spoil(h)
+			out, errs, status := h.run("", builtShield, "hook", "status", "claude-code")
+			if status != 1 || out != "" || !strings.Contains(errs, c.says) {
+				t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
+			}
+		})
+	}
+}
+
+// quoted returns how the settings file holds the path of shield.
+func (h *hooked) quoted() string {
+	raw, _ := json.Marshal(`"` + h.bin + `"`)
+	return string(raw[1 : len(raw)-1])
+}
+
+// TestHookStatusOfGoodInstallations changes what changes nothing.
+func TestHookStatusOfGoodInstallations(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*hooked){
+		"as installed":            func(*hooked) {},
+		"a byte order mark":       func(h *hooked) { h.edit("{", "\ufeff{") },
+		"every tool by a pattern": func(h *hooked) { h.edit(`"*"`, `".*"`) },
+		"every tool by default":   func(h *hooked) { h.edit(`"matcher": "*"`, `"matcher": ""`) },
+		"a longer wait":           func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 600`) },
+		"a flag":                  func(h *hooked) { h.edit("claude-code", "claude-code --policy strict") },
+		"other settings": func(h *hooked) {
+			h.edit("{", `{"model": "opus", "nonsense": 1, "permissions": {"defaultMode": "plan"},`)
+		},
+		"hooks are not off": func(h *hooked) { h.edit("{", `{"disableAllHooks": false,`) },
+		"other hooks": func(h *hooked) {
+			h.edit(`"PreToolUse": [`, `"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "http", "url": "x"}]},`)
+		},
+		"a project that is ignored": func(h *hooked) {
+			h.write(filepath.Join(h.work, ".claude", "settings.json"), `{"disableAllHooks": true`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			change(h)
+			if out, errs, status := h.run("", h.bin, "hook", "status", "claude-code"); status != 0 || out != h.settings+": a denial is enforced\n" {
+				t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
+			}
+		})
+	}
+}

@@ -1,0 +1,20 @@
+//go:build unix
+
+package launch
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// becomePath replaces shield with the program at the path that was opened, if
+// it is still the same file.
+func (cmd *Command) becomePath() error {
+	if err := cmd.program.unmoved(); err != nil {
+		return err
+	}
+	return syscall.Exec(cmd.program.file.Name(), cmd.argv, cmd.env)
+}
+
+// Executable reports whether a file of this mode may be run by somebody.
+func Executable(mode fs.FileMode) bool { return mode&0o111 != 0 }

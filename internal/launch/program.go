@@ -1,0 +1,116 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A program is the file of a command, opened before the command is judged.
+type program struct {
+	file   *os.File
+	before fs.FileInfo // when it was opened
+	script bool        // an interpreter opens it again, by its path
+}
+
+// openProgram opens a regular file that may be executed. It does not wait for
+// a writer, as opening a FIFO would.
+func openProgram(path string) (*program, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{file: f}
+	if err := p.examine(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%.80q: %w", path, err)
+	}
+	return p, nil
+}
+
+func (p *program) examine() (err error) {
+	if p.before, err = p.file.Stat(); err != nil {
+		return err
+	}
+	switch mode := p.before.Mode(); {
+	case mode.IsDir():
+		return errors.New("is a folder, not a program")
+	case !mode.IsRegular():
+		return errors.New("is not a regular file")
+	case !Executable(mode):
+		return errors.New("is not executable")
+	}
+	var start [2]byte
+	if _, err := p.file.ReadAt(start[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	p.script = string(start[:]) == "#!"
+	return nil
+}
+
+var errChanged = errors.New("the file changed while it was judged")
+
+// unchanged reports whether the open file and the one at its path are what was
+// opened: a file rewritten in place is the same file with other content.
+func (p *program) unchanged() error {
+	now, err := p.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !sameContent(p.before, now) {
+		return errChanged
+	}
+	return nil
+}
+
+// unmoved reports whether the path still leads to the unchanged file.
+func (p *program) unmoved() error {
+	now, err := os.Stat(p.file.Name())
+	if err != nil {
+		return err
+	}
+	if !sameContent(p.before, now) {
+		return errChanged
+	}
+	return p.unchanged()
+}
+
+// sameContent reports whether two looks saw the same file, not written to in
+// between.
+func sameContent(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime()) && sameChange(a, b)
+}
+
+// LookPath finds a program in the PATH of an environment, which is never the
+// current folder.
+func LookPath(name string, env []string) (string, error) {
+	if name == "" {
+		return "", errors.New("the program's name is empty")
+	}
+	if strings.ContainsRune(name, filepath.Separator) {
+		return filepath.Abs(name)
+	}
+	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		path, err := exec.LookPath(filepath.Join(dir, name))
+		if err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%.80q is not in PATH", name)
+}
+
+// standardFolder reports whether only an administrator or a package manager
+// puts programs into a folder.
+func standardFolder(dir string) bool {
+	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", `C:\Windows\System32`}, dir)
+}

@@ -1,0 +1,42 @@
+// Package reexec lets a test start its own binary as another process: for tests
+// of what several processes share, and of what one leaves that was killed.
+package reexec
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// variable tells a process that [Command] has started it, and holds its argument.
+const variable = "SHIELD_TEST_CHILD"
+
+// Main is a TestMain: it runs the tests, or, in a process that [Command] has
+// started, child with the argument. An error of child is printed, and ends the
+// process with status 1.
+func Main(m *testing.M, child func(arg string) error) {
+	arg, ok := os.LookupEnv(variable)
+	if !ok {
+		os.Exit(m.Run())
+	}
+	if err := child(arg); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Command returns the command of a process that runs the child of [Main] with an
+// argument. It writes its errors where the test does.
+func Command(t testing.TB, arg string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), variable+"="+arg)
+	cmd.Stderr = os.Stderr
+	return cmd
+}

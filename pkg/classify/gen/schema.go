@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/goccy/go-yaml"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A list is a YAML list, or one string.
+type list []string
+
+func (l *list) UnmarshalYAML(unmarshal func(any) error) error {
+	var many []string
+	if err := unmarshal(&many); err == nil {
+		*l = many
+		return nil
+	}
+	var one string
+	if err := unmarshal(&one); err != nil {
+		return err
+	}
+	*l = list{one}
+	return nil
+}
+
+// Examples are commands, or actions as mappings, which become JSON.
+type examples []string
+
+func (e *examples) UnmarshalYAML(unmarshal func(any) error) error {
+	var items []any
+	if err := unmarshal(&items); err != nil {
+		return err
+	}
+	for _, item := range items {
+		switch item := item.(type) {
+		case string:
+			*e = append(*e, item)
+		case map[string]any:
+			raw, err := exampleJSON(item)
+			if err != nil {
+				return err
+			}
+			*e = append(*e, raw)
+		default:
+			return fmt.Errorf("example %v is neither a command nor an action; quote it", item)
+		}
+	}
+	return nil
+}
+
+// exampleJSON writes an action with its type first, by which examples in JSON
+// are told from commands.
+func exampleJSON(action map[string]any) (string, error) {
+	typ, _ := action["type"].(string)
+	if len(action) != 2 || typ == "" {
+		return "", fmt.Errorf("example action %v needs type and payload only", action)
+	}
+	payload, err := json.Marshal(action["payload"], json.Deterministic(true))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`{"type":%q,"payload":%s}`, typ, payload), nil
+}
+
+type rule struct {
+	ID          string   `yaml:"id"`
+	Name        string   `yaml:"name"`
+	Category    string   `yaml:"category"`
+	Severity    string   `yaml:"severity"`
+	Outcome     string   `yaml:"outcome"`
+	Platform    string   `yaml:"platform"`
+	Description string   `yaml:"description"`
+	Advice      string   `yaml:"advice"`
+	Types       []string `yaml:"types"`
+	Fields      []string `yaml:"fields"`
+	Views       []string `yaml:"views"`
+	Needs       string   `yaml:"needs"`
+	Patterns    []string `yaml:"patterns"`
+	Except      string   `yaml:"except"`
+	Effects     []clause `yaml:"effects"`
+	Requires    []clause `yaml:"requires"`
+	Unless      []clause `yaml:"unless"`
+	Match       examples `yaml:"match"`
+	Pass        examples `yaml:"pass"`
+}
+
+type clause struct {
+	Kind      list   `yaml:"kind"`
+	Program   list   `yaml:"program"`
+	Class     list   `yaml:"class"`
+	Args      string `yaml:"args"`
+	Not       string `yaml:"not"`
+	Path      list   `yaml:"path"`
+	NotPath   list   `yaml:"not_path"`
+	Host      list   `yaml:"host"`
+	Cause     list   `yaml:"cause"`
+	Recursive bool   `yaml:"recursive"`
+}
+
+// load reads and checks all rules and returns them in the order of their ids.
+func load(files []string) ([]rule, error) {
+	var all []rule
+	var errs []error
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		var rules []rule
+		if err := yaml.UnmarshalWithOptions(data, &rules, yaml.Strict()); err != nil {
+			return nil, fmt.Errorf("%s: %s", name, yaml.FormatError(err, false, true))
+		}
+		for i := range rules {
+			if err := rules[i].check(); err != nil {
+				errs = append(errs, fmt.Errorf("%s: rule %s: %w", name, rules[i].ID, err))
+			}
+		}
+		all = append(all, rules...)
+	}
+	slices.SortStableFunc(all, func(a, b rule) int { return cmp.Compare(a.ID, b.ID) })
+	names := map[string]bool{}
+	for i := range all {
+		if i > 0 && all[i].ID == all[i-1].ID {
+			errs = append(errs, fmt.Errorf("two rules have the id %s", all[i].ID))
+		}
+		if names[all[i].Name] {
+			errs = append(errs, fmt.Errorf("two rules have the name %s", all[i].Name))
+		}
+		names[all[i].Name] = true
+	}
+	return all, errors.Join(errs...)
+}
+
+var idForm = regexp.MustCompile(`^(PI|PT|DE|SD|EE|SP|GEN|EM|MS|XP|UX|WIN)-\d{3}$`)
+
+func (r *rule) check() error {
+	var errs []error
+	demand := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	demand(idForm.MatchString(r.ID), "id has not the form of a group and three digits")
+	demand(regexp.MustCompile(`^[a-z][a-z0-9_]+$`).MatchString(r.Name), "name %q", r.Name)
+	demand(r.Category != "" && r.Description != "" && r.Advice != "", "category, description or advice is missing")
+	demand(slices.Contains([]string{"critical", "high", "medium", "low"}, r.Severity), "severity %q", r.Severity)
+	demand(slices.Contains([]string{"block", "escalate", "always_block"}, r.Outcome), "outcome %q", r.Outcome)
+	demand(slices.Contains([]string{"any", "unix", "macos", "windows"}, r.Platform), "platform %q", r.Platform)
+	demand(slices.Contains([]string{"", "code", "reader"}, r.Needs), "needs %q", r.Needs)
+	demand(len(r.Match) >= 3 && len(r.Pass) >= 3, "needs at least three match and three pass examples")
+	demand(len(r.Patterns)+len(r.Effects) > 0, "has neither patterns nor effects")
+	demand(len(r.Fields) == 0 || len(r.Types) > 0, "own fields need types")
+	for _, p := range r.Patterns {
+		lits, err := prefilter.Required(p)
+		demand(err == nil, "pattern %q: %v", p, err)
+		demand(lits != nil || r.Needs != "" || len(r.Fields) > 0,
+			"pattern %q has no literal of three bytes that every match contains, so needs or fields have to narrow it", p)
+	}
+	if _, err := regexp.Compile(r.Except); err != nil {
+		errs = append(errs, err)
+	}
+	for i := range r.Effects {
+		demand(r.Effects[i].check(true) == nil, "effects, entry %d: %v", i+1, r.Effects[i].check(true))
+	}
+	for i := range r.Requires {
+		demand(r.Requires[i].check(false) == nil, "requires, entry %d: %v", i+1, r.Requires[i].check(false))
+	}
+	for i := range r.Unless {
+		demand(r.Unless[i].check(false) == nil, "unless, entry %d: %v", i+1, r.Unless[i].check(false))
+	}
+	return errors.Join(errs...)
+}
+
+// check checks a clause; a selecting clause must not be one that every command
+// has to be compared with.
+func (c *clause) check(selects bool) error {
+	for _, expr := range []string{c.Args, c.Not} {
+		if _, err := regexp.Compile(expr); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.Program {
+		if p != strings.ToLower(p) || strings.HasSuffix(p, ".exe") {
+			return fmt.Errorf("program %q is to be written in lower case, without .exe", p)
+		}
+	}
+	for _, cause := range c.Cause {
+		if !slices.Contains(effect.Causes(), effect.Cause(cause)) {
+			return fmt.Errorf("cause %q is not one of %q", cause, effect.Causes())
+		}
+	}
+	for i := range c.Class {
+		if c.Class[i] == "unknown" {
+			c.Class[i] = ""
+		}
+	}
+	execute := len(c.Kind) == 0 || slices.Equal(c.Kind, list{"execute"})
+	if lits, _ := prefilter.Required(c.Args); selects && execute && len(c.Program) == 0 && lits == nil {
+		return errors.New("names neither a program nor arguments with a literal of three bytes")
+	}
+	if !execute && (len(c.Program) > 0 || c.Args != "" || c.Not != "" || len(c.Class) > 0) {
+		return errors.New("program, class and arguments belong to effects of kind execute")
+	}
+	return nil
+}

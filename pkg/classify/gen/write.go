@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+)
+
+var outcomes = map[string]string{"block": "Block", "escalate": "Escalate", "always_block": "AlwaysBlock"}
+var severities = map[string]string{"critical": "Critical", "high": "High", "medium": "Medium", "low": "Low"}
+var needs = map[string]string{"code": "needCode", "reader": "needReader"}
+
+func writeTable(b *bytes.Buffer, rules []rule) error {
+	fmt.Fprintf(b, "var ruleTable = [...]Rule{\n")
+	for _, r := range rules {
+		fmt.Fprintf(b, "{\nID: %q, Name: %q, Category: %q, Severity: %s, Outcome: %s, Platform: %q,\n",
+			r.ID, r.Name, r.Category, severities[r.Severity], outcomes[r.Outcome], r.Platform)
+		fmt.Fprintf(b, "Description: %q,\nAdvice: %q,\n", r.Description, r.Advice)
+		writeList(b, "Match", r.Match)
+		writeList(b, "Pass", r.Pass)
+		writeList(b, "types", r.Types)
+		writeList(b, "fields", r.Fields)
+		writeList(b, "views", r.Views)
+		if r.Needs != "" {
+			fmt.Fprintf(b, "needs: %s,\n", needs[r.Needs])
+		}
+		if len(r.Patterns) > 0 {
+			fmt.Fprintf(b, "patterns: []pattern{\n")
+			for _, p := range r.Patterns {
+				fmt.Fprintf(b, "%s,\n", patternLiteral(p))
+			}
+			fmt.Fprintf(b, "},\n")
+		}
+		writePattern(b, "except", r.Except)
+		writeClauses(b, "clauses", r.Effects)
+		writeClauses(b, "requires", r.Requires)
+		writeClauses(b, "unless", r.Unless)
+		fmt.Fprintf(b, "},\n")
+	}
+	fmt.Fprintf(b, "}\n")
+	return nil
+}
+
+func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
+	if len(clauses) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s: []clause{\n", name)
+	for _, c := range clauses {
+		fmt.Fprintf(b, "{\n")
+		if len(c.Kind) > 0 {
+			fmt.Fprintf(b, "kinds: []effect.Kind{")
+			for _, k := range c.Kind {
+				fmt.Fprintf(b, "%q, ", k)
+			}
+			fmt.Fprintf(b, "},\n")
+		}
+		programs := slices.Clone([]string(c.Program))
+		slices.Sort(programs)
+		writeList(b, "programs", programs)
+		if len(c.Class) > 0 {
+			fmt.Fprintf(b, "classes: []effect.Class{")
+			for _, k := range c.Class {
+				fmt.Fprintf(b, "%q, ", k)
+			}
+			fmt.Fprintf(b, "},\n")
+		}
+		writePattern(b, "args", c.Args)
+		writePattern(b, "not", c.Not)
+		writeList(b, "paths", c.Path)
+		writeList(b, "notPaths", c.NotPath)
+		writeList(b, "hosts", c.Host)
+		if len(c.Cause) > 0 {
+			fmt.Fprintf(b, "causes: []effect.Cause{")
+			for _, k := range c.Cause {
+				fmt.Fprintf(b, "%q, ", k)
+			}
+			fmt.Fprintf(b, "},\n")
+		}
+		if c.Recursive {
+			fmt.Fprintf(b, "recursive: true,\n")
+		}
+		fmt.Fprintf(b, "},\n")
+	}
+	fmt.Fprintf(b, "},\n")
+}
+
+func writePattern(b *bytes.Buffer, name, expr string) {
+	if expr != "" {
+		fmt.Fprintf(b, "%s: pattern%s,\n", name, patternLiteral(expr))
+	}
+}
+
+func patternLiteral(expr string) string {
+	lits, err := prefilter.Required(expr)
+	if err != nil {
+		panic(err) // check has compiled it
+	}
+	if lits == nil {
+		return fmt.Sprintf("{expr: %q}", expr)
+	}
+	return fmt.Sprintf("{expr: %q, lits: %#v}", expr, lits)
+}
+
+func writeList(b *bytes.Buffer, name string, list []string) {
+	if len(list) > 0 {
+		fmt.Fprintf(b, "%s: %#v,\n", name, []string(list))
+	}
+}

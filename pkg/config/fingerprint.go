@@ -1,0 +1,45 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// unprinted lists the settings that [Settings.Fingerprint] leaves out, each
+// with the reason why it cannot change a verdict.
+var unprinted = map[string]string{
+	"policy":                 "the fingerprint of the rules stands for it, whichever name they were loaded by",
+	"classifier.model":       "the fingerprint of the model stands for it",
+	"classifier.addr":        "the fingerprint of the model stands for it",
+	"evaluator.api_key_env":  "a key says who pays, not which model answers",
+	"evaluator.api_key_file": "a key says who pays, not which model answers",
+	"evaluator.canary_token": "a secret; any canary leads to the same verdict",
+	"approval.web.listen":    "the page shows the same question at every address",
+	"state":                  "the seal key in the folder tells installations apart",
+	"audit.enabled":          "the log is written after the verdict",
+	"audit.file":             "the log is written after the verdict",
+	"audit.max_bytes":        "the log is written after the verdict",
+	"hook.answer":            "it says how a verdict is told to a host",
+	"hook.timeout":           "a hook that takes too long denies whatever the verdict is",
+	"max_bytes":              "a longer record is never judged",
+}
+
+// Fingerprint returns the SHA-256 of the settings that can change a verdict, in
+// hex.
+func (s *Settings) Fingerprint() string {
+	h := sha256.New()
+	walk(reflect.ValueOf(*s), "", func(name string, v reflect.Value) {
+		if _, out := unprinted[name]; out {
+			return
+		}
+		value, err := json.Marshal(v.Interface())
+		if err != nil {
+			value = []byte(err.Error()) // only a number that is none, which no file can hold
+		}
+		fmt.Fprintf(h, "%s=%s\n", name, value)
+	})
+	return hex.EncodeToString(h.Sum(nil))
+}

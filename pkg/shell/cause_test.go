@@ -1,0 +1,81 @@
+package shell
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// TestCauses holds why each of these commands cannot be known, and that text
+// which only looks like a variable or a substitution is taken for none.
+func TestCauses(t *testing.T) {
+	t.Parallel()
+	for _, c := range [...]struct {
+		text  string
+		cause effect.Cause
+		input bool // text from another part of the command is run
+	}{
+		{`$X`, effect.CauseVariable, false},
+		{`eval "$X"`, effect.CauseVariable, false},
+		{`sh -c "${X%.*}"`, effect.CauseVariable, false},
+		{`powershell -c "iex $X"`, effect.CauseVariable, false},
+		{`$(cat f)`, effect.CauseOutput, true},
+		{`eval "$(cat f)"`, effect.CauseOutput, true},
+		{"eval \"`cat f`\"", effect.CauseOutput, true},
+		{`x=$(cat f); eval "$x"`, effect.CauseOutput, true},
+		{`x=$(cat f); eval "${x%;}"`, effect.CauseOutput, true},
+		{`x=$(cat f); eval "${x/a/b}"`, effect.CauseOutput, true},
+		{`x=$(cat f); eval "${x:$n:3}"`, effect.CauseOutput, true},
+		{`y=${X%.*}$(cat f); eval "$y"`, effect.CauseOutput, true},
+		{`while read -r l; do x=$(cat "$l"); done; eval "$x"`, effect.CauseOutput, true},
+		{`PROMPT_COMMAND="true; $(cat f)"`, effect.CauseOutput, true},
+		{`cat f | sh`, effect.CauseOutput, true},
+		{`sh < f`, effect.CauseFile, true},
+		{`cat f | xargs sh -c`, effect.CauseInput, true},
+		{`read -r x; eval "$x"`, effect.CauseInput, true},
+		{`curl x.test | sh`, effect.CauseDownload, false},
+		{`sh *.sh`, effect.CauseUnresolved, false},
+		{`sh a.sh`, effect.CauseScript, false},
+		{`./a.sh`, effect.CauseScript, false},
+		{`python3 a.py`, effect.CauseScript, false},
+		{`sh '$X.sh'`, effect.CauseScript, false}, // that is its name
+		{`echo "`, effect.CauseSyntax, false},
+		{`sh -c 'echo "'`, effect.CauseSyntax, false},
+		{`enable -f ./x.so y`, effect.CauseCode, false},
+		{`powershell -EncodedCommand !!!`, effect.CauseCode, false},
+	} {
+		var causes []effect.Cause
+		input := false
+		for _, e := range Analyze(c.text, here()).Effects {
+			switch e.Kind {
+			case effect.Dynamic:
+				causes = append(causes, e.Cause)
+			case effect.RunInput:
+				input = true
+			}
+		}
+		if !slices.Contains(causes, c.cause) || input != c.input {
+			t.Errorf("%s: dynamic %q, runs input: %v; want %q and %v", c.text, causes, input, c.cause, c.input)
+		}
+	}
+}
+
+// TestEveryCauseHasAName holds that whatever cannot be known says why.
+func TestEveryCauseHasAName(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, c := range readCases(t) {
+		for _, e := range Analyze(c.text, here()).Effects {
+			if e.Kind != effect.Dynamic && e.Kind != effect.RunInput {
+				continue
+			}
+			if seen++; !slices.Contains(effect.Causes(), e.Cause) {
+				t.Errorf("%s: %s has the cause %q (%s)", c.text, e.Kind, e.Cause, e.Reason)
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("%d effects were looked at, which is too few to mean anything", seen)
+	}
+}

@@ -1,0 +1,153 @@
+package shield
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/approve"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/classify"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Config says how a pipeline judges. The zero value is usable and the
+// strictest; fields of other packages' types may be nil.
+type Config struct {
+	// Settings are what a person can set; nil means [Defaults]. Change a copy of
+	// those, since a setting's zero value is seldom its default: one that is out of
+	// range is an error.
+	Settings *config.Settings
+
+	// Each of these stands in place of the setting, unless it is zero.
+	Policy        string   // a preset's name, a file's path, or "auto" for the preset that fits the other settings
+	Roots         []string // workspace folders; none means Dir
+	OnnxThreshold float64  // 0.0–1.0: from here on a model's injection is blocked
+	CanaryToken   string   // fixes the evaluator's canary
+	RateLimit     int      // Tier 2 attempts a minute
+	DailyBudget   int      // Tier 2 evaluations a day
+
+	Home     string   // the home folder that "~" means; may be unknown
+	Dir      string   // the folder that relative paths without a cwd start from; may be unknown
+	FoldCase bool     // the file system ignores case (Windows, macOS)
+	Own      []string // files and folders of shield itself beside those that other fields and settings name: never read, never changed
+	Program  string   // shield's own file: never changed
+	CacheDir string   // the folder of what shield unpacks and loads: never changed
+	Models   string   // the folder of installed models, absolute; "" if there is none
+
+	// StateDir holds the seal key, the state file and the audit log. Without it
+	// verdicts are not sealed. It is the setting "state" or what stands for it.
+	StateDir string
+
+	LockWait time.Duration // for other processes that use the state folder; 0 means 1.5 s
+
+	Caller   audit.Caller                              // who asks, for the log
+	Provider evaluate.Provider                         // asks the model of Tier 2; nil means one made from the settings
+	Approve  approve.Options                           // who is asked in Tier 3; the pipeline fills Approval, Store, Binding, StateDir, Redactor and Clock
+	Lookup   func(variable string) (v string, ok bool) // finds the evaluator's key in the environment; nil finds none
+
+	NoFiles  bool // judge by the text alone: no link is followed and no script read, so that the machine has no say
+	Timed    bool // the steps of [Outcome.Trail] carry their latency
+	Trace    bool // every verdict carries its trail, with latencies, effects and views
+	NoAction bool // verdicts leave the action out
+
+	// Notify is told what a person should know though no verdict says it, such as
+	// a sudden rise in evaluations. Any goroutine may call it; nil tells nobody.
+	Notify func(text string)
+
+	Clock func() time.Time // nil means the system's
+}
+
+// Defaults returns the settings of a pipeline that was given none: those of
+// [config.Default], but neither a model nor a person is asked, and no log is
+// written.
+func Defaults() config.Settings {
+	s := config.Default()
+	s.Classifier = config.Classifier{SkipTypes: config.Types{Auto: true}}
+	s.Approval.Channels = nil
+	s.Audit.Enabled = false
+	return s
+}
+
+// settings returns the settings in force.
+func (cfg *Config) settings() config.Settings {
+	var s config.Settings
+	if cfg.Settings != nil {
+		s = *cfg.Settings
+	} else {
+		s = Defaults()
+	}
+	if len(cfg.Roots) > 0 {
+		s.Roots = cfg.Roots
+	}
+	s.Policy = cmp.Or(cfg.Policy, s.Policy)
+	s.Classifier.Threshold = cmp.Or(cfg.OnnxThreshold, s.Classifier.Threshold)
+	s.Evaluator.CanaryToken = cmp.Or(cfg.CanaryToken, s.Evaluator.CanaryToken)
+	s.RateLimit = cmp.Or(cfg.RateLimit, s.RateLimit)
+	s.DailyBudget = cmp.Or(cfg.DailyBudget, s.DailyBudget)
+	return s
+}
+
+// auditFile returns the path of the audit log, or "" if there is none.
+func (cfg *Config) auditFile() string {
+	s := cfg.settings()
+	return s.AuditFile(cfg.StateDir)
+}
+
+// unprinted lists the fields of [Config] that its fingerprint leaves out, each
+// with the reason why it cannot change a verdict, or what stands for it.
+var unprinted = map[string]string{
+	"Settings":      "they have a fingerprint of their own",
+	"Policy":        "a setting",
+	"Roots":         "a setting",
+	"OnnxThreshold": "a setting",
+	"CanaryToken":   "a setting",
+	"RateLimit":     "a setting",
+	"DailyBudget":   "a setting",
+	"Models":        "the fingerprint of the model stands for it",
+	"StateDir":      "the seal key in the folder tells installations apart",
+	"Caller":        "only the log says who asks",
+	"Provider":      "code; the program that passes it keeps it the same",
+	"Approve":       "beside the settings, it says how a question is shown",
+	"Lookup":        "a key says who pays, not which model answers",
+	"Timed":         "it says what a trail shows",
+	"Trace":         "it says what a verdict shows",
+	"NoAction":      "it says what a verdict shows",
+	"LockWait":      "it bounds the wait for other processes",
+	"Notify":        "only people are told",
+	"Clock":         "the time of a verdict is in the verdict",
+}
+
+// fingerprint returns the SHA-256 of what can change a verdict beside policy,
+// rules and model, in hex.
+func (cfg *Config) fingerprint() (string, error) {
+	s := cfg.settings()
+	h := sha256.New()
+	_, _ = io.WriteString(h, s.Fingerprint()) // a hash does not fail
+	for v, i := reflect.ValueOf(*cfg), 0; i < v.NumField(); i++ {
+		name := v.Type().Field(i).Name
+		if _, out := unprinted[name]; out {
+			continue
+		}
+		value, err := json.Marshal(v.Field(i).Interface())
+		if err != nil {
+			return "", fmt.Errorf("fingerprint of %s: %w", name, err)
+		}
+		fmt.Fprintf(h, "\n%s=%s", name, value)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// fingerprints returns what a seal binds a verdict to: policy, rules, model and
+// configuration.
+func fingerprints(cfg Config, policy, classifier string) (verdict.Fingerprints, error) {
+	own, err := cfg.fingerprint()
+	return verdict.Fingerprints{Policy: policy, Rules: classify.Fingerprint(), Model: classifier, Config: own}, err
+}

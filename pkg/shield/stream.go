@@ -1,0 +1,264 @@
+package shield
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A Source yields records until [io.EOF]. One goroutine at a time asks it.
+type Source interface {
+	Next() (verdict.Record, error)
+}
+
+// Reader returns a source of actions and of verdicts that this pipeline, or an
+// equally configured one of the same installation, has sealed. name is what
+// messages call the input; maxBytes is the length of the longest action. The
+// pipeline must have a state folder.
+func (p *Pipeline) Reader(r io.Reader, name string, maxBytes int) *verdict.Reader {
+	return verdict.NewReader(r, verdict.ReaderOptions{Name: name, MaxBytes: maxBytes, Sealer: p.sealer, Now: p.now})
+}
+
+// Actions returns a source of actions alone: what poses as a verdict is refused.
+// The parameters are those of [Pipeline.Reader].
+func Actions(r io.Reader, name string, maxBytes int) Source {
+	return &actions{action.NewReader(r, action.ReaderOptions{Name: name, MaxBytes: maxBytes}), name}
+}
+
+type actions struct {
+	r    *action.Reader
+	name string
+}
+
+func (s *actions) Next() (verdict.Record, error) {
+	in, err := s.r.Next()
+	rec := verdict.Record{Line: in.Line, Raw: in.Raw, Err: in.Err}
+	if err != nil || rec.Err != nil {
+		return rec, err
+	}
+	if rec.Action, err = action.Parse(rec.Raw); err != nil {
+		rec.Err = &action.LineError{Name: s.name, Line: rec.Line, Err: err}
+	}
+	return rec, nil
+}
+
+// A Judged is what became of one record.
+type Judged struct {
+	Verdict verdict.Verdict // what to write; with Raw, its Decision alone
+	Raw     []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
+	Err     error           // why the record was refused without being judged; nil if it was
+}
+
+// A Sink takes what became of the records, in their order, each when it stands
+// in the audit log. One goroutine calls it; its error ends the stream.
+type Sink func(*Judged) error
+
+// StreamOptions say how a stream is judged.
+type StreamOptions struct {
+	Tiers Range // that judge; what an earlier stage has decided passes
+	Jobs  int   // records judged at a time; 0 means 1
+}
+
+// A ReadError is why a source could not be read to its end.
+type ReadError struct{ Err error }
+
+func (e *ReadError) Error() string { return "read: " + e.Err.Error() }
+
+// Unwrap returns the source's error.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Stream judges the records of a source and hands what became of them to a sink.
+// It answers each record that it reads, if the sink takes it; whatever fails is a
+// BLOCK. When ctx ends nothing more is read, and what was read is blocked. No more
+// is read than a bounded number of bytes and records beyond what the sink has
+// taken.
+//
+// The error is the sink's, a [*ReadError], or that of ctx. A goroutine that waits
+// in the source then stays until the source answers.
+func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamOptions) error {
+	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
+		return fmt.Errorf("there are no tiers %d to %d", r.First, r.Last)
+	}
+	f := &flow{p: p, tiers: opts.Tiers, bytes: newInFlight(maxInFlight), quiet: make(chan struct{})}
+	queue := make(chan *job, maxBatch) // in input order
+	work := make(chan *job, maxBatch)
+	stop := make(chan struct{})
+	readErr := make(chan error, 1)
+	defer context.AfterFunc(ctx, func() {
+		if f.gate.close() {
+			close(f.quiet)
+		}
+		f.bytes.release()
+	})()
+	go func() {
+		readErr <- f.read(ctx, in, queue, work, stop)
+		close(queue)
+		close(work)
+	}()
+	var workers sync.WaitGroup
+	for range max(opts.Jobs, 1) {
+		workers.Go(func() {
+			for j := range work {
+				f.one(ctx, j)
+				close(j.done)
+			}
+		})
+	}
+	ready := make(chan *job, maxBatch)
+	go f.record(queue, ready, stop)
+	err := f.write(ctx, out, ready)
+	close(stop)
+	f.bytes.release()
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-readErr:
+		if err != nil {
+			return &ReadError{err}
+		}
+	default: // interrupted while waiting for input
+		return ctx.Err()
+	}
+	workers.Wait()
+	return ctx.Err()
+}
+
+// maxBatch is how many finished verdicts are written together, so that they
+// share one entry into the audit log.
+const maxBatch = 256
+
+// A flow is a stream of records on its way from a source to a sink.
+type flow struct {
+	p     *Pipeline
+	tiers Range
+	bytes *inFlight
+	gate  gate
+	quiet chan struct{} // closed by an interrupt that finds the source silent
+}
+
+// A job is one record on its way.
+type job struct {
+	rec  verdict.Record
+	size int           // bytes that are counted for it
+	done chan struct{} // closed when out is set
+	out  Outcome
+	raw  []byte // a verdict to pass on byte for byte; nil if out is to be written
+}
+
+// read queues records until the input ends, an interrupt comes or stop is
+// closed.
+func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *job, stop <-chan struct{}) error {
+	for ctx.Err() == nil && f.gate.enter() {
+		rec, err := in.Next()
+		if !f.gate.leave() {
+			return nil
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		j := &job{rec: rec, size: len(rec.Raw), done: make(chan struct{})}
+		f.bytes.take(j.size)
+		select {
+		case queue <- j:
+		case <-stop:
+			return nil
+		}
+		work <- j // never blocks for good: workers take all that is queued
+	}
+	return nil
+}
+
+// one judges one record, and lets go of what writing its verdict does not need.
+func (f *flow) one(ctx context.Context, j *job) {
+	rec := j.rec
+	j.rec = verdict.Record{Err: rec.Err}
+	switch {
+	case rec.Err != nil:
+		j.out = f.p.refuse(rec.Line, string(action.CodeOf(rec.Err)), rec.Err.Error())
+	case rec.Verdict != nil && rec.Verdict.Decision != verdict.Escalate:
+		if j.out, j.raw = f.p.pass(&rec); j.raw != nil {
+			j.out.Verdict = verdict.Verdict{Decision: rec.Verdict.Decision}
+		}
+	default:
+		line := rec.Line
+		if rec.Verdict != nil {
+			line = rec.Verdict.Line
+		}
+		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages}, f.tiers)
+	}
+	size := len(j.raw) + j.out.size()
+	f.bytes.change(j.size, size)
+	j.size = size
+}
+
+// record hands finished jobs, in the order of the queue, to the audit log and
+// on to the writer, until the queue is closed, or until an interrupt has come
+// and all that was read is done, or until stop is closed.
+func (f *flow) record(queue <-chan *job, ready chan<- *job, stop <-chan struct{}) {
+	defer close(ready)
+	for {
+		var j *job
+		var ok bool
+		select {
+		case j, ok = <-queue:
+		case <-f.quiet:
+			select {
+			case j, ok = <-queue: // read already
+			default:
+			}
+		}
+		if !ok {
+			return
+		}
+		<-j.done
+		if j.raw == nil {
+			f.p.record(&j.out)
+		}
+		select {
+		case ready <- j:
+		case <-stop:
+			return
+		}
+	}
+}
+
+// write hands finished jobs to the sink once they are in the audit log.
+func (f *flow) write(ctx context.Context, out Sink, ready <-chan *job) error {
+	for j := range ready {
+		if j.raw == nil {
+			f.p.settle(ctx, &j.out)
+		}
+		if err := out(&Judged{Verdict: j.out.Verdict, Raw: j.raw, Err: j.rec.Err}); err != nil {
+			return err
+		}
+		f.bytes.change(j.size, 0)
+	}
+	return nil
+}
+
+// EvaluateUntil judges an action in the tiers up to and including last. It
+// answers always; whatever fails is a BLOCK.
+func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int) Outcome {
+	if last < TierPolicy || last > TierApprove {
+		return p.refuse(1, "tier", fmt.Sprintf("there is no tier %d", last))
+	}
+	o := p.outcome(ctx, item{Line: 1, Action: a}, Range{TierPolicy, last})
+	p.record(&o)
+	p.settle(ctx, &o)
+	return o
+}
+
+// Evaluate judges an action in all tiers. It answers always; whatever fails is a
+// BLOCK.
+func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
+	return p.EvaluateUntil(ctx, a, TierApprove).Verdict
+}

@@ -1,0 +1,158 @@
+package shield
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+func TestInFlightCountsWhatGrew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newInFlight(100)
+		taken := make(chan int, 4)
+		go func() {
+			for i := range 3 {
+				f.take(10)
+				taken <- i
+			}
+		}()
+		synctest.Wait()
+		f.change(30, 0)
+		f.take(10)
+		f.change(10, 100) // its trace is larger than it was
+		go func() { f.take(1); taken <- 3 }()
+		synctest.Wait()
+		if len(taken) != 3 {
+			t.Fatalf("%d were taken, want 3", len(taken))
+		}
+		f.change(100, 99)
+		synctest.Wait()
+		if len(taken) != 4 {
+			t.Fatal("room that was given back is not used")
+		}
+		go f.take(50)
+		f.release()
+		synctest.Wait()
+	})
+}
+
+// tap is an endless source that counts.
+type tap struct{ n int }
+
+func (s *tap) Next() (verdict.Record, error) {
+	s.n++
+	raw := fmt.Appendf(nil, `{"id":"%d","type":"ping","payload":{}}`, s.n-1)
+	a, err := action.Parse(raw)
+	return verdict.Record{Line: s.n, Raw: raw, Action: a}, err
+}
+
+// After an interrupt nothing more is read, and exactly what was read is
+// answered, however much there would be.
+func TestInterruptEndsReading(t *testing.T) {
+	t.Parallel()
+	for _, jobs := range []int{1, 8} {
+		p := pipelineOf(t, Config{Home: "/home/me", Dir: "/home/me/app", Clock: instant})
+		ctx, cancel := context.WithCancel(context.Background())
+		in, n := &tap{}, 0
+		err := p.Stream(ctx, in, func(j *Judged) error {
+			if j.Verdict.ID != fmt.Sprint(n) {
+				t.Errorf("verdict %d is for %q", n, j.Verdict.ID)
+			}
+			if n++; n == 10 {
+				cancel()
+			}
+			return nil
+		}, StreamOptions{Tiers: Range{TierPolicy, TierClassify}, Jobs: jobs})
+		// One may have been under way when the interrupt came.
+		if n != in.n && n != in.n-1 {
+			t.Errorf("%d jobs: %d records were read, %d answered", jobs, in.n, n)
+		}
+		if most := 10 + 3*maxBatch + 2*jobs + 4; n > most || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d jobs: %d verdicts, %v", jobs, n, err)
+		}
+	}
+}
+
+// TestStream holds what becomes of each kind of record, in order, and that
+// verdicts of one stage are the next one's records.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Clock: instant})
+	records := read + "\n{\"type\":3}\n" + command + "\n" + `{"decision":"ALLOW"}` + "\n" + deletes
+	stage := func(in Source, tiers Range) (decisions []string, out string) {
+		t.Helper()
+		var b strings.Builder
+		w := verdict.NewWriter(&b)
+		err := p.Stream(t.Context(), in, func(j *Judged) error {
+			decisions = append(decisions, fmt.Sprint(j.Verdict.Decision, " ", j.Err != nil, " ", j.Raw != nil))
+			if j.Raw != nil {
+				return w.Pass(j.Raw)
+			}
+			return w.Write(&j.Verdict)
+		}, StreamOptions{Tiers: tiers, Jobs: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decisions, b.String()
+	}
+	first, out := stage(Actions(strings.NewReader(records), "in", 1<<20), Range{TierPolicy, TierPolicy})
+	if want := "ALLOW false false,BLOCK true false,ESCALATE false false,BLOCK true false,ESCALATE false false"; strings.Join(first, ",") != want {
+		t.Errorf("policy: %s\nwant    %s", strings.Join(first, ","), want)
+	}
+	second, _ := stage(p.Reader(strings.NewReader(out), "in", 1<<20), Range{TierClassify, TierClassify})
+	if want := "ALLOW false true,BLOCK false true,ALLOW false false,BLOCK false true,ESCALATE false false"; strings.Join(second, ",") != want {
+		t.Errorf("classify: %s\nwant      %s", strings.Join(second, ","), want)
+	}
+}
+
+// TestStreamErrors holds which error is whose, and that a sink that fails is
+// asked no more.
+func TestStreamErrors(t *testing.T) {
+	t.Parallel()
+	p := pipelineOf(t, Config{Home: "/home/me", Dir: "/home/me/app", Clock: instant})
+	broken := errors.New("broken")
+	calls := 0
+	err := p.Stream(t.Context(), &tap{}, func(*Judged) error { calls++; return broken }, StreamOptions{Tiers: All})
+	if !errors.Is(err, broken) || calls != 1 {
+		t.Errorf("a sink that fails: %v after %d calls", err, calls)
+	}
+	var unread *ReadError
+	err = p.Stream(t.Context(), failing{broken}, func(*Judged) error { return nil }, StreamOptions{Tiers: All})
+	if !errors.As(err, &unread) || !errors.Is(err, broken) {
+		t.Errorf("a source that fails: %v", err)
+	}
+	if err := p.Stream(t.Context(), failing{io.EOF}, func(*Judged) error { return nil }, StreamOptions{}); err != nil {
+		t.Errorf("nothing to read: %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Next() (verdict.Record, error) { return verdict.Record{}, f.err }
+
+// TestNoSuchTier holds that a range that is none allows nothing.
+func TestNoSuchTier(t *testing.T) {
+	t.Parallel()
+	p := pipelineOf(t, Config{Home: "/home/me", Dir: "/home/me/app", Clock: instant})
+	for _, last := range []int{-1, 4, 1 << 40} {
+		if v := p.EvaluateUntil(t.Context(), parse(t, read), last).Verdict; v.Decision != verdict.Block {
+			t.Errorf("until tier %d: %s", last, v.Decision)
+		}
+	}
+	for _, r := range []Range{{-1, 0}, {0, 4}, {3, 2}, {9, 9}} {
+		err := p.Stream(t.Context(), &tap{}, func(*Judged) error {
+			t.Errorf("tiers %v: judged", r)
+			return io.EOF
+		}, StreamOptions{Tiers: r})
+		if err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("tiers %v: error %v", r, err)
+		}
+	}
+}

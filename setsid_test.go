@@ -1,8 +1,0 @@
-//go:build unix
-
-package main
-
-import "syscall"
-
-// Tests have no terminal, so that none of them asks the person who runs them.
-func init() { _, _ = syscall.Setsid() }
