@@ -134,16 +134,20 @@ func TestApprovalsRemembered(t *testing.T) {
 	check(on("approvals", "list", "--json"), "", statusAllow, "[]")
 }
 
-// TestApprovalsLeavesNothing holds that looking for questions before anything
-// was judged does not make the state look damaged.
-func TestApprovalsLeavesNothing(t *testing.T) {
-	w := newWorld(t)
-	dir := t.TempDir()
-	if status, out, errs := run(t, w, "", "approvals", "--state", dir); status != 0 {
-		t.Fatalf("status %d, %s%s", status, out, errs)
-	}
-	in := `{"type":"read_file","payload":{"path":"a.go"}}`
-	if _, out, errs := run(t, w, in, "run", "--state", dir, "--no-action"); !strings.Contains(out, `"ALLOW"`) {
-		t.Errorf("a read afterwards: %s%s", out, errs)
+// What only looks at a new installation leaves it one: the first action is
+// judged and logged after it.
+func TestLooksLeaveANewInstallation(t *testing.T) {
+	for _, args := range [][]string{
+		{"approvals"}, {"approvals", "list"}, {"approvals", "revoke", "--all"}, {"status"}, {"doctor"}, {"audit", "verify"}, {"explain", "ls"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			w := newWorld(t)
+			on := []string{"--state", filepath.Join(w.Home, "state")}
+			run(t, w, "", append(args[:len(args):len(args)], on...)...)
+			status, out, errs := run(t, w, `{"type":"execute_command","payload":{"command":"ls"}}`, append([]string{"run"}, on...)...)
+			if status != statusAllow {
+				t.Errorf("status %d\n%s%s", status, out, errs)
+			}
+		})
 	}
 }

@@ -122,6 +122,10 @@ func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Comm
 			fmt.Fprintf(&b, "%s\n\n    %s\n\n", e.purpose, e.line)
 		}
 	}
+	for _, s := range sections[name] {
+		section(s.title)
+		fmt.Fprintln(&b, s.text)
+	}
 	section("EXIT STATUS")
 	for _, s := range statuses {
 		fmt.Fprintf(&b, "**%d**\n: %s\n\n", s.Status, s.Meaning)

@@ -33,6 +33,7 @@ const maxAnswer = 64 << 10
 // answers anything but what a judge answers. A process of its own can be killed
 // when it is stopped or hangs, which nothing inside it could do.
 func watchHook(ctx context.Context, w *World, name string, deadline time.Duration) error {
+	await(w, "one event of the host from the terminal, a JSON object")
 	late := time.NewTimer(deadline + watchdogGrace)
 	defer late.Stop()
 	judge, err := w.startInTime(judgeArgs(w.args, name), late.C)

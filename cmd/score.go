@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -94,7 +93,7 @@ func scoreFiles(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	notices := &scoreNotices{err: w.Err, live: isTerminal(w.Err)}
+	notices := &scoreNotices{line: progress{err: w.Err, live: isTerminal(w.Err)}}
 	opts.Progress, opts.Malformed = notices.progress, notices.malformed
 	counter := score.New(func(ctx context.Context, a *action.Action) score.Judged {
 		o := p.EvaluateUntil(ctx, a, until)
@@ -180,6 +179,7 @@ func scoreConfig(c *cli.Context, w *World, until int) (*config.Loaded, shield.Co
 // scoreFile judges the rows of one file.
 func scoreFile(ctx context.Context, w *World, counter *score.Counter, name string) error {
 	if name == "-" {
+		await(w, "labelled rows from the terminal, one JSON object a line")
 		return counter.Read(ctx, w.In, "stdin")
 	}
 	f, err := os.Open(name)
@@ -239,35 +239,26 @@ func check(s *report.Score, l limits) error {
 
 // scoreNotices tells a person what happens while rows are judged.
 type scoreNotices struct {
-	err  io.Writer
-	live bool // err is a terminal
+	line progress
 	bad  int
 }
 
 const maxNamed = 20 // malformed rows that are named
 
 func (n *scoreNotices) progress(rows int) {
-	if n.live {
-		fmt.Fprintf(n.err, "\r%d rows", rows)
-	}
+	n.line.show(rows, "rows judged")
 }
 
 func (n *scoreNotices) malformed(err error) {
 	if n.bad++; n.bad <= maxNamed {
-		n.clear()
-		fmt.Fprintf(n.err, "shield: %v; left out\n", err)
-	}
-}
-
-func (n *scoreNotices) clear() {
-	if n.live {
-		fmt.Fprint(n.err, "\r\x1b[K")
+		n.line.clear()
+		fmt.Fprintf(n.line.err, "shield: %v; left out\n", err)
 	}
 }
 
 func (n *scoreNotices) end() {
-	n.clear()
+	n.line.clear()
 	if n.bad > maxNamed {
-		fmt.Fprintf(n.err, "shield: %d more rows could not be read; left out\n", n.bad-maxNamed)
+		fmt.Fprintf(n.line.err, "shield: %d more rows could not be read; left out\n", n.bad-maxNamed)
 	}
 }

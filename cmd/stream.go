@@ -28,6 +28,7 @@ func (s stage) judge(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
+	await(w, "actions from the terminal, one JSON object a line")
 	set, p, err := pipeline(c, w)
 	if err != nil {
 		return refuseAll(c.Context, w, err)
@@ -52,16 +53,22 @@ func (s stage) records(w *World, p *shield.Pipeline, maxBytes int) shield.Source
 func (s stage) stream(ctx context.Context, w *World, p *shield.Pipeline, in shield.Source, n int) error {
 	var t tally
 	out := verdict.NewWriter(w.Out)
+	line := progress{err: w.Err, live: isTerminal(w.Err) && !isTerminal(w.Out)}
 	err := p.Stream(ctx, in, func(j *shield.Judged) error {
 		if j.Err != nil {
+			line.clear()
 			fmt.Fprintf(w.Err, "shield: %s; blocked\n", withoutSecrets(j.Err))
 		}
 		t.count(j.Verdict.Decision)
+		if n := t.allow + t.escalate + t.block; n%progressEvery == 0 {
+			line.show(n, "actions judged")
+		}
 		if j.Raw != nil {
 			return out.Pass(j.Raw)
 		}
 		return out.Write(&j.Verdict)
 	}, shield.StreamOptions{Tiers: s.tiers, Jobs: n})
+	line.clear()
 	var unread *shield.ReadError
 	switch {
 	case errors.As(err, &unread):

@@ -1,6 +1,9 @@
 package cmd
 
 import (
+	"fmt"
+	"io"
+
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 )
@@ -42,5 +45,45 @@ func colour(c *cli.Context, w *World, terminal bool) bool {
 		return false
 	default:
 		return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && terminal
+	}
+}
+
+// await tells a person that what is read comes from their terminal, which would
+// else look like a program that hangs.
+func await(w *World, what string) {
+	if !isTerminal(w.In) {
+		return
+	}
+	end := "^D"
+	if w.OS == "windows" {
+		end = "^Z and Enter"
+	}
+	fmt.Fprintf(w.Err, "shield: reading %s; %s ends\n", what, end)
+}
+
+// progressEvery is how many verdicts are written between two signs of progress.
+const progressEvery = 1000
+
+// A progress is a line on a terminal that says how far shield is. What is
+// written next goes over it.
+type progress struct {
+	err   io.Writer
+	live  bool // there is a terminal to show it on
+	shown bool
+}
+
+// show replaces the line.
+func (p *progress) show(n int, what string) {
+	if p.live {
+		fmt.Fprintf(p.err, "\x1b[Kshield: %d %s\r", n, what)
+		p.shown = true
+	}
+}
+
+// clear takes the line away.
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.err, "\x1b[K")
+		p.shown = false
 	}
 }

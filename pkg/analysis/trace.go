@@ -70,17 +70,22 @@ type tracedEffect struct {
 func (c *Case) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	traced := make([]tracedEffect, len(c.Effects))
 	for i := range c.Effects {
-		e := c.Effects[i]
-		e.Args = r.Args(e.Program, e.Args)
-		for _, s := range [...]*string{&e.Path, &e.URL, &e.Host, &e.Program, &e.Reason} {
-			*s = r.String(*s)
-		}
+		e := Redacted(c.Effects[i], r)
 		traced[i].Effect = &e
 		if i < len(c.Met) {
 			traced[i].Rules = c.Met[i]
 		}
 	}
 	return encode(traced, len(traced))
+}
+
+// Redacted returns an effect without what r knows to be secret.
+func Redacted(e effect.Effect, r *redact.Redactor) effect.Effect {
+	e.Args = r.Args(e.Program, e.Args)
+	for _, s := range [...]*string{&e.Path, &e.URL, &e.Host, &e.Program, &e.Reason} {
+		*s = r.String(*s)
+	}
+	return e
 }
 
 // ViewsJSON returns the views as a JSON array, for traces, without what r knows

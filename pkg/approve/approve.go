@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -51,17 +52,9 @@ type Options struct {
 	Getenv    func(string) string // nil knows no variable
 	Interrupt func()              // called when a person presses ^C at a request; may be nil
 	Environ   []string            // of the channel "command"
-	Redact    func(string) string // takes secrets out of what leaves the question: to the command, the desktop, the state, and what stays on the screen; nil leaves them
+	Redactor  *redact.Redactor    // takes secrets out of what leaves the question: to the command, the desktop, the state, and what stays on the screen; nil knows only what they look like
 	Notice    io.Writer           // where the page's link is printed, unless Hosted; nil prints none
 	Clock     func() time.Time    // nil means the system's
-}
-
-// clean takes secrets out of a text.
-func (o *Options) clean(s string) string {
-	if o.Redact == nil {
-		return s
-	}
-	return o.Redact(s)
 }
 
 // A Channel is one way to reach a person.
@@ -229,7 +222,7 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 	v := verdict.Verdict{Decision: verdict.Allow, Confidence: 1, Reasoning: "approved once by " + who + said, Channel: from, By: ans.By}
 	if ans.Remember > 0 && r.Remember {
 		span := min(ans.Remember, maxRemember)
-		if err := a.keep(ctx, c, who, span); err != nil {
+		if err := a.keep(ctx, c, r.subject, who, span); err != nil {
 			v.Reasoning += "; could not be remembered: " + err.Error()
 		} else {
 			v.Reasoning = fmt.Sprintf("approved for %d minutes by %s%s", int(span.Minutes()), who, said)

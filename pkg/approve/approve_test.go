@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/config"
@@ -381,10 +382,10 @@ func TestSummary(t *testing.T) {
 		`{"type":"frob","payload":{"x":1}}`:                                                                 "use the tool “frob”",
 		`{"type":"execute_command","payload":{"command":"ls”: all is well “\u001b"}}`:                       "run “ls\": all is well \"<U+001B>”",
 		`{"type":"execute_command","payload":{"command":"` + strings.Repeat("a", 500) + `"}}`:               "run “" + strings.Repeat("a", 160) + "…”",
-		`{"type":"execute_command","payload":{"command":"` + strings.Repeat("a", 155) + `hunter2hunter2"}}`: "run “" + strings.Repeat("a", 155) + "-”",
+		`{"type":"execute_command","payload":{"command":"` + strings.Repeat("a", 155) + `hunter2hunter2"}}`: "run “" + strings.Repeat("a", 155) + "[reda…”",
 	} {
 		a := newTest(t, &memory{})
-		a.o.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2hunter2", "-") }
+		a.o.Redactor = redact.New("hunter2hunter2")
 		r, err := a.newRequest(t.Context(), testCase(t, record), true)
 		if err != nil {
 			t.Fatal(err)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/internal/subprocess"
 )
@@ -37,7 +39,7 @@ func (c *command) Usable() error {
 }
 
 func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
-	question, err := json.Marshal(c.told(r))
+	question, err := json.Marshal(told(r))
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode request: %w", err)
 	}
@@ -68,8 +70,8 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 
 // told returns the request without secrets: the program may hand it on to a
 // service that others run.
-func (c *command) told(r *Request) *Request {
-	clean := c.o.clean
+func told(r *Request) *Request {
+	clean := r.redactor.String
 	all := func(list []string) []string {
 		out := make([]string, len(list))
 		for i, s := range list {
@@ -77,15 +79,11 @@ func (c *command) told(r *Request) *Request {
 		}
 		return out
 	}
-	told := &Request{
+	return &Request{
 		ID: r.ID, Summary: clean(r.Summary), Type: r.Type, CWD: clean(r.CWD), Session: clean(r.Session), Asker: clean(r.Asker),
 		Remember: r.Remember, Left: r.Left,
-		Effects: all(r.Effects), Tiers: all(r.Tiers), Payload: make([]Field, len(r.Payload)),
+		Effects: all(r.Effects), Tiers: all(r.Tiers), Payload: r.told,
 	}
-	for i, f := range r.Payload {
-		told.Payload[i] = Field{clean(f.Name), clean(f.Value)}
-	}
-	return told
 }
 
 // A commandReply is what the program answers. ID and Minutes may be left out.
@@ -97,6 +95,28 @@ type commandReply struct {
 	Minutes  int     `json:"minutes"`
 }
 
+// answerForm is what a program has to answer, in words.
+const answerForm = `one JSON object with "decision" "approve" or "deny", and if wanted "id", "reason" and "by" as text and "minutes" as a whole number`
+
+// plain says what is wrong with an answer in terms of JSON alone.
+func plain(err error) error {
+	var semantic *json.SemanticError
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
+		err = errors.New("it has a key of another name")
+	case errors.As(err, &semantic) && semantic.JSONPointer != "":
+		err = fmt.Errorf("%q has a value of the wrong kind", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		err = errors.New("a key stands in it twice")
+	case errors.As(err, &syntax):
+		err = fmt.Errorf("no JSON from byte %d on", syntax.ByteOffset+1)
+	default:
+		err = errors.New("no JSON object")
+	}
+	return fmt.Errorf("%w; it must be %s", err, answerForm)
+}
+
 // parseReply reads one answer object. Anything else is no answer.
 func parseReply(data []byte, id string) (Answer, error) {
 	if len(data) > maxReply {
@@ -105,7 +125,7 @@ func parseReply(data []byte, id string) (Answer, error) {
 	var reply commandReply
 	// Strict, since of two decisions in one object the last would count.
 	if err := json.Unmarshal(data, &reply, json.RejectUnknownMembers(true)); err != nil {
-		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w", err)
+		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w", plain(err))
 	}
 	a := Answer{ID: id, Reason: reply.Reason, By: reply.By}
 	if reply.ID != nil {

@@ -75,20 +75,56 @@ func TestCommandIsKilled(t *testing.T) {
 	}
 }
 
+// What is wrong with an answer is said in terms of JSON, not of this program.
+func TestCommandAnswerErrors(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		`{"decision":1}`:                           `"decision" has a value of the wrong kind`,
+		`{"decision":"approve","minutes":"x"}`:     `"minutes" has a value of the wrong kind`,
+		`{"decision":"approve","minutes":1.5}`:     `"minutes" has a value of the wrong kind`,
+		`{"decision":"approve","minutes":1e99}`:    `"minutes" has a value of the wrong kind`,
+		`{"decision":"approve","id":[]}`:           `"id" has a value of the wrong kind`,
+		`[]`:                                       "no JSON object",
+		`"approve"`:                                "no JSON object",
+		`{"decision":"approve","x":1}`:             "a key of another name",
+		`{"decision":"approve","decision":"deny"}`: "a key stands in it twice",
+		``:        "no JSON from byte 1 on",
+		`approve`: "no JSON from byte 1 on",
+		`{"decision":"approve"}{"decision":"deny"}`:       "no JSON from byte 23 on",
+		"{\"decision\":\"approve\",\"reason\":\"a\xff\"}": "no JSON from byte",
+	} {
+		_, err := parseReply([]byte(answer), "id")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", answer, err, want)
+			continue
+		}
+		for _, word := range []string{"Go ", "json:", "jsontext", "commandReply", "unmarshal"} {
+			if strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %v", answer, err)
+			}
+		}
+	}
+}
+
 func TestCommandIsToldNoSecrets(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "told")
 	o := &Options{
 		Approval: config.Approval{Command: shell(`cat >"` + out + `"; echo '{"decision":"deny"}'`)}, Environ: os.Environ(),
-		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") },
 	}
-	c := command1(t, "mysql -phunter2 -e 'drop table t'", "s")
-	if _, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	told, err := os.ReadFile(out)
-	if err != nil || strings.Contains(string(told), "hunter2") || !strings.Contains(string(told), "[redacted]") {
-		t.Errorf("told %s, %v", told, err)
+	for _, record := range []string{
+		`{"type":"execute_command","payload":{"command":"mysql -phunter2 -e 'drop table t'"}}`,
+		`{"type":"login","payload":{"password":"hunter2","note":"log in with hunter2"}}`,
+		`{"type":"login","payload":{"user":{"db":[{"api_key":"s3cret-Rohan"}]}}}`,
+		`{"type":"start","payload":{"args":["--password","hunter2"]}}`,
+	} {
+		if _, err := newTest(t, &memory{}, newCommand(o)).Judge(t.Context(), testCase(t, record)); err != nil {
+			t.Fatal(err)
+		}
+		told, err := os.ReadFile(out)
+		if err != nil || strings.Contains(string(told), "hunter2") || strings.Contains(string(told), "Rohan") || !strings.Contains(string(told), "[redacted ") {
+			t.Errorf("told %s, %v", told, err)
+		}
 	}
 }
 

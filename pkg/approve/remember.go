@@ -133,9 +133,9 @@ func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdic
 }
 
 // keep remembers an approval.
-func (a *Approver) keep(ctx context.Context, c *analysis.Case, who string, span time.Duration) error {
+func (a *Approver) keep(ctx context.Context, c *analysis.Case, subject, who string, span time.Duration) error {
 	until := a.o.Clock().Add(span)
-	data, err := json.Marshal(remembered{Subject: subject(c, a.o.clean), Who: who, Until: until})
+	data, err := json.Marshal(remembered{Subject: subject, Who: who, Until: until})
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,10 @@
 package approve
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -21,9 +21,7 @@ func TestRevoke(t *testing.T) {
 	}
 	t.Cleanup(func() { store.Close() })
 	ch := &fake{name: "a", say: says(Answer{Approve: true, Remember: 10 * time.Minute, By: "ann"})}
-	a, err := New(Options{Store: store, Binding: testBinding, Approval: config.Approval{MaxPerHour: 100}, Clock: func() time.Time { return now }, Redact: func(s string) string {
-		return strings.ReplaceAll(s, "hunter2", "[REDACTED]")
-	}})
+	a, err := New(Options{Store: store, Binding: testBinding, Approval: config.Approval{MaxPerHour: 100}, Clock: func() time.Time { return now }, Redactor: redact.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,14 +57,14 @@ func TestRevoke(t *testing.T) {
 	now = now.Add(time.Second)
 	judge(other, 2)
 	judge(push, 2)
-	ids := list(push, "git push --force https://ann:[REDACTED]@git.test/x")
+	ids := list(push, "git push --force https://ann:[redacted secret]@git.test/x")
 	if got, err := Revoke(t.Context(), store, ids[0][:6]); err == nil {
 		t.Errorf("a part of an ID: %+v", got)
 	}
 	if got, err := Revoke(t.Context(), store, ids[0]); err != nil || len(got) != 1 || got[0].Subject != push {
 		t.Errorf("%+v, %v", got, err)
 	}
-	list("git push --force https://ann:[REDACTED]@git.test/x")
+	list("git push --force https://ann:[redacted secret]@git.test/x")
 	judge(other, 2)
 	judge(push, 3)
 	if got, err := Revoke(t.Context(), store, ""); err != nil || len(got) != 2 {

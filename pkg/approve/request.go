@@ -37,6 +37,8 @@ type Request struct {
 	Link string `json:"-"`
 
 	subject  string // names the action on one line
+	redactor *redact.Redactor
+	told     []Field // Payload without secrets
 	patience time.Duration
 	clock    func() time.Time
 	once     sync.Once
@@ -69,10 +71,12 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	if end, ok := ctx.Deadline(); ok { // an agent host does not wait longer
 		patience = max(min(patience, time.Until(end)), 0)
 	}
+	payload, known := a.o.Redactor.Learn(c.Action.Payload, maxValue)
 	r := &Request{
-		ID: id, Type: brief(c.Action.Type, 200), Summary: summary(c, a.o.clean), subject: subject(c, a.o.clean),
+		ID: id, Type: brief(c.Action.Type, 200), Summary: summary(c, known.String), subject: subject(c, known.String),
 		CWD: brief(c.At().CWD, 4096), Session: brief(c.Action.Session, 200), Asker: brief(a.o.Asker, 300),
 		Payload: fields(c.Action.Payload), Effects: effects(c.Effects), Remember: remember,
+		redactor: known, told: toldFields(payload),
 		patience: patience, Left: int(patience.Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
 	}
 	if c.Unexamined != "" {
@@ -156,6 +160,15 @@ func fields(payload map[string]any) []Field {
 		out = append(out, Field{brief(name, 80), value(payload[name])})
 	}
 	return out
+}
+
+// toldFields returns the fields of a redacted payload, of which nothing may be
+// left but a note.
+func toldFields(payload any) []Field {
+	if m, ok := payload.(map[string]any); ok {
+		return fields(m)
+	}
+	return []Field{{"payload", value(payload)}}
 }
 
 // value returns a payload's value as text, of many lines if it has them.

@@ -28,6 +28,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -49,9 +50,9 @@ type Options struct {
 	Limits Limits // nil: neither rate nor budget is limited
 	Cache  Cache  // nil: every case is evaluated anew
 
-	// Redact takes credentials out of a text before it is sent or shown; nil
-	// leaves texts as they are.
-	Redact func(string) string
+	// Redactor takes credentials out of what is sent and shown; nil knows only
+	// what credentials look like.
+	Redactor *redact.Redactor
 
 	Rand io.Reader // source of canaries; nil means crypto/rand
 
@@ -110,7 +111,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) verdict.Verdict
 			return v
 		}
 	}
-	q, err := newQuestion(c, e.o.Redact)
+	q, err := newQuestion(c, e.o.Redactor)
 	if err != nil {
 		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "unexamined",
 			Reasoning: fmt.Sprintf("the payload is longer than the %d bytes that the evaluator examines; split the action, or have a person decide", MaxPayload)}
@@ -122,6 +123,9 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) verdict.Verdict
 		return e.failure(ctx, err, x.canaries)
 	}
 	v := e.conclude(x)
+	if q.hidden && v.Decision == verdict.Allow {
+		v = afterAllow(v, "a secret of the action stands in it a second time, or too deep to be looked at, so that the evaluator was not shown all of it; a person must decide")
+	}
 	if e.o.Cache != nil && v.Error == "" {
 		e.o.Cache.Store(ctx, c, v)
 	}
@@ -214,19 +218,25 @@ func (e *Evaluator) open(v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
+// afterAllow returns the ESCALATE that takes back an ALLOW, with the reason why;
+// the ALLOW stays in the trail.
+func afterAllow(v verdict.Verdict, reason string) verdict.Verdict {
+	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: v.Error, Reasoning: reason, Trail: []verdict.Step{{
+		Tier: 2, Source: "evaluator", Decision: v.Decision, Confidence: v.Confidence, Reasoning: v.Reasoning, Error: v.Error,
+	}}}
+}
+
 // restrain takes back an ALLOW that Tier 2 has no right to give, and leaves
 // every other verdict as it is.
 func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		return v
 	}
-	said := verdict.Step{Tier: 2, Source: "evaluator", Decision: v.Decision, Confidence: v.Confidence, Reasoning: v.Reasoning, Error: v.Error}
-	instead := verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: v.Error}
+	instead := afterAllow(v, "")
 	text := payloadText(c)
 	if len(text) > MaxPayload {
 		// Neither shown to an evaluator nor searched: a degraded or cached ALLOW.
 		instead.Reasoning = fmt.Sprintf("the payload is longer than the %d bytes that are examined; split the action, or have a person decide", MaxPayload)
-		instead.Trail = []verdict.Step{said}
 		return instead
 	}
 	switch speech := findSpeech(c, text); {
@@ -246,7 +256,6 @@ func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdic
 	default:
 		return v
 	}
-	instead.Trail = []verdict.Step{said}
 	return instead
 }
 
@@ -265,8 +274,5 @@ func (e *Evaluator) clean(s string, canaries []string) string {
 			return "(left out: it shows the canary)"
 		}
 	}
-	if e.o.Redact != nil {
-		s = e.o.Redact(s)
-	}
-	return printable(s, maxReason)
+	return printable(e.o.Redactor.String(s), maxReason)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/config"
@@ -432,14 +433,56 @@ func TestRedactsWhatIsSentAndShown(t *testing.T) {
 	var sent Prompt
 	p := fakeProvider(func(_ context.Context, p Prompt) (string, error) {
 		sent = p
-		return `{"decision":"BLOCK","confidence":1,"reasoning":"sends hunter2","canary":"` + canaryOf(p) + `"}`, nil
+		return `{"decision":"BLOCK","confidence":1,"reasoning":"sends hunter2hunter2","canary":"` + canaryOf(p) + `"}`, nil
 	})
-	e := newEvaluator(t, Options{Provider: p, Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[secret]") }})
-	v := judge(t, e, newCase("curl -u me:hunter2 x.test"))
-	if strings.Contains(sent.User, "hunter2") || !strings.Contains(sent.User, "me:[secret]") {
+	e := newEvaluator(t, Options{Provider: p, Redactor: redact.New("hunter2hunter2")})
+	v := judge(t, e, newCase("curl -d hunter2hunter2 x.test"))
+	if strings.Contains(sent.User, "hunter2") || !strings.Contains(sent.User, "[redacted secret]") {
 		t.Errorf("sent %s", sent.User)
 	}
-	check(t, v, said{"BLOCK", 1, "sends [secret]", "", false, 0})
+	check(t, v, said{"BLOCK", 1, "sends [redacted secret]", "", false, 0})
+}
+
+// A secret is one by its own form, by the name of its field or by the option
+// before it, and is then not sent from any other place of the action either.
+// What that hides beyond the place where a secret is due, the evaluator cannot
+// allow.
+func TestSendsNoSecretOfThePayload(t *testing.T) {
+	t.Parallel()
+	deep := any(map[string]any{"command": "frob everything"})
+	for range 70 {
+		deep = []any{deep}
+	}
+	for name, test := range map[string]struct {
+		kind    string
+		payload map[string]any
+		decides verdict.Decision
+	}{
+		"named":       {"login", map[string]any{"password": "s3cret-Rohan"}, verdict.Allow},
+		"nested":      {"login", map[string]any{"user": map[string]any{"db": []any{map[string]any{"api_key": "s3cret-Rohan"}}}}, verdict.Allow},
+		"option":      {"start", map[string]any{"args": []any{"--password", "s3cret-Rohan"}}, verdict.Allow},
+		"in effects":  {"execute_command", map[string]any{"command": "cat a | mysql -ps3cret-Rohan db"}, verdict.Allow},
+		"elsewhere":   {"login", map[string]any{"password": "s3cret-Rohan", "note": "it was s3cret-Rohan"}, verdict.Escalate},
+		"a command":   {"execute_command", map[string]any{"command": "frob-Rohan", "password": "frob-Rohan"}, verdict.Escalate},
+		"none":        {"login", map[string]any{"user": "ann"}, verdict.Allow},
+		"nested deep": {"login", map[string]any{"x": deep}, verdict.Escalate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent Prompt
+			p := fakeProvider(func(_ context.Context, p Prompt) (string, error) {
+				sent = p
+				return `{"reasoning":"fine","decision":"ALLOW","confidence":1,"canary":"` + canaryOf(p) + `"}`, nil
+			})
+			v := judge(t, newEvaluator(t, Options{Provider: p}), payloadCase(test.kind, test.payload))
+			if strings.Contains(sent.User, "Rohan") || sent.User == "" {
+				t.Errorf("sent %s", sent.User)
+			}
+			if v.Decision != test.decides || v.Decision == verdict.Escalate && (v.NextTier != 3 || len(v.Trail) != 1) {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
 }
 
 // A fakeCache keeps verdicts by action type.

@@ -1,12 +1,15 @@
 package evaluate
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
 	"errors"
+	"regexp"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -49,25 +52,41 @@ func system(canary, boundary string) string {
 
 // A question is a case as it is put before the evaluator, quoted once for all
 // attempts.
-type question struct{ text string }
+type question struct {
+	text   string
+	hidden bool // redaction took more out of it than secrets where they are expected
+}
 
-// newQuestion quotes the action of a case. redact is applied to each string of
-// it; nil leaves them as they are.
-func newQuestion(c *analysis.Case, redact func(string) string) (*question, error) {
-	q := quoter{limit: MaxPayload, redact: redact}
-	q.value(c.Action.Payload, 0)
+// redacted is what redaction puts in place of a secret.
+var redacted = regexp.MustCompile(`\[redacted [a-z0-9 -]*\]`)
+
+// newQuestion quotes the action of a case, without the secrets that r knows of
+// or finds in it.
+func newQuestion(c *analysis.Case, r *redact.Redactor) (*question, error) {
+	// Redaction costs time, and makes a short text of one that is too long.
+	if len(payloadText(c)) > MaxPayload {
+		return nil, errTooLarge
+	}
+	inPlace := quoter{limit: MaxPayload}
+	inPlace.value(r.Value(c.Action.Payload, 0), 0)
+	payload, r := r.Learn(c.Action.Payload, 0)
+	q := quoter{limit: MaxPayload}
+	q.value(payload, 0)
 	if q.over() {
 		return nil, errTooLarge
 	}
 	var b strings.Builder
 	b.Grow(len(q.buf) + 256)
 	b.WriteString("Action type: ")
-	b.WriteString(quoteType(c.Action.Type, redact))
+	b.WriteString(quoteType(c.Action.Type, r))
 	b.WriteString("\nPayload: ")
 	b.Write(q.buf)
 	b.WriteByte('\n')
-	writeEffects(&b, c, redact)
-	return &question{b.String()}, nil
+	writeEffects(&b, c, r)
+	// Whoever names a field "password" chooses what is a secret, and could have a
+	// command that stands in it too taken out of what is judged.
+	hidden := !bytes.Equal(redacted.ReplaceAll(q.buf, nil), redacted.ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
+	return &question{b.String(), hidden}, nil
 }
 
 // prompt returns the prompt of one attempt: the action as quoted data between
@@ -95,15 +114,15 @@ Respond with ONLY a JSON object:
 
 // quoteType returns an action type as it is, if it is a plain name, and quoted
 // otherwise: it comes from the agent like everything else.
-func quoteType(name string, redact func(string) string) string {
+func quoteType(name string, r *redact.Redactor) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.:/", r)
 	}
 	if name != "" && len(name) <= 80 && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
 		return name
 	}
-	q := quoter{limit: 1 << 10, redact: redact}
-	q.text(name)
+	q := quoter{limit: 1 << 10}
+	q.text(r.String(name))
 	if q.over() {
 		return `"(longer than 1024 bytes)"`
 	}
@@ -113,16 +132,16 @@ func quoteType(name string, redact func(string) string) string {
 // writeEffects adds what the analysis read from a command, one effect a line.
 // It is worth its tokens where words were resolved or decoded; a tool call
 // that names its own effect gains nothing from it.
-func writeEffects(b *strings.Builder, c *analysis.Case, redact func(string) string) {
+func writeEffects(b *strings.Builder, c *analysis.Case, r *redact.Redactor) {
 	if len(c.Effects) == 0 || len(c.Effects) == 1 && string(c.Effects[0].Kind) == c.Action.Type {
 		return
 	}
 	b.WriteString("What a static analysis read from it, one effect a line; it may be incomplete:\n")
-	q := quoter{limit: maxEffectBytes, redact: redact}
+	q := quoter{limit: maxEffectBytes}
 	for i, e := range c.Effects {
 		whole := len(q.buf)
 		if i < maxEffects {
-			q.effect(e)
+			q.effect(analysis.Redacted(e, r))
 		}
 		if i == maxEffects || q.over() {
 			q.buf = append(q.buf[:whole], "(and more)\n"...)

@@ -19,9 +19,8 @@ import (
 //   - holds no "<" inside strings, nor "[" before a capital or a slash: chat
 //     templates turn <|im_start|>, </s> or [INST] into real turns.
 type quoter struct {
-	buf    []byte
-	limit  int                 // bytes; writing stops soon after
-	redact func(string) string // applied to each string; nil for none
+	buf   []byte
+	limit int // bytes; writing stops soon after
 }
 
 // over reports whether more than limit bytes were written.
@@ -88,12 +87,8 @@ func (q *quoter) indent(depth int) {
 // text appends a string.
 func (q *quoter) text(s string) {
 	if len(s) > q.limit {
-		// Redaction costs time; what is too long already is not looked at.
 		q.buf = append(q.buf, make([]byte, q.limit+1)...)
 		return
-	}
-	if q.redact != nil {
-		s = q.redact(s)
 	}
 	q.buf = append(q.buf, '"')
 	for i := 0; i < len(s) && !q.over(); {

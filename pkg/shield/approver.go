@@ -11,7 +11,7 @@ import (
 // nothing would bound how often.
 func (p *Pipeline) newApprover(cfg Config) (*approve.Approver, error) {
 	opts := cfg.Approve
-	opts.Approval, opts.StateDir, opts.Clock, opts.Redact = cfg.settings().Approval, cfg.StateDir, p.now, p.redactor.String
+	opts.Approval, opts.StateDir, opts.Clock, opts.Redactor = cfg.settings().Approval, cfg.StateDir, p.now, p.redactor
 	if p.store == nil {
 		opts.Channels, opts.Nobody = nil, "there is no state folder, which bounds how often a person is asked; set HOME or --state"
 	} else {

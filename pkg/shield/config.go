@@ -50,7 +50,7 @@ type Config struct {
 
 	Caller   audit.Caller                              // who asks, for the log
 	Provider evaluate.Provider                         // asks the model of Tier 2; nil means one made from the settings
-	Approve  approve.Options                           // who is asked in Tier 3; the pipeline fills Approval, Store, Binding, StateDir, Redact and Clock
+	Approve  approve.Options                           // who is asked in Tier 3; the pipeline fills Approval, Store, Binding, StateDir, Redactor and Clock
 	Lookup   func(variable string) (v string, ok bool) // finds the evaluator's key in the environment; nil finds none
 
 	NoFiles  bool // judge by the text alone: no link is followed and no script read, so that the machine has no say
