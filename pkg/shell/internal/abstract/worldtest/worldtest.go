@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -122,7 +123,7 @@ func (w *World) Send(v abstract.Value, program string, _ effect.Span) {
 
 func (w *World) Environment(name string) abstract.Value {
 	v := abstract.Unknown("$"+name, 0)
-	if abstract.SecretVariable(name) {
+	if knowledge.SecretVariable(name) {
 		v.Taint = abstract.Credential
 	}
 	return v

