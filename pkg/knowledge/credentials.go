@@ -80,6 +80,13 @@ func PathNames() []string {
 	return names
 }
 
+// A LaterClass is a class of files that run code later.
+type LaterClass struct {
+	Name     string
+	Everyday bool     // its files are written in everyday work
+	Globs    []string // as of effect.Globs
+}
+
 // A PathList is a named list of globs, as of effect.Globs.
 type PathList struct {
 	Name  string
