@@ -23,7 +23,7 @@ const mostNames = 6
 // ownLists are files that hold more for a reason.
 var ownLists = map[string]string{
 	"pkg/classify/rules/unix.yaml": "variables whose export alone is suspicious, whatever their value",
-	"pkg/classify/rules/flow.yaml": "stores that a path which is not known whole does not meet by chance, since the rule blocks",
+	"pkg/classify/rules/flow.yaml": "a rule that blocks names few stores: a path that is not known whole may meet any of a long list",
 	"pkg/classify/live.go":         "files that agents read as text, for which the rules on messages count",
 }
 

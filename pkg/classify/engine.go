@@ -10,7 +10,6 @@ import (
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // An engine is a set of rules with the tables that select those which an
@@ -205,7 +204,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 func (b *bound) bind(rule int, c *clause, vars map[string][]string) {
 	b.clause, b.rule = c, rule
 	b.args.expr, b.not.expr, b.reason.expr = c.args.expr, c.not.expr, c.reason.expr
-	b.paths, b.notPaths = newLazyGlobs(knowledge.Expand(c.paths), vars), newLazyGlobs(andBelow(knowledge.Expand(c.notPaths)), vars)
+	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(c.notPaths), vars)
 }
 
 // andBelow adds what lies below the folders of a list: a recursive effect is

@@ -56,21 +56,6 @@ func Paths(list string) (globs []string, ok bool) {
 	return nil, false
 }
 
-// Expand returns globs with those of its list for each "@NAME". A name that is
-// no list stays as it is, which is no glob.
-func Expand(globs []string) []string {
-	var out []string
-	for _, g := range globs {
-		name, listed := strings.CutPrefix(g, "@")
-		if list, known := Paths(name); listed && known {
-			out = append(out, list...)
-		} else {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
 // PathNames returns the names of the lists of files.
 func PathNames() []string {
 	names := make([]string, len(PathLists))

@@ -74,3 +74,21 @@ func samples(glob string) []string {
 	}
 	return []string{file}
 }
+
+// TestVariablesThatRunCode holds that a setting which makes a program run
+// something shows more than the same setting with a harmless value.
+func TestVariablesThatRunCode(t *testing.T) {
+	t.Parallel()
+	for setting, harmless := range map[string]string{
+		"GOFLAGS=-toolexec=/x go build":            "GOFLAGS=-mod=mod go build",
+		"CC=/x make":                               "CC=clang make",
+		"LUA_INIT=@/x lua -v":                      "LUA_INIT= lua -v",
+		"MAVEN_OPTS=-javaagent:/x.jar mvn test":    "MAVEN_OPTS=-Xmx2g mvn test",
+		"DOTNET_STARTUP_HOOKS=/x.dll dotnet build": "DOTNET_STARTUP_HOOKS= dotnet build",
+		"NODE_OPTIONS='--require /x' npm test":     "NODE_OPTIONS=--max-old-space-size=99 npm test",
+	} {
+		if got, base := len(Analyze(setting, here()).Effects), len(Analyze(harmless, here()).Effects); got <= base {
+			t.Errorf("%s: %d effects, and %d of %s", setting, got, base, harmless)
+		}
+	}
+}
