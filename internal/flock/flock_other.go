@@ -9,5 +9,6 @@ import (
 
 const noFollow = 0
 
+func lock(*os.File) error            { return errors.ErrUnsupported }
 func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 func unlock(*os.File) error          { return errors.ErrUnsupported }

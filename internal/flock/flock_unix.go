@@ -13,6 +13,7 @@ import (
 // block the open (a FIFO).
 const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
+func lock(f *os.File) error   { return flock(f, unix.LOCK_EX) }
 func unlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
 
 func tryLock(f *os.File) (bool, error) {

@@ -159,7 +159,7 @@ func (s *Settings) faults() []fault {
 		within("rate_limit", s.RateLimit, 1, 1_000_000),
 		within("daily_budget", s.DailyBudget, 1, 1_000_000_000),
 		within("approval.max_per_hour", s.Approval.MaxPerHour, 1, 10_000),
-		within("audit.max_bytes", s.Audit.MaxBytes, 1<<16, 1<<40),
+		within("audit.max_bytes", s.Audit.MaxBytes, 1<<16, 1<<30),
 		within("max_bytes", s.MaxRecordLen, 1<<10, 1<<30),
 		atMost("verdict_ttl", s.VerdictTTL, day),
 		atMost("evaluator.timeout", s.Evaluator.Timeout, day),

@@ -1,6 +1,10 @@
 package effect
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
 
 func TestPersists(t *testing.T) {
 	t.Parallel()
@@ -56,10 +60,10 @@ func TestPersists(t *testing.T) {
 
 func TestEveryday(t *testing.T) {
 	t.Parallel()
-	for _, class := range persistClasses {
-		want := class.name == "editor" || class.name == "ci" || class.name == "build_script"
-		if Everyday(class.name) != want {
-			t.Errorf("Everyday(%q) = %t", class.name, !want)
+	for _, class := range knowledge.LaterClasses {
+		want := class.Name == "editor" || class.Name == "ci" || class.Name == "build_script"
+		if Everyday(class.Name) != want {
+			t.Errorf("Everyday(%q) = %t", class.Name, !want)
 		}
 	}
 }

@@ -81,6 +81,9 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "file":
 		s.runFile(v, n.Of, nil, abstract.Streams{}, v.From)
+	case "code":
+		// Options and settings that name what is to run, in no language of ours.
+		s.dynamic(effect.CauseCode, "a variable makes programs run what its value names: "+abstract.Clip(v.Text), v.From)
 	case "argv":
 		s.invoke([]abstract.Value{v}, abstract.Streams{})
 	default:

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -121,63 +120,4 @@ func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value
 		v.Secrets = w.String()
 	}
 	return v
-}
-
-// secretPath reports whether a path is, or as a folder holds, credentials.
-func secretPath(p string, pattern, recursive bool) bool {
-	p = strings.ToLower(p)
-	if pattern && strings.Trim(p, "*/.?") == "" {
-		return false
-	}
-	base := path.Base(p)
-	for _, name := range secretNames {
-		if base == name || pattern && strings.ContainsAny(base, "*?[") && base != "*" && base != "**" && abstract.Match(base, name) {
-			return !publicExample(base)
-		}
-	}
-	if strings.HasPrefix(base, ".env.") {
-		return !publicExample(base)
-	}
-	if strings.HasSuffix(base, ".pub") || base == "known_hosts" || base == "config" && strings.Contains(p, "/.ssh/") {
-		return false
-	}
-	if recursive {
-		p += "/"
-	}
-	for _, dir := range secretFolders {
-		if strings.Contains(p, dir) {
-			return true
-		}
-	}
-	return false
-}
-
-// publicExample reports whether a file of credentials by its name is a
-// template that a repository publishes.
-func publicExample(base string) bool {
-	for _, word := range [...]string{"example", "sample", "template", "dist", "defaults", ".schema"} {
-		if strings.Contains(base, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// secretNames are files that hold credentials wherever they lie, in lower case.
-var secretNames = [...]string{
-	"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "identity", "authorized_keys2",
-	".env", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".npmrc", ".pypirc", ".dockercfg", ".vault-token",
-	".htpasswd", "shadow", "shadow-", "gshadow", "master.passwd", "sudoers", "sam", "ntds.dit", "krb5.keytab",
-	"credentials.json", "application_default_credentials.json", "service-account.json", "serviceaccount.json",
-	"credentials", "credentials.db", "access_tokens.db", "accesstokens.json", "login data", "cookies.sqlite", "key4.db", "logins.json",
-	"wallet.dat", "secring.gpg", "kubeconfig", ".bash_history", ".zsh_history", ".python_history", ".mysql_history", ".psql_history",
-	"environ", "hosts.yml", "keychain-db", "login.keychain-db", "login.keychain", "terraform.tfvars", ".terraformrc", "secrets.yml", "secrets.yaml", "secrets.json", ".rhosts", ".s3cfg", ".boto",
-}
-
-// secretFolders are folders below which credentials lie, in lower case.
-var secretFolders = [...]string{
-	"/.ssh/", "/.aws/", "/.gnupg/", "/.kube/", "/.docker/config.json", "/.azure/", "/.config/gcloud/", "/.config/gh/", "/.password-store/",
-	"/.mozilla/firefox/", "/google-chrome/", "/bravesoftware/", "/.electrum/", "/.bitcoin/", "/.ethereum/keystore/", "/.config/solana/",
-	"/library/keychains/", "/etc/ssl/private/", "/etc/shadow", "/run/secrets/", "/var/run/secrets/", "/etc/krb5", "/.local/share/keyrings/", "/etc/kubernetes/pki/",
-	"/library/application support/google/chrome/", "/.config/op/", "/.vault-token", "/system32/config/",
 }

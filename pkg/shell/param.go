@@ -8,6 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
@@ -146,7 +147,7 @@ func (s *state) environment(name string) []abstract.Value {
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
 		v = abstract.Short("$"+name, abstract.FromVariable)
 	}
-	if abstract.SecretVariable(name) {
+	if knowledge.SecretVariable(name) {
 		v.Taint |= abstract.Credential
 		v.Secrets = "$" + name
 	}

@@ -19,14 +19,30 @@ import (
 )
 
 func main() {
-	src, err := tables(".")
-	if err == nil {
-		err = os.WriteFile("secrets_gen.go", src, 0o644)
-	}
-	if err != nil {
+	if err := write("."); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
+}
+
+// outputs are the generated files and what makes each.
+var outputs = map[string]func(dir string) ([]byte, error){
+	"secrets_gen.go":     tables,
+	"credentials_gen.go": credentials,
+	"running_gen.go":     running,
+}
+
+func write(dir string) error {
+	for name, source := range outputs {
+		src, err := source(dir)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), src, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tables returns the source of the tables that the files of a folder describe.

@@ -53,6 +53,15 @@ func TestVariable(t *testing.T) {
 		{"BASH_ENV=./x", "shell file[./x]"},
 		{"PYTHONPATH=src", ""},
 		{"GIT_CONFIG_VALUE_0=./x", "code[./x]"},
+		{"GOFLAGS=-toolexec=/x", "code[-toolexec=/x]"},
+		{"GOFLAGS=-mod=mod", ""},
+		{"CC=/x", "shell[/x]"},
+		{"CC=ccache gcc", ""},
+		{"LUA_INIT=@/x", "lua file[/x]"},
+		{"LUA_INIT_5_4=os.exit()", "lua[os.exit()]"},
+		{"MAVEN_OPTS=-javaagent:/x.jar", "code[-javaagent:/x.jar]"},
+		{"MAVEN_OPTS=-Xmx2g", ""},
+		{"DOTNET_STARTUP_HOOKS=/x.dll", "file[/x.dll]"},
 		{"FOO=bar", ""},
 		{"PAGER=", ""},
 		{"=x", ""},
@@ -65,16 +74,6 @@ func TestVariable(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.setting, got, tt.want)
-		}
-	}
-}
-
-func TestSecretName(t *testing.T) {
-	for name, want := range map[string]bool{
-		"AWS_SECRET_ACCESS_KEY": true, "github_token": true, "DB_PASSWORD": true, "HOME": false, "PATH": false, "TERM": false, "MYSQL_PWD": true,
-	} {
-		if got := SecretName(name); got != want {
-			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

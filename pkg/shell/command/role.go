@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // takesAll reports whether a role is of all words that follow.
@@ -300,7 +301,7 @@ func (r *reader) applyEffect(role role, w Word) {
 			r.effect(effect.ChangeSystem)
 		}
 	case roleSecret:
-		if SecretName(w.Text) || w.Pattern {
+		if knowledge.SecretWord(w.Text) || w.Pattern {
 			r.effect(effect.ReadSecret)
 			r.use.Stdout = Secret
 		}

@@ -1,11 +1,15 @@
 package rulefile
 
 import (
+	"fmt"
 	"regexp/syntax"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // The bounds of what a file may hold.
@@ -217,7 +221,7 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 	case "action_types":
 		c.Types, err = texts(f, 80, nil)
 	case "paths":
-		c.Paths, err = texts(f, maxGlob, p.checks.Glob)
+		c.Paths, c.At[f.Key], err = paths(f, p.checks.Glob)
 	case "hosts":
 		c.Hosts, err = texts(f, maxGlob, p.checks.Host)
 	case "commands":
@@ -228,6 +232,38 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 		c.When, err = text(f.Value, maxPattern, p.checks.JQ)
 	}
 	return err
+}
+
+// paths reads globs. "@NAME" stands for the globs of a list that shield knows,
+// each of which is where the name is.
+func paths(f yamlfile.Field, check func(string) error) (globs []string, at []yamlfile.Pos, err error) {
+	written, err := texts(f, maxGlob, func(s string) error {
+		name, listed := strings.CutPrefix(s, "@")
+		if _, known := knowledge.Paths(name); listed && !known {
+			return fmt.Errorf("no list %q%s", s, suggest.Question(name, knowledge.PathNames()))
+		}
+		if listed || check == nil {
+			return nil
+		}
+		return check(s)
+	})
+	for i, n := range entries(f) {
+		if err != nil {
+			at = append(at, yamlfile.At(n))
+			continue
+		}
+		list := written[i : i+1]
+		if name, listed := strings.CutPrefix(written[i], "@"); listed {
+			list, _ = knowledge.Paths(name)
+		}
+		for _, glob := range list {
+			globs, at = append(globs, glob), append(at, yamlfile.At(n))
+		}
+		if len(globs) > maxEntries {
+			return nil, nil, f.Pos.Errorf("more than %d entries", maxEntries)
+		}
+	}
+	return globs, at, err
 }
 
 func re2(expr string) error {

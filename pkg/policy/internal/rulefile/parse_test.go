@@ -10,6 +10,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/allocated"
 	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 func TestParseErrors(t *testing.T) {
@@ -38,6 +39,8 @@ func TestParseErrors(t *testing.T) {
 		{"deep without brackets", "deny:\n" + strings.Repeat("- ", 16+1), "nested deeper than 16"},
 		{"empty list", "deny: [{name: a, paths: []}]\n", "paths is empty"},
 		{"empty text", "deny: [{name: a, paths: ['']}]\n", "empty text"},
+		{"unknown list", "deny: [{name: a, paths: ['@wallet']}]\n", `f.yaml:1:26: no list "@wallet"; did you mean "wallets"?`},
+		{"too many listed", "deny: [{name: a, paths: [" + strings.Repeat("'@wallets', ", 500) + "]}]\n", "more than 2000 entries"},
 		{"null", "deny: [{name: a, paths: ~}]\n", "expected text, found nothing"},
 		{"nested list", "deny: [{name: a, paths: [[/x]]}]\n", "expected text, found a list"},
 		{"bad RE2", "deny:\n- name: a\n  commands: ['a(b']\n", "f.yaml:3:14: error parsing regexp: missing closing )"},
@@ -227,6 +230,23 @@ func TestHostileFiles(t *testing.T) {
 				t.Errorf("%d bytes allocated for %d", n, len(file))
 			}
 		})
+	}
+}
+
+// TestLists holds that "@NAME" stands for a list, and each glob of it for the place of the name.
+func TestLists(t *testing.T) {
+	t.Parallel()
+	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  paths: [/x, '@wallets', /y]\n"), Checks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _ := knowledge.Paths("wallets")
+	c := f.Deny[0].Criteria
+	if want := slices.Concat([]string{"/x"}, list, []string{"/y"}); !slices.Equal(c.Paths, want) {
+		t.Errorf("%q, want %q", c.Paths, want)
+	}
+	if at := c.At["paths"]; len(at) != len(c.Paths) || at[len(list)] != (yamlfile.Pos{Line: 3, Column: 15}) {
+		t.Errorf("positions %v", at)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
@@ -172,7 +173,7 @@ func (r *reader) variable(name string) abstract.Value {
 		}
 	}
 	v := abstract.Unknown("%"+name+"%", 0).Of(abstract.FromVariable)
-	if abstract.SecretVariable(base) {
+	if knowledge.SecretVariable(base) {
 		v.Taint, v.Secrets = abstract.Credential, "%"+base+"%"
 	}
 	return v

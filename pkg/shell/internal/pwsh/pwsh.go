@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
@@ -431,7 +432,7 @@ func (p *pwsh) named(name string) abstract.Value {
 		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", From: p.at}
 	}
 	v := abstract.Variable(name, 0)
-	if isEnv && abstract.SecretVariable(env) {
+	if isEnv && knowledge.SecretVariable(env) {
 		v.Taint, v.Secrets = abstract.Credential, "$"+name
 	}
 	v.From = p.at

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -22,8 +23,6 @@ type World struct {
 
 	files, names map[string]abstract.Value
 	ended        bool
-	held         []string
-	holding      bool
 }
 
 // New returns a World with a budget that everyday texts do not reach.
@@ -124,7 +123,7 @@ func (w *World) Send(v abstract.Value, program string, _ effect.Span) {
 
 func (w *World) Environment(name string) abstract.Value {
 	v := abstract.Variable(name, 0)
-	if abstract.SecretVariable(name) {
+	if knowledge.SecretVariable(name) {
 		v.Taint = abstract.Credential
 	}
 	return v

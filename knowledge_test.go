@@ -1,0 +1,155 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// mostNames is how many names of pkg/knowledge a file elsewhere may hold: more
+// are a list of its own, which would drift away from the other.
+const mostNames = 6
+
+// ownLists are files that hold more for a reason.
+var ownLists = map[string]string{
+	"pkg/classify/rules/unix.yaml": "variables whose export alone is suspicious, whatever their value",
+	"pkg/classify/rules/flow.yaml": "a rule that blocks names few stores: a path that is not known whole may meet any of a long list",
+	"pkg/classify/live.go":         "files that agents read as text, for which the rules on messages count",
+}
+
+// TestKnowledgeIsInOnePlace demands that no other Go or YAML file repeats
+// a list of pkg/knowledge. Examples of rules do not count.
+func TestKnowledgeIsInOnePlace(t *testing.T) {
+	t.Parallel()
+	names := distinctive()
+	if len(names) < 150 {
+		t.Fatalf("only %d names are known", len(names))
+	}
+	held := map[string]map[string]bool{}
+	look := func(path, text string) {
+		for _, word := range nameForm.FindAllString(text, -1) {
+			if names[strings.ToLower(word)] {
+				if held[path] == nil {
+					held[path] = map[string]bool{}
+				}
+				held[path][word] = true
+			}
+		}
+	}
+	for path, f := range sources(t) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil {
+					look(path, text)
+				}
+			}
+			return true
+		})
+	}
+	for path, value := range dataFiles(t) {
+		eachText(value, func(text string) { look(path, text) })
+	}
+	for path, words := range held {
+		if strings.HasPrefix(path, "pkg/knowledge/") || len(words) <= mostNames || ownLists[path] != "" {
+			continue
+		}
+		var list []string
+		for w := range words {
+			list = append(list, w)
+		}
+		t.Errorf("%s repeats %d names that pkg/knowledge holds; take its list: %s", path, len(words), strings.Join(list, " "))
+	}
+	for path := range ownLists {
+		if len(held[path]) <= mostNames {
+			t.Errorf("%s is among ownLists without need", path)
+		}
+	}
+}
+
+var nameForm = regexp.MustCompile(`[A-Za-z0-9_.][A-Za-z0-9_.-]+`)
+
+// distinctive returns those names of pkg/knowledge that mean nothing else, in
+// lower case: variables of several words, and files that are hidden or long.
+func distinctive() map[string]bool {
+	names := map[string]bool{}
+	for _, g := range knowledge.RunningGroups {
+		for _, name := range g.Names {
+			if strings.Contains(name, "_") && !strings.Contains(name, "*") {
+				names[strings.ToLower(name)] = true
+			}
+		}
+	}
+	for _, list := range knowledge.PathLists {
+		for _, glob := range list.Globs {
+			for _, word := range nameForm.FindAllString(glob, -1) {
+				if word[0] == '.' && len(word) > 4 || strings.Count(word, "_")+strings.Count(word, ".") > 1 {
+					names[strings.ToLower(word)] = true
+				}
+			}
+		}
+	}
+	for _, common := range []string{".config", ".local", ".cache", ".json", ".yaml", ".toml"} {
+		delete(names, common)
+	}
+	return names
+}
+
+// dataFiles returns what the YAML files hold.
+func dataFiles(t *testing.T) map[string]any {
+	t.Helper()
+	files := map[string]any{}
+	for _, root := range []string{"pkg", "policies", "internal"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			if filepath.Ext(path) != ".yaml" {
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			var value any
+			err = yaml.Unmarshal(data, &value)
+			files[filepath.ToSlash(path)] = value
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// eachText calls do for every text in a value but those of examples.
+func eachText(value any, do func(string)) {
+	switch v := value.(type) {
+	case string:
+		do(v)
+	case []any:
+		for _, x := range v {
+			eachText(x, do)
+		}
+	case map[string]any:
+		for key, x := range v {
+			if key != "match" && key != "pass" {
+				do(key)
+				eachText(x, do)
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package knowledge
+
+import "strings"
+
+// maxName bounds the names of variables that are looked at, in bytes.
+const maxName = 255
+
+// VariableNames are parts of the names of variables that hold credentials, in
+// capitals.
+type VariableNames struct {
+	Words   []string // parts of a name
+	Endings []string // ends of a name
+	Whole   []string // names
+	Public  []string // parts of names that hold none although the others say so
+}
+
+// SecretVariable reports whether an environment variable of that name is
+// likely to hold a credential. A name of more than 255 bytes is.
+func SecretVariable(name string) bool {
+	if len(name) > maxName {
+		return true
+	}
+	name = strings.ToUpper(name)
+	return !anyOf(SecretVariables.Public, name, strings.Contains) && SecretWord(name)
+}
+
+// SecretWord is like SecretVariable for a word that a program is asked to
+// show: what makes a name public does not count.
+func SecretWord(name string) bool {
+	if len(name) > maxName {
+		return true
+	}
+	name = strings.ToUpper(name)
+	n := &SecretVariables
+	return anyOf(n.Words, name, strings.Contains) || anyOf(n.Endings, name, strings.HasSuffix) ||
+		anyOf(n.Whole, name, func(name, whole string) bool { return name == whole })
+}
+
+func anyOf(parts []string, name string, has func(name, part string) bool) bool {
+	for _, part := range parts {
+		if has(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Paths returns the globs of the list of files of that name, such as
+// "credential_stores" of credentials.yaml. Their braces are not expanded.
+func Paths(list string) (globs []string, ok bool) {
+	for i := range PathLists {
+		if PathLists[i].Name == list {
+			return PathLists[i].Globs, true
+		}
+	}
+	return nil, false
+}
+
+// PathNames returns the names of the lists of files.
+func PathNames() []string {
+	names := make([]string, len(PathLists))
+	for i := range PathLists {
+		names[i] = PathLists[i].Name
+	}
+	return names
+}
+
+// A LaterClass is a class of files that run code later.
+type LaterClass struct {
+	Name     string
+	Everyday bool     // its files are written in everyday work
+	Globs    []string // as of effect.Globs
+}
+
+// A PathList is a named list of globs, as of effect.Globs.
+type PathList struct {
+	Name  string
+	Globs []string
+}

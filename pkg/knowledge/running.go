@@ -1,0 +1,125 @@
+package knowledge
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A RunningGroup is a group of environment variables that make programs run or load
+// something other than what their command line says.
+type RunningGroup struct {
+	Why      string   // what programs do with them
+	Names    []string // "*" stands for any text
+	Runs     string   // the language of the value, as of command.Nested; "" if a setting of it is not judged
+	Of       string   // the language of the file that the value names
+	Prefix   string   // characters in front of the code
+	Only     string   // RE2; a value in which it matches nothing runs nothing
+	Harmless string   // RE2; a value that it matches as a whole runs nothing
+	Test     string   // "pager" if programs that show or edit text are harmless
+}
+
+// RunningVariables returns the groups of judged variables to which a name
+// belongs, in the order of running.yaml.
+func RunningVariables(name string) []*RunningGroup {
+	var out []*RunningGroup
+	for _, p := range judged().candidates(name) {
+		if matchName(p.name, name) && (len(out) == 0 || out[len(out)-1] != p.of) {
+			out = append(out, p.of)
+		}
+	}
+	return out
+}
+
+// Changes reports whether a variable of that name makes some program run or
+// load something else. Case does not count: npm and Windows look at none.
+func Changes(name string) bool {
+	name = strings.ToUpper(name)
+	for _, p := range changing().candidates(name) {
+		if matchName(p.name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// RunsValue reports whether a value of a variable of the group may run
+// something, as far as Only and Harmless say.
+func (r *RunningGroup) RunsValue(value string) bool {
+	if r.Only != "" && !expression(r.Only).MatchString(value) {
+		return false
+	}
+	return r.Harmless == "" || !expression(`^(?:`+r.Harmless+`)$`).MatchString(value)
+}
+
+// expressions holds those of running.yaml that were needed; there are no others.
+var expressions sync.Map
+
+func expression(text string) *regexp.Regexp {
+	if re, ok := expressions.Load(text); ok {
+		return re.(*regexp.Regexp)
+	}
+	re := regexp.MustCompile(text) // the generator holds that it compiles
+	expressions.Store(text, re)
+	return re
+}
+
+// A namePattern is one name of a group.
+type namePattern struct {
+	name string
+	of   *RunningGroup
+}
+
+// nameIndex holds patterns of names by their first byte, "*" included.
+type nameIndex map[byte][]namePattern
+
+var judged = sync.OnceValue(func() nameIndex {
+	return indexNames(func(r *RunningGroup) bool { return r.Runs != "" }, func(s string) string { return s })
+})
+
+var changing = sync.OnceValue(func() nameIndex {
+	return indexNames(func(*RunningGroup) bool { return true }, strings.ToUpper)
+})
+
+func indexNames(take func(*RunningGroup) bool, fold func(string) string) nameIndex {
+	ix := nameIndex{}
+	for i := range RunningGroups {
+		r := &RunningGroups[i]
+		if !take(r) {
+			continue
+		}
+		for _, name := range r.Names {
+			name = fold(name)
+			ix[name[0]] = append(ix[name[0]], namePattern{name, r})
+		}
+	}
+	return ix
+}
+
+// candidates returns the patterns that a name may match, those with its own
+// first letter before the others.
+func (ix nameIndex) candidates(name string) []namePattern {
+	if name == "" {
+		return nil
+	}
+	return slices.Concat(ix[name[0]], ix['*'])
+}
+
+// matchName reports whether a name matches a pattern with any number of "*".
+func matchName(pattern, name string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return name == pattern
+	}
+	name, ok := strings.CutPrefix(name, head)
+	for ok && rest != "" {
+		var next string
+		next, rest, star = strings.Cut(rest, "*")
+		if !star {
+			return strings.HasSuffix(name, next)
+		}
+		_, name, ok = strings.Cut(name, next)
+	}
+	return ok
+}
