@@ -1,8 +1,8 @@
 package knowledge
 
 import (
+	"iter"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -24,7 +24,7 @@ type RunningGroup struct {
 // belongs, in the order of running.yaml.
 func RunningVariables(name string) []*RunningGroup {
 	var out []*RunningGroup
-	for _, p := range judged().candidates(name) {
+	for p := range judged().candidates(name) {
 		if matchName(p.name, name) && (len(out) == 0 || out[len(out)-1] != p.of) {
 			out = append(out, p.of)
 		}
@@ -36,7 +36,7 @@ func RunningVariables(name string) []*RunningGroup {
 // load something else. Case does not count: npm and Windows look at none.
 func Changes(name string) bool {
 	name = strings.ToUpper(name)
-	for _, p := range changing().candidates(name) {
+	for p := range changing().candidates(name) {
 		if matchName(p.name, name) {
 			return true
 		}
@@ -97,13 +97,21 @@ func indexNames(take func(*RunningGroup) bool, fold func(string) string) nameInd
 	return ix
 }
 
-// candidates returns the patterns that a name may match, those with its own
+// candidates yields the patterns that a name may match, those with its own
 // first letter before the others.
-func (ix nameIndex) candidates(name string) []namePattern {
-	if name == "" {
-		return nil
+func (ix nameIndex) candidates(name string) iter.Seq[namePattern] {
+	return func(yield func(namePattern) bool) {
+		if name == "" {
+			return
+		}
+		for _, list := range [...][]namePattern{ix[name[0]], ix['*']} {
+			for _, p := range list {
+				if !yield(p) {
+					return
+				}
+			}
+		}
 	}
-	return slices.Concat(ix[name[0]], ix['*'])
 }
 
 // matchName reports whether a name matches a pattern with any number of "*".
