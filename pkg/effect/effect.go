@@ -26,16 +26,18 @@ const (
 	Persist           Kind = "persist"            // Path is a file that runs code later
 	ChangePrivilege   Kind = "change_privilege"   // sudo, setuid, capabilities
 	ChangeSystem      Kind = "change_system"      // services, packages, users, firewall, kernel, devices
-	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database
+	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Destroys
 	ChangeGuard       Kind = "change_guard"       // shield itself is answered, cleared, repaired, stopped or given other settings
 	StopProcess       Kind = "stop_process"
-	ReadSecret        Kind = "read_secret"  // credentials that are no file: environment, key store, token
+	ReadSecret        Kind = "read_secret"  // credentials are shown or handed on: environment, key store, token, a secret file's content
 	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, key strokes
 	Destroy           Kind = "destroy"      // cannot be undone: databases, disks, history, resources
 	RunDownload       Kind = "run_download" // what the network sends is executed
 	RunDecoded        Kind = "run_decoded"  // what was decoded is executed
 	RunInput          Kind = "run_input"    // text from another part of the command is executed
 	SendSecret        Kind = "send_secret"  // what a secret place holds goes to the network
+	SendData          Kind = "send_data"    // local content goes to another machine or person: Host or Target, Path, Labels
+	RunCode           Kind = "run_code"     // a program loads and runs a file: Program, Path, Labels say where the file comes from
 	RemoteShell       Kind = "remote_shell" // an interpreter is attached to the network
 	Dynamic           Kind = "dynamic"      // cannot be resolved; never harmless
 )
@@ -46,7 +48,7 @@ func Kinds() []Kind { return kinds[:] }
 var kinds = [...]Kind{
 	ReadFile, WriteFile, DeleteFile, DeleteDirectory, MoveFile, ListDirectory, CreateDirectory, ChangePermissions, Execute,
 	HTTPRequest, Connect, Listen, SendMessage, Persist, ChangePrivilege, ChangeSystem, ChangeRemote, StopProcess, ReadSecret,
-	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, RemoteShell, ChangeGuard, Dynamic,
+	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, SendData, RunCode, RemoteShell, ChangeGuard, Dynamic,
 }
 
 // A Class says how much a program changes, by its flags.
@@ -80,9 +82,15 @@ type Effect struct {
 	Host      string   `json:"host,omitempty"` // canonical, see [Host]
 	Program   string   `json:"program,omitempty"`
 	Args      []string `json:"args,omitempty"`
-	Class     Class    `json:"class,omitempty"`  // of Execute
-	Cause     Cause    `json:"cause,omitempty"`  // of Dynamic and RunInput: why; and of what rules tell apart
-	Reason    string   `json:"reason,omitempty"` // for people: of Dynamic and of flows, why
+	Class     Class    `json:"class,omitempty"`    // of Execute
+	Service   string   `json:"service,omitempty"`  // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
+	Verb      string   `json:"verb,omitempty"`     // of ChangeRemote: delete, create, update, …
+	Target    string   `json:"target,omitempty"`   // of ChangeRemote and SendData: the resource, remote or recipient
+	Destroys  bool     `json:"destroys,omitempty"` // of ChangeRemote: what is lost cannot be restored from here
+	Labels    []Label  `json:"labels,omitempty"`   // of SendData and RunCode: what is known of the data
+	Possible  bool     `json:"possible,omitempty"` // the effect may happen and need not: a branch, or an operand that is not known
+	Cause     Cause    `json:"cause,omitempty"`    // of Dynamic and RunInput: why; and of what rules tell apart
+	Reason    string   `json:"reason,omitempty"`   // for people: of Dynamic and of flows, why
 	From      Span     `json:"from"`
 }
 
