@@ -57,6 +57,8 @@ type Shell func(text string, at *effect.Place) effect.Result
 type Analyzer struct {
 	Shell Shell
 	Place effect.Place // of actions that name no folder; CWD is the first root
+
+	trust *trust // nil trusts this machine alone
 }
 
 // Bounds of one analysis; what is beyond makes the case dynamic or unexamined.
@@ -83,6 +85,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.bound()
 	c.resolve()
 	c.persist()
+	an.trust.mark(c.Effects)
 	return c
 }
 
