@@ -148,10 +148,10 @@ func TestJudge(t *testing.T) {
 		{"the reason cannot steer a terminal", []Channel{&fake{name: "a", say: says(Answer{Reason: "\x1b[2J"})}}, nil, verdict.Block, "<U+001B>[2J"},
 		{"forged", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{ID: strings.Repeat("0", 32), Approve: true}, nil
-		}}}, nil, verdict.Block, "not one to this request"},
+		}}}, nil, verdict.Block, "for another request"},
 		{"without an id", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{Approve: true}, nil
-		}}}, nil, verdict.Block, "not one to this request"},
+		}}}, nil, verdict.Block, "for another request"},
 		{"one fails, the other answers", []Channel{
 			&fake{name: "a", say: func(context.Context, *Request) (Answer, error) { return Answer{}, errors.New("broken") }},
 			&fake{name: "b", say: says(Answer{Approve: true})}}, nil, verdict.Allow, "approved once by b"},
@@ -446,8 +446,8 @@ func TestReason(t *testing.T) {
 		"SSH keys leave [XP-1]":          {policy, rule, broken},
 		"it is unclear: ask the owner":   {policy, rule, judge},
 		"no blocking rule matched":       {none, broken},
-		"no earlier tier has judged it":  {},
-		"no earlier tier has judged it ": {passed},
+		"no earlier tier judged it":  {},
+		"no earlier tier judged it ": {passed},
 	} {
 		if got := reason(trail, strings.TrimSpace); got != strings.TrimSpace(want) {
 			t.Errorf("got %q, want %q", got, want)
@@ -493,5 +493,5 @@ func ExampleApprover_Judge() {
 	}
 	v, err := a.Judge(context.Background(), (&analysis.Analyzer{}).Case(&action.Action{Type: "delete_file"}))
 	fmt.Println(v.Decision, v.Reasoning, err)
-	// Output: BLOCK a person has to decide, and none can be asked: no approval channel is configured; set approval.channels <nil>
+	// Output: BLOCK a person must decide, but nobody can be asked: no approval channel is configured; set approval.channels <nil>
 }
