@@ -109,7 +109,7 @@ func TestParseReply(t *testing.T) {
 	}
 }
 
-// TestFailOpenOfReplies demands that of all broken replies only an unknown
+// TestFailOpenOfReplies checks that of all broken replies only an unknown
 // decision with the right canary opens.
 func TestFailOpenOfReplies(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestFailOpenOfReplies(t *testing.T) {
 	}
 }
 
-// FuzzParseReply demands that no reply without the canary is believed, and
+// FuzzParseReply checks that no reply without the canary is believed, and
 // that what is believed is in range.
 func FuzzParseReply(f *testing.F) {
 	f.Add(`{"decision":"ALLOW","confidence":0.9,"reasoning":"r","canary":"`+good+`"}`, good)

@@ -176,7 +176,7 @@ func TestReasoningModel(t *testing.T) {
 	}
 }
 
-// TestTLS demands that a server with an unknown certificate is not believed,
+// TestTLS checks that a server with an unknown certificate is not believed,
 // failing open or not, and that ca_file makes it known.
 func TestTLS(t *testing.T) {
 	t.Parallel()
@@ -197,7 +197,7 @@ func TestTLS(t *testing.T) {
 	check(t, judge(t, newEvaluator(t, Options{Provider: p}), newCase("make")), said{"ALLOW", 0.98, "judged", "", false, 0})
 }
 
-// TestProxy demands that the configured proxy is used, and the environment's
+// TestProxy checks that the configured proxy is used, and the environment's
 // is not.
 func TestProxy(t *testing.T) {
 	server := evaltest.NewServer()
