@@ -60,7 +60,7 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 		if p.Doubt {
 			m = doubt
 		}
-		out.add(m, p.Mend, "evaluator: %s%s", p.Msg, at(set, "evaluator."+p.Setting))
+		out.add(m, p.Fix, "evaluator: %s%s", p.Msg, at(set, "evaluator."+p.Setting))
 	}
 	if len(problems) == 0 {
 		out.add(fine, "", "evaluator: %s, %s: answers", ep.Provider, ep.Model)

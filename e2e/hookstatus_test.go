@@ -15,7 +15,7 @@ import (
 const shout = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"REASON"}}'; echo 'REASON' >&2; exit STATUS`
 
 // TestHookStatusOfBrokenInstallations breaks an installation in the ways in
-// which hosts, tools and people do, and demands that status does not call a
+// which hosts, tools and people do, and checks that status does not call a
 // denial enforced, and says why.
 func TestHookStatusOfBrokenInstallations(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"settings are elsewhere", "no hook of shield is installed", func(h *hooked) { h.env = append(h.env, "CLAUDE_CONFIG_DIR="+h.work) }},
 		{"one tool only", "matcher Write", func(h *hooked) { h.edit(`"*"`, `"Write"`) }},
 		{"a pattern that matches nothing", "matcher ^$", func(h *hooked) { h.edit(`"*"`, `"^$"`) }},
-		{"a matcher that is no text", "malformed", func(h *hooked) { h.edit(`"*"`, `7`) }},
+		{"a matcher that is not a text", "malformed", func(h *hooked) { h.edit(`"*"`, `7`) }},
 		{"the host waits too short", "stops waiting", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 3`) }},
 		{"the host waits as long", "stops waiting", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 20`) }},
 		{"the host waits no time", "malformed", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 0`) }},

@@ -18,9 +18,9 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 	joint, missing := "; asked because: ", ""
 	switch {
 	case v.Reasoning == notAvailable:
-		joint, missing = ": ", "; for an answer, configure a model (evaluator.provider) or a person"
+		joint, missing = ": ", "; to get an answer, configure a model (evaluator.provider) or a person"
 	case v.Error == "unavailable": // it says what is wrong with the evaluator
-		missing = "; nor can a person be asked"
+		missing = "; and no person can be asked"
 	}
 	if asked := asked(trail, first, v.Tier); asked != "" {
 		v.Reasoning += joint + asked
@@ -32,8 +32,8 @@ func (p *Pipeline) withReason(v verdict.Verdict, trail []verdict.Step, first int
 	return v
 }
 
-// notAvailable is all that the evaluator says where none is configured.
-const notAvailable = "Tier 2 evaluation required but not available"
+// notAvailable is all that the evaluator says if nothing is configured.
+const notAvailable = "needs review, and neither a model nor a person is configured"
 
 // asked returns what was said by the last step below a tier that escalated by a
 // rule, or by the last one that escalated, and what the evaluator said if it

@@ -32,11 +32,11 @@ func TestDenialsSayWhy(t *testing.T) {
 		want  string
 	}{
 		{"nobody", []Tier{none, rule, blocks("unavailable", notAvailable)},
-			notAvailable + ": overwrites; instead: push [XP-013]; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
-		{"the evaluator cannot be set up", []Tier{none, rule, blocks("unavailable", notAvailable+": no key")},
-			notAvailable + ": no key; asked because: overwrites; instead: push [XP-013]; nor can a person be asked (NOBODY)"},
+			notAvailable + ": overwrites; instead: push [XP-013]; to get an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+		{"the evaluator cannot be set up", []Tier{none, rule, blocks("unavailable", "needs review, and the model cannot be used: no key")},
+			"needs review, and the model cannot be used: no key; asked because: overwrites; instead: push [XP-013]; and no person can be asked (NOBODY)"},
 		{"the policy asked", []Tier{verify, none, blocks("unavailable", notAvailable)},
-			notAvailable + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+			notAvailable + ": policy verify [asks]: why; to get an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
 		{"no rule asked", []Tier{none, unsure, blocks("evaluator", "evaluator error: refused")}, "evaluator error: refused; asked because: not sure"},
 		{"the rate", []Tier{none, rule, blocks("rate_limit", "rate limit exceeded")}, "rate limit exceeded; asked because: overwrites; instead: push [XP-013]"},
 		{"the budget", []Tier{none, rule, blocks("budget", "daily evaluation budget exhausted")}, "daily evaluation budget exhausted; asked because: overwrites; instead: push [XP-013]"},
