@@ -138,7 +138,7 @@ func TestFormIsLearnedOnce(t *testing.T) {
 		if n := b.charged(); n != 3 {
 			t.Errorf("%s: %d evaluations were charged", model, n)
 		}
-		if out, _ := b.run("", "doctor"); !strings.Contains(out, "evaluator: was found to understand answers of the form "+want.form+"\n") {
+		if out, _ := b.run("", "doctor"); !strings.Contains(out, "evaluator: the service accepts the answer format "+want.form+"\n") {
 			t.Errorf("%s: doctor says %s", model, out)
 		}
 	}
@@ -166,12 +166,15 @@ func (b *bench) checkEntry(v line) {
 // set up.
 func TestTier2Unavailable(t *testing.T) {
 	t.Parallel()
-	const required = "Tier 2 evaluation required but not available"
+	const (
+		required = "Tier 2 evaluation required but not available"
+		needed   = "needs review, "
+	)
 	tests := []struct {
 		name, config string
 		want         said
 	}{
-		{"none", "fail_closed: true", said{"BLOCK", 0.5, required, "unavailable", false}},
+		{"none", "fail_closed: true", said{"BLOCK", 0.5, needed, "unavailable", false}},
 		{"none, failing open", "fail_closed: false", said{"ALLOW", 0.5, "Tier 2 not available, allowing with reduced confidence", "unavailable", true}},
 		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, required + ": ", "unavailable", false}},
 		{"no key, failing open", "evaluator: {provider: openai, model: m}\nfail_closed: false", said{"ALLOW", 0.5, "Tier 2 not available, allowing with reduced confidence", "unavailable", true}},
