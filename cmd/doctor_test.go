@@ -90,7 +90,7 @@ func TestDoctor(t *testing.T) {
 		"page for everybody": {"approval: {channels: [web], web: {listen: '0.0.0.0:8080'}}\n", bad,
 			[]string{"bad   approval by the page: approval.web.listen: ", `set approval.web.listen: "127.0.0.1:0"`}},
 		"page":       {"approval: {channels: [web]}\n", good, []string{"ok    approval: web"}},
-		"no channel": {"approval: {channels: []}\n", good, []string{"warn  approval: no channel, so that what needs a person is blocked"}},
+		"no channel": {"approval: {channels: []}\n", good, []string{"warn  approval: no channel, so actions that need a person are blocked"}},
 
 		"roots":            {"roots: [project]\n", good, []string{"ok    workspace: DIR/project"}},
 		"root not there":   {"roots: [project, none]\n", bad, []string{"bad   workspace: DIR/none does not exist (DIR/shield.yaml:1)\n      run 'mkdir -p DIR/none'"}},

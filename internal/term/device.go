@@ -73,7 +73,7 @@ const leave = "\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\
 // after a process has died that had changed it.
 func (d *Device) Repair() error {
 	if err := sane(d.In); err != nil {
-		return fmt.Errorf("mend the terminal: %w", err)
+		return fmt.Errorf("restore the terminal: %w", err)
 	}
 	if err := d.Save(); err != nil {
 		return err
