@@ -95,7 +95,7 @@ func TestDoctor(t *testing.T) {
 		"roots":            {"roots: [project]\n", good, []string{"ok    workspace: DIR/project"}},
 		"root not there":   {"roots: [project, none]\n", bad, []string{"bad   workspace: DIR/none does not exist (DIR/shield.yaml:1)\n      run 'mkdir -p DIR/none'"}},
 		"root is a file":   {"roots: [bin/ask-somebody]\n", bad, []string{"bad   workspace: DIR/bin/ask-somebody is not a folder"}},
-		"root is the home": {"roots: ['~']\n", bad, []string{"bad   settings: configuration DIR/shield.yaml:1:8: roots: root DIR is or holds the home folder"}},
+		"root is the home": {"roots: ['~']\n", bad, []string{"bad   settings: configuration DIR/shield.yaml:1:8: roots: root DIR is or contains the home folder"}},
 		"root is /":        {"roots: [/]\n", bad, []string{"bad   settings: ", "roots: root / is"}},
 
 		"missing policy":      {"policy: ./none.yaml\n", bad, []string{"bad   policy: ", "DIR/none.yaml", "(DIR/shield.yaml:1)"}},

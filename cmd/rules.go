@@ -132,6 +132,9 @@ func showRule(out io.Writer, r classify.Rule) error {
 		{"id", r.ID}, {"name", r.Name}, {"category", r.Category}, {"severity", string(r.Severity)},
 		{"outcome", string(r.Outcome)}, {"platform", r.Platform}, {"description", r.Description}, {"instead", r.Advice},
 	} {
+		if row[1] == "" {
+			continue
+		}
 		fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
 	}
 	for _, e := range r.Match {

@@ -121,7 +121,7 @@ func TestScoreFlags(t *testing.T) {
 		"tier":                     {[]string{"--until", "noon"}, statusBroken, 0, 0, 0, "--until"},
 		"no such ids":              {[]string{"--ids", dir + "/none"}, statusBroken, 0, 0, 0, "none"},
 		"root is the home":         {[]string{"--root", "/home/dev"}, statusBroken, 0, 0, 0, "root"},
-		"root is relative":         {[]string{"--root", "project"}, statusBroken, 0, 0, 0, "no absolute path"},
+		"root is relative":         {[]string{"--root", "project"}, statusBroken, 0, 0, 0, "not an absolute path"},
 	} {
 		status, s, errs := scoreJSON(t, explainWorld(t), labelled, tt.args...)
 		if status != tt.status || !strings.Contains(errs, tt.errs) || tt.errs == "" && errs != "" ||

@@ -8,9 +8,9 @@ import (
 )
 
 // unresolved says why a case cannot be allowed by rules alone: part of it was
-// not read, so that no rule can have matched there. It returns "" where all was.
-// A script that was not read is such a part, whatever the reason is: where shield
-// does not look at files, each script is one.
+// not read, and rules cannot match there. It returns "" if everything was read.
+// A script that was not read is such a part, whatever the reason; without access
+// to files every script is one.
 func unresolved(c *analysis.Case) string {
 	if c.Unexamined != "" {
 		return unexaminedReason(c)
@@ -22,19 +22,19 @@ func unresolved(c *analysis.Case) string {
 		}
 		advice := "write it out in full"
 		if e.Cause == effect.CauseScript {
-			advice = "check that the script is there and can be read, or run its commands directly"
+			advice = "check that the script exists and is readable, or run its commands directly"
 		}
-		return "what this would do cannot be known before it runs: " + clip(e.Reason, 120) + "; " + advice
+		return "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice
 	}
 	return ""
 }
 
 func unexaminedReason(c *analysis.Case) string {
-	return "unexamined: " + clip(c.Unexamined, 120) + "; propose it in smaller steps"
+	return "unexamined: " + clip(c.Unexamined, 120) + "; split it into smaller steps"
 }
 
-// clip cuts a text to n bytes at a rune's start and makes control characters
-// visible.
+// clip cuts a text to n bytes and replaces control characters and invalid UTF-8
+// by U+FFFD.
 func clip(s string, n int) string {
 	if len(s) > n {
 		s = s[:n] + "…"

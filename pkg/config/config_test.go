@@ -270,8 +270,8 @@ func TestPathsThatMeanNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"roots: ['']\n":                       "roots: the path is empty; write a path",
-		"roots: ['~']\n":                      "roots: root /home/me is or holds the home folder; name a folder inside it",
-		"roots: [/]\n":                        "roots: root / is or holds the home folder",
+		"roots: ['~']\n":                      "roots: root /home/me is or contains the home folder; choose a folder inside it",
+		"roots: [/]\n":                        "roots: root / is or contains the home folder",
 		"roots: [~/a, /etc]\n":                "roots: root /etc is a system folder",
 		"roots: ['~bob/x']\n":                 "only ~/ is expanded, to your own home folder",
 		"state: $XDG_STATE_HOME/shield\n":     "variables are not expanded here",
