@@ -1,6 +1,6 @@
 // Package approve is Tier 3: a person decides. An [Approver] puts a case to all
 // channels at once, takes the first answer, withdraws the question from the
-// others, and blocks when nobody answers in time.
+// others, and blocks when no one answers in time.
 package approve
 
 import (
@@ -61,7 +61,7 @@ type Options struct {
 type Channel interface {
 	Name() string
 
-	// Usable returns an error that says why nobody can be asked now, or nil.
+	// Usable returns an error that says why no person can be asked now, or nil.
 	Usable() error
 
 	// Ask shows a request, calls its Shown, and returns the person's answer.
@@ -176,7 +176,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	}
 	channels, why := a.usable()
 	if len(channels) == 0 {
-		return block("nobody", "a person must decide, but nobody can be asked: "+why), nil
+		return block("nobody", "a person must decide, but no person can be asked: "+why), nil
 	}
 	if err := a.o.Store.TakeApproval(ctx, a.o.MaxPerHour); err != nil {
 		return block("nobody", "a person must decide, but shield may not ask now: "+err.Error()), nil
@@ -235,7 +235,7 @@ func block(code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: code, Reasoning: reason}
 }
 
-// Why a request is withdrawn: it was shown and nobody answered, or another
+// Why a request is withdrawn: it was shown and no answer came, or another
 // channel has the answer.
 var (
 	errTimeout  = errors.New("no answer in time")

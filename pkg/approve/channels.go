@@ -24,7 +24,7 @@ func Channels() []string {
 	return names
 }
 
-// CheckChannel returns an error that says why nobody can be asked now on a
+// CheckChannel returns an error that says why no person can be asked now on a
 // channel, or nil.
 func (o Options) CheckChannel(name string) error {
 	if o.Getenv == nil {
