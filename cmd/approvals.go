@@ -22,10 +22,10 @@ func approvalsCommand(w *World) *cli.Command {
 	}
 	return &cli.Command{
 		Name:  "approvals",
-		Usage: "show which questions wait for you, and the link to answer them",
-		Description: "Prints the link to the approval page and the questions that wait there, the oldest first, whichever process asks: a hook, a pipe or shield exec. The page is there as long as something waits, always at the same address. " +
-			"Whoever has the link can answer, so it is for you and not for an agent; it stops working when nothing waits any more. " +
-			"approvals list shows the approvals that are remembered for some minutes, approvals revoke forgets them.",
+		Usage: "list the questions that wait for an answer, and the link to answer them",
+		Description: "Prints the link to the approval page and the questions that wait there, oldest first, from every process: hooks, pipes and shield exec. The page is served while something waits, always at the same address. " +
+			"Anyone who has the link can answer, so keep it from agents; it stops working when nothing waits any more. " +
+			"approvals list shows approvals that are remembered for some minutes; approvals revoke forgets them.",
 		Flags: flags(),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
@@ -36,15 +36,15 @@ func approvalsCommand(w *World) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name:   "list",
-				Usage:  "show the approvals that are remembered",
+				Usage:  "list remembered approvals",
 				Flags:  flags(),
 				Action: func(c *cli.Context) error { return listApprovals(c, w) },
 			},
 			{
 				Name:        "revoke",
-				Usage:       "forget an approval that is remembered, by its ID, or all",
+				Usage:       "forget a remembered approval by its ID, or all of them",
 				ArgsUsage:   "ID",
-				Description: "The next time the action is proposed, it is asked again. The ID is what approvals list prints.",
+				Description: "The next time the action is proposed, a person is asked again. approvals list prints the IDs.",
 				Flags:       flags(&cli.BoolFlag{Name: "all", Usage: "forget all of them; takes no ID"}),
 				Action:      func(c *cli.Context) error { return revokeApprovals(c, w) },
 			},
@@ -67,7 +67,7 @@ func printWaiting(c *cli.Context, w *World) error {
 		return json.NewEncoder(w.Out).Encode(q)
 	}
 	if q.Moved != "" && q.Link != "" {
-		fmt.Fprintf(w.Out, "Another program has taken %s, the address of the page until now.\n", q.Moved)
+		fmt.Fprintf(w.Out, "Another program is using %s, the address of the approval page.\n", q.Moved)
 	}
 	if len(q.Waiting) == 0 {
 		_, err := fmt.Fprint(w.Out, "Nothing is waiting for an answer.\n"+webHint(set))
@@ -82,14 +82,14 @@ func printWaiting(c *cli.Context, w *World) error {
 		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s\n", one.Number, one.Summary, age(now.Sub(one.Asked)), age(one.Ends.Sub(now)), folder(one.CWD))
 	}
 	if q.Link == "" {
-		_, err = fmt.Fprintln(w.Out, "\nThe page is about to be served; run this again.")
+		_, err = fmt.Fprintln(w.Out, "\nThe page is starting; run this again in a moment.")
 	} else {
 		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s\n", q.Link)
 	}
 	return err
 }
 
-// webHint says why nothing ever waits where the page is not used.
+// webHint says why nothing can wait while the page is off.
 func webHint(set *config.Loaded) string {
 	if slices.Contains(set.Approval.Channels, "web") {
 		return ""
@@ -166,7 +166,7 @@ func revokeApprovals(c *cli.Context, w *World) error {
 	return printApprovals(c, w.Out, list, "No approval was remembered.", w.Now())
 }
 
-// printApprovals prints approvals, or that there is none.
+// printApprovals prints approvals, or that none is remembered.
 func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none string, now time.Time) error {
 	if c.Bool("json") {
 		return json.NewEncoder(out).Encode(append([]approve.Approval{}, list...))

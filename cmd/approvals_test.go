@@ -85,9 +85,9 @@ func TestApprovals(t *testing.T) {
 	}
 	want := `2 questions wait for your answer:
 
-  1  shield asks whether to run “git push --force origin main”: no earlier tier has judged it
+  1  shield asks whether to run “git push --force origin main”: no earlier tier judged it
      asked 0 s ago, denied in 5 min, in /work
-  2  shield asks whether to run “rm -rf build # <U+001B>[2J”: no earlier tier has judged it
+  2  shield asks whether to run “rm -rf build # <U+001B>[2J”: no earlier tier judged it
      asked 0 s ago, denied in 5 min, in /work
 
 Answer at ` + q.Link + "\n"

@@ -17,9 +17,9 @@ import (
 func approveCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "approve",
-		Usage: "have a person decide (Tier 3)",
-		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE is put to a person on all configured channels at once, and the first answer counts. An action that came past the stages before is first held against the rules of theirs that block. Nobody answering in time is a BLOCK. " +
-			"On the terminal a question shows three letters. Keys count once none was pressed for a second: the letters and Enter approve once, the letters, 10 and Enter approve this exact action for ten minutes, Enter alone denies, and no with a reason denies and tells the agent why. Any other key leaves it at deny. At most approval.max_per_hour questions are asked in an hour.",
+		Usage: "ask a person (Tier 3)",
+		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE goes to a person on all configured channels at once, and the first answer counts. An action that skipped the earlier stages is checked against their blocking rules first. No answer in time is a BLOCK. " +
+			"On the terminal a question shows three letters. Keys are ignored until none was pressed for a second. Then the letters and Enter approve once; the letters, 10 and Enter approve this exact action for ten minutes; Enter alone denies; no and a reason deny and tell the agent why; anything else denies. At most approval.max_per_hour questions are asked in an hour.",
 		Flags: judgingFlags(),
 		Action: func(c *cli.Context) error {
 			return stage{tiers: shield.Range{First: shield.TierApprove, Last: shield.TierApprove}}.judge(c, w)

@@ -25,12 +25,12 @@ func auditCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:        "audit",
 		Usage:       "check and search the audit log",
-		Description: "Every verdict is an entry of the log, and each entry names the hash of the one before. verify finds the first line that is not what was written; its status is 2 if there is one.",
+		Description: "Every verdict is an entry in the log, and each entry holds the hash of the one before. verify finds the first line that is not what was written, and exits with 2 if there is one.",
 		Subcommands: []*cli.Command{
 			{
 				Name: "verify", Usage: "find the first line that was changed, removed, inserted, moved or cut off",
 				Flags: with(
-					&cli.StringFlag{Name: "checkpoint", Usage: "hold the log against the signed head in `FILE`"},
+					&cli.StringFlag{Name: "checkpoint", Usage: "compare the log with the signed head in `FILE`"},
 					&cli.StringFlag{Name: "key", Usage: "check the checkpoint with the public key in `FILE`"},
 					&cli.BoolFlag{Name: "json", Usage: "write JSON"},
 				),
@@ -40,7 +40,7 @@ func auditCommand(w *World) *cli.Command {
 				Name: "tail", Usage: "print the last entries",
 				Flags: with(
 					&cli.IntFlag{Name: "lines", Aliases: []string{"n"}, Value: 10, Usage: "print the last `N` entries"},
-					&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on with what is appended"},
+					&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep printing new entries"},
 				),
 				Action: func(c *cli.Context) error {
 					file, err := auditLog(c, w)
@@ -60,7 +60,7 @@ func auditCommand(w *World) *cli.Command {
 				Action: func(c *cli.Context) error { return exportAudit(c, w) },
 			},
 			{
-				Name: "checkpoint", Usage: "write the signed head of the log, to be kept elsewhere",
+				Name: "checkpoint", Usage: "write the signed head of the log, to keep elsewhere",
 				Flags: with(
 					&cli.StringFlag{Name: "key", Usage: "sign with the ed25519 key in `FILE`"},
 					&cli.BoolFlag{Name: "generate", Usage: "create the key first, and its public key beside it"},
@@ -133,7 +133,7 @@ func verified(file string, r *audit.Report) string {
 	case !r.OK():
 		return cmp.Or(r.Break.File, file) + ": " + r.Break.String()
 	case r.Unknown != "":
-		return entries + ", each fits the one before; the log alone does not show " + r.Unknown + " (--checkpoint FILE would)"
+		return entries + ", each matches the one before; the log alone does not show " + r.Unknown + " (--checkpoint FILE would)"
 	default:
 		return entries + ", none changed, removed, inserted, moved or cut off"
 	}
@@ -216,7 +216,7 @@ func exportAudit(c *cli.Context, w *World) error {
 
 func notePassedOver(w *World, skipped int, err error) error {
 	if skipped > 0 {
-		fmt.Fprintf(w.Err, "shield: %d lines are no entries and were passed over; run 'shield audit verify'\n", skipped)
+		fmt.Fprintf(w.Err, "shield: skipped %d lines that are not entries; run 'shield audit verify'\n", skipped)
 	}
 	return err
 }

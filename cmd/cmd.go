@@ -1,5 +1,5 @@
 // Package cmd is the command line of shield: it knows flags, streams and exit
-// statuses, and no rule of judging. A command is a file, and a line in
+// statuses, and nothing about judging. A command is a file, and a line in
 // [commands].
 package cmd
 
@@ -21,7 +21,7 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// A World is what a command receives of its surroundings.
+// A World is everything outside the process that a command may use.
 type World struct {
 	In         io.Reader
 	Out, Err   io.Writer

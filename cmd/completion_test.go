@@ -78,7 +78,7 @@ func TestDidYouMean(t *testing.T) {
 		"rules shwo":                  `did you mean "show"?`,
 		"run --polcy x":               `unknown flag --polcy; did you mean "--policy"?`,
 		"rules show git_force_psh":    `did you mean "git_force_push"?`,
-		"rules list --category dscvy": "there are ",
+		"rules list --category dscvy": `unknown category "dscvy"; known are `,
 	} {
 		status, out, errs := run(t, w, "", strings.Fields(line)...)
 		if status == 0 || out != "" || !strings.Contains(errs, want) {

@@ -46,9 +46,9 @@ var environment = [][2]string{
 // files lists the files that shield reads and writes, for the man page.
 var files = [][2]string{
 	{"~/.config/shield/shield.yaml", "The user's configuration."},
-	{"/etc/shield/shield.yaml", "The system's configuration; what it sets under locked nothing else can change."},
+	{"/etc/shield/shield.yaml", "The system's configuration; nothing else can change what it sets under locked."},
 	{"~/.local/state/shield/", "Seal key, state and audit log; created with mode 0700."},
-	{"~/.local/share/shield/models/", "The models that shield model pull installed, a folder each."},
+	{"~/.local/share/shield/models/", "Models that shield model pull installed, one folder each."},
 }
 
 // docs returns the generated documents by path.

@@ -18,13 +18,13 @@ import (
 func doctorCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "say what is missing, and the command or setting that mends it",
-		Description: "Checks settings, workspace, policy, state folder and all tiers, and prints all findings at once: 'bad' has to be mended, 'warn' should be, 'note' is worth knowing. " +
-			"Of an evaluator it asks for the list of models, once and for a few seconds at most, and shows it no action. " +
-			"Then it prints the settings in force and where each came from. Ends with 1 if something has to be mended.",
+		Usage: "check the installation and print fixes",
+		Description: "Checks settings, workspace, policy, state folder and all tiers, and prints all findings at once: 'bad' must be fixed, 'warn' should be fixed, 'note' is worth knowing. " +
+			"An evaluator is asked for its list of models, once and for a few seconds at most, and is shown no action. " +
+			"Then it prints the settings in force and where each came from. Exits with 1 if something must be fixed.",
 		Flags: append(placeFlags(),
 			&cli.BoolFlag{Name: "repair-state", Usage: "replace a damaged or missing state file; every limit counts as used"},
-			&cli.BoolFlag{Name: "repair-audit", Usage: "put a damaged audit log aside and go on in a new one"},
+			&cli.BoolFlag{Name: "repair-audit", Usage: "move a damaged audit log aside and continue in a new one"},
 		),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
@@ -41,22 +41,22 @@ type mark string
 const (
 	fine  mark = "ok"
 	note  mark = "note" // worth knowing
-	doubt mark = "warn" // should be mended
-	wrong mark = "bad"  // has to be mended
+	doubt mark = "warn" // should be fixed
+	wrong mark = "bad"  // must be fixed
 )
 
 // A finding is one line of the doctor's report.
 type finding struct {
 	mark mark
 	what string
-	mend string // what to do; "" if nothing has to be done
+	fix  string // what to do; "" if nothing has to be done
 }
 
 // findings are the lines of a report.
 type findings []finding
 
-func (f *findings) add(m mark, mend, format string, args ...any) {
-	*f = append(*f, finding{m, fmt.Sprintf(format, args...), mend})
+func (f *findings) add(m mark, fix, format string, args ...any) {
+	*f = append(*f, finding{m, fmt.Sprintf(format, args...), fix})
 }
 
 func doctor(c *cli.Context, w *World) error {
@@ -75,8 +75,8 @@ func doctor(c *cli.Context, w *World) error {
 	for _, f := range examine(c.Context, set, settingsErr, w) {
 		bad = bad || f.mark == wrong
 		fmt.Fprintf(w.Out, "%-4s  %s\n", f.mark, f.what)
-		if f.mend != "" {
-			fmt.Fprintf(w.Out, "      %s\n", f.mend)
+		if f.fix != "" {
+			fmt.Fprintf(w.Out, "      %s\n", f.fix)
 		}
 	}
 	if err := printSettings(set, w); err != nil {
@@ -96,13 +96,13 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 		out.add(fine, "", "settings: %s", name)
 	}
 	if len(set.Files) == 0 {
-		out.add(fine, "", "settings: no file, the defaults are in force")
+		out.add(fine, "", "settings: no file, so the defaults apply")
 	}
 	if settingsErr != nil {
 		for _, err := range eachOf(settingsErr) {
 			out.add(wrong, "", "settings: %v", err)
 		}
-		out.add(note, "", "until they are mended every action is blocked; what follows holds for defaults in their place")
+		out.add(note, "", "every action is blocked until they are fixed; the rest of this report uses defaults in their place")
 	}
 	cfg := shieldConfig(set, w, "doctor")
 	cfg.StateDir = ""
@@ -113,7 +113,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	examineEvaluator(ctx, &out, set, cfg.Endpoint())
 	examineApproval(&out, set, cfg)
 	if !set.FailClosed {
-		out.add(note, "", "fail_closed is false: where Tier 2 fails, actions are allowed (%s)", set.Where("fail_closed"))
+		out.add(note, "", "fail_closed is false: actions are allowed when Tier 2 fails (%s)", set.Where("fail_closed"))
 	}
 	if settingsErr == nil {
 		examineState(&out, set, w)
@@ -140,11 +140,11 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	}
 	out.add(fine, "", "state file: in %s", dir)
 	if form != "" {
-		out.add(fine, "", "evaluator: was found to understand answers of the form %s", form)
+		out.add(fine, "", "evaluator: the service accepts the answer format %s", form)
 	}
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {
-			out.add(wrong, "run '"+audit.RepairCommand+"' if it cannot be brought back", "audit log: %v", err)
+			out.add(wrong, "run '"+audit.RepairCommand+"' if it cannot be restored", "audit log: %v", err)
 		} else {
 			out.add(fine, "", "audit log: %s", file)
 		}
@@ -177,7 +177,7 @@ func stateHolds(set *config.Loaded, w *World) (head audit.Head, form string, err
 	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedForm(context.Background(), shieldConfig(set, w, "doctor"), store), nil
 }
 
-// repair mends what can only be mended by forgetting, and says what it did.
+// repair fixes what can only be fixed by forgetting, and says what it did.
 func repair(c *cli.Context, set *config.Loaded, w *World) error {
 	file := auditFile(set, w)
 	if c.Bool("repair-state") {
@@ -194,7 +194,7 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 		if done {
 			fmt.Fprintln(w.Out, "state file replaced; budget, rate and approvals count as used until they refill")
 		} else {
-			fmt.Fprintln(w.Out, "the state file can be read and was left alone")
+			fmt.Fprintln(w.Out, "the state file is readable and was left as it is")
 		}
 	}
 	if c.Bool("repair-audit") {
@@ -208,9 +208,9 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 			return err
 		}
 		if aside == "" {
-			fmt.Fprintln(w.Out, "the audit log is whole and was left alone")
+			fmt.Fprintln(w.Out, "the audit log is intact and was left as it is")
 		} else {
-			fmt.Fprintf(w.Out, "damaged audit log kept as %s; a new one goes on from its head\n", aside)
+			fmt.Fprintf(w.Out, "damaged audit log moved to %s; a new one continues from its head\n", aside)
 		}
 	}
 	return nil

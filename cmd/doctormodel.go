@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// probeText is what the doctor has the model read. What it answers is no matter.
+// probeText is what the doctor has the model read. The answer does not matter.
 const probeText = `execute_command: {"command":"git status"}`
 
 // examineModel says what Tier 1 asks beside its rules, and whether it answers.
@@ -28,7 +28,7 @@ func examineModel(set *config.Loaded, cfg shield.Config, w *World) finding {
 	case errors.Is(err, classify.ErrNoRuntime):
 		return finding{fine, fmt.Sprintf("model: heuristics only: %v", err), ""}
 	case err == nil && m == nil:
-		return finding{fine, "model: heuristics only: none is asked for", "choose one with --model NAME, and set classifier.enabled: true"}
+		return finding{fine, "model: heuristics only: no model is configured", "choose one with --model NAME, and set classifier.enabled: true"}
 	}
 	said := ""
 	if err == nil {
@@ -37,7 +37,7 @@ func examineModel(set *config.Loaded, cfg shield.Config, w *World) finding {
 		}
 	}
 	if err != nil {
-		return finding{wrong, err.Error(), "mend it, choose another with --model or --onnxruntime, or go on with the rules alone: --model none"}
+		return finding{wrong, err.Error(), "fix it, choose another with --model or --onnxruntime, or use the rules alone: --model none"}
 	}
 	return finding{fine, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
 }

@@ -24,11 +24,12 @@ func at(set *config.Loaded, setting string) string {
 	return ""
 }
 
-// examineWorkspace looks at the roots: what is in none is never harmless.
+// examineWorkspace looks at the roots: what is outside all of them is never
+// harmless.
 func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 	if len(set.Roots) == 0 {
 		if err := effect.CheckRoot(w.Dir, w.Home); err != nil {
-			out.add(note, "start shield in a project's folder, or set roots", "workspace: none here, so that nothing counts as harmless: %v", err)
+			out.add(note, "start shield in a project's folder, or set roots", "workspace: none here, so nothing counts as harmless: %v", err)
 		} else {
 			out.add(fine, "", "workspace: %s, where shield was started", w.Dir)
 		}
@@ -38,11 +39,11 @@ func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 		info, err := os.Stat(root)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			out.add(wrong, fmt.Sprintf("run 'mkdir -p %s', or take it out of roots", root), "workspace: %s does not exist%s", root, at(set, "roots"))
+			out.add(wrong, fmt.Sprintf("run 'mkdir -p %s', or remove it from roots", root), "workspace: %s does not exist%s", root, at(set, "roots"))
 		case err != nil:
-			out.add(wrong, "mend it, or take it out of roots", "workspace: %v%s", err, at(set, "roots"))
+			out.add(wrong, "fix it, or remove it from roots", "workspace: %v%s", err, at(set, "roots"))
 		case !info.IsDir():
-			out.add(wrong, "name its folder in roots", "workspace: %s is not a folder%s", root, at(set, "roots"))
+			out.add(wrong, "put its folder in roots", "workspace: %s is not a folder%s", root, at(set, "roots"))
 		default:
 			out.add(fine, "", "workspace: %s", root)
 		}
@@ -53,7 +54,7 @@ func examineWorkspace(out *findings, set *config.Loaded, w *World) {
 func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config) {
 	an, err := shield.NewAnalyzer(cfg)
 	if err != nil {
-		out.add(wrong, "name other folders in roots"+at(set, "roots"), "workspace: %v", err)
+		out.add(wrong, "put other folders in roots"+at(set, "roots"), "workspace: %v", err)
 		return
 	}
 	opts := shield.PolicyOptions(cfg, &an.Place)
@@ -71,7 +72,7 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 	}
 	data, err := shield.ReadPolicyFile(set.Policy)
 	if err != nil {
-		out.add(wrong, "mend it, or choose another policy"+at(set, "policy"), "policy: %v", err)
+		out.add(wrong, "fix it, or choose another policy"+at(set, "policy"), "policy: %v", err)
 		return
 	}
 	if info, err := os.Stat(set.Policy); err == nil {

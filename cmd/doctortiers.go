@@ -26,15 +26,15 @@ func examineSkipTypes(out *findings, set *config.Loaded) {
 		if slices.Contains(action.Types(), t) {
 			continue
 		}
-		mend := ""
+		fix := ""
 		if canonical := action.CanonicalType(t); canonical != "" {
-			mend = "write " + canonical
+			fix = "write " + canonical
 		} else if near := suggest.Nearest(t, action.Types()); near != "" {
-			mend = "write " + near
+			fix = "write " + near
 		} else {
-			continue // a tool of somebody's own
+			continue // a custom tool
 		}
-		out.add(doubt, mend, "classifier.skip_types: no action has the type %q%s", cut(t), at(set, "classifier.skip_types"))
+		out.add(doubt, fix, "classifier.skip_types: no action has the type %q%s", cut(t), at(set, "classifier.skip_types"))
 	}
 }
 
@@ -45,7 +45,7 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 			{"evaluator.model", ep.Model}, {"evaluator.base_url", ep.BaseURL}, {"evaluator.api_key_env", ep.APIKeyEnv}, {"evaluator.api_key_file", ep.APIKeyFile},
 		} {
 			if s.value != "" {
-				out.add(wrong, "set evaluator.provider: openai, anthropic, google, ollama or custom", "evaluator: %s is set, but no provider, so that no model is asked%s", s.name, at(set, s.name))
+				out.add(wrong, "set evaluator.provider: openai, anthropic, google, ollama or custom", "evaluator: %s is set, but no provider, so no model is asked%s", s.name, at(set, s.name))
 				return
 			}
 		}
@@ -60,7 +60,7 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 		if p.Doubt {
 			m = doubt
 		}
-		out.add(m, p.Mend, "evaluator: %s%s", p.Msg, at(set, "evaluator."+p.Setting))
+		out.add(m, p.Fix, "evaluator: %s%s", p.Msg, at(set, "evaluator."+p.Setting))
 	}
 	if len(problems) == 0 {
 		out.add(fine, "", "evaluator: %s, %s: answers", ep.Provider, ep.Model)
@@ -68,18 +68,18 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 }
 
 // examineApproval looks at the channels of Tier 3. That there is no terminal
-// now says nothing of the next start.
+// now says nothing about the next start.
 func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	opts := cfg.Approve
 	opts.Approval = cfg.Settings.Approval
 	if len(opts.Channels) == 0 {
-		out.add(doubt, "set approval.channels: [tty], or more of tty, web, command", "approval: no channel, so that what needs a person is blocked%s", at(set, "approval.channels"))
+		out.add(doubt, "set approval.channels: [tty], or more of tty, web, command", "approval: no channel, so actions that need a person are blocked%s", at(set, "approval.channels"))
 	}
 	for _, name := range opts.Channels {
 		err := opts.CheckChannel(name)
 		switch {
 		case name == "tty" && err != nil:
-			out.add(note, "programs without a terminal, such as hooks, need the channel web or command in approval.channels", "approval at the terminal: not from here: %v", err)
+			out.add(note, "programs without a terminal, such as hooks, need the channel web or command in approval.channels", "approval at the terminal: not possible from here: %v", err)
 		case name == "web" && err != nil:
 			out.add(wrong, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, at(set, "approval.web.listen"))
 		case name == "command" && err != nil:

@@ -27,8 +27,8 @@ var examples = map[string][]example{
 		{"Answer by hand whatever no other tier decided.", `shield run --until evaluate < actions.jsonl | shield approve --no-action`},
 	},
 	"approvals": {
-		{"See what waits for an answer, and the link of the page.", `shield approvals`},
-		{"Take back everything that was remembered.", `shield approvals revoke --all`},
+		{"List what waits for an answer, and the link to the page.", `shield approvals`},
+		{"Forget all remembered approvals.", `shield approvals revoke --all`},
 	},
 	"run": {
 		{"Stop before a language model or a person is asked.", `shield run --until classify --no-action < actions.jsonl`},
@@ -41,7 +41,7 @@ var examples = map[string][]example{
 	},
 	"hook": {
 		{"Ask shield before every tool call of Claude Code.", `shield hook install claude-code`},
-		{"See whether the host really asks.", `shield hook status claude-code`},
+		{"Verify that the host enforces a denial.", `shield hook status claude-code`},
 		{"Judge one tool call by hand.", `echo '{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"cwd":"/tmp"}' | shield hook claude-code`},
 	},
 	"init": {

@@ -22,15 +22,15 @@ import (
 func execCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:      "exec",
-		Usage:     "judge a command, then become it if it is allowed",
+		Usage:     "judge a command, and run it if it is allowed",
 		ArgsUsage: "-- CMD ARG…",
-		Description: "Judges CMD with its arguments as an execute_command action in the current folder. If it is allowed, shield replaces itself with it, and the status is the command's own; otherwise nothing runs and the status is 2. " +
-			"Variables that make programs load or run something else are dropped from the environment, and named on standard error.",
+		Description: "Judges CMD with its arguments as an execute_command action in the current folder. If it is allowed, shield replaces itself with it, and the exit status is the command's; otherwise nothing runs and the status is 2. " +
+			"Variables that make programs load or run something else are dropped from the environment and named on standard error.",
 		Flags: append(placeFlags(),
 			&cli.BoolFlag{Name: "shell", Usage: "take the one operand as text for sh -c"},
-			&cli.BoolFlag{Name: "check", Usage: "judge only: end with 0 if the command is allowed, and run nothing"},
+			&cli.BoolFlag{Name: "check", Usage: "only judge: exit with 0 if the command is allowed, and run nothing"},
 			&cli.StringFlag{Name: "dialect", Usage: "with --check: take the one operand as a line that an interactive `SHELL` has read: bash, zsh or fish"},
-			&cli.StringSliceFlag{Name: "keep-env", Usage: "keep the variable `NAME`, which would be dropped; may be repeated"},
+			&cli.StringSliceFlag{Name: "keep-env", Usage: "keep the variable `NAME` instead of dropping it; may be repeated"},
 		),
 		Action: func(c *cli.Context) error {
 			var own *statusError // the command's
@@ -58,7 +58,7 @@ func runAllowed(c *cli.Context, w *World) error {
 	var err error
 	if c.IsSet("dialect") {
 		if !c.Bool("check") {
-			return errors.New("exec --dialect: only with --check")
+			return errors.New("exec --dialect: works only with --check")
 		}
 		judged, err = newLine(argv, c.String("dialect"))
 	} else if cmd, err = newCommand(argv, c.Bool("shell"), env); err == nil {
@@ -86,7 +86,7 @@ func runAllowed(c *cli.Context, w *World) error {
 		return errors.New("exec: interrupted; nothing was run")
 	}
 	if len(gone) > 0 {
-		fmt.Fprintf(w.Err, "shield: the command does not get %s from the environment; to keep one, use --keep-env NAME\n", term.Escape(strings.Join(gone, ", ")))
+		fmt.Fprintf(w.Err, "shield: dropped %s from the command's environment; to keep one, use --keep-env NAME\n", term.Escape(strings.Join(gone, ", ")))
 	}
 	return become(cmd, w)
 }

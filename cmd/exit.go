@@ -55,7 +55,7 @@ func (t *tally) count(d verdict.Decision) {
 	}
 }
 
-// status returns the exit status of a stream: silence is not consent.
+// status returns the exit status of a stream: an empty one is not an ALLOW.
 func (t *tally) status() int {
 	switch {
 	case t.block > 0 || t.allow+t.escalate == 0:

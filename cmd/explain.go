@@ -19,14 +19,14 @@ import (
 func explainCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:      "explain",
-		Usage:     "show what shield understands of one action, and what each tier says",
+		Usage:     "show what one action would do, and what each tier says",
 		ArgsUsage: "[COMMAND]",
-		Description: "Judges a shell command, or the action that standard input holds as JSON, and draws for a person what it would do: " +
-			"each part of the command with its effects and the rules that count for each, the texts that rules read, and the answer of each tier. " +
-			"Nothing is executed, and nothing goes into the audit log. The status is that of the verdict.",
+		Description: "Judges a shell command, or the action that standard input holds as JSON, and shows what it would do: " +
+			"each part of the command with its effects and the rules that match them, the texts that rules read, and the answer of each tier. " +
+			"Nothing is executed, and nothing is written to the audit log. The exit status is that of the verdict.",
 		Flags: append(placeFlags(),
 			&cli.StringFlag{Name: "until", Value: "classify", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
-			&cli.IntFlag{Name: "width", DefaultText: "the terminal's, or 80", Usage: "draw `N` columns, 40 to 1000"},
+			&cli.IntFlag{Name: "width", DefaultText: "the terminal's, or 80", Usage: "use `N` columns, 40 to 1000"},
 		),
 		Action: func(c *cli.Context) error {
 			return explain(c, w)

@@ -31,7 +31,7 @@ func placeFlags() []cli.Flag {
 		&cli.StringFlag{Name: "model", Usage: "use the classifier model `NAME|DIR|none`"},
 		&cli.StringFlag{Name: "onnxruntime", Usage: "load the ONNX Runtime library from `FILE`"},
 		stateFlag(),
-		&cli.StringSliceFlag{Name: "root", Usage: "count `DIR` as workspace; may be repeated"},
+		&cli.StringSliceFlag{Name: "root", Usage: "treat `DIR` as workspace; may be repeated"},
 		colorFlag(),
 	}
 }
@@ -41,7 +41,7 @@ func judgingFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(placeFlags(),
 		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
 		&cli.BoolFlag{Name: "trace", Usage: "add every tier's answer, its latency, effects and views to each verdict"},
-		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a chain"},
+		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a pipe"},
 		&cli.IntFlag{Name: "max-bytes", DefaultText: "1048576, unless configured", Usage: "block records larger than `N` bytes"},
 	), more...)
 }

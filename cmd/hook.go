@@ -20,24 +20,24 @@ const judgeFlag = "judge"
 func hookCommand(w *World) *cli.Command {
 	cmd := &cli.Command{
 		Name:  "hook",
-		Usage: "judge what an agent host is about to do, and answer in the host's own form",
-		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. What is denied is answered with the host's own denial on standard output, the same reason on standard error, and status 2; so is every failure, usage errors included. " +
+		Usage: "judge what an agent host is about to do, and answer in the host's own format",
+		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. A denial is the host's own JSON on standard output, the same reason on standard error, and status 2; so is every failure, including usage errors. " +
 			"What is allowed is left to the host's own permissions, unless the setting hook.answer is allow. " +
-			"A second process judges; the first one denies when that is late, is stopped or dies. " +
+			"A second process judges; the first one denies when the second is late, stopped or dead. " +
 			"hook install edits the host's settings, hook uninstall undoes it, hook status verifies that the host enforces a denial.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return fmt.Errorf("hook: unknown host %q; there is %s", cut(c.Args().First()), strings.Join(host.Names(), ", "))
+				return fmt.Errorf("hook: unknown host %q; supported: %s", cut(c.Args().First()), strings.Join(host.Names(), ", "))
 			}
-			return fmt.Errorf("hook: HOST is missing; there is %s", strings.Join(host.Names(), ", "))
+			return fmt.Errorf("hook: HOST is missing; supported: %s", strings.Join(host.Names(), ", "))
 		},
 	}
 	for _, name := range host.Names() {
 		cmd.Subcommands = append(cmd.Subcommands, &cli.Command{
 			Name:  name,
-			Usage: "answer one hook of this host",
+			Usage: "answer one hook call of this host",
 			Flags: append(placeFlags(),
-				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, persons included"},
+				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
 				&cli.BoolFlag{Name: judgeFlag, Hidden: true}),
 			Action: func(c *cli.Context) error {
 				if _, err := operands(c); err != nil {

@@ -211,6 +211,8 @@ func TestHookJudgeFails(t *testing.T) {
 		"an empty object":     answers("{}\n"),
 		"allow as text":       answers(`{"allow":"true"}` + "\n"),
 		"allow and a reason":  answers(`{"allow":true,"reason":"x"}` + "\n"),
+		"allow and a failure": answers(`{"allow":true,"failed":true}` + "\n"),
+		"a failure":           answers(`{"allow":false,"failed":true,"reason":"x"}` + "\n"),
 		"deny without reason": answers(`{"allow":false}` + "\n"),
 		"two members":         answers(`{"allow":false,"allow":true}` + "\n"),
 		"another case":        answers(`{"Allow":true}` + "\n"),

@@ -38,6 +38,7 @@ type hookQuestion struct {
 // A hookAnswer is the line that a judge answers.
 type hookAnswer struct {
 	Allow  bool           `json:"allow"`
+	Failed bool           `json:"failed,omitempty"` // not judged: Reason says what went wrong
 	Answer jsontext.Value `json:"answer,omitempty"` // what an allowed host is told, if anything
 	Reason string         `json:"reason,omitempty"` // why not
 }
@@ -93,24 +94,39 @@ func readQuestion(in *bufio.Reader, w *World) (event []byte, err error) {
 // judgeInTime judges one event of a host. The deadline holds whatever judging
 // waits for, such as a lock.
 func judgeInTime(ctx context.Context, c *cli.Context, w *World, name string, event []byte) hookAnswer {
-	done := make(chan hookAnswer, 1)
+	late := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(judgeGrace, func() { close(late) }) })
+	defer stop()
+	answer, err := inTime(late, func() (hookAnswer, error) { return judgeEvent(ctx, c, w, name, event) })
+	switch {
+	case errors.Is(err, errLate):
+		return hookAnswer{Failed: true, Reason: "no verdict in time"}
+	case err != nil:
+		return hookAnswer{Failed: true, Reason: err.Error()}
+	}
+	return answer
+}
+
+// errLate is the error of [inTime] for a call that has not returned.
+var errLate = errors.New("it took too long")
+
+// inTime returns what f returns, or errLate as soon as late has something to
+// receive; f then goes on alone.
+func inTime[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
 	go func() {
-		answer, err := judgeEvent(ctx, c, w, name, event)
-		if err != nil {
-			answer = hookAnswer{Reason: unjudged + err.Error()}
-		}
-		done <- answer
+		value, err := f()
+		done <- result{value, err}
 	}()
 	select {
-	case answer := <-done:
-		return answer
-	case <-ctx.Done():
-	}
-	select {
-	case answer := <-done:
-		return answer
-	case <-time.After(judgeGrace):
-		return hookAnswer{Reason: unjudged + "no verdict in time"}
+	case got := <-done:
+		return got.value, got.err
+	case <-late:
+		return value, errLate
 	}
 }
 

@@ -19,7 +19,7 @@ var pinned = []string{"SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG
 // wrapper speaks where shield did not: hosts take the statuses of a program
 // that is missing or was killed for permission. It prints no JSON, since shield
 // may have printed its own before it was killed.
-const wrapper = ` || { s=$?; [ $s -eq 2 ] || echo "shield: blocked: no verdict came (status $s); install shield again, or take this hook out of the settings" >&2; exit 2; }`
+const wrapper = ` || { s=$?; [ $s -eq 2 ] || echo "shield: blocked: no verdict (status $s); reinstall shield, or remove this hook from the settings" >&2; exit 2; }`
 
 // hookLine returns the command line that a host is given to run, for sh.
 func hookLine(w *World, name string, deadline time.Duration) (string, error) {
@@ -34,9 +34,9 @@ func hookLine(w *World, name string, deadline time.Duration) (string, error) {
 }
 
 // readHookLine returns the program of an installed command line and its
-// deadline, 0 if it names none. An error says what is missing in the line.
+// deadline, 0 if it names none. An error says what is wrong with the line.
 func readHookLine(line, name string) (program string, deadline time.Duration, err error) {
-	unknown := errors.New("the command is not one that was installed")
+	unknown := errors.New("shield did not install this command")
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
 	if err != nil || len(file.Stmts) != 1 {
 		return "", 0, unknown
@@ -65,7 +65,7 @@ func readHookLine(line, name string) (program string, deadline time.Duration, er
 	}
 	for _, variable := range pinned {
 		if !slices.Contains(set, variable) {
-			return "", 0, fmt.Errorf("the command takes %s from whoever starts it", variable)
+			return "", 0, fmt.Errorf("the command does not set %s", variable)
 		}
 	}
 	if len(words) < 3 || words[1] != "hook" || words[2] != name || !filepath.IsAbs(words[0]) {

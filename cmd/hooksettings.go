@@ -42,7 +42,7 @@ func hookSettingsCommands(w *World) []*cli.Command {
 	scope := &cli.StringFlag{Name: "scope", Value: "user", Usage: "edit the settings of the `user|project`"}
 	return []*cli.Command{
 		command("install", "make a host call shield", (*hookSettings).install, scope,
-			&cli.DurationFlag{Name: "timeout", Usage: "answer within `TIME`, persons included"},
+			&cli.DurationFlag{Name: "timeout", Usage: "answer within `TIME`, waiting for a person included"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"}),
 		command("uninstall", "undo install", (*hookSettings).uninstall, scope),
 		command("status", "verify that the host enforces a denial", (*hookSettings).status),
@@ -209,7 +209,7 @@ func (s *hookSettings) remove(c *cli.Context, file settingsFile) error {
 		return err
 	}
 	if !exists {
-		return fmt.Errorf("%s is missing, so that %w", file.path, host.ErrNotInstalled)
+		return fmt.Errorf("%s is missing: %w", file.path, host.ErrNotInstalled)
 	}
 	before, existed, err := file.readBackup()
 	if err != nil {

@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/launch"
@@ -151,13 +153,13 @@ func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsF
 	}
 	if st, err := os.Stat(file.path); len(hooks) > 0 && err == nil {
 		if err := owner.Check(st, 0o002); err != nil {
-			about("%v; whoever may write it can take the hook out", err)
+			about("%v; anyone who can write to it can remove the hook", err)
 		}
 	}
 	return hooks, problems, nil
 }
 
-// examine returns what is wrong with an installed command line, and how to mend
+// examine returns what is wrong with an installed command line, and how to fix
 // it.
 func (s *hookSettings) examine(h host.Hook) error {
 	again := fmt.Sprintf("run 'shield hook install %s' again", s.host)
@@ -172,7 +174,7 @@ func (s *hookSettings) examine(h host.Hook) error {
 		return fmt.Errorf("the host stops waiting after %v s, and shield needs %v; %s", h.Timeout, least, again)
 	}
 	if err := checkProgram(program); err != nil {
-		return fmt.Errorf("%w; %s with the shield that is to be used", err, again)
+		return fmt.Errorf("%w; %s with the shield that you want to use", err, again)
 	}
 	return nil
 }
@@ -220,13 +222,11 @@ func checkProgram(path string) error {
 func (s *hookSettings) try(ctx context.Context, line string) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	cmd := s.shell(ctx, line)
 	cmd.Stdin = bytes.NewReader(s.Sample)
-	cmd.Dir, cmd.Env = s.world.Dir, s.world.Environ()
 	out, errs := subprocess.Output{Max: maxAnswer + 1}, subprocess.Output{Max: maxAnswer}
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second // for what it has left behind on its streams
-	subprocess.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("cannot be started: %w", err)
 	}
@@ -245,10 +245,46 @@ func (s *hookSettings) try(ctx context.Context, line string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("did not deny: %w: %q, %q", err, cut(out.String()), cut(errs.String()))
-	case strings.HasPrefix(reason, "shield: "+unjudged):
-		return fmt.Errorf("denies everything: %s", reason)
 	case !strings.Contains(errs.String(), reason):
 		return fmt.Errorf("did not deny: the reason is missing on standard error: %q", cut(errs.String()))
 	}
+	if err := s.tryJudge(ctx, line); err != nil {
+		return fmt.Errorf("denies everything: %w", err)
+	}
 	return nil
+}
+
+// tryJudge asks the judge of a command line, and returns why it cannot judge.
+// The denial that a host gets does not tell that from one that was judged.
+func (s *hookSettings) tryJudge(ctx context.Context, line string) error {
+	question, err := json.Marshal(hookQuestion{Bytes: len(s.Sample), Parent: os.Getpid()})
+	if err != nil {
+		return err
+	}
+	// The exit keeps the shell from becoming the judge, which may end its parent.
+	cmd := s.shell(ctx, strings.TrimSuffix(line, strings.TrimSpace(wrapper))+" --"+judgeFlag+"; exit")
+	judge, err := judgeOf(cmd)
+	if err != nil {
+		return err
+	}
+	got := judge.ask(slices.Concat(question, []byte{'\n'}, s.Sample))
+	_ = judge.in.Close()
+	_ = cmd.Cancel()
+	_ = cmd.Wait()
+	switch {
+	case got.err != nil:
+		return got.err
+	case got.answer.Failed:
+		return errors.New(got.answer.Reason)
+	}
+	return nil
+}
+
+// shell returns the command that runs a command line as the host would, in a
+// group of its own that ends with ctx.
+func (s *hookSettings) shell(ctx context.Context, line string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	cmd.Dir, cmd.Env = s.world.Dir, s.world.Environ()
+	subprocess.OwnGroup(cmd)
+	return cmd
 }

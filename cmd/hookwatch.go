@@ -36,7 +36,9 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 	await(w, "one event of the host from the terminal, a JSON object")
 	late := time.NewTimer(deadline + watchdogGrace)
 	defer late.Stop()
-	judge, err := w.startInTime(judgeArgs(w.args, name), late.C)
+	// A process that is stopped before it has become the program it is to run is
+	// waited for without end.
+	judge, err := inTime(late.C, func() (*judge, error) { return w.startJudge(judgeArgs(w.args, name)) })
 	if err != nil {
 		return fmt.Errorf("hook: start the judge: %w", err)
 	}
@@ -78,26 +80,6 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 	}
 }
 
-// startInTime starts a judge. A process that is stopped before it has become the
-// program it is to run is waited for without end, so this does not wait itself.
-func (w *World) startInTime(args []string, late <-chan time.Time) (*judge, error) {
-	type result struct {
-		judge *judge
-		err   error
-	}
-	started := make(chan result, 1)
-	go func() {
-		judge, err := w.startJudge(args)
-		started <- result{judge, err}
-	}()
-	select {
-	case got := <-started:
-		return got.judge, got.err
-	case <-late:
-		return nil, errors.New("it did not start in time")
-	}
-}
-
 // judgeArgs returns the command line of the judge for that of its watchdog.
 func judgeArgs(args []string, name string) []string {
 	i := slices.Index(args, name)
@@ -122,8 +104,8 @@ func (j *judge) ask(question []byte) (got reply) {
 		return got
 	}
 	err = json.Unmarshal(line, &got.answer, json.RejectUnknownMembers(true))
-	if err != nil || got.answer.Allow == (got.answer.Reason != "") || len(got.answer.Answer) > 0 && got.answer.Answer.Kind() != '{' {
-		got.err = errors.New("hook: the judge's answer is not one")
+	if err != nil || got.answer.Allow == (got.answer.Reason != "") || got.answer.Allow && got.answer.Failed || len(got.answer.Answer) > 0 && got.answer.Answer.Kind() != '{' {
+		got.err = errors.New("hook: the judge's answer is malformed")
 	}
 	return got
 }
@@ -133,6 +115,8 @@ func (r reply) tell(out io.Writer) error {
 	switch {
 	case r.err != nil:
 		return r.err
+	case r.answer.Failed:
+		return errors.New(r.answer.Reason)
 	case !r.answer.Allow:
 		return denial(r.answer.Reason)
 	case len(r.answer.Answer) == 0:
@@ -157,6 +141,11 @@ func (w *World) judgeProcess(args []string) (*judge, error) {
 	cmd := exec.Command(w.Executable, args...)
 	cmd.Args[0] = "shield"
 	cmd.Dir, cmd.Env, cmd.Stderr = w.Dir, w.Environ(), w.Err
+	return judgeOf(cmd)
+}
+
+// judgeOf starts a command that is a judge.
+func judgeOf(cmd *exec.Cmd) (*judge, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -173,27 +162,16 @@ func (w *World) judgeProcess(args []string) (*judge, error) {
 
 // readAll reads a hook's input, bounded in size and by the context.
 func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
-	type result struct {
-		data []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		data, err := io.ReadAll(io.LimitReader(r, host.MaxBytes+1))
-		done <- result{data, err}
-	}()
-	select {
-	case res := <-done:
-		switch {
-		case res.err != nil:
-			return nil, fmt.Errorf("hook: read standard input: %w", res.err)
-		case len(bytes.TrimSpace(res.data)) == 0:
-			return nil, errors.New("hook: standard input is empty")
-		case len(res.data) > host.MaxBytes:
-			return nil, fmt.Errorf("hook: input larger than %d MiB", host.MaxBytes>>20)
-		}
-		return res.data, nil
-	case <-ctx.Done():
+	data, err := inTime(ctx.Done(), func() ([]byte, error) { return io.ReadAll(io.LimitReader(r, host.MaxBytes+1)) })
+	switch {
+	case errors.Is(err, errLate):
 		return nil, errors.New("hook: standard input did not end in time")
+	case err != nil:
+		return nil, fmt.Errorf("hook: read standard input: %w", err)
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, errors.New("hook: standard input is empty")
+	case len(data) > host.MaxBytes:
+		return nil, fmt.Errorf("hook: input larger than %d MiB", host.MaxBytes>>20)
 	}
+	return data, nil
 }

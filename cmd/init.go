@@ -23,9 +23,9 @@ func initCommand(w *World) *cli.Command {
 	cmd := &cli.Command{
 		Name:  "init",
 		Usage: "print a snippet that judges each interactive command",
-		Description: "The snippet asks shield exec --check before the shell runs a command line, and runs nothing that is not allowed, nor anything while shield gives no verdict. " +
-			"Which settings judge is fixed when the snippet is made: what the session does to SHIELD_CONFIG, HOME or the XDG variables later changes nothing. " +
-			"A line of zsh or fish that is not understood is left to a higher tier. " +
+		Description: "The snippet asks shield exec --check before the shell runs a command line. A line that is not allowed, or that gets no verdict, does not run. " +
+			"The settings are fixed when the snippet is made: changing SHIELD_CONFIG, HOME or the XDG variables later in the session has no effect. " +
+			"A line of zsh or fish that shield cannot read is left to a higher tier. " +
 			"It guards a terminal that an agent types into; whoever controls the shell can turn it off.",
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {

@@ -33,16 +33,16 @@ func modelCommand(w *World) *cli.Command {
 			},
 			{
 				Name: "pull", Usage: "install a model from a folder, a tar or zip archive, or the URL of one", ArgsUsage: "SOURCE",
-				Description: "Takes model.onnx (or onnx/model.onnx, onnx/model_quantized.onnx), tokenizer.json, config.json, shield.json, further tokenizer files, README.md and licence; other files are left out. Links, unsafe names, bombs and files that are there twice are refused.",
+				Description: "Takes model.onnx (or onnx/model.onnx, onnx/model_quantized.onnx), tokenizer.json, config.json, shield.json, further tokenizer files, README.md and licence; other files are left out. Links, unsafe names, archive bombs and duplicate files are refused.",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "name", Usage: "install it as `NAME` instead of under the source's own name"},
-					&cli.StringFlag{Name: "sha256", Usage: "demand that the archive has the digest `HEX`; a URL needs it"},
+					&cli.StringFlag{Name: "sha256", Usage: "require the archive to have the digest `HEX`; a URL needs it"},
 					&cli.BoolFlag{Name: "force", Usage: "replace an installed model of that name"},
 				},
 				Action: func(c *cli.Context) error { return pullModel(c, w) },
 			},
 			{
-				Name: "verify", Usage: "compare models with what was installed; ends with 1 if one was changed", ArgsUsage: "[NAME]",
+				Name: "verify", Usage: "compare models with what was installed; exits with 1 if one was changed", ArgsUsage: "[NAME]",
 				Action: func(c *cli.Context) error { return verifyModels(c, w) },
 			},
 			{
@@ -91,7 +91,7 @@ func listModels(c *cli.Context, w *World) error {
 		return nil
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(w.Err, "shield: no model is installed; 'shield model pull SOURCE' installs one")
+		fmt.Fprintln(w.Err, "shield: no model is installed; install one with 'shield model pull SOURCE'")
 	}
 	return tableModels(w.Out, list)
 }

@@ -23,15 +23,15 @@ func policyCommand(w *World) *cli.Command {
 		},
 		Subcommands: []*cli.Command{
 			{
-				Name: "check", Usage: "find what is wrong in a policy file, and judge its rules' examples", ArgsUsage: "FILE",
-				Description: "Prints all findings at once, each with its place: errors, with which the file cannot be used; warnings, such as an action type that no action has, " +
-					"a rule that other rules keep from ever counting, or an example that comes out otherwise; and notes. Ends with 1 if there is an error or a warning.",
+				Name: "check", Usage: "check a policy file, and judge its rules' examples", ArgsUsage: "FILE",
+				Description: "Prints all findings at once, each with its place: errors, which make the file unusable; warnings, such as an action type that no action has, " +
+					"a rule that never counts because of other rules, or an example with another result; and notes. Exits with 1 if there is an error or a warning.",
 				Flags:  placeFlags(),
 				Action: func(c *cli.Context) error { return checkPolicy(c, w) },
 			},
 			{
 				Name: "test", Usage: "judge a table of actions and expected decisions", ArgsUsage: "CASES…",
-				Description: "CASES is YAML, or JSON Lines with one case a line: {action, want, name, rule}. Ends with 1 if a case comes out differently.",
+				Description: "CASES is YAML, or JSON Lines with one case a line: {action, want, name, rule}. Exits with 1 if a case fails.",
 				Flags: append(placeFlags(),
 					&cli.StringFlag{Name: "format", Value: "text", Usage: "write `text|tap|junit|json`"}),
 				Action: func(c *cli.Context) error { return testPolicy(c, w) },
@@ -68,7 +68,7 @@ func checkPolicy(c *cli.Context, w *World) error {
 	case count[policy.Error] > 0:
 		fmt.Fprintf(w.Out, "%s: the policy cannot be used\n", args[0])
 	case count[policy.Warning] > 0:
-		fmt.Fprintf(w.Out, "%s: the policy can be used, but does not do all that it says\n", args[0])
+		fmt.Fprintf(w.Out, "%s: the policy can be used, but see the warnings\n", args[0])
 	default:
 		_, err = fmt.Fprintf(w.Out, "%s: the policy can be used\n", args[0])
 		return err

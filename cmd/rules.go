@@ -56,7 +56,7 @@ func rulesCommand(w *World) *cli.Command {
 				},
 			},
 			{
-				Name: "test", Usage: "judge the rules' examples, of all rules or of one", ArgsUsage: "[ID|NAME]",
+				Name: "test", Usage: "judge the examples of all rules, or of one", ArgsUsage: "[ID|NAME]",
 				Action: func(c *cli.Context) error {
 					return testRules(c, w)
 				},
@@ -74,7 +74,7 @@ func ruleNamed(name string) (classify.Rule, error) {
 		}
 		known = append(known, r.ID, r.Name)
 	}
-	return classify.Rule{}, fmt.Errorf("no rule %q%s; 'shield rules list' lists them", cut(name), suggest.Question(name, known))
+	return classify.Rule{}, fmt.Errorf("unknown rule %q%s; 'shield rules list' lists them", cut(name), suggest.Question(name, known))
 }
 
 // ruleCategories returns the categories in the order of the rules.
@@ -101,7 +101,7 @@ func rulesOf(category string) ([]classify.Rule, error) {
 	}
 	if len(out) == 0 {
 		known := ruleCategories()
-		return nil, fmt.Errorf("rules list: no category %q%s; there are %s", cut(category), suggest.Question(category, known), strings.Join(known, ", "))
+		return nil, fmt.Errorf("rules list: unknown category %q%s; known are %s", cut(category), suggest.Question(category, known), strings.Join(known, ", "))
 	}
 	return out, nil
 }
@@ -132,6 +132,9 @@ func showRule(out io.Writer, r classify.Rule) error {
 		{"id", r.ID}, {"name", r.Name}, {"category", r.Category}, {"severity", string(r.Severity)},
 		{"outcome", string(r.Outcome)}, {"platform", r.Platform}, {"description", r.Description}, {"instead", r.Advice},
 	} {
+		if row[1] == "" {
+			continue
+		}
 		fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
 	}
 	for _, e := range r.Match {

@@ -11,8 +11,8 @@ import (
 func runCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:        "run",
-		Usage:       "judge in all tiers, each until one decides",
-		Description: "Reads actions from standard input and gives what shield policy | shield classify | shield evaluate | shield approve gives. It ends in ALLOW or BLOCK, unless --until stops it early.",
+		Usage:       "judge in all tiers, one after another, until one decides",
+		Description: "Reads actions from standard input and gives the same verdicts as shield policy | shield classify | shield evaluate | shield approve: ALLOW or BLOCK, unless --until stops early.",
 		Flags: judgingFlags(
 			&cli.StringFlag{Name: "until", Value: "approve", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
 		),

@@ -36,9 +36,9 @@ func scoreCommand(w *World) *cli.Command {
 		Usage:     "measure on labelled corpora what passes and what is stopped",
 		ArgsUsage: "FILE…",
 		Description: "Reads labelled rows as JSON Lines, judges their actions and counts the verdicts by label, source and category. " +
-			"A row has id, source, category, split, a label (malicious or benign) and either an action or a text; texts are counted, and judged by nobody. " +
-			"Nothing is executed, no file that an action names is looked at, and nothing goes into the audit log. " +
-			"The actions are judged in a folder that exists nowhere, so that every machine gives the same figures; --home and --root name another. " +
+			"A row has id, source, category, split, a label (malicious or benign) and either an action or a text; texts are counted, but not judged. " +
+			"Nothing is executed, no file that an action names is read, and nothing is written to the audit log. " +
+			"The actions are judged in a folder that does not exist, so that every machine gives the same figures; --home and --root name another. " +
 			"The file - is standard input.",
 		Flags: scoreFlags(),
 		Action: func(c *cli.Context) error {
@@ -205,7 +205,7 @@ func scoreLimits(c *cli.Context) (limits, error) {
 		}
 		p, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(c.String(name), "%")), 64)
 		if err != nil || !(p >= 0 && p <= 100) {
-			return l, fmt.Errorf("score: --%s: %q is no percentage from 0 to 100", name, cut(c.String(name)))
+			return l, fmt.Errorf("score: --%s: %q is not a percentage from 0 to 100", name, cut(c.String(name)))
 		}
 		*to = p / 100
 	}
@@ -222,7 +222,7 @@ func check(s *report.Score, l limits) error {
 		c := report.Check{Name: name, Limit: limit, Got: got.Share, OK: got.Share <= limit}
 		switch {
 		case g.Rows == 0:
-			c.OK, c.Why = false, "there is no such row to measure it on"
+			c.OK, c.Why = false, "no rows to measure it on"
 		case s.Malformed > 0:
 			c.OK, c.Why = false, fmt.Sprintf("%d rows could not be read", s.Malformed)
 		}

@@ -115,13 +115,13 @@ func TestScoreFlags(t *testing.T) {
 		"nothing judged":           {[]string{"--split", "test"}, statusBroken, 0, 0, 0, "no row was judged"},
 		"jobs outside":             {[]string{"--jobs", "0"}, statusBroken, 0, 0, 0, "outside 1 to 256"},
 		"misses outside":           {[]string{"--misses", "-1"}, statusBroken, 0, 0, 0, "outside 0 to"},
-		"limit is no number":       {[]string{"--max-pass", "NaN"}, statusBroken, 0, 0, 0, "no percentage"},
-		"limit is a share of more": {[]string{"--max-friction", "101"}, statusBroken, 0, 0, 0, "no percentage"},
+		"limit is no number":       {[]string{"--max-pass", "NaN"}, statusBroken, 0, 0, 0, "not a percentage"},
+		"limit is a share of more": {[]string{"--max-friction", "101"}, statusBroken, 0, 0, 0, "not a percentage"},
 		"format":                   {[]string{"--format", "pdf"}, statusBroken, 0, 0, 0, "--format"},
 		"tier":                     {[]string{"--until", "noon"}, statusBroken, 0, 0, 0, "--until"},
 		"no such ids":              {[]string{"--ids", dir + "/none"}, statusBroken, 0, 0, 0, "none"},
 		"root is the home":         {[]string{"--root", "/home/dev"}, statusBroken, 0, 0, 0, "root"},
-		"root is relative":         {[]string{"--root", "project"}, statusBroken, 0, 0, 0, "no absolute path"},
+		"root is relative":         {[]string{"--root", "project"}, statusBroken, 0, 0, 0, "not an absolute path"},
 	} {
 		status, s, errs := scoreJSON(t, explainWorld(t), labelled, tt.args...)
 		if status != tt.status || !strings.Contains(errs, tt.errs) || tt.errs == "" && errs != "" ||

@@ -18,7 +18,7 @@ const approvalProgram = `The channel **command** of approval.channels runs the p
 : The type of the action, such as execute_command.
 
 **payload**
-: A list of objects with name and value, both text, one for each field of the action; what decides comes first, such as command or path, what is long last. What is cut says so.
+: A list of objects with name and value, both text, one for each field of the action; what matters most comes first, such as command or path, what is long last. A value that was cut says so.
 
 **cwd**, **session**, **asker**
 : The folder, the session of the agent, the program that asks and what started it. Each is left out where it is unknown.
@@ -30,18 +30,18 @@ const approvalProgram = `The channel **command** of approval.channels runs the p
 : A list of texts: what each tier said so far, and how sure it was.
 
 **remember**
-: true if the answer may hold for some minutes.
+: true if the answer may be remembered for some minutes.
 
 **seconds**
-: The time there is for an answer. Then the program is ended, with whatever it has started, and the action is denied unless another channel answers.
+: The time left for an answer. After that the program and everything it started are ended, and the action is denied unless another channel answers.
 
 The program writes one JSON object of at most 64 KiB to standard output, and ends with status 0:
 
 **decision**
-: "approve" or "deny". The others may be left out.
+: "approve" or "deny". The other keys may be left out.
 
 **id**
-: That of the question; an answer with another one does not count.
+: The id of the question; an answer with another one does not count.
 
 **reason**
 : Text that reaches the agent and the audit log.
@@ -50,9 +50,9 @@ The program writes one JSON object of at most 64 KiB to standard output, and end
 : Who answered, for the audit log.
 
 **minutes**
-: A whole number: approve this exact action for so long, 60 at most. It counts only where remember is true.
+: A whole number: how long to approve this exact action, 60 at most. It counts only where remember is true.
 
-Another key, a value of another kind, a second object, or another status is no answer. A program that asks on the desktop:
+Another key, a value of another kind, a second object, or another status is not an answer. A program that asks on the desktop:
 
     #!/bin/sh
     q=$(jq -r '.summary')

@@ -57,8 +57,8 @@ func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
 	return readSettings(s.backup)
 }
 
-// readSettings reads a regular file of at most [host.MaxBytes] and does not
-// wait for one that is none.
+// readSettings reads a regular file of at most [host.MaxBytes] and never waits
+// for one that is not.
 func readSettings(name string) (text []byte, exists bool, err error) {
 	f, err := owner.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 func statusCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "status",
-		Usage: "say what of rate, budget and approvals is used and left",
+		Usage: "show how much of rate, budget and approvals is used and left",
 		Flags: append(placeFlags(), &cli.BoolFlag{Name: "json", Usage: "write JSON"}),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {

@@ -68,7 +68,7 @@ func TestStalledReaderStopsReading(t *testing.T) {
 				synctest.Wait() // nothing moves any more
 				// What is in flight, a record that waits to be, and one in the reader's buffer.
 				if most := int64(maxInFlight + 2*size + 64<<10); in.n.Load() > most || in.n.Load() < size {
-					t.Errorf("%d bytes were read while nobody took a verdict; at most %d may be", in.n.Load(), most)
+					t.Errorf("%d bytes were read while no verdict was taken; at most %d may be", in.n.Load(), most)
 				}
 				close(out.goOn)
 				<-ended

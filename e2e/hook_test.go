@@ -184,7 +184,7 @@ wait $watchdog`
 }
 
 // TestHookFails breaks an installed hook in every way that hosts take for
-// permission, and demands that the command line they run denies all the same.
+// permission, and checks that the command line they run still denies.
 // json says whether there is still a shield that can answer in the host's form.
 func TestHookFails(t *testing.T) {
 	t.Parallel()
@@ -299,7 +299,7 @@ func (h *hooked) mount(dir, options string) {
 	h.t.Cleanup(func() { _ = exec.Command("umount", dir).Run() })
 }
 
-// TestHookLeavesNothing holds that neither process is left when the other has
+// TestHookLeavesNothing checks that neither process is left when the other has
 // been killed.
 func TestHookLeavesNothing(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 const shout = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"REASON"}}'; echo 'REASON' >&2; exit STATUS`
 
 // TestHookStatusOfBrokenInstallations breaks an installation in the ways in
-// which hosts, tools and people do, and demands that status does not call a
+// which hosts, tools and people do, and checks that status does not call a
 // denial enforced, and says why.
 func TestHookStatusOfBrokenInstallations(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"settings are elsewhere", "no hook of shield is installed", func(h *hooked) { h.env = append(h.env, "CLAUDE_CONFIG_DIR="+h.work) }},
 		{"one tool only", "matcher Write", func(h *hooked) { h.edit(`"*"`, `"Write"`) }},
 		{"a pattern that matches nothing", "matcher ^$", func(h *hooked) { h.edit(`"*"`, `"^$"`) }},
-		{"a matcher that is no text", "malformed", func(h *hooked) { h.edit(`"*"`, `7`) }},
+		{"a matcher that is not a text", "malformed", func(h *hooked) { h.edit(`"*"`, `7`) }},
 		{"the host waits too short", "stops waiting", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 3`) }},
 		{"the host waits as long", "stops waiting", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 20`) }},
 		{"the host waits no time", "malformed", func(h *hooked) { h.edit(`"timeout": 30`, `"timeout": 0`) }},
@@ -53,15 +53,15 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"without a shell", "args", func(h *hooked) { h.edit(`"type"`, `"args": [], "type"`) }},
 		{"another kind of hook", "type is not command", func(h *hooked) { h.edit(`"type": "command"`, `"type": "prompt"`) }},
 		{"no wrapper", "missing or killed", func(h *hooked) { h.edit(` || {`, ` # || {`) }},
-		{"a wrapper on another line", "not one that was installed", func(h *hooked) { h.edit(` || {`, `\n || {`) }},
-		{"a wrapper for something else", "not one that was installed", func(h *hooked) { h.edit(` || {`, `; false || {`) }},
+		{"a wrapper on another line", "did not install this command", func(h *hooked) { h.edit(` || {`, `\n || {`) }},
+		{"a wrapper for something else", "did not install this command", func(h *hooked) { h.edit(` || {`, `; false || {`) }},
 		{"a wrapper that lets pass", "missing or killed", func(h *hooked) { h.edit(`exit 2; }`, `exit 0; }`) }},
 		{"a wrapper that ends with 1", "missing or killed", func(h *hooked) { h.edit(`exit 2; }`, `exit 1; }`) }},
-		{"more than the command", "not one that was installed", func(h *hooked) { h.edit(`"SHIELD_CONFIG=`, `"true; SHIELD_CONFIG=`) }},
-		{"in the background", "not one that was installed", func(h *hooked) { h.edit(` || {`, ` & true || {`) }},
-		{"not heard", "not one that was installed", func(h *hooked) { h.edit(` || {`, ` >/dev/null || {`) }},
+		{"more than the command", "did not install this command", func(h *hooked) { h.edit(`"SHIELD_CONFIG=`, `"true; SHIELD_CONFIG=`) }},
+		{"in the background", "did not install this command", func(h *hooked) { h.edit(` || {`, ` & true || {`) }},
+		{"not heard", "did not install this command", func(h *hooked) { h.edit(` || {`, ` >/dev/null || {`) }},
 		{"an expansion", "more than its text", func(h *hooked) { h.edit(`hook claude-code`, `hook claude-code $X`) }},
-		{"settings from the environment", "takes SHIELD_CONFIG from", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"`) }},
+		{"settings from the environment", "does not set SHIELD_CONFIG", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"`) }},
 		{"settings by a variable", "sets SHIELD_CONFIG", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"SHIELD_CONFIG=$X `) }},
 		{"a library for the program", "sets LD_PRELOAD", func(h *hooked) { h.edit(`"SHIELD_CONFIG= `, `"LD_PRELOAD=/x.so SHIELD_CONFIG= `) }},
 		{"found by PATH", "absolute path", func(h *hooked) { h.edit(h.quoted(), "shield") }},

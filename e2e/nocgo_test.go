@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// TestWithoutCgo holds that a shield without ONNX Runtime judges by its rules
+// TestWithoutCgo checks that a shield without ONNX Runtime judges by its rules
 // and says so: once to people, and in each verdict that a model would have had
-// a part in. A model that was named it refuses.
+// a part in. It refuses a model that was asked for by name.
 func TestWithoutCgo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds shield")
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("there is no go to build shield with")
+		t.Skip("missing go, which builds shield")
 	}
 	dir := t.TempDir()
 	shield := filepath.Join(dir, "shield.exe")

@@ -59,7 +59,7 @@ func newTerminal(t *testing.T, shell, before string) *terminal {
 		}
 	}
 	policy := filepath.Join(home, "policy.yaml")
-	// Nobody answers here: what a person would have to decide is blocked.
+	// No person answers here: what a person would have to decide is blocked.
 	term.write(filepath.Join(home, ".config", "shield", "shield.yaml"), "approval: {channels: []}\nclassifier: {model: none}\npolicy: "+policy+"\n")
 	term.write(policy, shellPolicy)
 	shield := filepath.Join(term.bin, "shield")
@@ -335,7 +335,7 @@ func TestShellSnippetsFailClosed(t *testing.T) {
 					time.Sleep(25 * time.Millisecond)
 				}
 				if term.ran() {
-					t.Error("a line ran that nobody judged")
+					t.Error("a line ran without a verdict")
 				}
 				term.press("C-d")
 				for range 200 {
@@ -441,7 +441,7 @@ complete -F _complete cmd`)
 	term.settle()
 	term.tmux("send-keys", "-l", "touch ran")
 	term.press("C-x", "C-e")
-	term.waitFor("fc runs lines that nobody judged")
+	term.waitFor("fc runs lines without a verdict")
 	term.settle()
 	term.blocked("touch ran; cat secret")
 	if term.ran() {

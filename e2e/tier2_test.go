@@ -278,7 +278,7 @@ func killRound(t *testing.T, server *evaltest.Server, round int) {
 		})
 	}
 	group.Wait()
-	b.run(deletions("last", 1), "evaluate") // the next append mends a torn line
+	b.run(deletions("last", 1), "evaluate") // the next append repairs a torn line
 	charged := b.charged()
 	mu.Lock()
 	defer mu.Unlock()

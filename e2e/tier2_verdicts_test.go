@@ -166,15 +166,15 @@ func (b *bench) checkEntry(v line) {
 // set up.
 func TestTier2Unavailable(t *testing.T) {
 	t.Parallel()
-	const required = "Tier 2 evaluation required but not available"
+	const required = "needs review, and neither a model nor a person is configured"
 	tests := []struct {
 		name, config string
 		want         said
 	}{
 		{"none", "fail_closed: true", said{"BLOCK", 0.5, required, "unavailable", false}},
-		{"none, failing open", "fail_closed: false", said{"ALLOW", 0.5, "Tier 2 not available, allowing with reduced confidence", "unavailable", true}},
-		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, required + ": ", "unavailable", false}},
-		{"no key, failing open", "evaluator: {provider: openai, model: m}\nfail_closed: false", said{"ALLOW", 0.5, "Tier 2 not available, allowing with reduced confidence", "unavailable", true}},
+		{"none, failing open", "fail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used, allowing with reduced confidence", "unavailable", true}},
+		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, "needs review, and the model cannot be used: ", "unavailable", false}},
+		{"no key, failing open", "evaluator: {provider: openai, model: m}\nfail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used, allowing with reduced confidence", "unavailable", true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

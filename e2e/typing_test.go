@@ -43,7 +43,7 @@ var codeShown = regexp.MustCompile(`\b([a-z]{3}) Enter: approve once`)
 // visible returns what stands on the screen now.
 func (term *terminal) visible() string { return term.tmux("capture-pane", "-p") }
 
-// until waits until the screen is as wanted, and reports whether it is.
+// until waits until the screen is as expected, and reports whether it is.
 func (term *terminal) until(wanted func(screen string) bool) bool {
 	term.t.Helper()
 	for range 400 {
@@ -246,7 +246,7 @@ func TestHangUp(t *testing.T) {
 	term.verdictIs(verdict, interrupted)
 }
 
-// TestQuestionWithoutBold holds --color never for the question.
+// TestQuestionWithoutBold checks --color never for the question.
 func TestQuestionWithoutBold(t *testing.T) {
 	t.Parallel()
 	term := newRawTerminal(t)

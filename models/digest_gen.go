@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:7ac99e7691f94a79f42ae5f7ce39bd26aca6b3c0bead451265feb90d4f94028c"
+const Digest = "sha256:7599b970cdb0a89802d2fb769b95f784b902d273b7bbfb7962a0d758255db0c3"

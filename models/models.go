@@ -23,7 +23,7 @@ var graph string
 func Default() fs.FS {
 	sub, err := fs.Sub(files, "default")
 	if err != nil {
-		panic(err) // the name above is no path
+		panic(err) // the name above is not a valid path
 	}
 	return folder{sub}
 }

@@ -1,5 +1,5 @@
-// Package allocated counts the bytes that a function allocates. Tests hold
-// against it what time would show on an idle machine only: work that grows
+// Package allocated counts the bytes that a function allocates. Tests compare
+// it with a limit, since time shows only on an idle machine that work grows
 // faster than its input.
 package allocated
 

@@ -19,7 +19,7 @@ type Lock struct {
 
 	mu      sync.Mutex
 	pending chan error // of a goroutine that waits in the kernel; nil if there is none
-	left    bool       // nobody waits for pending: what it gets is to be given back
+	left    bool       // no one waits for pending: what it gets is to be given back
 	closed  bool       // by Close, which leaves the file to that goroutine
 }
 
@@ -39,7 +39,7 @@ func New(path string) (*Lock, error) {
 	return &Lock{f: f}, nil
 }
 
-// A HeldError says that a lock was not to be had in time.
+// A HeldError says that a lock was not free in time.
 type HeldError struct {
 	Path   string
 	Waited time.Duration // 0 if the wait was ended early
@@ -143,7 +143,7 @@ func (l *Lock) begin() (<-chan error, error) {
 	return got, nil
 }
 
-// TryLock takes the lock if nobody else holds it, and does not wait.
+// TryLock takes the lock if no one else holds it, and does not wait.
 func (l *Lock) TryLock() (taken bool, err error) {
 	if taken, err = tryLock(l.f); err != nil {
 		return false, fmt.Errorf("lock %s: %w", l.f.Name(), err)

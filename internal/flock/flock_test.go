@@ -97,7 +97,7 @@ func TestLockIsHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := third.Lock(t.Context(), time.Nanosecond); !errors.Is(err, ErrHeld) {
-			t.Fatalf("the lock excludes nobody: %v", err)
+			t.Fatalf("the lock excludes no other process: %v", err)
 		}
 		if err := waiter.Unlock(); err != nil {
 			t.Fatal(err)

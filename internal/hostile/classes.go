@@ -175,22 +175,22 @@ var mistyped = []class{
 	{name: "no path", code: action.MissingField, make: func(g *generator) string {
 		return `{"type":"` + g.pick("read_file", "delete_file", "write_file") + `","payload":{"where":"` + g.path() + `"}}`
 	}},
-	{name: "type is no string", code: action.WrongType, make: func(g *generator) string {
+	{name: "type is not a string", code: action.WrongType, make: func(g *generator) string {
 		return `{"type":` + g.pick("1", "null", "[]", `["read_file"]`, `{"a":1}`, "true") + `,"payload":{"path":"` + g.path() + `"}}`
 	}},
-	{name: "payload is no object", code: action.WrongType, make: func(g *generator) string {
+	{name: "payload is not an object", code: action.WrongType, make: func(g *generator) string {
 		return `{"type":"` + g.typ() + `","payload":` + g.pick("null", "[]", `"rm -rf /"`, "1", `"{\"path\":\"a\"}"`, "false") + `}`
 	}},
-	{name: "id is no string", code: action.WrongType, make: func(g *generator) string {
+	{name: "id is not a string", code: action.WrongType, make: func(g *generator) string {
 		return g.with(`"` + g.pick("id", "session", "cwd") + `":` + g.pick("1", "null", "{}", "[]", "true"))
 	}},
-	{name: "command is no text", code: action.WrongType, make: func(g *generator) string {
+	{name: "command is not text", code: action.WrongType, make: func(g *generator) string {
 		return `{"type":"execute_command","payload":{"command":` + g.pick("1", "{}", `{"0":"rm"}`, "true", `["rm",1]`, `[["rm"]]`, `[null]`) + `}}`
 	}},
-	{name: "path is no text", code: action.WrongType, make: func(g *generator) string {
+	{name: "path is not text", code: action.WrongType, make: func(g *generator) string {
 		return `{"type":"delete_file","payload":{"path":` + g.pick("0", "{}", `{"path":"a"}`, "false", `[{"path":"a"}]`) + `}}`
 	}},
-	{name: "tier is no number", code: action.WrongType, make: func(g *generator) string { return g.with(`"min_tier":` + g.pick(`"0"`, "null", "[]", "false")) }},
+	{name: "tier is not a number", code: action.WrongType, make: func(g *generator) string { return g.with(`"min_tier":` + g.pick(`"0"`, "null", "[]", "false")) }},
 	{name: "tier out of range", code: action.InvalidValue, make: func(g *generator) string {
 		return g.with(`"min_tier":` + g.pick("-1", "4", "0.5", "1e400", "-1e400", "9223372036854775808", "3.0000000000000000000001", "1e-999"))
 	}},

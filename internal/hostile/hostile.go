@@ -96,8 +96,8 @@ type generator struct{ *rand.Rand }
 
 func (g *generator) pick(list ...string) string { return list[g.IntN(len(list))] }
 
-// typ returns an action type, path a path that no agent should touch, command
-// a command that none should run.
+// typ returns an action type, path a path that no agent should touch, command a
+// command that no agent should run.
 func (g *generator) typ() string {
 	return g.pick("read_file", "write_file", "delete_file", "execute_command", "http_request", "Bash", "tool", "mcp__x__y")
 }

@@ -36,7 +36,7 @@ func ReadVectors(dir string) ([]Vector, error) {
 		v := Vector{Name: strings.TrimSuffix(filepath.Base(path), ".vec")}
 		head, raw, found := bytes.Cut(text, []byte("\n\n"))
 		if !found {
-			return nil, fmt.Errorf("%s: no blank line after the header", path)
+			return nil, fmt.Errorf("%s: the blank line after the header is missing", path)
 		}
 		v.Raw = raw
 		for line := range strings.Lines(string(head)) {

@@ -10,7 +10,7 @@ import (
 func (cmd *Command) Become(Streams) error { return cmd.becomePath() }
 
 // sameChange compares the times at which files were last changed in any way,
-// which, other than the times of writing, nobody can set back.
+// which, other than the times of writing, cannot be set back.
 func sameChange(a, b fs.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)
 	y, also := b.Sys().(*syscall.Stat_t)

@@ -7,7 +7,7 @@ import (
 )
 
 // Become replaces shield with the command. The file that was opened before
-// judging is the one that runs: by its descriptor, or, if it is a script, whose
+// judging is the one that runs: by its descriptor, or, for a script, whose
 // interpreter needs a path, by its path if that still leads to it.
 func (cmd *Command) Become(Streams) error {
 	if cmd.program.script {
@@ -20,7 +20,7 @@ func (cmd *Command) Become(Streams) error {
 }
 
 // sameChange compares the times at which files were last changed in any way,
-// which, other than the times of writing, nobody can set back.
+// which, other than the times of writing, cannot be set back.
 func sameChange(a, b fs.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)
 	y, also := b.Sys().(*syscall.Stat_t)

@@ -16,5 +16,5 @@ func (cmd *Command) becomePath() error {
 	return syscall.Exec(cmd.program.file.Name(), cmd.argv, cmd.env)
 }
 
-// Executable reports whether a file of this mode may be run by somebody.
+// Executable reports whether a file of this mode may be run by anyone.
 func Executable(mode fs.FileMode) bool { return mode&0o111 != 0 }

@@ -20,8 +20,8 @@ type program struct {
 	script bool        // an interpreter opens it again, by its path
 }
 
-// openProgram opens a regular file that may be executed. It does not wait for
-// a writer, as opening a FIFO would.
+// openProgram opens a regular file that may be executed. Unlike opening a FIFO,
+// it does not wait for a writer.
 func openProgram(path string) (*program, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

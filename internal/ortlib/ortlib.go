@@ -23,7 +23,7 @@ import (
 const Version = "1.24.1"
 
 // ErrNone says that this build carries no library: it was made without cgo, or
-// for a system that none is made for.
+// for a system without one.
 var ErrNone = errors.New("this build carries no ONNX Runtime; name one with --onnxruntime FILE")
 
 // A library is one system's ONNX Runtime, compressed by zstd.
@@ -41,9 +41,9 @@ func Available() bool { return carried != nil }
 // unpacks it there first if it is missing. Processes may do so at once.
 //
 // An unpacked file is hashed while it is written. Later it is recognised by
-// name, size and owner, and by a folder that nobody else can write to: hashing
-// 35 MB at each start would take longer than loading the model, and whoever can
-// write to the folder as its owner can change shield itself.
+// name, size and owner, and by a folder that no other user can write to:
+// hashing 35 MB at each start would take longer than loading the model, and
+// whoever can write to the folder as its owner can change shield itself.
 func Extract(dir string) (string, error) {
 	if carried == nil {
 		return "", ErrNone
@@ -108,7 +108,7 @@ func (l *library) unpack(dir, path string) error {
 	return nil
 }
 
-// write decompresses the library, and refuses what is not what it should be.
+// write decompresses the library, and refuses it if its size or hash is wrong.
 func (l *library) write(w io.Writer) error {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(l.size)+1))
 	if err != nil {
@@ -126,7 +126,7 @@ func (l *library) write(w io.Writer) error {
 	return err
 }
 
-// Check refuses a library file that somebody else could change or replace: what
+// Check refuses a library file that another user could change or replace: what
 // it holds is executed in this process.
 func Check(path string) error {
 	if !filepath.IsAbs(path) {

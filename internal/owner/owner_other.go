@@ -18,7 +18,7 @@ const noWait = 0
 // show, and a user's own folders are closed to other users.
 func Check(fs.FileInfo, fs.FileMode) error { return nil }
 
-// Open opens a file that is no link for reading.
+// Open opens a file that is not a link for reading.
 func Open(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package reexec lets a test start its own binary as another process: for tests
-// of what several processes share, and of what one leaves that was killed.
+// of what several processes share, and of what a killed one leaves behind.
 package reexec
 
 import (

@@ -54,7 +54,7 @@ func TestGroupEndsWithItsLeader(t *testing.T) {
 	t.Errorf("process %d is still there", left)
 }
 
-// zombie reports whether a process has ended and nobody asked for its status.
+// zombie reports whether a process has ended and its status was not asked for.
 func zombie(pid int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "Z")

@@ -69,11 +69,11 @@ func (d *Device) Flush() error { return flush(d.In) }
 // to the ordinary screen.
 const leave = "\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m"
 
-// Mend brings a terminal back into the state that a line of text expects,
+// Repair brings a terminal back into the state that a line of text expects,
 // after a process has died that had changed it.
-func (d *Device) Mend() error {
+func (d *Device) Repair() error {
 	if err := sane(d.In); err != nil {
-		return fmt.Errorf("mend the terminal: %w", err)
+		return fmt.Errorf("restore the terminal: %w", err)
 	}
 	if err := d.Save(); err != nil {
 		return err

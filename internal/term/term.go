@@ -14,8 +14,8 @@ import (
 // Escape returns s with every character made visible that a terminal or a page
 // would obey, hide, or use to reorder what stands around it: controls, escape
 // sequences, bidirectional and zero-width characters, blanks that are not a
-// space, and bytes that are no UTF-8. They stand as <U+202E> or <0xFF>. Applied
-// twice it changes nothing more.
+// space, and bytes that are not UTF-8. They stand as <U+202E> or <0xFF>.
+// Applied twice it changes nothing more.
 func Escape(s string) string {
 	plain := true
 	for i := range len(s) {

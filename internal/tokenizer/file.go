@@ -230,7 +230,7 @@ func (f *file) build(foreign bool) (*Tokenizer, error) {
 	case m.Type == "Unigram" && m.Vocab.pairs:
 		t.model, err = newUnigram(m, known, special)
 	case m.Type == "WordPiece" || m.Type == "Unigram":
-		err = fmt.Errorf("the vocabulary has not the form of type %s", m.Type)
+		err = fmt.Errorf("the vocabulary does not have the form of type %s", m.Type)
 	default:
 		err = fmt.Errorf("type %.80q is not supported; WordPiece and Unigram are", m.Type)
 	}

@@ -143,8 +143,8 @@ func splitPunctuation(dst []word, w word) []word {
 	return dst
 }
 
-// isPunctuation counts every ASCII character that is no letter, digit, space or
-// control as punctuation, as BERT does, and Unicode's classes beyond.
+// isPunctuation counts every ASCII character that is not a letter, digit, space
+// or control as punctuation, as BERT does, and Unicode's classes beyond.
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r > ' ' && r < 0x7f && !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')

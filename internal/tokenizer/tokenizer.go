@@ -56,7 +56,7 @@ import (
 const MaxBytes = 64 << 10
 
 // maxRaw is the length of a text, in bytes, beyond which it is not prepared
-// either. Preparing may shorten a text, but nobody who means well sends four
+// either. Preparing may shorten a text, but honest text does not have four
 // times as many invisible characters as others.
 const maxRaw = 4 * MaxBytes
 

@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 type Errors []*Error
 
 // Error returns the first of the errors, and how many there are beside it:
-// where a message has room for one line, that is what a person mends first.
+// where a message has room for one line, that is what a person fixes first.
 func (e Errors) Error() string {
 	if len(e) == 1 {
 		return e[0].Error()

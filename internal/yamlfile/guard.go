@@ -18,7 +18,7 @@ const (
 	maxLines  = 20_000
 )
 
-// tokens cuts a file into tokens and refuses what a policy has no use for.
+// tokens cuts a file into tokens and refuses what a policy cannot use.
 func tokens(data []byte, what string) (token.Tokens, error) {
 	if len(data) > MaxBytes {
 		return nil, Pos{}.Errorf("larger than %d KiB", MaxBytes>>10)
@@ -92,7 +92,7 @@ func (g *guard) check(tk *token.Token) error {
 	return nil
 }
 
-// checkText refuses bytes that are no text.
+// checkText refuses bytes that are not text.
 func checkText(data []byte) error {
 	line, start := 1, 0
 	for i := 0; i < len(data); {
@@ -131,7 +131,7 @@ func indentedByTab(data []byte, atStart bool) error {
 		if tab < 0 || tab > 0 && atStart || len(bytes.TrimSpace(body)) == 0 || body[0] == '#' {
 			continue
 		}
-		return Pos{line, tab + 1}.Errorf("indented by a tab; YAML is indented by spaces")
+		return Pos{line, tab + 1}.Errorf("indented by a tab; indent with spaces")
 	}
 	return nil
 }

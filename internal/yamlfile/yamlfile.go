@@ -1,6 +1,6 @@
 // Package yamlfile reads the YAML files that people write: policies, tables of
 // cases and settings. It bounds what the parser is given, takes only what such
-// files have a use for, and says of everything that is wrong where it stands.
+// files need, and says where everything that is wrong stands.
 package yamlfile
 
 import (
@@ -47,7 +47,7 @@ func parse(data []byte, what string) (ast.Node, error) {
 			continue
 		}
 		if top != nil {
-			return nil, At(doc.Body).Errorf("%s is one document; what follows --- would not count", what)
+			return nil, At(doc.Body).Errorf("%s is one document; remove --- and what follows it", what)
 		}
 		top = doc.Body
 	}
@@ -97,7 +97,7 @@ type Field struct {
 }
 
 // Fields returns a mapping's keys in order. Beside the error of keys that are
-// not known or no text it returns the others; known nil takes every key. The
+// unknown or not text it returns the others; known nil takes every key. The
 // parser refuses keys given twice.
 func Fields(n ast.Node, known []string) ([]Field, error) {
 	var values []*ast.MappingValueNode

@@ -16,7 +16,7 @@ import (
 func TestTabs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"a:\n\tb: c\n":             "f:2:1: indented by a tab; YAML is indented by spaces",
+		"a:\n\tb: c\n":             "f:2:1: indented by a tab; indent with spaces",
 		"a:\n\t- b\n":              "f:2:1: indented by a tab",
 		"\ta: b\n":                 "f:1:1: indented by a tab",
 		"a:\n  b: c\n  \td: e\n":   "f:3:3: indented by a tab",

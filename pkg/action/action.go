@@ -1,10 +1,10 @@
-// Package action reads what an AI agent proposes to do. An [Action] is one
-// proposed step, such as a shell command or a file write; [Reader] cuts a
-// stream into records, and [Parse] turns a record into an Action or says
-// exactly why it is none.
+// Package action reads the actions that an AI agent proposes. An [Action] is one
+// proposed step, such as a shell command or a file write. [Reader] splits a stream
+// into records, and [Parse] turns a record into an Action or returns an error that
+// says what is wrong with it.
 //
-// Everything in an Action comes from the agent and is not to be trusted: its
-// fields can make judgement stricter, never looser.
+// Everything in an Action comes from the agent and must not be trusted: its fields
+// can make judgement stricter, never looser.
 package action
 
 import "github.com/go-json-experiment/json/jsontext"
@@ -27,8 +27,8 @@ type Action struct {
 	Raw  jsontext.Value // the record as received: one JSON object
 }
 
-// Text returns the payload's string at a canonical field name, or "" if there
-// is none.
+// Text returns the payload's string at a canonical field name, or "" if it is
+// missing or not a string.
 func (a *Action) Text(field string) string {
 	s, _ := a.Payload[field].(string)
 	return s

@@ -11,24 +11,24 @@ type Code string
 
 // The codes of [Error].
 const (
-	InvalidJSON    Code = "invalid_json"    // not JSON, cut short, or no object
+	InvalidJSON    Code = "invalid_json"    // not JSON, incomplete, or not an object
 	InvalidUTF8    Code = "invalid_utf8"    // bytes that are not UTF-8
 	LoneSurrogate  Code = "lone_surrogate"  // an escaped half of a surrogate pair
 	DuplicateKey   Code = "duplicate_key"   // keys of one object equal, or different only in case
-	MissingField   Code = "missing_field"   // a field that the record or its type needs
-	WrongType      Code = "wrong_type"      // a field that is no string, object or whole number where one is needed
+	MissingField   Code = "missing_field"   // a required field is missing
+	WrongType      Code = "wrong_type"      // a field does not have the required type
 	InvalidValue   Code = "invalid_value"   // an empty type, a min_tier beyond 0–3, a cwd that is not absolute
 	TooDeep        Code = "too_deep"        // nested deeper than [MaxDepth]
-	TooLarge       Code = "too_large"       // a record or field longer than allowed
-	AliasCollision Code = "alias_collision" // two payload fields with one meaning, such as command and cmd
-	IsVerdict      Code = "verdict"         // a top-level decision or seal: the record poses as a verdict
+	TooLarge       Code = "too_large"       // a record or field is too long
+	AliasCollision Code = "alias_collision" // two payload fields with the same meaning, such as command and cmd
+	IsVerdict      Code = "verdict"         // a top-level decision or seal: the record looks like a verdict
 )
 
 // An Error says why a record is not an action.
 type Error struct {
 	Code  Code
-	Field string // such as "payload.command", fit to be shown; may be empty
-	Err   error  // what was expected; quotes no value of the record
+	Field string // such as "payload.command", safe to show; may be empty
+	Err   error  // what was expected; does not quote values of the record
 }
 
 // CodeOf returns the code of the [*Error] in err, or "input" if there is none.

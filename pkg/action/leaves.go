@@ -9,16 +9,16 @@ import (
 
 // A Leaf is one text within a payload.
 type Leaf struct {
-	Path string // where it stands, such as "headers.Accept" or "to[0]"
+	Path string // its position, such as "headers.Accept" or "to[0]"
 	Name string // the nearest field's name: "Accept", "to"
 	Text string
-	Key  bool // Text is the name of a field, and no plain word
+	Key  bool // Text is the name of a field that is not a plain word
 }
 
-// Leaves returns every string of the payload, those within lists and objects
-// and field names that are no plain words among them, in the order of their
-// names. It stops at limit texts, or at sixteen times as many values of any
-// kind, and then reports false: there is more.
+// Leaves returns every string of the payload in the order of field names,
+// including strings within lists and objects, and field names that are not plain
+// words. It stops after limit texts, or sixteen times as many values of any kind,
+// and then reports false.
 func (a *Action) Leaves(limit int) (leaves []Leaf, complete bool) {
 	w := leafWalk{limit: limit, left: 16 * limit}
 	complete = w.object("", a.Payload)
@@ -71,8 +71,8 @@ func (w *leafWalk) object(prefix string, m map[string]any) bool {
 	return true
 }
 
-// maxPathName is the longest name, in bytes, that stands in a path as it is:
-// paths of sixty names of a megabyte would not fit into memory.
+// maxPathName is the maximum length of a name in a path, in bytes. Longer names are
+// shortened: paths of sixty names of a megabyte would not fit into memory.
 const maxPathName = 64
 
 func shorten(name string) string {
@@ -82,8 +82,8 @@ func shorten(name string) string {
 	return strings.ToValidUTF8(name[:maxPathName], "") + "…"
 }
 
-// isWord reports whether a field's name is a plain word: an attack can stand in
-// a name as well as in a value.
+// isWord reports whether a field's name is a plain word. Other names are checked,
+// because an attack can be in a name as well as in a value.
 func isWord(name string) bool {
 	if len(name) > maxPathName {
 		return false

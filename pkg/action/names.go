@@ -14,7 +14,7 @@ import (
 
 // CanonicalType returns the specification's name of an action type, given it
 // or an agent host's name for it, such as "Bash" for "execute_command". Case,
-// "_", "-" and spaces do not count. It returns "" if the type is not known.
+// "_", "-" and spaces do not count. It returns "" if the type is unknown.
 func CanonicalType(name string) string {
 	var few [maxName]byte
 	return canonicalType(normal(few[:0], name))
@@ -25,8 +25,8 @@ func Types() []string { return types[:] }
 
 // CanonicalField returns the specification's name of a payload field of an
 // action type, given it or an alias, such as "file_path" for "path". For a type
-// that is not known, or "", it says what the name generally means. It returns
-// "" if the name has no meaning of its own.
+// that is unknown, or "", it returns the general meaning of the name. It returns
+// "" if the name has no special meaning.
 func CanonicalField(typ, name string) string {
 	var few [maxName]byte
 	key := normal(few[:0], name)
@@ -36,12 +36,12 @@ func CanonicalField(typ, name string) string {
 	return anyField(key)
 }
 
-// maxName is the longest name, in bytes, that can be an alias.
+// maxName is the maximum length of an alias, in bytes.
 const maxName = 64
 
 // normal appends the name in lower case and without separators, so that
-// filePath, file_path and FILE-PATH are one. It returns nothing for names that
-// no table has.
+// filePath, file_path and FILE-PATH are equal. It returns nothing for names that
+// are in no table.
 func normal(dst []byte, name string) []byte {
 	if len(name) > maxName {
 		return nil
@@ -61,9 +61,8 @@ func normal(dst []byte, name string) []byte {
 }
 
 // canonicalize gives type and payload fields their canonical names and checks
-// those fields that say what the action touches. A field and an alias of it
-// side by side are refused, because shield and the tool could each judge
-// another one.
+// those fields that say what the action touches. A field together with its alias is
+// refused, because shield and the tool could each use a different one.
 func (a *Action) canonicalize() error {
 	typ := CanonicalType(a.Type)
 	if typ == "" {
@@ -75,7 +74,7 @@ func (a *Action) canonicalize() error {
 			continue
 		}
 		if typ != a.Type {
-			return nil // another tool of that name: not known
+			return nil // a different tool with that name: unknown
 		}
 		return &Error{Code: MissingField, Field: "payload." + field, Err: errors.New("missing; " + typ + " needs it")}
 	}
@@ -94,7 +93,7 @@ func (a *Action) canonicalize() error {
 	return nil
 }
 
-// blank reports whether a text, or every text of a list, holds nothing that a
+// blank reports whether a text, or every text of a list, contains nothing that a
 // shell would run.
 func blank(v any) bool {
 	switch v := v.(type) {
@@ -107,7 +106,7 @@ func blank(v any) bool {
 	}
 }
 
-// has reports whether the payload has a field of a type, by any name.
+// has reports whether the payload has a field of a type, by name or alias.
 func (a *Action) has(typ, field string) bool {
 	if a.Payload[field] != nil {
 		return true
@@ -128,7 +127,7 @@ func (a *Action) rename() error {
 			aliases = append(aliases, name)
 		}
 	}
-	slices.Sort(aliases) // so that the same input always has the same error
+	slices.Sort(aliases) // the same input must always give the same error
 	for _, name := range aliases {
 		field := CanonicalField(a.Type, name)
 		if _, taken := a.Payload[field]; taken {
@@ -141,8 +140,8 @@ func (a *Action) rename() error {
 	return nil
 }
 
-// checkText demands a string, a list of strings, or nothing: what a number or
-// an object means there is for each tool to decide, so nobody can judge it.
+// checkText requires a string, a list of strings, or nothing: each tool interprets
+// numbers and objects differently, so shield cannot judge them.
 func checkText(field string, v any) error {
 	switch v := v.(type) {
 	case nil, string:

@@ -399,8 +399,8 @@ func typeField(typ string, key []byte) string {
 	return ""
 }
 
-// requiredFields returns the fields that a type cannot do without, and whether
-// it touches files, commands or the network, so that what they name must be text.
+// requiredFields returns the required fields of a type, and whether it touches
+// files, commands or the network, which means that these fields must be text.
 func requiredFields(typ string) (fields []string, touches bool) {
 	switch typ {
 	case "browser_navigate":

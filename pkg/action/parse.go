@@ -13,11 +13,11 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// MaxDepth is the most levels of nesting that a record may have, the record
-// itself counted as 1.
+// MaxDepth is the maximum number of nesting levels of a record, counting the
+// record itself.
 const MaxDepth = 64
 
-// Longest values of the fields beside the payload, in bytes.
+// Maximum lengths of the fields other than the payload, in bytes.
 const (
 	maxType = 256
 	maxID   = 1024 // also of the session
@@ -44,7 +44,7 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 	var hashed [2]canonjson.Member // payload and type, as given
 	for _, m := range members {
 		if strings.EqualFold(m.Name, "decision") || strings.EqualFold(m.Name, "seal") {
-			return nil, &Error{Code: IsVerdict, Field: canonjson.Quote(m.Name), Err: errors.New("an action has no such field")}
+			return nil, &Error{Code: IsVerdict, Field: canonjson.Quote(m.Name), Err: errors.New("an action must not have this field")}
 		}
 	}
 	for _, m := range members {
@@ -115,9 +115,9 @@ func text(m canonjson.Member, limit int) (string, error) {
 	case !ok:
 		return "", wrongType(m.Name, "a string", m.Value)
 	case len(s) > limit:
-		return "", &Error{Code: TooLarge, Field: m.Name, Err: fmt.Errorf("longer than %d bytes", limit)}
+		return "", &Error{Code: TooLarge, Field: m.Name, Err: fmt.Errorf("it is longer than %d bytes", limit)}
 	case m.Name != "id" && strings.IndexByte(s, 0) >= 0:
-		return "", invalid(m.Name, "it has a NUL byte")
+		return "", invalid(m.Name, "it contains a NUL byte")
 	}
 	return s, nil
 }
@@ -134,8 +134,8 @@ func minTier(v any) (int, error) {
 	return 0, invalid("min_tier", "expected 0, 1, 2 or 3")
 }
 
-// isAbsolute reports whether a path is absolute on any system: the agent's may
-// not be ours.
+// isAbsolute reports whether a path is absolute on any system: the agent may run
+// on a different one.
 func isAbsolute(path string) bool {
 	if path == "" {
 		return false
@@ -164,7 +164,7 @@ func fromJSON(err error) error {
 		out.Code = DuplicateKey
 	case canonjson.Depth:
 		out.Code = TooDeep
-		out.Field = "" // sixty names help nobody
+		out.Field = "" // a path of sixty names does not help
 	case canonjson.NoObject:
 		out.Code = WrongType
 	}

@@ -17,22 +17,21 @@ type ReaderOptions struct {
 	MaxBytes int    // longest record in bytes; 0 means [MaxBytes]
 }
 
-// A Record is one proposed action as it stands in the input.
+// A Record is one proposed action in its original form.
 type Record struct {
 	Line int    // where it starts, counted from 1
 	Raw  []byte // its bytes, owned by the caller; those up to the error if Err is set, nil if too large
-	Err  error  // a [*LineError] around an [*Error] if the input is no sequence of objects here
+	Err  error  // a [*LineError] around an [*Error] if the input is not an object here
 }
 
-// A Reader cuts a stream into records: JSON Lines, objects one after the other
-// on a line, and objects printed over many lines, in any mixture. Blank lines
+// A Reader splits a stream into records: JSON Lines, several objects on a line,
+// and objects over several lines, in any mixture. Blank lines
 // and a byte order mark at the start of the stream are skipped.
 //
-// A text that is no object, such as a broken line, is one record with an error.
-// Reading goes on at the next line that starts with "{": a line inside a
-// broken record if there is one, so that a line cut short does not take the
-// next ones with it. What is left of a record that is too large is skipped in
-// constant memory.
+// A text that is not an object, such as a broken line, is one record with an error.
+// Reading continues at the next line that starts with "{", which may be inside a
+// broken record: one truncated line does not affect the following ones. The rest
+// of a record that is too large is skipped in constant memory.
 //
 // A record is returned as soon as its last byte is there; the reader does not
 // wait for more. It must not be used by several goroutines at once.

@@ -8,21 +8,21 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Case is one action with everything that tiers know of it. A Case belongs
-// to one goroutine at a time.
+// A Case is one action with everything that the tiers know about it. Only one
+// goroutine at a time may use it.
 type Case struct {
 	Action  *action.Action
 	Effects []effect.Effect
-	Trail   []verdict.Step // what earlier tiers and classifiers said
+	Trail   []verdict.Step // the results of earlier tiers and classifiers
 	MinTier int            // least tier that may allow: the strictest of action, type and policy, 0–3
 
 	// Unexamined says why part of the action was not analysed or scanned; "" if
-	// all of it was. Such a case is never allowed below a person or an evaluator.
+	// everything was. Only a person or an evaluator can allow such a case.
 	// [Case.Views] may set it.
 	Unexamined string
 
-	// Met holds for each of Effects the rules that count for it, noted by the
-	// tiers with [Case.Meet]; nil if nobody asks.
+	// Met has for each of Effects the rules that count for it, which the tiers
+	// record with [Case.Meet]. nil means that nothing is recorded.
 	Met [][]Met
 
 	shell Shell
@@ -31,11 +31,11 @@ type Case struct {
 	views []View
 }
 
-// At returns the place the action is judged in; its CWD is the action's.
+// At returns the place in which the action is judged; its CWD is the action's.
 func (c *Case) At() *effect.Place { return &c.place }
 
-// unexamined notes that part of the action was not read. The first reason
-// stays.
+// unexamined records that part of the action was not read. The first reason is
+// kept.
 func (c *Case) unexamined(why string) {
 	if c.Unexamined == "" {
 		c.Unexamined = why
@@ -47,24 +47,23 @@ func (c *Case) dynamic(cause effect.Cause, why string) {
 	c.Effects = append(c.Effects, effect.Effect{Kind: effect.Dynamic, Cause: cause, Reason: why})
 }
 
-// A Shell says what running text for a shell would do in a place, as
-// shell.Analyze does. Text that it cannot read has a Dynamic effect. Goroutines
-// share it.
+// A Shell returns what a shell command would do in a place, like shell.Analyze.
+// Text that it cannot read has a Dynamic effect. Goroutines share it.
 type Shell func(text string, at *effect.Place) effect.Result
 
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
-// folder, reads no file, and takes each command for one that cannot be known.
+// folders, does not read files, and treats every command as unknown.
 type Analyzer struct {
 	Shell Shell
-	Place effect.Place // of actions that name no folder; CWD is the first root
+	Place effect.Place // of actions without a folder; CWD is the first root
 
 	trust *trust // nil trusts this machine alone
 }
 
-// Bounds of one analysis; what is beyond makes the case dynamic or unexamined.
+// Bounds of one analysis. A case that exceeds them is dynamic or unexamined.
 const (
 	maxCommand = 64 << 10 // bytes
-	maxDepth   = 200      // brackets within each other
+	maxDepth   = 200      // nested brackets
 	maxEffects = 512
 	maxLinks   = 64 // paths whose symbolic links are resolved
 	maxLeaves  = 256
@@ -74,8 +73,8 @@ const (
 func (an *Analyzer) Case(a *action.Action) *Case {
 	c := &Case{Action: a, shell: an.Shell, place: an.Place, MinTier: max(a.MinTier, MinTier(a.Type))}
 	if a.CWD != "" {
-		// The agent says where it is. That makes no folder a workspace: roots
-		// come from the person.
+		// The agent says where it is, but that does not make a folder part of the
+		// workspace: roots come from the user.
 		cwd, isPattern := (&effect.Place{Home: an.Place.Home}).Path(a.CWD, false)
 		if c.place.CWD = cwd; isPattern {
 			c.place.CWD = ""
@@ -89,17 +88,17 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	return c
 }
 
-// bound cuts the effects where they are too many to judge.
+// bound truncates the effects if there are too many to judge.
 func (c *Case) bound() {
 	if len(c.Effects) > maxEffects {
 		c.Effects = c.Effects[:maxEffects]
-		c.dynamic(effect.CauseLimit, "more effects than are judged")
-		c.unexamined("more effects than are judged")
+		c.dynamic(effect.CauseLimit, "the action has more than 512 effects")
+		c.unexamined("the action has more than 512 effects")
 	}
 }
 
-// resolve adds what effects touch behind symbolic links. The path as it was
-// written stays: rules name files by either.
+// resolve adds the targets of symbolic links that effects touch. The original
+// path stays: rules may refer to a file by either path.
 func (c *Case) resolve() {
 	links := c.place.Links
 	if links == nil {
@@ -112,7 +111,7 @@ func (c *Case) resolve() {
 			continue
 		}
 		if asked++; asked > maxLinks {
-			c.dynamic(effect.CauseLimit, "more paths than are looked up")
+			c.dynamic(effect.CauseLimit, "the action has more than 64 paths to resolve")
 			return
 		}
 		if path, ok := followed(e.Path, e.Pattern, links); ok {
@@ -122,7 +121,7 @@ func (c *Case) resolve() {
 	}
 }
 
-// persist adds an effect for each file that is written and runs code later.
+// persist adds an effect for each written file that runs code later.
 func (c *Case) persist() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := c.Effects[i]

@@ -10,12 +10,12 @@ import (
 )
 
 // command adds the effects of a command: text for a shell, or a program with
-// its arguments, and what the payload gives it as folder, environment and
-// standard input.
+// arguments, together with the folder, environment and standard input in the
+// payload.
 func (c *Case) command() {
 	text, ok := commandText(c.Action.Payload)
 	if !ok || strings.TrimSpace(text) == "" {
-		c.dynamic(effect.CauseField, "no command is given")
+		c.dynamic(effect.CauseField, "the command is missing")
 		return
 	}
 	at := &c.place
@@ -28,23 +28,23 @@ func (c *Case) command() {
 	c.run(text, at, text == c.Action.Text("command"))
 }
 
-// run adds the effects of a text for a shell. spans says that they count in the
-// payload's own text.
+// run adds the effects of a text for a shell. spans says that their positions are
+// positions in the payload's own text.
 func (c *Case) run(text string, at *effect.Place, spans bool) {
 	switch {
 	case len(text) > maxCommand:
-		c.dynamic(effect.CauseLimit, "a command longer than 64 KiB")
-		c.unexamined("a command longer than 64 KiB")
+		c.dynamic(effect.CauseLimit, "the command is longer than 64 KiB")
+		c.unexamined("the command is longer than 64 KiB")
 		return
 	case depth(text) > maxDepth:
-		c.dynamic(effect.CauseLimit, "a command nested deeper than 200")
-		c.unexamined("a command nested deeper than 200")
+		c.dynamic(effect.CauseLimit, "the command is nested deeper than 200 levels")
+		c.unexamined("the command is nested deeper than 200 levels")
 		return
 	}
 	result, err := c.analyze(text, at)
 	if err != nil {
-		c.dynamic(effect.CauseFailure, "the command could not be read")
-		c.unexamined("the command could not be read")
+		c.dynamic(effect.CauseFailure, "the command could not be analysed")
+		c.unexamined("the command could not be analysed")
 		return
 	}
 	from := len(c.Effects)
@@ -61,11 +61,11 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 	}
 }
 
-// analyze asks the shell; a panic in it is an error, since a parser that fails
-// must not take other actions with it.
+// analyze asks the shell. A panic in it is returned as an error, because a failing
+// parser must not affect other actions.
 func (c *Case) analyze(text string, at *effect.Place) (r effect.Result, err error) {
 	if c.shell == nil {
-		return r, errors.New("analyse command: nothing reads commands")
+		return r, errors.New("analyse command: no shell is configured")
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -75,8 +75,7 @@ func (c *Case) analyze(text string, at *effect.Place) (r effect.Result, err erro
 	return c.shell(text, at), nil
 }
 
-// depth returns how deep brackets lie within each other, whatever quotes they
-// stand in.
+// depth returns how deep brackets are nested, inside and outside quotes.
 func depth(text string) int {
 	deepest, open := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -122,7 +121,7 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	return text, true
 }
 
-// inShell returns a command that runs text in a shell other than the usual one.
+// inShell returns a command that runs text in the given shell.
 func inShell(name, text string) string {
 	base := strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:])
 	switch strings.TrimSuffix(base, ".exe") {
@@ -167,7 +166,7 @@ func argv(list []any) string {
 	return strings.Join(words, " ")
 }
 
-// quoteWord quotes a word for a shell where it needs that.
+// quoteWord quotes a word for a shell if necessary.
 func quoteWord(s string) string {
 	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./=:,@%+") == "" {
 		return s

@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// git adds the effects of a tool that runs one subcommand of git: the program
-// with what the payload says as arguments, and the repository.
+// git adds the effects of a tool that runs one subcommand of git: the program,
+// with the payload's values as arguments, and the repository.
 func (c *Case) git() {
 	sub := strings.ReplaceAll(strings.TrimPrefix(c.Action.Type, "git_"), "_", "-")
 	class := gitClass(sub)
@@ -43,15 +43,15 @@ func (c *Case) git() {
 			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Program: "git"})
 		}
 	case effect.Unknown:
-		c.dynamic(effect.CauseTool, "an unknown git tool")
+		c.dynamic(effect.CauseTool, "the git tool is unknown")
 	}
 	if c.Action.Payload["command"] != nil {
 		c.command()
 	}
 }
 
-// historyOnly reports whether a subcommand leaves the files of the working tree
-// as they are.
+// historyOnly reports whether a subcommand does not change the files of the
+// working tree.
 func historyOnly(sub string) bool {
 	switch sub {
 	case "add", "commit", "tag", "branch", "create-branch", "fetch", "push", "remote":
@@ -60,8 +60,8 @@ func historyOnly(sub string) bool {
 	return false
 }
 
-// repository adds the reads and writes of the repository, of all its files if
-// tree.
+// repository adds the reads and writes of the repository; tree includes all its
+// files.
 func (c *Case) repository(class effect.Class, tree bool) {
 	kind := effect.ReadFile
 	if class != effect.ReadOnly {

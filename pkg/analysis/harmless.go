@@ -6,8 +6,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Harmless reports whether the case is harmless by analysis: everything about
-// it is known, and all it does is read inside the workspace, or nothing at all.
+// Harmless reports whether the analysis shows that the case is harmless:
+// everything about it is known, and it only reads inside the workspace or does
+// nothing.
 func (c *Case) Harmless() bool {
 	if c.Unexamined != "" || !c.readOnlyType() {
 		return false
@@ -20,8 +21,8 @@ func (c *Case) Harmless() bool {
 	return true
 }
 
-// readOnlyType reports whether the action's type can be harmless. A command
-// can; that it has effects at all shows that it was read.
+// readOnlyType reports whether the action's type can be harmless. A command can if
+// it has effects, which shows that it was analysed.
 func (c *Case) readOnlyType() bool {
 	switch name := c.Action.Type; {
 	case name == "execute_command", strings.HasPrefix(name, "git_"):

@@ -8,19 +8,19 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Options say where actions are judged. The zero Options know no folder.
+// Options say where actions are judged. The zero Options have no folders.
 type Options struct {
-	Shell    Shell    // reads commands; nil reads none
-	CWD      string   // where shield was started; the only root if it may be one and Roots is empty
-	Home     string   // the person's home folder
+	Shell    Shell    // analyses commands; nil means that commands are unknown
+	CWD      string   // where shield was started; the only root if Roots is empty and CWD is allowed as a root
+	Home     string   // the user's home folder
 	Roots    []string // folders that count as workspace
 	FoldCase bool     // the file system ignores case
 	Files    bool     // look at local files: resolve symbolic links, read scripts; else judge as if no file existed
 	Trusted  Trusted  // places that data may go to in ordinary work
 }
 
-// New returns an Analyzer for a place. It is an error if a folder is not
-// absolute, or a root is one that must not be; see [effect.CheckRoot].
+// New returns an Analyzer for a place. It is an error if a folder is not absolute,
+// or if [effect.CheckRoot] refuses a root.
 func New(o Options) (*Analyzer, error) {
 	blank := effect.Place{}
 	canonical := func(what, path string) (string, error) {
@@ -29,7 +29,7 @@ func New(o Options) (*Analyzer, error) {
 		}
 		p, isPattern := blank.Path(path, false)
 		if isPattern {
-			return "", fmt.Errorf("%s %q is no absolute path", what, path)
+			return "", fmt.Errorf("%s %q is not an absolute path", what, path)
 		}
 		return p, nil
 	}
@@ -61,7 +61,7 @@ func New(o Options) (*Analyzer, error) {
 	}
 	f.trust(place.CWD)
 	if len(o.Roots) == 0 && effect.CheckRoot(place.CWD, place.Home) == nil {
-		// Started where no root can be, shield has none: nothing is harmless.
+		// If this folder cannot be a root, shield has none: nothing is harmless.
 		if err := f.addRoot(&place, place.CWD); err != nil {
 			place.Roots = nil
 		}
@@ -73,7 +73,7 @@ func New(o Options) (*Analyzer, error) {
 	return &Analyzer{Shell: o.Shell, Place: place, trust: trust}, nil
 }
 
-// addRoot adds a root by its name and by what it is behind symbolic links.
+// addRoot adds a root by its path and by its path without symbolic links.
 func (f *files) addRoot(place *effect.Place, root string) error {
 	place.Roots = append(place.Roots, root)
 	if place.Links == nil {
@@ -91,9 +91,8 @@ func (f *files) addRoot(place *effect.Place, root string) error {
 	return nil
 }
 
-// followed returns what a canonical path is behind symbolic links, and whether
-// that is another path. Of a pattern the part before the first wildcard is
-// followed.
+// followed returns a canonical path with its symbolic links resolved, and whether
+// it differs. In a pattern only the part before the first wildcard is resolved.
 func followed(path string, pattern bool, links func(string) string) (string, bool) {
 	if !pattern {
 		real := links(path)

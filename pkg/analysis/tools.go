@@ -7,23 +7,23 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A tool says what an action type does with the fields of its payload.
+// A tool describes what an action type does with the fields of its payload.
 type tool struct {
 	name     string
 	uses     []use
-	kind     effect.Kind // an effect without a field
+	kind     effect.Kind // an effect that does not depend on a field
 	reason   string      // of kind
 	readOnly bool        // it changes nothing
 	min      int         // least tier that may allow it
 }
 
-// A use is what a tool does with what a field names.
+// A use is what a tool does with the value of a field.
 type use struct {
-	field     string // without it the tool's effect is unknown
+	field     string // if it is missing, the tool's effect is unknown
 	kind      effect.Kind
 	recursive bool
 	optional  bool   // the tool also works without the field
-	otherwise string // the path it then takes
+	otherwise string // the default path if the field is missing
 }
 
 // tools are the action types whose effects are known, by name. Types that
@@ -71,7 +71,7 @@ var families = [...]struct {
 	{"", "_schedule", tool{kind: effect.Persist, reason: "schedule"}},
 }
 
-// toolOf returns what is known of an action type.
+// toolOf returns the description of an action type.
 func toolOf(name string) (*tool, bool) {
 	i, ok := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
 	if ok {
@@ -86,15 +86,14 @@ func toolOf(name string) (*tool, bool) {
 	return nil, false
 }
 
-// KnownType reports whether the effects of an action type are known by its
-// name.
+// KnownType reports whether shield knows the effects of an action type.
 func KnownType(name string) bool {
 	_, ok := toolOf(name)
 	return ok || strings.HasPrefix(name, "git_")
 }
 
-// MinTier returns the least tier that may allow actions of a type, whatever a
-// policy says.
+// MinTier returns the least tier that may allow actions of a type under any
+// policy.
 func MinTier(name string) int {
 	if t, ok := toolOf(name); ok {
 		return t.min
@@ -114,7 +113,7 @@ func (c *Case) tool() {
 		return
 	}
 	if len(t.uses) == 1 && t.kind == "" && len(c.Action.Payload) == 1 && c.Action.Payload[t.uses[0].field] != nil {
-		// Most actions: one field that the type is about.
+		// Most actions have only the field that their type uses.
 		c.use(&t.uses[0])
 		return
 	}
@@ -150,7 +149,7 @@ func (c *Case) use(u *use) {
 		case u.otherwise != "":
 			c.useValue(u, u.otherwise)
 		case !u.optional:
-			c.dynamic(effect.CauseField, "no "+u.field+" is given")
+			c.dynamic(effect.CauseField, "the field "+u.field+" is missing")
 		}
 		return
 	}
@@ -164,7 +163,7 @@ func (c *Case) useValue(u *use, v any) {
 			c.attachment(u, object)
 			return
 		}
-		c.dynamic(effect.CauseField, u.field+" is no text")
+		c.dynamic(effect.CauseField, "the field "+u.field+" is not text")
 		return
 	}
 	switch {
@@ -181,8 +180,8 @@ func (c *Case) useValue(u *use, v any) {
 	}
 }
 
-// into adds what is written where the destination of a copy, a move or a
-// download is a folder: the file of the same name in it.
+// into adds the written file if the destination of a copy, a move or a download
+// is a folder: the file with the same name in it.
 func (c *Case) into() {
 	dst, from := c.Action.Text("destination"), c.Action.Text("source")
 	if from == "" {
@@ -196,14 +195,15 @@ func (c *Case) into() {
 	c.path(effect.WriteFile, strings.TrimRight(dst, `/\`)+"/"+name, false)
 }
 
-// folderLike reports whether a destination may be a folder: a name with an
-// extension is taken for a file's, unless it ends as folders of settings do.
+// folderLike reports whether a destination may be a folder. A name with an
+// extension is taken for a file, unless the extension is .d, as in folders of
+// settings.
 func folderLike(path string) bool {
 	name := path[strings.LastIndexAny(path, `/\`)+1:]
 	return strings.LastIndexByte(name, '.') <= 0 || strings.HasSuffix(name, ".d")
 }
 
-// attachment reads the file that an attachment names.
+// attachment adds the read of an attached file.
 func (c *Case) attachment(u *use, object map[string]any) {
 	for _, name := range [...]string{"path", "file", "filename"} {
 		if text, ok := object[name].(string); ok {
@@ -211,12 +211,11 @@ func (c *Case) attachment(u *use, object map[string]any) {
 			return
 		}
 	}
-	c.dynamic(effect.CauseField, "an attachment without a path")
+	c.dynamic(effect.CauseField, "an attachment has no path")
 }
 
-// path adds an effect on the file that a payload names. Tools differ in what
-// they make of blanks, quotes, "~" and encodings: where that matters, each
-// reading is an effect.
+// path adds an effect on a file in the payload. Tools treat blanks, quotes, "~"
+// and encodings differently: where that matters, each interpretation is an effect.
 func (c *Case) path(kind effect.Kind, text string, recursive bool) {
 	c.pathAs(kind, text, recursive)
 	if strings.ContainsAny(text, " \t\r\n\"'`<>") {
@@ -232,8 +231,8 @@ func (c *Case) path(kind effect.Kind, text string, recursive bool) {
 	}
 }
 
-// encodedPath reports whether a path holds a dot, slash or backslash in the
-// encoding of URLs, which some tools decode.
+// encodedPath reports whether a path contains a URL-encoded dot, slash or
+// backslash, which some tools decode.
 func encodedPath(text string) bool {
 	for i := strings.IndexByte(text, '%'); i >= 0 && i+2 < len(text); {
 		switch strings.ToLower(text[i+1 : i+3]) {
@@ -256,7 +255,7 @@ func (c *Case) pathAs(kind effect.Kind, text string, recursive bool) {
 	}
 	path, isPattern := c.place.Path(text, false)
 	if path == "" {
-		c.dynamic(effect.CauseField, "an empty path")
+		c.dynamic(effect.CauseField, "the path is empty")
 		return
 	}
 	e := effect.Effect{Kind: kind, Path: path, Pattern: isPattern, Recursive: recursive}
@@ -276,13 +275,13 @@ func (c *Case) url(text string) {
 			return
 		}
 		c.Effects = append(c.Effects, e)
-		c.dynamic(effect.CauseField, "clients differ on the host of the URL")
+		c.dynamic(effect.CauseField, "clients would read different hosts from the URL")
 		return
 	}
 	c.Effects = append(c.Effects, e)
 }
 
-// searched adds what a search reads when its pattern is a path of its own.
+// searched adds what a search reads if its pattern is itself a path.
 func (c *Case) searched(pattern string) {
 	if pattern == "" || strings.IndexByte("/~$%\\", pattern[0]) < 0 && !strings.Contains(pattern, "..") {
 		return
@@ -294,12 +293,12 @@ func (c *Case) searched(pattern string) {
 	c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: path, Pattern: isPattern})
 }
 
-// strayFields are fields that name something even where a type does not expect
-// them, in the order in which they are read.
+// strayFields are fields that are also read if a type does not expect them, in
+// this order.
 var strayFields = [...]string{"path", "source", "destination", "url"}
 
-// stray adds what fields name that the type does not expect: nobody here knows
-// what the tool does with them.
+// stray adds possible effects of fields that the type does not expect, because it
+// is not known what the tool does with them.
 func (c *Case) stray(t *tool) {
 	for _, field := range strayFields {
 		text, ok := c.Action.Payload[field].(string)

@@ -14,15 +14,15 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Digest returns the digest of the resolved effects, "sha256:" and hex, to
-// which cached verdicts and approvals are bound. Two cases with the same digest
-// do the same things to the same files and hosts.
+// Digest returns the digest of the resolved effects, "sha256:" and hex. Cached
+// verdicts and approvals are bound to it: two cases with the same digest do the
+// same things to the same files and hosts.
 func (c *Case) Digest() string {
 	h := sha256.New()
 	var n [8]byte
 	text := func(s string) {
 		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-		_, _ = h.Write(n[:]) // a hash takes everything
+		_, _ = h.Write(n[:]) // writing to a hash never fails
 		_, _ = h.Write([]byte(s))
 	}
 	text(c.place.CWD)
@@ -44,14 +44,14 @@ func (c *Case) Digest() string {
 type Met struct {
 	Tier    int    `json:"tier"`
 	Rule    string `json:"rule"`              // its name or id
-	Perhaps bool   `json:"perhaps,omitempty"` // part of the path is not known, or the text may never be read
+	Perhaps bool   `json:"perhaps,omitempty"` // part of the path is unknown, or it is uncertain that anyone reads the text
 }
 
-// maxMet bounds the rules that are noted of one effect.
+// maxMet is the maximum number of rules that are recorded for one effect.
 const maxMet = 16
 
-// Meet notes that a rule counts for the effect of an index, if [Case.Met] is
-// asked for. An index below zero is no effect's.
+// Meet records that a rule counts for the effect with an index, if [Case.Met] is
+// not nil. A negative index is ignored.
 func (c *Case) Meet(effect int, m Met) {
 	if effect < 0 || effect >= len(c.Met) || len(c.Met[effect]) == maxMet || slices.Contains(c.Met[effect], m) {
 		return
@@ -65,8 +65,8 @@ type tracedEffect struct {
 	Rules []Met `json:"rules,omitempty"`
 }
 
-// EffectsJSON returns the effects as a JSON array, for traces, without what r
-// knows to be secret. Each has under "rules" what [Case.Met] holds of it.
+// EffectsJSON returns the effects as a JSON array, for traces. r removes secrets.
+// Each effect has its entry of [Case.Met] under "rules".
 func (c *Case) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	traced := make([]tracedEffect, len(c.Effects))
 	for i := range c.Effects {
@@ -79,7 +79,7 @@ func (c *Case) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	return encode(traced, len(traced))
 }
 
-// Redacted returns an effect without what r knows to be secret.
+// Redacted returns an effect from which r has removed secrets.
 func Redacted(e effect.Effect, r *redact.Redactor) effect.Effect {
 	e.Args = r.Args(e.Program, e.Args)
 	for _, s := range [...]*string{&e.Path, &e.URL, &e.Host, &e.Program, &e.Reason} {
@@ -88,8 +88,7 @@ func Redacted(e effect.Effect, r *redact.Redactor) effect.Effect {
 	return e
 }
 
-// ViewsJSON returns the views as a JSON array, for traces, without what r knows
-// to be secret.
+// ViewsJSON returns the views as a JSON array, for traces. r removes secrets.
 func (c *Case) ViewsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	views := slices.Clone(c.Views())
 	for i := range views {

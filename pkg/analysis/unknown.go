@@ -7,15 +7,15 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// unknown adds what the texts of a payload suggest that an unknown tool does,
-// and always that nobody here knows.
+// unknown adds the effects that the texts of an unknown tool's payload suggest,
+// and always a dynamic effect.
 func (c *Case) unknown() {
 	left := maxLeaves
 	c.leaves("", c.Action.Payload, &left)
 	if left < 0 {
-		c.unexamined("a payload of more texts than are examined")
+		c.unexamined("the payload has more than 256 texts")
 	}
-	c.dynamic(effect.CauseTool, "an unknown action type")
+	c.dynamic(effect.CauseTool, "the action type is unknown")
 }
 
 // leaves examines each text of a payload, in the order of field names.
@@ -49,7 +49,8 @@ func (c *Case) leaves(field string, v any, left *int) {
 	}
 }
 
-// leaf adds what one text suggests, by its field's name and its content.
+// leaf adds the effects that one text suggests by its field's name and its
+// content.
 func (c *Case) leaf(field, text string) {
 	switch {
 	case isCommand(field):
@@ -65,13 +66,13 @@ func (c *Case) leaf(field, text string) {
 	}
 }
 
-// isCommand reports whether a field of an unknown tool holds a command or code.
+// isCommand reports whether a field of an unknown tool contains a command or code.
 func isCommand(field string) bool {
 	return named(field, "command", "cmd", "commands", "script", "code", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint")
 }
 
-// named reports whether a field is one of some names, or ends in one, as
-// "outputPath" and "log_file" do.
+// named reports whether a field is one of some names, or ends in one of them like
+// "outputPath" and "log_file".
 func named(field string, names ...string) bool {
 	field = strings.ToLower(field)
 	for _, name := range names {
@@ -87,7 +88,7 @@ func isURL(text string) bool {
 	return i > 0 && i < 16 && strings.IndexByte(text, ' ') < 0
 }
 
-// looksLikePath reports whether a text can only be meant as a path.
+// looksLikePath reports whether a text can only be a path.
 func looksLikePath(text string) bool {
 	if len(text) > 4096 || strings.IndexByte(text, '\n') >= 0 {
 		return false

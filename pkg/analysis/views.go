@@ -19,11 +19,12 @@ const (
 	maxViewBytes = 64 << 10
 )
 
-// fields are the payload's fields that rules read unless they name others.
+// fields are the payload's fields that rules read by default.
 var fields = [...]string{"command", "path", "source", "destination", "url", "pattern"}
 
-// Views returns the texts that rules and models read of a case, at most 8 and
-// 64 KiB; they are computed on first use. What is beyond sets Unexamined.
+// Views returns the texts of a case that rules and models read, at most 8 with
+// together 64 KiB. They are computed on first use. If there is more text, Views
+// sets Unexamined.
 func (c *Case) Views() []View {
 	if c.views == nil {
 		c.views = c.read(fields[:], c.words)
@@ -31,12 +32,12 @@ func (c *Case) Views() []View {
 	return c.views
 }
 
-// Text returns the views of other payload fields, within the same bounds. A
-// field that is no text is read as the texts in it, a line each.
+// Text returns the views of other payload fields, within the same bounds. A field
+// that is not text is read as the texts in it, one per line.
 func (c *Case) Text(fields ...string) []View { return c.read(fields, "") }
 
-// read makes the views of some fields: first the texts as they are, then the
-// command's words, then what is folded and decoded.
+// read makes the views of some fields: first the raw texts, then the command's
+// words, then the folded and decoded texts.
 func (c *Case) read(fields []string, words string) []View {
 	r := reader{c: c, views: make([]View, 0, 4)}
 	for _, field := range fields {
@@ -81,7 +82,7 @@ func (r *reader) add(name, field, text string) {
 	room := maxViewBytes - r.size
 	switch {
 	case len(r.views) == maxViews:
-		r.c.unexamined("more views than are scanned")
+		r.c.unexamined("the action has more than 8 texts to scan")
 		return
 	case len(text) > room:
 		r.c.unexamined("more text than is scanned")

@@ -1,6 +1,6 @@
 // Package approve is Tier 3: a person decides. An [Approver] puts a case to all
 // channels at once, takes the first answer, withdraws the question from the
-// others, and blocks when nobody answers in time.
+// others, and blocks when no one answers in time.
 package approve
 
 import (
@@ -49,7 +49,7 @@ type Options struct {
 	Person    string              // who sits at the terminal; may be unknown
 	Asker     string              // the program that asks, and what has started it, for the person; may be unknown
 	Plain     bool                // the question on the terminal is not set in bold
-	Getenv    func(string) string // nil knows no variable
+	Getenv    func(string) string // nil: no variable is set
 	Interrupt func()              // called when a person presses ^C at a request; may be nil
 	Environ   []string            // of the channel "command"
 	Redactor  *redact.Redactor    // takes secrets out of what leaves the question: to the command, the desktop, the state, and what stays on the screen; nil knows only what they look like
@@ -61,12 +61,12 @@ type Options struct {
 type Channel interface {
 	Name() string
 
-	// Usable returns why nobody can be asked now, nil if somebody can.
+	// Usable returns an error that says why no person can be asked now, or nil.
 	Usable() error
 
 	// Ask shows a request, calls its Shown, and returns the person's answer.
-	// When ctx ends the request is withdrawn: nothing of it stays on a screen
-	// after Ask has returned. An error is no answer.
+	// When ctx ends the request is withdrawn: nothing of it is left on a screen
+	// when Ask returns. An error does not count as an answer.
 	Ask(ctx context.Context, r *Request) (Answer, error)
 }
 
@@ -74,10 +74,10 @@ type Channel interface {
 type Answer struct {
 	ID        string        // of the request
 	Approve   bool          // the zero value denies
-	Remember  time.Duration // approve this exact action for so long; 0 means once
+	Remember  time.Duration // approve this exact action for this long; 0 means once
 	Reason    string        // reaches the agent
 	By        string        // who answered, as the channel knows it
-	Interrupt bool          // the person wants no further question
+	Interrupt bool          // the person wants no more questions
 }
 
 // Bounds of answers.
@@ -97,7 +97,7 @@ type Approver struct {
 	stopped  atomic.Bool // by ^C
 }
 
-// New returns an Approver. It is an error if a channel is unknown.
+// New returns an Approver. An unknown channel is an error.
 func New(o Options) (*Approver, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = config.Duration(defaultTimeout)
@@ -172,33 +172,33 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 		}
 	}
 	if a.stopped.Load() {
-		return block("interrupted", "a person interrupted shield (^C), so nothing more is asked"), nil
+		return block("interrupted", "shield was interrupted (^C) and asks no more questions"), nil
 	}
 	channels, why := a.usable()
 	if len(channels) == 0 {
-		return block("nobody", "a person has to decide, and none can be asked: "+why), nil
+		return block("nobody", "a person must decide, but no person can be asked: "+why), nil
 	}
 	if err := a.o.Store.TakeApproval(ctx, a.o.MaxPerHour); err != nil {
-		return block("nobody", "a person has to decide, and may not be asked: "+err.Error()), nil
+		return block("nobody", "a person must decide, but shield may not ask now: "+err.Error()), nil
 	}
 	r, err := a.newRequest(ctx, c, remember)
 	if err != nil {
-		return block("request", "a person has to decide, and cannot be asked: "+err.Error()), nil
+		return block("request", "a person must decide, but the question cannot be shown: "+err.Error()), nil
 	}
 	r.Link = link(ctx, channels)
 	ans, from, err := a.ask(ctx, r, channels)
 	switch {
 	case errors.Is(err, errTimeout):
-		return block("timeout", fmt.Sprintf("nobody answered within %s; ask again when a person is there", r.patience.Round(time.Second))), nil
+		return block("timeout", fmt.Sprintf("no answer within %s; retry when someone is available", config.Duration(r.patience.Round(time.Second)))), nil
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return verdict.Verdict{}, ctx.Err()
 	case err != nil:
-		return block("nobody", "a person has to decide, and none could be asked: "+err.Error()), nil
+		return block("nobody", "a person must decide, but nobody could be asked: "+err.Error()), nil
 	}
 	return a.settle(ctx, c, r, ans, from), nil
 }
 
-// settle turns an answer into a verdict and remembers it, if that was wanted.
+// settle turns an answer into a verdict and remembers it if asked to.
 func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans Answer, from string) verdict.Verdict {
 	who := from
 	if ans.By != "" {
@@ -223,7 +223,7 @@ func (a *Approver) settle(ctx context.Context, c *analysis.Case, r *Request, ans
 	if ans.Remember > 0 && r.Remember {
 		span := min(ans.Remember, maxRemember)
 		if err := a.keep(ctx, c, r.subject, who, span); err != nil {
-			v.Reasoning += "; could not be remembered: " + err.Error()
+			v.Reasoning += "; the approval could not be remembered: " + err.Error()
 		} else {
 			v.Reasoning = fmt.Sprintf("approved for %d minutes by %s%s", int(span.Minutes()), who, said)
 		}
@@ -235,10 +235,10 @@ func block(code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: code, Reasoning: reason}
 }
 
-// Why a request is withdrawn: it was shown and nobody answered, or another
+// Why a request is withdrawn: it was shown and no answer came, or another
 // channel has the answer.
 var (
-	errTimeout  = errors.New("nobody answered in time")
+	errTimeout  = errors.New("no answer in time")
 	errAnswered = errors.New("answered elsewhere")
 )
 
@@ -249,9 +249,9 @@ type reply struct {
 	err     error
 }
 
-// ask puts a request to channels and returns the first answer, and whose it
-// was. One goroutine takes the answers, so there is one decision, however close
-// two of them are.
+// ask puts a request to channels and returns the first answer and the name of
+// its channel. One goroutine takes the answers, so there is one decision even
+// if two arrive together.
 func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Answer, string, error) {
 	asking, withdraw := context.WithCancelCause(ctx)
 	replies := make(chan reply, len(channels))
@@ -280,7 +280,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 			why = errTimeout
 			return Answer{}, "", errTimeout
 		case <-queue.C:
-			return Answer{}, "", errors.New("the terminal was not free within an hour")
+			return Answer{}, "", errors.New("the terminal was in use for over an hour")
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return Answer{}, "", errTimeout
@@ -298,7 +298,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 	}
 }
 
-// askOne asks one channel. Whatever is not an answer to this request is none.
+// askOne asks one channel. Anything but an answer to this request is an error.
 func askOne(ctx context.Context, ch Channel, r *Request) (got reply) {
 	got.channel = ch.Name()
 	defer func() {
@@ -308,13 +308,13 @@ func askOne(ctx context.Context, ch Channel, r *Request) (got reply) {
 	}()
 	got.answer, got.err = ch.Ask(ctx, r)
 	if got.err == nil && !same(got.answer.ID, r.ID) {
-		got.err = errors.New("the answer is not one to this request")
+		got.err = errors.New("the answer is for another request")
 	}
 	return got
 }
 
-// drain waits until the channels have cleaned up: a process that ends before
-// would leave the terminal as the question has set it.
+// drain waits until the channels have cleaned up: a process that ends earlier
+// would leave the terminal in the mode of the question.
 func drain(replies <-chan reply, open int) {
 	limit := time.NewTimer(maxWithdraw)
 	defer limit.Stop()

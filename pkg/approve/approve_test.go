@@ -148,10 +148,10 @@ func TestJudge(t *testing.T) {
 		{"the reason cannot steer a terminal", []Channel{&fake{name: "a", say: says(Answer{Reason: "\x1b[2J"})}}, nil, verdict.Block, "<U+001B>[2J"},
 		{"forged", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{ID: strings.Repeat("0", 32), Approve: true}, nil
-		}}}, nil, verdict.Block, "not one to this request"},
+		}}}, nil, verdict.Block, "for another request"},
 		{"without an id", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{Approve: true}, nil
-		}}}, nil, verdict.Block, "not one to this request"},
+		}}}, nil, verdict.Block, "for another request"},
 		{"one fails, the other answers", []Channel{
 			&fake{name: "a", say: func(context.Context, *Request) (Answer, error) { return Answer{}, errors.New("broken") }},
 			&fake{name: "b", say: says(Answer{Approve: true})}}, nil, verdict.Allow, "approved once by b"},
@@ -440,14 +440,14 @@ func TestReason(t *testing.T) {
 	none := verdict.Step{Source: "heuristic", Decision: verdict.Escalate, Reasoning: "no blocking rule matched"}
 	passed := verdict.Step{Source: "model", Decision: verdict.Allow, Reasoning: "model: no attack recognised"}
 	judge := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Reasoning: "It is unclear: ask the owner"}
-	broken := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Error: "unavailable", Reasoning: "Tier 2 evaluation required but not available"}
+	broken := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Error: "unavailable", Reasoning: "needs review, and neither a model nor a person is configured"}
 	for want, trail := range map[string][]verdict.Step{
 		"this deletes [ask]":             {policy, none, passed, broken},
 		"SSH keys leave [XP-1]":          {policy, rule, broken},
 		"it is unclear: ask the owner":   {policy, rule, judge},
 		"no blocking rule matched":       {none, broken},
-		"no earlier tier has judged it":  {},
-		"no earlier tier has judged it ": {passed},
+		"no earlier tier judged it":  {},
+		"no earlier tier judged it ": {passed},
 	} {
 		if got := reason(trail, strings.TrimSpace); got != strings.TrimSpace(want) {
 			t.Errorf("got %q, want %q", got, want)
@@ -493,5 +493,5 @@ func ExampleApprover_Judge() {
 	}
 	v, err := a.Judge(context.Background(), (&analysis.Analyzer{}).Case(&action.Action{Type: "delete_file"}))
 	fmt.Println(v.Decision, v.Reasoning, err)
-	// Output: BLOCK a person has to decide, and none can be asked: no approval channel is configured; set approval.channels <nil>
+	// Output: BLOCK a person must decide, but nobody can be asked: no approval channel is configured; set approval.channels <nil>
 }

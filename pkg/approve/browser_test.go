@@ -341,7 +341,7 @@ func TestBrowserTakeover(t *testing.T) {
 		defer w.mu.Unlock()
 		return w.server != nil
 	})
-	b.wait(`document.getElementById("status").textContent === "1 question waits"`)
+	b.wait(`document.getElementById("status").textContent === "1 question is waiting"`)
 	b.wait(enabled)
 	b.click(`[data-choice="deny"]`)
 	if v := <-second.verdict; v.Reasoning != "denied by ann on the approval page (web): not this one" {
@@ -386,7 +386,7 @@ func TestBrowserSquatter(t *testing.T) {
 	})}
 	go func() { _ = squatter.Serve(l) }()
 	t.Cleanup(func() { squatter.Close() })
-	b.wait(`document.getElementById("status").textContent.includes("is not the shield")`)
+	b.wait(`document.getElementById("status").textContent.includes("not the shield that opened this page")`)
 	mu.Lock()
 	defer mu.Unlock()
 	if text := heard.String(); !strings.Contains(text, "/hello") || strings.Contains(text, key.Key) || strings.Contains(text, key.Code) || strings.Contains(text, "/session") || strings.Contains(text, "/answer") {

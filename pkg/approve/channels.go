@@ -24,8 +24,8 @@ func Channels() []string {
 	return names
 }
 
-// CheckChannel returns why nobody can be asked now on a channel, nil if somebody
-// can.
+// CheckChannel returns an error that says why no person can be asked now on a
+// channel, or nil.
 func (o Options) CheckChannel(name string) error {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -43,5 +43,5 @@ func channelNamed(name string, o *Options) (Channel, error) {
 			return c.open(o), nil
 		}
 	}
-	return nil, fmt.Errorf("unknown approval channel %.80q; there are %s", name, strings.Join(Channels(), ", "))
+	return nil, fmt.Errorf("unknown approval channel %.80q; use %s", name, strings.Join(Channels(), ", "))
 }

@@ -19,8 +19,8 @@ import (
 // maxReply is how much a command may answer, in bytes.
 const maxReply = 64 << 10
 
-// command asks a program of the person's own, which may reach them anywhere.
-// It is given the request as one JSON object on standard input, and answers
+// command asks through a program of the person's own, which may reach them
+// anywhere. It gets the request as one JSON object on standard input and answers
 // with one on standard output.
 type command struct{ o *Options }
 
@@ -30,7 +30,7 @@ func (*command) Name() string { return "command" }
 
 func (c *command) Usable() error {
 	if len(c.o.Command) == 0 {
-		return errors.New("no program is set; set approval.command")
+		return errors.New("no program is configured; set approval.command")
 	}
 	if _, err := exec.LookPath(c.o.Command[0]); err != nil {
 		return fmt.Errorf("program cannot be run: %w; correct approval.command", err)
@@ -49,16 +49,16 @@ func (c *command) Ask(ctx context.Context, r *Request) (Answer, error) {
 		cmd.Dir, cmd.Env = dir, append(slices.Clip(cmd.Env), "PWD="+dir)
 	}
 	cmd.Stdin = bytes.NewReader(append(question, '\n'))
-	out := subprocess.Output{Max: maxReply + 1} // so that one too long is seen to be
+	out := subprocess.Output{Max: maxReply + 1} // one byte more shows that it is too long
 	cmd.Stdout = &out
-	cmd.WaitDelay = time.Second // for what the program has left behind on its streams
+	cmd.WaitDelay = time.Second // for children that keep its streams open
 	subprocess.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return Answer{}, fmt.Errorf("start program: %w", err)
 	}
 	r.Shown()
 	err = cmd.Wait()
-	subprocess.KillGroup(cmd) // what it has started goes with it
+	subprocess.KillGroup(cmd) // with everything it started
 	if ctx.Err() != nil {
 		return Answer{}, ctx.Err()
 	}
@@ -95,29 +95,29 @@ type commandReply struct {
 	Minutes  int     `json:"minutes"`
 }
 
-// answerForm is what a program has to answer, in words.
-const answerForm = `one JSON object with "decision" "approve" or "deny", and if wanted "id", "reason" and "by" as text and "minutes" as a whole number`
+// answerForm describes what a program must answer.
+const answerForm = `one JSON object with "decision" "approve" or "deny", and optionally "id", "reason" and "by" as text and "minutes" as a whole number`
 
-// plain says what is wrong with an answer in terms of JSON alone.
+// plain says what is wrong with an answer in terms of JSON, not of Go.
 func plain(err error) error {
 	var semantic *json.SemanticError
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		err = errors.New("it has a key of another name")
+		err = errors.New("it has an unknown key")
 	case errors.As(err, &semantic) && semantic.JSONPointer != "":
-		err = fmt.Errorf("%q has a value of the wrong kind", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
+		err = fmt.Errorf("%q has a value of the wrong type", strings.TrimPrefix(string(semantic.JSONPointer), "/"))
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		err = errors.New("a key stands in it twice")
+		err = errors.New("it has a key twice")
 	case errors.As(err, &syntax):
-		err = fmt.Errorf("no JSON from byte %d on", syntax.ByteOffset+1)
+		err = fmt.Errorf("it is not valid JSON at byte %d", syntax.ByteOffset+1)
 	default:
-		err = errors.New("no JSON object")
+		err = errors.New("it is not a JSON object")
 	}
 	return fmt.Errorf("%w; it must be %s", err, answerForm)
 }
 
-// parseReply reads one answer object. Anything else is no answer.
+// parseReply reads one answer object. Anything else is an error.
 func parseReply(data []byte, id string) (Answer, error) {
 	if len(data) > maxReply {
 		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes", maxReply)

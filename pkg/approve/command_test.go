@@ -28,7 +28,7 @@ func TestCommand(t *testing.T) {
 		{"minutes", `echo '{"decision":"approve","minutes":5}'`, verdict.Allow, "approved for 5 minutes"},
 		{"its input is the request", `grep -q '"type":"execute_command"' && echo '{"decision":"approve"}'`, verdict.Allow, ""},
 		{"it may name the request", `read l; id=${l#*'"id":"'}; id=${id%%'"'*}; echo "{\"id\":\"$id\",\"decision\":\"approve\"}"`, verdict.Allow, ""},
-		{"answer to another request", `echo '{"id":"00000000000000000000000000000000","decision":"approve"}'`, verdict.Block, "not one to this request"},
+		{"answer to another request", `echo '{"id":"00000000000000000000000000000000","decision":"approve"}'`, verdict.Block, "for another request"},
 		{"nothing", `true`, verdict.Block, "cannot be read"},
 		{"not JSON", `echo approve`, verdict.Block, "cannot be read"},
 		{"another word", `echo '{"decision":"APPROVE"}'`, verdict.Block, "neither approve nor deny"},
@@ -79,19 +79,19 @@ func TestCommandIsKilled(t *testing.T) {
 func TestCommandAnswerErrors(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
-		`{"decision":1}`:                           `"decision" has a value of the wrong kind`,
-		`{"decision":"approve","minutes":"x"}`:     `"minutes" has a value of the wrong kind`,
-		`{"decision":"approve","minutes":1.5}`:     `"minutes" has a value of the wrong kind`,
-		`{"decision":"approve","minutes":1e99}`:    `"minutes" has a value of the wrong kind`,
-		`{"decision":"approve","id":[]}`:           `"id" has a value of the wrong kind`,
-		`[]`:                                       "no JSON object",
-		`"approve"`:                                "no JSON object",
-		`{"decision":"approve","x":1}`:             "a key of another name",
-		`{"decision":"approve","decision":"deny"}`: "a key stands in it twice",
-		``:        "no JSON from byte 1 on",
-		`approve`: "no JSON from byte 1 on",
-		`{"decision":"approve"}{"decision":"deny"}`:       "no JSON from byte 23 on",
-		"{\"decision\":\"approve\",\"reason\":\"a\xff\"}": "no JSON from byte",
+		`{"decision":1}`:                           `"decision" has a value of the wrong type`,
+		`{"decision":"approve","minutes":"x"}`:     `"minutes" has a value of the wrong type`,
+		`{"decision":"approve","minutes":1.5}`:     `"minutes" has a value of the wrong type`,
+		`{"decision":"approve","minutes":1e99}`:    `"minutes" has a value of the wrong type`,
+		`{"decision":"approve","id":[]}`:           `"id" has a value of the wrong type`,
+		`[]`:                                       "not a JSON object",
+		`"approve"`:                                "not a JSON object",
+		`{"decision":"approve","x":1}`:             "it has an unknown key",
+		`{"decision":"approve","decision":"deny"}`: "it has a key twice",
+		``:        "not valid JSON at byte 1",
+		`approve`: "not valid JSON at byte 1",
+		`{"decision":"approve"}{"decision":"deny"}`:       "not valid JSON at byte 23",
+		"{\"decision\":\"approve\",\"reason\":\"a\xff\"}": "not valid JSON at byte",
 	} {
 		_, err := parseReply([]byte(answer), "id")
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -12,13 +12,13 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// A desktop shows notifications. Nothing waits for it, and nothing depends on
-// it: whatever fails here has no effect but that nobody is told.
+// A desktop shows notifications. Nothing waits for it or depends on it: if it
+// fails, only the notification is missing.
 type desktop struct{ busy atomic.Int32 }
 
 // Bounds of notifications.
 const (
-	maxNotifying    = 4   // at a time: one that hangs stays
+	maxNotifying    = 4   // at a time: one that hangs is not ended
 	maxNotification = 240 // bytes
 )
 
@@ -38,7 +38,7 @@ func (d *desktop) tell(getenv func(string) string, summary string) {
 		defer d.busy.Add(-1)
 		defer func() { _ = recover() }()
 		named()
-		_ = beeep.Notify("shield waits for your answer", notification(summary), "")
+		_ = beeep.Notify("shield is waiting for your answer", notification(summary), "")
 	}()
 }
 
@@ -56,7 +56,8 @@ func hasDesktop(system string, getenv func(string) string) bool {
 }
 
 // notification returns the text for a question. Desktops read it as markup,
-// XML, a script or an option, so only what means nothing in any of them stays.
+// XML, a script or an option, so only characters without a meaning in any of
+// them are kept.
 func notification(summary string) string {
 	text := strings.Map(func(r rune) rune {
 		switch {

@@ -32,10 +32,10 @@ type phase int
 
 const (
 	shut     phase = iota // for the terminal to be quiet
-	spoiled               // the same, after a line that is no answer
+	spoiled               // the same, after a line that is not an answer
 	open                  // for a line
 	why                   // for the reason of a denial, which may be any text
-	denying               // for the terminal to be quiet after Enter: nobody types on
+	denying               // for the terminal to be quiet after Enter, so that nobody is still typing
 	answered              // for nothing more
 )
 
@@ -43,13 +43,13 @@ const (
 // Enter before the question is denied.
 const quiet = time.Second
 
-// maxWrong is how many wrong codes deny: who guesses has no further guess.
+// maxWrong is how many wrong codes deny, so that nobody can go on guessing.
 const maxWrong = 3
 
 // What a person types; see [gate.help].
 const (
 	enter       = '\r'
-	otherKey    = '\x00' // one that is no character
+	otherKey    = '\x00' // a key that is not a character
 	denyWord    = "no"
 	rememberFor = 10 * time.Minute
 )
@@ -87,8 +87,8 @@ func newGate(remember bool, clock func() time.Time) (*gate, error) {
 	return &gate{code: code, remember: remember, clock: clock, last: clock()}, err
 }
 
-// settle does what is due when no key is pressed. Whoever shows the question
-// calls it at least every [quiet].
+// settle does what is due when no key is pressed. The code that shows the
+// question calls it at least once per [quiet].
 func (g *gate) settle() {
 	if g.clock().Sub(g.last) < quiet {
 		return
@@ -116,7 +116,7 @@ func (g *gate) press(k rune) (edits bool) {
 		}
 		g.state = denying
 	case denying:
-		if k != enter { // the person types on
+		if k != enter { // the person is still typing
 			g.state = shut
 		}
 	case open, spoiled:
@@ -130,7 +130,7 @@ func (g *gate) press(k rune) (edits bool) {
 	return false
 }
 
-// scrolled takes a key that only moves the text. It shuts no open gate.
+// scrolled takes a key that only moves the text. It does not shut an open gate.
 func (g *gate) scrolled() {
 	if g.state == shut || g.state == spoiled {
 		g.settle()
@@ -143,7 +143,7 @@ func (g *gate) scrolled() {
 // back leaves the reason of a denial.
 func (g *gate) back() { g.state = shut }
 
-// interrupt answers for a person who wants no further question.
+// interrupt answers for a person who wants no more questions.
 func (g *gate) interrupt() {
 	g.state, g.answer = answered, Answer{Interrupt: true, Reason: "interrupted with ^C"}
 }
@@ -163,7 +163,7 @@ func minutes(d time.Duration) int { return int(d.Minutes()) }
 
 // add takes a key of a line that is not entered yet.
 func (g *gate) add(k rune) {
-	if len(g.line) < 16 { // a longer one is no answer
+	if len(g.line) < 16 { // a longer one is not an answer
 		g.line += string(k)
 	}
 	switch {
@@ -181,7 +181,7 @@ func (g *gate) enter() {
 	switch {
 	case was == spoiled:
 		if g.wrong += codes(line); g.wrong >= maxWrong {
-			g.state, g.answer = answered, Answer{Reason: "wrong codes were typed"}
+			g.state, g.answer = answered, Answer{Reason: "too many wrong codes were typed"}
 		}
 	case line == g.code:
 		g.state, g.answer = answered, Answer{Approve: true}

@@ -209,7 +209,7 @@ func TestTyped(t *testing.T) {
 		{"~\x03", true, Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil},
 		{"x\x03", true, Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil},
 		{"~no abc\x03", true, Answer{Interrupt: true, Reason: "interrupted with ^C"}, nil},
-		{"~cds\r~xsm\r~pqr\r", true, Answer{Reason: "wrong codes were typed"}, nil},
+		{"~cds\r~xsm\r~pqr\r", true, Answer{Reason: "too many wrong codes were typed"}, nil},
 
 		{"cdm\r", true, Answer{}, none}, // no pause before
 		{"cdm\r~", true, Answer{}, none},
@@ -272,7 +272,7 @@ func TestScrollKeys(t *testing.T) {
 		"a movement sideways":   {[]hostile.Stroke{quietly("cd"), soon("\x1b[C"), soon("m\r")}, false},
 		"the mouse":             {[]hostile.Stroke{quietly("cd"), soon("\x1b[<0;3;4M"), soon("m\r")}, false},
 		"an unknown sequence":   {[]hostile.Stroke{quietly("cd"), soon("\x1b[99;7u"), soon("m\r")}, false},
-		"a byte that is no key": {[]hostile.Stroke{quietly("cd"), soon("\xff"), soon("m\r")}, false},
+		"a byte that is not a key": {[]hostile.Stroke{quietly("cd"), soon("\xff"), soon("m\r")}, false},
 		"Alt and a letter":      {[]hostile.Stroke{quietly("cd"), soon("\x1bm"), soon("\r")}, false},
 		"Alt and Enter":         {[]hostile.Stroke{quietly("cdm"), soon("\x1b\r")}, false},
 		"a bracketed paste":     {[]hostile.Stroke{quietly("\x1b[200~cdm\r\x1b[201~")}, false},

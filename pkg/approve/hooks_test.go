@@ -164,7 +164,7 @@ func TestHooks(t *testing.T) {
 	}
 	b.wait(`document.getElementById("status").textContent.startsWith("Nothing is waiting.")`)
 	b.pictures("receipts")
-	for i, want := range []string{"Not waiting any more", "Denied by ann at", "Approved once by ann at", "Denied by ann at"} {
+	for i, want := range []string{"No longer waiting", "Denied by ann at", "Approved once by ann at", "Denied by ann at"} {
 		if got := b.text(fmt.Sprintf("article:nth-child(%d) .said", i+1)); !strings.HasPrefix(got, want) {
 			t.Errorf("receipt %d: %q, want %q", i+1, got, want)
 		}
@@ -240,7 +240,7 @@ func TestHookNotifies(t *testing.T) {
 	in.hook("git push --force https://ann:hunter2hunter2@git.test/x main", 1)
 	select {
 	case got := <-told:
-		if want := "shield: shield waits for your answer: shield asks whether to run git push --force https://"; !strings.HasPrefix(got, want) || strings.Contains(got, "hunter2") || !strings.HasSuffix(got, "shield approvals") {
+		if want := "shield: shield is waiting for your answer: shield asks whether to run git push --force https://"; !strings.HasPrefix(got, want) || strings.Contains(got, "hunter2") || !strings.HasSuffix(got, "shield approvals") {
 			t.Errorf("told %q", got)
 		}
 	case <-time.After(30 * time.Second):

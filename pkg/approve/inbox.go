@@ -26,7 +26,7 @@ import (
 // "number" is that of the last question.
 type inbox struct {
 	*box
-	seen map[string]*entry // questions that were read; nil for a file that cannot be relied on
+	seen map[string]*entry // questions that were read; nil for a file that cannot be trusted
 }
 
 // An entry is a question in the inbox.
@@ -51,7 +51,7 @@ type given struct {
 const (
 	maxWaiting = 100       // questions
 	maxEntry   = 256 << 10 // bytes of a question
-	maxNames   = 10_000    // files that are looked at
+	maxNames   = 10_000    // files that are read
 	idLength   = 32        // characters
 	maxNumber  = 999       // of a question; the next one is 1
 )
@@ -67,7 +67,7 @@ func openInbox(stateDir string) (*inbox, error) {
 	return &inbox{box: b, seen: map[string]*entry{}}, nil
 }
 
-// orderWait is for how long a process waits for the lock that is held while a
+// orderWait is how long a process waits for the lock that is held while a
 // question is written.
 const orderWait = 2 * time.Second
 
@@ -78,24 +78,10 @@ func (b *inbox) inOrder(ctx context.Context, f func() error) error {
 		return err
 	}
 	defer l.Close()
-	limit := time.NewTimer(orderWait)
-	defer limit.Stop()
-	for {
-		taken, err := l.TryLock()
-		if err != nil {
-			return err
-		}
-		if taken {
-			return f()
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-limit.C:
-			return fmt.Errorf("another process holds %s", b.path("order.lock"))
-		case <-time.After(5 * time.Millisecond):
-		}
+	if err := l.Lock(ctx, orderWait); err != nil {
+		return err
 	}
+	return f()
 }
 
 // add puts a question into the inbox. It stays there until the lock that is
@@ -107,7 +93,7 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 			return err
 		}
 		if len(others) >= maxWaiting {
-			return fmt.Errorf("%d questions wait already", len(others))
+			return fmt.Errorf("%d questions are already waiting", len(others))
 		}
 		number, err := b.next()
 		if err != nil {
@@ -131,8 +117,8 @@ func (b *inbox) add(ctx context.Context, r *Request, now time.Time) (alive *floc
 	return alive, nil
 }
 
-// next returns the number of the next question: a page that stays open shows
-// no two of the same number.
+// next returns the number of the next question: a page that stays open
+// must not show two questions with the same number.
 func (b *inbox) next() (int, error) {
 	var last int
 	if err := b.read(numberFile, &last); err != nil || last >= maxNumber {
@@ -149,8 +135,8 @@ func (b *inbox) remove(id string, alive *flock.Lock) {
 	os.Remove(b.path(id + ".lock"))
 }
 
-// clear removes the files of a question but for its lock. What stays is
-// removed by whoever looks at the inbox next.
+// clear removes the files of a question except its lock. The next process that
+// reads the inbox removes what is left.
 func (b *inbox) clear(id string) {
 	for _, suffix := range []string{".request", ".answer", ".request.new", ".answer.new"} {
 		os.Remove(b.path(id + suffix))
@@ -203,7 +189,7 @@ func (b *inbox) waiting() ([]*entry, error) {
 	return list[:min(len(list), maxWaiting)], nil
 }
 
-// load reads a question; nil if there is none that can be relied on.
+// load reads a question; nil if there is none that can be trusted.
 func (b *inbox) load(id string) *entry {
 	e := new(entry)
 	if err := b.read(id+".request", e); err != nil || e.Request == nil || e.Request.ID != id {
@@ -219,7 +205,7 @@ func (b *inbox) ids() (map[string]bool, error) {
 		return nil, err
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(maxNames) // what was read before an error is looked at
+	names, _ := d.Readdirnames(maxNames) // use what was read before an error
 	ids := map[string]bool{}
 	for _, name := range names {
 		id, kind, found := strings.Cut(name, ".")
@@ -230,7 +216,7 @@ func (b *inbox) ids() (map[string]bool, error) {
 	return ids, nil
 }
 
-// sweep removes what processes have left that were killed while they asked.
+// sweep removes what processes left behind that were killed while asking.
 func (b *inbox) sweep(ctx context.Context) error {
 	ids, err := b.ids()
 	if err != nil {
@@ -256,17 +242,17 @@ func (b *inbox) sweep(ctx context.Context) error {
 }
 
 // answered returns the answer to a question of this process; ok is false while
-// there is none. Every file at its place that the serving process did not write
-// is an error, and no answer.
+// there is none. A file in its place that the serving process did not write is
+// an error.
 func (b *inbox) answered(id string) (g given, ok bool, err error) {
 	err = b.read(id+".answer", &g)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return given{}, false, nil
 	case err != nil:
-		return given{}, false, fmt.Errorf("the answer cannot be relied on: %w", err)
+		return given{}, false, fmt.Errorf("the answer cannot be trusted: %w", err)
 	case g.ID != id:
-		return given{}, false, errors.New("the answer is not one to this question")
+		return given{}, false, errors.New("the answer is for another question")
 	}
 	return g, true, nil
 }
@@ -294,7 +280,7 @@ const (
 	pageRemember = "remember"
 )
 
-// shortened returns a request whose payload fits into the inbox; what is cut
+// shortened returns a request whose payload fits into the inbox; a cut field
 // says how much of it is not shown.
 func shortened(r *Request) *Request {
 	size := 0

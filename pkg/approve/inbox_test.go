@@ -63,7 +63,7 @@ func TestOnePage(t *testing.T) {
 		t.Errorf("the cookie of a process that has ended: status %d", got)
 	}
 	if status, again := second.enter(browser, "key", key); status != http.StatusOK || again != key {
-		t.Fatalf("an open page is not let in any more: status %d", status)
+		t.Fatalf("an open page is no longer let in: status %d", status)
 	}
 	last := second.lists(browser)().Waiting
 	if len(last) != 1 || last[0].ID != list[3].ID || last[0].Number != 4 {
@@ -377,7 +377,7 @@ func TestAddressTaken(t *testing.T) {
 	if status, _ := second.enter(&http.Client{}, "key", key); status == http.StatusOK {
 		t.Error("the key that was good at the old address still opens the page")
 	}
-	if text := second.a.o.Notice.(*notices).b.String(); !strings.Contains(text, "another program has taken "+first.link.Host) {
+	if text := second.a.o.Notice.(*notices).b.String(); !strings.Contains(text, "another program now uses "+first.link.Host) {
 		t.Errorf("printed: %s", text)
 	}
 	if err := second.a.Close(); err != nil {
@@ -444,7 +444,7 @@ func TestInboxBounds(t *testing.T) {
 		t.Cleanup(func() { b.remove(r.ID, alive) })
 	}
 	one := &Request{ID: strings.Repeat("e", idLength), patience: time.Hour, clock: time.Now}
-	if _, err := b.add(t.Context(), one, now); err == nil || !strings.Contains(err.Error(), "100 questions wait already") {
+	if _, err := b.add(t.Context(), one, now); err == nil || !strings.Contains(err.Error(), "100 questions are already waiting") {
 		t.Errorf("one too many: %v", err)
 	}
 	if ids, err := b.ids(); err != nil || len(ids) != maxWaiting {

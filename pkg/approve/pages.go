@@ -23,10 +23,10 @@ var appJS string
 var styleCSS string
 
 // pages serves the page. Every other page that the person has open, and every
-// name that an attacker lets resolve to this machine, can send requests here;
-// so each of them must bear the right Host, posts the right Origin, and all but
+// name that an attacker makes resolve to this machine, can send requests here;
+// so each request needs the right Host, each post the right Origin, and all but
 // the empty page the cookie of a browser that knows the page's secret. decided
-// is called after an answer was taken and told.
+// is called after an answer was taken and shown.
 func (s *server) pages(decided func()) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.index)
@@ -88,11 +88,12 @@ func (s *server) localhost() string {
 	return net.JoinHostPort("localhost", port)
 }
 
-// index serves the page, which is empty until it has proved what it knows.
+// index serves the page, which is empty until it has proved that it knows the
+// secret.
 func (s *server) index(rw http.ResponseWriter, _ *http.Request) {
 	nonce, err := randomHex(16)
 	if err != nil {
-		http.Error(rw, "no random numbers", http.StatusInternalServerError)
+		http.Error(rw, "cannot draw random numbers", http.StatusInternalServerError)
 		return
 	}
 	rw.Header().Set("Content-Security-Policy", fmt.Sprintf(
@@ -112,12 +113,12 @@ func static(kind string, text *string) http.HandlerFunc {
 func (s *server) events(rw http.ResponseWriter, r *http.Request) {
 	flusher, ok := rw.(http.Flusher)
 	if !ok {
-		http.Error(rw, "no streaming", http.StatusInternalServerError)
+		http.Error(rw, "streaming is not supported", http.StatusInternalServerError)
 		return
 	}
 	// The stream lasts longer than a request may take to arrive.
 	if err := http.NewResponseController(rw).SetReadDeadline(time.Time{}); err != nil {
-		http.Error(rw, "no streaming", http.StatusInternalServerError)
+		http.Error(rw, "streaming is not supported", http.StatusInternalServerError)
 		return
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")

@@ -17,7 +17,7 @@ import (
 )
 
 // A plainQuestion is a request in lines of text, for terminals that cannot be
-// drawn on and for screen readers. The keys stand last.
+// drawn on and for screen readers. The keys come last.
 type plainQuestion struct {
 	r      *Request
 	g      *gate
@@ -56,7 +56,7 @@ func (t *tty) askPlain(ctx context.Context, d *term.Device, r *Request, g *gate)
 	defer func() {
 		cancel()
 		if in.Cancel() {
-			for range keys { // until nothing reads the terminal any more
+			for range keys { // until nothing reads the terminal
 			}
 		}
 	}()
@@ -88,7 +88,7 @@ func (q *plainQuestion) print(columns int) error {
 	for _, item := range q.g.help() {
 		lines = append(lines, term.Fold("  "+item, columns)...)
 	}
-	lines = append(lines, term.Fold("Keys count once none was pressed for a second, when > is shown.", columns)...)
+	lines = append(lines, term.Fold("Stop typing for a second: keys count once > is shown.", columns)...)
 	_, err := io.WriteString(q.out, strings.Join(lines, "\n")+"\n")
 	return err
 }
@@ -143,12 +143,12 @@ func (q *plainQuestion) answer() (Answer, error) {
 	return a, nil
 }
 
-// key takes a key and returns what the terminal is to show of it.
+// key takes a key and returns what the terminal shows for it.
 func (q *plainQuestion) key(k rune) string {
 	switch k {
 	case '\n':
 		k = enter
-	case '\x03': // where it is no signal
+	case '\x03': // where it is not a signal
 		q.g.interrupt()
 		return ""
 	}
@@ -174,8 +174,7 @@ func (q *plainQuestion) key(k rune) string {
 	return ""
 }
 
-// change returns what the terminal is to show when the gate has changed its
-// state.
+// change returns what the terminal shows when the gate has changed its state.
 func (q *plainQuestion) change(was phase) string {
 	if q.g.state == was {
 		return ""
@@ -188,7 +187,7 @@ func (q *plainQuestion) change(was phase) string {
 	case shut, spoiled:
 		q.reason = nil
 		if was == open || was == why || was == denying {
-			return "\nThat is no answer. Stop typing for a second before you answer.\n"
+			return "\nThat is not an answer. Stop typing for a second before you answer.\n"
 		}
 	case answered:
 		return "\n"

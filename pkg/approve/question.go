@@ -32,7 +32,7 @@ func newQuestion(r *Request, g *gate, columns, lines int, bold bool) *question {
 	return q
 }
 
-// beat is how often time left and gate are looked at.
+// beat is how often the time left and the gate are checked.
 const beat = 200 * time.Millisecond
 
 type tick time.Time
@@ -60,7 +60,7 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyMsg:
 		cmd = q.key(msg)
 	case tea.FocusMsg, tea.BlurMsg: // from the terminal, not from a person
-	case fmt.Stringer: // the mouse, and bytes that are no key bubbletea knows
+	case fmt.Stringer: // the mouse, and bytes that bubbletea does not know as a key
 		q.g.press(otherKey)
 	default:
 		cmd = q.edit(msg)
@@ -115,7 +115,7 @@ func (q *question) openInput() tea.Cmd {
 	return q.input.Focus()
 }
 
-// closeInput throws the reason away once the gate does not wait for it any more.
+// closeInput drops the reason once the gate no longer waits for it.
 func (q *question) closeInput() {
 	if q.g.state != why && q.g.state != denying && q.g.state != answered {
 		q.input, q.reason = nil, ""
@@ -179,8 +179,8 @@ func (q *question) resize(columns, lines int) {
 	q.clamp()
 }
 
-// roomy is from how many lines on there is place for more than the sentence,
-// one line of the request, the choice and the keys.
+// roomy is how many lines a screen needs to show more than the sentence, one
+// line of the request, the choice and the keys.
 const roomy = 8
 
 // head returns the sentence, in a quarter of the screen at most.
@@ -197,7 +197,7 @@ func (q *question) head() []string {
 	return lines
 }
 
-// keys returns what the person may press, in as many lines as there is place
+// keys returns what the person may press, in as many lines as there is room
 // for.
 func (q *question) keys() []string {
 	most := 1
@@ -287,11 +287,11 @@ func (q *question) answer() (Answer, error) {
 // maxText is how many lines of a request can be scrolled to.
 const maxText = 5000
 
-// content returns a request in lines of at most columns columns: what decides
-// first, then why it is asked and who asks, what is merely long last.
+// content returns a request in lines of at most columns columns: the deciding
+// fields first, then why it is asked and who asks, long fields last.
 func content(r *Request, columns int) []string {
 	var out []string
-	// Every line of a value is marked, so that none can pose as one of shield's.
+	// Every line of a value is marked, so that it cannot pose as one of shield's.
 	add := func(name, value string) {
 		out = append(out, term.Cut(name+":", columns))
 		for _, line := range term.Fold(value, columns-2) {

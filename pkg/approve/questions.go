@@ -18,8 +18,8 @@ type Question struct {
 
 // Questions are what waits on the approval page of a state folder.
 type Questions struct {
-	Link    string     `json:"link,omitempty"`  // lets whoever has it answer; "" while nothing waits
-	Moved   string     `json:"moved,omitempty"` // the page's address before, which another program has taken
+	Link    string     `json:"link,omitempty"`  // anyone who has it can answer; "" while nothing waits
+	Moved   string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
 	Waiting []Question `json:"waiting"`         // the oldest first
 }
 
@@ -27,8 +27,7 @@ type Questions struct {
 // process asks.
 func Waiting(stateDir string, now time.Time) (Questions, error) {
 	q := Questions{Waiting: []Question{}}
-	// Looking leaves nothing behind: a key without a state file would count as
-	// damage.
+	// Do not create a key here: one without a state file would count as damage.
 	if has, err := verdict.HasKey(stateDir); err != nil || !has {
 		return q, err
 	}

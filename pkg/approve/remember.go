@@ -37,8 +37,7 @@ const maxSubject = 400
 // approvalID is how long the ID of an [Approval] is, in characters.
 const approvalID = 12
 
-// Approvals returns the approvals that are remembered, the one that ends first
-// first.
+// Approvals returns the remembered approvals, the soonest to end first.
 func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 	entries, err := s.Entries(ctx)
 	if err != nil {
@@ -58,8 +57,8 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 	return list, nil
 }
 
-// Revoke forgets the approval with an ID, or all for "". It returns those that
-// were forgotten; none is an error if an ID was given.
+// Revoke forgets the approval with an ID, or all for "", and returns those that
+// were forgotten. An unknown ID is an error.
 func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) {
 	list, err := Approvals(ctx, s)
 	if err != nil {
@@ -77,9 +76,9 @@ func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) 
 	return list, s.Drop(ctx, keys)
 }
 
-// rememberable reports whether an approval may hold for the same action later.
-// Where it cannot be told what runs, the same words may do something else the
-// next time: an agent would have a harmless script approved, and rewrite it.
+// rememberable reports whether an approval may also apply to the same action
+// later. If it is unclear what runs, the same words may do something else next
+// time: an agent could get a harmless script approved and then rewrite it.
 func rememberable(c *analysis.Case) bool {
 	if c.Unexamined != "" {
 		return false
@@ -102,8 +101,8 @@ func rememberable(c *analysis.Case) bool {
 	return true
 }
 
-// runners are programs that run what files of the workspace say: the same
-// command does something else once such a file has changed.
+// runners are programs that run code from files of the workspace: the same
+// command does something else once such a file changes.
 var runners = []string{
 	"make", "gmake", "just", "task", "rake", "ninja", "cmake", "bazel", "scons", "meson",
 	"npm", "npx", "pnpm", "yarn", "bun", "deno", "node", "go", "cargo", "mvn", "gradle", "gradlew", "ant", "sbt", "dotnet",
@@ -111,11 +110,11 @@ var runners = []string{
 	"docker", "docker-compose", "podman", "vagrant", "ansible-playbook", "terraform", "tofu", "pulumi", "pre-commit",
 }
 
-// expands reports whether a word holds what only the shell that runs it knows,
-// such as $(cat target). A quoted one is taken for such a word too.
+// expands reports whether a word contains something that only the shell that
+// runs it can resolve, such as $(cat target). A quoted one counts too.
 func expands(word string) bool { return strings.ContainsAny(word, "$`…") }
 
-// recall returns the verdict of an approval that still holds.
+// recall returns the verdict of an approval that has not expired.
 func (a *Approver) recall(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
 	data, ok, err := a.o.Store.Get(ctx, a.o.Binding(c))
 	if err != nil || !ok {

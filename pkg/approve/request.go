@@ -22,7 +22,7 @@ type Request struct {
 	ID       string   `json:"id"`      // 128 random bits in hex; an answer must carry it
 	Summary  string   `json:"summary"` // one sentence: what would happen, and why it is asked
 	Type     string   `json:"type"`
-	Payload  []Field  `json:"payload"` // what decides first, what is merely long last
+	Payload  []Field  `json:"payload"` // deciding fields first, long ones last
 	CWD      string   `json:"cwd,omitempty"`
 	Session  string   `json:"session,omitempty"`
 	Asker    string   `json:"asker,omitempty"` // the program that asks, and what has started it
@@ -32,7 +32,7 @@ type Request struct {
 	Left     int      `json:"seconds"`  // to answer, from when it is shown
 
 	// Link leads to the approval page, where the request can be answered too; ""
-	// if that channel is not used. It lets whoever has it answer: it is for the
+	// if that channel is not used. Anyone who has it can answer: it is for the
 	// person's eyes, not for a log.
 	Link string `json:"-"`
 
@@ -53,7 +53,7 @@ type Field struct {
 	Value string `json:"value"`
 }
 
-// Bounds of what is shown; what is cut is said to be.
+// Bounds of what is shown; a cut is marked.
 const (
 	maxValue   = 64 << 10 // bytes of one field
 	maxFields  = 64
@@ -68,7 +68,7 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 		return nil, err
 	}
 	patience := a.o.Timeout.Std()
-	if end, ok := ctx.Deadline(); ok { // an agent host does not wait longer
+	if end, ok := ctx.Deadline(); ok { // the agent host waits no longer than this
 		patience = max(min(patience, time.Until(end)), 0)
 	}
 	payload, known := a.o.Redactor.Learn(c.Action.Payload, maxValue)
@@ -80,7 +80,7 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 		patience: patience, Left: int(patience.Seconds()), clock: a.o.Clock, shown: make(chan struct{}),
 	}
 	if c.Unexamined != "" {
-		r.Effects = append(r.Effects, brief("not examined in full: "+c.Unexamined, maxStep))
+		r.Effects = append(r.Effects, brief("not fully examined: "+c.Unexamined, maxStep))
 	}
 	steps := c.Trail
 	if len(steps) > maxSteps {
@@ -93,8 +93,8 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	return r, nil
 }
 
-// Shown starts the clock of a request, on the first call: a person has it
-// before the eyes.
+// Shown starts the clock of a request, on the first call: a person can see it
+// now.
 func (r *Request) Shown() {
 	r.once.Do(func() {
 		r.mu.Lock()
@@ -104,7 +104,7 @@ func (r *Request) Shown() {
 	})
 }
 
-// TimeLeft returns how long the person may still think.
+// TimeLeft returns how long the person still has to answer.
 func (r *Request) TimeLeft() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +114,8 @@ func (r *Request) TimeLeft() time.Duration {
 	return max(r.deadline.Sub(r.clock()), 0)
 }
 
-// deciding are the names of what a person looks at first, in their order;
-// lengthy are those of what may be long and is looked at last.
+// deciding are the names of the fields that a person looks at first, in order;
+// lengthy are those that may be long and come last.
 var (
 	deciding = []string{
 		"command", "path", "source", "destination", "url", "host", "method",
@@ -137,12 +137,12 @@ func rank(name string) int {
 	return len(deciding)
 }
 
-// bulky reports whether a field would push what decides from the screen.
+// bulky reports whether a field would push the deciding ones off the screen.
 func (f *Field) bulky() bool {
 	return slices.Contains(lengthy, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
 }
 
-// fields returns a payload's values by name, what decides first.
+// fields returns a payload's values by name, the deciding ones first.
 func fields(payload map[string]any) []Field {
 	names := make([]string, 0, len(payload))
 	for name := range payload {
@@ -162,8 +162,7 @@ func fields(payload map[string]any) []Field {
 	return out
 }
 
-// toldFields returns the fields of a redacted payload, of which nothing may be
-// left but a note.
+// toldFields returns the fields of a redacted payload, which may be just a note.
 func toldFields(payload any) []Field {
 	if m, ok := payload.(map[string]any); ok {
 		return fields(m)
@@ -206,7 +205,7 @@ func effects(list []effect.Effect) []string {
 		}
 		add(e.Path)
 		if e.Recursive {
-			add("and all below")
+			add("and everything below")
 		}
 		if add(e.URL); e.URL == "" {
 			add(e.Host)

@@ -28,7 +28,7 @@ type box struct {
 const maxSealed = 1 << 20
 
 // openBox opens the box of the approval page in a state folder and creates it
-// if need be.
+// if needed.
 func openBox(stateDir string) (*box, error) {
 	if stateDir == "" {
 		return nil, errors.New("the approval page needs a state folder; name one with --state")
@@ -79,7 +79,7 @@ func (b *box) write(name string, value any) error {
 	}
 	text := out.Bytes()
 	if len(text) > maxSealed-2*sha256.Size-1 {
-		return fmt.Errorf("%s: %d bytes are too many", name, len(text))
+		return fmt.Errorf("%s: %d bytes, at most %d fit", name, len(text), maxSealed-2*sha256.Size-1)
 	}
 	fresh := b.path(name + ".new")
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -97,17 +97,18 @@ func (b *box) write(name string, value any) error {
 		err = os.Rename(fresh, b.path(name))
 	}
 	if err != nil {
-		_ = os.Remove(fresh) // the first error is the one to tell
+		_ = os.Remove(fresh) // report the first error
 	}
 	return err
 }
 
-// errForged means that a file is not as this installation writes it.
+// errForged means that a file was not written by this installation, or was
+// changed.
 var errForged = errors.New("not written by this installation")
 
-// read reads what write has written. The error wraps [os.ErrNotExist] where
-// there is no file, and every file that somebody else could have put there is
-// an error too.
+// read reads what write has written. The error wraps [os.ErrNotExist] if the
+// file is missing; a file that somebody else could have put there is an error
+// too.
 func (b *box) read(name string, value any) error {
 	f, err := owner.Open(b.path(name))
 	if err != nil {

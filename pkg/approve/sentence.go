@@ -12,11 +12,11 @@ import (
 )
 
 // maxWhat is how much of an action the sentence quotes, in bytes: enough to
-// know it, and little enough that the reason behind it is read.
+// recognise it, and short enough that people read on to the reason.
 const maxWhat = 160
 
 // summary says in one sentence what would happen and why it is asked. Secrets
-// are taken out of it first: of one that is cut, the rest would not be known.
+// are removed before it is cut: the rest of a cut secret would not be recognised.
 func summary(c *analysis.Case, clean func(string) string) string {
 	verb, object := deed(c)
 	return fmt.Sprintf("shield asks whether to %s: %s", strings.TrimSpace(verb+" "+quoted(clean(object))), reason(c.Trail, clean))
@@ -31,7 +31,7 @@ func subject(c *analysis.Case, clean func(string) string) string {
 	return strings.TrimSpace(verb + " " + brief(clean(object), maxWhat))
 }
 
-// quoted sets text of an agent apart from shield's own.
+// quoted puts an agent's text in quotation marks.
 func quoted(s string) string {
 	if s == "" {
 		return ""
@@ -54,17 +54,17 @@ var verbs = map[effect.Kind]string{
 	effect.Connect:           "connect to",
 	effect.Listen:            "accept connections from other machines",
 	effect.SendMessage:       "send a message to",
-	effect.Persist:           "have code run later from",
+	effect.Persist:           "set up code to run later from",
 	effect.ChangePrivilege:   "run with other privileges",
 	effect.ChangeSystem:      "change the system with",
 	effect.ChangeRemote:      "change what is stored at",
 	effect.StopProcess:       "stop a process",
 	effect.ReadSecret:        "read credentials",
 	effect.ReadClipboard:     "read the clipboard, the screen or the keyboard",
-	effect.Destroy:           "destroy what cannot be restored",
+	effect.Destroy:           "destroy data that cannot be restored",
 	effect.RunDownload:       "run code straight from the network",
-	effect.RunDecoded:        "run code that is encoded",
-	effect.RunInput:          "run text of another command",
+	effect.RunDecoded:        "run encoded code",
+	effect.RunInput:          "run the output of another command",
 	effect.SendSecret:        "send secrets to",
 	effect.SendData:          "send local data to",
 	effect.RunCode:           "run the code in",
@@ -121,7 +121,7 @@ func reason(trail []verdict.Step, clean func(string) string) string {
 		}
 	}
 	if said == nil {
-		return "no earlier tier has judged it"
+		return "no earlier tier judged it"
 	}
 	text, _, _ := strings.Cut(clean(withoutSource(said)), "; ")
 	text = lowered(brief(text, 300))
@@ -143,7 +143,7 @@ func weight(s *verdict.Step) int {
 	}
 }
 
-// withoutSource drops what a reasoning begins with to say whose it is, as in
+// withoutSource drops the prefix of a reasoning that names its source, as in
 // "heuristic [git_force_push, high]: ".
 func withoutSource(s *verdict.Step) string {
 	if strings.HasPrefix(s.Reasoning, s.Source) {
@@ -154,7 +154,7 @@ func withoutSource(s *verdict.Step) string {
 	return s.Reasoning
 }
 
-// lowered has a sentence go on where another was begun.
+// lowered starts a sentence in lower case, so that it can follow a colon.
 func lowered(s string) string {
 	first, n := utf8.DecodeRuneInString(s)
 	second, _ := utf8.DecodeRuneInString(s[n:])

@@ -31,13 +31,13 @@ func (t *tty) Usable() error {
 	defer d.Close()
 	if t.o.Hosted && d.Raw() {
 		if _, err := os.Lstat(t.base(d) + ".asking"); err != nil {
-			return errOccupied // and not by another of our questions
+			return errOccupied // and not because of another of our questions
 		}
 	}
 	return nil
 }
 
-var errOccupied = errors.New("another program draws on the terminal; configure the channel web or command")
+var errOccupied = errors.New("another program is drawing on the terminal; configure the channel web or command")
 
 // base is the path that the files of a terminal's queue begin with.
 func (t *tty) base(d *term.Device) string { return filepath.Join(t.o.StateDir, "tty-"+d.Name()) }
@@ -61,7 +61,7 @@ func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
 	defer release()
 	a, err := t.show(ctx, d, r)
 	columns, _ := d.Size()
-	fmt.Fprintln(d.Out, term.Cut(lastLine(ctx, r, a, err), columns-1)) // stays on the screen; the answer holds without it
+	fmt.Fprintln(d.Out, term.Cut(lastLine(ctx, r, a, err), columns-1)) // stays on the screen; the answer counts even if this fails
 	if err != nil {
 		return Answer{}, err
 	}
@@ -70,7 +70,7 @@ func (t *tty) Ask(ctx context.Context, r *Request) (Answer, error) {
 }
 
 // lastLine says what was asked and answered, on one line. An answer that came
-// when the request was withdrawn has decided nothing.
+// after the request was withdrawn does not count.
 func lastLine(ctx context.Context, r *Request, a Answer, err error) string {
 	said := "denied"
 	switch cause := context.Cause(ctx); {
@@ -90,9 +90,9 @@ func lastLine(ctx context.Context, r *Request, a Answer, err error) string {
 	return "shield: " + said + ": " + r.subject
 }
 
-// take waits until no other process asks at this terminal. A file beside the
-// lock says that somebody does: whoever finds it with the lock free comes after
-// a process that was killed, and mends the terminal.
+// take waits until no other process asks at this terminal. A file next to the
+// lock says that one is asking: if the file exists while the lock is free, that
+// process was killed, and the terminal is repaired.
 func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err error) {
 	base := t.base(d)
 	lock, err := lockNamed(ctx, base+".lock")
@@ -110,7 +110,7 @@ func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err err
 		return nil, err
 	}
 	if _, err := os.Lstat(asking); err == nil {
-		if err := d.Mend(); err != nil {
+		if err := d.Repair(); err != nil {
 			unlock()
 			return nil, err
 		}
@@ -129,9 +129,9 @@ func (t *tty) take(ctx context.Context, d *term.Device) (release func(), err err
 	}, nil
 }
 
-// lockNamed waits for the lock file of a name. Whoever has it removes it in the
-// end, so that terminals leave nothing behind; who has waited for a removed one
-// waits again.
+// lockNamed waits for the lock file at path. Its holder removes it when done, so
+// that terminals leave nothing behind; a process that waited for a removed file
+// waits again, for the new one.
 func lockNamed(ctx context.Context, path string) (*flock.Lock, error) {
 	for {
 		lock, err := flock.New(path)
@@ -168,9 +168,9 @@ func (t *tty) show(ctx context.Context, d *term.Device, r *Request) (a Answer, e
 	q := newQuestion(r, g, columns, lines, !t.o.Plain)
 	p := tea.NewProgram(q, tea.WithInput(d.In), tea.WithOutput(d.Out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithoutBracketedPaste())
-	// With a context of its own the program would end while it still reads.
+	// Given the context, the program would end while it is still reading.
 	defer context.AfterFunc(ctx, p.Quit)()
-	// What was typed before the question was there is no answer to it.
+	// What was typed before the question appeared is not an answer to it.
 	if err := d.Flush(); err != nil {
 		return Answer{}, fmt.Errorf("discard what was typed before: %w", err)
 	}
@@ -190,4 +190,4 @@ func (t *tty) plain() bool {
 	return name == "dumb" || name == "" && t.o.Getenv("OS") == "" || t.o.Getenv("ACCESSIBLE") != ""
 }
 
-var errUnanswered = errors.New("the question was left without an answer")
+var errUnanswered = errors.New("the question ended without an answer")

@@ -247,7 +247,7 @@ func TestTerminalTimeout(t *testing.T) {
 	t.Parallel()
 	s := newScreen(t, 80, 24)
 	s.ask("out", 1, "git push origin v", "SHIELD_TIMEOUT=2s")
-	if got := s.result("out"); !strings.HasPrefix(got, "BLOCK nobody answered within 2s") {
+	if got := s.result("out"); !strings.HasPrefix(got, "BLOCK no answer within 2s") {
 		t.Errorf("got %q", got)
 	}
 	s.see("shield: not answered in time: git push origin v1")
@@ -402,7 +402,7 @@ func TestPlainTerminal(t *testing.T) {
 			s.ask("out", 1, "git push origin v", "TERM=dumb")
 			got := s.see("shield asks whether to run “git push origin v1”", "confidence 0.85", "Enter: deny", "\n>")
 			s.keys("y")
-			s.see("That is no answer")
+			s.see("That is not an answer")
 			s.see("before you answer.\n>") // keys count again
 			s.tmux("send-keys", "-l", strings.ReplaceAll(line, "CODE", shownCode(t, got)))
 			s.keys("Enter")
@@ -415,7 +415,7 @@ func TestPlainTerminal(t *testing.T) {
 	}
 	s := newScreen(t, 80, 30)
 	s.ask("out", 1, "git push origin v", "TERM=dumb", "SHIELD_TIMEOUT=1s")
-	if got := s.result("out"); !strings.HasPrefix(got, "BLOCK nobody answered") {
+	if got := s.result("out"); !strings.HasPrefix(got, "BLOCK no answer within ") {
 		t.Errorf("got %q", got)
 	}
 	s.sane()

@@ -61,8 +61,8 @@ func (w *web) listen() string {
 	return w.o.Web.Listen
 }
 
-// Usable demands a loopback address: everybody who reaches the page could try
-// to answer.
+// Usable demands a loopback address: anyone who reaches the page could try to
+// answer.
 func (w *web) Usable() error {
 	host, _, err := net.SplitHostPort(w.listen())
 	if err != nil {
@@ -94,8 +94,8 @@ func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
 }
 
 // Link makes sure that the page is served and returns the link to it, which is
-// also printed if [Options.Notice] is set. Whoever takes the screen calls it
-// before.
+// also printed if [Options.Notice] is set. It is called before a question takes
+// the screen.
 func (w *web) Link(ctx context.Context) (string, error) {
 	if err := w.Usable(); err != nil {
 		return "", err
@@ -123,7 +123,7 @@ func (w *web) Link(ctx context.Context) (string, error) {
 func link(ctx context.Context, channels []Channel) string {
 	for _, ch := range channels {
 		if w, ok := ch.(*web); ok {
-			link, _ := w.Link(ctx) // Ask will tell why there is none
+			link, _ := w.Link(ctx) // Ask will say why there is none
 			return link
 		}
 	}
@@ -179,7 +179,7 @@ func (w *web) leave(p *pending) {
 	}
 }
 
-// poke has run look now.
+// poke makes run look now.
 func (w *web) poke() {
 	select {
 	case w.wake <- struct{}{}:
@@ -204,7 +204,8 @@ func (w *web) run() {
 	}
 }
 
-// finished hands an error to all who wait, and reports whether run can end.
+// finished hands an error to all pending questions, and reports whether run can
+// end.
 func (w *web) finished(err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,8 +228,8 @@ func (p *pending) end(a Answer, err error) {
 	}
 }
 
-// step serves the page if no other process does, hands answers to those who
-// wait for them, and returns the link to the page; "" while nobody serves it.
+// step serves the page if no other process does, hands answers to the questions
+// that wait for them, and returns the link to the page; "" while nobody serves it.
 func (w *web) step() (link string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -261,7 +262,7 @@ func (w *web) step() (link string, err error) {
 	return link, nil
 }
 
-// where returns the page that is served; the zero value if none is.
+// where returns the page that is being served, or the zero value.
 func (w *web) where() page {
 	if w.server != nil {
 		return w.server.page
@@ -283,7 +284,7 @@ func (w *web) announce(p page) {
 		return
 	}
 	if p.Was != "" {
-		fmt.Fprintf(w.o.Notice, "shield: another program has taken %s, the address of the approval page until now\n", p.Was)
+		fmt.Fprintf(w.o.Notice, "shield: another program now uses %s, the old address of the approval page\n", p.Was)
 	}
 	fmt.Fprintf(w.o.Notice, "shield: approve or deny at %s\n", p.link())
 }

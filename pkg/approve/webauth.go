@@ -11,7 +11,7 @@ import (
 
 // Page and server prove to each other that they know the same secret, and
 // neither sends it: while no process serves the page, any program can listen at
-// its address, and what a browser sends there must be of no use to it. The
+// its address, and what a browser sends there must be useless to it. The
 // secret is the code of a link or, once a page was opened by one, the key.
 //
 //	page:    kind, its nonce
@@ -40,7 +40,8 @@ func (s *server) secret(kind string) string {
 	}
 }
 
-// prove returns the proof that who knows the secret and speaks for host.
+// prove returns the proof that who (server or page) knows the secret and speaks
+// for host.
 func prove(secret, who, host, pageNonce, serverNonce string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(strings.Join([]string{who, host, pageNonce, serverNonce}, "\n")))
@@ -60,7 +61,7 @@ func (s *server) hello(rw http.ResponseWriter, r *http.Request) {
 	}
 	nonce, err := randomHex(nonceLength / 2)
 	if err != nil {
-		http.Error(rw, "no random numbers", http.StatusInternalServerError)
+		http.Error(rw, "cannot draw random numbers", http.StatusInternalServerError)
 		return
 	}
 	s.mu.Lock()
@@ -91,7 +92,7 @@ func (s *server) session(rw http.ResponseWriter, r *http.Request) {
 	}
 	cookie, err := randomHex(32)
 	if err != nil {
-		http.Error(rw, "no random numbers", http.StatusInternalServerError)
+		http.Error(rw, "cannot draw random numbers", http.StatusInternalServerError)
 		return
 	}
 	s.mu.Lock()
@@ -116,7 +117,7 @@ func (s *server) cookieName() string {
 	return "shield_" + port
 }
 
-// known lets only browsers through that have proved that they know the page.
+// known lets only browsers through that have proved that they know the secret.
 func (s *server) known(next http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(s.cookieName()); err != nil || !s.hasCookie(c.Value) {

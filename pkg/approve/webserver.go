@@ -23,7 +23,7 @@ type page struct {
 	Address string `json:"address"`       // host and port
 	Key     string `json:"key"`           // known to the pages that were opened by a link; 256 bits in hex
 	Code    string `json:"code"`          // of the links; 256 bits in hex
-	Was     string `json:"was,omitempty"` // the address before, which another program has taken
+	Was     string `json:"was,omitempty"` // the previous address, which another program uses now
 }
 
 // pageFile is the name of the page's file in the inbox.
@@ -49,7 +49,7 @@ type server struct {
 	answering sync.RWMutex // held for reading while an answer is written and told
 
 	mu         sync.Mutex
-	cookies    []string          // of the browsers that have shown that they know the page
+	cookies    []string          // of the browsers that have proved that they know the secret
 	challenges map[string]string // what each browser was sent to prove it, and what it had sent
 	order      []string          // of challenges, the oldest first
 	waiting    []*entry
@@ -109,7 +109,7 @@ func (w *web) lead() error {
 }
 
 // serve opens the page where it was, or elsewhere if another program has that
-// address. It returns nil if that cannot be told yet.
+// address. It returns nil if it is too early to tell.
 func (w *web) serve() (*server, error) {
 	own, err := openInbox(w.o.StateDir)
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *web) serve() (*server, error) {
 			return nil, err
 		}
 	}
-	// A link that was printed long ago is of no use to whoever finds it.
+	// A link that was printed long ago must be useless to anyone who finds it.
 	if p.Code == "" || len(waiting) == 0 {
 		if p.Code, err = randomHex(32); err != nil {
 			l.Close()
@@ -157,8 +157,8 @@ func (w *web) serve() (*server, error) {
 	return s, nil
 }
 
-// last returns what is known of the page before. A file that cannot be relied
-// on is replaced.
+// last returns what is known of the page before. A file that cannot be trusted
+// is replaced.
 func (w *web) last(b *inbox) page {
 	var p page
 	if err := b.read(pageFile, &p); err != nil {
@@ -168,8 +168,8 @@ func (w *web) last(b *inbox) page {
 }
 
 // socket listens where the settings say or the page was. After some tries it
-// takes another port, with a new key: whoever sits at the old address may have
-// been shown something by a browser. It returns nil if it should be tried
+// takes another port, with a new key: a program at the old address may have
+// received something from a browser. It returns nil if it should be tried
 // again. The caller holds w.mu.
 func (w *web) socket(p *page) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(w.listen())
@@ -205,7 +205,7 @@ func (w *web) socket(p *page) (net.Listener, error) {
 	return l, nil
 }
 
-// refresh looks what is waiting and tells the browsers of changes.
+// refresh reads what is waiting and tells the browsers of changes.
 func (s *server) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,7 +309,7 @@ func (s *server) shown() (p shownPage, version int) {
 	return p, s.version
 }
 
-var errNotWaiting = errors.New("this question is not waiting any more")
+var errNotWaiting = errors.New("this question is no longer waiting")
 
 // take takes an answer to a question, the first one only, and puts it where the
 // process that asked looks for it.
@@ -322,7 +322,7 @@ func (s *server) take(id, choice, reason string) (receipt, error) {
 	}
 	e := s.waiting[i]
 	if choice == pageRemember && !e.Request.Remember {
-		return receipt{}, errors.New("this action cannot be approved for longer than once")
+		return receipt{}, errors.New("this action can only be approved once")
 	}
 	now := s.clock()
 	if !now.Before(e.Ends) || !s.inbox.alive(e.Request.ID) {

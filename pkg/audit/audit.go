@@ -40,7 +40,7 @@ type Heads interface {
 
 // What can be wrong with a log; use [errors.Is]. Nothing can be appended then.
 var (
-	ErrCut        = errors.New("entries are missing at the end of the audit log")
+	ErrCut        = errors.New("entries are missing from the end of the audit log")
 	ErrChanged    = errors.New("the audit log was changed")
 	ErrUnwritable = errors.New("audit log cannot be written")
 	ErrExposed    = errors.New("audit log is open to other users")
@@ -65,7 +65,7 @@ func (e *Error) Error() string {
 	case ErrBusy, ErrExposed: // the cause says what to do
 		return text
 	case ErrUnwritable:
-		return text + "; make room and the file writable, or name another with audit.file"
+		return text + "; free disk space and make the file writable, or name another with audit.file"
 	}
 	return text + "; see 'shield audit verify', then run '" + RepairCommand + "'"
 }

@@ -182,7 +182,7 @@ func TestSubmitKeepsOrder(t *testing.T) {
 	}
 }
 
-// Whatever part of a line a crash leaves, the next entry mends it.
+// Whatever part of a line a crash leaves, the next entry repairs it.
 func TestTornLine(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "audit.jsonl")
 	heads := new(memory)

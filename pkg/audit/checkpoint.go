@@ -158,7 +158,7 @@ func loadPEM(path, kind string, private bool) ([]byte, error) {
 	}
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != kind {
-		return nil, fmt.Errorf("load checkpoint key %s: no %s in it", path, kind)
+		return nil, fmt.Errorf("load checkpoint key %s: %s is missing", path, kind)
 	}
 	return block.Bytes, nil
 }

@@ -15,7 +15,7 @@ import (
 // Kinds of entries.
 const (
 	KindVerdict  = "verdict"  // the default
-	KindRecovery = "recovery" // the log itself was mended
+	KindRecovery = "recovery" // the log itself was repaired
 	KindBudget   = "budget"   // a sudden rise in evaluations
 )
 
@@ -171,7 +171,7 @@ func encode(c *Entry) []byte {
 	enc.SetEscapeHTML(false)
 	c.Seq, c.Prev = 0, ""
 	if err := enc.Encode(c); err != nil {
-		// A confidence that is no number.
+		// A confidence that is not a number.
 		return encode(&Entry{Time: c.Time, Kind: c.Kind, ActionHash: c.ActionHash, Decision: c.Decision, Tier: c.Tier, Error: "unwritable entry"})
 	}
 	line := bytes.TrimPrefix(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(`{"seq":0,"prev":"",`))
@@ -191,7 +191,7 @@ func visible(line []byte) []byte {
 	return line
 }
 
-// hidden says whether a character that takes n bytes is none to show.
+// hidden says whether a character that takes n bytes must not be shown.
 func hidden(r rune, n int) bool {
 	return r < ' ' || r >= 0x7f && !unicode.IsPrint(r) || r == utf8.RuneError && n == 1
 }

@@ -19,8 +19,7 @@ var formats = [...]string{"jsonl", "csv"}
 func Formats() []string { return slices.Clone(formats[:]) }
 
 // Export writes a log in another form: "jsonl" is its whole lines, "csv" a
-// table for spreadsheets. Lines that are no entries are passed over and
-// counted.
+// table for spreadsheets. Lines that are not entries are skipped and counted.
 func Export(w io.Writer, r io.Reader, format string) (skipped int, err error) {
 	row := func(line []byte, _ *Entry) error {
 		_, err := w.Write(append(visible(line), '\n'))

@@ -85,7 +85,7 @@ func openSeries(path string) (*series, error) {
 		s.full = before(full, current)
 	}
 	if current == nil && len(s.full) == 0 {
-		return nil, fmt.Errorf("there is no audit log: %w", err)
+		return nil, fmt.Errorf("the audit log is missing: %w", err)
 	}
 	return s, nil
 }

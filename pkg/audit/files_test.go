@@ -234,7 +234,7 @@ func TestRepairAmongFullFiles(t *testing.T) {
 	}
 }
 
-// Without a head the report says what nobody can know, and a log that is not
+// Without a head the report says what cannot be known, and a log that is not
 // there is no whole one.
 func TestVerifyCopy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")

@@ -31,8 +31,8 @@ func (e *QueryError) Unwrap() error { return e.Err }
 
 // Query runs a jq program over each entry of a log and gives what it yields to
 // emit, as JSON. The program sees no environment, no files and no other input.
-// Lines that are no JSON are passed over and counted; an error of the program
-// ends the query.
+// Lines that are not JSON are skipped and counted; an error of the program ends
+// the query.
 func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) error) (skipped int, err error) {
 	if len(program) > maxProgram {
 		return 0, &QueryError{"", fmt.Errorf("program is longer than %d bytes", maxProgram)}

@@ -33,7 +33,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// A line that somebody else wrote does not get to the terminal as it is.
+// A line that another program wrote does not get to the terminal as it is.
 func TestTailShowsControls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	write(t, path, []byte("\x1b[2Jgone\x9b\u202e\n"))

@@ -68,13 +68,14 @@ func Check(path string, kept Head) error {
 	return l.compare(kept, nil)
 }
 
-// Repair puts a log to which nothing can be appended any more aside and begins
+// Repair moves a log to which nothing can be appended any more aside and begins
 // a new one in its place. The new one's first entry goes on from the head that
 // is kept, and says what was wrong and where the old log is. Repair returns the
-// old one's new name, or "" if nothing was wrong: it is no way to empty a log.
+// old one's new name, or "" if nothing was wrong: it cannot be used to empty a
+// log.
 func Repair(ctx context.Context, path string, opts Options) (aside string, err error) {
 	if opts.Heads == nil {
-		return "", errors.New("repair audit log: no head is kept that it could go on from")
+		return "", errors.New("repair audit log: no head is known to continue from")
 	}
 	l, err := Open(path, opts)
 	if err != nil {
@@ -89,13 +90,13 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	}
 	err = opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		kept := Head{seq, hash}
-		at, mended, err := l.seek(kept)
+		at, repaired, err := l.seek(kept)
 		switch {
-		case err == nil && mended == nil:
+		case err == nil && repaired == nil:
 			return seq, hash, nil
 		case err == nil:
 			aside = path
-			h, err := l.put(at, l.last, mended)
+			h, err := l.put(at, l.last, repaired)
 			return h.Seq, h.Hash, err
 		case !errors.Is(err, ErrCut) && !errors.Is(err, ErrChanged):
 			return 0, "", err

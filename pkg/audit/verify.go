@@ -37,7 +37,7 @@ type Report struct {
 	First     uint64 `json:"first"` // sequence number of the first entry; more than 1 if the log goes on from another
 	Head      Head   `json:"head"`  // the last entry that is in order
 	Recovered int    `json:"recovered"`
-	Torn      bool   `json:"torn"` // the last line is incomplete; the next entry mends that
+	Torn      bool   `json:"torn"` // the last line is incomplete; the next entry repairs that
 	Break     *Break `json:"break,omitempty"`
 
 	// Unknown says what cannot be told without a head; empty if one was given.
@@ -65,7 +65,7 @@ func VerifyFile(path string, kept *Head) (Report, error) {
 
 // Verify reads a log and reports the first line that is not what was written.
 // kept is the head that is known from elsewhere, the state file or a
-// [Checkpoint]; without it (nil) nobody can tell whether the last lines were
+// [Checkpoint]; without it (nil) it is unknown whether the last lines were
 // changed or cut off. The log may go on after kept. The error is that of
 // reading only.
 func Verify(r io.Reader, kept *Head) (Report, error) {
@@ -189,7 +189,7 @@ func (v *verifier) run() error {
 			if cur.hash != v.kept.Hash {
 				// All lines up to here fit one another, so what was written
 				// differs from here on, or from before.
-				v.broken(cur.place, cur.seq, Changed, "it is not the entry that was written under this number, although it fits those before")
+				v.broken(cur.place, cur.seq, Changed, "it is not the entry that was written under this number, although it matches those before")
 				return nil
 			}
 			v.met = true
@@ -204,7 +204,7 @@ func (v *verifier) run() error {
 	}
 	if v.kept != nil && v.kept.Seq > 0 && !v.met {
 		if v.kept.Seq > v.report.Head.Seq {
-			v.broken(place{cur.file, max(cur.line, 1)}, v.report.Head.Seq+1, CutOff, fmt.Sprintf("the log ends with entry %d, there were at least %d", v.report.Head.Seq, v.kept.Seq))
+			v.broken(place{cur.file, max(cur.line, 1)}, v.report.Head.Seq+1, CutOff, fmt.Sprintf("the log ends with entry %d, but there were at least %d", v.report.Head.Seq, v.kept.Seq))
 		} else {
 			v.broken(place{line: 1}, v.kept.Seq, Removed, fmt.Sprintf("the log begins after entry %d", v.kept.Seq))
 		}
@@ -217,7 +217,7 @@ func (v *verifier) unknown() string {
 	if v.report.Head.Seq == 0 {
 		return "whether there were entries"
 	}
-	return fmt.Sprintf("whether entry %d, the last one here, is as it was written, and whether others came after it", v.report.Head.Seq)
+	return fmt.Sprintf("whether entry %d, the last one here, is unchanged, and whether others followed it", v.report.Head.Seq)
 }
 
 func (v *verifier) broken(at place, seq uint64, how, note string) {
@@ -243,11 +243,11 @@ func (v *verifier) classify(cur link) error {
 		v.broken(v.last, head.Seq, Inserted, "the next line follows the one before it")
 	case cur.ok && cur.seq == want && v.whole(cur, after):
 		// It names the hash that the line before had.
-		v.broken(v.last, head.Seq, Changed, "the next line was written after another text")
+		v.broken(v.last, head.Seq, Changed, "the next line was written after a different line")
 	case !cur.ok, cur.seq == want, after.ok && after.seq == want+1, cur.prev == head.Hash:
-		v.broken(n, want, Changed, "it is not what was written")
+		v.broken(n, want, Changed, "it was changed after it was written")
 	default:
-		v.broken(n, want, Inserted, fmt.Sprintf("entry %d comes again", cur.seq))
+		v.broken(n, want, Inserted, fmt.Sprintf("entry %d is repeated", cur.seq))
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (v *verifier) whole(cur, after link) bool {
 }
 
 // ahead says how an entry came to a place that is earlier than its own, or
-// claims to be one; what is further down tells.
+// claims to be one; the lines further down decide.
 func (v *verifier) ahead(cur, after link, want uint64) error {
 	line, follows := cur.place, after.follows(v.report.Head)
 	var here, itself, next bool // the entry that should be here, cur's, and the one after cur's
@@ -288,7 +288,7 @@ func (v *verifier) ahead(cur, after link, want uint64) error {
 	case here:
 		v.broken(line, want, Reordered, fmt.Sprintf("entry %d stands here, entry %d further down", cur.seq, want))
 	case after.ok && after.seq == want+1:
-		v.broken(line, want, Changed, "it is not what was written")
+		v.broken(line, want, Changed, "it was changed after it was written")
 	case cur.seq-1 == want:
 		v.broken(line, want, Removed, fmt.Sprintf("entry %d is missing", want))
 	default:
@@ -297,7 +297,7 @@ func (v *verifier) ahead(cur, after link, want uint64) error {
 	return nil
 }
 
-// errLongLine is the error for a line that is none of ours.
+// errLongLine is the error for a line that shield did not write.
 var errLongLine = errors.New("line is too long")
 
 // lines cuts a log into lines, in constant memory.

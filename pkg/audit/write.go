@@ -64,7 +64,7 @@ func (l *Log) acquire(ctx context.Context) error {
 // appendLines writes the batch after the last line, which must not be older
 // than the head that is kept, and returns the new head.
 func (l *Log) appendLines(kept Head, batch []*Ticket) (Head, error) {
-	at, mended, err := l.seek(kept)
+	at, repaired, err := l.seek(kept)
 	if err != nil {
 		return Head{}, err
 	}
@@ -76,8 +76,8 @@ func (l *Log) appendLines(kept Head, batch []*Ticket) (Head, error) {
 	}
 	buf := make([]byte, 0, size)
 	head := l.last
-	if mended != nil {
-		e := Entry{Kind: KindRecovery, Recovery: mended}
+	if repaired != nil {
+		e := Entry{Kind: KindRecovery, Recovery: repaired}
 		buf, head = chain(buf, head, e.body(l.opts.Clock(), nil))
 	}
 	for _, t := range batch {
@@ -147,7 +147,7 @@ func hashLine(line []byte) string {
 // seek makes the open file and l.last those of the log as it is now, and
 // returns where to write. A line that a crash left incomplete is taken away and
 // described: its verdict was never given.
-func (l *Log) seek(kept Head) (at int64, mended *Recovery, err error) {
+func (l *Log) seek(kept Head) (at int64, repaired *Recovery, err error) {
 	info, err := l.reopen()
 	if err != nil {
 		return 0, nil, err
@@ -166,7 +166,7 @@ func (l *Log) seek(kept Head) (at int64, mended *Recovery, err error) {
 			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
 		}
 		at -= int64(len(torn))
-		mended = &Recovery{Reason: "incomplete line", Bytes: int64(len(torn)), SHA256: hashLine(torn)}
+		repaired = &Recovery{Reason: "incomplete line", Bytes: int64(len(torn)), SHA256: hashLine(torn)}
 	}
 	if len(lines) > 0 {
 		l.last, err = headOf(lines[len(lines)-1])
@@ -179,12 +179,12 @@ func (l *Log) seek(kept Head) (at int64, mended *Recovery, err error) {
 	if err := l.compare(kept, lines); err != nil {
 		return 0, nil, err
 	}
-	if mended != nil {
+	if repaired != nil {
 		if err := l.file.Truncate(at); err != nil {
 			return 0, nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}
-	return at, mended, nil
+	return at, repaired, nil
 }
 
 // unchanged says whether the line that was written last is still there.
@@ -202,7 +202,7 @@ func (l *Log) compare(kept Head, lines [][]byte) error {
 	case kept.Seq == 0: // no entry is known of
 		return nil
 	case kept.Seq > l.last.Seq:
-		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("it ends with entry %d, there were %d", l.last.Seq, kept.Seq)}
+		return &Error{Kind: ErrCut, Path: l.path, Err: fmt.Errorf("it ends with entry %d, but there were %d", l.last.Seq, kept.Seq)}
 	case kept == l.last:
 		return nil
 	case kept.Seq == l.last.Seq:

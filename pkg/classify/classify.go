@@ -1,6 +1,6 @@
 // Package classify is Tier 1: it judges an action by rules for known attacks
-// and by a model that generalises from examples, both at once, and the more
-// severe answer wins.
+// and by a model that generalises from examples. Both run at the same time, and
+// the more severe answer wins.
 //
 // The rules are data, in rules/*.yaml, and are compiled into tables by go
 // generate. They look at what an action does, as pkg/analysis found it, rather
@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,12 +25,12 @@ const errorCode = "classifier"
 // A Scorer is a model. Goroutines share it.
 type Scorer interface {
 	// Score judges a text of the form "type: payload", payload being canonical
-	// JSON. An error is never taken for "safe"; [ErrTooLong] makes the action
-	// ESCALATE, any other is a classifier that fails.
+	// JSON. An error never counts as "safe": [ErrTooLong] makes the action
+	// ESCALATE, any other error is a failure of the classifier.
 	Score(ctx context.Context, text string) (Score, error)
 }
 
-// ErrTooLong says that a text is longer than a model reads.
+// ErrTooLong means that a text is longer than the model reads.
 var ErrTooLong = errors.New("text is too long for the model")
 
 // A Score is a model's answer.
@@ -45,15 +44,15 @@ type Score struct {
 type Options struct {
 	NoHeuristic bool               // only rules that always block run
 	Model       Scorer             // nil: no model
-	Threshold   float64            // least confidence at which the model blocks; 0: 0.85
-	Thresholds  map[string]float64 // the same for types of action
-	Safe        map[string]float64 // least confidence at which the model's SAFE counts, for types of action; else they ESCALATE
+	Threshold   float64            // least confidence at which the model blocks; 0 means 0.85
+	Thresholds  map[string]float64 // the same by type of action
+	Safe        map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
 	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
-	Home        string             // the canonical home folder that "~" in rules means beside the usual ones
+	Home        string             // the canonical home folder; "~" in rules means it and the usual home folders
 	Roots       []string           // the canonical workspace folders
-	FailOpen    bool               // a classifier that fails ESCALATEs instead of blocking
-	Clock       func() time.Time   // times each classifier; nil: none is timed
-	Note        string             // why there is no model where one was asked for; reasonings repeat it
+	FailOpen    bool               // if a classifier fails, the action ESCALATEs instead of being blocked
+	Clock       func() time.Time   // measures how long each classifier takes; nil: not measured
+	Note        string             // why a configured model is missing; repeated in reasonings
 }
 
 // A Classifier is Tier 1. Goroutines may share it.
@@ -62,7 +61,7 @@ type Classifier struct {
 	engine func() *engine
 }
 
-// New returns a Classifier. Its tables are built when the first action comes.
+// New returns a Classifier. Its tables are built when it judges the first action.
 func New(opts Options) *Classifier {
 	if opts.Threshold == 0 {
 		opts.Threshold = 0.85
@@ -70,8 +69,8 @@ func New(opts Options) *Classifier {
 	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
 }
 
-// Judge returns the verdict of Tier 1. A classifier that fails is part of the
-// verdict; the error is for a context that ended.
+// Judge returns the verdict of Tier 1. The failure of a classifier is reported
+// in the verdict; an error is returned only if the context ended.
 func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return verdict.Verdict{}, err
@@ -85,17 +84,17 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	}
 	v := k.both(ctx, c)
 	if v.Error != "" && ctx.Err() != nil {
-		return verdict.Verdict{}, ctx.Err() // the model did not fail, it was stopped
+		return verdict.Verdict{}, ctx.Err() // the model did not fail, the caller stopped it
 	}
 	return v, nil
 }
 
-// below judges an action on its way to a higher tier. Asking for more scrutiny
-// must not give less: what would block here still does.
+// below judges an action that has to go to a higher tier. A request for more
+// scrutiny must not weaken it: rules that block still block.
 func (k *Classifier) below(c *analysis.Case) verdict.Verdict {
 	r := k.heuristic(c, scopeBlock)
 	if r.decision != verdict.Block {
-		why := fmt.Sprintf("no blocking rule matched; tier %d has to decide", c.MinTier)
+		why := fmt.Sprintf("no blocking rule matched; tier %d decides", c.MinTier)
 		if r.err != nil {
 			why = r.reasoning
 		}
@@ -112,13 +111,13 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	}
 	switch d := doubts(c); {
 	case harmless:
-		r.confidence, r.reasoning = harmlessConfidence, "harmless: every effect is known, and none does more than read in the workspace"
+		r.confidence, r.reasoning = harmlessConfidence, "harmless: every effect is known and only reads inside the workspace"
 	case d.reason != "":
 		r.decision, r.reasoning = verdict.Escalate, d.reason
 	case k.opts.Model != nil:
 		r.decision, r.reasoning = verdict.Escalate, "the model does not judge this type of action"
 	case k.opts.NoHeuristic:
-		r = k.nobody()
+		r = k.noClassifier()
 	case c.Ordinary():
 		r.confidence, r.reasoning = ordinaryConfidence, ordinaryReason
 	default:
@@ -130,8 +129,8 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	return finish(c, r, r)
 }
 
-// nobody is the answer of a Tier 1 that has no classifier.
-func (k *Classifier) nobody() result {
+// noClassifier is the result where neither rules nor a model are switched on.
+func (k *Classifier) noClassifier() result {
 	r := result{source: "none", decision: verdict.Escalate, confidence: errorConfidence,
 		reasoning: "no classifier is available: heuristics are switched off and no model is loaded"}
 	if k.opts.FailOpen {
@@ -179,7 +178,7 @@ func finish(c *analysis.Case, r result, all ...result) verdict.Verdict {
 	return v
 }
 
-// timed returns a function that notes in a result how long it took since.
+// timed returns a function that records in a result the time since this call.
 func (k *Classifier) timed(r *result) func() {
 	if k.opts.Clock == nil {
 		return func() {}
@@ -212,26 +211,25 @@ func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
 	}
 	if s.over {
 		return result{source: "heuristic", decision: verdict.Escalate, confidence: errorConfidence,
-			reasoning: "unexamined: too much for the rules to read; propose it in smaller steps"}
+			reasoning: "unexamined: too long for the rules; split it into smaller steps"}
 	}
 	return result{source: "heuristic", decision: verdict.Allow, confidence: noMatchConfidence, reasoning: "no rule matched"}
 }
 
 // reasoning says which rule matched and what to do instead. It never shows the
-// rule's expressions: that would be a map of the way around them.
+// rule's expressions, because they would show how to get around them.
 func reasoning(r *Rule, h hit) string {
-	text := fmt.Sprintf("heuristic [%s, %s]: %s; in %s", r.Name, r.Severity, firstSentence(r.Description), clip(h.where, 80))
-	advice := r.Advice
-	if rest, none := strings.CutPrefix(advice, "none"); none {
-		_, advice, _ = strings.Cut(rest, "; ")
+	text := fmt.Sprintf("heuristic [%s, %s]: %s", r.Name, r.Severity, firstSentence(r.Description))
+	if h.where != "" {
+		text += "; in " + clip(h.where, 80)
 	}
-	if advice == "" {
-		return text
+	if r.Advice != "" {
+		text += "; instead: " + r.Advice
 	}
-	return text + "; instead: " + advice
+	return text
 }
 
-// score asks the model. A panic in it is an error.
+// score asks the model. A panic in it counts as an error.
 func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
 	defer k.timed(&r)()
 	defer func() {
@@ -242,7 +240,7 @@ func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
 		return result{source: "model", decision: verdict.Escalate, confidence: errorConfidence,
-			reasoning: "unexamined: too long for the model to read; propose it in smaller steps"}
+			reasoning: "unexamined: too long for the model; split it into smaller steps"}
 	}
 	if err == nil && (math.IsNaN(s.Confidence) || s.Confidence < 0 || s.Confidence > 1) {
 		err = errors.New("model: confidence is not between 0 and 1")

@@ -1,11 +1,9 @@
 package classify
 
-import (
-	"strings"
-)
+import "strings"
 
-// clip cuts a text to n bytes at a rune's start and makes control characters
-// visible.
+// clip cuts a text to n bytes and replaces control characters and invalid UTF-8
+// by U+FFFD.
 func clip(s string, n int) string {
 	if len(s) > n {
 		s = s[:n] + "…"

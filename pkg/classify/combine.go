@@ -8,7 +8,7 @@ import (
 
 // A result is what one classifier says.
 type result struct {
-	source     string // "heuristic", "model", or "none" for neither
+	source     string // "heuristic", "model", or "none" if there is neither
 	decision   verdict.Decision
 	confidence float64
 	rule       string
@@ -18,17 +18,17 @@ type result struct {
 	latency    time.Duration
 }
 
-// Confidences that no rule and no model gives.
+// Confidences of results that come from neither a rule nor a model.
 const (
-	harmlessConfidence = 0.95 // by analysis: only known effects that change nothing
-	ordinaryConfidence = 0.90 // by analysis: only known effects, none beyond the workspace
+	harmlessConfidence = 0.95 // the analysis found only known effects that change nothing
+	ordinaryConfidence = 0.90 // the analysis found only known effects, and changes of nothing but the workspace
 	noMatchConfidence  = 0.70
 	errorConfidence    = 0.50
 )
 
 // combine returns the more severe of two results: BLOCK before ESCALATE before
-// ALLOW, and of two that are equally severe the more confident. The first wins
-// a tie, so that a rule's name reaches the verdict.
+// ALLOW, and for equal severity the more confident. The first wins a tie, which
+// keeps the rule's name in the verdict.
 func combine(a, b result) result {
 	if b.decision != a.decision {
 		if b.decision > a.decision {
@@ -42,8 +42,8 @@ func combine(a, b result) result {
 	return a
 }
 
-// failed returns what becomes of an action that a classifier could not judge:
-// BLOCK, or with failOpen ESCALATE, never ALLOW.
+// failed returns the result for an action that a classifier could not judge:
+// BLOCK, or ESCALATE with failOpen, never ALLOW.
 func failed(source string, err error, failOpen bool) result {
 	r := result{source: source, decision: verdict.Block, confidence: errorConfidence, err: err,
 		reasoning: "classifier error: " + clip(err.Error(), 300)}
@@ -53,19 +53,19 @@ func failed(source string, err error, failOpen bool) result {
 	return r
 }
 
-// result turns a model's label into a decision. It blocks from one confidence
-// on, and lets pass from another on.
+// result turns a model's label into a decision: an injection blocks from the
+// confidence limit on, and SAFE allows from the confidence safe on.
 func (s Score) result(limit, safe float64) result {
 	r := result{source: "model", confidence: s.Confidence, safe: !s.Injection}
 	switch {
 	case !s.Injection && s.Confidence < safe:
-		r.decision, r.reasoning = verdict.Escalate, "model: not certain that this is harmless, a higher tier decides"
+		r.decision, r.reasoning = verdict.Escalate, "model: not certain enough that this is harmless; a higher tier decides"
 	case !s.Injection:
-		r.decision, r.reasoning = verdict.Allow, "model: no attack recognised"
+		r.decision, r.reasoning = verdict.Allow, "model: does not look like an attack"
 	case s.Confidence >= limit:
-		r.decision, r.reasoning = verdict.Block, "model: recognised as an attack; do what was asked for in a plainer way, or have a person do it"
+		r.decision, r.reasoning = verdict.Block, "model: looks like an attack; use a simpler command or ask the user"
 	default:
-		r.decision, r.reasoning = verdict.Escalate, "model: could be an attack, a higher tier decides"
+		r.decision, r.reasoning = verdict.Escalate, "model: might be an attack; a higher tier decides"
 	}
 	return r
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// An engine is a set of rules with the tables that select those which an
+// An engine is a set of rules with the tables that select the rules that an
 // action could match. Goroutines may share it.
 type engine struct {
 	rules    []Rule
@@ -22,28 +22,28 @@ type engine struct {
 	requires [][]bound // by rule
 	unless   [][]bound // by rule
 
-	byProgram map[string]uint16        // 1 + index into named: the first clause that names the program
+	byProgram map[string]uint16        // 1 + index into named: the program's first clause
 	named     []namedClause            // clauses by program, chained
-	prefixes  []namedPrefix            // clauses that name programs by how they begin
-	byKind    map[effect.Kind][]uint16 // clauses that name no program
+	prefixes  []namedPrefix            // clauses that list programs by prefix
+	byKind    map[effect.Kind][]uint16 // clauses without programs
 	lineSet   *prefilter.Set           // literals of the clauses' args
-	freeArgs  []uint64                 // clauses of execute effects that only their args select
+	freeArgs  []uint64                 // clauses of execute effects that are selected by their args only
 	textSet   *prefilter.Set           // literals of the patterns
 	always    []int                    // patterns without literals
 
 	pool sync.Pool // of *scratch
 }
 
-// A namedClause is a link of the chain of clauses that name one program.
+// A namedClause is a link in the chain of the clauses of one program.
 type namedClause struct{ clause, next uint16 }
 
-// A namedPrefix is a clause that names all programs that begin alike.
+// A namedPrefix is a clause for all programs with a prefix.
 type namedPrefix struct {
 	prefix string
 	clause uint16
 }
 
-// A bound clause belongs to a rule.
+// A bound is a clause of a rule with its compiled parts.
 type bound struct {
 	*clause
 	rule      int
@@ -60,7 +60,7 @@ type textPattern struct {
 }
 
 // A lazyRegexp is compiled when the prefilter first selects it: compiling all
-// would take longer than shield may take to start.
+// of them would make shield start too slowly.
 type lazyRegexp struct {
 	expr string
 	re   atomic.Pointer[regexp.Regexp]
@@ -96,8 +96,8 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	})}
 }
 
-// mustGlobs panics on a list that cannot be built; Judge turns that into a
-// classifier error, and a test builds all of them.
+// mustGlobs panics on an invalid list. Judge turns that into a classifier
+// error, and a test builds all lists.
 func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 	g, err := effect.NewGlobs(list, vars)
 	if err != nil {
@@ -106,10 +106,10 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 	return g
 }
 
-// touches reports whether an effect touches a path that the globs name. Where
-// the beginning of its path is not known it could touch anything; then only
-// the known end counts, or every script with a variable in a path would look
-// like an attack on the system.
+// touches reports whether an effect touches a path that matches the globs. If
+// the beginning of its path is unknown, it could touch anything; then only the
+// known end counts, because otherwise every script with a variable in a path
+// would look like an attack on the system.
 func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	all, tails := l.sets()
 	if !e.Pattern || rooted(e.Path) {
@@ -123,7 +123,7 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	return ok
 }
 
-// rooted reports whether a pattern starts with a folder that is known.
+// rooted reports whether a pattern starts with a known folder.
 func rooted(pattern string) bool {
 	if strings.HasPrefix(pattern, "/") {
 		return !strings.HasPrefix(pattern, "/**")
@@ -132,15 +132,15 @@ func rooted(pattern string) bool {
 	return first != "" && !strings.ContainsAny(first, "*?[")
 }
 
-// covers reports whether all that an effect touches is named by the globs.
+// covers reports whether everything that an effect touches matches the globs.
 func (l *lazyGlobs) covers(e *effect.Effect) bool {
 	all, _ := l.sets()
 	_, ok := all.Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
 	return ok
 }
 
-// newEngine returns the engine of some rules, for a home folder, which may be
-// "", and the workspace.
+// newEngine returns an engine for rules, a home folder, which may be "", and the
+// workspace folders.
 func newEngine(rules []Rule, home string, roots []string) *engine {
 	eng := &engine{
 		rules:    rules,
@@ -188,7 +188,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 			eng.patterns[id].rule, eng.patterns[id].re.expr, eng.patterns[id].except.expr = i, p.expr, r.except.expr
 		}
 	}
-	eng.lineSet, _ = prefilter.New(lineLits) // a test holds that no literal is refused
+	eng.lineSet, _ = prefilter.New(lineLits) // a test checks that every literal is accepted
 	eng.textSet, _ = prefilter.New(textLits)
 	eng.freeArgs = make([]uint64, eng.lineSet.Words())
 	for i := range eng.clauses {
@@ -206,8 +206,8 @@ func (b *bound) bind(rule int, c *clause, vars map[string][]string) {
 	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(c.notPaths), vars)
 }
 
-// andBelow adds what lies below the folders of a list: a recursive effect is
-// covered only if all that it reaches is.
+// andBelow adds the contents of the folders in a list: a recursive effect is
+// covered only if everything that it reaches is.
 func andBelow(globs []string) []string {
 	var out []string
 	for _, g := range globs {
@@ -233,7 +233,7 @@ func (eng *engine) addClause(rule int, c *clause) {
 			eng.named = append(eng.named, namedClause{id, eng.byProgram[p]})
 			eng.byProgram[p] = uint16(len(eng.named))
 		}
-	case len(c.args.lits) > 0: // selected by its literals
+	case len(c.args.lits) > 0: // found by its literals, see freeArgs
 	case len(c.kinds) == 0:
 		eng.byKind[effect.Execute] = append(eng.byKind[effect.Execute], id)
 	default:
@@ -243,7 +243,7 @@ func (eng *engine) addClause(rule int, c *clause) {
 	}
 }
 
-// programKey returns a program's name as clauses spell it.
+// programKey returns a program's name in the spelling of clauses.
 func programKey(program string) string {
 	for i := range len(program) {
 		if b := program[i]; b < 'a' || b > 'z' {
@@ -255,7 +255,7 @@ func programKey(program string) string {
 }
 
 // candidates calls yield for each clause of execute effects that could hold for
-// a program and whose literals, if it has any, are among found.
+// a program. Clauses with literals are included only if one of them is in found.
 func (eng *engine) candidates(program string, found []uint64, yield func(*bound)) {
 	key := programKey(program)
 	try := func(id uint16) {
@@ -281,7 +281,7 @@ func (eng *engine) candidates(program string, found []uint64, yield func(*bound)
 	}
 }
 
-// holds reports whether a clause is true of an effect whose arguments are args.
+// holds reports whether a clause holds for an effect with the arguments args.
 func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.Kind) || len(b.kinds) == 0 && e.Kind != effect.Execute {
 		return false
@@ -304,7 +304,7 @@ func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 	return (b.paths == nil || b.paths.touches(e)) && (b.notPaths == nil || !b.notPaths.covers(e))
 }
 
-// names reports whether a list names a program, or how it begins.
+// names reports whether a list contains a program, or a prefix of it.
 func names(list []string, program string) bool {
 	for _, p := range list {
 		if p == program {

@@ -89,13 +89,13 @@ func unknown(e *effect.Effect) doubt {
 	advice := "write it out in full"
 	switch e.Cause {
 	case effect.CauseAbsent:
-		return doubt{reason: "what this would do cannot be known before it runs: " + clip(e.Reason, 120) + "; check its name, or run its commands directly"}
+		return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; check its name, or run its commands directly"}
 	case effect.CauseScript:
-		advice = "check that the script can be read, or run its commands directly"
+		advice = "check that the script is readable, or run its commands directly"
 	case effect.CauseTool:
-		return doubt{reason: "what this would do cannot be known before it runs: " + clip(e.Reason, 120) + "; have a policy say what the tool does"}
+		return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; have a policy say what the tool does"}
 	}
-	return doubt{"what this would do cannot be known before it runs: " + clip(e.Reason, 120) + "; " + advice, true}
+	return doubt{"cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice, true}
 }
 
 // place names what an effect concerns.
@@ -109,5 +109,5 @@ func place(e *effect.Effect) string {
 }
 
 func unexaminedReason(c *analysis.Case) string {
-	return "unexamined: " + clip(c.Unexamined, 120) + "; propose it in smaller steps"
+	return "unexamined: " + clip(c.Unexamined, 120) + "; split it into smaller steps"
 }

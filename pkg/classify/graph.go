@@ -21,8 +21,8 @@ const (
 	elemInt64 = 7
 )
 
-// A graph is what shield reads of a model.onnx itself, before the runtime sees
-// it: what goes in and out, and that nothing in it reaches out of the file.
+// A graph is what shield reads of a model.onnx before the runtime gets it: the
+// inputs and outputs. Reading also checks that the file refers to no other file.
 type graph struct {
 	inputs, outputs []port
 }
@@ -35,12 +35,12 @@ const (
 	maxElements   = 1 << 31 // of one tensor, all dimensions multiplied
 )
 
-// domains are those of the operators that ONNX Runtime brings itself.
+// domains are the domains of ONNX Runtime's built-in operators.
 var domains = []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc"}
 
 // readGraph walks a ModelProto, https://github.com/onnx/onnx/blob/v1.18.0/onnx/onnx.proto.
 // It refuses weights in other files (the name may be any path), operators that
-// need a library of their own, and shapes that no model has.
+// need an extra library, and tensors larger than in any real model.
 func readGraph(data []byte) (*graph, error) {
 	g := new(graph)
 	if err := fields(data, func(number protowire.Number, _ uint64, value []byte) error {
@@ -60,12 +60,12 @@ func readGraph(data []byte) (*graph, error) {
 		return nil, fmt.Errorf("model.onnx: %w", err)
 	}
 	if len(g.inputs) == 0 || len(g.outputs) == 0 {
-		return nil, errors.New("model.onnx: no graph with inputs and outputs; is it an ONNX file?")
+		return nil, errors.New("model.onnx: the graph has no inputs or no outputs; is it an ONNX file?")
 	}
 	return g, nil
 }
 
-var errWire = errors.New("damaged or no ONNX file")
+var errWire = errors.New("not an ONNX file, or damaged")
 
 // fields calls f for each field of a message: number with an unsigned or a
 // bytes value.
@@ -153,7 +153,7 @@ func (g *graph) node(data []byte, depth int) error {
 			})
 		case 7: // domain
 			if !slices.Contains(domains, string(value)) {
-				return fmt.Errorf("operators of the domain %.40q are not part of ONNX Runtime", value)
+				return fmt.Errorf("operators of the domain %.40q are not built into ONNX Runtime", value)
 			}
 		}
 		return nil
@@ -165,7 +165,7 @@ func tensor(data []byte) error {
 	elements := uint64(1)
 	dim := func(n uint64) error {
 		if n > maxDimension || n > 0 && elements > maxElements/n {
-			return errors.New("a tensor of more elements than any model has")
+			return errors.New("a tensor has too many elements")
 		}
 		elements *= n
 		return nil
@@ -186,7 +186,7 @@ func tensor(data []byte) error {
 				value = value[used:]
 			}
 		case number == 13, number == 14 && n == 1: // external_data, data_location
-			return errors.New("its weights are in another file; export the model as one file")
+			return errors.New("the weights are in another file; export the model as a single file")
 		}
 		return nil
 	})

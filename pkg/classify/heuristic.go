@@ -13,8 +13,8 @@ import (
 )
 
 // scanBudget bounds the bytes that regular expressions read of one case. The
-// expressions take linear time, so this bounds time: an input made to select
-// many of them over a long text is left unexamined instead.
+// expressions take linear time, so this also bounds time: an input that is made
+// to select many of them over a long text is reported as unexamined.
 const scanBudget = 1 << 20
 
 // A scope says which rules may answer.
@@ -40,8 +40,8 @@ func (sc scope) covers(o Outcome) bool {
 // A hit is a rule that matched.
 type hit struct {
 	rule    int
-	where   string // for people: the program, or the field and view
-	perhaps bool   // the text may never be read: at most ESCALATE
+	where   string // shown to people: the program, or the field and view; "" for effects that are not commands
+	perhaps bool   // it is not known whether anyone reads the text: at most ESCALATE
 }
 
 func (h hit) decision(r *Rule) verdict.Decision {
@@ -59,7 +59,7 @@ type scratch struct {
 	texts  []uint64 // literals of patterns
 	hits   []hit
 	budget int
-	over   bool // the budget was used up or lines were left out
+	over   bool // the budget is used up, or lines were skipped
 }
 
 func newScratch(eng *engine) *scratch {
@@ -105,14 +105,14 @@ func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 		for _, id := range eng.byKind[e.Kind] {
 			b := &eng.clauses[id]
 			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, nil) {
-				eng.hit(s, c, i, b.rule, string(e.Kind), false)
+				eng.hit(s, c, i, b.rule, "", false)
 			}
 		}
 	}
 	eng.runTexts(s, c, sc)
 }
 
-// runLine tries the clauses and patterns that one command could match.
+// runLine tries the clauses and patterns that could match one command.
 func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 	e := &c.Effects[l.effect]
 	args := s.buf[l.args:l.end]
@@ -144,7 +144,7 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 			eng.scan(s, c, sc, noEffect, v, isRead)
 		}
 	}
-	if c.Action == nil || c.Action.Type == "execute_command" { // of which the views have all
+	if c.Action == nil || c.Action.Type == "execute_command" { // its views contain every field
 		return
 	}
 	for i := range eng.rules {
@@ -153,17 +153,17 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 			continue
 		}
 		for _, v := range c.Text(r.fields...) {
-			if v.Field != "command" { // which the views have
+			if v.Field != "command" { // the views contain it
 				eng.scan(s, c, sc, noEffect, v, isRead)
 			}
 		}
 	}
 }
 
-// noEffect is the index where a text is not one effect's.
+// noEffect is the index for a text that does not belong to one effect.
 const noEffect = -1
 
-// scan tries the patterns on one text, that of an effect or the whole action's.
+// scan tries the patterns on one text, of an effect or of the whole action.
 func (eng *engine) scan(s *scratch, c *analysis.Case, sc scope, at int, v analysis.View, live liveness) {
 	clear(s.texts)
 	prefilter.Scan(eng.textSet, v.Text, s.texts)
@@ -219,8 +219,8 @@ func (r *Rule) reads(c *analysis.Case, v analysis.View) bool {
 	return false
 }
 
-// hit notes that a rule matched an effect, unless what it requires besides is
-// missing.
+// hit records that a rule matched an effect, unless one of the rule's other
+// conditions (requires, unless) is not met.
 func (eng *engine) hit(s *scratch, c *analysis.Case, at, rule int, where string, perhaps bool) {
 	met := analysis.Met{Tier: 1, Rule: eng.rules[rule].ID, Perhaps: perhaps}
 	for i := range s.hits {

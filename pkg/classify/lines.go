@@ -12,16 +12,16 @@ type line struct {
 	args       int // where the arguments start
 }
 
-// maxLines and maxLineBytes bound what is read of a command's effects; what is
-// beyond leaves the case unexamined.
+// maxLines and maxLineBytes bound how much of a command's effects is read. A
+// case that exceeds them is reported as unexamined.
 const (
 	maxLines     = 1024
 	maxLineBytes = 64 << 10
 )
 
 // appendArgs appends arguments separated by blanks. One that is empty or holds
-// blanks, quotes or characters of the shell stands in single quotes, so that
-// an expression for a word does not find it inside the text of another.
+// blanks, quotes or shell characters is put in single quotes, so an expression
+// for one word does not match inside the text of another.
 func appendArgs(dst []byte, args []string) []byte {
 	for _, arg := range args {
 		dst = append(dst, ' ')
@@ -47,8 +47,8 @@ func plain(word string) bool {
 	return word != ""
 }
 
-// appendLines writes a line for each execute effect. It returns false if there
-// were more than fit.
+// appendLines writes a line for each execute effect. It returns false if some
+// did not fit.
 func (s *scratch) appendLines(effects []effect.Effect) bool {
 	for i := range effects {
 		e := &effects[i]

@@ -9,26 +9,26 @@ import (
 
 // A need says when a pattern's match in a command counts. A commit message, a
 // search expression or a document that quotes an attack is data: it counts
-// only if something runs the text, or brings it to somebody who might obey it.
+// only if something runs the text, or passes it to a reader who might obey it.
 type need uint8
 
 const (
-	needNothing need = iota // the match counts wherever it stands
-	needCode                // the text is run, or given to a program that is not known
-	needReader              // the text goes to a model, a person or another machine
+	needNothing need = iota // the match always counts
+	needCode                // the text is run, or passed to an unknown program
+	needReader              // the text is sent to a model, a person or another machine
 )
 
-// Liveness says what becomes of a text.
+// Liveness says what happens to a text.
 type liveness uint8
 
 const (
 	isCode   liveness = 1 << iota // it is run, or could be
 	isRead                        // somebody reads it
-	isOpaque                      // a program that is not known gets it: it may be read
+	isOpaque                      // it is passed to an unknown program, which may run or send it
 )
 
-// meets returns whether a text of this liveness is one that a pattern counts
-// in, and whether only perhaps.
+// meets reports whether a match counts in a text of this liveness (ok), and
+// whether that is uncertain (perhaps).
 func (l liveness) meets(n need) (ok, perhaps bool) {
 	switch n {
 	case needNothing:
@@ -40,9 +40,9 @@ func (l liveness) meets(n need) (ok, perhaps bool) {
 	return l&(isRead|isOpaque) != 0, l&isRead == 0
 }
 
-// commandLiveness says what becomes of the whole text of a command: the parts
-// that could not be read may do anything with it, and what is written to a
-// file that agents obey, or sent as a message, is read.
+// commandLiveness says what happens to the whole text of a command: parts that
+// could not be read may do anything with it, and text that is sent as a message
+// or written to a file that agents follow is read.
 func commandLiveness(c *analysis.Case) liveness {
 	var l liveness
 	for i := range c.Effects {
@@ -61,7 +61,7 @@ func commandLiveness(c *analysis.Case) liveness {
 	return l
 }
 
-// lineLiveness says what becomes of the arguments of one program.
+// lineLiveness says what happens to the arguments of one program.
 func lineLiveness(e *effect.Effect) liveness {
 	var l liveness
 	if e.Class == effect.Unknown {
@@ -76,7 +76,7 @@ func lineLiveness(e *effect.Effect) liveness {
 	return l
 }
 
-// agentReads reports whether a path names a file that agents take as
+// agentReads reports whether a path is that of a file that agents take as
 // instructions.
 func agentReads(path string) bool {
 	base := path[strings.LastIndexByte(path, '/')+1:]
@@ -94,7 +94,7 @@ func agentReads(path string) bool {
 	return false
 }
 
-// interprets reports whether a program runs text that it is given as argument.
+// interprets reports whether a program runs text from its arguments.
 func interprets(program string) bool {
 	switch program {
 	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "csh", "tcsh", "busybox", "eval", "source",
@@ -107,7 +107,7 @@ func interprets(program string) bool {
 	return false
 }
 
-// transmits reports whether a program brings the text of its arguments to
+// transmits reports whether a program sends the text of its arguments to
 // another machine, a model or a person.
 func transmits(program string) bool {
 	switch program {

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// known returns the inputs of a graph, and refuses those that shield has
-// nothing for.
+// known returns the inputs of a graph. An input that shield cannot fill is an
+// error.
 func (g *graph) known() ([]port, error) {
 	ids := false
 	for _, in := range g.inputs {
@@ -16,22 +16,22 @@ func (g *graph) known() ([]port, error) {
 			ids = true
 		case "attention_mask", "token_type_ids":
 		default:
-			return nil, fmt.Errorf("model.onnx: nothing is known for the input %.40q", in.name)
+			return nil, fmt.Errorf("model.onnx: input %.40q is not supported; expected input_ids, attention_mask or token_type_ids", in.name)
 		}
 		if in.elem != elemInt64 && in.elem != elemInt32 {
-			return nil, fmt.Errorf("model.onnx: the input %s is not of whole numbers", in.name)
+			return nil, fmt.Errorf("model.onnx: input %s is not of type int64 or int32", in.name)
 		}
 	}
 	if !ids {
-		return nil, errors.New("model.onnx: no input is called input_ids")
+		return nil, errors.New("model.onnx: input input_ids is missing")
 	}
 	if g.outputs[0].elem != elemFloat {
-		return nil, errors.New("model.onnx: the first output is not of 32-bit floats")
+		return nil, errors.New("model.onnx: the first output is not of type float32")
 	}
 	return g.inputs, nil
 }
 
-// probability is the softmax of logits at one label.
+// probability returns the softmax of logits at one label.
 func probability(logits []float32, label int) (float64, error) {
 	if label >= len(logits) {
 		return 0, errors.New("model: fewer logits than labels")
@@ -46,7 +46,7 @@ func probability(logits []float32, label int) (float64, error) {
 	}
 	p := math.Exp(float64(logits[label])-top) / sum
 	if math.IsNaN(p) || math.IsInf(p, 0) {
-		return 0, errors.New("model: the logits are no numbers")
+		return 0, errors.New("model: the logits are not finite numbers")
 	}
 	return p, nil
 }

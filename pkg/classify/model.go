@@ -19,21 +19,21 @@ import (
 	"github.com/shieldcli/shield/internal/tokenizer"
 )
 
-// ErrNoRuntime says that this build cannot run models in-process.
+// ErrNoRuntime means that this build cannot run models in-process.
 var ErrNoRuntime = errors.New("this build has no ONNX Runtime")
 
-// A Card is a model's shield.json: what shield has to know of it beside what
-// HuggingFace's files say. Every field may be absent.
+// A Card is a model's shield.json: what shield needs to know in addition to
+// HuggingFace's files. Every field is optional.
 type Card struct {
 	Name           string             `json:"name,omitzero"`
 	Version        string             `json:"version,omitzero"`
-	Threshold      float64            `json:"threshold,omitzero"`       // least confidence at which an injection is blocked, 0–1; 0: the setting's
-	Thresholds     map[string]float64 `json:"thresholds,omitzero"`      // the same for types of action
-	SafeThresholds map[string]float64 `json:"safe_thresholds,omitzero"` // types of action at whose texts the model must be so confident for SAFE to count, 0–1; absent: 0
+	Threshold      float64            `json:"threshold,omitzero"`       // least confidence at which an injection is blocked, 0–1; 0 means the setting
+	Thresholds     map[string]float64 `json:"thresholds,omitzero"`      // the same by type of action
+	SafeThresholds map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
 	SkipTypes      []string           `json:"skip_types,omitzero"`      // action types that the model does not judge
-	MaxLength      int                `json:"max_length,omitzero"`      // tokens of a window; 0: as many as the model has positions
-	MaliciousLabel string             `json:"malicious_label,omitzero"` // which label is an injection; "": the one named INJECTION
-	Optimized      bool               `json:"optimized,omitzero"`       // the graph was saved after ONNX Runtime had optimised it
+	MaxLength      int                `json:"max_length,omitzero"`      // tokens of a window; 0 means as many as the model has positions
+	MaliciousLabel string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
+	Optimized      bool               `json:"optimized,omitzero"`       // the graph was saved after optimisation by ONNX Runtime
 	Licence        string             `json:"licence,omitzero"`
 	Sources        jsontext.Value     `json:"sources,omitzero"`  // what it was trained on
 	Measured       jsontext.Value     `json:"measured,omitzero"` // what it was measured on
@@ -55,10 +55,10 @@ const (
 	maxLength    = 512 // tokens of a window
 	minLength    = 16
 	maxWindows   = 32      // of one text
-	maxTokens    = 4 << 10 // of all windows of one text: what a window takes grows faster than its length
+	maxTokens    = 4 << 10 // of all windows of one text; the time for a window grows faster than its length
 )
 
-// modelFiles are the places where exports keep the graph.
+// modelFiles are the places where exports store the graph.
 var modelFiles = [...]string{"model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx"}
 
 // A Model is a folder with a HuggingFace export for sequence classification:
@@ -69,11 +69,11 @@ type Model struct {
 	Digest string // SHA-256 over the names and contents of its files, in hex
 
 	files     fs.FS
-	own       bool // shield's own model, whose tokenizer is read by shield's own code
+	own       bool // shield's own model; its tokenizer is read by shield's own code
 	graphFile string
 	malicious int // index of the label
 	labels    int
-	length    int // tokens of a window, special tokens among them
+	length    int // tokens of a window, including special tokens
 	vocab     int
 	runtime   func() (string, error)
 	load      func() (*loaded, error)
@@ -90,14 +90,14 @@ type runner interface {
 	run(ctx context.Context, ids []int64) ([]float32, error)
 }
 
-// OpenModel reads what is to know of the model in a folder, and refuses one
-// that it does not understand. runtime returns the path of ONNX Runtime when
-// the model is loaded. digest is that of shield's own model, which is known
-// already; the files of a user's model, for which it is "", are hashed.
+// OpenModel reads the description of the model in a folder. A model that shield
+// does not support is an error. runtime is called when the model is loaded and
+// returns the path of ONNX Runtime. digest is the known digest of shield's own
+// model; it is "" for a user's model, whose files are hashed.
 func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Model, error) {
 	m := &Model{files: files, own: digest != "", Digest: digest, runtime: runtime}
 	if info, err := fs.Stat(files, "."); err != nil || !info.IsDir() {
-		return nil, errors.New("model: no such folder")
+		return nil, errors.New("model: the folder does not exist")
 	}
 	if err := m.readCard(); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Mod
 		}
 	}
 	if m.graphFile == "" {
-		return nil, errors.New("model: no model.onnx in the folder")
+		return nil, errors.New("model: model.onnx is missing in the folder")
 	}
 	if m.Digest == "" {
 		var err error
@@ -165,13 +165,13 @@ func (m *Model) readConfig() error {
 		m.length = min(m.length, c.Positions)
 	}
 	if c.Type == "roberta" || c.Type == "xlm-roberta" {
-		m.length -= 2 // their positions are counted from the padding's number on
+		m.length -= 2 // their positions start behind the number of the padding token
 	}
 	if m.Card.MaxLength > 0 {
 		m.length = min(m.length, m.Card.MaxLength)
 	}
 	if m.length < minLength {
-		return fmt.Errorf("model: windows of %d tokens are too short; at least %d are needed", m.length, minLength)
+		return fmt.Errorf("model: windows of %d tokens are too short; expected at least %d", m.length, minLength)
 	}
 	if c.Vocab <= 0 {
 		return errors.New("model: config.json: vocab_size is missing")
@@ -182,7 +182,7 @@ func (m *Model) readConfig() error {
 // maliciousLabel returns the number of the label that means an injection.
 func maliciousLabel(labels map[string]string, name string) (int, error) {
 	if len(labels) < 2 || len(labels) > 64 {
-		return 0, fmt.Errorf("model: config.json: id2label has %d labels; SAFE and INJECTION are needed", len(labels))
+		return 0, fmt.Errorf("model: config.json: id2label has %d labels; expected SAFE and INJECTION", len(labels))
 	}
 	want := name
 	if want == "" {
@@ -192,7 +192,7 @@ func maliciousLabel(labels map[string]string, name string) (int, error) {
 	for i := range names {
 		label, ok := labels[fmt.Sprint(i)]
 		if !ok {
-			return 0, fmt.Errorf("model: config.json: id2label does not name label %d", i)
+			return 0, fmt.Errorf("model: config.json: label %d is missing in id2label", i)
 		}
 		names[i] = label
 	}
@@ -200,18 +200,18 @@ func maliciousLabel(labels map[string]string, name string) (int, error) {
 	for i, label := range names {
 		if strings.EqualFold(label, want) {
 			if found >= 0 {
-				return 0, fmt.Errorf("model: two labels are called %s", want)
+				return 0, fmt.Errorf("model: two labels have the name %s", want)
 			}
 			found = i
 		}
 	}
 	if found < 0 {
-		return 0, fmt.Errorf("model: no label is called %s, but %s; name the malicious one as malicious_label in shield.json", want, strings.Join(names, ", "))
+		return 0, fmt.Errorf("model: label %s is missing, the labels are %s; set malicious_label in shield.json to the one that means an injection", want, strings.Join(names, ", "))
 	}
 	return found, nil
 }
 
-// read loads tokenizer and graph, both at once.
+// read loads tokenizer and graph at the same time.
 func (m *Model) read() (*loaded, error) {
 	var l loaded
 	var tokenErr, graphErr error
@@ -228,13 +228,13 @@ func (m *Model) read() (*loaded, error) {
 		return nil, graphErr
 	}
 	if m.length < minLength+l.tokens.Overhead() {
-		return nil, fmt.Errorf("model: windows of %d tokens are too short; tokenizer.json puts %d around each text", m.length, l.tokens.Overhead())
+		return nil, fmt.Errorf("model: windows of %d tokens are too short; tokenizer.json adds %d tokens to each text", m.length, l.tokens.Overhead())
 	}
-	// What a model cannot run at all must be known now.
+	// A model that cannot run must be an error now, not at the first text.
 	ids := l.tokens.Frame(nil, nil)
 	logits, err := l.session.run(context.Background(), ids)
 	if err == nil && len(logits) != m.labels {
-		err = fmt.Errorf("the graph answers with %d numbers, config.json names %d labels", len(logits), m.labels)
+		err = fmt.Errorf("the graph returns %d numbers, but config.json has %d labels", len(logits), m.labels)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model: first run: %w", err)
@@ -255,7 +255,7 @@ func (m *Model) readTokenizer() (t *tokenizer.Tokenizer, err error) {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	if t.Size() > m.vocab {
-		return nil, fmt.Errorf("model: tokenizer.json has numbers up to %d, the model only %d; they do not belong together", t.Size()-1, m.vocab)
+		return nil, fmt.Errorf("model: tokenizer.json has token numbers up to %d, but the model has only %d tokens; they do not belong together", t.Size()-1, m.vocab)
 	}
 	return t, nil
 }
@@ -286,8 +286,8 @@ func (m *Model) Runtime() (path, version string, err error) {
 	return path, runtimeVersion(), err
 }
 
-// Score implements [Scorer]. Text that is longer than the model's window is
-// read in windows that overlap, and the most suspicious one counts.
+// Score implements [Scorer]. A text that is longer than the model's window is
+// read in overlapping windows, and the most suspicious window counts.
 func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 	l, err := m.load()
 	if err != nil {
@@ -309,8 +309,8 @@ func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error
 	var worst float64
 	for n := 0; ; n++ {
 		if n == windows {
-			// What was read counts if it is an attack; safe is only what was
-			// read whole.
+			// An attack in the part that was read counts, but only a text that
+			// was read completely is safe.
 			if s := m.label(worst); s.Injection {
 				return s, nil
 			}
@@ -332,10 +332,10 @@ func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error
 	}
 }
 
-// windows returns how many windows of one text are read.
+// windows returns the maximum number of windows that are read of one text.
 func (m *Model) windows() int { return min(maxWindows, maxTokens/m.length) }
 
-// label turns the probability of an injection into the more probable label.
+// label returns the more probable label for the probability of an injection.
 func (m *Model) label(p float64) Score {
 	if p >= 0.5 {
 		return Score{Injection: true, Confidence: p}
@@ -371,14 +371,14 @@ func Digest(files fs.FS) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// readFile reads a plain file of at most limit bytes.
+// readFile reads a regular file of at most limit bytes.
 func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(files, name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("model: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("model: %s is not a plain file", name)
+		return nil, fmt.Errorf("model: %s is not a regular file", name)
 	case info.Size() > limit:
 		return nil, fmt.Errorf("model: %s is larger than %d MiB", name, limit>>20)
 	}

@@ -136,14 +136,14 @@ func TestModelRefuses(t *testing.T) {
 		spoil func([]byte) []byte
 		want  string
 	}{
-		"no graph":             {"model.onnx", nil, "no model.onnx"},
-		"empty graph":          {"model.onnx", func([]byte) []byte { return nil }, "no graph with inputs and outputs"},
-		"truncated graph":      {"model.onnx", func(b []byte) []byte { return b[:len(b)/2] }, "damaged or no ONNX file"},
-		"text for a graph":     {"model.onnx", func([]byte) []byte { return []byte("#!/bin/sh\n") }, "damaged or no ONNX file"},
+		"no graph":             {"model.onnx", nil, "model.onnx is missing"},
+		"empty graph":          {"model.onnx", func([]byte) []byte { return nil }, "no inputs or no outputs"},
+		"truncated graph":      {"model.onnx", func(b []byte) []byte { return b[:len(b)/2] }, "not an ONNX file, or damaged"},
+		"text for a graph":     {"model.onnx", func([]byte) []byte { return []byte("#!/bin/sh\n") }, "not an ONNX file, or damaged"},
 		"weights elsewhere":    {"model.onnx", inGraph(external), "weights are in another file"},
 		"weights in an inner":  {"model.onnx", inGraph(message(nil, 1, message(nil, 5, message(nil, 6, external)))), "weights are in another file"},
 		"foreign operators":    {"model.onnx", inGraph(message(nil, 1, message(nil, 7, []byte("evil.ops")))), `operators of the domain "evil.ops"`},
-		"huge shape":           {"model.onnx", inGraph(message(nil, 5, varint(varint(nil, 1, 1<<30), 1, 1<<30))), "more elements"},
+		"huge shape":           {"model.onnx", inGraph(message(nil, 5, varint(varint(nil, 1, 1<<30), 1, 1<<30))), "too many elements"},
 		"graphs within graphs": {"model.onnx", inGraph(nested), "nested deeper"},
 		"odd input":            {"model.onnx", inGraph(message(nil, 11, message(nil, 1, []byte("pixels")))), `input "pixels"`},
 		"no tokenizer":         {"tokenizer.json", nil, "tokenizer.json"},
@@ -152,13 +152,13 @@ func TestModelRefuses(t *testing.T) {
 		"no config":            {"config.json", nil, "config.json"},
 		"broken config":        {"config.json", func([]byte) []byte { return []byte("{") }, "config.json"},
 		"small vocabulary":     {"config.json", replace(`"vocab_size": `, `"vocab_size": 1, "x": `), "do not belong together"},
-		"other labels":         {"config.json", replace("INJECTION", "TOXIC"), "no label is called INJECTION"},
+		"other labels":         {"config.json", replace("INJECTION", "TOXIC"), "label INJECTION is missing"},
 		"same labels":          {"config.json", replace("SAFE", "INJECTION"), "two labels"},
 		"misspelt card":        {"shield.json", func([]byte) []byte { return []byte(`{"treshold": 1}`) }, "treshold"},
 		"safe threshold":       {"shield.json", func([]byte) []byte { return []byte(`{"safe_thresholds": {"send_email": -1}}`) }, "not between 0 and 1"},
 		"threshold":            {"shield.json", func([]byte) []byte { return []byte(`{"threshold": 2}`) }, "not between 0 and 1"},
 		"tiny windows":         {"shield.json", func([]byte) []byte { return []byte(`{"max_length": 3}`) }, "too short"},
-		"absent label":         {"shield.json", func([]byte) []byte { return []byte(`{"malicious_label": "X"}`) }, "no label is called X"},
+		"absent label":         {"shield.json", func([]byte) []byte { return []byte(`{"malicious_label": "X"}`) }, "label X is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,8 +16,8 @@ import (
 // Native reports whether this build can load ONNX Runtime at all.
 const Native = true
 
-// environment starts ONNX Runtime: there is one for a process, and the library
-// that was named first is used.
+// environment starts ONNX Runtime. A process has only one; it uses the library
+// that is loaded first.
 var environment = struct {
 	sync.Mutex
 	path string
@@ -35,7 +35,7 @@ func startRuntime(path string) error {
 			environment.err = fmt.Errorf("load ONNX Runtime from %s: %w", path, err)
 		}
 	case environment.path != path && environment.err == nil:
-		return fmt.Errorf("load ONNX Runtime from %s: this process uses %s already", path, environment.path)
+		return fmt.Errorf("load ONNX Runtime from %s: this process already uses %s", path, environment.path)
 	}
 	return environment.err
 }
@@ -50,8 +50,8 @@ type session struct {
 	inputs []port
 }
 
-// newSession loads a graph. An optimised one is taken as it is: to optimise it
-// again would take as long as loading it.
+// newSession loads a graph. An optimised graph is not optimised again, which
+// would take as long as loading it.
 func newSession(library string, data []byte, g *graph, optimized bool) (runner, error) {
 	inputs, err := g.known()
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
 		return nil, err
 	}
 	defer opts.Destroy()
-	// The options live until the cancelling function has returned.
+	// The options must exist until the cancelling function has returned.
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
@@ -129,7 +129,7 @@ func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
 	}
 	logits, ok := outputs[0].(*ort.Tensor[float32])
 	if shape := outputs[0].GetShape(); !ok || len(shape) != 2 || shape[0] != 1 {
-		return nil, fmt.Errorf("the graph answers with %T of shape %v, not with logits", outputs[0], shape)
+		return nil, fmt.Errorf("the graph returns %T of shape %v instead of logits", outputs[0], shape)
 	}
 	return slices.Clone(logits.GetData()), nil
 }

@@ -16,14 +16,14 @@ import (
 
 //go:generate go run ./gen
 
-// An Outcome is what a rule that matches asks for.
+// An Outcome is the decision of a rule that matches.
 type Outcome string
 
 // The outcomes.
 const (
 	Block       Outcome = "block"        // no legitimate use
 	Escalate    Outcome = "escalate"     // a higher tier has to see the context
-	AlwaysBlock Outcome = "always_block" // as Block, also where heuristics are switched off
+	AlwaysBlock Outcome = "always_block" // like Block, also with heuristics switched off
 )
 
 // Decision returns the outcome as a decision.
@@ -34,8 +34,8 @@ func (o Outcome) Decision() verdict.Decision {
 	return verdict.Block
 }
 
-// A Severity says how certain it is that a rule's match is what the rule is
-// about; it does not say what becomes of the action.
+// A Severity says how certain it is that a match is an attack of the rule's
+// class. It does not decide what happens to the action.
 type Severity string
 
 // The severities.
@@ -60,19 +60,19 @@ func (s Severity) Confidence() float64 {
 	return 0.50
 }
 
-// A Rule is one heuristic: a class of attack, what an action of that class
-// does or says, and examples. Rules are data, see rules/README.md.
+// A Rule is one heuristic: a class of attack, how an action of that class is
+// recognised, and examples. Rules are data, see rules/README.md.
 type Rule struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
 	Category    string   `json:"category"`
 	Severity    Severity `json:"severity"`
 	Outcome     Outcome  `json:"outcome"`
-	Platform    string   `json:"platform"` // any, unix, macos, windows; for people: every rule runs everywhere
+	Platform    string   `json:"platform"` // any, unix, macos, windows; information only: every rule runs everywhere
 	Description string   `json:"description"`
-	Advice      string   `json:"advice"` // what would be acceptable instead
-	Match       []string `json:"match"`  // actions that the rule matches: commands, or actions in JSON
-	Pass        []string `json:"pass"`   // actions that come close and do not match
+	Advice      string   `json:"advice,omitempty"` // an acceptable alternative; "" if there is none
+	Match       []string `json:"match"`            // actions that the rule matches: commands, or actions in JSON
+	Pass        []string `json:"pass"`             // similar actions that it does not match
 
 	types    []string // action types; empty: all
 	fields   []string // for patterns; empty: the six fields of the specification
@@ -85,24 +85,23 @@ type Rule struct {
 	unless   []clause // none of them may hold for an effect of the case
 }
 
-// A pattern is a regular expression with literals of which each match contains
-// at least one, as prefilter.Required found them.
+// A pattern is a regular expression with the literals that prefilter.Required
+// found: each match contains at least one of them.
 type pattern struct {
 	expr string
 	lits []string
 }
 
-// A clause holds for an effect of which everything that the clause names is
-// true.
+// A clause holds for an effect that meets all of its conditions.
 type clause struct {
 	kinds     []effect.Kind // one of them; empty: execute
 	programs  []string      // one of them, lower case
 	classes   []effect.Class
-	args      pattern // in the arguments as [appendArgs] writes them
-	not       pattern // not in the arguments
+	args      pattern // matches the arguments as [appendArgs] writes them
+	not       pattern // does not match the arguments
 	paths     []string
 	notPaths  []string
-	hosts     []string       // a host or a parent domain of it
+	hosts     []string       // the host or one of its parent domains
 	causes    []effect.Cause // one of them
 	recursive bool
 }
@@ -113,7 +112,7 @@ func Rules() []Rule { return slices.Clone(ruleTable[:]) }
 // Fingerprint identifies the built-in rules: "sha256:" and hex.
 func Fingerprint() string { return rulesFingerprint }
 
-// An Example is one example of a rule and what became of it.
+// An Example is one example of a rule and its result.
 type Example struct {
 	Rule   string `json:"rule"`
 	Action string `json:"action"`
@@ -122,11 +121,11 @@ type Example struct {
 	Err    error  `json:"-"`    // the example could not be judged
 }
 
-// OK reports whether the example came out as it should.
+// OK reports whether the result is the expected one.
 func (e Example) OK() bool { return e.Err == nil && e.Got == e.Want }
 
-// Examples judges the examples of all rules, or of one if id is not empty, in
-// the place of an agent that works in /work/app. Nothing of them is executed.
+// Examples judges the examples of all rules, or of one if id is not empty, as
+// actions of an agent that works in /work/app. No example is executed.
 func Examples(ctx context.Context, shell analysis.Shell, id string) ([]Example, error) {
 	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
 	var out []Example
@@ -146,7 +145,7 @@ func Examples(ctx context.Context, shell analysis.Shell, id string) ([]Example, 
 		}
 	}
 	if id != "" && out == nil {
-		return nil, fmt.Errorf("no rule %q; 'shield rules list' shows them", id)
+		return nil, fmt.Errorf("unknown rule %q; 'shield rules list' shows all rules", id)
 	}
 	return out, nil
 }
@@ -164,7 +163,7 @@ func (eng *engine) example(shell analysis.Shell, rule int, text string, want boo
 	return out
 }
 
-// Where examples are judged.
+// The folders of the agent in examples.
 const (
 	exampleHome = "/home/me"
 	exampleRoot = "/work/app"

@@ -23,7 +23,7 @@ import (
 
 const (
 	sidecarTimeout = 5 * time.Second
-	sidecarIdle    = 8        // connections kept open for the next text
+	sidecarIdle    = 8        // idle connections that are kept open
 	sidecarText    = 64 << 10 // bytes
 	sidecarAnswer  = 64 << 10 // bytes
 )
@@ -31,10 +31,10 @@ const (
 // A Sidecar is a model in another process, asked over HTTP. Goroutines may
 // share it.
 //
-// It is asked GET /health once, before the first text, and then POST /classify
-// with {"text":"type: payload"}; the answer is {"label":"INJECTION","confidence":0.97}
-// or the same with SAFE, and nothing else. Whatever differs is an error: a
-// service that is half broken must not make an action look safe.
+// Shield sends GET /health once, before the first text, and then POST /classify
+// with {"text":"type: payload"}. The answer must be exactly
+// {"label":"INJECTION","confidence":0.97} or the same with SAFE. Anything else is
+// an error: a broken service must not make an action look safe.
 type Sidecar struct {
 	client  *http.Client
 	base    *url.URL
@@ -44,7 +44,7 @@ type Sidecar struct {
 
 // SidecarOptions say how a sidecar is asked.
 type SidecarOptions struct {
-	Timeout time.Duration // of one text, from connecting to the answer's end; 0 means 5 s
+	Timeout time.Duration // for one text, from connecting to the end of the answer; 0 means 5 s
 }
 
 // NewSidecar returns a client of the classifier at addr: an https URL, an http
@@ -85,28 +85,28 @@ func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
 	}
 	s.client = &http.Client{
 		Transport: t,
-		// A redirect would carry the action to a place that nobody configured.
+		// A redirect could send the action to a host that is not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s, nil
 }
 
-// sidecarURL returns the checked URL of a sidecar. Errors do not quote what may
-// hold a password.
+// sidecarURL parses and checks the URL of a sidecar. Errors do not quote parts
+// that may contain a password.
 func sidecarURL(addr string) (*url.URL, error) {
 	u, err := url.Parse(addr)
 	if err != nil {
-		return nil, errors.New("not a URL")
+		return nil, errors.New("it is not a URL")
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
 		return nil, errors.New("expected https://HOST, http://127.0.0.1:PORT or unix:/PATH")
 	case u.User != nil:
-		return nil, errors.New("the URL must not hold a user or password")
+		return nil, errors.New("the URL must not contain a user or password")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, errors.New("the URL must not hold a query or fragment")
+		return nil, errors.New("the URL must not contain a query or fragment")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, fmt.Errorf("http to %.80q would show actions to the network and let it forge answers; use https", u.Hostname())
+		return nil, fmt.Errorf("http to %.80q is not encrypted, others could read actions and forge answers; use https", u.Hostname())
 	}
 	return u, nil
 }
@@ -119,8 +119,8 @@ func loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// loopbackOnly refuses to connect where a name such as localhost was resolved
-// to another machine.
+// loopbackOnly refuses to connect if a name such as localhost resolves to another
+// machine.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
 		return fmt.Errorf("%s is not this machine; use https", address)
@@ -142,7 +142,7 @@ func socketPath(p string) (string, error) {
 // Score implements [Scorer].
 func (s *Sidecar) Score(ctx context.Context, text string) (Score, error) {
 	if len(text) > sidecarText {
-		return Score{}, fmt.Errorf("%w: %d bytes, the sidecar is asked about at most %d", ErrTooLong, len(text), sidecarText)
+		return Score{}, fmt.Errorf("%w: it has %d bytes, the sidecar gets at most %d", ErrTooLong, len(text), sidecarText)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -182,7 +182,7 @@ func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*ht
 	fail := func(err error) (*http.Response, []byte, error) {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // without method and URL, which say nothing new
+			err = u.Err // without method and URL, which are known
 		}
 		return nil, nil, fmt.Errorf("sidecar: %s: %w", name, err)
 	}
@@ -192,8 +192,8 @@ func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*ht
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
-		// To ask again does no harm. So the transport may, when the sidecar
-		// has closed a connection that was kept; nothing is sent for this header.
+		// Asking twice is harmless. With this header, which is not sent, the
+		// transport asks again if the sidecar has closed an idle connection.
 		req.Header["Idempotency-Key"] = []string{}
 	}
 	resp, err := s.client.Do(req)
@@ -216,19 +216,19 @@ func (s *Sidecar) do(ctx context.Context, method, name string, body []byte) (*ht
 // readAnswer reads {"label":…,"confidence":…}.
 func readAnswer(contentType string, body []byte) (Score, error) {
 	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != "application/json" {
-		return Score{}, fmt.Errorf("answer is %.60q, expected application/json", contentType)
+		return Score{}, fmt.Errorf("answer has the type %.60q, expected application/json", contentType)
 	}
 	var a struct {
 		Label      *string  `json:"label"`
 		Confidence *float64 `json:"confidence"`
 	}
-	// A member that is not known may be an error message beside a label of SAFE.
+	// An unknown member may be an error message next to the label SAFE.
 	if err := json.Unmarshal(body, &a, json.RejectUnknownMembers(true)); err != nil {
 		return Score{}, errors.New(`answer is not exactly {"label":…,"confidence":…}`)
 	}
 	switch {
 	case a.Label == nil || a.Confidence == nil:
-		return Score{}, errors.New("answer lacks label or confidence")
+		return Score{}, errors.New("answer without label or confidence")
 	case *a.Label != "INJECTION" && *a.Label != "SAFE":
 		return Score{}, fmt.Errorf("label %.40q is neither INJECTION nor SAFE", *a.Label)
 	case !(*a.Confidence >= 0 && *a.Confidence <= 1):

@@ -12,13 +12,13 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// dialSocket connects to a socket that nobody else can have put there: a
-// classifier of another user would call every attack safe. The path is looked
-// at every time, and then who listens at the other end, since the path may
-// change in between.
+// dialSocket connects to a socket that only this user or root can have created:
+// a classifier of another user could call every attack safe. Each time it checks
+// the path first and then the listening process, because the path may change in
+// between.
 func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	if !owner.Known {
-		return nil, errors.New("who owns a socket is not visible on this system; use http://127.0.0.1:PORT")
+		return nil, errors.New("cannot check the owner of a socket on this system; use http://127.0.0.1:PORT")
 	}
 	if err := checkSocket(path); err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkPeer refuses a listener that runs neither as user uid nor as root, which
-// listens for a service that it starts on demand.
+// checkPeer refuses a listener that runs neither as user uid nor as root. Root
+// listens for services that it starts on demand.
 func checkPeer(conn *net.UnixConn, uid int) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -25,7 +25,7 @@ func checkPeer(conn *net.UnixConn, uid int) error {
 		return failed
 	}
 	if peer.Uid != 0 && int(peer.Uid) != uid {
-		return fmt.Errorf("user %d listens there, not the one who runs shield", peer.Uid)
+		return fmt.Errorf("its listener runs as user %d, not as the user who runs shield", peer.Uid)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// Text returns what a model reads of an action: "type: payload", the payload as
-// canonical JSON. Models are trained on the same form.
+// Text returns the text that a model reads of an action: "type: payload", with
+// the payload as canonical JSON. Models are trained on the same form.
 func Text(a *action.Action) (string, error) {
 	payload, err := json.Marshal(a.Payload, json.Deterministic(true))
 	if err != nil {
@@ -24,4 +24,4 @@ func Text(a *action.Action) (string, error) {
 	return a.Type + ": " + string(raw), nil
 }
 
-var errNoAction = errors.New("case without an action")
+var errNoAction = errors.New("the case has no action")

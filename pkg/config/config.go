@@ -2,7 +2,7 @@
 // user's file, the command line, and what the system's file locks, each over
 // the one before.
 //
-// A configuration file is never taken from the working directory, since the
+// The configuration file is never read from the working directory, since the
 // agent writes there.
 package config
 
@@ -130,7 +130,7 @@ type Trusted struct {
 // ten minutes.
 const MaxHookTimeout = 590 * time.Second
 
-// Default returns the settings of a shield that nobody configured.
+// Default returns the settings of an unconfigured shield.
 func Default() Settings {
 	return Settings{
 		Policy:       "auto",

@@ -103,11 +103,11 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"a text for a list", "roots: /x\n", "roots: expected a list, found text"},
 		{"a mapping for a text", "policy: {a: b}\n", "policy: expected text, found a mapping"},
 		{"a list for a section", "classifier: [a]\n", "expected a mapping, found a list"},
-		{"control characters", "evaluator: {canary_token: \"c0ffee\\e\"}\n", "evaluator.canary_token: control characters in a text"},
+		{"control characters", "evaluator: {canary_token: \"c0ffee\\e\"}\n", "evaluator.canary_token: the text contains control characters; remove them"},
 		{"second document", "policy: strict\n---\npolicy: offline\n", ":3:1: a configuration is one document"},
 		{"second empty mapping", "policy: strict\n---\n{}\n", "a configuration is one document"},
 		{"anchors", "a: &a 1\nb: *a\n", "anchors and aliases are not supported"},
-		{"tabs", "classifier:\n\tthreshold: 0.9\n", ":2:1: indented by a tab; YAML is indented by spaces"},
+		{"tabs", "classifier:\n\tthreshold: 0.9\n", ":2:1: indented by a tab; indent with spaces"},
 		{"duplicate key", "policy: strict\npolicy: permissive\n", ":2:1: "},
 		{"broken YAML", "policy: [\n", ":1:"},
 		{"threshold above one", "classifier: {threshold: 1.5}\n", ":1:25: classifier.threshold: must be from 0 to 1, not 1.5"},
@@ -125,7 +125,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"a section without a value", "classifier:\n", ":1:1: classifier has no value"},
 		{"a setting without a value", "fail_closed:\npolicy: strict\n", "fail_closed has no value"},
 		{"null in a section", "heuristic: {enabled: null}\n", "heuristic.enabled has no value"},
-		{"a preset that is none", "policy: defualt\n", `:1:9: policy: "defualt" is no preset (there are auto, default, strict, permissive, offline), and a file is named by a path, such as ./defualt.yaml; did you mean "default"?`},
+		{"a preset that is none", "policy: defualt\n", `:1:9: policy: "defualt" is not a preset (auto, default, strict, permissive, offline); to name a file, write a path such as ./defualt.yaml; did you mean "default"?`},
 		{"too large", "# " + strings.Repeat("x", yamlfile.MaxBytes) + "\n", "larger than"},
 
 		// What the specification and the first guess call settings.
@@ -140,12 +140,12 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"fail-closed", "fail-closed: true\n", "write fail_closed, at the top level"},
 		{"models", "models: [{name: shield}]\n", `unknown key "models"; shield asks one model: write evaluator: {provider`},
 		{"roles", "roles: {shield: shield}\n", "shield asks one model"},
-		{"sanitize", "sanitize: {enabled: true}\n", `unknown key "sanitize"; results of tools are not examined yet`},
-		{"api_key", "evaluator: {api_key: sk-1}\n", "name the variable in evaluator.api_key_env or the file in evaluator.api_key_file"},
+		{"sanitize", "sanitize: {enabled: true}\n", `unknown key "sanitize"; tool results are not examined; remove it`},
+		{"api_key", "evaluator: {api_key: sk-1}\n", "name the variable that holds it in evaluator.api_key_env, or the file in evaluator.api_key_file"},
 		{"threshold at the wrong level", "threshold: 0.9\n", "write classifier.threshold, as in classifier: {threshold: …}"},
 		{"listen at the wrong level", "approval: {listen: '127.0.0.1:0'}\n", "write approval.web.listen"},
 		{"model, of which there are two", "model: x\n", "did you mean one of classifier.model, evaluator.model?"},
-		{"an empty section of that name", "shield: {}\n", `unknown key "shield"; settings stand at the top level`},
+		{"an empty section of that name", "shield: {}\n", `unknown key "shield"; settings belong at the top level`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -269,24 +269,24 @@ func TestLockedPaths(t *testing.T) {
 func TestPathsThatMeanNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"roots: ['']\n":                       "roots: a path is empty",
-		"roots: ['~']\n":                      "roots: root /home/me is or holds the home folder; name a folder inside it",
-		"roots: [/]\n":                        "roots: root / is or holds the home folder",
+		"roots: ['']\n":                       "roots: the path is empty; write a path",
+		"roots: ['~']\n":                      "roots: root /home/me is or contains the home folder; choose a folder inside it",
+		"roots: [/]\n":                        "roots: root / is or contains the home folder",
 		"roots: [~/a, /etc]\n":                "roots: root /etc is a system folder",
-		"roots: ['~bob/x']\n":                 "only ~ alone stands for a home folder",
-		"state: $XDG_STATE_HOME/shield\n":     "variables have no meaning here",
-		"audit: {file: '%APPDATA%/x'}\n":      "variables have no meaning here",
-		"approval: {command: ['~bob/ask']}\n": "only ~ alone",
+		"roots: ['~bob/x']\n":                 "only ~/ is expanded, to your own home folder",
+		"state: $XDG_STATE_HOME/shield\n":     "variables are not expanded here",
+		"audit: {file: '%APPDATA%/x'}\n":      "variables are not expanded here",
+		"approval: {command: ['~bob/ask']}\n": "only ~/ is expanded",
 	} {
 		if _, err := Load(Sources{User: write(t, text), Presets: presets, Home: "/home/me"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := Load(Sources{User: write(t, "roots: ['~/x']\n"), Presets: presets}); err == nil || !strings.Contains(err.Error(), "home folder is not known") {
+	if _, err := Load(Sources{User: write(t, "roots: ['~/x']\n"), Presets: presets}); err == nil || !strings.Contains(err.Error(), "home folder is unknown") {
 		t.Errorf("without a home folder: %v", err)
 	}
 	relative := Sources{Presets: presets, Flags: func(s *Settings) []string { s.State = "st"; return []string{"state"} }}
-	if _, err := Load(relative); err == nil || !strings.Contains(err.Error(), "is not known; write the path in full") {
+	if _, err := Load(relative); err == nil || !strings.Contains(err.Error(), "is unknown; write the path in full") {
 		t.Errorf("without a working directory: %v", err)
 	}
 }

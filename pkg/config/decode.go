@@ -15,9 +15,9 @@ import (
 )
 
 // A decoder applies one file, or its locked section, to the settings. It takes
-// values as they are meant: no fraction for a whole number, no number for a
-// text, and no key without a value, which would be the zero value and perhaps
-// the looser one.
+// values as they are meant: a fraction is not a whole number, a number is not a
+// text, and a key needs a value: without one it would be the zero value, which
+// may be the looser one.
 type decoder struct {
 	l      *Loaded
 	src    *Sources
@@ -121,7 +121,7 @@ func value(n ast.Node, to any) (err error) {
 func line(n ast.Node) (string, error) {
 	s, err := yamlfile.Text(n)
 	if err == nil && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
-		return "", yamlfile.At(n).Errorf("control characters in a text")
+		return "", yamlfile.At(n).Errorf("the text contains control characters; remove them")
 	}
 	return s, err
 }
@@ -154,7 +154,7 @@ func number(n ast.Node) (float64, error) {
 func types(n ast.Node) (Types, error) {
 	if word, ok := n.(*ast.StringNode); ok {
 		if word.Value != "auto" {
-			return Types{}, yamlfile.At(n).Errorf("%s is neither auto nor a list of action types", yamlfile.Quote(word.Value))
+			return Types{}, yamlfile.At(n).Errorf("%s is neither auto nor a list of action types such as [read_file]", yamlfile.Quote(word.Value))
 		}
 		return Types{Auto: true}, nil
 	}
@@ -177,7 +177,7 @@ func fileName(f reflect.StructField) string {
 	return name
 }
 
-// unknown says of a key that is no setting which one is probably meant.
+// unknown notes an unknown key and which setting is probably meant.
 func (d *decoder) unknown(prefix string, f yamlfile.Field) {
 	if prefix == "" && f.Key == "shield" {
 		// The specification's section: each of its keys is told.

@@ -14,8 +14,8 @@ var unprinted = map[string]string{
 	"policy":                 "the fingerprint of the rules stands for it, whichever name they were loaded by",
 	"classifier.model":       "the fingerprint of the model stands for it",
 	"classifier.addr":        "the fingerprint of the model stands for it",
-	"evaluator.api_key_env":  "a key says who pays, not which model answers",
-	"evaluator.api_key_file": "a key says who pays, not which model answers",
+	"evaluator.api_key_env":  "a key decides who pays, not which model answers",
+	"evaluator.api_key_file": "a key decides who pays, not which model answers",
 	"evaluator.canary_token": "a secret; any canary leads to the same verdict",
 	"approval.web.listen":    "the page shows the same question at every address",
 	"state":                  "the seal key in the folder tells installations apart",
@@ -37,7 +37,7 @@ func (s *Settings) Fingerprint() string {
 		}
 		value, err := json.Marshal(v.Interface())
 		if err != nil {
-			value = []byte(err.Error()) // only a number that is none, which no file can hold
+			value = []byte(err.Error()) // only NaN or an infinity, which no file can hold
 		}
 		fmt.Fprintf(h, "%s=%s\n", name, value)
 	})

@@ -21,7 +21,7 @@ type Sources struct {
 
 	Home    string   // the folder that ~ in settings means; may be unknown
 	Dir     string   // the folder that relative paths of the command line start from; may be unknown
-	Presets []string // names of policies that are no files
+	Presets []string // names of policies that are not files
 
 	// Flags sets what the command line asks for and returns the names of the
 	// settings that it set.
@@ -134,8 +134,8 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// read returns a file's content. Who can write the file decides what is
-// allowed, so that nobody but its owner and root may.
+// read returns a file's content. Whoever can write the file decides what is
+// allowed, so only its owner and root may.
 func read(name string) ([]byte, error) {
 	data, info, err := owner.ReadFile(name, yamlfile.MaxBytes)
 	if err != nil {
@@ -157,7 +157,7 @@ func read(name string) ([]byte, error) {
 			return nil, plain(err)
 		}
 		if owner.Known && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-			return nil, fmt.Errorf("everybody can replace it, since the folder %s has mode %04o; run 'chmod o-w %s'", dir, info.Mode().Perm(), dir)
+			return nil, fmt.Errorf("anyone can replace it, since the folder %s has mode %04o; run 'chmod o-w %s'", dir, info.Mode().Perm(), dir)
 		}
 	}
 	return data, nil

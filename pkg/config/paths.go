@@ -72,7 +72,7 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 		}
 		if name == "policy" && !strings.ContainsAny(*v, `/\.~`) {
 			// A name that is mistyped must not become a file beside the settings.
-			faults = append(faults, fault{name, fmt.Sprintf("%s is no preset (there are auto, %s), and a file is named by a path, such as ./%s.yaml%s",
+			faults = append(faults, fault{name, fmt.Sprintf("%s is not a preset (auto, %s); to name a file, write a path such as ./%s.yaml%s",
 				yamlfile.Quote(*v), strings.Join(src.Presets, ", "), *v, suggest.Question(*v, append([]string{"auto"}, src.Presets...)))})
 			continue
 		}
@@ -98,20 +98,20 @@ func (l *Loaded) resolve(src *Sources, name, dir string, errs *yamlfile.Errors) 
 func absolute(path, dir, home string) (string, error) {
 	switch {
 	case path == "":
-		return "", errors.New("a path is empty")
+		return "", errors.New("the path is empty; write a path, or leave the setting out")
 	case filepath.IsAbs(path):
 		return filepath.Clean(path), nil
 	case path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`):
 		if !filepath.IsAbs(home) {
-			return "", fmt.Errorf("%s: the home folder is not known; write the path in full", yamlfile.Quote(path))
+			return "", fmt.Errorf("%s: the home folder is unknown; write the path in full", yamlfile.Quote(path))
 		}
 		return filepath.Join(home, path[1:]), nil
 	case path[0] == '~':
-		return "", fmt.Errorf("%s: only ~ alone stands for a home folder, your own; write the path in full", yamlfile.Quote(path))
+		return "", fmt.Errorf("%s: only ~/ is expanded, to your own home folder; write the path in full", yamlfile.Quote(path))
 	case path[0] == '$' || path[0] == '%':
-		return "", fmt.Errorf("%s: variables have no meaning here; write the path in full, or begin it with ~/", yamlfile.Quote(path))
+		return "", fmt.Errorf("%s: variables are not expanded here; write the path in full, or begin it with ~/", yamlfile.Quote(path))
 	case !filepath.IsAbs(dir):
-		return "", fmt.Errorf("%s: the folder that it starts from is not known; write the path in full", yamlfile.Quote(path))
+		return "", fmt.Errorf("%s: the folder that it is relative to is unknown; write the path in full", yamlfile.Quote(path))
 	}
 	return filepath.Join(dir, path), nil
 }

@@ -2,33 +2,33 @@ package effect
 
 import "slices"
 
-// A Cause says why an effect cannot be known, or which of several effects of
-// one kind it is. Rules and programs decide by it; [Effect.Reason] says the same
-// to people, and its words may change.
+// A Cause says why an effect is unknown, or which variant of its kind it is. Rules
+// and programs decide by it; [Effect.Reason] says the same to people, and its
+// words may change.
 type Cause string
 
-// Why something is not known: of Dynamic and RunInput.
+// The causes of Dynamic and RunInput effects: why something is unknown.
 const (
-	CauseVariable   Cause = "variable"   // a variable or parameter that nothing in the command sets
-	CauseOutput     Cause = "output"     // what a command writes, or an expression yields
+	CauseVariable   Cause = "variable"   // a variable or parameter that the command does not set
+	CauseOutput     Cause = "output"     // the output of a command or the result of an expression
 	CauseInput      Cause = "input"      // standard input
-	CauseFile       Cause = "file"       // what a file holds
-	CauseDownload   Cause = "download"   // what another machine sends
-	CauseUnresolved Cause = "unresolved" // other text that is not worked out, such as what a glob matches
+	CauseFile       Cause = "file"       // the contents of a file
+	CauseDownload   Cause = "download"   // data from another machine
+	CauseUnresolved Cause = "unresolved" // other text that is not resolved, such as the matches of a glob
 	CauseScript     Cause = "script"     // a script that was not read
-	CauseAbsent     Cause = "absent"     // a script that does not exist, so that nothing would run
-	CauseCode       Cause = "code"       // code that is not looked at: machine code, what an encoding hides, what is loaded into a shell
+	CauseAbsent     Cause = "absent"     // a script that does not exist: nothing would run
+	CauseCode       Cause = "code"       // code that is not analysed: machine code, encoded code, code that is loaded into a shell
 	CauseSyntax     Cause = "syntax"     // text that cannot be parsed
-	CauseLimit      Cause = "limit"      // more than is looked at: too long, too deep, too many
-	CauseTool       Cause = "tool"       // a tool or a type of action that is not known
-	CauseField      Cause = "field"      // a field of the action that is missing, or is not what it should be
+	CauseLimit      Cause = "limit"      // a bound was exceeded: too long, too deep, too many
+	CauseTool       Cause = "tool"       // an unknown tool or action type
+	CauseField      Cause = "field"      // a field of the action is missing or invalid
 	CauseFailure    Cause = "failure"    // the analysis failed
 )
 
-// Which of the effects of a kind it is, where a rule speaks of one.
+// The variants of a kind that rules distinguish.
 const (
 	CauseHistory   Cause = "history"   // Destroy: the command history is changed or stopped
-	CauseRecursion Cause = "recursion" // StopProcess: something starts itself without end
+	CauseRecursion Cause = "recursion" // StopProcess: something starts itself endlessly
 	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
 )
 

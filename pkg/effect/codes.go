@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// A code writes bytes in other characters. read finds what may be written in
-// it in a text and gives the bytes.
+// A code is an encoding of bytes as text. read finds text that may be in this
+// encoding and passes the decoded bytes to found.
 type code struct {
 	name string
 	read func(s string, found func([]byte))
@@ -50,8 +50,8 @@ func base64Runs(s string, found func([]byte)) {
 }
 
 // base64Spread decodes a whole text as if all other characters stood between
-// the groups of one run: spaces, quotes, signs of comments. Where the run
-// starts is not known, so that each of its four places is tried.
+// the groups of one run: spaces, quotes, signs of comments. The start
+// of the run is unknown, so each of its four positions is tried.
 func base64Spread(s string, found func([]byte)) {
 	for _, more := range [...]string{"+/", "-_"} {
 		run := strings.Map(func(r rune) rune {
@@ -107,7 +107,7 @@ func base32Runs(s string, found func([]byte)) {
 			continue
 		}
 		for n := len(run) % 8; n == 1 || n == 3 || n == 6; n = len(run) % 8 {
-			run = run[:len(run)-1] // no text ends so
+			run = run[:len(run)-1] // not a valid length
 		}
 		if b, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(run); err == nil {
 			all = append(append(all, b...), 0)
@@ -137,8 +137,8 @@ func numbers(s string, base int) []byte {
 	return out
 }
 
-// number returns the bytes that one word stands for, nil if it is no number of
-// the base.
+// number returns the bytes that one word stands for, or nil if it is not a number
+// of the base.
 func number(word string, base int) []byte {
 	switch base {
 	case 16:

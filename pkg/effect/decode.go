@@ -28,8 +28,8 @@ const (
 )
 
 // Layers returns the texts that are encoded in s, at most 8 of at most 64 KiB
-// together, each encoded up to four times. What decodes to no readable text is
-// no layer, so that hashes, identifiers and paths yield none.
+// together, each encoded up to four times. Only readable text counts as a
+// layer, so hashes, identifiers and paths give none.
 func Layers(s string) []Layer {
 	if len(s) > maxLayerBytes {
 		s = s[:maxLayerBytes]
@@ -162,7 +162,7 @@ func unwrapped(s string) string {
 	return strings.NewReplacer("\n", "", "\r", "", "=", "").Replace(t)
 }
 
-// decodeRun decodes a run without padding. name is "" if it is no encoded text.
+// decodeRun decodes a run without padding. name is "" if it is not encoded text.
 func decodeRun(run string) (name, text string) {
 	if h := strings.TrimPrefix(run, "0x"); len(h)%2 == 0 {
 		if b := hexDecode(h); b != nil {
@@ -205,7 +205,7 @@ func hexDecode(s string) []byte {
 }
 
 // unpack returns the text in decoded bytes: UTF-8, UTF-16 as PowerShell takes
-// it, or either of them compressed. name is "" if they hold no text.
+// it, or either of them compressed. name is "" if they do not contain text.
 func unpack(encoding string, b []byte) (name, text string) {
 	if unzipped, by := decompress(b); by != "" {
 		encoding, b = encoding+"+"+by, unzipped
@@ -219,7 +219,7 @@ func unpack(encoding string, b []byte) (name, text string) {
 	return "", ""
 }
 
-// decompress returns what gzip, zlib or bzip2 data holds, at most 64 KiB.
+// decompress returns the contents of gzip, zlib or bzip2 data, at most 64 KiB.
 func decompress(b []byte) (out []byte, by string) {
 	var r io.Reader
 	var err error

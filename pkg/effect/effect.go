@@ -1,11 +1,11 @@
-// Package effect says what an action would do, in primitive terms. A tool call
-// such as read_file has one [Effect]; a shell command has as many as its parts.
-// The package also brings paths, hosts and text into the one form in which
+// Package effect describes what an action would do, in primitive terms. A tool
+// call such as read_file has one [Effect]; a shell command has one for each part.
+// The package also brings paths, hosts and text into the canonical form in which
 // rules compare them.
 package effect
 
-// A Kind names what an effect does. Policies match kinds and action types with
-// the same words.
+// A Kind says what an effect does. Policies use the same words for kinds and
+// action types.
 type Kind string
 
 // The kinds of effects.
@@ -14,7 +14,7 @@ const (
 	WriteFile         Kind = "write_file" // creates or changes a file
 	DeleteFile        Kind = "delete_file"
 	DeleteDirectory   Kind = "delete_directory"
-	MoveFile          Kind = "move_file" // what is moved away; the destination is a WriteFile
+	MoveFile          Kind = "move_file" // the source of a move; the destination is a WriteFile
 	ListDirectory     Kind = "list_directory"
 	CreateDirectory   Kind = "create_directory"
 	ChangePermissions Kind = "change_permissions" // mode, owner, access lists, attributes
@@ -27,18 +27,18 @@ const (
 	ChangePrivilege   Kind = "change_privilege"   // sudo, setuid, capabilities
 	ChangeSystem      Kind = "change_system"      // services, packages, users, firewall, kernel, devices
 	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Destroys
-	ChangeGuard       Kind = "change_guard"       // shield itself is answered, cleared, repaired, stopped or given other settings
+	ChangeGuard       Kind = "change_guard"       // answers, clears, repairs, stops or reconfigures shield itself
 	StopProcess       Kind = "stop_process"
-	ReadSecret        Kind = "read_secret"  // credentials are shown or handed on: environment, key store, token, a secret file's content
-	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, key strokes
+	ReadSecret        Kind = "read_secret"  // shows credentials or hands them on: environment, key store, token
+	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, keystrokes
 	Destroy           Kind = "destroy"      // cannot be undone: databases, disks, history, resources
-	RunDownload       Kind = "run_download" // what the network sends is executed
-	RunDecoded        Kind = "run_decoded"  // what was decoded is executed
-	RunInput          Kind = "run_input"    // text from another part of the command is executed
-	SendSecret        Kind = "send_secret"  // what a secret place holds goes to the network
-	SendData          Kind = "send_data"    // local content goes to another machine or person: Host or Target, Path, Labels
-	RunCode           Kind = "run_code"     // a program loads and runs a file: Program, Path, Labels say where the file comes from
-	RemoteShell       Kind = "remote_shell" // an interpreter is attached to the network
+	RunDownload       Kind = "run_download" // runs code from the network
+	RunDecoded        Kind = "run_decoded"  // runs decoded text
+	RunInput          Kind = "run_input"    // runs text from another part of the command
+	SendSecret        Kind = "send_secret"  // sends a secret to the network
+	SendData          Kind = "send_data"    // sends local content to another machine or person: Host or Target, Path, Labels
+	RunCode           Kind = "run_code"     // a program loads and runs a file: Program, Path; Labels say where the file comes from
+	RemoteShell       Kind = "remote_shell" // attaches an interpreter to the network
 	Dynamic           Kind = "dynamic"      // cannot be resolved; never harmless
 )
 
@@ -51,10 +51,10 @@ var kinds = [...]Kind{
 	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, SendData, RunCode, RemoteShell, ChangeGuard, Dynamic,
 }
 
-// A Class says how much a program changes, by its flags.
+// A Class says how much a program changes, depending on its flags.
 type Class string
 
-// The classes, from least to most. A program that is not known is Unknown.
+// The classes, from least to most. An unknown program is Unknown.
 const (
 	Unknown     Class = ""
 	ReadOnly    Class = "readonly"
@@ -64,8 +64,8 @@ const (
 	Privileged  Class = "privileged"
 )
 
-// A Span is a part of the text an effect was read from, in bytes, from Start
-// up to End.
+// A Span is the part of the text that an effect was read from, in bytes, from
+// Start up to but not including End.
 type Span struct {
 	Start int `json:"start"`
 	End   int `json:"end"`
@@ -76,7 +76,7 @@ type Effect struct {
 	Kind      Kind     `json:"kind"`
 	Path      string   `json:"path,omitempty"`      // canonical, see [Place.Path]
 	Pattern   bool     `json:"pattern,omitempty"`   // Path is a pattern: the effect touches what it matches, see [Overlap]
-	Tree      bool     `json:"tree,omitempty"`      // the ** of Path is folders that were searched, not text that may climb out
+	Tree      bool     `json:"tree,omitempty"`      // the ** of Path stands for searched folders, not for text that may contain ".."
 	Recursive bool     `json:"recursive,omitempty"` // and everything below Path
 	URL       string   `json:"url,omitempty"`
 	Host      string   `json:"host,omitempty"` // canonical, see [Host]
@@ -90,13 +90,13 @@ type Effect struct {
 	Labels    []Label  `json:"labels,omitempty"`   // of SendData and RunCode: what is known of the data
 	Trusted   bool     `json:"trusted,omitempty"`  // the place that data goes to, or that is changed, is one that the settings name
 	Possible  bool     `json:"possible,omitempty"` // the effect may happen and need not: a branch, or an operand that is not known
-	Cause     Cause    `json:"cause,omitempty"`    // of Dynamic and RunInput: why; and of what rules tell apart
-	Reason    string   `json:"reason,omitempty"`   // for people: of Dynamic and of flows, why
+	Cause     Cause    `json:"cause,omitempty"`    // of Dynamic and RunInput: why; otherwise the variant of the kind, see [Cause]
+	Reason    string   `json:"reason,omitempty"`   // for people: why, for Dynamic effects and data flows
 	From      Span     `json:"from"`
 }
 
 // A Result is what a command line would do.
 type Result struct {
 	Effects []Effect
-	Words   string // the command with all that could be resolved put in: a view for rules and models
+	Words   string // the command with everything that could be resolved inserted: a view for rules and models
 }

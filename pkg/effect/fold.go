@@ -8,10 +8,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// foldPath returns a path as file systems that ignore case compare it. It
-// allocates only for paths that change. Beside case, HFS+ ignores characters
-// that cannot be seen (the attack on git of 2014: ".g\u200cit"), and both
-// Apple file systems take composed and decomposed letters for the same.
+// foldPath returns a path in the form in which file systems that ignore case
+// compare it. It allocates only for paths that change. In addition to case, HFS+
+// ignores invisible characters (used to attack git in 2014: ".g\u200cit"), and both
+// Apple file systems treat composed and decomposed letters as equal.
 func foldPath(s string) string {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c >= utf8.RuneSelf {

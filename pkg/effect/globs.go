@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Globs is a set of path globs, indexed so that a path is compared with few of
-// them. Goroutines may share it.
+// Globs is a set of path globs with an index, which means that a path is compared
+// with only a few of them. Goroutines may share it.
 //
 // A glob starts with "/" or a drive ("c:/"), with "~/" for every home folder,
 // with "$NAME/" for every folder that a variable holds, or with "**/" for any
@@ -49,9 +49,9 @@ const (
 )
 
 // NewGlobs returns the set of some globs. vars holds the folders that $NAME
-// stands for, as canonical paths; a variable that holds none makes its globs
-// match nothing, and one that is no key is an error. The folders of HOME are
-// home folders beside the usual ones. An error says which glob is at fault.
+// stands for, as canonical paths; globs of a variable without folders match
+// nothing, and a variable that is not a key is an error. The folders of HOME are
+// home folders in addition to the usual ones. An error says which glob is at fault.
 func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 	b := builder{vars: vars, g: &Globs{
 		rules: make([]rule, 0, len(globs)+len(globs)/2),
@@ -78,7 +78,7 @@ type builder struct {
 // braces expands the braces of a glob and adds what comes out.
 func (b *builder) braces(glob string) error {
 	if len(glob) > maxGlob {
-		return fmt.Errorf("longer than %d bytes", maxGlob)
+		return fmt.Errorf("it is longer than %d bytes", maxGlob)
 	}
 	b.expanded = 0
 	return b.expand(glob)
@@ -96,7 +96,7 @@ func (b *builder) expand(glob string) error {
 	}
 	if open < 0 {
 		if b.expanded++; b.expanded > maxExpansions {
-			return fmt.Errorf("braces stand for more than %d globs", maxExpansions)
+			return fmt.Errorf("its braces stand for more than %d globs", maxExpansions)
 		}
 		return b.add(glob)
 	}
@@ -133,7 +133,7 @@ func (b *builder) add(glob string) error {
 	head, rest, _ := strings.Cut(glob, "/")
 	switch {
 	case strings.IndexByte(glob, 0) >= 0:
-		return errors.New("holds a NUL byte")
+		return errors.New("it contains a NUL byte")
 	case head == "~" || head == "$HOME":
 		return b.rule(&b.g.home, nil, rest, rule{})
 	case head == "**":
@@ -159,7 +159,7 @@ func (b *builder) add(glob string) error {
 	case isDrive(head):
 		return b.rule(&b.g.abs, []segment{patternSegment(strings.ToLower(head))}, strings.ToLower(rest), rule{})
 	}
-	return errors.New(`is relative; start it with "/", "~/", "**/", "$WORKSPACE/" or a drive`)
+	return errors.New(`it is relative; start it with "/", "~/", "**/", "$WORKSPACE/" or a drive`)
 }
 
 // isDrive reports whether s is a drive such as "c:", or "?:" for any.
@@ -171,7 +171,7 @@ func isDrive(s string) bool {
 func (b *builder) rule(ix *index, anchor []segment, rest string, r rule) error {
 	n := len(anchor) + strings.Count(rest, "/") + 1
 	if n > maxRuleDepth {
-		return fmt.Errorf("deeper than %d folders", maxRuleDepth)
+		return fmt.Errorf("it is deeper than %d folders", maxRuleDepth)
 	}
 	r.glob = b.glob
 	r.exact = append(b.segments(n), anchor...)
@@ -219,9 +219,9 @@ func (b *builder) segments(n int) []segment {
 func globSegment(name string) (segment, error) {
 	switch name {
 	case "":
-		return segment{}, errors.New("holds two slashes in a row")
+		return segment{}, errors.New("it contains two slashes in a row")
 	case ".", "..":
-		return segment{}, fmt.Errorf("holds %q; write the folder that is meant", name)
+		return segment{}, fmt.Errorf("it contains %q; write the folder's full path", name)
 	}
 	if !isMeta(name) {
 		return segment{text: name}, nil

@@ -13,8 +13,8 @@ import (
 // or an address in its usual notation, without port, user, zone or trailing
 // dot. It reads IPv4 addresses as the C library and browsers do, in decimal,
 // octal, hexadecimal and with fewer parts, and takes those that IPv6 addresses
-// embed out of them. It returns "" for what is no host, and for what two common
-// clients would take for different hosts.
+// embed out of them. It returns "" for text that is not a host, and for text that
+// two common clients would read as different hosts.
 func Host(raw string) string {
 	s := strings.Trim(raw, " \t\r\n")
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
@@ -82,7 +82,7 @@ func hostName(s string) string {
 }
 
 // lookup returns the mapping of international names that clients use: it also
-// turns full-width digits and other full stops into the plain ones.
+// turns full-width digits and other full stops into plain ones.
 func lookup() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
 }

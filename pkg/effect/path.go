@@ -6,14 +6,14 @@ import "strings"
 // path: absolute, with slashes, without "." and "..", and by its usual name
 // where the system has several. Folders of variables and "~" are put in. The
 // paths of Windows start with a drive ("c:/users/me") or "unc:/" and are in lower
-// case. Path looks at no file, but for asking p.Links what ".."
-// means behind a symbolic link; links that a path ends in or goes through are
-// the caller's to resolve.
+// case. Path does not access files, except that it asks p.Links what
+// ".." means behind a symbolic link. The caller must resolve other links in a
+// path.
 //
 // pattern says that word is a pattern as in [Overlap]: a shell's glob, or text
-// that is known in part, where "**" stands for what is not known. What Path
-// returns may be a pattern although word is none: "**/notes" if nobody knows
-// from where the path is relative, "/home/*" for an unknown home folder. The
+// that is known in part, where "**" stands for what is not known. Path may
+// return a pattern for a word that is not a pattern: "**/notes" if the folder of a
+// relative path is unknown, "/home/*" for an unknown home folder. The
 // canonical form of a canonical path is itself. A word without a path
 // yields "", which as a pattern is a path of which nothing is known.
 func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
@@ -101,7 +101,7 @@ type walk struct {
 // elsewhere.
 const maxClimbs = 16
 
-// start finds out where a word starts and follows it from there.
+// start finds the folder that a word starts from and follows the word.
 func (w *walk) start(word string) {
 	w.windows = w.onWindows()
 	w.backslash = w.isWindows(word)
@@ -208,7 +208,7 @@ func (w *walk) push(name string, pattern bool) {
 	}
 	s := segment{text: name}
 	if w.windows {
-		if folded := foldPath(name); folded != "" { // a name of signs that nobody sees is one
+		if folded := foldPath(name); folded != "" { // a name of invisible characters is also a name
 			name = folded
 		}
 		s.text = name
@@ -302,8 +302,7 @@ func (w *walk) path() (string, bool) {
 	return b.String(), isPattern
 }
 
-// tooLong returns the pattern of what starts as a path does that no system
-// call would take.
+// tooLong returns a pattern for a path that is too long for any system call.
 func tooLong(path string, isPattern bool) string {
 	cut := strings.LastIndexByte(path[:maxPath], '/')
 	if !isPattern {

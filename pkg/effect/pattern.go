@@ -19,7 +19,7 @@ type segmentKind uint8
 
 const (
 	literal segmentKind = iota
-	wild                // holds *, ? or a class
+	wild                // contains *, ? or a class
 	anyRun              // "**": any number of segments, also none
 )
 
@@ -28,8 +28,8 @@ const maxSegments = 256
 
 // maxWild is the length in bytes of the longest wildcard segment that is looked
 // at closely, and maxWilds how many of them; longer ones keep their literal
-// head, and what follows further ones is "**". Both widen what a pattern
-// matches, so nobody hides in them, and keep comparisons quick.
+// head, and what follows further ones is "**". Both make a pattern
+// match more, which cannot hide anything, and keep comparisons fast.
 const (
 	maxWild  = 64
 	maxWilds = 8
@@ -165,7 +165,7 @@ func classEnd(s string) int {
 }
 
 // meets reports whether two tokens, neither of them a star, have a character
-// in common. Two classes are taken to have one: being wrong there is strict.
+// in common. Two classes always count as having one, which is the strict answer.
 func (t token) meets(u token) bool {
 	switch {
 	case t.kind == tokenRune && u.kind == tokenRune:
@@ -389,7 +389,7 @@ func literalHead(s string) int {
 func literalTail(s string) int { return len(s) - 1 - strings.LastIndexAny(s, metaChars+"]") }
 
 // split appends the segments of a canonical path or pattern to dst. The root
-// of a POSIX path is no segment; a drive is one, and so is "unc:".
+// of a POSIX path is not a segment; a drive and "unc:" are.
 func split(dst []segment, path string, pattern bool) []segment {
 	wilds := 0
 	for path != "" {
@@ -440,7 +440,7 @@ func cutSlash(s string, pattern bool) (name, rest string, found bool) {
 	return name, s[i+1:], true
 }
 
-// clip shortens a pattern to what [Overlap] looks at.
+// clip shortens a pattern to the part that [Overlap] compares.
 func clip(s string) string {
 	if len(s) <= maxPath {
 		return s

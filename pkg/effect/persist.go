@@ -6,9 +6,9 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// Persists returns the class of files that run code later to which what an
-// effect touches belongs, or may belong; "" if it is none. Writing such
-// a file is a [Persist] effect with the class as its Reason.
+// Persists returns the class of files that run code later if an effect touches,
+// or may touch, such a file, and "" otherwise. Writing such a file is a [Persist]
+// effect with the class as its Reason.
 //
 // The files of most classes are rarely written in everyday work. Those of some,
 // such as build_script, are: they hold project settings that people change

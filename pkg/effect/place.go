@@ -7,15 +7,15 @@ import (
 
 // A Place is where an action is judged: what relative paths, "~" and the
 // workspace mean there. The zero Place knows nothing and is the strictest.
-// Goroutines may share a Place; it is not changed once built.
+// Goroutines may share a Place; it must not be changed after it is built.
 type Place struct {
 	CWD   string   // canonical folder that relative paths start from; "" if unknown
 	Home  string   // canonical home folder; "" if unknown
 	Roots []string // canonical folders that count as workspace
 
 	// Links resolves the symbolic links of a canonical path on local file
-	// systems; it returns its argument where nothing is to be resolved. nil
-	// resolves nothing.
+	// systems. It returns its argument if there is nothing to resolve. nil
+	// means that links are not resolved.
 	Links func(path string) string
 
 	// Script reads a local script that would be executed, by canonical path.
@@ -27,8 +27,8 @@ type Place struct {
 	FoldCase bool // the file system ignores case (Windows, macOS)
 }
 
-// In returns the place after changing into a folder: a word or a canonical
-// path. "" is a folder that nobody knows.
+// In returns the place after changing into a folder: a word or a canonical path.
+// "" is an unknown folder.
 func (p *Place) In(dir string) *Place {
 	q := *p
 	q.CWD = ""
@@ -39,7 +39,7 @@ func (p *Place) In(dir string) *Place {
 }
 
 // Inside reports whether a canonical path, or whatever a pattern matches, is
-// certainly a root or below one. Links in it are the caller's to resolve. tree
+// certainly a root or below one. The caller must resolve links in it. tree
 // is [Effect.Tree].
 func (p *Place) Inside(path string, pattern, tree bool) bool {
 	if path == "" || pattern && (strings.Contains(path, "**") && !tree || len(path) > maxPath) {
@@ -53,7 +53,7 @@ func (p *Place) Inside(path string, pattern, tree bool) bool {
 	return false
 }
 
-// below reports whether a path is a folder or lies in it. In a pattern only the
+// below reports whether a path is a folder or inside it. In a pattern only the
 // part before the first wildcard counts.
 func (p *Place) below(path string, pattern bool, folder string) bool {
 	if !pattern {
@@ -77,15 +77,15 @@ func (p *Place) same(a, b string) bool {
 	return a == b || p.FoldCase && strings.EqualFold(a, b)
 }
 
-// CheckRoot reports why a canonical path must not be a root: roots are the
-// workspace, and what reads only inside them is harmless. home may be "".
+// CheckRoot returns an error if a canonical path must not be a root: roots are the
+// workspace, and actions that only read inside them are harmless. home may be "".
 func CheckRoot(path, home string) error {
 	fold := foldPath(path)
 	switch {
 	case path == "" || path[0] != '/' && !windowsPath(path):
-		return fmt.Errorf("root %q is no absolute path", path)
+		return fmt.Errorf("root %q is not an absolute path", path)
 	case home != "" && (fold == foldPath(home) || strings.HasPrefix(foldPath(home), strings.TrimSuffix(fold, "/")+"/")):
-		return fmt.Errorf("root %s is or holds the home folder; name a folder inside it", path)
+		return fmt.Errorf("root %s is or contains the home folder; choose a folder inside it", path)
 	}
 	segs := split(nil, fold, false)
 	for _, glob := range systemFolders {
@@ -93,7 +93,7 @@ func CheckRoot(path, home string) error {
 		want := split(nil, name, true)
 		if len(segs) == len(want) || below && len(segs) > len(want) {
 			if heads(segs, want) {
-				return fmt.Errorf("root %s is a system folder; name a folder of your own", path)
+				return fmt.Errorf("root %s is a system folder; choose one of your own folders", path)
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func heads(segs, want []segment) bool {
 	return true
 }
 
-// systemFolders are no workspace; "/**" at the end means what is below, too.
+// systemFolders cannot be roots; a trailing "/**" includes everything below.
 var systemFolders = [...]string{
 	"/", "/home", "/home/*", "/users", "/users/*", "/root", "/tmp", "/opt", "/srv", "/mnt", "/mnt/?", "/media", "/volumes", "/net",
 	"/bin/**", "/boot/**", "/dev", "/dev/*", "/etc/**", "/lib/**", "/lib32/**", "/lib64/**", "/proc/**", "/run", "/run/user", "/sbin/**", "/sys/**",

@@ -4,7 +4,7 @@ import "strings"
 
 // turned tells whether text is written in rot13 or backwards: "" if it is
 // neither. It is if turning it makes words out of what are none: three, or two
-// where the text as it stands has not a single one.
+// where the original text has not a single one.
 func turned(s string) string {
 	var plain, rot, rev int
 	var buf [16]byte

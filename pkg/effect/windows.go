@@ -6,8 +6,8 @@ import "strings"
 // unc:/server/share, which no path of another system is written as.
 const unc = "unc:"
 
-// isWindows reports whether a word is a path in the manner of Windows, so that
-// its backslashes separate folders.
+// isWindows reports whether a word is a Windows path, in which backslashes
+// separate folders.
 func (w *walk) isWindows(word string) bool {
 	switch word[0] {
 	case '\\':
@@ -24,7 +24,7 @@ func (w *walk) isWindows(word string) bool {
 		return len(word) > 5 && (strings.EqualFold(word[1:5], "env:") || strings.EqualFold(word[1:6], "{env:")) ||
 			w.onWindows() || strings.IndexByte(word, '\\') > 0 && !w.pattern
 	case '~', '.':
-		// ~\x and ..\x would be odd names elsewhere.
+		// ~\x and ..\x are unlikely names on other systems.
 		i := strings.IndexAny(word, `/\`)
 		return w.onWindows() || !w.pattern && i > 0 && word[i] == '\\' && strings.Trim(word[:i], "~.") == ""
 	case '?':
@@ -39,14 +39,14 @@ func (w *walk) isWindows(word string) bool {
 	return w.onWindows()
 }
 
-// onWindows reports whether the place has paths in the manner of Windows.
+// onWindows reports whether the place has Windows paths.
 func (w *walk) onWindows() bool { return w.place.onWindows() }
 
 func (p *Place) onWindows() bool {
 	return windowsPath(p.CWD) || p.CWD == "" && windowsPath(p.Home)
 }
 
-// windowsPath reports whether a canonical path is one of Windows.
+// windowsPath reports whether a canonical path is a Windows path.
 func windowsPath(path string) bool {
 	return strings.HasPrefix(path, unc) || len(path) >= 2 && isDrive(path[:2])
 }
@@ -112,7 +112,7 @@ func (w *walk) device32(slashed, word string) string {
 		w.setDrive(head)
 		return word[2:]
 	case lower == "globalroot" || strings.HasPrefix(lower, "volume{") || strings.HasPrefix(lower, "harddisk"):
-		// A volume by another name: which drive it is, nobody here knows.
+		// A volume by another name: its drive is unknown.
 		w.setDrive("?:")
 		w.segs = append(w.segs, segment{kind: anyRun})
 		return word[len(head):]

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/shieldcli/shield/pkg/config"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 	firstWait  = 500 * time.Millisecond
 )
 
-// A stateError says that rate or budget could not be counted.
+// A stateError says that the rate or the budget could not be counted.
 type stateError struct{ err error }
 
 func (e stateError) Error() string { return e.err.Error() }
@@ -34,9 +36,9 @@ type exchange struct {
 }
 
 // ask sends a question until the service answers, its refusal is final, or the
-// limits end. The first attempt is charged to the budget together with its
-// token of the rate, so that a refusal by rate costs nothing; each further one
-// takes a token alone. Each attempt has a canary and a boundary of its own.
+// limits are reached. The first attempt is charged to the budget together with
+// its rate token, so that a refusal by rate costs nothing; each further one takes
+// a rate token only. Each attempt has a canary and a boundary of its own.
 //
 // A refused parameter is not a failure of the service, hence not one of the
 // tries, but it is an attempt and takes its token.
@@ -104,8 +106,8 @@ func counted(ctx context.Context, err error) error {
 }
 
 // wait waits before the next try: as long as the service asks for, else 0.5 s
-// and then twice as long, with jitter. A service that asks for more than the
-// whole evaluation may take has given its answer: err is returned at once.
+// and then twice as long, with jitter. If a service asks for more than the whole
+// evaluation may take, err is returned at once.
 func (e *Evaluator) wait(ctx context.Context, tries int, err error) error {
 	d := firstWait << (tries - 1)
 	var jitter [2]byte
@@ -118,7 +120,7 @@ func (e *Evaluator) wait(ctx context.Context, tries int, err error) error {
 		d = status.RetryAfter
 	}
 	if d >= e.o.Timeout {
-		return fmt.Errorf("%w; it asks to wait %s", err, d.Round(time.Second))
+		return fmt.Errorf("%w; it asks to wait %s", err, config.Duration(d.Round(time.Second)))
 	}
 	return e.o.Sleep(ctx, d)
 }

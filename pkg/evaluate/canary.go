@@ -31,8 +31,7 @@ func sameCanary(got, want string) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 
-// shows reports whether a text gives a canary away, whole or a telling part of
-// it, in whatever spelling: in capitals, backwards, with anything between its
+// shows reports whether a text reveals a canary, or a large enough part of it, in whatever spelling: in capitals, backwards, with anything between its
 // characters, in pieces, or encoded.
 func shows(text, canary string) bool {
 	if canary == "" {
@@ -50,7 +49,7 @@ func shows(text, canary string) bool {
 	return found || !whole
 }
 
-// marks are what gives a canary away.
+// marks are the parts of a text that reveal a canary.
 type marks struct {
 	canary string // plain, see [squeeze]
 	piece  int    // characters of a telling part
@@ -137,7 +136,7 @@ func digits(s string, sure bool) string {
 // not survive being copied by a model.
 func checkCanary(s string) error {
 	if len(s) < 16 || len(s) > 128 {
-		return fmt.Errorf("canary_token: %d characters, want 16 to 128; leave it empty for a fresh one each request", len(s))
+		return fmt.Errorf("canary_token: %d characters, want 16 to 128; leave it empty to get a fresh one for each request", len(s))
 	}
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\' || s[i] == '{' {

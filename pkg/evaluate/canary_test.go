@@ -80,7 +80,7 @@ func rot13(r rune) rune {
 }
 
 // TestCanaryInOtherFields lets a model that has the canary right write it
-// somewhere else as well, in every spelling: that is no answer to rely on,
+// somewhere else as well, in every spelling: such an answer cannot be trusted,
 // and nothing of it is shown.
 func TestCanaryInOtherFields(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ type dialect struct {
 	temperature bool // 0; models that reason insist on their own
 }
 
-// A format is how a reply is held to JSON.
+// A format is how a service is told to reply in JSON.
 type format uint8
 
 const (
@@ -70,7 +70,7 @@ func parseDialect(text string) (dialect, bool) {
 }
 
 // A Memory keeps what was found out about services, so that the next process
-// need not find it out again. Goroutines share it.
+// need not ask again. Goroutines share it.
 type Memory interface {
 	// Recall returns what is kept under a key and has not expired.
 	Recall(ctx context.Context, key string) (text string, ok bool)
@@ -155,7 +155,7 @@ const (
 // Services tell in many ways that they do not understand a form of answer: some
 // answer 400 or 422 and say so, some 500 with a trace of their validation, some
 // say nothing that could be read. An error that names no parameter is therefore
-// taken for one about the form, as long as there is a simpler one.
+// treated as one about the form, as long as there is a simpler one.
 func (d dialect) without(err error) (dialect, string, reason) {
 	var status *StatusError
 	refused, message := false, ""
@@ -179,14 +179,14 @@ func (d dialect) without(err error) (dialect, string, reason) {
 		d.limit = limitCompletion
 		return d, "max_tokens", told
 	case d.limit != limitNone && says("max_tokens", "max_completion_tokens"):
-		// A service that is asked for the one and wants the other says so by name.
+		// A service that wants the other of the two says so by name.
 		if d.limit == limitTokens && says("max_completion_tokens") {
 			d.limit = limitCompletion
 			return d, "max_tokens", told
 		}
 		d.limit = limitNone
 		return d, "max_tokens", told
-	case d.format != formatNone && refused && status.Status != http.StatusNotFound: // 404 is first of all a wrong address or model
+	case d.format != formatNone && refused && status.Status != http.StatusNotFound: // 404 usually means a wrong address or model
 		d.format--
 		return d, "response_format", guess
 	}

@@ -17,8 +17,8 @@ type Endpoint struct {
 	// LookupEnv looks up an environment variable; nil finds none.
 	LookupEnv func(name string) (string, bool)
 
-	// Memory keeps which optional parameters the service understands; nil finds
-	// it out anew.
+	// Memory keeps which optional parameters the service understands; nil asks
+	// each time.
 	Memory Memory
 }
 
@@ -68,17 +68,17 @@ func (ep *Endpoint) base(s service) (*url.URL, error) {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
 		return nil, errors.New("base_url must start with https:// or http:// and name a host")
 	case u.User != nil:
-		return nil, errors.New("base_url must not hold a user or password; use api_key_env or api_key_file")
+		return nil, errors.New("base_url must not contain a user or password; use api_key_env or api_key_file")
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("base_url must not hold a query or fragment")
+		return nil, errors.New("base_url must not contain a query or fragment")
 	case u.Scheme == "http" && !nearby(u.Hostname()):
-		return nil, fmt.Errorf("base_url: http to %s would show the canary and the key to the network, and let it forge verdicts; use https", u.Hostname())
+		return nil, fmt.Errorf("base_url: http to %s would send the canary and the key unencrypted, and anyone on the network could forge verdicts; use https", u.Hostname())
 	}
 	return u, nil
 }
 
-// nearby reports whether a host is this machine or in a private network, as
-// far as its name shows: plain HTTP is bearable there.
+// nearby reports whether a host is this machine or in a private network, as far
+// as its name shows: plain HTTP is acceptable there.
 func nearby(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()

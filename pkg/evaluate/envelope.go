@@ -19,7 +19,7 @@ const maxEnvelopeDepth = 16
 // stands there twice, also in another case, is an error anywhere: a lax reader
 // would take the one and a strict reader the other. What a service adds beside
 // the answer (usage, timings, a model's own reasoning) is not looked at; what
-// says that this is no answer (an error, a refusal, a call of a tool, another
+// says that this is not an answer (an error, a refusal, a call of a tool, another
 // reason to end than that the answer is complete) makes it none.
 func readEnvelope(contentType string, body []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(contentType)
@@ -46,7 +46,7 @@ func readEnvelope(contentType string, body []byte) (string, error) {
 	}
 	choice, ok := choices[0].(map[string]any)
 	if !ok {
-		return "", errors.New("response has a choice that is no object")
+		return "", errors.New("response has a choice that is not an object")
 	}
 	return readChoice(choice)
 }
@@ -64,7 +64,7 @@ func readChoice(choice map[string]any) (string, error) {
 		return "", err
 	}
 	if reason, ok := choice["finish_reason"].(string); !ok || reason != "stop" {
-		return "", fmt.Errorf("the answer ended by %s, expected \"stop\"", named(choice["finish_reason"]))
+		return "", fmt.Errorf("the answer ended with %s, expected \"stop\"", named(choice["finish_reason"]))
 	}
 	if role, ok := message["role"].(string); !ok || role != "assistant" {
 		return "", fmt.Errorf("the answer's role is %s, expected \"assistant\"", named(message["role"]))
@@ -95,12 +95,12 @@ func noError(in map[string]any) error {
 		said, _ = object["message"].(string)
 	}
 	if said == "" {
-		return errors.New("the response holds an error")
+		return errors.New("the response contains an error")
 	}
-	return fmt.Errorf("the response holds an error: %s", said)
+	return fmt.Errorf("the response contains an error: %s", said)
 }
 
-// empty reports whether a field is as good as left out.
+// empty reports whether a field counts as missing.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -6,17 +6,17 @@
 //
 //   - quotes the action as inert data (quote.go) under a compiled-in prompt
 //     (prompt.txt), whose digest stands in every verdict;
-//   - demands a fresh random canary back, which only the system prompt holds,
-//     and believes nothing of a reply without it, or with it anywhere else
-//     (canary.go, parse.go);
-//   - takes for an answer only what is one in every reading of the response
-//     (envelope.go);
+//   - demands back a fresh random canary, which only the system prompt holds,
+//     and rejects a reply without it, or with it anywhere else (canary.go,
+//     parse.go);
+//   - accepts an answer only if every parser would read the same one from the
+//     response (envelope.go);
 //   - never lets the model allow a payload that speaks to a judge, since a
 //     model that obeys the payload would copy the canary as well (speech.go);
 //   - bounds what it sends, reads, waits for and spends.
 //
-// Every failure is a BLOCK, unless failing open was chosen, and then an ALLOW
-// with confidence 0.5, marked as degraded, for few kinds of failure.
+// Every failure is a BLOCK. If failing open was chosen, a few kinds of failure
+// are an ALLOW with confidence 0.5, marked as degraded.
 package evaluate
 
 import (
@@ -38,17 +38,17 @@ const DefaultTimeout = 30 * time.Second
 
 // Options configure an [Evaluator]. The zero value has no provider and blocks.
 type Options struct {
-	Provider Provider // nil: Tier 2 is not configured, or could not be
+	Provider Provider // nil: Tier 2 is not configured, or its setup failed
 	Cause    error    // why a configured provider is nil; shown in the reasoning
 
-	FailOpen       bool // allow, marked as degraded, where the evaluator cannot be reached or paid for
+	FailOpen       bool // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
 	ApprovalUsable bool // a person can be asked in Tier 3
 
 	CanaryToken string        // "" draws a fresh one for each attempt
 	Timeout     time.Duration // 0 means DefaultTimeout
 
 	Limits Limits // nil: neither rate nor budget is limited
-	Cache  Cache  // nil: every case is evaluated anew
+	Cache  Cache  // nil: every case is evaluated again
 
 	// Redactor takes credentials out of what is sent and shown; nil knows only
 	// what credentials look like.
@@ -104,7 +104,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) verdict.Verdict
 	}
 	if e.o.CanaryToken != "" && holds(c, e.o.CanaryToken) {
 		return verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "canary",
-			Reasoning: "the payload holds the configured canary token, which only the evaluator should know; set another canary_token, or none"}
+			Reasoning: "the payload contains the configured canary token, which only the evaluator should know; change canary_token, or remove it"}
 	}
 	if e.o.Cache != nil {
 		if v, ok := e.o.Cache.Lookup(ctx, c); ok {
@@ -114,7 +114,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) verdict.Verdict
 	q, err := newQuestion(c, e.o.Redactor)
 	if err != nil {
 		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "unexamined",
-			Reasoning: fmt.Sprintf("the payload is longer than the %d bytes that the evaluator examines; split the action, or have a person decide", MaxPayload)}
+			Reasoning: fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or let a person decide", MaxPayload)}
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
@@ -124,7 +124,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) verdict.Verdict
 	}
 	v := e.conclude(x)
 	if q.hidden && v.Decision == verdict.Allow {
-		v = afterAllow(v, "a secret of the action stands in it a second time, or too deep to be looked at, so that the evaluator was not shown all of it; a person must decide")
+		v = afterAllow(v, "the evaluator did not see the whole action: a secret in it was redacted in a second place, or is nested too deeply; a person must decide")
 	}
 	if e.o.Cache != nil && v.Error == "" {
 		e.o.Cache.Store(ctx, c, v)
@@ -143,8 +143,8 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	case errors.As(err, &unknown):
 		return e.open(failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), x.canaries)))
 	case err != nil:
-		// Not opened even where failing open was chosen: a payload that makes the
-		// model babble must not get through by it.
+		// Closed even if failing open was chosen: a payload that makes the model
+		// babble must not get through that way.
 		return failed("evaluator", "failed to parse evaluator response: "+e.clean(err.Error(), x.canaries))
 	}
 	v := verdict.Verdict{Decision: a.decision, Confidence: a.confidence, Reasoning: e.clean(a.reasoning, x.canaries)}
@@ -157,26 +157,29 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 	return v
 }
 
-// unavailable returns the verdict where no provider is configured: a person
-// decides if one can be asked.
+// unavailable returns the verdict if no provider is configured: a person decides
+// if one can be asked.
 func (e *Evaluator) unavailable() verdict.Verdict {
-	reason := "Tier 2 evaluation required but not available"
-	if e.o.Cause != nil {
-		reason += ": " + e.clean(e.o.Cause.Error(), nil)
+	reason := "needs review, and neither a model nor a person is configured"
+	switch {
+	case e.o.Cause != nil:
+		reason = "needs review, and the model cannot be used: " + e.clean(e.o.Cause.Error(), nil)
+	case e.o.ApprovalUsable:
+		reason = "needs review, and no model is configured"
 	}
 	switch {
 	case e.o.ApprovalUsable:
 		return verdict.Verdict{Decision: verdict.Escalate, Confidence: 0.5, NextTier: 3, Error: "unavailable", Reasoning: reason}
 	case e.o.FailOpen:
 		return verdict.Verdict{Decision: verdict.Allow, Confidence: 0.5, Degraded: true, Error: "unavailable",
-			Reasoning: "Tier 2 not available, allowing with reduced confidence"}
+			Reasoning: "needs review, and no model can be used, allowing with reduced confidence"}
 	}
 	return failed("unavailable", reason)
 }
 
-// failure returns the verdict where the evaluator could not be asked. ctx is
-// the caller's: an evaluation that the caller gave up is not a failure to open.
-// canaries are those that the service was shown.
+// failure returns the verdict if the evaluator could not be asked. ctx is the
+// caller's: an evaluation that the caller cancelled never fails open. canaries
+// are those that the service was sent.
 func (e *Evaluator) failure(ctx context.Context, err error, canaries []string) verdict.Verdict {
 	var state stateError
 	var random randomError
@@ -208,7 +211,7 @@ func failed(code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Confidence: 0.5, Error: code, Reasoning: reason}
 }
 
-// open turns the BLOCK of a failure into a degraded ALLOW, if failing open was
+// open turns the BLOCK of a failure into a degraded ALLOW if failing open was
 // chosen.
 func (e *Evaluator) open(v verdict.Verdict) verdict.Verdict {
 	if e.o.FailOpen {
@@ -236,16 +239,16 @@ func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdic
 	text := payloadText(c)
 	if len(text) > MaxPayload {
 		// Neither shown to an evaluator nor searched: a degraded or cached ALLOW.
-		instead.Reasoning = fmt.Sprintf("the payload is longer than the %d bytes that are examined; split the action, or have a person decide", MaxPayload)
+		instead.Reasoning = fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or let a person decide", MaxPayload)
 		return instead
 	}
 	switch speech := findSpeech(c, text); {
 	case speech != nil:
 		instead.Confidence = 0.85
 		instead.Rule = speech.rule.id
-		instead.Reasoning = fmt.Sprintf("the payload speaks to whoever judges it (%s, in %s); a person must decide, since an evaluator that obeys it would allow it", speech.rule.name, speech.where)
+		instead.Reasoning = fmt.Sprintf("the payload contains text addressed to its reviewer (%s, in %s); a person must decide, since an evaluator that obeys it would allow it", speech.rule.name, speech.where)
 	case v.Degraded && c.Unexamined != "":
-		instead.Reasoning = "part of the action was not examined (" + c.Unexamined + ") and the evaluator could not be asked; a person must decide"
+		instead.Reasoning = "part of the action was not read (" + c.Unexamined + ") and the evaluator could not be asked; a person must decide"
 	case c.MinTier > 2:
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "a person must decide; the evaluator said: " + v.Reasoning
@@ -259,19 +262,18 @@ func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdic
 	return instead
 }
 
-// maxReason is the greatest length of a foreign text in a reasoning, in runes.
+// maxReason is how much of a foreign text a reasoning holds, in runes.
 const maxReason = 500
 
-// clean returns a text that came from outside fit to be shown: without
-// credentials, and cut. Control characters become spaces. Of one that shows a
-// canary nothing is left.
+// clean makes a text from outside fit to be shown: without credentials, and cut.
+// Control characters become spaces. A text that shows a canary is left out.
 func (e *Evaluator) clean(s string, canaries []string) string {
 	if e.o.CanaryToken != "" {
 		canaries = []string{e.o.CanaryToken} // of every attempt
 	}
 	for _, canary := range canaries {
 		if shows(s, canary) {
-			return "(left out: it shows the canary)"
+			return "(left out: it contains the canary)"
 		}
 	}
 	return printable(e.o.Redactor.String(s), maxReason)

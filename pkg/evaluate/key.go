@@ -65,7 +65,7 @@ func loadKey(name string) (string, error) {
 }
 
 // checkKey refuses what cannot be an API key, without showing it: an error
-// message must not tell what is in some other file.
+// message must not reveal what is in some other file.
 func checkKey(key string) error {
 	if key == "" {
 		return errors.New("the API key is empty")

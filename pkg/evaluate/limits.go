@@ -10,7 +10,7 @@ import (
 
 // Limits count what Tier 2 costs, across all processes that share a state
 // file. Any error other than [ErrRateLimited] and [ErrBudgetExhausted] means
-// that the count itself cannot be relied on, and blocks.
+// that the count itself cannot be trusted, and blocks.
 type Limits interface {
 	// Admit counts one evaluation and takes the rate token of its first attempt:
 	// both, or neither and an error that wraps ErrRateLimited or
@@ -23,7 +23,7 @@ type Limits interface {
 	TakeRate(ctx context.Context) error
 }
 
-// What [Limits] answer when there is nothing left.
+// What [Limits] return when nothing is left.
 var (
 	ErrRateLimited     = errors.New("rate limit exceeded")
 	ErrBudgetExhausted = errors.New("daily evaluation budget exhausted")

@@ -79,7 +79,7 @@ func (o *openAI) Complete(ctx context.Context, p Prompt) (string, error) {
 		case parameter == "":
 			return "", o.clean(err)
 		case !errors.As(err, &status):
-			// go-openai itself refused: nothing was sent, so this was no attempt.
+			// go-openai itself refused: nothing was sent, so this was not an attempt.
 		case why == guess && transient(err):
 			return "", o.clean(err) // the service may only be busy: wait before the next form is tried
 		default:
@@ -111,8 +111,8 @@ func (o *openAI) current(ctx context.Context) dialect {
 	return o.dialect
 }
 
-// step goes from a dialect that was refused to the next. Where every form of
-// answer was refused without a word on it, the form was not what is wrong.
+// step goes from a dialect that was refused to the next. If every form of
+// answer was refused without naming it, the form is not the problem.
 func (o *openAI) step(from, to dialect, why reason) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,8 +144,8 @@ func (o *openAI) learn(ctx context.Context, d dialect) {
 	o.guessed = false
 }
 
-// clean returns an error that does not hold the key: services like to quote
-// the one they refuse.
+// clean returns an error without the key: services often quote the key that they
+// refuse.
 func (o *openAI) clean(err error) error {
 	err = plain(err)
 	if o.key == "" || !strings.Contains(err.Error(), o.key) {

@@ -20,7 +20,7 @@ const maxReply = 16 << 10
 // maxReplyDepth is how many levels of a reply are read; a good one has one.
 const maxReplyDepth = 4
 
-// What makes the evaluator itself untrustworthy: it did not follow its
+// These errors make the evaluator itself untrustworthy: it did not follow its
 // instructions, and nothing it says counts.
 var (
 	errCanary = errors.New("canary token missing from evaluator response -- possible evaluator injection")
@@ -28,7 +28,7 @@ var (
 )
 
 // A decisionError is a well-formed reply, canary included, with a decision
-// that is none of the three.
+// that is not one of the three.
 type decisionError string
 
 func (e decisionError) Error() string { return fmt.Sprintf("unknown decision %.40q", string(e)) }
@@ -47,7 +47,7 @@ var replyFields = [...]string{"reasoning", "decision", "confidence", "canary"}
 // parseReply reads a model's reply to a request that carried canary. The
 // canary comes first: while it is not found where it belongs, errCanary is
 // returned, whatever else is wrong, except that a reply which does contain the
-// canary but is no JSON object is a failure to parse. A reply that shows the
+// canary but is not a JSON object is a failure to parse. A reply that shows the
 // canary in another field as well, in any spelling, or one of the older
 // attempts, is an errSpread.
 func parseReply(reply, canary string, older ...string) (answer, error) {
@@ -75,7 +75,7 @@ func readAnswer(fields map[string]any) (answer, error) {
 	var a answer
 	for name := range fields {
 		if !slices.Contains(replyFields[:], name) {
-			return a, fmt.Errorf("field %q is not one of the four that are asked for", canonjson.Quote(name))
+			return a, fmt.Errorf("unknown field %q", canonjson.Quote(name))
 		}
 	}
 	for _, name := range replyFields {
@@ -107,8 +107,8 @@ func readAnswer(fields map[string]any) (answer, error) {
 
 // replyObject reads the one JSON object that a reply must be, code fences
 // aside. Two objects, prose around the object, a name given twice, also in
-// another case, and invalid UTF-8 are errors: each is a way to make two readers
-// see two verdicts.
+// another case, and invalid UTF-8 are errors: each could make two readers see two
+// verdicts.
 func replyObject(reply string) (map[string]any, error) {
 	if len(reply) > maxReply {
 		return nil, fmt.Errorf("reply of %d bytes, at most %d are read", len(reply), maxReply)
@@ -119,7 +119,7 @@ func replyObject(reply string) (map[string]any, error) {
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return nil, errors.New("reply is JSON, but no object")
+		return nil, errors.New("reply is JSON, but not an object")
 	}
 	return fields, nil
 }

@@ -26,11 +26,11 @@ func TestParseReply(t *testing.T) {
 		{"fence", "```json\n" + allow + "\n```", "ALLOW"},
 		{"fence without language", "```\n" + allow + "\n```\n", "ALLOW"},
 		{"any order", `{"canary":"` + good + `","confidence":0.9,"decision":"ALLOW","reasoning":"r"}`, "ALLOW"},
-		{"decision in another case alone", strings.Replace(allow, "decision", "Decision", 1), `field "Decision" is not one of the four`},
+		{"decision in another case alone", strings.Replace(allow, "decision", "Decision", 1), `unknown field "Decision"`},
 		{"canary in the reasoning as well", strings.Replace(allow, `"r"`, `"`+good+`"`, 1), spread},
 		{"canary in the decision as well", strings.Replace(allow, "ALLOW", good, 1), spread},
 		{"canary in another field as well", `{"x":"` + good + `","decision":"ALLOW",` + tail, spread},
-		{"unknown field", `{"note":{"a":[1,2]},"decision":"ALLOW",` + tail, `field "note" is not one of the four`},
+		{"unknown field", `{"note":{"a":[1,2]},"decision":"ALLOW",` + tail, `unknown field "note"`},
 		{"confidence 0", strings.Replace(allow, "0.9", "0", 1), "ALLOW"},
 		{"confidence 1", strings.Replace(allow, "0.9", "1", 1), "ALLOW"},
 
@@ -58,8 +58,8 @@ func TestParseReply(t *testing.T) {
 		{"other language", "```python\n" + allow + "\n```", malformed},
 		{"two objects", allow + allow, malformed},
 		{"two objects, canary in the second", `{"decision":"ALLOW"}` + allow, malformed},
-		{"list", "[" + allow + "]", "reply is JSON, but no object"},
-		{"string", `"` + good + `"`, "reply is JSON, but no object"},
+		{"list", "[" + allow + "]", "reply is JSON, but not an object"},
+		{"string", `"` + good + `"`, "reply is JSON, but not an object"},
 		{"thinking", "<think>ALLOW</think>" + allow, malformed},
 		{"cut off", allow[:len(allow)-1], malformed},
 		{"trailing comma", strings.Replace(allow, "}", ",}", 1), ""},
@@ -109,7 +109,7 @@ func TestParseReply(t *testing.T) {
 	}
 }
 
-// TestFailOpenOfReplies demands that of all broken replies only an unknown
+// TestFailOpenOfReplies checks that of all broken replies only an unknown
 // decision with the right canary opens.
 func TestFailOpenOfReplies(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestFailOpenOfReplies(t *testing.T) {
 	}
 }
 
-// FuzzParseReply demands that no reply without the canary is believed, and
+// FuzzParseReply checks that no reply without the canary is believed, and
 // that what is believed is in range.
 func FuzzParseReply(f *testing.F) {
 	f.Add(`{"decision":"ALLOW","confidence":0.9,"reasoning":"r","canary":"`+good+`"}`, good)

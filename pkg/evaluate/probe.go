@@ -17,42 +17,42 @@ import (
 type Problem struct {
 	Setting string // the key of the evaluator's section that it is about
 	Msg     string
-	Mend    string // what to do about it
-	Doubt   bool   // the endpoint may answer nevertheless
+	Fix     string // what to do about it
+	Doubt   bool   // the endpoint may answer anyway
 }
 
-// Probe returns all that keeps an endpoint from being asked: what its settings
-// lack, a key that cannot be read, a service that does not answer. It sends one
-// GET for the list of models, with the key, and nothing of any action.
+// Probe returns everything that keeps an endpoint from being asked: missing
+// settings, a key that cannot be read, a service that does not answer. It sends
+// one GET for the list of models, with the key, and nothing about any action.
 func Probe(ctx context.Context, ep Endpoint) []Problem {
 	s, ok := serviceOf(ep.Provider)
 	if !ok {
 		_, err := NewProvider(ep)
-		return []Problem{{Setting: "provider", Msg: err.Error(), Mend: "set evaluator.provider"}}
+		return []Problem{{Setting: "provider", Msg: err.Error(), Fix: "set evaluator.provider"}}
 	}
 	var out []Problem
-	add := func(setting string, err error, mend string) {
+	add := func(setting string, err error, fix string) {
 		if err != nil {
-			out = append(out, Problem{Setting: setting, Msg: err.Error(), Mend: mend})
+			out = append(out, Problem{Setting: setting, Msg: err.Error(), Fix: fix})
 		}
 	}
 	if ep.Model == "" {
-		add("model", errors.New("no model is named"), "set evaluator.model")
+		add("model", errors.New("no model is set"), "set evaluator.model")
 	}
 	base, err := ep.base(s)
 	add("base_url", err, "set evaluator.base_url")
 	key, err := ep.key(s)
 	if ep.APIKeyFile != "" {
-		add("api_key_file", err, "mend the file, or name another in evaluator.api_key_file")
+		add("api_key_file", err, "fix the file, or name another in evaluator.api_key_file")
 	} else {
 		name := cmp.Or(ep.APIKeyEnv, s.keyEnv, "NAME")
 		add("api_key_env", err, fmt.Sprintf("run 'export %s=…' where shield is started, or name a file with evaluator.api_key_file", name))
 	}
 	keyless := err != nil
 	_, err = ep.proxyURL()
-	add("proxy", err, "mend evaluator.proxy")
+	add("proxy", err, "fix evaluator.proxy")
 	_, err = ep.roots()
-	add("ca_file", err, "mend evaluator.ca_file")
+	add("ca_file", err, "fix evaluator.ca_file")
 	d, err := newDoer(&ep)
 	if base == nil || err != nil {
 		return out
@@ -66,16 +66,16 @@ func Probe(ctx context.Context, ep Endpoint) []Problem {
 // probe asks a service for its models and says what is wrong with the answer.
 // Without a key that the service wants, only its refusal can be expected.
 func (d *doer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key string, keyless bool) *Problem {
-	fault := func(setting, mend, format string, args ...any) *Problem {
-		return &Problem{Setting: setting, Mend: mend, Msg: fmt.Sprintf(format, args...)}
+	fault := func(setting, fix, format string, args ...any) *Problem {
+		return &Problem{Setting: setting, Fix: fix, Msg: fmt.Sprintf(format, args...)}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base.String(), "/")+"/models", nil)
 	if err != nil {
-		return fault("base_url", "mend evaluator.base_url", "%v", err)
+		return fault("base_url", "fix evaluator.base_url", "%v", err)
 	}
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
-		if ep.Provider == "anthropic" { // whose list of models knows no bearer
+		if ep.Provider == "anthropic" { // its list of models does not accept a bearer token
 			req.Header.Set("X-Api-Key", key)
 			req.Header.Set("Anthropic-Version", "2023-06-01")
 		}
@@ -86,7 +86,7 @@ func (d *doer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key strin
 		if errors.Is(err, context.DeadlineExceeded) {
 			text = "no answer in time"
 		}
-		return fault("base_url", "start the service, or mend evaluator.base_url or evaluator.proxy", "%s does not answer: %s", base, text)
+		return fault("base_url", "start the service, or fix evaluator.base_url or evaluator.proxy", "%s does not answer: %s", base, text)
 	}
 	defer resp.Body.Close()
 	switch status := resp.StatusCode; {
@@ -95,27 +95,27 @@ func (d *doer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key strin
 			return nil
 		}
 		if key == "" {
-			return fault("api_key_env", "set evaluator.api_key_env or evaluator.api_key_file", "%s wants an API key, and none is set", base)
+			return fault("api_key_env", "set evaluator.api_key_env or evaluator.api_key_file", "%s requires an API key, and none is set", base)
 		}
 		return fault("api_key_env", "set another key", "%s refuses the API key, with HTTP status %d", base, status)
 	case status >= 300 && status <= 399:
-		return fault("base_url", "set evaluator.base_url to where it leads", "%s redirects to another place, which is not followed", base)
+		return fault("base_url", "set evaluator.base_url to the target of the redirect", "%s redirects, and shield does not follow redirects", base)
 	case status == http.StatusTooManyRequests || status >= 500:
-		p := fault("base_url", "see what ails the service", "%s answers with HTTP status %d", base, status)
+		p := fault("base_url", "check the service", "%s answers with HTTP status %d", base, status)
 		p.Doubt = true
 		return p
 	case status < 200 || status > 299:
-		return nil // it answers, and has no list of models
+		return nil // it answers, but has no list of models
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return fault("base_url", "see what ails the service", "%s does not answer to the end: %v", base, plain(err))
+		return fault("base_url", "check the service", "%s broke off its answer: %v", base, plain(err))
 	}
 	return unlisted(ep.Model, base, body)
 }
 
-// unlisted says that a model is not among those that a service lists; nil if
-// it is, or if no list can be read.
+// unlisted returns a problem if a service lists models and this one is not among
+// them; else nil.
 func unlisted(model string, base *url.URL, body []byte) *Problem {
 	var list struct {
 		Data []struct {
@@ -137,5 +137,5 @@ func unlisted(model string, base *url.URL, body []byte) *Problem {
 	if len(ids) > 5 {
 		some += ", …"
 	}
-	return &Problem{Setting: "model", Doubt: true, Mend: "set evaluator.model to one that it lists", Msg: fmt.Sprintf("%s does not list the model %q; it has %s", base, model, some)}
+	return &Problem{Setting: "model", Doubt: true, Fix: "set evaluator.model to a listed model", Msg: fmt.Sprintf("%s does not list the model %q; it has %s", base, model, some)}
 }

@@ -33,7 +33,7 @@ func TestProbe(t *testing.T) {
 		"knows no list":      {404, "", "other", "", false},
 		"refuses the key":    {401, "", "other", "api_key_env: refuses the API key, with HTTP status 401", false},
 		"forbids":            {403, "", "other", "api_key_env: refuses the API key, with HTTP status 403", false},
-		"redirects":          {302, "", "other", "base_url: redirects to another place, which is not followed", false},
+		"redirects":          {302, "", "other", "base_url: redirects, and shield does not follow redirects", false},
 		"busy":               {429, "", "other", "base_url: answers with HTTP status 429", true},
 		"broken":             {503, "", "other", "base_url: answers with HTTP status 503", true},
 	} {
@@ -60,7 +60,7 @@ func TestProbe(t *testing.T) {
 				}
 				return
 			}
-			if len(got) != 1 || !strings.Contains(strings.Replace(got[0].Setting+": "+got[0].Msg, srv.URL+"/v1/ ", "", 1), tt.want) || got[0].Doubt != tt.doubt || got[0].Mend == "" {
+			if len(got) != 1 || !strings.Contains(strings.Replace(got[0].Setting+": "+got[0].Msg, srv.URL+"/v1/ ", "", 1), tt.want) || got[0].Doubt != tt.doubt || got[0].Fix == "" {
 				t.Fatalf("problems %+v, want %s", got, tt.want)
 			}
 			if strings.ContainsAny(got[0].Msg, "\x1b\x07") || strings.Contains(got[0].Msg, testKey) {
@@ -97,7 +97,7 @@ func TestProbeSettings(t *testing.T) {
 			continue
 		}
 		for i, p := range got {
-			if !strings.HasPrefix(p.Setting+": "+p.Msg, tt.want[i]) || p.Mend == "" || strings.Contains(p.Msg, testKey) {
+			if !strings.HasPrefix(p.Setting+": "+p.Msg, tt.want[i]) || p.Fix == "" || strings.Contains(p.Msg, testKey) {
 				t.Errorf("%s: %+v, want %s", name, p, tt.want[i])
 			}
 		}
@@ -109,7 +109,7 @@ func TestProbeWithoutKey(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer srv.Close()
 	got := Probe(t.Context(), Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}})
-	if len(got) != 1 || !strings.Contains(got[0].Msg, "wants an API key, and none is set") {
+	if len(got) != 1 || !strings.Contains(got[0].Msg, "requires an API key, and none is set") {
 		t.Errorf("%+v", got)
 	}
 }

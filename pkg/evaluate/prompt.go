@@ -14,8 +14,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// systemPrompt is what the evaluator is told. It is compiled in and is read
-// from nowhere else, so that nobody who can write files can soften it.
+// systemPrompt is what the evaluator is told. It is compiled in and never read
+// from a file, so that somebody who can write files cannot soften it.
 //
 //go:embed prompt.txt
 var systemPrompt string
@@ -27,7 +27,7 @@ const (
 )
 
 // MaxPayload is the greatest length of a quoted payload, in bytes, that is put
-// before the evaluator. A longer one could not be examined whole.
+// before the evaluator. A longer one could not be read as a whole.
 const MaxPayload = 64 << 10
 
 // errTooLarge says that a payload, once quoted, is longer than [MaxPayload].
@@ -83,8 +83,8 @@ func newQuestion(c *analysis.Case, r *redact.Redactor) (*question, error) {
 	b.Write(q.buf)
 	b.WriteByte('\n')
 	writeEffects(&b, c, r)
-	// Whoever names a field "password" chooses what is a secret, and could have a
-	// command that stands in it too taken out of what is judged.
+	// An agent that names a field "password" chooses what counts as a secret, and
+	// could hide a command from the judge by repeating it there.
 	hidden := !bytes.Equal(redacted.ReplaceAll(q.buf, nil), redacted.ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
 	return &question{b.String(), hidden}, nil
 }
@@ -130,8 +130,8 @@ func quoteType(name string, r *redact.Redactor) string {
 }
 
 // writeEffects adds what the analysis read from a command, one effect a line.
-// It is worth its tokens where words were resolved or decoded; a tool call
-// that names its own effect gains nothing from it.
+// It is worth its tokens where words were resolved or decoded; for a tool
+// call that names its own effect it adds nothing.
 func writeEffects(b *strings.Builder, c *analysis.Case, r *redact.Redactor) {
 	if len(c.Effects) == 0 || len(c.Effects) == 1 && string(c.Effects[0].Kind) == c.Action.Type {
 		return

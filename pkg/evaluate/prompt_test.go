@@ -163,7 +163,7 @@ func TestPayloadLimit(t *testing.T) {
 	}
 }
 
-// FuzzQuote demands that a quoted payload is one JSON value which holds the
+// FuzzQuote checks that a quoted payload is one JSON value which holds the
 // same text, on lines that no payload can begin.
 func FuzzQuote(f *testing.F) {
 	f.Add("command", "rm -rf /", "1.5")

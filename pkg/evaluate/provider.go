@@ -46,7 +46,7 @@ func (e *StatusError) Error() string {
 
 // An UnsupportedError says that the service refused a parameter of the
 // request, such as response_format, and that the provider will not send it
-// any more.
+// again.
 type UnsupportedError struct {
 	Parameter string
 	Err       error // the refusal
@@ -66,7 +66,7 @@ func transient(err error) bool {
 }
 
 // unreachable reports whether an error says that the service could not be
-// asked, for reasons that the payload has no part in. Where failing open was
+// asked, for reasons that the payload cannot influence. If failing open was
 // chosen, only this opens: a refusal of this very request (400, 413, 422, or
 // 403 by a filter in between) or a reply that cannot be read could be brought
 // about by the payload.

@@ -46,8 +46,8 @@ func TestEndpointRefused(t *testing.T) {
 		{"custom without URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m"}}, "needs a base_url"},
 		{"other scheme", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "file:///etc"}}, "must start with https"},
 		{"no host", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https:///v1"}}, "must start with https"},
-		{"password in the URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https://me:secret@x.test"}}, "must not hold a user"},
-		{"query in the URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https://x.test/?key=1"}}, "must not hold a query"},
+		{"password in the URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https://me:secret@x.test"}}, "must not contain a user"},
+		{"query in the URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https://x.test/?key=1"}}, "must not contain a query"},
 		{"bad URL", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "https://x.test:secret/"}}, "not a URL"},
 		{"plain HTTP over the Internet", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "http://x.test/v1"}}, "use https"},
 		{"plain HTTP to a public address", Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "http://8.8.8.8/v1"}}, "use https"},
@@ -57,7 +57,7 @@ func TestEndpointRefused(t *testing.T) {
 		{"proxy of another scheme", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "ftp://x.test"}}, "proxy: scheme"},
 		{"proxy without host", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", Proxy: "x.test"}}, "proxy is not a URL"},
 		{"no CA file", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", CAFile: "/does/not/exist"}}, "ca_file"},
-		{"CA file without certificates", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", CAFile: "provider_test.go"}}, "holds no PEM certificate"},
+		{"CA file without certificates", Endpoint{Evaluator: config.Evaluator{Provider: "ollama", Model: "m", CAFile: "provider_test.go"}}, "contains no PEM certificate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := NewProvider(tt.ep)
@@ -176,7 +176,7 @@ func TestReasoningModel(t *testing.T) {
 	}
 }
 
-// TestTLS demands that a server with an unknown certificate is not believed,
+// TestTLS checks that a server with an unknown certificate is not believed,
 // failing open or not, and that ca_file makes it known.
 func TestTLS(t *testing.T) {
 	t.Parallel()
@@ -197,7 +197,7 @@ func TestTLS(t *testing.T) {
 	check(t, judge(t, newEvaluator(t, Options{Provider: p}), newCase("make")), said{"ALLOW", 0.98, "judged", "", false, 0})
 }
 
-// TestProxy demands that the configured proxy is used, and the environment's
+// TestProxy checks that the configured proxy is used, and the environment's
 // is not.
 func TestProxy(t *testing.T) {
 	server := evaltest.NewServer()

@@ -131,7 +131,7 @@ func (q *quoter) ascii(c byte, rest string) {
 	}
 }
 
-// escape appends the \u form of a character, as a surrogate pair if need be.
+// escape appends the \u form of a character, as a surrogate pair if needed.
 func (q *quoter) escape(r rune) {
 	const hex = "0123456789abcdef"
 	unit := func(u rune) {

@@ -12,7 +12,7 @@ import (
 
 //go:generate go run ./gen
 
-// A speechRule recognises a text that speaks to whoever judges it. Rules are
+// A speechRule recognises a text that is addressed to its reviewer. Rules are
 // data, see folder rules.
 type speechRule struct {
 	id, name string
@@ -76,8 +76,8 @@ func (d *detector) find(text string) *speechRule {
 	return nil
 }
 
-// tooMuchEncoded stands for whatever a text may say that was not decoded.
-var tooMuchEncoded = &speechRule{id: "EV-099", name: "more encoded text than is decoded"}
+// tooMuchEncoded stands for the part of a text that was not decoded.
+var tooMuchEncoded = &speechRule{id: "EV-099", name: "more encoded text than shield decodes"}
 
 // findSpeech looks for speech to a judge in an action: in its payload, keys
 // and type included, as the one text of [payloadText], so that spreading a
@@ -94,7 +94,7 @@ func findSpeech(c *analysis.Case, text string) *speech {
 	if len(texts) > 1 {
 		joined := seams(texts)
 		if r := d.findFolded(joined); r != nil {
-			return &speech{r, "the payload's strings, put together"}
+			return &speech{r, "the payload's strings, joined"}
 		}
 		texts = append(texts, joined)
 	}

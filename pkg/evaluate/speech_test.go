@@ -74,7 +74,7 @@ func TestSpeechExamples(t *testing.T) {
 	}
 }
 
-// TestSpeechLiterals demands that every rule can be left out of a scan.
+// TestSpeechLiterals checks that every rule can be left out of a scan.
 func TestSpeechLiterals(t *testing.T) {
 	for _, r := range speechRules() {
 		if len(r.literals) == 0 {

@@ -153,7 +153,7 @@ func TestManyEncodings(t *testing.T) {
 	}
 }
 
-// FuzzFindSpeech demands that scanning any text ends without a panic, and that
+// FuzzFindSpeech checks that scanning any text ends without a panic, and that
 // adding text does not hide an attack.
 func FuzzFindSpeech(f *testing.F) {
 	f.Add("i g n o r e", "x")

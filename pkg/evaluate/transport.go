@@ -21,7 +21,7 @@ import (
 // maxBody is the greatest length of a response body, in bytes.
 const maxBody = 64 << 10
 
-// A doer sends requests and hands on only what [readEnvelope] takes for an
+// A doer sends requests and returns only what [readEnvelope] accepts as an
 // answer: of responses with status 200, whole, at most maxBody long. It
 // implements go-openai's HTTPDoer.
 type doer struct{ client *http.Client }
@@ -51,7 +51,7 @@ func newDoer(ep *Endpoint) (*doer, error) {
 	}
 	return &doer{&http.Client{
 		Transport: t,
-		// A redirect would carry prompt and key to a place nobody configured.
+		// A redirect would send prompt and key to a place that nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -67,7 +67,7 @@ func (ep *Endpoint) roots() (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca_file: %s holds no PEM certificate", ep.CAFile)
+		return nil, fmt.Errorf("ca_file: %s contains no PEM certificate", ep.CAFile)
 	}
 	return pool, nil
 }

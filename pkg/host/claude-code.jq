@@ -101,13 +101,13 @@ def well_formed:
 
 def ignored:
   (types as $types | to_entries[] | select($types[.key] != null and $types[.key] != (.value | type))
-   | "Claude Code ignores the whole file, because \(.key) is not of type \($types[.key]); correct it"),
+   | "Claude Code ignores the whole file, because \(.key) is not of type \($types[.key]); fix it"),
   (.permissions? | objects
    | select(any((.allow, .deny, .ask, .additionalDirectories) | values; type != "array")
        or (has("defaultMode") and (.defaultMode | IN("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions") | not)))
    | "Claude Code ignores the whole file, because its permissions are malformed; correct them"),
   (.hooks? | objects | .PreToolUse | values | select(type != "array" or any(.[]; well_formed | not))
-   | "Claude Code ignores the whole file, because an entry of hooks.PreToolUse is malformed; correct it");
+   | "Claude Code ignores the whole file, because an entry of hooks.PreToolUse is malformed; fix it");
 
 # Variables that change which hooks run, or what runs in them.
 def steering($scope):
@@ -122,9 +122,9 @@ def stops($scope):
 def ours($entry):
   {command, timeout: (.timeout // 60), problems: [
     (select(.type != "command") | "its type is not command; run the installation again"),
-    ($entry | select(has("matcher") and (.matcher | IN("*", "", ".*") | not)) | "its matcher \(.matcher) leaves other tools unjudged; set it to \"*\""),
+    ($entry | select(has("matcher") and (.matcher | IN("*", "", ".*") | not)) | "its matcher \(.matcher) does not cover all tools; set it to \"*\""),
     ((($entry | keys) - ["matcher", "hooks"]) + (keys - ["type", "command", "timeout", "statusMessage"])
-     | select(length > 0) | "it has \(join(", ")), with which Claude Code may not run it, or not wait for it; remove that")]};
+     | select(length > 0) | "it has \(join(", ")), so Claude Code may not run it, or not wait for it; remove that")]};
 
 def inspect:
   .scope as $scope | .doc | [ignored] as $ignored

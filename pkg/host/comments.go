@@ -4,8 +4,8 @@ import "bytes"
 
 // plain returns a settings text as strict JSON of the same length: a byte
 // order mark, comments, and commas before a closing bracket become spaces.
-// What stands at an offset in one stands there in the other, so that people's
-// files are searched in the one and changed in the other.
+// Offsets are the same in both, so that people's files are searched in the one
+// and changed in the other.
 func plain(doc []byte) []byte {
 	out := bytes.Clone(doc)
 	blank := func(from, to int) {

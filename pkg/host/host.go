@@ -19,7 +19,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// MaxBytes is the size, in bytes, from which on a hook's input is refused.
+// MaxBytes is the size, in bytes, from which a hook's input is refused.
 const MaxBytes = 4 << 20
 
 // maxTime bounds one run of a host's jq program.
@@ -45,7 +45,7 @@ type Host struct {
 // Named returns a host by its name.
 func Named(name string) (*Host, error) {
 	if !slices.Contains(hosts, name) {
-		return nil, fmt.Errorf("unknown host %q; there is %s", name, strings.Join(hosts, ", "))
+		return nil, fmt.Errorf("unknown host %q; use %s", name, strings.Join(hosts, ", "))
 	}
 	text, err := programs.ReadFile(name + ".jq")
 	if err != nil {
@@ -89,8 +89,7 @@ func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 
 // Answer returns what the host is told of an event that is allowed, one JSON
 // text, or nil if it is told nothing. An event without actions is left to the
-// host, and so is every other with delegate, on hosts that have their own
-// permissions.
+// host; with delegate so is every other, on hosts with permissions of their own.
 func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {
 	if len(e.Actions) == 0 {
 		return nil, nil

@@ -86,7 +86,7 @@ func TestClaudeCodeTools(t *testing.T) {
 	}
 }
 
-// TestEveryToolHasAPayload holds that each tool which a host's file names is
+// TestEveryToolHasAPayload checks that each tool which a host's file names is
 // tried with a payload.
 func TestEveryToolHasAPayload(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestClaudeCodeAnswers(t *testing.T) {
 	}
 }
 
-// TestEveryHostDenies holds that the denial of each host is one that the host
+// TestEveryHostDenies checks that the denial of each host is one that the host
 // enforces, and that none goes without a reason.
 func TestEveryHostDenies(t *testing.T) {
 	t.Parallel()
@@ -249,7 +249,7 @@ func TestInstallKeepsEverythingElse(t *testing.T) {
 	}
 }
 
-// TestInstallKeepsHowTheFileIsWritten holds that marks, line ends, comments and
+// TestInstallKeepsHowTheFileIsWritten checks that marks, line ends, comments and
 // the end of the file stay, and come back byte for byte.
 func TestInstallKeepsHowTheFileIsWritten(t *testing.T) {
 	t.Parallel()

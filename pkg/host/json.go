@@ -9,8 +9,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// maxDepth is how deep a hook's input may be nested: an action's 64 levels, and
-// those around it.
+// maxDepth is how deep a hook's input may be nested: an action's 64 levels plus
+// the levels around it.
 const maxDepth = 80
 
 // decode reads one JSON text strictly: no duplicate keys, no invalid UTF-8.

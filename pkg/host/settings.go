@@ -26,7 +26,7 @@ type Settings struct {
 type Scope struct {
 	Name     string
 	Folder   string // below the home folder for the scope "user", else below the project
-	Variable string // of the environment, which names another folder in its place; "" for none
+	Variable string // of the environment, which names another folder instead; "" for none
 	File     string // in that folder
 	Install  bool   // shield can be installed there
 }
@@ -61,7 +61,7 @@ func (h *Host) Settings(ctx context.Context, command string, timeout int, cwd, s
 	return s, nil
 }
 
-// An Inspection is what a host makes of one of its settings files.
+// An Inspection is how a host reads one of its settings files.
 type Inspection struct {
 	Ignored []string `json:"ignored"` // why it does not read the file, each with what to do
 	Stops   []string `json:"stops"`   // what in the file keeps it from running hooks, whichever file has them
@@ -75,20 +75,20 @@ type Hook struct {
 	Problems []string `json:"problems"` // why the host does not run it before every tool call, each with what to do
 }
 
-// Inspect returns what the host makes of the settings file of a scope, which is
+// Inspect returns how the host reads the settings file of a scope, which is
 // one of [Settings.Scopes] or "managed". Hosts read plain JSON: comments and
 // commas that installing tolerates make them ignore a file.
 func (s *Settings) Inspect(ctx context.Context, scope string, doc []byte) (Inspection, error) {
 	v, err := decode(bytes.TrimPrefix(doc, []byte("\ufeff")))
 	if err != nil {
 		if _, err := decode(plain(doc)); err == nil {
-			return Inspection{Ignored: []string{"the host ignores a file with comments or trailing commas; remove them"}}, nil
+			return Inspection{Ignored: []string{"the host ignores a file with comments or trailing commas; remove those"}}, nil
 		}
-		return Inspection{}, errors.New("is not valid JSON, so that the host ignores it; correct it")
+		return Inspection{}, errors.New("is not valid JSON, so the host ignores it; fix it")
 	}
 	out, err := s.host.run(ctx, "inspect", map[string]any{"scope": scope, "doc": v})
 	if err != nil {
-		return Inspection{}, fmt.Errorf("cannot be understood (%w), and the host may ignore it; correct it", err)
+		return Inspection{}, fmt.Errorf("cannot be read (%w), so the host may ignore it; fix it", err)
 	}
 	raw, err := encode(out)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Settings) Install(ctx context.Context, doc []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if err := ctx.Err(); err != nil { // what is ours was not seen
+	if err := ctx.Err(); err != nil { // our own entries were not found
 		return nil, err
 	}
 	return appendAt(doc, s.path, s.entry)
@@ -164,8 +164,8 @@ func (s *Settings) Commands(ctx context.Context, doc []byte) ([]string, error) {
 }
 
 // Denied returns the reason of a hook's output that is the host's own form of a
-// denial. It is an error if the output is none, or gives no reason, which some
-// hosts take for permission.
+// denial. An output that is not a denial, or gives no reason, is an error: some
+// hosts take it for permission.
 func (s *Settings) Denied(ctx context.Context, out []byte) (reason string, err error) {
 	v, err := decode(out)
 	if err != nil {

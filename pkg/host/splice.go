@@ -83,12 +83,12 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 			to = parts[1].start
 		case len(bytes.TrimSpace(doc[at.start+1:p.start])) == 0 && len(bytes.TrimSpace(doc[p.end:at.end-1])) == 0: // the only one
 			from, to = at.start+1, at.end-1
-		} // else comments stand beside it, and stay
+		} // else there are comments next to it, which are kept
 		out = append(out[:from:from], out[to:]...)
 		parts = append(parts[:i], parts[i+1:]...)
 	}
 	if len(gone) > 0 && !jsontext.Value(plain(out)).IsValid() {
-		return nil, nil, errors.New("the hook cannot be cut out of what stands around it; remove it by hand")
+		return nil, nil, errors.New("cannot separate the hook from the text around it; remove it by hand")
 	}
 	return out, gone, nil
 }
@@ -111,7 +111,7 @@ func whole(doc []byte) (span, error) {
 // member returns the span of a key's value in an object.
 func member(doc []byte, at span, key string) (span, bool, error) {
 	if doc[at.start] != '{' {
-		return span{}, false, fmt.Errorf("%q belongs into something that is not an object", key)
+		return span{}, false, fmt.Errorf("cannot add %q: its parent is not an object", key)
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(doc[at.start:at.end]))
 	if _, err := d.ReadToken(); err != nil {

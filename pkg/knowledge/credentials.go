@@ -2,7 +2,7 @@ package knowledge
 
 import "strings"
 
-// maxName bounds the names of variables that are looked at, in bytes.
+// maxName is the maximum length of a variable's name that is checked, in bytes.
 const maxName = 255
 
 // VariableNames are parts of the names of variables that hold credentials, in
@@ -11,7 +11,7 @@ type VariableNames struct {
 	Words   []string // parts of a name
 	Endings []string // ends of a name
 	Whole   []string // names
-	Public  []string // parts of names that hold none although the others say so
+	Public  []string // parts of names that do not hold credentials, although the other lists match
 }
 
 // SecretVariable reports whether an environment variable of that name is
@@ -24,8 +24,8 @@ func SecretVariable(name string) bool {
 	return !anyOf(SecretVariables.Public, name, strings.Contains) && SecretWord(name)
 }
 
-// SecretWord is like SecretVariable for a word that a program is asked to
-// show: what makes a name public does not count.
+// SecretWord is like SecretVariable for a word that a program is asked to show,
+// but ignores Public.
 func SecretWord(name string) bool {
 	if len(name) > maxName {
 		return true
@@ -45,8 +45,8 @@ func anyOf(parts []string, name string, has func(name, part string) bool) bool {
 	return false
 }
 
-// Paths returns the globs of the list of files of that name, such as
-// "credential_stores" of credentials.yaml. Their braces are not expanded.
+// Paths returns the globs of a list of files by name, such as "credential_stores"
+// in credentials.yaml. Their braces are not expanded.
 func Paths(list string) (globs []string, ok bool) {
 	for i := range PathLists {
 		if PathLists[i].Name == list {

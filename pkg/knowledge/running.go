@@ -12,11 +12,11 @@ import (
 type RunningGroup struct {
 	Why      string   // what programs do with them
 	Names    []string // "*" stands for any text
-	Runs     string   // the language of the value, as of command.Nested; "" if a setting of it is not judged
-	Of       string   // the language of the file that the value names
+	Runs     string   // the language of the value, as in command.Nested; "" if setting it is not judged
+	Of       string   // the language of the file whose path is the value
 	Prefix   string   // characters in front of the code
-	Only     string   // RE2; a value in which it matches nothing runs nothing
-	Harmless string   // RE2; a value that it matches as a whole runs nothing
+	Only     string   // RE2; a value without a match runs nothing
+	Harmless string   // RE2; a value that matches completely runs nothing
 	Test     string   // "pager" if programs that show or edit text are harmless
 }
 
@@ -33,7 +33,7 @@ func RunningVariables(name string) []*RunningGroup {
 }
 
 // Changes reports whether a variable of that name makes some program run or
-// load something else. Case does not count: npm and Windows look at none.
+// load something else. Case is ignored, as npm and Windows do.
 func Changes(name string) bool {
 	name = strings.ToUpper(name)
 	for p := range changing().candidates(name) {
@@ -44,8 +44,8 @@ func Changes(name string) bool {
 	return false
 }
 
-// RunsValue reports whether a value of a variable of the group may run
-// something, as far as Only and Harmless say.
+// RunsValue reports whether Only and Harmless show that a value of a variable of
+// the group may run something.
 func (r *RunningGroup) RunsValue(value string) bool {
 	if r.Only != "" && !expression(r.Only).MatchString(value) {
 		return false
@@ -53,14 +53,14 @@ func (r *RunningGroup) RunsValue(value string) bool {
 	return r.Harmless == "" || !expression(`^(?:`+r.Harmless+`)$`).MatchString(value)
 }
 
-// expressions holds those of running.yaml that were needed; there are no others.
+// expressions caches the compiled expressions of running.yaml.
 var expressions sync.Map
 
 func expression(text string) *regexp.Regexp {
 	if re, ok := expressions.Load(text); ok {
 		return re.(*regexp.Regexp)
 	}
-	re := regexp.MustCompile(text) // the generator holds that it compiles
+	re := regexp.MustCompile(text) // the generator has checked that it compiles
 	expressions.Store(text, re)
 	return re
 }

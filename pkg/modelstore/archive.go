@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// errTooBig says that an archive is a bomb, or no classifier.
+// errTooBig says that an archive is a bomb, or too large for a classifier.
 var errTooBig = fmt.Errorf("it unpacks to more than %d bytes", maxModel)
 
 // unpackArchive copies the files of a model from an archive: tar, as it is or
@@ -66,9 +66,9 @@ func modelFolder(names []string) (string, error) {
 	}
 	switch {
 	case !found:
-		return "", fmt.Errorf("no config.json in it; a model has %q", required)
+		return "", fmt.Errorf("config.json is missing; a model has %q", required)
 	case several:
-		return "", errors.New("it has more than one model; pull an archive of one")
+		return "", errors.New("it has more than one model; pull an archive of a single one")
 	}
 	return best, nil
 }
@@ -136,7 +136,7 @@ func (e *entries) entry(name string, mode fs.FileMode, size int64) (string, bool
 	// Two names that differ in case are one file on some systems.
 	folded := strings.ToLower(plain)
 	if isFile, seen := e.seen[folded]; seen && (isFile || !mode.IsDir()) {
-		return "", false, fmt.Errorf("entry %.80q is there twice", name)
+		return "", false, fmt.Errorf("entry %.80q occurs twice", name)
 	}
 	e.seen[folded] = !mode.IsDir()
 	if len(e.seen) > maxNames {
@@ -221,10 +221,10 @@ func (e *entries) zipped(ctx context.Context, name string, file *zip.File) error
 	return archiveError(e.visit(name, contextReader{ctx, r}))
 }
 
-// archiveError names an error that says no more than that nothing could be read.
+// archiveError names an error that says only that nothing could be read.
 func archiveError(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) || errors.Is(err, zip.ErrFormat) {
-		return errors.New("it is no whole archive; pull a folder, or a tar (plain, gzip or zstd) or zip archive")
+		return errors.New("it is not a complete archive; pull a folder, or a tar (plain, gzip or zstd) or zip archive")
 	}
 	return err
 }

@@ -184,10 +184,10 @@ func TestHostileArchives(t *testing.T) {
 		archive []byte
 		want    string
 	}{
-		"empty":                             {nil, "no whole archive"},
-		"text":                              {[]byte("hello"), "no whole archive"},
-		"empty tar":                         {tarOf(t), "no whole archive"},
-		"cut":                               {cut[:len(cut)/2], "no whole archive"},
+		"empty":                             {nil, "not a complete archive"},
+		"text":                              {[]byte("hello"), "not a complete archive"},
+		"empty tar":                         {tarOf(t), "not a complete archive"},
+		"cut":                               {cut[:len(cut)/2], "not a complete archive"},
 		"wrong checksum":                    {broken, "checksum"},
 		"parent":                            {and(file("../x", "x")), "outside"},
 		"parent in the middle":              {and(file("a/../../x", "x")), "outside"},
@@ -212,7 +212,7 @@ func TestHostileArchives(t *testing.T) {
 		"two weights":                       {and(file("onnx/model.onnx", "x")), "leave one out"},
 		"many entries":                      {tarOf(t, many...), "more than 1000 entries"},
 		"many in zip":                       {zipOf(t, many...), "more than 1000 entries"},
-		"no model":                          {tarOf(t, file("a", "b")), "no config.json"},
+		"no model":                          {tarOf(t, file("a", "b")), "config.json is missing"},
 		"config too large":                  {tarOf(t, inOrder("", with(map[string]string{"config.json": `{"a":"` + strings.Repeat("x", maxText) + `"}`}))...), "larger than"},
 		"tar states too much":               {stating(t, 1<<40), "unpacks to more"},
 		"sparse bomb":                       {sparse(t, 1<<32), "neither"},
@@ -221,8 +221,8 @@ func TestHostileArchives(t *testing.T) {
 		"zip device":                        {zipOf(t, append(slices.Clone(good), entry{tar.Header{Name: "LICENSE", Mode: int64(os.ModeDevice | 0o777)}, ""})...), "neither"},
 		"zip twice":                         {zipOf(t, append(slices.Clone(good), file("config.json", "{}"))...), "twice"},
 		"zip encrypted":                     {encrypted, "encrypted"},
-		"zip with wrong sizes":              {liar, "no whole archive"},
-		"zip cut":                           {zipOf(t, good...)[:200], "no whole archive"},
+		"zip with wrong sizes":              {liar, "not a complete archive"},
+		"zip cut":                           {zipOf(t, good...)[:200], "not a complete archive"},
 		"a frame of zstd that wants memory": {append([]byte("\x28\xb5\x2f\xfd\x00\xf8"), 1, 0, 0), "window size"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,5 +4,5 @@ package modelstore
 
 import "errors"
 
-// exchange is not to be had here.
+// exchange is not supported here.
 func exchange(string, string) error { return errors.ErrUnsupported }

@@ -34,7 +34,7 @@ func checkURL(source string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("the URL must not hold a user or password")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, fmt.Errorf("http to %.80q shows and changes what it likes; use https", u.Hostname())
+		return nil, fmt.Errorf("http to %.80q can be read and changed on the way; use https", u.Hostname())
 	}
 	return u, nil
 }
@@ -49,7 +49,7 @@ func loopback(host string) bool {
 func fetch(ctx context.Context, u *url.URL, f *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %v", stall)) })
+	stalled := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no data for %v", stall)) })
 	defer stalled.Stop()
 	client := &http.Client{
 		Transport: &http.Transport{

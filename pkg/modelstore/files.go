@@ -64,7 +64,7 @@ func knownAt(name string) (known, bool) {
 func checkFiles(dir string) error {
 	for _, name := range required {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("no %s in it; a model has %q", name, required)
+			return fmt.Errorf("%s is missing; a model has %q", name, required)
 		}
 	}
 	for _, k := range knownFiles {

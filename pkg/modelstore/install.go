@@ -95,7 +95,7 @@ func nameOf(source string) string {
 // prepare creates the store's folder, and refuses one that others can change.
 func (s *Store) prepare() error {
 	if s.dir == "" {
-		return errors.New("there is no home folder to keep models in; set HOME or XDG_DATA_HOME")
+		return errors.New("the home folder that keeps models is unknown; set HOME or XDG_DATA_HOME")
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *Store) unpack(ctx context.Context, source, sum, work, model string) (st
 			return "", err
 		}
 		if sum == "" {
-			return "", errors.New("a URL needs --sha256 with the digest that its publisher names")
+			return "", errors.New("a URL needs --sha256 with the digest that its publisher states")
 		}
 		f, err := os.OpenFile(filepath.Join(work, "archive"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
@@ -151,7 +151,7 @@ func (s *Store) unpack(ctx context.Context, source, sum, work, model string) (st
 	}
 	if info.IsDir() {
 		if sum != "" {
-			return "", errors.New("--sha256 is the digest of an archive; this is a folder")
+			return "", errors.New("--sha256 is the digest of an archive, and this is a folder; leave it out")
 		}
 		if err := unpackFolder(ctx, source, model); err != nil {
 			return "", fmt.Errorf("%s: %w", source, err)
@@ -219,7 +219,7 @@ func (s *Store) commit(ctx context.Context, model string, opts *InstallOptions) 
 		return err
 	}
 	if err := s.free(opts); err != nil {
-		return err // somebody else was faster
+		return err // another process was faster
 	}
 	place := filepath.Join(s.dir, opts.Name)
 	if _, err := os.Lstat(place); errors.Is(err, fs.ErrNotExist) {
@@ -237,8 +237,8 @@ func (s *Store) commit(ctx context.Context, model string, opts *InstallOptions) 
 	return syncFolder(s.dir)
 }
 
-// replace puts a model in the place of another in two steps, between which
-// there is none of that name. clean completes what a process that died left.
+// replace puts a model in the place of another in two steps, between which the
+// name does not exist. clean completes what a process that died left.
 func (s *Store) replace(model, name string) error {
 	place, old := filepath.Join(s.dir, name), filepath.Join(s.dir, oldPrefix+name)
 	if err := os.Rename(place, old); err != nil {
@@ -275,7 +275,7 @@ func (s *Store) clean() {
 // Remove takes a model out of the store.
 func (s *Store) Remove(name string) error {
 	if name == Default {
-		return fmt.Errorf("model %q is part of shield; set classifier.enabled: false to do without", name)
+		return fmt.Errorf("model %q is part of shield and cannot be removed; to switch it off, set classifier.enabled: false", name)
 	}
 	dir, err := s.Find(name)
 	if err != nil {

@@ -120,7 +120,7 @@ func readManifest(dir string) (*Manifest, error) {
 	}
 	sorted := slices.IsSortedFunc(m.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	if m.Digest != digest(m.Files) || !sorted || m.Name != filepath.Base(dir) {
-		return nil, fmt.Errorf("%s was changed: it does not agree with itself", manifestFile)
+		return nil, fmt.Errorf("%s was changed: its digest does not match its list of files", manifestFile)
 	}
 	return &m, nil
 }

@@ -26,7 +26,7 @@ const Default = "default"
 
 // Errors to test for.
 var (
-	ErrExists   = errors.New("is installed already")
+	ErrExists   = errors.New("is already installed")
 	ErrNotFound = errors.New("not found")
 )
 
@@ -63,7 +63,7 @@ func CheckName(name string) error {
 	}
 	stem, _, _ := strings.Cut(name, ".")
 	if slices.Contains([]string{"none", "auto", Default}, name) || devices().MatchString(stem) {
-		return fmt.Errorf("model name %q has another meaning", name)
+		return fmt.Errorf("model name %q is reserved", name)
 	}
 	return nil
 }

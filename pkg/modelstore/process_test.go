@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestKilledPull holds that a process that dies with a model half installed
-// leaves what was there before, and is in nobody's way.
+// leaves what was there before, and does not block others.
 func TestKilledPull(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

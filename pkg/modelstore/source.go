@@ -15,8 +15,8 @@ import (
 // content. A nil error means that it was read to the end, or is not wanted.
 type visitor func(name string, r io.Reader) error
 
-// unpackFolder copies the files of a model from a folder. Nothing else of the
-// folder is looked at.
+// unpackFolder copies the files of a model from a folder. Nothing else in the
+// folder is read.
 func unpackFolder(ctx context.Context, dir, to string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -41,8 +41,8 @@ func unpackFolder(ctx context.Context, dir, to string) error {
 	return nil
 }
 
-// openPlain opens a file that is no link, below folders that are none: what a
-// link points to was not meant to be copied.
+// openPlain opens a file that is not a link, below folders that are not links:
+// what a link points to was not meant to be copied.
 func openPlain(root *os.Root, name string) (*os.File, error) {
 	for i := range name {
 		if name[i] == '/' {

@@ -155,9 +155,9 @@ func TestInstallRefuses(t *testing.T) {
 		opts  InstallOptions
 		want  string
 	}{
-		"no weights":             {files: with(map[string]string{"model.onnx": "-"}), want: "no model.onnx"},
-		"no tokenizer":           {files: with(map[string]string{"tokenizer.json": "-"}), want: "no tokenizer.json"},
-		"no config":              {files: with(map[string]string{"config.json": "-"}), want: "no config.json"},
+		"no weights":             {files: with(map[string]string{"model.onnx": "-"}), want: "model.onnx is missing"},
+		"no tokenizer":           {files: with(map[string]string{"tokenizer.json": "-"}), want: "tokenizer.json is missing"},
+		"no config":              {files: with(map[string]string{"config.json": "-"}), want: "config.json is missing"},
 		"two weights":            {files: with(map[string]string{"onnx/model.onnx": "x"}), want: "leave one out"},
 		"config is a list":       {files: with(map[string]string{"config.json": "[]"}), want: "config.json is not one JSON object"},
 		"config is empty":        {files: with(map[string]string{"config.json": ""}), want: "config.json"},

@@ -2,11 +2,11 @@ package policy
 
 import "math/bits"
 
-// most is the number of rules that deny and verify together may hold, and that
-// allow may, presets included.
+// most is the maximum number of deny and verify rules together, and of allow
+// rules, including those of presets.
 const most = 256
 
-// A ruleSet holds rules of one list by their index.
+// A ruleSet is a set of rules of one list, by index.
 type ruleSet [most / 64]uint64
 
 func (s *ruleSet) add(i int) { s[i>>6] |= 1 << (i & 63) }

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Cases is a table of actions and the decisions that policies should take.
+// Cases is a table of actions and the decisions that policies should make.
 type Cases struct {
 	name  string
 	table *rulefile.Cases
@@ -23,9 +23,9 @@ type Cases struct {
 //	cases:
 //	  - name: reads a key
 //	    action: {type: read_file, payload: {path: ~/.ssh/id_rsa}}
-//	    want: BLOCK                                    # of the policy under test
+//	    want: BLOCK                                    # by the policy under test
 //	  - action: rm -rf build                           # short for execute_command
-//	    want: {default: ESCALATE 2, offline: ESCALATE 1} # of presets, with the next tier
+//	    want: {default: ESCALATE 2, offline: ESCALATE 1} # by presets, with the next tier
 //	    rule: evaluate_destructive_file_ops
 func LoadCases(name string, data []byte) (*Cases, error) {
 	t, err := rulefile.ParseCases(name, data)
@@ -35,22 +35,21 @@ func LoadCases(name string, data []byte) (*Cases, error) {
 	return &Cases{name, t}, nil
 }
 
-// A CaseResult says whether one case came out as wanted.
+// A CaseResult is the result of one case.
 type CaseResult struct {
-	Name   string // of the case, or what stands for it
-	Line   int    // in the table, counted from 1
+	Name   string // of the case, or its action if it has none
+	Line   int    // in the file, counted from 1
 	Policy string
 	Want   string // ALLOW, BLOCK, ESCALATE, or ESCALATE and a tier
 	Got    string
-	Rule   string // that decided
-	Why    string // the verdict's reasoning, or what failed
+	Rule   string // the rule that decided
+	Why    string // the verdict's reasoning, or the error
 	OK     bool
 }
 
-// Run judges all cases. under returns the policy under test with the folders
-// that the table names, or with its own where the table names none; presets
-// that cases name are judged beside it. Actions are judged where an has them,
-// unless the table says.
+// Run judges all cases. under returns the policy under test for the given options:
+// the folders of the table, or none if the table has none. Cases can also ask
+// for presets. Actions are judged in the table's place, or in that of an.
 func (t *Cases) Run(ctx context.Context, an *analysis.Analyzer, under func(Options) (*Policy, error)) ([]CaseResult, error) {
 	opts, place := Options{Vars: t.table.Vars}, an.Place
 	if t.table.CWD != "" || t.table.Home != "" || t.table.Roots != nil {
@@ -105,7 +104,7 @@ func runCase(ctx context.Context, analyse analyser, p *Policy, c *rulefile.Case,
 	return r
 }
 
-// An analyser makes a case of an action: [analysis.Analyzer.Case].
+// An analyser turns an action into a case: [analysis.Analyzer.Case].
 type analyser func(*action.Action) *analysis.Case
 
 // judgeRaw judges an action given as JSON.

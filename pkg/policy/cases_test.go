@@ -96,12 +96,12 @@ cases:
 func TestLoadCasesErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                                   "t:1:1: empty",
+		"":                                   "t:1:1: the file is empty",
 		"cases: {a: b}":                      "t:1:8: expected a list",
 		"cazes: []":                          `did you mean "cases"?`,
 		"cases: [{want: ALLOW}]":             "needs an action",
-		"cases: [{action: ls}]":              "says what it wants",
-		"- {action: ls, want: ALOW}":         `t:1:22: "ALOW" is no decision; did you mean "ALLOW"?`,
+		"cases: [{action: ls}]":              "a case needs want",
+		"- {action: ls, want: ALOW}":         `t:1:22: "ALOW" is not a decision; did you mean "ALLOW"?`,
 		"- {action: 3, want: ALLOW}":         "expected an action",
 		"{\"action\":\"ls\"":                 "t:1:",
 		"{\"a\":1}\n{\"b\"":                  "t:1:",
@@ -122,7 +122,7 @@ func TestCasesUnknownPreset(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze}, load("default"))
-	if err == nil || !strings.Contains(err.Error(), `t.yaml:1: no preset "defualt"; did you mean "default"?`) {
+	if err == nil || !strings.Contains(err.Error(), `t.yaml:1: unknown preset "defualt"; did you mean "default"?`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -56,8 +56,7 @@ func (t *texts) find(views []analysis.View, take func(*analysis.View) bool) (boo
 	return false, nil
 }
 
-// whole reports whether an expression matches s from its first byte to its
-// last.
+// whole reports whether an expression matches all of s.
 func (t *texts) whole(s string) (bool, error) {
 	t.once.Do(func() {
 		for _, expr := range t.exprs {
@@ -77,12 +76,12 @@ func (t *texts) whole(s string) (bool, error) {
 	return false, t.err
 }
 
-// slowCriteria are those that read an action's texts or run a program. They
-// say something of the case, not of one effect.
+// slowCriteria are the criteria that read an action's texts or run a jq program.
+// They apply to the whole case, not to one effect.
 type slowCriteria struct {
 	commands, content *texts
 	when              *condition
-	loosens           bool // the criteria let something pass: see [slowCriteria.match]
+	loosens           bool // a match makes the policy less strict, see [slowCriteria.match]
 }
 
 func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
@@ -102,10 +101,11 @@ func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
 	return s
 }
 
-// match reports whether all criteria match. Where they tighten, a match in any
-// view is enough. Where they loosen, "git status" must not let "git status;
-// rm -rf /" pass, nor must a decoded view speak for the raw text: the
-// expression matches the whole command as given, which runs one program.
+// match reports whether all criteria match. For criteria that make the policy
+// stricter, a match in any view is enough. For those that loosen it, "git status"
+// must not allow "git status; rm -rf /", and a decoded view must not count for the
+// raw text: the expression must match the whole raw command, and the command must
+// run only one program.
 func (s *slowCriteria) match(ctx context.Context, c *analysis.Case) (bool, error) {
 	if s == nil {
 		return true, nil
@@ -149,11 +149,11 @@ func (s *slowCriteria) matchCommand(c *analysis.Case) (bool, error) {
 	return s.commands.whole(command)
 }
 
-// An exception is what a rule does not count.
+// An exception is one exception of a rule.
 type exception struct {
 	types   []string
 	globs   []string
-	floats  bool // one of globs is about a name in any folder
+	floats  bool // one of globs matches a name in any folder
 	paths   func() (*effect.Globs, error)
 	hosts   []effect.HostPattern
 	trusted string // "true", "false", or "" for either
@@ -177,9 +177,9 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 	return x, nil
 }
 
-// match reports whether the exception holds for an effect. One that loosens
-// holds only if it covers all that the effect touches; one that tightens holds
-// if it could meet any of it.
+// match reports whether the exception holds for an effect. An exception that
+// loosens the policy must cover everything that the effect touches; for one that
+// makes it stricter it is enough that it could match any of it.
 func (x *exception) match(ctx context.Context, c *analysis.Case, e *effect.Effect) (bool, error) {
 	if len(x.types) > 0 && !slices.Contains(x.types, c.Action.Type) && !slices.Contains(x.types, string(e.Kind)) {
 		return false, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A list holds rules that are compiled on first use, since many actions are
-// decided before the last of them is needed.
+// A list is a list of rules that is compiled on first use, because many actions
+// are decided before the last list is needed.
 type list struct {
 	rules   []rulefile.Rule
 	compile func() (*index, error)
@@ -26,8 +26,8 @@ func newList(rules []rulefile.Rule, vars map[string][]string, allow bool) list {
 	return list{rules, sync.OnceValues(func() (*index, error) { return compileList(rules, vars, allow) })}
 }
 
-// An index finds the rules of a list that an effect meets. All globs are
-// matched at once, so that the number of rules hardly counts.
+// An index finds the rules of a list that an effect matches. All globs are
+// matched at once, so the number of rules hardly affects the time.
 type index struct {
 	rules []matcher
 
@@ -39,7 +39,7 @@ type index struct {
 	byPath    ruleSet
 	byHost    ruleSet
 
-	single []string // files of policy, and what lies on the way to shield's files
+	single []string // policy files, and parents of shield's files that are links or missing
 	roots  []string // workspace folders
 
 	posix    globSet
@@ -49,7 +49,7 @@ type index struct {
 	hostRule []int // rule of each of hosts
 }
 
-// A matcher is what a rule asks beyond types, paths and hosts.
+// A matcher is the criteria of a rule other than types, paths and hosts.
 type matcher struct {
 	slow   *slowCriteria
 	except []exception
@@ -114,7 +114,7 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 type globSet struct {
 	globs []string
 	rule  []int   // rule of each glob
-	names []names // what each glob names
+	names []names // the known names of each glob
 	set   *effect.Globs
 }
 
@@ -129,13 +129,13 @@ func (s *globSet) compile(vars map[string][]string) (err error) {
 	return err
 }
 
-// onDrive reports whether a glob is about paths of Windows only.
+// onDrive reports whether a glob matches only Windows paths.
 func onDrive(glob string) bool {
 	return len(glob) > 1 && glob[1] == ':' || strings.HasPrefix(glob, "//")
 }
 
-// sets returns the glob sets that a path may meet. A path that is known to
-// start at "/" is on no drive, which saves most paths half of the globs.
+// sets returns the glob sets that a path may match. A path that is known to start
+// with "/" is not on a drive, so most paths skip half of the globs.
 func (x *index) sets(path string, pattern bool) []*globSet {
 	if !pattern && path[0] == '/' {
 		return x.all[:1]
@@ -169,7 +169,8 @@ func (x *index) fits(actionType string, e *effect.Effect) ruleSet {
 	return set
 }
 
-// typed returns the rules that a kind of effect or the action's type fits.
+// typed returns the rules whose types include a kind of effect or the action's
+// type.
 func (x *index) typed(actionType string, kind effect.Kind) ruleSet {
 	set := x.anyType
 	if s := x.byType[actionType]; s != nil {
@@ -183,14 +184,14 @@ func (x *index) typed(actionType string, kind effect.Kind) ruleSet {
 	return set
 }
 
-// A search is one case's way through the indexes of a policy's lists.
+// A search is the state of judging one case by the lists of a policy.
 type search struct {
 	ctx  context.Context
 	c    *analysis.Case
 	x    *index  // of the list that is searched
-	both ruleSet // rules with paths and hosts, each met by some effect
+	both ruleSet // rules with paths and hosts that both match some effect
 
-	known, holds ruleSet // of slow criteria: which were tried, which matched
+	known, holds ruleSet // rules whose slow criteria were tried, and those that matched
 	found        [48]int // room for indices of globs
 }
 
@@ -218,7 +219,7 @@ func (s *search) slow(rule int) (bool, error) {
 	return s.holds.has(rule), nil
 }
 
-// excepted reports whether a rule does not count for an effect.
+// excepted reports whether an exception of a rule holds for an effect.
 func (s *search) excepted(rule int, e *effect.Effect) (bool, error) {
 	for i := range s.x.rules[rule].except {
 		ok, err := s.x.rules[rule].except[i].match(s.ctx, s.c, e)
@@ -232,7 +233,7 @@ func (s *search) excepted(rule int, e *effect.Effect) (bool, error) {
 	return false, nil
 }
 
-// A ruleError says that a rule could not be tried.
+// A ruleError means that a rule could not be evaluated.
 type ruleError struct {
 	rule int
 	err  error

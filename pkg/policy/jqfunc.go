@@ -33,9 +33,9 @@ func newProgram(expr string) (*program, error) {
 	return p, nil
 }
 
-// functions are what the prelude is built on.
+// functions returns the functions that the prelude is built on.
 func (p *program) functions() []gojq.CompilerOption {
-	// input passes a function's input on if it could pay.
+	// input returns a function's input unchanged if pay succeeds.
 	input := func(pay func(v any, args []any) error) func(any, []any) any {
 		return func(v any, args []any) any {
 			if err := pay(v, args); err != nil {
@@ -80,7 +80,7 @@ func (p *program) joining(v, separator any) error {
 	return errors.Join(p.value(v, 1), p.pay(times(nodes, len(text))))
 }
 
-// plainKey refuses a list as a key: jq looks for one list within the other.
+// plainKey refuses a list as a key: jq would search for one list in the other.
 func plainKey(v any) error {
 	if _, list := v.([]any); list {
 		return errors.New("a list as a key" + notHere)
@@ -88,12 +88,12 @@ func plainKey(v any) error {
 	return nil
 }
 
-// maxNumber is how many characters a number may have. jq reads longer ones in
-// more than linear time, and again for each use.
+// maxNumber is the maximum length of a number in characters. jq reads longer ones
+// in more than linear time, and again for each use.
 const maxNumber = 100
 
-// short refuses values in which a number is too long, and texts that would
-// become one.
+// short refuses values that contain a number that is too long, and texts that
+// would become one.
 func (p *program) short(v any) error {
 	switch v := v.(type) {
 	case json.Number:
@@ -142,7 +142,7 @@ func (p *program) positions(s, x string) any {
 		}
 		back[i] = k
 	}
-	at, runes := 0, 0 // at: counted up to here
+	at, runes := 0, 0 // runes are counted up to the byte at
 	for i, k := 0, 0; i < len(s); i++ {
 		for k > 0 && s[i] != x[k] {
 			k = back[k-1]
@@ -160,8 +160,8 @@ func (p *program) positions(s, x string) any {
 	return found
 }
 
-// A pattern is a regular expression that is looked for from any place of a
-// text on, in linear time.
+// A pattern is a regular expression that can be searched from any position of a
+// text, in linear time.
 type pattern struct {
 	*regexp.Regexp
 	after  *regexp.Regexp // the expression as group 1, anywhere behind the first character
@@ -170,12 +170,12 @@ type pattern struct {
 
 const (
 	maxPattern  = 4 << 10 // bytes of an expression
-	maxPatterns = 64      // that are kept compiled
-	matchCost   = 64      // of one match, for what tells of it
+	maxPatterns = 64      // expressions that stay compiled
+	matchCost   = 64      // work for the description of one match
 )
 
-// compile returns the expression that a condition asks for. A large one costs
-// more: jq would compile whatever the agent sends.
+// compile returns the compiled expression. A large one costs more, because it may
+// come from the agent.
 func (p *program) compile(re, flags string) (*pattern, error) {
 	key := [2]string{re, flags}
 	if r := p.regexps[key]; r != nil {
@@ -214,7 +214,7 @@ func (p *program) compile(re, flags string) (*pattern, error) {
 	return r, nil
 }
 
-// treeSize returns about how many instructions an expression takes.
+// treeSize returns the approximate number of instructions of an expression.
 func treeSize(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)
 	for _, sub := range re.Sub {
@@ -226,13 +226,13 @@ func treeSize(re *syntax.Regexp) int {
 	return n
 }
 
-// arguments checks what a regular expression is called with.
+// arguments checks the arguments of a regular expression function.
 func (p *program) arguments(v, re, flags any) (string, string, *pattern, error) {
 	text, ok := v.(string)
 	expr, rok := re.(string)
 	given, fok := flags.(string)
 	if !ok || !rok || !fok && flags != nil {
-		return "", "", nil, fmt.Errorf("a %s cannot be matched with a %s and the flags %s", gojq.TypeOf(v), gojq.TypeOf(re), gojq.TypeOf(flags))
+		return "", "", nil, fmt.Errorf("cannot match a %s with a %s and flags of type %s", gojq.TypeOf(v), gojq.TypeOf(re), gojq.TypeOf(flags))
 	}
 	r, err := p.compile(expr, given)
 	return text, given, r, err
@@ -264,8 +264,8 @@ func (p *program) find(v, re, flags any, testing bool) any {
 	return found
 }
 
-// parts cuts a text at the matches of an expression: parts, each with the text
-// before a match and its captures, and the rest.
+// parts splits a text at the matches of an expression. It returns parts, each
+// with the text before a match and its captures, and the rest.
 func (p *program) parts(v, re, flags any) any {
 	text, given, r, err := p.arguments(v, re, flags)
 	if err != nil {
@@ -287,7 +287,7 @@ func (p *program) parts(v, re, flags any) any {
 type match struct {
 	at       [2]int // in bytes
 	runes    int    // where it starts, in characters
-	captures []any  // as jq tells of them
+	captures []any  // in jq's form
 }
 
 // each calls do for the first match of an expression, or for all.
@@ -319,8 +319,8 @@ func (p *program) each(text string, r *pattern, all bool, do func(match) error) 
 	return nil
 }
 
-// capture tells of one group of a match that starts at the byte start, which is
-// the character runes.
+// capture describes one group of a match, in jq's form. The match starts at byte
+// start, which is character runes.
 func capture(text, name string, from, to, start, runes int) map[string]any {
 	c := map[string]any{"name": nil, "offset": -1, "length": 0, "string": nil}
 	if name != "" {
@@ -334,13 +334,12 @@ func capture(text, name string, from, to, start, runes int) map[string]any {
 	return c
 }
 
-// from returns the first match at pos or behind it, as
-// [regexp.Regexp.FindSubmatchIndex] does, nil if there is none. What stands
-// before pos counts for ^ and \b.
+// from returns the first match at pos or after it, as
+// [regexp.Regexp.FindSubmatchIndex] does, or nil. The text before pos counts for
+// ^ and \b.
 func (p *program) from(text string, r *pattern, pos int) ([]int, error) {
 	if pos == 0 {
-		// Matches one after the other may each look through all of the text, so
-		// what is read is counted.
+		// Each of many matches may read the whole text, so reading is counted.
 		in := &metered{p: p, weight: r.weight, text: text}
 		return r.FindReaderSubmatchIndex(in), p.over
 	}

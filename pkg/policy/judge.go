@@ -6,22 +6,21 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A finding is what a list says of a case: the rule that decides, and the
-// effect that meets it; and the rule that would, if an unknown path is what it
-// may be.
+// A finding is the result of a list for a case: the rule that decides (sure), and
+// the rule that would decide depending on the unknown part of a path (perhaps).
 type finding struct {
 	sure, perhaps choice
 }
 
-// A choice is a rule and the effect that meets it.
+// A choice is a rule and the effect that matches it.
 type choice struct {
 	rule *rulefile.Rule
 	at   int // index of rule
 	by   *effect.Effect
 }
 
-// prefer takes a rule over the one chosen so far if it asks for a higher tier,
-// or for the same and is listed first.
+// prefer replaces the chosen rule by another one that asks for a higher tier, or
+// for the same tier and is listed earlier.
 func (ch *choice) prefer(rules []rulefile.Rule, r int, e *effect.Effect) {
 	if r < 0 || ch.rule != nil && (rules[r].Tier < ch.rule.Tier || rules[r].Tier == ch.rule.Tier && r >= ch.at) {
 		return
@@ -29,9 +28,9 @@ func (ch *choice) prefer(rules []rulefile.Rule, r int, e *effect.Effect) {
 	*ch = choice{&rules[r], r, e}
 }
 
-// guarded tries every effect against the deny and verify rules. Of the rules
-// that are first for some effect the strictest is found. A failure to try a
-// verify rule counts only where no deny rule is met.
+// guarded tries every effect against the deny and verify rules. For each effect
+// the first matching rule of a list counts, and the strictest of these rules is
+// returned. If a deny rule matches, the failure of a verify rule is ignored.
 func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 	x, err := p.guards.compile()
 	if err != nil {
@@ -72,8 +71,8 @@ func (p *Policy) guarded(s *search) (denied, verified finding, err error) {
 	return denied, verified, failed
 }
 
-// meet notes the rule of a list that counts for an effect, for traces: the one
-// it meets, or else the one that it perhaps does. Less than zero is none.
+// meet records for traces which rule of a list counts for an effect: the one that
+// matches, otherwise the one that possibly matches. A negative index means none.
 func (s *search) meet(effect int, rules []rulefile.Rule, sure, perhaps int) {
 	switch {
 	case sure >= 0:
@@ -83,8 +82,8 @@ func (s *search) meet(effect int, rules []rulefile.Rule, sure, perhaps int) {
 	}
 }
 
-// covering returns the first rule that covers every effect of a case, nil if
-// none does. What cannot be resolved is covered by none.
+// covering returns the first rule that covers every effect of a case, or nil. No
+// rule covers an effect that cannot be resolved.
 func (l *list) covering(s *search) (*rulefile.Rule, error) {
 	c := s.c
 	for i := range c.Effects {
@@ -122,8 +121,8 @@ func (l *list) covering(s *search) (*rulefile.Rule, error) {
 	return nil, nil
 }
 
-// covers returns the rules whose types, paths and hosts cover an effect. A
-// rule with places covers nothing that has no place.
+// covers returns the rules whose types, paths and hosts cover an effect. A rule
+// with paths or hosts does not cover an effect that has neither.
 func (s *search) covers(e *effect.Effect) ruleSet {
 	placed := ruleSet{}
 	if e.Path != "" {
@@ -147,8 +146,8 @@ func (s *search) covers(e *effect.Effect) ruleSet {
 	return placed
 }
 
-// allows reports whether the rest of a rule's criteria match and no exception
-// holds for any effect.
+// allows reports whether the remaining criteria of a rule match and none of its
+// exceptions holds for any effect.
 func (s *search) allows(rule int) (bool, error) {
 	ok, err := s.slow(rule)
 	if !ok || err != nil {

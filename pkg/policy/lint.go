@@ -27,19 +27,19 @@ const (
 	Error                   // the file cannot be used
 )
 
-// String returns the severity as messages have it.
+// String returns the severity in lower case.
 func (s Severity) String() string { return [...]string{"note", "warning", "error"}[s] }
 
 // A Finding is something in a policy file that a person should look at.
 type Finding struct {
-	Line, Column int // counted from 1; 0 is the file as a whole
+	Line, Column int // counted from 1; 0 means the whole file
 	Severity     Severity
 	Msg          string
 }
 
-// Check finds what is wrong in a policy file, or cannot be what its author
-// meant, all at once and in the order of the file. If the file can be used it
-// judges the examples of its rules too.
+// Check returns everything in a policy file that is wrong or that its author
+// probably did not intend, in the order of the file. If the file can be used,
+// Check also judges the examples of its rules.
 func Check(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) []Finding {
 	opts.Vars = opts.known()
 	f, set, err := assemble(name, data, opts)
@@ -71,7 +71,7 @@ func (l *linter) examine(f *rulefile.File) []Finding {
 type linter struct {
 	ctx     context.Context
 	analyse analyser
-	set     rulefile.Set // the file's rules and those it stands on, as far as they could be read
+	set     rulefile.Set // the file's rules with those of the core and its preset, as far as they could be read
 	policy  *Policy      // nil if the file cannot be used
 	out     []Finding
 }
@@ -93,7 +93,7 @@ func (l *linter) list(list string, rules []rulefile.Rule) {
 		l.reach(list, r.Name)
 		l.hostless(r)
 		if r.Reason == "" && list != "allow" {
-			l.add(r.Pos, Note, "rule %s gives no reason: the agent is not told what would be acceptable instead", r.Name)
+			l.add(r.Pos, Note, "rule %s has no reason: the agent will not learn what would be acceptable instead", r.Name)
 		}
 		if list == "allow" {
 			l.allows(r)
@@ -107,21 +107,20 @@ func (l *linter) list(list string, rules []rulefile.Rule) {
 	}
 }
 
-// types looks for action types that are written otherwise than shield has
-// them, or that it does not know.
+// types looks for action types that shield does not know or spells differently.
 func (l *linter) types(c *rulefile.Criteria) {
 	for i, t := range c.Types {
 		at := c.At["action_types"][i]
 		switch canonical := canonicalType(t); {
 		case canonical != t:
-			l.add(at, Note, "%s is called %s here, and counts as that; write action_types: [%s]", strconv.Quote(t), canonical, canonical)
+			l.add(at, Note, "%s is treated as %s, its name in shield; write action_types: [%s]", strconv.Quote(t), canonical, canonical)
 		case slices.Contains(knownTypes(), t):
 		case strings.ContainsAny(t, "*?[{"):
-			l.add(at, Warning, "%s matches no action: types are compared whole, so list each that is meant", yamlfile.Quote(t))
+			l.add(at, Warning, "%s matches no action: action types have no wildcards, so list each type", yamlfile.Quote(t))
 		case suggest.Nearest(t, knownTypes()) != "":
 			l.add(at, Warning, "unknown action type %s%s", yamlfile.Quote(t), suggest.Question(t, knownTypes()))
 		case !analysis.KnownType(t):
-			l.add(at, Note, "%s is no type that shield knows: it matches only a tool of exactly this name", yamlfile.Quote(t))
+			l.add(at, Note, "%s is not a type that shield knows: it only matches a tool with exactly this name", yamlfile.Quote(t))
 		}
 	}
 }
@@ -135,14 +134,14 @@ func knownTypes() []string {
 	return out
 }
 
-// hostless are kinds of effects that concern no other machine.
+// hostless are action types and kinds of effects that have no host.
 var hostless = []string{
 	string(effect.DeleteFile), string(effect.DeleteDirectory), string(effect.MoveFile), string(effect.ListDirectory), string(effect.CreateDirectory),
 	string(effect.ChangePermissions), string(effect.ChangePrivilege), string(effect.StopProcess), string(effect.ReadSecret), string(effect.ReadClipboard),
 	"read_file", "write_file", "copy_file", "move_directory", "copy_directory", "search_files", "memory_write", "memory_search",
 }
 
-// hostless looks for rules about hosts that name only types that have none.
+// hostless looks for rules with hosts whose types all have no host.
 func (l *linter) hostless(r *rulefile.Rule) {
 	if len(r.Hosts) == 0 || len(r.Types) == 0 {
 		return
@@ -152,25 +151,25 @@ func (l *linter) hostless(r *rulefile.Rule) {
 			return
 		}
 	}
-	l.add(r.At["hosts"][0], Warning, "rule %s asks for a host, and %s has none: leave hosts out, or add a type such as http_request", r.Name, strings.Join(r.Types, ", "))
+	l.add(r.At["hosts"][0], Warning, "rule %s has hosts, but %s never has a host: remove hosts, or add a type such as http_request", r.Name, strings.Join(r.Types, ", "))
 }
 
-// allows looks for what an allow rule allows beyond, or short of, what its
-// author may think.
+// allows looks for allow rules that probably allow more or less than their author
+// intended.
 func (l *linter) allows(r *rulefile.Rule) {
 	if len(r.Types) == 0 && len(r.Commands) == 0 {
-		l.add(r.Pos, Note, "rule %s allows every kind of effect: list the action_types that are meant", r.Name)
+		l.add(r.Pos, Note, "rule %s allows every kind of effect: list the action_types that it should allow", r.Name)
 	}
 	for i, t := range r.Types {
 		t = canonicalType(t)
 		if tier := analysis.MinTier(t); tier > 0 && !slices.Contains(effect.Kinds(), effect.Kind(t)) {
-			l.add(r.At["action_types"][i], Note, "actions of type %s always go to Tier %d at least, so that this rule alone does not allow them", t, tier)
+			l.add(r.At["action_types"][i], Note, "actions of type %s always go to Tier %d or higher, so this rule alone does not allow them", t, tier)
 		}
 	}
 }
 
-// example judges one example of a rule. A rule that a stricter rule precedes
-// does not decide, so its example says so.
+// example judges one example of a rule and reports if a different rule decides
+// it.
 func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
 	if l.policy == nil {
 		return
@@ -178,12 +177,12 @@ func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
 	v, err := judgeRaw(l.ctx, l.analyse, l.policy, e.Action)
 	switch {
 	case err != nil:
-		l.add(e.Pos, Warning, "rule %s: the example is no action: %v", r.Name, err)
+		l.add(e.Pos, Warning, "rule %s: the example is not a valid action: %v", r.Name, err)
 	case want && v.Rule == "":
-		l.add(e.Pos, Warning, "rule %s does not match this example: no rule does", r.Name)
+		l.add(e.Pos, Warning, "rule %s does not match this example, and no other rule does", r.Name)
 	case want && v.Rule != r.Name:
-		l.add(e.Pos, Warning, "rule %s does not decide this example: rule %s does", r.Name, v.Rule)
+		l.add(e.Pos, Warning, "rule %s does not decide this example, rule %s does", r.Name, v.Rule)
 	case !want && v.Rule == r.Name:
-		l.add(e.Pos, Warning, "rule %s matches this example, which should pass", r.Name)
+		l.add(e.Pos, Warning, "rule %s matches this example, but it is listed under pass", r.Name)
 	}
 }

@@ -64,12 +64,12 @@ allow:
   - name: broad
     paths: [/z/**]
 `, []string{
-		"10:9 warning: rule tests does not decide this example: rule everything does",
-		"11:9 warning: rule tests: the example is no action",
+		"10:9 warning: rule tests does not decide this example, rule everything does",
+		"11:9 warning: rule tests: the example is not a valid action",
 		"13:9 warning: rule tests matches this example",
-		"15:5 note: rule silent gives no reason",
-		"20:5 warning: rule late is never reached: verify rule everything in line 18 comes first and matches the same; put the narrower rule first",
-		"24:5 warning: rule broad is never reached: verify rule everything in line 18 comes first and matches the same; give it an exception",
+		"15:5 note: rule silent has no reason",
+		"20:5 warning: rule late is never reached: verify rule everything in line 18 comes first and matches the same; move the narrower rule before it",
+		"24:5 warning: rule broad is never reached: verify rule everything in line 18 comes first and matches the same; add an exception to it",
 		"24:5 note: rule broad allows every kind of effect",
 	})
 }
@@ -100,11 +100,11 @@ func TestCheckTypes(t *testing.T) {
 		"execute_comand": `warning: unknown action type "execute_comand"; did you mean "execute_command"?`,
 		"persit":         `warning: unknown action type "persit"; did you mean "persist"?`,
 		"git_pish":       `warning: unknown action type "git_pish"`,
-		"Bash":           `note: "Bash" is called execute_command here, and counts as that; write action_types: [execute_command]`,
-		"WriteFile":      `note: "WriteFile" is called write_file here`,
-		"'git_*'":        `warning: "git_*" matches no action: types are compared whole`,
+		"Bash":           `note: "Bash" is treated as execute_command, its name in shield; write action_types: [execute_command]`,
+		"WriteFile":      `note: "WriteFile" is treated as write_file`,
+		"'git_*'":        `warning: "git_*" matches no action: action types have no wildcards`,
 		"'*'":            `warning: "*" matches no action`,
-		"mcp__jira__add": `note: "mcp__jira__add" is no type that shield knows: it matches only a tool of exactly this name`,
+		"mcp__jira__add": `note: "mcp__jira__add" is not a type that shield knows: it only matches a tool with exactly this name`,
 	} {
 		for _, rule := range []string{
 			"verify: [{name: a, reason: r, action_types: [%s]}]\n",
@@ -138,7 +138,7 @@ func TestCheckHosts(t *testing.T) {
 		"action_types: [send_secret, connect], hosts: [a, b, c]": false,
 	} {
 		got := strings.Join(found(t, "deny: [{name: a, reason: r, "+rule+"}]\n"), "\n")
-		if strings.Contains(got, "warning: rule a asks for a host") != want {
+		if strings.Contains(got, "warning: rule a has hosts") != want {
 			t.Errorf("%s: %q", rule, got)
 		}
 	}
@@ -149,7 +149,7 @@ func TestCheckReach(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, want string }{
 		"the same types": {
 			"deny:\n- {name: a, reason: r, action_types: [read_file, write_file]}\n- {name: b, reason: r, action_types: [write_file], paths: [/x]}\n",
-			"3:3 warning: rule b is never reached: deny rule a in line 2 comes first and matches the same; put the narrower rule first"},
+			"3:3 warning: rule b is never reached: deny rule a in line 2 comes first and matches the same; move the narrower rule before it"},
 		"the same types by another name": {
 			"deny:\n- {name: a, reason: r, action_types: [execute_command]}\n- {name: b, reason: r, action_types: [Bash], commands: [x]}\n",
 			"3:3 warning: rule b is never reached"},
@@ -160,7 +160,7 @@ func TestCheckReach(t *testing.T) {
 			"deny:\n- {name: a, reason: r, paths: [/x/**]}\n- {name: b, reason: r, paths: [/x/y]}\n", ""},
 		"an exception": {
 			"deny:\n- {name: a, reason: r, paths: [/x/**], except: {paths: [/x/y]}}\n- {name: b, reason: r, paths: [/x/**]}\n",
-			"3:3 note: rule b is reached only where rule a makes an exception"},
+			"3:3 note: rule b is only reached for the exceptions of rule a"},
 		"the same exception": {
 			"deny:\n- {name: a, reason: r, except: {paths: [/x/y]}}\n- {name: b, reason: r, paths: [/x/**], except: {paths: [/x/y]}}\n",
 			"3:3 warning: rule b is never reached"},
@@ -171,24 +171,24 @@ func TestCheckReach(t *testing.T) {
 			"deny:\n- {name: a, reason: r, action_types: [read_file], when: .x}\n- {name: b, reason: r, action_types: [read_file]}\n", ""},
 		"a stricter rule behind": {
 			"verify:\n- {name: a, reason: r, action_types: [write_file]}\n- {name: b, reason: r, action_types: [write_file], paths: [/etc/**], tier_override: 3}\n",
-			"3:3 warning: rule b is never reached for a path that is known: verify rule a in line 2 comes first"},
+			"3:3 warning: rule b is never reached for a fully known path: verify rule a in line 2 comes first"},
 		"a verify rule behind a deny rule": {
 			"deny:\n- {name: a, reason: r, action_types: [send_email]}\nverify:\n- {name: b, reason: r, action_types: [send_email], content: [x]}\n",
-			"4:3 warning: rule b is never reached: deny rule a in line 2 comes first and matches the same; give it an exception"},
+			"4:3 warning: rule b is never reached: deny rule a in line 2 comes first and matches the same; add an exception to it"},
 		"an allow rule behind a preset": {
 			"extends: default\nallow:\n- {name: b, action_types: [delete_file], paths: [$WORKSPACE/gen/**]}\n",
-			"3:3 warning: rule b is never reached: verify rule evaluate_destructive_file_ops of the preset comes first and matches the same; add to the list verify: {name: evaluate_destructive_file_ops, except: {…}}"},
+			"3:3 warning: rule b is never reached: verify rule evaluate_destructive_file_ops of the preset comes first and matches the same; to except this from it, add to the list verify: {name: evaluate_destructive_file_ops, except: {…}}"},
 		"an allow rule behind a preset's exceptions": {
 			"extends: default\nallow:\n- {name: b, action_types: [write_file], paths: [$WORKSPACE/gen/**]}\n",
-			"3:3 note: rule b is reached only where rule evaluate_file_writes makes an exception"},
+			"3:3 note: rule b is only reached for the exceptions of rule evaluate_file_writes"},
 		"an allow rule that an exception lets through": {
 			"extends: default\nverify:\n- {name: evaluate_destructive_file_ops, except: {paths: [$WORKSPACE/gen/**]}}\nallow:\n- {name: b, action_types: [delete_file], paths: [$WORKSPACE/gen/**]}\n",
-			"5:3 note: rule b is reached only where"},
+			"5:3 note: rule b is only reached for the exceptions"},
 		"allow rules for one type each before one for both": {
 			"allow:\n- {name: a, action_types: [read_file]}\n- {name: b, action_types: [write_file]}\n- {name: c, action_types: [read_file, write_file]}\n", ""},
 		"an allow rule that always goes on": {
 			"allow:\n- {name: b, action_types: [execute_command], commands: [git status]}\n",
-			"2:28 note: actions of type execute_command always go to Tier 1 at least"},
+			"2:28 note: actions of type execute_command always go to Tier 1 or higher"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,7 +14,7 @@ import (
 )
 
 // variables are the names that globs may begin with, whether or not
-// [Options.Vars] holds folders for them.
+// [Options.Vars] has folders for them.
 var variables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE"}
 
 // known returns the folders of all variables.
@@ -29,10 +29,10 @@ func (o Options) known() map[string][]string {
 	return vars
 }
 
-// Load reads a policy file. name is what messages call it. The protected core
-// of the presets comes before the file's own rules, whether it extends a
-// preset or not. An error says all that is wrong with the file, and where;
-// nothing may be allowed then.
+// Load reads a policy file. name is its name in messages. The protected core of
+// the presets comes before the file's own rules, whether it extends a preset or
+// not. An error lists every fault of the file with its position; the caller must
+// not allow anything then.
 func Load(name string, data []byte, opts Options) (*Policy, error) {
 	opts.Vars = opts.known()
 	_, set, err := assemble(name, data, opts)
@@ -48,8 +48,8 @@ func Load(name string, data []byte, opts Options) (*Policy, error) {
 	return p, nil
 }
 
-// assemble returns a file and its rules together with those it stands on. What
-// could be read comes with the error too, for a report.
+// assemble returns a file, and its rules together with those of the core and its
+// preset. With an error it returns the readable part, for a report.
 func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, error) {
 	f, err := rulefile.Parse(name, data, checks(opts.Vars))
 	var errs yamlfile.Errors
@@ -57,7 +57,7 @@ func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.
 	set, err := effective(f)
 	errs.Add(err)
 	if len(set.Deny)+len(set.Verify) > most || len(set.Allow) > most {
-		errs.Add(yamlfile.Pos{}.Errorf("more than %d rules that deny or verify, or that allow, those of the preset included", most))
+		errs.Add(yamlfile.Pos{}.Errorf("more than %d deny and verify rules, or allow rules, including those of the preset", most))
 	}
 	for _, l := range [][]rulefile.Rule{set.Deny, set.Verify, set.Allow} {
 		for i := range l {
@@ -67,7 +67,8 @@ func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.
 	return f, set, yamlfile.In("policy", name, errs.Err())
 }
 
-// effective returns a file's rules together with those it stands on.
+// effective returns a file's rules together with those of the core and its
+// preset.
 func effective(f *rulefile.File) (rulefile.Set, error) {
 	var errs yamlfile.Errors
 	core := preset{deny: coreRules}.set()
@@ -76,25 +77,25 @@ func effective(f *rulefile.File) (rulefile.Set, error) {
 		if p, ok := presetNamed(f.Extends); ok {
 			base = p.set()
 		} else {
-			errs.Add(f.ExtendsPos.Errorf("unknown preset %s%s (there are %s)",
+			errs.Add(f.ExtendsPos.Errorf("unknown preset %s%s (the presets are %s)",
 				yamlfile.Quote(f.Extends), suggest.Question(f.Extends, Presets()), strings.Join(Presets(), ", ")))
 		}
 	}
 	unshadowed(f, base, &errs)
 	coreUntouched(f, core, &errs)
-	// The core stays first, so that its reasons are the ones told.
+	// The core stays first, so its reasons are the ones that are shown.
 	rest := base
 	rest.Deny = base.Deny[len(core.Deny):]
 	set, err := f.Over(rest)
 	if len(errs) == 0 {
-		errs.Add(err) // else what is amended may be in the preset that was meant
+		errs.Add(err) // otherwise the amended rule may be in the preset that was misspelled
 	}
 	set.Deny = append(core.Deny[:len(core.Deny):len(core.Deny)], set.Deny...)
 	return set, errs.Err()
 }
 
-// unshadowed refuses rules that bear the name of another rule of the preset:
-// a verdict names its rule, and names must tell them apart.
+// unshadowed refuses rules with the name of a rule of the preset: a verdict
+// refers to its rule by name, so names must be unique.
 func unshadowed(f *rulefile.File, base rulefile.Set, errs *yamlfile.Errors) {
 	taken := map[string]bool{}
 	for _, l := range [][]rulefile.Rule{base.Deny, base.Verify, base.Allow} {
@@ -105,7 +106,7 @@ func unshadowed(f *rulefile.File, base rulefile.Set, errs *yamlfile.Errors) {
 	for _, l := range [][]rulefile.Rule{f.Deny, f.Verify, f.Allow} {
 		for i := range l {
 			if r := &l[i]; taken[r.Name] && !r.Amends {
-				errs.Add(r.Pos.Errorf("rule name %s is taken by the preset; choose another, or give nothing but name and except to add exceptions to it", yamlfile.Quote(r.Name)))
+				errs.Add(r.Pos.Errorf("the preset already has a rule %s; choose another name, or write only name and except to add exceptions to that rule", yamlfile.Quote(r.Name)))
 			}
 		}
 	}
@@ -116,16 +117,15 @@ func coreUntouched(f *rulefile.File, core rulefile.Set, errs *yamlfile.Errors) {
 	for i := range f.Deny {
 		for j := range core.Deny {
 			if r := &f.Deny[i]; r.Amends && r.Name == core.Deny[j].Name {
-				errs.Add(r.Pos.Errorf("rule %s is part of the protected core and takes no exceptions", yamlfile.Quote(r.Name)))
+				errs.Add(r.Pos.Errorf("rule %s is part of the protected core, which does not allow exceptions", yamlfile.Quote(r.Name)))
 			}
 		}
 	}
 }
 
-// canonicalTypes adds to the types of a rule what shield calls them, since
-// that is what actions and effects are called when rules see them: "Bash" is
-// execute_command. The name as given stays, for a tool of that name that is
-// another one.
+// canonicalTypes adds shield's own names to the types of a rule, because actions
+// and effects have those names when rules see them: "Bash" is execute_command.
+// The given name stays, for a different tool with that name.
 func canonicalTypes(r *rulefile.Rule) {
 	r.Types = withCanonical(r.Types)
 	for i := range r.Except {
@@ -146,8 +146,8 @@ func withCanonical(types []string) []string {
 	return out
 }
 
-// canonicalType returns what shield calls an action type or a kind of effect;
-// the name itself if it is neither.
+// canonicalType returns shield's name for an action type or a kind of effect, or
+// name itself if it is neither.
 func canonicalType(name string) string {
 	if slices.Contains(effect.Kinds(), effect.Kind(name)) {
 		return name
@@ -155,7 +155,7 @@ func canonicalType(name string) string {
 	return cmp.Or(action.CanonicalType(name), name)
 }
 
-// checks are the parts of a file whose syntax this package knows.
+// checks returns the checks of values whose syntax belongs to this package.
 func checks(vars map[string][]string) rulefile.Checks {
 	return rulefile.Checks{
 		Glob: func(glob string) error {

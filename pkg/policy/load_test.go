@@ -23,8 +23,8 @@ func TestLoadErrors(t *testing.T) {
 		{"unknown variable", "deny:\n- name: a\n  paths: [$NOWHERE/x]\n", "unknown variable $NOWHERE"},
 		{"unclosed bracket", "deny:\n- name: a\n  paths: ['/a/[b']\n", "site.yaml:3:11:"},
 		{"URL as host", "deny:\n- name: a\n  hosts: ['https://example.com']\n", "site.yaml:3:11: host"},
-		{"host with a port", "deny:\n- name: a\n  hosts: ['example.com:80']\n", "leave the port out"},
-		{"bad CIDR", "deny:\n- name: a\n  hosts: [10.0.0/8]\n", "no CIDR prefix"},
+		{"host with a port", "deny:\n- name: a\n  hosts: ['example.com:80']\n", "remove the port"},
+		{"bad CIDR", "deny:\n- name: a\n  hosts: [10.0.0/8]\n", "not a CIDR prefix"},
 		{"host that is none", "deny:\n- name: a\n  hosts: ['a..b']\n", "site.yaml:3:11: host"},
 		{"host with a star in another script", "deny:\n- name: a\n  hosts: ['*.bücher.example']\n", "xn--"},
 		{"bad jq", "deny:\n- name: a\n  when: .a[\n", "site.yaml:3:9: jq: unexpected EOF"},
@@ -32,11 +32,11 @@ func TestLoadErrors(t *testing.T) {
 		{"jq with a clock", "deny:\n- name: a\n  when: now > 0\n", "site.yaml:3:9: jq: now is not available in a condition"},
 		{"unknown function", "deny:\n- name: a\n  when: nope\n", "jq: function not defined: nope"},
 		{"bad glob in an exception", "verify:\n- name: a\n  paths: [/x]\n  except: {paths: [y]}\n", "site.yaml:4:20: glob"},
-		{"name of the preset", "extends: default\ndeny:\n- {name: cloud_metadata, hosts: [a]}\n", `site.yaml:3:3: rule name "cloud_metadata" is taken by the preset`},
-		{"name of the core", "deny:\n- {name: wipe_system, paths: [/x]}\n", `rule name "wipe_system" is taken`},
+		{"name of the preset", "extends: default\ndeny:\n- {name: cloud_metadata, hosts: [a]}\n", `site.yaml:3:3: the preset already has a rule "cloud_metadata"`},
+		{"name of the core", "deny:\n- {name: wipe_system, paths: [/x]}\n", `the preset already has a rule "wipe_system"`},
 		{"exception to the core", "extends: permissive\ndeny:\n- {name: shield_files, except: {paths: [/**]}}\n", `rule "shield_files" is part of the protected core`},
-		{"exception to nothing", "extends: default\nverify:\n- {name: nope, except: {paths: [/x]}}\n", "has no rule of that name"},
-		{"exception in the wrong list", "extends: default\nallow:\n- {name: secret_names, except: {paths: [/x]}}\n", "has no rule of that name"},
+		{"exception to nothing", "extends: default\nverify:\n- {name: nope, except: {paths: [/x]}}\n", "has no rule with that name"},
+		{"exception in the wrong list", "extends: default\nallow:\n- {name: secret_names, except: {paths: [/x]}}\n", "has no rule with that name"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestLoadTooManyRules(t *testing.T) {
 	for i := range most {
 		fmt.Fprintf(&b, "- {name: r%d, paths: [/x]}\n", i)
 	}
-	if _, err := Load("site.yaml", []byte(b.String()), testOptions()); err == nil || !strings.Contains(err.Error(), "more than 256 rules") {
+	if _, err := Load("site.yaml", []byte(b.String()), testOptions()); err == nil || !strings.Contains(err.Error(), "more than 256 deny and verify rules") {
 		t.Errorf("error %v", err)
 	}
 }

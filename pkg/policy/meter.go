@@ -9,10 +9,10 @@ import (
 	"math/bits"
 )
 
-// The bounds of a condition's work on one case. They are counted, so that the
-// same action meets the same answer on a machine that is busy. jq checks its
-// context between two steps; what one step does is counted in bytes that it
-// has to look at or to make.
+// The bounds of a condition's work on one case. They count steps and bytes
+// instead of time, so the same action gets the same answer on a busy machine. jq
+// checks its context between two steps; the work of one step is counted in bytes
+// that it reads or writes.
 const (
 	whenMaxSteps   = 500_000
 	whenMaxWork    = 8 << 20
@@ -21,17 +21,17 @@ const (
 )
 
 var (
-	errOperand = errors.New("the action is too large for a condition")
-	errSteps   = errors.New("the condition takes too many steps")
-	errWork    = errors.New("the condition has too much text to work on")
+	errOperand = errors.New("the action is too large for the condition")
+	errSteps   = errors.New("the condition needs too many steps")
+	errWork    = errors.New("the condition has to process too much text")
 )
 
-// A meter is the context that a condition runs in, until its bounds are
-// reached.
+// A meter is the context of a running condition. It ends when a bound is
+// exceeded.
 type meter struct {
 	context.Context
 	steps, work int
-	over        error // the bound that was reached; jq's try does not catch it
+	over        error // the bound that was exceeded; jq's try does not catch it
 }
 
 var closed = func() chan struct{} {
@@ -63,7 +63,7 @@ func (m *meter) Err() error {
 	return m.Context.Err()
 }
 
-// pay takes n bytes of work and returns an error if that is more than is left.
+// pay subtracts n bytes of work. It returns an error if less is left.
 func (m *meter) pay(n int) error {
 	if n > m.work && m.over == nil {
 		m.over = errWork
@@ -75,15 +75,15 @@ func (m *meter) pay(n int) error {
 	return nil
 }
 
-// value pays for looking at a value times times.
+// value pays for reading a value, multiplied by times.
 func (m *meter) value(v any, times int) error {
 	size, _ := m.measure(v)
 	return m.pay(times * size)
 }
 
-// measure returns the size of a value as it would be written, in bytes, and of
-// how many values it consists. A part that stands in it many times counts as
-// often. It stops counting where more than the work left is reached.
+// measure returns the approximate size of a value in JSON, in bytes, and the
+// number of values in it. A part that occurs several times counts several times.
+// It stops counting when the size exceeds the work that is left.
 func (m *meter) measure(v any) (size, nodes int) {
 	var add func(v any)
 	add = func(v any) {
@@ -120,12 +120,11 @@ func (m *meter) measure(v any) (size, nodes int) {
 	return size, nodes
 }
 
-// digits is what a number of n digits costs: long ones are read in more than
-// linear time, and again for each comparison.
+// digits returns the cost of a number with n digits: reading long ones takes more
+// than linear time, and is repeated for each comparison.
 func digits(n int) int { return min(n, 1<<20)*(1+min(n, 1<<20)/256) + 8 }
 
-// product pays for holding every part of one value against every part of
-// another.
+// product pays for comparing every part of one value with every part of another.
 func (m *meter) product(l, r any) error {
 	if isText(l) && isText(r) {
 		return m.pay(len(l.(string)) + len(r.(string)))
@@ -151,7 +150,7 @@ func (m *meter) compare(l, r any) error {
 	return m.pay(ls + rs)
 }
 
-// sorting pays for bringing the elements of a value in order.
+// sorting pays for sorting the elements of a value.
 func (m *meter) sorting(v any) error {
 	list, _ := v.([]any)
 	return m.value(v, bits.Len(uint(len(list)))+1)

@@ -1,12 +1,12 @@
-// Package policy is Tier 0: it judges actions by rules that people write. A
-// [Policy] comes from [Load] or [Preset].
+// Package policy is Tier 0: it judges actions by rules that people write. [Load]
+// and [Preset] return a [Policy].
 //
-// A policy has three lists, tried in the order deny, verify, allow. In each
-// list the first rule that meets an effect of the action counts for it. One
-// effect that meets a deny rule blocks the action; of those that meet verify
-// rules the strictest decides how far the action must go; an allow rule must
-// cover every effect. So whatever else an action does cannot hide one thing
-// that it does, and the order of its parts changes nothing.
+// A policy has three lists, tried in the order deny, verify, allow. In each list
+// the first rule that matches an effect of the action counts for that effect.
+// One effect that matches a deny rule blocks the action. If effects match verify
+// rules, the strictest of these rules decides which tier must judge the action.
+// An allow rule must cover every effect. So an action cannot hide one effect
+// behind others, and the order of its parts does not matter.
 package policy
 
 import (
@@ -20,19 +20,21 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Options say what policies depend on beside their text.
+// Options are the parts of a policy that are not in its text.
 type Options struct {
 	// Vars are the folders that $NAME stands for at the start of a glob, as
-	// canonical paths: HOME the user's home folder beside the usual ones,
-	// WORKSPACE the workspace roots, SHIELD what belongs to shield and is
-	// neither to be read nor changed (configuration, seal key, state, audit
-	// log), SHIELD_PROGRAM what is not to be changed (the program, and what it
-	// runs or trusts), SHIELD_POLICY the files of policy, which are neither to
-	// be read by name nor changed, SHIELD_WAY folders on the way to all these
-	// that are links or missing, so that nothing else may be put there,
-	// SHIELD_ABOVE all folders on that way, over which nothing may be mounted,
-	// SHIELD_CACHE what is not to be changed but may be deleted. A name without
-	// folders matches nothing.
+	// canonical paths. A name without folders matches nothing.
+	//
+	//	HOME            the user's home folder; ~ also means the usual ones
+	//	WORKSPACE       the workspace roots
+	//	SHIELD          shield's configuration, seal key, state and audit log:
+	//	                must not be read or changed
+	//	SHIELD_PROGRAM  the program, and what it runs or trusts: must not be changed
+	//	SHIELD_POLICY   policy files: must not be read by name or changed
+	//	SHIELD_WAY      parents of all these that are links or missing: nothing
+	//	                else may be created there
+	//	SHIELD_ABOVE    all parents of these: nothing may be mounted over them
+	//	SHIELD_CACHE    must not be changed, but may be deleted
 	Vars map[string][]string
 }
 
@@ -41,7 +43,7 @@ type Policy struct {
 	name        string
 	fingerprint string
 	set         rulefile.Set
-	guards      list // deny, then verify: both ask what effects touch
+	guards      list // deny, then verify: both look at what effects touch
 	allow       list
 }
 
@@ -58,16 +60,16 @@ func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy
 // Name returns the preset's or the file's name.
 func (p *Policy) Name() string { return p.name }
 
-// Fingerprint returns "sha256:" and the hex digest of the effective rules. The
-// folders of [Options.Vars] do not count: they are configuration.
+// Fingerprint returns "sha256:" and the hex digest of the effective rules. It
+// does not include the folders of [Options.Vars], which are configuration.
 func (p *Policy) Fingerprint() string { return p.fingerprint }
 
-// nothing stands for what an action without effects does.
+// nothing is the effect of an action without effects.
 var nothing effect.Effect
 
-// Judge decides a case: BLOCK by a deny rule, ESCALATE by a verify rule or
-// where no rule matches, ALLOW by an allow rule. A rule whose condition fails
-// blocks, with error "policy".
+// Judge decides a case: BLOCK by a deny rule, ESCALATE by a verify rule or if no
+// rule matches, ALLOW by an allow rule. If the condition of a rule fails, the
+// verdict is BLOCK with error "policy".
 func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
 	s := &search{ctx: ctx, c: c}
 	denied, verified, err := p.guarded(s)
@@ -87,7 +89,7 @@ func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, 
 	if err != nil {
 		return p.failed(err, p.allow.rules)
 	}
-	// Trying a rule may be what shows that not all of the text can be read.
+	// Trying the allow rules can reveal that part of the text cannot be read.
 	if v := escalation(c, denied, verified); v.Decision != verdict.None {
 		return v, nil
 	}
@@ -103,8 +105,8 @@ func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, 
 	}, nil
 }
 
-// escalation returns the strictest of the reasons to ask a higher tier, or no
-// decision.
+// escalation returns the strictest reason to ask a higher tier, or a verdict
+// without a decision.
 func escalation(c *analysis.Case, denied, verified finding) verdict.Verdict {
 	v := verdict.Verdict{}
 	if r := verified.sure.rule; r != nil {
@@ -128,14 +130,14 @@ func escalation(c *analysis.Case, denied, verified finding) verdict.Verdict {
 	if c.Unexamined != "" && v.NextTier < 2 {
 		v = verdict.Verdict{
 			Decision: verdict.Escalate, Confidence: 1, NextTier: 2,
-			Reasoning: "policy: not all of the action was examined: " + shown(c.Unexamined),
+			Reasoning: "policy: part of the action could not be examined: " + shown(c.Unexamined),
 		}
 	}
 	return v
 }
 
-// failed returns the BLOCK of a rule that could not be tried, or the error
-// itself if it is no rule's.
+// failed returns the BLOCK for a rule that could not be evaluated, or the error
+// itself if no rule caused it.
 func (p *Policy) failed(err error, rules []rulefile.Rule) (verdict.Verdict, error) {
 	var re *ruleError
 	if !errors.As(err, &re) {
@@ -144,6 +146,6 @@ func (p *Policy) failed(err error, rules []rulefile.Rule) (verdict.Verdict, erro
 	name := rules[re.rule].Name
 	return verdict.Verdict{
 		Decision: verdict.Block, Confidence: 1, Rule: name, Error: "policy",
-		Reasoning: "policy: rule " + name + " could not be tried: " + shown(re.err.Error()),
+		Reasoning: "policy: rule " + name + " could not be evaluated: " + shown(re.err.Error()),
 	}, nil
 }

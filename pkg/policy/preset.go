@@ -12,7 +12,7 @@ import (
 //go:generate go run ./gen
 
 // A preset is a policy that shield ships, as generated from policies/*.yaml.
-// Its lists are indices into the table of all presets' rules.
+// Its lists are indices into presetRules.
 type preset struct {
 	name                string
 	deny, verify, allow []uint16
@@ -52,7 +52,7 @@ func Presets() []string {
 func Preset(name string, opts Options) (*Policy, error) {
 	p, ok := presetNamed(name)
 	if !ok {
-		return nil, fmt.Errorf("no preset %s%s (there are %s)", yamlfile.Quote(name), suggest.Question(name, Presets()), strings.Join(Presets(), ", "))
+		return nil, fmt.Errorf("unknown preset %s%s (the presets are %s)", yamlfile.Quote(name), suggest.Question(name, Presets()), strings.Join(Presets(), ", "))
 	}
 	opts.Vars = opts.known()
 	return newPolicy(name, p.fingerprint, p.set(), opts), nil

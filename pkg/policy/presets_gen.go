@@ -10,22 +10,22 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38},
 		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:8b88ff4ead1bf89bf7fc63aa9a3ad3b376c5bd18e7f449f229d556b8ce389b22"},
+		fingerprint: "sha256:646d1f768e84b2bd6f4c0401781d90b694bcb2bec82d9e6e5ed2ab21d16c0cda"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{42, 43, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 44, 45, 46, 47, 48},
 		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:35e5d1432a9b8ef039c434a07c2ef40d7d8ded10cbbb6280686f45bbf13ee965"},
+		fingerprint: "sha256:1ccf87cefa4c9bb835bbe5193245c38bd80959dcd9b0ce117e750c9e2527ed5a"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 49, 50},
 		allow:       []uint16{39, 40, 41, 51},
-		fingerprint: "sha256:4ba796b3a8874e2119065d3c05553b63861b874f3f55efd613f66754c2d5741c"},
+		fingerprint: "sha256:1f8ec70042cad1e91e86c7ed5fb28926bfa9e0e2967cc7b3fdeb89e5aeb4eaaa"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 52, 53, 54, 55},
 		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:9f2d9790836a73e3f64317731b839eb3fad4d5cbe021a7147ae6c9566757920a"},
+		fingerprint: "sha256:70b142b02668fc0cbc1f87a177b7159bd9605174640d61942222281f46c1596a"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -35,7 +35,7 @@ var coreRules = []uint16{0, 1, 2, 3, 4, 5, 6, 7}
 var presetRules = [...]rulefile.Rule{
 	{
 		Name:   "wipe_system",
-		Reason: "this removes the system, a home folder or everything in them; name the files that are meant, one by one, and delete inside the workspace only",
+		Reason: "deletes a system or home directory; list the individual files inside the workspace instead",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_directory",
@@ -127,7 +127,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_files",
-		Reason: "shield's configuration, keys, state and log are not the agent's to read or change; ask the user, or run 'shield status'",
+		Reason: "the agent may not read or change shield's configuration, keys, state or log; ask the user, or run 'shield status'",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -151,7 +151,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_policy",
-		Reason: "the policy in force is not the agent's to read or change; ask the user to change it",
+		Reason: "the agent may not read or change the active policy; ask the user to change it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -169,7 +169,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_way",
-		Reason: "what is put here decides which settings shield finds; ask the user to do it",
+		Reason: "a file at this path could change which settings shield finds; ask the user to do it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -185,7 +185,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_answers",
-		Reason: "shield is not the agent's to answer, clear, repair, stop or give other settings; ask the user to do it",
+		Reason: "the agent may not answer, clear, repair, stop or reconfigure shield; ask the user to do it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_guard",
@@ -194,7 +194,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_mounts",
-		Reason: "what is mounted here hides the files of shield, or shows them under another name; ask the user to do it",
+		Reason: "a mount at this path would hide or expose shield's files; ask the user to do it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_system",
@@ -213,7 +213,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_program",
-		Reason: "the program that judges, and what it loads and asks, are not the agent's to change; ask the user to update them",
+		Reason: "the agent may not change shield's program, the files that it loads or the programs that it asks; ask the user to update them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -230,7 +230,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_cache",
-		Reason: "what shield loads as its own code is not the agent's to change; clear the cache by deleting it",
+		Reason: "the agent may not change the code that shield has cached; delete the cache to clear it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -275,7 +275,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "credential_files",
-		Reason: "keys, tokens and password stores are not for the agent to read; let the user run what needs them, or use a tool that is already signed in",
+		Reason: "reads keys, tokens or a password store; let the user run what needs them, or use a tool that is already signed in",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -453,7 +453,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "browser_data",
-		Reason: "browser profiles hold the user's sessions and passwords; ask the user for what is needed from them",
+		Reason: "browser profiles contain the user's sessions and passwords; ask the user for what is needed from them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -499,7 +499,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "wallets",
-		Reason: "wallets hold keys to money; the user must handle them",
+		Reason: "wallets contain keys to money; ask the user to handle them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -540,7 +540,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_secrets",
-		Reason: "these files hold the system's own secrets, which no everyday task needs",
+		Reason: "these files contain the system's own secrets; everyday tasks do not need them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -583,7 +583,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_files",
-		Reason: "logins, privileges, kernel and start-up of this machine are the administrator's; describe the change and let the user make it",
+		Reason: "changes logins, privileges, the kernel or the start-up of this machine; describe the change and let the user make it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -662,7 +662,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "disks",
-		Reason: "writing to a disk itself destroys what is on it; write to a file inside the workspace",
+		Reason: "writing directly to a disk destroys its contents; write to a file inside the workspace",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -695,7 +695,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "agent_settings",
-		Reason: "these settings decide what the agent may do and which guards run; ask the user to change them",
+		Reason: "these settings control what the agent may do and which guards run; ask the user to change them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -737,7 +737,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "agent_internals",
-		Reason: "this is the agent's own internal folder, and no business of the agent; ask the user",
+		Reason: "the agent's own internal directory is off limits to the agent; ask the user",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -756,7 +756,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "remote_shell",
-		Reason: "an interpreter attached to the network gives control of this machine away",
+		Reason: "gives another machine control of this one (reverse shell); use an ssh connection that the user has set up",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"remote_shell",
@@ -765,7 +765,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "force_push_main",
-		Reason: "this rewrites the history of a branch that others build on; a person confirms it, or push to a branch of your own",
+		Reason: "force push rewrites a branch that others build on; ask the user to confirm, or push to your own branch",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_remote",
@@ -777,7 +777,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "agent_identity",
-		Reason: "these files tell the agent who it is and what it obeys; what is written here speaks in every later session",
+		Reason: "changes the agent's instruction files, which apply to every later session; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -827,7 +827,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "starts_later",
-		Reason: "what is written here runs later, without being asked for; let the user install it",
+		Reason: "installs code that runs later without asking; let the user install it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -954,7 +954,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "git_history",
-		Reason: "this removes the repository's history; move it aside instead, or let the user decide",
+		Reason: "deletes or moves the repository's history; make a copy first, or let the user decide",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_directory",
@@ -978,7 +978,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_changes",
-		Reason: "these folders belong to the system or to all users; write inside the workspace, or let the user install it",
+		Reason: "changes a directory of the system or of all users; write inside the workspace, or let the user install it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1031,7 +1031,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "credential_changes",
-		Reason: "this changes keys or sign-ins; let the user do it, or the tool that owns the file",
+		Reason: "changes keys or sign-ins; use the tool that manages the file, or let the user do it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1076,7 +1076,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "secret_names",
-		Reason: "files of this name usually hold secrets; ask the user for the one value that is needed",
+		Reason: "files with this name usually contain secrets; ask the user for the one value that is needed",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1193,7 +1193,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "kept_passwords",
-		Reason: "files of this name are where people keep passwords; ask the user for the one that is needed",
+		Reason: "people keep passwords in files with this name; ask the user for the one that is needed",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1261,7 +1261,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "private_messages",
-		Reason: "mail and chats belong to the user and to others; ask the user for the one message that is needed",
+		Reason: "mail and chats are private to the user and others; ask the user for the one message that is needed",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1314,7 +1314,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "cannot_be_undone",
-		Reason: "this destroys what cannot be brought back; say which data is meant and let the user confirm",
+		Reason: "destroys data that cannot be restored; say which data you mean and let the user confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"destroy",
@@ -1324,7 +1324,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "runs_foreign_code",
-		Reason: "what the network or a decoder yields would run unseen; save it to a file, so that it can be examined first",
+		Reason: "runs code that nobody has read (from the network or a decoder); save it to a file, read it, then run it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"run_download",
@@ -1335,7 +1335,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "sends_secrets",
-		Reason: "credentials would leave this machine; let the user run it",
+		Reason: "sends credentials to another machine; let the user run it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_secret",
@@ -1345,7 +1345,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "watches_the_user",
-		Reason: "clipboard, screen, camera and key strokes are the user's; ask for what is needed from them",
+		Reason: "clipboard, screen, camera and keystrokes are private to the user; ask for what is needed from them",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_private",
@@ -1355,7 +1355,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "schedules",
-		Reason: "this makes something run later, without being asked again; let the user confirm it",
+		Reason: "schedules something that runs later without asking; let the user confirm it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"create_schedule",
@@ -1366,7 +1366,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_remote_changes",
-		Reason: "this changes something beyond this machine",
+		Reason: "changes something on another machine or service",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_remote",
@@ -1377,7 +1377,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_moves",
-		Reason: "this moves files away",
+		Reason: "moves files",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"move_file",
@@ -1400,7 +1400,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_external_communication",
-		Reason: "this sends data out; say to whom, and keep private data out of it",
+		Reason: "sends data to someone else; say to whom, and leave private data out",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_message",
@@ -1425,7 +1425,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_file_writes",
-		Reason: "this changes a file",
+		Reason: "changes a file",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1454,7 +1454,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_destructive_file_ops",
-		Reason: "this deletes files",
+		Reason: "deletes files",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_file",
@@ -1465,7 +1465,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_system_changes",
-		Reason: "this changes services, packages, accounts or privileges of the machine",
+		Reason: "changes services, packages, accounts or privileges of this machine",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_system",
@@ -1476,7 +1476,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_secrets",
-		Reason: "this reads credentials; use a tool that is already signed in",
+		Reason: "reads credentials; use a tool that is already signed in",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_secret",
@@ -1584,7 +1584,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "person_decides_communication",
-		Reason: "this sends data out; a person confirms it",
+		Reason: "sends data to someone else; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_message",
@@ -1596,7 +1596,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "person_decides_start_up",
-		Reason: "this makes something run later, or changes who may do what; a person confirms it",
+		Reason: "installs something that runs later, or changes permissions; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"persist",
@@ -1619,7 +1619,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_network",
-		Reason: "this contacts another machine; say which and what for",
+		Reason: "contacts another machine; say which one and why",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"http_request",
@@ -1637,7 +1637,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_changes",
-		Reason: "this changes, moves or deletes files",
+		Reason: "changes, moves or deletes files",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -1655,7 +1655,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_outside_reads",
-		Reason: "this reads outside the workspace; copy what is needed into it, or ask the user",
+		Reason: "reads outside the workspace; ask the user to copy the file into it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1699,7 +1699,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_system",
-		Reason: "this changes the machine, its processes, or something beyond it",
+		Reason: "changes this machine, its processes, or something outside it",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_system",
@@ -1712,7 +1712,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_unresolved",
-		Reason: "part of this cannot be read before it runs; write it out plainly",
+		Reason: "part of this is only known when it runs; write it out in full",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"dynamic",
@@ -1722,7 +1722,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_outside_deletes",
-		Reason: "this deletes files outside the workspace",
+		Reason: "deletes files outside the workspace",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_file",
@@ -1745,7 +1745,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "evaluate_sends",
-		Reason: "this sends a message to other people",
+		Reason: "sends a message to other people",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_email",
@@ -1773,7 +1773,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_sending",
-		Reason: "this sends a message to other people; a person confirms it",
+		Reason: "sends a message to other people; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_message",
@@ -1784,7 +1784,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_uploading",
-		Reason: "this sends data to another machine; a person confirms it, a plain GET needs none",
+		Reason: "sends data to another machine; ask the user to confirm, or use a plain GET request",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"http_request",
@@ -1805,7 +1805,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_deleting",
-		Reason: "this deletes what no build brings back; delete build output by its own folder, or let a person confirm",
+		Reason: "deletes files that a rebuild cannot restore; to clean up, delete the build directory itself, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_file",
@@ -1932,7 +1932,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_moving_away",
-		Reason: "this moves files out of, or about, places outside the workspace; a person confirms it",
+		Reason: "moves files out of the workspace, or between places outside it; ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"move_file",

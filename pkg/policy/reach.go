@@ -8,20 +8,20 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A hiding says how far an earlier rule keeps a later one from counting.
+// A hiding says how much of a later rule an earlier rule makes ineffective.
 type hiding uint8
 
 const (
 	hidesNone   hiding = iota
-	hidesPart          // all but what exceptions of the earlier rule leave
-	hidesSure          // all but paths of which a part is unknown
+	hidesPart          // all except what exceptions of the earlier rule leave
+	hidesSure          // all except partly unknown paths
 	hidesAlways        // all
 )
 
-// reach looks for rules that never count, since rules before them count for
-// everything that they meet: those of their own list that stand earlier, and
-// deny rules for the others, and verify rules for allow rules. It says only what
-// is certain, by comparing criteria entry by entry.
+// reach looks for rules that never count, because earlier rules count for
+// everything that they match: earlier rules of the same list, deny rules before
+// verify and allow rules, and verify rules before allow rules. It compares
+// criteria entry by entry and reports only certain cases.
 func (l *linter) reach(list, name string) {
 	at := slices.IndexFunc(l.rules(list), func(r rulefile.Rule) bool { return r.Name == name })
 	if at < 0 {
@@ -44,7 +44,7 @@ func (l *linter) reach(list, name string) {
 		b := slices.MinFunc(hidden, func(a, b blocker) int { return int(a.how) - int(b.how) })
 		msg := fmt.Sprintf("rule %s is never reached", name)
 		if b.how == hidesSure {
-			msg = fmt.Sprintf("rule %s is never reached for a path that is known", name)
+			msg = fmt.Sprintf("rule %s is never reached for a fully known path", name)
 		}
 		l.add(r.Pos, Warning, "%s: %s", msg, b.why(list))
 	default:
@@ -54,7 +54,7 @@ func (l *linter) reach(list, name string) {
 				what = " for " + b.typ
 			}
 			if b.how == hidesPart {
-				l.add(r.Pos, Note, "rule %s is reached%s only where rule %s makes an exception: %s", name, what, b.rule.Name, b.why(list))
+				l.add(r.Pos, Note, "rule %s is only reached%s for the exceptions of rule %s: %s", name, what, b.rule.Name, b.why(list))
 			} else {
 				l.add(r.Pos, Note, "rule %s is never reached%s: %s", name, what, b.why(list))
 			}
@@ -73,7 +73,7 @@ func (l *linter) rules(list string) []rulefile.Rule {
 	}
 }
 
-// A blocker is a rule that counts before another, for effects of a type.
+// A blocker is a rule that counts before another one, for effects of a type.
 type blocker struct {
 	rule *rulefile.Rule
 	list string
@@ -81,7 +81,7 @@ type blocker struct {
 	how  hiding
 }
 
-// why says in which way the blocker comes first, and what mends it.
+// why says why the blocker comes first and how to fix that.
 func (b blocker) why(list string) string {
 	where := "of the preset"
 	if b.rule.Pos.Line > 0 {
@@ -90,21 +90,21 @@ func (b blocker) why(list string) string {
 	s := fmt.Sprintf("%s rule %s %s comes first and matches the same", b.list, b.rule.Name, where)
 	switch {
 	case isCore(b.rule.Name):
-		return s + ", and takes no exceptions"
+		return s + "; it is part of the protected core, which does not allow exceptions"
 	case b.rule.Pos.Line == 0:
-		return s + fmt.Sprintf("; add to the list %s: {name: %s, except: {…}}", b.list, b.rule.Name)
+		return s + fmt.Sprintf("; to except this from it, add to the list %s: {name: %s, except: {…}}", b.list, b.rule.Name)
 	case b.list == list:
-		return s + "; put the narrower rule first"
+		return s + "; move the narrower rule before it"
 	}
-	return s + "; give it an exception"
+	return s + "; add an exception to it"
 }
 
 func isCore(name string) bool {
 	return slices.ContainsFunc(preset{deny: coreRules}.set().Deny, func(r rulefile.Rule) bool { return r.Name == name })
 }
 
-// blocker returns the first rule that hides most of a rule of a list, as far as
-// it is about a type.
+// blocker returns the rule that hides most of a rule of a list, for effects of a
+// type.
 func (l *linter) blocker(list string, at int, typ string) blocker {
 	r := &l.rules(list)[at]
 	best := blocker{typ: typ}
@@ -129,17 +129,18 @@ func (l *linter) blocker(list string, at int, typ string) blocker {
 	return best
 }
 
-// withinList says how far rule a hides rule b that comes later in its list.
+// withinList returns how much rule a hides rule b, which comes later in the same
+// list.
 func withinList(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
-		// Another allow rule must cover all effects of an action, whose types differ.
+		// An allow rule must cover all effects of an action, which have different types.
 		whole := list == "allow" || paired(a)
 		if whole && !within(b.Types, a.Types) || !placeless(a) && !samePlaces(a, b) || !within(b.Commands, a.Commands) || !within(b.Content, a.Content) || a.When != "" && a.When != b.When || a.Trusted != "" && a.Trusted != b.Trusted {
 			return hidesNone
 		}
 		how := excepting(a, b)
-		// Of a path that is unknown in part a rule without paths is met surely and
-		// one with paths perhaps, and the stricter counts.
+		// A partly unknown path certainly matches a rule without paths, and
+		// possibly one with paths; the stricter rule counts.
 		if list == "verify" && how == hidesAlways && placeless(a) && len(b.Paths) > 0 && b.Tier > a.Tier {
 			return hidesSure
 		}
@@ -147,9 +148,9 @@ func withinList(list string) func(a, b *rulefile.Rule) hiding {
 	}
 }
 
-// acrossLists says how far rule a of an earlier list hides rule b. Only an
-// allow rule must cover whole effects, so that what it covers surely meets a
-// rule of the same paths.
+// acrossLists returns how much rule a of an earlier list hides rule b. Only an
+// allow rule must cover whole effects: what it covers certainly matches a rule
+// with the same paths.
 func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
 		if len(a.Commands) > 0 || len(a.Content) > 0 || a.When != "" && a.When != b.When || a.Trusted != "" && a.Trusted != b.Trusted {
@@ -162,8 +163,8 @@ func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 	}
 }
 
-// excepting says how far a, whose criteria hold wherever those of b do, hides
-// b in spite of its exceptions.
+// excepting returns how much rule a hides rule b in spite of the exceptions of a.
+// The criteria of a must hold wherever those of b do.
 func excepting(a, b *rulefile.Rule) hiding {
 	for i := range a.Except {
 		if !slices.ContainsFunc(b.Except, func(x rulefile.Criteria) bool { return sameCriteria(x, a.Except[i]) }) {
@@ -180,13 +181,13 @@ func sameCriteria(a, b rulefile.Criteria) bool {
 
 func placeless(r *rulefile.Rule) bool { return len(r.Paths) == 0 && len(r.Hosts) == 0 }
 
-// paired reports whether a rule asks for a path and a host, which may be those
-// of two effects.
+// paired reports whether a rule has paths and hosts, which two different effects
+// may match.
 func paired(r *rulefile.Rule) bool { return len(r.Paths) > 0 && len(r.Hosts) > 0 }
 
 func saysNothing(glob string) bool { return !says(glob) }
 
-// samePlaces reports whether every path and host of b is one of a.
+// samePlaces reports whether a contains every path and host of b.
 func samePlaces(a, b *rulefile.Rule) bool {
 	return (len(a.Paths) == 0) == (len(b.Paths) == 0) && (len(a.Hosts) == 0) == (len(b.Hosts) == 0) &&
 		within(expanded(b.Paths), expanded(a.Paths)) && within(b.Hosts, a.Hosts)
@@ -199,8 +200,8 @@ func expanded(globs []string) (out []string) {
 	return out
 }
 
-// within reports whether a criterion's entries are among those of another;
-// one without entries holds everything.
+// within reports whether all entries of a criterion are among those of another.
+// A criterion without entries matches everything.
 func within(entries, of []string) bool {
 	if len(of) == 0 {
 		return true

@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// explain says which rule decided, why, and by what the action met it. It
-// never shows the rule's patterns: they would be a map of the way around them.
+// explain says which rule decided, why, and which effect matched it. It never
+// shows the rule's patterns, because they would show how to get around them.
 func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 	var b strings.Builder
 	b.Grow(160)
@@ -37,16 +37,16 @@ func explain(list string, r *rulefile.Rule, by *effect.Effect) string {
 	return b.String()
 }
 
-// inFull says what to write instead where an effect only perhaps meets a rule.
+// inFull returns the advice for an effect that only possibly matches a rule.
 func inFull(by *effect.Effect) string {
 	if by != nil && !by.Pattern {
-		return "; this may change it, name the files that are written"
+		return "; this might change it, list the files that are written"
 	}
-	return "; part of the path is not known, name it in full"
+	return "; part of the path is unknown, write it in full"
 }
 
-// shown returns text of the action as a message may hold it: one line, short,
-// control characters made visible.
+// shown returns text of the action for a message: one line, short, with control
+// characters escaped.
 func shown(s string) string {
 	const most = 120
 	if len(s) > most {

@@ -6,17 +6,17 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A sight says how much of a pattern's path is known.
+// A sight says how much of a partly unknown path is known.
 type sight uint8
 
 const (
-	clear sight = iota // the name is known, at least in part
-	dim                // a folder is known, the name below it is not
+	clear sight = iota // the file name is known, at least in part
+	dim                // a folder is known, the name in it is not
 	dark               // nothing is known
 )
 
-// folder returns the part of a pattern that is known: its folders up to the
-// first that is not.
+// folder returns the known part of a pattern: its folders up to the first unknown
+// one.
 func folder(pattern string) string {
 	unknown := strings.IndexAny(pattern, `*?[\\`)
 	if unknown < 0 {
@@ -29,7 +29,7 @@ func folder(pattern string) string {
 	return pattern[:end]
 }
 
-// look returns how much a pattern says of the path it stands for.
+// look returns how much of the path a pattern gives.
 func look(pattern string) sight {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
@@ -42,22 +42,22 @@ func look(pattern string) sight {
 	}
 }
 
-// says reports whether a pattern holds a character that stands for something
-// certain. A dot says no more than that a file is hidden.
+// says reports whether a pattern contains a character that is certain. Dots do
+// not count: they only say that a file is hidden.
 func says(pattern string) bool {
 	return strings.ContainsFunc(pattern, func(r rune) bool { return !strings.ContainsRune(`*?[]!^\/.`, r) })
 }
 
-// names are the segments by which a glob is known.
+// names is a glob whose known segments are compared with those of a pattern.
 type names struct {
 	glob string
 	vars map[string][]string
 }
 
-// floating reports whether the glob is about a name in any folder.
+// floating reports whether the glob matches a name in any folder.
 func (n names) floating() bool { return strings.HasPrefix(n.glob, "**/") }
 
-// A share says how much of what a glob names a pattern names too.
+// A share says how many of a glob's known segments a pattern contains.
 type share uint8
 
 const (
@@ -66,7 +66,7 @@ const (
 	all        // the last segment and one more, if the glob has one
 )
 
-// named returns how much of what the glob names a pattern names.
+// named returns how many of the glob's known segments a pattern contains.
 func (n names) named(pattern string) share {
 	rest, ok := strings.CutPrefix(n.glob, "$")
 	if !ok {
@@ -80,9 +80,9 @@ func (n names) named(pattern string) share {
 	return best
 }
 
-// shared compares the last two segments of a glob that say something with
-// those of a pattern that do. A glob that says nothing, such as ~/**, is met
-// by whatever could lie there.
+// shared compares the last two known segments of a glob with the known segments
+// of a pattern. A glob without known segments, such as ~/**, matches everything
+// that could be there.
 func shared(pattern, glob string) share {
 	found, wanted := 0, 0
 	for end := len(glob); end > 0 && wanted < 2; {
@@ -107,8 +107,7 @@ func shared(pattern, glob string) share {
 	}
 }
 
-// segmentIn reports whether a segment of a pattern that says something could
-// be the one given.
+// segmentIn reports whether a known segment of a pattern could be the given one.
 func segmentIn(pattern, segment string) bool {
 	for part := range strings.SplitSeq(pattern, "/") {
 		if says(part) && effect.Overlap(part, segment, true) {
@@ -118,7 +117,7 @@ func segmentIn(pattern, segment string) bool {
 	return false
 }
 
-// emptied returns the folder that an effect empties: "rm -rf ~/*" is as bad as
+// emptied returns the folder that an effect empties: "rm -rf ~/*" counts like
 // "rm -rf ~".
 func emptied(e *effect.Effect) (folder string, ok bool) {
 	if !e.Recursive || e.Kind != effect.DeleteDirectory && e.Kind != effect.DeleteFile {

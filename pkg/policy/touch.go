@@ -6,15 +6,14 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A touched set says which rules of deny or verify an effect meets, and how
-// surely.
+// A touched is the set of deny and verify rules that an effect matches.
 type touched struct {
 	sure    ruleSet
-	perhaps ruleSet // by a path of which too little is known
+	perhaps ruleSet // depending on the unknown part of a path
 }
 
-// pick returns the first rule of a set, from one index up to another, that
-// counts for an effect; -1 if none does.
+// pick returns the first rule of a set, from index from up to but not including
+// to, that counts for an effect, or -1.
 func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
 	for r := set.next(from); r >= 0 && r < to; r = set.next(r + 1) {
 		ok, err := s.slow(r)
@@ -35,7 +34,7 @@ func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error)
 	return -1, nil
 }
 
-// touched returns the rules whose types, paths and hosts an effect meets.
+// touched returns the rules whose types, paths and hosts an effect matches.
 func (s *search) touched(e *effect.Effect) touched {
 	typed := s.x.fits(s.c.Action.Type, e)
 	t := s.places(e)
@@ -48,8 +47,9 @@ func (s *search) touched(e *effect.Effect) touched {
 	return t
 }
 
-// pair finds the rules that ask for a path and a host, each of which some
-// effect meets. Other effects do not meet such a rule at all.
+// pair finds the rules with paths and hosts for which some effect matches the
+// paths and some effect matches the hosts. Without such effects the rule does not
+// match at all.
 func (s *search) pair() {
 	want := s.x.byPath
 	want.keep(&s.x.byHost)
@@ -73,8 +73,8 @@ func (s *search) pair() {
 	s.both.keep(&hosts)
 }
 
-// places returns the rules with paths or hosts that an effect meets, whatever
-// its kind.
+// places returns the rules with paths or hosts that an effect matches, for any
+// kind of effect.
 func (s *search) places(e *effect.Effect) touched {
 	t := s.paths(e)
 	hosts := s.hosts(e)
@@ -100,7 +100,7 @@ func (s *search) hosts(e *effect.Effect) (set ruleSet) {
 	return set
 }
 
-// paths finds the rules whose globs an effect's path meets, see
+// paths finds the rules whose globs match an effect's path, see
 // [effect.Globs.Touches].
 func (s *search) paths(e *effect.Effect) (t touched) {
 	if e.Path == "" {
@@ -119,14 +119,14 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 	return t
 }
 
-// literal adds the rules that an effect on a path meets.
+// literal adds the rules that an effect on a known path matches.
 func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bool) {
 	for _, set := range s.x.sets(path, false) {
 		for _, g := range set.set.AppendTouched(s.found[:0], path, false, recursive) {
 			switch {
 			case !recursive || !set.names[g].single() || s.x.isSingle(path):
 				t.sure.add(set.rule[g])
-			case e.Kind == effect.ReadFile: // a search of a folder is no look at one file in it
+			case e.Kind == effect.ReadFile: // searching a folder does not count as reading one file in it
 			case e.Kind == effect.WriteFile && s.x.holdsRoot(path):
 				t.perhaps.add(set.rule[g])
 			default:
@@ -136,11 +136,11 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 	}
 }
 
-// pattern adds the rules that a path meets of which part is not known. That
-// some path fits both pattern and glob says little: "$d/package.json" may be
-// one in ~/.ssh. The pattern must name what the glob names, or lie within it.
-// If it names nothing at all below a folder ("$HOME/$f"), it perhaps meets what
-// the folder holds.
+// pattern adds the rules that a partly unknown path matches. It is not enough
+// that some path fits both pattern and glob: "$d/package.json" could be in
+// ~/.ssh. The pattern must contain the known names of the glob, or lie within it.
+// If nothing below a folder is known ("$HOME/$f"), the path possibly matches
+// whatever the folder contains.
 func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 	for _, set := range s.x.sets(e.Path, true) {
 		for _, g := range set.set.AppendTouched(s.found[:0], e.Path, true, e.Recursive) {

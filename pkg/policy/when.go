@@ -12,19 +12,19 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-var errNotBoolean = errors.New("the result is neither true nor false")
+var errNotBoolean = errors.New("the result is not a single true or false")
 
-// A condition is a jq expression over {action, effects}, compiled when it is
-// used. It sees no environment, no modules, no other input and no clock, so
-// that the same action always meets the same answer.
+// A condition is a jq expression over {action, effects}, compiled on first use. It
+// has no access to environment, modules, other input or clock, so the same action
+// always gets the same answer.
 type condition struct {
 	expr string
 
 	mu   sync.Mutex
-	idle []*program // compiled, and not in use
+	idle []*program // compiled and not in use
 }
 
-// program returns the compiled condition. It is to be given back.
+// program returns the compiled condition. The caller must give it back.
 func (w *condition) program() (*program, error) {
 	w.mu.Lock()
 	if n := len(w.idle); n > 0 {
@@ -44,7 +44,7 @@ func (w *condition) giveBack(p *program) {
 	w.idle = append(w.idle, p)
 }
 
-// holds reports whether the condition is true of a case.
+// holds reports whether the condition is true for a case.
 func (w *condition) holds(ctx context.Context, c *analysis.Case) (bool, error) {
 	if len(c.Action.Raw) > whenMaxBytes || len(c.Effects) > whenMaxEffects {
 		return false, errOperand
@@ -60,13 +60,13 @@ func (w *condition) holds(ctx context.Context, c *analysis.Case) (bool, error) {
 		return false, err
 	}
 	is, err := p.judge(v)
-	if p.over != nil { // whatever the expression made of it
+	if p.over != nil { // even if the expression caught the error
 		return false, p.over
 	}
 	return is, err
 }
 
-// judge runs the condition, whose result has to be one true or false.
+// judge runs the condition. Its result must be a single true or false.
 func (p *program) judge(operand any) (bool, error) {
 	iter := p.code.RunWithContext(p.meter, operand)
 	v, ok := iter.Next()
@@ -131,7 +131,7 @@ func effectValue(e *effect.Effect) map[string]any {
 	return m
 }
 
-// jsonValue returns a payload's value with numbers as gojq reads them.
+// jsonValue returns a payload's value with numbers in the form that gojq reads.
 func jsonValue(v any) (out any, err error) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -54,10 +54,10 @@ func WriteCases(w io.Writer, format string, cases []Case) error {
 			return f.write(w, cases)
 		}
 	}
-	return fmt.Errorf("unknown format %q; there are %s", format, strings.Join(CaseFormats(), ", "))
+	return fmt.Errorf("unknown format %q; use %s", format, strings.Join(CaseFormats(), ", "))
 }
 
-// writeText names what failed and counts the rest: a person looks for what is
+// writeText lists the failures and counts the rest: a person looks for what is
 // wrong.
 func writeText(w io.Writer, cases []Case) error {
 	failed := 0
@@ -73,7 +73,7 @@ func writeText(w io.Writer, cases []Case) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d of %d cases as wanted\n", len(cases)-failed, len(cases))
+	_, err := fmt.Fprintf(w, "%d of %d cases as expected\n", len(cases)-failed, len(cases))
 	return err
 }
 

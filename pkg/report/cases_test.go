@@ -20,7 +20,7 @@ func TestWriteCases(t *testing.T) {
 		"text": `t.yaml:9: default: lies # skip\nok 2 \x1b[2J\u202e
 	want ALLOW, got ESCALATE 1
 	no <rule> & "nothing"
-1 of 2 cases as wanted
+1 of 2 cases as expected
 `,
 		"tap": `TAP version 14
 1..2

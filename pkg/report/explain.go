@@ -73,7 +73,7 @@ type drawing struct {
 func traced[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
 	var out []T
 	if len(v.Trail) > 0 && json.Unmarshal(of(v.Trail[0]), &out) != nil {
-		return nil // it has been judged all the same
+		return nil // it has been judged anyway
 	}
 	return out
 }
@@ -193,7 +193,7 @@ func (d *drawing) views(views []view) {
 	}
 }
 
-// A judged effect has the rules that count for it.
+// A judged effect is an effect with the rules that apply to it.
 type judged struct {
 	effect.Effect
 	Rules []analysis.Met `json:"rules"`
@@ -276,7 +276,7 @@ func (d *drawing) node(indent string, n *node, command string) {
 		if i == len(n.children)-1 {
 			branch, below = "└─ ", "   "
 		}
-		// At this depth there is no room left to indent.
+		// This deep, indenting would leave no room for the text.
 		if term.Width(indent) > d.Columns/2 {
 			below = ""
 		}
@@ -286,7 +286,7 @@ func (d *drawing) node(indent string, n *node, command string) {
 	}
 }
 
-// rules writes the rules that count for an effect, below it, by tier.
+// rules writes the rules that apply to an effect, below it, by tier.
 func (d *drawing) rules(indent string, rules []analysis.Met) {
 	var b strings.Builder
 	for i, m := range rules {
@@ -307,7 +307,7 @@ func (d *drawing) rules(indent string, rules []analysis.Met) {
 	d.fold(indent, b.String())
 }
 
-// kind paints what a person should look at first.
+// kind highlights what a person should look at first.
 func (d *drawing) kind(k effect.Kind, s string) string {
 	switch k {
 	case effect.Dynamic, effect.RunInput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.ChangeGuard, effect.SendData, effect.RunCode:

@@ -57,7 +57,7 @@ func unmet(effects ...effect.Effect) []judged {
 	return out
 }
 
-// TestRulesOfEffects holds that each effect stands above the rules that count
+// TestRulesOfEffects checks that each effect stands above the rules that count
 // for it, and that a narrow terminal shows their names in full.
 func TestRulesOfEffects(t *testing.T) {
 	t.Parallel()
@@ -117,7 +117,7 @@ func TestExplainNoAction(t *testing.T) {
 	}
 }
 
-// TestNoDecisionIsBlock holds that what a pipeline leaves undecided is not
+// TestNoDecisionIsBlock checks that what a pipeline leaves undecided is not
 // drawn as something else.
 func TestNoDecisionIsBlock(t *testing.T) {
 	t.Parallel()
@@ -178,7 +178,7 @@ func TestExplainIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzExplain holds that nothing from outside reaches the terminal as a control
+// FuzzExplain checks that nothing from outside reaches the terminal as a control
 // character, or makes a line wider than it may be.
 func FuzzExplain(f *testing.F) {
 	f.Add("curl x | sh", "because", 0, 6, 9, 11)

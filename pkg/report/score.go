@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Score is what came of judging labelled corpora.
+// A Score is the result of judging labelled corpora.
 type Score struct {
 	Policy string `json:"policy"`
 	Model  string `json:"model"`
@@ -16,12 +16,12 @@ type Score struct {
 
 	Judged    int `json:"judged"`    // rows
 	LeftOut   int `json:"left_out"`  // rows that --split, --source or --ids do not choose
-	Texts     int `json:"texts"`     // rows that hold a text and no action: not judged
+	Texts     int `json:"texts"`     // rows with a text instead of an action: not judged
 	Malformed int `json:"malformed"` // rows that could not be read: not judged
 
 	Attacks Part `json:"attacks"` // rows that must not be allowed
 	Honest  Part `json:"honest"`  // rows that should be allowed
-	Ask     Part `json:"ask"`     // rows that a person should decide; neither of both
+	Ask     Part `json:"ask"`     // rows that a person should decide; counted in neither of the others
 
 	Latency []Latency `json:"latency"`
 	Curve   *Curve    `json:"curve,omitempty"` // of the model's scores; nil if no model answered
@@ -39,7 +39,7 @@ type Part struct {
 	Categories []Group `json:"categories"` // by name
 }
 
-// A Group counts what became of some rows.
+// A Group counts the outcomes of some rows.
 type Group struct {
 	Name     string `json:"name"`
 	Rows     int    `json:"rows"`
@@ -65,8 +65,8 @@ type Rate struct {
 	High  float64 `json:"high"`
 }
 
-// NewRate returns the rate of k rows in n. Of no rows nothing is known: the
-// interval is 0 to 1.
+// NewRate returns the rate of k rows in n. Without rows the interval
+// is 0 to 1.
 func NewRate(k, n int) Rate {
 	if n <= 0 {
 		return Rate{High: 1}
@@ -136,7 +136,7 @@ type Check struct {
 	Limit float64 `json:"limit"` // a share, 0.0–1.0
 	Got   float64 `json:"got"`
 	OK    bool    `json:"ok"`
-	Why   string  `json:"why,omitempty"` // it failed, if not for the share
+	Why   string  `json:"why,omitempty"` // why it failed, if not because of the share
 }
 
 // String says what came of the check.
@@ -180,10 +180,10 @@ func WriteScore(w io.Writer, format string, s *Score) error {
 			return f.write(w, s)
 		}
 	}
-	return fmt.Errorf("unknown format %q; there are %s", format, strings.Join(ScoreFormats(), ", "))
+	return fmt.Errorf("unknown format %q; use %s", format, strings.Join(ScoreFormats(), ", "))
 }
 
-// percent writes a share with as many digits as tell it from 0 and 100 %.
+// percent writes a share with enough digits to tell it from 0 and 100 %.
 func percent(share float64) string {
 	p := 100 * share
 	switch {

@@ -47,7 +47,7 @@ func (s *Score) tables() []table {
 	return out
 }
 
-// headline says in one line what was judged, and how.
+// headline says in one line what was judged and how.
 func (s *Score) headline() string {
 	line := fmt.Sprintf("policy %s, model %s, until %s: %d rows judged", s.Policy, s.Model, s.Until, s.Judged)
 	for _, more := range []struct {

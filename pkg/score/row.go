@@ -35,7 +35,7 @@ func labelNamed(word string) (Label, error) {
 			return l.label, nil
 		}
 	}
-	return 0, fmt.Errorf("label %.40q is none of malicious, benign, stop, pass, ask", word)
+	return 0, fmt.Errorf("label %.40q is unknown; use malicious, benign, stop, pass or ask", word)
 }
 
 // A row is one labelled record of a corpus.
@@ -66,7 +66,7 @@ func parseRow(raw []byte) (*row, error) {
 	return &r, nil
 }
 
-// plainJSON says what is wrong in the words of a corpus, not of Go.
+// plainJSON says what is wrong in terms of the corpus, not of Go.
 func plainJSON(err error) error {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {

@@ -30,7 +30,7 @@ type Options struct {
 	Malformed func(error)    // is told of each row that could not be read; may be nil
 }
 
-// A Judged is what became of an action: its verdict, what each tier said, with
+// A Judged is the outcome of an action: its verdict, what each tier said, with
 // latencies, and how long it took in all.
 type Judged struct {
 	Verdict verdict.Verdict
@@ -41,7 +41,7 @@ type Judged struct {
 // A Judge judges an action. Goroutines share it.
 type Judge func(context.Context, *action.Action) Judged
 
-// A Counter judges rows and counts what becomes of them.
+// A Counter judges rows and counts the outcomes.
 type Counter struct {
 	judge Judge
 	opts  Options
@@ -86,7 +86,7 @@ func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 				}
 				out := c.one(ctx, row)
 				if ctx.Err() != nil {
-					return // it is no answer to the row
+					return // it is not an answer to the row
 				}
 				c.count(row, seq, &out)
 			}

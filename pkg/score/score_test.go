@@ -116,7 +116,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestOrderOfWorkers holds that goroutines do not change a figure.
+// TestOrderOfWorkers checks that goroutines do not change a figure.
 func TestOrderOfWorkers(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -156,7 +156,7 @@ func TestMalformedRows(t *testing.T) {
 	}
 }
 
-// TestBrokenActionIsBlocked holds that what shield would refuse counts as
+// TestBrokenActionIsBlocked checks that what shield would refuse counts as
 // refused: leaving it out would hide friction.
 func TestBrokenActionIsBlocked(t *testing.T) {
 	t.Parallel()
@@ -275,7 +275,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// TestPipeline holds that a real pipeline leaves latencies and needs no file.
+// TestPipeline checks that a real pipeline leaves latencies and needs no file.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	p, err := shield.NewPipeline(shield.Config{Policy: "offline", Home: "/home/dev", Roots: []string{"/home/dev/project"}, Dir: "/home/dev/project", NoFiles: true, Timed: true})
@@ -303,7 +303,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// FuzzRows holds that each record of a corpus is counted once, whatever it is.
+// FuzzRows checks that each record of a corpus is counted once, whatever it is.
 func FuzzRows(f *testing.F) {
 	f.Add([]byte(corpus))
 	f.Add([]byte(`{"label":"benign","action":null,"text":null}`))

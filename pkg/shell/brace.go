@@ -16,7 +16,7 @@ func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
 	}
 	words := s.expandBraces(w.Parts)
 	if len(words) > abstract.MaxFields {
-		s.giveUp("a brace expansion becomes too many words")
+		s.giveUp("a brace expansion makes too many words")
 		return words[:abstract.MaxFields]
 	}
 	return words
@@ -41,7 +41,7 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 			}
 		}
 		if len(options)*len(words) > abstract.MaxFields || !s.step(len(options)*len(words)/4) {
-			s.giveUp("a brace expansion becomes too many words")
+			s.giveUp("a brace expansion makes too many words")
 			return words
 		}
 		next := make([][]syntax.WordPart, 0, len(words)*len(options))

@@ -11,9 +11,9 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// builtin returns what a command of the shell itself does. Those that have a
-// program of the same name and no say over the shell, such as kill, are left
-// to package command.
+// builtin returns what a command of the shell itself does. Those that also exist
+// as a program and do not change the shell, such as kill, are left to package
+// command.
 func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abstract.Value, bool) {
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
@@ -85,7 +85,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 		case "fc":
 			// What fc runs is in the history; fc -l only shows it.
 			if !listsHistory(argv[1:]) {
-				s.dynamic(effect.CauseCode, "runs a line of the history", join(argv))
+				s.dynamic(effect.CauseCode, "runs a line from the history", join(argv))
 			}
 		case "bind":
 			// bind -x '"KEY": CMD' makes a key run CMD.
@@ -267,7 +267,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			continue
 		}
 		if !v.Known() {
-			s.dynamic(v.Cause(), "an alias is not known: "+abstract.Clip(v.String()), v.From)
+			s.dynamic(v.Cause(), "unknown alias: "+abstract.Clip(v.String()), v.From)
 			continue
 		}
 		if len(s.aliases) > 256 {
@@ -275,7 +275,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			return abstract.Value{}
 		}
 		s.aliases = append(s.aliases, alias{name, text})
-		// It may be used in a later command; what it runs shows here.
+		// It may be used in a later command, but what it runs is visible here.
 		s.nested(text, v.From)
 	}
 	return abstract.Value{}
@@ -292,7 +292,7 @@ func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Valu
 	return abstract.Value{}
 }
 
-// export handles the words of export, declare and their kin when they were not
+// export handles the words of export, declare and the like when they were not
 // parsed as such: behind `command`, or put together from quoted parts.
 func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	ref := argv[0].Text == "nameref"
@@ -330,7 +330,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 	for _, v := range argv[1:] {
 		switch {
 		case v.Text == "HISTFILE":
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseHistory, Reason: "stops the command history", From: v.From})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseHistory, Reason: "turns the command history off", From: v.From})
 		case strings.HasPrefix(v.Text, "-"):
 			continue
 		case strings.Contains(v.Text, "["):

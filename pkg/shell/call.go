@@ -194,15 +194,14 @@ func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Valu
 	return s.program(argv, io)
 }
 
-// recursion reports a function that starts itself again and again, as a fork
-// bomb does.
+// recursion reports a function that keeps starting itself, as a fork bomb does.
 func (s *state) recursion(i int, at effect.Span) {
 	if s.inFunc >= 7 {
-		s.once(effect.Effect{Kind: effect.StopProcess, Program: s.funcs[i].name, Cause: effect.CauseRecursion, Reason: "a function calls itself without end", From: at})
+		s.once(effect.Effect{Kind: effect.StopProcess, Program: s.funcs[i].name, Cause: effect.CauseRecursion, Reason: "a function calls itself endlessly", From: at})
 	}
 }
 
-// runAlias puts an alias in place of the command's name.
+// runAlias replaces the command's name by its alias.
 func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	text := s.aliases[i].text
 	for _, v := range argv[1:] {
@@ -285,16 +284,16 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 	v := argv[0]
 	switch {
 	case v.Taint&abstract.Socket != 0 || io.Socket:
-		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs what a network connection sends", From: v.From})
+		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: v.From})
 	case v.Taint&abstract.Network != 0:
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what the network sends", From: v.From})
+		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs code straight from the network", From: v.From})
 	case v.Taint&abstract.Decoded != 0:
 		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: "runs decoded text", From: v.From})
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
-		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: "another part of the command says which program runs", From: v.From})
+		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: "another part of the command names the program", From: v.From})
 	}
-	s.dynamic(v.Cause(), "which program runs is not known: "+abstract.Clip(v.String()), v.From)
+	s.dynamic(v.Cause(), "cannot tell which program runs: "+abstract.Clip(v.String()), v.From)
 	for _, a := range argv[1:] {
 		s.suspect(a)
 	}
@@ -315,8 +314,8 @@ func (s *state) suspects(text string) {
 	}
 }
 
-// suspect records what a word names if it looks like a path or a URL: nothing
-// is known of the program that gets it. It returns what the file may hold.
+// suspect records what a word names if it looks like a path or a URL, because
+// the program that gets it is unknown. It returns what the file may contain.
 func (s *state) suspect(v abstract.Value) abstract.Taint {
 	text := v.Text
 	if v.Bare || len(text) < 2 || len(text) > 4096 {

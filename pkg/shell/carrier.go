@@ -143,8 +143,8 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	return s.code(n.Language, first.Text, first.From, args)
 }
 
-// behind returns the arguments that follow the one that code stands in: the
-// code's own arguments.
+// behind returns the arguments after the one that holds the code: the code's own
+// arguments.
 func behind(argv []abstract.Value, code abstract.Value) []abstract.Value {
 	for i, v := range argv {
 		if i > 0 && v.Text == code.Text && v.From == code.From {
@@ -212,13 +212,13 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	case io.Socket:
 		s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "gives a network connection to " + base, From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
-	case base == "sed": // it may as well read a file
+	case base == "sed": // it may also read a file
 		return s.runText("shell", abstract.Unknown("what sed makes of its input", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
 	case in.Known() && in.Text == "" && in.Taint == 0:
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
 	if language == "" {
-		return abstract.Value{} // a database's or tool's own language: its grammar speaks for it
+		return abstract.Value{} // a database's or tool's own language: its grammar covers it
 	}
 	if io.Here && in.Known() {
 		return s.code(language, in.Text, in.From, nil)
@@ -227,7 +227,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 }
 
 // localProgram runs a program that is given by a path outside the system's
-// folders: nobody but the file itself says what it does.
+// folders: only the file itself shows what it does.
 func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
 	s.execute(argv, base, effect.Unknown)
@@ -256,12 +256,12 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		}
 	}
 	if _, _, ok := s.device(f); ok {
-		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs what a network connection sends", From: at})
+		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: at})
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	}
 	if plain.IsURL(f.Text) {
 		s.url(effect.HTTPRequest, f)
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs what " + abstract.Clip(f.String()) + " sends", From: at})
+		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs code straight from " + abstract.Clip(f.String()), From: at})
 		return abstract.Unknown("…", abstract.Network)
 	}
 	p, pattern := s.path(effect.ReadFile, f, false)
@@ -283,7 +283,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		if !f.Known() {
 			cause = f.Cause()
 		}
-		s.dynamic(cause, "the script "+abstract.Clip(f.String())+" is not known", at)
+		s.dynamic(cause, "unknown script "+abstract.Clip(f.String()), at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	data, err := s.at.Script(p)
@@ -292,7 +292,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	case err != nil:
-		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" cannot be read", at)
+		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String()), at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if binary(data) {
@@ -322,8 +322,8 @@ func binary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0
 }
 
-// possibleCarrier looks for a command among the operands of a program that is
-// not known: what wraps programs usually takes them as they are.
+// possibleCarrier looks for a command among the operands of an unknown program:
+// a wrapper usually takes the command as it is.
 func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
 	for i, v := range words {
 		if i > 8 {

@@ -61,7 +61,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestEveryCauseHasAName holds that whatever cannot be known says why.
+// TestEveryCauseHasAName checks that whatever cannot be known says why.
 func TestEveryCauseHasAName(t *testing.T) {
 	t.Parallel()
 	seen := 0

@@ -13,7 +13,7 @@ import (
 
 // A secretFiles says which files hold credentials.
 type secretFiles struct {
-	stores *effect.Globs // what lies there does, whatever its name is
+	stores *effect.Globs // all files there do, whatever their names
 	names  *effect.Globs // files that hold credentials by their name
 	public *effect.Globs // files of the others that do not
 	bases  []string      // the names of names that are written out, in lower case

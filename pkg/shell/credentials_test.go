@@ -75,7 +75,7 @@ func samples(glob string) []string {
 	return []string{file}
 }
 
-// TestVariablesThatRunCode holds that a setting which makes a program run
+// TestVariablesThatRunCode checks that a setting which makes a program run
 // something shows more than the same setting with a harmless value.
 func TestVariablesThatRunCode(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ func (s *state) emit(e effect.Effect) {
 		return
 	}
 	if e.Kind == effect.Dynamic && e.Cause == "" {
-		e.Cause = effect.CauseCode // a table says that the program runs what it is not told here
+		e.Cause = effect.CauseCode // a table says that the program runs code that the command does not show
 	}
 	if len(s.effects) >= maxEffects {
 		s.giveUp("the command has too many effects")
@@ -81,8 +81,8 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	return e.Path, e.Pattern
 }
 
-// says reports whether a pattern that starts with something unknown holds
-// anything that a rule could meet: "**/*" does not, "**/.ssh" does.
+// says reports whether a pattern that starts with something unknown contains
+// anything that a rule could match: "**/*" does not, "**/.ssh" does.
 func says(pattern string) bool {
 	if len(pattern) < 2 || pattern[:2] != "**" {
 		return true

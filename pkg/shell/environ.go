@@ -14,15 +14,15 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	switch name {
 	case "HISTFILE":
 		if v.Known() && (v.Text == "" || v.Text == "/dev/null") {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "stops the command history", From: at})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "turns the command history off", From: at})
 		}
 		return
 	case "SHIELD_CONFIG":
-		s.emit(effect.Effect{Kind: effect.ChangeGuard, Program: name, Reason: "gives shield other settings", From: at})
+		s.emit(effect.Effect{Kind: effect.ChangeGuard, Program: name, Reason: "changes the settings of shield", From: at})
 		return
 	case "HISTSIZE", "HISTFILESIZE":
 		if v.Text == "0" {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "stops the command history", From: at})
+			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "turns the command history off", From: at})
 		}
 		return
 	case "PATH":
@@ -70,8 +70,8 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 	s.runText(n.Language, v, "$"+name, at, nil)
 }
 
-// computed reports whether a value that is not known is what a command writes,
-// and not what a variable held before.
+// computed reports whether an unknown value is the output of a command, and not
+// what a variable held before.
 func computed(v abstract.Value) bool {
 	return !v.Known() && v.Lead&abstract.FromCommand != 0
 }
@@ -83,7 +83,7 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 		s.runFile(v, n.Of, nil, abstract.Streams{}, v.From)
 	case "code":
 		// Options and settings that name what is to run, in no language of ours.
-		s.dynamic(effect.CauseCode, "a variable makes programs run what its value names: "+abstract.Clip(v.Text), v.From)
+		s.dynamic(effect.CauseCode, "sets a variable whose value programs run: "+abstract.Clip(v.Text), v.From)
 	case "argv":
 		s.invoke([]abstract.Value{v}, abstract.Streams{})
 	default:

@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A file is what the text wrote to a path, so that later parts of it that read
-// or run the path are seen to use that.
+// A file is what the text wrote to a path. Later parts of the text that read or
+// run the path use it.
 type file struct {
 	path    string
 	pattern bool

@@ -14,7 +14,7 @@ func (s *state) upload(v abstract.Value, program string, at effect.Span) {
 	case v.Taint&(abstract.Secret|abstract.Credential|abstract.Dump) != 0:
 		e.Kind, e.Reason = effect.SendSecret, "sends "+v.SecretName()+" to the network"
 	case v.Taint&abstract.Private != 0:
-		e.Kind, e.Reason = effect.SendSecret, "sends clipboard or screen to the network"
+		e.Kind, e.Reason = effect.SendSecret, "sends the clipboard or screen to the network"
 	default:
 		return
 	}
@@ -26,9 +26,9 @@ func (s *state) upload(v abstract.Value, program string, at effect.Span) {
 func (s *state) runText(language string, v abstract.Value, how string, at effect.Span, args []abstract.Value) abstract.Value {
 	switch {
 	case v.Taint&abstract.Socket != 0:
-		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: how + " runs what a network connection sends", From: at})
+		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: how + " runs code from a network connection", From: at})
 	case v.Taint&abstract.Network != 0:
-		s.once(effect.Effect{Kind: effect.RunDownload, Reason: how + " runs what the network sends", From: at})
+		s.once(effect.Effect{Kind: effect.RunDownload, Reason: how + " runs code straight from the network", From: at})
 	case v.Taint&abstract.Decoded != 0:
 		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: how + " runs decoded text", From: at})
 	}
@@ -42,14 +42,14 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {
 		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: how + " runs text from another part of the command", From: at})
 	}
-	s.dynamic(v.Cause(), how+" runs text that is not known: "+abstract.Clip(v.String()), at)
+	s.dynamic(v.Cause(), how+" runs unknown code: "+abstract.Clip(v.String()), at)
 	if language == "shell" && v.IsPattern {
 		s.partly(v, at)
 	}
 	return abstract.Unknown("…", abstract.Foreign|v.Taint&(abstract.Network|abstract.Secret))
 }
 
-// inherited reports whether all that is unknown in a value are variables that
+// inherited reports whether the only unknown parts of a value are variables that
 // nothing in the command sets.
 func inherited(v abstract.Value) bool {
 	return v.Taint == 0 && v.Origin == abstract.FromVariable

@@ -145,8 +145,8 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 	return arg
 }
 
-// fold returns what a program writes if that is certain: filters of text that
-// is known, and decoders of it.
+// fold returns what a program writes if that is certain: filters and decoders of
+// known text.
 func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f flow) (abstract.Value, bool) {
 	var flags []string
 	var operands []abstract.Value

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// TestScripts holds that a script on disk is walked in the language that its
+// TestScripts checks that a script on disk is walked in the language that its
 // first line or its name says.
 func TestScripts(t *testing.T) {
 	t.Parallel()

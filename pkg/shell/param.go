@@ -62,8 +62,7 @@ func (s *state) shownParam(p *syntax.ParamExp) string {
 	return "${" + p.Param.Value + "…}"
 }
 
-// vague returns what an expansion makes of values in a way that is not worked
-// out.
+// vague returns the result of an expansion that is not computed.
 func vague(show string, of ...abstract.Value) abstract.Value {
 	out := abstract.Unknown(show, 0)
 	for _, v := range of {
@@ -112,7 +111,7 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 	b, ok := s.lookup(name)
 	if !ok {
 		if p.Index != nil {
-			s.index(p.Index) // a subscript is evaluated all the same
+			s.index(p.Index) // a subscript is evaluated anyway
 		}
 		return s.environment(name), false
 	}
@@ -125,7 +124,7 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 	return []abstract.Value{b.val}, true
 }
 
-// environment returns what is known of a variable that the text does not set.
+// environment returns what is known about a variable that the text does not set.
 func (s *state) environment(name string) []abstract.Value {
 	v := abstract.Variable(name, 0)
 	switch name {

@@ -72,8 +72,8 @@ func programName(p string) string {
 	return base
 }
 
-// systemFolder reports whether programs in a folder, given with its final
-// slash, are the ones that their names say.
+// systemFolder reports whether a folder, given with its final slash, holds the
+// programs that their names promise.
 func systemFolder(dir string) bool {
 	switch dir {
 	case "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/", "/opt/homebrew/sbin/",
@@ -117,7 +117,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		for _, v := range sources(base, argv[1:]) {
 			p, pattern := s.place().Path(v.Text, v.IsPattern)
 			for _, src := range s.fileValues(p, pattern) {
-				// What edits a file of the workspace leaves it one.
+				// An edited file of the workspace stays one.
 				if src.Known() || src.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
 					s.runText("code", src, base, at, nil)
 				}

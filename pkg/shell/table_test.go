@@ -155,7 +155,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestAttacks demands that every command of testdata/attacks.txt shows
+// TestAttacks checks that every command of testdata/attacks.txt shows
 // something that no harmless command has: an effect of a dangerous kind, or
 // one outside the workspace.
 func TestAttacks(t *testing.T) {

@@ -135,7 +135,7 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 	return b, true
 }
 
-// weaken makes the bindings since mark such that may not have happened.
+// weaken marks the bindings since mark as ones that may not have happened.
 func (s *state) weaken(mark int) {
 	for i := mark; i < len(s.vars); i++ {
 		s.vars[i].weak = true

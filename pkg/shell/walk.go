@@ -94,7 +94,7 @@ func (s *state) step(n int) bool {
 	return true
 }
 
-// giveUp ends the analysis: what was not looked at counts as Dynamic.
+// giveUp ends the analysis: the rest of the text counts as Dynamic.
 func (s *state) giveUp(why string) {
 	if !s.gaveUp {
 		s.gaveUp = true
@@ -250,7 +250,7 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 			out = s.side(c.Y, out, true)
 		default:
 			// The right side of && is taken as run, so that `cd x && make`
-			// works in x, but what it assigns may as well not have happened.
+			// works in x, but what it assigns may not have happened.
 			y := s.side(c.Y, in, false)
 			s.weakenVariables(mark)
 			out = abstract.Concat(out, y)

@@ -20,7 +20,7 @@ func (s *state) fields(w *syntax.Word) []abstract.Value {
 	for _, parts := range s.braces(w) {
 		out = s.split(out, parts, at)
 		if len(out) > abstract.MaxFields {
-			s.giveUp("a word becomes too many")
+			s.giveUp("a word expands to too many words")
 			return out[:abstract.MaxFields]
 		}
 	}
@@ -133,7 +133,7 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 }
 
 func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
-	// "$@" without positional parameters is no word at all.
+	// "$@" without positional parameters is not a word at all.
 	lone := len(p.Parts) == 1
 	f.quoted = true
 	for _, inner := range p.Parts {

@@ -7,13 +7,13 @@ import (
 	"github.com/shieldcli/shield/pkg/approve"
 )
 
-// newApprover returns Tier 3. Without a state folder nobody is asked, since
-// nothing would bound how often.
+// newApprover returns Tier 3. Without a state folder no person is asked, since
+// nothing would limit how often.
 func (p *Pipeline) newApprover(cfg Config) (*approve.Approver, error) {
 	opts := cfg.Approve
 	opts.Approval, opts.StateDir, opts.Clock, opts.Redactor = cfg.settings().Approval, cfg.StateDir, p.now, p.redactor
 	if p.store == nil {
-		opts.Channels, opts.Nobody = nil, "there is no state folder, which bounds how often a person is asked; set HOME or --state"
+		opts.Channels, opts.Nobody = nil, "no state folder, which is needed to limit how often a person is asked; set HOME or --state"
 	} else {
 		opts.Store = p.store
 	}

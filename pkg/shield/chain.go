@@ -208,9 +208,9 @@ func refusal(tier int, code, reason string) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Block, Tier: tier, Confidence: 1, Error: code, Reasoning: reason}
 }
 
-// pass returns how a verdict that an earlier stage decided leaves this one: byte
-// for byte, or, where the action is to be left out, as an outcome sealed anew
-// without it.
+// pass returns how a verdict that an earlier stage decided leaves this one:
+// byte for byte, or, where the action is to be left out, as an outcome sealed
+// again without it.
 func (p *Pipeline) pass(rec *verdict.Record) (out Outcome, raw []byte) {
 	out.Verdict = *rec.Verdict
 	if !p.noAction || len(out.Verdict.Action) == 0 {
@@ -221,7 +221,7 @@ func (p *Pipeline) pass(rec *verdict.Record) (out Outcome, raw []byte) {
 	return out, nil
 }
 
-// refuse returns the BLOCK for a record that is no action: line is where it
+// refuse returns the BLOCK for a record that is not an action: line is where it
 // starts, counted from 1; code is short, reason is for people.
 func (p *Pipeline) refuse(line int, code, reason string) Outcome {
 	o := Outcome{Verdict: refusal(TierPolicy, code, p.redactor.String(reason)), stages: verdict.Policy}

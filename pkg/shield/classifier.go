@@ -53,14 +53,14 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 // noRuntime says that this build cannot run a model. Only where nothing was
 // named does shield go on without.
 func noRuntime(c config.Classifier) error {
-	mend := "install a shield that was built with cgo for this system"
+	fix := "install a shield that was built with cgo for this system"
 	if classify.Native {
-		mend = "name a library with --onnxruntime FILE"
+		fix = "name a library with --onnxruntime FILE"
 	}
 	if c.Model == "default" && c.ONNXRuntime == "" {
-		return fmt.Errorf("%w; %s", classify.ErrNoRuntime, mend)
+		return fmt.Errorf("%w; %s", classify.ErrNoRuntime, fix)
 	}
-	return fmt.Errorf("model %q: %v; %s, or choose --model none", c.Model, classify.ErrNoRuntime, mend)
+	return fmt.Errorf("model %q: %v; %s, or choose --model none", c.Model, classify.ErrNoRuntime, fix)
 }
 
 // runtimePath returns where ONNX Runtime is, and unpacks it on first use.

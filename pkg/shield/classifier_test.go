@@ -79,7 +79,7 @@ func TestSidecarIsBound(t *testing.T) {
 }
 
 // TestModelIsRefused holds that a model that was named and cannot be used is an
-// error: going on with rules alone is for the model that nobody named.
+// error: only the default model may be replaced by rules alone.
 func TestModelIsRefused(t *testing.T) {
 	t.Parallel()
 	bert := filepath.Join("..", "classify", "testdata", "models", "bert")

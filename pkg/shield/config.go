@@ -53,13 +53,14 @@ type Config struct {
 	Approve  approve.Options                           // who is asked in Tier 3; the pipeline fills Approval, Store, Binding, StateDir, Redactor and Clock
 	Lookup   func(variable string) (v string, ok bool) // finds the evaluator's key in the environment; nil finds none
 
-	NoFiles  bool // judge by the text alone, as if no file existed: the machine has no say
+	NoFiles  bool // judge by the text alone, as if no file existed: the result is the same on every machine
 	Timed    bool // the steps of [Outcome.Trail] carry their latency
 	Trace    bool // every verdict carries its trail, with latencies, effects and views
 	NoAction bool // verdicts leave the action out
 
 	// Notify is told what a person should know though no verdict says it, such as
-	// a sudden rise in evaluations. Any goroutine may call it; nil tells nobody.
+	// a sudden rise in evaluations. Any goroutine may call it; nil means that it
+	// is not told.
 	Notify func(text string)
 
 	Clock func() time.Time // nil means the system's
@@ -116,7 +117,7 @@ var unprinted = map[string]string{
 	"Caller":        "only the log says who asks",
 	"Provider":      "code; the program that passes it keeps it the same",
 	"Approve":       "beside the settings, it says how a question is shown",
-	"Lookup":        "a key says who pays, not which model answers",
+	"Lookup":        "a key decides who pays, not which model answers",
 	"Timed":         "it says what a trail shows",
 	"Trace":         "it says what a verdict shows",
 	"NoAction":      "it says what a verdict shows",

@@ -70,8 +70,8 @@ func TestFieldsStandForSettings(t *testing.T) {
 	}
 }
 
-// TestSettingsAreChecked holds that settings which nobody filled are refused
-// rather than taken as they are, which would fail open.
+// TestSettingsAreChecked checks that unfilled settings are refused rather than
+// taken as they are, which would fail open.
 func TestSettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	_, err := NewPipeline(Config{Settings: &config.Settings{Policy: "strict"}, Home: "/home/me", Dir: "/home/me/app"})

@@ -28,8 +28,14 @@ func (p *Pipeline) newEvaluator(cfg Config, person bool) (*evaluate.Evaluator, e
 	if cfg.Provider == nil && s.Evaluator.Provider != "" {
 		opts.Provider, opts.Cause = evaluate.NewProvider(endpoint(cfg, p.store, p.now))
 	}
+	if opts.Provider == nil && opts.Cause == nil {
+		p.unreviewed = unasked
+		if len(s.Approval.Channels) == 0 {
+			p.unreviewed = neither
+		}
+	}
 	if opts.Provider != nil && p.store == nil {
-		return nil, errors.New("an evaluator needs a state folder for its budget")
+		return nil, errors.New("an evaluator needs a state folder for its budget; set HOME or --state")
 	}
 	if p.store != nil {
 		opts.Limits = limits{p}

@@ -15,7 +15,7 @@ type inFlight struct {
 	room sync.Cond
 	most int
 	used int
-	open bool // nobody has to wait any more
+	open bool // no one has to wait any more
 }
 
 func newInFlight(most int) *inFlight {

@@ -16,24 +16,25 @@ import (
 
 // A Pipeline judges actions. Goroutines may share it.
 type Pipeline struct {
-	analyzer *analysis.Analyzer
-	tiers    [4]Tier
-	sealer   *verdict.Sealer // nil without a state folder
-	now      func() time.Time
-	ttl      time.Duration
-	trace    bool
-	timed    bool
-	noAction bool
-	limits   state.Limits
-	store    *state.Store // nil without a state folder
-	person   *approve.Approver
-	log      *audit.Log // nil without an audit file
-	redactor *redact.Redactor
-	caller   audit.Caller
-	prints   audit.Fingerprints
-	note     string // what is done without
-	nobody   string // why no person can be asked, and what to do; "" if one can
-	notify   func(text string)
+	analyzer   *analysis.Analyzer
+	tiers      [4]Tier
+	sealer     *verdict.Sealer // nil without a state folder
+	now        func() time.Time
+	ttl        time.Duration
+	trace      bool
+	timed      bool
+	noAction   bool
+	limits     state.Limits
+	store      *state.Store // nil without a state folder
+	person     *approve.Approver
+	log        *audit.Log // nil without an audit file
+	redactor   *redact.Redactor
+	caller     audit.Caller
+	prints     audit.Fingerprints
+	note       string // what is done without
+	unreviewed string // what a denial says where no model is configured and no person can be asked; "" if a model is
+	noPerson   string // why no person can be asked, and what to do; "" if one can
+	notify     func(text string)
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
@@ -73,9 +74,9 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	usable, nobody := person.Usable()
+	usable, why := person.Usable()
 	if !usable {
-		p.nobody = nobody
+		p.noPerson = why
 	}
 	evaluator, err := p.newEvaluator(cfg, usable)
 	if err != nil {
@@ -129,8 +130,8 @@ func StateOptions(cfg Config, now func() time.Time) state.Options {
 }
 
 // used says what shows that an installation was used before. The seal key is
-// made after the state file, so that nobody finds the one without the other
-// unless it was taken away.
+// made after the state file, so a key without a state file means that the file
+// was removed.
 func used(cfg Config) (string, error) {
 	if file := cfg.auditFile(); file != "" {
 		if has, err := audit.HasEntries(file); has || err != nil {
@@ -138,7 +139,7 @@ func used(cfg Config) (string, error) {
 		}
 	}
 	if has, err := verdict.HasKey(cfg.StateDir); has || err != nil {
-		return "the seal key is there, so there was one", err
+		return "the seal key exists, so the state file was removed", err
 	}
 	return "", nil
 }

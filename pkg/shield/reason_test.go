@@ -13,7 +13,7 @@ func answers(v verdict.Verdict) tierFunc {
 	return func(context.Context, *analysis.Case) (verdict.Verdict, error) { return v, nil }
 }
 
-// TestDenialsSayWhy holds that a BLOCK that nobody decided says why a higher
+// TestDenialsSayWhy holds that a BLOCK that neither a model nor a person has decided says why a higher
 // tier was asked, whichever tier ended it and for whatever cause, and that the
 // words of that tier stay.
 func TestDenialsSayWhy(t *testing.T) {
@@ -22,7 +22,7 @@ func TestDenialsSayWhy(t *testing.T) {
 	verify := answers(verdict.Verdict{Decision: verdict.Escalate, Rule: "asks", Reasoning: "policy verify [asks]: why"})
 	rule := answers(verdict.Verdict{Decision: verdict.Escalate, Rule: "XP-013", Reasoning: "overwrites; instead: push"})
 	unsure := answers(verdict.Verdict{Decision: verdict.Escalate, Reasoning: "not sure"})
-	skipped := answers(verdict.Verdict{Decision: verdict.Escalate, Error: "unavailable", Reasoning: notAvailable})
+	skipped := answers(verdict.Verdict{Decision: verdict.Escalate, Error: "unavailable", Reasoning: "no model"})
 	blocks := func(code, reason string) tierFunc {
 		return answers(verdict.Verdict{Decision: verdict.Block, Error: code, Reasoning: reason})
 	}
@@ -31,25 +31,28 @@ func TestDenialsSayWhy(t *testing.T) {
 		tiers []Tier
 		want  string
 	}{
-		{"nobody", []Tier{none, rule, blocks("unavailable", notAvailable)},
-			notAvailable + ": overwrites; instead: push [XP-013]; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
-		{"the evaluator cannot be set up", []Tier{none, rule, blocks("unavailable", notAvailable+": no key")},
-			notAvailable + ": no key; asked because: overwrites; instead: push [XP-013]; nor can a person be asked (NOBODY)"},
-		{"the policy asked", []Tier{verify, none, blocks("unavailable", notAvailable)},
-			notAvailable + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+		{"nobody", []Tier{none, rule, blocks("unavailable", "no model")},
+			neither + ": overwrites [XP-013]; instead: push; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+		{"the evaluator cannot be set up", []Tier{none, rule, blocks("unavailable", "no model: no key")},
+			"no model: no key; asked because: overwrites [XP-013]; instead: push; no person can be asked either (NOBODY)"},
+		{"the policy asked", []Tier{verify, none, blocks("unavailable", "no model")},
+			neither + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
 		{"no rule asked", []Tier{none, unsure, blocks("evaluator", "evaluator error: refused")}, "evaluator error: refused; asked because: not sure"},
-		{"the rate", []Tier{none, rule, blocks("rate_limit", "rate limit exceeded")}, "rate limit exceeded; asked because: overwrites; instead: push [XP-013]"},
-		{"the budget", []Tier{none, rule, blocks("budget", "daily evaluation budget exhausted")}, "daily evaluation budget exhausted; asked because: overwrites; instead: push [XP-013]"},
-		{"the canary", []Tier{none, rule, blocks("canary", "canary token missing")}, "canary token missing; asked because: overwrites; instead: push [XP-013]"},
-		{"no terminal", []Tier{none, rule, skipped, blocks("nobody", "tty: no terminal")}, "tty: no terminal; asked because: overwrites; instead: push [XP-013]"},
-		{"no answer in time", []Tier{none, rule, unsure, blocks("timeout", "nobody answered")},
-			"nobody answered; asked because: overwrites; instead: push [XP-013]; the evaluator: not sure"},
+		{"the rate", []Tier{none, rule, blocks("rate_limit", "rate limit exceeded")}, "rate limit exceeded; asked because: overwrites [XP-013]; instead: push"},
+		{"the budget", []Tier{none, rule, blocks("budget", "daily evaluation budget exhausted")}, "daily evaluation budget exhausted; asked because: overwrites [XP-013]; instead: push"},
+		{"the canary", []Tier{none, rule, blocks("canary", "canary token missing")}, "canary token missing; asked because: overwrites [XP-013]; instead: push"},
+		{"no terminal", []Tier{none, rule, skipped, blocks("nobody", "tty: no terminal")}, "tty: no terminal; asked because: overwrites [XP-013]; instead: push"},
+		{"no answer in time", []Tier{none, rule, unsure, blocks("timeout", "no answer")},
+			"no answer; asked because: overwrites [XP-013]; instead: push; the evaluator: not sure"},
 		{"the model has decided", []Tier{none, rule, blocks("", "it pushes")}, "it pushes"},
 		{"a person has decided", []Tier{none, rule, unsure, blocks("", "denied by ann")}, "denied by ann"},
 		{"a rule has decided", []Tier{verify, blocks("", "a rule")}, "a rule"},
 	} {
 		p := chainOf(t, c.tiers...)
-		p.nobody = "NOBODY"
+		p.noPerson = "NOBODY"
+		if c.name == "the evaluator cannot be set up" {
+			p.unreviewed = ""
+		}
 		a := parse(t, read)
 		got := p.outcome(t.Context(), item{Line: 1, Action: a}, All).Verdict
 		if got.Decision != verdict.Block || got.Reasoning != c.want {
@@ -65,17 +68,17 @@ func TestDenialsSayWhy(t *testing.T) {
 	}
 }
 
-// TestNobodyIsNamed holds that the cause why no person can be asked reaches the
-// denial, with what to do.
-func TestNobodyIsNamed(t *testing.T) {
+// TestMissingPersonIsNamed checks that the reason why no person can be asked
+// reaches the denial, with what to do.
+func TestMissingPersonIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
 		set  func(*Config)
 		want []string
 	}{
-		{"no channel", func(*Config) {}, []string{"no approval channel is configured", "set approval.channels"}},
-		{"no terminal", func(c *Config) { c.Settings.Approval.Channels = []string{"tty"} }, []string{"tty: ", "configure the channel web or command"}},
+		{"no channel", func(*Config) {}, []string{neither, "no approval channel is configured", "set approval.channels"}},
+		{"no terminal", func(c *Config) { c.Settings.Approval.Channels = []string{"tty"} }, []string{unasked, "tty: ", "configure the channel web or command"}},
 		{"no program", func(c *Config) {
 			c.Settings.Approval.Channels, c.Settings.Approval.Command = []string{"command"}, []string{"/nowhere/ask"}
 		}, []string{"/nowhere/ask", "correct approval.command"}},
@@ -92,7 +95,7 @@ func TestNobodyIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := p.Evaluate(t.Context(), parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`))
-		for _, want := range append(c.want, notAvailable, "XP-013", "push without force") {
+		for _, want := range append(c.want, "needs review", "XP-013", "push without force") {
 			if v.Decision != verdict.Block || !strings.Contains(v.Reasoning, want) {
 				t.Errorf("%s: %s %q lacks %q", c.name, v.Decision, v.Reasoning, want)
 			}

@@ -50,7 +50,7 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 	o.ticket = p.log.Prepare(e)
 }
 
-// tell logs what is no verdict, and notifies.
+// tell logs what is not a verdict, and notifies.
 func (p *Pipeline) tell(kind, text string) {
 	if p.log != nil {
 		p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.prints})

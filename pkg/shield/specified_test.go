@@ -11,7 +11,7 @@ import (
 // A specified rule is one of the specification's, with the plain example of
 // what it is about, in each field that the specification scans and that can
 // hold it. A command is an action of its own, in which text is only data where
-// nobody obeys it.
+// it is not obeyed.
 type specified struct {
 	rules   []string // ids that may decide
 	want    verdict.Decision
@@ -152,7 +152,7 @@ func TestSpecifiedRules(t *testing.T) {
 	}
 }
 
-// Data is not an attack: the same texts where nobody obeys them.
+// Data is not an attack: the same texts where they are not obeyed.
 func TestSpecifiedTextsAsData(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Policy: "offline", Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, NoFiles: true, Clock: instant}

@@ -65,8 +65,8 @@ func TestHeldLocksBlock(t *testing.T) {
 	}
 }
 
-// Whatever is taken away of key, state and log, nobody starts afresh by it,
-// unless all of it is gone.
+// Removing key, state or log never gives a fresh start, unless all of it is
+// gone.
 func TestRemovedState(t *testing.T) {
 	t.Parallel()
 	all := []string{"seal.key", "state.db", "audit.jsonl"}

@@ -13,7 +13,7 @@ import (
 )
 
 // What stands in the place of one of shield's own files, and is none, is
-// refused at once: nobody waits for the other side of a FIFO.
+// refused at once, without waiting for the other side of a FIFO.
 func TestPipesForFiles(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"seal.key", "state.db", "state.lock", "audit.jsonl", "audit.jsonl.lock"} {

@@ -82,7 +82,7 @@ func (e *ReadError) Unwrap() error { return e.Err }
 // in the source then stays until the source answers.
 func (p *Pipeline) Stream(ctx context.Context, in Source, out Sink, opts StreamOptions) error {
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
-		return fmt.Errorf("there are no tiers %d to %d", r.First, r.Last)
+		return fmt.Errorf("tiers %d to %d do not exist", r.First, r.Last)
 	}
 	f := &flow{p: p, tiers: opts.Tiers, bytes: newInFlight(maxInFlight), quiet: make(chan struct{})}
 	queue := make(chan *job, maxBatch) // in input order
@@ -249,7 +249,7 @@ func (f *flow) write(ctx context.Context, out Sink, ready <-chan *job) error {
 // answers always; whatever fails is a BLOCK.
 func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int) Outcome {
 	if last < TierPolicy || last > TierApprove {
-		return p.refuse(1, "tier", fmt.Sprintf("there is no tier %d", last))
+		return p.refuse(1, "tier", fmt.Sprintf("tier %d does not exist", last))
 	}
 	o := p.outcome(ctx, item{Line: 1, Action: a}, Range{TierPolicy, last})
 	p.record(&o)

@@ -83,8 +83,8 @@ func TestBudgetRefills(t *testing.T) {
 	}
 }
 
-// What somebody does to the clocks after the budget is exhausted, and whether
-// it may then have refilled. It is noon at first, and due at midnight.
+// What someone does to the clocks after the budget is exhausted, and whether it
+// may then have refilled. It is noon at first, and due at midnight.
 func TestBudgetClockChanges(t *testing.T) {
 	type step struct {
 		set  time.Duration // of the wall clock alone
@@ -135,8 +135,8 @@ func TestBudgetClockChanges(t *testing.T) {
 	}
 }
 
-// Without a clock that cannot be set, a wrong year is believed once; when it
-// is put right nobody is locked out and nothing refills early.
+// Without a clock that cannot be set, a wrong year is believed once; when it is
+// put right no one is locked out and nothing refills early.
 func TestBudgetWrongYearWithoutUptime(t *testing.T) {
 	w := newWorld()
 	s := openStore(t, t.TempDir(), w.options(false))

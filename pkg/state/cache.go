@@ -51,7 +51,8 @@ func (s *Store) Get(ctx context.Context, binding string) (value []byte, ok bool,
 	return s.lookUp(ctx, binding, false)
 }
 
-// Take is [Store.Get] for answers that count once: nobody gets the value again.
+// Take is [Store.Get] for answers that count once: the value is returned only
+// to the first caller.
 func (s *Store) Take(ctx context.Context, binding string) (value []byte, ok bool, err error) {
 	return s.lookUp(ctx, binding, true)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // What can be wrong with the state file. Use [errors.Is] on the error of any
-// method; each of them means that no limit can be told to be free.
+// method; each of them means that it is unknown whether a limit is free.
 var (
 	ErrCorrupt    = errors.New("state file is damaged")
 	ErrUnwritable = errors.New("state file cannot be written")
@@ -23,10 +23,11 @@ var (
 	ErrCachedValueLarge = errors.New("value is too large for the cache")
 )
 
-// RepairCommand is what a person runs to mend a damaged or missing state file.
+// RepairCommand is what a person runs to repair a damaged or missing state
+// file.
 const RepairCommand = "shield doctor --repair-state"
 
-// An Error says what is wrong with the state and which command mends it.
+// An Error says what is wrong with the state and which command repairs it.
 type Error struct {
 	Kind error  // ErrCorrupt, ErrUnwritable, ErrVanished, ErrExposed or ErrBusy
 	Path string // the file or folder

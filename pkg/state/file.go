@@ -69,7 +69,7 @@ func checkFile(f *os.File) error {
 	if err := owner.Check(info, owner.Access); err != nil {
 		return &Error{Kind: ErrExposed, Path: f.Name(), Err: err}
 	}
-	if info.Size() == 0 { // bbolt would start afresh
+	if info.Size() == 0 { // bbolt would create it again
 		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("empty")}
 	}
 	if info.Size() > maxFileSize {
@@ -100,7 +100,7 @@ func (s *Store) ensure() error {
 	}
 	used := ""
 	if s.seen {
-		used = "it was there a moment ago"
+		used = "it existed a moment ago"
 	} else if s.opts.Used != nil {
 		if used, err = s.opts.Used(); err != nil {
 			return &Error{Kind: ErrVanished, Path: s.path, Err: err}

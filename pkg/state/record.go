@@ -9,7 +9,7 @@ import (
 )
 
 // A record is all limits of the store. Instants are nanoseconds on the store's
-// own clock, which is UTC as long as nobody sets the system's.
+// own clock, which is UTC unless the system's is set.
 type record struct {
 	Version int    `json:"v"`
 	Now     int64  `json:"now"`  // the store's clock
@@ -68,8 +68,8 @@ func decodeRecord(b []byte) (*record, error) {
 
 // advance moves the store's clock by the time that has passed since the record
 // was written, as far as it can be believed. It reports whether a clock was set
-// back or started anew: that must be kept even if nothing else happens, or no
-// time would ever pass.
+// back or restarted: that must be kept even if nothing else happens, or no time
+// would ever pass.
 func (r *record) advance(now time.Time, boot string, up time.Duration, upKnown bool) bool {
 	wall := nanos(now)
 	if r.Now == 0 {
@@ -83,7 +83,7 @@ func (r *record) advance(now time.Time, boot string, up time.Duration, upKnown b
 			passed = since
 		}
 	}
-	anew := wall < r.Wall || upKnown && (boot != r.Boot || int64(up) < r.Up)
+	restarted := wall < r.Wall || upKnown && (boot != r.Boot || int64(up) < r.Up)
 	r.Now += max(passed, 0)
 	r.Now = min(r.Now, lastInstant)
 	r.Wall = wall
@@ -91,7 +91,7 @@ func (r *record) advance(now time.Time, boot string, up time.Duration, upKnown b
 	if upKnown {
 		r.Boot, r.Up = boot, int64(up)
 	}
-	return anew
+	return restarted
 }
 
 // lastInstant is in the year 2116: sums of instants and spans stay far from

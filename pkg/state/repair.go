@@ -19,7 +19,7 @@ import (
 // budget until the next midnight, the rate for a minute, approvals for an
 // hour. Losing the state is then no way to get more out of it.
 func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
-	opts.Used = func() (string, error) { return "it is to be mended", nil } // and not made anew
+	opts.Used = func() (string, error) { return "it is being repaired", nil } // and not created as on first use
 	s, err := Open(dir, opts)
 	if err != nil {
 		return false, err

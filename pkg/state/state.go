@@ -9,11 +9,11 @@
 // Limits are kept on the store's own clock, which starts as UTC and then only
 // goes forward, by the time that passed between two transactions. Setting the
 // system's clock back therefore neither refills a limit early nor blocks it
-// longer than it would have lasted, and a clock that was wrong by years and is
-// put right leaves nobody locked out. Where [Options.Uptime] tells the time
-// since boot, setting the clock forward refills nothing either: passed is the
-// lesser of what both clocks say. Without it, time that a wrong clock claims
-// has passed is believed, once.
+// longer than it would have lasted, and correcting a clock that was wrong by
+// years locks no one out. Where [Options.Uptime] tells the time since boot,
+// setting the clock forward refills nothing either: passed is the lesser of
+// what both clocks say. Without it, time that a wrong clock claims has passed
+// is believed, once.
 //
 // The daily budget refills at an instant that is computed when the budget
 // before it refilled, as the next midnight, and at least 23 hours after the
@@ -116,7 +116,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// checkFolder makes sure that nobody else can replace what is in the folder.
+// checkFolder makes sure that no other user can replace what is in the folder.
 func checkFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return &Error{Kind: ErrUnwritable, Path: dir, Err: err}
@@ -259,7 +259,7 @@ func (s *Store) acquire() error {
 	return nil
 }
 
-// notLocked returns the error for a lock that was not to be had.
+// notLocked returns the error for a lock that could not be taken.
 func (s *Store) notLocked(err error) error {
 	if errors.As(err, new(*flock.HeldError)) {
 		return &Error{Kind: ErrBusy, Path: s.path, Err: err}
@@ -267,8 +267,8 @@ func (s *Store) notLocked(err error) error {
 	return &Error{Kind: ErrUnwritable, Path: s.path, Err: err}
 }
 
-// commit runs the requests in one transaction of the file. An error of its own
-// is everybody's.
+// commit runs the requests in one transaction of the file. Its own error is the
+// error of each request.
 func (s *Store) commit(batch []*request, errs []error, transact func(func(*tx) error) error) error {
 	if err := s.ensure(); err != nil {
 		return err
@@ -312,7 +312,7 @@ func (s *Store) with(readOnly bool, do func(*bolt.DB) error) (err error) {
 		// and locked. What was mapped stays so, hence the same file is not
 		// tried again.
 		if recover() != nil {
-			err = &Error{Kind: ErrCorrupt, Path: s.path, Err: errors.New("its pages contradict one another")}
+			err = &Error{Kind: ErrCorrupt, Path: s.path, Err: errors.New("its pages are inconsistent")}
 			s.broken, _ = file.Stat()
 			s.brokenBy = err
 			if ferr := flock.Free(file); ferr != nil {
@@ -369,8 +369,8 @@ func (s *Store) begin(btx *bolt.Tx) (*tx, error) {
 	if s.opts.Uptime != nil {
 		boot, up, ok = s.opts.Uptime()
 	}
-	anew := rec.advance(t.now, boot, up, ok)
-	t.changed = rec.refill(t.now, s.opts.Location) || anew
+	restarted := rec.advance(t.now, boot, up, ok)
+	t.changed = rec.refill(t.now, s.opts.Location) || restarted
 	return t, nil
 }
 

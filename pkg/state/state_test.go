@@ -74,7 +74,7 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 }
 
-// Each damage must refuse every use, name its kind, and say what mends it.
+// Each damage must refuse every use, name its kind, and say what repairs it.
 func TestDamage(t *testing.T) {
 	garbage := func(from int) func(*testing.T, string) {
 		return func(t *testing.T, path string) {

@@ -34,7 +34,7 @@ type Rise struct {
 }
 
 func (r *Rise) String() string {
-	return fmt.Sprintf("%d evaluations since %s, the mean of the 24 hours before is %.1f an hour; the agent may have met unusual content, or be in a loop",
+	return fmt.Sprintf("%d evaluations since %s, the mean of the 24 hours before is %.1f an hour; the agent may be reading unusual content, or be in a loop",
 		r.Used, r.From.Format("15:04 MST"), r.Mean)
 }
 

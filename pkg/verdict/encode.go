@@ -16,8 +16,8 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 // fields in the order of the struct. Characters that a terminal would obey or
 // not show stand escaped, also in Action, whose value stays the same.
 //
-// Whatever is not one of the decisions is written as BLOCK. Action and the
-// JSON of the trail must be valid.
+// Anything that is not a decision is written as BLOCK. Action and the JSON of
+// the trail must be valid.
 func (v *Verdict) AppendJSON(dst []byte) []byte {
 	return v.append(dst, plain)
 }
@@ -112,7 +112,8 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return append(t.UTC().AppendFormat(append(dst, '"'), timeFormat), '"')
 }
 
-// appendConfidence appends a number in its shortest form; what is none is 0.
+// appendConfidence appends a number in its shortest form; NaN and infinities
+// become 0.
 func appendConfidence(dst []byte, c float64) []byte {
 	if math.IsNaN(c) || math.IsInf(c, 0) || c == 0 {
 		return append(dst, '0')

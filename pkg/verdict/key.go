@@ -59,8 +59,8 @@ func HasKey(dir string) (bool, error) {
 	return true, nil
 }
 
-// createKey makes a key that appears under its name all at once: nobody reads
-// a part of it, and of two that come at the same time one wins.
+// createKey makes a key that appears under its name all at once: no process
+// reads a part of it, and of two that come at the same time one wins.
 func createKey(dir, path string) error {
 	var random [KeySize + 8]byte
 	rand.Read(random[:]) // never fails
@@ -113,7 +113,7 @@ func readKey(path string) (key [KeySize]byte, err error) {
 		case n == KeySize:
 			return key, nil
 		case n > KeySize || try == keyTries:
-			return [KeySize]byte{}, fmt.Errorf("not %d bytes long; remove it to have a new one made", KeySize)
+			return [KeySize]byte{}, fmt.Errorf("not %d bytes long; remove it, and a new one is created", KeySize)
 		}
 		time.Sleep(keyPause)
 	}
@@ -132,7 +132,7 @@ func tryKey(path string, key *[KeySize]byte) (int, error) {
 		return 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, errors.New("not a plain file; remove it to have a new one made")
+		return 0, errors.New("not a plain file; remove it, and a new one is created")
 	}
 	if err := owner.Check(info, 0o077); err != nil {
 		return 0, err

@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// The codes of records that pose as verdicts and are not to be believed.
+// The codes of records that pose as verdicts and cannot be trusted.
 const (
 	Unsealed action.Code = "unsealed" // not sealed by this installation, or changed since
 	Mismatch action.Code = "mismatch" // sealed under another policy, rule set, model or configuration

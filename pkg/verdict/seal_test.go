@@ -87,7 +87,7 @@ func TestReaderReturnsWhatWasSealed(t *testing.T) {
 	}
 }
 
-// A seal is over values, so that other tools may print a verdict anew.
+// A seal is over values, so that other tools may print a verdict again.
 func TestSealOutlivesOtherPrinters(t *testing.T) {
 	line := sealed(Escalate, testKey, testPrint).AppendJSON(nil)
 	var indented bytes.Buffer

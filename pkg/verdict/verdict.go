@@ -14,7 +14,7 @@ import (
 // so that the larger of two is the stricter.
 type Decision uint8
 
-// The decisions. The zero value is no decision and is treated as BLOCK
+// The decisions. The zero value is not a decision and is treated as BLOCK
 // wherever a verdict leaves shield.
 const (
 	None     Decision = iota

@@ -161,7 +161,7 @@ func entry(tgz []byte, name string) ([]byte, error) {
 		h, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("%s is not in the package", name)
+			return nil, fmt.Errorf("%s is missing in the package", name)
 		case err != nil:
 			return nil, err
 		case h.Name == name:

@@ -49,7 +49,7 @@ func main() {
 		writeSwitch(&out, typ, t.TypeFields[typ])
 	}
 	out.WriteString("}\nreturn \"\"\n}\n\n")
-	out.WriteString("// requiredFields returns the fields that a type cannot do without, and whether\n// it touches files, commands or the network, so that what they name must be text.\n")
+	out.WriteString("// requiredFields returns the required fields of a type, and whether it touches\n// files, commands or the network, which means that these fields must be text.\n")
 	out.WriteString("func requiredFields(typ string) (fields []string, touches bool) {\nswitch typ {\n")
 	for _, typ := range slices.Sorted(maps.Keys(t.Required)) {
 		mustKnow(t, typ)
@@ -72,7 +72,7 @@ func main() {
 
 func mustKnow(t table, typ string) {
 	if _, ok := t.Types[typ]; !ok {
-		log.Fatalf("names.yaml: %s is no type", typ)
+		log.Fatalf("names.yaml: %s is not a type", typ)
 	}
 }
 

@@ -1,12 +1,12 @@
 "use strict";
 
-// Buttons are dead for a moment after anything has moved: a click or key that
+// Buttons are disabled for a moment after anything has moved: a click or key that
 // was meant for something else must not answer.
 const deaf = 700;
 const soon = 300; // between attempts to reach shield, at first
 const later = 1500;
 const patience = 5000; // with what answers at this address
-const gone = 10; // failed attempts after which nothing waits any more
+const gone = 10; // failed attempts after which shield has ended
 const maxReceipts = 50;
 
 const status = document.getElementById("status");
@@ -16,10 +16,10 @@ const done = new Set(); // the ids of receipts
 let code = location.hash.slice(1); // of the link
 let key = ""; // kept here alone: another program may serve this address later
 let failures = 0;
-let awake = 0; // the timer that brings the buttons to life
+let awake = 0; // the timer that enables the buttons again
 let cut = false; // shield could not be reached since something was shown
 
-class Ended extends Error {} // trying again is of no use
+class Ended extends Error {} // retrying does not help
 
 function say(text) {
   if (status.textContent !== text) status.textContent = text;
@@ -39,8 +39,8 @@ function fill(parent, texts) {
   parent.closest("details").hidden = !texts || texts.length === 0;
 }
 
-// sentence sets what it quotes apart. An agent's own quotation marks of this
-// kind have been replaced.
+// sentence shows the quoted part in bold. Quotation marks of this kind in the
+// agent's own text have been replaced.
 function sentence(parent, text) {
   const [, before, quoted, after] = text.match(/^([^“]*“)([^”]*)(”.*)$/s) || [null, text, "", ""];
   const b = document.createElement("b");
@@ -113,12 +113,12 @@ function keepReceipt(receipt) {
     answers[receipt.choice] + " by " + receipt.by + " at " + time + reason);
 }
 
-// keepGone is for what waits no more without an answer from a page.
+// keepGone is for requests that stopped waiting without an answer from a page.
 function keepGone(id, why) {
   const card = cards.get(id);
   const part = (name) => card.querySelector(name).textContent;
   const late = Number(card.dataset.ends) <= Date.now() + 1000;
-  keep(id, part(".number"), card.dataset.subject, part(".place"), "gone", late ? "Nobody answered in time: denied" : why);
+  keep(id, part(".number"), card.dataset.subject, part(".place"), "gone", late ? "No answer in time: denied" : why);
 }
 
 function show(page) {
@@ -126,7 +126,7 @@ function show(page) {
   for (const receipt of page.receipts || []) keepReceipt(receipt);
   const present = new Set(page.waiting.map((r) => r.id));
   for (const id of [...cards.keys()]) {
-    if (!present.has(id)) keepGone(id, "Not waiting any more: it was answered elsewhere, or what asked has ended");
+    if (!present.has(id)) keepGone(id, "No longer waiting: answered elsewhere, or the program that asked has ended");
   }
   for (const request of page.waiting) {
     if (done.has(request.id)) continue;
@@ -141,12 +141,11 @@ function show(page) {
 
 function count() {
   const n = cards.size;
-  say(n === 0 ? "Nothing is waiting" : n === 1 ? "1 question waits" : n + " questions wait");
+  say(n === 0 ? "Nothing is waiting" : n === 1 ? "1 question is waiting" : n + " questions are waiting");
   document.title = n === 0 ? "shield" : "(" + n + ") shield";
 }
 
-// quiet makes all buttons dead, and alive again when nothing has moved for a
-// moment.
+// quiet disables all buttons, until nothing has moved for a moment.
 function quiet() {
   const buttons = () => list.querySelectorAll("button");
   buttons().forEach((b) => (b.disabled = true));
@@ -183,7 +182,7 @@ async function answer(card, choice) {
       say(await response.text());
     }
   } catch {
-    say("shield could not be reached; the answer was not given");
+    say("shield could not be reached; your answer was not sent");
   }
   quiet();
 }
@@ -200,15 +199,15 @@ function hex(bytes) {
 }
 
 // greet has page and server prove to each other that they know the secret. It
-// is never sent: whatever program listens here while shield does not would have
+// is never sent: any program that listens here while shield does not would get
 // it.
 async function greet(kind, secret) {
   const mine = hex(crypto.getRandomValues(new Uint8Array(32)));
   const hello = await post("/hello", { kind, nonce: mine });
   const theirs = await hello.json().catch(() => ({}));
   const wrong = kind === "code"
-    ? "This link is not valid any more. Run 'shield approvals' for the one that is."
-    : "What answers at this address is not the shield that opened this page. Run 'shield approvals' for a new link.";
+    ? "This link is no longer valid. Run 'shield approvals' for the current one."
+    : "Another program answers at this address, not the shield that opened this page. Run 'shield approvals' for a new link.";
   if (typeof theirs.nonce !== "string" || theirs.proof !== (await prove(secret, "shield server", [mine, theirs.nonce]))) {
     throw new Ended(wrong);
   }
@@ -225,8 +224,8 @@ async function enter() {
     code = "";
     return;
   }
-  const response = await post("/key", {}); // this page was loaded again
-  if (!response.ok) throw new Ended("Open this page by its link. Run 'shield approvals' for it.");
+  const response = await post("/key", {}); // this page was reloaded
+  if (!response.ok) throw new Ended("This page must be opened with its link. Run 'shield approvals' to get it.");
   key = (await response.json()).key;
 }
 
@@ -256,7 +255,7 @@ function lost() {
     if (cards.size > 0) say("Reconnecting…");
     return;
   }
-  for (const id of [...cards.keys()]) keepGone(id, "Not waiting any more: what asked has ended");
+  for (const id of [...cards.keys()]) keepGone(id, "No longer waiting: the program that asked has ended");
   document.title = "shield";
   say(key ? "Nothing is waiting. Leave this page open: the next question appears here." : "Nothing is waiting here. Run 'shield approvals' for the link.");
 }
@@ -276,7 +275,7 @@ function pause(time) {
 async function start() {
   history.replaceState(null, "", "/");
   if (!window.crypto || !crypto.subtle) {
-    say("This browser lacks the cryptography that this page needs (crypto.subtle). Use another one.");
+    say("This browser does not support crypto.subtle, which this page needs. Use another browser.");
     return;
   }
   setInterval(tick, 1000);

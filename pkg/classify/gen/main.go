@@ -1,5 +1,5 @@
-// Command gen compiles rules/*.yaml into rules_gen.go. It refuses a rule that
-// breaks the schema of rules/README.md, and says where.
+// Command gen compiles rules/*.yaml into rules_gen.go. A rule that breaks the
+// schema of rules/README.md is an error that says where it is.
 package main
 
 import (

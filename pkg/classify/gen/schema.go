@@ -58,8 +58,8 @@ func (e *examples) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// exampleJSON writes an action with its type first, by which examples in JSON
-// are told from commands.
+// exampleJSON writes an action with its type first; that is how examples in JSON
+// are distinguished from commands.
 func exampleJSON(action map[string]any) (string, error) {
 	typ, _ := action["type"].(string)
 	if len(action) != 2 || typ == "" {
@@ -150,21 +150,21 @@ func (r *rule) check() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	demand(idForm.MatchString(r.ID), "id has not the form of a group and three digits")
-	demand(regexp.MustCompile(`^[a-z][a-z0-9_]+$`).MatchString(r.Name), "name %q", r.Name)
-	demand(r.Category != "" && r.Description != "" && r.Advice != "", "category, description or advice is missing")
-	demand(slices.Contains([]string{"critical", "high", "medium", "low"}, r.Severity), "severity %q", r.Severity)
-	demand(slices.Contains([]string{"block", "escalate", "always_block"}, r.Outcome), "outcome %q", r.Outcome)
-	demand(slices.Contains([]string{"any", "unix", "macos", "windows"}, r.Platform), "platform %q", r.Platform)
-	demand(slices.Contains([]string{"", "code", "reader"}, r.Needs), "needs %q", r.Needs)
-	demand(len(r.Match) >= 3 && len(r.Pass) >= 3, "needs at least three match and three pass examples")
+	demand(idForm.MatchString(r.ID), "id %q is not a group and three digits, such as XP-001", r.ID)
+	demand(regexp.MustCompile(`^[a-z][a-z0-9_]+$`).MatchString(r.Name), "name %q is not lower case with underscores", r.Name)
+	demand(r.Category != "" && r.Description != "", "category or description is missing")
+	demand(slices.Contains([]string{"critical", "high", "medium", "low"}, r.Severity), "severity %q is unknown", r.Severity)
+	demand(slices.Contains([]string{"block", "escalate", "always_block"}, r.Outcome), "outcome %q is unknown", r.Outcome)
+	demand(slices.Contains([]string{"any", "unix", "macos", "windows"}, r.Platform), "platform %q is unknown", r.Platform)
+	demand(slices.Contains([]string{"", "code", "reader"}, r.Needs), "needs %q is unknown", r.Needs)
+	demand(len(r.Match) >= 3 && len(r.Pass) >= 3, "fewer than three match or pass examples")
 	demand(len(r.Patterns)+len(r.Effects) > 0, "has neither patterns nor effects")
-	demand(len(r.Fields) == 0 || len(r.Types) > 0, "own fields need types")
+	demand(len(r.Fields) == 0 || len(r.Types) > 0, "fields are only allowed together with types")
 	for _, p := range r.Patterns {
 		lits, err := prefilter.Required(p)
 		demand(err == nil, "pattern %q: %v", p, err)
 		demand(lits != nil || r.Needs != "" || len(r.Fields) > 0,
-			"pattern %q has no literal of three bytes that every match contains, so needs or fields have to narrow it", p)
+			"pattern %q has no literal of at least three bytes that every match contains; add needs or fields", p)
 	}
 	if _, err := regexp.Compile(r.Except); err != nil {
 		errs = append(errs, err)
@@ -181,8 +181,8 @@ func (r *rule) check() error {
 	return errors.Join(errs...)
 }
 
-// check checks a clause; a selecting clause must not be one that every command
-// has to be compared with.
+// check checks a clause. A selecting clause needs something to be found by,
+// otherwise every command would have to be compared with it.
 func (c *clause) check(selects bool) error {
 	for _, expr := range []string{c.Args, c.Not} {
 		if _, err := regexp.Compile(expr); err != nil {
@@ -191,7 +191,7 @@ func (c *clause) check(selects bool) error {
 	}
 	for _, p := range c.Program {
 		if p != strings.ToLower(p) || strings.HasSuffix(p, ".exe") {
-			return fmt.Errorf("program %q is to be written in lower case, without .exe", p)
+			return fmt.Errorf("program %q must be in lower case, without .exe", p)
 		}
 	}
 	for _, cause := range c.Cause {
@@ -206,10 +206,10 @@ func (c *clause) check(selects bool) error {
 	}
 	execute := len(c.Kind) == 0 || slices.Equal(c.Kind, list{"execute"})
 	if lits, _ := prefilter.Required(c.Args); selects && execute && len(c.Program) == 0 && lits == nil {
-		return errors.New("names neither a program nor arguments with a literal of three bytes")
+		return errors.New("has neither a program nor arguments with a literal of at least three bytes")
 	}
 	if !execute && (len(c.Program) > 0 || c.Args != "" || c.Not != "" || len(c.Class) > 0) {
-		return errors.New("program, class and arguments belong to effects of kind execute")
+		return errors.New("program, class and arguments are only allowed for effects of kind execute")
 	}
 	return nil
 }

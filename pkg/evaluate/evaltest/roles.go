@@ -13,16 +13,16 @@ import (
 // An Outcome is what must come of a [Role].
 type Outcome uint8
 
-// The outcomes, in the order of trust.
+// The outcomes, from most to least trusted.
 const (
 	Honest      Outcome = iota // a good answer, ALLOW
 	Unreachable                // BLOCK 0.5; failing open an ALLOW of 0.5 at most, degraded
 	NoAnswer                   // BLOCK 0.5, failing open as well
-	Untrusted                  // BLOCK 1.0, failing open as well: the canary is not where it belongs
+	Untrusted                  // BLOCK 1.0, failing open as well: the canary is missing or in a wrong place
 )
 
-// A Role is a server that plays an evaluator in one way. Of each but the honest
-// ones a careless reader would take an ALLOW.
+// A Role is a server that plays an evaluator in one way. A careless reader
+// would take an ALLOW from each but the honest ones.
 type Role struct {
 	Name string
 	Do   Behaviour
@@ -173,7 +173,7 @@ func unique(list []Role) []Role {
 	})
 }
 
-// transportRoles send a good response in a way that cannot be relied on.
+// transportRoles send a good response in a way that cannot be trusted.
 func transportRoles() []Role {
 	list := []Role{
 		{"stalls after the header", Stall(""), Unreachable},

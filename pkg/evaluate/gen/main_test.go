@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTableIsFresh demands that go generate would change nothing.
+// TestTableIsFresh checks that go generate would change nothing.
 func TestTableIsFresh(t *testing.T) {
 	want, err := generate("../rules")
 	if err != nil {

@@ -112,7 +112,7 @@ func readLater(dir string) (*laterFile, error) {
 			case list != nil:
 				globs = append(globs, list...)
 			case strings.HasPrefix(g, "@"):
-				return nil, fmt.Errorf("later.yaml: %s: there is no list %q", c.Name, g)
+				return nil, fmt.Errorf("later.yaml: %s: unknown list %q", c.Name, g)
 			default:
 				globs = append(globs, g)
 			}
@@ -171,29 +171,29 @@ func (g *group) entry() (knowledge.RunningGroup, error) {
 	}
 	for _, name := range out.Names {
 		if strings.Trim(name, "*") == "" {
-			return out, fmt.Errorf("the name %q stands for everything", name)
+			return out, fmt.Errorf("the name %q matches everything", name)
 		}
 	}
 	judged := out.Runs != ""
 	limited := out.Only != "" || out.Harmless != "" || out.Test != ""
 	switch {
 	case out.Why == "" || len(out.Names) == 0:
-		return out, fmt.Errorf("needs why and names")
+		return out, fmt.Errorf("why or names is missing")
 	case out.Test != "" && out.Test != "pager":
-		return out, fmt.Errorf("there is no test %q", out.Test)
+		return out, fmt.Errorf("unknown test %q", out.Test)
 	case !judged && (limited || out.Of != "" || out.Prefix != "" || len(g.Match) > 0):
-		return out, fmt.Errorf("needs runs")
+		return out, fmt.Errorf("runs is missing")
 	case judged && len(g.Match) == 0:
-		return out, fmt.Errorf("needs match")
+		return out, fmt.Errorf("match is missing")
 	}
 	for _, value := range g.Match {
 		if out.Test == "" && !out.RunsValue(value) {
-			return out, fmt.Errorf("%q is to run something", value)
+			return out, fmt.Errorf("%q is listed under match, but runs nothing", value)
 		}
 	}
 	for _, value := range g.Pass {
 		if out.Test == "" && out.RunsValue(value) {
-			return out, fmt.Errorf("%q is to run nothing", value)
+			return out, fmt.Errorf("%q is listed under pass, but runs something", value)
 		}
 	}
 	return out, nil

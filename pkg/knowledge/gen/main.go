@@ -1,4 +1,4 @@
-// Command gen compiles what pkg/knowledge holds as data into Go tables.
+// Command gen compiles the data of pkg/knowledge into Go tables.
 package main
 
 import (
@@ -63,7 +63,7 @@ func tables(dir string) ([]byte, error) {
 	seen := map[string]bool{}
 	for _, f := range forms {
 		if seen[f.ID] {
-			return nil, fmt.Errorf("form %q is there twice", f.ID)
+			return nil, fmt.Errorf("form %q is defined twice", f.ID)
 		}
 		seen[f.ID] = true
 	}
@@ -162,11 +162,11 @@ func form(id, pattern string, keywords []string, entropy float64) (knowledge.Sec
 	}
 	for _, k := range literals {
 		if len(k) < prefilter.MinLiteral || k != strings.ToLower(k) {
-			return knowledge.SecretForm{}, fmt.Errorf("keyword %q is short or has capitals", k)
+			return knowledge.SecretForm{}, fmt.Errorf("keyword %q is shorter than three bytes or has capitals", k)
 		}
 	}
 	if len(literals) == 0 {
-		return knowledge.SecretForm{}, errors.New("nothing to look for: needs keywords")
+		return knowledge.SecretForm{}, errors.New("the pattern needs keywords: no literal is in every match")
 	}
 	return knowledge.SecretForm{ID: id, Literals: literals, Pattern: pattern, Entropy: entropy}, nil
 }
@@ -236,7 +236,7 @@ func imported(name string, leaveOut map[string]string) ([]knowledge.SecretForm, 
 			return nil, fmt.Errorf("rule %q: %w", r.ID, err)
 		}
 		if r.SecretGroup > 1 {
-			return nil, fmt.Errorf("rule %q: its secret is group %d; leave it out and write one of our own", r.ID, r.SecretGroup)
+			return nil, fmt.Errorf("rule %q: its secret is group %d; exclude it and write a separate rule", r.ID, r.SecretGroup)
 		}
 		for _, a := range r.Allowlists {
 			if a.Target == "" {
@@ -251,7 +251,7 @@ func imported(name string, leaveOut map[string]string) ([]knowledge.SecretForm, 
 		forms = append(forms, f)
 	}
 	if left != len(leaveOut) {
-		return nil, fmt.Errorf("%d rules are to be left out, and %d of them are there", len(leaveOut), left)
+		return nil, fmt.Errorf("%d rules are listed to be left out, but only %d of them exist", len(leaveOut), left)
 	}
 	return forms, nil
 }
@@ -260,12 +260,12 @@ func checkLogins(logins []knowledge.Login) error {
 	for _, l := range logins {
 		for _, p := range l.Programs {
 			if len(p) < 2 || p != strings.ToLower(p) {
-				return fmt.Errorf("program %q is short or has capitals", p)
+				return fmt.Errorf("program %q is too short or has capitals", p)
 			}
 		}
 		if len(l.Programs) == 0 || l.Form != "" && l.Form != "account" && l.Form != "pairs" ||
 			l.Input != "" && l.Input != "secret" && l.Input != "account" {
-			return fmt.Errorf("the entry of %q: no programs, or an unknown form", l.Programs)
+			return fmt.Errorf("entry %q has no programs, or an unknown form", l.Programs)
 		}
 	}
 	return nil

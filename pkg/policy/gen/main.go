@@ -1,5 +1,5 @@
-// Command gen compiles policies/*.yaml into the Go literals that pkg/policy uses, so
-// that no YAML is read when shield starts. Run it by go generate.
+// Command gen compiles policies/*.yaml into the Go literals that pkg/policy uses,
+// so shield does not read YAML when it starts. Run it with go generate.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/policies"
 )
 
-// presets are the policies that shield ships, in the order help lists them.
+// presets are the policies that shield ships, in the order of the help.
 var presets = []string{"default", "strict", "permissive", "offline"}
 
 func main() {
@@ -73,9 +73,9 @@ func generate(files fs.FS) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// arrange puts the rules of core, base and a preset in order. Of the preset's
-// verify rules those that ask for tier 3 come before base's, which would ask for
-// less; the others after them, since base's say more of what is at stake.
+// arrange puts the rules of core, base and a preset in order. The preset's verify
+// rules for tier 3 come before base's, which ask for a lower tier. Its other
+// verify rules come after them, because base's reasons are more specific.
 func arrange(core, base, own rulefile.Set) rulefile.Set {
 	var before, after []rulefile.Rule
 	for _, r := range own.Verify {
@@ -134,7 +134,7 @@ func writeRule(out *bytes.Buffer, r *rulefile.Rule) {
 	out.WriteString("},\n")
 }
 
-// expand writes out the braces of globs, so that no start of shield has to.
+// expand expands the braces of globs at build time, which saves time at start.
 func expand(globs []string) []string {
 	var out []string
 	for _, g := range globs {

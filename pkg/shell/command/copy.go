@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Bounds of what a copy into a folder is spelled out to: beyond them the whole
-// folder is said to be written, so that long lists and names cannot multiply.
+// Bounds of the list of files that a copy into a folder writes: beyond them the
+// whole folder counts as written, so that long lists and names cannot multiply.
 const (
 	maxCopied   = 64
 	maxCopyPath = 1024 // bytes
@@ -134,7 +134,7 @@ func (r *reader) removeFound() {
 		r.touch(effect.DeleteFile, w, tree)
 	}
 	if len(r.operands) > maxCopied {
-		r.doubt("operand %s is one too many", "")
+		r.doubt("too many operands", "")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // those that are often given on a command line are understood.
 func (r *reader) ex(w Word) {
 	if w.Pattern || len(w.Text) > maxScript {
-		r.doubt("editor command %s is not known", w.Text)
+		r.doubt("unknown editor command %s", w.Text)
 		return
 	}
 	rest := w.Text
@@ -65,7 +65,7 @@ func (r *reader) exCommand(w Word, text string) {
 		r.code(Nested{Language: "shell", Words: []Word{w}})
 	default:
 		if !hasPrefix(name, "s/") && !hasPrefix(name, "s#") {
-			r.doubt("editor command %s is not known", text)
+			r.doubt("unknown editor command %s", text)
 		}
 	}
 }

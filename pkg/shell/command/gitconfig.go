@@ -43,7 +43,7 @@ func (r *reader) gitSetting(key, value Word) {
 	section, _, _ := strings.Cut(k, ".")
 	last := k[strings.LastIndexByte(k, '.')+1:]
 	if key.Pattern && strings.ContainsAny(k, "*?[{") {
-		r.doubt("git setting %s is not known", key.Text)
+		r.doubt("unknown git setting %s", key.Text)
 		return
 	}
 	run := func() { r.code(Nested{Language: "shell", Words: []Word{value}}) }
@@ -85,7 +85,7 @@ func (r *reader) gitSetting(key, value Word) {
 	case strings.Contains(harmlessGitKeys, " "+k+" "):
 	case k != "" && strings.Contains(harmlessGit, " "+section+" ") && !strings.Contains(runningGitKeys, " "+k+" "):
 	default:
-		r.doubt("git setting %s is not known", key.Text)
+		r.doubt("unknown git setting %s", key.Text)
 	}
 }
 

@@ -18,7 +18,7 @@ func Interpret(args []Word) Use {
 		return Use{Reason: "no program"}
 	}
 	if args[0].Pattern {
-		return Use{Reason: "which program runs is not known"}
+		return Use{Reason: "cannot tell which program runs"}
 	}
 	dir, name := baseName(args[0].Text)
 	g := lookup(name)
@@ -72,7 +72,7 @@ type reader struct {
 	depth    int
 	level    *syntax // the innermost
 	shape    *shape
-	chosen   bool // an operand that is no subcommand was seen
+	chosen   bool // an operand that is not a subcommand was seen
 	ended    bool // what follows are operands
 	codeRead bool // standard input was the code by default
 
@@ -113,7 +113,7 @@ func (r *reader) enter(g *syntax) {
 	if g.base != nil {
 		r.act(g.base)
 		if g.base.flags&reject != 0 {
-			r.doubt("what %s does cannot be judged", r.args[0].Text)
+			r.doubt("cannot judge what %s does", r.args[0].Text)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (r *reader) read() {
 	}
 }
 
-// operand takes args[i], which is no option, and returns the index of the
+// operand takes args[i], which is not an option, and returns the index of the
 // next argument to look at.
 func (r *reader) operand(i int) int {
 	w := r.args[i]
@@ -234,7 +234,7 @@ func (r *reader) sub(w Word) bool {
 	}
 	r.chosen = true
 	if r.level.operands.rest == 0 && len(r.level.operands.head) == 0 {
-		r.doubt("subcommand %s is not known", w.Text)
+		r.doubt("unknown subcommand %s", w.Text)
 	}
 	return false
 }

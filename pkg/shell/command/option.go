@@ -270,7 +270,7 @@ func (r *reader) semicolon(i int) int {
 func (r *reader) unknown(i int) int {
 	w := r.args[i]
 	if !r.isOpen() || w.Pattern {
-		r.doubt("option %s is not known", w.Text)
+		r.doubt("unknown option %s", w.Text)
 		return i + 1
 	}
 	r.raise(localWrite)

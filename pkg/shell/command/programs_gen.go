@@ -4278,7 +4278,7 @@ var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []optio
 	{"/r", &action_43303d105deb},
 }, operands: shape{rest: roleText}, base: &action_670e6cef54e3}
 
-var syntaxCmd_3aat = syntax{style: slash, why: "plans code to run later", operands: shape{rest: roleText}, base: &action_6636428b7661}
+var syntaxCmd_3aat = syntax{style: slash, why: "schedules code to run later", operands: shape{rest: roleText}, base: &action_6636428b7661}
 
 var syntaxCmd_3acopy = syntax{style: slash, why: "copies a locked database", options: []option{
 	{"/-y", &action_e3b0c44298fc},
@@ -4873,7 +4873,7 @@ var syntaxCrontab = syntax{options: []option{
 
 var syntaxCross_env = syntax{style: first | settings, operands: shape{rest: roleArgv}}
 
-var syntaxCscript = syntax{style: slash, why: "runs what the network sends", language: "code", options: []option{
+var syntaxCscript = syntax{style: slash, why: "runs code straight from the network", language: "code", options: []option{
 	{"/b", &action_e3b0c44298fc},
 	{"/d", &action_e3b0c44298fc},
 	{"/e", &action_e3b0c44298fc},
@@ -5615,7 +5615,7 @@ var syntaxDism__2f_2a = syntax{style: slash, operands: shape{rest: roleText}, ba
 
 var syntaxDism__2fGet__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
-var syntaxDism = syntax{style: slash, why: "changes the parts of the system", options: []option{
+var syntaxDism = syntax{style: slash, why: "adds or removes components of the system", options: []option{
 	{"/all", &action_e3b0c44298fc},
 	{"/english", &action_e3b0c44298fc},
 	{"/featurename", &action_e3b0c44298fc},
@@ -7238,14 +7238,14 @@ var syntaxFold = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_933fc77f4028},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxForfiles = syntax{style: slash, why: "runs what the network sends", options: []option{
+var syntaxForfiles = syntax{style: slash, why: "runs code straight from the network", options: []option{
 	{"/c", &action_c90037fb93bf},
 	{"/d", &action_933fc77f4028},
 	{"/m", &action_933fc77f4028},
 	{"/p", &action_065d996b4388},
 }, operands: shape{rest: roleText}, base: &action_0cb315f5f950}
 
-var syntaxFsutil = syntax{style: slash | expr, why: "changes volumes or files below the file system", options: []option{
+var syntaxFsutil = syntax{style: slash | expr, why: "changes volumes, or files underneath the file system", options: []option{
 	{"/d", &action_e3b0c44298fc},
 	{"/n", &action_e3b0c44298fc},
 	{"query", &action_936813f2e31e},
@@ -12434,7 +12434,7 @@ var syntaxMpcmdrun = syntax{style: slash, why: "changes services, policies or th
 	{"/uninstall", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
-var syntaxMsbuild = syntax{style: slash, why: "runs what the network sends", options: []option{
+var syntaxMsbuild = syntax{style: slash, why: "runs code straight from the network", options: []option{
 	{"/m", &action_e3b0c44298fc},
 	{"/nologo", &action_e3b0c44298fc},
 	{"/p", &action_e3b0c44298fc},
@@ -12447,7 +12447,7 @@ var syntaxMsbuild = syntax{style: slash, why: "runs what the network sends", opt
 	{"/verbosity", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_0cb315f5f950}
 
-var syntaxMsdt = syntax{style: slash, why: "runs code that is not known", options: []option{
+var syntaxMsdt = syntax{style: slash, why: "runs unknown code", options: []option{
 	{"/af", &action_e3b0c44298fc},
 	{"/config", &action_e3b0c44298fc},
 	{"/id", &action_e3b0c44298fc},
@@ -12456,7 +12456,7 @@ var syntaxMsdt = syntax{style: slash, why: "runs code that is not known", option
 	{"/skip", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_d969d941994f}
 
-var syntaxMshta = syntax{style: slash, why: "runs what the network sends, or code in its arguments", texts: []option{
+var syntaxMshta = syntax{style: slash, why: "runs code straight from the network, or code in its arguments", texts: []option{
 	{"javascript:", &action_4d60d55a9460},
 	{"vbscript:", &action_4d60d55a9460},
 }, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_0cb315f5f950}
@@ -14102,7 +14102,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_933fc77f4028},
 }, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_19af46619ea5}
 
-var syntaxPcalua = syntax{style: slash, why: "runs what the network sends", options: []option{
+var syntaxPcalua = syntax{style: slash, why: "runs code straight from the network", options: []option{
 	{"/a", &action_c90037fb93bf},
 	{"/c", &action_c90037fb93bf},
 	{"/d", &action_933fc77f4028},
@@ -14718,7 +14718,7 @@ var syntaxPs = syntax{style: long | bundled | bare | open | numeric, options: []
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
-var syntaxPsexec = syntax{style: slash | first, why: "runs what the network sends", options: []option{
+var syntaxPsexec = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
 	{"/a", &action_933fc77f4028},
 	{"/accepteula", &action_e3b0c44298fc},
 	{"/c", &action_e3b0c44298fc},
@@ -15269,7 +15269,7 @@ var syntaxRegedit = syntax{style: slash, options: []option{
 	{"/u", &action_e3b0c44298fc},
 }, operands: shape{rest: roleSetKey}, base: &action_15c1c734da8c}
 
-var syntaxRegsvr32 = syntax{style: slash, why: "runs code that is not known", options: []option{
+var syntaxRegsvr32 = syntax{style: slash, why: "runs unknown code", options: []option{
 	{"/a", &action_e3b0c44298fc},
 	{"/au", &action_e3b0c44298fc},
 	{"/f", &action_e3b0c44298fc},
@@ -15765,7 +15765,7 @@ var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"-y", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptRuby}, rest: roleText}, base: &action_f42b4f6538ea}
 
-var syntaxRunas = syntax{style: slash | first, why: "runs what the network sends", options: []option{
+var syntaxRunas = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
 	{"/env", &action_e3b0c44298fc},
 	{"/netonly", &action_e3b0c44298fc},
 	{"/noprofile", &action_e3b0c44298fc},
@@ -15775,7 +15775,7 @@ var syntaxRunas = syntax{style: slash | first, why: "runs what the network sends
 	{"/user", &action_e3b0c44298fc},
 }, operands: shape{rest: roleCmdWords}, base: &action_10f042f09a25}
 
-var syntaxRundll32 = syntax{style: slash, why: "runs code that is not known", texts: []option{
+var syntaxRundll32 = syntax{style: slash, why: "runs unknown code", texts: []option{
 	{"\\\\", &action_5375e2232df6},
 	{"comsvcs*#24", &action_2800f8aeb6d9},
 	{"comsvcs*minidump", &action_2800f8aeb6d9},
@@ -15844,7 +15844,7 @@ var syntaxRustup = syntax{style: open, subs: []program{
 
 var syntaxSc__2a = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
-var syntaxSc_Config = syntax{style: slash | expr, why: "makes a service, which runs code later", options: []option{
+var syntaxSc_Config = syntax{style: slash | expr, why: "creates a service, which runs code later", options: []option{
 	{"binpath=", &action_c90037fb93bf},
 }, keys: []option{
 	{"binPath", &action_c90037fb93bf},
@@ -15886,7 +15886,7 @@ var syntaxSchtasks__2fQuery = syntax{style: slash, options: []option{
 	{"/tn", &action_933fc77f4028},
 }, operands: shape{rest: roleText}}
 
-var syntaxSchtasks = syntax{style: slash, why: "plans code to run later", options: []option{
+var syntaxSchtasks = syntax{style: slash, why: "schedules code to run later", options: []option{
 	{"/disable", &action_e3b0c44298fc},
 	{"/enable", &action_e3b0c44298fc},
 	{"/hresult", &action_e3b0c44298fc},
@@ -18846,7 +18846,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"-n", &action_933fc77f4028},
 }, operands: shape{rest: roleURL}, base: &action_e2ea4cf59f9e}
 
-var syntaxWinrs = syntax{style: slash | first, why: "runs what the network sends", options: []option{
+var syntaxWinrs = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
 	{"/d", &action_933fc77f4028},
 	{"/env", &action_933fc77f4028},
 	{"/p", &action_933fc77f4028},
@@ -18866,7 +18866,7 @@ var syntaxWipe = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleDeleteTree}, base: &action_cb88a8d37100}
 
-var syntaxWmic = syntax{style: slash | expr, why: "changes the system, or runs what the network sends", options: []option{
+var syntaxWmic = syntax{style: slash | expr, why: "changes the system, or runs code straight from the network", options: []option{
 	{"/format", &action_565d9b1445cb},
 	{"/namespace", &action_933fc77f4028},
 	{"/node", &action_ba7c9ee22594},

@@ -133,7 +133,7 @@ func (r *reader) socket(w Word) {
 		r.touch(effect.ReadFile, operand, false)
 		r.touch(effect.WriteFile, operand, false)
 	default:
-		r.doubt("socat address %s is not known", w.Text)
+		r.doubt("unknown socat address %s", w.Text)
 	}
 }
 
@@ -145,7 +145,7 @@ func (r *reader) repo(w Word) {
 		if w.Text[:i] == "ext" {
 			r.code(Nested{Language: "shell", Words: []Word{cut(w, i+2)}})
 		} else {
-			r.doubt("remote helper in %s is not known", w.Text)
+			r.doubt("unknown remote helper in %s", w.Text)
 		}
 		return
 	}
@@ -336,7 +336,7 @@ const harmlessSSH = " stricthostkeychecking userknownhostsfile connecttimeout se
 func (r *reader) sshOption(w Word) {
 	i := strings.IndexAny(w.Text, "= ")
 	if i < 0 || w.Pattern && strings.ContainsAny(w.Text[:i], "*?[{") {
-		r.doubt("ssh option %s is not known", w.Text)
+		r.doubt("unknown ssh option %s", w.Text)
 		return
 	}
 	name := strings.ToLower(w.Text[:i])
@@ -353,7 +353,7 @@ func (r *reader) sshOption(w Word) {
 		r.touch(effect.ReadFile, value, false)
 	default:
 		if name == "" || !strings.Contains(harmlessSSH, " "+name+" ") {
-			r.doubt("ssh option %s is not known", w.Text)
+			r.doubt("unknown ssh option %s", w.Text)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (r *reader) positions() {
 	middle := n - head - tail
 	if middle > 0 && s.rest == 0 {
 		if !r.isOpen() {
-			r.doubt("operand %s is one too many", r.args[r.operands[head]].Text)
+			r.doubt("too many operands: %s", r.args[r.operands[head]].Text)
 		}
 		s = &shape{head: s.head, rest: roleText, tail: s.tail}
 	}

@@ -5,7 +5,7 @@ type role uint8
 
 const (
 	roleNone      role = iota
-	roleText           // nothing of note
+	roleText           // nothing that matters
 	roleRead           // a file that is read
 	roleReadTree       // a folder that is read with all it holds
 	roleWrite          // a file that is written

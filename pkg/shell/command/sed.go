@@ -13,12 +13,12 @@ const maxScript = 64 << 10
 // reads one, e runs a command, and so do the flags w and e of s.
 func (r *reader) sed(w Word) {
 	if w.Pattern || len(w.Text) > maxScript {
-		r.doubt("sed script %s is not known", w.Text)
+		r.doubt("unknown sed script %s", w.Text)
 		return
 	}
 	s := sedScript{text: w.Text}
 	if !s.parse() {
-		r.doubt("sed script %s is not understood", w.Text)
+		r.doubt("cannot read the sed script %s", w.Text)
 	}
 	for _, f := range s.files {
 		w.Text = f.name
@@ -31,7 +31,7 @@ func (r *reader) sed(w Word) {
 	if s.runsInput {
 		r.use.Stdin, r.codeRead = Code, false
 		r.raise(localWrite)
-		r.doubt("sed runs what the script %s makes of its input", w.Text)
+		r.doubt("sed runs the output of the script %s as commands", w.Text)
 	}
 }
 

@@ -15,7 +15,7 @@ func (r *reader) sql(w Word) {
 	}
 	if w.Pattern {
 		r.raise(network)
-		r.doubt("SQL text %s is not known", w.Text)
+		r.doubt("unknown SQL text %s", w.Text)
 	}
 	if r.codeRead {
 		r.use.Stdin, r.codeRead = Data, false
@@ -72,7 +72,7 @@ func (r *reader) statement(w Word, text string) {
 		r.doubt("SQL statement %s reads a file", first)
 	default:
 		// DO blocks, EXEC xp_cmdshell, and what is not SQL at all.
-		r.doubt("SQL statement %s is not known", first)
+		r.doubt("unknown SQL statement %s", first)
 	}
 }
 
@@ -135,7 +135,7 @@ func (r *reader) copySQL(w Word, text string, words sqlText) {
 	if words.has("program") {
 		r.code(Nested{Language: "shell", Words: []Word{w}, Remote: true})
 	} else {
-		r.doubt("SQL statement %s reads or writes a file of the server", "copy")
+		r.doubt("SQL statement %s reads or writes a file on the server", "copy")
 	}
 }
 
@@ -166,7 +166,7 @@ func (r *reader) clientCommand(w Word, text string) {
 		".width", ".separator", ".nullvalue", ".timeout", ".timer", ".stats", ".show", ".eqp", ".fullschema", ".bail", ".echo", ".changes":
 	default:
 		if !hasPrefix(name, `\d`) && !hasPrefix(name, `\l`) || hasPrefix(name, `\lo_`) {
-			r.doubt("database client command %s is not known", name)
+			r.doubt("unknown database client command %s", name)
 		}
 	}
 }

@@ -34,7 +34,7 @@ const (
 	plus                       // options may start with a plus sign
 	numeric                    // -5 is an option
 	first                      // options end at the first operand
-	literal                    // "--" and words with a dash that are no options are operands
+	literal                    // "--" and words with a dash that are not options are operands
 	bare                       // the first word may be options without a dash
 	expr                       // words without a dash may be options, as in find
 	open                       // options that are not listed are understood, but not as reading
@@ -62,7 +62,7 @@ type action struct {
 	operands *shape // replaces the grammar's
 	turns    []turn // values and operands with one role have another
 	here     role   // what happens to the working folder
-	empty    role   // what happens to the working folder if there are no operands in rest
+	empty    role   // what happens to the working folder if no operand is in rest
 	flags    flags
 }
 

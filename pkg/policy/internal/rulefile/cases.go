@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// Cases is a table of actions and what a policy should make of them.
+// Cases is a table of actions and the decisions that a policy should make.
 type Cases struct {
 	CWD, Home string
 	Roots     []string
@@ -28,7 +28,7 @@ type Case struct {
 	Pos    yamlfile.Pos
 }
 
-// A Want is the decision that a policy should take.
+// A Want is the decision that a policy should make.
 type Want struct {
 	Policy   string // a preset's name, "" for the policy under test
 	Decision string
@@ -36,7 +36,7 @@ type Want struct {
 }
 
 // ParseCases reads a table of cases: YAML, or JSON Lines with one case a line.
-// Its errors are of type [yamlfile.Errors] and carry name.
+// An error is of type [yamlfile.Errors] and contains name.
 func ParseCases(name string, data []byte) (*Cases, error) {
 	t, err := parseCases(data)
 	if err != nil {
@@ -59,7 +59,7 @@ func parseCases(data []byte) (*Cases, error) {
 		return t, err
 	}
 	if top == nil {
-		return nil, yamlfile.Pos{Line: 1, Column: 1}.Errorf("empty; a table has a list named cases")
+		return nil, yamlfile.Pos{Line: 1, Column: 1}.Errorf("the file is empty; a table has a list named cases")
 	}
 	fs, err := yamlfile.Fields(top, []string{"place", "cases"})
 	if err != nil {
@@ -78,8 +78,8 @@ func parseCases(data []byte) (*Cases, error) {
 	return t, nil
 }
 
-// parseLines reads JSON Lines. JSON is YAML as well, so that both have one
-// reader and one set of errors.
+// parseLines reads JSON Lines. JSON is also YAML, so both use one reader with the
+// same errors.
 func parseLines(data []byte) (*Cases, error) {
 	t := new(Cases)
 	line := 0
@@ -195,7 +195,7 @@ func oneCase(n ast.Node) (Case, error) {
 	case c.Action == nil:
 		return c, c.Pos.Errorf("a case needs an action")
 	case c.Want == nil:
-		return c, c.Pos.Errorf("a case says what it wants: ALLOW, BLOCK or ESCALATE")
+		return c, c.Pos.Errorf("a case needs want: ALLOW, BLOCK or ESCALATE")
 	}
 	return c, nil
 }
@@ -223,14 +223,14 @@ func wants(n ast.Node) ([]Want, error) {
 
 var decisions = []string{"ALLOW", "BLOCK", "ESCALATE", "ESCALATE 1", "ESCALATE 2", "ESCALATE 3"}
 
-// want reads a decision; "ESCALATE 2" also names the next tier.
+// want reads a decision; "ESCALATE 2" also gives the next tier.
 func want(policy string, n ast.Node) (Want, error) {
 	s, err := yamlfile.Text(n)
 	if err != nil {
 		return Want{}, err
 	}
 	if !slices.Contains(decisions, s) {
-		return Want{}, yamlfile.At(n).Errorf("%s is no decision%s", yamlfile.Quote(s), suggest.Question(s, decisions))
+		return Want{}, yamlfile.At(n).Errorf("%s is not a decision%s", yamlfile.Quote(s), suggest.Question(s, decisions))
 	}
 	w := Want{Policy: policy, Decision: s}
 	if tier, ok := bytes.CutPrefix([]byte(s), []byte("ESCALATE ")); ok {

@@ -24,8 +24,8 @@ func examples(n ast.Node) ([]Example, error) {
 	return out, nil
 }
 
-// appendAction appends an action as JSON. A text is short for the command of
-// an execute_command action.
+// appendAction appends an action as JSON. A text is short for an execute_command
+// action with that command.
 func appendAction(dst []byte, n ast.Node) ([]byte, error) {
 	if s, ok := n.(*ast.StringNode); ok {
 		dst = append(dst, `{"type":"execute_command","payload":{"command":`...)
@@ -51,7 +51,7 @@ func appendJSON(dst []byte, n ast.Node) ([]byte, error) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		v := jsontext.Value(n.GetToken().Value)
 		if !v.IsValid() {
-			return nil, yamlfile.At(n).Errorf("number %s is not one that JSON has; put it in quotes", yamlfile.Quote(string(v)))
+			return nil, yamlfile.At(n).Errorf("number %s is not valid in JSON; put it in quotes", yamlfile.Quote(string(v)))
 		}
 		return append(dst, v...), nil
 	case *ast.SequenceNode:

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// The bounds of what a file may hold.
+// The bounds of a file.
 const (
 	maxRules   = 500   // in a list
 	maxEntries = 2_000 // of one criterion
@@ -21,8 +21,8 @@ const (
 	maxReason  = 1_000 // bytes
 )
 
-// Checks are what [Parse] asks of values whose syntax belongs to others. A nil
-// function takes everything.
+// Checks check values whose syntax [Parse] does not know. A nil function accepts
+// everything.
 type Checks struct {
 	Glob func(glob string) error
 	Host func(pattern string) error
@@ -35,8 +35,8 @@ var (
 	ruleKeys     = []string{"name", "reason", "action_types", "paths", "hosts", "commands", "content", "trusted", "when", "tier_override", "except", "match", "pass"}
 )
 
-// Parse reads a policy file. Its errors are of type [yamlfile.Errors], all that
-// is wrong, and carry name; beside them it returns what could be read, for a
+// Parse reads a policy file. An error is of type [yamlfile.Errors], lists all
+// faults and contains name. With an error it returns the readable part, for a
 // report.
 func Parse(name string, data []byte, checks Checks) (*File, error) {
 	p := parsing{checks: checks, rules: map[string]yamlfile.Pos{}}
@@ -59,7 +59,7 @@ func (p *parsing) file(data []byte) *File {
 		p.errs.Add(err)
 		return f
 	case top == nil:
-		p.errs.Add(yamlfile.Pos{Line: 1, Column: 1}.Errorf("empty; a policy has lists named deny, verify and allow"))
+		p.errs.Add(yamlfile.Pos{Line: 1, Column: 1}.Errorf("the file is empty; a policy has lists named deny, verify and allow"))
 		return f
 	}
 	fs, err := yamlfile.Fields(top, fileKeys)
@@ -81,7 +81,7 @@ func (p *parsing) file(data []byte) *File {
 	for _, list := range [][]Rule{f.Deny, f.Verify, f.Allow} {
 		for _, r := range list {
 			if r.Amends && f.Extends == "" {
-				p.errs.Add(r.Pos.Errorf("rule %s has nothing but exceptions, and the file extends no preset", yamlfile.Quote(r.Name)))
+				p.errs.Add(r.Pos.Errorf("rule %s only has exceptions, but the file does not extend a preset", yamlfile.Quote(r.Name)))
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (p *parsing) list(list string, n ast.Node) []Rule {
 			continue
 		}
 		if at, taken := p.rules[r.Name]; taken {
-			p.errs.Add(r.Pos.Errorf("rule name %s is taken by the rule in line %d", yamlfile.Quote(r.Name), at.Line))
+			p.errs.Add(r.Pos.Errorf("rule name %s is already used in line %d", yamlfile.Quote(r.Name), at.Line))
 			continue
 		}
 		p.rules[r.Name] = r.Pos
@@ -117,7 +117,7 @@ func (p *parsing) list(list string, n ast.Node) []Rule {
 	return rules
 }
 
-// rule reads one rule, and reports whether there is nothing wrong with it.
+// rule reads one rule and reports whether it is valid.
 func (p *parsing) rule(list string, n ast.Node) (Rule, bool) {
 	r := Rule{Pos: yamlfile.At(n)}
 	before := len(p.errs)
@@ -167,7 +167,7 @@ func name(n ast.Node) (string, error) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.':
 		default:
-			return "", yamlfile.At(n).Errorf("name %s: letters, digits, '_', '-' and '.' only", yamlfile.Quote(s))
+			return "", yamlfile.At(n).Errorf("name %s: only letters, digits, '_', '-' and '.' are allowed", yamlfile.Quote(s))
 		}
 	}
 	return s, nil
@@ -175,14 +175,14 @@ func name(n ast.Node) (string, error) {
 
 func tier(list string, f yamlfile.Field) (int, error) {
 	if list != "verify" {
-		return 0, f.Pos.Errorf("tier_override belongs to verify rules")
+		return 0, f.Pos.Errorf("tier_override is only allowed in verify rules")
 	}
 	t, err := yamlfile.Whole(f.Value)
 	if err != nil {
 		return 0, err
 	}
 	if t < 1 || t > 3 {
-		return 0, yamlfile.At(f.Value).Errorf("tier_override is 1, 2 or 3")
+		return 0, yamlfile.At(f.Value).Errorf("tier_override must be 1, 2 or 3")
 	}
 	return t, nil
 }
@@ -243,13 +243,13 @@ func trueOrFalse(s string) error {
 	return nil
 }
 
-// paths reads globs. "@NAME" stands for the globs of a list that shield knows,
-// each of which is where the name is.
+// paths reads globs. "@NAME" stands for the globs of a list that shield knows;
+// they all have the position of the name.
 func paths(f yamlfile.Field, check func(string) error) (globs []string, at []yamlfile.Pos, err error) {
 	written, err := texts(f, maxGlob, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
 		if _, known := knowledge.Paths(name); listed && !known {
-			return fmt.Errorf("no list %q%s", s, suggest.Question(name, knowledge.PathNames()))
+			return fmt.Errorf("unknown list %q%s", s, suggest.Question(name, knowledge.PathNames()))
 		}
 		if listed || check == nil {
 			return nil
@@ -280,7 +280,7 @@ func re2(expr string) error {
 	return err
 }
 
-// entries returns the entries of a list, or the one value that stands for it.
+// entries returns the entries of a list, or a single value as a list of one.
 func entries(f yamlfile.Field) []ast.Node {
 	if seq, ok := f.Value.(*ast.SequenceNode); ok {
 		return seq.Values
@@ -292,7 +292,7 @@ func entries(f yamlfile.Field) []ast.Node {
 func texts(f yamlfile.Field, most int, check func(string) error) ([]string, error) {
 	nodes := entries(f)
 	if len(nodes) == 0 {
-		return nil, f.Pos.Errorf("%s is empty; leave it out, or list what it should match", f.Key)
+		return nil, f.Pos.Errorf("%s is empty; remove it, or list what it should match", f.Key)
 	}
 	if len(nodes) > maxEntries {
 		return nil, f.Pos.Errorf("more than %d entries", maxEntries)
@@ -313,9 +313,9 @@ func text(n ast.Node, most int, check func(string) error) (string, error) {
 	case err != nil:
 		return "", err
 	case s == "":
-		return "", yamlfile.At(n).Errorf("empty text")
+		return "", yamlfile.At(n).Errorf("the text is empty")
 	case len(s) > most:
-		return "", yamlfile.At(n).Errorf("longer than %d bytes", most)
+		return "", yamlfile.At(n).Errorf("the text is longer than %d bytes", most)
 	}
 	if check != nil {
 		if err := check(s); err != nil {

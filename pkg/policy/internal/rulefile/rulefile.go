@@ -1,6 +1,5 @@
-// Package rulefile reads policy files: YAML with lists of deny, verify and
-// allow rules. It says of everything that is wrong where it stands, and it
-// takes nothing that it does not know.
+// Package rulefile reads policy files: YAML with lists of deny, verify and allow
+// rules. It reports every fault with its position, and refuses unknown keys.
 package rulefile
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// A Set holds rules in the three lists of a policy.
+// A Set is the rules of a policy in its three lists.
 type Set struct {
 	Deny, Verify, Allow []Rule
 }
@@ -28,12 +27,12 @@ type File struct {
 // A Rule is one entry of a list. Empty criteria match everything.
 type Rule struct {
 	Name   string
-	Reason string // told to the agent: why, and what would be acceptable instead
+	Reason string // shown to the agent: why, and what would be acceptable instead
 	Criteria
 	Tier   int        // verify: least tier that may decide, 1–3
-	Except []Criteria // the rule does not count for what one of them matches
+	Except []Criteria // the rule does not count for effects that match one of them
 
-	// Amends says that the entry only adds exceptions to the preset's rule of
+	// Amends means that the entry only adds exceptions to the preset's rule with
 	// the same name.
 	Amends bool
 
@@ -41,8 +40,8 @@ type Rule struct {
 	Pos         yamlfile.Pos
 }
 
-// Criteria say what a rule matches. All of those given must match; one entry
-// of each is enough.
+// Criteria say what a rule matches. All given criteria must match; one matching
+// entry of each is enough.
 type Criteria struct {
 	Types    []string // action types and kinds of effects
 	Paths    []string // globs
@@ -52,10 +51,10 @@ type Criteria struct {
 	Trusted  string   // "true", "false", or "" for either: whether the place an effect concerns is trusted
 	When     string   // jq over {action, effects}
 
-	At map[string][]yamlfile.Pos // where each entry stands, by the criterion's key; nil for presets
+	At map[string][]yamlfile.Pos // position of each entry, by the criterion's key; nil for presets
 }
 
-// Empty reports whether there is no criterion.
+// Empty reports whether all criteria are missing.
 func (c *Criteria) Empty() bool {
 	return len(c.Types) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
 		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.When == ""
@@ -67,8 +66,8 @@ type Example struct {
 	Pos    yamlfile.Pos
 }
 
-// Fingerprint returns "sha256:" and the hex digest of what the rules decide
-// and say. Their examples and positions do not count.
+// Fingerprint returns "sha256:" and the hex digest of the rules without their
+// examples and positions.
 func (s *Set) Fingerprint() string {
 	var b []byte
 	text := func(t string) { b = strconv.AppendQuote(b, t) }
@@ -109,7 +108,7 @@ func (s *Set) Fingerprint() string {
 }
 
 // Over returns the set with the rules of s before those of base in each list.
-// Entries of s that amend a rule of base are taken as exceptions to it.
+// Entries of s that amend a rule of base add their exceptions to it.
 func (s *Set) Over(base Set) (Set, error) {
 	var errs yamlfile.Errors
 	out := Set{over(s.Deny, base.Deny, &errs), over(s.Verify, base.Verify, &errs), over(s.Allow, base.Allow, &errs)}
@@ -126,7 +125,7 @@ func over(own, base []Rule, errs *yamlfile.Errors) []Rule {
 		}
 		at := slices.IndexFunc(merged, func(o Rule) bool { return o.Name == r.Name })
 		if at < 0 {
-			errs.Add(r.Pos.Errorf("rule %s has nothing but exceptions, and this list of the preset has no rule of that name%s",
+			errs.Add(r.Pos.Errorf("rule %s only has exceptions, but this list of the preset has no rule with that name%s",
 				yamlfile.Quote(r.Name), suggest.Question(r.Name, ruleNames(base))))
 			continue
 		}

@@ -62,7 +62,7 @@ type Value struct {
 	Tree      bool   // the ** of a pattern is folders that were searched, see effect.Effect
 	From      effect.Span
 	Secrets   string // which secret it holds, for messages
-	Written   bool   // text was put together from quoted parts, so it is no option name
+	Written   bool   // text was put together from quoted parts, so it is not the name of an option
 }
 
 // Lit returns the value of literal text.

@@ -8,7 +8,7 @@ type World interface {
 	// Step spends steps of the budget that bounds an analysis, and reports
 	// whether it lasts.
 	Step(n int) bool
-	// GiveUp ends the analysis: what was not looked at counts as dynamic.
+	// GiveUp ends the analysis: the rest of the text counts as dynamic.
 	GiveUp(why string)
 	// Ended reports whether the analysis was given up.
 	Ended() bool
@@ -62,11 +62,11 @@ type World interface {
 
 	// Execute records that a program is run.
 	Execute(argv []Value, program string, class effect.Class)
-	// CallUnknown walks a command whose program is not known.
+	// CallUnknown walks a command whose program is unknown.
 	CallUnknown(argv []Value, io Streams) Value
 	// CallWindows walks a command of Windows.
 	CallWindows(argv []Value, io Streams) Value
-	// Suspect looks at a word of a program that is not known.
+	// Suspect looks at a word of an unknown program.
 	Suspect(v Value)
 	// Call walks a command that is run with these words.
 	Call(argv []Value)

@@ -19,7 +19,7 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// TestReadGivesUp holds that text is left as unknown where the budget or its
+// TestReadGivesUp checks that text is left as unknown where the budget or its
 // length ends.
 func TestReadGivesUp(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestReadGivesUp(t *testing.T) {
 	}
 }
 
-// TestSpans holds that what is reported is said to stand where it does.
+// TestSpans checks that what is reported is said to stand where it does.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	const text = "dir a && del b | more"

@@ -233,14 +233,14 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 			if t := one.Taint; t&(abstract.Network|abstract.Decoded) != 0 {
 				p.w.Run("code", abstract.Unknown("an assembly", t), "powershell", p.at)
 			} else {
-				p.w.Dynamic(effect.CauseCode, "loads an assembly that is not known", p.at)
+				p.w.Dynamic(effect.CauseCode, "loads an unknown assembly", p.at)
 			}
 		}
 	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
 		p.w.Dynamic(effect.CauseCode, "runs machine code", p.at)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
-			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScanning, Reason: "turns the scanning of scripts off", From: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScanning, Reason: "turns script scanning off", From: p.at})
 		}
 	case "setenvironmentvariable":
 		if one.Known() {
@@ -308,7 +308,7 @@ func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstr
 
 // changes records a method that changes an object of the system.
 func (p *pwsh) changes(method string) {
-	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " of an object", From: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " on an object", From: p.at})
 }
 
 // passing are methods that hand on what they work on.

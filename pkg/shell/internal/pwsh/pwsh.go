@@ -37,7 +37,7 @@ func Read(w abstract.World, text string, at effect.Span) abstract.Value {
 	p := &pwsh{w: w, text: text, at: at}
 	out := p.block(0)
 	if p.connects && p.runs {
-		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs what a network connection sends", From: p.at})
+		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", From: p.at})
 	}
 	return out
 }

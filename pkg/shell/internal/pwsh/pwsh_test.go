@@ -21,7 +21,7 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// TestReadGivesUp holds that text is left as unknown where the budget, its
+// TestReadGivesUp checks that text is left as unknown where the budget, its
 // length or its depth ends.
 func TestReadGivesUp(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestReadGivesUp(t *testing.T) {
 	}
 }
 
-// TestCmdlets holds that each cmdlet is found by its name and aliases, and that
+// TestCmdlets checks that each cmdlet is found by its name and aliases, and that
 // parameters may be abbreviated.
 func TestCmdlets(t *testing.T) {
 	t.Parallel()

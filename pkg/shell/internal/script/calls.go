@@ -236,7 +236,7 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 	return result
 }
 
-// commandOf drops the arguments of exec and spawn that are no words: the mode
+// commandOf drops the arguments of exec and spawn that are not words: the mode
 // of os.spawnl, and the program's name given twice.
 func commandOf(full string, args []operand) []operand {
 	last := full[strings.LastIndexByte(full, '.')+1:]
@@ -369,7 +369,7 @@ func (p *script) evaluate(full string, code abstract.Value) {
 		}
 	}
 	if !code.Known() && code.Taint == 0 && code.Bare {
-		p.w.Dynamic(code.Cause(), p.language+" code evaluates text that is not known", p.at)
+		p.w.Dynamic(code.Cause(), p.language+" code evaluates unknown text", p.at)
 		return
 	}
 	if p.receives && !code.Known() {

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// A script is code of a language that is no shell's, being read. Its calls
+// A script is code of a language other than a shell's, being read. Its calls
 // are recognised by name, its strings are folded as far as they are constant;
 // control flow is ignored, so whatever stands in the code counts as done.
 type script struct {
@@ -41,7 +41,7 @@ type operand struct {
 // deepest is how deep expressions may nest.
 const deepest = 100
 
-// Read reports what code of a language that is no shell's does, and returns
+// Read reports what code of a language other than a shell's does, and returns
 // what it writes.
 func Read(w abstract.World, language, text string, at effect.Span) abstract.Value {
 	if language == "applescript" {
@@ -221,7 +221,7 @@ func applescript(w abstract.World, text string, at effect.Span) {
 		rest = lower[off:]
 		code := strings.TrimLeft(text[off:], " (")
 		if !strings.HasPrefix(code, `"`) {
-			w.Dynamic(effect.CauseUnresolved, "AppleScript runs shell text that is not known", at)
+			w.Dynamic(effect.CauseUnresolved, "AppleScript runs unknown shell text", at)
 			continue
 		}
 		str, _ := quotedString(code, '"', true)

@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadGivesUp holds that code is left as unknown where the budget, its
+// TestReadGivesUp checks that code is left as unknown where the budget, its
 // length or its depth ends.
 func TestReadGivesUp(t *testing.T) {
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestReadGivesUp(t *testing.T) {
 	}
 }
 
-// TestOutputIsTainted holds that what code writes carries what it has read.
+// TestOutputIsTainted checks that what code writes carries what it has read.
 func TestOutputIsTainted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]abstract.Taint{

@@ -99,9 +99,9 @@ func parseShape(text string) (s Shape, err error) {
 		}
 		switch all := slices.Contains(takesAll, name); {
 		case (many || all) && s.Rest != "":
-			return s, fmt.Errorf("shape %q: two roles of any number", text)
+			return s, fmt.Errorf("shape %q: only one role may end in ...", text)
 		case all && many:
-			return s, fmt.Errorf("shape %q: %s takes all words anyway", text, name)
+			return s, fmt.Errorf("shape %q: %s already takes all words", text, name)
 		case many || all:
 			s.Rest = role
 		case s.Rest != "":

@@ -82,7 +82,7 @@ func inherited(style []string) []string {
 // come first, and are replaced.
 func (b *builder) fields(g *Grammar, fields yaml.MapSlice) error {
 	if b.depth++; b.depth > 8 {
-		return fmt.Errorf("like: too deep")
+		return fmt.Errorf("like: nested too deeply")
 	}
 	for _, item := range fields {
 		if item.Key != "like" {
@@ -127,7 +127,7 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 	switch key {
 	case "also":
 		if !b.top {
-			return fmt.Errorf("only programs have other names here")
+			return fmt.Errorf("only a program may have other names")
 		}
 		b.also = words
 	case "like":
@@ -135,7 +135,7 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 		g.Why = text
 	case "language", "files":
 		if !b.top {
-			return fmt.Errorf("only programs have one here")
+			return fmt.Errorf("only a program may have this key")
 		}
 		if key == "files" {
 			b.files = words

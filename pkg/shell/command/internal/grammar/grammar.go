@@ -73,7 +73,7 @@ func Load(folder fs.FS) ([]Program, error) {
 		}
 		for _, q := range p {
 			if other, ok := seen[q.Name]; ok {
-				return nil, fmt.Errorf("%s: program %q is in %s already", e.file, q.Name, other)
+				return nil, fmt.Errorf("%s: program %q is already in %s", e.file, q.Name, other)
 			}
 			seen[q.Name] = e.file
 		}
@@ -126,7 +126,7 @@ func (l *loader) program(e entry) ([]Program, error) {
 		return nil, err
 	}
 	if len(b.examples) == 0 {
-		return nil, fmt.Errorf("no example")
+		return nil, fmt.Errorf("the examples are missing")
 	}
 	ps := []Program{{Name: e.name, File: e.file, Main: true, Grammar: g, Examples: b.examples, Files: b.files}}
 	for _, name := range b.also {
@@ -139,11 +139,11 @@ func (l *loader) program(e entry) ([]Program, error) {
 func (l *loader) find(path string) (yaml.MapSlice, error) {
 	names := strings.Fields(path)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("like: no name")
+		return nil, fmt.Errorf("like: the name is missing")
 	}
 	m, ok := l.raw[names[0]]
 	if !ok {
-		return nil, fmt.Errorf("like: no program %q", names[0])
+		return nil, fmt.Errorf("like: unknown program %q", names[0])
 	}
 	for _, name := range names[1:] {
 		var next yaml.MapSlice
@@ -158,7 +158,7 @@ func (l *loader) find(path string) (yaml.MapSlice, error) {
 			}
 		}
 		if next == nil {
-			return nil, fmt.Errorf("like: no subcommand %q in %q", name, path)
+			return nil, fmt.Errorf("like: unknown subcommand %q of %q", name, path)
 		}
 		m = next
 	}

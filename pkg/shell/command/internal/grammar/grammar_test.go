@@ -20,21 +20,21 @@ func load(files ...string) ([]Program, error) {
 func TestRefused(t *testing.T) {
 	const example = "\n  examples:\n    p:\n"
 	for _, tt := range []struct{ name, text, want string }{
-		{"no example", "p:\n  flags: -a\n", "no example"},
+		{"no example", "p:\n  flags: -a\n", "the examples are missing"},
 		{"unknown key", "p:\n  flag: -a" + example, "unknown key"},
 		{"unknown role", "p:\n  operands: reed" + example, `unknown role "reed"`},
 		{"unknown word", "p:\n  does: locally" + example, `unknown word "locally"`},
 		{"unknown style", "p:\n  style: gnuish" + example, `unknown style "gnuish"`},
 		{"unknown stream", "p:\n  does: in:cod" + example, `unknown stream "cod"`},
-		{"two open roles", "p:\n  operands: read... write..." + example, "two roles of any number"},
+		{"two open roles", "p:\n  operands: read... write..." + example, "only one role may end in ..."},
 		{"option twice", "p:\n  flags: -a -b\n  values: -a" + example, "option -a is listed twice"},
 		{"subcommand twice", "p:\n  subs:\n    a b: readonly\n    b c: readonly" + example, "subcommand b is listed twice"},
-		{"program twice", "p:" + "\n  flags: -a" + example + "q:\n  also: p" + example, `program "p" is in a.yaml already`},
-		{"like nothing", "p:\n  like: q" + example, `no program "q"`},
+		{"program twice", "p:" + "\n  flags: -a" + example + "q:\n  also: p" + example, `program "p" is already in a.yaml`},
+		{"like nothing", "p:\n  like: q" + example, `unknown program "q"`},
 		{"like itself", "p:\n  like: p" + example, "too deep"},
 		{"not a map", "p: 1\n", "not a map"},
 		{"not a string", "p:\n  flags: [a]" + example, "not a string"},
-		{"names of a subcommand", "p:\n  subs:\n    a:\n      also: b" + example, "only programs"},
+		{"names of a subcommand", "p:\n  subs:\n    a:\n      also: b" + example, "only a program"},
 	} {
 		if _, err := load(tt.text); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got error %v, want %q", tt.name, err, tt.want)
@@ -113,8 +113,8 @@ func TestWords(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 	for text, want := range map[string]string{
-		"A:\n  about: x\n":               "no words",
-		"A:\n  words: x\n":               "nothing about",
+		"A:\n  about: x\n":               "words or about is missing",
+		"A:\n  words: x\n":               "words or about is missing",
 		"A:\n  about: x\n  words: a a\n": "listed twice",
 		"A:\n  abuot: x\n":               "unknown field",
 		"A: [":                           "",
@@ -125,7 +125,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestReadme holds that every word of the language is described.
+// TestReadme checks that every word of the language is described.
 func TestReadme(t *testing.T) {
 	data, err := os.ReadFile("../../programs/README.md")
 	if err != nil {

@@ -33,7 +33,7 @@ func WriteWords(data []byte) ([]byte, error) {
 		list := lists[name]
 		words := strings.Fields(list.Words)
 		if list.About == "" || len(words) == 0 {
-			return nil, fmt.Errorf("%s: no words, or nothing about them", name)
+			return nil, fmt.Errorf("%s: words or about is missing", name)
 		}
 		slices.Sort(words)
 		for i, w := range words[1:] {

@@ -176,7 +176,7 @@ func (w *World) Execute(argv []abstract.Value, program string, class effect.Clas
 }
 
 func (w *World) CallUnknown(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	w.note("runs what is not known: %s", showAll(argv))
+	w.note("runs an unknown program: %s", showAll(argv))
 	return abstract.Unknown("…", abstract.Foreign)
 }
 
@@ -208,7 +208,7 @@ func (w *World) RunFile(path abstract.Value, language string, _ effect.Span) {
 
 // Check reads a file of cases and compares what each reports. A case is a line
 // of dashes with a title, the text, a line of three dots, and the lines that are
-// reported. With update, the lines are written anew.
+// reported. With update, the lines are rewritten.
 func Check(t *testing.T, name string, update bool, read func(w *World, title, text string)) {
 	t.Helper()
 	data, err := os.ReadFile(name)

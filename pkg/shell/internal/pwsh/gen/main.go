@@ -120,7 +120,7 @@ func (e entry) literal(name string) (string, error) {
 	}
 	class, kind, _ := strings.Cut(e.Does, " ")
 	if classes[class] == "" || kind != "" && effects[kind] == "" {
-		return "", fmt.Errorf("does: %q is not a class and an effect", e.Does)
+		return "", fmt.Errorf("does: %q is not a class, or a class and an effect", e.Does)
 	}
 	fmt.Fprintf(&b, ", class: %s", classes[class])
 	if kind != "" {
@@ -138,7 +138,7 @@ func (e entry) literal(name string) (string, error) {
 			p, positional := strings.CutSuffix(p, "+")
 			n, use, _ := strings.Cut(p, ":")
 			if uses[use] == "" || n == "" {
-				return "", fmt.Errorf("parameters: %q has no use that is known", p)
+				return "", fmt.Errorf("parameters: %q has an unknown use", p)
 			}
 			fmt.Fprintf(&b, "{%q, %s, %t},\n", n, uses[use], positional)
 		}

@@ -32,7 +32,7 @@ func TestCompileRejects(t *testing.T) {
 	for name, text := range map[string]string{
 		"no example":           "cmdlets:\n  get-x:\n    does: readonly\n",
 		"is not a class":       "cmdlets:\n  get-x:\n    does: reads\n    examples:\n      get-x: \"\"\n",
-		"has no use":           "cmdlets:\n  get-x:\n    does: readonly\n    parameters: a:b\n    examples:\n      get-x: \"\"\n",
+		"has an unknown use":   "cmdlets:\n  get-x:\n    does: readonly\n    parameters: a:b\n    examples:\n      get-x: \"\"\n",
 		"unknown word":         "cmdlets:\n  get-x:\n    does: readonly\n    special: b\n    examples:\n      get-x: \"\"\n",
 		"listed twice":         "cmdlets:\n  get-x:\n    also: get-x\n    does: readonly\n    examples:\n      get-x: \"\"\n",
 		"not in lower case":    "cmdlets:\n  Get-X:\n    does: readonly\n    examples:\n      get-x: \"\"\n",
