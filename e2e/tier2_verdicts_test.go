@@ -138,7 +138,7 @@ func TestFormIsLearnedOnce(t *testing.T) {
 		if n := b.charged(); n != 3 {
 			t.Errorf("%s: %d evaluations were charged", model, n)
 		}
-		if out, _ := b.run("", "doctor"); !strings.Contains(out, "evaluator: was found to understand answers of the form "+want.form+"\n") {
+		if out, _ := b.run("", "doctor"); !strings.Contains(out, "evaluator: the service accepts the answer format "+want.form+"\n") {
 			t.Errorf("%s: doctor says %s", model, out)
 		}
 	}
@@ -166,7 +166,7 @@ func (b *bench) checkEntry(v line) {
 // set up.
 func TestTier2Unavailable(t *testing.T) {
 	t.Parallel()
-	const required = "needs review, and neither a model nor a person is configured"
+	const required = "needs review, but no model is configured and no person can be asked"
 	tests := []struct {
 		name, config string
 		want         said

@@ -493,5 +493,5 @@ func ExampleApprover_Judge() {
 	}
 	v, err := a.Judge(context.Background(), (&analysis.Analyzer{}).Case(&action.Action{Type: "delete_file"}))
 	fmt.Println(v.Decision, v.Reasoning, err)
-	// Output: BLOCK a person must decide, but nobody can be asked: no approval channel is configured; set approval.channels <nil>
+	// Output: BLOCK a person must decide, but no person can be asked: no approval channel is configured; set approval.channels <nil>
 }
