@@ -65,7 +65,8 @@ func (c *Case) Ordinary() bool {
 // that it does.
 func (c *Case) ordinaryType() bool {
 	name := c.Action.Type
-	return name == "execute_command" || strings.HasPrefix(name, "git_") || c.readOnlyType()
+	_, known := toolOf(name)
+	return known || name == "execute_command" || strings.HasPrefix(name, "git_")
 }
 
 func (c *Case) ordinary(e *effect.Effect) bool {

@@ -47,8 +47,8 @@ func weigh(c *analysis.Case, m result, ordinary bool) result {
 	switch {
 	case m.decision == verdict.Allow && d.final:
 		m.decision, m.reasoning = verdict.Escalate, d.reason
-	case m.safe && ordinary:
-		m.decision, m.confidence, m.reasoning = verdict.Allow, max(m.confidence, ordinaryConfidence), ordinaryReason
+	case m.safe && ordinary && m.decision != verdict.Allow:
+		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, ordinaryReason
 	case m.decision == verdict.Block && ordinary:
 		m.decision = verdict.Escalate
 		m.reasoning = "model: looks like an attack, though every effect is known and ordinary; a higher tier decides"

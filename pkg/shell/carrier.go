@@ -230,12 +230,16 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 // folders: only the file itself shows what it does.
 func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
+	at, read := len(s.effects), s.scripts
 	s.execute(argv, base, effect.Unknown)
 	for _, v := range argv[1:] {
 		s.suspect(v)
 	}
 	s.possibleCarrier(argv[1:], io)
 	out := s.runFile(argv[0], "", argv[1:], io, argv[0].From)
+	if s.scripts > read && at < len(s.effects) {
+		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
+	}
 	s.upload(abstract.JoinValues(argv[1:]), base, join(argv))
 	out.Taint |= io.In.Taint
 	return out
@@ -301,6 +305,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if language == "" {
 		language = scriptLanguage(p, data)
 	}
+	s.scripts++
 	return s.code(language, string(data), at, orEmpty(args))
 }
 
