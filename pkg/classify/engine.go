@@ -10,6 +10,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // An engine is a set of rules with the tables that select those which an
@@ -77,16 +78,18 @@ func (l *lazyRegexp) get() *regexp.Regexp {
 
 // A lazyGlobs is a glob set that is built when it is first needed.
 type lazyGlobs struct {
-	list []string
-	sets func() (all, tails *effect.Globs)
+	list  []string
+	named bool // it takes a list of pkg/knowledge
+	sets  func() (all, tails *effect.Globs)
 }
 
 func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	if len(list) == 0 {
 		return nil
 	}
-	return &lazyGlobs{list: list, sets: sync.OnceValues(func() (all, tails *effect.Globs) {
+	return &lazyGlobs{list: list, named: slices.ContainsFunc(list, isList), sets: sync.OnceValues(func() (all, tails *effect.Globs) {
 		var short []string
+		list := listed(list)
 		for _, g := range list {
 			if !strings.HasSuffix(g, "*") {
 				short = append(short, g)
@@ -94,6 +97,24 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 		}
 		return mustGlobs(list, vars), mustGlobs(short, vars)
 	})}
+}
+
+// isList reports whether an entry of a list of globs is the name of one of
+// pkg/knowledge.
+func isList(glob string) bool { return strings.HasPrefix(glob, "@") }
+
+// listed returns globs with the lists of pkg/knowledge in place of their names;
+// the generator holds that they are there.
+func listed(globs []string) (out []string) {
+	for _, g := range globs {
+		if isList(g) {
+			list, _ := knowledge.Paths(g[1:])
+			out = append(out, list...)
+			continue
+		}
+		out = append(out, g)
+	}
+	return out
 }
 
 // mustGlobs panics on a list that cannot be built; Judge turns that into a
@@ -109,11 +130,16 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 // touches reports whether an effect touches a path that the globs name. Where
 // the beginning of its path is not known it could touch anything; then only
 // the known end counts, or every script with a variable in a path would look
-// like an attack on the system.
+// like an attack on the system. Of a pattern that could meet any of the long
+// lists of pkg/knowledge, the folders count as far as they are written out.
 func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	all, tails := l.sets()
 	if !e.Pattern || rooted(e.Path) {
-		_, ok := all.Touches(e.Path, e.Pattern, e.Recursive)
+		p, pattern := e.Path, e.Pattern
+		if l.named && pattern {
+			p, pattern = effect.Meant(p)
+		}
+		_, ok := all.Touches(p, pattern, e.Recursive)
 		return ok
 	}
 	if strings.Trim(e.Path, "*/?") == "" {
@@ -203,7 +229,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 func (b *bound) bind(rule int, c *clause, vars map[string][]string) {
 	b.clause, b.rule = c, rule
 	b.args.expr, b.not.expr = c.args.expr, c.not.expr
-	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(c.notPaths), vars)
+	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(listed(c.notPaths)), vars)
 }
 
 // andBelow adds what lies below the folders of a list: a recursive effect is

@@ -1,7 +1,7 @@
 package classify
 
 import (
-	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -53,7 +53,7 @@ func commandLiveness(c *analysis.Case) liveness {
 		case effect.SendMessage:
 			l |= isRead
 		case effect.WriteFile, effect.Persist:
-			if agentReads(e.Path) {
+			if agentReads(e) {
 				l |= isRead
 			}
 		}
@@ -76,23 +76,14 @@ func lineLiveness(e *effect.Effect) liveness {
 	return l
 }
 
-// agentReads reports whether a path names a file that agents take as
+// agentReads reports whether an effect touches a file that agents take as
 // instructions.
-func agentReads(path string) bool {
-	base := path[strings.LastIndexByte(path, '/')+1:]
-	switch strings.ToLower(base) {
-	case "agents.md", "agent.md", "claude.md", "claude.local.md", "gemini.md", "soul.md", "identity.md", "memory.md",
-		"skill.md", "user.md", "heartbeat.md", ".cursorrules", ".windsurfrules", ".clinerules", ".goosehints",
-		"copilot-instructions.md", "conventions.md":
-		return true
-	}
-	for _, dir := range [...]string{"/.cursor/rules/", "/.claude/", "/.codex/", "/.gemini/", "/.github/instructions/", "/.openparallax/", "/memories/"} {
-		if strings.Contains(path, dir) {
-			return true
-		}
-	}
-	return false
+func agentReads(e *effect.Effect) bool {
+	_, ok := agentFiles().Touches(e.Path, e.Pattern, e.Recursive)
+	return ok
 }
+
+var agentFiles = sync.OnceValue(func() *effect.Globs { return mustGlobs(listed([]string{"@agent_reads"}), nil) })
 
 // interprets reports whether a program runs text that it is given as argument.
 func interprets(program string) bool {

@@ -93,7 +93,7 @@ func TestTables(t *testing.T) {
 						t.Errorf("%s: no cause %q", r.ID, cause)
 					}
 				}
-				for _, globs := range [][]string{c.paths, andBelow(c.notPaths)} {
+				for _, globs := range [][]string{listed(c.paths), andBelow(listed(c.notPaths))} {
 					if _, err := effect.NewGlobs(globs, map[string][]string{"WORKSPACE": nil}); err != nil {
 						t.Errorf("%s: %v", r.ID, err)
 					}

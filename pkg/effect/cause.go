@@ -17,6 +17,7 @@ const (
 	CauseUnresolved Cause = "unresolved" // other text that is not worked out, such as what a glob matches
 	CauseScript     Cause = "script"     // a script that was not read
 	CauseCode       Cause = "code"       // code that is not looked at: machine code, what an encoding hides, what is loaded into a shell
+	CauseLoaded     Cause = "loaded"     // what a variable makes programs load, or take settings from
 	CauseSyntax     Cause = "syntax"     // text that cannot be parsed
 	CauseLimit      Cause = "limit"      // more than is looked at: too long, too deep, too many
 	CauseTool       Cause = "tool"       // a tool or a type of action that is not known
@@ -33,7 +34,7 @@ const (
 
 var causes = [...]Cause{
 	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript,
-	CauseCode, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning,
 }
 
 // Causes returns all causes.

@@ -99,7 +99,15 @@ func readLater(dir string) (*laterFile, error) {
 		list := knowledge.PathList{Name: fmt.Sprint(item.Key)}
 		globs, _ := item.Value.([]any)
 		for _, g := range globs {
-			list.Globs = append(list.Globs, fmt.Sprint(g))
+			text := fmt.Sprint(g)
+			switch other := named[text]; {
+			case other != nil:
+				list.Globs = append(list.Globs, other...)
+			case strings.HasPrefix(text, "@"):
+				return nil, fmt.Errorf("later.yaml: %s: there is no list %q before it", list.Name, text)
+			default:
+				list.Globs = append(list.Globs, text)
+			}
 		}
 		named["@"+list.Name] = list.Globs
 		file.lists = append(file.lists, list)
@@ -130,6 +138,7 @@ type group struct {
 	Why      string   `yaml:"why"`
 	Names    string   `yaml:"names"`
 	Runs     string   `yaml:"runs"`
+	Holds    string   `yaml:"holds"`
 	Of       string   `yaml:"of"`
 	Prefix   string   `yaml:"prefix"`
 	Only     string   `yaml:"only"`
@@ -161,7 +170,7 @@ func running(dir string) ([]byte, error) {
 
 func (g *group) entry() (knowledge.RunningGroup, error) {
 	out := knowledge.RunningGroup{
-		Why: g.Why, Names: strings.Fields(g.Names), Runs: g.Runs, Of: g.Of,
+		Why: g.Why, Names: strings.Fields(g.Names), Runs: g.Runs, Holds: g.Holds, Of: g.Of,
 		Prefix: g.Prefix, Only: g.Only, Harmless: strings.TrimSpace(g.Harmless), Test: g.Test,
 	}
 	for _, text := range []string{out.Only, out.Harmless} {
@@ -174,16 +183,18 @@ func (g *group) entry() (knowledge.RunningGroup, error) {
 			return out, fmt.Errorf("the name %q stands for everything", name)
 		}
 	}
-	judged := out.Runs != ""
+	judged := out.Runs != "" || out.Holds != ""
 	limited := out.Only != "" || out.Harmless != "" || out.Test != ""
 	switch {
 	case out.Why == "" || len(out.Names) == 0:
 		return out, fmt.Errorf("needs why and names")
+	case out.Runs != "" && out.Holds != "" || out.Holds != "" && out.Holds != "place" && out.Holds != "output":
+		return out, fmt.Errorf("holds %q, which is to be place or output, and not beside runs", out.Holds)
 	case out.Test != "" && out.Test != "pager":
 		return out, fmt.Errorf("there is no test %q", out.Test)
 	case !judged && (limited || out.Of != "" || out.Prefix != "" || len(g.Match) > 0):
-		return out, fmt.Errorf("needs runs")
-	case judged && len(g.Match) == 0:
+		return out, fmt.Errorf("needs runs or holds")
+	case len(g.Match) == 0 && (out.Runs != "" || limited):
 		return out, fmt.Errorf("needs match")
 	}
 	for _, value := range g.Match {
