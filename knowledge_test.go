@@ -67,7 +67,7 @@ func TestKnowledgeIsInOnePlace(t *testing.T) {
 var nameForm = regexp.MustCompile(`[A-Za-z0-9_.][A-Za-z0-9_.-]+`)
 
 // distinctive returns those names of pkg/knowledge that mean nothing else, in
-// lower case: variables of several words, and files that are hidden or long.
+// lower case: variables of several words, files that are hidden or long, hosts.
 func distinctive() map[string]bool {
 	names := map[string]bool{}
 	for _, g := range knowledge.RunningGroups {
@@ -84,6 +84,11 @@ func distinctive() map[string]bool {
 					names[strings.ToLower(word)] = true
 				}
 			}
+		}
+	}
+	for _, list := range knowledge.HostLists {
+		for _, host := range list.Hosts {
+			names[host] = true
 		}
 	}
 	for _, common := range []string{".config", ".local", ".cache", ".json", ".yaml", ".toml"} {

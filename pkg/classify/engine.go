@@ -49,6 +49,7 @@ type bound struct {
 	*clause
 	rule      int
 	args, not lazyRegexp
+	hosts     []string // with what lists hold in place of their names
 	paths     *lazyGlobs
 	notPaths  *lazyGlobs
 }
@@ -89,7 +90,7 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	}
 	return &lazyGlobs{list: list, named: slices.ContainsFunc(list, isList), sets: sync.OnceValues(func() (all, tails *effect.Globs) {
 		var short []string
-		list := listed(list)
+		list := listed(list, knowledge.Paths)
 		for _, g := range list {
 			if !strings.HasSuffix(g, "*") {
 				short = append(short, g)
@@ -99,20 +100,23 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	})}
 }
 
-// isList reports whether an entry of a list of globs is the name of one of
+// isList reports whether an entry of a clause is the name of a list of
 // pkg/knowledge.
-func isList(glob string) bool { return strings.HasPrefix(glob, "@") }
+func isList(entry string) bool { return strings.HasPrefix(entry, "@") }
 
-// listed returns globs with the lists of pkg/knowledge in place of their names;
-// the generator holds that they are there.
-func listed(globs []string) (out []string) {
-	for _, g := range globs {
-		if isList(g) {
-			list, _ := knowledge.Paths(g[1:])
-			out = append(out, list...)
-			continue
+// listed returns entries with lists in place of their names; the generator holds
+// that they are there.
+func listed(entries []string, find func(string) ([]string, bool)) []string {
+	if !slices.ContainsFunc(entries, isList) {
+		return entries
+	}
+	var out []string
+	for _, entry := range entries {
+		list := []string{entry}
+		if isList(entry) {
+			list, _ = find(entry[1:])
 		}
-		out = append(out, g)
+		out = append(out, list...)
 	}
 	return out
 }
@@ -229,7 +233,8 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 func (b *bound) bind(rule int, c *clause, vars map[string][]string) {
 	b.clause, b.rule = c, rule
 	b.args.expr, b.not.expr = c.args.expr, c.not.expr
-	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(listed(c.notPaths)), vars)
+	b.hosts = listed(c.hosts, knowledge.Hosts)
+	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(listed(c.notPaths, knowledge.Paths)), vars)
 }
 
 // andBelow adds what lies below the folders of a list: a recursive effect is

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // A need says when a pattern's match in a command counts. A commit message, a
@@ -83,7 +84,7 @@ func agentReads(e *effect.Effect) bool {
 	return ok
 }
 
-var agentFiles = sync.OnceValue(func() *effect.Globs { return mustGlobs(listed([]string{"@agent_reads"}), nil) })
+var agentFiles = sync.OnceValue(func() *effect.Globs { return mustGlobs(listed([]string{"@agent_reads"}, knowledge.Paths), nil) })
 
 // interprets reports whether a program runs text that it is given as argument.
 func interprets(program string) bool {

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:b11de24faecd75d6abcbb395cc6d21ab879e8bd6d2366b2590ed8fe57fff40d7"
+const rulesFingerprint = "sha256:a6ef165196cc968accd1e08ec3331f09b3c65077e6857c66dbe94e22cd069e4e"
 
 var ruleTable = [...]Rule{
 	{
@@ -27,7 +27,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				kinds: []effect.Kind{"http_request"},
-				hosts: []string{"webhook.site", "requestbin.com", "pipedream.net", "requestcatcher.com", "beeceptor.com", "hookbin.com", "oast.fun", "oast.pro", "oast.live", "oast.site", "oast.online", "oast.me", "interact.sh", "interactsh.com", "burpcollaborator.net", "oastify.com", "canarytokens.com", "dnslog.cn", "ceye.io", "transfer.sh", "file.io", "0x0.st", "temp.sh", "bashupload.com", "gofile.io", "anonfiles.com", "catbox.moe", "oshi.at", "filebin.net", "ufile.io", "termbin.com", "pastebin.com", "paste.ee", "ix.io", "sprunge.us", "hastebin.com", "dpaste.com", "rentry.co", "ghostbin.com", "mockbin.org", "ngrok.io", "ngrok.app", "ngrok-free.app", "trycloudflare.com", "serveo.net", "localhost.run", "loca.lt", "localtunnel.me", "ply.gg", "portmap.io", "duckdns.org", "no-ip.org"},
+				hosts: []string{"@request_catchers", "@paste_sites", "@tunnels"},
 			},
 		},
 	},
@@ -1476,7 +1476,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				kinds: []effect.Kind{"http_request", "connect"},
-				hosts: []string{"169.254.169.254", "169.254.170.2", "fd00:ec2::254", "metadata.google.internal", "metadata.azure.internal", "100.100.100.200", "192.0.0.192"},
+				hosts: []string{"@metadata_services"},
 			},
 		},
 	},
@@ -1693,7 +1693,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				kinds: []effect.Kind{"http_request"},
-				hosts: []string{"minexmr.com", "supportxmr.com", "nanopool.org", "2miners.com", "ethermine.org", "moneroocean.stream", "hashvault.pro", "c3pool.com", "nicehash.com", "f2pool.com"},
+				hosts: []string{"@mining_pools"},
 			},
 		},
 	},
@@ -2346,7 +2346,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				kinds: []effect.Kind{"http_request"},
-				hosts: []string{"exploit-db.com", "packetstormsecurity.com", "packetstorm.news", "0day.today", "sploitus.com", "vx-underground.org"},
+				hosts: []string{"@exploit_sites"},
 			},
 		},
 	},

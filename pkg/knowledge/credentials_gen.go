@@ -43,8 +43,7 @@ var PathLists = [...]PathList{
 		"**/{SKILL,USER}.md",
 		"**/{.claude,.codex,.gemini,.openparallax,memories}/**",
 	}},
-	{Name: "owned_folders", Globs: []string{
-		"~/**",
+	{Name: "system_folders", Globs: []string{
 		"/{etc,usr,opt,nix/store,gnu/store,Library,System,snap,run/current-system}/**",
 		"?:/{windows,program files,program files (x86)}/**",
 	}},

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
@@ -140,21 +141,25 @@ func (s *state) fileTaint(p string) (t abstract.Taint) {
 // the administrator puts files.
 func (s *state) owned(p string, pattern bool) bool {
 	place := s.place()
-	if quietDevice(p) || place.Inside(p, pattern, false) {
+	own := *place
+	if own.Roots = nil; own.Home != "" {
+		own.Roots = []string{own.Home}
+	}
+	if quietDevice(p) || place.Inside(p, pattern, false) || own.Inside(p, pattern, false) {
 		return true
 	}
-	list, _ := knowledge.Paths("owned_folders")
-	var vars map[string][]string
-	if place.Home != "" {
-		vars = map[string][]string{"HOME": {place.Home}}
-	}
-	globs, err := effect.NewGlobs(list, vars)
+	globs, err := systemFolders()
 	if err != nil {
 		return false
 	}
 	_, ok := globs.Covers(p, pattern, false, false)
 	return ok
 }
+
+var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
+	list, _ := knowledge.Paths("system_folders")
+	return effect.NewGlobs(list, nil)
+})
 
 // searchPath looks at the folders that programs are looked for in. Those of
 // the system change nothing.

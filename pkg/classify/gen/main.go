@@ -27,10 +27,11 @@ func main() {
 func lists(rules []rule) (out []byte) {
 	for i := range rules {
 		for _, c := range slices.Concat(rules[i].Effects, rules[i].Requires, rules[i].Unless) {
-			for _, glob := range slices.Concat(c.Path, c.NotPath) {
-				if name, listed := strings.CutPrefix(glob, "@"); listed {
+			for _, entry := range slices.Concat(c.Path, c.NotPath, c.Host) {
+				if name, listed := strings.CutPrefix(entry, "@"); listed {
 					globs, _ := knowledge.Paths(name)
-					out = fmt.Appendf(out, "%s %q\n", glob, globs)
+					hosts, _ := knowledge.Hosts(name)
+					out = fmt.Appendf(out, "%s %q %q\n", entry, globs, hosts)
 				}
 			}
 		}

@@ -201,6 +201,12 @@ func (c *clause) check(selects bool) error {
 			return fmt.Errorf("no list %q; there are %q", glob, knowledge.PathNames())
 		}
 	}
+	for _, host := range c.Host {
+		name, listed := strings.CutPrefix(host, "@")
+		if _, known := knowledge.Hosts(name); listed && !known {
+			return fmt.Errorf("no list of hosts %q; there are %q", host, knowledge.HostNames())
+		}
+	}
 	for _, cause := range c.Cause {
 		if !slices.Contains(effect.Causes(), effect.Cause(cause)) {
 			return fmt.Errorf("cause %q is not one of %q", cause, effect.Causes())
