@@ -74,11 +74,30 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 
 // unknownDefault walks what a variable names whose value is not known.
 func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
-	if n.Language == "output" {
+	switch n.Language {
+	case "output":
 		s.path(effect.WriteFile, v, false)
-		return
+	case "place":
+		s.places(n.Variable, v)
+	default:
+		s.runText(n.Language, v, "$"+n.Variable, v.From, nil)
 	}
-	s.runText(n.Language, v, "$"+n.Variable, v.From, nil)
+}
+
+// places looks at the files and folders, between ":", that a variable names. One
+// that begins with what another variable holds is taken for what was there
+// before, as in KUBECONFIG=$KUBECONFIG:a.
+func (s *state) places(name string, v abstract.Value) {
+	for part := range strings.SplitSeq(v.Text, ":") {
+		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.Taint == 0 && v.Origin == abstract.FromVariable {
+			continue
+		}
+		one := v
+		one.Text = part
+		if p, pattern := s.place().Path(part, v.IsPattern); s.fileTaint(p) != 0 || !s.owned(p, pattern) {
+			s.loads(name, one)
+		}
+	}
 }
 
 // computed reports whether a value that is not known is what a command writes,
@@ -98,12 +117,7 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 		s.path(effect.ReadFile, v, false)
 		s.loads(n.Variable, v)
 	case "place":
-		for part := range strings.SplitSeq(v.Text, ":") {
-			one := abstract.Value{Text: part, From: v.From, Taint: v.Taint}
-			if p, pattern := s.place().Path(part, false); part != "" && (s.fileTaint(p) != 0 || !s.owned(p, pattern)) {
-				s.loads(n.Variable, one)
-			}
-		}
+		s.places(n.Variable, v)
 	case "output":
 		s.path(effect.WriteFile, v, false)
 	case "code":
@@ -125,7 +139,7 @@ func (s *state) loads(name string, v abstract.Value) {
 	if p, _ := s.place().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "programs load a download that $" + name + " names", From: v.From})
 	}
-	s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load what its value names: "+abstract.Clip(v.Text), v.From)
+	s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load what its value names: "+abstract.Clip(v.String()), v.From)
 }
 
 // fileTaint returns where the content of a file comes from that the text itself

@@ -34,6 +34,13 @@ func TestVariablesThatLoad(t *testing.T) {
 		`KUBECONFIG=kube/../../../../tmp/k`:         true,
 		`KUBECONFIG=` + here().Home + `/.kube/prod`: false,
 		`KUBECONFIG=/etc/rancher/k3s/k3s.yaml`:      false,
+		`KUBECONFIG=$KUBECONFIG:kube/a`:             false,
+		`KUBECONFIG=$X:/tmp/k`:                      true,
+		`KUBECONFIG=/tmp/$X`:                        true,
+		`KUBECONFIG=kube/$X`:                        true, // which may climb out
+		`KUBECONFIG=$(mktemp)`:                      true,
+		`KUBECONFIG=$(cat f)`:                       true,
+		`GIT_DIR="$repo/.git"`:                      false,
 		`GIT_DIR=.git`:                              false,
 		`GIT_DIR=/tmp/repo/.git`:                    true,
 		`GEM_HOME=vendor/gems`:                      false,
