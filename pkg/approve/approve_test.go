@@ -442,12 +442,12 @@ func TestReason(t *testing.T) {
 	judge := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Reasoning: "It is unclear: ask the owner"}
 	broken := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Error: "unavailable", Reasoning: "needs review, and neither a model nor a person is configured"}
 	for want, trail := range map[string][]verdict.Step{
-		"this deletes [ask]":             {policy, none, passed, broken},
-		"SSH keys leave [XP-1]":          {policy, rule, broken},
-		"it is unclear: ask the owner":   {policy, rule, judge},
-		"no blocking rule matched":       {none, broken},
-		"no earlier tier judged it":  {},
-		"no earlier tier judged it ": {passed},
+		"this deletes [ask]":           {policy, none, passed, broken},
+		"SSH keys leave [XP-1]":        {policy, rule, broken},
+		"it is unclear: ask the owner": {policy, rule, judge},
+		"no blocking rule matched":     {none, broken},
+		"no earlier tier judged it":    {},
+		"no earlier tier judged it ":   {passed},
 	} {
 		if got := reason(trail, strings.TrimSpace); got != strings.TrimSpace(want) {
 			t.Errorf("got %q, want %q", got, want)

@@ -265,18 +265,18 @@ func TestScrollKeys(t *testing.T) {
 		strokes []hostile.Stroke
 		approve bool
 	}{
-		"in an open gate":       {[]hostile.Stroke{quietly(down), soon("cd"), soon(pageDown), soon("m"), soon("\r")}, true},
-		"before it opens":       {[]hostile.Stroke{soon(down), soon("cdm"), soon("\r")}, false},
-		"again and again":       {[]hostile.Stroke{soon(down), soon(down), soon(down), soon("cdm"), soon("\r")}, false},
-		"while it is denied":    {[]hostile.Stroke{quietly("\r"), soon(down), soon(""), soon("cdm\r")}, true},
-		"a movement sideways":   {[]hostile.Stroke{quietly("cd"), soon("\x1b[C"), soon("m\r")}, false},
-		"the mouse":             {[]hostile.Stroke{quietly("cd"), soon("\x1b[<0;3;4M"), soon("m\r")}, false},
-		"an unknown sequence":   {[]hostile.Stroke{quietly("cd"), soon("\x1b[99;7u"), soon("m\r")}, false},
+		"in an open gate":          {[]hostile.Stroke{quietly(down), soon("cd"), soon(pageDown), soon("m"), soon("\r")}, true},
+		"before it opens":          {[]hostile.Stroke{soon(down), soon("cdm"), soon("\r")}, false},
+		"again and again":          {[]hostile.Stroke{soon(down), soon(down), soon(down), soon("cdm"), soon("\r")}, false},
+		"while it is denied":       {[]hostile.Stroke{quietly("\r"), soon(down), soon(""), soon("cdm\r")}, true},
+		"a movement sideways":      {[]hostile.Stroke{quietly("cd"), soon("\x1b[C"), soon("m\r")}, false},
+		"the mouse":                {[]hostile.Stroke{quietly("cd"), soon("\x1b[<0;3;4M"), soon("m\r")}, false},
+		"an unknown sequence":      {[]hostile.Stroke{quietly("cd"), soon("\x1b[99;7u"), soon("m\r")}, false},
 		"a byte that is not a key": {[]hostile.Stroke{quietly("cd"), soon("\xff"), soon("m\r")}, false},
-		"Alt and a letter":      {[]hostile.Stroke{quietly("cd"), soon("\x1bm"), soon("\r")}, false},
-		"Alt and Enter":         {[]hostile.Stroke{quietly("cdm"), soon("\x1b\r")}, false},
-		"a bracketed paste":     {[]hostile.Stroke{quietly("\x1b[200~cdm\r\x1b[201~")}, false},
-		"an unbracketed paste":  {[]hostile.Stroke{quietly("x cdm\ncdm\n")}, false},
+		"Alt and a letter":         {[]hostile.Stroke{quietly("cd"), soon("\x1bm"), soon("\r")}, false},
+		"Alt and Enter":            {[]hostile.Stroke{quietly("cdm"), soon("\x1b\r")}, false},
+		"a bracketed paste":        {[]hostile.Stroke{quietly("\x1b[200~cdm\r\x1b[201~")}, false},
+		"an unbracketed paste":     {[]hostile.Stroke{quietly("x cdm\ncdm\n")}, false},
 	} {
 		if got := typeAtScreen(t, true, tc.strokes); got.answer.Approve != tc.approve {
 			t.Errorf("%s: got %+v", name, got)

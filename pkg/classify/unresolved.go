@@ -21,8 +21,11 @@ func unresolved(c *analysis.Case) string {
 			continue
 		}
 		advice := "write it out in full"
-		if e.Cause == effect.CauseScript {
+		switch e.Cause {
+		case effect.CauseScript:
 			advice = "check that the script exists and is readable, or run its commands directly"
+		case effect.CauseLoaded:
+			advice = "leave the variable unset"
 		}
 		return "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice
 	}
