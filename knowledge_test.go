@@ -20,13 +20,6 @@ import (
 // are a list of its own, which would drift away from the other.
 const mostNames = 6
 
-// ownLists are files that hold more for a reason.
-var ownLists = map[string]string{
-	"pkg/classify/rules/unix.yaml": "variables whose export alone is suspicious, whatever their value",
-	"pkg/classify/rules/flow.yaml": "a rule that blocks names few stores: a path that is not known whole may meet any of a long list",
-	"pkg/classify/live.go":         "files that agents read as text, for which the rules on messages count",
-}
-
 // TestKnowledgeIsInOnePlace demands that no other Go or YAML file repeats
 // a list of pkg/knowledge. Examples of rules do not count.
 func TestKnowledgeIsInOnePlace(t *testing.T) {
@@ -60,7 +53,7 @@ func TestKnowledgeIsInOnePlace(t *testing.T) {
 		eachText(value, func(text string) { look(path, text) })
 	}
 	for path, words := range held {
-		if strings.HasPrefix(path, "pkg/knowledge/") || len(words) <= mostNames || ownLists[path] != "" {
+		if strings.HasPrefix(path, "pkg/knowledge/") || len(words) <= mostNames {
 			continue
 		}
 		var list []string
@@ -69,17 +62,12 @@ func TestKnowledgeIsInOnePlace(t *testing.T) {
 		}
 		t.Errorf("%s repeats %d names that pkg/knowledge holds; take its list: %s", path, len(words), strings.Join(list, " "))
 	}
-	for path := range ownLists {
-		if len(held[path]) <= mostNames {
-			t.Errorf("%s is among ownLists without need", path)
-		}
-	}
 }
 
 var nameForm = regexp.MustCompile(`[A-Za-z0-9_.][A-Za-z0-9_.-]+`)
 
 // distinctive returns those names of pkg/knowledge that mean nothing else, in
-// lower case: variables of several words, and files that are hidden or long.
+// lower case: variables of several words, files that are hidden or long, hosts.
 func distinctive() map[string]bool {
 	names := map[string]bool{}
 	for _, g := range knowledge.RunningGroups {
@@ -96,6 +84,11 @@ func distinctive() map[string]bool {
 					names[strings.ToLower(word)] = true
 				}
 			}
+		}
+	}
+	for _, list := range knowledge.HostLists {
+		for _, host := range list.Hosts {
+			names[host] = true
 		}
 	}
 	for _, common := range []string{".config", ".local", ".cache", ".json", ".yaml", ".toml"} {

@@ -156,3 +156,70 @@ func TestTryLock(t *testing.T) {
 	two.Close()
 	try(one, true)
 }
+
+// TestNamed holds that a lock knows whether its file is still the one of that
+// name: a process that held it may have removed it.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	l, err := New(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !l.Named(path) {
+		t.Error("a lock that was just made is not the one of its name")
+	}
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Skip(err)
+	}
+	if l.Named(path) {
+		t.Error("the lock counts although nothing has its name")
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l.Named(path) || !l.Named(path+".old") {
+		t.Error("the lock is taken for another file")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l.Named(path + ".old") {
+		t.Error("a closed lock counts")
+	}
+	for name, do := range map[string]func() error{
+		"unlock": l.Unlock,
+		"try":    func() error { _, err := l.TryLock(); return err },
+		"lock":   func() error { return l.Lock(t.Context(), 1) },
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s of a closed lock: %v", name, err)
+		}
+	}
+}
+
+// TestFree holds that a lock which something else took on a file is freed
+// without closing it.
+func TestFree(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := New(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	other, err := New(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if taken, err := held.TryLock(); !taken || err != nil {
+		t.Fatal(taken, err)
+	}
+	if err := Free(held.f); err != nil {
+		t.Fatal(err)
+	}
+	if taken, err := other.TryLock(); !taken || err != nil {
+		t.Errorf("taken: %t, %v", taken, err)
+	}
+}

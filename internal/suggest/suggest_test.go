@@ -23,3 +23,18 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+// TestQuestion holds that what is put behind a message names the nearest word,
+// quoted, and that nothing is asked where none is near.
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	if got := Question("plicy", []string{"run", "policy"}); !strings.Contains(got, `"policy"`) || strings.Contains(got, "plicy") {
+		t.Errorf("%q", got)
+	}
+	if got := Question("something", []string{"run", "policy"}); got != "" {
+		t.Errorf("%q for a word that is near none", got)
+	}
+	if got := Question("run\x1b", []string{"run\x1b[0m"}); strings.Contains(got, "\x1b") {
+		t.Errorf("%q holds an escape", got)
+	}
+}

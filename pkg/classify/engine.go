@@ -10,6 +10,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // An engine is a set of rules with the tables that select the rules that an
@@ -48,6 +49,7 @@ type bound struct {
 	*clause
 	rule      int
 	args, not lazyRegexp
+	hosts     []string // with what lists hold in place of their names
 	paths     *lazyGlobs
 	notPaths  *lazyGlobs
 }
@@ -77,16 +79,18 @@ func (l *lazyRegexp) get() *regexp.Regexp {
 
 // A lazyGlobs is a glob set that is built when it is first needed.
 type lazyGlobs struct {
-	list []string
-	sets func() (all, tails *effect.Globs)
+	list  []string
+	named bool // it takes a list of pkg/knowledge
+	sets  func() (all, tails *effect.Globs)
 }
 
 func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	if len(list) == 0 {
 		return nil
 	}
-	return &lazyGlobs{list: list, sets: sync.OnceValues(func() (all, tails *effect.Globs) {
+	return &lazyGlobs{list: list, named: slices.ContainsFunc(list, isList), sets: sync.OnceValues(func() (all, tails *effect.Globs) {
 		var short []string
+		list := listed(list, knowledge.Paths)
 		for _, g := range list {
 			if !strings.HasSuffix(g, "*") {
 				short = append(short, g)
@@ -94,6 +98,27 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 		}
 		return mustGlobs(list, vars), mustGlobs(short, vars)
 	})}
+}
+
+// isList reports whether an entry of a clause is the name of a list of
+// pkg/knowledge.
+func isList(entry string) bool { return strings.HasPrefix(entry, "@") }
+
+// listed returns entries with lists in place of their names; the generator checks
+// that they exist.
+func listed(entries []string, find func(string) ([]string, bool)) []string {
+	if !slices.ContainsFunc(entries, isList) {
+		return entries
+	}
+	var out []string
+	for _, entry := range entries {
+		list := []string{entry}
+		if isList(entry) {
+			list, _ = find(entry[1:])
+		}
+		out = append(out, list...)
+	}
+	return out
 }
 
 // mustGlobs panics on an invalid list. Judge turns that into a classifier
@@ -106,14 +131,19 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 	return g
 }
 
-// touches reports whether an effect touches a path that matches the globs. If
-// the beginning of its path is unknown, it could touch anything; then only the
-// known end counts, because otherwise every script with a variable in a path
-// would look like an attack on the system.
+// touches reports whether an effect touches a path that matches the globs. If the
+// beginning of its path is unknown, it could touch anything; then only the known
+// end counts, because otherwise every script with a variable in a path would look
+// like an attack on the system. Of a pattern that could meet any of the long
+// lists of pkg/knowledge, the folders count as far as they are written out.
 func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	all, tails := l.sets()
 	if !e.Pattern || rooted(e.Path) {
-		_, ok := all.Touches(e.Path, e.Pattern, e.Recursive)
+		p, pattern := e.Path, e.Pattern
+		if l.named && pattern {
+			p, pattern = effect.Meant(p)
+		}
+		_, ok := all.Touches(p, pattern, e.Recursive)
 		return ok
 	}
 	if strings.Trim(e.Path, "*/?") == "" {
@@ -203,7 +233,8 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 func (b *bound) bind(rule int, c *clause, vars map[string][]string) {
 	b.clause, b.rule = c, rule
 	b.args.expr, b.not.expr = c.args.expr, c.not.expr
-	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(c.notPaths), vars)
+	b.hosts = listed(c.hosts, knowledge.Hosts)
+	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(andBelow(listed(c.notPaths, knowledge.Paths)), vars)
 }
 
 // andBelow adds the contents of the folders in a list: a recursive effect is

@@ -92,6 +92,8 @@ func unknown(e *effect.Effect) doubt {
 		return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; check its name, or run its commands directly"}
 	case effect.CauseScript:
 		advice = "check that the script is readable, or run its commands directly"
+	case effect.CauseLoaded:
+		advice = "leave the variable unset"
 	case effect.CauseTool:
 		return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; have a policy say what the tool does"}
 	}

@@ -1,10 +1,11 @@
 package classify
 
 import (
-	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // A need says when a pattern's match in a command counts. A commit message, a
@@ -53,7 +54,7 @@ func commandLiveness(c *analysis.Case) liveness {
 		case effect.SendMessage:
 			l |= isRead
 		case effect.WriteFile, effect.Persist:
-			if agentReads(e.Path) {
+			if agentReads(e) {
 				l |= isRead
 			}
 		}
@@ -76,23 +77,14 @@ func lineLiveness(e *effect.Effect) liveness {
 	return l
 }
 
-// agentReads reports whether a path is that of a file that agents take as
+// agentReads reports whether an effect touches a file that agents take as
 // instructions.
-func agentReads(path string) bool {
-	base := path[strings.LastIndexByte(path, '/')+1:]
-	switch strings.ToLower(base) {
-	case "agents.md", "agent.md", "claude.md", "claude.local.md", "gemini.md", "soul.md", "identity.md", "memory.md",
-		"skill.md", "user.md", "heartbeat.md", ".cursorrules", ".windsurfrules", ".clinerules", ".goosehints",
-		"copilot-instructions.md", "conventions.md":
-		return true
-	}
-	for _, dir := range [...]string{"/.cursor/rules/", "/.claude/", "/.codex/", "/.gemini/", "/.github/instructions/", "/.openparallax/", "/memories/"} {
-		if strings.Contains(path, dir) {
-			return true
-		}
-	}
-	return false
+func agentReads(e *effect.Effect) bool {
+	_, ok := agentFiles().Touches(e.Path, e.Pattern, e.Recursive)
+	return ok
 }
+
+var agentFiles = sync.OnceValue(func() *effect.Globs { return mustGlobs(listed([]string{"@agent_reads"}, knowledge.Paths), nil) })
 
 // interprets reports whether a program runs text from its arguments.
 func interprets(program string) bool {

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:6adeb8fc42c7c329a40f0ce1c041ceb84f5fff0b871660eb2608a5305cd94966"
+const rulesFingerprint = "sha256:1ed7c4c22fbec0372923c3b366fcd8a9bb646fa3d4361e27f6bad2a22899852d"
 
 var ruleTable = [...]Rule{
 	{
@@ -27,7 +27,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				kinds: []effect.Kind{"http_request"},
-				hosts: []string{"webhook.site", "requestbin.com", "pipedream.net", "requestcatcher.com", "beeceptor.com", "hookbin.com", "oast.fun", "oast.pro", "oast.live", "oast.site", "oast.online", "oast.me", "interact.sh", "interactsh.com", "burpcollaborator.net", "oastify.com", "canarytokens.com", "dnslog.cn", "ceye.io", "transfer.sh", "file.io", "0x0.st", "temp.sh", "bashupload.com", "gofile.io", "anonfiles.com", "catbox.moe", "oshi.at", "filebin.net", "ufile.io", "termbin.com", "pastebin.com", "paste.ee", "ix.io", "sprunge.us", "hastebin.com", "dpaste.com", "rentry.co", "ghostbin.com", "mockbin.org", "ngrok.io", "ngrok.app", "ngrok-free.app", "trycloudflare.com", "serveo.net", "localhost.run", "loca.lt", "localtunnel.me", "ply.gg", "portmap.io", "duckdns.org", "no-ip.org"},
+				hosts: []string{"@request_catchers", "@paste_sites", "@tunnels"},
 			},
 		},
 	},
@@ -460,15 +460,15 @@ var ruleTable = [...]Rule{
 		},
 	},
 	{
-		ID: "UX-002", Name: "library_injection", Category: "privilege_escalation", Severity: High, Outcome: Escalate, Platform: "unix",
-		Description: "Loads an injected library into other programs.",
-		Advice:      "leave the loader's variables unset",
-		Match:       []string{"export LD_PRELOAD=/tmp/x.so", "env LD_AUDIT=/tmp/x.so ls", "sudo DYLD_INSERT_LIBRARIES=/tmp/x id", "declare -x BASH_ENV=/tmp/x", "typeset -x PROMPT_COMMAND=x", "export PERL5OPT=-Mx", "export PYTHONSTARTUP=/tmp/x", "export GIT_SSH_COMMAND='x'"},
-		Pass:        []string{"export PATH=$PATH:/usr/local/go/bin", "env CGO_ENABLED=0 go build", "export LD_LIBRARY_PATH=/opt/cuda/lib64", "export NODE_OPTIONS=--max-old-space-size=4096"},
+		ID: "UX-002", Name: "library_injection", Category: "privilege_escalation", Severity: High, Outcome: Escalate, Platform: "any",
+		Description: "Sets a variable that makes programs load a library, code or settings from an unusual place.",
+		Advice:      "leave the variable unset, or point it to a file in the workspace",
+		Match:       []string{"export LD_PRELOAD=/tmp/x.so", "env LD_AUDIT=/tmp/x.so ls", "sudo DYLD_INSERT_LIBRARIES=/tmp/x id", "LD_PRELOAD=./x.so ls", "export PERL5OPT=-Mx", "GIT_CONFIG_GLOBAL=/tmp/x git status", "KUBECONFIG=/tmp/k kubectl get pods", "LESS='+!id' git log"},
+		Pass:        []string{"KUBECONFIG=./kubeconfig kubectl get pods", "KUBECONFIG=~/.kube/staging kubectl get pods", "GIT_DIR=.git git log", "LESS=-R git log", "export GIT_SSH_COMMAND='ssh -i key'", "export PATH=$PATH:/usr/local/go/bin", "env CGO_ENABLED=0 go build", "export LD_LIBRARY_PATH=/opt/cuda/lib64", "export NODE_OPTIONS=--max-old-space-size=4096"},
 		clauses: []clause{
 			{
-				programs: []string{"declare", "env", "export", "sudo", "typeset"},
-				args:     pattern{expr: " ['\"]?(?:LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|PROMPT_COMMAND|PERL5OPT|PYTHONSTARTUP|GIT_SSH_COMMAND)", lits: []string{" ld_preload", " ld_audit", " dyld_insert_libraries", " bash_env", " prompt_command", " perl5opt", " pythonstartup", " git_ssh_command", " \"ld_preload", " \"ld_audit", " \"dyld_insert_libraries", " \"bash_env", " \"prompt_command", " \"perl5opt", " \"pythonstartup", " \"git_ssh_command", " 'ld_preload", " 'ld_audit", " 'dyld_insert_libraries", " 'bash_env", " 'prompt_command", " 'perl5opt", " 'pythonstartup", " 'git_ssh_command"}},
+				kinds:  []effect.Kind{"dynamic"},
+				causes: []effect.Cause{"loaded"},
 			},
 		},
 	},
@@ -1188,12 +1188,12 @@ var ruleTable = [...]Rule{
 		Description: "Reads or copies a credential store. Public keys and lists of known hosts are not secret.",
 		Advice:      "let the tool that needs the credential use it; never print or copy it",
 		Match:       []string{"cat ~/.ssh/id_rsa", "less ~/.aws/credentials", "more ~/.netrc", "head ~/.git-credentials", "tail ~/.docker/config.json", "nl ~/.kube/config", "tac ~/.pgpass", "strings ~/.bitcoin/wallet.dat", "xxd /etc/gshadow", "od /etc/master.passwd", "hexdump ~/.ethereum/keystore/k", "base64 /etc/shadow", "grep oauth_token ~/.config/gh/hosts.yml", "awk '{print}' /etc/sudoers", "sed -n 1p ~/.electrum/wallets/default", "cp -r ~/.gnupg /tmp/g", "cp -r ~/.ssh /tmp/s", "mv ~/.password-store/a.gpg /tmp/", "tar cf /tmp/a.tar ~/.config/gcloud", "zip -r /tmp/a.zip ~/.azure", "cp -r /var/db/dslocal /tmp/", "cp ~/Library/Keychains/login.keychain-db /tmp/", "cp -r ~/.local/share/keyrings /tmp/", "sqlite3 '/home/me/.config/chromium/Default/Login Data' .dump", "cat /tmp/profile/logins.json", "cp /tmp/profile/key4.db /tmp/x", "cp /tmp/Cookies.binarycookies /tmp/x", "cp -r ~/.config/google-chrome/Default /tmp/x", "cp -r ~/.mozilla/firefox/abc /tmp/x", "cp -r '/home/me/Library/Application Support/Google/Chrome/Default' /tmp/x", "python3 -c 'print(open(\"/etc/shadow\").read())'", "dd if=/etc/shadow of=/tmp/s", "cut -d: -f2 /etc/shadow", "sort /etc/shadow", "bat ~/.ssh/id_rsa", "rg key ~/.ssh/id_rsa", "gzip -c ~/.ssh/id_rsa", "tee copy < ~/.ssh/id_rsa", "ruby -e 'puts File.read(\"/etc/shadow\")'", "node -e 'console.log(require(\"fs\").readFileSync(\"/etc/shadow\"))'", "php -r 'echo file_get_contents(\"/etc/shadow\");'", "install ~/.ssh/id_rsa /tmp/x", "ditto ~/.ssh/id_rsa /tmp/x", "jq . ~/.docker/config.json", "echo \"$(< ~/.ssh/id_rsa)\"", "diff ~/.ssh/id_rsa x", "split ~/.ssh/id_rsa", "paste ~/.ssh/id_rsa", "Get-Content $HOME/.ssh/id_rsa", "Copy-Item $HOME/.ssh/id_rsa x"},
-		Pass:        []string{"cat ~/.ssh/id_ed25519.pub", "cat ~/.ssh/known_hosts", "cat ~/.ssh/config", "ssh -i ~/.ssh/id_rsa host.example.com uptime", "ls -la ~/.ssh", "cat .env.example"},
+		Pass:        []string{"cat ~/.ssh/id_ed25519.pub", "cat ~/.ssh/known_hosts", "cat ~/.ssh/config", "ssh -i ~/.ssh/id_rsa host.example.com uptime", "ls -la ~/.ssh", "cat .env.example", "cat ~/.config/*/config.toml"},
 		clauses: []clause{
 			{
 				kinds:    []effect.Kind{"read_file", "move_file"},
-				paths:    []string{"~/.ssh/id_*", "~/.aws/credentials", "~/.gnupg/**", "~/.netrc", "~/.git-credentials", "~/.docker/config.json", "~/.kube/config", "~/.config/gcloud/**", "~/.azure/**", "~/.pgpass", "~/.config/gh/hosts.yml", "~/.password-store/**", "/etc/shadow", "/etc/gshadow", "/etc/master.passwd", "/etc/sudoers", "/var/db/dslocal/**", "~/Library/Keychains/**", "~/.local/share/keyrings/**", "**/Login Data", "**/logins.json", "**/key4.db", "**/Cookies.binarycookies", "~/.config/google-chrome/**", "~/.mozilla/firefox/**", "~/Library/Application Support/Google/Chrome/**", "~/.bitcoin/wallet.dat", "~/.ethereum/keystore/**", "~/.electrum/**"},
-				notPaths: []string{"**/*.pub", "**/known_hosts", "**/known_hosts.old", "~/.ssh/config", "~/.ssh/authorized_keys"},
+				paths:    []string{"@credential_stores", "@browser_data", "@browser_files", "@wallets", "@system_secrets", "/etc/sudoers"},
+				notPaths: []string{"@public_files", "~/.ssh/authorized_keys"},
 			},
 		},
 		requires: []clause{
@@ -1476,7 +1476,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				kinds: []effect.Kind{"http_request", "connect"},
-				hosts: []string{"169.254.169.254", "169.254.170.2", "fd00:ec2::254", "metadata.google.internal", "metadata.azure.internal", "100.100.100.200", "192.0.0.192"},
+				hosts: []string{"@metadata_services"},
 			},
 		},
 	},
@@ -1693,7 +1693,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				kinds: []effect.Kind{"http_request"},
-				hosts: []string{"minexmr.com", "supportxmr.com", "nanopool.org", "2miners.com", "ethermine.org", "moneroocean.stream", "hashvault.pro", "c3pool.com", "nicehash.com", "f2pool.com"},
+				hosts: []string{"@mining_pools"},
 			},
 		},
 	},
@@ -2346,7 +2346,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				kinds: []effect.Kind{"http_request"},
-				hosts: []string{"exploit-db.com", "packetstormsecurity.com", "packetstorm.news", "0day.today", "sploitus.com", "vx-underground.org"},
+				hosts: []string{"@exploit_sites"},
 			},
 		},
 	},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
@@ -93,7 +94,7 @@ func TestTables(t *testing.T) {
 						t.Errorf("%s: no cause %q", r.ID, cause)
 					}
 				}
-				for _, globs := range [][]string{c.paths, andBelow(c.notPaths)} {
+				for _, globs := range [][]string{listed(c.paths, knowledge.Paths), andBelow(listed(c.notPaths, knowledge.Paths))} {
 					if _, err := effect.NewGlobs(globs, map[string][]string{"WORKSPACE": nil}); err != nil {
 						t.Errorf("%s: %v", r.ID, err)
 					}

@@ -18,6 +18,7 @@ const (
 	CauseScript     Cause = "script"     // a script that was not read
 	CauseAbsent     Cause = "absent"     // a script that does not exist: nothing would run
 	CauseCode       Cause = "code"       // code that is not analysed: machine code, encoded code, code that is loaded into a shell
+	CauseLoaded     Cause = "loaded"     // what a variable makes programs load
 	CauseSyntax     Cause = "syntax"     // text that cannot be parsed
 	CauseLimit      Cause = "limit"      // a bound was exceeded: too long, too deep, too many
 	CauseTool       Cause = "tool"       // an unknown tool or action type
@@ -34,7 +35,7 @@ const (
 
 var causes = [...]Cause{
 	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning,
 }
 
 // Causes returns all causes.

@@ -65,11 +65,37 @@ func PathNames() []string {
 	return names
 }
 
+// Hosts returns the hosts of the list of that name in services.yaml. Each
+// stands for itself and all below it.
+func Hosts(list string) (hosts []string, ok bool) {
+	for i := range HostLists {
+		if HostLists[i].Name == list {
+			return HostLists[i].Hosts, true
+		}
+	}
+	return nil, false
+}
+
+// HostNames returns the names of the lists of hosts.
+func HostNames() []string {
+	names := make([]string, len(HostLists))
+	for i := range HostLists {
+		names[i] = HostLists[i].Name
+	}
+	return names
+}
+
 // A LaterClass is a class of files that run code later.
 type LaterClass struct {
 	Name     string
 	Everyday bool     // its files are written in everyday work
 	Globs    []string // as of effect.Globs
+}
+
+// A HostList is a named list of names and addresses of hosts.
+type HostList struct {
+	Name  string
+	Hosts []string
 }
 
 // A PathList is a named list of globs, as of effect.Globs.

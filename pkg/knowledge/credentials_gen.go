@@ -31,6 +31,22 @@ var PathLists = [...]PathList{
 		"**/.github/{copilot-instructions.md,instructions/**,chatmodes/**,agents/**}",
 		"**/{.mcp.json,mcp.json,mcp_config.json,mcp_settings.json,claude_desktop_config.json,opencode.json,opencode.jsonc}",
 	}},
+	{Name: "agent_reads", Globs: []string{
+		"**/{SOUL,IDENTITY,AGENT,AGENTS,AGENTS.override,CLAUDE,CLAUDE.local,GEMINI,MEMORY,HEARTBEAT,BOOTSTRAP,QWEN,CONVENTIONS}.md",
+		"**/{.cursorrules,.windsurfrules,.clinerules,.goosehints,.rules}",
+		"**/.cursor/rules/**",
+		"**/.windsurf/rules/**",
+		"**/.clinerules/**",
+		"**/.claude/{agents,commands,skills,output-styles}/**",
+		"**/.github/{copilot-instructions.md,instructions/**,chatmodes/**,agents/**}",
+		"**/{.mcp.json,mcp.json,mcp_config.json,mcp_settings.json,claude_desktop_config.json,opencode.json,opencode.jsonc}",
+		"**/{SKILL,USER}.md",
+		"**/{.claude,.codex,.gemini,.openparallax,memories}/**",
+	}},
+	{Name: "system_folders", Globs: []string{
+		"/{etc,usr,opt,nix/store,gnu/store,Library,System,snap,run/current-system}/**",
+		"?:/{windows,program files,program files (x86)}/**",
+	}},
 	{Name: "starts_later", Globs: []string{
 		"~/.{bashrc,bash_profile,bash_login,bash_logout,bash_aliases,profile,login,logout,cshrc,tcshrc,kshrc,mkshrc,inputrc,xinitrc,xprofile,xsession,xsessionrc,pam_environment}",
 		"~/.{zshrc,zshenv,zprofile,zlogin,zlogout,zsh/**,oh-my-zsh/**,bashrc.d/**}",
@@ -117,6 +133,9 @@ var PathLists = [...]PathList{
 		"~/AppData/Local/BraveSoftware/**",
 		"~/AppData/Roaming/{Mozilla,Opera Software}/**",
 	}},
+	{Name: "browser_files", Globs: []string{
+		"**/{Login Data,logins.json,key4.db,cookies.sqlite,Cookies.binarycookies}",
+	}},
 	{Name: "wallets", Globs: []string{
 		"~/.{bitcoin,dogecoin,litecoin,monero,zcash,electrum,electrum-ltc,ethereum,bitmonero}/**",
 		"~/.config/{solana/id.json,Exodus/**,atomic/**,Ledger Live/**}",
@@ -169,7 +188,7 @@ var PathLists = [...]PathList{
 	{Name: "sensitive_files", Globs: []string{
 		"**/{identity,authorized_keys2,.env,.env.*,_netrc,.my.cnf,.npmrc,shadow,shadow-,gshadow,master.passwd,sudoers,sam,krb5.keytab}",
 		"**/{application_default_credentials.json,serviceaccount.json,credentials,credentials.db,access_tokens.db,accesstokens.json}",
-		"**/{login data,cookies.sqlite,key4.db,logins.json,secring.gpg,kubeconfig,environ,hosts.yml,terraform.tfvars,.terraformrc,.rhosts,.s3cfg,.boto}",
+		"**/{secring.gpg,kubeconfig,environ,hosts.yml,terraform.tfvars,.terraformrc,.rhosts,.s3cfg,.boto}",
 		"**/.{bash,zsh,python,mysql,psql}_history",
 		"**/{keychain-db,login.keychain-db,login.keychain}",
 	}},

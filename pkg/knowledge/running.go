@@ -12,8 +12,9 @@ import (
 type RunningGroup struct {
 	Why      string   // what programs do with them
 	Names    []string // "*" stands for any text
-	Runs     string   // the language of the value, as in command.Nested; "" if setting it is not judged
-	Of       string   // the language of the file whose path is the value
+	Runs     string   // the language of the value, as of command.Nested
+	Holds    string   // "place" or "output": the value names what programs read, or a file that they write; without it and Runs, a setting is not judged
+	Of       string   // the language of the file that the value names
 	Prefix   string   // characters in front of the code
 	Only     string   // RE2; a value without a match runs nothing
 	Harmless string   // RE2; a value that matches completely runs nothing
@@ -75,7 +76,7 @@ type namePattern struct {
 type nameIndex map[byte][]namePattern
 
 var judged = sync.OnceValue(func() nameIndex {
-	return indexNames(func(r *RunningGroup) bool { return r.Runs != "" }, func(s string) string { return s })
+	return indexNames(func(r *RunningGroup) bool { return r.Runs != "" || r.Holds != "" }, func(s string) string { return s })
 })
 
 var changing = sync.OnceValue(func() nameIndex {

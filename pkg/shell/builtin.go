@@ -138,10 +138,11 @@ func (s *state) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	v := abstract.JoinValues(words)
 	if v.Known() {
 		// dash and zsh resolve escapes without -e.
+		ended := false
 		if escapes {
-			v.Text = plain.ANSIC(v.Text)
+			v.Text, ended = plain.Echo(v.Text)
 		}
-		if newline {
+		if newline && !ended {
 			v.Text += "\n"
 		}
 	}

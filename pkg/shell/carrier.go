@@ -76,6 +76,14 @@ func local(argv []abstract.Value) bool {
 
 func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
 	first := wordValue(n.Words[0], argv)
+	if n.Variable != "" {
+		if first.Known() {
+			s.quietDefault(n, first)
+		} else {
+			s.unknownDefault(n, first)
+		}
+		return abstract.Value{}
+	}
 	switch n.Language {
 	case "encoded":
 		if !first.Known() && first.Taint == 0 {

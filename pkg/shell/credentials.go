@@ -22,7 +22,7 @@ type secretFiles struct {
 // Lists of pkg/knowledge with files that hold credentials.
 var (
 	storeLists = []string{"credential_stores", "browser_data", "wallets", "system_secrets", "sensitive_folders"}
-	nameLists  = []string{"secret_names", "sensitive_files"}
+	nameLists  = []string{"secret_names", "sensitive_files", "browser_files"}
 )
 
 var knownSecrets = sync.OnceValues(func() (s secretFiles, err error) {
@@ -62,16 +62,10 @@ func secretPath(p string, pattern, recursive bool) bool {
 	p = strings.ToLower(p)
 	base := path.Base(p)
 	if pattern {
-		folder, wild := path.Dir(p), strings.ContainsAny(base, "*?[")
 		if strings.Trim(p, "*/.?") == "" {
 			return false
 		}
-		p = strings.NewReplacer("*", "x", "?", "x", "[", "x", "]", "x").Replace(folder) + "/" + base
-		if wild && strings.Trim(base, "*?") == "" {
-			p, pattern = p[:len(p)-len(base)]+"x", false
-		} else {
-			pattern = wild
-		}
+		p, pattern = effect.Meant(p)
 	}
 	if _, ok := known.public.Touches(p, false, false); ok {
 		return false

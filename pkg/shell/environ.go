@@ -2,8 +2,10 @@ package shell
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
@@ -67,7 +69,35 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		s.quietDefault(n, abstract.Value{Text: n.Words[0].Text, From: at, Taint: v.Taint})
 		return
 	}
-	s.runText(n.Language, v, "$"+name, at, nil)
+	s.unknownDefault(n, v)
+}
+
+// unknownDefault walks what a variable names whose value is not known.
+func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
+	switch n.Language {
+	case "output":
+		s.path(effect.WriteFile, v, false)
+	case "place":
+		s.places(n.Variable, v)
+	default:
+		s.runText(n.Language, v, "$"+n.Variable, v.From, nil)
+	}
+}
+
+// places looks at the files and folders, between ":", that a variable names. One
+// that begins with what another variable holds is taken for what was there
+// before, as in KUBECONFIG=$KUBECONFIG:a.
+func (s *state) places(name string, v abstract.Value) {
+	for part := range strings.SplitSeq(v.Text, ":") {
+		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.Taint == 0 && v.Origin == abstract.FromVariable {
+			continue
+		}
+		one := v
+		one.Text = part
+		if p, pattern := s.place().Path(part, v.IsPattern); s.fileTaint(p) != 0 || !s.owned(p, pattern) {
+			s.loads(name, one)
+		}
+	}
 }
 
 // computed reports whether an unknown value is the output of a command, and not
@@ -80,16 +110,70 @@ func computed(v abstract.Value) bool {
 func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "file":
-		s.runFile(v, n.Of, nil, abstract.Streams{}, v.From)
+		if n.Of != "" {
+			s.runFile(v, n.Of, nil, abstract.Streams{}, v.From)
+			return
+		}
+		s.path(effect.ReadFile, v, false)
+		s.loads(n.Variable, v)
+	case "place":
+		s.places(n.Variable, v)
+	case "output":
+		s.path(effect.WriteFile, v, false)
 	case "code":
 		// Options and settings that name what is to run, in no language of ours.
-		s.dynamic(effect.CauseCode, "sets a variable whose value programs run: "+abstract.Clip(v.Text), v.From)
+		s.loads(n.Variable, v)
 	case "argv":
 		s.invoke([]abstract.Value{v}, abstract.Streams{})
 	default:
-		s.code(n.Language, v.Text, v.From, nil)
+		s.runText(n.Language, v, "$"+n.Variable, v.From, nil)
 	}
 }
+
+// loads records that programs load what a variable names, or take code or
+// settings from there.
+func (s *state) loads(name string, v abstract.Value) {
+	if s.remote > 0 {
+		return
+	}
+	if p, _ := s.place().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.Network != 0 {
+		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "programs load a download that $" + name + " names", From: v.From})
+	}
+	s.dynamic(effect.CauseLoaded, "$"+name+" makes programs load what its value names: "+abstract.Clip(v.String()), v.From)
+}
+
+// fileTaint returns where the content of a file comes from that the text itself
+// wrote.
+func (s *state) fileTaint(p string) (t abstract.Taint) {
+	for _, v := range s.fileValues(p, false) {
+		t |= v.Taint
+	}
+	return t
+}
+
+// owned reports whether a path lies in the workspace, or where only the user or
+// the administrator puts files.
+func (s *state) owned(p string, pattern bool) bool {
+	place := s.place()
+	own := *place
+	if own.Roots = nil; own.Home != "" {
+		own.Roots = []string{own.Home}
+	}
+	if quietDevice(p) || place.Inside(p, pattern, false) || own.Inside(p, pattern, false) {
+		return true
+	}
+	globs, err := systemFolders()
+	if err != nil {
+		return false
+	}
+	_, ok := globs.Covers(p, pattern, false, false)
+	return ok
+}
+
+var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
+	list, _ := knowledge.Paths("system_folders")
+	return effect.NewGlobs(list, nil)
+})
 
 // searchPath looks at the folders that programs are looked for in. Those of
 // the system change nothing.

@@ -113,7 +113,11 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 		}
 		return arg
 	case 'b':
-		arg.Text = plain.ANSIC(arg.Text)
+		text, ended := plain.Echo(arg.Text)
+		if ended { // nothing that follows is written
+			return abstract.Output("printf", arg.Taint)
+		}
+		arg.Text = text
 		return arg
 	case 'c':
 		arg.Text = arg.Text[:min(1, len(arg.Text))]

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -11,6 +12,9 @@ import (
 // maxMatch bounds the text that glob operators of parameter expansions work on,
 // since each tries every cut of it.
 const maxMatch = 2048
+
+// longest is the same where every part of the text is tried.
+const longest = 256
 
 // trim is ${x#p}, ${x##p}, ${x%p} and ${x%%p}.
 func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show string) abstract.Value {
@@ -24,7 +28,7 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 		}
 		return vague(show, v)
 	}
-	if pat.Bare || len(v.Text) > maxMatch || !s.step(1+len(v.Text)*len(glob)/256) {
+	if pat.Bare || pat.Origin != 0 || len(v.Text) > maxMatch || !s.step(1+len(v.Text)*len(glob)/256) {
 		return vague(show, v)
 	}
 	if pat.Known() { // no globs: at most one cut
@@ -37,6 +41,13 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 	}
 	n := len(v.Text)
 	for i := 0; i <= n; i++ {
+		cut := i
+		if op == syntax.RemLargePrefix || op == syntax.RemSmallSuffix {
+			cut = n - i
+		}
+		if cut < n && !utf8.RuneStart(v.Text[cut]) {
+			continue // within a character
+		}
 		switch op {
 		case syntax.RemSmallPrefix:
 			if abstract.Match(glob, v.Text[:i]) {
@@ -67,7 +78,7 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abstract.Value {
 	v.Taint |= with.Taint
 	v.Origin |= with.Origin
-	if !v.Known() || orig.Bare || len(v.Text) > maxMatch || !s.step(1+len(v.Text)/16) {
+	if !v.Known() || orig.Bare || orig.Origin != 0 || len(v.Text) > maxMatch || !s.step(1+len(v.Text)/16) {
 		return vague(show, v)
 	}
 	glob := orig.AsPattern()
@@ -99,28 +110,28 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 		v.Text = strings.Replace(v.Text, orig.Text, with.Text, n)
 		return v
 	}
-	if !s.step(len(v.Text) * len(glob) / 16) {
+	if len(v.Text) > longest || !s.step(len(v.Text)*len(glob)/16) {
 		return vague(show, v)
 	}
 	return replaceGlob(v, glob, with, all)
 }
 
 func replaceGlob(v abstract.Value, glob string, with abstract.Value, all bool) abstract.Value {
-	const longest = 256
 	var b abstract.Builder
 	b.Taint = v.Taint
 	text := v.Text
 	for i := 0; i < len(text); {
 		end := -1
-		for j := min(len(text), i+longest); j > i; j-- {
-			if abstract.Match(glob, text[i:j]) {
+		for j := len(text); j > i; j-- {
+			if (j == len(text) || utf8.RuneStart(text[j])) && abstract.Match(glob, text[i:j]) {
 				end = j
 				break
 			}
 		}
 		if end < 0 {
-			b.Literal(text[i : i+1])
-			i++
+			_, size := utf8.DecodeRuneInString(text[i:])
+			b.Literal(text[i : i+size])
+			i += size
 			continue
 		}
 		b.Add(with)

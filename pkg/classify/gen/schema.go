@@ -14,6 +14,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // A list is a YAML list, or one string.
@@ -192,6 +193,18 @@ func (c *clause) check(selects bool) error {
 	for _, p := range c.Program {
 		if p != strings.ToLower(p) || strings.HasSuffix(p, ".exe") {
 			return fmt.Errorf("program %q must be in lower case, without .exe", p)
+		}
+	}
+	for _, glob := range slices.Concat(c.Path, c.NotPath) {
+		name, listed := strings.CutPrefix(glob, "@")
+		if _, known := knowledge.Paths(name); listed && !known {
+			return fmt.Errorf("no list %q; there are %q", glob, knowledge.PathNames())
+		}
+	}
+	for _, host := range c.Host {
+		name, listed := strings.CutPrefix(host, "@")
+		if _, known := knowledge.Hosts(name); listed && !known {
+			return fmt.Errorf("no list of hosts %q; there are %q", host, knowledge.HostNames())
 		}
 	}
 	for _, cause := range c.Cause {

@@ -46,3 +46,79 @@ func TestImported(t *testing.T) {
 		}
 	}
 }
+
+// TestRefuses holds that a source which contradicts itself is refused, and what
+// is named in the error.
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range [...]struct {
+		source      func(dir string) ([]byte, error)
+		file, text  string
+		names       string
+		beside, too string // another file that is read first
+	}{
+		{running, "running.yaml", "- {why: x, names: A, runs: shell, match: [y]}", "", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, holds: place}", "", "", ""},
+		{running, "running.yaml", "- {names: A}", "why", "", ""},
+		{running, "running.yaml", "- {why: x}", "names", "", ""},
+		{running, "running.yaml", "- {why: x, names: '*'}", "everything", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, runs: shell}", "match", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, only: y}", "runs or holds", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, holds: water}", "water", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, holds: place, runs: shell, match: [y]}", "leave runs out", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, holds: output, only: y}", "match", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, runs: shell, test: luck, match: [y]}", "luck", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, runs: shell, only: '(', match: [y]}", "missing", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, runs: shell, only: z, match: [y]}", "runs nothing", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, runs: shell, match: [y], pass: [z]}", "runs something", "", ""},
+		{running, "running.yaml", "- {why: x, names: A, colour: red}", "colour", "", ""},
+		{services, "services.yaml", "a: [x.test, 10.0.0.1, 'fd00::1']", "", "", ""},
+		{services, "services.yaml", "a: [X.test]", "X.test", "", ""},
+		{services, "services.yaml", "a: ['*.x.test']", "*.x.test", "", ""},
+		{services, "services.yaml", "a: [.x.test]", ".x.test", "", ""},
+		{services, "services.yaml", "a: [7]", "7", "", ""},
+		{services, "services.yaml", "a: []", "no hosts", "", ""},
+		{services, "services.yaml", "a: [", "services.yaml", "", ""},
+		{credentials, "later.yaml", "classes: [{name: a, paths: ['@b']}]", "@b", "", ""},
+		{credentials, "later.yaml", "lists: {a: ['@b'], b: [/x]}", "before it", "", ""},
+		{credentials, "later.yaml", "classes: [{paths: [/x]}]", "no name", "", ""},
+		{credentials, "later.yaml", "classes: [{name: a}]", "no paths", "", ""},
+		{credentials, "credentials.yaml", "a: [/x]", "template_words", "later.yaml", "lists: {}"},
+		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A], colour: [B]}", "variables", "later.yaml", "lists: {}"},
+		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: {b: c}", "a", "later.yaml", "lists: {}"},
+		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: [/x]", "", "later.yaml", "lists: {b: [/y], c: ['@b']}\nclasses: [{name: d, paths: ['@c', /z]}]"},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{c.file: c.text, c.beside: c.too} {
+			if name != "" {
+				if err := os.WriteFile(dir+"/"+name, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_, err := c.source(dir)
+		switch {
+		case c.names == "" && err != nil:
+			t.Errorf("%s: %v", c.text, err)
+		case c.names != "" && (err == nil || !strings.Contains(err.Error(), c.names)):
+			t.Errorf("%s: error %v, which is to name %q", c.text, err, c.names)
+		}
+	}
+}
+
+// TestListsWithin holds that a list or class which names another holds what
+// that one does.
+func TestListsWithin(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/later.yaml", []byte("lists: {a: [/x], b: ['@a', /y]}\nclasses: [{name: c, paths: [/z, '@b']}]"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file, err := readLater(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(file.Classes[0].Paths, " "); got != "/z /x /y" {
+		t.Errorf("class c holds %s", got)
+	}
+}

@@ -8,6 +8,8 @@ import (
 
 // Variable returns the command or code that programs run because an
 // environment variable is set, such as PAGER, LD_PRELOAD or GIT_SSH_COMMAND.
+// Two languages occur only here: a "place" is files or folders, between ":",
+// that programs take settings or code from, an "output" a file that they write.
 // setting has the form NAME=VALUE.
 func Variable(setting Word) (n Nested, ok bool) {
 	i := strings.IndexByte(setting.Text, '=')
@@ -22,7 +24,11 @@ func Variable(setting Word) (n Nested, ok bool) {
 		if r.Prefix != "" {
 			value.Text = strings.TrimLeft(value.Text, r.Prefix)
 		}
-		return Nested{Language: r.Runs, Of: r.Of, Words: []Word{value}}, true
+		language := r.Runs
+		if language == "" {
+			language = r.Holds
+		}
+		return Nested{Language: language, Of: r.Of, Variable: setting.Text[:i], Words: []Word{value}}, true
 	}
 	return Nested{}, false
 }

@@ -2,6 +2,7 @@ package rulefile
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp/syntax"
 	"strings"
 
@@ -223,7 +224,7 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 	case "paths":
 		c.Paths, c.At[f.Key], err = paths(f, p.checks.Glob)
 	case "hosts":
-		c.Hosts, err = texts(f, maxGlob, p.checks.Host)
+		c.Hosts, err = hosts(f, p.checks.Host)
 	case "commands":
 		c.Commands, err = texts(f, maxPattern, re2)
 	case "content":
@@ -273,6 +274,43 @@ func paths(f yamlfile.Field, check func(string) error) (globs []string, at []yam
 		}
 	}
 	return globs, at, err
+}
+
+// hosts reads hosts. "@NAME" stands for the hosts of a list that shield knows
+// and all below them.
+func hosts(f yamlfile.Field, check func(string) error) ([]string, error) {
+	written, err := texts(f, maxGlob, func(s string) error {
+		name, listed := strings.CutPrefix(s, "@")
+		if _, known := knowledge.Hosts(name); listed && !known {
+			return fmt.Errorf("no list of hosts %q%s", s, suggest.Question(name, knowledge.HostNames()))
+		}
+		if listed || check == nil {
+			return nil
+		}
+		return check(s)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, s := range written {
+		name, listed := strings.CutPrefix(s, "@")
+		if !listed {
+			out = append(out, s)
+			continue
+		}
+		list, _ := knowledge.Hosts(name)
+		for _, host := range list {
+			out = append(out, host)
+			if _, err := netip.ParseAddr(host); err != nil {
+				out = append(out, "*."+host)
+			}
+		}
+	}
+	if len(out) > maxEntries {
+		return nil, f.Pos.Errorf("more than %d entries", maxEntries)
+	}
+	return out, nil
 }
 
 func re2(expr string) error {

@@ -250,6 +250,28 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestHostLists holds that "@NAME" stands for hosts and all below them, which an
+// address has none of, and that a name which is no list is refused.
+func TestHostLists(t *testing.T) {
+	t.Parallel()
+	f, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: [x.test, '@metadata_services']\n"), Checks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := f.Deny[0].Hosts
+	for _, host := range []string{"x.test", "169.254.169.254", "metadata.goog", "*.metadata.goog"} {
+		if !slices.Contains(got, host) {
+			t.Errorf("%q is not among %q", host, got)
+		}
+	}
+	if slices.Contains(got, "*.169.254.169.254") {
+		t.Error("something lies below an address")
+	}
+	if _, err := Parse("f.yaml", []byte("deny:\n- name: a\n  hosts: ['@metadata_service']\n"), Checks{}); err == nil || !strings.Contains(err.Error(), "metadata_services") {
+		t.Errorf("a list that is not there: %v", err)
+	}
+}
+
 func TestExpand(t *testing.T) {
 	t.Parallel()
 	for glob, want := range map[string]string{

@@ -2,6 +2,7 @@ package abstract
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -15,23 +16,25 @@ func Match(glob, text string) bool {
 			g++
 			continue
 		}
-		if n, ok := matchOne(glob[min(g, len(glob)):], text[t]); ok {
+		r, size := utf8.DecodeRuneInString(text[t:])
+		if n, ok := matchOne(glob[min(g, len(glob)):], r); ok {
 			g += n
-			t++
+			t += size
 			continue
 		}
 		if star < 0 {
 			return false
 		}
-		mark++
+		_, size = utf8.DecodeRuneInString(text[mark:])
+		mark += size
 		g, t = star+1, mark
 	}
 	return strings.Trim(glob[min(g, len(glob)):], "*") == ""
 }
 
-// matchOne matches the first element of a glob with a byte and returns the
+// matchOne matches the first element of a glob with a character and returns the
 // element's length.
-func matchOne(glob string, c byte) (int, bool) {
+func matchOne(glob string, r rune) (int, bool) {
 	if glob == "" {
 		return 0, false
 	}
@@ -40,33 +43,89 @@ func matchOne(glob string, c byte) (int, bool) {
 		return 1, true
 	case '\\':
 		if len(glob) > 1 {
-			return 2, glob[1] == c
+			first, size := utf8.DecodeRuneInString(glob[1:])
+			return 1 + size, first == r
 		}
 	case '[':
-		end := strings.IndexByte(glob[1:], ']')
-		if end <= 0 {
-			break
+		if end := setEnd(glob); end > 0 {
+			return end + 1, matchSet(glob[1:end], r)
 		}
-		return end + 2, matchSet(glob[1:end+1], c)
 	}
-	return 1, glob[0] == c
+	first, size := utf8.DecodeRuneInString(glob)
+	return size, first == r
 }
 
-func matchSet(set string, c byte) bool {
+// setEnd returns where the bracket expression that a glob begins with ends, or
+// -1. A "]" that stands first in it belongs to it, and so does a named class.
+func setEnd(glob string) int {
+	i := 1
+	if i < len(glob) && (glob[i] == '!' || glob[i] == '^') {
+		i++
+	}
+	for first := i; i < len(glob); i++ {
+		switch {
+		case glob[i] == ']' && i > first:
+			return i
+		case glob[i] == '\\':
+			i++
+		case strings.HasPrefix(glob[i:], "[:"):
+			if end := strings.Index(glob[i:], ":]"); end > 0 {
+				i += end + 1
+			}
+		}
+	}
+	return -1
+}
+
+// classes are the named classes of bracket expressions, as far as ASCII goes.
+var classes = map[string]func(r rune) bool{
+	"alpha":  unicode.IsLetter,
+	"digit":  func(r rune) bool { return r >= '0' && r <= '9' },
+	"alnum":  func(r rune) bool { return unicode.IsLetter(r) || r >= '0' && r <= '9' },
+	"upper":  unicode.IsUpper,
+	"lower":  unicode.IsLower,
+	"space":  unicode.IsSpace,
+	"blank":  func(r rune) bool { return r == ' ' || r == '\t' },
+	"punct":  func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) },
+	"cntrl":  unicode.IsControl,
+	"print":  unicode.IsPrint,
+	"graph":  func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) },
+	"xdigit": func(r rune) bool { return r < 0x80 && strings.ContainsRune("0123456789abcdefABCDEF", r) },
+	"word":   func(r rune) bool { return r == '_' || unicode.IsLetter(r) || r >= '0' && r <= '9' },
+}
+
+func matchSet(set string, r rune) bool {
 	not := set[0] == '!' || set[0] == '^'
 	if not {
 		set = set[1:]
 	}
 	in := false
-	for i := 0; i < len(set); i++ {
-		if i+2 < len(set) && set[i+1] == '-' {
-			in = in || set[i] <= c && c <= set[i+2]
-			i += 2
-			continue
+	for set != "" {
+		if name, ok := strings.CutPrefix(set, "[:"); ok {
+			if class, rest, ok := strings.Cut(name, ":]"); ok {
+				is := classes[class]
+				in = in || is != nil && is(r)
+				set = rest
+				continue
+			}
 		}
-		in = in || set[i] == c
+		var lo, hi rune
+		lo, set = member(set)
+		if hi = lo; len(set) > 1 && set[0] == '-' {
+			hi, set = member(set[1:])
+		}
+		in = in || lo <= r && r <= hi
 	}
-	return in != not && c < utf8.RuneSelf
+	return in != not
+}
+
+// member cuts the first character off a bracket expression.
+func member(set string) (r rune, rest string) {
+	if set[0] == '\\' && len(set) > 1 {
+		set = set[1:]
+	}
+	r, size := utf8.DecodeRuneInString(set)
+	return r, set[size:]
 }
 
 // GlobPattern brings a shell glob into the language of effect.Overlap.

@@ -275,14 +275,14 @@ func (b *Builder) Unescaped(text string) {
 			b.glob("?", "?")
 			start = i + 1
 		case '[':
-			end := strings.IndexByte(text[i+1:], ']')
-			if end <= 0 { // no bracket expression, such as the command "["
+			end := setEnd(text[i:])
+			if end < 0 { // no bracket expression, such as the command "["
 				continue
 			}
 			flush(i)
-			expr := text[i : i+end+2]
+			expr := text[i : i+end+1]
 			b.glob(GlobPattern(expr), expr)
-			i += end + 1
+			i += end
 			start = i + 1
 		}
 	}

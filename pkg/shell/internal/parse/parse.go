@@ -84,7 +84,8 @@ func Shell(text string) (*syntax.File, error) {
 	return nil, err
 }
 
-// WithoutPlaceholders does the same for each <name> of a manual.
+// WithoutPlaceholders puts a variable that nothing sets in place of each <name>
+// of a manual. Lengths stay, so that spans do.
 func WithoutPlaceholders(text string) string {
 	b := []byte(text)
 	for i := 0; i < len(b); i++ {
@@ -98,7 +99,11 @@ func WithoutPlaceholders(text string) string {
 		if end < i+2 || end >= len(b) || b[end] != '>' || b[i+1] == ' ' || b[i+1] == '/' {
 			continue
 		}
-		copy(b[i:], "${"+strings.Repeat("_", end-i-2)+"}")
+		if end == i+2 {
+			copy(b[i:], "$__") // braces would hold no name
+		} else {
+			copy(b[i:], "${"+strings.Repeat("_", end-i-2)+"}")
+		}
 		i = end
 	}
 	return string(b)

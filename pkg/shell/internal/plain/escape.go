@@ -5,10 +5,19 @@ import (
 	"strings"
 )
 
-// ANSIC resolves the escapes of $'…', which echo -e and printf share.
+// ANSIC resolves the escapes of $'…' and of printf's format.
 func ANSIC(s string) string {
+	out, _ := unescape(s, false)
+	return out
+}
+
+// Echo resolves the escapes of echo -e and of printf's %b, where up to three
+// digits follow \0, and \c ends all that is written.
+func Echo(s string) (out string, ended bool) { return unescape(s, true) }
+
+func unescape(s string, echo bool) (out string, ended bool) {
 	if !strings.Contains(s, `\`) {
-		return s
+		return s, false
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -35,15 +44,19 @@ func ANSIC(s string) string {
 		case 'e', 'E':
 			b.WriteByte(27)
 		case 'c':
+			if echo {
+				return b.String(), true
+			}
 			if i+1 < len(s) {
 				i++
 				b.WriteByte(s[i] & 31)
 			}
 		case '0', '1', '2', '3', '4', '5', '6', '7':
-			n := Numeral(s[i:], 8, 3)
-			if c == '0' && n < 3 { // echo -e and printf %b write \0nnn
-				n = Numeral(s[i:], 8, 4)
+			most := 3
+			if echo && c == '0' {
+				most = 4
 			}
+			n := Numeral(s[i:], 8, most)
 			v, _ := strconv.ParseUint(s[i:i+n], 8, 16)
 			b.WriteByte(byte(v))
 			i += n - 1
@@ -68,7 +81,7 @@ func ANSIC(s string) string {
 			b.WriteByte(c)
 		}
 	}
-	return b.String()
+	return b.String(), false
 }
 
 // Numeral returns how many of the first n bytes are digits of a base.

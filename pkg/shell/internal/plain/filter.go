@@ -36,6 +36,9 @@ func Filter(base string, flags []string, operands []string, text string) (string
 		}
 		return strings.Join(lines, ""), true
 	case "tac":
+		if len(flags) > 0 {
+			return "", false
+		}
 		lines := strings.SplitAfter(text, "\n")
 		slices.Reverse(lines)
 		return strings.Join(lines, ""), true
@@ -56,12 +59,14 @@ func Filter(base string, flags []string, operands []string, text string) (string
 			return string(out), err == nil
 		}
 	case "xxd":
-		if slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "r") }) {
+		if slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "r") }) &&
+			slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "p") }) {
 			out, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
 			return string(out), err == nil
 		}
 	case "openssl":
-		if len(operands) > 0 && (operands[0] == "base64" || operands[0] == "enc") && has("-d") && (operands[0] == "base64" || has("-base64", "-a")) {
+		if len(operands) > 0 && (operands[0] == "base64" || operands[0] == "enc") && has("-d") && (operands[0] == "base64" || has("-base64", "-a")) &&
+			!slices.ContainsFunc(flags, func(f string) bool { return !slices.Contains([]string{"-d", "-base64", "-a", "-A"}, f) }) {
 			return Decode64(text)
 		}
 	case "gunzip", "zcat", "gzip":
@@ -80,13 +85,17 @@ func Reverse(s string) string {
 	return string(r)
 }
 
+// Decode64 decodes base64 in either alphabet, with blanks in it and with or
+// without its padding. Programs differ in what they make of text behind the
+// padding, so that it is not decoded.
 func Decode64(text string) (string, bool) {
 	clean := strings.Map(func(r rune) rune {
-		if r == '\n' || r == ' ' || r == '\r' || r == '=' {
+		if r == '\n' || r == ' ' || r == '\r' {
 			return -1
 		}
 		return r
 	}, text)
+	clean = strings.TrimRight(clean, "=")
 	if out, err := base64.RawStdEncoding.DecodeString(clean); err == nil {
 		return string(out), true
 	}
@@ -112,24 +121,14 @@ func lineFilter(base string, flags []string, operands []string, text string) (st
 	if len(lines) > 1 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
-	if len(lines) == 1 && base != "cut" && base != "paste" && base != "nl" && base != "fold" {
-		for _, f := range flags {
-			if strings.HasPrefix(f, "-c") {
-				return "", false
-			}
-		}
-		return text, true
-	}
-	switch {
-	case base == "cut":
+	switch base {
+	case "cut":
 		return cutFold(flags, operands, lines)
-	case (base == "head" || base == "tail") && len(flags) == 1 && len(operands) <= 1:
-		digits := strings.TrimLeft(flags[0], "-n")
-		if digits == "" && len(operands) == 1 {
-			digits = operands[0]
-		}
-		n, err := strconv.Atoi(digits)
-		if err != nil || n < 0 {
+	case "sort", "uniq":
+		return text, len(lines) == 1 && len(flags) == 0
+	case "head", "tail":
+		n, ok := lineCount(flags, operands)
+		if !ok {
 			return "", false
 		}
 		n = min(n, len(lines))
@@ -139,4 +138,20 @@ func lineFilter(base string, flags []string, operands []string, text string) (st
 		return strings.Join(lines[len(lines)-n:], ""), true
 	}
 	return "", false
+}
+
+// lineCount returns how many lines head or tail write: -N, -nN, -n N and the ten
+// that they write unasked. Counts with a sign mean something else.
+func lineCount(flags, operands []string) (int, bool) {
+	digits := "10"
+	switch {
+	case len(flags) == 1 && flags[0] == "-n" && len(operands) > 0:
+		digits = operands[0]
+	case len(flags) == 1:
+		digits = strings.TrimPrefix(flags[0][1:], "n")
+	case len(flags) > 1:
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	return n, err == nil && digits[0] >= '0' && digits[0] <= '9'
 }

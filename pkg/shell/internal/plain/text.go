@@ -11,12 +11,17 @@ func Translate(flags []string, operands []string, text string) (string, bool) {
 	for _, f := range flags {
 		remove = remove || strings.Contains(f, "d") && !strings.HasPrefix(f, "--") || f == "--delete"
 		complement = complement || strings.ContainsAny(f, "cC")
-		if strings.Contains(f, "s") && !remove {
+		if strings.ContainsAny(f, "st") && !remove {
 			return "", false
 		}
 	}
 	if complement || len(operands) == 0 {
 		return "", false
+	}
+	for _, set := range operands {
+		if strings.ContainsFunc(set, func(r rune) bool { return r >= 0x80 }) || strings.Contains(set, `\-`) || strings.Contains(set, "[=") || strings.Contains(set, "*]") {
+			return "", false // bytes of letters, and forms that are not worked out
+		}
 	}
 	from := trSet(operands[0])
 	if remove {
@@ -36,9 +41,7 @@ func Translate(flags []string, operands []string, text string) (string, bool) {
 	}
 	table := map[rune]rune{}
 	for i, r := range []rune(from) {
-		if _, ok := table[r]; !ok {
-			table[r] = to[min(i, len(to)-1)]
-		}
+		table[r] = to[min(i, len(to)-1)] // of a character that is there twice, the later counts
 	}
 	return strings.Map(func(r rune) rune {
 		if o, ok := table[r]; ok {
@@ -88,7 +91,7 @@ func sedFold(flags []string, operands []string, text string) (string, bool) {
 		}
 		sep := script[1:2]
 		parts := strings.SplitN(script[2:], sep, 3)
-		if len(parts) < 3 || strings.ContainsAny(parts[0], `\.*[]^$+?(){}|`) || strings.ContainsAny(parts[1], `\&`) {
+		if len(parts) < 3 || parts[0] == "" || strings.ContainsAny(parts[0], `\.*[]^$+?(){}|`) || strings.ContainsAny(parts[1], `\&`) {
 			return "", false
 		}
 		opts, rest, _ := strings.Cut(parts[2], ";")
@@ -124,6 +127,9 @@ func cutFold(flags []string, operands []string, lines []string) (string, bool) {
 		return ""
 	}
 	for _, f := range flags {
+		if len(f) < 2 {
+			return "", false
+		}
 		rest := f[2:]
 		switch f[1] {
 		case 'd':
@@ -163,6 +169,9 @@ func cutFold(flags []string, operands []string, lines []string) (string, bool) {
 	for _, l := range lines {
 		l, nl := strings.CutSuffix(l, "\n")
 		parts, sep := strings.Split(l, delim), delim
+		if bytes && strings.ContainsFunc(l, func(r rune) bool { return r >= 0x80 }) {
+			return "", false
+		}
 		if bytes {
 			parts, sep = strings.Split(l, ""), ""
 		}

@@ -40,15 +40,24 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	src, err := generate(data)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("calls_gen.go", src, 0o644)
+}
+
+// generate returns the source of the table that calls.yaml describes.
+func generate(data []byte) ([]byte, error) {
 	var entries []entry
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {
-		return err
+		return nil, err
 	}
 	byName := map[string][]string{}
 	for i, e := range entries {
 		role := roles[e.Role]
 		if role == "" || e.Calls == "" {
-			return fmt.Errorf("calls.yaml: entry %d: role %q, calls %q", i+1, e.Role, e.Calls)
+			return nil, fmt.Errorf("calls.yaml: entry %d: role %q, calls %q", i+1, e.Role, e.Calls)
 		}
 		literal := "{role: " + role
 		for _, f := range []struct{ name, text string }{{"owner", e.Owner}, {"unless", e.Unless}, {"in", e.In}, {"notIn", e.NotIn}} {
@@ -66,9 +75,5 @@ func run() error {
 		fmt.Fprintf(&out, "%q: {%s},\n", name, strings.Join(byName[name], ", "))
 	}
 	out.WriteString("}\n")
-	src, err := format.Source(out.Bytes())
-	if err != nil {
-		return err
-	}
-	return os.WriteFile("calls_gen.go", src, 0o644)
+	return format.Source(out.Bytes())
 }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTableIsFresh(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "rules_gen.go")
+	if err := run("../rules", out); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../rules_gen.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("rules_gen.go is older than its rules; run go generate ./pkg/classify")
+	}
+}
+
+// small is a rule that breaks nothing.
+const small = `- id: XP-900
+  name: frob_wipe
+  category: destruction
+  severity: high
+  outcome: block
+  platform: any
+  description: Wipes frobs.
+  advice: none
+  effects: [{program: frob, args: ' wipe'}]
+  match: [frob wipe, sudo frob wipe, {type: http_request, payload: {url: x}}]
+  pass: [frob list, frob, echo]
+`
+
+func generated(t *testing.T, rules ...string) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range rules {
+		if err := os.WriteFile(filepath.Join(dir, string(rune('a'+i))+".yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(dir, "out.go")
+	if err := run(dir, out); err != nil {
+		return "", err
+	}
+	src, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(src), nil
+}
+
+// TestRefuses holds that a rule which breaks the schema is refused, and what is
+// named in the error.
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	if src, err := generated(t, small); err != nil || !strings.Contains(src, `"frob"`) || !strings.Contains(src, `{\"type\":\"http_request\"`) {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	for _, c := range [...]struct{ old, changed, names string }{
+		{"XP-900", "XX-900", "id"},
+		{"frob_wipe", "Frob Wipe", "name"},
+		{"category: destruction", "category: ''", "category"},
+		{"severity: high", "severity: huge", "huge"},
+		{"outcome: block", "outcome: allow", "allow"},
+		{"platform: any", "platform: beos", "beos"},
+		{"advice: none", "advice: none\n  needs: luck", "luck"},
+		{"advice: none", "advice: none\n  colour: red", "colour"},
+		{"advice: none", "advice: none\n  fields: [url]", "types"},
+		{"advice: none", "advice: none\n  except: '('", "missing"},
+		{"advice: none", "advice: none\n  patterns: ['(']", "pattern"},
+		{"advice: none", "advice: none\n  patterns: ['a.b']", "three bytes"},
+		{"[frob wipe, sudo", "[sudo", "three match"},
+		{"[frob list, frob, echo]", "[frob list]", "three match or pass"},
+		{"[frob list, frob, echo]", "[frob list, frob, 7]", "7"},
+		{"payload: {url: x}", "payload: {url: x}, id: a", "payload only"},
+		{"effects: [{program: frob, args: ' wipe'}]", "types: [x]", "neither"},
+		{"program: frob", "program: Frob", "lower case"},
+		{"program: frob", "program: frob.exe", ".exe"},
+		{"program: frob, args: ' wipe'", "args: ' w'", "neither a program"},
+		{"args: ' wipe'", "args: '['", "missing"},
+		{"program: frob, args: ' wipe'", "kind: write_file, program: frob", "kind execute"},
+		{"args: ' wipe'", "cause: weather", "weather"},
+		{"program: frob, args: ' wipe'", "kind: write_file, path: '@frobs'", "@frobs"},
+		{"program: frob, args: ' wipe'", "kind: write_file, not_path: '@frobs'", "@frobs"},
+		{"program: frob, args: ' wipe'", "kind: http_request, host: '@wallets'", "@wallets"},
+	} {
+		if !strings.Contains(small, c.old) {
+			t.Fatalf("%q is not in the rule", c.old)
+		}
+		_, err := generated(t, strings.Replace(small, c.old, c.changed, 1))
+		if err == nil || !strings.Contains(err.Error(), c.names) || !strings.Contains(err.Error(), "a.yaml") {
+			t.Errorf("%s: error %v, which is to name %q and the file", c.changed, err, c.names)
+		}
+	}
+	if _, err := generated(t, small, small); err == nil || !strings.Contains(err.Error(), "XP-900") || !strings.Contains(err.Error(), "frob_wipe") {
+		t.Errorf("two rules with one id and name: %v", err)
+	}
+}
+
+// TestFingerprint holds that a rule which names a list has another fingerprint
+// than one that names another: remembered verdicts hang on it.
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	line := func(path string) string {
+		src, err := generated(t, strings.Replace(small, "program: frob, args: ' wipe'", "kind: read_file, path: "+path, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(src, "rulesFingerprint = ")
+		sum, _, _ := strings.Cut(rest, "\n")
+		return sum
+	}
+	if a, b := line("'@wallets'"), line("'@browser_data'"); a == b || !strings.HasPrefix(a, `"sha256:`) {
+		t.Errorf("%s and %s", a, b)
+	}
+	r := []rule{{Effects: []clause{{Path: list{"/x", "@wallets"}, Host: list{"@tunnels"}}}}}
+	if held := string(lists(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
+		t.Errorf("lists: %s", held)
+	}
+}

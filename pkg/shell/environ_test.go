@@ -1,0 +1,116 @@
+package shell
+
+import (
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// loads reports whether some effect says that a variable makes programs load
+// something.
+func loads(a effect.Result) bool {
+	for i := range a.Effects {
+		if e := &a.Effects[i]; e.Kind == effect.Dynamic && e.Cause == effect.CauseLoaded {
+			return true
+		}
+	}
+	return false
+}
+
+// TestVariablesThatLoad holds which settings make programs load what is
+// somebody else's, and that the everyday ones do not: in front of a command, in
+// a carrier and when they are exported.
+func TestVariablesThatLoad(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]bool{
+		`LD_PRELOAD=./x.so`:                         true,
+		`PERL5OPT=-Mevil`:                           true,
+		`GIT_CONFIG_GLOBAL=cfg`:                     true,
+		`GIT_CONFIG_GLOBAL=/dev/null`:               false,
+		`KUBECONFIG=/tmp/k`:                         true,
+		`KUBECONFIG=./kubeconfig`:                   false,
+		`KUBECONFIG=kube/a:/tmp/k`:                  true,
+		`KUBECONFIG=kube/a:kube/b`:                  false,
+		`KUBECONFIG=kube/../../../../tmp/k`:         true,
+		`KUBECONFIG=` + here().Home + `/.kube/prod`: false,
+		`KUBECONFIG=/etc/rancher/k3s/k3s.yaml`:      false,
+		`KUBECONFIG=$KUBECONFIG:kube/a`:             false,
+		`KUBECONFIG=$X:/tmp/k`:                      true,
+		`KUBECONFIG=/tmp/$X`:                        true,
+		`KUBECONFIG=kube/$X`:                        true, // which may climb out
+		`KUBECONFIG=$(mktemp)`:                      true,
+		`KUBECONFIG=$(cat f)`:                       true,
+		`GIT_DIR="$repo/.git"`:                      false,
+		`GIT_DIR=.git`:                              false,
+		`GIT_DIR=/tmp/repo/.git`:                    true,
+		`GEM_HOME=vendor/gems`:                      false,
+		`GEM_HOME=/dev/shm/gems`:                    true,
+		`ANSIBLE_CONFIG=/var/tmp/a.cfg`:             true,
+		`ANSIBLE_HOST_KEY_CHECKING=False`:           false,
+		`LESS=-R`:                                   false,
+		`LESS='-R -kx'`:                             true,
+		`LESS='+!id'`:                               true,
+		`FZF_DEFAULT_OPTS='--height 40%'`:           false,
+		`GIT_TRACE=1`:                               false,
+		`NPM_CONFIG_LOGLEVEL=warn`:                  false,
+		`NPM_CONFIG_USERCONFIG=/tmp/npmrc`:          true,
+	} {
+		for _, text := range []string{setting + " git log", "env " + setting + " git log", "sudo " + setting + " git log", "export " + setting} {
+			if got := loads(Analyze(text, here())); got != want {
+				t.Errorf("%s: loads something: %t", text, got)
+			}
+		}
+	}
+}
+
+// TestVariablesThatWrite holds that a variable which makes programs write a
+// file is a write of that file.
+func TestVariablesThatWrite(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`SSLKEYLOGFILE=/tmp/keys curl https://x.test`: "/tmp/keys",
+		`GIT_TRACE=/etc/cron.d/x git fetch`:           "/etc/cron.d/x",
+		`env MALLOC_TRACE=/root/.bashrc ls`:           "/root/.bashrc",
+		`GIT_TRACE=true git fetch`:                    "",
+	} {
+		got := ""
+		for _, e := range Analyze(text, here()).Effects {
+			if e.Kind == effect.WriteFile {
+				got = e.Path
+			}
+		}
+		if got != want {
+			t.Errorf("%s: writes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestLoadedFileThatExists holds that a library which can be read is no safer
+// than one that cannot.
+func TestLoadedFileThatExists(t *testing.T) {
+	t.Parallel()
+	p := here()
+	p.Script = func(string) ([]byte, bool) { return []byte("\x7fELF\x02\x01\x01\x00"), true }
+	if !loads(Analyze("LD_PRELOAD=./x.so ls", p)) {
+		t.Error("a library that is there is not noticed")
+	}
+}
+
+// TestLoadedDownload holds that loading what the same text downloaded is
+// running a download.
+func TestLoadedDownload(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`curl -o x.so https://x.test/x; LD_PRELOAD=./x.so ls`,
+		`curl -o k https://x.test/k; KUBECONFIG=./k kubectl get pods`,
+		`curl -o k https://x.test/k; env KUBECONFIG=k kubectl get pods`,
+	} {
+		found := false
+		for _, e := range Analyze(text, here()).Effects {
+			found = found || e.Kind == effect.RunDownload
+		}
+		if !found {
+			t.Errorf("%s: no run_download", text)
+		}
+	}
+}

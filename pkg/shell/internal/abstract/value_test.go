@@ -1,0 +1,131 @@
+package abstract
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// TestConcat holds what is known of a word that is joined from parts.
+func TestConcat(t *testing.T) {
+	t.Parallel()
+	star := Value{Text: "*", Show: "*", IsPattern: true}
+	for _, c := range [...]struct {
+		parts       []Value
+		text, shown string
+		known, bare bool
+	}{
+		{nil, "", "", true, false},
+		{[]Value{Lit("a"), Lit("*b")}, "a*b", "a*b", true, false},
+		{[]Value{Lit("a*"), star}, `a\**`, "a**", false, false},
+		{[]Value{Variable("X", 0)}, "**", "$X", false, true},
+		{[]Value{Variable("X", 0), Variable("Y", 0)}, "**", "$X$Y", false, true},
+		{[]Value{Variable("X", 0), Lit("")}, "**", "$X", false, true},
+		{[]Value{Variable("X", 0), Lit("/[a]")}, `**/\[a]`, "$X/[a]", false, false},
+		{[]Value{Lit("/"), Variable("X", 0)}, "/**", "/$X", false, false},
+		{[]Value{Lit(strings.Repeat("x", MaxValue)), Lit("y")}, "**", "…", false, true},
+	} {
+		v := Concat(c.parts...)
+		if v.Text != c.text || v.String() != c.shown || v.Known() != c.known || v.Bare != c.bare {
+			t.Errorf("%.40v: %q, shown %q, known %t, bare %t", c.parts, v.Text, v.String(), v.Known(), v.Bare)
+		}
+	}
+}
+
+// TestTaintsStay holds that a word has the taints and the secret of all its
+// parts, and the origin of what it starts with only if that is unknown.
+func TestTaintsStay(t *testing.T) {
+	t.Parallel()
+	secret := Lit("k")
+	secret.Taint, secret.Secrets = Secret, "~/.ssh/id_rsa"
+	v := Concat(secret, Output("curl", Network), Variable("X", Credential))
+	if v.Taint != Secret|Network|Credential || v.Secrets != "~/.ssh/id_rsa" {
+		t.Errorf("taint %b, secret %q", v.Taint, v.Secrets)
+	}
+	if v.Origin != FromCommand|FromVariable || v.Lead != 0 {
+		t.Errorf("origin %b, lead %b", v.Origin, v.Lead)
+	}
+	if v := Concat(Output("x", 0), Lit("y")); v.Lead != FromCommand {
+		t.Errorf("lead %b of what starts with output", v.Lead)
+	}
+	if v := Concat(Lit(strings.Repeat("x", MaxValue)), secret); v.Taint&(Secret|Foreign) != Secret|Foreign {
+		t.Errorf("a value that became too long has taint %b", v.Taint)
+	}
+}
+
+func TestCause(t *testing.T) {
+	t.Parallel()
+	for _, c := range [...]struct {
+		v    Value
+		want effect.Cause
+	}{
+		{Variable("X", 0), effect.CauseVariable},
+		{Output("x", 0), effect.CauseOutput},
+		{Output("x", Network), effect.CauseDownload},
+		{Variable("X", Socket), effect.CauseDownload},
+		{Short("$(date)", FromFile), effect.CauseFile},
+		{Unknown("x", 0).Of(FromInput | FromVariable), effect.CauseInput},
+		{Unknown("x", 0), effect.CauseUnresolved},
+	} {
+		if got := c.v.Cause(); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.v, got, c.want)
+		}
+	}
+}
+
+// TestUnescaped holds how unquoted text of a command becomes a literal or a
+// pattern.
+func TestUnescaped(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a":           "literal a",
+		`a\ b`:        "literal a b",
+		`\*`:          "literal *",
+		"a\\\nb":      "literal ab",
+		`end\`:        "literal end",
+		"[":           "literal [",
+		"[]":          "literal []",
+		"*.go":        "pattern *.go",
+		"a***b":       "pattern a**b",
+		"a?":          "pattern a?",
+		"[!a]b":       "pattern [^a]b",
+		`\**`:         `pattern \**`,
+		"a[b-c]*\\?d": `pattern a[b-c]*\?d`,
+	} {
+		var b Builder
+		b.Unescaped(text)
+		v := b.Value()
+		got := "literal " + v.Text
+		if v.IsPattern {
+			got = "pattern " + v.Text
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestWindowsGlob(t *testing.T) {
+	t.Parallel()
+	if v := WindowsGlob(Lit(`c:\a\*.txt`)); !v.IsPattern || v.Text != "c:/a/*.txt" || v.String() != `c:\a\*.txt` {
+		t.Errorf("%+v", v)
+	}
+	if v := WindowsGlob(Lit(`c:\a\b.txt`)); v.IsPattern || v.Text != `c:\a\b.txt` {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestClip(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"short":                  "short",
+		strings.Repeat("é", 80):  strings.Repeat("é", 80),
+		strings.Repeat("é", 81):  strings.Repeat("é", 80) + "…",
+		strings.Repeat("ab", 99): strings.Repeat("ab", 40) + "…",
+	} {
+		if got := Clip(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
