@@ -281,6 +281,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Unknown("…", 0)
 	}
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
+		if orShell(language) == "shell" && vals[0].Known() {
+			s.scripts++
+		}
 		var b abstract.Builder
 		for _, v := range vals {
 			b.Add(s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args))
@@ -313,7 +316,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if language == "" {
 		language = scriptLanguage(p, data)
 	}
-	s.scripts++
+	if language == "shell" {
+		s.scripts++
+	}
 	return s.code(language, string(data), at, orEmpty(args))
 }
 

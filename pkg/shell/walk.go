@@ -14,7 +14,7 @@ type state struct {
 	text    string
 	at      *effect.Place
 	effects []effect.Effect
-	scripts int // files that were read and walked
+	scripts int // shell scripts that were read and walked
 	words   strings.Builder
 
 	vars    []binding
