@@ -72,7 +72,7 @@ func TestMend(t *testing.T) {
 	if err := d.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Mend(); err != nil || d.Raw() {
+	if err := d.Repair(); err != nil || d.Raw() {
 		t.Fatalf("keys one by one: %t, %v", d.Raw(), err)
 	}
 	if err := d.Restore(); err != nil || d.Raw() {
@@ -146,7 +146,7 @@ func TestNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &Device{In: f, Out: f}
-	for name, err := range map[string]error{"keys": d.Keys(), "mend": d.Mend(), "save": d.Save(), "flush": d.Flush()} {
+	for name, err := range map[string]error{"keys": d.Keys(), "mend": d.Repair(), "save": d.Save(), "flush": d.Flush()} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}
