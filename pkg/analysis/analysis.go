@@ -56,6 +56,8 @@ type Shell func(text string, at *effect.Place) effect.Result
 type Analyzer struct {
 	Shell Shell
 	Place effect.Place // of actions without a folder; CWD is the first root
+
+	trust *trust // nil trusts this machine alone
 }
 
 // Bounds of one analysis. A case that exceeds them is dynamic or unexamined.
@@ -82,6 +84,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.bound()
 	c.resolve()
 	c.persist()
+	an.trust.mark(c.Effects)
 	return c
 }
 

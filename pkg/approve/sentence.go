@@ -66,6 +66,9 @@ var verbs = map[effect.Kind]string{
 	effect.RunDecoded:        "run encoded code",
 	effect.RunInput:          "run the output of another command",
 	effect.SendSecret:        "send secrets to",
+	effect.SendData:          "send local data to",
+	effect.RunCode:           "run the code in",
+	effect.ChangeGuard:       "change what guards the agent",
 	effect.RemoteShell:       "give another machine a shell",
 }
 

@@ -32,9 +32,9 @@ func TestLiveText(t *testing.T) {
 		{"given to a model", []effect.Effect{known("claude", effect.Network)}, verdict.Block},
 		{"given to a program that is not known", []effect.Effect{known("judge", effect.Unknown)}, verdict.Escalate},
 		{"beside what cannot be read", []effect.Effect{known("echo", effect.ReadOnly), {Kind: effect.Dynamic, Reason: "eval"}}, verdict.Escalate},
-		{"pushed beside a commit message", []effect.Effect{known("git", effect.LocalWrite), {Kind: effect.ChangeRemote}}, verdict.Allow},
+		{"pushed beside a commit message", []effect.Effect{known("git", effect.LocalWrite), {Kind: effect.ChangeRemote}}, verdict.Escalate},
 	}
-	an := analysis.Analyzer{Shell: shell.Analyze}
+	an := analysis.Analyzer{Shell: shell.Analyze, Place: effect.Place{CWD: "/work/app", Roots: []string{"/work/app"}}}
 	k := New(Options{})
 	for _, tt := range tests {
 		c := an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": "true '" + words + "'"}})

@@ -86,7 +86,7 @@ func TestSidecarAsks(t *testing.T) {
 		t.Errorf("asked for health %d times and for an answer %d times, want 1 and 2", health.Load(), asked.Load())
 	}
 	k := New(Options{Model: s})
-	v, err := k.Judge(t.Context(), command(run("frobnicate")))
+	v, err := k.Judge(t.Context(), command(unknownProgram("frobnicate")))
 	if err != nil || v.Decision != verdict.Block || v.Confidence != 0.97 {
 		t.Errorf("%v %v, error %v; want BLOCK 0.97", v.Decision, v.Confidence, err)
 	}

@@ -16,6 +16,7 @@ const (
 	CauseDownload   Cause = "download"   // data from another machine
 	CauseUnresolved Cause = "unresolved" // other text that is not resolved, such as the matches of a glob
 	CauseScript     Cause = "script"     // a script that was not read
+	CauseAbsent     Cause = "absent"     // a script that does not exist: nothing would run
 	CauseCode       Cause = "code"       // code that is not analysed: machine code, encoded code, code that is loaded into a shell
 	CauseLoaded     Cause = "loaded"     // what a variable makes programs load
 	CauseSyntax     Cause = "syntax"     // text that cannot be parsed
@@ -33,7 +34,7 @@ const (
 )
 
 var causes = [...]Cause{
-	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript,
+	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
 	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning,
 }
 

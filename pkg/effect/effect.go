@@ -26,16 +26,18 @@ const (
 	Persist           Kind = "persist"            // Path is a file that runs code later
 	ChangePrivilege   Kind = "change_privilege"   // sudo, setuid, capabilities
 	ChangeSystem      Kind = "change_system"      // services, packages, users, firewall, kernel, devices
-	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database
+	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Destroys
 	ChangeGuard       Kind = "change_guard"       // answers, clears, repairs, stops or reconfigures shield itself
 	StopProcess       Kind = "stop_process"
-	ReadSecret        Kind = "read_secret"  // credentials outside files: environment, key store, token
+	ReadSecret        Kind = "read_secret"  // shows credentials or hands them on: environment, key store, token
 	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, keystrokes
 	Destroy           Kind = "destroy"      // cannot be undone: databases, disks, history, resources
 	RunDownload       Kind = "run_download" // runs code from the network
 	RunDecoded        Kind = "run_decoded"  // runs decoded text
 	RunInput          Kind = "run_input"    // runs text from another part of the command
 	SendSecret        Kind = "send_secret"  // sends a secret to the network
+	SendData          Kind = "send_data"    // sends local content to another machine or person: Host or Target, Path, Labels
+	RunCode           Kind = "run_code"     // a program loads and runs a file: Program, Path; Labels say where the file comes from
 	RemoteShell       Kind = "remote_shell" // attaches an interpreter to the network
 	Dynamic           Kind = "dynamic"      // cannot be resolved; never harmless
 )
@@ -46,7 +48,7 @@ func Kinds() []Kind { return kinds[:] }
 var kinds = [...]Kind{
 	ReadFile, WriteFile, DeleteFile, DeleteDirectory, MoveFile, ListDirectory, CreateDirectory, ChangePermissions, Execute,
 	HTTPRequest, Connect, Listen, SendMessage, Persist, ChangePrivilege, ChangeSystem, ChangeRemote, StopProcess, ReadSecret,
-	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, RemoteShell, ChangeGuard, Dynamic,
+	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, SendData, RunCode, RemoteShell, ChangeGuard, Dynamic,
 }
 
 // A Class says how much a program changes, depending on its flags.
@@ -80,9 +82,16 @@ type Effect struct {
 	Host      string   `json:"host,omitempty"` // canonical, see [Host]
 	Program   string   `json:"program,omitempty"`
 	Args      []string `json:"args,omitempty"`
-	Class     Class    `json:"class,omitempty"`  // of Execute
-	Cause     Cause    `json:"cause,omitempty"`  // of Dynamic and RunInput: why; otherwise the variant of the kind, see [Cause]
-	Reason    string   `json:"reason,omitempty"` // for people: why, for Dynamic effects and data flows
+	Class     Class    `json:"class,omitempty"`    // of Execute
+	Service   string   `json:"service,omitempty"`  // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
+	Verb      string   `json:"verb,omitempty"`     // of ChangeRemote: delete, create, update, …
+	Target    string   `json:"target,omitempty"`   // of ChangeRemote and SendData: the resource, remote or recipient
+	Destroys  bool     `json:"destroys,omitempty"` // of ChangeRemote: what is lost cannot be restored from here
+	Labels    []Label  `json:"labels,omitempty"`   // of SendData and RunCode: what is known of the data
+	Trusted   bool     `json:"trusted,omitempty"`  // the place that data goes to, or that is changed, is one that the settings name
+	Possible  bool     `json:"possible,omitempty"` // the effect may happen and need not: a branch, or an operand that is not known
+	Cause     Cause    `json:"cause,omitempty"`    // of Dynamic and RunInput: why; otherwise the variant of the kind, see [Cause]
+	Reason    string   `json:"reason,omitempty"`   // for people: why, for Dynamic effects and data flows
 	From      Span     `json:"from"`
 }
 

@@ -135,7 +135,7 @@ func withinList(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
 		// An allow rule must cover all effects of an action, which have different types.
 		whole := list == "allow" || paired(a)
-		if whole && !within(b.Types, a.Types) || !placeless(a) && !samePlaces(a, b) || !within(b.Commands, a.Commands) || !within(b.Content, a.Content) || a.When != "" && a.When != b.When {
+		if whole && !within(b.Types, a.Types) || !placeless(a) && !samePlaces(a, b) || !within(b.Commands, a.Commands) || !within(b.Content, a.Content) || a.When != "" && a.When != b.When || a.Trusted != "" && a.Trusted != b.Trusted {
 			return hidesNone
 		}
 		how := excepting(a, b)
@@ -153,7 +153,7 @@ func withinList(list string) func(a, b *rulefile.Rule) hiding {
 // with the same paths.
 func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
-		if len(a.Commands) > 0 || len(a.Content) > 0 || a.When != "" && a.When != b.When {
+		if len(a.Commands) > 0 || len(a.Content) > 0 || a.When != "" && a.When != b.When || a.Trusted != "" && a.Trusted != b.Trusted {
 			return hidesNone
 		}
 		if !placeless(a) && (list != "allow" || paired(a) || !samePlaces(a, b) || slices.ContainsFunc(b.Paths, saysNothing)) {

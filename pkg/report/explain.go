@@ -310,7 +310,7 @@ func (d *drawing) rules(indent string, rules []analysis.Met) {
 // kind highlights what a person should look at first.
 func (d *drawing) kind(k effect.Kind, s string) string {
 	switch k {
-	case effect.Dynamic, effect.RunInput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem:
+	case effect.Dynamic, effect.RunInput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.ChangeGuard, effect.SendData, effect.RunCode:
 		return d.paint(colorAsk, s)
 	case effect.RunDownload, effect.RunDecoded, effect.SendSecret, effect.RemoteShell, effect.Destroy:
 		return d.paint(colorBlock, s)

@@ -2,6 +2,8 @@ package shell
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -236,12 +238,16 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 // folders: only the file itself shows what it does.
 func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
+	at, read := len(s.effects), s.scripts
 	s.execute(argv, base, effect.Unknown)
 	for _, v := range argv[1:] {
 		s.suspect(v)
 	}
 	s.possibleCarrier(argv[1:], io)
 	out := s.runFile(argv[0], "", argv[1:], io, argv[0].From)
+	if s.scripts > read && at < len(s.effects) {
+		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
+	}
 	s.upload(abstract.JoinValues(argv[1:]), base, join(argv))
 	out.Taint |= io.In.Taint
 	return out
@@ -275,6 +281,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Unknown("…", 0)
 	}
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
+		if orShell(language) == "shell" && vals[0].Known() {
+			s.scripts++
+		}
 		var b abstract.Builder
 		for _, v := range vals {
 			b.Add(s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args))
@@ -292,8 +301,12 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.dynamic(cause, "unknown script "+abstract.Clip(f.String()), at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	data, ok := s.at.Script(p)
-	if !ok {
+	data, err := s.at.Script(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)
+		return abstract.Unknown("…", abstract.Foreign)
+	case err != nil:
 		s.dynamic(effect.CauseScript, "cannot read the script "+abstract.Clip(f.String()), at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
@@ -302,6 +315,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	if language == "" {
 		language = scriptLanguage(p, data)
+	}
+	if language == "shell" {
+		s.scripts++
 	}
 	return s.code(language, string(data), at, orEmpty(args))
 }

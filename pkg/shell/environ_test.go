@@ -90,7 +90,7 @@ func TestVariablesThatWrite(t *testing.T) {
 func TestLoadedFileThatExists(t *testing.T) {
 	t.Parallel()
 	p := here()
-	p.Script = func(string) ([]byte, bool) { return []byte("\x7fELF\x02\x01\x01\x00"), true }
+	p.Script = func(string) ([]byte, error) { return []byte("\x7fELF\x02\x01\x01\x00"), nil }
 	if !loads(Analyze("LD_PRELOAD=./x.so ls", p)) {
 		t.Error("a library that is there is not noticed")
 	}

@@ -34,8 +34,19 @@ func (s *state) listedProgram(base string, words []command.Word, argv []abstract
 			class = effect.Unknown
 		}
 	}
+	at, read := len(s.effects), s.scripts
 	s.execute(argv, base, class)
-	return s.apply(base, argv, use, io)
+	out := s.apply(base, argv, use, io)
+	if s.scripts > read && at < len(s.effects) && runsShellFile(use) {
+		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
+	}
+	return out
+}
+
+// runsShellFile reports whether the only code that a program runs is a shell
+// script.
+func runsShellFile(use command.Use) bool {
+	return use.Stdin != command.Code && len(use.Nested) == 1 && use.Nested[0].Language == "file" && use.Nested[0].Of == "shell"
 }
 
 // commandWords returns words as package command takes them.

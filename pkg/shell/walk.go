@@ -14,6 +14,7 @@ type state struct {
 	text    string
 	at      *effect.Place
 	effects []effect.Effect
+	scripts int // shell scripts that were read and walked
 	words   strings.Builder
 
 	vars    []binding

@@ -299,14 +299,14 @@ func rankOf(k effect.Kind) rank {
 	switch k {
 	case effect.WriteFile, effect.MoveFile, effect.CreateDirectory, effect.ChangePermissions, effect.Persist, effect.StopProcess:
 		return localWrite
-	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.ChangeRemote:
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.ChangeRemote, effect.SendData:
 		return network
 	case effect.DeleteFile, effect.DeleteDirectory, effect.Destroy:
 		return destructive
 	case effect.ChangePrivilege, effect.ChangeSystem, effect.ChangeGuard:
 		return privileged
 	case effect.ReadFile, effect.ListDirectory, effect.Execute, effect.ReadSecret, effect.ReadClipboard,
-		effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.SendSecret, effect.RemoteShell, effect.Dynamic:
+		effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.SendSecret, effect.RunCode, effect.RemoteShell, effect.Dynamic:
 	}
 	return readOnly
 }

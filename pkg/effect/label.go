@@ -1,0 +1,25 @@
+package effect
+
+// A Label says what is known of data: where it comes from, or what it holds.
+// Labels follow values, streams and files through one text.
+type Label string
+
+// The labels.
+const (
+	LabelSecret     Label = "secret"     // read from a place that holds credentials
+	LabelCredential Label = "credential" // a variable whose name says that it is one
+	LabelPrivate    Label = "private"    // clipboard, screen, mail, messages
+	LabelNetwork    Label = "network"    // another machine sent it
+	LabelDecoded    Label = "decoded"    // a decoder wrote it
+	LabelUntrusted  Label = "untrusted"  // an untrusted person or page wrote it
+)
+
+// Is reports whether an effect carries a label.
+func (e *Effect) Is(l Label) bool {
+	for _, have := range e.Labels {
+		if have == l {
+			return true
+		}
+	}
+	return false
+}
