@@ -8,24 +8,24 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 var presets = [...]preset{
 	{name: "default",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:26581552e282d374836bbc7b2c0d9ff5a8399429dc99f64bc4714ac25a16b932"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39},
+		allow:       []uint16{40, 41, 42},
+		fingerprint: "sha256:f5515edd162fd0a1cae19518b0a1c3ae4cec801e6819c19a27d7146a59a350fb"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{42, 43, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 44, 45, 46, 47, 48},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:9bab2759f8ba0d7e33a690fc0066cb403ce44eca48530957f122ba0224f22622"},
+		verify:      []uint16{43, 44, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 45, 46, 47, 48, 49, 50},
+		allow:       []uint16{40, 41, 42},
+		fingerprint: "sha256:2ff78d577cb93580e7084daabd908f151f3d427aa1cc731ac64a0479875f5ab0"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 49, 50},
-		allow:       []uint16{39, 40, 41, 51},
-		fingerprint: "sha256:9d3f909d359c20c19678822bb4fe085599cc656b7f24f9df3cb312a2a24fdb85"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 51, 52},
+		allow:       []uint16{40, 41, 42, 53},
+		fingerprint: "sha256:eb436cc0e8f9f652ae70131eb98e8c3634814dc180e850941921033adcd09b0f"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 52, 53, 54, 55},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:f3abda06a9d330722556f033182570a8ca2b05776a27832502329ce252a90025"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 54, 55, 56, 57},
+		allow:       []uint16{40, 41, 42},
+		fingerprint: "sha256:bace76a15dad6d321c5db6bb0ab3a3bf459afcbf47ccaa573409cf03833a7b90"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -1334,6 +1334,17 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 	},
 	{
+		Name:   "runs_fetched_files",
+		Reason: "a program runs files that were downloaded or decoded just now, which nobody has seen; look at them first, then run it in a step of its own",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"run_code",
+			},
+			When: "any(.effects[]; .kind == \"run_code\" and any((.labels // [])[]; . != \"untrusted\"))",
+		},
+		Tier: 2,
+	},
+	{
 		Name:   "sends_secrets",
 		Reason: "credentials would leave this machine; let the user run it",
 		Criteria: rulefile.Criteria{
@@ -1616,6 +1627,17 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 		},
+	},
+	{
+		Name:   "evaluate_fetched_code",
+		Reason: "a program runs files that were fetched just now; look at them first",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"run_code",
+			},
+			When: "any(.effects[]; .kind == \"run_code\" and any((.labels // [])[]; . == \"untrusted\"))",
+		},
+		Tier: 2,
 	},
 	{
 		Name:   "evaluate_network",

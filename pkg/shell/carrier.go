@@ -264,6 +264,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	p, pattern := s.path(effect.ReadFile, f, false)
 	if s.remote > 0 {
+		s.mounted(f, at)
 		return abstract.Unknown("…", 0)
 	}
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
@@ -275,6 +276,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
+	}
+	if !pattern {
+		s.fetched(f, p, at)
 	}
 	if pattern || s.at.Script == nil {
 		cause := effect.CauseScript

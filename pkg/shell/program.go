@@ -124,6 +124,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			}
 		}
 	}
+	s.loads(base, argv, use)
 	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
@@ -219,7 +220,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 				break
 			}
 			p, pattern := s.path(t.Kind, v, t.Recursive)
-			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern})
+			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive})
 		case effect.MoveFile:
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			b.Add(s.content(p, pattern, v))
@@ -445,7 +446,10 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		if f.network && use.Stdout == command.Download {
 			v.Taint |= abstract.Network
 		}
-		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v})
+		if w.Tree {
+			v.Taint |= io.In.Taint & foreignCode
+		}
+		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, hosted: w.Tree && f.network && codeHost(argv, use)})
 		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)
 		}

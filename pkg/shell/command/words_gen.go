@@ -405,3 +405,28 @@ var LocalHosts = Words{
 	"::1":       true,
 	"localhost": true,
 }
+
+// CodeHosts are hosts of repositories from which agents clone and build all day; others may be anybody's machine.
+var CodeHosts = Words{
+	"android.googlesource.com":  true,
+	"bitbucket.org":             true,
+	"chromium.googlesource.com": true,
+	"codeberg.org":              true,
+	"dev.azure.com":             true,
+	"git.kernel.org":            true,
+	"git.launchpad.net":         true,
+	"git.savannah.gnu.org":      true,
+	"git.sr.ht":                 true,
+	"gitee.com":                 true,
+	"github.com":                true,
+	"gitlab.com":                true,
+	"gitlab.freedesktop.org":    true,
+	"gitlab.gnome.org":          true,
+	"gitlab.haskell.org":        true,
+	"go.googlesource.com":       true,
+	"huggingface.co":            true,
+	"invent.kde.org":            true,
+	"opendev.org":               true,
+	"salsa.debian.org":          true,
+	"ssh.dev.azure.com":         true,
+}
