@@ -25,10 +25,11 @@ type Case struct {
 	// tiers with [Case.Meet]; nil if nobody asks.
 	Met [][]Met
 
-	shell Shell
-	place effect.Place
-	words string // of the command, resolved
-	views []View
+	shell   Shell
+	written Written
+	place   effect.Place
+	words   string // of the command, resolved
+	views   []View
 }
 
 // At returns the place the action is judged in; its CWD is the action's.
@@ -52,11 +53,16 @@ func (c *Case) dynamic(cause effect.Cause, why string) {
 // share it.
 type Shell func(text string, at *effect.Place) effect.Result
 
+// Written says what a file with a text leads to once it runs, as shell.Written
+// does. The path is canonical. Goroutines share it.
+type Written func(file, text string, at *effect.Place) []effect.Effect
+
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
 // folder, reads no file, and takes each command for one that cannot be known.
 type Analyzer struct {
-	Shell Shell
-	Place effect.Place // of actions that name no folder; CWD is the first root
+	Shell   Shell
+	Written Written      // reads what is written to files; nil reads none
+	Place   effect.Place // of actions that name no folder; CWD is the first root
 }
 
 // Bounds of one analysis; what is beyond makes the case dynamic or unexamined.
@@ -70,7 +76,7 @@ const (
 
 // Case returns the analysed action.
 func (an *Analyzer) Case(a *action.Action) *Case {
-	c := &Case{Action: a, shell: an.Shell, place: an.Place, MinTier: max(a.MinTier, MinTier(a.Type))}
+	c := &Case{Action: a, shell: an.Shell, written: an.Written, place: an.Place, MinTier: max(a.MinTier, MinTier(a.Type))}
 	if a.CWD != "" {
 		// The agent says where it is. That makes no folder a workspace: roots
 		// come from the person.
@@ -81,6 +87,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	}
 	c.tool()
 	c.bound()
+	c.content()
 	c.resolve()
 	c.persist()
 	return c

@@ -11,6 +11,7 @@ import (
 // Options say where actions are judged. The zero Options know no folder.
 type Options struct {
 	Shell    Shell    // reads commands; nil reads none
+	Written  Written  // reads what is written to files; nil reads none
 	CWD      string   // where shield was started; the only root if it may be one and Roots is empty
 	Home     string   // the person's home folder
 	Roots    []string // folders that count as workspace
@@ -65,7 +66,7 @@ func New(o Options) (*Analyzer, error) {
 			place.Roots = nil
 		}
 	}
-	return &Analyzer{Shell: o.Shell, Place: place}, nil
+	return &Analyzer{Shell: o.Shell, Written: o.Written, Place: place}, nil
 }
 
 // addRoot adds a root by its name and by what it is behind symbolic links.

@@ -42,8 +42,12 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if source, err = grammar.WriteLoads(loads); err != nil {
-		return fmt.Errorf("loads.yaml: %w", err)
+	recipes, err := os.ReadFile("recipes.yaml")
+	if err != nil {
+		return err
+	}
+	if source, err = grammar.WriteLoads(loads, recipes); err != nil {
+		return fmt.Errorf("loads.yaml, recipes.yaml: %w", err)
 	}
 	return os.WriteFile("loads_gen.go", source, 0o644)
 }
