@@ -63,6 +63,8 @@ type Analyzer struct {
 	Shell   Shell
 	Written Written      // reads what is written to files; nil reads none
 	Place   effect.Place // of actions that name no folder; CWD is the first root
+
+	trust *trust // nil trusts this machine alone
 }
 
 // Bounds of one analysis; what is beyond makes the case dynamic or unexamined.
@@ -90,6 +92,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.content()
 	c.resolve()
 	c.persist()
+	an.trust.mark(c.Effects)
 	return c
 }
 

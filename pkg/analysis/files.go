@@ -1,6 +1,10 @@
 package analysis
 
-import "strings"
+import (
+	"errors"
+	"io/fs"
+	"strings"
+)
 
 // files looks at local files for an analysis: it follows symbolic links and
 // reads scripts. Everything it does is bounded, and it keeps away from file
@@ -24,10 +28,14 @@ func (f *files) links(path string) string {
 	return real
 }
 
-// follow is links; it also reports whether the whole path exists locally.
-func (f *files) follow(path string) (real string, whole bool) {
+// errUnseen says that a path is not looked at.
+var errUnseen = errors.New("not looked at")
+
+// follow is links; its error is [fs.ErrNotExist] if a name on the way surely
+// does not exist, and another one if that was not looked at.
+func (f *files) follow(path string) (real string, err error) {
 	if !lookable(path) {
-		return path, false
+		return path, errUnseen
 	}
 	root, rest := cutRoot(path)
 	at := root // what is resolved, without a slash at the end
@@ -54,18 +62,18 @@ func (f *files) follow(path string) (real string, whole bool) {
 		}
 		next := at + "/" + name
 		if lookups++; lookups > maxLookups || hops > 0 && !lookable(next) {
-			return join(at, rest), false
+			return join(at, rest), errUnseen
 		}
-		target, found := look.at(next)
-		if !found {
-			return join(at, rest), false
+		target, err := look.at(next)
+		if err != nil {
+			return join(at, rest), err
 		}
 		if target == "" {
 			at, rest = next, more
 			continue
 		}
 		if hops++; hops > maxHops {
-			return join(at, rest), false
+			return join(at, rest), errUnseen
 		}
 		if more != "" {
 			target += "/" + more
@@ -76,9 +84,9 @@ func (f *files) follow(path string) (real string, whole bool) {
 		rest = strings.TrimPrefix(target, "/")
 	}
 	if at == root {
-		return root + "/", true
+		return root + "/", nil
 	}
-	return at, true
+	return at, nil
 }
 
 // join appends what was not looked up, without "." and "..".
@@ -117,3 +125,6 @@ func lookable(path string) bool {
 	}
 	return true
 }
+
+// noFile is [effect.Place.Script] where no file is.
+func noFile(string) ([]byte, error) { return nil, fs.ErrNotExist }

@@ -43,24 +43,26 @@ type looker struct {
 func (f *files) newLooker() looker { return looker{files: f} }
 
 // at looks up one name whose folders are resolved. target is where a symbolic
-// link leads, "" for what is none. found is false for what does not exist, or
-// is not local.
-func (l *looker) at(path string) (target string, found bool) {
+// link leads, "" for what is none. The error is that of the look, or says that
+// the path is not local.
+func (l *looker) at(path string) (target string, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil {
-		return "", false
+		return "", err
 	}
 	if !l.known || uint64(st.Dev) != l.dev {
 		if !slices.Contains(l.files.devices, uint64(st.Dev)) && !isLocal(path) {
-			return "", false
+			return "", errUnseen
 		}
 		l.dev, l.known = uint64(st.Dev), true
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
-		return "", true
+		return "", nil
 	}
-	target, err := os.Readlink(path)
-	return target, err == nil && target != ""
+	if target, err = os.Readlink(path); err == nil && target == "" {
+		err = errUnseen
+	}
+	return target, err
 }
 
 // isLocal reports whether a path is on a file system that answers at once. A
@@ -88,25 +90,25 @@ func isLocal(path string) bool {
 }
 
 // script reads a local script; see [effect.Place].
-func (f *files) script(path string) ([]byte, bool) {
-	real, whole := f.follow(path)
-	if !whole {
-		return nil, false
+func (f *files) script(path string) ([]byte, error) {
+	real, err := f.follow(path)
+	if err != nil {
+		return nil, err
 	}
 	// Neither a FIFO nor a device may hold up the analysis.
 	fd, err := unix.Open(real, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, false
+		return nil, errUnseen
 	}
 	file := os.NewFile(uintptr(fd), real)
 	defer file.Close()
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxScript {
-		return nil, false
+		return nil, errUnseen
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxScript+1))
 	if err != nil && !errors.Is(err, io.EOF) || len(text) > maxScript {
-		return nil, false
+		return nil, errUnseen
 	}
-	return text, true
+	return text, nil
 }

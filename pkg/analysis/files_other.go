@@ -26,45 +26,48 @@ func (*files) newLooker() looker { return looker{} }
 func (*files) trust(string) {}
 
 // at looks up one name whose folders are resolved. target is where a symbolic
-// link leads, "" for what is none. found is false for what does not exist.
-func (looker) at(path string) (target string, found bool) {
+// link leads, "" for what is none. The error is that of the look.
+func (looker) at(path string) (target string, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	if info.Mode()&os.ModeSymlink == 0 {
-		return "", true
+		return "", nil
 	}
 	target, err = os.Readlink(path)
 	target = filepath.ToSlash(target)
 	if len(target) > 1 && target[1] == ':' {
 		target = target[2:]
 	}
-	return target, err == nil && target != ""
+	if err == nil && target == "" {
+		err = errUnseen
+	}
+	return target, err
 }
 
 // script reads a local script; see [effect.Place].
-func (f *files) script(path string) ([]byte, bool) {
-	real, whole := f.follow(path)
-	if !whole {
-		return nil, false
+func (f *files) script(path string) ([]byte, error) {
+	real, err := f.follow(path)
+	if err != nil {
+		return nil, err
 	}
 	// Neither a FIFO nor a device may hold up the analysis.
 	if info, err := os.Lstat(real); err != nil || !info.Mode().IsRegular() || info.Size() > maxScript {
-		return nil, false
+		return nil, errUnseen
 	}
 	file, err := os.Open(real)
 	if err != nil {
-		return nil, false
+		return nil, errUnseen
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, false
+		return nil, errUnseen
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxScript+1))
 	if err != nil || len(text) > maxScript {
-		return nil, false
+		return nil, errUnseen
 	}
-	return text, true
+	return text, nil
 }

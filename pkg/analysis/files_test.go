@@ -122,14 +122,14 @@ func TestScript(t *testing.T) {
 	}
 	f := newFiles()
 	for name, want := range map[string]bool{"/ok.sh": true, "/link.sh": true, "/full.sh": true, "/big.sh": false, "/fifo": false, "/missing": false, "": false} {
-		if _, ok := f.script(dir + name); ok != want {
-			t.Errorf("script(%q) = %t", name, ok)
+		if _, err := f.script(dir + name); (err == nil) != want {
+			t.Errorf("script(%q): %v", name, err)
 		}
 	}
-	if _, ok := f.script("/dev/zero"); ok {
+	if _, err := f.script("/dev/zero"); err == nil {
 		t.Error("a device is read")
 	}
-	if text, ok := f.script(dir + "/ok.sh"); !ok || string(text) != "echo hello" {
+	if text, err := f.script(dir + "/ok.sh"); err != nil || string(text) != "echo hello" {
 		t.Errorf("script = %q", text)
 	}
 }

@@ -44,6 +44,51 @@ func (c *Case) harmless(e *effect.Effect) bool {
 	return false
 }
 
+// Ordinary reports whether the case is ordinary by analysis: everything about it
+// is known and surely so, each program is one whose arguments shield reads, and
+// it changes nothing but files of the workspace and temporary ones. Whether it
+// reads what it should not is for the rules to say.
+func (c *Case) Ordinary() bool {
+	if c.Unexamined != "" || len(c.Effects) == 0 || !c.ordinaryType() {
+		return false
+	}
+	for i := range c.Effects {
+		if !c.ordinary(&c.Effects[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// ordinaryType reports whether an action's type is one whose effects say all
+// that it does.
+func (c *Case) ordinaryType() bool {
+	name := c.Action.Type
+	return name == "execute_command" || strings.HasPrefix(name, "git_") || c.readOnlyType()
+}
+
+func (c *Case) ordinary(e *effect.Effect) bool {
+	switch e.Kind {
+	case effect.Execute:
+		return e.Class != effect.Unknown && e.Class != effect.Privileged
+	case effect.ReadFile, effect.ListDirectory:
+		return e.Path != ""
+	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
+		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e)
+	}
+	return false
+}
+
+// temporary reports whether an effect is on a file that the system clears away.
+func temporary(e *effect.Effect) bool {
+	for _, folder := range [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"} {
+		if rest, ok := strings.CutPrefix(e.Path, folder); ok {
+			return !e.Pattern || e.Tree || !strings.Contains(rest, "**")
+		}
+	}
+	return false
+}
+
 // nowhere reports whether an effect is on the null device or a standard stream.
 func nowhere(e *effect.Effect) bool {
 	if e.Pattern {

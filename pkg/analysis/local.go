@@ -16,7 +16,8 @@ type Options struct {
 	Home     string   // the person's home folder
 	Roots    []string // folders that count as workspace
 	FoldCase bool     // the file system ignores case
-	Files    bool     // look at local files: resolve symbolic links, read scripts
+	Files    bool     // look at local files: resolve symbolic links, read scripts; else judge as if no file existed
+	Trusted  Trusted  // places that data may go to in ordinary work
 }
 
 // New returns an Analyzer for a place. It is an error if a folder is not
@@ -33,7 +34,7 @@ func New(o Options) (*Analyzer, error) {
 		}
 		return p, nil
 	}
-	place := effect.Place{FoldCase: o.FoldCase}
+	place := effect.Place{FoldCase: o.FoldCase, Script: noFile}
 	var err error
 	if place.Home, err = canonical("home folder", o.Home); err != nil {
 		return nil, err
@@ -66,7 +67,11 @@ func New(o Options) (*Analyzer, error) {
 			place.Roots = nil
 		}
 	}
-	return &Analyzer{Shell: o.Shell, Written: o.Written, Place: place}, nil
+	trust, err := o.Trusted.compile()
+	if err != nil {
+		return nil, err
+	}
+	return &Analyzer{Shell: o.Shell, Written: o.Written, Place: place, trust: trust}, nil
 }
 
 // addRoot adds a root by its name and by what it is behind symbolic links.

@@ -110,15 +110,19 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	if r.decision != verdict.Allow {
 		return finish(c, r, r)
 	}
-	switch why := unresolved(c); {
+	switch d := doubts(c); {
 	case harmless:
 		r.confidence, r.reasoning = harmlessConfidence, "harmless: every effect is known, and none does more than read in the workspace"
-	case why != "":
-		r.decision, r.reasoning = verdict.Escalate, why
+	case d.reason != "":
+		r.decision, r.reasoning = verdict.Escalate, d.reason
 	case k.opts.Model != nil:
 		r.decision, r.reasoning = verdict.Escalate, "the model does not judge this type of action"
 	case k.opts.NoHeuristic:
 		r = k.nobody()
+	case c.Ordinary():
+		r.confidence, r.reasoning = ordinaryConfidence, ordinaryReason
+	default:
+		r.decision, r.reasoning = verdict.Escalate, "no rule matched, and without a model nothing says that this is ordinary work"
 	}
 	if k.opts.Note != "" && !harmless {
 		r.reasoning += "; " + k.opts.Note
@@ -152,9 +156,7 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 	}()
 	h := k.heuristic(c, scopeAll)
 	m := <-scored
-	if c.Unexamined != "" && m.decision == verdict.Allow {
-		m.decision, m.reasoning = verdict.Escalate, unexaminedReason(c)
-	}
+	m = weigh(c, m, h.decision == verdict.Allow && !k.opts.NoHeuristic && c.Ordinary())
 	if k.opts.NoHeuristic && h.decision == verdict.Allow {
 		return finish(c, m, m)
 	}

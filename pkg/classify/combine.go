@@ -13,6 +13,7 @@ type result struct {
 	confidence float64
 	rule       string
 	reasoning  string
+	safe       bool // the model's label is SAFE, however sure it is
 	err        error
 	latency    time.Duration
 }
@@ -20,6 +21,7 @@ type result struct {
 // Confidences that no rule and no model gives.
 const (
 	harmlessConfidence = 0.95 // by analysis: only known effects that change nothing
+	ordinaryConfidence = 0.90 // by analysis: only known effects, none beyond the workspace
 	noMatchConfidence  = 0.70
 	errorConfidence    = 0.50
 )
@@ -54,7 +56,7 @@ func failed(source string, err error, failOpen bool) result {
 // result turns a model's label into a decision. It blocks from one confidence
 // on, and lets pass from another on.
 func (s Score) result(limit, safe float64) result {
-	r := result{source: "model", confidence: s.Confidence}
+	r := result{source: "model", confidence: s.Confidence, safe: !s.Injection}
 	switch {
 	case !s.Injection && s.Confidence < safe:
 		r.decision, r.reasoning = verdict.Escalate, "model: not certain that this is harmless, a higher tier decides"

@@ -41,6 +41,12 @@ func run(program string, args ...string) effect.Effect {
 	return effect.Effect{Kind: effect.Execute, Program: program, Args: args, Class: effect.LocalWrite}
 }
 
+// unknownProgram runs a program of which nothing is known, so that rules and
+// model decide alone.
+func unknownProgram(name string) effect.Effect {
+	return effect.Effect{Kind: effect.Execute, Program: name}
+}
+
 func TestCombine(t *testing.T) {
 	t.Parallel()
 	const a, e, b = verdict.Allow, verdict.Escalate, verdict.Block
@@ -91,7 +97,9 @@ func TestJudge(t *testing.T) {
 	block := command(effect.Effect{Kind: effect.RunDownload})
 	escalate := command(run("git", "push", "--force", "origin", "main"))
 	always := command(run("grpcurl", "-plaintext", "localhost:1", "list"))
-	plain := command(run("make", "test"))
+	plain := command(unknownProgram("frobnicate"))
+	ordinary := command(run("make", "test"))
+	absent := command(run("sh", "a.sh"), effect.Effect{Kind: effect.Dynamic, Cause: effect.CauseAbsent, Reason: "the script a.sh does not exist"})
 	dynamic := command(run("make"), effect.Effect{Kind: effect.Dynamic, Reason: "eval of an unknown value"})
 	unexamined := command(run("make"))
 	unexamined.Unexamined = "more text than is scanned"
@@ -113,9 +121,14 @@ func TestJudge(t *testing.T) {
 	}{
 		{"block rule", Options{}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
 		{"escalating rule", Options{}, escalate, verdict.Escalate, 0.85, "XP-013", 2, "heuristic", ""},
-		{"no rule", Options{}, plain, verdict.Allow, 0.7, "", 0, "heuristic", ""},
+		{"no rule", Options{}, plain, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
+		{"ordinary", Options{}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
+		{"ordinary, model doubts", Options{Model: unsure}, ordinary, verdict.Escalate, 0.84, "", 2, "heuristic", ""},
+		{"ordinary, model sure", Options{Model: sure}, ordinary, verdict.Escalate, 0.85, "", 2, "heuristic", ""},
+		{"absent script, model safe", Options{Model: safe}, absent, verdict.Allow, 0.9, "", 0, "heuristic", ""},
+		{"absent script without model", Options{}, absent, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
 		{"dynamic without model", Options{}, dynamic, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
-		{"dynamic, model says safe", Options{Model: safe}, dynamic, verdict.Allow, 0.9, "", 0, "heuristic", ""},
+		{"dynamic, model says safe", Options{Model: safe}, dynamic, verdict.Escalate, 0.9, "", 2, "heuristic", ""},
 		{"unexamined without model", Options{}, unexamined, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
 		{"unexamined, model says safe", Options{Model: safe}, unexamined, verdict.Escalate, 0.9, "", 2, "heuristic", ""},
 		{"model safe", Options{Model: safe}, plain, verdict.Allow, 0.9, "", 0, "heuristic", ""},
@@ -143,7 +156,7 @@ func TestJudge(t *testing.T) {
 		{"model confidence 2", Options{Model: scorer{score: Score{Confidence: 2}}}, plain, verdict.Block, 0.5, "", 0, "heuristic", "classifier"},
 		{"skipped type", Options{Model: safe, SkipTypes: []string{"execute_command"}}, plain, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
 		{"skipped type, blocking rule", Options{Model: safe, SkipTypes: []string{"execute_command"}}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
-		{"skip list without model", Options{SkipTypes: []string{"execute_command"}}, plain, verdict.Allow, 0.7, "", 0, "heuristic", ""},
+		{"skip list without model", Options{SkipTypes: []string{"execute_command"}}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { // in turn: some cases are shared

@@ -36,7 +36,8 @@ func dualCases() map[string]*analysis.Case {
 	unexamined.Unexamined = "more text than is scanned"
 	return map[string]*analysis.Case{
 		"harmless":   command(listing),
-		"plain":      command(run("make", "test")),
+		"ordinary":   command(run("make", "test")),
+		"plain":      command(unknownProgram("frobnicate")),
 		"escalating": command(run("git", "push", "--force", "origin", "main")),
 		"blocking":   command(effect.Effect{Kind: effect.RunDownload}),
 		"always":     command(run("grpcurl", "-plaintext", "localhost:1", "list")),
@@ -56,38 +57,42 @@ var dualTables = []struct {
 	{"both", Options{}, `
 		           absent   safe      low       high      error      panic      NaN        too-long
 		harmless   A95 h h  A95 h h   A95 h h   A95 h h   A95 h h    A95 h h    A95 h h    A95 h h
-		plain      A70 h h  A90 m hm  E84 m hm  B85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E50 m hm
+		ordinary   A90 h h  A90 m hm  E84 m hm  E85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E50 m hm
+		plain      E70 h h  A90 m hm  E84 m hm  B85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E50 m hm
 		escalating E85 h h  E85 h hm  E85 h hm  B85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E85 h hm
 		blocking   B95 h h  B95 h hm  B95 h hm  B95 h hm  B95 h hm   B95 h hm   B95 h hm   B95 h hm
 		always     B85 h h  B85 h hm  B85 h hm  B85 h hm  B85 h hm   B85 h hm   B85 h hm   B85 h hm
-		dynamic    E70 h h  A90 m hm  E84 m hm  B85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E50 m hm
+		dynamic    E70 h h  E90 m hm  E84 m hm  B85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E50 m hm
 		unexamined E70 h h  E90 m hm  E84 m hm  B85 m hm  B50 m! hm  B50 m! hm  B50 m! hm  E50 m hm`},
 	{"both, fail open", Options{FailOpen: true}, `
 		           absent   safe      low       high      error      panic      NaN        too-long
 		harmless   A95 h h  A95 h h   A95 h h   A95 h h   A95 h h    A95 h h    A95 h h    A95 h h
-		plain      A70 h h  A90 m hm  E84 m hm  B85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm
+		ordinary   A90 h h  A90 m hm  E84 m hm  E85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm
+		plain      E70 h h  A90 m hm  E84 m hm  B85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm
 		escalating E85 h h  E85 h hm  E85 h hm  B85 m hm  E85 h hm   E85 h hm   E85 h hm   E85 h hm
 		blocking   B95 h h  B95 h hm  B95 h hm  B95 h hm  B95 h hm   B95 h hm   B95 h hm   B95 h hm
 		always     B85 h h  B85 h hm  B85 h hm  B85 h hm  B85 h hm   B85 h hm   B85 h hm   B85 h hm
-		dynamic    E70 h h  A90 m hm  E84 m hm  B85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm
+		dynamic    E70 h h  E90 m hm  E84 m hm  B85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm
 		unexamined E70 h h  E90 m hm  E84 m hm  B85 m hm  E50 m! hm  E50 m! hm  E50 m! hm  E50 m hm`},
 	{"heuristics off", Options{NoHeuristic: true}, `
 		           absent   safe      low       high      error      panic      NaN        too-long
 		harmless   A95 h h  A95 h h   A95 h h   A95 h h   A95 h h    A95 h h    A95 h h    A95 h h
+		ordinary   E50 n n  A90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m
 		plain      E50 n n  A90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m
 		escalating E50 n n  A90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m
-		blocking   E50 n n  A90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m
+		blocking   E70 h h  E90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m
 		always     B85 h h  B85 h hm  B85 h hm  B85 h hm  B85 h hm   B85 h hm   B85 h hm   B85 h hm
-		dynamic    E70 h h  A90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m
+		dynamic    E70 h h  E90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m
 		unexamined E70 h h  E90 m m   E84 m m   B85 m m   B50 m! m   B50 m! m   B50 m! m   E50 m m`},
 	{"heuristics off, fail open", Options{NoHeuristic: true, FailOpen: true}, `
 		           absent   safe      low       high      error      panic      NaN        too-long
 		harmless   A95 h h  A95 h h   A95 h h   A95 h h   A95 h h    A95 h h    A95 h h    A95 h h
+		ordinary   A50 n n  A90 m m   E84 m m   B85 m m   E50 m! m   E50 m! m   E50 m! m   E50 m m
 		plain      A50 n n  A90 m m   E84 m m   B85 m m   E50 m! m   E50 m! m   E50 m! m   E50 m m
 		escalating A50 n n  A90 m m   E84 m m   B85 m m   E50 m! m   E50 m! m   E50 m! m   E50 m m
-		blocking   A50 n n  A90 m m   E84 m m   B85 m m   E50 m! m   E50 m! m   E50 m! m   E50 m m
+		blocking   E70 h h  E90 m m   E84 m m   B85 m m   E50 m! m   E50 m! m   E50 m! m   E50 m m
 		always     B85 h h  B85 h hm  B85 h hm  B85 h hm  B85 h hm   B85 h hm   B85 h hm   B85 h hm
-		dynamic    E70 h h  A90 m m   E84 m m   B85 m m   E50 m! m   E50 m! m   E50 m! m   E50 m m
+		dynamic    E70 h h  E90 m m   E84 m m   B85 m m   E50 m! m   E50 m! m   E50 m! m   E50 m m
 		unexamined E70 h h  E90 m m   E84 m m   B85 m m   E50 m! m   E50 m! m   E50 m! m   E50 m m`},
 }
 
@@ -175,6 +180,7 @@ func TestDualUnasked(t *testing.T) {
 	rows := dualRows(t, `
 		           higher   skipped  higher,off  skipped,off
 		harmless   E70 h h  A95 h h  E70 h h     A95 h h
+		ordinary   E70 h h  E70 h h  E70 h h     E70 h h
 		plain      E70 h h  E70 h h  E70 h h     E70 h h
 		escalating E70 h h  E85 h h  E70 h h     E70 h h
 		blocking   B95 h h  B95 h h  E70 h h     E70 h h

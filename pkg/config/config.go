@@ -34,6 +34,7 @@ type Settings struct {
 	State        string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
 	Audit        Audit      `yaml:"audit" json:"audit"`
 	Hook         Hook       `yaml:"hook" json:"hook"`
+	Trusted      Trusted    `yaml:"trusted" json:"trusted"`
 	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
 }
 
@@ -115,6 +116,16 @@ type Hook struct {
 	Timeout Duration `yaml:"timeout" json:"timeout"` // a hook that takes longer denies
 }
 
+// Trusted settings name the places that data may go to, and that may be
+// changed, in the course of ordinary work. They lift no deny rule, and secrets
+// stay where they are.
+type Trusted struct {
+	Hosts      []string `yaml:"hosts" json:"hosts"`             // names, globs or CIDR prefixes; HOST/PATH for a part of a host that many people share
+	GitRemotes []string `yaml:"git_remotes" json:"git_remotes"` // names of remotes
+	Recipients []string `yaml:"recipients" json:"recipients"`   // globs of addresses and channels
+	Targets    []string `yaml:"targets" json:"targets"`         // globs of databases, clusters and resources
+}
+
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
 // ten minutes.
 const MaxHookTimeout = 590 * time.Second
@@ -134,6 +145,7 @@ func Default() Settings {
 		VerdictTTL:   Duration(300 * time.Second),
 		Audit:        Audit{Enabled: true, MaxBytes: 64 << 20},
 		Hook:         Hook{Answer: "delegate", Timeout: Duration(50 * time.Second)},
+		Trusted:      Trusted{GitRemotes: []string{"origin"}},
 		MaxRecordLen: 1 << 20,
 	}
 }

@@ -16,6 +16,7 @@ const (
 	CauseDownload   Cause = "download"   // what another machine sends
 	CauseUnresolved Cause = "unresolved" // other text that is not worked out, such as what a glob matches
 	CauseScript     Cause = "script"     // a script that was not read
+	CauseAbsent     Cause = "absent"     // a script that does not exist, so that nothing would run
 	CauseCode       Cause = "code"       // code that is not looked at: machine code, what an encoding hides, what is loaded into a shell
 	CauseSyntax     Cause = "syntax"     // text that cannot be parsed
 	CauseLimit      Cause = "limit"      // more than is looked at: too long, too deep, too many
@@ -33,7 +34,7 @@ const (
 )
 
 var causes = [...]Cause{
-	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript,
+	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
 	CauseCode, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater,
 }
 

@@ -88,6 +88,7 @@ type Effect struct {
 	Target    string   `json:"target,omitempty"`   // of ChangeRemote and SendData: the resource, remote or recipient
 	Destroys  bool     `json:"destroys,omitempty"` // of ChangeRemote: what is lost cannot be restored from here
 	Labels    []Label  `json:"labels,omitempty"`   // of SendData and RunCode: what is known of the data
+	Trusted   bool     `json:"trusted,omitempty"`  // the place that data goes to, or that is changed, is one that the settings name
 	Possible  bool     `json:"possible,omitempty"` // the effect may happen and need not: a branch, or an operand that is not known
 	Cause     Cause    `json:"cause,omitempty"`    // of Dynamic and RunInput: why; and of what rules tell apart
 	Reason    string   `json:"reason,omitempty"`   // for people: of Dynamic and of flows, why

@@ -19,9 +19,10 @@ type Place struct {
 	Links func(path string) string
 
 	// Script reads a local script that would be executed, by canonical path.
-	// It answers false for what is no regular file, is larger than 64 KiB, or
-	// is not on a local file system. nil reads nothing.
-	Script func(path string) ([]byte, bool)
+	// Its error is [io/fs.ErrNotExist] if there surely is no such file, and another
+	// one for what is not a regular file, is larger than 64 KiB, or is not on a
+	// local file system. nil reads nothing.
+	Script func(path string) ([]byte, error)
 
 	FoldCase bool // the file system ignores case (Windows, macOS)
 }

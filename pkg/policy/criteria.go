@@ -155,19 +155,20 @@ type exception struct {
 	globs   []string
 	floats  bool // one of globs is about a name in any folder
 	paths   func() (*effect.Globs, error)
-	hosts   []hostPattern
+	hosts   []effect.HostPattern
+	trusted string // "true", "false", or "" for either
 	slow    *slowCriteria
 	loosens bool
 }
 
 func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (exception, error) {
-	x := exception{types: c.Types, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
+	x := exception{types: c.Types, trusted: c.Trusted, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
 		x.floats = x.floats || names{glob: g}.floating()
 	}
 	for _, h := range c.Hosts {
-		p, err := parseHost(h)
+		p, err := effect.ParseHostPattern(h)
 		if err != nil {
 			return x, err
 		}
@@ -181,6 +182,9 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 // if it could meet any of it.
 func (x *exception) match(ctx context.Context, c *analysis.Case, e *effect.Effect) (bool, error) {
 	if len(x.types) > 0 && !slices.Contains(x.types, c.Action.Type) && !slices.Contains(x.types, string(e.Kind)) {
+		return false, nil
+	}
+	if x.trusted != "" && (x.trusted == "true") != e.Trusted {
 		return false, nil
 	}
 	if len(x.globs) > 0 {
@@ -205,13 +209,13 @@ func (x *exception) match(ctx context.Context, c *analysis.Case, e *effect.Effec
 	return x.slow.match(ctx, c)
 }
 
-func matchHosts(patterns []hostPattern, host string) bool {
+func matchHosts(patterns []effect.HostPattern, host string) bool {
 	if host == "" {
 		return false
 	}
-	addr := parseAddr(host)
+	addr := effect.ParseAddr(host)
 	for i := range patterns {
-		if patterns[i].match(host, addr) {
+		if patterns[i].Match(host, addr) {
 			return true
 		}
 	}

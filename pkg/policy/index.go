@@ -34,6 +34,8 @@ type index struct {
 	byType    map[string]*ruleSet // rules that list an action type or kind
 	anyType   ruleSet             // rules that list none
 	placeless ruleSet             // rules with neither paths nor hosts
+	trusted   ruleSet             // rules for places that are trusted
+	untrusted ruleSet             // rules for places that are not
 	byPath    ruleSet
 	byHost    ruleSet
 
@@ -43,7 +45,7 @@ type index struct {
 	posix    globSet
 	drives   globSet // globs that begin with a drive or a share
 	all      [2]*globSet
-	hosts    []hostPattern
+	hosts    []effect.HostPattern
 	hostRule []int // rule of each of hosts
 }
 
@@ -68,6 +70,12 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 		if len(r.Paths) == 0 && len(r.Hosts) == 0 {
 			x.placeless.add(i)
 		}
+		switch r.Trusted {
+		case "true":
+			x.trusted.add(i)
+		case "false":
+			x.untrusted.add(i)
+		}
 		for _, g := range r.Paths {
 			x.byPath.add(i)
 			for _, g := range rulefile.Expand(g) {
@@ -79,7 +87,7 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 			}
 		}
 		for _, h := range r.Hosts {
-			p, err := parseHost(h)
+			p, err := effect.ParseHostPattern(h)
 			if err != nil {
 				return nil, fmt.Errorf("rule %s: %w", yamlfile.Quote(r.Name), err)
 			}
@@ -149,7 +157,19 @@ func (x *index) addTypes(rule int, types []string) {
 	}
 }
 
-// typed returns the rules that an effect's kind or the action's type fits.
+// fits returns the rules that an effect's kind, or the action's type, fits, and
+// whether the effect's place is trusted.
+func (x *index) fits(actionType string, e *effect.Effect) ruleSet {
+	set := x.typed(actionType, e.Kind)
+	if e.Trusted {
+		set.drop(&x.untrusted)
+	} else {
+		set.drop(&x.trusted)
+	}
+	return set
+}
+
+// typed returns the rules that a kind of effect or the action's type fits.
 func (x *index) typed(actionType string, kind effect.Kind) ruleSet {
 	set := x.anyType
 	if s := x.byType[actionType]; s != nil {

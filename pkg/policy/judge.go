@@ -142,7 +142,7 @@ func (s *search) covers(e *effect.Effect) ruleSet {
 		}
 	}
 	placed.addAll(&s.x.placeless)
-	typed := s.x.typed(s.c.Action.Type, e.Kind)
+	typed := s.x.fits(s.c.Action.Type, e)
 	placed.keep(&typed)
 	return placed
 }

@@ -163,7 +163,7 @@ func checks(vars map[string][]string) rulefile.Checks {
 			return err
 		},
 		Host: func(pattern string) error {
-			_, err := parseHost(pattern)
+			_, err := effect.ParseHostPattern(pattern)
 			return err
 		},
 		JQ: func(expr string) error {

@@ -328,11 +328,11 @@ func TestHosts(t *testing.T) {
 		{"a*b*c", "axxcxxb", false},
 	}
 	for _, test := range tests {
-		p, err := parseHost(test.pattern)
+		p, err := effect.ParseHostPattern(test.pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.match(test.host, parseAddr(test.host)); got != test.want {
+		if got := p.Match(test.host, effect.ParseAddr(test.host)); got != test.want {
 			t.Errorf("%s matches %s: %v, want %v", test.pattern, test.host, got, test.want)
 		}
 	}

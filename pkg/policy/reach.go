@@ -134,7 +134,7 @@ func withinList(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
 		// Another allow rule must cover all effects of an action, whose types differ.
 		whole := list == "allow" || paired(a)
-		if whole && !within(b.Types, a.Types) || !placeless(a) && !samePlaces(a, b) || !within(b.Commands, a.Commands) || !within(b.Content, a.Content) || a.When != "" && a.When != b.When {
+		if whole && !within(b.Types, a.Types) || !placeless(a) && !samePlaces(a, b) || !within(b.Commands, a.Commands) || !within(b.Content, a.Content) || a.When != "" && a.When != b.When || a.Trusted != "" && a.Trusted != b.Trusted {
 			return hidesNone
 		}
 		how := excepting(a, b)
@@ -152,7 +152,7 @@ func withinList(list string) func(a, b *rulefile.Rule) hiding {
 // rule of the same paths.
 func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
-		if len(a.Commands) > 0 || len(a.Content) > 0 || a.When != "" && a.When != b.When {
+		if len(a.Commands) > 0 || len(a.Content) > 0 || a.When != "" && a.When != b.When || a.Trusted != "" && a.Trusted != b.Trusted {
 			return hidesNone
 		}
 		if !placeless(a) && (list != "allow" || paired(a) || !samePlaces(a, b) || slices.ContainsFunc(b.Paths, saysNothing)) {

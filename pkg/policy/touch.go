@@ -37,7 +37,7 @@ func (s *search) pick(set *ruleSet, from, to int, e *effect.Effect) (int, error)
 
 // touched returns the rules whose types, paths and hosts an effect meets.
 func (s *search) touched(e *effect.Effect) touched {
-	typed := s.x.typed(s.c.Action.Type, e.Kind)
+	typed := s.x.fits(s.c.Action.Type, e)
 	t := s.places(e)
 	t.sure.keep(&typed)
 	t.perhaps.keep(&typed)
@@ -59,7 +59,7 @@ func (s *search) pair() {
 	var paths, hosts ruleSet
 	for i := range s.c.Effects {
 		e := &s.c.Effects[i]
-		typed := s.x.typed(s.c.Action.Type, e.Kind)
+		typed := s.x.fits(s.c.Action.Type, e)
 		p := s.paths(e)
 		p.sure.addAll(&p.perhaps)
 		p.sure.keep(&typed)
@@ -91,9 +91,9 @@ func (s *search) hosts(e *effect.Effect) (set ruleSet) {
 	if e.Host == "" || len(s.x.hosts) == 0 {
 		return set
 	}
-	addr := parseAddr(e.Host)
+	addr := effect.ParseAddr(e.Host)
 	for i := range s.x.hosts {
-		if s.x.hosts[i].match(e.Host, addr) {
+		if s.x.hosts[i].Match(e.Host, addr) {
 			set.add(s.x.hostRule[i])
 		}
 	}

@@ -2,6 +2,8 @@ package shell
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -288,8 +290,12 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.dynamic(cause, "the script "+abstract.Clip(f.String())+" is not known", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
-	data, ok := s.at.Script(p)
-	if !ok {
+	data, err := s.at.Script(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)
+		return abstract.Unknown("…", abstract.Foreign)
+	case err != nil:
 		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" cannot be read", at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}

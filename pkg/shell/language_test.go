@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -30,9 +31,12 @@ func TestScripts(t *testing.T) {
 		"cmd /c a.bat": true, "nu a.nu": true, "./b": true, "./c": true, "./d.py": true, "./e": false, "./f": false, "bash g.bash": true,
 	} {
 		at := here()
-		at.Script = func(p string) ([]byte, bool) {
+		at.Script = func(p string) ([]byte, error) {
 			data, ok := files[strings.TrimPrefix(p, "/home/me/app/")]
-			return []byte(data), ok
+			if !ok {
+				return nil, fs.ErrNotExist
+			}
+			return []byte(data), nil
 		}
 		r := Analyze(command, at)
 		got := ""

@@ -134,7 +134,7 @@ func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
 			continue
 		}
 		if s.at.Script != nil {
-			if _, there := s.at.Script(path); there {
+			if _, err := s.at.Script(path); err == nil {
 				return
 			}
 		}

@@ -53,7 +53,7 @@ type Config struct {
 	Approve  approve.Options                           // who is asked in Tier 3; the pipeline fills Approval, Store, Binding, StateDir, Redactor and Clock
 	Lookup   func(variable string) (v string, ok bool) // finds the evaluator's key in the environment; nil finds none
 
-	NoFiles  bool // judge by the text alone: no link is followed and no script read, so that the machine has no say
+	NoFiles  bool // judge by the text alone, as if no file existed: the machine has no say
 	Timed    bool // the steps of [Outcome.Trail] carry their latency
 	Trace    bool // every verdict carries its trail, with latencies, effects and views
 	NoAction bool // verdicts leave the action out

@@ -161,6 +161,9 @@ func criteria(c *rulefile.Criteria) string {
 			b.WriteString("},\n")
 		}
 	}
+	if c.Trusted != "" {
+		fmt.Fprintf(&b, "Trusted: %q,\n", c.Trusted)
+	}
 	if c.When != "" {
 		fmt.Fprintf(&b, "When: %q,\n", c.When)
 	}

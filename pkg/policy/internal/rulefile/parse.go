@@ -31,8 +31,8 @@ type Checks struct {
 
 var (
 	fileKeys     = []string{"extends", "deny", "verify", "allow"}
-	criteriaKeys = []string{"action_types", "paths", "hosts", "commands", "content", "when"}
-	ruleKeys     = []string{"name", "reason", "action_types", "paths", "hosts", "commands", "content", "when", "tier_override", "except", "match", "pass"}
+	criteriaKeys = []string{"action_types", "paths", "hosts", "commands", "content", "trusted", "when"}
+	ruleKeys     = []string{"name", "reason", "action_types", "paths", "hosts", "commands", "content", "trusted", "when", "tier_override", "except", "match", "pass"}
 )
 
 // Parse reads a policy file. Its errors are of type [yamlfile.Errors], all that
@@ -228,10 +228,19 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 		c.Commands, err = texts(f, maxPattern, re2)
 	case "content":
 		c.Content, err = texts(f, maxPattern, re2)
+	case "trusted":
+		c.Trusted, err = text(f.Value, 5, trueOrFalse)
 	case "when":
 		c.When, err = text(f.Value, maxPattern, p.checks.JQ)
 	}
 	return err
+}
+
+func trueOrFalse(s string) error {
+	if s != "true" && s != "false" {
+		return fmt.Errorf("%q: write true or false", s)
+	}
+	return nil
 }
 
 // paths reads globs. "@NAME" stands for the globs of a list that shield knows,

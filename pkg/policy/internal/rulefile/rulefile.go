@@ -49,6 +49,7 @@ type Criteria struct {
 	Hosts    []string // globs and CIDR prefixes
 	Commands []string // RE2
 	Content  []string // RE2
+	Trusted  string   // "true", "false", or "" for either: whether the place an effect concerns is trusted
 	When     string   // jq over {action, effects}
 
 	At map[string][]yamlfile.Pos // where each entry stands, by the criterion's key; nil for presets
@@ -57,7 +58,7 @@ type Criteria struct {
 // Empty reports whether there is no criterion.
 func (c *Criteria) Empty() bool {
 	return len(c.Types) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
-		len(c.Commands) == 0 && len(c.Content) == 0 && c.When == ""
+		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.When == ""
 }
 
 // An Example is an action given with a rule: one JSON object.
@@ -83,6 +84,8 @@ func (s *Set) Fingerprint() string {
 		texts('h', c.Hosts)
 		texts('c', c.Commands)
 		texts('b', c.Content)
+		b = append(b, 'r')
+		text(c.Trusted)
 		b = append(b, 'w')
 		text(c.When)
 	}

@@ -1,0 +1,112 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// Trusted are the places that data may go to, and that may be changed, in the
+// course of ordinary work. This machine always is one.
+type Trusted struct {
+	Hosts      []string // names, globs or CIDR prefixes; HOST/PATH for a part of a host
+	GitRemotes []string // names of git remotes
+	Recipients []string // globs in which * stands for any text, of addresses and channels
+	Targets    []string // globs of databases, clusters and resources
+}
+
+// A trust is Trusted in the form that effects are held against.
+type trust struct {
+	Trusted
+	hosts []trustedHost
+}
+
+type trustedHost struct {
+	pattern effect.HostPattern
+	path    string // "" or the path that URLs have to be below, with a slash at both ends
+}
+
+func (t Trusted) compile() (*trust, error) {
+	out := &trust{Trusted: t}
+	for _, entry := range t.Hosts {
+		pattern, err := effect.ParseHostPattern(entry)
+		path := ""
+		if host, rest, ok := strings.Cut(entry, "/"); err != nil && ok {
+			path = "/" + strings.Trim(rest, "/") + "/"
+			pattern, err = effect.ParseHostPattern(host)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("trusted.hosts: %w", err)
+		}
+		out.hosts = append(out.hosts, trustedHost{pattern, path})
+	}
+	return out, nil
+}
+
+// mark notes which effects concern a trusted place.
+func (t *trust) mark(effects []effect.Effect) {
+	for i := range effects {
+		e := &effects[i]
+		switch e.Kind {
+		case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.Connect, effect.SendMessage:
+			e.Trusted = t.holds(e)
+		}
+	}
+}
+
+// holds reports whether all that an effect names is trusted, and that it names
+// something.
+func (t *trust) holds(e *effect.Effect) bool {
+	switch {
+	case e.Pattern:
+		return false
+	case e.Host != "" && !t.host(e):
+		return false
+	case e.Target != "":
+		return t != nil && (slices.Contains(t.GitRemotes, e.Target) && e.Program == "git" || matches(t.Recipients, e.Target) || matches(t.Targets, e.Target))
+	}
+	return e.Host != ""
+}
+
+func (t *trust) host(e *effect.Effect) bool {
+	addr := effect.ParseAddr(e.Host)
+	if addr.IsLoopback() || e.Host == "localhost" || strings.HasSuffix(e.Host, ".localhost") {
+		return true
+	}
+	if t == nil {
+		return false
+	}
+	for _, h := range t.hosts {
+		if h.pattern.Match(e.Host, addr) && strings.HasPrefix(urlPath(e.URL)+"/", h.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// urlPath returns the path of a URL without its query. One that climbs, or hides
+// a character, has none.
+func urlPath(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	slash := strings.IndexByte(rest, '/')
+	if slash < 0 {
+		return ""
+	}
+	path := rest[slash:]
+	if end := strings.IndexAny(path, "?#"); end >= 0 {
+		path = path[:end]
+	}
+	if strings.Contains(path, "..") || strings.ContainsAny(path, `%\`) {
+		return ""
+	}
+	return path
+}
+
+func matches(globs []string, s string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		p := effect.Stars(strings.ToLower(glob))
+		return p.Match(strings.ToLower(s))
+	})
+}

@@ -1,0 +1,113 @@
+package classify
+
+import (
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A doubt says why the silence of rules and a model's SAFE are not enough to
+// allow a case. The zero doubt is none.
+type doubt struct {
+	reason string
+	final  bool // no confidence of the model clears it
+}
+
+// doubts returns the gravest doubt about a case. What a model cannot know
+// better than the analysis stays a doubt whatever it says: what was not read,
+// data that leaves for a place that the settings do not name, credentials,
+// downloaded code, what is destroyed elsewhere, and shield itself.
+func doubts(c *analysis.Case) doubt {
+	if c.Unexamined != "" {
+		return doubt{unexaminedReason(c), true}
+	}
+	var worst doubt
+	for i := range c.Effects {
+		d := doubtOf(&c.Effects[i])
+		if d.final {
+			return d
+		}
+		if worst.reason == "" {
+			worst = d
+		}
+	}
+	return worst
+}
+
+const ordinaryReason = "ordinary: every effect is known, and none changes more than the workspace"
+
+// weigh returns what a model's answer is worth against what the analysis found:
+// its SAFE clears no final doubt, and of ordinary work in which no rule matched its
+// suspicion is a question.
+func weigh(c *analysis.Case, m result, ordinary bool) result {
+	if m.err != nil {
+		return m
+	}
+	d := doubts(c)
+	switch {
+	case m.decision == verdict.Allow && d.final:
+		m.decision, m.reasoning = verdict.Escalate, d.reason
+	case m.safe && ordinary:
+		m.decision, m.confidence, m.reasoning = verdict.Allow, max(m.confidence, ordinaryConfidence), ordinaryReason
+	case m.decision == verdict.Block && ordinary:
+		m.decision = verdict.Escalate
+		m.reasoning = "model: looks like an attack, though every effect is known and ordinary; a higher tier decides"
+	}
+	return m
+}
+
+// doubtOf returns the doubt that one effect gives.
+func doubtOf(e *effect.Effect) doubt {
+	switch e.Kind {
+	case effect.Dynamic:
+		return unknown(e)
+	case effect.SendData:
+		if !e.Trusted {
+			return doubt{"sends local data to " + place(e) + "; send it to a place that the settings trust, or ask the user", true}
+		}
+	case effect.SendSecret, effect.ReadSecret:
+		return doubt{"shows credentials or hands them on: " + place(e) + "; ask the user for the one value that is needed", true}
+	case effect.ChangeRemote:
+		if e.Destroys && !e.Trusted {
+			return doubt{"destroys what cannot be restored from here: " + place(e) + "; ask the user to do it", true}
+		}
+	case effect.RunCode:
+		if e.Is(effect.LabelNetwork) || e.Is(effect.LabelDecoded) {
+			return doubt{"runs a downloaded file: " + place(e) + "; read it first, then ask the user", true}
+		}
+	case effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
+		return doubt{"runs text from elsewhere; write it to a file, read it, then run it", true}
+	case effect.ChangeGuard:
+		return doubt{"changes shield or the guard of an agent; ask the user to do it", true}
+	}
+	return doubt{}
+}
+
+// unknown is the doubt about what cannot be known before it runs. A script that
+// does not exist runs nothing, so that a model may judge the rest.
+func unknown(e *effect.Effect) doubt {
+	advice := "write it out in full"
+	switch e.Cause {
+	case effect.CauseAbsent:
+		return doubt{reason: "what this would do cannot be known before it runs: " + clip(e.Reason, 120) + "; check its name, or run its commands directly"}
+	case effect.CauseScript:
+		advice = "check that the script can be read, or run its commands directly"
+	case effect.CauseTool:
+		return doubt{reason: "what this would do cannot be known before it runs: " + clip(e.Reason, 120) + "; have a policy say what the tool does"}
+	}
+	return doubt{"what this would do cannot be known before it runs: " + clip(e.Reason, 120) + "; " + advice, true}
+}
+
+// place names what an effect concerns.
+func place(e *effect.Effect) string {
+	for _, s := range [...]string{e.Host, e.Target, e.Path, e.Program, e.Reason} {
+		if s != "" {
+			return clip(s, 80)
+		}
+	}
+	return "another place"
+}
+
+func unexaminedReason(c *analysis.Case) string {
+	return "unexamined: " + clip(c.Unexamined, 120) + "; propose it in smaller steps"
+}

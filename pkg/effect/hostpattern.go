@@ -1,0 +1,97 @@
+package effect
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode"
+)
+
+// A HostPattern matches canonical hosts: a name, a glob in which * stands for
+// any run of characters, or a CIDR prefix.
+type HostPattern struct {
+	prefix netip.Prefix
+	glob   string
+}
+
+// ParseHostPattern reads a name, a glob or a CIDR prefix. Its errors say what is
+// wrong with the text.
+func ParseHostPattern(s string) (HostPattern, error) {
+	if strings.Contains(s, "/") {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return HostPattern{}, fmt.Errorf("host %q is no CIDR prefix such as 10.0.0.0/8", s)
+		}
+		return HostPattern{prefix: p.Masked()}, nil
+	}
+	switch {
+	case s == "":
+		return HostPattern{}, errors.New("empty host")
+	case strings.ContainsAny(s, " \t@?#[]\\"):
+		return HostPattern{}, fmt.Errorf("host %q: a name or address without scheme, port or path", s)
+	case strings.Count(s, ":") == 1:
+		return HostPattern{}, fmt.Errorf("host %q: leave the port out; rules match hosts on every port", s)
+	case strings.Count(s, "*") > 8:
+		return HostPattern{}, fmt.Errorf("host %q: more than 8 stars", s)
+	}
+	if !strings.Contains(s, "*") {
+		name := Host(s)
+		if name == "" {
+			return HostPattern{}, fmt.Errorf("host %q is no name and no address", s)
+		}
+		return HostPattern{glob: name}, nil
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return HostPattern{}, fmt.Errorf("host %q: with a star, write the name as the network has it (xn--…)", s)
+	}
+	return HostPattern{glob: strings.ToLower(strings.TrimSuffix(s, "."))}, nil
+}
+
+// Match reports whether a canonical host matches; addr is the host as an
+// address, if it is one.
+func (p *HostPattern) Match(host string, addr netip.Addr) bool {
+	if p.glob == "" {
+		return addr.IsValid() && p.prefix.Contains(addr)
+	}
+	return matchStars(p.glob, host)
+}
+
+// ParseAddr returns a canonical host as an address, the zero one if it is a
+// name.
+func ParseAddr(host string) netip.Addr {
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return addr.Unmap().WithZone("")
+}
+
+// Stars is a glob in which * stands for any text, and every other character for
+// itself.
+type Stars string
+
+// Match reports whether the glob matches all of s.
+func (g Stars) Match(s string) bool { return matchStars(string(g), s) }
+
+// matchStars matches s against a glob that knows only *. It goes back to the
+// last star alone, so time is at most len(glob)·len(s).
+func matchStars(glob, s string) bool {
+	g, i, star, mark := 0, 0, -1, 0
+	for i < len(s) {
+		switch {
+		case g < len(glob) && glob[g] == '*':
+			star, mark = g, i
+			g++
+		case g < len(glob) && glob[g] == s[i]:
+			g++
+			i++
+		case star >= 0:
+			mark++
+			g, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(glob[g:], "*") == ""
+}
