@@ -14,7 +14,7 @@ const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded
 // loads looks for files that a program runs because they lie in its folder, or
 // are given to it, among those that the text wrote, downloaded or unpacked.
 func (s *state) loads(base string, argv []abstract.Value, use command.Use) {
-	if len(s.files) == 0 || s.remote > 0 || use.Known && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
+	if s.remote > 0 || len(argv) > 1 && use.Known && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
 		return
 	}
 	args := make([]string, len(argv)-1)
@@ -23,6 +23,14 @@ func (s *state) loads(base string, argv []abstract.Value, use command.Use) {
 	}
 	loaders := command.Loaders(base, args)
 	if len(loaders) == 0 {
+		return
+	}
+	defer func() {
+		for i := range loaders {
+			s.recipes(base, argv, &loaders[i])
+		}
+	}()
+	if len(s.files) == 0 {
 		return
 	}
 	named := s.argumentPaths(argv[1:])

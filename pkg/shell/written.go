@@ -21,10 +21,17 @@ const maxWritten = 16
 //
 // What a file does that starts by itself has the effect's own kind; of others
 // it is a RunCode effect, or Destroy, with the cause CauseLater.
-func Written(file, text string, at *effect.Place) (out []effect.Effect) {
-	if at == nil {
-		at = &effect.Place{}
+func Written(file, text string, at *effect.Place) []effect.Effect {
+	return written(file, text, at, false)
+}
+
+// written is Written; runs says that the file runs now, whatever its name.
+func written(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
+	place := effect.Place{}
+	if at != nil {
+		place = *at
 	}
+	place.Script = nil // what it runs in turn is judged when it does
 	format, elsewhere := command.Recipe(file)
 	if strings.HasPrefix(text, "#!") && (format == "" || format == "shell") {
 		format = scriptLanguage(file, []byte(text))
@@ -38,11 +45,11 @@ func Written(file, text string, at *effect.Place) (out []effect.Effect) {
 			out = []effect.Effect{{Kind: effect.Dynamic, Cause: effect.CauseFailure, Path: file, Reason: "what is written could not be analysed"}}
 		}
 	}()
-	s := &state{text: text, at: at}
-	at1 := effect.Span{End: len(text)}
+	s := &state{text: text, at: &place}
+	all := effect.Span{End: len(text)}
 	for _, step := range recipe.Steps(format, text, nil) {
 		from := len(s.effects)
-		s.code(step.Language, step.Text, at1, []abstract.Value{})
+		s.code(step.Language, step.Text, all, []abstract.Value{})
 		if s.gaveUp {
 			break
 		}
@@ -51,7 +58,7 @@ func Written(file, text string, at *effect.Place) (out []effect.Effect) {
 		}
 	}
 	s.finish()
-	l := later{file: file, class: class, elsewhere: elsewhere, at: at}
+	l := later{file: file, class: class, elsewhere: elsewhere, runs: runs, at: &place}
 	for i := range s.effects {
 		out = l.add(out, &s.effects[i])
 	}
@@ -102,6 +109,7 @@ func installer(address string) bool {
 type later struct {
 	file, class string // class as in effect.Persists
 	elsewhere   bool
+	runs        bool // it runs now
 	at          *effect.Place
 }
 
@@ -111,7 +119,7 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 	n := effect.Effect{Kind: effect.RunCode, Path: l.file, Cause: effect.CauseLater}
 	switch e.Kind {
 	case effect.RunDownload, effect.RunDecoded:
-		if l.class == "" {
+		if l.class == "" && !l.runs {
 			return out // installers do so; it is judged when one is run
 		}
 		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would run what the network sends"
@@ -123,7 +131,7 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 	case effect.SendSecret:
 		n.Labels, n.Reason = []effect.Label{effect.LabelSecret}, base+" would send secrets to the network"
 	case effect.DeleteFile, effect.DeleteDirectory:
-		if l.class == "" || l.elsewhere || !l.wide(e) {
+		if l.class == "" && !l.runs || l.elsewhere || !l.wide(e) {
 			return out
 		}
 		n.Kind, n.Reason = effect.Destroy, base+" would remove "+abstract.Clip(e.Path)

@@ -11,7 +11,12 @@ import (
 type Loader struct {
 	Names  []string // globs of the last name of such files
 	Words  []string // globs of arguments of which one must be there; empty if none
+	Reads  []string // files that are looked at where they lie
 	Recipe string   // how the file that says what runs is read; "" if it is not
+	Goals  []string // WORD=GOAL,…: what of the recipe runs for a first operand
+	Folder []string // options that name the folder
+	File   []string // options that name the recipe
+	Values []string // other options with a value
 }
 
 // Loaders returns what a program loads when it runs with some arguments.

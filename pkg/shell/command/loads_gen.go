@@ -3,97 +3,208 @@
 package command
 
 var loaders = [...]Loader{
-	{Names: []string{"CMakeLists.txt", "*.cmake", "build.ninja", "meson.build", "SConstruct", "SConscript", "wscript", "waf", "BUILD", "BUILD.bazel", "WORKSPACE", "MODULE.bazel", "*.bzl", "BUCK", "xmake.lua", "premake5.lua", "configure.ac", "Makefile.am", "*.m4", "conanfile.py", "*.sh"}, Words: []string{}, Recipe: ""},                                                                                                                                                                                                                                                                                                                                                                                                        // cmake
-	{Names: []string{"Dockerfile", "Dockerfile.*", "*.Dockerfile", "Containerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "docker-bake.hcl", "docker-bake.json", "entrypoint.sh", "docker-entrypoint.sh", "*.sh"}, Words: []string{"build", "buildx", "bake", "compose", "up", "run", "create", "start", "stack", "deploy", "bud", "-f", "--file", "play", "load", "import"}, Recipe: "docker"},                                                                                                                                                                                                                                                                                              // containers
-	{Names: []string{"*.sql", "*.psql", "*.pgsql", "*.mysql", "*.ddl", "*.dml", "*.js", "*.mongodb", "*.cql", "*.cypher", "*.aql", "*.redis", "*.rdb", ".psqlrc", ".sqliterc", ".my.cnf", "*.dump"}, Words: []string{}, Recipe: ""},                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    // databases
-	{Names: []string{"*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.props", "*.targets", "*.cs", "*.csx", "*.fs", "*.fsx", "*.vb", "*.cake", "global.json", "nuget.config", "NuGet.Config"}, Words: []string{}, Recipe: ""},                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           // dotnet
-	{Names: []string{"*.vim", "*.lua", "*.el", ".vimrc", ".exrc", ".nvim.lua", ".nvimrc", ".nanorc", ".dir-locals.el", ".editorconfig", "tasks.json", "settings.json", "launch.json"}, Words: []string{}, Recipe: ""},                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  // editors
-	{Names: []string{"pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "pre-push", "post-checkout", "post-merge", "pre-rebase", "post-rewrite", "applypatch-msg", "pre-applypatch", "post-applypatch", "pre-merge-commit", ".gitmodules", ".gitattributes"}, Words: []string{"commit", "push", "merge", "rebase", "checkout", "switch", "am", "pull", "cherry-pick", "revert", "clone", "worktree", "submodule", "stash", "gc"}, Recipe: "hooks"},                                                                                                                                                                                                                                                                       // git
-	{Names: []string{"*.go", "*.s", "*.c", "*.cc", "go.mod", "go.work", ".air.toml", ".goreleaser.yml", ".goreleaser.yaml"}, Words: []string{"run", "test", "generate", "build", "install", "vet", "tool", "work", "list", "watch", "-r"}, Recipe: ""},                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 // go
-	{Names: []string{"*.tf", "*.tf.json", "*.tofu", "*.tfvars", ".terraformrc", "terragrunt.hcl", "*.pkr.hcl", "*.hcl", "*.nomad", "*.yml", "*.yaml", "*.nix", "flake.nix", "flake.lock", "*.pp", "*.sls", "Pulumi.yaml", "template.yaml", "ansible.cfg", "Vagrantfile", "Chart.yaml", "*.tpl", "*.scm"}, Words: []string{"init", "plan", "apply", "destroy", "import", "validate", "build", "run", "install", "upgrade", "template", "create", "replace", "patch", "deploy", "up", "provision", "shell", "develop", "switch", "sync", "--playbook-dir", "-f", "-i", "*.yml", "*.yaml", "*.nix", "*.pp", "local.apply", "state.apply"}, Recipe: ""},                                                                                    // infrastructure
-	{Names: []string{"*.gradle", "*.gradle.kts", "*.kts", "*.groovy", "*.java", "*.kt", "*.scala", "*.sc", "*.sbt", "*.clj", "*.cljs", "*.cljc", "*.bb", "pom.xml", "build.xml", "build.sc", "gradle.properties", "gradle-wrapper.properties", "gradle-wrapper.jar", "maven-wrapper.properties", "maven-wrapper.jar", "jvm.config", "extensions.xml", "*.jsh", "*.jar"}, Words: []string{}, Recipe: ""},                                                                                                                                                                                                                                                                                                                                // jvm
-	{Names: []string{"GNUmakefile", "makefile", "Makefile", "BSDmakefile", "*.mk", "*.mak", "configure", "*.sh", "magefile.go"}, Words: []string{}, Recipe: "make"},                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    // make
-	{Names: []string{"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpm-workspace.yaml", "*.js", "*.cjs", "*.mjs", "*.jsx", "*.ts", "*.cts", "*.mts", "*.tsx", ".babelrc", ".eslintrc", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml", ".prettierrc", ".prettierrc.*", ".stylelintrc", ".mocharc.*", ".swcrc", "turbo.json", "nx.json", "lerna.json", "deno.json", "deno.jsonc", "*.postman_collection.json", "binding.gyp", "serverless.yml", "*.vue", "*.svelte"}, Words: []string{}, Recipe: "package"},                                                                                                                                                                                               // node
-	{Names: []string{"*.ex", "*.exs", "*.erl", "*.hrl", "rebar.config", "*.gleam", "gleam.toml", "*.hs", "*.cabal", "package.yaml", "stack.yaml", "cabal.project", "*.ml", "*.mli", "dune", "dune-project", "*.opam", "*.purs", "*.nim", "*.nimble", "*.nims", "*.cr", "shard.yml", "*.lua", "*.rockspec", "*.jl", "*.R", "*.r", "*.Rmd", ".Rprofile", "*.swift", "Package.swift", "*.xcconfig", "*.pbxproj", "*.zig", "build.zig", "build.zig.zon", "*.d", "dub.json", "dub.sdl", "*.raku", "*.rkt", "*.scm", "*.lisp", "*.el", ".dir-locals.el", "*.tcl", "*.exp", "*.m", "*.sage", "*.mac", "*.dart", "pubspec.yaml", "build.yaml", "*.v", "*.odin", "*.lean", "lakefile.lean", "*.janet", "*.fnl"}, Words: []string{}, Recipe: ""}, // other_languages
-	{Names: []string{"*.pl", "*.pm", "*.t", "*.PL", "cpanfile", "Makefile.PL", "Build.PL", "dist.ini"}, Words: []string{}, Recipe: ""},                                                                                                                                // perl
-	{Names: []string{"*.php", "*.phar", "composer.json", "phpunit.xml", "phpunit.xml.dist", "phpstan.neon", "*.phtml"}, Words: []string{}, Recipe: "package"},                                                                                                         // php
-	{Names: []string{"*.py", "*.pyx", "*.pth", "*.ipynb", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "alembic.ini", "mkdocs.yml", "Snakefile", "*.smk", "dbt_project.yml", "*.robot", "*.feature"}, Words: []string{}, Recipe: ""},                       // python
-	{Names: []string{"*.rb", "Gemfile", "*.gemspec", "Rakefile", "*.rake", "Podfile", "Fastfile", "Guardfile", "Capfile", ".rspec", ".irbrc", ".pryrc", "config.ru", "Vagrantfile", "Berksfile", "*.pp", ".rubocop.yml", "*.feature"}, Words: []string{}, Recipe: ""}, // ruby
-	{Names: []string{"*.rs", "Cargo.toml", "config.toml", "rust-toolchain.toml", "rust-toolchain"}, Words: []string{}, Recipe: ""},                                                                                                                                    // rust
-	{Names: []string{"Justfile", "justfile", ".justfile", "Taskfile.yml", "Taskfile.yaml", "Rakefile", "*.rake", "Thorfile", "Earthfile", "magefile.go", "tasks.py", "fabfile.py", "dodo.py", "noxfile.py", "tox.ini", "Procfile", "Procfile.*", "Tiltfile", "skaffold.yaml", "garden.yml", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthook.yml", "lefthook.yaml", ".overcommit.yml", ".envrc", ".mise.toml", "mise.toml", ".tool-versions", "*.sh"}, Words: []string{}, Recipe: ""},                                                                                                                                                                                                                                                                                                          // tasks
-	{Names: []string{"*.conf", "*.tmux", ".tmux.conf", ".screenrc", "*.kdl", "*.gdb", ".gdbinit", ".lldbinit", "*.r2", "*.desktop", "*.service", "*.timer", "*.socket", "*.path", "*.plist", "*.cron", "crontab", "*.rules", "*.lftp", "*.m4", "*.dc", "*.bc", "*.sed", "*.awk", "*.jq", "*.gp", "*.plt", "*.gnuplot", "*.scad", "*.py", "*.scm", "*.tex", "*.sty", "*.cls", "*.asy", "*.ps", "*.eps", "*.command", "*.app", "*.AppImage", "*.scpt", "*.workflow", "*.sh", "*.run"}, Words: []string{"source-file", "source", "-f", "--file", "-c", "-x", "-S", "-s", "--source", "--command", "load", "--load", "enable", "link", "start", "add-load", "bootstrap", "restart", "*.desktop", "*.conf", "*.service", "*.timer", "*.app", "*.scpt", "*.command", "*.sh", "*.tex", "*.py", "*.ps"}, Recipe: ""}, // terminals
+	{ // cmake
+		Names:  []string{"CMakeLists.txt", "*.cmake", "build.ninja", "meson.build", "SConstruct", "SConscript", "wscript", "waf", "BUILD", "BUILD.bazel", "WORKSPACE", "MODULE.bazel", "*.bzl", "BUCK", "xmake.lua", "premake5.lua", "configure.ac", "Makefile.am", "*.m4", "conanfile.py", "*.sh"},
+		Recipe: "",
+	},
+	{ // composer
+		Names:  []string{"composer.json"},
+		Goals:  []string{"run=@", "run-script=@", "install=pre-install-cmd,post-install-cmd,pre-autoload-dump,post-autoload-dump,post-root-package-install", "update=pre-update-cmd,post-update-cmd,pre-autoload-dump,post-autoload-dump", "require=pre-update-cmd,post-update-cmd,post-autoload-dump", "dump-autoload=pre-autoload-dump,post-autoload-dump", "*=*"},
+		Folder: []string{"-d", "--working-dir"},
+		Recipe: "package",
+	},
+	{ // containers
+		Names:  []string{"Dockerfile", "Dockerfile.*", "*.Dockerfile", "Containerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "docker-bake.hcl", "docker-bake.json", "entrypoint.sh", "docker-entrypoint.sh", "*.sh"},
+		Words:  []string{"build", "buildx", "bake", "compose", "up", "run", "create", "start", "stack", "deploy", "bud", "-f", "--file", "play", "load", "import"},
+		Recipe: "",
+	},
+	{ // databases
+		Names:  []string{"*.sql", "*.psql", "*.pgsql", "*.mysql", "*.ddl", "*.dml", "*.js", "*.mongodb", "*.cql", "*.cypher", "*.aql", "*.redis", "*.rdb", ".psqlrc", ".sqliterc", ".my.cnf", "*.dump"},
+		Recipe: "",
+	},
+	{ // dotnet
+		Names:  []string{"*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.props", "*.targets", "*.cs", "*.csx", "*.fs", "*.fsx", "*.vb", "*.cake", "global.json", "nuget.config", "NuGet.Config"},
+		Recipe: "",
+	},
+	{ // editors
+		Names:  []string{"*.vim", "*.lua", "*.el", ".vimrc", ".exrc", ".nvim.lua", ".nvimrc", ".nanorc", ".dir-locals.el", ".editorconfig", "tasks.json", "settings.json", "launch.json"},
+		Recipe: "",
+	},
+	{ // git
+		Names:  []string{"pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "pre-push", "post-checkout", "post-merge", "pre-rebase", "post-rewrite", "applypatch-msg", "pre-applypatch", "post-applypatch", "pre-merge-commit", ".gitmodules", ".gitattributes"},
+		Words:  []string{"commit", "push", "merge", "rebase", "checkout", "switch", "am", "pull", "cherry-pick", "revert", "clone", "worktree", "submodule", "stash", "gc"},
+		Reads:  []string{".git/hooks/pre-commit", ".git/hooks/commit-msg", ".git/hooks/prepare-commit-msg", ".git/hooks/post-commit", ".git/hooks/pre-push", ".git/hooks/post-checkout", ".git/hooks/post-merge", ".git/hooks/pre-rebase", ".husky/pre-commit", ".husky/commit-msg", ".husky/pre-push"},
+		Recipe: "",
+	},
+	{ // go
+		Names:  []string{"*.go", "*.s", "*.c", "*.cc", "go.mod", "go.work", ".air.toml", ".goreleaser.yml", ".goreleaser.yaml"},
+		Words:  []string{"run", "test", "generate", "build", "install", "vet", "tool", "work", "list", "watch", "-r"},
+		Recipe: "",
+	},
+	{ // images
+		Names:  []string{"Dockerfile", "Containerfile"},
+		Words:  []string{"build", "bud"},
+		File:   []string{"-f", "--file"},
+		Recipe: "docker",
+	},
+	{ // infrastructure
+		Names:  []string{"*.tf", "*.tf.json", "*.tofu", "*.tfvars", ".terraformrc", "terragrunt.hcl", "*.pkr.hcl", "*.hcl", "*.nomad", "*.yml", "*.yaml", "*.nix", "flake.nix", "flake.lock", "*.pp", "*.sls", "Pulumi.yaml", "template.yaml", "ansible.cfg", "Vagrantfile", "Chart.yaml", "*.tpl", "*.scm"},
+		Words:  []string{"init", "plan", "apply", "destroy", "import", "validate", "build", "run", "install", "upgrade", "template", "create", "replace", "patch", "deploy", "up", "provision", "shell", "develop", "switch", "sync", "--playbook-dir", "-f", "-i", "*.yml", "*.yaml", "*.nix", "*.pp", "local.apply", "state.apply"},
+		Recipe: "",
+	},
+	{ // just
+		Names:  []string{"justfile", "Justfile", ".justfile"},
+		Folder: []string{"-d", "--working-directory"},
+		File:   []string{"-f", "--justfile"},
+		Recipe: "just",
+	},
+	{ // jvm
+		Names:  []string{"*.gradle", "*.gradle.kts", "*.kts", "*.groovy", "*.java", "*.kt", "*.scala", "*.sc", "*.sbt", "*.clj", "*.cljs", "*.cljc", "*.bb", "pom.xml", "build.xml", "build.sc", "gradle.properties", "gradle-wrapper.properties", "gradle-wrapper.jar", "maven-wrapper.properties", "maven-wrapper.jar", "jvm.config", "extensions.xml", "*.jsh", "*.jar"},
+		Recipe: "",
+	},
+	{ // make
+		Names:  []string{"GNUmakefile", "makefile", "Makefile", "BSDmakefile", "*.mk", "*.mak", "configure", "*.sh"},
+		Folder: []string{"-C", "--directory"},
+		File:   []string{"-f", "--file", "--makefile"},
+		Values: []string{"-j", "-l", "-o", "-W", "-I"},
+		Recipe: "make",
+	},
+	{ // node
+		Names:  []string{"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpm-workspace.yaml", "*.js", "*.cjs", "*.mjs", "*.jsx", "*.ts", "*.cts", "*.mts", "*.tsx", ".babelrc", ".eslintrc", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml", ".prettierrc", ".prettierrc.*", ".stylelintrc", ".mocharc.*", ".swcrc", "turbo.json", "nx.json", "lerna.json", "deno.json", "deno.jsonc", "*.postman_collection.json", "binding.gyp", "serverless.yml", "*.vue", "*.svelte"},
+		Reads:  []string{"jest.config.js", "vitest.config.ts", "vite.config.js", "vite.config.ts", "webpack.config.js", ".eslintrc.js", "eslint.config.js", ".mocharc.js", "babel.config.js", "next.config.js", "rollup.config.js", "postcss.config.js", "tailwind.config.js", ".pnpmfile.cjs"},
+		Recipe: "",
+	},
+	{ // other_languages
+		Names:  []string{"*.ex", "*.exs", "*.erl", "*.hrl", "rebar.config", "*.gleam", "gleam.toml", "*.hs", "*.cabal", "package.yaml", "stack.yaml", "cabal.project", "*.ml", "*.mli", "dune", "dune-project", "*.opam", "*.purs", "*.nim", "*.nimble", "*.nims", "*.cr", "shard.yml", "*.lua", "*.rockspec", "*.jl", "*.R", "*.r", "*.Rmd", ".Rprofile", "*.swift", "Package.swift", "*.xcconfig", "*.pbxproj", "*.zig", "build.zig", "build.zig.zon", "*.d", "dub.json", "dub.sdl", "*.raku", "*.rkt", "*.scm", "*.lisp", "*.el", ".dir-locals.el", "*.tcl", "*.exp", "*.m", "*.sage", "*.mac", "*.dart", "pubspec.yaml", "build.yaml", "*.v", "*.odin", "*.lean", "lakefile.lean", "*.janet", "*.fnl"},
+		Recipe: "",
+	},
+	{ // perl
+		Names:  []string{"*.pl", "*.pm", "*.t", "*.PL", "cpanfile", "Makefile.PL", "Build.PL", "dist.ini"},
+		Recipe: "",
+	},
+	{ // php
+		Names:  []string{"*.php", "*.phar", "composer.json", "phpunit.xml", "phpunit.xml.dist", "phpstan.neon", "*.phtml"},
+		Recipe: "",
+	},
+	{ // python
+		Names:  []string{"*.py", "*.pyx", "*.pth", "*.ipynb", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "alembic.ini", "mkdocs.yml", "Snakefile", "*.smk", "dbt_project.yml", "*.robot", "*.feature"},
+		Reads:  []string{"conftest.py", "tests/conftest.py", "test/conftest.py", "setup.py", "noxfile.py", "tasks.py"},
+		Recipe: "",
+	},
+	{ // ruby
+		Names:  []string{"*.rb", "Gemfile", "*.gemspec", "Rakefile", "*.rake", "Podfile", "Fastfile", "Guardfile", "Capfile", ".rspec", ".irbrc", ".pryrc", "config.ru", "Vagrantfile", "Berksfile", "*.pp", ".rubocop.yml", "*.feature"},
+		Reads:  []string{"Rakefile", "Gemfile", "spec/spec_helper.rb"},
+		Recipe: "",
+	},
+	{ // rust
+		Names:  []string{"*.rs", "Cargo.toml", "config.toml", "rust-toolchain.toml", "rust-toolchain"},
+		Reads:  []string{"build.rs"},
+		Recipe: "",
+	},
+	{ // scripts
+		Names:  []string{"package.json", "deno.json", "deno.jsonc"},
+		Goals:  []string{"run=@", "run-script=@", "rum=@", "urn=@", "task=@", "t=test", "tst=test", "it=install,prepare,test", "install-test=install,prepare,test", "ci=install,prepare", "clean-install=install,prepare", "i=install,prepare", "in=install,prepare", "install=install,prepare", "add=install,prepare", "isntall=install,prepare", "rebuild=install", "publish=prepublishOnly,prepack,prepare,publish", "pack=prepack,prepare", "restart=stop,restart,start", "-=install,prepare", "*=*"},
+		Folder: []string{"-C", "--prefix", "--cwd", "--dir"},
+		Values: []string{"-w", "--workspace", "--filter", "-F", "--registry", "--loglevel", "--depth"},
+		Recipe: "package",
+	},
+	{ // task
+		Names:  []string{"Taskfile.yml", "Taskfile.yaml"},
+		Goals:  []string{"-=default", "*=*"},
+		Folder: []string{"-d", "--dir"},
+		File:   []string{"-t", "--taskfile"},
+		Recipe: "task",
+	},
+	{ // tasks
+		Names:  []string{"Rakefile", "*.rake", "Thorfile", "Earthfile", "magefile.go", "tasks.py", "fabfile.py", "dodo.py", "noxfile.py", "tox.ini", "Procfile", "Procfile.*", "Tiltfile", "skaffold.yaml", "garden.yml", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthook.yml", "lefthook.yaml", ".overcommit.yml", ".envrc", ".mise.toml", "mise.toml", ".tool-versions", "*.sh"},
+		Recipe: "",
+	},
+	{ // terminals
+		Names:  []string{"*.conf", "*.tmux", ".tmux.conf", ".screenrc", "*.kdl", "*.gdb", ".gdbinit", ".lldbinit", "*.r2", "*.desktop", "*.service", "*.timer", "*.socket", "*.path", "*.plist", "*.cron", "crontab", "*.rules", "*.lftp", "*.m4", "*.dc", "*.bc", "*.sed", "*.awk", "*.jq", "*.gp", "*.plt", "*.gnuplot", "*.scad", "*.py", "*.scm", "*.tex", "*.sty", "*.cls", "*.asy", "*.ps", "*.eps", "*.command", "*.app", "*.AppImage", "*.scpt", "*.workflow", "*.sh", "*.run"},
+		Words:  []string{"source-file", "source", "-f", "--file", "-c", "-x", "-S", "-s", "--source", "--command", "load", "--load", "enable", "link", "start", "add-load", "bootstrap", "restart", "*.desktop", "*.conf", "*.service", "*.timer", "*.app", "*.scpt", "*.command", "*.sh", "*.tex", "*.py", "*.ps"},
+		Recipe: "",
+	},
 }
 
 func loaderIndexes(program string) []int {
 	switch program {
 	case "autoconf", "automake", "autoreconf", "bazelisk", "bitbake", "buck", "buck2", "cmake", "ctest", "meson", "ninja", "pants", "premake5", "samu", "vcpkg", "waf", "xmake":
 		return []int{0}
-	case "conan", "scons":
-		return []int{0, 14}
 	case "bazel":
-		return []int{0, 8}
-	case "buildah", "buildctl", "docker", "docker-compose", "img", "kaniko", "nerdctl", "podman", "podman-compose":
-		return []int{1}
-	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bun", "bunx", "c8", "changeset", "cnpm", "commitlint", "cypress", "deno", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "ni", "nightwatch", "node-gyp", "nodemon", "npm", "npx", "nr", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpm", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "yarn", "zx":
+		return []int{0, 11}
+	case "conan", "scons":
+		return []int{0, 17}
+	case "composer":
+		return []int{1, 16}
+	case "just":
 		return []int{10}
-	case "elm":
-		return []int{10, 11}
-	case "husky":
-		return []int{10, 17}
-	case "R", "Rscript", "agda", "alire", "bb", "busted", "cabal", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "lua", "luajit", "luarocks", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "opam", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
-		return []int{11}
-	case "carton", "cpan", "cpanm", "cpanminus", "dzil", "minil", "perl", "plenv", "prove":
-		return []int{12}
-	case "artisan", "composer", "drupal", "drush", "pest", "php", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
-		return []int{13}
-	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pip", "pip3", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pip", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uv", "uvicorn", "waitress-serve":
-		return []int{14}
-	case "maturin":
-		return []int{14, 16}
-	case "fab", "invoke", "nox", "tox":
-		return []int{14, 17}
-	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "gem", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "ruby", "sidekiq", "spring", "unicorn":
-		return []int{15}
-	case "rake", "thor":
-		return []int{15, 17}
-	case "cargo", "cross", "trunk", "wasm-pack":
-		return []int{16}
-	case "act", "asdf", "direnv", "doit", "earthly", "foreman", "garden", "go-task", "goreman", "hivemind", "honcho", "inv", "just", "lefthook", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "task", "tilt":
-		return []int{17}
-	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
-		return []int{18}
-	case "arangosh", "bcp", "bq", "clickhouse", "clickhouse-client", "cockroach", "cqlsh", "cypher-shell", "dbmate", "duckdb", "etcdctl", "flyway", "goose", "influx", "isql", "liquibase", "litecli", "mariadb", "migrate", "mongo", "mongorestore", "mongosh", "mycli", "mysql", "neo4j", "osql", "pg_restore", "pgcli", "psql", "redis-cli", "snowsql", "sqlcmd", "sqlite", "sqlite3", "sqlplus", "sqlx", "usql":
-		return []int{2}
-	case "cake", "csc", "csi", "dotnet", "dotnet-script", "fsi", "msbuild", "nuget", "paket", "xbuild":
-		return []int{3}
-	case "code", "codium", "cursor", "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
-		return []int{4}
-	case "emacs", "emacsclient":
-		return []int{4, 11}
-	case "git":
-		return []int{5}
-	case "air", "ginkgo", "go", "goreleaser", "gotestsum", "ko", "mockgen", "richgo", "tinygo", "wire":
-		return []int{6}
-	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helm", "helmfile", "home-manager", "kubectl", "kustomize", "nix", "nix-build", "nix-env", "nix-shell", "nixos-rebuild", "nomad", "oc", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terraform", "terragrunt", "tofu":
-		return []int{7}
-	case "cdk", "pulumi", "serverless":
-		return []int{7, 10}
-	case "ansible-playbook":
-		return []int{7, 14}
-	case "chef-client", "puppet", "vagrant":
-		return []int{7, 15}
 	case "amm", "ant", "bld", "boot", "clj", "clojure", "gradle", "gradlew", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "mvn", "mvnw", "sbt", "scala-cli":
-		return []int{8}
+		return []int{11}
 	case "bmake", "gmake", "make", "nmake":
+		return []int{12}
+	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
+		return []int{13}
+	case "elm":
+		return []int{13, 14}
+	case "bun", "cnpm", "deno", "ni", "npm", "nr", "pnpm", "yarn":
+		return []int{13, 20}
+	case "husky":
+		return []int{13, 22}
+	case "R", "Rscript", "agda", "alire", "bb", "busted", "cabal", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "lua", "luajit", "luarocks", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "opam", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
+		return []int{14}
+	case "carton", "cpan", "cpanm", "cpanminus", "dzil", "minil", "perl", "plenv", "prove":
+		return []int{15}
+	case "artisan", "drupal", "drush", "pest", "php", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
+		return []int{16}
+	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pip", "pip3", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pip", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uv", "uvicorn", "waitress-serve":
+		return []int{17}
+	case "maturin":
+		return []int{17, 19}
+	case "fab", "invoke", "nox", "tox":
+		return []int{17, 22}
+	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "gem", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "ruby", "sidekiq", "spring", "unicorn":
+		return []int{18}
+	case "rake", "thor":
+		return []int{18, 22}
+	case "cargo", "cross", "trunk", "wasm-pack":
+		return []int{19}
+	case "buildctl", "docker-compose", "img", "kaniko", "podman-compose":
+		return []int{2}
+	case "buildah", "docker", "nerdctl", "podman":
+		return []int{2, 8}
+	case "go-task", "task":
+		return []int{21}
+	case "act", "asdf", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
+		return []int{22}
+	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+		return []int{23}
+	case "arangosh", "bcp", "bq", "clickhouse", "clickhouse-client", "cockroach", "cqlsh", "cypher-shell", "dbmate", "duckdb", "etcdctl", "flyway", "goose", "influx", "isql", "liquibase", "litecli", "mariadb", "migrate", "mongo", "mongorestore", "mongosh", "mycli", "mysql", "neo4j", "osql", "pg_restore", "pgcli", "psql", "redis-cli", "snowsql", "sqlcmd", "sqlite", "sqlite3", "sqlplus", "sqlx", "usql":
+		return []int{3}
+	case "cake", "csc", "csi", "dotnet", "dotnet-script", "fsi", "msbuild", "nuget", "paket", "xbuild":
+		return []int{4}
+	case "code", "codium", "cursor", "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
+		return []int{5}
+	case "emacs", "emacsclient":
+		return []int{5, 14}
+	case "git":
+		return []int{6}
+	case "air", "ginkgo", "go", "goreleaser", "gotestsum", "ko", "mockgen", "richgo", "tinygo", "wire":
+		return []int{7}
+	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helm", "helmfile", "home-manager", "kubectl", "kustomize", "nix", "nix-build", "nix-env", "nix-shell", "nixos-rebuild", "nomad", "oc", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terraform", "terragrunt", "tofu":
 		return []int{9}
-	case "mage":
+	case "cdk", "pulumi", "serverless":
+		return []int{9, 13}
+	case "ansible-playbook":
 		return []int{9, 17}
+	case "chef-client", "puppet", "vagrant":
+		return []int{9, 18}
 	}
 	return nil
 }
 
 var recipes = [...]recipe{
-	{"make", []string{"GNUmakefile", "makefile", "Makefile", "BSDmakefile", "*.mk", "*.mak", "justfile", "Justfile", ".justfile"}, false},
+	{"make", []string{"GNUmakefile", "makefile", "Makefile", "BSDmakefile", "*.mk", "*.mak"}, false},
+	{"just", []string{"justfile", "Justfile", ".justfile", "*.just"}, false},
 	{"package", []string{"package.json", "composer.json", "deno.json", "deno.jsonc", ".vscode/*.json", "*.code-workspace", ".zed/*.json", ".mcp.json", "mcp.json", ".devcontainer.json", ".devcontainer/*.json", ".claude/*.json", ".cursor/*.json", ".gemini/*.json", "turbo.json", ".lintstagedrc", ".huskyrc"}, false},
 	{"docker", []string{"Dockerfile", "Dockerfile.*", "*.Dockerfile", "Containerfile"}, true},
 	{"yaml", []string{"Taskfile.yml", "Taskfile.yaml", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml", "dvc.yaml"}, false},
@@ -106,4 +217,5 @@ var recipes = [...]recipe{
 	{"ruby", []string{"Rakefile", "*.rake", "Gemfile", "*.gemspec", "Podfile", "Fastfile", "Guardfile", "Vagrantfile", "Berksfile", "Capfile", ".irbrc", ".pryrc", "Brewfile"}, false},
 	{"python", []string{"*.pth", "SConstruct", "SConscript", "wscript", ".pdbrc"}, false},
 	{"shell", []string{".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".profile", ".xinitrc", ".xprofile", ".xsessionrc", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".git/hooks/*", ".git-templates/hooks/*", "git-templates/hooks/*", ".husky/*", ".githooks/*", "profile", "bash.bashrc", "profile.d/*", "rc.local", "cron.hourly/*", "cron.daily/*", "cron.weekly/*", "cron.monthly/*", "init.d/*", "env", ".autoenv*"}, false},
+	{"code", []string{"build.rs", "*.gradle", "*.gradle.kts", "build.zig", "magefile.go", "Package.swift"}, false},
 }

@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,11 +19,10 @@ type rule struct {
 }
 
 // makeSteps returns the recipes of the goals of a Makefile and of all that they
-// need; without goals, those of all targets.
+// need, one step a line; without goals, those of all targets.
 func makeSteps(text string, goals []string) []Step {
 	m := parseMake(text)
-	lines := m.run(goals)
-	out := shellSteps(lines...)
+	out := shellSteps(m.run(goals)...)
 	for _, name := range slices.Sorted(maps.Keys(m.vars)) { // := $(shell …) runs as the Makefile is read
 		for _, call := range shellCalls(m.vars[name]) {
 			out = append(out, shellSteps(m.expand(call, 0))...)
@@ -31,9 +31,29 @@ func makeSteps(text string, goals []string) []Step {
 	return out
 }
 
-// DefaultGoal returns the target that make builds when it is given none; "" if
-// the Makefile has none.
-func DefaultGoal(text string) string {
+var justVariable = regexp.MustCompile(`\{\{\s*([\w-]+)\s*\}\}`)
+
+// justMake writes a justfile as a Makefile.
+func justMake(text string) string {
+	lines := strings.Split(strings.ReplaceAll(text, "$", "$$"), "\n")
+	for i, line := range lines {
+		if name, value, ok := strings.Cut(line, ":="); ok {
+			lines[i] = name + ":=" + strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+		if line != "" && (line[0] == ' ' || line[0] == '\t') {
+			lines[i] = "\t" + strings.TrimSpace(line)
+		}
+		lines[i] = justVariable.ReplaceAllString(lines[i], "$$($1)")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// DefaultGoal returns the target that a recipe in the form of a Makefile builds
+// when it is given none; "" if it has none.
+func DefaultGoal(format, text string) string {
+	if format == "just" {
+		text = justMake(text)
+	}
 	m := parseMake(text)
 	if goal := m.vars[".DEFAULT_GOAL"]; goal != "" {
 		return goal
@@ -124,14 +144,12 @@ func (m *makefile) run(goals []string) []string {
 					build(n, depth+1)
 				}
 			}
-			if text := m.recipe(r); text != "" && !slices.Contains(out, text) {
-				out = append(out, text)
-			}
+			out = append(out, m.recipe(r)...)
 		}
 	}
 	if goals == nil {
 		for i := range m.rules {
-			out = append(out, m.recipe(&m.rules[i]))
+			out = append(out, m.recipe(&m.rules[i])...)
 		}
 		return out
 	}
@@ -150,12 +168,12 @@ func matches(target, goal string) bool {
 	return len(goal) > len(before)+len(after) && strings.HasPrefix(goal, before) && strings.HasSuffix(goal, after)
 }
 
-func (m *makefile) recipe(r *rule) string {
+func (m *makefile) recipe(r *rule) []string {
 	var lines []string
 	for _, line := range r.lines {
 		lines = append(lines, strings.TrimLeft(m.expand(line, 0), "\t @-+"))
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // expand puts the variables that the Makefile sets in. Automatic variables are

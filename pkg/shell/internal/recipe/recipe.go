@@ -26,6 +26,10 @@ func Steps(format, text string, goals []string) []Step {
 	switch format {
 	case "make":
 		out = makeSteps(text, goals)
+	case "just":
+		out = makeSteps(justMake(text), goals)
+	case "task":
+		out = taskSteps(text, goals)
 	case "package":
 		out = packageSteps(text, goals)
 	case "docker":

@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -110,4 +111,21 @@ var unescape = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t")
 func isShell(word string) bool {
 	base := word[strings.LastIndexByte(word, '/')+1:]
 	return base == "sh" || base == "bash" || base == "ash" || base == "dash" || base == "zsh"
+}
+
+// taskSteps returns the commands of the goals of a Taskfile.
+func taskSteps(text string, goals []string) []Step {
+	if goals == nil {
+		return yamlSteps(text)
+	}
+	lines := strings.Split(text, "\n")
+	var out []Step
+	for i, line := range lines {
+		name, _, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if ok && indent(line) > 0 && slices.Contains(goals, strings.Trim(name, `"'`)) {
+			block, _ := below(lines, i, indent(line))
+			out = append(out, yamlSteps(block)...)
+		}
+	}
+	return out
 }

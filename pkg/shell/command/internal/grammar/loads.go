@@ -15,7 +15,7 @@ import (
 // A loading is one entry of loads.yaml. All but Recipe are words separated by
 // blanks.
 type loading struct {
-	Programs, Names, Words, Recipe string
+	Programs, Names, Words, Recipe, Reads, Goals, Folder, File, Values string
 }
 
 // A recipe is one entry of recipes.yaml.
@@ -44,7 +44,15 @@ func WriteLoads(data, recipes []byte) ([]byte, error) {
 				return nil, fmt.Errorf("%s: %s: %w", name, glob, err)
 			}
 		}
-		fmt.Fprintf(&out, "{Names: %#v, Words: %#v, Recipe: %q}, // %s\n", strings.Fields(e.Names), strings.Fields(e.Words), e.Recipe, name)
+		fmt.Fprintf(&out, "{ // %s\n", name)
+		for _, field := range [...]struct{ name, words string }{
+			{"Names", e.Names}, {"Words", e.Words}, {"Reads", e.Reads}, {"Goals", e.Goals}, {"Folder", e.Folder}, {"File", e.File}, {"Values", e.Values},
+		} {
+			if words := strings.Fields(field.words); len(words) > 0 {
+				fmt.Fprintf(&out, "%s: %#v,\n", field.name, words)
+			}
+		}
+		fmt.Fprintf(&out, "Recipe: %q,\n},\n", e.Recipe)
 		seen := map[string]bool{}
 		for _, p := range strings.Fields(e.Programs) {
 			if seen[p] {
