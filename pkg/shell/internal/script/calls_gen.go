@@ -3,6 +3,7 @@
 package script
 
 var calls = map[string][]callRole{
+	"Command":                 {{role: runsArgv, owner: []string{"Deno"}}},
 	"Function":                {{role: evaluates}},
 	"INET":                    {{role: connects}},
 	"INET6":                   {{role: connects}},
@@ -75,7 +76,7 @@ var calls = map[string][]callRole{
 	"foreach":                 {{role: readsFile}},
 	"fork_exec":               {{role: runsArgv}},
 	"fsockopen":               {{role: connects, unless: []string{"*[sS][qQ][lL]*", "*db*", "psycopg2"}}},
-	"get":                     {{role: requests, owner: []string{"http:requests", "http:http", "http:https", "http:httpx", "http:axios", "http:urllib", "http:got", "http:session", "http:aiohttp", "http:lwp", "http:ua", "http:client", "http:net", "http:faraday", "http:needle", "http:superagent"}}},
+	"get":                     {{role: requests, owner: []string{"http:requests", "http:http", "http:https", "http:httpx", "http:axios", "http:urllib", "http:got", "http:session", "http:aiohttp", "http:lwp", "http:ua", "http:client", "http:net", "http:faraday", "http:needle", "http:superagent"}}, {role: readsEnvironment, owner: []string{"Deno.env"}}},
 	"get_print":               {{role: requests}},
 	"get_response":            {{role: requests}},
 	"getenv":                  {{role: readsEnvironment}},
@@ -88,6 +89,7 @@ var calls = map[string][]callRole{
 	"hardlink_to":             {{role: links}},
 	"head":                    {{role: requests, owner: []string{"http:requests", "http:http", "http:https", "http:httpx", "http:axios", "http:urllib", "http:got", "http:session", "http:aiohttp", "http:lwp", "http:ua", "http:client", "http:net", "http:faraday", "http:needle", "http:superagent"}}},
 	"highlight_file":          {{role: readsFile}},
+	"import":                  {{role: loadsFile, owner: []string{"''"}, in: []string{"node"}}},
 	"include":                 {{role: loadsFile}},
 	"include_once":            {{role: loadsFile}},
 	"instance_eval":           {{role: evaluates}},
@@ -143,8 +145,8 @@ var calls = map[string][]callRole{
 	"readpipe":                {{role: runsShell}},
 	"recv":                    {{role: receives}},
 	"recvfrom":                {{role: receives}},
-	"remove":                  {{role: deletes, owner: []string{"*os", "*fs"}}, {role: deletes, in: []string{"lua"}}},
-	"removeSync":              {{role: deletes}},
+	"remove":                  {{role: deletesTree, owner: []string{"Deno"}}, {role: deletes, owner: []string{"*os", "*fs"}}, {role: deletes, in: []string{"lua"}}},
+	"removeSync":              {{role: deletesTree, owner: []string{"Deno"}}, {role: deletes}},
 	"remove_entry_secure":     {{role: deletesTree}},
 	"remove_tree":             {{role: deletesTree}},
 	"removedirs":              {{role: deletesTree}},
