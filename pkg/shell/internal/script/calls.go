@@ -242,9 +242,9 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 func commandOf(full string, args []operand) []operand {
 	last := full[strings.LastIndexByte(full, '.')+1:]
 	if last == "Command" && len(args) > 1 { // Deno's: the arguments are a field
-		for i, o := range args[1].list {
-			if o.name == "args" && i+1 < len(args[1].list) {
-				return []operand{args[0], args[1].list[i+1]}
+		for _, o := range args[1].list {
+			if o.isList {
+				return []operand{args[0], o}
 			}
 		}
 	}
