@@ -90,6 +90,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		first = abstract.JoinValues(words)
 		return s.runText(n.Language, first, base, join(words), nil)
 	case "argv":
+		if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
+			return s.runText("shell", first, base, first.From, nil)
+		}
 		words := make([]abstract.Value, 0, len(n.Words)+1)
 		replaced := false
 		for _, w := range n.Words {
@@ -141,6 +144,14 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		return out
 	}
 	return s.code(n.Language, first.Text, first.From, args)
+}
+
+// isCommandLine reports whether a word that stands where a program's name
+// should is a whole command: some carriers hand it to a shell then, and no
+// program has such a name.
+func isCommandLine(word string) bool {
+	name, rest, blank := strings.Cut(strings.TrimSpace(word), " ")
+	return blank && rest != "" && !strings.Contains(name, "/")
 }
 
 // behind returns the arguments that follow the one that code stands in: the

@@ -13,7 +13,7 @@ const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded
 
 // loads looks for files that a program runs because they lie in its folder, or
 // are given to it, among those that the text wrote, downloaded or unpacked.
-func (s *state) loads(base string, argv []abstract.Value, use command.Use) {
+func (s *state) loads(base string, argv []abstract.Value, use command.Use, io abstract.Streams) {
 	if s.remote > 0 || len(argv) > 1 && use.Known && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
 		return
 	}
@@ -27,7 +27,7 @@ func (s *state) loads(base string, argv []abstract.Value, use command.Use) {
 	}
 	defer func() {
 		for i := range loaders {
-			s.recipes(base, argv, &loaders[i])
+			s.recipes(argv, &loaders[i], io.In)
 		}
 	}()
 	if len(s.files) == 0 {

@@ -113,6 +113,9 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
 	}
+	if command.Compilers[base] && io.In.Taint&foreignCode != 0 && namesStdin(argv) {
+		s.runText("code", io.In, base, at, nil)
+	}
 	if len(s.files) > 0 {
 		for _, v := range sources(base, argv[1:]) {
 			p, pattern := s.place().Path(v.Text, v.IsPattern)
@@ -124,7 +127,11 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			}
 		}
 	}
-	s.loads(base, argv, use)
+	switch base {
+	case "sed", "gsed", "perl":
+		s.edits(argv, use)
+	}
+	s.loads(base, argv, use, io)
 	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {

@@ -87,7 +87,7 @@ func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
 
 // recipes walks what a program runs because a recipe says so, and sums up the
 // other files that it runs where they lie.
-func (s *state) recipes(base string, argv []abstract.Value, l *command.Loader) {
+func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Value) {
 	at := join(argv)
 	c, ok := s.callOf(argv, l)
 	if !ok || c.place.CWD == "" || s.gaveUp {
@@ -106,6 +106,12 @@ func (s *state) recipes(base string, argv []abstract.Value, l *command.Loader) {
 		return
 	}
 	names := l.Names
+	if c.file == "-" || c.file == "/dev/stdin" {
+		if v := s.runInput(in, at); v.Known() {
+			s.runRecipe(l.Recipe, "-", v.Text, c.goalsOf(l, v.Text), c.place, at)
+		}
+		return
+	}
 	if c.file != "" {
 		names = []string{c.file}
 	} else if l.Recipe == "docker" && len(c.operands) > 1 {
@@ -129,6 +135,14 @@ func (s *state) recipes(base string, argv []abstract.Value, l *command.Loader) {
 		s.runRecipe(l.Recipe, p, text, c.goalsOf(l, text), c.place, at)
 		return
 	}
+}
+
+// runInput records that standard input runs as a recipe that is not known whole.
+func (s *state) runInput(in abstract.Value, at effect.Span) abstract.Value {
+	if !in.Known() || in.Taint&foreignCode != 0 {
+		s.runText("code", in, "a recipe on standard input", at, nil)
+	}
+	return in
 }
 
 // lying returns the text of a file that a program runs: what the text wrote there,

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -25,6 +26,9 @@ func Written(file, text string, at *effect.Place) []effect.Effect {
 	return written(file, text, at, false)
 }
 
+// workload matches manifests of what a cluster runs on its own.
+var workload = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
+
 // written is Written; runs says that the file runs now, whatever its name.
 func written(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
 	place := effect.Place{}
@@ -40,6 +44,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	if format == "" {
 		return nil
 	}
+	runs = runs || format == "yaml" && workload.MatchString(text)
 	defer func() {
 		if recover() != nil {
 			out = []effect.Effect{{Kind: effect.Dynamic, Cause: effect.CauseFailure, Path: file, Reason: "what is written could not be analysed"}}
