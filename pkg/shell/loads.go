@@ -112,7 +112,11 @@ func (s *state) loadFile(base string, f *file, at effect.Span) {
 		s.runsForeign(base, f, at)
 		return
 	}
-	if language := command.FileLanguage(f.path); language != "" && f.val.Known() {
+	language, _ := command.Recipe(f.path)
+	if language != "code" {
+		language = command.FileLanguage(f.path)
+	}
+	if language != "" && f.val.Known() {
 		s.code(language, f.val.Text, at, []abstract.Value{})
 	}
 }

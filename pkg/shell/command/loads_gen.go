@@ -217,5 +217,5 @@ var recipes = [...]recipe{
 	{"ruby", []string{"Rakefile", "*.rake", "Gemfile", "*.gemspec", "Podfile", "Fastfile", "Guardfile", "Vagrantfile", "Berksfile", "Capfile", ".irbrc", ".pryrc", "Brewfile"}, false},
 	{"python", []string{"*.pth", "SConstruct", "SConscript", "wscript", ".pdbrc"}, false},
 	{"shell", []string{".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".profile", ".xinitrc", ".xprofile", ".xsessionrc", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".git/hooks/*", ".git-templates/hooks/*", "git-templates/hooks/*", ".husky/*", ".githooks/*", "profile", "bash.bashrc", "profile.d/*", "rc.local", "cron.hourly/*", "cron.daily/*", "cron.weekly/*", "cron.monthly/*", "init.d/*", "env", ".autoenv*"}, false},
-	{"code", []string{"build.rs", "*.gradle", "*.gradle.kts", "build.zig", "magefile.go", "Package.swift"}, false},
+	{"code", []string{"*.rs", "*.go", "*.gradle", "*.gradle.kts", "build.zig", "Package.swift"}, false},
 }
