@@ -31,11 +31,12 @@ const (
 	CauseHistory   Cause = "history"   // Destroy: the command history is changed or stopped
 	CauseRecursion Cause = "recursion" // StopProcess: something starts itself endlessly
 	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
+	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
 )
 
 var causes = [...]Cause{
 	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater,
 }
 
 // Causes returns all causes.

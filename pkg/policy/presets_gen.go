@@ -8,24 +8,24 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 var presets = [...]preset{
 	{name: "default",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:b2abb38cecb5283e75601da8ad3619c1f91b991d30c5287eac0cbcbb99bec645"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40},
+		allow:       []uint16{41, 42, 43},
+		fingerprint: "sha256:acc8dce8979fbc31a093ca54fb5a69e7a49120dfbc9574b076e32b66c70e82f0"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{42, 43, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 44, 45, 46, 47, 48},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:10a491f99e31bedeff0b0915a7e36e137876905cbb77b316682e361ac1ef2599"},
+		verify:      []uint16{44, 45, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 46, 47, 48, 49, 50, 51},
+		allow:       []uint16{41, 42, 43},
+		fingerprint: "sha256:a918a2f40ee1904446cc36c35c087bf1d9caab09fafb4688ea2fa620e8ee935c"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 49, 50},
-		allow:       []uint16{39, 40, 41, 51},
-		fingerprint: "sha256:f60d6ee38fdb2f0d159c1fc6d0f7ff55d11f45ca05db7a4f14ac6e8d42a3baa1"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 52, 53},
+		allow:       []uint16{41, 42, 43, 54},
+		fingerprint: "sha256:7c967d22750a68131a91b4d8f1d9feb7daaf5c738bcf2f4ab0ccb0f464e28999"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 52, 53, 54, 55},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:b948e04ba26b529d129a58c47b07c0c79c5444d66ff99a8f5681ee6cd594526d"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 55, 56, 57, 58},
+		allow:       []uint16{41, 42, 43},
+		fingerprint: "sha256:2da5887a468f6e2b1b8f488b3c246277d8dd6c4d1213cc2db2b4935f35e6d529"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -1342,6 +1342,28 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 	},
 	{
+		Name:   "runs_fetched_files",
+		Reason: "runs files that were just downloaded or decoded and that nobody has read; read them first, then run the program in a separate step",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"run_code",
+			},
+			When: "any(.effects[]; .kind == \"run_code\" and .cause != \"later\" and any((.labels // [])[]; . != \"untrusted\"))",
+		},
+		Tier: 2,
+	},
+	{
+		Name:   "writes_foreign_code",
+		Reason: "writes a file that runs code from the network, sends secrets or deletes too much once it runs; leave that out, or ask the user to confirm",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"run_code",
+			},
+			When: "any(.effects[]; .kind == \"run_code\" and .cause == \"later\")",
+		},
+		Tier: 2,
+	},
+	{
 		Name:   "sends_secrets",
 		Reason: "sends credentials to another machine; let the user run it",
 		Criteria: rulefile.Criteria{
@@ -1624,6 +1646,17 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 		},
+	},
+	{
+		Name:   "evaluate_fetched_code",
+		Reason: "a program runs files that were fetched just now; look at them first",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"run_code",
+			},
+			When: "any(.effects[]; .kind == \"run_code\" and any((.labels // [])[]; . == \"untrusted\"))",
+		},
+		Tier: 2,
 	},
 	{
 		Name:   "evaluate_network",

@@ -98,6 +98,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		first = abstract.JoinValues(words)
 		return s.runText(n.Language, first, base, join(words), nil)
 	case "argv":
+		if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
+			return s.runText("shell", first, base, first.From, nil)
+		}
 		words := make([]abstract.Value, 0, len(n.Words)+1)
 		replaced := false
 		for _, w := range n.Words {
@@ -149,6 +152,14 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		return out
 	}
 	return s.code(n.Language, first.Text, first.From, args)
+}
+
+// isCommandLine reports whether a word in the place of a program's name is a
+// whole command: some carriers hand it to a shell then, and no program has such
+// a name.
+func isCommandLine(word string) bool {
+	name, rest, blank := strings.Cut(strings.TrimSpace(word), " ")
+	return blank && rest != "" && !strings.Contains(name, "/")
 }
 
 // behind returns the arguments after the one that holds the code: the code's own
@@ -278,6 +289,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	p, pattern := s.path(effect.ReadFile, f, false)
 	if s.remote > 0 {
+		s.mounted(f, at)
 		return abstract.Unknown("…", 0)
 	}
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
@@ -292,6 +304,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
+	}
+	if !pattern {
+		s.fetched(f, p, at)
 	}
 	if pattern || s.at.Script == nil {
 		cause := effect.CauseScript

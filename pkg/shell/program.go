@@ -124,6 +124,9 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
 	}
+	if command.Compilers[base] && io.In.Taint&foreignCode != 0 && namesStdin(argv) {
+		s.runText("code", io.In, base, at, nil)
+	}
 	if len(s.files) > 0 {
 		for _, v := range sources(base, argv[1:]) {
 			p, pattern := s.place().Path(v.Text, v.IsPattern)
@@ -135,6 +138,11 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			}
 		}
 	}
+	switch base {
+	case "sed", "gsed", "perl":
+		s.edits(argv, use)
+	}
+	s.loads(base, argv, use, io)
 	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
@@ -230,7 +238,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 				break
 			}
 			p, pattern := s.path(t.Kind, v, t.Recursive)
-			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern})
+			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive})
 		case effect.MoveFile:
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			b.Add(s.content(p, pattern, v))
@@ -456,7 +464,10 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		if f.network && use.Stdout == command.Download {
 			v.Taint |= abstract.Network
 		}
-		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v})
+		if w.Tree {
+			v.Taint |= io.In.Taint & foreignCode
+		}
+		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, hosted: w.Tree && f.network && codeHost(argv, use)})
 		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)
 		}

@@ -36,7 +36,9 @@ type state struct {
 	depth  int
 	remote int // depth of commands that run on another machine
 	gaveUp bool
-	quiet  int // effects are not wanted: the value alone is
+
+	running []string // recipes that are being walked, with their goals
+	quiet   int      // effects are not wanted: the value alone is
 }
 
 // A function is a function that the text defines.

@@ -366,7 +366,8 @@ var programs = [...]program{
 	{"composite", &syntaxConvert},
 	{"compress", &syntaxGzip},
 	{"conan", &syntaxMvn},
-	{"concurrently", &syntaxJest},
+	{"conc", &syntaxConcurrently},
+	{"concurrently", &syntaxConcurrently},
 	{"conda", &syntaxConda},
 	{"conda-lock", &syntaxPoetry},
 	{"configure", &syntaxConfigure},
@@ -1782,7 +1783,7 @@ var programs = [...]program{
 	{"radon", &syntaxMypy},
 	{"rails", &syntaxMvn},
 	{"railway", &syntaxDoctl},
-	{"rake", &syntaxMake},
+	{"rake", &syntaxRake},
 	{"rancher", &syntaxKustomize},
 	{"ranlib", &syntaxStrip},
 	{"rar", &syntax7z},
@@ -2375,6 +2376,7 @@ var programs = [...]program{
 	{"wat2wasm", &syntaxGcc},
 	{"watch", &syntaxWatch},
 	{"watchexec", &syntaxWatchexec},
+	{"watchmedo", &syntaxWatchmedo},
 	{"waypoint", &syntaxKustomize},
 	{"wbadmin", &syntaxWbadmin},
 	{"wc", &syntaxWc},
@@ -4621,6 +4623,36 @@ var syntaxCommand = syntax{style: first, options: []option{
 	{"-p", &action_e3b0c44298fc},
 	{"-v", &action_e7528687e2d3},
 }, operands: shape{rest: roleArgv}}
+
+var syntaxConcurrently = syntax{style: open, options: []option{
+	{"--default-input-target", &action_933fc77f4028},
+	{"--group", &action_e3b0c44298fc},
+	{"--hide", &action_e3b0c44298fc},
+	{"--kill-others", &action_e3b0c44298fc},
+	{"--kill-others-on-fail", &action_e3b0c44298fc},
+	{"--max-processes", &action_933fc77f4028},
+	{"--name-separator", &action_933fc77f4028},
+	{"--names", &action_933fc77f4028},
+	{"--no-color", &action_e3b0c44298fc},
+	{"--passthrough-arguments", &action_e3b0c44298fc},
+	{"--prefix", &action_933fc77f4028},
+	{"--prefix-colors", &action_933fc77f4028},
+	{"--prefix-length", &action_933fc77f4028},
+	{"--raw", &action_e3b0c44298fc},
+	{"--restart-after", &action_933fc77f4028},
+	{"--restart-tries", &action_933fc77f4028},
+	{"--success", &action_e3b0c44298fc},
+	{"-P", &action_e3b0c44298fc},
+	{"-c", &action_933fc77f4028},
+	{"-g", &action_e3b0c44298fc},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_933fc77f4028},
+	{"-n", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+}, operands: shape{rest: roleShell}, base: &action_ccaa2d796569}
 
 var syntaxConda_Activate = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -14990,6 +15022,56 @@ var syntaxPython = syntax{style: first, language: "python", options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptPython}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxRake = syntax{style: open | bundled | long, options: []option{
+	{"--build", &action_f1405b282f3e},
+	{"--directory", &action_48c1001e7070},
+	{"--eval", &action_540dc9a7c234},
+	{"--execute", &action_31e8e589bb8a},
+	{"--execute-continue", &action_31e8e589bb8a},
+	{"--execute-print", &action_31e8e589bb8a},
+	{"--file", &action_56f3046bd8c9},
+	{"--include-dir", &action_933fc77f4028},
+	{"--install", &action_f1405b282f3e},
+	{"--makefile", &action_56f3046bd8c9},
+	{"--prefix", &action_f1405b282f3e},
+	{"--rakelibdir", &action_48c1001e7070},
+	{"--require", &action_058236e0a6ac},
+	{"-A", &action_933fc77f4028},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_48c1001e7070},
+	{"-D", &action_933fc77f4028},
+	{"-E", &action_31e8e589bb8a},
+	{"-G", &action_933fc77f4028},
+	{"-I", &action_933fc77f4028},
+	{"-P", &action_56f3046bd8c9},
+	{"-R", &action_48c1001e7070},
+	{"-S", &action_56f3046bd8c9},
+	{"-T", &action_933fc77f4028},
+	{"-W", &action_933fc77f4028},
+	{"-b", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-e", &action_31e8e589bb8a},
+	{"-f", &action_56f3046bd8c9},
+	{"-i", &action_e3b0c44298fc},
+	{"-j", &action_933fc77f4028},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_933fc77f4028},
+	{"-p", &action_31e8e589bb8a},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_058236e0a6ac},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+}, prefixes: []option{
+	{"-D", &action_933fc77f4028},
+	{"-G", &action_933fc77f4028},
+	{"-j", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxRclone_About = syntax{operands: shape{rest: roleObject}, base: &action_9fe32a6c0cf7}
 
 var syntaxRclone_Backend = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
@@ -18631,6 +18713,18 @@ var syntaxWatchexec = syntax{style: first | open, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgvStdin}}
 
+var syntaxWatchmedo_Auto_restart = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
+
+var syntaxWatchmedo_Shell_command = syntax{options: []option{
+	{"--command", &action_25992496c212},
+	{"-c", &action_25992496c212},
+}, operands: shape{rest: roleList}}
+
+var syntaxWatchmedo = syntax{style: open, subs: []program{
+	{"auto-restart", &syntaxWatchmedo_Auto_restart},
+	{"shell-command", &syntaxWatchmedo_Shell_command},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxWbadmin__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxWbadmin_Delete = syntax{style: slash, why: "deletes backups", options: []option{
@@ -19156,6 +19250,7 @@ var (
 	action_309063262c2b = action{values: []role{roleScriptAwk}, operands: &shape_003354c67246}
 	action_30ec8a667e23 = action{values: []role{roleText}, operands: &shape_003354c67246}
 	action_318fcc40d27c = action{operands: &shape_121406367de1}
+	action_31e8e589bb8a = action{values: []role{roleRuby}}
 	action_32c69f6f96c3 = action{turns: []turn{{roleEdit, roleReadTree}}}
 	action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
 	action_34470636e28b = action{class: localWrite, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
