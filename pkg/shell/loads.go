@@ -11,9 +11,9 @@ import (
 
 const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded
 
-// loads looks for files that a program runs because they lie in its folder, or
+// loadsProject looks for files that a program runs because they lie in its folder, or
 // are given to it, among those that the text wrote, downloaded or unpacked.
-func (s *state) loads(base string, argv []abstract.Value, use command.Use, io abstract.Streams) {
+func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use, io abstract.Streams) {
 	if s.remote > 0 || len(argv) > 1 && use.Known && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
 		return
 	}

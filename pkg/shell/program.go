@@ -142,7 +142,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	case "sed", "gsed", "perl":
 		s.edits(argv, use)
 	}
-	s.loads(base, argv, use, io)
+	s.loadsProject(base, argv, use, io)
 	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
