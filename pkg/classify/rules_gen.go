@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:f1459cc0ff38fd59ac42440d614a3594072c9d7ae7b9b574199dbdbd766dfe2b"
+const rulesFingerprint = "sha256:943439a363d023df2bc376a79ae06b0208e87e1e2b21a80190b615737d60e9a7"
 
 var ruleTable = [...]Rule{
 	{
@@ -1394,27 +1394,12 @@ var ruleTable = [...]Rule{
 		ID: "XP-016", Name: "sql_destruction", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "A database, a table or all rows of one are deleted.",
 		Advice:      "back it up, and let a person run the statement",
-		Match:       []string{"psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlite3 app.db 'delete from users;'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "duckdb app.db 'delete from users where 1=1'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "docker exec db psql -U app -c 'DROP TABLE users'", "docker exec db custom-sql 'drop collection users'", "kubectl exec db -- custom-sql 'DROP TABLE users'", "cockroach sql -e 'drop table x'", "usql db 'drop table x'", "sqlplus a/b 'drop table x'", "powershell -c \"Invoke-Sqlcmd -Query 'DROP TABLE x'\"", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mysqladmin -e 'drop table x'", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb"},
+		Match:       []string{"sqlite3 app.db 'delete from users;'", "duckdb app.db 'delete from users where 1=1'", "docker exec db psql -U app -c 'DROP TABLE users'", "docker exec db custom-sql 'drop collection users'", "kubectl exec db -- custom-sql 'DROP TABLE users'", "powershell -c \"Invoke-Sqlcmd -Query 'DROP TABLE x'\"", "docker exec db custom-sql 'drop database x'", "docker exec db custom-sql 'drop schema x'", "sqlite3 app.db 'truncate t'", "sqlite3 app.db 'delete from t where true'", "kubectl exec db -- custom-sql \"delete from users\""},
 		Pass:        []string{"psql -c 'select count(*) from users'", "grep -rn 'DROP TABLE' migrations/", "sqlite3 app.db 'delete from sessions where id = 7'", "git commit -m \"Drop table users\"", "redis-cli get key"},
 		clauses: []clause{
 			{
-				programs: []string{"bq", "clickhouse-client", "cockroach", "cqlsh", "docker", "duckdb", "invoke-sqlcmd", "kubectl", "mariadb", "mysql", "mysqladmin", "psql", "snowsql", "sqlcmd", "sqlite3", "sqlplus", "usql"},
-				args:     pattern{expr: "(?i)\\b(?:drop\\s+(?:table|database|schema|keyspace|user|collection)|truncate\\s+(?:table\\s+)?\\w|delete\\s+from\\s+[\\w.\"`]+\\s*(?:;|['\"]|where\\s+(?:1\\s*=\\s*1|true)))", lits: []string{"drop", "truncate", "delete"}},
-			},
-			{
-				programs: []string{"dropdb", "dropuser"},
-			},
-			{
-				programs: []string{"mysqladmin"},
-				args:     pattern{expr: " drop ", lits: []string{" drop "}},
-			},
-			{
-				programs: []string{"mongo", "mongosh"},
-				args:     pattern{expr: "(?i)\\.(?:dropDatabase|drop|deleteMany|remove)\\(\\s*(?:\\{\\s*\\})?\\s*\\)", lits: []string{".dropdatabase(", ".drop(", ".deletemany(", ".remove("}},
-			},
-			{
-				programs: []string{"redis-cli", "valkey-cli"},
-				args:     pattern{expr: "(?i) (?:flushall|flushdb)\\b", lits: []string{" flushall", " flushdb"}},
+				programs: []string{"docker", "duckdb", "invoke-sqlcmd", "kubectl", "sqlite3"},
+				args:     pattern{expr: "(?i)\\b(?:drop\\s+(?:table|database|schema|collection)|truncate\\s+(?:table\\s+)?\\w|delete\\s+from\\s+[\\w.\"`]+\\s*(?:;|['\"]|where\\s+(?:1\\s*=\\s*1|true)))", lits: []string{"table", "database", "schema", "collection", "truncate", "delete"}},
 			},
 		},
 	},
@@ -1482,34 +1467,14 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-020", Name: "remote_resource_destruction", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
-		Description: "Resources of a cloud, a cluster or a hosting service are deleted.",
-		Advice:      "show the plan, and let a person apply it",
-		Match:       []string{"terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker compose down -v", "docker compose down --volumes"},
-		Pass:        []string{"terraform plan", "kubectl delete pod web-5d", "aws s3 ls s3://b", "docker compose down", "gcloud projects list", "kubectl get ns"},
+		Description: "Data or resources of a database, a cloud, a cluster or a hosting service are deleted.",
+		Advice:      "back it up or show the plan, and let a person do it",
+		Match:       []string{"psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db 'drop table x'", "sqlplus a/b 'drop table x'", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker compose down -v", "docker compose down --volumes"},
+		Pass:        []string{"terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "gcloud projects list", "kubectl get ns"},
 		clauses: []clause{
 			{
-				programs: []string{"cdk", "pulumi", "serverless", "sls", "terraform", "terragrunt", "tofu"},
-				args:     pattern{expr: " (?:destroy|remove)(?: |$)|-destroy\\b", lits: []string{" destroy", " remove", "-destroy"}},
-			},
-			{
-				programs: []string{"kubectl"},
-				args:     pattern{expr: " delete (?:.*--all|(?:ns|namespaces?|pv|pvc|persistentvolumeclaims?|deployments?|statefulsets?|nodes?|crds?|customresourcedefinitions?|secrets?)\\b)", lits: []string{" delete "}},
-			},
-			{
-				programs: []string{"helm"},
-				args:     pattern{expr: " (?:uninstall|delete) ", lits: []string{" uninstall ", " delete "}},
-			},
-			{
-				programs: []string{"aws"},
-				args:     pattern{expr: " (?:s3 (?:rb|rm .*--recursive)|s3api delete-\\w+|ec2 terminate-instances|rds delete-\\w+|dynamodb delete-table|cloudformation delete-stack|lambda delete-function|eks delete-\\w+|iam delete-\\w+|kms schedule-key-deletion|backup delete-\\w+|organizations leave-organization)"},
-			},
-			{
-				programs: []string{"aliyun", "az", "doctl", "fly", "flyctl", "gcloud", "hcloud", "heroku", "ibmcloud", "linode-cli", "oci"},
-				args:     pattern{expr: " (?:delete|purge|destroy|apps:destroy|terminate)(?: |$)", lits: []string{" delete", " purge", " destroy", " apps:destroy", " terminate"}},
-			},
-			{
-				programs: []string{"gh"},
-				args:     pattern{expr: " (?:repo|release|secret|environment) delete", lits: []string{" repo delete", " release delete", " secret delete", " environment delete"}},
+				kinds:  []effect.Kind{"change_remote"},
+				causes: []effect.Cause{"destroys"},
 			},
 			{
 				programs: []string{"docker", "podman"},

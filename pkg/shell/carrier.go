@@ -215,8 +215,8 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	case in.Known() && in.Text == "" && in.Taint == 0:
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
-	if language == "" {
-		return abstract.Value{} // a database's or tool's own language: its grammar speaks for it
+	if command.IsQuery(language) && !in.Known() && in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 {
+		return abstract.Value{} // rows and statements from a file or another database
 	}
 	if io.Here && in.Known() {
 		return s.code(language, in.Text, in.From, nil)
@@ -276,6 +276,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
 	}
+	if command.IsQuery(language) && (pattern || s.at.Script == nil) {
+		return abstract.Value{}
+	}
 	if pattern || s.at.Script == nil {
 		cause := effect.CauseScript
 		if !f.Known() {
@@ -285,6 +288,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	data, ok := s.at.Script(p)
+	if !ok && command.IsQuery(language) {
+		return abstract.Value{}
+	}
 	if !ok {
 		s.dynamic(effect.CauseScript, "the script "+abstract.Clip(f.String())+" cannot be read", at)
 		return abstract.Unknown("…", abstract.Foreign)

@@ -45,14 +45,16 @@ var programs = [...]program{
 	{"aichat", &syntaxJupyter},
 	{"aider", &syntaxJupyter},
 	{"air", &syntaxWatchexec},
-	{"airflow", &syntaxJupyter},
+	{"airflow", &syntaxNats},
 	{"airport", &syntaxLog},
 	{"ajv", &syntaxMypy},
 	{"alejandra", &syntaxBlack},
 	{"alembic", &syntaxJupyter},
+	{"algolia", &syntaxNats},
 	{"alias", &syntaxAlias},
 	{"alien", &syntaxDpkg_deb},
 	{"alire", &syntaxMvn},
+	{"aliyun", &syntaxNats},
 	{"alsamixer", &syntaxXset},
 	{"alternatives", &syntaxUpdate_alternatives},
 	{"altool", &syntaxCodesign},
@@ -73,6 +75,7 @@ var programs = [...]program{
 	{"ant", &syntaxMvn},
 	{"anthropic", &syntaxJupyter},
 	{"antiword", &syntaxGs},
+	{"any:service", &syntaxAny_3aservice},
 	{"apk", &syntaxApk},
 	{"apksigner", &syntaxJar},
 	{"aplay", &syntaxSox},
@@ -94,7 +97,7 @@ var programs = [...]program{
 	{"aptitude", &syntaxApt_get},
 	{"aptly", &syntaxDpkg_deb},
 	{"ar", &syntaxAr},
-	{"arangosh", &syntaxMongosh},
+	{"arangosh", &syntaxArangosh},
 	{"arch", &syntaxNproc},
 	{"arduino-cli", &syntaxAdb},
 	{"arecord", &syntaxScrot},
@@ -114,6 +117,7 @@ var programs = [...]program{
 	{"asr", &syntaxDiskutil},
 	{"astro", &syntaxJest},
 	{"at", &syntaxAt},
+	{"atlas", &syntaxNats},
 	{"atom", &syntaxCode},
 	{"atop", &syntaxPs},
 	{"atq", &syntaxAtq},
@@ -123,6 +127,7 @@ var programs = [...]program{
 	{"audit2allow", &syntaxUpdate_alternatives},
 	{"auditctl", &syntaxUpdate_alternatives},
 	{"auditpol", &syntaxAuditpol},
+	{"auth0", &syntaxNats},
 	{"authconfig", &syntaxUpdate_alternatives},
 	{"autoconf", &syntaxMake},
 	{"autoflake", &syntaxBlack},
@@ -164,11 +169,12 @@ var programs = [...]program{
 	{"batch", &syntaxAt},
 	{"bazel", &syntaxMake},
 	{"bazelisk", &syntaxMake},
+	{"bb", &syntaxNats},
 	{"bbedit", &syntaxCode},
 	{"bc", &syntaxBc},
 	{"bcdedit", &syntaxBcdedit},
-	{"bcp", &syntaxMongosh},
-	{"beeline", &syntaxMongosh},
+	{"bcp", &syntaxCqlsh},
+	{"beeline", &syntaxCqlsh},
 	{"behave", &syntaxPytest},
 	{"bfs", &syntaxFind},
 	{"bg", &syntaxWait},
@@ -180,6 +186,7 @@ var programs = [...]program{
 	{"bison", &syntaxGcc},
 	{"bitsadmin", &syntaxBitsadmin},
 	{"bjam", &syntaxMake},
+	{"bk", &syntaxNats},
 	{"black", &syntaxBlack},
 	{"bld", &syntaxMvn},
 	{"bless", &syntaxUpdate_alternatives},
@@ -196,6 +203,7 @@ var programs = [...]program{
 	{"bower", &syntaxJest},
 	{"bputil", &syntaxInstaller},
 	{"bpython", &syntaxIpython},
+	{"bq", &syntaxBq},
 	{"brcat", &syntaxZcat},
 	{"brctl", &syntaxIfconfig},
 	{"break", &syntaxExit},
@@ -211,6 +219,7 @@ var programs = [...]program{
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
 	{"buildah", &syntaxCrane},
+	{"buildkite-agent", &syntaxNats},
 	{"builtin", &syntaxNohup},
 	{"bun", &syntaxBun},
 	{"bundle", &syntaxMvn},
@@ -293,7 +302,9 @@ var programs = [...]program{
 	{"chsh", &syntaxUseradd},
 	{"cilium", &syntaxKustomize},
 	{"cipher", &syntaxCipher},
+	{"circleci", &syntaxNats},
 	{"circo", &syntaxDot},
+	{"civo", &syntaxNats},
 	{"cksum", &syntaxMd5sum},
 	{"clang", &syntaxGcc},
 	{"clang++", &syntaxGcc},
@@ -302,7 +313,9 @@ var programs = [...]program{
 	{"claude", &syntaxJupyter},
 	{"cleancss", &syntaxBlack},
 	{"clear", &syntaxTput},
-	{"clickhouse-client", &syntaxMongosh},
+	{"clickhouse", &syntaxCqlsh},
+	{"clickhouse-client", &syntaxCqlsh},
+	{"clickhouse-local", &syntaxCqlsh},
 	{"clip", &syntaxXclip},
 	{"clip.exe", &syntaxXclip},
 	{"clippy-driver", &syntaxRustc},
@@ -312,8 +325,10 @@ var programs = [...]program{
 	{"cloc", &syntaxMypy},
 	{"clojure", &syntaxRscript},
 	{"cloudflared", &syntaxTailscale},
+	{"clusterctl", &syntaxNats},
 	{"cmake", &syntaxMake},
 	{"cmatrix", &syntaxWall},
+	{"cmctl", &syntaxKustomize},
 	{"cmd", &syntaxCmd},
 	{"cmd:assoc", &syntaxTasklist},
 	{"cmd:at", &syntaxCmd_3aat},
@@ -347,8 +362,10 @@ var programs = [...]program{
 	{"cmp", &syntaxCmp},
 	{"cmstp", &syntaxRegsvr32},
 	{"cnpm", &syntaxNpm},
+	{"cockroach", &syntaxCockroach},
 	{"code", &syntaxCode},
 	{"code-insiders", &syntaxCode},
+	{"coder", &syntaxNats},
 	{"codesign", &syntaxCodesign},
 	{"codespell", &syntaxMypy},
 	{"codex", &syntaxJupyter},
@@ -370,6 +387,7 @@ var programs = [...]program{
 	{"conda", &syntaxConda},
 	{"conda-lock", &syntaxPoetry},
 	{"configure", &syntaxConfigure},
+	{"confluent", &syntaxNats},
 	{"conftest", &syntaxKustomize},
 	{"conjure", &syntaxConvert},
 	{"consul", &syntaxKustomize},
@@ -380,7 +398,7 @@ var programs = [...]program{
 	{"coredumpctl", &syntaxLoginctl},
 	{"corepack", &syntaxNvm},
 	{"cosign", &syntaxCrane},
-	{"couchdb", &syntaxMongosh},
+	{"couchdb", &syntaxArangosh},
 	{"coverage", &syntaxPytest},
 	{"cowsay", &syntaxWall},
 	{"cp", &syntaxCp},
@@ -394,14 +412,14 @@ var programs = [...]program{
 	{"cpplint", &syntaxMypy},
 	{"cpuid", &syntaxPs},
 	{"cpulimit", &syntaxNice},
-	{"cqlsh", &syntaxMongosh},
+	{"cqlsh", &syntaxCqlsh},
 	{"crane", &syntaxCrane},
 	{"crc32", &syntaxMd5sum},
 	{"createdb", &syntaxPg_restore},
 	{"createhomedir", &syntaxInstaller},
 	{"createmobileaccount", &syntaxInstaller},
 	{"createrepo", &syntaxDpkg_deb},
-	{"createuser", &syntaxPg_restore},
+	{"createuser", &syntaxCreateuser},
 	{"credo", &syntaxMypy},
 	{"crictl", &syntaxCrane},
 	{"crontab", &syntaxCrontab},
@@ -425,6 +443,7 @@ var programs = [...]program{
 	{"csvsort", &syntaxGron},
 	{"csvstat", &syntaxGron},
 	{"ctest", &syntaxMake},
+	{"ctlptl", &syntaxMinikube},
 	{"ctr", &syntaxCrane},
 	{"cucumber", &syntaxMvn},
 	{"curl", &syntaxCurl},
@@ -435,21 +454,23 @@ var programs = [...]program{
 	{"cut", &syntaxCut},
 	{"cvlc", &syntaxSox},
 	{"cwebp", &syntaxConvert},
-	{"cypher-shell", &syntaxMongosh},
+	{"cypher-shell", &syntaxCqlsh},
 	{"cypress", &syntaxJest},
 	{"cython", &syntaxGcc},
 	{"d2", &syntaxGs},
 	{"d8", &syntaxJar},
-	{"dagster", &syntaxJupyter},
+	{"dagster", &syntaxNats},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
 	{"dasel", &syntaxGron},
 	{"dash", &syntaxSh},
+	{"databricks", &syntaxNats},
 	{"date", &syntaxDate},
 	{"dbclient", &syntaxSsh},
+	{"dbmate", &syntaxPrisma},
 	{"dbt", &syntaxJupyter},
 	{"dbus-run-session", &syntaxNohup},
-	{"dc", &syntaxBc},
+	{"dc", &syntaxDc},
 	{"dcfldd", &syntaxDd},
 	{"dconf", &syntaxXset},
 	{"dcraw", &syntaxConvert},
@@ -506,6 +527,7 @@ var programs = [...]program{
 	{"dmsetup", &syntaxUmount},
 	{"dnf", &syntaxDnf},
 	{"dnscmd", &syntaxMpcmdrun},
+	{"dnscontrol", &syntaxNats},
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
@@ -517,7 +539,7 @@ var programs = [...]program{
 	{"dog", &syntaxDig},
 	{"doggo", &syntaxDig},
 	{"doit", &syntaxMake},
-	{"dolt", &syntaxMongosh},
+	{"dolt", &syntaxCqlsh},
 	{"doppler", &syntaxRlwrap},
 	{"dos2unix", &syntaxDos2unix},
 	{"dot", &syntaxDot},
@@ -533,7 +555,8 @@ var programs = [...]program{
 	{"dprint", &syntaxBlack},
 	{"dracut", &syntaxUpdate_alternatives},
 	{"drill", &syntaxDig},
-	{"drizzle-kit", &syntaxJest},
+	{"drizzle-kit", &syntaxPrisma},
+	{"drone", &syntaxNats},
 	{"dropbear", &syntaxSsh},
 	{"dropdb", &syntaxDropdb},
 	{"dropuser", &syntaxDropdb},
@@ -565,14 +588,18 @@ var programs = [...]program{
 	{"e2fsck", &syntaxMkfs},
 	{"earthly", &syntaxMake},
 	{"eatmydata", &syntaxNohup},
+	{"eb", &syntaxNats},
 	{"ebook-convert", &syntaxGs},
 	{"ebtables", &syntaxIptables},
+	{"ecctl", &syntaxNats},
 	{"echo", &syntaxEcho},
+	{"ecs-cli", &syntaxNats},
 	{"ed", &syntaxEd},
 	{"efibootmgr", &syntaxUpdate_alternatives},
 	{"egrep", &syntaxEgrep},
 	{"eject", &syntaxXset},
 	{"eksctl", &syntaxKubectx},
+	{"elastic-package", &syntaxNats},
 	{"elasticsearch", &syntaxPg_restore},
 	{"electron", &syntaxJest},
 	{"electron-builder", &syntaxJest},
@@ -618,7 +645,7 @@ var programs = [...]program{
 	{"esptool", &syntaxAdb},
 	{"esptool.py", &syntaxAdb},
 	{"esy", &syntaxMvn},
-	{"etcdctl", &syntaxPg_restore},
+	{"etcdctl", &syntaxNats},
 	{"ethtool", &syntaxIfconfig},
 	{"eval", &syntaxEval},
 	{"evans", &syntaxSmbclient},
@@ -675,12 +702,14 @@ var programs = [...]program{
 	{"finger", &syntaxPs},
 	{"fink", &syntaxBrew},
 	{"firebase", &syntaxDoctl},
+	{"firebird-isql", &syntaxCqlsh},
 	{"firejail", &syntaxUnshare},
 	{"firewall-cmd", &syntaxIptables},
 	{"fish", &syntaxFish},
 	{"flac", &syntaxSox},
 	{"flake8", &syntaxMypy},
 	{"flameshot", &syntaxScrot},
+	{"flarectl", &syntaxNats},
 	{"flashrom", &syntaxAdb},
 	{"flask", &syntaxJupyter},
 	{"flatc", &syntaxGcc},
@@ -697,6 +726,7 @@ var programs = [...]program{
 	{"flux", &syntaxKustomize},
 	{"fly", &syntaxDoctl},
 	{"flyctl", &syntaxDoctl},
+	{"flyway", &syntaxPrisma},
 	{"fmt", &syntaxFold},
 	{"fnm", &syntaxNvm},
 	{"fold", &syntaxFold},
@@ -712,7 +742,7 @@ var programs = [...]program{
 	{"free", &syntaxPs},
 	{"freebsd-update", &syntaxApk},
 	{"frpc", &syntaxTailscale},
-	{"fs_cli", &syntaxMongosh},
+	{"fs_cli", &syntaxArangosh},
 	{"fs_usage", &syntaxLog},
 	{"fsc", &syntaxGcc},
 	{"fsck", &syntaxMkfs},
@@ -775,6 +805,7 @@ var programs = [...]program{
 	{"git", &syntaxGit},
 	{"gitbook", &syntaxJest},
 	{"gitleaks", &syntaxMypy},
+	{"gitpod", &syntaxNats},
 	{"glab", &syntaxGlab},
 	{"glances", &syntaxPs},
 	{"gleam", &syntaxMvn},
@@ -827,6 +858,7 @@ var programs = [...]program{
 	{"greadlink", &syntaxRealpath},
 	{"grealpath", &syntaxRealpath},
 	{"grep", &syntaxGrep},
+	{"gridscale", &syntaxDoctl},
 	{"grim", &syntaxScrot},
 	{"grimshot", &syntaxScrot},
 	{"grm", &syntaxRm},
@@ -850,6 +882,7 @@ var programs = [...]program{
 	{"gsettings", &syntaxXset},
 	{"gsha256sum", &syntaxMd5sum},
 	{"gsort", &syntaxSort},
+	{"gsql", &syntaxCqlsh},
 	{"gst-inspect-1.0", &syntaxSox},
 	{"gst-launch-1.0", &syntaxSox},
 	{"gstat", &syntaxStat},
@@ -876,11 +909,13 @@ var programs = [...]program{
 	{"gzcat", &syntaxZcat},
 	{"gzip", &syntaxGzip},
 	{"hadolint", &syntaxCrane},
+	{"hadoop", &syntaxHdfs},
 	{"halt", &syntaxReboot},
 	{"hash", &syntaxWait},
 	{"hatch", &syntaxPoetry},
 	{"hcloud", &syntaxDoctl},
 	{"hd", &syntaxOd},
+	{"hdfs", &syntaxHdfs},
 	{"hdiutil", &syntaxDiskutil},
 	{"hdparm", &syntaxMkfs},
 	{"head", &syntaxHead},
@@ -900,6 +935,7 @@ var programs = [...]program{
 	{"hg", &syntaxHg},
 	{"hh", &syntaxRegsvr32},
 	{"highlight", &syntaxBat},
+	{"hive", &syntaxCqlsh},
 	{"hlint", &syntaxMypy},
 	{"home-manager", &syntaxApk},
 	{"homectl", &syntaxLoginctl},
@@ -950,12 +986,13 @@ var programs = [...]program{
 	{"iftop", &syntaxNetstat},
 	{"imagesnap", &syntaxScrot},
 	{"img", &syntaxCrane},
+	{"impala-shell", &syntaxCqlsh},
 	{"import", &syntaxScrot},
 	{"incus", &syntaxKubectx},
 	{"ineffassign", &syntaxMypy},
 	{"infdefaultinstall", &syntaxRegsvr32},
 	{"infisical", &syntaxRlwrap},
-	{"influx", &syntaxMongosh},
+	{"influx", &syntaxNats},
 	{"influxd", &syntaxPg_restore},
 	{"info", &syntaxMan},
 	{"init", &syntaxReboot},
@@ -995,7 +1032,7 @@ var programs = [...]program{
 	{"irb", &syntaxRuby},
 	{"isort", &syntaxBlack},
 	{"ispc", &syntaxGcc},
-	{"isql", &syntaxMongosh},
+	{"isql", &syntaxCqlsh},
 	{"istioctl", &syntaxKustomize},
 	{"ivy", &syntaxMvn},
 	{"iw", &syntaxIfconfig},
@@ -1017,6 +1054,8 @@ var programs = [...]program{
 	{"jekyll", &syntaxJest},
 	{"jenv", &syntaxNvm},
 	{"jest", &syntaxJest},
+	{"jf", &syntaxNats},
+	{"jfrog", &syntaxNats},
 	{"jj", &syntaxJj},
 	{"jlink", &syntaxJar},
 	{"jo", &syntaxGron},
@@ -1046,19 +1085,32 @@ var programs = [...]program{
 	{"jupyter", &syntaxJupyter},
 	{"just", &syntaxMake},
 	{"k", &syntaxKubectl},
-	{"k3d", &syntaxKubectx},
+	{"k0sctl", &syntaxKustomize},
+	{"k3d", &syntaxMinikube},
 	{"k3s", &syntaxKubectx},
 	{"k6", &syntaxSmbclient},
 	{"k9s", &syntaxKubectx},
 	{"kadmin", &syntaxKadmin},
 	{"kadmin.local", &syntaxKadmin},
+	{"kafka-acls", &syntaxNats},
+	{"kafka-acls.sh", &syntaxNats},
+	{"kafka-configs", &syntaxNats},
+	{"kafka-configs.sh", &syntaxNats},
 	{"kafka-console-consumer", &syntaxPg_restore},
 	{"kafka-console-producer", &syntaxPg_restore},
-	{"kafka-topics", &syntaxPg_restore},
+	{"kafka-consumer-groups", &syntaxNats},
+	{"kafka-consumer-groups.sh", &syntaxNats},
+	{"kafka-delete-records", &syntaxNats},
+	{"kafka-delete-records.sh", &syntaxNats},
+	{"kafka-topics", &syntaxNats},
+	{"kafka-topics.sh", &syntaxNats},
 	{"kak", &syntaxNano},
 	{"kaniko", &syntaxCrane},
 	{"karma", &syntaxJest},
 	{"kate", &syntaxCode},
+	{"kcadm", &syntaxNats},
+	{"kcadm.sh", &syntaxNats},
+	{"kcat", &syntaxNats},
 	{"kdb5_util", &syntaxKadmin},
 	{"kdestroy", &syntaxSmbclient},
 	{"kdialog", &syntaxWall},
@@ -1071,13 +1123,13 @@ var programs = [...]program{
 	{"keytool", &syntaxJar},
 	{"kill", &syntaxKill},
 	{"killall", &syntaxKill},
-	{"kind", &syntaxKubectx},
+	{"kind", &syntaxMinikube},
 	{"kinit", &syntaxSmbclient},
 	{"klist", &syntaxTasklist},
 	{"kmod", &syntaxModprobe},
 	{"kmutil", &syntaxInstaller},
 	{"kn", &syntaxKustomize},
-	{"knex", &syntaxJest},
+	{"knex", &syntaxPrisma},
 	{"knife", &syntaxPulumi},
 	{"knip", &syntaxMypy},
 	{"koji", &syntaxDpkg_deb},
@@ -1094,6 +1146,7 @@ var programs = [...]program{
 	{"kubecolor", &syntaxKubectl},
 	{"kubeconform", &syntaxKustomize},
 	{"kubectl", &syntaxKubectl},
+	{"kubectl-argo-rollouts", &syntaxKustomize},
 	{"kubectx", &syntaxKubectx},
 	{"kubens", &syntaxKubectx},
 	{"kubescape", &syntaxKustomize},
@@ -1108,6 +1161,7 @@ var programs = [...]program{
 	{"latex", &syntaxGcc},
 	{"latexmk", &syntaxGcc},
 	{"launchctl", &syntaxLaunchctl},
+	{"launchdarkly", &syntaxNats},
 	{"layman", &syntaxApk},
 	{"lbzip2", &syntaxGzip},
 	{"ld", &syntaxGcc},
@@ -1115,6 +1169,7 @@ var programs = [...]program{
 	{"ldapmodify", &syntaxSmbclient},
 	{"ldapsearch", &syntaxSmbclient},
 	{"ldc2", &syntaxGcc},
+	{"ldcli", &syntaxNats},
 	{"ldconfig", &syntaxUpdate_alternatives},
 	{"ldd", &syntaxObjdump},
 	{"ldifde", &syntaxSharphound},
@@ -1140,6 +1195,7 @@ var programs = [...]program{
 	{"linux32", &syntaxNohup},
 	{"linux64", &syntaxNohup},
 	{"lipo", &syntaxStrip},
+	{"liquibase", &syntaxPrisma},
 	{"live-server", &syntaxJest},
 	{"lksh", &syntaxKsh},
 	{"llc", &syntaxGcc},
@@ -1213,6 +1269,7 @@ var programs = [...]program{
 	{"lzip", &syntaxGzip},
 	{"lzma", &syntaxGzip},
 	{"lzop", &syntaxGzip},
+	{"m4", &syntaxM4},
 	{"mac2unix", &syntaxDos2unix},
 	{"machinectl", &syntaxLoginctl},
 	{"mage", &syntaxMake},
@@ -1242,6 +1299,7 @@ var programs = [...]program{
 	{"mbt", &syntaxMake},
 	{"mc", &syntaxGsutil},
 	{"mcedit", &syntaxNano},
+	{"mclient", &syntaxCqlsh},
 	{"mcs", &syntaxGcc},
 	{"md5", &syntaxMd5sum},
 	{"md5sum", &syntaxMd5sum},
@@ -1259,6 +1317,7 @@ var programs = [...]program{
 	{"mergerfs", &syntaxMount},
 	{"mesg", &syntaxWall},
 	{"meson", &syntaxMake},
+	{"metal", &syntaxNats},
 	{"mg", &syntaxNano},
 	{"mhwd", &syntaxApk},
 	{"micro", &syntaxNano},
@@ -1272,7 +1331,7 @@ var programs = [...]program{
 	{"mimikatz", &syntaxProcdump},
 	{"mini", &syntaxJupyter},
 	{"minijail0", &syntaxUnshare},
-	{"minikube", &syntaxKubectx},
+	{"minikube", &syntaxMinikube},
 	{"mint", &syntaxMvn},
 	{"mise", &syntaxNvm},
 	{"mix", &syntaxMvn},
@@ -1303,11 +1362,13 @@ var programs = [...]program{
 	{"moc", &syntaxGcc},
 	{"mocha", &syntaxJest},
 	{"mock", &syntaxDpkg_deb},
+	{"modal", &syntaxNats},
 	{"modinfo", &syntaxPs},
 	{"modprobe", &syntaxModprobe},
 	{"mogrify", &syntaxConvert},
 	{"molecule", &syntaxPulumi},
 	{"momc", &syntaxCodesign},
+	{"monetdb", &syntaxCqlsh},
 	{"mongo", &syntaxMongosh},
 	{"mongod", &syntaxPg_restore},
 	{"mongodump", &syntaxPg_dump},
@@ -1348,7 +1409,7 @@ var programs = [...]program{
 	{"mypy", &syntaxMypy},
 	{"mypyc", &syntaxGcc},
 	{"mysql", &syntaxMysql},
-	{"mysqladmin", &syntaxPg_restore},
+	{"mysqladmin", &syntaxMysqladmin},
 	{"mysqlcheck", &syntaxPg_isready},
 	{"mysqld", &syntaxPg_restore},
 	{"mysqldump", &syntaxPg_dump},
@@ -1358,7 +1419,7 @@ var programs = [...]program{
 	{"nala", &syntaxApt_get},
 	{"nano", &syntaxNano},
 	{"nasm", &syntaxGcc},
-	{"nats", &syntaxPg_restore},
+	{"nats", &syntaxNats},
 	{"nawk", &syntaxAwk},
 	{"nbconvert", &syntaxJupyter},
 	{"nc", &syntaxNc},
@@ -1371,8 +1432,10 @@ var programs = [...]program{
 	{"ncu", &syntaxJest},
 	{"ne", &syntaxNano},
 	{"neato", &syntaxDot},
+	{"neo4j-shell", &syntaxCqlsh},
 	{"neofetch", &syntaxPs},
 	{"neomutt", &syntaxMail},
+	{"neonctl", &syntaxNats},
 	{"nerdctl", &syntaxDocker},
 	{"nest", &syntaxJest},
 	{"net", &syntaxKadmin},
@@ -1390,8 +1453,10 @@ var programs = [...]program{
 	{"newfs", &syntaxMkfs},
 	{"newfs_apfs", &syntaxMkfs},
 	{"newgrp", &syntaxUseradd},
+	{"newrelic", &syntaxNats},
 	{"newusers", &syntaxUseradd},
 	{"next", &syntaxJest},
+	{"nexus-cli", &syntaxNats},
 	{"nft", &syntaxIptables},
 	{"ng", &syntaxJest},
 	{"ngrep", &syntaxTshark},
@@ -1467,6 +1532,7 @@ var programs = [...]program{
 	{"nvram", &syntaxUpdate_alternatives},
 	{"nx", &syntaxJest},
 	{"nyc", &syntaxJest},
+	{"nzsql", &syntaxCqlsh},
 	{"oaieval", &syntaxJupyter},
 	{"objcopy", &syntaxStrip},
 	{"objdump", &syntaxObjdump},
@@ -1482,10 +1548,13 @@ var programs = [...]program{
 	{"oci", &syntaxDoctl},
 	{"ocrmypdf", &syntaxGs},
 	{"octave", &syntaxRscript},
+	{"octodns-sync", &syntaxNats},
 	{"od", &syntaxOd},
 	{"odbcconf", &syntaxRegsvr32},
 	{"oggenc", &syntaxSox},
 	{"oksh", &syntaxSh},
+	{"okta", &syntaxNats},
+	{"okteto", &syntaxNats},
 	{"oomctl", &syntaxLoginctl},
 	{"op", &syntaxPass},
 	{"opa", &syntaxKustomize},
@@ -1505,7 +1574,7 @@ var programs = [...]program{
 	{"orb", &syntaxKubectx},
 	{"osascript", &syntaxOsascript},
 	{"osh", &syntaxSh},
-	{"osql", &syntaxMongosh},
+	{"osql", &syntaxCqlsh},
 	{"ostree", &syntaxApk},
 	{"otfinfo", &syntaxFfprobe},
 	{"otool", &syntaxObjdump},
@@ -1536,6 +1605,7 @@ var programs = [...]program{
 	{"paste", &syntaxPaste},
 	{"patch", &syntaxPatch},
 	{"patchelf", &syntaxStrip},
+	{"paypal", &syntaxNats},
 	{"pbcopy", &syntaxXclip},
 	{"pbpaste", &syntaxXclip},
 	{"pbuilder", &syntaxDpkg_deb},
@@ -1543,6 +1613,7 @@ var programs = [...]program{
 	{"pcalua", &syntaxPcalua},
 	{"pcregrep", &syntaxEgrep},
 	{"pct", &syntaxKubectx},
+	{"pd", &syntaxNats},
 	{"pdbedit", &syntaxKadmin},
 	{"pdf2ps", &syntaxGs},
 	{"pdfcrop", &syntaxGs},
@@ -1579,7 +1650,7 @@ var programs = [...]program{
 	{"pg_restore", &syntaxPg_restore},
 	{"pg_upgrade", &syntaxPg_restore},
 	{"pgbench", &syntaxPg_isready},
-	{"pgcli", &syntaxMysql},
+	{"pgcli", &syntaxPsql},
 	{"pgrep", &syntaxPgrep},
 	{"php", &syntaxPhp},
 	{"phpcs", &syntaxMypy},
@@ -1649,16 +1720,16 @@ var programs = [...]program{
 	{"powershell_ise", &syntaxPowershell_ise},
 	{"pr", &syntaxFold},
 	{"pre-commit", &syntaxPytest},
-	{"prefect", &syntaxJupyter},
+	{"prefect", &syntaxNats},
 	{"premake5", &syntaxMake},
 	{"prename", &syntaxRename},
 	{"presentationhost", &syntaxRegsvr32},
-	{"presto", &syntaxMongosh},
+	{"presto", &syntaxCqlsh},
 	{"prettier", &syntaxBlack},
 	{"print", &syntaxEcho},
 	{"printenv", &syntaxPrintenv},
 	{"printf", &syntaxPrintf},
-	{"prisma", &syntaxJest},
+	{"prisma", &syntaxPrisma},
 	{"prlimit", &syntaxNice},
 	{"procdump", &syntaxProcdump},
 	{"procdump64", &syntaxProcdump},
@@ -1678,6 +1749,7 @@ var programs = [...]program{
 	{"ps2pdf", &syntaxGs},
 	{"ps2ps", &syntaxGs},
 	{"psalm", &syntaxMypy},
+	{"pscale", &syntaxNats},
 	{"psexec", &syntaxPsexec},
 	{"psexec64", &syntaxPsexec},
 	{"psql", &syntaxPsql},
@@ -1687,6 +1759,7 @@ var programs = [...]program{
 	{"ptpython", &syntaxIpython},
 	{"pub", &syntaxMvn},
 	{"publint", &syntaxMypy},
+	{"pulsar-admin", &syntaxNats},
 	{"pulseaudio", &syntaxXset},
 	{"pulumi", &syntaxPulumi},
 	{"puma", &syntaxMvn},
@@ -1768,19 +1841,20 @@ var programs = [...]program{
 	{"qpdf", &syntaxGs},
 	{"qprint", &syntaxBase91},
 	{"quasar", &syntaxJest},
+	{"questdb", &syntaxCqlsh},
 	{"quickemu", &syntaxKubectx},
 	{"quser", &syntaxTasklist},
 	{"qwinsta", &syntaxTasklist},
 	{"r2", &syntaxRscript},
 	{"r8", &syntaxJar},
-	{"rabbitmq-plugins", &syntaxPg_restore},
-	{"rabbitmq-streams", &syntaxPg_restore},
-	{"rabbitmqadmin", &syntaxPg_restore},
-	{"rabbitmqctl", &syntaxPg_restore},
+	{"rabbitmq-plugins", &syntaxNats},
+	{"rabbitmq-streams", &syntaxNats},
+	{"rabbitmqadmin", &syntaxNats},
+	{"rabbitmqctl", &syntaxNats},
 	{"racket", &syntaxRscript},
 	{"raco", &syntaxMvn},
 	{"radon", &syntaxMypy},
-	{"rails", &syntaxMvn},
+	{"rails", &syntaxPrisma},
 	{"railway", &syntaxDoctl},
 	{"rake", &syntaxMake},
 	{"rancher", &syntaxKustomize},
@@ -1858,6 +1932,7 @@ var programs = [...]program{
 	{"route", &syntaxIfconfig},
 	{"rpcclient", &syntaxSmbclient},
 	{"rpi-imager", &syntaxAdb},
+	{"rpk", &syntaxNats},
 	{"rpm", &syntaxRpm},
 	{"rpm-ostree", &syntaxApk},
 	{"rpm2cpio", &syntaxDpkg_deb},
@@ -1880,6 +1955,7 @@ var programs = [...]program{
 	{"runghc", &syntaxRscript},
 	{"runhaskell", &syntaxRscript},
 	{"runlevel", &syntaxPs},
+	{"runpodctl", &syntaxNats},
 	{"runuser", &syntaxRunuser},
 	{"rush", &syntaxJest},
 	{"rust-analyzer", &syntaxRustc},
@@ -1900,6 +1976,7 @@ var programs = [...]program{
 	{"salt", &syntaxPulumi},
 	{"salt-call", &syntaxPulumi},
 	{"sam", &syntaxPulumi},
+	{"saml2aws", &syntaxNats},
 	{"sample", &syntaxLog},
 	{"samu", &syntaxMake},
 	{"sar", &syntaxPs},
@@ -1913,6 +1990,7 @@ var programs = [...]program{
 	{"scala", &syntaxRscript},
 	{"scalac", &syntaxGcc},
 	{"scalafmt", &syntaxBlack},
+	{"scaleway", &syntaxNats},
 	{"scc", &syntaxMypy},
 	{"sccache", &syntaxRlwrap},
 	{"schedtool", &syntaxNice},
@@ -1945,8 +2023,10 @@ var programs = [...]program{
 	{"semgrep", &syntaxMypy},
 	{"sendmail", &syntaxMail},
 	{"sensors", &syntaxPs},
+	{"sentry-cli", &syntaxNats},
 	{"seq", &syntaxSeq},
-	{"sequelize", &syntaxJest},
+	{"sequelize", &syntaxPrisma},
+	{"sequelize-cli", &syntaxPrisma},
 	{"serve", &syntaxJest},
 	{"serverless", &syntaxPulumi},
 	{"service", &syntaxService},
@@ -1962,9 +2042,11 @@ var programs = [...]program{
 	{"setsid", &syntaxNohup},
 	{"setx", &syntaxSetx},
 	{"setxkbmap", &syntaxXset},
+	{"sf", &syntaxNats},
 	{"sfdisk", &syntaxMkfs},
 	{"sfdk", &syntaxDpkg_deb},
 	{"sfdp", &syntaxDot},
+	{"sfdx", &syntaxNats},
 	{"sfltool", &syntaxInstaller},
 	{"sftp", &syntaxSftp},
 	{"sg", &syntaxSg},
@@ -2016,6 +2098,7 @@ var programs = [...]program{
 	{"sngrep", &syntaxTshark},
 	{"snmpget", &syntaxSmbclient},
 	{"snmpwalk", &syntaxSmbclient},
+	{"snowsql", &syntaxCqlsh},
 	{"snyk", &syntaxMypy},
 	{"socat", &syntaxSocat},
 	{"sockstat", &syntaxNetstat},
@@ -2028,6 +2111,7 @@ var programs = [...]program{
 	{"soxi", &syntaxFfprobe},
 	{"spack", &syntaxMvn},
 	{"spago", &syntaxMvn},
+	{"spark-sql", &syntaxCqlsh},
 	{"spctl", &syntaxUpdate_alternatives},
 	{"spectacle", &syntaxScrot},
 	{"spectral", &syntaxMypy},
@@ -2039,11 +2123,12 @@ var programs = [...]program{
 	{"split", &syntaxSplit},
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
-	{"sqlcmd", &syntaxMongosh},
+	{"sqlcmd", &syntaxCqlsh},
 	{"sqlfluff", &syntaxMypy},
 	{"sqlite3", &syntaxSqlite3},
+	{"sqlline", &syntaxCqlsh},
 	{"sqlmap", &syntaxNmap},
-	{"sqlplus", &syntaxMongosh},
+	{"sqlplus", &syntaxCqlsh},
 	{"srm", &syntaxRm},
 	{"ss", &syntaxNetstat},
 	{"ssconvert", &syntaxGs},
@@ -2073,6 +2158,7 @@ var programs = [...]program{
 	{"streamlit", &syntaxJupyter},
 	{"strings", &syntaxStrings},
 	{"strip", &syntaxStrip},
+	{"stripe", &syntaxNats},
 	{"stty", &syntaxTput},
 	{"stylelint", &syntaxMypy},
 	{"stylua", &syntaxBlack},
@@ -2133,21 +2219,25 @@ var programs = [...]program{
 	{"tailscale", &syntaxTailscale},
 	{"tailwindcss", &syntaxJest},
 	{"takeown", &syntaxTakeown},
+	{"talosctl", &syntaxNats},
 	{"tap", &syntaxJest},
 	{"taplo", &syntaxBlack},
 	{"tar", &syntaxTar},
+	{"tarantool-sql", &syntaxCqlsh},
 	{"task", &syntaxMake},
 	{"taskkill", &syntaxTaskkill},
 	{"tasklist", &syntaxTasklist},
 	{"taskset", &syntaxTaskset},
 	{"tc", &syntaxIfconfig},
 	{"tcc", &syntaxGcc},
+	{"tccli", &syntaxNats},
 	{"tccutil", &syntaxInstaller},
 	{"tclsh", &syntaxExpect},
 	{"tcpdump", &syntaxTcpdump},
 	{"tcping", &syntaxPing},
 	{"tcptraceroute", &syntaxPing},
 	{"tcsh", &syntaxCsh},
+	{"tctl", &syntaxNats},
 	{"tdnf", &syntaxDnf},
 	{"tea", &syntaxGlab},
 	{"tectonic", &syntaxGcc},
@@ -2156,6 +2246,7 @@ var programs = [...]program{
 	{"telinit", &syntaxReboot},
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
+	{"temporal", &syntaxNats},
 	{"tensorboard", &syntaxJupyter},
 	{"terminal-notifier", &syntaxWall},
 	{"termshark", &syntaxTshark},
@@ -2187,6 +2278,7 @@ var programs = [...]program{
 	{"times", &syntaxWait},
 	{"timidity", &syntaxSox},
 	{"tini", &syntaxRlwrap},
+	{"tiup", &syntaxNats},
 	{"tkn", &syntaxKustomize},
 	{"tldr", &syntaxMan},
 	{"tlmgr", &syntaxMvn},
@@ -2217,7 +2309,7 @@ var programs = [...]program{
 	{"trash", &syntaxRimraf},
 	{"trash-put", &syntaxRimraf},
 	{"tree", &syntaxTree},
-	{"trino", &syntaxMongosh},
+	{"trino", &syntaxCqlsh},
 	{"trivy", &syntaxCrane},
 	{"trizen", &syntaxPacman},
 	{"troff", &syntaxGs},
@@ -2243,11 +2335,13 @@ var programs = [...]program{
 	{"tune2fs", &syntaxMkfs},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
+	{"turso", &syntaxNats},
+	{"twilio", &syntaxNats},
 	{"twopi", &syntaxDot},
 	{"ty", &syntaxMypy},
 	{"type", &syntaxType},
 	{"typedoc", &syntaxJest},
-	{"typeorm", &syntaxJest},
+	{"typeorm", &syntaxPrisma},
 	{"typescript", &syntaxScript},
 	{"typeset", &syntaxUnset},
 	{"typst", &syntaxGcc},
@@ -2286,6 +2380,7 @@ var programs = [...]program{
 	{"unzipsfx", &syntaxZipgrep},
 	{"unzstd", &syntaxGzip},
 	{"upcloud", &syntaxDoctl},
+	{"upctl", &syntaxDoctl},
 	{"update-alternatives", &syntaxUpdate_alternatives},
 	{"update-ca-certificates", &syntaxUpdate_alternatives},
 	{"update-ca-trust", &syntaxUpdate_alternatives},
@@ -2301,7 +2396,7 @@ var programs = [...]program{
 	{"userdel", &syntaxUseradd},
 	{"usermod", &syntaxUseradd},
 	{"users", &syntaxId},
-	{"usql", &syntaxMysql},
+	{"usql", &syntaxCqlsh},
 	{"utmctl", &syntaxKubectx},
 	{"uudecode", &syntaxBase91},
 	{"uuencode", &syntaxBase91},
@@ -2315,6 +2410,7 @@ var programs = [...]program{
 	{"vale", &syntaxMypy},
 	{"valgrind", &syntaxStrace},
 	{"valkey-cli", &syntaxRedis_cli},
+	{"vastai", &syntaxNats},
 	{"vault", &syntaxPass},
 	{"vaultcmd", &syntaxProcdump},
 	{"vcpkg", &syntaxMvn},
@@ -2352,6 +2448,7 @@ var programs = [...]program{
 	{"vmstat", &syntaxPs},
 	{"vnstat", &syntaxNetstat},
 	{"volta", &syntaxNvm},
+	{"vsql", &syntaxCqlsh},
 	{"vssadmin", &syntaxVssadmin},
 	{"vue", &syntaxJest},
 	{"vue-cli-service", &syntaxJest},
@@ -2367,6 +2464,7 @@ var programs = [...]program{
 	{"wait-on", &syntaxJest},
 	{"wait4x", &syntaxJest},
 	{"wall", &syntaxWall},
+	{"wandb", &syntaxNats},
 	{"warp-cli", &syntaxTailscale},
 	{"wasm-ld", &syntaxGcc},
 	{"wasm-opt", &syntaxGcc},
@@ -2416,7 +2514,7 @@ var programs = [...]program{
 	{"wmctrl", &syntaxXset},
 	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
-	{"wp", &syntaxMvn},
+	{"wp", &syntaxWp},
 	{"wrangler", &syntaxDoctl},
 	{"write", &syntaxWall},
 	{"wrk", &syntaxSmbclient},
@@ -2485,6 +2583,8 @@ var programs = [...]program{
 	{"yash", &syntaxSh},
 	{"yasm", &syntaxGcc},
 	{"yay", &syntaxPacman},
+	{"yc", &syntaxNats},
+	{"ycqlsh", &syntaxCqlsh},
 	{"yes", &syntaxYes},
 	{"ykman", &syntaxAdb},
 	{"you-get", &syntaxAria2c},
@@ -2492,6 +2592,7 @@ var programs = [...]program{
 	{"youtube-viewer", &syntaxSox},
 	{"yq", &syntaxYq},
 	{"ysh", &syntaxSh},
+	{"ysqlsh", &syntaxCqlsh},
 	{"yt-dlp", &syntaxAria2c},
 	{"yum", &syntaxDnf},
 	{"zcat", &syntaxZcat},
@@ -2510,7 +2611,7 @@ var programs = [...]program{
 	{"zipalign", &syntaxJar},
 	{"zipgrep", &syntaxZipgrep},
 	{"zipinfo", &syntaxUnzip},
-	{"zkCli.sh", &syntaxPg_restore},
+	{"zkCli.sh", &syntaxNats},
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
 	{"zola", &syntaxJest},
@@ -2789,6 +2890,352 @@ var syntaxAnsible_playbook = syntax{style: open, options: []option{
 	{"-u", &action_933fc77f4028},
 }, operands: shape{rest: roleScriptCode}, base: &action_5312d47a5241}
 
+var syntaxAny_3aservice_Add = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Add__2a = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Add_iam_policy_binding = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Add_member = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Add_permission = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Add_roles = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Approve = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Assign = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Attach__2a = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Authorize_security_group_ingress = syntax{base: &action_33e0940e220b}
+
+var syntaxAny_3aservice_Batch_delete__2a = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Batch_get__2a = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Cat = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Change_resource_record_sets = syntax{base: &action_73a15dbedf5a}
+
+var syntaxAny_3aservice_Close_account = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Create_function_url_config = syntax{base: &action_33e0940e220b}
+
+var syntaxAny_3aservice_Create_grant = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Deactivate = syntax{base: &action_1e28f5c319e0}
+
+var syntaxAny_3aservice_Deactivate__2a = syntax{base: &action_1e28f5c319e0}
+
+var syntaxAny_3aservice_Decommission = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Deregister = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Describe__2a = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Execute_command = syntax{base: &action_5d13da8339f2}
+
+var syntaxAny_3aservice_Modify_image_attribute = syntax{base: &action_33e0940e220b}
+
+var syntaxAny_3aservice = syntax{style: open, texts: []option{
+	{"\"private\": false", &action_33e0940e220b},
+	{"\"private\":false", &action_33e0940e220b},
+	{"--accept-hosts", &action_33e0940e220b},
+	{"--acl public", &action_33e0940e220b},
+	{"--acl=public", &action_33e0940e220b},
+	{"--allow-unauthenticated", &action_33e0940e220b},
+	{"--anonymous", &action_33e0940e220b},
+	{"--auth-type none", &action_33e0940e220b},
+	{"--auth-type=none", &action_33e0940e220b},
+	{"--master-user-password", &action_6deb5cd91c63},
+	{"--method delete", &action_7c097ed414e6},
+	{"--method=delete", &action_7c097ed414e6},
+	{"--no-deletion-protection", &action_1e28f5c319e0},
+	{"--no-enable-termination-protection", &action_1e28f5c319e0},
+	{"--prune", &action_7c097ed414e6},
+	{"--publicly-accessible", &action_33e0940e220b},
+	{"--visibility public", &action_33e0940e220b},
+	{"--visibility=public", &action_33e0940e220b},
+	{"-x delete", &action_7c097ed414e6},
+	{"-xdelete", &action_7c097ed414e6},
+	{"/actions/permissions", &action_1e28f5c319e0},
+	{"/collaborators", &action_6deb5cd91c63},
+	{"/hooks", &action_73a15dbedf5a},
+	{"/invitations", &action_6deb5cd91c63},
+	{"/memberships", &action_6deb5cd91c63},
+	{"/protection", &action_1e28f5c319e0},
+	{"/rulesets", &action_1e28f5c319e0},
+	{"0.0.0.0/0", &action_33e0940e220b},
+	{"access:add", &action_6deb5cd91c63},
+	{"add-metadata*ssh-keys", &action_6deb5cd91c63},
+	{"administratoraccess", &action_6deb5cd91c63},
+	{"allauthenticatedusers", &action_33e0940e220b},
+	{"allow-blob-public-access true", &action_33e0940e220b},
+	{"allusers", &action_33e0940e220b},
+	{"block-public-acls=false", &action_33e0940e220b},
+	{"blockpublicacls=false", &action_33e0940e220b},
+	{"cluster-admin", &action_6deb5cd91c63},
+	{"commandtoexecute", &action_5d13da8339f2},
+	{"create clusterrole", &action_6deb5cd91c63},
+	{"create rolebinding", &action_6deb5cd91c63},
+	{"create token", &action_6deb5cd91c63},
+	{"create-for-rbac", &action_6deb5cd91c63},
+	{"credential reset", &action_6deb5cd91c63},
+	{"customscript", &action_5d13da8339f2},
+	{"deletion-protection=false", &action_1e28f5c319e0},
+	{"deploy-key add", &action_6deb5cd91c63},
+	{"deploy_keys", &action_6deb5cd91c63},
+	{"diagnostic-settings update", &action_1e28f5c319e0},
+	{"dns record", &action_73a15dbedf5a},
+	{"extension set", &action_5d13da8339f2},
+	{"gpg-key add", &action_6deb5cd91c63},
+	{"members add", &action_6deb5cd91c63},
+	{"principal\": \"*\"", &action_33e0940e220b},
+	{"principal\":\"*\"", &action_33e0940e220b},
+	{"private=false", &action_33e0940e220b},
+	{"protected_branches", &action_1e28f5c319e0},
+	{"public-network-access enabled", &action_33e0940e220b},
+	{"public-read", &action_33e0940e220b},
+	{"record-set", &action_73a15dbedf5a},
+	{"repos*/keys", &action_6deb5cd91c63},
+	{"role assignment create", &action_6deb5cd91c63},
+	{"roles/editor", &action_6deb5cd91c63},
+	{"roles/owner", &action_6deb5cd91c63},
+	{"run-command", &action_5d13da8339f2},
+	{"service-accounts keys create", &action_6deb5cd91c63},
+	{"sinks update", &action_1e28f5c319e0},
+	{"ssh-key add", &action_6deb5cd91c63},
+	{"user/keys", &action_6deb5cd91c63},
+	{"versioning*suspended", &action_1e28f5c319e0},
+	{"visibility=public", &action_33e0940e220b},
+	{"vulnerability-alerts", &action_1e28f5c319e0},
+	{"webhook add", &action_73a15dbedf5a},
+	{"webhook create", &action_73a15dbedf5a},
+	{"webhooks create", &action_73a15dbedf5a},
+	{"webhooks:add", &action_73a15dbedf5a},
+}, subs: []program{
+	{"add", &syntaxAny_3aservice_Add},
+	{"add-*", &syntaxAny_3aservice_Add__2a},
+	{"add-iam-policy-binding", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"add-member", &syntaxAny_3aservice_Add_member},
+	{"add-permission", &syntaxAny_3aservice_Add_permission},
+	{"add-role", &syntaxAny_3aservice_Add_member},
+	{"add-roles", &syntaxAny_3aservice_Add_roles},
+	{"add-user", &syntaxAny_3aservice_Add_member},
+	{"add-user-to-group", &syntaxAny_3aservice_Add_permission},
+	{"add_user", &syntaxAny_3aservice_Add_member},
+	{"addrole", &syntaxAny_3aservice_Add_member},
+	{"adduser", &syntaxAny_3aservice_Add_member},
+	{"apply", &syntaxAny_3aservice_Add},
+	{"approve", &syntaxAny_3aservice_Approve},
+	{"assign", &syntaxAny_3aservice_Assign},
+	{"associate-*", &syntaxAny_3aservice_Approve},
+	{"attach-*", &syntaxAny_3aservice_Attach__2a},
+	{"attach-group-policy", &syntaxAny_3aservice_Assign},
+	{"attach-role-policy", &syntaxAny_3aservice_Assign},
+	{"attach-user-policy", &syntaxAny_3aservice_Assign},
+	{"authorize", &syntaxAny_3aservice_Assign},
+	{"authorize-security-group-ingress", &syntaxAny_3aservice_Authorize_security_group_ingress},
+	{"batch-delete-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"batch-get-*", &syntaxAny_3aservice_Batch_get__2a},
+	{"cancel", &syntaxAny_3aservice_Approve},
+	{"cat", &syntaxAny_3aservice_Cat},
+	{"change-password", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"change-resource-record-sets", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"check", &syntaxAny_3aservice_Cat},
+	{"close", &syntaxAny_3aservice_Attach__2a},
+	{"close-account", &syntaxAny_3aservice_Close_account},
+	{"comment", &syntaxAny_3aservice_Attach__2a},
+	{"connect", &syntaxAny_3aservice_Attach__2a},
+	{"copy-*", &syntaxAny_3aservice_Attach__2a},
+	{"create", &syntaxAny_3aservice_Add},
+	{"create-*", &syntaxAny_3aservice_Add__2a},
+	{"create-access-key", &syntaxAny_3aservice_Add_permission},
+	{"create-function-url-config", &syntaxAny_3aservice_Create_function_url_config},
+	{"create-grant", &syntaxAny_3aservice_Create_grant},
+	{"create-login-profile", &syntaxAny_3aservice_Create_grant},
+	{"create-policy-version", &syntaxAny_3aservice_Create_grant},
+	{"create-role", &syntaxAny_3aservice_Add_member},
+	{"create-service-specific-credential", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"create-token", &syntaxAny_3aservice_Add_member},
+	{"create-user", &syntaxAny_3aservice_Add_member},
+	{"createuser", &syntaxAny_3aservice_Add_member},
+	{"deactivate", &syntaxAny_3aservice_Deactivate},
+	{"deactivate-*", &syntaxAny_3aservice_Deactivate__2a},
+	{"decommission", &syntaxAny_3aservice_Decommission},
+	{"del", &syntaxAny_3aservice_Decommission},
+	{"delete", &syntaxAny_3aservice_Decommission},
+	{"delete-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"delete-public-access-block", &syntaxAny_3aservice_Create_function_url_config},
+	{"delete-trail", &syntaxAny_3aservice_Deactivate},
+	{"deploy", &syntaxAny_3aservice_Add},
+	{"deprovision", &syntaxAny_3aservice_Decommission},
+	{"deregister", &syntaxAny_3aservice_Deregister},
+	{"deregister-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"describe", &syntaxAny_3aservice_Cat},
+	{"describe-*", &syntaxAny_3aservice_Describe__2a},
+	{"destroy", &syntaxAny_3aservice_Decommission},
+	{"destroy-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"diff", &syntaxAny_3aservice_Cat},
+	{"disable", &syntaxAny_3aservice_Deactivate},
+	{"disable-*", &syntaxAny_3aservice_Deactivate},
+	{"disassociate-*", &syntaxAny_3aservice_Deactivate__2a},
+	{"download", &syntaxAny_3aservice_Batch_get__2a},
+	{"drain", &syntaxAny_3aservice_Deactivate},
+	{"drop", &syntaxAny_3aservice_Decommission},
+	{"drop-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"edit", &syntaxAny_3aservice_Add},
+	{"empty-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"enable", &syntaxAny_3aservice_Add__2a},
+	{"enable-*", &syntaxAny_3aservice_Approve},
+	{"erase", &syntaxAny_3aservice_Decommission},
+	{"estimate-*", &syntaxAny_3aservice_Describe__2a},
+	{"execute-command", &syntaxAny_3aservice_Execute_command},
+	{"explain", &syntaxAny_3aservice_Cat},
+	{"filter-*", &syntaxAny_3aservice_Describe__2a},
+	{"find", &syntaxAny_3aservice_Cat},
+	{"flush", &syntaxAny_3aservice_Deregister},
+	{"flushall", &syntaxAny_3aservice_Deregister},
+	{"flushdb", &syntaxAny_3aservice_Deregister},
+	{"get", &syntaxAny_3aservice_Cat},
+	{"get-*", &syntaxAny_3aservice_Describe__2a},
+	{"grant", &syntaxAny_3aservice_Assign},
+	{"head-*", &syntaxAny_3aservice_Describe__2a},
+	{"impersonate", &syntaxAny_3aservice_Assign},
+	{"import", &syntaxAny_3aservice_Add},
+	{"import-*", &syntaxAny_3aservice_Add__2a},
+	{"init", &syntaxAny_3aservice_Attach__2a},
+	{"inspect", &syntaxAny_3aservice_Cat},
+	{"install", &syntaxAny_3aservice_Add__2a},
+	{"invite", &syntaxAny_3aservice_Assign},
+	{"invoke", &syntaxAny_3aservice_Approve},
+	{"leave-organization", &syntaxAny_3aservice_Close_account},
+	{"link", &syntaxAny_3aservice_Attach__2a},
+	{"lint", &syntaxAny_3aservice_Cat},
+	{"list", &syntaxAny_3aservice_Cat},
+	{"list-*", &syntaxAny_3aservice_Describe__2a},
+	{"login", &syntaxAny_3aservice_Attach__2a},
+	{"logout", &syntaxAny_3aservice_Attach__2a},
+	{"lookup-*", &syntaxAny_3aservice_Describe__2a},
+	{"ls", &syntaxAny_3aservice_Cat},
+	{"merge", &syntaxAny_3aservice_Attach__2a},
+	{"migrate", &syntaxAny_3aservice_Approve},
+	{"modify-*", &syntaxAny_3aservice_Add__2a},
+	{"modify-db-snapshot-attribute", &syntaxAny_3aservice_Create_function_url_config},
+	{"modify-image-attribute", &syntaxAny_3aservice_Modify_image_attribute},
+	{"modify-snapshot-attribute", &syntaxAny_3aservice_Modify_image_attribute},
+	{"move", &syntaxAny_3aservice_Attach__2a},
+	{"new", &syntaxAny_3aservice_Add},
+	{"nuke", &syntaxAny_3aservice_Decommission},
+	{"obliterate", &syntaxAny_3aservice_Decommission},
+	{"open", &syntaxAny_3aservice_Attach__2a},
+	{"passwd", &syntaxAny_3aservice_Add_member},
+	{"patch", &syntaxAny_3aservice_Add},
+	{"plan", &syntaxAny_3aservice_Cat},
+	{"preview", &syntaxAny_3aservice_Cat},
+	{"preview-*", &syntaxAny_3aservice_Describe__2a},
+	{"promote", &syntaxAny_3aservice_Add__2a},
+	{"prune", &syntaxAny_3aservice_Deregister},
+	{"ps", &syntaxAny_3aservice_Cat},
+	{"publish", &syntaxAny_3aservice_Add},
+	{"purge", &syntaxAny_3aservice_Decommission},
+	{"purge-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"push", &syntaxAny_3aservice_Add},
+	{"put", &syntaxAny_3aservice_Add},
+	{"put-*", &syntaxAny_3aservice_Add__2a},
+	{"put-bucket-acl", &syntaxAny_3aservice_Modify_image_attribute},
+	{"put-bucket-policy", &syntaxAny_3aservice_Modify_image_attribute},
+	{"put-event-selectors", &syntaxAny_3aservice_Deactivate},
+	{"put-group-policy", &syntaxAny_3aservice_Add_permission},
+	{"put-key-policy", &syntaxAny_3aservice_Create_grant},
+	{"put-object-acl", &syntaxAny_3aservice_Modify_image_attribute},
+	{"put-retention-policy", &syntaxAny_3aservice_Deactivate__2a},
+	{"put-role-policy", &syntaxAny_3aservice_Add_permission},
+	{"put-user-policy", &syntaxAny_3aservice_Add_permission},
+	{"query", &syntaxAny_3aservice_Cat},
+	{"rb", &syntaxAny_3aservice_Decommission},
+	{"register", &syntaxAny_3aservice_Add__2a},
+	{"register-*", &syntaxAny_3aservice_Approve},
+	{"remove", &syntaxAny_3aservice_Decommission},
+	{"remove-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"rename", &syntaxAny_3aservice_Attach__2a},
+	{"render", &syntaxAny_3aservice_Batch_get__2a},
+	{"reopen", &syntaxAny_3aservice_Attach__2a},
+	{"replicaof", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"reset", &syntaxAny_3aservice_Deregister},
+	{"reset-password", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"restart", &syntaxAny_3aservice_Add},
+	{"restore", &syntaxAny_3aservice_Attach__2a},
+	{"restore-*", &syntaxAny_3aservice_Attach__2a},
+	{"review", &syntaxAny_3aservice_Approve},
+	{"rm", &syntaxAny_3aservice_Decommission},
+	{"rmi", &syntaxAny_3aservice_Decommission},
+	{"rollback", &syntaxAny_3aservice_Add__2a},
+	{"rollout", &syntaxAny_3aservice_Approve},
+	{"rotate", &syntaxAny_3aservice_Approve},
+	{"run-command", &syntaxAny_3aservice_Execute_command},
+	{"scale", &syntaxAny_3aservice_Add},
+	{"schedule-key-deletion", &syntaxAny_3aservice_Batch_delete__2a},
+	{"search", &syntaxAny_3aservice_Cat},
+	{"search-*", &syntaxAny_3aservice_Describe__2a},
+	{"seed", &syntaxAny_3aservice_Approve},
+	{"select-*", &syntaxAny_3aservice_Describe__2a},
+	{"send-command", &syntaxAny_3aservice_Execute_command},
+	{"set", &syntaxAny_3aservice_Add},
+	{"set-*", &syntaxAny_3aservice_Add__2a},
+	{"set-iam-policy", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"set-password", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"set_permissions", &syntaxAny_3aservice_Add_roles},
+	{"set_user_tags", &syntaxAny_3aservice_Add_roles},
+	{"share", &syntaxAny_3aservice_Assign},
+	{"show", &syntaxAny_3aservice_Cat},
+	{"show-*", &syntaxAny_3aservice_Describe__2a},
+	{"shred", &syntaxAny_3aservice_Deregister},
+	{"simulate-*", &syntaxAny_3aservice_Describe__2a},
+	{"slaveof", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"start", &syntaxAny_3aservice_Add},
+	{"start-*", &syntaxAny_3aservice_Add__2a},
+	{"stop", &syntaxAny_3aservice_Add},
+	{"stop-configuration-recorder", &syntaxAny_3aservice_Deactivate__2a},
+	{"stop-logging", &syntaxAny_3aservice_Deactivate},
+	{"submit", &syntaxAny_3aservice_Approve},
+	{"suspend", &syntaxAny_3aservice_Deactivate},
+	{"suspend-*", &syntaxAny_3aservice_Deactivate__2a},
+	{"sync", &syntaxAny_3aservice_Add},
+	{"synth", &syntaxAny_3aservice_Batch_get__2a},
+	{"tag-*", &syntaxAny_3aservice_Add__2a},
+	{"teardown", &syntaxAny_3aservice_Decommission},
+	{"template", &syntaxAny_3aservice_Batch_get__2a},
+	{"terminate", &syntaxAny_3aservice_Decommission},
+	{"terminate-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"test-*", &syntaxAny_3aservice_Batch_get__2a},
+	{"top", &syntaxAny_3aservice_Cat},
+	{"transfer", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"transfer-domain", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"trash", &syntaxAny_3aservice_Deregister},
+	{"trigger", &syntaxAny_3aservice_Approve},
+	{"truncate", &syntaxAny_3aservice_Deregister},
+	{"undeploy", &syntaxAny_3aservice_Deregister},
+	{"uninstall", &syntaxAny_3aservice_Deregister},
+	{"unprotect", &syntaxAny_3aservice_Deactivate},
+	{"unpublish", &syntaxAny_3aservice_Deregister},
+	{"up", &syntaxAny_3aservice_Add},
+	{"update", &syntaxAny_3aservice_Add},
+	{"update-*", &syntaxAny_3aservice_Add__2a},
+	{"update-assume-role-policy", &syntaxAny_3aservice_Create_grant},
+	{"update-login-profile", &syntaxAny_3aservice_Create_grant},
+	{"update-trail", &syntaxAny_3aservice_Deactivate},
+	{"upgrade", &syntaxAny_3aservice_Add__2a},
+	{"upload", &syntaxAny_3aservice_Add},
+	{"useradd", &syntaxAny_3aservice_Add_member},
+	{"validate", &syntaxAny_3aservice_Cat},
+	{"validate-*", &syntaxAny_3aservice_Describe__2a},
+	{"view", &syntaxAny_3aservice_Cat},
+	{"whoami", &syntaxAny_3aservice_Cat},
+	{"wipe", &syntaxAny_3aservice_Decommission},
+}}
+
 var syntaxApk_Info = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxApk = syntax{style: open, subs: []program{
@@ -2928,6 +3375,20 @@ var syntaxAr = syntax{style: bare, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-x", &action_bc575865d82c},
 }, operands: shape{head: []role{roleWrite}, rest: roleRead}, base: &action_ccaa2d796569}
+
+var syntaxArangosh = syntax{style: open, options: []option{
+	{"--eval", &action_99ef6915cf9b},
+	{"--execute", &action_99ef6915cf9b},
+	{"--file", &action_0a395c79a38f},
+	{"--query", &action_99ef6915cf9b},
+	{"-Q", &action_99ef6915cf9b},
+	{"-c", &action_99ef6915cf9b},
+	{"-e", &action_99ef6915cf9b},
+	{"-f", &action_0a395c79a38f},
+	{"-i", &action_0a395c79a38f},
+	{"-o", &action_0a395c79a38f},
+	{"-q", &action_99ef6915cf9b},
+}, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
 
 var syntaxAria2c = syntax{style: open, options: []option{
 	{"--batch-file", &action_56f3046bd8c9},
@@ -3244,7 +3705,7 @@ var syntaxAws_Sts = syntax{subs: []program{
 	{"get-caller-identity", &syntaxAws_Sts_Decode_authorization_message},
 }}
 
-var syntaxAws = syntax{style: own, options: []option{
+var syntaxAws = syntax{style: own, service: "aws", options: []option{
 	{"--ca-bundle", &action_56f3046bd8c9},
 	{"--cli-connect-timeout", &action_933fc77f4028},
 	{"--cli-read-timeout", &action_933fc77f4028},
@@ -3308,7 +3769,7 @@ var syntaxAz_Secret = syntax{subs: []program{
 	{"show", &syntaxAz_Secret_Download},
 }}
 
-var syntaxAz = syntax{style: own, subs: []program{
+var syntaxAz = syntax{style: own, service: "azure", subs: []program{
 	{"*", &syntaxAz__2a},
 	{"check-*", &syntaxAz_Check__2a},
 	{"configure", &syntaxAz_Configure},
@@ -3478,6 +3939,20 @@ var syntaxBlack = syntax{style: open | long | bundled, options: []option{
 	{"server", &syntaxBlack_Check},
 	{"version", &syntaxBlack_Check},
 }, operands: shape{rest: roleEditTree}, base: &action_ccaa2d796569}
+
+var syntaxBq_Head = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxBq_Query = syntax{operands: shape{head: []role{roleSQL}}, base: &action_d4473c670c25}
+
+var syntaxBq_Rm = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxBq = syntax{style: open, service: "database", subs: []program{
+	{"head", &syntaxBq_Head},
+	{"ls", &syntaxBq_Head},
+	{"query", &syntaxBq_Query},
+	{"rm", &syntaxBq_Rm},
+	{"show", &syntaxBq_Head},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxBrew___cache = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
@@ -4541,6 +5016,22 @@ var syntaxCmp = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleRead, roleText, roleText}}}
 
+var syntaxCockroach__2a = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxCockroach_Sql = syntax{style: open, options: []option{
+	{"--database", &action_82caea0d3e11},
+	{"--execute", &action_dce6bab328c8},
+	{"--host", &action_82caea0d3e11},
+	{"--url", &action_82caea0d3e11},
+	{"-d", &action_82caea0d3e11},
+	{"-e", &action_dce6bab328c8},
+}, operands: shape{rest: roleText}}
+
+var syntaxCockroach = syntax{style: own, service: "database", subs: []program{
+	{"*", &syntaxCockroach__2a},
+	{"sql", &syntaxCockroach_Sql},
+}, base: &action_d4473c670c25}
+
 var syntaxCode = syntax{style: open, options: []option{
 	{"--diff", &action_e3b0c44298fc},
 	{"--enable-proposed-api", &action_6b1b9c027b89},
@@ -4806,6 +5297,26 @@ var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_0de67dc69b64}
 
+var syntaxCqlsh = syntax{style: open, service: "database", input: roleSQL, options: []option{
+	{"--command", &action_1067b4545736},
+	{"--database", &action_82caea0d3e11},
+	{"--execute", &action_1067b4545736},
+	{"--file", &action_40a738f80949},
+	{"--host", &action_82caea0d3e11},
+	{"--output", &action_da06ee4de51b},
+	{"--query", &action_1067b4545736},
+	{"-Q", &action_1067b4545736},
+	{"-S", &action_82caea0d3e11},
+	{"-c", &action_1067b4545736},
+	{"-d", &action_82caea0d3e11},
+	{"-e", &action_1067b4545736},
+	{"-f", &action_40a738f80949},
+	{"-h", &action_82caea0d3e11},
+	{"-i", &action_40a738f80949},
+	{"-o", &action_da06ee4de51b},
+	{"-q", &action_1067b4545736},
+}, operands: shape{rest: roleSQL}, base: &action_ff2fd671a94b}
+
 var syntaxCrane_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxCrane_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
@@ -4861,6 +5372,8 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"verify", &syntaxCrane_Append},
 	{"version", &syntaxCrane_Catalog},
 }, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+
+var syntaxCreateuser = syntax{style: open, service: "database", operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
 
 var syntaxCrontab = syntax{options: []option{
 	{"-e", &action_e3b0c44298fc},
@@ -4922,7 +5435,7 @@ var syntaxCsplit = syntax{style: gnu, options: []option{
 
 var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-#", &action_e3b0c44298fc},
-	{"--abstract-unix-socket", &action_56f3046bd8c9},
+	{"--abstract-unix-socket", &action_c0c3dec8dd34},
 	{"--alt-svc", &action_edb7023ca44a},
 	{"--anyauth", &action_e3b0c44298fc},
 	{"--append", &action_e3b0c44298fc},
@@ -5051,7 +5564,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--remote-name-all", &action_dc51f054738d},
 	{"--remote-time", &action_e3b0c44298fc},
 	{"--remove-on-error", &action_e3b0c44298fc},
-	{"--request", &action_933fc77f4028},
+	{"--request", &action_34d874c5ea9c},
 	{"--request-target", &action_933fc77f4028},
 	{"--resolve", &action_933fc77f4028},
 	{"--retry", &action_933fc77f4028},
@@ -5086,7 +5599,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--tlsv1.3", &action_e3b0c44298fc},
 	{"--trace", &action_edb7023ca44a},
 	{"--trace-ascii", &action_edb7023ca44a},
-	{"--unix-socket", &action_56f3046bd8c9},
+	{"--unix-socket", &action_c0c3dec8dd34},
 	{"--upload-file", &action_8419dfb1703e},
 	{"--url", &action_7100f7f6d9bd},
 	{"--url-query", &action_933fc77f4028},
@@ -5124,7 +5637,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-T", &action_8419dfb1703e},
 	{"-U", &action_933fc77f4028},
 	{"-V", &action_e3b0c44298fc},
-	{"-X", &action_933fc77f4028},
+	{"-X", &action_34d874c5ea9c},
 	{"-Y", &action_933fc77f4028},
 	{"-Z", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
@@ -5196,6 +5709,18 @@ var syntaxDate = syntax{style: gnu, options: []option{
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
 }, operands: shape{head: []role{roleDate, roleText}}}
+
+var syntaxDc = syntax{input: roleEx, options: []option{
+	{"--expression", &action_f7b9dcd0b583},
+	{"--file", &action_40a738f80949},
+	{"-I", &action_933fc77f4028},
+	{"-O", &action_933fc77f4028},
+	{"-V", &action_e3b0c44298fc},
+	{"-e", &action_f7b9dcd0b583},
+	{"-f", &action_40a738f80949},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+}, operands: shape{rest: roleScriptInput}, base: &action_f42b4f6538ea}
 
 var syntaxDd = syntax{style: literal, keys: []option{
 	{"bs", &action_933fc77f4028},
@@ -5972,6 +6497,31 @@ var syntaxDocker_Compose = syntax{style: bundled, options: []option{
 	{"watch", &syntaxDocker_Compose_Attach},
 }, operands: shape{rest: roleText}}
 
+var syntaxDocker_Config__2a = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f2b8d1899791}
+
+var syntaxDocker_Config_Demote = syntax{operands: shape{rest: roleText}, base: &action_1e28f5c319e0}
+
+var syntaxDocker_Config_Info = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxDocker_Config_Join = syntax{operands: shape{rest: roleText}, base: &action_73a15dbedf5a}
+
+var syntaxDocker_Config_Remove = syntax{operands: shape{rest: roleText}, base: &action_7c097ed414e6}
+
+var syntaxDocker_Config = syntax{style: open, subs: []program{
+	{"*", &syntaxDocker_Config__2a},
+	{"demote", &syntaxDocker_Config_Demote},
+	{"info", &syntaxDocker_Config_Info},
+	{"inspect", &syntaxDocker_Config_Info},
+	{"join", &syntaxDocker_Config_Join},
+	{"leave", &syntaxDocker_Config_Demote},
+	{"list", &syntaxDocker_Config_Info},
+	{"logs", &syntaxDocker_Config_Info},
+	{"ls", &syntaxDocker_Config_Info},
+	{"ps", &syntaxDocker_Config_Info},
+	{"remove", &syntaxDocker_Config_Remove},
+	{"rm", &syntaxDocker_Config_Remove},
+}, operands: shape{rest: roleText}}
+
 var syntaxDocker_Cp = syntax{style: bundled, options: []option{
 	{"--archive", &action_e3b0c44298fc},
 	{"--follow-link", &action_e3b0c44298fc},
@@ -6223,7 +6773,7 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"checkpoint", &syntaxDocker_Builder},
 	{"commit", &syntaxDocker_Attach},
 	{"compose", &syntaxDocker_Compose},
-	{"config", &syntaxDocker_Builder},
+	{"config", &syntaxDocker_Config},
 	{"context", &syntaxDocker_Builder},
 	{"cp", &syntaxDocker_Cp},
 	{"create", &syntaxDocker_Create},
@@ -6251,7 +6801,7 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"machine", &syntaxDocker_Builder},
 	{"manifest", &syntaxDocker_Builder},
 	{"network", &syntaxDocker_Builder},
-	{"node", &syntaxDocker_Builder},
+	{"node", &syntaxDocker_Config},
 	{"pause", &syntaxDocker_Attach},
 	{"play", &syntaxDocker_Builder},
 	{"plugin", &syntaxDocker_Builder},
@@ -6269,13 +6819,13 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"save", &syntaxDocker_Export},
 	{"scout", &syntaxDocker_Builder},
 	{"search", &syntaxDocker_Df},
-	{"secret", &syntaxDocker_Builder},
-	{"service", &syntaxDocker_Builder},
-	{"stack", &syntaxDocker_Builder},
+	{"secret", &syntaxDocker_Config},
+	{"service", &syntaxDocker_Config},
+	{"stack", &syntaxDocker_Config},
 	{"start", &syntaxDocker_Attach},
 	{"stats", &syntaxDocker_Df},
 	{"stop", &syntaxDocker_Attach},
-	{"swarm", &syntaxDocker_Builder},
+	{"swarm", &syntaxDocker_Config},
 	{"system", &syntaxDocker_Builder},
 	{"tag", &syntaxDocker_Attach},
 	{"top", &syntaxDocker_Df},
@@ -6386,11 +6936,23 @@ var syntaxDoctl_Apps_3adestroy = syntax{style: open, operands: shape{rest: roleT
 
 var syntaxDoctl_Auth = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxDoctl_Console = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+var syntaxDoctl_Console = syntax{style: open, options: []option{
+	{"--command", &action_061dd4255278},
+	{"-C", &action_061dd4255278},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxDoctl_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxDoctl = syntax{style: own, subs: []program{
+var syntaxDoctl_Run = syntax{style: first, options: []option{
+	{"--app", &action_933fc77f4028},
+	{"--remote", &action_933fc77f4028},
+	{"--size", &action_933fc77f4028},
+	{"-a", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5312d47a5241}
+
+var syntaxDoctl = syntax{style: own, service: "cloud", subs: []program{
 	{"*", &syntaxDoctl__2a},
 	{"apps:destroy", &syntaxDoctl_Apps_3adestroy},
 	{"auth", &syntaxDoctl_Auth},
@@ -6416,6 +6978,8 @@ var syntaxDoctl = syntax{style: own, subs: []program{
 	{"pull", &syntaxDoctl_Auth},
 	{"remove", &syntaxDoctl_Apps_3adestroy},
 	{"rm", &syntaxDoctl_Apps_3adestroy},
+	{"run", &syntaxDoctl_Run},
+	{"run:detached", &syntaxDoctl_Run},
 	{"search", &syntaxDoctl_Describe},
 	{"show", &syntaxDoctl_Describe},
 	{"ssh", &syntaxDoctl_Console},
@@ -6492,7 +7056,13 @@ var syntaxDpkg = syntax{style: bundled | open, options: []option{
 
 var syntaxDpkg_deb = syntax{style: open, operands: shape{rest: roleRead}, base: &action_ccaa2d796569}
 
-var syntaxDropdb = syntax{style: open, operands: shape{head: []role{roleText}}, base: &action_6a06064eb7fa}
+var syntaxDropdb = syntax{style: open, service: "database", options: []option{
+	{"--host", &action_82caea0d3e11},
+	{"--maintenance-db", &action_82caea0d3e11},
+	{"-U", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
+	{"-p", &action_933fc77f4028},
+}, operands: shape{head: []role{rolePlace}}, base: &action_6a06064eb7fa}
 
 var syntaxDu = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -6546,13 +7116,13 @@ var syntaxDu = syntax{style: gnu, options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleListTree}, base: &action_3602bad0e56a}
 
-var syntaxDuckdb = syntax{style: long, options: []option{
+var syntaxDuckdb = syntax{style: long, input: roleSQL, options: []option{
 	{"-box", &action_e3b0c44298fc},
 	{"-c", &action_1067b4545736},
 	{"-cmd", &action_1067b4545736},
 	{"-csv", &action_e3b0c44298fc},
-	{"-f", &action_1e600924551b},
-	{"-init", &action_1e600924551b},
+	{"-f", &action_d019be2e1f57},
+	{"-init", &action_d019be2e1f57},
 	{"-json", &action_e3b0c44298fc},
 	{"-line", &action_e3b0c44298fc},
 	{"-markdown", &action_e3b0c44298fc},
@@ -6567,7 +7137,7 @@ var syntaxEcho = syntax{style: literal, options: []option{
 	{"-n", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
-var syntaxEd = syntax{style: first, language: "code", options: []option{
+var syntaxEd = syntax{style: first, input: roleEx, options: []option{
 	{"-E", &action_e3b0c44298fc},
 	{"-G", &action_e3b0c44298fc},
 	{"-l", &action_e3b0c44298fc},
@@ -7491,7 +8061,7 @@ var syntaxGcloud_Scp = syntax{style: open, options: []option{
 	{"--command", &action_061dd4255278},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxGcloud = syntax{style: own, options: []option{
+var syntaxGcloud = syntax{style: own, service: "gcloud", options: []option{
 	{"--account", &action_933fc77f4028},
 	{"--configuration", &action_933fc77f4028},
 	{"--filter", &action_933fc77f4028},
@@ -7792,7 +8362,7 @@ var syntaxGh_Gpg_key = syntax{style: open, subs: []program{
 	{"set", &syntaxGh_Gpg_key_Add},
 }}
 
-var syntaxGh = syntax{style: open, options: []option{
+var syntaxGh = syntax{style: open, service: "github", options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--hostname", &action_933fc77f4028},
 	{"--repo", &action_933fc77f4028},
@@ -9937,7 +10507,7 @@ var syntaxGlab_Gpg_key = syntax{style: open, subs: []program{
 	{"set", &syntaxGlab_Gpg_key_Add},
 }}
 
-var syntaxGlab = syntax{style: open, options: []option{
+var syntaxGlab = syntax{style: open, service: "gitlab", options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--hostname", &action_933fc77f4028},
 	{"--repo", &action_933fc77f4028},
@@ -10445,7 +11015,7 @@ var syntaxGsutil_Del = syntax{style: open, operands: shape{rest: roleText}, base
 
 var syntaxGsutil_Presign = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
 
-var syntaxGsutil = syntax{style: own, options: []option{
+var syntaxGsutil = syntax{style: own, service: "bucket", options: []option{
 	{"-D", &action_e3b0c44298fc},
 	{"-m", &action_e3b0c44298fc},
 	{"-o", &action_933fc77f4028},
@@ -10543,6 +11113,13 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleCompress}, base: &action_121aadd1cc38}
 
+var syntaxHdfs = syntax{style: open, service: "files", texts: []option{
+	{"-chmod", &action_6deb5cd91c63},
+	{"-expunge", &action_7c097ed414e6},
+	{"-rm", &action_7c097ed414e6},
+	{"namenode -format", &action_7c097ed414e6},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxHead = syntax{style: gnu | numeric, options: []option{
 	{"--bytes", &action_933fc77f4028},
 	{"--lines", &action_933fc77f4028},
@@ -10581,7 +11158,7 @@ var syntaxHelm_Install = syntax{style: open, operands: shape{head: []role{roleTe
 
 var syntaxHelm_Plugin = syntax{base: &action_540dc9a7c234}
 
-var syntaxHelm = syntax{style: open, options: []option{
+var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"--ca-file", &action_7674bb8d4aad},
 	{"--cert-file", &action_7674bb8d4aad},
 	{"--key-file", &action_7674bb8d4aad},
@@ -10596,7 +11173,7 @@ var syntaxHelm = syntax{style: open, options: []option{
 	{"--values", &action_7674bb8d4aad},
 	{"--version", &action_933fc77f4028},
 	{"-f", &action_7674bb8d4aad},
-	{"-n", &action_933fc77f4028},
+	{"-n", &action_82caea0d3e11},
 }, subs: []program{
 	{"completion", &syntaxHelm_Completion},
 	{"create", &syntaxHelm_Create},
@@ -11599,7 +12176,34 @@ var syntaxKubectl_Debug = syntax{style: bundled | open, options: []option{
 	{"-t", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_f725769babf3}
 
-var syntaxKubectl_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+var syntaxKubectl_Delete__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxKubectl_Delete_Job = syntax{style: open, options: []option{
+	{"--all", &action_cb88a8d37100},
+	{"--all-namespaces", &action_cb88a8d37100},
+	{"--selector", &action_cb88a8d37100},
+	{"-A", &action_cb88a8d37100},
+	{"-l", &action_cb88a8d37100},
+}, operands: shape{rest: roleText}}
+
+var syntaxKubectl_Delete = syntax{style: open, options: []option{
+	{"--filename", &action_84991aac2c93},
+	{"--kustomize", &action_84991aac2c93},
+	{"--raw", &action_cb88a8d37100},
+	{"-f", &action_84991aac2c93},
+	{"-k", &action_84991aac2c93},
+}, subs: []program{
+	{"*", &syntaxKubectl_Delete__2a},
+	{"job", &syntaxKubectl_Delete_Job},
+	{"job/*", &syntaxKubectl_Delete_Job},
+	{"jobs", &syntaxKubectl_Delete_Job},
+	{"po", &syntaxKubectl_Delete_Job},
+	{"po/*", &syntaxKubectl_Delete_Job},
+	{"pod", &syntaxKubectl_Delete_Job},
+	{"pod/*", &syntaxKubectl_Delete_Job},
+	{"pods", &syntaxKubectl_Delete_Job},
+	{"pods/*", &syntaxKubectl_Delete_Job},
+}, operands: shape{rest: roleText}, base: &action_f2b8d1899791}
 
 var syntaxKubectl_Describe_Secret = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
@@ -11625,7 +12229,7 @@ var syntaxKubectl_Exec = syntax{style: bundled, options: []option{
 
 var syntaxKubectl_Port_forward = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_5bce6b70767a}
 
-var syntaxKubectl = syntax{style: bundled, options: []option{
+var syntaxKubectl = syntax{style: bundled, service: "kubernetes", options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--all-namespaces", &action_e3b0c44298fc},
 	{"--as", &action_6b1b9c027b89},
@@ -11693,7 +12297,7 @@ var syntaxKubectl = syntax{style: bundled, options: []option{
 	{"-h", &action_e3b0c44298fc},
 	{"-k", &action_7674bb8d4aad},
 	{"-l", &action_933fc77f4028},
-	{"-n", &action_933fc77f4028},
+	{"-n", &action_82caea0d3e11},
 	{"-o", &action_933fc77f4028},
 	{"-s", &action_7100f7f6d9bd},
 	{"-v", &action_933fc77f4028},
@@ -11784,7 +12388,7 @@ var syntaxKustomize_App = syntax{operands: shape{rest: roleMaybeFile}, base: &ac
 
 var syntaxKustomize_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
 
-var syntaxKustomize = syntax{style: open, subs: []program{
+var syntaxKustomize = syntax{style: open, service: "kubernetes", subs: []program{
 	{"analyze", &syntaxKustomize_Analyze},
 	{"app", &syntaxKustomize_App},
 	{"apply", &syntaxKustomize_App},
@@ -12146,6 +12750,15 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptLua}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxM4 = syntax{style: open | gnu, input: roleTexts, options: []option{
+	{"--define", &action_933fc77f4028},
+	{"--include", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-I", &action_933fc77f4028},
+}, texts: []option{
+	{"syscmd", &action_5375e2232df6},
+}, operands: shape{rest: roleScriptInput}, base: &action_f42b4f6538ea}
+
 var syntaxMail = syntax{style: bundled | open, options: []option{
 	{"-A", &action_56f3046bd8c9},
 	{"-C", &action_6b1b9c027b89},
@@ -12302,6 +12915,41 @@ var syntaxMd5sum = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
 
+var syntaxMinikube_Config = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxMinikube_Delete = syntax{operands: shape{rest: roleText}, base: &action_f3965e756ecd}
+
+var syntaxMinikube_Destroy = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxMinikube_Enter = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_e3b0c44298fc}
+
+var syntaxMinikube = syntax{style: open, subs: []program{
+	{"config", &syntaxMinikube_Config},
+	{"current-context", &syntaxMinikube_Config},
+	{"delete", &syntaxMinikube_Delete},
+	{"describe", &syntaxMinikube_Config},
+	{"destroy", &syntaxMinikube_Destroy},
+	{"enter", &syntaxMinikube_Enter},
+	{"exec", &syntaxMinikube_Enter},
+	{"get", &syntaxMinikube_Config},
+	{"info", &syntaxMinikube_Config},
+	{"ip", &syntaxMinikube_Config},
+	{"list", &syntaxMinikube_Config},
+	{"logs", &syntaxMinikube_Config},
+	{"ls", &syntaxMinikube_Config},
+	{"purge", &syntaxMinikube_Destroy},
+	{"remove", &syntaxMinikube_Destroy},
+	{"rm", &syntaxMinikube_Destroy},
+	{"run", &syntaxMinikube_Enter},
+	{"shell", &syntaxMinikube_Enter},
+	{"show", &syntaxMinikube_Config},
+	{"ssh", &syntaxMinikube_Enter},
+	{"status", &syntaxMinikube_Config},
+	{"stop-destroy", &syntaxMinikube_Destroy},
+	{"undefine", &syntaxMinikube_Destroy},
+	{"version", &syntaxMinikube_Config},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxMkdir = syntax{style: gnu, options: []option{
 	{"--context", &action_540758ff93b3},
 	{"--mode", &action_933fc77f4028},
@@ -12345,19 +12993,27 @@ var syntaxMktemp = syntax{style: gnu, options: []option{
 
 var syntaxModprobe = syntax{style: open, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
-var syntaxMongosh = syntax{style: open, options: []option{
+var syntaxMongosh = syntax{style: open, service: "database", input: roleTexts, options: []option{
 	{"--eval", &action_99ef6915cf9b},
-	{"--execute", &action_99ef6915cf9b},
-	{"--file", &action_0a395c79a38f},
-	{"--query", &action_99ef6915cf9b},
-	{"-Q", &action_99ef6915cf9b},
-	{"-c", &action_99ef6915cf9b},
-	{"-e", &action_99ef6915cf9b},
-	{"-f", &action_0a395c79a38f},
-	{"-i", &action_0a395c79a38f},
-	{"-o", &action_0a395c79a38f},
-	{"-q", &action_99ef6915cf9b},
-}, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
+	{"--file", &action_40a738f80949},
+	{"-f", &action_40a738f80949},
+}, texts: []option{
+	{".drop(", &action_cf912f65ebdf},
+	{".remove(", &action_cf912f65ebdf},
+	{"child_process", &action_5d13da8339f2},
+	{"createuser(", &action_6deb5cd91c63},
+	{"deletemany(", &action_cf912f65ebdf},
+	{"deleteone", &action_f2b8d1899791},
+	{"dropalluser", &action_7c097ed414e6},
+	{"dropdatabase", &action_cf912f65ebdf},
+	{"dropuser(", &action_7c097ed414e6},
+	{"grantroles", &action_6deb5cd91c63},
+	{"insert", &action_f2b8d1899791},
+	{"runcommand", &action_f2b8d1899791},
+	{"shutdownserver", &action_1e28f5c319e0},
+	{"update", &action_f2b8d1899791},
+	{"updatemany({}", &action_7c097ed414e6},
+}, operands: shape{head: []role{rolePlace}, rest: roleScriptInput}, base: &action_ff2fd671a94b}
 
 var syntaxMount = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -12561,19 +13217,19 @@ var syntaxMypy = syntax{style: open, options: []option{
 	{"-r", &action_f1405b282f3e},
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxMysql = syntax{style: gnu | bundled, options: []option{
+var syntaxMysql = syntax{style: gnu | bundled, service: "database", input: roleSQL, options: []option{
 	{"--batch", &action_e3b0c44298fc},
 	{"--column-names", &action_e3b0c44298fc},
 	{"--compress", &action_e3b0c44298fc},
 	{"--connect-timeout", &action_933fc77f4028},
-	{"--database", &action_933fc77f4028},
+	{"--database", &action_82caea0d3e11},
 	{"--default-character-set", &action_933fc77f4028},
 	{"--defaults-extra-file", &action_56f3046bd8c9},
 	{"--defaults-file", &action_56f3046bd8c9},
 	{"--delimiter", &action_933fc77f4028},
 	{"--execute", &action_1067b4545736},
 	{"--force", &action_e3b0c44298fc},
-	{"--host", &action_933fc77f4028},
+	{"--host", &action_82caea0d3e11},
 	{"--html", &action_e3b0c44298fc},
 	{"--init-command", &action_dce6bab328c8},
 	{"--init-command-no", &action_933fc77f4028},
@@ -12608,7 +13264,7 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-A", &action_e3b0c44298fc},
 	{"-B", &action_e3b0c44298fc},
 	{"-C", &action_e3b0c44298fc},
-	{"-D", &action_933fc77f4028},
+	{"-D", &action_82caea0d3e11},
 	{"-E", &action_e3b0c44298fc},
 	{"-G", &action_e3b0c44298fc},
 	{"-H", &action_e3b0c44298fc},
@@ -12621,7 +13277,7 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-c", &action_e3b0c44298fc},
 	{"-e", &action_1067b4545736},
 	{"-f", &action_e3b0c44298fc},
-	{"-h", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
 	{"-i", &action_e3b0c44298fc},
 	{"-j", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
@@ -12633,7 +13289,36 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-u", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{rolePlace}}, base: &action_ff2fd671a94b}
+
+var syntaxMysqladmin_Drop = syntax{operands: shape{head: []role{rolePlace}}, base: &action_cb88a8d37100}
+
+var syntaxMysqladmin_Extended_status = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxMysqladmin_Kill = syntax{operands: shape{rest: roleText}, base: &action_1e28f5c319e0}
+
+var syntaxMysqladmin_Old_password = syntax{operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
+
+var syntaxMysqladmin = syntax{style: open, service: "database", options: []option{
+	{"--host", &action_82caea0d3e11},
+	{"-P", &action_933fc77f4028},
+	{"-S", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
+	{"-p", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, subs: []program{
+	{"drop", &syntaxMysqladmin_Drop},
+	{"extended-status", &syntaxMysqladmin_Extended_status},
+	{"kill", &syntaxMysqladmin_Kill},
+	{"old-password", &syntaxMysqladmin_Old_password},
+	{"password", &syntaxMysqladmin_Old_password},
+	{"ping", &syntaxMysqladmin_Extended_status},
+	{"processlist", &syntaxMysqladmin_Extended_status},
+	{"shutdown", &syntaxMysqladmin_Kill},
+	{"status", &syntaxMysqladmin_Extended_status},
+	{"variables", &syntaxMysqladmin_Extended_status},
+	{"version", &syntaxMysqladmin_Extended_status},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"--backupdir", &action_1efb8343bf9b},
@@ -12646,6 +13331,10 @@ var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"-o", &action_1efb8343bf9b},
 	{"-s", &action_25992496c212},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxNats = syntax{style: open, service: "service", texts: []option{
+	{"--delete", &action_7c097ed414e6},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
 
 var syntaxNc = syntax{style: bundled, options: []option{
 	{"--allow", &action_933fc77f4028},
@@ -13824,7 +14513,7 @@ var syntaxPacker__2a = syntax{style: open, operands: shape{rest: roleText}, base
 
 var syntaxPacker_Catalog = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxPacker = syntax{style: own, subs: []program{
+var syntaxPacker = syntax{style: own, service: "packer", subs: []program{
 	{"*", &syntaxPacker__2a},
 	{"catalog", &syntaxPacker_Catalog},
 	{"fmt", &syntaxPacker_Catalog},
@@ -14630,6 +15319,21 @@ var syntaxPrintf = syntax{style: literal, options: []option{
 	{"-v", &action_933fc77f4028},
 }, operands: shape{rest: roleText}}
 
+var syntaxPrisma = syntax{style: open, service: "database", texts: []option{
+	{"--accept-data-loss", &action_7c097ed414e6},
+	{"db push*--force-reset", &action_7c097ed414e6},
+	{"db:drop", &action_7c097ed414e6},
+	{"db:purge", &action_7c097ed414e6},
+	{"db:reset", &action_7c097ed414e6},
+	{"drop-all", &action_7c097ed414e6},
+	{"dropall", &action_7c097ed414e6},
+	{"migrate reset", &action_7c097ed414e6},
+	{"migrate:reset", &action_7c097ed414e6},
+	{"migrate:undo:all", &action_7c097ed414e6},
+	{"rollback --all", &action_7c097ed414e6},
+	{"schema:drop", &action_7c097ed414e6},
+}, operands: shape{rest: roleMaybeFile}, base: &action_ccaa2d796569}
+
 var syntaxProcdump = syntax{style: slash, why: "reads credentials", options: []option{
 	{"/accepteula", &action_e3b0c44298fc},
 	{"/list", &action_e3b0c44298fc},
@@ -14739,23 +15443,23 @@ var syntaxPsexec = syntax{style: slash | first, why: "runs what the network send
 	{"/x", &action_e3b0c44298fc},
 }, groups: []string{"\\\\*"}, operands: shape{rest: roleCmdWords}, base: &action_10f042f09a25}
 
-var syntaxPsql = syntax{style: bundled, options: []option{
+var syntaxPsql = syntax{style: bundled, service: "database", input: roleSQL, options: []option{
 	{"--command", &action_1067b4545736},
 	{"--csv", &action_e3b0c44298fc},
-	{"--dbname", &action_933fc77f4028},
+	{"--dbname", &action_82caea0d3e11},
 	{"--echo-all", &action_e3b0c44298fc},
 	{"--echo-errors", &action_e3b0c44298fc},
 	{"--expanded", &action_e3b0c44298fc},
 	{"--field-separator", &action_933fc77f4028},
-	{"--file", &action_b19492b800f7},
-	{"--host", &action_933fc77f4028},
+	{"--file", &action_40a738f80949},
+	{"--host", &action_82caea0d3e11},
 	{"--html", &action_e3b0c44298fc},
 	{"--list", &action_03539de5fc68},
 	{"--log-file", &action_edb7023ca44a},
 	{"--no-align", &action_e3b0c44298fc},
 	{"--no-password", &action_e3b0c44298fc},
 	{"--no-psqlrc", &action_e3b0c44298fc},
-	{"--output", &action_edb7023ca44a},
+	{"--output", &action_da06ee4de51b},
 	{"--password", &action_e3b0c44298fc},
 	{"--port", &action_933fc77f4028},
 	{"--pset", &action_933fc77f4028},
@@ -14782,14 +15486,14 @@ var syntaxPsql = syntax{style: bundled, options: []option{
 	{"-a", &action_e3b0c44298fc},
 	{"-b", &action_e3b0c44298fc},
 	{"-c", &action_1067b4545736},
-	{"-d", &action_933fc77f4028},
+	{"-d", &action_82caea0d3e11},
 	{"-e", &action_e3b0c44298fc},
-	{"-f", &action_b19492b800f7},
-	{"-h", &action_933fc77f4028},
+	{"-f", &action_40a738f80949},
+	{"-h", &action_82caea0d3e11},
 	{"-i", &action_e3b0c44298fc},
 	{"-l", &action_03539de5fc68},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_edb7023ca44a},
+	{"-o", &action_da06ee4de51b},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
@@ -14798,7 +15502,7 @@ var syntaxPsql = syntax{style: bundled, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText, roleText}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{rolePlace, roleText}}, base: &action_ff2fd671a94b}
 
 var syntaxPulumi_About = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -14806,7 +15510,7 @@ var syntaxPulumi_Bootstrap = syntax{operands: shape{rest: roleMaybeFile}, base: 
 
 var syntaxPulumi_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
 
-var syntaxPulumi = syntax{style: open, subs: []program{
+var syntaxPulumi = syntax{style: open, service: "infrastructure", subs: []program{
 	{"about", &syntaxPulumi_About},
 	{"bootstrap", &syntaxPulumi_Bootstrap},
 	{"cancel", &syntaxPulumi_Bootstrap},
@@ -15004,7 +15708,7 @@ var syntaxRclone_Config = syntax{operands: shape{rest: roleText}, base: &action_
 
 var syntaxRclone_Mount = syntax{base: &action_540dc9a7c234}
 
-var syntaxRclone = syntax{style: open, options: []option{
+var syntaxRclone = syntax{style: open, service: "bucket", options: []option{
 	{"--config", &action_56f3046bd8c9},
 	{"--exclude-from", &action_56f3046bd8c9},
 	{"--files-from", &action_56f3046bd8c9},
@@ -15088,24 +15792,30 @@ var syntaxRealpath = syntax{style: gnu, options: []option{
 
 var syntaxReboot = syntax{style: open, operands: shape{rest: roleText}, base: &action_d3ee23963102}
 
-var syntaxRedis_cli__2a = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxRedis_cli__2a = syntax{operands: shape{rest: roleText}, base: &action_aaa142baf704}
 
-var syntaxRedis_cli_CONFIG = syntax{operands: shape{rest: roleText}, base: &action_250a89f04b9a}
+var syntaxRedis_cli_ACL = syntax{operands: shape{rest: roleText}, base: &action_e94404000ca7}
 
-var syntaxRedis_cli_DBSIZE = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxRedis_cli_BGSAVE = syntax{operands: shape{rest: roleText}, base: &action_c05c5d49413f}
 
-var syntaxRedis_cli_FLUSHALL = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+var syntaxRedis_cli_CONFIG = syntax{operands: shape{rest: roleText}, base: &action_516a498c9f2d}
 
-var syntaxRedis_cli = syntax{options: []option{
+var syntaxRedis_cli_DBSIZE = syntax{operands: shape{rest: roleText}, base: &action_809a8a0cdbfb}
+
+var syntaxRedis_cli_FLUSHALL = syntax{operands: shape{rest: roleText}, base: &action_bf63d2ff16a2}
+
+var syntaxRedis_cli_MIGRATE = syntax{operands: shape{rest: roleText}, base: &action_ea31d6cff035}
+
+var syntaxRedis_cli = syntax{service: "database", input: roleLines, options: []option{
 	{"--askpass", &action_e3b0c44298fc},
 	{"--bigkeys", &action_e3b0c44298fc},
 	{"--cacert", &action_56f3046bd8c9},
 	{"--cert", &action_56f3046bd8c9},
-	{"--cluster", &action_540dc9a7c234},
+	{"--cluster", &action_c091def0a3d4},
 	{"--count", &action_933fc77f4028},
 	{"--csv", &action_e3b0c44298fc},
-	{"--eval", &action_540dc9a7c234},
-	{"--functions-rdb", &action_540dc9a7c234},
+	{"--eval", &action_c091def0a3d4},
+	{"--functions-rdb", &action_c091def0a3d4},
 	{"--hotkeys", &action_e3b0c44298fc},
 	{"--insecure", &action_e3b0c44298fc},
 	{"--json", &action_e3b0c44298fc},
@@ -15116,9 +15826,9 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"--no-raw", &action_e3b0c44298fc},
 	{"--pass", &action_933fc77f4028},
 	{"--pattern", &action_933fc77f4028},
-	{"--pipe", &action_540dc9a7c234},
+	{"--pipe", &action_e3b0c44298fc},
 	{"--raw", &action_e3b0c44298fc},
-	{"--rdb", &action_edb7023ca44a},
+	{"--rdb", &action_5cfdd09334d4},
 	{"--scan", &action_e3b0c44298fc},
 	{"--sni", &action_933fc77f4028},
 	{"--stat", &action_e3b0c44298fc},
@@ -15130,20 +15840,23 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"-a", &action_933fc77f4028},
 	{"-c", &action_e3b0c44298fc},
 	{"-d", &action_933fc77f4028},
-	{"-h", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
 	{"-i", &action_933fc77f4028},
 	{"-n", &action_933fc77f4028},
 	{"-p", &action_933fc77f4028},
 	{"-r", &action_933fc77f4028},
 	{"-s", &action_933fc77f4028},
-	{"-u", &action_933fc77f4028},
+	{"-u", &action_82caea0d3e11},
 	{"-x", &action_e3b0c44298fc},
 }, subs: []program{
 	{"*", &syntaxRedis_cli__2a},
+	{"ACL", &syntaxRedis_cli_ACL},
+	{"BGSAVE", &syntaxRedis_cli_BGSAVE},
 	{"CONFIG", &syntaxRedis_cli_CONFIG},
 	{"DBSIZE", &syntaxRedis_cli_DBSIZE},
 	{"DEBUG", &syntaxRedis_cli_CONFIG},
 	{"EVAL", &syntaxRedis_cli_CONFIG},
+	{"EVALSHA", &syntaxRedis_cli_CONFIG},
 	{"EXISTS", &syntaxRedis_cli_DBSIZE},
 	{"FLUSHALL", &syntaxRedis_cli_FLUSHALL},
 	{"FLUSHDB", &syntaxRedis_cli_FLUSHALL},
@@ -15158,16 +15871,17 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"LRANGE", &syntaxRedis_cli_DBSIZE},
 	{"MEMORY", &syntaxRedis_cli_DBSIZE},
 	{"MGET", &syntaxRedis_cli_DBSIZE},
+	{"MIGRATE", &syntaxRedis_cli_MIGRATE},
 	{"MODULE", &syntaxRedis_cli_CONFIG},
 	{"MONITOR", &syntaxRedis_cli_DBSIZE},
 	{"PING", &syntaxRedis_cli_DBSIZE},
-	{"REPLICAOF", &syntaxRedis_cli_CONFIG},
-	{"SAVE", &syntaxRedis_cli_CONFIG},
+	{"REPLICAOF", &syntaxRedis_cli_MIGRATE},
+	{"SAVE", &syntaxRedis_cli_BGSAVE},
 	{"SCAN", &syntaxRedis_cli_DBSIZE},
 	{"SCARD", &syntaxRedis_cli_DBSIZE},
 	{"SCRIPT", &syntaxRedis_cli_CONFIG},
 	{"SHUTDOWN", &syntaxRedis_cli_FLUSHALL},
-	{"SLAVEOF", &syntaxRedis_cli_CONFIG},
+	{"SLAVEOF", &syntaxRedis_cli_MIGRATE},
 	{"SLOWLOG", &syntaxRedis_cli_DBSIZE},
 	{"SMEMBERS", &syntaxRedis_cli_DBSIZE},
 	{"STRLEN", &syntaxRedis_cli_DBSIZE},
@@ -15176,7 +15890,8 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"TYPE", &syntaxRedis_cli_DBSIZE},
 	{"ZCARD", &syntaxRedis_cli_DBSIZE},
 	{"ZRANGE", &syntaxRedis_cli_DBSIZE},
-	{"bgsave", &syntaxRedis_cli_CONFIG},
+	{"acl", &syntaxRedis_cli_ACL},
+	{"bgsave", &syntaxRedis_cli_BGSAVE},
 	{"config", &syntaxRedis_cli_CONFIG},
 	{"dbsize", &syntaxRedis_cli_DBSIZE},
 	{"debug", &syntaxRedis_cli_CONFIG},
@@ -15196,16 +15911,17 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"lrange", &syntaxRedis_cli_DBSIZE},
 	{"memory", &syntaxRedis_cli_DBSIZE},
 	{"mget", &syntaxRedis_cli_DBSIZE},
+	{"migrate", &syntaxRedis_cli_MIGRATE},
 	{"module", &syntaxRedis_cli_CONFIG},
 	{"monitor", &syntaxRedis_cli_DBSIZE},
 	{"ping", &syntaxRedis_cli_DBSIZE},
-	{"replicaof", &syntaxRedis_cli_CONFIG},
-	{"save", &syntaxRedis_cli_CONFIG},
+	{"replicaof", &syntaxRedis_cli_MIGRATE},
+	{"save", &syntaxRedis_cli_BGSAVE},
 	{"scan", &syntaxRedis_cli_DBSIZE},
 	{"scard", &syntaxRedis_cli_DBSIZE},
 	{"script", &syntaxRedis_cli_CONFIG},
 	{"shutdown", &syntaxRedis_cli_FLUSHALL},
-	{"slaveof", &syntaxRedis_cli_CONFIG},
+	{"slaveof", &syntaxRedis_cli_MIGRATE},
 	{"slowlog", &syntaxRedis_cli_DBSIZE},
 	{"smembers", &syntaxRedis_cli_DBSIZE},
 	{"strlen", &syntaxRedis_cli_DBSIZE},
@@ -15214,7 +15930,7 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"type", &syntaxRedis_cli_DBSIZE},
 	{"zcard", &syntaxRedis_cli_DBSIZE},
 	{"zrange", &syntaxRedis_cli_DBSIZE},
-}, base: &action_d4473c670c25}
+}, base: &action_ff2fd671a94b}
 
 var syntaxReg__2a = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_15c1c734da8c}
 
@@ -16552,7 +17268,7 @@ var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_19af46619ea5}
 
-var syntaxSqlite3 = syntax{style: long, options: []option{
+var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-ascii", &action_e3b0c44298fc},
 	{"-bail", &action_e3b0c44298fc},
 	{"-batch", &action_e3b0c44298fc},
@@ -16563,7 +17279,7 @@ var syntaxSqlite3 = syntax{style: long, options: []option{
 	{"-echo", &action_e3b0c44298fc},
 	{"-header", &action_e3b0c44298fc},
 	{"-html", &action_e3b0c44298fc},
-	{"-init", &action_1e600924551b},
+	{"-init", &action_d019be2e1f57},
 	{"-interactive", &action_e3b0c44298fc},
 	{"-json", &action_e3b0c44298fc},
 	{"-line", &action_e3b0c44298fc},
@@ -17675,7 +18391,7 @@ var syntaxTerraform_Workspace = syntax{style: long, subs: []program{
 	{"show", &syntaxTerraform_Workspace_List},
 }}
 
-var syntaxTerraform = syntax{style: long, options: []option{
+var syntaxTerraform = syntax{style: long, service: "infrastructure", options: []option{
 	{"--terragrunt-non-interactive", &action_e3b0c44298fc},
 	{"-auto-approve", &action_e3b0c44298fc},
 	{"-backend", &action_540758ff93b3},
@@ -17685,7 +18401,7 @@ var syntaxTerraform = syntax{style: long, options: []option{
 	{"-chdir", &action_48c1001e7070},
 	{"-check", &action_e3b0c44298fc},
 	{"-compact-warnings", &action_e3b0c44298fc},
-	{"-destroy", &action_e3b0c44298fc},
+	{"-destroy", &action_cb88a8d37100},
 	{"-detailed-exitcode", &action_e3b0c44298fc},
 	{"-diff", &action_e3b0c44298fc},
 	{"-force", &action_e3b0c44298fc},
@@ -18740,7 +19456,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--load-cookies", &action_56f3046bd8c9},
 	{"--local-encoding", &action_933fc77f4028},
 	{"--max-redirect", &action_933fc77f4028},
-	{"--method", &action_933fc77f4028},
+	{"--method", &action_34d874c5ea9c},
 	{"--mirror", &action_e3b0c44298fc},
 	{"--no-cache", &action_e3b0c44298fc},
 	{"--no-check-certificate", &action_e3b0c44298fc},
@@ -18880,6 +19596,28 @@ var syntaxWmic = syntax{style: slash | expr, why: "changes the system, or runs w
 	{".xsl", &action_c5fe1d40e2aa},
 	{"shadowcopy*delete", &action_cb88a8d37100},
 }, operands: shape{rest: roleText}, base: &action_79143bbb6394}
+
+var syntaxWp_Db_Clean = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxWp_Db_Query = syntax{operands: shape{head: []role{roleSQL}}, base: &action_d4473c670c25}
+
+var syntaxWp_Db = syntax{style: open, subs: []program{
+	{"clean", &syntaxWp_Db_Clean},
+	{"drop", &syntaxWp_Db_Clean},
+	{"query", &syntaxWp_Db_Query},
+	{"reset", &syntaxWp_Db_Clean},
+}, operands: shape{rest: roleText}}
+
+var syntaxWp_Eval = syntax{operands: shape{head: []role{rolePHP}}, base: &action_432895a5a713}
+
+var syntaxWp_Eval_file = syntax{operands: shape{head: []role{roleScriptPHP}}, base: &action_5d13da8339f2}
+
+var syntaxWp = syntax{style: open, service: "site", subs: []program{
+	{"db", &syntaxWp_Db},
+	{"eval", &syntaxWp_Eval},
+	{"eval-file", &syntaxWp_Eval_file},
+	{"shell", &syntaxWp_Eval},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxXargs = syntax{style: gnu | first, options: []option{
 	{"--arg-file", &action_56f3046bd8c9},
@@ -19133,6 +19871,7 @@ var (
 	action_1d182548aa52 = action{effects: []effect.Kind{effect.Listen}, operands: &shape_8fbde1a3dd59}
 	action_1dbed339da3a = action{class: network, effects: []effect.Kind{effect.ChangeSystem}}
 	action_1ddfd40e7262 = action{empty: roleSecretAll}
+	action_1e28f5c319e0 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "weaken"}
 	action_1e600924551b = action{values: []role{roleRead}, flags: reject}
 	action_1efb8343bf9b = action{values: []role{roleWriteTree}}
 	action_1f2b7f997db1 = action{values: []role{roleArgvStdin}}
@@ -19158,8 +19897,10 @@ var (
 	action_318fcc40d27c = action{operands: &shape_121406367de1}
 	action_32c69f6f96c3 = action{turns: []turn{{roleEdit, roleReadTree}}}
 	action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
+	action_33e0940e220b = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "expose"}
 	action_34470636e28b = action{class: localWrite, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
 	action_34d7f13cc697 = action{values: []role{roleModule}}
+	action_34d874c5ea9c = action{values: []role{roleMethod}}
 	action_354822599660 = action{values: []role{roleList}, operands: &shape_11217cbdab05}
 	action_3602bad0e56a = action{empty: roleListTree}
 	action_3789531f3884 = action{operands: &shape_003354c67246, turns: []turn{{roleArchive, roleRead}}}
@@ -19174,9 +19915,11 @@ var (
 	action_3e4dfb75df70 = action{values: []role{roleFolder}, flags: notHere}
 	action_4044b1fd41bb = action{values: []role{roleText}, attached: true, class: destructive}
 	action_404add0ba800 = action{class: network, streams: streams{out: Download, setOut: true}}
+	action_40a738f80949 = action{values: []role{roleScriptInput}, streams: streams{in: Data, setIn: true}}
 	action_41cac6a31892 = action{values: []role{roleScriptPython}, operands: &shape_c893620ebf3a, flags: stop}
 	action_41e4fd56fbb6 = action{values: []role{roleRead}, class: localWrite}
 	action_422a70e4362e = action{values: []role{roleText}, operands: &shape_8b6f8fb7684e}
+	action_432895a5a713 = action{values: []role{rolePHP}, effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 	action_43303d105deb = action{values: []role{roleCmdWords}}
 	action_46d936cb9305 = action{values: []role{roleListTree}}
 	action_479a53ad3bb6 = action{values: []role{roleText}, class: network}
@@ -19185,6 +19928,7 @@ var (
 	action_48dadb3ad3e2 = action{values: []role{roleText, roleText}}
 	action_4d60d55a9460 = action{values: []role{roleCode}, effects: []effect.Kind{effect.Dynamic}}
 	action_4d6286f32797 = action{values: []role{roleScriptAwk}}
+	action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
 	action_52847c784784 = action{empty: roleChange}
 	action_5312d47a5241 = action{class: network, effects: []effect.Kind{effect.ChangeRemote}}
 	action_5375e2232df6 = action{effects: []effect.Kind{effect.Dynamic}}
@@ -19200,6 +19944,8 @@ var (
 	action_5b37e3f63e04 = action{values: []role{roleGlob}}
 	action_5b69dd868eb4 = action{class: privileged, effects: []effect.Kind{effect.ReadSecret}}
 	action_5bce6b70767a = action{effects: []effect.Kind{effect.Listen}}
+	action_5cfdd09334d4 = action{values: []role{roleWrite}, streams: streams{in: Data, setIn: true}}
+	action_5d13da8339f2 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 	action_5de2ed60f27e = action{effects: []effect.Kind{effect.ReadClipboard}}
 	action_602d94179a34 = action{values: []role{roleOver}}
 	action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
@@ -19216,6 +19962,7 @@ var (
 	action_6b1b9c027b89 = action{values: []role{roleText}, flags: reject}
 	action_6c2349e8dc5c = action{values: []role{roleScript}}
 	action_6cdd9ddfd5a8 = action{values: []role{roleMaybeURL}}
+	action_6deb5cd91c63 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "grant"}
 	action_6e36fe78996d = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
 	action_6f6acf5fa332 = action{values: []role{roleText}, attached: true, turns: []turn{{roleWrite, roleDelete}}}
 	action_70445a745056 = action{values: []role{roleCmdWords}, class: anything}
@@ -19223,20 +19970,25 @@ var (
 	action_7100f7f6d9bd = action{values: []role{roleURL}}
 	action_728ed9f66a7d = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_003354c67246}
 	action_72eed7197869 = action{class: network, flags: reject}
+	action_73a15dbedf5a = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "redirect"}
 	action_7417c6e61af6 = action{flags: urls}
 	action_759f14df4faf = action{values: []role{roleMount}}
 	action_7674bb8d4aad = action{values: []role{roleObject}}
 	action_77c9d35670b1 = action{turns: []turn{{roleList, roleChmod}}}
 	action_79143bbb6394 = action{flags: runURLs}
 	action_7968183bb11e = action{operands: &shape_6e270d08c08d}
+	action_7c097ed414e6 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}
 	action_7c30788f975f = action{values: []role{roleWrite}, operands: &shape_21c2a8258a17}
 	action_7c7be6a83005 = action{flags: notHere}
 	action_7d95d3cb28b6 = action{values: []role{roleRead, roleWriteTree}}
 	action_80383a7b7f19 = action{values: []role{roleHost}}
+	action_809a8a0cdbfb = action{class: readOnly, streams: streams{in: Data, setIn: true}}
 	action_80b1e703cb93 = action{values: []role{roleIntoDir}, operands: &shape_003354c67246}
 	action_80ba781e6e76 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a, flags: stop}
 	action_81a7b73577de = action{values: []role{roleScript}, attached: true}
+	action_82caea0d3e11 = action{values: []role{rolePlace}}
 	action_8419dfb1703e = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeRemote}}
+	action_84991aac2c93 = action{values: []role{roleObject}, effects: []effect.Kind{effect.Destroy}}
 	action_852df5a88187 = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_87d15cc93dc5 = action{values: []role{roleRead}, operands: &shape_003354c67246}
 	action_87d2f5456e2d = action{turns: []turn{{roleWrite, roleDelete}}}
@@ -19274,6 +20026,7 @@ var (
 	action_a883a7211bfc = action{values: []role{roleScriptNode}}
 	action_a963fe6fbe7f = action{turns: []turn{{roleText, roleOver}}}
 	action_a97306b9e603 = action{class: network, here: roleWriteTree}
+	action_aaa142baf704 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}}
 	action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}
 	action_aba4d4e72ec2 = action{effects: []effect.Kind{effect.ChangePrivilege}}
 	action_abae547c7f6a = action{values: []role{roleData}}
@@ -19281,7 +20034,6 @@ var (
 	action_ac1e5edb0502 = action{values: []role{rolePerl}, operands: &shape_003354c67246}
 	action_acaf9ef107f1 = action{values: []role{roleAppleScript}, operands: &shape_c893620ebf3a}
 	action_af5d23dbb577 = action{class: destructive, effects: []effect.Kind{effect.StopProcess}}
-	action_b19492b800f7 = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}, flags: reject}
 	action_b1efc75dd637 = action{class: readOnly, streams: streams{out: Download, setOut: true}}
 	action_b21f5c4c00f1 = action{values: []role{roleRuby}, operands: &shape_003354c67246}
 	action_b3d0c95fce44 = action{values: []role{roleArgvSemi}}
@@ -19296,9 +20048,13 @@ var (
 	action_bd48d43cae9b = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeSystem}}
 	action_be1db3f1d106 = action{streams: streams{in: Code, setIn: true, out: Input, setOut: true}}
 	action_bed7eb78da75 = action{values: []role{roleText}, attached: true, class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleRead, roleEdit}}}
+	action_bf63d2ff16a2 = action{effects: []effect.Kind{effect.Destroy}, streams: streams{in: Data, setIn: true}}
+	action_c05c5d49413f = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject}
 	action_c05d72bbee1e = action{effects: []effect.Kind{effect.ChangeRemote}, operands: &shape_c893620ebf3a}
 	action_c0631858163a = action{values: []role{roleNode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_c091d5007269 = action{values: []role{roleSed}, operands: &shape_003354c67246}
+	action_c091def0a3d4 = action{streams: streams{in: Data, setIn: true}, flags: reject}
+	action_c0c3dec8dd34 = action{values: []role{roleControl}}
 	action_c21d607554f5 = action{values: []role{roleShell}, operands: &shape_c893620ebf3a}
 	action_c5fe1d40e2aa = action{class: anything}
 	action_c61391cfe137 = action{streams: streams{in: Code, setIn: true}, operands: &shape_c893620ebf3a}
@@ -19310,6 +20066,8 @@ var (
 	action_cbbef03915c7 = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}}
 	action_ccaa2d796569 = action{class: localWrite}
 	action_cd7b0c7b5af3 = action{values: []role{rolePackage}}
+	action_cf912f65ebdf = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}, verb: "delete"}
+	action_d019be2e1f57 = action{values: []role{roleScriptInput}}
 	action_d26d518b3473 = action{values: []role{roleText}, operands: &shape_c893620ebf3a, flags: stop}
 	action_d29dcd1ebe70 = action{class: localWrite, operands: &shape_cc79ada9e0c8}
 	action_d3ee23963102 = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}}
@@ -19319,6 +20077,7 @@ var (
 	action_d853198a0874 = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_c893620ebf3a}
 	action_d969d941994f = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: urls}
 	action_d9893cf17090 = action{values: []role{roleRead}, class: network}
+	action_da06ee4de51b = action{values: []role{roleOutput}}
 	action_da417444f8cd = action{values: []role{roleIntoDir}, operands: &shape_aeeee2f37ef5}
 	action_dc3b8e0bf989 = action{values: []role{roleText}, class: localWrite}
 	action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
@@ -19338,6 +20097,8 @@ var (
 	action_e7528687e2d3 = action{operands: &shape_c893620ebf3a}
 	action_e763741b9dd2 = action{class: localWrite, operands: &shape_c893620ebf3a}
 	action_e86fbe281db3 = action{values: []role{roleRepo}, class: network}
+	action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
+	action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
 	action_ed32e103811b = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs}
 	action_edb7023ca44a = action{values: []role{roleWrite}}
 	action_eefca3bffc6f = action{class: destructive, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleEdit}}}
@@ -19345,6 +20106,7 @@ var (
 	action_f12fcb433a66 = action{effects: []effect.Kind{effect.SendMessage}, flags: reject}
 	action_f1405b282f3e = action{values: []role{roleMaybeFile}}
 	action_f140bfcee116 = action{class: localWrite, flags: reject}
+	action_f2b8d1899791 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "change"}
 	action_f2c6e4a15e32 = action{streams: streams{out: Decoded, setOut: true}, operands: &shape_003354c67246}
 	action_f3850f254294 = action{values: []role{roleForm}}
 	action_f3965e756ecd = action{class: destructive}
@@ -19357,6 +20119,7 @@ var (
 	action_f600830f820e = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
 	action_f6e47f3da29c = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_f725769babf3 = action{effects: []effect.Kind{effect.ChangeRemote}}
+	action_f7b9dcd0b583 = action{values: []role{roleEx}, streams: streams{in: Data, setIn: true}}
 	action_fa6ed3af8415 = action{values: []role{roleScriptCode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_fb05e58956a1 = action{values: []role{roleListen}}
 	action_fcafd12a5086 = action{values: []role{roleWrite}, streams: streams{out: Data, setOut: true}}

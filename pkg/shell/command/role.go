@@ -157,7 +157,7 @@ func (r *reader) apply(role role, w Word, operand bool) {
 // dash acts upon "-", which is standard input or output where a file is
 // expected.
 func (r *reader) dash(role role) {
-	if role >= roleScript || role >= roleShell && role <= roleCode {
+	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput {
 		r.use.Stdin, r.codeRead = Code, false
 	}
 	if role == roleData || role == roleForm {
@@ -184,6 +184,12 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.ReadFile, w, true)
 	case roleWrite:
 		r.touch(effect.WriteFile, w, false)
+	case roleOutput:
+		if hasPrefix(w.Text, "|") {
+			r.code(Nested{Language: "shell", Words: []Word{cut(w, 1)}})
+		} else {
+			r.touch(effect.WriteFile, w, false)
+		}
 	case roleWriteTree:
 		r.touch(effect.WriteFile, w, true)
 	case roleWriteTo:
@@ -275,6 +281,20 @@ func (r *reader) applyOther(role role, w Word) {
 		r.sql(w)
 	case roleEx:
 		r.ex(w)
+	case roleLines:
+		r.lines(w)
+	case roleTexts:
+		r.stdinRead()
+		r.matchTexts(r.levels[0].texts, w)
+	case roleScriptInput:
+		r.code(Nested{Language: "file", Of: queryPrefix + r.name(), Words: []Word{w}})
+	case rolePlace:
+		r.places = append(r.places, w)
+	case roleMethod:
+		r.method(w.Text)
+	case roleControl:
+		r.touch(effect.ReadFile, w, false)
+		r.controls(controlSocket(w.Text))
 	case roleSetting:
 		r.setting(w)
 		if n, ok := Variable(w); ok {
