@@ -116,6 +116,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		}
 		s.once(e)
 	}
+	s.stops(base, argv, use)
 	f := s.touch(base, argv, use, io)
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey

@@ -20,6 +20,12 @@ func (r *reader) means(verb string) {
 	}
 }
 
+// change notes a change elsewhere, or of what comes from there.
+func (r *reader) change(verb string) {
+	r.effect(effect.ChangeRemote)
+	r.means(verb)
+}
+
 // name is the program's name, as it is listed.
 func (r *reader) name() string {
 	_, name := baseName(r.args[0].Text)

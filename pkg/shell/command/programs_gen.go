@@ -42,8 +42,8 @@ var programs = [...]program{
 	{"ag", &syntaxAg},
 	{"agda", &syntaxMvn},
 	{"agvtool", &syntaxCodesign},
-	{"aichat", &syntaxJupyter},
-	{"aider", &syntaxJupyter},
+	{"aichat", &syntaxCodex},
+	{"aider", &syntaxCodex},
 	{"air", &syntaxWatchexec},
 	{"airflow", &syntaxNats},
 	{"airport", &syntaxLog},
@@ -61,6 +61,7 @@ var programs = [...]program{
 	{"am", &syntaxSnap},
 	{"amass", &syntaxNmap},
 	{"amixer", &syntaxXset},
+	{"amp", &syntaxCodex},
 	{"amplify", &syntaxPulumi},
 	{"animate", &syntaxConvert},
 	{"annie", &syntaxAria2c},
@@ -127,6 +128,7 @@ var programs = [...]program{
 	{"audit2allow", &syntaxUpdate_alternatives},
 	{"auditctl", &syntaxUpdate_alternatives},
 	{"auditpol", &syntaxAuditpol},
+	{"auggie", &syntaxCodex},
 	{"auth0", &syntaxNats},
 	{"authconfig", &syntaxUpdate_alternatives},
 	{"autoconf", &syntaxMake},
@@ -197,7 +199,7 @@ var programs = [...]program{
 	{"boot", &syntaxMvn},
 	{"bootc", &syntaxApk},
 	{"bootctl", &syntaxLoginctl},
-	{"bore", &syntaxTailscale},
+	{"bore", &syntaxNgrok},
 	{"bosh", &syntaxPulumi},
 	{"boundary", &syntaxKustomize},
 	{"bower", &syntaxJest},
@@ -229,6 +231,7 @@ var programs = [...]program{
 	{"bunzip2", &syntaxGzip},
 	{"busctl", &syntaxLoginctl},
 	{"busybox", &syntaxBusybox},
+	{"butterfly", &syntaxTtyd},
 	{"bw", &syntaxPass},
 	{"bwrap", &syntaxUnshare},
 	{"byobu", &syntaxTmux},
@@ -284,7 +287,7 @@ var programs = [...]program{
 	{"chflags", &syntaxCodesign},
 	{"chfn", &syntaxUseradd},
 	{"chgrp", &syntaxChown},
-	{"chisel", &syntaxTailscale},
+	{"chisel", &syntaxNgrok},
 	{"chkconfig", &syntaxUpdate_alternatives},
 	{"chkstow", &syntaxStow},
 	{"chmod", &syntaxChmod},
@@ -310,12 +313,13 @@ var programs = [...]program{
 	{"clang++", &syntaxGcc},
 	{"clang-format", &syntaxBlack},
 	{"clang-tidy", &syntaxMypy},
-	{"claude", &syntaxJupyter},
+	{"claude", &syntaxClaude},
 	{"cleancss", &syntaxBlack},
 	{"clear", &syntaxTput},
 	{"clickhouse", &syntaxCqlsh},
 	{"clickhouse-client", &syntaxCqlsh},
 	{"clickhouse-local", &syntaxCqlsh},
+	{"cline", &syntaxCodex},
 	{"clip", &syntaxXclip},
 	{"clip.exe", &syntaxXclip},
 	{"clippy-driver", &syntaxRustc},
@@ -324,7 +328,7 @@ var programs = [...]program{
 	{"cljfmt", &syntaxBlack},
 	{"cloc", &syntaxMypy},
 	{"clojure", &syntaxRscript},
-	{"cloudflared", &syntaxTailscale},
+	{"cloudflared", &syntaxCloudflared},
 	{"clusterctl", &syntaxNats},
 	{"cmake", &syntaxMake},
 	{"cmatrix", &syntaxWall},
@@ -361,14 +365,16 @@ var programs = [...]program{
 	{"cmdkey", &syntaxCmdkey},
 	{"cmp", &syntaxCmp},
 	{"cmstp", &syntaxRegsvr32},
+	{"cn", &syntaxCodex},
 	{"cnpm", &syntaxNpm},
 	{"cockroach", &syntaxCockroach},
 	{"code", &syntaxCode},
 	{"code-insiders", &syntaxCode},
+	{"code-server", &syntaxCode_server},
 	{"coder", &syntaxNats},
 	{"codesign", &syntaxCodesign},
 	{"codespell", &syntaxMypy},
-	{"codex", &syntaxJupyter},
+	{"codex", &syntaxCodex},
 	{"codium", &syntaxCode},
 	{"coffee", &syntaxTsx},
 	{"colima", &syntaxKubectx},
@@ -393,7 +399,8 @@ var programs = [...]program{
 	{"consul", &syntaxKustomize},
 	{"continue", &syntaxExit},
 	{"convert", &syntaxConvert},
-	{"copilot", &syntaxPulumi},
+	{"copilot", &syntaxCodex},
+	{"copyparty", &syntaxHttpd},
 	{"coqc", &syntaxMvn},
 	{"coredumpctl", &syntaxLoginctl},
 	{"corepack", &syntaxNvm},
@@ -422,9 +429,11 @@ var programs = [...]program{
 	{"createuser", &syntaxCreateuser},
 	{"credo", &syntaxMypy},
 	{"crictl", &syntaxCrane},
+	{"croc", &syntaxNgrok},
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
 	{"cross-env-shell", &syntaxJest},
+	{"crush", &syntaxCodex},
 	{"cryptsetup", &syntaxUmount},
 	{"crystal", &syntaxRscript},
 	{"csc", &syntaxGcc},
@@ -450,7 +459,7 @@ var programs = [...]program{
 	{"curl-impersonate", &syntaxAria2c},
 	{"curlie", &syntaxHttp},
 	{"cursor", &syntaxCode},
-	{"cursor-agent", &syntaxJupyter},
+	{"cursor-agent", &syntaxCodex},
 	{"cut", &syntaxCut},
 	{"cvlc", &syntaxSox},
 	{"cwebp", &syntaxConvert},
@@ -460,6 +469,7 @@ var programs = [...]program{
 	{"d2", &syntaxGs},
 	{"d8", &syntaxJar},
 	{"dagster", &syntaxNats},
+	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
 	{"dasel", &syntaxGron},
@@ -556,6 +566,7 @@ var programs = [...]program{
 	{"dracut", &syntaxUpdate_alternatives},
 	{"drill", &syntaxDig},
 	{"drizzle-kit", &syntaxPrisma},
+	{"droid", &syntaxCodex},
 	{"drone", &syntaxNats},
 	{"dropbear", &syntaxSsh},
 	{"dropdb", &syntaxDropdb},
@@ -576,6 +587,7 @@ var programs = [...]program{
 	{"dub", &syntaxMvn},
 	{"duckdb", &syntaxDuckdb},
 	{"duf", &syntaxDf},
+	{"dufs", &syntaxHttpd},
 	{"dumb-init", &syntaxRlwrap},
 	{"dumpcap", &syntaxTcpdump},
 	{"dumpe2fs", &syntaxPvs},
@@ -663,6 +675,7 @@ var programs = [...]program{
 	{"expo", &syntaxJest},
 	{"export", &syntaxUnset},
 	{"exportfs", &syntaxUmount},
+	{"expose", &syntaxNgrok},
 	{"expr", &syntaxExpr},
 	{"extrac32", &syntaxCmd_3acopy},
 	{"fab", &syntaxMake},
@@ -734,6 +747,7 @@ var programs = [...]program{
 	{"foreman", &syntaxRlwrap},
 	{"forever", &syntaxJest},
 	{"forfiles", &syntaxForfiles},
+	{"forge", &syntaxCodex},
 	{"format", &syntaxMkfs},
 	{"fortune", &syntaxWall},
 	{"fpc", &syntaxGcc},
@@ -741,7 +755,8 @@ var programs = [...]program{
 	{"fpm", &syntaxDpkg_deb},
 	{"free", &syntaxPs},
 	{"freebsd-update", &syntaxApk},
-	{"frpc", &syntaxTailscale},
+	{"frpc", &syntaxNgrok},
+	{"frps", &syntaxNgrok},
 	{"fs_cli", &syntaxArangosh},
 	{"fs_usage", &syntaxLog},
 	{"fsc", &syntaxGcc},
@@ -784,7 +799,7 @@ var programs = [...]program{
 	{"gdu", &syntaxDu},
 	{"gedit", &syntaxCode},
 	{"gem", &syntaxMvn},
-	{"gemini", &syntaxJupyter},
+	{"gemini", &syntaxCodex},
 	{"genv", &syntaxEnv},
 	{"getconf", &syntaxPs},
 	{"getent", &syntaxDig},
@@ -835,10 +850,12 @@ var programs = [...]program{
 	{"golines", &syntaxBlack},
 	{"golint", &syntaxMypy},
 	{"google-java-format", &syntaxBlack},
-	{"goose", &syntaxJupyter},
+	{"goose", &syntaxCodex},
 	{"gopass", &syntaxPass},
 	{"gosec", &syntaxMypy},
+	{"gost", &syntaxNgrok},
 	{"gosu", &syntaxGosu},
+	{"gotty", &syntaxTtyd},
 	{"govulncheck", &syntaxMypy},
 	{"gpart", &syntaxMkfs},
 	{"gpasswd", &syntaxUseradd},
@@ -849,6 +866,7 @@ var programs = [...]program{
 	{"gpgconf", &syntaxGpgconf},
 	{"gpgsm", &syntaxGpg},
 	{"gpgv", &syntaxGpg},
+	{"gptme", &syntaxCodex},
 	{"gpupdate", &syntaxMpcmdrun},
 	{"gradio", &syntaxJupyter},
 	{"gradle", &syntaxMvn},
@@ -937,6 +955,7 @@ var programs = [...]program{
 	{"highlight", &syntaxBat},
 	{"hive", &syntaxCqlsh},
 	{"hlint", &syntaxMypy},
+	{"holesail", &syntaxNgrok},
 	{"home-manager", &syntaxApk},
 	{"homectl", &syntaxLoginctl},
 	{"honcho", &syntaxRlwrap},
@@ -950,7 +969,8 @@ var programs = [...]program{
 	{"htmlq", &syntaxGron},
 	{"htop", &syntaxPs},
 	{"http", &syntaxHttp},
-	{"http-server", &syntaxJest},
+	{"http-server", &syntaxServe},
+	{"httpd", &syntaxHttpd},
 	{"httpie", &syntaxHttp},
 	{"https", &syntaxHttp},
 	{"hub", &syntaxGlab},
@@ -982,6 +1002,7 @@ var programs = [...]program{
 	{"ieexec", &syntaxRegsvr32},
 	{"iex", &syntaxRscript},
 	{"ifconfig", &syntaxIfconfig},
+	{"iflow", &syntaxCodex},
 	{"ifne", &syntaxNohup},
 	{"iftop", &syntaxNetstat},
 	{"imagesnap", &syntaxScrot},
@@ -1007,6 +1028,7 @@ var programs = [...]program{
 	{"installer", &syntaxInstaller},
 	{"installutil", &syntaxRegsvr32},
 	{"instruments", &syntaxCodesign},
+	{"interpreter", &syntaxCodex},
 	{"inv", &syntaxMake},
 	{"invoke", &syntaxMake},
 	{"invoke-rc.d", &syntaxService},
@@ -1123,8 +1145,11 @@ var programs = [...]program{
 	{"keytool", &syntaxJar},
 	{"kill", &syntaxKill},
 	{"killall", &syntaxKill},
+	{"kilocode", &syntaxCodex},
+	{"kimi", &syntaxCodex},
 	{"kind", &syntaxMinikube},
 	{"kinit", &syntaxSmbclient},
+	{"kiro-cli", &syntaxCodex},
 	{"klist", &syntaxTasklist},
 	{"kmod", &syntaxModprobe},
 	{"kmutil", &syntaxInstaller},
@@ -1179,12 +1204,15 @@ var programs = [...]program{
 	{"less", &syntaxLess},
 	{"lessc", &syntaxJest},
 	{"let", &syntaxExpr},
+	{"letta", &syntaxCodex},
 	{"lex", &syntaxGcc},
 	{"lftp", &syntaxAria2c},
 	{"libimobiledevice", &syntaxAdb},
 	{"libreoffice", &syntaxGs},
 	{"libtool", &syntaxMake},
 	{"license-checker", &syntaxMypy},
+	{"ligolo", &syntaxNgrok},
+	{"ligolo-proxy", &syntaxNgrok},
 	{"lima", &syntaxKubectx},
 	{"limactl", &syntaxKubectx},
 	{"link", &syntaxLn},
@@ -1212,7 +1240,7 @@ var programs = [...]program{
 	{"locale", &syntaxPs},
 	{"locale-gen", &syntaxUpdate_alternatives},
 	{"localectl", &syntaxIfconfig},
-	{"localtunnel", &syntaxTailscale},
+	{"localtunnel", &syntaxNgrok},
 	{"locate", &syntaxLocate},
 	{"locust", &syntaxSmbclient},
 	{"log", &syntaxLog},
@@ -1224,6 +1252,7 @@ var programs = [...]program{
 	{"loksh", &syntaxSh},
 	{"lolcat", &syntaxWall},
 	{"look", &syntaxLook},
+	{"loophole", &syntaxNgrok},
 	{"losetup", &syntaxUmount},
 	{"lpass", &syntaxPass},
 	{"ls", &syntaxLs},
@@ -1242,7 +1271,7 @@ var programs = [...]program{
 	{"lspci", &syntaxPs},
 	{"lsregister", &syntaxCodesign},
 	{"lsusb", &syntaxPs},
-	{"lt", &syntaxTailscale},
+	{"lt", &syntaxNgrok},
 	{"ltrace", &syntaxStrace},
 	{"lua", &syntaxLua},
 	{"luac", &syntaxLua},
@@ -1329,9 +1358,11 @@ var programs = [...]program{
 	{"miller", &syntaxGron},
 	{"mimencode", &syntaxBase91},
 	{"mimikatz", &syntaxProcdump},
-	{"mini", &syntaxJupyter},
+	{"mini", &syntaxCodex},
+	{"mini_httpd", &syntaxHttpd},
 	{"minijail0", &syntaxUnshare},
 	{"minikube", &syntaxMinikube},
+	{"miniserve", &syntaxHttpd},
 	{"mint", &syntaxMvn},
 	{"mise", &syntaxNvm},
 	{"mix", &syntaxMvn},
@@ -1460,7 +1491,7 @@ var programs = [...]program{
 	{"nft", &syntaxIptables},
 	{"ng", &syntaxJest},
 	{"ngrep", &syntaxTshark},
-	{"ngrok", &syntaxTailscale},
+	{"ngrok", &syntaxNgrok},
 	{"ni", &syntaxNpm},
 	{"nice", &syntaxNice},
 	{"nightwatch", &syntaxJest},
@@ -1555,18 +1586,21 @@ var programs = [...]program{
 	{"oksh", &syntaxSh},
 	{"okta", &syntaxNats},
 	{"okteto", &syntaxNats},
+	{"onionshare", &syntaxNgrok},
 	{"oomctl", &syntaxLoginctl},
 	{"op", &syntaxPass},
 	{"opa", &syntaxKustomize},
 	{"opam", &syntaxMvn},
 	{"open", &syntaxOpen},
 	{"openai", &syntaxJupyter},
-	{"opencode", &syntaxJupyter},
+	{"opencode", &syntaxCodex},
+	{"openhands", &syntaxCodex},
 	{"openocd", &syntaxAdb},
 	{"opensnoop", &syntaxLog},
 	{"openssl", &syntaxOpenssl},
 	{"openstack", &syntaxDoctl},
 	{"openvpn", &syntaxTailscale},
+	{"openvscode-server", &syntaxCode_server},
 	{"opkg", &syntaxApk},
 	{"opt", &syntaxGcc},
 	{"optipng", &syntaxConvert},
@@ -1585,7 +1619,7 @@ var programs = [...]program{
 	{"packer", &syntaxPacker},
 	{"pacman", &syntaxPacman},
 	{"pactl", &syntaxXset},
-	{"pagekite", &syntaxTailscale},
+	{"pagekite", &syntaxNgrok},
 	{"paket", &syntaxMvn},
 	{"pam-auth-update", &syntaxUpdate_alternatives},
 	{"pamac", &syntaxPacman},
@@ -1666,6 +1700,7 @@ var programs = [...]program{
 	{"pikaur", &syntaxPacman},
 	{"ping", &syntaxPing},
 	{"ping6", &syntaxPing},
+	{"pinggy", &syntaxNgrok},
 	{"pinky", &syntaxPs},
 	{"pio", &syntaxMake},
 	{"pip", &syntaxPip},
@@ -1683,10 +1718,12 @@ var programs = [...]program{
 	{"pkgin", &syntaxApk},
 	{"pkgutil", &syntaxInstaller},
 	{"pkill", &syntaxKill},
+	{"plandex", &syntaxCodex},
 	{"plantuml", &syntaxGs},
 	{"platformio", &syntaxMake},
 	{"play", &syntaxSox},
 	{"playerctl", &syntaxXset},
+	{"playit", &syntaxNgrok},
 	{"playwright", &syntaxJest},
 	{"please", &syntaxMake},
 	{"plenv", &syntaxMvn},
@@ -1844,6 +1881,7 @@ var programs = [...]program{
 	{"questdb", &syntaxCqlsh},
 	{"quickemu", &syntaxKubectx},
 	{"quser", &syntaxTasklist},
+	{"qwen", &syntaxCodex},
 	{"qwinsta", &syntaxTasklist},
 	{"r2", &syntaxRscript},
 	{"r8", &syntaxJar},
@@ -1861,6 +1899,7 @@ var programs = [...]program{
 	{"ranlib", &syntaxStrip},
 	{"rar", &syntax7z},
 	{"raspi-config", &syntaxUpdate_alternatives},
+	{"rathole", &syntaxNgrok},
 	{"rbash", &syntaxSh},
 	{"rbenv", &syntaxNvm},
 	{"rc", &syntaxCsh},
@@ -1929,7 +1968,9 @@ var programs = [...]program{
 	{"robocopy", &syntaxCmd_3acopy},
 	{"roc", &syntaxMvn},
 	{"rollup", &syntaxJest},
+	{"roo", &syntaxCodex},
 	{"route", &syntaxIfconfig},
+	{"rovodev", &syntaxCodex},
 	{"rpcclient", &syntaxSmbclient},
 	{"rpi-imager", &syntaxAdb},
 	{"rpk", &syntaxNats},
@@ -1967,6 +2008,7 @@ var programs = [...]program{
 	{"rview", &syntaxVim},
 	{"rvim", &syntaxVim},
 	{"rvm", &syntaxNvm},
+	{"rxvt", &syntaxXterm},
 	{"rye", &syntaxPoetry},
 	{"rzsh", &syntaxKsh},
 	{"s-nail", &syntaxMail},
@@ -2027,7 +2069,8 @@ var programs = [...]program{
 	{"seq", &syntaxSeq},
 	{"sequelize", &syntaxPrisma},
 	{"sequelize-cli", &syntaxPrisma},
-	{"serve", &syntaxJest},
+	{"serve", &syntaxServe},
+	{"serveo", &syntaxNgrok},
 	{"serverless", &syntaxPulumi},
 	{"service", &syntaxService},
 	{"set", &syntaxSet},
@@ -2063,6 +2106,7 @@ var programs = [...]program{
 	{"sharphound", &syntaxSharphound},
 	{"shasum", &syntaxMd5sum},
 	{"shellcheck", &syntaxMypy},
+	{"shellinaboxd", &syntaxTtyd},
 	{"shfmt", &syntaxBlack},
 	{"shield", &syntaxShield},
 	{"shift", &syntaxExit},
@@ -2076,9 +2120,11 @@ var programs = [...]program{
 	{"siege", &syntaxSmbclient},
 	{"sift", &syntaxAg},
 	{"simctl", &syntaxCodesign},
+	{"simple-http-server", &syntaxHttpd},
 	{"singularity", &syntaxKubectx},
 	{"sipp", &syntaxSmbclient},
 	{"sips", &syntaxCodesign},
+	{"sish", &syntaxNgrok},
 	{"size", &syntaxObjdump},
 	{"sk", &syntaxFzf},
 	{"skaffold", &syntaxKustomize},
@@ -2139,7 +2185,7 @@ var programs = [...]program{
 	{"ssh-keygen", &syntaxSsh_keygen},
 	{"ssh-keyscan", &syntaxSsh_keyscan},
 	{"sshpass", &syntaxSshpass},
-	{"sshuttle", &syntaxTailscale},
+	{"sshuttle", &syntaxNgrok},
 	{"ssmtp", &syntaxMail},
 	{"sssctl", &syntaxKadmin},
 	{"st-flash", &syntaxAdb},
@@ -2185,8 +2231,8 @@ var programs = [...]program{
 	{"swapon", &syntaxUmount},
 	{"swaymsg", &syntaxXset},
 	{"swc", &syntaxJest},
-	{"swe-agent", &syntaxJupyter},
-	{"sweagent", &syntaxJupyter},
+	{"swe-agent", &syntaxCodex},
+	{"sweagent", &syntaxCodex},
 	{"swebench", &syntaxJupyter},
 	{"swift", &syntaxRscript},
 	{"swift-build", &syntaxMvn},
@@ -2242,7 +2288,7 @@ var programs = [...]program{
 	{"tea", &syntaxGlab},
 	{"tectonic", &syntaxGcc},
 	{"tee", &syntaxTee},
-	{"teleconsole", &syntaxTailscale},
+	{"teleconsole", &syntaxNgrok},
 	{"telinit", &syntaxReboot},
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
@@ -2267,8 +2313,10 @@ var programs = [...]program{
 	{"tfsec", &syntaxMypy},
 	{"tfswitch", &syntaxNvm},
 	{"tftp", &syntaxTelnet},
+	{"theia", &syntaxCode_server},
 	{"thor", &syntaxMvn},
 	{"thrift", &syntaxGcc},
+	{"thttpd", &syntaxHttpd},
 	{"tiffutil", &syntaxCodesign},
 	{"tilde", &syntaxNano},
 	{"tilt", &syntaxKustomize},
@@ -2282,7 +2330,7 @@ var programs = [...]program{
 	{"tkn", &syntaxKustomize},
 	{"tldr", &syntaxMan},
 	{"tlmgr", &syntaxMvn},
-	{"tmate", &syntaxTailscale},
+	{"tmate", &syntaxNgrok},
 	{"tmutil", &syntaxTmutil},
 	{"tmux", &syntaxTmux},
 	{"tofu", &syntaxTerraform},
@@ -2331,8 +2379,11 @@ var programs = [...]program{
 	{"tsx", &syntaxTsx},
 	{"ttx", &syntaxFfprobe},
 	{"tty", &syntaxNproc},
+	{"tty-share", &syntaxTtyd},
+	{"ttyd", &syntaxTtyd},
 	{"tuist", &syntaxMvn},
 	{"tune2fs", &syntaxMkfs},
+	{"tunnelto", &syntaxNgrok},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
 	{"turso", &syntaxNats},
@@ -2388,10 +2439,13 @@ var programs = [...]program{
 	{"update-initramfs", &syntaxUpdate_alternatives},
 	{"update-rc.d", &syntaxUpdate_alternatives},
 	{"updatedb", &syntaxUpdatedb},
+	{"updog", &syntaxHttpd},
 	{"upower", &syntaxPs},
+	{"upterm", &syntaxNgrok},
 	{"uptime", &syntaxPs},
 	{"upx", &syntaxStrip},
 	{"urpmi", &syntaxApk},
+	{"urxvt", &syntaxXterm},
 	{"useradd", &syntaxUseradd},
 	{"userdel", &syntaxUseradd},
 	{"usermod", &syntaxUseradd},
@@ -2403,6 +2457,7 @@ var programs = [...]program{
 	{"uv", &syntaxUv},
 	{"uvicorn", &syntaxJupyter},
 	{"uvx", &syntaxUvx},
+	{"uxterm", &syntaxXterm},
 	{"v2ray", &syntaxTailscale},
 	{"vagrant", &syntaxKubectx},
 	{"vala", &syntaxGcc},
@@ -2428,6 +2483,7 @@ var programs = [...]program{
 	{"vgs", &syntaxPvs},
 	{"vgscan", &syntaxPvs},
 	{"vi", &syntaxVim},
+	{"vibe", &syntaxCodex},
 	{"view", &syntaxVim},
 	{"vigr", &syntaxUseradd},
 	{"vim", &syntaxVim},
@@ -2481,10 +2537,14 @@ var programs = [...]program{
 	{"wdutil", &syntaxLog},
 	{"weasyprint", &syntaxGs},
 	{"web-ext", &syntaxJest},
+	{"webfsd", &syntaxHttpd},
 	{"webpack", &syntaxJest},
 	{"websocat", &syntaxSmbclient},
+	{"websocketd", &syntaxTtyd},
 	{"webstorm", &syntaxCode},
+	{"webtty", &syntaxTtyd},
 	{"west", &syntaxAdb},
+	{"wetty", &syntaxTtyd},
 	{"wevtutil", &syntaxWevtutil},
 	{"wfuzz", &syntaxNmap},
 	{"wg", &syntaxIfconfig},
@@ -2514,6 +2574,7 @@ var programs = [...]program{
 	{"wmctrl", &syntaxXset},
 	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
+	{"wormhole", &syntaxNgrok},
 	{"wp", &syntaxWp},
 	{"wrangler", &syntaxDoctl},
 	{"write", &syntaxWall},
@@ -2521,6 +2582,7 @@ var programs = [...]program{
 	{"wscat", &syntaxSmbclient},
 	{"wscript", &syntaxCscript},
 	{"wslview", &syntaxOpen},
+	{"wstunnel", &syntaxNgrok},
 	{"wusa", &syntaxMpcmdrun},
 	{"x86_64", &syntaxNohup},
 	{"xargs", &syntaxXargs},
@@ -2565,6 +2627,7 @@ var programs = [...]program{
 	{"xsel", &syntaxXclip},
 	{"xset", &syntaxXset},
 	{"xstow", &syntaxStow},
+	{"xterm", &syntaxXterm},
 	{"xvfb-run", &syntaxNohup},
 	{"xwininfo", &syntaxPs},
 	{"xwizard", &syntaxRegsvr32},
@@ -2617,6 +2680,7 @@ var programs = [...]program{
 	{"zola", &syntaxJest},
 	{"zpool", &syntaxUmount},
 	{"zprint", &syntaxBlack},
+	{"zrok", &syntaxNgrok},
 	{"zsh", &syntaxSh},
 	{"zsh-defer", &syntaxNohup},
 	{"zstd", &syntaxGzip},
@@ -4195,6 +4259,17 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*set*cafile", &action_1e28f5c319e0},
+	{"config*set*ignore-scripts*false", &action_1e28f5c319e0},
+	{"config*set*proxy", &action_73a15dbedf5a},
+	{"config*set*registry", &action_73a15dbedf5a},
+	{"config*set*script-shell", &action_1e28f5c319e0},
+	{"config*set*strict-ssl*false", &action_1e28f5c319e0},
+	{"enablestrictssl*false", &action_1e28f5c319e0},
+	{"npmregistryserver", &action_73a15dbedf5a},
+	{"pkg set*scripts.*=", &action_25992496c212},
+	{"set registry", &action_73a15dbedf5a},
 }, subs: []program{
 	{"--version", &syntaxBun___version},
 	{"access", &syntaxBun_Access},
@@ -4737,6 +4812,68 @@ var syntaxCipher = syntax{style: slash, why: "changes the encryption of files, o
 	{"/w", &syntaxCipher__2fW},
 }, operands: shape{rest: roleText}}
 
+var syntaxClaude_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
+var syntaxClaude_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxClaude_Config = syntax{style: open, subs: []program{
+	{"*", &syntaxClaude_Config__2a},
+	{"get", &syntaxClaude_Config_Get},
+	{"list", &syntaxClaude_Config_Get},
+	{"ls", &syntaxClaude_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxClaude_Doctor = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxClaude_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxClaude_Mcp_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxClaude_Mcp = syntax{style: open, subs: []program{
+	{"*", &syntaxClaude_Mcp__2a},
+	{"get", &syntaxClaude_Mcp_Get},
+	{"list", &syntaxClaude_Mcp_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxClaude = syntax{style: open, options: []option{
+	{"--agents", &action_675953ebefac},
+	{"--allow-dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--mcp-config", &action_675953ebefac},
+	{"--permission-mode", &action_933fc77f4028},
+	{"--plugin-dir", &action_675953ebefac},
+	{"--print", &action_5375e2232df6},
+	{"--settings", &action_675953ebefac},
+	{"--version", &action_e3b0c44298fc},
+	{"-h", &action_e3b0c44298fc},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+}, texts: []option{
+	{"disableallhooks", &action_9d0e2f124bea},
+	{"permission-mode bypasspermissions", &action_9d0e2f124bea},
+	{"permission-mode=bypasspermissions", &action_9d0e2f124bea},
+}, subs: []program{
+	{"config", &syntaxClaude_Config},
+	{"doctor", &syntaxClaude_Doctor},
+	{"mcp", &syntaxClaude_Mcp},
+	{"update", &syntaxClaude_Doctor},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCloudflared_Access = syntax{operands: shape{rest: roleText}, base: &action_5bce6b70767a}
+
+var syntaxCloudflared_Tunnel_Info = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxCloudflared_Tunnel = syntax{style: open, subs: []program{
+	{"info", &syntaxCloudflared_Tunnel_Info},
+	{"list", &syntaxCloudflared_Tunnel_Info},
+}, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
+
+var syntaxCloudflared = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
+	{"access", &syntaxCloudflared_Access},
+	{"tunnel", &syntaxCloudflared_Tunnel},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []option{
 	{"/a", &action_e3b0c44298fc},
 	{"/d", &action_e3b0c44298fc},
@@ -5032,6 +5169,12 @@ var syntaxCockroach = syntax{style: own, service: "database", subs: []program{
 	{"sql", &syntaxCockroach_Sql},
 }, base: &action_d4473c670c25}
 
+var syntaxCode_Serve = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxCode_Serve_web = syntax{style: open, options: []option{
+	{"--host", &action_fb05e58956a1},
+}, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
+
 var syntaxCode = syntax{style: open, options: []option{
 	{"--diff", &action_e3b0c44298fc},
 	{"--enable-proposed-api", &action_6b1b9c027b89},
@@ -5052,13 +5195,113 @@ var syntaxCode = syntax{style: open, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
+}, subs: []program{
+	{"serve", &syntaxCode_Serve},
+	{"serve-web", &syntaxCode_Serve_web},
+	{"status", &syntaxCode_Serve},
+	{"tunnel", &syntaxCode_Serve_web},
+	{"version", &syntaxCode_Serve},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxCode_server = syntax{style: open, why: "gives others an editor and a shell", options: []option{
+	{"--bind-addr", &action_fb05e58956a1},
+	{"--host", &action_fb05e58956a1},
+}, operands: shape{rest: roleMaybeFile}, base: &action_71770d2fe9f5}
 
 var syntaxCodesign = syntax{style: open | long | bundled, options: []option{
 	{"--out", &action_edb7023ca44a},
 	{"--output", &action_edb7023ca44a},
 	{"-o", &action_edb7023ca44a},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxCodex_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCodex_Chat = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxCodex_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxCodex_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxCodex_Config = syntax{style: open, subs: []program{
+	{"*", &syntaxCodex_Config__2a},
+	{"get", &syntaxCodex_Config_Get},
+	{"list", &syntaxCodex_Config_Get},
+	{"ls", &syntaxCodex_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxCodex = syntax{style: open, options: []option{
+	{"--allow-all", &action_9d0e2f124bea},
+	{"--allow-all-paths", &action_9d0e2f124bea},
+	{"--allow-all-tools", &action_9d0e2f124bea},
+	{"--always-approve", &action_9d0e2f124bea},
+	{"--auto", &action_9d0e2f124bea},
+	{"--auto-approve", &action_9d0e2f124bea},
+	{"--auto-run", &action_9d0e2f124bea},
+	{"--dangerously-allow-all", &action_9d0e2f124bea},
+	{"--dangerously-bypass-approvals-and-sandbox", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--exec", &action_5375e2232df6},
+	{"--execute", &action_5375e2232df6},
+	{"--force", &action_9d0e2f124bea},
+	{"--full-auto", &action_9d0e2f124bea},
+	{"--headless", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--message", &action_5375e2232df6},
+	{"--message-file", &action_5375e2232df6},
+	{"--no-confirm", &action_9d0e2f124bea},
+	{"--print", &action_5375e2232df6},
+	{"--prompt", &action_5375e2232df6},
+	{"--prompt-interactive", &action_5375e2232df6},
+	{"--skip-permissions-unsafe", &action_9d0e2f124bea},
+	{"--trust-all-tools", &action_9d0e2f124bea},
+	{"--version", &action_e3b0c44298fc},
+	{"--yes", &action_9d0e2f124bea},
+	{"--yes-always", &action_9d0e2f124bea},
+	{"--yolo", &action_9d0e2f124bea},
+	{"-e", &action_5375e2232df6},
+	{"-f", &action_9d0e2f124bea},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_5375e2232df6},
+	{"-m", &action_5375e2232df6},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_5375e2232df6},
+	{"-y", &action_9d0e2f124bea},
+}, texts: []option{
+	{"-a never", &action_9d0e2f124bea},
+	{"approval-mode full-auto", &action_9d0e2f124bea},
+	{"approval-mode yolo", &action_9d0e2f124bea},
+	{"approval-mode=yolo", &action_9d0e2f124bea},
+	{"approval_policy=\"never\"", &action_9d0e2f124bea},
+	{"approval_policy=never", &action_9d0e2f124bea},
+	{"ask-for-approval never", &action_9d0e2f124bea},
+	{"sandbox danger-full-access", &action_9d0e2f124bea},
+	{"sandbox=danger-full-access", &action_9d0e2f124bea},
+	{"sandbox_mode=danger", &action_9d0e2f124bea},
+}, subs: []program{
+	{"auth", &syntaxCodex_Auth},
+	{"chat", &syntaxCodex_Chat},
+	{"completion", &syntaxCodex_Auth},
+	{"config", &syntaxCodex_Config},
+	{"doctor", &syntaxCodex_Auth},
+	{"e", &syntaxCodex_Chat},
+	{"exec", &syntaxCodex_Chat},
+	{"headless", &syntaxCodex_Chat},
+	{"help", &syntaxCodex_Auth},
+	{"list", &syntaxCodex_Auth},
+	{"login", &syntaxCodex_Auth},
+	{"logout", &syntaxCodex_Auth},
+	{"mcp", &syntaxCodex_Config},
+	{"models", &syntaxCodex_Auth},
+	{"run", &syntaxCodex_Chat},
+	{"session", &syntaxCodex_Auth},
+	{"sessions", &syntaxCodex_Auth},
+	{"stats", &syntaxCodex_Auth},
+	{"task", &syntaxCodex_Chat},
+	{"update", &syntaxCodex_Auth},
+	{"upgrade", &syntaxCodex_Auth},
+	{"version", &syntaxCodex_Auth},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxColumn = syntax{options: []option{
 	{"--fillrows", &action_e3b0c44298fc},
@@ -5119,7 +5362,13 @@ var syntaxConda_Compare = syntax{operands: shape{rest: roleText}, base: &action_
 
 var syntaxConda_Run = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
-var syntaxConda = syntax{style: open, subs: []program{
+var syntaxConda = syntax{style: open, texts: []option{
+	{"config*channel*http", &action_73a15dbedf5a},
+	{"config*channel_alias", &action_73a15dbedf5a},
+	{"config*safety_checks*disabled", &action_1e28f5c319e0},
+	{"config*ssl_verify*false", &action_1e28f5c319e0},
+	{"config*ssl_verify*no", &action_1e28f5c319e0},
+}, subs: []program{
 	{"activate", &syntaxConda_Activate},
 	{"build", &syntaxConda_Activate},
 	{"clean", &syntaxConda_Activate},
@@ -10698,6 +10947,17 @@ var syntaxGo = syntax{style: long, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-work", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
+}, texts: []option{
+	{"env*-w*cc=", &action_5d13da8339f2},
+	{"env*-w*goauth=", &action_5d13da8339f2},
+	{"env*-w*gocacheprog=", &action_5d13da8339f2},
+	{"env*-w*goflags=*insecure", &action_1e28f5c319e0},
+	{"env*-w*goflags=*toolexec", &action_5d13da8339f2},
+	{"env*-w*goinsecure=", &action_1e28f5c319e0},
+	{"env*-w*gonosum", &action_1e28f5c319e0},
+	{"env*-w*goproxy=", &action_73a15dbedf5a},
+	{"env*-w*gosumdb=", &action_1e28f5c319e0},
+	{"env*-w*gotoolchain=", &action_73a15dbedf5a},
 }, subs: []program{
 	{"bug", &syntaxGo_Bug},
 	{"build", &syntaxGo_Build},
@@ -11443,6 +11703,14 @@ var syntaxHttp = syntax{options: []option{
 	{"-s", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleWebItem}, base: &action_404add0ba800}
+
+var syntaxHttpd = syntax{style: open, why: "serves files", options: []option{
+	{"--addr", &action_fb05e58956a1},
+	{"--bind", &action_fb05e58956a1},
+	{"--root", &action_f01e56e72e8d},
+	{"-d", &action_f01e56e72e8d},
+	{"-h", &action_f01e56e72e8d},
+}, operands: shape{rest: roleMaybeFile}, base: &action_71770d2fe9f5}
 
 var syntaxIcacls = syntax{style: slash, options: []option{
 	{"/c", &action_e3b0c44298fc},
@@ -12227,7 +12495,9 @@ var syntaxKubectl_Exec = syntax{style: bundled, options: []option{
 	{"-t", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_d4473c670c25}
 
-var syntaxKubectl_Port_forward = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_5bce6b70767a}
+var syntaxKubectl_Port_forward = syntax{style: open, options: []option{
+	{"--address", &action_fb05e58956a1},
+}, operands: shape{rest: roleText}}
 
 var syntaxKubectl = syntax{style: bundled, service: "kubernetes", options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -13177,6 +13447,18 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 }, prefixes: []option{
 	{"-D", &action_933fc77f4028},
 	{"-P", &action_933fc77f4028},
+}, texts: []option{
+	{"add source", &action_73a15dbedf5a},
+	{"config*disable-tls*true", &action_1e28f5c319e0},
+	{"config*mirror.", &action_73a15dbedf5a},
+	{"config*repos.", &action_73a15dbedf5a},
+	{"config*repositories", &action_73a15dbedf5a},
+	{"config*secure-http*false", &action_1e28f5c319e0},
+	{"source add", &action_73a15dbedf5a},
+	{"sources add", &action_73a15dbedf5a},
+	{"sources*--add", &action_73a15dbedf5a},
+	{"sources*-a", &action_73a15dbedf5a},
+	{"ssl_verify_mode", &action_1e28f5c319e0},
 }, subs: []program{
 	{"--version", &syntaxMvn___version},
 	{"-version", &syntaxMvn___version},
@@ -13464,6 +13746,18 @@ var syntaxNetstat = syntax{style: bundled | numeric | open, options: []option{
 	{"-y", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
+
+var syntaxNgrok_Authtoken = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
+	{"authtoken", &syntaxNgrok_Authtoken},
+	{"config", &syntaxNgrok_Authtoken},
+	{"help", &syntaxNgrok_Authtoken},
+	{"list", &syntaxNgrok_Authtoken},
+	{"status", &syntaxNgrok_Authtoken},
+	{"update", &syntaxNgrok_Authtoken},
+	{"version", &syntaxNgrok_Authtoken},
+}, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
 
 var syntaxNice = syntax{style: gnu | first | numeric, options: []option{
 	{"--adjustment", &action_933fc77f4028},
@@ -13785,6 +14079,17 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*set*cafile", &action_1e28f5c319e0},
+	{"config*set*ignore-scripts*false", &action_1e28f5c319e0},
+	{"config*set*proxy", &action_73a15dbedf5a},
+	{"config*set*registry", &action_73a15dbedf5a},
+	{"config*set*script-shell", &action_1e28f5c319e0},
+	{"config*set*strict-ssl*false", &action_1e28f5c319e0},
+	{"enablestrictssl*false", &action_1e28f5c319e0},
+	{"npmregistryserver", &action_73a15dbedf5a},
+	{"pkg set*scripts.*=", &action_25992496c212},
+	{"set registry", &action_73a15dbedf5a},
 }, subs: []program{
 	{"--version", &syntaxNpm___version},
 	{"access", &syntaxNpm_Access},
@@ -15135,6 +15440,12 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_1efb8343bf9b},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*set*find-links", &action_73a15dbedf5a},
+	{"config*set*index-url", &action_73a15dbedf5a},
+	{"config*set*index_url", &action_73a15dbedf5a},
+	{"config*set*proxy", &action_73a15dbedf5a},
+	{"config*set*trusted-host", &action_1e28f5c319e0},
 }, subs: []program{
 	{"cache", &syntaxPip_Cache},
 	{"check", &syntaxPip_Check},
@@ -15221,6 +15532,10 @@ var syntaxPoetry = syntax{style: open, options: []option{
 	{"--project", &action_48c1001e7070},
 	{"-C", &action_48c1001e7070},
 	{"-P", &action_48c1001e7070},
+}, texts: []option{
+	{"cert*false", &action_1e28f5c319e0},
+	{"config*repositories.", &action_73a15dbedf5a},
+	{"source add*http", &action_73a15dbedf5a},
 }, subs: []program{
 	{"about", &syntaxPoetry_About},
 	{"add", &syntaxPoetry_Add},
@@ -15615,11 +15930,11 @@ var syntaxPwd = syntax{options: []option{
 }}
 
 var syntaxPy_3ahttp_2eserver = syntax{options: []option{
-	{"--bind", &action_933fc77f4028},
+	{"--bind", &action_fb05e58956a1},
 	{"--cgi", &action_e3b0c44298fc},
 	{"--directory", &action_f01e56e72e8d},
 	{"--protocol", &action_933fc77f4028},
-	{"-b", &action_933fc77f4028},
+	{"-b", &action_fb05e58956a1},
 	{"-d", &action_f01e56e72e8d},
 	{"-p", &action_933fc77f4028},
 }, operands: shape{head: []role{roleText}}, base: &action_5bce6b70767a}
@@ -16784,6 +17099,16 @@ var syntaxSeq = syntax{style: literal, options: []option{
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
+var syntaxServe = syntax{style: open, why: "serves a folder", options: []option{
+	{"--host", &action_fb05e58956a1},
+	{"--listen", &action_fb05e58956a1},
+	{"--port", &action_933fc77f4028},
+	{"-H", &action_fb05e58956a1},
+	{"-a", &action_fb05e58956a1},
+	{"-l", &action_fb05e58956a1},
+	{"-p", &action_933fc77f4028},
+}, operands: shape{head: []role{roleReadTree}}, base: &action_71770d2fe9f5}
+
 var syntaxService_Status = syntax{base: &action_9fe32a6c0cf7}
 
 var syntaxService = syntax{options: []option{
@@ -17009,6 +17334,8 @@ var syntaxSharphound = syntax{style: slash, options: []option{
 
 var syntaxShield_Approvals = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
 
+var syntaxShield_Approve = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
 var syntaxShield_Audit_Checkpoint = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
 
 var syntaxShield_Audit_Export = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -17066,10 +17393,13 @@ var syntaxShield_Service = syntax{subs: []program{
 
 var syntaxShield = syntax{style: open, subs: []program{
 	{"approvals", &syntaxShield_Approvals},
+	{"approve", &syntaxShield_Approve},
 	{"audit", &syntaxShield_Audit},
 	{"doctor", &syntaxShield_Doctor},
 	{"exec", &syntaxShield_Exec},
+	{"explain", &syntaxShield_Approve},
 	{"hook", &syntaxShield_Hook},
+	{"score", &syntaxShield_Approve},
 	{"service", &syntaxShield_Service},
 	{"session", &syntaxShield_Service},
 }, operands: shape{rest: roleMaybeFile}}
@@ -18002,7 +18332,28 @@ var syntaxTail = syntax{style: gnu | numeric | plus, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxTailscale = syntax{style: open, operands: shape{rest: roleText}, base: &action_72eed7197869}
+var syntaxTailscale_Funnel = syntax{operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
+
+var syntaxTailscale_Ip = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxTailscale_Up = syntax{operands: shape{rest: roleText}, base: &action_4ec7c3ac9eae}
+
+var syntaxTailscale = syntax{style: open, options: []option{
+	{"--advertise-exit-node", &action_5bce6b70767a},
+	{"--ssh", &action_5bce6b70767a},
+}, prefixes: []option{
+	{"--advertise-routes", &action_5bce6b70767a},
+}, subs: []program{
+	{"funnel", &syntaxTailscale_Funnel},
+	{"ip", &syntaxTailscale_Ip},
+	{"netcheck", &syntaxTailscale_Ip},
+	{"ping", &syntaxTailscale_Ip},
+	{"serve", &syntaxTailscale_Funnel},
+	{"status", &syntaxTailscale_Ip},
+	{"up", &syntaxTailscale_Up},
+	{"version", &syntaxTailscale_Ip},
+	{"whois", &syntaxTailscale_Ip},
+}, operands: shape{rest: roleText}, base: &action_72eed7197869}
 
 var syntaxTakeown = syntax{style: slash, options: []option{
 	{"/a", &action_e3b0c44298fc},
@@ -18847,6 +19198,37 @@ var syntaxTsx = syntax{style: first, language: "node", options: []option{
 	{"watch", &syntaxTsx_Watch},
 }, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxTtyd = syntax{style: first | open, why: "gives others a shell", options: []option{
+	{"--address", &action_fb05e58956a1},
+	{"--client-option", &action_933fc77f4028},
+	{"--credential", &action_933fc77f4028},
+	{"--gid", &action_933fc77f4028},
+	{"--interface", &action_fb05e58956a1},
+	{"--max-clients", &action_933fc77f4028},
+	{"--once", &action_e3b0c44298fc},
+	{"--permit-write", &action_e3b0c44298fc},
+	{"--port", &action_933fc77f4028},
+	{"--readonly", &action_e3b0c44298fc},
+	{"--ssl", &action_e3b0c44298fc},
+	{"--uid", &action_933fc77f4028},
+	{"--writable", &action_e3b0c44298fc},
+	{"-O", &action_e3b0c44298fc},
+	{"-P", &action_933fc77f4028},
+	{"-R", &action_e3b0c44298fc},
+	{"-S", &action_e3b0c44298fc},
+	{"-W", &action_e3b0c44298fc},
+	{"-a", &action_fb05e58956a1},
+	{"-c", &action_933fc77f4028},
+	{"-g", &action_933fc77f4028},
+	{"-i", &action_fb05e58956a1},
+	{"-m", &action_933fc77f4028},
+	{"-o", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-w", &action_e3b0c44298fc},
+}, operands: shape{rest: roleArgv}, base: &action_71770d2fe9f5}
+
 var syntaxType = syntax{options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--read-alias", &action_e3b0c44298fc},
@@ -19681,6 +20063,11 @@ var syntaxXclip = syntax{style: long, options: []option{
 
 var syntaxXset = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
+var syntaxXterm = syntax{style: long | open | first, options: []option{
+	{"-display", &action_3b95c90c6976},
+	{"-e", &action_8c77a5795f76},
+}, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
+
 var syntaxXxd = syntax{style: long, options: []option{
 	{"-C", &action_e3b0c44298fc},
 	{"-E", &action_e3b0c44298fc},
@@ -19909,6 +20296,7 @@ var (
 	action_3ad2ce98d091 = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_3b305de2a853 = action{values: []role{roleScriptLua}}
 	action_3b840fad1624 = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a}
+	action_3b95c90c6976 = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen}}
 	action_3bf4374a3527 = action{values: []role{roleReadTree, roleText}}
 	action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 	action_3c7a426f569c = action{values: []role{roleScriptShell}, streams: streams{in: Data, setIn: true}}
@@ -19928,6 +20316,7 @@ var (
 	action_48dadb3ad3e2 = action{values: []role{roleText, roleText}}
 	action_4d60d55a9460 = action{values: []role{roleCode}, effects: []effect.Kind{effect.Dynamic}}
 	action_4d6286f32797 = action{values: []role{roleScriptAwk}}
+	action_4ec7c3ac9eae = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
 	action_52847c784784 = action{empty: roleChange}
 	action_5312d47a5241 = action{class: network, effects: []effect.Kind{effect.ChangeRemote}}
@@ -19954,6 +20343,7 @@ var (
 	action_6636428b7661 = action{class: privileged, effects: []effect.Kind{effect.Persist}}
 	action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
 	action_670e6cef54e3 = action{class: anything, streams: streams{in: Code, setIn: true}}
+	action_675953ebefac = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.Dynamic}}
 	action_67aaa16179e6 = action{values: []role{roleSSHOption}}
 	action_687bdbc1764b = action{operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}}}
 	action_69e929684d48 = action{effects: []effect.Kind{effect.StopProcess}}
@@ -19968,6 +20358,7 @@ var (
 	action_70445a745056 = action{values: []role{roleCmdWords}, class: anything}
 	action_70b0992505c1 = action{values: []role{roleText, roleRead}}
 	action_7100f7f6d9bd = action{values: []role{roleURL}}
+	action_71770d2fe9f5 = action{class: network, effects: []effect.Kind{effect.Listen}}
 	action_728ed9f66a7d = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_003354c67246}
 	action_72eed7197869 = action{class: network, flags: reject}
 	action_73a15dbedf5a = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "redirect"}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -105,6 +106,10 @@ func (r *reader) turn(role role) role {
 // touch notes an effect on w.
 func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 	r.raise(rankOf(k))
+	if k == effect.Listen {
+		// The address is given: it is not all of them.
+		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == k })
+	}
 	if w.Text == "" && !w.Pattern {
 		return
 	}
@@ -308,7 +313,7 @@ func (r *reader) applyOther(role role, w Word) {
 // setting notes NAME=VALUE for what runs.
 func (r *reader) setting(w Word) {
 	r.use.Env = append(r.use.Env, w)
-	if hasPrefix(w.Text, "SHIELD_CONFIG=") {
+	if hasPrefix(w.Text, "SHIELD_") {
 		r.effect(effect.ChangeGuard)
 	}
 }
