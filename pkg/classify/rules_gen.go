@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:943439a363d023df2bc376a79ae06b0208e87e1e2b21a80190b615737d60e9a7"
+const rulesFingerprint = "sha256:8aeee8edc161ac8f7e82225fd46bae95e7969143290da6070b54a63f7e591522"
 
 var ruleTable = [...]Rule{
 	{
@@ -2025,8 +2025,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-042", Name: "local_authority_bypass", Category: "privilege_escalation", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "A program gets the rights of another user for good, or is made to drop into a shell with its rights.",
 		Advice:      "run the one command that needs the rights, after asking",
-		Match:       []string{"chmod u+s /bin/bash", "chmod g=rxs x", "chmod 4755 x", "install -m 4755 a b", "setcap cap_setuid+ep x", "setcap cap_setgid+ep x", "setcap cap_sys_admin+p x", "setcap cap_sys_ptrace+p x", "setcap cap_dac_override+p x", "setcap cap_dac_read_search+p x", "setcap cap_sys_module+p x", "setcap cap_chown+p x", "setcap cap_fowner+p x", "setcap cap_net_raw+p x", "setcap all=eip x", "setcap x=ep y", "setcap cap_all+p x", "insmod a.ko", "modprobe x", "rmmod x", "kextload a.kext", "kextutil a", "kextunload a", "kmutil load x", "sudo -i", "sudo su -", "doas -s", "su root", "su - -c bash", "pkexec sh", "sudo zsh", "su --login", "sudo -l root", "sudo -E -H bash", "sudo LD_PRELOAD=/tmp/x.so id", "sudo LD_LIBRARY_PATH=/tmp id", "sudo PYTHONPATH=/tmp x", "sudo PERL5LIB=/tmp x", "sudo BASH_ENV=/tmp/x y", "sudo -u '#-1' id", "sudo -u '#4294967295' id", "docker run -v /:/mnt alpine", "podman run -v /etc:/mnt alpine", "docker run -v /root:/mnt a", "nerdctl run -v /proc:/mnt a", "docker run --mount type=bind,src=/,dst=/m a", "docker run --mount type=bind,source=/,dst=/m a", "docker run --privileged a", "docker run --pid=host a", "docker run --cap-add=ALL a", "docker run --cap-add SYS_ADMIN a", "docker run --cap-add SYS_PTRACE a", "docker run --cap-add SYS_MODULE a", "docker run -v /var/run/docker.sock:/x a", "docker run --security-opt apparmor=unconfined a", "docker -H tcp://x ps", "docker run --device /dev/sda a", "docker run --device=/dev/mem a", "docker run --device=/dev/kmsg a", "ctr run --privileged a", "nsenter -t 1 -m sh", "nsenter --target 1 -m", "chroot /mnt sh", "chroot / sh", "chroot /host sh", "chroot /hostfs", "chroot /rootfs", "unshare -rm sh", "unshare -rUm setcap x", "kubectl run x --overrides={\"privileged\":true}", "kubectl run x --overrides={\"hostPID\":true}", "kubectl run x --privileged", "kubectl run x --overrides={\"hostPath\":1}", "capsh --gid=0 --", "capsh --uid=0 --", "capsh", "pkexec", "gtfo", "mount -o suid /x /y", "mount -o exec /x /y", "mount -t cgroup x y", "mount -t proc x y", "mount -t overlay x y", "mount -t debugfs x y", "mount /dev/sda1 /x", "mount /dev/nvme0n1 /x", "mount /dev/vda1 /x", "mount /dev/xvda1 /x"},
-		Pass:        []string{"sudo apt-get install -y curl", "chmod 755 bin/app", "docker run --rm -v \"$PWD\":/src golang:1.26 go test ./...", "mount", "modprobe --version", "sudo -l", "docker run --rm --privileged multiarch/qemu-user-static --reset -p yes"},
+		Match:       []string{"chmod u+s /bin/bash", "chmod g=rxs x", "chmod 4755 x", "install -m 4755 a b", "setcap cap_setuid+ep x", "setcap cap_setgid+ep x", "setcap cap_sys_admin+p x", "setcap cap_sys_ptrace+p x", "setcap cap_dac_override+p x", "setcap cap_dac_read_search+p x", "setcap cap_sys_module+p x", "setcap cap_chown+p x", "setcap cap_fowner+p x", "setcap cap_net_raw+p x", "setcap all=eip x", "setcap x=ep y", "setcap cap_all+p x", "insmod a.ko", "modprobe x", "rmmod x", "kextload a.kext", "kextutil a", "kextunload a", "kmutil load x", "sudo -i", "sudo su -", "doas -s", "su root", "su - -c bash", "pkexec sh", "sudo zsh", "su --login", "sudo -l root", "sudo -E -H bash", "run0 sh", "systemd-run --uid=0 sh", "systemd-run --uid root sh", "systemd-run -p User=root sh", "systemd-run --property=User=0 sh", "machinectl shell root@", "machinectl login x", "sudo LD_PRELOAD=/tmp/x.so id", "sudo LD_LIBRARY_PATH=/tmp id", "sudo PYTHONPATH=/tmp x", "sudo PERL5LIB=/tmp x", "sudo BASH_ENV=/tmp/x y", "sudo -u '#-1' id", "sudo -u '#4294967295' id", "docker run -v /:/mnt alpine", "podman run -v /etc:/mnt alpine", "docker run -v /root:/mnt a", "nerdctl run -v /proc:/mnt a", "docker run --mount type=bind,src=/,dst=/m a", "docker run --mount type=bind,source=/,dst=/m a", "docker run --privileged a", "docker run --pid=host a", "docker run --cap-add=ALL a", "docker run --cap-add SYS_ADMIN a", "docker run --cap-add SYS_PTRACE a", "docker run --cap-add SYS_MODULE a", "docker run -v /var/run/docker.sock:/x a", "docker run --security-opt apparmor=unconfined a", "docker -H tcp://x ps", "docker run --device /dev/sda a", "docker run --device=/dev/mem a", "docker run --device=/dev/kmsg a", "ctr run --privileged a", "nsenter -t 1 -m sh", "nsenter --target 1 -m", "chroot /mnt sh", "chroot / sh", "chroot /host sh", "chroot /hostfs", "chroot /rootfs", "unshare -rm sh", "unshare -rUm setcap x", "kubectl run x --overrides={\"privileged\":true}", "kubectl run x --overrides={\"hostPID\":true}", "kubectl run x --privileged", "kubectl run x --overrides={\"hostPath\":1}", "capsh --gid=0 --", "capsh --uid=0 --", "capsh", "pkexec", "gtfo", "mount -o suid /x /y", "mount -o exec /x /y", "mount -t cgroup x y", "mount -t proc x y", "mount -t overlay x y", "mount -t debugfs x y", "mount /dev/sda1 /x", "mount /dev/nvme0n1 /x", "mount /dev/vda1 /x", "mount /dev/xvda1 /x"},
+		Pass:        []string{"sudo apt-get install -y curl", "systemd-run --user --uid=1000 make", "chmod 755 bin/app", "docker run --rm -v \"$PWD\":/src golang:1.26 go test ./...", "mount", "modprobe --version", "sudo -l", "docker run --rm --privileged multiarch/qemu-user-static --reset -p yes"},
 		clauses: []clause{
 			{
 				programs: []string{"chmod"},
@@ -2045,7 +2045,15 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " -m ?[0-7]?[467][0-7]{3} ", lits: []string{" -m4", " -m6", " -m7", " -m04", " -m06", " -m07", " -m14", " -m16", " -m17", " -m24", " -m26", " -m27", " -m34", " -m36", " -m37", " -m54", " -m56", " -m57", " -m 4", " -m 6", " -m 7", " -m 04", " -m 06", " -m 07", " -m 14", " -m 16", " -m 17", " -m 24", " -m 26", " -m 27", " -m 34", " -m 36", " -m 37", " -m 54", " -m 56", " -m 57"}},
 			},
 			{
-				programs: []string{"doas", "pkexec", "su", "sudo"},
+				programs: []string{"systemd-run"},
+				args:     pattern{expr: " (?:--uid[= ]?(?:0|root)|(?:-p|--property)[= ]?User=(?:0|root))\\b", lits: []string{" --uid0", " --uidroot", " --uid 0", " --uid root", " --uid=0", " --uid=root", " -puser=0", " -puser=root", " -p user=0", " -p user=root", " -p=user=0", " -p=user=root", " --propertyuser=0", " --propertyuser=root", " --property user=0", " --property user=root", " --property=user=0", " --property=user=root"}},
+			},
+			{
+				programs: []string{"machinectl"},
+				args:     pattern{expr: " (?:shell|login)\\b", lits: []string{" shell", " login"}},
+			},
+			{
+				programs: []string{"doas", "pkexec", "run0", "su", "sudo"},
 				args:     pattern{expr: "^(?: (?:-i|-s|-|-l|--login|root|-c ['\"]?\\S*sh['\"]?|bash|sh|zsh|-E|-H))+$"},
 				not:      pattern{expr: "^ -l$", lits: []string{" -l"}},
 			},

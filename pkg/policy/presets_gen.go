@@ -23,9 +23,9 @@ var presets = [...]preset{
 		fingerprint: "sha256:a45d215f4087f7d8ae4e682ee52aadab2f2ccb086b1cb4cb96ecfa46d65f4b66"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 53, 54, 55, 56, 57},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 53, 54, 55, 56, 57, 58},
 		allow:       []uint16{40, 41, 42},
-		fingerprint: "sha256:56103583e44e062ad1a7c0a979433bf2e41fdeb8b535251ffe7339c2c5b8b9b4"},
+		fingerprint: "sha256:c74d6a25f63210523553836e31dcd3cb494d2630911d90e5a100604134b86616"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -2050,6 +2050,39 @@ var presetRules = [...]rulefile.Rule{
 					"~/Library/Caches/**",
 					"~/Library/Developer/Xcode/DerivedData/**",
 					"~/.npm/_cacache/**",
+				},
+			},
+		},
+	},
+	{
+		Name:   "ask_before_changing_documents",
+		Reason: "this changes the user's own documents, pictures or mounted disks; write inside the workspace, or a person confirms it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"write_file",
+			},
+			Paths: []string{
+				"~/Documents/**",
+				"~/Desktop/**",
+				"~/Pictures/**",
+				"~/Music/**",
+				"~/Videos/**",
+				"~/Movies/**",
+				"~/Dropbox/**",
+				"~/OneDrive/**",
+				"~/Nextcloud/**",
+				"~/Library/Mobile Documents/**",
+				"/media/**",
+				"/mnt/**",
+				"/Volumes/**",
+				"/run/media/**",
+			},
+		},
+		Tier: 2,
+		Except: []rulefile.Criteria{
+			{
+				Paths: []string{
+					"$WORKSPACE/**",
 				},
 			},
 		},

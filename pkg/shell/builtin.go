@@ -236,10 +236,7 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
 		if strings.ContainsAny(rest[0].Text, "vV") {
 			if len(rest) == 2 {
-				if rest[1].Text == guardName {
-					return guardPath(rest[1])
-				}
-				return rest[1] // its path, or the name itself
+				return found(rest[1]) // its path, or the name itself
 			}
 			return abstract.Unknown("$(command -v)", 0).Of(abstract.FromCommand)
 		}

@@ -215,8 +215,10 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	case in.Known() && in.Text == "" && in.Taint == 0:
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
-	if command.IsQuery(language) && !in.Known() && in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 {
-		return abstract.Value{} // rows and statements from a file or another database
+	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
+		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) {
+			return abstract.Value{} // rows and statements from a file or another database
+		}
 	}
 	if io.Here && in.Known() {
 		return s.code(language, in.Text, in.From, nil)

@@ -27,11 +27,14 @@ func (s *state) shadow(name string, at effect.Span) {
 	}
 }
 
-// guardPath is where a shell finds shield: in some folder.
-func guardPath(name abstract.Value) abstract.Value {
-	v := abstract.Unknown("$(command -v "+guardName+")", 0).Of(abstract.FromCommand)
-	v.Text, v.IsPattern, v.From = "/**/"+guardName, true, name.From
-	return v
+// found is what a shell says where a program is: its name stands for the path.
+// Of shield the path counts, which is some folder's.
+func found(name abstract.Value) abstract.Value {
+	if !name.Known() || name.Text != guardName {
+		return name
+	}
+	v := abstract.Value{Text: "/**/" + guardName, Show: "$(command -v " + guardName + ")", IsPattern: true, From: name.From}
+	return v.Of(abstract.FromCommand)
 }
 
 // stops records that shield's own process or service is stopped.

@@ -61,11 +61,16 @@ func TestQuery(t *testing.T) {
 		{"mongosh", "use app\ndb.users.drop()", "destructive, destroy, change_remote delete"},
 		{"ed", "!id\nq\n", "local-write, shell[id]"},
 		{"m4", "syscmd(id)", "readonly, dynamic"},
+		{"make", "all:\n\t@rm -rf x\n", "local-write, shell[rm -rf x\n]"},
+		{"patch", "--- a/x\n+++ b/.claude/settings.json\n+++ /dev/null\n", "local-write, write_file x, write_file .claude/settings.json"},
 	} {
 		use, ok := Query(queryPrefix+tt.program, Word{Text: tt.text})
 		if got := summary(use); !ok || got != tt.want {
 			t.Errorf("%s: %q\n got %s (%s)\nwant %s", tt.program, tt.text, got, use.Reason, tt.want)
 		}
+	}
+	if !RunsCommands("query:make") || RunsCommands("query:psql") || !OnlyWrites("query:patch") || OnlyWrites("query:psql") {
+		t.Error("what unknown text may do is wrong")
 	}
 	if _, ok := Query("query:cat", Word{}); ok || IsQuery("shell") {
 		t.Error("cat reads a language of its own")

@@ -1300,7 +1300,7 @@ var programs = [...]program{
 	{"lzop", &syntaxGzip},
 	{"m4", &syntaxM4},
 	{"mac2unix", &syntaxDos2unix},
-	{"machinectl", &syntaxLoginctl},
+	{"machinectl", &syntaxMachinectl},
 	{"mage", &syntaxMake},
 	{"magick", &syntaxConvert},
 	{"mail", &syntaxMail},
@@ -1991,6 +1991,7 @@ var programs = [...]program{
 	{"ruff", &syntaxBlack},
 	{"run-p", &syntaxJest},
 	{"run-s", &syntaxJest},
+	{"run0", &syntaxRun0},
 	{"runas", &syntaxRunas},
 	{"rundll32", &syntaxRundll32},
 	{"runghc", &syntaxRscript},
@@ -3586,6 +3587,9 @@ var syntaxAwk = syntax{style: first, language: "awk", options: []option{
 	{"-s", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
+}, texts: []option{
+	{"--include=inplace", &action_20f94bc7d846},
+	{"-i inplace", &action_20f94bc7d846},
 }, operands: shape{head: []role{roleAwk}, rest: roleRead}, base: &action_121aadd1cc38}
 
 var syntaxAws__2a__2a = syntax{style: open, options: []option{
@@ -5395,14 +5399,14 @@ var syntaxConda = syntax{style: open, texts: []option{
 	{"upgrade", &syntaxConda_Activate},
 }, base: &action_d4473c670c25}
 
-var syntaxConfigure = syntax{style: open | bundled | long, options: []option{
+var syntaxConfigure = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_f1405b282f3e},
 	{"--directory", &action_48c1001e7070},
 	{"--eval", &action_540dc9a7c234},
-	{"--file", &action_56f3046bd8c9},
+	{"--file", &action_449da398132e},
 	{"--include-dir", &action_933fc77f4028},
 	{"--install", &action_f1405b282f3e},
-	{"--makefile", &action_56f3046bd8c9},
+	{"--makefile", &action_449da398132e},
 	{"--prefix", &action_f1405b282f3e},
 	{"-A", &action_933fc77f4028},
 	{"-B", &action_933fc77f4028},
@@ -5419,7 +5423,7 @@ var syntaxConfigure = syntax{style: open | bundled | long, options: []option{
 	{"-b", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
 	{"-e", &action_e3b0c44298fc},
-	{"-f", &action_56f3046bd8c9},
+	{"-f", &action_449da398132e},
 	{"-i", &action_e3b0c44298fc},
 	{"-j", &action_933fc77f4028},
 	{"-k", &action_e3b0c44298fc},
@@ -7532,13 +7536,13 @@ var syntaxEnv = syntax{style: gnu | first | settings, options: []option{
 	{"--list-signal-handling", &action_e3b0c44298fc},
 	{"--null", &action_e3b0c44298fc},
 	{"--split-string", &action_25992496c212},
-	{"--unset", &action_933fc77f4028},
+	{"--unset", &action_a0ca03e0fc95},
 	{"-0", &action_e3b0c44298fc},
 	{"-C", &action_933fc77f4028},
 	{"-P", &action_933fc77f4028},
 	{"-S", &action_25992496c212},
 	{"-i", &action_e3b0c44298fc},
-	{"-u", &action_933fc77f4028},
+	{"-u", &action_a0ca03e0fc95},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}}
 
@@ -8454,7 +8458,10 @@ var syntaxGh_Api = syntax{style: open, options: []option{
 
 var syntaxGh_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
-var syntaxGh_Auth_Status = syntax{base: &action_9fe32a6c0cf7}
+var syntaxGh_Auth_Status = syntax{style: open, options: []option{
+	{"--show-token", &action_e68a09b0d2fe},
+	{"-t", &action_e68a09b0d2fe},
+}}
 
 var syntaxGh_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
@@ -10574,7 +10581,10 @@ var syntaxGlab_Api = syntax{style: open, options: []option{
 
 var syntaxGlab_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
-var syntaxGlab_Auth_Status = syntax{base: &action_9fe32a6c0cf7}
+var syntaxGlab_Auth_Status = syntax{style: open, options: []option{
+	{"--show-token", &action_e68a09b0d2fe},
+	{"-t", &action_e68a09b0d2fe},
+}}
 
 var syntaxGlab_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
@@ -13029,6 +13039,19 @@ var syntaxM4 = syntax{style: open | gnu, input: roleTexts, options: []option{
 	{"syscmd", &action_5375e2232df6},
 }, operands: shape{rest: roleScriptInput}, base: &action_f42b4f6538ea}
 
+var syntaxMachinectl_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxMachinectl_Login = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_aba4d4e72ec2}
+
+var syntaxMachinectl = syntax{style: open, subs: []program{
+	{"list", &syntaxMachinectl_List},
+	{"list-images", &syntaxMachinectl_List},
+	{"login", &syntaxMachinectl_Login},
+	{"shell", &syntaxMachinectl_Login},
+	{"show", &syntaxMachinectl_List},
+	{"status", &syntaxMachinectl_List},
+}, operands: shape{rest: roleSystem}}
+
 var syntaxMail = syntax{style: bundled | open, options: []option{
 	{"-A", &action_56f3046bd8c9},
 	{"-C", &action_6b1b9c027b89},
@@ -13052,14 +13075,14 @@ var syntaxMail = syntax{style: bundled | open, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleSend}, base: &action_a31d7a653934}
 
-var syntaxMake = syntax{style: open | bundled | long, options: []option{
+var syntaxMake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_f1405b282f3e},
 	{"--directory", &action_48c1001e7070},
 	{"--eval", &action_540dc9a7c234},
-	{"--file", &action_56f3046bd8c9},
+	{"--file", &action_449da398132e},
 	{"--include-dir", &action_933fc77f4028},
 	{"--install", &action_f1405b282f3e},
-	{"--makefile", &action_56f3046bd8c9},
+	{"--makefile", &action_449da398132e},
 	{"--prefix", &action_f1405b282f3e},
 	{"-A", &action_933fc77f4028},
 	{"-B", &action_933fc77f4028},
@@ -13076,7 +13099,7 @@ var syntaxMake = syntax{style: open | bundled | long, options: []option{
 	{"-b", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
 	{"-e", &action_e3b0c44298fc},
-	{"-f", &action_56f3046bd8c9},
+	{"-f", &action_449da398132e},
 	{"-i", &action_e3b0c44298fc},
 	{"-j", &action_933fc77f4028},
 	{"-k", &action_e3b0c44298fc},
@@ -15047,7 +15070,7 @@ var syntaxPaste = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxPatch = syntax{style: gnu | numeric, options: []option{
+var syntaxPatch = syntax{style: gnu | numeric, input: roleDiff, options: []option{
 	{"--backup", &action_e3b0c44298fc},
 	{"--batch", &action_e3b0c44298fc},
 	{"--binary", &action_e3b0c44298fc},
@@ -15056,7 +15079,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"--force", &action_e3b0c44298fc},
 	{"--forward", &action_e3b0c44298fc},
 	{"--fuzz", &action_933fc77f4028},
-	{"--input", &action_56f3046bd8c9},
+	{"--input", &action_f58ce29298f0},
 	{"--merge", &action_e3b0c44298fc},
 	{"--output", &action_edb7023ca44a},
 	{"--prefix", &action_933fc77f4028},
@@ -15084,7 +15107,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"-e", &action_e3b0c44298fc},
 	{"-f", &action_e3b0c44298fc},
 	{"-g", &action_933fc77f4028},
-	{"-i", &action_56f3046bd8c9},
+	{"-i", &action_f58ce29298f0},
 	{"-l", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
 	{"-o", &action_edb7023ca44a},
@@ -15094,7 +15117,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"-t", &action_e3b0c44298fc},
 	{"-u", &action_e3b0c44298fc},
 	{"-z", &action_933fc77f4028},
-}, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_19af46619ea5}
+}, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_bd0095900711}
 
 var syntaxPcalua = syntax{style: slash, why: "runs what the network sends", options: []option{
 	{"/a", &action_c90037fb93bf},
@@ -16796,6 +16819,23 @@ var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"-y", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptRuby}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxRun0 = syntax{style: first | settings | open, options: []option{
+	{"--background", &action_933fc77f4028},
+	{"--chdir", &action_933fc77f4028},
+	{"--description", &action_933fc77f4028},
+	{"--group", &action_933fc77f4028},
+	{"--machine", &action_933fc77f4028},
+	{"--nice", &action_933fc77f4028},
+	{"--property", &action_933fc77f4028},
+	{"--setenv", &action_933fc77f4028},
+	{"--slice", &action_933fc77f4028},
+	{"--unit", &action_933fc77f4028},
+	{"--user", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-g", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{rest: roleArgv}, base: &action_aba4d4e72ec2}
+
 var syntaxRunas = syntax{style: slash | first, why: "runs what the network sends", options: []option{
 	{"/env", &action_e3b0c44298fc},
 	{"/netonly", &action_e3b0c44298fc},
@@ -18259,7 +18299,7 @@ var syntaxSystemctl = syntax{options: []option{
 var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"--collect", &action_e3b0c44298fc},
 	{"--description", &action_933fc77f4028},
-	{"--gid", &action_933fc77f4028},
+	{"--gid", &action_53ca1386f247},
 	{"--nice", &action_933fc77f4028},
 	{"--no-ask-password", &action_e3b0c44298fc},
 	{"--no-block", &action_e3b0c44298fc},
@@ -18279,7 +18319,7 @@ var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"--shell", &action_e3b0c44298fc},
 	{"--slice", &action_933fc77f4028},
 	{"--system", &action_e3b0c44298fc},
-	{"--uid", &action_933fc77f4028},
+	{"--uid", &action_53ca1386f247},
 	{"--unit", &action_933fc77f4028},
 	{"--user", &action_e3b0c44298fc},
 	{"--wait", &action_e3b0c44298fc},
@@ -18296,6 +18336,9 @@ var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"-r", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
 	{"-u", &action_933fc77f4028},
+}, texts: []option{
+	{"user=0", &action_aba4d4e72ec2},
+	{"user=root", &action_aba4d4e72ec2},
 }, operands: shape{rest: roleArgv}, base: &action_a3663818f4ca}
 
 var syntaxTac = syntax{style: gnu, options: []option{
@@ -20309,6 +20352,7 @@ var (
 	action_422a70e4362e = action{values: []role{roleText}, operands: &shape_8b6f8fb7684e}
 	action_432895a5a713 = action{values: []role{rolePHP}, effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 	action_43303d105deb = action{values: []role{roleCmdWords}}
+	action_449da398132e = action{values: []role{roleReadInput}}
 	action_46d936cb9305 = action{values: []role{roleListTree}}
 	action_479a53ad3bb6 = action{values: []role{roleText}, class: network}
 	action_48a60d6c8d1f = action{operands: &shape_62dc41ad885f}
@@ -20406,6 +20450,7 @@ var (
 	action_9d26904c72c5 = action{empty: roleReadTree, flags: recursive}
 	action_9f55e5c4861c = action{turns: []turn{{roleText, roleRead}}}
 	action_9fe32a6c0cf7 = action{class: readOnly}
+	action_a0ca03e0fc95 = action{values: []role{roleUnset}}
 	action_a2d79c14ee95 = action{values: []role{roleGitConfig}}
 	action_a31d7a653934 = action{effects: []effect.Kind{effect.SendMessage}, streams: streams{in: Upload, setIn: true}}
 	action_a3663818f4ca = action{effects: []effect.Kind{effect.ChangeSystem}}
@@ -20436,6 +20481,7 @@ var (
 	action_bc20ade611cc = action{operands: &shape_f4fb721ff8e3}
 	action_bc575865d82c = action{operands: &shape_b26c6c1b178b, here: roleWriteTree}
 	action_bcf222020d74 = action{class: localWrite, operands: &shape_003354c67246}
+	action_bd0095900711 = action{class: localWrite, streams: streams{in: Code, setIn: true}, here: roleWriteTree}
 	action_bd48d43cae9b = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeSystem}}
 	action_be1db3f1d106 = action{streams: streams{in: Code, setIn: true, out: Input, setOut: true}}
 	action_bed7eb78da75 = action{values: []role{roleText}, attached: true, class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleRead, roleEdit}}}
@@ -20506,6 +20552,7 @@ var (
 	action_f42b4f6538ea = action{streams: streams{in: Code, setIn: true}}
 	action_f47521de30de = action{values: []role{roleIntoDir}, operands: &shape_49bd90f56ebf}
 	action_f5734e058290 = action{values: []role{roleVolume}}
+	action_f58ce29298f0 = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}}
 	action_f5bc72986942 = action{values: []role{rolePython}, operands: &shape_c893620ebf3a, flags: stop}
 	action_f600830f820e = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
 	action_f6e47f3da29c = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.ChangeRemote}}

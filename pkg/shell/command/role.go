@@ -162,7 +162,7 @@ func (r *reader) apply(role role, w Word, operand bool) {
 // dash acts upon "-", which is standard input or output where a file is
 // expected.
 func (r *reader) dash(role role) {
-	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput {
+	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput {
 		r.use.Stdin, r.codeRead = Code, false
 	}
 	if role == roleData || role == roleForm {
@@ -172,12 +172,20 @@ func (r *reader) dash(role role) {
 
 // script notes a file with code.
 func (r *reader) script(language string, w Word) {
-	switch w.Text {
-	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+	if isStdin(w.Text) {
 		r.use.Stdin, r.codeRead = Code, false
 		return
 	}
 	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
+}
+
+// isStdin reports whether a path is that of standard input.
+func isStdin(path string) bool {
+	switch path {
+	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+		return true
+	}
+	return false
 }
 
 // applyPath acts upon roles of paths.
@@ -297,6 +305,20 @@ func (r *reader) applyOther(role role, w Word) {
 		r.places = append(r.places, w)
 	case roleMethod:
 		r.method(w.Text)
+	case roleUnset:
+		if hasPrefix(w.Text, "SHIELD_") {
+			r.effect(effect.ChangeGuard)
+		}
+	case roleReadInput:
+		if isStdin(w.Text) {
+			r.use.Stdin, r.codeRead = Code, false
+		} else {
+			r.touch(effect.ReadFile, w, false)
+		}
+	case roleRecipes:
+		r.recipes(w)
+	case roleDiff:
+		r.diff(w)
 	case roleControl:
 		r.touch(effect.ReadFile, w, false)
 		r.controls(controlSocket(w.Text))

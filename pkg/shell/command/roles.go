@@ -40,6 +40,10 @@ const (
 	rolePlace     // a host, database, cluster or account that is worked on
 	roleMethod    // the method of a request
 	roleControl   // a Unix socket
+	roleUnset     // the name of a variable that what runs does not get
+	roleReadInput // a file that is read; if it is standard input, that is run
+	roleRecipes   // rules for make, with the commands that they run
+	roleDiff      // differences of files, with their names
 	roleRepo      // a git remote: URL, host:path, path or name
 	roleClone     // the same, of which a copy is made
 	roleRemoteSrc // host:path or path, read
