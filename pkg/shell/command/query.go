@@ -54,6 +54,41 @@ func Query(language string, text Word) (Use, bool) {
 	return r.use, true
 }
 
+// applyInput acts upon roles of text and files that only one program reads, and
+// upon those that say what is worked on.
+func (r *reader) applyInput(role role, w Word) {
+	switch role {
+	case roleLines:
+		r.lines(w)
+	case roleTexts:
+		r.stdinRead()
+		r.matchTexts(r.levels[0].texts, w)
+	case roleScriptInput:
+		r.code(Nested{Language: "file", Of: queryPrefix + r.name(), Words: []Word{w}})
+	case rolePlace:
+		r.places = append(r.places, w)
+	case roleMethod:
+		r.method(w.Text)
+	case roleUnset:
+		if hasPrefix(w.Text, "SHIELD_") {
+			r.effect(effect.ChangeGuard)
+		}
+	case roleReadInput:
+		if isStdin(w.Text) {
+			r.use.Stdin, r.codeRead = Code, false
+		} else {
+			r.touch(effect.ReadFile, w, false)
+		}
+	case roleRecipes:
+		r.recipes(w)
+	case roleDiff:
+		r.diff(w)
+	case roleControl:
+		r.touch(effect.ReadFile, w, false)
+		r.controls(controlSocket(w.Text))
+	}
+}
+
 // stdinRead notes that the program's text is given elsewhere than on standard
 // input.
 func (r *reader) stdinRead() {

@@ -294,34 +294,6 @@ func (r *reader) applyOther(role role, w Word) {
 		r.sql(w)
 	case roleEx:
 		r.ex(w)
-	case roleLines:
-		r.lines(w)
-	case roleTexts:
-		r.stdinRead()
-		r.matchTexts(r.levels[0].texts, w)
-	case roleScriptInput:
-		r.code(Nested{Language: "file", Of: queryPrefix + r.name(), Words: []Word{w}})
-	case rolePlace:
-		r.places = append(r.places, w)
-	case roleMethod:
-		r.method(w.Text)
-	case roleUnset:
-		if hasPrefix(w.Text, "SHIELD_") {
-			r.effect(effect.ChangeGuard)
-		}
-	case roleReadInput:
-		if isStdin(w.Text) {
-			r.use.Stdin, r.codeRead = Code, false
-		} else {
-			r.touch(effect.ReadFile, w, false)
-		}
-	case roleRecipes:
-		r.recipes(w)
-	case roleDiff:
-		r.diff(w)
-	case roleControl:
-		r.touch(effect.ReadFile, w, false)
-		r.controls(controlSocket(w.Text))
 	case roleSetting:
 		r.setting(w)
 		if n, ok := Variable(w); ok {
@@ -375,6 +347,8 @@ func (r *reader) applyEffect(role role, w Word) {
 		}
 	case roleReject:
 		r.doubt("operand %s cannot be judged", w.Text)
+	default:
+		r.applyInput(role, w)
 	}
 }
 
