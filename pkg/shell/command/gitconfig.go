@@ -89,7 +89,9 @@ func (r *reader) gitSetting(key, value Word) {
 	case k == "init.templatedir", last == "update" && section == "submodule" && hasPrefix(value.Text, "!"), last == "proxy":
 		r.change("redirect")
 	case section == "include", section == "includeif":
-		r.change("redirect")
+		if value.Pattern || strings.HasPrefix(value.Text, "/") || strings.HasPrefix(value.Text, "~") {
+			r.change("redirect") // others are of the repository itself
+		}
 		r.touch(effect.ReadFile, value, false)
 		r.doubt("git setting %s reads other settings", key.Text)
 	case strings.Contains(harmlessGitKeys, " "+k+" "):

@@ -159,6 +159,7 @@ var programs = [...]program{
 	{"balena", &syntaxAdb},
 	{"bandit", &syntaxMypy},
 	{"banner", &syntaxWall},
+	{"bao", &syntaxVault},
 	{"base32", &syntaxBase64},
 	{"base64", &syntaxBase64},
 	{"base91", &syntaxBase91},
@@ -2217,7 +2218,7 @@ var programs = [...]program{
 	{"sudo", &syntaxSudo},
 	{"sudoedit", &syntaxSudoedit},
 	{"sum", &syntaxMd5sum},
-	{"supabase", &syntaxDoctl},
+	{"supabase", &syntaxSupabase},
 	{"surge", &syntaxDoctl},
 	{"suspend", &syntaxWait},
 	{"sv", &syntaxService},
@@ -2467,7 +2468,7 @@ var programs = [...]program{
 	{"valgrind", &syntaxStrace},
 	{"valkey-cli", &syntaxRedis_cli},
 	{"vastai", &syntaxNats},
-	{"vault", &syntaxPass},
+	{"vault", &syntaxVault},
 	{"vaultcmd", &syntaxProcdump},
 	{"vcpkg", &syntaxMvn},
 	{"vdir", &syntaxLs},
@@ -2983,6 +2984,8 @@ var syntaxAny_3aservice_Cat = syntax{base: &action_9fe32a6c0cf7}
 
 var syntaxAny_3aservice_Change_resource_record_sets = syntax{base: &action_73a15dbedf5a}
 
+var syntaxAny_3aservice_Clear__2a = syntax{base: &action_7c097ed414e6}
+
 var syntaxAny_3aservice_Close_account = syntax{base: &action_7c097ed414e6}
 
 var syntaxAny_3aservice_Create_function_url_config = syntax{base: &action_33e0940e220b}
@@ -2998,6 +3001,8 @@ var syntaxAny_3aservice_Decommission = syntax{base: &action_7c097ed414e6}
 var syntaxAny_3aservice_Deregister = syntax{base: &action_7c097ed414e6}
 
 var syntaxAny_3aservice_Describe__2a = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Disable__2a = syntax{base: &action_1e28f5c319e0}
 
 var syntaxAny_3aservice_Execute_command = syntax{base: &action_5d13da8339f2}
 
@@ -3017,11 +3022,13 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"--method delete", &action_7c097ed414e6},
 	{"--method=delete", &action_7c097ed414e6},
 	{"--no-deletion-protection", &action_1e28f5c319e0},
+	{"--no-disable-api-termination", &action_1e28f5c319e0},
 	{"--no-enable-termination-protection", &action_1e28f5c319e0},
 	{"--prune", &action_7c097ed414e6},
 	{"--publicly-accessible", &action_33e0940e220b},
 	{"--visibility public", &action_33e0940e220b},
 	{"--visibility=public", &action_33e0940e220b},
+	{"-purge", &action_7c097ed414e6},
 	{"-x delete", &action_7c097ed414e6},
 	{"-xdelete", &action_7c097ed414e6},
 	{"/actions/permissions", &action_1e28f5c319e0},
@@ -3040,6 +3047,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"allusers", &action_33e0940e220b},
 	{"block-public-acls=false", &action_33e0940e220b},
 	{"blockpublicacls=false", &action_33e0940e220b},
+	{"charges create", &action_73a15dbedf5a},
 	{"cluster-admin", &action_6deb5cd91c63},
 	{"commandtoexecute", &action_5d13da8339f2},
 	{"create clusterrole", &action_6deb5cd91c63},
@@ -3056,6 +3064,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"extension set", &action_5d13da8339f2},
 	{"gpg-key add", &action_6deb5cd91c63},
 	{"members add", &action_6deb5cd91c63},
+	{"payouts create", &action_73a15dbedf5a},
 	{"principal\": \"*\"", &action_33e0940e220b},
 	{"principal\":\"*\"", &action_33e0940e220b},
 	{"private=false", &action_33e0940e220b},
@@ -3063,6 +3072,8 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"public-network-access enabled", &action_33e0940e220b},
 	{"public-read", &action_33e0940e220b},
 	{"record-set", &action_73a15dbedf5a},
+	{"refunds create", &action_73a15dbedf5a},
+	{"repo archive", &action_1e28f5c319e0},
 	{"repos*/keys", &action_6deb5cd91c63},
 	{"role assignment create", &action_6deb5cd91c63},
 	{"roles/editor", &action_6deb5cd91c63},
@@ -3071,6 +3082,9 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"service-accounts keys create", &action_6deb5cd91c63},
 	{"sinks update", &action_1e28f5c319e0},
 	{"ssh-key add", &action_6deb5cd91c63},
+	{"transfers create", &action_73a15dbedf5a},
+	{"type loadbalancer", &action_33e0940e220b},
+	{"type=loadbalancer", &action_33e0940e220b},
 	{"user/keys", &action_6deb5cd91c63},
 	{"versioning*suspended", &action_1e28f5c319e0},
 	{"visibility=public", &action_33e0940e220b},
@@ -3109,6 +3123,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"change-password", &syntaxAny_3aservice_Add_iam_policy_binding},
 	{"change-resource-record-sets", &syntaxAny_3aservice_Change_resource_record_sets},
 	{"check", &syntaxAny_3aservice_Cat},
+	{"clear_*", &syntaxAny_3aservice_Clear__2a},
 	{"close", &syntaxAny_3aservice_Attach__2a},
 	{"close-account", &syntaxAny_3aservice_Close_account},
 	{"comment", &syntaxAny_3aservice_Attach__2a},
@@ -3134,6 +3149,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"delete-*", &syntaxAny_3aservice_Batch_delete__2a},
 	{"delete-public-access-block", &syntaxAny_3aservice_Create_function_url_config},
 	{"delete-trail", &syntaxAny_3aservice_Deactivate},
+	{"delete_*", &syntaxAny_3aservice_Clear__2a},
 	{"deploy", &syntaxAny_3aservice_Add},
 	{"deprovision", &syntaxAny_3aservice_Decommission},
 	{"deregister", &syntaxAny_3aservice_Deregister},
@@ -3142,14 +3158,17 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"describe-*", &syntaxAny_3aservice_Describe__2a},
 	{"destroy", &syntaxAny_3aservice_Decommission},
 	{"destroy-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"destroy_*", &syntaxAny_3aservice_Clear__2a},
 	{"diff", &syntaxAny_3aservice_Cat},
 	{"disable", &syntaxAny_3aservice_Deactivate},
 	{"disable-*", &syntaxAny_3aservice_Deactivate},
+	{"disable_*", &syntaxAny_3aservice_Disable__2a},
 	{"disassociate-*", &syntaxAny_3aservice_Deactivate__2a},
 	{"download", &syntaxAny_3aservice_Batch_get__2a},
 	{"drain", &syntaxAny_3aservice_Deactivate},
 	{"drop", &syntaxAny_3aservice_Decommission},
 	{"drop-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"drop_*", &syntaxAny_3aservice_Clear__2a},
 	{"edit", &syntaxAny_3aservice_Add},
 	{"empty-*", &syntaxAny_3aservice_Batch_delete__2a},
 	{"enable", &syntaxAny_3aservice_Add__2a},
@@ -3206,6 +3225,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"publish", &syntaxAny_3aservice_Add},
 	{"purge", &syntaxAny_3aservice_Decommission},
 	{"purge-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"purge_*", &syntaxAny_3aservice_Clear__2a},
 	{"push", &syntaxAny_3aservice_Add},
 	{"put", &syntaxAny_3aservice_Add},
 	{"put-*", &syntaxAny_3aservice_Add__2a},
@@ -3224,6 +3244,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"register-*", &syntaxAny_3aservice_Approve},
 	{"remove", &syntaxAny_3aservice_Decommission},
 	{"remove-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"remove_*", &syntaxAny_3aservice_Clear__2a},
 	{"rename", &syntaxAny_3aservice_Attach__2a},
 	{"render", &syntaxAny_3aservice_Batch_get__2a},
 	{"reopen", &syntaxAny_3aservice_Attach__2a},
@@ -3242,6 +3263,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"run-command", &syntaxAny_3aservice_Execute_command},
 	{"scale", &syntaxAny_3aservice_Add},
 	{"schedule-key-deletion", &syntaxAny_3aservice_Batch_delete__2a},
+	{"seal", &syntaxAny_3aservice_Disable__2a},
 	{"search", &syntaxAny_3aservice_Cat},
 	{"search-*", &syntaxAny_3aservice_Describe__2a},
 	{"seed", &syntaxAny_3aservice_Approve},
@@ -3252,6 +3274,7 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"set-iam-policy", &syntaxAny_3aservice_Add_iam_policy_binding},
 	{"set-password", &syntaxAny_3aservice_Add_iam_policy_binding},
 	{"set_permissions", &syntaxAny_3aservice_Add_roles},
+	{"set_policy", &syntaxAny_3aservice_Disable__2a},
 	{"set_user_tags", &syntaxAny_3aservice_Add_roles},
 	{"share", &syntaxAny_3aservice_Assign},
 	{"show", &syntaxAny_3aservice_Cat},
@@ -7196,6 +7219,11 @@ var syntaxDoctl_Console = syntax{style: open, options: []option{
 
 var syntaxDoctl_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
+var syntaxDoctl_Execute = syntax{style: open, options: []option{
+	{"--command", &action_dce6bab328c8},
+	{"--file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleText}, base: &action_1fd8d0e59c57}
+
 var syntaxDoctl_Run = syntax{style: first, options: []option{
 	{"--app", &action_933fc77f4028},
 	{"--remote", &action_933fc77f4028},
@@ -7216,6 +7244,7 @@ var syntaxDoctl = syntax{style: own, service: "cloud", subs: []program{
 	{"describe", &syntaxDoctl_Describe},
 	{"destroy", &syntaxDoctl_Apps_3adestroy},
 	{"dev", &syntaxDoctl_Auth},
+	{"execute", &syntaxDoctl_Execute},
 	{"get", &syntaxDoctl_Describe},
 	{"help", &syntaxDoctl_Describe},
 	{"info", &syntaxDoctl_Describe},
@@ -7240,7 +7269,7 @@ var syntaxDoctl = syntax{style: own, service: "cloud", subs: []program{
 	{"version", &syntaxDoctl_Describe},
 	{"view", &syntaxDoctl_Describe},
 	{"whoami", &syntaxDoctl_Describe},
-}, groups: []string{"account", "apps", "cluster", "compute", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
+}, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
 
 var syntaxDos2unix = syntax{style: open, operands: shape{rest: roleEdit}}
 
@@ -12269,7 +12298,9 @@ var syntaxJq = syntax{options: []option{
 	{"-s", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxJupyter = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+var syntaxJupyter = syntax{style: open, options: []option{
+	{"--ip", &action_fb05e58956a1},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxKadmin = syntax{style: open, operands: shape{rest: roleText}, base: &action_8af0ede3af90}
 
@@ -13474,6 +13505,7 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"add source", &action_73a15dbedf5a},
 	{"config*disable-tls*true", &action_1e28f5c319e0},
 	{"config*mirror.", &action_73a15dbedf5a},
+	{"config*repo.", &action_73a15dbedf5a},
 	{"config*repos.", &action_73a15dbedf5a},
 	{"config*repositories", &action_73a15dbedf5a},
 	{"config*secure-http*false", &action_1e28f5c319e0},
@@ -18058,6 +18090,96 @@ var syntaxSudo = syntax{style: first | settings, options: []option{
 
 var syntaxSudoedit = syntax{operands: shape{rest: roleEdit}, base: &action_aba4d4e72ec2}
 
+var syntaxSupabase__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxSupabase_Apps_3adestroy = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxSupabase_Auth = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Console = syntax{style: open, options: []option{
+	{"--command", &action_061dd4255278},
+	{"-C", &action_061dd4255278},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Db_Diff = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Db_Push = syntax{style: open, options: []option{
+	{"--db-url", &action_e3b0c44298fc},
+	{"--linked", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_f2b8d1899791}
+
+var syntaxSupabase_Db = syntax{style: open, texts: []option{
+	{"--linked*reset", &action_cb88a8d37100},
+	{"reset*--db-url", &action_cb88a8d37100},
+	{"reset*--linked", &action_cb88a8d37100},
+}, subs: []program{
+	{"diff", &syntaxSupabase_Db_Diff},
+	{"dump", &syntaxSupabase_Db_Diff},
+	{"lint", &syntaxSupabase_Db_Diff},
+	{"pull", &syntaxSupabase_Db_Diff},
+	{"push", &syntaxSupabase_Db_Push},
+	{"reset", &syntaxSupabase_Db_Push},
+}, operands: shape{rest: roleText}}
+
+var syntaxSupabase_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Execute = syntax{style: open, options: []option{
+	{"--command", &action_dce6bab328c8},
+	{"--file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleText}, base: &action_1fd8d0e59c57}
+
+var syntaxSupabase_Run = syntax{style: first, options: []option{
+	{"--app", &action_933fc77f4028},
+	{"--remote", &action_933fc77f4028},
+	{"--size", &action_933fc77f4028},
+	{"-a", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5312d47a5241}
+
+var syntaxSupabase_Start = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase = syntax{style: own, service: "cloud", subs: []program{
+	{"*", &syntaxSupabase__2a},
+	{"apps:destroy", &syntaxSupabase_Apps_3adestroy},
+	{"auth", &syntaxSupabase_Auth},
+	{"build", &syntaxSupabase_Auth},
+	{"config", &syntaxSupabase_Auth},
+	{"console", &syntaxSupabase_Console},
+	{"db", &syntaxSupabase_Db},
+	{"delete", &syntaxSupabase_Apps_3adestroy},
+	{"describe", &syntaxSupabase_Describe},
+	{"destroy", &syntaxSupabase_Apps_3adestroy},
+	{"dev", &syntaxSupabase_Auth},
+	{"execute", &syntaxSupabase_Execute},
+	{"get", &syntaxSupabase_Describe},
+	{"help", &syntaxSupabase_Describe},
+	{"info", &syntaxSupabase_Describe},
+	{"init", &syntaxSupabase_Auth},
+	{"link", &syntaxSupabase_Auth},
+	{"list", &syntaxSupabase_Describe},
+	{"list-*", &syntaxSupabase_Describe},
+	{"login", &syntaxSupabase_Auth},
+	{"logout", &syntaxSupabase_Auth},
+	{"logs", &syntaxSupabase_Describe},
+	{"ls", &syntaxSupabase_Describe},
+	{"ps", &syntaxSupabase_Describe},
+	{"pull", &syntaxSupabase_Auth},
+	{"remove", &syntaxSupabase_Apps_3adestroy},
+	{"rm", &syntaxSupabase_Apps_3adestroy},
+	{"run", &syntaxSupabase_Run},
+	{"run:detached", &syntaxSupabase_Run},
+	{"search", &syntaxSupabase_Describe},
+	{"show", &syntaxSupabase_Describe},
+	{"ssh", &syntaxSupabase_Console},
+	{"start", &syntaxSupabase_Start},
+	{"status", &syntaxSupabase_Start},
+	{"stop", &syntaxSupabase_Start},
+	{"version", &syntaxSupabase_Describe},
+	{"view", &syntaxSupabase_Describe},
+	{"whoami", &syntaxSupabase_Describe},
+}, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
+
 var syntaxSvn_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxSvn_Annotate = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -19633,6 +19755,57 @@ var syntaxUvx = syntax{style: first, options: []option{
 	{"-q", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
 
+var syntaxVault_Agent = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxVault_Kv_Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Kv_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxVault_Kv = syntax{style: open, subs: []program{
+	{"get", &syntaxVault_Kv_Get},
+	{"list", &syntaxVault_Kv_List},
+	{"metadata", &syntaxVault_Kv_List},
+}, operands: shape{rest: roleText}}
+
+var syntaxVault_List = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxVault_Login = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxVault_Policy_Fmt = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxVault_Policy_Write = syntax{operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
+
+var syntaxVault_Policy = syntax{style: open, subs: []program{
+	{"fmt", &syntaxVault_Policy_Fmt},
+	{"list", &syntaxVault_Policy_Fmt},
+	{"read", &syntaxVault_Policy_Fmt},
+	{"write", &syntaxVault_Policy_Write},
+}, operands: shape{rest: roleText}}
+
+var syntaxVault_Read = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Token_Create = syntax{operands: shape{rest: roleText}, base: &action_1f360967b0c7}
+
+var syntaxVault_Token = syntax{style: open, subs: []program{
+	{"create", &syntaxVault_Token_Create},
+}, operands: shape{rest: roleText}}
+
+var syntaxVault = syntax{style: open, service: "vault", subs: []program{
+	{"agent", &syntaxVault_Agent},
+	{"kv", &syntaxVault_Kv},
+	{"list", &syntaxVault_List},
+	{"login", &syntaxVault_Login},
+	{"path-help", &syntaxVault_List},
+	{"policy", &syntaxVault_Policy},
+	{"print", &syntaxVault_List},
+	{"proxy", &syntaxVault_Agent},
+	{"read", &syntaxVault_Read},
+	{"server", &syntaxVault_Agent},
+	{"status", &syntaxVault_List},
+	{"token", &syntaxVault_Token},
+	{"version", &syntaxVault_List},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxVim = syntax{style: plus | long | bundled, options: []option{
 	{"--clean", &action_e3b0c44298fc},
 	{"--cmd", &action_2e4f389dda39},
@@ -20305,6 +20478,8 @@ var (
 	action_1e600924551b = action{values: []role{roleRead}, flags: reject}
 	action_1efb8343bf9b = action{values: []role{roleWriteTree}}
 	action_1f2b7f997db1 = action{values: []role{roleArgvStdin}}
+	action_1f360967b0c7 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}, verb: "grant"}
+	action_1fd8d0e59c57 = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, verb: "change"}
 	action_20622eb1b42a = action{operands: &shape_57913e861f41}
 	action_20f728919fb5 = action{flags: recursive}
 	action_20f94bc7d846 = action{class: localWrite, turns: []turn{{roleRead, roleEdit}}}

@@ -50,8 +50,8 @@ func (r *reader) statement(w Word, text string) {
 		}
 	case "update":
 		r.effect(effect.ChangeRemote)
-		if words.everyRow() {
-			r.means("delete")
+		if words.everyRow() && r.levels[0].service != "" {
+			r.means("delete") // a file here may be copied before
 		}
 	case "alter":
 		r.effect(effect.ChangeRemote)
