@@ -236,8 +236,10 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	case in.Known() && in.Text == "" && in.Taint == 0:
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
-	if language == "" {
-		return abstract.Value{} // a database's or tool's own language: its grammar covers it
+	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
+		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) {
+			return abstract.Value{} // rows and statements from a file or another database
+		}
 	}
 	if io.Here && in.Known() {
 		return s.code(language, in.Text, in.From, nil)
@@ -308,6 +310,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if !pattern {
 		s.fetched(f, p, at)
 	}
+	if command.IsQuery(language) && (pattern || s.at.Script == nil) {
+		return abstract.Value{}
+	}
 	if pattern || s.at.Script == nil {
 		cause := effect.CauseScript
 		if !f.Known() {
@@ -318,6 +323,8 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	data, err := s.at.Script(p)
 	switch {
+	case err != nil && command.IsQuery(language):
+		return abstract.Value{}
 	case errors.Is(err, fs.ErrNotExist):
 		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)
 		return abstract.Unknown("…", abstract.Foreign)

@@ -61,10 +61,13 @@ func commandWords(argv []abstract.Value) []command.Word {
 // runsCode reports whether a program runs code of a language that is only
 // partly understood: what it does beyond the effects found is not known.
 func runsCode(use command.Use) bool {
-	if use.Stdin == command.Code {
+	if use.Stdin == command.Code && !command.IsQuery(use.Language) {
 		return true
 	}
 	for _, n := range use.Nested {
+		if command.IsQuery(n.Of) {
+			continue
+		}
 		switch n.Language {
 		case "argv", "shell", "awk", "cmd", "powershell", "encoded":
 		default:
@@ -118,8 +121,13 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		why = base + " " + use.Why
 	}
 	for _, k := range use.Effects {
-		s.once(effect.Effect{Kind: k, Program: base, Reason: why, From: at})
+		e := effect.Effect{Kind: k, Program: base, Reason: why, From: at}
+		if k == effect.ChangeRemote {
+			elsewhere(&e, use.Remote)
+		}
+		s.once(e)
 	}
+	s.stops(base, argv, use)
 	f := s.touch(base, argv, use, io)
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
@@ -168,6 +176,14 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		}
 	}
 	return out
+}
+
+// elsewhere says what a change on another machine is.
+func elsewhere(e *effect.Effect, r command.Remote) {
+	e.Service, e.Verb, e.Target, e.Destroys = r.Service, r.Verb, r.Target, r.Destroys
+	if !r.Trial {
+		e.Cause = effect.ChangeCause(r.Verb)
+	}
 }
 
 // sources returns the arguments that may name source text which a program

@@ -405,6 +405,7 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value
 }
 
 func (s *state) define(c *syntax.FuncDecl) {
+	s.shadow(c.Name.Value, s.span(0, 0))
 	names := c.Names
 	if c.Name != nil {
 		names = []*syntax.Lit{c.Name}
