@@ -5,7 +5,6 @@ package soundness
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -79,13 +78,13 @@ func (r *runner) run(t *testing.T, script string) []call {
 	if err := os.Mkdir(r.work(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	// Seconds of CPU, blocks of a file.
-	limited := append([]string{"-c", `ulimit -t 5; ulimit -f 64; exec "$0" "$@"`}, r.argv...)
+	// Seconds of CPU, blocks of a file, kilobytes of stack.
+	limited := append([]string{"-c", `ulimit -t 2; ulimit -f 64; ulimit -s 1024; exec "$0" "$@"`}, r.argv...)
 	cmd := exec.CommandContext(ctx, "/bin/sh", append(limited, "-c", script)...)
 	cmd.Dir = r.work()
-	cmd.Env = []string{"PATH=" + filepath.Join(r.home, "bin"), "HOME=" + r.work(), "LC_ALL=C"}
+	cmd.Env = []string{"PATH=" + filepath.Join(r.home, "bin"), "HOME=" + r.work(), "LC_ALL=C", "FUNCNEST=40"}
 	// Wait returns when nobody holds the output any more: what the script left
 	// in the background has made its calls then.
 	cmd.Stdout = writer{io.Discard}
@@ -98,28 +97,22 @@ func (r *runner) run(t *testing.T, script string) []call {
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	calls, err := parseLog(data)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, script)
-	}
-	return calls
+	return parseLog(data)
 }
 
 // A writer hides what else its writer can do, so that exec makes a pipe.
 type writer struct{ io.Writer }
 
-// parseLog reads what the stubs wrote.
-func parseLog(data []byte) ([]call, error) {
+// parseLog reads what the stubs wrote. A script that calls itself without end is stopped, and its
+// last call may not be whole.
+func parseLog(data []byte) []call {
 	words := bytes.Split(data, []byte{0})
 	words = words[:len(words)-1]
 	var calls []call
-	for len(words) > 0 {
-		if len(words) < 2 {
-			return nil, fmt.Errorf("the log ends within a call")
-		}
+	for len(words) >= 2 {
 		n, err := strconv.Atoi(string(words[1]))
 		if err != nil || n < 0 || len(words) < 2+n {
-			return nil, fmt.Errorf("the log has a call of %q with %q arguments", words[0], words[1])
+			break
 		}
 		c := call{string(words[0])}
 		for _, w := range words[2 : 2+n] {
@@ -128,5 +121,5 @@ func parseLog(data []byte) ([]call, error) {
 		calls = append(calls, c)
 		words = words[2+n:]
 	}
-	return calls, nil
+	return calls
 }

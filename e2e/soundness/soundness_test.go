@@ -183,7 +183,7 @@ func (n *tally) judge(dir, script string, calls []call) bool {
 		}
 		for _, e := range analyze(dir, script) {
 			if e.Kind == effect.Dynamic {
-				reason, _, _ := strings.Cut(e.Reason, ":")
+				reason := e.Reason
 				n.causes[string(e.Cause)+": "+reason]++
 				break
 			}

@@ -15,28 +15,64 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 	if x == nil {
 		return abstract.Value{}
 	}
-	if n, ok := s.number(x); ok {
+	mark := len(s.vars)
+	n, ok := s.number(x)
+	names := arithmNames(x, nil)
+	if len(names) > 1 || len(names) > 0 && (!ok || !assignsOnly(x)) {
+		// Some part of it may not be evaluated.
+		s.vars = s.vars[:min(mark, len(s.vars))]
+		for _, name := range names {
+			s.assign(name, abstract.Short("$((…))", abstract.FromCommand))
+		}
+		ok = false
+	}
+	if ok {
 		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
 	return abstract.Short("$((…))", abstract.FromCommand)
 }
 
+// assignsOnly reports whether an expression is one assignment, with nothing around it.
+func assignsOnly(x syntax.ArithmExpr) bool {
+	switch x := x.(type) {
+	case *syntax.UnaryArithm:
+		_, ok := x.X.(*syntax.Word)
+		return ok
+	case *syntax.BinaryArithm:
+		_, ok := x.X.(*syntax.Word)
+		return ok && (x.Op == syntax.Assgn || compound(x.Op))
+	}
+	return false
+}
+
 // arithmText evaluates text as arithmetic. A subscript in it may hold a
 // command substitution, which a shell runs: a[$(id)].
 func (s *state) arithmText(text string) abstract.Value {
-	if n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64); err == nil {
+	if n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64); err == nil && !strings.Contains(text, "_") && (s.notZsh || !octal(text)) {
 		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
 	if strings.ContainsAny(text, "`$") && strings.Contains(text, "[") {
 		s.nested("echo $(("+text+"))", s.span(0, len(s.text)))
 	}
-	if b, ok := s.lookup(text); ok && b.val.Known() && b.val.Text != text && s.inFunc < 4 {
+	if b, ok := s.lookup(text); ok && !b.array && b.kind != unset && b.val.Known() && b.val.Text != text && s.inFunc < 4 {
 		s.inFunc++
 		v := s.arithmText(b.val.Text)
 		s.inFunc--
 		return v
 	}
-	return abstract.Short(text, 0)
+	if strings.ContainsAny(text, "=") || strings.Contains(text, "++") || strings.Contains(text, "--") {
+		s.forget() // it assigns something
+	}
+	if !syntax.ValidName(text) {
+		s.left.shell = true // it may be no expression
+	}
+	return abstract.Short("$(("+text+"))", 0)
+}
+
+// octal reports whether a number begins with 0, which is decimal in zsh.
+func octal(text string) bool {
+	text = strings.TrimLeft(text, " \t\n+-")
+	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
 }
 
 func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
@@ -50,8 +86,14 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 		if !v.Known() {
 			return 0, false
 		}
+		if v.Text == "" {
+			return 0, false
+		}
 		if b, ok := s.lookup(v.Text); ok {
-			v = b.val
+			v = s.first(b, "$"+v.Text)
+			if v.Known() && v.Text == "" {
+				return 0, true
+			}
 		} else if syntax.ValidName(v.Text) {
 			return 0, false
 		}

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -13,21 +14,32 @@ import (
 
 // call walks a simple command, once for each value that its variables may have.
 func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
-	round, rounds := s.round, s.rounds
-	s.round, s.rounds = 0, 1
-	out := s.callOnce(c, st, in)
-	for s.round = 1; s.round < min(s.rounds, maxAlternatives) && !s.gaveUp; s.round++ {
-		before := len(s.effects)
-		out.Taint |= s.callOnce(c, st, in).Taint
-		s.dropRepeated(before)
-	}
-	s.round, s.rounds = round, max(rounds, 1)
+	var out abstract.Value
+	mark, before, consumed := len(s.vars), s.outcomes(), s.consumed
+	s.inRounds(func() {
+		if s.round == 0 {
+			out = s.callOnce(c, st, in)
+		} else {
+			repeated := len(s.effects)
+			s.consumed = consumed
+			o := s.callOnce(c, st, in)
+			s.dropRepeated(repeated)
+			if o.Text != out.Text || o.IsPattern != out.IsPattern {
+				out = maybe(abstract.Concat(out, o))
+			}
+			out.Taint |= o.Taint
+		}
+		if s.rounds > 1 { // another round may be the one that runs
+			s.weakenVariables(mark)
+			s.uncertain(before)
+		}
+	})
 	return out
 }
 
 func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	s.input = in
-	opened := len(s.files)
+	opened, mark, way := len(s.files), len(s.vars), s.left
 	argv := make([]abstract.Value, 0, len(c.Args)+1)
 	for _, w := range c.Args {
 		if text, ok := plainWord(w); ok && s.step(1) {
@@ -40,27 +52,64 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 			break
 		}
 	}
+	fds := len(s.fds)
 	io := s.redirect(st.Redirs, in)
+	fdsOpened := len(s.fds)
 	if len(argv) == 0 {
 		for _, a := range c.Assigns {
 			s.assignment(a, true)
 		}
 		return s.deliver(io, abstract.Value{})
 	}
-	mark := len(s.vars)
+	fails := s.left.shell && !way.shell // an expansion may have failed: then nothing runs
+	expanded := len(s.vars)
 	for _, a := range c.Assigns {
 		s.assignment(a, false)
 	}
 	set := len(s.vars)
+	for i := expanded; i < set; i++ {
+		s.vars[i].exported = true
+	}
 	s.input = io.In
+	consumed := s.consumed
 	out := s.invoke(argv, io)
-	if set > mark && len(s.vars) >= set {
-		s.vars = slices.Delete(s.vars, mark, set)
+	if io.Redirected {
+		s.consumed = consumed
+	}
+	s.endAssigns(expanded, set, argv[0])
+	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
+		s.fds = slices.Delete(s.fds, fds, fdsOpened)
 	}
 	if len(s.files) > opened {
 		s.feed(opened, abstract.Concat(io.In, out))
 	}
+	if fails {
+		s.weakenVariables(mark)
+		out = maybe(out)
+	}
 	return s.deliver(io, out)
+}
+
+// endAssigns ends the assignments that stand before a command. Where it is a
+// function or of the shell itself, they last in some shells, and what it assigned to
+// these names does in others.
+func (s *state) endAssigns(mark, set int, command abstract.Value) {
+	if set == mark || len(s.vars) < set {
+		return
+	}
+	_, own := builtin(command.Text)
+	own = own || slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == command.Text })
+	if !own {
+		s.vars = slices.Delete(s.vars, mark, set)
+		return
+	}
+	for _, b := range slices.Clone(s.vars[mark:set]) {
+		for i := mark; i < len(s.vars); i++ {
+			if s.vars[i].name == b.name {
+				s.vars[i].weak, s.vars[i].exported = true, false
+			}
+		}
+	}
 }
 
 // assignment binds a variable. One that lasts takes all the values that its
@@ -77,47 +126,90 @@ func (s *state) assignment(a *syntax.Assign, lasts bool) {
 		s.bindArray(name, a)
 		return
 	}
+	if a.Naked {
+		return
+	}
+	if !lasts {
+		s.assignOnce(name, a)
+		return
+	}
+	mark := len(s.vars)
+	s.inRounds(func() {
+		s.assignOnce(name, a)
+		if s.rounds > 1 && s.round < s.rounds-1 {
+			s.weaken(mark)
+		}
+	})
+	// All rounds together replace what was there.
+	if n := len(s.vars); n > mark && !s.vars[n-1].weak {
+		if i := slices.IndexFunc(s.vars[mark:], func(b binding) bool { return b.name == s.vars[n-1].name }); i >= 0 && mark+i < n-1 {
+			s.vars[mark+i].weak, s.vars[n-1].weak = false, true
+		}
+	}
+}
+
+// assignOnce binds a variable to one value of the right side.
+func (s *state) assignOnce(name string, a *syntax.Assign) {
 	if a.Index != nil {
 		s.bindElement(name, a)
 		return
 	}
-	if a.Naked {
+	v := s.word(a.Value)
+	if a.Append {
+		if old, ok := s.lookup(name); ok && old.kind != integer {
+			v = abstract.Concat(s.first(old, "$"+name), v)
+		} else if ok {
+			v = vague("$"+name, old.val, v)
+		} else {
+			v = abstract.Concat(s.environment(name)[0], v)
+		}
+	}
+	v.From = s.spanOf(a)
+	if old, ok := s.attribute(name); ok && old.array && a.Append { // zsh adds a member
+		s.bind(binding{name: name, array: true, unsure: true, elems: []element{{"0", v}}})
 		return
 	}
-	round, rounds := s.round, s.rounds
-	s.round, s.rounds = 0, 1
-	for ; s.round < min(s.rounds, maxAlternatives); s.round++ {
-		v := s.word(a.Value)
-		if a.Append {
-			if old, ok := s.lookup(name); ok {
-				v = abstract.Concat(old.val, v)
-			} else {
-				v = abstract.Concat(s.environment(name)[0], v)
-			}
-		}
-		v.From = s.spanOf(a)
-		n := len(s.vars)
-		s.assign(name, v)
-		if s.round > 0 {
-			s.weaken(n)
-		}
-		if s.round == 0 {
-			s.environmentCode(name, v, v.From)
-		}
-		if !lasts {
-			break
-		}
+	s.assign(name, v)
+	if s.round <= 0 {
+		s.environmentCode(name, v, v.From)
 	}
-	s.round, s.rounds = round, max(rounds, 1)
 }
 
+// first returns what a variable without a subscript holds.
+func (s *state) first(b binding, show string) abstract.Value {
+	if !b.array {
+		return b.val
+	}
+	if b.unsure || len(b.elems) > 0 && b.elems[0].key != "0" {
+		return vague(show, members(b)...)
+	}
+	if len(b.elems) == 0 {
+		return abstract.Value{}
+	}
+	return b.elems[0].val
+}
+
+func members(b binding) []abstract.Value {
+	out := make([]abstract.Value, len(b.elems))
+	for i, e := range b.elems {
+		out[i] = e.val
+	}
+	return out
+}
+
+// bindArray is NAME=(…). The members are known if they count up from 0.
 func (s *state) bindArray(name string, a *syntax.Assign) {
+	name, ok := s.target(name)
+	if !ok {
+		s.forget()
+		return
+	}
 	b := binding{name: name, array: true}
-	if old, ok := s.lookup(name); a.Append && ok {
-		b.elems = slices.Clone(old.elems)
-		if !old.array {
-			b.elems = []element{{"0", old.val}}
-		}
+	if a.Append {
+		b.elems, b.unsure = s.oldMembers(name, true)
+	}
+	if old, ok := s.attribute(name); ok && old.kind > unset {
+		b.unsure = true
 	}
 	for _, e := range a.Array.Elems {
 		if e.Index != nil {
@@ -125,6 +217,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 			if e.Value != nil {
 				v = s.word(e.Value)
 			}
+			b.unsure = true
 			b.elems = append(b.elems, element{s.index(e.Index).Text, v})
 			continue
 		}
@@ -132,6 +225,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 			continue
 		}
 		for _, v := range s.fields(e.Value) {
+			b.unsure = b.unsure || v.IsPattern // how many words?
 			b.elems = append(b.elems, element{itoa(len(b.elems)), v})
 		}
 		if len(b.elems) > abstract.MaxFields {
@@ -142,21 +236,63 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 	s.bind(b)
 }
 
+// oldMembers returns what an array holds before a member is set, or before members are
+// added behind those of the environment.
+func (s *state) oldMembers(name string, add bool) (elems []element, unsure bool) {
+	old, ok := s.lookup(name)
+	switch {
+	case !ok:
+		return nil, add
+	case old.kind == unset:
+		return nil, false
+	case old.array:
+		return slices.Clone(old.elems), old.unsure
+	}
+	return []element{{"0", old.val}}, old.val.IsPattern
+}
+
 func (s *state) bindElement(name string, a *syntax.Assign) {
-	key := s.index(a.Index)
+	name, ok := s.target(name)
+	if !ok {
+		s.forget()
+		return
+	}
+	old, _ := s.attribute(name)
+	key := s.key(old, a.Index)
 	v := abstract.Value{}
 	if a.Value != nil {
 		v = s.word(a.Value)
 	}
+	s.setElement(name, key, v, a.Append)
+}
+
+// setElement binds one member of an array.
+func (s *state) setElement(name string, key, v abstract.Value, add bool) {
 	b := binding{name: name, array: true}
-	if old, ok := s.lookup(name); ok {
-		b.elems = slices.Clone(old.elems)
-	}
+	b.elems, b.unsure = s.oldMembers(name, false)
+	old, bound := s.attribute(name)
+	b.keyed = old.keyed
 	if len(b.elems) > abstract.MaxFields {
 		s.giveUp("an array is too long")
 		return
 	}
-	b.elems = append(b.elems, element{key.Text, v})
+	i, err := strconv.Atoi(key.Text)
+	switch {
+	case b.keyed && key.Known() && !add:
+		b.elems = append(b.elems, element{key.Text, v})
+	case !key.Known() || err != nil || add || i < 0 || i > len(b.elems):
+		b.unsure = true
+		b.elems = append(b.elems, element{key.Text, v})
+	case i == len(b.elems):
+		b.elems = append(b.elems, element{key.Text, v})
+	default:
+		b.elems[i].val = v
+	}
+	b.unsure = b.unsure || bound && old.kind > unset
+	if !s.notZsh && !b.keyed && !b.unsure { // which counts members from 1
+		s.bind(binding{name: name, array: true, unsure: true, elems: b.elems})
+		b.weak = true
+	}
 	s.bind(b)
 }
 
@@ -176,20 +312,61 @@ func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Valu
 		}
 		return abstract.Value{}
 	}
-	for i := len(s.aliases) - 1; i >= 0; i-- {
+	return s.named(name, argv, io)
+}
+
+// named runs what a name stands for: aliases, which a shell may or may not expand,
+// functions, of which some may not have been defined, the shell's own commands, programs.
+func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+	var outs []abstract.Value
+	mark, before := len(s.vars), s.outcomes()
+	for i, n := len(s.aliases)-1, 0; i >= 0 && n < 4; i-- {
 		if s.aliases[i].name == name {
-			return s.runAlias(i, argv, io)
+			n++
+			outs = append(outs, s.runAlias(i, argv, io))
 		}
 	}
-	for i := len(s.funcs) - 1; i >= 0; i-- {
-		if s.funcs[i].name == name && s.funcs[i].body != nil {
-			s.recursion(i, argv[0].From)
-			return s.callFunction(i, argv[1:], io.In, argv[0])
+	sure := false
+	for i, n := len(s.funcs)-1, 0; i >= 0 && n < 4 && !sure; i-- {
+		if s.funcs[i].name != name {
+			continue
+		}
+		n++
+		sure = !s.funcs[i].weak && i >= s.ownFuncs
+		if s.funcs[i].body == nil {
+			if sure {
+				sure = false
+				break
+			}
+			continue
+		}
+		s.recursion(i, argv[0].From)
+		outs = append(outs, s.callFunction(i, argv[1:], io.In, argv[0]))
+		if len(outs) > 1 || !sure {
+			s.weakenVariables(mark)
+			s.uncertain(before)
 		}
 	}
+	if !sure {
+		outs = append(outs, s.ownOrProgram(name, argv, io))
+		if len(outs) > 1 {
+			s.weakenVariables(mark)
+			s.uncertain(before)
+		}
+	}
+	if len(outs) == 1 {
+		return outs[0]
+	}
+	return maybe(abstract.Concat(outs...))
+}
+
+func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if b, ok := builtin(name); ok {
 		s.execute(argv, name, effect.ReadOnly)
 		return b(s, argv, io)
+	}
+	if io.In.Text != "" && !io.Redirected {
+		s.consumed = true
 	}
 	return s.program(argv, io)
 }
@@ -197,15 +374,24 @@ func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Valu
 // recursion reports a function that starts itself again and again, as a fork
 // bomb does.
 func (s *state) recursion(i int, at effect.Span) {
-	if s.inFunc >= 7 {
+	if s.inFunc >= mostCalls-1 {
 		s.once(effect.Effect{Kind: effect.StopProcess, Program: s.funcs[i].name, Cause: effect.CauseRecursion, Reason: "a function calls itself without end", From: at})
 	}
 }
 
 // runAlias puts an alias in place of the command's name.
 func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abstract.Value {
-	text := s.aliases[i].text
-	for _, v := range argv[1:] {
+	text, rest := s.aliases[i].text, argv[1:]
+	if strings.TrimRight(text, " \t") != text && len(rest) > 0 { // the next word may be an alias, too
+		if next := slices.IndexFunc(s.aliases, func(a alias) bool { return a.name == rest[0].Text && a.name != "" }); next >= 0 && next != i {
+			words := append([]abstract.Value{argv[0]}, rest[1:]...)
+			saved := s.aliases
+			s.aliases = append(slices.Clone(saved), alias{argv[0].Text, strings.TrimRight(text, " \t") + " " + saved[next].text})
+			s.runAlias(len(saved), words, io)
+			s.aliases = saved
+		}
+	}
+	for _, v := range rest {
 		if v.Known() {
 			if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil {
 				text += " " + q

@@ -15,6 +15,9 @@ import (
 // executes of its input.
 func (s *state) descend(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	var b abstract.Builder
+	if len(use.Nested) > 0 || use.Stdin == command.Code {
+		defer s.child(base)()
+	}
 	attached := io.Socket
 	if len(use.Nested) == 0 && command.Relays[base] {
 		s.relay(base, argv)
@@ -41,6 +44,19 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 		b.Add(s.runStdin(base, argv, use.Language, io))
 	}
 	return b.Value()
+}
+
+// child starts another shell or program, which sees of the variables what is
+// exported, and of the functions maybe some. What it assigns ends with it.
+func (s *state) child(program string) (end func()) {
+	leave, own, frames, round, notZsh := s.apart(), s.ownFuncs, s.frames, s.round, s.notZsh
+	s.ownFuncs, s.frames, s.round, s.notZsh = len(s.funcs), nil, -1, program != "zsh"
+	s.bind(binding{kind: boundary})
+	s.setPositional(nil)
+	return func() {
+		leave()
+		s.ownFuncs, s.frames, s.round, s.notZsh = own, frames, round, notZsh
+	}
 }
 
 // relay recognises a socat address that starts a program.
@@ -99,7 +115,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 			words = append(words, v)
 		}
 		if n.Stdin && !replaced {
-			words = append(words, s.stdinWords(io.In, join(argv))...)
+			words = append(words, s.stdinWords(io.In, argv)...)
 			io.In = abstract.Value{}
 		}
 		return s.invoke(words, io)
@@ -112,8 +128,12 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		return s.runFile(first, language, rest, io, first.From)
 	}
 	args := behind(argv, first)
-	if n.Language == "shell" && len(args) > 0 {
-		args = args[1:] // the first is $0
+	if n.Stdin {
+		args = append(args, s.stdinWords(io.In, argv)...)
+	}
+	if n.Language == "shell" && len(args) > 0 { // the first is $0
+		s.bind(binding{name: zeroName, val: args[0]})
+		args = args[1:]
 	}
 	if !first.Known() || first.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
 		if strings.Contains(first.Text, "{}") {
@@ -125,18 +145,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		v := s.fillIn(base, first, io.In, f)
 		return s.runText(n.Language, v, base, first.From, args)
 	}
-	if n.Stdin {
-		args = append(args, s.stdinWords(io.In, join(argv))...)
-	}
 	if n.Language == "shell" {
-		old := s.args
-		s.args = args
-		if s.args == nil {
-			s.args = []abstract.Value{}
-		}
-		out := s.nestedWith(first.Text, first.From, io)
-		s.args = old
-		return out
+		s.replacePositional(args)
+		return s.nestedWith(first.Text, first.From, io)
 	}
 	return s.code(n.Language, first.Text, first.From, args)
 }
@@ -163,7 +174,7 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 		if len(f.roots) > 0 && !f.roots[0].Bare {
 			fill.Text = strings.TrimSuffix(f.roots[0].AsPattern(), "/") + "/**"
 		}
-	case in.Known() && strings.TrimSpace(in.Text) != "":
+	case in.Known() && strings.TrimSpace(in.Text) != "" && !strings.ContainsAny(strings.TrimSpace(in.Text), "\n\"'\\"):
 		fill = abstract.Value{Text: strings.TrimSpace(in.Text), Taint: in.Taint}
 	case !in.Known() && !in.Bare:
 		fill = in
@@ -180,9 +191,13 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 	return out
 }
 
-// stdinWords returns the words that xargs adds.
-func (s *state) stdinWords(in abstract.Value, at effect.Span) []abstract.Value {
-	if !in.Known() || in.Text == "" {
+// stdinWords returns the words that xargs adds. They are not known where it
+// has options, which say how many it adds at once and what ends a word.
+func (s *state) stdinWords(in abstract.Value, argv []abstract.Value) []abstract.Value {
+	at := join(argv)
+	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
+	options := !nul && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && argv[1].Text != "-r" && argv[1].Text != "-t"
+	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
 		v := abstract.Unknown("…", in.Taint|abstract.Foreign)
 		if in.IsPattern && !in.Bare {
 			v = in
@@ -192,7 +207,11 @@ func (s *state) stdinWords(in abstract.Value, at effect.Span) []abstract.Value {
 		return []abstract.Value{v}
 	}
 	var out []abstract.Value
-	for word := range strings.FieldsSeq(in.Text) {
+	list := strings.FieldsSeq(in.Text)
+	if nul {
+		list = strings.SplitSeq(strings.TrimSuffix(in.Text, "\x00"), "\x00")
+	}
+	for word := range list {
 		if len(out) == abstract.MaxFields {
 			s.giveUp("too many words on standard input")
 			break
@@ -218,10 +237,14 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	if language == "" {
 		return abstract.Value{} // a database's or tool's own language: its grammar speaks for it
 	}
-	if io.Here && in.Known() {
-		return s.code(language, in.Text, in.From, nil)
+	var args []abstract.Value
+	if i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" }); i > 0 && i+1 < len(argv) {
+		args = argv[i+1:]
 	}
-	return s.runText(language, in, base, at, nil)
+	if io.Here && in.Known() {
+		return s.code(language, in.Text, in.From, args)
+	}
+	return s.runText(language, in, base, at, args)
 }
 
 // localProgram runs a program that is given by a path outside the system's
@@ -233,7 +256,9 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 		s.suspect(v)
 	}
 	s.possibleCarrier(argv[1:], io)
+	end := s.child(base)
 	out := s.runFile(argv[0], "", argv[1:], io, argv[0].From)
+	end()
 	s.upload(abstract.JoinValues(argv[1:]), base, join(argv))
 	out.Taint |= io.In.Taint
 	return out
