@@ -22,7 +22,7 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 		// Some part of it may not be evaluated.
 		s.vars = s.vars[:min(mark, len(s.vars))]
 		for _, name := range names {
-			s.assign(name, abstract.Short("$((…))", abstract.FromCommand))
+			s.count(name, abstract.Short("$((…))", abstract.FromCommand))
 		}
 		ok = false
 	}
@@ -67,6 +67,15 @@ func (s *state) arithmText(text string) abstract.Value {
 		s.left.shell = true // it may be no expression
 	}
 	return abstract.Short("$(("+text+"))", 0)
+}
+
+// count assigns a number. In zsh, a variable that was not there is an integer then.
+func (s *state) count(name string, v abstract.Value) {
+	_, had := s.attribute(name)
+	s.assign(name, v)
+	if last := len(s.vars) - 1; !had && !s.notZsh && last >= 0 && s.vars[last].name == name {
+		s.vars[last].kind = mixed
+	}
 }
 
 // octal reports whether a number begins with 0, which is decimal in zsh.
@@ -138,7 +147,7 @@ func (s *state) unary(x *syntax.UnaryArithm) (int64, bool) {
 			after = n - 1
 		}
 		if w, ok := x.X.(*syntax.Word); ok {
-			s.assign(w.Lit(), abstract.Lit(strconv.FormatInt(after, 10)))
+			s.count(w.Lit(), abstract.Lit(strconv.FormatInt(after, 10)))
 		}
 		if x.Post {
 			return n, true
@@ -164,7 +173,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 			if ok {
 				v = abstract.Lit(strconv.FormatInt(n, 10))
 			}
-			s.assign(w.Lit(), v)
+			s.count(w.Lit(), v)
 		}
 		return n, ok
 	case syntax.TernQuest:
@@ -191,7 +200,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 	n, ok := calculate(x.Op, a, b)
 	if compound(x.Op) && ok {
 		if w, isWord := x.X.(*syntax.Word); isWord {
-			s.assign(w.Lit(), abstract.Lit(strconv.FormatInt(n, 10)))
+			s.count(w.Lit(), abstract.Lit(strconv.FormatInt(n, 10)))
 		}
 	}
 	return n, ok

@@ -14,6 +14,11 @@ func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
 	if !syntax.SplitBraces(w) {
 		return [][]syntax.WordPart{w.Parts}
 	}
+	if s.posix { // it may not expand them
+		if i, ok := s.choose("\x00braces", 2); !ok || i == 1 {
+			return [][]syntax.WordPart{{&syntax.BraceExp{}}}
+		}
+	}
 	words := s.expandBraces(w.Parts)
 	if len(words) > abstract.MaxFields {
 		s.giveUp("a brace expansion becomes too many words")

@@ -139,10 +139,7 @@ func (s *state) joined(b *branches) abstract.Value {
 
 // A frame is a function being walked: the names that it declared local, with
 // the number of bindings before each.
-type frame struct {
-	mark   int
-	locals map[string]int
-}
+type frame struct{ locals map[string]int }
 
 // local makes a name end with the function being walked.
 func (s *state) local(name string) {
@@ -151,9 +148,6 @@ func (s *state) local(name string) {
 	}
 	f := &s.frames[len(s.frames)-1]
 	if _, ok := f.locals[name]; !ok {
-		if f.locals == nil {
-			f.locals = map[string]int{}
-		}
 		f.locals[name] = len(s.vars)
 	}
 }
@@ -177,8 +171,8 @@ func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, se
 	defer s.leave()
 	fixed, base, way := s.fixed, s.base, s.left
 	s.fixed, s.base = f.fixed, f.base
-	mark := len(s.vars)
-	s.frames = append(s.frames, frame{mark: mark})
+	mark, traps := len(s.vars), len(s.traps)
+	s.frames = append(s.frames, frame{locals: map[string]int{}})
 	if s.inFunc == mostCalls {
 		s.forget()
 		s.bind(binding{name: positionalName, array: true, unsure: true})
@@ -191,10 +185,10 @@ func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, se
 	s.endCall(left{})
 	s.left.loop, s.left.call = way.loop, way.call
 	s.inFunc--
-	for name, at := range s.frames[len(s.frames)-1].locals {
-		s.drop(at, name)
-	}
-	s.drop(mark, positionalName)
+	s.zshTraps(traps)
+	locals := s.frames[len(s.frames)-1].locals
+	locals[positionalName] = mark
+	s.drop(mark, locals)
 	s.frames = s.frames[:len(s.frames)-1]
 	s.fixed, s.base = fixed, base
 	return out
@@ -212,6 +206,18 @@ type trap struct {
 func (s *state) runTraps(mark int) {
 	list := slices.Clone(s.traps[min(mark, len(s.traps)):])
 	s.traps = s.traps[:min(mark, len(s.traps))]
+	s.walkTraps(list)
+}
+
+// zshTraps walks the traps that a function has set since mark: in zsh, those of its
+// end run there.
+func (s *state) zshTraps(mark int) {
+	if !s.notZsh && len(s.traps) > mark {
+		s.walkTraps(slices.Clone(s.traps[mark:]))
+	}
+}
+
+func (s *state) walkTraps(list []trap) {
 	for _, t := range list {
 		vars := slices.Clone(s.vars)
 		if t.mark < len(s.vars) && t.exit {

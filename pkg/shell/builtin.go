@@ -226,7 +226,7 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	if len(args) > 0 { // bash takes them, dash does not
 		s.setPositional(args)
 		s.weaken(mark)
-		defer func() { s.drop(mark, positionalName) }()
+		defer func() { s.drop(mark, map[string]int{positionalName: mark}) }()
 	}
 	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
 		return s.runText("shell", io.In, argv[0].Text, join(argv), nil)
@@ -395,7 +395,11 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		case strings.Contains(v.Text, "["):
 			s.arithmText(v.Text)
 			name, _, _ := strings.Cut(v.Text, "[")
-			s.bind(binding{name: name, array: true, unsure: true})
+			if name, ok := s.target(name); ok {
+				s.bind(binding{name: name, array: true, unsure: true})
+			} else {
+				s.forget()
+			}
 			continue
 		}
 		name, ok := s.target(v.Text)
@@ -427,7 +431,7 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
 		if v.Text == "--" {
-			s.replacePositional(argv[i+1:])
+			s.setPositional(argv[i+1:])
 			return abstract.Value{}
 		}
 		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
@@ -436,7 +440,7 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 			}
 			continue
 		}
-		s.replacePositional(argv[i:])
+		s.setPositional(argv[i:])
 		return abstract.Value{}
 	}
 	return abstract.Value{}

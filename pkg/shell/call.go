@@ -68,7 +68,7 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	}
 	set := len(s.vars)
 	for i := expanded; i < set; i++ {
-		s.vars[i].exported = true
+		s.vars[i].exported = assigns(c, s.vars[i].name)
 	}
 	s.input = io.In
 	consumed := s.consumed
@@ -76,7 +76,7 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	if io.Redirected {
 		s.consumed = consumed
 	}
-	s.endAssigns(expanded, set, argv[0])
+	s.endAssigns(c, expanded, set, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
 		s.fds = slices.Delete(s.fds, fds, fdsOpened)
 	}
@@ -93,23 +93,32 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 // endAssigns ends the assignments that stand before a command. Where it is a
 // function or of the shell itself, they last in some shells, and what it assigned to
 // these names does in others.
-func (s *state) endAssigns(mark, set int, command abstract.Value) {
+func (s *state) endAssigns(c *syntax.CallExpr, mark, set int, command abstract.Value) {
 	if set == mark || len(s.vars) < set {
 		return
 	}
 	_, own := builtin(command.Text)
 	own = own || slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == command.Text })
 	if !own {
-		s.vars = slices.Delete(s.vars, mark, set)
-		return
-	}
-	for _, b := range slices.Clone(s.vars[mark:set]) {
-		for i := mark; i < len(s.vars); i++ {
-			if s.vars[i].name == b.name {
-				s.vars[i].weak, s.vars[i].exported = true, false
+		kept := s.vars[:mark]
+		for i, b := range s.vars[mark:] {
+			if mark+i >= set || !assigns(c, b.name) {
+				kept = append(kept, b)
 			}
 		}
+		s.vars = kept
+		return
 	}
+	for i := mark; i < len(s.vars); i++ {
+		if assigns(c, s.vars[i].name) {
+			s.vars[i].weak, s.vars[i].exported = true, false
+		}
+	}
+}
+
+// assigns reports whether a name is assigned before a command.
+func assigns(c *syntax.CallExpr, name string) bool {
+	return slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == name })
 }
 
 // assignment binds a variable. One that lasts takes all the values that its
@@ -218,14 +227,18 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 				v = s.word(e.Value)
 			}
 			b.unsure = true
-			b.elems = append(b.elems, element{s.index(e.Index).Text, v})
+			key := s.index(e.Index).Text
+			if w, ok := e.Index.(*syntax.Word); ok && w.Lit() != "" {
+				key = w.Lit()
+			}
+			b.elems = append(b.elems, element{key, v})
 			continue
 		}
 		if e.Value == nil {
 			continue
 		}
 		for _, v := range s.fields(e.Value) {
-			b.unsure = b.unsure || v.IsPattern // how many words?
+			b.unsure = b.unsure || v.IsPattern && !v.Written // how many words?
 			b.elems = append(b.elems, element{itoa(len(b.elems)), v})
 		}
 		if len(b.elems) > abstract.MaxFields {
@@ -327,11 +340,15 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 		}
 	}
 	sure := false
-	for i, n := len(s.funcs)-1, 0; i >= 0 && n < 4 && !sure; i-- {
+	var walked []*syntax.Stmt
+	for i := len(s.funcs) - 1; i >= 0 && !sure; i-- {
 		if s.funcs[i].name != name {
 			continue
 		}
-		n++
+		if len(walked) == 8 {
+			s.giveUp("too many functions of one name")
+			break
+		}
 		sure = !s.funcs[i].weak && i >= s.ownFuncs
 		if s.funcs[i].body == nil {
 			if sure {
@@ -340,6 +357,10 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 			}
 			continue
 		}
+		if slices.Contains(walked, s.funcs[i].body) {
+			continue
+		}
+		walked = append(walked, s.funcs[i].body)
 		s.recursion(i, argv[0].From)
 		outs = append(outs, s.callFunction(i, argv[1:], io.In, argv[0]))
 		if len(outs) > 1 || !sure {

@@ -49,13 +49,14 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 // child starts another shell or program, which sees of the variables what is
 // exported, and of the functions maybe some. What it assigns ends with it.
 func (s *state) child(program string) (end func()) {
-	leave, own, frames, round, notZsh := s.apart(), s.ownFuncs, s.frames, s.round, s.notZsh
-	s.ownFuncs, s.frames, s.round, s.notZsh = len(s.funcs), nil, -1, program != "zsh"
+	leave, own, frames, round, notZsh, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.notZsh, s.posix
+	s.ownFuncs, s.frames, s.round, s.notZsh, s.posix = len(s.funcs), nil, -1, program != "zsh", program != "zsh" && program != "bash"
 	s.bind(binding{kind: boundary})
+	s.bind(binding{name: zeroName, val: abstract.Variable("0", 0)})
 	s.setPositional(nil)
 	return func() {
 		leave()
-		s.ownFuncs, s.frames, s.round, s.notZsh = own, frames, round, notZsh
+		s.ownFuncs, s.frames, s.round, s.notZsh, s.posix = own, frames, round, notZsh, posix
 	}
 }
 
@@ -125,6 +126,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		for _, w := range n.Words[1:] {
 			rest = append(rest, wordValue(w, argv))
 		}
+		if len(rest) == 0 {
+			rest = behind(argv, first)
+		}
 		return s.runFile(first, language, rest, io, first.From)
 	}
 	args := behind(argv, first)
@@ -146,7 +150,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		return s.runText(n.Language, v, base, first.From, args)
 	}
 	if n.Language == "shell" {
-		s.replacePositional(args)
+		s.setPositional(args)
 		return s.nestedWith(first.Text, first.From, io)
 	}
 	return s.code(n.Language, first.Text, first.From, args)
@@ -175,7 +179,7 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 			fill.Text = strings.TrimSuffix(f.roots[0].AsPattern(), "/") + "/**"
 		}
 	case in.Known() && strings.TrimSpace(in.Text) != "" && !strings.ContainsAny(strings.TrimSpace(in.Text), "\n\"'\\"):
-		fill = abstract.Value{Text: strings.TrimSpace(in.Text), Taint: in.Taint}
+		fill = abstract.Value{Text: strings.TrimLeft(strings.TrimSuffix(in.Text, "\n"), " \t"), Taint: in.Taint}
 	case !in.Known() && !in.Bare:
 		fill = in
 	}

@@ -46,7 +46,7 @@ func (s *state) addFile(f file) {
 		if f.append {
 			was := old.val
 			if old.weak {
-				was = maybe(was)
+				was = maybe(abstract.Concat(s.fileValues(f.path, f.pattern)...))
 			}
 			f.val = abstract.Concat(was, f.val)
 		}
@@ -133,7 +133,7 @@ func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value
 			v.Taint |= o.Taint
 		}
 		if !s.written(p, pattern) {
-			return maybe(v)
+			return maybe(abstract.Concat(vals...))
 		}
 		return v
 	}

@@ -153,6 +153,9 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 // fold returns what a program writes if that is certain: filters of text that
 // is known, and decoders of it.
 func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f flow) (abstract.Value, bool) {
+	if base == "dirname" && len(argv) == 2 && argv[1].IsPattern && argv[1].Text == "*" { // as $0
+		return abstract.Lit(".\n"), true
+	}
 	var flags []string
 	var operands []abstract.Value
 	for _, v := range argv[1:] {

@@ -49,7 +49,7 @@ func (s *state) shellCode(_, text string, at effect.Span, args []abstract.Value)
 	mark := len(s.vars)
 	s.setPositional(args)
 	out := s.nested(text, at)
-	s.drop(mark, positionalName)
+	s.drop(mark, map[string]int{positionalName: mark})
 	return out
 }
 

@@ -105,7 +105,7 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		if b, ok := s.lookupOnce(zeroName); ok {
 			return []abstract.Value{b.val}, true
 		}
-		return []abstract.Value{abstract.Lit("bash")}, true
+		return []abstract.Value{abstract.Short("$0", abstract.FromVariable)}, true
 	case "?", "$", "!", "-", "_", "RANDOM", "SECONDS", "LINENO", "BASHPID", "EPOCHSECONDS", "UID", "EUID", "PPID", "SRANDOM":
 		if b, ok := s.lookup(name); ok {
 			return []abstract.Value{b.val}, true
@@ -113,14 +113,8 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		return []abstract.Value{abstract.Short("$"+name, abstract.FromVariable)}, true
 	}
 	if n, err := strconv.Atoi(name); err == nil {
-		args, ok := s.parameters()
-		switch {
-		case !ok:
-			return []abstract.Value{abstract.Variable(name, 0)}, false
-		case n >= 1 && n <= len(args):
-			return []abstract.Value{args[n-1]}, true
-		}
-		return []abstract.Value{{}}, false
+		v, set := s.parameterAt(n)
+		return []abstract.Value{v}, set
 	}
 	b, ok := s.lookup(name)
 	if !ok {
@@ -266,9 +260,6 @@ func (s *state) key(b binding, x syntax.ArithmExpr) abstract.Value {
 func (s *state) index(x syntax.ArithmExpr) abstract.Value {
 	if n, ok := s.number(x); ok {
 		return abstract.Lit(strconv.FormatInt(n, 10))
-	}
-	if w, ok := x.(*syntax.Word); ok {
-		return s.word(w)
 	}
 	return abstract.Unknown("[…]", 0)
 }

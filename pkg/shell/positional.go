@@ -17,9 +17,25 @@ const zeroName = "\x00zero"
 func (s *state) setPositional(args []abstract.Value) {
 	b := binding{name: positionalName, array: true}
 	for i, v := range args {
+		if v.IsPattern && !v.Written { // any number of words
+			b.unsure, b.val = true, vague("$@", args[i:]...)
+			break
+		}
 		b.elems = append(b.elems, element{itoa(i + 1), v})
 	}
 	s.bind(b)
+}
+
+// parameterAt returns one positional parameter.
+func (s *state) parameterAt(n int) (v abstract.Value, set bool) {
+	b, ok := s.lookupOnce(positionalName)
+	switch {
+	case ok && n >= 1 && n <= len(b.elems):
+		return b.elems[n-1].val, true
+	case ok && (!b.array || b.unsure):
+		return vague("$"+itoa(n), b.val), false
+	}
+	return abstract.Value{}, false
 }
 
 // parameters returns the positional parameters, from $1. It is false where they are
@@ -43,20 +59,10 @@ func (s *state) parameters() ([]abstract.Value, bool) {
 func (s *state) positional() []abstract.Value {
 	args, ok := s.parameters()
 	if !ok {
-		return []abstract.Value{abstract.Variable("@", 0)}
+		b, _ := s.lookupOnce(positionalName)
+		return append(members(b), vague("$@", b.val))
 	}
 	return args
-}
-
-// replacePositional is set -- WORD…
-func (s *state) replacePositional(args []abstract.Value) {
-	for _, v := range args {
-		if !v.Known() { // any number of words
-			s.bind(binding{name: positionalName, array: true, unsure: true})
-			return
-		}
-	}
-	s.setPositional(args)
 }
 
 // shift drops the first positional parameters. Where there are fewer, shells differ.

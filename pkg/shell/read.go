@@ -49,7 +49,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		letter := v.Text[len(v.Text)-1]
 		array = array || letter == 'a' || letter == 'A'
 		plainly = plainly && (lines && v.Text == "-t" || !lines && strings.Trim(v.Text[1:], "raAs") == "")
-		if strings.IndexByte("dnNptuiOsCc", letter) >= 0 && v.Text != "-s" && v.Text != "-rs" && !(lines && letter == 't') {
+		if !lines && strings.IndexByte("dnNptui", letter) >= 0 || lines && strings.IndexByte("dnOsuCc", letter) >= 0 {
 			if lines && letter == 'C' && i+1 < len(argv) {
 				s.runText("shell", abstract.Concat(argv[i+1], abstract.Lit(" "), abstract.Short("index", abstract.FromVariable)), argv[0].Text, argv[i+1].From, nil)
 			}

@@ -22,7 +22,9 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			n = r.N.Value
 			if name, ok := strings.CutPrefix(n, "{"); ok { // the shell picks a number, and says which
 				n = strconv.Itoa(firstPicked + len(s.fds))
+				mark := len(s.vars)
 				s.assign(strings.TrimSuffix(name, "}"), abstract.Lit(n))
+				s.weaken(mark) // there may be no such file
 			}
 		}
 		switch r.Op {

@@ -92,7 +92,9 @@ func (s *state) assign(name string, v abstract.Value) {
 		v = converted(kind, v)
 	case mixed:
 		kind = mixed
-		v = vague("$"+name, v)
+		if !converted(integer, v).Known() && !(v.IsPattern && v.Text == "*") {
+			v = vague("$"+name, v)
+		}
 	}
 	if !b.array {
 		s.bind(binding{name: name, val: v, kind: kind})
@@ -324,12 +326,12 @@ func (s *state) settled(mark int) map[string]int {
 	return names
 }
 
-// drop removes the bindings since mark of a name.
-func (s *state) drop(mark int, name string) {
+// drop removes the bindings since mark of names, of each only from an index on.
+func (s *state) drop(mark int, names map[string]int) {
 	mark = min(mark, len(s.vars))
 	kept := s.vars[:mark]
-	for _, b := range s.vars[mark:] {
-		if b.name != name || b.global {
+	for i, b := range s.vars[mark:] {
+		if from, ok := names[b.name]; !ok || mark+i < from || b.global {
 			kept = append(kept, b)
 		}
 	}

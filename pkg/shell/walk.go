@@ -37,6 +37,7 @@ type state struct {
 	traps         []trap
 	joinsErrors   bool // a command around this one sends errors where output goes
 	notZsh        bool // the text is of a shell that is not zsh
+	posix         bool // the text is of a shell that may be a small one
 	wild          bool // a trap may assign at any time
 
 	fixed  *effect.Span // where nested text came from, if the spans of its nodes mean nothing
@@ -507,21 +508,20 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 		if s.gaveUp {
 			break
 		}
-		repeated, turn := len(s.effects), s.left
+		repeated, gone := len(s.effects), s.left.any()
 		s.assign(name, item)
 		out := s.stmts(c.Do, in)
 		if s.consumed {
 			in = rest(in)
 		}
-		if turn.any() {
+		if gone {
 			out = maybe(out)
 		}
 		b.Add(out)
-		if s.left.loop > 0 {
+		if s.left.loop > 0 { // it may not have come to its end, nor to another turn
 			s.uncertain(before)
+			s.weaken(s.left.loop - 1)
 		}
-		s.endTurn(left{})
-		s.left.loop = max(turn.loop, s.left.loop)
 		if repeated > 0 {
 			s.dropRepeated(repeated)
 		}

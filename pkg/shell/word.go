@@ -137,9 +137,13 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 			}
 		default:
 			v := s.part(part)
-			if p, ok := part.(*syntax.ProcSubst); ok && p != nil {
+			_, process := part.(*syntax.ProcSubst)
+			switch {
+			case process:
 				f.Add(v)
-			} else {
+			case v.Known() && !s.notZsh && strings.ContainsAny(v.Text, f.ifs) && strings.Trim(f.ifs, " \t\n") != "":
+				f.Add(vague("$(…)", v)) // zsh keeps a last field that is empty
+			default:
 				f.unquoted(v)
 			}
 		}
@@ -154,7 +158,7 @@ func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
 		f.Add(v)
 		return
 	}
-	if p.Exp != nil && p.Exp.Word != nil && slices.ContainsFunc(p.Exp.Word.Parts, quotes) && (v.Text == "" || strings.ContainsAny(v.Text, f.ifs)) {
+	if quotedDefault(p) && (v.Text == "" || strings.ContainsAny(v.Text, f.ifs)) {
 		f.Add(vague("${…}", v))
 		return
 	}
@@ -172,12 +176,18 @@ func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
 	}
 }
 
-func quotes(p syntax.WordPart) bool {
-	switch p.(type) {
-	case *syntax.SglQuoted, *syntax.DblQuoted:
-		return true
+// quotedDefault reports whether an expansion such as ${x:-"a b"} holds quotes of its own.
+func quotedDefault(p *syntax.ParamExp) bool {
+	if p.Exp == nil || p.Exp.Word == nil || p.Exp.Op >= syntax.RemSmallSuffix {
+		return false
 	}
-	return false
+	return slices.ContainsFunc(p.Exp.Word.Parts, func(p syntax.WordPart) bool {
+		switch p.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
+			return true
+		}
+		return false
+	})
 }
 
 // asZsh reports whether a command is read as zsh means it in this round. It is false
@@ -200,6 +210,9 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 			f.Literal(unescapeDouble(q.Value))
 		case *syntax.ParamExp:
 			vs := s.param(q)
+			if quotedDefault(q) && len(vs) == 1 { // single quotes may be letters here
+				vs = []abstract.Value{vague("${…}", vs...)}
+			}
 			if len(vs) == 0 && s.listIndex(q) {
 				if zsh, ok := s.asZsh(); zsh && ok {
 					vs = []abstract.Value{{}}
@@ -325,7 +338,11 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 		case ok:
 			b.Literal(unescapeDouble(l.Value))
 		default:
-			b.Add(s.part(part))
+			v := s.part(part)
+			if p, ok := part.(*syntax.ParamExp); ok && quotedDefault(p) { // quotes may be letters here
+				v = vague("${…}", v)
+			}
+			b.Add(v)
 		}
 	}
 	v := b.Value()
