@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +21,12 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 	names := arithmNames(x, nil)
 	if len(names) > 1 || len(names) > 0 && (!ok || !assignsOnly(x)) {
 		// Some part of it may not be evaluated.
+		since := s.vars[min(mark, len(s.vars)):]
+		lost := slices.ContainsFunc(since, func(b binding) bool { return b.kind == forgotten })
 		s.vars = s.vars[:min(mark, len(s.vars))]
+		if lost {
+			s.forget()
+		}
 		for _, name := range names {
 			s.count(name, abstract.Short("$((…))", abstract.FromCommand))
 		}

@@ -33,7 +33,7 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 		brace, ok := part.(*syntax.BraceExp)
 		if !ok {
 			for i := range words {
-				words[i] = append(words[i], part)
+				words[i] = appendParts(words[i], []syntax.WordPart{part})
 			}
 			continue
 		}

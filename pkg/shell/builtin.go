@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -273,33 +272,6 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 		return abstract.Value{}
 	}
 	return s.invoke(rest, io)
-}
-
-func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
-		return abstract.Value{}
-	}
-	code, signals := argv[1], argv[2:]
-	if code.Text == "--" {
-		code, signals = argv[2], argv[3:]
-	}
-	if !code.Known() {
-		return s.runText("shell", code, "trap", code.From, nil)
-	}
-	mark := len(s.vars)
-	exit := !slices.ContainsFunc(signals, func(v abstract.Value) bool { return v.Text != "EXIT" && v.Text != "0" })
-	end := s.apart()
-	out := s.nestedWith(code.Text, code.From, io)
-	assigns := len(s.vars) > mark
-	end()
-	if len(s.traps) > 64 {
-		s.giveUp("too many traps")
-	}
-	s.traps = append(s.traps, trap{code: code, mark: mark, exit: exit})
-	if assigns && !exit { // at any time from now on
-		s.wild = true
-	}
-	return maybe(out)
 }
 
 func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {

@@ -23,11 +23,11 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	show := s.shownParam(p)
 	if p.Param == nil {
 		if p.NestedParam != nil {
-			return []abstract.Value{s.part(p.NestedParam)}
+			return []abstract.Value{vague(show, s.part(p.NestedParam))}
 		}
 		return []abstract.Value{vague(show)}
 	}
-	if p.Flags != nil { // of zsh
+	if p.Flags != nil || p.IsSet || p.Width || p.Split != syntax.OptUnset || p.GlobSubst != syntax.OptUnset || p.RcExpand != syntax.OptUnset || len(p.Modifiers) > 0 { // of zsh and mksh
 		s.parameter(p, show)
 		return []abstract.Value{vague(show)}
 	}
