@@ -126,6 +126,9 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 	case *syntax.UnaryArithm:
 		return s.unary(x)
 	case *syntax.BinaryArithm:
+		if x.Op == syntax.Comma { // an error in dash
+			s.left.shell = true
+		}
 		return s.binaryNumber(x)
 	case *syntax.FlagsArithm:
 		return s.number(x.X)

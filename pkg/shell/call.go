@@ -141,18 +141,27 @@ func (s *state) assignment(a *syntax.Assign, lasts bool) {
 		s.assignOnce(name, a)
 		return
 	}
-	mark := len(s.vars)
+	mark, rounds := len(s.vars), 0
+	var bound []binding // in all rounds, of which none sees another
 	s.inRounds(func() {
 		s.assignOnce(name, a)
-		if s.rounds > 1 && s.round < s.rounds-1 {
-			s.weaken(mark)
-		}
+		bound = append(bound, s.vars[min(mark, len(s.vars)):]...)
+		s.vars = s.vars[:min(mark, len(s.vars))]
+		rounds = s.rounds
 	})
-	// All rounds together replace what was there.
-	if n := len(s.vars); n > mark && !s.vars[n-1].weak {
-		if i := slices.IndexFunc(s.vars[mark:], func(b binding) bool { return b.name == s.vars[n-1].name }); i >= 0 && mark+i < n-1 {
-			s.vars[mark+i].weak, s.vars[n-1].weak = false, true
+	if rounds > 1 && len(bound) > 0 { // together they replace what was there
+		last := bound[len(bound)-1]
+		replaced := false
+		for i := range bound {
+			if bound[i].name == last.name && !bound[i].weak && !replaced {
+				replaced = true
+			} else {
+				bound[i].weak = true
+			}
 		}
+	}
+	for _, b := range bound {
+		s.bind(b)
 	}
 }
 

@@ -178,7 +178,7 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 		if len(f.roots) > 0 && !f.roots[0].Bare {
 			fill.Text = strings.TrimSuffix(f.roots[0].AsPattern(), "/") + "/**"
 		}
-	case in.Known() && strings.TrimSpace(in.Text) != "" && !strings.ContainsAny(strings.TrimSpace(in.Text), "\n\"'\\"):
+	case in.Known() && strings.TrimSpace(in.Text) != "" && !strings.ContainsAny(strings.TrimSuffix(in.Text, "\n"), "\n\"'\\"):
 		fill = abstract.Value{Text: strings.TrimLeft(strings.TrimSuffix(in.Text, "\n"), " \t"), Taint: in.Taint}
 	case !in.Known() && !in.Bare:
 		fill = in

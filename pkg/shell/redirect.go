@@ -23,7 +23,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			if name, ok := strings.CutPrefix(n, "{"); ok { // the shell picks a number, and says which
 				n = strconv.Itoa(firstPicked + len(s.fds))
 				mark := len(s.vars)
-				s.assign(strings.TrimSuffix(name, "}"), abstract.Lit(n))
+				s.assign(strings.TrimSuffix(name, "}"), abstract.Value{Text: n, Show: "$" + strings.TrimSuffix(name, "}"), IsPattern: true})
 				s.weaken(mark) // there may be no such file
 			}
 		}

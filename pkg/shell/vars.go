@@ -101,7 +101,7 @@ func (s *state) assign(name string, v abstract.Value) {
 		return
 	}
 	// bash assigns the first member, zsh puts the value in place of the array.
-	next := binding{name: name, array: true, unsure: b.unsure || kind != scalar || len(b.elems) > 1, elems: slices.Clone(b.elems)}
+	next := binding{name: name, array: true, kind: kind, unsure: b.unsure || kind != scalar || len(b.elems) > 1, elems: slices.Clone(b.elems)}
 	if len(b.elems) == 0 {
 		next.elems = []element{{"0", v}}
 	} else {

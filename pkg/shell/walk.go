@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -180,7 +181,7 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
 	}
-	joins := s.joinsErrors
+	joins, written := s.joinsErrors, len(s.files)
 	s.joinsErrors = joins || redirectsErrors(st.Redirs)
 	out = s.command(st.Cmd, io)
 	s.joinsErrors = joins
@@ -190,8 +191,9 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
 		s.fds = s.fds[:min(fds, len(s.fds))]
 	}
-	if io.Moved {
-		out = maybe(out)
+	overwritten := io.Out != nil && slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f file) bool { return f.path == io.Out.Path })
+	if io.Moved || overwritten {
+		out = maybe(abstract.Concat(out, abstract.Unknown("…", 0)))
 	}
 	return s.deliver(io, out)
 }
