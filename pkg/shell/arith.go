@@ -104,7 +104,7 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 		if v.Text == "" {
 			return 0, false
 		}
-		if b, ok := s.lookup(v.Text); ok {
+		if b, ok := s.lookup(v.Text); ok && syntax.ValidName(v.Text) {
 			v = s.first(b, "$"+v.Text)
 			if v.Known() && v.Text == "" {
 				return 0, true

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,8 @@ import (
 
 // braces returns the parts of the words that brace expansion makes of a word.
 func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
-	if !syntax.SplitBraces(w) {
+	again := slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool { _, ok := p.(*syntax.BraceExp); return ok })
+	if !again && !syntax.SplitBraces(w) {
 		return [][]syntax.WordPart{w.Parts}
 	}
 	if s.posix { // it may not expand them

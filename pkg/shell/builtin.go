@@ -18,7 +18,7 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
 		"dirs", "times", "caller", "getopts", "shopt", "bind", "compgen", "suspend", "logout", "break", "continue",
-		"shift", "return", "exit", "ulimit", "history", "fc", "enable", "complete", "compopt", "setopt", "unsetopt":
+		"shift", "return", "exit", "ulimit", "history", "fc", "enable", "emulate", "complete", "compopt", "setopt", "unsetopt":
 		return special(name), true
 	case "echo", "print":
 		return (*state).echo, true
@@ -69,6 +69,8 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			}
 		case "shift":
 			s.shift(argv)
+		case "setopt", "unsetopt", "emulate":
+			s.posix = true
 		case "break", "continue":
 			s.leaving(&s.left.loop)
 		case "return":
@@ -410,6 +412,7 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 			if v.Text == "-o" || v.Text == "+o" {
 				i++
 			}
+			s.strict = s.strict || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "u") || i < len(argv) && argv[i].Text == "nounset"
 			continue
 		}
 		s.setPositional(argv[i:])

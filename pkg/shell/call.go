@@ -98,7 +98,7 @@ func (s *state) endAssigns(c *syntax.CallExpr, mark, set int, command abstract.V
 	}
 	_, own := builtin(command.Text)
 	own = own || slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == command.Text })
-	if !own {
+	if !own && set-mark <= len(c.Assigns) { // else a value assigned to it as well
 		kept := s.vars[:mark]
 		for i, b := range s.vars[mark:] {
 			if mark+i >= set || !assigns(c, b.name) {

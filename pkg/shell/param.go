@@ -35,6 +35,9 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 		return s.namesWith(p.Param.Value)
 	}
 	vals, set := s.parameter(p, show)
+	if s.strict && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
+		s.left.shell = true
+	}
 	if p.Excl && !s.listIndex(p) {
 		vals, set = s.indirect(vals, show)
 	}
@@ -142,7 +145,10 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 	if i := s.index(p.Index); !s.listIndex(p) && (!i.Known() || i.Text != "0") {
 		return []abstract.Value{vague(show, b.val)}, false
 	}
-	if p.Excl {
+	switch {
+	case !b.val.Known(): // it may be an array
+		return []abstract.Value{vague(show, b.val)}, false
+	case p.Excl:
 		return []abstract.Value{abstract.Lit("0")}, true
 	}
 	return []abstract.Value{b.val}, true

@@ -63,7 +63,8 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		return abstract.Value{}
 	}
 	if array {
-		s.readArray(names[0], in, lines, plainly)
+		trims := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "-t" })
+		s.readArray(names[0], in, lines, trims, plainly)
 		return abstract.Value{}
 	}
 	// From the terminal, or in a way that is not worked out, anything may come.
@@ -99,8 +100,9 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	return abstract.Value{}
 }
 
-// readArray binds an array to the words of a line, or to lines.
-func (s *state) readArray(to, in abstract.Value, lines, plainly bool) {
+// readArray binds an array to the words of a line, or to lines, of which the line end may be
+// trimmed.
+func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
 	ifs, known := s.ifs()
 	name, ok := s.target(to.Text)
 	if !to.Known() || !ok {
@@ -121,7 +123,7 @@ func (s *state) readArray(to, in abstract.Value, lines, plainly bool) {
 			parts = splitFields(line, ifs)
 		}
 		for i, p := range parts[:min(len(parts), abstract.MaxFields)] {
-			if lines && len(p) > 0 { // with -t, the only way that is worked out
+			if trims {
 				p = strings.TrimSuffix(p, "\n")
 			}
 			b.elems = append(b.elems, element{itoa(i), abstract.Value{Text: p, Taint: in.Taint}})

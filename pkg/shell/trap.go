@@ -37,11 +37,9 @@ func (s *state) walkTraps(list []trap) {
 		} else if !t.exit {
 			s.forget()
 		}
-		if t.mark < len(vars) || !t.exit {
-			before := len(s.effects)
-			s.nested(t.code.Text, t.code.From)
-			s.dropRepeated(before)
-		}
+		before := len(s.effects)
+		s.nested(t.code.Text, t.code.From)
+		s.dropRepeated(before)
 		s.vars = vars
 	}
 }

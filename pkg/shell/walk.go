@@ -38,6 +38,7 @@ type state struct {
 	joinsErrors   bool // a command around this one sends errors where output goes
 	notZsh        bool // the text is of a shell that is not zsh
 	posix         bool // the text is of a shell that may be a small one
+	strict        bool // set -u: a parameter that is not set ends the shell
 	wild          bool // a trap may assign at any time
 
 	fixed  *effect.Span // where nested text came from, if the spans of its nodes mean nothing

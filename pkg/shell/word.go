@@ -52,6 +52,7 @@ type splitter struct {
 	out    []abstract.Value
 	quoted bool // an empty field still counts
 	ended  bool // so it does behind a separator
+	many   bool // it may be any number of words, though it is quoted
 	at     effect.Span
 
 	ifs     string
@@ -62,11 +63,11 @@ func (f *splitter) end() {
 	if f.quoted || f.ended || f.Any && f.Lit.Len() > 0 {
 		v := f.Value()
 		v.From = f.at
-		v.Written = f.quoted
+		v.Written = f.quoted && !f.many
 		f.out = append(f.out, v)
 	}
 	f.Builder = abstract.Builder{}
-	f.quoted, f.ended = false, false
+	f.quoted, f.ended, f.many = false, false, false
 }
 
 // unquoted adds the result of an expansion, which is split at the characters of
@@ -232,6 +233,7 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 					f.quoted = true
 				}
 				f.Add(v)
+				f.many = f.many || v.IsPattern && !joined(q) && (q.Index != nil || q.Param != nil && q.Param.Value == "@")
 			}
 		default:
 			f.Add(s.part(inner))
