@@ -386,6 +386,7 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 			return vals
 		}
 		mark := len(s.vars)
+		_, bound := s.attribute(p.Param.Value)
 		word := s.word(e.Word)
 		if envVar {
 			word.Taint |= vals[0].Taint
@@ -399,6 +400,9 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 		}
 		if envVar {
 			s.weaken(mark)
+			if bound { // and not known, so it is not only the default
+				return []abstract.Value{vague(show, vals[0], word)}
+			}
 		}
 		return []abstract.Value{word}
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
