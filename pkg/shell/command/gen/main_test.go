@@ -16,7 +16,7 @@ func folder(t *testing.T, file, text string) string {
 	if err := os.CopyFS(filepath.Join(dir, "programs"), os.DirFS("../programs")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"words.yaml", "loads.yaml"} {
+	for _, name := range []string{"words.yaml", "loads.yaml", "recipes.yaml"} {
 		data, err := os.ReadFile(filepath.Join("..", name))
 		if err != nil {
 			t.Fatal(err)
