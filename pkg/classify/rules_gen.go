@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:1ed7c4c22fbec0372923c3b366fcd8a9bb646fa3d4361e27f6bad2a22899852d"
+const rulesFingerprint = "sha256:ab20a2d29dd0ba54c63d9564f206b311fd0243c6e30f8b30a973a930d0881f8e"
 
 var ruleTable = [...]Rule{
 	{

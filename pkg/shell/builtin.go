@@ -75,6 +75,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			if len(argv) > 1 && (argv[1].Text == "-c" || argv[1].Text == "-w" || argv[1].Text == "-a" || argv[1].Text == "-d") {
 				s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Cause: effect.CauseHistory, Reason: "changes the command history", From: join(argv)})
 			}
+			return abstract.Output(name, abstract.Local)
 		case "enable":
 			// enable -f loads a shared object into the shell.
 			for i, v := range argv {
@@ -193,7 +194,7 @@ func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		return abstract.Value{}
 	}
 	at := join(argv)
-	if v.Known() && v.Taint == 0 {
+	if v.Known() && v.Plain() {
 		return s.nestedWith(v.Text, at, io)
 	}
 	return s.runText("shell", v, "eval", at, s.args)
@@ -402,7 +403,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	if in.Known() && !array {
 		line.Text, _, _ = strings.Cut(strings.TrimLeft(in.Text, "\n"), "\n")
 	}
-	if !in.Known() || in.Text == "" && in.Taint == 0 {
+	if !in.Known() || in.Text == "" && in.Plain() {
 		for _, n := range names {
 			s.assign(n, abstract.Unknown("$"+n, in.Taint|abstract.Foreign).Of(abstract.FromInput))
 		}

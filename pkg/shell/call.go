@@ -60,7 +60,9 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	if len(s.files) > opened {
 		s.feed(opened, abstract.Concat(io.In, out))
 	}
-	return s.deliver(io, out)
+	out = s.deliver(io, out)
+	s.show(out, argv[0].String(), join(argv))
+	return out
 }
 
 // assignment binds a variable. One that lasts takes all the values that its

@@ -61,7 +61,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		} else if v.Bare {
 			return
 		}
-		if v.Taint == 0 && !runs {
+		if v.Plain() && !runs {
 			return
 		}
 	}

@@ -79,6 +79,10 @@ func (r *reader) gitSetting(key, value Word) {
 		r.code(Nested{Language: "file", Words: []Word{value}})
 	case section == "remote" && (last == "url" || last == "pushurl"):
 		r.repo(value)
+		r.use.Remotes = append(r.use.Remotes, Remote{Name: key.Text[min(len("remote."), len(key.Text)):strings.LastIndexByte(key.Text, '.')], Address: value})
+	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
+		r.doubt("git setting %s redirects addresses", key.Text)
+		r.use.Remotes = append(r.use.Remotes, Remote{Address: cutKey(key)})
 	case section == "include", section == "includeif":
 		r.touch(effect.ReadFile, value, false)
 		r.doubt("git setting %s reads other settings", key.Text)
@@ -99,4 +103,10 @@ func isPager(w Word) bool {
 		return true
 	}
 	return false
+}
+
+// cutKey returns the address in the key url.ADDRESS.insteadOf.
+func cutKey(key Word) Word {
+	key.Text = key.Text[:strings.LastIndexByte(key.Text, '.')]
+	return cut(key, min(len("url."), len(key.Text)))
 }

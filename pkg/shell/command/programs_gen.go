@@ -6,6 +6,7 @@ import "github.com/shieldcli/shield/pkg/effect"
 
 var programs = [...]program{
 	{".", &syntaxSource},
+	{"0x0", &syntaxCroc},
 	{"7z", &syntax7z},
 	{"7za", &syntax7z},
 	{"7zr", &syntax7z},
@@ -23,7 +24,7 @@ var programs = [...]program{
 	{"a2ps", &syntaxGs},
 	{"aa-enforce", &syntaxUpdate_alternatives},
 	{"aapt", &syntaxJar},
-	{"ab", &syntaxSmbclient},
+	{"ab", &syntaxRpcclient},
 	{"abduco", &syntaxTmux},
 	{"abiword", &syntaxGs},
 	{"abuild", &syntaxDpkg_deb},
@@ -48,6 +49,7 @@ var programs = [...]program{
 	{"airflow", &syntaxJupyter},
 	{"airport", &syntaxLog},
 	{"ajv", &syntaxMypy},
+	{"akeyless", &syntaxCredstash},
 	{"alejandra", &syntaxBlack},
 	{"alembic", &syntaxJupyter},
 	{"alias", &syntaxAlias},
@@ -69,7 +71,7 @@ var programs = [...]program{
 	{"ansible-inventory", &syntaxPulumi},
 	{"ansible-lint", &syntaxAnsible_galaxy},
 	{"ansible-playbook", &syntaxAnsible_playbook},
-	{"ansible-vault", &syntaxPass},
+	{"ansible-vault", &syntaxSops},
 	{"ant", &syntaxMvn},
 	{"anthropic", &syntaxJupyter},
 	{"antiword", &syntaxGs},
@@ -105,6 +107,7 @@ var programs = [...]program{
 	{"arping", &syntaxPing},
 	{"arptables", &syntaxIptables},
 	{"artisan", &syntaxMvn},
+	{"arweave", &syntaxCroc},
 	{"as", &syntaxGcc},
 	{"ascii85", &syntaxBase91},
 	{"asciidoc", &syntaxGs},
@@ -112,6 +115,7 @@ var programs = [...]program{
 	{"asdf", &syntaxNvm},
 	{"ash", &syntaxSh},
 	{"asr", &syntaxDiskutil},
+	{"assume", &syntaxCredstash},
 	{"astro", &syntaxJest},
 	{"at", &syntaxAt},
 	{"atom", &syntaxCode},
@@ -139,10 +143,13 @@ var programs = [...]program{
 	{"avrdude", &syntaxAdb},
 	{"awk", &syntaxAwk},
 	{"aws", &syntaxAws},
-	{"aws-okta", &syntaxPass},
+	{"aws-okta", &syntaxCredstash},
+	{"aws-sso", &syntaxCredstash},
 	{"aws-vault", &syntaxRlwrap},
+	{"aws_signing_helper", &syntaxCredstash},
 	{"axel", &syntaxAria2c},
 	{"az", &syntaxAz},
+	{"azcopy", &syntaxAzcopy},
 	{"b2", &syntaxMake},
 	{"b2a", &syntaxBase91},
 	{"b2sum", &syntaxMd5sum},
@@ -152,6 +159,7 @@ var programs = [...]program{
 	{"balena", &syntaxAdb},
 	{"bandit", &syntaxMypy},
 	{"banner", &syntaxWall},
+	{"bao", &syntaxVault},
 	{"base32", &syntaxBase64},
 	{"base64", &syntaxBase64},
 	{"base91", &syntaxBase91},
@@ -159,6 +167,7 @@ var programs = [...]program{
 	{"basename", &syntaxBasename},
 	{"basenc", &syntaxBase64},
 	{"bash", &syntaxSh},
+	{"bashupload", &syntaxCroc},
 	{"bat", &syntaxBat},
 	{"batcat", &syntaxBat},
 	{"batch", &syntaxAt},
@@ -170,6 +179,7 @@ var programs = [...]program{
 	{"bcp", &syntaxMongosh},
 	{"beeline", &syntaxMongosh},
 	{"behave", &syntaxPytest},
+	{"berglas", &syntaxCredstash},
 	{"bfs", &syntaxFind},
 	{"bg", &syntaxWait},
 	{"biber", &syntaxGcc},
@@ -220,8 +230,9 @@ var programs = [...]program{
 	{"bunzip2", &syntaxGzip},
 	{"busctl", &syntaxLoginctl},
 	{"busybox", &syntaxBusybox},
-	{"bw", &syntaxPass},
+	{"bw", &syntaxBw},
 	{"bwrap", &syntaxUnshare},
+	{"bws", &syntaxBw},
 	{"byobu", &syntaxTmux},
 	{"bzcat", &syntaxZcat},
 	{"bzgrep", &syntaxGrep},
@@ -232,6 +243,7 @@ var programs = [...]program{
 	{"cabal", &syntaxMvn},
 	{"cachix", &syntaxNix},
 	{"cacls", &syntaxIcacls},
+	{"cadaver", &syntaxLftp},
 	{"caffeinate", &syntaxNohup},
 	{"cal", &syntaxCal},
 	{"calibre", &syntaxGs},
@@ -299,6 +311,7 @@ var programs = [...]program{
 	{"clang++", &syntaxGcc},
 	{"clang-format", &syntaxBlack},
 	{"clang-tidy", &syntaxMypy},
+	{"clasp", &syntaxTwine},
 	{"claude", &syntaxJupyter},
 	{"cleancss", &syntaxBlack},
 	{"clear", &syntaxTput},
@@ -371,6 +384,7 @@ var programs = [...]program{
 	{"conda-lock", &syntaxPoetry},
 	{"configure", &syntaxConfigure},
 	{"conftest", &syntaxKustomize},
+	{"conjur", &syntaxCredstash},
 	{"conjure", &syntaxConvert},
 	{"consul", &syntaxKustomize},
 	{"continue", &syntaxExit},
@@ -403,7 +417,9 @@ var programs = [...]program{
 	{"createrepo", &syntaxDpkg_deb},
 	{"createuser", &syntaxPg_restore},
 	{"credo", &syntaxMypy},
+	{"credstash", &syntaxCredstash},
 	{"crictl", &syntaxCrane},
+	{"croc", &syntaxCroc},
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
 	{"cross-env-shell", &syntaxJest},
@@ -441,6 +457,7 @@ var programs = [...]program{
 	{"d2", &syntaxGs},
 	{"d8", &syntaxJar},
 	{"dagster", &syntaxJupyter},
+	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
 	{"dasel", &syntaxGron},
@@ -449,8 +466,10 @@ var programs = [...]program{
 	{"dbclient", &syntaxSsh},
 	{"dbt", &syntaxJupyter},
 	{"dbus-run-session", &syntaxNohup},
+	{"dbxcli", &syntaxCroc},
 	{"dc", &syntaxBc},
 	{"dcfldd", &syntaxDd},
+	{"dcli", &syntaxBw},
 	{"dconf", &syntaxXset},
 	{"dcraw", &syntaxConvert},
 	{"dd", &syntaxDd},
@@ -509,6 +528,13 @@ var programs = [...]program{
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
+	{"docker-credential-desktop", &syntaxCredstash},
+	{"docker-credential-ecr-login", &syntaxCredstash},
+	{"docker-credential-gcr", &syntaxCredstash},
+	{"docker-credential-osxkeychain", &syntaxCredstash},
+	{"docker-credential-pass", &syntaxCredstash},
+	{"docker-credential-secretservice", &syntaxCredstash},
+	{"docker-credential-wincred", &syntaxCredstash},
 	{"dockle", &syntaxCrane},
 	{"docsify", &syntaxJest},
 	{"doctl", &syntaxDoctl},
@@ -533,8 +559,10 @@ var programs = [...]program{
 	{"dprint", &syntaxBlack},
 	{"dracut", &syntaxUpdate_alternatives},
 	{"drill", &syntaxDig},
+	{"drive-cli", &syntaxCroc},
 	{"drizzle-kit", &syntaxJest},
 	{"dropbear", &syntaxSsh},
+	{"dropbox_uploader.sh", &syntaxCroc},
 	{"dropdb", &syntaxDropdb},
 	{"dropuser", &syntaxDropdb},
 	{"drupal", &syntaxMvn},
@@ -553,6 +581,7 @@ var programs = [...]program{
 	{"dub", &syntaxMvn},
 	{"duckdb", &syntaxDuckdb},
 	{"duf", &syntaxDf},
+	{"dufs", &syntaxHttpd},
 	{"dumb-init", &syntaxRlwrap},
 	{"dumpcap", &syntaxTcpdump},
 	{"dumpe2fs", &syntaxPvs},
@@ -621,7 +650,7 @@ var programs = [...]program{
 	{"etcdctl", &syntaxPg_restore},
 	{"ethtool", &syntaxIfconfig},
 	{"eval", &syntaxEval},
-	{"evans", &syntaxSmbclient},
+	{"evans", &syntaxRpcclient},
 	{"evince", &syntaxXset},
 	{"ex", &syntaxVim},
 	{"exec", &syntaxExec},
@@ -663,6 +692,7 @@ var programs = [...]program{
 	{"ffmpeg", &syntaxFfmpeg},
 	{"ffplay", &syntaxSox},
 	{"ffprobe", &syntaxFfprobe},
+	{"ffsend", &syntaxCroc},
 	{"ffuf", &syntaxNmap},
 	{"fg", &syntaxWait},
 	{"fgrep", &syntaxEgrep},
@@ -672,7 +702,7 @@ var programs = [...]program{
 	{"find", &syntaxFind},
 	{"findmnt", &syntaxDf},
 	{"findstr", &syntaxFindstr},
-	{"finger", &syntaxPs},
+	{"finger", &syntaxDig},
 	{"fink", &syntaxBrew},
 	{"firebase", &syntaxDoctl},
 	{"firejail", &syntaxUnshare},
@@ -751,6 +781,7 @@ var programs = [...]program{
 	{"gdiff", &syntaxDiff},
 	{"gdisk", &syntaxMkfs},
 	{"gdown", &syntaxAria2c},
+	{"gdrive", &syntaxCroc},
 	{"gdu", &syntaxDu},
 	{"gedit", &syntaxCode},
 	{"gem", &syntaxMvn},
@@ -770,9 +801,15 @@ var programs = [...]program{
 	{"ghead", &syntaxHead},
 	{"ghostscript", &syntaxGs},
 	{"gifsicle", &syntaxConvert},
+	{"gimme-aws-creds", &syntaxCredstash},
 	{"ginstall", &syntaxInstall},
 	{"gio-open", &syntaxOpen},
+	{"gist", &syntaxCroc},
 	{"git", &syntaxGit},
+	{"git-credential-libsecret", &syntaxCredstash},
+	{"git-credential-manager", &syntaxCredstash},
+	{"git-credential-osxkeychain", &syntaxCredstash},
+	{"git-credential-wincred", &syntaxCredstash},
 	{"gitbook", &syntaxJest},
 	{"gitleaks", &syntaxMypy},
 	{"glab", &syntaxGlab},
@@ -808,6 +845,7 @@ var programs = [...]program{
 	{"gopass", &syntaxPass},
 	{"gosec", &syntaxMypy},
 	{"gosu", &syntaxGosu},
+	{"gotty", &syntaxTtyd},
 	{"govulncheck", &syntaxMypy},
 	{"gpart", &syntaxMkfs},
 	{"gpasswd", &syntaxUseradd},
@@ -823,6 +861,7 @@ var programs = [...]program{
 	{"gradle", &syntaxMvn},
 	{"gradlew", &syntaxMvn},
 	{"gradlew.bat", &syntaxMvn},
+	{"granted", &syntaxCredstash},
 	{"graph-easy", &syntaxGs},
 	{"greadlink", &syntaxRealpath},
 	{"grealpath", &syntaxRealpath},
@@ -840,7 +879,7 @@ var programs = [...]program{
 	{"groups", &syntaxId},
 	{"growisofs", &syntaxSox},
 	{"grpck", &syntaxUseradd},
-	{"grpcurl", &syntaxSmbclient},
+	{"grpcurl", &syntaxRpcclient},
 	{"grub-install", &syntaxUpdate_alternatives},
 	{"grub-mkconfig", &syntaxUpdate_alternatives},
 	{"grunt", &syntaxJest},
@@ -878,6 +917,7 @@ var programs = [...]program{
 	{"hadolint", &syntaxCrane},
 	{"halt", &syntaxReboot},
 	{"hash", &syntaxWait},
+	{"haste", &syntaxCroc},
 	{"hatch", &syntaxPoetry},
 	{"hcloud", &syntaxDoctl},
 	{"hd", &syntaxOd},
@@ -891,15 +931,16 @@ var programs = [...]program{
 	{"helm", &syntaxHelm},
 	{"helmfile", &syntaxKustomize},
 	{"help", &syntaxMan},
-	{"heroku", &syntaxDoctl},
+	{"heroku", &syntaxHeroku},
 	{"hex", &syntaxMvn},
 	{"hexdump", &syntaxOd},
 	{"hexo", &syntaxJest},
 	{"hexyl", &syntaxOd},
-	{"hey", &syntaxSmbclient},
+	{"hey", &syntaxRpcclient},
 	{"hg", &syntaxHg},
 	{"hh", &syntaxRegsvr32},
 	{"highlight", &syntaxBat},
+	{"hivemq", &syntaxMosquitto_pub},
 	{"hlint", &syntaxMypy},
 	{"home-manager", &syntaxApk},
 	{"homectl", &syntaxLoginctl},
@@ -915,6 +956,7 @@ var programs = [...]program{
 	{"htop", &syntaxPs},
 	{"http", &syntaxHttp},
 	{"http-server", &syntaxJest},
+	{"httpd", &syntaxHttpd},
 	{"httpie", &syntaxHttp},
 	{"https", &syntaxHttp},
 	{"hub", &syntaxGlab},
@@ -950,6 +992,7 @@ var programs = [...]program{
 	{"iftop", &syntaxNetstat},
 	{"imagesnap", &syntaxScrot},
 	{"img", &syntaxCrane},
+	{"imgur", &syntaxCroc},
 	{"import", &syntaxScrot},
 	{"incus", &syntaxKubectx},
 	{"ineffassign", &syntaxMypy},
@@ -985,8 +1028,9 @@ var programs = [...]program{
 	{"ip6tables", &syntaxIptables},
 	{"ipconfig", &syntaxTasklist},
 	{"ipcs", &syntaxPs},
-	{"iperf", &syntaxSmbclient},
-	{"iperf3", &syntaxSmbclient},
+	{"iperf", &syntaxRpcclient},
+	{"iperf3", &syntaxRpcclient},
+	{"ipfs", &syntaxCroc},
 	{"ipset", &syntaxIptables},
 	{"iptables", &syntaxIptables},
 	{"iptables-restore", &syntaxIptables},
@@ -1001,6 +1045,7 @@ var programs = [...]program{
 	{"iw", &syntaxIfconfig},
 	{"iwconfig", &syntaxIfconfig},
 	{"iwlist", &syntaxNetstat},
+	{"ix", &syntaxCroc},
 	{"jamf", &syntaxInstaller},
 	{"jaq", &syntaxJq},
 	{"jar", &syntaxJar},
@@ -1048,31 +1093,34 @@ var programs = [...]program{
 	{"k", &syntaxKubectl},
 	{"k3d", &syntaxKubectx},
 	{"k3s", &syntaxKubectx},
-	{"k6", &syntaxSmbclient},
+	{"k6", &syntaxRpcclient},
 	{"k9s", &syntaxKubectx},
 	{"kadmin", &syntaxKadmin},
 	{"kadmin.local", &syntaxKadmin},
 	{"kafka-console-consumer", &syntaxPg_restore},
-	{"kafka-console-producer", &syntaxPg_restore},
+	{"kafka-console-producer", &syntaxNats},
 	{"kafka-topics", &syntaxPg_restore},
+	{"kafkacat", &syntaxNats},
 	{"kak", &syntaxNano},
 	{"kaniko", &syntaxCrane},
 	{"karma", &syntaxJest},
 	{"kate", &syntaxCode},
+	{"kcat", &syntaxNats},
 	{"kdb5_util", &syntaxKadmin},
-	{"kdestroy", &syntaxSmbclient},
+	{"kdestroy", &syntaxRpcclient},
 	{"kdialog", &syntaxWall},
 	{"kdig", &syntaxDig},
-	{"keepassxc-cli", &syntaxPass},
+	{"keepassxc-cli", &syntaxBw},
+	{"keeper", &syntaxBw},
 	{"kexec", &syntaxModprobe},
 	{"kextload", &syntaxModprobe},
 	{"keydb-cli", &syntaxRedis_cli},
-	{"keyring", &syntaxPass},
+	{"keyring", &syntaxBw},
 	{"keytool", &syntaxJar},
 	{"kill", &syntaxKill},
 	{"killall", &syntaxKill},
 	{"kind", &syntaxKubectx},
-	{"kinit", &syntaxSmbclient},
+	{"kinit", &syntaxRpcclient},
 	{"klist", &syntaxTasklist},
 	{"kmod", &syntaxModprobe},
 	{"kmutil", &syntaxInstaller},
@@ -1100,7 +1148,7 @@ var programs = [...]program{
 	{"kubeseal", &syntaxKustomize},
 	{"kubeval", &syntaxKustomize},
 	{"kustomize", &syntaxKustomize},
-	{"kwallet-query", &syntaxPass},
+	{"kwallet-query", &syntaxBw},
 	{"lake", &syntaxMvn},
 	{"lame", &syntaxSox},
 	{"last", &syntaxPs},
@@ -1111,9 +1159,9 @@ var programs = [...]program{
 	{"layman", &syntaxApk},
 	{"lbzip2", &syntaxGzip},
 	{"ld", &syntaxGcc},
-	{"ldapadd", &syntaxSmbclient},
-	{"ldapmodify", &syntaxSmbclient},
-	{"ldapsearch", &syntaxSmbclient},
+	{"ldapadd", &syntaxRpcclient},
+	{"ldapmodify", &syntaxRpcclient},
+	{"ldapsearch", &syntaxRpcclient},
 	{"ldc2", &syntaxGcc},
 	{"ldconfig", &syntaxUpdate_alternatives},
 	{"ldd", &syntaxObjdump},
@@ -1125,7 +1173,8 @@ var programs = [...]program{
 	{"lessc", &syntaxJest},
 	{"let", &syntaxExpr},
 	{"lex", &syntaxGcc},
-	{"lftp", &syntaxAria2c},
+	{"lftp", &syntaxLftp},
+	{"lftpput", &syntaxNcftpput},
 	{"libimobiledevice", &syntaxAdb},
 	{"libreoffice", &syntaxGs},
 	{"libtool", &syntaxMake},
@@ -1158,7 +1207,7 @@ var programs = [...]program{
 	{"localectl", &syntaxIfconfig},
 	{"localtunnel", &syntaxTailscale},
 	{"locate", &syntaxLocate},
-	{"locust", &syntaxSmbclient},
+	{"locust", &syntaxRpcclient},
 	{"log", &syntaxLog},
 	{"logger", &syntaxLogger},
 	{"loginctl", &syntaxLoginctl},
@@ -1169,7 +1218,7 @@ var programs = [...]program{
 	{"lolcat", &syntaxWall},
 	{"look", &syntaxLook},
 	{"losetup", &syntaxUmount},
-	{"lpass", &syntaxPass},
+	{"lpass", &syntaxBw},
 	{"ls", &syntaxLs},
 	{"lsar", &syntax7z},
 	{"lsattr", &syntaxLsattr},
@@ -1216,6 +1265,7 @@ var programs = [...]program{
 	{"mac2unix", &syntaxDos2unix},
 	{"machinectl", &syntaxLoginctl},
 	{"mage", &syntaxMake},
+	{"magic-wormhole", &syntaxCroc},
 	{"magick", &syntaxConvert},
 	{"mail", &syntaxMail},
 	{"mailx", &syntaxMail},
@@ -1273,6 +1323,7 @@ var programs = [...]program{
 	{"mini", &syntaxJupyter},
 	{"minijail0", &syntaxUnshare},
 	{"minikube", &syntaxKubectx},
+	{"miniserve", &syntaxHttpd},
 	{"mint", &syntaxMvn},
 	{"mise", &syntaxNvm},
 	{"mix", &syntaxMvn},
@@ -1318,8 +1369,8 @@ var programs = [...]program{
 	{"montage", &syntaxConvert},
 	{"more", &syntaxLess},
 	{"mosh", &syntaxSsh},
-	{"mosquitto_pub", &syntaxSmbclient},
-	{"mosquitto_sub", &syntaxSmbclient},
+	{"mosquitto_pub", &syntaxMosquitto_pub},
+	{"mosquitto_sub", &syntaxRpcclient},
 	{"most", &syntaxLess},
 	{"mount", &syntaxMount},
 	{"mpcmdrun", &syntaxMpcmdrun},
@@ -1328,6 +1379,7 @@ var programs = [...]program{
 	{"mplayer", &syntaxSox},
 	{"mpstat", &syntaxPs},
 	{"mpv", &syntaxSox},
+	{"mqtt", &syntaxMosquitto_pub},
 	{"msbuild", &syntaxMsbuild},
 	{"msdt", &syntaxMsdt},
 	{"mshta", &syntaxMshta},
@@ -1358,7 +1410,7 @@ var programs = [...]program{
 	{"nala", &syntaxApt_get},
 	{"nano", &syntaxNano},
 	{"nasm", &syntaxGcc},
-	{"nats", &syntaxPg_restore},
+	{"nats", &syntaxNats},
 	{"nawk", &syntaxAwk},
 	{"nbconvert", &syntaxJupyter},
 	{"nc", &syntaxNc},
@@ -1367,7 +1419,9 @@ var programs = [...]program{
 	{"ncal", &syntaxCal},
 	{"ncat", &syntaxNc},
 	{"ncdu", &syntaxDu},
+	{"ncftp", &syntaxLftp},
 	{"ncftpget", &syntaxAria2c},
+	{"ncftpput", &syntaxNcftpput},
 	{"ncu", &syntaxJest},
 	{"ne", &syntaxNano},
 	{"neato", &syntaxDot},
@@ -1468,6 +1522,7 @@ var programs = [...]program{
 	{"nx", &syntaxJest},
 	{"nyc", &syntaxJest},
 	{"oaieval", &syntaxJupyter},
+	{"oathtool", &syntaxCredstash},
 	{"objcopy", &syntaxStrip},
 	{"objdump", &syntaxObjdump},
 	{"oc", &syntaxKubectl},
@@ -1486,8 +1541,9 @@ var programs = [...]program{
 	{"odbcconf", &syntaxRegsvr32},
 	{"oggenc", &syntaxSox},
 	{"oksh", &syntaxSh},
+	{"onionshare-cli", &syntaxCroc},
 	{"oomctl", &syntaxLoginctl},
-	{"op", &syntaxPass},
+	{"op", &syntaxOp},
 	{"opa", &syntaxKustomize},
 	{"opam", &syntaxMvn},
 	{"open", &syntaxOpen},
@@ -1505,12 +1561,14 @@ var programs = [...]program{
 	{"orb", &syntaxKubectx},
 	{"osascript", &syntaxOsascript},
 	{"osh", &syntaxSh},
+	{"oshare", &syntaxCroc},
 	{"osql", &syntaxMongosh},
 	{"ostree", &syntaxApk},
 	{"otfinfo", &syntaxFfprobe},
 	{"otool", &syntaxObjdump},
 	{"ovhcloud", &syntaxDoctl},
 	{"ovs-vsctl", &syntaxIfconfig},
+	{"ovsx", &syntaxTwine},
 	{"oxipng", &syntaxConvert},
 	{"oxlint", &syntaxBlack},
 	{"packer", &syntaxPacker},
@@ -1532,8 +1590,11 @@ var programs = [...]program{
 	{"partprobe", &syntaxMkfs},
 	{"paru", &syntaxPacman},
 	{"pass", &syntaxPass},
+	{"passage", &syntaxPass},
+	{"passbolt", &syntaxBw},
 	{"passwd", &syntaxUseradd},
 	{"paste", &syntaxPaste},
+	{"pastebinit", &syntaxCroc},
 	{"patch", &syntaxPatch},
 	{"patchelf", &syntaxStrip},
 	{"pbcopy", &syntaxXclip},
@@ -1680,6 +1741,7 @@ var programs = [...]program{
 	{"psalm", &syntaxMypy},
 	{"psexec", &syntaxPsexec},
 	{"psexec64", &syntaxPsexec},
+	{"psftp", &syntaxLftp},
 	{"psql", &syntaxPsql},
 	{"pstopdf", &syntaxGs},
 	{"pstree", &syntaxPs},
@@ -1775,7 +1837,7 @@ var programs = [...]program{
 	{"r8", &syntaxJar},
 	{"rabbitmq-plugins", &syntaxPg_restore},
 	{"rabbitmq-streams", &syntaxPg_restore},
-	{"rabbitmqadmin", &syntaxPg_restore},
+	{"rabbitmqadmin", &syntaxNats},
 	{"rabbitmqctl", &syntaxPg_restore},
 	{"racket", &syntaxRscript},
 	{"raco", &syntaxMvn},
@@ -1789,6 +1851,7 @@ var programs = [...]program{
 	{"raspi-config", &syntaxUpdate_alternatives},
 	{"rbash", &syntaxSh},
 	{"rbenv", &syntaxNvm},
+	{"rbw", &syntaxBw},
 	{"rc", &syntaxCsh},
 	{"rc-service", &syntaxService},
 	{"rcc", &syntaxGcc},
@@ -1856,7 +1919,7 @@ var programs = [...]program{
 	{"roc", &syntaxMvn},
 	{"rollup", &syntaxJest},
 	{"route", &syntaxIfconfig},
-	{"rpcclient", &syntaxSmbclient},
+	{"rpcclient", &syntaxRpcclient},
 	{"rpi-imager", &syntaxAdb},
 	{"rpm", &syntaxRpm},
 	{"rpm-ostree", &syntaxApk},
@@ -1891,6 +1954,7 @@ var programs = [...]program{
 	{"rview", &syntaxVim},
 	{"rvim", &syntaxVim},
 	{"rvm", &syntaxNvm},
+	{"rxvt", &syntaxXterm},
 	{"rye", &syntaxPoetry},
 	{"rzsh", &syntaxKsh},
 	{"s-nail", &syntaxMail},
@@ -1900,6 +1964,7 @@ var programs = [...]program{
 	{"salt", &syntaxPulumi},
 	{"salt-call", &syntaxPulumi},
 	{"sam", &syntaxPulumi},
+	{"saml2aws", &syntaxCredstash},
 	{"sample", &syntaxLog},
 	{"samu", &syntaxMake},
 	{"sar", &syntaxPs},
@@ -1936,7 +2001,7 @@ var programs = [...]program{
 	{"sdk", &syntaxNvm},
 	{"sdkman", &syntaxNvm},
 	{"sdkmanager", &syntaxAdb},
-	{"secret-tool", &syntaxPass},
+	{"secret-tool", &syntaxBw},
 	{"security", &syntaxSecurity},
 	{"sed", &syntaxSed},
 	{"sem", &syntaxNohup},
@@ -1978,8 +2043,10 @@ var programs = [...]program{
 	{"sha512sum", &syntaxMd5sum},
 	{"shaderc", &syntaxGcc},
 	{"shards", &syntaxMvn},
+	{"sharing", &syntaxCroc},
 	{"sharphound", &syntaxSharphound},
 	{"shasum", &syntaxMd5sum},
+	{"shell2http", &syntaxTtyd},
 	{"shellcheck", &syntaxMypy},
 	{"shfmt", &syntaxBlack},
 	{"shield", &syntaxShield},
@@ -1991,11 +2058,11 @@ var programs = [...]program{
 	{"shutdown", &syntaxReboot},
 	{"shyaml", &syntaxGron},
 	{"sidekiq", &syntaxMvn},
-	{"siege", &syntaxSmbclient},
+	{"siege", &syntaxRpcclient},
 	{"sift", &syntaxAg},
 	{"simctl", &syntaxCodesign},
 	{"singularity", &syntaxKubectx},
-	{"sipp", &syntaxSmbclient},
+	{"sipp", &syntaxRpcclient},
 	{"sips", &syntaxCodesign},
 	{"size", &syntaxObjdump},
 	{"sk", &syntaxFzf},
@@ -2009,19 +2076,19 @@ var programs = [...]program{
 	{"slogin", &syntaxSsh},
 	{"sls", &syntaxPulumi},
 	{"smbclient", &syntaxSmbclient},
-	{"smbmap", &syntaxSmbclient},
+	{"smbmap", &syntaxRpcclient},
 	{"smbpasswd", &syntaxKadmin},
 	{"smem", &syntaxPs},
 	{"snap", &syntaxSnap},
 	{"sngrep", &syntaxTshark},
-	{"snmpget", &syntaxSmbclient},
-	{"snmpwalk", &syntaxSmbclient},
+	{"snmpget", &syntaxRpcclient},
+	{"snmpwalk", &syntaxRpcclient},
 	{"snyk", &syntaxMypy},
 	{"socat", &syntaxSocat},
 	{"sockstat", &syntaxNetstat},
 	{"soffice", &syntaxGs},
 	{"softwareupdate", &syntaxUpdate_alternatives},
-	{"sops", &syntaxPass},
+	{"sops", &syntaxSops},
 	{"sort", &syntaxSort},
 	{"source", &syntaxSource},
 	{"sox", &syntaxSox},
@@ -2031,14 +2098,15 @@ var programs = [...]program{
 	{"spctl", &syntaxUpdate_alternatives},
 	{"spectacle", &syntaxScrot},
 	{"spectral", &syntaxMypy},
-	{"speedtest", &syntaxSmbclient},
-	{"speedtest-cli", &syntaxSmbclient},
+	{"speedtest", &syntaxRpcclient},
+	{"speedtest-cli", &syntaxRpcclient},
 	{"sphinx-autobuild", &syntaxJest},
 	{"sphinx-build", &syntaxJest},
 	{"spindump", &syntaxLog},
 	{"split", &syntaxSplit},
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
+	{"sprunge", &syntaxCroc},
 	{"sqlcmd", &syntaxMongosh},
 	{"sqlfluff", &syntaxMypy},
 	{"sqlite3", &syntaxSqlite3},
@@ -2055,6 +2123,7 @@ var programs = [...]program{
 	{"ssh-keyscan", &syntaxSsh_keyscan},
 	{"sshpass", &syntaxSshpass},
 	{"sshuttle", &syntaxTailscale},
+	{"sshx", &syntaxTtyd},
 	{"ssmtp", &syntaxMail},
 	{"sssctl", &syntaxKadmin},
 	{"st-flash", &syntaxAdb},
@@ -2157,6 +2226,7 @@ var programs = [...]program{
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
 	{"tensorboard", &syntaxJupyter},
+	{"termbin", &syntaxCroc},
 	{"terminal-notifier", &syntaxWall},
 	{"termshark", &syntaxTshark},
 	{"terraform", &syntaxTerraform},
@@ -2175,9 +2245,10 @@ var programs = [...]program{
 	{"tflint", &syntaxMypy},
 	{"tfsec", &syntaxMypy},
 	{"tfswitch", &syntaxNvm},
-	{"tftp", &syntaxTelnet},
+	{"tftp", &syntaxTftp},
 	{"thor", &syntaxMvn},
 	{"thrift", &syntaxGcc},
+	{"thttpd", &syntaxHttpd},
 	{"tiffutil", &syntaxCodesign},
 	{"tilde", &syntaxNano},
 	{"tilt", &syntaxKustomize},
@@ -2190,7 +2261,7 @@ var programs = [...]program{
 	{"tkn", &syntaxKustomize},
 	{"tldr", &syntaxMan},
 	{"tlmgr", &syntaxMvn},
-	{"tmate", &syntaxTailscale},
+	{"tmate", &syntaxTtyd},
 	{"tmutil", &syntaxTmutil},
 	{"tmux", &syntaxTmux},
 	{"tofu", &syntaxTerraform},
@@ -2213,6 +2284,7 @@ var programs = [...]program{
 	{"tracert", &syntaxPing},
 	{"trae", &syntaxCode},
 	{"transactional-update", &syntaxApk},
+	{"transfer", &syntaxCroc},
 	{"trap", &syntaxTrap},
 	{"trash", &syntaxRimraf},
 	{"trash-put", &syntaxRimraf},
@@ -2239,10 +2311,12 @@ var programs = [...]program{
 	{"tsx", &syntaxTsx},
 	{"ttx", &syntaxFfprobe},
 	{"tty", &syntaxNproc},
+	{"ttyd", &syntaxTtyd},
 	{"tuist", &syntaxMvn},
 	{"tune2fs", &syntaxMkfs},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
+	{"twine", &syntaxTwine},
 	{"twopi", &syntaxDot},
 	{"ty", &syntaxMypy},
 	{"type", &syntaxType},
@@ -2293,10 +2367,13 @@ var programs = [...]program{
 	{"update-initramfs", &syntaxUpdate_alternatives},
 	{"update-rc.d", &syntaxUpdate_alternatives},
 	{"updatedb", &syntaxUpdatedb},
+	{"uploader", &syntaxCroc},
 	{"upower", &syntaxPs},
+	{"upterm", &syntaxTtyd},
 	{"uptime", &syntaxPs},
 	{"upx", &syntaxStrip},
 	{"urpmi", &syntaxApk},
+	{"urxvt", &syntaxXterm},
 	{"useradd", &syntaxUseradd},
 	{"userdel", &syntaxUseradd},
 	{"usermod", &syntaxUseradd},
@@ -2315,11 +2392,11 @@ var programs = [...]program{
 	{"vale", &syntaxMypy},
 	{"valgrind", &syntaxStrace},
 	{"valkey-cli", &syntaxRedis_cli},
-	{"vault", &syntaxPass},
+	{"vault", &syntaxVault},
 	{"vaultcmd", &syntaxProcdump},
 	{"vcpkg", &syntaxMvn},
 	{"vdir", &syntaxLs},
-	{"vegeta", &syntaxSmbclient},
+	{"vegeta", &syntaxRpcclient},
 	{"velero", &syntaxKustomize},
 	{"vercel", &syntaxDoctl},
 	{"vfox", &syntaxNvm},
@@ -2352,6 +2429,7 @@ var programs = [...]program{
 	{"vmstat", &syntaxPs},
 	{"vnstat", &syntaxNetstat},
 	{"volta", &syntaxNvm},
+	{"vsce", &syntaxTwine},
 	{"vssadmin", &syntaxVssadmin},
 	{"vue", &syntaxJest},
 	{"vue-cli-service", &syntaxJest},
@@ -2383,15 +2461,19 @@ var programs = [...]program{
 	{"wdutil", &syntaxLog},
 	{"weasyprint", &syntaxGs},
 	{"web-ext", &syntaxJest},
+	{"webfsd", &syntaxHttpd},
 	{"webpack", &syntaxJest},
-	{"websocat", &syntaxSmbclient},
+	{"websocat", &syntaxWebsocat},
+	{"websocketd", &syntaxTtyd},
 	{"webstorm", &syntaxCode},
 	{"west", &syntaxAdb},
+	{"wetty", &syntaxTtyd},
 	{"wevtutil", &syntaxWevtutil},
 	{"wfuzz", &syntaxNmap},
 	{"wg", &syntaxIfconfig},
 	{"wg-quick", &syntaxTailscale},
 	{"wget", &syntaxWget},
+	{"wgetpaste", &syntaxCroc},
 	{"whatis", &syntaxLocate},
 	{"whence", &syntaxType},
 	{"where", &syntaxType},
@@ -2416,11 +2498,14 @@ var programs = [...]program{
 	{"wmctrl", &syntaxXset},
 	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
+	{"wormhole", &syntaxCroc},
+	{"wormhole-william", &syntaxCroc},
 	{"wp", &syntaxMvn},
+	{"wput", &syntaxWput},
 	{"wrangler", &syntaxDoctl},
 	{"write", &syntaxWall},
-	{"wrk", &syntaxSmbclient},
-	{"wscat", &syntaxSmbclient},
+	{"wrk", &syntaxRpcclient},
+	{"wscat", &syntaxWebsocat},
 	{"wscript", &syntaxCscript},
 	{"wslview", &syntaxOpen},
 	{"wusa", &syntaxMpcmdrun},
@@ -2467,6 +2552,7 @@ var programs = [...]program{
 	{"xsel", &syntaxXclip},
 	{"xset", &syntaxXset},
 	{"xstow", &syntaxStow},
+	{"xterm", &syntaxXterm},
 	{"xvfb-run", &syntaxNohup},
 	{"xwininfo", &syntaxPs},
 	{"xwizard", &syntaxRegsvr32},
@@ -3077,10 +3163,14 @@ var syntaxAws__2a_Batch_delete__2a = syntax{style: open, operands: shape{rest: r
 
 var syntaxAws__2a_Batch_get__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
+var syntaxAws__2a_Create_access_key = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
 var syntaxAws__2a = syntax{style: own, subs: []program{
 	{"*", &syntaxAws__2a__2a},
 	{"batch-delete-*", &syntaxAws__2a_Batch_delete__2a},
 	{"batch-get-*", &syntaxAws__2a_Batch_get__2a},
+	{"create-access-key", &syntaxAws__2a_Create_access_key},
+	{"create-service-specific-credential", &syntaxAws__2a_Create_access_key},
 	{"delete-*", &syntaxAws__2a_Batch_delete__2a},
 	{"deregister-*", &syntaxAws__2a_Batch_delete__2a},
 	{"describe-*", &syntaxAws__2a_Batch_get__2a},
@@ -3088,7 +3178,18 @@ var syntaxAws__2a = syntax{style: own, subs: []program{
 	{"empty-*", &syntaxAws__2a_Batch_delete__2a},
 	{"estimate-*", &syntaxAws__2a_Batch_get__2a},
 	{"filter-*", &syntaxAws__2a_Batch_get__2a},
+	{"generate-db-auth-token", &syntaxAws__2a_Create_access_key},
+	{"generate-db-connect-auth-token", &syntaxAws__2a_Create_access_key},
 	{"get-*", &syntaxAws__2a_Batch_get__2a},
+	{"get-authorization-token", &syntaxAws__2a_Create_access_key},
+	{"get-cluster-credentials", &syntaxAws__2a_Create_access_key},
+	{"get-cluster-credentials-with-iam", &syntaxAws__2a_Create_access_key},
+	{"get-credentials-for-identity", &syntaxAws__2a_Create_access_key},
+	{"get-instance-access-details", &syntaxAws__2a_Create_access_key},
+	{"get-login-password", &syntaxAws__2a_Create_access_key},
+	{"get-password-data", &syntaxAws__2a_Create_access_key},
+	{"get-role-credentials", &syntaxAws__2a_Create_access_key},
+	{"get-token", &syntaxAws__2a_Create_access_key},
 	{"head-*", &syntaxAws__2a_Batch_get__2a},
 	{"help", &syntaxAws__2a_Batch_get__2a},
 	{"list-*", &syntaxAws__2a_Batch_get__2a},
@@ -3113,7 +3214,7 @@ var syntaxAws_Configure__2a = syntax{style: open, operands: shape{rest: roleText
 
 var syntaxAws_Configure_Export_credentials = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
-var syntaxAws_Configure_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+var syntaxAws_Configure_Get = syntax{style: open, operands: shape{rest: roleSecret}}
 
 var syntaxAws_Configure_List = syntax{style: open, operands: shape{rest: roleText}}
 
@@ -3308,7 +3409,20 @@ var syntaxAz_Secret = syntax{subs: []program{
 	{"show", &syntaxAz_Secret_Download},
 }}
 
-var syntaxAz = syntax{style: own, subs: []program{
+var syntaxAz_Sync = syntax{style: open, options: []option{
+	{"--file", &action_3cbb5f4812ff},
+	{"--source", &action_3cbb5f4812ff},
+	{"-f", &action_3cbb5f4812ff},
+	{"-s", &action_3cbb5f4812ff},
+}, operands: shape{rest: roleText}, base: &action_fcca621810f4}
+
+var syntaxAz = syntax{style: own, texts: []option{
+	{"--expose-token", &action_e68a09b0d2fe},
+	{"connection-string", &action_e68a09b0d2fe},
+	{"create-for-rbac", &action_e68a09b0d2fe},
+	{"credential show", &action_e68a09b0d2fe},
+	{"list-publishing-", &action_e68a09b0d2fe},
+}, subs: []program{
 	{"*", &syntaxAz__2a},
 	{"check-*", &syntaxAz_Check__2a},
 	{"configure", &syntaxAz_Configure},
@@ -3334,11 +3448,39 @@ var syntaxAz = syntax{style: own, subs: []program{
 	{"secret", &syntaxAz_Secret},
 	{"set", &syntaxAz_Configure},
 	{"show", &syntaxAz_Check__2a},
+	{"sync", &syntaxAz_Sync},
 	{"upgrade", &syntaxAz_Configure},
+	{"upload", &syntaxAz_Sync},
+	{"upload-batch", &syntaxAz_Sync},
 	{"usage", &syntaxAz_Check__2a},
 	{"version", &syntaxAz_Check__2a},
 	{"wait", &syntaxAz_Check__2a},
 }, groups: []string{"account", "acr", "ad", "aks", "apim", "app", "appservice", "appsettings", "artifacts", "assignment", "batch", "blob", "boards", "cdn", "certificate", "config", "container", "containerapp", "cosmosdb", "db", "definition", "deployment", "devops", "disk", "dns", "eventhubs", "extension", "flexible-server", "functionapp", "group", "identity", "image", "iot", "keyvault", "lb", "log-analytics", "maintenance", "managedapp", "monitor", "mysql", "namespace", "network", "nic", "nsg", "pipelines", "plan", "policy", "postgres", "provider", "public-ip", "queue", "redis", "repos", "resource", "role", "server", "servicebus", "share", "snapshot", "sp", "sql", "storage", "table", "user", "vm", "vnet", "webapp", "workspace"}}
+
+var syntaxAzcopy_Bench = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAzcopy_Copy = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_abf716fe7d05}
+
+var syntaxAzcopy_Make = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxAzcopy = syntax{style: own, options: []option{
+	{"--log-level", &action_e3b0c44298fc},
+}, subs: []program{
+	{"bench", &syntaxAzcopy_Bench},
+	{"copy", &syntaxAzcopy_Copy},
+	{"cp", &syntaxAzcopy_Copy},
+	{"doc", &syntaxAzcopy_Bench},
+	{"env", &syntaxAzcopy_Bench},
+	{"jobs", &syntaxAzcopy_Bench},
+	{"list", &syntaxAzcopy_Bench},
+	{"login", &syntaxAzcopy_Bench},
+	{"logout", &syntaxAzcopy_Bench},
+	{"make", &syntaxAzcopy_Make},
+	{"remove", &syntaxAzcopy_Make},
+	{"rm", &syntaxAzcopy_Make},
+	{"set-properties", &syntaxAzcopy_Make},
+	{"sync", &syntaxAzcopy_Copy},
+}}
 
 var syntaxBase64 = syntax{style: gnu, options: []option{
 	{"--base16", &action_e3b0c44298fc},
@@ -3601,13 +3743,15 @@ var syntaxBun_Build = syntax{style: bundled, operands: shape{rest: roleText}, ba
 
 var syntaxBun_Config_Delete = syntax{operands: shape{rest: roleText}, base: &action_f140bfcee116}
 
-var syntaxBun_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxBun_Config_Get = syntax{operands: shape{rest: roleSecret}, base: &action_9fe32a6c0cf7}
+
+var syntaxBun_Config_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxBun_Config = syntax{style: bundled, subs: []program{
 	{"delete", &syntaxBun_Config_Delete},
 	{"get", &syntaxBun_Config_Get},
-	{"list", &syntaxBun_Config_Get},
-	{"ls", &syntaxBun_Config_Get},
+	{"list", &syntaxBun_Config_List},
+	{"ls", &syntaxBun_Config_List},
 	{"set", &syntaxBun_Config_Delete},
 }}
 
@@ -3616,6 +3760,11 @@ var syntaxBun_Create = syntax{style: bundled, operands: shape{rest: roleText}, b
 var syntaxBun_Dlx = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
 
 var syntaxBun_Exec = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxBun_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--registry", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleMaybeFile}, base: &action_e5091c2d2e9c}
 
 var syntaxBun_Repl = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_f42b4f6538ea}
 
@@ -3813,7 +3962,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"preview", &syntaxBun_Build},
 	{"profile", &syntaxBun_Access},
 	{"prune", &syntaxBun_Add},
-	{"publish", &syntaxBun_Access},
+	{"publish", &syntaxBun_Publish},
 	{"query", &syntaxBun___version},
 	{"r", &syntaxBun_Approve_builds},
 	{"rb", &syntaxBun_Add},
@@ -3885,6 +4034,38 @@ var syntaxBusybox = syntax{style: first, options: []option{
 	{"--list-full", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}}
 
+var syntaxBw__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxBw_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxBw_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxBw = syntax{style: open, subs: []program{
+	{"*", &syntaxBw__2a},
+	{"add", &syntaxBw_Add},
+	{"clear", &syntaxBw_Add},
+	{"create", &syntaxBw_Add},
+	{"del", &syntaxBw_Add},
+	{"delete", &syntaxBw_Add},
+	{"edit", &syntaxBw_Add},
+	{"find", &syntaxBw_Find},
+	{"help", &syntaxBw_Find},
+	{"info", &syntaxBw_Find},
+	{"lock", &syntaxBw_Find},
+	{"login", &syntaxBw_Find},
+	{"logout", &syntaxBw_Find},
+	{"ls", &syntaxBw_Find},
+	{"mkdir", &syntaxBw_Add},
+	{"mv", &syntaxBw_Add},
+	{"rm", &syntaxBw_Add},
+	{"search", &syntaxBw_Find},
+	{"set", &syntaxBw_Add},
+	{"status", &syntaxBw_Find},
+	{"store", &syntaxBw_Add},
+	{"sync", &syntaxBw_Find},
+	{"version", &syntaxBw_Find},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxCal = syntax{options: []option{
 	{"-1", &action_e3b0c44298fc},
 	{"-3", &action_e3b0c44298fc},
@@ -3908,6 +4089,11 @@ var syntaxCargo_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa
 var syntaxCargo_Binstall = syntax{operands: shape{rest: rolePackage}, base: &action_d4473c670c25}
 
 var syntaxCargo_Login = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxCargo_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"-n", &action_246f64325207},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxCargo = syntax{style: open, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -4036,7 +4222,7 @@ var syntaxCargo = syntax{style: open, options: []option{
 	{"owner", &syntaxCargo_Login},
 	{"package", &syntaxCargo_Add},
 	{"pkgid", &syntaxCargo___list},
-	{"publish", &syntaxCargo_Login},
+	{"publish", &syntaxCargo_Publish},
 	{"r", &syntaxCargo_Add},
 	{"read-manifest", &syntaxCargo___list},
 	{"remove", &syntaxCargo_Add},
@@ -4541,6 +4727,8 @@ var syntaxCmp = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleRead, roleText, roleText}}}
 
+var syntaxCode_Serve_web = syntax{style: open, why: "opens an editor with a terminal to the network", operands: shape{rest: roleText}, base: &action_e488ec800fe7}
+
 var syntaxCode = syntax{style: open, options: []option{
 	{"--diff", &action_e3b0c44298fc},
 	{"--enable-proposed-api", &action_6b1b9c027b89},
@@ -4561,6 +4749,9 @@ var syntaxCode = syntax{style: open, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
+}, subs: []program{
+	{"serve-web", &syntaxCode_Serve_web},
+	{"tunnel", &syntaxCode_Serve_web},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
 
 var syntaxCodesign = syntax{style: open | long | bundled, options: []option{
@@ -4810,6 +5001,8 @@ var syntaxCrane_Append = syntax{operands: shape{rest: roleText}, base: &action_f
 
 var syntaxCrane_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
 
+var syntaxCrane_Copy = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
 var syntaxCrane_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
 var syntaxCrane_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_ccaa2d796569}
@@ -4822,8 +5015,8 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"catalog", &syntaxCrane_Catalog},
 	{"commit", &syntaxCrane_Append},
 	{"config", &syntaxCrane_Catalog},
-	{"copy", &syntaxCrane_Append},
-	{"cp", &syntaxCrane_Append},
+	{"copy", &syntaxCrane_Copy},
+	{"cp", &syntaxCrane_Copy},
 	{"create", &syntaxCrane_Append},
 	{"delete", &syntaxCrane_Delete},
 	{"digest", &syntaxCrane_Catalog},
@@ -4843,7 +5036,7 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"mutate", &syntaxCrane_Append},
 	{"ps", &syntaxCrane_Catalog},
 	{"pull", &syntaxCrane_Append},
-	{"push", &syntaxCrane_Append},
+	{"push", &syntaxCrane_Copy},
 	{"rebase", &syntaxCrane_Append},
 	{"repo", &syntaxCrane_Catalog},
 	{"repository", &syntaxCrane_Catalog},
@@ -4861,6 +5054,62 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"verify", &syntaxCrane_Append},
 	{"version", &syntaxCrane_Catalog},
 }, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+
+var syntaxCredstash__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxCredstash_Configure = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxCredstash = syntax{style: open, subs: []program{
+	{"*", &syntaxCredstash__2a},
+	{"configure", &syntaxCredstash_Configure},
+	{"delete", &syntaxCredstash_Configure},
+	{"erase", &syntaxCredstash_Configure},
+	{"help", &syntaxCredstash_Configure},
+	{"list", &syntaxCredstash_Configure},
+	{"login", &syntaxCredstash_Configure},
+	{"ls", &syntaxCredstash_Configure},
+	{"put", &syntaxCredstash_Configure},
+	{"setup", &syntaxCredstash_Configure},
+	{"store", &syntaxCredstash_Configure},
+	{"version", &syntaxCredstash_Configure},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCroc_Add = syntax{operands: shape{rest: roleSendFile}, base: &action_e3b0c44298fc}
+
+var syntaxCroc_Download = syntax{operands: shape{rest: roleText}, base: &action_bbcc39482331}
+
+var syntaxCroc_File__2a = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxCroc_File_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_e3b0c44298fc}
+
+var syntaxCroc_File = syntax{style: open, subs: []program{
+	{"*", &syntaxCroc_File__2a},
+	{"create", &syntaxCroc_File_Create},
+	{"send", &syntaxCroc_File_Create},
+	{"upload", &syntaxCroc_File_Create},
+}}
+
+var syntaxCroc = syntax{style: open, subs: []program{
+	{"add", &syntaxCroc_Add},
+	{"download", &syntaxCroc_Download},
+	{"file", &syntaxCroc_File},
+	{"files", &syntaxCroc_File},
+	{"get", &syntaxCroc_Download},
+	{"help", &syntaxCroc_Download},
+	{"info", &syntaxCroc_Download},
+	{"list", &syntaxCroc_Download},
+	{"login", &syntaxCroc_Download},
+	{"ls", &syntaxCroc_Download},
+	{"push", &syntaxCroc_Add},
+	{"put", &syntaxCroc_Add},
+	{"receive", &syntaxCroc_Download},
+	{"recv", &syntaxCroc_Download},
+	{"send", &syntaxCroc_Add},
+	{"share", &syntaxCroc_Add},
+	{"up", &syntaxCroc_Add},
+	{"upload", &syntaxCroc_Add},
+	{"version", &syntaxCroc_Download},
+}, operands: shape{rest: roleSendFile}, base: &action_c30f28f41c48}
 
 var syntaxCrontab = syntax{options: []option{
 	{"-e", &action_e3b0c44298fc},
@@ -5087,7 +5336,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--trace", &action_edb7023ca44a},
 	{"--trace-ascii", &action_edb7023ca44a},
 	{"--unix-socket", &action_56f3046bd8c9},
-	{"--upload-file", &action_8419dfb1703e},
+	{"--upload-file", &action_c3870cf69833},
 	{"--url", &action_7100f7f6d9bd},
 	{"--url-query", &action_933fc77f4028},
 	{"--user", &action_933fc77f4028},
@@ -5121,7 +5370,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-Q", &action_933fc77f4028},
 	{"-R", &action_e3b0c44298fc},
 	{"-S", &action_e3b0c44298fc},
-	{"-T", &action_8419dfb1703e},
+	{"-T", &action_c3870cf69833},
 	{"-U", &action_933fc77f4028},
 	{"-V", &action_e3b0c44298fc},
 	{"-X", &action_933fc77f4028},
@@ -5535,7 +5784,7 @@ var syntaxDig = syntax{style: long | plus, options: []option{
 	{"-t", &action_933fc77f4028},
 	{"+", &action_933fc77f4028},
 	{"@", &action_933fc77f4028},
-}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+}, operands: shape{rest: roleText}, base: &action_38194b87da82}
 
 var syntaxDirenv_Allow = syntax{operands: shape{head: []role{roleText}}, base: &action_8a9678bf3a01}
 
@@ -5805,7 +6054,7 @@ var syntaxDocker_Build = syntax{style: bundled, options: []option{
 	{"--progress", &action_933fc77f4028},
 	{"--provenance", &action_933fc77f4028},
 	{"--pull", &action_e3b0c44298fc},
-	{"--push", &action_e3b0c44298fc},
+	{"--push", &action_e5091c2d2e9c},
 	{"--quiet", &action_e3b0c44298fc},
 	{"--rm", &action_e3b0c44298fc},
 	{"--sbom", &action_933fc77f4028},
@@ -5979,7 +6228,7 @@ var syntaxDocker_Cp = syntax{style: bundled, options: []option{
 	{"-L", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_b7751911a947}
 
 var syntaxDocker_Create = syntax{style: bundled, options: []option{
 	{"--add-host", &action_933fc77f4028},
@@ -6179,7 +6428,7 @@ var syntaxDocker_Push = syntax{style: bundled, options: []option{
 	{"--quiet", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}}, base: &action_f725769babf3}
+}, operands: shape{head: []role{roleImage, roleText}}, base: &action_f725769babf3}
 
 var syntaxDocker_Rm = syntax{style: bundled, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -6390,7 +6639,21 @@ var syntaxDoctl_Console = syntax{style: open, operands: shape{rest: roleText}, b
 
 var syntaxDoctl_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxDoctl = syntax{style: own, subs: []program{
+var syntaxDoctl = syntax{style: own, texts: []option{
+	{":credentials", &action_e68a09b0d2fe},
+	{"api-keys", &action_e68a09b0d2fe},
+	{"auth token", &action_e68a09b0d2fe},
+	{"auth:token", &action_e68a09b0d2fe},
+	{"config:get", &action_e68a09b0d2fe},
+	{"databases connection", &action_e68a09b0d2fe},
+	{"docker-config", &action_e68a09b0d2fe},
+	{"env:get", &action_e68a09b0d2fe},
+	{"env:list", &action_e68a09b0d2fe},
+	{"kubeconfig show", &action_e68a09b0d2fe},
+	{"login:ci", &action_e68a09b0d2fe},
+	{"oauth-tokens", &action_e68a09b0d2fe},
+	{"tokens create", &action_e68a09b0d2fe},
+}, subs: []program{
 	{"*", &syntaxDoctl__2a},
 	{"apps:destroy", &syntaxDoctl_Apps_3adestroy},
 	{"auth", &syntaxDoctl_Auth},
@@ -7481,6 +7744,16 @@ var syntaxGcloud_Config = syntax{subs: []program{
 	{"list", &syntaxGcloud_Config_Configurations},
 }}
 
+var syntaxGcloud_Config_helper = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGcloud_Cp = syntax{style: open, options: []option{
+	{"--no-clobber", &action_e3b0c44298fc},
+	{"--recursive", &action_e3b0c44298fc},
+	{"-R", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+}, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_d4473c670c25}
+
 var syntaxGcloud_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
 
 var syntaxGcloud_Help = syntax{style: open, operands: shape{rest: roleText}}
@@ -7488,6 +7761,10 @@ var syntaxGcloud_Help = syntax{style: open, operands: shape{rest: roleText}}
 var syntaxGcloud_Print_access_token = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
 
 var syntaxGcloud_Scp = syntax{style: open, options: []option{
+	{"--recurse", &action_e3b0c44298fc},
+}, operands: shape{rest: roleRemoteSrc, tail: []role{roleRemoteDst}}, base: &action_d4473c670c25}
+
+var syntaxGcloud_Ssh = syntax{style: open, options: []option{
 	{"--command", &action_061dd4255278},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -7509,6 +7786,8 @@ var syntaxGcloud = syntax{style: own, options: []option{
 	{"cat", &syntaxGcloud_Cat},
 	{"components", &syntaxGcloud_Components},
 	{"config", &syntaxGcloud_Config},
+	{"config-helper", &syntaxGcloud_Config_helper},
+	{"cp", &syntaxGcloud_Cp},
 	{"delete", &syntaxGcloud_Delete},
 	{"describe", &syntaxGcloud_Cat},
 	{"destroy", &syntaxGcloud_Delete},
@@ -7523,14 +7802,16 @@ var syntaxGcloud = syntax{style: own, options: []option{
 	{"list", &syntaxGcloud_Cat},
 	{"list-*", &syntaxGcloud_Cat},
 	{"ls", &syntaxGcloud_Cat},
+	{"mv", &syntaxGcloud_Cp},
 	{"print-access-token", &syntaxGcloud_Print_access_token},
 	{"print-identity-token", &syntaxGcloud_Print_access_token},
 	{"read", &syntaxGcloud_Cat},
 	{"remove-iam-policy-binding", &syntaxGcloud_Delete},
 	{"rm", &syntaxGcloud_Delete},
+	{"rsync", &syntaxGcloud_Cp},
 	{"scp", &syntaxGcloud_Scp},
 	{"search", &syntaxGcloud_Cat},
-	{"ssh", &syntaxGcloud_Scp},
+	{"ssh", &syntaxGcloud_Ssh},
 	{"tail", &syntaxGcloud_Cat},
 	{"topic", &syntaxGcloud_Help},
 	{"version", &syntaxGcloud_Cat},
@@ -7610,23 +7891,23 @@ var syntaxGh_Alias = syntax{subs: []program{
 
 var syntaxGh_Api = syntax{style: open, options: []option{
 	{"--cache", &action_933fc77f4028},
-	{"--field", &action_f6e47f3da29c},
+	{"--field", &action_547c15758204},
 	{"--header", &action_933fc77f4028},
 	{"--include", &action_e3b0c44298fc},
-	{"--input", &action_8419dfb1703e},
+	{"--input", &action_c3870cf69833},
 	{"--jq", &action_933fc77f4028},
 	{"--method", &action_3ad2ce98d091},
 	{"--paginate", &action_e3b0c44298fc},
 	{"--preview", &action_933fc77f4028},
-	{"--raw-field", &action_f6e47f3da29c},
+	{"--raw-field", &action_547c15758204},
 	{"--silent", &action_e3b0c44298fc},
 	{"--slurp", &action_e3b0c44298fc},
 	{"--template", &action_933fc77f4028},
 	{"--verbose", &action_e3b0c44298fc},
-	{"-F", &action_f6e47f3da29c},
+	{"-F", &action_547c15758204},
 	{"-H", &action_933fc77f4028},
 	{"-X", &action_3ad2ce98d091},
-	{"-f", &action_f6e47f3da29c},
+	{"-f", &action_547c15758204},
 	{"-i", &action_e3b0c44298fc},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_933fc77f4028},
@@ -7635,7 +7916,10 @@ var syntaxGh_Api = syntax{style: open, options: []option{
 
 var syntaxGh_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
-var syntaxGh_Auth_Status = syntax{base: &action_9fe32a6c0cf7}
+var syntaxGh_Auth_Status = syntax{style: open, options: []option{
+	{"--show-token", &action_e68a09b0d2fe},
+	{"-t", &action_e68a09b0d2fe},
+}}
 
 var syntaxGh_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
@@ -7676,6 +7960,8 @@ var syntaxGh_Cache_Download = syntax{style: open, options: []option{
 	{"-D", &action_e59e755b10c0},
 	{"-O", &action_e59e755b10c0},
 }, operands: shape{rest: roleText}, base: &action_19af46619ea5}
+
+var syntaxGh_Cache_Upload = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_f725769babf3}
 
 var syntaxGh_Cache = syntax{style: open, subs: []program{
 	{"cancel", &syntaxGh_Cache_Cancel},
@@ -7722,7 +8008,7 @@ var syntaxGh_Cache = syntax{style: open, subs: []program{
 	{"unlock", &syntaxGh_Cache_Cancel},
 	{"unpin", &syntaxGh_Cache_Cancel},
 	{"update-branch", &syntaxGh_Cache_Cancel},
-	{"upload", &syntaxGh_Cache_Cancel},
+	{"upload", &syntaxGh_Cache_Upload},
 	{"view", &syntaxGh_Cache_Checks},
 	{"watch", &syntaxGh_Cache_Checks},
 }}
@@ -7753,30 +8039,26 @@ var syntaxGh_Extension = syntax{subs: []program{
 	{"upgrade", &syntaxGh_Extension_Create},
 }}
 
-var syntaxGh_Gist_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
-
 var syntaxGh_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 
+var syntaxGh_Gist_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_8f400c08222b}
+
 var syntaxGh_Gist_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGh_Gist_Edit = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxGh_Gist_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxGh_Gist = syntax{style: open, subs: []program{
-	{"archive", &syntaxGh_Gist_Archive},
-	{"autolink", &syntaxGh_Gist_Archive},
 	{"clone", &syntaxGh_Gist_Clone},
-	{"create", &syntaxGh_Gist_Archive},
+	{"create", &syntaxGh_Gist_Create},
 	{"delete", &syntaxGh_Gist_Delete},
-	{"deploy-key", &syntaxGh_Gist_Archive},
-	{"edit", &syntaxGh_Gist_Archive},
-	{"fork", &syntaxGh_Gist_Archive},
+	{"edit", &syntaxGh_Gist_Edit},
 	{"list", &syntaxGh_Gist_List},
-	{"rename", &syntaxGh_Gist_Archive},
-	{"set-default", &syntaxGh_Gist_Archive},
-	{"sync", &syntaxGh_Gist_Archive},
-	{"unarchive", &syntaxGh_Gist_Archive},
+	{"new", &syntaxGh_Gist_Create},
+	{"rename", &syntaxGh_Gist_Edit},
 	{"view", &syntaxGh_Gist_List},
-}}
+}, operands: shape{rest: roleSendFile}}
 
 var syntaxGh_Gpg_key_Add = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
 
@@ -7790,6 +8072,33 @@ var syntaxGh_Gpg_key = syntax{style: open, subs: []program{
 	{"list", &syntaxGh_Gpg_key_List},
 	{"remove", &syntaxGh_Gpg_key_Delete},
 	{"set", &syntaxGh_Gpg_key_Add},
+}}
+
+var syntaxGh_Repo_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGh_Repo_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
+
+var syntaxGh_Repo_Create = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGh_Repo_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGh_Repo_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxGh_Repo = syntax{style: open, subs: []program{
+	{"archive", &syntaxGh_Repo_Archive},
+	{"autolink", &syntaxGh_Repo_Archive},
+	{"clone", &syntaxGh_Repo_Clone},
+	{"create", &syntaxGh_Repo_Create},
+	{"delete", &syntaxGh_Repo_Delete},
+	{"deploy-key", &syntaxGh_Repo_Archive},
+	{"edit", &syntaxGh_Repo_Archive},
+	{"fork", &syntaxGh_Repo_Archive},
+	{"list", &syntaxGh_Repo_List},
+	{"rename", &syntaxGh_Repo_Archive},
+	{"set-default", &syntaxGh_Repo_Archive},
+	{"sync", &syntaxGh_Repo_Archive},
+	{"unarchive", &syntaxGh_Repo_Archive},
+	{"view", &syntaxGh_Repo_List},
 }}
 
 var syntaxGh = syntax{style: open, options: []option{
@@ -7828,7 +8137,7 @@ var syntaxGh = syntax{style: open, options: []option{
 	{"project", &syntaxGh_Cache},
 	{"reference", &syntaxGh_Accessibility},
 	{"release", &syntaxGh_Cache},
-	{"repo", &syntaxGh_Gist},
+	{"repo", &syntaxGh_Repo},
 	{"ruleset", &syntaxGh_Accessibility},
 	{"run", &syntaxGh_Cache},
 	{"screensaver", &syntaxGh_Accessibility},
@@ -8986,7 +9295,12 @@ var syntaxGit_Hash_object = syntax{style: gnu, options: []option{
 	{"-w", &action_ccaa2d796569},
 }, operands: shape{rest: roleRead}}
 
-var syntaxGit_Imap_send = syntax{style: open, operands: shape{rest: roleRead}, base: &action_f12fcb433a66}
+var syntaxGit_Imap_send = syntax{style: open, options: []option{
+	{"--bcc", &action_2dd85645a599},
+	{"--cc", &action_2dd85645a599},
+	{"--smtp-server", &action_80383a7b7f19},
+	{"--to", &action_2dd85645a599},
+}, operands: shape{rest: roleSendFile}, base: &action_f12fcb433a66}
 
 var syntaxGit_Init = syntax{style: gnu, options: []option{
 	{"--bare", &action_e3b0c44298fc},
@@ -9132,7 +9446,7 @@ var syntaxGit_Push = syntax{style: gnu, options: []option{
 	{"--atomic", &action_e3b0c44298fc},
 	{"--branches", &action_e3b0c44298fc},
 	{"--delete", &action_cb88a8d37100},
-	{"--dry-run", &action_e3b0c44298fc},
+	{"--dry-run", &action_246f64325207},
 	{"--exec", &action_25992496c212},
 	{"--follow-tags", &action_e3b0c44298fc},
 	{"--force", &action_f3965e756ecd},
@@ -9161,12 +9475,12 @@ var syntaxGit_Push = syntax{style: gnu, options: []option{
 	{"-6", &action_e3b0c44298fc},
 	{"-d", &action_cb88a8d37100},
 	{"-f", &action_f3965e756ecd},
-	{"-n", &action_e3b0c44298fc},
+	{"-n", &action_246f64325207},
 	{"-o", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_5312d47a5241}
+}, operands: shape{head: []role{rolePush}, rest: roleText}, base: &action_2896baa426ef}
 
 var syntaxGit_Remote_Add = syntax{style: gnu, options: []option{
 	{"--mirror", &action_540758ff93b3},
@@ -9175,7 +9489,7 @@ var syntaxGit_Remote_Add = syntax{style: gnu, options: []option{
 	{"-f", &action_e3b0c44298fc},
 	{"-m", &action_933fc77f4028},
 	{"-t", &action_933fc77f4028},
-}, operands: shape{head: []role{roleText, roleRepo}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleRemoteName, roleRemoteURL}}, base: &action_ccaa2d796569}
 
 var syntaxGit_Remote_Get_url = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -9185,7 +9499,7 @@ var syntaxGit_Remote_Set_url = syntax{style: gnu, options: []option{
 	{"--add", &action_e3b0c44298fc},
 	{"--delete", &action_e3b0c44298fc},
 	{"--push", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText, roleRepo, roleText}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleRemoteName, roleRemoteURL, roleText}}, base: &action_ccaa2d796569}
 
 var syntaxGit_Remote = syntax{style: gnu, options: []option{
 	{"--verbose", &action_e3b0c44298fc},
@@ -9730,23 +10044,23 @@ var syntaxGlab_Alias = syntax{subs: []program{
 
 var syntaxGlab_Api = syntax{style: open, options: []option{
 	{"--cache", &action_933fc77f4028},
-	{"--field", &action_f6e47f3da29c},
+	{"--field", &action_547c15758204},
 	{"--header", &action_933fc77f4028},
 	{"--include", &action_e3b0c44298fc},
-	{"--input", &action_8419dfb1703e},
+	{"--input", &action_c3870cf69833},
 	{"--jq", &action_933fc77f4028},
 	{"--method", &action_3ad2ce98d091},
 	{"--paginate", &action_e3b0c44298fc},
 	{"--preview", &action_933fc77f4028},
-	{"--raw-field", &action_f6e47f3da29c},
+	{"--raw-field", &action_547c15758204},
 	{"--silent", &action_e3b0c44298fc},
 	{"--slurp", &action_e3b0c44298fc},
 	{"--template", &action_933fc77f4028},
 	{"--verbose", &action_e3b0c44298fc},
-	{"-F", &action_f6e47f3da29c},
+	{"-F", &action_547c15758204},
 	{"-H", &action_933fc77f4028},
 	{"-X", &action_3ad2ce98d091},
-	{"-f", &action_f6e47f3da29c},
+	{"-f", &action_547c15758204},
 	{"-i", &action_e3b0c44298fc},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_933fc77f4028},
@@ -9755,7 +10069,10 @@ var syntaxGlab_Api = syntax{style: open, options: []option{
 
 var syntaxGlab_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
-var syntaxGlab_Auth_Status = syntax{base: &action_9fe32a6c0cf7}
+var syntaxGlab_Auth_Status = syntax{style: open, options: []option{
+	{"--show-token", &action_e68a09b0d2fe},
+	{"-t", &action_e68a09b0d2fe},
+}}
 
 var syntaxGlab_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
@@ -9796,6 +10113,8 @@ var syntaxGlab_Cache_Download = syntax{style: open, options: []option{
 	{"-D", &action_e59e755b10c0},
 	{"-O", &action_e59e755b10c0},
 }, operands: shape{rest: roleText}, base: &action_19af46619ea5}
+
+var syntaxGlab_Cache_Upload = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_f725769babf3}
 
 var syntaxGlab_Cache = syntax{style: open, subs: []program{
 	{"cancel", &syntaxGlab_Cache_Cancel},
@@ -9842,7 +10161,7 @@ var syntaxGlab_Cache = syntax{style: open, subs: []program{
 	{"unlock", &syntaxGlab_Cache_Cancel},
 	{"unpin", &syntaxGlab_Cache_Cancel},
 	{"update-branch", &syntaxGlab_Cache_Cancel},
-	{"upload", &syntaxGlab_Cache_Cancel},
+	{"upload", &syntaxGlab_Cache_Upload},
 	{"view", &syntaxGlab_Cache_Checks},
 	{"watch", &syntaxGlab_Cache_Checks},
 }}
@@ -9898,30 +10217,26 @@ var syntaxGlab_Extension = syntax{subs: []program{
 	{"upgrade", &syntaxGlab_Extension_Create},
 }}
 
-var syntaxGlab_Gist_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
-
 var syntaxGlab_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 
+var syntaxGlab_Gist_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_8f400c08222b}
+
 var syntaxGlab_Gist_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGlab_Gist_Edit = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxGlab_Gist_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxGlab_Gist = syntax{style: open, subs: []program{
-	{"archive", &syntaxGlab_Gist_Archive},
-	{"autolink", &syntaxGlab_Gist_Archive},
 	{"clone", &syntaxGlab_Gist_Clone},
-	{"create", &syntaxGlab_Gist_Archive},
+	{"create", &syntaxGlab_Gist_Create},
 	{"delete", &syntaxGlab_Gist_Delete},
-	{"deploy-key", &syntaxGlab_Gist_Archive},
-	{"edit", &syntaxGlab_Gist_Archive},
-	{"fork", &syntaxGlab_Gist_Archive},
+	{"edit", &syntaxGlab_Gist_Edit},
 	{"list", &syntaxGlab_Gist_List},
-	{"rename", &syntaxGlab_Gist_Archive},
-	{"set-default", &syntaxGlab_Gist_Archive},
-	{"sync", &syntaxGlab_Gist_Archive},
-	{"unarchive", &syntaxGlab_Gist_Archive},
+	{"new", &syntaxGlab_Gist_Create},
+	{"rename", &syntaxGlab_Gist_Edit},
 	{"view", &syntaxGlab_Gist_List},
-}}
+}, operands: shape{rest: roleSendFile}}
 
 var syntaxGlab_Gpg_key_Add = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
 
@@ -9936,6 +10251,43 @@ var syntaxGlab_Gpg_key = syntax{style: open, subs: []program{
 	{"remove", &syntaxGlab_Gpg_key_Delete},
 	{"set", &syntaxGlab_Gpg_key_Add},
 }}
+
+var syntaxGlab_Repo_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGlab_Repo_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
+
+var syntaxGlab_Repo_Create = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGlab_Repo_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGlab_Repo_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxGlab_Repo = syntax{style: open, subs: []program{
+	{"archive", &syntaxGlab_Repo_Archive},
+	{"autolink", &syntaxGlab_Repo_Archive},
+	{"clone", &syntaxGlab_Repo_Clone},
+	{"create", &syntaxGlab_Repo_Create},
+	{"delete", &syntaxGlab_Repo_Delete},
+	{"deploy-key", &syntaxGlab_Repo_Archive},
+	{"edit", &syntaxGlab_Repo_Archive},
+	{"fork", &syntaxGlab_Repo_Archive},
+	{"list", &syntaxGlab_Repo_List},
+	{"rename", &syntaxGlab_Repo_Archive},
+	{"set-default", &syntaxGlab_Repo_Archive},
+	{"sync", &syntaxGlab_Repo_Archive},
+	{"unarchive", &syntaxGlab_Repo_Archive},
+	{"view", &syntaxGlab_Repo_List},
+}}
+
+var syntaxGlab_Snippet_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_8f400c08222b}
+
+var syntaxGlab_Snippet_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxGlab_Snippet = syntax{style: open, subs: []program{
+	{"create", &syntaxGlab_Snippet_Create},
+	{"list", &syntaxGlab_Snippet_List},
+	{"view", &syntaxGlab_Snippet_List},
+}, operands: shape{rest: roleSendFile}}
 
 var syntaxGlab = syntax{style: open, options: []option{
 	{"--help", &action_e3b0c44298fc},
@@ -9976,13 +10328,14 @@ var syntaxGlab = syntax{style: open, options: []option{
 	{"project", &syntaxGlab_Cache},
 	{"reference", &syntaxGlab_Accessibility},
 	{"release", &syntaxGlab_Cache},
-	{"repo", &syntaxGlab_Gist},
+	{"repo", &syntaxGlab_Repo},
 	{"ruleset", &syntaxGlab_Accessibility},
 	{"run", &syntaxGlab_Cache},
 	{"screensaver", &syntaxGlab_Accessibility},
 	{"search", &syntaxGlab_Accessibility},
 	{"secret", &syntaxGlab_Gpg_key},
 	{"skyline", &syntaxGlab_Accessibility},
+	{"snippet", &syntaxGlab_Snippet},
 	{"ssh-key", &syntaxGlab_Gpg_key},
 	{"status", &syntaxGlab_Accessibility},
 	{"variable", &syntaxGlab_Cache},
@@ -10581,6 +10934,8 @@ var syntaxHelm_Install = syntax{style: open, operands: shape{head: []role{roleTe
 
 var syntaxHelm_Plugin = syntax{base: &action_540dc9a7c234}
 
+var syntaxHelm_Push = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_e5091c2d2e9c}
+
 var syntaxHelm = syntax{style: open, options: []option{
 	{"--ca-file", &action_7674bb8d4aad},
 	{"--cert-file", &action_7674bb8d4aad},
@@ -10617,7 +10972,7 @@ var syntaxHelm = syntax{style: open, options: []option{
 	{"package", &syntaxHelm_Create},
 	{"plugin", &syntaxHelm_Plugin},
 	{"pull", &syntaxHelm_Create},
-	{"push", &syntaxHelm_Install},
+	{"push", &syntaxHelm_Push},
 	{"registry", &syntaxHelm_Install},
 	{"repo", &syntaxHelm_Completion},
 	{"rollback", &syntaxHelm_Install},
@@ -10632,6 +10987,72 @@ var syntaxHelm = syntax{style: open, options: []option{
 	{"verify", &syntaxHelm_Completion},
 	{"version", &syntaxHelm_Completion},
 }, base: &action_d4473c670c25}
+
+var syntaxHeroku__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxHeroku_Apps_3adestroy = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxHeroku_Auth = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHeroku_Config = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
+var syntaxHeroku_Config_3aedit = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxHeroku_Console = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHeroku_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHeroku = syntax{style: own, texts: []option{
+	{":credentials", &action_e68a09b0d2fe},
+	{"api-keys", &action_e68a09b0d2fe},
+	{"auth token", &action_e68a09b0d2fe},
+	{"auth:token", &action_e68a09b0d2fe},
+	{"config:get", &action_e68a09b0d2fe},
+	{"databases connection", &action_e68a09b0d2fe},
+	{"docker-config", &action_e68a09b0d2fe},
+	{"env:get", &action_e68a09b0d2fe},
+	{"env:list", &action_e68a09b0d2fe},
+	{"kubeconfig show", &action_e68a09b0d2fe},
+	{"login:ci", &action_e68a09b0d2fe},
+	{"oauth-tokens", &action_e68a09b0d2fe},
+	{"tokens create", &action_e68a09b0d2fe},
+}, subs: []program{
+	{"*", &syntaxHeroku__2a},
+	{"apps:destroy", &syntaxHeroku_Apps_3adestroy},
+	{"auth", &syntaxHeroku_Auth},
+	{"build", &syntaxHeroku_Auth},
+	{"config", &syntaxHeroku_Config},
+	{"config:edit", &syntaxHeroku_Config_3aedit},
+	{"config:set", &syntaxHeroku_Config_3aedit},
+	{"config:unset", &syntaxHeroku_Config_3aedit},
+	{"console", &syntaxHeroku_Console},
+	{"delete", &syntaxHeroku_Apps_3adestroy},
+	{"describe", &syntaxHeroku_Describe},
+	{"destroy", &syntaxHeroku_Apps_3adestroy},
+	{"dev", &syntaxHeroku_Auth},
+	{"get", &syntaxHeroku_Describe},
+	{"help", &syntaxHeroku_Describe},
+	{"info", &syntaxHeroku_Describe},
+	{"init", &syntaxHeroku_Auth},
+	{"link", &syntaxHeroku_Auth},
+	{"list", &syntaxHeroku_Describe},
+	{"list-*", &syntaxHeroku_Describe},
+	{"login", &syntaxHeroku_Auth},
+	{"logout", &syntaxHeroku_Auth},
+	{"logs", &syntaxHeroku_Describe},
+	{"ls", &syntaxHeroku_Describe},
+	{"ps", &syntaxHeroku_Describe},
+	{"pull", &syntaxHeroku_Auth},
+	{"remove", &syntaxHeroku_Apps_3adestroy},
+	{"rm", &syntaxHeroku_Apps_3adestroy},
+	{"search", &syntaxHeroku_Describe},
+	{"show", &syntaxHeroku_Describe},
+	{"ssh", &syntaxHeroku_Console},
+	{"status", &syntaxHeroku_Describe},
+	{"version", &syntaxHeroku_Describe},
+	{"view", &syntaxHeroku_Describe},
+	{"whoami", &syntaxHeroku_Describe},
+}, groups: []string{"account", "apps", "cluster", "compute", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
 
 var syntaxHg_Absorb = syntax{style: gnu | open, options: []option{
 	{"--command", &action_540dc9a7c234},
@@ -10865,7 +11286,21 @@ var syntaxHttp = syntax{options: []option{
 	{"-q", &action_e3b0c44298fc},
 	{"-s", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{rest: roleWebItem}, base: &action_404add0ba800}
+}, operands: shape{rest: roleWebItem}, base: &action_60394c34c26c}
+
+var syntaxHttpd = syntax{style: bundled | open, options: []option{
+	{"--port", &action_933fc77f4028},
+	{"--root", &action_f01e56e72e8d},
+	{"-c", &action_933fc77f4028},
+	{"-d", &action_f01e56e72e8d},
+	{"-f", &action_e3b0c44298fc},
+	{"-h", &action_f01e56e72e8d},
+	{"-i", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{rest: roleReadTree}, base: &action_5bce6b70767a}
 
 var syntaxIcacls = syntax{style: slash, options: []option{
 	{"/c", &action_e3b0c44298fc},
@@ -10951,6 +11386,11 @@ var syntaxIfconfig = syntax{style: bundled | open, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
+}, texts: []option{
+	{"--show-secrets", &action_e68a09b0d2fe},
+	{"private-key", &action_e68a09b0d2fe},
+	{"showconf", &action_e68a09b0d2fe},
+	{"wireless-security", &action_e68a09b0d2fe},
 }, subs: []program{
 	{"-listallnetworkservices", &syntaxIfconfig__listallnetworkservices},
 	{"c", &syntaxIfconfig__listallnetworkservices},
@@ -11579,7 +12019,7 @@ var syntaxKubectl_Config = syntax{style: bundled, options: []option{
 
 var syntaxKubectl_Cp = syntax{style: bundled, options: []option{
 	{"--no-preserve", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleObject, roleObjectDst}}}
+}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_cb58535c8c7c}
 
 var syntaxKubectl_Debug = syntax{style: bundled | open, options: []option{
 	{"--attach", &action_e3b0c44298fc},
@@ -11607,8 +12047,11 @@ var syntaxKubectl_Describe = syntax{style: bundled, options: []option{
 	{"-h", &action_e3b0c44298fc},
 }, subs: []program{
 	{"secret", &syntaxKubectl_Describe_Secret},
+	{"secret,*", &syntaxKubectl_Describe_Secret},
 	{"secret/*", &syntaxKubectl_Describe_Secret},
 	{"secrets", &syntaxKubectl_Describe_Secret},
+	{"secrets,*", &syntaxKubectl_Describe_Secret},
+	{"secrets/*", &syntaxKubectl_Describe_Secret},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxKubectl_Edit = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_250a89f04b9a}
@@ -11935,6 +12378,13 @@ var syntaxLess = syntax{style: numeric | plus, options: []option{
 	{"+", &action_fcdc8eed3b98},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
+var syntaxLftp = syntax{style: open, options: []option{
+	{"-b", &action_56f3046bd8c9},
+	{"-c", &action_28cef78862d3},
+	{"-e", &action_28cef78862d3},
+	{"-f", &action_56f3046bd8c9},
+}, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_c30f28f41c48}
+
 var syntaxLn = syntax{style: gnu, options: []option{
 	{"--backup", &action_e3b0c44298fc},
 	{"--force", &action_e3b0c44298fc},
@@ -12147,7 +12597,9 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 }, operands: shape{head: []role{roleScriptLua}, rest: roleText}, base: &action_f42b4f6538ea}
 
 var syntaxMail = syntax{style: bundled | open, options: []option{
-	{"-A", &action_56f3046bd8c9},
+	{"--attach", &action_bbcc0613e977},
+	{"--attachment", &action_bbcc0613e977},
+	{"-A", &action_bbcc0613e977},
 	{"-C", &action_6b1b9c027b89},
 	{"-E", &action_e3b0c44298fc},
 	{"-F", &action_56f3046bd8c9},
@@ -12155,7 +12607,7 @@ var syntaxMail = syntax{style: bundled | open, options: []option{
 	{"-I", &action_6b1b9c027b89},
 	{"-Q", &action_56f3046bd8c9},
 	{"-S", &action_933fc77f4028},
-	{"-a", &action_56f3046bd8c9},
+	{"-a", &action_bbcc0613e977},
 	{"-b", &action_933fc77f4028},
 	{"-c", &action_933fc77f4028},
 	{"-d", &action_e3b0c44298fc},
@@ -12357,7 +12809,26 @@ var syntaxMongosh = syntax{style: open, options: []option{
 	{"-i", &action_0a395c79a38f},
 	{"-o", &action_0a395c79a38f},
 	{"-q", &action_99ef6915cf9b},
-}, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
+}, operands: shape{rest: roleText}, base: &action_c11780522550}
+
+var syntaxMosquitto_pub = syntax{style: open | bundled, options: []option{
+	{"--file", &action_bbcc0613e977},
+	{"--host", &action_80383a7b7f19},
+	{"--stdin-file", &action_4794556dc2ff},
+	{"--stdin-line", &action_4794556dc2ff},
+	{"-P", &action_933fc77f4028},
+	{"-V", &action_933fc77f4028},
+	{"-f", &action_bbcc0613e977},
+	{"-h", &action_80383a7b7f19},
+	{"-i", &action_933fc77f4028},
+	{"-l", &action_4794556dc2ff},
+	{"-m", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-q", &action_933fc77f4028},
+	{"-s", &action_4794556dc2ff},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_38194b87da82}
 
 var syntaxMount = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -12510,9 +12981,18 @@ var syntaxMv = syntax{style: gnu, options: []option{
 
 var syntaxMvn___version = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
-var syntaxMvn_Deploy = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxMvn_Deploy = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--host", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+	{"--source", &action_7100f7f6d9bd},
+	{"-n", &action_246f64325207},
+	{"-s", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxMvn_Exec = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
+
+var syntaxMvn_Login = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"--build-script", &action_6c2349e8dc5c},
@@ -12532,17 +13012,17 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"help", &syntaxMvn___version},
 	{"info", &syntaxMvn___version},
 	{"list", &syntaxMvn___version},
-	{"login", &syntaxMvn_Deploy},
+	{"login", &syntaxMvn_Login},
 	{"outdated", &syntaxMvn___version},
-	{"owner", &syntaxMvn_Deploy},
+	{"owner", &syntaxMvn_Login},
 	{"publish", &syntaxMvn_Deploy},
 	{"push", &syntaxMvn_Deploy},
 	{"show", &syntaxMvn___version},
-	{"signin", &syntaxMvn_Deploy},
+	{"signin", &syntaxMvn_Login},
 	{"tasks", &syntaxMvn___version},
 	{"upload", &syntaxMvn_Deploy},
 	{"version", &syntaxMvn___version},
-	{"yank", &syntaxMvn_Deploy},
+	{"yank", &syntaxMvn_Login},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxMypy = syntax{style: open, options: []option{
@@ -12633,7 +13113,7 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-u", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{roleText}}, base: &action_c11780522550}
 
 var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"--backupdir", &action_1efb8343bf9b},
@@ -12646,6 +13126,15 @@ var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"-o", &action_1efb8343bf9b},
 	{"-s", &action_25992496c212},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxNats = syntax{style: open, options: []option{
+	{"--bootstrap-server", &action_80383a7b7f19},
+	{"--broker-list", &action_80383a7b7f19},
+	{"--host", &action_80383a7b7f19},
+	{"--server", &action_80383a7b7f19},
+	{"-b", &action_80383a7b7f19},
+	{"-s", &action_80383a7b7f19},
+}, operands: shape{rest: roleText}, base: &action_14cc77692e3d}
 
 var syntaxNc = syntax{style: bundled, options: []option{
 	{"--allow", &action_933fc77f4028},
@@ -12715,6 +13204,13 @@ var syntaxNc = syntax{style: bundled, options: []option{
 	{"-x", &action_933fc77f4028},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleHost, roleText}}, base: &action_60394c34c26c}
+
+var syntaxNcftpput = syntax{style: open, options: []option{
+	{"-P", &action_933fc77f4028},
+	{"-j", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{head: []role{roleHost, roleText}, rest: roleSendFile}, base: &action_5312d47a5241}
 
 var syntaxNetsh = syntax{style: slash | expr, why: "changes the network or the firewall, or shows wireless keys", options: []option{
 	{"show", &action_936813f2e31e},
@@ -13002,13 +13498,15 @@ var syntaxNpm_Build = syntax{style: bundled, operands: shape{rest: roleText}, ba
 
 var syntaxNpm_Config_Delete = syntax{operands: shape{rest: roleText}, base: &action_f140bfcee116}
 
-var syntaxNpm_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxNpm_Config_Get = syntax{operands: shape{rest: roleSecret}, base: &action_9fe32a6c0cf7}
+
+var syntaxNpm_Config_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxNpm_Config = syntax{style: bundled, subs: []program{
 	{"delete", &syntaxNpm_Config_Delete},
 	{"get", &syntaxNpm_Config_Get},
-	{"list", &syntaxNpm_Config_Get},
-	{"ls", &syntaxNpm_Config_Get},
+	{"list", &syntaxNpm_Config_List},
+	{"ls", &syntaxNpm_Config_List},
 	{"set", &syntaxNpm_Config_Delete},
 }}
 
@@ -13017,6 +13515,11 @@ var syntaxNpm_Create = syntax{style: bundled, operands: shape{rest: roleText}, b
 var syntaxNpm_Dlx = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
 
 var syntaxNpm_Exec = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxNpm_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--registry", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleMaybeFile}, base: &action_e5091c2d2e9c}
 
 var syntaxNpm_Token = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_b93c3c81d6a2}
 
@@ -13189,7 +13692,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"preview", &syntaxNpm_Build},
 	{"profile", &syntaxNpm_Access},
 	{"prune", &syntaxNpm_Add},
-	{"publish", &syntaxNpm_Access},
+	{"publish", &syntaxNpm_Publish},
 	{"query", &syntaxNpm___version},
 	{"r", &syntaxNpm_Approve_builds},
 	{"rb", &syntaxNpm_Add},
@@ -13511,6 +14014,55 @@ var syntaxOd = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_933fc77f4028},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxOp__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxOp_Account = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxOp_Document__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxOp_Document_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxOp_Document_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxOp_Document_List = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxOp_Document = syntax{style: open, subs: []program{
+	{"*", &syntaxOp_Document__2a},
+	{"delete", &syntaxOp_Document_Delete},
+	{"get", &syntaxOp_Document_Get},
+	{"list", &syntaxOp_Document_List},
+	{"template", &syntaxOp_Document_List},
+}}
+
+var syntaxOp_Inject = syntax{style: open, options: []option{
+	{"--in-file", &action_56f3046bd8c9},
+	{"--out-file", &action_edb7023ca44a},
+	{"-i", &action_56f3046bd8c9},
+	{"-o", &action_edb7023ca44a},
+}, base: &action_e68a09b0d2fe}
+
+var syntaxOp_Read = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxOp_Run = syntax{style: open, options: []option{
+	{"--env-file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleArgv}}
+
+var syntaxOp = syntax{style: open, subs: []program{
+	{"*", &syntaxOp__2a},
+	{"account", &syntaxOp_Account},
+	{"document", &syntaxOp_Document},
+	{"group", &syntaxOp_Account},
+	{"inject", &syntaxOp_Inject},
+	{"item", &syntaxOp_Document},
+	{"read", &syntaxOp_Read},
+	{"run", &syntaxOp_Run},
+	{"signin", &syntaxOp_Account},
+	{"signout", &syntaxOp_Account},
+	{"user", &syntaxOp_Account},
+	{"vault", &syntaxOp_Account},
+	{"whoami", &syntaxOp_Account},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxOpen = syntax{style: bundled, options: []option{
 	{"--args", &action_23cf6617af12},
@@ -14021,16 +14573,18 @@ var syntaxParallel = syntax{style: first, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgvStdin}, base: &action_ccaa2d796569}
 
+var syntaxPass__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
 var syntaxPass_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxPass_Find = syntax{operands: shape{rest: roleText}, base: &action_bc12931a75d1}
+var syntaxPass_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
 var syntaxPass = syntax{style: open, subs: []program{
+	{"*", &syntaxPass__2a},
 	{"add", &syntaxPass_Add},
 	{"cp", &syntaxPass_Add},
 	{"edit", &syntaxPass_Add},
 	{"find", &syntaxPass_Find},
-	{"generate", &syntaxPass_Add},
 	{"git", &syntaxPass_Add},
 	{"help", &syntaxPass_Find},
 	{"init", &syntaxPass_Add},
@@ -14042,7 +14596,7 @@ var syntaxPass = syntax{style: open, subs: []program{
 	{"search", &syntaxPass_Find},
 	{"status", &syntaxPass_Find},
 	{"version", &syntaxPass_Find},
-}, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+}, operands: shape{rest: roleText}}
 
 var syntaxPaste = syntax{style: gnu, options: []option{
 	{"--delimiters", &action_933fc77f4028},
@@ -14225,7 +14779,7 @@ var syntaxPg_dump = syntax{style: bundled | open, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
-}, operands: shape{rest: roleText}, base: &action_404add0ba800}
+}, operands: shape{rest: roleText}, base: &action_8020e15c8161}
 
 var syntaxPg_isready = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -14233,7 +14787,7 @@ var syntaxPg_restore = syntax{style: open | bundled, options: []option{
 	{"--file", &action_933fc77f4028},
 	{"-d", &action_933fc77f4028},
 	{"-f", &action_933fc77f4028},
-}, operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+}, operands: shape{rest: roleMaybeFile}, base: &action_312cb885b3b5}
 
 var syntaxPgrep = syntax{options: []option{
 	{"--ns", &action_933fc77f4028},
@@ -14523,7 +15077,11 @@ var syntaxPoetry_About = syntax{operands: shape{rest: roleText}, base: &action_9
 
 var syntaxPoetry_Add = syntax{operands: shape{rest: rolePackage}, base: &action_d4473c670c25}
 
-var syntaxPoetry_Publish = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxPoetry_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--publish-url", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxPoetry_Run = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
@@ -14716,6 +15274,9 @@ var syntaxPs = syntax{style: long | bundled | bare | open | numeric, options: []
 	{"-x", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
+}, texts: []option{
+	{"auxe", &action_e68a09b0d2fe},
+	{"eww", &action_e68a09b0d2fe},
 }, operands: shape{rest: roleText}}
 
 var syntaxPsexec = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
@@ -14798,7 +15359,7 @@ var syntaxPsql = syntax{style: bundled, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText, roleText}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{roleText, roleText}}, base: &action_c11780522550}
 
 var syntaxPulumi_About = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -15004,6 +15565,8 @@ var syntaxRclone_Config = syntax{operands: shape{rest: roleText}, base: &action_
 
 var syntaxRclone_Mount = syntax{base: &action_540dc9a7c234}
 
+var syntaxRclone_Rcat = syntax{operands: shape{rest: roleText}, base: &action_8f400c08222b}
+
 var syntaxRclone = syntax{style: open, options: []option{
 	{"--config", &action_56f3046bd8c9},
 	{"--exclude-from", &action_56f3046bd8c9},
@@ -15046,7 +15609,7 @@ var syntaxRclone = syntax{style: open, options: []option{
 	{"ncdu", &syntaxRclone_About},
 	{"nfsmount", &syntaxRclone_Mount},
 	{"purge", &syntaxRclone_Cleanup},
-	{"rcat", &syntaxRclone_Backend},
+	{"rcat", &syntaxRclone_Rcat},
 	{"rcd", &syntaxRclone_Mount},
 	{"rmdir", &syntaxRclone_Cleanup},
 	{"rmdirs", &syntaxRclone_Cleanup},
@@ -15214,7 +15777,7 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"type", &syntaxRedis_cli_DBSIZE},
 	{"zcard", &syntaxRedis_cli_DBSIZE},
 	{"zrange", &syntaxRedis_cli_DBSIZE},
-}, base: &action_d4473c670c25}
+}, base: &action_5ba3fdfdfa60}
 
 var syntaxReg__2a = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_15c1c734da8c}
 
@@ -15463,11 +16026,19 @@ var syntaxRimraf = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleDeleteTree}}
 
+var syntaxRlwrap_Env = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
 var syntaxRlwrap_Exec = syntax{operands: shape{rest: roleArgv}, base: &action_e3b0c44298fc}
 
 var syntaxRlwrap = syntax{style: first | open, subs: []program{
+	{"env", &syntaxRlwrap_Env},
 	{"exec", &syntaxRlwrap_Exec},
+	{"export", &syntaxRlwrap_Env},
+	{"get", &syntaxRlwrap_Env},
+	{"print", &syntaxRlwrap_Env},
+	{"read", &syntaxRlwrap_Env},
 	{"run", &syntaxRlwrap_Exec},
+	{"secrets", &syntaxRlwrap_Env},
 	{"start", &syntaxRlwrap_Exec},
 }, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
@@ -15499,6 +16070,15 @@ var syntaxRmdir = syntax{style: gnu, options: []option{
 	{"-p", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRmdir}}
+
+var syntaxRpcclient = syntax{style: open | bundled, options: []option{
+	{"--exec", &action_25992496c212},
+	{"--file", &action_0a395c79a38f},
+	{"--output", &action_0a395c79a38f},
+	{"-c", &action_933fc77f4028},
+	{"-f", &action_0a395c79a38f},
+	{"-o", &action_0a395c79a38f},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxRpm = syntax{style: bundled | open, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -16015,9 +16595,9 @@ var syntaxSecurity = syntax{style: open, options: []option{
 	{"dump-keychain", &syntaxSecurity_Dump_keychain},
 	{"error", &syntaxSecurity_Cms},
 	{"export", &syntaxSecurity_Dump_keychain},
-	{"find-certificate", &syntaxSecurity_Dump_keychain},
+	{"find-certificate", &syntaxSecurity_Cms},
 	{"find-generic-password", &syntaxSecurity_Dump_keychain},
-	{"find-identity", &syntaxSecurity_Dump_keychain},
+	{"find-identity", &syntaxSecurity_Cms},
 	{"find-internet-password", &syntaxSecurity_Dump_keychain},
 	{"find-key", &syntaxSecurity_Dump_keychain},
 	{"help", &syntaxSecurity_Cms},
@@ -16395,13 +16975,9 @@ var syntaxShuf = syntax{style: gnu, options: []option{
 var syntaxSleep = syntax{operands: shape{rest: roleText}}
 
 var syntaxSmbclient = syntax{style: open | bundled, options: []option{
-	{"--exec", &action_25992496c212},
-	{"--file", &action_0a395c79a38f},
-	{"--output", &action_0a395c79a38f},
-	{"-c", &action_933fc77f4028},
-	{"-f", &action_0a395c79a38f},
-	{"-o", &action_0a395c79a38f},
-}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+	{"--command", &action_28cef78862d3},
+	{"-c", &action_28cef78862d3},
+}, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxSnap_Alias = syntax{operands: shape{rest: rolePackage}, base: &action_1dbed339da3a}
 
@@ -16462,6 +17038,39 @@ var syntaxSocat = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleSocket, roleSocket}}, base: &action_60394c34c26c}
+
+var syntaxSops_Create = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSops_Decrypt = syntax{operands: shape{rest: roleRead}, base: &action_e68a09b0d2fe}
+
+var syntaxSops_Exec_env = syntax{operands: shape{head: []role{roleRead, roleShell}}, base: &action_e3b0c44298fc}
+
+var syntaxSops_Publish = syntax{operands: shape{rest: roleRead}, base: &action_e5091c2d2e9c}
+
+var syntaxSops = syntax{style: open, options: []option{
+	{"--decrypt", &action_2ab0a0390e5d},
+	{"--in-place", &action_a7e184986131},
+	{"--output", &action_edb7023ca44a},
+	{"--vault-password-file", &action_56f3046bd8c9},
+	{"-d", &action_2ab0a0390e5d},
+	{"-i", &action_a7e184986131},
+	{"-o", &action_edb7023ca44a},
+}, subs: []program{
+	{"create", &syntaxSops_Create},
+	{"decrypt", &syntaxSops_Decrypt},
+	{"edit", &syntaxSops_Create},
+	{"encrypt", &syntaxSops_Create},
+	{"encrypt_string", &syntaxSops_Create},
+	{"exec-env", &syntaxSops_Exec_env},
+	{"exec-file", &syntaxSops_Exec_env},
+	{"publish", &syntaxSops_Publish},
+	{"rekey", &syntaxSops_Create},
+	{"rotate", &syntaxSops_Create},
+	{"set", &syntaxSops_Create},
+	{"unset", &syntaxSops_Create},
+	{"updatekeys", &syntaxSops_Create},
+	{"view", &syntaxSops_Decrypt},
+}, operands: shape{rest: roleRead}, base: &action_ccaa2d796569}
 
 var syntaxSort = syntax{style: gnu | numeric | plus, options: []option{
 	{"--batch-size", &action_933fc77f4028},
@@ -17084,6 +17693,8 @@ var syntaxSystemctl_Default = syntax{operands: shape{rest: roleText}, base: &act
 
 var syntaxSystemctl_Edit = syntax{base: &action_540dc9a7c234}
 
+var syntaxSystemctl_Show_environment = syntax{base: &action_e68a09b0d2fe}
+
 var syntaxSystemctl = syntax{options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--dry-run", &action_e3b0c44298fc},
@@ -17196,7 +17807,7 @@ var syntaxSystemctl = syntax{options: []option{
 	{"set-environment", &syntaxSystemctl_Add_requires},
 	{"set-property", &syntaxSystemctl_Add_requires},
 	{"show", &syntaxSystemctl_Cat},
-	{"show-environment", &syntaxSystemctl_Cat},
+	{"show-environment", &syntaxSystemctl_Show_environment},
 	{"soft-reboot", &syntaxSystemctl_Add_requires},
 	{"start", &syntaxSystemctl_Add_requires},
 	{"status", &syntaxSystemctl_Cat},
@@ -17645,16 +18256,22 @@ var syntaxTerraform_Get = syntax{style: long, operands: shape{rest: roleText}, b
 
 var syntaxTerraform_Get_no = syntax{style: long, operands: shape{head: []role{roleRead}}, base: &action_d4473c670c25}
 
+var syntaxTerraform_Output = syntax{style: long, options: []option{
+	{"-json", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleSecret}, base: &action_d4473c670c25}
+
 var syntaxTerraform_State_List = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxTerraform_State_Mv = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxTerraform_State_Pull = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
 
 var syntaxTerraform_State_Rm = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
 var syntaxTerraform_State = syntax{style: long, subs: []program{
 	{"list", &syntaxTerraform_State_List},
 	{"mv", &syntaxTerraform_State_Mv},
-	{"pull", &syntaxTerraform_State_List},
+	{"pull", &syntaxTerraform_State_Pull},
 	{"push", &syntaxTerraform_State_Mv},
 	{"replace-provider", &syntaxTerraform_State_Mv},
 	{"rm", &syntaxTerraform_State_Rm},
@@ -17739,7 +18356,7 @@ var syntaxTerraform = syntax{style: long, options: []option{
 	{"login", &syntaxTerraform_Force_unlock},
 	{"logout", &syntaxTerraform_Force_unlock},
 	{"metadata", &syntaxTerraform_Get_no},
-	{"output", &syntaxTerraform_Get_no},
+	{"output", &syntaxTerraform_Output},
 	{"plan", &syntaxTerraform_Get_no},
 	{"providers", &syntaxTerraform_Get_no},
 	{"refresh", &syntaxTerraform_Force_unlock},
@@ -17757,6 +18374,12 @@ var syntaxTerraform = syntax{style: long, options: []option{
 }}
 
 var syntaxTest = syntax{style: literal, operands: shape{rest: roleText}}
+
+var syntaxTftp = syntax{style: open, options: []option{
+	{"-c", &action_087ab729a22e},
+}, texts: []option{
+	{"put *", &action_49684dd7ff9b},
+}, operands: shape{head: []role{roleHost}, rest: roleWords}, base: &action_c30f28f41c48}
 
 var syntaxTime = syntax{style: first, options: []option{
 	{"--append", &action_e3b0c44298fc},
@@ -18131,6 +18754,28 @@ var syntaxTsx = syntax{style: first, language: "node", options: []option{
 	{"watch", &syntaxTsx_Watch},
 }, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxTtyd = syntax{style: open, why: "gives a shell on this machine to the network", operands: shape{rest: roleText}, base: &action_e488ec800fe7}
+
+var syntaxTwine_Check = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxTwine_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxTwine = syntax{style: open, options: []option{
+	{"--repository-url", &action_7100f7f6d9bd},
+}, subs: []program{
+	{"check", &syntaxTwine_Check},
+	{"list", &syntaxTwine_Check},
+	{"ls", &syntaxTwine_Check},
+	{"package", &syntaxTwine_Check},
+	{"publish", &syntaxTwine_Publish},
+	{"push", &syntaxTwine_Publish},
+	{"show", &syntaxTwine_Check},
+	{"upload", &syntaxTwine_Publish},
+	{"verify-pat", &syntaxTwine_Check},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxType = syntax{options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--read-alias", &action_e3b0c44298fc},
@@ -18404,7 +19049,11 @@ var syntaxUv_Pip = syntax{style: open, subs: []program{
 	{"uninstall", &syntaxUv_Pip_Compile},
 }}
 
-var syntaxUv_Publish = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxUv_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--publish-url", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxUv_Run = syntax{style: first | open, options: []option{
 	{"--all-extras", &action_e3b0c44298fc},
@@ -18491,6 +19140,59 @@ var syntaxUvx = syntax{style: first, options: []option{
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxVault__2a = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxVault_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxVault_Kv__2a = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxVault_Kv_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Kv_List = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxVault_Kv = syntax{style: open, subs: []program{
+	{"*", &syntaxVault_Kv__2a},
+	{"get", &syntaxVault_Kv_Get},
+	{"list", &syntaxVault_Kv_List},
+	{"metadata", &syntaxVault_Kv_List},
+}}
+
+var syntaxVault_List = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxVault_Login = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxVault_Print = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Read = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Token__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxVault_Token_Capabilities = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxVault_Token_Create = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Token = syntax{style: open, subs: []program{
+	{"*", &syntaxVault_Token__2a},
+	{"capabilities", &syntaxVault_Token_Capabilities},
+	{"create", &syntaxVault_Token_Create},
+	{"lookup", &syntaxVault_Token_Capabilities},
+}}
+
+var syntaxVault = syntax{style: open, subs: []program{
+	{"*", &syntaxVault__2a},
+	{"delete", &syntaxVault_Delete},
+	{"kv", &syntaxVault_Kv},
+	{"list", &syntaxVault_List},
+	{"login", &syntaxVault_Login},
+	{"path-help", &syntaxVault_List},
+	{"print", &syntaxVault_Print},
+	{"read", &syntaxVault_Read},
+	{"status", &syntaxVault_List},
+	{"token", &syntaxVault_Token},
+	{"unwrap", &syntaxVault_Read},
+	{"version", &syntaxVault_List},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxVim = syntax{style: plus | long | bundled, options: []option{
 	{"--clean", &action_e3b0c44298fc},
@@ -18661,6 +19363,12 @@ var syntaxWc = syntax{style: gnu, options: []option{
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
 
+var syntaxWebsocat = syntax{style: open, options: []option{
+	{"--connect", &action_7100f7f6d9bd},
+	{"--exec", &action_25992496c212},
+	{"-c", &action_7100f7f6d9bd},
+}, operands: shape{head: []role{roleURL}}, base: &action_71a78087b0cf}
+
 var syntaxWevtutil__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxWevtutil_Cl = syntax{style: slash, why: "deletes logs", operands: shape{rest: roleText}, base: &action_cb88a8d37100}
@@ -18701,7 +19409,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--base", &action_933fc77f4028},
 	{"--bind-address", &action_933fc77f4028},
 	{"--body-data", &action_933fc77f4028},
-	{"--body-file", &action_56f3046bd8c9},
+	{"--body-file", &action_bbcc0613e977},
 	{"--ca-certificate", &action_56f3046bd8c9},
 	{"--ca-directory", &action_56f3046bd8c9},
 	{"--certificate", &action_56f3046bd8c9},
@@ -18761,7 +19469,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--page-requisites", &action_e3b0c44298fc},
 	{"--password", &action_933fc77f4028},
 	{"--post-data", &action_933fc77f4028},
-	{"--post-file", &action_56f3046bd8c9},
+	{"--post-file", &action_bbcc0613e977},
 	{"--prefer-family", &action_933fc77f4028},
 	{"--private-key", &action_56f3046bd8c9},
 	{"--progress", &action_933fc77f4028},
@@ -18881,6 +19589,8 @@ var syntaxWmic = syntax{style: slash | expr, why: "changes the system, or runs c
 	{"shadowcopy*delete", &action_cb88a8d37100},
 }, operands: shape{rest: roleText}, base: &action_79143bbb6394}
 
+var syntaxWput = syntax{style: open, operands: shape{head: []role{roleSendFile, roleURL}}, base: &action_5312d47a5241}
+
 var syntaxXargs = syntax{style: gnu | first, options: []option{
 	{"--arg-file", &action_56f3046bd8c9},
 	{"--delimiter", &action_933fc77f4028},
@@ -18942,6 +19652,21 @@ var syntaxXclip = syntax{style: long, options: []option{
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxXset = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxXterm = syntax{style: long, options: []option{
+	{"-T", &action_933fc77f4028},
+	{"-bg", &action_e3b0c44298fc},
+	{"-display", &action_37cc0053a313},
+	{"-e", &action_8c77a5795f76},
+	{"-fa", &action_933fc77f4028},
+	{"-fg", &action_e3b0c44298fc},
+	{"-fn", &action_933fc77f4028},
+	{"-fs", &action_933fc77f4028},
+	{"-geometry", &action_933fc77f4028},
+	{"-hold", &action_e3b0c44298fc},
+	{"-ls", &action_e3b0c44298fc},
+	{"-title", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxXxd = syntax{style: long, options: []option{
 	{"-C", &action_e3b0c44298fc},
@@ -19110,6 +19835,7 @@ var (
 	action_058236e0a6ac = action{values: []role{roleScriptRuby}}
 	action_061dd4255278 = action{values: []role{roleShellRemote}}
 	action_065d996b4388 = action{values: []role{roleList}}
+	action_087ab729a22e = action{values: []role{roleText}, operands: &shape_463fa0fd9d69}
 	action_0a395c79a38f = action{values: []role{roleEdit}}
 	action_0a7d21be77b2 = action{values: []role{roleText}, class: localWrite, here: roleWriteTree}
 	action_0cb315f5f950 = action{class: anything, flags: runURLs}
@@ -19125,6 +19851,7 @@ var (
 	action_129fc4cbbb8a = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}}
 	action_131fbf973c16 = action{streams: streams{out: Decoded, setOut: true}}
 	action_13f7d07e86b0 = action{values: []role{roleRead}, turns: []turn{{roleText, roleRead}}}
+	action_14cc77692e3d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}, flags: tells}
 	action_15bce879ad6e = action{operands: &shape_eb6f3b56909d}
 	action_15c1c734da8c = action{class: privileged}
 	action_1943ced1d37c = action{values: []role{roleText}, turns: []turn{{roleRead, roleEdit}}}
@@ -19143,6 +19870,7 @@ var (
 	action_2281624ac652 = action{effects: []effect.Kind{effect.Destroy}, operands: &shape_c893620ebf3a}
 	action_22b79dff6b4c = action{values: []role{roleRead}, streams: streams{out: Data, setOut: true}}
 	action_23cf6617af12 = action{operands: &shape_463fa0fd9d69, flags: stop}
+	action_246f64325207 = action{flags: dry}
 	action_24c0170a0ab8 = action{operands: &shape_003354c67246}
 	action_24d486ebf1ae = action{values: []role{roleScriptCode}}
 	action_250a89f04b9a = action{effects: []effect.Kind{effect.ChangeRemote}, flags: reject}
@@ -19150,11 +19878,16 @@ var (
 	action_2800f8aeb6d9 = action{effects: []effect.Kind{effect.ReadSecret}}
 	action_2840618e19f1 = action{values: []role{roleSystem}}
 	action_288f968fc7bf = action{operands: &shape_b26c6c1b178b}
+	action_2896baa426ef = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, empty: rolePush}
 	action_28caed647610 = action{values: []role{roleScript}, operands: &shape_003354c67246}
+	action_28cef78862d3 = action{values: []role{roleTransfer}}
+	action_2ab0a0390e5d = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_003354c67246}
 	action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, empty: roleReadTree, flags: recursive}
+	action_2dd85645a599 = action{values: []role{roleSend}}
 	action_2e4f389dda39 = action{values: []role{roleEx}}
 	action_309063262c2b = action{values: []role{roleScriptAwk}, operands: &shape_003354c67246}
 	action_30ec8a667e23 = action{values: []role{roleText}, operands: &shape_003354c67246}
+	action_312cb885b3b5 = action{effects: []effect.Kind{effect.ChangeRemote}, flags: database}
 	action_318fcc40d27c = action{operands: &shape_121406367de1}
 	action_32c69f6f96c3 = action{turns: []turn{{roleEdit, roleReadTree}}}
 	action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
@@ -19164,6 +19897,8 @@ var (
 	action_3602bad0e56a = action{empty: roleListTree}
 	action_3789531f3884 = action{operands: &shape_003354c67246, turns: []turn{{roleArchive, roleRead}}}
 	action_378df4f221f4 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_c893620ebf3a}
+	action_37cc0053a313 = action{values: []role{roleHost}, effects: []effect.Kind{effect.RemoteShell}}
+	action_38194b87da82 = action{class: network, flags: tells}
 	action_3865d29bf767 = action{values: []role{roleScript}, streams: streams{in: Data, setIn: true}}
 	action_3ad2ce98d091 = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_3b305de2a853 = action{values: []role{roleScriptLua}}
@@ -19171,6 +19906,7 @@ var (
 	action_3bf4374a3527 = action{values: []role{roleReadTree, roleText}}
 	action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 	action_3c7a426f569c = action{values: []role{roleScriptShell}, streams: streams{in: Data, setIn: true}}
+	action_3cbb5f4812ff = action{values: []role{roleSendTree}}
 	action_3e4dfb75df70 = action{values: []role{roleFolder}, flags: notHere}
 	action_4044b1fd41bb = action{values: []role{roleText}, attached: true, class: destructive}
 	action_404add0ba800 = action{class: network, streams: streams{out: Download, setOut: true}}
@@ -19179,10 +19915,12 @@ var (
 	action_422a70e4362e = action{values: []role{roleText}, operands: &shape_8b6f8fb7684e}
 	action_43303d105deb = action{values: []role{roleCmdWords}}
 	action_46d936cb9305 = action{values: []role{roleListTree}}
+	action_4794556dc2ff = action{streams: streams{in: Upload, setIn: true}}
 	action_479a53ad3bb6 = action{values: []role{roleText}, class: network}
 	action_48a60d6c8d1f = action{operands: &shape_62dc41ad885f}
 	action_48c1001e7070 = action{values: []role{roleFolder}}
 	action_48dadb3ad3e2 = action{values: []role{roleText, roleText}}
+	action_49684dd7ff9b = action{effects: []effect.Kind{effect.SendData}}
 	action_4d60d55a9460 = action{values: []role{roleCode}, effects: []effect.Kind{effect.Dynamic}}
 	action_4d6286f32797 = action{values: []role{roleScriptAwk}}
 	action_52847c784784 = action{empty: roleChange}
@@ -19192,6 +19930,7 @@ var (
 	action_53ca1386f247 = action{values: []role{rolePrivilege}}
 	action_540758ff93b3 = action{values: []role{roleText}, attached: true}
 	action_540dc9a7c234 = action{flags: reject}
+	action_547c15758204 = action{values: []role{roleForm}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_552172c5d290 = action{values: []role{roleAwk}, operands: &shape_003354c67246}
 	action_565d9b1445cb = action{values: []role{roleMaybeScript}}
 	action_56f3046bd8c9 = action{values: []role{roleRead}}
@@ -19199,6 +19938,7 @@ var (
 	action_5a6b4227498b = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}}
 	action_5b37e3f63e04 = action{values: []role{roleGlob}}
 	action_5b69dd868eb4 = action{class: privileged, effects: []effect.Kind{effect.ReadSecret}}
+	action_5ba3fdfdfa60 = action{class: network, flags: database}
 	action_5bce6b70767a = action{effects: []effect.Kind{effect.Listen}}
 	action_5de2ed60f27e = action{effects: []effect.Kind{effect.ReadClipboard}}
 	action_602d94179a34 = action{values: []role{roleOver}}
@@ -19221,6 +19961,7 @@ var (
 	action_70445a745056 = action{values: []role{roleCmdWords}, class: anything}
 	action_70b0992505c1 = action{values: []role{roleText, roleRead}}
 	action_7100f7f6d9bd = action{values: []role{roleURL}}
+	action_71a78087b0cf = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}, flags: tells}
 	action_728ed9f66a7d = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_003354c67246}
 	action_72eed7197869 = action{class: network, flags: reject}
 	action_7417c6e61af6 = action{flags: urls}
@@ -19232,11 +19973,11 @@ var (
 	action_7c30788f975f = action{values: []role{roleWrite}, operands: &shape_21c2a8258a17}
 	action_7c7be6a83005 = action{flags: notHere}
 	action_7d95d3cb28b6 = action{values: []role{roleRead, roleWriteTree}}
+	action_8020e15c8161 = action{class: network, streams: streams{out: Download, setOut: true}, flags: database}
 	action_80383a7b7f19 = action{values: []role{roleHost}}
 	action_80b1e703cb93 = action{values: []role{roleIntoDir}, operands: &shape_003354c67246}
 	action_80ba781e6e76 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a, flags: stop}
 	action_81a7b73577de = action{values: []role{roleScript}, attached: true}
-	action_8419dfb1703e = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_852df5a88187 = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_87d15cc93dc5 = action{values: []role{roleRead}, operands: &shape_003354c67246}
 	action_87d2f5456e2d = action{turns: []turn{{roleWrite, roleDelete}}}
@@ -19248,6 +19989,7 @@ var (
 	action_8d1d2717967a = action{values: []role{roleText, roleText, roleText}, turns: []turn{{roleRead, roleEdit}}}
 	action_8d331ceb2a0f = action{operands: &shape_aeeee2f37ef5}
 	action_8e6e920d7d02 = action{values: []role{roleScriptPHP}, operands: &shape_c893620ebf3a}
+	action_8f400c08222b = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}}
 	action_8fe82c1b7bda = action{values: []role{roleWriteTree}, attached: true}
 	action_91f65fc9638e = action{class: localWrite, streams: streams{in: Code, setIn: true}}
 	action_92a00f0fb06b = action{values: []role{roleEditTree, roleText}}
@@ -19286,10 +20028,12 @@ var (
 	action_b21f5c4c00f1 = action{values: []role{roleRuby}, operands: &shape_003354c67246}
 	action_b3d0c95fce44 = action{values: []role{roleArgvSemi}}
 	action_b55dfd5446bb = action{values: []role{roleText}, operands: &shape_49bd90f56ebf}
+	action_b7751911a947 = action{class: localWrite, flags: near}
 	action_b8f843a48ba9 = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 	action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
 	action_ba7c9ee22594 = action{values: []role{roleText}, class: anything}
-	action_bc12931a75d1 = action{streams: streams{out: Data, setOut: true}}
+	action_bbcc0613e977 = action{values: []role{roleSendFile}}
+	action_bbcc39482331 = action{class: localWrite, streams: streams{in: Data, setIn: true}}
 	action_bc20ade611cc = action{operands: &shape_f4fb721ff8e3}
 	action_bc575865d82c = action{operands: &shape_b26c6c1b178b, here: roleWriteTree}
 	action_bcf222020d74 = action{class: localWrite, operands: &shape_003354c67246}
@@ -19299,13 +20043,17 @@ var (
 	action_c05d72bbee1e = action{effects: []effect.Kind{effect.ChangeRemote}, operands: &shape_c893620ebf3a}
 	action_c0631858163a = action{values: []role{roleNode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_c091d5007269 = action{values: []role{roleSed}, operands: &shape_003354c67246}
+	action_c11780522550 = action{class: network, streams: streams{in: Code, setIn: true}, flags: database}
 	action_c21d607554f5 = action{values: []role{roleShell}, operands: &shape_c893620ebf3a}
+	action_c30f28f41c48 = action{class: network, streams: streams{in: Upload, setIn: true}}
+	action_c3870cf69833 = action{values: []role{roleSendFile}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_c5fe1d40e2aa = action{class: anything}
 	action_c61391cfe137 = action{streams: streams{in: Code, setIn: true}, operands: &shape_c893620ebf3a}
 	action_c76958c4cd58 = action{values: []role{roleArchive}}
 	action_c90037fb93bf = action{values: []role{roleCmd}}
 	action_c94a86c7a056 = action{values: []role{roleWrite, roleText}}
 	action_cb56b40233ad = action{turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
+	action_cb58535c8c7c = action{flags: near}
 	action_cb88a8d37100 = action{effects: []effect.Kind{effect.Destroy}}
 	action_cbbef03915c7 = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}}
 	action_ccaa2d796569 = action{class: localWrite}
@@ -19331,6 +20079,8 @@ var (
 	action_e2ea4cf59f9e = action{class: network, turns: []turn{{roleURL, roleFetch}}}
 	action_e3378160a4b0 = action{values: []role{roleListen}, streams: streams{in: Data, setIn: true}}
 	action_e3b0c44298fc = action{}
+	action_e488ec800fe7 = action{class: network, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
+	action_e5091c2d2e9c = action{effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 	action_e5267f5443f1 = action{values: []role{roleScriptShell}}
 	action_e59e755b10c0 = action{values: []role{roleWrite}, flags: notHere}
 	action_e68a09b0d2fe = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
@@ -19355,18 +20105,17 @@ var (
 	action_f5734e058290 = action{values: []role{roleVolume}}
 	action_f5bc72986942 = action{values: []role{rolePython}, operands: &shape_c893620ebf3a, flags: stop}
 	action_f600830f820e = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
-	action_f6e47f3da29c = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_f725769babf3 = action{effects: []effect.Kind{effect.ChangeRemote}}
 	action_fa6ed3af8415 = action{values: []role{roleScriptCode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_fb05e58956a1 = action{values: []role{roleListen}}
 	action_fcafd12a5086 = action{values: []role{roleWrite}, streams: streams{out: Data, setOut: true}}
+	action_fcca621810f4 = action{class: network, effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 	action_fcd3114d0404 = action{class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_b061a7b67d4f}
 	action_fcdc8eed3b98 = action{values: []role{roleCode}}
 	action_fd36bce1e7ab = action{turns: []turn{{roleCompress, roleRead}}}
 	action_fd85c60c4d0d = action{values: []role{roleShell}, attached: true, flags: reject}
 	action_fdb288ab8ae2 = action{class: destructive, effects: []effect.Kind{effect.ChangeRemote, effect.Destroy}}
 	action_fe32ff1f4d5b = action{here: roleWriteTree}
-	action_ff2fd671a94b = action{class: network, streams: streams{in: Code, setIn: true}}
 )
 
 var (
