@@ -84,6 +84,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.bound()
 	c.resolve()
 	c.persist()
+	c.told()
 	an.trust.mark(c.Effects)
 	return c
 }

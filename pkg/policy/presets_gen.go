@@ -8,24 +8,24 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 var presets = [...]preset{
 	{name: "default",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:b2abb38cecb5283e75601da8ad3619c1f91b991d30c5287eac0cbcbb99bec645"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39},
+		allow:       []uint16{40, 41, 42},
+		fingerprint: "sha256:53de8c205a002b116ed990d4cfeacb90e4fffa52481a1eb70e5548704f7f1a2a"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{42, 43, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 44, 45, 46, 47, 48},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:10a491f99e31bedeff0b0915a7e36e137876905cbb77b316682e361ac1ef2599"},
+		verify:      []uint16{43, 44, 45, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 46, 47, 48, 49, 50},
+		allow:       []uint16{40, 41, 42},
+		fingerprint: "sha256:e9da4ebb6ab526b06312350628cd5560a5b7849076f0804c1e336d72b44344c1"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 49, 50},
-		allow:       []uint16{39, 40, 41, 51},
-		fingerprint: "sha256:f60d6ee38fdb2f0d159c1fc6d0f7ff55d11f45ca05db7a4f14ac6e8d42a3baa1"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 51, 52},
+		allow:       []uint16{40, 41, 42, 53},
+		fingerprint: "sha256:7dbf0c95c0489fa56eb8cd8f4ce7ad7e4409c739852dac6388239f564c2e5f6a"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 52, 53, 54, 55},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:b948e04ba26b529d129a58c47b07c0c79c5444d66ff99a8f5681ee6cd594526d"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 54, 55, 56, 57, 58},
+		allow:       []uint16{40, 41, 42},
+		fingerprint: "sha256:8ed6004a57670659b273a07d0e692cab8cfb8407928273403750037c8b049bf7"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -322,6 +322,7 @@ var presetRules = [...]rulefile.Rule{
 				"/run/secrets/**",
 				"~/.docker/config.json",
 				"~/.config/containers/auth.json",
+				"/run/user/*/containers/auth.json",
 				"~/.gnupg/**",
 				"~/.netrc",
 				"~/_netrc",
@@ -1352,6 +1353,16 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 	},
 	{
+		Name:   "shows_secrets",
+		Reason: "shows credentials, which then stand in the conversation; use a tool that is already signed in, or hand the value on without showing it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"read_secret",
+			},
+		},
+		Tier: 2,
+	},
+	{
 		Name:   "watches_the_user",
 		Reason: "clipboard, screen, camera and keystrokes are private to the user; ask for what is needed from them",
 		Criteria: rulefile.Criteria{
@@ -1483,12 +1494,13 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 	},
 	{
-		Name:   "evaluate_secrets",
-		Reason: "reads credentials; use a tool that is already signed in",
+		Name:   "evaluate_uploads",
+		Reason: "sends local data to another machine; say what goes where and why",
 		Criteria: rulefile.Criteria{
 			Types: []string{
-				"read_secret",
+				"send_data",
 			},
+			Trusted: "false",
 		},
 		Tier: 2,
 	},
@@ -1603,6 +1615,17 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 3,
 	},
 	{
+		Name:   "person_decides_uploads",
+		Reason: "sends local data to another machine; ask the user to confirm what goes where",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"send_data",
+			},
+			Trusted: "false",
+		},
+		Tier: 3,
+	},
+	{
 		Name:   "person_decides_start_up",
 		Reason: "installs something that runs later, or changes permissions; ask the user to confirm",
 		Criteria: rulefile.Criteria{
@@ -1712,7 +1735,6 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"change_system",
 				"stop_process",
-				"read_secret",
 				"run_input",
 			},
 		},
@@ -1792,12 +1814,44 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_uploading",
-		Reason: "sends data to another machine; ask the user to confirm, or use a plain GET request",
+		Reason: "sends local data to another machine; say what goes where, and ask the user to confirm",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"send_data",
+			},
+			Trusted: "false",
+		},
+		Tier: 2,
+		Except: []rulefile.Criteria{
+			{
+				Paths: []string{
+					"**/dist/**",
+					"**/build/**",
+					"**/out/**",
+					"**/public/**",
+					"**/_site/**",
+					"**/storybook-static/**",
+					"**/.next/**",
+					"**/.output/**",
+					"**/htmlcov/**",
+					"**/*.example/**",
+					"**/*.sample/**",
+					"**/*.template/**",
+					"**/README*/**",
+					"**/LICENSE*/**",
+					"**/CHANGELOG*/**",
+				},
+			},
+		},
+	},
+	{
+		Name:   "ask_before_changing_by_request",
+		Reason: "may change something on another machine; ask the user to confirm, or use a plain GET request",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"http_request",
 			},
-			When: ".action.type == \"http_request\" and (.action.payload | ((.method // \"GET\" | tostring | ascii_upcase) as $m | [\"GET\", \"HEAD\", \"OPTIONS\"] | index($m) == null) or any(.body, .data, .json, .content, .form, .files; . != null and . != \"\" and . != {} and . != []))",
+			When: ".action.type == \"http_request\" and (.action.payload | (.method // \"GET\" | tostring | ascii_upcase) as $m | [\"GET\", \"HEAD\", \"OPTIONS\"] | index($m) == null)",
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
