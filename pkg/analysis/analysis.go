@@ -79,6 +79,9 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 		if c.place.CWD = cwd; isPattern {
 			c.place.CWD = ""
 		}
+		if c.place.Links != nil && missing(&c.place) {
+			c.place.Script = unseen // the command runs elsewhere: what is missing here may be there
+		}
 	}
 	c.tool()
 	c.bound()
