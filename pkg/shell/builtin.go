@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,6 +106,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 		case "hash":
 			// hash -p FILE NAME makes NAME run FILE.
 			if len(argv) > 3 && argv[1].Text == "-p" && argv[2].Known() {
+				s.shadow(argv[3].Text, argv[3].From)
 				s.aliases = append(s.aliases, alias{argv[3].Text, argv[2].Text})
 			}
 		}
@@ -236,7 +238,7 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
 		if strings.ContainsAny(rest[0].Text, "vV") {
 			if len(rest) == 2 {
-				return rest[1] // its path, or the name itself
+				return found(rest[1]) // its path, or the name itself
 			}
 			return abstract.Unknown("$(command -v)", 0).Of(abstract.FromCommand)
 		}
@@ -249,6 +251,9 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 }
 
 func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	if len(argv) > 2 && (argv[1].Text == "-" || argv[1].Text == "") && slices.ContainsFunc(argv[2:], func(v abstract.Value) bool { return v.Text == "DEBUG" }) {
+		s.guard("trap", "takes back what judges commands before they run", argv[1].From)
+	}
 	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
 		return abstract.Value{}
 	}
@@ -276,6 +281,7 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			s.giveUp("too many aliases")
 			return abstract.Value{}
 		}
+		s.shadow(name, v.From)
 		s.aliases = append(s.aliases, alias{name, text})
 		// It may be used in a later command, but what it runs is visible here.
 		s.nested(text, v.From)
@@ -337,6 +343,8 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 			continue
 		case strings.Contains(v.Text, "["):
 			s.arithmText(v.Text)
+		case strings.HasPrefix(v.Text, guardVariables):
+			s.guard("unset", "gives shield other settings", v.From)
 		}
 		s.bind(binding{name: v.Text, kind: unset})
 		for i := range s.funcs {

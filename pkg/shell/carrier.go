@@ -98,6 +98,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		first = abstract.JoinValues(words)
 		return s.runText(n.Language, first, base, join(words), nil)
 	case "argv":
+		if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
+			return s.runText("shell", first, base, first.From, nil)
+		}
 		words := make([]abstract.Value, 0, len(n.Words)+1)
 		replaced := false
 		for _, w := range n.Words {
@@ -149,6 +152,14 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		return out
 	}
 	return s.code(n.Language, first.Text, first.From, args)
+}
+
+// isCommandLine reports whether a word in the place of a program's name is a
+// whole command: some carriers hand it to a shell then, and no program has such
+// a name.
+func isCommandLine(word string) bool {
+	name, rest, blank := strings.Cut(strings.TrimSpace(word), " ")
+	return blank && rest != "" && !strings.Contains(name, "/")
 }
 
 // behind returns the arguments after the one that holds the code: the code's own
@@ -225,8 +236,10 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	case in.Known() && in.Text == "" && in.Plain():
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
-	if language == "" {
-		return abstract.Value{} // a database's or tool's own language: its grammar covers it
+	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
+		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) {
+			return abstract.Value{} // rows and statements from a file or another database
+		}
 	}
 	if io.Here && in.Known() {
 		return s.code(language, in.Text, in.From, nil)
@@ -278,6 +291,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	p, pattern := s.path(effect.ReadFile, f, false)
 	if s.remote > 0 {
+		s.mounted(f, at)
 		return abstract.Unknown("…", 0)
 	}
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
@@ -293,6 +307,12 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
 	}
+	if !pattern {
+		s.fetched(f, p, at)
+	}
+	if command.IsQuery(language) && (pattern || s.at.Script == nil) {
+		return abstract.Value{}
+	}
 	if pattern || s.at.Script == nil {
 		cause := effect.CauseScript
 		if !f.Known() {
@@ -303,6 +323,8 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	data, err := s.at.Script(p)
 	switch {
+	case err != nil && command.IsQuery(language):
+		return abstract.Value{}
 	case errors.Is(err, fs.ErrNotExist):
 		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)
 		return abstract.Unknown("…", abstract.Foreign)

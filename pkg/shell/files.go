@@ -16,6 +16,8 @@ type file struct {
 	pattern bool
 	val     abstract.Value
 	append  bool
+	tree    bool // path is a folder, and val what was put in it
+	hosted  bool // a tree that was cloned from one of [command.CodeHosts]
 
 	consumer *syntax.ProcSubst // >(…): what is written is the input of these commands
 	fixed    *effect.Span

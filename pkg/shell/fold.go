@@ -177,7 +177,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 		return abstract.Short("$("+base+")", abstract.FromCommand), true
 	case "which":
 		if len(operands) == 1 {
-			return operands[0], true
+			return found(operands[0]), true
 		}
 	case "find", "ls", "fd", "git", "rg", "grep":
 		return s.listing(base, argv, f)

@@ -31,6 +31,9 @@ func walkerOf(language string) walker {
 	case "cmd":
 		return (*state).cmdCode
 	}
+	if command.IsQuery(language) {
+		return (*state).queryCode
+	}
 	return (*state).scriptCode // python, perl, ruby, node, php, awk, applescript, lua, code
 }
 
@@ -78,6 +81,17 @@ func (s *state) scriptCode(language, text string, at effect.Span, _ []abstract.V
 	}
 	defer s.leave()
 	return script.Read(world{s}, language, text, at)
+}
+
+// queryCode is text that only one program reads, such as SQL.
+func (s *state) queryCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
+	use, ok := command.Query(language, command.Word{Text: text, From: at})
+	if !ok || !s.enter(at) {
+		return abstract.Value{}
+	}
+	defer s.leave()
+	_, base, _ := strings.Cut(language, ":")
+	return s.apply(base, []abstract.Value{{Text: base, From: at}}, use, abstract.Streams{})
 }
 
 // powershell walks PowerShell text.

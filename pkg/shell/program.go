@@ -61,10 +61,13 @@ func commandWords(argv []abstract.Value) []command.Word {
 // runsCode reports whether a program runs code of a language that is only
 // partly understood: what it does beyond the effects found is not known.
 func runsCode(use command.Use) bool {
-	if use.Stdin == command.Code {
+	if use.Stdin == command.Code && !command.IsQuery(use.Language) {
 		return true
 	}
 	for _, n := range use.Nested {
+		if command.IsQuery(n.Of) {
+			continue
+		}
 		switch n.Language {
 		case "argv", "shell", "awk", "cmd", "powershell", "encoded":
 		default:
@@ -119,19 +122,13 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	}
 	s.remotes = append(s.remotes, use.Remotes...)
 	f := s.touch(base, argv, use, io)
-	for _, k := range use.Effects {
-		e := effect.Effect{Kind: k, Program: base, Reason: why, From: at}
-		switch {
-		case k == effect.SendData:
-			e.Service = "registry"
-			s.toPeers(e, f.peers)
-		case k == effect.ReadSecret && use.Stdout == command.Secret && s.holds():
-		default:
-			s.once(e)
-		}
-	}
+	s.itself(use, f, effect.Effect{Program: base, Reason: why, From: at})
+	s.stops(base, argv, use)
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
+	}
+	if command.Compilers[base] && io.In.Taint&foreignCode != 0 && namesStdin(argv) {
+		s.runText("code", io.In, base, at, nil)
 	}
 	if len(s.files) > 0 {
 		for _, v := range sources(base, argv[1:]) {
@@ -144,6 +141,11 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			}
 		}
 	}
+	switch base {
+	case "sed", "gsed", "perl":
+		s.edits(argv, use)
+	}
+	s.loadsProject(base, argv, use, io)
 	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
@@ -170,6 +172,33 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		}
 	}
 	return out
+}
+
+// itself records what a program does whatever its operands are.
+func (s *state) itself(use command.Use, f flow, e effect.Effect) {
+	for _, k := range use.Effects {
+		e := e
+		e.Kind = k
+		switch {
+		case k == effect.ChangeRemote:
+			elsewhere(&e, use.Remote)
+			s.once(e)
+		case k == effect.SendData:
+			e.Service = "registry"
+			s.toPeers(e, f.peers)
+		case k == effect.ReadSecret && use.Stdout == command.Secret && s.holds():
+		default:
+			s.once(e)
+		}
+	}
+}
+
+// elsewhere says what a change on another machine is.
+func elsewhere(e *effect.Effect, r command.Remote) {
+	e.Service, e.Verb, e.Target, e.Destroys = r.Service, r.Verb, r.Target, r.Destroys
+	if !r.Trial {
+		e.Cause = effect.ChangeCause(r.Verb)
+	}
 }
 
 // sources returns the arguments that may name source text which a program
@@ -254,7 +283,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 				break
 			}
 			p, pattern := s.path(t.Kind, v, t.Recursive)
-			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern})
+			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive})
 		case effect.MoveFile:
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			b.Add(s.content(p, pattern, v))
@@ -369,7 +398,7 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 			out.Taint |= ownText(base, argv)
 		}
 	} else {
-		t := s.written(base, argv, use, io, f)
+		t := s.prints(base, argv, use, io, f)
 		if use.Stdin == command.Code {
 			t |= abstract.ShellOut
 		}
@@ -403,60 +432,15 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		if f.network && use.Stdout == command.Download {
 			v.Taint |= abstract.Network
 		}
-		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v})
+		if w.Tree {
+			v.Taint |= io.In.Taint & foreignCode
+		}
+		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, hosted: w.Tree && f.network && codeHost(argv, use)})
 		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)
 		}
 	}
 	return out
-}
-
-// written returns where what a program writes to standard output comes from.
-func (s *state) written(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Taint {
-	passed := io.In.Taint | f.reads.Taint
-	own := ownText(base, argv)
-	if passed&abstract.Dump != 0 && picksPlain(base, argv) {
-		passed &^= abstract.Dump
-	}
-	switch use.Stdout {
-	case command.Download:
-		t := abstract.Network
-		if command.Relays[base] {
-			t |= abstract.Socket
-		}
-		if use.Database {
-			t |= own
-		}
-		return t
-	case command.Secret:
-		switch {
-		case s.holds():
-			return abstract.Credential | abstract.Held
-		case command.Dumps[base]:
-			return abstract.Dump
-		}
-		return abstract.Secret
-	case command.Decoded:
-		passed |= abstract.Decoded
-		fallthrough
-	case command.Input, command.Code, command.Upload:
-		if f.nreads == 0 && io.In.Known() && io.In.Text == "" {
-			return passed | own
-		}
-		return passed
-	}
-	if !use.Known {
-		return passed | own
-	}
-	return own
-}
-
-// ownText is the taint of what a program says by itself.
-func ownText(base string, argv []abstract.Value) abstract.Taint {
-	if command.Blank[base] || len(argv) > 1 && command.Blank[base+"/"+argv[1].Text] {
-		return 0
-	}
-	return abstract.Local
 }
 
 // addCopies records where copies lie when the destination is a folder.

@@ -38,6 +38,7 @@ func Analyze(text string, at *effect.Place) (r effect.Result) {
 		s.source(text)
 	}
 	s.finish()
+	s.written()
 	return s.result()
 }
 

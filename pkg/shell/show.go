@@ -78,3 +78,51 @@ func fullName(name string) bool {
 	first, last, ok := strings.Cut(name, "_")
 	return ok && len(first) > 1 && len(last) > 2 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == ""
 }
+
+// prints returns where what a program writes to standard output comes from.
+func (s *state) prints(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Taint {
+	passed := io.In.Taint | f.reads.Taint
+	own := ownText(base, argv)
+	if passed&abstract.Dump != 0 && picksPlain(base, argv) {
+		passed &^= abstract.Dump
+	}
+	switch use.Stdout {
+	case command.Download:
+		t := abstract.Network
+		if command.Relays[base] {
+			t |= abstract.Socket
+		}
+		if use.Database {
+			t |= own
+		}
+		return t
+	case command.Secret:
+		switch {
+		case s.holds():
+			return abstract.Credential | abstract.Held
+		case command.Dumps[base]:
+			return abstract.Dump
+		}
+		return abstract.Secret
+	case command.Decoded:
+		passed |= abstract.Decoded
+		fallthrough
+	case command.Input, command.Code, command.Upload:
+		if f.nreads == 0 && io.In.Known() && io.In.Text == "" {
+			return passed | own
+		}
+		return passed
+	}
+	if !use.Known {
+		return passed | own
+	}
+	return own
+}
+
+// ownText is the taint of what a program says by itself.
+func ownText(base string, argv []abstract.Value) abstract.Taint {
+	if command.Blank[base] || len(argv) > 1 && command.Blank[base+"/"+argv[1].Text] {
+		return 0
+	}
+	return abstract.Local
+}

@@ -23,7 +23,7 @@ type state struct {
 	aliases []alias
 	files   []file
 	links   []link
-	remotes []command.Remote // names that the text gives to addresses of git
+	remotes []command.GitRemote // names that the text gives to addresses of git
 	fds     []descriptor
 	input   abstract.Value   // standard input of the statement being walked, which its substitutions read
 	stdin   *abstract.Value  // what exec has put in place of standard input
@@ -40,8 +40,9 @@ type state struct {
 	gaveUp bool
 	quiet  int // effects are not wanted: the value alone is
 
-	captured int // depth of text whose output another part of the text takes
-	foreign  int // depth of code of other languages, which may show what it takes
+	running  []string // recipes that are being walked, with their goals
+	captured int      // depth of text whose output another part of the text takes
+	foreign  int      // depth of code of other languages, which may show what it takes
 }
 
 // A function is a function that the text defines.
@@ -421,6 +422,7 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value
 }
 
 func (s *state) define(c *syntax.FuncDecl) {
+	s.shadow(c.Name.Value, s.span(0, 0))
 	names := c.Names
 	if c.Name != nil {
 		names = []*syntax.Lit{c.Name}

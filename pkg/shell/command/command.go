@@ -36,11 +36,21 @@ type Use struct {
 	Keys     []Key  // keys of the registry
 	Tells    bool   // its words reach another machine as they are, as questions of dig do
 	Database bool   // a word that is nothing but a variable is the address of the database
-	Remotes  []Remote
+	Remotes  []GitRemote
+	Remote   Remote // what the ChangeRemote among Effects changes
 }
 
 // Words is a set of words, see words.yaml.
 type Words map[string]bool
+
+// A Remote is a change on another machine.
+type Remote struct {
+	Service  string // kubernetes, aws, database, …; a program's name if it is of no known service
+	Verb     string // delete, grant, expose, weaken, redirect, run, or change for all others
+	Target   string // the place, if one is named
+	Trial    bool   // the place's name says that it is for development or tests
+	Destroys bool   // what is lost cannot be restored from here
+}
 
 // A Touch is an effect on what an operand names.
 type Touch struct {
@@ -50,9 +60,9 @@ type Touch struct {
 	Sent      bool // of ReadFile: its content goes to another machine
 }
 
-// A Remote is a name that git is told to use for an address. Name is empty if
-// every address is rewritten to this one.
-type Remote struct {
+// A GitRemote is a name that git is told to use for an address. Name is empty
+// if every address is rewritten to this one.
+type GitRemote struct {
 	Name    string
 	Address Word
 }

@@ -63,6 +63,9 @@ func (r *reader) host(w Word) {
 
 // data notes files that an option's value names with @ or <, as curl has it.
 func (r *reader) data(role role, w Word) {
+	if role != roleMaybeFile && r.sends == "" {
+		r.sends = "POST"
+	}
 	switch role {
 	case roleForm:
 		_, v, ok := strings.Cut(w.Text, "=")
@@ -207,7 +210,7 @@ func (r *reader) remotePath(w Word, written bool) {
 		if host, _, ok := remoteHost(w); ok {
 			r.touch(effect.Connect, host, false)
 			if written {
-				r.elsewhere()
+				r.writesElsewhere()
 			}
 			return
 		}
@@ -219,7 +222,7 @@ func (r *reader) remotePath(w Word, written bool) {
 		return
 	}
 	if written {
-		r.elsewhere()
+		r.writesElsewhere()
 	}
 }
 
@@ -233,8 +236,8 @@ func (r *reader) copy(w Word) {
 	}
 }
 
-// elsewhere notes that the destination is another machine.
-func (r *reader) elsewhere() {
+// writesElsewhere notes that the destination is another machine.
+func (r *reader) writesElsewhere() {
 	r.effect(effect.ChangeRemote)
 	r.flags |= elsewhereTo
 }
@@ -269,7 +272,7 @@ func (r *reader) object(w Word, written bool) {
 		if host, _, ok := remoteHost(w); ok && host.Text != "" {
 			// remote:path of rclone, pod:path of kubectl
 			if written {
-				r.elsewhere()
+				r.writesElsewhere()
 			}
 			return
 		}
@@ -284,7 +287,7 @@ func (r *reader) object(w Word, written bool) {
 		// A bucket: s3://name/key
 		r.touch(effect.HTTPRequest, w, false)
 		if written {
-			r.elsewhere()
+			r.writesElsewhere()
 		}
 	}
 }

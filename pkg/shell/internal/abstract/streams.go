@@ -13,6 +13,7 @@ type Streams struct {
 type Target struct {
 	Path    string
 	Pattern bool
+	Tree    bool // a folder, and all that is put in it
 	Append  bool
 	Discard bool // /dev/null, and output that is not standard output
 	Socket  bool
