@@ -50,10 +50,13 @@ func (s *state) code(language, text string, at effect.Span, args []abstract.Valu
 }
 
 func (s *state) shellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
-	old := s.args
-	s.args = args
+	if args == nil { // eval and the like: those of the shell itself
+		return s.nested(text, at)
+	}
+	mark := len(s.vars)
+	s.setPositional(args)
 	out := s.nested(text, at)
-	s.args = old
+	s.drop(mark, map[string]int{positionalName: mark})
 	return out
 }
 

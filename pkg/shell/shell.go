@@ -38,7 +38,7 @@ func Analyze(text string, at *effect.Place) (r effect.Result) {
 		s.source(text)
 	}
 	s.finish()
-	s.written()
+	s.writtenFiles()
 	return s.result()
 }
 

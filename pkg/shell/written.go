@@ -29,7 +29,7 @@ func Written(file, text string, at *effect.Place) []effect.Effect {
 // workload matches manifests of what a cluster runs on its own.
 var workload = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
 
-// written is Written; runs says that the file runs now, whatever its name.
+// writtenFiles is Written; runs says that the file runs now, whatever its name.
 func written(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
 	place := effect.Place{}
 	if at != nil {
@@ -59,7 +59,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 			break
 		}
 		if wellKnown(s.effects[from:]) {
-			s.drop(from, effect.RunDownload)
+			s.without(from, effect.RunDownload)
 		}
 	}
 	s.finish()
@@ -70,8 +70,8 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	return out
 }
 
-// drop removes the effects of a kind from an index on.
-func (s *state) drop(from int, kind effect.Kind) {
+// without removes the effects of a kind from an index on.
+func (s *state) without(from int, kind effect.Kind) {
 	kept := s.effects[:from]
 	for _, e := range s.effects[from:] {
 		if e.Kind != kind {
@@ -168,8 +168,8 @@ func (l *later) wide(e *effect.Effect) bool {
 	return true
 }
 
-// written sums up what the files of a text that run later would do.
-func (s *state) written() {
+// writtenFiles sums up what the files of a text that run later would do.
+func (s *state) writtenFiles() {
 	seen := map[string]bool{}
 	for i := len(s.files) - 1; i >= 0 && len(seen) < maxWritten; i-- {
 		f := &s.files[i]

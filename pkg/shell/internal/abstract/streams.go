@@ -6,6 +6,7 @@ type Streams struct {
 	Redirected bool // in is not what the pipe or the terminal gives
 	Out        *Target
 	Socket     bool // some descriptor is a network connection
+	Moved      bool // a descriptor of output was made another, so what is written may go elsewhere
 	Here       bool // in is a here-document or here-string: text that belongs to the command
 }
 
