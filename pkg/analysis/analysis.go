@@ -94,6 +94,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.content()
 	c.resolve()
 	c.persist()
+	c.told()
 	an.trust.mark(c.Effects)
 	return c
 }

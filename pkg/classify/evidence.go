@@ -76,7 +76,7 @@ func doubtOf(e *effect.Effect) doubt {
 	case effect.Dynamic:
 		return unknown(e)
 	case effect.SendData:
-		if !e.Trusted {
+		if !e.Trusted && !e.Is(effect.LabelPublic) {
 			return doubt{"sends local data to " + place(e) + "; send it to a place that the settings trust, or ask the user", true}
 		}
 	case effect.SendSecret, effect.ReadSecret:

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:3fb1f6ba386435db49c0d8c7ba9c15284d63da43af8c1858c3fd83edc3e1b808"
+const rulesFingerprint = "sha256:c837bfba25cb8164cf72ec1c0828a6af21673bbd1e9829032234dd9775d21364"
 
 var ruleTable = [...]Rule{
 	{

@@ -99,6 +99,7 @@ var PathLists = [...]PathList{
 		"/{var/run,run}/secrets/**",
 		"~/.docker/config.json",
 		"~/.config/containers/auth.json",
+		"/run/user/*/containers/auth.json",
 		"~/.gnupg/**",
 		"~/{.netrc,_netrc,.authinfo,.authinfo.gpg}",
 		"~/{.git-credentials,.config/git/credentials}",
@@ -203,6 +204,9 @@ var PathLists = [...]PathList{
 		"**/{secring.gpg,kubeconfig,environ,hosts.yml,terraform.tfvars,.terraformrc,.rhosts,.s3cfg,.boto}",
 		"**/.{bash,zsh,python,mysql,psql}_history",
 		"**/{keychain-db,login.keychain-db,login.keychain}",
+		"**/*.{pem,key,p8,pk8,jwk}",
+		"**/*.{env,secrets,tfvars}",
+		"**/{appsettings.production.json,database.yml}",
 	}},
 	{Name: "sensitive_folders", Globs: []string{
 		"**/{.ssh,.aws,.gnupg,.kube,.azure,.password-store,.electrum,.bitcoin}/**",
@@ -217,12 +221,20 @@ var PathLists = [...]PathList{
 		"**/etc/{ssl/private,kubernetes/pki}/**",
 		"**/etc/krb5*",
 		"**/run/secrets/**",
+		"**/{certs,secrets,.secrets,keystore,keystores,private_keys}/**",
 		"**/system32/config/**",
 	}},
 	{Name: "public_files", Globs: []string{
 		"**/*.pub",
+		"**/*.{crt,cer,csr,crl,der}",
+		"**/{cert,certs,ca,cacert,ca-cert,ca-certificates,ca-bundle,chain,fullchain,root,intermediate,public,pubkey,public_key,public-key}.pem",
 		"**/{known_hosts,known_hosts.old}",
 		"**/.ssh/config",
+	}},
+	{Name: "delivered_files", Globs: []string{
+		"**/{dist,build,out,public,_site,storybook-static,.next,.output,htmlcov}/**",
+		"**/*.{example,sample,template}/**",
+		"**/{README,LICENSE,CHANGELOG}*/**",
 	}},
 }
 

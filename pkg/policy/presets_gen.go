@@ -8,24 +8,24 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 var presets = [...]preset{
 	{name: "default",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41},
-		allow:       []uint16{42, 43, 44},
-		fingerprint: "sha256:1579635ebcf2ec64193c4a44d73f41fcaedff89517f55afb065343275e226819"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42},
+		allow:       []uint16{43, 44, 45},
+		fingerprint: "sha256:0d524e3982df30a3a026e9b370e2885e4bc5df585fe025e25a10250142e473d6"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{45, 46, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 47, 48, 49, 50, 51, 52},
-		allow:       []uint16{42, 43, 44},
-		fingerprint: "sha256:9ad0a8789a98ee0b65c0b2df755a37ae42b384b01f6a2bacec1c6959352288b6"},
+		verify:      []uint16{46, 47, 48, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 49, 50, 51, 52, 53, 54},
+		allow:       []uint16{43, 44, 45},
+		fingerprint: "sha256:396976c79898d58aed2fcd0fd44fa603cc584023bb6307aa9636168f641228b0"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 53, 54},
-		allow:       []uint16{42, 43, 44, 55},
-		fingerprint: "sha256:785d3c4de718ff52dccb0c517aa9b0b259be3f6478c8e1fb996abf0cee005667"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 55, 56},
+		allow:       []uint16{43, 44, 45, 57},
+		fingerprint: "sha256:6b3746ba8226a510df1077647eaff74439bd7d00007beeba02863de56f237635"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 56, 57, 58, 59, 60, 61},
-		allow:       []uint16{42, 43, 44},
-		fingerprint: "sha256:09a085c2ae348a512e898876cebb59899f006cb67e2ad5b22b89ff20c6b30cf2"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 58, 59, 60, 61, 62, 63, 64},
+		allow:       []uint16{43, 44, 45},
+		fingerprint: "sha256:44c595b9ee3e16274adfba2829fd957bb671d21c84b2149c62ebe153a88ff187"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -322,6 +322,7 @@ var presetRules = [...]rulefile.Rule{
 				"/run/secrets/**",
 				"~/.docker/config.json",
 				"~/.config/containers/auth.json",
+				"/run/user/*/containers/auth.json",
 				"~/.gnupg/**",
 				"~/.netrc",
 				"~/_netrc",
@@ -1430,7 +1431,8 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"change_remote",
 			},
-			When: "any(.effects[]; .kind == \"change_remote\" and (.cause // \"\" | IN(\"destroys\", \"grants\", \"exposes\", \"weakens\", \"redirects\", \"runs\")))",
+			Trusted: "false",
+			When:    "any(.effects[]; .kind == \"change_remote\" and (.cause // \"\" | IN(\"destroys\", \"grants\", \"exposes\", \"weakens\", \"redirects\", \"runs\")))",
 		},
 		Tier: 2,
 	},
@@ -1473,6 +1475,16 @@ var presetRules = [...]rulefile.Rule{
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_secret",
+			},
+		},
+		Tier: 2,
+	},
+	{
+		Name:   "shows_secrets",
+		Reason: "shows credentials, which then stand in the conversation; use a tool that is already signed in, or hand the value on without showing it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"read_secret",
 			},
 		},
 		Tier: 2,
@@ -1609,12 +1621,13 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 	},
 	{
-		Name:   "evaluate_secrets",
-		Reason: "reads credentials; use a tool that is already signed in",
+		Name:   "evaluate_uploads",
+		Reason: "sends local data to another machine; say what goes where and why",
 		Criteria: rulefile.Criteria{
 			Types: []string{
-				"read_secret",
+				"send_data",
 			},
+			Trusted: "false",
 		},
 		Tier: 2,
 	},
@@ -1725,6 +1738,17 @@ var presetRules = [...]rulefile.Rule{
 				"send_email",
 				"send_secret",
 			},
+		},
+		Tier: 3,
+	},
+	{
+		Name:   "person_decides_uploads",
+		Reason: "sends local data to another machine; ask the user to confirm what goes where",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"send_data",
+			},
+			Trusted: "false",
 		},
 		Tier: 3,
 	},
@@ -1849,7 +1873,6 @@ var presetRules = [...]rulefile.Rule{
 			Types: []string{
 				"change_system",
 				"stop_process",
-				"read_secret",
 				"run_input",
 			},
 		},
@@ -1929,12 +1952,44 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_uploading",
-		Reason: "sends data to another machine; ask the user to confirm, or use a plain GET request",
+		Reason: "sends local data to another machine; say what goes where, and ask the user to confirm",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"send_data",
+			},
+			Trusted: "false",
+		},
+		Tier: 2,
+		Except: []rulefile.Criteria{
+			{
+				Paths: []string{
+					"**/dist/**",
+					"**/build/**",
+					"**/out/**",
+					"**/public/**",
+					"**/_site/**",
+					"**/storybook-static/**",
+					"**/.next/**",
+					"**/.output/**",
+					"**/htmlcov/**",
+					"**/*.example/**",
+					"**/*.sample/**",
+					"**/*.template/**",
+					"**/README*/**",
+					"**/LICENSE*/**",
+					"**/CHANGELOG*/**",
+				},
+			},
+		},
+	},
+	{
+		Name:   "ask_before_changing_by_request",
+		Reason: "may change something on another machine; ask the user to confirm, or use a plain GET request",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"http_request",
 			},
-			When: ".action.type == \"http_request\" and (.action.payload | ((.method // \"GET\" | tostring | ascii_upcase) as $m | [\"GET\", \"HEAD\", \"OPTIONS\"] | index($m) == null) or any(.body, .data, .json, .content, .form, .files; . != null and . != \"\" and . != {} and . != []))",
+			When: ".action.type == \"http_request\" and (.action.payload | (.method // \"GET\" | tostring | ascii_upcase) as $m | [\"GET\", \"HEAD\", \"OPTIONS\"] | index($m) == null)",
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{

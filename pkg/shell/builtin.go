@@ -88,6 +88,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			if len(argv) > 1 && (argv[1].Text == "-c" || argv[1].Text == "-w" || argv[1].Text == "-a" || argv[1].Text == "-d") {
 				s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Cause: effect.CauseHistory, Reason: "changes the command history", From: join(argv)})
 			}
+			return abstract.Output(name, abstract.Local)
 		case "enable":
 			// enable -f loads a shared object into the shell.
 			for i, v := range argv {
@@ -207,7 +208,7 @@ func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		return abstract.Value{}
 	}
 	at := join(argv)
-	if v.Known() && v.Taint == 0 {
+	if v.Known() && v.Plain() {
 		return s.nestedWith(v.Text, at, io)
 	}
 	out := s.runText("shell", v, "eval", at, nil)

@@ -86,7 +86,9 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		s.weakenVariables(mark)
 		out = maybe(out)
 	}
-	return s.deliver(io, out)
+	out = s.deliver(io, out)
+	s.show(out, argv[0].String(), join(argv))
+	return out
 }
 
 // endAssigns ends the assignments that stand before a command. Where it is a

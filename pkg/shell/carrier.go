@@ -103,7 +103,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	}
 	switch n.Language {
 	case "encoded":
-		if !first.Known() && first.Taint == 0 {
+		if !first.Known() && first.Plain() {
 			s.dynamic(effect.CauseCode, base+" runs an encoded command that cannot be decoded", first.From)
 			return abstract.Unknown("…", abstract.Foreign)
 		}
@@ -256,7 +256,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	case base == "sed": // it may also read a file
 		return s.runText("shell", abstract.Unknown("what sed makes of its input", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
-	case in.Known() && in.Text == "" && in.Taint == 0:
+	case in.Known() && in.Text == "" && in.Plain():
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
 	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {

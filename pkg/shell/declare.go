@@ -47,7 +47,9 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 	}
 	s.execute(argv, variant, effect.ReadOnly)
 	if list && len(argv) < 3 || len(argv) == 1 {
-		return abstract.Unknown("the environment", abstract.Dump)
+		out := abstract.Unknown("the environment", abstract.Dump)
+		s.show(out, c.Variant.Value, s.spanOf(c))
+		return out
 	}
 	if list {
 		return abstract.Unknown("…", 0).Of(abstract.FromCommand)

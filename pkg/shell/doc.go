@@ -13,7 +13,7 @@
 // [abstract.Value]: a literal text, or a pattern that every text it may be
 // matches (see [effect.Overlap]), so "/tmp/$X.log" keeps its two ends. Taints
 // say where a value comes from: Network, Decoded, Secret, Credential, Dump,
-// Foreign, Socket, Private, ShellOut. They follow the value through
+// Foreign, Socket, Private, ShellOut, Local, Held. They follow the value through
 // concatenation, pipes, substitutions and files. A value is at most 64 KiB;
 // a longer one becomes unknown.
 //
@@ -67,9 +67,11 @@
 // (suspect).
 //
 // The sinks are emit for every effect, path for one on a file, url and host for
-// the network, upload for secrets that leave, runText for a value that is run as
-// code, and execute for a command. runText looks at the taint first (the network
-// sent it, a decoder made it), then walks the text if it is known.
+// the network, upload for secrets that leave, leaves for all else that a file or a
+// command of this machine says (send.go), show for credentials that nothing takes
+// (show.go), runText for a value that is run as code, and execute for a command.
+// runText looks at the taint first (the network sent it, a decoder made it), then
+// walks the text if it is known.
 //
 // # Budget
 //

@@ -62,7 +62,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		} else if v.Bare {
 			return
 		}
-		if v.Taint == 0 && !runs {
+		if v.Plain() && !runs {
 			return
 		}
 	}
@@ -90,7 +90,7 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 // before, as in KUBECONFIG=$KUBECONFIG:a.
 func (s *state) places(name string, v abstract.Value) {
 	for part := range strings.SplitSeq(v.Text, ":") {
-		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.Taint == 0 && v.Origin == abstract.FromVariable {
+		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.Plain() && v.Origin == abstract.FromVariable {
 			continue
 		}
 		one := v

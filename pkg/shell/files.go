@@ -139,8 +139,8 @@ func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value
 		}
 		return v
 	}
-	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret)).Of(abstract.FromFile)
-	if p != "" && secretPath(p, pattern, false) {
+	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret)|abstract.Local).Of(abstract.FromFile)
+	if p != "" && (secretPath(p, pattern, false) || s.linksToSecret(p)) {
 		v.Taint |= abstract.Secret
 		v.Secrets = w.String()
 	}

@@ -264,7 +264,7 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 		}
 		root = f.roots[0].AsPattern()
 	}
-	if f.reads.Taint != 0 {
+	if f.reads.Taint&^abstract.Local != 0 {
 		return abstract.Value{}, false
 	}
 	return abstract.Value{Text: strings.TrimSuffix(root, "/") + "/**", Show: name, IsPattern: true}.Of(abstract.FromCommand), true

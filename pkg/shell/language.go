@@ -42,6 +42,10 @@ func (s *state) code(language, text string, at effect.Span, args []abstract.Valu
 	if !s.step(1 + len(text)/512) {
 		return abstract.Unknown("…", abstract.Foreign)
 	}
+	if language != "shell" {
+		s.foreign++
+		defer func() { s.foreign-- }()
+	}
 	return walkerOf(language)(s, language, text, at, args)
 }
 

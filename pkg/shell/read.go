@@ -70,7 +70,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	// From the terminal, or in a way that is not worked out, anything may come.
 	raw := slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "r") })
 	ifs, known := s.ifs()
-	if !known || !plainly || !in.Known() || in.Text == "" && in.Taint == 0 || strings.Contains(in.Text, "\\") && !raw {
+	if !known || !plainly || !in.Known() || in.Text == "" && in.Plain() || strings.Contains(in.Text, "\\") && !raw {
 		if len(names) == 0 {
 			names = []abstract.Value{abstract.Lit("REPLY")}
 		}

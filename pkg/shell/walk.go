@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -23,6 +24,7 @@ type state struct {
 	aliases []alias
 	files   []file
 	links   []link
+	remotes []command.GitRemote // names that the text gives to addresses of git
 	fds     []descriptor
 	input   abstract.Value  // standard input of the statement being walked, which its substitutions read
 	stdin   *abstract.Value // what exec has put in place of standard input
@@ -48,9 +50,11 @@ type state struct {
 	depth  int
 	remote int // depth of commands that run on another machine
 	gaveUp bool
+	quiet  int // effects are not wanted: the value alone is
 
-	running []string // recipes that are being walked, with their goals
-	quiet   int      // effects are not wanted: the value alone is
+	running  []string // recipes that are being walked, with their goals
+	captured int      // depth of text whose output another part of the text takes
+	foreign  int      // depth of code of other languages, which may show what it takes
 }
 
 // A function is a function that the text defines, or one that it removes.
@@ -257,7 +261,11 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		if c.Name != nil {
 			name = s.word(c.Name).Text
 		}
-		s.fds = append(s.fds, descriptor{n: "coproc", val: out})
+		d := descriptor{n: "coproc", val: out}
+		if out.Taint&abstract.Network != 0 {
+			d.out = &abstract.Target{Socket: true}
+		}
+		s.fds = append(s.fds, d)
 		number := abstract.Value{Text: "coproc", Show: "${" + name + "…}", IsPattern: true}
 		s.bind(binding{name: name, array: true, weak: true, elems: []element{{"0", number}, {"1", number}}})
 	case *syntax.TestDecl:
@@ -281,21 +289,22 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 		c = next
 	}
 	lead := chain[len(chain)-1].Op
-	out := s.side(first, in, lead == syntax.Pipe || lead == syntax.PipeAll)
+	out := s.side(first, in, isPipe(lead), isPipe(lead))
 	for i := len(chain) - 1; i >= 0; i-- {
 		c := chain[i]
 		if s.gaveUp {
 			break
 		}
 		mark := len(s.vars)
-		switch c.Op {
-		case syntax.Pipe, syntax.PipeAll:
-			out = s.side(c.Y, out, true)
+		into := i > 0 && isPipe(chain[i-1].Op)
+		switch {
+		case isPipe(c.Op):
+			out = s.side(c.Y, out, true, into)
 		default:
 			// The right side of && is taken as run, so that `cd x && make`
 			// works in x, but what it assigns may as well not have happened.
 			before := s.outcomes()
-			y := s.side(c.Y, in, false)
+			y := s.side(c.Y, in, false, into)
 			s.weakenVariables(mark)
 			s.uncertain(before)
 			if i < len(chain)-1 || c.Op != syntax.AndStmt || !succeeds(c.X) {
@@ -307,11 +316,19 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	return out
 }
 
+func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
+
 // side walks one side of a pipe or list. What a pipe's side assigns may or may
-// not last, as shells differ.
-func (s *state) side(st *syntax.Stmt, in abstract.Value, piped bool) abstract.Value {
+// not last, as shells differ. into says that what it writes goes into a pipe.
+func (s *state) side(st *syntax.Stmt, in abstract.Value, piped, into bool) abstract.Value {
 	mark, before, way, consumed := len(s.vars), s.outcomes(), s.left, s.consumed
+	if into {
+		s.captured++
+	}
 	out := s.stmt(st, in)
+	if into {
+		s.captured--
+	}
 	if piped {
 		s.dropWorkdir(mark)
 		s.weaken(mark)

@@ -34,6 +34,9 @@ type Use struct {
 	Windows  bool   // the program is one of Windows: paths may hold globs and backslashes
 	Decodes  bool   // files that are written hold what is read, decoded
 	Keys     []Key  // keys of the registry
+	Tells    bool   // its words reach another machine as they are, as questions of dig do
+	Database bool   // a word that is nothing but a variable is the address of the database
+	Remotes  []GitRemote
 	Remote   Remote // what the ChangeRemote among Effects changes
 }
 
@@ -54,6 +57,14 @@ type Touch struct {
 	Kind      effect.Kind
 	Word      Word // the path, URL or host; already cut out of forms like --file=PATH
 	Recursive bool
+	Sent      bool // of ReadFile: its content goes to another machine
+}
+
+// A GitRemote is a name that git is told to use for an address. Name is empty
+// if every address is rewritten to this one.
+type GitRemote struct {
+	Name    string
+	Address Word
 }
 
 // A Key is an operand that names a key of the registry of Windows.

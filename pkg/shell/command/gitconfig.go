@@ -79,8 +79,11 @@ func (r *reader) gitSetting(key, value Word) {
 		r.code(Nested{Language: "file", Words: []Word{value}})
 	case section == "remote" && (last == "url" || last == "pushurl"):
 		r.repo(value)
+		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: key.Text[min(len("remote."), len(key.Text)):strings.LastIndexByte(key.Text, '.')], Address: value})
 	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
-		if from := key.Text[len("url.") : len(key.Text)-len(last)-1]; gitHost(from) != gitHost(value.Text) || value.Pattern {
+		to := cutKey(key)
+		r.use.Remotes = append(r.use.Remotes, GitRemote{Address: to})
+		if gitHost(to.Text) != gitHost(value.Text) || value.Pattern {
 			r.change("redirect")
 		}
 	case last == "sslverify" && (value.Text == "false" || value.Text == "0" || value.Text == "no" || value.Text == "off" || value.Pattern),
@@ -111,6 +114,12 @@ func isPager(w Word) bool {
 		return true
 	}
 	return false
+}
+
+// cutKey returns the address in the key url.ADDRESS.insteadOf.
+func cutKey(key Word) Word {
+	key.Text = key.Text[:strings.LastIndexByte(key.Text, '.')]
+	return cut(key, min(len("url."), len(key.Text)))
 }
 
 // gitHost returns the host of a git address, "" if it names none.

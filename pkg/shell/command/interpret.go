@@ -52,6 +52,14 @@ func Interpret(args []Word) Use {
 	}
 	r.use.Windows = g.style&slash != 0
 	r.use.Decodes = r.flags&decodes != 0
+	r.use.Tells, r.use.Database = r.flags&tells != 0, r.flags&database != 0
+	if r.flags&elsewhereTo == 0 || r.flags&(near|dry) != 0 {
+		r.keep()
+	}
+	if r.flags&dry != 0 {
+		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(k effect.Kind) bool { return k == effect.SendData })
+		r.use.Touches = slices.DeleteFunc(r.use.Touches, func(t Touch) bool { return t.Kind == effect.SendData })
+	}
 	r.use.Class = r.class.class()
 	return r.use
 }
@@ -59,7 +67,7 @@ func Interpret(args []Word) Use {
 // release gives a reader's buffers back.
 func (r *reader) release() {
 	clear(r.values)
-	*r = reader{values: r.values[:0], operands: r.operands[:0]}
+	*r = reader{values: r.values[:0], operands: r.operands[:0], copies: r.copies[:0]}
 	readers.Put(r)
 }
 
@@ -91,6 +99,8 @@ type reader struct {
 	values   []value
 	operands []int  // indices in args
 	entered  string // folder that relative paths start from, "" if it is the working folder
+	remote   string // git: the name of the remote that gets an address
+	copies   []int  // indices of touches that are sent if the destination is elsewhere
 	key      Word   // of a git setting, until its value comes
 	glob     string // find: what -name asks for, if one test does
 

@@ -6,6 +6,7 @@ import "github.com/shieldcli/shield/pkg/effect"
 
 var programs = [...]program{
 	{".", &syntaxSource},
+	{"0x0", &syntaxCroc},
 	{"7z", &syntax7z},
 	{"7za", &syntax7z},
 	{"7zr", &syntax7z},
@@ -23,7 +24,7 @@ var programs = [...]program{
 	{"a2ps", &syntaxGs},
 	{"aa-enforce", &syntaxUpdate_alternatives},
 	{"aapt", &syntaxJar},
-	{"ab", &syntaxSmbclient},
+	{"ab", &syntaxRpcclient},
 	{"abduco", &syntaxTmux},
 	{"abiword", &syntaxGs},
 	{"abuild", &syntaxDpkg_deb},
@@ -45,16 +46,17 @@ var programs = [...]program{
 	{"aichat", &syntaxCodex},
 	{"aider", &syntaxCodex},
 	{"air", &syntaxWatchexec},
-	{"airflow", &syntaxNats},
+	{"airflow", &syntaxTurso},
 	{"airport", &syntaxLog},
 	{"ajv", &syntaxMypy},
+	{"akeyless", &syntaxCredstash},
 	{"alejandra", &syntaxBlack},
 	{"alembic", &syntaxJupyter},
-	{"algolia", &syntaxNats},
+	{"algolia", &syntaxTurso},
 	{"alias", &syntaxAlias},
 	{"alien", &syntaxDpkg_deb},
 	{"alire", &syntaxMvn},
-	{"aliyun", &syntaxNats},
+	{"aliyun", &syntaxTurso},
 	{"alsamixer", &syntaxXset},
 	{"alternatives", &syntaxUpdate_alternatives},
 	{"altool", &syntaxCodesign},
@@ -72,7 +74,7 @@ var programs = [...]program{
 	{"ansible-inventory", &syntaxPulumi},
 	{"ansible-lint", &syntaxAnsible_galaxy},
 	{"ansible-playbook", &syntaxAnsible_playbook},
-	{"ansible-vault", &syntaxPass},
+	{"ansible-vault", &syntaxSops},
 	{"ant", &syntaxMvn},
 	{"anthropic", &syntaxJupyter},
 	{"antiword", &syntaxGs},
@@ -109,6 +111,7 @@ var programs = [...]program{
 	{"arping", &syntaxPing},
 	{"arptables", &syntaxIptables},
 	{"artisan", &syntaxMvn},
+	{"arweave", &syntaxCroc},
 	{"as", &syntaxGcc},
 	{"ascii85", &syntaxBase91},
 	{"asciidoc", &syntaxGs},
@@ -116,9 +119,10 @@ var programs = [...]program{
 	{"asdf", &syntaxNvm},
 	{"ash", &syntaxSh},
 	{"asr", &syntaxDiskutil},
+	{"assume", &syntaxCredstash},
 	{"astro", &syntaxJest},
 	{"at", &syntaxAt},
-	{"atlas", &syntaxNats},
+	{"atlas", &syntaxTurso},
 	{"atom", &syntaxCode},
 	{"atop", &syntaxPs},
 	{"atq", &syntaxAtq},
@@ -129,7 +133,7 @@ var programs = [...]program{
 	{"auditctl", &syntaxUpdate_alternatives},
 	{"auditpol", &syntaxAuditpol},
 	{"auggie", &syntaxCodex},
-	{"auth0", &syntaxNats},
+	{"auth0", &syntaxTurso},
 	{"authconfig", &syntaxUpdate_alternatives},
 	{"autoconf", &syntaxMake},
 	{"autoflake", &syntaxBlack},
@@ -146,10 +150,13 @@ var programs = [...]program{
 	{"avrdude", &syntaxAdb},
 	{"awk", &syntaxAwk},
 	{"aws", &syntaxAws},
-	{"aws-okta", &syntaxPass},
+	{"aws-okta", &syntaxCredstash},
+	{"aws-sso", &syntaxCredstash},
 	{"aws-vault", &syntaxRlwrap},
+	{"aws_signing_helper", &syntaxCredstash},
 	{"axel", &syntaxAria2c},
 	{"az", &syntaxAz},
+	{"azcopy", &syntaxAzcopy},
 	{"b2", &syntaxMake},
 	{"b2a", &syntaxBase91},
 	{"b2sum", &syntaxMd5sum},
@@ -167,18 +174,20 @@ var programs = [...]program{
 	{"basename", &syntaxBasename},
 	{"basenc", &syntaxBase64},
 	{"bash", &syntaxSh},
+	{"bashupload", &syntaxCroc},
 	{"bat", &syntaxBat},
 	{"batcat", &syntaxBat},
 	{"batch", &syntaxAt},
 	{"bazel", &syntaxMake},
 	{"bazelisk", &syntaxMake},
-	{"bb", &syntaxNats},
+	{"bb", &syntaxTurso},
 	{"bbedit", &syntaxCode},
 	{"bc", &syntaxBc},
 	{"bcdedit", &syntaxBcdedit},
 	{"bcp", &syntaxCqlsh},
 	{"beeline", &syntaxCqlsh},
 	{"behave", &syntaxPytest},
+	{"berglas", &syntaxCredstash},
 	{"bfs", &syntaxFind},
 	{"bg", &syntaxWait},
 	{"biber", &syntaxGcc},
@@ -189,7 +198,7 @@ var programs = [...]program{
 	{"bison", &syntaxGcc},
 	{"bitsadmin", &syntaxBitsadmin},
 	{"bjam", &syntaxMake},
-	{"bk", &syntaxNats},
+	{"bk", &syntaxTurso},
 	{"black", &syntaxBlack},
 	{"bld", &syntaxMvn},
 	{"bless", &syntaxUpdate_alternatives},
@@ -222,7 +231,7 @@ var programs = [...]program{
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
 	{"buildah", &syntaxCrane},
-	{"buildkite-agent", &syntaxNats},
+	{"buildkite-agent", &syntaxTurso},
 	{"builtin", &syntaxNohup},
 	{"bun", &syntaxBun},
 	{"bundle", &syntaxMvn},
@@ -233,8 +242,9 @@ var programs = [...]program{
 	{"busctl", &syntaxLoginctl},
 	{"busybox", &syntaxBusybox},
 	{"butterfly", &syntaxTtyd},
-	{"bw", &syntaxPass},
+	{"bw", &syntaxBw},
 	{"bwrap", &syntaxUnshare},
+	{"bws", &syntaxBw},
 	{"byobu", &syntaxTmux},
 	{"bzcat", &syntaxZcat},
 	{"bzgrep", &syntaxGrep},
@@ -245,6 +255,7 @@ var programs = [...]program{
 	{"cabal", &syntaxMvn},
 	{"cachix", &syntaxNix},
 	{"cacls", &syntaxIcacls},
+	{"cadaver", &syntaxLftp},
 	{"caffeinate", &syntaxNohup},
 	{"cal", &syntaxCal},
 	{"calibre", &syntaxGs},
@@ -306,14 +317,15 @@ var programs = [...]program{
 	{"chsh", &syntaxUseradd},
 	{"cilium", &syntaxKustomize},
 	{"cipher", &syntaxCipher},
-	{"circleci", &syntaxNats},
+	{"circleci", &syntaxTurso},
 	{"circo", &syntaxDot},
-	{"civo", &syntaxNats},
+	{"civo", &syntaxTurso},
 	{"cksum", &syntaxMd5sum},
 	{"clang", &syntaxGcc},
 	{"clang++", &syntaxGcc},
 	{"clang-format", &syntaxBlack},
 	{"clang-tidy", &syntaxMypy},
+	{"clasp", &syntaxTwine},
 	{"claude", &syntaxClaude},
 	{"cleancss", &syntaxBlack},
 	{"clear", &syntaxTput},
@@ -330,7 +342,7 @@ var programs = [...]program{
 	{"cloc", &syntaxMypy},
 	{"clojure", &syntaxRscript},
 	{"cloudflared", &syntaxCloudflared},
-	{"clusterctl", &syntaxNats},
+	{"clusterctl", &syntaxTurso},
 	{"cmake", &syntaxMake},
 	{"cmatrix", &syntaxWall},
 	{"cmctl", &syntaxKustomize},
@@ -372,7 +384,7 @@ var programs = [...]program{
 	{"code", &syntaxCode},
 	{"code-insiders", &syntaxCode},
 	{"code-server", &syntaxCode_server},
-	{"coder", &syntaxNats},
+	{"coder", &syntaxTurso},
 	{"codesign", &syntaxCodesign},
 	{"codespell", &syntaxMypy},
 	{"codex", &syntaxCodex},
@@ -395,8 +407,9 @@ var programs = [...]program{
 	{"conda", &syntaxConda},
 	{"conda-lock", &syntaxPoetry},
 	{"configure", &syntaxConfigure},
-	{"confluent", &syntaxNats},
+	{"confluent", &syntaxTurso},
 	{"conftest", &syntaxKustomize},
+	{"conjur", &syntaxCredstash},
 	{"conjure", &syntaxConvert},
 	{"consul", &syntaxKustomize},
 	{"continue", &syntaxExit},
@@ -430,8 +443,9 @@ var programs = [...]program{
 	{"createrepo", &syntaxDpkg_deb},
 	{"createuser", &syntaxCreateuser},
 	{"credo", &syntaxMypy},
+	{"credstash", &syntaxCredstash},
 	{"crictl", &syntaxCrane},
-	{"croc", &syntaxNgrok},
+	{"croc", &syntaxCroc},
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
 	{"cross-env-shell", &syntaxJest},
@@ -470,20 +484,22 @@ var programs = [...]program{
 	{"cython", &syntaxGcc},
 	{"d2", &syntaxGs},
 	{"d8", &syntaxJar},
-	{"dagster", &syntaxNats},
+	{"dagster", &syntaxTurso},
 	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
 	{"dasel", &syntaxGron},
 	{"dash", &syntaxSh},
-	{"databricks", &syntaxNats},
+	{"databricks", &syntaxTurso},
 	{"date", &syntaxDate},
 	{"dbclient", &syntaxSsh},
 	{"dbmate", &syntaxPrisma},
 	{"dbt", &syntaxJupyter},
 	{"dbus-run-session", &syntaxNohup},
+	{"dbxcli", &syntaxCroc},
 	{"dc", &syntaxDc},
 	{"dcfldd", &syntaxDd},
+	{"dcli", &syntaxBw},
 	{"dconf", &syntaxXset},
 	{"dcraw", &syntaxConvert},
 	{"dd", &syntaxDd},
@@ -539,10 +555,17 @@ var programs = [...]program{
 	{"dmsetup", &syntaxUmount},
 	{"dnf", &syntaxDnf},
 	{"dnscmd", &syntaxMpcmdrun},
-	{"dnscontrol", &syntaxNats},
+	{"dnscontrol", &syntaxTurso},
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
+	{"docker-credential-desktop", &syntaxCredstash},
+	{"docker-credential-ecr-login", &syntaxCredstash},
+	{"docker-credential-gcr", &syntaxCredstash},
+	{"docker-credential-osxkeychain", &syntaxCredstash},
+	{"docker-credential-pass", &syntaxCredstash},
+	{"docker-credential-secretservice", &syntaxCredstash},
+	{"docker-credential-wincred", &syntaxCredstash},
 	{"dockle", &syntaxCrane},
 	{"docsify", &syntaxJest},
 	{"doctl", &syntaxDoctl},
@@ -567,10 +590,12 @@ var programs = [...]program{
 	{"dprint", &syntaxBlack},
 	{"dracut", &syntaxUpdate_alternatives},
 	{"drill", &syntaxDig},
+	{"drive-cli", &syntaxCroc},
 	{"drizzle-kit", &syntaxPrisma},
 	{"droid", &syntaxCodex},
-	{"drone", &syntaxNats},
+	{"drone", &syntaxTurso},
 	{"dropbear", &syntaxSsh},
+	{"dropbox_uploader.sh", &syntaxCroc},
 	{"dropdb", &syntaxDropdb},
 	{"dropuser", &syntaxDropdb},
 	{"drupal", &syntaxMvn},
@@ -602,18 +627,18 @@ var programs = [...]program{
 	{"e2fsck", &syntaxMkfs},
 	{"earthly", &syntaxMake},
 	{"eatmydata", &syntaxNohup},
-	{"eb", &syntaxNats},
+	{"eb", &syntaxTurso},
 	{"ebook-convert", &syntaxGs},
 	{"ebtables", &syntaxIptables},
-	{"ecctl", &syntaxNats},
+	{"ecctl", &syntaxTurso},
 	{"echo", &syntaxEcho},
-	{"ecs-cli", &syntaxNats},
+	{"ecs-cli", &syntaxTurso},
 	{"ed", &syntaxEd},
 	{"efibootmgr", &syntaxUpdate_alternatives},
 	{"egrep", &syntaxEgrep},
 	{"eject", &syntaxXset},
 	{"eksctl", &syntaxKubectx},
-	{"elastic-package", &syntaxNats},
+	{"elastic-package", &syntaxTurso},
 	{"elasticsearch", &syntaxPg_restore},
 	{"electron", &syntaxJest},
 	{"electron-builder", &syntaxJest},
@@ -659,10 +684,10 @@ var programs = [...]program{
 	{"esptool", &syntaxAdb},
 	{"esptool.py", &syntaxAdb},
 	{"esy", &syntaxMvn},
-	{"etcdctl", &syntaxNats},
+	{"etcdctl", &syntaxTurso},
 	{"ethtool", &syntaxIfconfig},
 	{"eval", &syntaxEval},
-	{"evans", &syntaxSmbclient},
+	{"evans", &syntaxRpcclient},
 	{"evince", &syntaxXset},
 	{"ex", &syntaxVim},
 	{"exec", &syntaxExec},
@@ -705,6 +730,7 @@ var programs = [...]program{
 	{"ffmpeg", &syntaxFfmpeg},
 	{"ffplay", &syntaxSox},
 	{"ffprobe", &syntaxFfprobe},
+	{"ffsend", &syntaxCroc},
 	{"ffuf", &syntaxNmap},
 	{"fg", &syntaxWait},
 	{"fgrep", &syntaxEgrep},
@@ -714,7 +740,7 @@ var programs = [...]program{
 	{"find", &syntaxFind},
 	{"findmnt", &syntaxDf},
 	{"findstr", &syntaxFindstr},
-	{"finger", &syntaxPs},
+	{"finger", &syntaxDig},
 	{"fink", &syntaxBrew},
 	{"firebase", &syntaxDoctl},
 	{"firebird-isql", &syntaxCqlsh},
@@ -724,7 +750,7 @@ var programs = [...]program{
 	{"flac", &syntaxSox},
 	{"flake8", &syntaxMypy},
 	{"flameshot", &syntaxScrot},
-	{"flarectl", &syntaxNats},
+	{"flarectl", &syntaxTurso},
 	{"flashrom", &syntaxAdb},
 	{"flask", &syntaxJupyter},
 	{"flatc", &syntaxGcc},
@@ -798,6 +824,7 @@ var programs = [...]program{
 	{"gdiff", &syntaxDiff},
 	{"gdisk", &syntaxMkfs},
 	{"gdown", &syntaxAria2c},
+	{"gdrive", &syntaxCroc},
 	{"gdu", &syntaxDu},
 	{"gedit", &syntaxCode},
 	{"gem", &syntaxMvn},
@@ -817,12 +844,18 @@ var programs = [...]program{
 	{"ghead", &syntaxHead},
 	{"ghostscript", &syntaxGs},
 	{"gifsicle", &syntaxConvert},
+	{"gimme-aws-creds", &syntaxCredstash},
 	{"ginstall", &syntaxInstall},
 	{"gio-open", &syntaxOpen},
+	{"gist", &syntaxCroc},
 	{"git", &syntaxGit},
+	{"git-credential-libsecret", &syntaxCredstash},
+	{"git-credential-manager", &syntaxCredstash},
+	{"git-credential-osxkeychain", &syntaxCredstash},
+	{"git-credential-wincred", &syntaxCredstash},
 	{"gitbook", &syntaxJest},
 	{"gitleaks", &syntaxMypy},
-	{"gitpod", &syntaxNats},
+	{"gitpod", &syntaxTurso},
 	{"glab", &syntaxGlab},
 	{"glances", &syntaxPs},
 	{"gleam", &syntaxMvn},
@@ -874,6 +907,7 @@ var programs = [...]program{
 	{"gradle", &syntaxMvn},
 	{"gradlew", &syntaxMvn},
 	{"gradlew.bat", &syntaxMvn},
+	{"granted", &syntaxCredstash},
 	{"graph-easy", &syntaxGs},
 	{"greadlink", &syntaxRealpath},
 	{"grealpath", &syntaxRealpath},
@@ -892,7 +926,7 @@ var programs = [...]program{
 	{"groups", &syntaxId},
 	{"growisofs", &syntaxSox},
 	{"grpck", &syntaxUseradd},
-	{"grpcurl", &syntaxSmbclient},
+	{"grpcurl", &syntaxRpcclient},
 	{"grub-install", &syntaxUpdate_alternatives},
 	{"grub-mkconfig", &syntaxUpdate_alternatives},
 	{"grunt", &syntaxJest},
@@ -932,6 +966,7 @@ var programs = [...]program{
 	{"hadoop", &syntaxHdfs},
 	{"halt", &syntaxReboot},
 	{"hash", &syntaxWait},
+	{"haste", &syntaxCroc},
 	{"hatch", &syntaxPoetry},
 	{"hcloud", &syntaxDoctl},
 	{"hd", &syntaxOd},
@@ -946,16 +981,17 @@ var programs = [...]program{
 	{"helm", &syntaxHelm},
 	{"helmfile", &syntaxKustomize},
 	{"help", &syntaxMan},
-	{"heroku", &syntaxDoctl},
+	{"heroku", &syntaxHeroku},
 	{"hex", &syntaxMvn},
 	{"hexdump", &syntaxOd},
 	{"hexo", &syntaxJest},
 	{"hexyl", &syntaxOd},
-	{"hey", &syntaxSmbclient},
+	{"hey", &syntaxRpcclient},
 	{"hg", &syntaxHg},
 	{"hh", &syntaxRegsvr32},
 	{"highlight", &syntaxBat},
 	{"hive", &syntaxCqlsh},
+	{"hivemq", &syntaxMosquitto_pub},
 	{"hlint", &syntaxMypy},
 	{"holesail", &syntaxNgrok},
 	{"home-manager", &syntaxApk},
@@ -1009,13 +1045,14 @@ var programs = [...]program{
 	{"iftop", &syntaxNetstat},
 	{"imagesnap", &syntaxScrot},
 	{"img", &syntaxCrane},
+	{"imgur", &syntaxCroc},
 	{"impala-shell", &syntaxCqlsh},
 	{"import", &syntaxScrot},
 	{"incus", &syntaxKubectx},
 	{"ineffassign", &syntaxMypy},
 	{"infdefaultinstall", &syntaxRegsvr32},
 	{"infisical", &syntaxRlwrap},
-	{"influx", &syntaxNats},
+	{"influx", &syntaxTurso},
 	{"influxd", &syntaxPg_restore},
 	{"info", &syntaxMan},
 	{"init", &syntaxReboot},
@@ -1046,8 +1083,9 @@ var programs = [...]program{
 	{"ip6tables", &syntaxIptables},
 	{"ipconfig", &syntaxTasklist},
 	{"ipcs", &syntaxPs},
-	{"iperf", &syntaxSmbclient},
-	{"iperf3", &syntaxSmbclient},
+	{"iperf", &syntaxRpcclient},
+	{"iperf3", &syntaxRpcclient},
+	{"ipfs", &syntaxCroc},
 	{"ipset", &syntaxIptables},
 	{"iptables", &syntaxIptables},
 	{"iptables-restore", &syntaxIptables},
@@ -1062,6 +1100,7 @@ var programs = [...]program{
 	{"iw", &syntaxIfconfig},
 	{"iwconfig", &syntaxIfconfig},
 	{"iwlist", &syntaxNetstat},
+	{"ix", &syntaxCroc},
 	{"jamf", &syntaxInstaller},
 	{"jaq", &syntaxJq},
 	{"jar", &syntaxJar},
@@ -1078,8 +1117,8 @@ var programs = [...]program{
 	{"jekyll", &syntaxJest},
 	{"jenv", &syntaxNvm},
 	{"jest", &syntaxJest},
-	{"jf", &syntaxNats},
-	{"jfrog", &syntaxNats},
+	{"jf", &syntaxTurso},
+	{"jfrog", &syntaxTurso},
 	{"jj", &syntaxJj},
 	{"jlink", &syntaxJar},
 	{"jo", &syntaxGron},
@@ -1112,45 +1151,47 @@ var programs = [...]program{
 	{"k0sctl", &syntaxKustomize},
 	{"k3d", &syntaxMinikube},
 	{"k3s", &syntaxKubectx},
-	{"k6", &syntaxSmbclient},
+	{"k6", &syntaxRpcclient},
 	{"k9s", &syntaxKubectx},
 	{"kadmin", &syntaxKadmin},
 	{"kadmin.local", &syntaxKadmin},
-	{"kafka-acls", &syntaxNats},
-	{"kafka-acls.sh", &syntaxNats},
-	{"kafka-configs", &syntaxNats},
-	{"kafka-configs.sh", &syntaxNats},
+	{"kafka-acls", &syntaxTurso},
+	{"kafka-acls.sh", &syntaxTurso},
+	{"kafka-configs", &syntaxTurso},
+	{"kafka-configs.sh", &syntaxTurso},
 	{"kafka-console-consumer", &syntaxPg_restore},
-	{"kafka-console-producer", &syntaxPg_restore},
-	{"kafka-consumer-groups", &syntaxNats},
-	{"kafka-consumer-groups.sh", &syntaxNats},
-	{"kafka-delete-records", &syntaxNats},
-	{"kafka-delete-records.sh", &syntaxNats},
-	{"kafka-topics", &syntaxNats},
-	{"kafka-topics.sh", &syntaxNats},
+	{"kafka-console-producer", &syntaxNats},
+	{"kafka-consumer-groups", &syntaxTurso},
+	{"kafka-consumer-groups.sh", &syntaxTurso},
+	{"kafka-delete-records", &syntaxTurso},
+	{"kafka-delete-records.sh", &syntaxTurso},
+	{"kafka-topics", &syntaxTurso},
+	{"kafka-topics.sh", &syntaxTurso},
+	{"kafkacat", &syntaxNats},
 	{"kak", &syntaxNano},
 	{"kaniko", &syntaxCrane},
 	{"karma", &syntaxJest},
 	{"kate", &syntaxCode},
-	{"kcadm", &syntaxNats},
-	{"kcadm.sh", &syntaxNats},
+	{"kcadm", &syntaxTurso},
+	{"kcadm.sh", &syntaxTurso},
 	{"kcat", &syntaxNats},
 	{"kdb5_util", &syntaxKadmin},
-	{"kdestroy", &syntaxSmbclient},
+	{"kdestroy", &syntaxRpcclient},
 	{"kdialog", &syntaxWall},
 	{"kdig", &syntaxDig},
-	{"keepassxc-cli", &syntaxPass},
+	{"keepassxc-cli", &syntaxBw},
+	{"keeper", &syntaxBw},
 	{"kexec", &syntaxModprobe},
 	{"kextload", &syntaxModprobe},
 	{"keydb-cli", &syntaxRedis_cli},
-	{"keyring", &syntaxPass},
+	{"keyring", &syntaxBw},
 	{"keytool", &syntaxJar},
 	{"kill", &syntaxKill},
 	{"killall", &syntaxKill},
 	{"kilocode", &syntaxCodex},
 	{"kimi", &syntaxCodex},
 	{"kind", &syntaxMinikube},
-	{"kinit", &syntaxSmbclient},
+	{"kinit", &syntaxRpcclient},
 	{"kiro-cli", &syntaxCodex},
 	{"klist", &syntaxTasklist},
 	{"kmod", &syntaxModprobe},
@@ -1180,7 +1221,7 @@ var programs = [...]program{
 	{"kubeseal", &syntaxKustomize},
 	{"kubeval", &syntaxKustomize},
 	{"kustomize", &syntaxKustomize},
-	{"kwallet-query", &syntaxPass},
+	{"kwallet-query", &syntaxBw},
 	{"lake", &syntaxMvn},
 	{"lame", &syntaxSox},
 	{"last", &syntaxPs},
@@ -1188,15 +1229,15 @@ var programs = [...]program{
 	{"latex", &syntaxGcc},
 	{"latexmk", &syntaxGcc},
 	{"launchctl", &syntaxLaunchctl},
-	{"launchdarkly", &syntaxNats},
+	{"launchdarkly", &syntaxTurso},
 	{"layman", &syntaxApk},
 	{"lbzip2", &syntaxGzip},
 	{"ld", &syntaxGcc},
-	{"ldapadd", &syntaxSmbclient},
-	{"ldapmodify", &syntaxSmbclient},
-	{"ldapsearch", &syntaxSmbclient},
+	{"ldapadd", &syntaxRpcclient},
+	{"ldapmodify", &syntaxRpcclient},
+	{"ldapsearch", &syntaxRpcclient},
 	{"ldc2", &syntaxGcc},
-	{"ldcli", &syntaxNats},
+	{"ldcli", &syntaxTurso},
 	{"ldconfig", &syntaxUpdate_alternatives},
 	{"ldd", &syntaxObjdump},
 	{"ldifde", &syntaxSharphound},
@@ -1208,7 +1249,8 @@ var programs = [...]program{
 	{"let", &syntaxExpr},
 	{"letta", &syntaxCodex},
 	{"lex", &syntaxGcc},
-	{"lftp", &syntaxAria2c},
+	{"lftp", &syntaxLftp},
+	{"lftpput", &syntaxNcftpput},
 	{"libimobiledevice", &syntaxAdb},
 	{"libreoffice", &syntaxGs},
 	{"libtool", &syntaxMake},
@@ -1244,7 +1286,7 @@ var programs = [...]program{
 	{"localectl", &syntaxIfconfig},
 	{"localtunnel", &syntaxNgrok},
 	{"locate", &syntaxLocate},
-	{"locust", &syntaxSmbclient},
+	{"locust", &syntaxRpcclient},
 	{"log", &syntaxLog},
 	{"logger", &syntaxLogger},
 	{"loginctl", &syntaxLoginctl},
@@ -1256,7 +1298,7 @@ var programs = [...]program{
 	{"look", &syntaxLook},
 	{"loophole", &syntaxNgrok},
 	{"losetup", &syntaxUmount},
-	{"lpass", &syntaxPass},
+	{"lpass", &syntaxBw},
 	{"ls", &syntaxLs},
 	{"lsar", &syntax7z},
 	{"lsattr", &syntaxLsattr},
@@ -1304,6 +1346,7 @@ var programs = [...]program{
 	{"mac2unix", &syntaxDos2unix},
 	{"machinectl", &syntaxMachinectl},
 	{"mage", &syntaxMake},
+	{"magic-wormhole", &syntaxCroc},
 	{"magick", &syntaxConvert},
 	{"mail", &syntaxMail},
 	{"mailx", &syntaxMail},
@@ -1348,7 +1391,7 @@ var programs = [...]program{
 	{"mergerfs", &syntaxMount},
 	{"mesg", &syntaxWall},
 	{"meson", &syntaxMake},
-	{"metal", &syntaxNats},
+	{"metal", &syntaxTurso},
 	{"mg", &syntaxNano},
 	{"mhwd", &syntaxApk},
 	{"micro", &syntaxNano},
@@ -1395,7 +1438,7 @@ var programs = [...]program{
 	{"moc", &syntaxGcc},
 	{"mocha", &syntaxJest},
 	{"mock", &syntaxDpkg_deb},
-	{"modal", &syntaxNats},
+	{"modal", &syntaxTurso},
 	{"modinfo", &syntaxPs},
 	{"modprobe", &syntaxModprobe},
 	{"mogrify", &syntaxConvert},
@@ -1412,8 +1455,8 @@ var programs = [...]program{
 	{"montage", &syntaxConvert},
 	{"more", &syntaxLess},
 	{"mosh", &syntaxSsh},
-	{"mosquitto_pub", &syntaxSmbclient},
-	{"mosquitto_sub", &syntaxSmbclient},
+	{"mosquitto_pub", &syntaxMosquitto_pub},
+	{"mosquitto_sub", &syntaxRpcclient},
 	{"most", &syntaxLess},
 	{"mount", &syntaxMount},
 	{"mpcmdrun", &syntaxMpcmdrun},
@@ -1422,6 +1465,7 @@ var programs = [...]program{
 	{"mplayer", &syntaxSox},
 	{"mpstat", &syntaxPs},
 	{"mpv", &syntaxSox},
+	{"mqtt", &syntaxMosquitto_pub},
 	{"msbuild", &syntaxMsbuild},
 	{"msdt", &syntaxMsdt},
 	{"mshta", &syntaxMshta},
@@ -1461,14 +1505,16 @@ var programs = [...]program{
 	{"ncal", &syntaxCal},
 	{"ncat", &syntaxNc},
 	{"ncdu", &syntaxDu},
+	{"ncftp", &syntaxLftp},
 	{"ncftpget", &syntaxAria2c},
+	{"ncftpput", &syntaxNcftpput},
 	{"ncu", &syntaxJest},
 	{"ne", &syntaxNano},
 	{"neato", &syntaxDot},
 	{"neo4j-shell", &syntaxCqlsh},
 	{"neofetch", &syntaxPs},
 	{"neomutt", &syntaxMail},
-	{"neonctl", &syntaxNats},
+	{"neonctl", &syntaxTurso},
 	{"nerdctl", &syntaxDocker},
 	{"nest", &syntaxJest},
 	{"net", &syntaxKadmin},
@@ -1486,10 +1532,10 @@ var programs = [...]program{
 	{"newfs", &syntaxMkfs},
 	{"newfs_apfs", &syntaxMkfs},
 	{"newgrp", &syntaxUseradd},
-	{"newrelic", &syntaxNats},
+	{"newrelic", &syntaxTurso},
 	{"newusers", &syntaxUseradd},
 	{"next", &syntaxJest},
-	{"nexus-cli", &syntaxNats},
+	{"nexus-cli", &syntaxTurso},
 	{"nft", &syntaxIptables},
 	{"ng", &syntaxJest},
 	{"ngrep", &syntaxTshark},
@@ -1567,6 +1613,7 @@ var programs = [...]program{
 	{"nyc", &syntaxJest},
 	{"nzsql", &syntaxCqlsh},
 	{"oaieval", &syntaxJupyter},
+	{"oathtool", &syntaxCredstash},
 	{"objcopy", &syntaxStrip},
 	{"objdump", &syntaxObjdump},
 	{"oc", &syntaxKubectl},
@@ -1581,16 +1628,17 @@ var programs = [...]program{
 	{"oci", &syntaxDoctl},
 	{"ocrmypdf", &syntaxGs},
 	{"octave", &syntaxRscript},
-	{"octodns-sync", &syntaxNats},
+	{"octodns-sync", &syntaxTurso},
 	{"od", &syntaxOd},
 	{"odbcconf", &syntaxRegsvr32},
 	{"oggenc", &syntaxSox},
 	{"oksh", &syntaxSh},
-	{"okta", &syntaxNats},
-	{"okteto", &syntaxNats},
+	{"okta", &syntaxTurso},
+	{"okteto", &syntaxTurso},
 	{"onionshare", &syntaxNgrok},
+	{"onionshare-cli", &syntaxCroc},
 	{"oomctl", &syntaxLoginctl},
-	{"op", &syntaxPass},
+	{"op", &syntaxOp},
 	{"opa", &syntaxKustomize},
 	{"opam", &syntaxMvn},
 	{"open", &syntaxOpen},
@@ -1610,12 +1658,14 @@ var programs = [...]program{
 	{"orb", &syntaxKubectx},
 	{"osascript", &syntaxOsascript},
 	{"osh", &syntaxSh},
+	{"oshare", &syntaxCroc},
 	{"osql", &syntaxCqlsh},
 	{"ostree", &syntaxApk},
 	{"otfinfo", &syntaxFfprobe},
 	{"otool", &syntaxObjdump},
 	{"ovhcloud", &syntaxDoctl},
 	{"ovs-vsctl", &syntaxIfconfig},
+	{"ovsx", &syntaxTwine},
 	{"oxipng", &syntaxConvert},
 	{"oxlint", &syntaxBlack},
 	{"packer", &syntaxPacker},
@@ -1637,11 +1687,14 @@ var programs = [...]program{
 	{"partprobe", &syntaxMkfs},
 	{"paru", &syntaxPacman},
 	{"pass", &syntaxPass},
+	{"passage", &syntaxPass},
+	{"passbolt", &syntaxBw},
 	{"passwd", &syntaxUseradd},
 	{"paste", &syntaxPaste},
+	{"pastebinit", &syntaxCroc},
 	{"patch", &syntaxPatch},
 	{"patchelf", &syntaxStrip},
-	{"paypal", &syntaxNats},
+	{"paypal", &syntaxTurso},
 	{"pbcopy", &syntaxXclip},
 	{"pbpaste", &syntaxXclip},
 	{"pbuilder", &syntaxDpkg_deb},
@@ -1649,7 +1702,7 @@ var programs = [...]program{
 	{"pcalua", &syntaxPcalua},
 	{"pcregrep", &syntaxEgrep},
 	{"pct", &syntaxKubectx},
-	{"pd", &syntaxNats},
+	{"pd", &syntaxTurso},
 	{"pdbedit", &syntaxKadmin},
 	{"pdf2ps", &syntaxGs},
 	{"pdfcrop", &syntaxGs},
@@ -1759,7 +1812,7 @@ var programs = [...]program{
 	{"powershell_ise", &syntaxPowershell_ise},
 	{"pr", &syntaxFold},
 	{"pre-commit", &syntaxPytest},
-	{"prefect", &syntaxNats},
+	{"prefect", &syntaxTurso},
 	{"premake5", &syntaxMake},
 	{"prename", &syntaxRename},
 	{"presentationhost", &syntaxRegsvr32},
@@ -1788,9 +1841,10 @@ var programs = [...]program{
 	{"ps2pdf", &syntaxGs},
 	{"ps2ps", &syntaxGs},
 	{"psalm", &syntaxMypy},
-	{"pscale", &syntaxNats},
+	{"pscale", &syntaxTurso},
 	{"psexec", &syntaxPsexec},
 	{"psexec64", &syntaxPsexec},
+	{"psftp", &syntaxLftp},
 	{"psql", &syntaxPsql},
 	{"pstopdf", &syntaxGs},
 	{"pstree", &syntaxPs},
@@ -1798,7 +1852,7 @@ var programs = [...]program{
 	{"ptpython", &syntaxIpython},
 	{"pub", &syntaxMvn},
 	{"publint", &syntaxMypy},
-	{"pulsar-admin", &syntaxNats},
+	{"pulsar-admin", &syntaxTurso},
 	{"pulseaudio", &syntaxXset},
 	{"pulumi", &syntaxPulumi},
 	{"puma", &syntaxMvn},
@@ -1887,10 +1941,10 @@ var programs = [...]program{
 	{"qwinsta", &syntaxTasklist},
 	{"r2", &syntaxRscript},
 	{"r8", &syntaxJar},
-	{"rabbitmq-plugins", &syntaxNats},
-	{"rabbitmq-streams", &syntaxNats},
+	{"rabbitmq-plugins", &syntaxTurso},
+	{"rabbitmq-streams", &syntaxTurso},
 	{"rabbitmqadmin", &syntaxNats},
-	{"rabbitmqctl", &syntaxNats},
+	{"rabbitmqctl", &syntaxTurso},
 	{"racket", &syntaxRscript},
 	{"raco", &syntaxMvn},
 	{"radon", &syntaxMypy},
@@ -1904,6 +1958,7 @@ var programs = [...]program{
 	{"rathole", &syntaxNgrok},
 	{"rbash", &syntaxSh},
 	{"rbenv", &syntaxNvm},
+	{"rbw", &syntaxBw},
 	{"rc", &syntaxCsh},
 	{"rc-service", &syntaxService},
 	{"rcc", &syntaxGcc},
@@ -1973,9 +2028,9 @@ var programs = [...]program{
 	{"roo", &syntaxCodex},
 	{"route", &syntaxIfconfig},
 	{"rovodev", &syntaxCodex},
-	{"rpcclient", &syntaxSmbclient},
+	{"rpcclient", &syntaxRpcclient},
 	{"rpi-imager", &syntaxAdb},
-	{"rpk", &syntaxNats},
+	{"rpk", &syntaxTurso},
 	{"rpm", &syntaxRpm},
 	{"rpm-ostree", &syntaxApk},
 	{"rpm2cpio", &syntaxDpkg_deb},
@@ -1999,7 +2054,7 @@ var programs = [...]program{
 	{"runghc", &syntaxRscript},
 	{"runhaskell", &syntaxRscript},
 	{"runlevel", &syntaxPs},
-	{"runpodctl", &syntaxNats},
+	{"runpodctl", &syntaxTurso},
 	{"runuser", &syntaxRunuser},
 	{"rush", &syntaxJest},
 	{"rust-analyzer", &syntaxRustc},
@@ -2021,7 +2076,7 @@ var programs = [...]program{
 	{"salt", &syntaxPulumi},
 	{"salt-call", &syntaxPulumi},
 	{"sam", &syntaxPulumi},
-	{"saml2aws", &syntaxNats},
+	{"saml2aws", &syntaxCredstash},
 	{"sample", &syntaxLog},
 	{"samu", &syntaxMake},
 	{"sar", &syntaxPs},
@@ -2035,7 +2090,7 @@ var programs = [...]program{
 	{"scala", &syntaxRscript},
 	{"scalac", &syntaxGcc},
 	{"scalafmt", &syntaxBlack},
-	{"scaleway", &syntaxNats},
+	{"scaleway", &syntaxTurso},
 	{"scc", &syntaxMypy},
 	{"sccache", &syntaxRlwrap},
 	{"schedtool", &syntaxNice},
@@ -2059,7 +2114,7 @@ var programs = [...]program{
 	{"sdk", &syntaxNvm},
 	{"sdkman", &syntaxNvm},
 	{"sdkmanager", &syntaxAdb},
-	{"secret-tool", &syntaxPass},
+	{"secret-tool", &syntaxBw},
 	{"security", &syntaxSecurity},
 	{"sed", &syntaxSed},
 	{"sem", &syntaxNohup},
@@ -2068,7 +2123,7 @@ var programs = [...]program{
 	{"semgrep", &syntaxMypy},
 	{"sendmail", &syntaxMail},
 	{"sensors", &syntaxPs},
-	{"sentry-cli", &syntaxNats},
+	{"sentry-cli", &syntaxTurso},
 	{"seq", &syntaxSeq},
 	{"sequelize", &syntaxPrisma},
 	{"sequelize-cli", &syntaxPrisma},
@@ -2088,11 +2143,11 @@ var programs = [...]program{
 	{"setsid", &syntaxNohup},
 	{"setx", &syntaxSetx},
 	{"setxkbmap", &syntaxXset},
-	{"sf", &syntaxNats},
+	{"sf", &syntaxTurso},
 	{"sfdisk", &syntaxMkfs},
 	{"sfdk", &syntaxDpkg_deb},
 	{"sfdp", &syntaxDot},
-	{"sfdx", &syntaxNats},
+	{"sfdx", &syntaxTurso},
 	{"sfltool", &syntaxInstaller},
 	{"sftp", &syntaxSftp},
 	{"sg", &syntaxSg},
@@ -2106,8 +2161,10 @@ var programs = [...]program{
 	{"sha512sum", &syntaxMd5sum},
 	{"shaderc", &syntaxGcc},
 	{"shards", &syntaxMvn},
+	{"sharing", &syntaxCroc},
 	{"sharphound", &syntaxSharphound},
 	{"shasum", &syntaxMd5sum},
+	{"shell2http", &syntaxTtyd},
 	{"shellcheck", &syntaxMypy},
 	{"shellinaboxd", &syntaxTtyd},
 	{"shfmt", &syntaxBlack},
@@ -2120,12 +2177,12 @@ var programs = [...]program{
 	{"shutdown", &syntaxReboot},
 	{"shyaml", &syntaxGron},
 	{"sidekiq", &syntaxMvn},
-	{"siege", &syntaxSmbclient},
+	{"siege", &syntaxRpcclient},
 	{"sift", &syntaxAg},
 	{"simctl", &syntaxCodesign},
 	{"simple-http-server", &syntaxHttpd},
 	{"singularity", &syntaxKubectx},
-	{"sipp", &syntaxSmbclient},
+	{"sipp", &syntaxRpcclient},
 	{"sips", &syntaxCodesign},
 	{"sish", &syntaxNgrok},
 	{"size", &syntaxObjdump},
@@ -2140,20 +2197,20 @@ var programs = [...]program{
 	{"slogin", &syntaxSsh},
 	{"sls", &syntaxPulumi},
 	{"smbclient", &syntaxSmbclient},
-	{"smbmap", &syntaxSmbclient},
+	{"smbmap", &syntaxRpcclient},
 	{"smbpasswd", &syntaxKadmin},
 	{"smem", &syntaxPs},
 	{"snap", &syntaxSnap},
 	{"sngrep", &syntaxTshark},
-	{"snmpget", &syntaxSmbclient},
-	{"snmpwalk", &syntaxSmbclient},
+	{"snmpget", &syntaxRpcclient},
+	{"snmpwalk", &syntaxRpcclient},
 	{"snowsql", &syntaxCqlsh},
 	{"snyk", &syntaxMypy},
 	{"socat", &syntaxSocat},
 	{"sockstat", &syntaxNetstat},
 	{"soffice", &syntaxGs},
 	{"softwareupdate", &syntaxUpdate_alternatives},
-	{"sops", &syntaxPass},
+	{"sops", &syntaxSops},
 	{"sort", &syntaxSort},
 	{"source", &syntaxSource},
 	{"sox", &syntaxSox},
@@ -2164,14 +2221,15 @@ var programs = [...]program{
 	{"spctl", &syntaxUpdate_alternatives},
 	{"spectacle", &syntaxScrot},
 	{"spectral", &syntaxMypy},
-	{"speedtest", &syntaxSmbclient},
-	{"speedtest-cli", &syntaxSmbclient},
+	{"speedtest", &syntaxRpcclient},
+	{"speedtest-cli", &syntaxRpcclient},
 	{"sphinx-autobuild", &syntaxJest},
 	{"sphinx-build", &syntaxJest},
 	{"spindump", &syntaxLog},
 	{"split", &syntaxSplit},
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
+	{"sprunge", &syntaxCroc},
 	{"sqlcmd", &syntaxCqlsh},
 	{"sqlfluff", &syntaxMypy},
 	{"sqlite3", &syntaxSqlite3},
@@ -2189,6 +2247,7 @@ var programs = [...]program{
 	{"ssh-keyscan", &syntaxSsh_keyscan},
 	{"sshpass", &syntaxSshpass},
 	{"sshuttle", &syntaxNgrok},
+	{"sshx", &syntaxTtyd},
 	{"ssmtp", &syntaxMail},
 	{"sssctl", &syntaxKadmin},
 	{"st-flash", &syntaxAdb},
@@ -2207,7 +2266,7 @@ var programs = [...]program{
 	{"streamlit", &syntaxJupyter},
 	{"strings", &syntaxStrings},
 	{"strip", &syntaxStrip},
-	{"stripe", &syntaxNats},
+	{"stripe", &syntaxTurso},
 	{"stty", &syntaxTput},
 	{"stylelint", &syntaxMypy},
 	{"stylua", &syntaxBlack},
@@ -2268,7 +2327,7 @@ var programs = [...]program{
 	{"tailscale", &syntaxTailscale},
 	{"tailwindcss", &syntaxJest},
 	{"takeown", &syntaxTakeown},
-	{"talosctl", &syntaxNats},
+	{"talosctl", &syntaxTurso},
 	{"tap", &syntaxJest},
 	{"taplo", &syntaxBlack},
 	{"tar", &syntaxTar},
@@ -2279,14 +2338,14 @@ var programs = [...]program{
 	{"taskset", &syntaxTaskset},
 	{"tc", &syntaxIfconfig},
 	{"tcc", &syntaxGcc},
-	{"tccli", &syntaxNats},
+	{"tccli", &syntaxTurso},
 	{"tccutil", &syntaxInstaller},
 	{"tclsh", &syntaxExpect},
 	{"tcpdump", &syntaxTcpdump},
 	{"tcping", &syntaxPing},
 	{"tcptraceroute", &syntaxPing},
 	{"tcsh", &syntaxCsh},
-	{"tctl", &syntaxNats},
+	{"tctl", &syntaxTurso},
 	{"tdnf", &syntaxDnf},
 	{"tea", &syntaxGlab},
 	{"tectonic", &syntaxGcc},
@@ -2295,8 +2354,9 @@ var programs = [...]program{
 	{"telinit", &syntaxReboot},
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
-	{"temporal", &syntaxNats},
+	{"temporal", &syntaxTurso},
 	{"tensorboard", &syntaxJupyter},
+	{"termbin", &syntaxCroc},
 	{"terminal-notifier", &syntaxWall},
 	{"termshark", &syntaxTshark},
 	{"terraform", &syntaxTerraform},
@@ -2315,7 +2375,7 @@ var programs = [...]program{
 	{"tflint", &syntaxMypy},
 	{"tfsec", &syntaxMypy},
 	{"tfswitch", &syntaxNvm},
-	{"tftp", &syntaxTelnet},
+	{"tftp", &syntaxTftp},
 	{"theia", &syntaxCode_server},
 	{"thor", &syntaxMvn},
 	{"thrift", &syntaxGcc},
@@ -2329,11 +2389,11 @@ var programs = [...]program{
 	{"times", &syntaxWait},
 	{"timidity", &syntaxSox},
 	{"tini", &syntaxRlwrap},
-	{"tiup", &syntaxNats},
+	{"tiup", &syntaxTurso},
 	{"tkn", &syntaxKustomize},
 	{"tldr", &syntaxMan},
 	{"tlmgr", &syntaxMvn},
-	{"tmate", &syntaxNgrok},
+	{"tmate", &syntaxTtyd},
 	{"tmutil", &syntaxTmutil},
 	{"tmux", &syntaxTmux},
 	{"tofu", &syntaxTerraform},
@@ -2356,6 +2416,7 @@ var programs = [...]program{
 	{"tracert", &syntaxPing},
 	{"trae", &syntaxCode},
 	{"transactional-update", &syntaxApk},
+	{"transfer", &syntaxCroc},
 	{"trap", &syntaxTrap},
 	{"trash", &syntaxRimraf},
 	{"trash-put", &syntaxRimraf},
@@ -2389,8 +2450,9 @@ var programs = [...]program{
 	{"tunnelto", &syntaxNgrok},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
-	{"turso", &syntaxNats},
-	{"twilio", &syntaxNats},
+	{"turso", &syntaxTurso},
+	{"twilio", &syntaxTurso},
+	{"twine", &syntaxTwine},
 	{"twopi", &syntaxDot},
 	{"ty", &syntaxMypy},
 	{"type", &syntaxType},
@@ -2443,8 +2505,9 @@ var programs = [...]program{
 	{"update-rc.d", &syntaxUpdate_alternatives},
 	{"updatedb", &syntaxUpdatedb},
 	{"updog", &syntaxHttpd},
+	{"uploader", &syntaxCroc},
 	{"upower", &syntaxPs},
-	{"upterm", &syntaxNgrok},
+	{"upterm", &syntaxTtyd},
 	{"uptime", &syntaxPs},
 	{"upx", &syntaxStrip},
 	{"urpmi", &syntaxApk},
@@ -2468,12 +2531,12 @@ var programs = [...]program{
 	{"vale", &syntaxMypy},
 	{"valgrind", &syntaxStrace},
 	{"valkey-cli", &syntaxRedis_cli},
-	{"vastai", &syntaxNats},
+	{"vastai", &syntaxTurso},
 	{"vault", &syntaxVault},
 	{"vaultcmd", &syntaxProcdump},
 	{"vcpkg", &syntaxMvn},
 	{"vdir", &syntaxLs},
-	{"vegeta", &syntaxSmbclient},
+	{"vegeta", &syntaxRpcclient},
 	{"velero", &syntaxKustomize},
 	{"vercel", &syntaxDoctl},
 	{"vfox", &syntaxNvm},
@@ -2507,6 +2570,7 @@ var programs = [...]program{
 	{"vmstat", &syntaxPs},
 	{"vnstat", &syntaxNetstat},
 	{"volta", &syntaxNvm},
+	{"vsce", &syntaxTwine},
 	{"vsql", &syntaxCqlsh},
 	{"vssadmin", &syntaxVssadmin},
 	{"vue", &syntaxJest},
@@ -2523,7 +2587,7 @@ var programs = [...]program{
 	{"wait-on", &syntaxJest},
 	{"wait4x", &syntaxJest},
 	{"wall", &syntaxWall},
-	{"wandb", &syntaxNats},
+	{"wandb", &syntaxTurso},
 	{"warp-cli", &syntaxTailscale},
 	{"wasm-ld", &syntaxGcc},
 	{"wasm-opt", &syntaxGcc},
@@ -2543,7 +2607,7 @@ var programs = [...]program{
 	{"web-ext", &syntaxJest},
 	{"webfsd", &syntaxHttpd},
 	{"webpack", &syntaxJest},
-	{"websocat", &syntaxSmbclient},
+	{"websocat", &syntaxWebsocat},
 	{"websocketd", &syntaxTtyd},
 	{"webstorm", &syntaxCode},
 	{"webtty", &syntaxTtyd},
@@ -2554,6 +2618,7 @@ var programs = [...]program{
 	{"wg", &syntaxIfconfig},
 	{"wg-quick", &syntaxTailscale},
 	{"wget", &syntaxWget},
+	{"wgetpaste", &syntaxCroc},
 	{"whatis", &syntaxLocate},
 	{"whence", &syntaxType},
 	{"where", &syntaxType},
@@ -2578,12 +2643,14 @@ var programs = [...]program{
 	{"wmctrl", &syntaxXset},
 	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
-	{"wormhole", &syntaxNgrok},
+	{"wormhole", &syntaxCroc},
+	{"wormhole-william", &syntaxCroc},
 	{"wp", &syntaxWp},
+	{"wput", &syntaxWput},
 	{"wrangler", &syntaxDoctl},
 	{"write", &syntaxWall},
-	{"wrk", &syntaxSmbclient},
-	{"wscat", &syntaxSmbclient},
+	{"wrk", &syntaxRpcclient},
+	{"wscat", &syntaxWebsocat},
 	{"wscript", &syntaxCscript},
 	{"wslview", &syntaxOpen},
 	{"wstunnel", &syntaxNgrok},
@@ -2650,7 +2717,7 @@ var programs = [...]program{
 	{"yash", &syntaxSh},
 	{"yasm", &syntaxGcc},
 	{"yay", &syntaxPacman},
-	{"yc", &syntaxNats},
+	{"yc", &syntaxTurso},
 	{"ycqlsh", &syntaxCqlsh},
 	{"yes", &syntaxYes},
 	{"ykman", &syntaxAdb},
@@ -2678,7 +2745,7 @@ var programs = [...]program{
 	{"zipalign", &syntaxJar},
 	{"zipgrep", &syntaxZipgrep},
 	{"zipinfo", &syntaxUnzip},
-	{"zkCli.sh", &syntaxNats},
+	{"zkCli.sh", &syntaxTurso},
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
 	{"zola", &syntaxJest},
@@ -3478,7 +3545,7 @@ var syntaxArangosh = syntax{style: open, options: []option{
 	{"-i", &action_0a395c79a38f},
 	{"-o", &action_0a395c79a38f},
 	{"-q", &action_99ef6915cf9b},
-}, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
+}, operands: shape{rest: roleText}, base: &action_c11780522550}
 
 var syntaxAria2c = syntax{style: open, options: []option{
 	{"--batch-file", &action_56f3046bd8c9},
@@ -3631,10 +3698,14 @@ var syntaxAws__2a_Batch_delete__2a = syntax{style: open, operands: shape{rest: r
 
 var syntaxAws__2a_Batch_get__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
+var syntaxAws__2a_Create_access_key = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
 var syntaxAws__2a = syntax{style: own, subs: []program{
 	{"*", &syntaxAws__2a__2a},
 	{"batch-delete-*", &syntaxAws__2a_Batch_delete__2a},
 	{"batch-get-*", &syntaxAws__2a_Batch_get__2a},
+	{"create-access-key", &syntaxAws__2a_Create_access_key},
+	{"create-service-specific-credential", &syntaxAws__2a_Create_access_key},
 	{"delete-*", &syntaxAws__2a_Batch_delete__2a},
 	{"deregister-*", &syntaxAws__2a_Batch_delete__2a},
 	{"describe-*", &syntaxAws__2a_Batch_get__2a},
@@ -3642,7 +3713,18 @@ var syntaxAws__2a = syntax{style: own, subs: []program{
 	{"empty-*", &syntaxAws__2a_Batch_delete__2a},
 	{"estimate-*", &syntaxAws__2a_Batch_get__2a},
 	{"filter-*", &syntaxAws__2a_Batch_get__2a},
+	{"generate-db-auth-token", &syntaxAws__2a_Create_access_key},
+	{"generate-db-connect-auth-token", &syntaxAws__2a_Create_access_key},
 	{"get-*", &syntaxAws__2a_Batch_get__2a},
+	{"get-authorization-token", &syntaxAws__2a_Create_access_key},
+	{"get-cluster-credentials", &syntaxAws__2a_Create_access_key},
+	{"get-cluster-credentials-with-iam", &syntaxAws__2a_Create_access_key},
+	{"get-credentials-for-identity", &syntaxAws__2a_Create_access_key},
+	{"get-instance-access-details", &syntaxAws__2a_Create_access_key},
+	{"get-login-password", &syntaxAws__2a_Create_access_key},
+	{"get-password-data", &syntaxAws__2a_Create_access_key},
+	{"get-role-credentials", &syntaxAws__2a_Create_access_key},
+	{"get-token", &syntaxAws__2a_Create_access_key},
 	{"head-*", &syntaxAws__2a_Batch_get__2a},
 	{"help", &syntaxAws__2a_Batch_get__2a},
 	{"list-*", &syntaxAws__2a_Batch_get__2a},
@@ -3667,7 +3749,7 @@ var syntaxAws_Configure__2a = syntax{style: open, operands: shape{rest: roleText
 
 var syntaxAws_Configure_Export_credentials = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
-var syntaxAws_Configure_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+var syntaxAws_Configure_Get = syntax{style: open, operands: shape{rest: roleSecret}}
 
 var syntaxAws_Configure_List = syntax{style: open, operands: shape{rest: roleText}}
 
@@ -3862,7 +3944,20 @@ var syntaxAz_Secret = syntax{subs: []program{
 	{"show", &syntaxAz_Secret_Download},
 }}
 
-var syntaxAz = syntax{style: own, service: "azure", subs: []program{
+var syntaxAz_Sync = syntax{style: open, options: []option{
+	{"--file", &action_3cbb5f4812ff},
+	{"--source", &action_3cbb5f4812ff},
+	{"-f", &action_3cbb5f4812ff},
+	{"-s", &action_3cbb5f4812ff},
+}, operands: shape{rest: roleText}, base: &action_fcca621810f4}
+
+var syntaxAz = syntax{style: own, service: "azure", texts: []option{
+	{"--expose-token", &action_e68a09b0d2fe},
+	{"connection-string", &action_e68a09b0d2fe},
+	{"create-for-rbac", &action_e68a09b0d2fe},
+	{"credential show", &action_e68a09b0d2fe},
+	{"list-publishing-", &action_e68a09b0d2fe},
+}, subs: []program{
 	{"*", &syntaxAz__2a},
 	{"check-*", &syntaxAz_Check__2a},
 	{"configure", &syntaxAz_Configure},
@@ -3888,11 +3983,39 @@ var syntaxAz = syntax{style: own, service: "azure", subs: []program{
 	{"secret", &syntaxAz_Secret},
 	{"set", &syntaxAz_Configure},
 	{"show", &syntaxAz_Check__2a},
+	{"sync", &syntaxAz_Sync},
 	{"upgrade", &syntaxAz_Configure},
+	{"upload", &syntaxAz_Sync},
+	{"upload-batch", &syntaxAz_Sync},
 	{"usage", &syntaxAz_Check__2a},
 	{"version", &syntaxAz_Check__2a},
 	{"wait", &syntaxAz_Check__2a},
 }, groups: []string{"account", "acr", "ad", "aks", "apim", "app", "appservice", "appsettings", "artifacts", "assignment", "batch", "blob", "boards", "cdn", "certificate", "config", "container", "containerapp", "cosmosdb", "db", "definition", "deployment", "devops", "disk", "dns", "eventhubs", "extension", "flexible-server", "functionapp", "group", "identity", "image", "iot", "keyvault", "lb", "log-analytics", "maintenance", "managedapp", "monitor", "mysql", "namespace", "network", "nic", "nsg", "pipelines", "plan", "policy", "postgres", "provider", "public-ip", "queue", "redis", "repos", "resource", "role", "server", "servicebus", "share", "snapshot", "sp", "sql", "storage", "table", "user", "vm", "vnet", "webapp", "workspace"}}
+
+var syntaxAzcopy_Bench = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAzcopy_Copy = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_abf716fe7d05}
+
+var syntaxAzcopy_Make = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxAzcopy = syntax{style: own, options: []option{
+	{"--log-level", &action_e3b0c44298fc},
+}, subs: []program{
+	{"bench", &syntaxAzcopy_Bench},
+	{"copy", &syntaxAzcopy_Copy},
+	{"cp", &syntaxAzcopy_Copy},
+	{"doc", &syntaxAzcopy_Bench},
+	{"env", &syntaxAzcopy_Bench},
+	{"jobs", &syntaxAzcopy_Bench},
+	{"list", &syntaxAzcopy_Bench},
+	{"login", &syntaxAzcopy_Bench},
+	{"logout", &syntaxAzcopy_Bench},
+	{"make", &syntaxAzcopy_Make},
+	{"remove", &syntaxAzcopy_Make},
+	{"rm", &syntaxAzcopy_Make},
+	{"set-properties", &syntaxAzcopy_Make},
+	{"sync", &syntaxAzcopy_Copy},
+}}
 
 var syntaxBase64 = syntax{style: gnu, options: []option{
 	{"--base16", &action_e3b0c44298fc},
@@ -4169,13 +4292,15 @@ var syntaxBun_Build = syntax{style: bundled, operands: shape{rest: roleText}, ba
 
 var syntaxBun_Config_Delete = syntax{operands: shape{rest: roleText}, base: &action_f140bfcee116}
 
-var syntaxBun_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxBun_Config_Get = syntax{operands: shape{rest: roleSecret}, base: &action_9fe32a6c0cf7}
+
+var syntaxBun_Config_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxBun_Config = syntax{style: bundled, subs: []program{
 	{"delete", &syntaxBun_Config_Delete},
 	{"get", &syntaxBun_Config_Get},
-	{"list", &syntaxBun_Config_Get},
-	{"ls", &syntaxBun_Config_Get},
+	{"list", &syntaxBun_Config_List},
+	{"ls", &syntaxBun_Config_List},
 	{"set", &syntaxBun_Config_Delete},
 }}
 
@@ -4184,6 +4309,11 @@ var syntaxBun_Create = syntax{style: bundled, operands: shape{rest: roleText}, b
 var syntaxBun_Dlx = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
 
 var syntaxBun_Exec = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxBun_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--registry", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleMaybeFile}, base: &action_e5091c2d2e9c}
 
 var syntaxBun_Repl = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_f42b4f6538ea}
 
@@ -4392,7 +4522,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"preview", &syntaxBun_Build},
 	{"profile", &syntaxBun_Access},
 	{"prune", &syntaxBun_Add},
-	{"publish", &syntaxBun_Access},
+	{"publish", &syntaxBun_Publish},
 	{"query", &syntaxBun___version},
 	{"r", &syntaxBun_Approve_builds},
 	{"rb", &syntaxBun_Add},
@@ -4464,6 +4594,38 @@ var syntaxBusybox = syntax{style: first, options: []option{
 	{"--list-full", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}}
 
+var syntaxBw__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxBw_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxBw_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxBw = syntax{style: open, subs: []program{
+	{"*", &syntaxBw__2a},
+	{"add", &syntaxBw_Add},
+	{"clear", &syntaxBw_Add},
+	{"create", &syntaxBw_Add},
+	{"del", &syntaxBw_Add},
+	{"delete", &syntaxBw_Add},
+	{"edit", &syntaxBw_Add},
+	{"find", &syntaxBw_Find},
+	{"help", &syntaxBw_Find},
+	{"info", &syntaxBw_Find},
+	{"lock", &syntaxBw_Find},
+	{"login", &syntaxBw_Find},
+	{"logout", &syntaxBw_Find},
+	{"ls", &syntaxBw_Find},
+	{"mkdir", &syntaxBw_Add},
+	{"mv", &syntaxBw_Add},
+	{"rm", &syntaxBw_Add},
+	{"search", &syntaxBw_Find},
+	{"set", &syntaxBw_Add},
+	{"status", &syntaxBw_Find},
+	{"store", &syntaxBw_Add},
+	{"sync", &syntaxBw_Find},
+	{"version", &syntaxBw_Find},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxCal = syntax{options: []option{
 	{"-1", &action_e3b0c44298fc},
 	{"-3", &action_e3b0c44298fc},
@@ -4487,6 +4649,11 @@ var syntaxCargo_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa
 var syntaxCargo_Binstall = syntax{operands: shape{rest: rolePackage}, base: &action_d4473c670c25}
 
 var syntaxCargo_Login = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxCargo_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"-n", &action_246f64325207},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxCargo = syntax{style: open, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -4615,7 +4782,7 @@ var syntaxCargo = syntax{style: open, options: []option{
 	{"owner", &syntaxCargo_Login},
 	{"package", &syntaxCargo_Add},
 	{"pkgid", &syntaxCargo___list},
-	{"publish", &syntaxCargo_Login},
+	{"publish", &syntaxCargo_Publish},
 	{"r", &syntaxCargo_Add},
 	{"read-manifest", &syntaxCargo___list},
 	{"remove", &syntaxCargo_Add},
@@ -5204,6 +5371,8 @@ var syntaxCode_Serve_web = syntax{style: open, options: []option{
 	{"--host", &action_fb05e58956a1},
 }, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
 
+var syntaxCode_Tunnel = syntax{style: open, why: "opens an editor with a terminal to the network", operands: shape{rest: roleText}, base: &action_e488ec800fe7}
+
 var syntaxCode = syntax{style: open, options: []option{
 	{"--diff", &action_e3b0c44298fc},
 	{"--enable-proposed-api", &action_6b1b9c027b89},
@@ -5228,7 +5397,7 @@ var syntaxCode = syntax{style: open, options: []option{
 	{"serve", &syntaxCode_Serve},
 	{"serve-web", &syntaxCode_Serve_web},
 	{"status", &syntaxCode_Serve},
-	{"tunnel", &syntaxCode_Serve_web},
+	{"tunnel", &syntaxCode_Tunnel},
 	{"version", &syntaxCode_Serve},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
 
@@ -5623,11 +5792,13 @@ var syntaxCqlsh = syntax{style: open, service: "database", input: roleSQL, optio
 	{"-i", &action_40a738f80949},
 	{"-o", &action_da06ee4de51b},
 	{"-q", &action_1067b4545736},
-}, operands: shape{rest: roleSQL}, base: &action_ff2fd671a94b}
+}, operands: shape{rest: roleSQL}, base: &action_c11780522550}
 
 var syntaxCrane_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxCrane_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
+
+var syntaxCrane_Copy = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxCrane_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
@@ -5641,8 +5812,8 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"catalog", &syntaxCrane_Catalog},
 	{"commit", &syntaxCrane_Append},
 	{"config", &syntaxCrane_Catalog},
-	{"copy", &syntaxCrane_Append},
-	{"cp", &syntaxCrane_Append},
+	{"copy", &syntaxCrane_Copy},
+	{"cp", &syntaxCrane_Copy},
 	{"create", &syntaxCrane_Append},
 	{"delete", &syntaxCrane_Delete},
 	{"digest", &syntaxCrane_Catalog},
@@ -5662,7 +5833,7 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"mutate", &syntaxCrane_Append},
 	{"ps", &syntaxCrane_Catalog},
 	{"pull", &syntaxCrane_Append},
-	{"push", &syntaxCrane_Append},
+	{"push", &syntaxCrane_Copy},
 	{"rebase", &syntaxCrane_Append},
 	{"repo", &syntaxCrane_Catalog},
 	{"repository", &syntaxCrane_Catalog},
@@ -5682,6 +5853,62 @@ var syntaxCrane = syntax{style: open, subs: []program{
 }, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
 
 var syntaxCreateuser = syntax{style: open, service: "database", operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
+
+var syntaxCredstash__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxCredstash_Configure = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxCredstash = syntax{style: open, subs: []program{
+	{"*", &syntaxCredstash__2a},
+	{"configure", &syntaxCredstash_Configure},
+	{"delete", &syntaxCredstash_Configure},
+	{"erase", &syntaxCredstash_Configure},
+	{"help", &syntaxCredstash_Configure},
+	{"list", &syntaxCredstash_Configure},
+	{"login", &syntaxCredstash_Configure},
+	{"ls", &syntaxCredstash_Configure},
+	{"put", &syntaxCredstash_Configure},
+	{"setup", &syntaxCredstash_Configure},
+	{"store", &syntaxCredstash_Configure},
+	{"version", &syntaxCredstash_Configure},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCroc_Add = syntax{operands: shape{rest: roleSendFile}, base: &action_e3b0c44298fc}
+
+var syntaxCroc_Download = syntax{operands: shape{rest: roleText}, base: &action_bbcc39482331}
+
+var syntaxCroc_File__2a = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxCroc_File_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_e3b0c44298fc}
+
+var syntaxCroc_File = syntax{style: open, subs: []program{
+	{"*", &syntaxCroc_File__2a},
+	{"create", &syntaxCroc_File_Create},
+	{"send", &syntaxCroc_File_Create},
+	{"upload", &syntaxCroc_File_Create},
+}}
+
+var syntaxCroc = syntax{style: open, subs: []program{
+	{"add", &syntaxCroc_Add},
+	{"download", &syntaxCroc_Download},
+	{"file", &syntaxCroc_File},
+	{"files", &syntaxCroc_File},
+	{"get", &syntaxCroc_Download},
+	{"help", &syntaxCroc_Download},
+	{"info", &syntaxCroc_Download},
+	{"list", &syntaxCroc_Download},
+	{"login", &syntaxCroc_Download},
+	{"ls", &syntaxCroc_Download},
+	{"push", &syntaxCroc_Add},
+	{"put", &syntaxCroc_Add},
+	{"receive", &syntaxCroc_Download},
+	{"recv", &syntaxCroc_Download},
+	{"send", &syntaxCroc_Add},
+	{"share", &syntaxCroc_Add},
+	{"up", &syntaxCroc_Add},
+	{"upload", &syntaxCroc_Add},
+	{"version", &syntaxCroc_Download},
+}, operands: shape{rest: roleSendFile}, base: &action_c30f28f41c48}
 
 var syntaxCrontab = syntax{options: []option{
 	{"-e", &action_e3b0c44298fc},
@@ -5908,7 +6135,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--trace", &action_edb7023ca44a},
 	{"--trace-ascii", &action_edb7023ca44a},
 	{"--unix-socket", &action_c0c3dec8dd34},
-	{"--upload-file", &action_8419dfb1703e},
+	{"--upload-file", &action_c3870cf69833},
 	{"--url", &action_7100f7f6d9bd},
 	{"--url-query", &action_933fc77f4028},
 	{"--user", &action_933fc77f4028},
@@ -5942,7 +6169,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-Q", &action_933fc77f4028},
 	{"-R", &action_e3b0c44298fc},
 	{"-S", &action_e3b0c44298fc},
-	{"-T", &action_8419dfb1703e},
+	{"-T", &action_c3870cf69833},
 	{"-U", &action_933fc77f4028},
 	{"-V", &action_e3b0c44298fc},
 	{"-X", &action_34d874c5ea9c},
@@ -6368,7 +6595,7 @@ var syntaxDig = syntax{style: long | plus, options: []option{
 	{"-t", &action_933fc77f4028},
 	{"+", &action_933fc77f4028},
 	{"@", &action_933fc77f4028},
-}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+}, operands: shape{rest: roleText}, base: &action_38194b87da82}
 
 var syntaxDirenv_Allow = syntax{operands: shape{head: []role{roleText}}, base: &action_8a9678bf3a01}
 
@@ -6638,7 +6865,7 @@ var syntaxDocker_Build = syntax{style: bundled, options: []option{
 	{"--progress", &action_933fc77f4028},
 	{"--provenance", &action_933fc77f4028},
 	{"--pull", &action_e3b0c44298fc},
-	{"--push", &action_e3b0c44298fc},
+	{"--push", &action_e5091c2d2e9c},
 	{"--quiet", &action_e3b0c44298fc},
 	{"--rm", &action_e3b0c44298fc},
 	{"--sbom", &action_933fc77f4028},
@@ -6837,7 +7064,7 @@ var syntaxDocker_Cp = syntax{style: bundled, options: []option{
 	{"-L", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_b7751911a947}
 
 var syntaxDocker_Create = syntax{style: bundled, options: []option{
 	{"--add-host", &action_933fc77f4028},
@@ -7037,7 +7264,7 @@ var syntaxDocker_Push = syntax{style: bundled, options: []option{
 	{"--quiet", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}}, base: &action_f725769babf3}
+}, operands: shape{head: []role{roleImage, roleText}}, base: &action_f725769babf3}
 
 var syntaxDocker_Rm = syntax{style: bundled, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -7265,7 +7492,21 @@ var syntaxDoctl_Run = syntax{style: first, options: []option{
 	{"-s", &action_933fc77f4028},
 }, operands: shape{rest: roleShellRemote}, base: &action_5312d47a5241}
 
-var syntaxDoctl = syntax{style: own, service: "cloud", subs: []program{
+var syntaxDoctl = syntax{style: own, service: "cloud", texts: []option{
+	{":credentials", &action_e68a09b0d2fe},
+	{"api-keys", &action_e68a09b0d2fe},
+	{"auth token", &action_e68a09b0d2fe},
+	{"auth:token", &action_e68a09b0d2fe},
+	{"config:get", &action_e68a09b0d2fe},
+	{"databases connection", &action_e68a09b0d2fe},
+	{"docker-config", &action_e68a09b0d2fe},
+	{"env:get", &action_e68a09b0d2fe},
+	{"env:list", &action_e68a09b0d2fe},
+	{"kubeconfig show", &action_e68a09b0d2fe},
+	{"login:ci", &action_e68a09b0d2fe},
+	{"oauth-tokens", &action_e68a09b0d2fe},
+	{"tokens create", &action_e68a09b0d2fe},
+}, subs: []program{
 	{"*", &syntaxDoctl__2a},
 	{"apps:destroy", &syntaxDoctl_Apps_3adestroy},
 	{"auth", &syntaxDoctl_Auth},
@@ -8365,6 +8606,16 @@ var syntaxGcloud_Config = syntax{subs: []program{
 	{"list", &syntaxGcloud_Config_Configurations},
 }}
 
+var syntaxGcloud_Config_helper = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGcloud_Cp = syntax{style: open, options: []option{
+	{"--no-clobber", &action_e3b0c44298fc},
+	{"--recursive", &action_e3b0c44298fc},
+	{"-R", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+}, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_d4473c670c25}
+
 var syntaxGcloud_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
 
 var syntaxGcloud_Help = syntax{style: open, operands: shape{rest: roleText}}
@@ -8372,6 +8623,10 @@ var syntaxGcloud_Help = syntax{style: open, operands: shape{rest: roleText}}
 var syntaxGcloud_Print_access_token = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
 
 var syntaxGcloud_Scp = syntax{style: open, options: []option{
+	{"--recurse", &action_e3b0c44298fc},
+}, operands: shape{rest: roleRemoteSrc, tail: []role{roleRemoteDst}}, base: &action_d4473c670c25}
+
+var syntaxGcloud_Ssh = syntax{style: open, options: []option{
 	{"--command", &action_061dd4255278},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -8393,6 +8648,8 @@ var syntaxGcloud = syntax{style: own, service: "gcloud", options: []option{
 	{"cat", &syntaxGcloud_Cat},
 	{"components", &syntaxGcloud_Components},
 	{"config", &syntaxGcloud_Config},
+	{"config-helper", &syntaxGcloud_Config_helper},
+	{"cp", &syntaxGcloud_Cp},
 	{"delete", &syntaxGcloud_Delete},
 	{"describe", &syntaxGcloud_Cat},
 	{"destroy", &syntaxGcloud_Delete},
@@ -8407,14 +8664,16 @@ var syntaxGcloud = syntax{style: own, service: "gcloud", options: []option{
 	{"list", &syntaxGcloud_Cat},
 	{"list-*", &syntaxGcloud_Cat},
 	{"ls", &syntaxGcloud_Cat},
+	{"mv", &syntaxGcloud_Cp},
 	{"print-access-token", &syntaxGcloud_Print_access_token},
 	{"print-identity-token", &syntaxGcloud_Print_access_token},
 	{"read", &syntaxGcloud_Cat},
 	{"remove-iam-policy-binding", &syntaxGcloud_Delete},
 	{"rm", &syntaxGcloud_Delete},
+	{"rsync", &syntaxGcloud_Cp},
 	{"scp", &syntaxGcloud_Scp},
 	{"search", &syntaxGcloud_Cat},
-	{"ssh", &syntaxGcloud_Scp},
+	{"ssh", &syntaxGcloud_Ssh},
 	{"tail", &syntaxGcloud_Cat},
 	{"topic", &syntaxGcloud_Help},
 	{"version", &syntaxGcloud_Cat},
@@ -8494,23 +8753,23 @@ var syntaxGh_Alias = syntax{subs: []program{
 
 var syntaxGh_Api = syntax{style: open, options: []option{
 	{"--cache", &action_933fc77f4028},
-	{"--field", &action_f6e47f3da29c},
+	{"--field", &action_547c15758204},
 	{"--header", &action_933fc77f4028},
 	{"--include", &action_e3b0c44298fc},
-	{"--input", &action_8419dfb1703e},
+	{"--input", &action_c3870cf69833},
 	{"--jq", &action_933fc77f4028},
 	{"--method", &action_3ad2ce98d091},
 	{"--paginate", &action_e3b0c44298fc},
 	{"--preview", &action_933fc77f4028},
-	{"--raw-field", &action_f6e47f3da29c},
+	{"--raw-field", &action_547c15758204},
 	{"--silent", &action_e3b0c44298fc},
 	{"--slurp", &action_e3b0c44298fc},
 	{"--template", &action_933fc77f4028},
 	{"--verbose", &action_e3b0c44298fc},
-	{"-F", &action_f6e47f3da29c},
+	{"-F", &action_547c15758204},
 	{"-H", &action_933fc77f4028},
 	{"-X", &action_3ad2ce98d091},
-	{"-f", &action_f6e47f3da29c},
+	{"-f", &action_547c15758204},
 	{"-i", &action_e3b0c44298fc},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_933fc77f4028},
@@ -8564,6 +8823,8 @@ var syntaxGh_Cache_Download = syntax{style: open, options: []option{
 	{"-O", &action_e59e755b10c0},
 }, operands: shape{rest: roleText}, base: &action_19af46619ea5}
 
+var syntaxGh_Cache_Upload = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_f725769babf3}
+
 var syntaxGh_Cache = syntax{style: open, subs: []program{
 	{"cancel", &syntaxGh_Cache_Cancel},
 	{"checkout", &syntaxGh_Cache_Checkout},
@@ -8609,7 +8870,7 @@ var syntaxGh_Cache = syntax{style: open, subs: []program{
 	{"unlock", &syntaxGh_Cache_Cancel},
 	{"unpin", &syntaxGh_Cache_Cancel},
 	{"update-branch", &syntaxGh_Cache_Cancel},
-	{"upload", &syntaxGh_Cache_Cancel},
+	{"upload", &syntaxGh_Cache_Upload},
 	{"view", &syntaxGh_Cache_Checks},
 	{"watch", &syntaxGh_Cache_Checks},
 }}
@@ -8640,30 +8901,26 @@ var syntaxGh_Extension = syntax{subs: []program{
 	{"upgrade", &syntaxGh_Extension_Create},
 }}
 
-var syntaxGh_Gist_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
-
 var syntaxGh_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 
+var syntaxGh_Gist_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_8f400c08222b}
+
 var syntaxGh_Gist_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGh_Gist_Edit = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxGh_Gist_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxGh_Gist = syntax{style: open, subs: []program{
-	{"archive", &syntaxGh_Gist_Archive},
-	{"autolink", &syntaxGh_Gist_Archive},
 	{"clone", &syntaxGh_Gist_Clone},
-	{"create", &syntaxGh_Gist_Archive},
+	{"create", &syntaxGh_Gist_Create},
 	{"delete", &syntaxGh_Gist_Delete},
-	{"deploy-key", &syntaxGh_Gist_Archive},
-	{"edit", &syntaxGh_Gist_Archive},
-	{"fork", &syntaxGh_Gist_Archive},
+	{"edit", &syntaxGh_Gist_Edit},
 	{"list", &syntaxGh_Gist_List},
-	{"rename", &syntaxGh_Gist_Archive},
-	{"set-default", &syntaxGh_Gist_Archive},
-	{"sync", &syntaxGh_Gist_Archive},
-	{"unarchive", &syntaxGh_Gist_Archive},
+	{"new", &syntaxGh_Gist_Create},
+	{"rename", &syntaxGh_Gist_Edit},
 	{"view", &syntaxGh_Gist_List},
-}}
+}, operands: shape{rest: roleSendFile}}
 
 var syntaxGh_Gpg_key_Add = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
 
@@ -8677,6 +8934,33 @@ var syntaxGh_Gpg_key = syntax{style: open, subs: []program{
 	{"list", &syntaxGh_Gpg_key_List},
 	{"remove", &syntaxGh_Gpg_key_Delete},
 	{"set", &syntaxGh_Gpg_key_Add},
+}}
+
+var syntaxGh_Repo_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGh_Repo_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
+
+var syntaxGh_Repo_Create = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGh_Repo_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGh_Repo_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxGh_Repo = syntax{style: open, subs: []program{
+	{"archive", &syntaxGh_Repo_Archive},
+	{"autolink", &syntaxGh_Repo_Archive},
+	{"clone", &syntaxGh_Repo_Clone},
+	{"create", &syntaxGh_Repo_Create},
+	{"delete", &syntaxGh_Repo_Delete},
+	{"deploy-key", &syntaxGh_Repo_Archive},
+	{"edit", &syntaxGh_Repo_Archive},
+	{"fork", &syntaxGh_Repo_Archive},
+	{"list", &syntaxGh_Repo_List},
+	{"rename", &syntaxGh_Repo_Archive},
+	{"set-default", &syntaxGh_Repo_Archive},
+	{"sync", &syntaxGh_Repo_Archive},
+	{"unarchive", &syntaxGh_Repo_Archive},
+	{"view", &syntaxGh_Repo_List},
 }}
 
 var syntaxGh = syntax{style: open, service: "github", options: []option{
@@ -8715,7 +8999,7 @@ var syntaxGh = syntax{style: open, service: "github", options: []option{
 	{"project", &syntaxGh_Cache},
 	{"reference", &syntaxGh_Accessibility},
 	{"release", &syntaxGh_Cache},
-	{"repo", &syntaxGh_Gist},
+	{"repo", &syntaxGh_Repo},
 	{"ruleset", &syntaxGh_Accessibility},
 	{"run", &syntaxGh_Cache},
 	{"screensaver", &syntaxGh_Accessibility},
@@ -9873,7 +10157,12 @@ var syntaxGit_Hash_object = syntax{style: gnu, options: []option{
 	{"-w", &action_ccaa2d796569},
 }, operands: shape{rest: roleRead}}
 
-var syntaxGit_Imap_send = syntax{style: open, operands: shape{rest: roleRead}, base: &action_f12fcb433a66}
+var syntaxGit_Imap_send = syntax{style: open, options: []option{
+	{"--bcc", &action_2dd85645a599},
+	{"--cc", &action_2dd85645a599},
+	{"--smtp-server", &action_80383a7b7f19},
+	{"--to", &action_2dd85645a599},
+}, operands: shape{rest: roleSendFile}, base: &action_f12fcb433a66}
 
 var syntaxGit_Init = syntax{style: gnu, options: []option{
 	{"--bare", &action_e3b0c44298fc},
@@ -10019,7 +10308,7 @@ var syntaxGit_Push = syntax{style: gnu, options: []option{
 	{"--atomic", &action_e3b0c44298fc},
 	{"--branches", &action_e3b0c44298fc},
 	{"--delete", &action_cb88a8d37100},
-	{"--dry-run", &action_e3b0c44298fc},
+	{"--dry-run", &action_246f64325207},
 	{"--exec", &action_25992496c212},
 	{"--follow-tags", &action_e3b0c44298fc},
 	{"--force", &action_f3965e756ecd},
@@ -10048,12 +10337,12 @@ var syntaxGit_Push = syntax{style: gnu, options: []option{
 	{"-6", &action_e3b0c44298fc},
 	{"-d", &action_cb88a8d37100},
 	{"-f", &action_f3965e756ecd},
-	{"-n", &action_e3b0c44298fc},
+	{"-n", &action_246f64325207},
 	{"-o", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_5312d47a5241}
+}, operands: shape{head: []role{rolePush}, rest: roleText}, base: &action_2896baa426ef}
 
 var syntaxGit_Remote_Add = syntax{style: gnu, options: []option{
 	{"--mirror", &action_540758ff93b3},
@@ -10062,7 +10351,7 @@ var syntaxGit_Remote_Add = syntax{style: gnu, options: []option{
 	{"-f", &action_e3b0c44298fc},
 	{"-m", &action_933fc77f4028},
 	{"-t", &action_933fc77f4028},
-}, operands: shape{head: []role{roleText, roleRepo}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleRemoteName, roleRemoteURL}}, base: &action_ccaa2d796569}
 
 var syntaxGit_Remote_Get_url = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -10072,7 +10361,7 @@ var syntaxGit_Remote_Set_url = syntax{style: gnu, options: []option{
 	{"--add", &action_e3b0c44298fc},
 	{"--delete", &action_e3b0c44298fc},
 	{"--push", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText, roleRepo, roleText}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleRemoteName, roleRemoteURL, roleText}}, base: &action_ccaa2d796569}
 
 var syntaxGit_Remote = syntax{style: gnu, options: []option{
 	{"--verbose", &action_e3b0c44298fc},
@@ -10617,23 +10906,23 @@ var syntaxGlab_Alias = syntax{subs: []program{
 
 var syntaxGlab_Api = syntax{style: open, options: []option{
 	{"--cache", &action_933fc77f4028},
-	{"--field", &action_f6e47f3da29c},
+	{"--field", &action_547c15758204},
 	{"--header", &action_933fc77f4028},
 	{"--include", &action_e3b0c44298fc},
-	{"--input", &action_8419dfb1703e},
+	{"--input", &action_c3870cf69833},
 	{"--jq", &action_933fc77f4028},
 	{"--method", &action_3ad2ce98d091},
 	{"--paginate", &action_e3b0c44298fc},
 	{"--preview", &action_933fc77f4028},
-	{"--raw-field", &action_f6e47f3da29c},
+	{"--raw-field", &action_547c15758204},
 	{"--silent", &action_e3b0c44298fc},
 	{"--slurp", &action_e3b0c44298fc},
 	{"--template", &action_933fc77f4028},
 	{"--verbose", &action_e3b0c44298fc},
-	{"-F", &action_f6e47f3da29c},
+	{"-F", &action_547c15758204},
 	{"-H", &action_933fc77f4028},
 	{"-X", &action_3ad2ce98d091},
-	{"-f", &action_f6e47f3da29c},
+	{"-f", &action_547c15758204},
 	{"-i", &action_e3b0c44298fc},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_933fc77f4028},
@@ -10687,6 +10976,8 @@ var syntaxGlab_Cache_Download = syntax{style: open, options: []option{
 	{"-O", &action_e59e755b10c0},
 }, operands: shape{rest: roleText}, base: &action_19af46619ea5}
 
+var syntaxGlab_Cache_Upload = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_f725769babf3}
+
 var syntaxGlab_Cache = syntax{style: open, subs: []program{
 	{"cancel", &syntaxGlab_Cache_Cancel},
 	{"checkout", &syntaxGlab_Cache_Checkout},
@@ -10732,7 +11023,7 @@ var syntaxGlab_Cache = syntax{style: open, subs: []program{
 	{"unlock", &syntaxGlab_Cache_Cancel},
 	{"unpin", &syntaxGlab_Cache_Cancel},
 	{"update-branch", &syntaxGlab_Cache_Cancel},
-	{"upload", &syntaxGlab_Cache_Cancel},
+	{"upload", &syntaxGlab_Cache_Upload},
 	{"view", &syntaxGlab_Cache_Checks},
 	{"watch", &syntaxGlab_Cache_Checks},
 }}
@@ -10788,30 +11079,26 @@ var syntaxGlab_Extension = syntax{subs: []program{
 	{"upgrade", &syntaxGlab_Extension_Create},
 }}
 
-var syntaxGlab_Gist_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
-
 var syntaxGlab_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 
+var syntaxGlab_Gist_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_8f400c08222b}
+
 var syntaxGlab_Gist_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGlab_Gist_Edit = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxGlab_Gist_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxGlab_Gist = syntax{style: open, subs: []program{
-	{"archive", &syntaxGlab_Gist_Archive},
-	{"autolink", &syntaxGlab_Gist_Archive},
 	{"clone", &syntaxGlab_Gist_Clone},
-	{"create", &syntaxGlab_Gist_Archive},
+	{"create", &syntaxGlab_Gist_Create},
 	{"delete", &syntaxGlab_Gist_Delete},
-	{"deploy-key", &syntaxGlab_Gist_Archive},
-	{"edit", &syntaxGlab_Gist_Archive},
-	{"fork", &syntaxGlab_Gist_Archive},
+	{"edit", &syntaxGlab_Gist_Edit},
 	{"list", &syntaxGlab_Gist_List},
-	{"rename", &syntaxGlab_Gist_Archive},
-	{"set-default", &syntaxGlab_Gist_Archive},
-	{"sync", &syntaxGlab_Gist_Archive},
-	{"unarchive", &syntaxGlab_Gist_Archive},
+	{"new", &syntaxGlab_Gist_Create},
+	{"rename", &syntaxGlab_Gist_Edit},
 	{"view", &syntaxGlab_Gist_List},
-}}
+}, operands: shape{rest: roleSendFile}}
 
 var syntaxGlab_Gpg_key_Add = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
 
@@ -10826,6 +11113,43 @@ var syntaxGlab_Gpg_key = syntax{style: open, subs: []program{
 	{"remove", &syntaxGlab_Gpg_key_Delete},
 	{"set", &syntaxGlab_Gpg_key_Add},
 }}
+
+var syntaxGlab_Repo_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGlab_Repo_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
+
+var syntaxGlab_Repo_Create = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGlab_Repo_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGlab_Repo_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxGlab_Repo = syntax{style: open, subs: []program{
+	{"archive", &syntaxGlab_Repo_Archive},
+	{"autolink", &syntaxGlab_Repo_Archive},
+	{"clone", &syntaxGlab_Repo_Clone},
+	{"create", &syntaxGlab_Repo_Create},
+	{"delete", &syntaxGlab_Repo_Delete},
+	{"deploy-key", &syntaxGlab_Repo_Archive},
+	{"edit", &syntaxGlab_Repo_Archive},
+	{"fork", &syntaxGlab_Repo_Archive},
+	{"list", &syntaxGlab_Repo_List},
+	{"rename", &syntaxGlab_Repo_Archive},
+	{"set-default", &syntaxGlab_Repo_Archive},
+	{"sync", &syntaxGlab_Repo_Archive},
+	{"unarchive", &syntaxGlab_Repo_Archive},
+	{"view", &syntaxGlab_Repo_List},
+}}
+
+var syntaxGlab_Snippet_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_8f400c08222b}
+
+var syntaxGlab_Snippet_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxGlab_Snippet = syntax{style: open, subs: []program{
+	{"create", &syntaxGlab_Snippet_Create},
+	{"list", &syntaxGlab_Snippet_List},
+	{"view", &syntaxGlab_Snippet_List},
+}, operands: shape{rest: roleSendFile}}
 
 var syntaxGlab = syntax{style: open, service: "gitlab", options: []option{
 	{"--help", &action_e3b0c44298fc},
@@ -10866,13 +11190,14 @@ var syntaxGlab = syntax{style: open, service: "gitlab", options: []option{
 	{"project", &syntaxGlab_Cache},
 	{"reference", &syntaxGlab_Accessibility},
 	{"release", &syntaxGlab_Cache},
-	{"repo", &syntaxGlab_Gist},
+	{"repo", &syntaxGlab_Repo},
 	{"ruleset", &syntaxGlab_Accessibility},
 	{"run", &syntaxGlab_Cache},
 	{"screensaver", &syntaxGlab_Accessibility},
 	{"search", &syntaxGlab_Accessibility},
 	{"secret", &syntaxGlab_Gpg_key},
 	{"skyline", &syntaxGlab_Accessibility},
+	{"snippet", &syntaxGlab_Snippet},
 	{"ssh-key", &syntaxGlab_Gpg_key},
 	{"status", &syntaxGlab_Accessibility},
 	{"variable", &syntaxGlab_Cache},
@@ -11489,6 +11814,8 @@ var syntaxHelm_Install = syntax{style: open, operands: shape{head: []role{roleTe
 
 var syntaxHelm_Plugin = syntax{base: &action_540dc9a7c234}
 
+var syntaxHelm_Push = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_e5091c2d2e9c}
+
 var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"--ca-file", &action_7674bb8d4aad},
 	{"--cert-file", &action_7674bb8d4aad},
@@ -11525,7 +11852,7 @@ var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"package", &syntaxHelm_Create},
 	{"plugin", &syntaxHelm_Plugin},
 	{"pull", &syntaxHelm_Create},
-	{"push", &syntaxHelm_Install},
+	{"push", &syntaxHelm_Push},
 	{"registry", &syntaxHelm_Install},
 	{"repo", &syntaxHelm_Completion},
 	{"rollback", &syntaxHelm_Install},
@@ -11540,6 +11867,92 @@ var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"verify", &syntaxHelm_Completion},
 	{"version", &syntaxHelm_Completion},
 }, base: &action_d4473c670c25}
+
+var syntaxHeroku__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxHeroku_Apps_3adestroy = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxHeroku_Auth = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHeroku_Config = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
+var syntaxHeroku_Config_3aedit = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxHeroku_Console = syntax{style: open, options: []option{
+	{"--command", &action_061dd4255278},
+	{"-C", &action_061dd4255278},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHeroku_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHeroku_Execute = syntax{style: open, options: []option{
+	{"--command", &action_dce6bab328c8},
+	{"--file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleText}, base: &action_1fd8d0e59c57}
+
+var syntaxHeroku_Run = syntax{style: first, options: []option{
+	{"--app", &action_933fc77f4028},
+	{"--remote", &action_933fc77f4028},
+	{"--size", &action_933fc77f4028},
+	{"-a", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5312d47a5241}
+
+var syntaxHeroku = syntax{style: own, service: "cloud", texts: []option{
+	{":credentials", &action_e68a09b0d2fe},
+	{"api-keys", &action_e68a09b0d2fe},
+	{"auth token", &action_e68a09b0d2fe},
+	{"auth:token", &action_e68a09b0d2fe},
+	{"config:get", &action_e68a09b0d2fe},
+	{"databases connection", &action_e68a09b0d2fe},
+	{"docker-config", &action_e68a09b0d2fe},
+	{"env:get", &action_e68a09b0d2fe},
+	{"env:list", &action_e68a09b0d2fe},
+	{"kubeconfig show", &action_e68a09b0d2fe},
+	{"login:ci", &action_e68a09b0d2fe},
+	{"oauth-tokens", &action_e68a09b0d2fe},
+	{"tokens create", &action_e68a09b0d2fe},
+}, subs: []program{
+	{"*", &syntaxHeroku__2a},
+	{"apps:destroy", &syntaxHeroku_Apps_3adestroy},
+	{"auth", &syntaxHeroku_Auth},
+	{"build", &syntaxHeroku_Auth},
+	{"config", &syntaxHeroku_Config},
+	{"config:edit", &syntaxHeroku_Config_3aedit},
+	{"config:set", &syntaxHeroku_Config_3aedit},
+	{"config:unset", &syntaxHeroku_Config_3aedit},
+	{"console", &syntaxHeroku_Console},
+	{"delete", &syntaxHeroku_Apps_3adestroy},
+	{"describe", &syntaxHeroku_Describe},
+	{"destroy", &syntaxHeroku_Apps_3adestroy},
+	{"dev", &syntaxHeroku_Auth},
+	{"execute", &syntaxHeroku_Execute},
+	{"get", &syntaxHeroku_Describe},
+	{"help", &syntaxHeroku_Describe},
+	{"info", &syntaxHeroku_Describe},
+	{"init", &syntaxHeroku_Auth},
+	{"link", &syntaxHeroku_Auth},
+	{"list", &syntaxHeroku_Describe},
+	{"list-*", &syntaxHeroku_Describe},
+	{"login", &syntaxHeroku_Auth},
+	{"logout", &syntaxHeroku_Auth},
+	{"logs", &syntaxHeroku_Describe},
+	{"ls", &syntaxHeroku_Describe},
+	{"ps", &syntaxHeroku_Describe},
+	{"pull", &syntaxHeroku_Auth},
+	{"remove", &syntaxHeroku_Apps_3adestroy},
+	{"rm", &syntaxHeroku_Apps_3adestroy},
+	{"run", &syntaxHeroku_Run},
+	{"run:detached", &syntaxHeroku_Run},
+	{"search", &syntaxHeroku_Describe},
+	{"show", &syntaxHeroku_Describe},
+	{"ssh", &syntaxHeroku_Console},
+	{"status", &syntaxHeroku_Describe},
+	{"version", &syntaxHeroku_Describe},
+	{"view", &syntaxHeroku_Describe},
+	{"whoami", &syntaxHeroku_Describe},
+}, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
 
 var syntaxHg_Absorb = syntax{style: gnu | open, options: []option{
 	{"--command", &action_540dc9a7c234},
@@ -11773,15 +12186,23 @@ var syntaxHttp = syntax{options: []option{
 	{"-q", &action_e3b0c44298fc},
 	{"-s", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{rest: roleWebItem}, base: &action_404add0ba800}
+}, operands: shape{rest: roleWebItem}, base: &action_60394c34c26c}
 
-var syntaxHttpd = syntax{style: open, why: "serves files", options: []option{
+var syntaxHttpd = syntax{style: bundled | open, why: "serves files", options: []option{
 	{"--addr", &action_fb05e58956a1},
 	{"--bind", &action_fb05e58956a1},
+	{"--port", &action_933fc77f4028},
 	{"--root", &action_f01e56e72e8d},
+	{"-c", &action_933fc77f4028},
 	{"-d", &action_f01e56e72e8d},
+	{"-f", &action_e3b0c44298fc},
 	{"-h", &action_f01e56e72e8d},
-}, operands: shape{rest: roleMaybeFile}, base: &action_71770d2fe9f5}
+	{"-i", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{rest: roleReadTree}, base: &action_71770d2fe9f5}
 
 var syntaxIcacls = syntax{style: slash, options: []option{
 	{"/c", &action_e3b0c44298fc},
@@ -11867,6 +12288,11 @@ var syntaxIfconfig = syntax{style: bundled | open, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
+}, texts: []option{
+	{"--show-secrets", &action_e68a09b0d2fe},
+	{"private-key", &action_e68a09b0d2fe},
+	{"showconf", &action_e68a09b0d2fe},
+	{"wireless-security", &action_e68a09b0d2fe},
 }, subs: []program{
 	{"-listallnetworkservices", &syntaxIfconfig__listallnetworkservices},
 	{"c", &syntaxIfconfig__listallnetworkservices},
@@ -12497,7 +12923,7 @@ var syntaxKubectl_Config = syntax{style: bundled, options: []option{
 
 var syntaxKubectl_Cp = syntax{style: bundled, options: []option{
 	{"--no-preserve", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleObject, roleObjectDst}}}
+}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_cb58535c8c7c}
 
 var syntaxKubectl_Debug = syntax{style: bundled | open, options: []option{
 	{"--attach", &action_e3b0c44298fc},
@@ -12552,8 +12978,11 @@ var syntaxKubectl_Describe = syntax{style: bundled, options: []option{
 	{"-h", &action_e3b0c44298fc},
 }, subs: []program{
 	{"secret", &syntaxKubectl_Describe_Secret},
+	{"secret,*", &syntaxKubectl_Describe_Secret},
 	{"secret/*", &syntaxKubectl_Describe_Secret},
 	{"secrets", &syntaxKubectl_Describe_Secret},
+	{"secrets,*", &syntaxKubectl_Describe_Secret},
+	{"secrets/*", &syntaxKubectl_Describe_Secret},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxKubectl_Edit = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_250a89f04b9a}
@@ -12882,6 +13311,13 @@ var syntaxLess = syntax{style: numeric | plus, options: []option{
 	{"+", &action_fcdc8eed3b98},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
+var syntaxLftp = syntax{style: open, options: []option{
+	{"-b", &action_56f3046bd8c9},
+	{"-c", &action_28cef78862d3},
+	{"-e", &action_28cef78862d3},
+	{"-f", &action_56f3046bd8c9},
+}, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_c30f28f41c48}
+
 var syntaxLn = syntax{style: gnu, options: []option{
 	{"--backup", &action_e3b0c44298fc},
 	{"--force", &action_e3b0c44298fc},
@@ -13116,7 +13552,9 @@ var syntaxMachinectl = syntax{style: open, subs: []program{
 }, operands: shape{rest: roleSystem}}
 
 var syntaxMail = syntax{style: bundled | open, options: []option{
-	{"-A", &action_56f3046bd8c9},
+	{"--attach", &action_bbcc0613e977},
+	{"--attachment", &action_bbcc0613e977},
+	{"-A", &action_bbcc0613e977},
 	{"-C", &action_6b1b9c027b89},
 	{"-E", &action_e3b0c44298fc},
 	{"-F", &action_56f3046bd8c9},
@@ -13124,7 +13562,7 @@ var syntaxMail = syntax{style: bundled | open, options: []option{
 	{"-I", &action_6b1b9c027b89},
 	{"-Q", &action_56f3046bd8c9},
 	{"-S", &action_933fc77f4028},
-	{"-a", &action_56f3046bd8c9},
+	{"-a", &action_bbcc0613e977},
 	{"-b", &action_933fc77f4028},
 	{"-c", &action_933fc77f4028},
 	{"-d", &action_e3b0c44298fc},
@@ -13369,7 +13807,26 @@ var syntaxMongosh = syntax{style: open, service: "database", input: roleTexts, o
 	{"shutdownserver", &action_1e28f5c319e0},
 	{"update", &action_f2b8d1899791},
 	{"updatemany({}", &action_7c097ed414e6},
-}, operands: shape{head: []role{rolePlace}, rest: roleScriptInput}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{rolePlace}, rest: roleScriptInput}, base: &action_c11780522550}
+
+var syntaxMosquitto_pub = syntax{style: open | bundled, options: []option{
+	{"--file", &action_bbcc0613e977},
+	{"--host", &action_80383a7b7f19},
+	{"--stdin-file", &action_4794556dc2ff},
+	{"--stdin-line", &action_4794556dc2ff},
+	{"-P", &action_933fc77f4028},
+	{"-V", &action_933fc77f4028},
+	{"-f", &action_bbcc0613e977},
+	{"-h", &action_80383a7b7f19},
+	{"-i", &action_933fc77f4028},
+	{"-l", &action_4794556dc2ff},
+	{"-m", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-q", &action_933fc77f4028},
+	{"-s", &action_4794556dc2ff},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_38194b87da82}
 
 var syntaxMount = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -13522,9 +13979,18 @@ var syntaxMv = syntax{style: gnu, options: []option{
 
 var syntaxMvn___version = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
-var syntaxMvn_Deploy = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxMvn_Deploy = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--host", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+	{"--source", &action_7100f7f6d9bd},
+	{"-n", &action_246f64325207},
+	{"-s", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxMvn_Exec = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
+
+var syntaxMvn_Login = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"--build-script", &action_6c2349e8dc5c},
@@ -13557,17 +14023,17 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"help", &syntaxMvn___version},
 	{"info", &syntaxMvn___version},
 	{"list", &syntaxMvn___version},
-	{"login", &syntaxMvn_Deploy},
+	{"login", &syntaxMvn_Login},
 	{"outdated", &syntaxMvn___version},
-	{"owner", &syntaxMvn_Deploy},
+	{"owner", &syntaxMvn_Login},
 	{"publish", &syntaxMvn_Deploy},
 	{"push", &syntaxMvn_Deploy},
 	{"show", &syntaxMvn___version},
-	{"signin", &syntaxMvn_Deploy},
+	{"signin", &syntaxMvn_Login},
 	{"tasks", &syntaxMvn___version},
 	{"upload", &syntaxMvn_Deploy},
 	{"version", &syntaxMvn___version},
-	{"yank", &syntaxMvn_Deploy},
+	{"yank", &syntaxMvn_Login},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxMypy = syntax{style: open, options: []option{
@@ -13658,7 +14124,7 @@ var syntaxMysql = syntax{style: gnu | bundled, service: "database", input: roleS
 	{"-u", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
-}, operands: shape{head: []role{rolePlace}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{rolePlace}}, base: &action_c11780522550}
 
 var syntaxMysqladmin_Drop = syntax{operands: shape{head: []role{rolePlace}}, base: &action_cb88a8d37100}
 
@@ -13701,9 +14167,14 @@ var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"-s", &action_25992496c212},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
 
-var syntaxNats = syntax{style: open, service: "service", texts: []option{
-	{"--delete", &action_7c097ed414e6},
-}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+var syntaxNats = syntax{style: open, service: "service", options: []option{
+	{"--bootstrap-server", &action_80383a7b7f19},
+	{"--broker-list", &action_80383a7b7f19},
+	{"--host", &action_80383a7b7f19},
+	{"--server", &action_80383a7b7f19},
+	{"-b", &action_80383a7b7f19},
+	{"-s", &action_80383a7b7f19},
+}, operands: shape{rest: roleMaybeFile}, base: &action_14cc77692e3d}
 
 var syntaxNc = syntax{style: bundled, options: []option{
 	{"--allow", &action_933fc77f4028},
@@ -13773,6 +14244,13 @@ var syntaxNc = syntax{style: bundled, options: []option{
 	{"-x", &action_933fc77f4028},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleHost, roleText}}, base: &action_60394c34c26c}
+
+var syntaxNcftpput = syntax{style: open, options: []option{
+	{"-P", &action_933fc77f4028},
+	{"-j", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{head: []role{roleHost, roleText}, rest: roleSendFile}, base: &action_5312d47a5241}
 
 var syntaxNetsh = syntax{style: slash | expr, why: "changes the network or the firewall, or shows wireless keys", options: []option{
 	{"show", &action_936813f2e31e},
@@ -14072,13 +14550,15 @@ var syntaxNpm_Build = syntax{style: bundled, operands: shape{rest: roleText}, ba
 
 var syntaxNpm_Config_Delete = syntax{operands: shape{rest: roleText}, base: &action_f140bfcee116}
 
-var syntaxNpm_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxNpm_Config_Get = syntax{operands: shape{rest: roleSecret}, base: &action_9fe32a6c0cf7}
+
+var syntaxNpm_Config_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxNpm_Config = syntax{style: bundled, subs: []program{
 	{"delete", &syntaxNpm_Config_Delete},
 	{"get", &syntaxNpm_Config_Get},
-	{"list", &syntaxNpm_Config_Get},
-	{"ls", &syntaxNpm_Config_Get},
+	{"list", &syntaxNpm_Config_List},
+	{"ls", &syntaxNpm_Config_List},
 	{"set", &syntaxNpm_Config_Delete},
 }}
 
@@ -14087,6 +14567,11 @@ var syntaxNpm_Create = syntax{style: bundled, operands: shape{rest: roleText}, b
 var syntaxNpm_Dlx = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
 
 var syntaxNpm_Exec = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxNpm_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--registry", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleMaybeFile}, base: &action_e5091c2d2e9c}
 
 var syntaxNpm_Token = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_b93c3c81d6a2}
 
@@ -14270,7 +14755,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"preview", &syntaxNpm_Build},
 	{"profile", &syntaxNpm_Access},
 	{"prune", &syntaxNpm_Add},
-	{"publish", &syntaxNpm_Access},
+	{"publish", &syntaxNpm_Publish},
 	{"query", &syntaxNpm___version},
 	{"r", &syntaxNpm_Approve_builds},
 	{"rb", &syntaxNpm_Add},
@@ -14592,6 +15077,55 @@ var syntaxOd = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_933fc77f4028},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxOp__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxOp_Account = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxOp_Document__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxOp_Document_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxOp_Document_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxOp_Document_List = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxOp_Document = syntax{style: open, subs: []program{
+	{"*", &syntaxOp_Document__2a},
+	{"delete", &syntaxOp_Document_Delete},
+	{"get", &syntaxOp_Document_Get},
+	{"list", &syntaxOp_Document_List},
+	{"template", &syntaxOp_Document_List},
+}}
+
+var syntaxOp_Inject = syntax{style: open, options: []option{
+	{"--in-file", &action_56f3046bd8c9},
+	{"--out-file", &action_edb7023ca44a},
+	{"-i", &action_56f3046bd8c9},
+	{"-o", &action_edb7023ca44a},
+}, base: &action_e68a09b0d2fe}
+
+var syntaxOp_Read = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxOp_Run = syntax{style: open, options: []option{
+	{"--env-file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleArgv}}
+
+var syntaxOp = syntax{style: open, subs: []program{
+	{"*", &syntaxOp__2a},
+	{"account", &syntaxOp_Account},
+	{"document", &syntaxOp_Document},
+	{"group", &syntaxOp_Account},
+	{"inject", &syntaxOp_Inject},
+	{"item", &syntaxOp_Document},
+	{"read", &syntaxOp_Read},
+	{"run", &syntaxOp_Run},
+	{"signin", &syntaxOp_Account},
+	{"signout", &syntaxOp_Account},
+	{"user", &syntaxOp_Account},
+	{"vault", &syntaxOp_Account},
+	{"whoami", &syntaxOp_Account},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxOpen = syntax{style: bundled, options: []option{
 	{"--args", &action_23cf6617af12},
@@ -15102,16 +15636,18 @@ var syntaxParallel = syntax{style: first, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgvStdin}, base: &action_ccaa2d796569}
 
+var syntaxPass__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
 var syntaxPass_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxPass_Find = syntax{operands: shape{rest: roleText}, base: &action_bc12931a75d1}
+var syntaxPass_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
 var syntaxPass = syntax{style: open, subs: []program{
+	{"*", &syntaxPass__2a},
 	{"add", &syntaxPass_Add},
 	{"cp", &syntaxPass_Add},
 	{"edit", &syntaxPass_Add},
 	{"find", &syntaxPass_Find},
-	{"generate", &syntaxPass_Add},
 	{"git", &syntaxPass_Add},
 	{"help", &syntaxPass_Find},
 	{"init", &syntaxPass_Add},
@@ -15123,7 +15659,7 @@ var syntaxPass = syntax{style: open, subs: []program{
 	{"search", &syntaxPass_Find},
 	{"status", &syntaxPass_Find},
 	{"version", &syntaxPass_Find},
-}, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+}, operands: shape{rest: roleText}}
 
 var syntaxPaste = syntax{style: gnu, options: []option{
 	{"--delimiters", &action_933fc77f4028},
@@ -15306,7 +15842,7 @@ var syntaxPg_dump = syntax{style: bundled | open, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
-}, operands: shape{rest: roleText}, base: &action_404add0ba800}
+}, operands: shape{rest: roleText}, base: &action_8020e15c8161}
 
 var syntaxPg_isready = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -15314,7 +15850,7 @@ var syntaxPg_restore = syntax{style: open | bundled, options: []option{
 	{"--file", &action_933fc77f4028},
 	{"-d", &action_933fc77f4028},
 	{"-f", &action_933fc77f4028},
-}, operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+}, operands: shape{rest: roleMaybeFile}, base: &action_312cb885b3b5}
 
 var syntaxPgrep = syntax{options: []option{
 	{"--ns", &action_933fc77f4028},
@@ -15610,7 +16146,11 @@ var syntaxPoetry_About = syntax{operands: shape{rest: roleText}, base: &action_9
 
 var syntaxPoetry_Add = syntax{operands: shape{rest: rolePackage}, base: &action_d4473c670c25}
 
-var syntaxPoetry_Publish = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxPoetry_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--publish-url", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxPoetry_Run = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
@@ -15822,6 +16362,9 @@ var syntaxPs = syntax{style: long | bundled | bare | open | numeric, options: []
 	{"-x", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
+}, texts: []option{
+	{"auxe", &action_e68a09b0d2fe},
+	{"eww", &action_e68a09b0d2fe},
 }, operands: shape{rest: roleText}}
 
 var syntaxPsexec = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
@@ -15904,7 +16447,7 @@ var syntaxPsql = syntax{style: bundled, service: "database", input: roleSQL, opt
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
-}, operands: shape{head: []role{rolePlace, roleText}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{rolePlace, roleText}}, base: &action_c11780522550}
 
 var syntaxPulumi_About = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -16160,6 +16703,8 @@ var syntaxRclone_Config = syntax{operands: shape{rest: roleText}, base: &action_
 
 var syntaxRclone_Mount = syntax{base: &action_540dc9a7c234}
 
+var syntaxRclone_Rcat = syntax{operands: shape{rest: roleText}, base: &action_8f400c08222b}
+
 var syntaxRclone = syntax{style: open, service: "bucket", options: []option{
 	{"--config", &action_56f3046bd8c9},
 	{"--exclude-from", &action_56f3046bd8c9},
@@ -16202,7 +16747,7 @@ var syntaxRclone = syntax{style: open, service: "bucket", options: []option{
 	{"ncdu", &syntaxRclone_About},
 	{"nfsmount", &syntaxRclone_Mount},
 	{"purge", &syntaxRclone_Cleanup},
-	{"rcat", &syntaxRclone_Backend},
+	{"rcat", &syntaxRclone_Rcat},
 	{"rcd", &syntaxRclone_Mount},
 	{"rmdir", &syntaxRclone_Cleanup},
 	{"rmdirs", &syntaxRclone_Cleanup},
@@ -16382,7 +16927,7 @@ var syntaxRedis_cli = syntax{service: "database", input: roleLines, options: []o
 	{"type", &syntaxRedis_cli_DBSIZE},
 	{"zcard", &syntaxRedis_cli_DBSIZE},
 	{"zrange", &syntaxRedis_cli_DBSIZE},
-}, base: &action_ff2fd671a94b}
+}, base: &action_c11780522550}
 
 var syntaxReg__2a = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_15c1c734da8c}
 
@@ -16631,11 +17176,19 @@ var syntaxRimraf = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleDeleteTree}}
 
+var syntaxRlwrap_Env = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
 var syntaxRlwrap_Exec = syntax{operands: shape{rest: roleArgv}, base: &action_e3b0c44298fc}
 
 var syntaxRlwrap = syntax{style: first | open, subs: []program{
+	{"env", &syntaxRlwrap_Env},
 	{"exec", &syntaxRlwrap_Exec},
+	{"export", &syntaxRlwrap_Env},
+	{"get", &syntaxRlwrap_Env},
+	{"print", &syntaxRlwrap_Env},
+	{"read", &syntaxRlwrap_Env},
 	{"run", &syntaxRlwrap_Exec},
+	{"secrets", &syntaxRlwrap_Env},
 	{"start", &syntaxRlwrap_Exec},
 }, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
@@ -16667,6 +17220,15 @@ var syntaxRmdir = syntax{style: gnu, options: []option{
 	{"-p", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRmdir}}
+
+var syntaxRpcclient = syntax{style: open | bundled, options: []option{
+	{"--exec", &action_25992496c212},
+	{"--file", &action_0a395c79a38f},
+	{"--output", &action_0a395c79a38f},
+	{"-c", &action_933fc77f4028},
+	{"-f", &action_0a395c79a38f},
+	{"-o", &action_0a395c79a38f},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxRpm = syntax{style: bundled | open, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -17200,9 +17762,9 @@ var syntaxSecurity = syntax{style: open, options: []option{
 	{"dump-keychain", &syntaxSecurity_Dump_keychain},
 	{"error", &syntaxSecurity_Cms},
 	{"export", &syntaxSecurity_Dump_keychain},
-	{"find-certificate", &syntaxSecurity_Dump_keychain},
+	{"find-certificate", &syntaxSecurity_Cms},
 	{"find-generic-password", &syntaxSecurity_Dump_keychain},
-	{"find-identity", &syntaxSecurity_Dump_keychain},
+	{"find-identity", &syntaxSecurity_Cms},
 	{"find-internet-password", &syntaxSecurity_Dump_keychain},
 	{"find-key", &syntaxSecurity_Dump_keychain},
 	{"help", &syntaxSecurity_Cms},
@@ -17595,13 +18157,9 @@ var syntaxShuf = syntax{style: gnu, options: []option{
 var syntaxSleep = syntax{operands: shape{rest: roleText}}
 
 var syntaxSmbclient = syntax{style: open | bundled, options: []option{
-	{"--exec", &action_25992496c212},
-	{"--file", &action_0a395c79a38f},
-	{"--output", &action_0a395c79a38f},
-	{"-c", &action_933fc77f4028},
-	{"-f", &action_0a395c79a38f},
-	{"-o", &action_0a395c79a38f},
-}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+	{"--command", &action_28cef78862d3},
+	{"-c", &action_28cef78862d3},
+}, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxSnap_Alias = syntax{operands: shape{rest: rolePackage}, base: &action_1dbed339da3a}
 
@@ -17662,6 +18220,39 @@ var syntaxSocat = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleSocket, roleSocket}}, base: &action_60394c34c26c}
+
+var syntaxSops_Create = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSops_Decrypt = syntax{operands: shape{rest: roleRead}, base: &action_e68a09b0d2fe}
+
+var syntaxSops_Exec_env = syntax{operands: shape{head: []role{roleRead, roleShell}}, base: &action_e3b0c44298fc}
+
+var syntaxSops_Publish = syntax{operands: shape{rest: roleRead}, base: &action_e5091c2d2e9c}
+
+var syntaxSops = syntax{style: open, options: []option{
+	{"--decrypt", &action_2ab0a0390e5d},
+	{"--in-place", &action_a7e184986131},
+	{"--output", &action_edb7023ca44a},
+	{"--vault-password-file", &action_56f3046bd8c9},
+	{"-d", &action_2ab0a0390e5d},
+	{"-i", &action_a7e184986131},
+	{"-o", &action_edb7023ca44a},
+}, subs: []program{
+	{"create", &syntaxSops_Create},
+	{"decrypt", &syntaxSops_Decrypt},
+	{"edit", &syntaxSops_Create},
+	{"encrypt", &syntaxSops_Create},
+	{"encrypt_string", &syntaxSops_Create},
+	{"exec-env", &syntaxSops_Exec_env},
+	{"exec-file", &syntaxSops_Exec_env},
+	{"publish", &syntaxSops_Publish},
+	{"rekey", &syntaxSops_Create},
+	{"rotate", &syntaxSops_Create},
+	{"set", &syntaxSops_Create},
+	{"unset", &syntaxSops_Create},
+	{"updatekeys", &syntaxSops_Create},
+	{"view", &syntaxSops_Decrypt},
+}, operands: shape{rest: roleRead}, base: &action_ccaa2d796569}
 
 var syntaxSort = syntax{style: gnu | numeric | plus, options: []option{
 	{"--batch-size", &action_933fc77f4028},
@@ -18221,7 +18812,21 @@ var syntaxSupabase_Run = syntax{style: first, options: []option{
 
 var syntaxSupabase_Start = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxSupabase = syntax{style: own, service: "cloud", subs: []program{
+var syntaxSupabase = syntax{style: own, service: "cloud", texts: []option{
+	{":credentials", &action_e68a09b0d2fe},
+	{"api-keys", &action_e68a09b0d2fe},
+	{"auth token", &action_e68a09b0d2fe},
+	{"auth:token", &action_e68a09b0d2fe},
+	{"config:get", &action_e68a09b0d2fe},
+	{"databases connection", &action_e68a09b0d2fe},
+	{"docker-config", &action_e68a09b0d2fe},
+	{"env:get", &action_e68a09b0d2fe},
+	{"env:list", &action_e68a09b0d2fe},
+	{"kubeconfig show", &action_e68a09b0d2fe},
+	{"login:ci", &action_e68a09b0d2fe},
+	{"oauth-tokens", &action_e68a09b0d2fe},
+	{"tokens create", &action_e68a09b0d2fe},
+}, subs: []program{
 	{"*", &syntaxSupabase__2a},
 	{"apps:destroy", &syntaxSupabase_Apps_3adestroy},
 	{"auth", &syntaxSupabase_Auth},
@@ -18374,6 +18979,8 @@ var syntaxSystemctl_Default = syntax{operands: shape{rest: roleText}, base: &act
 
 var syntaxSystemctl_Edit = syntax{base: &action_540dc9a7c234}
 
+var syntaxSystemctl_Show_environment = syntax{base: &action_e68a09b0d2fe}
+
 var syntaxSystemctl = syntax{options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--dry-run", &action_e3b0c44298fc},
@@ -18486,7 +19093,7 @@ var syntaxSystemctl = syntax{options: []option{
 	{"set-environment", &syntaxSystemctl_Add_requires},
 	{"set-property", &syntaxSystemctl_Add_requires},
 	{"show", &syntaxSystemctl_Cat},
-	{"show-environment", &syntaxSystemctl_Cat},
+	{"show-environment", &syntaxSystemctl_Show_environment},
 	{"soft-reboot", &syntaxSystemctl_Add_requires},
 	{"start", &syntaxSystemctl_Add_requires},
 	{"status", &syntaxSystemctl_Cat},
@@ -18959,16 +19566,22 @@ var syntaxTerraform_Get = syntax{style: long, operands: shape{rest: roleText}, b
 
 var syntaxTerraform_Get_no = syntax{style: long, operands: shape{head: []role{roleRead}}, base: &action_d4473c670c25}
 
+var syntaxTerraform_Output = syntax{style: long, options: []option{
+	{"-json", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleSecret}, base: &action_d4473c670c25}
+
 var syntaxTerraform_State_List = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxTerraform_State_Mv = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxTerraform_State_Pull = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
 
 var syntaxTerraform_State_Rm = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
 var syntaxTerraform_State = syntax{style: long, subs: []program{
 	{"list", &syntaxTerraform_State_List},
 	{"mv", &syntaxTerraform_State_Mv},
-	{"pull", &syntaxTerraform_State_List},
+	{"pull", &syntaxTerraform_State_Pull},
 	{"push", &syntaxTerraform_State_Mv},
 	{"replace-provider", &syntaxTerraform_State_Mv},
 	{"rm", &syntaxTerraform_State_Rm},
@@ -19053,7 +19666,7 @@ var syntaxTerraform = syntax{style: long, service: "infrastructure", options: []
 	{"login", &syntaxTerraform_Force_unlock},
 	{"logout", &syntaxTerraform_Force_unlock},
 	{"metadata", &syntaxTerraform_Get_no},
-	{"output", &syntaxTerraform_Get_no},
+	{"output", &syntaxTerraform_Output},
 	{"plan", &syntaxTerraform_Get_no},
 	{"providers", &syntaxTerraform_Get_no},
 	{"refresh", &syntaxTerraform_Force_unlock},
@@ -19071,6 +19684,12 @@ var syntaxTerraform = syntax{style: long, service: "infrastructure", options: []
 }}
 
 var syntaxTest = syntax{style: literal, operands: shape{rest: roleText}}
+
+var syntaxTftp = syntax{style: open, options: []option{
+	{"-c", &action_087ab729a22e},
+}, texts: []option{
+	{"put *", &action_49684dd7ff9b},
+}, operands: shape{head: []role{roleHost}, rest: roleWords}, base: &action_c30f28f41c48}
 
 var syntaxTime = syntax{style: first, options: []option{
 	{"--append", &action_e3b0c44298fc},
@@ -19474,7 +20093,31 @@ var syntaxTtyd = syntax{style: first | open, why: "gives others a shell", option
 	{"-t", &action_933fc77f4028},
 	{"-u", &action_933fc77f4028},
 	{"-w", &action_e3b0c44298fc},
-}, operands: shape{rest: roleArgv}, base: &action_71770d2fe9f5}
+}, operands: shape{rest: roleArgv}, base: &action_e488ec800fe7}
+
+var syntaxTurso = syntax{style: open, service: "service", texts: []option{
+	{"--delete", &action_7c097ed414e6},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+
+var syntaxTwine_Check = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxTwine_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxTwine = syntax{style: open, options: []option{
+	{"--repository-url", &action_7100f7f6d9bd},
+}, subs: []program{
+	{"check", &syntaxTwine_Check},
+	{"list", &syntaxTwine_Check},
+	{"ls", &syntaxTwine_Check},
+	{"package", &syntaxTwine_Check},
+	{"publish", &syntaxTwine_Publish},
+	{"push", &syntaxTwine_Publish},
+	{"show", &syntaxTwine_Check},
+	{"upload", &syntaxTwine_Publish},
+	{"verify-pat", &syntaxTwine_Check},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxType = syntax{options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -19749,7 +20392,11 @@ var syntaxUv_Pip = syntax{style: open, subs: []program{
 	{"uninstall", &syntaxUv_Pip_Compile},
 }}
 
-var syntaxUv_Publish = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxUv_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--publish-url", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxUv_Run = syntax{style: first | open, options: []option{
 	{"--all-extras", &action_e3b0c44298fc},
@@ -19837,25 +20484,28 @@ var syntaxUvx = syntax{style: first, options: []option{
 	{"-q", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
 
-var syntaxVault_Agent = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxVault_Agent = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxVault_Kv_Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+var syntaxVault_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
 
-var syntaxVault_Kv_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxVault_Kv__2a = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxVault_Kv_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Kv_List = syntax{style: open, operands: shape{rest: roleText}}
 
 var syntaxVault_Kv = syntax{style: open, subs: []program{
+	{"*", &syntaxVault_Kv__2a},
 	{"get", &syntaxVault_Kv_Get},
 	{"list", &syntaxVault_Kv_List},
 	{"metadata", &syntaxVault_Kv_List},
-}, operands: shape{rest: roleText}}
+}}
 
-var syntaxVault_List = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
-
-var syntaxVault_Login = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxVault_List = syntax{style: open, operands: shape{rest: roleText}}
 
 var syntaxVault_Policy_Fmt = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxVault_Policy_Write = syntax{operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
+var syntaxVault_Policy_Write = syntax{operands: shape{rest: roleMaybeFile}, base: &action_6deb5cd91c63}
 
 var syntaxVault_Policy = syntax{style: open, subs: []program{
 	{"fmt", &syntaxVault_Policy_Fmt},
@@ -19864,29 +20514,41 @@ var syntaxVault_Policy = syntax{style: open, subs: []program{
 	{"write", &syntaxVault_Policy_Write},
 }, operands: shape{rest: roleText}}
 
-var syntaxVault_Read = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+var syntaxVault_Print = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
-var syntaxVault_Token_Create = syntax{operands: shape{rest: roleText}, base: &action_1f360967b0c7}
+var syntaxVault_Token__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxVault_Token_Capabilities = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxVault_Token_Create = syntax{style: open, operands: shape{rest: roleText}, base: &action_1f360967b0c7}
 
 var syntaxVault_Token = syntax{style: open, subs: []program{
+	{"*", &syntaxVault_Token__2a},
+	{"capabilities", &syntaxVault_Token_Capabilities},
 	{"create", &syntaxVault_Token_Create},
-}, operands: shape{rest: roleText}}
+	{"lookup", &syntaxVault_Token_Capabilities},
+}}
+
+var syntaxVault_Write = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
 
 var syntaxVault = syntax{style: open, service: "vault", subs: []program{
 	{"agent", &syntaxVault_Agent},
+	{"delete", &syntaxVault_Delete},
 	{"kv", &syntaxVault_Kv},
 	{"list", &syntaxVault_List},
-	{"login", &syntaxVault_Login},
+	{"login", &syntaxVault_Agent},
 	{"path-help", &syntaxVault_List},
 	{"policy", &syntaxVault_Policy},
-	{"print", &syntaxVault_List},
+	{"print", &syntaxVault_Print},
 	{"proxy", &syntaxVault_Agent},
-	{"read", &syntaxVault_Read},
+	{"read", &syntaxVault_Print},
 	{"server", &syntaxVault_Agent},
 	{"status", &syntaxVault_List},
 	{"token", &syntaxVault_Token},
+	{"unwrap", &syntaxVault_Print},
 	{"version", &syntaxVault_List},
-}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+	{"write", &syntaxVault_Write},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
 
 var syntaxVim = syntax{style: plus | long | bundled, options: []option{
 	{"--clean", &action_e3b0c44298fc},
@@ -20069,6 +20731,12 @@ var syntaxWc = syntax{style: gnu, options: []option{
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
 
+var syntaxWebsocat = syntax{style: open, options: []option{
+	{"--connect", &action_7100f7f6d9bd},
+	{"--exec", &action_25992496c212},
+	{"-c", &action_7100f7f6d9bd},
+}, operands: shape{head: []role{roleURL}}, base: &action_71a78087b0cf}
+
 var syntaxWevtutil__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxWevtutil_Cl = syntax{style: slash, why: "deletes logs", operands: shape{rest: roleText}, base: &action_cb88a8d37100}
@@ -20109,7 +20777,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--base", &action_933fc77f4028},
 	{"--bind-address", &action_933fc77f4028},
 	{"--body-data", &action_933fc77f4028},
-	{"--body-file", &action_56f3046bd8c9},
+	{"--body-file", &action_bbcc0613e977},
 	{"--ca-certificate", &action_56f3046bd8c9},
 	{"--ca-directory", &action_56f3046bd8c9},
 	{"--certificate", &action_56f3046bd8c9},
@@ -20169,7 +20837,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--page-requisites", &action_e3b0c44298fc},
 	{"--password", &action_933fc77f4028},
 	{"--post-data", &action_933fc77f4028},
-	{"--post-file", &action_56f3046bd8c9},
+	{"--post-file", &action_bbcc0613e977},
 	{"--prefer-family", &action_933fc77f4028},
 	{"--private-key", &action_56f3046bd8c9},
 	{"--progress", &action_933fc77f4028},
@@ -20311,6 +20979,8 @@ var syntaxWp = syntax{style: open, service: "site", subs: []program{
 	{"shell", &syntaxWp_Eval},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
+var syntaxWput = syntax{style: open, operands: shape{head: []role{roleSendFile, roleURL}}, base: &action_5312d47a5241}
+
 var syntaxXargs = syntax{style: gnu | first, options: []option{
 	{"--arg-file", &action_56f3046bd8c9},
 	{"--delimiter", &action_933fc77f4028},
@@ -20374,8 +21044,18 @@ var syntaxXclip = syntax{style: long, options: []option{
 var syntaxXset = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxXterm = syntax{style: long | open | first, options: []option{
-	{"-display", &action_3b95c90c6976},
+	{"-T", &action_933fc77f4028},
+	{"-bg", &action_e3b0c44298fc},
+	{"-display", &action_eaf0f679b0c6},
 	{"-e", &action_8c77a5795f76},
+	{"-fa", &action_933fc77f4028},
+	{"-fg", &action_e3b0c44298fc},
+	{"-fn", &action_933fc77f4028},
+	{"-fs", &action_933fc77f4028},
+	{"-geometry", &action_933fc77f4028},
+	{"-hold", &action_e3b0c44298fc},
+	{"-ls", &action_e3b0c44298fc},
+	{"-title", &action_933fc77f4028},
 }, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
 var syntaxXxd = syntax{style: long, options: []option{
@@ -20545,6 +21225,7 @@ var (
 	action_058236e0a6ac = action{values: []role{roleScriptRuby}}
 	action_061dd4255278 = action{values: []role{roleShellRemote}}
 	action_065d996b4388 = action{values: []role{roleList}}
+	action_087ab729a22e = action{values: []role{roleText}, operands: &shape_463fa0fd9d69}
 	action_0a395c79a38f = action{values: []role{roleEdit}}
 	action_0a7d21be77b2 = action{values: []role{roleText}, class: localWrite, here: roleWriteTree}
 	action_0cb315f5f950 = action{class: anything, flags: runURLs}
@@ -20560,6 +21241,7 @@ var (
 	action_129fc4cbbb8a = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}}
 	action_131fbf973c16 = action{streams: streams{out: Decoded, setOut: true}}
 	action_13f7d07e86b0 = action{values: []role{roleRead}, turns: []turn{{roleText, roleRead}}}
+	action_14cc77692e3d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}, flags: tells}
 	action_15bce879ad6e = action{operands: &shape_eb6f3b56909d}
 	action_15c1c734da8c = action{class: privileged}
 	action_1943ced1d37c = action{values: []role{roleText}, turns: []turn{{roleRead, roleEdit}}}
@@ -20581,6 +21263,7 @@ var (
 	action_2281624ac652 = action{effects: []effect.Kind{effect.Destroy}, operands: &shape_c893620ebf3a}
 	action_22b79dff6b4c = action{values: []role{roleRead}, streams: streams{out: Data, setOut: true}}
 	action_23cf6617af12 = action{operands: &shape_463fa0fd9d69, flags: stop}
+	action_246f64325207 = action{flags: dry}
 	action_24c0170a0ab8 = action{operands: &shape_003354c67246}
 	action_24d486ebf1ae = action{values: []role{roleScriptCode}}
 	action_250a89f04b9a = action{effects: []effect.Kind{effect.ChangeRemote}, flags: reject}
@@ -20588,11 +21271,16 @@ var (
 	action_2800f8aeb6d9 = action{effects: []effect.Kind{effect.ReadSecret}}
 	action_2840618e19f1 = action{values: []role{roleSystem}}
 	action_288f968fc7bf = action{operands: &shape_b26c6c1b178b}
+	action_2896baa426ef = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, empty: rolePush}
 	action_28caed647610 = action{values: []role{roleScript}, operands: &shape_003354c67246}
+	action_28cef78862d3 = action{values: []role{roleTransfer}}
+	action_2ab0a0390e5d = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_003354c67246}
 	action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, empty: roleReadTree, flags: recursive}
+	action_2dd85645a599 = action{values: []role{roleSend}}
 	action_2e4f389dda39 = action{values: []role{roleEx}}
 	action_309063262c2b = action{values: []role{roleScriptAwk}, operands: &shape_003354c67246}
 	action_30ec8a667e23 = action{values: []role{roleText}, operands: &shape_003354c67246}
+	action_312cb885b3b5 = action{effects: []effect.Kind{effect.ChangeRemote}, flags: database}
 	action_318fcc40d27c = action{operands: &shape_121406367de1}
 	action_31e8e589bb8a = action{values: []role{roleRuby}}
 	action_32c69f6f96c3 = action{turns: []turn{{roleEdit, roleReadTree}}}
@@ -20605,14 +21293,15 @@ var (
 	action_3602bad0e56a = action{empty: roleListTree}
 	action_3789531f3884 = action{operands: &shape_003354c67246, turns: []turn{{roleArchive, roleRead}}}
 	action_378df4f221f4 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_c893620ebf3a}
+	action_38194b87da82 = action{class: network, flags: tells}
 	action_3865d29bf767 = action{values: []role{roleScript}, streams: streams{in: Data, setIn: true}}
 	action_3ad2ce98d091 = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_3b305de2a853 = action{values: []role{roleScriptLua}}
 	action_3b840fad1624 = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a}
-	action_3b95c90c6976 = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen}}
 	action_3bf4374a3527 = action{values: []role{roleReadTree, roleText}}
 	action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 	action_3c7a426f569c = action{values: []role{roleScriptShell}, streams: streams{in: Data, setIn: true}}
+	action_3cbb5f4812ff = action{values: []role{roleSendTree}}
 	action_3e4dfb75df70 = action{values: []role{roleFolder}, flags: notHere}
 	action_4044b1fd41bb = action{values: []role{roleText}, attached: true, class: destructive}
 	action_404add0ba800 = action{class: network, streams: streams{out: Download, setOut: true}}
@@ -20624,10 +21313,12 @@ var (
 	action_43303d105deb = action{values: []role{roleCmdWords}}
 	action_449da398132e = action{values: []role{roleReadInput}}
 	action_46d936cb9305 = action{values: []role{roleListTree}}
+	action_4794556dc2ff = action{streams: streams{in: Upload, setIn: true}}
 	action_479a53ad3bb6 = action{values: []role{roleText}, class: network}
 	action_48a60d6c8d1f = action{operands: &shape_62dc41ad885f}
 	action_48c1001e7070 = action{values: []role{roleFolder}}
 	action_48dadb3ad3e2 = action{values: []role{roleText, roleText}}
+	action_49684dd7ff9b = action{effects: []effect.Kind{effect.SendData}}
 	action_4d60d55a9460 = action{values: []role{roleCode}, effects: []effect.Kind{effect.Dynamic}}
 	action_4d6286f32797 = action{values: []role{roleScriptAwk}}
 	action_4ec7c3ac9eae = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
@@ -20639,6 +21330,7 @@ var (
 	action_53ca1386f247 = action{values: []role{rolePrivilege}}
 	action_540758ff93b3 = action{values: []role{roleText}, attached: true}
 	action_540dc9a7c234 = action{flags: reject}
+	action_547c15758204 = action{values: []role{roleForm}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_552172c5d290 = action{values: []role{roleAwk}, operands: &shape_003354c67246}
 	action_565d9b1445cb = action{values: []role{roleMaybeScript}}
 	action_56f3046bd8c9 = action{values: []role{roleRead}}
@@ -20673,6 +21365,7 @@ var (
 	action_70b0992505c1 = action{values: []role{roleText, roleRead}}
 	action_7100f7f6d9bd = action{values: []role{roleURL}}
 	action_71770d2fe9f5 = action{class: network, effects: []effect.Kind{effect.Listen}}
+	action_71a78087b0cf = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}, flags: tells}
 	action_728ed9f66a7d = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_003354c67246}
 	action_72eed7197869 = action{class: network, flags: reject}
 	action_73a15dbedf5a = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "redirect"}
@@ -20686,13 +21379,13 @@ var (
 	action_7c30788f975f = action{values: []role{roleWrite}, operands: &shape_21c2a8258a17}
 	action_7c7be6a83005 = action{flags: notHere}
 	action_7d95d3cb28b6 = action{values: []role{roleRead, roleWriteTree}}
+	action_8020e15c8161 = action{class: network, streams: streams{out: Download, setOut: true}, flags: database}
 	action_80383a7b7f19 = action{values: []role{roleHost}}
 	action_809a8a0cdbfb = action{class: readOnly, streams: streams{in: Data, setIn: true}}
 	action_80b1e703cb93 = action{values: []role{roleIntoDir}, operands: &shape_003354c67246}
 	action_80ba781e6e76 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a, flags: stop}
 	action_81a7b73577de = action{values: []role{roleScript}, attached: true}
 	action_82caea0d3e11 = action{values: []role{rolePlace}}
-	action_8419dfb1703e = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_84991aac2c93 = action{values: []role{roleObject}, effects: []effect.Kind{effect.Destroy}}
 	action_852df5a88187 = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_87d15cc93dc5 = action{values: []role{roleRead}, operands: &shape_003354c67246}
@@ -20705,6 +21398,7 @@ var (
 	action_8d1d2717967a = action{values: []role{roleText, roleText, roleText}, turns: []turn{{roleRead, roleEdit}}}
 	action_8d331ceb2a0f = action{operands: &shape_aeeee2f37ef5}
 	action_8e6e920d7d02 = action{values: []role{roleScriptPHP}, operands: &shape_c893620ebf3a}
+	action_8f400c08222b = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}}
 	action_8fe82c1b7bda = action{values: []role{roleWriteTree}, attached: true}
 	action_91f65fc9638e = action{class: localWrite, streams: streams{in: Code, setIn: true}}
 	action_92a00f0fb06b = action{values: []role{roleEditTree, roleText}}
@@ -20744,10 +21438,12 @@ var (
 	action_b21f5c4c00f1 = action{values: []role{roleRuby}, operands: &shape_003354c67246}
 	action_b3d0c95fce44 = action{values: []role{roleArgvSemi}}
 	action_b55dfd5446bb = action{values: []role{roleText}, operands: &shape_49bd90f56ebf}
+	action_b7751911a947 = action{class: localWrite, flags: near}
 	action_b8f843a48ba9 = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 	action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
 	action_ba7c9ee22594 = action{values: []role{roleText}, class: anything}
-	action_bc12931a75d1 = action{streams: streams{out: Data, setOut: true}}
+	action_bbcc0613e977 = action{values: []role{roleSendFile}}
+	action_bbcc39482331 = action{class: localWrite, streams: streams{in: Data, setIn: true}}
 	action_bc20ade611cc = action{operands: &shape_f4fb721ff8e3}
 	action_bc575865d82c = action{operands: &shape_b26c6c1b178b, here: roleWriteTree}
 	action_bcf222020d74 = action{class: localWrite, operands: &shape_003354c67246}
@@ -20762,13 +21458,17 @@ var (
 	action_c091d5007269 = action{values: []role{roleSed}, operands: &shape_003354c67246}
 	action_c091def0a3d4 = action{streams: streams{in: Data, setIn: true}, flags: reject}
 	action_c0c3dec8dd34 = action{values: []role{roleControl}}
+	action_c11780522550 = action{class: network, streams: streams{in: Code, setIn: true}, flags: database}
 	action_c21d607554f5 = action{values: []role{roleShell}, operands: &shape_c893620ebf3a}
+	action_c30f28f41c48 = action{class: network, streams: streams{in: Upload, setIn: true}}
+	action_c3870cf69833 = action{values: []role{roleSendFile}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_c5fe1d40e2aa = action{class: anything}
 	action_c61391cfe137 = action{streams: streams{in: Code, setIn: true}, operands: &shape_c893620ebf3a}
 	action_c76958c4cd58 = action{values: []role{roleArchive}}
 	action_c90037fb93bf = action{values: []role{roleCmd}}
 	action_c94a86c7a056 = action{values: []role{roleWrite, roleText}}
 	action_cb56b40233ad = action{turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
+	action_cb58535c8c7c = action{flags: near}
 	action_cb88a8d37100 = action{effects: []effect.Kind{effect.Destroy}}
 	action_cbbef03915c7 = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}}
 	action_ccaa2d796569 = action{class: localWrite}
@@ -20797,6 +21497,8 @@ var (
 	action_e2ea4cf59f9e = action{class: network, turns: []turn{{roleURL, roleFetch}}}
 	action_e3378160a4b0 = action{values: []role{roleListen}, streams: streams{in: Data, setIn: true}}
 	action_e3b0c44298fc = action{}
+	action_e488ec800fe7 = action{class: network, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
+	action_e5091c2d2e9c = action{effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 	action_e5267f5443f1 = action{values: []role{roleScriptShell}}
 	action_e59e755b10c0 = action{values: []role{roleWrite}, flags: notHere}
 	action_e68a09b0d2fe = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
@@ -20806,6 +21508,7 @@ var (
 	action_e86fbe281db3 = action{values: []role{roleRepo}, class: network}
 	action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
 	action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
+	action_eaf0f679b0c6 = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
 	action_ed32e103811b = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs}
 	action_edb7023ca44a = action{values: []role{roleWrite}}
 	action_eefca3bffc6f = action{class: destructive, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleEdit}}}
@@ -20825,19 +21528,18 @@ var (
 	action_f58ce29298f0 = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}}
 	action_f5bc72986942 = action{values: []role{rolePython}, operands: &shape_c893620ebf3a, flags: stop}
 	action_f600830f820e = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
-	action_f6e47f3da29c = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_f725769babf3 = action{effects: []effect.Kind{effect.ChangeRemote}}
 	action_f7b9dcd0b583 = action{values: []role{roleEx}, streams: streams{in: Data, setIn: true}}
 	action_fa6ed3af8415 = action{values: []role{roleScriptCode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_fb05e58956a1 = action{values: []role{roleListen}}
 	action_fcafd12a5086 = action{values: []role{roleWrite}, streams: streams{out: Data, setOut: true}}
+	action_fcca621810f4 = action{class: network, effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 	action_fcd3114d0404 = action{class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_b061a7b67d4f}
 	action_fcdc8eed3b98 = action{values: []role{roleCode}}
 	action_fd36bce1e7ab = action{turns: []turn{{roleCompress, roleRead}}}
 	action_fd85c60c4d0d = action{values: []role{roleShell}, attached: true, flags: reject}
 	action_fdb288ab8ae2 = action{class: destructive, effects: []effect.Kind{effect.ChangeRemote, effect.Destroy}}
 	action_fe32ff1f4d5b = action{here: roleWriteTree}
-	action_ff2fd671a94b = action{class: network, streams: streams{in: Code, setIn: true}}
 )
 
 var (

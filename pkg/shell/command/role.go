@@ -117,11 +117,28 @@ func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 		r.use.Touches = make([]Touch, 0, max(2, min(len(r.operands)+len(r.values), 64)))
 	}
 	switch k {
-	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage:
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData:
 	default:
 		w = r.inEntered(w)
 	}
 	r.use.Touches = append(r.use.Touches, Touch{Kind: k, Word: w, Recursive: tree})
+}
+
+// send notes that a file's content goes to another machine.
+func (r *reader) send(w Word, tree bool) {
+	n := len(r.use.Touches)
+	r.touch(effect.ReadFile, w, tree)
+	if len(r.use.Touches) > n {
+		r.use.Touches[n].Sent = true
+	}
+}
+
+// keep notes that what operands of copies name stays here: their destination
+// turned out to be on this machine.
+func (r *reader) keep() {
+	for _, i := range r.copies {
+		r.use.Touches[i].Sent = false
+	}
 }
 
 // code notes nested code or a script.
@@ -165,7 +182,7 @@ func (r *reader) dash(role role) {
 	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput {
 		r.use.Stdin, r.codeRead = Code, false
 	}
-	if role == roleData || role == roleForm {
+	if role == roleData || role == roleForm || role == roleSendFile {
 		r.use.Stdin = Upload
 	}
 }
@@ -195,6 +212,10 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.ReadFile, w, tree)
 	case roleReadTree:
 		r.touch(effect.ReadFile, w, true)
+	case roleSendFile:
+		r.send(w, tree)
+	case roleSendTree:
+		r.send(w, true)
 	case roleWrite:
 		r.touch(effect.WriteFile, w, false)
 	case roleOutput:
@@ -265,6 +286,18 @@ func (r *reader) applyOther(role role, w Word) {
 		r.socket(w)
 	case roleRepo:
 		r.repo(w)
+	case rolePush:
+		if w.Text != "." { // else the remote that is configured
+			r.repo(w)
+		}
+		r.touch(effect.SendData, w, false)
+	case roleImage:
+		r.touch(effect.SendData, w, false)
+	case roleRemoteName:
+		r.remote = w.Text
+	case roleRemoteURL:
+		r.repo(w)
+		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: r.remote, Address: w})
 	case roleClone:
 		r.repo(w)
 		r.cloned(w)
@@ -292,6 +325,8 @@ func (r *reader) applyOther(role role, w Word) {
 		r.sed(w)
 	case roleSQL:
 		r.sql(w)
+	case roleTransfer:
+		r.transfer(w)
 	case roleEx:
 		r.ex(w)
 	case roleSetting:

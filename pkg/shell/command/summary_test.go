@@ -63,6 +63,9 @@ func summary(u Use) string {
 		if t.Recursive {
 			s += " +below"
 		}
+		if t.Sent {
+			s += " sent"
+		}
 		items = append(items, s)
 	}
 	for _, n := range u.Nested {

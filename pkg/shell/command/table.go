@@ -73,19 +73,24 @@ type action struct {
 type turn struct{ from, to role }
 
 // flags are properties of an [action].
-type flags uint16
+type flags uint32
 
 const (
-	recursive flags = 1 << iota // operands are folders with all they hold
-	stop                        // what follows are operands
-	reject                      // cannot be judged
-	notHere                     // withdraws action.here
-	widen                       // find: tests no longer narrow what is found
-	remove                      // find: what is found is deleted
-	module                      // python -m
-	urls                        // each URL in the arguments is contacted
-	runURLs                     // and what it sends is run
-	decodes                     // files that are written hold what is read, decoded
+	recursive   flags = 1 << iota // operands are folders with all they hold
+	stop                          // what follows are operands
+	reject                        // cannot be judged
+	notHere                       // withdraws action.here
+	widen                         // find: tests no longer narrow what is found
+	remove                        // find: what is found is deleted
+	module                        // python -m
+	urls                          // each URL in the arguments is contacted
+	runURLs                       // and what it sends is run
+	decodes                       // files that are written hold what is read, decoded
+	tells                         // words reach another machine as they are
+	database                      // a word that is nothing but a variable is the address that is contacted
+	dry                           // nothing is done: what would be sent stays here
+	near                          // what they name as HOST:PATH is a container
+	elsewhereTo                   // something is written on another machine: local operands are sent there
 )
 
 // streams are the changes an action makes to standard input and output.

@@ -28,8 +28,9 @@ const (
 	links
 	setsMode
 	makesFolder
-	requests // HTTP
-	posts    // HTTP with a body
+	requests  // HTTP
+	posts     // HTTP with a body
+	sendsFile // a file, or what one yields, to another machine
 	connects
 	listens
 	evaluates // its first argument is code of the same language
@@ -157,11 +158,13 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		}
 	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, links, setsMode, makesFolder:
 		return p.actOnFile(r, full, path, args, result)
+	case sendsFile:
+		p.sendFile(args)
 	case requests, posts:
 		p.request(r, path, args)
 		result.Taint |= abstract.Network
 	case connects:
-		p.connects, p.posts = true, true
+		p.connects, p.posts, p.tells = true, true, true
 		p.connect(args)
 		result.Taint |= abstract.Socket
 	case listens:
@@ -196,7 +199,7 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 		return p.open(args, path)
 	case readsFile:
 		if path.Known() && plain.IsURL(path.Text) {
-			p.w.URL(effect.HTTPRequest, path)
+			p.request(requests, path, args)
 			result.Taint |= abstract.Network
 			return result
 		}
@@ -333,6 +336,15 @@ func perlMode(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
 }
 
+// sendFile sends what the arguments hold, and the file that the first names.
+func (p *script) sendFile(args []operand) {
+	p.posts, p.tells = true, true
+	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump | abstract.Local)
+	if len(args) > 0 && args[0].Known() && args[0].name == "" && args[0].Text != "" && !strings.Contains(args[0].Text, " ") {
+		p.read(args[0].Value)
+	}
+}
+
 func (p *script) request(r role, path abstract.Value, args []operand) {
 	for _, a := range args {
 		if a.Known() && strings.Contains(a.Text, "://") {
@@ -344,7 +356,10 @@ func (p *script) request(r role, path abstract.Value, args []operand) {
 	if r == posts || anyTaint(args[1:])&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 || len(args) > 1 && !args[1].Known() {
 		p.posts = true
 	}
-	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump)
+	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump | abstract.Local)
+	if r == posts || len(args) > 1 && (anyTaint(args[1:])&abstract.Local != 0 || p.language == "node" && args[1].isList) {
+		p.posts, p.tells = true, true
+	}
 	if path.Known() && path.Text != "" || path.IsPattern {
 		p.w.URL(effect.HTTPRequest, path)
 	}
@@ -411,7 +426,7 @@ func (p *script) evaluate(full string, code abstract.Value) {
 			return
 		}
 	}
-	if !code.Known() && code.Taint == 0 && code.Bare {
+	if !code.Known() && code.Plain() && code.Bare {
 		p.w.Dynamic(code.Cause(), p.language+" code evaluates unknown text", p.at)
 		return
 	}

@@ -383,7 +383,7 @@ func (p *script) run(v abstract.Value) {
 	if p.receives && !v.Known() {
 		v.Taint |= abstract.Socket
 	}
-	if v.Known() && v.Taint == 0 {
+	if v.Known() && v.Plain() {
 		p.w.Nested(v.Text, p.at)
 		return
 	}
