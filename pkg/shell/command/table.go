@@ -83,6 +83,8 @@ const (
 	urls                        // each URL in the arguments is contacted
 	runURLs                     // and what it sends is run
 	decodes                     // files that are written hold what is read, decoded
+	dry                         // nothing is changed and no code runs; files are only read
+	wet                         // withdraws dry
 )
 
 // streams are the changes an action makes to standard input and output.

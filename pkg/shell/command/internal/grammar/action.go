@@ -55,7 +55,7 @@ var streams = map[string]string{
 
 var flags = map[string]string{
 	"recursive": "recursive", "stop": "stop", "reject": "reject", "nohere": "notHere", "widen": "widen", "remove": "remove",
-	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes",
+	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes", "dry": "dry", "wet": "wet",
 }
 
 // roles are the words for roles and their Go names.
