@@ -17,6 +17,8 @@ type file struct {
 	val     abstract.Value
 	append  bool
 
+	compiled bool // a program that a compiler made of files of the workspace
+
 	consumer *syntax.ProcSubst // >(…): what is written is the input of these commands
 	fixed    *effect.Span
 	base     int

@@ -30,6 +30,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	if p.Names != 0 {
 		return s.namesWith(p.Param.Value)
 	}
+	s.shows(p.Param.Value)
 	vals, set := s.parameter(p, show)
 	if p.Excl && !s.listIndex(p) {
 		vals, set = s.indirect(vals, show)

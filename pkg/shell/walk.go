@@ -22,6 +22,7 @@ type state struct {
 	aliases []alias
 	files   []file
 	links   []link
+	loaded  []loaded
 	fds     []descriptor
 	input   abstract.Value   // standard input of the statement being walked, which its substitutions read
 	stdin   *abstract.Value  // what exec has put in place of standard input
