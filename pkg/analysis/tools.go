@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A tool describes what an action type does with the fields of its payload.
@@ -169,6 +170,7 @@ func (c *Case) useValue(u *use, v any) {
 	switch {
 	case u.kind == effect.HTTPRequest:
 		c.url(text)
+		c.controls(text)
 	case u.field == "pattern":
 		c.searched(text)
 	default:
@@ -178,6 +180,23 @@ func (c *Case) useValue(u *use, v any) {
 		}
 		c.path(u.kind, text, recursive)
 	}
+}
+
+// controls adds what a request changes that controls a service of this machine.
+func (c *Case) controls(url string) {
+	service, ok := command.ControlPlane(url)
+	if !ok {
+		return
+	}
+	e := effect.Effect{Kind: effect.ChangeRemote, Service: service, Verb: "run", Target: url}
+	switch strings.ToUpper(c.Action.Text("method")) {
+	case "", "GET", "HEAD", "OPTIONS":
+		return
+	case "DELETE":
+		e.Verb, e.Destroys = "delete", true
+	}
+	e.Cause = effect.ChangeCause(e.Verb)
+	c.Effects = append(c.Effects, e)
 }
 
 // into adds the written file if the destination of a copy, a move or a download

@@ -32,12 +32,41 @@ const (
 	CauseRecursion Cause = "recursion" // StopProcess: something starts itself endlessly
 	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
 	CauseUnshown   Cause = "unshown"   // ReadFile: settings are loaded for a program, or their names alone are shown
+	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
+
+	// Of ChangeRemote, unless the place is one for development or tests by its name.
+	CauseDestroys  Cause = "destroys"  // something is gone then
+	CauseGrants    Cause = "grants"    // somebody gets access, or more of it
+	CauseExposes   Cause = "exposes"   // everybody gets access
+	CauseWeakens   Cause = "weakens"   // a protection, a log or a check is off
+	CauseRedirects Cause = "redirects" // names, images or data come from, or go to, another place
+	CauseRuns      Cause = "runs"      // commands run there, or files of the server are reached
 )
+
+// ChangeCause returns the cause of a ChangeRemote with a verb; "" if it is an
+// everyday change.
+func ChangeCause(verb string) Cause {
+	switch verb {
+	case "delete":
+		return CauseDestroys
+	case "grant":
+		return CauseGrants
+	case "expose":
+		return CauseExposes
+	case "weaken":
+		return CauseWeakens
+	case "redirect":
+		return CauseRedirects
+	case "run":
+		return CauseRuns
+	}
+	return ""
+}
 
 var causes = [...]Cause{
 	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning,
-	CauseUnshown,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater, CauseUnshown,
+	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }
 
 // Causes returns all causes.

@@ -121,6 +121,13 @@ func effectValue(e *effect.Effect) map[string]any {
 	if e.Recursive {
 		m["recursive"] = true
 	}
+	if len(e.Labels) > 0 {
+		labels := make([]any, len(e.Labels))
+		for i, l := range e.Labels {
+			labels[i] = string(l)
+		}
+		m["labels"] = labels
+	}
 	if len(e.Args) > 0 {
 		args := make([]any, len(e.Args))
 		for i, s := range e.Args {

@@ -66,7 +66,7 @@ func ofVariable(text string) bool {
 	}
 	switch after := strings.TrimLeft(rest[1:], " \t\r\n"); rest[0] {
 	case '=':
-		return after != "" && (strings.IndexByte("@[$(", after[0]) >= 0 || isCmdlet(after))
+		return after != "" && (strings.IndexByte("@$(", after[0]) >= 0 || isCmdlet(after))
 	case '|':
 		return isCmdlet(after)
 	}

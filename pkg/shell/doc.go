@@ -24,17 +24,22 @@
 // effects so far.
 //
 // Variables are a log of bindings that is read backwards (vars.go). Leaving a
-// subshell cuts the log. The working folder is a binding, too, under a name
-// that no variable has.
+// subshell cuts the log. The working folder and the positional parameters are
+// bindings, too, under names that no variable has. A value is known only where
+// bash, dash, zsh and busybox agree; e2e/soundness compares with them.
 //
 //   - Joins: what a branch, the right side of &&, or a side of a pipe assigned
 //     is weakened: the binding counts beside the older ones, not instead of them.
 //   - Disjunction: a variable with several weak bindings has up to 8 values.
-//     A simple command is walked once for each (call in call.go, rounds in
-//     lookup); beyond 8 the variable is unknown. Effects that repeat are dropped.
+//     A simple command is walked once for each combination (inRounds in vars.go);
+//     beyond 8, and outside of commands, the variable is unknown. Where zsh reads a
+//     command in another way, that is one more round. Effects that repeat are dropped.
 //   - Loops: "for" over words is walked once for each word. "while", "until" and
 //     "for ((…))" are walked a second time if they assign, with what they
-//     assigned unknown; all they assign is weak afterwards.
+//     assigned unknown; all they assign is weak afterwards (loop.go).
+//   - Output of what may not run is unknown (maybe in branch.go), and so is what stands
+//     behind break, return or exit, or is left of an input that was read.
+//   - Other shells: what a program starts sees only what is exported (child).
 //   - Functions are walked where they are called, at most 8 deep; those never
 //     called are walked at the end (finish), since later text may call them.
 //   - Files: what the text writes to a path is kept (files.go), so that reading

@@ -111,6 +111,7 @@ func TestUnshownSettings(t *testing.T) {
 		"sed 's/=.*//' .env":                         true,
 		"sed 's/=.*/=***/' .env":                     true,
 		"awk -F= '{print $1}' .env":                  true,
+		`grep -c "" .env`:                            true,
 		"wc -l .env":                                 true,
 		"cat .env":                                   false,
 		"cut -d= -f2 .env":                           false,

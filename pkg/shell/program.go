@@ -62,10 +62,13 @@ func commandWords(argv []abstract.Value) []command.Word {
 // runsCode reports whether a program runs code of a language that is only
 // partly understood: what it does beyond the effects found is not known.
 func runsCode(use command.Use) bool {
-	if use.Stdin == command.Code {
+	if use.Stdin == command.Code && !command.IsQuery(use.Language) {
 		return true
 	}
 	for _, n := range use.Nested {
+		if command.IsQuery(n.Of) {
+			continue
+		}
 		switch n.Language {
 		case "argv", "shell", "awk", "cmd", "powershell", "encoded":
 		default:
@@ -119,11 +122,19 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		why = base + " " + use.Why
 	}
 	for _, k := range use.Effects {
-		s.once(effect.Effect{Kind: k, Program: base, Reason: why, From: at})
+		e := effect.Effect{Kind: k, Program: base, Reason: why, From: at}
+		if k == effect.ChangeRemote {
+			elsewhere(&e, use.Remote)
+		}
+		s.once(e)
 	}
+	s.stops(base, argv, use)
 	f := s.touch(base, argv, use, io)
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
+	}
+	if command.Compilers[base] && io.In.Taint&foreignCode != 0 && namesStdin(argv) {
+		s.runText("code", io.In, base, at, nil)
 	}
 	if len(s.files) > 0 {
 		for _, v := range sources(base, argv[1:]) {
@@ -136,6 +147,11 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			}
 		}
 	}
+	switch base {
+	case "sed", "gsed", "perl":
+		s.edits(argv, use)
+	}
+	s.loadsProject(base, argv, use, io)
 	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
@@ -161,6 +177,14 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		}
 	}
 	return out
+}
+
+// elsewhere says what a change on another machine is.
+func elsewhere(e *effect.Effect, r command.Remote) {
+	e.Service, e.Verb, e.Target, e.Destroys = r.Service, r.Verb, r.Target, r.Destroys
+	if !r.Trial {
+		e.Cause = effect.ChangeCause(r.Verb)
+	}
 }
 
 // sources returns the arguments that may name source text which a program
@@ -231,7 +255,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 				break
 			}
 			p, pattern := s.path(t.Kind, v, t.Recursive)
-			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern})
+			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive})
 		case effect.MoveFile:
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			b.Add(s.content(p, pattern, v))
@@ -457,7 +481,10 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		if f.network && use.Stdout == command.Download {
 			v.Taint |= abstract.Network
 		}
-		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, compiled: s.compiles(base, use, f.reads)})
+		if w.Tree {
+			v.Taint |= io.In.Taint & foreignCode
+		}
+		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, compiled: s.compiles(base, use, f.reads), hosted: w.Tree && f.network && codeHost(argv, use)})
 		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)
 		}

@@ -36,6 +36,7 @@ func Analyze(text string, at *effect.Place) (r effect.Result) {
 		s.source(text)
 	}
 	s.finish()
+	s.writtenFiles()
 	return s.result()
 }
 

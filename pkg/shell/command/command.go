@@ -34,10 +34,20 @@ type Use struct {
 	Windows  bool   // the program is one of Windows: paths may hold globs and backslashes
 	Decodes  bool   // files that are written hold what is read, decoded
 	Keys     []Key  // keys of the registry
+	Remote   Remote // what the ChangeRemote among Effects changes
 }
 
 // Words is a set of words, see words.yaml.
 type Words map[string]bool
+
+// A Remote is a change on another machine.
+type Remote struct {
+	Service  string // kubernetes, aws, database, …; a program's name if it is of no known service
+	Verb     string // delete, grant, expose, weaken, redirect, run, or change for all others
+	Target   string // the place, if one is named
+	Trial    bool   // the place's name says that it is for development or tests
+	Destroys bool   // what is lost cannot be restored from here
+}
 
 // A Touch is an effect on what an operand names.
 type Touch struct {

@@ -79,7 +79,19 @@ func (r *reader) gitSetting(key, value Word) {
 		r.code(Nested{Language: "file", Words: []Word{value}})
 	case section == "remote" && (last == "url" || last == "pushurl"):
 		r.repo(value)
+	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
+		if from := key.Text[len("url.") : len(key.Text)-len(last)-1]; gitHost(from) != gitHost(value.Text) || value.Pattern {
+			r.change("redirect")
+		}
+	case last == "sslverify" && (value.Text == "false" || value.Text == "0" || value.Text == "no" || value.Text == "off" || value.Pattern),
+		section == "protocol" && last == "allow" && value.Text == "always", k == "safe.directory" && value.Text == "*":
+		r.change("weaken")
+	case k == "init.templatedir", last == "update" && section == "submodule" && hasPrefix(value.Text, "!"), last == "proxy":
+		r.change("redirect")
 	case section == "include", section == "includeif":
+		if value.Pattern || strings.HasPrefix(value.Text, "/") || strings.HasPrefix(value.Text, "~") {
+			r.change("redirect") // others are of the repository itself
+		}
 		r.touch(effect.ReadFile, value, false)
 		r.doubt("git setting %s reads other settings", key.Text)
 	case strings.Contains(harmlessGitKeys, " "+k+" "):
@@ -99,4 +111,14 @@ func isPager(w Word) bool {
 		return true
 	}
 	return false
+}
+
+// gitHost returns the host of a git address, "" if it names none.
+func gitHost(address string) string {
+	if scheme(address) == "" {
+		host, _, _ := remoteHost(Word{Text: address})
+		return effect.Host(host.Text)
+	}
+	_, host := effect.URL(address)
+	return host
 }

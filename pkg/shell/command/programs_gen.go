@@ -42,23 +42,26 @@ var programs = [...]program{
 	{"ag", &syntaxAg},
 	{"agda", &syntaxMvn},
 	{"agvtool", &syntaxCodesign},
-	{"aichat", &syntaxJupyter},
-	{"aider", &syntaxJupyter},
+	{"aichat", &syntaxCodex},
+	{"aider", &syntaxCodex},
 	{"air", &syntaxWatchexec},
-	{"airflow", &syntaxJupyter},
+	{"airflow", &syntaxNats},
 	{"airport", &syntaxLog},
 	{"ajv", &syntaxMypy},
 	{"alejandra", &syntaxBlack},
 	{"alembic", &syntaxJupyter},
+	{"algolia", &syntaxNats},
 	{"alias", &syntaxAlias},
 	{"alien", &syntaxDpkg_deb},
 	{"alire", &syntaxMvn},
+	{"aliyun", &syntaxNats},
 	{"alsamixer", &syntaxXset},
 	{"alternatives", &syntaxUpdate_alternatives},
 	{"altool", &syntaxCodesign},
 	{"am", &syntaxSnap},
 	{"amass", &syntaxNmap},
 	{"amixer", &syntaxXset},
+	{"amp", &syntaxCodex},
 	{"amplify", &syntaxPulumi},
 	{"animate", &syntaxConvert},
 	{"annie", &syntaxAria2c},
@@ -73,6 +76,7 @@ var programs = [...]program{
 	{"ant", &syntaxMvn},
 	{"anthropic", &syntaxJupyter},
 	{"antiword", &syntaxGs},
+	{"any:service", &syntaxAny_3aservice},
 	{"apk", &syntaxApk},
 	{"apksigner", &syntaxJar},
 	{"aplay", &syntaxSox},
@@ -94,7 +98,7 @@ var programs = [...]program{
 	{"aptitude", &syntaxApt_get},
 	{"aptly", &syntaxDpkg_deb},
 	{"ar", &syntaxAr},
-	{"arangosh", &syntaxMongosh},
+	{"arangosh", &syntaxArangosh},
 	{"arch", &syntaxNproc},
 	{"arduino-cli", &syntaxAdb},
 	{"arecord", &syntaxScrot},
@@ -114,6 +118,7 @@ var programs = [...]program{
 	{"asr", &syntaxDiskutil},
 	{"astro", &syntaxJest},
 	{"at", &syntaxAt},
+	{"atlas", &syntaxNats},
 	{"atom", &syntaxCode},
 	{"atop", &syntaxPs},
 	{"atq", &syntaxAtq},
@@ -123,6 +128,8 @@ var programs = [...]program{
 	{"audit2allow", &syntaxUpdate_alternatives},
 	{"auditctl", &syntaxUpdate_alternatives},
 	{"auditpol", &syntaxAuditpol},
+	{"auggie", &syntaxCodex},
+	{"auth0", &syntaxNats},
 	{"authconfig", &syntaxUpdate_alternatives},
 	{"autoconf", &syntaxMake},
 	{"autoflake", &syntaxBlack},
@@ -152,6 +159,7 @@ var programs = [...]program{
 	{"balena", &syntaxAdb},
 	{"bandit", &syntaxMypy},
 	{"banner", &syntaxWall},
+	{"bao", &syntaxVault},
 	{"base32", &syntaxBase64},
 	{"base64", &syntaxBase64},
 	{"base91", &syntaxBase91},
@@ -164,11 +172,12 @@ var programs = [...]program{
 	{"batch", &syntaxAt},
 	{"bazel", &syntaxMake},
 	{"bazelisk", &syntaxMake},
+	{"bb", &syntaxNats},
 	{"bbedit", &syntaxCode},
 	{"bc", &syntaxBc},
 	{"bcdedit", &syntaxBcdedit},
-	{"bcp", &syntaxMongosh},
-	{"beeline", &syntaxMongosh},
+	{"bcp", &syntaxCqlsh},
+	{"beeline", &syntaxCqlsh},
 	{"behave", &syntaxPytest},
 	{"bfs", &syntaxFind},
 	{"bg", &syntaxWait},
@@ -180,6 +189,7 @@ var programs = [...]program{
 	{"bison", &syntaxGcc},
 	{"bitsadmin", &syntaxBitsadmin},
 	{"bjam", &syntaxMake},
+	{"bk", &syntaxNats},
 	{"black", &syntaxBlack},
 	{"bld", &syntaxMvn},
 	{"bless", &syntaxUpdate_alternatives},
@@ -190,12 +200,13 @@ var programs = [...]program{
 	{"boot", &syntaxMvn},
 	{"bootc", &syntaxApk},
 	{"bootctl", &syntaxLoginctl},
-	{"bore", &syntaxTailscale},
+	{"bore", &syntaxNgrok},
 	{"bosh", &syntaxPulumi},
 	{"boundary", &syntaxKustomize},
 	{"bower", &syntaxJest},
 	{"bputil", &syntaxInstaller},
 	{"bpython", &syntaxIpython},
+	{"bq", &syntaxBq},
 	{"brcat", &syntaxZcat},
 	{"brctl", &syntaxIfconfig},
 	{"break", &syntaxExit},
@@ -211,6 +222,7 @@ var programs = [...]program{
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
 	{"buildah", &syntaxCrane},
+	{"buildkite-agent", &syntaxNats},
 	{"builtin", &syntaxNohup},
 	{"bun", &syntaxBun},
 	{"bundle", &syntaxMvn},
@@ -220,6 +232,7 @@ var programs = [...]program{
 	{"bunzip2", &syntaxGzip},
 	{"busctl", &syntaxLoginctl},
 	{"busybox", &syntaxBusybox},
+	{"butterfly", &syntaxTtyd},
 	{"bw", &syntaxPass},
 	{"bwrap", &syntaxUnshare},
 	{"byobu", &syntaxTmux},
@@ -275,7 +288,7 @@ var programs = [...]program{
 	{"chflags", &syntaxCodesign},
 	{"chfn", &syntaxUseradd},
 	{"chgrp", &syntaxChown},
-	{"chisel", &syntaxTailscale},
+	{"chisel", &syntaxNgrok},
 	{"chkconfig", &syntaxUpdate_alternatives},
 	{"chkstow", &syntaxStow},
 	{"chmod", &syntaxChmod},
@@ -293,16 +306,21 @@ var programs = [...]program{
 	{"chsh", &syntaxUseradd},
 	{"cilium", &syntaxKustomize},
 	{"cipher", &syntaxCipher},
+	{"circleci", &syntaxNats},
 	{"circo", &syntaxDot},
+	{"civo", &syntaxNats},
 	{"cksum", &syntaxMd5sum},
 	{"clang", &syntaxGcc},
 	{"clang++", &syntaxGcc},
 	{"clang-format", &syntaxBlack},
 	{"clang-tidy", &syntaxMypy},
-	{"claude", &syntaxJupyter},
+	{"claude", &syntaxClaude},
 	{"cleancss", &syntaxBlack},
 	{"clear", &syntaxTput},
-	{"clickhouse-client", &syntaxMongosh},
+	{"clickhouse", &syntaxCqlsh},
+	{"clickhouse-client", &syntaxCqlsh},
+	{"clickhouse-local", &syntaxCqlsh},
+	{"cline", &syntaxCodex},
 	{"clip", &syntaxXclip},
 	{"clip.exe", &syntaxXclip},
 	{"clippy-driver", &syntaxRustc},
@@ -311,9 +329,11 @@ var programs = [...]program{
 	{"cljfmt", &syntaxBlack},
 	{"cloc", &syntaxMypy},
 	{"clojure", &syntaxRscript},
-	{"cloudflared", &syntaxTailscale},
+	{"cloudflared", &syntaxCloudflared},
+	{"clusterctl", &syntaxNats},
 	{"cmake", &syntaxMake},
 	{"cmatrix", &syntaxWall},
+	{"cmctl", &syntaxKustomize},
 	{"cmd", &syntaxCmd},
 	{"cmd:assoc", &syntaxTasklist},
 	{"cmd:at", &syntaxCmd_3aat},
@@ -346,12 +366,16 @@ var programs = [...]program{
 	{"cmdkey", &syntaxCmdkey},
 	{"cmp", &syntaxCmp},
 	{"cmstp", &syntaxRegsvr32},
+	{"cn", &syntaxCodex},
 	{"cnpm", &syntaxNpm},
+	{"cockroach", &syntaxCockroach},
 	{"code", &syntaxCode},
 	{"code-insiders", &syntaxCode},
+	{"code-server", &syntaxCode_server},
+	{"coder", &syntaxNats},
 	{"codesign", &syntaxCodesign},
 	{"codespell", &syntaxMypy},
-	{"codex", &syntaxJupyter},
+	{"codex", &syntaxCodex},
 	{"codium", &syntaxCode},
 	{"coffee", &syntaxTsx},
 	{"colima", &syntaxKubectx},
@@ -366,21 +390,24 @@ var programs = [...]program{
 	{"composite", &syntaxConvert},
 	{"compress", &syntaxGzip},
 	{"conan", &syntaxMvn},
-	{"concurrently", &syntaxJest},
+	{"conc", &syntaxConcurrently},
+	{"concurrently", &syntaxConcurrently},
 	{"conda", &syntaxConda},
 	{"conda-lock", &syntaxPoetry},
 	{"configure", &syntaxConfigure},
+	{"confluent", &syntaxNats},
 	{"conftest", &syntaxKustomize},
 	{"conjure", &syntaxConvert},
 	{"consul", &syntaxKustomize},
 	{"continue", &syntaxExit},
 	{"convert", &syntaxConvert},
-	{"copilot", &syntaxPulumi},
+	{"copilot", &syntaxCodex},
+	{"copyparty", &syntaxHttpd},
 	{"coqc", &syntaxMvn},
 	{"coredumpctl", &syntaxLoginctl},
 	{"corepack", &syntaxNvm},
 	{"cosign", &syntaxCrane},
-	{"couchdb", &syntaxMongosh},
+	{"couchdb", &syntaxArangosh},
 	{"coverage", &syntaxPytest},
 	{"cowsay", &syntaxWall},
 	{"cp", &syntaxCp},
@@ -394,19 +421,21 @@ var programs = [...]program{
 	{"cpplint", &syntaxMypy},
 	{"cpuid", &syntaxPs},
 	{"cpulimit", &syntaxNice},
-	{"cqlsh", &syntaxMongosh},
+	{"cqlsh", &syntaxCqlsh},
 	{"crane", &syntaxCrane},
 	{"crc32", &syntaxMd5sum},
 	{"createdb", &syntaxPg_restore},
 	{"createhomedir", &syntaxInstaller},
 	{"createmobileaccount", &syntaxInstaller},
 	{"createrepo", &syntaxDpkg_deb},
-	{"createuser", &syntaxPg_restore},
+	{"createuser", &syntaxCreateuser},
 	{"credo", &syntaxMypy},
 	{"crictl", &syntaxCrane},
+	{"croc", &syntaxNgrok},
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
 	{"cross-env-shell", &syntaxJest},
+	{"crush", &syntaxCodex},
 	{"cryptsetup", &syntaxUmount},
 	{"crystal", &syntaxRscript},
 	{"csc", &syntaxGcc},
@@ -425,31 +454,35 @@ var programs = [...]program{
 	{"csvsort", &syntaxGron},
 	{"csvstat", &syntaxGron},
 	{"ctest", &syntaxMake},
+	{"ctlptl", &syntaxMinikube},
 	{"ctr", &syntaxCrane},
 	{"cucumber", &syntaxMvn},
 	{"curl", &syntaxCurl},
 	{"curl-impersonate", &syntaxAria2c},
 	{"curlie", &syntaxHttp},
 	{"cursor", &syntaxCode},
-	{"cursor-agent", &syntaxJupyter},
+	{"cursor-agent", &syntaxCodex},
 	{"cut", &syntaxCut},
 	{"cvlc", &syntaxSox},
 	{"cwebp", &syntaxConvert},
-	{"cypher-shell", &syntaxMongosh},
+	{"cypher-shell", &syntaxCqlsh},
 	{"cypress", &syntaxJest},
 	{"cython", &syntaxGcc},
 	{"d2", &syntaxGs},
 	{"d8", &syntaxJar},
-	{"dagster", &syntaxJupyter},
+	{"dagster", &syntaxNats},
+	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
 	{"dasel", &syntaxGron},
 	{"dash", &syntaxSh},
+	{"databricks", &syntaxNats},
 	{"date", &syntaxDate},
 	{"dbclient", &syntaxSsh},
+	{"dbmate", &syntaxPrisma},
 	{"dbt", &syntaxJupyter},
 	{"dbus-run-session", &syntaxNohup},
-	{"dc", &syntaxBc},
+	{"dc", &syntaxDc},
 	{"dcfldd", &syntaxDd},
 	{"dconf", &syntaxXset},
 	{"dcraw", &syntaxConvert},
@@ -506,6 +539,7 @@ var programs = [...]program{
 	{"dmsetup", &syntaxUmount},
 	{"dnf", &syntaxDnf},
 	{"dnscmd", &syntaxMpcmdrun},
+	{"dnscontrol", &syntaxNats},
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
@@ -517,7 +551,7 @@ var programs = [...]program{
 	{"dog", &syntaxDig},
 	{"doggo", &syntaxDig},
 	{"doit", &syntaxMake},
-	{"dolt", &syntaxMongosh},
+	{"dolt", &syntaxCqlsh},
 	{"doppler", &syntaxRlwrap},
 	{"dos2unix", &syntaxDos2unix},
 	{"dot", &syntaxDot},
@@ -533,7 +567,9 @@ var programs = [...]program{
 	{"dprint", &syntaxBlack},
 	{"dracut", &syntaxUpdate_alternatives},
 	{"drill", &syntaxDig},
-	{"drizzle-kit", &syntaxJest},
+	{"drizzle-kit", &syntaxPrisma},
+	{"droid", &syntaxCodex},
+	{"drone", &syntaxNats},
 	{"dropbear", &syntaxSsh},
 	{"dropdb", &syntaxDropdb},
 	{"dropuser", &syntaxDropdb},
@@ -553,6 +589,7 @@ var programs = [...]program{
 	{"dub", &syntaxMvn},
 	{"duckdb", &syntaxDuckdb},
 	{"duf", &syntaxDf},
+	{"dufs", &syntaxHttpd},
 	{"dumb-init", &syntaxRlwrap},
 	{"dumpcap", &syntaxTcpdump},
 	{"dumpe2fs", &syntaxPvs},
@@ -565,14 +602,18 @@ var programs = [...]program{
 	{"e2fsck", &syntaxMke2fs},
 	{"earthly", &syntaxMake},
 	{"eatmydata", &syntaxNohup},
+	{"eb", &syntaxNats},
 	{"ebook-convert", &syntaxGs},
 	{"ebtables", &syntaxIptables},
+	{"ecctl", &syntaxNats},
 	{"echo", &syntaxEcho},
+	{"ecs-cli", &syntaxNats},
 	{"ed", &syntaxEd},
 	{"efibootmgr", &syntaxUpdate_alternatives},
 	{"egrep", &syntaxEgrep},
 	{"eject", &syntaxXset},
 	{"eksctl", &syntaxKubectx},
+	{"elastic-package", &syntaxNats},
 	{"elasticsearch", &syntaxPg_restore},
 	{"electron", &syntaxJest},
 	{"electron-builder", &syntaxJest},
@@ -618,7 +659,7 @@ var programs = [...]program{
 	{"esptool", &syntaxAdb},
 	{"esptool.py", &syntaxAdb},
 	{"esy", &syntaxMvn},
-	{"etcdctl", &syntaxPg_restore},
+	{"etcdctl", &syntaxNats},
 	{"ethtool", &syntaxIfconfig},
 	{"eval", &syntaxEval},
 	{"evans", &syntaxSmbclient},
@@ -636,6 +677,7 @@ var programs = [...]program{
 	{"expo", &syntaxJest},
 	{"export", &syntaxUnset},
 	{"exportfs", &syntaxUmount},
+	{"expose", &syntaxNgrok},
 	{"expr", &syntaxExpr},
 	{"extrac32", &syntaxCmd_3acopy},
 	{"fab", &syntaxMake},
@@ -675,12 +717,14 @@ var programs = [...]program{
 	{"finger", &syntaxPs},
 	{"fink", &syntaxBrew},
 	{"firebase", &syntaxDoctl},
+	{"firebird-isql", &syntaxCqlsh},
 	{"firejail", &syntaxUnshare},
 	{"firewall-cmd", &syntaxIptables},
 	{"fish", &syntaxFish},
 	{"flac", &syntaxSox},
 	{"flake8", &syntaxMypy},
 	{"flameshot", &syntaxScrot},
+	{"flarectl", &syntaxNats},
 	{"flashrom", &syntaxAdb},
 	{"flask", &syntaxJupyter},
 	{"flatc", &syntaxGcc},
@@ -697,6 +741,7 @@ var programs = [...]program{
 	{"flux", &syntaxKustomize},
 	{"fly", &syntaxDoctl},
 	{"flyctl", &syntaxDoctl},
+	{"flyway", &syntaxPrisma},
 	{"fmt", &syntaxFold},
 	{"fnm", &syntaxNvm},
 	{"fold", &syntaxFold},
@@ -704,6 +749,7 @@ var programs = [...]program{
 	{"foreman", &syntaxRlwrap},
 	{"forever", &syntaxJest},
 	{"forfiles", &syntaxForfiles},
+	{"forge", &syntaxCodex},
 	{"format", &syntaxMkfs},
 	{"fortune", &syntaxWall},
 	{"fpc", &syntaxGcc},
@@ -711,8 +757,9 @@ var programs = [...]program{
 	{"fpm", &syntaxDpkg_deb},
 	{"free", &syntaxPs},
 	{"freebsd-update", &syntaxApk},
-	{"frpc", &syntaxTailscale},
-	{"fs_cli", &syntaxMongosh},
+	{"frpc", &syntaxNgrok},
+	{"frps", &syntaxNgrok},
+	{"fs_cli", &syntaxArangosh},
 	{"fs_usage", &syntaxLog},
 	{"fsc", &syntaxGcc},
 	{"fsck", &syntaxMke2fs},
@@ -754,7 +801,7 @@ var programs = [...]program{
 	{"gdu", &syntaxDu},
 	{"gedit", &syntaxCode},
 	{"gem", &syntaxMvn},
-	{"gemini", &syntaxJupyter},
+	{"gemini", &syntaxCodex},
 	{"genv", &syntaxEnv},
 	{"getconf", &syntaxPs},
 	{"getent", &syntaxDig},
@@ -775,6 +822,7 @@ var programs = [...]program{
 	{"git", &syntaxGit},
 	{"gitbook", &syntaxJest},
 	{"gitleaks", &syntaxMypy},
+	{"gitpod", &syntaxNats},
 	{"glab", &syntaxGlab},
 	{"glances", &syntaxPs},
 	{"gleam", &syntaxMvn},
@@ -804,10 +852,12 @@ var programs = [...]program{
 	{"golines", &syntaxBlack},
 	{"golint", &syntaxMypy},
 	{"google-java-format", &syntaxBlack},
-	{"goose", &syntaxJupyter},
+	{"goose", &syntaxCodex},
 	{"gopass", &syntaxPass},
 	{"gosec", &syntaxMypy},
+	{"gost", &syntaxNgrok},
 	{"gosu", &syntaxGosu},
+	{"gotty", &syntaxTtyd},
 	{"govulncheck", &syntaxMypy},
 	{"gpart", &syntaxMkfs},
 	{"gpasswd", &syntaxUseradd},
@@ -818,6 +868,7 @@ var programs = [...]program{
 	{"gpgconf", &syntaxGpgconf},
 	{"gpgsm", &syntaxGpg},
 	{"gpgv", &syntaxGpg},
+	{"gptme", &syntaxCodex},
 	{"gpupdate", &syntaxMpcmdrun},
 	{"gradio", &syntaxJupyter},
 	{"gradle", &syntaxMvn},
@@ -827,6 +878,7 @@ var programs = [...]program{
 	{"greadlink", &syntaxRealpath},
 	{"grealpath", &syntaxRealpath},
 	{"grep", &syntaxGrep},
+	{"gridscale", &syntaxDoctl},
 	{"grim", &syntaxScrot},
 	{"grimshot", &syntaxScrot},
 	{"grm", &syntaxRm},
@@ -850,6 +902,7 @@ var programs = [...]program{
 	{"gsettings", &syntaxXset},
 	{"gsha256sum", &syntaxMd5sum},
 	{"gsort", &syntaxSort},
+	{"gsql", &syntaxCqlsh},
 	{"gst-inspect-1.0", &syntaxSox},
 	{"gst-launch-1.0", &syntaxSox},
 	{"gstat", &syntaxStat},
@@ -876,11 +929,13 @@ var programs = [...]program{
 	{"gzcat", &syntaxZcat},
 	{"gzip", &syntaxGzip},
 	{"hadolint", &syntaxCrane},
+	{"hadoop", &syntaxHdfs},
 	{"halt", &syntaxReboot},
 	{"hash", &syntaxWait},
 	{"hatch", &syntaxPoetry},
 	{"hcloud", &syntaxDoctl},
 	{"hd", &syntaxOd},
+	{"hdfs", &syntaxHdfs},
 	{"hdiutil", &syntaxDiskutil},
 	{"hdparm", &syntaxMkfs},
 	{"head", &syntaxHead},
@@ -900,7 +955,9 @@ var programs = [...]program{
 	{"hg", &syntaxHg},
 	{"hh", &syntaxRegsvr32},
 	{"highlight", &syntaxBat},
+	{"hive", &syntaxCqlsh},
 	{"hlint", &syntaxMypy},
+	{"holesail", &syntaxNgrok},
 	{"home-manager", &syntaxApk},
 	{"homectl", &syntaxLoginctl},
 	{"honcho", &syntaxRlwrap},
@@ -914,7 +971,8 @@ var programs = [...]program{
 	{"htmlq", &syntaxGron},
 	{"htop", &syntaxPs},
 	{"http", &syntaxHttp},
-	{"http-server", &syntaxJest},
+	{"http-server", &syntaxServe},
+	{"httpd", &syntaxHttpd},
 	{"httpie", &syntaxHttp},
 	{"https", &syntaxHttp},
 	{"hub", &syntaxGlab},
@@ -946,16 +1004,18 @@ var programs = [...]program{
 	{"ieexec", &syntaxRegsvr32},
 	{"iex", &syntaxRscript},
 	{"ifconfig", &syntaxIfconfig},
+	{"iflow", &syntaxCodex},
 	{"ifne", &syntaxNohup},
 	{"iftop", &syntaxNetstat},
 	{"imagesnap", &syntaxScrot},
 	{"img", &syntaxCrane},
+	{"impala-shell", &syntaxCqlsh},
 	{"import", &syntaxScrot},
 	{"incus", &syntaxKubectx},
 	{"ineffassign", &syntaxMypy},
 	{"infdefaultinstall", &syntaxRegsvr32},
 	{"infisical", &syntaxRlwrap},
-	{"influx", &syntaxMongosh},
+	{"influx", &syntaxNats},
 	{"influxd", &syntaxPg_restore},
 	{"info", &syntaxMan},
 	{"init", &syntaxReboot},
@@ -970,6 +1030,7 @@ var programs = [...]program{
 	{"installer", &syntaxInstaller},
 	{"installutil", &syntaxRegsvr32},
 	{"instruments", &syntaxCodesign},
+	{"interpreter", &syntaxCodex},
 	{"inv", &syntaxMake},
 	{"invoke", &syntaxMake},
 	{"invoke-rc.d", &syntaxService},
@@ -995,7 +1056,7 @@ var programs = [...]program{
 	{"irb", &syntaxRuby},
 	{"isort", &syntaxBlack},
 	{"ispc", &syntaxGcc},
-	{"isql", &syntaxMongosh},
+	{"isql", &syntaxCqlsh},
 	{"istioctl", &syntaxKustomize},
 	{"ivy", &syntaxMvn},
 	{"iw", &syntaxIfconfig},
@@ -1017,6 +1078,8 @@ var programs = [...]program{
 	{"jekyll", &syntaxJest},
 	{"jenv", &syntaxNvm},
 	{"jest", &syntaxJest},
+	{"jf", &syntaxNats},
+	{"jfrog", &syntaxNats},
 	{"jj", &syntaxJj},
 	{"jlink", &syntaxJar},
 	{"jo", &syntaxGron},
@@ -1046,19 +1109,32 @@ var programs = [...]program{
 	{"jupyter", &syntaxJupyter},
 	{"just", &syntaxMake},
 	{"k", &syntaxKubectl},
-	{"k3d", &syntaxKubectx},
+	{"k0sctl", &syntaxKustomize},
+	{"k3d", &syntaxMinikube},
 	{"k3s", &syntaxKubectx},
 	{"k6", &syntaxSmbclient},
 	{"k9s", &syntaxKubectx},
 	{"kadmin", &syntaxKadmin},
 	{"kadmin.local", &syntaxKadmin},
+	{"kafka-acls", &syntaxNats},
+	{"kafka-acls.sh", &syntaxNats},
+	{"kafka-configs", &syntaxNats},
+	{"kafka-configs.sh", &syntaxNats},
 	{"kafka-console-consumer", &syntaxPg_restore},
 	{"kafka-console-producer", &syntaxPg_restore},
-	{"kafka-topics", &syntaxPg_restore},
+	{"kafka-consumer-groups", &syntaxNats},
+	{"kafka-consumer-groups.sh", &syntaxNats},
+	{"kafka-delete-records", &syntaxNats},
+	{"kafka-delete-records.sh", &syntaxNats},
+	{"kafka-topics", &syntaxNats},
+	{"kafka-topics.sh", &syntaxNats},
 	{"kak", &syntaxNano},
 	{"kaniko", &syntaxCrane},
 	{"karma", &syntaxJest},
 	{"kate", &syntaxCode},
+	{"kcadm", &syntaxNats},
+	{"kcadm.sh", &syntaxNats},
+	{"kcat", &syntaxNats},
 	{"kdb5_util", &syntaxKadmin},
 	{"kdestroy", &syntaxSmbclient},
 	{"kdialog", &syntaxWall},
@@ -1071,13 +1147,16 @@ var programs = [...]program{
 	{"keytool", &syntaxJar},
 	{"kill", &syntaxKill},
 	{"killall", &syntaxKill},
-	{"kind", &syntaxKubectx},
+	{"kilocode", &syntaxCodex},
+	{"kimi", &syntaxCodex},
+	{"kind", &syntaxMinikube},
 	{"kinit", &syntaxSmbclient},
+	{"kiro-cli", &syntaxCodex},
 	{"klist", &syntaxTasklist},
 	{"kmod", &syntaxModprobe},
 	{"kmutil", &syntaxInstaller},
 	{"kn", &syntaxKustomize},
-	{"knex", &syntaxJest},
+	{"knex", &syntaxPrisma},
 	{"knife", &syntaxPulumi},
 	{"knip", &syntaxMypy},
 	{"koji", &syntaxDpkg_deb},
@@ -1094,6 +1173,7 @@ var programs = [...]program{
 	{"kubecolor", &syntaxKubectl},
 	{"kubeconform", &syntaxKustomize},
 	{"kubectl", &syntaxKubectl},
+	{"kubectl-argo-rollouts", &syntaxKustomize},
 	{"kubectx", &syntaxKubectx},
 	{"kubens", &syntaxKubectx},
 	{"kubescape", &syntaxKustomize},
@@ -1108,6 +1188,7 @@ var programs = [...]program{
 	{"latex", &syntaxGcc},
 	{"latexmk", &syntaxGcc},
 	{"launchctl", &syntaxLaunchctl},
+	{"launchdarkly", &syntaxNats},
 	{"layman", &syntaxApk},
 	{"lbzip2", &syntaxGzip},
 	{"ld", &syntaxGcc},
@@ -1115,6 +1196,7 @@ var programs = [...]program{
 	{"ldapmodify", &syntaxSmbclient},
 	{"ldapsearch", &syntaxSmbclient},
 	{"ldc2", &syntaxGcc},
+	{"ldcli", &syntaxNats},
 	{"ldconfig", &syntaxUpdate_alternatives},
 	{"ldd", &syntaxObjdump},
 	{"ldifde", &syntaxSharphound},
@@ -1124,12 +1206,15 @@ var programs = [...]program{
 	{"less", &syntaxLess},
 	{"lessc", &syntaxJest},
 	{"let", &syntaxExpr},
+	{"letta", &syntaxCodex},
 	{"lex", &syntaxGcc},
 	{"lftp", &syntaxAria2c},
 	{"libimobiledevice", &syntaxAdb},
 	{"libreoffice", &syntaxGs},
 	{"libtool", &syntaxMake},
 	{"license-checker", &syntaxMypy},
+	{"ligolo", &syntaxNgrok},
+	{"ligolo-proxy", &syntaxNgrok},
 	{"lima", &syntaxKubectx},
 	{"limactl", &syntaxKubectx},
 	{"link", &syntaxLn},
@@ -1140,6 +1225,7 @@ var programs = [...]program{
 	{"linux32", &syntaxNohup},
 	{"linux64", &syntaxNohup},
 	{"lipo", &syntaxStrip},
+	{"liquibase", &syntaxPrisma},
 	{"live-server", &syntaxJest},
 	{"lksh", &syntaxKsh},
 	{"llc", &syntaxGcc},
@@ -1156,7 +1242,7 @@ var programs = [...]program{
 	{"locale", &syntaxPs},
 	{"locale-gen", &syntaxUpdate_alternatives},
 	{"localectl", &syntaxIfconfig},
-	{"localtunnel", &syntaxTailscale},
+	{"localtunnel", &syntaxNgrok},
 	{"locate", &syntaxLocate},
 	{"locust", &syntaxSmbclient},
 	{"log", &syntaxLog},
@@ -1168,6 +1254,7 @@ var programs = [...]program{
 	{"loksh", &syntaxSh},
 	{"lolcat", &syntaxWall},
 	{"look", &syntaxLook},
+	{"loophole", &syntaxNgrok},
 	{"losetup", &syntaxUmount},
 	{"lpass", &syntaxPass},
 	{"ls", &syntaxLs},
@@ -1186,7 +1273,7 @@ var programs = [...]program{
 	{"lspci", &syntaxPs},
 	{"lsregister", &syntaxCodesign},
 	{"lsusb", &syntaxPs},
-	{"lt", &syntaxTailscale},
+	{"lt", &syntaxNgrok},
 	{"ltrace", &syntaxStrace},
 	{"lua", &syntaxLua},
 	{"luac", &syntaxLua},
@@ -1213,8 +1300,9 @@ var programs = [...]program{
 	{"lzip", &syntaxGzip},
 	{"lzma", &syntaxGzip},
 	{"lzop", &syntaxGzip},
+	{"m4", &syntaxM4},
 	{"mac2unix", &syntaxDos2unix},
-	{"machinectl", &syntaxLoginctl},
+	{"machinectl", &syntaxMachinectl},
 	{"mage", &syntaxMake},
 	{"magick", &syntaxConvert},
 	{"mail", &syntaxMail},
@@ -1242,6 +1330,7 @@ var programs = [...]program{
 	{"mbt", &syntaxMake},
 	{"mc", &syntaxGsutil},
 	{"mcedit", &syntaxNano},
+	{"mclient", &syntaxCqlsh},
 	{"mcs", &syntaxGcc},
 	{"md5", &syntaxMd5sum},
 	{"md5sum", &syntaxMd5sum},
@@ -1259,6 +1348,7 @@ var programs = [...]program{
 	{"mergerfs", &syntaxMount},
 	{"mesg", &syntaxWall},
 	{"meson", &syntaxMake},
+	{"metal", &syntaxNats},
 	{"mg", &syntaxNano},
 	{"mhwd", &syntaxApk},
 	{"micro", &syntaxNano},
@@ -1270,9 +1360,11 @@ var programs = [...]program{
 	{"miller", &syntaxGron},
 	{"mimencode", &syntaxBase91},
 	{"mimikatz", &syntaxProcdump},
-	{"mini", &syntaxJupyter},
+	{"mini", &syntaxCodex},
+	{"mini_httpd", &syntaxHttpd},
 	{"minijail0", &syntaxUnshare},
-	{"minikube", &syntaxKubectx},
+	{"minikube", &syntaxMinikube},
+	{"miniserve", &syntaxHttpd},
 	{"mint", &syntaxMvn},
 	{"mise", &syntaxNvm},
 	{"mix", &syntaxMvn},
@@ -1303,11 +1395,13 @@ var programs = [...]program{
 	{"moc", &syntaxGcc},
 	{"mocha", &syntaxJest},
 	{"mock", &syntaxDpkg_deb},
+	{"modal", &syntaxNats},
 	{"modinfo", &syntaxPs},
 	{"modprobe", &syntaxModprobe},
 	{"mogrify", &syntaxConvert},
 	{"molecule", &syntaxPulumi},
 	{"momc", &syntaxCodesign},
+	{"monetdb", &syntaxCqlsh},
 	{"mongo", &syntaxMongosh},
 	{"mongod", &syntaxPg_restore},
 	{"mongodump", &syntaxPg_dump},
@@ -1348,7 +1442,7 @@ var programs = [...]program{
 	{"mypy", &syntaxMypy},
 	{"mypyc", &syntaxGcc},
 	{"mysql", &syntaxMysql},
-	{"mysqladmin", &syntaxPg_restore},
+	{"mysqladmin", &syntaxMysqladmin},
 	{"mysqlcheck", &syntaxPg_isready},
 	{"mysqld", &syntaxPg_restore},
 	{"mysqldump", &syntaxPg_dump},
@@ -1358,7 +1452,7 @@ var programs = [...]program{
 	{"nala", &syntaxApt_get},
 	{"nano", &syntaxNano},
 	{"nasm", &syntaxGcc},
-	{"nats", &syntaxPg_restore},
+	{"nats", &syntaxNats},
 	{"nawk", &syntaxAwk},
 	{"nbconvert", &syntaxJupyter},
 	{"nc", &syntaxNc},
@@ -1371,8 +1465,10 @@ var programs = [...]program{
 	{"ncu", &syntaxJest},
 	{"ne", &syntaxNano},
 	{"neato", &syntaxDot},
+	{"neo4j-shell", &syntaxCqlsh},
 	{"neofetch", &syntaxPs},
 	{"neomutt", &syntaxMail},
+	{"neonctl", &syntaxNats},
 	{"nerdctl", &syntaxDocker},
 	{"nest", &syntaxJest},
 	{"net", &syntaxKadmin},
@@ -1390,12 +1486,14 @@ var programs = [...]program{
 	{"newfs", &syntaxMkfs},
 	{"newfs_apfs", &syntaxMkfs},
 	{"newgrp", &syntaxUseradd},
+	{"newrelic", &syntaxNats},
 	{"newusers", &syntaxUseradd},
 	{"next", &syntaxJest},
+	{"nexus-cli", &syntaxNats},
 	{"nft", &syntaxIptables},
 	{"ng", &syntaxJest},
 	{"ngrep", &syntaxTshark},
-	{"ngrok", &syntaxTailscale},
+	{"ngrok", &syntaxNgrok},
 	{"ni", &syntaxNpm},
 	{"nice", &syntaxNice},
 	{"nightwatch", &syntaxJest},
@@ -1467,6 +1565,7 @@ var programs = [...]program{
 	{"nvram", &syntaxUpdate_alternatives},
 	{"nx", &syntaxJest},
 	{"nyc", &syntaxJest},
+	{"nzsql", &syntaxCqlsh},
 	{"oaieval", &syntaxJupyter},
 	{"objcopy", &syntaxStrip},
 	{"objdump", &syntaxObjdump},
@@ -1482,22 +1581,28 @@ var programs = [...]program{
 	{"oci", &syntaxDoctl},
 	{"ocrmypdf", &syntaxGs},
 	{"octave", &syntaxRscript},
+	{"octodns-sync", &syntaxNats},
 	{"od", &syntaxOd},
 	{"odbcconf", &syntaxRegsvr32},
 	{"oggenc", &syntaxSox},
 	{"oksh", &syntaxSh},
+	{"okta", &syntaxNats},
+	{"okteto", &syntaxNats},
+	{"onionshare", &syntaxNgrok},
 	{"oomctl", &syntaxLoginctl},
 	{"op", &syntaxPass},
 	{"opa", &syntaxKustomize},
 	{"opam", &syntaxMvn},
 	{"open", &syntaxOpen},
 	{"openai", &syntaxJupyter},
-	{"opencode", &syntaxJupyter},
+	{"opencode", &syntaxCodex},
+	{"openhands", &syntaxCodex},
 	{"openocd", &syntaxAdb},
 	{"opensnoop", &syntaxLog},
 	{"openssl", &syntaxOpenssl},
 	{"openstack", &syntaxDoctl},
 	{"openvpn", &syntaxTailscale},
+	{"openvscode-server", &syntaxCode_server},
 	{"opkg", &syntaxApk},
 	{"opt", &syntaxGcc},
 	{"optipng", &syntaxConvert},
@@ -1505,7 +1610,7 @@ var programs = [...]program{
 	{"orb", &syntaxKubectx},
 	{"osascript", &syntaxOsascript},
 	{"osh", &syntaxSh},
-	{"osql", &syntaxMongosh},
+	{"osql", &syntaxCqlsh},
 	{"ostree", &syntaxApk},
 	{"otfinfo", &syntaxFfprobe},
 	{"otool", &syntaxObjdump},
@@ -1516,7 +1621,7 @@ var programs = [...]program{
 	{"packer", &syntaxPacker},
 	{"pacman", &syntaxPacman},
 	{"pactl", &syntaxXset},
-	{"pagekite", &syntaxTailscale},
+	{"pagekite", &syntaxNgrok},
 	{"paket", &syntaxMvn},
 	{"pam-auth-update", &syntaxUpdate_alternatives},
 	{"pamac", &syntaxPacman},
@@ -1536,6 +1641,7 @@ var programs = [...]program{
 	{"paste", &syntaxPaste},
 	{"patch", &syntaxPatch},
 	{"patchelf", &syntaxStrip},
+	{"paypal", &syntaxNats},
 	{"pbcopy", &syntaxXclip},
 	{"pbpaste", &syntaxXclip},
 	{"pbuilder", &syntaxDpkg_deb},
@@ -1543,6 +1649,7 @@ var programs = [...]program{
 	{"pcalua", &syntaxPcalua},
 	{"pcregrep", &syntaxEgrep},
 	{"pct", &syntaxKubectx},
+	{"pd", &syntaxNats},
 	{"pdbedit", &syntaxKadmin},
 	{"pdf2ps", &syntaxGs},
 	{"pdfcrop", &syntaxGs},
@@ -1579,7 +1686,7 @@ var programs = [...]program{
 	{"pg_restore", &syntaxPg_restore},
 	{"pg_upgrade", &syntaxPg_restore},
 	{"pgbench", &syntaxPg_isready},
-	{"pgcli", &syntaxMysql},
+	{"pgcli", &syntaxPsql},
 	{"pgrep", &syntaxPgrep},
 	{"php", &syntaxPhp},
 	{"phpcs", &syntaxMypy},
@@ -1595,6 +1702,7 @@ var programs = [...]program{
 	{"pikaur", &syntaxPacman},
 	{"ping", &syntaxPing},
 	{"ping6", &syntaxPing},
+	{"pinggy", &syntaxNgrok},
 	{"pinky", &syntaxPs},
 	{"pio", &syntaxMake},
 	{"pip", &syntaxPip},
@@ -1612,10 +1720,12 @@ var programs = [...]program{
 	{"pkgin", &syntaxApk},
 	{"pkgutil", &syntaxInstaller},
 	{"pkill", &syntaxKill},
+	{"plandex", &syntaxCodex},
 	{"plantuml", &syntaxGs},
 	{"platformio", &syntaxMake},
 	{"play", &syntaxSox},
 	{"playerctl", &syntaxXset},
+	{"playit", &syntaxNgrok},
 	{"playwright", &syntaxJest},
 	{"please", &syntaxMake},
 	{"plenv", &syntaxMvn},
@@ -1649,16 +1759,16 @@ var programs = [...]program{
 	{"powershell_ise", &syntaxPowershell_ise},
 	{"pr", &syntaxFold},
 	{"pre-commit", &syntaxPytest},
-	{"prefect", &syntaxJupyter},
+	{"prefect", &syntaxNats},
 	{"premake5", &syntaxMake},
 	{"prename", &syntaxRename},
 	{"presentationhost", &syntaxRegsvr32},
-	{"presto", &syntaxMongosh},
+	{"presto", &syntaxCqlsh},
 	{"prettier", &syntaxBlack},
 	{"print", &syntaxEcho},
 	{"printenv", &syntaxPrintenv},
 	{"printf", &syntaxPrintf},
-	{"prisma", &syntaxJest},
+	{"prisma", &syntaxPrisma},
 	{"prlimit", &syntaxNice},
 	{"procdump", &syntaxProcdump},
 	{"procdump64", &syntaxProcdump},
@@ -1678,6 +1788,7 @@ var programs = [...]program{
 	{"ps2pdf", &syntaxGs},
 	{"ps2ps", &syntaxGs},
 	{"psalm", &syntaxMypy},
+	{"pscale", &syntaxNats},
 	{"psexec", &syntaxPsexec},
 	{"psexec64", &syntaxPsexec},
 	{"psql", &syntaxPsql},
@@ -1687,6 +1798,7 @@ var programs = [...]program{
 	{"ptpython", &syntaxIpython},
 	{"pub", &syntaxMvn},
 	{"publint", &syntaxMypy},
+	{"pulsar-admin", &syntaxNats},
 	{"pulseaudio", &syntaxXset},
 	{"pulumi", &syntaxPulumi},
 	{"puma", &syntaxMvn},
@@ -1768,25 +1880,28 @@ var programs = [...]program{
 	{"qpdf", &syntaxGs},
 	{"qprint", &syntaxBase91},
 	{"quasar", &syntaxJest},
+	{"questdb", &syntaxCqlsh},
 	{"quickemu", &syntaxKubectx},
 	{"quser", &syntaxTasklist},
+	{"qwen", &syntaxCodex},
 	{"qwinsta", &syntaxTasklist},
 	{"r2", &syntaxRscript},
 	{"r8", &syntaxJar},
-	{"rabbitmq-plugins", &syntaxPg_restore},
-	{"rabbitmq-streams", &syntaxPg_restore},
-	{"rabbitmqadmin", &syntaxPg_restore},
-	{"rabbitmqctl", &syntaxPg_restore},
+	{"rabbitmq-plugins", &syntaxNats},
+	{"rabbitmq-streams", &syntaxNats},
+	{"rabbitmqadmin", &syntaxNats},
+	{"rabbitmqctl", &syntaxNats},
 	{"racket", &syntaxRscript},
 	{"raco", &syntaxMvn},
 	{"radon", &syntaxMypy},
-	{"rails", &syntaxMvn},
+	{"rails", &syntaxPrisma},
 	{"railway", &syntaxDoctl},
-	{"rake", &syntaxMake},
+	{"rake", &syntaxRake},
 	{"rancher", &syntaxKustomize},
 	{"ranlib", &syntaxStrip},
 	{"rar", &syntax7z},
 	{"raspi-config", &syntaxUpdate_alternatives},
+	{"rathole", &syntaxNgrok},
 	{"rbash", &syntaxSh},
 	{"rbenv", &syntaxNvm},
 	{"rc", &syntaxCsh},
@@ -1855,9 +1970,12 @@ var programs = [...]program{
 	{"robocopy", &syntaxCmd_3acopy},
 	{"roc", &syntaxMvn},
 	{"rollup", &syntaxJest},
+	{"roo", &syntaxCodex},
 	{"route", &syntaxIfconfig},
+	{"rovodev", &syntaxCodex},
 	{"rpcclient", &syntaxSmbclient},
 	{"rpi-imager", &syntaxAdb},
+	{"rpk", &syntaxNats},
 	{"rpm", &syntaxRpm},
 	{"rpm-ostree", &syntaxApk},
 	{"rpm2cpio", &syntaxDpkg_deb},
@@ -1875,11 +1993,13 @@ var programs = [...]program{
 	{"ruff", &syntaxBlack},
 	{"run-p", &syntaxJest},
 	{"run-s", &syntaxJest},
+	{"run0", &syntaxRun0},
 	{"runas", &syntaxRunas},
 	{"rundll32", &syntaxRundll32},
 	{"runghc", &syntaxRscript},
 	{"runhaskell", &syntaxRscript},
 	{"runlevel", &syntaxPs},
+	{"runpodctl", &syntaxNats},
 	{"runuser", &syntaxRunuser},
 	{"rush", &syntaxJest},
 	{"rust-analyzer", &syntaxRustc},
@@ -1891,6 +2011,7 @@ var programs = [...]program{
 	{"rview", &syntaxVim},
 	{"rvim", &syntaxVim},
 	{"rvm", &syntaxNvm},
+	{"rxvt", &syntaxXterm},
 	{"rye", &syntaxPoetry},
 	{"rzsh", &syntaxKsh},
 	{"s-nail", &syntaxMail},
@@ -1900,6 +2021,7 @@ var programs = [...]program{
 	{"salt", &syntaxPulumi},
 	{"salt-call", &syntaxPulumi},
 	{"sam", &syntaxPulumi},
+	{"saml2aws", &syntaxNats},
 	{"sample", &syntaxLog},
 	{"samu", &syntaxMake},
 	{"sar", &syntaxPs},
@@ -1913,6 +2035,7 @@ var programs = [...]program{
 	{"scala", &syntaxRscript},
 	{"scalac", &syntaxGcc},
 	{"scalafmt", &syntaxBlack},
+	{"scaleway", &syntaxNats},
 	{"scc", &syntaxMypy},
 	{"sccache", &syntaxRlwrap},
 	{"schedtool", &syntaxNice},
@@ -1945,9 +2068,12 @@ var programs = [...]program{
 	{"semgrep", &syntaxMypy},
 	{"sendmail", &syntaxMail},
 	{"sensors", &syntaxPs},
+	{"sentry-cli", &syntaxNats},
 	{"seq", &syntaxSeq},
-	{"sequelize", &syntaxJest},
-	{"serve", &syntaxJest},
+	{"sequelize", &syntaxPrisma},
+	{"sequelize-cli", &syntaxPrisma},
+	{"serve", &syntaxServe},
+	{"serveo", &syntaxNgrok},
 	{"serverless", &syntaxPulumi},
 	{"service", &syntaxService},
 	{"set", &syntaxSet},
@@ -1962,9 +2088,11 @@ var programs = [...]program{
 	{"setsid", &syntaxNohup},
 	{"setx", &syntaxSetx},
 	{"setxkbmap", &syntaxXset},
+	{"sf", &syntaxNats},
 	{"sfdisk", &syntaxMke2fs},
 	{"sfdk", &syntaxDpkg_deb},
 	{"sfdp", &syntaxDot},
+	{"sfdx", &syntaxNats},
 	{"sfltool", &syntaxInstaller},
 	{"sftp", &syntaxSftp},
 	{"sg", &syntaxSg},
@@ -1981,6 +2109,7 @@ var programs = [...]program{
 	{"sharphound", &syntaxSharphound},
 	{"shasum", &syntaxMd5sum},
 	{"shellcheck", &syntaxMypy},
+	{"shellinaboxd", &syntaxTtyd},
 	{"shfmt", &syntaxBlack},
 	{"shield", &syntaxShield},
 	{"shift", &syntaxExit},
@@ -1994,9 +2123,11 @@ var programs = [...]program{
 	{"siege", &syntaxSmbclient},
 	{"sift", &syntaxAg},
 	{"simctl", &syntaxCodesign},
+	{"simple-http-server", &syntaxHttpd},
 	{"singularity", &syntaxKubectx},
 	{"sipp", &syntaxSmbclient},
 	{"sips", &syntaxCodesign},
+	{"sish", &syntaxNgrok},
 	{"size", &syntaxObjdump},
 	{"sk", &syntaxFzf},
 	{"skaffold", &syntaxKustomize},
@@ -2016,6 +2147,7 @@ var programs = [...]program{
 	{"sngrep", &syntaxTshark},
 	{"snmpget", &syntaxSmbclient},
 	{"snmpwalk", &syntaxSmbclient},
+	{"snowsql", &syntaxCqlsh},
 	{"snyk", &syntaxMypy},
 	{"socat", &syntaxSocat},
 	{"sockstat", &syntaxNetstat},
@@ -2028,6 +2160,7 @@ var programs = [...]program{
 	{"soxi", &syntaxFfprobe},
 	{"spack", &syntaxMvn},
 	{"spago", &syntaxMvn},
+	{"spark-sql", &syntaxCqlsh},
 	{"spctl", &syntaxUpdate_alternatives},
 	{"spectacle", &syntaxScrot},
 	{"spectral", &syntaxMypy},
@@ -2039,11 +2172,12 @@ var programs = [...]program{
 	{"split", &syntaxSplit},
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
-	{"sqlcmd", &syntaxMongosh},
+	{"sqlcmd", &syntaxCqlsh},
 	{"sqlfluff", &syntaxMypy},
 	{"sqlite3", &syntaxSqlite3},
+	{"sqlline", &syntaxCqlsh},
 	{"sqlmap", &syntaxNmap},
-	{"sqlplus", &syntaxMongosh},
+	{"sqlplus", &syntaxCqlsh},
 	{"srm", &syntaxRm},
 	{"ss", &syntaxNetstat},
 	{"ssconvert", &syntaxGs},
@@ -2054,7 +2188,7 @@ var programs = [...]program{
 	{"ssh-keygen", &syntaxSsh_keygen},
 	{"ssh-keyscan", &syntaxSsh_keyscan},
 	{"sshpass", &syntaxSshpass},
-	{"sshuttle", &syntaxTailscale},
+	{"sshuttle", &syntaxNgrok},
 	{"ssmtp", &syntaxMail},
 	{"sssctl", &syntaxKadmin},
 	{"st-flash", &syntaxAdb},
@@ -2073,6 +2207,7 @@ var programs = [...]program{
 	{"streamlit", &syntaxJupyter},
 	{"strings", &syntaxStrings},
 	{"strip", &syntaxStrip},
+	{"stripe", &syntaxNats},
 	{"stty", &syntaxTput},
 	{"stylelint", &syntaxMypy},
 	{"stylua", &syntaxBlack},
@@ -2084,7 +2219,7 @@ var programs = [...]program{
 	{"sudo", &syntaxSudo},
 	{"sudoedit", &syntaxSudoedit},
 	{"sum", &syntaxMd5sum},
-	{"supabase", &syntaxDoctl},
+	{"supabase", &syntaxSupabase},
 	{"surge", &syntaxDoctl},
 	{"suspend", &syntaxWait},
 	{"sv", &syntaxService},
@@ -2099,8 +2234,8 @@ var programs = [...]program{
 	{"swapon", &syntaxUmount},
 	{"swaymsg", &syntaxXset},
 	{"swc", &syntaxJest},
-	{"swe-agent", &syntaxJupyter},
-	{"sweagent", &syntaxJupyter},
+	{"swe-agent", &syntaxCodex},
+	{"sweagent", &syntaxCodex},
 	{"swebench", &syntaxJupyter},
 	{"swift", &syntaxSwift},
 	{"swift-build", &syntaxMvn},
@@ -2133,29 +2268,34 @@ var programs = [...]program{
 	{"tailscale", &syntaxTailscale},
 	{"tailwindcss", &syntaxJest},
 	{"takeown", &syntaxTakeown},
+	{"talosctl", &syntaxNats},
 	{"tap", &syntaxJest},
 	{"taplo", &syntaxBlack},
 	{"tar", &syntaxTar},
+	{"tarantool-sql", &syntaxCqlsh},
 	{"task", &syntaxMake},
 	{"taskkill", &syntaxTaskkill},
 	{"tasklist", &syntaxTasklist},
 	{"taskset", &syntaxTaskset},
 	{"tc", &syntaxIfconfig},
 	{"tcc", &syntaxGcc},
+	{"tccli", &syntaxNats},
 	{"tccutil", &syntaxInstaller},
 	{"tclsh", &syntaxExpect},
 	{"tcpdump", &syntaxTcpdump},
 	{"tcping", &syntaxPing},
 	{"tcptraceroute", &syntaxPing},
 	{"tcsh", &syntaxCsh},
+	{"tctl", &syntaxNats},
 	{"tdnf", &syntaxDnf},
 	{"tea", &syntaxGlab},
 	{"tectonic", &syntaxGcc},
 	{"tee", &syntaxTee},
-	{"teleconsole", &syntaxTailscale},
+	{"teleconsole", &syntaxNgrok},
 	{"telinit", &syntaxReboot},
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
+	{"temporal", &syntaxNats},
 	{"tensorboard", &syntaxJupyter},
 	{"terminal-notifier", &syntaxWall},
 	{"termshark", &syntaxTshark},
@@ -2176,8 +2316,10 @@ var programs = [...]program{
 	{"tfsec", &syntaxMypy},
 	{"tfswitch", &syntaxNvm},
 	{"tftp", &syntaxTelnet},
+	{"theia", &syntaxCode_server},
 	{"thor", &syntaxMvn},
 	{"thrift", &syntaxGcc},
+	{"thttpd", &syntaxHttpd},
 	{"tiffutil", &syntaxCodesign},
 	{"tilde", &syntaxNano},
 	{"tilt", &syntaxKustomize},
@@ -2187,10 +2329,11 @@ var programs = [...]program{
 	{"times", &syntaxWait},
 	{"timidity", &syntaxSox},
 	{"tini", &syntaxRlwrap},
+	{"tiup", &syntaxNats},
 	{"tkn", &syntaxKustomize},
 	{"tldr", &syntaxMan},
 	{"tlmgr", &syntaxMvn},
-	{"tmate", &syntaxTailscale},
+	{"tmate", &syntaxNgrok},
 	{"tmutil", &syntaxTmutil},
 	{"tmux", &syntaxTmux},
 	{"tofu", &syntaxTerraform},
@@ -2217,7 +2360,7 @@ var programs = [...]program{
 	{"trash", &syntaxRimraf},
 	{"trash-put", &syntaxRimraf},
 	{"tree", &syntaxTree},
-	{"trino", &syntaxMongosh},
+	{"trino", &syntaxCqlsh},
 	{"trivy", &syntaxCrane},
 	{"trizen", &syntaxPacman},
 	{"troff", &syntaxGs},
@@ -2239,15 +2382,20 @@ var programs = [...]program{
 	{"tsx", &syntaxTsx},
 	{"ttx", &syntaxFfprobe},
 	{"tty", &syntaxNproc},
+	{"tty-share", &syntaxTtyd},
+	{"ttyd", &syntaxTtyd},
 	{"tuist", &syntaxMvn},
 	{"tune2fs", &syntaxMkfs},
+	{"tunnelto", &syntaxNgrok},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
+	{"turso", &syntaxNats},
+	{"twilio", &syntaxNats},
 	{"twopi", &syntaxDot},
 	{"ty", &syntaxMypy},
 	{"type", &syntaxType},
 	{"typedoc", &syntaxJest},
-	{"typeorm", &syntaxJest},
+	{"typeorm", &syntaxPrisma},
 	{"typescript", &syntaxScript},
 	{"typeset", &syntaxUnset},
 	{"typst", &syntaxGcc},
@@ -2286,6 +2434,7 @@ var programs = [...]program{
 	{"unzipsfx", &syntaxZipgrep},
 	{"unzstd", &syntaxGzip},
 	{"upcloud", &syntaxDoctl},
+	{"upctl", &syntaxDoctl},
 	{"update-alternatives", &syntaxUpdate_alternatives},
 	{"update-ca-certificates", &syntaxUpdate_alternatives},
 	{"update-ca-trust", &syntaxUpdate_alternatives},
@@ -2293,21 +2442,25 @@ var programs = [...]program{
 	{"update-initramfs", &syntaxUpdate_alternatives},
 	{"update-rc.d", &syntaxUpdate_alternatives},
 	{"updatedb", &syntaxUpdatedb},
+	{"updog", &syntaxHttpd},
 	{"upower", &syntaxPs},
+	{"upterm", &syntaxNgrok},
 	{"uptime", &syntaxPs},
 	{"upx", &syntaxStrip},
 	{"urpmi", &syntaxApk},
+	{"urxvt", &syntaxXterm},
 	{"useradd", &syntaxUseradd},
 	{"userdel", &syntaxUseradd},
 	{"usermod", &syntaxUseradd},
 	{"users", &syntaxId},
-	{"usql", &syntaxMysql},
+	{"usql", &syntaxCqlsh},
 	{"utmctl", &syntaxKubectx},
 	{"uudecode", &syntaxBase91},
 	{"uuencode", &syntaxBase91},
 	{"uv", &syntaxUv},
 	{"uvicorn", &syntaxJupyter},
 	{"uvx", &syntaxUvx},
+	{"uxterm", &syntaxXterm},
 	{"v2ray", &syntaxTailscale},
 	{"vagrant", &syntaxKubectx},
 	{"vala", &syntaxGcc},
@@ -2315,7 +2468,8 @@ var programs = [...]program{
 	{"vale", &syntaxMypy},
 	{"valgrind", &syntaxStrace},
 	{"valkey-cli", &syntaxRedis_cli},
-	{"vault", &syntaxPass},
+	{"vastai", &syntaxNats},
+	{"vault", &syntaxVault},
 	{"vaultcmd", &syntaxProcdump},
 	{"vcpkg", &syntaxMvn},
 	{"vdir", &syntaxLs},
@@ -2332,6 +2486,7 @@ var programs = [...]program{
 	{"vgs", &syntaxPvs},
 	{"vgscan", &syntaxPvs},
 	{"vi", &syntaxVim},
+	{"vibe", &syntaxCodex},
 	{"view", &syntaxVim},
 	{"vigr", &syntaxUseradd},
 	{"vim", &syntaxVim},
@@ -2352,6 +2507,7 @@ var programs = [...]program{
 	{"vmstat", &syntaxPs},
 	{"vnstat", &syntaxNetstat},
 	{"volta", &syntaxNvm},
+	{"vsql", &syntaxCqlsh},
 	{"vssadmin", &syntaxVssadmin},
 	{"vue", &syntaxJest},
 	{"vue-cli-service", &syntaxJest},
@@ -2367,6 +2523,7 @@ var programs = [...]program{
 	{"wait-on", &syntaxJest},
 	{"wait4x", &syntaxJest},
 	{"wall", &syntaxWall},
+	{"wandb", &syntaxNats},
 	{"warp-cli", &syntaxTailscale},
 	{"wasm-ld", &syntaxGcc},
 	{"wasm-opt", &syntaxGcc},
@@ -2375,6 +2532,7 @@ var programs = [...]program{
 	{"wat2wasm", &syntaxGcc},
 	{"watch", &syntaxWatch},
 	{"watchexec", &syntaxWatchexec},
+	{"watchmedo", &syntaxWatchmedo},
 	{"waypoint", &syntaxKustomize},
 	{"wbadmin", &syntaxWbadmin},
 	{"wc", &syntaxWc},
@@ -2383,10 +2541,14 @@ var programs = [...]program{
 	{"wdutil", &syntaxLog},
 	{"weasyprint", &syntaxGs},
 	{"web-ext", &syntaxJest},
+	{"webfsd", &syntaxHttpd},
 	{"webpack", &syntaxJest},
 	{"websocat", &syntaxSmbclient},
+	{"websocketd", &syntaxTtyd},
 	{"webstorm", &syntaxCode},
+	{"webtty", &syntaxTtyd},
 	{"west", &syntaxAdb},
+	{"wetty", &syntaxTtyd},
 	{"wevtutil", &syntaxWevtutil},
 	{"wfuzz", &syntaxNmap},
 	{"wg", &syntaxIfconfig},
@@ -2416,13 +2578,15 @@ var programs = [...]program{
 	{"wmctrl", &syntaxXset},
 	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
-	{"wp", &syntaxMvn},
+	{"wormhole", &syntaxNgrok},
+	{"wp", &syntaxWp},
 	{"wrangler", &syntaxDoctl},
 	{"write", &syntaxWall},
 	{"wrk", &syntaxSmbclient},
 	{"wscat", &syntaxSmbclient},
 	{"wscript", &syntaxCscript},
 	{"wslview", &syntaxOpen},
+	{"wstunnel", &syntaxNgrok},
 	{"wusa", &syntaxMpcmdrun},
 	{"x86_64", &syntaxNohup},
 	{"xargs", &syntaxXargs},
@@ -2467,6 +2631,7 @@ var programs = [...]program{
 	{"xsel", &syntaxXclip},
 	{"xset", &syntaxXset},
 	{"xstow", &syntaxStow},
+	{"xterm", &syntaxXterm},
 	{"xvfb-run", &syntaxNohup},
 	{"xwininfo", &syntaxPs},
 	{"xwizard", &syntaxRegsvr32},
@@ -2485,6 +2650,8 @@ var programs = [...]program{
 	{"yash", &syntaxSh},
 	{"yasm", &syntaxGcc},
 	{"yay", &syntaxPacman},
+	{"yc", &syntaxNats},
+	{"ycqlsh", &syntaxCqlsh},
 	{"yes", &syntaxYes},
 	{"ykman", &syntaxAdb},
 	{"you-get", &syntaxAria2c},
@@ -2492,6 +2659,7 @@ var programs = [...]program{
 	{"youtube-viewer", &syntaxSox},
 	{"yq", &syntaxYq},
 	{"ysh", &syntaxSh},
+	{"ysqlsh", &syntaxCqlsh},
 	{"yt-dlp", &syntaxAria2c},
 	{"yum", &syntaxDnf},
 	{"zcat", &syntaxZcat},
@@ -2510,12 +2678,13 @@ var programs = [...]program{
 	{"zipalign", &syntaxJar},
 	{"zipgrep", &syntaxZipgrep},
 	{"zipinfo", &syntaxUnzip},
-	{"zkCli.sh", &syntaxPg_restore},
+	{"zkCli.sh", &syntaxNats},
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
 	{"zola", &syntaxJest},
 	{"zpool", &syntaxUmount},
 	{"zprint", &syntaxBlack},
+	{"zrok", &syntaxNgrok},
 	{"zsh", &syntaxSh},
 	{"zsh-defer", &syntaxNohup},
 	{"zstd", &syntaxGzip},
@@ -2792,6 +2961,374 @@ var syntaxAnsible_playbook = syntax{style: open, options: []option{
 	{"-u", &action_933fc77f4028},
 }, operands: shape{rest: roleScriptCode}, base: &action_5312d47a5241}
 
+var syntaxAny_3aservice_Add = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Add__2a = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Add_iam_policy_binding = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Add_member = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Add_permission = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Add_roles = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Approve = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Assign = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Attach__2a = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Authorize_security_group_ingress = syntax{base: &action_33e0940e220b}
+
+var syntaxAny_3aservice_Batch_delete__2a = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Batch_get__2a = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Cat = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Change_resource_record_sets = syntax{base: &action_73a15dbedf5a}
+
+var syntaxAny_3aservice_Clear__2a = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Close_account = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Create_function_url_config = syntax{base: &action_33e0940e220b}
+
+var syntaxAny_3aservice_Create_grant = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Deactivate = syntax{base: &action_1e28f5c319e0}
+
+var syntaxAny_3aservice_Deactivate__2a = syntax{base: &action_1e28f5c319e0}
+
+var syntaxAny_3aservice_Decommission = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Deregister = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Describe__2a = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Disable__2a = syntax{base: &action_1e28f5c319e0}
+
+var syntaxAny_3aservice_Execute_command = syntax{base: &action_5d13da8339f2}
+
+var syntaxAny_3aservice_Modify_image_attribute = syntax{base: &action_33e0940e220b}
+
+var syntaxAny_3aservice = syntax{style: open, texts: []option{
+	{"\"private\": false", &action_33e0940e220b},
+	{"\"private\":false", &action_33e0940e220b},
+	{"--accept-hosts", &action_33e0940e220b},
+	{"--acl public", &action_33e0940e220b},
+	{"--acl=public", &action_33e0940e220b},
+	{"--allow-unauthenticated", &action_33e0940e220b},
+	{"--anonymous", &action_33e0940e220b},
+	{"--auth-type none", &action_33e0940e220b},
+	{"--auth-type=none", &action_33e0940e220b},
+	{"--master-user-password", &action_6deb5cd91c63},
+	{"--method delete", &action_7c097ed414e6},
+	{"--method=delete", &action_7c097ed414e6},
+	{"--no-deletion-protection", &action_1e28f5c319e0},
+	{"--no-disable-api-termination", &action_1e28f5c319e0},
+	{"--no-enable-termination-protection", &action_1e28f5c319e0},
+	{"--prune", &action_7c097ed414e6},
+	{"--publicly-accessible", &action_33e0940e220b},
+	{"--visibility public", &action_33e0940e220b},
+	{"--visibility=public", &action_33e0940e220b},
+	{"-purge", &action_7c097ed414e6},
+	{"-x delete", &action_7c097ed414e6},
+	{"-xdelete", &action_7c097ed414e6},
+	{"/actions/permissions", &action_1e28f5c319e0},
+	{"/collaborators", &action_6deb5cd91c63},
+	{"/hooks", &action_73a15dbedf5a},
+	{"/invitations", &action_6deb5cd91c63},
+	{"/memberships", &action_6deb5cd91c63},
+	{"/protection", &action_1e28f5c319e0},
+	{"/rulesets", &action_1e28f5c319e0},
+	{"0.0.0.0/0", &action_33e0940e220b},
+	{"access:add", &action_6deb5cd91c63},
+	{"add-metadata*ssh-keys", &action_6deb5cd91c63},
+	{"administratoraccess", &action_6deb5cd91c63},
+	{"allauthenticatedusers", &action_33e0940e220b},
+	{"allow-blob-public-access true", &action_33e0940e220b},
+	{"allusers", &action_33e0940e220b},
+	{"block-public-acls=false", &action_33e0940e220b},
+	{"blockpublicacls=false", &action_33e0940e220b},
+	{"charges create", &action_73a15dbedf5a},
+	{"cluster-admin", &action_6deb5cd91c63},
+	{"commandtoexecute", &action_5d13da8339f2},
+	{"create clusterrole", &action_6deb5cd91c63},
+	{"create rolebinding", &action_6deb5cd91c63},
+	{"create token", &action_6deb5cd91c63},
+	{"create-for-rbac", &action_6deb5cd91c63},
+	{"credential reset", &action_6deb5cd91c63},
+	{"customscript", &action_5d13da8339f2},
+	{"deletion-protection=false", &action_1e28f5c319e0},
+	{"deploy-key add", &action_6deb5cd91c63},
+	{"deploy_keys", &action_6deb5cd91c63},
+	{"diagnostic-settings update", &action_1e28f5c319e0},
+	{"dns record", &action_73a15dbedf5a},
+	{"extension set", &action_5d13da8339f2},
+	{"gpg-key add", &action_6deb5cd91c63},
+	{"members add", &action_6deb5cd91c63},
+	{"payouts create", &action_73a15dbedf5a},
+	{"principal\": \"*\"", &action_33e0940e220b},
+	{"principal\":\"*\"", &action_33e0940e220b},
+	{"private=false", &action_33e0940e220b},
+	{"protected_branches", &action_1e28f5c319e0},
+	{"public-network-access enabled", &action_33e0940e220b},
+	{"public-read", &action_33e0940e220b},
+	{"record-set", &action_73a15dbedf5a},
+	{"refunds create", &action_73a15dbedf5a},
+	{"repo archive", &action_1e28f5c319e0},
+	{"repos*/keys", &action_6deb5cd91c63},
+	{"role assignment create", &action_6deb5cd91c63},
+	{"roles/editor", &action_6deb5cd91c63},
+	{"roles/owner", &action_6deb5cd91c63},
+	{"run-command", &action_5d13da8339f2},
+	{"service-accounts keys create", &action_6deb5cd91c63},
+	{"sinks update", &action_1e28f5c319e0},
+	{"ssh-key add", &action_6deb5cd91c63},
+	{"transfers create", &action_73a15dbedf5a},
+	{"type loadbalancer", &action_33e0940e220b},
+	{"type=loadbalancer", &action_33e0940e220b},
+	{"user/keys", &action_6deb5cd91c63},
+	{"versioning*suspended", &action_1e28f5c319e0},
+	{"visibility=public", &action_33e0940e220b},
+	{"vulnerability-alerts", &action_1e28f5c319e0},
+	{"webhook add", &action_73a15dbedf5a},
+	{"webhook create", &action_73a15dbedf5a},
+	{"webhooks create", &action_73a15dbedf5a},
+	{"webhooks:add", &action_73a15dbedf5a},
+}, subs: []program{
+	{"add", &syntaxAny_3aservice_Add},
+	{"add-*", &syntaxAny_3aservice_Add__2a},
+	{"add-iam-policy-binding", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"add-member", &syntaxAny_3aservice_Add_member},
+	{"add-permission", &syntaxAny_3aservice_Add_permission},
+	{"add-role", &syntaxAny_3aservice_Add_member},
+	{"add-roles", &syntaxAny_3aservice_Add_roles},
+	{"add-user", &syntaxAny_3aservice_Add_member},
+	{"add-user-to-group", &syntaxAny_3aservice_Add_permission},
+	{"add_user", &syntaxAny_3aservice_Add_member},
+	{"addrole", &syntaxAny_3aservice_Add_member},
+	{"adduser", &syntaxAny_3aservice_Add_member},
+	{"apply", &syntaxAny_3aservice_Add},
+	{"approve", &syntaxAny_3aservice_Approve},
+	{"assign", &syntaxAny_3aservice_Assign},
+	{"associate-*", &syntaxAny_3aservice_Approve},
+	{"attach-*", &syntaxAny_3aservice_Attach__2a},
+	{"attach-group-policy", &syntaxAny_3aservice_Assign},
+	{"attach-role-policy", &syntaxAny_3aservice_Assign},
+	{"attach-user-policy", &syntaxAny_3aservice_Assign},
+	{"authorize", &syntaxAny_3aservice_Assign},
+	{"authorize-security-group-ingress", &syntaxAny_3aservice_Authorize_security_group_ingress},
+	{"batch-delete-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"batch-get-*", &syntaxAny_3aservice_Batch_get__2a},
+	{"cancel", &syntaxAny_3aservice_Approve},
+	{"cat", &syntaxAny_3aservice_Cat},
+	{"change-password", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"change-resource-record-sets", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"check", &syntaxAny_3aservice_Cat},
+	{"clear_*", &syntaxAny_3aservice_Clear__2a},
+	{"close", &syntaxAny_3aservice_Attach__2a},
+	{"close-account", &syntaxAny_3aservice_Close_account},
+	{"comment", &syntaxAny_3aservice_Attach__2a},
+	{"connect", &syntaxAny_3aservice_Attach__2a},
+	{"copy-*", &syntaxAny_3aservice_Attach__2a},
+	{"create", &syntaxAny_3aservice_Add},
+	{"create-*", &syntaxAny_3aservice_Add__2a},
+	{"create-access-key", &syntaxAny_3aservice_Add_permission},
+	{"create-function-url-config", &syntaxAny_3aservice_Create_function_url_config},
+	{"create-grant", &syntaxAny_3aservice_Create_grant},
+	{"create-login-profile", &syntaxAny_3aservice_Create_grant},
+	{"create-policy-version", &syntaxAny_3aservice_Create_grant},
+	{"create-role", &syntaxAny_3aservice_Add_member},
+	{"create-service-specific-credential", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"create-token", &syntaxAny_3aservice_Add_member},
+	{"create-user", &syntaxAny_3aservice_Add_member},
+	{"createuser", &syntaxAny_3aservice_Add_member},
+	{"deactivate", &syntaxAny_3aservice_Deactivate},
+	{"deactivate-*", &syntaxAny_3aservice_Deactivate__2a},
+	{"decommission", &syntaxAny_3aservice_Decommission},
+	{"del", &syntaxAny_3aservice_Decommission},
+	{"delete", &syntaxAny_3aservice_Decommission},
+	{"delete-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"delete-public-access-block", &syntaxAny_3aservice_Create_function_url_config},
+	{"delete-trail", &syntaxAny_3aservice_Deactivate},
+	{"delete_*", &syntaxAny_3aservice_Clear__2a},
+	{"deploy", &syntaxAny_3aservice_Add},
+	{"deprovision", &syntaxAny_3aservice_Decommission},
+	{"deregister", &syntaxAny_3aservice_Deregister},
+	{"deregister-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"describe", &syntaxAny_3aservice_Cat},
+	{"describe-*", &syntaxAny_3aservice_Describe__2a},
+	{"destroy", &syntaxAny_3aservice_Decommission},
+	{"destroy-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"destroy_*", &syntaxAny_3aservice_Clear__2a},
+	{"diff", &syntaxAny_3aservice_Cat},
+	{"disable", &syntaxAny_3aservice_Deactivate},
+	{"disable-*", &syntaxAny_3aservice_Deactivate},
+	{"disable_*", &syntaxAny_3aservice_Disable__2a},
+	{"disassociate-*", &syntaxAny_3aservice_Deactivate__2a},
+	{"download", &syntaxAny_3aservice_Batch_get__2a},
+	{"drain", &syntaxAny_3aservice_Deactivate},
+	{"drop", &syntaxAny_3aservice_Decommission},
+	{"drop-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"drop_*", &syntaxAny_3aservice_Clear__2a},
+	{"edit", &syntaxAny_3aservice_Add},
+	{"empty-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"enable", &syntaxAny_3aservice_Add__2a},
+	{"enable-*", &syntaxAny_3aservice_Approve},
+	{"erase", &syntaxAny_3aservice_Decommission},
+	{"estimate-*", &syntaxAny_3aservice_Describe__2a},
+	{"execute-command", &syntaxAny_3aservice_Execute_command},
+	{"explain", &syntaxAny_3aservice_Cat},
+	{"filter-*", &syntaxAny_3aservice_Describe__2a},
+	{"find", &syntaxAny_3aservice_Cat},
+	{"flush", &syntaxAny_3aservice_Deregister},
+	{"flushall", &syntaxAny_3aservice_Deregister},
+	{"flushdb", &syntaxAny_3aservice_Deregister},
+	{"get", &syntaxAny_3aservice_Cat},
+	{"get-*", &syntaxAny_3aservice_Describe__2a},
+	{"grant", &syntaxAny_3aservice_Assign},
+	{"head-*", &syntaxAny_3aservice_Describe__2a},
+	{"impersonate", &syntaxAny_3aservice_Assign},
+	{"import", &syntaxAny_3aservice_Add},
+	{"import-*", &syntaxAny_3aservice_Add__2a},
+	{"init", &syntaxAny_3aservice_Attach__2a},
+	{"inspect", &syntaxAny_3aservice_Cat},
+	{"install", &syntaxAny_3aservice_Add__2a},
+	{"invite", &syntaxAny_3aservice_Assign},
+	{"invoke", &syntaxAny_3aservice_Approve},
+	{"leave-organization", &syntaxAny_3aservice_Close_account},
+	{"link", &syntaxAny_3aservice_Attach__2a},
+	{"lint", &syntaxAny_3aservice_Cat},
+	{"list", &syntaxAny_3aservice_Cat},
+	{"list-*", &syntaxAny_3aservice_Describe__2a},
+	{"login", &syntaxAny_3aservice_Attach__2a},
+	{"logout", &syntaxAny_3aservice_Attach__2a},
+	{"lookup-*", &syntaxAny_3aservice_Describe__2a},
+	{"ls", &syntaxAny_3aservice_Cat},
+	{"merge", &syntaxAny_3aservice_Attach__2a},
+	{"migrate", &syntaxAny_3aservice_Approve},
+	{"modify-*", &syntaxAny_3aservice_Add__2a},
+	{"modify-db-snapshot-attribute", &syntaxAny_3aservice_Create_function_url_config},
+	{"modify-image-attribute", &syntaxAny_3aservice_Modify_image_attribute},
+	{"modify-snapshot-attribute", &syntaxAny_3aservice_Modify_image_attribute},
+	{"move", &syntaxAny_3aservice_Attach__2a},
+	{"new", &syntaxAny_3aservice_Add},
+	{"nuke", &syntaxAny_3aservice_Decommission},
+	{"obliterate", &syntaxAny_3aservice_Decommission},
+	{"open", &syntaxAny_3aservice_Attach__2a},
+	{"passwd", &syntaxAny_3aservice_Add_member},
+	{"patch", &syntaxAny_3aservice_Add},
+	{"plan", &syntaxAny_3aservice_Cat},
+	{"preview", &syntaxAny_3aservice_Cat},
+	{"preview-*", &syntaxAny_3aservice_Describe__2a},
+	{"promote", &syntaxAny_3aservice_Add__2a},
+	{"prune", &syntaxAny_3aservice_Deregister},
+	{"ps", &syntaxAny_3aservice_Cat},
+	{"publish", &syntaxAny_3aservice_Add},
+	{"purge", &syntaxAny_3aservice_Decommission},
+	{"purge-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"purge_*", &syntaxAny_3aservice_Clear__2a},
+	{"push", &syntaxAny_3aservice_Add},
+	{"put", &syntaxAny_3aservice_Add},
+	{"put-*", &syntaxAny_3aservice_Add__2a},
+	{"put-bucket-acl", &syntaxAny_3aservice_Modify_image_attribute},
+	{"put-bucket-policy", &syntaxAny_3aservice_Modify_image_attribute},
+	{"put-event-selectors", &syntaxAny_3aservice_Deactivate},
+	{"put-group-policy", &syntaxAny_3aservice_Add_permission},
+	{"put-key-policy", &syntaxAny_3aservice_Create_grant},
+	{"put-object-acl", &syntaxAny_3aservice_Modify_image_attribute},
+	{"put-retention-policy", &syntaxAny_3aservice_Deactivate__2a},
+	{"put-role-policy", &syntaxAny_3aservice_Add_permission},
+	{"put-user-policy", &syntaxAny_3aservice_Add_permission},
+	{"query", &syntaxAny_3aservice_Cat},
+	{"rb", &syntaxAny_3aservice_Decommission},
+	{"register", &syntaxAny_3aservice_Add__2a},
+	{"register-*", &syntaxAny_3aservice_Approve},
+	{"remove", &syntaxAny_3aservice_Decommission},
+	{"remove-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"remove_*", &syntaxAny_3aservice_Clear__2a},
+	{"rename", &syntaxAny_3aservice_Attach__2a},
+	{"render", &syntaxAny_3aservice_Batch_get__2a},
+	{"reopen", &syntaxAny_3aservice_Attach__2a},
+	{"replicaof", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"reset", &syntaxAny_3aservice_Deregister},
+	{"reset-password", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"restart", &syntaxAny_3aservice_Add},
+	{"restore", &syntaxAny_3aservice_Attach__2a},
+	{"restore-*", &syntaxAny_3aservice_Attach__2a},
+	{"review", &syntaxAny_3aservice_Approve},
+	{"rm", &syntaxAny_3aservice_Decommission},
+	{"rmi", &syntaxAny_3aservice_Decommission},
+	{"rollback", &syntaxAny_3aservice_Add__2a},
+	{"rollout", &syntaxAny_3aservice_Approve},
+	{"rotate", &syntaxAny_3aservice_Approve},
+	{"run-command", &syntaxAny_3aservice_Execute_command},
+	{"scale", &syntaxAny_3aservice_Add},
+	{"schedule-key-deletion", &syntaxAny_3aservice_Batch_delete__2a},
+	{"seal", &syntaxAny_3aservice_Disable__2a},
+	{"search", &syntaxAny_3aservice_Cat},
+	{"search-*", &syntaxAny_3aservice_Describe__2a},
+	{"seed", &syntaxAny_3aservice_Approve},
+	{"select-*", &syntaxAny_3aservice_Describe__2a},
+	{"send-command", &syntaxAny_3aservice_Execute_command},
+	{"set", &syntaxAny_3aservice_Add},
+	{"set-*", &syntaxAny_3aservice_Add__2a},
+	{"set-iam-policy", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"set-password", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"set_permissions", &syntaxAny_3aservice_Add_roles},
+	{"set_policy", &syntaxAny_3aservice_Disable__2a},
+	{"set_user_tags", &syntaxAny_3aservice_Add_roles},
+	{"share", &syntaxAny_3aservice_Assign},
+	{"show", &syntaxAny_3aservice_Cat},
+	{"show-*", &syntaxAny_3aservice_Describe__2a},
+	{"shred", &syntaxAny_3aservice_Deregister},
+	{"simulate-*", &syntaxAny_3aservice_Describe__2a},
+	{"slaveof", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"start", &syntaxAny_3aservice_Add},
+	{"start-*", &syntaxAny_3aservice_Add__2a},
+	{"stop", &syntaxAny_3aservice_Add},
+	{"stop-configuration-recorder", &syntaxAny_3aservice_Deactivate__2a},
+	{"stop-logging", &syntaxAny_3aservice_Deactivate},
+	{"submit", &syntaxAny_3aservice_Approve},
+	{"suspend", &syntaxAny_3aservice_Deactivate},
+	{"suspend-*", &syntaxAny_3aservice_Deactivate__2a},
+	{"sync", &syntaxAny_3aservice_Add},
+	{"synth", &syntaxAny_3aservice_Batch_get__2a},
+	{"tag-*", &syntaxAny_3aservice_Add__2a},
+	{"teardown", &syntaxAny_3aservice_Decommission},
+	{"template", &syntaxAny_3aservice_Batch_get__2a},
+	{"terminate", &syntaxAny_3aservice_Decommission},
+	{"terminate-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"test-*", &syntaxAny_3aservice_Batch_get__2a},
+	{"top", &syntaxAny_3aservice_Cat},
+	{"transfer", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"transfer-domain", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"trash", &syntaxAny_3aservice_Deregister},
+	{"trigger", &syntaxAny_3aservice_Approve},
+	{"truncate", &syntaxAny_3aservice_Deregister},
+	{"undeploy", &syntaxAny_3aservice_Deregister},
+	{"uninstall", &syntaxAny_3aservice_Deregister},
+	{"unprotect", &syntaxAny_3aservice_Deactivate},
+	{"unpublish", &syntaxAny_3aservice_Deregister},
+	{"up", &syntaxAny_3aservice_Add},
+	{"update", &syntaxAny_3aservice_Add},
+	{"update-*", &syntaxAny_3aservice_Add__2a},
+	{"update-assume-role-policy", &syntaxAny_3aservice_Create_grant},
+	{"update-login-profile", &syntaxAny_3aservice_Create_grant},
+	{"update-trail", &syntaxAny_3aservice_Deactivate},
+	{"upgrade", &syntaxAny_3aservice_Add__2a},
+	{"upload", &syntaxAny_3aservice_Add},
+	{"useradd", &syntaxAny_3aservice_Add_member},
+	{"validate", &syntaxAny_3aservice_Cat},
+	{"validate-*", &syntaxAny_3aservice_Describe__2a},
+	{"view", &syntaxAny_3aservice_Cat},
+	{"whoami", &syntaxAny_3aservice_Cat},
+	{"wipe", &syntaxAny_3aservice_Decommission},
+}}
+
 var syntaxApk_Info = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxApk = syntax{style: open, subs: []program{
@@ -2932,6 +3469,20 @@ var syntaxAr = syntax{style: bare, options: []option{
 	{"-x", &action_bc575865d82c},
 }, operands: shape{head: []role{roleWrite}, rest: roleRead}, base: &action_ccaa2d796569}
 
+var syntaxArangosh = syntax{style: open, options: []option{
+	{"--eval", &action_99ef6915cf9b},
+	{"--execute", &action_99ef6915cf9b},
+	{"--file", &action_0a395c79a38f},
+	{"--query", &action_99ef6915cf9b},
+	{"-Q", &action_99ef6915cf9b},
+	{"-c", &action_99ef6915cf9b},
+	{"-e", &action_99ef6915cf9b},
+	{"-f", &action_0a395c79a38f},
+	{"-i", &action_0a395c79a38f},
+	{"-o", &action_0a395c79a38f},
+	{"-q", &action_99ef6915cf9b},
+}, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
+
 var syntaxAria2c = syntax{style: open, options: []option{
 	{"--batch-file", &action_56f3046bd8c9},
 	{"--config", &action_25992496c212},
@@ -3064,6 +3615,9 @@ var syntaxAwk = syntax{style: first, language: "awk", options: []option{
 	{"-s", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
+}, texts: []option{
+	{"--include=inplace", &action_20f94bc7d846},
+	{"-i inplace", &action_20f94bc7d846},
 }, operands: shape{head: []role{roleAwk}, rest: roleRead}, base: &action_121aadd1cc38}
 
 var syntaxAws__2a__2a = syntax{style: open, options: []option{
@@ -3247,7 +3801,7 @@ var syntaxAws_Sts = syntax{subs: []program{
 	{"get-caller-identity", &syntaxAws_Sts_Decode_authorization_message},
 }}
 
-var syntaxAws = syntax{style: own, options: []option{
+var syntaxAws = syntax{style: own, service: "aws", options: []option{
 	{"--ca-bundle", &action_56f3046bd8c9},
 	{"--cli-connect-timeout", &action_933fc77f4028},
 	{"--cli-read-timeout", &action_933fc77f4028},
@@ -3311,7 +3865,7 @@ var syntaxAz_Secret = syntax{subs: []program{
 	{"show", &syntaxAz_Secret_Download},
 }}
 
-var syntaxAz = syntax{style: own, subs: []program{
+var syntaxAz = syntax{style: own, service: "azure", subs: []program{
 	{"*", &syntaxAz__2a},
 	{"check-*", &syntaxAz_Check__2a},
 	{"configure", &syntaxAz_Configure},
@@ -3481,6 +4035,20 @@ var syntaxBlack = syntax{style: open | long | bundled, options: []option{
 	{"server", &syntaxBlack_Check},
 	{"version", &syntaxBlack_Check},
 }, operands: shape{rest: roleEditTree}, base: &action_ccaa2d796569}
+
+var syntaxBq_Head = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxBq_Query = syntax{operands: shape{head: []role{roleSQL}}, base: &action_d4473c670c25}
+
+var syntaxBq_Rm = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxBq = syntax{style: open, service: "database", subs: []program{
+	{"head", &syntaxBq_Head},
+	{"ls", &syntaxBq_Head},
+	{"query", &syntaxBq_Query},
+	{"rm", &syntaxBq_Rm},
+	{"show", &syntaxBq_Head},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxBrew___cache = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
@@ -3723,6 +4291,17 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*set*cafile", &action_1e28f5c319e0},
+	{"config*set*ignore-scripts*false", &action_1e28f5c319e0},
+	{"config*set*proxy", &action_73a15dbedf5a},
+	{"config*set*registry", &action_73a15dbedf5a},
+	{"config*set*script-shell", &action_1e28f5c319e0},
+	{"config*set*strict-ssl*false", &action_1e28f5c319e0},
+	{"enablestrictssl*false", &action_1e28f5c319e0},
+	{"npmregistryserver", &action_73a15dbedf5a},
+	{"pkg set*scripts.*=", &action_25992496c212},
+	{"set registry", &action_73a15dbedf5a},
 }, subs: []program{
 	{"--version", &syntaxBun___version},
 	{"access", &syntaxBun_Access},
@@ -4265,6 +4844,68 @@ var syntaxCipher = syntax{style: slash, why: "changes the encryption of files, o
 	{"/w", &syntaxCipher__2fW},
 }, operands: shape{rest: roleText}}
 
+var syntaxClaude_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
+var syntaxClaude_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxClaude_Config = syntax{style: open, subs: []program{
+	{"*", &syntaxClaude_Config__2a},
+	{"get", &syntaxClaude_Config_Get},
+	{"list", &syntaxClaude_Config_Get},
+	{"ls", &syntaxClaude_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxClaude_Doctor = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxClaude_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxClaude_Mcp_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxClaude_Mcp = syntax{style: open, subs: []program{
+	{"*", &syntaxClaude_Mcp__2a},
+	{"get", &syntaxClaude_Mcp_Get},
+	{"list", &syntaxClaude_Mcp_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxClaude = syntax{style: open, options: []option{
+	{"--agents", &action_675953ebefac},
+	{"--allow-dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--mcp-config", &action_675953ebefac},
+	{"--permission-mode", &action_933fc77f4028},
+	{"--plugin-dir", &action_675953ebefac},
+	{"--print", &action_5375e2232df6},
+	{"--settings", &action_675953ebefac},
+	{"--version", &action_e3b0c44298fc},
+	{"-h", &action_e3b0c44298fc},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+}, texts: []option{
+	{"disableallhooks", &action_9d0e2f124bea},
+	{"permission-mode bypasspermissions", &action_9d0e2f124bea},
+	{"permission-mode=bypasspermissions", &action_9d0e2f124bea},
+}, subs: []program{
+	{"config", &syntaxClaude_Config},
+	{"doctor", &syntaxClaude_Doctor},
+	{"mcp", &syntaxClaude_Mcp},
+	{"update", &syntaxClaude_Doctor},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCloudflared_Access = syntax{operands: shape{rest: roleText}, base: &action_5bce6b70767a}
+
+var syntaxCloudflared_Tunnel_Info = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxCloudflared_Tunnel = syntax{style: open, subs: []program{
+	{"info", &syntaxCloudflared_Tunnel_Info},
+	{"list", &syntaxCloudflared_Tunnel_Info},
+}, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
+
+var syntaxCloudflared = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
+	{"access", &syntaxCloudflared_Access},
+	{"tunnel", &syntaxCloudflared_Tunnel},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []option{
 	{"/a", &action_e3b0c44298fc},
 	{"/d", &action_e3b0c44298fc},
@@ -4544,6 +5185,28 @@ var syntaxCmp = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleRead, roleText, roleText}}}
 
+var syntaxCockroach__2a = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxCockroach_Sql = syntax{style: open, options: []option{
+	{"--database", &action_82caea0d3e11},
+	{"--execute", &action_dce6bab328c8},
+	{"--host", &action_82caea0d3e11},
+	{"--url", &action_82caea0d3e11},
+	{"-d", &action_82caea0d3e11},
+	{"-e", &action_dce6bab328c8},
+}, operands: shape{rest: roleText}}
+
+var syntaxCockroach = syntax{style: own, service: "database", subs: []program{
+	{"*", &syntaxCockroach__2a},
+	{"sql", &syntaxCockroach_Sql},
+}, base: &action_d4473c670c25}
+
+var syntaxCode_Serve = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxCode_Serve_web = syntax{style: open, options: []option{
+	{"--host", &action_fb05e58956a1},
+}, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
+
 var syntaxCode = syntax{style: open, options: []option{
 	{"--diff", &action_e3b0c44298fc},
 	{"--enable-proposed-api", &action_6b1b9c027b89},
@@ -4564,13 +5227,113 @@ var syntaxCode = syntax{style: open, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
+}, subs: []program{
+	{"serve", &syntaxCode_Serve},
+	{"serve-web", &syntaxCode_Serve_web},
+	{"status", &syntaxCode_Serve},
+	{"tunnel", &syntaxCode_Serve_web},
+	{"version", &syntaxCode_Serve},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxCode_server = syntax{style: open, why: "gives others an editor and a shell", options: []option{
+	{"--bind-addr", &action_fb05e58956a1},
+	{"--host", &action_fb05e58956a1},
+}, operands: shape{rest: roleMaybeFile}, base: &action_71770d2fe9f5}
 
 var syntaxCodesign = syntax{style: open | long | bundled, options: []option{
 	{"--out", &action_edb7023ca44a},
 	{"--output", &action_edb7023ca44a},
 	{"-o", &action_edb7023ca44a},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxCodex_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCodex_Chat = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxCodex_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxCodex_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxCodex_Config = syntax{style: open, subs: []program{
+	{"*", &syntaxCodex_Config__2a},
+	{"get", &syntaxCodex_Config_Get},
+	{"list", &syntaxCodex_Config_Get},
+	{"ls", &syntaxCodex_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxCodex = syntax{style: open, options: []option{
+	{"--allow-all", &action_9d0e2f124bea},
+	{"--allow-all-paths", &action_9d0e2f124bea},
+	{"--allow-all-tools", &action_9d0e2f124bea},
+	{"--always-approve", &action_9d0e2f124bea},
+	{"--auto", &action_9d0e2f124bea},
+	{"--auto-approve", &action_9d0e2f124bea},
+	{"--auto-run", &action_9d0e2f124bea},
+	{"--dangerously-allow-all", &action_9d0e2f124bea},
+	{"--dangerously-bypass-approvals-and-sandbox", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--exec", &action_5375e2232df6},
+	{"--execute", &action_5375e2232df6},
+	{"--force", &action_9d0e2f124bea},
+	{"--full-auto", &action_9d0e2f124bea},
+	{"--headless", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--message", &action_5375e2232df6},
+	{"--message-file", &action_5375e2232df6},
+	{"--no-confirm", &action_9d0e2f124bea},
+	{"--print", &action_5375e2232df6},
+	{"--prompt", &action_5375e2232df6},
+	{"--prompt-interactive", &action_5375e2232df6},
+	{"--skip-permissions-unsafe", &action_9d0e2f124bea},
+	{"--trust-all-tools", &action_9d0e2f124bea},
+	{"--version", &action_e3b0c44298fc},
+	{"--yes", &action_9d0e2f124bea},
+	{"--yes-always", &action_9d0e2f124bea},
+	{"--yolo", &action_9d0e2f124bea},
+	{"-e", &action_5375e2232df6},
+	{"-f", &action_9d0e2f124bea},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_5375e2232df6},
+	{"-m", &action_5375e2232df6},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_5375e2232df6},
+	{"-y", &action_9d0e2f124bea},
+}, texts: []option{
+	{"-a never", &action_9d0e2f124bea},
+	{"approval-mode full-auto", &action_9d0e2f124bea},
+	{"approval-mode yolo", &action_9d0e2f124bea},
+	{"approval-mode=yolo", &action_9d0e2f124bea},
+	{"approval_policy=\"never\"", &action_9d0e2f124bea},
+	{"approval_policy=never", &action_9d0e2f124bea},
+	{"ask-for-approval never", &action_9d0e2f124bea},
+	{"sandbox danger-full-access", &action_9d0e2f124bea},
+	{"sandbox=danger-full-access", &action_9d0e2f124bea},
+	{"sandbox_mode=danger", &action_9d0e2f124bea},
+}, subs: []program{
+	{"auth", &syntaxCodex_Auth},
+	{"chat", &syntaxCodex_Chat},
+	{"completion", &syntaxCodex_Auth},
+	{"config", &syntaxCodex_Config},
+	{"doctor", &syntaxCodex_Auth},
+	{"e", &syntaxCodex_Chat},
+	{"exec", &syntaxCodex_Chat},
+	{"headless", &syntaxCodex_Chat},
+	{"help", &syntaxCodex_Auth},
+	{"list", &syntaxCodex_Auth},
+	{"login", &syntaxCodex_Auth},
+	{"logout", &syntaxCodex_Auth},
+	{"mcp", &syntaxCodex_Config},
+	{"models", &syntaxCodex_Auth},
+	{"run", &syntaxCodex_Chat},
+	{"session", &syntaxCodex_Auth},
+	{"sessions", &syntaxCodex_Auth},
+	{"stats", &syntaxCodex_Auth},
+	{"task", &syntaxCodex_Chat},
+	{"update", &syntaxCodex_Auth},
+	{"upgrade", &syntaxCodex_Auth},
+	{"version", &syntaxCodex_Auth},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxColumn = syntax{options: []option{
 	{"--fillrows", &action_e3b0c44298fc},
@@ -4625,13 +5388,49 @@ var syntaxCommand = syntax{style: first, options: []option{
 	{"-v", &action_e7528687e2d3},
 }, operands: shape{rest: roleArgv}}
 
+var syntaxConcurrently = syntax{style: open, options: []option{
+	{"--default-input-target", &action_933fc77f4028},
+	{"--group", &action_e3b0c44298fc},
+	{"--hide", &action_e3b0c44298fc},
+	{"--kill-others", &action_e3b0c44298fc},
+	{"--kill-others-on-fail", &action_e3b0c44298fc},
+	{"--max-processes", &action_933fc77f4028},
+	{"--name-separator", &action_933fc77f4028},
+	{"--names", &action_933fc77f4028},
+	{"--no-color", &action_e3b0c44298fc},
+	{"--passthrough-arguments", &action_e3b0c44298fc},
+	{"--prefix", &action_933fc77f4028},
+	{"--prefix-colors", &action_933fc77f4028},
+	{"--prefix-length", &action_933fc77f4028},
+	{"--raw", &action_e3b0c44298fc},
+	{"--restart-after", &action_933fc77f4028},
+	{"--restart-tries", &action_933fc77f4028},
+	{"--success", &action_e3b0c44298fc},
+	{"-P", &action_e3b0c44298fc},
+	{"-c", &action_933fc77f4028},
+	{"-g", &action_e3b0c44298fc},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_933fc77f4028},
+	{"-n", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+}, operands: shape{rest: roleShell}, base: &action_ccaa2d796569}
+
 var syntaxConda_Activate = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxConda_Compare = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxConda_Run = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
-var syntaxConda = syntax{style: open, subs: []program{
+var syntaxConda = syntax{style: open, texts: []option{
+	{"config*channel*http", &action_73a15dbedf5a},
+	{"config*channel_alias", &action_73a15dbedf5a},
+	{"config*safety_checks*disabled", &action_1e28f5c319e0},
+	{"config*ssl_verify*false", &action_1e28f5c319e0},
+	{"config*ssl_verify*no", &action_1e28f5c319e0},
+}, subs: []program{
 	{"activate", &syntaxConda_Activate},
 	{"build", &syntaxConda_Activate},
 	{"clean", &syntaxConda_Activate},
@@ -4658,14 +5457,14 @@ var syntaxConda = syntax{style: open, subs: []program{
 	{"upgrade", &syntaxConda_Activate},
 }, base: &action_d4473c670c25}
 
-var syntaxConfigure = syntax{style: open | bundled | long, options: []option{
+var syntaxConfigure = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_f1405b282f3e},
 	{"--directory", &action_48c1001e7070},
 	{"--eval", &action_540dc9a7c234},
-	{"--file", &action_56f3046bd8c9},
+	{"--file", &action_449da398132e},
 	{"--include-dir", &action_933fc77f4028},
 	{"--install", &action_f1405b282f3e},
-	{"--makefile", &action_56f3046bd8c9},
+	{"--makefile", &action_449da398132e},
 	{"--prefix", &action_f1405b282f3e},
 	{"-A", &action_933fc77f4028},
 	{"-B", &action_933fc77f4028},
@@ -4682,7 +5481,7 @@ var syntaxConfigure = syntax{style: open | bundled | long, options: []option{
 	{"-b", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
 	{"-e", &action_e3b0c44298fc},
-	{"-f", &action_56f3046bd8c9},
+	{"-f", &action_449da398132e},
 	{"-i", &action_e3b0c44298fc},
 	{"-j", &action_933fc77f4028},
 	{"-k", &action_e3b0c44298fc},
@@ -4809,6 +5608,26 @@ var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_0de67dc69b64}
 
+var syntaxCqlsh = syntax{style: open, service: "database", input: roleSQL, options: []option{
+	{"--command", &action_1067b4545736},
+	{"--database", &action_82caea0d3e11},
+	{"--execute", &action_1067b4545736},
+	{"--file", &action_40a738f80949},
+	{"--host", &action_82caea0d3e11},
+	{"--output", &action_da06ee4de51b},
+	{"--query", &action_1067b4545736},
+	{"-Q", &action_1067b4545736},
+	{"-S", &action_82caea0d3e11},
+	{"-c", &action_1067b4545736},
+	{"-d", &action_82caea0d3e11},
+	{"-e", &action_1067b4545736},
+	{"-f", &action_40a738f80949},
+	{"-h", &action_82caea0d3e11},
+	{"-i", &action_40a738f80949},
+	{"-o", &action_da06ee4de51b},
+	{"-q", &action_1067b4545736},
+}, operands: shape{rest: roleSQL}, base: &action_ff2fd671a94b}
+
 var syntaxCrane_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxCrane_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
@@ -4864,6 +5683,8 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"verify", &syntaxCrane_Append},
 	{"version", &syntaxCrane_Catalog},
 }, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+
+var syntaxCreateuser = syntax{style: open, service: "database", operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
 
 var syntaxCrontab = syntax{options: []option{
 	{"-e", &action_e3b0c44298fc},
@@ -4925,7 +5746,7 @@ var syntaxCsplit = syntax{style: gnu, options: []option{
 
 var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-#", &action_e3b0c44298fc},
-	{"--abstract-unix-socket", &action_56f3046bd8c9},
+	{"--abstract-unix-socket", &action_c0c3dec8dd34},
 	{"--alt-svc", &action_edb7023ca44a},
 	{"--anyauth", &action_e3b0c44298fc},
 	{"--append", &action_e3b0c44298fc},
@@ -5054,7 +5875,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--remote-name-all", &action_dc51f054738d},
 	{"--remote-time", &action_e3b0c44298fc},
 	{"--remove-on-error", &action_e3b0c44298fc},
-	{"--request", &action_933fc77f4028},
+	{"--request", &action_34d874c5ea9c},
 	{"--request-target", &action_933fc77f4028},
 	{"--resolve", &action_933fc77f4028},
 	{"--retry", &action_933fc77f4028},
@@ -5089,7 +5910,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--tlsv1.3", &action_e3b0c44298fc},
 	{"--trace", &action_edb7023ca44a},
 	{"--trace-ascii", &action_edb7023ca44a},
-	{"--unix-socket", &action_56f3046bd8c9},
+	{"--unix-socket", &action_c0c3dec8dd34},
 	{"--upload-file", &action_8419dfb1703e},
 	{"--url", &action_7100f7f6d9bd},
 	{"--url-query", &action_933fc77f4028},
@@ -5127,7 +5948,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-T", &action_8419dfb1703e},
 	{"-U", &action_933fc77f4028},
 	{"-V", &action_e3b0c44298fc},
-	{"-X", &action_933fc77f4028},
+	{"-X", &action_34d874c5ea9c},
 	{"-Y", &action_933fc77f4028},
 	{"-Z", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
@@ -5199,6 +6020,18 @@ var syntaxDate = syntax{style: gnu, options: []option{
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
 }, operands: shape{head: []role{roleDate, roleText}}}
+
+var syntaxDc = syntax{input: roleEx, options: []option{
+	{"--expression", &action_f7b9dcd0b583},
+	{"--file", &action_40a738f80949},
+	{"-I", &action_933fc77f4028},
+	{"-O", &action_933fc77f4028},
+	{"-V", &action_e3b0c44298fc},
+	{"-e", &action_f7b9dcd0b583},
+	{"-f", &action_40a738f80949},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+}, operands: shape{rest: roleScriptInput}, base: &action_f42b4f6538ea}
 
 var syntaxDd = syntax{style: literal, keys: []option{
 	{"bs", &action_933fc77f4028},
@@ -5975,6 +6808,31 @@ var syntaxDocker_Compose = syntax{style: bundled, options: []option{
 	{"watch", &syntaxDocker_Compose_Attach},
 }, operands: shape{rest: roleText}}
 
+var syntaxDocker_Config__2a = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f2b8d1899791}
+
+var syntaxDocker_Config_Demote = syntax{operands: shape{rest: roleText}, base: &action_1e28f5c319e0}
+
+var syntaxDocker_Config_Info = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxDocker_Config_Join = syntax{operands: shape{rest: roleText}, base: &action_73a15dbedf5a}
+
+var syntaxDocker_Config_Remove = syntax{operands: shape{rest: roleText}, base: &action_7c097ed414e6}
+
+var syntaxDocker_Config = syntax{style: open, subs: []program{
+	{"*", &syntaxDocker_Config__2a},
+	{"demote", &syntaxDocker_Config_Demote},
+	{"info", &syntaxDocker_Config_Info},
+	{"inspect", &syntaxDocker_Config_Info},
+	{"join", &syntaxDocker_Config_Join},
+	{"leave", &syntaxDocker_Config_Demote},
+	{"list", &syntaxDocker_Config_Info},
+	{"logs", &syntaxDocker_Config_Info},
+	{"ls", &syntaxDocker_Config_Info},
+	{"ps", &syntaxDocker_Config_Info},
+	{"remove", &syntaxDocker_Config_Remove},
+	{"rm", &syntaxDocker_Config_Remove},
+}, operands: shape{rest: roleText}}
+
 var syntaxDocker_Cp = syntax{style: bundled, options: []option{
 	{"--archive", &action_e3b0c44298fc},
 	{"--follow-link", &action_e3b0c44298fc},
@@ -6226,7 +7084,7 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"checkpoint", &syntaxDocker_Builder},
 	{"commit", &syntaxDocker_Attach},
 	{"compose", &syntaxDocker_Compose},
-	{"config", &syntaxDocker_Builder},
+	{"config", &syntaxDocker_Config},
 	{"context", &syntaxDocker_Builder},
 	{"cp", &syntaxDocker_Cp},
 	{"create", &syntaxDocker_Create},
@@ -6254,7 +7112,7 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"machine", &syntaxDocker_Builder},
 	{"manifest", &syntaxDocker_Builder},
 	{"network", &syntaxDocker_Builder},
-	{"node", &syntaxDocker_Builder},
+	{"node", &syntaxDocker_Config},
 	{"pause", &syntaxDocker_Attach},
 	{"play", &syntaxDocker_Builder},
 	{"plugin", &syntaxDocker_Builder},
@@ -6272,13 +7130,13 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"save", &syntaxDocker_Export},
 	{"scout", &syntaxDocker_Builder},
 	{"search", &syntaxDocker_Df},
-	{"secret", &syntaxDocker_Builder},
-	{"service", &syntaxDocker_Builder},
-	{"stack", &syntaxDocker_Builder},
+	{"secret", &syntaxDocker_Config},
+	{"service", &syntaxDocker_Config},
+	{"stack", &syntaxDocker_Config},
 	{"start", &syntaxDocker_Attach},
 	{"stats", &syntaxDocker_Df},
 	{"stop", &syntaxDocker_Attach},
-	{"swarm", &syntaxDocker_Builder},
+	{"swarm", &syntaxDocker_Config},
 	{"system", &syntaxDocker_Builder},
 	{"tag", &syntaxDocker_Attach},
 	{"top", &syntaxDocker_Df},
@@ -6389,11 +7247,28 @@ var syntaxDoctl_Apps_3adestroy = syntax{style: open, operands: shape{rest: roleT
 
 var syntaxDoctl_Auth = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxDoctl_Console = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+var syntaxDoctl_Console = syntax{style: open, options: []option{
+	{"--command", &action_061dd4255278},
+	{"-C", &action_061dd4255278},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxDoctl_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxDoctl = syntax{style: own, subs: []program{
+var syntaxDoctl_Execute = syntax{style: open, options: []option{
+	{"--command", &action_dce6bab328c8},
+	{"--file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleText}, base: &action_1fd8d0e59c57}
+
+var syntaxDoctl_Run = syntax{style: first, options: []option{
+	{"--app", &action_933fc77f4028},
+	{"--remote", &action_933fc77f4028},
+	{"--size", &action_933fc77f4028},
+	{"-a", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5312d47a5241}
+
+var syntaxDoctl = syntax{style: own, service: "cloud", subs: []program{
 	{"*", &syntaxDoctl__2a},
 	{"apps:destroy", &syntaxDoctl_Apps_3adestroy},
 	{"auth", &syntaxDoctl_Auth},
@@ -6404,6 +7279,7 @@ var syntaxDoctl = syntax{style: own, subs: []program{
 	{"describe", &syntaxDoctl_Describe},
 	{"destroy", &syntaxDoctl_Apps_3adestroy},
 	{"dev", &syntaxDoctl_Auth},
+	{"execute", &syntaxDoctl_Execute},
 	{"get", &syntaxDoctl_Describe},
 	{"help", &syntaxDoctl_Describe},
 	{"info", &syntaxDoctl_Describe},
@@ -6419,6 +7295,8 @@ var syntaxDoctl = syntax{style: own, subs: []program{
 	{"pull", &syntaxDoctl_Auth},
 	{"remove", &syntaxDoctl_Apps_3adestroy},
 	{"rm", &syntaxDoctl_Apps_3adestroy},
+	{"run", &syntaxDoctl_Run},
+	{"run:detached", &syntaxDoctl_Run},
 	{"search", &syntaxDoctl_Describe},
 	{"show", &syntaxDoctl_Describe},
 	{"ssh", &syntaxDoctl_Console},
@@ -6426,7 +7304,7 @@ var syntaxDoctl = syntax{style: own, subs: []program{
 	{"version", &syntaxDoctl_Describe},
 	{"view", &syntaxDoctl_Describe},
 	{"whoami", &syntaxDoctl_Describe},
-}, groups: []string{"account", "apps", "cluster", "compute", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
+}, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
 
 var syntaxDos2unix = syntax{style: open, operands: shape{rest: roleEdit}}
 
@@ -6495,7 +7373,13 @@ var syntaxDpkg = syntax{style: bundled | open, options: []option{
 
 var syntaxDpkg_deb = syntax{style: open, operands: shape{rest: roleRead}, base: &action_ccaa2d796569}
 
-var syntaxDropdb = syntax{style: open, operands: shape{head: []role{roleText}}, base: &action_6a06064eb7fa}
+var syntaxDropdb = syntax{style: open, service: "database", options: []option{
+	{"--host", &action_82caea0d3e11},
+	{"--maintenance-db", &action_82caea0d3e11},
+	{"-U", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
+	{"-p", &action_933fc77f4028},
+}, operands: shape{head: []role{rolePlace}}, base: &action_6a06064eb7fa}
 
 var syntaxDu = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -6549,13 +7433,13 @@ var syntaxDu = syntax{style: gnu, options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleListTree}, base: &action_3602bad0e56a}
 
-var syntaxDuckdb = syntax{style: long, options: []option{
+var syntaxDuckdb = syntax{style: long, input: roleSQL, options: []option{
 	{"-box", &action_e3b0c44298fc},
 	{"-c", &action_1067b4545736},
 	{"-cmd", &action_1067b4545736},
 	{"-csv", &action_e3b0c44298fc},
-	{"-f", &action_1e600924551b},
-	{"-init", &action_1e600924551b},
+	{"-f", &action_d019be2e1f57},
+	{"-init", &action_d019be2e1f57},
 	{"-json", &action_e3b0c44298fc},
 	{"-line", &action_e3b0c44298fc},
 	{"-markdown", &action_e3b0c44298fc},
@@ -6570,7 +7454,7 @@ var syntaxEcho = syntax{style: literal, options: []option{
 	{"-n", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
-var syntaxEd = syntax{style: first, language: "code", options: []option{
+var syntaxEd = syntax{style: first, input: roleEx, options: []option{
 	{"-E", &action_e3b0c44298fc},
 	{"-G", &action_e3b0c44298fc},
 	{"-l", &action_e3b0c44298fc},
@@ -6716,13 +7600,13 @@ var syntaxEnv = syntax{style: gnu | first | settings, options: []option{
 	{"--list-signal-handling", &action_e3b0c44298fc},
 	{"--null", &action_e3b0c44298fc},
 	{"--split-string", &action_25992496c212},
-	{"--unset", &action_933fc77f4028},
+	{"--unset", &action_a0ca03e0fc95},
 	{"-0", &action_e3b0c44298fc},
 	{"-C", &action_933fc77f4028},
 	{"-P", &action_933fc77f4028},
 	{"-S", &action_25992496c212},
 	{"-i", &action_e3b0c44298fc},
-	{"-u", &action_933fc77f4028},
+	{"-u", &action_a0ca03e0fc95},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}}
 
@@ -7494,7 +8378,7 @@ var syntaxGcloud_Scp = syntax{style: open, options: []option{
 	{"--command", &action_061dd4255278},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxGcloud = syntax{style: own, options: []option{
+var syntaxGcloud = syntax{style: own, service: "gcloud", options: []option{
 	{"--account", &action_933fc77f4028},
 	{"--configuration", &action_933fc77f4028},
 	{"--filter", &action_933fc77f4028},
@@ -7638,7 +8522,10 @@ var syntaxGh_Api = syntax{style: open, options: []option{
 
 var syntaxGh_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
-var syntaxGh_Auth_Status = syntax{base: &action_9fe32a6c0cf7}
+var syntaxGh_Auth_Status = syntax{style: open, options: []option{
+	{"--show-token", &action_e68a09b0d2fe},
+	{"-t", &action_e68a09b0d2fe},
+}}
 
 var syntaxGh_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
@@ -7795,7 +8682,7 @@ var syntaxGh_Gpg_key = syntax{style: open, subs: []program{
 	{"set", &syntaxGh_Gpg_key_Add},
 }}
 
-var syntaxGh = syntax{style: open, options: []option{
+var syntaxGh = syntax{style: open, service: "github", options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--hostname", &action_933fc77f4028},
 	{"--repo", &action_933fc77f4028},
@@ -9758,7 +10645,10 @@ var syntaxGlab_Api = syntax{style: open, options: []option{
 
 var syntaxGlab_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
-var syntaxGlab_Auth_Status = syntax{base: &action_9fe32a6c0cf7}
+var syntaxGlab_Auth_Status = syntax{style: open, options: []option{
+	{"--show-token", &action_e68a09b0d2fe},
+	{"-t", &action_e68a09b0d2fe},
+}}
 
 var syntaxGlab_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
@@ -9940,7 +10830,7 @@ var syntaxGlab_Gpg_key = syntax{style: open, subs: []program{
 	{"set", &syntaxGlab_Gpg_key_Add},
 }}
 
-var syntaxGlab = syntax{style: open, options: []option{
+var syntaxGlab = syntax{style: open, service: "gitlab", options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--hostname", &action_933fc77f4028},
 	{"--repo", &action_933fc77f4028},
@@ -10131,6 +11021,17 @@ var syntaxGo = syntax{style: long, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-work", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
+}, texts: []option{
+	{"env*-w*cc=", &action_5d13da8339f2},
+	{"env*-w*goauth=", &action_5d13da8339f2},
+	{"env*-w*gocacheprog=", &action_5d13da8339f2},
+	{"env*-w*goflags=*insecure", &action_1e28f5c319e0},
+	{"env*-w*goflags=*toolexec", &action_5d13da8339f2},
+	{"env*-w*goinsecure=", &action_1e28f5c319e0},
+	{"env*-w*gonosum", &action_1e28f5c319e0},
+	{"env*-w*goproxy=", &action_73a15dbedf5a},
+	{"env*-w*gosumdb=", &action_1e28f5c319e0},
+	{"env*-w*gotoolchain=", &action_73a15dbedf5a},
 }, subs: []program{
 	{"bug", &syntaxGo_Bug},
 	{"build", &syntaxGo_Build},
@@ -10448,7 +11349,7 @@ var syntaxGsutil_Del = syntax{style: open, operands: shape{rest: roleText}, base
 
 var syntaxGsutil_Presign = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
 
-var syntaxGsutil = syntax{style: own, options: []option{
+var syntaxGsutil = syntax{style: own, service: "bucket", options: []option{
 	{"-D", &action_e3b0c44298fc},
 	{"-m", &action_e3b0c44298fc},
 	{"-o", &action_933fc77f4028},
@@ -10546,6 +11447,13 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleCompress}, base: &action_121aadd1cc38}
 
+var syntaxHdfs = syntax{style: open, service: "files", texts: []option{
+	{"-chmod", &action_6deb5cd91c63},
+	{"-expunge", &action_7c097ed414e6},
+	{"-rm", &action_7c097ed414e6},
+	{"namenode -format", &action_7c097ed414e6},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxHead = syntax{style: gnu | numeric, options: []option{
 	{"--bytes", &action_933fc77f4028},
 	{"--lines", &action_933fc77f4028},
@@ -10584,7 +11492,7 @@ var syntaxHelm_Install = syntax{style: open, operands: shape{head: []role{roleTe
 
 var syntaxHelm_Plugin = syntax{base: &action_540dc9a7c234}
 
-var syntaxHelm = syntax{style: open, options: []option{
+var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"--ca-file", &action_7674bb8d4aad},
 	{"--cert-file", &action_7674bb8d4aad},
 	{"--key-file", &action_7674bb8d4aad},
@@ -10599,7 +11507,7 @@ var syntaxHelm = syntax{style: open, options: []option{
 	{"--values", &action_7674bb8d4aad},
 	{"--version", &action_933fc77f4028},
 	{"-f", &action_7674bb8d4aad},
-	{"-n", &action_933fc77f4028},
+	{"-n", &action_82caea0d3e11},
 }, subs: []program{
 	{"completion", &syntaxHelm_Completion},
 	{"create", &syntaxHelm_Create},
@@ -10869,6 +11777,14 @@ var syntaxHttp = syntax{options: []option{
 	{"-s", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleWebItem}, base: &action_404add0ba800}
+
+var syntaxHttpd = syntax{style: open, why: "serves files", options: []option{
+	{"--addr", &action_fb05e58956a1},
+	{"--bind", &action_fb05e58956a1},
+	{"--root", &action_f01e56e72e8d},
+	{"-d", &action_f01e56e72e8d},
+	{"-h", &action_f01e56e72e8d},
+}, operands: shape{rest: roleMaybeFile}, base: &action_71770d2fe9f5}
 
 var syntaxIcacls = syntax{style: slash, options: []option{
 	{"/c", &action_e3b0c44298fc},
@@ -11417,7 +12333,9 @@ var syntaxJq = syntax{options: []option{
 	{"-s", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxJupyter = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+var syntaxJupyter = syntax{style: open, options: []option{
+	{"--ip", &action_fb05e58956a1},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxKadmin = syntax{style: open, operands: shape{rest: roleText}, base: &action_8af0ede3af90}
 
@@ -11602,7 +12520,34 @@ var syntaxKubectl_Debug = syntax{style: bundled | open, options: []option{
 	{"-t", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_f725769babf3}
 
-var syntaxKubectl_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+var syntaxKubectl_Delete__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxKubectl_Delete_Job = syntax{style: open, options: []option{
+	{"--all", &action_cb88a8d37100},
+	{"--all-namespaces", &action_cb88a8d37100},
+	{"--selector", &action_cb88a8d37100},
+	{"-A", &action_cb88a8d37100},
+	{"-l", &action_cb88a8d37100},
+}, operands: shape{rest: roleText}}
+
+var syntaxKubectl_Delete = syntax{style: open, options: []option{
+	{"--filename", &action_84991aac2c93},
+	{"--kustomize", &action_84991aac2c93},
+	{"--raw", &action_cb88a8d37100},
+	{"-f", &action_84991aac2c93},
+	{"-k", &action_84991aac2c93},
+}, subs: []program{
+	{"*", &syntaxKubectl_Delete__2a},
+	{"job", &syntaxKubectl_Delete_Job},
+	{"job/*", &syntaxKubectl_Delete_Job},
+	{"jobs", &syntaxKubectl_Delete_Job},
+	{"po", &syntaxKubectl_Delete_Job},
+	{"po/*", &syntaxKubectl_Delete_Job},
+	{"pod", &syntaxKubectl_Delete_Job},
+	{"pod/*", &syntaxKubectl_Delete_Job},
+	{"pods", &syntaxKubectl_Delete_Job},
+	{"pods/*", &syntaxKubectl_Delete_Job},
+}, operands: shape{rest: roleText}, base: &action_f2b8d1899791}
 
 var syntaxKubectl_Describe_Secret = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
@@ -11626,9 +12571,11 @@ var syntaxKubectl_Exec = syntax{style: bundled, options: []option{
 	{"-t", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_d4473c670c25}
 
-var syntaxKubectl_Port_forward = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_5bce6b70767a}
+var syntaxKubectl_Port_forward = syntax{style: open, options: []option{
+	{"--address", &action_fb05e58956a1},
+}, operands: shape{rest: roleText}}
 
-var syntaxKubectl = syntax{style: bundled, options: []option{
+var syntaxKubectl = syntax{style: bundled, service: "kubernetes", options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--all-namespaces", &action_e3b0c44298fc},
 	{"--as", &action_6b1b9c027b89},
@@ -11696,7 +12643,7 @@ var syntaxKubectl = syntax{style: bundled, options: []option{
 	{"-h", &action_e3b0c44298fc},
 	{"-k", &action_7674bb8d4aad},
 	{"-l", &action_933fc77f4028},
-	{"-n", &action_933fc77f4028},
+	{"-n", &action_82caea0d3e11},
 	{"-o", &action_933fc77f4028},
 	{"-s", &action_7100f7f6d9bd},
 	{"-v", &action_933fc77f4028},
@@ -11787,7 +12734,7 @@ var syntaxKustomize_App = syntax{operands: shape{rest: roleMaybeFile}, base: &ac
 
 var syntaxKustomize_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
 
-var syntaxKustomize = syntax{style: open, subs: []program{
+var syntaxKustomize = syntax{style: open, service: "kubernetes", subs: []program{
 	{"analyze", &syntaxKustomize_Analyze},
 	{"app", &syntaxKustomize_App},
 	{"apply", &syntaxKustomize_App},
@@ -12149,6 +13096,28 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptLua}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxM4 = syntax{style: open | gnu, input: roleTexts, options: []option{
+	{"--define", &action_933fc77f4028},
+	{"--include", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-I", &action_933fc77f4028},
+}, texts: []option{
+	{"syscmd", &action_5375e2232df6},
+}, operands: shape{rest: roleScriptInput}, base: &action_f42b4f6538ea}
+
+var syntaxMachinectl_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxMachinectl_Login = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_aba4d4e72ec2}
+
+var syntaxMachinectl = syntax{style: open, subs: []program{
+	{"list", &syntaxMachinectl_List},
+	{"list-images", &syntaxMachinectl_List},
+	{"login", &syntaxMachinectl_Login},
+	{"shell", &syntaxMachinectl_Login},
+	{"show", &syntaxMachinectl_List},
+	{"status", &syntaxMachinectl_List},
+}, operands: shape{rest: roleSystem}}
+
 var syntaxMail = syntax{style: bundled | open, options: []option{
 	{"-A", &action_56f3046bd8c9},
 	{"-C", &action_6b1b9c027b89},
@@ -12172,14 +13141,14 @@ var syntaxMail = syntax{style: bundled | open, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleSend}, base: &action_a31d7a653934}
 
-var syntaxMake = syntax{style: open | bundled | long, options: []option{
+var syntaxMake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_f1405b282f3e},
 	{"--directory", &action_48c1001e7070},
 	{"--eval", &action_540dc9a7c234},
-	{"--file", &action_56f3046bd8c9},
+	{"--file", &action_449da398132e},
 	{"--include-dir", &action_933fc77f4028},
 	{"--install", &action_f1405b282f3e},
-	{"--makefile", &action_56f3046bd8c9},
+	{"--makefile", &action_449da398132e},
 	{"--prefix", &action_f1405b282f3e},
 	{"-A", &action_933fc77f4028},
 	{"-B", &action_933fc77f4028},
@@ -12196,7 +13165,7 @@ var syntaxMake = syntax{style: open | bundled | long, options: []option{
 	{"-b", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
 	{"-e", &action_e3b0c44298fc},
-	{"-f", &action_56f3046bd8c9},
+	{"-f", &action_449da398132e},
 	{"-i", &action_e3b0c44298fc},
 	{"-j", &action_933fc77f4028},
 	{"-k", &action_e3b0c44298fc},
@@ -12305,6 +13274,41 @@ var syntaxMd5sum = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
 
+var syntaxMinikube_Config = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxMinikube_Delete = syntax{operands: shape{rest: roleText}, base: &action_f3965e756ecd}
+
+var syntaxMinikube_Destroy = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxMinikube_Enter = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_e3b0c44298fc}
+
+var syntaxMinikube = syntax{style: open, subs: []program{
+	{"config", &syntaxMinikube_Config},
+	{"current-context", &syntaxMinikube_Config},
+	{"delete", &syntaxMinikube_Delete},
+	{"describe", &syntaxMinikube_Config},
+	{"destroy", &syntaxMinikube_Destroy},
+	{"enter", &syntaxMinikube_Enter},
+	{"exec", &syntaxMinikube_Enter},
+	{"get", &syntaxMinikube_Config},
+	{"info", &syntaxMinikube_Config},
+	{"ip", &syntaxMinikube_Config},
+	{"list", &syntaxMinikube_Config},
+	{"logs", &syntaxMinikube_Config},
+	{"ls", &syntaxMinikube_Config},
+	{"purge", &syntaxMinikube_Destroy},
+	{"remove", &syntaxMinikube_Destroy},
+	{"rm", &syntaxMinikube_Destroy},
+	{"run", &syntaxMinikube_Enter},
+	{"shell", &syntaxMinikube_Enter},
+	{"show", &syntaxMinikube_Config},
+	{"ssh", &syntaxMinikube_Enter},
+	{"status", &syntaxMinikube_Config},
+	{"stop-destroy", &syntaxMinikube_Destroy},
+	{"undefine", &syntaxMinikube_Destroy},
+	{"version", &syntaxMinikube_Config},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxMkdir = syntax{style: gnu, options: []option{
 	{"--context", &action_540758ff93b3},
 	{"--mode", &action_933fc77f4028},
@@ -12359,19 +13363,27 @@ var syntaxMktemp = syntax{style: gnu, options: []option{
 
 var syntaxModprobe = syntax{style: open, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
-var syntaxMongosh = syntax{style: open, options: []option{
+var syntaxMongosh = syntax{style: open, service: "database", input: roleTexts, options: []option{
 	{"--eval", &action_99ef6915cf9b},
-	{"--execute", &action_99ef6915cf9b},
-	{"--file", &action_0a395c79a38f},
-	{"--query", &action_99ef6915cf9b},
-	{"-Q", &action_99ef6915cf9b},
-	{"-c", &action_99ef6915cf9b},
-	{"-e", &action_99ef6915cf9b},
-	{"-f", &action_0a395c79a38f},
-	{"-i", &action_0a395c79a38f},
-	{"-o", &action_0a395c79a38f},
-	{"-q", &action_99ef6915cf9b},
-}, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
+	{"--file", &action_40a738f80949},
+	{"-f", &action_40a738f80949},
+}, texts: []option{
+	{".drop(", &action_cf912f65ebdf},
+	{".remove(", &action_cf912f65ebdf},
+	{"child_process", &action_5d13da8339f2},
+	{"createuser(", &action_6deb5cd91c63},
+	{"deletemany(", &action_cf912f65ebdf},
+	{"deleteone", &action_f2b8d1899791},
+	{"dropalluser", &action_7c097ed414e6},
+	{"dropdatabase", &action_cf912f65ebdf},
+	{"dropuser(", &action_7c097ed414e6},
+	{"grantroles", &action_6deb5cd91c63},
+	{"insert", &action_f2b8d1899791},
+	{"runcommand", &action_f2b8d1899791},
+	{"shutdownserver", &action_1e28f5c319e0},
+	{"update", &action_f2b8d1899791},
+	{"updatemany({}", &action_7c097ed414e6},
+}, operands: shape{head: []role{rolePlace}, rest: roleScriptInput}, base: &action_ff2fd671a94b}
 
 var syntaxMount = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -12535,6 +13547,19 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 }, prefixes: []option{
 	{"-D", &action_933fc77f4028},
 	{"-P", &action_933fc77f4028},
+}, texts: []option{
+	{"add source", &action_73a15dbedf5a},
+	{"config*disable-tls*true", &action_1e28f5c319e0},
+	{"config*mirror.", &action_73a15dbedf5a},
+	{"config*repo.", &action_73a15dbedf5a},
+	{"config*repos.", &action_73a15dbedf5a},
+	{"config*repositories", &action_73a15dbedf5a},
+	{"config*secure-http*false", &action_1e28f5c319e0},
+	{"source add", &action_73a15dbedf5a},
+	{"sources add", &action_73a15dbedf5a},
+	{"sources*--add", &action_73a15dbedf5a},
+	{"sources*-a", &action_73a15dbedf5a},
+	{"ssl_verify_mode", &action_1e28f5c319e0},
 }, subs: []program{
 	{"--version", &syntaxMvn___version},
 	{"-version", &syntaxMvn___version},
@@ -12575,19 +13600,19 @@ var syntaxMypy = syntax{style: open, options: []option{
 	{"-r", &action_f1405b282f3e},
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxMysql = syntax{style: gnu | bundled, options: []option{
+var syntaxMysql = syntax{style: gnu | bundled, service: "database", input: roleSQL, options: []option{
 	{"--batch", &action_e3b0c44298fc},
 	{"--column-names", &action_e3b0c44298fc},
 	{"--compress", &action_e3b0c44298fc},
 	{"--connect-timeout", &action_933fc77f4028},
-	{"--database", &action_933fc77f4028},
+	{"--database", &action_82caea0d3e11},
 	{"--default-character-set", &action_933fc77f4028},
 	{"--defaults-extra-file", &action_56f3046bd8c9},
 	{"--defaults-file", &action_56f3046bd8c9},
 	{"--delimiter", &action_933fc77f4028},
 	{"--execute", &action_1067b4545736},
 	{"--force", &action_e3b0c44298fc},
-	{"--host", &action_933fc77f4028},
+	{"--host", &action_82caea0d3e11},
 	{"--html", &action_e3b0c44298fc},
 	{"--init-command", &action_dce6bab328c8},
 	{"--init-command-no", &action_933fc77f4028},
@@ -12622,7 +13647,7 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-A", &action_e3b0c44298fc},
 	{"-B", &action_e3b0c44298fc},
 	{"-C", &action_e3b0c44298fc},
-	{"-D", &action_933fc77f4028},
+	{"-D", &action_82caea0d3e11},
 	{"-E", &action_e3b0c44298fc},
 	{"-G", &action_e3b0c44298fc},
 	{"-H", &action_e3b0c44298fc},
@@ -12635,7 +13660,7 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-c", &action_e3b0c44298fc},
 	{"-e", &action_1067b4545736},
 	{"-f", &action_e3b0c44298fc},
-	{"-h", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
 	{"-i", &action_e3b0c44298fc},
 	{"-j", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
@@ -12647,7 +13672,36 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-u", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{rolePlace}}, base: &action_ff2fd671a94b}
+
+var syntaxMysqladmin_Drop = syntax{operands: shape{head: []role{rolePlace}}, base: &action_cb88a8d37100}
+
+var syntaxMysqladmin_Extended_status = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxMysqladmin_Kill = syntax{operands: shape{rest: roleText}, base: &action_1e28f5c319e0}
+
+var syntaxMysqladmin_Old_password = syntax{operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
+
+var syntaxMysqladmin = syntax{style: open, service: "database", options: []option{
+	{"--host", &action_82caea0d3e11},
+	{"-P", &action_933fc77f4028},
+	{"-S", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
+	{"-p", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, subs: []program{
+	{"drop", &syntaxMysqladmin_Drop},
+	{"extended-status", &syntaxMysqladmin_Extended_status},
+	{"kill", &syntaxMysqladmin_Kill},
+	{"old-password", &syntaxMysqladmin_Old_password},
+	{"password", &syntaxMysqladmin_Old_password},
+	{"ping", &syntaxMysqladmin_Extended_status},
+	{"processlist", &syntaxMysqladmin_Extended_status},
+	{"shutdown", &syntaxMysqladmin_Kill},
+	{"status", &syntaxMysqladmin_Extended_status},
+	{"variables", &syntaxMysqladmin_Extended_status},
+	{"version", &syntaxMysqladmin_Extended_status},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"--backupdir", &action_1efb8343bf9b},
@@ -12660,6 +13714,10 @@ var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"-o", &action_1efb8343bf9b},
 	{"-s", &action_25992496c212},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxNats = syntax{style: open, service: "service", texts: []option{
+	{"--delete", &action_7c097ed414e6},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
 
 var syntaxNc = syntax{style: bundled, options: []option{
 	{"--allow", &action_933fc77f4028},
@@ -12789,6 +13847,18 @@ var syntaxNetstat = syntax{style: bundled | numeric | open, options: []option{
 	{"-y", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
+
+var syntaxNgrok_Authtoken = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
+	{"authtoken", &syntaxNgrok_Authtoken},
+	{"config", &syntaxNgrok_Authtoken},
+	{"help", &syntaxNgrok_Authtoken},
+	{"list", &syntaxNgrok_Authtoken},
+	{"status", &syntaxNgrok_Authtoken},
+	{"update", &syntaxNgrok_Authtoken},
+	{"version", &syntaxNgrok_Authtoken},
+}, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
 
 var syntaxNice = syntax{style: gnu | first | numeric, options: []option{
 	{"--adjustment", &action_933fc77f4028},
@@ -13150,6 +14220,17 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*set*cafile", &action_1e28f5c319e0},
+	{"config*set*ignore-scripts*false", &action_1e28f5c319e0},
+	{"config*set*proxy", &action_73a15dbedf5a},
+	{"config*set*registry", &action_73a15dbedf5a},
+	{"config*set*script-shell", &action_1e28f5c319e0},
+	{"config*set*strict-ssl*false", &action_1e28f5c319e0},
+	{"enablestrictssl*false", &action_1e28f5c319e0},
+	{"npmregistryserver", &action_73a15dbedf5a},
+	{"pkg set*scripts.*=", &action_25992496c212},
+	{"set registry", &action_73a15dbedf5a},
 }, subs: []program{
 	{"--version", &syntaxNpm___version},
 	{"access", &syntaxNpm_Access},
@@ -13878,7 +14959,7 @@ var syntaxPacker__2a = syntax{style: open, operands: shape{rest: roleText}, base
 
 var syntaxPacker_Catalog = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxPacker = syntax{style: own, subs: []program{
+var syntaxPacker = syntax{style: own, service: "packer", subs: []program{
 	{"*", &syntaxPacker__2a},
 	{"catalog", &syntaxPacker_Catalog},
 	{"fmt", &syntaxPacker_Catalog},
@@ -14107,7 +15188,7 @@ var syntaxPaste = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxPatch = syntax{style: gnu | numeric, options: []option{
+var syntaxPatch = syntax{style: gnu | numeric, input: roleDiff, options: []option{
 	{"--backup", &action_e3b0c44298fc},
 	{"--batch", &action_e3b0c44298fc},
 	{"--binary", &action_e3b0c44298fc},
@@ -14116,7 +15197,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"--force", &action_e3b0c44298fc},
 	{"--forward", &action_e3b0c44298fc},
 	{"--fuzz", &action_933fc77f4028},
-	{"--input", &action_56f3046bd8c9},
+	{"--input", &action_f58ce29298f0},
 	{"--merge", &action_e3b0c44298fc},
 	{"--output", &action_edb7023ca44a},
 	{"--prefix", &action_933fc77f4028},
@@ -14144,7 +15225,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"-e", &action_e3b0c44298fc},
 	{"-f", &action_e3b0c44298fc},
 	{"-g", &action_933fc77f4028},
-	{"-i", &action_56f3046bd8c9},
+	{"-i", &action_f58ce29298f0},
 	{"-l", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
 	{"-o", &action_edb7023ca44a},
@@ -14154,7 +15235,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"-t", &action_e3b0c44298fc},
 	{"-u", &action_e3b0c44298fc},
 	{"-z", &action_933fc77f4028},
-}, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_19af46619ea5}
+}, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_bd0095900711}
 
 var syntaxPcalua = syntax{style: slash, why: "runs code straight from the network", options: []option{
 	{"/a", &action_c90037fb93bf},
@@ -14500,6 +15581,12 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_1efb8343bf9b},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*set*find-links", &action_73a15dbedf5a},
+	{"config*set*index-url", &action_73a15dbedf5a},
+	{"config*set*index_url", &action_73a15dbedf5a},
+	{"config*set*proxy", &action_73a15dbedf5a},
+	{"config*set*trusted-host", &action_1e28f5c319e0},
 }, subs: []program{
 	{"cache", &syntaxPip_Cache},
 	{"check", &syntaxPip_Check},
@@ -14586,6 +15673,10 @@ var syntaxPoetry = syntax{style: open, options: []option{
 	{"--project", &action_48c1001e7070},
 	{"-C", &action_48c1001e7070},
 	{"-P", &action_48c1001e7070},
+}, texts: []option{
+	{"cert*false", &action_1e28f5c319e0},
+	{"config*repositories.", &action_73a15dbedf5a},
+	{"source add*http", &action_73a15dbedf5a},
 }, subs: []program{
 	{"about", &syntaxPoetry_About},
 	{"add", &syntaxPoetry_Add},
@@ -14683,6 +15774,21 @@ var syntaxPrintenv = syntax{options: []option{
 var syntaxPrintf = syntax{style: literal, options: []option{
 	{"-v", &action_933fc77f4028},
 }, operands: shape{rest: roleText}}
+
+var syntaxPrisma = syntax{style: open, service: "database", texts: []option{
+	{"--accept-data-loss", &action_7c097ed414e6},
+	{"db push*--force-reset", &action_7c097ed414e6},
+	{"db:drop", &action_7c097ed414e6},
+	{"db:purge", &action_7c097ed414e6},
+	{"db:reset", &action_7c097ed414e6},
+	{"drop-all", &action_7c097ed414e6},
+	{"dropall", &action_7c097ed414e6},
+	{"migrate reset", &action_7c097ed414e6},
+	{"migrate:reset", &action_7c097ed414e6},
+	{"migrate:undo:all", &action_7c097ed414e6},
+	{"rollback --all", &action_7c097ed414e6},
+	{"schema:drop", &action_7c097ed414e6},
+}, operands: shape{rest: roleMaybeFile}, base: &action_ccaa2d796569}
 
 var syntaxProcdump = syntax{style: slash, why: "reads credentials", options: []option{
 	{"/accepteula", &action_e3b0c44298fc},
@@ -14793,23 +15899,23 @@ var syntaxPsexec = syntax{style: slash | first, why: "runs code straight from th
 	{"/x", &action_e3b0c44298fc},
 }, groups: []string{"\\\\*"}, operands: shape{rest: roleCmdWords}, base: &action_10f042f09a25}
 
-var syntaxPsql = syntax{style: bundled, options: []option{
+var syntaxPsql = syntax{style: bundled, service: "database", input: roleSQL, options: []option{
 	{"--command", &action_1067b4545736},
 	{"--csv", &action_e3b0c44298fc},
-	{"--dbname", &action_933fc77f4028},
+	{"--dbname", &action_82caea0d3e11},
 	{"--echo-all", &action_e3b0c44298fc},
 	{"--echo-errors", &action_e3b0c44298fc},
 	{"--expanded", &action_e3b0c44298fc},
 	{"--field-separator", &action_933fc77f4028},
-	{"--file", &action_b19492b800f7},
-	{"--host", &action_933fc77f4028},
+	{"--file", &action_40a738f80949},
+	{"--host", &action_82caea0d3e11},
 	{"--html", &action_e3b0c44298fc},
 	{"--list", &action_03539de5fc68},
 	{"--log-file", &action_edb7023ca44a},
 	{"--no-align", &action_e3b0c44298fc},
 	{"--no-password", &action_e3b0c44298fc},
 	{"--no-psqlrc", &action_e3b0c44298fc},
-	{"--output", &action_edb7023ca44a},
+	{"--output", &action_da06ee4de51b},
 	{"--password", &action_e3b0c44298fc},
 	{"--port", &action_933fc77f4028},
 	{"--pset", &action_933fc77f4028},
@@ -14836,14 +15942,14 @@ var syntaxPsql = syntax{style: bundled, options: []option{
 	{"-a", &action_e3b0c44298fc},
 	{"-b", &action_e3b0c44298fc},
 	{"-c", &action_1067b4545736},
-	{"-d", &action_933fc77f4028},
+	{"-d", &action_82caea0d3e11},
 	{"-e", &action_e3b0c44298fc},
-	{"-f", &action_b19492b800f7},
-	{"-h", &action_933fc77f4028},
+	{"-f", &action_40a738f80949},
+	{"-h", &action_82caea0d3e11},
 	{"-i", &action_e3b0c44298fc},
 	{"-l", &action_03539de5fc68},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_edb7023ca44a},
+	{"-o", &action_da06ee4de51b},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
@@ -14852,7 +15958,7 @@ var syntaxPsql = syntax{style: bundled, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText, roleText}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{rolePlace, roleText}}, base: &action_ff2fd671a94b}
 
 var syntaxPulumi_About = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -14860,7 +15966,7 @@ var syntaxPulumi_Bootstrap = syntax{operands: shape{rest: roleMaybeFile}, base: 
 
 var syntaxPulumi_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
 
-var syntaxPulumi = syntax{style: open, subs: []program{
+var syntaxPulumi = syntax{style: open, service: "infrastructure", subs: []program{
 	{"about", &syntaxPulumi_About},
 	{"bootstrap", &syntaxPulumi_Bootstrap},
 	{"cancel", &syntaxPulumi_Bootstrap},
@@ -14965,11 +16071,11 @@ var syntaxPwd = syntax{options: []option{
 }}
 
 var syntaxPy_3ahttp_2eserver = syntax{options: []option{
-	{"--bind", &action_933fc77f4028},
+	{"--bind", &action_fb05e58956a1},
 	{"--cgi", &action_e3b0c44298fc},
 	{"--directory", &action_f01e56e72e8d},
 	{"--protocol", &action_933fc77f4028},
-	{"-b", &action_933fc77f4028},
+	{"-b", &action_fb05e58956a1},
 	{"-d", &action_f01e56e72e8d},
 	{"-p", &action_933fc77f4028},
 }, operands: shape{head: []role{roleText}}, base: &action_5bce6b70767a}
@@ -15044,6 +16150,56 @@ var syntaxPython = syntax{style: first, language: "python", options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptPython}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxRake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
+	{"--build", &action_f1405b282f3e},
+	{"--directory", &action_48c1001e7070},
+	{"--eval", &action_540dc9a7c234},
+	{"--execute", &action_31e8e589bb8a},
+	{"--execute-continue", &action_31e8e589bb8a},
+	{"--execute-print", &action_31e8e589bb8a},
+	{"--file", &action_449da398132e},
+	{"--include-dir", &action_933fc77f4028},
+	{"--install", &action_f1405b282f3e},
+	{"--makefile", &action_449da398132e},
+	{"--prefix", &action_f1405b282f3e},
+	{"--rakelibdir", &action_48c1001e7070},
+	{"--require", &action_058236e0a6ac},
+	{"-A", &action_933fc77f4028},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_48c1001e7070},
+	{"-D", &action_933fc77f4028},
+	{"-E", &action_31e8e589bb8a},
+	{"-G", &action_933fc77f4028},
+	{"-I", &action_933fc77f4028},
+	{"-P", &action_56f3046bd8c9},
+	{"-R", &action_48c1001e7070},
+	{"-S", &action_56f3046bd8c9},
+	{"-T", &action_933fc77f4028},
+	{"-W", &action_933fc77f4028},
+	{"-b", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-e", &action_31e8e589bb8a},
+	{"-f", &action_449da398132e},
+	{"-i", &action_e3b0c44298fc},
+	{"-j", &action_933fc77f4028},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_933fc77f4028},
+	{"-p", &action_31e8e589bb8a},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_058236e0a6ac},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+}, prefixes: []option{
+	{"-D", &action_933fc77f4028},
+	{"-G", &action_933fc77f4028},
+	{"-j", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxRclone_About = syntax{operands: shape{rest: roleObject}, base: &action_9fe32a6c0cf7}
 
 var syntaxRclone_Backend = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
@@ -15058,7 +16214,7 @@ var syntaxRclone_Config = syntax{operands: shape{rest: roleText}, base: &action_
 
 var syntaxRclone_Mount = syntax{base: &action_540dc9a7c234}
 
-var syntaxRclone = syntax{style: open, options: []option{
+var syntaxRclone = syntax{style: open, service: "bucket", options: []option{
 	{"--config", &action_56f3046bd8c9},
 	{"--exclude-from", &action_56f3046bd8c9},
 	{"--files-from", &action_56f3046bd8c9},
@@ -15142,24 +16298,30 @@ var syntaxRealpath = syntax{style: gnu, options: []option{
 
 var syntaxReboot = syntax{style: open, operands: shape{rest: roleText}, base: &action_d3ee23963102}
 
-var syntaxRedis_cli__2a = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxRedis_cli__2a = syntax{operands: shape{rest: roleText}, base: &action_aaa142baf704}
 
-var syntaxRedis_cli_CONFIG = syntax{operands: shape{rest: roleText}, base: &action_250a89f04b9a}
+var syntaxRedis_cli_ACL = syntax{operands: shape{rest: roleText}, base: &action_e94404000ca7}
 
-var syntaxRedis_cli_DBSIZE = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxRedis_cli_BGSAVE = syntax{operands: shape{rest: roleText}, base: &action_c05c5d49413f}
 
-var syntaxRedis_cli_FLUSHALL = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+var syntaxRedis_cli_CONFIG = syntax{operands: shape{rest: roleText}, base: &action_516a498c9f2d}
 
-var syntaxRedis_cli = syntax{options: []option{
+var syntaxRedis_cli_DBSIZE = syntax{operands: shape{rest: roleText}, base: &action_809a8a0cdbfb}
+
+var syntaxRedis_cli_FLUSHALL = syntax{operands: shape{rest: roleText}, base: &action_bf63d2ff16a2}
+
+var syntaxRedis_cli_MIGRATE = syntax{operands: shape{rest: roleText}, base: &action_ea31d6cff035}
+
+var syntaxRedis_cli = syntax{service: "database", input: roleLines, options: []option{
 	{"--askpass", &action_e3b0c44298fc},
 	{"--bigkeys", &action_e3b0c44298fc},
 	{"--cacert", &action_56f3046bd8c9},
 	{"--cert", &action_56f3046bd8c9},
-	{"--cluster", &action_540dc9a7c234},
+	{"--cluster", &action_c091def0a3d4},
 	{"--count", &action_933fc77f4028},
 	{"--csv", &action_e3b0c44298fc},
-	{"--eval", &action_540dc9a7c234},
-	{"--functions-rdb", &action_540dc9a7c234},
+	{"--eval", &action_c091def0a3d4},
+	{"--functions-rdb", &action_c091def0a3d4},
 	{"--hotkeys", &action_e3b0c44298fc},
 	{"--insecure", &action_e3b0c44298fc},
 	{"--json", &action_e3b0c44298fc},
@@ -15170,9 +16332,9 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"--no-raw", &action_e3b0c44298fc},
 	{"--pass", &action_933fc77f4028},
 	{"--pattern", &action_933fc77f4028},
-	{"--pipe", &action_540dc9a7c234},
+	{"--pipe", &action_e3b0c44298fc},
 	{"--raw", &action_e3b0c44298fc},
-	{"--rdb", &action_edb7023ca44a},
+	{"--rdb", &action_5cfdd09334d4},
 	{"--scan", &action_e3b0c44298fc},
 	{"--sni", &action_933fc77f4028},
 	{"--stat", &action_e3b0c44298fc},
@@ -15184,20 +16346,23 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"-a", &action_933fc77f4028},
 	{"-c", &action_e3b0c44298fc},
 	{"-d", &action_933fc77f4028},
-	{"-h", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
 	{"-i", &action_933fc77f4028},
 	{"-n", &action_933fc77f4028},
 	{"-p", &action_933fc77f4028},
 	{"-r", &action_933fc77f4028},
 	{"-s", &action_933fc77f4028},
-	{"-u", &action_933fc77f4028},
+	{"-u", &action_82caea0d3e11},
 	{"-x", &action_e3b0c44298fc},
 }, subs: []program{
 	{"*", &syntaxRedis_cli__2a},
+	{"ACL", &syntaxRedis_cli_ACL},
+	{"BGSAVE", &syntaxRedis_cli_BGSAVE},
 	{"CONFIG", &syntaxRedis_cli_CONFIG},
 	{"DBSIZE", &syntaxRedis_cli_DBSIZE},
 	{"DEBUG", &syntaxRedis_cli_CONFIG},
 	{"EVAL", &syntaxRedis_cli_CONFIG},
+	{"EVALSHA", &syntaxRedis_cli_CONFIG},
 	{"EXISTS", &syntaxRedis_cli_DBSIZE},
 	{"FLUSHALL", &syntaxRedis_cli_FLUSHALL},
 	{"FLUSHDB", &syntaxRedis_cli_FLUSHALL},
@@ -15212,16 +16377,17 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"LRANGE", &syntaxRedis_cli_DBSIZE},
 	{"MEMORY", &syntaxRedis_cli_DBSIZE},
 	{"MGET", &syntaxRedis_cli_DBSIZE},
+	{"MIGRATE", &syntaxRedis_cli_MIGRATE},
 	{"MODULE", &syntaxRedis_cli_CONFIG},
 	{"MONITOR", &syntaxRedis_cli_DBSIZE},
 	{"PING", &syntaxRedis_cli_DBSIZE},
-	{"REPLICAOF", &syntaxRedis_cli_CONFIG},
-	{"SAVE", &syntaxRedis_cli_CONFIG},
+	{"REPLICAOF", &syntaxRedis_cli_MIGRATE},
+	{"SAVE", &syntaxRedis_cli_BGSAVE},
 	{"SCAN", &syntaxRedis_cli_DBSIZE},
 	{"SCARD", &syntaxRedis_cli_DBSIZE},
 	{"SCRIPT", &syntaxRedis_cli_CONFIG},
 	{"SHUTDOWN", &syntaxRedis_cli_FLUSHALL},
-	{"SLAVEOF", &syntaxRedis_cli_CONFIG},
+	{"SLAVEOF", &syntaxRedis_cli_MIGRATE},
 	{"SLOWLOG", &syntaxRedis_cli_DBSIZE},
 	{"SMEMBERS", &syntaxRedis_cli_DBSIZE},
 	{"STRLEN", &syntaxRedis_cli_DBSIZE},
@@ -15230,7 +16396,8 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"TYPE", &syntaxRedis_cli_DBSIZE},
 	{"ZCARD", &syntaxRedis_cli_DBSIZE},
 	{"ZRANGE", &syntaxRedis_cli_DBSIZE},
-	{"bgsave", &syntaxRedis_cli_CONFIG},
+	{"acl", &syntaxRedis_cli_ACL},
+	{"bgsave", &syntaxRedis_cli_BGSAVE},
 	{"config", &syntaxRedis_cli_CONFIG},
 	{"dbsize", &syntaxRedis_cli_DBSIZE},
 	{"debug", &syntaxRedis_cli_CONFIG},
@@ -15250,16 +16417,17 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"lrange", &syntaxRedis_cli_DBSIZE},
 	{"memory", &syntaxRedis_cli_DBSIZE},
 	{"mget", &syntaxRedis_cli_DBSIZE},
+	{"migrate", &syntaxRedis_cli_MIGRATE},
 	{"module", &syntaxRedis_cli_CONFIG},
 	{"monitor", &syntaxRedis_cli_DBSIZE},
 	{"ping", &syntaxRedis_cli_DBSIZE},
-	{"replicaof", &syntaxRedis_cli_CONFIG},
-	{"save", &syntaxRedis_cli_CONFIG},
+	{"replicaof", &syntaxRedis_cli_MIGRATE},
+	{"save", &syntaxRedis_cli_BGSAVE},
 	{"scan", &syntaxRedis_cli_DBSIZE},
 	{"scard", &syntaxRedis_cli_DBSIZE},
 	{"script", &syntaxRedis_cli_CONFIG},
 	{"shutdown", &syntaxRedis_cli_FLUSHALL},
-	{"slaveof", &syntaxRedis_cli_CONFIG},
+	{"slaveof", &syntaxRedis_cli_MIGRATE},
 	{"slowlog", &syntaxRedis_cli_DBSIZE},
 	{"smembers", &syntaxRedis_cli_DBSIZE},
 	{"strlen", &syntaxRedis_cli_DBSIZE},
@@ -15268,7 +16436,7 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"type", &syntaxRedis_cli_DBSIZE},
 	{"zcard", &syntaxRedis_cli_DBSIZE},
 	{"zrange", &syntaxRedis_cli_DBSIZE},
-}, base: &action_d4473c670c25}
+}, base: &action_ff2fd671a94b}
 
 var syntaxReg__2a = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_15c1c734da8c}
 
@@ -15819,6 +16987,23 @@ var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"-y", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptRuby}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxRun0 = syntax{style: first | settings | open, options: []option{
+	{"--background", &action_933fc77f4028},
+	{"--chdir", &action_933fc77f4028},
+	{"--description", &action_933fc77f4028},
+	{"--group", &action_933fc77f4028},
+	{"--machine", &action_933fc77f4028},
+	{"--nice", &action_933fc77f4028},
+	{"--property", &action_933fc77f4028},
+	{"--setenv", &action_933fc77f4028},
+	{"--slice", &action_933fc77f4028},
+	{"--unit", &action_933fc77f4028},
+	{"--user", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-g", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{rest: roleArgv}, base: &action_aba4d4e72ec2}
+
 var syntaxRunas = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
 	{"/env", &action_e3b0c44298fc},
 	{"/netonly", &action_e3b0c44298fc},
@@ -16122,6 +17307,16 @@ var syntaxSeq = syntax{style: literal, options: []option{
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
+var syntaxServe = syntax{style: open, why: "serves a folder", options: []option{
+	{"--host", &action_fb05e58956a1},
+	{"--listen", &action_fb05e58956a1},
+	{"--port", &action_933fc77f4028},
+	{"-H", &action_fb05e58956a1},
+	{"-a", &action_fb05e58956a1},
+	{"-l", &action_fb05e58956a1},
+	{"-p", &action_933fc77f4028},
+}, operands: shape{head: []role{roleReadTree}}, base: &action_71770d2fe9f5}
+
 var syntaxService_Status = syntax{base: &action_9fe32a6c0cf7}
 
 var syntaxService = syntax{options: []option{
@@ -16347,6 +17542,8 @@ var syntaxSharphound = syntax{style: slash, options: []option{
 
 var syntaxShield_Approvals = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
 
+var syntaxShield_Approve = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
 var syntaxShield_Audit_Checkpoint = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
 
 var syntaxShield_Audit_Export = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -16404,10 +17601,13 @@ var syntaxShield_Service = syntax{subs: []program{
 
 var syntaxShield = syntax{style: open, subs: []program{
 	{"approvals", &syntaxShield_Approvals},
+	{"approve", &syntaxShield_Approve},
 	{"audit", &syntaxShield_Audit},
 	{"doctor", &syntaxShield_Doctor},
 	{"exec", &syntaxShield_Exec},
+	{"explain", &syntaxShield_Approve},
 	{"hook", &syntaxShield_Hook},
+	{"score", &syntaxShield_Approve},
 	{"service", &syntaxShield_Service},
 	{"session", &syntaxShield_Service},
 }, operands: shape{rest: roleMaybeFile}}
@@ -16606,7 +17806,7 @@ var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_19af46619ea5}
 
-var syntaxSqlite3 = syntax{style: long, options: []option{
+var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-ascii", &action_e3b0c44298fc},
 	{"-bail", &action_e3b0c44298fc},
 	{"-batch", &action_e3b0c44298fc},
@@ -16617,7 +17817,7 @@ var syntaxSqlite3 = syntax{style: long, options: []option{
 	{"-echo", &action_e3b0c44298fc},
 	{"-header", &action_e3b0c44298fc},
 	{"-html", &action_e3b0c44298fc},
-	{"-init", &action_1e600924551b},
+	{"-init", &action_d019be2e1f57},
 	{"-interactive", &action_e3b0c44298fc},
 	{"-json", &action_e3b0c44298fc},
 	{"-line", &action_e3b0c44298fc},
@@ -17026,6 +18226,96 @@ var syntaxSudo = syntax{style: first | settings, options: []option{
 
 var syntaxSudoedit = syntax{operands: shape{rest: roleEdit}, base: &action_aba4d4e72ec2}
 
+var syntaxSupabase__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxSupabase_Apps_3adestroy = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxSupabase_Auth = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Console = syntax{style: open, options: []option{
+	{"--command", &action_061dd4255278},
+	{"-C", &action_061dd4255278},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Db_Diff = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Db_Push = syntax{style: open, options: []option{
+	{"--db-url", &action_e3b0c44298fc},
+	{"--linked", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_f2b8d1899791}
+
+var syntaxSupabase_Db = syntax{style: open, texts: []option{
+	{"--linked*reset", &action_cb88a8d37100},
+	{"reset*--db-url", &action_cb88a8d37100},
+	{"reset*--linked", &action_cb88a8d37100},
+}, subs: []program{
+	{"diff", &syntaxSupabase_Db_Diff},
+	{"dump", &syntaxSupabase_Db_Diff},
+	{"lint", &syntaxSupabase_Db_Diff},
+	{"pull", &syntaxSupabase_Db_Diff},
+	{"push", &syntaxSupabase_Db_Push},
+	{"reset", &syntaxSupabase_Db_Push},
+}, operands: shape{rest: roleText}}
+
+var syntaxSupabase_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Execute = syntax{style: open, options: []option{
+	{"--command", &action_dce6bab328c8},
+	{"--file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleText}, base: &action_1fd8d0e59c57}
+
+var syntaxSupabase_Run = syntax{style: first, options: []option{
+	{"--app", &action_933fc77f4028},
+	{"--remote", &action_933fc77f4028},
+	{"--size", &action_933fc77f4028},
+	{"-a", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5312d47a5241}
+
+var syntaxSupabase_Start = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase = syntax{style: own, service: "cloud", subs: []program{
+	{"*", &syntaxSupabase__2a},
+	{"apps:destroy", &syntaxSupabase_Apps_3adestroy},
+	{"auth", &syntaxSupabase_Auth},
+	{"build", &syntaxSupabase_Auth},
+	{"config", &syntaxSupabase_Auth},
+	{"console", &syntaxSupabase_Console},
+	{"db", &syntaxSupabase_Db},
+	{"delete", &syntaxSupabase_Apps_3adestroy},
+	{"describe", &syntaxSupabase_Describe},
+	{"destroy", &syntaxSupabase_Apps_3adestroy},
+	{"dev", &syntaxSupabase_Auth},
+	{"execute", &syntaxSupabase_Execute},
+	{"get", &syntaxSupabase_Describe},
+	{"help", &syntaxSupabase_Describe},
+	{"info", &syntaxSupabase_Describe},
+	{"init", &syntaxSupabase_Auth},
+	{"link", &syntaxSupabase_Auth},
+	{"list", &syntaxSupabase_Describe},
+	{"list-*", &syntaxSupabase_Describe},
+	{"login", &syntaxSupabase_Auth},
+	{"logout", &syntaxSupabase_Auth},
+	{"logs", &syntaxSupabase_Describe},
+	{"ls", &syntaxSupabase_Describe},
+	{"ps", &syntaxSupabase_Describe},
+	{"pull", &syntaxSupabase_Auth},
+	{"remove", &syntaxSupabase_Apps_3adestroy},
+	{"rm", &syntaxSupabase_Apps_3adestroy},
+	{"run", &syntaxSupabase_Run},
+	{"run:detached", &syntaxSupabase_Run},
+	{"search", &syntaxSupabase_Describe},
+	{"show", &syntaxSupabase_Describe},
+	{"ssh", &syntaxSupabase_Console},
+	{"start", &syntaxSupabase_Start},
+	{"status", &syntaxSupabase_Start},
+	{"stop", &syntaxSupabase_Start},
+	{"version", &syntaxSupabase_Describe},
+	{"view", &syntaxSupabase_Describe},
+	{"whoami", &syntaxSupabase_Describe},
+}, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
+
 var syntaxSvn_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxSvn_Annotate = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -17281,7 +18571,7 @@ var syntaxSystemctl = syntax{options: []option{
 var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"--collect", &action_e3b0c44298fc},
 	{"--description", &action_933fc77f4028},
-	{"--gid", &action_933fc77f4028},
+	{"--gid", &action_53ca1386f247},
 	{"--nice", &action_933fc77f4028},
 	{"--no-ask-password", &action_e3b0c44298fc},
 	{"--no-block", &action_e3b0c44298fc},
@@ -17301,7 +18591,7 @@ var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"--shell", &action_e3b0c44298fc},
 	{"--slice", &action_933fc77f4028},
 	{"--system", &action_e3b0c44298fc},
-	{"--uid", &action_933fc77f4028},
+	{"--uid", &action_53ca1386f247},
 	{"--unit", &action_933fc77f4028},
 	{"--user", &action_e3b0c44298fc},
 	{"--wait", &action_e3b0c44298fc},
@@ -17318,6 +18608,9 @@ var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"-r", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
 	{"-u", &action_933fc77f4028},
+}, texts: []option{
+	{"user=0", &action_aba4d4e72ec2},
+	{"user=root", &action_aba4d4e72ec2},
 }, operands: shape{rest: roleArgv}, base: &action_a3663818f4ca}
 
 var syntaxTac = syntax{style: gnu, options: []option{
@@ -17354,7 +18647,28 @@ var syntaxTail = syntax{style: gnu | numeric | plus, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxTailscale = syntax{style: open, operands: shape{rest: roleText}, base: &action_72eed7197869}
+var syntaxTailscale_Funnel = syntax{operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
+
+var syntaxTailscale_Ip = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxTailscale_Up = syntax{operands: shape{rest: roleText}, base: &action_4ec7c3ac9eae}
+
+var syntaxTailscale = syntax{style: open, options: []option{
+	{"--advertise-exit-node", &action_5bce6b70767a},
+	{"--ssh", &action_5bce6b70767a},
+}, prefixes: []option{
+	{"--advertise-routes", &action_5bce6b70767a},
+}, subs: []program{
+	{"funnel", &syntaxTailscale_Funnel},
+	{"ip", &syntaxTailscale_Ip},
+	{"netcheck", &syntaxTailscale_Ip},
+	{"ping", &syntaxTailscale_Ip},
+	{"serve", &syntaxTailscale_Funnel},
+	{"status", &syntaxTailscale_Ip},
+	{"up", &syntaxTailscale_Up},
+	{"version", &syntaxTailscale_Ip},
+	{"whois", &syntaxTailscale_Ip},
+}, operands: shape{rest: roleText}, base: &action_72eed7197869}
 
 var syntaxTakeown = syntax{style: slash, options: []option{
 	{"/a", &action_e3b0c44298fc},
@@ -17743,7 +19057,7 @@ var syntaxTerraform_Workspace = syntax{style: long, subs: []program{
 	{"show", &syntaxTerraform_Workspace_List},
 }}
 
-var syntaxTerraform = syntax{style: long, options: []option{
+var syntaxTerraform = syntax{style: long, service: "infrastructure", options: []option{
 	{"--terragrunt-non-interactive", &action_e3b0c44298fc},
 	{"-auto-approve", &action_e3b0c44298fc},
 	{"-backend", &action_540758ff93b3},
@@ -17753,7 +19067,7 @@ var syntaxTerraform = syntax{style: long, options: []option{
 	{"-chdir", &action_48c1001e7070},
 	{"-check", &action_e3b0c44298fc},
 	{"-compact-warnings", &action_e3b0c44298fc},
-	{"-destroy", &action_e3b0c44298fc},
+	{"-destroy", &action_cb88a8d37100},
 	{"-detailed-exitcode", &action_e3b0c44298fc},
 	{"-diff", &action_e3b0c44298fc},
 	{"-force", &action_e3b0c44298fc},
@@ -18199,6 +19513,37 @@ var syntaxTsx = syntax{style: first, language: "node", options: []option{
 	{"watch", &syntaxTsx_Watch},
 }, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxTtyd = syntax{style: first | open, why: "gives others a shell", options: []option{
+	{"--address", &action_fb05e58956a1},
+	{"--client-option", &action_933fc77f4028},
+	{"--credential", &action_933fc77f4028},
+	{"--gid", &action_933fc77f4028},
+	{"--interface", &action_fb05e58956a1},
+	{"--max-clients", &action_933fc77f4028},
+	{"--once", &action_e3b0c44298fc},
+	{"--permit-write", &action_e3b0c44298fc},
+	{"--port", &action_933fc77f4028},
+	{"--readonly", &action_e3b0c44298fc},
+	{"--ssl", &action_e3b0c44298fc},
+	{"--uid", &action_933fc77f4028},
+	{"--writable", &action_e3b0c44298fc},
+	{"-O", &action_e3b0c44298fc},
+	{"-P", &action_933fc77f4028},
+	{"-R", &action_e3b0c44298fc},
+	{"-S", &action_e3b0c44298fc},
+	{"-W", &action_e3b0c44298fc},
+	{"-a", &action_fb05e58956a1},
+	{"-c", &action_933fc77f4028},
+	{"-g", &action_933fc77f4028},
+	{"-i", &action_fb05e58956a1},
+	{"-m", &action_933fc77f4028},
+	{"-o", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-w", &action_e3b0c44298fc},
+}, operands: shape{rest: roleArgv}, base: &action_71770d2fe9f5}
+
 var syntaxType = syntax{options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--read-alias", &action_e3b0c44298fc},
@@ -18560,6 +19905,57 @@ var syntaxUvx = syntax{style: first, options: []option{
 	{"-q", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
 
+var syntaxVault_Agent = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxVault_Kv_Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Kv_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxVault_Kv = syntax{style: open, subs: []program{
+	{"get", &syntaxVault_Kv_Get},
+	{"list", &syntaxVault_Kv_List},
+	{"metadata", &syntaxVault_Kv_List},
+}, operands: shape{rest: roleText}}
+
+var syntaxVault_List = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxVault_Login = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxVault_Policy_Fmt = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxVault_Policy_Write = syntax{operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
+
+var syntaxVault_Policy = syntax{style: open, subs: []program{
+	{"fmt", &syntaxVault_Policy_Fmt},
+	{"list", &syntaxVault_Policy_Fmt},
+	{"read", &syntaxVault_Policy_Fmt},
+	{"write", &syntaxVault_Policy_Write},
+}, operands: shape{rest: roleText}}
+
+var syntaxVault_Read = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Token_Create = syntax{operands: shape{rest: roleText}, base: &action_1f360967b0c7}
+
+var syntaxVault_Token = syntax{style: open, subs: []program{
+	{"create", &syntaxVault_Token_Create},
+}, operands: shape{rest: roleText}}
+
+var syntaxVault = syntax{style: open, service: "vault", subs: []program{
+	{"agent", &syntaxVault_Agent},
+	{"kv", &syntaxVault_Kv},
+	{"list", &syntaxVault_List},
+	{"login", &syntaxVault_Login},
+	{"path-help", &syntaxVault_List},
+	{"policy", &syntaxVault_Policy},
+	{"print", &syntaxVault_List},
+	{"proxy", &syntaxVault_Agent},
+	{"read", &syntaxVault_Read},
+	{"server", &syntaxVault_Agent},
+	{"status", &syntaxVault_List},
+	{"token", &syntaxVault_Token},
+	{"version", &syntaxVault_List},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxVim = syntax{style: plus | long | bundled, options: []option{
 	{"--clean", &action_e3b0c44298fc},
 	{"--cmd", &action_2e4f389dda39},
@@ -18699,6 +20095,18 @@ var syntaxWatchexec = syntax{style: first | open, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgvStdin}}
 
+var syntaxWatchmedo_Auto_restart = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
+
+var syntaxWatchmedo_Shell_command = syntax{options: []option{
+	{"--command", &action_25992496c212},
+	{"-c", &action_25992496c212},
+}, operands: shape{rest: roleList}}
+
+var syntaxWatchmedo = syntax{style: open, subs: []program{
+	{"auto-restart", &syntaxWatchmedo_Auto_restart},
+	{"shell-command", &syntaxWatchmedo_Shell_command},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxWbadmin__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxWbadmin_Delete = syntax{style: slash, why: "deletes backups", options: []option{
@@ -18808,7 +20216,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--load-cookies", &action_56f3046bd8c9},
 	{"--local-encoding", &action_933fc77f4028},
 	{"--max-redirect", &action_933fc77f4028},
-	{"--method", &action_933fc77f4028},
+	{"--method", &action_34d874c5ea9c},
 	{"--mirror", &action_e3b0c44298fc},
 	{"--no-cache", &action_e3b0c44298fc},
 	{"--no-check-certificate", &action_e3b0c44298fc},
@@ -18949,6 +20357,28 @@ var syntaxWmic = syntax{style: slash | expr, why: "changes the system, or runs c
 	{"shadowcopy*delete", &action_cb88a8d37100},
 }, operands: shape{rest: roleText}, base: &action_79143bbb6394}
 
+var syntaxWp_Db_Clean = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxWp_Db_Query = syntax{operands: shape{head: []role{roleSQL}}, base: &action_d4473c670c25}
+
+var syntaxWp_Db = syntax{style: open, subs: []program{
+	{"clean", &syntaxWp_Db_Clean},
+	{"drop", &syntaxWp_Db_Clean},
+	{"query", &syntaxWp_Db_Query},
+	{"reset", &syntaxWp_Db_Clean},
+}, operands: shape{rest: roleText}}
+
+var syntaxWp_Eval = syntax{operands: shape{head: []role{rolePHP}}, base: &action_432895a5a713}
+
+var syntaxWp_Eval_file = syntax{operands: shape{head: []role{roleScriptPHP}}, base: &action_5d13da8339f2}
+
+var syntaxWp = syntax{style: open, service: "site", subs: []program{
+	{"db", &syntaxWp_Db},
+	{"eval", &syntaxWp_Eval},
+	{"eval-file", &syntaxWp_Eval_file},
+	{"shell", &syntaxWp_Eval},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxXargs = syntax{style: gnu | first, options: []option{
 	{"--arg-file", &action_56f3046bd8c9},
 	{"--delimiter", &action_933fc77f4028},
@@ -19010,6 +20440,11 @@ var syntaxXclip = syntax{style: long, options: []option{
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxXset = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxXterm = syntax{style: long | open | first, options: []option{
+	{"-display", &action_3b95c90c6976},
+	{"-e", &action_8c77a5795f76},
+}, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
 var syntaxXxd = syntax{style: long, options: []option{
 	{"-C", &action_e3b0c44298fc},
@@ -19201,9 +20636,12 @@ var (
 	action_1d182548aa52 = action{effects: []effect.Kind{effect.Listen}, operands: &shape_8fbde1a3dd59}
 	action_1dbed339da3a = action{class: network, effects: []effect.Kind{effect.ChangeSystem}}
 	action_1ddfd40e7262 = action{empty: roleSecretAll}
+	action_1e28f5c319e0 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "weaken"}
 	action_1e600924551b = action{values: []role{roleRead}, flags: reject}
 	action_1efb8343bf9b = action{values: []role{roleWriteTree}}
 	action_1f2b7f997db1 = action{values: []role{roleArgvStdin}}
+	action_1f360967b0c7 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}, verb: "grant"}
+	action_1fd8d0e59c57 = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, verb: "change"}
 	action_20622eb1b42a = action{operands: &shape_57913e861f41}
 	action_20f728919fb5 = action{flags: recursive}
 	action_20f94bc7d846 = action{class: localWrite, turns: []turn{{roleRead, roleEdit}}}
@@ -19225,10 +20663,13 @@ var (
 	action_309063262c2b = action{values: []role{roleScriptAwk}, operands: &shape_003354c67246}
 	action_30ec8a667e23 = action{values: []role{roleText}, operands: &shape_003354c67246}
 	action_318fcc40d27c = action{operands: &shape_121406367de1}
+	action_31e8e589bb8a = action{values: []role{roleRuby}}
 	action_32c69f6f96c3 = action{turns: []turn{{roleEdit, roleReadTree}}}
 	action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
+	action_33e0940e220b = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "expose"}
 	action_34470636e28b = action{class: localWrite, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
 	action_34d7f13cc697 = action{values: []role{roleModule}}
+	action_34d874c5ea9c = action{values: []role{roleMethod}}
 	action_354822599660 = action{values: []role{roleList}, operands: &shape_11217cbdab05}
 	action_3602bad0e56a = action{empty: roleListTree}
 	action_3789531f3884 = action{operands: &shape_003354c67246, turns: []turn{{roleArchive, roleRead}}}
@@ -19237,16 +20678,20 @@ var (
 	action_3ad2ce98d091 = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_3b305de2a853 = action{values: []role{roleScriptLua}}
 	action_3b840fad1624 = action{values: []role{roleText}, class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a}
+	action_3b95c90c6976 = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen}}
 	action_3bf4374a3527 = action{values: []role{roleReadTree, roleText}}
 	action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 	action_3c7a426f569c = action{values: []role{roleScriptShell}, streams: streams{in: Data, setIn: true}}
 	action_3e4dfb75df70 = action{values: []role{roleFolder}, flags: notHere}
 	action_4044b1fd41bb = action{values: []role{roleText}, attached: true, class: destructive}
 	action_404add0ba800 = action{class: network, streams: streams{out: Download, setOut: true}}
+	action_40a738f80949 = action{values: []role{roleScriptInput}, streams: streams{in: Data, setIn: true}}
 	action_41cac6a31892 = action{values: []role{roleScriptPython}, operands: &shape_c893620ebf3a, flags: stop}
 	action_41e4fd56fbb6 = action{values: []role{roleRead}, class: localWrite}
 	action_422a70e4362e = action{values: []role{roleText}, operands: &shape_8b6f8fb7684e}
+	action_432895a5a713 = action{values: []role{rolePHP}, effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 	action_43303d105deb = action{values: []role{roleCmdWords}}
+	action_449da398132e = action{values: []role{roleReadInput}}
 	action_46d936cb9305 = action{values: []role{roleListTree}}
 	action_479a53ad3bb6 = action{values: []role{roleText}, class: network}
 	action_48a60d6c8d1f = action{operands: &shape_62dc41ad885f}
@@ -19254,6 +20699,8 @@ var (
 	action_48dadb3ad3e2 = action{values: []role{roleText, roleText}}
 	action_4d60d55a9460 = action{values: []role{roleCode}, effects: []effect.Kind{effect.Dynamic}}
 	action_4d6286f32797 = action{values: []role{roleScriptAwk}}
+	action_4ec7c3ac9eae = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
+	action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
 	action_52847c784784 = action{empty: roleChange}
 	action_5312d47a5241 = action{class: network, effects: []effect.Kind{effect.ChangeRemote}}
 	action_5375e2232df6 = action{effects: []effect.Kind{effect.Dynamic}}
@@ -19269,6 +20716,8 @@ var (
 	action_5b37e3f63e04 = action{values: []role{roleGlob}}
 	action_5b69dd868eb4 = action{class: privileged, effects: []effect.Kind{effect.ReadSecret}}
 	action_5bce6b70767a = action{effects: []effect.Kind{effect.Listen}}
+	action_5cfdd09334d4 = action{values: []role{roleWrite}, streams: streams{in: Data, setIn: true}}
+	action_5d13da8339f2 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 	action_5de2ed60f27e = action{effects: []effect.Kind{effect.ReadClipboard}}
 	action_602d94179a34 = action{values: []role{roleOver}}
 	action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
@@ -19277,6 +20726,7 @@ var (
 	action_6636428b7661 = action{class: privileged, effects: []effect.Kind{effect.Persist}}
 	action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
 	action_670e6cef54e3 = action{class: anything, streams: streams{in: Code, setIn: true}}
+	action_675953ebefac = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.Dynamic}}
 	action_67aaa16179e6 = action{values: []role{roleSSHOption}}
 	action_687bdbc1764b = action{operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}}}
 	action_69e929684d48 = action{effects: []effect.Kind{effect.StopProcess}}
@@ -19285,13 +20735,16 @@ var (
 	action_6b1b9c027b89 = action{values: []role{roleText}, flags: reject}
 	action_6c2349e8dc5c = action{values: []role{roleScript}}
 	action_6cdd9ddfd5a8 = action{values: []role{roleMaybeURL}}
+	action_6deb5cd91c63 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "grant"}
 	action_6e36fe78996d = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
 	action_6f6acf5fa332 = action{values: []role{roleText}, attached: true, turns: []turn{{roleWrite, roleDelete}}}
 	action_70445a745056 = action{values: []role{roleCmdWords}, class: anything}
 	action_70b0992505c1 = action{values: []role{roleText, roleRead}}
 	action_7100f7f6d9bd = action{values: []role{roleURL}}
+	action_71770d2fe9f5 = action{class: network, effects: []effect.Kind{effect.Listen}}
 	action_728ed9f66a7d = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_003354c67246}
 	action_72eed7197869 = action{class: network, flags: reject}
+	action_73a15dbedf5a = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "redirect"}
 	action_7417c6e61af6 = action{flags: urls}
 	action_753f395aff98 = action{flags: wet}
 	action_759f14df4faf = action{values: []role{roleMount}}
@@ -19299,14 +20752,18 @@ var (
 	action_77c9d35670b1 = action{turns: []turn{{roleList, roleChmod}}}
 	action_79143bbb6394 = action{flags: runURLs}
 	action_7968183bb11e = action{operands: &shape_6e270d08c08d}
+	action_7c097ed414e6 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}
 	action_7c30788f975f = action{values: []role{roleWrite}, operands: &shape_21c2a8258a17}
 	action_7c7be6a83005 = action{flags: notHere}
 	action_7d95d3cb28b6 = action{values: []role{roleRead, roleWriteTree}}
 	action_80383a7b7f19 = action{values: []role{roleHost}}
+	action_809a8a0cdbfb = action{class: readOnly, streams: streams{in: Data, setIn: true}}
 	action_80b1e703cb93 = action{values: []role{roleIntoDir}, operands: &shape_003354c67246}
 	action_80ba781e6e76 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a, flags: stop}
 	action_81a7b73577de = action{values: []role{roleScript}, attached: true}
+	action_82caea0d3e11 = action{values: []role{rolePlace}}
 	action_8419dfb1703e = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeRemote}}
+	action_84991aac2c93 = action{values: []role{roleObject}, effects: []effect.Kind{effect.Destroy}}
 	action_852df5a88187 = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_87d15cc93dc5 = action{values: []role{roleRead}, operands: &shape_003354c67246}
 	action_87d2f5456e2d = action{turns: []turn{{roleWrite, roleDelete}}}
@@ -19333,6 +20790,7 @@ var (
 	action_9d26904c72c5 = action{empty: roleReadTree, flags: recursive}
 	action_9f55e5c4861c = action{turns: []turn{{roleText, roleRead}}}
 	action_9fe32a6c0cf7 = action{class: readOnly}
+	action_a0ca03e0fc95 = action{values: []role{roleUnset}}
 	action_a2d79c14ee95 = action{values: []role{roleGitConfig}}
 	action_a31d7a653934 = action{effects: []effect.Kind{effect.SendMessage}, streams: streams{in: Upload, setIn: true}}
 	action_a3663818f4ca = action{effects: []effect.Kind{effect.ChangeSystem}}
@@ -19344,6 +20802,7 @@ var (
 	action_a883a7211bfc = action{values: []role{roleScriptNode}}
 	action_a963fe6fbe7f = action{turns: []turn{{roleText, roleOver}}}
 	action_a97306b9e603 = action{class: network, here: roleWriteTree}
+	action_aaa142baf704 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}}
 	action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}
 	action_aba4d4e72ec2 = action{effects: []effect.Kind{effect.ChangePrivilege}}
 	action_abae547c7f6a = action{values: []role{roleData}}
@@ -19351,7 +20810,6 @@ var (
 	action_ac1e5edb0502 = action{values: []role{rolePerl}, operands: &shape_003354c67246}
 	action_acaf9ef107f1 = action{values: []role{roleAppleScript}, operands: &shape_c893620ebf3a}
 	action_af5d23dbb577 = action{class: destructive, effects: []effect.Kind{effect.StopProcess}}
-	action_b19492b800f7 = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}, flags: reject}
 	action_b1efc75dd637 = action{class: readOnly, streams: streams{out: Download, setOut: true}}
 	action_b21f5c4c00f1 = action{values: []role{roleRuby}, operands: &shape_003354c67246}
 	action_b3d0c95fce44 = action{values: []role{roleArgvSemi}}
@@ -19363,12 +20821,17 @@ var (
 	action_bc20ade611cc = action{operands: &shape_f4fb721ff8e3}
 	action_bc575865d82c = action{operands: &shape_b26c6c1b178b, here: roleWriteTree}
 	action_bcf222020d74 = action{class: localWrite, operands: &shape_003354c67246}
+	action_bd0095900711 = action{class: localWrite, streams: streams{in: Code, setIn: true}, here: roleWriteTree}
 	action_bd48d43cae9b = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeSystem}}
 	action_be1db3f1d106 = action{streams: streams{in: Code, setIn: true, out: Input, setOut: true}}
 	action_bed7eb78da75 = action{values: []role{roleText}, attached: true, class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleRead, roleEdit}}}
+	action_bf63d2ff16a2 = action{effects: []effect.Kind{effect.Destroy}, streams: streams{in: Data, setIn: true}}
+	action_c05c5d49413f = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject}
 	action_c05d72bbee1e = action{effects: []effect.Kind{effect.ChangeRemote}, operands: &shape_c893620ebf3a}
 	action_c0631858163a = action{values: []role{roleNode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_c091d5007269 = action{values: []role{roleSed}, operands: &shape_003354c67246}
+	action_c091def0a3d4 = action{streams: streams{in: Data, setIn: true}, flags: reject}
+	action_c0c3dec8dd34 = action{values: []role{roleControl}}
 	action_c21d607554f5 = action{values: []role{roleShell}, operands: &shape_c893620ebf3a}
 	action_c5fe1d40e2aa = action{class: anything}
 	action_c61391cfe137 = action{streams: streams{in: Code, setIn: true}, operands: &shape_c893620ebf3a}
@@ -19380,6 +20843,8 @@ var (
 	action_cbbef03915c7 = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}}
 	action_ccaa2d796569 = action{class: localWrite}
 	action_cd7b0c7b5af3 = action{values: []role{rolePackage}}
+	action_cf912f65ebdf = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}, verb: "delete"}
+	action_d019be2e1f57 = action{values: []role{roleScriptInput}}
 	action_d26d518b3473 = action{values: []role{roleText}, operands: &shape_c893620ebf3a, flags: stop}
 	action_d29dcd1ebe70 = action{class: localWrite, operands: &shape_cc79ada9e0c8}
 	action_d3ee23963102 = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}}
@@ -19389,6 +20854,7 @@ var (
 	action_d853198a0874 = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_c893620ebf3a}
 	action_d969d941994f = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: urls}
 	action_d9893cf17090 = action{values: []role{roleRead}, class: network}
+	action_da06ee4de51b = action{values: []role{roleOutput}}
 	action_da417444f8cd = action{values: []role{roleIntoDir}, operands: &shape_aeeee2f37ef5}
 	action_dc3b8e0bf989 = action{values: []role{roleText}, class: localWrite}
 	action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
@@ -19409,6 +20875,8 @@ var (
 	action_e7528687e2d3 = action{operands: &shape_c893620ebf3a}
 	action_e763741b9dd2 = action{class: localWrite, operands: &shape_c893620ebf3a}
 	action_e86fbe281db3 = action{values: []role{roleRepo}, class: network}
+	action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
+	action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
 	action_eb8f4614ffa6 = action{turns: []turn{{roleRead, roleScriptCode}}}
 	action_ed32e103811b = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs}
 	action_edb7023ca44a = action{values: []role{roleWrite}}
@@ -19417,6 +20885,7 @@ var (
 	action_f12fcb433a66 = action{effects: []effect.Kind{effect.SendMessage}, flags: reject}
 	action_f1405b282f3e = action{values: []role{roleMaybeFile}}
 	action_f140bfcee116 = action{class: localWrite, flags: reject}
+	action_f2b8d1899791 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "change"}
 	action_f2c6e4a15e32 = action{streams: streams{out: Decoded, setOut: true}, operands: &shape_003354c67246}
 	action_f3850f254294 = action{values: []role{roleForm}}
 	action_f3965e756ecd = action{class: destructive}
@@ -19425,10 +20894,12 @@ var (
 	action_f42b4f6538ea = action{streams: streams{in: Code, setIn: true}}
 	action_f47521de30de = action{values: []role{roleIntoDir}, operands: &shape_49bd90f56ebf}
 	action_f5734e058290 = action{values: []role{roleVolume}}
+	action_f58ce29298f0 = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}}
 	action_f5bc72986942 = action{values: []role{rolePython}, operands: &shape_c893620ebf3a, flags: stop}
 	action_f600830f820e = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
 	action_f6e47f3da29c = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_f725769babf3 = action{effects: []effect.Kind{effect.ChangeRemote}}
+	action_f7b9dcd0b583 = action{values: []role{roleEx}, streams: streams{in: Data, setIn: true}}
 	action_fa6ed3af8415 = action{values: []role{roleScriptCode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_fb05e58956a1 = action{values: []role{roleListen}}
 	action_fcafd12a5086 = action{values: []role{roleWrite}, streams: streams{out: Data, setOut: true}}

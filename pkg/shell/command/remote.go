@@ -60,6 +60,9 @@ func (r *reader) host(w Word) {
 
 // data notes files that an option's value names with @ or <, as curl has it.
 func (r *reader) data(role role, w Word) {
+	if role != roleMaybeFile && r.sends == "" {
+		r.sends = "POST"
+	}
 	switch role {
 	case roleForm:
 		_, v, ok := strings.Cut(w.Text, "=")

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -125,6 +126,10 @@ func (r *reader) turn(role role) role {
 // touch notes an effect on w.
 func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 	r.raise(rankOf(k))
+	if k == effect.Listen {
+		// The address is given: it is not all of them.
+		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == k })
+	}
 	if w.Text == "" && !w.Pattern {
 		return
 	}
@@ -177,7 +182,7 @@ func (r *reader) apply(role role, w Word, operand bool) {
 // dash acts upon "-", which is standard input or output where a file is
 // expected.
 func (r *reader) dash(role role) {
-	if role >= roleScript || role >= roleShell && role <= roleCode {
+	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput {
 		r.use.Stdin, r.codeRead = Code, false
 	}
 	if role == roleData || role == roleForm {
@@ -187,12 +192,20 @@ func (r *reader) dash(role role) {
 
 // script notes a file with code.
 func (r *reader) script(language string, w Word) {
-	switch w.Text {
-	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+	if isStdin(w.Text) {
 		r.use.Stdin, r.codeRead = Code, false
 		return
 	}
 	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
+}
+
+// isStdin reports whether a path is that of standard input.
+func isStdin(path string) bool {
+	switch path {
+	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+		return true
+	}
+	return false
 }
 
 // applyPath acts upon roles of paths.
@@ -204,6 +217,12 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.ReadFile, w, true)
 	case roleWrite:
 		r.touch(effect.WriteFile, w, false)
+	case roleOutput:
+		if hasPrefix(w.Text, "|") {
+			r.code(Nested{Language: "shell", Words: []Word{cut(w, 1)}})
+		} else {
+			r.touch(effect.WriteFile, w, false)
+		}
 	case roleWriteTree:
 		r.touch(effect.WriteFile, w, true)
 	case roleWriteTo:
@@ -308,7 +327,7 @@ func (r *reader) applyOther(role role, w Word) {
 // setting notes NAME=VALUE for what runs.
 func (r *reader) setting(w Word) {
 	r.use.Env = append(r.use.Env, w)
-	if hasPrefix(w.Text, "SHIELD_CONFIG=") {
+	if hasPrefix(w.Text, "SHIELD_") {
 		r.effect(effect.ChangeGuard)
 	}
 }
@@ -348,6 +367,8 @@ func (r *reader) applyEffect(role role, w Word) {
 		}
 	case roleReject:
 		r.doubt("operand %s cannot be judged", w.Text)
+	default:
+		r.applyInput(role, w)
 	}
 }
 

@@ -9,6 +9,7 @@ const (
 	roleRead           // a file that is read
 	roleReadTree       // a folder that is read with all it holds
 	roleWrite          // a file that is written
+	roleOutput         // the same, or behind | a shell command
 	roleWriteTree      // a folder in which anything is written
 	roleWriteTo        // a file or folder to which operands before it are copied
 	roleIntoDir        // a folder into which operands are copied
@@ -36,6 +37,13 @@ const (
 	roleData      // text, or @file
 	roleForm      // name=text, name=@file, name=<file
 	roleMaybeFile // text, or @file, or file://path
+	rolePlace     // a host, database, cluster or account that is worked on
+	roleMethod    // the method of a request
+	roleControl   // a Unix socket
+	roleUnset     // the name of a variable that what runs does not get
+	roleReadInput // a file that is read; if it is standard input, that is run
+	roleRecipes   // rules for make, with the commands that they run
+	roleDiff      // differences of files, with their names
 	roleRepo      // a git remote: URL, host:path, path or name
 	roleClone     // the same, of which a copy is made
 	roleRemoteSrc // host:path or path, read
@@ -52,6 +60,9 @@ const (
 	roleGitValue
 	roleSed
 	roleSQL
+	roleLines       // lines that are subcommands
+	roleTexts       // text in which the program looks for its texts
+	roleScriptInput // a file of what it also reads from standard input
 	roleEx          // commands of vi
 	roleDate        // +FORMAT, else the clock is set
 	roleSecret      // the name of a variable to print

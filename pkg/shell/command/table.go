@@ -15,6 +15,8 @@ type syntax struct {
 	style    style
 	why      string // what its effects without an operand mean, behind its name, for people
 	language string // of code on standard input
+	service  string // what it changes elsewhere, "" if its words are not read as verbs
+	input    role   // of a text on standard input, and in a file that it runs
 	options  []option
 	prefixes []option  // options such as -W*, whose name is the start of a word
 	keys     []option  // operands of the form key=value
@@ -64,6 +66,7 @@ type action struct {
 	here     role   // what happens to the working folder
 	empty    role   // what happens to the working folder if no operand is in rest
 	flags    flags
+	verb     string // what a change elsewhere means
 }
 
 // A turn gives the words of one role another.

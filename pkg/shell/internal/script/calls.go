@@ -100,6 +100,7 @@ func (p *script) call(f operand, args []operand) operand {
 	recv.name = ""
 	r := roleOf(strings.TrimPrefix(full, "."), p.language)
 	if r == 0 {
+		p.callbacks(f, full, args)
 		for _, a := range args {
 			p.loose(a)
 		}
@@ -178,7 +179,7 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 	case readsEnvironment:
 		return operand{Value: p.w.Environment(path.Text)}
 	case loadsFile:
-		p.w.RunFile(path, p.language, p.at)
+		p.load(full, path)
 	case kills:
 		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
 	}
@@ -207,8 +208,8 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 		}
 		p.write(path, content)
 	case deletes:
-		for _, a := range args {
-			if a.name == "" {
+		for i, a := range args {
+			if a.name == "" || i == 0 {
 				a.From = p.at
 				p.w.Path(effect.DeleteFile, a.Value, false)
 			}
@@ -240,6 +241,13 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 // of os.spawnl, and the program's name given twice.
 func commandOf(full string, args []operand) []operand {
 	last := full[strings.LastIndexByte(full, '.')+1:]
+	if last == "Command" && len(args) > 1 { // Deno's: the arguments are a field
+		for _, o := range args[1].list {
+			if o.isList {
+				return []operand{args[0], o}
+			}
+		}
+	}
 	if strings.HasPrefix(last, "spawnl") || strings.HasPrefix(last, "spawnv") {
 		args = args[min(1, len(args)):]
 	}
@@ -359,6 +367,41 @@ func (p *script) connect(args []operand) {
 		}
 	}
 	p.w.Report(e)
+}
+
+// load runs a file of code. What import() of JavaScript names is looked at if it
+// is an address: all else is a module.
+func (p *script) load(full string, path abstract.Value) {
+	if full != "import" {
+		p.w.RunFile(path, p.language, p.at)
+		return
+	}
+	if data, ok := strings.CutPrefix(path.Text, "data:"); ok {
+		kind, text, _ := strings.Cut(data, ",")
+		if strings.HasSuffix(kind, ";base64") {
+			raw, _ := plain.Decode64(text)
+			text, path.Taint = string(raw), path.Taint|abstract.Decoded
+		}
+		path.Text = text
+		p.evaluate(full, path)
+	} else if plain.IsURL(path.Text) {
+		p.w.RunFile(path, p.language, p.at)
+	}
+}
+
+// callbacks does what a function that is handed on does with what comes in: the
+// text that a promise yields is evaluated, PHP's names of functions are called.
+func (p *script) callbacks(f operand, full string, args []operand) {
+	for _, a := range args {
+		if a.name != "" && f.Taint&abstract.Network != 0 && roleOf(a.name, p.language) == evaluates {
+			p.evaluate(a.name, f.Value)
+		}
+	}
+	if p.language == "php" && len(args) > 1 && args[0].Known() && args[0].name == "" && (strings.HasPrefix(full, "array_") || strings.HasPrefix(full, "call_user_func")) {
+		if r := roleOf(args[0].Text, p.language); r != 0 {
+			p.act(r, args[0].Text, args[1], args[1:])
+		}
+	}
 }
 
 func (p *script) evaluate(full string, code abstract.Value) {

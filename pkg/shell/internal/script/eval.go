@@ -188,7 +188,18 @@ func (p *script) operand() operand {
 		switch t.text {
 		case "(", "[", "{":
 			o = p.bracket(t.text)
-		case "-", "!", "~", "\\", "$", "@", "%", "&", "*", "<":
+		case "$":
+			if p.language == "node" && p.i < len(p.tokens) && p.tokens[p.i].kind == stringToken && !p.tokens[p.i].spaced { // $`…` of Bun and zx
+				v := p.tokens[p.i].v
+				p.i++
+				p.run(v)
+				return operand{Value: abstract.Unknown("$`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
+			}
+			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
+				return p.operand()
+			}
+			return operand{used: true}
+		case "-", "!", "~", "\\", "@", "%", "&", "*", "<":
 			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
 				return p.operand()
 			}

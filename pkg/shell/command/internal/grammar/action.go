@@ -19,6 +19,7 @@ type Action struct {
 	Here     string
 	Empty    string
 	Flags    []string
+	Verb     string // of a change elsewhere
 }
 
 // A Turn gives words of one role another.
@@ -58,13 +59,16 @@ var flags = map[string]string{
 	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes", "dry": "dry", "wet": "wet",
 }
 
+// verbs are the words for what a change elsewhere means.
+var verbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
+
 // roles are the words for roles and their Go names.
 var roles = map[string]string{
-	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "write": "roleWrite", "write-tree": "roleWriteTree",
+	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "write": "roleWrite", "write-tree": "roleWriteTree", "output": "roleOutput", "control": "roleControl", "unset": "roleUnset", "recipes": "roleRecipes", "read-input": "roleReadInput", "diff": "roleDiff",
 	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "compress": "roleCompress", "delete": "roleDelete",
 	"delete-tree": "roleDeleteTree", "rmdir": "roleRmdir", "move": "roleMove", "list": "roleList", "list-tree": "roleListTree",
 	"mkdir": "roleMkdir", "chmod": "roleChmod", "over": "roleOver", "start": "roleStart", "glob": "roleGlob", "url": "roleURL", "fetch": "roleFetch",
-	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile",
+	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile", "place": "rolePlace", "method": "roleMethod", "lines": "roleLines", "texts": "roleTexts", "script-input": "roleScriptInput",
 	"repo": "roleRepo", "clone": "roleClone", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "maybe-url": "roleMaybeURL", "object": "roleObject",
 	"object-dst": "roleObjectDst", "volume": "roleVolume", "mount": "roleMount", "ssh-option": "roleSSHOption", "git-config": "roleGitConfig",
 	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "ex": "roleEx", "date": "roleDate",
@@ -168,6 +172,11 @@ func (a *Action) word(w string) (err error) {
 			t.To, err = parseRole(to)
 		}
 		a.Turns = append(a.Turns, t)
+	case "remote":
+		if !slices.Contains(verbs, v) {
+			return fmt.Errorf("unknown verb %q", v)
+		}
+		a.Effects, a.Verb = append(a.Effects, "ChangeRemote"), v
 	case "here":
 		a.Here, err = parseRole(v)
 	case "empty":
