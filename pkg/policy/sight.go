@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -50,6 +51,13 @@ type names struct {
 
 // floating reports whether the glob matches a name in any folder.
 func (n names) floating() bool { return strings.HasPrefix(n.glob, "**/") }
+
+// kept reports whether a folder is the hidden one in which the glob's files lie, such
+// as ~/.aws.
+func (n names) kept(folder string) bool {
+	parent := path.Dir(n.glob)
+	return strings.Contains(folder, "/.") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
+}
 
 // A share says how many of a glob's known segments a pattern contains.
 type share uint8

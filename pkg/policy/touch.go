@@ -126,7 +126,8 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 
 // literal adds the rules that an effect on a known path matches. A folder that is
 // read with all that is in it is not the file that a rule is about, so that such a
-// read only possibly matches.
+// read only possibly matches, unless it is the folder where a program keeps that
+// file.
 func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bool) {
 	above := recursive && (e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory)
 	for _, set := range s.x.sets(path, false) {
@@ -136,7 +137,7 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 		}
 		for _, g := range set.set.AppendTouched(s.found[:0], path, false, recursive) {
 			switch {
-			case above && !set.names[g].single() && !slices.Contains(itself, g):
+			case above && !set.names[g].single() && !slices.Contains(itself, g) && !set.names[g].kept(path):
 				t.perhaps.add(set.rule[g])
 			case !recursive || !set.names[g].single() || s.x.isSingle(path):
 				t.sure.add(set.rule[g])
