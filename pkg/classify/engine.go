@@ -153,6 +153,26 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	return ok
 }
 
+// perhaps reports whether a read that touches the globs need not: part of its path
+// is unknown, and what is known names none of them; or a folder above them is read
+// with all that is in it.
+func (l *lazyGlobs) perhaps(e *effect.Effect) bool {
+	if e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
+		return false
+	}
+	all, _ := l.sets()
+	path := e.Path
+	if e.Pattern {
+		meant, still := effect.Meant(path)
+		if still && effect.Says(meant[strings.LastIndexByte(meant, '/')+1:]) {
+			return false
+		}
+		path = meant[:strings.LastIndexByte(meant, '/')] + "/x"
+	}
+	_, sure := all.Touches(path, false, false)
+	return !sure
+}
+
 // rooted reports whether a pattern starts with a known folder.
 func rooted(pattern string) bool {
 	if strings.HasPrefix(pattern, "/") {
@@ -333,6 +353,12 @@ func (b *bound) holds(s *scratch, e *effect.Effect, args []byte) bool {
 		return false
 	}
 	return (b.paths == nil || b.paths.touches(e)) && (b.notPaths == nil || !b.notPaths.covers(e))
+}
+
+// perhaps reports whether a clause that holds for an effect need not hold for what
+// happens.
+func (b *bound) perhaps(e *effect.Effect) bool {
+	return e.Possible || b.paths != nil && b.paths.perhaps(e)
 }
 
 // names reports whether a list contains a program, or a prefix of it.

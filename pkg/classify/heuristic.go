@@ -41,11 +41,11 @@ func (sc scope) covers(o Outcome) bool {
 type hit struct {
 	rule    int
 	where   string // shown to people: the program, or the field and view; "" for effects that are not commands
-	perhaps bool   // it is not known whether anyone reads the text: at most ESCALATE
+	perhaps bool   // it is not known whether anyone reads the text, or the effect happens: at most ESCALATE
 }
 
 func (h hit) decision(r *Rule) verdict.Decision {
-	if h.perhaps && r.Outcome == Block {
+	if h.perhaps {
 		return verdict.Escalate
 	}
 	return r.Outcome.Decision()
@@ -105,7 +105,7 @@ func (eng *engine) run(s *scratch, c *analysis.Case, sc scope) {
 		for _, id := range eng.byKind[e.Kind] {
 			b := &eng.clauses[id]
 			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, nil) {
-				eng.hit(s, c, i, b.rule, "", false)
+				eng.hit(s, c, i, b.rule, "", b.perhaps(e))
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func (eng *engine) runLine(s *scratch, c *analysis.Case, sc scope, l *line) {
 	prefilter.Scan(eng.lineSet, args, s.found)
 	eng.candidates(e.Program, s.found, func(b *bound) {
 		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.about(c) && b.holds(s, e, args) {
-			eng.hit(s, c, l.effect, b.rule, e.Program, false)
+			eng.hit(s, c, l.effect, b.rule, e.Program, e.Possible)
 		}
 	})
 	live := lineLiveness(e)
@@ -192,7 +192,7 @@ func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, at, id int
 		if v.Name != "raw" {
 			where += " (" + v.Name + ")"
 		}
-		eng.hit(s, c, at, p.rule, where, perhaps)
+		eng.hit(s, c, at, p.rule, where, perhaps && r.Outcome == Block)
 	}
 }
 

@@ -49,6 +49,38 @@ func TestLiveText(t *testing.T) {
 	}
 }
 
+// A rule that only a possible effect meets asks; it does not block.
+func TestPossibleEffect(t *testing.T) {
+	t.Parallel()
+	read := effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openparallax/key"}
+	possible := read
+	possible.Possible = true
+	tests := []struct {
+		name string
+		e    effect.Effect
+		want verdict.Decision
+	}{
+		{"the file", read, verdict.Block},
+		{"the file in a branch", possible, verdict.Escalate},
+		{"its folder as a whole", effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openparallax", Recursive: true}, verdict.Block},
+		{"anything hidden", effect.Effect{Kind: effect.ListDirectory, Path: "/work/app/.*", Pattern: true, Recursive: true}, verdict.Escalate},
+		{"anything in its folder", effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openparallax/*", Pattern: true}, verdict.Block},
+		{"a name of which a part is known", effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openp*/*", Pattern: true}, verdict.Escalate},
+		{"anything hidden, deleted", effect.Effect{Kind: effect.DeleteFile, Path: "/work/app/.*", Pattern: true, Recursive: true}, verdict.Block},
+	}
+	k := New(Options{})
+	for _, tt := range tests {
+		c := &analysis.Case{Action: &action.Action{Type: "execute_command"}, Effects: []effect.Effect{{Kind: effect.Execute, Program: "x", Class: effect.ReadOnly}, tt.e}}
+		v, err := k.Judge(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Decision != tt.want {
+			t.Errorf("%s: got %v by %q, want %v", tt.name, v.Decision, v.Rule, tt.want)
+		}
+	}
+}
+
 func TestHarmless(t *testing.T) {
 	t.Parallel()
 	c, err := exampleCase(shell.Analyze, "git status")

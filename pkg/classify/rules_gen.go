@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:c837bfba25cb8164cf72ec1c0828a6af21673bbd1e9829032234dd9775d21364"
+const rulesFingerprint = "sha256:7c7c0daf23440ce5004cd527870b72fe088f21c4cf6c92b50a997e88371156f8"
 
 var ruleTable = [...]Rule{
 	{
@@ -1821,7 +1821,7 @@ var ruleTable = [...]Rule{
 		ID: "XP-036", Name: "agent_internal_files", Category: "self_protection", Severity: High, Outcome: AlwaysBlock, Platform: "any",
 		Description: "Lists or reads the agent's own internal directory, which no task needs. A file with that name and another extension counts too.",
 		Advice:      "",
-		Match:       []string{"ls -la .openparallax/", "cat ~/.openparallax/config.yaml", "head .openparallax/state.db", "find . -path './.openparallax/*'", "dir .openparallax", "tree .openparallax", "get-childitem .openparallax", "Get-Content .openparallax\\config.yaml", "cmd /c \"type .openparallax\\config.yaml\"", "grep -rn key .openparallax", "less .openparallax/config.yaml", "tail .openparallax/log", "more .openparallax/log", "cp -r .openparallax /tmp/x", "sqlite3 .openparallax/state.db .dump", "echo x > .openparallax/config.yaml", "rm .openparallax/state.db", "rm -r .openparallax", "mv .openparallax old", "chmod 777 .openparallax", "{\"type\":\"read_file\",\"payload\":{\"path\":\".openparallax/config.yaml\"}}", "{\"type\":\"list_directory\",\"payload\":{\"path\":\".openparallax\"}}", "find -name '*.openparallax*'", "find . -path '*.openparallax*'", "cat .openparallax.bak", "head -c 1 a.OpenParallax", "ls x.openparallax", "dir x.openparallax", "Get-Content x.openparallax", "cmd /c \"type x.openparallax\""},
+		Match:       []string{"ls -la .openparallax/", "find .open*", "cat ~/.openparallax/config.yaml", "head .openparallax/state.db", "find . -path './.openparallax/*'", "dir .openparallax", "tree .openparallax", "get-childitem .openparallax", "Get-Content .openparallax\\config.yaml", "cmd /c \"type .openparallax\\config.yaml\"", "grep -rn key .openparallax", "less .openparallax/config.yaml", "tail .openparallax/log", "more .openparallax/log", "cp -r .openparallax /tmp/x", "sqlite3 .openparallax/state.db .dump", "echo x > .openparallax/config.yaml", "rm .openparallax/state.db", "rm -r .openparallax", "mv .openparallax old", "chmod 777 .openparallax", "{\"type\":\"read_file\",\"payload\":{\"path\":\".openparallax/config.yaml\"}}", "{\"type\":\"list_directory\",\"payload\":{\"path\":\".openparallax\"}}", "find -name '*.openparallax*'", "find . -path '*.openparallax*'", "cat .openparallax.bak", "head -c 1 a.OpenParallax", "ls x.openparallax", "dir x.openparallax", "Get-Content x.openparallax", "cmd /c \"type x.openparallax\""},
 		Pass:        []string{"wc -l docs/.openparallax.md", "grep -rn .openparallax docs", "git commit -m \"Ignore ls .openparallax in tests\"", "echo .openparallax >> .gitignore"},
 		clauses: []clause{
 			{

@@ -31,6 +31,7 @@ const (
 	CauseHistory   Cause = "history"   // Destroy: the command history is changed or stopped
 	CauseRecursion Cause = "recursion" // StopProcess: something starts itself endlessly
 	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
+	CauseUnshown   Cause = "unshown"   // ReadFile: settings are loaded for a program, or their names alone are shown
 	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
 
 	// Of ChangeRemote, unless the place is one for development or tests by its name.
@@ -64,7 +65,7 @@ func ChangeCause(verb string) Cause {
 
 var causes = [...]Cause{
 	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater, CauseUnshown,
 	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }
 

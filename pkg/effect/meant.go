@@ -17,3 +17,9 @@ func Meant(pattern string) (meant string, still bool) {
 	}
 	return folder + "/" + base, strings.ContainsAny(base, "*?[")
 }
+
+// Says reports whether a pattern contains a character that is certain and more
+// than a dot, which only says that a file is hidden.
+func Says(pattern string) bool {
+	return strings.ContainsFunc(pattern, func(r rune) bool { return !strings.ContainsRune(`*?[]!^\/.`, r) })
+}

@@ -191,8 +191,8 @@ type search struct {
 	x    *index  // of the list that is searched
 	both ruleSet // rules with paths and hosts that both match some effect
 
-	known, holds ruleSet // rules whose slow criteria were tried, and those that matched
-	found        [48]int // room for indices of globs
+	known, holds  ruleSet // rules whose slow criteria were tried, and those that matched
+	found, itself [48]int // room for indices of globs
 }
 
 // enter begins the search of a list.

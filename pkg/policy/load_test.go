@@ -176,7 +176,7 @@ allow:
 		{caseOf("read_file", read("/work/app/secret/a")), "BLOCK mine"},
 		{caseOf("read_file", read("/home/me/.netrc")), "BLOCK credential_files"},
 		{caseOf("read_file", read("/home/me/.npmrc")), "ESCALATE 1 "},
-		{caseOf("execute_command", tree(read("/home/me"))), "BLOCK shield_files"},
+		{caseOf("execute_command", tree(read("/home/me"))), "ESCALATE 2 secret_names"},
 		{caseOf("delete_file", effect.Effect{Kind: effect.DeleteFile, Path: "/work/app/gen/a"}), "ESCALATE 1 mine_first"},
 		{caseOf("delete_file", effect.Effect{Kind: effect.DeleteFile, Path: "/work/app/src/a"}), "ESCALATE 2 evaluate_destructive_file_ops"},
 		{caseOf("write_file", write("/work/app/gen/a")), "ALLOW gen"},

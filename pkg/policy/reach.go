@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
@@ -185,7 +186,7 @@ func placeless(r *rulefile.Rule) bool { return len(r.Paths) == 0 && len(r.Hosts)
 // may match.
 func paired(r *rulefile.Rule) bool { return len(r.Paths) > 0 && len(r.Hosts) > 0 }
 
-func saysNothing(glob string) bool { return !says(glob) }
+func saysNothing(glob string) bool { return !effect.Says(glob) }
 
 // samePlaces reports whether a contains every path and host of b.
 func samePlaces(a, b *rulefile.Rule) bool {

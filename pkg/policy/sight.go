@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -33,19 +34,13 @@ func folder(pattern string) string {
 func look(pattern string) sight {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
-	case says(name):
+	case effect.Says(name):
 		return clear
-	case says(pattern), strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "/**"):
+	case effect.Says(pattern), strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "/**"):
 		return dim
 	default:
 		return dark
 	}
-}
-
-// says reports whether a pattern contains a character that is certain. Dots do
-// not count: they only say that a file is hidden.
-func says(pattern string) bool {
-	return strings.ContainsFunc(pattern, func(r rune) bool { return !strings.ContainsRune(`*?[]!^\/.`, r) })
 }
 
 // names is a glob whose known segments are compared with those of a pattern.
@@ -56,6 +51,13 @@ type names struct {
 
 // floating reports whether the glob matches a name in any folder.
 func (n names) floating() bool { return strings.HasPrefix(n.glob, "**/") }
+
+// kept reports whether a folder is the hidden one in which the glob's files lie, such
+// as ~/.aws.
+func (n names) kept(folder string) bool {
+	parent := path.Dir(n.glob)
+	return strings.Contains(folder, "/.") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
+}
 
 // A share says how many of a glob's known segments a pattern contains.
 type share uint8
@@ -89,7 +91,7 @@ func shared(pattern, glob string) share {
 		start := strings.LastIndexByte(glob[:end], '/')
 		segment := glob[start+1 : end]
 		end = start
-		if !says(segment) || segment == "~" {
+		if !effect.Says(segment) || segment == "~" {
 			continue
 		}
 		wanted++
@@ -110,7 +112,7 @@ func shared(pattern, glob string) share {
 // segmentIn reports whether a known segment of a pattern could be the given one.
 func segmentIn(pattern, segment string) bool {
 	for part := range strings.SplitSeq(pattern, "/") {
-		if says(part) && effect.Overlap(part, segment, true) {
+		if effect.Says(part) && effect.Overlap(part, segment, true) {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -9,7 +10,7 @@ import (
 // A touched is the set of deny and verify rules that an effect matches.
 type touched struct {
 	sure    ruleSet
-	perhaps ruleSet // depending on the unknown part of a path
+	perhaps ruleSet // depending on what is not known: part of a path, what a folder holds, whether the effect happens
 }
 
 // pick returns the first rule of a set, from index from up to but not including
@@ -44,6 +45,10 @@ func (s *search) touched(e *effect.Effect) touched {
 	free := s.x.placeless
 	free.keep(&typed)
 	t.sure.addAll(&free)
+	if e.Possible {
+		t.perhaps.addAll(&t.sure)
+		t.sure = ruleSet{}
+	}
 	return t
 }
 
@@ -119,11 +124,21 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 	return t
 }
 
-// literal adds the rules that an effect on a known path matches.
+// literal adds the rules that an effect on a known path matches. A folder that is
+// read with all that is in it is not the file that a rule is about, so that such a
+// read only possibly matches, unless it is the folder where a program keeps that
+// file.
 func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bool) {
+	above := recursive && (e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory)
 	for _, set := range s.x.sets(path, false) {
+		var itself []int
+		if above {
+			itself = set.set.AppendTouched(s.itself[:0], path, false, false)
+		}
 		for _, g := range set.set.AppendTouched(s.found[:0], path, false, recursive) {
 			switch {
+			case above && !set.names[g].single() && !slices.Contains(itself, g) && !set.names[g].kept(path):
+				t.perhaps.add(set.rule[g])
 			case !recursive || !set.names[g].single() || s.x.isSingle(path):
 				t.sure.add(set.rule[g])
 			case e.Kind == effect.ReadFile: // searching a folder does not count as reading one file in it

@@ -235,7 +235,10 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
 		return s.runText("shell", io.In, argv[0].Text, join(argv), nil)
 	}
-	return s.runFile(f, "shell", nil, io, join(argv))
+	at, vars := len(s.effects), len(s.vars)
+	out := s.runFile(f, "shell", nil, io, join(argv))
+	s.load(at, vars)
+	return out
 }
 
 func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value {

@@ -374,6 +374,9 @@ func join(argv []abstract.Value) effect.Span {
 // unknownProgram handles a command whose name could not be resolved.
 func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	v := argv[0]
+	if base, ok := s.namedProgram(argv); ok && !io.Socket {
+		return s.programIn(base, argv, io)
+	}
 	switch {
 	case v.Taint&abstract.Socket != 0 || io.Socket:
 		s.once(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", From: v.From})

@@ -323,6 +323,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.mounted(f, at)
 		return abstract.Unknown("…", 0)
 	}
+	if !pattern && language == "" && s.built(programName(p), p, at) {
+		return abstract.Unknown("…", abstract.Foreign)
+	}
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
 		if orShell(language) == "shell" && vals[0].Known() {
 			s.scripts++
@@ -352,6 +355,8 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	data, err := s.at.Script(p)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.setUp(p):
+		return abstract.Value{} // it is made by then, or nothing happens
 	case err != nil && command.IsQuery(language):
 		return abstract.Value{}
 	case errors.Is(err, fs.ErrNotExist):

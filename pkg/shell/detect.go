@@ -19,12 +19,19 @@ func looksPowerShell(text string) bool {
 	if len(text) < 3 {
 		return false
 	}
+	switch text[:2] {
+	case "<#", "@{", "@(", "@'", `@"`: // a comment, a table, a list, texts of several lines
+		return true
+	}
 	switch text[0] {
 	case '[':
 		return text[1]|0x20 >= 'a' && text[1]|0x20 <= 'z' // the command [ needs a blank
 	case '$':
 		name, rest, ok := strings.Cut(text[1:], "=")
 		if strings.HasPrefix(strings.ToLower(text), "$env:") || strings.HasPrefix(text, "$(") && strings.Contains(text, "-Object") {
+			return true
+		}
+		if ofVariable(text) {
 			return true
 		}
 		return ok && strings.HasSuffix(name, " ") && !strings.ContainsAny(strings.TrimSpace(name), " {}()$") || strings.Contains(text, ".Down") && strings.Contains(text, "(") && len(rest) > 0
@@ -44,6 +51,26 @@ func looksPowerShell(text string) bool {
 		return rest != ""
 	}
 	return strings.EqualFold(first, "param") && strings.Contains(text, "$") && strings.Contains(text, "-") && !strings.Contains(text, "()")
+}
+
+// ofVariable reports whether text that starts with $ assigns a value as only
+// PowerShell writes it, or hands a variable to a cmdlet.
+func ofVariable(text string) bool {
+	i := 1
+	for i < len(text) && (plain.WordByte(text[i]) || strings.IndexByte(":.", text[i]) >= 0) {
+		i++
+	}
+	rest := strings.TrimLeft(text[i:], " \t")
+	if i == 1 || rest == "" || strings.Contains(strings.ReplaceAll(text, "`\n", ""), "`") { // a POSIX shell runs what backticks hold
+		return false
+	}
+	switch after := strings.TrimLeft(rest[1:], " \t\r\n"); rest[0] {
+	case '=':
+		return after != "" && (strings.IndexByte("@$(", after[0]) >= 0 || isCmdlet(after))
+	case '|':
+		return isCmdlet(after)
+	}
+	return false
 }
 
 // ofCmd reports whether a program's name means another program to cmd.exe than

@@ -74,6 +74,9 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 		return v.Text, v.IsPattern
 	}
 	e.Path, e.Pattern = s.place().Path(v.Text, v.IsPattern)
+	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && !e.Pattern && s.made(e.Path) {
+		return e.Path, false
+	}
 	// Where another part became unknown on the way, nothing holds the path.
 	e.Tree = v.Tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.once(e)

@@ -20,6 +20,8 @@ type file struct {
 	hosted  bool // a tree that was cloned from one of [command.CodeHosts]
 	weak    bool // may not have been written
 
+	compiled bool // a program that a compiler made of files of the workspace
+
 	consumer *syntax.ProcSubst // >(…): what is written is the input of these commands
 	fixed    *effect.Span
 	base     int

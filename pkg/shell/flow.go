@@ -35,8 +35,8 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	if v.Known() {
 		return s.code(language, v.Text, at, args)
 	}
-	if v.Plain() && language == "shell" && !strings.Contains(v.Text, "**") {
-		// Only numbers and names such as $? and $USER are missing.
+	if v.Plain() && language == "shell" && (!strings.Contains(v.Text, "**") || inFolders(v)) {
+		// Only numbers, names such as $? and $USER, and folders are missing.
 		return s.partly(v, at)
 	}
 	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {

@@ -34,6 +34,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	if p.Names != 0 {
 		return s.namesWith(p.Param.Value)
 	}
+	s.shows(p.Param.Value)
 	vals, set := s.parameter(p, show)
 	if s.strict && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
 		s.left.shell = true

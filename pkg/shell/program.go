@@ -37,6 +37,7 @@ func (s *state) listedProgram(base string, words []command.Word, argv []abstract
 	at, read := len(s.effects), s.scripts
 	s.execute(argv, base, class)
 	out := s.apply(base, argv, use, io)
+	s.unshown(base, argv, use, at)
 	if s.scripts > read && at < len(s.effects) && runsShellFile(use) {
 		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
 	}
@@ -435,7 +436,7 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		if w.Tree {
 			v.Taint |= io.In.Taint & foreignCode
 		}
-		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, hosted: w.Tree && f.network && codeHost(argv, use)})
+		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, compiled: s.compiles(base, use, f.reads), hosted: w.Tree && f.network && codeHost(argv, use)})
 		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)
 		}

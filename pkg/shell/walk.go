@@ -25,6 +25,7 @@ type state struct {
 	files   []file
 	links   []link
 	remotes []command.GitRemote // names that the text gives to addresses of git
+	loaded  []loaded
 	fds     []descriptor
 	input   abstract.Value  // standard input of the statement being walked, which its substitutions read
 	stdin   *abstract.Value // what exec has put in place of standard input

@@ -56,10 +56,6 @@ func Interpret(args []Word) Use {
 	if r.flags&elsewhereTo == 0 || r.flags&(near|dry) != 0 {
 		r.keep()
 	}
-	if r.flags&dry != 0 {
-		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(k effect.Kind) bool { return k == effect.SendData })
-		r.use.Touches = slices.DeleteFunc(r.use.Touches, func(t Touch) bool { return t.Kind == effect.SendData })
-	}
 	r.use.Class = r.class.class()
 	return r.use
 }

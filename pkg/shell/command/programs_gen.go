@@ -624,7 +624,7 @@ var programs = [...]program{
 	{"dwarfdump", &syntaxObjdump},
 	{"dwebp", &syntaxConvert},
 	{"dzil", &syntaxMvn},
-	{"e2fsck", &syntaxMkfs},
+	{"e2fsck", &syntaxMke2fs},
 	{"earthly", &syntaxMake},
 	{"eatmydata", &syntaxNohup},
 	{"eb", &syntaxTurso},
@@ -788,8 +788,8 @@ var programs = [...]program{
 	{"fs_cli", &syntaxArangosh},
 	{"fs_usage", &syntaxLog},
 	{"fsc", &syntaxGcc},
-	{"fsck", &syntaxMkfs},
-	{"fsck.ext4", &syntaxMkfs},
+	{"fsck", &syntaxMke2fs},
+	{"fsck.ext4", &syntaxMke2fs},
 	{"fsutil", &syntaxFsutil},
 	{"fswatch", &syntaxInotifywait},
 	{"fswebcam", &syntaxScrot},
@@ -1413,15 +1413,15 @@ var programs = [...]program{
 	{"mix", &syntaxMvn},
 	{"mkdir", &syntaxMkdir},
 	{"mkdocs", &syntaxJest},
-	{"mke2fs", &syntaxMkfs},
+	{"mke2fs", &syntaxMke2fs},
 	{"mkfifo", &syntaxMkfifo},
 	{"mkfs", &syntaxMkfs},
 	{"mkfs.btrfs", &syntaxMkfs},
-	{"mkfs.ext2", &syntaxMkfs},
-	{"mkfs.ext3", &syntaxMkfs},
-	{"mkfs.ext4", &syntaxMkfs},
+	{"mkfs.ext2", &syntaxMke2fs},
+	{"mkfs.ext3", &syntaxMke2fs},
+	{"mkfs.ext4", &syntaxMke2fs},
 	{"mkfs.fat", &syntaxMkfs},
-	{"mkfs.ntfs", &syntaxMkfs},
+	{"mkfs.ntfs", &syntaxMke2fs},
 	{"mkfs.vfat", &syntaxMkfs},
 	{"mkfs.xfs", &syntaxMkfs},
 	{"mkinitcpio", &syntaxUpdate_alternatives},
@@ -1544,7 +1544,7 @@ var programs = [...]program{
 	{"nice", &syntaxNice},
 	{"nightwatch", &syntaxJest},
 	{"nikto", &syntaxNmap},
-	{"nim", &syntaxRscript},
+	{"nim", &syntaxNim},
 	{"nimble", &syntaxMvn},
 	{"ninja", &syntaxMake},
 	{"nix", &syntaxNix},
@@ -2144,7 +2144,7 @@ var programs = [...]program{
 	{"setx", &syntaxSetx},
 	{"setxkbmap", &syntaxXset},
 	{"sf", &syntaxTurso},
-	{"sfdisk", &syntaxMkfs},
+	{"sfdisk", &syntaxMke2fs},
 	{"sfdk", &syntaxDpkg_deb},
 	{"sfdp", &syntaxDot},
 	{"sfdx", &syntaxTurso},
@@ -2296,7 +2296,7 @@ var programs = [...]program{
 	{"swe-agent", &syntaxCodex},
 	{"sweagent", &syntaxCodex},
 	{"swebench", &syntaxJupyter},
-	{"swift", &syntaxRscript},
+	{"swift", &syntaxSwift},
 	{"swift-build", &syntaxMvn},
 	{"swiftc", &syntaxGcc},
 	{"swiftlint", &syntaxMypy},
@@ -2634,7 +2634,7 @@ var programs = [...]program{
 	{"winrm", &syntaxMpcmdrun},
 	{"winrs", &syntaxWinrs},
 	{"wipe", &syntaxWipe},
-	{"wipefs", &syntaxMkfs},
+	{"wipefs", &syntaxMke2fs},
 	{"wireshark", &syntaxTshark},
 	{"wish", &syntaxExpect},
 	{"wkhtmltopdf", &syntaxGs},
@@ -2676,7 +2676,7 @@ var programs = [...]program{
 	{"xdpyinfo", &syntaxPs},
 	{"xelatex", &syntaxGcc},
 	{"xfs_info", &syntaxPvs},
-	{"xfs_repair", &syntaxMkfs},
+	{"xfs_repair", &syntaxMke2fs},
 	{"xh", &syntaxHttp},
 	{"xhs", &syntaxHttp},
 	{"xinput", &syntaxXset},
@@ -2764,28 +2764,31 @@ var programs = [...]program{
 
 // extensions are how names of files of a language end.
 var extensions = map[string]string{
-	".bat":  "cmd",
-	".cmd":  "cmd",
-	".vbs":  "code",
-	".vbe":  "code",
-	".wsf":  "code",
-	".jse":  "code",
-	".hta":  "code",
-	".xsl":  "code",
-	".lua":  "lua",
-	".js":   "node",
-	".mjs":  "node",
-	".cjs":  "node",
-	".ts":   "node",
-	".nu":   "shell",
-	".pl":   "perl",
-	".php":  "php",
-	".ps1":  "powershell",
-	".psm1": "powershell",
-	".py":   "python",
-	".rb":   "ruby",
-	".sh":   "shell",
-	".bash": "shell",
+	".bat":   "cmd",
+	".cmd":   "cmd",
+	".vbs":   "code",
+	".vbe":   "code",
+	".wsf":   "code",
+	".jse":   "code",
+	".hta":   "code",
+	".xsl":   "code",
+	".lua":   "lua",
+	".nim":   "code",
+	".nims":  "code",
+	".js":    "node",
+	".mjs":   "node",
+	".cjs":   "node",
+	".ts":    "node",
+	".nu":    "shell",
+	".pl":    "perl",
+	".php":   "php",
+	".ps1":   "powershell",
+	".psm1":  "powershell",
+	".py":    "python",
+	".rb":    "ruby",
+	".sh":    "shell",
+	".bash":  "shell",
+	".swift": "code",
 }
 
 var syntax7z_A = syntax{style: long, operands: shape{head: []role{roleEdit}, rest: roleReadTree}, base: &action_e3b0c44298fc}
@@ -12811,8 +12814,8 @@ var syntaxKsh = syntax{style: first | plus, language: "shell", options: []option
 	{"+i", &action_e3b0c44298fc},
 	{"+k", &action_e3b0c44298fc},
 	{"+m", &action_e3b0c44298fc},
-	{"+n", &action_e3b0c44298fc},
-	{"+o", &action_933fc77f4028},
+	{"+n", &action_753f395aff98},
+	{"+o", &action_e3b0164fbdb9},
 	{"+p", &action_e3b0c44298fc},
 	{"+r", &action_e3b0c44298fc},
 	{"+t", &action_e3b0c44298fc},
@@ -12854,8 +12857,8 @@ var syntaxKsh = syntax{style: first | plus, language: "shell", options: []option
 	{"-k", &action_e3b0c44298fc},
 	{"-l", &action_e3b0c44298fc},
 	{"-m", &action_e3b0c44298fc},
-	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_933fc77f4028},
+	{"-n", &action_246f64325207},
+	{"-o", &action_e3b0164fbdb9},
 	{"-p", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
 	{"-s", &action_6a53346b8da0},
@@ -13755,6 +13758,17 @@ var syntaxMkdir = syntax{style: gnu, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleMkdir}}
 
+var syntaxMke2fs = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--list", &action_933fc77f4028},
+	{"--no-act", &action_246f64325207},
+	{"--no-action", &action_246f64325207},
+	{"-R", &action_933fc77f4028},
+	{"-f", &action_933fc77f4028},
+	{"-l", &action_933fc77f4028},
+	{"-n", &action_246f64325207},
+}, operands: shape{rest: roleWrite}, base: &action_5a6b4227498b}
+
 var syntaxMkfifo = syntax{style: gnu, options: []option{
 	{"--mode", &action_933fc77f4028},
 	{"-m", &action_933fc77f4028},
@@ -14355,6 +14369,46 @@ var syntaxNice = syntax{style: gnu | first | numeric, options: []option{
 	{"-t", &action_e3b0c44298fc},
 	{"-u", &action_933fc77f4028},
 }, operands: shape{rest: roleArgv}}
+
+var syntaxNim_BuildIndex = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxNim_E = syntax{style: long, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxNim_R = syntax{style: long, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxNim = syntax{style: long | open, language: "code", options: []option{
+	{"--nimcache", &action_edb7023ca44a},
+	{"--out", &action_edb7023ca44a},
+	{"--outdir", &action_edb7023ca44a},
+	{"--run", &action_eb8f4614ffa6},
+	{"-o", &action_edb7023ca44a},
+	{"-r", &action_eb8f4614ffa6},
+}, prefixes: []option{
+	{"--nimcache:", &action_edb7023ca44a},
+	{"--outdir:", &action_edb7023ca44a},
+	{"--eval:", &action_99ef6915cf9b},
+	{"--out:", &action_edb7023ca44a},
+	{"-o:", &action_edb7023ca44a},
+}, subs: []program{
+	{"buildIndex", &syntaxNim_BuildIndex},
+	{"c", &syntaxNim_BuildIndex},
+	{"cc", &syntaxNim_BuildIndex},
+	{"check", &syntaxNim_BuildIndex},
+	{"compile", &syntaxNim_BuildIndex},
+	{"compileToC", &syntaxNim_BuildIndex},
+	{"compileToCpp", &syntaxNim_BuildIndex},
+	{"cpp", &syntaxNim_BuildIndex},
+	{"doc", &syntaxNim_BuildIndex},
+	{"dump", &syntaxNim_BuildIndex},
+	{"e", &syntaxNim_E},
+	{"genDepend", &syntaxNim_BuildIndex},
+	{"js", &syntaxNim_BuildIndex},
+	{"jsondoc", &syntaxNim_BuildIndex},
+	{"md2html", &syntaxNim_BuildIndex},
+	{"objc", &syntaxNim_BuildIndex},
+	{"r", &syntaxNim_R},
+	{"rst2html", &syntaxNim_BuildIndex},
+}, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxNix = syntax{style: open, options: []option{
 	{"--builders", &action_fcdc8eed3b98},
@@ -17978,8 +18032,8 @@ var syntaxSh = syntax{style: first | plus | apart, language: "shell", options: [
 	{"+i", &action_e3b0c44298fc},
 	{"+k", &action_e3b0c44298fc},
 	{"+m", &action_e3b0c44298fc},
-	{"+n", &action_e3b0c44298fc},
-	{"+o", &action_933fc77f4028},
+	{"+n", &action_753f395aff98},
+	{"+o", &action_e3b0164fbdb9},
 	{"+p", &action_e3b0c44298fc},
 	{"+r", &action_e3b0c44298fc},
 	{"+t", &action_e3b0c44298fc},
@@ -18021,8 +18075,8 @@ var syntaxSh = syntax{style: first | plus | apart, language: "shell", options: [
 	{"-k", &action_e3b0c44298fc},
 	{"-l", &action_e3b0c44298fc},
 	{"-m", &action_e3b0c44298fc},
-	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_933fc77f4028},
+	{"-n", &action_246f64325207},
+	{"-o", &action_e3b0164fbdb9},
 	{"-p", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
 	{"-s", &action_6a53346b8da0},
@@ -18942,6 +18996,20 @@ var syntaxSvn = syntax{style: open, options: []option{
 	{"update", &syntaxSvn_Add},
 	{"upgrade", &syntaxSvn_Add},
 }, base: &action_d4473c670c25}
+
+var syntaxSwift_Build = syntax{style: open, operands: shape{rest: roleText}, base: &action_03539de5fc68}
+
+var syntaxSwift_Repl = syntax{operands: shape{rest: roleText}, base: &action_f42b4f6538ea}
+
+var syntaxSwift = syntax{style: first, language: "code", options: []option{
+	{"-e", &action_99ef6915cf9b},
+}, subs: []program{
+	{"build", &syntaxSwift_Build},
+	{"package", &syntaxSwift_Build},
+	{"repl", &syntaxSwift_Repl},
+	{"run", &syntaxSwift_Build},
+	{"test", &syntaxSwift_Build},
+}, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_91f65fc9638e}
 
 var syntaxSync = syntax{options: []option{
 	{"--data", &action_e3b0c44298fc},
@@ -21370,6 +21438,7 @@ var (
 	action_72eed7197869 = action{class: network, flags: reject}
 	action_73a15dbedf5a = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "redirect"}
 	action_7417c6e61af6 = action{flags: urls}
+	action_753f395aff98 = action{flags: wet}
 	action_759f14df4faf = action{values: []role{roleMount}}
 	action_7674bb8d4aad = action{values: []role{roleObject}}
 	action_77c9d35670b1 = action{turns: []turn{{roleList, roleChmod}}}
@@ -21496,6 +21565,7 @@ var (
 	action_e2caedf3ce36 = action{class: localWrite, flags: decodes}
 	action_e2ea4cf59f9e = action{class: network, turns: []turn{{roleURL, roleFetch}}}
 	action_e3378160a4b0 = action{values: []role{roleListen}, streams: streams{in: Data, setIn: true}}
+	action_e3b0164fbdb9 = action{values: []role{roleText}, flags: wet}
 	action_e3b0c44298fc = action{}
 	action_e488ec800fe7 = action{class: network, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
 	action_e5091c2d2e9c = action{effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
@@ -21509,6 +21579,7 @@ var (
 	action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
 	action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
 	action_eaf0f679b0c6 = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
+	action_eb8f4614ffa6 = action{turns: []turn{{roleRead, roleScriptCode}}}
 	action_ed32e103811b = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs}
 	action_edb7023ca44a = action{values: []role{roleWrite}}
 	action_eefca3bffc6f = action{class: destructive, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleEdit}}}

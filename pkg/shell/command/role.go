@@ -45,6 +45,26 @@ func (r *reader) finish() {
 	if r.flags&remove != 0 {
 		r.removeFound()
 	}
+	if r.flags&(dry|wet) == dry && r.use.Reason == "" {
+		r.onlyRead()
+	}
+}
+
+// onlyRead makes of what a program would do what it does in a dry run: it reads
+// the files that it would change or run.
+func (r *reader) onlyRead() {
+	for i, t := range r.use.Touches {
+		if t.Kind != effect.ListDirectory {
+			r.use.Touches[i].Kind = effect.ReadFile
+		}
+	}
+	for _, n := range r.use.Nested {
+		if n.Language == "file" {
+			r.touch(effect.ReadFile, n.Words[0], false)
+		}
+	}
+	r.use.Effects, r.use.Nested, r.use.Stdin = nil, nil, Data
+	r.class = readOnly
 }
 
 // inEntered returns a path as seen from the working folder.

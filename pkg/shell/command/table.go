@@ -88,7 +88,8 @@ const (
 	decodes                       // files that are written hold what is read, decoded
 	tells                         // words reach another machine as they are
 	database                      // a word that is nothing but a variable is the address that is contacted
-	dry                           // nothing is done: what would be sent stays here
+	dry                           // nothing is changed or sent, and no code runs: files are only read
+	wet                           // withdraws dry
 	near                          // what they name as HOST:PATH is a container
 	elsewhereTo                   // something is written on another machine: local operands are sent there
 )

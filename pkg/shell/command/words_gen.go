@@ -58,6 +58,12 @@ var Compilers = Words{
 	"zig":     true,
 }
 
+// SettingsOptions are options that name a file of settings for the program that is started.
+var SettingsOptions = Words{
+	"--env-file":           true,
+	"--env-file-if-exists": true,
+}
+
 // Dumps are programs that write all of the environment.
 var Dumps = Words{
 	"env":      true,

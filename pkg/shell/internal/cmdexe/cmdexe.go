@@ -30,10 +30,20 @@ func Read(w abstract.World, text string, span func(start, end int) effect.Span) 
 	r := &reader{w: w, text: text, span: span}
 	out := abstract.Value{}
 	piped := false
+	list := false
 	for _, p := range parts(text) {
 		if w.Ended() || !w.Step(1) {
 			break
 		}
+		if list {
+			list = false
+			command, ok := ofList(p.text)
+			if !ok {
+				continue
+			}
+			p.text = command
+		}
+		list = beforeList(p.text)
 		io := abstract.Streams{}
 		if piped {
 			io.In = out
@@ -46,6 +56,22 @@ func Read(w abstract.World, text string, span func(start, end int) effect.Span) 
 		out = w.Deliver(io, r.command(words, io))
 	}
 	return out
+}
+
+// beforeList reports whether a part ends where the list of a loop begins.
+func beforeList(text string) bool {
+	fields := strings.Fields(text)
+	return len(fields) > 2 && strings.EqualFold(strings.TrimLeft(fields[0], "@("), "for") && strings.EqualFold(fields[len(fields)-1], "in")
+}
+
+// ofList returns the command that the list of a loop is the output of; lists of
+// words have none.
+func ofList(text string) (command string, ok bool) {
+	text = strings.TrimSpace(text)
+	if text == "" || text[0] != '\'' && text[0] != '`' {
+		return "", false
+	}
+	return strings.Trim(text, "'`"), true
 }
 
 // A part is a command of a line.

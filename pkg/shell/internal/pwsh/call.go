@@ -27,13 +27,12 @@ func (p *pwsh) operand() abstract.Value {
 		v = p.str()
 	case c == '@' && p.i+1 < len(p.text) && (p.text[p.i+1] == '\'' || p.text[p.i+1] == '"'):
 		v = p.hereString()
-	case c == '$' && p.i+1 < len(p.text) && p.text[p.i+1] == '(', c == '@' && p.i+1 < len(p.text) && (p.text[p.i+1] == '(' || p.text[p.i+1] == '{'):
-		closing := byte(')')
-		if p.text[p.i+1] == '{' {
-			closing = '}'
-		}
+	case strings.HasPrefix(p.text[p.i:], "@{"):
 		p.i += 2
-		v = p.block(closing)
+		v = p.table()
+	case (c == '$' || c == '@') && p.i+1 < len(p.text) && p.text[p.i+1] == '(':
+		p.i += 2
+		v = p.block(')')
 	case c == '$':
 		start := p.i
 		v = p.variable()
@@ -68,6 +67,37 @@ func (p *pwsh) operand() abstract.Value {
 	}
 	v.From = p.at
 	return p.members(v, dotted)
+}
+
+// table reads a hash table: names, each with a value behind "=".
+func (p *pwsh) table() abstract.Value {
+	var b abstract.Builder
+	for p.i < len(p.text) && !p.w.Ended() {
+		p.skip(" \t\r\n;")
+		if p.i < len(p.text) && p.text[p.i] == '}' {
+			p.i++
+			break
+		}
+		start := p.i
+		if p.i < len(p.text) && (p.text[p.i] == '\'' || p.text[p.i] == '"') {
+			p.str()
+		}
+		for p.i < len(p.text) && (plain.WordByte(p.text[p.i]) || p.text[p.i] == '-') {
+			p.i++
+		}
+		p.skip(" \t")
+		if p.i < len(p.text) && p.text[p.i] == '=' {
+			p.i++
+		} else {
+			p.i = start
+		}
+		before := p.i
+		b.Add(p.pipeline('}'))
+		if p.i == before {
+			p.i++
+		}
+	}
+	return b.Value()
 }
 
 func (p *pwsh) hereString() abstract.Value {

@@ -70,6 +70,9 @@ func (p *pwsh) skip(chars string) {
 			p.i++
 		case p.text[p.i] == '`' && p.i+1 < len(p.text) && (p.text[p.i+1] == '\n' || p.text[p.i+1] == '\r'):
 			p.i += 2
+		case strings.HasPrefix(p.text[p.i:], "<#"):
+			_, after, _ := strings.Cut(p.text[p.i:], "#>")
+			p.i = len(p.text) - len(after)
 		case p.text[p.i] == '#':
 			for p.i < len(p.text) && p.text[p.i] != '\n' {
 				p.i++

@@ -1,0 +1,62 @@
+package shell
+
+import (
+	"path"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// namedProgram returns the name of a program of which only the folder is not
+// known: a variable of the user's names it, as in $JAVA_HOME/bin/java. The name
+// counts if the program is listed, or the folder is one of programs. What the text
+// itself wrote to such a path is another matter.
+func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
+	v := argv[0]
+	slash := strings.LastIndexByte(v.Text, '/')
+	if slash < 0 || !inherited(v) || strings.ContainsAny(v.Text[slash+1:], `*?[\\`) {
+		return "", false
+	}
+	base = programName(v.Text)
+	words := commandWords(argv)
+	words[0].Text, words[0].Pattern = base, false
+	switch path.Base(v.Text[:slash]) {
+	case "bin", "sbin", "Scripts":
+	default:
+		if use := command.Interpret(words); !use.Known && use.Class == effect.Unknown {
+			return "", false
+		}
+	}
+	p, pattern := s.place().Path(v.Text, true)
+	return base, base != "" && len(s.fileValues(p, pattern)) == 0
+}
+
+// programIn runs a program whose folder is not known. Its name says what its
+// arguments make it do, and not whether it is the program of that name.
+func (s *state) programIn(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+	words := commandWords(argv)
+	words[0].Text, words[0].Pattern = base, false
+	use := command.Interpret(words)
+	s.execute(argv, base, effect.Unknown)
+	if use.Class == effect.Unknown {
+		s.upload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), base, join(argv))
+	}
+	return s.apply(base, argv, use, io)
+}
+
+// inFolders reports whether all that is not known of a text is folders at the
+// start of words, which variables of the user's name.
+func inFolders(v abstract.Value) bool {
+	if !inherited(v) || v.Bare {
+		return false
+	}
+	for word := range strings.FieldsSeq(v.Text) {
+		rest, _ := strings.CutPrefix(word, "**/")
+		if strings.Contains(rest, "*") {
+			return false
+		}
+	}
+	return true
+}

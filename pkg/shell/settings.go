@@ -1,0 +1,111 @@
+package shell
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// A loaded is a file of settings that the shell itself has read.
+type loaded struct {
+	read     effect.Effect
+	from, to int // the variables that it sets, in state.vars
+}
+
+// settings reports whether a path is a file of settings of a project.
+func settings(p string) bool {
+	base := path.Base(p)
+	return base == ".env" || strings.HasPrefix(base, ".env.")
+}
+
+// unshown marks what a program reads of settings of the workspace without showing
+// it: an option hands them to a program, or the keys alone are written.
+func (s *state) unshown(base string, argv []abstract.Value, use command.Use, from int) {
+	keys := keysOnly(base, argv)
+	for i := from; i < len(s.effects); i++ {
+		e := &s.effects[i]
+		if e.Kind != effect.ReadFile || e.Pattern || e.Recursive || !settings(e.Path) || !s.inWorkspace(e.Path) {
+			continue
+		}
+		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == e.From })
+		if at > 0 && (keys || handsOn(base, argv, at, use)) {
+			e.Cause = effect.CauseUnshown
+		}
+	}
+}
+
+// handsOn reports whether argument at is the settings that a project's own program
+// starts with.
+func handsOn(base string, argv []abstract.Value, at int, use command.Use) bool {
+	option, _, ok := strings.Cut(argv[at].Text, "=")
+	if !ok {
+		option = argv[at-1].Text
+	}
+	if !command.SettingsOptions[option] {
+		return false
+	}
+	for _, n := range use.Nested {
+		if n.Language != "file" { // code could show them
+			return false
+		}
+	}
+	composes := base != "docker" && base != "podman" || len(argv) > 1 && argv[1].Text == "compose"
+	return composes && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return !v.Known() || v.Text == "config" || v.Text == "convert" })
+}
+
+// keysOnly reports whether a program writes of lines NAME=VALUE the names alone.
+func keysOnly(base string, argv []abstract.Value) bool {
+	var words []string
+	for _, v := range argv[1:] {
+		if !v.Known() {
+			return false
+		}
+		words = append(words, v.Text)
+	}
+	expr := keyForms[base]
+	return expr != nil && len(words) > 1 && settings(words[len(words)-1]) && expr.MatchString(strings.Join(words[:len(words)-1], "\x00"))
+}
+
+// keyForms are the arguments, with NUL between them and without the file, by
+// which programs write no values.
+var keyForms = map[string]*regexp.Regexp{
+	"cut":  regexp.MustCompile(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
+	"sed":  regexp.MustCompile(`^(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?$`),
+	"awk":  regexp.MustCompile(`^-F\x00?=\x00(NF|/[^/]*/|!/[^/]*/)? *\{ *print \$1;? *\}$`),
+	"grep": regexp.MustCompile(`^(-o|-oE|-Eo|-E\x00-o|-o\x00-E|-oP|-Po)\x00\^\(?(\[[A-Za-z0-9_-]+\]|\[\^=\]|\[\^#=\]|\\w)+[*+]?([A-Za-z0-9_\[\]-]*[*+])?\)?(=|\(\?==\))?$|^-[qcl]\x00\^?([A-Za-z_][A-Za-z0-9_]*=?|[.=]?)$`),
+	"wc":   regexp.MustCompile(`^-[lcw]$`),
+}
+
+// load marks settings of the workspace that the shell reads. Their variables go to
+// the programs that it starts; see shows.
+func (s *state) load(at, vars int) {
+	for i := at; i < len(s.effects); i++ {
+		e := &s.effects[i]
+		if e.Kind == effect.ReadFile && !e.Pattern && settings(e.Path) && s.inWorkspace(e.Path) {
+			s.loaded = append(s.loaded, loaded{*e, vars, len(s.vars)})
+			e.Cause = effect.CauseUnshown
+		}
+	}
+}
+
+// shows records that a variable stands in the text: if it may come from settings
+// that were loaded, they are shown as if their file had been read.
+func (s *state) shows(name string) {
+	if len(s.loaded) == 0 {
+		return
+	}
+	at := len(s.vars) - 1
+	for at >= 0 && s.vars[at].name != name {
+		at--
+	}
+	for _, l := range s.loaded {
+		if at >= l.from && at < l.to || at < 0 && s.environment(name)[0].Bare {
+			s.once(l.read)
+		}
+	}
+}
