@@ -75,6 +75,8 @@ func (c *Case) ordinary(e *effect.Effect) bool {
 		return e.Class != effect.Unknown && e.Class != effect.Privileged
 	case effect.ReadFile, effect.ListDirectory:
 		return e.Path != ""
+	case effect.HTTPRequest, effect.Connect, effect.SendData:
+		return e.Trusted
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
 		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e)
 	}
