@@ -105,7 +105,7 @@ var toolTests = []struct {
 	{"unknown with a path", act("frobnicate", obj{"x": "~/.ssh/id_rsa"}), "read_file /home/me/.ssh/id_rsa\nwrite_file /home/me/.ssh/id_rsa\ndynamic the action type is unknown", false, 0},
 	{"unknown with a path by name", act("frobnicate", obj{"outputPath": "x"}), "read_file /home/me/app/x\nwrite_file /home/me/app/x\ndynamic the action type is unknown", false, 0},
 	{"unknown with a URL", act("frobnicate", obj{"a": obj{"b": []any{"https://x.test/"}}}), "http_request https://x.test/ x.test\ndynamic the action type is unknown", false, 0},
-	{"prefix alone", act("send_", obj{}), "dynamic the action type is unknown", false, 0},
+	{"prefix alone", act("send_", obj{}), "send_message\ndynamic the action type is unknown", false, 0},
 }
 
 func TestTools(t *testing.T) {

@@ -8,24 +8,24 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 var presets = [...]preset{
 	{name: "default",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:b2abb38cecb5283e75601da8ad3619c1f91b991d30c5287eac0cbcbb99bec645"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40},
+		allow:       []uint16{41, 42, 43},
+		fingerprint: "sha256:b4eb07b5b3997e9bed05b992ce7a2d7499694b9f99f808d0f2f5928d9dfba46d"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{42, 43, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 44, 45, 46, 47, 48},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:10a491f99e31bedeff0b0915a7e36e137876905cbb77b316682e361ac1ef2599"},
+		verify:      []uint16{44, 45, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 46, 47, 48, 49, 50},
+		allow:       []uint16{41, 42, 43},
+		fingerprint: "sha256:427e57ea94a3057c07f54992f385a3a047d93aa5bbfe35fd1ed457b730e04d6d"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 49, 50},
-		allow:       []uint16{39, 40, 41, 51},
-		fingerprint: "sha256:f60d6ee38fdb2f0d159c1fc6d0f7ff55d11f45ca05db7a4f14ac6e8d42a3baa1"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 51, 52},
+		allow:       []uint16{41, 42, 43, 53},
+		fingerprint: "sha256:645338488403fb1a076ae2782829a823fe98da28de4036d8c8751ea9fec13b37"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 52, 53, 54, 55},
-		allow:       []uint16{39, 40, 41},
-		fingerprint: "sha256:b948e04ba26b529d129a58c47b07c0c79c5444d66ff99a8f5681ee6cd594526d"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 54, 55, 56, 57},
+		allow:       []uint16{41, 42, 43},
+		fingerprint: "sha256:773c3bb31e84bee31633a15568e5b5352f0c033492910fadf85ddfc4a638ffd0"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -1352,6 +1352,29 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 	},
 	{
+		Name:   "hands_on_credentials",
+		Reason: "a text that is sent or kept for later has the form of a credential; say where it is kept instead of writing it down",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"send_data",
+			},
+			When: "any(.effects[]; .kind == \"send_data\" and (.labels // [] | index(\"credential\") != null))",
+		},
+		Tier: 2,
+	},
+	{
+		Name:   "destroys_elsewhere",
+		Reason: "takes away something on another machine or service that cannot be restored from here; ask the user to do it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"change_remote",
+			},
+			Trusted: "false",
+			When:    "any(.effects[]; .kind == \"change_remote\" and .destroys)",
+		},
+		Tier: 2,
+	},
+	{
 		Name:   "watches_the_user",
 		Reason: "clipboard, screen, camera and keystrokes are private to the user; ask for what is needed from them",
 		Criteria: rulefile.Criteria{
@@ -1785,8 +1808,8 @@ var presetRules = [...]rulefile.Rule{
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_message",
-				"send_email",
 			},
+			Trusted: "false",
 		},
 		Tier: 2,
 	},
