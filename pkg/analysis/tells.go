@@ -28,11 +28,11 @@ func (c *Case) messages(to []string) {
 	}
 }
 
-// recipients returns the people and channels that a payload names. A text with
-// several, as mail programs read it, is cut at its commas.
-func (c *Case) recipients() []string {
+// people returns the people and channels that fields of the payload name. A text
+// with several, as mail programs read it, is cut at its commas.
+func (c *Case) people(fields ...string) []string {
 	var out []string
-	for _, field := range [...]string{"to", "cc", "bcc", "recipient", "recipients", "channel"} {
+	for _, field := range fields {
 		texts, _ := c.Action.Payload[field].([]any)
 		if text, ok := c.Action.Payload[field].(string); ok {
 			texts = []any{text}
@@ -161,12 +161,30 @@ func (c *Case) asks(e effect.Effect) {
 			}
 		}
 	}
-	if secret && !local(e) {
-		c.Effects = append(c.Effects, handedOn(effect.Effect{Host: e.Host, URL: e.URL}, "the URL"))
+	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !local(e) {
+		c.Effects = append(c.Effects, handedOn(out, "the URL"))
+	} else if encodes(values) {
+		out.Kind, out.Reason = effect.SendData, "the URL holds encoded text"
+		c.Effects = append(c.Effects, out)
 	}
 	if word != "" {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Destroys: destroys, Reason: "the URL says " + word})
 	}
+}
+
+// encodes reports whether a parameter of a URL holds readable text that base64 or
+// the like hides.
+func encodes(values url.Values) bool {
+	for _, all := range values {
+		for _, value := range all {
+			for _, l := range effect.Layers(value) {
+				if strings.HasPrefix(l.Name, "base") || strings.HasPrefix(l.Name, "hex") {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // verbOfPath returns the destroying verb that a part of a URL's path is, unless

@@ -135,9 +135,12 @@ func (c *Case) does(t *tool) {
 	switch t.kind {
 	case "":
 	case effect.SendMessage:
-		c.messages(c.recipients())
+		c.messages(c.people("to", "cc", "bcc", "recipient", "recipients", "channel"))
 	default:
 		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.reason})
+		if invited := c.people("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
+			c.messages(invited)
+		}
 	}
 	c.stray(t)
 	switch {

@@ -10,22 +10,22 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40},
 		allow:       []uint16{41, 42, 43},
-		fingerprint: "sha256:b4eb07b5b3997e9bed05b992ce7a2d7499694b9f99f808d0f2f5928d9dfba46d"},
+		fingerprint: "sha256:43bb3b2c2e7172e9b2b466d6d49480ac1b14d1113a413f26d8a2d0c35cc3d7f7"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{44, 45, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 46, 47, 48, 49, 50},
 		allow:       []uint16{41, 42, 43},
-		fingerprint: "sha256:427e57ea94a3057c07f54992f385a3a047d93aa5bbfe35fd1ed457b730e04d6d"},
+		fingerprint: "sha256:de25be22710fea1a4406d50784f7eec9e284b6cb7a930ba021351803cf9645e2"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 51, 52},
 		allow:       []uint16{41, 42, 43, 53},
-		fingerprint: "sha256:645338488403fb1a076ae2782829a823fe98da28de4036d8c8751ea9fec13b37"},
+		fingerprint: "sha256:7083559ac987069cb0e96351b124776f2d37e2beae2ff37775475523d01471c1"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 54, 55, 56, 57},
 		allow:       []uint16{41, 42, 43},
-		fingerprint: "sha256:773c3bb31e84bee31633a15568e5b5352f0c033492910fadf85ddfc4a638ffd0"},
+		fingerprint: "sha256:8a48c35329917dac2364e37185b5acae906dd82c3470f7fa619c4f44f93b14a3"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -442,7 +442,7 @@ var presetRules = [...]rulefile.Rule{
 		Except: []rulefile.Criteria{
 			{
 				Paths: []string{
-					"~/.ssh/*.pub",
+					"**/.ssh/**/*.pub",
 					"~/.ssh/config",
 					"~/.ssh/known_hosts",
 					"~/.ssh/known_hosts.old",
