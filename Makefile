@@ -41,10 +41,11 @@ runtime:
 docs: build
 	build/shield docs .
 
-# each fuzz target for FUZZTIME
+# each fuzz target for FUZZTIME, then SCRIPTS scripts in each shell
 FUZZTIME ?= 5s
+SCRIPTS ?= 100000
 fuzz:
-	@testdata/fuzz.sh $(FUZZTIME)
+	@testdata/fuzz.sh $(FUZZTIME) $(SCRIPTS)
 
 check:
 	bash .ci/run

@@ -19,6 +19,10 @@ deny:
     action_types: [read_file, write_file, delete_file]
     paths: ["**/secret*"]
     reason: a test
+allow:
+  - name: loosen
+    commands: [loosen]
+    reason: a function of the session
 `
 
 // shells are the arguments that make each of them read RC and nothing else.

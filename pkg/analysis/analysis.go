@@ -25,10 +25,11 @@ type Case struct {
 	// record with [Case.Meet]. nil means that nothing is recorded.
 	Met [][]Met
 
-	shell Shell
-	place effect.Place
-	words string // of the command, resolved
-	views []View
+	shell   Shell
+	written Written
+	place   effect.Place
+	words   string // of the command, resolved
+	views   []View
 }
 
 // At returns the place in which the action is judged; its CWD is the action's.
@@ -51,11 +52,16 @@ func (c *Case) dynamic(cause effect.Cause, why string) {
 // Text that it cannot read has a Dynamic effect. Goroutines share it.
 type Shell func(text string, at *effect.Place) effect.Result
 
+// Written says what a file with a text leads to once it runs, as shell.Written
+// does. The path is canonical. Goroutines share it.
+type Written func(file, text string, at *effect.Place) []effect.Effect
+
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
 // folders, does not read files, and treats every command as unknown.
 type Analyzer struct {
-	Shell Shell
-	Place effect.Place // of actions without a folder; CWD is the first root
+	Shell   Shell
+	Written Written      // reads what is written to files; nil reads none
+	Place   effect.Place // of actions without a folder; CWD is the first root
 
 	trust *trust // nil trusts this machine alone
 }
@@ -71,7 +77,7 @@ const (
 
 // Case returns the analysed action.
 func (an *Analyzer) Case(a *action.Action) *Case {
-	c := &Case{Action: a, shell: an.Shell, place: an.Place, MinTier: max(a.MinTier, MinTier(a.Type))}
+	c := &Case{Action: a, shell: an.Shell, written: an.Written, place: an.Place, MinTier: max(a.MinTier, MinTier(a.Type))}
 	if a.CWD != "" {
 		// The agent says where it is, but that does not make a folder part of the
 		// workspace: roots come from the user.
@@ -79,11 +85,16 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 		if c.place.CWD = cwd; isPattern {
 			c.place.CWD = ""
 		}
+		if c.place.Links != nil && missing(&c.place) {
+			c.place.Script = unseen // the command runs elsewhere: what is missing here may be there
+		}
 	}
 	c.tool()
 	c.bound()
+	c.content()
 	c.resolve()
 	c.persist()
+	c.told()
 	an.trust.mark(c.Effects)
 	return c
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // files looks at local files for an analysis: it follows symbolic links and
@@ -128,3 +130,12 @@ func lookable(path string) bool {
 
 // noFile is [effect.Place.Script] where no file is.
 func noFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+// missing reports whether a place's folder surely does not exist.
+func missing(place *effect.Place) bool {
+	_, err := place.Script(place.CWD)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// unseen is [effect.Place.Script] where nobody knows which file is meant.
+func unseen(string) ([]byte, error) { return nil, errUnseen }

@@ -41,12 +41,27 @@ func (c *Case) git() {
 		}
 		if sub == "push" {
 			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Program: "git"})
+			c.pushed()
 		}
 	case effect.Unknown:
 		c.dynamic(effect.CauseTool, "the git tool is unknown")
 	}
 	if c.Action.Payload["command"] != nil {
 		c.command()
+	}
+}
+
+// pushed adds that commits go to the remote that a push names.
+func (c *Case) pushed() {
+	to := effect.Effect{Kind: effect.SendData, Program: "git", Target: c.Action.Text("remote")}
+	if url := c.Action.Text("url"); url != "" {
+		to.Target = ""
+		if to.URL, to.Host = effect.URL(url); to.Host == "" {
+			to.Target = url
+		}
+	}
+	if to.Target != "" || to.Host != "" {
+		c.Effects = append(c.Effects, to)
 	}
 }
 

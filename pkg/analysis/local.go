@@ -11,6 +11,7 @@ import (
 // Options say where actions are judged. The zero Options have no folders.
 type Options struct {
 	Shell    Shell    // analyses commands; nil means that commands are unknown
+	Written  Written  // analyses what is written to files; nil means that it is not read
 	CWD      string   // where shield was started; the only root if Roots is empty and CWD is allowed as a root
 	Home     string   // the user's home folder
 	Roots    []string // folders that count as workspace
@@ -70,7 +71,7 @@ func New(o Options) (*Analyzer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Analyzer{Shell: o.Shell, Place: place, trust: trust}, nil
+	return &Analyzer{Shell: o.Shell, Written: o.Written, Place: place, trust: trust}, nil
 }
 
 // addRoot adds a root by its path and by its path without symbolic links.

@@ -3,6 +3,7 @@ package analysis
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/redact"
@@ -85,16 +86,26 @@ func (c *Case) credentials(e effect.Effect) {
 		if authenticates(l) || l.Path == "url" || !holdsCredential(l.Name, l.Text) {
 			continue
 		}
-		c.Effects = append(c.Effects, handedOn(e, "the field "+l.Path))
+		c.handOn(e, "the field "+l.Path)
 		return
 	}
 }
 
-// handedOn makes an effect that says where data goes one of a credential in a
-// text, of which the form tells and nothing else.
-func handedOn(e effect.Effect, where string) effect.Effect {
+// handOn adds that a credential goes where e says, as the form of a text tells.
+// What is known to go there already is then labelled.
+func (c *Case) handOn(e effect.Effect, where string) {
 	e.Kind, e.Labels, e.Reason = effect.SendData, []effect.Label{effect.LabelCredential}, where+" holds a credential"
-	return e
+	for i := range c.Effects {
+		sent := &c.Effects[i]
+		if sent.Kind != e.Kind || sent.Host != e.Host || sent.Target != e.Target || sent.Path != "" {
+			continue
+		}
+		if !sent.Is(effect.LabelCredential) {
+			sent.Labels, sent.Reason = slices.Concat(sent.Labels, e.Labels), e.Reason
+		}
+		return
+	}
+	c.Effects = append(c.Effects, e)
 }
 
 // authenticates reports whether a text is a credential that a header, or a field
@@ -162,13 +173,17 @@ func (c *Case) asks(e effect.Effect) {
 		}
 	}
 	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !local(e) {
-		c.Effects = append(c.Effects, handedOn(out, "the URL"))
+		c.handOn(out, "the URL")
 	} else if encodes(values) {
 		out.Kind, out.Reason = effect.SendData, "the URL holds encoded text"
 		c.Effects = append(c.Effects, out)
 	}
 	if word != "" {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Destroys: destroys, Reason: "the URL says " + word})
+		change := effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL says " + word}
+		if destroys {
+			change.Destroys, change.Cause = true, effect.CauseDestroys
+		}
+		c.Effects = append(c.Effects, change)
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // A tool describes what an action type does with the fields of its payload.
 type tool struct {
 	name     string
 	uses     []use
+	sends    []string    // fields whose content goes to the host of its URL
 	kind     effect.Kind // an effect that does not depend on a field
 	reason   string      // of kind
 	readOnly bool        // it changes nothing
@@ -31,6 +33,9 @@ type use struct {
 var tools = [...]tool{
 	{name: "agent_message", min: 1},
 	{name: "append_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
+	{name: "browser_file_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
+	{name: "browser_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
+	{name: "browser_upload_file", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
 	{name: "copy_directory", uses: []use{{field: "source", kind: effect.ReadFile, recursive: true}, {field: "destination", kind: effect.WriteFile, recursive: true}}},
 	{name: "copy_file", uses: []use{{field: "source", kind: effect.ReadFile}, {field: "destination", kind: effect.WriteFile}}},
 	{name: "create_directory", uses: []use{{field: "path", kind: effect.CreateDirectory}}},
@@ -40,7 +45,7 @@ var tools = [...]tool{
 	{name: "download_file", uses: []use{{field: "url", kind: effect.HTTPRequest}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "destination", kind: effect.WriteFile, optional: true}}},
 	{name: "edit_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
 	{name: "execute_command", min: 1},
-	{name: "http_request", uses: []use{{field: "url", kind: effect.HTTPRequest}}, min: 1},
+	{name: "http_request", uses: []use{{field: "url", kind: effect.HTTPRequest}}, sends: []string{"body", "data", "json", "content", "form", "files", "params"}, min: 1},
 	{name: "list_directory", uses: []use{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
 	{name: "memory_search", readOnly: true},
 	{name: "memory_write", min: 1},
@@ -49,7 +54,7 @@ var tools = [...]tool{
 	{name: "read_directory", uses: []use{{field: "path", kind: effect.ListDirectory, otherwise: "."}}, readOnly: true},
 	{name: "read_file", uses: []use{{field: "path", kind: effect.ReadFile}}, readOnly: true},
 	{name: "search_files", uses: []use{{field: "path", kind: effect.ReadFile, recursive: true, otherwise: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
-	{name: "upload_file", uses: []use{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}},
+	{name: "upload_file", uses: []use{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}, sends: []string{"path", "source", "content"}},
 	{name: "web_fetch", uses: []use{{field: "url", kind: effect.HTTPRequest}}, min: 1},
 	{name: "web_search", kind: effect.HTTPRequest, reason: "search"},
 	{name: "write_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
@@ -60,9 +65,9 @@ var families = [...]struct {
 	prefix, suffix string
 	tool           tool
 }{
-	{"send_", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}}},
-	{"reply_", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}}},
-	{"browser_", "", tool{uses: []use{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}, {field: "paths", kind: effect.ReadFile, optional: true}}}},
+	{"send_", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
+	{"reply_", "", tool{kind: effect.SendMessage, min: 1, uses: []use{{field: "attachments", kind: effect.ReadFile, optional: true}}, sends: []string{"attachments"}}},
+	{"browser_", "", tool{uses: []use{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
 	{"canvas_", "", tool{uses: []use{{field: "path", kind: effect.WriteFile, optional: true}}}},
 	{"list_", "events", tool{readOnly: true}},
 	{"list_", "event", tool{readOnly: true}},
@@ -121,7 +126,7 @@ func (c *Case) tool() {
 
 // does adds the effects that a known type has.
 func (c *Case) does(t *tool) {
-	if len(t.uses) == 1 && t.kind == "" && len(c.Action.Payload) == 1 && c.Action.Payload[t.uses[0].field] != nil {
+	if len(t.uses) == 1 && t.kind == "" && t.sends == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.uses[0].field] != nil {
 		// Most actions have only the field that their type uses.
 		c.use(&t.uses[0])
 		return
@@ -141,6 +146,9 @@ func (c *Case) does(t *tool) {
 		if invited := c.people("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
 			c.messages(invited)
 		}
+	}
+	if t.sends != nil {
+		c.sends(t)
 	}
 	c.stray(t)
 	switch {
@@ -188,6 +196,7 @@ func (c *Case) useValue(u *use, v any) {
 	switch {
 	case u.kind == effect.HTTPRequest:
 		c.url(text)
+		c.controls(text)
 	case u.field == "pattern":
 		c.searched(text)
 	default:
@@ -197,6 +206,23 @@ func (c *Case) useValue(u *use, v any) {
 		}
 		c.path(u.kind, text, recursive)
 	}
+}
+
+// controls adds what a request changes that controls a service of this machine.
+func (c *Case) controls(url string) {
+	service, ok := command.ControlPlane(url)
+	if !ok {
+		return
+	}
+	e := effect.Effect{Kind: effect.ChangeRemote, Service: service, Verb: "run", Target: url}
+	switch strings.ToUpper(c.Action.Text("method")) {
+	case "", "GET", "HEAD", "OPTIONS":
+		return
+	case "DELETE":
+		e.Verb, e.Destroys = "delete", true
+	}
+	e.Cause = effect.ChangeCause(e.Verb)
+	c.Effects = append(c.Effects, e)
 }
 
 // into adds the written file if the destination of a copy, a move or a download

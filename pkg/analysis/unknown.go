@@ -109,7 +109,7 @@ func (s *stranger) leaves(field string, v any) {
 // content.
 func (s *stranger) leaf(field, text string) {
 	if holdsCredential(field, text) {
-		s.Effects = append(s.Effects, handedOn(effect.Effect{Target: s.Action.Type}, "the field "+field))
+		s.handOn(effect.Effect{Target: s.Action.Type}, "the field "+field)
 	}
 	switch {
 	case named(field, "sql", "query", "statement") && isSQL(text):
@@ -161,6 +161,9 @@ func (s *stranger) verb(word, list string) {
 		s.messages(s.to)
 	}
 	if list != "" && list != "sends" || s.pays || s.grants {
+		if change.Cause = effect.ChangeCause(change.Verb); change.Destroys {
+			change.Cause = effect.CauseDestroys
+		}
 		s.Effects = append(s.Effects, change)
 	}
 }

@@ -112,6 +112,8 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	switch d := doubts(c); {
 	case harmless:
 		r.confidence, r.reasoning = harmlessConfidence, "harmless: every effect is known and only reads inside the workspace"
+	case permitted(c):
+		r.confidence, r.reasoning = ordinaryConfidence, permittedReason
 	case d.reason != "":
 		r.decision, r.reasoning = verdict.Escalate, d.reason
 	case k.opts.Model != nil:
@@ -155,7 +157,7 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 	}()
 	h := k.heuristic(c, scopeAll)
 	m := <-scored
-	m = weigh(c, m, h.decision == verdict.Allow && !k.opts.NoHeuristic && c.Ordinary())
+	m = weigh(c, m, h.decision == verdict.Allow && !k.opts.NoHeuristic)
 	if k.opts.NoHeuristic && h.decision == verdict.Allow {
 		return finish(c, m, m)
 	}

@@ -1,6 +1,8 @@
 package classify
 
 import (
+	"slices"
+
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -37,17 +39,29 @@ func doubts(c *analysis.Case) doubt {
 
 const ordinaryReason = "ordinary: every effect is known, and none changes more than the workspace"
 
+const permittedReason = "no rule matched, and a rule of the policy allows this"
+
+// permitted reports whether a rule of the policy allows a case that Tier 1 has to
+// decide.
+func permitted(c *analysis.Case) bool {
+	return slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Allows })
+}
+
 // weigh returns what a model's answer is worth against what the analysis found:
-// its SAFE clears no final doubt, and of ordinary work in which no rule matched its
-// suspicion is a question.
-func weigh(c *analysis.Case, m result, ordinary bool) result {
+// its SAFE clears no final doubt, unless the policy allows the case, and of
+// ordinary work in which no rule matched its suspicion is a question.
+func weigh(c *analysis.Case, m result, unmatched bool) result {
 	if m.err != nil {
 		return m
 	}
+	allowed := permitted(c)
+	ordinary := unmatched && !allowed && c.Ordinary()
 	d := doubts(c)
 	switch {
-	case m.decision == verdict.Allow && (d.final || m.confidence < d.least):
+	case m.decision == verdict.Allow && !allowed && (d.final || m.confidence < d.least):
 		m.decision, m.reasoning = verdict.Escalate, d.reason
+	case m.safe && unmatched && allowed:
+		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
 	case m.safe && ordinary && m.decision != verdict.Allow:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, ordinaryReason
 	case m.decision == verdict.Block && ordinary:
@@ -63,10 +77,10 @@ func doubtOf(e *effect.Effect) doubt {
 	case effect.Dynamic:
 		return unknown(e)
 	case effect.SendData:
-		if e.Is(effect.LabelCredential) {
+		if !e.Trusted && e.Is(effect.LabelCredential) {
 			return doubt{reason: "hands credentials on to " + place(e) + ": " + clip(e.Reason, 80) + "; leave them out, or ask the user", final: true}
 		}
-		if !e.Trusted {
+		if !e.Trusted && !e.Is(effect.LabelPublic) {
 			return doubt{reason: "sends local data to " + place(e) + "; send it to a place that the settings trust, or ask the user", final: true}
 		}
 	case effect.SendSecret, effect.ReadSecret:

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:8b5af998626e0e7e128779cfc544e254ac7184928388254b9cb8a6a7cbf986e0"
+const rulesFingerprint = "sha256:e1f64290fa7f2d36e7a39e18de774ecbc3d2b56a8324560b104a26e00fd94c8b"
 
 var ruleTable = [...]Rule{
 	{
@@ -1492,27 +1492,12 @@ var ruleTable = [...]Rule{
 		ID: "XP-016", Name: "sql_destruction", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Deletes a database, a table or all rows of a table.",
 		Advice:      "back it up, and ask the user to run the statement",
-		Match:       []string{"psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlite3 app.db 'delete from users;'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "duckdb app.db 'delete from users where 1=1'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "docker exec db psql -U app -c 'DROP TABLE users'", "docker exec db custom-sql 'drop collection users'", "kubectl exec db -- custom-sql 'DROP TABLE users'", "cockroach sql -e 'drop table x'", "usql db 'drop table x'", "sqlplus a/b 'drop table x'", "powershell -c \"Invoke-Sqlcmd -Query 'DROP TABLE x'\"", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mysqladmin -e 'drop table x'", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb"},
+		Match:       []string{"sqlite3 app.db 'delete from users;'", "duckdb app.db 'delete from users where 1=1'", "docker exec db psql -U app -c 'DROP TABLE users'", "docker exec db custom-sql 'drop collection users'", "kubectl exec db -- custom-sql 'DROP TABLE users'", "powershell -c \"Invoke-Sqlcmd -Query 'DROP TABLE x'\"", "docker exec db custom-sql 'drop database x'", "docker exec db custom-sql 'drop schema x'", "sqlite3 app.db 'truncate t'", "sqlite3 app.db 'delete from t where true'", "kubectl exec db -- custom-sql \"delete from users\""},
 		Pass:        []string{"psql -c 'select count(*) from users'", "grep -rn 'DROP TABLE' migrations/", "sqlite3 app.db 'delete from sessions where id = 7'", "git commit -m \"Drop table users\"", "redis-cli get key"},
 		clauses: []clause{
 			{
-				programs: []string{"bq", "clickhouse-client", "cockroach", "cqlsh", "docker", "duckdb", "invoke-sqlcmd", "kubectl", "mariadb", "mysql", "mysqladmin", "psql", "snowsql", "sqlcmd", "sqlite3", "sqlplus", "usql"},
-				args:     pattern{expr: "(?i)\\b(?:drop\\s+(?:table|database|schema|keyspace|user|collection)|truncate\\s+(?:table\\s+)?\\w|delete\\s+from\\s+[\\w.\"`]+\\s*(?:;|['\"]|where\\s+(?:1\\s*=\\s*1|true)))", lits: []string{"drop", "truncate", "delete"}},
-			},
-			{
-				programs: []string{"dropdb", "dropuser"},
-			},
-			{
-				programs: []string{"mysqladmin"},
-				args:     pattern{expr: " drop ", lits: []string{" drop "}},
-			},
-			{
-				programs: []string{"mongo", "mongosh"},
-				args:     pattern{expr: "(?i)\\.(?:dropDatabase|drop|deleteMany|remove)\\(\\s*(?:\\{\\s*\\})?\\s*\\)", lits: []string{".dropdatabase(", ".drop(", ".deletemany(", ".remove("}},
-			},
-			{
-				programs: []string{"redis-cli", "valkey-cli"},
-				args:     pattern{expr: "(?i) (?:flushall|flushdb)\\b", lits: []string{" flushall", " flushdb"}},
+				programs: []string{"docker", "duckdb", "invoke-sqlcmd", "kubectl", "sqlite3"},
+				args:     pattern{expr: "(?i)\\b(?:drop\\s+(?:table|database|schema|collection)|truncate\\s+(?:table\\s+)?\\w|delete\\s+from\\s+[\\w.\"`]+\\s*(?:;|['\"]|where\\s+(?:1\\s*=\\s*1|true)))", lits: []string{"table", "database", "schema", "collection", "truncate", "delete"}},
 			},
 		},
 	},
@@ -1580,34 +1565,14 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-020", Name: "remote_resource_destruction", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
-		Description: "Deletes resources of a cloud, a cluster or a hosting service.",
-		Advice:      "show the plan, and ask the user to apply it",
-		Match:       []string{"terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker compose down -v", "docker compose down --volumes"},
-		Pass:        []string{"terraform plan", "kubectl delete pod web-5d", "aws s3 ls s3://b", "docker compose down", "gcloud projects list", "kubectl get ns"},
+		Description: "Deletes data or resources of a database, a cloud, a cluster or a hosting service.",
+		Advice:      "back it up or show the plan, and ask the user to do it",
+		Match:       []string{"psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db 'drop table x'", "sqlplus a/b 'drop table x'", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker compose down -v", "docker compose down --volumes"},
+		Pass:        []string{"terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "gcloud projects list", "kubectl get ns"},
 		clauses: []clause{
 			{
-				programs: []string{"cdk", "pulumi", "serverless", "sls", "terraform", "terragrunt", "tofu"},
-				args:     pattern{expr: " (?:destroy|remove)(?: |$)|-destroy\\b", lits: []string{" destroy", " remove", "-destroy"}},
-			},
-			{
-				programs: []string{"kubectl"},
-				args:     pattern{expr: " delete (?:.*--all|(?:ns|namespaces?|pv|pvc|persistentvolumeclaims?|deployments?|statefulsets?|nodes?|crds?|customresourcedefinitions?|secrets?)\\b)", lits: []string{" delete "}},
-			},
-			{
-				programs: []string{"helm"},
-				args:     pattern{expr: " (?:uninstall|delete) ", lits: []string{" uninstall ", " delete "}},
-			},
-			{
-				programs: []string{"aws"},
-				args:     pattern{expr: " (?:s3 (?:rb|rm .*--recursive)|s3api delete-\\w+|ec2 terminate-instances|rds delete-\\w+|dynamodb delete-table|cloudformation delete-stack|lambda delete-function|eks delete-\\w+|iam delete-\\w+|kms schedule-key-deletion|backup delete-\\w+|organizations leave-organization)"},
-			},
-			{
-				programs: []string{"aliyun", "az", "doctl", "fly", "flyctl", "gcloud", "hcloud", "heroku", "ibmcloud", "linode-cli", "oci"},
-				args:     pattern{expr: " (?:delete|purge|destroy|apps:destroy|terminate)(?: |$)", lits: []string{" delete", " purge", " destroy", " apps:destroy", " terminate"}},
-			},
-			{
-				programs: []string{"gh"},
-				args:     pattern{expr: " (?:repo|release|secret|environment) delete", lits: []string{" repo delete", " release delete", " secret delete", " environment delete"}},
+				kinds:  []effect.Kind{"change_remote"},
+				causes: []effect.Cause{"destroys"},
 			},
 			{
 				programs: []string{"docker", "podman"},
@@ -2158,8 +2123,8 @@ var ruleTable = [...]Rule{
 		ID: "XP-042", Name: "local_authority_bypass", Category: "privilege_escalation", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Permanently gives a program another user's rights, or makes it open a shell with its rights.",
 		Advice:      "run the one command that needs the rights, after asking",
-		Match:       []string{"chmod u+s /bin/bash", "chmod g=rxs x", "chmod 4755 x", "install -m 4755 a b", "setcap cap_setuid+ep x", "setcap cap_setgid+ep x", "setcap cap_sys_admin+p x", "setcap cap_sys_ptrace+p x", "setcap cap_dac_override+p x", "setcap cap_dac_read_search+p x", "setcap cap_sys_module+p x", "setcap cap_chown+p x", "setcap cap_fowner+p x", "setcap cap_net_raw+p x", "setcap all=eip x", "setcap x=ep y", "setcap cap_all+p x", "insmod a.ko", "modprobe x", "rmmod x", "kextload a.kext", "kextutil a", "kextunload a", "kmutil load x", "sudo -i", "sudo su -", "doas -s", "su root", "su - -c bash", "pkexec sh", "sudo zsh", "su --login", "sudo -l root", "sudo -E -H bash", "sudo LD_PRELOAD=/tmp/x.so id", "sudo LD_LIBRARY_PATH=/tmp id", "sudo PYTHONPATH=/tmp x", "sudo PERL5LIB=/tmp x", "sudo BASH_ENV=/tmp/x y", "sudo -u '#-1' id", "sudo -u '#4294967295' id", "docker run -v /:/mnt alpine", "podman run -v /etc:/mnt alpine", "docker run -v /root:/mnt a", "nerdctl run -v /proc:/mnt a", "docker run --mount type=bind,src=/,dst=/m a", "docker run --mount type=bind,source=/,dst=/m a", "docker run --privileged a", "docker run --pid=host a", "docker run --cap-add=ALL a", "docker run --cap-add SYS_ADMIN a", "docker run --cap-add SYS_PTRACE a", "docker run --cap-add SYS_MODULE a", "docker run -v /var/run/docker.sock:/x a", "docker run --security-opt apparmor=unconfined a", "docker -H tcp://x ps", "docker run --device /dev/sda a", "docker run --device=/dev/mem a", "docker run --device=/dev/kmsg a", "ctr run --privileged a", "nsenter -t 1 -m sh", "nsenter --target 1 -m", "chroot /mnt sh", "chroot / sh", "chroot /host sh", "chroot /hostfs", "chroot /rootfs", "unshare -rm sh", "unshare -rUm setcap x", "kubectl run x --overrides={\"privileged\":true}", "kubectl run x --overrides={\"hostPID\":true}", "kubectl run x --privileged", "kubectl run x --overrides={\"hostPath\":1}", "capsh --gid=0 --", "capsh --uid=0 --", "capsh", "pkexec", "gtfo", "mount -o suid /x /y", "mount -o exec /x /y", "mount -t cgroup x y", "mount -t proc x y", "mount -t overlay x y", "mount -t debugfs x y", "mount /dev/sda1 /x", "mount /dev/nvme0n1 /x", "mount /dev/vda1 /x", "mount /dev/xvda1 /x"},
-		Pass:        []string{"sudo apt-get install -y curl", "chmod 755 bin/app", "docker run --rm -v \"$PWD\":/src golang:1.26 go test ./...", "mount", "modprobe --version", "sudo -l", "docker run --rm --privileged multiarch/qemu-user-static --reset -p yes"},
+		Match:       []string{"chmod u+s /bin/bash", "chmod g=rxs x", "chmod 4755 x", "install -m 4755 a b", "setcap cap_setuid+ep x", "setcap cap_setgid+ep x", "setcap cap_sys_admin+p x", "setcap cap_sys_ptrace+p x", "setcap cap_dac_override+p x", "setcap cap_dac_read_search+p x", "setcap cap_sys_module+p x", "setcap cap_chown+p x", "setcap cap_fowner+p x", "setcap cap_net_raw+p x", "setcap all=eip x", "setcap x=ep y", "setcap cap_all+p x", "insmod a.ko", "modprobe x", "rmmod x", "kextload a.kext", "kextutil a", "kextunload a", "kmutil load x", "sudo -i", "sudo su -", "doas -s", "su root", "su - -c bash", "pkexec sh", "sudo zsh", "su --login", "sudo -l root", "sudo -E -H bash", "run0 sh", "systemd-run --uid=0 sh", "systemd-run --uid root sh", "systemd-run -p User=root sh", "systemd-run --property=User=0 sh", "machinectl shell root@", "machinectl login x", "sudo LD_PRELOAD=/tmp/x.so id", "sudo LD_LIBRARY_PATH=/tmp id", "sudo PYTHONPATH=/tmp x", "sudo PERL5LIB=/tmp x", "sudo BASH_ENV=/tmp/x y", "sudo -u '#-1' id", "sudo -u '#4294967295' id", "docker run -v /:/mnt alpine", "podman run -v /etc:/mnt alpine", "docker run -v /root:/mnt a", "nerdctl run -v /proc:/mnt a", "docker run --mount type=bind,src=/,dst=/m a", "docker run --mount type=bind,source=/,dst=/m a", "docker run --privileged a", "docker run --pid=host a", "docker run --cap-add=ALL a", "docker run --cap-add SYS_ADMIN a", "docker run --cap-add SYS_PTRACE a", "docker run --cap-add SYS_MODULE a", "docker run -v /var/run/docker.sock:/x a", "docker run --security-opt apparmor=unconfined a", "docker -H tcp://x ps", "docker run --device /dev/sda a", "docker run --device=/dev/mem a", "docker run --device=/dev/kmsg a", "ctr run --privileged a", "nsenter -t 1 -m sh", "nsenter --target 1 -m", "chroot /mnt sh", "chroot / sh", "chroot /host sh", "chroot /hostfs", "chroot /rootfs", "unshare -rm sh", "unshare -rUm setcap x", "kubectl run x --overrides={\"privileged\":true}", "kubectl run x --overrides={\"hostPID\":true}", "kubectl run x --privileged", "kubectl run x --overrides={\"hostPath\":1}", "capsh --gid=0 --", "capsh --uid=0 --", "capsh", "pkexec", "gtfo", "mount -o suid /x /y", "mount -o exec /x /y", "mount -t cgroup x y", "mount -t proc x y", "mount -t overlay x y", "mount -t debugfs x y", "mount /dev/sda1 /x", "mount /dev/nvme0n1 /x", "mount /dev/vda1 /x", "mount /dev/xvda1 /x"},
+		Pass:        []string{"sudo apt-get install -y curl", "systemd-run --user --uid=1000 make", "chmod 755 bin/app", "docker run --rm -v \"$PWD\":/src golang:1.26 go test ./...", "mount", "modprobe --version", "sudo -l", "docker run --rm --privileged multiarch/qemu-user-static --reset -p yes"},
 		clauses: []clause{
 			{
 				programs: []string{"chmod"},
@@ -2178,7 +2143,15 @@ var ruleTable = [...]Rule{
 				args:     pattern{expr: " -m ?[0-7]?[467][0-7]{3} ", lits: []string{" -m4", " -m6", " -m7", " -m04", " -m06", " -m07", " -m14", " -m16", " -m17", " -m24", " -m26", " -m27", " -m34", " -m36", " -m37", " -m54", " -m56", " -m57", " -m 4", " -m 6", " -m 7", " -m 04", " -m 06", " -m 07", " -m 14", " -m 16", " -m 17", " -m 24", " -m 26", " -m 27", " -m 34", " -m 36", " -m 37", " -m 54", " -m 56", " -m 57"}},
 			},
 			{
-				programs: []string{"doas", "pkexec", "su", "sudo"},
+				programs: []string{"systemd-run"},
+				args:     pattern{expr: " (?:--uid[= ]?(?:0|root)|(?:-p|--property)[= ]?User=(?:0|root))\\b", lits: []string{" --uid0", " --uidroot", " --uid 0", " --uid root", " --uid=0", " --uid=root", " -puser=0", " -puser=root", " -p user=0", " -p user=root", " -p=user=0", " -p=user=root", " --propertyuser=0", " --propertyuser=root", " --property user=0", " --property user=root", " --property=user=0", " --property=user=root"}},
+			},
+			{
+				programs: []string{"machinectl"},
+				args:     pattern{expr: " (?:shell|login)\\b", lits: []string{" shell", " login"}},
+			},
+			{
+				programs: []string{"doas", "pkexec", "run0", "su", "sudo"},
 				args:     pattern{expr: "^(?: (?:-i|-s|-|-l|--login|root|-c ['\"]?\\S*sh['\"]?|bash|sh|zsh|-E|-H))+$"},
 				not:      pattern{expr: "^ -l$", lits: []string{" -l"}},
 			},

@@ -32,11 +32,41 @@ const (
 	CauseHistory   Cause = "history"   // Destroy: the command history is changed or stopped
 	CauseRecursion Cause = "recursion" // StopProcess: something starts itself endlessly
 	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
+	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
+
+	// Of ChangeRemote, unless the place is one for development or tests by its name.
+	CauseDestroys  Cause = "destroys"  // something is gone then
+	CauseGrants    Cause = "grants"    // somebody gets access, or more of it
+	CauseExposes   Cause = "exposes"   // everybody gets access
+	CauseWeakens   Cause = "weakens"   // a protection, a log or a check is off
+	CauseRedirects Cause = "redirects" // names, images or data come from, or go to, another place
+	CauseRuns      Cause = "runs"      // commands run there, or files of the server are reached
 )
+
+// ChangeCause returns the cause of a ChangeRemote with a verb; "" if it is an
+// everyday change.
+func ChangeCause(verb string) Cause {
+	switch verb {
+	case "delete":
+		return CauseDestroys
+	case "grant":
+		return CauseGrants
+	case "expose":
+		return CauseExposes
+	case "weaken":
+		return CauseWeakens
+	case "redirect":
+		return CauseRedirects
+	case "run":
+		return CauseRuns
+	}
+	return ""
+}
 
 var causes = [...]Cause{
 	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater,
+	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }
 
 // Causes returns all causes.

@@ -36,7 +36,7 @@ const (
 	RunDecoded        Kind = "run_decoded"  // runs decoded text
 	RunInput          Kind = "run_input"    // runs text from another part of the command
 	SendSecret        Kind = "send_secret"  // sends a secret to the network
-	SendData          Kind = "send_data"    // sends local content to another machine or person: Host or Target, Path, Labels
+	SendData          Kind = "send_data"    // sends what files or commands here say, not text that the action spells out, to Host or Target: Path, Labels
 	RunCode           Kind = "run_code"     // a program loads and runs a file: Program, Path; Labels say where the file comes from
 	RemoteShell       Kind = "remote_shell" // attaches an interpreter to the network
 	Dynamic           Kind = "dynamic"      // cannot be resolved; never harmless

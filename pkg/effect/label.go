@@ -12,6 +12,7 @@ const (
 	LabelNetwork    Label = "network"    // another machine sent it
 	LabelDecoded    Label = "decoded"    // a decoder wrote it
 	LabelUntrusted  Label = "untrusted"  // an untrusted person or page wrote it
+	LabelPublic     Label = "public"     // made to be delivered: what a build writes, and templates
 )
 
 // Is reports whether an effect carries a label.

@@ -58,7 +58,7 @@ func (t *Cases) Run(ctx context.Context, an *analysis.Analyzer, under func(Optio
 		opts.Vars["WORKSPACE"] = t.table.Roots
 		opts.Vars["HOME"] = []string{t.table.Home}
 	}
-	analyse := (&analysis.Analyzer{Shell: an.Shell, Place: place}).Case
+	analyse := (&analysis.Analyzer{Shell: an.Shell, Written: an.Written, Place: place}).Case
 	policies := map[string]*Policy{}
 	var out []CaseResult
 	for i := range t.table.Cases {

@@ -12,7 +12,7 @@ import (
 var testPlace = effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}
 
 // testAnalyser analyses actions in testPlace.
-var testAnalyser = (&analysis.Analyzer{Shell: shell.Analyze, Place: testPlace}).Case
+var testAnalyser = (&analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written, Place: testPlace}).Case
 
 // testOptions go with testPlace.
 func testOptions() Options {

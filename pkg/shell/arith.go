@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,28 +16,78 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 	if x == nil {
 		return abstract.Value{}
 	}
-	if n, ok := s.number(x); ok {
+	mark := len(s.vars)
+	n, ok := s.number(x)
+	names := arithmNames(x, nil)
+	if len(names) > 1 || len(names) > 0 && (!ok || !assignsOnly(x)) {
+		// Some part of it may not be evaluated.
+		since := s.vars[min(mark, len(s.vars)):]
+		lost := slices.ContainsFunc(since, func(b binding) bool { return b.kind == forgotten })
+		s.vars = s.vars[:min(mark, len(s.vars))]
+		if lost {
+			s.forget()
+		}
+		for _, name := range names {
+			s.count(name, abstract.Short("$((…))", abstract.FromCommand))
+		}
+		ok = false
+	}
+	if ok {
 		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
 	return abstract.Short("$((…))", abstract.FromCommand)
 }
 
+// assignsOnly reports whether an expression is one assignment, with nothing around it.
+func assignsOnly(x syntax.ArithmExpr) bool {
+	switch x := x.(type) {
+	case *syntax.UnaryArithm:
+		_, ok := x.X.(*syntax.Word)
+		return ok
+	case *syntax.BinaryArithm:
+		_, ok := x.X.(*syntax.Word)
+		return ok && (x.Op == syntax.Assgn || compound(x.Op))
+	}
+	return false
+}
+
 // arithmText evaluates text as arithmetic. A subscript in it may hold a
 // command substitution, which a shell runs: a[$(id)].
 func (s *state) arithmText(text string) abstract.Value {
-	if n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64); err == nil {
+	if n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64); err == nil && !strings.Contains(text, "_") && (s.notZsh || !octal(text)) {
 		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
 	if strings.ContainsAny(text, "`$") && strings.Contains(text, "[") {
 		s.nested("echo $(("+text+"))", s.span(0, len(s.text)))
 	}
-	if b, ok := s.lookup(text); ok && b.val.Known() && b.val.Text != text && s.inFunc < 4 {
+	if b, ok := s.lookup(text); ok && !b.array && b.kind != unset && b.val.Known() && b.val.Text != text && s.inFunc < 4 {
 		s.inFunc++
 		v := s.arithmText(b.val.Text)
 		s.inFunc--
 		return v
 	}
-	return abstract.Short(text, 0)
+	if strings.ContainsAny(text, "=") || strings.Contains(text, "++") || strings.Contains(text, "--") {
+		s.forget() // it assigns something
+	}
+	if !syntax.ValidName(text) {
+		s.left.shell = true // it may be no expression
+	}
+	return abstract.Short("$(("+text+"))", 0)
+}
+
+// count assigns a number. In zsh, a variable that was not there is an integer then.
+func (s *state) count(name string, v abstract.Value) {
+	_, had := s.attribute(name)
+	s.assign(name, v)
+	if last := len(s.vars) - 1; !had && !s.notZsh && last >= 0 && s.vars[last].name == name {
+		s.vars[last].kind = mixed
+	}
+}
+
+// octal reports whether a number begins with 0, which is decimal in zsh.
+func octal(text string) bool {
+	text = strings.TrimLeft(text, " \t\n+-")
+	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
 }
 
 func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
@@ -50,8 +101,14 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 		if !v.Known() {
 			return 0, false
 		}
-		if b, ok := s.lookup(v.Text); ok {
-			v = b.val
+		if v.Text == "" {
+			return 0, false
+		}
+		if b, ok := s.lookup(v.Text); ok && syntax.ValidName(v.Text) {
+			v = s.first(b, "$"+v.Text)
+			if v.Known() && v.Text == "" {
+				return 0, true
+			}
 		} else if syntax.ValidName(v.Text) {
 			return 0, false
 		}
@@ -69,6 +126,9 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 	case *syntax.UnaryArithm:
 		return s.unary(x)
 	case *syntax.BinaryArithm:
+		if x.Op == syntax.Comma { // an error in dash
+			s.left.shell = true
+		}
 		return s.binaryNumber(x)
 	case *syntax.FlagsArithm:
 		return s.number(x.X)
@@ -96,7 +156,7 @@ func (s *state) unary(x *syntax.UnaryArithm) (int64, bool) {
 			after = n - 1
 		}
 		if w, ok := x.X.(*syntax.Word); ok {
-			s.assign(w.Lit(), abstract.Lit(strconv.FormatInt(after, 10)))
+			s.count(w.Lit(), abstract.Lit(strconv.FormatInt(after, 10)))
 		}
 		if x.Post {
 			return n, true
@@ -122,7 +182,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 			if ok {
 				v = abstract.Lit(strconv.FormatInt(n, 10))
 			}
-			s.assign(w.Lit(), v)
+			s.count(w.Lit(), v)
 		}
 		return n, ok
 	case syntax.TernQuest:
@@ -149,7 +209,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 	n, ok := calculate(x.Op, a, b)
 	if compound(x.Op) && ok {
 		if w, isWord := x.X.(*syntax.Word); isWord {
-			s.assign(w.Lit(), abstract.Lit(strconv.FormatInt(n, 10)))
+			s.count(w.Lit(), abstract.Lit(strconv.FormatInt(n, 10)))
 		}
 	}
 	return n, ok

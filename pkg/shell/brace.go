@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,8 +12,14 @@ import (
 
 // braces returns the parts of the words that brace expansion makes of a word.
 func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
-	if !syntax.SplitBraces(w) {
+	again := slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool { _, ok := p.(*syntax.BraceExp); return ok })
+	if !again && !syntax.SplitBraces(w) {
 		return [][]syntax.WordPart{w.Parts}
+	}
+	if s.posix { // it may not expand them
+		if i, ok := s.choose("\x00braces", 2); !ok || i == 1 {
+			return [][]syntax.WordPart{{&syntax.BraceExp{}}}
+		}
 	}
 	words := s.expandBraces(w.Parts)
 	if len(words) > abstract.MaxFields {
@@ -28,7 +35,7 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 		brace, ok := part.(*syntax.BraceExp)
 		if !ok {
 			for i := range words {
-				words[i] = append(words[i], part)
+				words[i] = appendParts(words[i], []syntax.WordPart{part})
 			}
 			continue
 		}
@@ -47,12 +54,27 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 		next := make([][]syntax.WordPart, 0, len(words)*len(options))
 		for _, word := range words {
 			for _, o := range options {
-				next = append(next, append(word[:len(word):len(word)], o...))
+				next = append(next, appendParts(word, o))
 			}
 		}
 		words = next
 	}
 	return words
+}
+
+// appendParts joins the parts of a word. Braces are expanded before variables, so that
+// what follows a name may become part of it.
+func appendParts(word, more []syntax.WordPart) []syntax.WordPart {
+	out := append(word[:len(word):len(word)], more...)
+	if len(word) == 0 || len(more) == 0 {
+		return out
+	}
+	p, ok := word[len(word)-1].(*syntax.ParamExp)
+	l, isLit := more[0].(*syntax.Lit)
+	if ok && p.Short && isLit && l.Value != "" && (l.Value[0] == '_' || syntax.ValidName(l.Value[:1]) || l.Value[0] >= '0' && l.Value[0] <= '9') {
+		out[len(word)-1] = &syntax.BraceExp{}
+	}
+	return out
 }
 
 // sequence expands {1..5}, {a..e} and their steps.

@@ -18,7 +18,7 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",
 		"dirs", "times", "caller", "getopts", "shopt", "bind", "compgen", "suspend", "logout", "break", "continue",
-		"shift", "return", "exit", "ulimit", "history", "fc", "enable", "complete", "compopt", "setopt", "unsetopt":
+		"shift", "return", "exit", "ulimit", "history", "fc", "enable", "emulate", "complete", "compopt", "setopt", "unsetopt":
 		return special(name), true
 	case "echo", "print":
 		return (*state).echo, true
@@ -68,13 +68,27 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 				}
 			}
 		case "shift":
-			if len(s.args) > 0 {
-				s.args = s.args[1:]
+			s.shift(argv)
+		case "setopt", "unsetopt", "emulate":
+			s.posix = true
+		case "break", "continue":
+			s.leaving(&s.left.loop)
+		case "return":
+			s.leaving(&s.left.call)
+		case "exit":
+			s.left.shell = true
+		case "getopts":
+			for _, n := range [...]string{"OPTARG", "OPTIND"} {
+				s.assign(n, abstract.Variable(n, 0))
+			}
+			if len(argv) > 2 {
+				s.assignTo(argv[2], abstract.Variable("option", 0))
 			}
 		case "history":
 			if len(argv) > 1 && (argv[1].Text == "-c" || argv[1].Text == "-w" || argv[1].Text == "-a" || argv[1].Text == "-d") {
 				s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Cause: effect.CauseHistory, Reason: "changes the command history", From: join(argv)})
 			}
+			return abstract.Output(name, abstract.Local)
 		case "enable":
 			// enable -f loads a shared object into the shell.
 			for i, v := range argv {
@@ -104,6 +118,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 		case "hash":
 			// hash -p FILE NAME makes NAME run FILE.
 			if len(argv) > 3 && argv[1].Text == "-p" && argv[2].Known() {
+				s.shadow(argv[3].Text, argv[3].From)
 				s.aliases = append(s.aliases, alias{argv[3].Text, argv[2].Text})
 			}
 		}
@@ -193,19 +208,29 @@ func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		return abstract.Value{}
 	}
 	at := join(argv)
-	if v.Known() && v.Taint == 0 {
+	if v.Known() && v.Plain() {
 		return s.nestedWith(v.Text, at, io)
 	}
-	return s.runText("shell", v, "eval", at, s.args)
+	out := s.runText("shell", v, "eval", at, nil)
+	if !v.Known() {
+		s.forget()
+	}
+	return out
 }
 
 func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) < 2 {
 		return abstract.Value{}
 	}
-	f := argv[1]
-	if f.Text == "--" && len(argv) > 2 {
-		f = argv[2]
+	f, args := argv[1], argv[2:]
+	if f.Text == "--" && len(args) > 0 {
+		f, args = args[0], args[1:]
+	}
+	mark := len(s.vars)
+	if len(args) > 0 { // bash takes them, dash does not
+		s.setPositional(args)
+		s.weaken(mark)
+		defer func() { s.drop(mark, map[string]int{positionalName: mark}) }()
 	}
 	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
 		return s.runText("shell", io.In, argv[0].Text, join(argv), nil)
@@ -225,8 +250,15 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		if io.Redirected {
 			s.stdin = &io.In
 		}
+		if io.Out != nil || io.Moved { // nothing that follows writes where it did
+			s.left.shell = true
+		}
+		if io.Out != nil {
+			return abstract.Unknown("…", 0)
+		}
 		return abstract.Value{}
 	}
+	s.left.shell = true
 	return s.invoke(rest, io)
 }
 
@@ -235,7 +267,7 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
 		if strings.ContainsAny(rest[0].Text, "vV") {
 			if len(rest) == 2 {
-				return rest[1] // its path, or the name itself
+				return found(rest[1]) // its path, or the name itself
 			}
 			return abstract.Unknown("$(command -v)", 0).Of(abstract.FromCommand)
 		}
@@ -245,20 +277,6 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 		return abstract.Value{}
 	}
 	return s.invoke(rest, io)
-}
-
-func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
-		return abstract.Value{}
-	}
-	code := argv[1]
-	if code.Text == "--" {
-		code = argv[2]
-	}
-	if code.Known() {
-		return s.nestedWith(code.Text, code.From, io)
-	}
-	return s.runText("shell", code, "trap", code.From, nil)
 }
 
 func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
@@ -275,9 +293,12 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			s.giveUp("too many aliases")
 			return abstract.Value{}
 		}
+		s.shadow(name, v.From)
 		s.aliases = append(s.aliases, alias{name, text})
-		// It may be used in a later command, but what it runs is visible here.
+		// It may be used in a later command; what it runs shows here.
+		end := s.apart()
 		s.nested(text, v.From)
+		end()
 	}
 	return abstract.Value{}
 }
@@ -303,7 +324,11 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 			continue
 		}
 		name, text, ok := strings.Cut(v.Text, "=")
-		if !ok {
+		switch {
+		case !ok && !v.Known() || strings.Contains(name, "*") && v.IsPattern:
+			s.forget()
+			continue
+		case !ok:
 			continue
 		}
 		val := v
@@ -318,7 +343,13 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 			s.bind(binding{name: name, val: val, kind: reference})
 			continue
 		}
-		s.assign(name, val)
+		if s.isLocal(name) || len(s.frames) > 0 { // which of the variables of that name it is, is not followed here
+			val = vague("$"+name, val)
+		}
+		s.assignTo(abstract.Lit(name), val)
+		if argv[0].Text == "export" {
+			s.bind(binding{name: exportPrefix + name})
+		}
 		s.environmentCode(name, val, v.From)
 	}
 	if len(argv) > 1 && argv[1].Text == "-p" || len(argv) == 1 {
@@ -328,19 +359,45 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 }
 
 func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+	reference := false
 	for _, v := range argv[1:] {
 		switch {
 		case v.Text == "HISTFILE":
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseHistory, Reason: "turns the command history off", From: v.From})
 		case strings.HasPrefix(v.Text, "-"):
+			reference = reference || v.Text == "-n"
+			continue
+		case !v.Known():
+			s.forget()
+		case strings.HasPrefix(v.Text, guardVariables):
+			s.guard("unset", "changes the settings of shield", v.From)
 			continue
 		case strings.Contains(v.Text, "["):
 			s.arithmText(v.Text)
+			name, _, _ := strings.Cut(v.Text, "[")
+			if name, ok := s.target(name); ok {
+				s.bind(binding{name: name, array: true, unsure: true})
+			} else {
+				s.forget()
+			}
+			continue
 		}
-		s.bind(binding{name: v.Text, kind: unset})
+		name, ok := s.target(v.Text)
+		switch {
+		case reference || !ok:
+			s.forget()
+		case s.isLocal(name): // shows the one of the function around, in some shells
+			s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed})
+		default:
+			s.bind(binding{name: name, kind: unset})
+		}
+		if len(argv) > 2 && argv[1].Text == "-v" {
+			continue
+		}
 		for i := range s.funcs {
-			if s.funcs[i].name == v.Text && argv[1].Text == "-f" {
-				s.funcs[i].name = ""
+			if s.funcs[i].name == v.Text {
+				s.funcs = append(s.funcs, function{name: v.Text, weak: argv[1].Text != "-f"})
+				break
 			}
 		}
 	}
@@ -354,78 +411,18 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
 		if v.Text == "--" {
-			s.args = argv[i+1:]
+			s.setPositional(argv[i+1:])
 			return abstract.Value{}
 		}
 		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
 			if v.Text == "-o" || v.Text == "+o" {
 				i++
 			}
+			s.strict = s.strict || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "u") || i < len(argv) && argv[i].Text == "nounset"
 			continue
 		}
-		s.args = argv[i:]
+		s.setPositional(argv[i:])
 		return abstract.Value{}
-	}
-	return abstract.Value{}
-}
-
-// read binds variables from the input.
-func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	in := io.In
-	if d, ok := s.readFrom(argv); ok {
-		in = d
-	}
-	var names []string
-	array := argv[0].Text != "read"
-	for i := 1; i < len(argv); i++ {
-		v := argv[i]
-		if strings.HasPrefix(v.Text, "-") && v.Known() {
-			switch v.Text[len(v.Text)-1] {
-			case 'a', 'A':
-				array = true
-			case 'd', 'n', 'N', 'p', 't', 'u', 'i', 'O', 's', 'C', 'c':
-				if v.Text != "-s" && len(v.Text) >= 2 && v.Text != "-rs" {
-					i++
-				}
-			}
-			continue
-		}
-		names = append(names, v.Text)
-	}
-	if len(names) == 0 {
-		names = []string{"REPLY"}
-		if array {
-			names[0] = "MAPFILE"
-		}
-	}
-	line := in
-	if in.Known() && !array {
-		line.Text, _, _ = strings.Cut(strings.TrimLeft(in.Text, "\n"), "\n")
-	}
-	if !in.Known() || in.Text == "" && in.Taint == 0 {
-		for _, n := range names {
-			s.assign(n, abstract.Unknown("$"+n, in.Taint|abstract.Foreign).Of(abstract.FromInput))
-		}
-		return abstract.Value{}
-	}
-	parts := strings.Fields(line.Text)
-	if array {
-		b := binding{name: names[0], array: true}
-		for i, p := range parts[:min(len(parts), abstract.MaxFields)] {
-			b.elems = append(b.elems, element{itoa(i), abstract.Value{Text: p, Taint: in.Taint}})
-		}
-		s.bind(b)
-		return abstract.Value{}
-	}
-	for i, n := range names {
-		v := abstract.Value{Taint: in.Taint}
-		switch {
-		case i < len(names)-1 && len(parts) > 0:
-			v.Text, parts = parts[0], parts[1:]
-		case i == len(names)-1:
-			v.Text = strings.Join(parts, " ")
-		}
-		s.assign(n, v)
 	}
 	return abstract.Value{}
 }
@@ -462,10 +459,11 @@ func (s *state) ztcp(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 
 func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
-		name, text, ok := strings.Cut(v.Text, "=")
-		if ok && v.Known() {
-			s.assign(name, s.arithmText(text))
+		if !v.Known() {
+			s.forget()
+			continue
 		}
+		s.arithmText(v.Text)
 	}
 	return abstract.Value{}
 }

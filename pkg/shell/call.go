@@ -13,21 +13,32 @@ import (
 
 // call walks a simple command, once for each value that its variables may have.
 func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
-	round, rounds := s.round, s.rounds
-	s.round, s.rounds = 0, 1
-	out := s.callOnce(c, st, in)
-	for s.round = 1; s.round < min(s.rounds, maxAlternatives) && !s.gaveUp; s.round++ {
-		before := len(s.effects)
-		out.Taint |= s.callOnce(c, st, in).Taint
-		s.dropRepeated(before)
-	}
-	s.round, s.rounds = round, max(rounds, 1)
+	var out abstract.Value
+	mark, before, consumed := len(s.vars), s.outcomes(), s.consumed
+	s.inRounds(func() {
+		if s.round == 0 {
+			out = s.callOnce(c, st, in)
+		} else {
+			repeated := len(s.effects)
+			s.consumed = consumed
+			o := s.callOnce(c, st, in)
+			s.dropRepeated(repeated)
+			if o.Text != out.Text || o.IsPattern != out.IsPattern {
+				out = maybe(abstract.Concat(out, o))
+			}
+			out.Taint |= o.Taint
+		}
+		if s.rounds > 1 { // another round may be the one that runs
+			s.weakenVariables(mark)
+			s.uncertain(before)
+		}
+	})
 	return out
 }
 
 func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	s.input = in
-	opened := len(s.files)
+	opened, mark, way := len(s.files), len(s.vars), s.left
 	argv := make([]abstract.Value, 0, len(c.Args)+1)
 	for _, w := range c.Args {
 		if text, ok := plainWord(w); ok && s.step(1) {
@@ -40,27 +51,75 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 			break
 		}
 	}
+	fds := len(s.fds)
 	io := s.redirect(st.Redirs, in)
+	fdsOpened := len(s.fds)
 	if len(argv) == 0 {
 		for _, a := range c.Assigns {
 			s.assignment(a, true)
 		}
 		return s.deliver(io, abstract.Value{})
 	}
-	mark := len(s.vars)
+	fails := s.left.shell && !way.shell // an expansion may have failed: then nothing runs
+	expanded := len(s.vars)
 	for _, a := range c.Assigns {
 		s.assignment(a, false)
 	}
 	set := len(s.vars)
+	for i := expanded; i < set; i++ {
+		s.vars[i].exported = assigns(c, s.vars[i].name)
+	}
 	s.input = io.In
+	consumed := s.consumed
 	out := s.invoke(argv, io)
-	if set > mark && len(s.vars) >= set {
-		s.vars = slices.Delete(s.vars, mark, set)
+	if io.Redirected {
+		s.consumed = consumed
+	}
+	s.endAssigns(c, expanded, set, argv[0])
+	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
+		s.fds = slices.Delete(s.fds, fds, fdsOpened)
 	}
 	if len(s.files) > opened {
 		s.feed(opened, abstract.Concat(io.In, out))
 	}
-	return s.deliver(io, out)
+	if fails {
+		s.weakenVariables(mark)
+		out = maybe(out)
+	}
+	out = s.deliver(io, out)
+	s.show(out, argv[0].String(), join(argv))
+	return out
+}
+
+// endAssigns ends the assignments that stand before a command. Where it is a
+// function or of the shell itself, they last in some shells, and what it assigned to
+// these names does in others.
+func (s *state) endAssigns(c *syntax.CallExpr, mark, set int, command abstract.Value) {
+	if set == mark || len(s.vars) < set {
+		return
+	}
+	_, own := builtin(command.Text)
+	own = own || slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == command.Text })
+	if !own && set-mark <= len(c.Assigns) { // else a value assigned to it as well
+		kept := s.vars[:mark]
+		for i, b := range s.vars[mark:] {
+			if mark+i >= set || !assigns(c, b.name) {
+				kept = append(kept, b)
+			}
+		}
+		s.vars = kept
+		return
+	}
+	for i := mark; i < len(s.vars); i++ {
+		if assigns(c, s.vars[i].name) {
+			s.vars[i].weak, s.vars[i].exported = true, false
+		}
+	}
+}
+
+// assigns reports whether a name is assigned before a command.
+func assigns(c *syntax.CallExpr, name string) bool {
+	return slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == name })
 }
 
 // assignment binds a variable. One that lasts takes all the values that its
@@ -77,87 +136,62 @@ func (s *state) assignment(a *syntax.Assign, lasts bool) {
 		s.bindArray(name, a)
 		return
 	}
+	if a.Naked {
+		return
+	}
+	if !lasts {
+		s.assignOnce(name, a)
+		return
+	}
+	mark, rounds := len(s.vars), 0
+	var bound []binding // in all rounds, of which none sees another
+	s.inRounds(func() {
+		s.assignOnce(name, a)
+		bound = append(bound, s.vars[min(mark, len(s.vars)):]...)
+		s.vars = s.vars[:min(mark, len(s.vars))]
+		rounds = s.rounds
+	})
+	if rounds > 1 && len(bound) > 0 { // together they replace what was there
+		last := bound[len(bound)-1]
+		replaced := false
+		for i := range bound {
+			if bound[i].name == last.name && !bound[i].weak && !replaced {
+				replaced = true
+			} else {
+				bound[i].weak = true
+			}
+		}
+	}
+	for _, b := range bound {
+		s.bind(b)
+	}
+}
+
+// assignOnce binds a variable to one value of the right side.
+func (s *state) assignOnce(name string, a *syntax.Assign) {
 	if a.Index != nil {
 		s.bindElement(name, a)
 		return
 	}
-	if a.Naked {
+	v := s.word(a.Value)
+	if a.Append {
+		if old, ok := s.lookup(name); ok && old.kind != integer {
+			v = abstract.Concat(s.first(old, "$"+name), v)
+		} else if ok {
+			v = vague("$"+name, old.val, v)
+		} else {
+			v = abstract.Concat(s.environment(name)[0], v)
+		}
+	}
+	v.From = s.spanOf(a)
+	if old, ok := s.attribute(name); ok && old.array && a.Append { // zsh adds a member
+		s.bind(binding{name: name, array: true, unsure: true, elems: []element{{"0", v}}})
 		return
 	}
-	round, rounds := s.round, s.rounds
-	s.round, s.rounds = 0, 1
-	for ; s.round < min(s.rounds, maxAlternatives); s.round++ {
-		v := s.word(a.Value)
-		if a.Append {
-			if old, ok := s.lookup(name); ok {
-				v = abstract.Concat(old.val, v)
-			} else {
-				v = abstract.Concat(s.environment(name)[0], v)
-			}
-		}
-		v.From = s.spanOf(a)
-		n := len(s.vars)
-		s.assign(name, v)
-		if s.round > 0 {
-			s.weaken(n)
-		}
-		if s.round == 0 {
-			s.environmentCode(name, v, v.From)
-		}
-		if !lasts {
-			break
-		}
+	s.assign(name, v)
+	if s.round <= 0 {
+		s.environmentCode(name, v, v.From)
 	}
-	s.round, s.rounds = round, max(rounds, 1)
-}
-
-func (s *state) bindArray(name string, a *syntax.Assign) {
-	b := binding{name: name, array: true}
-	if old, ok := s.lookup(name); a.Append && ok {
-		b.elems = slices.Clone(old.elems)
-		if !old.array {
-			b.elems = []element{{"0", old.val}}
-		}
-	}
-	for _, e := range a.Array.Elems {
-		if e.Index != nil {
-			v := abstract.Value{}
-			if e.Value != nil {
-				v = s.word(e.Value)
-			}
-			b.elems = append(b.elems, element{s.index(e.Index).Text, v})
-			continue
-		}
-		if e.Value == nil {
-			continue
-		}
-		for _, v := range s.fields(e.Value) {
-			b.elems = append(b.elems, element{itoa(len(b.elems)), v})
-		}
-		if len(b.elems) > abstract.MaxFields {
-			s.giveUp("an array is too long")
-			return
-		}
-	}
-	s.bind(b)
-}
-
-func (s *state) bindElement(name string, a *syntax.Assign) {
-	key := s.index(a.Index)
-	v := abstract.Value{}
-	if a.Value != nil {
-		v = s.word(a.Value)
-	}
-	b := binding{name: name, array: true}
-	if old, ok := s.lookup(name); ok {
-		b.elems = slices.Clone(old.elems)
-	}
-	if len(b.elems) > abstract.MaxFields {
-		s.giveUp("an array is too long")
-		return
-	}
-	b.elems = append(b.elems, element{key.Text, v})
-	s.bind(b)
 }
 
 // invoke runs a command that is given as words.
@@ -176,35 +210,93 @@ func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Valu
 		}
 		return abstract.Value{}
 	}
-	for i := len(s.aliases) - 1; i >= 0; i-- {
+	return s.named(name, argv, io)
+}
+
+// named runs what a name stands for: aliases, which a shell may or may not expand,
+// functions, of which some may not have been defined, the shell's own commands, programs.
+func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+	var outs []abstract.Value
+	mark, before := len(s.vars), s.outcomes()
+	for i, n := len(s.aliases)-1, 0; i >= 0 && n < 4; i-- {
 		if s.aliases[i].name == name {
-			return s.runAlias(i, argv, io)
+			n++
+			outs = append(outs, s.runAlias(i, argv, io))
 		}
 	}
-	for i := len(s.funcs) - 1; i >= 0; i-- {
-		if s.funcs[i].name == name && s.funcs[i].body != nil {
-			s.recursion(i, argv[0].From)
-			return s.callFunction(i, argv[1:], io.In, argv[0])
+	sure := false
+	var walked []*syntax.Stmt
+	for i := len(s.funcs) - 1; i >= 0 && !sure; i-- {
+		if s.funcs[i].name != name {
+			continue
+		}
+		if len(walked) == 8 {
+			s.giveUp("too many functions of one name")
+			break
+		}
+		sure = !s.funcs[i].weak && i >= s.ownFuncs
+		if s.funcs[i].body == nil {
+			if sure {
+				sure = false
+				break
+			}
+			continue
+		}
+		if slices.Contains(walked, s.funcs[i].body) {
+			continue
+		}
+		walked = append(walked, s.funcs[i].body)
+		s.recursion(i, argv[0].From)
+		outs = append(outs, s.callFunction(i, argv[1:], io.In, argv[0]))
+		if len(outs) > 1 || !sure {
+			s.weakenVariables(mark)
+			s.uncertain(before)
 		}
 	}
+	if !sure {
+		outs = append(outs, s.ownOrProgram(name, argv, io))
+		if len(outs) > 1 {
+			s.weakenVariables(mark)
+			s.uncertain(before)
+		}
+	}
+	if len(outs) == 1 {
+		return outs[0]
+	}
+	return maybe(abstract.Concat(outs...))
+}
+
+func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if b, ok := builtin(name); ok {
 		s.execute(argv, name, effect.ReadOnly)
 		return b(s, argv, io)
+	}
+	if io.In.Text != "" && !io.Redirected {
+		s.consumed = true
 	}
 	return s.program(argv, io)
 }
 
 // recursion reports a function that keeps starting itself, as a fork bomb does.
 func (s *state) recursion(i int, at effect.Span) {
-	if s.inFunc >= 7 {
+	if s.inFunc >= mostCalls-1 {
 		s.once(effect.Effect{Kind: effect.StopProcess, Program: s.funcs[i].name, Cause: effect.CauseRecursion, Reason: "a function calls itself endlessly", From: at})
 	}
 }
 
 // runAlias replaces the command's name by its alias.
 func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abstract.Value {
-	text := s.aliases[i].text
-	for _, v := range argv[1:] {
+	text, rest := s.aliases[i].text, argv[1:]
+	if strings.TrimRight(text, " \t") != text && len(rest) > 0 { // the next word may be an alias, too
+		if next := slices.IndexFunc(s.aliases, func(a alias) bool { return a.name == rest[0].Text && a.name != "" }); next >= 0 && next != i {
+			words := append([]abstract.Value{argv[0]}, rest[1:]...)
+			saved := s.aliases
+			s.aliases = append(slices.Clone(saved), alias{argv[0].Text, strings.TrimRight(text, " \t") + " " + saved[next].text})
+			s.runAlias(len(saved), words, io)
+			s.aliases = saved
+		}
+	}
+	for _, v := range rest {
 		if v.Known() {
 			if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil {
 				text += " " + q

@@ -17,6 +17,9 @@ import (
 // executes of its input.
 func (s *state) descend(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Value {
 	var b abstract.Builder
+	if len(use.Nested) > 0 || use.Stdin == command.Code {
+		defer s.child(base)()
+	}
 	attached := io.Socket
 	if len(use.Nested) == 0 && command.Relays[base] {
 		s.relay(base, argv)
@@ -43,6 +46,20 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 		b.Add(s.runStdin(base, argv, use.Language, io))
 	}
 	return b.Value()
+}
+
+// child starts another shell or program, which sees of the variables what is
+// exported, and of the functions maybe some. What it assigns ends with it.
+func (s *state) child(program string) (end func()) {
+	leave, own, frames, round, notZsh, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.notZsh, s.posix
+	s.ownFuncs, s.frames, s.round, s.notZsh, s.posix = len(s.funcs), nil, -1, program != "zsh", program != "zsh" && program != "bash"
+	s.bind(binding{kind: boundary})
+	s.bind(binding{name: zeroName, val: abstract.Variable("0", 0)})
+	s.setPositional(nil)
+	return func() {
+		leave()
+		s.ownFuncs, s.frames, s.round, s.notZsh, s.posix = own, frames, round, notZsh, posix
+	}
 }
 
 // relay recognises a socat address that starts a program.
@@ -86,7 +103,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	}
 	switch n.Language {
 	case "encoded":
-		if !first.Known() && first.Taint == 0 {
+		if !first.Known() && first.Plain() {
 			s.dynamic(effect.CauseCode, base+" runs an encoded command that cannot be decoded", first.From)
 			return abstract.Unknown("…", abstract.Foreign)
 		}
@@ -98,6 +115,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		first = abstract.JoinValues(words)
 		return s.runText(n.Language, first, base, join(words), nil)
 	case "argv":
+		if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
+			return s.runText("shell", first, base, first.From, nil)
+		}
 		words := make([]abstract.Value, 0, len(n.Words)+1)
 		replaced := false
 		for _, w := range n.Words {
@@ -109,7 +129,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 			words = append(words, v)
 		}
 		if n.Stdin && !replaced {
-			words = append(words, s.stdinWords(io.In, join(argv))...)
+			words = append(words, s.stdinWords(io.In, argv)...)
 			io.In = abstract.Value{}
 		}
 		return s.invoke(words, io)
@@ -119,11 +139,18 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		for _, w := range n.Words[1:] {
 			rest = append(rest, wordValue(w, argv))
 		}
+		if len(rest) == 0 {
+			rest = behind(argv, first)
+		}
 		return s.runFile(first, language, rest, io, first.From)
 	}
 	args := behind(argv, first)
-	if n.Language == "shell" && len(args) > 0 {
-		args = args[1:] // the first is $0
+	if n.Stdin {
+		args = append(args, s.stdinWords(io.In, argv)...)
+	}
+	if n.Language == "shell" && len(args) > 0 { // the first is $0
+		s.bind(binding{name: zeroName, val: args[0]})
+		args = args[1:]
 	}
 	if !first.Known() || first.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
 		if strings.Contains(first.Text, "{}") {
@@ -135,20 +162,19 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		v := s.fillIn(base, first, io.In, f)
 		return s.runText(n.Language, v, base, first.From, args)
 	}
-	if n.Stdin {
-		args = append(args, s.stdinWords(io.In, join(argv))...)
-	}
 	if n.Language == "shell" {
-		old := s.args
-		s.args = args
-		if s.args == nil {
-			s.args = []abstract.Value{}
-		}
-		out := s.nestedWith(first.Text, first.From, io)
-		s.args = old
-		return out
+		s.setPositional(args)
+		return s.nestedWith(first.Text, first.From, io)
 	}
 	return s.code(n.Language, first.Text, first.From, args)
+}
+
+// isCommandLine reports whether a word in the place of a program's name is a
+// whole command: some carriers hand it to a shell then, and no program has such
+// a name.
+func isCommandLine(word string) bool {
+	name, rest, blank := strings.Cut(strings.TrimSpace(word), " ")
+	return blank && rest != "" && !strings.Contains(name, "/")
 }
 
 // behind returns the arguments after the one that holds the code: the code's own
@@ -173,8 +199,8 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 		if len(f.roots) > 0 && !f.roots[0].Bare {
 			fill.Text = strings.TrimSuffix(f.roots[0].AsPattern(), "/") + "/**"
 		}
-	case in.Known() && strings.TrimSpace(in.Text) != "":
-		fill = abstract.Value{Text: strings.TrimSpace(in.Text), Taint: in.Taint}
+	case in.Known() && strings.TrimSpace(in.Text) != "" && !strings.ContainsAny(strings.TrimSuffix(in.Text, "\n"), "\n\"'\\"):
+		fill = abstract.Value{Text: strings.TrimLeft(strings.TrimSuffix(in.Text, "\n"), " \t"), Taint: in.Taint}
 	case !in.Known() && !in.Bare:
 		fill = in
 	}
@@ -190,9 +216,13 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 	return out
 }
 
-// stdinWords returns the words that xargs adds.
-func (s *state) stdinWords(in abstract.Value, at effect.Span) []abstract.Value {
-	if !in.Known() || in.Text == "" {
+// stdinWords returns the words that xargs adds. They are not known where it
+// has options, which say how many it adds at once and what ends a word.
+func (s *state) stdinWords(in abstract.Value, argv []abstract.Value) []abstract.Value {
+	at := join(argv)
+	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
+	options := !nul && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && argv[1].Text != "-r" && argv[1].Text != "-t"
+	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
 		v := abstract.Unknown("…", in.Taint|abstract.Foreign)
 		if in.IsPattern && !in.Bare {
 			v = in
@@ -202,7 +232,11 @@ func (s *state) stdinWords(in abstract.Value, at effect.Span) []abstract.Value {
 		return []abstract.Value{v}
 	}
 	var out []abstract.Value
-	for word := range strings.FieldsSeq(in.Text) {
+	list := strings.FieldsSeq(in.Text)
+	if nul {
+		list = strings.SplitSeq(strings.TrimSuffix(in.Text, "\x00"), "\x00")
+	}
+	for word := range list {
 		if len(out) == abstract.MaxFields {
 			s.giveUp("too many words on standard input")
 			break
@@ -222,16 +256,22 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		return abstract.Unknown("…", abstract.Network|abstract.Socket)
 	case base == "sed": // it may also read a file
 		return s.runText("shell", abstract.Unknown("what sed makes of its input", in.Taint|abstract.Foreign).Of(abstract.FromInput), base, at, nil)
-	case in.Known() && in.Text == "" && in.Taint == 0:
+	case in.Known() && in.Text == "" && in.Plain():
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
-	if language == "" {
-		return abstract.Value{} // a database's or tool's own language: its grammar covers it
+	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
+		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) {
+			return abstract.Value{} // rows and statements from a file or another database
+		}
+	}
+	var args []abstract.Value
+	if i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" }); i > 0 && i+1 < len(argv) {
+		args = argv[i+1:]
 	}
 	if io.Here && in.Known() {
-		return s.code(language, in.Text, in.From, nil)
+		return s.code(language, in.Text, in.From, args)
 	}
-	return s.runText(language, in, base, at, nil)
+	return s.runText(language, in, base, at, args)
 }
 
 // localProgram runs a program that is given by a path outside the system's
@@ -244,7 +284,9 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 		s.suspect(v)
 	}
 	s.possibleCarrier(argv[1:], io)
+	end := s.child(base)
 	out := s.runFile(argv[0], "", argv[1:], io, argv[0].From)
+	end()
 	if s.scripts > read && at < len(s.effects) {
 		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
 	}
@@ -278,6 +320,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	p, pattern := s.path(effect.ReadFile, f, false)
 	if s.remote > 0 {
+		s.mounted(f, at)
 		return abstract.Unknown("…", 0)
 	}
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
@@ -293,6 +336,12 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
 	}
+	if !pattern {
+		s.fetched(f, p, at)
+	}
+	if command.IsQuery(language) && (pattern || s.at.Script == nil) {
+		return abstract.Value{}
+	}
 	if pattern || s.at.Script == nil {
 		cause := effect.CauseScript
 		if !f.Known() {
@@ -303,6 +352,8 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	}
 	data, err := s.at.Script(p)
 	switch {
+	case err != nil && command.IsQuery(language):
+		return abstract.Value{}
 	case errors.Is(err, fs.ErrNotExist):
 		s.dynamic(effect.CauseAbsent, "the script "+abstract.Clip(f.String())+" does not exist", at)
 		return abstract.Unknown("…", abstract.Foreign)

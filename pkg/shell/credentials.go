@@ -16,6 +16,7 @@ type secretFiles struct {
 	stores *effect.Globs // all files there do, whatever their names
 	names  *effect.Globs // files that hold credentials by their name
 	public *effect.Globs // files of the others that do not
+	given  *effect.Globs // files that are made to be delivered
 	bases  []string      // the names of names that are written out, in lower case
 }
 
@@ -33,6 +34,7 @@ var knownSecrets = sync.OnceValues(func() (s secretFiles, err error) {
 		{&s.stores, storeLists},
 		{&s.names, nameLists},
 		{&s.public, []string{"public_files"}},
+		{&s.given, []string{"delivered_files"}},
 	} {
 		var globs []string
 		for _, name := range set.lists {
@@ -82,6 +84,16 @@ func secretPath(p string, pattern, recursive bool) bool {
 		}
 	}
 	return true
+}
+
+// delivered reports whether a file is made to be delivered.
+func delivered(p string, pattern bool) bool {
+	known, err := knownSecrets()
+	if err != nil {
+		return false
+	}
+	_, ok := known.given.Touches(p, pattern, false)
+	return ok && !secretPath(p, pattern, false)
 }
 
 // appendBases adds the names that "**/NAME" and "**/{NAME,NAME}" write out.

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -9,37 +10,32 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
+// A declaration is what a declare or one of its kin says of the names in it.
+type declaration struct {
+	kind              bindingKind
+	local, export     bool
+	global, constants bool
+	keyed             bool
+}
+
 // declare walks declare, local, export, readonly, typeset and nameref.
 func (s *state) declare(c *syntax.DeclClause) abstract.Value {
-	kind := scalar
-	if c.Variant.Value == "nameref" {
-		kind = reference
+	variant := c.Variant.Value
+	d := declaration{export: variant == "export", constants: variant == "readonly"}
+	d.local = variant == "local" || variant == "declare" || variant == "typeset"
+	if variant == "nameref" {
+		d.kind = reference
 	}
-	argv := []abstract.Value{{Text: c.Variant.Value, From: s.spanOf(c.Variant)}}
+	argv := []abstract.Value{{Text: variant, From: s.spanOf(c.Variant)}}
 	list := false
+	mark := len(s.vars)
 	for _, a := range c.Args {
 		if a.Name == nil { // an option, or words known only at run time
 			v := s.word(a.Value)
 			argv = append(argv, v)
-			if v.Known() && strings.HasPrefix(v.Text, "-") && c.Variant.Value != "export" {
-				switch {
-				case strings.Contains(v.Text, "n"):
-					kind = reference
-				case strings.Contains(v.Text, "u"):
-					kind = upper
-				case strings.Contains(v.Text, "l"):
-					kind = lower
-				case strings.Contains(v.Text, "i"):
-					kind = integer
-				}
-			}
+			d.option(v)
 			list = list || v.Text == "-p" || v.Text == "-x"
-			if name, text, ok := strings.Cut(v.Text, "="); ok && syntax.ValidName(name) {
-				val := v
-				val.Text = text
-				s.assign(name, val)
-				s.environmentCode(name, val, v.From)
-			}
+			s.declareWord(v, d)
 			continue
 		}
 		if a.Value != nil || a.Array != nil {
@@ -47,26 +43,193 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 		} else {
 			argv = append(argv, abstract.Value{Text: a.Name.Value, From: s.spanOf(a)})
 		}
-		s.declareOne(a, kind)
+		s.declareOne(a, d, mark)
 	}
-	s.execute(argv, c.Variant.Value, effect.ReadOnly)
+	s.execute(argv, variant, effect.ReadOnly)
 	if list && len(argv) < 3 || len(argv) == 1 {
-		return abstract.Unknown("the environment", abstract.Dump)
+		out := abstract.Unknown("the environment", abstract.Dump)
+		s.show(out, c.Variant.Value, s.spanOf(c))
+		return out
+	}
+	if list {
+		return abstract.Unknown("…", 0).Of(abstract.FromCommand)
 	}
 	return abstract.Value{}
 }
 
-func (s *state) declareOne(a *syntax.Assign, kind bindingKind) {
-	if kind == scalar || a.Array != nil {
-		s.assignment(a, true)
+// option takes an option of declare and its kin.
+func (d *declaration) option(v abstract.Value) {
+	if !v.Known() || len(v.Text) < 2 || v.Text[0] != '-' && v.Text[0] != '+' {
 		return
 	}
-	v := abstract.Value{}
+	set := func(letter string) bool { return strings.Contains(v.Text, letter) }
+	d.global = d.global || set("g")
+	d.export = d.export && !set("n") || set("x")
+	d.constants = d.constants || set("r")
+	d.keyed = d.keyed || set("A")
+	switch {
+	case v.Text[0] == '+':
+		d.kind = mixed
+	case d.export && set("n"):
+	case set("n"):
+		d.kind = reference
+	case set("u") && d.kind == scalar:
+		d.kind = upper
+	case set("l") && d.kind == scalar:
+		d.kind = lower
+	case set("i") && d.kind == scalar:
+		d.kind = integer
+	case d.kind != scalar:
+		d.kind = mixed
+	}
+}
+
+// declareWord takes a word that is an assignment only when it is expanded.
+func (s *state) declareWord(v abstract.Value, d declaration) {
+	name, text, ok := strings.Cut(v.Text, "=")
+	switch {
+	case strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+"):
+	case ok && syntax.ValidName(name):
+		val := v
+		val.Text = text
+		if d.kind > unset || d.global || d.local && len(s.frames) > 0 {
+			val = vague("$"+name, val)
+		}
+		if d.local && !d.global {
+			s.local(name)
+		}
+		s.assign(name, val)
+		if d.export {
+			s.bind(binding{name: exportPrefix + name})
+		}
+		s.environmentCode(name, val, v.From)
+	case !v.Known():
+		s.forget()
+	}
+}
+
+// declareOne takes a name with or without a value. Shells differ in whether a value sees
+// what stands before it, since mark.
+func (s *state) declareOne(a *syntax.Assign, d declaration, mark int) {
+	name := a.Name.Value
+	declares := d.local && !d.global && len(s.frames) > 0
+	value := abstract.Value{}
 	if a.Value != nil {
-		v = s.word(a.Value)
+		value = s.inTurn(a.Value, mark)
 	}
-	s.bind(binding{name: a.Name.Value, val: v, kind: kind})
-	if kind != reference && a.Value != nil {
-		s.assign(a.Name.Value, v)
+	if declares {
+		s.local(name)
+	} else if d.kind != reference {
+		to, ok := s.target(name)
+		if !ok {
+			s.forget()
+			return
+		}
+		name = to
 	}
+	n := len(s.vars)
+	switch {
+	case d.global && s.isLocal(name): // two variables of one name
+		s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed, global: true})
+	case a.Array != nil:
+		s.assignment(a, true)
+		if last := len(s.vars) - 1; d.keyed && last >= n && s.vars[last].array && !a.Append {
+			s.vars[last].keyed = true
+			s.vars[last].unsure = !literalKeys(a.Array)
+		}
+		if d.kind > unset {
+			s.bind(binding{name: name, array: true, unsure: true})
+		}
+	case a.Index != nil || a.Append:
+		s.assignment(a, true)
+	case a.Naked && d.keyed && !declares:
+		if _, ok := s.attribute(name); !ok {
+			s.bind(binding{name: name, array: true, keyed: true})
+		}
+	case a.Naked:
+		s.declareNaked(name, d, declares)
+	case d.kind == mixed:
+		s.bind(binding{name: name, val: vague("$"+name, value), kind: mixed})
+	case d.kind == reference: // which an array cannot become
+		old, _ := s.attribute(name)
+		s.bind(binding{name: name, val: value, kind: reference, weak: old.array})
+	default:
+		value.From = s.spanOf(a)
+		if declares || d.kind > unset {
+			old, ok := s.attribute(name)
+			if ok && old.array { // it may stay one
+				s.bind(binding{name: name, array: true, unsure: true})
+				break
+			}
+			s.bind(binding{name: name, val: converted(d.kind, value), kind: d.kind})
+		} else {
+			s.assign(name, value)
+		}
+		s.environmentCode(name, value, value.From)
+	}
+	if d.constants && !d.local {
+		s.constants = true
+		s.bind(binding{name: name, kind: constant})
+	}
+	if d.export {
+		s.bind(binding{name: exportPrefix + name})
+	}
+	if d.global {
+		for i := n; i < len(s.vars); i++ {
+			s.vars[i].global = true
+		}
+	}
+}
+
+// literalKeys reports whether the keys of an associative array are known.
+func literalKeys(a *syntax.ArrayExpr) bool {
+	for _, e := range a.Elems {
+		if w, ok := e.Index.(*syntax.Word); !ok || w.Lit() == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// declareNaked takes a name without a value. In a function, a local variable has
+// none, or what the one around has, as shells differ.
+func (s *state) declareNaked(name string, d declaration, declares bool) {
+	old, had := s.attribute(name)
+	switch {
+	case declares && (had && old.array || d.kind > unset):
+		s.bind(binding{name: name, val: vague("$"+name, old.val), kind: mixed})
+		if d.kind == reference {
+			s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: reference})
+		}
+	case declares:
+		s.bind(binding{name: name, kind: unset, weak: true})
+	case d.kind == reference:
+		s.bind(binding{name: name, val: old.val, kind: reference})
+	case d.kind > unset:
+		val := abstract.Variable(name, 0)
+		if !had || old.kind == unset {
+			s.bind(binding{name: name, val: val, kind: d.kind})
+			break
+		}
+		s.bind(binding{name: name, val: vague("$"+name, old.val), kind: d.kind, array: old.array, unsure: true})
+	}
+}
+
+// inTurn returns a value of declare. It is unknown if it depends on what stands before it
+// in the same command.
+func (s *state) inTurn(w *syntax.Word, mark int) abstract.Value {
+	v := s.word(w)
+	if mark == len(s.vars) || w.Lit() != "" {
+		return v
+	}
+	later := slices.Clone(s.vars[mark:])
+	s.vars = s.vars[:mark]
+	s.quiet++
+	before := s.word(w)
+	s.quiet--
+	s.vars = append(s.vars, later...)
+	if before.Text != v.Text || before.IsPattern != v.IsPattern {
+		return vague("${…}", v, before)
+	}
+	return v
 }

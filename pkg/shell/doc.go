@@ -13,7 +13,7 @@
 // [abstract.Value]: a literal text, or a pattern that every text it may be
 // matches (see [effect.Overlap]), so "/tmp/$X.log" keeps its two ends. Taints
 // say where a value comes from: Network, Decoded, Secret, Credential, Dump,
-// Foreign, Socket, Private, ShellOut. They follow the value through
+// Foreign, Socket, Private, ShellOut, Local, Held. They follow the value through
 // concatenation, pipes, substitutions and files. A value is at most 64 KiB;
 // a longer one becomes unknown.
 //
@@ -24,17 +24,22 @@
 // effects so far.
 //
 // Variables are a log of bindings that is read backwards (vars.go). Leaving a
-// subshell cuts the log. The working folder is a binding, too, under a name
-// that no variable has.
+// subshell cuts the log. The working folder and the positional parameters are
+// bindings, too, under names that no variable has. A value is known only where
+// bash, dash, zsh and busybox agree; e2e/soundness compares with them.
 //
 //   - Joins: what a branch, the right side of &&, or a side of a pipe assigned
 //     is weakened: the binding counts beside the older ones, not instead of them.
 //   - Disjunction: a variable with several weak bindings has up to 8 values.
-//     A simple command is walked once for each (call in call.go, rounds in
-//     lookup); beyond 8 the variable is unknown. Effects that repeat are dropped.
+//     A simple command is walked once for each combination (inRounds in vars.go);
+//     beyond 8, and outside of commands, the variable is unknown. Where zsh reads a
+//     command in another way, that is one more round. Effects that repeat are dropped.
 //   - Loops: "for" over words is walked once for each word. "while", "until" and
 //     "for ((…))" are walked a second time if they assign, with what they
-//     assigned unknown; all they assign is weak afterwards.
+//     assigned unknown; all they assign is weak afterwards (loop.go).
+//   - Output of what may not run is unknown (maybe in branch.go), and so is what stands
+//     behind break, return or exit, or is left of an input that was read.
+//   - Other shells: what a program starts sees only what is exported (child).
 //   - Functions are walked where they are called, at most 8 deep; those never
 //     called are walked at the end (finish), since later text may call them.
 //   - Files: what the text writes to a path is kept (files.go), so that reading
@@ -62,9 +67,11 @@
 // (suspect).
 //
 // The sinks are emit for every effect, path for one on a file, url and host for
-// the network, upload for secrets that leave, runText for a value that is run as
-// code, and execute for a command. runText looks at the taint first (the network
-// sent it, a decoder made it), then walks the text if it is known.
+// the network, upload for secrets that leave, leaves for all else that a file or a
+// command of this machine says (send.go), show for credentials that nothing takes
+// (show.go), runText for a value that is run as code, and execute for a command.
+// runText looks at the taint first (the network sent it, a decoder made it), then
+// walks the text if it is known.
 //
 // # Budget
 //

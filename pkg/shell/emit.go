@@ -39,7 +39,7 @@ func (s *state) once(e effect.Effect) {
 
 func sameEffect(a, b *effect.Effect) bool {
 	return a.Kind == b.Kind && a.Path == b.Path && a.Pattern == b.Pattern && a.Tree == b.Tree && a.Recursive == b.Recursive &&
-		a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
+		a.Service == b.Service && a.Verb == b.Verb && a.Target == b.Target && a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
 		a.Cause == b.Cause && a.Reason == b.Reason && a.From == b.From && slices.Equal(a.Args, b.Args)
 }
 

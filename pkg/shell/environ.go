@@ -13,14 +13,15 @@ import (
 // environmentCode looks at an assignment to a variable whose value programs
 // run, or in whose folders they look for code.
 func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
+	if strings.HasPrefix(name, guardVariables) {
+		s.guard(name, "gives shield other settings", at)
+		return
+	}
 	switch name {
 	case "HISTFILE":
 		if v.Known() && (v.Text == "" || v.Text == "/dev/null") {
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: name, Cause: effect.CauseHistory, Reason: "turns the command history off", From: at})
 		}
-		return
-	case "SHIELD_CONFIG":
-		s.emit(effect.Effect{Kind: effect.ChangeGuard, Program: name, Reason: "changes the settings of shield", From: at})
 		return
 	case "HISTSIZE", "HISTFILESIZE":
 		if v.Text == "0" {
@@ -61,7 +62,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		} else if v.Bare {
 			return
 		}
-		if v.Taint == 0 && !runs {
+		if v.Plain() && !runs {
 			return
 		}
 	}
@@ -89,7 +90,7 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 // before, as in KUBECONFIG=$KUBECONFIG:a.
 func (s *state) places(name string, v abstract.Value) {
 	for part := range strings.SplitSeq(v.Text, ":") {
-		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.Taint == 0 && v.Origin == abstract.FromVariable {
+		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.Plain() && v.Origin == abstract.FromVariable {
 			continue
 		}
 		one := v

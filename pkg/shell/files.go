@@ -16,6 +16,9 @@ type file struct {
 	pattern bool
 	val     abstract.Value
 	append  bool
+	tree    bool // path is a folder, and val what was put in it
+	hosted  bool // a tree that was cloned from one of [command.CodeHosts]
+	weak    bool // may not have been written
 
 	consumer *syntax.ProcSubst // >(…): what is written is the input of these commands
 	fixed    *effect.Span
@@ -43,7 +46,11 @@ func (s *state) addFile(f file) {
 			return
 		}
 		if f.append {
-			f.val = abstract.Concat(old.val, f.val)
+			was := old.val
+			if old.weak {
+				was = maybe(abstract.Concat(s.fileValues(f.path, f.pattern)...))
+			}
+			f.val = abstract.Concat(was, f.val)
 		}
 		break
 	}
@@ -84,6 +91,21 @@ func (s *state) fileValues(p string, pattern bool) []abstract.Value {
 	return out
 }
 
+// written reports whether the newest of what fileValues returns is what the file
+// holds.
+func (s *state) written(p string, pattern bool) bool {
+	for i := len(s.files) - 1; i >= 0; i-- {
+		f := &s.files[i]
+		if f.path == p && !f.pattern && !pattern {
+			return !f.weak
+		}
+		if (pattern || f.pattern) && effect.Overlap(asPattern(p, pattern), asPattern(f.path, f.pattern), s.at.FoldCase) {
+			return false
+		}
+	}
+	return true
+}
+
 func asPattern(p string, pattern bool) string {
 	if pattern {
 		return p
@@ -112,10 +134,13 @@ func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value
 		for _, o := range vals[1:] {
 			v.Taint |= o.Taint
 		}
+		if !s.written(p, pattern) {
+			return maybe(abstract.Concat(vals...))
+		}
 		return v
 	}
-	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret)).Of(abstract.FromFile)
-	if p != "" && secretPath(p, pattern, false) {
+	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret)|abstract.Local).Of(abstract.FromFile)
+	if p != "" && (secretPath(p, pattern, false) || s.linksToSecret(p)) {
 		v.Taint |= abstract.Secret
 		v.Secrets = w.String()
 	}

@@ -35,7 +35,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	if v.Known() {
 		return s.code(language, v.Text, at, args)
 	}
-	if v.Taint == 0 && language == "shell" && !strings.Contains(v.Text, "**") {
+	if v.Plain() && language == "shell" && !strings.Contains(v.Text, "**") {
 		// Only numbers and names such as $? and $USER are missing.
 		return s.partly(v, at)
 	}
@@ -52,7 +52,7 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 // inherited reports whether the only unknown parts of a value are variables that
 // nothing in the command sets.
 func inherited(v abstract.Value) bool {
-	return v.Taint == 0 && v.Origin == abstract.FromVariable
+	return v.Plain() && v.Origin == abstract.FromVariable
 }
 
 // partly walks code of which some part is unknown, with the unknown part taken

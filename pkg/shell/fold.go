@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
@@ -14,9 +16,7 @@ func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value
 	words := argv[1:]
 	if len(words) > 1 && words[0].Text == "-v" {
 		v := s.format(words[2:])
-		if words[1].Known() {
-			s.assign(words[1].Text, v)
-		}
+		s.assignTo(words[1], v)
 		return abstract.Value{}
 	}
 	if len(words) > 0 && words[0].Text == "--" {
@@ -105,7 +105,12 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 		return arg
 	}
 	switch c {
-	case 's', 'q':
+	case 'q':
+		if !syntax.ValidName(arg.Text) {
+			return vague("%q", arg)
+		}
+		return arg
+	case 's':
 		if _, precision, ok := strings.Cut(flags, "."); ok {
 			if n, err := strconv.Atoi(precision); err == nil && n < len(arg.Text) {
 				arg.Text = arg.Text[:n]
@@ -152,6 +157,9 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 // fold returns what a program writes if that is certain: filters and decoders of
 // known text.
 func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f flow) (abstract.Value, bool) {
+	if base == "dirname" && len(argv) == 2 && argv[1].IsPattern && argv[1].Text == "*" { // as $0
+		return abstract.Lit(".\n"), true
+	}
 	var flags []string
 	var operands []abstract.Value
 	for _, v := range argv[1:] {
@@ -177,7 +185,7 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 		return abstract.Short("$("+base+")", abstract.FromCommand), true
 	case "which":
 		if len(operands) == 1 {
-			return operands[0], true
+			return found(operands[0]), true
 		}
 	case "find", "ls", "fd", "git", "rg", "grep":
 		return s.listing(base, argv, f)
@@ -256,7 +264,7 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 		}
 		root = f.roots[0].AsPattern()
 	}
-	if f.reads.Taint != 0 {
+	if f.reads.Taint&^abstract.Local != 0 {
 		return abstract.Value{}, false
 	}
 	return abstract.Value{Text: strings.TrimSuffix(root, "/") + "/**", Show: name, IsPattern: true}.Of(abstract.FromCommand), true

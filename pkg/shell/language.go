@@ -31,6 +31,9 @@ func walkerOf(language string) walker {
 	case "cmd":
 		return (*state).cmdCode
 	}
+	if command.IsQuery(language) {
+		return (*state).queryCode
+	}
 	return (*state).scriptCode // python, perl, ruby, node, php, awk, applescript, lua, code
 }
 
@@ -39,14 +42,21 @@ func (s *state) code(language, text string, at effect.Span, args []abstract.Valu
 	if !s.step(1 + len(text)/512) {
 		return abstract.Unknown("…", abstract.Foreign)
 	}
+	if language != "shell" {
+		s.foreign++
+		defer func() { s.foreign-- }()
+	}
 	return walkerOf(language)(s, language, text, at, args)
 }
 
 func (s *state) shellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
-	old := s.args
-	s.args = args
+	if args == nil { // eval and the like: those of the shell itself
+		return s.nested(text, at)
+	}
+	mark := len(s.vars)
+	s.setPositional(args)
 	out := s.nested(text, at)
-	s.args = old
+	s.drop(mark, map[string]int{positionalName: mark})
 	return out
 }
 
@@ -74,6 +84,17 @@ func (s *state) scriptCode(language, text string, at effect.Span, _ []abstract.V
 	}
 	defer s.leave()
 	return script.Read(world{s}, language, text, at)
+}
+
+// queryCode is text that only one program reads, such as SQL.
+func (s *state) queryCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
+	use, ok := command.Query(language, command.Word{Text: text, From: at})
+	if !ok || !s.enter(at) {
+		return abstract.Value{}
+	}
+	defer s.leave()
+	_, base, _ := strings.Cut(language, ":")
+	return s.apply(base, []abstract.Value{{Text: base, From: at}}, use, abstract.Streams{})
 }
 
 // powershell walks PowerShell text.

@@ -56,3 +56,15 @@ func (s *state) linked(base string, sources []abstract.Value, writes []abstract.
 		}
 	}
 }
+
+// linksToSecret reports whether a path goes through a link that the text made
+// to a place that holds credentials.
+func (s *state) linksToSecret(p string) bool {
+	for _, l := range s.links {
+		rest, ok := strings.CutPrefix(p, l.at)
+		if ok && (rest == "" || rest[0] == '/') && secretPath(strings.TrimSuffix(l.to, "/")+rest, false, false) {
+			return true
+		}
+	}
+	return false
+}

@@ -23,14 +23,21 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	show := s.shownParam(p)
 	if p.Param == nil {
 		if p.NestedParam != nil {
-			return []abstract.Value{s.part(p.NestedParam)}
+			return []abstract.Value{vague(show, s.part(p.NestedParam))}
 		}
+		return []abstract.Value{vague(show)}
+	}
+	if p.Flags != nil || p.IsSet || p.Width || p.Split != syntax.OptUnset || p.GlobSubst != syntax.OptUnset || p.RcExpand != syntax.OptUnset || len(p.Modifiers) > 0 { // of zsh and mksh
+		s.parameter(p, show)
 		return []abstract.Value{vague(show)}
 	}
 	if p.Names != 0 {
 		return s.namesWith(p.Param.Value)
 	}
 	vals, set := s.parameter(p, show)
+	if s.strict && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
+		s.left.shell = true
+	}
 	if p.Excl && !s.listIndex(p) {
 		vals, set = s.indirect(vals, show)
 	}
@@ -88,11 +95,19 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 	name := p.Param.Value
 	switch name {
 	case "@", "*":
-		return s.positional(), len(s.args) > 0
+		args := s.positional()
+		return args, len(args) > 0 && args[0].Known()
 	case "#":
-		return []abstract.Value{abstract.Lit(strconv.Itoa(len(s.args)))}, true
+		args, ok := s.parameters()
+		if !ok {
+			return []abstract.Value{abstract.Short("$#", abstract.FromVariable)}, true
+		}
+		return []abstract.Value{abstract.Lit(strconv.Itoa(len(args)))}, true
 	case "0":
-		return []abstract.Value{abstract.Lit("bash")}, true
+		if b, ok := s.lookupOnce(zeroName); ok {
+			return []abstract.Value{b.val}, true
+		}
+		return []abstract.Value{abstract.Short("$0", abstract.FromVariable)}, true
 	case "?", "$", "!", "-", "_", "RANDOM", "SECONDS", "LINENO", "BASHPID", "EPOCHSECONDS", "UID", "EUID", "PPID", "SRANDOM":
 		if b, ok := s.lookup(name); ok {
 			return []abstract.Value{b.val}, true
@@ -100,13 +115,8 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		return []abstract.Value{abstract.Short("$"+name, abstract.FromVariable)}, true
 	}
 	if n, err := strconv.Atoi(name); err == nil {
-		if n >= 1 && n <= len(s.args) {
-			return []abstract.Value{s.args[n-1]}, true
-		}
-		if s.args == nil && s.inFunc == 0 {
-			return []abstract.Value{{}}, false // text given to sh -c has no parameters
-		}
-		return []abstract.Value{{}}, false
+		v, set := s.parameterAt(n)
+		return []abstract.Value{v}, set
 	}
 	b, ok := s.lookup(name)
 	if !ok {
@@ -115,11 +125,30 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		}
 		return s.environment(name), false
 	}
-	if b.array {
-		return s.member(p, b, show), true
+	if b.kind == unset {
+		if p.Index != nil {
+			s.index(p.Index)
+			if s.listIndex(p) {
+				return nil, false
+			}
+		}
+		return []abstract.Value{{}}, false
 	}
-	if p.Index != nil {
-		s.index(p.Index)
+	if b.array {
+		return s.member(p, b, show), !b.unsure
+	}
+	if p.Index == nil {
+		return []abstract.Value{b.val}, true
+	}
+	// A variable is an array of one member.
+	if i := s.index(p.Index); !s.listIndex(p) && (!i.Known() || i.Text != "0") {
+		return []abstract.Value{vague(show, b.val)}, false
+	}
+	switch {
+	case !b.val.Known(): // it may be an array
+		return []abstract.Value{vague(show, b.val)}, false
+	case p.Excl:
+		return []abstract.Value{abstract.Lit("0")}, true
 	}
 	return []abstract.Value{b.val}, true
 }
@@ -153,10 +182,6 @@ func (s *state) environment(name string) []abstract.Value {
 	return []abstract.Value{v}
 }
 
-func (s *state) positional() []abstract.Value {
-	return slices.Clone(s.args)
-}
-
 // listIndex reports whether ${!a[@]} asks for the keys of an array.
 func (s *state) listIndex(p *syntax.ParamExp) bool {
 	w, ok := p.Index.(*syntax.Word)
@@ -164,7 +189,16 @@ func (s *state) listIndex(p *syntax.ParamExp) bool {
 }
 
 func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Value {
+	if b.unsure {
+		if p.Index != nil && !s.listIndex(p) {
+			s.index(p.Index)
+		}
+		return []abstract.Value{vague(show, members(b)...)}
+	}
 	if s.listIndex(p) {
+		if b.keyed && len(b.elems) > 0 { // in any order, and the newest of each key
+			return []abstract.Value{vague(show, members(b)...)}
+		}
 		var out []abstract.Value
 		for _, e := range b.elems {
 			if p.Excl {
@@ -175,36 +209,62 @@ func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Va
 		}
 		return out
 	}
-	key := "0"
-	if p.Index != nil {
-		v := s.index(p.Index)
-		if !v.Known() {
-			members := make([]abstract.Value, len(b.elems))
-			for i, e := range b.elems {
-				members[i] = e.val
+	if p.Index == nil {
+		return s.whole(p, b, show)
+	}
+	v := s.key(b, p.Index)
+	if b.keyed && v.Known() {
+		for i := len(b.elems) - 1; i >= 0; i-- {
+			if b.elems[i].key == v.Text {
+				return []abstract.Value{b.elems[i].val}
 			}
-			return []abstract.Value{vague(show, members...)}
 		}
-		key = v.Text
-		if n, err := strconv.Atoi(key); err == nil && n < 0 && len(b.elems)+n >= 0 {
-			return []abstract.Value{b.elems[len(b.elems)+n].val}
-		}
+		return []abstract.Value{{}}
 	}
-	for i := len(b.elems) - 1; i >= 0; i-- {
-		if b.elems[i].key == key {
-			return []abstract.Value{b.elems[i].val}
-		}
+	i, err := strconv.Atoi(v.Text)
+	if !v.Known() || err != nil {
+		return []abstract.Value{vague(show, members(b)...)}
 	}
-	return []abstract.Value{{}}
+	zsh, ok := s.asZsh()
+	switch {
+	case !ok && i >= 0:
+		return []abstract.Value{vague(show, members(b)...)}
+	case i < 0:
+		i += len(b.elems)
+	case zsh:
+		i--
+	}
+	if i < 0 || i >= len(b.elems) {
+		return []abstract.Value{{}}
+	}
+	return []abstract.Value{b.elems[i].val}
+}
+
+// whole returns what an array is without a subscript: its first member, or all of them in
+// zsh.
+func (s *state) whole(p *syntax.ParamExp, b binding, show string) []abstract.Value {
+	zsh, ok := s.asZsh()
+	switch {
+	case b.keyed || p.Length || p.Slice != nil || !ok && len(b.elems) > 1:
+		return []abstract.Value{vague(show, members(b)...)}
+	case zsh:
+		return members(b)
+	}
+	return []abstract.Value{s.first(b, show)}
+}
+
+// key returns a subscript of an array: text, if it is an associative one.
+func (s *state) key(b binding, x syntax.ArithmExpr) abstract.Value {
+	if w, ok := x.(*syntax.Word); ok && b.keyed {
+		return s.word(w)
+	}
+	return s.index(x)
 }
 
 // index returns a subscript: a number, or the key of an associative array.
 func (s *state) index(x syntax.ArithmExpr) abstract.Value {
 	if n, ok := s.number(x); ok {
 		return abstract.Lit(strconv.FormatInt(n, 10))
-	}
-	if w, ok := x.(*syntax.Word); ok {
-		return s.word(w)
 	}
 	return abstract.Unknown("[…]", 0)
 }
@@ -217,29 +277,27 @@ func (s *state) indirect(vals []abstract.Value, show string) ([]abstract.Value, 
 	if sub != "" {
 		s.arithmText(vals[0].Text)
 	}
+	if sub != "" || !syntax.ValidName(name) {
+		return []abstract.Value{vague(show, vals...)}, false
+	}
 	b, ok := s.lookup(name)
 	if !ok {
 		return s.environment(name), false
 	}
-	if b.array && len(b.elems) > 0 {
-		return []abstract.Value{b.elems[0].val}, true
-	}
-	return []abstract.Value{b.val}, true
+	return []abstract.Value{s.first(b, show)}, b.kind != unset
 }
 
+// namesWith is ${!prefix@}: the environment may hold more.
 func (s *state) namesWith(prefix string) []abstract.Value {
-	var out []abstract.Value
-	for _, b := range s.vars {
-		if strings.HasPrefix(b.name, prefix) && b.kind != workdir && !slices.ContainsFunc(out, func(v abstract.Value) bool { return v.Text == b.name }) {
-			out = append(out, abstract.Lit(b.name))
-		}
-	}
-	return out
+	return []abstract.Value{abstract.Variable("{!"+prefix+"@}", 0)}
 }
 
 func (s *state) length(p *syntax.ParamExp, vals []abstract.Value) abstract.Value {
 	if s.listIndex(p) || p.Param.Value == "@" || p.Param.Value == "*" {
-		return abstract.Lit(strconv.Itoa(len(vals)))
+		if !slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) {
+			return abstract.Lit(strconv.Itoa(len(vals)))
+		}
+		vals = nil
 	}
 	if len(vals) == 1 && vals[0].Known() {
 		return abstract.Lit(strconv.Itoa(utf8.RuneCountInString(vals[0].Text)))
@@ -259,7 +317,13 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 	name := p.Param.Value
 	if s.listIndex(p) || name == "@" || name == "*" {
 		if name == "@" || name == "*" {
-			from = max(0, from-1)
+			if from <= 0 { // counts $0, or from the end
+				return []abstract.Value{vague(show, vals...)}
+			}
+			from--
+		}
+		if slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) || s.listIndex(p) && len(vals) < 2 {
+			return []abstract.Value{vague(show, vals...)} // of a variable that is no array, letters are counted
 		}
 		lo, hi := cut(from, count, len(vals))
 		return vals[lo:hi]
@@ -304,28 +368,65 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
-		if set && !(empty && (e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull)) {
+		orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull
+		if set && !(empty && orNull) {
+			if orNull && len(vals) == 1 && !vals[0].Known() { // it may be empty
+				mark := len(s.vars)
+				word := s.word(e.Word)
+				if assigns {
+					s.assignTo(abstract.Lit(p.Param.Value), word)
+				}
+				s.weaken(mark)
+				return []abstract.Value{vague(show, vals[0], word)}
+			}
 			return vals
 		}
 		if envVar && vals[0].Known() {
 			return vals
 		}
+		mark := len(s.vars)
+		_, bound := s.attribute(p.Param.Value)
 		word := s.word(e.Word)
 		if envVar {
 			word.Taint |= vals[0].Taint
 		}
 		if assigns {
-			s.assign(p.Param.Value, word)
+			to := abstract.Lit(p.Param.Value)
+			if p.Index != nil || p.Excl {
+				to = abstract.Variable(p.Param.Value, 0)
+			}
+			s.assignTo(to, word)
+		}
+		if envVar {
+			s.weaken(mark)
+			if bound { // and not known, so it is not only the default
+				return []abstract.Value{vague(show, vals[0], word)}
+			}
 		}
 		return []abstract.Value{word}
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+		mark := len(s.vars)
 		word := s.word(e.Word)
-		if empty && !envVar {
+		s.weaken(mark)
+		null := e.Op == syntax.AlternateUnsetOrNull
+		known := len(vals) > 0 && (vals[0].Known() || len(vals) > 1)
+		switch {
+		case set && !empty && known || set && !null && len(vals) > 0 || envVar && known:
+			return []abstract.Value{word}
+		case empty && (!set || null):
 			return []abstract.Value{{}}
 		}
-		return []abstract.Value{word}
+		if i, ok := s.choose(p.Param.Value+" is set", 2); ok && i == 0 {
+			return []abstract.Value{word}
+		} else if ok {
+			return []abstract.Value{{}}
+		}
+		return []abstract.Value{vague(show, word)}
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		s.word(e.Word)
+		if !set || empty || !vals[0].Known() {
+			s.left.shell = true
+		}
 		return vals
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
 		pat := s.word(e.Word)
@@ -349,6 +450,8 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 				// A prompt runs the command substitutions in it.
 				s.nested("echo \""+strings.ReplaceAll(v.Text, `"`, `\"`)+"\"", s.spanOf(p))
 				v.Taint |= abstract.Foreign
+				return vague(show, v)
+			default:
 				return vague(show, v)
 			}
 			return v

@@ -61,10 +61,13 @@ func commandWords(argv []abstract.Value) []command.Word {
 // runsCode reports whether a program runs code of a language that is only
 // partly understood: what it does beyond the effects found is not known.
 func runsCode(use command.Use) bool {
-	if use.Stdin == command.Code {
+	if use.Stdin == command.Code && !command.IsQuery(use.Language) {
 		return true
 	}
 	for _, n := range use.Nested {
+		if command.IsQuery(n.Of) {
+			continue
+		}
 		switch n.Language {
 		case "argv", "shell", "awk", "cmd", "powershell", "encoded":
 		default:
@@ -117,12 +120,15 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	if use.Why != "" {
 		why = base + " " + use.Why
 	}
-	for _, k := range use.Effects {
-		s.once(effect.Effect{Kind: k, Program: base, Reason: why, From: at})
-	}
+	s.remotes = append(s.remotes, use.Remotes...)
 	f := s.touch(base, argv, use, io)
+	s.itself(use, f, effect.Effect{Program: base, Reason: why, From: at})
+	s.stops(base, argv, use)
 	for _, k := range use.Keys {
 		f.secretKey = s.registryKey(base, argv, k) || f.secretKey
+	}
+	if command.Compilers[base] && io.In.Taint&foreignCode != 0 && namesStdin(argv) {
+		s.runText("code", io.In, base, at, nil)
 	}
 	if len(s.files) > 0 {
 		for _, v := range sources(base, argv[1:]) {
@@ -135,6 +141,11 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			}
 		}
 	}
+	switch base {
+	case "sed", "gsed", "perl":
+		s.edits(argv, use)
+	}
+	s.loadsProject(base, argv, use, io)
 	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
@@ -149,6 +160,7 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	if contacts {
 		s.sends(base, argv, use, f, io)
 	}
+	s.taken(base, use, io.In, at)
 	nested := s.descend(base, argv, use, io, f)
 	out := s.output(base, argv, use, io, f)
 	if len(use.Nested) > 0 {
@@ -160,6 +172,33 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		}
 	}
 	return out
+}
+
+// itself records what a program does whatever its operands are.
+func (s *state) itself(use command.Use, f flow, e effect.Effect) {
+	for _, k := range use.Effects {
+		e := e
+		e.Kind = k
+		switch {
+		case k == effect.ChangeRemote:
+			elsewhere(&e, use.Remote)
+			s.once(e)
+		case k == effect.SendData:
+			e.Service = "registry"
+			s.toPeers(e, f.peers)
+		case k == effect.ReadSecret && use.Stdout == command.Secret && s.holds():
+		default:
+			s.once(e)
+		}
+	}
+}
+
+// elsewhere says what a change on another machine is.
+func elsewhere(e *effect.Effect, r command.Remote) {
+	e.Service, e.Verb, e.Target, e.Destroys = r.Service, r.Verb, r.Target, r.Destroys
+	if !r.Trial {
+		e.Cause = effect.ChangeCause(r.Verb)
+	}
 }
 
 // sources returns the arguments that may name source text which a program
@@ -185,8 +224,10 @@ type flow struct {
 	reads   abstract.Value // what the files that it reads hold
 	nreads  int
 	writes  []abstract.Target
-	network bool // it contacts a network peer
-	connect bool // raw connection
+	network bool            // it contacts a network peer
+	connect bool            // raw connection
+	peers   []effect.Effect // the requests and connections that it makes
+	sent    []sent
 	roots   []abstract.Value
 
 	secretKey bool // a key of the registry that it reads holds credentials
@@ -208,16 +249,28 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 		switch t.Kind {
 		case effect.HTTPRequest:
 			f.network = true
-			s.url(t.Kind, v)
+			f.peers = append(f.peers, s.url(t.Kind, v))
 		case effect.Connect, effect.Listen, effect.SendMessage:
 			f.network, f.connect = true, true
-			s.host(t.Kind, v)
+			e := s.host(t.Kind, v)
+			if t.Kind == effect.SendMessage {
+				e.Host, e.Target = "", v.String()
+			}
+			if t.Kind != effect.Listen {
+				f.peers = append(f.peers, e)
+			}
+		case effect.SendData:
+			f.network = true
+			s.published(base, v)
 		case effect.ReadFile, effect.ListDirectory:
 			if t.Kind == effect.ListDirectory || t.Recursive {
 				f.roots = append(f.roots, v)
 			}
 			content := s.readOperand(t, v)
 			sources = append(sources, v)
+			if t.Sent {
+				f.sent = append(f.sent, sent{v, content, t.Recursive})
+			}
 			if t.Kind == effect.ReadFile && !credentialOption(argv, t.Word) {
 				b.Add(content)
 				f.nreads++
@@ -230,7 +283,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 				break
 			}
 			p, pattern := s.path(t.Kind, v, t.Recursive)
-			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern})
+			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive})
 		case effect.MoveFile:
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			b.Add(s.content(p, pattern, v))
@@ -296,27 +349,7 @@ func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 	return out
 }
 
-// credentialOption reports whether a word is the operand of an option that
-// names what to log in with, which goes nowhere.
-func credentialOption(argv []abstract.Value, w command.Word) bool {
-	for i, v := range argv {
-		if v.From != w.From {
-			continue
-		}
-		opt := ""
-		if v.Text != w.Text {
-			opt, _, _ = strings.Cut(v.Text, "=")
-		} else if i > 0 {
-			opt = argv[i-1].Text
-		}
-		if command.CredentialFileOptions[opt] {
-			return !(opt == "-F" && argv[0].Text == "curl")
-		}
-	}
-	return false
-}
-
-func (s *state) url(kind effect.Kind, v abstract.Value) {
+func (s *state) url(kind effect.Kind, v abstract.Value) effect.Effect {
 	e := effect.Effect{Kind: kind, From: v.From, Pattern: v.IsPattern}
 	if v.IsPattern {
 		e.URL = v.Show
@@ -334,9 +367,10 @@ func (s *state) url(kind effect.Kind, v abstract.Value) {
 		}
 	}
 	s.once(e)
+	return e
 }
 
-func (s *state) host(kind effect.Kind, v abstract.Value) {
+func (s *state) host(kind effect.Kind, v abstract.Value) effect.Effect {
 	e := effect.Effect{Kind: kind, From: v.From, Pattern: v.IsPattern}
 	if !v.IsPattern {
 		text := v.Text
@@ -346,48 +380,7 @@ func (s *state) host(kind effect.Kind, v abstract.Value) {
 		e.Host = effect.Host(text)
 	}
 	s.once(e)
-}
-
-// sends records what a network program sends.
-func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flow, io abstract.Streams) {
-	at := join(argv)
-	if use.Stdin == command.Upload || namesStdin(argv) {
-		s.upload(io.In, base, at)
-		if io.In.Taint&abstract.ShellOut != 0 && command.Relays[base] {
-			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", From: at})
-		}
-	}
-	if f.reads.Taint&abstract.Secret != 0 && use.Stdout != command.Input {
-		s.upload(f.reads, base, at)
-	}
-	for i, v := range argv[1:] {
-		if v.Taint&(abstract.Secret|abstract.Dump) != 0 || v.Taint&abstract.Credential != 0 && !loginOption(argv, i+1) {
-			s.upload(v, base, at)
-		}
-	}
-}
-
-// namesStdin reports whether an argument stands for standard input.
-func namesStdin(argv []abstract.Value) bool {
-	for _, v := range argv[1:] {
-		if v.Text == "-" || strings.HasSuffix(v.Text, "@-") || v.Text == "/dev/stdin" {
-			return true
-		}
-	}
-	return false
-}
-
-// loginOption reports whether an argument says who logs in: tokens are meant
-// for that.
-func loginOption(argv []abstract.Value, i int) bool {
-	for _, text := range [...]string{argv[i].Text, argv[i-1].Text} {
-		name, _, _ := strings.Cut(text, "=")
-		if command.LoginOptions[strings.ToLower(name)] {
-			return true
-		}
-	}
-	text := strings.ToLower(argv[i].Text)
-	return strings.HasPrefix(text, "authorization:") || strings.HasPrefix(text, "-h") || strings.HasPrefix(text, "-p") || strings.Contains(text, "://") && strings.Contains(text, "@") && strings.Index(text, "@") > strings.Index(text, "**")
+	return e
 }
 
 // output returns what a program writes to standard output, and fills the files
@@ -401,28 +394,11 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 	out := abstract.Value{}
 	if v, ok := s.fold(base, argv, io.In, f); ok && !use.Windows {
 		out = v
-	} else {
-		t := abstract.Taint(0)
-		switch use.Stdout {
-		case command.Download:
-			t = abstract.Network
-			if command.Relays[base] {
-				t |= abstract.Socket
-			}
-		case command.Decoded:
-			t = abstract.Decoded | io.In.Taint | f.reads.Taint
-		case command.Secret:
-			t = abstract.Secret
-			if command.Dumps[base] {
-				t = abstract.Dump
-			}
-		case command.Input, command.Code, command.Upload:
-			t = io.In.Taint | f.reads.Taint
-		default:
-			if !use.Known {
-				t = io.In.Taint | f.reads.Taint
-			}
+		if !v.Known() {
+			out.Taint |= ownText(base, argv)
 		}
+	} else {
+		t := s.prints(base, argv, use, io, f)
 		if use.Stdin == command.Code {
 			t |= abstract.ShellOut
 		}
@@ -456,7 +432,10 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		if f.network && use.Stdout == command.Download {
 			v.Taint |= abstract.Network
 		}
-		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v})
+		if w.Tree {
+			v.Taint |= io.In.Taint & foreignCode
+		}
+		s.addFile(file{path: w.Path, pattern: w.Pattern, val: v, tree: w.Tree, hosted: w.Tree && f.network && codeHost(argv, use)})
 		if strings.HasSuffix(w.Path, "/") || f.nreads > 0 {
 			s.addCopies(w, argv, use, v)
 		}

@@ -22,7 +22,9 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			n = r.N.Value
 			if name, ok := strings.CutPrefix(n, "{"); ok { // the shell picks a number, and says which
 				n = strconv.Itoa(firstPicked + len(s.fds))
-				s.assign(strings.TrimSuffix(name, "}"), abstract.Lit(n))
+				mark := len(s.vars)
+				s.assign(strings.TrimSuffix(name, "}"), abstract.Value{Text: n, Show: "$" + strings.TrimSuffix(name, "}"), IsPattern: true})
+				s.weaken(mark) // there may be no such file
 			}
 		}
 		switch r.Op {
@@ -38,6 +40,10 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			if v.Known() {
 				v.Text += "\n"
 			}
+			if n != "" && n != "0" {
+				s.fds = append(s.fds, descriptor{n: n, val: v})
+				continue
+			}
 			io.In, io.Redirected, io.Here = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
 			s.redirectIn(&io, n, s.word(r.Word), r.Op == syntax.RdrInOut)
@@ -49,24 +55,65 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
 			if n == "" || n == "0" {
 				io.In, io.Redirected = d.val, true
+				s.used(r.Word)
 			} else {
 				s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})
 			}
 		case syntax.DplOut:
-			w := s.word(r.Word)
-			if d, ok := s.fd(strings.TrimSuffix(w.Text, "-")); ok && w.Known() {
-				io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
-				if n == "" || n == "1" {
-					io.Out = d.out
-				}
-			} else if _, err := strconv.Atoi(strings.TrimSuffix(w.Text, "-")); err != nil && w.Text != "-" {
-				s.redirectOut(&io, n, w, false)
-			}
+			s.duplicateOut(&io, n, s.word(r.Word))
 		default:
 			s.redirectOut(&io, n, s.word(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
 		}
 	}
 	return io
+}
+
+// duplicateOut is n>&WORD.
+func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
+	to := strings.TrimSuffix(w.Text, "-")
+	stdout := n == "" || n == "1"
+	if d, ok := s.fd(to); ok {
+		io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
+		switch {
+		case stdout && d.out != nil:
+			t := *d.out
+			t.Append = true // as it was opened once
+			io.Out = &t
+		case stdout && w.Known():
+			io.Out, io.Moved = nil, true
+		case !stdout:
+			s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})
+			io.Moved = true
+		}
+		return
+	}
+	if _, err := strconv.Atoi(to); err != nil && w.Text != "-" {
+		s.redirectOut(io, n, w, false)
+		return
+	}
+	switch {
+	case w.Text == "-" && !stdout:
+		s.fds = append(s.fds, descriptor{n: n, val: abstract.Unknown("a closed descriptor", 0)})
+	case stdout && to == "2" && !s.joinsErrors:
+		io.Out = &abstract.Target{Discard: true}
+	case stdout && to != "1":
+		io.Moved = true
+	case !stdout:
+		io.Moved = true
+		s.fds = append(s.fds, descriptor{n: n, val: abstract.Unknown("…", 0)})
+	}
+}
+
+// used notes that a command reads a descriptor, so that the next one gets what is left.
+func (s *state) used(w *syntax.Word) {
+	n := strings.TrimSuffix(s.word(w).Text, "-")
+	if d, ok := s.fd(n); ok && d.val.Taint&abstract.Socket == 0 {
+		for i := range s.fds {
+			if s.fds[i].n == n {
+				s.fds[i].val = rest(d.val)
+			}
+		}
+	}
 }
 
 func (s *state) fd(n string) (descriptor, bool) {
@@ -85,17 +132,15 @@ const firstPicked = 10
 // outside, and may hold anything; ok is false for those that are always there.
 func (s *state) duplicate(w abstract.Value) (d descriptor, ok bool) {
 	n := strings.TrimSuffix(w.Text, "-")
+	if d, ok := s.fd(n); ok && n != "" {
+		return d, true
+	}
 	switch {
 	case !w.Known():
 	case n == "":
 		return descriptor{}, true // closed
-	default:
-		if d, ok := s.fd(n); ok {
-			return d, true
-		}
-		if n == "0" || n == "1" || n == "2" {
-			return descriptor{}, false
-		}
+	case n == "0" || n == "1" || n == "2":
+		return descriptor{}, false
 	}
 	return descriptor{val: abstract.Unknown("what descriptor "+w.String()+" holds", abstract.Foreign)}, true
 }
@@ -147,11 +192,18 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 	path, pattern := s.path(effect.WriteFile, w, false)
 	t := &abstract.Target{Path: path, Pattern: pattern, Append: add}
 	if n != "" && n != "1" && n != "2" {
+		if !add {
+			s.addFile(file{path: path, pattern: pattern})
+		}
+		t.Append = true
 		s.fds = append(s.fds, descriptor{n: n, out: t})
 		return
 	}
 	if stdout {
 		io.Out = t
+		if !add && len(s.fileValues(path, pattern)) > 0 { // emptied before the command runs
+			s.addFile(file{path: path, pattern: pattern})
+		}
 	} else {
 		s.addFile(file{path: path, pattern: pattern, val: abstract.Unknown("…", 0), append: true})
 	}
@@ -197,7 +249,11 @@ func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value 
 	case t.Discard:
 	case t.Socket:
 		s.upload(out, "/dev/tcp", out.From)
+		s.leaves(out, "/dev/tcp", s.lastPeers(), out.From)
 	default:
+		if out.Taint&(abstract.Held|abstract.Dump) != 0 && !secretPath(t.Path, t.Pattern, false) {
+			s.readSecret(out, "", out.From)
+		}
 		s.addFile(file{path: t.Path, pattern: t.Pattern, val: out, append: t.Append})
 	}
 	return abstract.Value{}

@@ -29,13 +29,16 @@ func Analyze(text string, at *effect.Place) (r effect.Result) {
 	}()
 	switch {
 	case looksPowerShell(text):
+		s.foreign++
 		s.powershell(text)
 	case looksCmd(text):
+		s.foreign++
 		s.cmdexe(text)
 	default:
 		s.source(text)
 	}
 	s.finish()
+	s.writtenFiles()
 	return s.result()
 }
 

@@ -13,7 +13,7 @@ import (
 func (s *state) substitution(c *syntax.CmdSubst) abstract.Value {
 	round, rounds := s.round, s.rounds
 	s.round, s.rounds = 0, 1
-	out := s.subshell(c.Stmts, s.input)
+	out := s.capture(func() abstract.Value { return s.subshell(c.Stmts, s.input) })
 	s.round, s.rounds = round, max(rounds, 1)
 	if out.Known() {
 		out.Text = strings.TrimRight(out.Text, "\n")
@@ -48,7 +48,7 @@ func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
 		s.addFile(file{path: path, consumer: p, fixed: s.fixed, base: s.base})
 		return abstract.Value{Text: path, From: s.spanOf(p)}
 	}
-	out := s.subshell(p.Stmts, s.input)
+	out := s.capture(func() abstract.Value { return s.subshell(p.Stmts, s.input) })
 	if out.IsPattern {
 		out = out.Of(abstract.FromCommand)
 		out.Show = show

@@ -1,7 +1,11 @@
 package shell
 
 import (
+	"slices"
+	"strconv"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -18,6 +22,11 @@ type binding struct {
 	weak  bool
 	kind  bindingKind
 	place *effect.Place // of the working folder
+
+	unsure   bool // the members of an array are not known
+	keyed    bool // an associative array
+	exported bool // stands before a command, which sees it
+	global   bool // outlives the function that declared the name local
 }
 
 // An element is one member of an array.
@@ -29,13 +38,17 @@ type element struct {
 type bindingKind uint8
 
 const (
-	scalar    bindingKind = iota
-	reference             // declare -n: val names another variable
-	upper                 // declare -u
-	lower                 // declare -l
-	integer               // declare -i
-	workdir               // the working folder, kept under a name that no variable has
+	scalar  bindingKind = iota
+	workdir             // the working folder, kept under a name that no variable has
 	unset
+	reference // declare -n: val names another variable
+	upper     // declare -u
+	lower     // declare -l
+	integer   // declare -i
+	mixed     // several of these
+	forgotten // every variable is unknown
+	boundary  // another shell starts, which sees what is exported
+	constant  // the variable is readonly from here on
 )
 
 // maxAlternatives is how many values a variable may have at once before it
@@ -51,102 +64,285 @@ func (s *state) bind(b binding) {
 		s.giveUp("too many assignments")
 		return
 	}
+	b.weak = b.weak || b.kind != constant && s.isConstant(b.name)
 	s.vars = append(s.vars, b)
 }
 
-func (s *state) assign(name string, v abstract.Value) {
-	kind := scalar
-	if b, ok := s.attribute(name); ok {
-		switch b.kind {
-		case reference:
-			if b.val.Known() && b.val.Text != name {
-				name = b.val.Text
-			}
-		case upper:
-			kind = upper
-			if v.Known() {
-				v.Text = strings.ToUpper(v.Text)
-			}
-		case lower:
-			kind = lower
-			if v.Known() {
-				v.Text = strings.ToLower(v.Text)
-			}
-		case integer:
-			kind = integer
-			if v.Known() {
-				v = s.arithmText(v.Text)
-			}
-		case scalar, workdir, unset:
-		}
-	}
-	s.bind(binding{name: name, val: v, kind: kind})
+// isConstant reports whether a name may be readonly: an assignment to it may fail.
+func (s *state) isConstant(name string) bool {
+	return s.constants && slices.ContainsFunc(s.vars, func(b binding) bool { return b.kind == constant && b.name == name })
 }
 
-// attribute returns the newest binding of a name.
-func (s *state) attribute(name string) (binding, bool) {
-	for i := len(s.vars) - 1; i >= 0; i-- {
-		if s.vars[i].name == name {
-			return s.vars[i], true
+// assign gives a variable a value, as its attributes change it.
+func (s *state) assign(name string, v abstract.Value) {
+	name, ok := s.target(name)
+	if !ok {
+		s.forget()
+		return
+	}
+	b, ok := s.attribute(name)
+	if !ok {
+		s.bind(binding{name: name, val: v})
+		return
+	}
+	kind := scalar
+	switch b.kind {
+	case upper, lower, integer:
+		kind = b.kind
+		v = converted(kind, v)
+	case mixed:
+		kind = mixed
+		if !converted(integer, v).Known() && !(v.IsPattern && v.Text == "*") {
+			v = vague("$"+name, v)
 		}
 	}
-	return binding{}, false
+	if !b.array {
+		s.bind(binding{name: name, val: v, kind: kind})
+		return
+	}
+	// bash assigns the first member, zsh puts the value in place of the array.
+	next := binding{name: name, array: true, kind: kind, unsure: b.unsure || kind != scalar || len(b.elems) > 1, elems: slices.Clone(b.elems)}
+	if len(b.elems) == 0 {
+		next.elems = []element{{"0", v}}
+	} else {
+		next.elems[0].val = v
+		next.unsure = next.unsure || next.elems[0].key != "0"
+	}
+	s.bind(next)
+}
+
+// converted returns what a variable with an attribute holds when it is
+// assigned a value.
+func converted(kind bindingKind, v abstract.Value) abstract.Value {
+	switch {
+	case kind == integer:
+		if n, err := strconv.ParseInt(v.Text, 10, 64); v.Known() && err == nil && strconv.FormatInt(n, 10) == v.Text {
+			return v
+		}
+		return abstract.Short("$((…))", abstract.FromCommand)
+	case v.Known() && kind == upper:
+		v.Text = strings.ToUpper(v.Text)
+	case v.Known() && kind == lower:
+		v.Text = strings.ToLower(v.Text)
+	case !v.Known():
+		return vague(v.Show, v)
+	}
+	return v
+}
+
+// attribute returns the newest binding of a name. Its kind is mixed if not all
+// that count have the same, and it is an unsure array if some are arrays.
+func (s *state) attribute(name string) (binding, bool) {
+	var b binding
+	n := 0
+	for i := len(s.vars) - 1; i >= 0; i-- {
+		o := &s.vars[i]
+		if o.kind == boundary {
+			break
+		}
+		if o.name != name || o.kind == constant {
+			continue
+		}
+		if n++; n == 1 {
+			b = *o
+		}
+		if o.kind != b.kind && (o.kind > unset || b.kind > unset) || o.kind == reference && (n > 1 || o.weak) {
+			b.kind = mixed
+		}
+		if n > 1 && (o.array || b.array) || o.array && o.weak {
+			b.array, b.unsure = true, true
+		}
+		if !o.weak {
+			break
+		}
+	}
+	return b, n > 0
+}
+
+// forget makes all variables unknown, since something was assigned and which is
+// not known.
+func (s *state) forget() { s.bind(binding{kind: forgotten}) }
+
+// target follows references (declare -n) to the name of a variable. It is false
+// where that is not known.
+func (s *state) target(name string) (string, bool) {
+	for range 4 {
+		b, ok := s.attribute(name)
+		switch {
+		case ok && b.kind == mixed:
+			for i := range s.vars {
+				if s.vars[i].name == name && s.vars[i].kind == reference {
+					return name, false
+				}
+			}
+			return name, true
+		case !ok || b.kind != reference:
+			return name, true
+		case !b.val.Known() || !syntax.ValidName(b.val.Text) || b.val.Text == name:
+			return name, false
+		}
+		name = b.val.Text
+	}
+	return name, false
 }
 
 // lookup returns the binding of a variable that counts in the current round.
 // Where a branch may or may not have assigned it, each round of a command sees
 // another of the values; s.rounds is raised so that every one gets its turn.
 func (s *state) lookup(name string) (binding, bool) {
-	for range 4 { // a chain of references
-		b, ok := s.lookupOnce(name)
-		if ok && b.kind == reference && b.val.Known() && b.val.Text != name {
-			name = b.val.Text
-			continue
-		}
-		return b, ok
+	to, ok := s.target(name)
+	if !ok {
+		return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
 	}
-	return binding{}, false
+	return s.lookupOnce(to)
 }
 
 func (s *state) lookupOnce(name string) (binding, bool) {
+	if s.wild && name[0] != 0 {
+		return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
+	}
 	var found [maxAlternatives]int
-	n := 0
-	for i := len(s.vars) - 1; i >= 0; i-- {
-		if s.vars[i].name != name {
+	n, hidden, more := 0, false, true
+	all := abstract.Variable(name, 0)
+	for i := len(s.vars) - 1; i >= 0 && more; i-- {
+		b := &s.vars[i]
+		switch {
+		case b.kind == boundary:
+			hidden = true
+			continue
+		case b.kind == forgotten && name[0] != 0:
+			return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
+		case b.name != name || b.kind == constant:
 			continue
 		}
+		all.Taint |= b.val.Taint
+		if !internal(name) && (n == maxAlternatives-1 || hidden && !b.exported && b.kind != unset && !s.isExported(name)) {
+			return binding{name: name, val: all}, true
+		}
 		if n == maxAlternatives {
-			return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
+			break
 		}
 		found[n] = i
 		n++
-		if !s.vars[i].weak {
-			break
-		}
+		more = b.weak
 	}
 	if n == 0 {
 		return binding{}, false
 	}
-	s.rounds = max(s.rounds, n)
-	b := s.vars[found[s.round%n]]
-	if b.kind == unset {
-		return binding{name: name}, true
+	if more && !internal(name) { // it may as well be what it was before the text
+		found[n] = -1
+		n++
 	}
-	return b, true
+	pick, ok := 0, true
+	if n > 1 {
+		pick, ok = s.choose(name, n)
+	}
+	switch {
+	case !ok && !internal(name):
+		return binding{name: name, val: all}, true
+	case found[pick] < 0:
+		return binding{}, false
+	}
+	return s.vars[found[pick]], true
 }
 
-// weaken marks the bindings since mark as ones that may not have happened.
+// internal reports whether a name is of the analysis: of its bindings the newest
+// counts.
+func internal(name string) bool { return name[0] == 0 && name != positionalName }
+
+// A choice is a variable of which the command being walked sees another value in
+// each round.
+type choice struct {
+	name string
+	n    int
+}
+
+// choose returns which of n values of a variable counts in the current round.
+// It is false where that are too many, or no rounds are made.
+func (s *state) choose(name string, n int) (int, bool) {
+	if s.round < 0 {
+		return 0, false
+	}
+	stride := 1
+	for _, c := range s.choices {
+		if c.name == name {
+			return s.round / stride % n, c.n == n
+		}
+		stride *= c.n
+	}
+	if stride*n > maxAlternatives {
+		return 0, false
+	}
+	s.choices = append(s.choices, choice{name, n})
+	s.rounds = stride * n
+	return s.round / stride % n, true
+}
+
+// inRounds walks something once for each combination of the values that the
+// variables in it may have.
+func (s *state) inRounds(walk func()) {
+	round, rounds, choices := s.round, s.rounds, s.choices
+	s.rounds, s.choices = 1, nil
+	for s.round = 0; s.round < s.rounds && !s.gaveUp; s.round++ {
+		walk()
+	}
+	s.round, s.rounds, s.choices = round, rounds, choices
+}
+
+// withoutRounds walks something that is walked once only: a variable of
+// several values is unknown in it.
+func (s *state) withoutRounds(walk func()) {
+	round := s.round
+	s.round = -1
+	walk()
+	s.round = round
+}
+
+// isExported reports whether programs are sure to see a variable.
+func (s *state) isExported(name string) bool {
+	return slices.ContainsFunc(s.vars, func(b binding) bool { return b.name == exportPrefix+name && !b.weak })
+}
+
+// exportPrefix stands before the name of a variable that is exported, in a
+// binding that says so.
+const exportPrefix = "\x00export "
+
+// weaken makes the bindings since mark such that may not have happened.
 func (s *state) weaken(mark int) {
 	for i := mark; i < len(s.vars); i++ {
 		s.vars[i].weak = true
 	}
 }
 
+// settled returns the names that are certain to be bound since mark, each with
+// the index of its newest binding that is certain.
+func (s *state) settled(mark int) map[string]int {
+	names := map[string]int{}
+	for i := mark; i < len(s.vars); i++ {
+		if !s.vars[i].weak && s.vars[i].kind < forgotten {
+			names[s.vars[i].name] = i
+		}
+	}
+	return names
+}
+
+// drop removes the bindings since mark of names, of each only from an index on.
+func (s *state) drop(mark int, names map[string]int) {
+	mark = min(mark, len(s.vars))
+	kept := s.vars[:mark]
+	for i, b := range s.vars[mark:] {
+		if from, ok := names[b.name]; !ok || mark+i < from || b.global {
+			kept = append(kept, b)
+		}
+	}
+	s.vars = kept
+}
+
 const workdirName = "\x00cwd"
 
 // place returns where relative paths start.
 func (s *state) place() *effect.Place {
-	if b, ok := s.lookupOnce(workdirName); ok && b.place != nil {
+	if b, ok := s.lookupOnce(workdirName); ok {
 		return b.place
 	}
 	return s.at

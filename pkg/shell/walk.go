@@ -1,11 +1,13 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -22,13 +24,25 @@ type state struct {
 	aliases []alias
 	files   []file
 	links   []link
+	remotes []command.GitRemote // names that the text gives to addresses of git
 	fds     []descriptor
-	input   abstract.Value   // standard input of the statement being walked, which its substitutions read
-	stdin   *abstract.Value  // what exec has put in place of standard input
-	args    []abstract.Value // positional parameters from $1; nil at top level
-	inFunc  int              // depth of function calls
+	input   abstract.Value  // standard input of the statement being walked, which its substitutions read
+	stdin   *abstract.Value // what exec has put in place of standard input
+	inFunc  int             // depth of function calls
+	frames  []frame         // of the functions being walked
 
 	round, rounds int // see lookup
+	choices       []choice
+	constants     bool // some name is readonly
+	ownFuncs      int  // functions before this one are of the shell that started this one
+	left          left
+	consumed      bool // something has read of the input that it shares with what follows
+	traps         []trap
+	joinsErrors   bool // a command around this one sends errors where output goes
+	notZsh        bool // the text is of a shell that is not zsh
+	posix         bool // the text is of a shell that may be a small one
+	strict        bool // set -u: a parameter that is not set ends the shell
+	wild          bool // a trap may assign at any time
 
 	fixed  *effect.Span // where nested text came from, if the spans of its nodes mean nothing
 	base   int          // where text being walked starts in s.text, if fixed is nil
@@ -37,13 +51,18 @@ type state struct {
 	remote int // depth of commands that run on another machine
 	gaveUp bool
 	quiet  int // effects are not wanted: the value alone is
+
+	running  []string // recipes that are being walked, with their goals
+	captured int      // depth of text whose output another part of the text takes
+	foreign  int      // depth of code of other languages, which may show what it takes
 }
 
-// A function is a function that the text defines.
+// A function is a function that the text defines, or one that it removes.
 type function struct {
 	name   string
 	body   *syntax.Stmt
 	called bool
+	weak   bool // may not have been defined
 	fixed  *effect.Span
 	base   int
 }
@@ -126,28 +145,43 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 		return s.stmt(list[0], in)
 	}
 	var b abstract.Builder
-	stdin := s.stdin
+	stdin, consumed := s.stdin, s.consumed
+	s.consumed = false
 	for _, st := range list {
 		if s.gaveUp {
 			break
 		}
-		b.Add(s.stmt(st, in))
+		gone := s.left.any()
+		out := s.stmt(st, in)
+		if gone {
+			out = maybe(out)
+		}
+		b.Add(out)
 		if s.stdin != stdin {
-			in = *s.stdin
+			in, stdin = *s.stdin, s.stdin
+		}
+		if s.consumed {
+			in = rest(in)
 		}
 	}
+	s.consumed = s.consumed || consumed
 	return b.Value()
 }
 
 // stmt walks one statement.
-func (s *state) stmt(st *syntax.Stmt, in abstract.Value) abstract.Value {
+func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if st == nil || !s.step(1) || !s.enter(effect.Span{}) {
 		return abstract.Value{}
 	}
-	outer := s.input
-	defer func() { s.input = outer; s.leave() }()
+	outer, round, fds, consumed := s.input, s.round, len(s.fds), s.consumed
+	s.round = -1
+	defer func() { s.input, s.round = outer, round; s.leave() }()
 	s.input = in
-	if call, ok := st.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+	if st.Background {
+		defer s.apart()()
+	}
+	call, isCall := st.Cmd.(*syntax.CallExpr)
+	if isCall && len(call.Args) > 0 {
 		return s.call(call, st, in)
 	}
 	io := s.redirect(st.Redirs, in)
@@ -155,10 +189,19 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) abstract.Value {
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
 	}
-	mark := len(s.vars)
-	out := s.command(st.Cmd, io)
-	if st.Background {
-		s.vars = s.vars[:min(mark, len(s.vars))]
+	joins, written := s.joinsErrors, len(s.files)
+	s.joinsErrors = joins || redirectsErrors(st.Redirs)
+	out = s.command(st.Cmd, io)
+	s.joinsErrors = joins
+	if io.Redirected {
+		s.consumed = consumed
+	}
+	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
+		s.fds = s.fds[:min(fds, len(s.fds))]
+	}
+	overwritten := io.Out != nil && slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f file) bool { return f.path == io.Out.Path })
+	if io.Moved || overwritten {
+		out = maybe(abstract.Concat(out, abstract.Unknown("…", 0)))
 	}
 	return s.deliver(io, out)
 }
@@ -211,13 +254,20 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 			return s.stmt(c.Stmt, io.In)
 		}
 	case *syntax.CoprocClause:
+		end := s.apart()
 		out := s.stmt(c.Stmt, io.In)
+		end()
 		name := "COPROC"
 		if c.Name != nil {
 			name = s.word(c.Name).Text
 		}
-		s.fds = append(s.fds, descriptor{n: "coproc", val: out})
-		s.bind(binding{name: name, array: true, elems: []element{{"0", abstract.Lit("coproc")}, {"1", abstract.Lit("coproc")}}})
+		d := descriptor{n: "coproc", val: out}
+		if out.Taint&abstract.Network != 0 {
+			d.out = &abstract.Target{Socket: true}
+		}
+		s.fds = append(s.fds, d)
+		number := abstract.Value{Text: "coproc", Show: "${" + name + "…}", IsPattern: true}
+		s.bind(binding{name: name, array: true, weak: true, elems: []element{{"0", number}, {"1", number}}})
 	case *syntax.TestDecl:
 		return s.stmt(c.Body, io.In)
 	}
@@ -239,35 +289,51 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 		c = next
 	}
 	lead := chain[len(chain)-1].Op
-	out := s.side(first, in, lead == syntax.Pipe || lead == syntax.PipeAll)
+	out := s.side(first, in, isPipe(lead), isPipe(lead))
 	for i := len(chain) - 1; i >= 0; i-- {
 		c := chain[i]
 		if s.gaveUp {
 			break
 		}
 		mark := len(s.vars)
-		switch c.Op {
-		case syntax.Pipe, syntax.PipeAll:
-			out = s.side(c.Y, out, true)
+		into := i > 0 && isPipe(chain[i-1].Op)
+		switch {
+		case isPipe(c.Op):
+			out = s.side(c.Y, out, true, into)
 		default:
 			// The right side of && is taken as run, so that `cd x && make`
-			// works in x, but what it assigns may not have happened.
-			y := s.side(c.Y, in, false)
+			// works in x, but what it assigns may as well not have happened.
+			before := s.outcomes()
+			y := s.side(c.Y, in, false, into)
 			s.weakenVariables(mark)
+			s.uncertain(before)
+			if i < len(chain)-1 || c.Op != syntax.AndStmt || !succeeds(c.X) {
+				y = maybe(y)
+			}
 			out = abstract.Concat(out, y)
 		}
 	}
 	return out
 }
 
+func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
+
 // side walks one side of a pipe or list. What a pipe's side assigns may or may
-// not last, as shells differ.
-func (s *state) side(st *syntax.Stmt, in abstract.Value, piped bool) abstract.Value {
-	mark := len(s.vars)
+// not last, as shells differ. into says that what it writes goes into a pipe.
+func (s *state) side(st *syntax.Stmt, in abstract.Value, piped, into bool) abstract.Value {
+	mark, before, way, consumed := len(s.vars), s.outcomes(), s.left, s.consumed
+	if into {
+		s.captured++
+	}
 	out := s.stmt(st, in)
+	if into {
+		s.captured--
+	}
 	if piped {
 		s.dropWorkdir(mark)
 		s.weaken(mark)
+		s.uncertain(before)
+		s.left, s.consumed = way, consumed
 	}
 	return out
 }
@@ -292,117 +358,68 @@ func (s *state) dropWorkdir(mark int) {
 	s.vars = kept
 }
 
-// subshell walks statements whose assignments end with them. Functions stay,
-// so that those never called are still looked at.
+// apart starts a part of the text whose assignments end with it, and returns
+// what ends it. Functions stay, so that those never called are still looked at.
+func (s *state) apart() (end func()) {
+	mark, als, funcs, fds, stdin, way, traps := len(s.vars), len(s.aliases), len(s.funcs), len(s.fds), s.stdin, s.left, len(s.traps)
+	s.left = left{}
+	return func() {
+		s.runTraps(traps)
+		s.stdin, s.left = stdin, way
+		s.vars = s.vars[:min(mark, len(s.vars))]
+		for i := min(funcs, len(s.funcs)); i < len(s.funcs); i++ {
+			s.funcs[i].weak = true
+		}
+		s.aliases, s.fds = s.aliases[:min(als, len(s.aliases))], s.fds[:min(fds, len(s.fds))]
+	}
+}
+
+// subshell walks statements in a shell of their own.
 func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) abstract.Value {
-	mark, als, fds, stdin := len(s.vars), len(s.aliases), len(s.fds), s.stdin
+	end := s.apart()
 	out := s.stmts(list, in)
-	s.stdin = stdin
-	s.vars = s.vars[:min(mark, len(s.vars))]
-	s.aliases, s.fds = s.aliases[:min(als, len(s.aliases))], s.fds[:min(fds, len(s.fds))]
+	end()
 	return out
 }
 
 func (s *state) ifClause(c *syntax.IfClause, in abstract.Value) abstract.Value {
-	var b abstract.Builder
-	for ; c != nil && !s.gaveUp; c = c.Else {
+	var b branches
+	for first := true; c != nil && !s.gaveUp; c = c.Else {
+		mark, before := len(s.vars), s.outcomes()
 		if len(c.Cond) > 0 {
-			b.Add(s.stmts(c.Cond, in))
+			out := s.stmts(c.Cond, in)
+			if !first {
+				out = maybe(out)
+				s.weaken(mark)
+				s.uncertain(before)
+			}
+			b.Add(out)
+		} else {
+			b.all = true
 		}
-		mark := len(s.vars)
-		b.Add(s.stmts(c.Then, in))
-		s.weaken(mark)
+		s.branch(&b, c.Then, in)
+		first = false
 	}
-	return b.Value()
+	return s.joined(&b)
 }
 
 func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Value {
 	s.word(c.Word)
-	var b abstract.Builder
+	var b branches
 	for _, item := range c.Items {
+		mark := len(s.vars)
 		for _, p := range item.Patterns {
 			s.word(p)
+			b.all = b.all || p.Lit() == "*"
 		}
-		mark := len(s.vars)
-		b.Add(s.stmts(item.Stmts, in))
 		s.weaken(mark)
+		s.branch(&b, item.Stmts, in)
 	}
-	return b.Value()
-}
-
-// while walks a loop twice if it assigns: the second time with the assigned
-// variables unknown, since they may hold what an earlier turn left in them.
-func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
-	mark := len(s.vars)
-	var b abstract.Builder
-	s.stmts(c.Cond, in)
-	b.Add(s.stmts(c.Do, in))
-	changed := len(s.vars)
-	if changed > mark && !s.gaveUp {
-		for _, old := range s.vars[mark:changed] {
-			if old.kind == scalar && !old.array {
-				s.bind(binding{name: old.name, val: vague("$"+old.name, old.val), weak: true})
-			}
-		}
-		before := len(s.effects)
-		s.stmts(c.Cond, in)
-		b.Add(s.stmts(c.Do, in))
-		s.dropRepeated(before)
-	}
-	s.weaken(mark)
-	return b.Value()
-}
-
-func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value {
-	var b abstract.Builder
-	mark := len(s.vars)
-	switch loop := c.Loop.(type) {
-	case *syntax.WordIter:
-		var items []abstract.Value
-		if loop.InPos.IsValid() {
-			for _, w := range loop.Items {
-				items = append(items, s.fields(w)...)
-			}
-		} else {
-			items = s.positional()
-		}
-		if len(items) == 0 {
-			items = []abstract.Value{abstract.Variable(loop.Name.Value, 0)}
-		}
-		for _, item := range items {
-			if s.gaveUp {
-				break
-			}
-			before := len(s.effects)
-			s.assign(loop.Name.Value, item)
-			b.Add(s.stmts(c.Do, in))
-			if before > 0 {
-				s.dropRepeated(before)
-			}
-		}
-	case *syntax.CStyleLoop:
-		s.arithm(loop.Init)
-		names := arithmNames(loop.Post, nil)
-		for _, n := range names {
-			s.bind(binding{name: n, val: abstract.Short("$"+n, abstract.FromVariable)})
-		}
-		b.Add(s.stmts(c.Do, in))
-		if len(s.vars) > mark && !s.gaveUp {
-			for _, old := range s.vars[mark:len(s.vars):len(s.vars)] {
-				if old.kind == scalar && !old.array {
-					s.bind(binding{name: old.name, val: vague("$"+old.name, old.val), weak: true})
-				}
-			}
-			before := len(s.effects)
-			b.Add(s.stmts(c.Do, in))
-			s.dropRepeated(before)
-		}
-	}
-	s.weaken(mark)
-	return b.Value()
+	return s.joined(&b)
 }
 
 func (s *state) define(c *syntax.FuncDecl) {
+	s.shadow(c.Name.Value, s.span(0, 0))
 	names := c.Names
 	if c.Name != nil {
 		names = []*syntax.Lit{c.Name}
@@ -416,36 +433,13 @@ func (s *state) define(c *syntax.FuncDecl) {
 	}
 }
 
-// finish walks the functions that were defined but not called, since text that
+// finish walks the traps, and the functions that were defined but not called, since text that
 // is sourced later may call them.
 func (s *state) finish() {
+	s.runTraps(0)
 	for i := 0; i < len(s.funcs) && !s.gaveUp; i++ {
 		if !s.funcs[i].called && s.funcs[i].body != nil {
 			s.callFunction(i, nil, abstract.Value{}, abstract.Value{})
 		}
 	}
-}
-
-// callFunction walks a function's body.
-func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, self abstract.Value) abstract.Value {
-	f := &s.funcs[i]
-	f.called = true
-	if s.inFunc >= 8 {
-		return abstract.Unknown("…", abstract.Foreign)
-	}
-	at := self.From
-	if !s.enter(at) {
-		return abstract.Unknown("…", abstract.Foreign)
-	}
-	defer s.leave()
-	fixed, base, old := s.fixed, s.base, s.args
-	s.fixed, s.base, s.args = f.fixed, f.base, args
-	if args == nil {
-		s.args = []abstract.Value{}
-	}
-	s.inFunc++
-	out := s.stmt(f.body, in)
-	s.inFunc--
-	s.fixed, s.base, s.args = fixed, base, old
-	return out
 }

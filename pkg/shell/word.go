@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -50,43 +51,57 @@ type splitter struct {
 	abstract.Builder
 	out    []abstract.Value
 	quoted bool // an empty field still counts
+	ended  bool // so it does behind a separator
+	many   bool // it may be any number of words, though it is quoted
 	at     effect.Span
+
+	ifs     string
+	unsplit bool // IFS is not known
 }
 
 func (f *splitter) end() {
-	if f.Any && (f.quoted || f.Lit.Len() > 0) || f.quoted {
+	if f.quoted || f.ended || f.Any && f.Lit.Len() > 0 {
 		v := f.Value()
 		v.From = f.at
-		v.Written = f.quoted
+		v.Written = f.quoted && !f.many
 		f.out = append(f.out, v)
 	}
 	f.Builder = abstract.Builder{}
-	f.quoted = false
+	f.quoted, f.ended, f.many = false, false, false
 }
 
-// unquoted adds the result of an expansion, which is split at blanks.
+// unquoted adds the result of an expansion, which is split at the characters of
+// IFS.
 func (f *splitter) unquoted(v abstract.Value) {
-	if !v.Known() {
+	switch {
+	case !v.Known():
 		f.Add(v)
 		return
+	case f.unsplit && v.Text != "":
+		f.Add(vague("${…}", v))
+		return
 	}
+	blanks := blanksOf(f.ifs)
 	text := v.Text
-	for {
-		i := strings.IndexAny(text, " \t\n")
+	for text != "" {
+		i := strings.IndexAny(text, f.ifs)
 		if i < 0 {
-			break
+			f.globbed(text, v)
+			return
 		}
 		if i > 0 {
 			f.globbed(text[:i], v)
 		}
+		behind := strings.TrimLeft(text[i:], blanks)
+		if behind != "" && strings.IndexByte(f.ifs, behind[0]) >= 0 { // it ends a field, be it empty
+			behind = strings.TrimLeft(behind[1:], blanks)
+			f.ended = true
+		}
 		f.end()
-		text = text[i+1:]
+		text = behind
 		if len(f.out) > abstract.MaxFields {
 			return
 		}
-	}
-	if text != "" {
-		f.globbed(text, v)
 	}
 }
 
@@ -103,6 +118,8 @@ func (f *splitter) globbed(text string, v abstract.Value) {
 // split appends the fields of a word's parts.
 func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
 	f := splitter{out: out, at: at}
+	ifs, known := s.ifs()
+	f.ifs, f.unsplit = ifs, !known
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
@@ -117,19 +134,71 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 				if k > 0 {
 					f.end()
 				}
-				f.unquoted(v)
+				s.unsplit(&f, p, v)
 			}
 		default:
 			v := s.part(part)
-			if p, ok := part.(*syntax.ProcSubst); ok && p != nil {
+			_, process := part.(*syntax.ProcSubst)
+			switch {
+			case process:
 				f.Add(v)
-			} else {
+			case v.Known() && !s.notZsh && strings.ContainsAny(v.Text, f.ifs) && strings.Trim(f.ifs, " \t\n") != "":
+				f.Add(vague("$(…)", v)) // zsh keeps a last field that is empty
+			default:
 				f.unquoted(v)
 			}
 		}
 	}
 	f.end()
 	return f.out
+}
+
+// unsplit adds the value of a parameter that is not quoted. zsh does not split it.
+func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
+	if !v.Known() {
+		f.Add(v)
+		return
+	}
+	if quotedDefault(p) && (v.Text == "" || strings.ContainsAny(v.Text, f.ifs)) {
+		f.Add(vague("${…}", v))
+		return
+	}
+	if f.unsplit || !strings.ContainsAny(v.Text, f.ifs) {
+		f.unquoted(v)
+		return
+	}
+	switch zsh, ok := s.asZsh(); {
+	case !ok:
+		f.Add(vague("${…}", v))
+	case zsh:
+		f.Add(v)
+	default:
+		f.unquoted(v)
+	}
+}
+
+// quotedDefault reports whether an expansion such as ${x:-"a b"} holds quotes of its own.
+func quotedDefault(p *syntax.ParamExp) bool {
+	if p.Exp == nil || p.Exp.Word == nil || p.Exp.Op >= syntax.RemSmallSuffix {
+		return false
+	}
+	return slices.ContainsFunc(p.Exp.Word.Parts, func(p syntax.WordPart) bool {
+		switch p.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
+			return true
+		}
+		return false
+	})
+}
+
+// asZsh reports whether a command is read as zsh means it in this round. It is false
+// where no rounds are made.
+func (s *state) asZsh() (zsh, ok bool) {
+	if s.notZsh {
+		return false, true
+	}
+	i, ok := s.choose("\x00zsh", 2)
+	return i == 1, ok
 }
 
 func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
@@ -142,11 +211,21 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 			f.Literal(unescapeDouble(q.Value))
 		case *syntax.ParamExp:
 			vs := s.param(q)
+			if quotedDefault(q) && len(vs) == 1 { // single quotes may be letters here
+				vs = []abstract.Value{vague("${…}", vs...)}
+			}
+			if len(vs) == 0 && s.listIndex(q) {
+				if zsh, ok := s.asZsh(); zsh && ok {
+					vs = []abstract.Value{{}}
+				} else if !ok {
+					vs = []abstract.Value{vague("${…}")}
+				}
+			}
+			if joined(q) || len(vs) > 1 && q.Index == nil && q.Param != nil && q.Param.Value != "@" {
+				vs = []abstract.Value{s.star(vs)}
+			}
 			if len(vs) == 0 && lone {
 				f.quoted = false
-			}
-			if joined(q) {
-				vs = []abstract.Value{abstract.JoinValues(vs)}
 			}
 			for k, v := range vs {
 				if k > 0 {
@@ -154,6 +233,7 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 					f.quoted = true
 				}
 				f.Add(v)
+				f.many = f.many || v.IsPattern && !joined(q) && (q.Index != nil || q.Param != nil && q.Param.Value == "@")
 			}
 		default:
 			f.Add(s.part(inner))
@@ -173,6 +253,20 @@ func joined(p *syntax.ParamExp) bool {
 	return ok && w.Lit() == "*"
 }
 
+// star returns the values of "$*" as one word: the first character of IFS is between them.
+func (s *state) star(vs []abstract.Value) abstract.Value {
+	ifs, known := s.ifs()
+	if len(vs) < 2 || known && ifs != "" && ifs[0] == ' ' {
+		return abstract.JoinValues(vs)
+	}
+	if !known || slices.ContainsFunc(vs, func(v abstract.Value) bool { return !v.Known() }) {
+		return vague("$*", vs...)
+	}
+	v := abstract.JoinValues(vs)
+	v.Text = strings.Join(texts(vs), ifs[:min(1, len(ifs))])
+	return v
+}
+
 // part returns an expansion as one value, without splitting.
 func (s *state) part(part syntax.WordPart) abstract.Value {
 	switch p := part.(type) {
@@ -186,6 +280,9 @@ func (s *state) part(part syntax.WordPart) abstract.Value {
 		f.end()
 		return abstract.JoinValues(f.out)
 	case *syntax.ParamExp:
+		if joined(p) {
+			return s.star(s.param(p))
+		}
 		return abstract.JoinValues(s.param(p))
 	case *syntax.CmdSubst:
 		return s.substitution(p)
@@ -243,7 +340,11 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 		case ok:
 			b.Literal(unescapeDouble(l.Value))
 		default:
-			b.Add(s.part(part))
+			v := s.part(part)
+			if p, ok := part.(*syntax.ParamExp); ok && quotedDefault(p) { // quotes may be letters here
+				v = vague("${…}", v)
+			}
+			b.Add(v)
 		}
 	}
 	v := b.Value()

@@ -32,7 +32,10 @@ func (w world) Store(path string, pattern bool, content abstract.Value) {
 	w.addFile(file{path: path, pattern: pattern, val: content})
 }
 
-func (w world) Send(v abstract.Value, program string, at effect.Span) { w.upload(v, program, at) }
+func (w world) Send(v abstract.Value, program string, at effect.Span) {
+	w.upload(v, program, at)
+	w.leaves(v, program, w.lastPeers(), at)
+}
 
 func (w world) Environment(name string) abstract.Value { return w.environment(name)[0] }
 

@@ -162,15 +162,18 @@ func (p *Pipeline) ask(ctx context.Context, tier int, c *analysis.Case) verdict.
 		v.Confidence = 0.5
 	}
 	v.Tier = tier
+	held := v.Decision == verdict.Allow && c.MinTier > tier
 	switch {
-	case v.Decision == verdict.Allow && c.MinTier > tier:
+	case held:
 		v.Decision = verdict.Escalate
 		v.Reasoning += fmt.Sprintf("; tier %d or above has to decide", c.MinTier)
 	case v.Decision == verdict.Escalate && tier == TierApprove, v.Decision == verdict.None:
 		v.Decision = verdict.Block
 	}
 	v.NextTier, v.Expires = escalated(v, c, tier), time.Time{}
-	c.Trail = append(c.Trail, p.steps(v, tier, c, start)...)
+	steps := p.steps(v, tier, c, start)
+	steps[0].Allows = held
+	c.Trail = append(c.Trail, steps...)
 	return v
 }
 

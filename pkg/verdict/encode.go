@@ -76,6 +76,9 @@ func (s *Step) append(dst []byte, f form) []byte {
 	dst = append(append(append(dst, `,"decision":"`...), s.Decision.written()...), '"')
 	dst = appendConfidence(append(dst, `,"confidence":`...), s.Confidence)
 	dst = f.optional(dst, `,"rule":`, s.Rule)
+	if s.Allows {
+		dst = append(dst, `,"allows":true`...)
+	}
 	dst = f.optional(dst, `,"reasoning":`, s.Reasoning)
 	dst = f.optional(dst, `,"error":`, s.Error)
 	if s.Latency != 0 {

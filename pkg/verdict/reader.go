@@ -245,6 +245,8 @@ func (s *Step) fill(members []canonjson.Member) bool {
 			s.Confidence, ok = number(m.Value)
 		case "rule":
 			s.Rule, ok = m.Value.(string)
+		case "allows":
+			s.Allows, ok = m.Value.(bool)
 		case "reasoning":
 			s.Reasoning, ok = m.Value.(string)
 		case "error":

@@ -198,7 +198,11 @@ func (v *Verdict) appendCanonical(dst []byte) []byte {
 }
 
 func (s *Step) appendCanonical(dst []byte) []byte {
-	dst = appendConfidence(append(dst, `{"confidence":`...), s.Confidence)
+	dst = append(dst, '{')
+	if s.Allows {
+		dst = append(dst, `"allows":true,`...)
+	}
+	dst = appendConfidence(append(dst, `"confidence":`...), s.Confidence)
 	dst = append(append(append(dst, `,"decision":"`...), s.Decision.written()...), '"')
 	dst = canonical.value(dst, `,"effects":`, s.Effects)
 	dst = canonical.optional(dst, `,"error":`, s.Error)

@@ -79,6 +79,7 @@ type Step struct {
 	Decision   Decision       `json:"decision"`
 	Confidence float64        `json:"confidence"`
 	Rule       string         `json:"rule,omitempty"`
+	Allows     bool           `json:"allows,omitempty"` // the tier allows, but a higher one has to decide
 	Reasoning  string         `json:"reasoning,omitempty"`
 	Error      string         `json:"error,omitempty"`
 	Latency    int64          `json:"latency_us,omitempty"` // with --trace, in microseconds

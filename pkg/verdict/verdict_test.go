@@ -27,7 +27,7 @@ func full() *Verdict {
 		Rule: "XP-011", NextTier: 2, Degraded: true, Error: "none", PromptHash: "sha256:p", ActionHash: "sha256:a",
 		Evaluated: testTime, Expires: testTime.Add(5 * time.Minute),
 		Trail: []Step{
-			{Source: "policy", Decision: Escalate, Confidence: 1, Rule: "r", Reasoning: "no rule", Error: "e", Latency: 12,
+			{Source: "policy", Decision: Escalate, Confidence: 1, Rule: "r", Allows: true, Reasoning: "no rule", Error: "e", Latency: 12,
 				Effects: jsontext.Value(`[{"kind":"read_file"}]`), Views: jsontext.Value(`[ ]`)},
 			{Tier: 1, Source: "model", Decision: Allow},
 		},
@@ -46,7 +46,7 @@ func TestAppendJSON(t *testing.T) {
 	want := `{"id":"a1","line":7,"decision":"ESCALATE","tier":1,"confidence":0.85,"reasoning":"heuristic [recursive_delete, high]: <rm -rf> & \"more\"",` +
 		`"rule":"XP-011","next_tier":2,"degraded":true,"error":"none","prompt_hash":"sha256:p","action_hash":"sha256:a",` +
 		`"evaluated_at":"2026-01-02T02:04:05.678Z","expires_at":"2026-01-02T02:09:05.678Z",` +
-		`"trail":[{"tier":0,"source":"policy","decision":"ESCALATE","confidence":1,"rule":"r","reasoning":"no rule","error":"e","latency_us":12,"effects":[{"kind":"read_file"}],"views":[]},` +
+		`"trail":[{"tier":0,"source":"policy","decision":"ESCALATE","confidence":1,"rule":"r","allows":true,"reasoning":"no rule","error":"e","latency_us":12,"effects":[{"kind":"read_file"}],"views":[]},` +
 		`{"tier":1,"source":"model","decision":"ALLOW","confidence":0}],` +
 		`"action":{"type":"x y","payload":{"n":1.50,"s":"\" {\\"}},"seal":"s"}`
 	if diff := cmp.Diff(want, string(full().AppendJSON(nil))); diff != "" {

@@ -34,16 +34,37 @@ type Use struct {
 	Windows  bool   // the program is one of Windows: paths may hold globs and backslashes
 	Decodes  bool   // files that are written hold what is read, decoded
 	Keys     []Key  // keys of the registry
+	Tells    bool   // its words reach another machine as they are, as questions of dig do
+	Database bool   // a word that is nothing but a variable is the address of the database
+	Remotes  []GitRemote
+	Remote   Remote // what the ChangeRemote among Effects changes
 }
 
 // Words is a set of words, see words.yaml.
 type Words map[string]bool
+
+// A Remote is a change on another machine.
+type Remote struct {
+	Service  string // kubernetes, aws, database, …; a program's name if it is of no known service
+	Verb     string // delete, grant, expose, weaken, redirect, run, or change for all others
+	Target   string // the place, if one is named
+	Trial    bool   // the place's name says that it is for development or tests
+	Destroys bool   // what is lost cannot be restored from here
+}
 
 // A Touch is an effect on what an operand names.
 type Touch struct {
 	Kind      effect.Kind
 	Word      Word // the path, URL or host; already cut out of forms like --file=PATH
 	Recursive bool
+	Sent      bool // of ReadFile: its content goes to another machine
+}
+
+// A GitRemote is a name that git is told to use for an address. Name is empty
+// if every address is rewritten to this one.
+type GitRemote struct {
+	Name    string
+	Address Word
 }
 
 // A Key is an operand that names a key of the registry of Windows.

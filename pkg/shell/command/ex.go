@@ -13,6 +13,14 @@ func (r *reader) ex(w Word) {
 		r.doubt("unknown editor command %s", w.Text)
 		return
 	}
+	if strings.Contains(w.Text, "\n") {
+		r.stdinRead()
+		for line := range strings.Lines(w.Text) {
+			w.Text = strings.TrimRight(line, "\n")
+			r.ex(w)
+		}
+		return
+	}
 	rest := w.Text
 	for rest != "" {
 		text := strings.TrimLeft(rest, ": \t%$.,0123456789")
@@ -32,7 +40,7 @@ func (r *reader) ex(w Word) {
 // program: :!cmd, :r !cmd, :w !cmd, but not :q! and :wq!.
 func isFilter(before string) bool {
 	switch before {
-	case "", "r ", "read ", "w ", "write ", "r", "read", "silent ", "sil ", "silent! ":
+	case "", "e ", "E ", "r ", "read ", "w ", "write ", "r", "read", "silent ", "sil ", "silent! ":
 		return true
 	}
 	return false

@@ -79,7 +79,22 @@ func (r *reader) gitSetting(key, value Word) {
 		r.code(Nested{Language: "file", Words: []Word{value}})
 	case section == "remote" && (last == "url" || last == "pushurl"):
 		r.repo(value)
+		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: key.Text[min(len("remote."), len(key.Text)):strings.LastIndexByte(key.Text, '.')], Address: value})
+	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
+		to := cutKey(key)
+		r.use.Remotes = append(r.use.Remotes, GitRemote{Address: to})
+		if gitHost(to.Text) != gitHost(value.Text) || value.Pattern {
+			r.change("redirect")
+		}
+	case last == "sslverify" && (value.Text == "false" || value.Text == "0" || value.Text == "no" || value.Text == "off" || value.Pattern),
+		section == "protocol" && last == "allow" && value.Text == "always", k == "safe.directory" && value.Text == "*":
+		r.change("weaken")
+	case k == "init.templatedir", last == "update" && section == "submodule" && hasPrefix(value.Text, "!"), last == "proxy":
+		r.change("redirect")
 	case section == "include", section == "includeif":
+		if value.Pattern || strings.HasPrefix(value.Text, "/") || strings.HasPrefix(value.Text, "~") {
+			r.change("redirect") // others are of the repository itself
+		}
 		r.touch(effect.ReadFile, value, false)
 		r.doubt("git setting %s reads other settings", key.Text)
 	case strings.Contains(harmlessGitKeys, " "+k+" "):
@@ -99,4 +114,20 @@ func isPager(w Word) bool {
 		return true
 	}
 	return false
+}
+
+// cutKey returns the address in the key url.ADDRESS.insteadOf.
+func cutKey(key Word) Word {
+	key.Text = key.Text[:strings.LastIndexByte(key.Text, '.')]
+	return cut(key, min(len("url."), len(key.Text)))
+}
+
+// gitHost returns the host of a git address, "" if it names none.
+func gitHost(address string) string {
+	if scheme(address) == "" {
+		host, _, _ := remoteHost(Word{Text: address})
+		return effect.Host(host.Text)
+	}
+	_, host := effect.URL(address)
+	return host
 }

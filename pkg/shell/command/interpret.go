@@ -24,22 +24,19 @@ func Interpret(args []Word) Use {
 	g := lookup(name)
 	at := placeOf(args[0].Text, dir)
 	if g == nil {
-		use := Use{Reason: clip(name) + " is not listed"}
+		use := unlisted(name, args)
 		if at == elsewhere {
 			use.Nested = []Nested{{Language: "file", Words: args[:1]}}
 		}
 		return use
 	}
 	r := readers.Get().(*reader)
-	defer func() {
-		clear(r.values)
-		*r = reader{values: r.values[:0], operands: r.operands[:0]}
-		readers.Put(r)
-	}()
+	defer r.release()
 	r.args = args
 	r.enter(g)
 	r.read()
 	r.finish()
+	r.elsewhere()
 	switch at {
 	case elsewhere:
 		r.doubt("%s is not in a system folder", args[0].Text)
@@ -50,10 +47,28 @@ func Interpret(args []Word) Use {
 	}
 	r.use.Known = r.use.Reason == ""
 	r.use.Language = g.language
+	if g.input != 0 {
+		r.use.Language = queryPrefix + name
+	}
 	r.use.Windows = g.style&slash != 0
 	r.use.Decodes = r.flags&decodes != 0
+	r.use.Tells, r.use.Database = r.flags&tells != 0, r.flags&database != 0
+	if r.flags&elsewhereTo == 0 || r.flags&(near|dry) != 0 {
+		r.keep()
+	}
+	if r.flags&dry != 0 {
+		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(k effect.Kind) bool { return k == effect.SendData })
+		r.use.Touches = slices.DeleteFunc(r.use.Touches, func(t Touch) bool { return t.Kind == effect.SendData })
+	}
 	r.use.Class = r.class.class()
 	return r.use
+}
+
+// release gives a reader's buffers back.
+func (r *reader) release() {
+	clear(r.values)
+	*r = reader{values: r.values[:0], operands: r.operands[:0], copies: r.copies[:0]}
+	readers.Put(r)
 }
 
 // readers keeps the buffers of readers.
@@ -84,8 +99,15 @@ type reader struct {
 	values   []value
 	operands []int  // indices in args
 	entered  string // folder that relative paths start from, "" if it is the working folder
+	remote   string // git: the name of the remote that gets an address
+	copies   []int  // indices of touches that are sent if the destination is elsewhere
 	key      Word   // of a git setting, until its value comes
 	glob     string // find: what -name asks for, if one test does
+
+	verb   string // what a change elsewhere means, see severity
+	places []Word // hosts, databases, clusters and accounts that are worked on
+	sends  string // method of a request that changes something, in capitals
+	plane  string // the service whose control socket is used
 }
 
 // A value is a word with its role. Roles are acted upon when all options are
@@ -121,10 +143,10 @@ func (r *reader) enter(g *syntax) {
 // act takes over all of an action but its values.
 func (r *reader) act(a *action) {
 	r.raise(a.class)
-	r.use.Effects = append(r.use.Effects, a.effects...)
 	for _, k := range a.effects {
-		r.raise(rankOf(k))
+		r.effect(k)
 	}
+	r.means(a.verb)
 	if a.streams.setIn {
 		r.use.Stdin = a.streams.in
 		r.codeRead = a == r.level.base && a.streams.in == Code

@@ -222,17 +222,17 @@ func TestSlash(t *testing.T) {
 // TestRemotes judges words that name other machines, in their many forms.
 func TestRemotes(t *testing.T) {
 	for _, tt := range []struct{ command, want string }{
-		{"http POST x.test a=b c@f d=@g", "network, http_request x.test, read_file f, read_file g, out download"},
+		{"http POST x.test a=b c@f d=@g", "network, http_request x.test, read_file f sent, read_file g sent, in upload, out download"},
 		{"socat - TCP:h:80", "network, connect h, in upload, out download"},
 		{"socat EXEC:sh TCP-LISTEN:80", "network, remote_shell, listen 80, shell[sh], in upload, out download"},
-		{"socat FILE:a NOSUCH:b", "network, not understood, read_file a, write_file a, in upload, out download"},
+		{"socat FILE:a NOSUCH:b", "network, not understood, read_file a sent, write_file a, in upload, out download"},
 		{"git clone ext::sh", "network, write_file sh +below, shell[sh]"},
 		{"git clone foo::x", "network, not understood, write_file x +below"},
 		{"git clone file:///a", "network, read_file /a +below, write_file a +below"},
 		{"git clone ssh://u@h/x", "network, connect h, write_file x +below"},
-		{"rsync a rsync://h/x", "network, change_remote, read_file a, connect h"},
+		{"rsync a rsync://h/x", "network, change_remote, read_file a sent, connect h"},
 		{"pip install 'x @ git+https://h.test/x'", "network, http_request https://h.test/x"},
-		{"aws s3 cp file:///a s3://b/c", "network, change_remote, read_file /a +below, http_request s3://b/c"},
+		{"aws s3 cp file:///a s3://b/c", "network, change_remote, read_file /a +below sent, http_request s3://b/c"},
 		{"docker run --mount type=bind,source=/,target=/x,readonly y", "local-write, read_file / +below"},
 		{"ssh -o RemoteCommand=id -o IdentityFile=k -o Nosuch=x h", "network, not understood, read_file k, connect h, remote shell[id], in upload, out download"},
 	} {

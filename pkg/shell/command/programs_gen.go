@@ -6,6 +6,7 @@ import "github.com/shieldcli/shield/pkg/effect"
 
 var programs = [...]program{
 	{".", &syntaxSource},
+	{"0x0", &syntaxCroc},
 	{"7z", &syntax7z},
 	{"7za", &syntax7z},
 	{"7zr", &syntax7z},
@@ -23,7 +24,7 @@ var programs = [...]program{
 	{"a2ps", &syntaxGs},
 	{"aa-enforce", &syntaxUpdate_alternatives},
 	{"aapt", &syntaxJar},
-	{"ab", &syntaxSmbclient},
+	{"ab", &syntaxRpcclient},
 	{"abduco", &syntaxTmux},
 	{"abiword", &syntaxGs},
 	{"abuild", &syntaxDpkg_deb},
@@ -42,23 +43,27 @@ var programs = [...]program{
 	{"ag", &syntaxAg},
 	{"agda", &syntaxMvn},
 	{"agvtool", &syntaxCodesign},
-	{"aichat", &syntaxJupyter},
-	{"aider", &syntaxJupyter},
+	{"aichat", &syntaxCodex},
+	{"aider", &syntaxCodex},
 	{"air", &syntaxWatchexec},
-	{"airflow", &syntaxJupyter},
+	{"airflow", &syntaxTurso},
 	{"airport", &syntaxLog},
 	{"ajv", &syntaxMypy},
+	{"akeyless", &syntaxCredstash},
 	{"alejandra", &syntaxBlack},
 	{"alembic", &syntaxJupyter},
+	{"algolia", &syntaxTurso},
 	{"alias", &syntaxAlias},
 	{"alien", &syntaxDpkg_deb},
 	{"alire", &syntaxMvn},
+	{"aliyun", &syntaxTurso},
 	{"alsamixer", &syntaxXset},
 	{"alternatives", &syntaxUpdate_alternatives},
 	{"altool", &syntaxCodesign},
 	{"am", &syntaxSnap},
 	{"amass", &syntaxNmap},
 	{"amixer", &syntaxXset},
+	{"amp", &syntaxCodex},
 	{"amplify", &syntaxPulumi},
 	{"animate", &syntaxConvert},
 	{"annie", &syntaxAria2c},
@@ -69,10 +74,11 @@ var programs = [...]program{
 	{"ansible-inventory", &syntaxPulumi},
 	{"ansible-lint", &syntaxAnsible_galaxy},
 	{"ansible-playbook", &syntaxAnsible_playbook},
-	{"ansible-vault", &syntaxPass},
+	{"ansible-vault", &syntaxSops},
 	{"ant", &syntaxMvn},
 	{"anthropic", &syntaxJupyter},
 	{"antiword", &syntaxGs},
+	{"any:service", &syntaxAny_3aservice},
 	{"apk", &syntaxApk},
 	{"apksigner", &syntaxJar},
 	{"aplay", &syntaxSox},
@@ -94,7 +100,7 @@ var programs = [...]program{
 	{"aptitude", &syntaxApt_get},
 	{"aptly", &syntaxDpkg_deb},
 	{"ar", &syntaxAr},
-	{"arangosh", &syntaxMongosh},
+	{"arangosh", &syntaxArangosh},
 	{"arch", &syntaxNproc},
 	{"arduino-cli", &syntaxAdb},
 	{"arecord", &syntaxScrot},
@@ -105,6 +111,7 @@ var programs = [...]program{
 	{"arping", &syntaxPing},
 	{"arptables", &syntaxIptables},
 	{"artisan", &syntaxMvn},
+	{"arweave", &syntaxCroc},
 	{"as", &syntaxGcc},
 	{"ascii85", &syntaxBase91},
 	{"asciidoc", &syntaxGs},
@@ -112,8 +119,10 @@ var programs = [...]program{
 	{"asdf", &syntaxNvm},
 	{"ash", &syntaxSh},
 	{"asr", &syntaxDiskutil},
+	{"assume", &syntaxCredstash},
 	{"astro", &syntaxJest},
 	{"at", &syntaxAt},
+	{"atlas", &syntaxTurso},
 	{"atom", &syntaxCode},
 	{"atop", &syntaxPs},
 	{"atq", &syntaxAtq},
@@ -123,6 +132,8 @@ var programs = [...]program{
 	{"audit2allow", &syntaxUpdate_alternatives},
 	{"auditctl", &syntaxUpdate_alternatives},
 	{"auditpol", &syntaxAuditpol},
+	{"auggie", &syntaxCodex},
+	{"auth0", &syntaxTurso},
 	{"authconfig", &syntaxUpdate_alternatives},
 	{"autoconf", &syntaxMake},
 	{"autoflake", &syntaxBlack},
@@ -139,10 +150,13 @@ var programs = [...]program{
 	{"avrdude", &syntaxAdb},
 	{"awk", &syntaxAwk},
 	{"aws", &syntaxAws},
-	{"aws-okta", &syntaxPass},
+	{"aws-okta", &syntaxCredstash},
+	{"aws-sso", &syntaxCredstash},
 	{"aws-vault", &syntaxRlwrap},
+	{"aws_signing_helper", &syntaxCredstash},
 	{"axel", &syntaxAria2c},
 	{"az", &syntaxAz},
+	{"azcopy", &syntaxAzcopy},
 	{"b2", &syntaxMake},
 	{"b2a", &syntaxBase91},
 	{"b2sum", &syntaxMd5sum},
@@ -152,6 +166,7 @@ var programs = [...]program{
 	{"balena", &syntaxAdb},
 	{"bandit", &syntaxMypy},
 	{"banner", &syntaxWall},
+	{"bao", &syntaxVault},
 	{"base32", &syntaxBase64},
 	{"base64", &syntaxBase64},
 	{"base91", &syntaxBase91},
@@ -159,17 +174,20 @@ var programs = [...]program{
 	{"basename", &syntaxBasename},
 	{"basenc", &syntaxBase64},
 	{"bash", &syntaxSh},
+	{"bashupload", &syntaxCroc},
 	{"bat", &syntaxBat},
 	{"batcat", &syntaxBat},
 	{"batch", &syntaxAt},
 	{"bazel", &syntaxMake},
 	{"bazelisk", &syntaxMake},
+	{"bb", &syntaxTurso},
 	{"bbedit", &syntaxCode},
 	{"bc", &syntaxBc},
 	{"bcdedit", &syntaxBcdedit},
-	{"bcp", &syntaxMongosh},
-	{"beeline", &syntaxMongosh},
+	{"bcp", &syntaxCqlsh},
+	{"beeline", &syntaxCqlsh},
 	{"behave", &syntaxPytest},
+	{"berglas", &syntaxCredstash},
 	{"bfs", &syntaxFind},
 	{"bg", &syntaxWait},
 	{"biber", &syntaxGcc},
@@ -180,6 +198,7 @@ var programs = [...]program{
 	{"bison", &syntaxGcc},
 	{"bitsadmin", &syntaxBitsadmin},
 	{"bjam", &syntaxMake},
+	{"bk", &syntaxTurso},
 	{"black", &syntaxBlack},
 	{"bld", &syntaxMvn},
 	{"bless", &syntaxUpdate_alternatives},
@@ -190,12 +209,13 @@ var programs = [...]program{
 	{"boot", &syntaxMvn},
 	{"bootc", &syntaxApk},
 	{"bootctl", &syntaxLoginctl},
-	{"bore", &syntaxTailscale},
+	{"bore", &syntaxNgrok},
 	{"bosh", &syntaxPulumi},
 	{"boundary", &syntaxKustomize},
 	{"bower", &syntaxJest},
 	{"bputil", &syntaxInstaller},
 	{"bpython", &syntaxIpython},
+	{"bq", &syntaxBq},
 	{"brcat", &syntaxZcat},
 	{"brctl", &syntaxIfconfig},
 	{"break", &syntaxExit},
@@ -211,6 +231,7 @@ var programs = [...]program{
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
 	{"buildah", &syntaxCrane},
+	{"buildkite-agent", &syntaxTurso},
 	{"builtin", &syntaxNohup},
 	{"bun", &syntaxBun},
 	{"bundle", &syntaxMvn},
@@ -220,8 +241,10 @@ var programs = [...]program{
 	{"bunzip2", &syntaxGzip},
 	{"busctl", &syntaxLoginctl},
 	{"busybox", &syntaxBusybox},
-	{"bw", &syntaxPass},
+	{"butterfly", &syntaxTtyd},
+	{"bw", &syntaxBw},
 	{"bwrap", &syntaxUnshare},
+	{"bws", &syntaxBw},
 	{"byobu", &syntaxTmux},
 	{"bzcat", &syntaxZcat},
 	{"bzgrep", &syntaxGrep},
@@ -232,6 +255,7 @@ var programs = [...]program{
 	{"cabal", &syntaxMvn},
 	{"cachix", &syntaxNix},
 	{"cacls", &syntaxIcacls},
+	{"cadaver", &syntaxLftp},
 	{"caffeinate", &syntaxNohup},
 	{"cal", &syntaxCal},
 	{"calibre", &syntaxGs},
@@ -275,7 +299,7 @@ var programs = [...]program{
 	{"chflags", &syntaxCodesign},
 	{"chfn", &syntaxUseradd},
 	{"chgrp", &syntaxChown},
-	{"chisel", &syntaxTailscale},
+	{"chisel", &syntaxNgrok},
 	{"chkconfig", &syntaxUpdate_alternatives},
 	{"chkstow", &syntaxStow},
 	{"chmod", &syntaxChmod},
@@ -293,16 +317,22 @@ var programs = [...]program{
 	{"chsh", &syntaxUseradd},
 	{"cilium", &syntaxKustomize},
 	{"cipher", &syntaxCipher},
+	{"circleci", &syntaxTurso},
 	{"circo", &syntaxDot},
+	{"civo", &syntaxTurso},
 	{"cksum", &syntaxMd5sum},
 	{"clang", &syntaxGcc},
 	{"clang++", &syntaxGcc},
 	{"clang-format", &syntaxBlack},
 	{"clang-tidy", &syntaxMypy},
-	{"claude", &syntaxJupyter},
+	{"clasp", &syntaxTwine},
+	{"claude", &syntaxClaude},
 	{"cleancss", &syntaxBlack},
 	{"clear", &syntaxTput},
-	{"clickhouse-client", &syntaxMongosh},
+	{"clickhouse", &syntaxCqlsh},
+	{"clickhouse-client", &syntaxCqlsh},
+	{"clickhouse-local", &syntaxCqlsh},
+	{"cline", &syntaxCodex},
 	{"clip", &syntaxXclip},
 	{"clip.exe", &syntaxXclip},
 	{"clippy-driver", &syntaxRustc},
@@ -311,9 +341,11 @@ var programs = [...]program{
 	{"cljfmt", &syntaxBlack},
 	{"cloc", &syntaxMypy},
 	{"clojure", &syntaxRscript},
-	{"cloudflared", &syntaxTailscale},
+	{"cloudflared", &syntaxCloudflared},
+	{"clusterctl", &syntaxTurso},
 	{"cmake", &syntaxMake},
 	{"cmatrix", &syntaxWall},
+	{"cmctl", &syntaxKustomize},
 	{"cmd", &syntaxCmd},
 	{"cmd:assoc", &syntaxTasklist},
 	{"cmd:at", &syntaxCmd_3aat},
@@ -346,12 +378,16 @@ var programs = [...]program{
 	{"cmdkey", &syntaxCmdkey},
 	{"cmp", &syntaxCmp},
 	{"cmstp", &syntaxRegsvr32},
+	{"cn", &syntaxCodex},
 	{"cnpm", &syntaxNpm},
+	{"cockroach", &syntaxCockroach},
 	{"code", &syntaxCode},
 	{"code-insiders", &syntaxCode},
+	{"code-server", &syntaxCode_server},
+	{"coder", &syntaxTurso},
 	{"codesign", &syntaxCodesign},
 	{"codespell", &syntaxMypy},
-	{"codex", &syntaxJupyter},
+	{"codex", &syntaxCodex},
 	{"codium", &syntaxCode},
 	{"coffee", &syntaxTsx},
 	{"colima", &syntaxKubectx},
@@ -366,21 +402,25 @@ var programs = [...]program{
 	{"composite", &syntaxConvert},
 	{"compress", &syntaxGzip},
 	{"conan", &syntaxMvn},
-	{"concurrently", &syntaxJest},
+	{"conc", &syntaxConcurrently},
+	{"concurrently", &syntaxConcurrently},
 	{"conda", &syntaxConda},
 	{"conda-lock", &syntaxPoetry},
 	{"configure", &syntaxConfigure},
+	{"confluent", &syntaxTurso},
 	{"conftest", &syntaxKustomize},
+	{"conjur", &syntaxCredstash},
 	{"conjure", &syntaxConvert},
 	{"consul", &syntaxKustomize},
 	{"continue", &syntaxExit},
 	{"convert", &syntaxConvert},
-	{"copilot", &syntaxPulumi},
+	{"copilot", &syntaxCodex},
+	{"copyparty", &syntaxHttpd},
 	{"coqc", &syntaxMvn},
 	{"coredumpctl", &syntaxLoginctl},
 	{"corepack", &syntaxNvm},
 	{"cosign", &syntaxCrane},
-	{"couchdb", &syntaxMongosh},
+	{"couchdb", &syntaxArangosh},
 	{"coverage", &syntaxPytest},
 	{"cowsay", &syntaxWall},
 	{"cp", &syntaxCp},
@@ -394,19 +434,22 @@ var programs = [...]program{
 	{"cpplint", &syntaxMypy},
 	{"cpuid", &syntaxPs},
 	{"cpulimit", &syntaxNice},
-	{"cqlsh", &syntaxMongosh},
+	{"cqlsh", &syntaxCqlsh},
 	{"crane", &syntaxCrane},
 	{"crc32", &syntaxMd5sum},
 	{"createdb", &syntaxPg_restore},
 	{"createhomedir", &syntaxInstaller},
 	{"createmobileaccount", &syntaxInstaller},
 	{"createrepo", &syntaxDpkg_deb},
-	{"createuser", &syntaxPg_restore},
+	{"createuser", &syntaxCreateuser},
 	{"credo", &syntaxMypy},
+	{"credstash", &syntaxCredstash},
 	{"crictl", &syntaxCrane},
+	{"croc", &syntaxCroc},
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
 	{"cross-env-shell", &syntaxJest},
+	{"crush", &syntaxCodex},
 	{"cryptsetup", &syntaxUmount},
 	{"crystal", &syntaxRscript},
 	{"csc", &syntaxGcc},
@@ -425,32 +468,38 @@ var programs = [...]program{
 	{"csvsort", &syntaxGron},
 	{"csvstat", &syntaxGron},
 	{"ctest", &syntaxMake},
+	{"ctlptl", &syntaxMinikube},
 	{"ctr", &syntaxCrane},
 	{"cucumber", &syntaxMvn},
 	{"curl", &syntaxCurl},
 	{"curl-impersonate", &syntaxAria2c},
 	{"curlie", &syntaxHttp},
 	{"cursor", &syntaxCode},
-	{"cursor-agent", &syntaxJupyter},
+	{"cursor-agent", &syntaxCodex},
 	{"cut", &syntaxCut},
 	{"cvlc", &syntaxSox},
 	{"cwebp", &syntaxConvert},
-	{"cypher-shell", &syntaxMongosh},
+	{"cypher-shell", &syntaxCqlsh},
 	{"cypress", &syntaxJest},
 	{"cython", &syntaxGcc},
 	{"d2", &syntaxGs},
 	{"d8", &syntaxJar},
-	{"dagster", &syntaxJupyter},
+	{"dagster", &syntaxTurso},
+	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
 	{"dasel", &syntaxGron},
 	{"dash", &syntaxSh},
+	{"databricks", &syntaxTurso},
 	{"date", &syntaxDate},
 	{"dbclient", &syntaxSsh},
+	{"dbmate", &syntaxPrisma},
 	{"dbt", &syntaxJupyter},
 	{"dbus-run-session", &syntaxNohup},
-	{"dc", &syntaxBc},
+	{"dbxcli", &syntaxCroc},
+	{"dc", &syntaxDc},
 	{"dcfldd", &syntaxDd},
+	{"dcli", &syntaxBw},
 	{"dconf", &syntaxXset},
 	{"dcraw", &syntaxConvert},
 	{"dd", &syntaxDd},
@@ -506,9 +555,17 @@ var programs = [...]program{
 	{"dmsetup", &syntaxUmount},
 	{"dnf", &syntaxDnf},
 	{"dnscmd", &syntaxMpcmdrun},
+	{"dnscontrol", &syntaxTurso},
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
+	{"docker-credential-desktop", &syntaxCredstash},
+	{"docker-credential-ecr-login", &syntaxCredstash},
+	{"docker-credential-gcr", &syntaxCredstash},
+	{"docker-credential-osxkeychain", &syntaxCredstash},
+	{"docker-credential-pass", &syntaxCredstash},
+	{"docker-credential-secretservice", &syntaxCredstash},
+	{"docker-credential-wincred", &syntaxCredstash},
 	{"dockle", &syntaxCrane},
 	{"docsify", &syntaxJest},
 	{"doctl", &syntaxDoctl},
@@ -517,7 +574,7 @@ var programs = [...]program{
 	{"dog", &syntaxDig},
 	{"doggo", &syntaxDig},
 	{"doit", &syntaxMake},
-	{"dolt", &syntaxMongosh},
+	{"dolt", &syntaxCqlsh},
 	{"doppler", &syntaxRlwrap},
 	{"dos2unix", &syntaxDos2unix},
 	{"dot", &syntaxDot},
@@ -533,8 +590,12 @@ var programs = [...]program{
 	{"dprint", &syntaxBlack},
 	{"dracut", &syntaxUpdate_alternatives},
 	{"drill", &syntaxDig},
-	{"drizzle-kit", &syntaxJest},
+	{"drive-cli", &syntaxCroc},
+	{"drizzle-kit", &syntaxPrisma},
+	{"droid", &syntaxCodex},
+	{"drone", &syntaxTurso},
 	{"dropbear", &syntaxSsh},
+	{"dropbox_uploader.sh", &syntaxCroc},
 	{"dropdb", &syntaxDropdb},
 	{"dropuser", &syntaxDropdb},
 	{"drupal", &syntaxMvn},
@@ -553,6 +614,7 @@ var programs = [...]program{
 	{"dub", &syntaxMvn},
 	{"duckdb", &syntaxDuckdb},
 	{"duf", &syntaxDf},
+	{"dufs", &syntaxHttpd},
 	{"dumb-init", &syntaxRlwrap},
 	{"dumpcap", &syntaxTcpdump},
 	{"dumpe2fs", &syntaxPvs},
@@ -565,14 +627,18 @@ var programs = [...]program{
 	{"e2fsck", &syntaxMkfs},
 	{"earthly", &syntaxMake},
 	{"eatmydata", &syntaxNohup},
+	{"eb", &syntaxTurso},
 	{"ebook-convert", &syntaxGs},
 	{"ebtables", &syntaxIptables},
+	{"ecctl", &syntaxTurso},
 	{"echo", &syntaxEcho},
+	{"ecs-cli", &syntaxTurso},
 	{"ed", &syntaxEd},
 	{"efibootmgr", &syntaxUpdate_alternatives},
 	{"egrep", &syntaxEgrep},
 	{"eject", &syntaxXset},
 	{"eksctl", &syntaxKubectx},
+	{"elastic-package", &syntaxTurso},
 	{"elasticsearch", &syntaxPg_restore},
 	{"electron", &syntaxJest},
 	{"electron-builder", &syntaxJest},
@@ -618,10 +684,10 @@ var programs = [...]program{
 	{"esptool", &syntaxAdb},
 	{"esptool.py", &syntaxAdb},
 	{"esy", &syntaxMvn},
-	{"etcdctl", &syntaxPg_restore},
+	{"etcdctl", &syntaxTurso},
 	{"ethtool", &syntaxIfconfig},
 	{"eval", &syntaxEval},
-	{"evans", &syntaxSmbclient},
+	{"evans", &syntaxRpcclient},
 	{"evince", &syntaxXset},
 	{"ex", &syntaxVim},
 	{"exec", &syntaxExec},
@@ -636,6 +702,7 @@ var programs = [...]program{
 	{"expo", &syntaxJest},
 	{"export", &syntaxUnset},
 	{"exportfs", &syntaxUmount},
+	{"expose", &syntaxNgrok},
 	{"expr", &syntaxExpr},
 	{"extrac32", &syntaxCmd_3acopy},
 	{"fab", &syntaxMake},
@@ -663,6 +730,7 @@ var programs = [...]program{
 	{"ffmpeg", &syntaxFfmpeg},
 	{"ffplay", &syntaxSox},
 	{"ffprobe", &syntaxFfprobe},
+	{"ffsend", &syntaxCroc},
 	{"ffuf", &syntaxNmap},
 	{"fg", &syntaxWait},
 	{"fgrep", &syntaxEgrep},
@@ -672,15 +740,17 @@ var programs = [...]program{
 	{"find", &syntaxFind},
 	{"findmnt", &syntaxDf},
 	{"findstr", &syntaxFindstr},
-	{"finger", &syntaxPs},
+	{"finger", &syntaxDig},
 	{"fink", &syntaxBrew},
 	{"firebase", &syntaxDoctl},
+	{"firebird-isql", &syntaxCqlsh},
 	{"firejail", &syntaxUnshare},
 	{"firewall-cmd", &syntaxIptables},
 	{"fish", &syntaxFish},
 	{"flac", &syntaxSox},
 	{"flake8", &syntaxMypy},
 	{"flameshot", &syntaxScrot},
+	{"flarectl", &syntaxTurso},
 	{"flashrom", &syntaxAdb},
 	{"flask", &syntaxJupyter},
 	{"flatc", &syntaxGcc},
@@ -697,6 +767,7 @@ var programs = [...]program{
 	{"flux", &syntaxKustomize},
 	{"fly", &syntaxDoctl},
 	{"flyctl", &syntaxDoctl},
+	{"flyway", &syntaxPrisma},
 	{"fmt", &syntaxFold},
 	{"fnm", &syntaxNvm},
 	{"fold", &syntaxFold},
@@ -704,6 +775,7 @@ var programs = [...]program{
 	{"foreman", &syntaxRlwrap},
 	{"forever", &syntaxJest},
 	{"forfiles", &syntaxForfiles},
+	{"forge", &syntaxCodex},
 	{"format", &syntaxMkfs},
 	{"fortune", &syntaxWall},
 	{"fpc", &syntaxGcc},
@@ -711,8 +783,9 @@ var programs = [...]program{
 	{"fpm", &syntaxDpkg_deb},
 	{"free", &syntaxPs},
 	{"freebsd-update", &syntaxApk},
-	{"frpc", &syntaxTailscale},
-	{"fs_cli", &syntaxMongosh},
+	{"frpc", &syntaxNgrok},
+	{"frps", &syntaxNgrok},
+	{"fs_cli", &syntaxArangosh},
 	{"fs_usage", &syntaxLog},
 	{"fsc", &syntaxGcc},
 	{"fsck", &syntaxMkfs},
@@ -751,10 +824,11 @@ var programs = [...]program{
 	{"gdiff", &syntaxDiff},
 	{"gdisk", &syntaxMkfs},
 	{"gdown", &syntaxAria2c},
+	{"gdrive", &syntaxCroc},
 	{"gdu", &syntaxDu},
 	{"gedit", &syntaxCode},
 	{"gem", &syntaxMvn},
-	{"gemini", &syntaxJupyter},
+	{"gemini", &syntaxCodex},
 	{"genv", &syntaxEnv},
 	{"getconf", &syntaxPs},
 	{"getent", &syntaxDig},
@@ -770,11 +844,18 @@ var programs = [...]program{
 	{"ghead", &syntaxHead},
 	{"ghostscript", &syntaxGs},
 	{"gifsicle", &syntaxConvert},
+	{"gimme-aws-creds", &syntaxCredstash},
 	{"ginstall", &syntaxInstall},
 	{"gio-open", &syntaxOpen},
+	{"gist", &syntaxCroc},
 	{"git", &syntaxGit},
+	{"git-credential-libsecret", &syntaxCredstash},
+	{"git-credential-manager", &syntaxCredstash},
+	{"git-credential-osxkeychain", &syntaxCredstash},
+	{"git-credential-wincred", &syntaxCredstash},
 	{"gitbook", &syntaxJest},
 	{"gitleaks", &syntaxMypy},
+	{"gitpod", &syntaxTurso},
 	{"glab", &syntaxGlab},
 	{"glances", &syntaxPs},
 	{"gleam", &syntaxMvn},
@@ -804,10 +885,12 @@ var programs = [...]program{
 	{"golines", &syntaxBlack},
 	{"golint", &syntaxMypy},
 	{"google-java-format", &syntaxBlack},
-	{"goose", &syntaxJupyter},
+	{"goose", &syntaxCodex},
 	{"gopass", &syntaxPass},
 	{"gosec", &syntaxMypy},
+	{"gost", &syntaxNgrok},
 	{"gosu", &syntaxGosu},
+	{"gotty", &syntaxTtyd},
 	{"govulncheck", &syntaxMypy},
 	{"gpart", &syntaxMkfs},
 	{"gpasswd", &syntaxUseradd},
@@ -818,15 +901,18 @@ var programs = [...]program{
 	{"gpgconf", &syntaxGpgconf},
 	{"gpgsm", &syntaxGpg},
 	{"gpgv", &syntaxGpg},
+	{"gptme", &syntaxCodex},
 	{"gpupdate", &syntaxMpcmdrun},
 	{"gradio", &syntaxJupyter},
 	{"gradle", &syntaxMvn},
 	{"gradlew", &syntaxMvn},
 	{"gradlew.bat", &syntaxMvn},
+	{"granted", &syntaxCredstash},
 	{"graph-easy", &syntaxGs},
 	{"greadlink", &syntaxRealpath},
 	{"grealpath", &syntaxRealpath},
 	{"grep", &syntaxGrep},
+	{"gridscale", &syntaxDoctl},
 	{"grim", &syntaxScrot},
 	{"grimshot", &syntaxScrot},
 	{"grm", &syntaxRm},
@@ -840,7 +926,7 @@ var programs = [...]program{
 	{"groups", &syntaxId},
 	{"growisofs", &syntaxSox},
 	{"grpck", &syntaxUseradd},
-	{"grpcurl", &syntaxSmbclient},
+	{"grpcurl", &syntaxRpcclient},
 	{"grub-install", &syntaxUpdate_alternatives},
 	{"grub-mkconfig", &syntaxUpdate_alternatives},
 	{"grunt", &syntaxJest},
@@ -850,6 +936,7 @@ var programs = [...]program{
 	{"gsettings", &syntaxXset},
 	{"gsha256sum", &syntaxMd5sum},
 	{"gsort", &syntaxSort},
+	{"gsql", &syntaxCqlsh},
 	{"gst-inspect-1.0", &syntaxSox},
 	{"gst-launch-1.0", &syntaxSox},
 	{"gstat", &syntaxStat},
@@ -876,11 +963,14 @@ var programs = [...]program{
 	{"gzcat", &syntaxZcat},
 	{"gzip", &syntaxGzip},
 	{"hadolint", &syntaxCrane},
+	{"hadoop", &syntaxHdfs},
 	{"halt", &syntaxReboot},
 	{"hash", &syntaxWait},
+	{"haste", &syntaxCroc},
 	{"hatch", &syntaxPoetry},
 	{"hcloud", &syntaxDoctl},
 	{"hd", &syntaxOd},
+	{"hdfs", &syntaxHdfs},
 	{"hdiutil", &syntaxDiskutil},
 	{"hdparm", &syntaxMkfs},
 	{"head", &syntaxHead},
@@ -891,16 +981,19 @@ var programs = [...]program{
 	{"helm", &syntaxHelm},
 	{"helmfile", &syntaxKustomize},
 	{"help", &syntaxMan},
-	{"heroku", &syntaxDoctl},
+	{"heroku", &syntaxHeroku},
 	{"hex", &syntaxMvn},
 	{"hexdump", &syntaxOd},
 	{"hexo", &syntaxJest},
 	{"hexyl", &syntaxOd},
-	{"hey", &syntaxSmbclient},
+	{"hey", &syntaxRpcclient},
 	{"hg", &syntaxHg},
 	{"hh", &syntaxRegsvr32},
 	{"highlight", &syntaxBat},
+	{"hive", &syntaxCqlsh},
+	{"hivemq", &syntaxMosquitto_pub},
 	{"hlint", &syntaxMypy},
+	{"holesail", &syntaxNgrok},
 	{"home-manager", &syntaxApk},
 	{"homectl", &syntaxLoginctl},
 	{"honcho", &syntaxRlwrap},
@@ -914,7 +1007,8 @@ var programs = [...]program{
 	{"htmlq", &syntaxGron},
 	{"htop", &syntaxPs},
 	{"http", &syntaxHttp},
-	{"http-server", &syntaxJest},
+	{"http-server", &syntaxServe},
+	{"httpd", &syntaxHttpd},
 	{"httpie", &syntaxHttp},
 	{"https", &syntaxHttp},
 	{"hub", &syntaxGlab},
@@ -946,16 +1040,19 @@ var programs = [...]program{
 	{"ieexec", &syntaxRegsvr32},
 	{"iex", &syntaxRscript},
 	{"ifconfig", &syntaxIfconfig},
+	{"iflow", &syntaxCodex},
 	{"ifne", &syntaxNohup},
 	{"iftop", &syntaxNetstat},
 	{"imagesnap", &syntaxScrot},
 	{"img", &syntaxCrane},
+	{"imgur", &syntaxCroc},
+	{"impala-shell", &syntaxCqlsh},
 	{"import", &syntaxScrot},
 	{"incus", &syntaxKubectx},
 	{"ineffassign", &syntaxMypy},
 	{"infdefaultinstall", &syntaxRegsvr32},
 	{"infisical", &syntaxRlwrap},
-	{"influx", &syntaxMongosh},
+	{"influx", &syntaxTurso},
 	{"influxd", &syntaxPg_restore},
 	{"info", &syntaxMan},
 	{"init", &syntaxReboot},
@@ -970,6 +1067,7 @@ var programs = [...]program{
 	{"installer", &syntaxInstaller},
 	{"installutil", &syntaxRegsvr32},
 	{"instruments", &syntaxCodesign},
+	{"interpreter", &syntaxCodex},
 	{"inv", &syntaxMake},
 	{"invoke", &syntaxMake},
 	{"invoke-rc.d", &syntaxService},
@@ -985,8 +1083,9 @@ var programs = [...]program{
 	{"ip6tables", &syntaxIptables},
 	{"ipconfig", &syntaxTasklist},
 	{"ipcs", &syntaxPs},
-	{"iperf", &syntaxSmbclient},
-	{"iperf3", &syntaxSmbclient},
+	{"iperf", &syntaxRpcclient},
+	{"iperf3", &syntaxRpcclient},
+	{"ipfs", &syntaxCroc},
 	{"ipset", &syntaxIptables},
 	{"iptables", &syntaxIptables},
 	{"iptables-restore", &syntaxIptables},
@@ -995,12 +1094,13 @@ var programs = [...]program{
 	{"irb", &syntaxRuby},
 	{"isort", &syntaxBlack},
 	{"ispc", &syntaxGcc},
-	{"isql", &syntaxMongosh},
+	{"isql", &syntaxCqlsh},
 	{"istioctl", &syntaxKustomize},
 	{"ivy", &syntaxMvn},
 	{"iw", &syntaxIfconfig},
 	{"iwconfig", &syntaxIfconfig},
 	{"iwlist", &syntaxNetstat},
+	{"ix", &syntaxCroc},
 	{"jamf", &syntaxInstaller},
 	{"jaq", &syntaxJq},
 	{"jar", &syntaxJar},
@@ -1017,6 +1117,8 @@ var programs = [...]program{
 	{"jekyll", &syntaxJest},
 	{"jenv", &syntaxNvm},
 	{"jest", &syntaxJest},
+	{"jf", &syntaxTurso},
+	{"jfrog", &syntaxTurso},
 	{"jj", &syntaxJj},
 	{"jlink", &syntaxJar},
 	{"jo", &syntaxGron},
@@ -1046,38 +1148,56 @@ var programs = [...]program{
 	{"jupyter", &syntaxJupyter},
 	{"just", &syntaxMake},
 	{"k", &syntaxKubectl},
-	{"k3d", &syntaxKubectx},
+	{"k0sctl", &syntaxKustomize},
+	{"k3d", &syntaxMinikube},
 	{"k3s", &syntaxKubectx},
-	{"k6", &syntaxSmbclient},
+	{"k6", &syntaxRpcclient},
 	{"k9s", &syntaxKubectx},
 	{"kadmin", &syntaxKadmin},
 	{"kadmin.local", &syntaxKadmin},
+	{"kafka-acls", &syntaxTurso},
+	{"kafka-acls.sh", &syntaxTurso},
+	{"kafka-configs", &syntaxTurso},
+	{"kafka-configs.sh", &syntaxTurso},
 	{"kafka-console-consumer", &syntaxPg_restore},
-	{"kafka-console-producer", &syntaxPg_restore},
-	{"kafka-topics", &syntaxPg_restore},
+	{"kafka-console-producer", &syntaxNats},
+	{"kafka-consumer-groups", &syntaxTurso},
+	{"kafka-consumer-groups.sh", &syntaxTurso},
+	{"kafka-delete-records", &syntaxTurso},
+	{"kafka-delete-records.sh", &syntaxTurso},
+	{"kafka-topics", &syntaxTurso},
+	{"kafka-topics.sh", &syntaxTurso},
+	{"kafkacat", &syntaxNats},
 	{"kak", &syntaxNano},
 	{"kaniko", &syntaxCrane},
 	{"karma", &syntaxJest},
 	{"kate", &syntaxCode},
+	{"kcadm", &syntaxTurso},
+	{"kcadm.sh", &syntaxTurso},
+	{"kcat", &syntaxNats},
 	{"kdb5_util", &syntaxKadmin},
-	{"kdestroy", &syntaxSmbclient},
+	{"kdestroy", &syntaxRpcclient},
 	{"kdialog", &syntaxWall},
 	{"kdig", &syntaxDig},
-	{"keepassxc-cli", &syntaxPass},
+	{"keepassxc-cli", &syntaxBw},
+	{"keeper", &syntaxBw},
 	{"kexec", &syntaxModprobe},
 	{"kextload", &syntaxModprobe},
 	{"keydb-cli", &syntaxRedis_cli},
-	{"keyring", &syntaxPass},
+	{"keyring", &syntaxBw},
 	{"keytool", &syntaxJar},
 	{"kill", &syntaxKill},
 	{"killall", &syntaxKill},
-	{"kind", &syntaxKubectx},
-	{"kinit", &syntaxSmbclient},
+	{"kilocode", &syntaxCodex},
+	{"kimi", &syntaxCodex},
+	{"kind", &syntaxMinikube},
+	{"kinit", &syntaxRpcclient},
+	{"kiro-cli", &syntaxCodex},
 	{"klist", &syntaxTasklist},
 	{"kmod", &syntaxModprobe},
 	{"kmutil", &syntaxInstaller},
 	{"kn", &syntaxKustomize},
-	{"knex", &syntaxJest},
+	{"knex", &syntaxPrisma},
 	{"knife", &syntaxPulumi},
 	{"knip", &syntaxMypy},
 	{"koji", &syntaxDpkg_deb},
@@ -1094,13 +1214,14 @@ var programs = [...]program{
 	{"kubecolor", &syntaxKubectl},
 	{"kubeconform", &syntaxKustomize},
 	{"kubectl", &syntaxKubectl},
+	{"kubectl-argo-rollouts", &syntaxKustomize},
 	{"kubectx", &syntaxKubectx},
 	{"kubens", &syntaxKubectx},
 	{"kubescape", &syntaxKustomize},
 	{"kubeseal", &syntaxKustomize},
 	{"kubeval", &syntaxKustomize},
 	{"kustomize", &syntaxKustomize},
-	{"kwallet-query", &syntaxPass},
+	{"kwallet-query", &syntaxBw},
 	{"lake", &syntaxMvn},
 	{"lame", &syntaxSox},
 	{"last", &syntaxPs},
@@ -1108,13 +1229,15 @@ var programs = [...]program{
 	{"latex", &syntaxGcc},
 	{"latexmk", &syntaxGcc},
 	{"launchctl", &syntaxLaunchctl},
+	{"launchdarkly", &syntaxTurso},
 	{"layman", &syntaxApk},
 	{"lbzip2", &syntaxGzip},
 	{"ld", &syntaxGcc},
-	{"ldapadd", &syntaxSmbclient},
-	{"ldapmodify", &syntaxSmbclient},
-	{"ldapsearch", &syntaxSmbclient},
+	{"ldapadd", &syntaxRpcclient},
+	{"ldapmodify", &syntaxRpcclient},
+	{"ldapsearch", &syntaxRpcclient},
 	{"ldc2", &syntaxGcc},
+	{"ldcli", &syntaxTurso},
 	{"ldconfig", &syntaxUpdate_alternatives},
 	{"ldd", &syntaxObjdump},
 	{"ldifde", &syntaxSharphound},
@@ -1124,12 +1247,16 @@ var programs = [...]program{
 	{"less", &syntaxLess},
 	{"lessc", &syntaxJest},
 	{"let", &syntaxExpr},
+	{"letta", &syntaxCodex},
 	{"lex", &syntaxGcc},
-	{"lftp", &syntaxAria2c},
+	{"lftp", &syntaxLftp},
+	{"lftpput", &syntaxNcftpput},
 	{"libimobiledevice", &syntaxAdb},
 	{"libreoffice", &syntaxGs},
 	{"libtool", &syntaxMake},
 	{"license-checker", &syntaxMypy},
+	{"ligolo", &syntaxNgrok},
+	{"ligolo-proxy", &syntaxNgrok},
 	{"lima", &syntaxKubectx},
 	{"limactl", &syntaxKubectx},
 	{"link", &syntaxLn},
@@ -1140,6 +1267,7 @@ var programs = [...]program{
 	{"linux32", &syntaxNohup},
 	{"linux64", &syntaxNohup},
 	{"lipo", &syntaxStrip},
+	{"liquibase", &syntaxPrisma},
 	{"live-server", &syntaxJest},
 	{"lksh", &syntaxKsh},
 	{"llc", &syntaxGcc},
@@ -1156,9 +1284,9 @@ var programs = [...]program{
 	{"locale", &syntaxPs},
 	{"locale-gen", &syntaxUpdate_alternatives},
 	{"localectl", &syntaxIfconfig},
-	{"localtunnel", &syntaxTailscale},
+	{"localtunnel", &syntaxNgrok},
 	{"locate", &syntaxLocate},
-	{"locust", &syntaxSmbclient},
+	{"locust", &syntaxRpcclient},
 	{"log", &syntaxLog},
 	{"logger", &syntaxLogger},
 	{"loginctl", &syntaxLoginctl},
@@ -1168,8 +1296,9 @@ var programs = [...]program{
 	{"loksh", &syntaxSh},
 	{"lolcat", &syntaxWall},
 	{"look", &syntaxLook},
+	{"loophole", &syntaxNgrok},
 	{"losetup", &syntaxUmount},
-	{"lpass", &syntaxPass},
+	{"lpass", &syntaxBw},
 	{"ls", &syntaxLs},
 	{"lsar", &syntax7z},
 	{"lsattr", &syntaxLsattr},
@@ -1186,7 +1315,7 @@ var programs = [...]program{
 	{"lspci", &syntaxPs},
 	{"lsregister", &syntaxCodesign},
 	{"lsusb", &syntaxPs},
-	{"lt", &syntaxTailscale},
+	{"lt", &syntaxNgrok},
 	{"ltrace", &syntaxStrace},
 	{"lua", &syntaxLua},
 	{"luac", &syntaxLua},
@@ -1213,9 +1342,11 @@ var programs = [...]program{
 	{"lzip", &syntaxGzip},
 	{"lzma", &syntaxGzip},
 	{"lzop", &syntaxGzip},
+	{"m4", &syntaxM4},
 	{"mac2unix", &syntaxDos2unix},
-	{"machinectl", &syntaxLoginctl},
+	{"machinectl", &syntaxMachinectl},
 	{"mage", &syntaxMake},
+	{"magic-wormhole", &syntaxCroc},
 	{"magick", &syntaxConvert},
 	{"mail", &syntaxMail},
 	{"mailx", &syntaxMail},
@@ -1242,6 +1373,7 @@ var programs = [...]program{
 	{"mbt", &syntaxMake},
 	{"mc", &syntaxGsutil},
 	{"mcedit", &syntaxNano},
+	{"mclient", &syntaxCqlsh},
 	{"mcs", &syntaxGcc},
 	{"md5", &syntaxMd5sum},
 	{"md5sum", &syntaxMd5sum},
@@ -1259,6 +1391,7 @@ var programs = [...]program{
 	{"mergerfs", &syntaxMount},
 	{"mesg", &syntaxWall},
 	{"meson", &syntaxMake},
+	{"metal", &syntaxTurso},
 	{"mg", &syntaxNano},
 	{"mhwd", &syntaxApk},
 	{"micro", &syntaxNano},
@@ -1270,9 +1403,11 @@ var programs = [...]program{
 	{"miller", &syntaxGron},
 	{"mimencode", &syntaxBase91},
 	{"mimikatz", &syntaxProcdump},
-	{"mini", &syntaxJupyter},
+	{"mini", &syntaxCodex},
+	{"mini_httpd", &syntaxHttpd},
 	{"minijail0", &syntaxUnshare},
-	{"minikube", &syntaxKubectx},
+	{"minikube", &syntaxMinikube},
+	{"miniserve", &syntaxHttpd},
 	{"mint", &syntaxMvn},
 	{"mise", &syntaxNvm},
 	{"mix", &syntaxMvn},
@@ -1303,11 +1438,13 @@ var programs = [...]program{
 	{"moc", &syntaxGcc},
 	{"mocha", &syntaxJest},
 	{"mock", &syntaxDpkg_deb},
+	{"modal", &syntaxTurso},
 	{"modinfo", &syntaxPs},
 	{"modprobe", &syntaxModprobe},
 	{"mogrify", &syntaxConvert},
 	{"molecule", &syntaxPulumi},
 	{"momc", &syntaxCodesign},
+	{"monetdb", &syntaxCqlsh},
 	{"mongo", &syntaxMongosh},
 	{"mongod", &syntaxPg_restore},
 	{"mongodump", &syntaxPg_dump},
@@ -1318,8 +1455,8 @@ var programs = [...]program{
 	{"montage", &syntaxConvert},
 	{"more", &syntaxLess},
 	{"mosh", &syntaxSsh},
-	{"mosquitto_pub", &syntaxSmbclient},
-	{"mosquitto_sub", &syntaxSmbclient},
+	{"mosquitto_pub", &syntaxMosquitto_pub},
+	{"mosquitto_sub", &syntaxRpcclient},
 	{"most", &syntaxLess},
 	{"mount", &syntaxMount},
 	{"mpcmdrun", &syntaxMpcmdrun},
@@ -1328,6 +1465,7 @@ var programs = [...]program{
 	{"mplayer", &syntaxSox},
 	{"mpstat", &syntaxPs},
 	{"mpv", &syntaxSox},
+	{"mqtt", &syntaxMosquitto_pub},
 	{"msbuild", &syntaxMsbuild},
 	{"msdt", &syntaxMsdt},
 	{"mshta", &syntaxMshta},
@@ -1348,7 +1486,7 @@ var programs = [...]program{
 	{"mypy", &syntaxMypy},
 	{"mypyc", &syntaxGcc},
 	{"mysql", &syntaxMysql},
-	{"mysqladmin", &syntaxPg_restore},
+	{"mysqladmin", &syntaxMysqladmin},
 	{"mysqlcheck", &syntaxPg_isready},
 	{"mysqld", &syntaxPg_restore},
 	{"mysqldump", &syntaxPg_dump},
@@ -1358,7 +1496,7 @@ var programs = [...]program{
 	{"nala", &syntaxApt_get},
 	{"nano", &syntaxNano},
 	{"nasm", &syntaxGcc},
-	{"nats", &syntaxPg_restore},
+	{"nats", &syntaxNats},
 	{"nawk", &syntaxAwk},
 	{"nbconvert", &syntaxJupyter},
 	{"nc", &syntaxNc},
@@ -1367,12 +1505,16 @@ var programs = [...]program{
 	{"ncal", &syntaxCal},
 	{"ncat", &syntaxNc},
 	{"ncdu", &syntaxDu},
+	{"ncftp", &syntaxLftp},
 	{"ncftpget", &syntaxAria2c},
+	{"ncftpput", &syntaxNcftpput},
 	{"ncu", &syntaxJest},
 	{"ne", &syntaxNano},
 	{"neato", &syntaxDot},
+	{"neo4j-shell", &syntaxCqlsh},
 	{"neofetch", &syntaxPs},
 	{"neomutt", &syntaxMail},
+	{"neonctl", &syntaxTurso},
 	{"nerdctl", &syntaxDocker},
 	{"nest", &syntaxJest},
 	{"net", &syntaxKadmin},
@@ -1390,12 +1532,14 @@ var programs = [...]program{
 	{"newfs", &syntaxMkfs},
 	{"newfs_apfs", &syntaxMkfs},
 	{"newgrp", &syntaxUseradd},
+	{"newrelic", &syntaxTurso},
 	{"newusers", &syntaxUseradd},
 	{"next", &syntaxJest},
+	{"nexus-cli", &syntaxTurso},
 	{"nft", &syntaxIptables},
 	{"ng", &syntaxJest},
 	{"ngrep", &syntaxTshark},
-	{"ngrok", &syntaxTailscale},
+	{"ngrok", &syntaxNgrok},
 	{"ni", &syntaxNpm},
 	{"nice", &syntaxNice},
 	{"nightwatch", &syntaxJest},
@@ -1467,7 +1611,9 @@ var programs = [...]program{
 	{"nvram", &syntaxUpdate_alternatives},
 	{"nx", &syntaxJest},
 	{"nyc", &syntaxJest},
+	{"nzsql", &syntaxCqlsh},
 	{"oaieval", &syntaxJupyter},
+	{"oathtool", &syntaxCredstash},
 	{"objcopy", &syntaxStrip},
 	{"objdump", &syntaxObjdump},
 	{"oc", &syntaxKubectl},
@@ -1482,22 +1628,29 @@ var programs = [...]program{
 	{"oci", &syntaxDoctl},
 	{"ocrmypdf", &syntaxGs},
 	{"octave", &syntaxRscript},
+	{"octodns-sync", &syntaxTurso},
 	{"od", &syntaxOd},
 	{"odbcconf", &syntaxRegsvr32},
 	{"oggenc", &syntaxSox},
 	{"oksh", &syntaxSh},
+	{"okta", &syntaxTurso},
+	{"okteto", &syntaxTurso},
+	{"onionshare", &syntaxNgrok},
+	{"onionshare-cli", &syntaxCroc},
 	{"oomctl", &syntaxLoginctl},
-	{"op", &syntaxPass},
+	{"op", &syntaxOp},
 	{"opa", &syntaxKustomize},
 	{"opam", &syntaxMvn},
 	{"open", &syntaxOpen},
 	{"openai", &syntaxJupyter},
-	{"opencode", &syntaxJupyter},
+	{"opencode", &syntaxCodex},
+	{"openhands", &syntaxCodex},
 	{"openocd", &syntaxAdb},
 	{"opensnoop", &syntaxLog},
 	{"openssl", &syntaxOpenssl},
 	{"openstack", &syntaxDoctl},
 	{"openvpn", &syntaxTailscale},
+	{"openvscode-server", &syntaxCode_server},
 	{"opkg", &syntaxApk},
 	{"opt", &syntaxGcc},
 	{"optipng", &syntaxConvert},
@@ -1505,18 +1658,20 @@ var programs = [...]program{
 	{"orb", &syntaxKubectx},
 	{"osascript", &syntaxOsascript},
 	{"osh", &syntaxSh},
-	{"osql", &syntaxMongosh},
+	{"oshare", &syntaxCroc},
+	{"osql", &syntaxCqlsh},
 	{"ostree", &syntaxApk},
 	{"otfinfo", &syntaxFfprobe},
 	{"otool", &syntaxObjdump},
 	{"ovhcloud", &syntaxDoctl},
 	{"ovs-vsctl", &syntaxIfconfig},
+	{"ovsx", &syntaxTwine},
 	{"oxipng", &syntaxConvert},
 	{"oxlint", &syntaxBlack},
 	{"packer", &syntaxPacker},
 	{"pacman", &syntaxPacman},
 	{"pactl", &syntaxXset},
-	{"pagekite", &syntaxTailscale},
+	{"pagekite", &syntaxNgrok},
 	{"paket", &syntaxMvn},
 	{"pam-auth-update", &syntaxUpdate_alternatives},
 	{"pamac", &syntaxPacman},
@@ -1532,10 +1687,14 @@ var programs = [...]program{
 	{"partprobe", &syntaxMkfs},
 	{"paru", &syntaxPacman},
 	{"pass", &syntaxPass},
+	{"passage", &syntaxPass},
+	{"passbolt", &syntaxBw},
 	{"passwd", &syntaxUseradd},
 	{"paste", &syntaxPaste},
+	{"pastebinit", &syntaxCroc},
 	{"patch", &syntaxPatch},
 	{"patchelf", &syntaxStrip},
+	{"paypal", &syntaxTurso},
 	{"pbcopy", &syntaxXclip},
 	{"pbpaste", &syntaxXclip},
 	{"pbuilder", &syntaxDpkg_deb},
@@ -1543,6 +1702,7 @@ var programs = [...]program{
 	{"pcalua", &syntaxPcalua},
 	{"pcregrep", &syntaxEgrep},
 	{"pct", &syntaxKubectx},
+	{"pd", &syntaxTurso},
 	{"pdbedit", &syntaxKadmin},
 	{"pdf2ps", &syntaxGs},
 	{"pdfcrop", &syntaxGs},
@@ -1579,7 +1739,7 @@ var programs = [...]program{
 	{"pg_restore", &syntaxPg_restore},
 	{"pg_upgrade", &syntaxPg_restore},
 	{"pgbench", &syntaxPg_isready},
-	{"pgcli", &syntaxMysql},
+	{"pgcli", &syntaxPsql},
 	{"pgrep", &syntaxPgrep},
 	{"php", &syntaxPhp},
 	{"phpcs", &syntaxMypy},
@@ -1595,6 +1755,7 @@ var programs = [...]program{
 	{"pikaur", &syntaxPacman},
 	{"ping", &syntaxPing},
 	{"ping6", &syntaxPing},
+	{"pinggy", &syntaxNgrok},
 	{"pinky", &syntaxPs},
 	{"pio", &syntaxMake},
 	{"pip", &syntaxPip},
@@ -1612,10 +1773,12 @@ var programs = [...]program{
 	{"pkgin", &syntaxApk},
 	{"pkgutil", &syntaxInstaller},
 	{"pkill", &syntaxKill},
+	{"plandex", &syntaxCodex},
 	{"plantuml", &syntaxGs},
 	{"platformio", &syntaxMake},
 	{"play", &syntaxSox},
 	{"playerctl", &syntaxXset},
+	{"playit", &syntaxNgrok},
 	{"playwright", &syntaxJest},
 	{"please", &syntaxMake},
 	{"plenv", &syntaxMvn},
@@ -1649,16 +1812,16 @@ var programs = [...]program{
 	{"powershell_ise", &syntaxPowershell_ise},
 	{"pr", &syntaxFold},
 	{"pre-commit", &syntaxPytest},
-	{"prefect", &syntaxJupyter},
+	{"prefect", &syntaxTurso},
 	{"premake5", &syntaxMake},
 	{"prename", &syntaxRename},
 	{"presentationhost", &syntaxRegsvr32},
-	{"presto", &syntaxMongosh},
+	{"presto", &syntaxCqlsh},
 	{"prettier", &syntaxBlack},
 	{"print", &syntaxEcho},
 	{"printenv", &syntaxPrintenv},
 	{"printf", &syntaxPrintf},
-	{"prisma", &syntaxJest},
+	{"prisma", &syntaxPrisma},
 	{"prlimit", &syntaxNice},
 	{"procdump", &syntaxProcdump},
 	{"procdump64", &syntaxProcdump},
@@ -1678,8 +1841,10 @@ var programs = [...]program{
 	{"ps2pdf", &syntaxGs},
 	{"ps2ps", &syntaxGs},
 	{"psalm", &syntaxMypy},
+	{"pscale", &syntaxTurso},
 	{"psexec", &syntaxPsexec},
 	{"psexec64", &syntaxPsexec},
+	{"psftp", &syntaxLftp},
 	{"psql", &syntaxPsql},
 	{"pstopdf", &syntaxGs},
 	{"pstree", &syntaxPs},
@@ -1687,6 +1852,7 @@ var programs = [...]program{
 	{"ptpython", &syntaxIpython},
 	{"pub", &syntaxMvn},
 	{"publint", &syntaxMypy},
+	{"pulsar-admin", &syntaxTurso},
 	{"pulseaudio", &syntaxXset},
 	{"pulumi", &syntaxPulumi},
 	{"puma", &syntaxMvn},
@@ -1768,27 +1934,31 @@ var programs = [...]program{
 	{"qpdf", &syntaxGs},
 	{"qprint", &syntaxBase91},
 	{"quasar", &syntaxJest},
+	{"questdb", &syntaxCqlsh},
 	{"quickemu", &syntaxKubectx},
 	{"quser", &syntaxTasklist},
+	{"qwen", &syntaxCodex},
 	{"qwinsta", &syntaxTasklist},
 	{"r2", &syntaxRscript},
 	{"r8", &syntaxJar},
-	{"rabbitmq-plugins", &syntaxPg_restore},
-	{"rabbitmq-streams", &syntaxPg_restore},
-	{"rabbitmqadmin", &syntaxPg_restore},
-	{"rabbitmqctl", &syntaxPg_restore},
+	{"rabbitmq-plugins", &syntaxTurso},
+	{"rabbitmq-streams", &syntaxTurso},
+	{"rabbitmqadmin", &syntaxNats},
+	{"rabbitmqctl", &syntaxTurso},
 	{"racket", &syntaxRscript},
 	{"raco", &syntaxMvn},
 	{"radon", &syntaxMypy},
-	{"rails", &syntaxMvn},
+	{"rails", &syntaxPrisma},
 	{"railway", &syntaxDoctl},
-	{"rake", &syntaxMake},
+	{"rake", &syntaxRake},
 	{"rancher", &syntaxKustomize},
 	{"ranlib", &syntaxStrip},
 	{"rar", &syntax7z},
 	{"raspi-config", &syntaxUpdate_alternatives},
+	{"rathole", &syntaxNgrok},
 	{"rbash", &syntaxSh},
 	{"rbenv", &syntaxNvm},
+	{"rbw", &syntaxBw},
 	{"rc", &syntaxCsh},
 	{"rc-service", &syntaxService},
 	{"rcc", &syntaxGcc},
@@ -1855,9 +2025,12 @@ var programs = [...]program{
 	{"robocopy", &syntaxCmd_3acopy},
 	{"roc", &syntaxMvn},
 	{"rollup", &syntaxJest},
+	{"roo", &syntaxCodex},
 	{"route", &syntaxIfconfig},
-	{"rpcclient", &syntaxSmbclient},
+	{"rovodev", &syntaxCodex},
+	{"rpcclient", &syntaxRpcclient},
 	{"rpi-imager", &syntaxAdb},
+	{"rpk", &syntaxTurso},
 	{"rpm", &syntaxRpm},
 	{"rpm-ostree", &syntaxApk},
 	{"rpm2cpio", &syntaxDpkg_deb},
@@ -1875,11 +2048,13 @@ var programs = [...]program{
 	{"ruff", &syntaxBlack},
 	{"run-p", &syntaxJest},
 	{"run-s", &syntaxJest},
+	{"run0", &syntaxRun0},
 	{"runas", &syntaxRunas},
 	{"rundll32", &syntaxRundll32},
 	{"runghc", &syntaxRscript},
 	{"runhaskell", &syntaxRscript},
 	{"runlevel", &syntaxPs},
+	{"runpodctl", &syntaxTurso},
 	{"runuser", &syntaxRunuser},
 	{"rush", &syntaxJest},
 	{"rust-analyzer", &syntaxRustc},
@@ -1891,6 +2066,7 @@ var programs = [...]program{
 	{"rview", &syntaxVim},
 	{"rvim", &syntaxVim},
 	{"rvm", &syntaxNvm},
+	{"rxvt", &syntaxXterm},
 	{"rye", &syntaxPoetry},
 	{"rzsh", &syntaxKsh},
 	{"s-nail", &syntaxMail},
@@ -1900,6 +2076,7 @@ var programs = [...]program{
 	{"salt", &syntaxPulumi},
 	{"salt-call", &syntaxPulumi},
 	{"sam", &syntaxPulumi},
+	{"saml2aws", &syntaxCredstash},
 	{"sample", &syntaxLog},
 	{"samu", &syntaxMake},
 	{"sar", &syntaxPs},
@@ -1913,6 +2090,7 @@ var programs = [...]program{
 	{"scala", &syntaxRscript},
 	{"scalac", &syntaxGcc},
 	{"scalafmt", &syntaxBlack},
+	{"scaleway", &syntaxTurso},
 	{"scc", &syntaxMypy},
 	{"sccache", &syntaxRlwrap},
 	{"schedtool", &syntaxNice},
@@ -1936,7 +2114,7 @@ var programs = [...]program{
 	{"sdk", &syntaxNvm},
 	{"sdkman", &syntaxNvm},
 	{"sdkmanager", &syntaxAdb},
-	{"secret-tool", &syntaxPass},
+	{"secret-tool", &syntaxBw},
 	{"security", &syntaxSecurity},
 	{"sed", &syntaxSed},
 	{"sem", &syntaxNohup},
@@ -1945,9 +2123,12 @@ var programs = [...]program{
 	{"semgrep", &syntaxMypy},
 	{"sendmail", &syntaxMail},
 	{"sensors", &syntaxPs},
+	{"sentry-cli", &syntaxTurso},
 	{"seq", &syntaxSeq},
-	{"sequelize", &syntaxJest},
-	{"serve", &syntaxJest},
+	{"sequelize", &syntaxPrisma},
+	{"sequelize-cli", &syntaxPrisma},
+	{"serve", &syntaxServe},
+	{"serveo", &syntaxNgrok},
 	{"serverless", &syntaxPulumi},
 	{"service", &syntaxService},
 	{"set", &syntaxSet},
@@ -1962,9 +2143,11 @@ var programs = [...]program{
 	{"setsid", &syntaxNohup},
 	{"setx", &syntaxSetx},
 	{"setxkbmap", &syntaxXset},
+	{"sf", &syntaxTurso},
 	{"sfdisk", &syntaxMkfs},
 	{"sfdk", &syntaxDpkg_deb},
 	{"sfdp", &syntaxDot},
+	{"sfdx", &syntaxTurso},
 	{"sfltool", &syntaxInstaller},
 	{"sftp", &syntaxSftp},
 	{"sg", &syntaxSg},
@@ -1978,9 +2161,12 @@ var programs = [...]program{
 	{"sha512sum", &syntaxMd5sum},
 	{"shaderc", &syntaxGcc},
 	{"shards", &syntaxMvn},
+	{"sharing", &syntaxCroc},
 	{"sharphound", &syntaxSharphound},
 	{"shasum", &syntaxMd5sum},
+	{"shell2http", &syntaxTtyd},
 	{"shellcheck", &syntaxMypy},
+	{"shellinaboxd", &syntaxTtyd},
 	{"shfmt", &syntaxBlack},
 	{"shield", &syntaxShield},
 	{"shift", &syntaxExit},
@@ -1991,12 +2177,14 @@ var programs = [...]program{
 	{"shutdown", &syntaxReboot},
 	{"shyaml", &syntaxGron},
 	{"sidekiq", &syntaxMvn},
-	{"siege", &syntaxSmbclient},
+	{"siege", &syntaxRpcclient},
 	{"sift", &syntaxAg},
 	{"simctl", &syntaxCodesign},
+	{"simple-http-server", &syntaxHttpd},
 	{"singularity", &syntaxKubectx},
-	{"sipp", &syntaxSmbclient},
+	{"sipp", &syntaxRpcclient},
 	{"sips", &syntaxCodesign},
+	{"sish", &syntaxNgrok},
 	{"size", &syntaxObjdump},
 	{"sk", &syntaxFzf},
 	{"skaffold", &syntaxKustomize},
@@ -2009,41 +2197,45 @@ var programs = [...]program{
 	{"slogin", &syntaxSsh},
 	{"sls", &syntaxPulumi},
 	{"smbclient", &syntaxSmbclient},
-	{"smbmap", &syntaxSmbclient},
+	{"smbmap", &syntaxRpcclient},
 	{"smbpasswd", &syntaxKadmin},
 	{"smem", &syntaxPs},
 	{"snap", &syntaxSnap},
 	{"sngrep", &syntaxTshark},
-	{"snmpget", &syntaxSmbclient},
-	{"snmpwalk", &syntaxSmbclient},
+	{"snmpget", &syntaxRpcclient},
+	{"snmpwalk", &syntaxRpcclient},
+	{"snowsql", &syntaxCqlsh},
 	{"snyk", &syntaxMypy},
 	{"socat", &syntaxSocat},
 	{"sockstat", &syntaxNetstat},
 	{"soffice", &syntaxGs},
 	{"softwareupdate", &syntaxUpdate_alternatives},
-	{"sops", &syntaxPass},
+	{"sops", &syntaxSops},
 	{"sort", &syntaxSort},
 	{"source", &syntaxSource},
 	{"sox", &syntaxSox},
 	{"soxi", &syntaxFfprobe},
 	{"spack", &syntaxMvn},
 	{"spago", &syntaxMvn},
+	{"spark-sql", &syntaxCqlsh},
 	{"spctl", &syntaxUpdate_alternatives},
 	{"spectacle", &syntaxScrot},
 	{"spectral", &syntaxMypy},
-	{"speedtest", &syntaxSmbclient},
-	{"speedtest-cli", &syntaxSmbclient},
+	{"speedtest", &syntaxRpcclient},
+	{"speedtest-cli", &syntaxRpcclient},
 	{"sphinx-autobuild", &syntaxJest},
 	{"sphinx-build", &syntaxJest},
 	{"spindump", &syntaxLog},
 	{"split", &syntaxSplit},
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
-	{"sqlcmd", &syntaxMongosh},
+	{"sprunge", &syntaxCroc},
+	{"sqlcmd", &syntaxCqlsh},
 	{"sqlfluff", &syntaxMypy},
 	{"sqlite3", &syntaxSqlite3},
+	{"sqlline", &syntaxCqlsh},
 	{"sqlmap", &syntaxNmap},
-	{"sqlplus", &syntaxMongosh},
+	{"sqlplus", &syntaxCqlsh},
 	{"srm", &syntaxRm},
 	{"ss", &syntaxNetstat},
 	{"ssconvert", &syntaxGs},
@@ -2054,7 +2246,8 @@ var programs = [...]program{
 	{"ssh-keygen", &syntaxSsh_keygen},
 	{"ssh-keyscan", &syntaxSsh_keyscan},
 	{"sshpass", &syntaxSshpass},
-	{"sshuttle", &syntaxTailscale},
+	{"sshuttle", &syntaxNgrok},
+	{"sshx", &syntaxTtyd},
 	{"ssmtp", &syntaxMail},
 	{"sssctl", &syntaxKadmin},
 	{"st-flash", &syntaxAdb},
@@ -2073,6 +2266,7 @@ var programs = [...]program{
 	{"streamlit", &syntaxJupyter},
 	{"strings", &syntaxStrings},
 	{"strip", &syntaxStrip},
+	{"stripe", &syntaxTurso},
 	{"stty", &syntaxTput},
 	{"stylelint", &syntaxMypy},
 	{"stylua", &syntaxBlack},
@@ -2084,7 +2278,7 @@ var programs = [...]program{
 	{"sudo", &syntaxSudo},
 	{"sudoedit", &syntaxSudoedit},
 	{"sum", &syntaxMd5sum},
-	{"supabase", &syntaxDoctl},
+	{"supabase", &syntaxSupabase},
 	{"surge", &syntaxDoctl},
 	{"suspend", &syntaxWait},
 	{"sv", &syntaxService},
@@ -2099,8 +2293,8 @@ var programs = [...]program{
 	{"swapon", &syntaxUmount},
 	{"swaymsg", &syntaxXset},
 	{"swc", &syntaxJest},
-	{"swe-agent", &syntaxJupyter},
-	{"sweagent", &syntaxJupyter},
+	{"swe-agent", &syntaxCodex},
+	{"sweagent", &syntaxCodex},
 	{"swebench", &syntaxJupyter},
 	{"swift", &syntaxRscript},
 	{"swift-build", &syntaxMvn},
@@ -2133,30 +2327,36 @@ var programs = [...]program{
 	{"tailscale", &syntaxTailscale},
 	{"tailwindcss", &syntaxJest},
 	{"takeown", &syntaxTakeown},
+	{"talosctl", &syntaxTurso},
 	{"tap", &syntaxJest},
 	{"taplo", &syntaxBlack},
 	{"tar", &syntaxTar},
+	{"tarantool-sql", &syntaxCqlsh},
 	{"task", &syntaxMake},
 	{"taskkill", &syntaxTaskkill},
 	{"tasklist", &syntaxTasklist},
 	{"taskset", &syntaxTaskset},
 	{"tc", &syntaxIfconfig},
 	{"tcc", &syntaxGcc},
+	{"tccli", &syntaxTurso},
 	{"tccutil", &syntaxInstaller},
 	{"tclsh", &syntaxExpect},
 	{"tcpdump", &syntaxTcpdump},
 	{"tcping", &syntaxPing},
 	{"tcptraceroute", &syntaxPing},
 	{"tcsh", &syntaxCsh},
+	{"tctl", &syntaxTurso},
 	{"tdnf", &syntaxDnf},
 	{"tea", &syntaxGlab},
 	{"tectonic", &syntaxGcc},
 	{"tee", &syntaxTee},
-	{"teleconsole", &syntaxTailscale},
+	{"teleconsole", &syntaxNgrok},
 	{"telinit", &syntaxReboot},
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
+	{"temporal", &syntaxTurso},
 	{"tensorboard", &syntaxJupyter},
+	{"termbin", &syntaxCroc},
 	{"terminal-notifier", &syntaxWall},
 	{"termshark", &syntaxTshark},
 	{"terraform", &syntaxTerraform},
@@ -2175,9 +2375,11 @@ var programs = [...]program{
 	{"tflint", &syntaxMypy},
 	{"tfsec", &syntaxMypy},
 	{"tfswitch", &syntaxNvm},
-	{"tftp", &syntaxTelnet},
+	{"tftp", &syntaxTftp},
+	{"theia", &syntaxCode_server},
 	{"thor", &syntaxMvn},
 	{"thrift", &syntaxGcc},
+	{"thttpd", &syntaxHttpd},
 	{"tiffutil", &syntaxCodesign},
 	{"tilde", &syntaxNano},
 	{"tilt", &syntaxKustomize},
@@ -2187,10 +2389,11 @@ var programs = [...]program{
 	{"times", &syntaxWait},
 	{"timidity", &syntaxSox},
 	{"tini", &syntaxRlwrap},
+	{"tiup", &syntaxTurso},
 	{"tkn", &syntaxKustomize},
 	{"tldr", &syntaxMan},
 	{"tlmgr", &syntaxMvn},
-	{"tmate", &syntaxTailscale},
+	{"tmate", &syntaxTtyd},
 	{"tmutil", &syntaxTmutil},
 	{"tmux", &syntaxTmux},
 	{"tofu", &syntaxTerraform},
@@ -2213,11 +2416,12 @@ var programs = [...]program{
 	{"tracert", &syntaxPing},
 	{"trae", &syntaxCode},
 	{"transactional-update", &syntaxApk},
+	{"transfer", &syntaxCroc},
 	{"trap", &syntaxTrap},
 	{"trash", &syntaxRimraf},
 	{"trash-put", &syntaxRimraf},
 	{"tree", &syntaxTree},
-	{"trino", &syntaxMongosh},
+	{"trino", &syntaxCqlsh},
 	{"trivy", &syntaxCrane},
 	{"trizen", &syntaxPacman},
 	{"troff", &syntaxGs},
@@ -2239,15 +2443,21 @@ var programs = [...]program{
 	{"tsx", &syntaxTsx},
 	{"ttx", &syntaxFfprobe},
 	{"tty", &syntaxNproc},
+	{"tty-share", &syntaxTtyd},
+	{"ttyd", &syntaxTtyd},
 	{"tuist", &syntaxMvn},
 	{"tune2fs", &syntaxMkfs},
+	{"tunnelto", &syntaxNgrok},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
+	{"turso", &syntaxTurso},
+	{"twilio", &syntaxTurso},
+	{"twine", &syntaxTwine},
 	{"twopi", &syntaxDot},
 	{"ty", &syntaxMypy},
 	{"type", &syntaxType},
 	{"typedoc", &syntaxJest},
-	{"typeorm", &syntaxJest},
+	{"typeorm", &syntaxPrisma},
 	{"typescript", &syntaxScript},
 	{"typeset", &syntaxUnset},
 	{"typst", &syntaxGcc},
@@ -2286,6 +2496,7 @@ var programs = [...]program{
 	{"unzipsfx", &syntaxZipgrep},
 	{"unzstd", &syntaxGzip},
 	{"upcloud", &syntaxDoctl},
+	{"upctl", &syntaxDoctl},
 	{"update-alternatives", &syntaxUpdate_alternatives},
 	{"update-ca-certificates", &syntaxUpdate_alternatives},
 	{"update-ca-trust", &syntaxUpdate_alternatives},
@@ -2293,21 +2504,26 @@ var programs = [...]program{
 	{"update-initramfs", &syntaxUpdate_alternatives},
 	{"update-rc.d", &syntaxUpdate_alternatives},
 	{"updatedb", &syntaxUpdatedb},
+	{"updog", &syntaxHttpd},
+	{"uploader", &syntaxCroc},
 	{"upower", &syntaxPs},
+	{"upterm", &syntaxTtyd},
 	{"uptime", &syntaxPs},
 	{"upx", &syntaxStrip},
 	{"urpmi", &syntaxApk},
+	{"urxvt", &syntaxXterm},
 	{"useradd", &syntaxUseradd},
 	{"userdel", &syntaxUseradd},
 	{"usermod", &syntaxUseradd},
 	{"users", &syntaxId},
-	{"usql", &syntaxMysql},
+	{"usql", &syntaxCqlsh},
 	{"utmctl", &syntaxKubectx},
 	{"uudecode", &syntaxBase91},
 	{"uuencode", &syntaxBase91},
 	{"uv", &syntaxUv},
 	{"uvicorn", &syntaxJupyter},
 	{"uvx", &syntaxUvx},
+	{"uxterm", &syntaxXterm},
 	{"v2ray", &syntaxTailscale},
 	{"vagrant", &syntaxKubectx},
 	{"vala", &syntaxGcc},
@@ -2315,11 +2531,12 @@ var programs = [...]program{
 	{"vale", &syntaxMypy},
 	{"valgrind", &syntaxStrace},
 	{"valkey-cli", &syntaxRedis_cli},
-	{"vault", &syntaxPass},
+	{"vastai", &syntaxTurso},
+	{"vault", &syntaxVault},
 	{"vaultcmd", &syntaxProcdump},
 	{"vcpkg", &syntaxMvn},
 	{"vdir", &syntaxLs},
-	{"vegeta", &syntaxSmbclient},
+	{"vegeta", &syntaxRpcclient},
 	{"velero", &syntaxKustomize},
 	{"vercel", &syntaxDoctl},
 	{"vfox", &syntaxNvm},
@@ -2332,6 +2549,7 @@ var programs = [...]program{
 	{"vgs", &syntaxPvs},
 	{"vgscan", &syntaxPvs},
 	{"vi", &syntaxVim},
+	{"vibe", &syntaxCodex},
 	{"view", &syntaxVim},
 	{"vigr", &syntaxUseradd},
 	{"vim", &syntaxVim},
@@ -2352,6 +2570,8 @@ var programs = [...]program{
 	{"vmstat", &syntaxPs},
 	{"vnstat", &syntaxNetstat},
 	{"volta", &syntaxNvm},
+	{"vsce", &syntaxTwine},
+	{"vsql", &syntaxCqlsh},
 	{"vssadmin", &syntaxVssadmin},
 	{"vue", &syntaxJest},
 	{"vue-cli-service", &syntaxJest},
@@ -2367,6 +2587,7 @@ var programs = [...]program{
 	{"wait-on", &syntaxJest},
 	{"wait4x", &syntaxJest},
 	{"wall", &syntaxWall},
+	{"wandb", &syntaxTurso},
 	{"warp-cli", &syntaxTailscale},
 	{"wasm-ld", &syntaxGcc},
 	{"wasm-opt", &syntaxGcc},
@@ -2375,6 +2596,7 @@ var programs = [...]program{
 	{"wat2wasm", &syntaxGcc},
 	{"watch", &syntaxWatch},
 	{"watchexec", &syntaxWatchexec},
+	{"watchmedo", &syntaxWatchmedo},
 	{"waypoint", &syntaxKustomize},
 	{"wbadmin", &syntaxWbadmin},
 	{"wc", &syntaxWc},
@@ -2383,15 +2605,20 @@ var programs = [...]program{
 	{"wdutil", &syntaxLog},
 	{"weasyprint", &syntaxGs},
 	{"web-ext", &syntaxJest},
+	{"webfsd", &syntaxHttpd},
 	{"webpack", &syntaxJest},
-	{"websocat", &syntaxSmbclient},
+	{"websocat", &syntaxWebsocat},
+	{"websocketd", &syntaxTtyd},
 	{"webstorm", &syntaxCode},
+	{"webtty", &syntaxTtyd},
 	{"west", &syntaxAdb},
+	{"wetty", &syntaxTtyd},
 	{"wevtutil", &syntaxWevtutil},
 	{"wfuzz", &syntaxNmap},
 	{"wg", &syntaxIfconfig},
 	{"wg-quick", &syntaxTailscale},
 	{"wget", &syntaxWget},
+	{"wgetpaste", &syntaxCroc},
 	{"whatis", &syntaxLocate},
 	{"whence", &syntaxType},
 	{"where", &syntaxType},
@@ -2416,13 +2643,17 @@ var programs = [...]program{
 	{"wmctrl", &syntaxXset},
 	{"wmic", &syntaxWmic},
 	{"wodim", &syntaxSox},
-	{"wp", &syntaxMvn},
+	{"wormhole", &syntaxCroc},
+	{"wormhole-william", &syntaxCroc},
+	{"wp", &syntaxWp},
+	{"wput", &syntaxWput},
 	{"wrangler", &syntaxDoctl},
 	{"write", &syntaxWall},
-	{"wrk", &syntaxSmbclient},
-	{"wscat", &syntaxSmbclient},
+	{"wrk", &syntaxRpcclient},
+	{"wscat", &syntaxWebsocat},
 	{"wscript", &syntaxCscript},
 	{"wslview", &syntaxOpen},
+	{"wstunnel", &syntaxNgrok},
 	{"wusa", &syntaxMpcmdrun},
 	{"x86_64", &syntaxNohup},
 	{"xargs", &syntaxXargs},
@@ -2467,6 +2698,7 @@ var programs = [...]program{
 	{"xsel", &syntaxXclip},
 	{"xset", &syntaxXset},
 	{"xstow", &syntaxStow},
+	{"xterm", &syntaxXterm},
 	{"xvfb-run", &syntaxNohup},
 	{"xwininfo", &syntaxPs},
 	{"xwizard", &syntaxRegsvr32},
@@ -2485,6 +2717,8 @@ var programs = [...]program{
 	{"yash", &syntaxSh},
 	{"yasm", &syntaxGcc},
 	{"yay", &syntaxPacman},
+	{"yc", &syntaxTurso},
+	{"ycqlsh", &syntaxCqlsh},
 	{"yes", &syntaxYes},
 	{"ykman", &syntaxAdb},
 	{"you-get", &syntaxAria2c},
@@ -2492,6 +2726,7 @@ var programs = [...]program{
 	{"youtube-viewer", &syntaxSox},
 	{"yq", &syntaxYq},
 	{"ysh", &syntaxSh},
+	{"ysqlsh", &syntaxCqlsh},
 	{"yt-dlp", &syntaxAria2c},
 	{"yum", &syntaxDnf},
 	{"zcat", &syntaxZcat},
@@ -2510,12 +2745,13 @@ var programs = [...]program{
 	{"zipalign", &syntaxJar},
 	{"zipgrep", &syntaxZipgrep},
 	{"zipinfo", &syntaxUnzip},
-	{"zkCli.sh", &syntaxPg_restore},
+	{"zkCli.sh", &syntaxTurso},
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
 	{"zola", &syntaxJest},
 	{"zpool", &syntaxUmount},
 	{"zprint", &syntaxBlack},
+	{"zrok", &syntaxNgrok},
 	{"zsh", &syntaxSh},
 	{"zsh-defer", &syntaxNohup},
 	{"zstd", &syntaxGzip},
@@ -2789,6 +3025,374 @@ var syntaxAnsible_playbook = syntax{style: open, options: []option{
 	{"-u", &action_933fc77f4028},
 }, operands: shape{rest: roleScriptCode}, base: &action_5312d47a5241}
 
+var syntaxAny_3aservice_Add = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Add__2a = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Add_iam_policy_binding = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Add_member = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Add_permission = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Add_roles = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Approve = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Assign = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Attach__2a = syntax{base: &action_f2b8d1899791}
+
+var syntaxAny_3aservice_Authorize_security_group_ingress = syntax{base: &action_33e0940e220b}
+
+var syntaxAny_3aservice_Batch_delete__2a = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Batch_get__2a = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Cat = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Change_resource_record_sets = syntax{base: &action_73a15dbedf5a}
+
+var syntaxAny_3aservice_Clear__2a = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Close_account = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Create_function_url_config = syntax{base: &action_33e0940e220b}
+
+var syntaxAny_3aservice_Create_grant = syntax{base: &action_6deb5cd91c63}
+
+var syntaxAny_3aservice_Deactivate = syntax{base: &action_1e28f5c319e0}
+
+var syntaxAny_3aservice_Deactivate__2a = syntax{base: &action_1e28f5c319e0}
+
+var syntaxAny_3aservice_Decommission = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Deregister = syntax{base: &action_7c097ed414e6}
+
+var syntaxAny_3aservice_Describe__2a = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxAny_3aservice_Disable__2a = syntax{base: &action_1e28f5c319e0}
+
+var syntaxAny_3aservice_Execute_command = syntax{base: &action_5d13da8339f2}
+
+var syntaxAny_3aservice_Modify_image_attribute = syntax{base: &action_33e0940e220b}
+
+var syntaxAny_3aservice = syntax{style: open, texts: []option{
+	{"\"private\": false", &action_33e0940e220b},
+	{"\"private\":false", &action_33e0940e220b},
+	{"--accept-hosts", &action_33e0940e220b},
+	{"--acl public", &action_33e0940e220b},
+	{"--acl=public", &action_33e0940e220b},
+	{"--allow-unauthenticated", &action_33e0940e220b},
+	{"--anonymous", &action_33e0940e220b},
+	{"--auth-type none", &action_33e0940e220b},
+	{"--auth-type=none", &action_33e0940e220b},
+	{"--master-user-password", &action_6deb5cd91c63},
+	{"--method delete", &action_7c097ed414e6},
+	{"--method=delete", &action_7c097ed414e6},
+	{"--no-deletion-protection", &action_1e28f5c319e0},
+	{"--no-disable-api-termination", &action_1e28f5c319e0},
+	{"--no-enable-termination-protection", &action_1e28f5c319e0},
+	{"--prune", &action_7c097ed414e6},
+	{"--publicly-accessible", &action_33e0940e220b},
+	{"--visibility public", &action_33e0940e220b},
+	{"--visibility=public", &action_33e0940e220b},
+	{"-purge", &action_7c097ed414e6},
+	{"-x delete", &action_7c097ed414e6},
+	{"-xdelete", &action_7c097ed414e6},
+	{"/actions/permissions", &action_1e28f5c319e0},
+	{"/collaborators", &action_6deb5cd91c63},
+	{"/hooks", &action_73a15dbedf5a},
+	{"/invitations", &action_6deb5cd91c63},
+	{"/memberships", &action_6deb5cd91c63},
+	{"/protection", &action_1e28f5c319e0},
+	{"/rulesets", &action_1e28f5c319e0},
+	{"0.0.0.0/0", &action_33e0940e220b},
+	{"access:add", &action_6deb5cd91c63},
+	{"add-metadata*ssh-keys", &action_6deb5cd91c63},
+	{"administratoraccess", &action_6deb5cd91c63},
+	{"allauthenticatedusers", &action_33e0940e220b},
+	{"allow-blob-public-access true", &action_33e0940e220b},
+	{"allusers", &action_33e0940e220b},
+	{"block-public-acls=false", &action_33e0940e220b},
+	{"blockpublicacls=false", &action_33e0940e220b},
+	{"charges create", &action_73a15dbedf5a},
+	{"cluster-admin", &action_6deb5cd91c63},
+	{"commandtoexecute", &action_5d13da8339f2},
+	{"create clusterrole", &action_6deb5cd91c63},
+	{"create rolebinding", &action_6deb5cd91c63},
+	{"create token", &action_6deb5cd91c63},
+	{"create-for-rbac", &action_6deb5cd91c63},
+	{"credential reset", &action_6deb5cd91c63},
+	{"customscript", &action_5d13da8339f2},
+	{"deletion-protection=false", &action_1e28f5c319e0},
+	{"deploy-key add", &action_6deb5cd91c63},
+	{"deploy_keys", &action_6deb5cd91c63},
+	{"diagnostic-settings update", &action_1e28f5c319e0},
+	{"dns record", &action_73a15dbedf5a},
+	{"extension set", &action_5d13da8339f2},
+	{"gpg-key add", &action_6deb5cd91c63},
+	{"members add", &action_6deb5cd91c63},
+	{"payouts create", &action_73a15dbedf5a},
+	{"principal\": \"*\"", &action_33e0940e220b},
+	{"principal\":\"*\"", &action_33e0940e220b},
+	{"private=false", &action_33e0940e220b},
+	{"protected_branches", &action_1e28f5c319e0},
+	{"public-network-access enabled", &action_33e0940e220b},
+	{"public-read", &action_33e0940e220b},
+	{"record-set", &action_73a15dbedf5a},
+	{"refunds create", &action_73a15dbedf5a},
+	{"repo archive", &action_1e28f5c319e0},
+	{"repos*/keys", &action_6deb5cd91c63},
+	{"role assignment create", &action_6deb5cd91c63},
+	{"roles/editor", &action_6deb5cd91c63},
+	{"roles/owner", &action_6deb5cd91c63},
+	{"run-command", &action_5d13da8339f2},
+	{"service-accounts keys create", &action_6deb5cd91c63},
+	{"sinks update", &action_1e28f5c319e0},
+	{"ssh-key add", &action_6deb5cd91c63},
+	{"transfers create", &action_73a15dbedf5a},
+	{"type loadbalancer", &action_33e0940e220b},
+	{"type=loadbalancer", &action_33e0940e220b},
+	{"user/keys", &action_6deb5cd91c63},
+	{"versioning*suspended", &action_1e28f5c319e0},
+	{"visibility=public", &action_33e0940e220b},
+	{"vulnerability-alerts", &action_1e28f5c319e0},
+	{"webhook add", &action_73a15dbedf5a},
+	{"webhook create", &action_73a15dbedf5a},
+	{"webhooks create", &action_73a15dbedf5a},
+	{"webhooks:add", &action_73a15dbedf5a},
+}, subs: []program{
+	{"add", &syntaxAny_3aservice_Add},
+	{"add-*", &syntaxAny_3aservice_Add__2a},
+	{"add-iam-policy-binding", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"add-member", &syntaxAny_3aservice_Add_member},
+	{"add-permission", &syntaxAny_3aservice_Add_permission},
+	{"add-role", &syntaxAny_3aservice_Add_member},
+	{"add-roles", &syntaxAny_3aservice_Add_roles},
+	{"add-user", &syntaxAny_3aservice_Add_member},
+	{"add-user-to-group", &syntaxAny_3aservice_Add_permission},
+	{"add_user", &syntaxAny_3aservice_Add_member},
+	{"addrole", &syntaxAny_3aservice_Add_member},
+	{"adduser", &syntaxAny_3aservice_Add_member},
+	{"apply", &syntaxAny_3aservice_Add},
+	{"approve", &syntaxAny_3aservice_Approve},
+	{"assign", &syntaxAny_3aservice_Assign},
+	{"associate-*", &syntaxAny_3aservice_Approve},
+	{"attach-*", &syntaxAny_3aservice_Attach__2a},
+	{"attach-group-policy", &syntaxAny_3aservice_Assign},
+	{"attach-role-policy", &syntaxAny_3aservice_Assign},
+	{"attach-user-policy", &syntaxAny_3aservice_Assign},
+	{"authorize", &syntaxAny_3aservice_Assign},
+	{"authorize-security-group-ingress", &syntaxAny_3aservice_Authorize_security_group_ingress},
+	{"batch-delete-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"batch-get-*", &syntaxAny_3aservice_Batch_get__2a},
+	{"cancel", &syntaxAny_3aservice_Approve},
+	{"cat", &syntaxAny_3aservice_Cat},
+	{"change-password", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"change-resource-record-sets", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"check", &syntaxAny_3aservice_Cat},
+	{"clear_*", &syntaxAny_3aservice_Clear__2a},
+	{"close", &syntaxAny_3aservice_Attach__2a},
+	{"close-account", &syntaxAny_3aservice_Close_account},
+	{"comment", &syntaxAny_3aservice_Attach__2a},
+	{"connect", &syntaxAny_3aservice_Attach__2a},
+	{"copy-*", &syntaxAny_3aservice_Attach__2a},
+	{"create", &syntaxAny_3aservice_Add},
+	{"create-*", &syntaxAny_3aservice_Add__2a},
+	{"create-access-key", &syntaxAny_3aservice_Add_permission},
+	{"create-function-url-config", &syntaxAny_3aservice_Create_function_url_config},
+	{"create-grant", &syntaxAny_3aservice_Create_grant},
+	{"create-login-profile", &syntaxAny_3aservice_Create_grant},
+	{"create-policy-version", &syntaxAny_3aservice_Create_grant},
+	{"create-role", &syntaxAny_3aservice_Add_member},
+	{"create-service-specific-credential", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"create-token", &syntaxAny_3aservice_Add_member},
+	{"create-user", &syntaxAny_3aservice_Add_member},
+	{"createuser", &syntaxAny_3aservice_Add_member},
+	{"deactivate", &syntaxAny_3aservice_Deactivate},
+	{"deactivate-*", &syntaxAny_3aservice_Deactivate__2a},
+	{"decommission", &syntaxAny_3aservice_Decommission},
+	{"del", &syntaxAny_3aservice_Decommission},
+	{"delete", &syntaxAny_3aservice_Decommission},
+	{"delete-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"delete-public-access-block", &syntaxAny_3aservice_Create_function_url_config},
+	{"delete-trail", &syntaxAny_3aservice_Deactivate},
+	{"delete_*", &syntaxAny_3aservice_Clear__2a},
+	{"deploy", &syntaxAny_3aservice_Add},
+	{"deprovision", &syntaxAny_3aservice_Decommission},
+	{"deregister", &syntaxAny_3aservice_Deregister},
+	{"deregister-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"describe", &syntaxAny_3aservice_Cat},
+	{"describe-*", &syntaxAny_3aservice_Describe__2a},
+	{"destroy", &syntaxAny_3aservice_Decommission},
+	{"destroy-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"destroy_*", &syntaxAny_3aservice_Clear__2a},
+	{"diff", &syntaxAny_3aservice_Cat},
+	{"disable", &syntaxAny_3aservice_Deactivate},
+	{"disable-*", &syntaxAny_3aservice_Deactivate},
+	{"disable_*", &syntaxAny_3aservice_Disable__2a},
+	{"disassociate-*", &syntaxAny_3aservice_Deactivate__2a},
+	{"download", &syntaxAny_3aservice_Batch_get__2a},
+	{"drain", &syntaxAny_3aservice_Deactivate},
+	{"drop", &syntaxAny_3aservice_Decommission},
+	{"drop-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"drop_*", &syntaxAny_3aservice_Clear__2a},
+	{"edit", &syntaxAny_3aservice_Add},
+	{"empty-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"enable", &syntaxAny_3aservice_Add__2a},
+	{"enable-*", &syntaxAny_3aservice_Approve},
+	{"erase", &syntaxAny_3aservice_Decommission},
+	{"estimate-*", &syntaxAny_3aservice_Describe__2a},
+	{"execute-command", &syntaxAny_3aservice_Execute_command},
+	{"explain", &syntaxAny_3aservice_Cat},
+	{"filter-*", &syntaxAny_3aservice_Describe__2a},
+	{"find", &syntaxAny_3aservice_Cat},
+	{"flush", &syntaxAny_3aservice_Deregister},
+	{"flushall", &syntaxAny_3aservice_Deregister},
+	{"flushdb", &syntaxAny_3aservice_Deregister},
+	{"get", &syntaxAny_3aservice_Cat},
+	{"get-*", &syntaxAny_3aservice_Describe__2a},
+	{"grant", &syntaxAny_3aservice_Assign},
+	{"head-*", &syntaxAny_3aservice_Describe__2a},
+	{"impersonate", &syntaxAny_3aservice_Assign},
+	{"import", &syntaxAny_3aservice_Add},
+	{"import-*", &syntaxAny_3aservice_Add__2a},
+	{"init", &syntaxAny_3aservice_Attach__2a},
+	{"inspect", &syntaxAny_3aservice_Cat},
+	{"install", &syntaxAny_3aservice_Add__2a},
+	{"invite", &syntaxAny_3aservice_Assign},
+	{"invoke", &syntaxAny_3aservice_Approve},
+	{"leave-organization", &syntaxAny_3aservice_Close_account},
+	{"link", &syntaxAny_3aservice_Attach__2a},
+	{"lint", &syntaxAny_3aservice_Cat},
+	{"list", &syntaxAny_3aservice_Cat},
+	{"list-*", &syntaxAny_3aservice_Describe__2a},
+	{"login", &syntaxAny_3aservice_Attach__2a},
+	{"logout", &syntaxAny_3aservice_Attach__2a},
+	{"lookup-*", &syntaxAny_3aservice_Describe__2a},
+	{"ls", &syntaxAny_3aservice_Cat},
+	{"merge", &syntaxAny_3aservice_Attach__2a},
+	{"migrate", &syntaxAny_3aservice_Approve},
+	{"modify-*", &syntaxAny_3aservice_Add__2a},
+	{"modify-db-snapshot-attribute", &syntaxAny_3aservice_Create_function_url_config},
+	{"modify-image-attribute", &syntaxAny_3aservice_Modify_image_attribute},
+	{"modify-snapshot-attribute", &syntaxAny_3aservice_Modify_image_attribute},
+	{"move", &syntaxAny_3aservice_Attach__2a},
+	{"new", &syntaxAny_3aservice_Add},
+	{"nuke", &syntaxAny_3aservice_Decommission},
+	{"obliterate", &syntaxAny_3aservice_Decommission},
+	{"open", &syntaxAny_3aservice_Attach__2a},
+	{"passwd", &syntaxAny_3aservice_Add_member},
+	{"patch", &syntaxAny_3aservice_Add},
+	{"plan", &syntaxAny_3aservice_Cat},
+	{"preview", &syntaxAny_3aservice_Cat},
+	{"preview-*", &syntaxAny_3aservice_Describe__2a},
+	{"promote", &syntaxAny_3aservice_Add__2a},
+	{"prune", &syntaxAny_3aservice_Deregister},
+	{"ps", &syntaxAny_3aservice_Cat},
+	{"publish", &syntaxAny_3aservice_Add},
+	{"purge", &syntaxAny_3aservice_Decommission},
+	{"purge-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"purge_*", &syntaxAny_3aservice_Clear__2a},
+	{"push", &syntaxAny_3aservice_Add},
+	{"put", &syntaxAny_3aservice_Add},
+	{"put-*", &syntaxAny_3aservice_Add__2a},
+	{"put-bucket-acl", &syntaxAny_3aservice_Modify_image_attribute},
+	{"put-bucket-policy", &syntaxAny_3aservice_Modify_image_attribute},
+	{"put-event-selectors", &syntaxAny_3aservice_Deactivate},
+	{"put-group-policy", &syntaxAny_3aservice_Add_permission},
+	{"put-key-policy", &syntaxAny_3aservice_Create_grant},
+	{"put-object-acl", &syntaxAny_3aservice_Modify_image_attribute},
+	{"put-retention-policy", &syntaxAny_3aservice_Deactivate__2a},
+	{"put-role-policy", &syntaxAny_3aservice_Add_permission},
+	{"put-user-policy", &syntaxAny_3aservice_Add_permission},
+	{"query", &syntaxAny_3aservice_Cat},
+	{"rb", &syntaxAny_3aservice_Decommission},
+	{"register", &syntaxAny_3aservice_Add__2a},
+	{"register-*", &syntaxAny_3aservice_Approve},
+	{"remove", &syntaxAny_3aservice_Decommission},
+	{"remove-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"remove_*", &syntaxAny_3aservice_Clear__2a},
+	{"rename", &syntaxAny_3aservice_Attach__2a},
+	{"render", &syntaxAny_3aservice_Batch_get__2a},
+	{"reopen", &syntaxAny_3aservice_Attach__2a},
+	{"replicaof", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"reset", &syntaxAny_3aservice_Deregister},
+	{"reset-password", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"restart", &syntaxAny_3aservice_Add},
+	{"restore", &syntaxAny_3aservice_Attach__2a},
+	{"restore-*", &syntaxAny_3aservice_Attach__2a},
+	{"review", &syntaxAny_3aservice_Approve},
+	{"rm", &syntaxAny_3aservice_Decommission},
+	{"rmi", &syntaxAny_3aservice_Decommission},
+	{"rollback", &syntaxAny_3aservice_Add__2a},
+	{"rollout", &syntaxAny_3aservice_Approve},
+	{"rotate", &syntaxAny_3aservice_Approve},
+	{"run-command", &syntaxAny_3aservice_Execute_command},
+	{"scale", &syntaxAny_3aservice_Add},
+	{"schedule-key-deletion", &syntaxAny_3aservice_Batch_delete__2a},
+	{"seal", &syntaxAny_3aservice_Disable__2a},
+	{"search", &syntaxAny_3aservice_Cat},
+	{"search-*", &syntaxAny_3aservice_Describe__2a},
+	{"seed", &syntaxAny_3aservice_Approve},
+	{"select-*", &syntaxAny_3aservice_Describe__2a},
+	{"send-command", &syntaxAny_3aservice_Execute_command},
+	{"set", &syntaxAny_3aservice_Add},
+	{"set-*", &syntaxAny_3aservice_Add__2a},
+	{"set-iam-policy", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"set-password", &syntaxAny_3aservice_Add_iam_policy_binding},
+	{"set_permissions", &syntaxAny_3aservice_Add_roles},
+	{"set_policy", &syntaxAny_3aservice_Disable__2a},
+	{"set_user_tags", &syntaxAny_3aservice_Add_roles},
+	{"share", &syntaxAny_3aservice_Assign},
+	{"show", &syntaxAny_3aservice_Cat},
+	{"show-*", &syntaxAny_3aservice_Describe__2a},
+	{"shred", &syntaxAny_3aservice_Deregister},
+	{"simulate-*", &syntaxAny_3aservice_Describe__2a},
+	{"slaveof", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"start", &syntaxAny_3aservice_Add},
+	{"start-*", &syntaxAny_3aservice_Add__2a},
+	{"stop", &syntaxAny_3aservice_Add},
+	{"stop-configuration-recorder", &syntaxAny_3aservice_Deactivate__2a},
+	{"stop-logging", &syntaxAny_3aservice_Deactivate},
+	{"submit", &syntaxAny_3aservice_Approve},
+	{"suspend", &syntaxAny_3aservice_Deactivate},
+	{"suspend-*", &syntaxAny_3aservice_Deactivate__2a},
+	{"sync", &syntaxAny_3aservice_Add},
+	{"synth", &syntaxAny_3aservice_Batch_get__2a},
+	{"tag-*", &syntaxAny_3aservice_Add__2a},
+	{"teardown", &syntaxAny_3aservice_Decommission},
+	{"template", &syntaxAny_3aservice_Batch_get__2a},
+	{"terminate", &syntaxAny_3aservice_Decommission},
+	{"terminate-*", &syntaxAny_3aservice_Batch_delete__2a},
+	{"test-*", &syntaxAny_3aservice_Batch_get__2a},
+	{"top", &syntaxAny_3aservice_Cat},
+	{"transfer", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"transfer-domain", &syntaxAny_3aservice_Change_resource_record_sets},
+	{"trash", &syntaxAny_3aservice_Deregister},
+	{"trigger", &syntaxAny_3aservice_Approve},
+	{"truncate", &syntaxAny_3aservice_Deregister},
+	{"undeploy", &syntaxAny_3aservice_Deregister},
+	{"uninstall", &syntaxAny_3aservice_Deregister},
+	{"unprotect", &syntaxAny_3aservice_Deactivate},
+	{"unpublish", &syntaxAny_3aservice_Deregister},
+	{"up", &syntaxAny_3aservice_Add},
+	{"update", &syntaxAny_3aservice_Add},
+	{"update-*", &syntaxAny_3aservice_Add__2a},
+	{"update-assume-role-policy", &syntaxAny_3aservice_Create_grant},
+	{"update-login-profile", &syntaxAny_3aservice_Create_grant},
+	{"update-trail", &syntaxAny_3aservice_Deactivate},
+	{"upgrade", &syntaxAny_3aservice_Add__2a},
+	{"upload", &syntaxAny_3aservice_Add},
+	{"useradd", &syntaxAny_3aservice_Add_member},
+	{"validate", &syntaxAny_3aservice_Cat},
+	{"validate-*", &syntaxAny_3aservice_Describe__2a},
+	{"view", &syntaxAny_3aservice_Cat},
+	{"whoami", &syntaxAny_3aservice_Cat},
+	{"wipe", &syntaxAny_3aservice_Decommission},
+}}
+
 var syntaxApk_Info = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxApk = syntax{style: open, subs: []program{
@@ -2929,6 +3533,20 @@ var syntaxAr = syntax{style: bare, options: []option{
 	{"-x", &action_bc575865d82c},
 }, operands: shape{head: []role{roleWrite}, rest: roleRead}, base: &action_ccaa2d796569}
 
+var syntaxArangosh = syntax{style: open, options: []option{
+	{"--eval", &action_99ef6915cf9b},
+	{"--execute", &action_99ef6915cf9b},
+	{"--file", &action_0a395c79a38f},
+	{"--query", &action_99ef6915cf9b},
+	{"-Q", &action_99ef6915cf9b},
+	{"-c", &action_99ef6915cf9b},
+	{"-e", &action_99ef6915cf9b},
+	{"-f", &action_0a395c79a38f},
+	{"-i", &action_0a395c79a38f},
+	{"-o", &action_0a395c79a38f},
+	{"-q", &action_99ef6915cf9b},
+}, operands: shape{rest: roleText}, base: &action_c11780522550}
+
 var syntaxAria2c = syntax{style: open, options: []option{
 	{"--batch-file", &action_56f3046bd8c9},
 	{"--config", &action_25992496c212},
@@ -3061,6 +3679,9 @@ var syntaxAwk = syntax{style: first, language: "awk", options: []option{
 	{"-s", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
+}, texts: []option{
+	{"--include=inplace", &action_20f94bc7d846},
+	{"-i inplace", &action_20f94bc7d846},
 }, operands: shape{head: []role{roleAwk}, rest: roleRead}, base: &action_121aadd1cc38}
 
 var syntaxAws__2a__2a = syntax{style: open, options: []option{
@@ -3077,10 +3698,14 @@ var syntaxAws__2a_Batch_delete__2a = syntax{style: open, operands: shape{rest: r
 
 var syntaxAws__2a_Batch_get__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
+var syntaxAws__2a_Create_access_key = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
 var syntaxAws__2a = syntax{style: own, subs: []program{
 	{"*", &syntaxAws__2a__2a},
 	{"batch-delete-*", &syntaxAws__2a_Batch_delete__2a},
 	{"batch-get-*", &syntaxAws__2a_Batch_get__2a},
+	{"create-access-key", &syntaxAws__2a_Create_access_key},
+	{"create-service-specific-credential", &syntaxAws__2a_Create_access_key},
 	{"delete-*", &syntaxAws__2a_Batch_delete__2a},
 	{"deregister-*", &syntaxAws__2a_Batch_delete__2a},
 	{"describe-*", &syntaxAws__2a_Batch_get__2a},
@@ -3088,7 +3713,18 @@ var syntaxAws__2a = syntax{style: own, subs: []program{
 	{"empty-*", &syntaxAws__2a_Batch_delete__2a},
 	{"estimate-*", &syntaxAws__2a_Batch_get__2a},
 	{"filter-*", &syntaxAws__2a_Batch_get__2a},
+	{"generate-db-auth-token", &syntaxAws__2a_Create_access_key},
+	{"generate-db-connect-auth-token", &syntaxAws__2a_Create_access_key},
 	{"get-*", &syntaxAws__2a_Batch_get__2a},
+	{"get-authorization-token", &syntaxAws__2a_Create_access_key},
+	{"get-cluster-credentials", &syntaxAws__2a_Create_access_key},
+	{"get-cluster-credentials-with-iam", &syntaxAws__2a_Create_access_key},
+	{"get-credentials-for-identity", &syntaxAws__2a_Create_access_key},
+	{"get-instance-access-details", &syntaxAws__2a_Create_access_key},
+	{"get-login-password", &syntaxAws__2a_Create_access_key},
+	{"get-password-data", &syntaxAws__2a_Create_access_key},
+	{"get-role-credentials", &syntaxAws__2a_Create_access_key},
+	{"get-token", &syntaxAws__2a_Create_access_key},
 	{"head-*", &syntaxAws__2a_Batch_get__2a},
 	{"help", &syntaxAws__2a_Batch_get__2a},
 	{"list-*", &syntaxAws__2a_Batch_get__2a},
@@ -3113,7 +3749,7 @@ var syntaxAws_Configure__2a = syntax{style: open, operands: shape{rest: roleText
 
 var syntaxAws_Configure_Export_credentials = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
-var syntaxAws_Configure_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+var syntaxAws_Configure_Get = syntax{style: open, operands: shape{rest: roleSecret}}
 
 var syntaxAws_Configure_List = syntax{style: open, operands: shape{rest: roleText}}
 
@@ -3244,7 +3880,7 @@ var syntaxAws_Sts = syntax{subs: []program{
 	{"get-caller-identity", &syntaxAws_Sts_Decode_authorization_message},
 }}
 
-var syntaxAws = syntax{style: own, options: []option{
+var syntaxAws = syntax{style: own, service: "aws", options: []option{
 	{"--ca-bundle", &action_56f3046bd8c9},
 	{"--cli-connect-timeout", &action_933fc77f4028},
 	{"--cli-read-timeout", &action_933fc77f4028},
@@ -3308,7 +3944,20 @@ var syntaxAz_Secret = syntax{subs: []program{
 	{"show", &syntaxAz_Secret_Download},
 }}
 
-var syntaxAz = syntax{style: own, subs: []program{
+var syntaxAz_Sync = syntax{style: open, options: []option{
+	{"--file", &action_3cbb5f4812ff},
+	{"--source", &action_3cbb5f4812ff},
+	{"-f", &action_3cbb5f4812ff},
+	{"-s", &action_3cbb5f4812ff},
+}, operands: shape{rest: roleText}, base: &action_fcca621810f4}
+
+var syntaxAz = syntax{style: own, service: "azure", texts: []option{
+	{"--expose-token", &action_e68a09b0d2fe},
+	{"connection-string", &action_e68a09b0d2fe},
+	{"create-for-rbac", &action_e68a09b0d2fe},
+	{"credential show", &action_e68a09b0d2fe},
+	{"list-publishing-", &action_e68a09b0d2fe},
+}, subs: []program{
 	{"*", &syntaxAz__2a},
 	{"check-*", &syntaxAz_Check__2a},
 	{"configure", &syntaxAz_Configure},
@@ -3334,11 +3983,39 @@ var syntaxAz = syntax{style: own, subs: []program{
 	{"secret", &syntaxAz_Secret},
 	{"set", &syntaxAz_Configure},
 	{"show", &syntaxAz_Check__2a},
+	{"sync", &syntaxAz_Sync},
 	{"upgrade", &syntaxAz_Configure},
+	{"upload", &syntaxAz_Sync},
+	{"upload-batch", &syntaxAz_Sync},
 	{"usage", &syntaxAz_Check__2a},
 	{"version", &syntaxAz_Check__2a},
 	{"wait", &syntaxAz_Check__2a},
 }, groups: []string{"account", "acr", "ad", "aks", "apim", "app", "appservice", "appsettings", "artifacts", "assignment", "batch", "blob", "boards", "cdn", "certificate", "config", "container", "containerapp", "cosmosdb", "db", "definition", "deployment", "devops", "disk", "dns", "eventhubs", "extension", "flexible-server", "functionapp", "group", "identity", "image", "iot", "keyvault", "lb", "log-analytics", "maintenance", "managedapp", "monitor", "mysql", "namespace", "network", "nic", "nsg", "pipelines", "plan", "policy", "postgres", "provider", "public-ip", "queue", "redis", "repos", "resource", "role", "server", "servicebus", "share", "snapshot", "sp", "sql", "storage", "table", "user", "vm", "vnet", "webapp", "workspace"}}
+
+var syntaxAzcopy_Bench = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAzcopy_Copy = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_abf716fe7d05}
+
+var syntaxAzcopy_Make = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxAzcopy = syntax{style: own, options: []option{
+	{"--log-level", &action_e3b0c44298fc},
+}, subs: []program{
+	{"bench", &syntaxAzcopy_Bench},
+	{"copy", &syntaxAzcopy_Copy},
+	{"cp", &syntaxAzcopy_Copy},
+	{"doc", &syntaxAzcopy_Bench},
+	{"env", &syntaxAzcopy_Bench},
+	{"jobs", &syntaxAzcopy_Bench},
+	{"list", &syntaxAzcopy_Bench},
+	{"login", &syntaxAzcopy_Bench},
+	{"logout", &syntaxAzcopy_Bench},
+	{"make", &syntaxAzcopy_Make},
+	{"remove", &syntaxAzcopy_Make},
+	{"rm", &syntaxAzcopy_Make},
+	{"set-properties", &syntaxAzcopy_Make},
+	{"sync", &syntaxAzcopy_Copy},
+}}
 
 var syntaxBase64 = syntax{style: gnu, options: []option{
 	{"--base16", &action_e3b0c44298fc},
@@ -3479,6 +4156,20 @@ var syntaxBlack = syntax{style: open | long | bundled, options: []option{
 	{"version", &syntaxBlack_Check},
 }, operands: shape{rest: roleEditTree}, base: &action_ccaa2d796569}
 
+var syntaxBq_Head = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxBq_Query = syntax{operands: shape{head: []role{roleSQL}}, base: &action_d4473c670c25}
+
+var syntaxBq_Rm = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxBq = syntax{style: open, service: "database", subs: []program{
+	{"head", &syntaxBq_Head},
+	{"ls", &syntaxBq_Head},
+	{"query", &syntaxBq_Query},
+	{"rm", &syntaxBq_Rm},
+	{"show", &syntaxBq_Head},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxBrew___cache = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
 var syntaxBrew_Activate = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
@@ -3601,13 +4292,15 @@ var syntaxBun_Build = syntax{style: bundled, operands: shape{rest: roleText}, ba
 
 var syntaxBun_Config_Delete = syntax{operands: shape{rest: roleText}, base: &action_f140bfcee116}
 
-var syntaxBun_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxBun_Config_Get = syntax{operands: shape{rest: roleSecret}, base: &action_9fe32a6c0cf7}
+
+var syntaxBun_Config_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxBun_Config = syntax{style: bundled, subs: []program{
 	{"delete", &syntaxBun_Config_Delete},
 	{"get", &syntaxBun_Config_Get},
-	{"list", &syntaxBun_Config_Get},
-	{"ls", &syntaxBun_Config_Get},
+	{"list", &syntaxBun_Config_List},
+	{"ls", &syntaxBun_Config_List},
 	{"set", &syntaxBun_Config_Delete},
 }}
 
@@ -3616,6 +4309,11 @@ var syntaxBun_Create = syntax{style: bundled, operands: shape{rest: roleText}, b
 var syntaxBun_Dlx = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
 
 var syntaxBun_Exec = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxBun_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--registry", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleMaybeFile}, base: &action_e5091c2d2e9c}
 
 var syntaxBun_Repl = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_f42b4f6538ea}
 
@@ -3720,6 +4418,17 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*set*cafile", &action_1e28f5c319e0},
+	{"config*set*ignore-scripts*false", &action_1e28f5c319e0},
+	{"config*set*proxy", &action_73a15dbedf5a},
+	{"config*set*registry", &action_73a15dbedf5a},
+	{"config*set*script-shell", &action_1e28f5c319e0},
+	{"config*set*strict-ssl*false", &action_1e28f5c319e0},
+	{"enablestrictssl*false", &action_1e28f5c319e0},
+	{"npmregistryserver", &action_73a15dbedf5a},
+	{"pkg set*scripts.*=", &action_25992496c212},
+	{"set registry", &action_73a15dbedf5a},
 }, subs: []program{
 	{"--version", &syntaxBun___version},
 	{"access", &syntaxBun_Access},
@@ -3813,7 +4522,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"preview", &syntaxBun_Build},
 	{"profile", &syntaxBun_Access},
 	{"prune", &syntaxBun_Add},
-	{"publish", &syntaxBun_Access},
+	{"publish", &syntaxBun_Publish},
 	{"query", &syntaxBun___version},
 	{"r", &syntaxBun_Approve_builds},
 	{"rb", &syntaxBun_Add},
@@ -3885,6 +4594,38 @@ var syntaxBusybox = syntax{style: first, options: []option{
 	{"--list-full", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}}
 
+var syntaxBw__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxBw_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxBw_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxBw = syntax{style: open, subs: []program{
+	{"*", &syntaxBw__2a},
+	{"add", &syntaxBw_Add},
+	{"clear", &syntaxBw_Add},
+	{"create", &syntaxBw_Add},
+	{"del", &syntaxBw_Add},
+	{"delete", &syntaxBw_Add},
+	{"edit", &syntaxBw_Add},
+	{"find", &syntaxBw_Find},
+	{"help", &syntaxBw_Find},
+	{"info", &syntaxBw_Find},
+	{"lock", &syntaxBw_Find},
+	{"login", &syntaxBw_Find},
+	{"logout", &syntaxBw_Find},
+	{"ls", &syntaxBw_Find},
+	{"mkdir", &syntaxBw_Add},
+	{"mv", &syntaxBw_Add},
+	{"rm", &syntaxBw_Add},
+	{"search", &syntaxBw_Find},
+	{"set", &syntaxBw_Add},
+	{"status", &syntaxBw_Find},
+	{"store", &syntaxBw_Add},
+	{"sync", &syntaxBw_Find},
+	{"version", &syntaxBw_Find},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxCal = syntax{options: []option{
 	{"-1", &action_e3b0c44298fc},
 	{"-3", &action_e3b0c44298fc},
@@ -3908,6 +4649,11 @@ var syntaxCargo_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa
 var syntaxCargo_Binstall = syntax{operands: shape{rest: rolePackage}, base: &action_d4473c670c25}
 
 var syntaxCargo_Login = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxCargo_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"-n", &action_246f64325207},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxCargo = syntax{style: open, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -4036,7 +4782,7 @@ var syntaxCargo = syntax{style: open, options: []option{
 	{"owner", &syntaxCargo_Login},
 	{"package", &syntaxCargo_Add},
 	{"pkgid", &syntaxCargo___list},
-	{"publish", &syntaxCargo_Login},
+	{"publish", &syntaxCargo_Publish},
 	{"r", &syntaxCargo_Add},
 	{"read-manifest", &syntaxCargo___list},
 	{"remove", &syntaxCargo_Add},
@@ -4261,6 +5007,68 @@ var syntaxCipher = syntax{style: slash, why: "changes the encryption of files, o
 	{"/*", &syntaxCipher__2a},
 	{"/w", &syntaxCipher__2fW},
 }, operands: shape{rest: roleText}}
+
+var syntaxClaude_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
+var syntaxClaude_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxClaude_Config = syntax{style: open, subs: []program{
+	{"*", &syntaxClaude_Config__2a},
+	{"get", &syntaxClaude_Config_Get},
+	{"list", &syntaxClaude_Config_Get},
+	{"ls", &syntaxClaude_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxClaude_Doctor = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxClaude_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxClaude_Mcp_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxClaude_Mcp = syntax{style: open, subs: []program{
+	{"*", &syntaxClaude_Mcp__2a},
+	{"get", &syntaxClaude_Mcp_Get},
+	{"list", &syntaxClaude_Mcp_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxClaude = syntax{style: open, options: []option{
+	{"--agents", &action_675953ebefac},
+	{"--allow-dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--mcp-config", &action_675953ebefac},
+	{"--permission-mode", &action_933fc77f4028},
+	{"--plugin-dir", &action_675953ebefac},
+	{"--print", &action_5375e2232df6},
+	{"--settings", &action_675953ebefac},
+	{"--version", &action_e3b0c44298fc},
+	{"-h", &action_e3b0c44298fc},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+}, texts: []option{
+	{"disableallhooks", &action_9d0e2f124bea},
+	{"permission-mode bypasspermissions", &action_9d0e2f124bea},
+	{"permission-mode=bypasspermissions", &action_9d0e2f124bea},
+}, subs: []program{
+	{"config", &syntaxClaude_Config},
+	{"doctor", &syntaxClaude_Doctor},
+	{"mcp", &syntaxClaude_Mcp},
+	{"update", &syntaxClaude_Doctor},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCloudflared_Access = syntax{operands: shape{rest: roleText}, base: &action_5bce6b70767a}
+
+var syntaxCloudflared_Tunnel_Info = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxCloudflared_Tunnel = syntax{style: open, subs: []program{
+	{"info", &syntaxCloudflared_Tunnel_Info},
+	{"list", &syntaxCloudflared_Tunnel_Info},
+}, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
+
+var syntaxCloudflared = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
+	{"access", &syntaxCloudflared_Access},
+	{"tunnel", &syntaxCloudflared_Tunnel},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []option{
 	{"/a", &action_e3b0c44298fc},
@@ -4541,6 +5349,30 @@ var syntaxCmp = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleRead, roleText, roleText}}}
 
+var syntaxCockroach__2a = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxCockroach_Sql = syntax{style: open, options: []option{
+	{"--database", &action_82caea0d3e11},
+	{"--execute", &action_dce6bab328c8},
+	{"--host", &action_82caea0d3e11},
+	{"--url", &action_82caea0d3e11},
+	{"-d", &action_82caea0d3e11},
+	{"-e", &action_dce6bab328c8},
+}, operands: shape{rest: roleText}}
+
+var syntaxCockroach = syntax{style: own, service: "database", subs: []program{
+	{"*", &syntaxCockroach__2a},
+	{"sql", &syntaxCockroach_Sql},
+}, base: &action_d4473c670c25}
+
+var syntaxCode_Serve = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxCode_Serve_web = syntax{style: open, options: []option{
+	{"--host", &action_fb05e58956a1},
+}, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
+
+var syntaxCode_Tunnel = syntax{style: open, why: "opens an editor with a terminal to the network", operands: shape{rest: roleText}, base: &action_e488ec800fe7}
+
 var syntaxCode = syntax{style: open, options: []option{
 	{"--diff", &action_e3b0c44298fc},
 	{"--enable-proposed-api", &action_6b1b9c027b89},
@@ -4561,13 +5393,113 @@ var syntaxCode = syntax{style: open, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
+}, subs: []program{
+	{"serve", &syntaxCode_Serve},
+	{"serve-web", &syntaxCode_Serve_web},
+	{"status", &syntaxCode_Serve},
+	{"tunnel", &syntaxCode_Tunnel},
+	{"version", &syntaxCode_Serve},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxCode_server = syntax{style: open, why: "gives others an editor and a shell", options: []option{
+	{"--bind-addr", &action_fb05e58956a1},
+	{"--host", &action_fb05e58956a1},
+}, operands: shape{rest: roleMaybeFile}, base: &action_71770d2fe9f5}
 
 var syntaxCodesign = syntax{style: open | long | bundled, options: []option{
 	{"--out", &action_edb7023ca44a},
 	{"--output", &action_edb7023ca44a},
 	{"-o", &action_edb7023ca44a},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxCodex_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCodex_Chat = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxCodex_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxCodex_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxCodex_Config = syntax{style: open, subs: []program{
+	{"*", &syntaxCodex_Config__2a},
+	{"get", &syntaxCodex_Config_Get},
+	{"list", &syntaxCodex_Config_Get},
+	{"ls", &syntaxCodex_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxCodex = syntax{style: open, options: []option{
+	{"--allow-all", &action_9d0e2f124bea},
+	{"--allow-all-paths", &action_9d0e2f124bea},
+	{"--allow-all-tools", &action_9d0e2f124bea},
+	{"--always-approve", &action_9d0e2f124bea},
+	{"--auto", &action_9d0e2f124bea},
+	{"--auto-approve", &action_9d0e2f124bea},
+	{"--auto-run", &action_9d0e2f124bea},
+	{"--dangerously-allow-all", &action_9d0e2f124bea},
+	{"--dangerously-bypass-approvals-and-sandbox", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--exec", &action_5375e2232df6},
+	{"--execute", &action_5375e2232df6},
+	{"--force", &action_9d0e2f124bea},
+	{"--full-auto", &action_9d0e2f124bea},
+	{"--headless", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--message", &action_5375e2232df6},
+	{"--message-file", &action_5375e2232df6},
+	{"--no-confirm", &action_9d0e2f124bea},
+	{"--print", &action_5375e2232df6},
+	{"--prompt", &action_5375e2232df6},
+	{"--prompt-interactive", &action_5375e2232df6},
+	{"--skip-permissions-unsafe", &action_9d0e2f124bea},
+	{"--trust-all-tools", &action_9d0e2f124bea},
+	{"--version", &action_e3b0c44298fc},
+	{"--yes", &action_9d0e2f124bea},
+	{"--yes-always", &action_9d0e2f124bea},
+	{"--yolo", &action_9d0e2f124bea},
+	{"-e", &action_5375e2232df6},
+	{"-f", &action_9d0e2f124bea},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_5375e2232df6},
+	{"-m", &action_5375e2232df6},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_5375e2232df6},
+	{"-y", &action_9d0e2f124bea},
+}, texts: []option{
+	{"-a never", &action_9d0e2f124bea},
+	{"approval-mode full-auto", &action_9d0e2f124bea},
+	{"approval-mode yolo", &action_9d0e2f124bea},
+	{"approval-mode=yolo", &action_9d0e2f124bea},
+	{"approval_policy=\"never\"", &action_9d0e2f124bea},
+	{"approval_policy=never", &action_9d0e2f124bea},
+	{"ask-for-approval never", &action_9d0e2f124bea},
+	{"sandbox danger-full-access", &action_9d0e2f124bea},
+	{"sandbox=danger-full-access", &action_9d0e2f124bea},
+	{"sandbox_mode=danger", &action_9d0e2f124bea},
+}, subs: []program{
+	{"auth", &syntaxCodex_Auth},
+	{"chat", &syntaxCodex_Chat},
+	{"completion", &syntaxCodex_Auth},
+	{"config", &syntaxCodex_Config},
+	{"doctor", &syntaxCodex_Auth},
+	{"e", &syntaxCodex_Chat},
+	{"exec", &syntaxCodex_Chat},
+	{"headless", &syntaxCodex_Chat},
+	{"help", &syntaxCodex_Auth},
+	{"list", &syntaxCodex_Auth},
+	{"login", &syntaxCodex_Auth},
+	{"logout", &syntaxCodex_Auth},
+	{"mcp", &syntaxCodex_Config},
+	{"models", &syntaxCodex_Auth},
+	{"run", &syntaxCodex_Chat},
+	{"session", &syntaxCodex_Auth},
+	{"sessions", &syntaxCodex_Auth},
+	{"stats", &syntaxCodex_Auth},
+	{"task", &syntaxCodex_Chat},
+	{"update", &syntaxCodex_Auth},
+	{"upgrade", &syntaxCodex_Auth},
+	{"version", &syntaxCodex_Auth},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxColumn = syntax{options: []option{
 	{"--fillrows", &action_e3b0c44298fc},
@@ -4622,13 +5554,49 @@ var syntaxCommand = syntax{style: first, options: []option{
 	{"-v", &action_e7528687e2d3},
 }, operands: shape{rest: roleArgv}}
 
+var syntaxConcurrently = syntax{style: open, options: []option{
+	{"--default-input-target", &action_933fc77f4028},
+	{"--group", &action_e3b0c44298fc},
+	{"--hide", &action_e3b0c44298fc},
+	{"--kill-others", &action_e3b0c44298fc},
+	{"--kill-others-on-fail", &action_e3b0c44298fc},
+	{"--max-processes", &action_933fc77f4028},
+	{"--name-separator", &action_933fc77f4028},
+	{"--names", &action_933fc77f4028},
+	{"--no-color", &action_e3b0c44298fc},
+	{"--passthrough-arguments", &action_e3b0c44298fc},
+	{"--prefix", &action_933fc77f4028},
+	{"--prefix-colors", &action_933fc77f4028},
+	{"--prefix-length", &action_933fc77f4028},
+	{"--raw", &action_e3b0c44298fc},
+	{"--restart-after", &action_933fc77f4028},
+	{"--restart-tries", &action_933fc77f4028},
+	{"--success", &action_e3b0c44298fc},
+	{"-P", &action_e3b0c44298fc},
+	{"-c", &action_933fc77f4028},
+	{"-g", &action_e3b0c44298fc},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_933fc77f4028},
+	{"-n", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+}, operands: shape{rest: roleShell}, base: &action_ccaa2d796569}
+
 var syntaxConda_Activate = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxConda_Compare = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxConda_Run = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
-var syntaxConda = syntax{style: open, subs: []program{
+var syntaxConda = syntax{style: open, texts: []option{
+	{"config*channel*http", &action_73a15dbedf5a},
+	{"config*channel_alias", &action_73a15dbedf5a},
+	{"config*safety_checks*disabled", &action_1e28f5c319e0},
+	{"config*ssl_verify*false", &action_1e28f5c319e0},
+	{"config*ssl_verify*no", &action_1e28f5c319e0},
+}, subs: []program{
 	{"activate", &syntaxConda_Activate},
 	{"build", &syntaxConda_Activate},
 	{"clean", &syntaxConda_Activate},
@@ -4655,14 +5623,14 @@ var syntaxConda = syntax{style: open, subs: []program{
 	{"upgrade", &syntaxConda_Activate},
 }, base: &action_d4473c670c25}
 
-var syntaxConfigure = syntax{style: open | bundled | long, options: []option{
+var syntaxConfigure = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_f1405b282f3e},
 	{"--directory", &action_48c1001e7070},
 	{"--eval", &action_540dc9a7c234},
-	{"--file", &action_56f3046bd8c9},
+	{"--file", &action_449da398132e},
 	{"--include-dir", &action_933fc77f4028},
 	{"--install", &action_f1405b282f3e},
-	{"--makefile", &action_56f3046bd8c9},
+	{"--makefile", &action_449da398132e},
 	{"--prefix", &action_f1405b282f3e},
 	{"-A", &action_933fc77f4028},
 	{"-B", &action_933fc77f4028},
@@ -4679,7 +5647,7 @@ var syntaxConfigure = syntax{style: open | bundled | long, options: []option{
 	{"-b", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
 	{"-e", &action_e3b0c44298fc},
-	{"-f", &action_56f3046bd8c9},
+	{"-f", &action_449da398132e},
 	{"-i", &action_e3b0c44298fc},
 	{"-j", &action_933fc77f4028},
 	{"-k", &action_e3b0c44298fc},
@@ -4806,9 +5774,31 @@ var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_0de67dc69b64}
 
+var syntaxCqlsh = syntax{style: open, service: "database", input: roleSQL, options: []option{
+	{"--command", &action_1067b4545736},
+	{"--database", &action_82caea0d3e11},
+	{"--execute", &action_1067b4545736},
+	{"--file", &action_40a738f80949},
+	{"--host", &action_82caea0d3e11},
+	{"--output", &action_da06ee4de51b},
+	{"--query", &action_1067b4545736},
+	{"-Q", &action_1067b4545736},
+	{"-S", &action_82caea0d3e11},
+	{"-c", &action_1067b4545736},
+	{"-d", &action_82caea0d3e11},
+	{"-e", &action_1067b4545736},
+	{"-f", &action_40a738f80949},
+	{"-h", &action_82caea0d3e11},
+	{"-i", &action_40a738f80949},
+	{"-o", &action_da06ee4de51b},
+	{"-q", &action_1067b4545736},
+}, operands: shape{rest: roleSQL}, base: &action_c11780522550}
+
 var syntaxCrane_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxCrane_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
+
+var syntaxCrane_Copy = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxCrane_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
@@ -4822,8 +5812,8 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"catalog", &syntaxCrane_Catalog},
 	{"commit", &syntaxCrane_Append},
 	{"config", &syntaxCrane_Catalog},
-	{"copy", &syntaxCrane_Append},
-	{"cp", &syntaxCrane_Append},
+	{"copy", &syntaxCrane_Copy},
+	{"cp", &syntaxCrane_Copy},
 	{"create", &syntaxCrane_Append},
 	{"delete", &syntaxCrane_Delete},
 	{"digest", &syntaxCrane_Catalog},
@@ -4843,7 +5833,7 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"mutate", &syntaxCrane_Append},
 	{"ps", &syntaxCrane_Catalog},
 	{"pull", &syntaxCrane_Append},
-	{"push", &syntaxCrane_Append},
+	{"push", &syntaxCrane_Copy},
 	{"rebase", &syntaxCrane_Append},
 	{"repo", &syntaxCrane_Catalog},
 	{"repository", &syntaxCrane_Catalog},
@@ -4861,6 +5851,64 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"verify", &syntaxCrane_Append},
 	{"version", &syntaxCrane_Catalog},
 }, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+
+var syntaxCreateuser = syntax{style: open, service: "database", operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
+
+var syntaxCredstash__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxCredstash_Configure = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxCredstash = syntax{style: open, subs: []program{
+	{"*", &syntaxCredstash__2a},
+	{"configure", &syntaxCredstash_Configure},
+	{"delete", &syntaxCredstash_Configure},
+	{"erase", &syntaxCredstash_Configure},
+	{"help", &syntaxCredstash_Configure},
+	{"list", &syntaxCredstash_Configure},
+	{"login", &syntaxCredstash_Configure},
+	{"ls", &syntaxCredstash_Configure},
+	{"put", &syntaxCredstash_Configure},
+	{"setup", &syntaxCredstash_Configure},
+	{"store", &syntaxCredstash_Configure},
+	{"version", &syntaxCredstash_Configure},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCroc_Add = syntax{operands: shape{rest: roleSendFile}, base: &action_e3b0c44298fc}
+
+var syntaxCroc_Download = syntax{operands: shape{rest: roleText}, base: &action_bbcc39482331}
+
+var syntaxCroc_File__2a = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxCroc_File_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_e3b0c44298fc}
+
+var syntaxCroc_File = syntax{style: open, subs: []program{
+	{"*", &syntaxCroc_File__2a},
+	{"create", &syntaxCroc_File_Create},
+	{"send", &syntaxCroc_File_Create},
+	{"upload", &syntaxCroc_File_Create},
+}}
+
+var syntaxCroc = syntax{style: open, subs: []program{
+	{"add", &syntaxCroc_Add},
+	{"download", &syntaxCroc_Download},
+	{"file", &syntaxCroc_File},
+	{"files", &syntaxCroc_File},
+	{"get", &syntaxCroc_Download},
+	{"help", &syntaxCroc_Download},
+	{"info", &syntaxCroc_Download},
+	{"list", &syntaxCroc_Download},
+	{"login", &syntaxCroc_Download},
+	{"ls", &syntaxCroc_Download},
+	{"push", &syntaxCroc_Add},
+	{"put", &syntaxCroc_Add},
+	{"receive", &syntaxCroc_Download},
+	{"recv", &syntaxCroc_Download},
+	{"send", &syntaxCroc_Add},
+	{"share", &syntaxCroc_Add},
+	{"up", &syntaxCroc_Add},
+	{"upload", &syntaxCroc_Add},
+	{"version", &syntaxCroc_Download},
+}, operands: shape{rest: roleSendFile}, base: &action_c30f28f41c48}
 
 var syntaxCrontab = syntax{options: []option{
 	{"-e", &action_e3b0c44298fc},
@@ -4922,7 +5970,7 @@ var syntaxCsplit = syntax{style: gnu, options: []option{
 
 var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-#", &action_e3b0c44298fc},
-	{"--abstract-unix-socket", &action_56f3046bd8c9},
+	{"--abstract-unix-socket", &action_c0c3dec8dd34},
 	{"--alt-svc", &action_edb7023ca44a},
 	{"--anyauth", &action_e3b0c44298fc},
 	{"--append", &action_e3b0c44298fc},
@@ -5051,7 +6099,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--remote-name-all", &action_dc51f054738d},
 	{"--remote-time", &action_e3b0c44298fc},
 	{"--remove-on-error", &action_e3b0c44298fc},
-	{"--request", &action_933fc77f4028},
+	{"--request", &action_34d874c5ea9c},
 	{"--request-target", &action_933fc77f4028},
 	{"--resolve", &action_933fc77f4028},
 	{"--retry", &action_933fc77f4028},
@@ -5086,8 +6134,8 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--tlsv1.3", &action_e3b0c44298fc},
 	{"--trace", &action_edb7023ca44a},
 	{"--trace-ascii", &action_edb7023ca44a},
-	{"--unix-socket", &action_56f3046bd8c9},
-	{"--upload-file", &action_8419dfb1703e},
+	{"--unix-socket", &action_c0c3dec8dd34},
+	{"--upload-file", &action_c3870cf69833},
 	{"--url", &action_7100f7f6d9bd},
 	{"--url-query", &action_933fc77f4028},
 	{"--user", &action_933fc77f4028},
@@ -5121,10 +6169,10 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-Q", &action_933fc77f4028},
 	{"-R", &action_e3b0c44298fc},
 	{"-S", &action_e3b0c44298fc},
-	{"-T", &action_8419dfb1703e},
+	{"-T", &action_c3870cf69833},
 	{"-U", &action_933fc77f4028},
 	{"-V", &action_e3b0c44298fc},
-	{"-X", &action_933fc77f4028},
+	{"-X", &action_34d874c5ea9c},
 	{"-Y", &action_933fc77f4028},
 	{"-Z", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
@@ -5196,6 +6244,18 @@ var syntaxDate = syntax{style: gnu, options: []option{
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
 }, operands: shape{head: []role{roleDate, roleText}}}
+
+var syntaxDc = syntax{input: roleEx, options: []option{
+	{"--expression", &action_f7b9dcd0b583},
+	{"--file", &action_40a738f80949},
+	{"-I", &action_933fc77f4028},
+	{"-O", &action_933fc77f4028},
+	{"-V", &action_e3b0c44298fc},
+	{"-e", &action_f7b9dcd0b583},
+	{"-f", &action_40a738f80949},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+}, operands: shape{rest: roleScriptInput}, base: &action_f42b4f6538ea}
 
 var syntaxDd = syntax{style: literal, keys: []option{
 	{"bs", &action_933fc77f4028},
@@ -5535,7 +6595,7 @@ var syntaxDig = syntax{style: long | plus, options: []option{
 	{"-t", &action_933fc77f4028},
 	{"+", &action_933fc77f4028},
 	{"@", &action_933fc77f4028},
-}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+}, operands: shape{rest: roleText}, base: &action_38194b87da82}
 
 var syntaxDirenv_Allow = syntax{operands: shape{head: []role{roleText}}, base: &action_8a9678bf3a01}
 
@@ -5805,7 +6865,7 @@ var syntaxDocker_Build = syntax{style: bundled, options: []option{
 	{"--progress", &action_933fc77f4028},
 	{"--provenance", &action_933fc77f4028},
 	{"--pull", &action_e3b0c44298fc},
-	{"--push", &action_e3b0c44298fc},
+	{"--push", &action_e5091c2d2e9c},
 	{"--quiet", &action_e3b0c44298fc},
 	{"--rm", &action_e3b0c44298fc},
 	{"--sbom", &action_933fc77f4028},
@@ -5972,6 +7032,31 @@ var syntaxDocker_Compose = syntax{style: bundled, options: []option{
 	{"watch", &syntaxDocker_Compose_Attach},
 }, operands: shape{rest: roleText}}
 
+var syntaxDocker_Config__2a = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f2b8d1899791}
+
+var syntaxDocker_Config_Demote = syntax{operands: shape{rest: roleText}, base: &action_1e28f5c319e0}
+
+var syntaxDocker_Config_Info = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxDocker_Config_Join = syntax{operands: shape{rest: roleText}, base: &action_73a15dbedf5a}
+
+var syntaxDocker_Config_Remove = syntax{operands: shape{rest: roleText}, base: &action_7c097ed414e6}
+
+var syntaxDocker_Config = syntax{style: open, subs: []program{
+	{"*", &syntaxDocker_Config__2a},
+	{"demote", &syntaxDocker_Config_Demote},
+	{"info", &syntaxDocker_Config_Info},
+	{"inspect", &syntaxDocker_Config_Info},
+	{"join", &syntaxDocker_Config_Join},
+	{"leave", &syntaxDocker_Config_Demote},
+	{"list", &syntaxDocker_Config_Info},
+	{"logs", &syntaxDocker_Config_Info},
+	{"ls", &syntaxDocker_Config_Info},
+	{"ps", &syntaxDocker_Config_Info},
+	{"remove", &syntaxDocker_Config_Remove},
+	{"rm", &syntaxDocker_Config_Remove},
+}, operands: shape{rest: roleText}}
+
 var syntaxDocker_Cp = syntax{style: bundled, options: []option{
 	{"--archive", &action_e3b0c44298fc},
 	{"--follow-link", &action_e3b0c44298fc},
@@ -5979,7 +7064,7 @@ var syntaxDocker_Cp = syntax{style: bundled, options: []option{
 	{"-L", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_b7751911a947}
 
 var syntaxDocker_Create = syntax{style: bundled, options: []option{
 	{"--add-host", &action_933fc77f4028},
@@ -6179,7 +7264,7 @@ var syntaxDocker_Push = syntax{style: bundled, options: []option{
 	{"--quiet", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}}, base: &action_f725769babf3}
+}, operands: shape{head: []role{roleImage, roleText}}, base: &action_f725769babf3}
 
 var syntaxDocker_Rm = syntax{style: bundled, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -6223,7 +7308,7 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"checkpoint", &syntaxDocker_Builder},
 	{"commit", &syntaxDocker_Attach},
 	{"compose", &syntaxDocker_Compose},
-	{"config", &syntaxDocker_Builder},
+	{"config", &syntaxDocker_Config},
 	{"context", &syntaxDocker_Builder},
 	{"cp", &syntaxDocker_Cp},
 	{"create", &syntaxDocker_Create},
@@ -6251,7 +7336,7 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"machine", &syntaxDocker_Builder},
 	{"manifest", &syntaxDocker_Builder},
 	{"network", &syntaxDocker_Builder},
-	{"node", &syntaxDocker_Builder},
+	{"node", &syntaxDocker_Config},
 	{"pause", &syntaxDocker_Attach},
 	{"play", &syntaxDocker_Builder},
 	{"plugin", &syntaxDocker_Builder},
@@ -6269,13 +7354,13 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"save", &syntaxDocker_Export},
 	{"scout", &syntaxDocker_Builder},
 	{"search", &syntaxDocker_Df},
-	{"secret", &syntaxDocker_Builder},
-	{"service", &syntaxDocker_Builder},
-	{"stack", &syntaxDocker_Builder},
+	{"secret", &syntaxDocker_Config},
+	{"service", &syntaxDocker_Config},
+	{"stack", &syntaxDocker_Config},
 	{"start", &syntaxDocker_Attach},
 	{"stats", &syntaxDocker_Df},
 	{"stop", &syntaxDocker_Attach},
-	{"swarm", &syntaxDocker_Builder},
+	{"swarm", &syntaxDocker_Config},
 	{"system", &syntaxDocker_Builder},
 	{"tag", &syntaxDocker_Attach},
 	{"top", &syntaxDocker_Df},
@@ -6386,11 +7471,42 @@ var syntaxDoctl_Apps_3adestroy = syntax{style: open, operands: shape{rest: roleT
 
 var syntaxDoctl_Auth = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxDoctl_Console = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+var syntaxDoctl_Console = syntax{style: open, options: []option{
+	{"--command", &action_061dd4255278},
+	{"-C", &action_061dd4255278},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxDoctl_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxDoctl = syntax{style: own, subs: []program{
+var syntaxDoctl_Execute = syntax{style: open, options: []option{
+	{"--command", &action_dce6bab328c8},
+	{"--file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleText}, base: &action_1fd8d0e59c57}
+
+var syntaxDoctl_Run = syntax{style: first, options: []option{
+	{"--app", &action_933fc77f4028},
+	{"--remote", &action_933fc77f4028},
+	{"--size", &action_933fc77f4028},
+	{"-a", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5312d47a5241}
+
+var syntaxDoctl = syntax{style: own, service: "cloud", texts: []option{
+	{":credentials", &action_e68a09b0d2fe},
+	{"api-keys", &action_e68a09b0d2fe},
+	{"auth token", &action_e68a09b0d2fe},
+	{"auth:token", &action_e68a09b0d2fe},
+	{"config:get", &action_e68a09b0d2fe},
+	{"databases connection", &action_e68a09b0d2fe},
+	{"docker-config", &action_e68a09b0d2fe},
+	{"env:get", &action_e68a09b0d2fe},
+	{"env:list", &action_e68a09b0d2fe},
+	{"kubeconfig show", &action_e68a09b0d2fe},
+	{"login:ci", &action_e68a09b0d2fe},
+	{"oauth-tokens", &action_e68a09b0d2fe},
+	{"tokens create", &action_e68a09b0d2fe},
+}, subs: []program{
 	{"*", &syntaxDoctl__2a},
 	{"apps:destroy", &syntaxDoctl_Apps_3adestroy},
 	{"auth", &syntaxDoctl_Auth},
@@ -6401,6 +7517,7 @@ var syntaxDoctl = syntax{style: own, subs: []program{
 	{"describe", &syntaxDoctl_Describe},
 	{"destroy", &syntaxDoctl_Apps_3adestroy},
 	{"dev", &syntaxDoctl_Auth},
+	{"execute", &syntaxDoctl_Execute},
 	{"get", &syntaxDoctl_Describe},
 	{"help", &syntaxDoctl_Describe},
 	{"info", &syntaxDoctl_Describe},
@@ -6416,6 +7533,8 @@ var syntaxDoctl = syntax{style: own, subs: []program{
 	{"pull", &syntaxDoctl_Auth},
 	{"remove", &syntaxDoctl_Apps_3adestroy},
 	{"rm", &syntaxDoctl_Apps_3adestroy},
+	{"run", &syntaxDoctl_Run},
+	{"run:detached", &syntaxDoctl_Run},
 	{"search", &syntaxDoctl_Describe},
 	{"show", &syntaxDoctl_Describe},
 	{"ssh", &syntaxDoctl_Console},
@@ -6423,7 +7542,7 @@ var syntaxDoctl = syntax{style: own, subs: []program{
 	{"version", &syntaxDoctl_Describe},
 	{"view", &syntaxDoctl_Describe},
 	{"whoami", &syntaxDoctl_Describe},
-}, groups: []string{"account", "apps", "cluster", "compute", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
+}, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
 
 var syntaxDos2unix = syntax{style: open, operands: shape{rest: roleEdit}}
 
@@ -6492,7 +7611,13 @@ var syntaxDpkg = syntax{style: bundled | open, options: []option{
 
 var syntaxDpkg_deb = syntax{style: open, operands: shape{rest: roleRead}, base: &action_ccaa2d796569}
 
-var syntaxDropdb = syntax{style: open, operands: shape{head: []role{roleText}}, base: &action_6a06064eb7fa}
+var syntaxDropdb = syntax{style: open, service: "database", options: []option{
+	{"--host", &action_82caea0d3e11},
+	{"--maintenance-db", &action_82caea0d3e11},
+	{"-U", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
+	{"-p", &action_933fc77f4028},
+}, operands: shape{head: []role{rolePlace}}, base: &action_6a06064eb7fa}
 
 var syntaxDu = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -6546,13 +7671,13 @@ var syntaxDu = syntax{style: gnu, options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleListTree}, base: &action_3602bad0e56a}
 
-var syntaxDuckdb = syntax{style: long, options: []option{
+var syntaxDuckdb = syntax{style: long, input: roleSQL, options: []option{
 	{"-box", &action_e3b0c44298fc},
 	{"-c", &action_1067b4545736},
 	{"-cmd", &action_1067b4545736},
 	{"-csv", &action_e3b0c44298fc},
-	{"-f", &action_1e600924551b},
-	{"-init", &action_1e600924551b},
+	{"-f", &action_d019be2e1f57},
+	{"-init", &action_d019be2e1f57},
 	{"-json", &action_e3b0c44298fc},
 	{"-line", &action_e3b0c44298fc},
 	{"-markdown", &action_e3b0c44298fc},
@@ -6567,7 +7692,7 @@ var syntaxEcho = syntax{style: literal, options: []option{
 	{"-n", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
-var syntaxEd = syntax{style: first, language: "code", options: []option{
+var syntaxEd = syntax{style: first, input: roleEx, options: []option{
 	{"-E", &action_e3b0c44298fc},
 	{"-G", &action_e3b0c44298fc},
 	{"-l", &action_e3b0c44298fc},
@@ -6713,13 +7838,13 @@ var syntaxEnv = syntax{style: gnu | first | settings, options: []option{
 	{"--list-signal-handling", &action_e3b0c44298fc},
 	{"--null", &action_e3b0c44298fc},
 	{"--split-string", &action_25992496c212},
-	{"--unset", &action_933fc77f4028},
+	{"--unset", &action_a0ca03e0fc95},
 	{"-0", &action_e3b0c44298fc},
 	{"-C", &action_933fc77f4028},
 	{"-P", &action_933fc77f4028},
 	{"-S", &action_25992496c212},
 	{"-i", &action_e3b0c44298fc},
-	{"-u", &action_933fc77f4028},
+	{"-u", &action_a0ca03e0fc95},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}}
 
@@ -7481,6 +8606,16 @@ var syntaxGcloud_Config = syntax{subs: []program{
 	{"list", &syntaxGcloud_Config_Configurations},
 }}
 
+var syntaxGcloud_Config_helper = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGcloud_Cp = syntax{style: open, options: []option{
+	{"--no-clobber", &action_e3b0c44298fc},
+	{"--recursive", &action_e3b0c44298fc},
+	{"-R", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+}, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_d4473c670c25}
+
 var syntaxGcloud_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
 
 var syntaxGcloud_Help = syntax{style: open, operands: shape{rest: roleText}}
@@ -7488,10 +8623,14 @@ var syntaxGcloud_Help = syntax{style: open, operands: shape{rest: roleText}}
 var syntaxGcloud_Print_access_token = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
 
 var syntaxGcloud_Scp = syntax{style: open, options: []option{
+	{"--recurse", &action_e3b0c44298fc},
+}, operands: shape{rest: roleRemoteSrc, tail: []role{roleRemoteDst}}, base: &action_d4473c670c25}
+
+var syntaxGcloud_Ssh = syntax{style: open, options: []option{
 	{"--command", &action_061dd4255278},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxGcloud = syntax{style: own, options: []option{
+var syntaxGcloud = syntax{style: own, service: "gcloud", options: []option{
 	{"--account", &action_933fc77f4028},
 	{"--configuration", &action_933fc77f4028},
 	{"--filter", &action_933fc77f4028},
@@ -7509,6 +8648,8 @@ var syntaxGcloud = syntax{style: own, options: []option{
 	{"cat", &syntaxGcloud_Cat},
 	{"components", &syntaxGcloud_Components},
 	{"config", &syntaxGcloud_Config},
+	{"config-helper", &syntaxGcloud_Config_helper},
+	{"cp", &syntaxGcloud_Cp},
 	{"delete", &syntaxGcloud_Delete},
 	{"describe", &syntaxGcloud_Cat},
 	{"destroy", &syntaxGcloud_Delete},
@@ -7523,14 +8664,16 @@ var syntaxGcloud = syntax{style: own, options: []option{
 	{"list", &syntaxGcloud_Cat},
 	{"list-*", &syntaxGcloud_Cat},
 	{"ls", &syntaxGcloud_Cat},
+	{"mv", &syntaxGcloud_Cp},
 	{"print-access-token", &syntaxGcloud_Print_access_token},
 	{"print-identity-token", &syntaxGcloud_Print_access_token},
 	{"read", &syntaxGcloud_Cat},
 	{"remove-iam-policy-binding", &syntaxGcloud_Delete},
 	{"rm", &syntaxGcloud_Delete},
+	{"rsync", &syntaxGcloud_Cp},
 	{"scp", &syntaxGcloud_Scp},
 	{"search", &syntaxGcloud_Cat},
-	{"ssh", &syntaxGcloud_Scp},
+	{"ssh", &syntaxGcloud_Ssh},
 	{"tail", &syntaxGcloud_Cat},
 	{"topic", &syntaxGcloud_Help},
 	{"version", &syntaxGcloud_Cat},
@@ -7610,23 +8753,23 @@ var syntaxGh_Alias = syntax{subs: []program{
 
 var syntaxGh_Api = syntax{style: open, options: []option{
 	{"--cache", &action_933fc77f4028},
-	{"--field", &action_f6e47f3da29c},
+	{"--field", &action_547c15758204},
 	{"--header", &action_933fc77f4028},
 	{"--include", &action_e3b0c44298fc},
-	{"--input", &action_8419dfb1703e},
+	{"--input", &action_c3870cf69833},
 	{"--jq", &action_933fc77f4028},
 	{"--method", &action_3ad2ce98d091},
 	{"--paginate", &action_e3b0c44298fc},
 	{"--preview", &action_933fc77f4028},
-	{"--raw-field", &action_f6e47f3da29c},
+	{"--raw-field", &action_547c15758204},
 	{"--silent", &action_e3b0c44298fc},
 	{"--slurp", &action_e3b0c44298fc},
 	{"--template", &action_933fc77f4028},
 	{"--verbose", &action_e3b0c44298fc},
-	{"-F", &action_f6e47f3da29c},
+	{"-F", &action_547c15758204},
 	{"-H", &action_933fc77f4028},
 	{"-X", &action_3ad2ce98d091},
-	{"-f", &action_f6e47f3da29c},
+	{"-f", &action_547c15758204},
 	{"-i", &action_e3b0c44298fc},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_933fc77f4028},
@@ -7635,7 +8778,10 @@ var syntaxGh_Api = syntax{style: open, options: []option{
 
 var syntaxGh_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
-var syntaxGh_Auth_Status = syntax{base: &action_9fe32a6c0cf7}
+var syntaxGh_Auth_Status = syntax{style: open, options: []option{
+	{"--show-token", &action_e68a09b0d2fe},
+	{"-t", &action_e68a09b0d2fe},
+}}
 
 var syntaxGh_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
@@ -7676,6 +8822,8 @@ var syntaxGh_Cache_Download = syntax{style: open, options: []option{
 	{"-D", &action_e59e755b10c0},
 	{"-O", &action_e59e755b10c0},
 }, operands: shape{rest: roleText}, base: &action_19af46619ea5}
+
+var syntaxGh_Cache_Upload = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_f725769babf3}
 
 var syntaxGh_Cache = syntax{style: open, subs: []program{
 	{"cancel", &syntaxGh_Cache_Cancel},
@@ -7722,7 +8870,7 @@ var syntaxGh_Cache = syntax{style: open, subs: []program{
 	{"unlock", &syntaxGh_Cache_Cancel},
 	{"unpin", &syntaxGh_Cache_Cancel},
 	{"update-branch", &syntaxGh_Cache_Cancel},
-	{"upload", &syntaxGh_Cache_Cancel},
+	{"upload", &syntaxGh_Cache_Upload},
 	{"view", &syntaxGh_Cache_Checks},
 	{"watch", &syntaxGh_Cache_Checks},
 }}
@@ -7753,30 +8901,26 @@ var syntaxGh_Extension = syntax{subs: []program{
 	{"upgrade", &syntaxGh_Extension_Create},
 }}
 
-var syntaxGh_Gist_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
-
 var syntaxGh_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 
+var syntaxGh_Gist_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_8f400c08222b}
+
 var syntaxGh_Gist_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGh_Gist_Edit = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxGh_Gist_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxGh_Gist = syntax{style: open, subs: []program{
-	{"archive", &syntaxGh_Gist_Archive},
-	{"autolink", &syntaxGh_Gist_Archive},
 	{"clone", &syntaxGh_Gist_Clone},
-	{"create", &syntaxGh_Gist_Archive},
+	{"create", &syntaxGh_Gist_Create},
 	{"delete", &syntaxGh_Gist_Delete},
-	{"deploy-key", &syntaxGh_Gist_Archive},
-	{"edit", &syntaxGh_Gist_Archive},
-	{"fork", &syntaxGh_Gist_Archive},
+	{"edit", &syntaxGh_Gist_Edit},
 	{"list", &syntaxGh_Gist_List},
-	{"rename", &syntaxGh_Gist_Archive},
-	{"set-default", &syntaxGh_Gist_Archive},
-	{"sync", &syntaxGh_Gist_Archive},
-	{"unarchive", &syntaxGh_Gist_Archive},
+	{"new", &syntaxGh_Gist_Create},
+	{"rename", &syntaxGh_Gist_Edit},
 	{"view", &syntaxGh_Gist_List},
-}}
+}, operands: shape{rest: roleSendFile}}
 
 var syntaxGh_Gpg_key_Add = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
 
@@ -7792,7 +8936,34 @@ var syntaxGh_Gpg_key = syntax{style: open, subs: []program{
 	{"set", &syntaxGh_Gpg_key_Add},
 }}
 
-var syntaxGh = syntax{style: open, options: []option{
+var syntaxGh_Repo_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGh_Repo_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
+
+var syntaxGh_Repo_Create = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGh_Repo_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGh_Repo_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxGh_Repo = syntax{style: open, subs: []program{
+	{"archive", &syntaxGh_Repo_Archive},
+	{"autolink", &syntaxGh_Repo_Archive},
+	{"clone", &syntaxGh_Repo_Clone},
+	{"create", &syntaxGh_Repo_Create},
+	{"delete", &syntaxGh_Repo_Delete},
+	{"deploy-key", &syntaxGh_Repo_Archive},
+	{"edit", &syntaxGh_Repo_Archive},
+	{"fork", &syntaxGh_Repo_Archive},
+	{"list", &syntaxGh_Repo_List},
+	{"rename", &syntaxGh_Repo_Archive},
+	{"set-default", &syntaxGh_Repo_Archive},
+	{"sync", &syntaxGh_Repo_Archive},
+	{"unarchive", &syntaxGh_Repo_Archive},
+	{"view", &syntaxGh_Repo_List},
+}}
+
+var syntaxGh = syntax{style: open, service: "github", options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--hostname", &action_933fc77f4028},
 	{"--repo", &action_933fc77f4028},
@@ -7828,7 +8999,7 @@ var syntaxGh = syntax{style: open, options: []option{
 	{"project", &syntaxGh_Cache},
 	{"reference", &syntaxGh_Accessibility},
 	{"release", &syntaxGh_Cache},
-	{"repo", &syntaxGh_Gist},
+	{"repo", &syntaxGh_Repo},
 	{"ruleset", &syntaxGh_Accessibility},
 	{"run", &syntaxGh_Cache},
 	{"screensaver", &syntaxGh_Accessibility},
@@ -8986,7 +10157,12 @@ var syntaxGit_Hash_object = syntax{style: gnu, options: []option{
 	{"-w", &action_ccaa2d796569},
 }, operands: shape{rest: roleRead}}
 
-var syntaxGit_Imap_send = syntax{style: open, operands: shape{rest: roleRead}, base: &action_f12fcb433a66}
+var syntaxGit_Imap_send = syntax{style: open, options: []option{
+	{"--bcc", &action_2dd85645a599},
+	{"--cc", &action_2dd85645a599},
+	{"--smtp-server", &action_80383a7b7f19},
+	{"--to", &action_2dd85645a599},
+}, operands: shape{rest: roleSendFile}, base: &action_f12fcb433a66}
 
 var syntaxGit_Init = syntax{style: gnu, options: []option{
 	{"--bare", &action_e3b0c44298fc},
@@ -9132,7 +10308,7 @@ var syntaxGit_Push = syntax{style: gnu, options: []option{
 	{"--atomic", &action_e3b0c44298fc},
 	{"--branches", &action_e3b0c44298fc},
 	{"--delete", &action_cb88a8d37100},
-	{"--dry-run", &action_e3b0c44298fc},
+	{"--dry-run", &action_246f64325207},
 	{"--exec", &action_25992496c212},
 	{"--follow-tags", &action_e3b0c44298fc},
 	{"--force", &action_f3965e756ecd},
@@ -9161,12 +10337,12 @@ var syntaxGit_Push = syntax{style: gnu, options: []option{
 	{"-6", &action_e3b0c44298fc},
 	{"-d", &action_cb88a8d37100},
 	{"-f", &action_f3965e756ecd},
-	{"-n", &action_e3b0c44298fc},
+	{"-n", &action_246f64325207},
 	{"-o", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_5312d47a5241}
+}, operands: shape{head: []role{rolePush}, rest: roleText}, base: &action_2896baa426ef}
 
 var syntaxGit_Remote_Add = syntax{style: gnu, options: []option{
 	{"--mirror", &action_540758ff93b3},
@@ -9175,7 +10351,7 @@ var syntaxGit_Remote_Add = syntax{style: gnu, options: []option{
 	{"-f", &action_e3b0c44298fc},
 	{"-m", &action_933fc77f4028},
 	{"-t", &action_933fc77f4028},
-}, operands: shape{head: []role{roleText, roleRepo}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleRemoteName, roleRemoteURL}}, base: &action_ccaa2d796569}
 
 var syntaxGit_Remote_Get_url = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -9185,7 +10361,7 @@ var syntaxGit_Remote_Set_url = syntax{style: gnu, options: []option{
 	{"--add", &action_e3b0c44298fc},
 	{"--delete", &action_e3b0c44298fc},
 	{"--push", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText, roleRepo, roleText}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleRemoteName, roleRemoteURL, roleText}}, base: &action_ccaa2d796569}
 
 var syntaxGit_Remote = syntax{style: gnu, options: []option{
 	{"--verbose", &action_e3b0c44298fc},
@@ -9730,23 +10906,23 @@ var syntaxGlab_Alias = syntax{subs: []program{
 
 var syntaxGlab_Api = syntax{style: open, options: []option{
 	{"--cache", &action_933fc77f4028},
-	{"--field", &action_f6e47f3da29c},
+	{"--field", &action_547c15758204},
 	{"--header", &action_933fc77f4028},
 	{"--include", &action_e3b0c44298fc},
-	{"--input", &action_8419dfb1703e},
+	{"--input", &action_c3870cf69833},
 	{"--jq", &action_933fc77f4028},
 	{"--method", &action_3ad2ce98d091},
 	{"--paginate", &action_e3b0c44298fc},
 	{"--preview", &action_933fc77f4028},
-	{"--raw-field", &action_f6e47f3da29c},
+	{"--raw-field", &action_547c15758204},
 	{"--silent", &action_e3b0c44298fc},
 	{"--slurp", &action_e3b0c44298fc},
 	{"--template", &action_933fc77f4028},
 	{"--verbose", &action_e3b0c44298fc},
-	{"-F", &action_f6e47f3da29c},
+	{"-F", &action_547c15758204},
 	{"-H", &action_933fc77f4028},
 	{"-X", &action_3ad2ce98d091},
-	{"-f", &action_f6e47f3da29c},
+	{"-f", &action_547c15758204},
 	{"-i", &action_e3b0c44298fc},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_933fc77f4028},
@@ -9755,7 +10931,10 @@ var syntaxGlab_Api = syntax{style: open, options: []option{
 
 var syntaxGlab_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
-var syntaxGlab_Auth_Status = syntax{base: &action_9fe32a6c0cf7}
+var syntaxGlab_Auth_Status = syntax{style: open, options: []option{
+	{"--show-token", &action_e68a09b0d2fe},
+	{"-t", &action_e68a09b0d2fe},
+}}
 
 var syntaxGlab_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
@@ -9796,6 +10975,8 @@ var syntaxGlab_Cache_Download = syntax{style: open, options: []option{
 	{"-D", &action_e59e755b10c0},
 	{"-O", &action_e59e755b10c0},
 }, operands: shape{rest: roleText}, base: &action_19af46619ea5}
+
+var syntaxGlab_Cache_Upload = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_f725769babf3}
 
 var syntaxGlab_Cache = syntax{style: open, subs: []program{
 	{"cancel", &syntaxGlab_Cache_Cancel},
@@ -9842,7 +11023,7 @@ var syntaxGlab_Cache = syntax{style: open, subs: []program{
 	{"unlock", &syntaxGlab_Cache_Cancel},
 	{"unpin", &syntaxGlab_Cache_Cancel},
 	{"update-branch", &syntaxGlab_Cache_Cancel},
-	{"upload", &syntaxGlab_Cache_Cancel},
+	{"upload", &syntaxGlab_Cache_Upload},
 	{"view", &syntaxGlab_Cache_Checks},
 	{"watch", &syntaxGlab_Cache_Checks},
 }}
@@ -9898,30 +11079,26 @@ var syntaxGlab_Extension = syntax{subs: []program{
 	{"upgrade", &syntaxGlab_Extension_Create},
 }}
 
-var syntaxGlab_Gist_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
-
 var syntaxGlab_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 
+var syntaxGlab_Gist_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_8f400c08222b}
+
 var syntaxGlab_Gist_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGlab_Gist_Edit = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxGlab_Gist_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxGlab_Gist = syntax{style: open, subs: []program{
-	{"archive", &syntaxGlab_Gist_Archive},
-	{"autolink", &syntaxGlab_Gist_Archive},
 	{"clone", &syntaxGlab_Gist_Clone},
-	{"create", &syntaxGlab_Gist_Archive},
+	{"create", &syntaxGlab_Gist_Create},
 	{"delete", &syntaxGlab_Gist_Delete},
-	{"deploy-key", &syntaxGlab_Gist_Archive},
-	{"edit", &syntaxGlab_Gist_Archive},
-	{"fork", &syntaxGlab_Gist_Archive},
+	{"edit", &syntaxGlab_Gist_Edit},
 	{"list", &syntaxGlab_Gist_List},
-	{"rename", &syntaxGlab_Gist_Archive},
-	{"set-default", &syntaxGlab_Gist_Archive},
-	{"sync", &syntaxGlab_Gist_Archive},
-	{"unarchive", &syntaxGlab_Gist_Archive},
+	{"new", &syntaxGlab_Gist_Create},
+	{"rename", &syntaxGlab_Gist_Edit},
 	{"view", &syntaxGlab_Gist_List},
-}}
+}, operands: shape{rest: roleSendFile}}
 
 var syntaxGlab_Gpg_key_Add = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
 
@@ -9937,7 +11114,44 @@ var syntaxGlab_Gpg_key = syntax{style: open, subs: []program{
 	{"set", &syntaxGlab_Gpg_key_Add},
 }}
 
-var syntaxGlab = syntax{style: open, options: []option{
+var syntaxGlab_Repo_Archive = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGlab_Repo_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
+
+var syntaxGlab_Repo_Create = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxGlab_Repo_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxGlab_Repo_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxGlab_Repo = syntax{style: open, subs: []program{
+	{"archive", &syntaxGlab_Repo_Archive},
+	{"autolink", &syntaxGlab_Repo_Archive},
+	{"clone", &syntaxGlab_Repo_Clone},
+	{"create", &syntaxGlab_Repo_Create},
+	{"delete", &syntaxGlab_Repo_Delete},
+	{"deploy-key", &syntaxGlab_Repo_Archive},
+	{"edit", &syntaxGlab_Repo_Archive},
+	{"fork", &syntaxGlab_Repo_Archive},
+	{"list", &syntaxGlab_Repo_List},
+	{"rename", &syntaxGlab_Repo_Archive},
+	{"set-default", &syntaxGlab_Repo_Archive},
+	{"sync", &syntaxGlab_Repo_Archive},
+	{"unarchive", &syntaxGlab_Repo_Archive},
+	{"view", &syntaxGlab_Repo_List},
+}}
+
+var syntaxGlab_Snippet_Create = syntax{operands: shape{rest: roleSendFile}, base: &action_8f400c08222b}
+
+var syntaxGlab_Snippet_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxGlab_Snippet = syntax{style: open, subs: []program{
+	{"create", &syntaxGlab_Snippet_Create},
+	{"list", &syntaxGlab_Snippet_List},
+	{"view", &syntaxGlab_Snippet_List},
+}, operands: shape{rest: roleSendFile}}
+
+var syntaxGlab = syntax{style: open, service: "gitlab", options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--hostname", &action_933fc77f4028},
 	{"--repo", &action_933fc77f4028},
@@ -9976,13 +11190,14 @@ var syntaxGlab = syntax{style: open, options: []option{
 	{"project", &syntaxGlab_Cache},
 	{"reference", &syntaxGlab_Accessibility},
 	{"release", &syntaxGlab_Cache},
-	{"repo", &syntaxGlab_Gist},
+	{"repo", &syntaxGlab_Repo},
 	{"ruleset", &syntaxGlab_Accessibility},
 	{"run", &syntaxGlab_Cache},
 	{"screensaver", &syntaxGlab_Accessibility},
 	{"search", &syntaxGlab_Accessibility},
 	{"secret", &syntaxGlab_Gpg_key},
 	{"skyline", &syntaxGlab_Accessibility},
+	{"snippet", &syntaxGlab_Snippet},
 	{"ssh-key", &syntaxGlab_Gpg_key},
 	{"status", &syntaxGlab_Accessibility},
 	{"variable", &syntaxGlab_Cache},
@@ -10128,6 +11343,17 @@ var syntaxGo = syntax{style: long, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-work", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
+}, texts: []option{
+	{"env*-w*cc=", &action_5d13da8339f2},
+	{"env*-w*goauth=", &action_5d13da8339f2},
+	{"env*-w*gocacheprog=", &action_5d13da8339f2},
+	{"env*-w*goflags=*insecure", &action_1e28f5c319e0},
+	{"env*-w*goflags=*toolexec", &action_5d13da8339f2},
+	{"env*-w*goinsecure=", &action_1e28f5c319e0},
+	{"env*-w*gonosum", &action_1e28f5c319e0},
+	{"env*-w*goproxy=", &action_73a15dbedf5a},
+	{"env*-w*gosumdb=", &action_1e28f5c319e0},
+	{"env*-w*gotoolchain=", &action_73a15dbedf5a},
 }, subs: []program{
 	{"bug", &syntaxGo_Bug},
 	{"build", &syntaxGo_Build},
@@ -10445,7 +11671,7 @@ var syntaxGsutil_Del = syntax{style: open, operands: shape{rest: roleText}, base
 
 var syntaxGsutil_Presign = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
 
-var syntaxGsutil = syntax{style: own, options: []option{
+var syntaxGsutil = syntax{style: own, service: "bucket", options: []option{
 	{"-D", &action_e3b0c44298fc},
 	{"-m", &action_e3b0c44298fc},
 	{"-o", &action_933fc77f4028},
@@ -10543,6 +11769,13 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleCompress}, base: &action_121aadd1cc38}
 
+var syntaxHdfs = syntax{style: open, service: "files", texts: []option{
+	{"-chmod", &action_6deb5cd91c63},
+	{"-expunge", &action_7c097ed414e6},
+	{"-rm", &action_7c097ed414e6},
+	{"namenode -format", &action_7c097ed414e6},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxHead = syntax{style: gnu | numeric, options: []option{
 	{"--bytes", &action_933fc77f4028},
 	{"--lines", &action_933fc77f4028},
@@ -10581,7 +11814,9 @@ var syntaxHelm_Install = syntax{style: open, operands: shape{head: []role{roleTe
 
 var syntaxHelm_Plugin = syntax{base: &action_540dc9a7c234}
 
-var syntaxHelm = syntax{style: open, options: []option{
+var syntaxHelm_Push = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_e5091c2d2e9c}
+
+var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"--ca-file", &action_7674bb8d4aad},
 	{"--cert-file", &action_7674bb8d4aad},
 	{"--key-file", &action_7674bb8d4aad},
@@ -10596,7 +11831,7 @@ var syntaxHelm = syntax{style: open, options: []option{
 	{"--values", &action_7674bb8d4aad},
 	{"--version", &action_933fc77f4028},
 	{"-f", &action_7674bb8d4aad},
-	{"-n", &action_933fc77f4028},
+	{"-n", &action_82caea0d3e11},
 }, subs: []program{
 	{"completion", &syntaxHelm_Completion},
 	{"create", &syntaxHelm_Create},
@@ -10617,7 +11852,7 @@ var syntaxHelm = syntax{style: open, options: []option{
 	{"package", &syntaxHelm_Create},
 	{"plugin", &syntaxHelm_Plugin},
 	{"pull", &syntaxHelm_Create},
-	{"push", &syntaxHelm_Install},
+	{"push", &syntaxHelm_Push},
 	{"registry", &syntaxHelm_Install},
 	{"repo", &syntaxHelm_Completion},
 	{"rollback", &syntaxHelm_Install},
@@ -10632,6 +11867,92 @@ var syntaxHelm = syntax{style: open, options: []option{
 	{"verify", &syntaxHelm_Completion},
 	{"version", &syntaxHelm_Completion},
 }, base: &action_d4473c670c25}
+
+var syntaxHeroku__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxHeroku_Apps_3adestroy = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxHeroku_Auth = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHeroku_Config = syntax{style: open, operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
+var syntaxHeroku_Config_3aedit = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxHeroku_Console = syntax{style: open, options: []option{
+	{"--command", &action_061dd4255278},
+	{"-C", &action_061dd4255278},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHeroku_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHeroku_Execute = syntax{style: open, options: []option{
+	{"--command", &action_dce6bab328c8},
+	{"--file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleText}, base: &action_1fd8d0e59c57}
+
+var syntaxHeroku_Run = syntax{style: first, options: []option{
+	{"--app", &action_933fc77f4028},
+	{"--remote", &action_933fc77f4028},
+	{"--size", &action_933fc77f4028},
+	{"-a", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5312d47a5241}
+
+var syntaxHeroku = syntax{style: own, service: "cloud", texts: []option{
+	{":credentials", &action_e68a09b0d2fe},
+	{"api-keys", &action_e68a09b0d2fe},
+	{"auth token", &action_e68a09b0d2fe},
+	{"auth:token", &action_e68a09b0d2fe},
+	{"config:get", &action_e68a09b0d2fe},
+	{"databases connection", &action_e68a09b0d2fe},
+	{"docker-config", &action_e68a09b0d2fe},
+	{"env:get", &action_e68a09b0d2fe},
+	{"env:list", &action_e68a09b0d2fe},
+	{"kubeconfig show", &action_e68a09b0d2fe},
+	{"login:ci", &action_e68a09b0d2fe},
+	{"oauth-tokens", &action_e68a09b0d2fe},
+	{"tokens create", &action_e68a09b0d2fe},
+}, subs: []program{
+	{"*", &syntaxHeroku__2a},
+	{"apps:destroy", &syntaxHeroku_Apps_3adestroy},
+	{"auth", &syntaxHeroku_Auth},
+	{"build", &syntaxHeroku_Auth},
+	{"config", &syntaxHeroku_Config},
+	{"config:edit", &syntaxHeroku_Config_3aedit},
+	{"config:set", &syntaxHeroku_Config_3aedit},
+	{"config:unset", &syntaxHeroku_Config_3aedit},
+	{"console", &syntaxHeroku_Console},
+	{"delete", &syntaxHeroku_Apps_3adestroy},
+	{"describe", &syntaxHeroku_Describe},
+	{"destroy", &syntaxHeroku_Apps_3adestroy},
+	{"dev", &syntaxHeroku_Auth},
+	{"execute", &syntaxHeroku_Execute},
+	{"get", &syntaxHeroku_Describe},
+	{"help", &syntaxHeroku_Describe},
+	{"info", &syntaxHeroku_Describe},
+	{"init", &syntaxHeroku_Auth},
+	{"link", &syntaxHeroku_Auth},
+	{"list", &syntaxHeroku_Describe},
+	{"list-*", &syntaxHeroku_Describe},
+	{"login", &syntaxHeroku_Auth},
+	{"logout", &syntaxHeroku_Auth},
+	{"logs", &syntaxHeroku_Describe},
+	{"ls", &syntaxHeroku_Describe},
+	{"ps", &syntaxHeroku_Describe},
+	{"pull", &syntaxHeroku_Auth},
+	{"remove", &syntaxHeroku_Apps_3adestroy},
+	{"rm", &syntaxHeroku_Apps_3adestroy},
+	{"run", &syntaxHeroku_Run},
+	{"run:detached", &syntaxHeroku_Run},
+	{"search", &syntaxHeroku_Describe},
+	{"show", &syntaxHeroku_Describe},
+	{"ssh", &syntaxHeroku_Console},
+	{"status", &syntaxHeroku_Describe},
+	{"version", &syntaxHeroku_Describe},
+	{"view", &syntaxHeroku_Describe},
+	{"whoami", &syntaxHeroku_Describe},
+}, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
 
 var syntaxHg_Absorb = syntax{style: gnu | open, options: []option{
 	{"--command", &action_540dc9a7c234},
@@ -10865,7 +12186,23 @@ var syntaxHttp = syntax{options: []option{
 	{"-q", &action_e3b0c44298fc},
 	{"-s", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{rest: roleWebItem}, base: &action_404add0ba800}
+}, operands: shape{rest: roleWebItem}, base: &action_60394c34c26c}
+
+var syntaxHttpd = syntax{style: bundled | open, why: "serves files", options: []option{
+	{"--addr", &action_fb05e58956a1},
+	{"--bind", &action_fb05e58956a1},
+	{"--port", &action_933fc77f4028},
+	{"--root", &action_f01e56e72e8d},
+	{"-c", &action_933fc77f4028},
+	{"-d", &action_f01e56e72e8d},
+	{"-f", &action_e3b0c44298fc},
+	{"-h", &action_f01e56e72e8d},
+	{"-i", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{rest: roleReadTree}, base: &action_71770d2fe9f5}
 
 var syntaxIcacls = syntax{style: slash, options: []option{
 	{"/c", &action_e3b0c44298fc},
@@ -10951,6 +12288,11 @@ var syntaxIfconfig = syntax{style: bundled | open, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
+}, texts: []option{
+	{"--show-secrets", &action_e68a09b0d2fe},
+	{"private-key", &action_e68a09b0d2fe},
+	{"showconf", &action_e68a09b0d2fe},
+	{"wireless-security", &action_e68a09b0d2fe},
 }, subs: []program{
 	{"-listallnetworkservices", &syntaxIfconfig__listallnetworkservices},
 	{"c", &syntaxIfconfig__listallnetworkservices},
@@ -11414,7 +12756,9 @@ var syntaxJq = syntax{options: []option{
 	{"-s", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxJupyter = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+var syntaxJupyter = syntax{style: open, options: []option{
+	{"--ip", &action_fb05e58956a1},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxKadmin = syntax{style: open, operands: shape{rest: roleText}, base: &action_8af0ede3af90}
 
@@ -11579,7 +12923,7 @@ var syntaxKubectl_Config = syntax{style: bundled, options: []option{
 
 var syntaxKubectl_Cp = syntax{style: bundled, options: []option{
 	{"--no-preserve", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleObject, roleObjectDst}}}
+}, operands: shape{head: []role{roleObject, roleObjectDst}}, base: &action_cb58535c8c7c}
 
 var syntaxKubectl_Debug = syntax{style: bundled | open, options: []option{
 	{"--attach", &action_e3b0c44298fc},
@@ -11599,7 +12943,34 @@ var syntaxKubectl_Debug = syntax{style: bundled | open, options: []option{
 	{"-t", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_f725769babf3}
 
-var syntaxKubectl_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+var syntaxKubectl_Delete__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxKubectl_Delete_Job = syntax{style: open, options: []option{
+	{"--all", &action_cb88a8d37100},
+	{"--all-namespaces", &action_cb88a8d37100},
+	{"--selector", &action_cb88a8d37100},
+	{"-A", &action_cb88a8d37100},
+	{"-l", &action_cb88a8d37100},
+}, operands: shape{rest: roleText}}
+
+var syntaxKubectl_Delete = syntax{style: open, options: []option{
+	{"--filename", &action_84991aac2c93},
+	{"--kustomize", &action_84991aac2c93},
+	{"--raw", &action_cb88a8d37100},
+	{"-f", &action_84991aac2c93},
+	{"-k", &action_84991aac2c93},
+}, subs: []program{
+	{"*", &syntaxKubectl_Delete__2a},
+	{"job", &syntaxKubectl_Delete_Job},
+	{"job/*", &syntaxKubectl_Delete_Job},
+	{"jobs", &syntaxKubectl_Delete_Job},
+	{"po", &syntaxKubectl_Delete_Job},
+	{"po/*", &syntaxKubectl_Delete_Job},
+	{"pod", &syntaxKubectl_Delete_Job},
+	{"pod/*", &syntaxKubectl_Delete_Job},
+	{"pods", &syntaxKubectl_Delete_Job},
+	{"pods/*", &syntaxKubectl_Delete_Job},
+}, operands: shape{rest: roleText}, base: &action_f2b8d1899791}
 
 var syntaxKubectl_Describe_Secret = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
@@ -11607,8 +12978,11 @@ var syntaxKubectl_Describe = syntax{style: bundled, options: []option{
 	{"-h", &action_e3b0c44298fc},
 }, subs: []program{
 	{"secret", &syntaxKubectl_Describe_Secret},
+	{"secret,*", &syntaxKubectl_Describe_Secret},
 	{"secret/*", &syntaxKubectl_Describe_Secret},
 	{"secrets", &syntaxKubectl_Describe_Secret},
+	{"secrets,*", &syntaxKubectl_Describe_Secret},
+	{"secrets/*", &syntaxKubectl_Describe_Secret},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxKubectl_Edit = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_250a89f04b9a}
@@ -11623,9 +12997,11 @@ var syntaxKubectl_Exec = syntax{style: bundled, options: []option{
 	{"-t", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_d4473c670c25}
 
-var syntaxKubectl_Port_forward = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_5bce6b70767a}
+var syntaxKubectl_Port_forward = syntax{style: open, options: []option{
+	{"--address", &action_fb05e58956a1},
+}, operands: shape{rest: roleText}}
 
-var syntaxKubectl = syntax{style: bundled, options: []option{
+var syntaxKubectl = syntax{style: bundled, service: "kubernetes", options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--all-namespaces", &action_e3b0c44298fc},
 	{"--as", &action_6b1b9c027b89},
@@ -11693,7 +13069,7 @@ var syntaxKubectl = syntax{style: bundled, options: []option{
 	{"-h", &action_e3b0c44298fc},
 	{"-k", &action_7674bb8d4aad},
 	{"-l", &action_933fc77f4028},
-	{"-n", &action_933fc77f4028},
+	{"-n", &action_82caea0d3e11},
 	{"-o", &action_933fc77f4028},
 	{"-s", &action_7100f7f6d9bd},
 	{"-v", &action_933fc77f4028},
@@ -11784,7 +13160,7 @@ var syntaxKustomize_App = syntax{operands: shape{rest: roleMaybeFile}, base: &ac
 
 var syntaxKustomize_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
 
-var syntaxKustomize = syntax{style: open, subs: []program{
+var syntaxKustomize = syntax{style: open, service: "kubernetes", subs: []program{
 	{"analyze", &syntaxKustomize_Analyze},
 	{"app", &syntaxKustomize_App},
 	{"apply", &syntaxKustomize_App},
@@ -11934,6 +13310,13 @@ var syntaxLess = syntax{style: numeric | plus, options: []option{
 }, prefixes: []option{
 	{"+", &action_fcdc8eed3b98},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxLftp = syntax{style: open, options: []option{
+	{"-b", &action_56f3046bd8c9},
+	{"-c", &action_28cef78862d3},
+	{"-e", &action_28cef78862d3},
+	{"-f", &action_56f3046bd8c9},
+}, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_c30f28f41c48}
 
 var syntaxLn = syntax{style: gnu, options: []option{
 	{"--backup", &action_e3b0c44298fc},
@@ -12146,8 +13529,32 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptLua}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxM4 = syntax{style: open | gnu, input: roleTexts, options: []option{
+	{"--define", &action_933fc77f4028},
+	{"--include", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-I", &action_933fc77f4028},
+}, texts: []option{
+	{"syscmd", &action_5375e2232df6},
+}, operands: shape{rest: roleScriptInput}, base: &action_f42b4f6538ea}
+
+var syntaxMachinectl_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxMachinectl_Login = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_aba4d4e72ec2}
+
+var syntaxMachinectl = syntax{style: open, subs: []program{
+	{"list", &syntaxMachinectl_List},
+	{"list-images", &syntaxMachinectl_List},
+	{"login", &syntaxMachinectl_Login},
+	{"shell", &syntaxMachinectl_Login},
+	{"show", &syntaxMachinectl_List},
+	{"status", &syntaxMachinectl_List},
+}, operands: shape{rest: roleSystem}}
+
 var syntaxMail = syntax{style: bundled | open, options: []option{
-	{"-A", &action_56f3046bd8c9},
+	{"--attach", &action_bbcc0613e977},
+	{"--attachment", &action_bbcc0613e977},
+	{"-A", &action_bbcc0613e977},
 	{"-C", &action_6b1b9c027b89},
 	{"-E", &action_e3b0c44298fc},
 	{"-F", &action_56f3046bd8c9},
@@ -12155,7 +13562,7 @@ var syntaxMail = syntax{style: bundled | open, options: []option{
 	{"-I", &action_6b1b9c027b89},
 	{"-Q", &action_56f3046bd8c9},
 	{"-S", &action_933fc77f4028},
-	{"-a", &action_56f3046bd8c9},
+	{"-a", &action_bbcc0613e977},
 	{"-b", &action_933fc77f4028},
 	{"-c", &action_933fc77f4028},
 	{"-d", &action_e3b0c44298fc},
@@ -12169,14 +13576,14 @@ var syntaxMail = syntax{style: bundled | open, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleSend}, base: &action_a31d7a653934}
 
-var syntaxMake = syntax{style: open | bundled | long, options: []option{
+var syntaxMake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_f1405b282f3e},
 	{"--directory", &action_48c1001e7070},
 	{"--eval", &action_540dc9a7c234},
-	{"--file", &action_56f3046bd8c9},
+	{"--file", &action_449da398132e},
 	{"--include-dir", &action_933fc77f4028},
 	{"--install", &action_f1405b282f3e},
-	{"--makefile", &action_56f3046bd8c9},
+	{"--makefile", &action_449da398132e},
 	{"--prefix", &action_f1405b282f3e},
 	{"-A", &action_933fc77f4028},
 	{"-B", &action_933fc77f4028},
@@ -12193,7 +13600,7 @@ var syntaxMake = syntax{style: open | bundled | long, options: []option{
 	{"-b", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
 	{"-e", &action_e3b0c44298fc},
-	{"-f", &action_56f3046bd8c9},
+	{"-f", &action_449da398132e},
 	{"-i", &action_e3b0c44298fc},
 	{"-j", &action_933fc77f4028},
 	{"-k", &action_e3b0c44298fc},
@@ -12302,6 +13709,41 @@ var syntaxMd5sum = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
 
+var syntaxMinikube_Config = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxMinikube_Delete = syntax{operands: shape{rest: roleText}, base: &action_f3965e756ecd}
+
+var syntaxMinikube_Destroy = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxMinikube_Enter = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_e3b0c44298fc}
+
+var syntaxMinikube = syntax{style: open, subs: []program{
+	{"config", &syntaxMinikube_Config},
+	{"current-context", &syntaxMinikube_Config},
+	{"delete", &syntaxMinikube_Delete},
+	{"describe", &syntaxMinikube_Config},
+	{"destroy", &syntaxMinikube_Destroy},
+	{"enter", &syntaxMinikube_Enter},
+	{"exec", &syntaxMinikube_Enter},
+	{"get", &syntaxMinikube_Config},
+	{"info", &syntaxMinikube_Config},
+	{"ip", &syntaxMinikube_Config},
+	{"list", &syntaxMinikube_Config},
+	{"logs", &syntaxMinikube_Config},
+	{"ls", &syntaxMinikube_Config},
+	{"purge", &syntaxMinikube_Destroy},
+	{"remove", &syntaxMinikube_Destroy},
+	{"rm", &syntaxMinikube_Destroy},
+	{"run", &syntaxMinikube_Enter},
+	{"shell", &syntaxMinikube_Enter},
+	{"show", &syntaxMinikube_Config},
+	{"ssh", &syntaxMinikube_Enter},
+	{"status", &syntaxMinikube_Config},
+	{"stop-destroy", &syntaxMinikube_Destroy},
+	{"undefine", &syntaxMinikube_Destroy},
+	{"version", &syntaxMinikube_Config},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxMkdir = syntax{style: gnu, options: []option{
 	{"--context", &action_540758ff93b3},
 	{"--mode", &action_933fc77f4028},
@@ -12345,19 +13787,46 @@ var syntaxMktemp = syntax{style: gnu, options: []option{
 
 var syntaxModprobe = syntax{style: open, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
-var syntaxMongosh = syntax{style: open, options: []option{
+var syntaxMongosh = syntax{style: open, service: "database", input: roleTexts, options: []option{
 	{"--eval", &action_99ef6915cf9b},
-	{"--execute", &action_99ef6915cf9b},
-	{"--file", &action_0a395c79a38f},
-	{"--query", &action_99ef6915cf9b},
-	{"-Q", &action_99ef6915cf9b},
-	{"-c", &action_99ef6915cf9b},
-	{"-e", &action_99ef6915cf9b},
-	{"-f", &action_0a395c79a38f},
-	{"-i", &action_0a395c79a38f},
-	{"-o", &action_0a395c79a38f},
-	{"-q", &action_99ef6915cf9b},
-}, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
+	{"--file", &action_40a738f80949},
+	{"-f", &action_40a738f80949},
+}, texts: []option{
+	{".drop(", &action_cf912f65ebdf},
+	{".remove(", &action_cf912f65ebdf},
+	{"child_process", &action_5d13da8339f2},
+	{"createuser(", &action_6deb5cd91c63},
+	{"deletemany(", &action_cf912f65ebdf},
+	{"deleteone", &action_f2b8d1899791},
+	{"dropalluser", &action_7c097ed414e6},
+	{"dropdatabase", &action_cf912f65ebdf},
+	{"dropuser(", &action_7c097ed414e6},
+	{"grantroles", &action_6deb5cd91c63},
+	{"insert", &action_f2b8d1899791},
+	{"runcommand", &action_f2b8d1899791},
+	{"shutdownserver", &action_1e28f5c319e0},
+	{"update", &action_f2b8d1899791},
+	{"updatemany({}", &action_7c097ed414e6},
+}, operands: shape{head: []role{rolePlace}, rest: roleScriptInput}, base: &action_c11780522550}
+
+var syntaxMosquitto_pub = syntax{style: open | bundled, options: []option{
+	{"--file", &action_bbcc0613e977},
+	{"--host", &action_80383a7b7f19},
+	{"--stdin-file", &action_4794556dc2ff},
+	{"--stdin-line", &action_4794556dc2ff},
+	{"-P", &action_933fc77f4028},
+	{"-V", &action_933fc77f4028},
+	{"-f", &action_bbcc0613e977},
+	{"-h", &action_80383a7b7f19},
+	{"-i", &action_933fc77f4028},
+	{"-l", &action_4794556dc2ff},
+	{"-m", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-q", &action_933fc77f4028},
+	{"-s", &action_4794556dc2ff},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_38194b87da82}
 
 var syntaxMount = syntax{style: gnu, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -12510,9 +13979,18 @@ var syntaxMv = syntax{style: gnu, options: []option{
 
 var syntaxMvn___version = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
-var syntaxMvn_Deploy = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxMvn_Deploy = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--host", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+	{"--source", &action_7100f7f6d9bd},
+	{"-n", &action_246f64325207},
+	{"-s", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxMvn_Exec = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
+
+var syntaxMvn_Login = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"--build-script", &action_6c2349e8dc5c},
@@ -12521,6 +13999,19 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 }, prefixes: []option{
 	{"-D", &action_933fc77f4028},
 	{"-P", &action_933fc77f4028},
+}, texts: []option{
+	{"add source", &action_73a15dbedf5a},
+	{"config*disable-tls*true", &action_1e28f5c319e0},
+	{"config*mirror.", &action_73a15dbedf5a},
+	{"config*repo.", &action_73a15dbedf5a},
+	{"config*repos.", &action_73a15dbedf5a},
+	{"config*repositories", &action_73a15dbedf5a},
+	{"config*secure-http*false", &action_1e28f5c319e0},
+	{"source add", &action_73a15dbedf5a},
+	{"sources add", &action_73a15dbedf5a},
+	{"sources*--add", &action_73a15dbedf5a},
+	{"sources*-a", &action_73a15dbedf5a},
+	{"ssl_verify_mode", &action_1e28f5c319e0},
 }, subs: []program{
 	{"--version", &syntaxMvn___version},
 	{"-version", &syntaxMvn___version},
@@ -12532,17 +14023,17 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"help", &syntaxMvn___version},
 	{"info", &syntaxMvn___version},
 	{"list", &syntaxMvn___version},
-	{"login", &syntaxMvn_Deploy},
+	{"login", &syntaxMvn_Login},
 	{"outdated", &syntaxMvn___version},
-	{"owner", &syntaxMvn_Deploy},
+	{"owner", &syntaxMvn_Login},
 	{"publish", &syntaxMvn_Deploy},
 	{"push", &syntaxMvn_Deploy},
 	{"show", &syntaxMvn___version},
-	{"signin", &syntaxMvn_Deploy},
+	{"signin", &syntaxMvn_Login},
 	{"tasks", &syntaxMvn___version},
 	{"upload", &syntaxMvn_Deploy},
 	{"version", &syntaxMvn___version},
-	{"yank", &syntaxMvn_Deploy},
+	{"yank", &syntaxMvn_Login},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxMypy = syntax{style: open, options: []option{
@@ -12561,19 +14052,19 @@ var syntaxMypy = syntax{style: open, options: []option{
 	{"-r", &action_f1405b282f3e},
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxMysql = syntax{style: gnu | bundled, options: []option{
+var syntaxMysql = syntax{style: gnu | bundled, service: "database", input: roleSQL, options: []option{
 	{"--batch", &action_e3b0c44298fc},
 	{"--column-names", &action_e3b0c44298fc},
 	{"--compress", &action_e3b0c44298fc},
 	{"--connect-timeout", &action_933fc77f4028},
-	{"--database", &action_933fc77f4028},
+	{"--database", &action_82caea0d3e11},
 	{"--default-character-set", &action_933fc77f4028},
 	{"--defaults-extra-file", &action_56f3046bd8c9},
 	{"--defaults-file", &action_56f3046bd8c9},
 	{"--delimiter", &action_933fc77f4028},
 	{"--execute", &action_1067b4545736},
 	{"--force", &action_e3b0c44298fc},
-	{"--host", &action_933fc77f4028},
+	{"--host", &action_82caea0d3e11},
 	{"--html", &action_e3b0c44298fc},
 	{"--init-command", &action_dce6bab328c8},
 	{"--init-command-no", &action_933fc77f4028},
@@ -12608,7 +14099,7 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-A", &action_e3b0c44298fc},
 	{"-B", &action_e3b0c44298fc},
 	{"-C", &action_e3b0c44298fc},
-	{"-D", &action_933fc77f4028},
+	{"-D", &action_82caea0d3e11},
 	{"-E", &action_e3b0c44298fc},
 	{"-G", &action_e3b0c44298fc},
 	{"-H", &action_e3b0c44298fc},
@@ -12621,7 +14112,7 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-c", &action_e3b0c44298fc},
 	{"-e", &action_1067b4545736},
 	{"-f", &action_e3b0c44298fc},
-	{"-h", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
 	{"-i", &action_e3b0c44298fc},
 	{"-j", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
@@ -12633,7 +14124,36 @@ var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"-u", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{rolePlace}}, base: &action_c11780522550}
+
+var syntaxMysqladmin_Drop = syntax{operands: shape{head: []role{rolePlace}}, base: &action_cb88a8d37100}
+
+var syntaxMysqladmin_Extended_status = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxMysqladmin_Kill = syntax{operands: shape{rest: roleText}, base: &action_1e28f5c319e0}
+
+var syntaxMysqladmin_Old_password = syntax{operands: shape{rest: roleText}, base: &action_6deb5cd91c63}
+
+var syntaxMysqladmin = syntax{style: open, service: "database", options: []option{
+	{"--host", &action_82caea0d3e11},
+	{"-P", &action_933fc77f4028},
+	{"-S", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
+	{"-p", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, subs: []program{
+	{"drop", &syntaxMysqladmin_Drop},
+	{"extended-status", &syntaxMysqladmin_Extended_status},
+	{"kill", &syntaxMysqladmin_Kill},
+	{"old-password", &syntaxMysqladmin_Old_password},
+	{"password", &syntaxMysqladmin_Old_password},
+	{"ping", &syntaxMysqladmin_Extended_status},
+	{"processlist", &syntaxMysqladmin_Extended_status},
+	{"shutdown", &syntaxMysqladmin_Kill},
+	{"status", &syntaxMysqladmin_Extended_status},
+	{"variables", &syntaxMysqladmin_Extended_status},
+	{"version", &syntaxMysqladmin_Extended_status},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"--backupdir", &action_1efb8343bf9b},
@@ -12646,6 +14166,15 @@ var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"-o", &action_1efb8343bf9b},
 	{"-s", &action_25992496c212},
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
+
+var syntaxNats = syntax{style: open, service: "service", options: []option{
+	{"--bootstrap-server", &action_80383a7b7f19},
+	{"--broker-list", &action_80383a7b7f19},
+	{"--host", &action_80383a7b7f19},
+	{"--server", &action_80383a7b7f19},
+	{"-b", &action_80383a7b7f19},
+	{"-s", &action_80383a7b7f19},
+}, operands: shape{rest: roleMaybeFile}, base: &action_14cc77692e3d}
 
 var syntaxNc = syntax{style: bundled, options: []option{
 	{"--allow", &action_933fc77f4028},
@@ -12716,6 +14245,13 @@ var syntaxNc = syntax{style: bundled, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleHost, roleText}}, base: &action_60394c34c26c}
 
+var syntaxNcftpput = syntax{style: open, options: []option{
+	{"-P", &action_933fc77f4028},
+	{"-j", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{head: []role{roleHost, roleText}, rest: roleSendFile}, base: &action_5312d47a5241}
+
 var syntaxNetsh = syntax{style: slash | expr, why: "changes the network or the firewall, or shows wireless keys", options: []option{
 	{"show", &action_936813f2e31e},
 }, texts: []option{
@@ -12775,6 +14311,18 @@ var syntaxNetstat = syntax{style: bundled | numeric | open, options: []option{
 	{"-y", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
+
+var syntaxNgrok_Authtoken = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
+	{"authtoken", &syntaxNgrok_Authtoken},
+	{"config", &syntaxNgrok_Authtoken},
+	{"help", &syntaxNgrok_Authtoken},
+	{"list", &syntaxNgrok_Authtoken},
+	{"status", &syntaxNgrok_Authtoken},
+	{"update", &syntaxNgrok_Authtoken},
+	{"version", &syntaxNgrok_Authtoken},
+}, operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
 
 var syntaxNice = syntax{style: gnu | first | numeric, options: []option{
 	{"--adjustment", &action_933fc77f4028},
@@ -13002,13 +14550,15 @@ var syntaxNpm_Build = syntax{style: bundled, operands: shape{rest: roleText}, ba
 
 var syntaxNpm_Config_Delete = syntax{operands: shape{rest: roleText}, base: &action_f140bfcee116}
 
-var syntaxNpm_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxNpm_Config_Get = syntax{operands: shape{rest: roleSecret}, base: &action_9fe32a6c0cf7}
+
+var syntaxNpm_Config_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxNpm_Config = syntax{style: bundled, subs: []program{
 	{"delete", &syntaxNpm_Config_Delete},
 	{"get", &syntaxNpm_Config_Get},
-	{"list", &syntaxNpm_Config_Get},
-	{"ls", &syntaxNpm_Config_Get},
+	{"list", &syntaxNpm_Config_List},
+	{"ls", &syntaxNpm_Config_List},
 	{"set", &syntaxNpm_Config_Delete},
 }}
 
@@ -13017,6 +14567,11 @@ var syntaxNpm_Create = syntax{style: bundled, operands: shape{rest: roleText}, b
 var syntaxNpm_Dlx = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
 
 var syntaxNpm_Exec = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxNpm_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--registry", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleMaybeFile}, base: &action_e5091c2d2e9c}
 
 var syntaxNpm_Token = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_b93c3c81d6a2}
 
@@ -13096,6 +14651,17 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*set*cafile", &action_1e28f5c319e0},
+	{"config*set*ignore-scripts*false", &action_1e28f5c319e0},
+	{"config*set*proxy", &action_73a15dbedf5a},
+	{"config*set*registry", &action_73a15dbedf5a},
+	{"config*set*script-shell", &action_1e28f5c319e0},
+	{"config*set*strict-ssl*false", &action_1e28f5c319e0},
+	{"enablestrictssl*false", &action_1e28f5c319e0},
+	{"npmregistryserver", &action_73a15dbedf5a},
+	{"pkg set*scripts.*=", &action_25992496c212},
+	{"set registry", &action_73a15dbedf5a},
 }, subs: []program{
 	{"--version", &syntaxNpm___version},
 	{"access", &syntaxNpm_Access},
@@ -13189,7 +14755,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"preview", &syntaxNpm_Build},
 	{"profile", &syntaxNpm_Access},
 	{"prune", &syntaxNpm_Add},
-	{"publish", &syntaxNpm_Access},
+	{"publish", &syntaxNpm_Publish},
 	{"query", &syntaxNpm___version},
 	{"r", &syntaxNpm_Approve_builds},
 	{"rb", &syntaxNpm_Add},
@@ -13512,6 +15078,55 @@ var syntaxOd = syntax{style: gnu | numeric, options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
+var syntaxOp__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxOp_Account = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxOp_Document__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxOp_Document_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxOp_Document_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxOp_Document_List = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxOp_Document = syntax{style: open, subs: []program{
+	{"*", &syntaxOp_Document__2a},
+	{"delete", &syntaxOp_Document_Delete},
+	{"get", &syntaxOp_Document_Get},
+	{"list", &syntaxOp_Document_List},
+	{"template", &syntaxOp_Document_List},
+}}
+
+var syntaxOp_Inject = syntax{style: open, options: []option{
+	{"--in-file", &action_56f3046bd8c9},
+	{"--out-file", &action_edb7023ca44a},
+	{"-i", &action_56f3046bd8c9},
+	{"-o", &action_edb7023ca44a},
+}, base: &action_e68a09b0d2fe}
+
+var syntaxOp_Read = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxOp_Run = syntax{style: open, options: []option{
+	{"--env-file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleArgv}}
+
+var syntaxOp = syntax{style: open, subs: []program{
+	{"*", &syntaxOp__2a},
+	{"account", &syntaxOp_Account},
+	{"document", &syntaxOp_Document},
+	{"group", &syntaxOp_Account},
+	{"inject", &syntaxOp_Inject},
+	{"item", &syntaxOp_Document},
+	{"read", &syntaxOp_Read},
+	{"run", &syntaxOp_Run},
+	{"signin", &syntaxOp_Account},
+	{"signout", &syntaxOp_Account},
+	{"user", &syntaxOp_Account},
+	{"vault", &syntaxOp_Account},
+	{"whoami", &syntaxOp_Account},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxOpen = syntax{style: bundled, options: []option{
 	{"--args", &action_23cf6617af12},
 	{"--env", &action_933fc77f4028},
@@ -13824,7 +15439,7 @@ var syntaxPacker__2a = syntax{style: open, operands: shape{rest: roleText}, base
 
 var syntaxPacker_Catalog = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxPacker = syntax{style: own, subs: []program{
+var syntaxPacker = syntax{style: own, service: "packer", subs: []program{
 	{"*", &syntaxPacker__2a},
 	{"catalog", &syntaxPacker_Catalog},
 	{"fmt", &syntaxPacker_Catalog},
@@ -14021,16 +15636,18 @@ var syntaxParallel = syntax{style: first, options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgvStdin}, base: &action_ccaa2d796569}
 
+var syntaxPass__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
 var syntaxPass_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxPass_Find = syntax{operands: shape{rest: roleText}, base: &action_bc12931a75d1}
+var syntaxPass_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
 var syntaxPass = syntax{style: open, subs: []program{
+	{"*", &syntaxPass__2a},
 	{"add", &syntaxPass_Add},
 	{"cp", &syntaxPass_Add},
 	{"edit", &syntaxPass_Add},
 	{"find", &syntaxPass_Find},
-	{"generate", &syntaxPass_Add},
 	{"git", &syntaxPass_Add},
 	{"help", &syntaxPass_Find},
 	{"init", &syntaxPass_Add},
@@ -14042,7 +15659,7 @@ var syntaxPass = syntax{style: open, subs: []program{
 	{"search", &syntaxPass_Find},
 	{"status", &syntaxPass_Find},
 	{"version", &syntaxPass_Find},
-}, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+}, operands: shape{rest: roleText}}
 
 var syntaxPaste = syntax{style: gnu, options: []option{
 	{"--delimiters", &action_933fc77f4028},
@@ -14053,7 +15670,7 @@ var syntaxPaste = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxPatch = syntax{style: gnu | numeric, options: []option{
+var syntaxPatch = syntax{style: gnu | numeric, input: roleDiff, options: []option{
 	{"--backup", &action_e3b0c44298fc},
 	{"--batch", &action_e3b0c44298fc},
 	{"--binary", &action_e3b0c44298fc},
@@ -14062,7 +15679,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"--force", &action_e3b0c44298fc},
 	{"--forward", &action_e3b0c44298fc},
 	{"--fuzz", &action_933fc77f4028},
-	{"--input", &action_56f3046bd8c9},
+	{"--input", &action_f58ce29298f0},
 	{"--merge", &action_e3b0c44298fc},
 	{"--output", &action_edb7023ca44a},
 	{"--prefix", &action_933fc77f4028},
@@ -14090,7 +15707,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"-e", &action_e3b0c44298fc},
 	{"-f", &action_e3b0c44298fc},
 	{"-g", &action_933fc77f4028},
-	{"-i", &action_56f3046bd8c9},
+	{"-i", &action_f58ce29298f0},
 	{"-l", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
 	{"-o", &action_edb7023ca44a},
@@ -14100,7 +15717,7 @@ var syntaxPatch = syntax{style: gnu | numeric, options: []option{
 	{"-t", &action_e3b0c44298fc},
 	{"-u", &action_e3b0c44298fc},
 	{"-z", &action_933fc77f4028},
-}, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_19af46619ea5}
+}, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_bd0095900711}
 
 var syntaxPcalua = syntax{style: slash, why: "runs code straight from the network", options: []option{
 	{"/a", &action_c90037fb93bf},
@@ -14225,7 +15842,7 @@ var syntaxPg_dump = syntax{style: bundled | open, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
-}, operands: shape{rest: roleText}, base: &action_404add0ba800}
+}, operands: shape{rest: roleText}, base: &action_8020e15c8161}
 
 var syntaxPg_isready = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -14233,7 +15850,7 @@ var syntaxPg_restore = syntax{style: open | bundled, options: []option{
 	{"--file", &action_933fc77f4028},
 	{"-d", &action_933fc77f4028},
 	{"-f", &action_933fc77f4028},
-}, operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+}, operands: shape{rest: roleMaybeFile}, base: &action_312cb885b3b5}
 
 var syntaxPgrep = syntax{options: []option{
 	{"--ns", &action_933fc77f4028},
@@ -14446,6 +16063,12 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_1efb8343bf9b},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*set*find-links", &action_73a15dbedf5a},
+	{"config*set*index-url", &action_73a15dbedf5a},
+	{"config*set*index_url", &action_73a15dbedf5a},
+	{"config*set*proxy", &action_73a15dbedf5a},
+	{"config*set*trusted-host", &action_1e28f5c319e0},
 }, subs: []program{
 	{"cache", &syntaxPip_Cache},
 	{"check", &syntaxPip_Check},
@@ -14523,7 +16146,11 @@ var syntaxPoetry_About = syntax{operands: shape{rest: roleText}, base: &action_9
 
 var syntaxPoetry_Add = syntax{operands: shape{rest: rolePackage}, base: &action_d4473c670c25}
 
-var syntaxPoetry_Publish = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxPoetry_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--publish-url", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxPoetry_Run = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
@@ -14532,6 +16159,10 @@ var syntaxPoetry = syntax{style: open, options: []option{
 	{"--project", &action_48c1001e7070},
 	{"-C", &action_48c1001e7070},
 	{"-P", &action_48c1001e7070},
+}, texts: []option{
+	{"cert*false", &action_1e28f5c319e0},
+	{"config*repositories.", &action_73a15dbedf5a},
+	{"source add*http", &action_73a15dbedf5a},
 }, subs: []program{
 	{"about", &syntaxPoetry_About},
 	{"add", &syntaxPoetry_Add},
@@ -14630,6 +16261,21 @@ var syntaxPrintf = syntax{style: literal, options: []option{
 	{"-v", &action_933fc77f4028},
 }, operands: shape{rest: roleText}}
 
+var syntaxPrisma = syntax{style: open, service: "database", texts: []option{
+	{"--accept-data-loss", &action_7c097ed414e6},
+	{"db push*--force-reset", &action_7c097ed414e6},
+	{"db:drop", &action_7c097ed414e6},
+	{"db:purge", &action_7c097ed414e6},
+	{"db:reset", &action_7c097ed414e6},
+	{"drop-all", &action_7c097ed414e6},
+	{"dropall", &action_7c097ed414e6},
+	{"migrate reset", &action_7c097ed414e6},
+	{"migrate:reset", &action_7c097ed414e6},
+	{"migrate:undo:all", &action_7c097ed414e6},
+	{"rollback --all", &action_7c097ed414e6},
+	{"schema:drop", &action_7c097ed414e6},
+}, operands: shape{rest: roleMaybeFile}, base: &action_ccaa2d796569}
+
 var syntaxProcdump = syntax{style: slash, why: "reads credentials", options: []option{
 	{"/accepteula", &action_e3b0c44298fc},
 	{"/list", &action_e3b0c44298fc},
@@ -14716,6 +16362,9 @@ var syntaxPs = syntax{style: long | bundled | bare | open | numeric, options: []
 	{"-x", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
+}, texts: []option{
+	{"auxe", &action_e68a09b0d2fe},
+	{"eww", &action_e68a09b0d2fe},
 }, operands: shape{rest: roleText}}
 
 var syntaxPsexec = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
@@ -14739,23 +16388,23 @@ var syntaxPsexec = syntax{style: slash | first, why: "runs code straight from th
 	{"/x", &action_e3b0c44298fc},
 }, groups: []string{"\\\\*"}, operands: shape{rest: roleCmdWords}, base: &action_10f042f09a25}
 
-var syntaxPsql = syntax{style: bundled, options: []option{
+var syntaxPsql = syntax{style: bundled, service: "database", input: roleSQL, options: []option{
 	{"--command", &action_1067b4545736},
 	{"--csv", &action_e3b0c44298fc},
-	{"--dbname", &action_933fc77f4028},
+	{"--dbname", &action_82caea0d3e11},
 	{"--echo-all", &action_e3b0c44298fc},
 	{"--echo-errors", &action_e3b0c44298fc},
 	{"--expanded", &action_e3b0c44298fc},
 	{"--field-separator", &action_933fc77f4028},
-	{"--file", &action_b19492b800f7},
-	{"--host", &action_933fc77f4028},
+	{"--file", &action_40a738f80949},
+	{"--host", &action_82caea0d3e11},
 	{"--html", &action_e3b0c44298fc},
 	{"--list", &action_03539de5fc68},
 	{"--log-file", &action_edb7023ca44a},
 	{"--no-align", &action_e3b0c44298fc},
 	{"--no-password", &action_e3b0c44298fc},
 	{"--no-psqlrc", &action_e3b0c44298fc},
-	{"--output", &action_edb7023ca44a},
+	{"--output", &action_da06ee4de51b},
 	{"--password", &action_e3b0c44298fc},
 	{"--port", &action_933fc77f4028},
 	{"--pset", &action_933fc77f4028},
@@ -14782,14 +16431,14 @@ var syntaxPsql = syntax{style: bundled, options: []option{
 	{"-a", &action_e3b0c44298fc},
 	{"-b", &action_e3b0c44298fc},
 	{"-c", &action_1067b4545736},
-	{"-d", &action_933fc77f4028},
+	{"-d", &action_82caea0d3e11},
 	{"-e", &action_e3b0c44298fc},
-	{"-f", &action_b19492b800f7},
-	{"-h", &action_933fc77f4028},
+	{"-f", &action_40a738f80949},
+	{"-h", &action_82caea0d3e11},
 	{"-i", &action_e3b0c44298fc},
 	{"-l", &action_03539de5fc68},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_edb7023ca44a},
+	{"-o", &action_da06ee4de51b},
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
@@ -14798,7 +16447,7 @@ var syntaxPsql = syntax{style: bundled, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText, roleText}}, base: &action_ff2fd671a94b}
+}, operands: shape{head: []role{rolePlace, roleText}}, base: &action_c11780522550}
 
 var syntaxPulumi_About = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -14806,7 +16455,7 @@ var syntaxPulumi_Bootstrap = syntax{operands: shape{rest: roleMaybeFile}, base: 
 
 var syntaxPulumi_Delete = syntax{operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
 
-var syntaxPulumi = syntax{style: open, subs: []program{
+var syntaxPulumi = syntax{style: open, service: "infrastructure", subs: []program{
 	{"about", &syntaxPulumi_About},
 	{"bootstrap", &syntaxPulumi_Bootstrap},
 	{"cancel", &syntaxPulumi_Bootstrap},
@@ -14911,11 +16560,11 @@ var syntaxPwd = syntax{options: []option{
 }}
 
 var syntaxPy_3ahttp_2eserver = syntax{options: []option{
-	{"--bind", &action_933fc77f4028},
+	{"--bind", &action_fb05e58956a1},
 	{"--cgi", &action_e3b0c44298fc},
 	{"--directory", &action_f01e56e72e8d},
 	{"--protocol", &action_933fc77f4028},
-	{"-b", &action_933fc77f4028},
+	{"-b", &action_fb05e58956a1},
 	{"-d", &action_f01e56e72e8d},
 	{"-p", &action_933fc77f4028},
 }, operands: shape{head: []role{roleText}}, base: &action_5bce6b70767a}
@@ -14990,6 +16639,56 @@ var syntaxPython = syntax{style: first, language: "python", options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptPython}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxRake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
+	{"--build", &action_f1405b282f3e},
+	{"--directory", &action_48c1001e7070},
+	{"--eval", &action_540dc9a7c234},
+	{"--execute", &action_31e8e589bb8a},
+	{"--execute-continue", &action_31e8e589bb8a},
+	{"--execute-print", &action_31e8e589bb8a},
+	{"--file", &action_449da398132e},
+	{"--include-dir", &action_933fc77f4028},
+	{"--install", &action_f1405b282f3e},
+	{"--makefile", &action_449da398132e},
+	{"--prefix", &action_f1405b282f3e},
+	{"--rakelibdir", &action_48c1001e7070},
+	{"--require", &action_058236e0a6ac},
+	{"-A", &action_933fc77f4028},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_48c1001e7070},
+	{"-D", &action_933fc77f4028},
+	{"-E", &action_31e8e589bb8a},
+	{"-G", &action_933fc77f4028},
+	{"-I", &action_933fc77f4028},
+	{"-P", &action_56f3046bd8c9},
+	{"-R", &action_48c1001e7070},
+	{"-S", &action_56f3046bd8c9},
+	{"-T", &action_933fc77f4028},
+	{"-W", &action_933fc77f4028},
+	{"-b", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-e", &action_31e8e589bb8a},
+	{"-f", &action_449da398132e},
+	{"-i", &action_e3b0c44298fc},
+	{"-j", &action_933fc77f4028},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_933fc77f4028},
+	{"-p", &action_31e8e589bb8a},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_058236e0a6ac},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+}, prefixes: []option{
+	{"-D", &action_933fc77f4028},
+	{"-G", &action_933fc77f4028},
+	{"-j", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxRclone_About = syntax{operands: shape{rest: roleObject}, base: &action_9fe32a6c0cf7}
 
 var syntaxRclone_Backend = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
@@ -15004,7 +16703,9 @@ var syntaxRclone_Config = syntax{operands: shape{rest: roleText}, base: &action_
 
 var syntaxRclone_Mount = syntax{base: &action_540dc9a7c234}
 
-var syntaxRclone = syntax{style: open, options: []option{
+var syntaxRclone_Rcat = syntax{operands: shape{rest: roleText}, base: &action_8f400c08222b}
+
+var syntaxRclone = syntax{style: open, service: "bucket", options: []option{
 	{"--config", &action_56f3046bd8c9},
 	{"--exclude-from", &action_56f3046bd8c9},
 	{"--files-from", &action_56f3046bd8c9},
@@ -15046,7 +16747,7 @@ var syntaxRclone = syntax{style: open, options: []option{
 	{"ncdu", &syntaxRclone_About},
 	{"nfsmount", &syntaxRclone_Mount},
 	{"purge", &syntaxRclone_Cleanup},
-	{"rcat", &syntaxRclone_Backend},
+	{"rcat", &syntaxRclone_Rcat},
 	{"rcd", &syntaxRclone_Mount},
 	{"rmdir", &syntaxRclone_Cleanup},
 	{"rmdirs", &syntaxRclone_Cleanup},
@@ -15088,24 +16789,30 @@ var syntaxRealpath = syntax{style: gnu, options: []option{
 
 var syntaxReboot = syntax{style: open, operands: shape{rest: roleText}, base: &action_d3ee23963102}
 
-var syntaxRedis_cli__2a = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxRedis_cli__2a = syntax{operands: shape{rest: roleText}, base: &action_aaa142baf704}
 
-var syntaxRedis_cli_CONFIG = syntax{operands: shape{rest: roleText}, base: &action_250a89f04b9a}
+var syntaxRedis_cli_ACL = syntax{operands: shape{rest: roleText}, base: &action_e94404000ca7}
 
-var syntaxRedis_cli_DBSIZE = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxRedis_cli_BGSAVE = syntax{operands: shape{rest: roleText}, base: &action_c05c5d49413f}
 
-var syntaxRedis_cli_FLUSHALL = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+var syntaxRedis_cli_CONFIG = syntax{operands: shape{rest: roleText}, base: &action_516a498c9f2d}
 
-var syntaxRedis_cli = syntax{options: []option{
+var syntaxRedis_cli_DBSIZE = syntax{operands: shape{rest: roleText}, base: &action_809a8a0cdbfb}
+
+var syntaxRedis_cli_FLUSHALL = syntax{operands: shape{rest: roleText}, base: &action_bf63d2ff16a2}
+
+var syntaxRedis_cli_MIGRATE = syntax{operands: shape{rest: roleText}, base: &action_ea31d6cff035}
+
+var syntaxRedis_cli = syntax{service: "database", input: roleLines, options: []option{
 	{"--askpass", &action_e3b0c44298fc},
 	{"--bigkeys", &action_e3b0c44298fc},
 	{"--cacert", &action_56f3046bd8c9},
 	{"--cert", &action_56f3046bd8c9},
-	{"--cluster", &action_540dc9a7c234},
+	{"--cluster", &action_c091def0a3d4},
 	{"--count", &action_933fc77f4028},
 	{"--csv", &action_e3b0c44298fc},
-	{"--eval", &action_540dc9a7c234},
-	{"--functions-rdb", &action_540dc9a7c234},
+	{"--eval", &action_c091def0a3d4},
+	{"--functions-rdb", &action_c091def0a3d4},
 	{"--hotkeys", &action_e3b0c44298fc},
 	{"--insecure", &action_e3b0c44298fc},
 	{"--json", &action_e3b0c44298fc},
@@ -15116,9 +16823,9 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"--no-raw", &action_e3b0c44298fc},
 	{"--pass", &action_933fc77f4028},
 	{"--pattern", &action_933fc77f4028},
-	{"--pipe", &action_540dc9a7c234},
+	{"--pipe", &action_e3b0c44298fc},
 	{"--raw", &action_e3b0c44298fc},
-	{"--rdb", &action_edb7023ca44a},
+	{"--rdb", &action_5cfdd09334d4},
 	{"--scan", &action_e3b0c44298fc},
 	{"--sni", &action_933fc77f4028},
 	{"--stat", &action_e3b0c44298fc},
@@ -15130,20 +16837,23 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"-a", &action_933fc77f4028},
 	{"-c", &action_e3b0c44298fc},
 	{"-d", &action_933fc77f4028},
-	{"-h", &action_933fc77f4028},
+	{"-h", &action_82caea0d3e11},
 	{"-i", &action_933fc77f4028},
 	{"-n", &action_933fc77f4028},
 	{"-p", &action_933fc77f4028},
 	{"-r", &action_933fc77f4028},
 	{"-s", &action_933fc77f4028},
-	{"-u", &action_933fc77f4028},
+	{"-u", &action_82caea0d3e11},
 	{"-x", &action_e3b0c44298fc},
 }, subs: []program{
 	{"*", &syntaxRedis_cli__2a},
+	{"ACL", &syntaxRedis_cli_ACL},
+	{"BGSAVE", &syntaxRedis_cli_BGSAVE},
 	{"CONFIG", &syntaxRedis_cli_CONFIG},
 	{"DBSIZE", &syntaxRedis_cli_DBSIZE},
 	{"DEBUG", &syntaxRedis_cli_CONFIG},
 	{"EVAL", &syntaxRedis_cli_CONFIG},
+	{"EVALSHA", &syntaxRedis_cli_CONFIG},
 	{"EXISTS", &syntaxRedis_cli_DBSIZE},
 	{"FLUSHALL", &syntaxRedis_cli_FLUSHALL},
 	{"FLUSHDB", &syntaxRedis_cli_FLUSHALL},
@@ -15158,16 +16868,17 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"LRANGE", &syntaxRedis_cli_DBSIZE},
 	{"MEMORY", &syntaxRedis_cli_DBSIZE},
 	{"MGET", &syntaxRedis_cli_DBSIZE},
+	{"MIGRATE", &syntaxRedis_cli_MIGRATE},
 	{"MODULE", &syntaxRedis_cli_CONFIG},
 	{"MONITOR", &syntaxRedis_cli_DBSIZE},
 	{"PING", &syntaxRedis_cli_DBSIZE},
-	{"REPLICAOF", &syntaxRedis_cli_CONFIG},
-	{"SAVE", &syntaxRedis_cli_CONFIG},
+	{"REPLICAOF", &syntaxRedis_cli_MIGRATE},
+	{"SAVE", &syntaxRedis_cli_BGSAVE},
 	{"SCAN", &syntaxRedis_cli_DBSIZE},
 	{"SCARD", &syntaxRedis_cli_DBSIZE},
 	{"SCRIPT", &syntaxRedis_cli_CONFIG},
 	{"SHUTDOWN", &syntaxRedis_cli_FLUSHALL},
-	{"SLAVEOF", &syntaxRedis_cli_CONFIG},
+	{"SLAVEOF", &syntaxRedis_cli_MIGRATE},
 	{"SLOWLOG", &syntaxRedis_cli_DBSIZE},
 	{"SMEMBERS", &syntaxRedis_cli_DBSIZE},
 	{"STRLEN", &syntaxRedis_cli_DBSIZE},
@@ -15176,7 +16887,8 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"TYPE", &syntaxRedis_cli_DBSIZE},
 	{"ZCARD", &syntaxRedis_cli_DBSIZE},
 	{"ZRANGE", &syntaxRedis_cli_DBSIZE},
-	{"bgsave", &syntaxRedis_cli_CONFIG},
+	{"acl", &syntaxRedis_cli_ACL},
+	{"bgsave", &syntaxRedis_cli_BGSAVE},
 	{"config", &syntaxRedis_cli_CONFIG},
 	{"dbsize", &syntaxRedis_cli_DBSIZE},
 	{"debug", &syntaxRedis_cli_CONFIG},
@@ -15196,16 +16908,17 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"lrange", &syntaxRedis_cli_DBSIZE},
 	{"memory", &syntaxRedis_cli_DBSIZE},
 	{"mget", &syntaxRedis_cli_DBSIZE},
+	{"migrate", &syntaxRedis_cli_MIGRATE},
 	{"module", &syntaxRedis_cli_CONFIG},
 	{"monitor", &syntaxRedis_cli_DBSIZE},
 	{"ping", &syntaxRedis_cli_DBSIZE},
-	{"replicaof", &syntaxRedis_cli_CONFIG},
-	{"save", &syntaxRedis_cli_CONFIG},
+	{"replicaof", &syntaxRedis_cli_MIGRATE},
+	{"save", &syntaxRedis_cli_BGSAVE},
 	{"scan", &syntaxRedis_cli_DBSIZE},
 	{"scard", &syntaxRedis_cli_DBSIZE},
 	{"script", &syntaxRedis_cli_CONFIG},
 	{"shutdown", &syntaxRedis_cli_FLUSHALL},
-	{"slaveof", &syntaxRedis_cli_CONFIG},
+	{"slaveof", &syntaxRedis_cli_MIGRATE},
 	{"slowlog", &syntaxRedis_cli_DBSIZE},
 	{"smembers", &syntaxRedis_cli_DBSIZE},
 	{"strlen", &syntaxRedis_cli_DBSIZE},
@@ -15214,7 +16927,7 @@ var syntaxRedis_cli = syntax{options: []option{
 	{"type", &syntaxRedis_cli_DBSIZE},
 	{"zcard", &syntaxRedis_cli_DBSIZE},
 	{"zrange", &syntaxRedis_cli_DBSIZE},
-}, base: &action_d4473c670c25}
+}, base: &action_c11780522550}
 
 var syntaxReg__2a = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_15c1c734da8c}
 
@@ -15463,11 +17176,19 @@ var syntaxRimraf = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleDeleteTree}}
 
+var syntaxRlwrap_Env = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
 var syntaxRlwrap_Exec = syntax{operands: shape{rest: roleArgv}, base: &action_e3b0c44298fc}
 
 var syntaxRlwrap = syntax{style: first | open, subs: []program{
+	{"env", &syntaxRlwrap_Env},
 	{"exec", &syntaxRlwrap_Exec},
+	{"export", &syntaxRlwrap_Env},
+	{"get", &syntaxRlwrap_Env},
+	{"print", &syntaxRlwrap_Env},
+	{"read", &syntaxRlwrap_Env},
 	{"run", &syntaxRlwrap_Exec},
+	{"secrets", &syntaxRlwrap_Env},
 	{"start", &syntaxRlwrap_Exec},
 }, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
@@ -15499,6 +17220,15 @@ var syntaxRmdir = syntax{style: gnu, options: []option{
 	{"-p", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRmdir}}
+
+var syntaxRpcclient = syntax{style: open | bundled, options: []option{
+	{"--exec", &action_25992496c212},
+	{"--file", &action_0a395c79a38f},
+	{"--output", &action_0a395c79a38f},
+	{"-c", &action_933fc77f4028},
+	{"-f", &action_0a395c79a38f},
+	{"-o", &action_0a395c79a38f},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxRpm = syntax{style: bundled | open, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -15765,6 +17495,23 @@ var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"-y", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptRuby}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxRun0 = syntax{style: first | settings | open, options: []option{
+	{"--background", &action_933fc77f4028},
+	{"--chdir", &action_933fc77f4028},
+	{"--description", &action_933fc77f4028},
+	{"--group", &action_933fc77f4028},
+	{"--machine", &action_933fc77f4028},
+	{"--nice", &action_933fc77f4028},
+	{"--property", &action_933fc77f4028},
+	{"--setenv", &action_933fc77f4028},
+	{"--slice", &action_933fc77f4028},
+	{"--unit", &action_933fc77f4028},
+	{"--user", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-g", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{rest: roleArgv}, base: &action_aba4d4e72ec2}
+
 var syntaxRunas = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
 	{"/env", &action_e3b0c44298fc},
 	{"/netonly", &action_e3b0c44298fc},
@@ -16015,9 +17762,9 @@ var syntaxSecurity = syntax{style: open, options: []option{
 	{"dump-keychain", &syntaxSecurity_Dump_keychain},
 	{"error", &syntaxSecurity_Cms},
 	{"export", &syntaxSecurity_Dump_keychain},
-	{"find-certificate", &syntaxSecurity_Dump_keychain},
+	{"find-certificate", &syntaxSecurity_Cms},
 	{"find-generic-password", &syntaxSecurity_Dump_keychain},
-	{"find-identity", &syntaxSecurity_Dump_keychain},
+	{"find-identity", &syntaxSecurity_Cms},
 	{"find-internet-password", &syntaxSecurity_Dump_keychain},
 	{"find-key", &syntaxSecurity_Dump_keychain},
 	{"help", &syntaxSecurity_Cms},
@@ -16067,6 +17814,16 @@ var syntaxSeq = syntax{style: literal, options: []option{
 	{"-t", &action_933fc77f4028},
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
+
+var syntaxServe = syntax{style: open, why: "serves a folder", options: []option{
+	{"--host", &action_fb05e58956a1},
+	{"--listen", &action_fb05e58956a1},
+	{"--port", &action_933fc77f4028},
+	{"-H", &action_fb05e58956a1},
+	{"-a", &action_fb05e58956a1},
+	{"-l", &action_fb05e58956a1},
+	{"-p", &action_933fc77f4028},
+}, operands: shape{head: []role{roleReadTree}}, base: &action_71770d2fe9f5}
 
 var syntaxService_Status = syntax{base: &action_9fe32a6c0cf7}
 
@@ -16293,6 +18050,8 @@ var syntaxSharphound = syntax{style: slash, options: []option{
 
 var syntaxShield_Approvals = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
 
+var syntaxShield_Approve = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
+
 var syntaxShield_Audit_Checkpoint = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
 
 var syntaxShield_Audit_Export = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -16350,10 +18109,13 @@ var syntaxShield_Service = syntax{subs: []program{
 
 var syntaxShield = syntax{style: open, subs: []program{
 	{"approvals", &syntaxShield_Approvals},
+	{"approve", &syntaxShield_Approve},
 	{"audit", &syntaxShield_Audit},
 	{"doctor", &syntaxShield_Doctor},
 	{"exec", &syntaxShield_Exec},
+	{"explain", &syntaxShield_Approve},
 	{"hook", &syntaxShield_Hook},
+	{"score", &syntaxShield_Approve},
 	{"service", &syntaxShield_Service},
 	{"session", &syntaxShield_Service},
 }, operands: shape{rest: roleMaybeFile}}
@@ -16395,13 +18157,9 @@ var syntaxShuf = syntax{style: gnu, options: []option{
 var syntaxSleep = syntax{operands: shape{rest: roleText}}
 
 var syntaxSmbclient = syntax{style: open | bundled, options: []option{
-	{"--exec", &action_25992496c212},
-	{"--file", &action_0a395c79a38f},
-	{"--output", &action_0a395c79a38f},
-	{"-c", &action_933fc77f4028},
-	{"-f", &action_0a395c79a38f},
-	{"-o", &action_0a395c79a38f},
-}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+	{"--command", &action_28cef78862d3},
+	{"-c", &action_28cef78862d3},
+}, operands: shape{head: []role{roleHost}, rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxSnap_Alias = syntax{operands: shape{rest: rolePackage}, base: &action_1dbed339da3a}
 
@@ -16462,6 +18220,39 @@ var syntaxSocat = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleSocket, roleSocket}}, base: &action_60394c34c26c}
+
+var syntaxSops_Create = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSops_Decrypt = syntax{operands: shape{rest: roleRead}, base: &action_e68a09b0d2fe}
+
+var syntaxSops_Exec_env = syntax{operands: shape{head: []role{roleRead, roleShell}}, base: &action_e3b0c44298fc}
+
+var syntaxSops_Publish = syntax{operands: shape{rest: roleRead}, base: &action_e5091c2d2e9c}
+
+var syntaxSops = syntax{style: open, options: []option{
+	{"--decrypt", &action_2ab0a0390e5d},
+	{"--in-place", &action_a7e184986131},
+	{"--output", &action_edb7023ca44a},
+	{"--vault-password-file", &action_56f3046bd8c9},
+	{"-d", &action_2ab0a0390e5d},
+	{"-i", &action_a7e184986131},
+	{"-o", &action_edb7023ca44a},
+}, subs: []program{
+	{"create", &syntaxSops_Create},
+	{"decrypt", &syntaxSops_Decrypt},
+	{"edit", &syntaxSops_Create},
+	{"encrypt", &syntaxSops_Create},
+	{"encrypt_string", &syntaxSops_Create},
+	{"exec-env", &syntaxSops_Exec_env},
+	{"exec-file", &syntaxSops_Exec_env},
+	{"publish", &syntaxSops_Publish},
+	{"rekey", &syntaxSops_Create},
+	{"rotate", &syntaxSops_Create},
+	{"set", &syntaxSops_Create},
+	{"unset", &syntaxSops_Create},
+	{"updatekeys", &syntaxSops_Create},
+	{"view", &syntaxSops_Decrypt},
+}, operands: shape{rest: roleRead}, base: &action_ccaa2d796569}
 
 var syntaxSort = syntax{style: gnu | numeric | plus, options: []option{
 	{"--batch-size", &action_933fc77f4028},
@@ -16552,7 +18343,7 @@ var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_19af46619ea5}
 
-var syntaxSqlite3 = syntax{style: long, options: []option{
+var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-ascii", &action_e3b0c44298fc},
 	{"-bail", &action_e3b0c44298fc},
 	{"-batch", &action_e3b0c44298fc},
@@ -16563,7 +18354,7 @@ var syntaxSqlite3 = syntax{style: long, options: []option{
 	{"-echo", &action_e3b0c44298fc},
 	{"-header", &action_e3b0c44298fc},
 	{"-html", &action_e3b0c44298fc},
-	{"-init", &action_1e600924551b},
+	{"-init", &action_d019be2e1f57},
 	{"-interactive", &action_e3b0c44298fc},
 	{"-json", &action_e3b0c44298fc},
 	{"-line", &action_e3b0c44298fc},
@@ -16972,6 +18763,110 @@ var syntaxSudo = syntax{style: first | settings, options: []option{
 
 var syntaxSudoedit = syntax{operands: shape{rest: roleEdit}, base: &action_aba4d4e72ec2}
 
+var syntaxSupabase__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxSupabase_Apps_3adestroy = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxSupabase_Auth = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Console = syntax{style: open, options: []option{
+	{"--command", &action_061dd4255278},
+	{"-C", &action_061dd4255278},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Db_Diff = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Db_Push = syntax{style: open, options: []option{
+	{"--db-url", &action_e3b0c44298fc},
+	{"--linked", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_f2b8d1899791}
+
+var syntaxSupabase_Db = syntax{style: open, texts: []option{
+	{"--linked*reset", &action_cb88a8d37100},
+	{"reset*--db-url", &action_cb88a8d37100},
+	{"reset*--linked", &action_cb88a8d37100},
+}, subs: []program{
+	{"diff", &syntaxSupabase_Db_Diff},
+	{"dump", &syntaxSupabase_Db_Diff},
+	{"lint", &syntaxSupabase_Db_Diff},
+	{"pull", &syntaxSupabase_Db_Diff},
+	{"push", &syntaxSupabase_Db_Push},
+	{"reset", &syntaxSupabase_Db_Push},
+}, operands: shape{rest: roleText}}
+
+var syntaxSupabase_Describe = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase_Execute = syntax{style: open, options: []option{
+	{"--command", &action_dce6bab328c8},
+	{"--file", &action_56f3046bd8c9},
+}, operands: shape{rest: roleText}, base: &action_1fd8d0e59c57}
+
+var syntaxSupabase_Run = syntax{style: first, options: []option{
+	{"--app", &action_933fc77f4028},
+	{"--remote", &action_933fc77f4028},
+	{"--size", &action_933fc77f4028},
+	{"-a", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5312d47a5241}
+
+var syntaxSupabase_Start = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSupabase = syntax{style: own, service: "cloud", texts: []option{
+	{":credentials", &action_e68a09b0d2fe},
+	{"api-keys", &action_e68a09b0d2fe},
+	{"auth token", &action_e68a09b0d2fe},
+	{"auth:token", &action_e68a09b0d2fe},
+	{"config:get", &action_e68a09b0d2fe},
+	{"databases connection", &action_e68a09b0d2fe},
+	{"docker-config", &action_e68a09b0d2fe},
+	{"env:get", &action_e68a09b0d2fe},
+	{"env:list", &action_e68a09b0d2fe},
+	{"kubeconfig show", &action_e68a09b0d2fe},
+	{"login:ci", &action_e68a09b0d2fe},
+	{"oauth-tokens", &action_e68a09b0d2fe},
+	{"tokens create", &action_e68a09b0d2fe},
+}, subs: []program{
+	{"*", &syntaxSupabase__2a},
+	{"apps:destroy", &syntaxSupabase_Apps_3adestroy},
+	{"auth", &syntaxSupabase_Auth},
+	{"build", &syntaxSupabase_Auth},
+	{"config", &syntaxSupabase_Auth},
+	{"console", &syntaxSupabase_Console},
+	{"db", &syntaxSupabase_Db},
+	{"delete", &syntaxSupabase_Apps_3adestroy},
+	{"describe", &syntaxSupabase_Describe},
+	{"destroy", &syntaxSupabase_Apps_3adestroy},
+	{"dev", &syntaxSupabase_Auth},
+	{"execute", &syntaxSupabase_Execute},
+	{"get", &syntaxSupabase_Describe},
+	{"help", &syntaxSupabase_Describe},
+	{"info", &syntaxSupabase_Describe},
+	{"init", &syntaxSupabase_Auth},
+	{"link", &syntaxSupabase_Auth},
+	{"list", &syntaxSupabase_Describe},
+	{"list-*", &syntaxSupabase_Describe},
+	{"login", &syntaxSupabase_Auth},
+	{"logout", &syntaxSupabase_Auth},
+	{"logs", &syntaxSupabase_Describe},
+	{"ls", &syntaxSupabase_Describe},
+	{"ps", &syntaxSupabase_Describe},
+	{"pull", &syntaxSupabase_Auth},
+	{"remove", &syntaxSupabase_Apps_3adestroy},
+	{"rm", &syntaxSupabase_Apps_3adestroy},
+	{"run", &syntaxSupabase_Run},
+	{"run:detached", &syntaxSupabase_Run},
+	{"search", &syntaxSupabase_Describe},
+	{"show", &syntaxSupabase_Describe},
+	{"ssh", &syntaxSupabase_Console},
+	{"start", &syntaxSupabase_Start},
+	{"status", &syntaxSupabase_Start},
+	{"stop", &syntaxSupabase_Start},
+	{"version", &syntaxSupabase_Describe},
+	{"view", &syntaxSupabase_Describe},
+	{"whoami", &syntaxSupabase_Describe},
+}, groups: []string{"account", "apps", "cluster", "compute", "d1", "databases", "deploy-preview", "dns", "domain", "droplet", "env", "functions", "hosting", "iam", "image", "instance", "kubernetes", "linodes", "network", "nodegroup", "pages", "projects", "registry", "secrets", "server", "service", "sites", "volume", "workers"}}
+
 var syntaxSvn_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxSvn_Annotate = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -17083,6 +18978,8 @@ var syntaxSystemctl_Cat = syntax{operands: shape{rest: roleText}, base: &action_
 var syntaxSystemctl_Default = syntax{operands: shape{rest: roleText}, base: &action_d3ee23963102}
 
 var syntaxSystemctl_Edit = syntax{base: &action_540dc9a7c234}
+
+var syntaxSystemctl_Show_environment = syntax{base: &action_e68a09b0d2fe}
 
 var syntaxSystemctl = syntax{options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -17196,7 +19093,7 @@ var syntaxSystemctl = syntax{options: []option{
 	{"set-environment", &syntaxSystemctl_Add_requires},
 	{"set-property", &syntaxSystemctl_Add_requires},
 	{"show", &syntaxSystemctl_Cat},
-	{"show-environment", &syntaxSystemctl_Cat},
+	{"show-environment", &syntaxSystemctl_Show_environment},
 	{"soft-reboot", &syntaxSystemctl_Add_requires},
 	{"start", &syntaxSystemctl_Add_requires},
 	{"status", &syntaxSystemctl_Cat},
@@ -17213,7 +19110,7 @@ var syntaxSystemctl = syntax{options: []option{
 var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"--collect", &action_e3b0c44298fc},
 	{"--description", &action_933fc77f4028},
-	{"--gid", &action_933fc77f4028},
+	{"--gid", &action_53ca1386f247},
 	{"--nice", &action_933fc77f4028},
 	{"--no-ask-password", &action_e3b0c44298fc},
 	{"--no-block", &action_e3b0c44298fc},
@@ -17233,7 +19130,7 @@ var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"--shell", &action_e3b0c44298fc},
 	{"--slice", &action_933fc77f4028},
 	{"--system", &action_e3b0c44298fc},
-	{"--uid", &action_933fc77f4028},
+	{"--uid", &action_53ca1386f247},
 	{"--unit", &action_933fc77f4028},
 	{"--user", &action_e3b0c44298fc},
 	{"--wait", &action_e3b0c44298fc},
@@ -17250,6 +19147,9 @@ var syntaxSystemd_run = syntax{style: first, options: []option{
 	{"-r", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
 	{"-u", &action_933fc77f4028},
+}, texts: []option{
+	{"user=0", &action_aba4d4e72ec2},
+	{"user=root", &action_aba4d4e72ec2},
 }, operands: shape{rest: roleArgv}, base: &action_a3663818f4ca}
 
 var syntaxTac = syntax{style: gnu, options: []option{
@@ -17286,7 +19186,28 @@ var syntaxTail = syntax{style: gnu | numeric | plus, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxTailscale = syntax{style: open, operands: shape{rest: roleText}, base: &action_72eed7197869}
+var syntaxTailscale_Funnel = syntax{operands: shape{rest: roleText}, base: &action_71770d2fe9f5}
+
+var syntaxTailscale_Ip = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxTailscale_Up = syntax{operands: shape{rest: roleText}, base: &action_4ec7c3ac9eae}
+
+var syntaxTailscale = syntax{style: open, options: []option{
+	{"--advertise-exit-node", &action_5bce6b70767a},
+	{"--ssh", &action_5bce6b70767a},
+}, prefixes: []option{
+	{"--advertise-routes", &action_5bce6b70767a},
+}, subs: []program{
+	{"funnel", &syntaxTailscale_Funnel},
+	{"ip", &syntaxTailscale_Ip},
+	{"netcheck", &syntaxTailscale_Ip},
+	{"ping", &syntaxTailscale_Ip},
+	{"serve", &syntaxTailscale_Funnel},
+	{"status", &syntaxTailscale_Ip},
+	{"up", &syntaxTailscale_Up},
+	{"version", &syntaxTailscale_Ip},
+	{"whois", &syntaxTailscale_Ip},
+}, operands: shape{rest: roleText}, base: &action_72eed7197869}
 
 var syntaxTakeown = syntax{style: slash, options: []option{
 	{"/a", &action_e3b0c44298fc},
@@ -17645,16 +19566,22 @@ var syntaxTerraform_Get = syntax{style: long, operands: shape{rest: roleText}, b
 
 var syntaxTerraform_Get_no = syntax{style: long, operands: shape{head: []role{roleRead}}, base: &action_d4473c670c25}
 
+var syntaxTerraform_Output = syntax{style: long, options: []option{
+	{"-json", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleSecret}, base: &action_d4473c670c25}
+
 var syntaxTerraform_State_List = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxTerraform_State_Mv = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxTerraform_State_Pull = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
 
 var syntaxTerraform_State_Rm = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
 var syntaxTerraform_State = syntax{style: long, subs: []program{
 	{"list", &syntaxTerraform_State_List},
 	{"mv", &syntaxTerraform_State_Mv},
-	{"pull", &syntaxTerraform_State_List},
+	{"pull", &syntaxTerraform_State_Pull},
 	{"push", &syntaxTerraform_State_Mv},
 	{"replace-provider", &syntaxTerraform_State_Mv},
 	{"rm", &syntaxTerraform_State_Rm},
@@ -17675,7 +19602,7 @@ var syntaxTerraform_Workspace = syntax{style: long, subs: []program{
 	{"show", &syntaxTerraform_Workspace_List},
 }}
 
-var syntaxTerraform = syntax{style: long, options: []option{
+var syntaxTerraform = syntax{style: long, service: "infrastructure", options: []option{
 	{"--terragrunt-non-interactive", &action_e3b0c44298fc},
 	{"-auto-approve", &action_e3b0c44298fc},
 	{"-backend", &action_540758ff93b3},
@@ -17685,7 +19612,7 @@ var syntaxTerraform = syntax{style: long, options: []option{
 	{"-chdir", &action_48c1001e7070},
 	{"-check", &action_e3b0c44298fc},
 	{"-compact-warnings", &action_e3b0c44298fc},
-	{"-destroy", &action_e3b0c44298fc},
+	{"-destroy", &action_cb88a8d37100},
 	{"-detailed-exitcode", &action_e3b0c44298fc},
 	{"-diff", &action_e3b0c44298fc},
 	{"-force", &action_e3b0c44298fc},
@@ -17739,7 +19666,7 @@ var syntaxTerraform = syntax{style: long, options: []option{
 	{"login", &syntaxTerraform_Force_unlock},
 	{"logout", &syntaxTerraform_Force_unlock},
 	{"metadata", &syntaxTerraform_Get_no},
-	{"output", &syntaxTerraform_Get_no},
+	{"output", &syntaxTerraform_Output},
 	{"plan", &syntaxTerraform_Get_no},
 	{"providers", &syntaxTerraform_Get_no},
 	{"refresh", &syntaxTerraform_Force_unlock},
@@ -17757,6 +19684,12 @@ var syntaxTerraform = syntax{style: long, options: []option{
 }}
 
 var syntaxTest = syntax{style: literal, operands: shape{rest: roleText}}
+
+var syntaxTftp = syntax{style: open, options: []option{
+	{"-c", &action_087ab729a22e},
+}, texts: []option{
+	{"put *", &action_49684dd7ff9b},
+}, operands: shape{head: []role{roleHost}, rest: roleWords}, base: &action_c30f28f41c48}
 
 var syntaxTime = syntax{style: first, options: []option{
 	{"--append", &action_e3b0c44298fc},
@@ -18131,6 +20064,61 @@ var syntaxTsx = syntax{style: first, language: "node", options: []option{
 	{"watch", &syntaxTsx_Watch},
 }, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxTtyd = syntax{style: first | open, why: "gives others a shell", options: []option{
+	{"--address", &action_fb05e58956a1},
+	{"--client-option", &action_933fc77f4028},
+	{"--credential", &action_933fc77f4028},
+	{"--gid", &action_933fc77f4028},
+	{"--interface", &action_fb05e58956a1},
+	{"--max-clients", &action_933fc77f4028},
+	{"--once", &action_e3b0c44298fc},
+	{"--permit-write", &action_e3b0c44298fc},
+	{"--port", &action_933fc77f4028},
+	{"--readonly", &action_e3b0c44298fc},
+	{"--ssl", &action_e3b0c44298fc},
+	{"--uid", &action_933fc77f4028},
+	{"--writable", &action_e3b0c44298fc},
+	{"-O", &action_e3b0c44298fc},
+	{"-P", &action_933fc77f4028},
+	{"-R", &action_e3b0c44298fc},
+	{"-S", &action_e3b0c44298fc},
+	{"-W", &action_e3b0c44298fc},
+	{"-a", &action_fb05e58956a1},
+	{"-c", &action_933fc77f4028},
+	{"-g", &action_933fc77f4028},
+	{"-i", &action_fb05e58956a1},
+	{"-m", &action_933fc77f4028},
+	{"-o", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-w", &action_e3b0c44298fc},
+}, operands: shape{rest: roleArgv}, base: &action_e488ec800fe7}
+
+var syntaxTurso = syntax{style: open, service: "service", texts: []option{
+	{"--delete", &action_7c097ed414e6},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+
+var syntaxTwine_Check = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxTwine_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxTwine = syntax{style: open, options: []option{
+	{"--repository-url", &action_7100f7f6d9bd},
+}, subs: []program{
+	{"check", &syntaxTwine_Check},
+	{"list", &syntaxTwine_Check},
+	{"ls", &syntaxTwine_Check},
+	{"package", &syntaxTwine_Check},
+	{"publish", &syntaxTwine_Publish},
+	{"push", &syntaxTwine_Publish},
+	{"show", &syntaxTwine_Check},
+	{"upload", &syntaxTwine_Publish},
+	{"verify-pat", &syntaxTwine_Check},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxType = syntax{options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--read-alias", &action_e3b0c44298fc},
@@ -18404,7 +20392,11 @@ var syntaxUv_Pip = syntax{style: open, subs: []program{
 	{"uninstall", &syntaxUv_Pip_Compile},
 }}
 
-var syntaxUv_Publish = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxUv_Publish = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--publish-url", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
 var syntaxUv_Run = syntax{style: first | open, options: []option{
 	{"--all-extras", &action_e3b0c44298fc},
@@ -18491,6 +20483,72 @@ var syntaxUvx = syntax{style: first, options: []option{
 	{"-p", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgv}, base: &action_d4473c670c25}
+
+var syntaxVault_Agent = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxVault_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_6a06064eb7fa}
+
+var syntaxVault_Kv__2a = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxVault_Kv_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Kv_List = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxVault_Kv = syntax{style: open, subs: []program{
+	{"*", &syntaxVault_Kv__2a},
+	{"get", &syntaxVault_Kv_Get},
+	{"list", &syntaxVault_Kv_List},
+	{"metadata", &syntaxVault_Kv_List},
+}}
+
+var syntaxVault_List = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxVault_Policy_Fmt = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxVault_Policy_Write = syntax{operands: shape{rest: roleMaybeFile}, base: &action_6deb5cd91c63}
+
+var syntaxVault_Policy = syntax{style: open, subs: []program{
+	{"fmt", &syntaxVault_Policy_Fmt},
+	{"list", &syntaxVault_Policy_Fmt},
+	{"read", &syntaxVault_Policy_Fmt},
+	{"write", &syntaxVault_Policy_Write},
+}, operands: shape{rest: roleText}}
+
+var syntaxVault_Print = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxVault_Token__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxVault_Token_Capabilities = syntax{style: open, operands: shape{rest: roleText}}
+
+var syntaxVault_Token_Create = syntax{style: open, operands: shape{rest: roleText}, base: &action_1f360967b0c7}
+
+var syntaxVault_Token = syntax{style: open, subs: []program{
+	{"*", &syntaxVault_Token__2a},
+	{"capabilities", &syntaxVault_Token_Capabilities},
+	{"create", &syntaxVault_Token_Create},
+	{"lookup", &syntaxVault_Token_Capabilities},
+}}
+
+var syntaxVault_Write = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxVault = syntax{style: open, service: "vault", subs: []program{
+	{"agent", &syntaxVault_Agent},
+	{"delete", &syntaxVault_Delete},
+	{"kv", &syntaxVault_Kv},
+	{"list", &syntaxVault_List},
+	{"login", &syntaxVault_Agent},
+	{"path-help", &syntaxVault_List},
+	{"policy", &syntaxVault_Policy},
+	{"print", &syntaxVault_Print},
+	{"proxy", &syntaxVault_Agent},
+	{"read", &syntaxVault_Print},
+	{"server", &syntaxVault_Agent},
+	{"status", &syntaxVault_List},
+	{"token", &syntaxVault_Token},
+	{"unwrap", &syntaxVault_Print},
+	{"version", &syntaxVault_List},
+	{"write", &syntaxVault_Write},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
 
 var syntaxVim = syntax{style: plus | long | bundled, options: []option{
 	{"--clean", &action_e3b0c44298fc},
@@ -18631,6 +20689,18 @@ var syntaxWatchexec = syntax{style: first | open, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleArgvStdin}}
 
+var syntaxWatchmedo_Auto_restart = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
+
+var syntaxWatchmedo_Shell_command = syntax{options: []option{
+	{"--command", &action_25992496c212},
+	{"-c", &action_25992496c212},
+}, operands: shape{rest: roleList}}
+
+var syntaxWatchmedo = syntax{style: open, subs: []program{
+	{"auto-restart", &syntaxWatchmedo_Auto_restart},
+	{"shell-command", &syntaxWatchmedo_Shell_command},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxWbadmin__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxWbadmin_Delete = syntax{style: slash, why: "deletes backups", options: []option{
@@ -18660,6 +20730,12 @@ var syntaxWc = syntax{style: gnu, options: []option{
 	{"-m", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
+
+var syntaxWebsocat = syntax{style: open, options: []option{
+	{"--connect", &action_7100f7f6d9bd},
+	{"--exec", &action_25992496c212},
+	{"-c", &action_7100f7f6d9bd},
+}, operands: shape{head: []role{roleURL}}, base: &action_71a78087b0cf}
 
 var syntaxWevtutil__2a = syntax{style: slash, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
@@ -18701,7 +20777,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--base", &action_933fc77f4028},
 	{"--bind-address", &action_933fc77f4028},
 	{"--body-data", &action_933fc77f4028},
-	{"--body-file", &action_56f3046bd8c9},
+	{"--body-file", &action_bbcc0613e977},
 	{"--ca-certificate", &action_56f3046bd8c9},
 	{"--ca-directory", &action_56f3046bd8c9},
 	{"--certificate", &action_56f3046bd8c9},
@@ -18740,7 +20816,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--load-cookies", &action_56f3046bd8c9},
 	{"--local-encoding", &action_933fc77f4028},
 	{"--max-redirect", &action_933fc77f4028},
-	{"--method", &action_933fc77f4028},
+	{"--method", &action_34d874c5ea9c},
 	{"--mirror", &action_e3b0c44298fc},
 	{"--no-cache", &action_e3b0c44298fc},
 	{"--no-check-certificate", &action_e3b0c44298fc},
@@ -18761,7 +20837,7 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"--page-requisites", &action_e3b0c44298fc},
 	{"--password", &action_933fc77f4028},
 	{"--post-data", &action_933fc77f4028},
-	{"--post-file", &action_56f3046bd8c9},
+	{"--post-file", &action_bbcc0613e977},
 	{"--prefer-family", &action_933fc77f4028},
 	{"--private-key", &action_56f3046bd8c9},
 	{"--progress", &action_933fc77f4028},
@@ -18881,6 +20957,30 @@ var syntaxWmic = syntax{style: slash | expr, why: "changes the system, or runs c
 	{"shadowcopy*delete", &action_cb88a8d37100},
 }, operands: shape{rest: roleText}, base: &action_79143bbb6394}
 
+var syntaxWp_Db_Clean = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxWp_Db_Query = syntax{operands: shape{head: []role{roleSQL}}, base: &action_d4473c670c25}
+
+var syntaxWp_Db = syntax{style: open, subs: []program{
+	{"clean", &syntaxWp_Db_Clean},
+	{"drop", &syntaxWp_Db_Clean},
+	{"query", &syntaxWp_Db_Query},
+	{"reset", &syntaxWp_Db_Clean},
+}, operands: shape{rest: roleText}}
+
+var syntaxWp_Eval = syntax{operands: shape{head: []role{rolePHP}}, base: &action_432895a5a713}
+
+var syntaxWp_Eval_file = syntax{operands: shape{head: []role{roleScriptPHP}}, base: &action_5d13da8339f2}
+
+var syntaxWp = syntax{style: open, service: "site", subs: []program{
+	{"db", &syntaxWp_Db},
+	{"eval", &syntaxWp_Eval},
+	{"eval-file", &syntaxWp_Eval_file},
+	{"shell", &syntaxWp_Eval},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxWput = syntax{style: open, operands: shape{head: []role{roleSendFile, roleURL}}, base: &action_5312d47a5241}
+
 var syntaxXargs = syntax{style: gnu | first, options: []option{
 	{"--arg-file", &action_56f3046bd8c9},
 	{"--delimiter", &action_933fc77f4028},
@@ -18942,6 +21042,21 @@ var syntaxXclip = syntax{style: long, options: []option{
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxXset = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxXterm = syntax{style: long | open | first, options: []option{
+	{"-T", &action_933fc77f4028},
+	{"-bg", &action_e3b0c44298fc},
+	{"-display", &action_eaf0f679b0c6},
+	{"-e", &action_8c77a5795f76},
+	{"-fa", &action_933fc77f4028},
+	{"-fg", &action_e3b0c44298fc},
+	{"-fn", &action_933fc77f4028},
+	{"-fs", &action_933fc77f4028},
+	{"-geometry", &action_933fc77f4028},
+	{"-hold", &action_e3b0c44298fc},
+	{"-ls", &action_e3b0c44298fc},
+	{"-title", &action_933fc77f4028},
+}, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
 var syntaxXxd = syntax{style: long, options: []option{
 	{"-C", &action_e3b0c44298fc},
@@ -19110,6 +21225,7 @@ var (
 	action_058236e0a6ac = action{values: []role{roleScriptRuby}}
 	action_061dd4255278 = action{values: []role{roleShellRemote}}
 	action_065d996b4388 = action{values: []role{roleList}}
+	action_087ab729a22e = action{values: []role{roleText}, operands: &shape_463fa0fd9d69}
 	action_0a395c79a38f = action{values: []role{roleEdit}}
 	action_0a7d21be77b2 = action{values: []role{roleText}, class: localWrite, here: roleWriteTree}
 	action_0cb315f5f950 = action{class: anything, flags: runURLs}
@@ -19125,6 +21241,7 @@ var (
 	action_129fc4cbbb8a = action{class: localWrite, effects: []effect.Kind{effect.ReadSecret}}
 	action_131fbf973c16 = action{streams: streams{out: Decoded, setOut: true}}
 	action_13f7d07e86b0 = action{values: []role{roleRead}, turns: []turn{{roleText, roleRead}}}
+	action_14cc77692e3d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}, flags: tells}
 	action_15bce879ad6e = action{operands: &shape_eb6f3b56909d}
 	action_15c1c734da8c = action{class: privileged}
 	action_1943ced1d37c = action{values: []role{roleText}, turns: []turn{{roleRead, roleEdit}}}
@@ -19133,9 +21250,12 @@ var (
 	action_1d182548aa52 = action{effects: []effect.Kind{effect.Listen}, operands: &shape_8fbde1a3dd59}
 	action_1dbed339da3a = action{class: network, effects: []effect.Kind{effect.ChangeSystem}}
 	action_1ddfd40e7262 = action{empty: roleSecretAll}
+	action_1e28f5c319e0 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "weaken"}
 	action_1e600924551b = action{values: []role{roleRead}, flags: reject}
 	action_1efb8343bf9b = action{values: []role{roleWriteTree}}
 	action_1f2b7f997db1 = action{values: []role{roleArgvStdin}}
+	action_1f360967b0c7 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}, verb: "grant"}
+	action_1fd8d0e59c57 = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, verb: "change"}
 	action_20622eb1b42a = action{operands: &shape_57913e861f41}
 	action_20f728919fb5 = action{flags: recursive}
 	action_20f94bc7d846 = action{class: localWrite, turns: []turn{{roleRead, roleEdit}}}
@@ -19143,6 +21263,7 @@ var (
 	action_2281624ac652 = action{effects: []effect.Kind{effect.Destroy}, operands: &shape_c893620ebf3a}
 	action_22b79dff6b4c = action{values: []role{roleRead}, streams: streams{out: Data, setOut: true}}
 	action_23cf6617af12 = action{operands: &shape_463fa0fd9d69, flags: stop}
+	action_246f64325207 = action{flags: dry}
 	action_24c0170a0ab8 = action{operands: &shape_003354c67246}
 	action_24d486ebf1ae = action{values: []role{roleScriptCode}}
 	action_250a89f04b9a = action{effects: []effect.Kind{effect.ChangeRemote}, flags: reject}
@@ -19150,20 +21271,29 @@ var (
 	action_2800f8aeb6d9 = action{effects: []effect.Kind{effect.ReadSecret}}
 	action_2840618e19f1 = action{values: []role{roleSystem}}
 	action_288f968fc7bf = action{operands: &shape_b26c6c1b178b}
+	action_2896baa426ef = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, empty: rolePush}
 	action_28caed647610 = action{values: []role{roleScript}, operands: &shape_003354c67246}
+	action_28cef78862d3 = action{values: []role{roleTransfer}}
+	action_2ab0a0390e5d = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_003354c67246}
 	action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, empty: roleReadTree, flags: recursive}
+	action_2dd85645a599 = action{values: []role{roleSend}}
 	action_2e4f389dda39 = action{values: []role{roleEx}}
 	action_309063262c2b = action{values: []role{roleScriptAwk}, operands: &shape_003354c67246}
 	action_30ec8a667e23 = action{values: []role{roleText}, operands: &shape_003354c67246}
+	action_312cb885b3b5 = action{effects: []effect.Kind{effect.ChangeRemote}, flags: database}
 	action_318fcc40d27c = action{operands: &shape_121406367de1}
+	action_31e8e589bb8a = action{values: []role{roleRuby}}
 	action_32c69f6f96c3 = action{turns: []turn{{roleEdit, roleReadTree}}}
 	action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
+	action_33e0940e220b = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "expose"}
 	action_34470636e28b = action{class: localWrite, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
 	action_34d7f13cc697 = action{values: []role{roleModule}}
+	action_34d874c5ea9c = action{values: []role{roleMethod}}
 	action_354822599660 = action{values: []role{roleList}, operands: &shape_11217cbdab05}
 	action_3602bad0e56a = action{empty: roleListTree}
 	action_3789531f3884 = action{operands: &shape_003354c67246, turns: []turn{{roleArchive, roleRead}}}
 	action_378df4f221f4 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_c893620ebf3a}
+	action_38194b87da82 = action{class: network, flags: tells}
 	action_3865d29bf767 = action{values: []role{roleScript}, streams: streams{in: Data, setIn: true}}
 	action_3ad2ce98d091 = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_3b305de2a853 = action{values: []role{roleScriptLua}}
@@ -19171,20 +21301,28 @@ var (
 	action_3bf4374a3527 = action{values: []role{roleReadTree, roleText}}
 	action_3c50926646fb = action{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 	action_3c7a426f569c = action{values: []role{roleScriptShell}, streams: streams{in: Data, setIn: true}}
+	action_3cbb5f4812ff = action{values: []role{roleSendTree}}
 	action_3e4dfb75df70 = action{values: []role{roleFolder}, flags: notHere}
 	action_4044b1fd41bb = action{values: []role{roleText}, attached: true, class: destructive}
 	action_404add0ba800 = action{class: network, streams: streams{out: Download, setOut: true}}
+	action_40a738f80949 = action{values: []role{roleScriptInput}, streams: streams{in: Data, setIn: true}}
 	action_41cac6a31892 = action{values: []role{roleScriptPython}, operands: &shape_c893620ebf3a, flags: stop}
 	action_41e4fd56fbb6 = action{values: []role{roleRead}, class: localWrite}
 	action_422a70e4362e = action{values: []role{roleText}, operands: &shape_8b6f8fb7684e}
+	action_432895a5a713 = action{values: []role{rolePHP}, effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 	action_43303d105deb = action{values: []role{roleCmdWords}}
+	action_449da398132e = action{values: []role{roleReadInput}}
 	action_46d936cb9305 = action{values: []role{roleListTree}}
+	action_4794556dc2ff = action{streams: streams{in: Upload, setIn: true}}
 	action_479a53ad3bb6 = action{values: []role{roleText}, class: network}
 	action_48a60d6c8d1f = action{operands: &shape_62dc41ad885f}
 	action_48c1001e7070 = action{values: []role{roleFolder}}
 	action_48dadb3ad3e2 = action{values: []role{roleText, roleText}}
+	action_49684dd7ff9b = action{effects: []effect.Kind{effect.SendData}}
 	action_4d60d55a9460 = action{values: []role{roleCode}, effects: []effect.Kind{effect.Dynamic}}
 	action_4d6286f32797 = action{values: []role{roleScriptAwk}}
+	action_4ec7c3ac9eae = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
+	action_516a498c9f2d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "run"}
 	action_52847c784784 = action{empty: roleChange}
 	action_5312d47a5241 = action{class: network, effects: []effect.Kind{effect.ChangeRemote}}
 	action_5375e2232df6 = action{effects: []effect.Kind{effect.Dynamic}}
@@ -19192,6 +21330,7 @@ var (
 	action_53ca1386f247 = action{values: []role{rolePrivilege}}
 	action_540758ff93b3 = action{values: []role{roleText}, attached: true}
 	action_540dc9a7c234 = action{flags: reject}
+	action_547c15758204 = action{values: []role{roleForm}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_552172c5d290 = action{values: []role{roleAwk}, operands: &shape_003354c67246}
 	action_565d9b1445cb = action{values: []role{roleMaybeScript}}
 	action_56f3046bd8c9 = action{values: []role{roleRead}}
@@ -19200,6 +21339,8 @@ var (
 	action_5b37e3f63e04 = action{values: []role{roleGlob}}
 	action_5b69dd868eb4 = action{class: privileged, effects: []effect.Kind{effect.ReadSecret}}
 	action_5bce6b70767a = action{effects: []effect.Kind{effect.Listen}}
+	action_5cfdd09334d4 = action{values: []role{roleWrite}, streams: streams{in: Data, setIn: true}}
+	action_5d13da8339f2 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 	action_5de2ed60f27e = action{effects: []effect.Kind{effect.ReadClipboard}}
 	action_602d94179a34 = action{values: []role{roleOver}}
 	action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
@@ -19208,6 +21349,7 @@ var (
 	action_6636428b7661 = action{class: privileged, effects: []effect.Kind{effect.Persist}}
 	action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
 	action_670e6cef54e3 = action{class: anything, streams: streams{in: Code, setIn: true}}
+	action_675953ebefac = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.Dynamic}}
 	action_67aaa16179e6 = action{values: []role{roleSSHOption}}
 	action_687bdbc1764b = action{operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}}}
 	action_69e929684d48 = action{effects: []effect.Kind{effect.StopProcess}}
@@ -19216,27 +21358,35 @@ var (
 	action_6b1b9c027b89 = action{values: []role{roleText}, flags: reject}
 	action_6c2349e8dc5c = action{values: []role{roleScript}}
 	action_6cdd9ddfd5a8 = action{values: []role{roleMaybeURL}}
+	action_6deb5cd91c63 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "grant"}
 	action_6e36fe78996d = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
 	action_6f6acf5fa332 = action{values: []role{roleText}, attached: true, turns: []turn{{roleWrite, roleDelete}}}
 	action_70445a745056 = action{values: []role{roleCmdWords}, class: anything}
 	action_70b0992505c1 = action{values: []role{roleText, roleRead}}
 	action_7100f7f6d9bd = action{values: []role{roleURL}}
+	action_71770d2fe9f5 = action{class: network, effects: []effect.Kind{effect.Listen}}
+	action_71a78087b0cf = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}, flags: tells}
 	action_728ed9f66a7d = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_003354c67246}
 	action_72eed7197869 = action{class: network, flags: reject}
+	action_73a15dbedf5a = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "redirect"}
 	action_7417c6e61af6 = action{flags: urls}
 	action_759f14df4faf = action{values: []role{roleMount}}
 	action_7674bb8d4aad = action{values: []role{roleObject}}
 	action_77c9d35670b1 = action{turns: []turn{{roleList, roleChmod}}}
 	action_79143bbb6394 = action{flags: runURLs}
 	action_7968183bb11e = action{operands: &shape_6e270d08c08d}
+	action_7c097ed414e6 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}
 	action_7c30788f975f = action{values: []role{roleWrite}, operands: &shape_21c2a8258a17}
 	action_7c7be6a83005 = action{flags: notHere}
 	action_7d95d3cb28b6 = action{values: []role{roleRead, roleWriteTree}}
+	action_8020e15c8161 = action{class: network, streams: streams{out: Download, setOut: true}, flags: database}
 	action_80383a7b7f19 = action{values: []role{roleHost}}
+	action_809a8a0cdbfb = action{class: readOnly, streams: streams{in: Data, setIn: true}}
 	action_80b1e703cb93 = action{values: []role{roleIntoDir}, operands: &shape_003354c67246}
 	action_80ba781e6e76 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a, flags: stop}
 	action_81a7b73577de = action{values: []role{roleScript}, attached: true}
-	action_8419dfb1703e = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeRemote}}
+	action_82caea0d3e11 = action{values: []role{rolePlace}}
+	action_84991aac2c93 = action{values: []role{roleObject}, effects: []effect.Kind{effect.Destroy}}
 	action_852df5a88187 = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_87d15cc93dc5 = action{values: []role{roleRead}, operands: &shape_003354c67246}
 	action_87d2f5456e2d = action{turns: []turn{{roleWrite, roleDelete}}}
@@ -19248,6 +21398,7 @@ var (
 	action_8d1d2717967a = action{values: []role{roleText, roleText, roleText}, turns: []turn{{roleRead, roleEdit}}}
 	action_8d331ceb2a0f = action{operands: &shape_aeeee2f37ef5}
 	action_8e6e920d7d02 = action{values: []role{roleScriptPHP}, operands: &shape_c893620ebf3a}
+	action_8f400c08222b = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}}
 	action_8fe82c1b7bda = action{values: []role{roleWriteTree}, attached: true}
 	action_91f65fc9638e = action{class: localWrite, streams: streams{in: Code, setIn: true}}
 	action_92a00f0fb06b = action{values: []role{roleEditTree, roleText}}
@@ -19263,6 +21414,7 @@ var (
 	action_9d26904c72c5 = action{empty: roleReadTree, flags: recursive}
 	action_9f55e5c4861c = action{turns: []turn{{roleText, roleRead}}}
 	action_9fe32a6c0cf7 = action{class: readOnly}
+	action_a0ca03e0fc95 = action{values: []role{roleUnset}}
 	action_a2d79c14ee95 = action{values: []role{roleGitConfig}}
 	action_a31d7a653934 = action{effects: []effect.Kind{effect.SendMessage}, streams: streams{in: Upload, setIn: true}}
 	action_a3663818f4ca = action{effects: []effect.Kind{effect.ChangeSystem}}
@@ -19274,6 +21426,7 @@ var (
 	action_a883a7211bfc = action{values: []role{roleScriptNode}}
 	action_a963fe6fbe7f = action{turns: []turn{{roleText, roleOver}}}
 	action_a97306b9e603 = action{class: network, here: roleWriteTree}
+	action_aaa142baf704 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}}
 	action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}
 	action_aba4d4e72ec2 = action{effects: []effect.Kind{effect.ChangePrivilege}}
 	action_abae547c7f6a = action{values: []role{roleData}}
@@ -19281,35 +21434,47 @@ var (
 	action_ac1e5edb0502 = action{values: []role{rolePerl}, operands: &shape_003354c67246}
 	action_acaf9ef107f1 = action{values: []role{roleAppleScript}, operands: &shape_c893620ebf3a}
 	action_af5d23dbb577 = action{class: destructive, effects: []effect.Kind{effect.StopProcess}}
-	action_b19492b800f7 = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}, flags: reject}
 	action_b1efc75dd637 = action{class: readOnly, streams: streams{out: Download, setOut: true}}
 	action_b21f5c4c00f1 = action{values: []role{roleRuby}, operands: &shape_003354c67246}
 	action_b3d0c95fce44 = action{values: []role{roleArgvSemi}}
 	action_b55dfd5446bb = action{values: []role{roleText}, operands: &shape_49bd90f56ebf}
+	action_b7751911a947 = action{class: localWrite, flags: near}
 	action_b8f843a48ba9 = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 	action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
 	action_ba7c9ee22594 = action{values: []role{roleText}, class: anything}
-	action_bc12931a75d1 = action{streams: streams{out: Data, setOut: true}}
+	action_bbcc0613e977 = action{values: []role{roleSendFile}}
+	action_bbcc39482331 = action{class: localWrite, streams: streams{in: Data, setIn: true}}
 	action_bc20ade611cc = action{operands: &shape_f4fb721ff8e3}
 	action_bc575865d82c = action{operands: &shape_b26c6c1b178b, here: roleWriteTree}
 	action_bcf222020d74 = action{class: localWrite, operands: &shape_003354c67246}
+	action_bd0095900711 = action{class: localWrite, streams: streams{in: Code, setIn: true}, here: roleWriteTree}
 	action_bd48d43cae9b = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeSystem}}
 	action_be1db3f1d106 = action{streams: streams{in: Code, setIn: true, out: Input, setOut: true}}
 	action_bed7eb78da75 = action{values: []role{roleText}, attached: true, class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleRead, roleEdit}}}
+	action_bf63d2ff16a2 = action{effects: []effect.Kind{effect.Destroy}, streams: streams{in: Data, setIn: true}}
+	action_c05c5d49413f = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject}
 	action_c05d72bbee1e = action{effects: []effect.Kind{effect.ChangeRemote}, operands: &shape_c893620ebf3a}
 	action_c0631858163a = action{values: []role{roleNode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_c091d5007269 = action{values: []role{roleSed}, operands: &shape_003354c67246}
+	action_c091def0a3d4 = action{streams: streams{in: Data, setIn: true}, flags: reject}
+	action_c0c3dec8dd34 = action{values: []role{roleControl}}
+	action_c11780522550 = action{class: network, streams: streams{in: Code, setIn: true}, flags: database}
 	action_c21d607554f5 = action{values: []role{roleShell}, operands: &shape_c893620ebf3a}
+	action_c30f28f41c48 = action{class: network, streams: streams{in: Upload, setIn: true}}
+	action_c3870cf69833 = action{values: []role{roleSendFile}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_c5fe1d40e2aa = action{class: anything}
 	action_c61391cfe137 = action{streams: streams{in: Code, setIn: true}, operands: &shape_c893620ebf3a}
 	action_c76958c4cd58 = action{values: []role{roleArchive}}
 	action_c90037fb93bf = action{values: []role{roleCmd}}
 	action_c94a86c7a056 = action{values: []role{roleWrite, roleText}}
 	action_cb56b40233ad = action{turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
+	action_cb58535c8c7c = action{flags: near}
 	action_cb88a8d37100 = action{effects: []effect.Kind{effect.Destroy}}
 	action_cbbef03915c7 = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}}
 	action_ccaa2d796569 = action{class: localWrite}
 	action_cd7b0c7b5af3 = action{values: []role{rolePackage}}
+	action_cf912f65ebdf = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}, verb: "delete"}
+	action_d019be2e1f57 = action{values: []role{roleScriptInput}}
 	action_d26d518b3473 = action{values: []role{roleText}, operands: &shape_c893620ebf3a, flags: stop}
 	action_d29dcd1ebe70 = action{class: localWrite, operands: &shape_cc79ada9e0c8}
 	action_d3ee23963102 = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}}
@@ -19319,6 +21484,7 @@ var (
 	action_d853198a0874 = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_c893620ebf3a}
 	action_d969d941994f = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: urls}
 	action_d9893cf17090 = action{values: []role{roleRead}, class: network}
+	action_da06ee4de51b = action{values: []role{roleOutput}}
 	action_da417444f8cd = action{values: []role{roleIntoDir}, operands: &shape_aeeee2f37ef5}
 	action_dc3b8e0bf989 = action{values: []role{roleText}, class: localWrite}
 	action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
@@ -19331,6 +21497,8 @@ var (
 	action_e2ea4cf59f9e = action{class: network, turns: []turn{{roleURL, roleFetch}}}
 	action_e3378160a4b0 = action{values: []role{roleListen}, streams: streams{in: Data, setIn: true}}
 	action_e3b0c44298fc = action{}
+	action_e488ec800fe7 = action{class: network, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
+	action_e5091c2d2e9c = action{effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 	action_e5267f5443f1 = action{values: []role{roleScriptShell}}
 	action_e59e755b10c0 = action{values: []role{roleWrite}, flags: notHere}
 	action_e68a09b0d2fe = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
@@ -19338,6 +21506,9 @@ var (
 	action_e7528687e2d3 = action{operands: &shape_c893620ebf3a}
 	action_e763741b9dd2 = action{class: localWrite, operands: &shape_c893620ebf3a}
 	action_e86fbe281db3 = action{values: []role{roleRepo}, class: network}
+	action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
+	action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
+	action_eaf0f679b0c6 = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
 	action_ed32e103811b = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs}
 	action_edb7023ca44a = action{values: []role{roleWrite}}
 	action_eefca3bffc6f = action{class: destructive, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleEdit}}}
@@ -19345,6 +21516,7 @@ var (
 	action_f12fcb433a66 = action{effects: []effect.Kind{effect.SendMessage}, flags: reject}
 	action_f1405b282f3e = action{values: []role{roleMaybeFile}}
 	action_f140bfcee116 = action{class: localWrite, flags: reject}
+	action_f2b8d1899791 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "change"}
 	action_f2c6e4a15e32 = action{streams: streams{out: Decoded, setOut: true}, operands: &shape_003354c67246}
 	action_f3850f254294 = action{values: []role{roleForm}}
 	action_f3965e756ecd = action{class: destructive}
@@ -19353,20 +21525,21 @@ var (
 	action_f42b4f6538ea = action{streams: streams{in: Code, setIn: true}}
 	action_f47521de30de = action{values: []role{roleIntoDir}, operands: &shape_49bd90f56ebf}
 	action_f5734e058290 = action{values: []role{roleVolume}}
+	action_f58ce29298f0 = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}}
 	action_f5bc72986942 = action{values: []role{rolePython}, operands: &shape_c893620ebf3a, flags: stop}
 	action_f600830f820e = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
-	action_f6e47f3da29c = action{values: []role{roleMaybeFile}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_f725769babf3 = action{effects: []effect.Kind{effect.ChangeRemote}}
+	action_f7b9dcd0b583 = action{values: []role{roleEx}, streams: streams{in: Data, setIn: true}}
 	action_fa6ed3af8415 = action{values: []role{roleScriptCode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_fb05e58956a1 = action{values: []role{roleListen}}
 	action_fcafd12a5086 = action{values: []role{roleWrite}, streams: streams{out: Data, setOut: true}}
+	action_fcca621810f4 = action{class: network, effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 	action_fcd3114d0404 = action{class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_b061a7b67d4f}
 	action_fcdc8eed3b98 = action{values: []role{roleCode}}
 	action_fd36bce1e7ab = action{turns: []turn{{roleCompress, roleRead}}}
 	action_fd85c60c4d0d = action{values: []role{roleShell}, attached: true, flags: reject}
 	action_fdb288ab8ae2 = action{class: destructive, effects: []effect.Kind{effect.ChangeRemote, effect.Destroy}}
 	action_fe32ff1f4d5b = action{here: roleWriteTree}
-	action_ff2fd671a94b = action{class: network, streams: streams{in: Code, setIn: true}}
 )
 
 var (

@@ -49,6 +49,9 @@ func (r *reader) host(w Word) {
 		_, w.Text, _ = strings.Cut(w.Text, "://")
 		w.Text, _, _ = strings.Cut(w.Text, "/")
 	}
+	if hasPrefix(w.Text, "//") { // a share of Windows
+		w.Text, _, _ = strings.Cut(w.Text[2:], "/")
+	}
 	if i := strings.LastIndexByte(w.Text, '@'); i >= 0 {
 		w = cut(w, i+1)
 	}
@@ -60,6 +63,9 @@ func (r *reader) host(w Word) {
 
 // data notes files that an option's value names with @ or <, as curl has it.
 func (r *reader) data(role role, w Word) {
+	if role != roleMaybeFile && r.sends == "" {
+		r.sends = "POST"
+	}
 	switch role {
 	case roleForm:
 		_, v, ok := strings.Cut(w.Text, "=")
@@ -82,7 +88,7 @@ func (r *reader) data(role role, w Word) {
 			r.upload(w, w.Text[1:])
 		} else if i := strings.Index(w.Text, "@"); i > 0 && !strings.ContainsAny(w.Text[:i], "=&{\" ") {
 			// --data-urlencode name@file
-			r.touch(effect.ReadFile, cut(w, i+1), false)
+			r.send(cut(w, i+1), false)
 		}
 	}
 }
@@ -94,7 +100,7 @@ func (r *reader) upload(w Word, path string) {
 		r.use.Stdin = Upload
 	default:
 		w.Text = path
-		r.touch(effect.ReadFile, w, false)
+		r.send(w, false)
 	}
 }
 
@@ -108,9 +114,9 @@ func (r *reader) webItem(w Word) {
 	case sep >= 0:
 		rest := cut(w, sep+1)
 		if w.Text[sep] == '@' {
-			r.touch(effect.ReadFile, rest, false)
+			r.send(rest, false)
 		} else if hasPrefix(rest.Text, "@") {
-			r.touch(effect.ReadFile, cut(rest, 1), false)
+			r.send(cut(rest, 1), false)
 		}
 	}
 }
@@ -130,7 +136,7 @@ func (r *reader) socket(w Word) {
 	case hasPrefix(kind, "TCP") || hasPrefix(kind, "UDP") || hasPrefix(kind, "OPENSSL") || hasPrefix(kind, "SSL") || hasPrefix(kind, "SCTP") || hasPrefix(kind, "SOCKS") || hasPrefix(kind, "PROXY"):
 		r.host(operand)
 	case kind == "FILE" || kind == "OPEN" || kind == "CREATE" || kind == "CREAT" || kind == "GOPEN" || kind == "PIPE" || hasPrefix(kind, "UNIX"):
-		r.touch(effect.ReadFile, operand, false)
+		r.send(operand, false)
 		r.touch(effect.WriteFile, operand, false)
 	default:
 		r.doubt("unknown socat address %s", w.Text)
@@ -204,20 +210,36 @@ func (r *reader) remotePath(w Word, written bool) {
 		if host, _, ok := remoteHost(w); ok {
 			r.touch(effect.Connect, host, false)
 			if written {
-				r.effect(effect.ChangeRemote)
+				r.writesElsewhere()
 			}
 			return
 		}
 		if !written {
-			r.touch(effect.ReadFile, w, r.flags&recursive != 0)
+			r.copy(w)
 			return
 		}
 		r.copied(w, true, false)
 		return
 	}
 	if written {
-		r.effect(effect.ChangeRemote)
+		r.writesElsewhere()
 	}
+}
+
+// copy notes a file or folder that is sent if the destination turns out to be
+// another machine.
+func (r *reader) copy(w Word) {
+	n := len(r.use.Touches)
+	r.send(w, r.flags&recursive != 0)
+	if len(r.use.Touches) > n {
+		r.copies = append(r.copies, n)
+	}
+}
+
+// writesElsewhere notes that the destination is another machine.
+func (r *reader) writesElsewhere() {
+	r.effect(effect.ChangeRemote)
+	r.flags |= elsewhereTo
 }
 
 // pkg notes what a package manager is given: a name, a URL or a path.
@@ -250,24 +272,22 @@ func (r *reader) object(w Word, written bool) {
 		if host, _, ok := remoteHost(w); ok && host.Text != "" {
 			// remote:path of rclone, pod:path of kubectl
 			if written {
-				r.effect(effect.ChangeRemote)
+				r.writesElsewhere()
 			}
 			return
 		}
 		if written {
 			r.copied(w, r.flags&recursive != 0, false)
 		} else {
-			r.touch(effect.ReadFile, w, r.flags&recursive != 0)
+			r.copy(w)
 		}
 	case "file":
 		r.object(cut(w, len("file://")), written)
-	case "http", "https":
-		r.touch(effect.HTTPRequest, w, false)
 	default:
 		// A bucket: s3://name/key
 		r.touch(effect.HTTPRequest, w, false)
 		if written {
-			r.effect(effect.ChangeRemote)
+			r.writesElsewhere()
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -105,6 +106,10 @@ func (r *reader) turn(role role) role {
 // touch notes an effect on w.
 func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 	r.raise(rankOf(k))
+	if k == effect.Listen {
+		// The address is given: it is not all of them.
+		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == k })
+	}
 	if w.Text == "" && !w.Pattern {
 		return
 	}
@@ -112,11 +117,28 @@ func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 		r.use.Touches = make([]Touch, 0, max(2, min(len(r.operands)+len(r.values), 64)))
 	}
 	switch k {
-	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage:
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData:
 	default:
 		w = r.inEntered(w)
 	}
 	r.use.Touches = append(r.use.Touches, Touch{Kind: k, Word: w, Recursive: tree})
+}
+
+// send notes that a file's content goes to another machine.
+func (r *reader) send(w Word, tree bool) {
+	n := len(r.use.Touches)
+	r.touch(effect.ReadFile, w, tree)
+	if len(r.use.Touches) > n {
+		r.use.Touches[n].Sent = true
+	}
+}
+
+// keep notes that what operands of copies name stays here: their destination
+// turned out to be on this machine.
+func (r *reader) keep() {
+	for _, i := range r.copies {
+		r.use.Touches[i].Sent = false
+	}
 }
 
 // code notes nested code or a script.
@@ -157,22 +179,30 @@ func (r *reader) apply(role role, w Word, operand bool) {
 // dash acts upon "-", which is standard input or output where a file is
 // expected.
 func (r *reader) dash(role role) {
-	if role >= roleScript || role >= roleShell && role <= roleCode {
+	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput {
 		r.use.Stdin, r.codeRead = Code, false
 	}
-	if role == roleData || role == roleForm {
+	if role == roleData || role == roleForm || role == roleSendFile {
 		r.use.Stdin = Upload
 	}
 }
 
 // script notes a file with code.
 func (r *reader) script(language string, w Word) {
-	switch w.Text {
-	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+	if isStdin(w.Text) {
 		r.use.Stdin, r.codeRead = Code, false
 		return
 	}
 	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
+}
+
+// isStdin reports whether a path is that of standard input.
+func isStdin(path string) bool {
+	switch path {
+	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+		return true
+	}
+	return false
 }
 
 // applyPath acts upon roles of paths.
@@ -182,8 +212,18 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.ReadFile, w, tree)
 	case roleReadTree:
 		r.touch(effect.ReadFile, w, true)
+	case roleSendFile:
+		r.send(w, tree)
+	case roleSendTree:
+		r.send(w, true)
 	case roleWrite:
 		r.touch(effect.WriteFile, w, false)
+	case roleOutput:
+		if hasPrefix(w.Text, "|") {
+			r.code(Nested{Language: "shell", Words: []Word{cut(w, 1)}})
+		} else {
+			r.touch(effect.WriteFile, w, false)
+		}
 	case roleWriteTree:
 		r.touch(effect.WriteFile, w, true)
 	case roleWriteTo:
@@ -246,6 +286,18 @@ func (r *reader) applyOther(role role, w Word) {
 		r.socket(w)
 	case roleRepo:
 		r.repo(w)
+	case rolePush:
+		if w.Text != "." { // else the remote that is configured
+			r.repo(w)
+		}
+		r.touch(effect.SendData, w, false)
+	case roleImage:
+		r.touch(effect.SendData, w, false)
+	case roleRemoteName:
+		r.remote = w.Text
+	case roleRemoteURL:
+		r.repo(w)
+		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: r.remote, Address: w})
 	case roleClone:
 		r.repo(w)
 		r.cloned(w)
@@ -273,6 +325,8 @@ func (r *reader) applyOther(role role, w Word) {
 		r.sed(w)
 	case roleSQL:
 		r.sql(w)
+	case roleTransfer:
+		r.transfer(w)
 	case roleEx:
 		r.ex(w)
 	case roleSetting:
@@ -288,7 +342,7 @@ func (r *reader) applyOther(role role, w Word) {
 // setting notes NAME=VALUE for what runs.
 func (r *reader) setting(w Word) {
 	r.use.Env = append(r.use.Env, w)
-	if hasPrefix(w.Text, "SHIELD_CONFIG=") {
+	if hasPrefix(w.Text, "SHIELD_") {
 		r.effect(effect.ChangeGuard)
 	}
 }
@@ -328,6 +382,8 @@ func (r *reader) applyEffect(role role, w Word) {
 		}
 	case roleReject:
 		r.doubt("operand %s cannot be judged", w.Text)
+	default:
+		r.applyInput(role, w)
 	}
 }
 

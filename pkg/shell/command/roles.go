@@ -8,7 +8,10 @@ const (
 	roleText           // nothing that matters
 	roleRead           // a file that is read
 	roleReadTree       // a folder that is read with all it holds
+	roleSendFile       // a file that is sent to another machine
+	roleSendTree       // a folder that is sent with all it holds
 	roleWrite          // a file that is written
+	roleOutput         // the same, or behind | a shell command
 	roleWriteTree      // a folder in which anything is written
 	roleWriteTo        // a file or folder to which operands before it are copied
 	roleIntoDir        // a folder into which operands are copied
@@ -30,28 +33,43 @@ const (
 	roleFetch // a URL whose content is saved under its own name
 	roleHost
 	roleListen
-	roleSend      // a recipient
-	roleWebItem   // httpie: a method, a URL, or name=value
-	roleSocket    // an address of socat
-	roleData      // text, or @file
-	roleForm      // name=text, name=@file, name=<file
-	roleMaybeFile // text, or @file, or file://path
-	roleRepo      // a git remote: URL, host:path, path or name
-	roleClone     // the same, of which a copy is made
-	roleRemoteSrc // host:path or path, read
-	roleRemoteDst // host:path or path, written
-	roleMaybeURL  // a URL, or a file that is read
-	rolePackage   // a package's name, its URL or its path
-	roleObject    // s3://bucket/key and the like, or a path that is read
-	roleObjectDst // the same, written
-	roleVolume    // docker -v
-	roleMount     // docker --mount
+	roleSend       // a recipient
+	roleWebItem    // httpie: a method, a URL, or name=value
+	roleSocket     // an address of socat
+	roleData       // text, or @file
+	roleForm       // name=text, name=@file, name=<file
+	roleMaybeFile  // text, or @file, or file://path
+	rolePlace      // a host, database, cluster or account that is worked on
+	roleMethod     // the method of a request
+	roleControl    // a Unix socket
+	roleUnset      // the name of a variable that what runs does not get
+	roleReadInput  // a file that is read; if it is standard input, that is run
+	roleRecipes    // rules for make, with the commands that they run
+	roleDiff       // differences of files, with their names
+	roleRepo       // a git remote: URL, host:path, path or name
+	rolePush       // a git remote to which commits are sent
+	roleRemoteName // the name of a git remote
+	roleRemoteURL  // the address that it gets
+	roleImage      // an image of containers that is sent to its registry
+	roleClone      // the same, of which a copy is made
+	roleRemoteSrc  // host:path or path, read
+	roleRemoteDst  // host:path or path, written
+	roleMaybeURL   // a URL, or a file that is read
+	rolePackage    // a package's name, its URL or its path
+	roleObject     // s3://bucket/key and the like, or a path that is read
+	roleObjectDst  // the same, written
+	roleVolume     // docker -v
+	roleMount      // docker --mount
 	roleSSHOption
 	roleGitConfig // key=value
 	roleGitKey
 	roleGitValue
 	roleSed
 	roleSQL
+	roleTransfer    // commands of ftp and the like
+	roleLines       // lines that are subcommands
+	roleTexts       // text in which the program looks for its texts
+	roleScriptInput // a file of what it also reads from standard input
 	roleEx          // commands of vi
 	roleDate        // +FORMAT, else the clock is set
 	roleSecret      // the name of a variable to print

@@ -127,6 +127,11 @@ func (r *reader) findTexts(texts []option) {
 		r.raise(anything)
 		return
 	}
+	r.matchTexts(texts, all)
+}
+
+// matchTexts acts upon the texts that a word holds.
+func (r *reader) matchTexts(texts []option, all Word) {
 	lower := strings.ToLower(all.Text)
 	for k := range texts {
 		end := 0

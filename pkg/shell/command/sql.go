@@ -17,9 +17,7 @@ func (r *reader) sql(w Word) {
 		r.raise(network)
 		r.doubt("unknown SQL text %s", w.Text)
 	}
-	if r.codeRead {
-		r.use.Stdin, r.codeRead = Data, false
-	}
+	r.stdinRead()
 	text := w.Text
 	for text != "" {
 		var statement string
@@ -46,32 +44,54 @@ func (r *reader) statement(w Word, text string) {
 	case "drop", "truncate", "purge", "flushall", "flushdb":
 		r.effect(effect.Destroy)
 	case "delete":
-		if words.has("where") {
-			r.effect(effect.ChangeRemote)
-		} else {
+		r.effect(effect.ChangeRemote)
+		if words.everyRow() {
 			r.effect(effect.Destroy)
+		}
+	case "update":
+		r.effect(effect.ChangeRemote)
+		if words.everyRow() && r.levels[0].service != "" {
+			r.means("delete") // a file here may be copied before
 		}
 	case "alter":
-		if words.has("drop") {
+		r.effect(effect.ChangeRemote)
+		switch second := words.at(1); {
+		case words.has("drop"):
 			r.effect(effect.Destroy)
-		} else if first := words.at(1); first == "system" || first == "user" || first == "role" {
+		case second == "system":
 			r.effect(effect.ChangeSystem)
-		} else {
-			r.effect(effect.ChangeRemote)
+			r.means("run")
+		case second == "user" || second == "role" || second == "login":
+			r.means("grant")
 		}
-	case "grant", "revoke", "shutdown", "kill":
+	case "grant":
+		r.effect(effect.ChangeRemote)
+		r.means("grant")
+	case "revoke", "shutdown", "kill":
 		r.effect(effect.ChangeSystem)
+	case "match", "optional", "foreach", "unwind": // Cypher
+		if words.has("delete") {
+			r.effect(effect.Destroy)
+		}
 	case "create":
 		r.create(words)
-	case "insert", "update", "replace", "merge", "upsert", "comment", "vacuum", "reindex", "optimize", "lock", "unlock", "call",
+	case "insert", "replace", "merge", "upsert", "comment", "vacuum", "reindex", "optimize", "lock", "unlock", "call",
 		"refresh", "cluster", "rename", "attach", "detach", "savepoint", "release", "flush", "reset", "discard", "notify", "listen":
 		r.effect(effect.ChangeRemote)
 	case "copy":
 		r.copySQL(w, text, words)
+	case "do", "exec", "execute":
+		r.reading(words)
+		if first == "do" && words.has("execute") || first != "do" && words.n == 1 || words.has("sp_executesql") {
+			r.effect(effect.ChangeRemote)
+			r.means("run")
+		}
+		r.doubt("SQL statement %s runs text that is not looked at", first)
 	case "load":
 		r.doubt("SQL statement %s reads a file", first)
 	default:
 		// DO blocks, EXEC xp_cmdshell, and what is not SQL at all.
+		r.reading(words)
 		r.doubt("unknown SQL statement %s", first)
 	}
 }
@@ -89,12 +109,17 @@ func (r *reader) reading(words sqlText) {
 			if words.at(0) == "with" || words.at(0) == "explain" {
 				r.effect(effect.Destroy)
 			}
-		case "outfile", "dumpfile", "into":
+		case "outfile", "dumpfile":
+			r.effect(effect.ChangeRemote)
+			r.means("run")
+		case "into":
 			r.effect(effect.ChangeRemote)
 		case "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "load_file", "lo_import", "lo_export", "readfile", "writefile",
 			"load_extension", "edit", "fts3_tokenizer", "dblink", "dblink_exec", "pg_execute_server_program", "query_to_xml",
 			"xp_cmdshell", "sys_exec", "sys_eval", "pg_terminate_backend", "pg_reload_conf", "set_config":
 			r.doubt("SQL function %s reaches beyond the database", words.list[i])
+			r.effect(effect.ChangeRemote)
+			r.means("run")
 		}
 	}
 	if words.overflow {
@@ -110,8 +135,9 @@ func (r *reader) create(words sqlText) {
 			r.effect(effect.ChangeSystem)
 			r.doubt("SQL CREATE %s can run code", words.list[i])
 			return
-		case "user", "role":
-			r.effect(effect.ChangeSystem)
+		case "user", "role", "login":
+			r.effect(effect.ChangeRemote)
+			r.means("grant")
 			return
 		}
 	}
@@ -133,9 +159,11 @@ func (r *reader) copySQL(w Word, text string, words sqlText) {
 	}
 	w.Text = operand
 	if words.has("program") {
+		r.means("run")
 		r.code(Nested{Language: "shell", Words: []Word{w}, Remote: true})
 	} else {
-		r.doubt("SQL statement %s reads or writes a file on the server", "copy")
+		r.means("run")
+		r.doubt("SQL statement %s reads or writes a file of the server", "copy")
 	}
 }
 
@@ -154,12 +182,12 @@ func (r *reader) clientCommand(w Word, text string) {
 		r.touch(effect.ReadFile, w, false)
 		r.doubt("%s runs a file", name)
 	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump":
-		if name != ".dump" {
+		switch {
+		case hasPrefix(w.Text, "|"):
+			r.code(Nested{Language: "shell", Words: []Word{cut(w, 1)}})
+		case name != ".dump":
 			w.Text, _, _ = strings.Cut(w.Text, " ")
 			r.touch(effect.WriteFile, w, false)
-		}
-		if hasPrefix(w.Text, "|") {
-			r.code(Nested{Language: "shell", Words: []Word{cut(w, 1)}})
 		}
 	case `\q`, `\x`, `\timing`, `\conninfo`, `\h`, `\?`, `\encoding`, `\pset`, `\s`, `\u`, `\g`, `\G`,
 		".tables", ".schema", ".mode", ".headers", ".header", ".databases", ".indexes", ".indices", ".quit", ".exit", ".help",
@@ -222,6 +250,18 @@ func (t *sqlText) has(word string) bool {
 		}
 	}
 	return t.overflow
+}
+
+// everyRow reports whether a statement has no condition, or one that always
+// holds.
+func (t *sqlText) everyRow() bool {
+	for i := range t.n {
+		if t.list[i] == "where" {
+			rest := t.at(i + 1)
+			return rest == "true" && i+2 >= t.n || rest != "" && rest == t.at(i+2) && i+3 >= t.n
+		}
+	}
+	return !t.overflow
 }
 
 func sqlWords(s string) (t sqlText) {

@@ -49,12 +49,22 @@ func summary(u Use) string {
 		items = append(items, "not understood")
 	}
 	for _, k := range u.Effects {
-		items = append(items, string(k))
+		s := string(k)
+		if k == effect.ChangeRemote && u.Remote.Verb != "change" {
+			s += " " + u.Remote.Verb
+		}
+		if k == effect.ChangeRemote && u.Remote.Trial {
+			s += " trial"
+		}
+		items = append(items, s)
 	}
 	for _, t := range u.Touches {
 		s := string(t.Kind) + " " + t.Word.Text
 		if t.Recursive {
 			s += " +below"
+		}
+		if t.Sent {
+			s += " sent"
 		}
 		items = append(items, s)
 	}

@@ -15,6 +15,8 @@ type syntax struct {
 	style    style
 	why      string // what its effects without an operand mean, behind its name, for people
 	language string // of code on standard input
+	service  string // what it changes elsewhere, "" if its words are not read as verbs
+	input    role   // of a text on standard input, and in a file that it runs
 	options  []option
 	prefixes []option  // options such as -W*, whose name is the start of a word
 	keys     []option  // operands of the form key=value
@@ -64,25 +66,31 @@ type action struct {
 	here     role   // what happens to the working folder
 	empty    role   // what happens to the working folder if no operand is in rest
 	flags    flags
+	verb     string // what a change elsewhere means
 }
 
 // A turn gives the words of one role another.
 type turn struct{ from, to role }
 
 // flags are properties of an [action].
-type flags uint16
+type flags uint32
 
 const (
-	recursive flags = 1 << iota // operands are folders with all they hold
-	stop                        // what follows are operands
-	reject                      // cannot be judged
-	notHere                     // withdraws action.here
-	widen                       // find: tests no longer narrow what is found
-	remove                      // find: what is found is deleted
-	module                      // python -m
-	urls                        // each URL in the arguments is contacted
-	runURLs                     // and what it sends is run
-	decodes                     // files that are written hold what is read, decoded
+	recursive   flags = 1 << iota // operands are folders with all they hold
+	stop                          // what follows are operands
+	reject                        // cannot be judged
+	notHere                       // withdraws action.here
+	widen                         // find: tests no longer narrow what is found
+	remove                        // find: what is found is deleted
+	module                        // python -m
+	urls                          // each URL in the arguments is contacted
+	runURLs                       // and what it sends is run
+	decodes                       // files that are written hold what is read, decoded
+	tells                         // words reach another machine as they are
+	database                      // a word that is nothing but a variable is the address that is contacted
+	dry                           // nothing is done: what would be sent stays here
+	near                          // what they name as HOST:PATH is a container
+	elsewhereTo                   // something is written on another machine: local operands are sent there
 )
 
 // streams are the changes an action makes to standard input and output.

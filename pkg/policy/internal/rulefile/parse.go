@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp/syntax"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -230,18 +231,20 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 	case "content":
 		c.Content, err = texts(f, maxPattern, re2)
 	case "trusted":
-		c.Trusted, err = text(f.Value, 5, trueOrFalse)
+		c.Trusted, err = truth(f.Value)
 	case "when":
 		c.When, err = text(f.Value, maxPattern, p.checks.JQ)
 	}
 	return err
 }
 
-func trueOrFalse(s string) error {
-	if s != "true" && s != "false" {
-		return fmt.Errorf("%q: write true or false", s)
+// truth reads a boolean as "true" or "false".
+func truth(n ast.Node) (string, error) {
+	b, ok := n.(*ast.BoolNode)
+	if !ok {
+		return "", yamlfile.At(n).Errorf("write true or false")
 	}
-	return nil
+	return strconv.FormatBool(b.Value), nil
 }
 
 // paths reads globs. "@NAME" stands for the globs of a list that shield knows;

@@ -35,5 +35,19 @@ func run() error {
 	if source, err = grammar.WriteWords(words); err != nil {
 		return fmt.Errorf("words.yaml: %w", err)
 	}
-	return os.WriteFile("words_gen.go", source, 0o644)
+	if err := os.WriteFile("words_gen.go", source, 0o644); err != nil {
+		return err
+	}
+	loads, err := os.ReadFile("loads.yaml")
+	if err != nil {
+		return err
+	}
+	recipes, err := os.ReadFile("recipes.yaml")
+	if err != nil {
+		return err
+	}
+	if source, err = grammar.WriteLoads(loads, recipes); err != nil {
+		return fmt.Errorf("loads.yaml, recipes.yaml: %w", err)
+	}
+	return os.WriteFile("loads_gen.go", source, 0o644)
 }

@@ -16,12 +16,14 @@ func folder(t *testing.T, file, text string) string {
 	if err := os.CopyFS(filepath.Join(dir, "programs"), os.DirFS("../programs")); err != nil {
 		t.Fatal(err)
 	}
-	words, err := os.ReadFile("../words.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "words.yaml"), words, 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"words.yaml", "loads.yaml", "recipes.yaml"} {
+		data, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if file != "" {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
@@ -34,7 +36,7 @@ func folder(t *testing.T, file, text string) string {
 func TestTablesAreFresh(t *testing.T) {
 	dir := folder(t, "", "")
 	old := map[string][]byte{}
-	for _, name := range []string{"programs_gen.go", "words_gen.go"} {
+	for _, name := range []string{"programs_gen.go", "words_gen.go", "loads_gen.go"} {
 		text, err := os.ReadFile(filepath.Join("..", name))
 		if err != nil {
 			t.Fatal(err)

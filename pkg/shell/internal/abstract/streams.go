@@ -6,6 +6,7 @@ type Streams struct {
 	Redirected bool // in is not what the pipe or the terminal gives
 	Out        *Target
 	Socket     bool // some descriptor is a network connection
+	Moved      bool // a descriptor of output was made another, so what is written may go elsewhere
 	Here       bool // in is a here-document or here-string: text that belongs to the command
 }
 
@@ -13,6 +14,7 @@ type Streams struct {
 type Target struct {
 	Path    string
 	Pattern bool
+	Tree    bool // a folder, and all that is put in it
 	Append  bool
 	Discard bool // /dev/null, and output that is not standard output
 	Socket  bool

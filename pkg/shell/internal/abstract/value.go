@@ -36,6 +36,8 @@ const (
 	ShellOut                     // output of an interpreter that reads its commands from elsewhere
 	Socket                       // is a network connection
 	Private                      // clipboard, screen, key strokes
+	Local                        // holds what a file or a command of this machine says, secret or not
+	Held                         // a key store or service handed it out, and nothing has shown it yet
 )
 
 // An Origin says where what is not known of a value comes from. No origin means
@@ -116,6 +118,10 @@ func (v Value) String() string {
 }
 
 func (v Value) Known() bool { return !v.IsPattern }
+
+// Plain reports whether nothing that matters to running a value is known of
+// where it comes from: only what leaves the machine asks for more.
+func (v Value) Plain() bool { return v.Taint&^(Local|Held) == 0 }
 
 // AsPattern returns the text in the pattern language.
 func (v Value) AsPattern() string {

@@ -28,8 +28,9 @@ const (
 	links
 	setsMode
 	makesFolder
-	requests // HTTP
-	posts    // HTTP with a body
+	requests  // HTTP
+	posts     // HTTP with a body
+	sendsFile // a file, or what one yields, to another machine
 	connects
 	listens
 	evaluates // its first argument is code of the same language
@@ -100,6 +101,7 @@ func (p *script) call(f operand, args []operand) operand {
 	recv.name = ""
 	r := roleOf(strings.TrimPrefix(full, "."), p.language)
 	if r == 0 {
+		p.callbacks(f, full, args)
 		for _, a := range args {
 			p.loose(a)
 		}
@@ -156,11 +158,13 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		}
 	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, links, setsMode, makesFolder:
 		return p.actOnFile(r, full, path, args, result)
+	case sendsFile:
+		p.sendFile(args)
 	case requests, posts:
 		p.request(r, path, args)
 		result.Taint |= abstract.Network
 	case connects:
-		p.connects, p.posts = true, true
+		p.connects, p.posts, p.tells = true, true, true
 		p.connect(args)
 		result.Taint |= abstract.Socket
 	case listens:
@@ -178,7 +182,7 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 	case readsEnvironment:
 		return operand{Value: p.w.Environment(path.Text)}
 	case loadsFile:
-		p.w.RunFile(path, p.language, p.at)
+		p.load(full, path)
 	case kills:
 		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
 	}
@@ -195,7 +199,7 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 		return p.open(args, path)
 	case readsFile:
 		if path.Known() && plain.IsURL(path.Text) {
-			p.w.URL(effect.HTTPRequest, path)
+			p.request(requests, path, args)
 			result.Taint |= abstract.Network
 			return result
 		}
@@ -207,8 +211,8 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 		}
 		p.write(path, content)
 	case deletes:
-		for _, a := range args {
-			if a.name == "" {
+		for i, a := range args {
+			if a.name == "" || i == 0 {
 				a.From = p.at
 				p.w.Path(effect.DeleteFile, a.Value, false)
 			}
@@ -240,6 +244,13 @@ func (p *script) actOnFile(r role, full string, path abstract.Value, args []oper
 // of os.spawnl, and the program's name given twice.
 func commandOf(full string, args []operand) []operand {
 	last := full[strings.LastIndexByte(full, '.')+1:]
+	if last == "Command" && len(args) > 1 { // Deno's: the arguments are a field
+		for _, o := range args[1].list {
+			if o.isList {
+				return []operand{args[0], o}
+			}
+		}
+	}
 	if strings.HasPrefix(last, "spawnl") || strings.HasPrefix(last, "spawnv") {
 		args = args[min(1, len(args)):]
 	}
@@ -325,6 +336,15 @@ func perlMode(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
 }
 
+// sendFile sends what the arguments hold, and the file that the first names.
+func (p *script) sendFile(args []operand) {
+	p.posts, p.tells = true, true
+	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump | abstract.Local)
+	if len(args) > 0 && args[0].Known() && args[0].name == "" && args[0].Text != "" && !strings.Contains(args[0].Text, " ") {
+		p.read(args[0].Value)
+	}
+}
+
 func (p *script) request(r role, path abstract.Value, args []operand) {
 	for _, a := range args {
 		if a.Known() && strings.Contains(a.Text, "://") {
@@ -336,7 +356,10 @@ func (p *script) request(r role, path abstract.Value, args []operand) {
 	if r == posts || anyTaint(args[1:])&(abstract.Secret|abstract.Dump|abstract.Credential) != 0 || len(args) > 1 && !args[1].Known() {
 		p.posts = true
 	}
-	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump)
+	p.held |= anyTaint(args) & (abstract.Secret | abstract.Dump | abstract.Local)
+	if r == posts || len(args) > 1 && (anyTaint(args[1:])&abstract.Local != 0 || p.language == "node" && args[1].isList) {
+		p.posts, p.tells = true, true
+	}
 	if path.Known() && path.Text != "" || path.IsPattern {
 		p.w.URL(effect.HTTPRequest, path)
 	}
@@ -361,6 +384,41 @@ func (p *script) connect(args []operand) {
 	p.w.Report(e)
 }
 
+// load runs a file of code. What import() of JavaScript names is looked at if it
+// is an address: all else is a module.
+func (p *script) load(full string, path abstract.Value) {
+	if full != "import" {
+		p.w.RunFile(path, p.language, p.at)
+		return
+	}
+	if data, ok := strings.CutPrefix(path.Text, "data:"); ok {
+		kind, text, _ := strings.Cut(data, ",")
+		if strings.HasSuffix(kind, ";base64") {
+			raw, _ := plain.Decode64(text)
+			text, path.Taint = string(raw), path.Taint|abstract.Decoded
+		}
+		path.Text = text
+		p.evaluate(full, path)
+	} else if plain.IsURL(path.Text) {
+		p.w.RunFile(path, p.language, p.at)
+	}
+}
+
+// callbacks does what a function that is handed on does with what comes in: the
+// text that a promise yields is evaluated, PHP's names of functions are called.
+func (p *script) callbacks(f operand, full string, args []operand) {
+	for _, a := range args {
+		if a.name != "" && f.Taint&abstract.Network != 0 && roleOf(a.name, p.language) == evaluates {
+			p.evaluate(a.name, f.Value)
+		}
+	}
+	if p.language == "php" && len(args) > 1 && args[0].Known() && args[0].name == "" && (strings.HasPrefix(full, "array_") || strings.HasPrefix(full, "call_user_func")) {
+		if r := roleOf(args[0].Text, p.language); r != 0 {
+			p.act(r, args[0].Text, args[1], args[1:])
+		}
+	}
+}
+
 func (p *script) evaluate(full string, code abstract.Value) {
 	code.From = p.at
 	if strings.Contains(full, "pickle") || strings.Contains(full, "marshal") {
@@ -368,7 +426,7 @@ func (p *script) evaluate(full string, code abstract.Value) {
 			return
 		}
 	}
-	if !code.Known() && code.Taint == 0 && code.Bare {
+	if !code.Known() && code.Plain() && code.Bare {
 		p.w.Dynamic(code.Cause(), p.language+" code evaluates unknown text", p.at)
 		return
 	}

@@ -188,7 +188,18 @@ func (p *script) operand() operand {
 		switch t.text {
 		case "(", "[", "{":
 			o = p.bracket(t.text)
-		case "-", "!", "~", "\\", "$", "@", "%", "&", "*", "<":
+		case "$":
+			if p.language == "node" && p.i < len(p.tokens) && p.tokens[p.i].kind == stringToken && !p.tokens[p.i].spaced { // $`…` of Bun and zx
+				v := p.tokens[p.i].v
+				p.i++
+				p.run(v)
+				return operand{Value: abstract.Unknown("$`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
+			}
+			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
+				return p.operand()
+			}
+			return operand{used: true}
+		case "-", "!", "~", "\\", "@", "%", "&", "*", "<":
 			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
 				return p.operand()
 			}
@@ -372,7 +383,7 @@ func (p *script) run(v abstract.Value) {
 	if p.receives && !v.Known() {
 		v.Taint |= abstract.Socket
 	}
-	if v.Known() && v.Taint == 0 {
+	if v.Known() && v.Plain() {
 		p.w.Nested(v.Text, p.at)
 		return
 	}

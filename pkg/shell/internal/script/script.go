@@ -25,6 +25,7 @@ type script struct {
 
 	connects, listens, shells, dups, receives bool
 	posts, reads                              bool
+	tells                                     bool           // what files hold is sent, not only read beside a request
 	held                                      abstract.Taint // what files and variables that were read hold
 	secrets                                   string
 }
@@ -115,7 +116,7 @@ func (p *script) suspect(v abstract.Value) {
 func (p *script) read(v abstract.Value) abstract.Value {
 	v.From = p.at
 	out := p.w.Read(v)
-	p.held |= out.Taint & (abstract.Secret | abstract.Network | abstract.Decoded)
+	p.held |= out.Taint & (abstract.Secret | abstract.Network | abstract.Decoded | abstract.Local)
 	if out.Secrets != "" {
 		p.secrets = out.Secrets
 	}
@@ -129,8 +130,12 @@ func (p *script) finish() {
 	if p.connects && (p.shells || p.dups) || p.listens && p.dups {
 		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code gives a network connection to a shell", From: p.at})
 	}
-	if p.posts && p.held&(abstract.Secret|abstract.Dump) != 0 {
-		p.w.Send(abstract.Value{Taint: p.held & (abstract.Secret | abstract.Dump), Secrets: p.secrets}, p.language, p.at)
+	leaves := abstract.Secret | abstract.Dump
+	if p.tells {
+		leaves |= abstract.Local
+	}
+	if p.posts && p.held&leaves != 0 {
+		p.w.Send(abstract.Value{Taint: p.held & leaves, Secrets: p.secrets}, p.language, p.at)
 	}
 }
 

@@ -19,6 +19,7 @@ type Action struct {
 	Here     string
 	Empty    string
 	Flags    []string
+	Verb     string // of a change elsewhere
 }
 
 // A Turn gives words of one role another.
@@ -46,7 +47,7 @@ var effects = map[string]string{
 	"change_system": "ChangeSystem", "change_remote": "ChangeRemote", "change_privilege": "ChangePrivilege", "stop_process": "StopProcess", "change_guard": "ChangeGuard",
 	"read_secret": "ReadSecret", "read_private": "ReadClipboard", "destroy": "Destroy", "send_message": "SendMessage",
 	"http_request": "HTTPRequest", "connect": "Connect", "listen": "Listen", "persist": "Persist", "execute": "Execute",
-	"remote_shell": "RemoteShell", "run_download": "RunDownload", "dynamic": "Dynamic",
+	"remote_shell": "RemoteShell", "run_download": "RunDownload", "dynamic": "Dynamic", "publish": "SendData",
 }
 
 var streams = map[string]string{
@@ -55,19 +56,22 @@ var streams = map[string]string{
 
 var flags = map[string]string{
 	"recursive": "recursive", "stop": "stop", "reject": "reject", "nohere": "notHere", "widen": "widen", "remove": "remove",
-	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes",
+	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes", "tells": "tells", "near": "near", "dry": "dry", "database": "database",
 }
+
+// verbs are the words for what a change elsewhere means.
+var verbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
 // roles are the words for roles and their Go names.
 var roles = map[string]string{
-	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "write": "roleWrite", "write-tree": "roleWriteTree",
+	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "send-file": "roleSendFile", "send-tree": "roleSendTree", "write": "roleWrite", "write-tree": "roleWriteTree", "output": "roleOutput", "control": "roleControl", "unset": "roleUnset", "recipes": "roleRecipes", "read-input": "roleReadInput", "diff": "roleDiff",
 	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "compress": "roleCompress", "delete": "roleDelete",
 	"delete-tree": "roleDeleteTree", "rmdir": "roleRmdir", "move": "roleMove", "list": "roleList", "list-tree": "roleListTree",
 	"mkdir": "roleMkdir", "chmod": "roleChmod", "over": "roleOver", "start": "roleStart", "glob": "roleGlob", "url": "roleURL", "fetch": "roleFetch",
-	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile",
-	"repo": "roleRepo", "clone": "roleClone", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "maybe-url": "roleMaybeURL", "object": "roleObject",
+	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile", "place": "rolePlace", "method": "roleMethod", "lines": "roleLines", "texts": "roleTexts", "script-input": "roleScriptInput",
+	"repo": "roleRepo", "push": "rolePush", "remote-name": "roleRemoteName", "remote-url": "roleRemoteURL", "image": "roleImage", "clone": "roleClone", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "maybe-url": "roleMaybeURL", "object": "roleObject",
 	"object-dst": "roleObjectDst", "volume": "roleVolume", "mount": "roleMount", "ssh-option": "roleSSHOption", "git-config": "roleGitConfig",
-	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "ex": "roleEx", "date": "roleDate",
+	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "transfer": "roleTransfer", "ex": "roleEx", "date": "roleDate",
 	"secret-name": "roleSecret", "secret-all": "roleSecretAll", "setting": "roleSetting", "module": "roleModule", "change": "roleChange", "system": "roleSystem",
 	"remote": "roleRemote", "destroy": "roleDestroy", "process": "roleProcess", "privilege": "rolePrivilege", "reject": "roleReject",
 	"archive": "roleArchive", "folder": "roleFolder", "enter": "roleEnter", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
@@ -168,6 +172,11 @@ func (a *Action) word(w string) (err error) {
 			t.To, err = parseRole(to)
 		}
 		a.Turns = append(a.Turns, t)
+	case "remote":
+		if !slices.Contains(verbs, v) {
+			return fmt.Errorf("unknown verb %q", v)
+		}
+		a.Effects, a.Verb = append(a.Effects, "ChangeRemote"), v
 	case "here":
 		a.Here, err = parseRole(v)
 	case "empty":

@@ -133,6 +133,12 @@ func (b *builder) field(g *Grammar, key string, v any, own map[string]bool) erro
 	case "like":
 	case "why":
 		g.Why = text
+	case "service":
+		g.Service = text
+	case "input":
+		role, err := parseRole(text)
+		g.Input = role
+		return err
 	case "language", "files":
 		if !b.top {
 			return fmt.Errorf("only a program may have this key")

@@ -29,6 +29,8 @@ type Grammar struct {
 	Style    []string
 	Why      string
 	Language string
+	Service  string
+	Input    string // role of standard input, as Go code
 	Options  []Option
 	Prefixes []Option
 	Keys     []Option

@@ -132,8 +132,8 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := slices.Concat(styles, slices.Collect(maps.Keys(classes)), slices.Collect(maps.Keys(effects)),
-		slices.Collect(maps.Keys(streams)), slices.Collect(maps.Keys(flags)), slices.Collect(maps.Keys(roles)),
-		strings.Fields("also like style does why language files flags values optional options keys texts subs groups operands examples"))
+		slices.Collect(maps.Keys(streams)), slices.Collect(maps.Keys(flags)), slices.Collect(maps.Keys(roles)), verbs,
+		strings.Fields("also like style does why language service input files flags values optional options keys texts subs groups operands examples"))
 	for _, w := range words {
 		if !strings.Contains(string(data), "`"+w+"`") {
 			t.Errorf("%s is not described", w)

@@ -112,6 +112,10 @@ func (w *writer) syntax(name string, g *Grammar) {
 	if g.Language != "" {
 		f.add("language", fmt.Sprintf("%q", g.Language))
 	}
+	if g.Service != "" {
+		f.add("service", fmt.Sprintf("%q", g.Service))
+	}
+	f.add("input", g.Input)
 	f.add("options", w.options(g.Options))
 	f.add("prefixes", w.options(g.Prefixes))
 	f.add("keys", w.options(g.Keys))
@@ -189,6 +193,9 @@ func (w *writer) action(a Action) string {
 	f.add("here", a.Here)
 	f.add("empty", a.Empty)
 	f.add("flags", strings.Join(a.Flags, " | "))
+	if a.Verb != "" {
+		f.add("verb", fmt.Sprintf("%q", a.Verb))
+	}
 	return "&" + shared(w.actions, "action", f.String())
 }
 

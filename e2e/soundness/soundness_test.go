@@ -1,0 +1,209 @@
+//go:build unix
+
+// Package soundness compares what pkg/shell says of scripts with what shells
+// make of them. The scripts are made by chance of harmless words, and run in an
+// empty folder with programs that only write down how they were called.
+package soundness
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell"
+)
+
+// shells are the shells, each with the letter that the grammar has for it.
+var shells = []struct {
+	letter string
+	argv   []string
+}{
+	{"b", []string{"bash", "--norc"}},
+	{"d", []string{"dash"}},
+	{"z", []string{"zsh", "-f"}},
+	{"u", []string{"busybox", "sh"}},
+}
+
+// TestSound demands that every call a script makes was predicted with its
+// arguments, or that the analysis says it does not know. SHIELD_SCRIPTS is how
+// many scripts each shell runs, SHIELD_SEED the seed of the first.
+func TestSound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs programs")
+	}
+	scripts, first := number(t, "SHIELD_SCRIPTS", 75), number(t, "SHIELD_SEED", 1)
+	for _, sh := range shells {
+		t.Run(sh.argv[0], func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, sh.argv)
+			g := readGrammar(t, sh.letter)
+			var n tally
+			for seed := first; seed < first+scripts; seed++ {
+				script := g.script(seed)
+				if n.judge(r.work(), script.String(), r.run(t, script.String())) {
+					continue
+				}
+				if n.missed > mostShown {
+					t.Fail()
+					continue
+				}
+				script = g.shrink(script, func(s *node) bool {
+					text := s.String()
+					_, missed := compare(r.work(), text, r.run(t, text))
+					return missed != nil
+				})
+				t.Errorf("seed %d: %s", seed, explain(r.work(), script.String(), r.run(t, script.String())))
+			}
+			t.Log(n.String())
+			// Whatever a script needs is in it: little may be unknown.
+			if n.scripts >= 500 && n.dynamic*100 > n.scripts*mostDynamic {
+				t.Errorf("%d of %d scripts are marked unknown, more than %d of 100", n.dynamic, n.scripts, mostDynamic)
+			}
+		})
+	}
+}
+
+// mostShown is how many misses of a shell are made small and shown.
+const mostShown = 8
+
+// mostDynamic is how many of a hundred scripts may be marked unknown.
+const mostDynamic = 33
+
+// number returns a number of the environment.
+func number(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// An answer is how an analysis covers the calls of a script.
+type answer int
+
+const (
+	exact   answer = iota // each with its arguments
+	partly                // each, some of them with arguments that are not known
+	dynamic               // the analysis says that it does not know
+)
+
+// compare returns how an analysis covers calls, and the first that it misses.
+func compare(dir, script string, calls []call) (answer, call) {
+	effects := analyze(dir, script)
+	if slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Kind == effect.Dynamic }) {
+		return dynamic, nil
+	}
+	out := exact
+	for _, c := range calls {
+		best, found := partly, false
+		for _, e := range effects {
+			if e.Kind == effect.Execute && e.Program == c[0] && covers(e.Args, c[1:]) {
+				found = true
+				if slices.Equal(e.Args, c[1:]) {
+					best = exact
+				}
+			}
+		}
+		if !found {
+			return out, c
+		}
+		out = max(out, best)
+	}
+	return out, nil
+}
+
+func analyze(dir, script string) []effect.Effect {
+	return shell.Analyze(script, &effect.Place{CWD: dir, Home: dir, Roots: []string{filepath.Dir(dir)}}).Effects
+}
+
+// covers reports whether arguments are those of a prediction. A predicted one
+// that is not known shows what it comes from, by signs that no script
+// passes on, and may be any number of words.
+func covers(predicted, args []string) bool {
+	if len(predicted) == 0 {
+		return len(args) == 0
+	}
+	if !strings.ContainsAny(predicted[0], "$*?[…{") {
+		return len(args) > 0 && predicted[0] == args[0] && covers(predicted[1:], args[1:])
+	}
+	for n := range len(args) + 1 {
+		if covers(predicted[1:], args[n:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain says what was missed.
+func explain(dir, script string, calls []call) string {
+	_, missed := compare(dir, script, calls)
+	var b strings.Builder
+	fmt.Fprintf(&b, "missed %q\n---\n%s\n---\n", missed, script)
+	for _, e := range analyze(dir, script) {
+		if e.Kind == effect.Execute && slices.Contains(stubs[:], e.Program) {
+			fmt.Fprintf(&b, "predicted %s %q\n", e.Program, e.Args)
+		}
+	}
+	return b.String()
+}
+
+// A tally counts answers.
+type tally struct {
+	scripts, calls, exact, partly, dynamic, missed int
+
+	causes map[string]int // of scripts that are marked unknown
+}
+
+// judge counts a script and reports whether nothing was missed.
+func (n *tally) judge(dir, script string, calls []call) bool {
+	n.scripts++
+	n.calls += len(calls)
+	a, missed := compare(dir, script, calls)
+	switch {
+	case missed != nil:
+		n.missed++
+		return false
+	case a == dynamic:
+		n.dynamic++
+		if n.causes == nil {
+			n.causes = map[string]int{}
+		}
+		for _, e := range analyze(dir, script) {
+			if e.Kind == effect.Dynamic {
+				reason, _, _ := strings.Cut(e.Reason, ":")
+				n.causes[string(e.Cause)+": "+reason]++
+				break
+			}
+		}
+	case a == partly:
+		n.partly++
+	default:
+		n.exact++
+	}
+	return true
+}
+
+func (n *tally) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d scripts, %d calls: %d predicted, %d predicted with arguments that are not known, %d marked unknown, %d missed",
+		n.scripts, n.calls, n.exact, n.partly, n.dynamic, n.missed)
+	causes := make([]string, 0, len(n.causes))
+	for cause := range n.causes {
+		causes = append(causes, cause)
+	}
+	slices.SortFunc(causes, func(a, b string) int { return n.causes[b] - n.causes[a] })
+	for _, cause := range causes {
+		fmt.Fprintf(&b, "\n%6d %s", n.causes[cause], cause)
+	}
+	return b.String()
+}

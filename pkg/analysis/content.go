@@ -1,0 +1,49 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// content adds what the files that an action of a file tool writes would do
+// when they run.
+func (c *Case) content() {
+	if c.written == nil || c.Action.Type == "execute_command" {
+		return
+	}
+	text := writtenText(c.Action.Payload)
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if len(text) > maxCommand {
+		text = text[:maxCommand]
+	}
+	for i, n := 0, len(c.Effects); i < n; i++ {
+		e := &c.Effects[i]
+		if e.Kind != effect.WriteFile || e.Pattern || slices.ContainsFunc(c.Effects[:i], func(o effect.Effect) bool { return o.Kind == e.Kind && o.Path == e.Path }) {
+			continue
+		}
+		c.Effects = append(c.Effects, c.written(e.Path, text, &c.place)...)
+	}
+}
+
+// writtenText returns the text that a payload writes: its content, or what its
+// edits put in.
+func writtenText(payload map[string]any) string {
+	if text, ok := payload["content"].(string); ok {
+		return text
+	}
+	edits, _ := payload["edits"].([]any)
+	var parts []string
+	for _, edit := range edits[:min(len(edits), maxLeaves)] {
+		fields, _ := edit.(map[string]any)
+		for _, name := range [...]string{"content", "new_string", "new_text", "newText", "newString", "text"} {
+			if text, ok := fields[name].(string); ok {
+				parts = append(parts, text)
+			}
+		}
+	}
+	return strings.Join(parts, "\n")
+}

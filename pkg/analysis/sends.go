@@ -1,0 +1,87 @@
+package analysis
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// sends adds what the action sends to another machine or person: the files that
+// it reads, or else the content of the fields that its type sends.
+func (c *Case) sends(t *tool) {
+	filled := false
+	for _, field := range t.sends {
+		filled = filled || hasContent(c.Action.Payload[field])
+	}
+	if !filled {
+		return
+	}
+	out := effect.Effect{Kind: effect.SendData, Program: c.Action.Type, Target: c.recipient()}
+	var files []effect.Effect
+	for i := range c.Effects {
+		switch e := &c.Effects[i]; e.Kind {
+		case effect.HTTPRequest:
+			out.Host = e.Host
+		case effect.ReadFile:
+			files = append(files, *e)
+		}
+	}
+	for _, e := range files {
+		out.Path, out.Pattern, out.Recursive = e.Path, e.Pattern, e.Recursive
+		c.Effects = append(c.Effects, out)
+	}
+	if len(files) == 0 {
+		c.Effects = append(c.Effects, out)
+	}
+}
+
+// recipient returns the first person or channel that a message goes to.
+func (c *Case) recipient() string {
+	for _, field := range [...]string{"to", "recipient", "channel"} {
+		switch v := c.Action.Payload[field].(type) {
+		case string:
+			return v
+		case []any:
+			if len(v) > 0 {
+				text, _ := v[0].(string)
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// hasContent reports whether a field of a payload holds anything.
+func hasContent(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case string:
+		return v != ""
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	return true
+}
+
+// told adds what requests give away in the query of their URL, where every
+// server on the way writes it down: text that has the form of a credential.
+func (c *Case) told() {
+	for i, n := 0, min(len(c.Effects), maxEffects/2); i < n; i++ {
+		e := c.Effects[i]
+		_, query, ok := strings.Cut(e.URL, "?")
+		if e.Kind != effect.HTTPRequest || !ok || e.Pattern || local(e) {
+			continue
+		}
+		if plain, err := url.QueryUnescape(query); err == nil {
+			query = plain
+		}
+		if (*redact.Redactor)(nil).String(query) != query {
+			c.handOn(effect.Effect{Host: e.Host, From: e.From}, "the query of a URL")
+		}
+	}
+}

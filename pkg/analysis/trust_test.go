@@ -1,0 +1,60 @@
+package analysis
+
+import (
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+func TestTrusted(t *testing.T) {
+	t.Parallel()
+	settings := Trusted{
+		Hosts:      []string{"git.example.com", "*.corp.example.com", "10.0.0.0/8", "github.com/acme"},
+		GitRemotes: []string{"origin"}, Recipients: []string{"*@example.com"}, Targets: []string{"*-dev"},
+	}
+	tests := []struct {
+		e    effect.Effect
+		want bool
+	}{
+		{effect.Effect{Kind: effect.SendData, Host: "git.example.com"}, true},
+		{effect.Effect{Kind: effect.SendData, Host: "evilgit.example.com"}, false},
+		{effect.Effect{Kind: effect.SendData, Host: "a.corp.example.com"}, true},
+		{effect.Effect{Kind: effect.SendData, Host: "10.1.2.3"}, true},
+		{effect.Effect{Kind: effect.SendData, Host: "11.1.2.3"}, false},
+		{effect.Effect{Kind: effect.SendData, Host: "127.0.0.1"}, true},
+		{effect.Effect{Kind: effect.SendData, Host: "localhost"}, true},
+		{effect.Effect{Kind: effect.SendData, Host: "localhost.evil.test"}, false},
+		{effect.Effect{Kind: effect.SendData, Host: "github.com", URL: "https://github.com/acme/app.git"}, true},
+		{effect.Effect{Kind: effect.SendData, Host: "github.com", URL: "https://github.com/acmeevil/app"}, false},
+		{effect.Effect{Kind: effect.SendData, Host: "github.com", URL: "https://github.com/acme/../evil"}, false},
+		{effect.Effect{Kind: effect.SendData, Host: "github.com", URL: "https://github.com/acme%2f..%2fevil"}, false},
+		{effect.Effect{Kind: effect.SendData, Host: "github.com"}, false},
+		{effect.Effect{Kind: effect.SendData, Host: "git.example.com", Pattern: true}, false},
+		{effect.Effect{Kind: effect.SendData, Program: "git", Target: "origin"}, true},
+		{effect.Effect{Kind: effect.SendData, Program: "rclone", Target: "origin"}, false},
+		{effect.Effect{Kind: effect.SendData, Program: "git", Target: "other"}, false},
+		{effect.Effect{Kind: effect.SendMessage, Target: "ann@example.com"}, true},
+		{effect.Effect{Kind: effect.SendMessage, Target: "ann@example.com.evil.test"}, false},
+		{effect.Effect{Kind: effect.ChangeRemote, Target: "shop-dev"}, true},
+		{effect.Effect{Kind: effect.ChangeRemote, Target: "shop"}, false},
+		{effect.Effect{Kind: effect.ChangeRemote, Host: "evil.test", Target: "shop-dev"}, false},
+		{effect.Effect{Kind: effect.SendData}, false},
+		{effect.Effect{Kind: effect.ReadFile, Host: "git.example.com"}, false},
+	}
+	trust, err := settings.compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range tests {
+		list := []effect.Effect{tt.e}
+		trust.mark(list)
+		if list[0].Trusted != tt.want {
+			t.Errorf("%+v: trusted %v", tt.e, list[0].Trusted)
+		}
+	}
+	for _, host := range []string{"", "a b", "example.com:443", "ex ample.com/x"} {
+		if _, err := (Trusted{Hosts: []string{host}}).compile(); err == nil {
+			t.Errorf("the host %q is taken", host)
+		}
+	}
+}

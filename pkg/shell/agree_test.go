@@ -1,0 +1,78 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// TestAgree demands calls that some shell makes of a text, each as a program with its
+// arguments, or "unknown" for a Dynamic effect. Arguments that are not known are
+// as they are shown.
+func TestAgree(t *testing.T) {
+	t.Parallel()
+	for _, c := range [...]struct {
+		text string
+		want string // calls, separated by " | "
+	}{
+		// what ends with a function, a subshell, a child
+		{`x=w1; f() { local x=w2; g; }; g() { a0 $x; }; f; a1 $x`, "a0 w2 | a1 w1"},
+		{`x=w1; f() { x=w2; local x=w3; }; f; a1 $x`, "a1 w2"},
+		{`sh -c 'x=w2'; a1 $x`, "a1 $x"},
+		{`x=w1; sh -c 'a1 $x'`, "a1 $x"},
+		{`export x; x=w1; sh -c 'a1 $x'`, "a1 w1"},
+		{`x=w1 sh -c 'a1 $x $0 $1' w2 w3`, "a1 w1 w2 w3"},
+		{`set -- w1 w2; (shift; a0 $1); a1 $1`, "a0 w2 | a1 w1"},
+		{`set -- w1 w2; a0 && shift; a1 $1`, "a1 w1 | a1 w2"},
+		{`f() { a0 w1; }; a2 && f() { a0 w2; }; f`, "a0 w1 | a0 w2"},
+		// what may not have run
+		{`x=w1; a0 && x=w2; a1 $x`, "a1 w1 | a1 w2"},
+		{`x=w1; for y in 1 2; do a1 $x; a0 && continue; x=w2; done`, "a1 w1 | a1 w2"},
+		{`x=w1; f() { a0 && return; x=w2; }; f; a1 $x`, "a1 w1 | a1 w2"},
+		{`x=w1; if a0; then x=w2; else x=w3; fi; a1 $x`, "a1 w2 | a1 w3"},
+		{`if a0; then x=w2 y=w2; else x=w3 y=w3; fi; a1 $x $y`, "a1 w2 w2 | a1 w2 w3 | a1 w3 w2 | a1 w3 w3"},
+		{`eval "$(a0 && echo a1)"`, "unknown"},
+		{`eval "$(echo a0; exit; echo a1)"`, "unknown"},
+		{`a1 $((1 || (x = 3))) $x`, "a1 $((…)) $((…))"},
+		{`echo a0 >f; a2 && echo a1 >f; sh f`, "a0 | a1"},
+		{`trap 'a1 $x' EXIT; x=w1; x=w2`, "a1 w1 | a1 w2"},
+		// words
+		{`IFS=:; x=w1:w2; a1 $x "$x"`, "a1 w1 w2 w1:w2"},
+		{`set -- w1 w2; IFS=,; a1 "$*"`, "a1 w1,w2"},
+		{`IFS=: read x y <<< w1:w2:w3; a1 $x $y`, "a1 w1 w2:w3"},
+		{`x="w1 w2"; a1 $x`, "a1 w1 w2 | a1 w1 w2"},
+		{`x=(w1 w2); a1 $x`, "a1 w1 | a1 w1 w2"},
+		{`a1 "$*"`, "a1 "},
+		{`x=w; a1 {$x,w1}2`, "a1 {…}2 w12"},
+		{`x=w1; a1 "${x@Q}"`, "a1 ${x…}"},
+		{`declare -n y=x; y=w1; a1 $x`, "a1 w1"},
+		{`f() { local -n r=$1; r=(w1); }; x=w2; f x; a1 $x`, "a1 w1"},
+		{`x=w1; x[1]=w2; unset 'x[0]'; a1 "${x[@]}"`, "a1 ${x…}"},
+		{`x=w1; declare x=w2 y=$x; a1 $y`, "a1 ${…}"},
+		// input
+		{`printf 'w1\nw2\n' >f; { read x; read y; } <f; a1 $x $y`, "a1 w1 $y"},
+		{`exec 3<<< w1; read x <&3; read y <&3; a1 $x $y`, "a1 w1 $y"},
+		{`x=$(echo w1 >&2; echo w2); a1 $x`, "a1 w2"},
+		{`exec 3>f; echo w1 >&3; echo w2 >&3; a1 $(cat f)`, "a1 w1 w2"},
+		{`echo w1 w2 | xargs -n1 a1`, "a1 …"},
+		{`echo 'a1 "$@"' | sh -s w1`, "a1 w1"},
+		{`alias a0=a1; a0 w1`, "a0 w1 | a1 w1"},
+	} {
+		var got []string
+		for _, e := range Analyze(c.text, here()).Effects {
+			switch e.Kind {
+			case effect.Execute:
+				got = append(got, strings.Join(append([]string{e.Program}, e.Args...), " "))
+			case effect.Dynamic:
+				got = append(got, "unknown")
+			}
+		}
+		for want := range strings.SplitSeq(c.want, " | ") {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s\nlacks %q, has %q", c.text, want, got)
+			}
+		}
+	}
+}

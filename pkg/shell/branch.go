@@ -1,0 +1,138 @@
+package shell
+
+import (
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// maybe returns what a command writes that may not run.
+func maybe(out abstract.Value) abstract.Value {
+	if out.Known() && out.Text == "" {
+		return out
+	}
+	v := abstract.Unknown("…", out.Taint).Of(out.Origin | abstract.FromCommand)
+	v.Secrets = out.Secrets
+	return v
+}
+
+// rest returns what is left of an input of which something has been read.
+func rest(in abstract.Value) abstract.Value {
+	if in.Known() && in.Text == "" {
+		return in
+	}
+	return abstract.Unknown("…", in.Taint).Of(abstract.FromInput)
+}
+
+// redirectsErrors reports whether a redirection is of standard error.
+func redirectsErrors(list []*syntax.Redirect) bool {
+	return slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
+		return r.N != nil && r.N.Value == "2" || r.Op == syntax.RdrAll || r.Op == syntax.AppAll
+	})
+}
+
+// succeeds reports whether a statement is of those that do what they are told,
+// so that what follows && is taken as run.
+func succeeds(st *syntax.Stmt) bool {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(st.Redirs) > 0 || st.Negated {
+		return false
+	}
+	if len(call.Args) == 0 {
+		return true
+	}
+	switch call.Args[0].Lit() {
+	case "true", ":", "cd", "echo", "printf", "export", "set", "pushd":
+		return true
+	}
+	return false
+}
+
+// A left says where the walk is behind a command that may have ended what is
+// around it: what follows it may not have run.
+type left struct {
+	loop  int // 1 + number of bindings where the turn of a loop may have ended, or 0
+	call  int // the same for a function
+	shell bool
+}
+
+func (l left) any() bool { return l.loop > 0 || l.call > 0 || l.shell }
+
+// leaving notes that break, continue, return or exit may run here.
+func (s *state) leaving(at *int) {
+	if *at == 0 {
+		*at = 1 + len(s.vars)
+	}
+}
+
+// endTurn ends a turn of a loop.
+func (s *state) endTurn(before left) {
+	if before.loop == 0 && s.left.loop > 0 {
+		s.weaken(s.left.loop - 1)
+	}
+	s.left.loop = before.loop
+}
+
+// endCall ends a function.
+func (s *state) endCall(before left) {
+	if before.call == 0 && s.left.call > 0 {
+		s.weaken(s.left.call - 1)
+	}
+	s.left.call, s.left.loop = before.call, before.loop
+}
+
+// An outcomes is how much of what conditions decide there was.
+type outcomes struct{ funcs, files int }
+
+func (s *state) outcomes() outcomes {
+	return outcomes{funcs: len(s.funcs), files: len(s.files)}
+}
+
+// uncertain marks the functions and files since then as such that may not be there.
+func (s *state) uncertain(since outcomes) {
+	for i := min(since.funcs, len(s.funcs)); i < len(s.funcs); i++ {
+		s.funcs[i].weak = true
+	}
+	for i := min(since.files, len(s.files)); i < len(s.files); i++ {
+		s.files[i].weak = true
+	}
+}
+
+// branches are parts of the text of which at most one runs.
+type branches struct {
+	abstract.Builder
+	all   bool // one of them runs
+	n     int
+	marks map[string]int // names that every branch binds, with the newest binding of the first
+}
+
+// branch walks one of several branches.
+func (s *state) branch(b *branches, list []*syntax.Stmt, in abstract.Value) {
+	mark, before := len(s.vars), s.outcomes()
+	b.Add(maybe(s.stmts(list, in)))
+	names := s.settled(mark)
+	if b.n++; b.n == 1 {
+		b.marks = names
+	}
+	for name := range b.marks {
+		if _, ok := names[name]; !ok {
+			delete(b.marks, name)
+		}
+	}
+	s.weaken(mark)
+	s.uncertain(before)
+}
+
+// joined ends branches: what all of them bind is bound.
+func (s *state) joined(b *branches) abstract.Value {
+	if b.all {
+		for _, i := range b.marks {
+			if i < len(s.vars) {
+				s.vars[i].weak = false
+			}
+		}
+	}
+	return b.Value()
+}

@@ -1,0 +1,213 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// anyService is the entry with the verbs and texts of all services.
+const anyService = "any:service"
+
+// severity orders what changes elsewhere mean, from the most.
+var severity = [...]string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
+
+// means notes what a change elsewhere means; the most severe counts.
+func (r *reader) means(verb string) {
+	if verb != "" && (r.verb == "" || slices.Index(severity[:], verb) < slices.Index(severity[:], r.verb)) {
+		r.verb = verb
+	}
+}
+
+// change notes a change elsewhere, or of what comes from there.
+func (r *reader) change(verb string) {
+	r.effect(effect.ChangeRemote)
+	r.means(verb)
+}
+
+// name is the program's name, as it is listed.
+func (r *reader) name() string {
+	_, name := baseName(r.args[0].Text)
+	return name
+}
+
+// maxVerb is how many words are looked at for a verb.
+const maxVerb = 6
+
+// elsewhere says what a change on another machine is: by the table, or by the
+// verb and the texts that commands of all services share.
+func (r *reader) elsewhere() {
+	r.requests()
+	service := r.levels[0].service
+	if service != "" && r.class != readOnly {
+		lexicon := findProgram(programs[:], anyService)
+		if verb := verbOf(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
+			if verb != nil && r.verb == "" {
+				r.act(verb)
+			}
+			r.matchTexts(lexicon.texts, plainWords(r.args[1:]))
+		}
+	}
+	if !slices.Contains(r.use.Effects, effect.ChangeRemote) {
+		if service == "" || !slices.Contains(r.use.Effects, effect.Destroy) {
+			return
+		}
+		r.use.Effects = append(r.use.Effects, effect.ChangeRemote)
+	}
+	if slices.Contains(r.use.Effects, effect.Destroy) {
+		r.means("delete")
+	}
+	r.means("change")
+	r.use.Remote = Remote{Service: service, Verb: r.verb}
+	switch {
+	case r.plane != "":
+		r.use.Remote.Service = r.plane
+	case service == "":
+		r.use.Remote.Service = r.name()
+	}
+	r.namedPlaces()
+	r.use.Remote.Target, r.use.Remote.Trial = trial(r.places)
+	r.use.Remote.Destroys = r.verb == "delete" && !r.use.Remote.Trial
+	if r.use.Remote.Trial && service != "" {
+		r.use.Effects = slices.DeleteFunc(slices.Clone(r.use.Effects), func(k effect.Kind) bool { return k == effect.Destroy })
+	}
+}
+
+// unlisted says what is known of a program that is not listed: whether its
+// first words say that something is destroyed.
+func unlisted(name string, args []Word) Use {
+	use := Use{Reason: clip(name) + " is not listed"}
+	words := args[1:min(len(args), 1+maxVerb)]
+	for i, w := range words {
+		if w.Pattern || w.Text == "" || strings.ContainsAny(w.Text, " \t\n/.=") {
+			return use
+		}
+		if hasPrefix(w.Text, "-") {
+			continue
+		}
+		if i+1 < len(args)-1 && destroying(w.Text) {
+			use.Effects = []effect.Kind{effect.ChangeRemote}
+			use.Remote = Remote{Service: clip(name), Verb: "delete", Destroys: true}
+			return use
+		}
+	}
+	return use
+}
+
+// destroying reports whether a word is a verb that destroys, or one with what
+// it destroys: delete-instance, db:drop.
+func destroying(word string) bool {
+	word = strings.ToLower(word)
+	first, last := word, word
+	if i := strings.IndexAny(word, "-_:"); i > 0 {
+		first, last = word[:i], word[strings.LastIndexAny(word, "-_:")+1:]
+	}
+	return DestroyingVerbs[first] || DestroyingVerbs[last]
+}
+
+// verbOf returns what the first verb among the words means, nil if there is
+// none. Words behind an option may be its value and count only if they are no
+// reading verbs.
+func verbOf(words []Word, lexicon *syntax) *action {
+	for _, w := range words[:min(len(words), maxVerb)] {
+		text := strings.ToLower(w.Text)
+		if w.Pattern || text == "" || text[0] == '-' || strings.ContainsAny(text, " \t\n/.=") {
+			continue
+		}
+		for _, part := range [...]string{text, text[strings.LastIndexAny(text, ":_-")+1:]} {
+			if g := findProgram(lexicon.subs, part); g != nil {
+				return g.base
+			}
+			if g := findPrefixed(lexicon.subs, part, 0); g != nil {
+				return g.base
+			}
+		}
+	}
+	return nil
+}
+
+// plainWords joins words that are no prose: titles and messages may say
+// anything.
+func plainWords(words []Word) Word {
+	plain := make([]Word, 1, len(words)+1)
+	size := 0
+	for _, w := range words {
+		if size += len(w.Text); size > maxTexts {
+			break
+		}
+		if !strings.ContainsAny(w.Text, " \n") || strings.ContainsAny(w.Text[:1], "{[") {
+			plain = append(plain, w)
+		}
+	}
+	return joined(plain)
+}
+
+// namedPlaces adds the places that common options name.
+func (r *reader) namedPlaces() {
+	for i, w := range r.args[1:] {
+		name, value := w, Word{}
+		if eq := strings.IndexByte(w.Text, '='); eq > 0 {
+			name.Text, value = w.Text[:eq], cut(w, eq+1)
+		} else if i+2 < len(r.args) {
+			value = r.args[i+2]
+		}
+		if PlaceOptions[name.Text] && value.Text != "" {
+			r.places = append(r.places, value)
+		}
+	}
+}
+
+// trial reports whether places are for development and tests by their names:
+// one says so, and none says that it is in use or is not known.
+func trial(places []Word) (target string, is bool) {
+	for _, w := range places {
+		if target == "" || !is {
+			target = w.Text
+		}
+		if w.Pattern {
+			return clip(w.Text), false
+		}
+		switch placeKind(w.Text) {
+		case inUse:
+			return clip(w.Text), false
+		case forTrial:
+			target, is = w.Text, true
+		case ordinary:
+		}
+	}
+	return clip(target), is
+}
+
+// A kind of place, by its name.
+type kind int
+
+const (
+	ordinary kind = iota
+	forTrial
+	inUse
+)
+
+// placeKind tells a place by its name, or by host and path of its URL.
+func placeKind(s string) kind {
+	s = strings.ToLower(s)
+	if i := strings.Index(s, "://"); i >= 0 {
+		s = s[i+3:]
+		if at := strings.LastIndexByte(s, '@'); at >= 0 {
+			s = s[at+1:]
+		}
+	}
+	out := ordinary
+	if host, _, _ := strings.Cut(strings.TrimLeft(s, "["), ":"); LocalHosts[strings.TrimSuffix(host, "]")] || LocalHosts[s] {
+		out = forTrial
+	}
+	for part := range strings.FieldsFuncSeq(s, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
+		switch part = strings.TrimRight(part, "0123456789"); {
+		case PlacesInUse[part]:
+			return inUse
+		case TrialPlaces[part]:
+			out = forTrial
+		}
+	}
+	return out
+}

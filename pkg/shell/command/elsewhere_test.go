@@ -1,0 +1,78 @@
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestElsewhere(t *testing.T) {
+	for _, tt := range []struct {
+		command  string
+		want     Remote
+		changing bool
+	}{
+		{"argocd app delete prod", Remote{Service: "kubernetes", Verb: "delete", Destroys: true}, true},
+		{"foocloud instances delete x", Remote{Service: "foocloud", Verb: "delete", Destroys: true}, true},
+		{"xctl destroy --all", Remote{Service: "xctl", Verb: "delete", Destroys: true}, true},
+		{"foo db:drop now", Remote{Service: "foo", Verb: "delete", Destroys: true}, true},
+		{"foo list delete.txt", Remote{}, false},
+		{"foo delete", Remote{}, false},
+		{"foo a.txt delete x", Remote{}, false},
+		{"aws ec2 describe-instances --filter delete", Remote{}, false},
+		{"gh pr create --title 'delete /hooks'", Remote{Service: "github", Verb: "change"}, true},
+		{"gh api repos/a/b/hooks -f x=y", Remote{Service: "github", Verb: "redirect"}, true},
+		{"psql -h localhost -c 'drop table t'", Remote{Service: "database", Verb: "delete", Target: "localhost", Trial: true}, true},
+		{"psql postgres://u:p@db.prod.x/app_test -c 'drop table t'", Remote{Service: "database", Verb: "delete", Target: "postgres://u:p@db.prod.x/app_test", Destroys: true}, true},
+		{"psql %%* -c 'drop table app_test'", Remote{Service: "database", Verb: "delete", Target: "*", Destroys: true}, true},
+		{"kubectl --context prod -n dev delete ns x", Remote{Service: "kubernetes", Verb: "delete", Target: "prod", Destroys: true}, true},
+		{"terraform -chdir=dev destroy", Remote{Service: "infrastructure", Verb: "delete", Destroys: true}, true},
+	} {
+		use := Interpret(split(tt.command))
+		if use.Remote != tt.want {
+			t.Errorf("%s\n got %+v\nwant %+v", tt.command, use.Remote, tt.want)
+		}
+		if got := strings.Contains(summary(use), "change_remote"); got != tt.changing {
+			t.Errorf("%s: changes something elsewhere: %v", tt.command, got)
+		}
+	}
+}
+
+func TestControlPlane(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://localhost:2375/containers":  "docker",
+		"127.0.0.1:9200/_all":               "elasticsearch",
+		"http://u@[::1]:8500/v1":            "consul",
+		"http://localhost:3000/api":         "",
+		"http://localhost/2375":             "",
+		"http://example.com:2375/":          "",
+		"http://localhost:2375@example.com": "",
+	} {
+		if got, _ := ControlPlane(url); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+}
+
+func TestQuery(t *testing.T) {
+	for _, tt := range []struct{ program, text, want string }{
+		{"psql", "DROP TABLE users", "destructive, destroy, change_remote delete"},
+		{"psql", "select 1;\n\\! id", "network, shell[id]"},
+		{"redis-cli", "GET a\nFLUSHALL\n", "destructive, destroy, change_remote delete"},
+		{"mongosh", "use app\ndb.users.drop()", "destructive, destroy, change_remote delete"},
+		{"ed", "!id\nq\n", "local-write, shell[id]"},
+		{"m4", "syscmd(id)", "readonly, dynamic"},
+		{"make", "all:\n\t@rm -rf x\n", "local-write, shell[rm -rf x\n]"},
+		{"patch", "--- a/x\n+++ b/.claude/settings.json\n+++ /dev/null\n", "local-write, write_file x, write_file .claude/settings.json"},
+	} {
+		use, ok := Query(queryPrefix+tt.program, Word{Text: tt.text})
+		if got := summary(use); !ok || got != tt.want {
+			t.Errorf("%s: %q\n got %s (%s)\nwant %s", tt.program, tt.text, got, use.Reason, tt.want)
+		}
+	}
+	if !RunsCommands("query:make") || RunsCommands("query:psql") || !OnlyWrites("query:patch") || OnlyWrites("query:psql") {
+		t.Error("what unknown text may do is wrong")
+	}
+	if _, ok := Query("query:cat", Word{}); ok || IsQuery("shell") {
+		t.Error("cat reads a language of its own")
+	}
+}

@@ -1,0 +1,72 @@
+package command
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Loader says which files a program runs because they lie in the folder that
+// it works in, or are given to it; see loads.yaml.
+type Loader struct {
+	Names  []string // globs of the last name of such files
+	Words  []string // globs of arguments of which one must be there; empty if none
+	Reads  []string // files that are looked at where they lie
+	Recipe string   // how the file that says what runs is read; "" if it is not
+	Goals  []string // WORD=GOAL,…: what of the recipe runs for a first operand
+	Folder []string // options that name the folder
+	File   []string // options that name the recipe
+	Values []string // other options with a value
+}
+
+// Loaders returns what a program loads when it runs with some arguments.
+func Loaders(program string, args []string) []Loader {
+	var out []Loader
+	for _, i := range loaderIndexes(program) {
+		if l := loaders[i]; len(l.Words) == 0 || slices.ContainsFunc(args, func(arg string) bool { return named(l.Words, path.Base(arg)) }) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// Loads reports whether a file of a path is one that the loader runs.
+func (l *Loader) Loads(file string) bool { return named(l.Names, path.Base(file)) }
+
+func named(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
+}
+
+// A recipe is a line of the table of recipes.yaml.
+type recipe struct {
+	format    string
+	files     []string
+	elsewhere bool // it runs in a container or on another machine
+}
+
+// Recipe returns how a file that says what runs is read, by its path: a format of
+// package recipe, or a language; "" if its name says neither.
+func Recipe(file string) (format string, elsewhere bool) {
+	for i := range recipes {
+		r := &recipes[i]
+		for _, glob := range r.files {
+			if ok, _ := path.Match(glob, lastNames(file, strings.Count(glob, "/")+1)); ok {
+				return r.format, r.elsewhere
+			}
+		}
+	}
+	return FileLanguage(file), false
+}
+
+// lastNames returns the last n names of a path.
+func lastNames(file string, n int) string {
+	for i := len(file) - 1; i >= 0; i-- {
+		if file[i] != '/' {
+			continue
+		}
+		if n--; n == 0 {
+			return file[i+1:]
+		}
+	}
+	return file
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// ControlPlane returns the service that is controlled at a URL of this machine:
+// who may talk to it may run programs, read secrets or delete data.
+func ControlPlane(url string) (service string, ok bool) {
+	_, rest, found := strings.Cut(url, "://")
+	if !found {
+		rest = url
+	}
+	authority, _, _ := strings.Cut(rest, "/")
+	authority = authority[strings.LastIndexByte(authority, '@')+1:]
+	i := strings.LastIndexByte(authority, ':')
+	if i < 0 || !LocalHosts[strings.Trim(effect.Host(authority[:i]), "[]")] {
+		return "", false
+	}
+	return planeOf(authority[i+1:])
+}
+
+// planeOf finds the service of a port, or of a word in a socket's path.
+func planeOf(key string) (service string, ok bool) {
+	for word := range ControlPlanes {
+		name, at, _ := strings.Cut(word, "/")
+		if at == key {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// controlSocket returns the service that listens on a Unix socket.
+func controlSocket(path string) (service string, ok bool) {
+	name := strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
+	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c < 'a' || c > 'z' }) {
+		if service, ok = planeOf(part); ok {
+			return service, true
+		}
+	}
+	return "", false
+}
+
+// method notes the method of a request.
+func (r *reader) method(name string) {
+	switch name = strings.ToUpper(name); name {
+	case "GET", "HEAD", "OPTIONS":
+		r.sends = ""
+	default:
+		r.sends = name
+	}
+}
+
+// controls notes that a service of this machine is talked to.
+func (r *reader) controls(service string, ok bool) {
+	if ok {
+		r.plane = service
+	}
+}
+
+// requests says what the requests of a command change: something is deleted on
+// another machine, or a service of this machine is told what to do.
+func (r *reader) requests() {
+	if r.sends == "" {
+		r.plane = ""
+		return
+	}
+	local := true
+	for _, t := range r.use.Touches {
+		if t.Kind != effect.HTTPRequest {
+			continue
+		}
+		r.controls(ControlPlane(t.Word.Text))
+		_, host := effect.URL(t.Word.Text)
+		local = local && LocalHosts[host]
+	}
+	switch {
+	case r.plane != "" && r.sends != "DELETE":
+		r.means("run")
+	case r.sends == "DELETE" && (r.plane != "" || !local && slices.ContainsFunc(r.use.Touches, func(t Touch) bool { return t.Kind == effect.HTTPRequest })):
+		r.means("delete")
+	default:
+		return
+	}
+	r.effect(effect.ChangeRemote)
+}

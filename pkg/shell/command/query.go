@@ -1,0 +1,158 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// queryPrefix begins the language of text that only one program reads: the
+// rest is the program's name.
+const queryPrefix = "query:"
+
+// IsQuery reports whether a language is that of one program.
+func IsQuery(language string) bool { return hasPrefix(language, queryPrefix) }
+
+// inputOf returns the role of text in a language of one program.
+func inputOf(language string) role {
+	name, ok := strings.CutPrefix(language, queryPrefix)
+	if g := lookup(name); ok && g != nil {
+		return g.input
+	}
+	return roleNone
+}
+
+// RunsCommands reports whether text in a language of one program is made of
+// commands for a shell, so that a text that is not known may run anything.
+func RunsCommands(language string) bool {
+	role := inputOf(language)
+	return role == roleRecipes || role == roleEx
+}
+
+// OnlyWrites reports whether text in a language of one program only says what
+// files hold.
+func OnlyWrites(language string) bool { return inputOf(language) == roleDiff }
+
+// Query returns what a program does that reads text as it reads standard input;
+// language is as in [Use].
+func Query(language string, text Word) (Use, bool) {
+	input := inputOf(language)
+	if input == roleNone {
+		return Use{}, false
+	}
+	name := language[len(queryPrefix):]
+	g := lookup(name)
+	r := readers.Get().(*reader)
+	defer r.release()
+	r.args = []Word{{Text: name, From: text.From}}
+	r.enter(g)
+	r.use.Stdin = Data
+	r.apply(input, text, false)
+	r.elsewhere()
+	r.use.Known = r.use.Reason == ""
+	r.use.Class = r.class.class()
+	return r.use, true
+}
+
+// applyInput acts upon roles of text and files that only one program reads, and
+// upon those that say what is worked on.
+func (r *reader) applyInput(role role, w Word) {
+	switch role {
+	case roleLines:
+		r.lines(w)
+	case roleTexts:
+		r.stdinRead()
+		r.matchTexts(r.levels[0].texts, w)
+	case roleScriptInput:
+		r.code(Nested{Language: "file", Of: queryPrefix + r.name(), Words: []Word{w}})
+	case rolePlace:
+		r.places = append(r.places, w)
+	case roleMethod:
+		r.method(w.Text)
+	case roleUnset:
+		if hasPrefix(w.Text, "SHIELD_") {
+			r.effect(effect.ChangeGuard)
+		}
+	case roleReadInput:
+		if isStdin(w.Text) {
+			r.use.Stdin, r.codeRead = Code, false
+		} else {
+			r.touch(effect.ReadFile, w, false)
+		}
+	case roleRecipes:
+		r.recipes(w)
+	case roleDiff:
+		r.diff(w)
+	case roleControl:
+		r.touch(effect.ReadFile, w, false)
+		r.controls(controlSocket(w.Text))
+	}
+}
+
+// stdinRead notes that the program's text is given elsewhere than on standard
+// input.
+func (r *reader) stdinRead() {
+	if r.codeRead {
+		r.use.Stdin, r.codeRead = Data, false
+	}
+}
+
+// maxLines bounds how many lines of a text are looked at.
+const maxLines = 4096
+
+// recipes notes the lines of a file of rules that a shell runs: those behind a
+// blank.
+func (r *reader) recipes(w Word) {
+	var code strings.Builder
+	for line := range strings.Lines(w.Text) {
+		if line[0] == '\t' || line[0] == ' ' {
+			code.WriteString(strings.TrimLeft(line, " \t@-+"))
+		}
+	}
+	if code.Len() > 0 {
+		w.Text = code.String()
+		r.code(Nested{Language: "shell", Words: []Word{w}})
+	}
+}
+
+// lines acts upon lines that are subcommands of the program.
+func (r *reader) lines(w Word) {
+	r.stdinRead()
+	n := 0
+	for line := range strings.Lines(w.Text) {
+		if n++; n > maxLines {
+			r.doubt("the input of %s is too long", r.args[0].Text)
+			r.raise(anything)
+			return
+		}
+		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		g := findProgram(r.levels[0].subs, strings.ToLower(first))
+		if g != nil && g.base != nil {
+			r.act(g.base)
+		}
+	}
+}
+
+// diff notes the files that differences change.
+func (r *reader) diff(w Word) {
+	n := 0
+	for line := range strings.Lines(w.Text) {
+		if n++; n > maxLines {
+			return // the folder is noted as one in which anything is written
+		}
+		for _, head := range [...]string{"+++ ", "--- ", "rename to ", "copy to "} {
+			name, ok := strings.CutPrefix(line, head)
+			if !ok {
+				continue
+			}
+			name, _, _ = strings.Cut(strings.TrimRight(name, "\r\n"), "\t")
+			if len(name) > 2 && (name[:2] == "a/" || name[:2] == "b/") {
+				name = name[2:]
+			}
+			if name != "/dev/null" {
+				w.Text = name
+				r.touch(effect.WriteFile, w, false)
+			}
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package command
+
+import "strings"
+
+// maxTransfers bounds the files that commands of a transfer are said to send.
+const maxTransfers = 64
+
+// transfer notes what commands of ftp, sftp, lftp and smbclient send.
+func (r *reader) transfer(w Word) {
+	for _, f := range Transfers(w.Text) {
+		w.Text = f.Path
+		r.send(w, f.Tree)
+	}
+}
+
+// A Transfer is a file, or a folder with all it holds, that is sent.
+type Transfer struct {
+	Path string
+	Tree bool
+}
+
+// Transfers returns what commands for a program that transfers files send, such
+// as "put a.txt; mirror -R src". Commands stand on lines or between semicolons.
+func Transfers(text string) []Transfer {
+	var out []Transfer
+	for line := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ';' || c == '\n' }) {
+		words := strings.Fields(line)
+		if len(words) < 2 || !TransferWords[words[0]] {
+			continue
+		}
+		tree := words[0] == "mirror"
+		back := false
+		var names []string
+		for _, w := range words[1:] {
+			switch {
+			case w == "-R" || w == "--reverse":
+				back = true
+			case w == "-r":
+				tree = true
+			case !strings.HasPrefix(w, "-"):
+				names = append(names, strings.Trim(w, `"'`))
+			}
+		}
+		if words[0] == "mirror" && !back {
+			continue
+		}
+		if words[0] != "mput" && len(names) > 1 {
+			names = names[:1] // the second is the name there
+		}
+		for _, name := range names {
+			if len(out) == maxTransfers {
+				return out
+			}
+			out = append(out, Transfer{name, tree})
+		}
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+package shell
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// insertion is a command of sed that puts text in, behind its address.
+var insertion = regexp.MustCompile(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
+
+// edits sums up what an edit by sed or the like puts into files that run later.
+func (s *state) edits(argv []abstract.Value, use command.Use) {
+	for _, t := range use.Touches {
+		if t.Kind != effect.WriteFile || t.Word.Pattern {
+			continue
+		}
+		p, pattern := s.place().Path(t.Word.Text, false)
+		if format, _ := command.Recipe(p); pattern || format == "" {
+			continue
+		}
+		for _, v := range argv[1:] {
+			text, ok := putIn(v.Text)
+			if !ok || !v.Known() {
+				continue
+			}
+			for _, e := range Written(p, text, s.at) {
+				e.From = v.From
+				s.once(e)
+			}
+		}
+	}
+}
+
+// putIn returns the text that a script of sed, or one of perl's in its manner,
+// puts in place of another, or between lines.
+func putIn(script string) (text string, ok bool) {
+	if m := insertion.FindStringSubmatch(script); m != nil {
+		return m[1], true
+	}
+	i := strings.IndexByte(script, 's')
+	if i < 0 || i+1 >= len(script) || strings.IndexByte(`/|#,@!:;%~^_+=`, script[i+1]) < 0 {
+		return "", false
+	}
+	sign := script[i+1]
+	parts := [2]strings.Builder{}
+	n := 0
+	for j := i + 2; j < len(script); j++ {
+		switch c := script[j]; {
+		case c == '\\' && j+1 < len(script):
+			j++
+			if c = script[j]; c == 'n' {
+				c = '\n'
+			}
+			parts[n].WriteByte(c)
+		case c == sign:
+			if n++; n == 2 {
+				return parts[1].String(), true
+			}
+		default:
+			parts[n].WriteByte(c)
+		}
+	}
+	return "", false
+}

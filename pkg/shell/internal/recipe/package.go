@@ -1,0 +1,115 @@
+package recipe
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// packageSteps returns the scripts of package.json, composer.json or deno.json
+// that goals name, with those that run before and after them, and the commands of
+// tasks; without goals, all.
+func packageSteps(text string, goals []string) []Step {
+	var file map[string]any
+	if json.Unmarshal([]byte(uncommented(text)), &file) != nil {
+		if goals != nil {
+			return nil
+		}
+		return fragmentSteps(text)
+	}
+	if goals == nil {
+		var out []string
+		collect(file, "", 0, &out)
+		return shellSteps(out...)
+	}
+	scripts := map[string]any{}
+	for _, key := range [...]string{"scripts", "tasks"} {
+		if m, ok := file[key].(map[string]any); ok {
+			maps.Copy(scripts, m)
+		}
+	}
+	var out []string
+	for _, goal := range goals {
+		for _, name := range [...]string{"pre" + goal, goal, "post" + goal} {
+			collect(scripts[name], "scripts", 0, &out)
+		}
+	}
+	return shellSteps(out...)
+}
+
+// collect finds commands in JSON: the texts of scripts and tasks, and objects
+// with a command and its arguments.
+func collect(v any, under string, depth int, out *[]string) {
+	if depth > 32 || len(*out) >= most {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		if under == "scripts" {
+			*out = append(*out, v)
+		}
+	case []any:
+		for _, e := range v {
+			collect(e, under, depth+1, out)
+		}
+	case map[string]any:
+		if text, ok := v["command"].(string); ok {
+			if args, ok := v["args"].([]any); ok {
+				words := []string{}
+				for _, a := range args {
+					if s, ok := a.(string); ok {
+						words = append(words, s)
+					}
+				}
+				text += " " + quote(words)
+			}
+			*out = append(*out, text)
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			down := under
+			switch key {
+			case "scripts", "husky", "hooks", "lint-staged", "simple-git-hooks", "postCreateCommand", "postStartCommand", "initializeCommand", "onCreateCommand", "postAttachCommand", "updateContentCommand":
+				down = "scripts"
+			case "tasks":
+				if _, ok := v[key].(map[string]any); ok {
+					down = "scripts"
+				}
+			}
+			collect(v[key], down, depth+1, out)
+		}
+	}
+}
+
+var pairForm = regexp.MustCompile(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
+
+// fragmentSteps returns the values of a part of such a file.
+func fragmentSteps(text string) []Step {
+	var out []string
+	for _, m := range pairForm.FindAllStringSubmatch(text, most) {
+		var value string
+		if json.Unmarshal([]byte(m[1]), &value) == nil && strings.ContainsAny(value, " |;") {
+			out = append(out, value)
+		}
+	}
+	return shellSteps(out...)
+}
+
+// uncommented removes lines that are comments, and commas before a closing
+// bracket, which editors allow.
+func uncommented(text string) string {
+	if !strings.Contains(text, "//") && !strings.Contains(text, ",") {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	kept := lines[:0]
+	for _, line := range lines {
+		if !strings.HasPrefix(strings.TrimSpace(line), "//") {
+			kept = append(kept, line)
+		}
+	}
+	return trailing.ReplaceAllString(strings.Join(kept, "\n"), "$1")
+}
+
+var trailing = regexp.MustCompile(`,(\s*[}\]])`)

@@ -1,0 +1,131 @@
+package recipe
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const runKeys = `run|script|before_script|after_script|command|cmd|cmds|commands|args|entry|entrypoint|exec|shell|bash|sh|inlineScript|pwsh|powershell|install|before_install|after_success|postCreateCommand`
+
+var keyForm = regexp.MustCompile(`^(\s*(?:-\s+)*)["']?(` + runKeys + `)["']?\s*:(?:\s+(.*))?$`)
+var itemForm = regexp.MustCompile(`^(\s*)-\s+(.*)$`)
+var flowForm = regexp.MustCompile(`["']?\b(?:` + runKeys + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
+var blockForm = regexp.MustCompile(`^[|>][-+\d]*\s*(?:#.*)?$`)
+var templateForm = regexp.MustCompile(`\$\{\{\s*(?:[\w-]+\.)*([\w-]*)[^}]*\}\}`)
+
+// yamlSteps returns the texts below the keys of workflows, pipelines, tasks and
+// manifests that hold commands. It goes by lines, so no file is too odd for it.
+func yamlSteps(text string) []Step {
+	text = templateForm.ReplaceAllString(text, "$${$1}")
+	lines := strings.Split(text, "\n")
+	var out []Step
+	for i := 0; i < len(lines) && len(out) < most; i++ {
+		m := keyForm.FindStringSubmatch(lines[i])
+		if m == nil {
+			for _, f := range flowForm.FindAllStringSubmatch(lines[i], 16) {
+				out = append(out, shellSteps(scalar(f[1]))...)
+			}
+			continue
+		}
+		value := strings.TrimSpace(m[3])
+		switch {
+		case blockForm.MatchString(value):
+			block, next := below(lines, i, len(m[1]))
+			out = append(out, shellSteps(block)...)
+			i = next - 1
+		case value == "" || value[0] == '#':
+			items, next := list(lines, i, len(m[1]))
+			if len(items) > 0 && isShell(items[0]) { // command: of a manifest
+				items = []string{quote(items)}
+			}
+			out = append(out, shellSteps(items...)...)
+			if next > i+1 {
+				i = next - 1
+			}
+		default:
+			out = append(out, shellSteps(scalar(value))...)
+		}
+	}
+	return out
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// below returns the lines behind i that are indented deeper than n.
+func below(lines []string, i, n int) (text string, next int) {
+	for next = i + 1; next < len(lines); next++ {
+		if strings.TrimSpace(lines[next]) != "" && indent(lines[next]) <= n {
+			break
+		}
+	}
+	return strings.Join(lines[i+1:next], "\n"), next
+}
+
+// list returns the items of a list behind line i.
+func list(lines []string, i, n int) (items []string, next int) {
+	for next = i + 1; next < len(lines); next++ {
+		m := itemForm.FindStringSubmatch(lines[next])
+		if strings.TrimSpace(lines[next]) == "" {
+			continue
+		}
+		if m == nil || len(m[1]) < n || keyForm.MatchString(lines[next]) {
+			break
+		}
+		value := strings.TrimSpace(m[2])
+		if blockForm.MatchString(value) {
+			block, after := below(lines, next, len(m[1]))
+			items, next = append(items, block), after-1
+			continue
+		}
+		items = append(items, scalar(value))
+	}
+	return items, next
+}
+
+// scalar returns a value of one line: quoted, a list of words, or plain.
+func scalar(value string) string {
+	switch {
+	case len(value) > 1 && value[0] == '"':
+		if end := strings.LastIndexByte(value, '"'); end > 0 {
+			return unescape.Replace(value[1:end])
+		}
+	case len(value) > 1 && value[0] == '\'':
+		if end := strings.LastIndexByte(value, '\''); end > 0 {
+			return strings.ReplaceAll(value[1:end], "''", "'")
+		}
+	case strings.HasPrefix(value, "["):
+		var words []string
+		for _, w := range wordForm.FindAllString(strings.Trim(value, "[] "), most) {
+			words = append(words, scalar(strings.TrimSpace(w)))
+		}
+		return quote(words)
+	}
+	value, _, _ = strings.Cut(value, " #")
+	return value
+}
+
+var wordForm = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
+var unescape = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t")
+
+func isShell(word string) bool {
+	base := word[strings.LastIndexByte(word, '/')+1:]
+	return base == "sh" || base == "bash" || base == "ash" || base == "dash" || base == "zsh"
+}
+
+// taskSteps returns the commands of the goals of a Taskfile.
+func taskSteps(text string, goals []string) []Step {
+	if goals == nil {
+		return yamlSteps(text)
+	}
+	lines := strings.Split(text, "\n")
+	var out []Step
+	for i, line := range lines {
+		name, _, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if ok && indent(line) > 0 && slices.Contains(goals, strings.Trim(name, `"'`)) {
+			block, _ := below(lines, i, indent(line))
+			out = append(out, yamlSteps(block)...)
+		}
+	}
+	return out
+}

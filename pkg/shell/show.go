@@ -1,0 +1,128 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// A credential that one part of the text hands to another is used, and that is
+// what it is for. What nothing takes is shown to the agent, and what is written
+// to a file waits there for it.
+
+// holds reports whether another part of the text takes what is written now.
+func (s *state) holds() bool { return s.captured > 0 && s.foreign == 0 }
+
+// capture walks a part of the text whose output another part takes.
+func (s *state) capture(walk func() abstract.Value) abstract.Value {
+	s.captured++
+	out := walk()
+	s.captured--
+	return out
+}
+
+// show records that credentials in what a command writes are shown.
+func (s *state) show(out abstract.Value, program string, at effect.Span) {
+	if s.captured == 0 && out.Taint&(abstract.Held|abstract.Credential|abstract.Dump) != 0 {
+		s.readSecret(out, program, at)
+	}
+}
+
+// taken records that a program gets credentials on its standard input, unless it
+// is known to do nothing with them but use them, or to pass them on.
+func (s *state) taken(base string, use command.Use, in abstract.Value, at effect.Span) {
+	if in.Taint&abstract.Held == 0 || command.Keepers[base] || !use.Known {
+		return
+	}
+	switch use.Stdout {
+	case command.Input, command.Decoded, command.Upload, command.Code:
+	default:
+		s.readSecret(in, base, at)
+	}
+}
+
+func (s *state) readSecret(v abstract.Value, program string, at effect.Span) {
+	why := "shows " + v.SecretName()
+	s.once(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, From: at})
+}
+
+// picksPlain reports whether a search takes nothing but settings that are no
+// credentials out of an environment: "grep NODE_ENV".
+func picksPlain(base string, argv []abstract.Value) bool {
+	if !command.Searchers[base] {
+		return false
+	}
+	found := false
+	for _, v := range argv[1:] {
+		if strings.HasPrefix(v.Text, "-") {
+			if v.Text != "-i" && v.Text != "-E" && v.Text != "-w" && v.Text != "-q" {
+				return false
+			}
+			continue
+		}
+		name := strings.ToUpper(strings.TrimSuffix(strings.TrimPrefix(v.Text, "^"), "="))
+		if found || !v.Known() || knowledge.SecretWord(name) || !command.PlainNames[name] && !fullName(name) {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// fullName reports whether a search names one variable rather than a family of
+// them: two words with an underscore.
+func fullName(name string) bool {
+	first, last, ok := strings.Cut(name, "_")
+	return ok && len(first) > 1 && len(last) > 2 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == ""
+}
+
+// prints returns where what a program writes to standard output comes from.
+func (s *state) prints(base string, argv []abstract.Value, use command.Use, io abstract.Streams, f flow) abstract.Taint {
+	passed := io.In.Taint | f.reads.Taint
+	own := ownText(base, argv)
+	if passed&abstract.Dump != 0 && picksPlain(base, argv) {
+		passed &^= abstract.Dump
+	}
+	switch use.Stdout {
+	case command.Download:
+		t := abstract.Network
+		if command.Relays[base] {
+			t |= abstract.Socket
+		}
+		if use.Database {
+			t |= own
+		}
+		return t
+	case command.Secret:
+		switch {
+		case s.holds():
+			return abstract.Credential | abstract.Held
+		case command.Dumps[base]:
+			return abstract.Dump
+		}
+		return abstract.Secret
+	case command.Decoded:
+		passed |= abstract.Decoded
+		fallthrough
+	case command.Input, command.Code, command.Upload:
+		if f.nreads == 0 && io.In.Known() && io.In.Text == "" {
+			return passed | own
+		}
+		return passed
+	}
+	if !use.Known {
+		return passed | own
+	}
+	return own
+}
+
+// ownText is the taint of what a program says by itself.
+func ownText(base string, argv []abstract.Value) abstract.Taint {
+	if command.Blank[base] || len(argv) > 1 && command.Blank[base+"/"+argv[1].Text] {
+		return 0
+	}
+	return abstract.Local
+}

@@ -1,0 +1,185 @@
+package shell
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
+)
+
+// maxWritten is how many files that a text writes are read.
+const maxWritten = 16
+
+// Written returns what writing a text to a file, given by its canonical path,
+// leads to once the file runs, as far as nobody should meet it unasked: foreign
+// code that is run, a remote shell, secrets that are sent, and a home folder or
+// the system that is removed. All else is left out: it is judged when the file
+// is run. A file that nothing runs has no effect.
+//
+// What a file does that starts by itself has the effect's own kind; of others
+// it is a RunCode effect, or Destroy, with the cause CauseLater.
+func Written(file, text string, at *effect.Place) []effect.Effect {
+	return written(file, text, at, false)
+}
+
+// workload matches manifests of what a cluster runs on its own.
+var workload = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
+
+// writtenFiles is Written; runs says that the file runs now, whatever its name.
+func written(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
+	place := effect.Place{}
+	if at != nil {
+		place = *at
+	}
+	place.Script = nil // what it runs in turn is judged when it does
+	format, elsewhere := command.Recipe(file)
+	if strings.HasPrefix(text, "#!") && (format == "" || format == "shell") {
+		format = scriptLanguage(file, []byte(text))
+	}
+	class := effect.Persists(file, false, false)
+	if format == "" {
+		return nil
+	}
+	runs = runs || format == "yaml" && workload.MatchString(text)
+	defer func() {
+		if recover() != nil {
+			out = []effect.Effect{{Kind: effect.Dynamic, Cause: effect.CauseFailure, Path: file, Reason: "what is written could not be analysed"}}
+		}
+	}()
+	s := &state{text: text, at: &place}
+	all := effect.Span{End: len(text)}
+	for _, step := range recipe.Steps(format, text, nil) {
+		from := len(s.effects)
+		s.code(step.Language, step.Text, all, []abstract.Value{})
+		if s.gaveUp {
+			break
+		}
+		if wellKnown(s.effects[from:]) {
+			s.without(from, effect.RunDownload)
+		}
+	}
+	s.finish()
+	l := later{file: file, class: class, elsewhere: elsewhere, runs: runs, at: &place}
+	for i := range s.effects {
+		out = l.add(out, &s.effects[i])
+	}
+	return out
+}
+
+// without removes the effects of a kind from an index on.
+func (s *state) without(from int, kind effect.Kind) {
+	kept := s.effects[:from]
+	for _, e := range s.effects[from:] {
+		if e.Kind != kind {
+			kept = append(kept, e)
+		}
+	}
+	s.effects = kept
+}
+
+// wellKnown reports whether all that is contacted are addresses of installers
+// that build files run all day.
+func wellKnown(effects []effect.Effect) bool {
+	found := false
+	for i := range effects {
+		e := &effects[i]
+		if e.Kind != effect.HTTPRequest {
+			continue
+		}
+		address, secure := strings.CutPrefix(e.URL, "https://")
+		if found = true; !secure || e.Pattern || !installer(address) {
+			return false
+		}
+	}
+	return found
+}
+
+// installer reports whether an address without its scheme is one of
+// [command.Installers], or lies below it.
+func installer(address string) bool {
+	address, _, _ = strings.Cut(address, "?")
+	for n := len(address); n > 0; n = strings.LastIndexByte(address[:n], '/') {
+		if command.Installers[address[:n]] {
+			return true
+		}
+	}
+	return false
+}
+
+// A later sums up what a written file does when it runs.
+type later struct {
+	file, class string // class as in effect.Persists
+	elsewhere   bool
+	runs        bool // it runs now
+	at          *effect.Place
+}
+
+func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
+	starts := l.class != "" && !effect.Everyday(l.class)
+	base := path.Base(l.file)
+	n := effect.Effect{Kind: effect.RunCode, Path: l.file, Cause: effect.CauseLater}
+	switch e.Kind {
+	case effect.RunDownload, effect.RunDecoded:
+		if l.class == "" && !l.runs {
+			return out // installers do so; it is judged when one is run
+		}
+		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would run what the network sends"
+		if e.Kind == effect.RunDecoded {
+			n.Labels, n.Reason = []effect.Label{effect.LabelDecoded}, base+" would run what a decoder yields"
+		}
+	case effect.RemoteShell:
+		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would give a shell to the network"
+	case effect.SendSecret:
+		n.Labels, n.Reason = []effect.Label{effect.LabelSecret}, base+" would send secrets to the network"
+	case effect.DeleteFile, effect.DeleteDirectory:
+		if l.class == "" && !l.runs || l.elsewhere || !l.wide(e) {
+			return out
+		}
+		n.Kind, n.Reason = effect.Destroy, base+" would remove "+abstract.Clip(e.Path)
+	default:
+		return out
+	}
+	if starts && (e.Kind == effect.RemoteShell || e.Kind == effect.SendSecret) {
+		n.Kind, n.Labels = e.Kind, nil
+	}
+	for i := range out {
+		if out[i].Kind == n.Kind && out[i].Reason == n.Reason {
+			return out
+		}
+	}
+	return append(out, n)
+}
+
+// wide reports whether a folder outside the workspace is removed that is not
+// for passing things.
+func (l *later) wide(e *effect.Effect) bool {
+	if !e.Recursive || e.Path == "" || strings.HasPrefix(e.Path, "*") || l.at.Inside(e.Path, e.Pattern, e.Tree) {
+		return false
+	}
+	for _, passing := range [...]string{"/tmp/", "/var/tmp/", "/private/tmp/", "/var/cache/", "/.cache/"} {
+		if strings.Contains(e.Path+"/", passing) {
+			return false
+		}
+	}
+	return true
+}
+
+// writtenFiles sums up what the files of a text that run later would do.
+func (s *state) writtenFiles() {
+	seen := map[string]bool{}
+	for i := len(s.files) - 1; i >= 0 && len(seen) < maxWritten; i-- {
+		f := &s.files[i]
+		if seen[f.path] || f.pattern || f.consumer != nil || !f.val.Known() || strings.TrimSpace(f.val.Text) == "" {
+			continue
+		}
+		seen[f.path] = true
+		for _, e := range Written(f.path, f.val.Text, s.at) {
+			e.From = effect.Span{End: len(s.text)}
+			s.once(e)
+		}
+	}
+}
