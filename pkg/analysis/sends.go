@@ -72,19 +72,16 @@ func hasContent(v any) bool {
 // server on the way writes it down: text that has the form of a credential.
 func (c *Case) told() {
 	for i, n := 0, min(len(c.Effects), maxEffects/2); i < n; i++ {
-		e := &c.Effects[i]
+		e := c.Effects[i]
 		_, query, ok := strings.Cut(e.URL, "?")
-		if e.Kind != effect.HTTPRequest || !ok || e.Pattern {
+		if e.Kind != effect.HTTPRequest || !ok || e.Pattern || local(e) {
 			continue
 		}
 		if plain, err := url.QueryUnescape(query); err == nil {
 			query = plain
 		}
 		if (*redact.Redactor)(nil).String(query) != query {
-			c.Effects = append(c.Effects, effect.Effect{
-				Kind: effect.SendData, Host: e.Host, Labels: []effect.Label{effect.LabelCredential}, From: e.From,
-				Reason: "the query of a URL holds a credential",
-			})
+			c.handOn(effect.Effect{Host: e.Host, From: e.From}, "the query of a URL")
 		}
 	}
 }

@@ -31,6 +31,7 @@ type use struct {
 // tools are the action types whose effects are known, by name. Types that
 // share a prefix or suffix are in families.
 var tools = [...]tool{
+	{name: "agent_message", min: 1},
 	{name: "append_file", uses: []use{{field: "path", kind: effect.WriteFile}}},
 	{name: "browser_file_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
 	{name: "browser_upload", uses: []use{{field: "path", kind: effect.ReadFile}}, sends: []string{"path"}},
@@ -117,6 +118,14 @@ func (c *Case) tool() {
 		c.unknown()
 		return
 	}
+	c.does(t)
+	if c.Action.Type != "execute_command" {
+		c.tells()
+	}
+}
+
+// does adds the effects that a known type has.
+func (c *Case) does(t *tool) {
 	if len(t.uses) == 1 && t.kind == "" && t.sends == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.uses[0].field] != nil {
 		// Most actions have only the field that their type uses.
 		c.use(&t.uses[0])
@@ -128,14 +137,24 @@ func (c *Case) tool() {
 	if strings.HasSuffix(t.name, "_file") {
 		c.into()
 	}
-	if t.kind != "" {
+	switch t.kind {
+	case "":
+	case effect.SendMessage:
+		c.messages(c.people("to", "cc", "bcc", "recipient", "recipients", "channel"))
+	default:
 		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.reason})
+		if invited := c.people("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
+			c.messages(invited)
+		}
 	}
 	if t.sends != nil {
 		c.sends(t)
 	}
 	c.stray(t)
-	if c.Action.Type == "execute_command" || c.Action.Payload["command"] != nil {
+	switch {
+	case strings.HasPrefix(c.Action.Type, "browser_"):
+		c.page()
+	case c.Action.Type == "execute_command" || c.Action.Payload["command"] != nil:
 		c.command()
 	}
 }

@@ -1,74 +1,228 @@
 package analysis
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// unknown adds the effects that the texts of an unknown tool's payload suggest,
-// and always a dynamic effect.
+// unknown adds the effects that the name of an unknown tool and the texts of its
+// payload suggest, and always a dynamic effect. It has CauseReader if all of them
+// say that the tool only reads.
 func (c *Case) unknown() {
-	left := maxLeaves
-	c.leaves("", c.Action.Payload, &left)
-	if left < 0 {
+	if name := action.CanonicalType(c.Action.Type); name != "" {
+		c.dynamic(effect.CauseField, "a field that "+name+" needs is missing")
+	}
+	name := toolName(c.Action.Type)
+	word, list := knowledge.Verb(name)
+	s := stranger{Case: c, left: maxLeaves, reads: list == "reads", name: name}
+	s.leaves("", c.Action.Payload)
+	if s.left < 0 {
 		c.unexamined("the payload has more than 256 texts")
+	}
+	s.verb(word, list)
+	c.tells()
+	if s.reads && c.Unexamined == "" && !slices.ContainsFunc(c.Effects, beyondReading) {
+		c.dynamic(effect.CauseReader, "the action type is unknown, though its name and fields say that it reads")
+		return
 	}
 	c.dynamic(effect.CauseTool, "the action type is unknown")
 }
 
+// toolName returns the tool's own name, without the name of its server.
+func toolName(name string) string {
+	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
+		if _, tool, ok := strings.Cut(rest, "__"); ok && tool != "" {
+			return tool
+		}
+	}
+	return name
+}
+
+// beyondReading reports whether an effect is more than reading. What may not be
+// read is for rules to say.
+func beyondReading(e effect.Effect) bool {
+	switch e.Kind {
+	case effect.ReadFile, effect.ListDirectory, effect.HTTPRequest:
+		return false
+	case effect.Execute:
+		return e.Class != effect.ReadOnly && (e.Program != queryClient || e.Class != effect.Network)
+	}
+	return true
+}
+
+// A stranger is an unknown tool while its payload is examined.
+type stranger struct {
+	*Case
+	name     string
+	left     int  // texts that may still be examined
+	reads    bool // its name says that it only reads
+	to       []string
+	pays     bool // it names an amount
+	grants   bool // it names roles, members or who may see something
+	language string
+}
+
 // leaves examines each text of a payload, in the order of field names.
-func (c *Case) leaves(field string, v any, left *int) {
-	if *left < 0 {
+func (s *stranger) leaves(field string, v any) {
+	if s.left < 0 {
 		return
 	}
 	switch v := v.(type) {
 	case string:
-		if *left--; *left >= 0 && v != "" {
-			c.leaf(field, v)
+		if s.left--; s.left >= 0 && v != "" {
+			s.leaf(field, v)
 		}
+	case bool:
+		s.grants = s.grants || v && named(field, "public")
 	case []any:
 		if isCommand(field) && len(v) > 0 && !slices.ContainsFunc(v, func(x any) bool { _, isText := x.(string); return !isText }) {
-			*left--
-			c.run(argv(v), &c.place, false)
+			s.left--
+			s.run(argv(v), &s.place, false)
 			return
 		}
 		for _, item := range v {
-			c.leaves(field, item, left)
+			s.leaves(field, item)
 		}
 	case map[string]any:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
+		outer := s.language
+		for _, name := range [...]string{"language", "lang", "kernel", "runtime"} {
+			if text, ok := v[name].(string); ok {
+				s.language = text
+			}
 		}
-		slices.Sort(names)
-		for _, name := range names {
-			c.leaves(name, v[name], left)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			s.leaves(name, v[name])
 		}
+		s.language = outer
+	default:
+		s.pays = s.pays || v != nil && named(field, "amount")
 	}
 }
 
 // leaf adds the effects that one text suggests by its field's name and its
 // content.
-func (c *Case) leaf(field, text string) {
+func (s *stranger) leaf(field, text string) {
+	if holdsCredential(field, text) {
+		s.handOn(effect.Effect{Target: s.Action.Type}, "the field "+field)
+	}
 	switch {
+	case named(field, "sql", "query", "statement") && isSQL(text):
+		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
+	case isCode(field):
+		s.code(text)
 	case isCommand(field):
-		c.run(text, &c.place, false)
+		s.run(text, &s.place, false)
 	case isURL(text) || named(field, "url", "uri", "endpoint", "webhook", "href"):
-		c.url(text)
+		s.url(text)
 	case named(field, "host", "hostname", "server", "domain"):
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.Connect, Host: effect.Host(text)})
+		s.Effects = append(s.Effects, effect.Effect{Kind: effect.Connect, Host: effect.Host(text)})
+	case named(field, "recipient", "attendee", "invitee", "mailto") || slices.Contains([]string{"to", "cc", "bcc"}, strings.ToLower(field)):
+		s.to = append(s.to, text)
 	case looksLikePath(text) || len(text) <= 4096 && strings.IndexByte(text, '\n') < 0 &&
 		named(field, "path", "file", "dir", "folder", "directory", "filename", "source", "destination", "src", "dst", "dest", "target", "output", "cwd", "root"):
-		c.path(effect.ReadFile, text, false)
-		c.path(effect.WriteFile, text, false)
+		s.path(effect.ReadFile, text, false)
+		if !s.reads {
+			s.path(effect.WriteFile, text, false)
+		}
+	default:
+		s.pays = s.pays || named(field, "amount", "iban")
+		s.grants = s.grants || named(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
 	}
 }
 
-// isCommand reports whether a field of an unknown tool contains a command or code.
+// verb adds what the tool does by the verb in its name, and by fields that only
+// some tools have.
+func (s *stranger) verb(word, list string) {
+	change := effect.Effect{Kind: effect.ChangeRemote, Verb: word, Target: s.Action.Type}
+	switch list {
+	case "reads":
+		return
+	case "destroys", "pays":
+		change.Verb, change.Destroys = "delete", true
+		change.Reason = "the tool's name says " + strconv.Quote(word)
+	case "grants":
+		change.Verb = "grant"
+	case "runs":
+		change.Verb = "run"
+	}
+	if s.pays && !change.Destroys {
+		change.Verb, change.Destroys, change.Reason = "pay", true, "the tool is given an amount of money"
+	}
+	if s.grants && !change.Destroys {
+		change.Verb, change.Reason = "grant", "the tool is given roles, members or who may see something"
+	}
+	if list == "sends" || len(s.to) > 0 {
+		s.messages(s.to)
+	}
+	if list != "" && list != "sends" || s.pays || s.grants {
+		if change.Cause = effect.ChangeCause(change.Verb); change.Destroys {
+			change.Cause = effect.CauseDestroys
+		}
+		s.Effects = append(s.Effects, change)
+	}
+}
+
+// queryClient is the program that stands for every one that sends queries to a
+// database.
+const queryClient = "psql"
+
+// isSQL reports whether a text may be a query in SQL or a command of a database's
+// shell, rather than words to search for.
+func isSQL(text string) bool {
+	first, rest, more := strings.Cut(strings.ToLower(strings.TrimLeft(text, " \t\r\n(;")), " ")
+	if first == "" {
+		return false
+	}
+	switch {
+	case strings.HasPrefix(first, "--"), strings.HasPrefix(first, "/*"), first[0] == '\\':
+		return true
+	case strings.ContainsAny(text, ";\n"):
+		return true
+	}
+	return more && rest != "" && knowledge.VerbIn(strings.TrimSpace(first), "queries")
+}
+
+// isCode reports whether a field contains a program.
+func isCode(field string) bool {
+	return named(field, "script", "code", "cell", "python", "javascript", "expression")
+}
+
+// code adds what a program does, in the language that the payload or the tool's
+// name says, which is Python unless they say otherwise.
+func (s *stranger) code(text string) {
+	language := s.language
+	for _, w := range append(knowledge.Words(s.name), "python") {
+		if language == "" && slices.Contains([]string{"bash", "shell", "sh", "powershell", "javascript", "js", "node", "typescript", "ruby", "perl", "php", "sql", "python"}, w) {
+			language = w
+		}
+	}
+	switch strings.ToLower(language) {
+	case "bash", "shell", "sh", "zsh":
+		s.run(text, &s.place, false)
+	case "powershell", "pwsh":
+		s.run("powershell -Command "+quoteWord(text), &s.place, false)
+	case "javascript", "js", "node", "nodejs", "typescript", "ts":
+		s.run("node -e "+quoteWord(text), &s.place, false)
+	case "ruby", "perl":
+		s.run(strings.ToLower(language)+" -e "+quoteWord(text), &s.place, false)
+	case "php":
+		s.run("php -r "+quoteWord(text), &s.place, false)
+	case "sql":
+		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
+	default:
+		s.run("python3 -c "+quoteWord(text), &s.place, false)
+	}
+}
+
+// isCommand reports whether a field of an unknown tool contains a command.
 func isCommand(field string) bool {
-	return named(field, "command", "cmd", "commands", "script", "code", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint")
+	return named(field, "command", "cmd", "commands", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint")
 }
 
 // named reports whether a field is one of some names, or ends in one of them like

@@ -23,6 +23,7 @@ const (
 	harmlessConfidence = 0.95 // the analysis found only known effects that change nothing
 	ordinaryConfidence = 0.90 // the analysis found only known effects, and changes of nothing but the workspace
 	noMatchConfidence  = 0.70
+	readerConfidence   = 0.90 // least SAFE of a model at which an unknown tool that only reads is allowed
 	errorConfidence    = 0.50
 )
 

@@ -12,7 +12,8 @@ import (
 // allow a case. The zero doubt is none.
 type doubt struct {
 	reason string
-	final  bool // no confidence of the model clears it
+	final  bool    // no confidence of the model clears it
+	least  float64 // confidence of the model's SAFE that clears it; 0 means whatever counts for the action's type
 }
 
 // doubts returns the gravest doubt about a case. What a model cannot know
@@ -21,7 +22,7 @@ type doubt struct {
 // downloaded code, what is destroyed elsewhere, and shield itself.
 func doubts(c *analysis.Case) doubt {
 	if c.Unexamined != "" {
-		return doubt{unexaminedReason(c), true}
+		return doubt{reason: unexaminedReason(c), final: true}
 	}
 	var worst doubt
 	for i := range c.Effects {
@@ -29,7 +30,7 @@ func doubts(c *analysis.Case) doubt {
 		if d.final {
 			return d
 		}
-		if worst.reason == "" {
+		if worst.reason == "" || d.least > worst.least {
 			worst = d
 		}
 	}
@@ -57,7 +58,7 @@ func weigh(c *analysis.Case, m result, unmatched bool) result {
 	ordinary := unmatched && !allowed && c.Ordinary()
 	d := doubts(c)
 	switch {
-	case m.decision == verdict.Allow && d.final && !allowed:
+	case m.decision == verdict.Allow && !allowed && (d.final || m.confidence < d.least):
 		m.decision, m.reasoning = verdict.Escalate, d.reason
 	case m.safe && unmatched && allowed:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
@@ -76,23 +77,26 @@ func doubtOf(e *effect.Effect) doubt {
 	case effect.Dynamic:
 		return unknown(e)
 	case effect.SendData:
+		if !e.Trusted && e.Is(effect.LabelCredential) {
+			return doubt{reason: "hands credentials on to " + place(e) + ": " + clip(e.Reason, 80) + "; leave them out, or ask the user", final: true}
+		}
 		if !e.Trusted && !e.Is(effect.LabelPublic) {
-			return doubt{"sends local data to " + place(e) + "; send it to a place that the settings trust, or ask the user", true}
+			return doubt{reason: "sends local data to " + place(e) + "; send it to a place that the settings trust, or ask the user", final: true}
 		}
 	case effect.SendSecret, effect.ReadSecret:
-		return doubt{"shows credentials or hands them on: " + place(e) + "; ask the user for the one value that is needed", true}
+		return doubt{reason: "shows credentials or hands them on: " + place(e) + "; ask the user for the one value that is needed", final: true}
 	case effect.ChangeRemote:
 		if e.Destroys && !e.Trusted {
-			return doubt{"destroys what cannot be restored from here: " + place(e) + "; ask the user to do it", true}
+			return doubt{reason: "destroys what cannot be restored from here: " + place(e) + "; ask the user to do it", final: true}
 		}
 	case effect.RunCode:
 		if e.Is(effect.LabelNetwork) || e.Is(effect.LabelDecoded) {
-			return doubt{"runs a downloaded file: " + place(e) + "; read it first, then ask the user", true}
+			return doubt{reason: "runs a downloaded file: " + place(e) + "; read it first, then ask the user", final: true}
 		}
 	case effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
-		return doubt{"runs text from elsewhere; write it to a file, read it, then run it", true}
+		return doubt{reason: "runs text from elsewhere; write it to a file, read it, then run it", final: true}
 	case effect.ChangeGuard:
-		return doubt{"changes shield or the guard of an agent; ask the user to do it", true}
+		return doubt{reason: "changes shield or the guard of an agent; ask the user to do it", final: true}
 	}
 	return doubt{}
 }
@@ -109,9 +113,11 @@ func unknown(e *effect.Effect) doubt {
 	case effect.CauseLoaded:
 		advice = "leave the variable unset"
 	case effect.CauseTool:
-		return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; have a policy say what the tool does"}
+		advice = "ask the user to have a policy say what the tool does"
+	case effect.CauseReader:
+		return doubt{reason: clip(e.Reason, 120) + "; ask the user to have a policy say what the tool does", least: readerConfidence}
 	}
-	return doubt{"cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice, true}
+	return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice, final: true}
 }
 
 // place names what an effect concerns.

@@ -22,6 +22,7 @@ const (
 	CauseSyntax     Cause = "syntax"     // text that cannot be parsed
 	CauseLimit      Cause = "limit"      // a bound was exceeded: too long, too deep, too many
 	CauseTool       Cause = "tool"       // an unknown tool or action type
+	CauseReader     Cause = "reader"     // an unknown tool whose name and fields say that it only reads
 	CauseField      Cause = "field"      // a field of the action is missing or invalid
 	CauseFailure    Cause = "failure"    // the analysis failed
 )
@@ -65,7 +66,7 @@ func ChangeCause(verb string) Cause {
 
 var causes = [...]Cause{
 	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater, CauseUnshown,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater, CauseUnshown,
 	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }
 

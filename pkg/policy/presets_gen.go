@@ -8,24 +8,24 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 var presets = [...]preset{
 	{name: "default",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42},
-		allow:       []uint16{43, 44, 45},
-		fingerprint: "sha256:8f9f40e05735924b8e6807afc3668e5e68869a0c1d77e284abe033dd0c78ef3c"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43},
+		allow:       []uint16{44, 45, 46},
+		fingerprint: "sha256:1f1241211367bed8c4377517784b79b4f3e2e7335e86d5b0130668758b9f5d67"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{46, 47, 48, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 49, 50, 51, 52, 53, 54},
-		allow:       []uint16{43, 44, 45},
-		fingerprint: "sha256:071ddd6780cc3f2caba96a76caa6ef5629853f932162afe80a12b94b025bc56c"},
+		verify:      []uint16{47, 48, 49, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 50, 51, 52, 53, 54, 55},
+		allow:       []uint16{44, 45, 46},
+		fingerprint: "sha256:99edff4b37dc88482b3391edf518d8ce718d5a24c7e1b3a3dca1de21b22a2d43"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 55, 56},
-		allow:       []uint16{43, 44, 45, 57},
-		fingerprint: "sha256:2a3f37f6d0cd78264efd2ba72cf039cbca40529dfe32cb58d3ebfefd26c4d705"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 56, 57},
+		allow:       []uint16{44, 45, 46, 58},
+		fingerprint: "sha256:d298d9e45b9e3ae0711c2680530c256b9a368341383502129f6efad66530bb1b"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 58, 59, 60, 61, 62, 63, 64},
-		allow:       []uint16{43, 44, 45},
-		fingerprint: "sha256:10485ec325be3c1248efa6338fcd00b7d5da78b9ef96dff13d310f1cc0b20f60"},
+		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 59, 60, 61, 62, 63, 64, 65},
+		allow:       []uint16{44, 45, 46},
+		fingerprint: "sha256:adf29c57fe7c27c374c4f44ac2212479691a9b634d5cf4bafb6ac237a316b3a7"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -443,7 +443,7 @@ var presetRules = [...]rulefile.Rule{
 		Except: []rulefile.Criteria{
 			{
 				Paths: []string{
-					"~/.ssh/*.pub",
+					"**/.ssh/**/*.pub",
 					"~/.ssh/config",
 					"~/.ssh/known_hosts",
 					"~/.ssh/known_hosts.old",
@@ -1500,6 +1500,27 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 	},
 	{
+		Name:   "hands_on_credentials",
+		Reason: "a text that is sent or kept for later has the form of a credential; say where it is kept instead of writing it down",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"send_data",
+			},
+			When: "any(.effects[]; .kind == \"send_data\" and (.labels // [] | index(\"credential\") != null))",
+		},
+		Tier: 2,
+		Except: []rulefile.Criteria{
+			{
+				Hosts: []string{
+					"localhost",
+					"*.localhost",
+					"127.0.0.0/8",
+					"::1",
+				},
+			},
+		},
+	},
+	{
 		Name:   "watches_the_user",
 		Reason: "clipboard, screen, camera and keystrokes are private to the user; ask for what is needed from them",
 		Criteria: rulefile.Criteria{
@@ -1955,8 +1976,8 @@ var presetRules = [...]rulefile.Rule{
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_message",
-				"send_email",
 			},
+			Trusted: "false",
 		},
 		Tier: 2,
 	},

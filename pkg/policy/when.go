@@ -110,16 +110,16 @@ func effectValue(e *effect.Effect) map[string]any {
 	m := map[string]any{"kind": string(e.Kind)}
 	for key, s := range map[string]string{
 		"path": e.Path, "url": e.URL, "host": e.Host, "program": e.Program, "class": string(e.Class), "cause": string(e.Cause), "reason": e.Reason,
+		"service": e.Service, "verb": e.Verb, "target": e.Target,
 	} {
 		if s != "" {
 			m[key] = s
 		}
 	}
-	if e.Pattern {
-		m["pattern"] = true
-	}
-	if e.Recursive {
-		m["recursive"] = true
+	for key, holds := range map[string]bool{"pattern": e.Pattern, "recursive": e.Recursive, "destroys": e.Destroys, "trusted": e.Trusted} {
+		if holds {
+			m[key] = true
+		}
 	}
 	if len(e.Labels) > 0 {
 		labels := make([]any, len(e.Labels))

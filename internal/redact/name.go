@@ -1,0 +1,13 @@
+package redact
+
+// IsSecretName reports whether the name of a field, header or variable says that
+// its value is a credential, as "Authorization" and "apiKey" do.
+func IsSecretName(name string) bool {
+	return len(name) <= 200 && nameKind(name) != ""
+}
+
+// Holds reports whether a text holds a credential, whatever its length: what is
+// longer than MaxText counts as one.
+func Holds(name, text string) bool {
+	return (*Redactor)(nil).Named(name, text) != text
+}

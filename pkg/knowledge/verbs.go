@@ -1,0 +1,96 @@
+package knowledge
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A VerbList is a list of verbs that do the same kind of thing.
+type VerbList struct {
+	Name  string // "reads", "changes", "runs", …; "things" are verbs that are also names of things, and the lists after it no verbs of tools
+	Words []string
+}
+
+// A verb is what verbs.yaml says of a word.
+type verb struct {
+	list  int // index in VerbLists
+	thing bool
+}
+
+var verbs = sync.OnceValue(func() map[string]verb {
+	known := map[string]verb{}
+	for i := range VerbLists {
+		things := VerbLists[i].Name == "things"
+		for _, w := range VerbLists[i].Words {
+			if things {
+				known[w] = verb{known[w].list, true}
+			} else {
+				known[w] = verb{list: i}
+			}
+		}
+		if things {
+			break
+		}
+	}
+	return known
+})
+
+// Verb returns the verb that says what a tool of that name does, and the list
+// that it is in, such as "reads" or "destroys". Both are "" if the name holds no
+// known verb.
+func Verb(name string) (word, list string) {
+	words := Words(name)
+	worst, before := -1, ""
+	reads := len(words) > 0 && VerbIn(words[len(words)-1], "reads")
+	for _, w := range words {
+		v, ok := verbs()[w]
+		joined := before == "and" || before == "or" || before == "then"
+		before = w
+		if !ok || reads && v.thing && !joined {
+			continue
+		}
+		reads = reads || VerbLists[v.list].Name == "reads"
+		if v.list > worst {
+			worst, word = v.list, w
+		}
+	}
+	if worst < 0 {
+		return "", ""
+	}
+	return word, VerbLists[worst].Name
+}
+
+// VerbIn reports whether a word, in any case, is in a list.
+func VerbIn(word, list string) bool {
+	for i := range VerbLists {
+		if VerbLists[i].Name == list {
+			return slices.Contains(VerbLists[i].Words, strings.ToLower(word))
+		}
+	}
+	return false
+}
+
+// Words returns the words of a name in lower case, whether they are joined by
+// capitals, "_", "-", "." or anything else that is no letter.
+func Words(name string) []string {
+	var words []string
+	start := 0
+	cut := func(end int) {
+		if end > start {
+			words = append(words, strings.ToLower(name[start:end]))
+		}
+		start = end
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c|0x20 < 'a' || c|0x20 > 'z':
+			cut(i)
+			start = i + 1
+		case c <= 'Z' && i > start && (name[i-1] >= 'a' || i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'):
+			cut(i)
+		}
+	}
+	cut(len(name))
+	return words
+}
