@@ -101,6 +101,15 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 					s.nested(argv[i+1].Text, argv[i+1].From)
 				}
 			}
+		case "jobs":
+			// jobs -x CMD runs CMD.
+			if len(argv) > 2 && argv[1].Text == "-x" {
+				return s.invoke(argv[2:], io)
+			}
+		case "wait", "getopts":
+			for _, v := range argv[1:] {
+				s.subscript(v.Text)
+			}
 		case "hash":
 			// hash -p FILE NAME makes NAME run FILE.
 			if len(argv) > 3 && argv[1].Text == "-p" && argv[2].Known() {
@@ -334,9 +343,8 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseHistory, Reason: "turns the command history off", From: v.From})
 		case strings.HasPrefix(v.Text, "-"):
 			continue
-		case strings.Contains(v.Text, "["):
-			s.arithmText(v.Text)
 		}
+		s.subscript(v.Text)
 		s.bind(binding{name: v.Text, kind: unset})
 		for i := range s.funcs {
 			if s.funcs[i].name == v.Text && argv[1].Text == "-f" {
@@ -383,7 +391,13 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 			switch v.Text[len(v.Text)-1] {
 			case 'a', 'A':
 				array = true
-			case 'd', 'n', 'N', 'p', 't', 'u', 'i', 'O', 's', 'C', 'c':
+			case 'C':
+				// The callback runs for every few lines.
+				if array && i+1 < len(argv) {
+					s.nested(argv[i+1].Text, argv[i+1].From)
+				}
+				i++
+			case 'd', 'n', 'N', 'p', 't', 'u', 'i', 'O', 's', 'c':
 				if v.Text != "-s" && len(v.Text) >= 2 && v.Text != "-rs" {
 					i++
 				}
@@ -462,9 +476,10 @@ func (s *state) ztcp(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 
 func (s *state) let(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
-		name, text, ok := strings.Cut(v.Text, "=")
-		if ok && v.Known() {
+		if name, text, ok := strings.Cut(v.Text, "="); ok && v.Known() {
 			s.assign(name, s.arithmText(text))
+		} else {
+			s.subscript(v.Text)
 		}
 	}
 	return abstract.Value{}

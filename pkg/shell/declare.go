@@ -34,7 +34,9 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 				}
 			}
 			list = list || v.Text == "-p" || v.Text == "-x"
-			if name, text, ok := strings.Cut(v.Text, "="); ok && syntax.ValidName(name) {
+			name, text, ok := strings.Cut(v.Text, "=")
+			s.subscript(name)
+			if ok && syntax.ValidName(name) {
 				val := v
 				val.Text = text
 				s.assign(name, val)

@@ -55,6 +55,7 @@ func (s *state) bind(b binding) {
 }
 
 func (s *state) assign(name string, v abstract.Value) {
+	s.subscript(name)
 	kind := scalar
 	if b, ok := s.attribute(name); ok {
 		switch b.kind {
