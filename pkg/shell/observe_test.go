@@ -270,8 +270,8 @@ type witness struct {
 	predicted     effect.Result
 }
 
-// ownPlace are folders where programs keep caches and settings of their own.
-var ownPlace = regexp.MustCompile(`^/(tmp|home/\.(cache|config|local|npm|gnupg)|log)(/|$)`)
+// ownPlace are folders where programs keep caches, settings and histories of their own.
+var ownPlace = regexp.MustCompile(`^/(tmp|home/\.(cache|config|local|npm|gnupg|parallel|subversion|viminfo|wget-hsts|gem|ccache)|log|work(/.*)?/\.(git|hg|svn))(/|$)`)
 
 // missed says what was not predicted, or nothing.
 func (w *witness) missed(x touch) string {

@@ -3616,7 +3616,7 @@ var syntaxBrotli = syntax{style: gnu | numeric, options: []option{
 	{"--quality", &action_933fc77f4028},
 	{"--quiet", &action_e3b0c44298fc},
 	{"--recursive", &action_20f728919fb5},
-	{"--rm", &action_653c097c8d93},
+	{"--rm", &action_f3965e756ecd},
 	{"--rsyncable", &action_e3b0c44298fc},
 	{"--single-stream", &action_e3b0c44298fc},
 	{"--sparse", &action_e3b0c44298fc},
@@ -3645,7 +3645,7 @@ var syntaxBrotli = syntax{style: gnu | numeric, options: []option{
 	{"-e", &action_e3b0c44298fc},
 	{"-f", &action_e3b0c44298fc},
 	{"-i", &action_e3b0c44298fc},
-	{"-j", &action_653c097c8d93},
+	{"-j", &action_f3965e756ecd},
 	{"-k", &action_e3b0c44298fc},
 	{"-l", &action_fd36bce1e7ab},
 	{"-m", &action_e3b0c44298fc},
@@ -5010,7 +5010,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--connect-timeout", &action_933fc77f4028},
 	{"--connect-to", &action_933fc77f4028},
 	{"--continue-at", &action_933fc77f4028},
-	{"--cookie", &action_933fc77f4028},
+	{"--cookie", &action_56f3046bd8c9},
 	{"--cookie-jar", &action_edb7023ca44a},
 	{"--create-dirs", &action_e3b0c44298fc},
 	{"--crlf", &action_e3b0c44298fc},
@@ -5199,7 +5199,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-Y", &action_933fc77f4028},
 	{"-Z", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
-	{"-b", &action_933fc77f4028},
+	{"-b", &action_56f3046bd8c9},
 	{"-c", &action_edb7023ca44a},
 	{"-d", &action_abae547c7f6a},
 	{"-e", &action_933fc77f4028},
@@ -6789,7 +6789,7 @@ var syntaxEntr = syntax{style: first, options: []option{
 var syntaxEnv = syntax{style: gnu | first | settings, options: []option{
 	{"-", &action_e3b0c44298fc},
 	{"--block-signal", &action_540758ff93b3},
-	{"--chdir", &action_933fc77f4028},
+	{"--chdir", &action_fc3e413eb1dd},
 	{"--debug", &action_e3b0c44298fc},
 	{"--default-signal", &action_540758ff93b3},
 	{"--ignore-environment", &action_e3b0c44298fc},
@@ -6799,7 +6799,7 @@ var syntaxEnv = syntax{style: gnu | first | settings, options: []option{
 	{"--split-string", &action_25992496c212},
 	{"--unset", &action_933fc77f4028},
 	{"-0", &action_e3b0c44298fc},
-	{"-C", &action_933fc77f4028},
+	{"-C", &action_fc3e413eb1dd},
 	{"-P", &action_933fc77f4028},
 	{"-S", &action_25992496c212},
 	{"-i", &action_e3b0c44298fc},
@@ -7442,7 +7442,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-I", &action_56f3046bd8c9},
 	{"-L", &action_933fc77f4028},
 	{"-MD", &action_e3b0c44298fc},
-	{"-MF", &action_e59e755b10c0},
+	{"-MF", &action_edb7023ca44a},
 	{"-MMD", &action_e3b0c44298fc},
 	{"-MP", &action_e3b0c44298fc},
 	{"-MQ", &action_933fc77f4028},
@@ -7463,9 +7463,9 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-c", &action_e3b0c44298fc},
 	{"-classpath", &action_933fc77f4028},
 	{"-cp", &action_933fc77f4028},
-	{"-d", &action_e59e755b10c0},
+	{"-d", &action_edb7023ca44a},
 	{"-dM", &action_e3b0c44298fc},
-	{"-dumpdir", &action_e59e755b10c0},
+	{"-dumpdir", &action_edb7023ca44a},
 	{"-encoding", &action_933fc77f4028},
 	{"-f", &action_933fc77f4028},
 	{"-fplugin", &action_fcdc8eed3b98},
@@ -7545,7 +7545,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-l", &action_933fc77f4028},
 	{"-m", &action_933fc77f4028},
 	{"-n", &action_933fc77f4028},
-	{"@", &action_56f3046bd8c9},
+	{"@", &action_1e600924551b},
 }, operands: shape{rest: roleRead}, base: &action_19af46619ea5}
 
 var syntaxGcloud__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
@@ -10732,7 +10732,7 @@ var syntaxGron = syntax{style: long | bundled | open, options: []option{
 	{"-c", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
 	{"-e", &action_933fc77f4028},
-	{"-f", &action_933fc77f4028},
+	{"-f", &action_56f3046bd8c9},
 	{"-i", &action_540dc9a7c234},
 	{"-j", &action_e3b0c44298fc},
 	{"-k", &action_e3b0c44298fc},
@@ -12913,16 +12913,16 @@ var syntaxMypy = syntax{style: open, options: []option{
 	{"--custom-formatter", &action_fcdc8eed3b98},
 	{"--init-hook", &action_fcdc8eed3b98},
 	{"--load-plugins", &action_fcdc8eed3b98},
-	{"--output", &action_f1405b282f3e},
-	{"--output-file", &action_f1405b282f3e},
+	{"--output", &action_edb7023ca44a},
+	{"--output-file", &action_edb7023ca44a},
 	{"--plugin", &action_fcdc8eed3b98},
-	{"--report-path", &action_f1405b282f3e},
+	{"--report-path", &action_edb7023ca44a},
 	{"--resolve-plugins-relative-to", &action_fcdc8eed3b98},
 	{"--rules-path", &action_fcdc8eed3b98},
 	{"--rulesdir", &action_fcdc8eed3b98},
-	{"-o", &action_f1405b282f3e},
+	{"-o", &action_edb7023ca44a},
 	{"-r", &action_f1405b282f3e},
-}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+}, operands: shape{rest: roleReadTree}, base: &action_ccaa2d796569}
 
 var syntaxMysql = syntax{style: gnu | bundled, options: []option{
 	{"--batch", &action_e3b0c44298fc},
@@ -19821,7 +19821,6 @@ var (
 	action_60394c34c26c = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}}
 	action_60854e026c5d = action{class: anything, flags: urls}
 	action_62b80c81b60b = action{values: []role{roleWrite}, turns: []turn{{roleCompress, roleRead}}}
-	action_653c097c8d93 = action{class: destructive, turns: []turn{{roleCompress, roleMove}}}
 	action_6636428b7661 = action{class: privileged, effects: []effect.Kind{effect.Persist}}
 	action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, flags: reject}
 	action_670e6cef54e3 = action{class: anything, streams: streams{in: Code, setIn: true}}
