@@ -8977,7 +8977,7 @@ var syntaxGit_Format_patch = syntax{style: gnu | numeric, options: []option{
 	{"--no-stat", &action_e3b0c44298fc},
 	{"--no-thread", &action_e3b0c44298fc},
 	{"--numbered", &action_e3b0c44298fc},
-	{"--output-directory", &action_1efb8343bf9b},
+	{"--output-directory", &action_958f93d56b1b},
 	{"--range-diff", &action_933fc77f4028},
 	{"--reroll-count", &action_933fc77f4028},
 	{"--rfc", &action_933fc77f4028},
@@ -8987,7 +8987,7 @@ var syntaxGit_Format_patch = syntax{style: gnu | numeric, options: []option{
 	{"--signoff", &action_e3b0c44298fc},
 	{"--start-number", &action_933fc77f4028},
 	{"--stat", &action_e3b0c44298fc},
-	{"--stdout", &action_e3b0c44298fc},
+	{"--stdout", &action_7c7be6a83005},
 	{"--subject-prefix", &action_933fc77f4028},
 	{"--suffix", &action_933fc77f4028},
 	{"--thread", &action_e3b0c44298fc},
@@ -8996,12 +8996,12 @@ var syntaxGit_Format_patch = syntax{style: gnu | numeric, options: []option{
 	{"-N", &action_e3b0c44298fc},
 	{"-k", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_1efb8343bf9b},
+	{"-o", &action_958f93d56b1b},
 	{"-p", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
-}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+}, operands: shape{rest: roleText}, base: &action_fe32ff1f4d5b}
 
 var syntaxGit_Grep = syntax{style: gnu | numeric, options: []option{
 	{"--after-context", &action_933fc77f4028},
@@ -9100,7 +9100,7 @@ var syntaxGit_Init = syntax{style: gnu, options: []option{
 	{"--template", &action_6c2349e8dc5c},
 	{"-b", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleMkdir}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleWriteTree}}, base: &action_ccaa2d796569}
 
 var syntaxGit_Log_Delete = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
