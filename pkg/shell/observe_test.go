@@ -380,7 +380,7 @@ func helps(by, name string) bool {
 // opensOnly reports whether a command only opens its files, to ask the system
 // for something about them.
 func opensOnly(r effect.Result) bool {
-	return len(r.Effects) > 0 && slices.Contains(openers, r.Effects[0].Program)
+	return slices.ContainsFunc(r.Effects, func(e effect.Effect) bool { return slices.Contains(openers, e.Program) })
 }
 
 func list(r effect.Result) string {

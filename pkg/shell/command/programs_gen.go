@@ -1560,7 +1560,7 @@ var programs = [...]program{
 	{"pdksh", &syntaxKsh},
 	{"pdm", &syntaxPoetry},
 	{"peco", &syntaxFzf},
-	{"pee", &syntaxNohup},
+	{"pee", &syntaxPee},
 	{"pelican", &syntaxJest},
 	{"perf", &syntaxPerf},
 	{"perl", &syntaxPerl},
@@ -4991,7 +4991,7 @@ var syntaxCsplit = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_19af46619ea5}
 
-var syntaxCurl = syntax{style: bundled, options: []option{
+var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"-#", &action_e3b0c44298fc},
 	{"--abstract-unix-socket", &action_56f3046bd8c9},
 	{"--alt-svc", &action_edb7023ca44a},
@@ -14470,6 +14470,13 @@ var syntaxPcalua = syntax{style: slash, why: "runs code straight from the networ
 	{"/c", &action_c90037fb93bf},
 	{"/d", &action_933fc77f4028},
 }, operands: shape{rest: roleCmdWords}, base: &action_0cb315f5f950}
+
+var syntaxPee = syntax{style: gnu, options: []option{
+	{"--ignore-sigpipe", &action_e3b0c44298fc},
+	{"--ignore-write-errors", &action_e3b0c44298fc},
+	{"--no-ignore-sigpipe", &action_e3b0c44298fc},
+	{"--no-ignore-write-errors", &action_e3b0c44298fc},
+}, operands: shape{rest: roleShell}}
 
 var syntaxPerf_Annotate = syntax{style: open, operands: shape{rest: roleText}}
 
