@@ -1829,7 +1829,7 @@ var programs = [...]program{
 	{"release-it", &syntaxJest},
 	{"remix", &syntaxJest},
 	{"rename", &syntaxRename},
-	{"rename.ul", &syntaxMv},
+	{"rename.ul", &syntaxRename_2eul},
 	{"render", &syntaxDoctl},
 	{"renice", &syntaxRenice},
 	{"reprepro", &syntaxDpkg_deb},
@@ -15722,7 +15722,7 @@ var syntaxRename = syntax{style: gnu, options: []option{
 	{"-0", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
-	{"-e", &action_b55dfd5446bb},
+	{"-e", &action_82d48dd633b9},
 	{"-f", &action_e3b0c44298fc},
 	{"-i", &action_e3b0c44298fc},
 	{"-l", &action_e3b0c44298fc},
@@ -15730,7 +15730,24 @@ var syntaxRename = syntax{style: gnu, options: []option{
 	{"-o", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}, rest: roleMove}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{rolePerl}, rest: roleMove}, base: &action_fe32ff1f4d5b}
+
+var syntaxRename_2eul = syntax{style: gnu, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--interactive", &action_e3b0c44298fc},
+	{"--last", &action_e3b0c44298fc},
+	{"--no-act", &action_e3b0c44298fc},
+	{"--no-overwrite", &action_e3b0c44298fc},
+	{"--symlink", &action_e3b0c44298fc},
+	{"--verbose", &action_e3b0c44298fc},
+	{"-a", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleText, roleText}, rest: roleMove}, base: &action_fe32ff1f4d5b}
 
 var syntaxRenice = syntax{style: numeric, options: []option{
 	{"-g", &action_e3b0c44298fc},
@@ -19860,6 +19877,7 @@ var (
 	action_80b1e703cb93 = action{values: []role{roleIntoDir}, operands: &shape_003354c67246}
 	action_80ba781e6e76 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a, flags: stop}
 	action_81a7b73577de = action{values: []role{roleScript}, attached: true}
+	action_82d48dd633b9 = action{values: []role{rolePerl}, operands: &shape_49bd90f56ebf}
 	action_8419dfb1703e = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_852df5a88187 = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_87d15cc93dc5 = action{values: []role{roleRead}, operands: &shape_003354c67246}
@@ -19909,7 +19927,6 @@ var (
 	action_b1efc75dd637 = action{class: readOnly, streams: streams{out: Download, setOut: true}}
 	action_b21f5c4c00f1 = action{values: []role{roleRuby}, operands: &shape_003354c67246}
 	action_b3d0c95fce44 = action{values: []role{roleArgvSemi}}
-	action_b55dfd5446bb = action{values: []role{roleText}, operands: &shape_49bd90f56ebf}
 	action_b75471a0c950 = action{values: []role{roleCode}, operands: &shape_bc19d0befabc}
 	action_b8f843a48ba9 = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 	action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
