@@ -1,6 +1,7 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
+# make trace  every listed form of 400 programs under strace, compared with what is predicted
 # make bench  Go benchmarks and whole-process figures
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed
@@ -8,7 +9,7 @@
 GO ?= go
 GOFLAGS_BUILD = -trimpath -ldflags=-s
 
-.PHONY: build demo test tier2 typing bench generate runtime docs fuzz check
+.PHONY: build demo test tier2 trace typing bench generate runtime docs fuzz check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -24,6 +25,9 @@ test:
 TYPING ?= 200
 typing:
 	SHIELD_TYPING=$(TYPING) $(GO) test -run 'TestTyping' -timeout 3h -v ./e2e
+
+trace:
+	SHIELD_TRACE=1 $(GO) test -run 'TestPrograms' -timeout 30m -v ./pkg/shell
 
 tier2: build
 	testdata/evaluate/trained.sh build/shield

@@ -90,6 +90,14 @@ func octal(text string) bool {
 	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
 }
 
+// subscript runs what the subscript of an array element runs when a builtin is
+// given the element's name.
+func (s *state) subscript(name string) {
+	if strings.Contains(name, "[") {
+		s.arithmText(name)
+	}
+}
+
 func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 	if !s.step(1) || !s.enter(s.span(0, 0)) {
 		return 0, false
@@ -178,6 +186,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 	case syntax.Assgn:
 		n, ok := s.number(x.Y)
 		if w, isWord := x.X.(*syntax.Word); isWord {
+			s.word(w) // its subscript
 			v := abstract.Short("$((…))", abstract.FromCommand)
 			if ok {
 				v = abstract.Lit(strconv.FormatInt(n, 10))

@@ -115,6 +115,15 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 					s.nested(argv[i+1].Text, argv[i+1].From)
 				}
 			}
+		case "jobs":
+			// jobs -x CMD runs CMD.
+			if len(argv) > 2 && argv[1].Text == "-x" {
+				return s.invoke(argv[2:], io)
+			}
+		case "wait":
+			for _, v := range argv[1:] {
+				s.subscript(v.Text)
+			}
 		case "hash":
 			// hash -p FILE NAME makes NAME run FILE.
 			if len(argv) > 3 && argv[1].Text == "-p" && argv[2].Known() {

@@ -87,6 +87,7 @@ func (d *declaration) option(v abstract.Value) {
 // declareWord takes a word that is an assignment only when it is expanded.
 func (s *state) declareWord(v abstract.Value, d declaration) {
 	name, text, ok := strings.Cut(v.Text, "=")
+	s.subscript(name)
 	switch {
 	case strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+"):
 	case ok && syntax.ValidName(name):

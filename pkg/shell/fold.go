@@ -14,6 +14,11 @@ import (
 // printf folds the shell's printf.
 func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words := argv[1:]
+	if len(words) > 0 && words[0].Known() && len(words[0].Text) > 2 && strings.HasPrefix(words[0].Text, "-v") {
+		name := words[0]
+		name.Text = name.Text[2:]
+		words = append([]abstract.Value{abstract.Lit("-v"), name}, words[1:]...)
+	}
 	if len(words) > 1 && words[0].Text == "-v" {
 		v := s.format(words[2:])
 		s.assignTo(words[1], v)

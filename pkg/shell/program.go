@@ -26,7 +26,7 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 func (s *state) listedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
 	class := use.Class
-	if runsCode(use) {
+	if runsCode(use) || !use.Known && (class == effect.ReadOnly || class == effect.LocalWrite) {
 		class = effect.Unknown
 	}
 	if class == effect.ReadOnly || class == effect.LocalWrite {

@@ -23,6 +23,9 @@ func (r *reader) option(i int) (next int, ok bool) {
 		r.act(a)
 		return i + 1, true
 	}
+	if len(w) > 1 && w[0] == '@' {
+		return r.prefixed(i) // a file with more arguments
+	}
 	if len(w) < 2 || w[0] != '-' && (w[0] != '+' || style&plus == 0) {
 		return i, false
 	}

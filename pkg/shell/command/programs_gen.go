@@ -222,7 +222,7 @@ var programs = [...]program{
 	{"brew", &syntaxBrew},
 	{"bridge", &syntaxIfconfig},
 	{"brightnessctl", &syntaxXset},
-	{"brotli", &syntaxGzip},
+	{"brotli", &syntaxBrotli},
 	{"browser-sync", &syntaxJest},
 	{"bsdtar", &syntaxTar},
 	{"btop", &syntaxPs},
@@ -697,7 +697,7 @@ var programs = [...]program{
 	{"exit", &syntaxExit},
 	{"exiv2", &syntaxFfprobe},
 	{"exo", &syntaxDoctl},
-	{"expand", &syntaxFold},
+	{"expand", &syntaxExpand},
 	{"expect", &syntaxExpect},
 	{"expo", &syntaxJest},
 	{"export", &syntaxUnset},
@@ -768,7 +768,7 @@ var programs = [...]program{
 	{"fly", &syntaxDoctl},
 	{"flyctl", &syntaxDoctl},
 	{"flyway", &syntaxPrisma},
-	{"fmt", &syntaxFold},
+	{"fmt", &syntaxFmt},
 	{"fnm", &syntaxNvm},
 	{"fold", &syntaxFold},
 	{"fontforge", &syntaxGs},
@@ -1121,8 +1121,8 @@ var programs = [...]program{
 	{"jfrog", &syntaxTurso},
 	{"jj", &syntaxJj},
 	{"jlink", &syntaxJar},
-	{"jo", &syntaxGron},
-	{"jobs", &syntaxWait},
+	{"jo", &syntaxJo},
+	{"jobs", &syntaxJobs},
 	{"joe", &syntaxNano},
 	{"join", &syntaxJoin},
 	{"journalctl", &syntaxJournalctl},
@@ -1330,7 +1330,8 @@ var programs = [...]program{
 	{"lvdisplay", &syntaxPvs},
 	{"lvextend", &syntaxUmount},
 	{"lvm", &syntaxUmount},
-	{"lvremove", &syntaxUmount},
+	{"lvreduce", &syntaxLvremove},
+	{"lvremove", &syntaxLvremove},
 	{"lvrename", &syntaxUmount},
 	{"lvresize", &syntaxUmount},
 	{"lvs", &syntaxPvs},
@@ -1400,7 +1401,7 @@ var programs = [...]program{
 	{"micromamba", &syntaxConda},
 	{"mii-tool", &syntaxIfconfig},
 	{"mill", &syntaxMvn},
-	{"miller", &syntaxGron},
+	{"miller", &syntaxMlr},
 	{"mimencode", &syntaxBase91},
 	{"mimikatz", &syntaxProcdump},
 	{"mini", &syntaxCodex},
@@ -1433,7 +1434,7 @@ var programs = [...]program{
 	{"mkvinfo", &syntaxFfprobe},
 	{"mkvmerge", &syntaxSox},
 	{"mlocate", &syntaxLocate},
-	{"mlr", &syntaxGron},
+	{"mlr", &syntaxMlr},
 	{"mmdc", &syntaxGs},
 	{"moc", &syntaxGcc},
 	{"mocha", &syntaxJest},
@@ -1719,7 +1720,7 @@ var programs = [...]program{
 	{"pdksh", &syntaxKsh},
 	{"pdm", &syntaxPoetry},
 	{"peco", &syntaxFzf},
-	{"pee", &syntaxNohup},
+	{"pee", &syntaxPee},
 	{"pelican", &syntaxJest},
 	{"perf", &syntaxPerf},
 	{"perl", &syntaxPerl},
@@ -1810,7 +1811,7 @@ var programs = [...]program{
 	{"poweroff", &syntaxReboot},
 	{"powershell", &syntaxPowershell},
 	{"powershell_ise", &syntaxPowershell_ise},
-	{"pr", &syntaxFold},
+	{"pr", &syntaxPr},
 	{"pre-commit", &syntaxPytest},
 	{"prefect", &syntaxTurso},
 	{"premake5", &syntaxMake},
@@ -1865,7 +1866,7 @@ var programs = [...]program{
 	{"pvcreate", &syntaxUmount},
 	{"pvdisplay", &syntaxPvs},
 	{"pvesh", &syntaxKubectx},
-	{"pvremove", &syntaxUmount},
+	{"pvremove", &syntaxLvremove},
 	{"pvs", &syntaxPvs},
 	{"pvscan", &syntaxPvs},
 	{"pw", &syntaxUseradd},
@@ -1998,7 +1999,7 @@ var programs = [...]program{
 	{"release-it", &syntaxJest},
 	{"remix", &syntaxJest},
 	{"rename", &syntaxRename},
-	{"rename.ul", &syntaxMv},
+	{"rename.ul", &syntaxRename_2eul},
 	{"render", &syntaxDoctl},
 	{"renice", &syntaxRenice},
 	{"reprepro", &syntaxDpkg_deb},
@@ -2011,7 +2012,7 @@ var programs = [...]program{
 	{"revive", &syntaxMypy},
 	{"rfkill", &syntaxUpdate_alternatives},
 	{"rg", &syntaxRg},
-	{"rgrep", &syntaxEgrep},
+	{"rgrep", &syntaxRgrep},
 	{"rhash", &syntaxMd5sum},
 	{"rhc", &syntaxDoctl},
 	{"rimraf", &syntaxRimraf},
@@ -2277,7 +2278,7 @@ var programs = [...]program{
 	{"subl", &syntaxCode},
 	{"sudo", &syntaxSudo},
 	{"sudoedit", &syntaxSudoedit},
-	{"sum", &syntaxMd5sum},
+	{"sum", &syntaxSum},
 	{"supabase", &syntaxSupabase},
 	{"surge", &syntaxDoctl},
 	{"suspend", &syntaxWait},
@@ -2478,7 +2479,7 @@ var programs = [...]program{
 	{"unbuffer", &syntaxNohup},
 	{"unbuild", &syntaxJest},
 	{"uncompress", &syntaxGzip},
-	{"unexpand", &syntaxFold},
+	{"unexpand", &syntaxExpand},
 	{"unionfs", &syntaxMount},
 	{"uniq", &syntaxUniq},
 	{"unittest", &syntaxPytest},
@@ -2518,7 +2519,7 @@ var programs = [...]program{
 	{"users", &syntaxId},
 	{"usql", &syntaxCqlsh},
 	{"utmctl", &syntaxKubectx},
-	{"uudecode", &syntaxBase91},
+	{"uudecode", &syntaxUudecode},
 	{"uuencode", &syntaxBase91},
 	{"uv", &syntaxUv},
 	{"uvicorn", &syntaxJupyter},
@@ -2544,8 +2545,8 @@ var programs = [...]program{
 	{"vgcreate", &syntaxUmount},
 	{"vgdisplay", &syntaxPvs},
 	{"vgextend", &syntaxUmount},
-	{"vgreduce", &syntaxUmount},
-	{"vgremove", &syntaxUmount},
+	{"vgreduce", &syntaxLvremove},
+	{"vgremove", &syntaxLvremove},
 	{"vgs", &syntaxPvs},
 	{"vgscan", &syntaxPvs},
 	{"vi", &syntaxVim},
@@ -2730,9 +2731,9 @@ var programs = [...]program{
 	{"yt-dlp", &syntaxAria2c},
 	{"yum", &syntaxDnf},
 	{"zcat", &syntaxZcat},
-	{"zcmp", &syntaxZipgrep},
+	{"zcmp", &syntaxZdiff},
 	{"zdb", &syntaxPvs},
-	{"zdiff", &syntaxZipgrep},
+	{"zdiff", &syntaxZdiff},
 	{"zed", &syntaxCode},
 	{"zellij", &syntaxTmux},
 	{"zenity", &syntaxWall},
@@ -2801,15 +2802,16 @@ var syntax7z = syntax{style: long, options: []option{
 	{"-aoa", &action_e3b0c44298fc},
 	{"-aos", &action_e3b0c44298fc},
 	{"-bd", &action_e3b0c44298fc},
-	{"-df", &action_f3965e756ecd},
+	{"-df", &action_d0441ded1e23},
 	{"-ep", &action_e3b0c44298fc},
 	{"-ep1", &action_e3b0c44298fc},
 	{"-inul", &action_e3b0c44298fc},
 	{"-mhe=on", &action_e3b0c44298fc},
 	{"-o+", &action_e3b0c44298fc},
 	{"-o-", &action_e3b0c44298fc},
-	{"-r", &action_e3b0c44298fc},
-	{"-sdel", &action_f3965e756ecd},
+	{"-r", &action_540dc9a7c234},
+	{"-r0", &action_540dc9a7c234},
+	{"-sdel", &action_d0441ded1e23},
 	{"-si", &action_e3b0c44298fc},
 	{"-so", &action_e3b0c44298fc},
 	{"-spf", &action_e3b0c44298fc},
@@ -3643,7 +3645,7 @@ var syntaxAwk = syntax{style: first, language: "awk", options: []option{
 	{"--characters-as-bytes", &action_e3b0c44298fc},
 	{"--csv", &action_e3b0c44298fc},
 	{"--debug", &action_540dc9a7c234},
-	{"--dump-variables", &action_9b969f3441c7},
+	{"--dump-variables", &action_2b515ca48e5b},
 	{"--exec", &action_4d6286f32797},
 	{"--field-separator", &action_933fc77f4028},
 	{"--file", &action_309063262c2b},
@@ -3651,8 +3653,8 @@ var syntaxAwk = syntax{style: first, language: "awk", options: []option{
 	{"--load", &action_4d6286f32797},
 	{"--non-decimal-data", &action_e3b0c44298fc},
 	{"--posix", &action_e3b0c44298fc},
-	{"--pretty-print", &action_9b969f3441c7},
-	{"--profile", &action_9b969f3441c7},
+	{"--pretty-print", &action_2b515ca48e5b},
+	{"--profile", &action_2b515ca48e5b},
 	{"--re-interval", &action_e3b0c44298fc},
 	{"--sandbox", &action_e3b0c44298fc},
 	{"--source", &action_552172c5d290},
@@ -3669,15 +3671,15 @@ var syntaxAwk = syntax{style: first, language: "awk", options: []option{
 	{"-V", &action_e3b0c44298fc},
 	{"-b", &action_e3b0c44298fc},
 	{"-c", &action_e3b0c44298fc},
-	{"-d", &action_9b969f3441c7},
+	{"-d", &action_2b515ca48e5b},
 	{"-e", &action_552172c5d290},
 	{"-f", &action_309063262c2b},
 	{"-h", &action_e3b0c44298fc},
 	{"-i", &action_4d6286f32797},
 	{"-l", &action_4d6286f32797},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_9b969f3441c7},
-	{"-p", &action_9b969f3441c7},
+	{"-o", &action_2b515ca48e5b},
+	{"-p", &action_2b515ca48e5b},
 	{"-r", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
@@ -4282,6 +4284,75 @@ var syntaxBrew = syntax{style: open | bundled, options: []option{
 	{"uses", &syntaxBrew___cache},
 	{"variants", &syntaxBrew___cache},
 }, operands: shape{rest: roleText}}
+
+var syntaxBrotli = syntax{style: gnu | numeric, options: []option{
+	{"--best", &action_e3b0c44298fc},
+	{"--check", &action_933fc77f4028},
+	{"--decompress", &action_131fbf973c16},
+	{"--extreme", &action_e3b0c44298fc},
+	{"--fast", &action_e3b0c44298fc},
+	{"--filelist", &action_1e600924551b},
+	{"--files", &action_1e600924551b},
+	{"--files0", &action_1e600924551b},
+	{"--force", &action_e3b0c44298fc},
+	{"--format", &action_933fc77f4028},
+	{"--keep", &action_e3b0c44298fc},
+	{"--level", &action_933fc77f4028},
+	{"--lgwin", &action_933fc77f4028},
+	{"--list", &action_fd36bce1e7ab},
+	{"--long", &action_e3b0c44298fc},
+	{"--memlimit", &action_933fc77f4028},
+	{"--name", &action_e3b0c44298fc},
+	{"--no-name", &action_e3b0c44298fc},
+	{"--no-sparse", &action_e3b0c44298fc},
+	{"--output", &action_62b80c81b60b},
+	{"--processes", &action_933fc77f4028},
+	{"--quality", &action_933fc77f4028},
+	{"--quiet", &action_e3b0c44298fc},
+	{"--recursive", &action_20f728919fb5},
+	{"--rm", &action_f3965e756ecd},
+	{"--rsyncable", &action_e3b0c44298fc},
+	{"--single-stream", &action_e3b0c44298fc},
+	{"--sparse", &action_e3b0c44298fc},
+	{"--stdout", &action_fd36bce1e7ab},
+	{"--suffix", &action_933fc77f4028},
+	{"--test", &action_fd36bce1e7ab},
+	{"--threads", &action_933fc77f4028},
+	{"--to-stdout", &action_fd36bce1e7ab},
+	{"--ultra", &action_e3b0c44298fc},
+	{"--uncompress", &action_131fbf973c16},
+	{"--verbose", &action_e3b0c44298fc},
+	{"-1", &action_e3b0c44298fc},
+	{"-9", &action_e3b0c44298fc},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_933fc77f4028},
+	{"-D", &action_56f3046bd8c9},
+	{"-F", &action_933fc77f4028},
+	{"-M", &action_933fc77f4028},
+	{"-N", &action_e3b0c44298fc},
+	{"-S", &action_933fc77f4028},
+	{"-T", &action_933fc77f4028},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_933fc77f4028},
+	{"-c", &action_fd36bce1e7ab},
+	{"-d", &action_131fbf973c16},
+	{"-e", &action_e3b0c44298fc},
+	{"-f", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-j", &action_f3965e756ecd},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_fd36bce1e7ab},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_62b80c81b60b},
+	{"-p", &action_933fc77f4028},
+	{"-q", &action_933fc77f4028},
+	{"-r", &action_20f728919fb5},
+	{"-t", &action_fd36bce1e7ab},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_933fc77f4028},
+	{"-z", &action_e3b0c44298fc},
+}, operands: shape{rest: roleCompress}, base: &action_121aadd1cc38}
 
 var syntaxBun___version = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
@@ -4944,24 +5015,24 @@ var syntaxChmod = syntax{style: gnu, options: []option{
 	{"-L", &action_e3b0c44298fc},
 	{"-P", &action_e3b0c44298fc},
 	{"-R", &action_20f728919fb5},
-	{"-X", &action_e3b0c44298fc},
-	{"-a", &action_e3b0c44298fc},
+	{"-X", &action_92940e8b3a52},
+	{"-a", &action_92940e8b3a52},
 	{"-c", &action_e3b0c44298fc},
 	{"-f", &action_e3b0c44298fc},
-	{"-g", &action_e3b0c44298fc},
+	{"-g", &action_92940e8b3a52},
 	{"-h", &action_e3b0c44298fc},
-	{"-o", &action_e3b0c44298fc},
-	{"-r", &action_e3b0c44298fc},
-	{"-rw", &action_e3b0c44298fc},
-	{"-rwx", &action_e3b0c44298fc},
-	{"-rx", &action_e3b0c44298fc},
-	{"-s", &action_e3b0c44298fc},
-	{"-t", &action_e3b0c44298fc},
-	{"-u", &action_e3b0c44298fc},
+	{"-o", &action_92940e8b3a52},
+	{"-r", &action_92940e8b3a52},
+	{"-rw", &action_92940e8b3a52},
+	{"-rwx", &action_92940e8b3a52},
+	{"-rx", &action_92940e8b3a52},
+	{"-s", &action_92940e8b3a52},
+	{"-t", &action_92940e8b3a52},
+	{"-u", &action_92940e8b3a52},
 	{"-v", &action_e3b0c44298fc},
-	{"-w", &action_e3b0c44298fc},
-	{"-wx", &action_e3b0c44298fc},
-	{"-x", &action_e3b0c44298fc},
+	{"-w", &action_92940e8b3a52},
+	{"-wx", &action_92940e8b3a52},
+	{"-x", &action_92940e8b3a52},
 }, operands: shape{head: []role{roleText}, rest: roleChmod}}
 
 var syntaxChown = syntax{style: gnu, options: []option{
@@ -5730,17 +5801,17 @@ var syntaxCp = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}}
 
 var syntaxCpio = syntax{style: gnu | bundled, options: []option{
-	{"--create", &action_e3b0c44298fc},
+	{"--create", &action_eaaa9f2feadc},
 	{"--directory", &action_1efb8343bf9b},
 	{"--extract", &action_fe32ff1f4d5b},
-	{"--file", &action_56f3046bd8c9},
+	{"--file", &action_c76958c4cd58},
 	{"--format", &action_933fc77f4028},
 	{"--list", &action_e3b0c44298fc},
 	{"--make-directories", &action_e3b0c44298fc},
 	{"--no-absolute-filenames", &action_e3b0c44298fc},
 	{"--null", &action_e3b0c44298fc},
 	{"--owner", &action_933fc77f4028},
-	{"--pass-through", &action_48a60d6c8d1f},
+	{"--pass-through", &action_31e58c79d4b0},
 	{"--pattern-file", &action_56f3046bd8c9},
 	{"--quiet", &action_e3b0c44298fc},
 	{"--rsh-command", &action_25992496c212},
@@ -5751,7 +5822,7 @@ var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"-C", &action_933fc77f4028},
 	{"-D", &action_1efb8343bf9b},
 	{"-E", &action_56f3046bd8c9},
-	{"-F", &action_56f3046bd8c9},
+	{"-F", &action_c76958c4cd58},
 	{"-H", &action_933fc77f4028},
 	{"-I", &action_56f3046bd8c9},
 	{"-L", &action_e3b0c44298fc},
@@ -5768,8 +5839,8 @@ var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"-k", &action_e3b0c44298fc},
 	{"-m", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_e3b0c44298fc},
-	{"-p", &action_48a60d6c8d1f},
+	{"-o", &action_eaaa9f2feadc},
+	{"-p", &action_31e58c79d4b0},
 	{"-r", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
@@ -5971,7 +6042,7 @@ var syntaxCsplit = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_19af46619ea5}
 
-var syntaxCurl = syntax{style: bundled, options: []option{
+var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"-#", &action_e3b0c44298fc},
 	{"--abstract-unix-socket", &action_c0c3dec8dd34},
 	{"--alt-svc", &action_edb7023ca44a},
@@ -5990,7 +6061,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"--connect-timeout", &action_933fc77f4028},
 	{"--connect-to", &action_933fc77f4028},
 	{"--continue-at", &action_933fc77f4028},
-	{"--cookie", &action_933fc77f4028},
+	{"--cookie", &action_56f3046bd8c9},
 	{"--cookie-jar", &action_edb7023ca44a},
 	{"--create-dirs", &action_e3b0c44298fc},
 	{"--crlf", &action_e3b0c44298fc},
@@ -6179,7 +6250,7 @@ var syntaxCurl = syntax{style: bundled, options: []option{
 	{"-Y", &action_933fc77f4028},
 	{"-Z", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
-	{"-b", &action_933fc77f4028},
+	{"-b", &action_56f3046bd8c9},
 	{"-c", &action_edb7023ca44a},
 	{"-d", &action_abae547c7f6a},
 	{"-e", &action_933fc77f4028},
@@ -7833,7 +7904,7 @@ var syntaxEntr = syntax{style: first, options: []option{
 var syntaxEnv = syntax{style: gnu | first | settings, options: []option{
 	{"-", &action_e3b0c44298fc},
 	{"--block-signal", &action_540758ff93b3},
-	{"--chdir", &action_933fc77f4028},
+	{"--chdir", &action_fc3e413eb1dd},
 	{"--debug", &action_e3b0c44298fc},
 	{"--default-signal", &action_540758ff93b3},
 	{"--ignore-environment", &action_e3b0c44298fc},
@@ -7843,7 +7914,7 @@ var syntaxEnv = syntax{style: gnu | first | settings, options: []option{
 	{"--split-string", &action_25992496c212},
 	{"--unset", &action_a0ca03e0fc95},
 	{"-0", &action_e3b0c44298fc},
-	{"-C", &action_933fc77f4028},
+	{"-C", &action_fc3e413eb1dd},
 	{"-P", &action_933fc77f4028},
 	{"-S", &action_25992496c212},
 	{"-i", &action_e3b0c44298fc},
@@ -7932,6 +8003,23 @@ var syntaxExiftool = syntax{style: long | open, options: []option{
 }, operands: shape{rest: roleEdit}, base: &action_ccaa2d796569}
 
 var syntaxExit = syntax{operands: shape{head: []role{roleText}}}
+
+var syntaxExpand = syntax{style: gnu | numeric, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--bytes", &action_e3b0c44298fc},
+	{"--first-only", &action_e3b0c44298fc},
+	{"--initial", &action_e3b0c44298fc},
+	{"--spaces", &action_e3b0c44298fc},
+	{"--tabs", &action_933fc77f4028},
+	{"--width", &action_933fc77f4028},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-w", &action_933fc77f4028},
+}, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
 var syntaxExpect = syntax{style: first, language: "code", options: []option{
 	{"-D", &action_e3b0c44298fc},
@@ -8105,7 +8193,7 @@ var syntaxFile = syntax{options: []option{
 	{"--dereference", &action_e3b0c44298fc},
 	{"--exclude", &action_933fc77f4028},
 	{"--extension", &action_e3b0c44298fc},
-	{"--files-from", &action_56f3046bd8c9},
+	{"--files-from", &action_1e600924551b},
 	{"--keep-going", &action_e3b0c44298fc},
 	{"--magic-file", &action_56f3046bd8c9},
 	{"--mime", &action_e3b0c44298fc},
@@ -8129,7 +8217,7 @@ var syntaxFile = syntax{options: []option{
 	{"-Z", &action_e3b0c44298fc},
 	{"-b", &action_e3b0c44298fc},
 	{"-e", &action_933fc77f4028},
-	{"-f", &action_56f3046bd8c9},
+	{"-f", &action_1e600924551b},
 	{"-h", &action_e3b0c44298fc},
 	{"-i", &action_e3b0c44298fc},
 	{"-k", &action_e3b0c44298fc},
@@ -8333,36 +8421,36 @@ var syntaxFlock = syntax{options: []option{
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleWrite}, rest: roleArgv}, base: &action_ccaa2d796569}
 
-var syntaxFold = syntax{style: gnu | numeric, options: []option{
-	{"--all", &action_e3b0c44298fc},
+var syntaxFmt = syntax{style: gnu | numeric, options: []option{
 	{"--bytes", &action_e3b0c44298fc},
-	{"--first-only", &action_e3b0c44298fc},
-	{"--initial", &action_e3b0c44298fc},
+	{"--crown-margin", &action_e3b0c44298fc},
+	{"--goal", &action_933fc77f4028},
+	{"--prefix", &action_933fc77f4028},
 	{"--spaces", &action_e3b0c44298fc},
-	{"--tabs", &action_933fc77f4028},
+	{"--split-only", &action_e3b0c44298fc},
+	{"--tagged-paragraph", &action_e3b0c44298fc},
+	{"--uniform-spacing", &action_e3b0c44298fc},
 	{"--width", &action_933fc77f4028},
-	{"-D", &action_933fc77f4028},
-	{"-F", &action_e3b0c44298fc},
-	{"-T", &action_e3b0c44298fc},
-	{"-W", &action_933fc77f4028},
-	{"-a", &action_e3b0c44298fc},
 	{"-b", &action_e3b0c44298fc},
 	{"-c", &action_e3b0c44298fc},
-	{"-d", &action_e3b0c44298fc},
-	{"-e", &action_933fc77f4028},
-	{"-f", &action_e3b0c44298fc},
+	{"-d", &action_933fc77f4028},
 	{"-g", &action_933fc77f4028},
-	{"-h", &action_933fc77f4028},
-	{"-i", &action_933fc77f4028},
 	{"-l", &action_933fc77f4028},
-	{"-m", &action_e3b0c44298fc},
-	{"-n", &action_933fc77f4028},
-	{"-o", &action_933fc77f4028},
+	{"-n", &action_e3b0c44298fc},
 	{"-p", &action_933fc77f4028},
 	{"-s", &action_e3b0c44298fc},
-	{"-t", &action_933fc77f4028},
+	{"-t", &action_e3b0c44298fc},
 	{"-u", &action_e3b0c44298fc},
-	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_933fc77f4028},
+}, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxFold = syntax{style: gnu | numeric, options: []option{
+	{"--bytes", &action_e3b0c44298fc},
+	{"--spaces", &action_e3b0c44298fc},
+	{"--width", &action_933fc77f4028},
+	{"-b", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
 	{"-w", &action_933fc77f4028},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
@@ -8469,7 +8557,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-I", &action_56f3046bd8c9},
 	{"-L", &action_933fc77f4028},
 	{"-MD", &action_e3b0c44298fc},
-	{"-MF", &action_e59e755b10c0},
+	{"-MF", &action_edb7023ca44a},
 	{"-MMD", &action_e3b0c44298fc},
 	{"-MP", &action_e3b0c44298fc},
 	{"-MQ", &action_933fc77f4028},
@@ -8490,9 +8578,9 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-c", &action_e3b0c44298fc},
 	{"-classpath", &action_933fc77f4028},
 	{"-cp", &action_933fc77f4028},
-	{"-d", &action_e59e755b10c0},
+	{"-d", &action_edb7023ca44a},
 	{"-dM", &action_e3b0c44298fc},
-	{"-dumpdir", &action_e59e755b10c0},
+	{"-dumpdir", &action_edb7023ca44a},
 	{"-encoding", &action_933fc77f4028},
 	{"-f", &action_933fc77f4028},
 	{"-fplugin", &action_fcdc8eed3b98},
@@ -8572,7 +8660,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-l", &action_933fc77f4028},
 	{"-m", &action_933fc77f4028},
 	{"-n", &action_933fc77f4028},
-	{"@", &action_56f3046bd8c9},
+	{"@", &action_1e600924551b},
 }, operands: shape{rest: roleRead}, base: &action_19af46619ea5}
 
 var syntaxGcloud__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
@@ -9907,7 +9995,7 @@ var syntaxGit_Diff = syntax{style: gnu | numeric, options: []option{
 }, subs: []program{
 	{"delete", &syntaxGit_Diff_Delete},
 	{"expire", &syntaxGit_Diff_Expire},
-}, operands: shape{rest: roleText}}
+}, operands: shape{rest: roleReadTree}}
 
 var syntaxGit_Difftool = syntax{style: gnu, options: []option{
 	{"--cached", &action_e3b0c44298fc},
@@ -10050,7 +10138,7 @@ var syntaxGit_Format_patch = syntax{style: gnu | numeric, options: []option{
 	{"--no-stat", &action_e3b0c44298fc},
 	{"--no-thread", &action_e3b0c44298fc},
 	{"--numbered", &action_e3b0c44298fc},
-	{"--output-directory", &action_1efb8343bf9b},
+	{"--output-directory", &action_958f93d56b1b},
 	{"--range-diff", &action_933fc77f4028},
 	{"--reroll-count", &action_933fc77f4028},
 	{"--rfc", &action_933fc77f4028},
@@ -10060,7 +10148,7 @@ var syntaxGit_Format_patch = syntax{style: gnu | numeric, options: []option{
 	{"--signoff", &action_e3b0c44298fc},
 	{"--start-number", &action_933fc77f4028},
 	{"--stat", &action_e3b0c44298fc},
-	{"--stdout", &action_e3b0c44298fc},
+	{"--stdout", &action_7c7be6a83005},
 	{"--subject-prefix", &action_933fc77f4028},
 	{"--suffix", &action_933fc77f4028},
 	{"--thread", &action_e3b0c44298fc},
@@ -10069,12 +10157,12 @@ var syntaxGit_Format_patch = syntax{style: gnu | numeric, options: []option{
 	{"-N", &action_e3b0c44298fc},
 	{"-k", &action_e3b0c44298fc},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_1efb8343bf9b},
+	{"-o", &action_958f93d56b1b},
 	{"-p", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
-}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+}, operands: shape{rest: roleText}, base: &action_fe32ff1f4d5b}
 
 var syntaxGit_Grep = syntax{style: gnu | numeric, options: []option{
 	{"--after-context", &action_933fc77f4028},
@@ -10102,7 +10190,7 @@ var syntaxGit_Grep = syntax{style: gnu | numeric, options: []option{
 	{"--max-depth", &action_933fc77f4028},
 	{"--name-only", &action_e3b0c44298fc},
 	{"--no-color", &action_e3b0c44298fc},
-	{"--no-index", &action_e3b0c44298fc},
+	{"--no-index", &action_2d2bfee8ae33},
 	{"--no-recursive", &action_e3b0c44298fc},
 	{"--not", &action_e3b0c44298fc},
 	{"--null", &action_e3b0c44298fc},
@@ -10178,7 +10266,229 @@ var syntaxGit_Init = syntax{style: gnu, options: []option{
 	{"--template", &action_6c2349e8dc5c},
 	{"-b", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleMkdir}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleWriteTree}}, base: &action_ccaa2d796569}
+
+var syntaxGit_Log_Delete = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxGit_Log_Expire = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxGit_Log = syntax{style: gnu | numeric, options: []option{
+	{"--abbrev", &action_540758ff93b3},
+	{"--abbrev-commit", &action_e3b0c44298fc},
+	{"--after", &action_933fc77f4028},
+	{"--all", &action_e3b0c44298fc},
+	{"--all-match", &action_e3b0c44298fc},
+	{"--ancestry-path", &action_e3b0c44298fc},
+	{"--anchored", &action_933fc77f4028},
+	{"--author", &action_933fc77f4028},
+	{"--author-date-order", &action_e3b0c44298fc},
+	{"--base", &action_e3b0c44298fc},
+	{"--before", &action_933fc77f4028},
+	{"--binary", &action_e3b0c44298fc},
+	{"--boundary", &action_e3b0c44298fc},
+	{"--branches", &action_540758ff93b3},
+	{"--branches=", &action_e3b0c44298fc},
+	{"--break-rewrites", &action_540758ff93b3},
+	{"--cached", &action_e3b0c44298fc},
+	{"--cc", &action_e3b0c44298fc},
+	{"--check", &action_e3b0c44298fc},
+	{"--cherry", &action_e3b0c44298fc},
+	{"--cherry-mark", &action_e3b0c44298fc},
+	{"--cherry-pick", &action_e3b0c44298fc},
+	{"--children", &action_e3b0c44298fc},
+	{"--clear-decorations", &action_e3b0c44298fc},
+	{"--color", &action_540758ff93b3},
+	{"--color-moved", &action_540758ff93b3},
+	{"--color-moved-ws", &action_540758ff93b3},
+	{"--color-words", &action_540758ff93b3},
+	{"--committer", &action_933fc77f4028},
+	{"--committer=", &action_e3b0c44298fc},
+	{"--compact-summary", &action_e3b0c44298fc},
+	{"--creation-factor", &action_933fc77f4028},
+	{"--cumulative", &action_540758ff93b3},
+	{"--date", &action_933fc77f4028},
+	{"--date-order", &action_e3b0c44298fc},
+	{"--decorate", &action_540758ff93b3},
+	{"--decorate-refs", &action_933fc77f4028},
+	{"--decorate-refs-exclude", &action_933fc77f4028},
+	{"--default-prefix", &action_e3b0c44298fc},
+	{"--dense", &action_e3b0c44298fc},
+	{"--diff-algorithm", &action_933fc77f4028},
+	{"--diff-filter", &action_933fc77f4028},
+	{"--diff-merges", &action_933fc77f4028},
+	{"--diff-merges=", &action_e3b0c44298fc},
+	{"--dirstat", &action_e3b0c44298fc},
+	{"--dirstat-by-file", &action_540758ff93b3},
+	{"--dst-prefix", &action_933fc77f4028},
+	{"--dual-color", &action_e3b0c44298fc},
+	{"--email", &action_e3b0c44298fc},
+	{"--encoding", &action_933fc77f4028},
+	{"--exclude", &action_933fc77f4028},
+	{"--exit-code", &action_e3b0c44298fc},
+	{"--expand-tabs", &action_540758ff93b3},
+	{"--ext-diff", &action_540dc9a7c234},
+	{"--extended-regexp", &action_e3b0c44298fc},
+	{"--find-copies", &action_540758ff93b3},
+	{"--find-copies-harder", &action_e3b0c44298fc},
+	{"--find-object", &action_933fc77f4028},
+	{"--find-renames", &action_540758ff93b3},
+	{"--first-parent", &action_e3b0c44298fc},
+	{"--fixed-strings", &action_e3b0c44298fc},
+	{"--follow", &action_e3b0c44298fc},
+	{"--format", &action_933fc77f4028},
+	{"--full-diff", &action_e3b0c44298fc},
+	{"--full-history", &action_e3b0c44298fc},
+	{"--full-index", &action_e3b0c44298fc},
+	{"--function-context", &action_e3b0c44298fc},
+	{"--glob", &action_933fc77f4028},
+	{"--graph", &action_e3b0c44298fc},
+	{"--grep", &action_933fc77f4028},
+	{"--grep-reflog", &action_933fc77f4028},
+	{"--group", &action_540758ff93b3},
+	{"--histogram", &action_e3b0c44298fc},
+	{"--ignore-all-space", &action_e3b0c44298fc},
+	{"--ignore-blank-lines", &action_e3b0c44298fc},
+	{"--ignore-cr-at-eol", &action_e3b0c44298fc},
+	{"--ignore-missing", &action_e3b0c44298fc},
+	{"--ignore-space-at-eol", &action_e3b0c44298fc},
+	{"--ignore-space-change", &action_e3b0c44298fc},
+	{"--ignore-submodules", &action_540758ff93b3},
+	{"--inter-hunk-context", &action_933fc77f4028},
+	{"--invert-grep", &action_e3b0c44298fc},
+	{"--irreversible-delete", &action_e3b0c44298fc},
+	{"--ita-invisible-in-index", &action_540758ff93b3},
+	{"--left", &action_e3b0c44298fc},
+	{"--left-only", &action_e3b0c44298fc},
+	{"--left-right", &action_e3b0c44298fc},
+	{"--line-prefix", &action_933fc77f4028},
+	{"--log-size", &action_e3b0c44298fc},
+	{"--mailmap", &action_e3b0c44298fc},
+	{"--max-count", &action_933fc77f4028},
+	{"--max-parents", &action_933fc77f4028},
+	{"--merge-base", &action_e3b0c44298fc},
+	{"--merges", &action_e3b0c44298fc},
+	{"--min-parents", &action_933fc77f4028},
+	{"--minimal", &action_e3b0c44298fc},
+	{"--name-only", &action_e3b0c44298fc},
+	{"--name-status", &action_e3b0c44298fc},
+	{"--no-abbrev-commit", &action_e3b0c44298fc},
+	{"--no-color", &action_e3b0c44298fc},
+	{"--no-commit-id", &action_540758ff93b3},
+	{"--no-decorate", &action_e3b0c44298fc},
+	{"--no-dual-color", &action_e3b0c44298fc},
+	{"--no-expand-tabs", &action_e3b0c44298fc},
+	{"--no-ext-diff", &action_e3b0c44298fc},
+	{"--no-index", &action_e3b0c44298fc},
+	{"--no-merges", &action_e3b0c44298fc},
+	{"--no-notes", &action_e3b0c44298fc},
+	{"--no-patch", &action_e3b0c44298fc},
+	{"--no-prefix", &action_e3b0c44298fc},
+	{"--no-relative", &action_e3b0c44298fc},
+	{"--no-renames", &action_e3b0c44298fc},
+	{"--no-standard-notes", &action_e3b0c44298fc},
+	{"--no-textconv", &action_e3b0c44298fc},
+	{"--no-walk", &action_e3b0c44298fc},
+	{"--not", &action_e3b0c44298fc},
+	{"--notes", &action_540758ff93b3},
+	{"--numbered", &action_e3b0c44298fc},
+	{"--numstat", &action_e3b0c44298fc},
+	{"--oneline", &action_e3b0c44298fc},
+	{"--ours", &action_e3b0c44298fc},
+	{"--output", &action_edb7023ca44a},
+	{"--output-indicator-context", &action_933fc77f4028},
+	{"--output-indicator-new", &action_933fc77f4028},
+	{"--output-indicator-old", &action_933fc77f4028},
+	{"--parents", &action_e3b0c44298fc},
+	{"--patch", &action_e3b0c44298fc},
+	{"--patch-with-stat", &action_e3b0c44298fc},
+	{"--patience", &action_e3b0c44298fc},
+	{"--perl-regexp", &action_e3b0c44298fc},
+	{"--pickaxe-all", &action_e3b0c44298fc},
+	{"--pickaxe-regex", &action_e3b0c44298fc},
+	{"--pretty", &action_540758ff93b3},
+	{"--pretty=", &action_933fc77f4028},
+	{"--quiet", &action_e3b0c44298fc},
+	{"--raw", &action_e3b0c44298fc},
+	{"--regexp-ignore-case", &action_e3b0c44298fc},
+	{"--relative", &action_540758ff93b3},
+	{"--relative-date", &action_e3b0c44298fc},
+	{"--remotes", &action_540758ff93b3},
+	{"--remotes=", &action_e3b0c44298fc},
+	{"--remove-empty", &action_e3b0c44298fc},
+	{"--reverse", &action_e3b0c44298fc},
+	{"--right-only", &action_e3b0c44298fc},
+	{"--root", &action_e3b0c44298fc},
+	{"--rotate-to", &action_933fc77f4028},
+	{"--shortstat", &action_e3b0c44298fc},
+	{"--show-linear-break", &action_540758ff93b3},
+	{"--show-notes", &action_540758ff93b3},
+	{"--show-pulls", &action_e3b0c44298fc},
+	{"--show-signature", &action_e3b0c44298fc},
+	{"--simplify-by-decoration", &action_e3b0c44298fc},
+	{"--since", &action_933fc77f4028},
+	{"--since-as-filter", &action_933fc77f4028},
+	{"--skip", &action_933fc77f4028},
+	{"--skip-to", &action_933fc77f4028},
+	{"--source", &action_e3b0c44298fc},
+	{"--sparse", &action_e3b0c44298fc},
+	{"--src-prefix", &action_933fc77f4028},
+	{"--staged", &action_e3b0c44298fc},
+	{"--stat", &action_e3b0c44298fc},
+	{"--stat-count", &action_540758ff93b3},
+	{"--stat-graph-width", &action_540758ff93b3},
+	{"--stat-width", &action_540758ff93b3},
+	{"--submodule", &action_540758ff93b3},
+	{"--summary", &action_e3b0c44298fc},
+	{"--tags", &action_540758ff93b3},
+	{"--tags=", &action_e3b0c44298fc},
+	{"--text", &action_e3b0c44298fc},
+	{"--text=", &action_e3b0c44298fc},
+	{"--textconv", &action_540dc9a7c234},
+	{"--theirs", &action_e3b0c44298fc},
+	{"--topo-order", &action_e3b0c44298fc},
+	{"--unified", &action_540758ff93b3},
+	{"--until", &action_933fc77f4028},
+	{"--use-mailmap", &action_e3b0c44298fc},
+	{"--walk-reflogs", &action_e3b0c44298fc},
+	{"--word-diff", &action_540758ff93b3},
+	{"--word-diff-regex", &action_933fc77f4028},
+	{"--ws-error-highlight", &action_933fc77f4028},
+	{"-B", &action_e3b0c44298fc},
+	{"-C", &action_e3b0c44298fc},
+	{"-D", &action_e3b0c44298fc},
+	{"-E", &action_e3b0c44298fc},
+	{"-F", &action_e3b0c44298fc},
+	{"-G", &action_933fc77f4028},
+	{"-L", &action_933fc77f4028},
+	{"-M", &action_e3b0c44298fc},
+	{"-O", &action_2195e92f2c98},
+	{"-O=", &action_933fc77f4028},
+	{"-P", &action_e3b0c44298fc},
+	{"-R", &action_e3b0c44298fc},
+	{"-S", &action_933fc77f4028},
+	{"-U", &action_540758ff93b3},
+	{"-W", &action_e3b0c44298fc},
+	{"-X", &action_540758ff93b3},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-g", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_933fc77f4028},
+	{"-p", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_e3b0c44298fc},
+	{"-u", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+	{"-z", &action_e3b0c44298fc},
+}, subs: []program{
+	{"delete", &syntaxGit_Log_Delete},
+	{"expire", &syntaxGit_Log_Expire},
+}, operands: shape{rest: roleText}}
 
 var syntaxGit_Ls_remote = syntax{style: gnu, options: []option{
 	{"--branches", &action_e3b0c44298fc},
@@ -10802,7 +11112,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"instaweb", &syntaxGit_Daemon},
 	{"interpret-trailers", &syntaxGit_Cat_file},
 	{"lfs", &syntaxGit_Absorb},
-	{"log", &syntaxGit_Diff},
+	{"log", &syntaxGit_Log},
 	{"ls-files", &syntaxGit_Cat_file},
 	{"ls-remote", &syntaxGit_Ls_remote},
 	{"ls-tree", &syntaxGit_Cat_file},
@@ -10823,11 +11133,11 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"prune", &syntaxGit_Absorb},
 	{"pull", &syntaxGit_Fetch},
 	{"push", &syntaxGit_Push},
-	{"range-diff", &syntaxGit_Diff},
+	{"range-diff", &syntaxGit_Log},
 	{"read-tree", &syntaxGit_Absorb},
 	{"rebase", &syntaxGit_Merge},
 	{"receive-pack", &syntaxGit_Daemon},
-	{"reflog", &syntaxGit_Diff},
+	{"reflog", &syntaxGit_Log},
 	{"remote", &syntaxGit_Remote},
 	{"remote-ext", &syntaxGit_Daemon},
 	{"remote-fd", &syntaxGit_Daemon},
@@ -10844,8 +11154,8 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"secret", &syntaxGit_Absorb},
 	{"send-email", &syntaxGit_Imap_send},
 	{"shell", &syntaxGit_Daemon},
-	{"shortlog", &syntaxGit_Diff},
-	{"show", &syntaxGit_Diff},
+	{"shortlog", &syntaxGit_Log},
+	{"show", &syntaxGit_Log},
 	{"show-branch", &syntaxGit_Cat_file},
 	{"show-index", &syntaxGit_Cat_file},
 	{"show-ref", &syntaxGit_Cat_file},
@@ -10874,7 +11184,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"verify-commit", &syntaxGit_Cat_file},
 	{"verify-tag", &syntaxGit_Cat_file},
 	{"version", &syntaxGit_Cat_file},
-	{"whatchanged", &syntaxGit_Diff},
+	{"whatchanged", &syntaxGit_Log},
 	{"worktree", &syntaxGit_Worktree},
 	{"write-tree", &syntaxGit_Absorb},
 }}
@@ -11614,6 +11924,7 @@ var syntaxGrep = syntax{style: gnu | numeric, options: []option{
 var syntaxGron = syntax{style: long | bundled | open, options: []option{
 	{"--c2j", &action_933fc77f4028},
 	{"--color", &action_933fc77f4028},
+	{"--dtdvalid", &action_56f3046bd8c9},
 	{"--encode", &action_933fc77f4028},
 	{"--format", &action_e3b0c44298fc},
 	{"--html", &action_e3b0c44298fc},
@@ -11625,7 +11936,9 @@ var syntaxGron = syntax{style: long | bundled | open, options: []option{
 	{"--output", &action_edb7023ca44a},
 	{"--pretty", &action_e3b0c44298fc},
 	{"--recover", &action_e3b0c44298fc},
-	{"--schema", &action_933fc77f4028},
+	{"--relaxng", &action_56f3046bd8c9},
+	{"--schema", &action_56f3046bd8c9},
+	{"--schematron", &action_56f3046bd8c9},
 	{"--shell", &action_540dc9a7c234},
 	{"--stream", &action_e3b0c44298fc},
 	{"--xpath", &action_933fc77f4028},
@@ -11635,7 +11948,7 @@ var syntaxGron = syntax{style: long | bundled | open, options: []option{
 	{"-c", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
 	{"-e", &action_933fc77f4028},
-	{"-f", &action_933fc77f4028},
+	{"-f", &action_56f3046bd8c9},
 	{"-i", &action_540dc9a7c234},
 	{"-j", &action_e3b0c44298fc},
 	{"-k", &action_e3b0c44298fc},
@@ -11646,7 +11959,7 @@ var syntaxGron = syntax{style: long | bundled | open, options: []option{
 	{"-s", &action_e3b0c44298fc},
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{rest: roleMaybeFile}, base: &action_121aadd1cc38}
+}, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
 var syntaxGs = syntax{style: long | open | bundled, options: []option{
 	{"--outdir", &action_edb7023ca44a},
@@ -11714,8 +12027,9 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"--decompress", &action_131fbf973c16},
 	{"--extreme", &action_e3b0c44298fc},
 	{"--fast", &action_e3b0c44298fc},
-	{"--filelist", &action_56f3046bd8c9},
-	{"--files", &action_56f3046bd8c9},
+	{"--filelist", &action_1e600924551b},
+	{"--files", &action_1e600924551b},
+	{"--files0", &action_1e600924551b},
 	{"--force", &action_e3b0c44298fc},
 	{"--format", &action_933fc77f4028},
 	{"--keep", &action_e3b0c44298fc},
@@ -11729,7 +12043,7 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"--output", &action_62b80c81b60b},
 	{"--processes", &action_933fc77f4028},
 	{"--quiet", &action_e3b0c44298fc},
-	{"--recursive", &action_e3b0c44298fc},
+	{"--recursive", &action_20f728919fb5},
 	{"--rm", &action_e3b0c44298fc},
 	{"--rsyncable", &action_e3b0c44298fc},
 	{"--single-stream", &action_e3b0c44298fc},
@@ -11765,8 +12079,8 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-o", &action_62b80c81b60b},
 	{"-p", &action_933fc77f4028},
-	{"-q", &action_933fc77f4028},
-	{"-r", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_20f728919fb5},
 	{"-t", &action_fd36bce1e7ab},
 	{"-v", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
@@ -12614,6 +12928,23 @@ var syntaxJj = syntax{style: open, options: []option{
 	{"version", &syntaxJj_Diff},
 	{"workspace", &syntaxJj_Abandon},
 }}
+
+var syntaxJo = syntax{style: open, options: []option{
+	{"-f", &action_56f3046bd8c9},
+}, texts: []option{
+	{"=%", &action_fc3e413eb1dd},
+	{"=:", &action_fc3e413eb1dd},
+	{"=@", &action_fc3e413eb1dd},
+}, operands: shape{rest: roleText}, base: &action_121aadd1cc38}
+
+var syntaxJobs = syntax{style: first, options: []option{
+	{"-l", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-p", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-x", &action_8c77a5795f76},
+}, operands: shape{rest: roleText}}
 
 var syntaxJoin = syntax{style: gnu, options: []option{
 	{"\"-1\"", &action_933fc77f4028},
@@ -13532,6 +13863,8 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleScriptLua}, rest: roleText}, base: &action_f42b4f6538ea}
 
+var syntaxLvremove = syntax{style: open, operands: shape{rest: roleText}, base: &action_d3ee23963102}
+
 var syntaxM4 = syntax{style: open | gnu, input: roleTexts, options: []option{
 	{"--define", &action_933fc77f4028},
 	{"--include", &action_933fc77f4028},
@@ -13793,11 +14126,28 @@ var syntaxMktemp = syntax{style: gnu, options: []option{
 	{"--suffix", &action_933fc77f4028},
 	{"--tmpdir", &action_540758ff93b3},
 	{"-d", &action_e3b0c44298fc},
-	{"-p", &action_48c1001e7070},
+	{"-p", &action_1efb8343bf9b},
 	{"-q", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
 	{"-u", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{roleWrite}}, base: &action_ccaa2d796569}
+
+var syntaxMlr = syntax{style: long | open, options: []option{
+	{"--from", &action_56f3046bd8c9},
+	{"--mfrom", &action_56f3046bd8c9},
+	{"--prepipe", &action_25992496c212},
+	{"--prepipe-file", &action_56f3046bd8c9},
+	{"--prepipex", &action_25992496c212},
+	{"-I", &action_20f94bc7d846},
+	{"-n", &action_e3b0c44298fc},
+	{"-s", &action_56f3046bd8c9},
+}, texts: []option{
+	{"case ", &action_fc3e413eb1dd},
+	{"filter ", &action_fc3e413eb1dd},
+	{"put ", &action_fc3e413eb1dd},
+	{"split", &action_fc3e413eb1dd},
+	{"tee ", &action_fc3e413eb1dd},
+}, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
 var syntaxModprobe = syntax{style: open, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
@@ -14055,16 +14405,16 @@ var syntaxMypy = syntax{style: open, options: []option{
 	{"--custom-formatter", &action_fcdc8eed3b98},
 	{"--init-hook", &action_fcdc8eed3b98},
 	{"--load-plugins", &action_fcdc8eed3b98},
-	{"--output", &action_f1405b282f3e},
-	{"--output-file", &action_f1405b282f3e},
+	{"--output", &action_edb7023ca44a},
+	{"--output-file", &action_edb7023ca44a},
 	{"--plugin", &action_fcdc8eed3b98},
-	{"--report-path", &action_f1405b282f3e},
+	{"--report-path", &action_edb7023ca44a},
 	{"--resolve-plugins-relative-to", &action_fcdc8eed3b98},
 	{"--rules-path", &action_fcdc8eed3b98},
 	{"--rulesdir", &action_fcdc8eed3b98},
-	{"-o", &action_f1405b282f3e},
+	{"-o", &action_edb7023ca44a},
 	{"-r", &action_f1405b282f3e},
-}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+}, operands: shape{rest: roleReadTree}, base: &action_ccaa2d796569}
 
 var syntaxMysql = syntax{style: gnu | bundled, service: "database", input: roleSQL, options: []option{
 	{"--batch", &action_e3b0c44298fc},
@@ -15728,7 +16078,7 @@ var syntaxPatch = syntax{style: gnu | numeric, input: roleDiff, options: []optio
 	{"--backup", &action_e3b0c44298fc},
 	{"--batch", &action_e3b0c44298fc},
 	{"--binary", &action_e3b0c44298fc},
-	{"--directory", &action_958f93d56b1b},
+	{"--directory", &action_103c17bc5447},
 	{"--dry-run", &action_e3b0c44298fc},
 	{"--force", &action_e3b0c44298fc},
 	{"--forward", &action_e3b0c44298fc},
@@ -15757,7 +16107,7 @@ var syntaxPatch = syntax{style: gnu | numeric, input: roleDiff, options: []optio
 	{"-Z", &action_e3b0c44298fc},
 	{"-b", &action_e3b0c44298fc},
 	{"-c", &action_e3b0c44298fc},
-	{"-d", &action_958f93d56b1b},
+	{"-d", &action_103c17bc5447},
 	{"-e", &action_e3b0c44298fc},
 	{"-f", &action_e3b0c44298fc},
 	{"-g", &action_933fc77f4028},
@@ -15778,6 +16128,13 @@ var syntaxPcalua = syntax{style: slash, why: "runs code straight from the networ
 	{"/c", &action_c90037fb93bf},
 	{"/d", &action_933fc77f4028},
 }, operands: shape{rest: roleCmdWords}, base: &action_0cb315f5f950}
+
+var syntaxPee = syntax{style: gnu, options: []option{
+	{"--ignore-sigpipe", &action_e3b0c44298fc},
+	{"--ignore-write-errors", &action_e3b0c44298fc},
+	{"--no-ignore-sigpipe", &action_e3b0c44298fc},
+	{"--no-ignore-write-errors", &action_e3b0c44298fc},
+}, operands: shape{rest: roleShell}}
 
 var syntaxPerf_Annotate = syntax{style: open, operands: shape{rest: roleText}}
 
@@ -16305,6 +16662,59 @@ var syntaxPowershell_ise = syntax{style: slash, options: []option{
 	{"/mta", &action_e3b0c44298fc},
 	{"/noprofile", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_c5fe1d40e2aa}
+
+var syntaxPr = syntax{style: gnu | numeric, options: []option{
+	{"--across", &action_e3b0c44298fc},
+	{"--bytes", &action_e3b0c44298fc},
+	{"--columns", &action_933fc77f4028},
+	{"--date-format", &action_933fc77f4028},
+	{"--double-space", &action_e3b0c44298fc},
+	{"--expand-tabs", &action_540758ff93b3},
+	{"--first-line-number", &action_933fc77f4028},
+	{"--form-feed", &action_e3b0c44298fc},
+	{"--header", &action_933fc77f4028},
+	{"--indent", &action_933fc77f4028},
+	{"--join-lines", &action_e3b0c44298fc},
+	{"--length", &action_933fc77f4028},
+	{"--merge", &action_e3b0c44298fc},
+	{"--no-file-warnings", &action_e3b0c44298fc},
+	{"--number-lines", &action_540758ff93b3},
+	{"--omit-header", &action_e3b0c44298fc},
+	{"--omit-pagination", &action_e3b0c44298fc},
+	{"--output-tabs", &action_540758ff93b3},
+	{"--page-width", &action_933fc77f4028},
+	{"--pages", &action_933fc77f4028},
+	{"--sep-string", &action_540758ff93b3},
+	{"--separator", &action_540758ff93b3},
+	{"--show-control-chars", &action_e3b0c44298fc},
+	{"--show-nonprinting", &action_e3b0c44298fc},
+	{"--spaces", &action_e3b0c44298fc},
+	{"--width", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-F", &action_e3b0c44298fc},
+	{"-J", &action_e3b0c44298fc},
+	{"-N", &action_933fc77f4028},
+	{"-S", &action_540758ff93b3},
+	{"-T", &action_e3b0c44298fc},
+	{"-W", &action_933fc77f4028},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-e", &action_540758ff93b3},
+	{"-f", &action_e3b0c44298fc},
+	{"-h", &action_933fc77f4028},
+	{"-i", &action_540758ff93b3},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_540758ff93b3},
+	{"-o", &action_933fc77f4028},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_540758ff93b3},
+	{"-t", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_933fc77f4028},
+}, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
 var syntaxPrintenv = syntax{options: []option{
 	{"--null", &action_e3b0c44298fc},
@@ -17066,7 +17476,7 @@ var syntaxRename = syntax{style: gnu, options: []option{
 	{"-0", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
 	{"-d", &action_e3b0c44298fc},
-	{"-e", &action_b55dfd5446bb},
+	{"-e", &action_82d48dd633b9},
 	{"-f", &action_e3b0c44298fc},
 	{"-i", &action_e3b0c44298fc},
 	{"-l", &action_e3b0c44298fc},
@@ -17074,7 +17484,24 @@ var syntaxRename = syntax{style: gnu, options: []option{
 	{"-o", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
-}, operands: shape{head: []role{roleText}, rest: roleMove}, base: &action_ccaa2d796569}
+}, operands: shape{head: []role{rolePerl}, rest: roleMove}, base: &action_fe32ff1f4d5b}
+
+var syntaxRename_2eul = syntax{style: gnu, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--interactive", &action_e3b0c44298fc},
+	{"--last", &action_e3b0c44298fc},
+	{"--no-act", &action_e3b0c44298fc},
+	{"--no-overwrite", &action_e3b0c44298fc},
+	{"--symlink", &action_e3b0c44298fc},
+	{"--verbose", &action_e3b0c44298fc},
+	{"-a", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleText, roleText}, rest: roleMove}, base: &action_fe32ff1f4d5b}
 
 var syntaxRenice = syntax{style: numeric, options: []option{
 	{"-g", &action_e3b0c44298fc},
@@ -17218,6 +17645,95 @@ var syntaxRg = syntax{style: numeric, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
+	{"-z", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_2af42ff3dcb7}
+
+var syntaxRgrep = syntax{style: gnu | numeric, options: []option{
+	{"--after-context", &action_933fc77f4028},
+	{"--basic-regexp", &action_e3b0c44298fc},
+	{"--before-context", &action_933fc77f4028},
+	{"--binary", &action_e3b0c44298fc},
+	{"--binary-files", &action_933fc77f4028},
+	{"--byte-offset", &action_e3b0c44298fc},
+	{"--color", &action_540758ff93b3},
+	{"--colour", &action_540758ff93b3},
+	{"--context", &action_933fc77f4028},
+	{"--count", &action_e3b0c44298fc},
+	{"--dereference-recursive", &action_9d26904c72c5},
+	{"--devices", &action_933fc77f4028},
+	{"--directories", &action_933fc77f4028},
+	{"--exclude", &action_933fc77f4028},
+	{"--exclude-dir", &action_933fc77f4028},
+	{"--exclude-from", &action_56f3046bd8c9},
+	{"--extended-regexp", &action_e3b0c44298fc},
+	{"--file", &action_87d15cc93dc5},
+	{"--files-with-matches", &action_e3b0c44298fc},
+	{"--files-without-match", &action_e3b0c44298fc},
+	{"--fixed-strings", &action_e3b0c44298fc},
+	{"--group-separator", &action_933fc77f4028},
+	{"--ignore-case", &action_e3b0c44298fc},
+	{"--include", &action_933fc77f4028},
+	{"--include-dir", &action_933fc77f4028},
+	{"--initial-tab", &action_e3b0c44298fc},
+	{"--invert-match", &action_e3b0c44298fc},
+	{"--label", &action_933fc77f4028},
+	{"--line-buffered", &action_e3b0c44298fc},
+	{"--line-number", &action_e3b0c44298fc},
+	{"--line-regexp", &action_e3b0c44298fc},
+	{"--max-count", &action_933fc77f4028},
+	{"--no-filename", &action_e3b0c44298fc},
+	{"--no-ignore-case", &action_e3b0c44298fc},
+	{"--no-messages", &action_e3b0c44298fc},
+	{"--null", &action_e3b0c44298fc},
+	{"--null-data", &action_e3b0c44298fc},
+	{"--only-matching", &action_e3b0c44298fc},
+	{"--perl-regexp", &action_e3b0c44298fc},
+	{"--quiet", &action_e3b0c44298fc},
+	{"--recursive", &action_9d26904c72c5},
+	{"--regexp", &action_30ec8a667e23},
+	{"--silent", &action_e3b0c44298fc},
+	{"--text", &action_e3b0c44298fc},
+	{"--with-filename", &action_e3b0c44298fc},
+	{"--word-regexp", &action_e3b0c44298fc},
+	{"-A", &action_933fc77f4028},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-E", &action_e3b0c44298fc},
+	{"-F", &action_e3b0c44298fc},
+	{"-G", &action_e3b0c44298fc},
+	{"-H", &action_e3b0c44298fc},
+	{"-I", &action_e3b0c44298fc},
+	{"-L", &action_e3b0c44298fc},
+	{"-O", &action_e3b0c44298fc},
+	{"-P", &action_e3b0c44298fc},
+	{"-R", &action_9d26904c72c5},
+	{"-S", &action_e3b0c44298fc},
+	{"-T", &action_e3b0c44298fc},
+	{"-U", &action_e3b0c44298fc},
+	{"-V", &action_e3b0c44298fc},
+	{"-Z", &action_e3b0c44298fc},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-d", &action_933fc77f4028},
+	{"-e", &action_30ec8a667e23},
+	{"-f", &action_87d15cc93dc5},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-m", &action_933fc77f4028},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_e3b0c44298fc},
+	{"-p", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_9d26904c72c5},
+	{"-s", &action_e3b0c44298fc},
+	{"-u", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+	{"-x", &action_e3b0c44298fc},
+	{"-y", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_2af42ff3dcb7}
 
@@ -18316,7 +18832,7 @@ var syntaxSort = syntax{style: gnu | numeric | plus, options: []option{
 	{"--debug", &action_e3b0c44298fc},
 	{"--dictionary-order", &action_e3b0c44298fc},
 	{"--field-separator", &action_933fc77f4028},
-	{"--files0-from", &action_56f3046bd8c9},
+	{"--files0-from", &action_1e600924551b},
 	{"--general-numeric-sort", &action_e3b0c44298fc},
 	{"--human-numeric-sort", &action_e3b0c44298fc},
 	{"--ignore-case", &action_e3b0c44298fc},
@@ -18726,6 +19242,8 @@ var syntaxStrings = syntax{style: numeric, options: []option{
 	{"-s", &action_933fc77f4028},
 	{"-t", &action_933fc77f4028},
 	{"-w", &action_e3b0c44298fc},
+}, prefixes: []option{
+	{"@", &action_1e600924551b},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
 var syntaxStrip = syntax{style: open, options: []option{
@@ -18816,6 +19334,12 @@ var syntaxSudo = syntax{style: first | settings, options: []option{
 }, operands: shape{rest: roleArgv}, base: &action_aba4d4e72ec2}
 
 var syntaxSudoedit = syntax{operands: shape{rest: roleEdit}, base: &action_aba4d4e72ec2}
+
+var syntaxSum = syntax{style: gnu, options: []option{
+	{"--sysv", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+}, operands: shape{rest: roleRead}}
 
 var syntaxSupabase__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
 
@@ -19293,14 +19817,14 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--add-file-no", &action_933fc77f4028},
 	{"--after-date", &action_933fc77f4028},
 	{"--anchored", &action_e3b0c44298fc},
-	{"--append", &action_048a28997229},
+	{"--append", &action_103b9bfbe555},
 	{"--atime-preserve", &action_540758ff93b3},
 	{"--auto-compress", &action_e3b0c44298fc},
 	{"--backup", &action_540758ff93b3},
 	{"--block-number", &action_e3b0c44298fc},
 	{"--blocking-factor", &action_933fc77f4028},
 	{"--bzip2", &action_e3b0c44298fc},
-	{"--catenate", &action_048a28997229},
+	{"--catenate", &action_103b9bfbe555},
 	{"--cd", &action_3e4dfb75df70},
 	{"--check-links", &action_e3b0c44298fc},
 	{"--checkpoint", &action_540758ff93b3},
@@ -19308,8 +19832,8 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--clamp-mtime", &action_933fc77f4028},
 	{"--compare", &action_3789531f3884},
 	{"--compress", &action_e3b0c44298fc},
-	{"--concatenate", &action_048a28997229},
-	{"--create", &action_954a1024baeb},
+	{"--concatenate", &action_103b9bfbe555},
+	{"--create", &action_fef691420818},
 	{"--delay-directory-restore", &action_e3b0c44298fc},
 	{"--delete", &action_eefca3bffc6f},
 	{"--dereference", &action_e3b0c44298fc},
@@ -19325,7 +19849,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--exclude-vcs-ignores", &action_e3b0c44298fc},
 	{"--extract", &action_34470636e28b},
 	{"--file", &action_c76958c4cd58},
-	{"--files-from", &action_56f3046bd8c9},
+	{"--files-from", &action_1e600924551b},
 	{"--force-local-no", &action_e3b0c44298fc},
 	{"--format", &action_933fc77f4028},
 	{"--format-no", &action_e3b0c44298fc},
@@ -19379,7 +19903,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--record-size", &action_933fc77f4028},
 	{"--recursion", &action_e3b0c44298fc},
 	{"--recursive-unlink", &action_e3b0c44298fc},
-	{"--remove-files", &action_f3965e756ecd},
+	{"--remove-files", &action_d0441ded1e23},
 	{"--rmt-command", &action_25992496c212},
 	{"--rsh-command", &action_25992496c212},
 	{"--same-owner", &action_e3b0c44298fc},
@@ -19402,7 +19926,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--touch", &action_e3b0c44298fc},
 	{"--transform", &action_933fc77f4028},
 	{"--unlink-first", &action_e3b0c44298fc},
-	{"--update", &action_048a28997229},
+	{"--update", &action_103b9bfbe555},
 	{"--use-compress-program", &action_25992496c212},
 	{"--utc", &action_e3b0c44298fc},
 	{"--verbose", &action_e3b0c44298fc},
@@ -19414,7 +19938,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--xform", &action_933fc77f4028},
 	{"--xz", &action_e3b0c44298fc},
 	{"--zstd", &action_e3b0c44298fc},
-	{"-A", &action_048a28997229},
+	{"-A", &action_103b9bfbe555},
 	{"-B", &action_e3b0c44298fc},
 	{"-C", &action_3e4dfb75df70},
 	{"-F", &action_25992496c212},
@@ -19430,7 +19954,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"-P", &action_540dc9a7c234},
 	{"-R", &action_e3b0c44298fc},
 	{"-S", &action_e3b0c44298fc},
-	{"-T", &action_56f3046bd8c9},
+	{"-T", &action_1e600924551b},
 	{"-U", &action_e3b0c44298fc},
 	{"-V", &action_933fc77f4028},
 	{"-W", &action_e3b0c44298fc},
@@ -19438,7 +19962,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"-Z", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
 	{"-b", &action_933fc77f4028},
-	{"-c", &action_954a1024baeb},
+	{"-c", &action_fef691420818},
 	{"-d", &action_3789531f3884},
 	{"-f", &action_c76958c4cd58},
 	{"-g", &action_edb7023ca44a},
@@ -19451,10 +19975,10 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-o", &action_e3b0c44298fc},
 	{"-p", &action_e3b0c44298fc},
-	{"-r", &action_048a28997229},
+	{"-r", &action_103b9bfbe555},
 	{"-s", &action_e3b0c44298fc},
 	{"-t", &action_687bdbc1764b},
-	{"-u", &action_048a28997229},
+	{"-u", &action_103b9bfbe555},
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_34470636e28b},
@@ -20433,6 +20957,13 @@ var syntaxUseradd = syntax{style: open, options: []option{
 	{"-s", &action_933fc77f4028},
 }, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
+var syntaxUudecode = syntax{options: []option{
+	{"-c", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-o", &action_edb7023ca44a},
+	{"-s", &action_e3b0c44298fc},
+}, operands: shape{rest: roleRead}, base: &action_737a88892b91}
+
 var syntaxUv_Add = syntax{operands: shape{rest: rolePackage}, base: &action_d4473c670c25}
 
 var syntaxUv_Help = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -20787,7 +21318,7 @@ var syntaxWbadmin = syntax{style: slash, why: "changes backups", subs: []program
 var syntaxWc = syntax{style: gnu, options: []option{
 	{"--bytes", &action_e3b0c44298fc},
 	{"--chars", &action_e3b0c44298fc},
-	{"--files0-from", &action_56f3046bd8c9},
+	{"--files0-from", &action_1e600924551b},
 	{"--lines", &action_e3b0c44298fc},
 	{"--max-line-length", &action_e3b0c44298fc},
 	{"--total", &action_933fc77f4028},
@@ -21223,12 +21754,94 @@ var syntaxZcat = syntax{options: []option{
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_131fbf973c16}
 
+var syntaxZdiff = syntax{style: gnu | numeric, options: []option{
+	{"--GTYPE-group-format", &action_933fc77f4028},
+	{"--brief", &action_e3b0c44298fc},
+	{"--color", &action_540758ff93b3},
+	{"--context", &action_540758ff93b3},
+	{"--ed", &action_e3b0c44298fc},
+	{"--exclude", &action_933fc77f4028},
+	{"--exclude-from", &action_56f3046bd8c9},
+	{"--expand-tabs", &action_e3b0c44298fc},
+	{"--from-file", &action_56f3046bd8c9},
+	{"--horizon-lines", &action_933fc77f4028},
+	{"--ifdef", &action_933fc77f4028},
+	{"--ignore-all-space", &action_e3b0c44298fc},
+	{"--ignore-blank-lines", &action_e3b0c44298fc},
+	{"--ignore-case", &action_e3b0c44298fc},
+	{"--ignore-matching-lines", &action_933fc77f4028},
+	{"--ignore-space-change", &action_e3b0c44298fc},
+	{"--ignore-tab-expansion", &action_e3b0c44298fc},
+	{"--ignore-trailing-space", &action_e3b0c44298fc},
+	{"--initial-tab", &action_e3b0c44298fc},
+	{"--label", &action_933fc77f4028},
+	{"--left-column", &action_e3b0c44298fc},
+	{"--line-format", &action_933fc77f4028},
+	{"--minimal", &action_e3b0c44298fc},
+	{"--new-file", &action_e3b0c44298fc},
+	{"--no-dereference", &action_e3b0c44298fc},
+	{"--no-ignore-file-name-case", &action_e3b0c44298fc},
+	{"--normal", &action_e3b0c44298fc},
+	{"--paginate", &action_e3b0c44298fc},
+	{"--palette", &action_540758ff93b3},
+	{"--rcs", &action_e3b0c44298fc},
+	{"--recursive", &action_20f728919fb5},
+	{"--report-identical-files", &action_e3b0c44298fc},
+	{"--show-c-function", &action_e3b0c44298fc},
+	{"--show-function-line", &action_933fc77f4028},
+	{"--side-by-side", &action_e3b0c44298fc},
+	{"--speed-large-files", &action_e3b0c44298fc},
+	{"--starting-file", &action_933fc77f4028},
+	{"--strip-trailing-cr", &action_e3b0c44298fc},
+	{"--suppress-blank-empty", &action_e3b0c44298fc},
+	{"--suppress-common-lines", &action_e3b0c44298fc},
+	{"--tabsize", &action_933fc77f4028},
+	{"--text", &action_e3b0c44298fc},
+	{"--to-file", &action_56f3046bd8c9},
+	{"--unidirectional-new-file", &action_e3b0c44298fc},
+	{"--unified", &action_540758ff93b3},
+	{"--width", &action_933fc77f4028},
+	{"-B", &action_e3b0c44298fc},
+	{"-C", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-E", &action_e3b0c44298fc},
+	{"-F", &action_933fc77f4028},
+	{"-I", &action_933fc77f4028},
+	{"-L", &action_933fc77f4028},
+	{"-N", &action_e3b0c44298fc},
+	{"-P", &action_e3b0c44298fc},
+	{"-S", &action_933fc77f4028},
+	{"-T", &action_e3b0c44298fc},
+	{"-U", &action_933fc77f4028},
+	{"-W", &action_933fc77f4028},
+	{"-X", &action_56f3046bd8c9},
+	{"-Z", &action_e3b0c44298fc},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-e", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-p", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_20f728919fb5},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_e3b0c44298fc},
+	{"-u", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+	{"-x", &action_933fc77f4028},
+	{"-y", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleRead, roleRead}}, base: &action_121aadd1cc38}
+
 var syntaxZip = syntax{style: long | bundled | numeric, options: []option{
 	{"--encrypt", &action_e3b0c44298fc},
-	{"--exclude", &action_d7eb60f3c182},
-	{"--include", &action_d7eb60f3c182},
+	{"--exclude", &action_933fc77f4028},
+	{"--include", &action_933fc77f4028},
 	{"--junk-paths", &action_e3b0c44298fc},
-	{"--move", &action_f3965e756ecd},
+	{"--move", &action_9d71712bae8a},
+	{"--names-stdin", &action_540dc9a7c234},
 	{"--out", &action_edb7023ca44a},
 	{"--output-file", &action_edb7023ca44a},
 	{"--password", &action_933fc77f4028},
@@ -21241,7 +21854,7 @@ var syntaxZip = syntax{style: long | bundled | numeric, options: []option{
 	{"-0", &action_e3b0c44298fc},
 	{"-1", &action_e3b0c44298fc},
 	{"-9", &action_e3b0c44298fc},
-	{"-@", &action_e3b0c44298fc},
+	{"-@", &action_540dc9a7c234},
 	{"-A", &action_e3b0c44298fc},
 	{"-D", &action_e3b0c44298fc},
 	{"-F", &action_e3b0c44298fc},
@@ -21260,13 +21873,13 @@ var syntaxZip = syntax{style: long | bundled | numeric, options: []option{
 	{"-e", &action_e3b0c44298fc},
 	{"-f", &action_e3b0c44298fc},
 	{"-g", &action_e3b0c44298fc},
-	{"-i", &action_d7eb60f3c182},
+	{"-i", &action_933fc77f4028},
 	{"-j", &action_e3b0c44298fc},
 	{"-k", &action_e3b0c44298fc},
 	{"-l", &action_e3b0c44298fc},
 	{"-lf", &action_edb7023ca44a},
 	{"-ll", &action_e3b0c44298fc},
-	{"-m", &action_f3965e756ecd},
+	{"-m", &action_9d71712bae8a},
 	{"-n", &action_933fc77f4028},
 	{"-o", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
@@ -21276,12 +21889,23 @@ var syntaxZip = syntax{style: long | bundled | numeric, options: []option{
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
-	{"-x", &action_d7eb60f3c182},
+	{"-x", &action_933fc77f4028},
 	{"-y", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleWrite}, rest: roleRead}, base: &action_121aadd1cc38}
 
-var syntaxZipgrep = syntax{operands: shape{head: []role{roleText}, rest: roleRead}}
+var syntaxZipgrep = syntax{style: gnu | numeric, options: []option{
+	{"-E", &action_e3b0c44298fc},
+	{"-F", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleText, roleRead}, rest: roleText}}
 
 var syntax_7b = syntax{operands: shape{rest: roleText}}
 
@@ -21289,7 +21913,6 @@ var (
 	action_032c15784daa = action{values: []role{rolePHP}, operands: &shape_c893620ebf3a}
 	action_03539de5fc68 = action{streams: streams{in: Data, setIn: true}}
 	action_03bc7336384b = action{class: anything, effects: []effect.Kind{effect.ChangeSystem}, flags: runURLs}
-	action_048a28997229 = action{operands: &shape_21c2a8258a17, turns: []turn{{roleArchive, roleEdit}}}
 	action_058236e0a6ac = action{values: []role{roleScriptRuby}}
 	action_061dd4255278 = action{values: []role{roleShellRemote}}
 	action_065d996b4388 = action{values: []role{roleList}}
@@ -21301,6 +21924,7 @@ var (
 	action_0d634a84ab6c = action{flags: widen}
 	action_0de67dc69b64 = action{class: localWrite, streams: streams{out: Input, setOut: true}}
 	action_0e79ee356e98 = action{operands: &shape_5a9a69416f97}
+	action_103b9bfbe555 = action{operands: &shape_21c2a8258a17, turns: []turn{{roleArchive, roleEdit}, {roleFolder, roleReadTree}}}
 	action_103c17bc5447 = action{values: []role{roleEnter}}
 	action_1067b4545736 = action{values: []role{roleSQL}, streams: streams{in: Data, setIn: true}}
 	action_10f042f09a25 = action{class: anything, effects: []effect.Kind{effect.ChangePrivilege}, flags: runURLs}
@@ -21344,12 +21968,15 @@ var (
 	action_28cef78862d3 = action{values: []role{roleTransfer}}
 	action_2ab0a0390e5d = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_003354c67246}
 	action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, empty: roleReadTree, flags: recursive}
+	action_2b515ca48e5b = action{values: []role{roleWrite}, attached: true, here: roleWriteTree}
+	action_2d2bfee8ae33 = action{operands: &shape_21c2a8258a17}
 	action_2dd85645a599 = action{values: []role{roleSend}}
 	action_2e4f389dda39 = action{values: []role{roleEx}}
 	action_309063262c2b = action{values: []role{roleScriptAwk}, operands: &shape_003354c67246}
 	action_30ec8a667e23 = action{values: []role{roleText}, operands: &shape_003354c67246}
 	action_312cb885b3b5 = action{effects: []effect.Kind{effect.ChangeRemote}, flags: database}
 	action_318fcc40d27c = action{operands: &shape_121406367de1}
+	action_31e58c79d4b0 = action{operands: &shape_62dc41ad885f, flags: reject}
 	action_31e8e589bb8a = action{values: []role{roleRuby}}
 	action_32c69f6f96c3 = action{turns: []turn{{roleEdit, roleReadTree}}}
 	action_33a86a0e669c = action{class: destructive, turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
@@ -21383,7 +22010,6 @@ var (
 	action_46d936cb9305 = action{values: []role{roleListTree}}
 	action_4794556dc2ff = action{streams: streams{in: Upload, setIn: true}}
 	action_479a53ad3bb6 = action{values: []role{roleText}, class: network}
-	action_48a60d6c8d1f = action{operands: &shape_62dc41ad885f}
 	action_48c1001e7070 = action{values: []role{roleFolder}}
 	action_48dadb3ad3e2 = action{values: []role{roleText, roleText}}
 	action_49684dd7ff9b = action{effects: []effect.Kind{effect.SendData}}
@@ -21436,6 +22062,7 @@ var (
 	action_71a78087b0cf = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}, flags: tells}
 	action_728ed9f66a7d = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_003354c67246}
 	action_72eed7197869 = action{class: network, flags: reject}
+	action_737a88892b91 = action{streams: streams{out: Decoded, setOut: true}, flags: reject}
 	action_73a15dbedf5a = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "redirect"}
 	action_7417c6e61af6 = action{flags: urls}
 	action_753f395aff98 = action{flags: wet}
@@ -21455,6 +22082,7 @@ var (
 	action_80ba781e6e76 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_c893620ebf3a, flags: stop}
 	action_81a7b73577de = action{values: []role{roleScript}, attached: true}
 	action_82caea0d3e11 = action{values: []role{rolePlace}}
+	action_82d48dd633b9 = action{values: []role{rolePerl}, operands: &shape_49bd90f56ebf}
 	action_84991aac2c93 = action{values: []role{roleObject}, effects: []effect.Kind{effect.Destroy}}
 	action_852df5a88187 = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_87d15cc93dc5 = action{values: []role{roleRead}, operands: &shape_003354c67246}
@@ -21470,17 +22098,17 @@ var (
 	action_8f400c08222b = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}}
 	action_8fe82c1b7bda = action{values: []role{roleWriteTree}, attached: true}
 	action_91f65fc9638e = action{class: localWrite, streams: streams{in: Code, setIn: true}}
+	action_92940e8b3a52 = action{operands: &shape_11217cbdab05}
 	action_92a00f0fb06b = action{values: []role{roleEditTree, roleText}}
 	action_933fc77f4028 = action{values: []role{roleText}}
 	action_936813f2e31e = action{turns: []turn{{roleSystem, roleText}}}
 	action_944b2d4bdf16 = action{flags: stop}
-	action_954a1024baeb = action{streams: streams{out: Input, setOut: true}, operands: &shape_21c2a8258a17, turns: []turn{{roleArchive, roleWrite}}}
 	action_958f93d56b1b = action{values: []role{roleWriteTree}, flags: notHere}
 	action_99ef6915cf9b = action{values: []role{roleCode}, streams: streams{in: Data, setIn: true}}
-	action_9b969f3441c7 = action{values: []role{roleWrite}, attached: true}
 	action_9c34678ee335 = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}}
 	action_9d0e2f124bea = action{effects: []effect.Kind{effect.ChangeGuard}}
 	action_9d26904c72c5 = action{empty: roleReadTree, flags: recursive}
+	action_9d71712bae8a = action{class: destructive, turns: []turn{{roleRead, roleMove}}}
 	action_9f55e5c4861c = action{turns: []turn{{roleText, roleRead}}}
 	action_9fe32a6c0cf7 = action{class: readOnly}
 	action_a0ca03e0fc95 = action{values: []role{roleUnset}}
@@ -21506,7 +22134,6 @@ var (
 	action_b1efc75dd637 = action{class: readOnly, streams: streams{out: Download, setOut: true}}
 	action_b21f5c4c00f1 = action{values: []role{roleRuby}, operands: &shape_003354c67246}
 	action_b3d0c95fce44 = action{values: []role{roleArgvSemi}}
-	action_b55dfd5446bb = action{values: []role{roleText}, operands: &shape_49bd90f56ebf}
 	action_b7751911a947 = action{class: localWrite, flags: near}
 	action_b8f843a48ba9 = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 	action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
@@ -21544,12 +22171,12 @@ var (
 	action_cd7b0c7b5af3 = action{values: []role{rolePackage}}
 	action_cf912f65ebdf = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}, verb: "delete"}
 	action_d019be2e1f57 = action{values: []role{roleScriptInput}}
+	action_d0441ded1e23 = action{class: destructive, turns: []turn{{roleReadTree, roleMove}}}
 	action_d26d518b3473 = action{values: []role{roleText}, operands: &shape_c893620ebf3a, flags: stop}
 	action_d29dcd1ebe70 = action{class: localWrite, operands: &shape_cc79ada9e0c8}
 	action_d3ee23963102 = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}}
 	action_d4473c670c25 = action{class: network}
 	action_d481f42cb298 = action{values: []role{roleText}, attached: true, class: localWrite, turns: []turn{{roleRead, roleEdit}}}
-	action_d7eb60f3c182 = action{values: []role{roleText}, operands: &shape_34ae1f47c62e}
 	action_d853198a0874 = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_c893620ebf3a}
 	action_d969d941994f = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: urls}
 	action_d9893cf17090 = action{values: []role{roleRead}, class: network}
@@ -21578,6 +22205,7 @@ var (
 	action_e86fbe281db3 = action{values: []role{roleRepo}, class: network}
 	action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
 	action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
+	action_eaaa9f2feadc = action{turns: []turn{{roleArchive, roleWrite}}, flags: reject}
 	action_eaf0f679b0c6 = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
 	action_eb8f4614ffa6 = action{turns: []turn{{roleRead, roleScriptCode}}}
 	action_ed32e103811b = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs}
@@ -21603,6 +22231,7 @@ var (
 	action_f7b9dcd0b583 = action{values: []role{roleEx}, streams: streams{in: Data, setIn: true}}
 	action_fa6ed3af8415 = action{values: []role{roleScriptCode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_fb05e58956a1 = action{values: []role{roleListen}}
+	action_fc3e413eb1dd = action{values: []role{roleReject}}
 	action_fcafd12a5086 = action{values: []role{roleWrite}, streams: streams{out: Data, setOut: true}}
 	action_fcca621810f4 = action{class: network, effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 	action_fcd3114d0404 = action{class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_b061a7b67d4f}
@@ -21611,6 +22240,7 @@ var (
 	action_fd85c60c4d0d = action{values: []role{roleShell}, attached: true, flags: reject}
 	action_fdb288ab8ae2 = action{class: destructive, effects: []effect.Kind{effect.ChangeRemote, effect.Destroy}}
 	action_fe32ff1f4d5b = action{here: roleWriteTree}
+	action_fef691420818 = action{streams: streams{out: Input, setOut: true}, operands: &shape_21c2a8258a17, turns: []turn{{roleArchive, roleWrite}, {roleFolder, roleReadTree}}}
 )
 
 var (
@@ -21618,7 +22248,6 @@ var (
 	shape_11217cbdab05 = shape{rest: roleChmod}
 	shape_121406367de1 = shape{head: []role{roleGitKey, roleGitValue, roleText}}
 	shape_21c2a8258a17 = shape{rest: roleReadTree}
-	shape_34ae1f47c62e = shape{head: []role{roleWrite}, rest: roleText}
 	shape_3622f9de9fd9 = shape{rest: roleShellWords}
 	shape_463fa0fd9d69 = shape{rest: roleWords}
 	shape_49bd90f56ebf = shape{rest: roleMove}
