@@ -327,6 +327,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
+		if language == "" && s.isProgram(p) {
+			language = "code"
+		}
 		if orShell(language) == "shell" && vals[0].Known() {
 			s.scripts++
 		}

@@ -21,6 +21,7 @@ type file struct {
 	weak    bool // may not have been written
 
 	compiled bool // a program that a compiler made of files of the workspace
+	code     bool // a program that a compiler made: val is its source
 
 	consumer *syntax.ProcSubst // >(…): what is written is the input of these commands
 	fixed    *effect.Span

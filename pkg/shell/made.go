@@ -65,6 +65,17 @@ func (s *state) built(base, p string, at effect.Span) bool {
 	return false
 }
 
+// isProgram reports whether the last that the text wrote to a path is the output
+// of a compiler, whose value is the source.
+func (s *state) isProgram(p string) bool {
+	for i := len(s.files) - 1; i >= 0; i-- {
+		if f := &s.files[i]; f.path == p && !f.pattern {
+			return f.code
+		}
+	}
+	return false
+}
+
 // compiles reports whether a compiler takes all that it compiles from the
 // workspace, and none of it from elsewhere in the text.
 func (s *state) compiles(base string, use command.Use, reads abstract.Value) bool {

@@ -74,6 +74,23 @@ func TestRunsWhatItCompiled(t *testing.T) {
 	}
 }
 
+// The source of a program that the text wrote and compiled is read as what it is.
+func TestRunsWhatItWroteAndCompiled(t *testing.T) {
+	t.Parallel()
+	const head = "cat > /tmp/a.c <<'EOF'\n#include <stdlib.h>\nstruct p {\n  int x;\n};\nint main(void) { "
+	for body, deletes := range map[string]bool{"return 0;": false, `system("rm -rf /");`: true} {
+		r := Analyze(head+body+" }\nEOF\ngcc -o /tmp/a /tmp/a.c && /tmp/a", workspace())
+		if got := caused(r.Effects, effect.DeleteFile, ""); got != deletes {
+			t.Errorf("%s: deletes: %v: %+v", body, got, r.Effects)
+		}
+		for _, e := range r.Effects {
+			if e.Cause == effect.CauseSyntax || e.Program == "struct" {
+				t.Errorf("%s: read as a shell script: %+v", body, e)
+			}
+		}
+	}
+}
+
 // A script that sets up a shell and does not exist yet runs nothing else.
 func TestActivates(t *testing.T) {
 	t.Parallel()

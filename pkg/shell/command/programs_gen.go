@@ -581,7 +581,7 @@ var programs = [...]program{
 	{"dot_clean", &syntaxCodesign},
 	{"dotenv", &syntaxRlwrap},
 	{"dotenvx", &syntaxRlwrap},
-	{"dotnet", &syntaxMvn},
+	{"dotnet", &syntaxDotnet},
 	{"dpkg", &syntaxDpkg},
 	{"dpkg-buildpackage", &syntaxDpkg_deb},
 	{"dpkg-deb", &syntaxDpkg_deb},
@@ -7637,6 +7637,79 @@ var syntaxDot = syntax{style: long, options: []option{
 	{"-q", &action_933fc77f4028},
 	{"-s", &action_933fc77f4028},
 }, operands: shape{rest: roleRead}}
+
+var syntaxDotnet___version = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxDotnet_Dependencies = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxDotnet_Deploy = syntax{style: open, options: []option{
+	{"--dry-run", &action_246f64325207},
+	{"--host", &action_7100f7f6d9bd},
+	{"--repository-url", &action_7100f7f6d9bd},
+	{"--source", &action_7100f7f6d9bd},
+	{"-n", &action_246f64325207},
+	{"-s", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxDotnet_Exec = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
+
+var syntaxDotnet_Login = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxDotnet_Nuget_Push = syntax{style: open, options: []option{
+	{"--source", &action_7100f7f6d9bd},
+	{"-s", &action_7100f7f6d9bd},
+}, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxDotnet_Nuget = syntax{style: long | bundled, subs: []program{
+	{"push", &syntaxDotnet_Nuget_Push},
+}, operands: shape{rest: roleText}}
+
+var syntaxDotnet_Publish = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
+	{"--build-script", &action_6c2349e8dc5c},
+	{"--init-script", &action_6c2349e8dc5c},
+	{"-I", &action_6c2349e8dc5c},
+}, prefixes: []option{
+	{"-D", &action_933fc77f4028},
+	{"-P", &action_933fc77f4028},
+}, texts: []option{
+	{"add source", &action_73a15dbedf5a},
+	{"config*disable-tls*true", &action_1e28f5c319e0},
+	{"config*mirror.", &action_73a15dbedf5a},
+	{"config*repo.", &action_73a15dbedf5a},
+	{"config*repos.", &action_73a15dbedf5a},
+	{"config*repositories", &action_73a15dbedf5a},
+	{"config*secure-http*false", &action_1e28f5c319e0},
+	{"source add", &action_73a15dbedf5a},
+	{"sources add", &action_73a15dbedf5a},
+	{"sources*--add", &action_73a15dbedf5a},
+	{"sources*-a", &action_73a15dbedf5a},
+	{"ssl_verify_mode", &action_1e28f5c319e0},
+}, subs: []program{
+	{"--version", &syntaxDotnet___version},
+	{"-version", &syntaxDotnet___version},
+	{"dependencies", &syntaxDotnet_Dependencies},
+	{"deploy", &syntaxDotnet_Deploy},
+	{"doctor", &syntaxDotnet_Dependencies},
+	{"env", &syntaxDotnet___version},
+	{"exec", &syntaxDotnet_Exec},
+	{"help", &syntaxDotnet___version},
+	{"info", &syntaxDotnet___version},
+	{"list", &syntaxDotnet___version},
+	{"login", &syntaxDotnet_Login},
+	{"nuget", &syntaxDotnet_Nuget},
+	{"outdated", &syntaxDotnet___version},
+	{"owner", &syntaxDotnet_Login},
+	{"publish", &syntaxDotnet_Publish},
+	{"push", &syntaxDotnet_Deploy},
+	{"show", &syntaxDotnet___version},
+	{"signin", &syntaxDotnet_Login},
+	{"tasks", &syntaxDotnet_Dependencies},
+	{"upload", &syntaxDotnet_Deploy},
+	{"version", &syntaxDotnet___version},
+	{"yank", &syntaxDotnet_Login},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxDpkg = syntax{style: bundled | open, options: []option{
 	{"--add-architecture", &action_728ed9f66a7d},
