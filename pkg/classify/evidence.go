@@ -114,6 +114,10 @@ func unknown(e *effect.Effect) doubt {
 		advice = "leave the variable unset"
 	case effect.CauseTool:
 		advice = "ask the user to have a policy say what the tool does"
+	case effect.CauseSyntax, effect.CauseVariable:
+		// What no shell parses runs nowhere, and what the environment holds the
+		// agent did not write: a model that is sure may judge the rest.
+		return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice, least: sureConfidence}
 	case effect.CauseReader:
 		return doubt{reason: clip(e.Reason, 120) + "; ask the user to have a policy say what the tool does", least: readerConfidence}
 	}

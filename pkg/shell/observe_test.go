@@ -9,9 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,7 +168,7 @@ func sandboxed(t *testing.T, root, text string) *exec.Cmd {
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, "unshare", "-rmnpi", "--fork", "--kill-child", "--mount-proc", "bash", "-c", enter, "bash", root, text)
 	cmd.Env = []string{
-		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" + filepath.Join(runtime.GOROOT(), "bin"), "HOME=" + filepath.Join(root, "home"),
+		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:" + filepath.Join(goRoot(), "bin"), "HOME=" + filepath.Join(root, "home"),
 		"TMPDIR=" + filepath.Join(root, "tmp"), "LC_ALL=C", "TERM=dumb", "PYTHONDONTWRITEBYTECODE=1",
 	}
 	return cmd
@@ -351,12 +351,21 @@ func (w *witness) beside(p string) bool {
 	})
 }
 
+// goRoot is the folder of the Go tools, whose own programs are no concern here.
+var goRoot = sync.OnceValue(func() string {
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil || len(out) < 3 {
+		return "\x00"
+	}
+	return strings.TrimSpace(string(out))
+})
+
 // run compares a program that was started. What programs keep for themselves
 // below lib and libexec is no program of its own, and of a shell only what it does counts.
 func (w *witness) run(x touch) string {
 	name := filepath.Base(x.path)
 	ours := strings.HasPrefix(x.path, w.dir+"/")
-	if x.by == "" || !ours && (strings.Contains(x.path, "/lib") || strings.HasPrefix(x.path, runtime.GOROOT()) || slices.Contains(plainShells, name) || helps(x.by, name)) {
+	if x.by == "" || !ours && (strings.Contains(x.path, "/lib") || strings.HasPrefix(x.path, goRoot()) || slices.Contains(plainShells, name) || helps(x.by, name)) {
 		return ""
 	}
 	if w.any(func(e effect.Effect) bool {

@@ -289,15 +289,6 @@ func (s *state) inRounds(walk func()) {
 	s.round, s.rounds, s.choices = round, rounds, choices
 }
 
-// withoutRounds walks something that is walked once only: a variable of
-// several values is unknown in it.
-func (s *state) withoutRounds(walk func()) {
-	round := s.round
-	s.round = -1
-	walk()
-	s.round = round
-}
-
 // isExported reports whether programs are sure to see a variable.
 func (s *state) isExported(name string) bool {
 	return slices.ContainsFunc(s.vars, func(b binding) bool { return b.name == exportPrefix+name && !b.weak })

@@ -103,7 +103,7 @@ func parseShape(text string) (s Shape, err error) {
 		}
 		switch all := slices.Contains(takesAll, name); {
 		case (many || all) && s.Rest != "":
-			return s, fmt.Errorf("shape %q: only one role may end in ...", text)
+			return s, fmt.Errorf("shape %q: only one role may be followed by three dots", text)
 		case all && many:
 			return s, fmt.Errorf("shape %q: %s already takes all words", text, name)
 		case many || all:
