@@ -26,7 +26,7 @@ func TestRefused(t *testing.T) {
 		{"unknown word", "p:\n  does: locally" + example, `unknown word "locally"`},
 		{"unknown style", "p:\n  style: gnuish" + example, `unknown style "gnuish"`},
 		{"unknown stream", "p:\n  does: in:cod" + example, `unknown stream "cod"`},
-		{"two open roles", "p:\n  operands: read... write..." + example, "only one role may end in ..."},
+		{"two open roles", "p:\n  operands: read... write..." + example, "only one role may be followed by three dots"},
 		{"option twice", "p:\n  flags: -a -b\n  values: -a" + example, "option -a is listed twice"},
 		{"subcommand twice", "p:\n  subs:\n    a b: readonly\n    b c: readonly" + example, "subcommand b is listed twice"},
 		{"program twice", "p:" + "\n  flags: -a" + example + "q:\n  also: p" + example, `program "p" is already in a.yaml`},
