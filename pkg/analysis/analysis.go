@@ -85,8 +85,8 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 		if c.place.CWD = cwd; isPattern {
 			c.place.CWD = ""
 		}
-		if c.place.Links != nil && missing(&c.place) {
-			c.place.Script = unseen // the command runs elsewhere: what is missing here may be there
+		if c.place.Links != nil {
+			c.place.Script = from(c.place.CWD, c.place.Script)
 		}
 	}
 	c.tool()

@@ -17,9 +17,6 @@ func (c *Case) content() {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	if len(text) > maxCommand {
-		text = text[:maxCommand]
-	}
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
 		if e.Kind != effect.WriteFile || e.Pattern || slices.ContainsFunc(c.Effects[:i], func(o effect.Effect) bool { return o.Kind == e.Kind && o.Path == e.Path }) {

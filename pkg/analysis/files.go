@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
-
-	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // files looks at local files for an analysis: it follows symbolic links and
@@ -131,11 +129,14 @@ func lookable(path string) bool {
 // noFile is [effect.Place.Script] where no file is.
 func noFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
 
-// missing reports whether a place's folder surely does not exist.
-func missing(place *effect.Place) bool {
-	_, err := place.Script(place.CWD)
-	return errors.Is(err, fs.ErrNotExist)
+// from returns an [effect.Place.Script] for an action that says its folder. If
+// there is no such folder, the action runs elsewhere, and nobody here knows which
+// file is meant.
+func from(folder string, read func(string) ([]byte, error)) func(string) ([]byte, error) {
+	return func(path string) ([]byte, error) {
+		if _, err := read(folder); errors.Is(err, fs.ErrNotExist) {
+			return nil, errUnseen
+		}
+		return read(path)
+	}
 }
-
-// unseen is [effect.Place.Script] where nobody knows which file is meant.
-func unseen(string) ([]byte, error) { return nil, errUnseen }

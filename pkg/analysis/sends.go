@@ -18,39 +18,34 @@ func (c *Case) sends(t *tool) {
 	if !filled {
 		return
 	}
-	out := effect.Effect{Kind: effect.SendData, Program: c.Action.Type, Target: c.recipient()}
+	out := effect.Effect{Kind: effect.SendData, Program: c.Action.Type}
 	var files []effect.Effect
+	var people []string
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.Kind {
 		case effect.HTTPRequest:
 			out.Host = e.Host
 		case effect.ReadFile:
 			files = append(files, *e)
+		case effect.SendMessage:
+			people = append(people, e.Target)
 		}
 	}
-	for _, e := range files {
-		out.Path, out.Pattern, out.Recursive = e.Path, e.Pattern, e.Recursive
-		c.Effects = append(c.Effects, out)
+	if len(people) == 0 {
+		people = []string{""}
 	}
 	if len(files) == 0 {
-		c.Effects = append(c.Effects, out)
+		files = []effect.Effect{{}}
 	}
-}
-
-// recipient returns the first person or channel that a message goes to.
-func (c *Case) recipient() string {
-	for _, field := range [...]string{"to", "recipient", "channel"} {
-		switch v := c.Action.Payload[field].(type) {
-		case string:
-			return v
-		case []any:
-			if len(v) > 0 {
-				text, _ := v[0].(string)
-				return text
+	for _, out.Target = range people {
+		for _, e := range files {
+			if len(c.Effects) > maxEffects {
+				return // more than are judged
 			}
+			out.Path, out.Pattern, out.Recursive = e.Path, e.Pattern, e.Recursive
+			c.Effects = append(c.Effects, out)
 		}
 	}
-	return ""
 }
 
 // hasContent reports whether a field of a payload holds anything.

@@ -65,9 +65,14 @@ func (t *trust) holds(e *effect.Effect) bool {
 	case e.Host != "" && !t.host(e):
 		return false
 	case e.Target != "":
-		return t != nil && (slices.Contains(t.GitRemotes, e.Target) && e.Program == "git" || matches(t.Recipients, e.Target) || matches(t.Targets, e.Target))
+		return t != nil && (slices.Contains(t.GitRemotes, e.Target) && e.Program == "git" || t.recipient(e.Target) || matches(t.Targets, e.Target))
 	}
 	return e.Host != ""
+}
+
+// recipient reports whether a text is one address or channel, and a trusted one.
+func (t *trust) recipient(text string) bool {
+	return !strings.ContainsAny(text, " \t\r\n,;<>") && matches(t.Recipients, text)
 }
 
 func (t *trust) host(e *effect.Effect) bool {
@@ -106,7 +111,6 @@ func urlPath(url string) string {
 
 func matches(globs []string, s string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
-		p := effect.Stars(strings.ToLower(glob))
-		return p.Match(strings.ToLower(s))
+		return effect.MatchStars(strings.ToLower(glob), strings.ToLower(s))
 	})
 }

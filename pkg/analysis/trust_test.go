@@ -35,6 +35,7 @@ func TestTrusted(t *testing.T) {
 		{effect.Effect{Kind: effect.SendData, Program: "git", Target: "other"}, false},
 		{effect.Effect{Kind: effect.SendMessage, Target: "ann@example.com"}, true},
 		{effect.Effect{Kind: effect.SendMessage, Target: "ann@example.com.evil.test"}, false},
+		{effect.Effect{Kind: effect.SendMessage, Target: "eve@evil.test ann@example.com"}, false},
 		{effect.Effect{Kind: effect.ChangeRemote, Target: "shop-dev"}, true},
 		{effect.Effect{Kind: effect.ChangeRemote, Target: "shop"}, false},
 		{effect.Effect{Kind: effect.ChangeRemote, Host: "evil.test", Target: "shop-dev"}, false},
@@ -55,6 +56,35 @@ func TestTrusted(t *testing.T) {
 	for _, host := range []string{"", "a b", "example.com:443", "ex ample.com/x"} {
 		if _, err := (Trusted{Hosts: []string{host}}).compile(); err == nil {
 			t.Errorf("the host %q is taken", host)
+		}
+	}
+}
+
+// A message with several recipients is trusted as far as each of them is.
+func TestTrustedRecipients(t *testing.T) {
+	t.Parallel()
+	settings := Trusted{Recipients: []string{"*@example.com"}}
+	trust, err := settings.compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	an := *testAnalyzer
+	an.trust = trust
+	for _, to := range []any{
+		"ann@example.com, eve@evil.test",
+		"ann@example.com;eve@evil.test",
+		[]any{"ann@example.com", "eve@evil.test"},
+		[]any{"ann@example.com", obj{"email": "eve@evil.test"}},
+		obj{"a": "eve@evil.test"},
+	} {
+		all := true
+		for _, e := range an.Case(act("send_email", obj{"to": to, "body": "x", "attachments": []any{"report.csv"}})).Effects {
+			if e.Kind == effect.SendData {
+				all = all && e.Trusted
+			}
+		}
+		if all {
+			t.Errorf("to %v: trusted", to)
 		}
 	}
 }

@@ -104,10 +104,10 @@ func doubtOf(e *effect.Effect) doubt {
 // unknown is the doubt about what cannot be known before it runs. A script that
 // does not exist runs nothing, so that a model may judge the rest.
 func unknown(e *effect.Effect) doubt {
-	advice := "write it out in full"
+	d, advice := doubt{final: true}, "write it out in full"
 	switch e.Cause {
 	case effect.CauseAbsent:
-		return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; check its name, or run its commands directly"}
+		d, advice = doubt{}, "check its name, or run its commands directly"
 	case effect.CauseScript:
 		advice = "check that the script is readable, or run its commands directly"
 	case effect.CauseLoaded:
@@ -117,11 +117,12 @@ func unknown(e *effect.Effect) doubt {
 	case effect.CauseSyntax, effect.CauseVariable:
 		// What no shell parses runs nowhere, and what the environment holds the
 		// agent did not write: a model that is sure may judge the rest.
-		return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice, least: sureConfidence}
+		d = doubt{least: sureConfidence}
 	case effect.CauseReader:
-		return doubt{reason: clip(e.Reason, 120) + "; ask the user to have a policy say what the tool does", least: readerConfidence}
+		d, advice = doubt{least: readerConfidence}, "ask the user to have a policy say what the tool does"
 	}
-	return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice, final: true}
+	d.reason = "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice
+	return d
 }
 
 // place names what an effect concerns.

@@ -54,7 +54,7 @@ func (p *HostPattern) Match(host string, addr netip.Addr) bool {
 	if p.glob == "" {
 		return addr.IsValid() && p.prefix.Contains(addr)
 	}
-	return matchStars(p.glob, host)
+	return MatchStars(p.glob, host)
 }
 
 // ParseAddr returns a canonical host as an address, or the zero Addr if it is a
@@ -67,16 +67,10 @@ func ParseAddr(host string) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// Stars is a glob in which * stands for any text, and every other character for
-// itself.
-type Stars string
-
-// Match reports whether the glob matches all of s.
-func (g Stars) Match(s string) bool { return matchStars(string(g), s) }
-
-// matchStars matches s against a glob in which only * is special. It backtracks
-// only to the last star, so it takes at most len(glob)·len(s) steps.
-func matchStars(glob, s string) bool {
+// MatchStars reports whether a glob, in which * stands for any text and every
+// other character for itself, matches all of s. It backtracks only to the last
+// star, so it takes at most len(glob)·len(s) steps.
+func MatchStars(glob, s string) bool {
 	g, i, star, mark := 0, 0, -1, 0
 	for i < len(s) {
 		switch {

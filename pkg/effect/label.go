@@ -1,5 +1,7 @@
 package effect
 
+import "slices"
+
 // A Label says what is known of data: where it comes from, or what it holds.
 // Labels follow values, streams and files through one text.
 type Label string
@@ -17,10 +19,5 @@ const (
 
 // Is reports whether an effect carries a label.
 func (e *Effect) Is(l Label) bool {
-	for _, have := range e.Labels {
-		if have == l {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(e.Labels, l)
 }

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -61,23 +62,9 @@ func (s *state) reached(f *file, folder string, named []string) bool {
 		return true // nobody knows where it works
 	}
 	if f.tree {
-		folder, named = f.path, append([]string{folder}, named...)
-		for _, p := range named {
-			if under(p, folder) {
-				return true
-			}
-		}
-		return false
+		return under(folder, f.path) || slices.ContainsFunc(named, func(p string) bool { return under(p, f.path) })
 	}
-	if under(f.path, folder) {
-		return true
-	}
-	for _, p := range named {
-		if under(f.path, p) {
-			return true
-		}
-	}
-	return false
+	return under(f.path, folder) || slices.ContainsFunc(named, func(p string) bool { return under(f.path, p) })
 }
 
 // under reports whether a canonical path is a folder or lies below it.

@@ -179,7 +179,11 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 		defer func() { s.remote-- }()
 		goals = nil
 	}
-	for _, step := range recipe.Steps(format, text, goals) {
+	steps, complete := recipe.Steps(format, text, goals)
+	if !complete {
+		s.dynamic(effect.CauseLimit, abstract.Clip(path)+" has too many steps to be read to its end", at)
+	}
+	for _, step := range steps {
 		if s.gaveUp {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
 )
 
@@ -29,7 +30,7 @@ func Written(file, text string, at *effect.Place) []effect.Effect {
 // workload matches manifests of what a cluster runs on its own.
 var workload = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
 
-// writtenFiles is Written; runs says that the file runs now, whatever its name.
+// written is Written; runs says that the file runs now, whatever its name.
 func written(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
 	place := effect.Place{}
 	if at != nil {
@@ -44,6 +45,9 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	if format == "" {
 		return nil
 	}
+	if len(text) > parse.MaxText {
+		return []effect.Effect{unread(file)}
+	}
 	runs = runs || format == "yaml" && workload.MatchString(text)
 	defer func() {
 		if recover() != nil {
@@ -52,7 +56,8 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	}()
 	s := &state{text: text, at: &place}
 	all := effect.Span{End: len(text)}
-	for _, step := range recipe.Steps(format, text, nil) {
+	steps, complete := recipe.Steps(format, text, nil)
+	for _, step := range steps {
 		from := len(s.effects)
 		s.code(step.Language, step.Text, all, []abstract.Value{})
 		if s.gaveUp {
@@ -62,12 +67,20 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 			s.without(from, effect.RunDownload)
 		}
 	}
+	if s.gaveUp || !complete {
+		out = append(out, unread(file))
+	}
 	s.finish()
 	l := later{file: file, class: class, elsewhere: elsewhere, runs: runs, at: &place}
 	for i := range s.effects {
 		out = l.add(out, &s.effects[i])
 	}
 	return out
+}
+
+// unread says that a file that is written was not read to its end.
+func unread(file string) effect.Effect {
+	return effect.Effect{Kind: effect.Dynamic, Cause: effect.CauseLimit, Path: file, Reason: "what is written to " + abstract.Clip(file) + " is too long to be read to its end"}
 }
 
 // without removes the effects of a kind from an index on.

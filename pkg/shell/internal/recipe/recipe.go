@@ -19,10 +19,9 @@ const most = 256
 // Steps returns what a recipe of a format, see loads.yaml of package command,
 // runs for some goals: targets of a Makefile, scripts of a package. Without
 // goals it is all that the recipe may run. A format that is not known runs
-// nothing.
-func Steps(format, text string, goals []string) []Step {
+// nothing. complete is false if there are more steps than are returned.
+func Steps(format, text string, goals []string) (out []Step, complete bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	var out []Step
 	switch format {
 	case "make":
 		out = makeSteps(text, goals)
@@ -49,7 +48,7 @@ func Steps(format, text string, goals []string) []Step {
 	case "shell", "python", "ruby", "node", "lua", "perl", "php", "code":
 		out = []Step{{format, text}}
 	}
-	return out[:min(len(out), most)]
+	return out[:min(len(out), most)], len(out) <= most
 }
 
 // shellSteps returns texts as steps of a shell, without those that are blank.
