@@ -93,14 +93,18 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 // scrutiny must not weaken it: rules that block still block.
 func (k *Classifier) below(c *analysis.Case) verdict.Verdict {
 	r := k.heuristic(c, scopeBlock)
-	if r.decision != verdict.Block {
-		why := fmt.Sprintf("no blocking rule matched; tier %d decides", c.MinTier)
-		if r.err != nil {
-			why = r.reasoning
-		}
-		r = result{source: r.source, decision: verdict.Escalate, confidence: min(r.confidence, noMatchConfidence), reasoning: why, err: r.err}
+	if r.decision == verdict.Block {
+		return finish(c, r, r)
 	}
-	return finish(c, r, r)
+	r.decision, r.confidence, r.rule = verdict.Escalate, min(r.confidence, noMatchConfidence), ""
+	if r.err == nil {
+		r.reasoning = fmt.Sprintf("no blocking rule matched; tier %d decides", c.MinTier)
+	}
+	v := finish(c, r, r)
+	if asked := slices.IndexFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Rule != "" }); r.err == nil && asked >= 0 {
+		v.Rule, v.Reasoning = c.Trail[asked].Rule, c.Trail[asked].Reasoning // why a higher tier is asked
+	}
+	return v
 }
 
 // alone judges an action without the model.

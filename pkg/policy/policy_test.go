@@ -235,6 +235,26 @@ deny:
 	}
 }
 
+// Writing somewhere in a folder need not write the file that a rule is about.
+func TestWritingSomewhere(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, "deny:\n- {name: keys, action_types: [write_file, change_permissions], paths: [~/.ssh/**, ~/.config/shield/**, /etc/shadow]}\n")
+	for e, want := range map[*effect.Effect]string{
+		{Kind: effect.WriteFile, Path: "/home/me", Recursive: true}:                "ESCALATE 2",
+		{Kind: effect.WriteFile, Path: "/etc", Recursive: true}:                    "ESCALATE 2",
+		{Kind: effect.WriteFile, Path: "/", Recursive: true}:                       "ESCALATE 2",
+		{Kind: effect.WriteFile, Path: "/home/me/.ssh", Recursive: true}:           "BLOCK keys",
+		{Kind: effect.WriteFile, Path: "/home/me/.config/shield", Recursive: true}: "BLOCK ",
+		{Kind: effect.WriteFile, Path: "/home/me/src", Recursive: true}:            "ESCALATE 1",
+		{Kind: effect.ChangePermissions, Path: "/home/me", Recursive: true}:        "BLOCK ",
+	} {
+		v, err := p.Judge(t.Context(), caseOf("execute_command", *e))
+		if got := short(v); err != nil || !strings.HasPrefix(got, want) {
+			t.Errorf("%s %s: %s, %v, want %s", e.Kind, e.Path, got, err, want)
+		}
+	}
+}
+
 func TestEmptyingAFolder(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, "deny:\n- {name: home, action_types: [delete_directory, delete_file], paths: [\"~\", /, /etc]}\n")

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -28,8 +29,10 @@ func (x *index) meetsSingle(e *effect.Effect) bool {
 	})
 }
 
-// holdsRoot reports whether a workspace folder is folder or inside it.
-func (x *index) holdsRoot(folder string) bool {
-	folder = strings.TrimSuffix(folder, "/") + "/"
-	return slices.ContainsFunc(x.roots, func(root string) bool { return strings.HasPrefix(root+"/", folder) })
+// keepsSingle reports whether such a file lies directly in a folder, other than
+// that of a workspace, in which all kinds of files are written all day.
+func (x *index) keepsSingle(folder string) bool {
+	return !slices.Contains(x.roots, folder) && slices.ContainsFunc(x.single, func(file string) bool {
+		return strings.EqualFold(path.Dir(file), folder)
+	})
 }
