@@ -55,18 +55,24 @@ func withoutComments(text string) string {
 var runForm = regexp.MustCompile(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
 var runSetting = regexp.MustCompile(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
 
+// inForm returns what the group of a form holds in a line; "" if the line is not in
+// that form.
+func inForm(form *regexp.Regexp, line string) string {
+	if m := form.FindStringSubmatch(line); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // unitSteps returns the commands of systemd units, desktop entries and git
 // settings.
 func unitSteps(text string) []Step {
-	var out []Step
-	for _, line := range joinLines(text) {
+	return lineSteps(joinLines(text), func(line string) string {
 		if m := runForm.FindStringSubmatch(line); m != nil {
-			out = append(out, shellSteps(m[1])...)
-		} else if m := runSetting.FindStringSubmatch(line); m != nil {
-			out = append(out, shellSteps(strings.Trim(strings.TrimSpace(m[1]), `"`))...)
+			return m[1]
 		}
-	}
-	return out
+		return strings.Trim(strings.TrimSpace(inForm(runSetting, line)), `"`)
+	})
 }
 
 var cronForm = regexp.MustCompile(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
@@ -74,13 +80,9 @@ var cronForm = regexp.MustCompile(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)
 // cronSteps returns the commands of a crontab, without the user that those of
 // the system name.
 func cronSteps(text string) []Step {
-	var out []Step
-	for line := range strings.SplitSeq(text, "\n") {
-		if m := cronForm.FindStringSubmatch(line); m != nil {
-			out = append(out, shellSteps(strings.TrimPrefix(m[1], "root "))...)
-		}
-	}
-	return out
+	return lineSteps(strings.Split(text, "\n"), func(line string) string {
+		return strings.TrimPrefix(inForm(cronForm, line), "root ")
+	})
 }
 
 var plistForm = regexp.MustCompile(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
@@ -103,13 +105,13 @@ func plistSteps(text string) []Step {
 
 // procSteps returns the commands of a Procfile.
 func procSteps(text string) []Step {
-	var out []Step
-	for line := range strings.SplitSeq(text, "\n") {
-		if _, command, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "#") {
-			out = append(out, shellSteps(command)...)
+	return lineSteps(strings.Split(text, "\n"), func(line string) string {
+		if strings.HasPrefix(line, "#") {
+			return ""
 		}
-	}
-	return out
+		_, command, _ := strings.Cut(line, ":")
+		return command
+	})
 }
 
 var editorForm = regexp.MustCompile(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
@@ -117,11 +119,7 @@ var editorForm = regexp.MustCompile(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd
 // editorSteps returns the commands in settings of editors, debuggers, terminals and window
 // managers, one a line.
 func editorSteps(text string) []Step {
-	var out []Step
-	for line := range strings.SplitSeq(text, "\n") {
-		if m := editorForm.FindStringSubmatch(line); m != nil {
-			out = append(out, shellSteps(strings.Trim(m[1], `"'`))...)
-		}
-	}
-	return out
+	return lineSteps(strings.Split(text, "\n"), func(line string) string {
+		return strings.Trim(inForm(editorForm, line), `"'`)
+	})
 }

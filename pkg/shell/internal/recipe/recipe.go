@@ -4,6 +4,7 @@
 package recipe
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -23,34 +24,37 @@ const most = 256
 func Steps(format, text string, goals []string) []Step {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var out []Step
-	switch format {
-	case "make":
-		out = makeSteps(text, goals)
-	case "just":
-		out = makeSteps(justMake(text), goals)
-	case "task":
-		out = taskSteps(text, goals)
-	case "package":
-		out = packageSteps(text, goals)
-	case "docker":
-		out = dockerSteps(text)
-	case "yaml":
-		out = yamlSteps(text)
-	case "unit":
-		out = unitSteps(text)
-	case "cron":
-		out = cronSteps(text)
-	case "plist":
-		out = plistSteps(text)
-	case "procfile":
-		out = procSteps(text)
-	case "editor":
-		out = editorSteps(text)
-	case "shell", "python", "ruby", "node", "lua", "perl", "php", "code":
+	if steps, ok := withGoals[format]; ok {
+		out = steps(text, goals)
+	} else if steps, ok := whole[format]; ok {
+		out = steps(text)
+	} else if slices.Contains(languages[:], format) {
 		out = []Step{{format, text}}
 	}
 	return out[:min(len(out), most)]
 }
+
+// withGoals are the readers of formats of which a goal runs a part.
+var withGoals = map[string]func(text string, goals []string) []Step{
+	"make":    makeSteps,
+	"just":    func(text string, goals []string) []Step { return makeSteps(justMake(text), goals) },
+	"task":    taskSteps,
+	"package": packageSteps,
+}
+
+// whole are the readers of formats of which all runs.
+var whole = map[string]func(text string) []Step{
+	"docker":   dockerSteps,
+	"yaml":     yamlSteps,
+	"unit":     unitSteps,
+	"cron":     cronSteps,
+	"plist":    plistSteps,
+	"procfile": procSteps,
+	"editor":   editorSteps,
+}
+
+// languages are the formats that are programs, and one step.
+var languages = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
 // shellSteps returns texts as steps of a shell, without those that are blank.
 func shellSteps(texts ...string) []Step {
@@ -59,6 +63,15 @@ func shellSteps(texts ...string) []Step {
 		if strings.TrimSpace(text) != "" {
 			out = append(out, Step{"shell", text})
 		}
+	}
+	return out
+}
+
+// lineSteps returns the steps that lines of a text hold: what command finds in each.
+func lineSteps(lines []string, command func(line string) string) []Step {
+	var out []Step
+	for _, line := range lines {
+		out = append(out, shellSteps(command(line))...)
 	}
 	return out
 }
