@@ -179,7 +179,11 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 		defer func() { s.remote-- }()
 		goals = nil
 	}
-	for _, step := range recipe.Steps(format, text, goals) {
+	steps, whole := recipe.Steps(format, text, goals)
+	if !whole {
+		s.dynamic(effect.CauseLimit, abstract.Clip(path)+" runs more than can be read", at)
+	}
+	for _, step := range steps {
 		if s.gaveUp {
 			return
 		}

@@ -52,7 +52,8 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	}()
 	s := &state{text: text, at: &place}
 	all := effect.Span{End: len(text)}
-	for _, step := range recipe.Steps(format, text, nil) {
+	steps, _ := recipe.Steps(format, text, nil) // what is not read is Dynamic when the file runs
+	for _, step := range steps {
 		from := len(s.effects)
 		s.code(step.Language, step.Text, all, []abstract.Value{})
 		if s.gaveUp {

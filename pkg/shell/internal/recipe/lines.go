@@ -4,39 +4,59 @@ import (
 	"encoding/json"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 )
+
+// hereForm finds what a here-document of a Dockerfile ends with.
+var hereForm = regexp.MustCompile(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 
 // dockerSteps returns the commands of a Dockerfile.
 func dockerSteps(text string) []Step {
 	var out []Step
 	lines := joinLines(withoutComments(text))
 	for i := 0; i < len(lines); i++ {
-		word, rest, _ := strings.Cut(strings.TrimSpace(lines[i]), " ")
+		word, rest := firstWord(lines[i])
+		if strings.EqualFold(word, "ONBUILD") || strings.EqualFold(word, "HEALTHCHECK") {
+			word, rest = firstWord(withoutOptions(rest))
+		}
 		switch strings.ToUpper(word) {
-		case "RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK", "ONBUILD":
-			rest = strings.TrimSpace(rest)
-			for strings.HasPrefix(rest, "--") {
-				_, rest, _ = strings.Cut(rest, " ")
-				rest = strings.TrimSpace(rest)
-			}
-			for _, inner := range [...]string{"CMD ", "RUN "} {
-				rest = strings.TrimPrefix(rest, inner)
-			}
+		case "RUN", "CMD", "ENTRYPOINT":
+			rest = withoutOptions(rest)
 			var words []string
 			if strings.HasPrefix(rest, "[") && json.Unmarshal([]byte(rest), &words) == nil {
 				rest = quote(words)
 			}
-			if _, end, ok := strings.Cut(rest, "<<"); ok && strings.EqualFold(word, "RUN") { // a here-document
-				end = strings.Trim(end, `-"'`)
-				for rest = ""; i+1 < len(lines) && strings.TrimSpace(lines[i+1]) != end; i++ {
-					rest += lines[i+1] + "\n"
+			if m := hereForm.FindStringSubmatch(rest); m != nil && strings.EqualFold(word, "RUN") {
+				n := slices.IndexFunc(lines[i+1:], func(line string) bool { return strings.TrimSpace(line) == m[1] }) + 1
+				body := strings.Join(lines[i+1:i+1+n], "\n")
+				if i += n; rest == m[0] {
+					rest = strings.TrimSuffix(body, m[1]) // which the shell runs
+				} else if n > 0 {
+					rest += "\n" + body
 				}
 			}
 			out = append(out, shellSteps(rest)...)
 		}
 	}
 	return out
+}
+
+// firstWord returns the first word of a line and the rest.
+func firstWord(line string) (word, rest string) {
+	line = strings.TrimSpace(line)
+	if i := strings.IndexAny(line, " \t"); i >= 0 {
+		return line[:i], strings.TrimSpace(line[i:])
+	}
+	return line, ""
+}
+
+// withoutOptions removes the words at the start that are options.
+func withoutOptions(text string) string {
+	for strings.HasPrefix(text, "--") {
+		_, text = firstWord(text)
+	}
+	return text
 }
 
 // withoutComments removes lines that are comments, which may stand between the
@@ -91,9 +111,9 @@ var stringForm = regexp.MustCompile(`(?s)<string>(.*?)</string>`)
 // plistSteps returns the commands of a launch agent.
 func plistSteps(text string) []Step {
 	var out []Step
-	for _, m := range plistForm.FindAllStringSubmatch(text, most) {
+	for _, m := range plistForm.FindAllStringSubmatch(text, -1) {
 		var words []string
-		for _, w := range stringForm.FindAllStringSubmatch(m[1], most) {
+		for _, w := range stringForm.FindAllStringSubmatch(m[1], -1) {
 			words = append(words, html.UnescapeString(w[1]))
 		}
 		if len(words) > 0 {

@@ -15,35 +15,36 @@ type Step struct {
 }
 
 // most bounds the steps of one recipe.
-const most = 256
+const most = 4096
 
 // Steps returns what a recipe of a format, see loads.yaml of package command,
 // runs for some goals: targets of a Makefile, scripts of a package. Without
 // goals it is all that the recipe may run. A format that is not known runs
-// nothing.
-func Steps(format, text string, goals []string) []Step {
+// nothing. If whole is false there are more steps.
+func Steps(format, text string, goals []string) (steps []Step, whole bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	var out []Step
-	if steps, ok := withGoals[format]; ok {
-		out = steps(text, goals)
-	} else if steps, ok := whole[format]; ok {
-		out = steps(text)
-	} else if slices.Contains(languages[:], format) {
-		out = []Step{{format, text}}
+	whole = true
+	switch format {
+	case "make":
+		steps, whole = makeSteps(text, goals)
+	case "just":
+		steps, whole = makeSteps(justMake(text), goals)
+	case "task":
+		steps = taskSteps(text, goals)
+	case "package":
+		steps = packageSteps(text, goals)
+	default:
+		if read, ok := readers[format]; ok {
+			steps = read(text)
+		} else if slices.Contains(languages[:], format) {
+			steps = []Step{{format, text}}
+		}
 	}
-	return out[:min(len(out), most)]
+	return steps[:min(len(steps), most)], whole && len(steps) < most
 }
 
-// withGoals are the readers of formats of which a goal runs a part.
-var withGoals = map[string]func(text string, goals []string) []Step{
-	"make":    makeSteps,
-	"just":    func(text string, goals []string) []Step { return makeSteps(justMake(text), goals) },
-	"task":    taskSteps,
-	"package": packageSteps,
-}
-
-// whole are the readers of formats of which all runs.
-var whole = map[string]func(text string) []Step{
+// readers are those of formats of which all runs.
+var readers = map[string]func(text string) []Step{
 	"docker":   dockerSteps,
 	"yaml":     yamlSteps,
 	"unit":     unitSteps,
