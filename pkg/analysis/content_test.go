@@ -14,10 +14,6 @@ import (
 func TestWrittenFiles(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxCommand)
-	many := make([]any, maxLeaves+1)
-	for i := range many {
-		many[i] = obj{"new_string": string(rune('a' + i%26))}
-	}
 	for _, c := range [...]struct {
 		name, typ string
 		payload   obj
@@ -30,6 +26,7 @@ func TestWrittenFiles(t *testing.T) {
 		{"a read", "read_file", obj{"path": "a", "content": "t"}, nil},
 		{"a command", "execute_command", obj{"command": "echo t > a", "content": "t"}, nil},
 		{"edits", "edit_file", obj{"path": "a", "edits": []any{obj{"old_string": "o", "new_string": "b"}, obj{"newText": "c"}, "d", nil, obj{"content": 7}}}, []string{"/home/me/app/a b\nc"}},
+		{"edits beside a content", "edit_file", obj{"path": "a", "content": "b", "edits": []any{obj{"new_string": "c"}}}, []string{"/home/me/app/a b\nc"}},
 		{"an edit", "edit_file", obj{"path": "a", "old_string": "o", "content": "n"}, []string{"/home/me/app/a n"}},
 		{"too long", "write_file", obj{"path": "a", "content": long + "y"}, []string{"/home/me/app/a " + long}},
 		{"just not", "write_file", obj{"path": "a", "content": long}, []string{"/home/me/app/a " + long}},
@@ -68,6 +65,8 @@ func TestWrittenAttack(t *testing.T) {
 		{"a Makefile", "write_file", obj{"path": "Makefile", "content": "all:\n\t" + fetch}, true},
 		{"a hook", "write_file", obj{"path": ".git/hooks/pre-commit", "content": fetch}, true},
 		{"in one of two edits", "edit_file", obj{"path": ".git/hooks/pre-push", "edits": []any{obj{"new_string": "ls"}, obj{"new_string": fetch}}}, true},
+		{"in the last of many edits", "edit_file", obj{"path": "Makefile", "edits": append(slices.Repeat([]any{obj{"new_string": "# x"}}, 2*maxLeaves), obj{"new_string": "all:\n\t" + fetch})}, true},
+		{"in an edit behind a content", "edit_file", obj{"path": "Makefile", "content": "# x", "edits": []any{obj{"new_string": "all:\n\t" + fetch}}}, true},
 		{"a text", "write_file", obj{"path": "a.txt", "content": fetch}, false},
 		{"a harmless script", "write_file", obj{"path": "a.sh", "content": "#!/bin/sh\nls -la\n"}, false},
 	} {
