@@ -2,7 +2,14 @@ package hostile
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/action"
 )
 
 func TestRecords(t *testing.T) {
@@ -30,6 +37,93 @@ func TestRecords(t *testing.T) {
 	for i, again := range Records(1) {
 		if !bytes.Equal(again.Raw, records[i].Raw) {
 			t.Fatalf("record %d differs for the same seed", i)
+		}
+	}
+}
+
+// TestStream holds that each attack has a line of its own, and a separator that is
+// good and comes whole whatever stands before it.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	records := []Record{{Raw: []byte(`{"a`)}, {Raw: []byte("x\ny")}, {Raw: nil}}
+	want := "{\"a\n" + Separator + "\nx\ny\n" + Separator + "\n\n" + Separator + "\n"
+	if got := string(Stream(records)); got != want {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if a, err := action.Parse([]byte(Separator)); err != nil || a.Type != "delete_file" {
+		t.Errorf("the separator is %v, %v", a, err)
+	}
+}
+
+// TestTyping holds that typing is the same for a seed, ends nothing by itself, is
+// never slow, and has in some hundred seeds every kind of thing that people type.
+func TestTyping(t *testing.T) {
+	t.Parallel()
+	all := ""
+	for seed := range uint64(300) {
+		strokes := Typing(seed)
+		if !slices.Equal(strokes, Typing(seed)) {
+			t.Fatalf("seed %d types two things", seed)
+		}
+		if len(strokes) == 0 || len(strokes) > 5000 {
+			t.Errorf("seed %d types %d times", seed, len(strokes))
+		}
+		for _, s := range strokes {
+			if s.Pause < 0 || s.Pause > 3*time.Second {
+				t.Errorf("seed %d pauses %v", seed, s.Pause)
+			}
+			if strings.ContainsAny(s.Bytes, "\x03\x1c") {
+				t.Errorf("seed %d types %q, which ends what it meets", seed, s.Bytes)
+			}
+			all += s.Bytes
+		}
+	}
+	for _, want := range []string{"\r", "yes", "approve", "git status", "\x1b[A", ":wq\r", "\x1b[200~", "\x1b[201~", "\t", "\x7f", "\x00", "\xff", "漢"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("nobody types %q", want)
+		}
+	}
+}
+
+// TestVectors holds how a vector is read, and that one which lacks something or says
+// something unknown is refused by its name.
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	read := func(files map[string]string) ([]Vector, error) {
+		dir := t.TempDir()
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return ReadVectors(dir)
+	}
+	const head = "expect: BLOCK\nerror: invalid_json\nwhy: because: it is\n"
+	got, err := read(map[string]string{
+		"b.vec": head + "\n{\r\n\n\xff", "a.vec": head + "pipe: is_verdict\n\n", "c.txt": "no vector",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Vector{
+		{Name: "a", Expect: "BLOCK", Error: action.InvalidJSON, Pipe: "is_verdict", Why: "because: it is", Raw: []byte{}},
+		{Name: "b", Expect: "BLOCK", Error: action.InvalidJSON, Pipe: action.InvalidJSON, Why: "because: it is", Raw: []byte("{\r\n\n\xff")},
+	}
+	if !slices.EqualFunc(got, want, func(a, b Vector) bool {
+		return a.Name == b.Name && a.Expect == b.Expect && a.Error == b.Error && a.Pipe == b.Pipe && a.Why == b.Why && bytes.Equal(a.Raw, b.Raw)
+	}) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	for text, says := range map[string]string{
+		head + "{}":                       "blank line",
+		"":                                "blank line",
+		head + "colour: red\n\n{}":        `unknown header "colour: red`,
+		"expect: BLOCK\nwhy: x\n\n{}":     "needed",
+		"error: x\nwhy: x\n\n{}":          "needed",
+		"expect: BLOCK\nerror: x\n\nwhy:": "needed",
+	} {
+		if _, err := read(map[string]string{"x.vec": text}); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "x.vec") {
+			t.Errorf("%q: error %v, want %s", text, err, says)
 		}
 	}
 }

@@ -26,15 +26,15 @@ func (c *Case) content() {
 	}
 }
 
-// writtenText returns the text that a payload writes: its content, or what its
-// edits put in.
+// writtenText returns the text that a payload writes: its content, and what its
+// edits put in, since the tool alone knows which of them it reads.
 func writtenText(payload map[string]any) string {
+	var parts []string
 	if text, ok := payload["content"].(string); ok {
-		return text
+		parts = append(parts, text)
 	}
 	edits, _ := payload["edits"].([]any)
-	var parts []string
-	for _, edit := range edits[:min(len(edits), maxLeaves)] {
+	for _, edit := range edits {
 		fields, _ := edit.(map[string]any)
 		for _, name := range [...]string{"content", "new_string", "new_text", "newText", "newString", "text"} {
 			if text, ok := fields[name].(string); ok {

@@ -1,10 +1,6 @@
 package classify
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,38 +103,6 @@ func TestTables(t *testing.T) {
 	}
 	if n := len(newEngine(ruleTable[:], exampleHome, []string{exampleRoot}).always); n > 8 {
 		t.Errorf("%d patterns have no literal and are tried on every text; find them one", n)
-	}
-}
-
-// rules_gen.go is what the rules make.
-func TestGenerated(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs the generator")
-	}
-	before, err := os.ReadFile("rules_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "rules"), os.DirFS("rules")); err != nil {
-		t.Fatal(err)
-	}
-	bin := filepath.Join(dir, "gen")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./gen").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	cmd := exec.CommandContext(t.Context(), bin)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("gen: %v\n%s", err, out)
-	}
-	after, err := os.ReadFile(filepath.Join(dir, "rules_gen.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(before, after) {
-		t.Error("rules_gen.go is out of date; run 'go generate ./pkg/classify'")
 	}
 }
 

@@ -179,9 +179,9 @@ func (s *state) runRecipe(format, path, text string, goals []string, place *effe
 		defer func() { s.remote-- }()
 		goals = nil
 	}
-	steps, complete := recipe.Steps(format, text, goals)
-	if !complete {
-		s.dynamic(effect.CauseLimit, abstract.Clip(path)+" has too many steps to be read to its end", at)
+	steps, whole := recipe.Steps(format, text, goals)
+	if !whole {
+		s.dynamic(effect.CauseLimit, abstract.Clip(path)+" runs more than can be read", at)
 	}
 	for _, step := range steps {
 		if s.gaveUp {

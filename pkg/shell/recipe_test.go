@@ -60,6 +60,12 @@ func TestHostileRepositories(t *testing.T) {
 		{"pip install -e .", map[string]string{"setup.py": "import os\nos.system('" + fetch + "')\n"}, effect.RunCode},
 		{"git commit -m x", map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n" + fetch + "\n"}, effect.RunCode},
 		{"make", map[string]string{"Makefile": "\x00"}, effect.Dynamic},
+		{"make", map[string]string{"Makefile": "all:\n" + strings.Repeat("\t@true\n", 1000) + "\t" + fetch + "\n"}, effect.RunDownload},
+		{"make", map[string]string{"Makefile": "all:\n" + strings.Repeat("\t@\\\n\n", 10000) + "\t:\n" + strings.Repeat("\t:\n", 5000) + "\t" + fetch + "\n"}, effect.Dynamic},
+		{"make", map[string]string{"Makefile": ".RECIPEPREFIX = >\nall:\n> " + fetch + "\n"}, effect.RunDownload},
+		{"make", map[string]string{"Makefile": "X = " + fetch + "\nifeq (0,1)\nX = true\nendif\nall:\n\t$(X)\n"}, effect.RunDownload},
+		{"npm test", map[string]string{"package.json": `{"scripts":{"test":"rm -rf {/etc,}"}}`}, effect.DeleteFile},
+		{"docker build .", map[string]string{"Dockerfile": "FROM a\nRUN\t" + fetch + "\n"}, effect.RunDownload},
 	} {
 		var got []effect.Kind
 		for _, e := range Analyze(c.command, repository(c.files)).Effects {

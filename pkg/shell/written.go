@@ -56,7 +56,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	}()
 	s := &state{text: text, at: &place}
 	all := effect.Span{End: len(text)}
-	steps, complete := recipe.Steps(format, text, nil)
+	steps, whole := recipe.Steps(format, text, nil)
 	for _, step := range steps {
 		from := len(s.effects)
 		s.code(step.Language, step.Text, all, []abstract.Value{})
@@ -67,7 +67,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 			s.without(from, effect.RunDownload)
 		}
 	}
-	if s.gaveUp || !complete {
+	if s.gaveUp || !whole {
 		out = append(out, unread(file))
 	}
 	s.finish()

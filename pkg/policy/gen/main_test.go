@@ -1,29 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/shieldcli/shield/policies"
+	"github.com/shieldcli/shield/internal/gentest"
 )
 
-// TestUpToDate demands that what was generated is what the YAML says.
-func TestUpToDate(t *testing.T) {
-	t.Parallel()
-	want, err := generate(policies.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../presets_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("presets_gen.go is not what policies/*.yaml say; run go generate ./pkg/policy")
-	}
+// TestFresh checks that go generate would change nothing.
+func TestFresh(t *testing.T) {
+	gentest.Fresh(t, main, nil, []string{"presets_gen.go"})
 }
 
 func TestGenerateRefuses(t *testing.T) {
@@ -45,11 +31,13 @@ func TestGenerateRefuses(t *testing.T) {
 		"extends: default":      "not base",
 		"extends: base\ndenny:": "did you mean",
 	} {
-		if _, err := generate(files(preset)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: error %v, want one with %q", preset, err, want)
-		}
+		_, err := generate(files(preset))
+		gentest.Refused(t, preset, err, want)
 	}
-	if _, err := generate(fstest.MapFS{}); err == nil {
-		t.Error("no error without files")
+	for _, name := range []string{"core", "base", "strict"} {
+		without := files("extends: base")
+		delete(without, name+".yaml")
+		_, err := generate(without)
+		gentest.Refused(t, "no "+name, err, name+".yaml")
 	}
 }

@@ -79,7 +79,8 @@ func (r *reader) gitSetting(key, value Word) {
 		r.code(Nested{Language: "file", Words: []Word{value}})
 	case section == "remote" && (last == "url" || last == "pushurl"):
 		r.repo(value)
-		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: key.Text[min(len("remote."), len(key.Text)):strings.LastIndexByte(key.Text, '.')], Address: value})
+		_, name, _ := strings.Cut(key.Text[:strings.LastIndexByte(key.Text, '.')], ".")
+		r.use.Remotes = append(r.use.Remotes, GitRemote{Name: name, Address: value})
 	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
 		to := cutKey(key)
 		r.use.Remotes = append(r.use.Remotes, GitRemote{Address: to})

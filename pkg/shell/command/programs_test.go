@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -72,34 +71,6 @@ func fillExamples(t *testing.T, path string, wants map[string]string) {
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestTablesAreCurrent compares the tables with what go generate would write.
-func TestTablesAreCurrent(t *testing.T) {
-	want, err := grammar.WriteGo(load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("programs_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("programs_gen.go differs from programs/*.yaml: run go generate ./pkg/shell/command")
-	}
-	words, err := os.ReadFile("words.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want, err = grammar.WriteWords(words); err != nil {
-		t.Fatal(err)
-	}
-	if got, err = os.ReadFile("words_gen.go"); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("words_gen.go differs from words.yaml: run go generate ./pkg/shell/command")
 	}
 }
 

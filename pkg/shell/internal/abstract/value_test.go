@@ -33,6 +33,53 @@ func TestConcat(t *testing.T) {
 	}
 }
 
+// TestText holds what a value says of itself: as people read it, as a pattern, and
+// which secret it holds.
+func TestText(t *testing.T) {
+	t.Parallel()
+	env, key := Unknown("env", Dump), Lit("k")
+	key.Secrets = "~/.ssh/id_rsa"
+	for _, c := range [...]struct {
+		v                      Value
+		shown, pattern, secret string
+		plain                  bool
+	}{
+		{Lit("a*[b"), "a*[b", `a\*\[b`, "credentials", true},
+		{Variable("X", 0), "$X", "**", "credentials", true},
+		{env, "env", "**", "the environment", false},
+		{key, "k", "k", "~/.ssh/id_rsa", true},
+		{Output("cat", Local|Held), "what cat writes", "**", "credentials", true},
+		{Output("cat", Local|Private), "what cat writes", "**", "credentials", false},
+		{Short("$$", FromVariable), "$$", "*", "credentials", true},
+	} {
+		if c.v.String() != c.shown || c.v.AsPattern() != c.pattern || c.v.SecretName() != c.secret || c.v.Plain() != c.plain {
+			t.Errorf("%+v: %q, %q, %q, plain %t", c.v, c.v.String(), c.v.AsPattern(), c.v.SecretName(), c.v.Plain())
+		}
+	}
+}
+
+// TestJoinValues holds that words which are joined have a blank between them, and
+// that one which is not known makes the text a pattern.
+func TestJoinValues(t *testing.T) {
+	t.Parallel()
+	if v := JoinValues([]Value{Lit("rm"), Lit("*"), Variable("X", Network)}); v.Text != `rm \* **` || v.Known() || v.Taint != Network {
+		t.Errorf("%+v", v)
+	}
+	if v := JoinValues(nil); v.Text != "" || !v.Known() {
+		t.Errorf("no words: %+v", v)
+	}
+	long := make([]Value, 3)
+	for i := range long {
+		long[i] = Lit(strings.Repeat("x", MaxValue/2))
+	}
+	if v := JoinValues(long); v.Known() || v.Taint != Foreign || len(v.Text) > MaxValue || !strings.HasPrefix(v.Text, "**") {
+		t.Errorf("a text over the bound: %.40q, known %t, taint %b", v.Text, v.Known(), v.Taint)
+	}
+	if got := Clip(strings.Repeat("ü", 81)); got != strings.Repeat("ü", 80)+"…" {
+		t.Errorf("clipped to %s", got)
+	}
+}
+
 // TestTaintsStay holds that a word has the taints and the secret of all its
 // parts, and the origin of what it starts with only if that is unknown.
 func TestTaintsStay(t *testing.T) {

@@ -4,39 +4,59 @@ import (
 	"encoding/json"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 )
+
+// hereForm finds what a here-document of a Dockerfile ends with.
+var hereForm = regexp.MustCompile(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 
 // dockerSteps returns the commands of a Dockerfile.
 func dockerSteps(text string) []Step {
 	var out []Step
 	lines := joinLines(withoutComments(text))
 	for i := 0; i < len(lines); i++ {
-		word, rest, _ := strings.Cut(strings.TrimSpace(lines[i]), " ")
+		word, rest := firstWord(lines[i])
+		if strings.EqualFold(word, "ONBUILD") || strings.EqualFold(word, "HEALTHCHECK") {
+			word, rest = firstWord(withoutOptions(rest))
+		}
 		switch strings.ToUpper(word) {
-		case "RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK", "ONBUILD":
-			rest = strings.TrimSpace(rest)
-			for strings.HasPrefix(rest, "--") {
-				_, rest, _ = strings.Cut(rest, " ")
-				rest = strings.TrimSpace(rest)
-			}
-			for _, inner := range [...]string{"CMD ", "RUN "} {
-				rest = strings.TrimPrefix(rest, inner)
-			}
+		case "RUN", "CMD", "ENTRYPOINT":
+			rest = withoutOptions(rest)
 			var words []string
 			if strings.HasPrefix(rest, "[") && json.Unmarshal([]byte(rest), &words) == nil {
 				rest = quote(words)
 			}
-			if _, end, ok := strings.Cut(rest, "<<"); ok && strings.EqualFold(word, "RUN") { // a here-document
-				end = strings.Trim(end, `-"'`)
-				for rest = ""; i+1 < len(lines) && strings.TrimSpace(lines[i+1]) != end; i++ {
-					rest += lines[i+1] + "\n"
+			if m := hereForm.FindStringSubmatch(rest); m != nil && strings.EqualFold(word, "RUN") {
+				n := slices.IndexFunc(lines[i+1:], func(line string) bool { return strings.TrimSpace(line) == m[1] }) + 1
+				body := strings.Join(lines[i+1:i+1+n], "\n")
+				if i += n; rest == m[0] {
+					rest = strings.TrimSuffix(body, m[1]) // which the shell runs
+				} else if n > 0 {
+					rest += "\n" + body
 				}
 			}
 			out = append(out, shellSteps(rest)...)
 		}
 	}
 	return out
+}
+
+// firstWord returns the first word of a line and the rest.
+func firstWord(line string) (word, rest string) {
+	line = strings.TrimSpace(line)
+	if i := strings.IndexAny(line, " \t"); i >= 0 {
+		return line[:i], strings.TrimSpace(line[i:])
+	}
+	return line, ""
+}
+
+// withoutOptions removes the words at the start that are options.
+func withoutOptions(text string) string {
+	for strings.HasPrefix(text, "--") {
+		_, text = firstWord(text)
+	}
+	return text
 }
 
 // withoutComments removes lines that are comments, which may stand between the
@@ -55,18 +75,24 @@ func withoutComments(text string) string {
 var runForm = regexp.MustCompile(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
 var runSetting = regexp.MustCompile(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
 
+// inForm returns what the group of a form holds in a line; "" if the line is not in
+// that form.
+func inForm(form *regexp.Regexp, line string) string {
+	if m := form.FindStringSubmatch(line); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // unitSteps returns the commands of systemd units, desktop entries and git
 // settings.
 func unitSteps(text string) []Step {
-	var out []Step
-	for _, line := range joinLines(text) {
+	return lineSteps(joinLines(text), func(line string) string {
 		if m := runForm.FindStringSubmatch(line); m != nil {
-			out = append(out, shellSteps(m[1])...)
-		} else if m := runSetting.FindStringSubmatch(line); m != nil {
-			out = append(out, shellSteps(strings.Trim(strings.TrimSpace(m[1]), `"`))...)
+			return m[1]
 		}
-	}
-	return out
+		return strings.Trim(strings.TrimSpace(inForm(runSetting, line)), `"`)
+	})
 }
 
 var cronForm = regexp.MustCompile(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
@@ -74,13 +100,9 @@ var cronForm = regexp.MustCompile(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)
 // cronSteps returns the commands of a crontab, without the user that those of
 // the system name.
 func cronSteps(text string) []Step {
-	var out []Step
-	for line := range strings.SplitSeq(text, "\n") {
-		if m := cronForm.FindStringSubmatch(line); m != nil {
-			out = append(out, shellSteps(strings.TrimPrefix(m[1], "root "))...)
-		}
-	}
-	return out
+	return lineSteps(strings.Split(text, "\n"), func(line string) string {
+		return strings.TrimPrefix(inForm(cronForm, line), "root ")
+	})
 }
 
 var plistForm = regexp.MustCompile(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
@@ -89,9 +111,9 @@ var stringForm = regexp.MustCompile(`(?s)<string>(.*?)</string>`)
 // plistSteps returns the commands of a launch agent.
 func plistSteps(text string) []Step {
 	var out []Step
-	for _, m := range plistForm.FindAllStringSubmatch(text, most) {
+	for _, m := range plistForm.FindAllStringSubmatch(text, -1) {
 		var words []string
-		for _, w := range stringForm.FindAllStringSubmatch(m[1], most) {
+		for _, w := range stringForm.FindAllStringSubmatch(m[1], -1) {
 			words = append(words, html.UnescapeString(w[1]))
 		}
 		if len(words) > 0 {
@@ -103,13 +125,13 @@ func plistSteps(text string) []Step {
 
 // procSteps returns the commands of a Procfile.
 func procSteps(text string) []Step {
-	var out []Step
-	for line := range strings.SplitSeq(text, "\n") {
-		if _, command, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "#") {
-			out = append(out, shellSteps(command)...)
+	return lineSteps(strings.Split(text, "\n"), func(line string) string {
+		if strings.HasPrefix(line, "#") {
+			return ""
 		}
-	}
-	return out
+		_, command, _ := strings.Cut(line, ":")
+		return command
+	})
 }
 
 var editorForm = regexp.MustCompile(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
@@ -117,11 +139,7 @@ var editorForm = regexp.MustCompile(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd
 // editorSteps returns the commands in settings of editors, debuggers, terminals and window
 // managers, one a line.
 func editorSteps(text string) []Step {
-	var out []Step
-	for line := range strings.SplitSeq(text, "\n") {
-		if m := editorForm.FindStringSubmatch(line); m != nil {
-			out = append(out, shellSteps(strings.Trim(m[1], `"'`))...)
-		}
-	}
-	return out
+	return lineSteps(strings.Split(text, "\n"), func(line string) string {
+		return strings.Trim(inForm(editorForm, line), `"'`)
+	})
 }

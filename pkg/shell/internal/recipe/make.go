@@ -1,16 +1,21 @@
 package recipe
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 )
 
+// maxWork bounds the bytes of a Makefile that are expanded and the targets that are
+// compared.
+const maxWork = 1 << 20
+
 // A makefile is what a Makefile says, as far as it is of note.
 type makefile struct {
 	vars  map[string]string
 	rules []rule
+	calls []string // what runs as the Makefile is read
+	left  int      // of maxWork
 }
 
 type rule struct {
@@ -19,16 +24,37 @@ type rule struct {
 }
 
 // makeSteps returns the recipes of the goals of a Makefile and of all that they
-// need, one step a line; without goals, those of all targets.
-func makeSteps(text string, goals []string) []Step {
-	m := parseMake(text)
-	out := shellSteps(m.run(goals)...)
-	for _, name := range slices.Sorted(maps.Keys(m.vars)) { // := $(shell …) runs as the Makefile is read
-		for _, call := range shellCalls(m.vars[name]) {
-			out = append(out, shellSteps(m.expand(call, 0))...)
+// need, one step a line; without goals, those of all targets. Of a variable that
+// conditions set there are two values, the first and the last.
+func makeSteps(text string, goals []string) (steps []Step, whole bool) {
+	m := parseMake(text, false)
+	steps, whole = m.steps(goals)
+	if conditional.MatchString(text) {
+		other, wholeToo := parseMake(text, true).steps(goals)
+		for _, step := range other {
+			if !slices.Contains(steps[:min(len(steps), most)], step) {
+				steps = append(steps, step)
+			}
 		}
+		whole = whole && wholeToo
 	}
-	return out
+	return steps, whole
+}
+
+var conditional = regexp.MustCompile(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
+
+func (m *makefile) steps(goals []string) (steps []Step, whole bool) {
+	steps = shellSteps(m.run(goals)...)
+	for _, call := range m.calls {
+		steps = append(steps, shellSteps(m.expand(call, 0))...)
+	}
+	return steps, m.spend(0)
+}
+
+// spend takes n off what is left to do, and reports whether there is some.
+func (m *makefile) spend(n int) bool {
+	m.left -= n
+	return m.left > 0
 }
 
 var justVariable = regexp.MustCompile(`\{\{\s*([\w-]+)\s*\}\}`)
@@ -54,7 +80,7 @@ func DefaultGoal(format, text string) string {
 	if format == "just" {
 		text = justMake(text)
 	}
-	m := parseMake(text)
+	m := parseMake(text, false)
 	if goal := m.vars[".DEFAULT_GOAL"]; goal != "" {
 		return goal
 	}
@@ -66,47 +92,109 @@ func DefaultGoal(format, text string) string {
 	return ""
 }
 
-func parseMake(text string) *makefile {
-	m := &makefile{vars: map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "LD": "ld", "SHELL": "sh"}}
-	current := rule{}
-	keep := func() {
-		if len(current.lines) > 0 || len(current.targets) > 0 {
-			m.rules = append(m.rules, current)
+// A makeReader reads a Makefile line by line.
+type makeReader struct {
+	*makefile
+	lines   []string // those that are left
+	current rule
+	own     map[string]bool // variables that the Makefile sets
+	depth   int             // of conditions
+	first   bool            // of the values that conditions choose from, the first counts
+}
+
+// parseMake reads a Makefile. Of the values that conditions choose from it keeps the
+// first or the last.
+func parseMake(text string, first bool) *makefile {
+	r := &makeReader{
+		makefile: &makefile{
+			vars: map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "LD": "ld", "SHELL": "sh", ".RECIPEPREFIX": "\t"},
+			left: maxWork,
+		},
+		lines: joinLines(text), own: map[string]bool{}, first: first,
+	}
+	for len(r.lines) > 0 {
+		line := r.lines[0]
+		r.lines = r.lines[1:]
+		if prefix := r.vars[".RECIPEPREFIX"]; prefix != "" && strings.HasPrefix(line, prefix[:1]) {
+			r.current.lines = append(r.current.lines, line[1:])
+		} else if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			r.line(line)
 		}
 	}
-	for _, line := range joinLines(text) {
-		if strings.HasPrefix(line, "\t") {
-			current.lines = append(current.lines, line)
-			continue
+	r.keep()
+	return r.makefile
+}
+
+// line reads a line that is not of a recipe.
+func (r *makeReader) line(line string) {
+	r.calls = append(r.calls, shellCalls(line)...)
+	if directive := directiveForm.FindStringSubmatch(line); directive != nil {
+		switch directive[1] {
+		case "define":
+			r.define(directive[2])
+		case "ifeq", "ifneq", "ifdef", "ifndef":
+			r.depth++
+		case "endif":
+			r.depth--
 		}
-		trimmed := strings.TrimSpace(line)
-		if trimmed == "" || trimmed[0] == '#' {
-			continue
-		}
-		if name, value, ok := makeVariable(trimmed); ok {
-			if strings.HasSuffix(name, "+") {
-				name = strings.TrimSpace(name[:len(name)-1])
-				value = m.vars[name] + " " + value
-			}
-			if _, set := m.vars[name]; !set || !strings.Contains(line, "?=") {
-				m.vars[name] = value
-			}
-			continue
-		}
-		targets, rest, ok := strings.Cut(trimmed, ":")
-		if !ok {
-			continue
-		}
-		keep()
-		rest = strings.TrimPrefix(rest, ":")
-		needs, inline, _ := strings.Cut(rest, ";")
-		current = rule{targets: strings.Fields(targets), needs: strings.Fields(strings.ReplaceAll(needs, "|", " "))}
-		if inline != "" {
-			current.lines = append(current.lines, inline)
-		}
+		return
 	}
-	keep()
-	return m
+	if name, value, ok := makeVariable(line); ok {
+		if line[strings.IndexByte(line, '=')-1] == '!' {
+			r.calls = append(r.calls, value)
+			value = "$(shell " + value + ")"
+		}
+		r.set(name, value, strings.Contains(line, "?="))
+		return
+	}
+	targets, rest, ok := strings.Cut(line, ":")
+	if !ok || strings.HasPrefix(line, "$(") && closing(line, 1) == len(line)-1 { // $(info …)
+		return
+	}
+	r.keep()
+	needs, inline, _ := strings.Cut(strings.TrimPrefix(rest, ":"), ";")
+	r.current = rule{targets: strings.Fields(targets), needs: strings.Fields(strings.ReplaceAll(needs, "|", " "))}
+	if inline != "" {
+		r.current.lines = append(r.current.lines, inline)
+	}
+}
+
+// directiveForm matches lines that are neither rules nor variables.
+var directiveForm = regexp.MustCompile(`^(?:override\s+|export\s+)?(define|ifn?eq|ifn?def|else|endif|-?include|sinclude|vpath|undefine|unexport)\b\s*([^:?!+=\s]*)(?:$|[^:=\s]|\s*[:?!+]*=?\s*$)`)
+
+// define reads a variable of several lines.
+func (r *makeReader) define(name string) {
+	n := slices.IndexFunc(r.lines, func(line string) bool { return strings.TrimSpace(line) == "endef" })
+	if n < 0 {
+		n = len(r.lines)
+	}
+	value := strings.Join(r.lines[:n], "\n")
+	r.lines = r.lines[min(n+1, len(r.lines)):]
+	r.calls = append(r.calls, shellCalls(value)...)
+	r.set(name, value, false)
+}
+
+// set gives a variable a value; one whose name ends in + is made longer, and one
+// that is only a default leaves what is set.
+func (r *makeReader) set(name, value string, isDefault bool) {
+	name, more := strings.CutSuffix(name, "+")
+	name = strings.TrimSpace(name)
+	old, isSet := r.vars[name]
+	switch {
+	case isSet && isDefault && !more, r.own[name] && r.first && r.depth > 0:
+	case more:
+		r.vars[name] = old + " " + value
+	default:
+		r.vars[name] = value
+	}
+	r.own[name] = true
+}
+
+// keep ends a rule.
+func (r *makeReader) keep() {
+	if len(r.current.lines) > 0 || len(r.current.targets) > 0 {
+		r.rules = append(r.rules, r.current)
+	}
 }
 
 // makeVariable reads NAME = value, with any of make's signs; += stays at the
@@ -127,59 +215,88 @@ func makeVariable(line string) (name, value string, ok bool) {
 // run returns the lines that make would run for goals.
 func (m *makefile) run(goals []string) []string {
 	var out []string
-	done := map[string]bool{}
-	var build func(goal string, depth int)
-	build = func(goal string, depth int) {
-		if done[goal] || depth > 32 {
-			return
-		}
-		done[goal] = true
-		for i := range m.rules {
-			r := &m.rules[i]
-			if !slices.ContainsFunc(r.targets, func(t string) bool { return matches(m.expand(t, 0), goal) }) {
-				continue
-			}
-			for _, need := range r.needs {
-				for _, n := range strings.Fields(m.expand(need, 0)) {
-					build(n, depth+1)
-				}
-			}
-			out = append(out, m.recipe(r)...)
-		}
-	}
 	if goals == nil {
 		for i := range m.rules {
 			out = append(out, m.recipe(&m.rules[i])...)
 		}
 		return out
 	}
+	byTarget, patterns := m.targets()
+	done := map[string]bool{}
+	var build func(goal string)
+	build = func(goal string) {
+		if done[goal] || !m.spend(1) {
+			return
+		}
+		done[goal] = true
+		rules := slices.Clone(byTarget[goal])
+		for _, p := range patterns {
+			if m.spend(1) && matches(p.target, goal) {
+				rules = append(rules, p.rule)
+			}
+		}
+		slices.Sort(rules)
+		for _, i := range slices.Compact(rules) {
+			r := &m.rules[i]
+			for _, need := range r.needs {
+				for _, n := range strings.Fields(m.expand(need, 0)) {
+					build(n)
+				}
+			}
+			out = append(out, m.recipe(r)...)
+		}
+	}
 	for _, g := range goals {
-		build(g, 0)
+		build(g)
 	}
 	return out
 }
 
-// matches reports whether a target, which may hold one %, is that of a goal.
-func matches(target, goal string) bool {
-	before, after, pattern := strings.Cut(target, "%")
-	if !pattern {
-		return slices.Contains(strings.Fields(target), goal)
+// A pattern is a target with a %, and the index of its rule.
+type pattern struct {
+	target string
+	rule   int
+}
+
+// targets returns the indices of the rules by their targets, and the targets that
+// are patterns.
+func (m *makefile) targets() (rules map[string][]int, patterns []pattern) {
+	rules = map[string][]int{}
+	for i := range m.rules {
+		for _, text := range m.rules[i].targets {
+			for _, target := range strings.Fields(m.expand(text, 0)) {
+				if strings.Contains(target, "%") {
+					patterns = append(patterns, pattern{target, i})
+				} else {
+					rules[target] = append(rules[target], i)
+				}
+			}
+		}
 	}
+	return rules, patterns
+}
+
+// matches reports whether a target that holds one % is that of a goal.
+func matches(target, goal string) bool {
+	before, after, _ := strings.Cut(target, "%")
 	return len(goal) > len(before)+len(after) && strings.HasPrefix(goal, before) && strings.HasSuffix(goal, after)
 }
 
+// recipe returns the commands of a rule.
 func (m *makefile) recipe(r *rule) []string {
-	var lines []string
+	var commands []string
 	for _, line := range r.lines {
-		lines = append(lines, strings.TrimLeft(m.expand(line, 0), "\t @-+"))
+		for command := range strings.SplitSeq(m.expand(line, 0), "\n") { // of a variable that has several lines
+			commands = append(commands, strings.TrimLeft(command, "\t @-+"))
+		}
 	}
-	return lines
+	return commands
 }
 
 // expand puts the variables that the Makefile sets in. Automatic variables are
 // names in the folder; what else it asks for is a variable of the environment.
 func (m *makefile) expand(text string, depth int) string {
-	if depth > 8 || !strings.Contains(text, "$") || len(text) > 1<<16 {
+	if !m.spend(1+len(text)) || depth > 8 || !strings.Contains(text, "$") || len(text) > 1<<16 {
 		return text
 	}
 	var b strings.Builder

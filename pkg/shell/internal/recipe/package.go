@@ -55,7 +55,8 @@ func collect(v any, under string, depth int, out *[]string) {
 			collect(e, under, depth+1, out)
 		}
 	case map[string]any:
-		if text, ok := v["command"].(string); ok {
+		text, taken := v["command"].(string)
+		if taken {
 			if args, ok := v["args"].([]any); ok {
 				words := []string{}
 				for _, a := range args {
@@ -68,6 +69,9 @@ func collect(v any, under string, depth int, out *[]string) {
 			*out = append(*out, text)
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if taken && (key == "command" || key == "args") {
+				continue
+			}
 			down := under
 			switch key {
 			case "scripts", "husky", "hooks", "lint-staged", "simple-git-hooks", "postCreateCommand", "postStartCommand", "initializeCommand", "onCreateCommand", "postAttachCommand", "updateContentCommand":
@@ -87,7 +91,7 @@ var pairForm = regexp.MustCompile(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
 // fragmentSteps returns the values of a part of such a file.
 func fragmentSteps(text string) []Step {
 	var out []string
-	for _, m := range pairForm.FindAllStringSubmatch(text, most) {
+	for _, m := range pairForm.FindAllStringSubmatch(text, -1) {
 		var value string
 		if json.Unmarshal([]byte(m[1]), &value) == nil && strings.ContainsAny(value, " |;") {
 			out = append(out, value)
@@ -96,20 +100,39 @@ func fragmentSteps(text string) []Step {
 	return shellSteps(out...)
 }
 
-// uncommented removes lines that are comments, and commas before a closing
-// bracket, which editors allow.
+// uncommented removes comments, and commas before a closing bracket, which editors
+// allow. Texts stay as they are.
 func uncommented(text string) string {
-	if !strings.Contains(text, "//") && !strings.Contains(text, ",") {
-		return text
-	}
-	lines := strings.Split(text, "\n")
-	kept := lines[:0]
-	for _, line := range lines {
-		if !strings.HasPrefix(strings.TrimSpace(line), "//") {
-			kept = append(kept, line)
+	out := make([]byte, 0, len(text))
+	comma := -1 // where the last comma is in out, if only blanks are behind it
+	for i := 0; i < len(text); i++ {
+		rest := text[i:]
+		switch c := text[i]; {
+		case c == '"':
+			end := i + len(jsonText.FindString(rest))
+			out = append(out, text[i:end]...)
+			i, comma = end-1, -1
+			continue
+		case strings.HasPrefix(rest, "//"):
+			line, _, _ := strings.Cut(rest, "\n")
+			i += len(line) - 1
+			continue
+		case strings.HasPrefix(rest, "/*"):
+			note, _, _ := strings.Cut(rest, "*/")
+			i += len(note) + 1
+			continue
+		case c == ',':
+			comma = len(out)
+		case (c == '}' || c == ']') && comma >= 0:
+			out[comma] = ' '
+			comma = -1
+		case strings.IndexByte(" \t\r\n", c) < 0:
+			comma = -1
 		}
+		out = append(out, text[i])
 	}
-	return trailing.ReplaceAllString(strings.Join(kept, "\n"), "$1")
+	return string(out)
 }
 
-var trailing = regexp.MustCompile(`,(\s*[}\]])`)
+// jsonText matches a text of JSON, or what is there of one.
+var jsonText = regexp.MustCompile(`^"(?:[^"\\]|\\.)*"?`)

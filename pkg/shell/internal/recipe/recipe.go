@@ -4,6 +4,7 @@
 package recipe
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -14,42 +15,47 @@ type Step struct {
 }
 
 // most bounds the steps of one recipe.
-const most = 256
+const most = 4096
 
 // Steps returns what a recipe of a format, see loads.yaml of package command,
 // runs for some goals: targets of a Makefile, scripts of a package. Without
 // goals it is all that the recipe may run. A format that is not known runs
-// nothing. complete is false if there are more steps than are returned.
-func Steps(format, text string, goals []string) (out []Step, complete bool) {
+// nothing. If whole is false there are more steps.
+func Steps(format, text string, goals []string) (steps []Step, whole bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
+	whole = true
 	switch format {
 	case "make":
-		out = makeSteps(text, goals)
+		steps, whole = makeSteps(text, goals)
 	case "just":
-		out = makeSteps(justMake(text), goals)
+		steps, whole = makeSteps(justMake(text), goals)
 	case "task":
-		out = taskSteps(text, goals)
+		steps = taskSteps(text, goals)
 	case "package":
-		out = packageSteps(text, goals)
-	case "docker":
-		out = dockerSteps(text)
-	case "yaml":
-		out = yamlSteps(text)
-	case "unit":
-		out = unitSteps(text)
-	case "cron":
-		out = cronSteps(text)
-	case "plist":
-		out = plistSteps(text)
-	case "procfile":
-		out = procSteps(text)
-	case "editor":
-		out = editorSteps(text)
-	case "shell", "python", "ruby", "node", "lua", "perl", "php", "code":
-		out = []Step{{format, text}}
+		steps = packageSteps(text, goals)
+	default:
+		if read, ok := readers[format]; ok {
+			steps = read(text)
+		} else if slices.Contains(languages[:], format) {
+			steps = []Step{{format, text}}
+		}
 	}
-	return out[:min(len(out), most)], len(out) <= most
+	return steps[:min(len(steps), most)], whole && len(steps) < most
 }
+
+// readers are those of formats of which all runs.
+var readers = map[string]func(text string) []Step{
+	"docker":   dockerSteps,
+	"yaml":     yamlSteps,
+	"unit":     unitSteps,
+	"cron":     cronSteps,
+	"plist":    plistSteps,
+	"procfile": procSteps,
+	"editor":   editorSteps,
+}
+
+// languages are the formats that are programs, and one step.
+var languages = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
 // shellSteps returns texts as steps of a shell, without those that are blank.
 func shellSteps(texts ...string) []Step {
@@ -58,6 +64,15 @@ func shellSteps(texts ...string) []Step {
 		if strings.TrimSpace(text) != "" {
 			out = append(out, Step{"shell", text})
 		}
+	}
+	return out
+}
+
+// lineSteps returns the steps that lines of a text hold: what command finds in each.
+func lineSteps(lines []string, command func(line string) string) []Step {
+	var out []Step
+	for _, line := range lines {
+		out = append(out, shellSteps(command(line))...)
 	}
 	return out
 }

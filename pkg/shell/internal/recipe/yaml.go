@@ -96,7 +96,7 @@ func scalar(value string) string {
 		}
 	case strings.HasPrefix(value, "["):
 		var words []string
-		for _, w := range wordForm.FindAllString(strings.Trim(value, "[] "), most) {
+		for _, w := range wordForm.FindAllString(strings.Trim(value, "[] "), -1) {
 			words = append(words, scalar(strings.TrimSpace(w)))
 		}
 		return quote(words)

@@ -82,6 +82,9 @@ func (p *script) call(f operand, args []operand) operand {
 		return operand{Value: abstract.Unknown("…()", f.Taint|anyTaint(args)), used: true}
 	}
 	full := f.name
+	if full == ".then" {
+		p.callbacks(f, full, args)
+	}
 	if full[0] == '.' { // a method of a value
 		if v, ok := p.method(full[1:], f, args); ok {
 			return v
@@ -412,10 +415,24 @@ func (p *script) callbacks(f operand, full string, args []operand) {
 			p.evaluate(a.name, f.Value)
 		}
 	}
-	if p.language == "php" && len(args) > 1 && args[0].Known() && args[0].name == "" && (strings.HasPrefix(full, "array_") || strings.HasPrefix(full, "call_user_func")) {
-		if r := roleOf(args[0].Text, p.language); r != 0 {
-			p.act(r, args[0].Text, args[1], args[1:])
+	if p.language != "php" || len(args) < 2 || !strings.HasPrefix(full, "array_") && !strings.HasPrefix(full, "call_user_func") {
+		return
+	}
+	callee, given := args[0], args[1:]
+	if callee.isList { // array_filter, array_walk
+		callee, given = args[1], args[:1]
+	}
+	r := roleOf(callee.Text, p.language)
+	switch {
+	case !callee.Known() || callee.name != "" || r == 0:
+	case full == "call_user_func_array" && given[0].isList && len(given[0].list) > 0:
+		p.act(r, callee.Text, given[0].list[0], given[0].list)
+	case strings.HasPrefix(full, "array_") && given[0].isList:
+		for _, e := range given[0].list {
+			p.act(r, callee.Text, e, []operand{e})
 		}
+	default:
+		p.act(r, callee.Text, given[0], given)
 	}
 }
 

@@ -35,17 +35,12 @@ func (p *script) expr() operand {
 			return left
 		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
 			p.i++
-			right := p.operand()
+			right := p.times(p.operand())
 			left = operand{Value: abstract.Concat(left.Value, right.Value), list: append(left.list[:len(left.list):len(left.list)], right.list...), isList: left.isList}
 		case t.text == "=" || t.text == "+=" || t.text == ".=":
 			left = p.assign(left, t.text)
 		case t.text == "*":
-			p.i++
-			right := p.operand()
-			n, err := strconv.Atoi(right.Text)
-			if left.Known() && left.name == "" && err == nil && n >= 0 && n*len(left.Text) <= 4096 {
-				left.Text = strings.Repeat(left.Text, n)
-			}
+			left = p.times(left)
 		case t.text == "%":
 			p.i++
 			right := p.operand()
@@ -75,6 +70,26 @@ func (p *script) expr() operand {
 		default:
 			return left
 		}
+	}
+	return left
+}
+
+// times is a text that is repeated, as "…" * 3 or 3 * "…".
+func (p *script) times(left operand) operand {
+	for p.peek("*") {
+		p.i++
+		text, right := left, p.operand()
+		n, err := strconv.Atoi(right.Text)
+		if err != nil {
+			text = right
+			n, err = strconv.Atoi(left.Text)
+		}
+		if err != nil || n < 0 || n > 4096 || n*len(text.Text) > 4096 || !text.Known() || text.name != "" {
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), used: true}
+			continue
+		}
+		text.Text = strings.Repeat(text.Text, n)
+		left = text
 	}
 	return left
 }

@@ -151,18 +151,7 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		case known && (name == "lower" || name == "toLowerCase"):
 			return keep(strings.ToLower(recv.Text))
 		case name == "split" && known && len(args) <= 1:
-			var out operand
-			out.isList = true
-			for f := range strings.FieldsSeq(recv.Text) {
-				out.list = append(out.list, operand{Value: abstract.Value{Text: f, Taint: recv.Taint}})
-			}
-			if len(args) == 1 && args[0].Text == "" {
-				out.list = nil
-				for _, r := range recv.Text {
-					out.list = append(out.list, operand{Value: abstract.Lit(string(r))})
-				}
-			}
-			return out, true
+			return split(recv, args), true
 		case name == "decode" && len(args) > 0 && (args[0].Text == "base64" || args[0].Text == "hex" || args[0].Text == "rot13" || args[0].Text == "rot_13"):
 			return p.codec(recv, args[0].Text)
 		case name == "format" || name == "slice" || name == "substring" || name == "json":
@@ -182,8 +171,18 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		}
 		return operand{Value: abstract.Unknown("join()", recv.Taint|anyTaint(args)), used: true}, true
 	case "replace", "replaceAll", "gsub", "sub":
-		if known && len(args) > 1 && args[0].Known() && args[1].Known() && args[0].name == "" {
-			return keep(strings.ReplaceAll(recv.Text, args[0].Text, args[1].Text))
+		if known && len(args) > 1 && args[0].Known() && args[1].Known() && args[0].name == "" && (p.language != "lua" || !strings.ContainsAny(args[0].Text, `^$()%.[]*+-?`)) {
+			n := -1
+			if name == "sub" || name == "replace" && p.language == "node" {
+				n = 1
+			}
+			if len(args) > 2 {
+				var err error
+				if n, err = strconv.Atoi(args[2].Text); err != nil {
+					break
+				}
+			}
+			return keep(strings.Replace(recv.Text, args[0].Text, args[1].Text, n))
 		}
 	case "reverse", "reversed":
 		if known {
@@ -212,6 +211,22 @@ func (p *script) method(name string, recv operand, args []operand) (operand, boo
 		}
 	}
 	return operand{}, false
+}
+
+// split cuts a text into a list: at blanks, or at what the one argument says.
+func split(text operand, args []operand) operand {
+	parts := strings.Fields(text.Text)
+	if len(args) == 1 && args[0].Text != " " {
+		if !args[0].Known() || args[0].name != "" {
+			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), used: true}
+		}
+		parts = strings.Split(text.Text, args[0].Text)
+	}
+	out := operand{isList: true}
+	for _, part := range parts {
+		out.list = append(out.list, operand{Value: abstract.Value{Text: part, Taint: text.Taint}})
+	}
+	return out
 }
 
 func (p *script) codec(recv operand, codec string) (operand, bool) {

@@ -153,7 +153,8 @@ func (l *loader) find(path string) (yaml.MapSlice, error) {
 			if item.Key != "subs" {
 				continue
 			}
-			for _, sub := range item.Value.(yaml.MapSlice) {
+			subs, _ := item.Value.(yaml.MapSlice)
+			for _, sub := range subs {
 				if key, _ := sub.Key.(string); slices.Contains(strings.Fields(key), name) {
 					next, _ = sub.Value.(yaml.MapSlice)
 				}

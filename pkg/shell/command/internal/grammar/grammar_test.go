@@ -34,6 +34,31 @@ func TestRefused(t *testing.T) {
 		{"like itself", "p:\n  like: p" + example, "too deep"},
 		{"not a map", "p: 1\n", "not a map"},
 		{"not a string", "p:\n  flags: [a]" + example, "not a string"},
+		{"not a map of options", "p:\n  options: -a" + example, "options: not a map"},
+		{"an option that is no text", "p:\n  options:\n    -a: [read]" + example, "-a: [read] is not a string"},
+		{"a wrong option", "p:\n  options:\n    -a: =reed" + example, `-a: unknown role "reed"`},
+		{"a wrong value among good ones", "p:\n  options:\n    -a: \"[=read,reed]\"" + example, `unknown role "reed"`},
+		{"an option listed twice in a map", "p:\n  options:\n    -a -b: =read\n    -b: =write" + example, "option -b is listed twice"},
+		{"a subcommand that is a list", "p:\n  subs:\n    a: [read]" + example, "a: neither a map nor an action"},
+		{"a wrong subcommand", "p:\n  subs:\n    a: locally" + example, `a: unknown word "locally"`},
+		{"a wrong map of a subcommand", "p:\n  subs:\n    a:\n      does: locally" + example, `a: does: unknown word "locally"`},
+		{"a program that is a number", "7:\n  flags: -a" + example, "the name is not a string"},
+		{"a program that is listed twice", "p:\n  flags: -a" + example + "p :\n  flags: -b" + example, "p"},
+		{"all words twice", "p:\n  operands: argv read..." + example, "only one role"},
+		{"all words with dots", "p:\n  operands: argv..." + example, "already takes all words"},
+		{"a wrong shape of an action", "p:\n  does: readonly -> reed" + example, `unknown role "reed"`},
+		{"a wrong turn", "p:\n  does: turn:reed=read" + example, `unknown role "reed"`},
+		{"a turn to nothing", "p:\n  does: turn:read" + example, `unknown role ""`},
+		{"a wrong place", "p:\n  does: here:reed" + example, `unknown role "reed"`},
+		{"a wrong default", "p:\n  does: empty:reed" + example, `unknown role "reed"`},
+		{"an unknown verb", "p:\n  does: remote:tickle" + example, `unknown verb "tickle"`},
+		{"a wrong input", "p:\n  input: reed" + example, `unknown role "reed"`},
+		{"a language of a subcommand", "p:\n  subs:\n    a:\n      language: awk" + example, "only a program"},
+		{"like no name", "p:\n  like: ' '" + example, "the name is missing"},
+		{"like an unknown subcommand", "p:\n  like: q a b" + example + "q:\n  subs:\n    a:\n      flags: -x" + example, `unknown subcommand "b" of "q a b"`},
+		{"like a subcommand of none", "p:\n  like: q a" + example + "q:\n  subs: 7" + example, `unknown subcommand "a" of "q a"`},
+		{"like one that is wrong", "p:\n  like: q" + example + "q:\n  flag: -a" + example, "unknown key"},
+		{"no YAML", "p: [", "a.yaml"},
 		{"names of a subcommand", "p:\n  subs:\n    a:\n      also: b" + example, "only a program"},
 	} {
 		if _, err := load(tt.text); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -53,6 +78,116 @@ func TestLike(t *testing.T) {
 	}
 	if s := strings.Join(got, " "); s != "-a -oroleRead -xroleShell" {
 		t.Errorf("options of q: %s", s)
+	}
+}
+
+// TestLikeSubcommand holds that a program may be like a subcommand, whatever names
+// that has, and takes neither its other names nor its examples.
+func TestLikeSubcommand(t *testing.T) {
+	t.Parallel()
+	programs, err := load("p:\n  also: pp\n  style: gnu own\n  subs:\n    a b:\n      flags: -x\n      subs:\n        c:\n          flags: -y\n  examples:\n    p:\nq:\n  like: p b c\n  examples:\n    q:\nr:\n  like: p\n  examples:\n    r:\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range programs {
+		names = append(names, p.Name)
+	}
+	if got := strings.Join(names, " "); got != "p pp q r" {
+		t.Fatalf("programs %s", got)
+	}
+	if options := programs[2].Grammar.Options; len(options) != 1 || options[0].Name != "-y" {
+		t.Errorf("q, like p b c: %+v", options)
+	}
+	if subs := programs[3].Grammar.Subs; len(subs) != 2 || len(programs[3].Examples) != 1 {
+		t.Errorf("r, like p: %+v, examples %v", subs, programs[3].Examples)
+	}
+	if style := programs[0].Grammar.Subs[0].Grammar.Style; !slices.Equal(style, []string{"gnu"}) {
+		t.Errorf("p a has the habits %q of p", style)
+	}
+}
+
+// TestWriteFields holds that every key of an entry is in the table.
+func TestWriteFields(t *testing.T) {
+	t.Parallel()
+	programs, err := load(`a-b.c:
+  why: because
+  service: git
+  language: awk
+  files: .awk .gawk
+  style: gnu plus
+  input: shell
+  values: -v
+  optional: -o
+  keys: {if of: "=read"}
+  texts: {"two words": "remote:delete"}
+  groups: y x
+  options:
+    -O*: "=write"
+    -Ox*: "=read"
+    -s: "readonly network in:code out:secret secret here:read empty:list turn:read=write turn:list=read stop dry -> text read... write"
+  operands: read
+  examples: {a: b}
+A-b.c:
+  examples: {a: b}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := WriteGo(programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(source)), " ")
+	for _, want := range []string{
+		`{"a-b.c", &syntaxA_b_2ec_}`, `{"A-b.c", &syntaxA_b_2ec}`, `".awk": "awk", ".gawk": "awk",`, `style: gnu | plus, why: "because", language: "awk", service: "git", input: roleShell,`,
+		`prefixes: []option{ {"-Ox", `, `keys: []option{ {"if", `, `texts: []option{ {"two words", `, `groups: []string{"x", "y"}, operands: shape{head: []role{roleRead}}`,
+		`{values: []role{roleText}}`, `{values: []role{roleText}, attached: true}`, `{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}`,
+		`{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{in: Code, setIn: true, out: Secret, setOut: true}, operands: &shape_`,
+		`turns: []turn{{roleRead, roleWrite}, {roleList, roleRead}}, here: roleRead, empty: roleList, flags: stop | dry}`,
+		`{head: []role{roleText}, rest: roleRead, tail: []role{roleWrite}}`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in\n%s", want, source)
+		}
+	}
+}
+
+// TestLoads holds what becomes of the tables of files that programs run, and that a
+// wrong one is refused by the name of its entry.
+func TestLoads(t *testing.T) {
+	t.Parallel()
+	source, err := WriteLoads([]byte("b:\n  programs: p q\n  names: '*.x y'\n  recipe: make\n  goals: -=all *=*\n  folder: -C\na:\n  programs: q r\n  names: z\n  words: build\n  reads: s\n  file: -f\n  values: -j\n"),
+		[]byte("make:\n  files: m *.mk\nci:\n  format: yaml\n  files: '*.yml'\n  elsewhere: true\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(source)), " ")
+	for _, want := range []string{
+		`{ // a Names: []string{"z"}, Words: []string{"build"}, Reads: []string{"s"}, File: []string{"-f"}, Values: []string{"-j"}, Recipe: "", }, { // b`,
+		`Names: []string{"*.x", "y"}, Goals: []string{"-=all", "*=*"}, Folder: []string{"-C"}, Recipe: "make", }`,
+		`case "r": return []int{0}`, `case "q": return []int{0, 1}`, `case "p": return []int{1}`,
+		`{"make", []string{"m", "*.mk"}, false}, {"yaml", []string{"*.yml"}, true}, }`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in\n%s", want, source)
+		}
+	}
+	for _, c := range [...]struct{ loads, recipes, want string }{
+		{"a: {programs: p}", "", "a: no programs, or no names"},
+		{"a: {names: x}", "", "a: no programs, or no names"},
+		{"a: {programs: p, names: '[x'}", "", "a: [x: syntax error"},
+		{"a: {programs: p, names: x, words: '[y'}", "", "a: [y: syntax error"},
+		{"a: {programs: p p, names: x}", "", "a: p is listed twice"},
+		{"a: {programs: p, names: x, colour: red}", "", "colour"},
+		{"a: [", "", "[1:"},
+		{"", "a: {files: '[x'}", "a: [x: syntax error"},
+		{"", "a: {colour: red}", "colour"},
+		{"", "a: [", "[1:"},
+	} {
+		if _, err := WriteLoads([]byte(c.loads), []byte(c.recipes)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: error %v, want %q", c.loads, c.recipes, err, c.want)
+		}
 	}
 }
 

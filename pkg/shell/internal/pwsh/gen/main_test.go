@@ -1,30 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"strings"
 	"testing"
+
+	"github.com/shieldcli/shield/internal/gentest"
 )
 
-// TestTablesAreCurrent compares the tables with what go generate would write.
-func TestTablesAreCurrent(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile("../cmdlets.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := compile(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../cmdlets_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("cmdlets_gen.go differs from cmdlets.yaml: run go generate ./pkg/shell/internal/pwsh")
-	}
+// TestFresh checks that go generate would change nothing.
+func TestFresh(t *testing.T) {
+	gentest.Fresh(t, main, []string{"cmdlets.yaml"}, []string{"cmdlets_gen.go"})
 }
 
 func TestCompileRejects(t *testing.T) {
@@ -38,8 +22,7 @@ func TestCompileRejects(t *testing.T) {
 		"not in lower case":    "cmdlets:\n  Get-X:\n    does: readonly\n    examples:\n      get-x: \"\"\n",
 		"unknown field \"to\"": "cmdlets:\n  get-x:\n    to: readonly\n",
 	} {
-		if _, err := compile([]byte(text)); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := compile([]byte(text))
+		gentest.Refused(t, text, err, name)
 	}
 }

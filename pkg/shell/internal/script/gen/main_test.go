@@ -5,47 +5,26 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/shieldcli/shield/internal/gentest"
 )
 
-func TestTableIsFresh(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile("../calls.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := generate(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../calls_gen.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("calls_gen.go is older than calls.yaml; run go generate ./pkg/shell/internal/script")
-	}
+// TestFresh checks that go generate would change nothing.
+func TestFresh(t *testing.T) {
+	gentest.Fresh(t, main, []string{"calls.yaml"}, []string{"calls_gen.go"})
 }
 
 // TestFiles holds that the table is written beside its source, and only from a
 // source that is right.
 func TestFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := run(); err == nil {
-		t.Error("no source, and no error")
-	}
-	write := func(text string) {
-		if err := os.WriteFile("calls.yaml", []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("- {role: dance, calls: x}")
-	if err := run(); err == nil {
-		t.Error("a wrong role was accepted")
-	}
+	gentest.Refused(t, "no source", run(), "calls.yaml")
+	t.Chdir(gentest.Folder(t, map[string]string{"calls.yaml": "- {role: dance, calls: x}"}))
+	gentest.Refused(t, "a wrong role", run(), "dance")
 	if _, err := os.Stat("calls_gen.go"); err == nil {
 		t.Error("a table was written from a wrong source")
 	}
-	write("- {role: delete, calls: x}")
+	t.Chdir(gentest.Folder(t, map[string]string{"calls.yaml": "- {role: delete, calls: x}"}))
 	main()
 	if src, err := os.ReadFile("calls_gen.go"); err != nil || !bytes.Contains(src, []byte("deletes")) {
 		t.Errorf("%v\n%s", err, src)
@@ -69,14 +48,13 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, src)
 		}
 	}
-	for text, names := range map[string]string{
+	for text, name := range map[string]string{
 		"- {role: delete, calls: rm}\n- {role: dance, calls: x}": "entry 2",
 		"- {role: delete}":                  "entry 1",
 		"- {role: delete, calls: x, at: y}": "at",
-		"- {role: delete, calls: x":         "",
+		"- {role: delete, calls: x":         "[1:",
 	} {
-		if _, err := generate([]byte(text)); err == nil || !strings.Contains(err.Error(), names) {
-			t.Errorf("%s: error %v, which is to name %q", text, err, names)
-		}
+		_, err := generate([]byte(text))
+		gentest.Refused(t, text, err, name)
 	}
 }

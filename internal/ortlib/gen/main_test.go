@@ -1,0 +1,184 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/shieldcli/shield/internal/gentest"
+)
+
+// TestFresh checks that the libraries which ship have the sums that are written
+// down, and that the files which embed them are what they say.
+func TestFresh(t *testing.T) {
+	var outputs []string
+	for _, target := range targets {
+		outputs = append(outputs, "embed_"+target.os+"_"+target.arch+".go")
+	}
+	gentest.Fresh(t, func() {
+		if err := run(targets[:], true, ""); err != nil {
+			t.Error(err)
+		}
+	}, []string{"lib"}, outputs)
+}
+
+// packed returns data as a library is kept.
+func packed(t *testing.T, data string) string {
+	t.Helper()
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(z.EncodeAll([]byte(data), nil))
+}
+
+func sumOf(data string) string {
+	sum := sha256.Sum256([]byte(data))
+	return hex.EncodeToString(sum[:])
+}
+
+// TestCheckRefuses holds that a library which is not the one whose sum is written
+// down is refused, and that no Go file embeds it.
+func TestCheckRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ kept, says string }{
+		"missing":       {"", "beos_mips.zst"},
+		"another":       {packed(t, "other"), "SHA-256 is"},
+		"one byte more": {packed(t, "library!"), "SHA-256 is"},
+		"not packed":    {"library", "magic number"},
+		"cut off":       {packed(t, strings.Repeat("library", 9))[:20], "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			if c.kept != "" {
+				files["lib/beos_mips.zst"] = c.kept
+			}
+			t.Chdir(gentest.Folder(t, files))
+			err := run([]target{{os: "beos", arch: "mips", name: "lib.so", sum: sumOf("library")}}, true, "")
+			gentest.Refused(t, name, err, "beos/mips", c.says)
+			if _, err := os.Stat("embed_beos_mips.go"); err == nil {
+				t.Error("a Go file embeds it")
+			}
+		})
+	}
+}
+
+// tgz returns a package as npm packs it.
+func tgz(t *testing.T, files ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	g := gzip.NewWriter(&b)
+	w := tar.NewWriter(g)
+	for i := 0; i < len(files); i += 2 {
+		if err := w.WriteHeader(&tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(files[i+1]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestEntry(t *testing.T) {
+	t.Parallel()
+	whole := tgz(t, "package/README.md", "read", "package/lib", "library", "package/lib", "second")
+	if got, err := entry([]byte(whole), "package/lib"); err != nil || string(got) != "library" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for name, c := range map[string]struct{ data, says string }{
+		"no gzip":       {"library, and not packed at all", "gzip"},
+		"empty":         {"", "EOF"},
+		"cut off":       {whole[:len(whole)/2], "EOF"},
+		"missing":       {tgz(t, "package/lib.old", "x"), "package/lib is missing"},
+		"a folder's":    {tgz(t, "package/lib/x", "x"), "package/lib is missing"},
+		"nothing in it": {tgz(t), "is missing"},
+	} {
+		_, err := entry([]byte(c.data), "package/lib")
+		gentest.Refused(t, name, err, c.says)
+	}
+}
+
+// programs puts scripts of a shell on PATH, alone, by their names.
+func programs(t *testing.T, scripts map[string]string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are scripts of a shell")
+	}
+	dir := gentest.Folder(t, nil)
+	for name, text := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+}
+
+// TestFromModule holds that a library of the Go module is packed and embedded, and
+// one of another sum is not even kept.
+func TestFromModule(t *testing.T) {
+	module := gentest.Folder(t, map[string]string{"test_data/l.so": "library"})
+	programs(t, map[string]string{"go": "[ \"$*\" = 'list -m -f {{.Dir}} " + goModule + "' ] && echo '" + module + "'"})
+	t.Chdir(t.TempDir())
+	good := target{os: "beos", arch: "mips", name: "lib.so", source: "l.so", sum: sumOf("library")}
+	for says, change := range map[string]func(*target){
+		"SHA-256 is": func(t *target) { t.sum = sumOf("other") },
+		"m.so":       func(t *target) { t.source = "m.so" },
+	} {
+		bad := good
+		change(&bad)
+		gentest.Refused(t, says, run([]target{bad}, false, ""), "beos/mips", says)
+	}
+	if _, err := os.Stat("lib"); err == nil {
+		t.Error("a library was kept that is not the one")
+	}
+	if err := run([]target{good}, false, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]target{good}, true, ""); err != nil {
+		t.Errorf("what was packed does not check: %v", err)
+	}
+	source, err := os.ReadFile("embed_beos_mips.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"//go:build beos && mips && cgo", "//go:embed lib/beos_mips.zst", `size: 7, sum: "` + good.sum} {
+		if !strings.Contains(string(source), want) {
+			t.Errorf("%q is not in\n%s", want, source)
+		}
+	}
+	programs(t, map[string]string{"go": "exit 1"})
+	gentest.Refused(t, "go fails", run([]target{good}, false, ""), "go list")
+}
+
+// TestFromPackage holds that a package of npm is not opened unless it has the sum
+// that is written down, whether it was fetched or named.
+func TestFromPackage(t *testing.T) {
+	forged := tgz(t, npmEntry, "library")
+	wanted := []target{{os: "beos", arch: "mips", name: "lib.so", sum: sumOf("library")}}
+	dir := gentest.Folder(t, map[string]string{"forged.tgz": forged})
+	t.Chdir(dir)
+	gentest.Refused(t, "named", run(wanted, false, "forged.tgz"), "SHA-256 is", npmSum)
+	gentest.Refused(t, "named, and not there", run(wanted, false, "gone.tgz"), "gone.tgz")
+	programs(t, map[string]string{"npm": `[ "$5" = ` + npmPackage + ` ] && { printf forged >"$4/p.tgz"; echo p.tgz; }`})
+	gentest.Refused(t, "fetched", run(wanted, false, ""), "SHA-256 is", npmSum)
+	programs(t, map[string]string{"npm": "exit 1"})
+	gentest.Refused(t, "npm fails", run(wanted, false, ""), "npm pack")
+	if _, err := os.Stat("lib"); err == nil {
+		t.Error("a library was kept")
+	}
+}

@@ -1,0 +1,87 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestInspect holds what a person is told of a settings file who wants to know whether
+// the host asks shield before every tool call. What is installed has no fault; each
+// change that keeps the host from asking is named.
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	s := settings(t)
+	installed, err := s.Install(t.Context(), []byte(`{"model":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hook = `{"type":"command","command":"/bin/shield hook claude-code"}`
+	entry := func(text string) string { return `{"hooks":{"PreToolUse":[` + text + `]}}` }
+	for name, c := range map[string]struct {
+		scope, doc string
+		hooks      int
+		want       []string // parts of what is said; none if all is well
+	}{
+		"installed":                    {"user", string(installed), 1, nil},
+		"installed, with a mark":       {"user", "\ufeff" + string(installed), 1, nil},
+		"none":                         {"user", `{}`, 0, nil},
+		"of another program":           {"user", entry(`{"hooks":[{"type":"command","command":"lint hook claude-code"}]}`), 0, nil},
+		"for another host":             {"user", entry(`{"hooks":[{"type":"command","command":"shield hook other"}]}`), 0, nil},
+		"at another event":             {"user", `{"hooks":{"PostToolUse":[{"hooks":[` + hook + `]}]}}`, 0, nil},
+		"twice":                        {"user", entry(`{"hooks":[` + hook + `]},{"matcher":"*","hooks":[` + hook + `]}`), 2, nil},
+		"with settings of its own":     {"user", entry(`{"hooks":[{"type":"command","command":"SHIELD_CONFIG=/x s hook claude-code"}]}`), 1, nil},
+		"every tool, said otherwise":   {"user", entry(`{"matcher":".*","hooks":[` + hook + `]}`), 1, nil},
+		"some tools":                   {"user", entry(`{"matcher":"Bash","hooks":[` + hook + `]}`), 1, []string{"matcher Bash does not cover all tools"}},
+		"a prompt":                     {"user", entry(`{"hooks":[{"type":"prompt","command":"shield hook claude-code"}]}`), 1, []string{"type is not command"}},
+		"not waited for":               {"user", entry(`{"hooks":[{"type":"command","command":"shield hook claude-code","async":true}]}`), 1, []string{"it has async"}},
+		"on a condition":               {"user", entry(`{"if":"x","hooks":[` + hook + `]}`), 1, []string{"it has if"}},
+		"all off":                      {"user", `{"disableAllHooks":true}`, 0, []string{"disableAllHooks switches all hooks off"}},
+		"not off":                      {"user", `{"disableAllHooks":false}`, 0, nil},
+		"only managed, in managed":     {"managed", `{"allowManagedHooksOnly":true}`, 0, []string{"allowManagedHooksOnly"}},
+		"only managed, elsewhere":      {"user", `{"allowManagedHooksOnly":true}`, 0, nil},
+		"loads a library":              {"user", `{"env":{"LD_PRELOAD":"/x","HOME":"/y"}}`, 0, []string{"env sets LD_PRELOAD"}},
+		"another PATH, of the project": {"project", `{"env":{"PATH":"/x"}}`, 0, []string{"env sets PATH"}},
+		"another PATH, of the user":    {"user", `{"env":{"PATH":"/x"}}`, 0, nil},
+		"no timeout":                   {"user", entry(`{"hooks":[{"type":"command","command":"shield hook claude-code","timeout":0}]}`), 0, []string{"entry of hooks.PreToolUse is malformed"}},
+		"a broken neighbour":           {"user", entry(`{"hooks":[` + hook + `]},{"matcher":7,"hooks":[]}`), 0, []string{"is malformed"}},
+		"no list":                      {"user", `{"hooks":{"PreToolUse":{}}}`, 0, []string{"is malformed"}},
+		"a wrong type":                 {"user", `{"model":7,"hooks":{"PreToolUse":[{"hooks":[` + hook + `]}]}}`, 0, []string{"model is not of type string"}},
+		"wrong permissions":            {"user", `{"permissions":{"allow":"Bash"}}`, 0, []string{"permissions are malformed"}},
+		"an unknown mode":              {"user", `{"permissions":{"defaultMode":"yolo"}}`, 0, []string{"permissions are malformed"}},
+		"a comment":                    {"user", "// why\n" + string(installed), 0, []string{"comments or trailing commas"}},
+		"a comma too many":             {"user", strings.Replace(string(installed), "}", ",}", 1), 0, []string{"comments or trailing commas"}},
+	} {
+		in, err := s.Inspect(t.Context(), c.scope, []byte(c.doc))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		said := append(in.Ignored, in.Stops...)
+		for _, h := range in.Hooks {
+			said = append(said, h.Problems...)
+			if !strings.Contains(h.Command, "hook claude-code") || h.Timeout <= 0 {
+				t.Errorf("%s: hook %+v", name, h)
+			}
+		}
+		if len(in.Hooks) != c.hooks || len(said) != len(c.want) {
+			t.Errorf("%s: %d hooks, said %q; want %d, %q", name, len(in.Hooks), said, c.hooks, c.want)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(said[i], want) {
+				t.Errorf("%s: said %q, want %q", name, said[i], want)
+			}
+		}
+	}
+	for _, doc := range []string{"", "{", "[1", "{}{}", `{"a":1,"a":2}`, "\xff", strings.Repeat("[", 100000)} {
+		if in, err := s.Inspect(t.Context(), "user", []byte(doc)); err == nil {
+			t.Errorf("%.20q is read as %s", doc, fmt.Sprint(in))
+		}
+	}
+	for _, doc := range []string{"[]", "null", `"x"`, "7"} { // no settings, whatever they are
+		if in, err := s.Inspect(t.Context(), "user", []byte(doc)); err == nil && len(in.Ignored) == 0 && len(in.Hooks) > 0 {
+			t.Errorf("%s has hooks: %+v", doc, in)
+		}
+	}
+}

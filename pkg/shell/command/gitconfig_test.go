@@ -1,0 +1,86 @@
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestGitSettings holds what git would run or be told for a setting, and that no
+// name of one, however short, is too much for its reader.
+func TestGitSettings(t *testing.T) {
+	t.Parallel()
+	for _, c := range [...]struct{ setting, want string }{
+		{"alias.x=!rm -rf ~", "shell[rm -rf ~]"},
+		{"alias.x=log --oneline", "shell[git log --oneline]"},
+		{"pager.log=sh -c x", "shell[sh -c x]"},
+		{"core.pager=less -R", ""},
+		{"core.editor=vim -c !x", "shell[vim -c !x]"},
+		{"core.sshCommand=ssh -i k", "shell[ssh -i k]"},
+		{"CORE.ASKPASS=x", "shell[x]"},
+		{"gpg.ssh.program=x", "shell[x]"},
+		{"diff.x.textconv=y", "shell[y]"},
+		{"filter.x.smudge=y", "shell[y]"},
+		{"merge.x.driver=y", "shell[y]"},
+		{"mergetool.x.cmd=y", "shell[y]"},
+		{"remote.o.uploadpack=y", "shell[y]"},
+		{"core.fsmonitor=true", ""},
+		{"core.fsmonitor=x", "shell[x]"},
+		{"credential.helper=", ""},
+		{"credential.helper=cache --timeout=9", ""},
+		{"credential.https://x.test.helper=!f", "shell[f]"},
+		{"core.hooksPath=/tmp/h", "file[/tmp/h]"},
+		{"http.sslVerify=false", "change_remote weaken"},
+		{"http.sslVerify=true", "unknown git setting"},
+		{"protocol.ext.allow=always", "change_remote weaken"},
+		{"safe.directory=*", "change_remote weaken"},
+		{"safe.directory=/a", ""},
+		{"init.templateDir=/x", "change_remote redirect"},
+		{"submodule.a.update=!x", "change_remote redirect"},
+		{"http.proxy=x", "change_remote redirect"},
+		{"include.path=/x", "change_remote redirect"},
+		{"include.path=x", "reads other settings"},
+		{"url.https://evil.test/.insteadOf=https://github.com/", "change_remote redirect"},
+		{"url.git@github.com:.insteadOf=https://github.com/", ""},
+		{"user.name=x", ""},
+		{"core.autocrlf=input", ""},
+		{"diff.external=x", "shell[x]"},
+		{"submodule.recurse=true", "unknown git setting"},
+		{"made.up=x", "unknown git setting made.up"},
+		{"alias.x", "shell[git ]"},
+		{"=x", "unknown git setting"},
+	} {
+		use := Interpret([]Word{{Text: "git"}, {Text: "-c"}, {Text: c.setting}, {Text: "status"}})
+		got := summary(use) + " " + use.Reason
+		if c.want != "" && !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.setting, got, c.want)
+		}
+		if c.want == "" && (len(use.Nested) > 0 || changes(use) || use.Reason != "") {
+			t.Errorf("%s: %s, which is to be harmless", c.setting, got)
+		}
+	}
+}
+
+// TestGitRemotes holds which names git is told to use for which addresses.
+func TestGitRemotes(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]GitRemote{
+		"git config remote.origin.url https://x.test/a":            {Name: "origin", Address: Word{Text: "https://x.test/a"}},
+		"git config remote.a.b.pushurl https://x.test/a":           {Name: "a.b", Address: Word{Text: "https://x.test/a"}},
+		"git config remote.url https://x.test/a":                   {Address: Word{Text: "https://x.test/a"}},
+		"git config url.https://x.test/.insteadOf https://a.test/": {Address: Word{Text: "https://x.test/"}},
+		"git config url.insteadOf https://a.test/":                 {},
+	} {
+		got := Interpret(split(command)).Remotes
+		if len(got) != 1 || got[0].Name != want.Name || got[0].Address.Text != want.Address.Text {
+			t.Errorf("%s: %+v, want %+v", command, got, want)
+		}
+	}
+	for _, section := range []string{"remote", "url", "alias", "credential", "include", "includeIf", "submodule", "protocol", "gpg", "diff", "merge", "core", ""} {
+		for _, last := range []string{"", ".", ".url", ".insteadOf", ".helper", ".x", "..", ".update", ".allow"} {
+			for _, value := range []string{"", "!", "x", "*", "https://x.test"} {
+				Interpret([]Word{{Text: "git"}, {Text: "config"}, {Text: section + last}, {Text: value}})
+				Interpret([]Word{{Text: "git"}, {Text: "-c"}, {Text: section + last + "=" + value, Pattern: value == "*"}, {Text: "fetch"}})
+			}
+		}
+	}
+}
