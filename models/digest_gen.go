@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:7599b970cdb0a89802d2fb769b95f784b902d273b7bbfb7962a0d758255db0c3"
+const Digest = "sha256:858fa144e84fdba8dfc2cb72ee0ff4cba72cc7437788316bc3eb63ebdbe88c19"

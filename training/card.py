@@ -9,6 +9,8 @@ def main():
     a.add_argument("corpora", nargs="+", help="JSON Lines with source and license")
     a.add_argument("--measured", required=True, help="JSON file: what evaluate.py and shield score found")
     a.add_argument("--safe", required=True, help="JSON file: what safe.py found")
+    a.add_argument("--mix", required=True, help="JSON file: what calibrate.py found")
+    a.add_argument("--wide", required=True, help="JSON file: what export.py says of the table")
     a.add_argument("--out", required=True)
     o = a.parse_args()
     sources = {"generated": "Apache-2.0", "all-MiniLM-L6-v2": "Apache-2.0"}
@@ -16,6 +18,7 @@ def main():
         for line in open(path, encoding="utf-8"):
             r = json.loads(line)
             sources[r["source"]] = r["license"]
+    cascade = json.load(open(o.mix))["cascade"]
     card = {
         "name": "default",
         "version": "1",
@@ -26,6 +29,7 @@ def main():
         "max_length": 128,
         "optimized": True,
         "malicious_label": "INJECTION",
+        "wide": {**json.load(open(o.wide)), **{k: cascade[k] for k in ("slope", "offset", "margin")}},
         "sources": dict(sorted(sources.items())),
         "measured": json.load(open(o.measured)),
     }

@@ -50,6 +50,7 @@ def main():
                "intermediate_size": c.intermediate_size, "max_position_embeddings": c.max_position_embeddings, "pad_token_id": 0,
                "id2label": {"0": "SAFE", "1": "INJECTION"}}, open(os.path.join(o.out, "config.json"), "w"), indent=1)
     shutil.copy(os.path.join(o.checkpoint, "tokenizer.json"), o.out)
+    print(json.dumps({"table": "table", "scale": model.limit, "bias": model.bias}))
 
 
 if __name__ == "__main__":

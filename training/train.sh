@@ -49,8 +49,8 @@ data=(--corpus "$work/corpus.rows" --generated "$work/generated.rows" --augmente
 "$PYTHON" "$code/calibrate.py" "$work"/folds/commands-*.jsonl --alarms 0.02 --blocks 0.0005 | tee "$work/mix.json"
 "$PYTHON" "$code/train.py" "$work"/{corpus,generated,augmented}.rows --out "$work/checkpoint" --samples 36000
 # shellcheck disable=SC2046 # three numbers
-"$PYTHON" "$code/export.py" "$work/checkpoint" models/default --mix $("$PYTHON" -c 'import json,sys; print(*json.load(open(sys.argv[1]))["mix"])' "$work/mix.json")
+"$PYTHON" "$code/export.py" "$work/checkpoint" models/default --mix $("$PYTHON" -c 'import json,sys; print(*json.load(open(sys.argv[1]))["mix"])' "$work/mix.json") | tail -n 1 >"$work/wide.json"
 cat training/cases/*.jsonl | "$work/rows" >"$work/cases.rows"
 (cd training && "$PYTHON" safe.py "$work/cases.rows" --model ../models/default) | tee "$work/safe.json"
-"$PYTHON" "$code/card.py" "$CORPORA"/{actions,texts}-*.jsonl --safe "$work/safe.json" --measured training/measured.json --out models/default/shield.json
+"$PYTHON" "$code/card.py" "$CORPORA"/{actions,texts}-*.jsonl --safe "$work/safe.json" --mix "$work/mix.json" --wide "$work/wide.json" --measured training/measured.json --out models/default/shield.json
 go generate ./models

@@ -1,6 +1,7 @@
 // Package classify is Tier 1: it judges an action by rules for known attacks
 // and by a model that generalises from examples. Both run at the same time, and
-// the more severe answer wins.
+// the more severe answer wins. A model that can estimate its answer is asked only
+// where the answer could change the decision.
 //
 // The rules are data, in rules/*.yaml, and are compiled into tables by go
 // generate. They look at what an action does, as pkg/analysis found it, rather
@@ -145,27 +146,71 @@ func (k *Classifier) noClassifier() result {
 	return r
 }
 
-// both runs rules and model at the same time.
+// both runs rules and model at the same time. Where the decision is the same
+// whatever the model could answer, its estimate is the answer.
 func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict {
 	text, err := "", errNoAction
 	if c.Action != nil {
 		text, err = Text(c.Action)
 	}
+	ask := func() result {
+		if err != nil {
+			return failed("model", err, k.opts.FailOpen)
+		}
+		return k.score(ctx, c.Action.Type, text)
+	}
+	estimated := make(chan [3]result, 1)
 	scored := make(chan result, 1)
 	go func() {
-		if err != nil {
-			scored <- failed("model", err, k.opts.FailOpen)
-			return
+		if err == nil {
+			if e, ok := k.estimate(ctx, c.Action.Type, text); ok {
+				estimated <- e
+				return
+			}
 		}
-		scored <- k.score(ctx, c.Action.Type, text)
+		close(estimated)
+		scored <- ask()
 	}()
 	h := k.heuristic(c, scopeAll)
-	m := <-scored
-	m = weigh(c, m, h.decision == verdict.Allow && !k.opts.NoHeuristic)
-	if k.opts.NoHeuristic && h.decision == verdict.Allow {
-		return finish(c, m, m)
+	decide := func(m result) verdict.Verdict {
+		m = weigh(c, m, h.decision == verdict.Allow && !k.opts.NoHeuristic)
+		if k.opts.NoHeuristic && h.decision == verdict.Allow {
+			return finish(c, m, m)
+		}
+		return finish(c, combine(h, m), h, m)
 	}
-	return finish(c, combine(h, m), h, m)
+	e, ok := <-estimated
+	if !ok {
+		return decide(<-scored)
+	}
+	if v := decide(e[1]); v.Decision == decide(e[0]).Decision && v.Decision == decide(e[2]).Decision {
+		return v
+	}
+	return decide(ask())
+}
+
+// estimate returns the least, the likely and the gravest answer that the model
+// could give. ok is false if it has to be asked.
+func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]result, ok bool) {
+	m, isEstimator := k.opts.Model.(Estimator)
+	if !isEstimator {
+		return out, false
+	}
+	var r result
+	stop := k.timed(&r)
+	defer func() {
+		if recover() != nil {
+			ok = false // asking it says what is wrong
+		}
+	}()
+	e, ok := m.Estimate(ctx, text)
+	stop()
+	for i, s := range [...]Score{e.Low, e.Likely, e.High} {
+		ok = ok && s.Confidence >= 0 && s.Confidence <= 1
+		out[i] = s.result(k.threshold(kind), k.opts.Safe[kind])
+		out[i].latency = r.latency
+	}
+	return out, ok
 }
 
 // finish turns the deciding result into a verdict with a trail.

@@ -17,6 +17,7 @@ type port struct {
 // Data types of tensors, as onnx.proto numbers them.
 const (
 	elemFloat = 1
+	elemInt8  = 3
 	elemInt32 = 6
 	elemInt64 = 7
 )

@@ -34,6 +34,7 @@ type Card struct {
 	MaxLength      int                `json:"max_length,omitzero"`      // tokens of a window; 0 means as many as the model has positions
 	MaliciousLabel string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
 	Optimized      bool               `json:"optimized,omitzero"`       // the graph was saved after optimisation by ONNX Runtime
+	Wide           *WideCard          `json:"wide,omitzero"`            // the half that answers alone where it is sure; nil: there is none
 	Licence        string             `json:"licence,omitzero"`
 	Sources        jsontext.Value     `json:"sources,omitzero"`  // what it was trained on
 	Measured       jsontext.Value     `json:"measured,omitzero"` // what it was measured on
@@ -76,6 +77,8 @@ type Model struct {
 	length    int // tokens of a window, including special tokens
 	vocab     int
 	runtime   func() (string, error)
+	tokens    func() (*tokenizer.Tokenizer, error)
+	table     func() ([]byte, error) // of the wide half
 	load      func() (*loaded, error)
 }
 
@@ -120,7 +123,7 @@ func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Mod
 			return nil, err
 		}
 	}
-	m.load = sync.OnceValues(m.read)
+	m.tokens, m.table, m.load = sync.OnceValues(m.readTokenizer), sync.OnceValues(m.readTable), sync.OnceValues(m.read)
 	return m, nil
 }
 
@@ -143,6 +146,9 @@ func (m *Model) readCard() error {
 		if t < 0 || t > 1 {
 			return fmt.Errorf("model: shield.json: threshold %v is not between 0 and 1", t)
 		}
+	}
+	if m.Card.Wide != nil {
+		return m.Card.Wide.check()
 	}
 	return nil
 }
@@ -216,7 +222,7 @@ func (m *Model) read() (*loaded, error) {
 	var l loaded
 	var tokenErr, graphErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { l.tokens, tokenErr = m.readTokenizer() })
+	wg.Go(func() { l.tokens, tokenErr = m.tokens() })
 	wg.Go(func() { l.session, graphErr = m.readGraph() })
 	wg.Wait()
 	switch {
@@ -304,19 +310,10 @@ func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 }
 
 func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error) {
-	room := m.length - l.tokens.Overhead()
-	windows := m.windows()
 	var worst float64
-	for n := 0; ; n++ {
-		if n == windows {
-			// An attack in the part that was read counts, but only a text that
-			// was read completely is safe.
-			if s := m.label(worst); s.Injection {
-				return s, nil
-			}
-			return Score{}, ErrTooLong
-		}
-		logits, err := l.session.run(ctx, l.tokens.Frame(nil, ids[:min(room, len(ids))]))
+	windows, whole := m.cut(ids, l.tokens.Overhead())
+	for _, window := range windows {
+		logits, err := l.session.run(ctx, l.tokens.Frame(nil, window))
 		if err != nil {
 			return Score{}, fmt.Errorf("model: %w", err)
 		}
@@ -325,11 +322,28 @@ func (m *Model) score(ctx context.Context, l *loaded, ids []int64) (Score, error
 			return Score{}, err
 		}
 		worst = max(worst, p)
+	}
+	s := m.label(worst)
+	if !whole && !s.Injection {
+		// An attack in the part that was read counts, but only a text that was
+		// read completely is safe.
+		return Score{}, ErrTooLong
+	}
+	return s, nil
+}
+
+// cut divides the tokens of a text into the overlapping windows that are read;
+// overhead is how many tokens frame one. whole is false if there are more.
+func (m *Model) cut(ids []int64, overhead int) (windows [][]int64, whole bool) {
+	room := m.length - overhead
+	for len(windows) < m.windows() {
+		windows = append(windows, ids[:min(room, len(ids))])
 		if len(ids) <= room {
-			return m.label(worst), nil
+			return windows, true
 		}
 		ids = ids[room-room/4:]
 	}
+	return windows, false
 }
 
 // windows returns the maximum number of windows that are read of one text.

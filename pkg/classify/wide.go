@@ -1,0 +1,159 @@
+package classify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A WideCard describes the half of a model that looks the n-grams of tokens up
+// in a table, as training/wide.py makes it: a linear model over hashed features
+// (Weinberger et al., Feature Hashing, 2009). The whole model's log odds of an
+// injection are Slope·w + Offset, give or take Margin, where w are those of the
+// table.
+type WideCard struct {
+	Table  string  `json:"table"`  // the initializer of the graph that is the table: int8, one weight for each slot
+	Scale  float64 `json:"scale"`  // one step of a weight, in log odds; over 0
+	Bias   float64 `json:"bias"`   // log odds of a window in which every weight is 0
+	Slope  float64 `json:"slope"`  // over 0
+	Offset float64 `json:"offset"` // log odds
+	Margin float64 `json:"margin"` // log odds; 0 or more
+}
+
+// The slots of the table; see slots in training/wide.py.
+const (
+	wideSlots = 1048573
+	wideStep  = 100003
+)
+
+// An Estimator is a Scorer that can say between which answers its own would lie,
+// at a hundredth of the cost.
+type Estimator interface {
+	Scorer
+	// Estimate returns the bounds of Score's answer. ok is false if there are none:
+	// Score has to say.
+	Estimate(ctx context.Context, text string) (e Estimate, ok bool)
+}
+
+// An Estimate is what a model would answer: at least Low, at most High, and most
+// likely Likely, in the order from SAFE to INJECTION.
+type Estimate struct{ Low, Likely, High Score }
+
+func (w *WideCard) check() error {
+	for _, n := range [...]float64{w.Scale, w.Slope} {
+		if !(n > 0) || math.IsInf(n, 0) {
+			return errors.New("model: shield.json: wide: scale and slope have to be over 0")
+		}
+	}
+	if !(w.Margin >= 0) || math.IsInf(w.Margin, 0) || math.IsNaN(w.Bias+w.Offset) || math.IsInf(w.Bias+w.Offset, 0) {
+		return errors.New("model: shield.json: wide: margin, bias and offset have to be numbers, margin 0 or more")
+	}
+	return nil
+}
+
+// readTable returns the table of the wide half. It is nil if the model has none.
+func (m *Model) readTable() ([]byte, error) {
+	if m.Card.Wide == nil {
+		return nil, nil
+	}
+	data, err := readFile(m.files, m.graphFile, maxModelFile)
+	if err != nil {
+		return nil, err
+	}
+	table, err := initializer(data, m.Card.Wide.Table)
+	if err == nil && len(table) != wideSlots {
+		err = fmt.Errorf("the table %q has %d slots; expected %d", m.Card.Wide.Table, len(table), wideSlots)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("model: shield.json: wide: %w", err)
+	}
+	return table, nil
+}
+
+// Estimate implements [Estimator].
+func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool) {
+	table, err := m.table()
+	if err != nil || table == nil {
+		return Estimate{}, false
+	}
+	tokens, err := m.tokens()
+	if err != nil {
+		return Estimate{}, false
+	}
+	ids, err := tokens.Encode(ctx, text)
+	if err != nil {
+		return Estimate{}, false
+	}
+	w := m.Card.Wide
+	worst := math.Inf(-1)
+	windows, whole := m.cut(ids, tokens.Overhead())
+	for _, window := range windows {
+		worst = max(worst, w.odds(table, tokens.Frame(nil, window)))
+	}
+	if !whole {
+		return Estimate{}, false
+	}
+	likely := w.Slope*worst + w.Offset
+	label := func(odds float64) Score { return m.label(1 / (1 + math.Exp(-odds))) }
+	return Estimate{Low: label(likely - w.Margin), Likely: label(likely), High: label(likely + w.Margin)}, true
+}
+
+// odds returns the log odds of a window: the weights of its different 1- to
+// 3-grams, divided by the square root of their number.
+func (w *WideCard) odds(table []byte, window []int64) float64 {
+	slots := make([]int32, 0, 3*maxLength)
+	add := func(n int64) { slots = append(slots, int32(n%wideSlots)) }
+	for i, id := range window {
+		add(id)
+		if i > 0 {
+			add(window[i-1]*wideStep + id + 7919)
+		}
+		if i > 1 {
+			add((window[i-2]*wideStep+window[i-1])*wideStep + id + 104729)
+		}
+	}
+	slices.Sort(slots)
+	slots = slices.Compact(slots)
+	sum := 0
+	for _, s := range slots {
+		sum += int(int8(table[s]))
+	}
+	return float64(sum)*w.Scale/math.Sqrt(float64(len(slots))) + w.Bias
+}
+
+// initializer returns the raw data of an int8 initializer of a ModelProto's
+// graph, without a copy.
+func initializer(data []byte, name string) (raw []byte, err error) {
+	err = fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+		if number != 7 { // graph
+			return nil
+		}
+		return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+			if number != 5 { // initializer
+				return nil
+			}
+			var found, isInt8 bool
+			var content []byte
+			err := fields(value, func(number protowire.Number, n uint64, value []byte) error {
+				switch number {
+				case 2: // data_type
+					isInt8 = n == elemInt8
+				case 8: // name
+					found = string(value) == name
+				case 9: // raw_data
+					content = value
+				}
+				return nil
+			})
+			if found && isInt8 {
+				raw = content
+			}
+			return err
+		})
+	})
+	return raw, err
+}
