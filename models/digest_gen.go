@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:858fa144e84fdba8dfc2cb72ee0ff4cba72cc7437788316bc3eb63ebdbe88c19"
+const Digest = "sha256:d1100ad1149ea1832b4d24808adb3d6e4904ddece1e2023ec6942d9ac87de70a"
