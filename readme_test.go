@@ -35,12 +35,8 @@ func readmeBlock(t *testing.T, start string) string {
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	shield := filepath.Join(dir, "shield")
-	if out, err := exec.Command("go", "build", "-o", shield, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
 	run := func(in string, args ...string) (string, error) {
-		cmd := exec.Command(shield, args...)
+		cmd := exec.Command("shield", args...) // which TestMain puts into PATH
 		cmd.Stdin, cmd.Dir = strings.NewReader(in), dir
 		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"))
 		var out bytes.Buffer

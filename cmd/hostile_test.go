@@ -46,13 +46,21 @@ var judging = []struct {
 	{[]string{"classify"}, false},
 }
 
-// TestHostileRecords gives each command 2,000 attacks, each alone: exactly one
-// verdict, never ALLOW, never status 0.
+// TestHostileRecords gives 2,000 attacks, each alone, to one command each, so
+// that each command gets some of every class: exactly one verdict, never ALLOW,
+// never status 0. What is rare goes to all commands.
 func TestHostileRecords(t *testing.T) {
 	w := attackedWorld(t)
-	for n, c := range judging {
-		for i, r := range hostile.Records(1) {
-			if n == 2 && i%4 != 0 { // as run, but for --jobs
+	records := hostile.Records(1)
+	rare := map[string]bool{}
+	for class, n := range classes(records) {
+		rare[class] = n < len(judging)
+	}
+	seen := map[string]int{}
+	for i, r := range records {
+		seen[r.Class]++
+		for n, c := range judging {
+			if !rare[r.Class] && seen[r.Class]%len(judging) != n {
 				continue
 			}
 			status, out, _ := run(t, w, string(r.Raw), c.args...)
@@ -86,11 +94,26 @@ func attackedWorld(t testing.TB) World {
 	return w
 }
 
-// TestHostileStream gives each command all attacks as one input: the actions
-// between them are all still judged.
+// classes returns how many records there are of each class.
+func classes(records []hostile.Record) map[string]int {
+	out := map[string]int{}
+	for _, r := range records {
+		out[r.Class]++
+	}
+	return out
+}
+
+// TestHostileStream gives each command eight attacks of every class, two if
+// they are large, as one input: the actions between them are all still judged.
 func TestHostileStream(t *testing.T) {
 	w := newWorld(t)
-	records := hostile.Records(2)
+	var records []hostile.Record
+	seen := map[string]int{}
+	for _, r := range hostile.Records(2) {
+		if seen[r.Class]++; seen[r.Class] <= 8 && (len(r.Raw) < 1<<20 || seen[r.Class] <= 2) {
+			records = append(records, r)
+		}
+	}
 	in := string(hostile.Stream(records))
 	for _, c := range judging {
 		status, out, _ := run(t, w, in, c.args...)
@@ -131,7 +154,7 @@ func TestVectors(t *testing.T) {
 }
 
 func FuzzOneRecordOneVerdict(f *testing.F) {
-	for _, r := range hostile.Records(3)[:200] {
+	for _, r := range hostile.Records(3)[:100] {
 		if len(r.Raw) < 4096 {
 			f.Add(r.Raw)
 		}

@@ -70,10 +70,10 @@ func TestProgress(t *testing.T) {
 		out, err bool // are terminals
 		want     string
 	}{
-		"long":                     {2500, false, true, line},
+		"long":                     {2001, false, true, line},
 		"short":                    {999, false, true, ""},
-		"no terminal":              {2500, false, false, ""},
-		"verdicts on the terminal": {2500, true, true, ""},
+		"no terminal":              {1001, false, false, ""},
+		"verdicts on the terminal": {1001, true, true, ""},
 	} {
 		w, out, errs := newWorld(t), newScreen(t, ""), newScreen(t, "")
 		w.In, w.Out, w.Err = strings.NewReader(strings.Repeat(readOne, tt.n)), &out.Buffer, &errs.Buffer

@@ -186,7 +186,7 @@ const exhausted = "daily evaluation budget exhausted"
 // more than it allows reaches the server, and every verdict is in the log.
 func TestBudgetIsShared(t *testing.T) {
 	t.Parallel()
-	const processes, each, budget = 8, 200, 1000
+	const processes, each, budget = 8, 60, 300
 	b := newBench(t, newServer(t), "allow", fmt.Sprintf("rate_limit: 1000000\ndaily_budget: %d", budget))
 	outs := make([]string, processes)
 	var group sync.WaitGroup

@@ -100,14 +100,14 @@ func checkText(data []byte) error {
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRune(data[i:])
 		}
-		at := Pos{line, utf8.RuneCount(data[start:min(i, start+1000)]) + 1}
+		at := func() Pos { return Pos{line, utf8.RuneCount(data[start:min(i, start+1000)]) + 1} }
 		switch {
 		case r == utf8.RuneError && size == 1:
-			return at.Errorf("not UTF-8")
+			return at().Errorf("not UTF-8")
 		case r == '\n':
 			line, start = line+1, i+1
 		case r < ' ' && r != '\t' && r != '\r', r == 0x7f, r == 0xfeff && i > 0:
-			return at.Errorf("control character %U", r)
+			return at().Errorf("control character %U", r)
 		}
 		i += size
 	}

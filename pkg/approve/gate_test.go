@@ -284,9 +284,6 @@ func TestScrollKeys(t *testing.T) {
 	}
 }
 
-// streams is how many streams of typing each way in takes.
-const streams = 400
-
 // TestTypingApprovesNothing: whatever is typed by somebody who does not look at
 // the question, and pauses now and then, does not approve.
 func TestTypingApprovesNothing(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,13 +28,25 @@ type install struct {
 	env     []string
 }
 
+// builtShield builds shield, once for all tests, and returns where it is.
+var builtShield = sync.OnceValues(func() (string, error) {
+	path, err := filepath.Abs("../../build/test/approve/shield")
+	if err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/shieldcli/shield").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
 func newInstall(t *testing.T, env ...string) *install {
 	t.Helper()
-	in := &install{t: t, home: t.TempDir()}
-	in.program = filepath.Join(in.home, "shield")
-	if out, err := exec.Command("go", "build", "-o", in.program, "github.com/shieldcli/shield").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	program, err := builtShield()
+	if err != nil {
+		t.Fatal(err)
 	}
+	in := &install{t: t, program: program, home: t.TempDir()}
 	settings := "classifier: {model: none}\napproval: {channels: [web], timeout: 120s}\n"
 	if err := os.WriteFile(filepath.Join(in.home, "shield.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)

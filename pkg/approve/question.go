@@ -2,6 +2,7 @@ package approve
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type question struct {
 	reason         string     // of a denial
 	input          *huh.Input // where it is typed; nil unless it is
 	columns, lines int
+	sentence       []string // what sums the request up, folded to columns
 	text           []string // the request, folded to columns
 	top            int      // first line of text in the window
 	bold           bool
@@ -143,16 +145,15 @@ func (q *question) edit(msg tea.Msg) tea.Cmd {
 
 // scroll moves the window and reports whether the key was meant for it.
 func (q *question) scroll(msg tea.KeyMsg) bool {
-	page := max(q.window()-1, 1)
 	k := msg.Type
 	if msg.Alt || q.input != nil && (k == tea.KeyHome || k == tea.KeyEnd) {
 		return false
 	}
 	switch k {
 	case tea.KeyPgDown:
-		q.top += page
+		q.top += max(q.window()-1, 1)
 	case tea.KeyPgUp:
-		q.top -= page
+		q.top -= max(q.window()-1, 1)
 	case tea.KeyDown:
 		q.top++
 	case tea.KeyUp:
@@ -172,6 +173,7 @@ func (q *question) clamp() { q.top = max(min(q.top, len(q.text)-q.window()), 0) 
 
 func (q *question) resize(columns, lines int) {
 	q.columns, q.lines = max(columns, 4), max(lines, 1)
+	q.sentence = term.Fold(q.r.Summary, q.columns-1)
 	q.text = content(q.r, q.columns-1)
 	if q.input != nil {
 		q.input.WithWidth(q.columns - 1)
@@ -189,12 +191,12 @@ func (q *question) head() []string {
 		return nil
 	}
 	room := q.columns - 1
-	lines := term.Fold(q.r.Summary, room)
-	if most := max(q.lines/4, 1); len(lines) > most {
-		rest := strings.Join(lines[most-1:], " ")
-		lines = append(lines[:most-1], term.Cut(rest, room))
+	most := max(q.lines/4, 1)
+	if len(q.sentence) <= most {
+		return slices.Clone(q.sentence)
 	}
-	return lines
+	rest := strings.Join(q.sentence[most-1:], " ")
+	return append(slices.Clone(q.sentence[:most-1]), term.Cut(rest, room))
 }
 
 // keys returns what the person may press, in as many lines as there is room

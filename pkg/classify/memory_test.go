@@ -54,11 +54,11 @@ func TestMemory(t *testing.T) {
 			_, _ = m.Score(t.Context(), texts[i%len(texts)])
 		}
 	}
-	score(5000) // until allocators have what they keep
+	score(2500) // until allocators have what they keep
 	before := resident(t)
-	score(20_000)
+	score(10_000)
 	after := resident(t)
-	t.Logf("%d KiB, %d KiB after 20,000 texts", before>>10, after>>10)
+	t.Logf("%d KiB, %d KiB after 10,000 texts", before>>10, after>>10)
 	if grown := after - before; grown > 2<<20 {
 		t.Errorf("grew by %d KiB, from %d KiB", grown>>10, before>>10)
 	}

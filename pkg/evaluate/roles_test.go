@@ -51,7 +51,7 @@ func TestRoles(t *testing.T) {
 	t.Cleanup(server.Close)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	count := map[string]int{}
-	for _, role := range roles {
+	for i, role := range roles {
 		var mu sync.Mutex
 		var canaries []string // of this role's requests
 		if count[role.Name]++; count[role.Name] > 1 {
@@ -63,24 +63,23 @@ func TestRoles(t *testing.T) {
 			mu.Unlock()
 			role.Do(w, hr, r)
 		})
-		for _, open := range []bool{false, true} {
-			for n, action := range actions {
-				ctx := &deadline{Context: t.Context(), over: make(chan struct{})}
-				server.Stalled(func() { ctx.once.Do(func() { close(ctx.over) }) })
-				e := newEvaluator(t, Options{Provider: provider(t, server, "role"), FailOpen: open})
-				v, err := e.Judge(ctx, action())
-				if err != nil || !comes(v, role.Want, open) {
-					t.Errorf("%s, action %d, open %t: %v %v degraded=%t %q: %s, %v", role.Name, n, open, v.Decision, v.Confidence, v.Degraded, v.Error, v.Reasoning, err)
-				}
-				mu.Lock()
-				for _, canary := range canaries {
-					if shows(v.Reasoning, canary) || strings.Contains(v.Reasoning, testKey) {
-						t.Errorf("%s: the reasoning shows a secret: %s", role.Name, v.Reasoning)
-					}
-				}
-				canaries = nil
-				mu.Unlock()
+		for n, action := range actions {
+			open := (n+i)%2 == 0 // with the other action, and for the next role, the other way round
+			ctx := &deadline{Context: t.Context(), over: make(chan struct{})}
+			server.Stalled(func() { ctx.once.Do(func() { close(ctx.over) }) })
+			e := newEvaluator(t, Options{Provider: provider(t, server, "role"), FailOpen: open})
+			v, err := e.Judge(ctx, action())
+			if err != nil || !comes(v, role.Want, open) {
+				t.Errorf("%s, action %d, open %t: %v %v degraded=%t %q: %s, %v", role.Name, n, open, v.Decision, v.Confidence, v.Degraded, v.Error, v.Reasoning, err)
 			}
+			mu.Lock()
+			for _, canary := range canaries {
+				if shows(v.Reasoning, canary) || strings.Contains(v.Reasoning, testKey) {
+					t.Errorf("%s: the reasoning shows a secret: %s", role.Name, v.Reasoning)
+				}
+			}
+			canaries = nil
+			mu.Unlock()
 		}
 	}
 	wants := map[evaltest.Outcome]int{}

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"mime/quotedprintable"
 	"net/url"
 	"slices"
@@ -286,22 +287,24 @@ func TestEncodedSpeech(t *testing.T) {
 	t.Parallel()
 	e := newEvaluator(t, Options{Provider: obedient, FailOpen: true})
 	n, missed := 0, map[string]int{}
-	for _, text := range spoken {
-		for name, encode := range encodings {
-			hidden := encode(text)
+	names := slices.Sorted(maps.Keys(encodings))
+	for i, text := range spoken {
+		for k, name := range names {
+			hidden := encodings[name](text)
 			if strings.Contains(text, `"`) && strings.HasPrefix(name, "printf") || strings.Contains(hidden, text) {
 				continue // says something else, or is not hidden at all
 			}
-			for carrier, payload := range map[string]map[string]any{
+			// Each encoding meets each carrier, with other texts.
+			carrier := []string{"content", "alone", "list"}[(i+k)%3]
+			payload := map[string]map[string]any{
 				"content": {"path": "notes.md", "content": "# Notes\n\nThese are values of the last run.\n\n" + hidden + "\n\nThe end.\n"},
 				"alone":   {"path": "notes.md", "content": hidden},
 				"list":    {"values": []any{"one", hidden, "three"}},
-			} {
-				n++
-				v := judge(t, e, payloadCase("write_file", payload))
-				if v.Decision == verdict.Allow || v.Rule == tooMuchEncoded.id {
-					missed[name+", "+carrier]++
-				}
+			}[carrier]
+			n++
+			v := judge(t, e, payloadCase("write_file", payload))
+			if v.Decision == verdict.Allow || v.Rule == tooMuchEncoded.id {
+				missed[name+", "+carrier]++
 			}
 		}
 	}

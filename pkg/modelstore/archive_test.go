@@ -91,6 +91,9 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 	w := zip.NewWriter(&b)
 	for _, e := range entries {
 		h := &zip.FileHeader{Name: e.Name, Method: zip.Deflate}
+		if e.content == "" {
+			h.Method = zip.Store
+		}
 		if e.Mode != 0 {
 			h.SetMode(os.FileMode(e.Mode))
 		}

@@ -239,7 +239,7 @@ func TestReachIsSound(t *testing.T) {
 		return b.String()
 	}
 	said, decided := 0, 0
-	for range 400 {
+	for range 200 {
 		yaml := rules("deny") + rules("verify") + rules("allow")
 		p := mustLoad(t, yaml)
 		never := map[string]bool{}
