@@ -12,10 +12,11 @@ export XDG_STATE_HOME=$scratch/state XDG_CONFIG_HOME=$scratch/config XDG_CACHE_H
 mkdir "$scratch/work"
 cd "$scratch/work"
 
-python3 - "$shield" <<'PY'
+tree=$OLDPWD
+python3 - "$shield" "$tree" <<'PY'
 import ctypes, json, os, resource, shutil, subprocess, sys, time
 
-shield = sys.argv[1]
+shield, tree = sys.argv[1:]
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: what a child leaves behind counts, too
 
 def cpu(argv, **kw):
@@ -64,6 +65,28 @@ with open("actions.jsonl", "w") as f:
             ("read_file", {"path": f"/home/me/.ssh/id_{i}"}),
         ]:
             f.write(json.dumps({"id": f"{kind}-{i}", "type": kind, "payload": payload}) + "\n")
+
+# The sample of real actions, twenty times: what one costs as a whole process.
+with open(os.path.join(tree, "testdata/sample/actions.jsonl")) as f:
+    sample = f.read()
+with open("sample.jsonl", "w") as f:
+    f.write(sample * 20)
+for name, args in [
+    ("20,000 real actions, policy", ["policy", "--config", "off", "--state", "off.state"]),
+    ("20,000 real actions, run without log, rules", ["run", "--until", "classify", "--model", "none", "--config", "off", "--state", "off.state"]),
+    ("20,000 real actions, run with log, rules", ["run", "--until", "classify", "--model", "none", "--config", "on", "--state", "on.state"]),
+    ("20,000 real actions, run without log, model", ["run", "--until", "classify", "--config", "off", "--state", "off.state"]),
+]:
+    for state in ("off", "on"):
+        with open(state, "w") as f:
+            f.write("audit: {enabled: %s}\npolicy: offline\n" % ("true" if state == "on" else "false"))
+    took = []
+    for _ in range(5):
+        with open("sample.jsonl") as f:
+            took.append(cpu([shield, *args], stdin=f))
+        shutil.rmtree("on.state", ignore_errors=True)
+    took.sort()
+    print("%-46s %6.1f µs of CPU each, %.0f a second, the median of 5" % (name, took[2][0] / 20000 * 1e6, 20000 / took[2][1]))
 
 one = ["taskset", "-c", "0"] if shutil.which("taskset") else []
 for name, argv in [("100,000 actions, one core, rules", [*one, shield, "run", "--until", "classify", "--model", "none"])]:

@@ -61,7 +61,7 @@ func TestEveryFunctionIsKnown(t *testing.T) {
 }
 
 // part is which part of the bounds, and of the inputs that reach them, tests of
-// many expressions use. What grows faster than its input passes any part.
+// many expressions use; TestBoundIsNotCaught runs some at the whole bounds.
 const part = 8
 
 // hostileValues are inputs that agents would send to make conditions work.
