@@ -44,13 +44,14 @@ func (p *pwsh) operand() abstract.Value {
 		p.i++
 		v = p.block('}')
 	case c == '[':
-		end := strings.IndexByte(p.text[p.i:], ']')
-		if end < 0 {
-			p.i = len(p.text)
+		if p.attribute() {
 			return abstract.Value{}
 		}
-		dotted = strings.ToLower(strings.Trim(p.text[p.i:p.i+end+1], "[] "))
-		p.i += end + 1
+		name, ok := p.typeName()
+		if !ok {
+			return abstract.Value{}
+		}
+		dotted = name
 		if !strings.HasPrefix(p.text[p.i:], "::") {
 			p.skip(" \t")
 			return p.cast(dotted)
@@ -98,16 +99,6 @@ func (p *pwsh) table() abstract.Value {
 		}
 	}
 	return b.Value()
-}
-
-func (p *pwsh) hereString() abstract.Value {
-	q := p.text[p.i+1 : p.i+2]
-	body, _, ok := strings.Cut(p.text[p.i+2:], "\n"+q+"@")
-	p.i += 2 + len(body)
-	if ok {
-		p.i += 3
-	}
-	return abstract.Value{Text: strings.TrimLeft(body, "\r\n"), From: p.at}
 }
 
 // cast is [type]operand.

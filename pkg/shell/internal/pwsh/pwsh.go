@@ -132,9 +132,20 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 		p.i++
 		return abstract.Value{}
 	}
+	if p.errorPlace() {
+		return abstract.Value{}
+	}
 	word := p.bare()
 	lower := strings.ToLower(word)
 	switch lower {
+	case "class", "enum":
+		if p.declaration(lower) {
+			return abstract.Value{}
+		}
+	case "default":
+		if p.blockFollows() {
+			return abstract.Value{}
+		}
 	case "if", "elseif", "else", "while", "for", "foreach", "switch", "try", "catch", "finally", "do", "until", "function", "filter", "return", "throw", "param", "begin", "process", "end", "trap", "in", "exit", "break", "continue", "data", "using":
 		if lower == "foreach" && in.Text != "" || lower == "foreach" && in.Taint != 0 {
 			break
@@ -361,25 +372,7 @@ func (p *pwsh) str() abstract.Value {
 			v := b.Value()
 			v.From, v.Written = p.at, true
 			return v
-		case q == '"' && c == '`' && p.i+1 < len(p.text):
-			p.i++
-			switch p.text[p.i] {
-			case 'n':
-				b.Literal("\n")
-			case 't':
-				b.Literal("\t")
-			case '0':
-			default:
-				b.Literal(p.text[p.i : p.i+1])
-			}
-			p.i++
-		case q == '"' && c == '$' && p.i+1 < len(p.text) && (plain.WordByte(p.text[p.i+1]) || p.text[p.i+1] == '{' || p.text[p.i+1] == '('):
-			if p.text[p.i+1] == '(' {
-				p.i += 2
-				b.Add(p.block(')'))
-				continue
-			}
-			b.Add(p.variable())
+		case q == '"' && p.expanded(&b):
 		default:
 			b.Literal(p.text[p.i : p.i+1])
 			p.i++
