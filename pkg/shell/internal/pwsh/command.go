@@ -52,6 +52,9 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 		class := c.class
 		p.w.Execute(argv, c.name, class)
 		out = p.cmdlet(c, args, io)
+		if lower != c.name && unixOptions(args) { // where the system has a program of that name, PowerShell has no alias
+			out.Taint |= p.w.CallWindows(argv, io).Taint
+		}
 	case verbNoun(lower):
 		class := effect.Unknown
 		if readers[lower] {
@@ -67,6 +70,22 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 		out = p.w.CallWindows(argv, io)
 	}
 	return p.w.Deliver(io, out)
+}
+
+// unixOptions reports whether an argument is written as options of one letter
+// are, such as -rf, which no parameter begins with.
+func unixOptions(args []psArg) bool {
+	for _, a := range args {
+		if a.param != "" && a.use == unlisted && len(a.param) < 4 && !commonShort[a.param] {
+			return true
+		}
+	}
+	return false
+}
+
+// commonShort are the short names of parameters that every cmdlet has.
+var commonShort = map[string]bool{
+	"ea": true, "ev": true, "wa": true, "wv": true, "infa": true, "iv": true, "ov": true, "ob": true, "pv": true, "vb": true, "db": true, "wi": true, "cf": true,
 }
 
 func values(args []psArg) []abstract.Value {
