@@ -87,3 +87,19 @@ func TestEitherShell(t *testing.T) {
 		}
 	}
 }
+
+// TestComparesFiles holds which words after fc are those of the program of
+// Windows that compares files; all else may run a line from the history.
+func TestComparesFiles(t *testing.T) {
+	t.Parallel()
+	for text, compares := range map[string]bool{
+		"fc a.txt b.txt": true, "fc /b a.bin lib\\b.bin": true, "fc a.txt 'b c.txt'": true,
+		"fc": false, "fc make": false, "fc a.txt": false, "fc -s a.txt b.txt": false, "fc ./a.sh ./b.sh": false,
+		"fc /opt/a.sh b.sh": false, "fc a.txt $b": false, "fc a.txt b.txt c.txt": false, "fc -e a.txt b.txt": false,
+	} {
+		r := Analyze(text, here())
+		if has(r, effect.Dynamic) == compares || has(r, effect.ReadFile) != compares {
+			t.Errorf("%q: want it to compare: %t\n%s", text, compares, list(r))
+		}
+	}
+}

@@ -271,6 +271,12 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		return abstract.Unknown("the environment", abstract.Dump)
 	case "getenvironmentvariable":
 		return p.named("env:" + one.Text)
+	case "getnetworkcredential", "securestringtobstr", "securestringtoglobalallocunicode", "securestringtocotaskmemunicode":
+		if result.Taint&abstract.Credential != 0 { // as text, where it was hidden before
+			p.revealed()
+		}
+	case "copyfromscreen":
+		p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a picture of the screen", From: p.at})
 	case "getstream", "new":
 		if strings.Contains(name, "tcpclient") || method == "getstream" {
 			p.connect(one)
@@ -325,6 +331,11 @@ func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstr
 		return out, false
 	}
 	return result, true
+}
+
+// revealed records that a password is shown as text.
+func (p *pwsh) revealed() {
+	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "shows a password as text", From: p.at})
 }
 
 // changes records a method that changes an object of the system.

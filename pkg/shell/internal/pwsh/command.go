@@ -1,6 +1,7 @@
 package pwsh
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -281,6 +282,10 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		return abstract.JoinValues(values(args))
 	case passes:
 		return abstract.Unknown("…", out.Taint)
+	case asks:
+		v := abstract.Unknown("…", abstract.Credential)
+		v.Secrets = "what the user types in"
+		return v
 	default:
 		return out
 	}
@@ -398,5 +403,11 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 		}
 	case remote:
 		p.runs = true
+	case reveals:
+		if slices.ContainsFunc(args, func(a psArg) bool { return a.param == "asplaintext" }) {
+			p.revealed()
+		}
+	case types:
+		p.addType(c, args)
 	}
 }

@@ -3,6 +3,7 @@ package pwsh
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
@@ -196,6 +197,43 @@ func (p *pwsh) classMember() {
 		p.i++
 		p.block('}')
 	}
+}
+
+// addType does what Add-Type does: only the loading of an assembly of the system
+// by its name runs no code that is not known.
+func (p *pwsh) addType(c *cmdlet, args []psArg) {
+	loads := false
+	for _, a := range args {
+		switch {
+		case a.param == "path" || a.param == "literalpath":
+			p.w.RunFile(abstract.WindowsGlob(a.val), "code", p.at)
+			loads = true
+		case a.param == "assemblyname" && systemAssemblies(a.val):
+			loads = true
+		case a.param == "passthru" || a.param == "erroraction" || a.param == "ignorewarnings":
+		default:
+			p.w.Dynamic(effect.CauseCode, c.name, p.at)
+			return
+		}
+	}
+	if !loads {
+		p.w.Dynamic(effect.CauseCode, c.name, p.at)
+	}
+}
+
+// systemAssemblies reports whether all names of a list are those of assemblies
+// that come with the system.
+func systemAssemblies(v abstract.Value) bool {
+	if !v.Known() || v.Text == "" {
+		return false
+	}
+	name, _, _ := strings.Cut(strings.ToLower(v.Text), ",") // version and key stand behind the name
+	for f := range strings.FieldsSeq(name) {
+		if !assemblies[f] {
+			return false
+		}
+	}
+	return strings.TrimSpace(name) != ""
 }
 
 // errorPlace skips the line of an error's output that says where it happened,
