@@ -303,7 +303,7 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 				continue
 			}
 		}
-		text += " ${" + unsetName + "}"
+		text += " ${" + abstract.UnsetName + "}"
 	}
 	saved := s.aliases
 	s.aliases = s.aliases[:i:i] // an alias does not expand itself
