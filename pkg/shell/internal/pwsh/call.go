@@ -361,7 +361,7 @@ func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Va
 	case "substring", "insert", "remove":
 		return abstract.Unknown("."+method+"()", recv.Taint)
 	case "invoke", "invokereturnasis":
-		if recv.Text != "" && !recv.Plain() {
+		if !recv.Known() || recv.Text != "" && !recv.Plain() {
 			return p.evaluate(recv)
 		}
 	}
