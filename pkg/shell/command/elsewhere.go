@@ -32,6 +32,24 @@ func (r *reader) name() string {
 	return name
 }
 
+// hereService is the service of subcommands that change this machine only.
+const hereService = "here"
+
+// service is what the program changes elsewhere, as its innermost subcommand that
+// says so has it; "" if it is nothing elsewhere.
+func (r *reader) service() string {
+	for d := r.depth - 1; d >= 0; d-- {
+		switch s := r.levels[d].service; s {
+		case "":
+		case hereService:
+			return ""
+		default:
+			return s
+		}
+	}
+	return ""
+}
+
 // maxVerb is how many words are looked at for a verb.
 const maxVerb = 6
 
@@ -39,7 +57,7 @@ const maxVerb = 6
 // verb and the texts that commands of all services share.
 func (r *reader) elsewhere() {
 	r.requests()
-	service := r.levels[0].service
+	service := r.service()
 	if service != "" && r.class != readOnly {
 		lexicon := findProgram(programs[:], anyService)
 		if verb := verbOf(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {

@@ -213,6 +213,7 @@ var programs = [...]program{
 	{"bosh", &syntaxPulumi},
 	{"boundary", &syntaxKustomize},
 	{"bower", &syntaxJest},
+	{"bpftool", &syntaxBpftool},
 	{"bputil", &syntaxInstaller},
 	{"bpython", &syntaxIpython},
 	{"bq", &syntaxBq},
@@ -533,6 +534,7 @@ var programs = [...]program{
 	{"diff", &syntaxDiff},
 	{"diff3", &syntaxSdiff},
 	{"dig", &syntaxDig},
+	{"dinitctl", &syntaxRc_update},
 	{"dir", &syntaxLs},
 	{"dirb", &syntaxNmap},
 	{"direnv", &syntaxDirenv},
@@ -981,6 +983,7 @@ var programs = [...]program{
 	{"helm", &syntaxHelm},
 	{"helmfile", &syntaxKustomize},
 	{"help", &syntaxMan},
+	{"herd", &syntaxRc_update},
 	{"heroku", &syntaxHeroku},
 	{"hex", &syntaxMvn},
 	{"hexdump", &syntaxOd},
@@ -1062,6 +1065,7 @@ var programs = [...]program{
 	{"inotifywait", &syntaxInotifywait},
 	{"inotifywait-run", &syntaxWatchexec},
 	{"insmod", &syntaxModprobe},
+	{"insserv", &syntaxRc_update},
 	{"install", &syntaxInstall},
 	{"install_name_tool", &syntaxStrip},
 	{"installer", &syntaxInstaller},
@@ -1175,7 +1179,7 @@ var programs = [...]program{
 	{"kcadm", &syntaxTurso},
 	{"kcadm.sh", &syntaxTurso},
 	{"kcat", &syntaxNats},
-	{"kdb5_util", &syntaxKadmin},
+	{"kdb5_util", &syntaxKdb5_util},
 	{"kdestroy", &syntaxRpcclient},
 	{"kdialog", &syntaxWall},
 	{"kdig", &syntaxDig},
@@ -1206,7 +1210,7 @@ var programs = [...]program{
 	{"kotlin", &syntaxRscript},
 	{"kotlinc", &syntaxGcc},
 	{"kotlinc-jvm", &syntaxRscript},
-	{"kpasswd", &syntaxKadmin},
+	{"kpasswd", &syntaxKpasswd},
 	{"ksh", &syntaxKsh},
 	{"ksh93", &syntaxKsh},
 	{"ktlint", &syntaxMypy},
@@ -1518,7 +1522,7 @@ var programs = [...]program{
 	{"neonctl", &syntaxTurso},
 	{"nerdctl", &syntaxDocker},
 	{"nest", &syntaxJest},
-	{"net", &syntaxKadmin},
+	{"net", &syntaxNet},
 	{"net1", &syntaxCmd_3anet},
 	{"netcat", &syntaxNc},
 	{"nethogs", &syntaxNetstat},
@@ -1596,6 +1600,7 @@ var programs = [...]program{
 	{"nslookup", &syntaxDig},
 	{"ntdsutil", &syntaxNtdsutil},
 	{"ntpdate", &syntaxUpdate_alternatives},
+	{"ntsysv", &syntaxRc_update},
 	{"nu", &syntaxNu},
 	{"nuclei", &syntaxNmap},
 	{"nuget", &syntaxMvn},
@@ -1647,6 +1652,7 @@ var programs = [...]program{
 	{"opencode", &syntaxCodex},
 	{"openhands", &syntaxCodex},
 	{"openocd", &syntaxAdb},
+	{"openrc", &syntaxRc_update},
 	{"opensnoop", &syntaxLog},
 	{"openssl", &syntaxOpenssl},
 	{"openstack", &syntaxDoctl},
@@ -1704,7 +1710,7 @@ var programs = [...]program{
 	{"pcregrep", &syntaxEgrep},
 	{"pct", &syntaxKubectx},
 	{"pd", &syntaxTurso},
-	{"pdbedit", &syntaxKadmin},
+	{"pdbedit", &syntaxPdbedit},
 	{"pdf2ps", &syntaxGs},
 	{"pdfcrop", &syntaxGs},
 	{"pdfimages", &syntaxGs},
@@ -1961,7 +1967,9 @@ var programs = [...]program{
 	{"rbenv", &syntaxNvm},
 	{"rbw", &syntaxBw},
 	{"rc", &syntaxCsh},
+	{"rc-config", &syntaxRc_update},
 	{"rc-service", &syntaxService},
+	{"rc-update", &syntaxRc_update},
 	{"rcc", &syntaxGcc},
 	{"rcctl", &syntaxService},
 	{"rclone", &syntaxRclone},
@@ -1975,7 +1983,7 @@ var programs = [...]program{
 	{"readlink", &syntaxRealpath},
 	{"readonly", &syntaxUnset},
 	{"reagentc", &syntaxDiskshadow},
-	{"realm", &syntaxKadmin},
+	{"realm", &syntaxRealm},
 	{"realpath", &syntaxRealpath},
 	{"rebar", &syntaxMvn},
 	{"rebar3", &syntaxMvn},
@@ -2073,7 +2081,9 @@ var programs = [...]program{
 	{"s-nail", &syntaxMail},
 	{"s3cmd", &syntaxGsutil},
 	{"s5cmd", &syntaxGsutil},
+	{"s6-rc", &syntaxRc_update},
 	{"s6-setuidgid", &syntaxGosu},
+	{"s6-svc", &syntaxRc_update},
 	{"salt", &syntaxPulumi},
 	{"salt-call", &syntaxPulumi},
 	{"sam", &syntaxPulumi},
@@ -2189,6 +2199,7 @@ var programs = [...]program{
 	{"size", &syntaxObjdump},
 	{"sk", &syntaxFzf},
 	{"skaffold", &syntaxKustomize},
+	{"skate", &syntaxSkate},
 	{"skill", &syntaxKill},
 	{"skopeo", &syntaxCrane},
 	{"sl", &syntaxWall},
@@ -2199,7 +2210,7 @@ var programs = [...]program{
 	{"sls", &syntaxPulumi},
 	{"smbclient", &syntaxSmbclient},
 	{"smbmap", &syntaxRpcclient},
-	{"smbpasswd", &syntaxKadmin},
+	{"smbpasswd", &syntaxKpasswd},
 	{"smem", &syntaxPs},
 	{"snap", &syntaxSnap},
 	{"sngrep", &syntaxTshark},
@@ -2250,7 +2261,7 @@ var programs = [...]program{
 	{"sshuttle", &syntaxNgrok},
 	{"sshx", &syntaxTtyd},
 	{"ssmtp", &syntaxMail},
-	{"sssctl", &syntaxKadmin},
+	{"sssctl", &syntaxRealm},
 	{"st-flash", &syntaxAdb},
 	{"stack", &syntaxMvn},
 	{"standard", &syntaxMypy},
@@ -2310,6 +2321,7 @@ var programs = [...]program{
 	{"sysadminctl", &syntaxUseradd},
 	{"sysctl", &syntaxSysctl},
 	{"sysdiagnose", &syntaxInstaller},
+	{"sysrc", &syntaxRc_update},
 	{"system_profiler", &syntaxLog},
 	{"systemctl", &syntaxSystemctl},
 	{"systemd-analyze", &syntaxLoginctl},
@@ -3885,7 +3897,7 @@ var syntaxAws_Sts = syntax{subs: []program{
 	{"get-caller-identity", &syntaxAws_Sts_Decode_authorization_message},
 }}
 
-var syntaxAws = syntax{style: own, service: "aws", options: []option{
+var syntaxAws = syntax{style: own | helpful, service: "aws", options: []option{
 	{"--ca-bundle", &action_56f3046bd8c9},
 	{"--cli-connect-timeout", &action_933fc77f4028},
 	{"--cli-read-timeout", &action_933fc77f4028},
@@ -4160,6 +4172,40 @@ var syntaxBlack = syntax{style: open | long | bundled, options: []option{
 	{"server", &syntaxBlack_Check},
 	{"version", &syntaxBlack_Check},
 }, operands: shape{rest: roleEditTree}, base: &action_ccaa2d796569}
+
+var syntaxBpftool__2a = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxBpftool_Dump = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxBpftool_Help = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxBpftool = syntax{style: open, options: []option{
+	{"--bpffs", &action_e3b0c44298fc},
+	{"--debug", &action_e3b0c44298fc},
+	{"--json", &action_e3b0c44298fc},
+	{"--mapcompat", &action_e3b0c44298fc},
+	{"--nomount", &action_e3b0c44298fc},
+	{"--pretty", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-f", &action_e3b0c44298fc},
+	{"-j", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-p", &action_e3b0c44298fc},
+}, subs: []program{
+	{"*", &syntaxBpftool__2a},
+	{"dump", &syntaxBpftool_Dump},
+	{"getnext", &syntaxBpftool_Dump},
+	{"help", &syntaxBpftool_Help},
+	{"list", &syntaxBpftool_Help},
+	{"lookup", &syntaxBpftool_Dump},
+	{"min_core_btf", &syntaxBpftool_Help},
+	{"peek", &syntaxBpftool_Dump},
+	{"probe", &syntaxBpftool_Help},
+	{"show", &syntaxBpftool_Help},
+	{"skeleton", &syntaxBpftool_Help},
+	{"tree", &syntaxBpftool_Help},
+}, groups: []string{"btf", "cgroup", "feature", "gen", "iter", "link", "map", "net", "perf", "prog", "struct_ops"}}
 
 var syntaxBq_Head = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -4672,32 +4718,44 @@ var syntaxBw__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b
 
 var syntaxBw_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxBw_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+var syntaxBw_Completion = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxBw_Config = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxBw_Generate = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
 var syntaxBw = syntax{style: open, subs: []program{
 	{"*", &syntaxBw__2a},
 	{"add", &syntaxBw_Add},
 	{"clear", &syntaxBw_Add},
+	{"completion", &syntaxBw_Completion},
+	{"config", &syntaxBw_Config},
 	{"create", &syntaxBw_Add},
 	{"del", &syntaxBw_Add},
 	{"delete", &syntaxBw_Add},
 	{"edit", &syntaxBw_Add},
-	{"find", &syntaxBw_Find},
-	{"help", &syntaxBw_Find},
-	{"info", &syntaxBw_Find},
-	{"lock", &syntaxBw_Find},
-	{"login", &syntaxBw_Find},
-	{"logout", &syntaxBw_Find},
-	{"ls", &syntaxBw_Find},
+	{"encode", &syntaxBw_Completion},
+	{"find", &syntaxBw_Completion},
+	{"generate", &syntaxBw_Generate},
+	{"get", &syntaxBw_Generate},
+	{"help", &syntaxBw_Completion},
+	{"info", &syntaxBw_Completion},
+	{"list", &syntaxBw_Generate},
+	{"lock", &syntaxBw_Completion},
+	{"login", &syntaxBw_Completion},
+	{"logout", &syntaxBw_Completion},
+	{"ls", &syntaxBw_Completion},
 	{"mkdir", &syntaxBw_Add},
 	{"mv", &syntaxBw_Add},
 	{"rm", &syntaxBw_Add},
-	{"search", &syntaxBw_Find},
+	{"search", &syntaxBw_Completion},
 	{"set", &syntaxBw_Add},
-	{"status", &syntaxBw_Find},
+	{"show", &syntaxBw_Generate},
+	{"status", &syntaxBw_Completion},
 	{"store", &syntaxBw_Add},
-	{"sync", &syntaxBw_Find},
-	{"version", &syntaxBw_Find},
+	{"sync", &syntaxBw_Completion},
+	{"update", &syntaxBw_Completion},
+	{"version", &syntaxBw_Completion},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxCal = syntax{options: []option{
@@ -13167,7 +13225,125 @@ var syntaxJupyter = syntax{style: open, options: []option{
 	{"--ip", &action_fb05e58956a1},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxKadmin = syntax{style: open, operands: shape{rest: roleText}, base: &action_8af0ede3af90}
+var syntaxKadmin__22_3f_22 = syntax{style: long, operands: shape{rest: roleText}, base: &action_809a8a0cdbfb}
+
+var syntaxKadmin__2a = syntax{style: long, operands: shape{rest: roleText}, base: &action_c091def0a3d4}
+
+var syntaxKadmin_Add_policy = syntax{style: long, operands: shape{rest: roleText}, base: &action_790a61154760}
+
+var syntaxKadmin_Delete_policy = syntax{style: long, operands: shape{rest: roleText}, base: &action_db15d81936c5}
+
+var syntaxKadmin_Ktadd = syntax{style: long, operands: shape{rest: roleText}, base: &action_2bdd8ac6bb39}
+
+var syntaxKadmin_Ktrem = syntax{style: long, operands: shape{rest: roleText}, base: &action_790a61154760}
+
+var syntaxKadmin_Lock = syntax{style: long, operands: shape{rest: roleText}, base: &action_790a61154760}
+
+var syntaxKadmin = syntax{style: long, input: roleLines, options: []option{
+	{"-N", &action_e3b0c44298fc},
+	{"-O", &action_e3b0c44298fc},
+	{"-c", &action_56f3046bd8c9},
+	{"-d", &action_933fc77f4028},
+	{"-e", &action_933fc77f4028},
+	{"-k", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-q", &action_35411a7fae9e},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+	{"-t", &action_56f3046bd8c9},
+	{"-w", &action_933fc77f4028},
+	{"-x", &action_933fc77f4028},
+}, texts: []option{
+	{"get_principal*-keys", &action_e68a09b0d2fe},
+	{"getprinc*-keys", &action_e68a09b0d2fe},
+}, subs: []program{
+	{"\"?\"", &syntaxKadmin__22_3f_22},
+	{"*", &syntaxKadmin__2a},
+	{"add_policy", &syntaxKadmin_Add_policy},
+	{"add_principal", &syntaxKadmin_Add_policy},
+	{"addpol", &syntaxKadmin_Add_policy},
+	{"addprinc", &syntaxKadmin_Add_policy},
+	{"ank", &syntaxKadmin_Add_policy},
+	{"change_password", &syntaxKadmin_Add_policy},
+	{"cpw", &syntaxKadmin_Add_policy},
+	{"del_string", &syntaxKadmin_Add_policy},
+	{"delete_policy", &syntaxKadmin_Delete_policy},
+	{"delete_principal", &syntaxKadmin_Delete_policy},
+	{"delpol", &syntaxKadmin_Delete_policy},
+	{"delprinc", &syntaxKadmin_Delete_policy},
+	{"delstr", &syntaxKadmin_Add_policy},
+	{"exit", &syntaxKadmin__22_3f_22},
+	{"get_policies", &syntaxKadmin__22_3f_22},
+	{"get_policy", &syntaxKadmin__22_3f_22},
+	{"get_principal", &syntaxKadmin__22_3f_22},
+	{"get_principals", &syntaxKadmin__22_3f_22},
+	{"get_privs", &syntaxKadmin__22_3f_22},
+	{"get_strings", &syntaxKadmin__22_3f_22},
+	{"getpol", &syntaxKadmin__22_3f_22},
+	{"getpols", &syntaxKadmin__22_3f_22},
+	{"getprinc", &syntaxKadmin__22_3f_22},
+	{"getprincs", &syntaxKadmin__22_3f_22},
+	{"getprivs", &syntaxKadmin__22_3f_22},
+	{"getstrs", &syntaxKadmin__22_3f_22},
+	{"help", &syntaxKadmin__22_3f_22},
+	{"ktadd", &syntaxKadmin_Ktadd},
+	{"ktrem", &syntaxKadmin_Ktrem},
+	{"ktremove", &syntaxKadmin_Ktrem},
+	{"list_policies", &syntaxKadmin__22_3f_22},
+	{"list_principals", &syntaxKadmin__22_3f_22},
+	{"listpols", &syntaxKadmin__22_3f_22},
+	{"listprincs", &syntaxKadmin__22_3f_22},
+	{"lock", &syntaxKadmin_Lock},
+	{"modify_policy", &syntaxKadmin_Add_policy},
+	{"modify_principal", &syntaxKadmin_Add_policy},
+	{"modpol", &syntaxKadmin_Add_policy},
+	{"modprinc", &syntaxKadmin_Add_policy},
+	{"purgekeys", &syntaxKadmin_Delete_policy},
+	{"q", &syntaxKadmin__22_3f_22},
+	{"quit", &syntaxKadmin__22_3f_22},
+	{"rename_principal", &syntaxKadmin_Add_policy},
+	{"renprinc", &syntaxKadmin_Add_policy},
+	{"set_string", &syntaxKadmin_Add_policy},
+	{"setstr", &syntaxKadmin_Add_policy},
+	{"unlock", &syntaxKadmin_Lock},
+	{"xst", &syntaxKadmin_Ktadd},
+}, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
+
+var syntaxKdb5_util_Add_mkey = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxKdb5_util_Ark = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_8af0ede3af90}
+
+var syntaxKdb5_util_Destroy = syntax{operands: shape{rest: roleText}, base: &action_d3ee23963102}
+
+var syntaxKdb5_util_List_mkeys = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxKdb5_util_Load = syntax{style: open, operands: shape{rest: roleRead}, base: &action_a3663818f4ca}
+
+var syntaxKdb5_util = syntax{style: open, options: []option{
+	{"-M", &action_933fc77f4028},
+	{"-P", &action_933fc77f4028},
+	{"-d", &action_933fc77f4028},
+	{"-k", &action_933fc77f4028},
+	{"-kv", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-sf", &action_933fc77f4028},
+	{"-x", &action_933fc77f4028},
+}, subs: []program{
+	{"add_mkey", &syntaxKdb5_util_Add_mkey},
+	{"ark", &syntaxKdb5_util_Ark},
+	{"create", &syntaxKdb5_util_Add_mkey},
+	{"destroy", &syntaxKdb5_util_Destroy},
+	{"dump", &syntaxKdb5_util_Ark},
+	{"list_mkeys", &syntaxKdb5_util_List_mkeys},
+	{"load", &syntaxKdb5_util_Load},
+	{"purge_mkeys", &syntaxKdb5_util_Destroy},
+	{"stash", &syntaxKdb5_util_Add_mkey},
+	{"tabdump", &syntaxKdb5_util_Ark},
+	{"update_princ_encryption", &syntaxKdb5_util_Add_mkey},
+	{"use_mkey", &syntaxKdb5_util_Add_mkey},
+}}
 
 var syntaxKill = syntax{style: literal | numeric, options: []option{
 	{"-9", &action_e3b0c44298fc},
@@ -13200,6 +13376,8 @@ var syntaxKill = syntax{style: literal | numeric, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_69e929684d48}
+
+var syntaxKpasswd = syntax{style: open, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxKsh = syntax{style: first | plus, language: "shell", options: []option{
 	{"+B", &action_e3b0c44298fc},
@@ -14689,6 +14867,13 @@ var syntaxNcftpput = syntax{style: open, options: []option{
 	{"-u", &action_933fc77f4028},
 }, operands: shape{head: []role{roleHost, roleText}, rest: roleSendFile}, base: &action_5312d47a5241}
 
+var syntaxNet = syntax{style: open, texts: []option{
+	{"changesecretpw", &action_e68a09b0d2fe},
+	{"dump", &action_e68a09b0d2fe},
+	{"getsecret", &action_e68a09b0d2fe},
+	{"vampire", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
 var syntaxNetsh = syntax{style: slash | expr, why: "changes the network or the firewall, or shows wireless keys", options: []option{
 	{"show", &action_936813f2e31e},
 }, texts: []option{
@@ -16117,25 +16302,43 @@ var syntaxPass__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a0
 
 var syntaxPass_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxPass_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+var syntaxPass_Audit = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxPass_Completion = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
 var syntaxPass = syntax{style: open, subs: []program{
 	{"*", &syntaxPass__2a},
 	{"add", &syntaxPass_Add},
+	{"audit", &syntaxPass_Audit},
+	{"completion", &syntaxPass_Completion},
+	{"config", &syntaxPass_Audit},
+	{"convert", &syntaxPass_Audit},
+	{"copy", &syntaxPass_Add},
 	{"cp", &syntaxPass_Add},
+	{"delete", &syntaxPass_Add},
 	{"edit", &syntaxPass_Add},
-	{"find", &syntaxPass_Find},
+	{"find", &syntaxPass_Completion},
+	{"fsck", &syntaxPass_Audit},
 	{"git", &syntaxPass_Add},
-	{"help", &syntaxPass_Find},
+	{"help", &syntaxPass_Completion},
 	{"init", &syntaxPass_Add},
 	{"insert", &syntaxPass_Add},
-	{"list", &syntaxPass_Find},
-	{"ls", &syntaxPass_Find},
+	{"link", &syntaxPass_Audit},
+	{"list", &syntaxPass_Completion},
+	{"ls", &syntaxPass_Completion},
+	{"mounts", &syntaxPass_Audit},
+	{"move", &syntaxPass_Add},
 	{"mv", &syntaxPass_Add},
+	{"recipients", &syntaxPass_Audit},
+	{"remove", &syntaxPass_Add},
 	{"rm", &syntaxPass_Add},
-	{"search", &syntaxPass_Find},
-	{"status", &syntaxPass_Find},
-	{"version", &syntaxPass_Find},
+	{"search", &syntaxPass_Completion},
+	{"setup", &syntaxPass_Audit},
+	{"status", &syntaxPass_Completion},
+	{"sync", &syntaxPass_Audit},
+	{"unclip", &syntaxPass_Audit},
+	{"update", &syntaxPass_Audit},
+	{"version", &syntaxPass_Completion},
 }, operands: shape{rest: roleText}}
 
 var syntaxPaste = syntax{style: gnu, options: []option{
@@ -16201,6 +16404,13 @@ var syntaxPcalua = syntax{style: slash, why: "runs code straight from the networ
 	{"/c", &action_c90037fb93bf},
 	{"/d", &action_933fc77f4028},
 }, operands: shape{rest: roleCmdWords}, base: &action_0cb315f5f950}
+
+var syntaxPdbedit = syntax{style: open, options: []option{
+	{"--export", &action_e68a09b0d2fe},
+	{"--smbpasswd-style", &action_e68a09b0d2fe},
+	{"-e", &action_e68a09b0d2fe},
+	{"-w", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxPee = syntax{style: gnu, options: []option{
 	{"--ignore-sigpipe", &action_e3b0c44298fc},
@@ -17226,6 +17436,13 @@ var syntaxRake = syntax{style: open | bundled | long, input: roleRecipes, option
 	{"-j", &action_933fc77f4028},
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
+var syntaxRc_update = syntax{style: open, why: "changes the services of this machine", options: []option{
+	{"--list", &action_e3b0c44298fc},
+	{"--status", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
 var syntaxRclone_About = syntax{operands: shape{rest: roleObject}, base: &action_9fe32a6c0cf7}
 
 var syntaxRclone_Backend = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
@@ -17297,6 +17514,10 @@ var syntaxRclone = syntax{style: open, service: "bucket", options: []option{
 	{"tree", &syntaxRclone_About},
 	{"version", &syntaxRclone_About},
 }, base: &action_d4473c670c25}
+
+var syntaxRealm = syntax{style: open, options: []option{
+	{"--help", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxRealpath = syntax{style: gnu, options: []option{
 	{"--canonicalize", &action_e3b0c44298fc},
@@ -18796,6 +19017,25 @@ var syntaxShuf = syntax{style: gnu, options: []option{
 	{"-r", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxSkate_Delete = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxSkate_Get = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSkate_Help = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSkate_Set = syntax{operands: shape{rest: roleText}, base: &action_bbcc39482331}
+
+var syntaxSkate = syntax{style: open, subs: []program{
+	{"delete", &syntaxSkate_Delete},
+	{"delete-db", &syntaxSkate_Delete},
+	{"get", &syntaxSkate_Get},
+	{"help", &syntaxSkate_Help},
+	{"list", &syntaxSkate_Help},
+	{"list-dbs", &syntaxSkate_Help},
+	{"man", &syntaxSkate_Help},
+	{"set", &syntaxSkate_Set},
+}, operands: shape{rest: roleText}}
 
 var syntaxSleep = syntax{operands: shape{rest: roleText}}
 
@@ -22042,6 +22282,7 @@ var (
 	action_2ab0a0390e5d = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_003354c67246}
 	action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, empty: roleReadTree, flags: recursive}
 	action_2b515ca48e5b = action{values: []role{roleWrite}, attached: true, here: roleWriteTree}
+	action_2bdd8ac6bb39 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{in: Data, setIn: true, out: Secret, setOut: true}}
 	action_2d2bfee8ae33 = action{operands: &shape_21c2a8258a17}
 	action_2dd85645a599 = action{values: []role{roleSend}}
 	action_2e4f389dda39 = action{values: []role{roleEx}}
@@ -22057,6 +22298,7 @@ var (
 	action_34470636e28b = action{class: localWrite, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
 	action_34d7f13cc697 = action{values: []role{roleModule}}
 	action_34d874c5ea9c = action{values: []role{roleMethod}}
+	action_35411a7fae9e = action{values: []role{roleLines}, streams: streams{in: Data, setIn: true}}
 	action_354822599660 = action{values: []role{roleList}, operands: &shape_11217cbdab05}
 	action_3602bad0e56a = action{empty: roleListTree}
 	action_3789531f3884 = action{operands: &shape_003354c67246, turns: []turn{{roleArchive, roleRead}}}
@@ -22142,6 +22384,7 @@ var (
 	action_759f14df4faf = action{values: []role{roleMount}}
 	action_7674bb8d4aad = action{values: []role{roleObject}}
 	action_77c9d35670b1 = action{turns: []turn{{roleList, roleChmod}}}
+	action_790a61154760 = action{effects: []effect.Kind{effect.ChangeSystem}, streams: streams{in: Data, setIn: true}}
 	action_79143bbb6394 = action{flags: runURLs}
 	action_7968183bb11e = action{operands: &shape_6e270d08c08d}
 	action_7c097ed414e6 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}
@@ -22255,6 +22498,7 @@ var (
 	action_d9893cf17090 = action{values: []role{roleRead}, class: network}
 	action_da06ee4de51b = action{values: []role{roleOutput}}
 	action_da417444f8cd = action{values: []role{roleIntoDir}, operands: &shape_aeeee2f37ef5}
+	action_db15d81936c5 = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}, streams: streams{in: Data, setIn: true}}
 	action_dc3b8e0bf989 = action{values: []role{roleText}, class: localWrite}
 	action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
 	action_dcda2a737eb3 = action{values: []role{rolePerl}, attached: true}
@@ -22314,6 +22558,7 @@ var (
 	action_fdb288ab8ae2 = action{class: destructive, effects: []effect.Kind{effect.ChangeRemote, effect.Destroy}}
 	action_fe32ff1f4d5b = action{here: roleWriteTree}
 	action_fef691420818 = action{streams: streams{out: Input, setOut: true}, operands: &shape_21c2a8258a17, turns: []turn{{roleArchive, roleWrite}, {roleFolder, roleReadTree}}}
+	action_ff2fd671a94b = action{class: network, streams: streams{in: Code, setIn: true}}
 )
 
 var (
