@@ -3929,7 +3929,35 @@ var syntaxAz__2a = syntax{style: open, options: []option{
 	{"--scripts", &action_061dd4255278},
 }, operands: shape{rest: roleText}, base: &action_5312d47a5241}
 
+var syntaxAz_Bicep = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxAz_Check__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAz_Config_Add = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAz_Config_Create = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxAz_Config_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxAz_Config_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAz_Config_Param_persist = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxAz_Config = syntax{style: open, subs: []program{
+	{"add", &syntaxAz_Config_Add},
+	{"create", &syntaxAz_Config_Create},
+	{"delete", &syntaxAz_Config_Delete},
+	{"get", &syntaxAz_Config_Get},
+	{"list", &syntaxAz_Config_Get},
+	{"list-available", &syntaxAz_Config_Get},
+	{"list-versions", &syntaxAz_Config_Get},
+	{"param-persist", &syntaxAz_Config_Param_persist},
+	{"remove", &syntaxAz_Config_Add},
+	{"set", &syntaxAz_Config_Create},
+	{"show", &syntaxAz_Config_Get},
+	{"unset", &syntaxAz_Config_Param_persist},
+	{"update", &syntaxAz_Config_Create},
+}, operands: shape{rest: roleText}}
 
 var syntaxAz_Configure = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -3976,12 +4004,15 @@ var syntaxAz = syntax{style: own, service: "azure", texts: []option{
 	{"list-publishing-", &action_e68a09b0d2fe},
 }, subs: []program{
 	{"*", &syntaxAz__2a},
+	{"bicep", &syntaxAz_Bicep},
 	{"check-*", &syntaxAz_Check__2a},
+	{"config", &syntaxAz_Config},
 	{"configure", &syntaxAz_Configure},
 	{"deallocate", &syntaxAz_Deallocate},
 	{"delete", &syntaxAz_Deallocate},
 	{"delete-*", &syntaxAz_Deallocate},
 	{"exists", &syntaxAz_Check__2a},
+	{"extension", &syntaxAz_Config},
 	{"find", &syntaxAz_Check__2a},
 	{"get-*", &syntaxAz_Check__2a},
 	{"get-access-token", &syntaxAz_Get_access_token},
@@ -4007,7 +4038,7 @@ var syntaxAz = syntax{style: own, service: "azure", texts: []option{
 	{"usage", &syntaxAz_Check__2a},
 	{"version", &syntaxAz_Check__2a},
 	{"wait", &syntaxAz_Check__2a},
-}, groups: []string{"account", "acr", "ad", "aks", "apim", "app", "appservice", "appsettings", "artifacts", "assignment", "batch", "blob", "boards", "cdn", "certificate", "config", "container", "containerapp", "cosmosdb", "db", "definition", "deployment", "devops", "disk", "dns", "eventhubs", "extension", "flexible-server", "functionapp", "group", "identity", "image", "iot", "keyvault", "lb", "log-analytics", "maintenance", "managedapp", "monitor", "mysql", "namespace", "network", "nic", "nsg", "pipelines", "plan", "policy", "postgres", "provider", "public-ip", "queue", "redis", "repos", "resource", "role", "server", "servicebus", "share", "snapshot", "sp", "sql", "storage", "table", "user", "vm", "vnet", "webapp", "workspace"}}
+}, groups: []string{"account", "acr", "ad", "aks", "apim", "app", "appservice", "appsettings", "artifacts", "assignment", "batch", "blob", "boards", "cdn", "certificate", "container", "containerapp", "cosmosdb", "db", "definition", "deployment", "devops", "disk", "dns", "eventhubs", "flexible-server", "functionapp", "group", "identity", "image", "iot", "keyvault", "lb", "log-analytics", "maintenance", "managedapp", "monitor", "mysql", "namespace", "network", "nic", "nsg", "pipelines", "plan", "policy", "postgres", "provider", "public-ip", "queue", "redis", "repos", "resource", "role", "server", "servicebus", "share", "snapshot", "sp", "sql", "storage", "table", "user", "vm", "vnet", "webapp", "workspace"}}
 
 var syntaxAzcopy_Bench = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -8814,18 +8845,15 @@ var syntaxGcloud_Auth = syntax{subs: []program{
 
 var syntaxGcloud_Cat = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxGcloud_Components = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+var syntaxGcloud_Components__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxGcloud_Config__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxGcloud_Components_Get = syntax{style: open, operands: shape{rest: roleText}}
 
-var syntaxGcloud_Config_Configurations = syntax{style: open, operands: shape{rest: roleText}}
-
-var syntaxGcloud_Config = syntax{subs: []program{
-	{"*", &syntaxGcloud_Config__2a},
-	{"configurations", &syntaxGcloud_Config_Configurations},
-	{"get", &syntaxGcloud_Config_Configurations},
-	{"get-value", &syntaxGcloud_Config_Configurations},
-	{"list", &syntaxGcloud_Config_Configurations},
+var syntaxGcloud_Components = syntax{service: "here", subs: []program{
+	{"*", &syntaxGcloud_Components__2a},
+	{"get", &syntaxGcloud_Components_Get},
+	{"get-value", &syntaxGcloud_Components_Get},
+	{"list", &syntaxGcloud_Components_Get},
 }}
 
 var syntaxGcloud_Config_helper = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
@@ -8839,6 +8867,8 @@ var syntaxGcloud_Cp = syntax{style: open, options: []option{
 }, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_d4473c670c25}
 
 var syntaxGcloud_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxGcloud_Get_credentials = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxGcloud_Help = syntax{style: open, operands: shape{rest: roleText}}
 
@@ -8869,20 +8899,20 @@ var syntaxGcloud = syntax{style: own, service: "gcloud", options: []option{
 	{"auth", &syntaxGcloud_Auth},
 	{"cat", &syntaxGcloud_Cat},
 	{"components", &syntaxGcloud_Components},
-	{"config", &syntaxGcloud_Config},
+	{"config", &syntaxGcloud_Components},
 	{"config-helper", &syntaxGcloud_Config_helper},
 	{"cp", &syntaxGcloud_Cp},
 	{"delete", &syntaxGcloud_Delete},
 	{"describe", &syntaxGcloud_Cat},
 	{"destroy", &syntaxGcloud_Delete},
 	{"du", &syntaxGcloud_Cat},
-	{"get-credentials", &syntaxGcloud_Components},
+	{"get-credentials", &syntaxGcloud_Get_credentials},
 	{"get-iam-policy", &syntaxGcloud_Cat},
 	{"get-server-config", &syntaxGcloud_Cat},
 	{"get-value", &syntaxGcloud_Cat},
 	{"help", &syntaxGcloud_Help},
 	{"info", &syntaxGcloud_Cat},
-	{"init", &syntaxGcloud_Components},
+	{"init", &syntaxGcloud_Get_credentials},
 	{"list", &syntaxGcloud_Cat},
 	{"list-*", &syntaxGcloud_Cat},
 	{"ls", &syntaxGcloud_Cat},
@@ -8966,7 +8996,7 @@ var syntaxGh_Alias_Import = syntax{base: &action_540dc9a7c234}
 
 var syntaxGh_Alias_List = syntax{base: &action_9fe32a6c0cf7}
 
-var syntaxGh_Alias = syntax{subs: []program{
+var syntaxGh_Alias = syntax{service: "here", subs: []program{
 	{"delete", &syntaxGh_Alias_Delete},
 	{"import", &syntaxGh_Alias_Import},
 	{"list", &syntaxGh_Alias_List},
@@ -9097,30 +9127,46 @@ var syntaxGh_Cache = syntax{style: open, subs: []program{
 	{"watch", &syntaxGh_Cache_Checks},
 }}
 
-var syntaxGh_Config_Clear_cache = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxGh_Config_Clear_cache = syntax{base: &action_ccaa2d796569}
 
 var syntaxGh_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGh_Config = syntax{subs: []program{
+var syntaxGh_Config_Set__2a = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGh_Config_Set_Browser = syntax{operands: shape{head: []role{roleShell}}, base: &action_ccaa2d796569}
+
+var syntaxGh_Config_Set = syntax{options: []option{
+	{"--host", &action_933fc77f4028},
+	{"-h", &action_933fc77f4028},
+}, subs: []program{
+	{"*", &syntaxGh_Config_Set__2a},
+	{"browser", &syntaxGh_Config_Set_Browser},
+	{"editor", &syntaxGh_Config_Set_Browser},
+	{"pager", &syntaxGh_Config_Set_Browser},
+}, operands: shape{rest: roleText}}
+
+var syntaxGh_Config = syntax{service: "here", subs: []program{
 	{"clear-cache", &syntaxGh_Config_Clear_cache},
 	{"get", &syntaxGh_Config_Get},
 	{"list", &syntaxGh_Config_Get},
-	{"set", &syntaxGh_Config_Clear_cache},
+	{"set", &syntaxGh_Config_Set},
 }}
 
-var syntaxGh_Extension_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxGh_Ext_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGh_Extension_Create = syntax{base: &action_540dc9a7c234}
+var syntaxGh_Ext_Create = syntax{base: &action_540dc9a7c234}
 
-var syntaxGh_Extension = syntax{subs: []program{
-	{"browse", &syntaxGh_Extension_Browse},
-	{"create", &syntaxGh_Extension_Create},
-	{"exec", &syntaxGh_Extension_Create},
-	{"install", &syntaxGh_Extension_Create},
-	{"list", &syntaxGh_Extension_Browse},
-	{"remove", &syntaxGh_Extension_Create},
-	{"search", &syntaxGh_Extension_Browse},
-	{"upgrade", &syntaxGh_Extension_Create},
+var syntaxGh_Ext_Remove = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGh_Ext = syntax{service: "here", subs: []program{
+	{"browse", &syntaxGh_Ext_Browse},
+	{"create", &syntaxGh_Ext_Create},
+	{"exec", &syntaxGh_Ext_Create},
+	{"install", &syntaxGh_Ext_Create},
+	{"list", &syntaxGh_Ext_Browse},
+	{"remove", &syntaxGh_Ext_Remove},
+	{"search", &syntaxGh_Ext_Browse},
+	{"upgrade", &syntaxGh_Ext_Create},
 }}
 
 var syntaxGh_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
@@ -9207,7 +9253,9 @@ var syntaxGh = syntax{style: open, service: "github", options: []option{
 	{"config", &syntaxGh_Config},
 	{"discussion", &syntaxGh_Cache},
 	{"environment", &syntaxGh_Accessibility},
-	{"extension", &syntaxGh_Extension},
+	{"ext", &syntaxGh_Ext},
+	{"extension", &syntaxGh_Ext},
+	{"extensions", &syntaxGh_Ext},
 	{"formatting", &syntaxGh_Accessibility},
 	{"gist", &syntaxGh_Gist},
 	{"gpg-key", &syntaxGh_Gpg_key},
@@ -11341,7 +11389,7 @@ var syntaxGlab_Alias_Import = syntax{base: &action_540dc9a7c234}
 
 var syntaxGlab_Alias_List = syntax{base: &action_9fe32a6c0cf7}
 
-var syntaxGlab_Alias = syntax{subs: []program{
+var syntaxGlab_Alias = syntax{service: "here", subs: []program{
 	{"delete", &syntaxGlab_Alias_Delete},
 	{"import", &syntaxGlab_Alias_Import},
 	{"list", &syntaxGlab_Alias_List},
@@ -11497,30 +11545,46 @@ var syntaxGlab_Ci = syntax{style: open, subs: []program{
 	{"view", &syntaxGlab_Ci_Diff},
 }}
 
-var syntaxGlab_Config_Clear_cache = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxGlab_Config_Clear_cache = syntax{base: &action_ccaa2d796569}
 
 var syntaxGlab_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGlab_Config = syntax{subs: []program{
+var syntaxGlab_Config_Set__2a = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGlab_Config_Set_Browser = syntax{operands: shape{head: []role{roleShell}}, base: &action_ccaa2d796569}
+
+var syntaxGlab_Config_Set = syntax{options: []option{
+	{"--host", &action_933fc77f4028},
+	{"-h", &action_933fc77f4028},
+}, subs: []program{
+	{"*", &syntaxGlab_Config_Set__2a},
+	{"browser", &syntaxGlab_Config_Set_Browser},
+	{"editor", &syntaxGlab_Config_Set_Browser},
+	{"pager", &syntaxGlab_Config_Set_Browser},
+}, operands: shape{rest: roleText}}
+
+var syntaxGlab_Config = syntax{service: "here", subs: []program{
 	{"clear-cache", &syntaxGlab_Config_Clear_cache},
 	{"get", &syntaxGlab_Config_Get},
 	{"list", &syntaxGlab_Config_Get},
-	{"set", &syntaxGlab_Config_Clear_cache},
+	{"set", &syntaxGlab_Config_Set},
 }}
 
-var syntaxGlab_Extension_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxGlab_Ext_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGlab_Extension_Create = syntax{base: &action_540dc9a7c234}
+var syntaxGlab_Ext_Create = syntax{base: &action_540dc9a7c234}
 
-var syntaxGlab_Extension = syntax{subs: []program{
-	{"browse", &syntaxGlab_Extension_Browse},
-	{"create", &syntaxGlab_Extension_Create},
-	{"exec", &syntaxGlab_Extension_Create},
-	{"install", &syntaxGlab_Extension_Create},
-	{"list", &syntaxGlab_Extension_Browse},
-	{"remove", &syntaxGlab_Extension_Create},
-	{"search", &syntaxGlab_Extension_Browse},
-	{"upgrade", &syntaxGlab_Extension_Create},
+var syntaxGlab_Ext_Remove = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGlab_Ext = syntax{service: "here", subs: []program{
+	{"browse", &syntaxGlab_Ext_Browse},
+	{"create", &syntaxGlab_Ext_Create},
+	{"exec", &syntaxGlab_Ext_Create},
+	{"install", &syntaxGlab_Ext_Create},
+	{"list", &syntaxGlab_Ext_Browse},
+	{"remove", &syntaxGlab_Ext_Remove},
+	{"search", &syntaxGlab_Ext_Browse},
+	{"upgrade", &syntaxGlab_Ext_Create},
 }}
 
 var syntaxGlab_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
@@ -11618,7 +11682,9 @@ var syntaxGlab = syntax{style: open, service: "gitlab", options: []option{
 	{"config", &syntaxGlab_Config},
 	{"discussion", &syntaxGlab_Cache},
 	{"environment", &syntaxGlab_Accessibility},
-	{"extension", &syntaxGlab_Extension},
+	{"ext", &syntaxGlab_Ext},
+	{"extension", &syntaxGlab_Ext},
+	{"extensions", &syntaxGlab_Ext},
 	{"formatting", &syntaxGlab_Accessibility},
 	{"gist", &syntaxGlab_Gist},
 	{"gpg-key", &syntaxGlab_Gpg_key},
@@ -12108,7 +12174,7 @@ var syntaxGs = syntax{style: long | open | bundled, options: []option{
 
 var syntaxGsutil__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
 
-var syntaxGsutil_Alias = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxGsutil_Alias = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxGsutil_Cat = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -12260,7 +12326,33 @@ var syntaxHelm_Del = syntax{operands: shape{rest: roleText}, base: &action_6a060
 
 var syntaxHelm_Install = syntax{style: open, operands: shape{head: []role{roleText, roleObject}}, base: &action_f725769babf3}
 
-var syntaxHelm_Plugin = syntax{base: &action_540dc9a7c234}
+var syntaxHelm_Plugin_Add = syntax{operands: shape{head: []role{roleText, roleURL}}, base: &action_d4473c670c25}
+
+var syntaxHelm_Plugin_Index = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHelm_Plugin_Install = syntax{base: &action_540dc9a7c234}
+
+var syntaxHelm_Plugin_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxHelm_Plugin_Remove = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxHelm_Plugin = syntax{style: open, service: "here", options: []option{
+	{"--ca-file", &action_56f3046bd8c9},
+	{"--cert-file", &action_56f3046bd8c9},
+	{"--key-file", &action_56f3046bd8c9},
+}, subs: []program{
+	{"add", &syntaxHelm_Plugin_Add},
+	{"index", &syntaxHelm_Plugin_Index},
+	{"install", &syntaxHelm_Plugin_Install},
+	{"list", &syntaxHelm_Plugin_List},
+	{"ls", &syntaxHelm_Plugin_List},
+	{"remove", &syntaxHelm_Plugin_Remove},
+	{"rm", &syntaxHelm_Plugin_Remove},
+	{"search", &syntaxHelm_Plugin_List},
+	{"uninstall", &syntaxHelm_Plugin_Remove},
+	{"up", &syntaxHelm_Plugin_Index},
+	{"update", &syntaxHelm_Plugin_Index},
+}}
 
 var syntaxHelm_Push = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_e5091c2d2e9c}
 
@@ -12302,7 +12394,7 @@ var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"pull", &syntaxHelm_Create},
 	{"push", &syntaxHelm_Push},
 	{"registry", &syntaxHelm_Install},
-	{"repo", &syntaxHelm_Completion},
+	{"repo", &syntaxHelm_Plugin},
 	{"rollback", &syntaxHelm_Install},
 	{"search", &syntaxHelm_Completion},
 	{"show", &syntaxHelm_Completion},
@@ -13483,7 +13575,7 @@ var syntaxKubectl_Config_Current_context = syntax{base: &action_9fe32a6c0cf7}
 
 var syntaxKubectl_Config_Delete_cluster = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxKubectl_Config = syntax{style: bundled, options: []option{
+var syntaxKubectl_Config = syntax{style: bundled, service: "here", options: []option{
 	{"--current", &action_e3b0c44298fc},
 	{"--flatten", &action_e3b0c44298fc},
 	{"--minify", &action_e3b0c44298fc},
