@@ -44,7 +44,7 @@ var programs = [...]program{
 	{"agda", &syntaxMvn},
 	{"agvtool", &syntaxCodesign},
 	{"aichat", &syntaxCodex},
-	{"aider", &syntaxCodex},
+	{"aider", &syntaxAider},
 	{"air", &syntaxWatchexec},
 	{"airflow", &syntaxTurso},
 	{"airport", &syntaxLog},
@@ -231,7 +231,7 @@ var programs = [...]program{
 	{"buck", &syntaxMake},
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
-	{"buildah", &syntaxCrane},
+	{"buildah", &syntaxBuildah},
 	{"buildkite-agent", &syntaxTurso},
 	{"builtin", &syntaxNohup},
 	{"bun", &syntaxBun},
@@ -420,7 +420,7 @@ var programs = [...]program{
 	{"coqc", &syntaxMvn},
 	{"coredumpctl", &syntaxLoginctl},
 	{"corepack", &syntaxNvm},
-	{"cosign", &syntaxCrane},
+	{"cosign", &syntaxBuildah},
 	{"couchdb", &syntaxArangosh},
 	{"coverage", &syntaxPytest},
 	{"cowsay", &syntaxWall},
@@ -445,7 +445,7 @@ var programs = [...]program{
 	{"createuser", &syntaxCreateuser},
 	{"credo", &syntaxMypy},
 	{"credstash", &syntaxCredstash},
-	{"crictl", &syntaxCrane},
+	{"crictl", &syntaxBuildah},
 	{"croc", &syntaxCroc},
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
@@ -470,7 +470,7 @@ var programs = [...]program{
 	{"csvstat", &syntaxGron},
 	{"ctest", &syntaxMake},
 	{"ctlptl", &syntaxMinikube},
-	{"ctr", &syntaxCrane},
+	{"ctr", &syntaxBuildah},
 	{"cucumber", &syntaxMvn},
 	{"curl", &syntaxCurl},
 	{"curl-impersonate", &syntaxAria2c},
@@ -548,7 +548,7 @@ var programs = [...]program{
 	{"distcc", &syntaxRlwrap},
 	{"distrobox", &syntaxKubectx},
 	{"ditto", &syntaxCodesign},
-	{"dive", &syntaxCrane},
+	{"dive", &syntaxBuildah},
 	{"django-admin", &syntaxJupyter},
 	{"djlint", &syntaxMypy},
 	{"dmd", &syntaxGcc},
@@ -568,7 +568,7 @@ var programs = [...]program{
 	{"docker-credential-pass", &syntaxCredstash},
 	{"docker-credential-secretservice", &syntaxCredstash},
 	{"docker-credential-wincred", &syntaxCredstash},
-	{"dockle", &syntaxCrane},
+	{"dockle", &syntaxBuildah},
 	{"docsify", &syntaxJest},
 	{"doctl", &syntaxDoctl},
 	{"docusaurus", &syntaxJest},
@@ -932,7 +932,7 @@ var programs = [...]program{
 	{"grub-install", &syntaxUpdate_alternatives},
 	{"grub-mkconfig", &syntaxUpdate_alternatives},
 	{"grunt", &syntaxJest},
-	{"grype", &syntaxCrane},
+	{"grype", &syntaxBuildah},
 	{"gs", &syntaxGs},
 	{"gsed", &syntaxSed},
 	{"gsettings", &syntaxXset},
@@ -964,7 +964,7 @@ var programs = [...]program{
 	{"gxargs", &syntaxXargs},
 	{"gzcat", &syntaxZcat},
 	{"gzip", &syntaxGzip},
-	{"hadolint", &syntaxCrane},
+	{"hadolint", &syntaxBuildah},
 	{"hadoop", &syntaxHdfs},
 	{"halt", &syntaxReboot},
 	{"hash", &syntaxWait},
@@ -1047,7 +1047,7 @@ var programs = [...]program{
 	{"ifne", &syntaxNohup},
 	{"iftop", &syntaxNetstat},
 	{"imagesnap", &syntaxScrot},
-	{"img", &syntaxCrane},
+	{"img", &syntaxBuildah},
 	{"imgur", &syntaxCroc},
 	{"impala-shell", &syntaxCqlsh},
 	{"import", &syntaxScrot},
@@ -1173,7 +1173,7 @@ var programs = [...]program{
 	{"kafka-topics.sh", &syntaxTurso},
 	{"kafkacat", &syntaxNats},
 	{"kak", &syntaxNano},
-	{"kaniko", &syntaxCrane},
+	{"kaniko", &syntaxBuildah},
 	{"karma", &syntaxJest},
 	{"kate", &syntaxCode},
 	{"kcadm", &syntaxTurso},
@@ -1408,7 +1408,8 @@ var programs = [...]program{
 	{"miller", &syntaxMlr},
 	{"mimencode", &syntaxBase91},
 	{"mimikatz", &syntaxProcdump},
-	{"mini", &syntaxCodex},
+	{"mini", &syntaxMini},
+	{"mini-swe-agent", &syntaxMini},
 	{"mini_httpd", &syntaxHttpd},
 	{"minijail0", &syntaxUnshare},
 	{"minikube", &syntaxMinikube},
@@ -1661,7 +1662,7 @@ var programs = [...]program{
 	{"opkg", &syntaxApk},
 	{"opt", &syntaxGcc},
 	{"optipng", &syntaxConvert},
-	{"oras", &syntaxCrane},
+	{"oras", &syntaxBuildah},
 	{"orb", &syntaxKubectx},
 	{"osascript", &syntaxOsascript},
 	{"osh", &syntaxSh},
@@ -2201,7 +2202,7 @@ var programs = [...]program{
 	{"skaffold", &syntaxKustomize},
 	{"skate", &syntaxSkate},
 	{"skill", &syntaxKill},
-	{"skopeo", &syntaxCrane},
+	{"skopeo", &syntaxSkopeo},
 	{"sl", &syntaxWall},
 	{"slabtop", &syntaxPs},
 	{"slackpkg", &syntaxApk},
@@ -2305,8 +2306,8 @@ var programs = [...]program{
 	{"swapon", &syntaxUmount},
 	{"swaymsg", &syntaxXset},
 	{"swc", &syntaxJest},
-	{"swe-agent", &syntaxCodex},
-	{"sweagent", &syntaxCodex},
+	{"swe-agent", &syntaxSweagent},
+	{"sweagent", &syntaxSweagent},
 	{"swebench", &syntaxJupyter},
 	{"swift", &syntaxSwift},
 	{"swift-build", &syntaxMvn},
@@ -2314,7 +2315,7 @@ var programs = [...]program{
 	{"swiftlint", &syntaxMypy},
 	{"swig", &syntaxGcc},
 	{"swupd", &syntaxApk},
-	{"syft", &syntaxCrane},
+	{"syft", &syntaxBuildah},
 	{"symfony", &syntaxMvn},
 	{"sync", &syntaxSync},
 	{"syncappvpublishingserver", &syntaxRegsvr32},
@@ -2435,7 +2436,7 @@ var programs = [...]program{
 	{"trash-put", &syntaxRimraf},
 	{"tree", &syntaxTree},
 	{"trino", &syntaxCqlsh},
-	{"trivy", &syntaxCrane},
+	{"trivy", &syntaxBuildah},
 	{"trizen", &syntaxPacman},
 	{"troff", &syntaxGs},
 	{"true", &syntaxTrue},
@@ -3008,6 +3009,115 @@ var syntaxAg = syntax{style: numeric, options: []option{
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_2af42ff3dcb7}
+
+var syntaxAider_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAider_Chat = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxAider_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxAider_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxAider_Config = syntax{style: open, why: "changes how an agent works, and may take its guard away", subs: []program{
+	{"*", &syntaxAider_Config__2a},
+	{"get", &syntaxAider_Config_Get},
+	{"list", &syntaxAider_Config_Get},
+	{"ls", &syntaxAider_Config_Get},
+	{"path", &syntaxAider_Config_Get},
+	{"show", &syntaxAider_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxAider_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxAider_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAider_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
+	{"*", &syntaxAider_Mcp__2a},
+	{"auth", &syntaxAider_Mcp_Auth},
+	{"debug", &syntaxAider_Mcp_Auth},
+	{"get", &syntaxAider_Mcp_Auth},
+	{"list", &syntaxAider_Mcp_Auth},
+	{"login", &syntaxAider_Mcp_Auth},
+	{"logout", &syntaxAider_Mcp_Auth},
+	{"ls", &syntaxAider_Mcp_Auth},
+	{"status", &syntaxAider_Mcp_Auth},
+}, operands: shape{rest: roleText}}
+
+var syntaxAider = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
+	{"--allow-all", &action_9d0e2f124bea},
+	{"--allow-all-paths", &action_9d0e2f124bea},
+	{"--allow-all-tools", &action_9d0e2f124bea},
+	{"--always-approve", &action_9d0e2f124bea},
+	{"--auto", &action_9d0e2f124bea},
+	{"--auto-approve", &action_9d0e2f124bea},
+	{"--auto-run", &action_9d0e2f124bea},
+	{"--dangerously-allow-all", &action_9d0e2f124bea},
+	{"--dangerously-bypass-approvals-and-sandbox", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--exec", &action_5375e2232df6},
+	{"--execute", &action_5375e2232df6},
+	{"--force", &action_9d0e2f124bea},
+	{"--full-auto", &action_9d0e2f124bea},
+	{"--headless", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--load", &action_5375e2232df6},
+	{"--message", &action_5375e2232df6},
+	{"--message-file", &action_5375e2232df6},
+	{"--model", &action_933fc77f4028},
+	{"--no-confirm", &action_9d0e2f124bea},
+	{"--print", &action_5375e2232df6},
+	{"--prompt", &action_5375e2232df6},
+	{"--prompt-interactive", &action_5375e2232df6},
+	{"--skip-permissions-unsafe", &action_9d0e2f124bea},
+	{"--trust-all-tools", &action_9d0e2f124bea},
+	{"--version", &action_e3b0c44298fc},
+	{"--yes", &action_9d0e2f124bea},
+	{"--yes-always", &action_9d0e2f124bea},
+	{"--yolo", &action_9d0e2f124bea},
+	{"-e", &action_5375e2232df6},
+	{"-f", &action_5375e2232df6},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_5375e2232df6},
+	{"-m", &action_5375e2232df6},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_5375e2232df6},
+	{"-y", &action_9d0e2f124bea},
+}, texts: []option{
+	{"-a never", &action_9d0e2f124bea},
+	{"approval-mode full-auto", &action_9d0e2f124bea},
+	{"approval-mode yolo", &action_9d0e2f124bea},
+	{"approval-mode=yolo", &action_9d0e2f124bea},
+	{"approval_policy=\"never\"", &action_9d0e2f124bea},
+	{"approval_policy=never", &action_9d0e2f124bea},
+	{"ask-for-approval never", &action_9d0e2f124bea},
+	{"sandbox danger-full-access", &action_9d0e2f124bea},
+	{"sandbox=danger-full-access", &action_9d0e2f124bea},
+	{"sandbox_mode=danger", &action_9d0e2f124bea},
+}, subs: []program{
+	{"auth", &syntaxAider_Auth},
+	{"chat", &syntaxAider_Chat},
+	{"completion", &syntaxAider_Auth},
+	{"config", &syntaxAider_Config},
+	{"doctor", &syntaxAider_Auth},
+	{"e", &syntaxAider_Chat},
+	{"exec", &syntaxAider_Chat},
+	{"headless", &syntaxAider_Chat},
+	{"help", &syntaxAider_Auth},
+	{"list", &syntaxAider_Auth},
+	{"login", &syntaxAider_Auth},
+	{"logout", &syntaxAider_Auth},
+	{"mcp", &syntaxAider_Mcp},
+	{"models", &syntaxAider_Auth},
+	{"run", &syntaxAider_Chat},
+	{"session", &syntaxAider_Auth},
+	{"sessions", &syntaxAider_Auth},
+	{"stats", &syntaxAider_Auth},
+	{"task", &syntaxAider_Chat},
+	{"update", &syntaxAider_Auth},
+	{"upgrade", &syntaxAider_Auth},
+	{"version", &syntaxAider_Auth},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxAlias = syntax{options: []option{
 	{"-a", &action_e3b0c44298fc},
@@ -4431,6 +4541,64 @@ var syntaxBrotli = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleCompress}, base: &action_121aadd1cc38}
 
+var syntaxBuildah_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxBuildah_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
+
+var syntaxBuildah_Copy = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxBuildah_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxBuildah_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_ccaa2d796569}
+
+var syntaxBuildah = syntax{style: open, subs: []program{
+	{"append", &syntaxBuildah_Append},
+	{"attest", &syntaxBuildah_Append},
+	{"bud", &syntaxBuildah_Append},
+	{"build-using-dockerfile", &syntaxBuildah_Append},
+	{"catalog", &syntaxBuildah_Catalog},
+	{"commit", &syntaxBuildah_Append},
+	{"config", &syntaxBuildah_Catalog},
+	{"copy", &syntaxBuildah_Copy},
+	{"cp", &syntaxBuildah_Copy},
+	{"create", &syntaxBuildah_Append},
+	{"delete", &syntaxBuildah_Delete},
+	{"digest", &syntaxBuildah_Catalog},
+	{"exec", &syntaxBuildah_Exec},
+	{"export", &syntaxBuildah_Append},
+	{"filesystem", &syntaxBuildah_Catalog},
+	{"from", &syntaxBuildah_Append},
+	{"fs", &syntaxBuildah_Catalog},
+	{"image", &syntaxBuildah_Catalog},
+	{"images", &syntaxBuildah_Catalog},
+	{"inspect", &syntaxBuildah_Catalog},
+	{"list", &syntaxBuildah_Catalog},
+	{"list-tags", &syntaxBuildah_Catalog},
+	{"logs", &syntaxBuildah_Catalog},
+	{"ls", &syntaxBuildah_Catalog},
+	{"manifest", &syntaxBuildah_Catalog},
+	{"mutate", &syntaxBuildah_Append},
+	{"ps", &syntaxBuildah_Catalog},
+	{"pull", &syntaxBuildah_Append},
+	{"push", &syntaxBuildah_Copy},
+	{"rebase", &syntaxBuildah_Append},
+	{"repo", &syntaxBuildah_Catalog},
+	{"repository", &syntaxBuildah_Catalog},
+	{"rm", &syntaxBuildah_Delete},
+	{"rmi", &syntaxBuildah_Delete},
+	{"rmp", &syntaxBuildah_Delete},
+	{"run", &syntaxBuildah_Append},
+	{"scan", &syntaxBuildah_Catalog},
+	{"sign", &syntaxBuildah_Append},
+	{"start", &syntaxBuildah_Append},
+	{"stop", &syntaxBuildah_Append},
+	{"sync", &syntaxBuildah_Append},
+	{"tag", &syntaxBuildah_Append},
+	{"validate", &syntaxBuildah_Catalog},
+	{"verify", &syntaxBuildah_Append},
+	{"version", &syntaxBuildah_Catalog},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+
 var syntaxBun___version = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
 var syntaxBun_Access = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_f725769babf3}
@@ -5171,6 +5339,8 @@ var syntaxCipher = syntax{style: slash, why: "changes the encryption of files, o
 	{"/w", &syntaxCipher__2fW},
 }, operands: shape{rest: roleText}}
 
+var syntaxClaude_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxClaude_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
 
 var syntaxClaude_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -5182,19 +5352,23 @@ var syntaxClaude_Config = syntax{style: open, subs: []program{
 	{"ls", &syntaxClaude_Config_Get},
 }, operands: shape{rest: roleText}}
 
-var syntaxClaude_Doctor = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
-
 var syntaxClaude_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
 
-var syntaxClaude_Mcp_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxClaude_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxClaude_Mcp = syntax{style: open, subs: []program{
+var syntaxClaude_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
 	{"*", &syntaxClaude_Mcp__2a},
-	{"get", &syntaxClaude_Mcp_Get},
-	{"list", &syntaxClaude_Mcp_Get},
+	{"auth", &syntaxClaude_Mcp_Auth},
+	{"debug", &syntaxClaude_Mcp_Auth},
+	{"get", &syntaxClaude_Mcp_Auth},
+	{"list", &syntaxClaude_Mcp_Auth},
+	{"login", &syntaxClaude_Mcp_Auth},
+	{"logout", &syntaxClaude_Mcp_Auth},
+	{"ls", &syntaxClaude_Mcp_Auth},
+	{"status", &syntaxClaude_Mcp_Auth},
 }, operands: shape{rest: roleText}}
 
-var syntaxClaude = syntax{style: open, options: []option{
+var syntaxClaude = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
 	{"--agents", &action_675953ebefac},
 	{"--allow-dangerously-skip-permissions", &action_9d0e2f124bea},
 	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
@@ -5213,10 +5387,14 @@ var syntaxClaude = syntax{style: open, options: []option{
 	{"permission-mode bypasspermissions", &action_9d0e2f124bea},
 	{"permission-mode=bypasspermissions", &action_9d0e2f124bea},
 }, subs: []program{
+	{"auth", &syntaxClaude_Auth},
 	{"config", &syntaxClaude_Config},
-	{"doctor", &syntaxClaude_Doctor},
+	{"doctor", &syntaxClaude_Auth},
+	{"login", &syntaxClaude_Auth},
+	{"logout", &syntaxClaude_Auth},
 	{"mcp", &syntaxClaude_Mcp},
-	{"update", &syntaxClaude_Doctor},
+	{"setup-token", &syntaxClaude_Auth},
+	{"update", &syntaxClaude_Auth},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxCloudflared_Access = syntax{operands: shape{rest: roleText}, base: &action_5bce6b70767a}
@@ -5583,14 +5761,32 @@ var syntaxCodex_Config__2a = syntax{operands: shape{rest: roleText}, base: &acti
 
 var syntaxCodex_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxCodex_Config = syntax{style: open, subs: []program{
+var syntaxCodex_Config = syntax{style: open, why: "changes how an agent works, and may take its guard away", subs: []program{
 	{"*", &syntaxCodex_Config__2a},
 	{"get", &syntaxCodex_Config_Get},
 	{"list", &syntaxCodex_Config_Get},
 	{"ls", &syntaxCodex_Config_Get},
+	{"path", &syntaxCodex_Config_Get},
+	{"show", &syntaxCodex_Config_Get},
 }, operands: shape{rest: roleText}}
 
-var syntaxCodex = syntax{style: open, options: []option{
+var syntaxCodex_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxCodex_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCodex_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
+	{"*", &syntaxCodex_Mcp__2a},
+	{"auth", &syntaxCodex_Mcp_Auth},
+	{"debug", &syntaxCodex_Mcp_Auth},
+	{"get", &syntaxCodex_Mcp_Auth},
+	{"list", &syntaxCodex_Mcp_Auth},
+	{"login", &syntaxCodex_Mcp_Auth},
+	{"logout", &syntaxCodex_Mcp_Auth},
+	{"ls", &syntaxCodex_Mcp_Auth},
+	{"status", &syntaxCodex_Mcp_Auth},
+}, operands: shape{rest: roleText}}
+
+var syntaxCodex = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
 	{"--allow-all", &action_9d0e2f124bea},
 	{"--allow-all-paths", &action_9d0e2f124bea},
 	{"--allow-all-tools", &action_9d0e2f124bea},
@@ -5609,6 +5805,7 @@ var syntaxCodex = syntax{style: open, options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--message", &action_5375e2232df6},
 	{"--message-file", &action_5375e2232df6},
+	{"--model", &action_933fc77f4028},
 	{"--no-confirm", &action_9d0e2f124bea},
 	{"--print", &action_5375e2232df6},
 	{"--prompt", &action_5375e2232df6},
@@ -5623,7 +5820,7 @@ var syntaxCodex = syntax{style: open, options: []option{
 	{"-f", &action_9d0e2f124bea},
 	{"-h", &action_e3b0c44298fc},
 	{"-i", &action_5375e2232df6},
-	{"-m", &action_5375e2232df6},
+	{"-m", &action_933fc77f4028},
 	{"-p", &action_5375e2232df6},
 	{"-v", &action_e3b0c44298fc},
 	{"-x", &action_5375e2232df6},
@@ -5652,7 +5849,7 @@ var syntaxCodex = syntax{style: open, options: []option{
 	{"list", &syntaxCodex_Auth},
 	{"login", &syntaxCodex_Auth},
 	{"logout", &syntaxCodex_Auth},
-	{"mcp", &syntaxCodex_Config},
+	{"mcp", &syntaxCodex_Mcp},
 	{"models", &syntaxCodex_Auth},
 	{"run", &syntaxCodex_Chat},
 	{"session", &syntaxCodex_Auth},
@@ -5957,35 +6154,73 @@ var syntaxCqlsh = syntax{style: open, service: "database", input: roleSQL, optio
 	{"-q", &action_1067b4545736},
 }, operands: shape{rest: roleSQL}, base: &action_c11780522550}
 
-var syntaxCrane_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxCrane_Append = syntax{style: open, options: []option{
+	{"--new_layer", &action_bbcc0613e977},
+	{"-f", &action_bbcc0613e977},
+}, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxCrane_Attest = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxCrane_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
 
-var syntaxCrane_Copy = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+var syntaxCrane_Copy = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxCrane_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
 var syntaxCrane_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_ccaa2d796569}
 
+var syntaxCrane_Image__2a = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxCrane_Image_Check_base = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
+
+var syntaxCrane_Image_Copy = syntax{style: open, texts: []option{
+	{"ocidir://", &action_49684dd7ff9b},
+}, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxCrane_Image_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxCrane_Image_Export = syntax{operands: shape{head: []role{roleText, roleWrite}}, base: &action_e3b0c44298fc}
+
+var syntaxCrane_Image_Import = syntax{operands: shape{head: []role{roleText, roleRead}}, base: &action_e5091c2d2e9c}
+
+var syntaxCrane_Image = syntax{style: open, subs: []program{
+	{"*", &syntaxCrane_Image__2a},
+	{"check-base", &syntaxCrane_Image_Check_base},
+	{"config", &syntaxCrane_Image_Check_base},
+	{"copy", &syntaxCrane_Image_Copy},
+	{"cp", &syntaxCrane_Image_Copy},
+	{"delete", &syntaxCrane_Image_Delete},
+	{"digest", &syntaxCrane_Image_Check_base},
+	{"export", &syntaxCrane_Image_Export},
+	{"get-file", &syntaxCrane_Image_Check_base},
+	{"import", &syntaxCrane_Image_Import},
+	{"inspect", &syntaxCrane_Image_Check_base},
+	{"list", &syntaxCrane_Image_Check_base},
+	{"manifest", &syntaxCrane_Image_Check_base},
+	{"ratelimit", &syntaxCrane_Image_Check_base},
+}}
+
+var syntaxCrane_Push = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
 var syntaxCrane = syntax{style: open, subs: []program{
 	{"append", &syntaxCrane_Append},
-	{"attest", &syntaxCrane_Append},
-	{"bud", &syntaxCrane_Append},
-	{"build-using-dockerfile", &syntaxCrane_Append},
+	{"attest", &syntaxCrane_Attest},
+	{"bud", &syntaxCrane_Attest},
+	{"build-using-dockerfile", &syntaxCrane_Attest},
 	{"catalog", &syntaxCrane_Catalog},
-	{"commit", &syntaxCrane_Append},
+	{"commit", &syntaxCrane_Attest},
 	{"config", &syntaxCrane_Catalog},
 	{"copy", &syntaxCrane_Copy},
 	{"cp", &syntaxCrane_Copy},
-	{"create", &syntaxCrane_Append},
+	{"create", &syntaxCrane_Attest},
 	{"delete", &syntaxCrane_Delete},
 	{"digest", &syntaxCrane_Catalog},
 	{"exec", &syntaxCrane_Exec},
-	{"export", &syntaxCrane_Append},
+	{"export", &syntaxCrane_Attest},
 	{"filesystem", &syntaxCrane_Catalog},
-	{"from", &syntaxCrane_Append},
+	{"from", &syntaxCrane_Attest},
 	{"fs", &syntaxCrane_Catalog},
-	{"image", &syntaxCrane_Catalog},
+	{"image", &syntaxCrane_Image},
 	{"images", &syntaxCrane_Catalog},
 	{"inspect", &syntaxCrane_Catalog},
 	{"list", &syntaxCrane_Catalog},
@@ -5993,25 +6228,25 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"logs", &syntaxCrane_Catalog},
 	{"ls", &syntaxCrane_Catalog},
 	{"manifest", &syntaxCrane_Catalog},
-	{"mutate", &syntaxCrane_Append},
+	{"mutate", &syntaxCrane_Attest},
 	{"ps", &syntaxCrane_Catalog},
-	{"pull", &syntaxCrane_Append},
-	{"push", &syntaxCrane_Copy},
-	{"rebase", &syntaxCrane_Append},
+	{"pull", &syntaxCrane_Attest},
+	{"push", &syntaxCrane_Push},
+	{"rebase", &syntaxCrane_Attest},
 	{"repo", &syntaxCrane_Catalog},
 	{"repository", &syntaxCrane_Catalog},
 	{"rm", &syntaxCrane_Delete},
 	{"rmi", &syntaxCrane_Delete},
 	{"rmp", &syntaxCrane_Delete},
-	{"run", &syntaxCrane_Append},
+	{"run", &syntaxCrane_Attest},
 	{"scan", &syntaxCrane_Catalog},
-	{"sign", &syntaxCrane_Append},
-	{"start", &syntaxCrane_Append},
-	{"stop", &syntaxCrane_Append},
-	{"sync", &syntaxCrane_Append},
-	{"tag", &syntaxCrane_Append},
+	{"sign", &syntaxCrane_Attest},
+	{"start", &syntaxCrane_Attest},
+	{"stop", &syntaxCrane_Attest},
+	{"sync", &syntaxCrane_Attest},
+	{"tag", &syntaxCrane_Attest},
 	{"validate", &syntaxCrane_Catalog},
-	{"verify", &syntaxCrane_Append},
+	{"verify", &syntaxCrane_Attest},
 	{"version", &syntaxCrane_Catalog},
 }, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
 
@@ -14208,7 +14443,7 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 
 var syntaxLvremove = syntax{style: open, operands: shape{rest: roleText}, base: &action_d3ee23963102}
 
-var syntaxM4 = syntax{style: open | gnu, input: roleTexts, options: []option{
+var syntaxM4 = syntax{style: open | gnu, why: "may run commands that its macros put together", input: roleTexts, options: []option{
 	{"--define", &action_933fc77f4028},
 	{"--include", &action_933fc77f4028},
 	{"-D", &action_933fc77f4028},
@@ -14387,6 +14622,120 @@ var syntaxMd5sum = syntax{style: gnu, options: []option{
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
+
+var syntaxMini_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxMini_Chat = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxMini_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxMini_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxMini_Config = syntax{style: open, why: "changes how an agent works, and may take its guard away", subs: []program{
+	{"*", &syntaxMini_Config__2a},
+	{"get", &syntaxMini_Config_Get},
+	{"list", &syntaxMini_Config_Get},
+	{"ls", &syntaxMini_Config_Get},
+	{"path", &syntaxMini_Config_Get},
+	{"show", &syntaxMini_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxMini_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxMini_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxMini_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
+	{"*", &syntaxMini_Mcp__2a},
+	{"auth", &syntaxMini_Mcp_Auth},
+	{"debug", &syntaxMini_Mcp_Auth},
+	{"get", &syntaxMini_Mcp_Auth},
+	{"list", &syntaxMini_Mcp_Auth},
+	{"login", &syntaxMini_Mcp_Auth},
+	{"logout", &syntaxMini_Mcp_Auth},
+	{"ls", &syntaxMini_Mcp_Auth},
+	{"status", &syntaxMini_Mcp_Auth},
+}, operands: shape{rest: roleText}}
+
+var syntaxMini = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
+	{"--allow-all", &action_9d0e2f124bea},
+	{"--allow-all-paths", &action_9d0e2f124bea},
+	{"--allow-all-tools", &action_9d0e2f124bea},
+	{"--always-approve", &action_9d0e2f124bea},
+	{"--auto", &action_9d0e2f124bea},
+	{"--auto-approve", &action_9d0e2f124bea},
+	{"--auto-run", &action_9d0e2f124bea},
+	{"--config", &action_f1405b282f3e},
+	{"--dangerously-allow-all", &action_9d0e2f124bea},
+	{"--dangerously-bypass-approvals-and-sandbox", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--exec", &action_5375e2232df6},
+	{"--execute", &action_5375e2232df6},
+	{"--force", &action_9d0e2f124bea},
+	{"--full-auto", &action_9d0e2f124bea},
+	{"--headless", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--message", &action_5375e2232df6},
+	{"--message-file", &action_5375e2232df6},
+	{"--model", &action_933fc77f4028},
+	{"--no-confirm", &action_9d0e2f124bea},
+	{"--output", &action_f1405b282f3e},
+	{"--print", &action_5375e2232df6},
+	{"--prompt", &action_5375e2232df6},
+	{"--prompt-interactive", &action_5375e2232df6},
+	{"--skip-permissions-unsafe", &action_9d0e2f124bea},
+	{"--task", &action_577f0ce57aa5},
+	{"--trust-all-tools", &action_9d0e2f124bea},
+	{"--version", &action_e3b0c44298fc},
+	{"--yes", &action_9d0e2f124bea},
+	{"--yes-always", &action_9d0e2f124bea},
+	{"--yolo", &action_9d0e2f124bea},
+	{"-c", &action_f1405b282f3e},
+	{"-e", &action_5375e2232df6},
+	{"-f", &action_9d0e2f124bea},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_5375e2232df6},
+	{"-m", &action_933fc77f4028},
+	{"-o", &action_f1405b282f3e},
+	{"-p", &action_5375e2232df6},
+	{"-t", &action_577f0ce57aa5},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_5375e2232df6},
+	{"-y", &action_9d0e2f124bea},
+}, texts: []option{
+	{"-a never", &action_9d0e2f124bea},
+	{"approval-mode full-auto", &action_9d0e2f124bea},
+	{"approval-mode yolo", &action_9d0e2f124bea},
+	{"approval-mode=yolo", &action_9d0e2f124bea},
+	{"approval_policy=\"never\"", &action_9d0e2f124bea},
+	{"approval_policy=never", &action_9d0e2f124bea},
+	{"ask-for-approval never", &action_9d0e2f124bea},
+	{"sandbox danger-full-access", &action_9d0e2f124bea},
+	{"sandbox=danger-full-access", &action_9d0e2f124bea},
+	{"sandbox_mode=danger", &action_9d0e2f124bea},
+}, subs: []program{
+	{"auth", &syntaxMini_Auth},
+	{"chat", &syntaxMini_Chat},
+	{"completion", &syntaxMini_Auth},
+	{"config", &syntaxMini_Config},
+	{"doctor", &syntaxMini_Auth},
+	{"e", &syntaxMini_Chat},
+	{"exec", &syntaxMini_Chat},
+	{"headless", &syntaxMini_Chat},
+	{"help", &syntaxMini_Auth},
+	{"list", &syntaxMini_Auth},
+	{"login", &syntaxMini_Auth},
+	{"logout", &syntaxMini_Auth},
+	{"mcp", &syntaxMini_Mcp},
+	{"models", &syntaxMini_Auth},
+	{"run", &syntaxMini_Chat},
+	{"session", &syntaxMini_Auth},
+	{"sessions", &syntaxMini_Auth},
+	{"stats", &syntaxMini_Auth},
+	{"task", &syntaxMini_Chat},
+	{"update", &syntaxMini_Auth},
+	{"upgrade", &syntaxMini_Auth},
+	{"version", &syntaxMini_Auth},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxMinikube_Config = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -19129,6 +19478,105 @@ var syntaxSkate = syntax{style: open, subs: []program{
 	{"set", &syntaxSkate_Set},
 }, operands: shape{rest: roleText}}
 
+var syntaxSkopeo_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxSkopeo_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
+
+var syntaxSkopeo_Copy__2a = syntax{operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxSkopeo_Copy_Docker_3a_2f_2f_2a__2a = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxSkopeo_Copy_Docker_3a_2f_2f_2a_Docker_3a_2f_2f_2a = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxSkopeo_Copy_Docker_3a_2f_2f_2a = syntax{style: open, subs: []program{
+	{"*", &syntaxSkopeo_Copy_Docker_3a_2f_2f_2a__2a},
+	{"docker://*", &syntaxSkopeo_Copy_Docker_3a_2f_2f_2a_Docker_3a_2f_2f_2a},
+}, operands: shape{head: []role{roleRemote}, rest: roleText}}
+
+var syntaxSkopeo_Copy = syntax{style: open, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--authfile", &action_933fc77f4028},
+	{"--dest-authfile", &action_933fc77f4028},
+	{"--dest-compress", &action_e3b0c44298fc},
+	{"--dest-creds", &action_933fc77f4028},
+	{"--dest-no-creds", &action_e3b0c44298fc},
+	{"--dest-registry-token", &action_933fc77f4028},
+	{"--dest-tls-verify", &action_933fc77f4028},
+	{"--format", &action_933fc77f4028},
+	{"--multi-arch", &action_933fc77f4028},
+	{"--preserve-digests", &action_e3b0c44298fc},
+	{"--quiet", &action_e3b0c44298fc},
+	{"--remove-signatures", &action_e3b0c44298fc},
+	{"--retry-times", &action_933fc77f4028},
+	{"--src-authfile", &action_933fc77f4028},
+	{"--src-creds", &action_933fc77f4028},
+	{"--src-no-creds", &action_e3b0c44298fc},
+	{"--src-registry-token", &action_933fc77f4028},
+	{"--src-tls-verify", &action_933fc77f4028},
+	{"-a", &action_e3b0c44298fc},
+	{"-f", &action_933fc77f4028},
+	{"-q", &action_e3b0c44298fc},
+}, subs: []program{
+	{"*", &syntaxSkopeo_Copy__2a},
+	{"docker://*", &syntaxSkopeo_Copy_Docker_3a_2f_2f_2a},
+}, operands: shape{head: []role{roleImage}, rest: roleText}}
+
+var syntaxSkopeo_Cp = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxSkopeo_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxSkopeo_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_ccaa2d796569}
+
+var syntaxSkopeo_Sync = syntax{operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxSkopeo = syntax{style: open, subs: []program{
+	{"append", &syntaxSkopeo_Append},
+	{"attest", &syntaxSkopeo_Append},
+	{"bud", &syntaxSkopeo_Append},
+	{"build-using-dockerfile", &syntaxSkopeo_Append},
+	{"catalog", &syntaxSkopeo_Catalog},
+	{"commit", &syntaxSkopeo_Append},
+	{"config", &syntaxSkopeo_Catalog},
+	{"copy", &syntaxSkopeo_Copy},
+	{"cp", &syntaxSkopeo_Cp},
+	{"create", &syntaxSkopeo_Append},
+	{"delete", &syntaxSkopeo_Delete},
+	{"digest", &syntaxSkopeo_Catalog},
+	{"exec", &syntaxSkopeo_Exec},
+	{"export", &syntaxSkopeo_Append},
+	{"filesystem", &syntaxSkopeo_Catalog},
+	{"from", &syntaxSkopeo_Append},
+	{"fs", &syntaxSkopeo_Catalog},
+	{"image", &syntaxSkopeo_Catalog},
+	{"images", &syntaxSkopeo_Catalog},
+	{"inspect", &syntaxSkopeo_Catalog},
+	{"list", &syntaxSkopeo_Catalog},
+	{"list-tags", &syntaxSkopeo_Catalog},
+	{"logs", &syntaxSkopeo_Catalog},
+	{"ls", &syntaxSkopeo_Catalog},
+	{"manifest", &syntaxSkopeo_Catalog},
+	{"mutate", &syntaxSkopeo_Append},
+	{"ps", &syntaxSkopeo_Catalog},
+	{"pull", &syntaxSkopeo_Append},
+	{"push", &syntaxSkopeo_Cp},
+	{"rebase", &syntaxSkopeo_Append},
+	{"repo", &syntaxSkopeo_Catalog},
+	{"repository", &syntaxSkopeo_Catalog},
+	{"rm", &syntaxSkopeo_Delete},
+	{"rmi", &syntaxSkopeo_Delete},
+	{"rmp", &syntaxSkopeo_Delete},
+	{"run", &syntaxSkopeo_Append},
+	{"scan", &syntaxSkopeo_Catalog},
+	{"sign", &syntaxSkopeo_Append},
+	{"start", &syntaxSkopeo_Append},
+	{"stop", &syntaxSkopeo_Append},
+	{"sync", &syntaxSkopeo_Sync},
+	{"tag", &syntaxSkopeo_Append},
+	{"validate", &syntaxSkopeo_Catalog},
+	{"verify", &syntaxSkopeo_Append},
+	{"version", &syntaxSkopeo_Catalog},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+
 var syntaxSleep = syntax{operands: shape{rest: roleText}}
 
 var syntaxSmbclient = syntax{style: open | bundled, options: []option{
@@ -19925,6 +20373,133 @@ var syntaxSvn = syntax{style: open, options: []option{
 	{"update", &syntaxSvn_Add},
 	{"upgrade", &syntaxSvn_Add},
 }, base: &action_d4473c670c25}
+
+var syntaxSweagent_I = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxSweagent_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSweagent_B = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxSweagent_Chat = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxSweagent_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxSweagent_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxSweagent_Config = syntax{style: open, why: "changes how an agent works, and may take its guard away", subs: []program{
+	{"*", &syntaxSweagent_Config__2a},
+	{"get", &syntaxSweagent_Config_Get},
+	{"list", &syntaxSweagent_Config_Get},
+	{"ls", &syntaxSweagent_Config_Get},
+	{"path", &syntaxSweagent_Config_Get},
+	{"show", &syntaxSweagent_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxSweagent_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxSweagent_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSweagent_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
+	{"*", &syntaxSweagent_Mcp__2a},
+	{"auth", &syntaxSweagent_Mcp_Auth},
+	{"debug", &syntaxSweagent_Mcp_Auth},
+	{"get", &syntaxSweagent_Mcp_Auth},
+	{"list", &syntaxSweagent_Mcp_Auth},
+	{"login", &syntaxSweagent_Mcp_Auth},
+	{"logout", &syntaxSweagent_Mcp_Auth},
+	{"ls", &syntaxSweagent_Mcp_Auth},
+	{"status", &syntaxSweagent_Mcp_Auth},
+}, operands: shape{rest: roleText}}
+
+var syntaxSweagent = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
+	{"--allow-all", &action_9d0e2f124bea},
+	{"--allow-all-paths", &action_9d0e2f124bea},
+	{"--allow-all-tools", &action_9d0e2f124bea},
+	{"--always-approve", &action_9d0e2f124bea},
+	{"--auto", &action_9d0e2f124bea},
+	{"--auto-approve", &action_9d0e2f124bea},
+	{"--auto-run", &action_9d0e2f124bea},
+	{"--dangerously-allow-all", &action_9d0e2f124bea},
+	{"--dangerously-bypass-approvals-and-sandbox", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--exec", &action_5375e2232df6},
+	{"--execute", &action_5375e2232df6},
+	{"--force", &action_9d0e2f124bea},
+	{"--full-auto", &action_9d0e2f124bea},
+	{"--headless", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--message", &action_5375e2232df6},
+	{"--message-file", &action_5375e2232df6},
+	{"--model", &action_933fc77f4028},
+	{"--no-confirm", &action_9d0e2f124bea},
+	{"--print", &action_5375e2232df6},
+	{"--prompt", &action_5375e2232df6},
+	{"--prompt-interactive", &action_5375e2232df6},
+	{"--skip-permissions-unsafe", &action_9d0e2f124bea},
+	{"--trust-all-tools", &action_9d0e2f124bea},
+	{"--version", &action_e3b0c44298fc},
+	{"--yes", &action_9d0e2f124bea},
+	{"--yes-always", &action_9d0e2f124bea},
+	{"--yolo", &action_9d0e2f124bea},
+	{"-e", &action_5375e2232df6},
+	{"-f", &action_9d0e2f124bea},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_5375e2232df6},
+	{"-m", &action_933fc77f4028},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_5375e2232df6},
+	{"-y", &action_9d0e2f124bea},
+}, texts: []option{
+	{"-a never", &action_9d0e2f124bea},
+	{"approval-mode full-auto", &action_9d0e2f124bea},
+	{"approval-mode yolo", &action_9d0e2f124bea},
+	{"approval-mode=yolo", &action_9d0e2f124bea},
+	{"approval_policy=\"never\"", &action_9d0e2f124bea},
+	{"approval_policy=never", &action_9d0e2f124bea},
+	{"ask-for-approval never", &action_9d0e2f124bea},
+	{"sandbox danger-full-access", &action_9d0e2f124bea},
+	{"sandbox=danger-full-access", &action_9d0e2f124bea},
+	{"sandbox_mode=danger", &action_9d0e2f124bea},
+}, subs: []program{
+	{"I", &syntaxSweagent_I},
+	{"auth", &syntaxSweagent_Auth},
+	{"b", &syntaxSweagent_B},
+	{"chat", &syntaxSweagent_Chat},
+	{"compare-runs", &syntaxSweagent_I},
+	{"completion", &syntaxSweagent_Auth},
+	{"config", &syntaxSweagent_Config},
+	{"doctor", &syntaxSweagent_Auth},
+	{"e", &syntaxSweagent_Chat},
+	{"exec", &syntaxSweagent_Chat},
+	{"headless", &syntaxSweagent_Chat},
+	{"help", &syntaxSweagent_Auth},
+	{"i", &syntaxSweagent_I},
+	{"inspect", &syntaxSweagent_I},
+	{"inspector", &syntaxSweagent_I},
+	{"list", &syntaxSweagent_Auth},
+	{"login", &syntaxSweagent_Auth},
+	{"logout", &syntaxSweagent_Auth},
+	{"mcp", &syntaxSweagent_Mcp},
+	{"merge-preds", &syntaxSweagent_I},
+	{"models", &syntaxSweagent_Auth},
+	{"quick-stats", &syntaxSweagent_I},
+	{"r", &syntaxSweagent_B},
+	{"remove-unfinished", &syntaxSweagent_I},
+	{"run", &syntaxSweagent_B},
+	{"run-batch", &syntaxSweagent_B},
+	{"run-replay", &syntaxSweagent_B},
+	{"session", &syntaxSweagent_Auth},
+	{"sessions", &syntaxSweagent_Auth},
+	{"sh", &syntaxSweagent_B},
+	{"shell", &syntaxSweagent_B},
+	{"stats", &syntaxSweagent_Auth},
+	{"task", &syntaxSweagent_Chat},
+	{"traj-to-demo", &syntaxSweagent_I},
+	{"update", &syntaxSweagent_Auth},
+	{"upgrade", &syntaxSweagent_Auth},
+	{"version", &syntaxSweagent_Auth},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxSwift_Build = syntax{style: open, operands: shape{rest: roleText}, base: &action_03539de5fc68}
 
@@ -22435,6 +23010,7 @@ var (
 	action_552172c5d290 = action{values: []role{roleAwk}, operands: &shape_003354c67246}
 	action_565d9b1445cb = action{values: []role{roleMaybeScript}}
 	action_56f3046bd8c9 = action{values: []role{roleRead}}
+	action_577f0ce57aa5 = action{values: []role{roleText}, effects: []effect.Kind{effect.Dynamic}}
 	action_5909ae12bc5d = action{effects: []effect.Kind{effect.Listen}, flags: reject}
 	action_5a6b4227498b = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}}
 	action_5b37e3f63e04 = action{values: []role{roleGlob}}
