@@ -14,17 +14,51 @@ var flowForm = regexp.MustCompile(`["']?\b(?:` + runKeys + `)["']?\s*:\s*("(?:[^
 var blockForm = regexp.MustCompile(`^[|>][-+\d]*\s*(?:#.*)?$`)
 var templateForm = regexp.MustCompile(`\$\{\{\s*(?:[\w-]+\.)*([\w-]*)[^}]*\}\}`)
 
+// keys are those of runKeys.
+var keys = func() map[string]bool {
+	set := map[string]bool{}
+	for key := range strings.SplitSeq(runKeys, "|") {
+		set[key] = true
+	}
+	return set
+}()
+
+// runKey returns what keyForm finds in a line, and tries it only where the line
+// begins with one of the keys.
+func runKey(line string) []string {
+	key := strings.TrimLeft(line, " \t\n\f\r-\"'")
+	n := 0
+	for n < len(key) && ('a' <= key[n] && key[n] <= 'z' || 'A' <= key[n] && key[n] <= 'Z' || key[n] == '_') {
+		n++
+	}
+	if !keys[key[:n]] {
+		return nil
+	}
+	return keyForm.FindStringSubmatch(line)
+}
+
+// hasFlow reports whether flowForm may match in a line: it needs a colon, and then
+// a quote or a bracket.
+func hasFlow(line string) bool {
+	colon := strings.IndexByte(line, ':')
+	return colon >= 0 && strings.ContainsAny(line[colon:], `"'[`)
+}
+
 // yamlSteps returns the texts below the keys of workflows, pipelines, tasks and
 // manifests that hold commands. It goes by lines, so no file is too odd for it.
 func yamlSteps(text string) []Step {
-	text = templateForm.ReplaceAllString(text, "$${$1}")
+	if strings.Contains(text, "${{") {
+		text = templateForm.ReplaceAllString(text, "$${$1}")
+	}
 	lines := strings.Split(text, "\n")
 	var out []Step
 	for i := 0; i < len(lines) && len(out) < most; i++ {
-		m := keyForm.FindStringSubmatch(lines[i])
+		m := runKey(lines[i])
 		if m == nil {
-			for _, f := range flowForm.FindAllStringSubmatch(lines[i], 16) {
-				out = append(out, shellSteps(scalar(f[1]))...)
+			if hasFlow(lines[i]) {
+				for _, f := range flowForm.FindAllStringSubmatch(lines[i], 16) {
+					out = append(out, shellSteps(scalar(f[1]))...)
+				}
 			}
 			continue
 		}
@@ -69,7 +103,7 @@ func list(lines []string, i, n int) (items []string, next int) {
 		if strings.TrimSpace(lines[next]) == "" {
 			continue
 		}
-		if m == nil || len(m[1]) < n || keyForm.MatchString(lines[next]) {
+		if m == nil || len(m[1]) < n || runKey(lines[next]) != nil {
 			break
 		}
 		value := strings.TrimSpace(m[2])
