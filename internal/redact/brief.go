@@ -19,10 +19,15 @@ const (
 // at most) with a note of how long s was. Secrets are taken out before anything
 // is cut, so that no part of one is left.
 func (r *Redactor) Brief(s string, keep int) string {
-	if r == nil || r.found != nil || len(r.learned) > 0 || len(s) > maxMemo || len(s) > keep {
+	if len(s) > keep || !r.remembers(s) {
 		return r.brief("", s, keep)
 	}
 	return r.memo.get(s, func() string { return r.brief("", s, keep) })
+}
+
+// remembers says whether what s becomes is kept: it depends on no one action.
+func (r *Redactor) remembers(s string) bool {
+	return r != nil && r.found == nil && len(r.learned) == 0 && len(s) <= maxMemo
 }
 
 // The bounds of a memo.
@@ -32,7 +37,7 @@ const (
 )
 
 // A memo keeps what short texts became: names of rules, reasons and
-// fingerprints stand in one entry of a log after the other.
+// fingerprints stand in one verdict and one entry of a log after the other.
 type memo struct {
 	mu    sync.Mutex
 	known map[string]string

@@ -16,12 +16,12 @@ const maxLayers = 3
 // undone.
 func (r *Redactor) find(s string, layers int) []span {
 	spans := r.plain(s, nil)
-	if text, at := unescape(s, ""); text != "" {
-		spans = r.unescaped(text, at, layers, spans)
+	if text := unescape(s, "", nil); text != "" {
+		spans = r.unescaped(s, text, "", layers, spans)
 		// A secret with "%3B" in it, in JSON, is whole only while that stands.
 		if strings.IndexByte(s, '%') >= 0 {
-			if text, at := unescape(s, "%"); text != "" {
-				spans = r.unescaped(text, at, layers, spans)
+			if text := unescape(s, "%", nil); text != "" {
+				spans = r.unescaped(s, text, "%", layers, spans)
 			}
 		}
 	}
@@ -36,12 +36,17 @@ func (r *Redactor) find(s string, layers int) []span {
 	return spans
 }
 
-// unescaped returns the secrets in a text whose byte i comes from at[i].
-func (r *Redactor) unescaped(text string, at []int, layers int, spans []span) []span {
+// unescaped returns the secrets in what [unescape] makes of s and keep.
+func (r *Redactor) unescaped(s, text, keep string, layers int, spans []span) []span {
 	inner := r.plain(text, nil)
 	if layers > 0 {
 		inner = r.wrapped(text, layers, inner)
 	}
+	if len(inner) == 0 {
+		return spans
+	}
+	at := make([]int, 0, len(s)+1)
+	unescape(s, keep, &at)
 	for _, sp := range inner {
 		spans = append(spans, span{at[sp.start], at[sp.end], sp.kind, sp.secret})
 	}
@@ -91,49 +96,59 @@ func wrappings(s string) []string {
 
 // unescape decodes escapes (\x41, \u0041, \101, %41, &#65;), joins the pieces
 // of a text that quotes, concatenation or line ends cut apart ("AK""IA",
-// "AK" + "IA", AK\⏎IA), and drops characters of no width. at holds, for each
-// byte of the result and its end, where it comes from. It returns "" where
-// there is nothing to undo. What begins with one of the bytes in keep stays.
-func unescape(s, keep string) (text string, at []int) {
+// "AK" + "IA", AK\⏎IA), and drops characters of no width. It appends to at, if
+// that is not nil, where each byte of the result and its end come from. It returns
+// "" where there is nothing to undo. What begins with one of the bytes in keep
+// stays.
+func unescape(s, keep string, at *[]int) string {
 	var b []byte
 	from := 0 // what is before it has been copied
 	for i := 0; i < len(s); {
+		if !escapes[s[i]] {
+			i++
+			continue
+		}
 		c, n := rune(0), 0
-		switch s[i] {
-		case '\\', '%', '&', '"', '\'', 0xc2, 0xe2, 0xef, 0xf3:
-			if strings.IndexByte(keep, s[i]) < 0 {
-				c, n = decode(s[i:])
-			}
+		if strings.IndexByte(keep, s[i]) < 0 {
+			c, n = decode(s[i:])
 		}
 		if n == 0 {
 			i++
 			continue
 		}
 		if b == nil {
-			b, at = make([]byte, 0, len(s)), make([]int, 0, len(s)+1)
+			b = make([]byte, 0, len(s))
 		}
-		b, at = copyPlain(b, at, s, from, i)
+		b = copyPlain(b, at, s, from, i)
 		if c >= 0 {
-			for _, x := range utf8.AppendRune(nil, c) {
-				b, at = append(b, x), append(at, i)
+			was := len(b)
+			b = utf8.AppendRune(b, c)
+			for ; at != nil && was < len(b); was++ {
+				*at = append(*at, i)
 			}
 		}
 		i += n
 		from = i
 	}
 	if b == nil {
-		return "", nil
+		return ""
 	}
-	b, at = copyPlain(b, at, s, from, len(s))
-	return string(b), append(at, len(s))
+	b = copyPlain(b, at, s, from, len(s))
+	if at != nil {
+		*at = append(*at, len(s))
+	}
+	return string(b)
 }
 
+// escapes are the bytes with which an escape may begin.
+var escapes = [256]bool{'\\': true, '%': true, '&': true, '"': true, '\'': true, 0xc2: true, 0xe2: true, 0xef: true, 0xf3: true}
+
 // copyPlain appends s[from:to], which stands for itself.
-func copyPlain(b []byte, at []int, s string, from, to int) ([]byte, []int) {
-	for i := from; i < to; i++ {
-		at = append(at, i)
+func copyPlain(b []byte, at *[]int, s string, from, to int) []byte {
+	for i := from; at != nil && i < to; i++ {
+		*at = append(*at, i)
 	}
-	return append(b, s[from:to]...), at
+	return append(b, s[from:to]...)
 }
 
 // decode returns the character that an escape at the start of s means, or -1
@@ -246,9 +261,11 @@ const minWrapped = 20
 func run(s string) int {
 	line := 0
 	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '+', c == '/', c == '-', c == '_':
+		if base64Bytes[s[i]] {
 			line++
+			continue
+		}
+		switch c := s[i]; {
 		case (c == '\n' || c == '\r') && line >= 60, c == '\n' && i > 0 && s[i-1] == '\r':
 			line = 0
 		default:
@@ -258,25 +275,34 @@ func run(s string) int {
 	return len(s)
 }
 
+// base64Bytes are those of both alphabets of base64.
+var base64Bytes = func() (set [256]bool) {
+	for _, c := range []byte(letters + "0123456789+/-_") {
+		set[c] = true
+	}
+	return set
+}()
+
 var toStd = strings.NewReplacer("-", "+", "_", "/", "\n", "", "\r", "")
 
 // unwrap returns the kind of secret that an encoded text holds, or "".
 func (r *Redactor) unwrap(s string, layers int) string {
-	if h := toStd.Replace(s); len(h)%2 == 0 {
-		if b, err := hex.DecodeString(h); err == nil && printable(b) {
+	std := toStd.Replace(s)
+	if len(std)%2 == 0 && strings.Trim(std, "0123456789abcdefABCDEF") == "" {
+		if b, err := hex.DecodeString(std); err == nil && printable(b) {
 			if found := r.find(string(b), layers-1); len(found) > 0 {
 				return found[0].kind
 			}
 		}
 	}
-	std := toStd.Replace(s)
+	var few [512]byte
 	for shift := range min(4, len(std)) { // what stands before it may look like a part of it
 		part := std[shift:]
 		if len(part)%4 == 1 {
 			part = part[:len(part)-1]
 		}
-		b, err := base64.RawStdEncoding.DecodeString(part)
-		if err != nil || !printable(b) {
+		b := sense(few[:0], part)
+		if len(b) == 0 {
 			continue
 		}
 		if found := r.find(string(b), layers-1); len(found) > 0 {
@@ -286,13 +312,41 @@ func (r *Redactor) unwrap(s string, layers int) string {
 	return ""
 }
 
+// sense appends what base64 without padding decodes to, or nothing if that is
+// noise: it stops as soon as it is.
+func sense(dst []byte, part string) []byte {
+	n := base64.RawStdEncoding.DecodedLen(len(part))
+	odd := 0
+	var in [64]byte
+	for len(part) > 0 {
+		piece := part[:min(len(part), len(in))]
+		part = part[len(piece):]
+		was := len(dst)
+		var err error
+		if dst, err = base64.RawStdEncoding.AppendDecode(dst, in[:copy(in[:], piece)]); err != nil {
+			return nil
+		}
+		for _, c := range dst[was:] {
+			if oddByte(c) {
+				odd++
+			}
+		}
+		if odd*4 > n {
+			return nil
+		}
+	}
+	return dst
+}
+
 // printable says whether decoding made sense: noise is not worth a look.
 func printable(b []byte) bool {
 	odd := 0
 	for _, c := range b {
-		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c >= 0x7f {
+		if oddByte(c) {
 			odd++
 		}
 	}
 	return odd*4 <= len(b)
 }
+
+func oddByte(c byte) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' || c >= 0x7f }

@@ -30,7 +30,7 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 		// An account that ends in "%", or an escape in the secret, reads otherwise
 		// where escapes are decoded.
 		for _, s := range [...]string{secret, "%" + secret} {
-			if text, _ := unescape(s, ""); text != "" {
+			if text := unescape(s, "", nil); text != "" {
 				found = append(found, text)
 			}
 		}

@@ -44,21 +44,41 @@ var beginnings = sync.OnceValue(func() *[1 << 16 / 64]uint64 {
 	return &set
 })
 
+// lengths holds, for each length of a word that may name a program, bits of the
+// second letters that such words have.
+var lengths = sync.OnceValue(func() *[maxProgram + 2]uint32 {
+	set := new([maxProgram + 2]uint32)
+	for name := range programs() {
+		for _, n := range [...]int{len(name), len(name) + len(".exe")} {
+			if n < len(set) {
+				set[n] |= 1 << (name[1] & 31)
+			}
+		}
+	}
+	return set
+})
+
 // maxProgram is the length of the longest name of a program, with ".exe".
 const maxProgram = 32
 
 // logins returns the secrets that the programs named in s are given.
 func logins(s string, spans []span) []span {
-	begin := beginnings()
+	begin, lengths := beginnings(), lengths()
 	left := maxAllArgs
 	for i := 0; i+1 < len(s); i++ {
+		if i > 0 && nameByte(s[i-1]) {
+			continue
+		}
 		p := uint16(lower(s[i]))<<8 | uint16(lower(s[i+1]))
-		if begin[p/64]&(1<<(p%64)) == 0 || i > 0 && nameByte(s[i-1]) {
+		if begin[p/64]&(1<<(p%64)) == 0 {
 			continue
 		}
 		end := i
 		for end < len(s) && end-i <= maxProgram && nameByte(s[end]) {
 			end++
+		}
+		if end-i < len(lengths) && lengths[end-i]&(1<<(p&31)) == 0 {
+			continue
 		}
 		found := programs()[programName(s[i:end])]
 		if len(found) == 0 || end < len(s) && strings.IndexByte(" \t\n\r\"'\\;|&)<`", s[end]) < 0 {

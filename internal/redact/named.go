@@ -8,6 +8,9 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
+// hints are the letters with which hints begin.
+var hints = [256]bool{'p': true, 's': true, 't': true, 'c': true, 'w': true, 'k': true, 'a': true, 'b': true}
+
 // hinted says whether s begins with one of the words that every name of a
 // secret has in it.
 func hinted(s string) bool {
@@ -35,7 +38,7 @@ func hinted(s string) bool {
 // mentionsSecret says whether a name may be one of a secret.
 func mentionsSecret(name string) bool {
 	for i := range len(name) {
-		if hinted(name[i:]) {
+		if hints[name[i]|0x20] && hinted(name[i:]) {
 			return true
 		}
 	}
@@ -45,8 +48,8 @@ func mentionsSecret(name string) bool {
 // assignments returns the values in s whose names give them away, in the
 // notations of shells, programming languages, YAML, JSON and command lines.
 func assignments(s string, spans []span) []span {
-	for i, last := 0, 0; i < len(s); i++ {
-		if !hinted(s[i:]) {
+	for i, last := 0, 0; i+1 < len(s); i++ {
+		if !hints[s[i]|0x20] || !hinted(s[i:]) {
 			continue
 		}
 		start, end := i, i
@@ -81,9 +84,14 @@ func inMark(s string) bool {
 	return at >= 0 && !strings.Contains(s[at:], "]")
 }
 
-func nameByte(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '-' || c == '.'
-}
+func nameByte(c byte) bool { return nameBytes[c] }
+
+var nameBytes = func() (set [256]bool) {
+	for _, c := range []byte(letters + "0123456789_-.") {
+		set[c] = true
+	}
+	return set
+}()
 
 // maxValue is the longest value that is looked at, in bytes.
 const maxValue = 1000

@@ -45,6 +45,13 @@ func (r *Redactor) String(s string) string {
 	if len(s) > MaxText {
 		return "[redacted unexamined text]"
 	}
+	if r.remembers(s) {
+		return r.memo.get(s, func() string { return r.whole(s) })
+	}
+	return r.whole(s)
+}
+
+func (r *Redactor) whole(s string) string {
 	spans := r.find(s, maxLayers)
 	if len(spans) == 0 {
 		return s

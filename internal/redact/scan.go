@@ -2,6 +2,7 @@ package redact
 
 import (
 	"math"
+	"math/bits"
 	"regexp"
 	"strings"
 	"sync"
@@ -52,20 +53,50 @@ func credentials(s string, spans []span) []span {
 	if set == (formSet{}) {
 		return spans
 	}
-	for i := range knowledge.SecretForms {
-		if set[i/64]&(1<<(i%64)) != 0 {
-			spans = matches(s, i, spans)
+	look := prefilter.NewLook(s)
+	for w, word := range set {
+		for ; word != 0; word &= word - 1 {
+			i := 64*w + bits.TrailingZeros64(word)
+			f := &knowledge.SecretForms[i]
+			switch {
+			case !look.Meets(needs(f)):
+			case f.Line:
+				spans = inLines(s, i, spans)
+			default:
+				spans = matches(s, 0, len(s), i, spans)
+			}
 		}
 	}
 	return spans
 }
 
-// matches returns what one form finds. A secret is longer than its form says
-// where the word that it ends in goes on.
-func matches(s string, i int, spans []span) []span {
+func needs(f *knowledge.SecretForm) prefilter.Needs {
+	return prefilter.Needs{Narrow: f.Narrow, Wide: f.Wide, Bytes: f.Bytes}
+}
+
+// inLines returns what a form that matches within lines finds, and looks at those
+// alone that it could match in.
+func inLines(s string, i int, spans []span) []span {
+	f := &knowledge.SecretForms[i]
+	for from := 0; from < len(s); {
+		to := len(s)
+		if n := strings.IndexByte(s[from:], '\n'); n >= 0 {
+			to = from + n
+		}
+		if look := prefilter.NewLook(s[from:to]); look.Meets(needs(f)) {
+			spans = matches(s, from, to, i, spans)
+		}
+		from = to + 1
+	}
+	return spans
+}
+
+// matches returns what one form finds in s[from:to]. A secret is longer than its
+// form says where the word that it ends in goes on.
+func matches(s string, from, to, i int, spans []span) []span {
 	f := &knowledge.SecretForms[i]
 next:
-	for _, m := range form(i).pattern.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range form(i).pattern.FindAllStringSubmatchIndex(s[from:to], -1) {
 		start, end := m[0], m[1]
 		for g := 2; g < len(m); g += 2 {
 			if m[g] >= 0 && m[g] < m[g+1] {
@@ -73,6 +104,7 @@ next:
 				break
 			}
 		}
+		start, end = from+start, from+end
 		if start == end || f.Entropy > 0 && entropy(s[start:end]) < f.Entropy || marked(s[start:end]) {
 			continue
 		}
@@ -121,12 +153,12 @@ func entropy(s string) float64 {
 	for i := range len(s) {
 		counts[s[i]]++
 	}
-	bits, n := 0.0, float64(len(s))
+	sum, n := 0.0, float64(len(s))
 	for _, c := range counts {
 		if c > 0 {
 			p := float64(c) / n
-			bits -= p * math.Log2(p)
+			sum -= p * math.Log2(p)
 		}
 	}
-	return bits
+	return sum
 }

@@ -13,12 +13,13 @@ import (
 // Bounds of a tokenizer.json. The largest in use, of XLM-R's family, has 17 MB
 // and 250,002 tokens, none above 48 bytes.
 const (
-	maxFile  = 64 << 20
-	maxVocab = 1 << 19
-	maxToken = 256  // bytes
-	maxAdded = 4096 // added tokens
-	maxDepth = 8    // of sequences in sequences
-	maxSteps = 32   // in all sequences together
+	maxFile   = 64 << 20
+	maxVocab  = 1 << 19
+	maxToken  = 256     // bytes
+	fewTokens = 8 << 10 // for which there is room at once
+	maxAdded  = 4096    // added tokens
+	maxDepth  = 8       // of sequences in sequences
+	maxSteps  = 32      // in all sequences together
 )
 
 // A file is the parts of a tokenizer.json that are followed. Others have to do
@@ -130,6 +131,7 @@ func (v *vocab) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	default:
 		return errors.New("a vocabulary is an object or an array")
 	}
+	v.tokens = make([]token, 0, fewTokens)
 	for dec.PeekKind() != ']' && dec.PeekKind() != '}' {
 		if len(v.tokens) == maxVocab {
 			return fmt.Errorf("more than %d tokens", maxVocab)
@@ -192,13 +194,10 @@ func (t *token) readPair(dec *jsontext.Decoder) error {
 
 // build makes the tokenizer of shield's own model or of a foreign one.
 func (f *file) build(foreign bool) (*Tokenizer, error) {
-	known, ids, err := f.ids()
+	t := &Tokenizer{}
+	known, ids, err := f.ids(&t.size)
 	if err != nil {
 		return nil, err
-	}
-	t := &Tokenizer{}
-	for _, id := range ids {
-		t.size = max(t.size, int(id)+1)
 	}
 	special := map[string]bool{}
 	for _, a := range f.AddedTokens {
@@ -241,8 +240,9 @@ func (f *file) build(foreign bool) (*Tokenizer, error) {
 }
 
 // ids returns the id of every token of the vocabulary, and of these and the added
-// ones together. Each has its own.
-func (f *file) ids() (known, all map[string]int64, err error) {
+// ones together: the same map if none is new. Each has its own id; size is set to 1
+// + the largest.
+func (f *file) ids(size *int) (known, all map[string]int64, err error) {
 	tokens := f.Model.Vocab.tokens
 	if len(tokens) == 0 {
 		return nil, nil, errors.New("model: empty vocabulary")
@@ -277,12 +277,16 @@ func (f *file) ids() (known, all map[string]int64, err error) {
 			return nil, nil, fmt.Errorf("model: %w", err)
 		}
 	}
-	known = maps.Clone(ids)
+	known = ids
 	for _, a := range f.AddedTokens {
+		if _, has := known[a.Content]; !has && len(ids) == len(known) {
+			ids = maps.Clone(known)
+		}
 		if err := add(a.Content, a.ID); err != nil {
 			return nil, nil, fmt.Errorf("added_tokens: %w", err)
 		}
 	}
+	*size = len(owner)
 	return known, ids, nil
 }
 

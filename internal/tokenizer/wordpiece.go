@@ -46,11 +46,21 @@ func newWordPiece(m *modelFile, known map[string]int64, special map[string]bool)
 		delete(known, text)
 	}
 	w.prefix = prefix
-	w.start, w.inside = known, make(map[string]int64, len(known)/4)
-	for text, id := range known {
-		w.longest = max(w.longest, len(text))
-		if rest, ok := strings.CutPrefix(text, prefix); ok && rest != "" {
-			w.inside[rest] = id
+	within := 0
+	for i := range m.Vocab.tokens {
+		if strings.HasPrefix(m.Vocab.tokens[i].text, prefix) {
+			within++
+		}
+	}
+	w.start, w.inside = known, make(map[string]int64, within)
+	for i := range m.Vocab.tokens {
+		t := &m.Vocab.tokens[i]
+		if t.text == unk || special[t.text] {
+			continue
+		}
+		w.longest = max(w.longest, len(t.text))
+		if rest, ok := strings.CutPrefix(t.text, prefix); ok && rest != "" {
+			w.inside[rest] = t.id
 		}
 	}
 	return w, nil

@@ -2,10 +2,10 @@ package analysis
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -116,7 +116,7 @@ func authenticates(l action.Leaf) bool {
 }
 
 // environment is a variable of an environment with its value.
-var environment = regexp.MustCompile(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
+var environment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
 
 // holdsCredential reports whether a text holds a credential, also one that is
 // encoded, or a variable that does with its value.
@@ -137,7 +137,7 @@ func holdsCredential(name, text string) bool {
 
 // dumps reports whether a text holds the setting of a variable for credentials.
 func dumps(text string) bool {
-	for _, m := range environment.FindAllStringSubmatch(text, 16) {
+	for _, m := range environment().FindAllStringSubmatch(text, 16) {
 		if knowledge.SecretVariable(m[1]) {
 			return true
 		}

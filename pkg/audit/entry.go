@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -114,7 +115,7 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 		c.Kind = KindVerdict
 	}
 	for _, s := range c.strings() {
-		if *s != "" {
+		if *s != "" && (s != &c.ActionHash || !digest(*s)) {
 			*s = r.Brief(*s, MaxString)
 		}
 	}
@@ -137,6 +138,13 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 		c.Payload = payload(c.Payload, r)
 	}
 	return &c
+}
+
+// digest says whether a text is a SHA-256 hash as shield writes it, which holds no
+// secret.
+func digest(s string) bool {
+	hash, ok := strings.CutPrefix(s, "sha256:")
+	return ok && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
 // strings are the fields that hold text from elsewhere.

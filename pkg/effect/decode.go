@@ -144,9 +144,14 @@ func runs(s string, found func(name, text string)) {
 	}
 }
 
-func encodedByte(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_'
-}
+func encodedByte(c byte) bool { return encodedBytes[c] }
+
+var encodedBytes = func() (set [256]bool) {
+	for c := range byte(128) {
+		set[c] = '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_'
+	}
+	return set
+}()
 
 // unwrapped joins the lines of text that is one encoded run over several lines.
 func unwrapped(s string) string {

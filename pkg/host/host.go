@@ -120,7 +120,7 @@ func (h *Host) Deny(ctx context.Context, reason string) ([]byte, error) {
 // run runs one filter of the host's program on a value and returns its one
 // result. The program sees no environment, no files and no other input.
 func (h *Host) run(ctx context.Context, filter string, v any) (any, error) {
-	query, err := gojq.Parse(h.text + "\n" + filter)
+	query, err := gojq.Parse(needed(h.text, filter) + "\n" + filter)
 	if err != nil {
 		return nil, fmt.Errorf("%s.jq: %w", h.Name, err)
 	}
@@ -142,4 +142,22 @@ func (h *Host) run(ctx context.Context, filter string, v any) (any, error) {
 		return nil, errors.New("more than one answer")
 	}
 	return out, nil
+}
+
+// needed returns what a filter needs of a program: the definitions that it names,
+// and those that these name. A definition begins a line, and names earlier ones and
+// itself alone.
+func needed(text, filter string) string {
+	const begin = "\ndef "
+	defs := strings.Split(text, begin)
+	named := filter
+	for i := len(defs) - 1; i > 0; i-- {
+		name := defs[i][:max(strings.IndexAny(defs[i], "(:"), 0)]
+		if !strings.Contains(named, name) {
+			defs = slices.Delete(defs, i, i+1)
+			continue
+		}
+		named += defs[i]
+	}
+	return strings.Join(defs, begin)
 }

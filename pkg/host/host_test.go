@@ -392,3 +392,18 @@ func BenchmarkEvent(b *testing.B) {
 		}
 	}
 }
+
+func TestNeeded(t *testing.T) {
+	t.Parallel()
+	const text = "# a comment\ndef one: 1;\n\ndef two($x):\n  def in: one;\n  in;\ndef three: 3;\n"
+	for filter, want := range map[string]string{
+		"one":   "# a comment\ndef one: 1;\n",
+		"two":   "# a comment\ndef one: 1;\n\ndef two($x):\n  def in: one;\n  in;",
+		"three": "# a comment\ndef three: 3;\n",
+		".":     "# a comment",
+	} {
+		if got := needed(text, filter); got != want {
+			t.Errorf("needed(%q) = %q, want %q", filter, got, want)
+		}
+	}
+}

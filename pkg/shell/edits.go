@@ -1,16 +1,16 @@
 package shell
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // insertion is a command of sed that puts text in, behind its address.
-var insertion = regexp.MustCompile(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
+var insertion = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
 
 // edits sums up what an edit by sed or the like puts into files that run later.
 func (s *state) edits(argv []abstract.Value, use command.Use) {
@@ -38,7 +38,7 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 // putIn returns the text that a script of sed, or one of perl's in its manner,
 // puts in place of another, or between lines.
 func putIn(script string) (text string, ok bool) {
-	if m := insertion.FindStringSubmatch(script); m != nil {
+	if m := insertion().FindStringSubmatch(script); m != nil {
 		return m[1], true
 	}
 	i := strings.IndexByte(script, 's')

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -75,17 +76,17 @@ func namesOnly(base string, argv []abstract.Value) bool {
 		words = append(words, v.Text)
 	}
 	expr := keyForms[base]
-	return expr != nil && expr.MatchString(strings.Join(words, "\x00"))
+	return expr != nil && expr().MatchString(strings.Join(words, "\x00"))
 }
 
 // keyForms are the arguments, with NUL between them and without the file, by
 // which programs write no values.
-var keyForms = map[string]*regexp.Regexp{
-	"cut":  regexp.MustCompile(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
-	"sed":  regexp.MustCompile(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
-	"awk":  regexp.MustCompile(`^-F\x00?=\x00(NF|/[^/]*/|!/[^/]*/)? *\{ *print \$1;? *\}$`),
-	"grep": regexp.MustCompile(`^(-o|-oE|-Eo|-E\x00-o|-o\x00-E|-oP|-Po)\x00\^\(?(\[[A-Za-z0-9_-]+\]|\[\^=\]|\[\^#=\]|\\w)+[*+]?([A-Za-z0-9_\[\]-]*[*+])?\)?(=|\(\?==\))?$|^-[qcl]\x00\^?([A-Za-z_][A-Za-z0-9_]*=?|[.=]?)$`),
-	"wc":   regexp.MustCompile(`^-[lcw]$`),
+var keyForms = map[string]func() *regexp.Regexp{
+	"cut":  prefilter.Lazy(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
+	"sed":  prefilter.Lazy(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
+	"awk":  prefilter.Lazy(`^-F\x00?=\x00(NF|/[^/]*/|!/[^/]*/)? *\{ *print \$1;? *\}$`),
+	"grep": prefilter.Lazy(`^(-o|-oE|-Eo|-E\x00-o|-o\x00-E|-oP|-Po)\x00\^\(?(\[[A-Za-z0-9_-]+\]|\[\^=\]|\[\^#=\]|\\w)+[*+]?([A-Za-z0-9_\[\]-]*[*+])?\)?(=|\(\?==\))?$|^-[qcl]\x00\^?([A-Za-z_][A-Za-z0-9_]*=?|[.=]?)$`),
+	"wc":   prefilter.Lazy(`^-[lcw]$`),
 }
 
 // load marks settings of the workspace that the shell reads. Their variables go to

@@ -2,9 +2,9 @@ package shell
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -28,7 +28,7 @@ func Written(file, text string, at *effect.Place) []effect.Effect {
 }
 
 // workload matches manifests of what a cluster runs on its own.
-var workload = regexp.MustCompile(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
+var workload = prefilter.Lazy(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
 
 // written is Written; runs says that the file runs now, whatever its name.
 func written(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
@@ -48,7 +48,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	if len(text) > parse.MaxText {
 		return []effect.Effect{unread(file)}
 	}
-	runs = runs || format == "yaml" && workload.MatchString(text)
+	runs = runs || format == "yaml" && strings.Contains(text, "kind") && workload().MatchString(text)
 	defer func() {
 		if recover() != nil {
 			out = []effect.Effect{{Kind: effect.Dynamic, Cause: effect.CauseFailure, Path: file, Reason: "what is written could not be analysed"}}

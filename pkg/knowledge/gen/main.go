@@ -106,7 +106,7 @@ func list[T any](b *bytes.Buffer, doc, name string, entries []T) {
 }
 
 // unset are fields that a literal can leave out.
-var unset = regexp.MustCompile(`([{ ])\w+:(?:\[\]string\(nil\)|""|0)(?:, |(}))`)
+var unset = regexp.MustCompile(`([{ ])\w+:(?:\[\]string\(nil\)|""|0|false)(?:, |(}))`)
 
 // literal returns a value as Go writes it.
 func literal(v any) string {
@@ -170,7 +170,14 @@ func form(id, pattern string, keywords []string, entropy float64) (knowledge.Sec
 	if len(literals) == 0 {
 		return knowledge.SecretForm{}, errors.New("the pattern needs keywords: no literal is in every match")
 	}
-	return knowledge.SecretForm{ID: id, Literals: literals, Pattern: pattern, Entropy: entropy}, nil
+	needs, err := prefilter.NeedsOf(pattern)
+	if err != nil {
+		return knowledge.SecretForm{}, err
+	}
+	return knowledge.SecretForm{
+		ID: id, Literals: literals, Pattern: pattern,
+		Narrow: needs.Narrow, Wide: needs.Wide, Bytes: needs.Bytes, Line: needs.Line, Entropy: entropy,
+	}, nil
 }
 
 func shortest(set []string) int {

@@ -50,12 +50,25 @@ func Recipe(file string) (format string, elsewhere bool) {
 	for i := range recipes {
 		r := &recipes[i]
 		for _, glob := range r.files {
+			if !endsAs(file, glob) {
+				continue
+			}
 			if ok, _ := path.Match(glob, lastNames(file, strings.Count(glob, "/")+1)); ok {
 				return r.format, r.elsewhere
 			}
 		}
 	}
 	return FileLanguage(file), false
+}
+
+// endsAs reports whether a file may be one of a glob by how both end: a glob's last
+// character stands for itself unless it ends a class or is a wildcard.
+func endsAs(file, glob string) bool {
+	if file == "" || glob == "" {
+		return true
+	}
+	last := glob[len(glob)-1]
+	return last == file[len(file)-1] || strings.IndexByte("*?]", last) >= 0
 }
 
 // lastNames returns the last n names of a path.

@@ -6,10 +6,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // hereForm finds what a here-document of a Dockerfile ends with.
-var hereForm = regexp.MustCompile(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
+var hereForm = prefilter.Lazy(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 
 // dockerSteps returns the commands of a Dockerfile.
 func dockerSteps(text string) []Step {
@@ -27,7 +29,7 @@ func dockerSteps(text string) []Step {
 			if strings.HasPrefix(rest, "[") && json.Unmarshal([]byte(rest), &words) == nil {
 				rest = quote(words)
 			}
-			if m := hereForm.FindStringSubmatch(rest); m != nil && strings.EqualFold(word, "RUN") {
+			if m := hereForm().FindStringSubmatch(rest); m != nil && strings.EqualFold(word, "RUN") {
 				n := slices.IndexFunc(lines[i+1:], func(line string) bool { return strings.TrimSpace(line) == m[1] }) + 1
 				body := strings.Join(lines[i+1:i+1+n], "\n")
 				if i += n; rest == m[0] {
@@ -72,8 +74,8 @@ func withoutComments(text string) string {
 	return strings.Join(kept, "\n")
 }
 
-var runForm = regexp.MustCompile(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
-var runSetting = regexp.MustCompile(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
+var runForm = prefilter.Lazy(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
+var runSetting = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
 
 // inForm returns what the group of a form holds in a line; "" if the line is not in
 // that form.
@@ -88,32 +90,32 @@ func inForm(form *regexp.Regexp, line string) string {
 // settings.
 func unitSteps(text string) []Step {
 	return lineSteps(joinLines(text), func(line string) string {
-		if m := runForm.FindStringSubmatch(line); m != nil {
+		if m := runForm().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
-		return strings.Trim(strings.TrimSpace(inForm(runSetting, line)), `"`)
+		return strings.Trim(strings.TrimSpace(inForm(runSetting(), line)), `"`)
 	})
 }
 
-var cronForm = regexp.MustCompile(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
+var cronForm = prefilter.Lazy(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
 
 // cronSteps returns the commands of a crontab, without the user that those of
 // the system name.
 func cronSteps(text string) []Step {
 	return lineSteps(strings.Split(text, "\n"), func(line string) string {
-		return strings.TrimPrefix(inForm(cronForm, line), "root ")
+		return strings.TrimPrefix(inForm(cronForm(), line), "root ")
 	})
 }
 
-var plistForm = regexp.MustCompile(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
-var stringForm = regexp.MustCompile(`(?s)<string>(.*?)</string>`)
+var plistForm = prefilter.Lazy(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
+var stringForm = prefilter.Lazy(`(?s)<string>(.*?)</string>`)
 
 // plistSteps returns the commands of a launch agent.
 func plistSteps(text string) []Step {
 	var out []Step
-	for _, m := range plistForm.FindAllStringSubmatch(text, -1) {
+	for _, m := range plistForm().FindAllStringSubmatch(text, -1) {
 		var words []string
-		for _, w := range stringForm.FindAllStringSubmatch(m[1], -1) {
+		for _, w := range stringForm().FindAllStringSubmatch(m[1], -1) {
 			words = append(words, html.UnescapeString(w[1]))
 		}
 		if len(words) > 0 {
@@ -134,12 +136,12 @@ func procSteps(text string) []Step {
 	})
 }
 
-var editorForm = regexp.MustCompile(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
+var editorForm = prefilter.Lazy(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
 
 // editorSteps returns the commands in settings of editors, debuggers, terminals and window
 // managers, one a line.
 func editorSteps(text string) []Step {
 	return lineSteps(strings.Split(text, "\n"), func(line string) string {
-		return strings.Trim(inForm(editorForm, line), `"'`)
+		return strings.Trim(inForm(editorForm(), line), `"'`)
 	})
 }

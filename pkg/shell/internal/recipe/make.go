@@ -1,9 +1,10 @@
 package recipe
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // maxWork bounds the bytes of a Makefile that are expanded and the targets that are
@@ -29,7 +30,7 @@ type rule struct {
 func makeSteps(text string, goals []string) (steps []Step, whole bool) {
 	m := parseMake(text, false)
 	steps, whole = m.steps(goals)
-	if conditional.MatchString(text) {
+	if conditional().MatchString(text) {
 		other, wholeToo := parseMake(text, true).steps(goals)
 		for _, step := range other {
 			if !slices.Contains(steps[:min(len(steps), most)], step) {
@@ -41,7 +42,7 @@ func makeSteps(text string, goals []string) (steps []Step, whole bool) {
 	return steps, whole
 }
 
-var conditional = regexp.MustCompile(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
+var conditional = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
 
 func (m *makefile) steps(goals []string) (steps []Step, whole bool) {
 	steps = shellSteps(m.run(goals)...)
@@ -57,7 +58,7 @@ func (m *makefile) spend(n int) bool {
 	return m.left > 0
 }
 
-var justVariable = regexp.MustCompile(`\{\{\s*([\w-]+)\s*\}\}`)
+var justVariable = prefilter.Lazy(`\{\{\s*([\w-]+)\s*\}\}`)
 
 // justMake writes a justfile as a Makefile.
 func justMake(text string) string {
@@ -69,7 +70,7 @@ func justMake(text string) string {
 		if line != "" && (line[0] == ' ' || line[0] == '\t') {
 			lines[i] = "\t" + strings.TrimSpace(line)
 		}
-		lines[i] = justVariable.ReplaceAllString(lines[i], "$$($1)")
+		lines[i] = justVariable().ReplaceAllString(lines[i], "$$($1)")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -128,7 +129,7 @@ func parseMake(text string, first bool) *makefile {
 // line reads a line that is not of a recipe.
 func (r *makeReader) line(line string) {
 	r.calls = append(r.calls, shellCalls(line)...)
-	if directive := directiveForm.FindStringSubmatch(line); directive != nil {
+	if directive := directiveForm().FindStringSubmatch(line); directive != nil {
 		switch directive[1] {
 		case "define":
 			r.define(directive[2])
@@ -160,7 +161,7 @@ func (r *makeReader) line(line string) {
 }
 
 // directiveForm matches lines that are neither rules nor variables.
-var directiveForm = regexp.MustCompile(`^(?:override\s+|export\s+)?(define|ifn?eq|ifn?def|else|endif|-?include|sinclude|vpath|undefine|unexport)\b\s*([^:?!+=\s]*)(?:$|[^:=\s]|\s*[:?!+]*=?\s*$)`)
+var directiveForm = prefilter.Lazy(`^(?:override\s+|export\s+)?(define|ifn?eq|ifn?def|else|endif|-?include|sinclude|vpath|undefine|unexport)\b\s*([^:?!+=\s]*)(?:$|[^:=\s]|\s*[:?!+]*=?\s*$)`)
 
 // define reads a variable of several lines.
 func (r *makeReader) define(name string) {

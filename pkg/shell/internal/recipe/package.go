@@ -3,9 +3,10 @@ package recipe
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // packageSteps returns the scripts of package.json, composer.json or deno.json
@@ -86,12 +87,12 @@ func collect(v any, under string, depth int, out *[]string) {
 	}
 }
 
-var pairForm = regexp.MustCompile(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
+var pairForm = prefilter.Lazy(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
 
 // fragmentSteps returns the values of a part of such a file.
 func fragmentSteps(text string) []Step {
 	var out []string
-	for _, m := range pairForm.FindAllStringSubmatch(text, -1) {
+	for _, m := range pairForm().FindAllStringSubmatch(text, -1) {
 		var value string
 		if json.Unmarshal([]byte(m[1]), &value) == nil && strings.ContainsAny(value, " |;") {
 			out = append(out, value)
@@ -109,7 +110,7 @@ func uncommented(text string) string {
 		rest := text[i:]
 		switch c := text[i]; {
 		case c == '"':
-			end := i + len(jsonText.FindString(rest))
+			end := i + len(jsonText().FindString(rest))
 			out = append(out, text[i:end]...)
 			i, comma = end-1, -1
 			continue
@@ -135,4 +136,4 @@ func uncommented(text string) string {
 }
 
 // jsonText matches a text of JSON, or what is there of one.
-var jsonText = regexp.MustCompile(`^"(?:[^"\\]|\\.)*"?`)
+var jsonText = prefilter.Lazy(`^"(?:[^"\\]|\\.)*"?`)

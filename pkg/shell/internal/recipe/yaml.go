@@ -1,36 +1,71 @@
 package recipe
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 const runKeys = `run|script|before_script|after_script|command|cmd|cmds|commands|args|entry|entrypoint|exec|shell|bash|sh|inlineScript|pwsh|powershell|install|before_install|after_success|postCreateCommand`
 
-var keyForm = regexp.MustCompile(`^(\s*(?:-\s+)*)["']?(` + runKeys + `)["']?\s*:(?:\s+(.*))?$`)
-var itemForm = regexp.MustCompile(`^(\s*)-\s+(.*)$`)
-var flowForm = regexp.MustCompile(`["']?\b(?:` + runKeys + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
-var blockForm = regexp.MustCompile(`^[|>][-+\d]*\s*(?:#.*)?$`)
-var templateForm = regexp.MustCompile(`\$\{\{\s*(?:[\w-]+\.)*([\w-]*)[^}]*\}\}`)
+var keyForm = prefilter.Lazy(`^(\s*(?:-\s+)*)["']?(` + runKeys + `)["']?\s*:(?:\s+(.*))?$`)
+var itemForm = prefilter.Lazy(`^(\s*)-\s+(.*)$`)
+var flowForm = prefilter.Lazy(`["']?\b(?:` + runKeys + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
+var blockForm = prefilter.Lazy(`^[|>][-+\d]*\s*(?:#.*)?$`)
+var templateForm = prefilter.Lazy(`\$\{\{\s*(?:[\w-]+\.)*([\w-]*)[^}]*\}\}`)
+
+// keys are those of runKeys.
+var keys = func() map[string]bool {
+	set := map[string]bool{}
+	for key := range strings.SplitSeq(runKeys, "|") {
+		set[key] = true
+	}
+	return set
+}()
+
+// runKey returns what keyForm finds in a line, and tries it only where the line
+// begins with one of the keys.
+func runKey(line string) []string {
+	key := strings.TrimLeft(line, " \t\n\f\r-\"'")
+	n := 0
+	for n < len(key) && ('a' <= key[n] && key[n] <= 'z' || 'A' <= key[n] && key[n] <= 'Z' || key[n] == '_') {
+		n++
+	}
+	if !keys[key[:n]] {
+		return nil
+	}
+	return keyForm().FindStringSubmatch(line)
+}
+
+// hasFlow reports whether flowForm may match in a line: it needs a colon, and then
+// a quote or a bracket.
+func hasFlow(line string) bool {
+	colon := strings.IndexByte(line, ':')
+	return colon >= 0 && strings.ContainsAny(line[colon:], `"'[`)
+}
 
 // yamlSteps returns the texts below the keys of workflows, pipelines, tasks and
 // manifests that hold commands. It goes by lines, so no file is too odd for it.
 func yamlSteps(text string) []Step {
-	text = templateForm.ReplaceAllString(text, "$${$1}")
+	if strings.Contains(text, "${{") {
+		text = templateForm().ReplaceAllString(text, "$${$1}")
+	}
 	lines := strings.Split(text, "\n")
 	var out []Step
 	for i := 0; i < len(lines) && len(out) < most; i++ {
-		m := keyForm.FindStringSubmatch(lines[i])
+		m := runKey(lines[i])
 		if m == nil {
-			for _, f := range flowForm.FindAllStringSubmatch(lines[i], 16) {
-				out = append(out, shellSteps(scalar(f[1]))...)
+			if hasFlow(lines[i]) {
+				for _, f := range flowForm().FindAllStringSubmatch(lines[i], 16) {
+					out = append(out, shellSteps(scalar(f[1]))...)
+				}
 			}
 			continue
 		}
 		value := strings.TrimSpace(m[3])
 		switch {
-		case blockForm.MatchString(value):
+		case blockForm().MatchString(value):
 			block, next := below(lines, i, len(m[1]))
 			out = append(out, shellSteps(block)...)
 			i = next - 1
@@ -65,15 +100,15 @@ func below(lines []string, i, n int) (text string, next int) {
 // list returns the items of a list behind line i.
 func list(lines []string, i, n int) (items []string, next int) {
 	for next = i + 1; next < len(lines); next++ {
-		m := itemForm.FindStringSubmatch(lines[next])
+		m := itemForm().FindStringSubmatch(lines[next])
 		if strings.TrimSpace(lines[next]) == "" {
 			continue
 		}
-		if m == nil || len(m[1]) < n || keyForm.MatchString(lines[next]) {
+		if m == nil || len(m[1]) < n || runKey(lines[next]) != nil {
 			break
 		}
 		value := strings.TrimSpace(m[2])
-		if blockForm.MatchString(value) {
+		if blockForm().MatchString(value) {
 			block, after := below(lines, next, len(m[1]))
 			items, next = append(items, block), after-1
 			continue
@@ -96,7 +131,7 @@ func scalar(value string) string {
 		}
 	case strings.HasPrefix(value, "["):
 		var words []string
-		for _, w := range wordForm.FindAllString(strings.Trim(value, "[] "), -1) {
+		for _, w := range wordForm().FindAllString(strings.Trim(value, "[] "), -1) {
 			words = append(words, scalar(strings.TrimSpace(w)))
 		}
 		return quote(words)
@@ -105,7 +140,7 @@ func scalar(value string) string {
 	return value
 }
 
-var wordForm = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
+var wordForm = prefilter.Lazy(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,"'\s][^,]*`)
 var unescape = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, "\n", `\t`, "\t")
 
 func isShell(word string) bool {

@@ -33,7 +33,8 @@ const maxTokens = 20000
 // Perl, Ruby, JavaScript, PHP, Lua and awk well enough to find their calls;
 // what it cannot place becomes punctuation.
 func lexCode(language, text string) []token {
-	l := &lexer{language: language, text: text}
+	const most = 1024 // for which there is room at once, one in six bytes of text
+	l := &lexer{language: language, text: text, tokens: make([]token, 0, min(len(text)/6, most))}
 	for l.i < len(l.text) && len(l.tokens) < maxTokens {
 		l.next()
 	}

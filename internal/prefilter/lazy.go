@@ -1,0 +1,12 @@
+package prefilter
+
+import (
+	"regexp"
+	"sync"
+)
+
+// Lazy returns an expression that is compiled when it is first asked for: most
+// programs need few of those that stand in tables and variables.
+func Lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
