@@ -152,7 +152,7 @@ var programs = [...]program{
 	{"aws", &syntaxAws},
 	{"aws-okta", &syntaxCredstash},
 	{"aws-sso", &syntaxCredstash},
-	{"aws-vault", &syntaxRlwrap},
+	{"aws-vault", &syntaxAws_vault},
 	{"aws_signing_helper", &syntaxCredstash},
 	{"axel", &syntaxAria2c},
 	{"az", &syntaxAz},
@@ -284,7 +284,7 @@ var programs = [...]program{
 	{"cgdb", &syntaxGdb},
 	{"chage", &syntaxUseradd},
 	{"chalice", &syntaxPulumi},
-	{"chamber", &syntaxRlwrap},
+	{"chamber", &syntaxAws_vault},
 	{"changeset", &syntaxJest},
 	{"changesets", &syntaxJest},
 	{"chattr", &syntaxChattr},
@@ -496,6 +496,7 @@ var programs = [...]program{
 	{"dbmate", &syntaxPrisma},
 	{"dbt", &syntaxJupyter},
 	{"dbus-run-session", &syntaxNohup},
+	{"dbus-send", &syntaxDbus_send},
 	{"dbxcli", &syntaxCroc},
 	{"dc", &syntaxDc},
 	{"dcfldd", &syntaxDd},
@@ -559,13 +560,7 @@ var programs = [...]program{
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
-	{"docker-credential-desktop", &syntaxCredstash},
-	{"docker-credential-ecr-login", &syntaxCredstash},
-	{"docker-credential-gcr", &syntaxCredstash},
-	{"docker-credential-osxkeychain", &syntaxCredstash},
-	{"docker-credential-pass", &syntaxCredstash},
-	{"docker-credential-secretservice", &syntaxCredstash},
-	{"docker-credential-wincred", &syntaxCredstash},
+	{"docker-credential-*", &syntaxGit_credential__2a},
 	{"dockle", &syntaxCrane},
 	{"docsify", &syntaxJest},
 	{"doctl", &syntaxDoctl},
@@ -663,7 +658,7 @@ var programs = [...]program{
 	{"enscript", &syntaxGs},
 	{"entr", &syntaxEntr},
 	{"env", &syntaxEnv},
-	{"envchain", &syntaxRlwrap},
+	{"envchain", &syntaxAws_vault},
 	{"envconsul", &syntaxRlwrap},
 	{"eog", &syntaxXset},
 	{"eopkg", &syntaxApk},
@@ -819,6 +814,7 @@ var programs = [...]program{
 	{"gdate", &syntaxDate},
 	{"gdb", &syntaxGdb},
 	{"gdbserver", &syntaxStrace},
+	{"gdbus", &syntaxDbus_send},
 	{"gdc", &syntaxGcc},
 	{"gdd", &syntaxDd},
 	{"gdiff", &syntaxDiff},
@@ -849,10 +845,7 @@ var programs = [...]program{
 	{"gio-open", &syntaxOpen},
 	{"gist", &syntaxCroc},
 	{"git", &syntaxGit},
-	{"git-credential-libsecret", &syntaxCredstash},
-	{"git-credential-manager", &syntaxCredstash},
-	{"git-credential-osxkeychain", &syntaxCredstash},
-	{"git-credential-wincred", &syntaxCredstash},
+	{"git-credential-*", &syntaxGit_credential__2a},
 	{"gitbook", &syntaxJest},
 	{"gitleaks", &syntaxMypy},
 	{"gitpod", &syntaxTurso},
@@ -896,7 +889,7 @@ var programs = [...]program{
 	{"gpasswd", &syntaxUseradd},
 	{"gpg", &syntaxGpg},
 	{"gpg-agent", &syntaxGpgconf},
-	{"gpg-connect-agent", &syntaxGpgconf},
+	{"gpg-connect-agent", &syntaxGpg_connect_agent},
 	{"gpg2", &syntaxGpg},
 	{"gpgconf", &syntaxGpgconf},
 	{"gpgsm", &syntaxGpg},
@@ -1928,6 +1921,7 @@ var programs = [...]program{
 	{"python3", &syntaxPython},
 	{"pyupgrade", &syntaxBlack},
 	{"q", &syntaxDig},
+	{"qdbus", &syntaxDbus_send},
 	{"qemu-img", &syntaxKubectx},
 	{"qemu-system-x86_64", &syntaxKubectx},
 	{"qlmanage", &syntaxCodesign},
@@ -2115,7 +2109,7 @@ var programs = [...]program{
 	{"sdk", &syntaxNvm},
 	{"sdkman", &syntaxNvm},
 	{"sdkmanager", &syntaxAdb},
-	{"secret-tool", &syntaxBw},
+	{"secret-tool", &syntaxSecret_tool},
 	{"security", &syntaxSecurity},
 	{"sed", &syntaxSed},
 	{"sem", &syntaxNohup},
@@ -3911,6 +3905,34 @@ var syntaxAws = syntax{style: own, service: "aws", options: []option{
 	{"sso", &syntaxAws_Sso},
 	{"sts", &syntaxAws_Sts},
 }}
+
+var syntaxAws_vault_Add = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAws_vault_Env = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
+var syntaxAws_vault_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_e3b0c44298fc}
+
+var syntaxAws_vault = syntax{style: first | open, subs: []program{
+	{"add", &syntaxAws_vault_Add},
+	{"clear", &syntaxAws_vault_Add},
+	{"delete", &syntaxAws_vault_Add},
+	{"env", &syntaxAws_vault_Env},
+	{"exec", &syntaxAws_vault_Exec},
+	{"export", &syntaxAws_vault_Env},
+	{"find", &syntaxAws_vault_Add},
+	{"help", &syntaxAws_vault_Add},
+	{"history", &syntaxAws_vault_Env},
+	{"list", &syntaxAws_vault_Add},
+	{"login", &syntaxAws_vault_Env},
+	{"ls", &syntaxAws_vault_Add},
+	{"print", &syntaxAws_vault_Env},
+	{"read", &syntaxAws_vault_Env},
+	{"remove", &syntaxAws_vault_Add},
+	{"rotate", &syntaxAws_vault_Add},
+	{"services", &syntaxAws_vault_Add},
+	{"version", &syntaxAws_vault_Add},
+	{"write", &syntaxAws_vault_Add},
+}, operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_ccaa2d796569}
 
 var syntaxAz__2a = syntax{style: open, options: []option{
 	{"--command", &action_061dd4255278},
@@ -6318,6 +6340,13 @@ var syntaxDate = syntax{style: gnu, options: []option{
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
 }, operands: shape{head: []role{roleDate, roleText}}}
+
+var syntaxDbus_send = syntax{style: open, texts: []option{
+	{"*kwallet.*passwordlist*", &action_e68a09b0d2fe},
+	{"*kwallet.*readpassword*", &action_e68a09b0d2fe},
+	{"*secret.*.getsecret*", &action_e68a09b0d2fe},
+	{"*secrets*getsecret*", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxDc = syntax{input: roleEx, options: []option{
 	{"--expression", &action_f7b9dcd0b583},
@@ -8940,6 +8969,16 @@ var syntaxGh_Api = syntax{style: open, options: []option{
 	{"-t", &action_933fc77f4028},
 }, operands: shape{head: []role{roleText}}}
 
+var syntaxGh_Auth_Git_credential_Erase = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGh_Auth_Git_credential_Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGh_Auth_Git_credential = syntax{subs: []program{
+	{"erase", &syntaxGh_Auth_Git_credential_Erase},
+	{"get", &syntaxGh_Auth_Git_credential_Get},
+	{"store", &syntaxGh_Auth_Git_credential_Erase},
+}}
+
 var syntaxGh_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
 var syntaxGh_Auth_Status = syntax{style: open, options: []option{
@@ -8950,6 +8989,7 @@ var syntaxGh_Auth_Status = syntax{style: open, options: []option{
 var syntaxGh_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
 var syntaxGh_Auth = syntax{subs: []program{
+	{"git-credential", &syntaxGh_Auth_Git_credential},
 	{"login", &syntaxGh_Auth_Login},
 	{"logout", &syntaxGh_Auth_Login},
 	{"refresh", &syntaxGh_Auth_Login},
@@ -9842,9 +9882,39 @@ var syntaxGit_Config = syntax{style: gnu, options: []option{
 	{"unset", &syntaxGit_Config_Remove_section},
 }, operands: shape{head: []role{roleGitKey, roleGitValue}}}
 
-var syntaxGit_Credential = syntax{style: gnu | numeric, base: &action_378df4f221f4}
+var syntaxGit_Credential__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
-var syntaxGit_Credential_cache = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+var syntaxGit_Credential_Approve = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGit_Credential_Fill = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_Credential = syntax{style: gnu | numeric, subs: []program{
+	{"*", &syntaxGit_Credential__2a},
+	{"approve", &syntaxGit_Credential_Approve},
+	{"capability", &syntaxGit_Credential_Approve},
+	{"fill", &syntaxGit_Credential_Fill},
+	{"reject", &syntaxGit_Credential_Approve},
+}}
+
+var syntaxGit_Credential__2a___2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_Credential__2a__Configure = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGit_Credential__2a__Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_Credential__2a_ = syntax{style: open, subs: []program{
+	{"*", &syntaxGit_Credential__2a___2a},
+	{"configure", &syntaxGit_Credential__2a__Configure},
+	{"diagnose", &syntaxGit_Credential__2a__Configure},
+	{"erase", &syntaxGit_Credential__2a__Configure},
+	{"exit", &syntaxGit_Credential__2a__Configure},
+	{"get", &syntaxGit_Credential__2a__Get},
+	{"help", &syntaxGit_Credential__2a__Configure},
+	{"list", &syntaxGit_Credential__2a__Configure},
+	{"store", &syntaxGit_Credential__2a__Configure},
+	{"unconfigure", &syntaxGit_Credential__2a__Configure},
+	{"version", &syntaxGit_Credential__2a__Configure},
+}}
 
 var syntaxGit_Daemon = syntax{style: open, operands: shape{rest: roleText}, base: &action_5909ae12bc5d}
 
@@ -11148,8 +11218,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"config", &syntaxGit_Config},
 	{"count-objects", &syntaxGit_Cat_file},
 	{"credential", &syntaxGit_Credential},
-	{"credential-cache", &syntaxGit_Credential_cache},
-	{"credential-store", &syntaxGit_Credential_cache},
+	{"credential-*", &syntaxGit_Credential__2a_},
 	{"daemon", &syntaxGit_Daemon},
 	{"describe", &syntaxGit_Cat_file},
 	{"diagnose", &syntaxGit_Cat_file},
@@ -11262,6 +11331,26 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"write-tree", &syntaxGit_Absorb},
 }}
 
+var syntaxGit_credential__2a__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_credential__2a_Configure = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxGit_credential__2a_Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_credential__2a = syntax{style: open, subs: []program{
+	{"*", &syntaxGit_credential__2a__2a},
+	{"configure", &syntaxGit_credential__2a_Configure},
+	{"diagnose", &syntaxGit_credential__2a_Configure},
+	{"erase", &syntaxGit_credential__2a_Configure},
+	{"exit", &syntaxGit_credential__2a_Configure},
+	{"get", &syntaxGit_credential__2a_Get},
+	{"help", &syntaxGit_credential__2a_Configure},
+	{"list", &syntaxGit_credential__2a_Configure},
+	{"store", &syntaxGit_credential__2a_Configure},
+	{"unconfigure", &syntaxGit_credential__2a_Configure},
+	{"version", &syntaxGit_credential__2a_Configure},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxGlab_Accessibility_Create = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxGlab_Accessibility_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
@@ -11315,6 +11404,16 @@ var syntaxGlab_Api = syntax{style: open, options: []option{
 	{"-t", &action_933fc77f4028},
 }, operands: shape{head: []role{roleText}}}
 
+var syntaxGlab_Auth_Git_credential_Erase = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGlab_Auth_Git_credential_Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGlab_Auth_Git_credential = syntax{subs: []program{
+	{"erase", &syntaxGlab_Auth_Git_credential_Erase},
+	{"get", &syntaxGlab_Auth_Git_credential_Get},
+	{"store", &syntaxGlab_Auth_Git_credential_Erase},
+}}
+
 var syntaxGlab_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
 var syntaxGlab_Auth_Status = syntax{style: open, options: []option{
@@ -11325,6 +11424,7 @@ var syntaxGlab_Auth_Status = syntax{style: open, options: []option{
 var syntaxGlab_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
 var syntaxGlab_Auth = syntax{subs: []program{
+	{"git-credential", &syntaxGlab_Auth_Git_credential},
 	{"login", &syntaxGlab_Auth_Login},
 	{"logout", &syntaxGlab_Auth_Login},
 	{"refresh", &syntaxGlab_Auth_Login},
@@ -11902,6 +12002,12 @@ var syntaxGpg = syntax{style: gnu, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-z", &action_933fc77f4028},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxGpg_connect_agent = syntax{style: open, texts: []option{
+	{"*export_key*", &action_e68a09b0d2fe},
+	{"*get_passphrase*", &action_e68a09b0d2fe},
+	{"*get_secret*", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxGpgconf = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
@@ -18381,6 +18487,21 @@ var syntaxSdiff = syntax{style: gnu, options: []option{
 	{"-w", &action_933fc77f4028},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleRead, roleRead}}, base: &action_121aadd1cc38}
+
+var syntaxSecret_tool__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxSecret_tool_Clear = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxSecret_tool_Help = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSecret_tool = syntax{style: open, subs: []program{
+	{"*", &syntaxSecret_tool__2a},
+	{"clear", &syntaxSecret_tool_Clear},
+	{"help", &syntaxSecret_tool_Help},
+	{"lock", &syntaxSecret_tool_Clear},
+	{"store", &syntaxSecret_tool_Clear},
+	{"version", &syntaxSecret_tool_Help},
+}, operands: shape{rest: roleText}}
 
 var syntaxSecurity__2a = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
