@@ -116,12 +116,16 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		return s.runText(n.Language, first, base, join(words), nil)
 	case "argv":
 		if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
+			if command.Placers[base] && strings.Contains(first.Text, "{}") {
+				first = s.fillIn(base, first, io.In, f)
+			}
 			return s.runText("shell", first, base, first.From, nil)
 		}
 		words := make([]abstract.Value, 0, len(n.Words)+1)
 		replaced := false
 		for _, w := range n.Words {
 			v := wordValue(w, argv)
+			v.Lines = v.Lines || v.IsPattern && command.Finders[base]
 			if strings.Contains(v.Text, "{}") && v.Known() {
 				v = s.fillIn(base, v, io.In, f)
 				replaced = true
@@ -147,6 +151,13 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	args := behind(argv, first)
 	if n.Stdin {
 		args = append(args, s.stdinWords(io.In, argv)...)
+	}
+	if command.Placers[base] {
+		for i, v := range args {
+			if v.Text == "{}" {
+				args[i] = s.fillIn(base, v, io.In, f)
+			}
+		}
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first is $0
 		s.bind(binding{name: zeroName, val: args[0]})
@@ -195,7 +206,7 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 	switch {
 	case len(f.roots) > 1: // any of them
 	case command.Finders[base]:
-		fill = abstract.Value{Text: "./**", Show: "{}", IsPattern: true}
+		fill = abstract.Value{Text: "./**", Show: "{}", IsPattern: true, Lines: true}
 		if len(f.roots) > 0 && !f.roots[0].Bare {
 			fill.Text = strings.TrimSuffix(f.roots[0].AsPattern(), "/") + "/**"
 		}
