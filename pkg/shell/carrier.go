@@ -20,7 +20,13 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 	if len(use.Nested) > 0 || use.Stdin == command.Code {
 		defer s.child(base)()
 	}
-	attached := io.Socket
+	attached, given := io.Socket, io
+	if command.Feeders[base] {
+		io.In = f.reads
+		if f.nreads == 0 {
+			io.In = abstract.Output(base, abstract.Local)
+		}
+	}
 	if len(use.Nested) == 0 && command.Relays[base] {
 		s.relay(base, argv)
 	}
@@ -35,17 +41,29 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 		inner := io
 		inner.Socket = attached
 		if n.Remote && !local(argv) {
-			s.remote++
+			b.Add(s.remotely(base, func() abstract.Value { return s.nestedUse(base, argv, n, inner, f) }))
+			continue
 		}
 		b.Add(s.nestedUse(base, argv, n, inner, f))
-		if n.Remote && !local(argv) {
-			s.remote--
-		}
 	}
 	if use.Stdin == command.Code {
-		b.Add(s.runStdin(base, argv, use.Language, io))
+		b.Add(s.runStdin(base, argv, use.Language, given))
 	}
 	return b.Value()
+}
+
+// remotely walks what runs on another machine, or in a container.
+func (s *state) remotely(base string, walk func() abstract.Value) abstract.Value {
+	machines := 0
+	if command.Machines[base] {
+		machines = 1
+	}
+	s.remote++
+	s.machine += machines
+	out := walk()
+	s.remote--
+	s.machine -= machines
+	return out
 }
 
 // child starts another shell or program, which sees of the variables what is
@@ -408,52 +426,4 @@ func binary(data []byte) bool {
 		}
 	}
 	return bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0
-}
-
-// possibleCarrier looks for a command among the operands of an unknown program:
-// a wrapper usually takes the command as it is.
-func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
-	for i, v := range words {
-		if i > 8 {
-			return
-		}
-		if !v.Known() {
-			continue
-		}
-		if strings.HasPrefix(v.Text, "-") && v.Text != "--" || strings.Contains(v.Text, "=") {
-			continue
-		}
-		if v.Text == "--" {
-			if i+1 < len(words) {
-				s.invoke(words[i+1:], io)
-			}
-			return
-		}
-		name := programName(v.Text)
-		if name == "exec" || name == "run" || name == "x" { // bundle exec, poetry run
-			continue
-		}
-		if command.EverydayWords[name] {
-			return
-		}
-		if strings.ContainsRune(v.Text, '/') && !systemFolder(v.Text[:strings.LastIndexByte(v.Text, '/')+1]) {
-			continue
-		}
-		if _, ok := builtin(name); ok && name != "eval" && name != "exec" && name != "command" {
-			continue
-		}
-		if listed(words[i:], name) {
-			s.invoke(words[i:], io)
-			return
-		}
-	}
-}
-
-// listed reports whether package command knows a program and understands its
-// arguments.
-func listed(words []abstract.Value, name string) bool {
-	ws := commandWords(words)
-	ws[0].Text = name
-	use := command.Interpret(ws)
-	return use.Known || use.Class != effect.Unknown || len(use.Nested) > 0 || len(use.Touches) > 0
 }

@@ -67,7 +67,7 @@ var programs = [...]program{
 	{"amplify", &syntaxPulumi},
 	{"animate", &syntaxConvert},
 	{"annie", &syntaxAria2c},
-	{"ansible", &syntaxPulumi},
+	{"ansible", &syntaxAnsible},
 	{"ansible-config", &syntaxAnsible_galaxy},
 	{"ansible-doc", &syntaxAnsible_galaxy},
 	{"ansible-galaxy", &syntaxAnsible_galaxy},
@@ -206,6 +206,7 @@ var programs = [...]program{
 	{"blkid", &syntaxDf},
 	{"bmake", &syntaxMake},
 	{"bmon", &syntaxNetstat},
+	{"bolt", &syntaxBolt},
 	{"boot", &syntaxMvn},
 	{"bootc", &syntaxApk},
 	{"bootctl", &syntaxLoginctl},
@@ -342,6 +343,7 @@ var programs = [...]program{
 	{"cloc", &syntaxMypy},
 	{"clojure", &syntaxRscript},
 	{"cloudflared", &syntaxCloudflared},
+	{"clush", &syntaxPdsh},
 	{"clusterctl", &syntaxTurso},
 	{"cmake", &syntaxMake},
 	{"cmatrix", &syntaxWall},
@@ -599,6 +601,7 @@ var programs = [...]program{
 	{"dsconfigad", &syntaxInstaller},
 	{"dseditgroup", &syntaxUseradd},
 	{"dsenableroot", &syntaxInstaller},
+	{"dsh", &syntaxPdsh},
 	{"dsquery", &syntaxSharphound},
 	{"dstat", &syntaxPs},
 	{"dsymutil", &syntaxStrip},
@@ -1014,6 +1017,7 @@ var programs = [...]program{
 	{"hx", &syntaxNano},
 	{"hydra", &syntaxNmap},
 	{"hypercorn", &syntaxJupyter},
+	{"hyperfine", &syntaxHyperfine},
 	{"hypothesis", &syntaxPytest},
 	{"i3-msg", &syntaxXset},
 	{"i386", &syntaxNohup},
@@ -1191,7 +1195,7 @@ var programs = [...]program{
 	{"kmutil", &syntaxInstaller},
 	{"kn", &syntaxKustomize},
 	{"knex", &syntaxPrisma},
-	{"knife", &syntaxPulumi},
+	{"knife", &syntaxKnife},
 	{"knip", &syntaxMypy},
 	{"koji", &syntaxDpkg_deb},
 	{"kompose", &syntaxKustomize},
@@ -1457,6 +1461,7 @@ var programs = [...]program{
 	{"mpg123", &syntaxSox},
 	{"mpg321", &syntaxSox},
 	{"mplayer", &syntaxSox},
+	{"mpssh", &syntaxPdsh},
 	{"mpstat", &syntaxPs},
 	{"mpv", &syntaxSox},
 	{"mqtt", &syntaxMosquitto_pub},
@@ -1675,6 +1680,7 @@ var programs = [...]program{
 	{"papermill", &syntaxJupyter},
 	{"paplay", &syntaxSox},
 	{"parallel", &syntaxParallel},
+	{"parallel-ssh", &syntaxPdsh},
 	{"parcel", &syntaxJest},
 	{"parecord", &syntaxScrot},
 	{"parted", &syntaxMkfs},
@@ -1712,6 +1718,7 @@ var programs = [...]program{
 	{"pdfunite", &syntaxGs},
 	{"pdksh", &syntaxKsh},
 	{"pdm", &syntaxPoetry},
+	{"pdsh", &syntaxPdsh},
 	{"peco", &syntaxFzf},
 	{"pee", &syntaxPee},
 	{"pelican", &syntaxJest},
@@ -1831,6 +1838,7 @@ var programs = [...]program{
 	{"prove", &syntaxMvn},
 	{"proxychains", &syntaxNohup},
 	{"proxychains4", &syntaxNohup},
+	{"prsync", &syntaxPdsh},
 	{"ps", &syntaxPs},
 	{"ps2pdf", &syntaxGs},
 	{"ps2ps", &syntaxGs},
@@ -1839,7 +1847,9 @@ var programs = [...]program{
 	{"psexec", &syntaxPsexec},
 	{"psexec64", &syntaxPsexec},
 	{"psftp", &syntaxLftp},
+	{"pslurp", &syntaxPdsh},
 	{"psql", &syntaxPsql},
+	{"pssh", &syntaxPdsh},
 	{"pstopdf", &syntaxGs},
 	{"pstree", &syntaxPs},
 	{"pt", &syntaxAg},
@@ -1851,7 +1861,7 @@ var programs = [...]program{
 	{"pulumi", &syntaxPulumi},
 	{"puma", &syntaxMvn},
 	{"pup", &syntaxGron},
-	{"puppet", &syntaxPulumi},
+	{"puppet", &syntaxPuppet},
 	{"purge", &syntaxInstaller},
 	{"purs", &syntaxMvn},
 	{"pushd", &syntaxCd},
@@ -1961,6 +1971,7 @@ var programs = [...]program{
 	{"rclone", &syntaxRclone},
 	{"rcp", &syntaxTelnet},
 	{"rdjpgcom", &syntaxFfprobe},
+	{"rdsh", &syntaxPdsh},
 	{"react-native", &syntaxJest},
 	{"react-scripts", &syntaxJest},
 	{"read", &syntaxUnset},
@@ -2068,8 +2079,8 @@ var programs = [...]program{
 	{"s3cmd", &syntaxGsutil},
 	{"s5cmd", &syntaxGsutil},
 	{"s6-setuidgid", &syntaxGosu},
-	{"salt", &syntaxPulumi},
-	{"salt-call", &syntaxPulumi},
+	{"salt", &syntaxSalt},
+	{"salt-call", &syntaxSalt_call},
 	{"sam", &syntaxPulumi},
 	{"saml2aws", &syntaxCredstash},
 	{"sample", &syntaxLog},
@@ -2995,6 +3006,68 @@ var syntaxAlias = syntax{options: []option{
 	{"-a", &action_e3b0c44298fc},
 	{"-p", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
+
+var syntaxAnsible = syntax{style: gnu | bundled, service: "infrastructure", options: []option{
+	{"--args", &action_061dd4255278},
+	{"--ask-become-pass", &action_e3b0c44298fc},
+	{"--ask-pass", &action_e3b0c44298fc},
+	{"--ask-vault-pass", &action_e3b0c44298fc},
+	{"--background", &action_933fc77f4028},
+	{"--become", &action_e3b0c44298fc},
+	{"--become-method", &action_933fc77f4028},
+	{"--become-user", &action_933fc77f4028},
+	{"--check", &action_e3b0c44298fc},
+	{"--connection", &action_933fc77f4028},
+	{"--diff", &action_e3b0c44298fc},
+	{"--extra-vars", &action_933fc77f4028},
+	{"--forks", &action_933fc77f4028},
+	{"--inventory", &action_933fc77f4028},
+	{"--key-file", &action_933fc77f4028},
+	{"--limit", &action_933fc77f4028},
+	{"--list-hosts", &action_e3b0c44298fc},
+	{"--module-name", &action_933fc77f4028},
+	{"--module-path", &action_933fc77f4028},
+	{"--one-line", &action_e3b0c44298fc},
+	{"--playbook-dir", &action_933fc77f4028},
+	{"--poll", &action_933fc77f4028},
+	{"--private-key", &action_933fc77f4028},
+	{"--ssh-common-args", &action_933fc77f4028},
+	{"--ssh-extra-args", &action_933fc77f4028},
+	{"--timeout", &action_933fc77f4028},
+	{"--tree", &action_933fc77f4028},
+	{"--user", &action_933fc77f4028},
+	{"--vault-id", &action_933fc77f4028},
+	{"--vault-password-file", &action_933fc77f4028},
+	{"--version", &action_e3b0c44298fc},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_e3b0c44298fc},
+	{"-D", &action_e3b0c44298fc},
+	{"-K", &action_e3b0c44298fc},
+	{"-M", &action_933fc77f4028},
+	{"-P", &action_933fc77f4028},
+	{"-T", &action_933fc77f4028},
+	{"-a", &action_061dd4255278},
+	{"-b", &action_e3b0c44298fc},
+	{"-c", &action_933fc77f4028},
+	{"-e", &action_933fc77f4028},
+	{"-f", &action_933fc77f4028},
+	{"-i", &action_933fc77f4028},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_933fc77f4028},
+	{"-o", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+	{"-vv", &action_e3b0c44298fc},
+	{"-vvv", &action_e3b0c44298fc},
+}, texts: []option{
+	{"* -m authorized_key *", &action_6deb5cd91c63},
+	{"* -m file * state=absent", &action_7c097ed414e6},
+	{"* -m reboot*", &action_5d13da8339f2},
+	{"* -m script *", &action_5d13da8339f2},
+	{"* -m user *", &action_6deb5cd91c63},
+}, operands: shape{head: []role{rolePlace}}, base: &action_d4473c670c25}
 
 var syntaxAnsible_galaxy = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -4182,6 +4255,34 @@ var syntaxBlack = syntax{style: open | long | bundled, options: []option{
 	{"server", &syntaxBlack_Check},
 	{"version", &syntaxBlack_Check},
 }, operands: shape{rest: roleEditTree}, base: &action_ccaa2d796569}
+
+var syntaxBolt_Apply = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxBolt_Command_Run = syntax{style: open, options: []option{
+	{"--targets", &action_933fc77f4028},
+	{"--user", &action_933fc77f4028},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5d13da8339f2}
+
+var syntaxBolt_Command = syntax{style: open, subs: []program{
+	{"run", &syntaxBolt_Command_Run},
+}, operands: shape{rest: roleText}}
+
+var syntaxBolt_Inventory = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxBolt = syntax{style: open, service: "infrastructure", subs: []program{
+	{"apply", &syntaxBolt_Apply},
+	{"command", &syntaxBolt_Command},
+	{"file", &syntaxBolt_Apply},
+	{"inventory", &syntaxBolt_Inventory},
+	{"module", &syntaxBolt_Inventory},
+	{"plan", &syntaxBolt_Apply},
+	{"project", &syntaxBolt_Inventory},
+	{"script", &syntaxBolt_Apply},
+	{"secret", &syntaxBolt_Inventory},
+	{"task", &syntaxBolt_Apply},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxBq_Head = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -8651,7 +8752,13 @@ var syntaxFzf = syntax{style: plus, options: []option{
 }, operands: shape{rest: roleText}, base: &action_121aadd1cc38}
 
 var syntaxGcc = syntax{style: long, options: []option{
-	{"-B", &action_fcdc8eed3b98},
+	{"-B", &action_24d486ebf1ae},
+	{"-Bdynamic", &action_e3b0c44298fc},
+	{"-Bgroup", &action_e3b0c44298fc},
+	{"-Bshareable", &action_e3b0c44298fc},
+	{"-Bstatic", &action_e3b0c44298fc},
+	{"-Bsymbolic", &action_e3b0c44298fc},
+	{"-Bsymbolic-functions", &action_e3b0c44298fc},
 	{"-C", &action_e3b0c44298fc},
 	{"-D", &action_933fc77f4028},
 	{"-E", &action_e3b0c44298fc},
@@ -8685,7 +8792,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-dumpdir", &action_edb7023ca44a},
 	{"-encoding", &action_933fc77f4028},
 	{"-f", &action_933fc77f4028},
-	{"-fplugin", &action_fcdc8eed3b98},
+	{"-fplugin", &action_24d486ebf1ae},
 	{"-g", &action_e3b0c44298fc},
 	{"-i", &action_e3b0c44298fc},
 	{"-idirafter", &action_56f3046bd8c9},
@@ -8698,7 +8805,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-isystem", &action_56f3046bd8c9},
 	{"-jobname", &action_e59e755b10c0},
 	{"-l", &action_933fc77f4028},
-	{"-load", &action_fcdc8eed3b98},
+	{"-load", &action_24d486ebf1ae},
 	{"-m", &action_933fc77f4028},
 	{"-march", &action_933fc77f4028},
 	{"-n", &action_e3b0c44298fc},
@@ -8710,6 +8817,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-pedantic", &action_e3b0c44298fc},
 	{"-pg", &action_e3b0c44298fc},
 	{"-pipe", &action_e3b0c44298fc},
+	{"-plugin", &action_24d486ebf1ae},
 	{"-pthread", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
@@ -8718,7 +8826,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-s", &action_e3b0c44298fc},
 	{"-shared", &action_e3b0c44298fc},
 	{"-source", &action_933fc77f4028},
-	{"-specs", &action_fcdc8eed3b98},
+	{"-specs", &action_24d486ebf1ae},
 	{"-static", &action_e3b0c44298fc},
 	{"-std", &action_933fc77f4028},
 	{"-target", &action_933fc77f4028},
@@ -8731,21 +8839,21 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-z", &action_933fc77f4028},
 }, prefixes: []option{
 	{"-shell-escape", &action_fcdc8eed3b98},
-	{"--plugin=", &action_fcdc8eed3b98},
+	{"--plugin=", &action_24d486ebf1ae},
 	{"--target=", &action_933fc77f4028},
-	{"-fplugin=", &action_fcdc8eed3b98},
+	{"-fplugin=", &action_24d486ebf1ae},
 	{"-fuse-ld=", &action_fcdc8eed3b98},
 	{"-wrapper=", &action_fcdc8eed3b98},
-	{"-plugin=", &action_fcdc8eed3b98},
+	{"-plugin=", &action_24d486ebf1ae},
 	{"-print-", &action_933fc77f4028},
-	{"-specs=", &action_fcdc8eed3b98},
+	{"-specs=", &action_24d486ebf1ae},
 	{"--std=", &action_933fc77f4028},
-	{"-load=", &action_fcdc8eed3b98},
+	{"-load=", &action_24d486ebf1ae},
 	{"-dump", &action_933fc77f4028},
 	{"-std=", &action_933fc77f4028},
 	{"-Wl,", &action_933fc77f4028},
 	{"--", &action_933fc77f4028},
-	{"-B", &action_fcdc8eed3b98},
+	{"-B", &action_24d486ebf1ae},
 	{"-D", &action_933fc77f4028},
 	{"-I", &action_933fc77f4028},
 	{"-J", &action_933fc77f4028},
@@ -12700,6 +12808,47 @@ var syntaxHttpd = syntax{style: bundled | open, why: "serves files", options: []
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleReadTree}, base: &action_71770d2fe9f5}
 
+var syntaxHyperfine = syntax{style: gnu, options: []option{
+	{"--cleanup", &action_25992496c212},
+	{"--command-name", &action_933fc77f4028},
+	{"--conclude", &action_25992496c212},
+	{"--export-asciidoc", &action_edb7023ca44a},
+	{"--export-csv", &action_edb7023ca44a},
+	{"--export-json", &action_edb7023ca44a},
+	{"--export-markdown", &action_edb7023ca44a},
+	{"--export-orgmode", &action_edb7023ca44a},
+	{"--ignore-failure", &action_e3b0c44298fc},
+	{"--input", &action_56f3046bd8c9},
+	{"--max-runs", &action_933fc77f4028},
+	{"--min-runs", &action_933fc77f4028},
+	{"--parameter-list", &action_933fc77f4028},
+	{"--parameter-scan", &action_933fc77f4028},
+	{"--prepare", &action_25992496c212},
+	{"--runs", &action_933fc77f4028},
+	{"--setup", &action_25992496c212},
+	{"--shell", &action_933fc77f4028},
+	{"--show-output", &action_e3b0c44298fc},
+	{"--sort", &action_933fc77f4028},
+	{"--style", &action_933fc77f4028},
+	{"--time-unit", &action_933fc77f4028},
+	{"--warmup", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-L", &action_933fc77f4028},
+	{"-M", &action_933fc77f4028},
+	{"-N", &action_e3b0c44298fc},
+	{"-P", &action_933fc77f4028},
+	{"-S", &action_933fc77f4028},
+	{"-c", &action_25992496c212},
+	{"-i", &action_e3b0c44298fc},
+	{"-m", &action_933fc77f4028},
+	{"-n", &action_933fc77f4028},
+	{"-p", &action_25992496c212},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_25992496c212},
+	{"-u", &action_933fc77f4028},
+	{"-w", &action_933fc77f4028},
+}, operands: shape{rest: roleShell}}
+
 var syntaxIcacls = syntax{style: slash, options: []option{
 	{"/c", &action_e3b0c44298fc},
 	{"/d", &action_e3b0c44298fc},
@@ -13306,6 +13455,23 @@ var syntaxKill = syntax{style: literal | numeric, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_69e929684d48}
+
+var syntaxKnife_Diff = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxKnife_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleShellRemote}, base: &action_e3b0c44298fc}
+
+var syntaxKnife = syntax{style: open, service: "infrastructure", subs: []program{
+	{"diff", &syntaxKnife_Diff},
+	{"download", &syntaxKnife_Diff},
+	{"exec", &syntaxKnife_Exec},
+	{"help", &syntaxKnife_Diff},
+	{"list", &syntaxKnife_Diff},
+	{"search", &syntaxKnife_Diff},
+	{"show", &syntaxKnife_Diff},
+	{"ssh", &syntaxKnife_Exec},
+	{"status", &syntaxKnife_Diff},
+	{"winrm", &syntaxKnife_Exec},
+}, groups: []string{"client", "cookbook", "data", "environment", "node", "role"}, operands: shape{rest: roleScript}, base: &action_d4473c670c25}
 
 var syntaxKsh = syntax{style: first | plus, language: "shell", options: []option{
 	{"+B", &action_e3b0c44298fc},
@@ -16308,6 +16474,41 @@ var syntaxPcalua = syntax{style: slash, why: "runs code straight from the networ
 	{"/d", &action_933fc77f4028},
 }, operands: shape{rest: roleCmdWords}, base: &action_0cb315f5f950}
 
+var syntaxPdsh = syntax{style: first | bundled, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--host", &action_933fc77f4028},
+	{"--hosts", &action_933fc77f4028},
+	{"--inline", &action_e3b0c44298fc},
+	{"--options", &action_933fc77f4028},
+	{"--par", &action_933fc77f4028},
+	{"--print", &action_e3b0c44298fc},
+	{"--timeout", &action_933fc77f4028},
+	{"--user", &action_933fc77f4028},
+	{"-A", &action_e3b0c44298fc},
+	{"-H", &action_933fc77f4028},
+	{"-O", &action_933fc77f4028},
+	{"-P", &action_e3b0c44298fc},
+	{"-R", &action_933fc77f4028},
+	{"-S", &action_e3b0c44298fc},
+	{"-X", &action_933fc77f4028},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-f", &action_933fc77f4028},
+	{"-g", &action_933fc77f4028},
+	{"-h", &action_933fc77f4028},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-o", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-q", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_933fc77f4028},
+	{"-x", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_d4473c670c25}
+
 var syntaxPee = syntax{style: gnu, options: []option{
 	{"--ignore-sigpipe", &action_e3b0c44298fc},
 	{"--ignore-write-errors", &action_e3b0c44298fc},
@@ -17127,6 +17328,27 @@ var syntaxPulumi = syntax{style: open, service: "infrastructure", subs: []progra
 	{"validate", &syntaxPulumi_About},
 	{"version", &syntaxPulumi_About},
 	{"whoami", &syntaxPulumi_About},
+}, operands: shape{rest: roleScript}, base: &action_d4473c670c25}
+
+var syntaxPuppet_Agent = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxPuppet_Apply = syntax{style: open, options: []option{
+	{"--execute", &action_fcdc8eed3b98},
+	{"-e", &action_fcdc8eed3b98},
+}, operands: shape{rest: roleScriptCode}, base: &action_a3663818f4ca}
+
+var syntaxPuppet_Config = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxPuppet = syntax{style: open, service: "infrastructure", subs: []program{
+	{"agent", &syntaxPuppet_Agent},
+	{"apply", &syntaxPuppet_Apply},
+	{"config", &syntaxPuppet_Config},
+	{"describe", &syntaxPuppet_Config},
+	{"epp", &syntaxPuppet_Config},
+	{"help", &syntaxPuppet_Config},
+	{"lookup", &syntaxPuppet_Config},
+	{"module", &syntaxPuppet_Config},
+	{"parser", &syntaxPuppet_Config},
 }, operands: shape{rest: roleScript}, base: &action_d4473c670c25}
 
 var syntaxPvs = syntax{style: open, options: []option{
@@ -18338,6 +18560,61 @@ var syntaxRustup = syntax{style: open, subs: []program{
 	{"which", &syntaxRustup_Completions},
 }, base: &action_d4473c670c25}
 
+var syntaxSalt = syntax{style: gnu | bundled, service: "infrastructure", options: []option{
+	{"--async", &action_e3b0c44298fc},
+	{"--batch", &action_e3b0c44298fc},
+	{"--batch-size", &action_933fc77f4028},
+	{"--compound", &action_e3b0c44298fc},
+	{"--config-dir", &action_933fc77f4028},
+	{"--grain", &action_e3b0c44298fc},
+	{"--list", &action_e3b0c44298fc},
+	{"--no-color", &action_e3b0c44298fc},
+	{"--nodegroup", &action_e3b0c44298fc},
+	{"--out", &action_933fc77f4028},
+	{"--out-file", &action_933fc77f4028},
+	{"--out-indent", &action_e3b0c44298fc},
+	{"--output", &action_933fc77f4028},
+	{"--pcre", &action_e3b0c44298fc},
+	{"--static", &action_e3b0c44298fc},
+	{"--timeout", &action_933fc77f4028},
+	{"--verbose", &action_e3b0c44298fc},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_e3b0c44298fc},
+	{"-E", &action_e3b0c44298fc},
+	{"-G", &action_e3b0c44298fc},
+	{"-I", &action_e3b0c44298fc},
+	{"-L", &action_e3b0c44298fc},
+	{"-N", &action_e3b0c44298fc},
+	{"-R", &action_e3b0c44298fc},
+	{"-S", &action_e3b0c44298fc},
+	{"-b", &action_933fc77f4028},
+	{"-c", &action_933fc77f4028},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+}, texts: []option{
+	{"* cmd.*", &action_5d13da8339f2},
+	{"* file.remove *", &action_7c097ed414e6},
+	{"* pkg.*", &action_f2b8d1899791},
+	{"* service.*", &action_f2b8d1899791},
+	{"* state.*", &action_f2b8d1899791},
+	{"* system.*", &action_5d13da8339f2},
+	{"* user.*", &action_6deb5cd91c63},
+}, operands: shape{head: []role{rolePlace, roleText}, rest: roleShellRemote}, base: &action_d4473c670c25}
+
+var syntaxSalt_call = syntax{style: gnu | bundled, options: []option{
+	{"--config-dir", &action_933fc77f4028},
+	{"--file-root", &action_933fc77f4028},
+	{"--local", &action_e3b0c44298fc},
+	{"--no-color", &action_e3b0c44298fc},
+	{"--out", &action_933fc77f4028},
+	{"--pillar-root", &action_933fc77f4028},
+	{"--retcode-passthrough", &action_e3b0c44298fc},
+	{"-c", &action_933fc77f4028},
+	{"-l", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleText, roleShell}}, base: &action_1dbed339da3a}
+
 var syntaxSc__2a = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxSc_Config = syntax{style: slash | expr, why: "creates a service, which runs code later", options: []option{
@@ -19368,8 +19645,8 @@ var syntaxStrace = syntax{style: first, options: []option{
 	{"--error-exitcode", &action_933fc77f4028},
 	{"--follow-forks", &action_e3b0c44298fc},
 	{"--leak-check", &action_933fc77f4028},
-	{"--log-file", &action_edb7023ca44a},
-	{"--output", &action_edb7023ca44a},
+	{"--log-file", &action_da06ee4de51b},
+	{"--output", &action_da06ee4de51b},
 	{"--quiet", &action_e3b0c44298fc},
 	{"--show-leak-kinds", &action_933fc77f4028},
 	{"--summary", &action_e3b0c44298fc},
@@ -19402,7 +19679,7 @@ var syntaxStrace = syntax{style: first, options: []option{
 	{"-k", &action_e3b0c44298fc},
 	{"-l", &action_933fc77f4028},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_edb7023ca44a},
+	{"-o", &action_da06ee4de51b},
 	{"-p", &action_a7f4be3feb9e},
 	{"-q", &action_e3b0c44298fc},
 	{"-qq", &action_e3b0c44298fc},
