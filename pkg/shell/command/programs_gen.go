@@ -490,7 +490,7 @@ var programs = [...]program{
 	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
-	{"dasel", &syntaxGron},
+	{"dasel", &syntaxDasel},
 	{"dash", &syntaxSh},
 	{"databricks", &syntaxTurso},
 	{"date", &syntaxDate},
@@ -2233,6 +2233,7 @@ var programs = [...]program{
 	{"sphinx-build", &syntaxJest},
 	{"spindump", &syntaxLog},
 	{"split", &syntaxSplit},
+	{"sponge", &syntaxSponge},
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
 	{"sprunge", &syntaxCroc},
@@ -6418,6 +6419,38 @@ var syntaxCut = syntax{style: gnu, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxDasel_Delete = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_a7e184986131}
+
+var syntaxDasel_Select = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxDasel = syntax{style: gnu, options: []option{
+	{"--colour", &action_e3b0c44298fc},
+	{"--file", &action_56f3046bd8c9},
+	{"--out", &action_edb7023ca44a},
+	{"--parser", &action_933fc77f4028},
+	{"--plain", &action_e3b0c44298fc},
+	{"--pretty", &action_e3b0c44298fc},
+	{"--read", &action_933fc77f4028},
+	{"--selector", &action_933fc77f4028},
+	{"--type", &action_933fc77f4028},
+	{"--value", &action_933fc77f4028},
+	{"--write", &action_933fc77f4028},
+	{"-c", &action_e3b0c44298fc},
+	{"-f", &action_56f3046bd8c9},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_edb7023ca44a},
+	{"-p", &action_933fc77f4028},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_933fc77f4028},
+	{"-t", &action_933fc77f4028},
+	{"-v", &action_933fc77f4028},
+	{"-w", &action_933fc77f4028},
+}, subs: []program{
+	{"delete", &syntaxDasel_Delete},
+	{"put", &syntaxDasel_Delete},
+	{"select", &syntaxDasel_Select},
+}, operands: shape{rest: roleText}, base: &action_121aadd1cc38}
 
 var syntaxDate = syntax{style: gnu, options: []option{
 	{"--date", &action_933fc77f4028},
@@ -19383,6 +19416,10 @@ var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_19af46619ea5}
+
+var syntaxSponge = syntax{style: gnu, options: []option{
+	{"-a", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleWrite}}, base: &action_121aadd1cc38}
 
 var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-ascii", &action_e3b0c44298fc},
