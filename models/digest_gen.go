@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:d1100ad1149ea1832b4d24808adb3d6e4904ddece1e2023ec6942d9ac87de70a"
+const Digest = "sha256:e3d7c1f950e77626801242b078eb1af6d7bbc28881fc8e220a899a6e3c0e619d"

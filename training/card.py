@@ -25,6 +25,7 @@ def main():
         "licence": "Apache-2.0",
         "threshold": 0.85,
         "safe_thresholds": json.load(open(o.safe)),
+        "doubts": {"absent": 0, "reader": 0.9, "syntax": 0.75, "variable": 0.75},
         "skip_types": [],
         "max_length": 128,
         "optimized": True,

@@ -54,7 +54,15 @@ func TestOnePage(t *testing.T) {
 		if served, err = Waiting(dir, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		return served.Link != ""
+		if served.Link == "" {
+			return false
+		}
+		// the lock that says so is taken before the socket
+		c, err := net.Dial("tcp", second.link.Host)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
 	})
 	if served.Link != first.link.String() {
 		t.Errorf("the link is now %s, was %s", served.Link, first.link)

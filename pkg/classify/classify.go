@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -43,17 +44,18 @@ type Score struct {
 // Options say which classifiers run. The zero value runs the rules alone and
 // fails closed.
 type Options struct {
-	NoHeuristic bool               // only rules that always block run
-	Model       Scorer             // nil: no model
-	Threshold   float64            // least confidence at which the model blocks; 0 means 0.85
-	Thresholds  map[string]float64 // the same by type of action
-	Safe        map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
-	Home        string             // the canonical home folder; "~" in rules means it and the usual home folders
-	Roots       []string           // the canonical workspace folders
-	FailOpen    bool               // if a classifier fails, the action ESCALATEs instead of being blocked
-	Clock       func() time.Time   // measures how long each classifier takes; nil: not measured
-	Note        string             // why a configured model is missing; repeated in reasonings
+	NoHeuristic bool                     // only rules that always block run
+	Model       Scorer                   // nil: no model
+	Threshold   float64                  // least confidence at which the model blocks; 0 means 0.85
+	Thresholds  map[string]float64       // the same by type of action
+	Safe        map[string]float64       // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
+	Doubts      map[effect.Cause]float64 // by cause of what is unknown: least confidence at which the model's SAFE clears it; nil: what suits most models
+	SkipTypes   []string                 // action types that the model does not judge: they ESCALATE unless a rule blocks them
+	Home        string                   // the canonical home folder; "~" in rules means it and the usual home folders
+	Roots       []string                 // the canonical workspace folders
+	FailOpen    bool                     // if a classifier fails, the action ESCALATEs instead of being blocked
+	Clock       func() time.Time         // measures how long each classifier takes; nil: not measured
+	Note        string                   // why a configured model is missing; repeated in reasonings
 }
 
 // A Classifier is Tier 1. Goroutines may share it.
@@ -66,6 +68,9 @@ type Classifier struct {
 func New(opts Options) *Classifier {
 	if opts.Threshold == 0 {
 		opts.Threshold = 0.85
+	}
+	if opts.Doubts == nil {
+		opts.Doubts = clearable
 	}
 	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
 }
@@ -114,7 +119,7 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	if r.decision != verdict.Allow {
 		return finish(c, r, r)
 	}
-	switch d := doubts(c); {
+	switch d := doubts(c, k.opts.Doubts); {
 	case harmless:
 		r.confidence, r.reasoning = harmlessConfidence, "harmless: every effect is known and only reads inside the workspace"
 	case permitted(c):
@@ -173,7 +178,7 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 	}()
 	h := k.heuristic(c, scopeAll)
 	decide := func(m result) verdict.Verdict {
-		m = weigh(c, m, h.decision == verdict.Allow && !k.opts.NoHeuristic)
+		m = k.weigh(c, m, h.decision == verdict.Allow && !k.opts.NoHeuristic)
 		if k.opts.NoHeuristic && h.decision == verdict.Allow {
 			return finish(c, m, m)
 		}

@@ -23,8 +23,6 @@ const (
 	harmlessConfidence = 0.95 // the analysis found only known effects that change nothing
 	ordinaryConfidence = 0.90 // the analysis found only known effects, and changes of nothing but the workspace
 	noMatchConfidence  = 0.70
-	readerConfidence   = 0.90 // least SAFE of a model at which an unknown tool that only reads is allowed
-	sureConfidence     = 0.75 // least SAFE of a model that clears text which no shell parses, or which the environment holds
 	errorConfidence    = 0.50
 )
 

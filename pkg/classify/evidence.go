@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/shieldcli/shield/pkg/analysis"
@@ -16,17 +17,27 @@ type doubt struct {
 	least  float64 // confidence of the model's SAFE that clears it; 0 means whatever counts for the action's type
 }
 
-// doubts returns the gravest doubt about a case. What a model cannot know
+// clearable are the causes of unknown effects that a model's SAFE may clear, each
+// with the confidence that it takes unless a model's card says another: a script
+// that does not exist runs nothing, what no shell parses runs nowhere, what the
+// environment holds the agent did not write, and an unknown tool may only read.
+// Nothing clears the others.
+var clearable = map[effect.Cause]float64{
+	effect.CauseAbsent: 0, effect.CauseSyntax: 0.75, effect.CauseVariable: 0.75, effect.CauseReader: 0.90,
+}
+
+// doubts returns the gravest doubt about a case, where SAFE clears a cause from
+// the confidence that clears says on. What a model cannot know
 // better than the analysis stays a doubt whatever it says: what was not read,
 // data that leaves for a place that the settings do not name, credentials,
 // downloaded code, what is destroyed elsewhere, and shield itself.
-func doubts(c *analysis.Case) doubt {
+func doubts(c *analysis.Case, clears map[effect.Cause]float64) doubt {
 	if c.Unexamined != "" {
 		return doubt{reason: unexaminedReason(c), final: true}
 	}
 	var worst doubt
 	for i := range c.Effects {
-		d := doubtOf(&c.Effects[i])
+		d := doubtOf(&c.Effects[i], clears)
 		if d.final {
 			return d
 		}
@@ -50,16 +61,19 @@ func permitted(c *analysis.Case) bool {
 // weigh returns what a model's answer is worth against what the analysis found:
 // its SAFE clears no final doubt, unless the policy allows the case, and of
 // ordinary work in which no rule matched its suspicion is a question.
-func weigh(c *analysis.Case, m result, unmatched bool) result {
+func (k *Classifier) weigh(c *analysis.Case, m result, unmatched bool) result {
 	if m.err != nil {
 		return m
 	}
 	allowed := permitted(c)
 	ordinary := unmatched && !allowed && c.Ordinary()
-	d := doubts(c)
+	d := doubts(c, k.opts.Doubts)
 	switch {
 	case m.decision == verdict.Allow && !allowed && (d.final || m.confidence < d.least):
 		m.decision, m.reasoning = verdict.Escalate, d.reason
+		if !d.final {
+			m.reasoning += fmt.Sprintf(" (the model calls it safe with %.2f; this takes %.2f)", m.confidence, d.least)
+		}
 	case m.safe && unmatched && allowed:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
 	case m.safe && ordinary && m.decision != verdict.Allow:
@@ -72,10 +86,10 @@ func weigh(c *analysis.Case, m result, unmatched bool) result {
 }
 
 // doubtOf returns the doubt that one effect gives.
-func doubtOf(e *effect.Effect) doubt {
+func doubtOf(e *effect.Effect, clears map[effect.Cause]float64) doubt {
 	switch e.Kind {
 	case effect.Dynamic:
-		return unknown(e)
+		return unknown(e, clears)
 	case effect.SendData:
 		if !e.Trusted && e.Is(effect.LabelCredential) {
 			return doubt{reason: "hands credentials on to " + place(e) + ": " + clip(e.Reason, 80) + "; leave them out, or ask the user", final: true}
@@ -101,28 +115,21 @@ func doubtOf(e *effect.Effect) doubt {
 	return doubt{}
 }
 
-// unknown is the doubt about what cannot be known before it runs. A script that
-// does not exist runs nothing, so that a model may judge the rest.
-func unknown(e *effect.Effect) doubt {
-	d, advice := doubt{final: true}, "write it out in full"
+// unknown is the doubt about what cannot be known before it runs.
+func unknown(e *effect.Effect, clears map[effect.Cause]float64) doubt {
+	advice := "write it out in full"
 	switch e.Cause {
 	case effect.CauseAbsent:
-		d, advice = doubt{}, "check its name, or run its commands directly"
+		advice = "check its name, or run its commands directly"
 	case effect.CauseScript:
 		advice = "check that the script is readable, or run its commands directly"
 	case effect.CauseLoaded:
 		advice = "leave the variable unset"
-	case effect.CauseTool:
+	case effect.CauseTool, effect.CauseReader:
 		advice = "ask the user to have a policy say what the tool does"
-	case effect.CauseSyntax, effect.CauseVariable:
-		// What no shell parses runs nowhere, and what the environment holds the
-		// agent did not write: a model that is sure may judge the rest.
-		d = doubt{least: sureConfidence}
-	case effect.CauseReader:
-		d, advice = doubt{least: readerConfidence}, "ask the user to have a policy say what the tool does"
 	}
-	d.reason = "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice
-	return d
+	least, cleared := clears[e.Cause]
+	return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice, final: !cleared, least: least}
 }
 
 // place names what an effect concerns.

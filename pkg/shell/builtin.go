@@ -98,7 +98,11 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			}
 		case "fc":
 			// What fc runs is in the history; fc -l only shows it.
-			if !listsHistory(argv[1:]) {
+			if comparesFiles(argv[1:]) {
+				for _, v := range argv[len(argv)-2:] {
+					s.path(effect.ReadFile, v, false)
+				}
+			} else if !listsHistory(argv[1:]) {
 				s.dynamic(effect.CauseCode, "runs a line from the history", join(argv))
 			}
 		case "bind":
@@ -133,6 +137,24 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 		}
 		return abstract.Value{}
 	}
+}
+
+// comparesFiles reports whether words after fc are switches and names of files
+// as fc of Windows takes them, which begin no command of the history.
+func comparesFiles(words []abstract.Value) bool {
+	files := 0
+	for _, w := range words {
+		switch {
+		case !w.Known() || w.Text == "":
+			return false
+		case w.Text[0] == '/' && files == 0 && windowsSwitch(w.Text):
+		case strings.IndexByte("-./~", w.Text[0]) >= 0 || !strings.Contains(w.Text, "."):
+			return false
+		default:
+			files++
+		}
+	}
+	return files == 2
 }
 
 // listsHistory reports whether words after fc make it list and nothing else.

@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
@@ -303,7 +304,7 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 				continue
 			}
 		}
-		text += " ${" + unsetName + "}"
+		text += " ${" + abstract.UnsetName + "}"
 	}
 	saved := s.aliases
 	s.aliases = s.aliases[:i:i] // an alias does not expand itself
@@ -376,6 +377,9 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 	v := argv[0]
 	if base, ok := s.namedProgram(argv); ok && !io.Socket {
 		return s.programIn(base, argv, io)
+	}
+	if s.remote > 0 && !io.Socket && v.Plain() && v.Cause() == effect.CauseUnresolved && command.FileLanguage(v.Text) != "" {
+		return s.localProgram(argv, io) // names of scripts, for what the image starts: "docker run shellcheck *.sh"
 	}
 	switch {
 	case v.Taint&abstract.Socket != 0 || io.Socket:

@@ -189,3 +189,18 @@ func (s *state) searchPath(v abstract.Value) {
 // pathChanged is bound where $PATH starts with a folder that is not the
 // system's: no program is then certain to be the one that its name says.
 const pathChanged = "\x00path"
+
+// placesOf returns the places that variables of the command name to a program
+// that works elsewhere. On another machine they may mean another place.
+func (s *state) placesOf(base string) []command.Word {
+	if s.remote > 0 {
+		return nil
+	}
+	var out []command.Word
+	for _, name := range command.PlacesOf(base) {
+		if b, ok := s.lookup(name); ok && !b.array && b.kind != unset {
+			out = append(out, command.Word{Text: b.val.Text, Pattern: b.val.IsPattern, From: b.val.From})
+		}
+	}
+	return out
+}

@@ -114,3 +114,31 @@ func TestLoadedDownload(t *testing.T) {
 		}
 	}
 }
+
+// TestPlacesOf takes the place that a variable names for the one that is changed.
+func TestPlacesOf(t *testing.T) {
+	t.Parallel()
+	for text, destroys := range map[string]bool{
+		"DATABASE_URL=postgresql://a:b@localhost:5432/app_test npx prisma migrate reset --force": false,
+		"export DATABASE_URL=postgres://localhost/app_test; prisma migrate reset --force":        false,
+		"RAILS_ENV=test rails db:drop": false,
+		"PGHOST=localhost dropdb app":  false,
+		"prisma migrate reset --force": true,
+		"DATABASE_URL=postgresql://a:b@db.prod.test:5432/app_test npx prisma migrate reset --force":   true,
+		"DATABASE_URL=$X prisma migrate reset --force":                                                true,
+		"RAILS_ENV=test DATABASE_URL=postgres://db.prod.test/app rails db:drop":                       true,
+		"PGHOST=db.prod.test dropdb app_test":                                                         true,
+		"RAILS_ENV=test dropdb accounts":                                                              true,
+		"ssh db.prod.test RAILS_ENV=test rails db:drop":                                               true,
+		"DATABASE_URL=postgres://localhost/app_test; unset DATABASE_URL; prisma migrate reset -f":     true,
+		"[ -n \"$A\" ] && export DATABASE_URL=postgres://localhost/app_test; prisma migrate reset -f": true,
+	} {
+		got := false
+		for _, e := range Analyze(text, &effect.Place{CWD: "/home/me/app", Home: "/home/me"}).Effects {
+			got = got || e.Kind == effect.ChangeRemote && e.Cause == effect.CauseDestroys
+		}
+		if got != destroys {
+			t.Errorf("%s: destroys %v; want %v", text, got, destroys)
+		}
+	}
+}

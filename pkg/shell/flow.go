@@ -35,16 +35,17 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	if v.Known() {
 		return s.code(language, v.Text, at, args)
 	}
-	if v.Plain() && language == "shell" && (!strings.Contains(v.Text, "**") || inFolders(v)) {
+	partly := language == "shell" || language == "powershell"
+	if v.Plain() && partly && (!strings.Contains(v.Text, "**") || inFolders(v)) {
 		// Only numbers, names such as $? and $USER, and folders are missing.
-		return s.partly(v, at)
+		return s.partly(language, v, at)
 	}
 	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {
 		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: how + " runs text from another part of the command", From: at})
 	}
 	s.dynamic(v.Cause(), how+" runs unknown code: "+abstract.Clip(v.String()), at)
-	if language == "shell" && v.IsPattern {
-		s.partly(v, at)
+	if partly && v.IsPattern {
+		s.partly(language, v, at)
 	}
 	return abstract.Unknown("…", abstract.Foreign|v.Taint&(abstract.Network|abstract.Secret))
 }
@@ -57,9 +58,12 @@ func inherited(v abstract.Value) bool {
 
 // partly walks code of which some part is unknown, with the unknown part taken
 // as a variable: `eval "rm -rf $X"` runs rm whatever X holds.
-func (s *state) partly(v abstract.Value, at effect.Span) abstract.Value {
+func (s *state) partly(language string, v abstract.Value, at effect.Span) abstract.Value {
 	if v.Bare || v.Text == "" {
 		return abstract.Unknown("…", abstract.Foreign)
+	}
+	if language == "powershell" {
+		return s.code(language, unpattern(v.Text), at, nil)
 	}
 	return s.nested(unpattern(v.Text), at)
 }
@@ -77,13 +81,10 @@ func unpattern(p string) string {
 			for i+1 < len(p) && p[i+1] == '*' {
 				i++
 			}
-			b = append(b, "${"+unsetName+"}"...)
+			b = append(b, "${"+abstract.UnsetName+"}"...)
 		default:
 			b = append(b, p[i])
 		}
 	}
 	return string(b)
 }
-
-// unsetName is a variable that text cannot be expected to set.
-const unsetName = "__unknown"

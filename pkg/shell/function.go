@@ -3,12 +3,17 @@ package shell
 import (
 	"slices"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // A frame is a function being walked: the names that it declared local, with
 // the number of bindings before each.
-type frame struct{ locals map[string]int }
+type frame struct {
+	of     *syntax.Stmt // its body
+	locals map[string]int
+}
 
 // local makes a name end with the function being walked.
 func (s *state) local(name string) {
@@ -30,6 +35,23 @@ func (s *state) isLocal(name string) bool {
 // walked with all variables unknown, once, which stands for every deeper call.
 const mostCalls = 8
 
+// manySteps is after how many steps a function that calls itself is walked so at
+// once: each of its calls may double how often the next is walked.
+const manySteps = maxSteps / 4
+
+// A deepest is a walk of a function with all variables unknown: what it depended
+// on beside them.
+type deepest struct {
+	folder string
+	in     abstract.Taint
+	remote bool
+}
+
+// deeper reports whether a call is deep enough to stand for all others.
+func (s *state) deeper(f *function) bool {
+	return s.inFunc == mostCalls || s.steps > manySteps && slices.ContainsFunc(s.frames, func(on frame) bool { return on.of == f.body })
+}
+
 // callFunction walks a function's body.
 func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, self abstract.Value) abstract.Value {
 	f := &s.funcs[i]
@@ -38,11 +60,19 @@ func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, se
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	defer s.leave()
+	deep := s.deeper(f)
+	if now := (deepest{s.place().CWD, in.Taint, s.remote > 0}); deep && s.quiet == 0 {
+		if slices.Contains(f.deepest, now) {
+			s.forget()
+			return abstract.Unknown("…", abstract.Foreign)
+		}
+		f.deepest = append(f.deepest, now)
+	}
 	fixed, base, way := s.fixed, s.base, s.left
 	s.fixed, s.base = f.fixed, f.base
 	mark, traps := len(s.vars), len(s.traps)
-	s.frames = append(s.frames, frame{locals: map[string]int{}})
-	if s.inFunc == mostCalls {
+	s.frames = append(s.frames, frame{f.body, map[string]int{}})
+	if deep {
 		s.forget()
 		s.bind(binding{name: positionalName, array: true, unsure: true})
 	} else {

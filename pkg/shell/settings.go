@@ -60,6 +60,13 @@ func handsOn(base string, argv []abstract.Value, at int, use command.Use) bool {
 
 // keysOnly reports whether a program writes of lines NAME=VALUE the names alone.
 func keysOnly(base string, argv []abstract.Value) bool {
+	last := len(argv) - 1
+	return last > 1 && argv[last].Known() && settings(argv[last].Text) && namesOnly(base, argv[:last])
+}
+
+// namesOnly reports whether arguments make a program write the names alone of
+// lines NAME=VALUE that it reads.
+func namesOnly(base string, argv []abstract.Value) bool {
 	var words []string
 	for _, v := range argv[1:] {
 		if !v.Known() {
@@ -68,7 +75,7 @@ func keysOnly(base string, argv []abstract.Value) bool {
 		words = append(words, v.Text)
 	}
 	expr := keyForms[base]
-	return expr != nil && len(words) > 1 && settings(words[len(words)-1]) && expr.MatchString(strings.Join(words[:len(words)-1], "\x00"))
+	return expr != nil && expr.MatchString(strings.Join(words, "\x00"))
 }
 
 // keyForms are the arguments, with NUL between them and without the file, by

@@ -27,6 +27,7 @@ func Analyze(text string, at *effect.Place) (r effect.Result) {
 			r = s.result()
 		}
 	}()
+	own := -1
 	switch {
 	case looksPowerShell(text):
 		s.foreign++
@@ -34,11 +35,16 @@ func Analyze(text string, at *effect.Place) (r effect.Result) {
 	case looksCmd(text):
 		s.foreign++
 		s.cmdexe(text)
+	case mayBePowerShell(text):
+		own = s.eitherShell(text)
 	default:
 		s.source(text)
 	}
 	s.finish()
 	s.writtenFiles()
+	if own >= 0 {
+		s.dropExpressions(own)
+	}
 	return s.result()
 }
 

@@ -86,6 +86,9 @@ func (s *state) prints(base string, argv []abstract.Value, use command.Use, io a
 	if passed&abstract.Dump != 0 && picksPlain(base, argv) {
 		passed &^= abstract.Dump
 	}
+	if passed&abstract.Dump != 0 && f.nreads == 0 && namesOnly(base, argv) {
+		passed = passed&^abstract.Dump | abstract.Local
+	}
 	switch use.Stdout {
 	case command.Download:
 		t := abstract.Network

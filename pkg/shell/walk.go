@@ -67,6 +67,8 @@ type function struct {
 	weak   bool // may not have been defined
 	fixed  *effect.Span
 	base   int
+
+	deepest []deepest // the walks that stand for all others
 }
 
 // An alias is an alias that the text defines.

@@ -112,7 +112,7 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 	if c.Threshold == 0 {
 		opts.Thresholds = m.Card.Thresholds
 	}
-	opts.Safe = m.Card.SafeThresholds
+	opts.Safe, opts.Doubts = m.Card.SafeThresholds, m.Card.Doubts
 	if opts.SkipTypes = c.SkipTypes.List; c.SkipTypes.Auto {
 		opts.SkipTypes = m.Card.SkipTypes
 	}

@@ -38,6 +38,7 @@ type Use struct {
 	Database bool   // a word that is nothing but a variable is the address of the database
 	Remotes  []GitRemote
 	Remote   Remote // what the ChangeRemote among Effects changes
+	places   []Word // hosts, databases, clusters and accounts that are worked on
 }
 
 // Words is a set of words, see words.yaml.

@@ -32,6 +32,24 @@ func (r *reader) name() string {
 	return name
 }
 
+// hereService is the service of subcommands that change this machine only.
+const hereService = "here"
+
+// service is what the program changes elsewhere, as its innermost subcommand that
+// says so has it; "" if it is nothing elsewhere.
+func (r *reader) service() string {
+	for d := r.depth - 1; d >= 0; d-- {
+		switch s := r.levels[d].service; s {
+		case "":
+		case hereService:
+			return ""
+		default:
+			return s
+		}
+	}
+	return ""
+}
+
 // maxVerb is how many words are looked at for a verb.
 const maxVerb = 6
 
@@ -39,7 +57,7 @@ const maxVerb = 6
 // verb and the texts that commands of all services share.
 func (r *reader) elsewhere() {
 	r.requests()
-	service := r.levels[0].service
+	service := r.service()
 	if service != "" && r.class != readOnly {
 		lexicon := findProgram(programs[:], anyService)
 		if verb := verbOf(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
@@ -67,10 +85,26 @@ func (r *reader) elsewhere() {
 		r.use.Remote.Service = r.name()
 	}
 	r.namedPlaces()
-	r.use.Remote.Target, r.use.Remote.Trial = trial(r.places)
-	r.use.Remote.Destroys = r.verb == "delete" && !r.use.Remote.Trial
-	if r.use.Remote.Trial && service != "" {
-		r.use.Effects = slices.DeleteFunc(slices.Clone(r.use.Effects), func(k effect.Kind) bool { return k == effect.Destroy })
+	r.use.places = r.places
+	r.use.at(service != "")
+}
+
+// At says that a program works on places that its arguments do not name, such as
+// the value of a variable.
+func (u *Use) At(places ...Word) {
+	if len(places) > 0 && u.Remote.Service != "" {
+		u.places = slices.Concat(u.places, places)
+		u.at(true)
+	}
+}
+
+// at says what a change is on the places that are known. One on a place for
+// development or tests destroys nothing of note if it is one of a listed service.
+func (u *Use) at(listed bool) {
+	u.Remote.Target, u.Remote.Trial = trial(u.places)
+	u.Remote.Destroys = u.Remote.Verb == "delete" && !u.Remote.Trial
+	if u.Remote.Trial && listed {
+		u.Effects = slices.DeleteFunc(slices.Clone(u.Effects), func(k effect.Kind) bool { return k == effect.Destroy })
 	}
 }
 
@@ -209,5 +243,17 @@ func placeKind(s string) kind {
 			out = forTrial
 		}
 	}
+	return out
+}
+
+// PlacesOf returns the variables that name the places on which a program works.
+func PlacesOf(program string) []string {
+	var out []string
+	for word := range PlaceVariables {
+		if name, variable, _ := strings.Cut(word, "/"); name == program {
+			out = append(out, variable)
+		}
+	}
+	slices.Sort(out)
 	return out
 }

@@ -35,6 +35,9 @@ func Interpret(args []Word) Use {
 	r.args = args
 	r.enter(g)
 	r.read()
+	if asksHelp(g, args) {
+		r.flags = r.flags&^wet | dry
+	}
 	r.finish()
 	r.elsewhere()
 	switch at {
@@ -239,7 +242,7 @@ func (r *reader) sub(w Word) bool {
 			name = strings.ToLower(name)
 		}
 		g := findProgram(r.level.subs, name)
-		if g == nil && r.isGroup(name) {
+		if g == nil && r.level.hasGroup(name) {
 			return true
 		}
 		if g == nil {
@@ -257,9 +260,9 @@ func (r *reader) sub(w Word) bool {
 	return false
 }
 
-// isGroup reports whether a word may stand before a subcommand.
-func (r *reader) isGroup(name string) bool {
-	return slices.ContainsFunc(r.level.groups, func(g string) bool {
+// hasGroup reports whether a word may stand before a subcommand.
+func (g *syntax) hasGroup(name string) bool {
+	return slices.ContainsFunc(g.groups, func(g string) bool {
 		prefix, any := strings.CutSuffix(g, "*")
 		return name == g || any && hasPrefix(name, prefix)
 	})

@@ -44,7 +44,7 @@ var programs = [...]program{
 	{"agda", &syntaxMvn},
 	{"agvtool", &syntaxCodesign},
 	{"aichat", &syntaxCodex},
-	{"aider", &syntaxCodex},
+	{"aider", &syntaxAider},
 	{"air", &syntaxWatchexec},
 	{"airflow", &syntaxTurso},
 	{"airport", &syntaxLog},
@@ -214,6 +214,7 @@ var programs = [...]program{
 	{"bosh", &syntaxPulumi},
 	{"boundary", &syntaxKustomize},
 	{"bower", &syntaxJest},
+	{"bpftool", &syntaxBpftool},
 	{"bputil", &syntaxInstaller},
 	{"bpython", &syntaxIpython},
 	{"bq", &syntaxBq},
@@ -231,7 +232,7 @@ var programs = [...]program{
 	{"buck", &syntaxMake},
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
-	{"buildah", &syntaxCrane},
+	{"buildah", &syntaxBuildah},
 	{"buildkite-agent", &syntaxTurso},
 	{"builtin", &syntaxNohup},
 	{"bun", &syntaxBun},
@@ -421,7 +422,7 @@ var programs = [...]program{
 	{"coqc", &syntaxMvn},
 	{"coredumpctl", &syntaxLoginctl},
 	{"corepack", &syntaxNvm},
-	{"cosign", &syntaxCrane},
+	{"cosign", &syntaxBuildah},
 	{"couchdb", &syntaxArangosh},
 	{"coverage", &syntaxPytest},
 	{"cowsay", &syntaxWall},
@@ -446,7 +447,7 @@ var programs = [...]program{
 	{"createuser", &syntaxCreateuser},
 	{"credo", &syntaxMypy},
 	{"credstash", &syntaxCredstash},
-	{"crictl", &syntaxCrane},
+	{"crictl", &syntaxBuildah},
 	{"croc", &syntaxCroc},
 	{"crontab", &syntaxCrontab},
 	{"cross-env", &syntaxCross_env},
@@ -471,7 +472,7 @@ var programs = [...]program{
 	{"csvstat", &syntaxGron},
 	{"ctest", &syntaxMake},
 	{"ctlptl", &syntaxMinikube},
-	{"ctr", &syntaxCrane},
+	{"ctr", &syntaxBuildah},
 	{"cucumber", &syntaxMvn},
 	{"curl", &syntaxCurl},
 	{"curl-impersonate", &syntaxAria2c},
@@ -536,6 +537,7 @@ var programs = [...]program{
 	{"diff", &syntaxDiff},
 	{"diff3", &syntaxSdiff},
 	{"dig", &syntaxDig},
+	{"dinitctl", &syntaxRc_update},
 	{"dir", &syntaxLs},
 	{"dirb", &syntaxNmap},
 	{"direnv", &syntaxDirenv},
@@ -549,7 +551,7 @@ var programs = [...]program{
 	{"distcc", &syntaxRlwrap},
 	{"distrobox", &syntaxKubectx},
 	{"ditto", &syntaxCodesign},
-	{"dive", &syntaxCrane},
+	{"dive", &syntaxBuildah},
 	{"django-admin", &syntaxJupyter},
 	{"djlint", &syntaxMypy},
 	{"dmd", &syntaxGcc},
@@ -563,7 +565,7 @@ var programs = [...]program{
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
 	{"docker-credential-*", &syntaxGit_credential__2a},
-	{"dockle", &syntaxCrane},
+	{"dockle", &syntaxBuildah},
 	{"docsify", &syntaxJest},
 	{"doctl", &syntaxDoctl},
 	{"docusaurus", &syntaxJest},
@@ -926,7 +928,7 @@ var programs = [...]program{
 	{"grub-install", &syntaxUpdate_alternatives},
 	{"grub-mkconfig", &syntaxUpdate_alternatives},
 	{"grunt", &syntaxJest},
-	{"grype", &syntaxCrane},
+	{"grype", &syntaxBuildah},
 	{"gs", &syntaxGs},
 	{"gsed", &syntaxSed},
 	{"gsettings", &syntaxXset},
@@ -958,7 +960,7 @@ var programs = [...]program{
 	{"gxargs", &syntaxXargs},
 	{"gzcat", &syntaxZcat},
 	{"gzip", &syntaxGzip},
-	{"hadolint", &syntaxCrane},
+	{"hadolint", &syntaxBuildah},
 	{"hadoop", &syntaxHdfs},
 	{"halt", &syntaxReboot},
 	{"hash", &syntaxWait},
@@ -977,6 +979,7 @@ var programs = [...]program{
 	{"helm", &syntaxHelm},
 	{"helmfile", &syntaxKustomize},
 	{"help", &syntaxMan},
+	{"herd", &syntaxRc_update},
 	{"heroku", &syntaxHeroku},
 	{"hex", &syntaxMvn},
 	{"hexdump", &syntaxOd},
@@ -1041,7 +1044,7 @@ var programs = [...]program{
 	{"ifne", &syntaxNohup},
 	{"iftop", &syntaxNetstat},
 	{"imagesnap", &syntaxScrot},
-	{"img", &syntaxCrane},
+	{"img", &syntaxBuildah},
 	{"imgur", &syntaxCroc},
 	{"impala-shell", &syntaxCqlsh},
 	{"import", &syntaxScrot},
@@ -1059,6 +1062,7 @@ var programs = [...]program{
 	{"inotifywait", &syntaxInotifywait},
 	{"inotifywait-run", &syntaxWatchexec},
 	{"insmod", &syntaxModprobe},
+	{"insserv", &syntaxRc_update},
 	{"install", &syntaxInstall},
 	{"install_name_tool", &syntaxStrip},
 	{"installer", &syntaxInstaller},
@@ -1166,13 +1170,13 @@ var programs = [...]program{
 	{"kafka-topics.sh", &syntaxTurso},
 	{"kafkacat", &syntaxNats},
 	{"kak", &syntaxNano},
-	{"kaniko", &syntaxCrane},
+	{"kaniko", &syntaxBuildah},
 	{"karma", &syntaxJest},
 	{"kate", &syntaxCode},
 	{"kcadm", &syntaxTurso},
 	{"kcadm.sh", &syntaxTurso},
 	{"kcat", &syntaxNats},
-	{"kdb5_util", &syntaxKadmin},
+	{"kdb5_util", &syntaxKdb5_util},
 	{"kdestroy", &syntaxRpcclient},
 	{"kdialog", &syntaxWall},
 	{"kdig", &syntaxDig},
@@ -1203,7 +1207,7 @@ var programs = [...]program{
 	{"kotlin", &syntaxRscript},
 	{"kotlinc", &syntaxGcc},
 	{"kotlinc-jvm", &syntaxRscript},
-	{"kpasswd", &syntaxKadmin},
+	{"kpasswd", &syntaxKpasswd},
 	{"ksh", &syntaxKsh},
 	{"ksh93", &syntaxKsh},
 	{"ktlint", &syntaxMypy},
@@ -1401,7 +1405,8 @@ var programs = [...]program{
 	{"miller", &syntaxMlr},
 	{"mimencode", &syntaxBase91},
 	{"mimikatz", &syntaxProcdump},
-	{"mini", &syntaxCodex},
+	{"mini", &syntaxMini},
+	{"mini-swe-agent", &syntaxMini},
 	{"mini_httpd", &syntaxHttpd},
 	{"minijail0", &syntaxUnshare},
 	{"minikube", &syntaxMinikube},
@@ -1516,7 +1521,7 @@ var programs = [...]program{
 	{"neonctl", &syntaxTurso},
 	{"nerdctl", &syntaxDocker},
 	{"nest", &syntaxJest},
-	{"net", &syntaxKadmin},
+	{"net", &syntaxNet},
 	{"net1", &syntaxCmd_3anet},
 	{"netcat", &syntaxNc},
 	{"nethogs", &syntaxNetstat},
@@ -1594,6 +1599,7 @@ var programs = [...]program{
 	{"nslookup", &syntaxDig},
 	{"ntdsutil", &syntaxNtdsutil},
 	{"ntpdate", &syntaxUpdate_alternatives},
+	{"ntsysv", &syntaxRc_update},
 	{"nu", &syntaxNu},
 	{"nuclei", &syntaxNmap},
 	{"nuget", &syntaxMvn},
@@ -1645,6 +1651,7 @@ var programs = [...]program{
 	{"opencode", &syntaxCodex},
 	{"openhands", &syntaxCodex},
 	{"openocd", &syntaxAdb},
+	{"openrc", &syntaxRc_update},
 	{"opensnoop", &syntaxLog},
 	{"openssl", &syntaxOpenssl},
 	{"openstack", &syntaxDoctl},
@@ -1653,7 +1660,7 @@ var programs = [...]program{
 	{"opkg", &syntaxApk},
 	{"opt", &syntaxGcc},
 	{"optipng", &syntaxConvert},
-	{"oras", &syntaxCrane},
+	{"oras", &syntaxBuildah},
 	{"orb", &syntaxKubectx},
 	{"osascript", &syntaxOsascript},
 	{"osh", &syntaxSh},
@@ -1703,7 +1710,7 @@ var programs = [...]program{
 	{"pcregrep", &syntaxEgrep},
 	{"pct", &syntaxKubectx},
 	{"pd", &syntaxTurso},
-	{"pdbedit", &syntaxKadmin},
+	{"pdbedit", &syntaxPdbedit},
 	{"pdf2ps", &syntaxGs},
 	{"pdfcrop", &syntaxGs},
 	{"pdfimages", &syntaxGs},
@@ -1965,7 +1972,9 @@ var programs = [...]program{
 	{"rbenv", &syntaxNvm},
 	{"rbw", &syntaxBw},
 	{"rc", &syntaxCsh},
+	{"rc-config", &syntaxRc_update},
 	{"rc-service", &syntaxService},
+	{"rc-update", &syntaxRc_update},
 	{"rcc", &syntaxGcc},
 	{"rcctl", &syntaxService},
 	{"rclone", &syntaxRclone},
@@ -1980,7 +1989,7 @@ var programs = [...]program{
 	{"readlink", &syntaxRealpath},
 	{"readonly", &syntaxUnset},
 	{"reagentc", &syntaxDiskshadow},
-	{"realm", &syntaxKadmin},
+	{"realm", &syntaxRealm},
 	{"realpath", &syntaxRealpath},
 	{"rebar", &syntaxMvn},
 	{"rebar3", &syntaxMvn},
@@ -2078,7 +2087,9 @@ var programs = [...]program{
 	{"s-nail", &syntaxMail},
 	{"s3cmd", &syntaxGsutil},
 	{"s5cmd", &syntaxGsutil},
+	{"s6-rc", &syntaxRc_update},
 	{"s6-setuidgid", &syntaxGosu},
+	{"s6-svc", &syntaxRc_update},
 	{"salt", &syntaxSalt},
 	{"salt-call", &syntaxSalt_call},
 	{"sam", &syntaxPulumi},
@@ -2194,8 +2205,9 @@ var programs = [...]program{
 	{"size", &syntaxObjdump},
 	{"sk", &syntaxFzf},
 	{"skaffold", &syntaxKustomize},
+	{"skate", &syntaxSkate},
 	{"skill", &syntaxKill},
-	{"skopeo", &syntaxCrane},
+	{"skopeo", &syntaxSkopeo},
 	{"sl", &syntaxWall},
 	{"slabtop", &syntaxPs},
 	{"slackpkg", &syntaxApk},
@@ -2204,7 +2216,7 @@ var programs = [...]program{
 	{"sls", &syntaxPulumi},
 	{"smbclient", &syntaxSmbclient},
 	{"smbmap", &syntaxRpcclient},
-	{"smbpasswd", &syntaxKadmin},
+	{"smbpasswd", &syntaxKpasswd},
 	{"smem", &syntaxPs},
 	{"snap", &syntaxSnap},
 	{"sngrep", &syntaxTshark},
@@ -2256,7 +2268,7 @@ var programs = [...]program{
 	{"sshuttle", &syntaxNgrok},
 	{"sshx", &syntaxTtyd},
 	{"ssmtp", &syntaxMail},
-	{"sssctl", &syntaxKadmin},
+	{"sssctl", &syntaxRealm},
 	{"st-flash", &syntaxAdb},
 	{"stack", &syntaxMvn},
 	{"standard", &syntaxMypy},
@@ -2300,8 +2312,8 @@ var programs = [...]program{
 	{"swapon", &syntaxUmount},
 	{"swaymsg", &syntaxXset},
 	{"swc", &syntaxJest},
-	{"swe-agent", &syntaxCodex},
-	{"sweagent", &syntaxCodex},
+	{"swe-agent", &syntaxSweagent},
+	{"sweagent", &syntaxSweagent},
 	{"swebench", &syntaxJupyter},
 	{"swift", &syntaxSwift},
 	{"swift-build", &syntaxMvn},
@@ -2309,13 +2321,14 @@ var programs = [...]program{
 	{"swiftlint", &syntaxMypy},
 	{"swig", &syntaxGcc},
 	{"swupd", &syntaxApk},
-	{"syft", &syntaxCrane},
+	{"syft", &syntaxBuildah},
 	{"symfony", &syntaxMvn},
 	{"sync", &syntaxSync},
 	{"syncappvpublishingserver", &syntaxRegsvr32},
 	{"sysadminctl", &syntaxUseradd},
 	{"sysctl", &syntaxSysctl},
 	{"sysdiagnose", &syntaxInstaller},
+	{"sysrc", &syntaxRc_update},
 	{"system_profiler", &syntaxLog},
 	{"systemctl", &syntaxSystemctl},
 	{"systemd-analyze", &syntaxLoginctl},
@@ -2429,7 +2442,7 @@ var programs = [...]program{
 	{"trash-put", &syntaxRimraf},
 	{"tree", &syntaxTree},
 	{"trino", &syntaxCqlsh},
-	{"trivy", &syntaxCrane},
+	{"trivy", &syntaxBuildah},
 	{"trizen", &syntaxPacman},
 	{"troff", &syntaxGs},
 	{"true", &syntaxTrue},
@@ -3002,6 +3015,115 @@ var syntaxAg = syntax{style: numeric, options: []option{
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_2af42ff3dcb7}
+
+var syntaxAider_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAider_Chat = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxAider_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxAider_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxAider_Config = syntax{style: open, why: "changes how an agent works, and may take its guard away", subs: []program{
+	{"*", &syntaxAider_Config__2a},
+	{"get", &syntaxAider_Config_Get},
+	{"list", &syntaxAider_Config_Get},
+	{"ls", &syntaxAider_Config_Get},
+	{"path", &syntaxAider_Config_Get},
+	{"show", &syntaxAider_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxAider_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxAider_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAider_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
+	{"*", &syntaxAider_Mcp__2a},
+	{"auth", &syntaxAider_Mcp_Auth},
+	{"debug", &syntaxAider_Mcp_Auth},
+	{"get", &syntaxAider_Mcp_Auth},
+	{"list", &syntaxAider_Mcp_Auth},
+	{"login", &syntaxAider_Mcp_Auth},
+	{"logout", &syntaxAider_Mcp_Auth},
+	{"ls", &syntaxAider_Mcp_Auth},
+	{"status", &syntaxAider_Mcp_Auth},
+}, operands: shape{rest: roleText}}
+
+var syntaxAider = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
+	{"--allow-all", &action_9d0e2f124bea},
+	{"--allow-all-paths", &action_9d0e2f124bea},
+	{"--allow-all-tools", &action_9d0e2f124bea},
+	{"--always-approve", &action_9d0e2f124bea},
+	{"--auto", &action_9d0e2f124bea},
+	{"--auto-approve", &action_9d0e2f124bea},
+	{"--auto-run", &action_9d0e2f124bea},
+	{"--dangerously-allow-all", &action_9d0e2f124bea},
+	{"--dangerously-bypass-approvals-and-sandbox", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--exec", &action_5375e2232df6},
+	{"--execute", &action_5375e2232df6},
+	{"--force", &action_9d0e2f124bea},
+	{"--full-auto", &action_9d0e2f124bea},
+	{"--headless", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--load", &action_5375e2232df6},
+	{"--message", &action_5375e2232df6},
+	{"--message-file", &action_5375e2232df6},
+	{"--model", &action_933fc77f4028},
+	{"--no-confirm", &action_9d0e2f124bea},
+	{"--print", &action_5375e2232df6},
+	{"--prompt", &action_5375e2232df6},
+	{"--prompt-interactive", &action_5375e2232df6},
+	{"--skip-permissions-unsafe", &action_9d0e2f124bea},
+	{"--trust-all-tools", &action_9d0e2f124bea},
+	{"--version", &action_e3b0c44298fc},
+	{"--yes", &action_9d0e2f124bea},
+	{"--yes-always", &action_9d0e2f124bea},
+	{"--yolo", &action_9d0e2f124bea},
+	{"-e", &action_5375e2232df6},
+	{"-f", &action_5375e2232df6},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_5375e2232df6},
+	{"-m", &action_5375e2232df6},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_5375e2232df6},
+	{"-y", &action_9d0e2f124bea},
+}, texts: []option{
+	{"-a never", &action_9d0e2f124bea},
+	{"approval-mode full-auto", &action_9d0e2f124bea},
+	{"approval-mode yolo", &action_9d0e2f124bea},
+	{"approval-mode=yolo", &action_9d0e2f124bea},
+	{"approval_policy=\"never\"", &action_9d0e2f124bea},
+	{"approval_policy=never", &action_9d0e2f124bea},
+	{"ask-for-approval never", &action_9d0e2f124bea},
+	{"sandbox danger-full-access", &action_9d0e2f124bea},
+	{"sandbox=danger-full-access", &action_9d0e2f124bea},
+	{"sandbox_mode=danger", &action_9d0e2f124bea},
+}, subs: []program{
+	{"auth", &syntaxAider_Auth},
+	{"chat", &syntaxAider_Chat},
+	{"completion", &syntaxAider_Auth},
+	{"config", &syntaxAider_Config},
+	{"doctor", &syntaxAider_Auth},
+	{"e", &syntaxAider_Chat},
+	{"exec", &syntaxAider_Chat},
+	{"headless", &syntaxAider_Chat},
+	{"help", &syntaxAider_Auth},
+	{"list", &syntaxAider_Auth},
+	{"login", &syntaxAider_Auth},
+	{"logout", &syntaxAider_Auth},
+	{"mcp", &syntaxAider_Mcp},
+	{"models", &syntaxAider_Auth},
+	{"run", &syntaxAider_Chat},
+	{"session", &syntaxAider_Auth},
+	{"sessions", &syntaxAider_Auth},
+	{"stats", &syntaxAider_Auth},
+	{"task", &syntaxAider_Chat},
+	{"update", &syntaxAider_Auth},
+	{"upgrade", &syntaxAider_Auth},
+	{"version", &syntaxAider_Auth},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxAlias = syntax{options: []option{
 	{"-a", &action_e3b0c44298fc},
@@ -3953,7 +4075,7 @@ var syntaxAws_Sts = syntax{subs: []program{
 	{"get-caller-identity", &syntaxAws_Sts_Decode_authorization_message},
 }}
 
-var syntaxAws = syntax{style: own, service: "aws", options: []option{
+var syntaxAws = syntax{style: own | helpful, service: "aws", options: []option{
 	{"--ca-bundle", &action_56f3046bd8c9},
 	{"--cli-connect-timeout", &action_933fc77f4028},
 	{"--cli-read-timeout", &action_933fc77f4028},
@@ -4013,7 +4135,35 @@ var syntaxAz__2a = syntax{style: open, options: []option{
 	{"--scripts", &action_061dd4255278},
 }, operands: shape{rest: roleText}, base: &action_5312d47a5241}
 
+var syntaxAz_Bicep = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxAz_Check__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAz_Config_Add = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAz_Config_Create = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
+
+var syntaxAz_Config_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxAz_Config_Get = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAz_Config_Param_persist = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxAz_Config = syntax{style: open, subs: []program{
+	{"add", &syntaxAz_Config_Add},
+	{"create", &syntaxAz_Config_Create},
+	{"delete", &syntaxAz_Config_Delete},
+	{"get", &syntaxAz_Config_Get},
+	{"list", &syntaxAz_Config_Get},
+	{"list-available", &syntaxAz_Config_Get},
+	{"list-versions", &syntaxAz_Config_Get},
+	{"param-persist", &syntaxAz_Config_Param_persist},
+	{"remove", &syntaxAz_Config_Add},
+	{"set", &syntaxAz_Config_Create},
+	{"show", &syntaxAz_Config_Get},
+	{"unset", &syntaxAz_Config_Param_persist},
+	{"update", &syntaxAz_Config_Create},
+}, operands: shape{rest: roleText}}
 
 var syntaxAz_Configure = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -4060,12 +4210,15 @@ var syntaxAz = syntax{style: own, service: "azure", texts: []option{
 	{"list-publishing-", &action_e68a09b0d2fe},
 }, subs: []program{
 	{"*", &syntaxAz__2a},
+	{"bicep", &syntaxAz_Bicep},
 	{"check-*", &syntaxAz_Check__2a},
+	{"config", &syntaxAz_Config},
 	{"configure", &syntaxAz_Configure},
 	{"deallocate", &syntaxAz_Deallocate},
 	{"delete", &syntaxAz_Deallocate},
 	{"delete-*", &syntaxAz_Deallocate},
 	{"exists", &syntaxAz_Check__2a},
+	{"extension", &syntaxAz_Config},
 	{"find", &syntaxAz_Check__2a},
 	{"get-*", &syntaxAz_Check__2a},
 	{"get-access-token", &syntaxAz_Get_access_token},
@@ -4091,7 +4244,7 @@ var syntaxAz = syntax{style: own, service: "azure", texts: []option{
 	{"usage", &syntaxAz_Check__2a},
 	{"version", &syntaxAz_Check__2a},
 	{"wait", &syntaxAz_Check__2a},
-}, groups: []string{"account", "acr", "ad", "aks", "apim", "app", "appservice", "appsettings", "artifacts", "assignment", "batch", "blob", "boards", "cdn", "certificate", "config", "container", "containerapp", "cosmosdb", "db", "definition", "deployment", "devops", "disk", "dns", "eventhubs", "extension", "flexible-server", "functionapp", "group", "identity", "image", "iot", "keyvault", "lb", "log-analytics", "maintenance", "managedapp", "monitor", "mysql", "namespace", "network", "nic", "nsg", "pipelines", "plan", "policy", "postgres", "provider", "public-ip", "queue", "redis", "repos", "resource", "role", "server", "servicebus", "share", "snapshot", "sp", "sql", "storage", "table", "user", "vm", "vnet", "webapp", "workspace"}}
+}, groups: []string{"account", "acr", "ad", "aks", "apim", "app", "appservice", "appsettings", "artifacts", "assignment", "batch", "blob", "boards", "cdn", "certificate", "container", "containerapp", "cosmosdb", "db", "definition", "deployment", "devops", "disk", "dns", "eventhubs", "flexible-server", "functionapp", "group", "identity", "image", "iot", "keyvault", "lb", "log-analytics", "maintenance", "managedapp", "monitor", "mysql", "namespace", "network", "nic", "nsg", "pipelines", "plan", "policy", "postgres", "provider", "public-ip", "queue", "redis", "repos", "resource", "role", "server", "servicebus", "share", "snapshot", "sp", "sql", "storage", "table", "user", "vm", "vnet", "webapp", "workspace"}}
 
 var syntaxAzcopy_Bench = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -4285,6 +4438,40 @@ var syntaxBolt = syntax{style: open, service: "infrastructure", subs: []program{
 	{"task", &syntaxBolt_Apply},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
+var syntaxBpftool__2a = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxBpftool_Dump = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxBpftool_Help = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxBpftool = syntax{style: open, options: []option{
+	{"--bpffs", &action_e3b0c44298fc},
+	{"--debug", &action_e3b0c44298fc},
+	{"--json", &action_e3b0c44298fc},
+	{"--mapcompat", &action_e3b0c44298fc},
+	{"--nomount", &action_e3b0c44298fc},
+	{"--pretty", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-f", &action_e3b0c44298fc},
+	{"-j", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-p", &action_e3b0c44298fc},
+}, subs: []program{
+	{"*", &syntaxBpftool__2a},
+	{"dump", &syntaxBpftool_Dump},
+	{"getnext", &syntaxBpftool_Dump},
+	{"help", &syntaxBpftool_Help},
+	{"list", &syntaxBpftool_Help},
+	{"lookup", &syntaxBpftool_Dump},
+	{"min_core_btf", &syntaxBpftool_Help},
+	{"peek", &syntaxBpftool_Dump},
+	{"probe", &syntaxBpftool_Help},
+	{"show", &syntaxBpftool_Help},
+	{"skeleton", &syntaxBpftool_Help},
+	{"tree", &syntaxBpftool_Help},
+}, groups: []string{"btf", "cgroup", "feature", "gen", "iter", "link", "map", "net", "perf", "prog", "struct_ops"}}
+
 var syntaxBq_Head = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxBq_Query = syntax{operands: shape{head: []role{roleSQL}}, base: &action_d4473c670c25}
@@ -4477,6 +4664,64 @@ var syntaxBrotli = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_933fc77f4028},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleCompress}, base: &action_121aadd1cc38}
+
+var syntaxBuildah_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxBuildah_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
+
+var syntaxBuildah_Copy = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxBuildah_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxBuildah_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_ccaa2d796569}
+
+var syntaxBuildah = syntax{style: open, subs: []program{
+	{"append", &syntaxBuildah_Append},
+	{"attest", &syntaxBuildah_Append},
+	{"bud", &syntaxBuildah_Append},
+	{"build-using-dockerfile", &syntaxBuildah_Append},
+	{"catalog", &syntaxBuildah_Catalog},
+	{"commit", &syntaxBuildah_Append},
+	{"config", &syntaxBuildah_Catalog},
+	{"copy", &syntaxBuildah_Copy},
+	{"cp", &syntaxBuildah_Copy},
+	{"create", &syntaxBuildah_Append},
+	{"delete", &syntaxBuildah_Delete},
+	{"digest", &syntaxBuildah_Catalog},
+	{"exec", &syntaxBuildah_Exec},
+	{"export", &syntaxBuildah_Append},
+	{"filesystem", &syntaxBuildah_Catalog},
+	{"from", &syntaxBuildah_Append},
+	{"fs", &syntaxBuildah_Catalog},
+	{"image", &syntaxBuildah_Catalog},
+	{"images", &syntaxBuildah_Catalog},
+	{"inspect", &syntaxBuildah_Catalog},
+	{"list", &syntaxBuildah_Catalog},
+	{"list-tags", &syntaxBuildah_Catalog},
+	{"logs", &syntaxBuildah_Catalog},
+	{"ls", &syntaxBuildah_Catalog},
+	{"manifest", &syntaxBuildah_Catalog},
+	{"mutate", &syntaxBuildah_Append},
+	{"ps", &syntaxBuildah_Catalog},
+	{"pull", &syntaxBuildah_Append},
+	{"push", &syntaxBuildah_Copy},
+	{"rebase", &syntaxBuildah_Append},
+	{"repo", &syntaxBuildah_Catalog},
+	{"repository", &syntaxBuildah_Catalog},
+	{"rm", &syntaxBuildah_Delete},
+	{"rmi", &syntaxBuildah_Delete},
+	{"rmp", &syntaxBuildah_Delete},
+	{"run", &syntaxBuildah_Append},
+	{"scan", &syntaxBuildah_Catalog},
+	{"sign", &syntaxBuildah_Append},
+	{"start", &syntaxBuildah_Append},
+	{"stop", &syntaxBuildah_Append},
+	{"sync", &syntaxBuildah_Append},
+	{"tag", &syntaxBuildah_Append},
+	{"validate", &syntaxBuildah_Catalog},
+	{"verify", &syntaxBuildah_Append},
+	{"version", &syntaxBuildah_Catalog},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
 
 var syntaxBun___version = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
@@ -4796,32 +5041,44 @@ var syntaxBw__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b
 
 var syntaxBw_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxBw_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+var syntaxBw_Completion = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxBw_Config = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxBw_Generate = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
 var syntaxBw = syntax{style: open, subs: []program{
 	{"*", &syntaxBw__2a},
 	{"add", &syntaxBw_Add},
 	{"clear", &syntaxBw_Add},
+	{"completion", &syntaxBw_Completion},
+	{"config", &syntaxBw_Config},
 	{"create", &syntaxBw_Add},
 	{"del", &syntaxBw_Add},
 	{"delete", &syntaxBw_Add},
 	{"edit", &syntaxBw_Add},
-	{"find", &syntaxBw_Find},
-	{"help", &syntaxBw_Find},
-	{"info", &syntaxBw_Find},
-	{"lock", &syntaxBw_Find},
-	{"login", &syntaxBw_Find},
-	{"logout", &syntaxBw_Find},
-	{"ls", &syntaxBw_Find},
+	{"encode", &syntaxBw_Completion},
+	{"find", &syntaxBw_Completion},
+	{"generate", &syntaxBw_Generate},
+	{"get", &syntaxBw_Generate},
+	{"help", &syntaxBw_Completion},
+	{"info", &syntaxBw_Completion},
+	{"list", &syntaxBw_Generate},
+	{"lock", &syntaxBw_Completion},
+	{"login", &syntaxBw_Completion},
+	{"logout", &syntaxBw_Completion},
+	{"ls", &syntaxBw_Completion},
 	{"mkdir", &syntaxBw_Add},
 	{"mv", &syntaxBw_Add},
 	{"rm", &syntaxBw_Add},
-	{"search", &syntaxBw_Find},
+	{"search", &syntaxBw_Completion},
 	{"set", &syntaxBw_Add},
-	{"status", &syntaxBw_Find},
+	{"show", &syntaxBw_Generate},
+	{"status", &syntaxBw_Completion},
 	{"store", &syntaxBw_Add},
-	{"sync", &syntaxBw_Find},
-	{"version", &syntaxBw_Find},
+	{"sync", &syntaxBw_Completion},
+	{"update", &syntaxBw_Completion},
+	{"version", &syntaxBw_Completion},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxCal = syntax{options: []option{
@@ -5206,6 +5463,8 @@ var syntaxCipher = syntax{style: slash, why: "changes the encryption of files, o
 	{"/w", &syntaxCipher__2fW},
 }, operands: shape{rest: roleText}}
 
+var syntaxClaude_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxClaude_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_9d0e2f124bea}
 
 var syntaxClaude_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
@@ -5217,19 +5476,23 @@ var syntaxClaude_Config = syntax{style: open, subs: []program{
 	{"ls", &syntaxClaude_Config_Get},
 }, operands: shape{rest: roleText}}
 
-var syntaxClaude_Doctor = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
-
 var syntaxClaude_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
 
-var syntaxClaude_Mcp_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxClaude_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxClaude_Mcp = syntax{style: open, subs: []program{
+var syntaxClaude_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
 	{"*", &syntaxClaude_Mcp__2a},
-	{"get", &syntaxClaude_Mcp_Get},
-	{"list", &syntaxClaude_Mcp_Get},
+	{"auth", &syntaxClaude_Mcp_Auth},
+	{"debug", &syntaxClaude_Mcp_Auth},
+	{"get", &syntaxClaude_Mcp_Auth},
+	{"list", &syntaxClaude_Mcp_Auth},
+	{"login", &syntaxClaude_Mcp_Auth},
+	{"logout", &syntaxClaude_Mcp_Auth},
+	{"ls", &syntaxClaude_Mcp_Auth},
+	{"status", &syntaxClaude_Mcp_Auth},
 }, operands: shape{rest: roleText}}
 
-var syntaxClaude = syntax{style: open, options: []option{
+var syntaxClaude = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
 	{"--agents", &action_675953ebefac},
 	{"--allow-dangerously-skip-permissions", &action_9d0e2f124bea},
 	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
@@ -5248,10 +5511,14 @@ var syntaxClaude = syntax{style: open, options: []option{
 	{"permission-mode bypasspermissions", &action_9d0e2f124bea},
 	{"permission-mode=bypasspermissions", &action_9d0e2f124bea},
 }, subs: []program{
+	{"auth", &syntaxClaude_Auth},
 	{"config", &syntaxClaude_Config},
-	{"doctor", &syntaxClaude_Doctor},
+	{"doctor", &syntaxClaude_Auth},
+	{"login", &syntaxClaude_Auth},
+	{"logout", &syntaxClaude_Auth},
 	{"mcp", &syntaxClaude_Mcp},
-	{"update", &syntaxClaude_Doctor},
+	{"setup-token", &syntaxClaude_Auth},
+	{"update", &syntaxClaude_Auth},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxCloudflared_Access = syntax{operands: shape{rest: roleText}, base: &action_5bce6b70767a}
@@ -5618,14 +5885,32 @@ var syntaxCodex_Config__2a = syntax{operands: shape{rest: roleText}, base: &acti
 
 var syntaxCodex_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxCodex_Config = syntax{style: open, subs: []program{
+var syntaxCodex_Config = syntax{style: open, why: "changes how an agent works, and may take its guard away", subs: []program{
 	{"*", &syntaxCodex_Config__2a},
 	{"get", &syntaxCodex_Config_Get},
 	{"list", &syntaxCodex_Config_Get},
 	{"ls", &syntaxCodex_Config_Get},
+	{"path", &syntaxCodex_Config_Get},
+	{"show", &syntaxCodex_Config_Get},
 }, operands: shape{rest: roleText}}
 
-var syntaxCodex = syntax{style: open, options: []option{
+var syntaxCodex_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxCodex_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCodex_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
+	{"*", &syntaxCodex_Mcp__2a},
+	{"auth", &syntaxCodex_Mcp_Auth},
+	{"debug", &syntaxCodex_Mcp_Auth},
+	{"get", &syntaxCodex_Mcp_Auth},
+	{"list", &syntaxCodex_Mcp_Auth},
+	{"login", &syntaxCodex_Mcp_Auth},
+	{"logout", &syntaxCodex_Mcp_Auth},
+	{"ls", &syntaxCodex_Mcp_Auth},
+	{"status", &syntaxCodex_Mcp_Auth},
+}, operands: shape{rest: roleText}}
+
+var syntaxCodex = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
 	{"--allow-all", &action_9d0e2f124bea},
 	{"--allow-all-paths", &action_9d0e2f124bea},
 	{"--allow-all-tools", &action_9d0e2f124bea},
@@ -5644,6 +5929,7 @@ var syntaxCodex = syntax{style: open, options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--message", &action_5375e2232df6},
 	{"--message-file", &action_5375e2232df6},
+	{"--model", &action_933fc77f4028},
 	{"--no-confirm", &action_9d0e2f124bea},
 	{"--print", &action_5375e2232df6},
 	{"--prompt", &action_5375e2232df6},
@@ -5658,7 +5944,7 @@ var syntaxCodex = syntax{style: open, options: []option{
 	{"-f", &action_9d0e2f124bea},
 	{"-h", &action_e3b0c44298fc},
 	{"-i", &action_5375e2232df6},
-	{"-m", &action_5375e2232df6},
+	{"-m", &action_933fc77f4028},
 	{"-p", &action_5375e2232df6},
 	{"-v", &action_e3b0c44298fc},
 	{"-x", &action_5375e2232df6},
@@ -5687,7 +5973,7 @@ var syntaxCodex = syntax{style: open, options: []option{
 	{"list", &syntaxCodex_Auth},
 	{"login", &syntaxCodex_Auth},
 	{"logout", &syntaxCodex_Auth},
-	{"mcp", &syntaxCodex_Config},
+	{"mcp", &syntaxCodex_Mcp},
 	{"models", &syntaxCodex_Auth},
 	{"run", &syntaxCodex_Chat},
 	{"session", &syntaxCodex_Auth},
@@ -5992,35 +6278,73 @@ var syntaxCqlsh = syntax{style: open, service: "database", input: roleSQL, optio
 	{"-q", &action_1067b4545736},
 }, operands: shape{rest: roleSQL}, base: &action_c11780522550}
 
-var syntaxCrane_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+var syntaxCrane_Append = syntax{style: open, options: []option{
+	{"--new_layer", &action_bbcc0613e977},
+	{"-f", &action_bbcc0613e977},
+}, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxCrane_Attest = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxCrane_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
 
-var syntaxCrane_Copy = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+var syntaxCrane_Copy = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxCrane_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
 var syntaxCrane_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_ccaa2d796569}
 
+var syntaxCrane_Image__2a = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxCrane_Image_Check_base = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
+
+var syntaxCrane_Image_Copy = syntax{style: open, texts: []option{
+	{"ocidir://", &action_49684dd7ff9b},
+}, operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxCrane_Image_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxCrane_Image_Export = syntax{operands: shape{head: []role{roleText, roleWrite}}, base: &action_e3b0c44298fc}
+
+var syntaxCrane_Image_Import = syntax{operands: shape{head: []role{roleText, roleRead}}, base: &action_e5091c2d2e9c}
+
+var syntaxCrane_Image = syntax{style: open, subs: []program{
+	{"*", &syntaxCrane_Image__2a},
+	{"check-base", &syntaxCrane_Image_Check_base},
+	{"config", &syntaxCrane_Image_Check_base},
+	{"copy", &syntaxCrane_Image_Copy},
+	{"cp", &syntaxCrane_Image_Copy},
+	{"delete", &syntaxCrane_Image_Delete},
+	{"digest", &syntaxCrane_Image_Check_base},
+	{"export", &syntaxCrane_Image_Export},
+	{"get-file", &syntaxCrane_Image_Check_base},
+	{"import", &syntaxCrane_Image_Import},
+	{"inspect", &syntaxCrane_Image_Check_base},
+	{"list", &syntaxCrane_Image_Check_base},
+	{"manifest", &syntaxCrane_Image_Check_base},
+	{"ratelimit", &syntaxCrane_Image_Check_base},
+}}
+
+var syntaxCrane_Push = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
 var syntaxCrane = syntax{style: open, subs: []program{
 	{"append", &syntaxCrane_Append},
-	{"attest", &syntaxCrane_Append},
-	{"bud", &syntaxCrane_Append},
-	{"build-using-dockerfile", &syntaxCrane_Append},
+	{"attest", &syntaxCrane_Attest},
+	{"bud", &syntaxCrane_Attest},
+	{"build-using-dockerfile", &syntaxCrane_Attest},
 	{"catalog", &syntaxCrane_Catalog},
-	{"commit", &syntaxCrane_Append},
+	{"commit", &syntaxCrane_Attest},
 	{"config", &syntaxCrane_Catalog},
 	{"copy", &syntaxCrane_Copy},
 	{"cp", &syntaxCrane_Copy},
-	{"create", &syntaxCrane_Append},
+	{"create", &syntaxCrane_Attest},
 	{"delete", &syntaxCrane_Delete},
 	{"digest", &syntaxCrane_Catalog},
 	{"exec", &syntaxCrane_Exec},
-	{"export", &syntaxCrane_Append},
+	{"export", &syntaxCrane_Attest},
 	{"filesystem", &syntaxCrane_Catalog},
-	{"from", &syntaxCrane_Append},
+	{"from", &syntaxCrane_Attest},
 	{"fs", &syntaxCrane_Catalog},
-	{"image", &syntaxCrane_Catalog},
+	{"image", &syntaxCrane_Image},
 	{"images", &syntaxCrane_Catalog},
 	{"inspect", &syntaxCrane_Catalog},
 	{"list", &syntaxCrane_Catalog},
@@ -6028,25 +6352,25 @@ var syntaxCrane = syntax{style: open, subs: []program{
 	{"logs", &syntaxCrane_Catalog},
 	{"ls", &syntaxCrane_Catalog},
 	{"manifest", &syntaxCrane_Catalog},
-	{"mutate", &syntaxCrane_Append},
+	{"mutate", &syntaxCrane_Attest},
 	{"ps", &syntaxCrane_Catalog},
-	{"pull", &syntaxCrane_Append},
-	{"push", &syntaxCrane_Copy},
-	{"rebase", &syntaxCrane_Append},
+	{"pull", &syntaxCrane_Attest},
+	{"push", &syntaxCrane_Push},
+	{"rebase", &syntaxCrane_Attest},
 	{"repo", &syntaxCrane_Catalog},
 	{"repository", &syntaxCrane_Catalog},
 	{"rm", &syntaxCrane_Delete},
 	{"rmi", &syntaxCrane_Delete},
 	{"rmp", &syntaxCrane_Delete},
-	{"run", &syntaxCrane_Append},
+	{"run", &syntaxCrane_Attest},
 	{"scan", &syntaxCrane_Catalog},
-	{"sign", &syntaxCrane_Append},
-	{"start", &syntaxCrane_Append},
-	{"stop", &syntaxCrane_Append},
-	{"sync", &syntaxCrane_Append},
-	{"tag", &syntaxCrane_Append},
+	{"sign", &syntaxCrane_Attest},
+	{"start", &syntaxCrane_Attest},
+	{"stop", &syntaxCrane_Attest},
+	{"sync", &syntaxCrane_Attest},
+	{"tag", &syntaxCrane_Attest},
 	{"validate", &syntaxCrane_Catalog},
-	{"verify", &syntaxCrane_Append},
+	{"verify", &syntaxCrane_Attest},
 	{"version", &syntaxCrane_Catalog},
 }, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
 
@@ -8926,18 +9250,15 @@ var syntaxGcloud_Auth = syntax{subs: []program{
 
 var syntaxGcloud_Cat = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxGcloud_Components = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+var syntaxGcloud_Components__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxGcloud_Config__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxGcloud_Components_Get = syntax{style: open, operands: shape{rest: roleText}}
 
-var syntaxGcloud_Config_Configurations = syntax{style: open, operands: shape{rest: roleText}}
-
-var syntaxGcloud_Config = syntax{subs: []program{
-	{"*", &syntaxGcloud_Config__2a},
-	{"configurations", &syntaxGcloud_Config_Configurations},
-	{"get", &syntaxGcloud_Config_Configurations},
-	{"get-value", &syntaxGcloud_Config_Configurations},
-	{"list", &syntaxGcloud_Config_Configurations},
+var syntaxGcloud_Components = syntax{service: "here", subs: []program{
+	{"*", &syntaxGcloud_Components__2a},
+	{"get", &syntaxGcloud_Components_Get},
+	{"get-value", &syntaxGcloud_Components_Get},
+	{"list", &syntaxGcloud_Components_Get},
 }}
 
 var syntaxGcloud_Config_helper = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
@@ -8951,6 +9272,8 @@ var syntaxGcloud_Cp = syntax{style: open, options: []option{
 }, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_d4473c670c25}
 
 var syntaxGcloud_Delete = syntax{style: open, operands: shape{rest: roleText}, base: &action_fdb288ab8ae2}
+
+var syntaxGcloud_Get_credentials = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxGcloud_Help = syntax{style: open, operands: shape{rest: roleText}}
 
@@ -8981,20 +9304,20 @@ var syntaxGcloud = syntax{style: own, service: "gcloud", options: []option{
 	{"auth", &syntaxGcloud_Auth},
 	{"cat", &syntaxGcloud_Cat},
 	{"components", &syntaxGcloud_Components},
-	{"config", &syntaxGcloud_Config},
+	{"config", &syntaxGcloud_Components},
 	{"config-helper", &syntaxGcloud_Config_helper},
 	{"cp", &syntaxGcloud_Cp},
 	{"delete", &syntaxGcloud_Delete},
 	{"describe", &syntaxGcloud_Cat},
 	{"destroy", &syntaxGcloud_Delete},
 	{"du", &syntaxGcloud_Cat},
-	{"get-credentials", &syntaxGcloud_Components},
+	{"get-credentials", &syntaxGcloud_Get_credentials},
 	{"get-iam-policy", &syntaxGcloud_Cat},
 	{"get-server-config", &syntaxGcloud_Cat},
 	{"get-value", &syntaxGcloud_Cat},
 	{"help", &syntaxGcloud_Help},
 	{"info", &syntaxGcloud_Cat},
-	{"init", &syntaxGcloud_Components},
+	{"init", &syntaxGcloud_Get_credentials},
 	{"list", &syntaxGcloud_Cat},
 	{"list-*", &syntaxGcloud_Cat},
 	{"ls", &syntaxGcloud_Cat},
@@ -9078,7 +9401,7 @@ var syntaxGh_Alias_Import = syntax{base: &action_540dc9a7c234}
 
 var syntaxGh_Alias_List = syntax{base: &action_9fe32a6c0cf7}
 
-var syntaxGh_Alias = syntax{subs: []program{
+var syntaxGh_Alias = syntax{service: "here", subs: []program{
 	{"delete", &syntaxGh_Alias_Delete},
 	{"import", &syntaxGh_Alias_Import},
 	{"list", &syntaxGh_Alias_List},
@@ -9220,30 +9543,46 @@ var syntaxGh_Cache = syntax{style: open, subs: []program{
 	{"watch", &syntaxGh_Cache_Checks},
 }}
 
-var syntaxGh_Config_Clear_cache = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxGh_Config_Clear_cache = syntax{base: &action_ccaa2d796569}
 
 var syntaxGh_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGh_Config = syntax{subs: []program{
+var syntaxGh_Config_Set__2a = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGh_Config_Set_Browser = syntax{operands: shape{head: []role{roleShell}}, base: &action_ccaa2d796569}
+
+var syntaxGh_Config_Set = syntax{options: []option{
+	{"--host", &action_933fc77f4028},
+	{"-h", &action_933fc77f4028},
+}, subs: []program{
+	{"*", &syntaxGh_Config_Set__2a},
+	{"browser", &syntaxGh_Config_Set_Browser},
+	{"editor", &syntaxGh_Config_Set_Browser},
+	{"pager", &syntaxGh_Config_Set_Browser},
+}, operands: shape{rest: roleText}}
+
+var syntaxGh_Config = syntax{service: "here", subs: []program{
 	{"clear-cache", &syntaxGh_Config_Clear_cache},
 	{"get", &syntaxGh_Config_Get},
 	{"list", &syntaxGh_Config_Get},
-	{"set", &syntaxGh_Config_Clear_cache},
+	{"set", &syntaxGh_Config_Set},
 }}
 
-var syntaxGh_Extension_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxGh_Ext_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGh_Extension_Create = syntax{base: &action_540dc9a7c234}
+var syntaxGh_Ext_Create = syntax{base: &action_540dc9a7c234}
 
-var syntaxGh_Extension = syntax{subs: []program{
-	{"browse", &syntaxGh_Extension_Browse},
-	{"create", &syntaxGh_Extension_Create},
-	{"exec", &syntaxGh_Extension_Create},
-	{"install", &syntaxGh_Extension_Create},
-	{"list", &syntaxGh_Extension_Browse},
-	{"remove", &syntaxGh_Extension_Create},
-	{"search", &syntaxGh_Extension_Browse},
-	{"upgrade", &syntaxGh_Extension_Create},
+var syntaxGh_Ext_Remove = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGh_Ext = syntax{service: "here", subs: []program{
+	{"browse", &syntaxGh_Ext_Browse},
+	{"create", &syntaxGh_Ext_Create},
+	{"exec", &syntaxGh_Ext_Create},
+	{"install", &syntaxGh_Ext_Create},
+	{"list", &syntaxGh_Ext_Browse},
+	{"remove", &syntaxGh_Ext_Remove},
+	{"search", &syntaxGh_Ext_Browse},
+	{"upgrade", &syntaxGh_Ext_Create},
 }}
 
 var syntaxGh_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
@@ -9330,7 +9669,9 @@ var syntaxGh = syntax{style: open, service: "github", options: []option{
 	{"config", &syntaxGh_Config},
 	{"discussion", &syntaxGh_Cache},
 	{"environment", &syntaxGh_Accessibility},
-	{"extension", &syntaxGh_Extension},
+	{"ext", &syntaxGh_Ext},
+	{"extension", &syntaxGh_Ext},
+	{"extensions", &syntaxGh_Ext},
 	{"formatting", &syntaxGh_Accessibility},
 	{"gist", &syntaxGh_Gist},
 	{"gpg-key", &syntaxGh_Gpg_key},
@@ -11513,7 +11854,7 @@ var syntaxGlab_Alias_Import = syntax{base: &action_540dc9a7c234}
 
 var syntaxGlab_Alias_List = syntax{base: &action_9fe32a6c0cf7}
 
-var syntaxGlab_Alias = syntax{subs: []program{
+var syntaxGlab_Alias = syntax{service: "here", subs: []program{
 	{"delete", &syntaxGlab_Alias_Delete},
 	{"import", &syntaxGlab_Alias_Import},
 	{"list", &syntaxGlab_Alias_List},
@@ -11680,30 +12021,46 @@ var syntaxGlab_Ci = syntax{style: open, subs: []program{
 	{"view", &syntaxGlab_Ci_Diff},
 }}
 
-var syntaxGlab_Config_Clear_cache = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxGlab_Config_Clear_cache = syntax{base: &action_ccaa2d796569}
 
 var syntaxGlab_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGlab_Config = syntax{subs: []program{
+var syntaxGlab_Config_Set__2a = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGlab_Config_Set_Browser = syntax{operands: shape{head: []role{roleShell}}, base: &action_ccaa2d796569}
+
+var syntaxGlab_Config_Set = syntax{options: []option{
+	{"--host", &action_933fc77f4028},
+	{"-h", &action_933fc77f4028},
+}, subs: []program{
+	{"*", &syntaxGlab_Config_Set__2a},
+	{"browser", &syntaxGlab_Config_Set_Browser},
+	{"editor", &syntaxGlab_Config_Set_Browser},
+	{"pager", &syntaxGlab_Config_Set_Browser},
+}, operands: shape{rest: roleText}}
+
+var syntaxGlab_Config = syntax{service: "here", subs: []program{
 	{"clear-cache", &syntaxGlab_Config_Clear_cache},
 	{"get", &syntaxGlab_Config_Get},
 	{"list", &syntaxGlab_Config_Get},
-	{"set", &syntaxGlab_Config_Clear_cache},
+	{"set", &syntaxGlab_Config_Set},
 }}
 
-var syntaxGlab_Extension_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxGlab_Ext_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGlab_Extension_Create = syntax{base: &action_540dc9a7c234}
+var syntaxGlab_Ext_Create = syntax{base: &action_540dc9a7c234}
 
-var syntaxGlab_Extension = syntax{subs: []program{
-	{"browse", &syntaxGlab_Extension_Browse},
-	{"create", &syntaxGlab_Extension_Create},
-	{"exec", &syntaxGlab_Extension_Create},
-	{"install", &syntaxGlab_Extension_Create},
-	{"list", &syntaxGlab_Extension_Browse},
-	{"remove", &syntaxGlab_Extension_Create},
-	{"search", &syntaxGlab_Extension_Browse},
-	{"upgrade", &syntaxGlab_Extension_Create},
+var syntaxGlab_Ext_Remove = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGlab_Ext = syntax{service: "here", subs: []program{
+	{"browse", &syntaxGlab_Ext_Browse},
+	{"create", &syntaxGlab_Ext_Create},
+	{"exec", &syntaxGlab_Ext_Create},
+	{"install", &syntaxGlab_Ext_Create},
+	{"list", &syntaxGlab_Ext_Browse},
+	{"remove", &syntaxGlab_Ext_Remove},
+	{"search", &syntaxGlab_Ext_Browse},
+	{"upgrade", &syntaxGlab_Ext_Create},
 }}
 
 var syntaxGlab_Gist_Clone = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
@@ -11801,7 +12158,9 @@ var syntaxGlab = syntax{style: open, service: "gitlab", options: []option{
 	{"config", &syntaxGlab_Config},
 	{"discussion", &syntaxGlab_Cache},
 	{"environment", &syntaxGlab_Accessibility},
-	{"extension", &syntaxGlab_Extension},
+	{"ext", &syntaxGlab_Ext},
+	{"extension", &syntaxGlab_Ext},
+	{"extensions", &syntaxGlab_Ext},
 	{"formatting", &syntaxGlab_Accessibility},
 	{"gist", &syntaxGlab_Gist},
 	{"gpg-key", &syntaxGlab_Gpg_key},
@@ -12297,7 +12656,7 @@ var syntaxGs = syntax{style: long | open | bundled, options: []option{
 
 var syntaxGsutil__2a = syntax{style: open, operands: shape{rest: roleText}, base: &action_5312d47a5241}
 
-var syntaxGsutil_Alias = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxGsutil_Alias = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxGsutil_Cat = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -12449,7 +12808,33 @@ var syntaxHelm_Del = syntax{operands: shape{rest: roleText}, base: &action_6a060
 
 var syntaxHelm_Install = syntax{style: open, operands: shape{head: []role{roleText, roleObject}}, base: &action_f725769babf3}
 
-var syntaxHelm_Plugin = syntax{base: &action_540dc9a7c234}
+var syntaxHelm_Plugin_Add = syntax{operands: shape{head: []role{roleText, roleURL}}, base: &action_d4473c670c25}
+
+var syntaxHelm_Plugin_Index = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxHelm_Plugin_Install = syntax{base: &action_540dc9a7c234}
+
+var syntaxHelm_Plugin_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxHelm_Plugin_Remove = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxHelm_Plugin = syntax{style: open, service: "here", options: []option{
+	{"--ca-file", &action_56f3046bd8c9},
+	{"--cert-file", &action_56f3046bd8c9},
+	{"--key-file", &action_56f3046bd8c9},
+}, subs: []program{
+	{"add", &syntaxHelm_Plugin_Add},
+	{"index", &syntaxHelm_Plugin_Index},
+	{"install", &syntaxHelm_Plugin_Install},
+	{"list", &syntaxHelm_Plugin_List},
+	{"ls", &syntaxHelm_Plugin_List},
+	{"remove", &syntaxHelm_Plugin_Remove},
+	{"rm", &syntaxHelm_Plugin_Remove},
+	{"search", &syntaxHelm_Plugin_List},
+	{"uninstall", &syntaxHelm_Plugin_Remove},
+	{"up", &syntaxHelm_Plugin_Index},
+	{"update", &syntaxHelm_Plugin_Index},
+}}
 
 var syntaxHelm_Push = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_e5091c2d2e9c}
 
@@ -12491,7 +12876,7 @@ var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"pull", &syntaxHelm_Create},
 	{"push", &syntaxHelm_Push},
 	{"registry", &syntaxHelm_Install},
-	{"repo", &syntaxHelm_Completion},
+	{"repo", &syntaxHelm_Plugin},
 	{"rollback", &syntaxHelm_Install},
 	{"search", &syntaxHelm_Completion},
 	{"show", &syntaxHelm_Completion},
@@ -13455,7 +13840,125 @@ var syntaxJupyter = syntax{style: open, options: []option{
 	{"--ip", &action_fb05e58956a1},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxKadmin = syntax{style: open, operands: shape{rest: roleText}, base: &action_8af0ede3af90}
+var syntaxKadmin__22_3f_22 = syntax{style: long, operands: shape{rest: roleText}, base: &action_809a8a0cdbfb}
+
+var syntaxKadmin__2a = syntax{style: long, operands: shape{rest: roleText}, base: &action_c091def0a3d4}
+
+var syntaxKadmin_Add_policy = syntax{style: long, operands: shape{rest: roleText}, base: &action_790a61154760}
+
+var syntaxKadmin_Delete_policy = syntax{style: long, operands: shape{rest: roleText}, base: &action_db15d81936c5}
+
+var syntaxKadmin_Ktadd = syntax{style: long, operands: shape{rest: roleText}, base: &action_2bdd8ac6bb39}
+
+var syntaxKadmin_Ktrem = syntax{style: long, operands: shape{rest: roleText}, base: &action_790a61154760}
+
+var syntaxKadmin_Lock = syntax{style: long, operands: shape{rest: roleText}, base: &action_790a61154760}
+
+var syntaxKadmin = syntax{style: long, input: roleLines, options: []option{
+	{"-N", &action_e3b0c44298fc},
+	{"-O", &action_e3b0c44298fc},
+	{"-c", &action_56f3046bd8c9},
+	{"-d", &action_933fc77f4028},
+	{"-e", &action_933fc77f4028},
+	{"-k", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-q", &action_35411a7fae9e},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_933fc77f4028},
+	{"-t", &action_56f3046bd8c9},
+	{"-w", &action_933fc77f4028},
+	{"-x", &action_933fc77f4028},
+}, texts: []option{
+	{"get_principal*-keys", &action_e68a09b0d2fe},
+	{"getprinc*-keys", &action_e68a09b0d2fe},
+}, subs: []program{
+	{"\"?\"", &syntaxKadmin__22_3f_22},
+	{"*", &syntaxKadmin__2a},
+	{"add_policy", &syntaxKadmin_Add_policy},
+	{"add_principal", &syntaxKadmin_Add_policy},
+	{"addpol", &syntaxKadmin_Add_policy},
+	{"addprinc", &syntaxKadmin_Add_policy},
+	{"ank", &syntaxKadmin_Add_policy},
+	{"change_password", &syntaxKadmin_Add_policy},
+	{"cpw", &syntaxKadmin_Add_policy},
+	{"del_string", &syntaxKadmin_Add_policy},
+	{"delete_policy", &syntaxKadmin_Delete_policy},
+	{"delete_principal", &syntaxKadmin_Delete_policy},
+	{"delpol", &syntaxKadmin_Delete_policy},
+	{"delprinc", &syntaxKadmin_Delete_policy},
+	{"delstr", &syntaxKadmin_Add_policy},
+	{"exit", &syntaxKadmin__22_3f_22},
+	{"get_policies", &syntaxKadmin__22_3f_22},
+	{"get_policy", &syntaxKadmin__22_3f_22},
+	{"get_principal", &syntaxKadmin__22_3f_22},
+	{"get_principals", &syntaxKadmin__22_3f_22},
+	{"get_privs", &syntaxKadmin__22_3f_22},
+	{"get_strings", &syntaxKadmin__22_3f_22},
+	{"getpol", &syntaxKadmin__22_3f_22},
+	{"getpols", &syntaxKadmin__22_3f_22},
+	{"getprinc", &syntaxKadmin__22_3f_22},
+	{"getprincs", &syntaxKadmin__22_3f_22},
+	{"getprivs", &syntaxKadmin__22_3f_22},
+	{"getstrs", &syntaxKadmin__22_3f_22},
+	{"help", &syntaxKadmin__22_3f_22},
+	{"ktadd", &syntaxKadmin_Ktadd},
+	{"ktrem", &syntaxKadmin_Ktrem},
+	{"ktremove", &syntaxKadmin_Ktrem},
+	{"list_policies", &syntaxKadmin__22_3f_22},
+	{"list_principals", &syntaxKadmin__22_3f_22},
+	{"listpols", &syntaxKadmin__22_3f_22},
+	{"listprincs", &syntaxKadmin__22_3f_22},
+	{"lock", &syntaxKadmin_Lock},
+	{"modify_policy", &syntaxKadmin_Add_policy},
+	{"modify_principal", &syntaxKadmin_Add_policy},
+	{"modpol", &syntaxKadmin_Add_policy},
+	{"modprinc", &syntaxKadmin_Add_policy},
+	{"purgekeys", &syntaxKadmin_Delete_policy},
+	{"q", &syntaxKadmin__22_3f_22},
+	{"quit", &syntaxKadmin__22_3f_22},
+	{"rename_principal", &syntaxKadmin_Add_policy},
+	{"renprinc", &syntaxKadmin_Add_policy},
+	{"set_string", &syntaxKadmin_Add_policy},
+	{"setstr", &syntaxKadmin_Add_policy},
+	{"unlock", &syntaxKadmin_Lock},
+	{"xst", &syntaxKadmin_Ktadd},
+}, operands: shape{rest: roleText}, base: &action_ff2fd671a94b}
+
+var syntaxKdb5_util_Add_mkey = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxKdb5_util_Ark = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_8af0ede3af90}
+
+var syntaxKdb5_util_Destroy = syntax{operands: shape{rest: roleText}, base: &action_d3ee23963102}
+
+var syntaxKdb5_util_List_mkeys = syntax{base: &action_9fe32a6c0cf7}
+
+var syntaxKdb5_util_Load = syntax{style: open, operands: shape{rest: roleRead}, base: &action_a3663818f4ca}
+
+var syntaxKdb5_util = syntax{style: open, options: []option{
+	{"-M", &action_933fc77f4028},
+	{"-P", &action_933fc77f4028},
+	{"-d", &action_933fc77f4028},
+	{"-k", &action_933fc77f4028},
+	{"-kv", &action_933fc77f4028},
+	{"-r", &action_933fc77f4028},
+	{"-sf", &action_933fc77f4028},
+	{"-x", &action_933fc77f4028},
+}, subs: []program{
+	{"add_mkey", &syntaxKdb5_util_Add_mkey},
+	{"ark", &syntaxKdb5_util_Ark},
+	{"create", &syntaxKdb5_util_Add_mkey},
+	{"destroy", &syntaxKdb5_util_Destroy},
+	{"dump", &syntaxKdb5_util_Ark},
+	{"list_mkeys", &syntaxKdb5_util_List_mkeys},
+	{"load", &syntaxKdb5_util_Load},
+	{"purge_mkeys", &syntaxKdb5_util_Destroy},
+	{"stash", &syntaxKdb5_util_Add_mkey},
+	{"tabdump", &syntaxKdb5_util_Ark},
+	{"update_princ_encryption", &syntaxKdb5_util_Add_mkey},
+	{"use_mkey", &syntaxKdb5_util_Add_mkey},
+}}
 
 var syntaxKill = syntax{style: literal | numeric, options: []option{
 	{"-9", &action_e3b0c44298fc},
@@ -13505,6 +14008,8 @@ var syntaxKnife = syntax{style: open, service: "infrastructure", subs: []program
 	{"status", &syntaxKnife_Diff},
 	{"winrm", &syntaxKnife_Exec},
 }, groups: []string{"client", "cookbook", "data", "environment", "node", "role"}, operands: shape{rest: roleScript}, base: &action_d4473c670c25}
+
+var syntaxKpasswd = syntax{style: open, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxKsh = syntax{style: first | plus, language: "shell", options: []option{
 	{"+B", &action_e3b0c44298fc},
@@ -13610,7 +14115,7 @@ var syntaxKubectl_Config_Current_context = syntax{base: &action_9fe32a6c0cf7}
 
 var syntaxKubectl_Config_Delete_cluster = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxKubectl_Config = syntax{style: bundled, options: []option{
+var syntaxKubectl_Config = syntax{style: bundled, service: "here", options: []option{
 	{"--current", &action_e3b0c44298fc},
 	{"--flatten", &action_e3b0c44298fc},
 	{"--minify", &action_e3b0c44298fc},
@@ -14243,7 +14748,7 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 
 var syntaxLvremove = syntax{style: open, operands: shape{rest: roleText}, base: &action_d3ee23963102}
 
-var syntaxM4 = syntax{style: open | gnu, input: roleTexts, options: []option{
+var syntaxM4 = syntax{style: open | gnu, why: "may run commands that its macros put together", input: roleTexts, options: []option{
 	{"--define", &action_933fc77f4028},
 	{"--include", &action_933fc77f4028},
 	{"-D", &action_933fc77f4028},
@@ -14422,6 +14927,120 @@ var syntaxMd5sum = syntax{style: gnu, options: []option{
 	{"-x", &action_e3b0c44298fc},
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}}
+
+var syntaxMini_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxMini_Chat = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxMini_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxMini_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxMini_Config = syntax{style: open, why: "changes how an agent works, and may take its guard away", subs: []program{
+	{"*", &syntaxMini_Config__2a},
+	{"get", &syntaxMini_Config_Get},
+	{"list", &syntaxMini_Config_Get},
+	{"ls", &syntaxMini_Config_Get},
+	{"path", &syntaxMini_Config_Get},
+	{"show", &syntaxMini_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxMini_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxMini_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxMini_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
+	{"*", &syntaxMini_Mcp__2a},
+	{"auth", &syntaxMini_Mcp_Auth},
+	{"debug", &syntaxMini_Mcp_Auth},
+	{"get", &syntaxMini_Mcp_Auth},
+	{"list", &syntaxMini_Mcp_Auth},
+	{"login", &syntaxMini_Mcp_Auth},
+	{"logout", &syntaxMini_Mcp_Auth},
+	{"ls", &syntaxMini_Mcp_Auth},
+	{"status", &syntaxMini_Mcp_Auth},
+}, operands: shape{rest: roleText}}
+
+var syntaxMini = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
+	{"--allow-all", &action_9d0e2f124bea},
+	{"--allow-all-paths", &action_9d0e2f124bea},
+	{"--allow-all-tools", &action_9d0e2f124bea},
+	{"--always-approve", &action_9d0e2f124bea},
+	{"--auto", &action_9d0e2f124bea},
+	{"--auto-approve", &action_9d0e2f124bea},
+	{"--auto-run", &action_9d0e2f124bea},
+	{"--config", &action_f1405b282f3e},
+	{"--dangerously-allow-all", &action_9d0e2f124bea},
+	{"--dangerously-bypass-approvals-and-sandbox", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--exec", &action_5375e2232df6},
+	{"--execute", &action_5375e2232df6},
+	{"--force", &action_9d0e2f124bea},
+	{"--full-auto", &action_9d0e2f124bea},
+	{"--headless", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--message", &action_5375e2232df6},
+	{"--message-file", &action_5375e2232df6},
+	{"--model", &action_933fc77f4028},
+	{"--no-confirm", &action_9d0e2f124bea},
+	{"--output", &action_f1405b282f3e},
+	{"--print", &action_5375e2232df6},
+	{"--prompt", &action_5375e2232df6},
+	{"--prompt-interactive", &action_5375e2232df6},
+	{"--skip-permissions-unsafe", &action_9d0e2f124bea},
+	{"--task", &action_577f0ce57aa5},
+	{"--trust-all-tools", &action_9d0e2f124bea},
+	{"--version", &action_e3b0c44298fc},
+	{"--yes", &action_9d0e2f124bea},
+	{"--yes-always", &action_9d0e2f124bea},
+	{"--yolo", &action_9d0e2f124bea},
+	{"-c", &action_f1405b282f3e},
+	{"-e", &action_5375e2232df6},
+	{"-f", &action_9d0e2f124bea},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_5375e2232df6},
+	{"-m", &action_933fc77f4028},
+	{"-o", &action_f1405b282f3e},
+	{"-p", &action_5375e2232df6},
+	{"-t", &action_577f0ce57aa5},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_5375e2232df6},
+	{"-y", &action_9d0e2f124bea},
+}, texts: []option{
+	{"-a never", &action_9d0e2f124bea},
+	{"approval-mode full-auto", &action_9d0e2f124bea},
+	{"approval-mode yolo", &action_9d0e2f124bea},
+	{"approval-mode=yolo", &action_9d0e2f124bea},
+	{"approval_policy=\"never\"", &action_9d0e2f124bea},
+	{"approval_policy=never", &action_9d0e2f124bea},
+	{"ask-for-approval never", &action_9d0e2f124bea},
+	{"sandbox danger-full-access", &action_9d0e2f124bea},
+	{"sandbox=danger-full-access", &action_9d0e2f124bea},
+	{"sandbox_mode=danger", &action_9d0e2f124bea},
+}, subs: []program{
+	{"auth", &syntaxMini_Auth},
+	{"chat", &syntaxMini_Chat},
+	{"completion", &syntaxMini_Auth},
+	{"config", &syntaxMini_Config},
+	{"doctor", &syntaxMini_Auth},
+	{"e", &syntaxMini_Chat},
+	{"exec", &syntaxMini_Chat},
+	{"headless", &syntaxMini_Chat},
+	{"help", &syntaxMini_Auth},
+	{"list", &syntaxMini_Auth},
+	{"login", &syntaxMini_Auth},
+	{"logout", &syntaxMini_Auth},
+	{"mcp", &syntaxMini_Mcp},
+	{"models", &syntaxMini_Auth},
+	{"run", &syntaxMini_Chat},
+	{"session", &syntaxMini_Auth},
+	{"sessions", &syntaxMini_Auth},
+	{"stats", &syntaxMini_Auth},
+	{"task", &syntaxMini_Chat},
+	{"update", &syntaxMini_Auth},
+	{"upgrade", &syntaxMini_Auth},
+	{"version", &syntaxMini_Auth},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxMinikube_Config = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -14993,6 +15612,13 @@ var syntaxNcftpput = syntax{style: open, options: []option{
 	{"-p", &action_933fc77f4028},
 	{"-u", &action_933fc77f4028},
 }, operands: shape{head: []role{roleHost, roleText}, rest: roleSendFile}, base: &action_5312d47a5241}
+
+var syntaxNet = syntax{style: open, texts: []option{
+	{"changesecretpw", &action_e68a09b0d2fe},
+	{"dump", &action_e68a09b0d2fe},
+	{"getsecret", &action_e68a09b0d2fe},
+	{"vampire", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxNetsh = syntax{style: slash | expr, why: "changes the network or the firewall, or shows wireless keys", options: []option{
 	{"show", &action_936813f2e31e},
@@ -16422,25 +17048,43 @@ var syntaxPass__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a0
 
 var syntaxPass_Add = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxPass_Find = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+var syntaxPass_Audit = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxPass_Completion = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
 
 var syntaxPass = syntax{style: open, subs: []program{
 	{"*", &syntaxPass__2a},
 	{"add", &syntaxPass_Add},
+	{"audit", &syntaxPass_Audit},
+	{"completion", &syntaxPass_Completion},
+	{"config", &syntaxPass_Audit},
+	{"convert", &syntaxPass_Audit},
+	{"copy", &syntaxPass_Add},
 	{"cp", &syntaxPass_Add},
+	{"delete", &syntaxPass_Add},
 	{"edit", &syntaxPass_Add},
-	{"find", &syntaxPass_Find},
+	{"find", &syntaxPass_Completion},
+	{"fsck", &syntaxPass_Audit},
 	{"git", &syntaxPass_Add},
-	{"help", &syntaxPass_Find},
+	{"help", &syntaxPass_Completion},
 	{"init", &syntaxPass_Add},
 	{"insert", &syntaxPass_Add},
-	{"list", &syntaxPass_Find},
-	{"ls", &syntaxPass_Find},
+	{"link", &syntaxPass_Audit},
+	{"list", &syntaxPass_Completion},
+	{"ls", &syntaxPass_Completion},
+	{"mounts", &syntaxPass_Audit},
+	{"move", &syntaxPass_Add},
 	{"mv", &syntaxPass_Add},
+	{"recipients", &syntaxPass_Audit},
+	{"remove", &syntaxPass_Add},
 	{"rm", &syntaxPass_Add},
-	{"search", &syntaxPass_Find},
-	{"status", &syntaxPass_Find},
-	{"version", &syntaxPass_Find},
+	{"search", &syntaxPass_Completion},
+	{"setup", &syntaxPass_Audit},
+	{"status", &syntaxPass_Completion},
+	{"sync", &syntaxPass_Audit},
+	{"unclip", &syntaxPass_Audit},
+	{"update", &syntaxPass_Audit},
+	{"version", &syntaxPass_Completion},
 }, operands: shape{rest: roleText}}
 
 var syntaxPaste = syntax{style: gnu, options: []option{
@@ -16506,6 +17150,13 @@ var syntaxPcalua = syntax{style: slash, why: "runs code straight from the networ
 	{"/c", &action_c90037fb93bf},
 	{"/d", &action_933fc77f4028},
 }, operands: shape{rest: roleCmdWords}, base: &action_0cb315f5f950}
+
+var syntaxPdbedit = syntax{style: open, options: []option{
+	{"--export", &action_e68a09b0d2fe},
+	{"--smbpasswd-style", &action_e68a09b0d2fe},
+	{"-e", &action_e68a09b0d2fe},
+	{"-w", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxPdsh = syntax{style: first | bundled, options: []option{
 	{"--all", &action_e3b0c44298fc},
@@ -17587,6 +18238,13 @@ var syntaxRake = syntax{style: open | bundled | long, input: roleRecipes, option
 	{"-j", &action_933fc77f4028},
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
+var syntaxRc_update = syntax{style: open, why: "changes the services of this machine", options: []option{
+	{"--list", &action_e3b0c44298fc},
+	{"--status", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
 var syntaxRclone_About = syntax{operands: shape{rest: roleObject}, base: &action_9fe32a6c0cf7}
 
 var syntaxRclone_Backend = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
@@ -17658,6 +18316,10 @@ var syntaxRclone = syntax{style: open, service: "bucket", options: []option{
 	{"tree", &syntaxRclone_About},
 	{"version", &syntaxRclone_About},
 }, base: &action_d4473c670c25}
+
+var syntaxRealm = syntax{style: open, options: []option{
+	{"--help", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxRealpath = syntax{style: gnu, options: []option{
 	{"--canonicalize", &action_e3b0c44298fc},
@@ -19228,6 +19890,124 @@ var syntaxShuf = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
+var syntaxSkate_Delete = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxSkate_Get = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSkate_Help = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSkate_Set = syntax{operands: shape{rest: roleText}, base: &action_bbcc39482331}
+
+var syntaxSkate = syntax{style: open, subs: []program{
+	{"delete", &syntaxSkate_Delete},
+	{"delete-db", &syntaxSkate_Delete},
+	{"get", &syntaxSkate_Get},
+	{"help", &syntaxSkate_Help},
+	{"list", &syntaxSkate_Help},
+	{"list-dbs", &syntaxSkate_Help},
+	{"man", &syntaxSkate_Help},
+	{"set", &syntaxSkate_Set},
+}, operands: shape{rest: roleText}}
+
+var syntaxSkopeo_Append = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxSkopeo_Catalog = syntax{operands: shape{rest: roleMaybeFile}, base: &action_9fe32a6c0cf7}
+
+var syntaxSkopeo_Copy__2a = syntax{operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxSkopeo_Copy_Docker_3a_2f_2f_2a__2a = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxSkopeo_Copy_Docker_3a_2f_2f_2a_Docker_3a_2f_2f_2a = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
+
+var syntaxSkopeo_Copy_Docker_3a_2f_2f_2a = syntax{style: open, subs: []program{
+	{"*", &syntaxSkopeo_Copy_Docker_3a_2f_2f_2a__2a},
+	{"docker://*", &syntaxSkopeo_Copy_Docker_3a_2f_2f_2a_Docker_3a_2f_2f_2a},
+}, operands: shape{head: []role{roleRemote}, rest: roleText}}
+
+var syntaxSkopeo_Copy = syntax{style: open, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--authfile", &action_933fc77f4028},
+	{"--dest-authfile", &action_933fc77f4028},
+	{"--dest-compress", &action_e3b0c44298fc},
+	{"--dest-creds", &action_933fc77f4028},
+	{"--dest-no-creds", &action_e3b0c44298fc},
+	{"--dest-registry-token", &action_933fc77f4028},
+	{"--dest-tls-verify", &action_933fc77f4028},
+	{"--format", &action_933fc77f4028},
+	{"--multi-arch", &action_933fc77f4028},
+	{"--preserve-digests", &action_e3b0c44298fc},
+	{"--quiet", &action_e3b0c44298fc},
+	{"--remove-signatures", &action_e3b0c44298fc},
+	{"--retry-times", &action_933fc77f4028},
+	{"--src-authfile", &action_933fc77f4028},
+	{"--src-creds", &action_933fc77f4028},
+	{"--src-no-creds", &action_e3b0c44298fc},
+	{"--src-registry-token", &action_933fc77f4028},
+	{"--src-tls-verify", &action_933fc77f4028},
+	{"-a", &action_e3b0c44298fc},
+	{"-f", &action_933fc77f4028},
+	{"-q", &action_e3b0c44298fc},
+}, subs: []program{
+	{"*", &syntaxSkopeo_Copy__2a},
+	{"docker://*", &syntaxSkopeo_Copy_Docker_3a_2f_2f_2a},
+}, operands: shape{head: []role{roleImage}, rest: roleText}}
+
+var syntaxSkopeo_Cp = syntax{style: open, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxSkopeo_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxSkopeo_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_ccaa2d796569}
+
+var syntaxSkopeo_Sync = syntax{operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
+
+var syntaxSkopeo = syntax{style: open, subs: []program{
+	{"append", &syntaxSkopeo_Append},
+	{"attest", &syntaxSkopeo_Append},
+	{"bud", &syntaxSkopeo_Append},
+	{"build-using-dockerfile", &syntaxSkopeo_Append},
+	{"catalog", &syntaxSkopeo_Catalog},
+	{"commit", &syntaxSkopeo_Append},
+	{"config", &syntaxSkopeo_Catalog},
+	{"copy", &syntaxSkopeo_Copy},
+	{"cp", &syntaxSkopeo_Cp},
+	{"create", &syntaxSkopeo_Append},
+	{"delete", &syntaxSkopeo_Delete},
+	{"digest", &syntaxSkopeo_Catalog},
+	{"exec", &syntaxSkopeo_Exec},
+	{"export", &syntaxSkopeo_Append},
+	{"filesystem", &syntaxSkopeo_Catalog},
+	{"from", &syntaxSkopeo_Append},
+	{"fs", &syntaxSkopeo_Catalog},
+	{"image", &syntaxSkopeo_Catalog},
+	{"images", &syntaxSkopeo_Catalog},
+	{"inspect", &syntaxSkopeo_Catalog},
+	{"list", &syntaxSkopeo_Catalog},
+	{"list-tags", &syntaxSkopeo_Catalog},
+	{"logs", &syntaxSkopeo_Catalog},
+	{"ls", &syntaxSkopeo_Catalog},
+	{"manifest", &syntaxSkopeo_Catalog},
+	{"mutate", &syntaxSkopeo_Append},
+	{"ps", &syntaxSkopeo_Catalog},
+	{"pull", &syntaxSkopeo_Append},
+	{"push", &syntaxSkopeo_Cp},
+	{"rebase", &syntaxSkopeo_Append},
+	{"repo", &syntaxSkopeo_Catalog},
+	{"repository", &syntaxSkopeo_Catalog},
+	{"rm", &syntaxSkopeo_Delete},
+	{"rmi", &syntaxSkopeo_Delete},
+	{"rmp", &syntaxSkopeo_Delete},
+	{"run", &syntaxSkopeo_Append},
+	{"scan", &syntaxSkopeo_Catalog},
+	{"sign", &syntaxSkopeo_Append},
+	{"start", &syntaxSkopeo_Append},
+	{"stop", &syntaxSkopeo_Append},
+	{"sync", &syntaxSkopeo_Sync},
+	{"tag", &syntaxSkopeo_Append},
+	{"validate", &syntaxSkopeo_Catalog},
+	{"verify", &syntaxSkopeo_Append},
+	{"version", &syntaxSkopeo_Catalog},
+}, operands: shape{rest: roleMaybeFile}, base: &action_d4473c670c25}
+
 var syntaxSleep = syntax{operands: shape{rest: roleText}}
 
 var syntaxSmbclient = syntax{style: open | bundled, options: []option{
@@ -20028,6 +20808,133 @@ var syntaxSvn = syntax{style: open, options: []option{
 	{"update", &syntaxSvn_Add},
 	{"upgrade", &syntaxSvn_Add},
 }, base: &action_d4473c670c25}
+
+var syntaxSweagent_I = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxSweagent_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSweagent_B = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxSweagent_Chat = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxSweagent_Config__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxSweagent_Config_Get = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxSweagent_Config = syntax{style: open, why: "changes how an agent works, and may take its guard away", subs: []program{
+	{"*", &syntaxSweagent_Config__2a},
+	{"get", &syntaxSweagent_Config_Get},
+	{"list", &syntaxSweagent_Config_Get},
+	{"ls", &syntaxSweagent_Config_Get},
+	{"path", &syntaxSweagent_Config_Get},
+	{"show", &syntaxSweagent_Config_Get},
+}, operands: shape{rest: roleText}}
+
+var syntaxSweagent_Mcp__2a = syntax{operands: shape{rest: roleText}, base: &action_5375e2232df6}
+
+var syntaxSweagent_Mcp_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxSweagent_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
+	{"*", &syntaxSweagent_Mcp__2a},
+	{"auth", &syntaxSweagent_Mcp_Auth},
+	{"debug", &syntaxSweagent_Mcp_Auth},
+	{"get", &syntaxSweagent_Mcp_Auth},
+	{"list", &syntaxSweagent_Mcp_Auth},
+	{"login", &syntaxSweagent_Mcp_Auth},
+	{"logout", &syntaxSweagent_Mcp_Auth},
+	{"ls", &syntaxSweagent_Mcp_Auth},
+	{"status", &syntaxSweagent_Mcp_Auth},
+}, operands: shape{rest: roleText}}
+
+var syntaxSweagent = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
+	{"--allow-all", &action_9d0e2f124bea},
+	{"--allow-all-paths", &action_9d0e2f124bea},
+	{"--allow-all-tools", &action_9d0e2f124bea},
+	{"--always-approve", &action_9d0e2f124bea},
+	{"--auto", &action_9d0e2f124bea},
+	{"--auto-approve", &action_9d0e2f124bea},
+	{"--auto-run", &action_9d0e2f124bea},
+	{"--dangerously-allow-all", &action_9d0e2f124bea},
+	{"--dangerously-bypass-approvals-and-sandbox", &action_9d0e2f124bea},
+	{"--dangerously-skip-permissions", &action_9d0e2f124bea},
+	{"--exec", &action_5375e2232df6},
+	{"--execute", &action_5375e2232df6},
+	{"--force", &action_9d0e2f124bea},
+	{"--full-auto", &action_9d0e2f124bea},
+	{"--headless", &action_9d0e2f124bea},
+	{"--help", &action_e3b0c44298fc},
+	{"--message", &action_5375e2232df6},
+	{"--message-file", &action_5375e2232df6},
+	{"--model", &action_933fc77f4028},
+	{"--no-confirm", &action_9d0e2f124bea},
+	{"--print", &action_5375e2232df6},
+	{"--prompt", &action_5375e2232df6},
+	{"--prompt-interactive", &action_5375e2232df6},
+	{"--skip-permissions-unsafe", &action_9d0e2f124bea},
+	{"--trust-all-tools", &action_9d0e2f124bea},
+	{"--version", &action_e3b0c44298fc},
+	{"--yes", &action_9d0e2f124bea},
+	{"--yes-always", &action_9d0e2f124bea},
+	{"--yolo", &action_9d0e2f124bea},
+	{"-e", &action_5375e2232df6},
+	{"-f", &action_9d0e2f124bea},
+	{"-h", &action_e3b0c44298fc},
+	{"-i", &action_5375e2232df6},
+	{"-m", &action_933fc77f4028},
+	{"-p", &action_5375e2232df6},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_5375e2232df6},
+	{"-y", &action_9d0e2f124bea},
+}, texts: []option{
+	{"-a never", &action_9d0e2f124bea},
+	{"approval-mode full-auto", &action_9d0e2f124bea},
+	{"approval-mode yolo", &action_9d0e2f124bea},
+	{"approval-mode=yolo", &action_9d0e2f124bea},
+	{"approval_policy=\"never\"", &action_9d0e2f124bea},
+	{"approval_policy=never", &action_9d0e2f124bea},
+	{"ask-for-approval never", &action_9d0e2f124bea},
+	{"sandbox danger-full-access", &action_9d0e2f124bea},
+	{"sandbox=danger-full-access", &action_9d0e2f124bea},
+	{"sandbox_mode=danger", &action_9d0e2f124bea},
+}, subs: []program{
+	{"I", &syntaxSweagent_I},
+	{"auth", &syntaxSweagent_Auth},
+	{"b", &syntaxSweagent_B},
+	{"chat", &syntaxSweagent_Chat},
+	{"compare-runs", &syntaxSweagent_I},
+	{"completion", &syntaxSweagent_Auth},
+	{"config", &syntaxSweagent_Config},
+	{"doctor", &syntaxSweagent_Auth},
+	{"e", &syntaxSweagent_Chat},
+	{"exec", &syntaxSweagent_Chat},
+	{"headless", &syntaxSweagent_Chat},
+	{"help", &syntaxSweagent_Auth},
+	{"i", &syntaxSweagent_I},
+	{"inspect", &syntaxSweagent_I},
+	{"inspector", &syntaxSweagent_I},
+	{"list", &syntaxSweagent_Auth},
+	{"login", &syntaxSweagent_Auth},
+	{"logout", &syntaxSweagent_Auth},
+	{"mcp", &syntaxSweagent_Mcp},
+	{"merge-preds", &syntaxSweagent_I},
+	{"models", &syntaxSweagent_Auth},
+	{"quick-stats", &syntaxSweagent_I},
+	{"r", &syntaxSweagent_B},
+	{"remove-unfinished", &syntaxSweagent_I},
+	{"run", &syntaxSweagent_B},
+	{"run-batch", &syntaxSweagent_B},
+	{"run-replay", &syntaxSweagent_B},
+	{"session", &syntaxSweagent_Auth},
+	{"sessions", &syntaxSweagent_Auth},
+	{"sh", &syntaxSweagent_B},
+	{"shell", &syntaxSweagent_B},
+	{"stats", &syntaxSweagent_Auth},
+	{"task", &syntaxSweagent_Chat},
+	{"traj-to-demo", &syntaxSweagent_I},
+	{"update", &syntaxSweagent_Auth},
+	{"upgrade", &syntaxSweagent_Auth},
+	{"version", &syntaxSweagent_Auth},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxSwift_Build = syntax{style: open, operands: shape{rest: roleText}, base: &action_03539de5fc68}
 
@@ -22477,6 +23384,7 @@ var (
 	action_2ab0a0390e5d = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_003354c67246}
 	action_2af42ff3dcb7 = action{streams: streams{out: Input, setOut: true}, empty: roleReadTree, flags: recursive}
 	action_2b515ca48e5b = action{values: []role{roleWrite}, attached: true, here: roleWriteTree}
+	action_2bdd8ac6bb39 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{in: Data, setIn: true, out: Secret, setOut: true}}
 	action_2d2bfee8ae33 = action{operands: &shape_21c2a8258a17}
 	action_2dd85645a599 = action{values: []role{roleSend}}
 	action_2e4f389dda39 = action{values: []role{roleEx}}
@@ -22492,6 +23400,7 @@ var (
 	action_34470636e28b = action{class: localWrite, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
 	action_34d7f13cc697 = action{values: []role{roleModule}}
 	action_34d874c5ea9c = action{values: []role{roleMethod}}
+	action_35411a7fae9e = action{values: []role{roleLines}, streams: streams{in: Data, setIn: true}}
 	action_354822599660 = action{values: []role{roleList}, operands: &shape_11217cbdab05}
 	action_3602bad0e56a = action{empty: roleListTree}
 	action_3789531f3884 = action{operands: &shape_003354c67246, turns: []turn{{roleArchive, roleRead}}}
@@ -22536,6 +23445,7 @@ var (
 	action_552172c5d290 = action{values: []role{roleAwk}, operands: &shape_003354c67246}
 	action_565d9b1445cb = action{values: []role{roleMaybeScript}}
 	action_56f3046bd8c9 = action{values: []role{roleRead}}
+	action_577f0ce57aa5 = action{values: []role{roleText}, effects: []effect.Kind{effect.Dynamic}}
 	action_5909ae12bc5d = action{effects: []effect.Kind{effect.Listen}, flags: reject}
 	action_5a6b4227498b = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}}
 	action_5b37e3f63e04 = action{values: []role{roleGlob}}
@@ -22577,6 +23487,7 @@ var (
 	action_759f14df4faf = action{values: []role{roleMount}}
 	action_7674bb8d4aad = action{values: []role{roleObject}}
 	action_77c9d35670b1 = action{turns: []turn{{roleList, roleChmod}}}
+	action_790a61154760 = action{effects: []effect.Kind{effect.ChangeSystem}, streams: streams{in: Data, setIn: true}}
 	action_79143bbb6394 = action{flags: runURLs}
 	action_7968183bb11e = action{operands: &shape_6e270d08c08d}
 	action_7c097ed414e6 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}
@@ -22690,6 +23601,7 @@ var (
 	action_d9893cf17090 = action{values: []role{roleRead}, class: network}
 	action_da06ee4de51b = action{values: []role{roleOutput}}
 	action_da417444f8cd = action{values: []role{roleIntoDir}, operands: &shape_aeeee2f37ef5}
+	action_db15d81936c5 = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}, streams: streams{in: Data, setIn: true}}
 	action_dc3b8e0bf989 = action{values: []role{roleText}, class: localWrite}
 	action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
 	action_dcda2a737eb3 = action{values: []role{rolePerl}, attached: true}
@@ -22749,6 +23661,7 @@ var (
 	action_fdb288ab8ae2 = action{class: destructive, effects: []effect.Kind{effect.ChangeRemote, effect.Destroy}}
 	action_fe32ff1f4d5b = action{here: roleWriteTree}
 	action_fef691420818 = action{streams: streams{out: Input, setOut: true}, operands: &shape_21c2a8258a17, turns: []turn{{roleArchive, roleWrite}, {roleFolder, roleReadTree}}}
+	action_ff2fd671a94b = action{class: network, streams: streams{in: Code, setIn: true}}
 )
 
 var (

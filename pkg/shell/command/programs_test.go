@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,6 +72,36 @@ func fillExamples(t *testing.T, path string, wants map[string]string) {
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDynamicSaysWhy wants words for people wherever an entry says that nobody
+// can tell what runs.
+func TestDynamicSaysWhy(t *testing.T) {
+	for _, p := range load(t) {
+		silent(t, p.File+": "+p.Name, p.Grammar, "")
+	}
+}
+
+// silent finds what is dynamic in a grammar that no level of it explains.
+func silent(t *testing.T, name string, g *grammar.Grammar, why string) {
+	if g.Why != "" {
+		why = g.Why
+	}
+	actions := []grammar.Action{}
+	if g.Base != nil {
+		actions = append(actions, *g.Base)
+	}
+	for _, o := range slices.Concat(g.Options, g.Prefixes, g.Keys, g.Texts) {
+		actions = append(actions, o.Action)
+	}
+	for _, a := range actions {
+		if slices.Contains(a.Effects, "Dynamic") && why == "" {
+			t.Errorf("%s: it is dynamic, and no key why says what that means", name)
+		}
+	}
+	for _, s := range g.Subs {
+		silent(t, name+" "+s.Name, s.Grammar, why)
 	}
 }
 

@@ -127,8 +127,14 @@ func (r *reader) lines(w Word) {
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		g := findProgram(r.levels[0].subs, strings.ToLower(first))
+		if g == nil && first != "" && first[0] != '#' {
+			g = findProgram(r.levels[0].subs, "*")
+		}
 		if g != nil && g.base != nil {
 			r.act(g.base)
+			if g.base.flags&reject != 0 {
+				r.doubt("cannot judge what %s does", first)
+			}
 		}
 	}
 }

@@ -64,6 +64,9 @@ func (r *reader) onlyRead() {
 		}
 	}
 	r.use.Effects, r.use.Nested, r.use.Stdin = nil, nil, Data
+	if r.use.Stdout == Secret {
+		r.use.Stdout = Data
+	}
 	r.class = readOnly
 }
 

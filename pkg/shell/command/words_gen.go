@@ -799,6 +799,29 @@ var PlaceOptions = Words{
 	"RAILS_ENV":        true,
 }
 
+// PlaceVariables are programs, each with a variable behind a slash that names the host, database or environment on which it works.
+var PlaceVariables = Words{
+	"dbmate/DATABASE_URL":        true,
+	"drizzle-kit/DATABASE_URL":   true,
+	"dropdb/PGHOST":              true,
+	"knex/DATABASE_URL":          true,
+	"knex/NODE_ENV":              true,
+	"mysql/MYSQL_HOST":           true,
+	"mysqladmin/MYSQL_HOST":      true,
+	"prisma/DATABASE_URL":        true,
+	"psql/PGDATABASE":            true,
+	"psql/PGHOST":                true,
+	"rails/DATABASE_URL":         true,
+	"rails/RACK_ENV":             true,
+	"rails/RAILS_ENV":            true,
+	"sequelize-cli/DATABASE_URL": true,
+	"sequelize-cli/NODE_ENV":     true,
+	"sequelize/DATABASE_URL":     true,
+	"sequelize/NODE_ENV":         true,
+	"typeorm/DATABASE_URL":       true,
+	"typeorm/NODE_ENV":           true,
+}
+
 // TrialPlaces are parts of names of places for development and tests.
 var TrialPlaces = Words{
 	"ci":          true,

@@ -23,6 +23,10 @@ func (v Value) SecretName() string {
 // and again stays cheap.
 const MaxValue = 64 << 10
 
+// UnsetName is a variable that text cannot be expected to set. It stands in code
+// for the parts that are not known.
+const UnsetName = "__unknown"
+
 // A Taint says where a value comes from.
 type Taint uint16
 

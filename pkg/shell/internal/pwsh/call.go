@@ -44,13 +44,14 @@ func (p *pwsh) operand() abstract.Value {
 		p.i++
 		v = p.block('}')
 	case c == '[':
-		end := strings.IndexByte(p.text[p.i:], ']')
-		if end < 0 {
-			p.i = len(p.text)
+		if p.attribute() {
 			return abstract.Value{}
 		}
-		dotted = strings.ToLower(strings.Trim(p.text[p.i:p.i+end+1], "[] "))
-		p.i += end + 1
+		name, ok := p.typeName()
+		if !ok {
+			return abstract.Value{}
+		}
+		dotted = name
 		if !strings.HasPrefix(p.text[p.i:], "::") {
 			p.skip(" \t")
 			return p.cast(dotted)
@@ -98,16 +99,6 @@ func (p *pwsh) table() abstract.Value {
 		}
 	}
 	return b.Value()
-}
-
-func (p *pwsh) hereString() abstract.Value {
-	q := p.text[p.i+1 : p.i+2]
-	body, _, ok := strings.Cut(p.text[p.i+2:], "\n"+q+"@")
-	p.i += 2 + len(body)
-	if ok {
-		p.i += 3
-	}
-	return abstract.Value{Text: strings.TrimLeft(body, "\r\n"), From: p.at}
 }
 
 // cast is [type]operand.
@@ -280,6 +271,12 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		return abstract.Unknown("the environment", abstract.Dump)
 	case "getenvironmentvariable":
 		return p.named("env:" + one.Text)
+	case "getnetworkcredential", "securestringtobstr", "securestringtoglobalallocunicode", "securestringtocotaskmemunicode":
+		if result.Taint&abstract.Credential != 0 { // as text, where it was hidden before
+			p.revealed()
+		}
+	case "copyfromscreen":
+		p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a picture of the screen", From: p.at})
 	case "getstream", "new":
 		if strings.Contains(name, "tcpclient") || method == "getstream" {
 			p.connect(one)
@@ -336,6 +333,11 @@ func (p *pwsh) transfer(method, name string, result abstract.Value, args []abstr
 	return result, true
 }
 
+// revealed records that a password is shown as text.
+func (p *pwsh) revealed() {
+	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "shows a password as text", From: p.at})
+}
+
 // changes records a method that changes an object of the system.
 func (p *pwsh) changes(method string) {
 	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " on an object", From: p.at})
@@ -359,7 +361,7 @@ func (p *pwsh) passing(recv abstract.Value, method, name string, one abstract.Va
 	case "substring", "insert", "remove":
 		return abstract.Unknown("."+method+"()", recv.Taint)
 	case "invoke", "invokereturnasis":
-		if recv.Text != "" && !recv.Plain() {
+		if !recv.Known() || recv.Text != "" && !recv.Plain() {
 			return p.evaluate(recv)
 		}
 	}

@@ -66,6 +66,9 @@ const (
 	variable         // its arguments are a name and its value
 	module           // a path among its arguments is code
 	remote           // it may run a program by its arguments
+	types            // it loads code, or compiles it
+	asks             // its output is a password that the user is asked for
+	reveals          // it may show such a password as text
 )
 
 var cmdletIndex = sync.OnceValue(func() map[string]*cmdlet {

@@ -1,6 +1,7 @@
 package pwsh
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -52,6 +53,9 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 		class := c.class
 		p.w.Execute(argv, c.name, class)
 		out = p.cmdlet(c, args, io)
+		if lower != c.name && unixOptions(args) { // where the system has a program of that name, PowerShell has no alias
+			out.Taint |= p.w.CallWindows(argv, io).Taint
+		}
 	case verbNoun(lower):
 		class := effect.Unknown
 		if readers[lower] {
@@ -67,6 +71,22 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 		out = p.w.CallWindows(argv, io)
 	}
 	return p.w.Deliver(io, out)
+}
+
+// unixOptions reports whether an argument is written as options of one letter
+// are, such as -rf, which no parameter begins with.
+func unixOptions(args []psArg) bool {
+	for _, a := range args {
+		if a.param != "" && a.use == unlisted && len(a.param) < 4 && !commonShort[a.param] {
+			return true
+		}
+	}
+	return false
+}
+
+// commonShort are the short names of parameters that every cmdlet has.
+var commonShort = map[string]bool{
+	"ea": true, "ev": true, "wa": true, "wv": true, "infa": true, "iv": true, "ov": true, "ob": true, "pv": true, "vb": true, "db": true, "wi": true, "cf": true,
 }
 
 func values(args []psArg) []abstract.Value {
@@ -262,6 +282,10 @@ func (p *pwsh) cmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Val
 		return abstract.JoinValues(values(args))
 	case passes:
 		return abstract.Unknown("…", out.Taint)
+	case asks:
+		v := abstract.Unknown("…", abstract.Credential)
+		v.Secrets = "what the user types in"
+		return v
 	default:
 		return out
 	}
@@ -379,5 +403,11 @@ func (p *pwsh) after(c *cmdlet, args []psArg, in, program abstract.Value, progra
 		}
 	case remote:
 		p.runs = true
+	case reveals:
+		if slices.ContainsFunc(args, func(a psArg) bool { return a.param == "asplaintext" }) {
+			p.revealed()
+		}
+	case types:
+		p.addType(c, args)
 	}
 }

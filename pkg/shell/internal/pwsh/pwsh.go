@@ -25,6 +25,9 @@ type pwsh struct {
 	runs     bool // it evaluates text or starts a shell
 }
 
+// unset stands for text that is not known, in quotes, too.
+const unset = "${" + abstract.UnsetName + "}"
+
 // deepest is how deep expressions may nest.
 const deepest = 100
 
@@ -118,6 +121,8 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 		p.i++
 		p.skip(" \t&")
 		return p.command(p.argument(), in)
+	case strings.HasPrefix(p.text[p.i:], unset): // it stood there as text
+		return p.command(p.argument(), in)
 	case c == '$' || c == '[' || c == '(' || c == '\'' || c == '"' || c == '@' || c == '{' || c >= '0' && c <= '9' || c == '!' || c == '-' || c == '+' || c == ',':
 		v := p.expression()
 		p.skip(" \t")
@@ -132,9 +137,20 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 		p.i++
 		return abstract.Value{}
 	}
+	if p.errorPlace() {
+		return abstract.Value{}
+	}
 	word := p.bare()
 	lower := strings.ToLower(word)
 	switch lower {
+	case "class", "enum":
+		if p.declaration(lower) {
+			return abstract.Value{}
+		}
+	case "default":
+		if p.blockFollows() {
+			return abstract.Value{}
+		}
 	case "if", "elseif", "else", "while", "for", "foreach", "switch", "try", "catch", "finally", "do", "until", "function", "filter", "return", "throw", "param", "begin", "process", "end", "trap", "in", "exit", "break", "continue", "data", "using":
 		if lower == "foreach" && in.Text != "" || lower == "foreach" && in.Taint != 0 {
 			break
@@ -361,24 +377,8 @@ func (p *pwsh) str() abstract.Value {
 			v := b.Value()
 			v.From, v.Written = p.at, true
 			return v
-		case q == '"' && c == '`' && p.i+1 < len(p.text):
-			p.i++
-			switch p.text[p.i] {
-			case 'n':
-				b.Literal("\n")
-			case 't':
-				b.Literal("\t")
-			case '0':
-			default:
-				b.Literal(p.text[p.i : p.i+1])
-			}
-			p.i++
-		case q == '"' && c == '$' && p.i+1 < len(p.text) && (plain.WordByte(p.text[p.i+1]) || p.text[p.i+1] == '{' || p.text[p.i+1] == '('):
-			if p.text[p.i+1] == '(' {
-				p.i += 2
-				b.Add(p.block(')'))
-				continue
-			}
+		case q == '"' && p.expanded(&b):
+		case strings.HasPrefix(p.text[p.i:], unset):
 			b.Add(p.variable())
 		default:
 			b.Literal(p.text[p.i : p.i+1])

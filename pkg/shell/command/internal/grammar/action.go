@@ -32,7 +32,7 @@ type Shape struct {
 	Tail []string
 }
 
-var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled", "apart", "slash"}
+var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled", "apart", "slash", "helpful"}
 
 // classes are the words for classes and their Go names.
 var classes = map[string]string{

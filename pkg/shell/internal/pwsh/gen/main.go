@@ -15,8 +15,8 @@ import (
 
 // A file is cmdlets.yaml.
 type file struct {
-	Readers, Verbs string
-	Cmdlets        map[string]entry
+	Readers, Verbs, Assemblies string
+	Cmdlets                    map[string]entry
 }
 
 // An entry is one cmdlet.
@@ -43,7 +43,7 @@ var (
 	}
 	specials = map[string]string{
 		"content": "content", "evaluate": "evaluate", "output": "output", "passes": "passes", "object": "object", "folder": "folder",
-		"alias": "alias", "variable": "variable", "module": "module", "remote": "remote",
+		"alias": "alias", "variable": "variable", "module": "module", "remote": "remote", "types": "types", "asks": "asks", "reveals": "reveals",
 	}
 )
 
@@ -95,6 +95,7 @@ func compile(data []byte) ([]byte, error) {
 	out.WriteString("}\n")
 	writeSet(&out, "readers", "readers are the commands that only look or reshape.", f.Readers)
 	writeSet(&out, "verbs", "verbs are what stands before the dash of a command's name.", f.Verbs)
+	writeSet(&out, "assemblies", "assemblies are those that come with the system.", f.Assemblies)
 	return format.Source(out.Bytes())
 }
 

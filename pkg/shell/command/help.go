@@ -1,0 +1,33 @@
+package command
+
+// asksHelp reports whether a command only asks its program what it can do: a
+// program, subcommands that it has, and --help or --version at the end. Behind
+// any other word the option may be somebody else's: "docker run web --help".
+// Words for a server are sent to it as they are, and what runs files of the
+// project may hand the option on to them: "yarn test --help".
+func asksHelp(g *syntax, args []Word) bool {
+	last := len(args) - 1
+	word := last > 0 && g.style&helpful != 0 && args[last].Text == "help"
+	if last < 1 || args[last].Pattern || !word && args[last].Text != "--help" && args[last].Text != "--version" {
+		return false
+	}
+	if last > 1 && g.input != roleNone {
+		return false
+	}
+	words := make([]string, 0, last)
+	for _, w := range args[1:last] {
+		words = append(words, w.Text)
+		sub := findProgram(g.subs, w.Text)
+		if sub == nil && word {
+			sub = findPrefixed(g.subs, w.Text, 0)
+		}
+		if w.Pattern || w.Text == "" || w.Text[0] == '-' || sub == nil && !g.hasGroup(w.Text) {
+			return false
+		}
+		if sub != nil {
+			g = sub
+		}
+	}
+	_, name := baseName(args[0].Text)
+	return last == 1 || len(Loaders(name, words)) == 0
+}

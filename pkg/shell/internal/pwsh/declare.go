@@ -1,0 +1,317 @@
+package pwsh
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+	"github.com/shieldcli/shield/pkg/shell/internal/plain"
+)
+
+// longestType is how many bytes the name of a type may have.
+const longestType = 512
+
+// typeName reads [name], which may hold others: [List[int]]. What stands in the
+// brackets is returned in lower case; ok is false where nothing closes them.
+func (p *pwsh) typeName() (name string, ok bool) {
+	end := p.typeEnd()
+	if end < 0 {
+		p.i = len(p.text)
+		return "", false
+	}
+	name = strings.ToLower(strings.Trim(p.text[p.i:end+1], "[] "))
+	p.i = end + 1
+	return name, true
+}
+
+// typeEnd returns where the bracket that closes the one at the place that is
+// read stands, else the next one, -1 if there is none.
+func (p *pwsh) typeEnd() int {
+	open := 0
+	for i := p.i; i < len(p.text) && i-p.i < longestType; i++ {
+		switch c := p.text[i]; {
+		case c == '[':
+			open++
+		case c == ']':
+			if open--; open == 0 {
+				return i
+			}
+		case !plain.WordByte(c) && strings.IndexByte(".,+` ", c) < 0:
+			i = len(p.text)
+		}
+	}
+	end := strings.IndexByte(p.text[p.i:], ']')
+	if end < 0 {
+		return -1
+	}
+	return p.i + end
+}
+
+// attribute reads [Name(…)] in front of a declaration, and walks the code in it.
+func (p *pwsh) attribute() bool {
+	i := p.i + 1
+	for i < len(p.text) && (plain.WordByte(p.text[i]) || p.text[i] == '.') {
+		i++
+	}
+	if i == p.i+1 || i >= len(p.text) || p.text[i] != '(' {
+		return false
+	}
+	p.i = i + 1
+	for p.i < len(p.text) && !p.w.Ended() {
+		p.skip(" \t\r\n,")
+		if p.i >= len(p.text) || p.text[p.i] == ')' {
+			p.i++
+			break
+		}
+		start := p.i
+		p.word()
+		p.skip(" \t")
+		if p.i < len(p.text) && p.text[p.i] == '=' {
+			p.i++
+			p.skip(" \t")
+		} else {
+			p.i = start
+		}
+		p.sum()
+		if p.i == start {
+			p.i++
+		}
+	}
+	p.i = min(p.i, len(p.text))
+	p.skip(" \t\r\n")
+	if p.i < len(p.text) && p.text[p.i] == ']' {
+		p.i++
+	}
+	return true
+}
+
+// word reads letters, digits and underscores.
+func (p *pwsh) word() string {
+	start := p.i
+	for p.i < len(p.text) && plain.WordByte(p.text[p.i]) {
+		p.i++
+	}
+	return p.text[start:p.i]
+}
+
+// declaration reads a class or an enum behind that word; nothing is read if none
+// stands there.
+func (p *pwsh) declaration(keyword string) bool {
+	mark := p.i
+	p.skip(" \t")
+	named := p.word() != ""
+	p.skip(" \t\r\n")
+	if p.i < len(p.text) && p.text[p.i] == ':' { // what it is derived from
+		p.i += len(p.text[p.i:]) - len(strings.TrimLeft(p.text[p.i:], ":, \t\r\n.[]_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
+	}
+	if !named || p.i >= len(p.text) || p.text[p.i] != '{' || p.depth > deepest {
+		p.i = mark
+		return false
+	}
+	p.i++
+	p.depth++
+	defer func() { p.depth-- }()
+	for p.w.Step(1) {
+		p.skip(" \t\r\n;,")
+		if p.i >= len(p.text) {
+			break
+		}
+		if p.text[p.i] == '}' {
+			p.i++
+			break
+		}
+		start := p.i
+		if keyword == "enum" {
+			p.enumerator()
+		} else {
+			p.classMember()
+		}
+		if p.i == start {
+			p.i++
+		}
+	}
+	return true
+}
+
+// enumerator reads a name of an enum, and its value.
+func (p *pwsh) enumerator() {
+	if p.text[p.i] == '[' && p.attribute() {
+		return
+	}
+	if p.word() == "" {
+		p.pipeline('}')
+		return
+	}
+	p.value()
+}
+
+// value reads what stands behind "=", if that comes next.
+func (p *pwsh) value() {
+	p.skip(" \t")
+	if p.i < len(p.text) && p.text[p.i] == '=' {
+		p.i++
+		p.pipeline('}')
+	}
+}
+
+// classMember reads a part of a property or a method: a type, a name with its
+// value, or a name with parameters and a body.
+func (p *pwsh) classMember() {
+	switch p.text[p.i] {
+	case '[':
+		if !p.attribute() {
+			p.typeName()
+		}
+		return
+	case '$':
+		p.variable()
+		p.value()
+		return
+	}
+	start := p.i
+	name := strings.ToLower(p.word())
+	if name == "hidden" || name == "static" {
+		return
+	}
+	p.skip(" \t")
+	if name == "" || p.i >= len(p.text) || p.text[p.i] != '(' {
+		p.i = start
+		p.pipeline('}')
+		return
+	}
+	p.i++
+	p.block(')')
+	p.skip(" \t\r\n")
+	if p.i < len(p.text) && p.text[p.i] == ':' { // the constructor of the class that it is derived from
+		p.i++
+		p.skip(" \t\r\n")
+		p.word()
+		p.skip(" \t")
+		if p.i < len(p.text) && p.text[p.i] == '(' {
+			p.i++
+			p.block(')')
+		}
+		p.skip(" \t\r\n")
+	}
+	if p.i < len(p.text) && p.text[p.i] == '{' {
+		p.i++
+		p.block('}')
+	}
+}
+
+// addType does what Add-Type does: only the loading of an assembly of the system
+// by its name runs no code that is not known.
+func (p *pwsh) addType(c *cmdlet, args []psArg) {
+	loads := false
+	for _, a := range args {
+		switch {
+		case a.param == "path" || a.param == "literalpath":
+			p.w.RunFile(abstract.WindowsGlob(a.val), "code", p.at)
+			loads = true
+		case a.param == "assemblyname" && systemAssemblies(a.val):
+			loads = true
+		case a.param == "passthru" || a.param == "erroraction" || a.param == "ignorewarnings":
+		default:
+			p.w.Dynamic(effect.CauseCode, c.name, p.at)
+			return
+		}
+	}
+	if !loads {
+		p.w.Dynamic(effect.CauseCode, c.name, p.at)
+	}
+}
+
+// systemAssemblies reports whether all names of a list are those of assemblies
+// that come with the system.
+func systemAssemblies(v abstract.Value) bool {
+	if !v.Known() || v.Text == "" {
+		return false
+	}
+	name, _, _ := strings.Cut(strings.ToLower(v.Text), ",") // version and key stand behind the name
+	for f := range strings.FieldsSeq(name) {
+		if !assemblies[f] {
+			return false
+		}
+	}
+	return strings.TrimSpace(name) != ""
+}
+
+// errorPlace skips the line of an error's output that says where it happened,
+// "At line:1 char:4".
+func (p *pwsh) errorPlace() bool {
+	rest, ok := strings.CutPrefix(p.text[p.i:], "At line:")
+	rest = strings.TrimLeft(rest, "0123456789")
+	rest, char := strings.CutPrefix(rest, " char:")
+	rest = strings.TrimLeft(strings.TrimLeft(rest, "0123456789"), " \t\r")
+	if !ok || !char || rest != "" && rest[0] != '\n' {
+		return false
+	}
+	p.i = len(p.text) - len(rest)
+	return true
+}
+
+// blockFollows reports whether a block in braces comes next.
+func (p *pwsh) blockFollows() bool {
+	return strings.HasPrefix(strings.TrimLeft(p.text[p.i:], " \t\r\n"), "{")
+}
+
+// escapes are what a letter behind a backtick stands for in a quoted text.
+var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'a': "\a", 'b': "\b", 'f': "\f", 'v': "\v", 'e': "\x1b", '0': ""}
+
+// expanded reads what is special in a text that PowerShell expands: an escape, a
+// variable, a subexpression. It is false for all else.
+func (p *pwsh) expanded(b *abstract.Builder) bool {
+	if p.i+1 >= len(p.text) {
+		return false
+	}
+	next := p.text[p.i+1]
+	switch c := p.text[p.i]; {
+	case c == '`':
+		text, ok := escapes[next]
+		if !ok {
+			text = p.text[p.i+1 : p.i+2]
+		}
+		b.Literal(text)
+		p.i += 2
+	case c == '$' && next == '(':
+		p.i += 2
+		b.Add(p.block(')'))
+	case c == '$' && (plain.WordByte(next) || next == '{'):
+		b.Add(p.variable())
+	default:
+		return false
+	}
+	return true
+}
+
+// hereString reads @'…'@ or @"…"@, of which PowerShell expands the second.
+func (p *pwsh) hereString() abstract.Value {
+	q := p.text[p.i+1]
+	closing := "\n" + string(q) + "@"
+	p.i += 2
+	if q == '\'' {
+		body, _, ok := strings.Cut(p.text[p.i:], closing)
+		p.i += len(body)
+		if ok {
+			p.i += len(closing)
+		}
+		return abstract.Value{Text: strings.TrimLeft(body, "\r\n"), From: p.at}
+	}
+	for p.i < len(p.text) && (p.text[p.i] == '\r' || p.text[p.i] == '\n') && !strings.HasPrefix(p.text[p.i:], closing) {
+		p.i++
+	}
+	var b abstract.Builder
+	for p.i < len(p.text) && !p.w.Ended() {
+		if strings.HasPrefix(p.text[p.i:], closing) {
+			p.i += len(closing)
+			break
+		}
+		if !p.expanded(&b) {
+			b.Literal(p.text[p.i : p.i+1])
+			p.i++
+		}
+	}
+	v := b.Value()
+	v.From = p.at
+	return v
+}
