@@ -14,6 +14,9 @@ func (s *state) first(b binding, show string) abstract.Value {
 	if !b.array {
 		return b.val
 	}
+	if b.alike {
+		return b.elems[0].val
+	}
 	if b.unsure || len(b.elems) > 0 && b.elems[0].key != "0" {
 		return vague(show, members(b)...)
 	}
@@ -64,6 +67,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 		}
 		for _, v := range s.fields(e.Value) {
 			b.unsure = b.unsure || v.IsPattern && !v.Written // how many words?
+			b.alike = v.Lines && len(a.Array.Elems) == 1 && !a.Append
 			b.elems = append(b.elems, element{itoa(len(b.elems)), v})
 		}
 		if len(b.elems) > abstract.MaxFields {

@@ -23,7 +23,7 @@ func rest(in abstract.Value) abstract.Value {
 	if in.Known() && in.Text == "" {
 		return in
 	}
-	return abstract.Unknown("…", in.Taint).Of(abstract.FromInput)
+	return entry(in, abstract.Unknown("…", in.Taint).Of(abstract.FromInput))
 }
 
 // redirectsErrors reports whether a redirection is of standard error.

@@ -20,7 +20,13 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 	if len(use.Nested) > 0 || use.Stdin == command.Code {
 		defer s.child(base)()
 	}
-	attached := io.Socket
+	attached, given := io.Socket, io
+	if command.Feeders[base] {
+		io.In = f.reads
+		if f.nreads == 0 {
+			io.In = abstract.Output(base, abstract.Local)
+		}
+	}
 	if len(use.Nested) == 0 && command.Relays[base] {
 		s.relay(base, argv)
 	}
@@ -35,17 +41,29 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 		inner := io
 		inner.Socket = attached
 		if n.Remote && !local(argv) {
-			s.remote++
+			b.Add(s.remotely(base, func() abstract.Value { return s.nestedUse(base, argv, n, inner, f) }))
+			continue
 		}
 		b.Add(s.nestedUse(base, argv, n, inner, f))
-		if n.Remote && !local(argv) {
-			s.remote--
-		}
 	}
 	if use.Stdin == command.Code {
-		b.Add(s.runStdin(base, argv, use.Language, io))
+		b.Add(s.runStdin(base, argv, use.Language, given))
 	}
 	return b.Value()
+}
+
+// remotely walks what runs on another machine, or in a container.
+func (s *state) remotely(base string, walk func() abstract.Value) abstract.Value {
+	machines := 0
+	if command.Machines[base] {
+		machines = 1
+	}
+	s.remote++
+	s.machine += machines
+	out := walk()
+	s.remote--
+	s.machine -= machines
+	return out
 }
 
 // child starts another shell or program, which sees of the variables what is
@@ -116,12 +134,16 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		return s.runText(n.Language, first, base, join(words), nil)
 	case "argv":
 		if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
+			if command.Placers[base] && strings.Contains(first.Text, "{}") {
+				first = s.fillIn(base, first, io.In, f)
+			}
 			return s.runText("shell", first, base, first.From, nil)
 		}
 		words := make([]abstract.Value, 0, len(n.Words)+1)
 		replaced := false
 		for _, w := range n.Words {
 			v := wordValue(w, argv)
+			v.Lines = v.Lines || v.IsPattern && command.Finders[base]
 			if strings.Contains(v.Text, "{}") && v.Known() {
 				v = s.fillIn(base, v, io.In, f)
 				replaced = true
@@ -147,6 +169,13 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	args := behind(argv, first)
 	if n.Stdin {
 		args = append(args, s.stdinWords(io.In, argv)...)
+	}
+	if command.Placers[base] {
+		for i, v := range args {
+			if v.Text == "{}" {
+				args[i] = s.fillIn(base, v, io.In, f)
+			}
+		}
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first is $0
 		s.bind(binding{name: zeroName, val: args[0]})
@@ -195,7 +224,7 @@ func (s *state) fillIn(base string, v, in abstract.Value, f flow) abstract.Value
 	switch {
 	case len(f.roots) > 1: // any of them
 	case command.Finders[base]:
-		fill = abstract.Value{Text: "./**", Show: "{}", IsPattern: true}
+		fill = abstract.Value{Text: "./**", Show: "{}", IsPattern: true, Lines: true}
 		if len(f.roots) > 0 && !f.roots[0].Bare {
 			fill.Text = strings.TrimSuffix(f.roots[0].AsPattern(), "/") + "/**"
 		}
@@ -397,52 +426,4 @@ func binary(data []byte) bool {
 		}
 	}
 	return bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0
-}
-
-// possibleCarrier looks for a command among the operands of an unknown program:
-// a wrapper usually takes the command as it is.
-func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
-	for i, v := range words {
-		if i > 8 {
-			return
-		}
-		if !v.Known() {
-			continue
-		}
-		if strings.HasPrefix(v.Text, "-") && v.Text != "--" || strings.Contains(v.Text, "=") {
-			continue
-		}
-		if v.Text == "--" {
-			if i+1 < len(words) {
-				s.invoke(words[i+1:], io)
-			}
-			return
-		}
-		name := programName(v.Text)
-		if name == "exec" || name == "run" || name == "x" { // bundle exec, poetry run
-			continue
-		}
-		if command.EverydayWords[name] {
-			return
-		}
-		if strings.ContainsRune(v.Text, '/') && !systemFolder(v.Text[:strings.LastIndexByte(v.Text, '/')+1]) {
-			continue
-		}
-		if _, ok := builtin(name); ok && name != "eval" && name != "exec" && name != "command" {
-			continue
-		}
-		if listed(words[i:], name) {
-			s.invoke(words[i:], io)
-			return
-		}
-	}
-}
-
-// listed reports whether package command knows a program and understands its
-// arguments.
-func listed(words []abstract.Value, name string) bool {
-	ws := commandWords(words)
-	ws[0].Text = name
-	use := command.Interpret(ws)
-	return use.Known || use.Class != effect.Unknown || len(use.Nested) > 0 || len(use.Touches) > 0
 }

@@ -54,6 +54,7 @@
 //	call.go                                               a simple command: alias, function, builtin, program
 //	builtin.go declare.go fold.go                         what the shell does itself; printf and text that can be computed
 //	program.go                                            a program: command.Interpret, then apply
+//	listing.go guess.go                                   lists of paths; commands that an unknown program may run
 //	carrier.go                                            commands and code in a program's arguments or its input
 //	environ.go windows.go                                 variables and registry keys that run code
 //	language.go detect.go                                 which reader walks code of which language

@@ -59,6 +59,17 @@ func (s *state) dropRepeated(mark int) {
 	s.effects = kept
 }
 
+// lasting reports whether a path of another machine is written out from its top, and no
+// place for what may go.
+func lasting(p string) bool {
+	for _, prefix := range [...]string{"/tmp/", "/var/tmp/", "/dev/shm/", "/var/cache/"} {
+		if strings.HasPrefix(p, prefix) {
+			return false
+		}
+	}
+	return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~")
+}
+
 // path records an effect on a path that a word names.
 func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
 	if v.Known() && v.Text == "" {
@@ -71,6 +82,9 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 		return "", true
 	}
 	if s.remote > 0 {
+		if s.machine > 0 && (recursive || v.IsPattern) && (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && lasting(v.Text) {
+			s.once(effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Cause: effect.CauseDestroys, Target: v.String(), From: v.From})
+		}
 		return v.Text, v.IsPattern
 	}
 	e.Path, e.Pattern = s.place().Path(v.Text, v.IsPattern)

@@ -39,6 +39,10 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 		return abstract.JoinValues(words)
 	}
 	form, args := words[0].Text, words[1:]
+	if len(args) == 1 && args[0].IsPattern && args[0].Origin == 0 && !args[0].Bare && oneEach[form] { // what a glob matches
+		args[0].Lines = true
+		return args[0]
+	}
 	var b abstract.Builder
 	b.Taint = words[0].Taint
 	for range abstract.MaxFields {
@@ -165,6 +169,11 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 	if base == "dirname" && len(argv) == 2 && argv[1].IsPattern && argv[1].Text == "*" { // as $0
 		return abstract.Lit(".\n"), true
 	}
+	if listers[base] {
+		if v, ok := s.listing(base, argv, f); ok || base == "git" {
+			return v, ok
+		}
+	}
 	var flags []string
 	var operands []abstract.Value
 	for _, v := range argv[1:] {
@@ -192,15 +201,16 @@ func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f fl
 		if len(operands) == 1 {
 			return found(operands[0]), true
 		}
-	case "find", "ls", "fd", "git", "rg", "grep":
-		return s.listing(base, argv, f)
-	case "cat", "tee", "tac", "sort", "uniq", "head", "tail", "rev", "tr", "sed", "cut", "xxd", "base64", "gbase64", "base32", "openssl", "gzip", "gunzip", "zcat", "uudecode", "hexdump", "od", "nl", "fold", "paste", "dd", "pv", "sponge", "perl", "awk", "python3":
+	case "cat", "tee", "tac", "sort", "uniq", "head", "tail", "rev", "tr", "sed", "cut", "xxd", "base64", "gbase64", "base32", "openssl", "gzip", "gunzip", "zcat", "uudecode", "hexdump", "od", "nl", "fold", "paste", "dd", "pv", "sponge", "perl", "awk", "python3", "grep", "egrep", "fgrep", "rg", "shuf":
 	default:
 		return abstract.Value{}, false
 	}
 	text := in
 	if f.nreads > 0 {
 		text = f.reads
+	}
+	if text.Lines && picks(base, flags, operands, f) {
+		return text, true
 	}
 	if !text.Known() || len(text.Text) > abstract.MaxValue || !s.step(1+len(text.Text)/512) {
 		return abstract.Value{}, false
@@ -239,40 +249,6 @@ func decodes(base string, flags []string) bool {
 		return true
 	}
 	return false
-}
-
-// listing returns the shape of the paths that a program lists.
-func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Value, bool) {
-	name := "$(" + base + ")"
-	switch base {
-	case "git":
-		if len(argv) > 2 && argv[1].Text == "rev-parse" && argv[2].Text == "--show-toplevel" && s.place().CWD != "" {
-			return abstract.Value{Text: abstract.EscapePattern(s.place().CWD) + "*", Show: "$(git rev-parse --show-toplevel)", IsPattern: true}.Of(abstract.FromCommand), false
-		}
-		if len(argv) > 1 && (argv[1].Text == "ls-files" || argv[1].Text == "diff" || argv[1].Text == "rev-parse" || argv[1].Text == "branch" || argv[1].Text == "describe" || argv[1].Text == "status") {
-			return abstract.Value{Text: "./**", Show: "$(git " + argv[1].Text + ")", IsPattern: true}.Of(abstract.FromCommand), true
-		}
-		return abstract.Value{}, false
-	case "grep", "rg":
-		lists := false
-		for _, v := range argv[1:] {
-			lists = lists || len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.ContainsAny(v.Text, "lL") || v.Text == "--files" || v.Text == "--files-with-matches"
-		}
-		if !lists {
-			return abstract.Value{}, false
-		}
-	}
-	root := "."
-	if len(f.roots) > 0 {
-		if f.roots[0].Bare || len(f.roots) > 1 {
-			return abstract.Value{}, false
-		}
-		root = f.roots[0].AsPattern()
-	}
-	if f.reads.Taint&^abstract.Local != 0 {
-		return abstract.Value{}, false
-	}
-	return abstract.Value{Text: strings.TrimSuffix(root, "/") + "/**", Show: name, IsPattern: true}.Of(abstract.FromCommand), true
 }
 
 // foldName computes basename, dirname and seq.

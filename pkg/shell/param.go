@@ -194,6 +194,9 @@ func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Va
 		if p.Index != nil && !s.listIndex(p) {
 			s.index(p.Index)
 		}
+		if b.alike && !p.Excl && !p.Length {
+			return members(b)
+		}
 		return []abstract.Value{vague(show, members(b)...)}
 	}
 	if s.listIndex(p) {

@@ -19,6 +19,9 @@ func (s *state) setPositional(args []abstract.Value) {
 	for i, v := range args {
 		if v.IsPattern && !v.Written { // any number of words
 			b.unsure, b.val = true, vague("$@", args[i:]...)
+			if v.Lines && i == len(args)-1 {
+				b.val = v
+			}
 			break
 		}
 		b.elems = append(b.elems, element{itoa(i + 1), v})
@@ -33,7 +36,7 @@ func (s *state) parameterAt(n int) (v abstract.Value, set bool) {
 	case ok && n >= 1 && n <= len(b.elems):
 		return b.elems[n-1].val, true
 	case ok && (!b.array || b.unsure):
-		return vague("$"+itoa(n), b.val), false
+		return entry(b.val, vague("$"+itoa(n), b.val)), false
 	}
 	return abstract.Value{}, false
 }
@@ -60,7 +63,7 @@ func (s *state) positional() []abstract.Value {
 	args, ok := s.parameters()
 	if !ok {
 		b, _ := s.lookupOnce(positionalName)
-		return append(members(b), vague("$@", b.val))
+		return append(members(b), entry(b.val, vague("$@", b.val)))
 	}
 	return args
 }

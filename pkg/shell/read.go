@@ -74,8 +74,12 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		if len(names) == 0 {
 			names = []abstract.Value{abstract.Lit("REPLY")}
 		}
-		for _, n := range names {
-			s.assignTo(n, abstract.Unknown("$"+n.String(), in.Taint|abstract.Foreign).Of(abstract.FromInput))
+		for i, n := range names {
+			v := abstract.Unknown("$"+n.String(), in.Taint|abstract.Foreign).Of(abstract.FromInput)
+			if i == 0 {
+				v = entry(in, v)
+			}
+			s.assignTo(n, v)
 		}
 		return abstract.Value{}
 	}
@@ -100,6 +104,15 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	return abstract.Value{}
 }
 
+// entry returns one line of a list, or what is given if the input is none.
+func entry(in, unknown abstract.Value) abstract.Value {
+	if !in.Lines {
+		return unknown
+	}
+	in.Show, in.Taint = unknown.Show, unknown.Taint
+	return in
+}
+
 // readArray binds an array to the words of a line, or to lines, of which the line end may be
 // trimmed.
 func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
@@ -109,9 +122,10 @@ func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
 		s.forget()
 		return
 	}
-	b := binding{name: name, array: true, unsure: true, elems: []element{{"0", abstract.Unknown("$"+name, in.Taint|abstract.Foreign).Of(abstract.FromInput)}}}
+	any := entry(in, abstract.Unknown("$"+name, in.Taint|abstract.Foreign).Of(abstract.FromInput))
+	b := binding{name: name, array: true, unsure: true, alike: in.Lines, elems: []element{{"0", any}}}
 	if known && plainly && in.Known() && in.Text != "" && !strings.Contains(in.Text, "\\") {
-		b.unsure, b.elems = false, nil
+		b.unsure, b.alike, b.elems = false, false, nil
 		var parts []string
 		if lines {
 			parts = strings.SplitAfter(in.Text, "\n")
@@ -130,7 +144,7 @@ func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
 		}
 	}
 	if old, ok := s.attribute(name); ok && old.kind > unset {
-		b.unsure = true
+		b.unsure, b.alike = true, false
 	}
 	s.bind(b)
 }

@@ -24,6 +24,7 @@ type binding struct {
 	place *effect.Place // of the working folder
 
 	unsure   bool // the members of an array are not known
+	alike    bool // but each is as the only one of elems
 	keyed    bool // an associative array
 	exported bool // stands before a command, which sees it
 	global   bool // outlives the function that declared the name local
@@ -150,7 +151,7 @@ func (s *state) attribute(name string) (binding, bool) {
 			b.kind = mixed
 		}
 		if n > 1 && (o.array || b.array) || o.array && o.weak {
-			b.array, b.unsure = true, true
+			b.array, b.unsure, b.alike = true, true, false
 		}
 		if !o.weak {
 			break

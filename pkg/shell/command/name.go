@@ -35,7 +35,8 @@ func baseName(path string) (dir, name string) {
 }
 
 // lookup returns the grammar of a program's name: as it is, in lower case
-// (file systems may ignore case), or without a version (python3.12, clang-18).
+// (file systems may ignore case), without a version (python3.12, clang-18), or as one of a
+// family that is listed by what its names begin with (git-credential-*).
 func lookup(name string) *syntax {
 	if name == "" || len(name) > maxName {
 		return nil
@@ -50,9 +51,11 @@ func lookup(name string) *syntax {
 		}
 	}
 	if short := strings.TrimRight(name, "0123456789."); short != name && short != "" {
-		return findProgram(programs[:], strings.TrimSuffix(short, "-"))
+		if g := findProgram(programs[:], strings.TrimSuffix(short, "-")); g != nil {
+			return g
+		}
 	}
-	return nil
+	return findPrefixed(programs[:], name, len("x-"))
 }
 
 // Language returns the language of code that an interpreter of a name reads,

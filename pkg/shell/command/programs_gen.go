@@ -67,7 +67,7 @@ var programs = [...]program{
 	{"amplify", &syntaxPulumi},
 	{"animate", &syntaxConvert},
 	{"annie", &syntaxAria2c},
-	{"ansible", &syntaxPulumi},
+	{"ansible", &syntaxAnsible},
 	{"ansible-config", &syntaxAnsible_galaxy},
 	{"ansible-doc", &syntaxAnsible_galaxy},
 	{"ansible-galaxy", &syntaxAnsible_galaxy},
@@ -152,7 +152,7 @@ var programs = [...]program{
 	{"aws", &syntaxAws},
 	{"aws-okta", &syntaxCredstash},
 	{"aws-sso", &syntaxCredstash},
-	{"aws-vault", &syntaxRlwrap},
+	{"aws-vault", &syntaxAws_vault},
 	{"aws_signing_helper", &syntaxCredstash},
 	{"axel", &syntaxAria2c},
 	{"az", &syntaxAz},
@@ -206,6 +206,7 @@ var programs = [...]program{
 	{"blkid", &syntaxDf},
 	{"bmake", &syntaxMake},
 	{"bmon", &syntaxNetstat},
+	{"bolt", &syntaxBolt},
 	{"boot", &syntaxMvn},
 	{"bootc", &syntaxApk},
 	{"bootctl", &syntaxLoginctl},
@@ -285,7 +286,7 @@ var programs = [...]program{
 	{"cgdb", &syntaxGdb},
 	{"chage", &syntaxUseradd},
 	{"chalice", &syntaxPulumi},
-	{"chamber", &syntaxRlwrap},
+	{"chamber", &syntaxAws_vault},
 	{"changeset", &syntaxJest},
 	{"changesets", &syntaxJest},
 	{"chattr", &syntaxChattr},
@@ -343,6 +344,7 @@ var programs = [...]program{
 	{"cloc", &syntaxMypy},
 	{"clojure", &syntaxRscript},
 	{"cloudflared", &syntaxCloudflared},
+	{"clush", &syntaxPdsh},
 	{"clusterctl", &syntaxTurso},
 	{"cmake", &syntaxMake},
 	{"cmatrix", &syntaxWall},
@@ -489,7 +491,7 @@ var programs = [...]program{
 	{"darkhttpd", &syntaxHttpd},
 	{"darktable-cli", &syntaxConvert},
 	{"dart", &syntaxMvn},
-	{"dasel", &syntaxGron},
+	{"dasel", &syntaxDasel},
 	{"dash", &syntaxSh},
 	{"databricks", &syntaxTurso},
 	{"date", &syntaxDate},
@@ -497,6 +499,7 @@ var programs = [...]program{
 	{"dbmate", &syntaxPrisma},
 	{"dbt", &syntaxJupyter},
 	{"dbus-run-session", &syntaxNohup},
+	{"dbus-send", &syntaxDbus_send},
 	{"dbxcli", &syntaxCroc},
 	{"dc", &syntaxDc},
 	{"dcfldd", &syntaxDd},
@@ -561,13 +564,7 @@ var programs = [...]program{
 	{"doas", &syntaxSudo},
 	{"docker", &syntaxDocker},
 	{"docker-compose", &syntaxDocker_compose},
-	{"docker-credential-desktop", &syntaxCredstash},
-	{"docker-credential-ecr-login", &syntaxCredstash},
-	{"docker-credential-gcr", &syntaxCredstash},
-	{"docker-credential-osxkeychain", &syntaxCredstash},
-	{"docker-credential-pass", &syntaxCredstash},
-	{"docker-credential-secretservice", &syntaxCredstash},
-	{"docker-credential-wincred", &syntaxCredstash},
+	{"docker-credential-*", &syntaxGit_credential__2a},
 	{"dockle", &syntaxBuildah},
 	{"docsify", &syntaxJest},
 	{"doctl", &syntaxDoctl},
@@ -606,6 +603,7 @@ var programs = [...]program{
 	{"dsconfigad", &syntaxInstaller},
 	{"dseditgroup", &syntaxUseradd},
 	{"dsenableroot", &syntaxInstaller},
+	{"dsh", &syntaxPdsh},
 	{"dsquery", &syntaxSharphound},
 	{"dstat", &syntaxPs},
 	{"dsymutil", &syntaxStrip},
@@ -665,7 +663,7 @@ var programs = [...]program{
 	{"enscript", &syntaxGs},
 	{"entr", &syntaxEntr},
 	{"env", &syntaxEnv},
-	{"envchain", &syntaxRlwrap},
+	{"envchain", &syntaxAws_vault},
 	{"envconsul", &syntaxRlwrap},
 	{"eog", &syntaxXset},
 	{"eopkg", &syntaxApk},
@@ -821,6 +819,7 @@ var programs = [...]program{
 	{"gdate", &syntaxDate},
 	{"gdb", &syntaxGdb},
 	{"gdbserver", &syntaxStrace},
+	{"gdbus", &syntaxDbus_send},
 	{"gdc", &syntaxGcc},
 	{"gdd", &syntaxDd},
 	{"gdiff", &syntaxDiff},
@@ -851,10 +850,7 @@ var programs = [...]program{
 	{"gio-open", &syntaxOpen},
 	{"gist", &syntaxCroc},
 	{"git", &syntaxGit},
-	{"git-credential-libsecret", &syntaxCredstash},
-	{"git-credential-manager", &syntaxCredstash},
-	{"git-credential-osxkeychain", &syntaxCredstash},
-	{"git-credential-wincred", &syntaxCredstash},
+	{"git-credential-*", &syntaxGit_credential__2a},
 	{"gitbook", &syntaxJest},
 	{"gitleaks", &syntaxMypy},
 	{"gitpod", &syntaxTurso},
@@ -898,7 +894,7 @@ var programs = [...]program{
 	{"gpasswd", &syntaxUseradd},
 	{"gpg", &syntaxGpg},
 	{"gpg-agent", &syntaxGpgconf},
-	{"gpg-connect-agent", &syntaxGpgconf},
+	{"gpg-connect-agent", &syntaxGpg_connect_agent},
 	{"gpg2", &syntaxGpg},
 	{"gpgconf", &syntaxGpgconf},
 	{"gpgsm", &syntaxGpg},
@@ -1024,6 +1020,7 @@ var programs = [...]program{
 	{"hx", &syntaxNano},
 	{"hydra", &syntaxNmap},
 	{"hypercorn", &syntaxJupyter},
+	{"hyperfine", &syntaxHyperfine},
 	{"hypothesis", &syntaxPytest},
 	{"i3-msg", &syntaxXset},
 	{"i386", &syntaxNohup},
@@ -1202,7 +1199,7 @@ var programs = [...]program{
 	{"kmutil", &syntaxInstaller},
 	{"kn", &syntaxKustomize},
 	{"knex", &syntaxPrisma},
-	{"knife", &syntaxPulumi},
+	{"knife", &syntaxKnife},
 	{"knip", &syntaxMypy},
 	{"koji", &syntaxDpkg_deb},
 	{"kompose", &syntaxKustomize},
@@ -1469,6 +1466,7 @@ var programs = [...]program{
 	{"mpg123", &syntaxSox},
 	{"mpg321", &syntaxSox},
 	{"mplayer", &syntaxSox},
+	{"mpssh", &syntaxPdsh},
 	{"mpstat", &syntaxPs},
 	{"mpv", &syntaxSox},
 	{"mqtt", &syntaxMosquitto_pub},
@@ -1689,6 +1687,7 @@ var programs = [...]program{
 	{"papermill", &syntaxJupyter},
 	{"paplay", &syntaxSox},
 	{"parallel", &syntaxParallel},
+	{"parallel-ssh", &syntaxPdsh},
 	{"parcel", &syntaxJest},
 	{"parecord", &syntaxScrot},
 	{"parted", &syntaxMkfs},
@@ -1726,6 +1725,7 @@ var programs = [...]program{
 	{"pdfunite", &syntaxGs},
 	{"pdksh", &syntaxKsh},
 	{"pdm", &syntaxPoetry},
+	{"pdsh", &syntaxPdsh},
 	{"peco", &syntaxFzf},
 	{"pee", &syntaxPee},
 	{"pelican", &syntaxJest},
@@ -1845,6 +1845,7 @@ var programs = [...]program{
 	{"prove", &syntaxMvn},
 	{"proxychains", &syntaxNohup},
 	{"proxychains4", &syntaxNohup},
+	{"prsync", &syntaxPdsh},
 	{"ps", &syntaxPs},
 	{"ps2pdf", &syntaxGs},
 	{"ps2ps", &syntaxGs},
@@ -1853,7 +1854,9 @@ var programs = [...]program{
 	{"psexec", &syntaxPsexec},
 	{"psexec64", &syntaxPsexec},
 	{"psftp", &syntaxLftp},
+	{"pslurp", &syntaxPdsh},
 	{"psql", &syntaxPsql},
+	{"pssh", &syntaxPdsh},
 	{"pstopdf", &syntaxGs},
 	{"pstree", &syntaxPs},
 	{"pt", &syntaxAg},
@@ -1865,7 +1868,7 @@ var programs = [...]program{
 	{"pulumi", &syntaxPulumi},
 	{"puma", &syntaxMvn},
 	{"pup", &syntaxGron},
-	{"puppet", &syntaxPulumi},
+	{"puppet", &syntaxPuppet},
 	{"purge", &syntaxInstaller},
 	{"purs", &syntaxMvn},
 	{"pushd", &syntaxCd},
@@ -1935,6 +1938,7 @@ var programs = [...]program{
 	{"python3", &syntaxPython},
 	{"pyupgrade", &syntaxBlack},
 	{"q", &syntaxDig},
+	{"qdbus", &syntaxDbus_send},
 	{"qemu-img", &syntaxKubectx},
 	{"qemu-system-x86_64", &syntaxKubectx},
 	{"qlmanage", &syntaxCodesign},
@@ -1976,6 +1980,7 @@ var programs = [...]program{
 	{"rclone", &syntaxRclone},
 	{"rcp", &syntaxTelnet},
 	{"rdjpgcom", &syntaxFfprobe},
+	{"rdsh", &syntaxPdsh},
 	{"react-native", &syntaxJest},
 	{"react-scripts", &syntaxJest},
 	{"read", &syntaxUnset},
@@ -2085,8 +2090,8 @@ var programs = [...]program{
 	{"s6-rc", &syntaxRc_update},
 	{"s6-setuidgid", &syntaxGosu},
 	{"s6-svc", &syntaxRc_update},
-	{"salt", &syntaxPulumi},
-	{"salt-call", &syntaxPulumi},
+	{"salt", &syntaxSalt},
+	{"salt-call", &syntaxSalt_call},
 	{"sam", &syntaxPulumi},
 	{"saml2aws", &syntaxCredstash},
 	{"sample", &syntaxLog},
@@ -2126,7 +2131,7 @@ var programs = [...]program{
 	{"sdk", &syntaxNvm},
 	{"sdkman", &syntaxNvm},
 	{"sdkmanager", &syntaxAdb},
-	{"secret-tool", &syntaxBw},
+	{"secret-tool", &syntaxSecret_tool},
 	{"security", &syntaxSecurity},
 	{"sed", &syntaxSed},
 	{"sem", &syntaxNohup},
@@ -2240,6 +2245,7 @@ var programs = [...]program{
 	{"sphinx-build", &syntaxJest},
 	{"spindump", &syntaxLog},
 	{"split", &syntaxSplit},
+	{"sponge", &syntaxSponge},
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
 	{"sprunge", &syntaxCroc},
@@ -3123,6 +3129,68 @@ var syntaxAlias = syntax{options: []option{
 	{"-a", &action_e3b0c44298fc},
 	{"-p", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
+
+var syntaxAnsible = syntax{style: gnu | bundled, service: "infrastructure", options: []option{
+	{"--args", &action_061dd4255278},
+	{"--ask-become-pass", &action_e3b0c44298fc},
+	{"--ask-pass", &action_e3b0c44298fc},
+	{"--ask-vault-pass", &action_e3b0c44298fc},
+	{"--background", &action_933fc77f4028},
+	{"--become", &action_e3b0c44298fc},
+	{"--become-method", &action_933fc77f4028},
+	{"--become-user", &action_933fc77f4028},
+	{"--check", &action_e3b0c44298fc},
+	{"--connection", &action_933fc77f4028},
+	{"--diff", &action_e3b0c44298fc},
+	{"--extra-vars", &action_933fc77f4028},
+	{"--forks", &action_933fc77f4028},
+	{"--inventory", &action_933fc77f4028},
+	{"--key-file", &action_933fc77f4028},
+	{"--limit", &action_933fc77f4028},
+	{"--list-hosts", &action_e3b0c44298fc},
+	{"--module-name", &action_933fc77f4028},
+	{"--module-path", &action_933fc77f4028},
+	{"--one-line", &action_e3b0c44298fc},
+	{"--playbook-dir", &action_933fc77f4028},
+	{"--poll", &action_933fc77f4028},
+	{"--private-key", &action_933fc77f4028},
+	{"--ssh-common-args", &action_933fc77f4028},
+	{"--ssh-extra-args", &action_933fc77f4028},
+	{"--timeout", &action_933fc77f4028},
+	{"--tree", &action_933fc77f4028},
+	{"--user", &action_933fc77f4028},
+	{"--vault-id", &action_933fc77f4028},
+	{"--vault-password-file", &action_933fc77f4028},
+	{"--version", &action_e3b0c44298fc},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_e3b0c44298fc},
+	{"-D", &action_e3b0c44298fc},
+	{"-K", &action_e3b0c44298fc},
+	{"-M", &action_933fc77f4028},
+	{"-P", &action_933fc77f4028},
+	{"-T", &action_933fc77f4028},
+	{"-a", &action_061dd4255278},
+	{"-b", &action_e3b0c44298fc},
+	{"-c", &action_933fc77f4028},
+	{"-e", &action_933fc77f4028},
+	{"-f", &action_933fc77f4028},
+	{"-i", &action_933fc77f4028},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_933fc77f4028},
+	{"-o", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+	{"-vv", &action_e3b0c44298fc},
+	{"-vvv", &action_e3b0c44298fc},
+}, texts: []option{
+	{"* -m authorized_key *", &action_6deb5cd91c63},
+	{"* -m file * state=absent", &action_7c097ed414e6},
+	{"* -m reboot*", &action_5d13da8339f2},
+	{"* -m script *", &action_5d13da8339f2},
+	{"* -m user *", &action_6deb5cd91c63},
+}, operands: shape{head: []role{rolePlace}}, base: &action_d4473c670c25}
 
 var syntaxAnsible_galaxy = syntax{style: open, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
@@ -4034,6 +4102,34 @@ var syntaxAws = syntax{style: own | helpful, service: "aws", options: []option{
 	{"sts", &syntaxAws_Sts},
 }}
 
+var syntaxAws_vault_Add = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxAws_vault_Env = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
+
+var syntaxAws_vault_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_e3b0c44298fc}
+
+var syntaxAws_vault = syntax{style: first | open, subs: []program{
+	{"add", &syntaxAws_vault_Add},
+	{"clear", &syntaxAws_vault_Add},
+	{"delete", &syntaxAws_vault_Add},
+	{"env", &syntaxAws_vault_Env},
+	{"exec", &syntaxAws_vault_Exec},
+	{"export", &syntaxAws_vault_Env},
+	{"find", &syntaxAws_vault_Add},
+	{"help", &syntaxAws_vault_Add},
+	{"history", &syntaxAws_vault_Env},
+	{"list", &syntaxAws_vault_Add},
+	{"login", &syntaxAws_vault_Env},
+	{"ls", &syntaxAws_vault_Add},
+	{"print", &syntaxAws_vault_Env},
+	{"read", &syntaxAws_vault_Env},
+	{"remove", &syntaxAws_vault_Add},
+	{"rotate", &syntaxAws_vault_Add},
+	{"services", &syntaxAws_vault_Add},
+	{"version", &syntaxAws_vault_Add},
+	{"write", &syntaxAws_vault_Add},
+}, operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_ccaa2d796569}
+
 var syntaxAz__2a = syntax{style: open, options: []option{
 	{"--command", &action_061dd4255278},
 	{"--scripts", &action_061dd4255278},
@@ -4313,6 +4409,34 @@ var syntaxBlack = syntax{style: open | long | bundled, options: []option{
 	{"server", &syntaxBlack_Check},
 	{"version", &syntaxBlack_Check},
 }, operands: shape{rest: roleEditTree}, base: &action_ccaa2d796569}
+
+var syntaxBolt_Apply = syntax{operands: shape{rest: roleMaybeFile}, base: &action_f725769babf3}
+
+var syntaxBolt_Command_Run = syntax{style: open, options: []option{
+	{"--targets", &action_933fc77f4028},
+	{"--user", &action_933fc77f4028},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_5d13da8339f2}
+
+var syntaxBolt_Command = syntax{style: open, subs: []program{
+	{"run", &syntaxBolt_Command_Run},
+}, operands: shape{rest: roleText}}
+
+var syntaxBolt_Inventory = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxBolt = syntax{style: open, service: "infrastructure", subs: []program{
+	{"apply", &syntaxBolt_Apply},
+	{"command", &syntaxBolt_Command},
+	{"file", &syntaxBolt_Apply},
+	{"inventory", &syntaxBolt_Inventory},
+	{"module", &syntaxBolt_Inventory},
+	{"plan", &syntaxBolt_Apply},
+	{"project", &syntaxBolt_Inventory},
+	{"script", &syntaxBolt_Apply},
+	{"secret", &syntaxBolt_Inventory},
+	{"task", &syntaxBolt_Apply},
+}, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxBpftool__2a = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
@@ -6620,6 +6744,38 @@ var syntaxCut = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
+var syntaxDasel_Delete = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_a7e184986131}
+
+var syntaxDasel_Select = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxDasel = syntax{style: gnu, options: []option{
+	{"--colour", &action_e3b0c44298fc},
+	{"--file", &action_56f3046bd8c9},
+	{"--out", &action_edb7023ca44a},
+	{"--parser", &action_933fc77f4028},
+	{"--plain", &action_e3b0c44298fc},
+	{"--pretty", &action_e3b0c44298fc},
+	{"--read", &action_933fc77f4028},
+	{"--selector", &action_933fc77f4028},
+	{"--type", &action_933fc77f4028},
+	{"--value", &action_933fc77f4028},
+	{"--write", &action_933fc77f4028},
+	{"-c", &action_e3b0c44298fc},
+	{"-f", &action_56f3046bd8c9},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_edb7023ca44a},
+	{"-p", &action_933fc77f4028},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_933fc77f4028},
+	{"-t", &action_933fc77f4028},
+	{"-v", &action_933fc77f4028},
+	{"-w", &action_933fc77f4028},
+}, subs: []program{
+	{"delete", &syntaxDasel_Delete},
+	{"put", &syntaxDasel_Delete},
+	{"select", &syntaxDasel_Select},
+}, operands: shape{rest: roleText}, base: &action_121aadd1cc38}
+
 var syntaxDate = syntax{style: gnu, options: []option{
 	{"--date", &action_933fc77f4028},
 	{"--debug", &action_e3b0c44298fc},
@@ -6642,6 +6798,13 @@ var syntaxDate = syntax{style: gnu, options: []option{
 	{"-u", &action_e3b0c44298fc},
 	{"-v", &action_933fc77f4028},
 }, operands: shape{head: []role{roleDate, roleText}}}
+
+var syntaxDbus_send = syntax{style: open, texts: []option{
+	{"*kwallet.*passwordlist*", &action_e68a09b0d2fe},
+	{"*kwallet.*readpassword*", &action_e68a09b0d2fe},
+	{"*secret.*.getsecret*", &action_e68a09b0d2fe},
+	{"*secrets*getsecret*", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxDc = syntax{input: roleEx, options: []option{
 	{"--expression", &action_f7b9dcd0b583},
@@ -8946,7 +9109,13 @@ var syntaxFzf = syntax{style: plus, options: []option{
 }, operands: shape{rest: roleText}, base: &action_121aadd1cc38}
 
 var syntaxGcc = syntax{style: long, options: []option{
-	{"-B", &action_fcdc8eed3b98},
+	{"-B", &action_24d486ebf1ae},
+	{"-Bdynamic", &action_e3b0c44298fc},
+	{"-Bgroup", &action_e3b0c44298fc},
+	{"-Bshareable", &action_e3b0c44298fc},
+	{"-Bstatic", &action_e3b0c44298fc},
+	{"-Bsymbolic", &action_e3b0c44298fc},
+	{"-Bsymbolic-functions", &action_e3b0c44298fc},
 	{"-C", &action_e3b0c44298fc},
 	{"-D", &action_933fc77f4028},
 	{"-E", &action_e3b0c44298fc},
@@ -8980,7 +9149,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-dumpdir", &action_edb7023ca44a},
 	{"-encoding", &action_933fc77f4028},
 	{"-f", &action_933fc77f4028},
-	{"-fplugin", &action_fcdc8eed3b98},
+	{"-fplugin", &action_24d486ebf1ae},
 	{"-g", &action_e3b0c44298fc},
 	{"-i", &action_e3b0c44298fc},
 	{"-idirafter", &action_56f3046bd8c9},
@@ -8993,7 +9162,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-isystem", &action_56f3046bd8c9},
 	{"-jobname", &action_e59e755b10c0},
 	{"-l", &action_933fc77f4028},
-	{"-load", &action_fcdc8eed3b98},
+	{"-load", &action_24d486ebf1ae},
 	{"-m", &action_933fc77f4028},
 	{"-march", &action_933fc77f4028},
 	{"-n", &action_e3b0c44298fc},
@@ -9005,6 +9174,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-pedantic", &action_e3b0c44298fc},
 	{"-pg", &action_e3b0c44298fc},
 	{"-pipe", &action_e3b0c44298fc},
+	{"-plugin", &action_24d486ebf1ae},
 	{"-pthread", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
@@ -9013,7 +9183,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-s", &action_e3b0c44298fc},
 	{"-shared", &action_e3b0c44298fc},
 	{"-source", &action_933fc77f4028},
-	{"-specs", &action_fcdc8eed3b98},
+	{"-specs", &action_24d486ebf1ae},
 	{"-static", &action_e3b0c44298fc},
 	{"-std", &action_933fc77f4028},
 	{"-target", &action_933fc77f4028},
@@ -9026,21 +9196,21 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-z", &action_933fc77f4028},
 }, prefixes: []option{
 	{"-shell-escape", &action_fcdc8eed3b98},
-	{"--plugin=", &action_fcdc8eed3b98},
+	{"--plugin=", &action_24d486ebf1ae},
 	{"--target=", &action_933fc77f4028},
-	{"-fplugin=", &action_fcdc8eed3b98},
+	{"-fplugin=", &action_24d486ebf1ae},
 	{"-fuse-ld=", &action_fcdc8eed3b98},
 	{"-wrapper=", &action_fcdc8eed3b98},
-	{"-plugin=", &action_fcdc8eed3b98},
+	{"-plugin=", &action_24d486ebf1ae},
 	{"-print-", &action_933fc77f4028},
-	{"-specs=", &action_fcdc8eed3b98},
+	{"-specs=", &action_24d486ebf1ae},
 	{"--std=", &action_933fc77f4028},
-	{"-load=", &action_fcdc8eed3b98},
+	{"-load=", &action_24d486ebf1ae},
 	{"-dump", &action_933fc77f4028},
 	{"-std=", &action_933fc77f4028},
 	{"-Wl,", &action_933fc77f4028},
 	{"--", &action_933fc77f4028},
-	{"-B", &action_fcdc8eed3b98},
+	{"-B", &action_24d486ebf1ae},
 	{"-D", &action_933fc77f4028},
 	{"-I", &action_933fc77f4028},
 	{"-J", &action_933fc77f4028},
@@ -9263,6 +9433,16 @@ var syntaxGh_Api = syntax{style: open, options: []option{
 	{"-t", &action_933fc77f4028},
 }, operands: shape{head: []role{roleText}}}
 
+var syntaxGh_Auth_Git_credential_Erase = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGh_Auth_Git_credential_Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGh_Auth_Git_credential = syntax{subs: []program{
+	{"erase", &syntaxGh_Auth_Git_credential_Erase},
+	{"get", &syntaxGh_Auth_Git_credential_Get},
+	{"store", &syntaxGh_Auth_Git_credential_Erase},
+}}
+
 var syntaxGh_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
 var syntaxGh_Auth_Status = syntax{style: open, options: []option{
@@ -9273,6 +9453,7 @@ var syntaxGh_Auth_Status = syntax{style: open, options: []option{
 var syntaxGh_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
 var syntaxGh_Auth = syntax{subs: []program{
+	{"git-credential", &syntaxGh_Auth_Git_credential},
 	{"login", &syntaxGh_Auth_Login},
 	{"logout", &syntaxGh_Auth_Login},
 	{"refresh", &syntaxGh_Auth_Login},
@@ -10183,9 +10364,39 @@ var syntaxGit_Config = syntax{style: gnu, options: []option{
 	{"unset", &syntaxGit_Config_Remove_section},
 }, operands: shape{head: []role{roleGitKey, roleGitValue}}}
 
-var syntaxGit_Credential = syntax{style: gnu | numeric, base: &action_378df4f221f4}
+var syntaxGit_Credential__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
 
-var syntaxGit_Credential_cache = syntax{style: open, operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+var syntaxGit_Credential_Approve = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGit_Credential_Fill = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_Credential = syntax{style: gnu | numeric, subs: []program{
+	{"*", &syntaxGit_Credential__2a},
+	{"approve", &syntaxGit_Credential_Approve},
+	{"capability", &syntaxGit_Credential_Approve},
+	{"fill", &syntaxGit_Credential_Fill},
+	{"reject", &syntaxGit_Credential_Approve},
+}}
+
+var syntaxGit_Credential__2a___2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_Credential__2a__Configure = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGit_Credential__2a__Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_Credential__2a_ = syntax{style: open, subs: []program{
+	{"*", &syntaxGit_Credential__2a___2a},
+	{"configure", &syntaxGit_Credential__2a__Configure},
+	{"diagnose", &syntaxGit_Credential__2a__Configure},
+	{"erase", &syntaxGit_Credential__2a__Configure},
+	{"exit", &syntaxGit_Credential__2a__Configure},
+	{"get", &syntaxGit_Credential__2a__Get},
+	{"help", &syntaxGit_Credential__2a__Configure},
+	{"list", &syntaxGit_Credential__2a__Configure},
+	{"store", &syntaxGit_Credential__2a__Configure},
+	{"unconfigure", &syntaxGit_Credential__2a__Configure},
+	{"version", &syntaxGit_Credential__2a__Configure},
+}}
 
 var syntaxGit_Daemon = syntax{style: open, operands: shape{rest: roleText}, base: &action_5909ae12bc5d}
 
@@ -11489,8 +11700,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"config", &syntaxGit_Config},
 	{"count-objects", &syntaxGit_Cat_file},
 	{"credential", &syntaxGit_Credential},
-	{"credential-cache", &syntaxGit_Credential_cache},
-	{"credential-store", &syntaxGit_Credential_cache},
+	{"credential-*", &syntaxGit_Credential__2a_},
 	{"daemon", &syntaxGit_Daemon},
 	{"describe", &syntaxGit_Cat_file},
 	{"diagnose", &syntaxGit_Cat_file},
@@ -11603,6 +11813,26 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"write-tree", &syntaxGit_Absorb},
 }}
 
+var syntaxGit_credential__2a__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_credential__2a_Configure = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxGit_credential__2a_Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGit_credential__2a = syntax{style: open, subs: []program{
+	{"*", &syntaxGit_credential__2a__2a},
+	{"configure", &syntaxGit_credential__2a_Configure},
+	{"diagnose", &syntaxGit_credential__2a_Configure},
+	{"erase", &syntaxGit_credential__2a_Configure},
+	{"exit", &syntaxGit_credential__2a_Configure},
+	{"get", &syntaxGit_credential__2a_Get},
+	{"help", &syntaxGit_credential__2a_Configure},
+	{"list", &syntaxGit_credential__2a_Configure},
+	{"store", &syntaxGit_credential__2a_Configure},
+	{"unconfigure", &syntaxGit_credential__2a_Configure},
+	{"version", &syntaxGit_credential__2a_Configure},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxGlab_Accessibility_Create = syntax{operands: shape{rest: roleText}, base: &action_f725769babf3}
 
 var syntaxGlab_Accessibility_Delete = syntax{operands: shape{rest: roleText}, base: &action_cb88a8d37100}
@@ -11656,6 +11886,16 @@ var syntaxGlab_Api = syntax{style: open, options: []option{
 	{"-t", &action_933fc77f4028},
 }, operands: shape{head: []role{roleText}}}
 
+var syntaxGlab_Auth_Git_credential_Erase = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGlab_Auth_Git_credential_Get = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxGlab_Auth_Git_credential = syntax{subs: []program{
+	{"erase", &syntaxGlab_Auth_Git_credential_Erase},
+	{"get", &syntaxGlab_Auth_Git_credential_Get},
+	{"store", &syntaxGlab_Auth_Git_credential_Erase},
+}}
+
 var syntaxGlab_Auth_Login = syntax{style: open, base: &action_ccaa2d796569}
 
 var syntaxGlab_Auth_Status = syntax{style: open, options: []option{
@@ -11666,6 +11906,7 @@ var syntaxGlab_Auth_Status = syntax{style: open, options: []option{
 var syntaxGlab_Auth_Token = syntax{style: open, base: &action_e68a09b0d2fe}
 
 var syntaxGlab_Auth = syntax{subs: []program{
+	{"git-credential", &syntaxGlab_Auth_Git_credential},
 	{"login", &syntaxGlab_Auth_Login},
 	{"logout", &syntaxGlab_Auth_Login},
 	{"refresh", &syntaxGlab_Auth_Login},
@@ -12261,6 +12502,12 @@ var syntaxGpg = syntax{style: gnu, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-z", &action_933fc77f4028},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
+
+var syntaxGpg_connect_agent = syntax{style: open, texts: []option{
+	{"*export_key*", &action_e68a09b0d2fe},
+	{"*get_passphrase*", &action_e68a09b0d2fe},
+	{"*get_secret*", &action_e68a09b0d2fe},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxGpgconf = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
@@ -12978,6 +13225,47 @@ var syntaxHttpd = syntax{style: bundled | open, why: "serves files", options: []
 	{"-u", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
 }, operands: shape{rest: roleReadTree}, base: &action_71770d2fe9f5}
+
+var syntaxHyperfine = syntax{style: gnu, options: []option{
+	{"--cleanup", &action_25992496c212},
+	{"--command-name", &action_933fc77f4028},
+	{"--conclude", &action_25992496c212},
+	{"--export-asciidoc", &action_edb7023ca44a},
+	{"--export-csv", &action_edb7023ca44a},
+	{"--export-json", &action_edb7023ca44a},
+	{"--export-markdown", &action_edb7023ca44a},
+	{"--export-orgmode", &action_edb7023ca44a},
+	{"--ignore-failure", &action_e3b0c44298fc},
+	{"--input", &action_56f3046bd8c9},
+	{"--max-runs", &action_933fc77f4028},
+	{"--min-runs", &action_933fc77f4028},
+	{"--parameter-list", &action_933fc77f4028},
+	{"--parameter-scan", &action_933fc77f4028},
+	{"--prepare", &action_25992496c212},
+	{"--runs", &action_933fc77f4028},
+	{"--setup", &action_25992496c212},
+	{"--shell", &action_933fc77f4028},
+	{"--show-output", &action_e3b0c44298fc},
+	{"--sort", &action_933fc77f4028},
+	{"--style", &action_933fc77f4028},
+	{"--time-unit", &action_933fc77f4028},
+	{"--warmup", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-L", &action_933fc77f4028},
+	{"-M", &action_933fc77f4028},
+	{"-N", &action_e3b0c44298fc},
+	{"-P", &action_933fc77f4028},
+	{"-S", &action_933fc77f4028},
+	{"-c", &action_25992496c212},
+	{"-i", &action_e3b0c44298fc},
+	{"-m", &action_933fc77f4028},
+	{"-n", &action_933fc77f4028},
+	{"-p", &action_25992496c212},
+	{"-r", &action_933fc77f4028},
+	{"-s", &action_25992496c212},
+	{"-u", &action_933fc77f4028},
+	{"-w", &action_933fc77f4028},
+}, operands: shape{rest: roleShell}}
 
 var syntaxIcacls = syntax{style: slash, options: []option{
 	{"/c", &action_e3b0c44298fc},
@@ -13703,6 +13991,23 @@ var syntaxKill = syntax{style: literal | numeric, options: []option{
 	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_69e929684d48}
+
+var syntaxKnife_Diff = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxKnife_Exec = syntax{operands: shape{head: []role{roleText}, rest: roleShellRemote}, base: &action_e3b0c44298fc}
+
+var syntaxKnife = syntax{style: open, service: "infrastructure", subs: []program{
+	{"diff", &syntaxKnife_Diff},
+	{"download", &syntaxKnife_Diff},
+	{"exec", &syntaxKnife_Exec},
+	{"help", &syntaxKnife_Diff},
+	{"list", &syntaxKnife_Diff},
+	{"search", &syntaxKnife_Diff},
+	{"show", &syntaxKnife_Diff},
+	{"ssh", &syntaxKnife_Exec},
+	{"status", &syntaxKnife_Diff},
+	{"winrm", &syntaxKnife_Exec},
+}, groups: []string{"client", "cookbook", "data", "environment", "node", "role"}, operands: shape{rest: roleScript}, base: &action_d4473c670c25}
 
 var syntaxKpasswd = syntax{style: open, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
@@ -16853,6 +17158,41 @@ var syntaxPdbedit = syntax{style: open, options: []option{
 	{"-w", &action_e68a09b0d2fe},
 }, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
+var syntaxPdsh = syntax{style: first | bundled, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--host", &action_933fc77f4028},
+	{"--hosts", &action_933fc77f4028},
+	{"--inline", &action_e3b0c44298fc},
+	{"--options", &action_933fc77f4028},
+	{"--par", &action_933fc77f4028},
+	{"--print", &action_e3b0c44298fc},
+	{"--timeout", &action_933fc77f4028},
+	{"--user", &action_933fc77f4028},
+	{"-A", &action_e3b0c44298fc},
+	{"-H", &action_933fc77f4028},
+	{"-O", &action_933fc77f4028},
+	{"-P", &action_e3b0c44298fc},
+	{"-R", &action_933fc77f4028},
+	{"-S", &action_e3b0c44298fc},
+	{"-X", &action_933fc77f4028},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-f", &action_933fc77f4028},
+	{"-g", &action_933fc77f4028},
+	{"-h", &action_933fc77f4028},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-o", &action_e3b0c44298fc},
+	{"-p", &action_933fc77f4028},
+	{"-q", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-u", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_933fc77f4028},
+	{"-x", &action_933fc77f4028},
+}, operands: shape{rest: roleShellRemote}, base: &action_d4473c670c25}
+
 var syntaxPee = syntax{style: gnu, options: []option{
 	{"--ignore-sigpipe", &action_e3b0c44298fc},
 	{"--ignore-write-errors", &action_e3b0c44298fc},
@@ -17672,6 +18012,27 @@ var syntaxPulumi = syntax{style: open, service: "infrastructure", subs: []progra
 	{"validate", &syntaxPulumi_About},
 	{"version", &syntaxPulumi_About},
 	{"whoami", &syntaxPulumi_About},
+}, operands: shape{rest: roleScript}, base: &action_d4473c670c25}
+
+var syntaxPuppet_Agent = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxPuppet_Apply = syntax{style: open, options: []option{
+	{"--execute", &action_fcdc8eed3b98},
+	{"-e", &action_fcdc8eed3b98},
+}, operands: shape{rest: roleScriptCode}, base: &action_a3663818f4ca}
+
+var syntaxPuppet_Config = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxPuppet = syntax{style: open, service: "infrastructure", subs: []program{
+	{"agent", &syntaxPuppet_Agent},
+	{"apply", &syntaxPuppet_Apply},
+	{"config", &syntaxPuppet_Config},
+	{"describe", &syntaxPuppet_Config},
+	{"epp", &syntaxPuppet_Config},
+	{"help", &syntaxPuppet_Config},
+	{"lookup", &syntaxPuppet_Config},
+	{"module", &syntaxPuppet_Config},
+	{"parser", &syntaxPuppet_Config},
 }, operands: shape{rest: roleScript}, base: &action_d4473c670c25}
 
 var syntaxPvs = syntax{style: open, options: []option{
@@ -18894,6 +19255,61 @@ var syntaxRustup = syntax{style: open, subs: []program{
 	{"which", &syntaxRustup_Completions},
 }, base: &action_d4473c670c25}
 
+var syntaxSalt = syntax{style: gnu | bundled, service: "infrastructure", options: []option{
+	{"--async", &action_e3b0c44298fc},
+	{"--batch", &action_e3b0c44298fc},
+	{"--batch-size", &action_933fc77f4028},
+	{"--compound", &action_e3b0c44298fc},
+	{"--config-dir", &action_933fc77f4028},
+	{"--grain", &action_e3b0c44298fc},
+	{"--list", &action_e3b0c44298fc},
+	{"--no-color", &action_e3b0c44298fc},
+	{"--nodegroup", &action_e3b0c44298fc},
+	{"--out", &action_933fc77f4028},
+	{"--out-file", &action_933fc77f4028},
+	{"--out-indent", &action_e3b0c44298fc},
+	{"--output", &action_933fc77f4028},
+	{"--pcre", &action_e3b0c44298fc},
+	{"--static", &action_e3b0c44298fc},
+	{"--timeout", &action_933fc77f4028},
+	{"--verbose", &action_e3b0c44298fc},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_e3b0c44298fc},
+	{"-E", &action_e3b0c44298fc},
+	{"-G", &action_e3b0c44298fc},
+	{"-I", &action_e3b0c44298fc},
+	{"-L", &action_e3b0c44298fc},
+	{"-N", &action_e3b0c44298fc},
+	{"-R", &action_e3b0c44298fc},
+	{"-S", &action_e3b0c44298fc},
+	{"-b", &action_933fc77f4028},
+	{"-c", &action_933fc77f4028},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+}, texts: []option{
+	{"* cmd.*", &action_5d13da8339f2},
+	{"* file.remove *", &action_7c097ed414e6},
+	{"* pkg.*", &action_f2b8d1899791},
+	{"* service.*", &action_f2b8d1899791},
+	{"* state.*", &action_f2b8d1899791},
+	{"* system.*", &action_5d13da8339f2},
+	{"* user.*", &action_6deb5cd91c63},
+}, operands: shape{head: []role{rolePlace, roleText}, rest: roleShellRemote}, base: &action_d4473c670c25}
+
+var syntaxSalt_call = syntax{style: gnu | bundled, options: []option{
+	{"--config-dir", &action_933fc77f4028},
+	{"--file-root", &action_933fc77f4028},
+	{"--local", &action_e3b0c44298fc},
+	{"--no-color", &action_e3b0c44298fc},
+	{"--out", &action_933fc77f4028},
+	{"--pillar-root", &action_933fc77f4028},
+	{"--retcode-passthrough", &action_e3b0c44298fc},
+	{"-c", &action_933fc77f4028},
+	{"-l", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleText, roleShell}}, base: &action_1dbed339da3a}
+
 var syntaxSc__2a = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxSc_Config = syntax{style: slash | expr, why: "creates a service, which runs code later", options: []option{
@@ -19043,6 +19459,21 @@ var syntaxSdiff = syntax{style: gnu, options: []option{
 	{"-w", &action_933fc77f4028},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleRead, roleRead}}, base: &action_121aadd1cc38}
+
+var syntaxSecret_tool__2a = syntax{operands: shape{rest: roleText}, base: &action_e68a09b0d2fe}
+
+var syntaxSecret_tool_Clear = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxSecret_tool_Help = syntax{operands: shape{rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSecret_tool = syntax{style: open, subs: []program{
+	{"*", &syntaxSecret_tool__2a},
+	{"clear", &syntaxSecret_tool_Clear},
+	{"help", &syntaxSecret_tool_Help},
+	{"lock", &syntaxSecret_tool_Clear},
+	{"store", &syntaxSecret_tool_Clear},
+	{"version", &syntaxSecret_tool_Help},
+}, operands: shape{rest: roleText}}
 
 var syntaxSecurity__2a = syntax{operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
@@ -19766,6 +20197,10 @@ var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_19af46619ea5}
 
+var syntaxSponge = syntax{style: gnu, options: []option{
+	{"-a", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleWrite}}, base: &action_121aadd1cc38}
+
 var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-ascii", &action_e3b0c44298fc},
 	{"-bail", &action_e3b0c44298fc},
@@ -20027,8 +20462,8 @@ var syntaxStrace = syntax{style: first, options: []option{
 	{"--error-exitcode", &action_933fc77f4028},
 	{"--follow-forks", &action_e3b0c44298fc},
 	{"--leak-check", &action_933fc77f4028},
-	{"--log-file", &action_edb7023ca44a},
-	{"--output", &action_edb7023ca44a},
+	{"--log-file", &action_da06ee4de51b},
+	{"--output", &action_da06ee4de51b},
 	{"--quiet", &action_e3b0c44298fc},
 	{"--show-leak-kinds", &action_933fc77f4028},
 	{"--summary", &action_e3b0c44298fc},
@@ -20061,7 +20496,7 @@ var syntaxStrace = syntax{style: first, options: []option{
 	{"-k", &action_e3b0c44298fc},
 	{"-l", &action_933fc77f4028},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_edb7023ca44a},
+	{"-o", &action_da06ee4de51b},
 	{"-p", &action_a7f4be3feb9e},
 	{"-q", &action_e3b0c44298fc},
 	{"-qq", &action_e3b0c44298fc},

@@ -37,6 +37,7 @@ func (r *reader) statement(w Word, text string) {
 		r.clientCommand(w, strings.TrimSpace(text))
 		return
 	}
+	r.pipedRows(w, text)
 	switch first {
 	case "select", "with", "show", "describe", "desc", "explain", "values", "table", "pragma", "use", "set", "begin", "start",
 		"commit", "rollback", "end", "analyze", "check", "help", "list", "fetch", "declare", "close", "print":
@@ -182,6 +183,9 @@ func (r *reader) clientCommand(w Word, text string) {
 		r.touch(effect.ReadFile, w, false)
 		r.doubt("%s runs a file", name)
 	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump":
+		if text := strings.Trim(w.Text, `"'`); hasPrefix(text, "|") {
+			w.Text = text
+		}
 		switch {
 		case hasPrefix(w.Text, "|"):
 			r.code(Nested{Language: "shell", Words: []Word{cut(w, 1)}})
@@ -196,6 +200,28 @@ func (r *reader) clientCommand(w Word, text string) {
 		if !hasPrefix(name, `\d`) && !hasPrefix(name, `\l`) || hasPrefix(name, `\lo_`) {
 			r.doubt("unknown database client command %s", name)
 		}
+	}
+}
+
+// pipedRows notes the command that gets the rows of a statement: "select 1 \g |command". A file
+// behind \g is written, and \gexec runs what the rows say.
+func (r *reader) pipedRows(w Word, text string) {
+	i := strings.LastIndex(text, `\g`)
+	if i < 0 || r.name() != "psql" && r.name() != "pgcli" {
+		return
+	}
+	name, to, _ := strings.Cut(text[i+1:], " ")
+	switch to = strings.TrimSpace(to); {
+	case name == "gexec":
+		r.effect(effect.ChangeRemote)
+		r.means("run")
+	case name != "g" && name != "gx" || to == "":
+	case to[0] == '|':
+		w.Text = to[1:]
+		r.code(Nested{Language: "shell", Words: []Word{w}})
+	default:
+		w.Text = to
+		r.touch(effect.WriteFile, w, false)
 	}
 }
 

@@ -79,6 +79,64 @@ var Placers = Words{
 	"xargs":    true,
 }
 
+// Feeders are programs that give what they read, or ask for, to the commands that they run.
+var Feeders = Words{
+	"bsdtar":  true,
+	"gsplit":  true,
+	"gtar":    true,
+	"mariadb": true,
+	"mysql":   true,
+	"pgcli":   true,
+	"psql":    true,
+	"split":   true,
+	"sqlite3": true,
+	"tar":     true,
+}
+
+// Machines are programs that run commands on other machines, not in containers.
+var Machines = Words{
+	"ansible":      true,
+	"autossh":      true,
+	"bolt":         true,
+	"clush":        true,
+	"dsh":          true,
+	"knife":        true,
+	"mosh":         true,
+	"mpssh":        true,
+	"parallel-ssh": true,
+	"pdsh":         true,
+	"plink":        true,
+	"pssh":         true,
+	"rdsh":         true,
+	"salt":         true,
+	"ssh":          true,
+	"sshpass":      true,
+}
+
+// HookWords are words in the names of options whose value is a command that runs.
+var HookWords = Words{
+	"after":   true,
+	"before":  true,
+	"change":  true,
+	"cmd":     true,
+	"command": true,
+	"exec":    true,
+	"execute": true,
+	"filter":  true,
+	"hook":    true,
+	"hooks":   true,
+	"pager":   true,
+	"post":    true,
+	"pre":     true,
+	"preview": true,
+	"program": true,
+	"run":     true,
+	"runner":  true,
+	"script":  true,
+	"shell":   true,
+	"wrapper": true,
+}
+
 // Finders are the placers that search folders.
 var Finders = Words{
 	"fd":     true,

@@ -66,6 +66,7 @@ type Value struct {
 	Lead      Origin // of what it starts with, where that is not known
 	Bare      bool   // nothing at all is known
 	Tree      bool   // the ** of a pattern is folders that were searched, see effect.Effect
+	Lines     bool   // a list of paths, of which each line matches the pattern, too
 	From      effect.Span
 	Secrets   string // which secret it holds, for messages
 	Written   bool   // text was put together from quoted parts, so it is not the name of an option
@@ -171,6 +172,8 @@ type Builder struct {
 	origin  Origin
 	lead    Origin
 	secrets string
+	list    bool // the only part so far is a list
+	tree    bool // and a tree
 }
 
 func (b *Builder) Literal(s string) {
@@ -182,7 +185,7 @@ func (b *Builder) Literal(s string) {
 		b.overflow()
 		return
 	}
-	b.Any, b.bare = true, false
+	b.Any, b.bare, b.list, b.tree = true, false, false, false
 	if b.pattern {
 		b.Lit.WriteString(EscapePattern(s))
 		if b.show.Len() < 4<<10 {
@@ -208,6 +211,8 @@ func (b *Builder) Add(v Value) {
 		return
 	}
 	b.origin |= v.Origin
+	alone := b.Lit.Len() == 0
+	b.list, b.tree = alone && v.Lines, alone && v.Tree
 	if !b.pattern {
 		b.pattern = true
 		b.bare = b.Lit.Len() == 0
@@ -239,7 +244,7 @@ func (b *Builder) overflow() {
 	b.show.Reset()
 	b.Lit.WriteString("**")
 	b.show.WriteString("…")
-	b.pattern, b.bare, b.Any = true, true, true
+	b.pattern, b.bare, b.Any, b.list, b.tree = true, true, true, false, false
 	b.origin, b.lead = 0, 0
 	b.Taint |= Foreign
 }
@@ -248,7 +253,7 @@ func (b *Builder) Value() Value {
 	if !b.pattern {
 		return Value{Text: b.Lit.String(), Taint: b.Taint, Secrets: b.secrets}
 	}
-	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Origin: b.origin, Lead: b.lead, Secrets: b.secrets}
+	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Origin: b.origin, Lead: b.lead, Secrets: b.secrets, Lines: b.list, Tree: b.tree}
 }
 
 // Unescaped adds unquoted text of the command.

@@ -1,0 +1,85 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// possibleCarrier looks for a command among the operands of an unknown program:
+// a wrapper usually takes the command as it is.
+func (s *state) possibleCarrier(words []abstract.Value, io abstract.Streams) {
+	s.hooks(words)
+	for i, v := range words {
+		if i > 8 {
+			return
+		}
+		if !v.Known() {
+			continue
+		}
+		if strings.HasPrefix(v.Text, "-") && v.Text != "--" || strings.Contains(v.Text, "=") {
+			continue
+		}
+		if v.Text == "--" {
+			if i+1 < len(words) {
+				s.invoke(words[i+1:], io)
+			}
+			return
+		}
+		name := programName(v.Text)
+		if name == "exec" || name == "run" || name == "x" { // bundle exec, poetry run
+			continue
+		}
+		if command.EverydayWords[name] {
+			return
+		}
+		if strings.ContainsRune(v.Text, '/') && !systemFolder(v.Text[:strings.LastIndexByte(v.Text, '/')+1]) {
+			continue
+		}
+		if _, ok := builtin(name); ok && name != "eval" && name != "exec" && name != "command" {
+			continue
+		}
+		if listed(words[i:], name) {
+			s.invoke(words[i:], io)
+			return
+		}
+	}
+}
+
+// hooks looks for commands in the options of an unknown program, where their names say that
+// it runs them: "--hooks.before='npm test'".
+func (s *state) hooks(words []abstract.Value) {
+	for i, v := range words[:min(len(words), 32)] {
+		name, text, attached := strings.Cut(v.Text, "=")
+		if !v.Known() || !strings.HasPrefix(name, "-") || !hookName(name) {
+			continue
+		}
+		if !attached && i+1 < len(words) && words[i+1].Known() {
+			text = words[i+1].Text
+		}
+		if first, _, _ := strings.Cut(text, " "); isCommandLine(text) && listed([]abstract.Value{{Text: first}}, first) {
+			s.runText("shell", abstract.Value{Text: text, Taint: v.Taint, From: v.From}, "an option", v.From, nil)
+		}
+	}
+}
+
+// hookName reports whether the name of an option says that its value is run.
+func hookName(name string) bool {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if command.HookWords[word] {
+			return true
+		}
+	}
+	return false
+}
+
+// listed reports whether package command knows a program and understands its
+// arguments.
+func listed(words []abstract.Value, name string) bool {
+	ws := commandWords(words)
+	ws[0].Text = name
+	use := command.Interpret(ws)
+	return use.Known || use.Class != effect.Unknown || len(use.Nested) > 0 || len(use.Touches) > 0
+}

@@ -1,0 +1,144 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// listers are the programs that write paths, one a line.
+var listers = map[string]bool{
+	"find": true, "gfind": true, "bfs": true, "ls": true, "gls": true, "dir": true, "vdir": true, "fd": true, "fdfind": true, "tree": true,
+	"git": true, "rg": true, "grep": true, "egrep": true, "fgrep": true, "ag": true, "locate": true, "mlocate": true, "plocate": true, "mdfind": true,
+}
+
+// oneEach are the forms of printf that write one word a line.
+var oneEach = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
+
+// listing returns the shape of the paths that a program lists.
+func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Value, bool) {
+	v := abstract.Value{Show: "$(" + base + ")", IsPattern: true, Lines: true}.Of(abstract.FromCommand)
+	first := ""
+	if len(argv) > 1 {
+		first = argv[1].Text
+	}
+	tail := "/**"
+	switch base {
+	case "git":
+		return s.gitListing(argv, v)
+	case "grep", "egrep", "fgrep", "rg", "ag":
+		if !slices.ContainsFunc(argv[1:], listsNames) {
+			return abstract.Value{}, false
+		}
+	case "locate", "mlocate", "plocate", "mdfind":
+		v.Text = "/**"
+		return v, true
+	case "tree":
+		if !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return shortOption(v, "f") }) {
+			return abstract.Value{}, false
+		}
+	case "ls", "gls", "dir", "vdir":
+		v.Lines = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return shortOption(v, "lgons") || strings.HasPrefix(v.Text, "--f") })
+		if first == "-d" || len(f.roots) == 1 && f.roots[0].IsPattern {
+			tail = ""
+		}
+	case "find", "gfind", "bfs":
+		v.Lines = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool {
+			return strings.HasPrefix(v.Text, "-printf") || v.Text == "-ls" || strings.HasPrefix(v.Text, "-exec") || strings.HasPrefix(v.Text, "-ok")
+		})
+	}
+	if f.reads.Taint&^abstract.Local != 0 {
+		return abstract.Value{}, false
+	}
+	root, known, ok := commonRoot(f.roots)
+	if !ok {
+		return abstract.Value{}, false
+	}
+	v.Text = strings.TrimSuffix(root, "/") + tail
+	v.Tree = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
+		return v.IsPattern || v.Text == "-L" || v.Text == "-H" || v.Text == "-follow"
+	})
+	return v, true
+}
+
+// gitListing returns the shape of the paths that git writes.
+func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Value, bool) {
+	if len(argv) < 2 {
+		return abstract.Value{}, false
+	}
+	sub := argv[1].Text
+	names := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--name-only" || sub == "grep" && listsNames(v) })
+	switch {
+	case sub == "rev-parse" && len(argv) > 2 && argv[2].Text == "--show-toplevel" && s.place().CWD != "":
+		v.Text, v.Show, v.Lines = abstract.EscapePattern(s.place().CWD)+"*", "$(git rev-parse --show-toplevel)", false
+		return v, false
+	case sub == "ls-files", sub == "diff", sub == "rev-parse", sub == "branch", sub == "describe", sub == "status", names:
+		v.Text, v.Show = "./**", "$(git "+sub+")"
+		v.Lines = names || sub == "ls-files" && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" || v.Text == "--stage" })
+		v.Tree = v.Lines
+		return v, true
+	}
+	return abstract.Value{}, false
+}
+
+// listsNames reports whether an option makes a search write the names of files.
+func listsNames(v abstract.Value) bool {
+	return shortOption(v, "lL") || v.Text == "--files" || strings.HasPrefix(v.Text, "--files-with") || v.Text == "--name-only"
+}
+
+// shortOption reports whether a word is an option of one of some letters.
+func shortOption(v abstract.Value, letters string) bool {
+	return len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.ContainsAny(v.Text, letters)
+}
+
+// commonRoot returns the folder that holds all that is listed, as a pattern, and whether it
+// is written out.
+func commonRoot(roots []abstract.Value) (root string, known, ok bool) {
+	if len(roots) == 0 {
+		return ".", true, true
+	}
+	root, known = roots[0].AsPattern(), roots[0].Known()
+	for i, r := range roots {
+		if r.Bare || i > 0 && (!r.Known() || !known) {
+			return "", false, false
+		}
+		for i > 0 && root != r.AsPattern() && !strings.HasPrefix(r.AsPattern(), strings.TrimSuffix(root, "/")+"/") {
+			up := path.Dir(root)
+			if up == root && path.IsAbs(r.Text) != path.IsAbs(root) || strings.HasPrefix(r.Text, "..") {
+				return "", false, false
+			}
+			if up == root {
+				break
+			}
+			root = up
+		}
+	}
+	return root, known, true
+}
+
+// picks reports whether a program writes some lines of a list as they are.
+func picks(base string, flags []string, operands []abstract.Value, f flow) bool {
+	letters := ""
+	switch base {
+	case "cat", "tac", "tee", "sponge", "pv", "shuf":
+		return base == "shuf" || len(flags) == 0
+	case "sort":
+		letters = "nrfuzVRhdbktis0123456789,"
+	case "uniq":
+		letters = "duiz"
+	case "head", "tail":
+		letters = "nqz0123456789+"
+	case "grep", "egrep", "fgrep", "rg":
+		letters = "vEFPiwxzae"
+		if f.nreads > 0 {
+			return false
+		}
+	case "tr":
+		return len(operands) == 2 && operands[0].Text == `\n` && strings.Trim(operands[1].Text, `\0`) == ""
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(flags, func(flag string) bool { return strings.Trim(flag[1:], letters) != "" })
+}
