@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:3e504cef707be5507b3b2dc92d8810961ec051b043aeb9db84ecacc054950503"
+const rulesFingerprint = "sha256:26cd6e054c15a862ab39595ee256d6c3f21f1f190a8d56ab85c45cc26a49e8a3"
 
 var ruleTable = [...]Rule{
 	{
@@ -2493,7 +2493,7 @@ var ruleTable = [...]Rule{
 		},
 	},
 	{
-		ID: "XP-055", Name: "checks_switched_off", Category: "guard", Severity: High, Outcome: Escalate, Platform: "any",
+		ID: "XP-055", Name: "checks_switched_off", Category: "defense_evasion", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Switches off a search for secrets that runs before commits, by a variable.",
 		Advice:      "fix what the check finds, or ask the user",
 		Match:       []string{"SKIP=gitleaks git commit -m x", "SKIP=flake8,detect-secrets git commit -m x", "SKIP=trufflehog pre-commit run", "HUSKY=0 git commit -m x", "HUSKY=0 git push"},
@@ -2505,7 +2505,7 @@ var ruleTable = [...]Rule{
 		},
 	},
 	{
-		ID: "XP-056", Name: "production_database_emptied", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
+		ID: "XP-056", Name: "production_database_emptied", Category: "impact", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Empties the database of a production environment with the commands of a framework.",
 		Advice:      "make a copy first, and ask the user to confirm",
 		Match:       []string{"APP_ENV=production php artisan db:wipe --force", "RAILS_ENV=production rails db:drop", "RAILS_ENV=production bin/rails db:reset", "RAILS_ENV=prod rake db:purge", "APP_ENV=production php artisan migrate:fresh", "APP_ENV=production php artisan migrate:reset", "NODE_ENV=production npx prisma migrate reset", "FLASK_ENV=production alembic downgrade base", "APP_ENV=prod bin/console doctrine:database:drop --force", "MIX_ENV=prod mix ecto.drop", "DJANGO_ENV=production python manage.py flush"},
@@ -2549,7 +2549,7 @@ var ruleTable = [...]Rule{
 		},
 	},
 	{
-		ID: "XP-059", Name: "request_runs_as_command", Category: "backdoor", Severity: High, Outcome: Escalate, Platform: "any",
+		ID: "XP-059", Name: "request_runs_as_command", Category: "persistence", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Writes code that runs what a web request says as a command.",
 		Advice:      "run a fixed program with checked arguments",
 		Match:       []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"os.popen(request.args['c']).read()\",\"path\":\"a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"os.system(request.form['c'])\",\"path\":\"a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"subprocess.run(request.values['c'], shell=True)\",\"path\":\"a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"eval(request.json['c'])\",\"path\":\"a.py\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"exec(req.query.c)\",\"path\":\"a.js\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"execSync(req.body.c)\",\"path\":\"a.js\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"eval(req.params.c)\",\"path\":\"a.js\"}}", "{\"type\":\"edit_file\",\"payload\":{\"new_string\":\"os.popen(request.args['c'])\",\"old_string\":\"x\",\"path\":\"a.py\"}}"},
@@ -2561,7 +2561,7 @@ var ruleTable = [...]Rule{
 		},
 	},
 	{
-		ID: "XP-060", Name: "cloud_opened_to_everybody", Category: "exposure", Severity: High, Outcome: Escalate, Platform: "any",
+		ID: "XP-060", Name: "cloud_opened_to_everybody", Category: "impact", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Writes infrastructure that everybody may reach on all ports, read, or use with all rights.",
 		Advice:      "name the addresses, ports and actions that are needed",
 		Match:       []string{"{\"type\":\"write_file\",\"payload\":{\"content\":\"ingress {\\n from_port = 0\\n to_port = 65535\\n cidr_blocks = [\\\"0.0.0.0/0\\\"]\\n}\",\"path\":\"sg.tf\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"acl = \\\"public-read-write\\\"\",\"path\":\"s3.tf\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"actions = [\\\"*\\\"]\",\"path\":\"iam.tf\"}}", "{\"type\":\"write_file\",\"payload\":{\"content\":\"\\\"Action\\\": \\\"*\\\"\",\"path\":\"iam.tf\"}}", "{\"type\":\"edit_file\",\"payload\":{\"new_string\":\"acl = \\\"public-read\\\"\",\"old_string\":\"x\",\"path\":\"s3.tf\"}}"},
