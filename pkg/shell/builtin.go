@@ -461,21 +461,6 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	return abstract.Value{}
 }
 
-func (s *state) readFrom(argv []abstract.Value) (abstract.Value, bool) {
-	for i, v := range argv {
-		n, ok := strings.CutPrefix(v.Text, "-u")
-		if !ok || !v.Known() {
-			continue
-		}
-		if n == "" && i+1 < len(argv) {
-			n = argv[i+1].Text
-		}
-		d, ok := s.fd(n)
-		return d.val, ok
-	}
-	return abstract.Value{}, false
-}
-
 // ztcp is zsh's module for connections: it leaves a descriptor in $REPLY.
 func (s *state) ztcp(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	e := effect.Effect{Kind: effect.Connect, Pattern: true, From: join(argv)}

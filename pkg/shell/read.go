@@ -211,3 +211,18 @@ func splitFields(line, ifs string) []string {
 	}
 	return out
 }
+
+func (s *state) readFrom(argv []abstract.Value) (abstract.Value, bool) {
+	for i, v := range argv {
+		n, ok := strings.CutPrefix(v.Text, "-u")
+		if !ok || !v.Known() {
+			continue
+		}
+		if n == "" && i+1 < len(argv) {
+			n = argv[i+1].Text
+		}
+		d, ok := s.fd(n)
+		return d.val, ok
+	}
+	return abstract.Value{}, false
+}
