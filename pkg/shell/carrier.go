@@ -133,28 +133,7 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		first = abstract.JoinValues(words)
 		return s.runText(n.Language, first, base, join(words), nil)
 	case "argv":
-		if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
-			if command.Placers[base] && strings.Contains(first.Text, "{}") {
-				first = s.fillIn(base, first, io.In, f)
-			}
-			return s.runText("shell", first, base, first.From, nil)
-		}
-		words := make([]abstract.Value, 0, len(n.Words)+1)
-		replaced := false
-		for _, w := range n.Words {
-			v := wordValue(w, argv)
-			v.Lines = v.Lines || v.IsPattern && command.Finders[base]
-			if strings.Contains(v.Text, "{}") && v.Known() {
-				v = s.fillIn(base, v, io.In, f)
-				replaced = true
-			}
-			words = append(words, v)
-		}
-		if n.Stdin && !replaced {
-			words = append(words, s.stdinWords(io.In, argv)...)
-			io.In = abstract.Value{}
-		}
-		return s.invoke(words, io)
+		return s.nestedArgv(base, argv, n, io, f)
 	case "file":
 		language := n.Of
 		rest := make([]abstract.Value, 0, len(n.Words))
@@ -196,6 +175,33 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		return s.nestedWith(first.Text, first.From, io)
 	}
 	return s.code(n.Language, first.Text, first.From, args)
+}
+
+// nestedArgv runs the words of an argument vector.
+func (s *state) nestedArgv(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
+	first := wordValue(n.Words[0], argv)
+	if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
+		if command.Placers[base] && strings.Contains(first.Text, "{}") {
+			first = s.fillIn(base, first, io.In, f)
+		}
+		return s.runText("shell", first, base, first.From, nil)
+	}
+	words := make([]abstract.Value, 0, len(n.Words)+1)
+	replaced := false
+	for _, w := range n.Words {
+		v := wordValue(w, argv)
+		v.Lines = v.Lines || v.IsPattern && command.Finders[base]
+		if strings.Contains(v.Text, "{}") && v.Known() {
+			v = s.fillIn(base, v, io.In, f)
+			replaced = true
+		}
+		words = append(words, v)
+	}
+	if n.Stdin && !replaced {
+		words = append(words, s.stdinWords(io.In, argv)...)
+		io.In = abstract.Value{}
+	}
+	return s.invoke(words, io)
 }
 
 // isCommandLine reports whether a word in the place of a program's name is a
@@ -385,6 +391,11 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		s.dynamic(cause, "unknown script "+abstract.Clip(f.String()), at)
 		return abstract.Unknown("…", abstract.Foreign)
 	}
+	return s.runScript(f, p, language, args, at)
+}
+
+// runScript reads the script at a canonical path and walks it.
+func (s *state) runScript(f abstract.Value, p, language string, args []abstract.Value, at effect.Span) abstract.Value {
 	data, err := s.at.Script(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.setUp(p):

@@ -368,64 +368,11 @@ func cut(from, count int64, n int) (lo, hi int) {
 func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].Known() && vals[0].Text == ""
-	envVar := !set && !empty // of the environment: may be set or not
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
-		orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull
-		if set && !(empty && orNull) {
-			if orNull && len(vals) == 1 && !vals[0].Known() { // it may be empty
-				mark := len(s.vars)
-				word := s.word(e.Word)
-				if assigns {
-					s.assignTo(abstract.Lit(p.Param.Value), word)
-				}
-				s.weaken(mark)
-				return []abstract.Value{vague(show, vals[0], word)}
-			}
-			return vals
-		}
-		if envVar && vals[0].Known() {
-			return vals
-		}
-		mark := len(s.vars)
-		_, bound := s.attribute(p.Param.Value)
-		word := s.word(e.Word)
-		if envVar {
-			word.Taint |= vals[0].Taint
-		}
-		if assigns {
-			to := abstract.Lit(p.Param.Value)
-			if p.Index != nil || p.Excl {
-				to = abstract.Variable(p.Param.Value, 0)
-			}
-			s.assignTo(to, word)
-		}
-		if envVar {
-			s.weaken(mark)
-			if bound { // and not known, so it is not only the default
-				return []abstract.Value{vague(show, vals[0], word)}
-			}
-		}
-		return []abstract.Value{word}
+		return s.orDefault(p, vals, set, empty, show)
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
-		mark := len(s.vars)
-		word := s.word(e.Word)
-		s.weaken(mark)
-		null := e.Op == syntax.AlternateUnsetOrNull
-		known := len(vals) > 0 && (vals[0].Known() || len(vals) > 1)
-		switch {
-		case set && !empty && known || set && !null && len(vals) > 0 || envVar && known:
-			return []abstract.Value{word}
-		case empty && (!set || null):
-			return []abstract.Value{{}}
-		}
-		if i, ok := s.choose(p.Param.Value+" is set", 2); ok && i == 0 {
-			return []abstract.Value{word}
-		} else if ok {
-			return []abstract.Value{{}}
-		}
-		return []abstract.Value{vague(show, word)}
+		return s.orAlternate(p, vals, set, empty, show)
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		s.word(e.Word)
 		if !set || empty || !vals[0].Known() {
@@ -462,6 +409,70 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 		})
 	}
 	return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
+}
+
+// orDefault is ${x-word}, ${x:-word}, ${x=word} and ${x:=word}.
+func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
+	e, envVar := p.Exp, !set && !empty // of the environment: may be set or not
+	assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
+	orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull
+	if set && !(empty && orNull) {
+		if orNull && len(vals) == 1 && !vals[0].Known() { // it may be empty
+			mark := len(s.vars)
+			word := s.word(e.Word)
+			if assigns {
+				s.assignTo(abstract.Lit(p.Param.Value), word)
+			}
+			s.weaken(mark)
+			return []abstract.Value{vague(show, vals[0], word)}
+		}
+		return vals
+	}
+	if envVar && vals[0].Known() {
+		return vals
+	}
+	mark := len(s.vars)
+	_, bound := s.attribute(p.Param.Value)
+	word := s.word(e.Word)
+	if envVar {
+		word.Taint |= vals[0].Taint
+	}
+	if assigns {
+		to := abstract.Lit(p.Param.Value)
+		if p.Index != nil || p.Excl {
+			to = abstract.Variable(p.Param.Value, 0)
+		}
+		s.assignTo(to, word)
+	}
+	if envVar {
+		s.weaken(mark)
+		if bound { // and not known, so it is not only the default
+			return []abstract.Value{vague(show, vals[0], word)}
+		}
+	}
+	return []abstract.Value{word}
+}
+
+// orAlternate is ${x+word} and ${x:+word}.
+func (s *state) orAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
+	e, envVar := p.Exp, !set && !empty
+	mark := len(s.vars)
+	word := s.word(e.Word)
+	s.weaken(mark)
+	null := e.Op == syntax.AlternateUnsetOrNull
+	known := len(vals) > 0 && (vals[0].Known() || len(vals) > 1)
+	switch {
+	case set && !empty && known || set && !null && len(vals) > 0 || envVar && known:
+		return []abstract.Value{word}
+	case empty && (!set || null):
+		return []abstract.Value{{}}
+	}
+	if i, ok := s.choose(p.Param.Value+" is set", 2); ok && i == 0 {
+		return []abstract.Value{word}
+	} else if ok {
+		return []abstract.Value{{}}
+	}
+	return []abstract.Value{vague(show, word)}
 }
 
 func changeCase(v abstract.Value, op syntax.ParExpOperator) abstract.Value {

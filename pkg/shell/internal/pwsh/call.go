@@ -224,11 +224,7 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 		result.Taint |= abstract.Decoded
 	case "getstring":
 		if one.Known() && strings.Contains(name, "unicode") {
-			var b strings.Builder
-			for i := 0; i+1 < len(one.Text); i += 2 {
-				b.WriteRune(rune(one.Text[i]) | rune(one.Text[i+1])<<8)
-			}
-			one.Text = b.String()
+			one.Text = utf16Text(one.Text)
 		}
 		one.Taint |= result.Taint
 		return one
@@ -284,6 +280,15 @@ func (p *pwsh) call(recv abstract.Value, name string, args []abstract.Value) abs
 	case "":
 	}
 	return result
+}
+
+// utf16Text reads bytes as little-endian UTF-16, without surrogates.
+func utf16Text(bytes string) string {
+	var b strings.Builder
+	for i := 0; i+1 < len(bytes); i += 2 {
+		b.WriteRune(rune(bytes[i]) | rune(bytes[i+1])<<8)
+	}
+	return b.String()
 }
 
 // transfer does what the methods that move data do; ok is false for all others.
