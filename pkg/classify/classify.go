@@ -177,8 +177,9 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 		scored <- ask()
 	}()
 	h := k.heuristic(c, scopeAll)
+	known := k.evidence(c, h.decision == verdict.Allow && !k.opts.NoHeuristic)
 	decide := func(m result) verdict.Verdict {
-		m = k.weigh(c, m, h.decision == verdict.Allow && !k.opts.NoHeuristic)
+		m = known.weigh(m)
 		if k.opts.NoHeuristic && h.decision == verdict.Allow {
 			return finish(c, m, m)
 		}

@@ -58,27 +58,39 @@ func permitted(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Allows })
 }
 
-// weigh returns what a model's answer is worth against what the analysis found:
-// its SAFE clears no final doubt, unless the policy allows the case, and of
-// ordinary work in which no rule matched its suspicion is a question.
-func (k *Classifier) weigh(c *analysis.Case, m result, unmatched bool) result {
+// An evidence is what the analysis and the rules say of a case that a model judges.
+type evidence struct {
+	unmatched bool // no rule matched
+	allowed   bool // a rule of the policy allows it
+	ordinary  bool // it is ordinary, and no rule of the policy has to say so
+	doubt     doubt
+}
+
+// evidence returns what a model's answers are weighed against.
+func (k *Classifier) evidence(c *analysis.Case, unmatched bool) evidence {
+	e := evidence{unmatched: unmatched, allowed: permitted(c), doubt: doubts(c, k.opts.Doubts)}
+	e.ordinary = unmatched && !e.allowed && c.Ordinary()
+	return e
+}
+
+// weigh returns what a model's answer is worth: its SAFE clears no final doubt,
+// unless the policy allows the case, and of ordinary work in which no rule matched
+// its suspicion is a question.
+func (e *evidence) weigh(m result) result {
 	if m.err != nil {
 		return m
 	}
-	allowed := permitted(c)
-	ordinary := unmatched && !allowed && c.Ordinary()
-	d := doubts(c, k.opts.Doubts)
 	switch {
-	case m.decision == verdict.Allow && !allowed && (d.final || m.confidence < d.least):
-		m.decision, m.reasoning = verdict.Escalate, d.reason
-		if !d.final {
-			m.reasoning += fmt.Sprintf(" (the model calls it safe with %.2f; this takes %.2f)", m.confidence, d.least)
+	case m.decision == verdict.Allow && !e.allowed && (e.doubt.final || m.confidence < e.doubt.least):
+		m.decision, m.reasoning = verdict.Escalate, e.doubt.reason
+		if !e.doubt.final {
+			m.reasoning += fmt.Sprintf(" (the model calls it safe with %.2f; this takes %.2f)", m.confidence, e.doubt.least)
 		}
-	case m.safe && unmatched && allowed:
+	case m.safe && e.unmatched && e.allowed:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
-	case m.safe && ordinary && m.decision != verdict.Allow:
+	case m.safe && e.ordinary && m.decision != verdict.Allow:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, ordinaryReason
-	case m.decision == verdict.Block && ordinary:
+	case m.decision == verdict.Block && e.ordinary:
 		m.decision = verdict.Escalate
 		m.reasoning = "model: looks like an attack, though every effect is known and ordinary; a higher tier decides"
 	}

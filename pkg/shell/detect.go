@@ -8,14 +8,20 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
-// looksPowerShell reports whether a command line is PowerShell text: it starts
-// with a cmdlet, a .NET type, or a variable as only PowerShell writes it.
-func looksPowerShell(text string) bool {
+// uncommented returns text without blanks around it and lines of comments before it.
+func uncommented(text string) string {
 	text = strings.TrimSpace(text)
 	for strings.HasPrefix(text, "#") {
 		_, rest, _ := strings.Cut(text, "\n")
 		text = strings.TrimSpace(rest)
 	}
+	return text
+}
+
+// looksPowerShell reports whether a command line is PowerShell text: it starts
+// with a cmdlet, a .NET type, or a variable as only PowerShell writes it.
+func looksPowerShell(text string) bool {
+	text = uncommented(text)
 	if len(text) < 3 {
 		return false
 	}

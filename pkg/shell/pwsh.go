@@ -134,11 +134,7 @@ var valueOperators = map[string]bool{
 // as only PowerShell is written: a declaration, a value that is printed, or plain
 // commands and then a statement of PowerShell.
 func mayBePowerShell(text string) bool {
-	text = strings.TrimSpace(text)
-	for strings.HasPrefix(text, "#") {
-		_, rest, _ := strings.Cut(text, "\n")
-		text = strings.TrimSpace(rest)
-	}
+	text = uncommented(text)
 	if len(text) < 3 {
 		return false
 	}
