@@ -17,9 +17,10 @@ build:
 demo: build
 	@testdata/demo.sh build/shield
 
+# Four packages at a time, since some wait for terminals; the time limit is for a machine that does much besides.
 test:
 	$(GO) vet ./...
-	$(GO) test -race -shuffle=on ./...
+	$(GO) test -race -shuffle=on -p 4 -timeout 40m ./...
 
 # takes half an hour; the tests of every day take a few streams
 TYPING ?= 200
