@@ -318,19 +318,6 @@ func TestSidecarAddresses(t *testing.T) {
 	}
 }
 
-// TestSidecarLeavesThisMachine holds that a name for this machine that resolves
-// to another is not connected to.
-func TestSidecarLeavesThisMachine(t *testing.T) {
-	t.Parallel()
-	for addr, want := range map[string]bool{
-		"127.0.0.1:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true, "10.0.0.1:80": false, "[2001:db8::1]:80": false, "": false, "localhost:80": false,
-	} {
-		if err := loopbackOnly("tcp", addr, nil); (err == nil) != want {
-			t.Errorf("%q: %v", addr, err)
-		}
-	}
-}
-
 // TestSidecarIgnoresProxies: were the environment's proxy used, the question
 // would not reach the server. Not parallel: it sets the environment.
 func TestSidecarIgnoresProxies(t *testing.T) {
