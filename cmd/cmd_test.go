@@ -46,6 +46,10 @@ func rulesAlone(t testing.TB) func(string) string {
 	}
 }
 
+// testCache is the cache of all worlds: a process loads ONNX Runtime once, from
+// one place.
+func testCache() string { return filepath.Join(os.TempDir(), "shield-test-cache") }
+
 // run runs a command line over an input. Tests that call it are not parallel:
 // the flag library writes to a help flag that all command lines share.
 func run(t testing.TB, w World, in string, args ...string) (status int, out, errs string) {

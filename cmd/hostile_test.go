@@ -188,7 +188,7 @@ func TestHostileModel(t *testing.T) {
 	settings := w.Getenv
 	w.Getenv = func(name string) string {
 		if name == "XDG_CACHE_HOME" { // a process loads ONNX Runtime from one place
-			return filepath.Join(os.TempDir(), "shield-test-cache")
+			return testCache()
 		}
 		return settings(name)
 	}

@@ -40,7 +40,7 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 		}
 		inner := io
 		inner.Socket = attached
-		if n.Remote && !local(argv) {
+		if n.Remote && !local(base, argv, use) {
 			b.Add(s.remotely(base, func() abstract.Value { return s.nestedUse(base, argv, n, inner, f) }))
 			continue
 		}
@@ -97,12 +97,26 @@ func (s *state) relay(base string, argv []abstract.Value) {
 	}
 }
 
-// local reports whether a carrier that runs commands elsewhere is told to run
-// them on this machine.
-func local(argv []abstract.Value) bool {
-	for _, v := range argv[1:] {
-		host := v.Text[strings.LastIndexByte(v.Text, '@')+1:]
-		if command.LocalHosts[host] {
+// local reports whether a carrier that runs commands on other machines is told to
+// run them on this one.
+func local(base string, argv []abstract.Value, use command.Use) bool {
+	if !command.Machines[base] {
+		return false
+	}
+	return slices.ContainsFunc(use.Touches, func(t command.Touch) bool {
+		return t.Kind == effect.Connect && effect.ThisMachine(effect.Host(t.Word.Text))
+	}) || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return namesThis(v.Text) })
+}
+
+// namesThis reports whether a word names this machine: as a host, or in an
+// option such as -oHostName=localhost. A number may be anything.
+func namesThis(word string) bool {
+	host := word[strings.LastIndexByte(word, '@')+1:]
+	if strings.HasPrefix(host, "-") || len(host) > 8 && strings.EqualFold(host[:8], "HostName") {
+		host = host[strings.LastIndexAny(host, "= ")+1:]
+	}
+	for host := range strings.SplitSeq(host, ",") {
+		if strings.Trim(host, "0123456789") != "" && effect.ThisMachine(effect.Host(host)) {
 			return true
 		}
 	}

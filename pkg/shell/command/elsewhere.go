@@ -232,7 +232,7 @@ func placeKind(s string) kind {
 		}
 	}
 	out := ordinary
-	if host, _, _ := strings.Cut(strings.TrimLeft(s, "["), ":"); LocalHosts[strings.TrimSuffix(host, "]")] || LocalHosts[s] {
+	if host, _, _ := strings.Cut(s, "/"); effect.Loopback(effect.Host(host)) {
 		out = forTrial
 	}
 	for part := range strings.FieldsFuncSeq(s, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {

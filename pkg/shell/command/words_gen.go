@@ -99,6 +99,8 @@ var Machines = Words{
 	"autossh":      true,
 	"bolt":         true,
 	"clush":        true,
+	"dbclient":     true,
+	"dropbear":     true,
 	"dsh":          true,
 	"knife":        true,
 	"mosh":         true,
@@ -109,6 +111,7 @@ var Machines = Words{
 	"pssh":         true,
 	"rdsh":         true,
 	"salt":         true,
+	"slogin":       true,
 	"ssh":          true,
 	"sshpass":      true,
 }
@@ -461,13 +464,6 @@ var CmdShims = Words{
 	"npm":  true,
 	"npx":  true,
 	"yarn": true,
-}
-
-// LocalHosts are names of this machine.
-var LocalHosts = Words{
-	"127.0.0.1": true,
-	"::1":       true,
-	"localhost": true,
 }
 
 // Blank are programs, or a program and its first argument behind a slash, whose output tells nothing of what this machine holds.
