@@ -18,6 +18,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
@@ -34,10 +35,12 @@ type World struct {
 	User       string // the user's name; may be unknown
 	OS         string // the operating system, as in GOOS
 
-	args       []string                            // the command line
-	parent     int                                 // the process that asks, if it is not the parent
-	startJudge func(args []string) (*judge, error) // nil starts shield itself
-	endParent  func() error                        // nil kills the parent
+	Ahead *watch.Watch // the hook that this process began to watch before the rest of shield was there; nil if it did not
+
+	args       []string                                  // the command line
+	parent     int                                       // the process that asks, if it is not the parent
+	startJudge func(args []string) (*watch.Judge, error) // nil starts shield itself
+	endParent  func() error                              // nil kills the parent
 }
 
 // commands are the commands, in the order of the help text.
