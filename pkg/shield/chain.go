@@ -194,7 +194,7 @@ func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	if len(steps) == 0 {
 		steps = []verdict.Step{{
 			Source: sources[tier], Decision: v.Decision, Confidence: v.Confidence,
-			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error,
+			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error, Fixed: v.Fixed,
 		}}
 	}
 	for i := range steps {
