@@ -30,6 +30,8 @@ type Case struct {
 	place   effect.Place
 	words   string // of the command, resolved
 	views   []View
+	texts   []fieldTexts
+	decoded []decodedText
 }
 
 // At returns the place in which the action is judged; its CWD is the action's.

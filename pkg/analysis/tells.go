@@ -83,7 +83,7 @@ func (c *Case) credentials(e effect.Effect) {
 		c.unexamined("the payload has more than 256 texts")
 	}
 	for _, l := range leaves {
-		if authenticates(l) || l.Path == "url" || !holdsCredential(l.Name, l.Text) {
+		if authenticates(l) || l.Path == "url" || !c.holdsCredential(l.Name, l.Text) {
 			continue
 		}
 		c.handOn(e, "the field "+l.Path)
@@ -120,14 +120,14 @@ var environment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
 
 // holdsCredential reports whether a text holds a credential, also one that is
 // encoded, or a variable that does with its value.
-func holdsCredential(name, text string) bool {
+func (c *Case) holdsCredential(name, text string) bool {
 	if redact.Holds(name, text) {
 		return true
 	}
 	if dumps(text) {
 		return true
 	}
-	for _, l := range effect.Layers(text) {
+	for _, l := range c.layers(text) {
 		if redact.Holds(name, l.Text) || dumps(l.Text) {
 			return true
 		}
@@ -166,7 +166,7 @@ func (c *Case) asks(e effect.Effect) {
 	word, destroys := verbOfPath(host, path)
 	for name, all := range values {
 		for _, value := range all {
-			secret = secret || holdsCredential(name, value)
+			secret = secret || c.holdsCredential(name, value)
 			if w, d := verbOfQuery(name, value); w != "" {
 				word, destroys = w, d
 			}

@@ -108,7 +108,7 @@ func (s *stranger) leaves(field string, v any) {
 // leaf adds the effects that one text suggests by its field's name and its
 // content.
 func (s *stranger) leaf(field, text string) {
-	if holdsCredential(field, text) {
+	if s.holdsCredential(field, text) {
 		s.handOn(effect.Effect{Target: s.Action.Type}, "the field "+field)
 	}
 	switch {

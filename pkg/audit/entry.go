@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -93,13 +92,13 @@ const (
 // and predecessor.
 func (e *Entry) body(now time.Time, r *redact.Redactor) []byte {
 	c := e.clean(now, r)
-	b := encode(c)
+	b := c.encode()
 	if len(b) > maxBody { // only by what no verdict of ours has
 		c.Payload, c.Trail = nil, nil
 		for _, s := range c.strings() {
 			*s = redact.Cut(*s, 256)
 		}
-		b = encode(c)
+		b = c.encode()
 	}
 	return b
 }
@@ -159,31 +158,14 @@ func (e *Entry) strings() []*string {
 // payload keeps a decoded JSON value if it is small enough, or the beginning of
 // its text.
 func payload(v any, r *redact.Redactor) any {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := appendValue(nil, v)
+	if err != nil {
 		return map[string]any{"unwritable": r.Brief(err.Error(), MaxString)}
 	}
-	if b.Len() > maxPayload {
-		return map[string]any{"truncated": redact.Cut(b.String(), MaxString), "bytes": b.Len()}
+	if len(b) > maxPayload {
+		return map[string]any{"truncated": redact.Cut(string(b), MaxString), "bytes": len(b)}
 	}
-	return json.RawMessage(bytes.TrimSpace(b.Bytes()))
-}
-
-// encode returns the entry as one line of JSON without the opening brace, Seq
-// and Prev. Characters that a terminal would act on, or not show, are escaped.
-func encode(c *Entry) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	c.Seq, c.Prev = 0, ""
-	if err := enc.Encode(c); err != nil {
-		// A confidence that is not a number.
-		return encode(&Entry{Time: c.Time, Kind: c.Kind, ActionHash: c.ActionHash, Decision: c.Decision, Tier: c.Tier, Error: "unwritable entry"})
-	}
-	line := bytes.TrimPrefix(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(`{"seq":0,"prev":"",`))
-	return visible(line)
+	return json.RawMessage(b)
 }
 
 // visible escapes what does not print, in a line of JSON or in text.

@@ -104,11 +104,11 @@ func (k *Classifier) below(c *analysis.Case) verdict.Verdict {
 	}
 	r.decision, r.confidence, r.rule = verdict.Escalate, min(r.confidence, noMatchConfidence), ""
 	if r.err == nil {
-		r.reasoning = fmt.Sprintf("no blocking rule matched; tier %d decides", c.MinTier)
+		r.reasoning, r.fixed = fmt.Sprintf("no blocking rule matched; tier %d decides", c.MinTier), true
 	}
 	v := finish(c, r, r)
 	if asked := slices.IndexFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Rule != "" }); r.err == nil && asked >= 0 {
-		v.Rule, v.Reasoning = c.Trail[asked].Rule, c.Trail[asked].Reasoning // why a higher tier is asked
+		v.Rule, v.Reasoning, v.Fixed = c.Trail[asked].Rule, c.Trail[asked].Reasoning, c.Trail[asked].Fixed // why a higher tier is asked
 	}
 	return v
 }
@@ -125,7 +125,7 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	case permitted(c):
 		r.confidence, r.reasoning = ordinaryConfidence, permittedReason
 	case d.reason != "":
-		r.decision, r.reasoning = verdict.Escalate, d.reason
+		r.decision, r.reasoning, r.fixed = verdict.Escalate, d.reason, false
 	case k.opts.Model != nil:
 		r.decision, r.reasoning = verdict.Escalate, "the model does not judge this type of action"
 	case k.opts.NoHeuristic:
@@ -221,7 +221,7 @@ func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]re
 
 // finish turns the deciding result into a verdict with a trail.
 func finish(c *analysis.Case, r result, all ...result) verdict.Verdict {
-	v := verdict.Verdict{Tier: 1, Decision: r.decision, Confidence: r.confidence, Reasoning: r.reasoning, Rule: r.rule}
+	v := verdict.Verdict{Tier: 1, Decision: r.decision, Confidence: r.confidence, Reasoning: r.reasoning, Rule: r.rule, Fixed: r.fixed}
 	if r.err != nil {
 		v.Error = errorCode
 	}
@@ -263,14 +263,14 @@ func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
 		h := eng.worst(s.hits)
 		rule := &eng.rules[h.rule]
 		if d := h.decision(rule); d == verdict.Block || !s.over {
-			return result{source: "heuristic", decision: d, confidence: rule.Severity.Confidence(), rule: rule.ID, reasoning: reasoning(rule, h)}
+			return result{source: "heuristic", decision: d, confidence: rule.Severity.Confidence(), rule: rule.ID, reasoning: reasoning(rule, h), fixed: h.where == ""}
 		}
 	}
 	if s.over {
 		return result{source: "heuristic", decision: verdict.Escalate, confidence: errorConfidence,
 			reasoning: "unexamined: too long for the rules; split it into smaller steps"}
 	}
-	return result{source: "heuristic", decision: verdict.Allow, confidence: noMatchConfidence, reasoning: "no rule matched"}
+	return result{source: "heuristic", decision: verdict.Allow, confidence: noMatchConfidence, reasoning: "no rule matched", fixed: true}
 }
 
 // reasoning says which rule matched and what to do instead. It never shows the

@@ -96,12 +96,12 @@ func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, 
 	if r != nil {
 		return verdict.Verdict{
 			Decision: verdict.Allow, Confidence: 1, Rule: r.Name,
-			Reasoning: explain("allow", r, nil),
+			Reasoning: explain("allow", r, nil), Fixed: true,
 		}, nil
 	}
 	return verdict.Verdict{
 		Decision: verdict.Escalate, Confidence: 0.7, NextTier: 1,
-		Reasoning: "policy: no rule matches",
+		Reasoning: "policy: no rule matches", Fixed: true,
 	}, nil
 }
 

@@ -95,7 +95,7 @@ func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 			v.Action = a.Raw
 		}
 	}
-	p.finish(&o)
+	p.finish(&o, it.Action)
 	p.prepare(&o, it.Action)
 	return o
 }
@@ -194,7 +194,7 @@ func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	if len(steps) == 0 {
 		steps = []verdict.Step{{
 			Source: sources[tier], Decision: v.Decision, Confidence: v.Confidence,
-			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error,
+			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error, Fixed: v.Fixed,
 		}}
 	}
 	for i := range steps {
@@ -229,17 +229,21 @@ func (p *Pipeline) pass(rec *verdict.Record) (out Outcome, raw []byte) {
 func (p *Pipeline) refuse(line int, code, reason string) Outcome {
 	o := Outcome{Verdict: refusal(TierPolicy, code, p.redactor.String(reason)), stages: verdict.Policy}
 	o.Verdict.Line = line
-	p.finish(&o)
+	p.finish(&o, nil)
 	p.prepare(&o, nil)
 	return o
 }
 
-// finish dates the verdict and seals it.
-func (p *Pipeline) finish(o *Outcome) {
+// finish dates the verdict and seals it; a is the action that it has, or nil.
+func (p *Pipeline) finish(o *Outcome, a *action.Action) {
 	v := &o.Verdict
 	v.Evaluated = p.now().UTC().Truncate(time.Millisecond)
 	v.Expires = v.Evaluated.Add(p.ttl)
 	if p.sealer != nil {
-		p.sealer.Seal(v, o.stages)
+		var known []byte
+		if a != nil {
+			known = a.Canonical()
+		}
+		p.sealer.SealKnown(v, o.stages, known)
 	}
 }

@@ -74,6 +74,6 @@ func (p *Pipeline) settle(ctx context.Context, o *Outcome) {
 		v := refusal(was.Tier, "audit", "the verdict could not be logged: "+err.Error())
 		v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action
 		o.Verdict = v
-		p.finish(o)
+		p.finish(o, nil)
 	}
 }

@@ -1,6 +1,9 @@
 package command
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // systemFolders hold programs that came with the system or its package
 // manager. The same name anywhere else may be anything.
@@ -55,8 +58,19 @@ func lookup(name string) *syntax {
 			return g
 		}
 	}
-	return findPrefixed(programs[:], name, len("x-"))
+	return findPrefixed(families(), name, len("x-"))
 }
+
+// families are the programs that are listed by what their names begin with.
+var families = sync.OnceValue(func() []program {
+	var list []program
+	for _, p := range programs {
+		if strings.HasSuffix(p.name, "*") {
+			list = append(list, p)
+		}
+	}
+	return list
+})
 
 // Language returns the language of code that an interpreter of a name reads,
 // named as in [Nested]; "" if no interpreter is listed by that name.
