@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:26cd6e054c15a862ab39595ee256d6c3f21f1f190a8d56ab85c45cc26a49e8a3"
+const rulesFingerprint = "sha256:dd52b829e898e37a9cf857f6b692889fd8ad753155364a054cade8f88e0f71b6"
 
 var ruleTable = [...]Rule{
 	{
@@ -1455,12 +1455,12 @@ var ruleTable = [...]Rule{
 		ID: "XP-014", Name: "git_discard_work", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
 		Description: "Discards uncommitted work, or the data needed to recover commits.",
 		Advice:      "stash or commit first",
-		Match:       []string{"git reset --hard HEAD~3", "git clean -fdx", "git clean --force", "git stash clear", "git stash drop", "git filter-branch --all", "git filter-repo --path x", "git reflog expire --expire=now --all", "git reflog delete HEAD@{1}", "git gc --prune=now", "git update-ref -d refs/heads/x", "git branch -D main", "git branch -D master", "git checkout -f", "git checkout --force", "git checkout -- .", "git checkout HEAD -- .", "git checkout .", "git restore .", "git worktree remove --force ../x"},
+		Match:       []string{"git reset --hard HEAD~3", "git reset --h", "git reset --har HEAD~3", "git reset --ha", "git clean -fdx", "git clean --force", "git stash clear", "git stash drop", "git filter-branch --all", "git filter-repo --path x", "git reflog expire --expire=now --all", "git reflog delete HEAD@{1}", "git gc --prune=now", "git update-ref -d refs/heads/x", "git branch -D main", "git branch -D master", "git checkout -f", "git checkout --force", "git checkout -- .", "git checkout HEAD -- .", "git checkout .", "git restore .", "git worktree remove --force ../x"},
 		Pass:        []string{"git reset HEAD file.txt", "git clean -nfd", "git stash", "git checkout -b fix", "git restore --staged file.txt", "git log --grep 'reset --hard'"},
 		clauses: []clause{
 			{
 				programs: []string{"git"},
-				args:     pattern{expr: "^[^']* (?:reset (?:.* )?--hard|clean (?:.* )?(?:-[a-z]*f[a-z]*|--force)|stash (?:clear|drop)|filter-branch|filter-repo|reflog (?:expire|delete)|gc (?:.* )?--prune=now|update-ref (?:.* )?-d|branch (?:.* )?-D (?:main|master)|checkout (?:-f|--force|--|HEAD --) ?\\.?$|checkout \\.$|restore (?:--\\S+ )*\\.$|worktree remove (?:.* )?--force)", lits: []string{"reset ", "clean ", "stash clear", "stash drop", "filter-branch", "filter-repo", "reflog expire", "reflog delete", "--prune=now", "update-ref ", "branch ", "checkout -f", "checkout --", "checkout head --", "checkout .", "restore ", "worktree remove "}},
+				args:     pattern{expr: "^[^']* (?:reset (?:.* )?--h(?:ard?|a)?(?: |$)|clean (?:.* )?(?:-[a-z]*f[a-z]*|--force)|stash (?:clear|drop)|filter-branch|filter-repo|reflog (?:expire|delete)|gc (?:.* )?--prune=now|update-ref (?:.* )?-d|branch (?:.* )?-D (?:main|master)|checkout (?:-f|--force|--|HEAD --) ?\\.?$|checkout \\.$|restore (?:--\\S+ )*\\.$|worktree remove (?:.* )?--force)", lits: []string{"reset ", "clean ", "stash clear", "stash drop", "filter-branch", "filter-repo", "reflog expire", "reflog delete", "--prune=now", "update-ref ", "branch ", "checkout -f", "checkout --", "checkout head --", "checkout .", "restore ", "worktree remove "}},
 				not:      pattern{expr: " clean (?:-\\w*n|--dry-run)| -n ", lits: []string{"clean -", "-n "}},
 			},
 		},

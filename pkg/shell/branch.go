@@ -104,18 +104,31 @@ func (s *state) uncertain(since outcomes) {
 type branches struct {
 	abstract.Builder
 	all   bool // one of them runs
+	exit  exit
 	n     int
 	marks map[string]int // names that every branch binds, with the newest binding of the first
 }
 
-// branch walks one of several branches.
-func (s *state) branch(b *branches, list []*syntax.Stmt, in abstract.Value) {
+// branch walks one of several branches. holds says whether it runs, if none before it did.
+func (s *state) branch(b *branches, holds exit, list []*syntax.Stmt, in abstract.Value) {
+	if holds == failure {
+		s.unreached(func() { s.stmts(list, in) })
+		return
+	}
+	b.all = b.all || holds == success
+	s.exit = success // of no statement
+	if holds == success && b.n == 0 {
+		b.Add(s.stmts(list, in))
+		b.exit = s.exit
+		return
+	}
 	mark, before := len(s.vars), s.outcomes()
 	b.Add(maybe(s.stmts(list, in)))
 	names := s.settled(mark)
 	if b.n++; b.n == 1 {
-		b.marks = names
+		b.marks, b.exit = names, s.exit
 	}
+	b.exit = b.exit.or(s.exit)
 	for name := range b.marks {
 		if _, ok := names[name]; !ok {
 			delete(b.marks, name)
@@ -127,6 +140,14 @@ func (s *state) branch(b *branches, list []*syntax.Stmt, in abstract.Value) {
 
 // joined ends branches: what all of them bind is bound.
 func (s *state) joined(b *branches) abstract.Value {
+	switch {
+	case b.all:
+		s.exit = b.exit
+	case b.n == 0:
+		s.exit = success
+	default:
+		s.exit = b.exit.or(success)
+	}
 	if b.all {
 		for _, i := range b.marks {
 			if i < len(s.vars) {

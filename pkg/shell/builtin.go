@@ -61,12 +61,17 @@ func builtin(name string) (func(*state, []abstract.Value, abstract.Streams) abst
 func special(name string) func(*state, []abstract.Value, abstract.Streams) abstract.Value {
 	return func(s *state, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		switch name {
+		case ":", "true":
+			s.exit = success
+		case "false":
+			s.exit = failure
 		case "test", "[":
 			for i, v := range argv {
 				if v.Known() && strings.Contains(v.Text, "[$(") || i > 0 && argv[i-1].Text == "-v" {
 					s.arithmText(v.Text)
 				}
 			}
+			s.exit = testExit(argv)
 		case "shift":
 			s.shift(argv)
 		case "setopt", "unsetopt", "emulate":
@@ -75,8 +80,10 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 			s.leaving(&s.left.loop)
 		case "return":
 			s.leaving(&s.left.call)
+			s.exit = status(argv)
 		case "exit":
 			s.left.shell = true
+			s.exit = status(argv)
 		case "getopts":
 			for _, n := range [...]string{"OPTARG", "OPTIND"} {
 				s.assign(n, abstract.Variable(n, 0))

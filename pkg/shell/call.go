@@ -15,10 +15,11 @@ import (
 // call walks a simple command, once for each value that its variables may have.
 func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var out abstract.Value
-	mark, before, consumed := len(s.vars), s.outcomes(), s.consumed
+	mark, before, consumed, exit := len(s.vars), s.outcomes(), s.consumed, anyExit
 	s.inRounds(func() {
 		if s.round == 0 {
 			out = s.callOnce(c, st, in)
+			exit = s.exit
 		} else {
 			repeated := len(s.effects)
 			s.consumed = consumed
@@ -28,12 +29,14 @@ func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abs
 				out = maybe(abstract.Concat(out, o))
 			}
 			out.Taint |= o.Taint
+			exit = exit.or(s.exit)
 		}
 		if s.rounds > 1 { // another round may be the one that runs
 			s.weakenVariables(mark)
 			s.uncertain(before)
 		}
 	})
+	s.exit = exit
 	return out
 }
 
@@ -59,6 +62,7 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		for _, a := range c.Assigns {
 			s.assignment(a, true)
 		}
+		s.exit = anyExit
 		return s.deliver(io, abstract.Value{})
 	}
 	fails := s.left.shell && !way.shell // an expansion may have failed: then nothing runs
@@ -72,9 +76,13 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	}
 	s.input = io.In
 	consumed := s.consumed
+	s.exit = anyExit
 	out := s.invoke(argv, io)
 	if io.Redirected {
 		s.consumed = consumed
+	}
+	if fails || !opens(st.Redirs) {
+		s.exit = anyExit
 	}
 	s.endAssigns(c, expanded, set, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
@@ -264,6 +272,7 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 	if len(outs) == 1 {
 		return outs[0]
 	}
+	s.exit = anyExit
 	return maybe(abstract.Concat(outs...))
 }
 

@@ -8,17 +8,57 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// while walks a loop twice if it assigns: the second time with the assigned
-// variables unknown, since they may hold what an earlier turn left in them.
+// while walks a loop turn by turn as long as its condition is decided.
 func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
-	var b abstract.Builder
-	s.turns(func() {
+	cond := func() (abstract.Value, exit) {
 		if s.consumed {
 			in = rest(in)
 		}
-		b.Add(s.stmts(c.Cond, in))
-		b.Add(s.stmts(c.Do, in))
+		out := s.stmts(c.Cond, in)
+		if c.Until {
+			return out, s.decided().negated()
+		}
+		return out, s.decided()
+	}
+	return s.loop(cond, func() abstract.Value { return s.stmts(c.Do, in) }, nil)
+}
+
+// mostTurns is how many turns of a loop are walked one by one.
+const mostTurns = 16
+
+// loop walks a loop turn by turn as long as it is decided whether there is another. From
+// there on it is not known how often it runs, and the names in counters hold any number.
+func (s *state) loop(cond func() (abstract.Value, exit), body func() abstract.Value, counters []string) abstract.Value {
+	var b abstract.Builder
+	way := s.left
+	for n := 0; n < mostTurns && s.steps < manySteps && s.left == way; n++ {
+		holds := s.trial(cond)
+		if holds == anyExit {
+			break
+		}
+		repeated := len(s.effects)
+		out, _ := cond()
+		b.Add(out)
+		if holds == failure {
+			if n == 0 {
+				s.unreached(func() { body() })
+			}
+			s.exit = anyExit
+			return b.Value()
+		}
+		b.Add(body())
+		s.dropRepeated(repeated)
+	}
+	for _, name := range counters {
+		s.bind(binding{name: name, val: abstract.Short("$"+name, abstract.FromVariable), weak: true})
+	}
+	s.turns(func() {
+		out, _ := cond()
+		b.Add(out)
+		b.Add(body())
 	})
+	s.endTurn(way)
+	s.exit = anyExit
 	return maybe(b.Value())
 }
 
@@ -47,25 +87,27 @@ func (s *state) turns(walk func()) {
 }
 
 func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value {
-	var b abstract.Builder
 	switch loop := c.Loop.(type) {
 	case *syntax.WordIter:
-		return s.forWords(c, loop, in)
+		out := s.forWords(c, loop, in)
+		s.exit = anyExit
+		return out
 	case *syntax.CStyleLoop:
 		s.arithm(loop.Init)
-		for _, n := range arithmNames(loop.Post, nil) {
-			s.bind(binding{name: n, val: abstract.Short("$"+n, abstract.FromVariable), weak: true})
-		}
-		s.turns(func() {
+		cond := func() (abstract.Value, exit) {
 			if s.consumed {
 				in = rest(in)
 			}
-			s.arithm(loop.Cond)
-			b.Add(s.stmts(c.Do, in))
+			return abstract.Value{}, notZero(s.arithm(loop.Cond))
+		}
+		body := func() abstract.Value {
+			out := s.stmts(c.Do, in)
 			s.arithm(loop.Post)
-		})
+			return out
+		}
+		return s.loop(cond, body, arithmNames(loop.Post, nil))
 	}
-	return maybe(b.Value())
+	return abstract.Value{}
 }
 
 // forWords walks "for" over words: once for each.

@@ -37,10 +37,10 @@ func (s *state) walkTraps(list []trap) {
 		} else if !t.exit {
 			s.forget()
 		}
-		before := len(s.effects)
+		before, exit := len(s.effects), s.exit
 		s.nested(t.code.Text, t.code.From)
 		s.dropRepeated(before)
-		s.vars = vars
+		s.vars, s.exit = vars, exit
 	}
 }
 

@@ -37,6 +37,7 @@ type state struct {
 	constants     bool // some name is readonly
 	ownFuncs      int  // functions before this one are of the shell that started this one
 	left          left
+	exit          exit // of the command that was walked last
 	consumed      bool // something has read of the input that it shares with what follows
 	traps         []trap
 	joinsErrors   bool // a command around this one sends errors where output goes
@@ -158,7 +159,7 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 		gone := s.left.any()
 		out := s.stmt(st, in)
 		if gone {
-			out = maybe(out)
+			out, s.exit = maybe(out), anyExit
 		}
 		b.Add(out)
 		if s.stdin != stdin {
@@ -178,8 +179,17 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 		return abstract.Value{}
 	}
 	outer, round, fds, consumed := s.input, s.round, len(s.fds), s.consumed
-	s.round = -1
-	defer func() { s.input, s.round = outer, round; s.leave() }()
+	s.round, s.exit = -1, anyExit
+	defer func() {
+		s.input, s.round = outer, round
+		s.leave()
+		switch {
+		case st.Background:
+			s.exit = success
+		case st.Negated:
+			s.exit = s.exit.negated()
+		}
+	}()
 	s.input = in
 	if st.Background {
 		defer s.apart()()
@@ -197,6 +207,9 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	s.joinsErrors = joins || redirectsErrors(st.Redirs)
 	out = s.command(st.Cmd, io)
 	s.joinsErrors = joins
+	if !opens(st.Redirs) {
+		s.exit = anyExit
+	}
 	if io.Redirected {
 		s.consumed = consumed
 	}
@@ -224,6 +237,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		for _, a := range c.Assigns {
 			s.assignment(a, true)
 		}
+		s.exit = s.assigned(c.Assigns)
 	case *syntax.BinaryCmd:
 		return s.binary(c, io.In)
 	case *syntax.Block:
@@ -243,14 +257,19 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 			return s.stmt(c.Body, io.In)
 		}
 		s.define(c)
+		s.exit = success
 	case *syntax.ArithmCmd:
-		s.arithm(c.X)
+		s.exit = notZero(s.arithm(c.X))
 	case *syntax.LetClause:
 		for _, x := range c.Exprs {
-			s.arithm(x)
+			s.exit = notZero(s.arithm(x))
 		}
 	case *syntax.TestClause:
 		s.test(c.X)
+		s.exit = anyExit
+		if simpleWord(c) {
+			s.exit = s.tested(c.X)
+		}
 	case *syntax.DeclClause:
 		return s.declare(c)
 	case *syntax.TimeClause:
@@ -272,6 +291,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		s.fds = append(s.fds, d)
 		number := abstract.Value{Text: "coproc", Show: "${" + name + "…}", IsPattern: true}
 		s.bind(binding{name: name, array: true, weak: true, elems: []element{{"0", number}, {"1", number}}})
+		s.exit = anyExit
 	case *syntax.TestDecl:
 		return s.stmt(c.Body, io.In)
 	}
@@ -299,25 +319,42 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 		if s.gaveUp {
 			break
 		}
-		mark := len(s.vars)
 		into := i > 0 && isPipe(chain[i-1].Op)
-		switch {
-		case isPipe(c.Op):
-			out = s.side(c.Y, out, true, into)
-		default:
-			// The right side of && is taken as run, so that `cd x && make`
-			// works in x, but what it assigns may as well not have happened.
-			before := s.outcomes()
-			y := s.side(c.Y, in, false, into)
-			s.weakenVariables(mark)
-			s.uncertain(before)
-			if i < len(chain)-1 || c.Op != syntax.AndStmt || !succeeds(c.X) {
-				y = maybe(y)
+		if isPipe(c.Op) {
+			if out = s.side(c.Y, out, true, into); s.exit == success {
+				s.exit = anyExit // the left side may count as well
 			}
-			out = abstract.Concat(out, y)
+			continue
 		}
+		out = abstract.Concat(out, s.right(c, in, into, i == len(chain)-1))
 	}
 	return out
+}
+
+// right walks the right side of && and ||. Where the left side does not decide, that of
+// && is taken as run, so that `cd x && make` works in x, but what it assigns may
+// as well not have happened.
+func (s *state) right(c *syntax.BinaryCmd, in abstract.Value, into, first bool) abstract.Value {
+	runs := success
+	if c.Op == syntax.OrStmt {
+		runs = failure
+	}
+	switch s.decided() {
+	case runs:
+		return s.side(c.Y, in, false, into)
+	case runs.negated():
+		s.unreached(func() { s.side(c.Y, in, false, into) })
+		return abstract.Value{}
+	}
+	mark, before := len(s.vars), s.outcomes()
+	y := s.side(c.Y, in, false, into)
+	s.weakenVariables(mark)
+	s.uncertain(before)
+	s.exit = s.exit.or(runs.negated())
+	if !first || c.Op != syntax.AndStmt || !succeeds(c.X) {
+		y = maybe(y)
+	}
+	return y
 }
 
 func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
@@ -388,36 +425,54 @@ func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) abstract.Value 
 
 func (s *state) ifClause(c *syntax.IfClause, in abstract.Value) abstract.Value {
 	var b branches
-	for first := true; c != nil && !s.gaveUp; c = c.Else {
-		mark, before := len(s.vars), s.outcomes()
+	for ; c != nil && !s.gaveUp; c = c.Else {
+		if b.all {
+			s.unreached(func() { s.stmts(c.Cond, in); s.stmts(c.Then, in) })
+			continue
+		}
+		holds := success
 		if len(c.Cond) > 0 {
+			mark, before := len(s.vars), s.outcomes()
 			out := s.stmts(c.Cond, in)
-			if !first {
+			if holds = s.decided(); b.n > 0 {
 				out = maybe(out)
 				s.weaken(mark)
 				s.uncertain(before)
 			}
 			b.Add(out)
-		} else {
-			b.all = true
 		}
-		s.branch(&b, c.Then, in)
-		first = false
+		s.branch(&b, holds, c.Then, in)
 	}
 	return s.joined(&b)
 }
 
 func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Value {
-	s.word(c.Word)
+	v := s.word(c.Word)
 	var b branches
+	plain := !slices.ContainsFunc(c.Items, func(i *syntax.CaseItem) bool { return i.Op != syntax.Break })
 	for _, item := range c.Items {
-		mark := len(s.vars)
+		mark, holds := len(s.vars), failure
 		for _, p := range item.Patterns {
 			s.word(p)
-			b.all = b.all || p.Lit() == "*"
+			switch m := anyExit; {
+			case p.Lit() == "*":
+				holds = success
+			case holds != success:
+				if plain && simpleWord(p) {
+					m = s.matches(v, p)
+				}
+				holds = holds.either(m)
+			}
 		}
 		s.weaken(mark)
-		s.branch(&b, item.Stmts, in)
+		switch {
+		case !plain:
+			b.all = b.all || holds == success
+			holds = anyExit
+		case b.all:
+			holds = failure
+		}
+		s.branch(&b, holds, item.Stmts, in)
 	}
 	return s.joined(&b)
 }

@@ -102,6 +102,7 @@ type reader struct {
 	copies   []int  // indices of touches that are sent if the destination is elsewhere
 	key      Word   // of a git setting, until its value comes
 	glob     string // find: what -name asks for, if one test does
+	store    Word   // a database in a file
 
 	verb   string // what a change elsewhere means, see severity
 	places []Word // hosts, databases, clusters and accounts that are worked on

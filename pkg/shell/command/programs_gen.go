@@ -346,7 +346,7 @@ var programs = [...]program{
 	{"cloudflared", &syntaxCloudflared},
 	{"clush", &syntaxPdsh},
 	{"clusterctl", &syntaxTurso},
-	{"cmake", &syntaxMake},
+	{"cmake", &syntaxCmake},
 	{"cmatrix", &syntaxWall},
 	{"cmctl", &syntaxKustomize},
 	{"cmd", &syntaxCmd},
@@ -1225,7 +1225,7 @@ var programs = [...]program{
 	{"kwallet-query", &syntaxBw},
 	{"lake", &syntaxMvn},
 	{"lame", &syntaxSox},
-	{"last", &syntaxPs},
+	{"last", &syntaxWho},
 	{"lastlog", &syntaxPs},
 	{"latex", &syntaxGcc},
 	{"latexmk", &syntaxGcc},
@@ -1619,7 +1619,7 @@ var programs = [...]program{
 	{"nzsql", &syntaxCqlsh},
 	{"oaieval", &syntaxJupyter},
 	{"oathtool", &syntaxCredstash},
-	{"objcopy", &syntaxStrip},
+	{"objcopy", &syntaxObjcopy},
 	{"objdump", &syntaxObjdump},
 	{"oc", &syntaxKubectl},
 	{"ocaml", &syntaxRscript},
@@ -1842,7 +1842,7 @@ var programs = [...]program{
 	{"proto", &syntaxNvm},
 	{"protoc", &syntaxGcc},
 	{"protolint", &syntaxMypy},
-	{"prove", &syntaxMvn},
+	{"prove", &syntaxProve},
 	{"proxychains", &syntaxNohup},
 	{"proxychains4", &syntaxNohup},
 	{"prsync", &syntaxPdsh},
@@ -1887,14 +1887,14 @@ var programs = [...]program{
 	{"py:ast", &syntaxPy_3ajson_2etool},
 	{"py:base64", &syntaxPy_3ajson_2etool},
 	{"py:build", &syntaxPytest},
-	{"py:cProfile", &syntaxPytest},
+	{"py:cProfile", &syntaxPy_3acProfile},
 	{"py:calendar", &syntaxPy_3ajson_2etool},
-	{"py:compileall", &syntaxPytest},
+	{"py:compileall", &syntaxPy_3apy_compile},
 	{"py:coverage", &syntaxPytest},
 	{"py:dis", &syntaxPy_3ajson_2etool},
 	{"py:doctest", &syntaxPytest},
 	{"py:ensurepip", &syntaxPytest},
-	{"py:gzip", &syntaxPy_3ajson_2etool},
+	{"py:gzip", &syntaxPy_3agzip},
 	{"py:http.server", &syntaxPy_3ahttp_2eserver},
 	{"py:inspect", &syntaxPy_3ajson_2etool},
 	{"py:ipykernel", &syntaxPytest},
@@ -1904,7 +1904,8 @@ var programs = [...]program{
 	{"py:pip_audit", &syntaxPytest},
 	{"py:platform", &syntaxPy_3ajson_2etool},
 	{"py:pre_commit", &syntaxPytest},
-	{"py:py_compile", &syntaxPytest},
+	{"py:profile", &syntaxPy_3acProfile},
+	{"py:py_compile", &syntaxPy_3apy_compile},
 	{"py:quopri", &syntaxPy_3ajson_2etool},
 	{"py:site", &syntaxPytest},
 	{"py:sysconfig", &syntaxPy_3ajson_2etool},
@@ -1912,7 +1913,7 @@ var programs = [...]program{
 	{"py:this", &syntaxPy_3ajson_2etool},
 	{"py:timeit", &syntaxPytest},
 	{"py:tokenize", &syntaxPy_3ajson_2etool},
-	{"py:trace", &syntaxPytest},
+	{"py:trace", &syntaxPy_3acProfile},
 	{"py:unittest", &syntaxPytest},
 	{"py:uuid", &syntaxPy_3ajson_2etool},
 	{"py:venv", &syntaxPytest},
@@ -2027,7 +2028,7 @@ var programs = [...]program{
 	{"rfkill", &syntaxUpdate_alternatives},
 	{"rg", &syntaxRg},
 	{"rgrep", &syntaxRgrep},
-	{"rhash", &syntaxMd5sum},
+	{"rhash", &syntaxRhash},
 	{"rhc", &syntaxDoctl},
 	{"rimraf", &syntaxRimraf},
 	{"rksh", &syntaxKsh},
@@ -2535,7 +2536,7 @@ var programs = [...]program{
 	{"useradd", &syntaxUseradd},
 	{"userdel", &syntaxUseradd},
 	{"usermod", &syntaxUseradd},
-	{"users", &syntaxId},
+	{"users", &syntaxWho},
 	{"usql", &syntaxCqlsh},
 	{"utmctl", &syntaxKubectx},
 	{"uudecode", &syntaxUudecode},
@@ -2645,7 +2646,7 @@ var programs = [...]program{
 	{"whereis", &syntaxType},
 	{"which", &syntaxType},
 	{"whiptail", &syntaxWall},
-	{"who", &syntaxPs},
+	{"who", &syntaxWho},
 	{"whoami", &syntaxId},
 	{"whois", &syntaxDig},
 	{"windres", &syntaxGcc},
@@ -4731,13 +4732,15 @@ var syntaxBun_Add = syntax{style: bundled, operands: shape{rest: rolePackage}, b
 
 var syntaxBun_Approve_builds = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
+var syntaxBun_Bin = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxBun_Build = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxBun_Config_Delete = syntax{operands: shape{rest: roleText}, base: &action_f140bfcee116}
 
 var syntaxBun_Config_Get = syntax{operands: shape{rest: roleSecret}, base: &action_9fe32a6c0cf7}
 
-var syntaxBun_Config_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxBun_Config_List = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxBun_Config = syntax{style: bundled, subs: []program{
 	{"delete", &syntaxBun_Config_Delete},
@@ -4879,7 +4882,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"adduser", &syntaxBun_Access},
 	{"approve-builds", &syntaxBun_Approve_builds},
 	{"audit", &syntaxBun___version},
-	{"bin", &syntaxBun___version},
+	{"bin", &syntaxBun_Bin},
 	{"bugs", &syntaxBun___version},
 	{"build", &syntaxBun_Build},
 	{"build:*", &syntaxBun_Build},
@@ -5534,6 +5537,51 @@ var syntaxCloudflared = syntax{style: open, why: "opens a way from other machine
 	{"access", &syntaxCloudflared_Access},
 	{"tunnel", &syntaxCloudflared_Tunnel},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxCmake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
+	{"--build", &action_f1405b282f3e},
+	{"--directory", &action_48c1001e7070},
+	{"--eval", &action_540dc9a7c234},
+	{"--file", &action_449da398132e},
+	{"--include-dir", &action_933fc77f4028},
+	{"--install", &action_f1405b282f3e},
+	{"--makefile", &action_449da398132e},
+	{"--prefix", &action_f1405b282f3e},
+	{"-A", &action_933fc77f4028},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_48c1001e7070},
+	{"-D", &action_933fc77f4028},
+	{"-E", &action_540dc9a7c234},
+	{"-G", &action_933fc77f4028},
+	{"-I", &action_933fc77f4028},
+	{"-P", &action_24d486ebf1ae},
+	{"-R", &action_e3b0c44298fc},
+	{"-S", &action_56f3046bd8c9},
+	{"-T", &action_933fc77f4028},
+	{"-W", &action_933fc77f4028},
+	{"-b", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-e", &action_e3b0c44298fc},
+	{"-f", &action_449da398132e},
+	{"-i", &action_e3b0c44298fc},
+	{"-j", &action_933fc77f4028},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_933fc77f4028},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_933fc77f4028},
+	{"-p", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+}, prefixes: []option{
+	{"-D", &action_933fc77f4028},
+	{"-G", &action_933fc77f4028},
+	{"-j", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []option{
 	{"/a", &action_e3b0c44298fc},
@@ -10893,6 +10941,23 @@ var syntaxGit_Init = syntax{style: gnu, options: []option{
 	{"-q", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleWriteTree}}, base: &action_ccaa2d796569}
 
+var syntaxGit_Interpret_trailers = syntax{style: gnu, options: []option{
+	{"--divider", &action_e3b0c44298fc},
+	{"--if-exists", &action_933fc77f4028},
+	{"--if-missing", &action_933fc77f4028},
+	{"--in-place", &action_a7e184986131},
+	{"--key-value-separator", &action_933fc77f4028},
+	{"--no-divider", &action_e3b0c44298fc},
+	{"--only-input", &action_e3b0c44298fc},
+	{"--only-trailers", &action_e3b0c44298fc},
+	{"--parse", &action_e3b0c44298fc},
+	{"--separator", &action_933fc77f4028},
+	{"--trailer", &action_933fc77f4028},
+	{"--trim-empty", &action_e3b0c44298fc},
+	{"--unfold", &action_e3b0c44298fc},
+	{"--where", &action_933fc77f4028},
+}, operands: shape{rest: roleRead}}
+
 var syntaxGit_Log_Delete = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
 
 var syntaxGit_Log_Expire = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
@@ -11134,6 +11199,28 @@ var syntaxGit_Ls_remote = syntax{style: gnu, options: []option{
 	{"-t", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_d4473c670c25}
 
+var syntaxGit_Mailinfo = syntax{style: gnu | numeric, options: []option{
+	{"--encoding", &action_933fc77f4028},
+	{"--no-scissors", &action_e3b0c44298fc},
+	{"--quoted-cr", &action_933fc77f4028},
+	{"--scissors", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-k", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-u", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleWrite, roleWrite}}, base: &action_ccaa2d796569}
+
+var syntaxGit_Mailsplit = syntax{style: gnu | numeric, options: []option{
+	{"--keep-cr", &action_e3b0c44298fc},
+	{"--mboxrd", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-o", &action_1efb8343bf9b},
+}, prefixes: []option{
+	{"-d", &action_933fc77f4028},
+	{"-f", &action_933fc77f4028},
+}, operands: shape{rest: roleReadTree}, base: &action_ccaa2d796569}
+
 var syntaxGit_Merge = syntax{style: gnu | numeric, options: []option{
 	{"--3way", &action_e3b0c44298fc},
 	{"--abort", &action_e3b0c44298fc},
@@ -11229,6 +11316,21 @@ var syntaxGit_Merge = syntax{style: gnu | numeric, options: []option{
 	{"-v", &action_e3b0c44298fc},
 	{"-x", &action_25992496c212},
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
+var syntaxGit_Merge_file = syntax{style: gnu, options: []option{
+	{"--diff3", &action_e3b0c44298fc},
+	{"--marker-size", &action_933fc77f4028},
+	{"--object-id", &action_e7528687e2d3},
+	{"--ours", &action_e3b0c44298fc},
+	{"--quiet", &action_e3b0c44298fc},
+	{"--stdout", &action_f3cd3440ef36},
+	{"--theirs", &action_e3b0c44298fc},
+	{"--union", &action_e3b0c44298fc},
+	{"--zdiff3", &action_e3b0c44298fc},
+	{"-L", &action_933fc77f4028},
+	{"-p", &action_f3cd3440ef36},
+	{"-q", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleEdit, roleRead, roleRead}}}
 
 var syntaxGit_Mv = syntax{style: gnu, options: []option{
 	{"--dry-run", &action_e3b0c44298fc},
@@ -11734,15 +11836,18 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"init", &syntaxGit_Init},
 	{"init-db", &syntaxGit_Absorb},
 	{"instaweb", &syntaxGit_Daemon},
-	{"interpret-trailers", &syntaxGit_Cat_file},
+	{"interpret-trailers", &syntaxGit_Interpret_trailers},
 	{"lfs", &syntaxGit_Absorb},
 	{"log", &syntaxGit_Log},
 	{"ls-files", &syntaxGit_Cat_file},
 	{"ls-remote", &syntaxGit_Ls_remote},
 	{"ls-tree", &syntaxGit_Cat_file},
+	{"mailinfo", &syntaxGit_Mailinfo},
+	{"mailsplit", &syntaxGit_Mailsplit},
 	{"maintenance", &syntaxGit_Absorb},
 	{"merge", &syntaxGit_Merge},
 	{"merge-base", &syntaxGit_Cat_file},
+	{"merge-file", &syntaxGit_Merge_file},
 	{"merge-tree", &syntaxGit_Cat_file},
 	{"mergetool", &syntaxGit_Difftool},
 	{"mktree", &syntaxGit_Cat_file},
@@ -12378,11 +12483,11 @@ var syntaxGpg = syntax{style: gnu, options: []option{
 	{"--check-sigs", &action_e7528687e2d3},
 	{"--check-trustdb", &action_e7528687e2d3},
 	{"--cipher-algo", &action_933fc77f4028},
-	{"--clear-sign", &action_24c0170a0ab8},
-	{"--clearsign", &action_24c0170a0ab8},
+	{"--clear-sign", &action_ba51a1b7bafa},
+	{"--clearsign", &action_ba51a1b7bafa},
 	{"--command-fd", &action_933fc77f4028},
 	{"--compress-algo", &action_933fc77f4028},
-	{"--dearmor", &action_24c0170a0ab8},
+	{"--dearmor", &action_ba51a1b7bafa},
 	{"--decrypt", &action_f2c6e4a15e32},
 	{"--default-key", &action_933fc77f4028},
 	{"--delete-key", &action_2281624ac652},
@@ -12390,13 +12495,13 @@ var syntaxGpg = syntax{style: gnu, options: []option{
 	{"--delete-secret-and-public-key", &action_2281624ac652},
 	{"--delete-secret-key", &action_2281624ac652},
 	{"--delete-secret-keys", &action_2281624ac652},
-	{"--detach-sign", &action_24c0170a0ab8},
+	{"--detach-sign", &action_ba51a1b7bafa},
 	{"--digest-algo", &action_933fc77f4028},
 	{"--dirmngr-program", &action_25992496c212},
 	{"--dry-run", &action_e3b0c44298fc},
 	{"--edit-key", &action_e763741b9dd2},
-	{"--enarmor", &action_24c0170a0ab8},
-	{"--encrypt", &action_24c0170a0ab8},
+	{"--enarmor", &action_ba51a1b7bafa},
+	{"--encrypt", &action_ba51a1b7bafa},
 	{"--exec-path", &action_25992496c212},
 	{"--expert", &action_e3b0c44298fc},
 	{"--export", &action_e7528687e2d3},
@@ -12419,7 +12524,7 @@ var syntaxGpg = syntax{style: gnu, options: []option{
 	{"--import-options", &action_933fc77f4028},
 	{"--import-ownertrust", &action_bcf222020d74},
 	{"--keyid-format", &action_933fc77f4028},
-	{"--keyring", &action_56f3046bd8c9},
+	{"--keyring", &action_0a395c79a38f},
 	{"--keyserver", &action_80383a7b7f19},
 	{"--keyserver-options", &action_933fc77f4028},
 	{"--list-keys", &action_e7528687e2d3},
@@ -12441,14 +12546,14 @@ var syntaxGpg = syntax{style: gnu, options: []option{
 	{"--no-symkey-cache", &action_e3b0c44298fc},
 	{"--no-tty", &action_e3b0c44298fc},
 	{"--options", &action_56f3046bd8c9},
-	{"--output", &action_edb7023ca44a},
+	{"--output", &action_9525eec56244},
 	{"--passphrase", &action_933fc77f4028},
 	{"--passphrase-fd", &action_933fc77f4028},
 	{"--passphrase-file", &action_56f3046bd8c9},
 	{"--photo-viewer", &action_25992496c212},
 	{"--pinentry-mode", &action_933fc77f4028},
 	{"--pinentry-program", &action_25992496c212},
-	{"--primary-keyring", &action_56f3046bd8c9},
+	{"--primary-keyring", &action_0a395c79a38f},
 	{"--print-md", &action_24c0170a0ab8},
 	{"--quick-add-key", &action_e763741b9dd2},
 	{"--quick-gen-key", &action_e763741b9dd2},
@@ -12463,15 +12568,16 @@ var syntaxGpg = syntax{style: gnu, options: []option{
 	{"--s2k-digest-algo", &action_933fc77f4028},
 	{"--s2k-mode", &action_933fc77f4028},
 	{"--search-keys", &action_dd7e2424b920},
-	{"--secret-keyring", &action_56f3046bd8c9},
+	{"--secret-keyring", &action_0a395c79a38f},
 	{"--send-keys", &action_c05d72bbee1e},
 	{"--show-keys", &action_24c0170a0ab8},
-	{"--sign", &action_24c0170a0ab8},
+	{"--sign", &action_ba51a1b7bafa},
 	{"--sign-key", &action_e763741b9dd2},
 	{"--status", &action_e3b0c44298fc},
 	{"--status-fd", &action_933fc77f4028},
 	{"--status-file", &action_edb7023ca44a},
-	{"--symmetric", &action_24c0170a0ab8},
+	{"--store", &action_ba51a1b7bafa},
+	{"--symmetric", &action_ba51a1b7bafa},
 	{"--textmode", &action_e3b0c44298fc},
 	{"--trust-model", &action_933fc77f4028},
 	{"--trustdb-name", &action_56f3046bd8c9},
@@ -12488,16 +12594,16 @@ var syntaxGpg = syntax{style: gnu, options: []option{
 	{"-K", &action_e7528687e2d3},
 	{"-R", &action_933fc77f4028},
 	{"-a", &action_e3b0c44298fc},
-	{"-b", &action_24c0170a0ab8},
-	{"-c", &action_24c0170a0ab8},
+	{"-b", &action_ba51a1b7bafa},
+	{"-c", &action_ba51a1b7bafa},
 	{"-d", &action_f2c6e4a15e32},
-	{"-e", &action_24c0170a0ab8},
+	{"-e", &action_ba51a1b7bafa},
 	{"-k", &action_e7528687e2d3},
 	{"-n", &action_e3b0c44298fc},
-	{"-o", &action_edb7023ca44a},
+	{"-o", &action_9525eec56244},
 	{"-q", &action_e3b0c44298fc},
 	{"-r", &action_933fc77f4028},
-	{"-s", &action_24c0170a0ab8},
+	{"-s", &action_ba51a1b7bafa},
 	{"-u", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
 	{"-z", &action_933fc77f4028},
@@ -13044,6 +13150,8 @@ var syntaxHg_Fetch = syntax{style: open, options: []option{
 	{"-f", &action_f3965e756ecd},
 }, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_d4473c670c25}
 
+var syntaxHg_Init = syntax{style: open, operands: shape{head: []role{roleWriteTree}}, base: &action_ccaa2d796569}
+
 var syntaxHg = syntax{style: gnu, options: []option{
 	{"--color", &action_933fc77f4028},
 	{"--config", &action_540dc9a7c234},
@@ -13101,7 +13209,7 @@ var syntaxHg = syntax{style: gnu, options: []option{
 	{"identify", &syntaxHg_Annotate},
 	{"import", &syntaxHg_Absorb},
 	{"incoming", &syntaxHg_Annotate},
-	{"init", &syntaxHg_Absorb},
+	{"init", &syntaxHg_Init},
 	{"log", &syntaxHg_Annotate},
 	{"manifest", &syntaxHg_Annotate},
 	{"merge", &syntaxHg_Absorb},
@@ -14596,7 +14704,10 @@ var syntaxLocate = syntax{options: []option{
 
 var syntaxLog = syntax{style: open, operands: shape{rest: roleText}}
 
-var syntaxLogger = syntax{style: open, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+var syntaxLogger = syntax{style: open, options: []option{
+	{"--file", &action_56f3046bd8c9},
+	{"-f", &action_56f3046bd8c9},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxLoginctl_Blame = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
@@ -14749,10 +14860,15 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 var syntaxLvremove = syntax{style: open, operands: shape{rest: roleText}, base: &action_d3ee23963102}
 
 var syntaxM4 = syntax{style: open | gnu, why: "may run commands that its macros put together", input: roleTexts, options: []option{
+	{"--debugfile", &action_edb7023ca44a},
 	{"--define", &action_933fc77f4028},
+	{"--error-output", &action_edb7023ca44a},
+	{"--freeze-state", &action_edb7023ca44a},
 	{"--include", &action_933fc77f4028},
 	{"-D", &action_933fc77f4028},
+	{"-F", &action_edb7023ca44a},
 	{"-I", &action_933fc77f4028},
+	{"-o", &action_edb7023ca44a},
 }, texts: []option{
 	{"syscmd", &action_5375e2232df6},
 }, operands: shape{rest: roleScriptInput}, base: &action_f42b4f6538ea}
@@ -15954,13 +16070,15 @@ var syntaxNpm_Add = syntax{style: bundled, operands: shape{rest: rolePackage}, b
 
 var syntaxNpm_Approve_builds = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
+var syntaxNpm_Bin = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
 var syntaxNpm_Build = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxNpm_Config_Delete = syntax{operands: shape{rest: roleText}, base: &action_f140bfcee116}
 
 var syntaxNpm_Config_Get = syntax{operands: shape{rest: roleSecret}, base: &action_9fe32a6c0cf7}
 
-var syntaxNpm_Config_List = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+var syntaxNpm_Config_List = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
 var syntaxNpm_Config = syntax{style: bundled, subs: []program{
 	{"delete", &syntaxNpm_Config_Delete},
@@ -16077,7 +16195,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"adduser", &syntaxNpm_Access},
 	{"approve-builds", &syntaxNpm_Approve_builds},
 	{"audit", &syntaxNpm___version},
-	{"bin", &syntaxNpm___version},
+	{"bin", &syntaxNpm_Bin},
 	{"bugs", &syntaxNpm___version},
 	{"build", &syntaxNpm_Build},
 	{"build:*", &syntaxNpm_Build},
@@ -16374,6 +16492,13 @@ var syntaxNvm = syntax{style: open, subs: []program{
 	{"which", &syntaxNvm_Current},
 	{"x", &syntaxNvm_Exec},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxObjcopy = syntax{style: open, options: []option{
+	{"--add-section", &action_274a33bc484c},
+	{"--dump-section", &action_540dc9a7c234},
+	{"--update-section", &action_274a33bc484c},
+	{"-o", &action_edb7023ca44a},
+}, operands: shape{head: []role{roleEdit, roleWrite}}, base: &action_ccaa2d796569}
 
 var syntaxObjdump = syntax{style: open | bundled | long, options: []option{
 	{"--all-headers", &action_e3b0c44298fc},
@@ -17812,6 +17937,18 @@ var syntaxProcdump = syntax{style: slash, why: "reads credentials", options: []o
 	{"/mm", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}, base: &action_129fc4cbbb8a}
 
+var syntaxProve = syntax{style: gnu | open, options: []option{
+	{"--archive", &action_edb7023ca44a},
+	{"--exec", &action_25992496c212},
+	{"--rc", &action_56f3046bd8c9},
+	{"--state-file", &action_56f3046bd8c9},
+	{"-I", &action_933fc77f4028},
+	{"-M", &action_933fc77f4028},
+	{"-P", &action_933fc77f4028},
+	{"-a", &action_edb7023ca44a},
+	{"-e", &action_25992496c212},
+}, operands: shape{rest: roleReadTree}, base: &action_ccaa2d796569}
+
 var syntaxPs = syntax{style: long | bundled | bare | open | numeric, options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--bytes", &action_e3b0c44298fc},
@@ -18108,6 +18245,44 @@ var syntaxPwd = syntax{options: []option{
 	{"-P", &action_e3b0c44298fc},
 }}
 
+var syntaxPy_3acProfile = syntax{style: first, options: []option{
+	{"--count", &action_e3b0c44298fc},
+	{"--coverdir", &action_1efb8343bf9b},
+	{"--file", &action_edb7023ca44a},
+	{"--ignore-dir", &action_933fc77f4028},
+	{"--ignore-module", &action_933fc77f4028},
+	{"--listfuncs", &action_e3b0c44298fc},
+	{"--missing", &action_e3b0c44298fc},
+	{"--module", &action_84ab889622a9},
+	{"--no-report", &action_e3b0c44298fc},
+	{"--outfile", &action_edb7023ca44a},
+	{"--report", &action_e3b0c44298fc},
+	{"--sort", &action_933fc77f4028},
+	{"--summary", &action_e3b0c44298fc},
+	{"--timing", &action_e3b0c44298fc},
+	{"--trace", &action_e3b0c44298fc},
+	{"--trackcalls", &action_e3b0c44298fc},
+	{"-C", &action_1efb8343bf9b},
+	{"-R", &action_e3b0c44298fc},
+	{"-T", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-f", &action_edb7023ca44a},
+	{"-g", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
+	{"-o", &action_edb7023ca44a},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleScriptPython}, rest: roleText}, base: &action_19af46619ea5}
+
+var syntaxPy_3agzip = syntax{options: []option{
+	{"--best", &action_e3b0c44298fc},
+	{"--decompress", &action_e3b0c44298fc},
+	{"--fast", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+}, operands: shape{rest: roleBeside}}
+
 var syntaxPy_3ahttp_2eserver = syntax{options: []option{
 	{"--bind", &action_fb05e58956a1},
 	{"--cgi", &action_e3b0c44298fc},
@@ -18129,6 +18304,16 @@ var syntaxPy_3ajson_2etool = syntax{options: []option{
 	{"-e", &action_e3b0c44298fc},
 	{"-t", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_121aadd1cc38}
+
+var syntaxPy_3apy_compile = syntax{style: first | open, options: []option{
+	{"-", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-f", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-qq", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+}, operands: shape{rest: roleReadTree}, base: &action_19af46619ea5}
 
 var syntaxPy_3azipfile = syntax{options: []option{
 	{"--create", &action_7c30788f975f},
@@ -18833,6 +19018,48 @@ var syntaxRgrep = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_2af42ff3dcb7}
 
+var syntaxRhash = syntax{style: gnu | open, options: []option{
+	{"--algorithm", &action_933fc77f4028},
+	{"--binary", &action_e3b0c44298fc},
+	{"--check", &action_e3b0c44298fc},
+	{"--embed-crc", &action_db588d986189},
+	{"--ignore-missing", &action_e3b0c44298fc},
+	{"--length", &action_933fc77f4028},
+	{"--log", &action_edb7023ca44a},
+	{"--md5", &action_e3b0c44298fc},
+	{"--output", &action_edb7023ca44a},
+	{"--quiet", &action_e3b0c44298fc},
+	{"--recursive", &action_20f728919fb5},
+	{"--sha1", &action_e3b0c44298fc},
+	{"--sha256", &action_e3b0c44298fc},
+	{"--sha512", &action_e3b0c44298fc},
+	{"--status", &action_e3b0c44298fc},
+	{"--strict", &action_e3b0c44298fc},
+	{"--tag", &action_e3b0c44298fc},
+	{"--text", &action_e3b0c44298fc},
+	{"--update", &action_0a395c79a38f},
+	{"--warn", &action_e3b0c44298fc},
+	{"--zero", &action_e3b0c44298fc},
+	{"-0", &action_e3b0c44298fc},
+	{"-U", &action_e3b0c44298fc},
+	{"-a", &action_933fc77f4028},
+	{"-b", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-e", &action_db588d986189},
+	{"-l", &action_933fc77f4028},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_edb7023ca44a},
+	{"-p", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_20f728919fb5},
+	{"-s", &action_933fc77f4028},
+	{"-t", &action_e3b0c44298fc},
+	{"-u", &action_0a395c79a38f},
+	{"-w", &action_e3b0c44298fc},
+	{"-x", &action_e3b0c44298fc},
+	{"-z", &action_e3b0c44298fc},
+}, operands: shape{rest: roleRead}}
+
 var syntaxRimraf = syntax{options: []option{
 	{"--glob", &action_e3b0c44298fc},
 	{"--preserve-root", &action_e3b0c44298fc},
@@ -18976,15 +19203,15 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"--cvs-exclude", &action_e3b0c44298fc},
 	{"--daemon", &action_540dc9a7c234},
 	{"--debug", &action_933fc77f4028},
-	{"--del", &action_f3965e756ecd},
+	{"--del", &action_dea04c974462},
 	{"--delay-updates", &action_e3b0c44298fc},
-	{"--delete", &action_f3965e756ecd},
-	{"--delete-after", &action_f3965e756ecd},
-	{"--delete-before", &action_f3965e756ecd},
-	{"--delete-delay", &action_f3965e756ecd},
-	{"--delete-during", &action_f3965e756ecd},
-	{"--delete-excluded", &action_f3965e756ecd},
-	{"--delete-missing-args", &action_f3965e756ecd},
+	{"--delete", &action_dea04c974462},
+	{"--delete-after", &action_dea04c974462},
+	{"--delete-before", &action_dea04c974462},
+	{"--delete-delay", &action_dea04c974462},
+	{"--delete-during", &action_dea04c974462},
+	{"--delete-excluded", &action_dea04c974462},
+	{"--delete-missing-args", &action_dea04c974462},
 	{"--devices", &action_e3b0c44298fc},
 	{"--dirs", &action_e3b0c44298fc},
 	{"--dry-run", &action_e3b0c44298fc},
@@ -19053,7 +19280,7 @@ var syntaxRsync = syntax{style: gnu, options: []option{
 	{"--recursive", &action_20f728919fb5},
 	{"--relative", &action_e3b0c44298fc},
 	{"--remote-option", &action_6b1b9c027b89},
-	{"--remove-source-files", &action_f3965e756ecd},
+	{"--remove-source-files", &action_256ce7eea483},
 	{"--rsh", &action_25992496c212},
 	{"--rsync-path", &action_25992496c212},
 	{"--safe-links", &action_e3b0c44298fc},
@@ -19404,7 +19631,7 @@ var syntaxScp = syntax{style: bundled, options: []option{
 
 var syntaxScript = syntax{style: first, options: []option{
 	{"--append", &action_e3b0c44298fc},
-	{"--command", &action_25992496c212},
+	{"--command", &action_6c69cee70f1a},
 	{"--echo", &action_933fc77f4028},
 	{"--flush", &action_e3b0c44298fc},
 	{"--force", &action_e3b0c44298fc},
@@ -19416,21 +19643,22 @@ var syntaxScript = syntax{style: first, options: []option{
 	{"--output-limit", &action_933fc77f4028},
 	{"--quiet", &action_e3b0c44298fc},
 	{"--return", &action_e3b0c44298fc},
+	{"--timing", &action_540758ff93b3},
 	{"-B", &action_edb7023ca44a},
 	{"-E", &action_933fc77f4028},
 	{"-I", &action_edb7023ca44a},
 	{"-O", &action_edb7023ca44a},
 	{"-T", &action_edb7023ca44a},
 	{"-a", &action_e3b0c44298fc},
-	{"-c", &action_25992496c212},
+	{"-c", &action_6c69cee70f1a},
 	{"-e", &action_e3b0c44298fc},
 	{"-f", &action_e3b0c44298fc},
 	{"-k", &action_e3b0c44298fc},
 	{"-m", &action_933fc77f4028},
 	{"-q", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
-	{"-t", &action_933fc77f4028},
-}, operands: shape{head: []role{roleWrite}, rest: roleArgv}}
+	{"-t", &action_9b969f3441c7},
+}, operands: shape{head: []role{roleWrite}, rest: roleArgv}, base: &action_9d87598e6f9e}
 
 var syntaxScrot = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_9c34678ee335}
 
@@ -20058,14 +20286,14 @@ var syntaxSnap = syntax{style: open, subs: []program{
 	{"version", &syntaxSnap_Connections},
 }}
 
-var syntaxSocat = syntax{options: []option{
+var syntaxSocat = syntax{style: long, options: []option{
 	{"-T", &action_933fc77f4028},
 	{"-U", &action_e3b0c44298fc},
 	{"-b", &action_933fc77f4028},
 	{"-d", &action_e3b0c44298fc},
 	{"-dd", &action_e3b0c44298fc},
 	{"-ddd", &action_e3b0c44298fc},
-	{"-lf", &action_933fc77f4028},
+	{"-lf", &action_edb7023ca44a},
 	{"-ls", &action_e3b0c44298fc},
 	{"-ly", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
@@ -20198,10 +20426,11 @@ var syntaxSplit = syntax{style: gnu | numeric, options: []option{
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_19af46619ea5}
 
 var syntaxSponge = syntax{style: gnu, options: []option{
-	{"-a", &action_e3b0c44298fc},
+	{"-a", &action_bdf6df89dc7e},
 }, operands: shape{head: []role{roleWrite}}, base: &action_121aadd1cc38}
 
 var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
+	{"-append", &action_e3b0c44298fc},
 	{"-ascii", &action_e3b0c44298fc},
 	{"-bail", &action_e3b0c44298fc},
 	{"-batch", &action_e3b0c44298fc},
@@ -20209,6 +20438,7 @@ var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-cmd", &action_dce6bab328c8},
 	{"-column", &action_e3b0c44298fc},
 	{"-csv", &action_e3b0c44298fc},
+	{"-deserialize", &action_e3b0c44298fc},
 	{"-echo", &action_e3b0c44298fc},
 	{"-header", &action_e3b0c44298fc},
 	{"-html", &action_e3b0c44298fc},
@@ -20224,7 +20454,7 @@ var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-noheader", &action_e3b0c44298fc},
 	{"-nullvalue", &action_933fc77f4028},
 	{"-quote", &action_e3b0c44298fc},
-	{"-readonly", &action_e3b0c44298fc},
+	{"-readonly", &action_ee24d0d7dbca},
 	{"-safe", &action_e3b0c44298fc},
 	{"-separator", &action_933fc77f4028},
 	{"-stats", &action_e3b0c44298fc},
@@ -20232,7 +20462,8 @@ var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-tabs", &action_e3b0c44298fc},
 	{"-version", &action_e3b0c44298fc},
 	{"-vfs", &action_933fc77f4028},
-}, operands: shape{head: []role{roleRead}, rest: roleSQL}, base: &action_be1db3f1d106}
+	{"-zip", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleStore}, rest: roleSQL}, base: &action_be1db3f1d106}
 
 var syntaxSsh = syntax{style: first, options: []option{
 	{"-4", &action_e3b0c44298fc},
@@ -20359,7 +20590,7 @@ var syntaxSsh_keygen = syntax{style: bundled | long, options: []option{
 	{"-S", &action_933fc77f4028},
 	{"-V", &action_933fc77f4028},
 	{"-W", &action_933fc77f4028},
-	{"-Y", &action_933fc77f4028},
+	{"-Y", &action_fcb4847f94a2},
 	{"-Z", &action_933fc77f4028},
 	{"-a", &action_933fc77f4028},
 	{"-b", &action_933fc77f4028},
@@ -22936,6 +23167,55 @@ var syntaxWget = syntax{style: gnu, options: []option{
 	{"-n", &action_933fc77f4028},
 }, operands: shape{rest: roleURL}, base: &action_e2ea4cf59f9e}
 
+var syntaxWho = syntax{style: gnu | numeric, options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--boot", &action_e3b0c44298fc},
+	{"--count", &action_e3b0c44298fc},
+	{"--dead", &action_e3b0c44298fc},
+	{"--dns", &action_e3b0c44298fc},
+	{"--file", &action_56f3046bd8c9},
+	{"--fullnames", &action_e3b0c44298fc},
+	{"--fulltimes", &action_e3b0c44298fc},
+	{"--heading", &action_e3b0c44298fc},
+	{"--hostlast", &action_e3b0c44298fc},
+	{"--ip", &action_e3b0c44298fc},
+	{"--ips", &action_e3b0c44298fc},
+	{"--limit", &action_933fc77f4028},
+	{"--login", &action_e3b0c44298fc},
+	{"--lookup", &action_e3b0c44298fc},
+	{"--mesg", &action_e3b0c44298fc},
+	{"--message", &action_e3b0c44298fc},
+	{"--nohostname", &action_e3b0c44298fc},
+	{"--present", &action_933fc77f4028},
+	{"--process", &action_e3b0c44298fc},
+	{"--runlevel", &action_e3b0c44298fc},
+	{"--short", &action_e3b0c44298fc},
+	{"--since", &action_933fc77f4028},
+	{"--system", &action_e3b0c44298fc},
+	{"--time-format", &action_933fc77f4028},
+	{"--until", &action_933fc77f4028},
+	{"--users", &action_e3b0c44298fc},
+	{"--writable", &action_e3b0c44298fc},
+	{"-F", &action_e3b0c44298fc},
+	{"-H", &action_e3b0c44298fc},
+	{"-R", &action_e3b0c44298fc},
+	{"-T", &action_e3b0c44298fc},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-f", &action_56f3046bd8c9},
+	{"-i", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_933fc77f4028},
+	{"-p", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+	{"-u", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
+	{"-x", &action_e3b0c44298fc},
+}, operands: shape{rest: roleRead}}
+
 var syntaxWinrs = syntax{style: slash | first, why: "runs code straight from the network", options: []option{
 	{"/d", &action_933fc77f4028},
 	{"/env", &action_933fc77f4028},
@@ -23374,7 +23654,9 @@ var (
 	action_24c0170a0ab8 = action{operands: &shape_003354c67246}
 	action_24d486ebf1ae = action{values: []role{roleScriptCode}}
 	action_250a89f04b9a = action{effects: []effect.Kind{effect.ChangeRemote}, flags: reject}
+	action_256ce7eea483 = action{class: destructive, flags: takes}
 	action_25992496c212 = action{values: []role{roleShell}}
+	action_274a33bc484c = action{values: []role{roleNamed}}
 	action_2800f8aeb6d9 = action{effects: []effect.Kind{effect.ReadSecret}}
 	action_2840618e19f1 = action{values: []role{roleSystem}}
 	action_288f968fc7bf = action{operands: &shape_b26c6c1b178b}
@@ -23469,6 +23751,7 @@ var (
 	action_6a53346b8da0 = action{streams: streams{in: Code, setIn: true}, turns: []turn{{roleScriptShell, roleText}}}
 	action_6b1b9c027b89 = action{values: []role{roleText}, flags: reject}
 	action_6c2349e8dc5c = action{values: []role{roleScript}}
+	action_6c69cee70f1a = action{values: []role{roleShell}, operands: &shape_c5126dd773a2}
 	action_6cdd9ddfd5a8 = action{values: []role{roleMaybeURL}}
 	action_6deb5cd91c63 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "grant"}
 	action_6e36fe78996d = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
@@ -23503,6 +23786,7 @@ var (
 	action_82caea0d3e11 = action{values: []role{rolePlace}}
 	action_82d48dd633b9 = action{values: []role{rolePerl}, operands: &shape_49bd90f56ebf}
 	action_84991aac2c93 = action{values: []role{roleObject}, effects: []effect.Kind{effect.Destroy}}
+	action_84ab889622a9 = action{operands: &shape_73d7eca3b4b7}
 	action_852df5a88187 = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 	action_87d15cc93dc5 = action{values: []role{roleRead}, operands: &shape_003354c67246}
 	action_87d2f5456e2d = action{turns: []turn{{roleWrite, roleDelete}}}
@@ -23522,12 +23806,15 @@ var (
 	action_933fc77f4028 = action{values: []role{roleText}}
 	action_936813f2e31e = action{turns: []turn{{roleSystem, roleText}}}
 	action_944b2d4bdf16 = action{flags: stop}
+	action_9525eec56244 = action{values: []role{roleWrite}, turns: []turn{{roleBeside, roleRead}}}
 	action_958f93d56b1b = action{values: []role{roleWriteTree}, flags: notHere}
 	action_99ef6915cf9b = action{values: []role{roleCode}, streams: streams{in: Data, setIn: true}}
+	action_9b969f3441c7 = action{values: []role{roleWrite}, attached: true}
 	action_9c34678ee335 = action{class: localWrite, effects: []effect.Kind{effect.ReadClipboard}}
 	action_9d0e2f124bea = action{effects: []effect.Kind{effect.ChangeGuard}}
 	action_9d26904c72c5 = action{empty: roleReadTree, flags: recursive}
 	action_9d71712bae8a = action{class: destructive, turns: []turn{{roleRead, roleMove}}}
+	action_9d87598e6f9e = action{empty: roleWriteTree}
 	action_9f55e5c4861c = action{turns: []turn{{roleText, roleRead}}}
 	action_9fe32a6c0cf7 = action{class: readOnly}
 	action_a0ca03e0fc95 = action{values: []role{roleUnset}}
@@ -23556,6 +23843,7 @@ var (
 	action_b7751911a947 = action{class: localWrite, flags: near}
 	action_b8f843a48ba9 = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 	action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
+	action_ba51a1b7bafa = action{operands: &shape_683a646a8c5e}
 	action_ba7c9ee22594 = action{values: []role{roleText}, class: anything}
 	action_bbcc0613e977 = action{values: []role{roleSendFile}}
 	action_bbcc39482331 = action{class: localWrite, streams: streams{in: Data, setIn: true}}
@@ -23564,6 +23852,7 @@ var (
 	action_bcf222020d74 = action{class: localWrite, operands: &shape_003354c67246}
 	action_bd0095900711 = action{class: localWrite, streams: streams{in: Code, setIn: true}, here: roleWriteTree}
 	action_bd48d43cae9b = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeSystem}}
+	action_bdf6df89dc7e = action{turns: []turn{{roleWrite, roleEdit}}}
 	action_be1db3f1d106 = action{streams: streams{in: Code, setIn: true, out: Input, setOut: true}}
 	action_bed7eb78da75 = action{values: []role{roleText}, attached: true, class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleRead, roleEdit}}}
 	action_bf63d2ff16a2 = action{effects: []effect.Kind{effect.Destroy}, streams: streams{in: Data, setIn: true}}
@@ -23602,11 +23891,13 @@ var (
 	action_da06ee4de51b = action{values: []role{roleOutput}}
 	action_da417444f8cd = action{values: []role{roleIntoDir}, operands: &shape_aeeee2f37ef5}
 	action_db15d81936c5 = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}, streams: streams{in: Data, setIn: true}}
+	action_db588d986189 = action{turns: []turn{{roleRead, roleMove}}, here: roleWriteTree}
 	action_dc3b8e0bf989 = action{values: []role{roleText}, class: localWrite}
 	action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, setOut: true}, turns: []turn{{roleURL, roleFetch}}}
 	action_dcda2a737eb3 = action{values: []role{rolePerl}, attached: true}
 	action_dce6bab328c8 = action{values: []role{roleSQL}}
 	action_dd7e2424b920 = action{class: network, operands: &shape_c893620ebf3a}
+	action_dea04c974462 = action{class: destructive, flags: mirrors}
 	action_dec1f5e40ce6 = action{values: []role{roleShell}, effects: []effect.Kind{effect.RemoteShell}}
 	action_e1076827af2b = action{values: []role{roleLua}, streams: streams{in: Data, setIn: true}}
 	action_e2caedf3ce36 = action{class: localWrite, flags: decodes}
@@ -23630,6 +23921,7 @@ var (
 	action_eb8f4614ffa6 = action{turns: []turn{{roleRead, roleScriptCode}}}
 	action_ed32e103811b = action{class: anything, effects: []effect.Kind{effect.Dynamic}, flags: runURLs}
 	action_edb7023ca44a = action{values: []role{roleWrite}}
+	action_ee24d0d7dbca = action{turns: []turn{{roleStore, roleRead}}}
 	action_eefca3bffc6f = action{class: destructive, operands: &shape_c893620ebf3a, turns: []turn{{roleArchive, roleEdit}}}
 	action_f01e56e72e8d = action{values: []role{roleReadTree}}
 	action_f12fcb433a66 = action{effects: []effect.Kind{effect.SendMessage}, flags: reject}
@@ -23653,6 +23945,7 @@ var (
 	action_fb05e58956a1 = action{values: []role{roleListen}}
 	action_fc3e413eb1dd = action{values: []role{roleReject}}
 	action_fcafd12a5086 = action{values: []role{roleWrite}, streams: streams{out: Data, setOut: true}}
+	action_fcb4847f94a2 = action{values: []role{roleText}, turns: []turn{{roleRead, roleBeside}}}
 	action_fcca621810f4 = action{class: network, effects: []effect.Kind{effect.ChangeRemote, effect.SendData}}
 	action_fcd3114d0404 = action{class: localWrite, streams: streams{in: Data, setIn: true}, operands: &shape_b061a7b67d4f}
 	action_fcdc8eed3b98 = action{values: []role{roleCode}}
@@ -23675,7 +23968,9 @@ var (
 	shape_57913e861f41 = shape{head: []role{roleRead, roleWriteTree}}
 	shape_5a9a69416f97 = shape{rest: roleMkdir}
 	shape_62dc41ad885f = shape{head: []role{roleWriteTree}}
+	shape_683a646a8c5e = shape{rest: roleBeside}
 	shape_6e270d08c08d = shape{head: []role{roleText}, rest: roleArgv}
+	shape_73d7eca3b4b7 = shape{rest: roleModule}
 	shape_7ee4cd1c0ea5 = shape{head: []role{roleRead}}
 	shape_8b6f8fb7684e = shape{rest: roleArgv}
 	shape_8fbde1a3dd59 = shape{head: []role{roleText, roleText}}
@@ -23684,6 +23979,7 @@ var (
 	shape_aeeee2f37ef5 = shape{rest: roleEdit}
 	shape_b061a7b67d4f = shape{rest: roleScriptNode}
 	shape_b26c6c1b178b = shape{head: []role{roleRead}, rest: roleText}
+	shape_c5126dd773a2 = shape{rest: roleWrite}
 	shape_c893620ebf3a = shape{rest: roleText}
 	shape_cc79ada9e0c8 = shape{head: []role{roleReadTree, roleWrite}}
 	shape_eb6f3b56909d = shape{head: []role{roleShell}, rest: roleText}

@@ -216,9 +216,15 @@ func (r *reader) remotePath(w Word, written bool) {
 		}
 		if !written {
 			r.copy(w)
+			if r.flags&takes != 0 {
+				r.touch(effect.MoveFile, w, r.flags&recursive != 0)
+			}
 			return
 		}
 		r.copied(w, true, false)
+		if r.flags&mirrors != 0 {
+			r.touch(effect.DeleteFile, w, true)
+		}
 		return
 	}
 	if written {

@@ -45,6 +45,9 @@ func (r *reader) finish() {
 	if r.flags&remove != 0 {
 		r.removeFound()
 	}
+	if r.class > readOnly {
+		r.touch(effect.WriteFile, r.store, false)
+	}
 	if r.flags&(dry|wet) == dry && r.use.Reason == "" {
 		r.onlyRead()
 	}
@@ -258,6 +261,12 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.WriteFile, w, tree)
 	case roleCompress:
 		r.compressed(w, tree)
+	case roleBeside:
+		r.touch(effect.ReadFile, w, tree)
+		r.beside(w)
+	case roleStore:
+		r.touch(effect.ReadFile, w, false)
+		r.store = w
 	case roleEditTree:
 		r.touch(effect.ReadFile, w, true)
 		r.touch(effect.WriteFile, w, true)
@@ -301,6 +310,10 @@ func (r *reader) applyOther(role role, w Word) {
 		r.touch(effect.Listen, w, false)
 	case roleSend:
 		r.touch(effect.SendMessage, w, false)
+	case roleNamed:
+		if i := strings.IndexByte(w.Text, '='); i >= 0 {
+			r.touch(effect.ReadFile, cut(w, i+1), false)
+		}
 	case roleData, roleForm, roleMaybeFile:
 		r.data(role, w)
 	case roleWebItem:

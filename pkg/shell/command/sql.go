@@ -3,6 +3,7 @@ package command
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -38,6 +39,7 @@ func (r *reader) statement(w Word, text string) {
 		return
 	}
 	r.pipedRows(w, text)
+	r.namedFiles(w, text)
 	switch first {
 	case "select", "with", "show", "describe", "desc", "explain", "values", "table", "pragma", "use", "set", "begin", "start",
 		"commit", "rollback", "end", "analyze", "check", "help", "list", "fetch", "declare", "close", "print":
@@ -96,6 +98,24 @@ func (r *reader) statement(w Word, text string) {
 		r.doubt("unknown SQL statement %s", first)
 	}
 }
+
+// namedFiles notes the files that a statement for SQLite names.
+func (r *reader) namedFiles(w Word, text string) {
+	for _, m := range sqlFile().FindAllStringSubmatch(text, maxCopied) {
+		w.Text = m[2]
+		switch strings.ToLower(m[1][:1]) {
+		case "r":
+			r.touch(effect.ReadFile, w, false)
+		case "a":
+			r.touch(effect.ReadFile, w, false)
+			fallthrough
+		default:
+			r.touch(effect.WriteFile, w, false)
+		}
+	}
+}
+
+var sqlFile = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
 
 // reading looks for what makes a statement that starts with a reading word do
 // more.

@@ -83,6 +83,8 @@ const (
 	notHere                       // withdraws action.here
 	widen                         // find: tests no longer narrow what is found
 	remove                        // find: what is found is deleted
+	mirrors                       // the destination keeps nothing that the source lacks
+	takes                         // what is copied does not stay where it was
 	module                        // python -m
 	urls                          // each URL in the arguments is contacted
 	runURLs                       // and what it sends is run
