@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:26cd6e054c15a862ab39595ee256d6c3f21f1f190a8d56ab85c45cc26a49e8a3"
+const rulesFingerprint = "sha256:533ec640cddc6bfacfd181dcc661d9afb0fe68958c27a9c89af81b9ccf71753c"
 
 var ruleTable = [...]Rule{
 	{
@@ -1398,7 +1398,7 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-011", Name: "recursive_delete", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
-		Description: "Deletes a directory with everything in it. Build output and temporary directories may be deleted.",
+		Description: "Deletes a directory with everything in it. Build output, temporary directories and what is committed as it is may be deleted.",
 		Advice:      "delete individual files, or ask the user to confirm the directory",
 		Match:       []string{"rm -rf src", "rm -r ~/projects/old", "rm -rf .git", "rm -rf /srv/data", "{\"type\":\"delete_directory\",\"payload\":{\"path\":\"src\"}}"},
 		Pass:        []string{"rm -rf node_modules", "rm -rf dist build", "rm -rf target/debug", "rm -rf /tmp/x /var/lib/apt/lists/*", "rm -rf .venv __pycache__ .pytest_cache", "rm -rf coverage .next .turbo", "rm file.txt"},
@@ -1408,6 +1408,7 @@ var ruleTable = [...]Rule{
 				paths:     []string{"/**"},
 				notPaths:  []string{"**/node_modules/**", "**/node_modules", "**/dist/**", "**/dist", "**/build/**", "**/build", "**/target/**", "**/target", "**/out/**", "**/out", "**/bin", "**/obj", "**/__pycache__/**", "**/__pycache__", "**/.pytest_cache", "**/.mypy_cache", "**/.ruff_cache", "**/.tox", "**/.nox", "**/.venv", "**/venv", "**/env", "**/.eggs", "**/*.egg-info", "**/.next", "**/.nuxt", "**/.turbo", "**/.parcel-cache", "**/.cache/**", "**/.cache", "**/coverage", "**/htmlcov", "**/.nyc_output", "**/.gradle", "**/.terraform", "**/.dart_tool", "**/.svelte-kit", "**/.angular", "**/DerivedData/**", "**/Pods", "**/vendor", "**/cmake-build-*", "**/_build", "**/site", "**/public", "**/.sass-cache", "**/*.dSYM", "**/tmp/**", "**/tmp", "**/temp/**", "**/temp", "/tmp/**", "/var/tmp/**", "/var/cache/**", "/var/lib/apt/lists/**", "/var/lib/apt/lists", "~/.npm/**", "~/.cache/**", "**/*.log", "**/logs", "**/*.tmp", "**/*.o", "**/*.pyc", "**/*cache*", "**/*cache*/**", "**/test-results", "**/playwright-report", "**/*.tar.gz", "**/*.zip", "**/*.tgz", "/usr/share/doc/**", "/usr/share/man/**"},
 				recursive: true,
+				lost:      true,
 			},
 		},
 	},
