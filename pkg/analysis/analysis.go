@@ -66,6 +66,7 @@ type Analyzer struct {
 	Place   effect.Place // of actions without a folder; CWD is the first root
 
 	trust *trust // nil trusts this machine alone
+	files *files // nil looks at no files
 }
 
 // Bounds of one analysis. A case that exceeds them is dynamic or unexamined.
@@ -98,6 +99,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.persist()
 	c.told()
 	an.trust.mark(c.Effects)
+	c.restorable(an.files)
 	return c
 }
 

@@ -131,7 +131,7 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	case k.opts.NoHeuristic:
 		r = k.noClassifier()
 	case c.Ordinary():
-		r.confidence, r.reasoning = ordinaryConfidence, ordinaryReason
+		r.confidence, r.reasoning = ordinaryConfidence, becauseOrdinary(c)
 	default:
 		r.decision, r.reasoning = verdict.Escalate, "no rule matched, and without a model nothing says that this is ordinary work"
 	}

@@ -50,6 +50,14 @@ func doubts(c *analysis.Case, clears map[effect.Cause]float64) doubt {
 
 const ordinaryReason = "ordinary: every effect is known, and none changes more than the workspace"
 
+// becauseOrdinary says why a case that is ordinary is allowed.
+func becauseOrdinary(c *analysis.Case) string {
+	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Restorable }) {
+		return ordinaryReason + "; what it deletes is in the last commit as it is"
+	}
+	return ordinaryReason
+}
+
 const permittedReason = "no rule matched, and a rule of the policy allows this"
 
 // permitted reports whether a rule of the policy allows a case that Tier 1 has to
@@ -64,12 +72,15 @@ type evidence struct {
 	allowed   bool // a rule of the policy allows it
 	ordinary  bool // it is ordinary, and no rule of the policy has to say so
 	doubt     doubt
+	because   string // why it is ordinary
 }
 
 // evidence returns what a model's answers are weighed against.
 func (k *Classifier) evidence(c *analysis.Case, unmatched bool) evidence {
 	e := evidence{unmatched: unmatched, allowed: permitted(c), doubt: doubts(c, k.opts.Doubts)}
-	e.ordinary = unmatched && !e.allowed && c.Ordinary()
+	if e.ordinary = unmatched && !e.allowed && c.Ordinary(); e.ordinary {
+		e.because = becauseOrdinary(c)
+	}
 	return e
 }
 
@@ -89,7 +100,7 @@ func (e *evidence) weigh(m result) result {
 	case m.safe && e.unmatched && e.allowed:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
 	case m.safe && e.ordinary && m.decision != verdict.Allow:
-		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, ordinaryReason
+		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, e.because
 	case m.decision == verdict.Block && e.ordinary:
 		m.decision = verdict.Escalate
 		m.reasoning = "model: looks like an attack, though every effect is known and ordinary; a higher tier decides"

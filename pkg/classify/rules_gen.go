@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:dd52b829e898e37a9cf857f6b692889fd8ad753155364a054cade8f88e0f71b6"
+const rulesFingerprint = "sha256:5ba606855dbc2f7570ed504f5c91c772859b1a186e7b18e9fce0260c141cee4e"
 
 var ruleTable = [...]Rule{
 	{
@@ -1398,7 +1398,7 @@ var ruleTable = [...]Rule{
 	},
 	{
 		ID: "XP-011", Name: "recursive_delete", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
-		Description: "Deletes a directory with everything in it. Build output and temporary directories may be deleted.",
+		Description: "Deletes a directory with everything in it. Build output, temporary directories and what is committed as it is may be deleted.",
 		Advice:      "delete individual files, or ask the user to confirm the directory",
 		Match:       []string{"rm -rf src", "rm -r ~/projects/old", "rm -rf .git", "rm -rf /srv/data", "{\"type\":\"delete_directory\",\"payload\":{\"path\":\"src\"}}"},
 		Pass:        []string{"rm -rf node_modules", "rm -rf dist build", "rm -rf target/debug", "rm -rf /tmp/x /var/lib/apt/lists/*", "rm -rf .venv __pycache__ .pytest_cache", "rm -rf coverage .next .turbo", "rm file.txt"},
@@ -1408,6 +1408,7 @@ var ruleTable = [...]Rule{
 				paths:     []string{"/**"},
 				notPaths:  []string{"**/node_modules/**", "**/node_modules", "**/dist/**", "**/dist", "**/build/**", "**/build", "**/target/**", "**/target", "**/out/**", "**/out", "**/bin", "**/obj", "**/__pycache__/**", "**/__pycache__", "**/.pytest_cache", "**/.mypy_cache", "**/.ruff_cache", "**/.tox", "**/.nox", "**/.venv", "**/venv", "**/env", "**/.eggs", "**/*.egg-info", "**/.next", "**/.nuxt", "**/.turbo", "**/.parcel-cache", "**/.cache/**", "**/.cache", "**/coverage", "**/htmlcov", "**/.nyc_output", "**/.gradle", "**/.terraform", "**/.dart_tool", "**/.svelte-kit", "**/.angular", "**/DerivedData/**", "**/Pods", "**/vendor", "**/cmake-build-*", "**/_build", "**/site", "**/public", "**/.sass-cache", "**/*.dSYM", "**/tmp/**", "**/tmp", "**/temp/**", "**/temp", "/tmp/**", "/var/tmp/**", "/var/cache/**", "/var/lib/apt/lists/**", "/var/lib/apt/lists", "~/.npm/**", "~/.cache/**", "**/*.log", "**/logs", "**/*.tmp", "**/*.o", "**/*.pyc", "**/*cache*", "**/*cache*/**", "**/test-results", "**/playwright-report", "**/*.tar.gz", "**/*.zip", "**/*.tgz", "/usr/share/doc/**", "/usr/share/man/**"},
 				recursive: true,
+				lost:      true,
 			},
 		},
 	},

@@ -157,12 +157,13 @@ type exception struct {
 	paths   func() (*effect.Globs, error)
 	hosts   []effect.HostPattern
 	trusted string // "true", "false", or "" for either
+	kept    string // the same, of what version control can give back
 	slow    *slowCriteria
 	loosens bool
 }
 
 func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (exception, error) {
-	x := exception{types: c.Types, trusted: c.Trusted, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
+	x := exception{types: c.Types, trusted: c.Trusted, kept: c.Restorable, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
 		x.floats = x.floats || names{glob: g}.floating()
@@ -184,7 +185,7 @@ func (x *exception) match(ctx context.Context, c *analysis.Case, e *effect.Effec
 	if len(x.types) > 0 && !slices.Contains(x.types, c.Action.Type) && !slices.Contains(x.types, string(e.Kind)) {
 		return false, nil
 	}
-	if x.trusted != "" && (x.trusted == "true") != e.Trusted {
+	if x.trusted != "" && (x.trusted == "true") != e.Trusted || x.kept != "" && (x.kept == "true") != e.Restorable {
 		return false, nil
 	}
 	if len(x.globs) > 0 {

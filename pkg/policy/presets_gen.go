@@ -10,22 +10,22 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43},
 		allow:       []uint16{44, 45, 46},
-		fingerprint: "sha256:1f1241211367bed8c4377517784b79b4f3e2e7335e86d5b0130668758b9f5d67"},
+		fingerprint: "sha256:0f10b4e5bdb75b0e3f85479df21dcf7e0691e12fa914e0de22eebfe6ef4737a0"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{47, 48, 49, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 50, 51, 52, 53, 54, 55},
 		allow:       []uint16{44, 45, 46},
-		fingerprint: "sha256:99edff4b37dc88482b3391edf518d8ce718d5a24c7e1b3a3dca1de21b22a2d43"},
+		fingerprint: "sha256:d30cd3ce9d7d9546a387ac136dacd1b77c44bffd049742c212430402382387ef"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 56, 57},
 		allow:       []uint16{44, 45, 46, 58},
-		fingerprint: "sha256:d298d9e45b9e3ae0711c2680530c256b9a368341383502129f6efad66530bb1b"},
+		fingerprint: "sha256:d9138767e766e88e02c31b733a1c90a2b1fca45ba58b3e66ea0030d8d6398467"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 59, 60, 61, 62, 63, 64, 65},
 		allow:       []uint16{44, 45, 46},
-		fingerprint: "sha256:623ce6e80e37a85e44d6d555da0b051ff677404c138e4ed2db0804356ddb25ad"},
+		fingerprint: "sha256:f2f929ed249c5d41ce56fbcb8bb19ec559c3dd4382f7d10792657ded73410e55"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -2056,12 +2056,13 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "ask_before_deleting",
-		Reason: "deletes files that a rebuild cannot restore; to clean up, delete the build directory itself, or ask the user to confirm",
+		Reason: "deletes files that neither a rebuild nor the last commit can restore; to clean up, delete the build directory itself, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"delete_file",
 				"delete_directory",
 			},
+			Restorable: "false",
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{

@@ -116,7 +116,7 @@ func effectValue(e *effect.Effect) map[string]any {
 			m[key] = s
 		}
 	}
-	for key, holds := range map[string]bool{"pattern": e.Pattern, "recursive": e.Recursive, "destroys": e.Destroys, "trusted": e.Trusted} {
+	for key, holds := range map[string]bool{"pattern": e.Pattern, "recursive": e.Recursive, "destroys": e.Destroys, "trusted": e.Trusted, "restorable": e.Restorable} {
 		if holds {
 			m[key] = true
 		}

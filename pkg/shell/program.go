@@ -240,6 +240,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 	var f flow
 	var b abstract.Builder
 	var sources []abstract.Value
+	var moved []effect.Effect
 	for _, t := range use.Touches {
 		if !s.step(1) {
 			break
@@ -290,6 +291,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			b.Add(s.content(p, pattern, v))
 			f.nreads++
+			moved = append(moved, effect.Effect{Path: p, Pattern: pattern})
 		case "":
 		default:
 			s.path(t.Kind, v, t.Recursive)
@@ -297,6 +299,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 	}
 	f.reads = b.Value()
 	s.linked(base, sources, f.writes)
+	s.moved(moved, f.writes)
 	return f
 }
 

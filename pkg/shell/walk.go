@@ -24,6 +24,7 @@ type state struct {
 	aliases []alias
 	files   []file
 	links   []link
+	moves   []move
 	remotes []command.GitRemote // names that the text gives to addresses of git
 	loaded  []loaded
 	fds     []descriptor

@@ -730,6 +730,42 @@ var Installers = Words{
 	"uploader.codecov.io":                              true,
 }
 
+// HistoryKeepers are subcommands of git that neither move the last commit nor remove anything from the history.
+var HistoryKeepers = Words{
+	"add":           true,
+	"annotate":      true,
+	"blame":         true,
+	"cat-file":      true,
+	"check-attr":    true,
+	"check-ignore":  true,
+	"count-objects": true,
+	"describe":      true,
+	"diff":          true,
+	"diff-files":    true,
+	"diff-index":    true,
+	"diff-tree":     true,
+	"for-each-ref":  true,
+	"grep":          true,
+	"log":           true,
+	"ls-files":      true,
+	"ls-remote":     true,
+	"ls-tree":       true,
+	"merge-base":    true,
+	"name-rev":      true,
+	"rev-list":      true,
+	"rev-parse":     true,
+	"rm":            true,
+	"shortlog":      true,
+	"show":          true,
+	"show-ref":      true,
+	"status":        true,
+	"var":           true,
+	"verify-commit": true,
+	"verify-pack":   true,
+	"version":       true,
+	"whatchanged":   true,
+}
+
 // DestroyingVerbs are verbs of programs that are not known, by which something elsewhere is gone.
 var DestroyingVerbs = Words{
 	"decommission": true,
