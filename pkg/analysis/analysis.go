@@ -25,6 +25,9 @@ type Case struct {
 	// record with [Case.Meet]. nil means that nothing is recorded.
 	Met [][]Met
 
+	// Evidence is filled by Tier 1 if it is not nil.
+	Evidence *Evidence
+
 	shell   Shell
 	written Written
 	place   effect.Place

@@ -81,10 +81,11 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	if err := ctx.Err(); err != nil {
 		return verdict.Verdict{}, err
 	}
+	harmless := c.Unexamined == "" && c.Harmless()
+	k.note(c, harmless, nil)
 	if c.MinTier >= 2 {
 		return k.below(c), nil
 	}
-	harmless := c.Unexamined == "" && c.Harmless()
 	if k.opts.Model == nil || harmless || k.skips(c) {
 		return k.alone(c, harmless), nil
 	}
@@ -121,11 +122,11 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	}
 	switch d := doubts(c, k.opts.Doubts); {
 	case harmless:
-		r.confidence, r.reasoning = harmlessConfidence, "harmless: every effect is known and only reads inside the workspace"
+		r.confidence, r.reasoning = harmlessConfidence, harmlessReason
 	case permitted(c):
 		r.confidence, r.reasoning = ordinaryConfidence, permittedReason
-	case d.reason != "":
-		r.decision, r.reasoning, r.fixed = verdict.Escalate, d.reason, false
+	case d.Reason != "":
+		r.decision, r.reasoning, r.fixed = verdict.Escalate, d.Reason, false
 	case k.opts.Model != nil:
 		r.decision, r.reasoning = verdict.Escalate, "the model does not judge this type of action"
 	case k.opts.NoHeuristic:
@@ -186,13 +187,17 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 		return finish(c, combine(h, m), h, m)
 	}
 	e, ok := <-estimated
+	m := e[1]
 	if !ok {
-		return decide(<-scored)
+		m = <-scored
 	}
-	if v := decide(e[1]); v.Decision == decide(e[0]).Decision && v.Decision == decide(e[2]).Decision {
-		return v
+	v := decide(m)
+	if ok && (v.Decision != decide(e[0]).Decision || v.Decision != decide(e[2]).Decision) {
+		m = ask()
+		v = decide(m)
 	}
-	return decide(ask())
+	k.note(c, false, &m)
+	return v
 }
 
 // estimate returns the least, the likely and the gravest answer that the model

@@ -54,11 +54,17 @@ type Outcome struct {
 	payload any // of the action, redacted
 	latency time.Duration
 	ticket  *audit.Ticket
+
+	evidence *analysis.Evidence
 }
 
 // Trail returns what each tier, or each classifier of it, said, whatever the
 // decision was.
 func (o *Outcome) Trail() []verdict.Step { return o.trail }
+
+// Evidence returns what Tier 1 weighed, for a person to see. It is nil if the
+// pipeline does not trace, and where Tier 1 was not asked.
+func (o *Outcome) Evidence() *analysis.Evidence { return o.evidence }
 
 // Latency returns how long the action was judged, analysis included.
 func (o *Outcome) Latency() time.Duration { return o.latency }
@@ -111,7 +117,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, r Range, o *Outcome) (v v
 	}()
 	c := p.analyzer.Case(it.Action)
 	if p.trace {
-		c.Met = make([][]analysis.Met, len(c.Effects))
+		c.Met, c.Evidence = make([][]analysis.Met, len(c.Effects)), &analysis.Evidence{}
 	}
 	if it.Resume != nil {
 		c.Trail = append(c.Trail, it.Resume.Trail...)
@@ -141,6 +147,9 @@ func (p *Pipeline) judge(ctx context.Context, it item, r Range, o *Outcome) (v v
 	v = p.withReason(v, c.Trail, first)
 	o.payload = p.clean(&v, c, it.Resume == nil)
 	o.trail = c.Trail
+	if o.stages&verdict.Classify != 0 {
+		o.evidence = c.Evidence
+	}
 	if v.Decision == verdict.Escalate || p.trace {
 		v.Trail = c.Trail
 	} else {

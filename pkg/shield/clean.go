@@ -29,5 +29,10 @@ func (p *Pipeline) clean(v *verdict.Verdict, c *analysis.Case, first bool) any {
 		c.Trail[0].Effects, _ = c.EffectsJSON(r)
 		c.Trail[0].Views, _ = c.ViewsJSON(r)
 	}
+	if c.Evidence != nil {
+		for i := range c.Evidence.Doubts {
+			c.Evidence.Doubts[i].Reason = r.String(c.Evidence.Doubts[i].Reason)
+		}
+	}
 	return payload
 }
