@@ -459,7 +459,7 @@ func (r *reader) nest(role role, words []Word) {
 		// commands of the same name (python -m pytest).
 		m := words[0]
 		m.Text = "py:" + m.Text
-		if findProgram(programs[:], m.Text) == nil && findProgram(programs[:], words[0].Text) != nil {
+		if find(programs[:], m.Text) == nil && find(programs[:], words[0].Text) != nil {
 			m.Text = words[0].Text
 		}
 		argv := append([]Word{m}, words[1:]...)
