@@ -149,15 +149,9 @@ func (s *hookSettings) install(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("dry-run") {
-		before, _, err := file.read()
-		if err != nil {
+		if _, _, _, err := s.added(c, file); err != nil {
 			return err
 		}
-		after, err := s.Install(c.Context, before)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file.path, err)
-		}
-		s.showChange(file, before, after)
 		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
 		return nil
 	}
@@ -172,17 +166,27 @@ func (s *hookSettings) install(c *cli.Context) error {
 	return nil
 }
 
+// added returns a settings file without and with the hook, and shows the
+// difference.
+func (s *hookSettings) added(c *cli.Context, file settingsFile) (before, after []byte, existed bool, err error) {
+	before, existed, err = file.read()
+	if err != nil {
+		return nil, nil, false, err
+	}
+	after, err = s.Install(c.Context, before)
+	if err != nil {
+		return nil, nil, false, fmt.Errorf("%s: %w", file.path, err)
+	}
+	s.showChange(file, before, after)
+	return before, after, existed, nil
+}
+
 // put puts the hook into a settings file.
 func (s *hookSettings) put(c *cli.Context, file settingsFile) error {
-	before, existed, err := file.read()
+	before, after, existed, err := s.added(c, file)
 	if err != nil {
 		return err
 	}
-	after, err := s.Install(c.Context, before)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file.path, err)
-	}
-	s.showChange(file, before, after)
 	if bytes.Equal(before, after) {
 		return nil
 	}

@@ -113,7 +113,7 @@ func asPattern(p string, pattern bool) string {
 	if pattern {
 		return p
 	}
-	return abstract.EscapePattern(p)
+	return effect.Quote(p)
 }
 
 // readFile records that a file is read and returns what it holds.

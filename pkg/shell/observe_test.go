@@ -19,7 +19,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // TestObserved runs commands of our own under strace and demands that what
@@ -331,7 +330,7 @@ func (w *witness) covered(p string, kinds []effect.Kind) bool {
 		if !slices.Contains(kinds, e.Kind) {
 			return false
 		}
-		if e.Pattern && e.Path == "" || effect.Overlap(asPattern(e.Path, e.Pattern), abstract.EscapePattern(p), false) {
+		if e.Pattern && e.Path == "" || effect.Overlap(asPattern(e.Path, e.Pattern), effect.Quote(p), false) {
 			return true
 		}
 		if !e.Pattern && strings.HasPrefix(p, e.Path+"/") && (e.Recursive || e.Kind == effect.WriteFile) {

@@ -59,7 +59,7 @@ func (r *reader) elsewhere() {
 	r.requests()
 	service := r.service()
 	if service != "" && r.class != readOnly {
-		lexicon := findProgram(programs[:], anyService)
+		lexicon := find(programs[:], anyService)
 		if verb := verbOf(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
 			if verb != nil && r.verb == "" {
 				r.act(verb)
@@ -150,7 +150,7 @@ func verbOf(words []Word, lexicon *syntax) *action {
 			continue
 		}
 		for _, part := range [...]string{text, text[strings.LastIndexAny(text, ":_-")+1:]} {
-			if g := findProgram(lexicon.subs, part); g != nil {
+			if g := find(lexicon.subs, part); g != nil {
 				return g.base
 			}
 			if g := findPrefixed(lexicon.subs, part, 0); g != nil {

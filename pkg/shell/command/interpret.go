@@ -242,7 +242,7 @@ func (r *reader) sub(w Word) bool {
 		if r.level.style&slash != 0 {
 			name = strings.ToLower(name)
 		}
-		g := findProgram(r.level.subs, name)
+		g := find(r.level.subs, name)
 		if g == nil && r.level.hasGroup(name) {
 			return true
 		}

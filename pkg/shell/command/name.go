@@ -44,17 +44,17 @@ func lookup(name string) *syntax {
 	if name == "" || len(name) > maxName {
 		return nil
 	}
-	if g := findProgram(programs[:], name); g != nil {
+	if g := find(programs[:], name); g != nil {
 		return g
 	}
 	if low := strings.ToLower(name); low != name {
 		name = low
-		if g := findProgram(programs[:], name); g != nil {
+		if g := find(programs[:], name); g != nil {
 			return g
 		}
 	}
 	if short := strings.TrimRight(name, "0123456789."); short != name && short != "" {
-		if g := findProgram(programs[:], strings.TrimSuffix(short, "-")); g != nil {
+		if g := find(programs[:], strings.TrimSuffix(short, "-")); g != nil {
 			return g
 		}
 	}

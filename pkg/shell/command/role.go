@@ -205,7 +205,7 @@ func (r *reader) apply(role role, w Word, operand bool) {
 // dash acts upon "-", which is standard input or output where a file is
 // expected.
 func (r *reader) dash(role role) {
-	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput {
+	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput || role == roleMaybeScript {
 		r.use.Stdin, r.codeRead = Code, false
 	}
 	if role == roleData || role == roleForm || role == roleSendFile {
@@ -413,7 +413,9 @@ func (r *reader) applyEffect(role role, w Word) {
 	case roleKey, roleSetKey:
 		r.use.Keys = append(r.use.Keys, Key{Word: w, Write: role == roleSetKey})
 	case roleMaybeScript:
-		if language := FileLanguage(w.Text); language != "" {
+		if isStdin(w.Text) {
+			r.script("", w)
+		} else if language := FileLanguage(w.Text); language != "" {
 			r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
 		}
 	case roleReject:
@@ -442,7 +444,7 @@ func (r *reader) nest(role role, words []Word) {
 		r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
 	case roleArgvScript:
 		switch language := FileLanguage(words[0].Text); {
-		case words[0].Text == "-":
+		case words[0].Text == "-", isStdin(words[0].Text):
 			r.use.Stdin, r.codeRead = Code, false
 		case language != "" && !words[0].Pattern:
 			r.code(Nested{Language: "file", Of: language, Words: words})
@@ -472,7 +474,7 @@ func (r *reader) nest(role role, words []Word) {
 		// commands of the same name (python -m pytest).
 		m := words[0]
 		m.Text = "py:" + m.Text
-		if findProgram(programs[:], m.Text) == nil && findProgram(programs[:], words[0].Text) != nil {
+		if find(programs[:], m.Text) == nil && find(programs[:], words[0].Text) != nil {
 			m.Text = words[0].Text
 		}
 		argv := append([]Word{m}, words[1:]...)
