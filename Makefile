@@ -7,7 +7,8 @@
 # make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
-GOFLAGS_BUILD = -trimpath -ldflags=-s
+# the tag leaves out what only docs needs, a part of the time of each start
+GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
 .PHONY: build demo test tier2 trace typing bench generate runtime docs fuzz check
 
@@ -43,8 +44,8 @@ generate:
 runtime:
 	cd internal/ortlib && $(GO) run ./gen
 
-docs: build
-	build/shield docs .
+docs:
+	$(GO) run . docs .
 
 # each fuzz target for FUZZTIME, then SCRIPTS scripts in each shell
 FUZZTIME ?= 5s

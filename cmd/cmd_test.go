@@ -156,3 +156,20 @@ func FuzzPipeEqualsChain(f *testing.F) {
 		}
 	})
 }
+
+// TestCommandsByName holds that a command line which names a command gets it, and
+// that every other gets all.
+func TestCommandsByName(t *testing.T) {
+	t.Parallel()
+	all := commands(&World{}, nil)
+	for _, c := range all {
+		if alone := commands(&World{}, []string{c.Name, "--help"}); len(alone) != 1 || alone[0].Name != c.Name {
+			t.Errorf("%s: %d commands, the first is %s", c.Name, len(alone), alone[0].Name)
+		}
+	}
+	for _, args := range [][]string{{"--version"}, {"polic"}, {""}, {"--", "run"}} {
+		if got := commands(&World{}, args); len(got) != len(all) {
+			t.Errorf("%q: %d commands, want %d", args, len(got), len(all))
+		}
+	}
+}

@@ -138,6 +138,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 	if err != nil {
 		return hookAnswer{}, err
 	}
+	p.Warm()
 	allow, reason, err := judgeAll(ctx, p, event)
 	switch {
 	case err != nil:

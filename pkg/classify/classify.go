@@ -75,6 +75,9 @@ func New(opts Options) *Classifier {
 	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
 }
 
+// Warm builds the tables for the first action, which takes a millisecond.
+func (k *Classifier) Warm() { k.engine() }
+
 // Judge returns the verdict of Tier 1. The failure of a classifier is reported
 // in the verdict; an error is returned only if the context ended.
 func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {

@@ -55,7 +55,7 @@ type callRole struct {
 func roleOf(name, language string) role {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	owner := strings.TrimSuffix(strings.TrimSuffix(name, last), ".")
-	for _, c := range calls[last] {
+	for _, c := range calls()[last] {
 		if (c.owner == nil || ownedBy(c.owner, owner)) && !ownedBy(c.unless, owner) &&
 			(c.in == nil || slices.Contains(c.in, language)) && !slices.Contains(c.notIn, language) {
 			return c.role
