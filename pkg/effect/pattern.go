@@ -13,6 +13,17 @@ import (
 type segment struct {
 	text string // unescaped if literal
 	kind segmentKind
+
+	// Of a wildcard segment of a rule: how many bytes at its ends are literal, at
+	// most 255. Most names differ there.
+	head, tail uint8
+}
+
+// ends notes how many bytes at the ends of a wildcard segment are literal.
+func (s *segment) ends() {
+	if s.kind == wild {
+		s.head, s.tail = uint8(min(literalHead(s.text), 255)), uint8(min(literalTail(s.text), 255))
+	}
 }
 
 type segmentKind uint8
@@ -302,6 +313,9 @@ func sameEnds(a, b string) bool {
 // star is ever tried again, so the time is at most the product of both.
 func (s segment) matches(name string) bool {
 	p := s.text
+	if len(name) < int(s.head) || name[:s.head] != p[:s.head] || len(name) < int(s.tail) || name[len(name)-int(s.tail):] != p[len(p)-int(s.tail):] {
+		return false
+	}
 	if last := p[len(p)-1]; strings.IndexByte("*?]", last) < 0 && (name == "" || name[len(name)-1] != last) {
 		return false
 	}
