@@ -197,6 +197,8 @@ type search struct {
 	found, itself [48]int // room for indices of globs
 }
 
+var searches = sync.Pool{New: func() any { return new(search) }}
+
 // enter begins the search of a list.
 func (s *search) enter(x *index) {
 	s.x, s.both, s.known, s.holds = x, ruleSet{}, ruleSet{}, ruleSet{}
