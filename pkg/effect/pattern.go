@@ -34,6 +34,12 @@ const (
 	anyRun              // "**": any number of segments, also none
 )
 
+// may reports whether a name begins and ends with the bytes that a segment of a
+// rule begins and ends with, as every name that it matches does.
+func (s *segment) may(name string) bool {
+	return (s.head == 0 || name != "" && name[0] == s.text[0]) && (s.tail == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
+}
+
 // maxSegments bounds the depth of a path; what lies deeper is "**".
 const maxSegments = 256
 
@@ -313,7 +319,7 @@ func sameEnds(a, b string) bool {
 // star is ever tried again, so the time is at most the product of both.
 func (s segment) matches(name string) bool {
 	p := s.text
-	if len(name) < int(s.head) || name[:s.head] != p[:s.head] || len(name) < int(s.tail) || name[len(name)-int(s.tail):] != p[len(p)-int(s.tail):] {
+	if !s.may(name) || len(name) < int(s.head) || name[:s.head] != p[:s.head] || len(name) < int(s.tail) || name[len(name)-int(s.tail):] != p[len(p)-int(s.tail):] {
 		return false
 	}
 	if last := p[len(p)-1]; strings.IndexByte("*?]", last) < 0 && (name == "" || name[len(name)-1] != last) {
