@@ -137,12 +137,30 @@ func (c *Case) holdsCredential(name, text string) bool {
 
 // dumps reports whether a text holds the setting of a variable for credentials.
 func dumps(text string) bool {
+	if !assigns(text) {
+		return false
+	}
 	for _, m := range environment().FindAllStringSubmatch(text, 16) {
 		if knowledge.SecretVariable(m[1]) {
 			return true
 		}
 	}
 	return false
+}
+
+// assigns reports whether "=" stands behind what may end the name of a variable.
+func assigns(text string) bool {
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '=')
+		if i < 0 {
+			return false
+		}
+		if at += i + 1; at > 3 {
+			if c := text[at-2]; 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' {
+				return true
+			}
+		}
+	}
 }
 
 // local reports whether an effect stays on this machine.

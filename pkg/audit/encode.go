@@ -1,10 +1,12 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -17,7 +19,8 @@ import (
 // Prev, its fields in the order of the struct. Characters that a terminal would
 // act on, or not show, are escaped.
 func (e *Entry) encode() []byte {
-	b := make([]byte, 0, 1024)
+	room := rooms.Get().(*[]byte)
+	b := (*room)[:0]
 	b = append(e.Time.UTC().AppendFormat(append(b, `"time":"`...), time.RFC3339Nano), '"')
 	b = appendText(append(b, `,"kind":`...), e.Kind)
 	b = optional(b, `,"id":`, e.ID)
@@ -76,8 +79,15 @@ func (e *Entry) encode() []byte {
 			return optional(b, `,"file":`, r.File)
 		})
 	}
-	return append(b, '}')
+	b = append(b, '}')
+	if *room = b; cap(b) <= maxLine { // a large one would stay for good
+		rooms.Put(room)
+	}
+	return bytes.Clone(b)
 }
+
+// rooms are what entries are written into: how long one gets is not known before.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
 func appendStep(b []byte, s *verdict.Step) []byte {
 	b = strconv.AppendInt(append(b, `{"tier":`...), int64(s.Tier), 10)

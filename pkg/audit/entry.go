@@ -50,7 +50,7 @@ type Entry struct {
 	Caller       Caller       `json:"caller,omitzero"`
 	Recovery     *Recovery    `json:"recovery,omitempty"`
 
-	Clean bool `json:"-"` // Payload is redacted already, and its strings are cut to MaxString
+	Clean bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are cut to MaxString
 }
 
 // Fingerprints say what the verdict was made with.
@@ -114,16 +114,20 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 		c.Kind = KindVerdict
 	}
 	for _, s := range c.strings() {
-		if *s != "" && (s != &c.ActionHash || !digest(*s)) {
-			*s = r.Brief(*s, MaxString)
+		if *s == "" || s == &c.ActionHash && digest(*s) || s == &c.Reasoning && c.Clean && len(*s) <= MaxString {
+			continue
 		}
+		*s = r.Brief(*s, MaxString)
 	}
 	c.Trail = nil
 	for i, s := range e.Trail {
 		if i == maxTrail {
 			break
 		}
-		s.Rule, s.Reasoning, s.Error = r.Brief(s.Rule, 256), r.Brief(s.Reasoning, 1024), r.Brief(s.Error, 256)
+		s.Rule, s.Error = r.Brief(s.Rule, 256), r.Brief(s.Error, 256)
+		if !c.Clean || len(s.Reasoning) > 1024 {
+			s.Reasoning = r.Brief(s.Reasoning, 1024)
+		}
 		s.Effects, s.Views = nil, nil
 		if s.Decision == verdict.None {
 			s.Decision = verdict.Block // as it counts, and as no reader refuses it

@@ -206,9 +206,13 @@ type search struct {
 	x    *index  // of the list that is searched
 	both ruleSet // rules with paths and hosts that both match some effect
 
+	operand any // of conditions; nil until one is tried
+
 	known, holds  ruleSet // rules whose slow criteria were tried, and those that matched
 	found, itself [48]int // room for indices of globs
 }
+
+var searches = sync.Pool{New: func() any { return new(search) }}
 
 // enter begins the search of a list.
 func (s *search) enter(x *index) {
@@ -222,7 +226,7 @@ func (s *search) slow(rule int) (bool, error) {
 		return true, nil
 	}
 	if !s.known.has(rule) {
-		ok, err := m.slow.match(s.ctx, s.c)
+		ok, err := m.slow.match(s)
 		if err != nil {
 			return false, &ruleError{rule, err}
 		}
@@ -237,7 +241,7 @@ func (s *search) slow(rule int) (bool, error) {
 // excepted reports whether an exception of a rule holds for an effect.
 func (s *search) excepted(rule int, e *effect.Effect) (bool, error) {
 	for i := range s.x.rules[rule].except {
-		ok, err := s.x.rules[rule].except[i].match(s.ctx, s.c, e)
+		ok, err := s.x.rules[rule].except[i].match(s, e)
 		if err != nil {
 			return false, &ruleError{rule, err}
 		}

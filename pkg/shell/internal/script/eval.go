@@ -181,9 +181,9 @@ func (p *script) operand() operand {
 	var o operand
 	switch t.kind {
 	case stringToken:
-		o.Value = t.v
+		o.Value = *t.v
 	case shellToken:
-		p.run(t.v)
+		p.run(*t.v)
 		o = operand{Value: abstract.Unknown("`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
 	case numberToken:
 		o.Value = abstract.Lit(t.text)
@@ -207,7 +207,7 @@ func (p *script) operand() operand {
 			if p.language == "node" && p.i < len(p.tokens) && p.tokens[p.i].kind == stringToken && !p.tokens[p.i].spaced { // $`…` of Bun and zx
 				v := p.tokens[p.i].v
 				p.i++
-				p.run(v)
+				p.run(*v)
 				return operand{Value: abstract.Unknown("$`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
 			}
 			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
@@ -279,7 +279,13 @@ func (p *script) bareArgument(n string) (operand, bool) {
 
 // bracket reads what stands in brackets: a list, or statements.
 func (p *script) bracket(open string) operand {
-	closing := map[string]string{"(": ")", "(argument": ")", "[": "]", "{": "}"}[open]
+	closing := ")"
+	switch open {
+	case "[":
+		closing = "]"
+	case "{":
+		closing = "}"
+	}
 	o := operand{isList: true}
 	for p.i < len(p.tokens) && !p.peek(closing) && !p.w.Ended() {
 		start := p.i

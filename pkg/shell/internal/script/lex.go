@@ -11,9 +11,9 @@ import (
 type token struct {
 	kind    tokenKind
 	text    string
-	v       abstract.Value // of a string
-	spaced  bool           // blanks stand before it
-	newline bool           // a line break stands before it
+	v       *abstract.Value // of a string or a command; nil for others
+	spaced  bool            // blanks stand before it
+	newline bool            // a line break stands before it
 }
 
 type tokenKind uint8
@@ -55,6 +55,8 @@ func (l *lexer) add(t token) {
 	l.spaced, l.newline = false, false
 	l.tokens = append(l.tokens, t)
 }
+
+func (l *lexer) addValue(kind tokenKind, v abstract.Value) { l.add(token{kind: kind, v: &v}) }
 
 func (l *lexer) next() {
 	c := l.text[l.i]
@@ -114,13 +116,13 @@ func (l *lexer) quoted(rest string, raw, formatted bool) {
 			body = rest[3:]
 		}
 		l.i += min(len(rest), len(body)+6)
-		l.add(token{kind: stringToken, v: l.interpolated(codeEscapes(body, raw), formatted)})
+		l.addValue(stringToken, l.interpolated(codeEscapes(body, raw), formatted))
 		return
 	}
 	text, n := quotedString(rest, q[0], !raw && !(q == "'" && (l.language == "perl" || l.language == "php" || l.language == "ruby")))
 	l.i += n
 	double := q == `"` && (l.language == "perl" || l.language == "php" || l.language == "ruby")
-	l.add(token{kind: stringToken, v: l.interpolated(text, formatted || double)})
+	l.addValue(stringToken, l.interpolated(text, formatted || double))
 }
 
 // quotedString reads a quoted string at the start of s and returns its text
@@ -205,14 +207,14 @@ func (l *lexer) backquoted(rest string) {
 			text = body
 			l.i += len(body) + 2 - n
 		}
-		l.add(token{kind: stringToken, v: l.interpolated(text, true)})
+		l.addValue(stringToken, l.interpolated(text, true))
 		return
 	}
 	kind := stringToken
 	if l.language == "perl" || l.language == "ruby" || l.language == "php" {
 		kind = shellToken
 	}
-	l.add(token{kind: kind, v: l.interpolated(text, l.language != "awk")})
+	l.addValue(kind, l.interpolated(text, l.language != "awk"))
 }
 
 func (l *lexer) word(rest string) {
@@ -273,5 +275,5 @@ func (l *lexer) delimited(skip int, kind tokenKind, formatted bool) {
 		l.i++
 	}
 	l.i = min(l.i, len(l.text))
-	l.add(token{kind: kind, v: l.interpolated(body, formatted)})
+	l.addValue(kind, l.interpolated(body, formatted))
 }
