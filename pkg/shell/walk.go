@@ -496,6 +496,7 @@ func (s *state) define(c *syntax.FuncDecl) {
 // finish walks the traps, and the functions that were defined but not called, since text that
 // is sourced later may call them.
 func (s *state) finish() {
+	defer s.installs()
 	s.runTraps(0)
 	for i := 0; i < len(s.funcs) && !s.gaveUp; i++ {
 		if !s.funcs[i].called && s.funcs[i].body != nil {

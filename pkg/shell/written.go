@@ -115,6 +115,9 @@ func wellKnown(effects []effect.Effect) bool {
 // [command.Installers], or lies below it.
 func installer(address string) bool {
 	address, _, _ = strings.Cut(address, "?")
+	if strings.Contains(address, "..") || strings.ContainsAny(address, `%\#@`) {
+		return false // it may lead elsewhere
+	}
 	for n := len(address); n > 0; n = strings.LastIndexByte(address[:n], '/') {
 		if command.Installers[address[:n]] {
 			return true

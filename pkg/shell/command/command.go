@@ -39,6 +39,8 @@ type Use struct {
 	Remotes  []GitRemote
 	Remote   Remote // what the ChangeRemote among Effects changes
 	places   []Word // hosts, databases, clusters and accounts that are worked on
+
+	trialDrop bool // a database for tests is dropped, which is no loss unless a place is in use
 }
 
 // Words is a set of words, see words.yaml.

@@ -102,6 +102,10 @@ func (u *Use) At(places ...Word) {
 // development or tests destroys nothing of note if it is one of a listed service.
 func (u *Use) at(listed bool) {
 	u.Remote.Target, u.Remote.Trial = trial(u.places)
+	if u.trialDrop && slices.ContainsFunc(u.places, func(w Word) bool { return w.Pattern || placeKind(w.Text) == inUse }) {
+		u.trialDrop, u.Remote.Verb = false, "delete"
+		u.Effects = append(slices.Clone(u.Effects), effect.Destroy)
+	}
 	u.Remote.Destroys = u.Remote.Verb == "delete" && !u.Remote.Trial
 	if u.Remote.Trial && listed {
 		u.Effects = slices.DeleteFunc(slices.Clone(u.Effects), func(k effect.Kind) bool { return k == effect.Destroy })

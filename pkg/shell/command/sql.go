@@ -45,7 +45,7 @@ func (r *reader) statement(w Word, text string) {
 		"commit", "rollback", "end", "analyze", "check", "help", "list", "fetch", "declare", "close", "print":
 		r.reading(words)
 	case "drop", "truncate", "purge", "flushall", "flushdb":
-		r.effect(effect.Destroy)
+		r.drop(w, text, words)
 	case "delete":
 		r.effect(effect.ChangeRemote)
 		if words.everyRow() {
@@ -116,6 +116,26 @@ func (r *reader) namedFiles(w Word, text string) {
 }
 
 var sqlFile = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
+
+// drop notes what a statement destroys. A database for tests by its name is no
+// loss, wherever the client is connected to, unless that is a place in use.
+func (r *reader) drop(w Word, text string, words sqlText) {
+	if words.at(0) == "drop" && words.at(1) == "database" && !w.Pattern {
+		fields := strings.Fields(text)
+		if len(fields) > 3 && strings.EqualFold(fields[2], "if") && strings.EqualFold(fields[3], "exists") {
+			fields = fields[2:]
+		}
+		if len(fields) == 3 && placeKind(fields[2]) == forTrial && strings.IndexAny(fields[2], "/-,.") < 0 {
+			r.effect(effect.ChangeRemote)
+			r.use.trialDrop = true
+			return
+		}
+		if placeKind(text) == inUse {
+			r.places = append(r.places, Word{Text: text})
+		}
+	}
+	r.effect(effect.Destroy)
+}
 
 // reading looks for what makes a statement that starts with a reading word do
 // more.
