@@ -66,25 +66,31 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		return s.deliver(io, abstract.Value{})
 	}
 	fails := s.left.shell && !way.shell // an expansion may have failed: then nothing runs
-	expanded := len(s.vars)
+	expanded, names := len(s.vars), s.assigns(c)
 	for _, a := range c.Assigns {
 		s.assignment(a, false)
 	}
 	set := len(s.vars)
 	for i := expanded; i < set; i++ {
-		s.vars[i].exported = assigns(c, s.vars[i].name)
+		s.vars[i].exported = slices.Contains(names, s.vars[i].name)
 	}
 	s.input = io.In
 	consumed := s.consumed
 	s.exit = anyExit
+	effects := len(s.effects)
 	out := s.invoke(argv, io)
+	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
+		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
+	}) {
+		out = maybe(out) // it may refuse to read what it writes
+	}
 	if io.Redirected {
 		s.consumed = consumed
 	}
 	if fails || !opens(st.Redirs) {
 		s.exit = anyExit
 	}
-	s.endAssigns(c, expanded, set, argv[0])
+	s.endAssigns(names, expanded, set, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
 		s.fds = slices.Delete(s.fds, fds, fdsOpened)
 	}
@@ -103,16 +109,16 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 // endAssigns ends the assignments that stand before a command. Where it is a
 // function or of the shell itself, they last in some shells, and what it assigned to
 // these names does in others.
-func (s *state) endAssigns(c *syntax.CallExpr, mark, set int, command abstract.Value) {
+func (s *state) endAssigns(names []string, mark, set int, command abstract.Value) {
 	if set == mark || len(s.vars) < set {
 		return
 	}
 	_, own := builtin(command.Text)
 	own = own || slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == command.Text })
-	if !own && set-mark <= len(c.Assigns) { // else a value assigned to it as well
+	if !own && set-mark <= len(names) { // else a value assigned to it as well
 		kept := s.vars[:mark]
 		for i, b := range s.vars[mark:] {
-			if mark+i >= set || !assigns(c, b.name) {
+			if mark+i >= set || !slices.Contains(names, b.name) {
 				kept = append(kept, b)
 			}
 		}
@@ -120,15 +126,22 @@ func (s *state) endAssigns(c *syntax.CallExpr, mark, set int, command abstract.V
 		return
 	}
 	for i := mark; i < len(s.vars); i++ {
-		if assigns(c, s.vars[i].name) {
+		if slices.Contains(names, s.vars[i].name) {
 			s.vars[i].weak, s.vars[i].exported = true, false
 		}
 	}
 }
 
-// assigns reports whether a name is assigned before a command.
-func assigns(c *syntax.CallExpr, name string) bool {
-	return slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == name })
+// assigns returns the names that are assigned before a command.
+func (s *state) assigns(c *syntax.CallExpr) []string {
+	var names []string
+	for _, a := range c.Assigns {
+		if a.Name != nil {
+			name, _ := s.target(a.Name.Value)
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // assignment binds a variable. One that lasts takes all the values that its
