@@ -346,7 +346,7 @@ var programs = [...]program{
 	{"cloudflared", &syntaxCloudflared},
 	{"clush", &syntaxPdsh},
 	{"clusterctl", &syntaxTurso},
-	{"cmake", &syntaxMake},
+	{"cmake", &syntaxCmake},
 	{"cmatrix", &syntaxWall},
 	{"cmctl", &syntaxKustomize},
 	{"cmd", &syntaxCmd},
@@ -1227,8 +1227,8 @@ var programs = [...]program{
 	{"lame", &syntaxSox},
 	{"last", &syntaxPs},
 	{"lastlog", &syntaxPs},
-	{"latex", &syntaxGcc},
-	{"latexmk", &syntaxGcc},
+	{"latex", &syntaxPdflatex},
+	{"latexmk", &syntaxPdflatex},
 	{"launchctl", &syntaxLaunchctl},
 	{"launchdarkly", &syntaxTurso},
 	{"layman", &syntaxApk},
@@ -1322,8 +1322,9 @@ var programs = [...]program{
 	{"luac", &syntaxLua},
 	{"luacheck", &syntaxMypy},
 	{"luajit", &syntaxLua},
-	{"lualatex", &syntaxGcc},
+	{"lualatex", &syntaxPdflatex},
 	{"luarocks", &syntaxMvn},
+	{"luatex", &syntaxPdflatex},
 	{"luigi", &syntaxJupyter},
 	{"lvchange", &syntaxUmount},
 	{"lvconvert", &syntaxUmount},
@@ -1716,7 +1717,7 @@ var programs = [...]program{
 	{"pdfimages", &syntaxGs},
 	{"pdfinfo", &syntaxFfprobe},
 	{"pdfjam", &syntaxGs},
-	{"pdflatex", &syntaxGcc},
+	{"pdflatex", &syntaxPdflatex},
 	{"pdfseparate", &syntaxGs},
 	{"pdftk", &syntaxGs},
 	{"pdftocairo", &syntaxGs},
@@ -2368,7 +2369,7 @@ var programs = [...]program{
 	{"tctl", &syntaxTurso},
 	{"tdnf", &syntaxDnf},
 	{"tea", &syntaxGlab},
-	{"tectonic", &syntaxGcc},
+	{"tectonic", &syntaxPdflatex},
 	{"tee", &syntaxTee},
 	{"teleconsole", &syntaxNgrok},
 	{"telinit", &syntaxReboot},
@@ -2386,7 +2387,7 @@ var programs = [...]program{
 	{"tesseract", &syntaxConvert},
 	{"test", &syntaxTest},
 	{"testcafe", &syntaxJest},
-	{"tex", &syntaxGcc},
+	{"tex", &syntaxPdflatex},
 	{"texhash", &syntaxMvn},
 	{"texi2dvi", &syntaxGs},
 	{"texlua", &syntaxLua},
@@ -2694,7 +2695,8 @@ var programs = [...]program{
 	{"xdg-settings", &syntaxXset},
 	{"xdotool", &syntaxXset},
 	{"xdpyinfo", &syntaxPs},
-	{"xelatex", &syntaxGcc},
+	{"xelatex", &syntaxPdflatex},
+	{"xetex", &syntaxPdflatex},
 	{"xfs_info", &syntaxPvs},
 	{"xfs_repair", &syntaxMke2fs},
 	{"xh", &syntaxHttp},
@@ -4820,7 +4822,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"--prod", &action_e3b0c44298fc},
 	{"--production", &action_e3b0c44298fc},
 	{"--recursive", &action_e3b0c44298fc},
-	{"--registry", &action_933fc77f4028},
+	{"--registry", &action_23b88f6214aa},
 	{"--require", &action_a883a7211bfc},
 	{"--save", &action_e3b0c44298fc},
 	{"--save-dev", &action_e3b0c44298fc},
@@ -4865,13 +4867,13 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"config*set*cafile", &action_1e28f5c319e0},
 	{"config*set*ignore-scripts*false", &action_1e28f5c319e0},
 	{"config*set*proxy", &action_73a15dbedf5a},
-	{"config*set*registry", &action_73a15dbedf5a},
+	{"config*set*registry", &action_23b88f6214aa},
 	{"config*set*script-shell", &action_1e28f5c319e0},
 	{"config*set*strict-ssl*false", &action_1e28f5c319e0},
 	{"enablestrictssl*false", &action_1e28f5c319e0},
-	{"npmregistryserver", &action_73a15dbedf5a},
+	{"npmregistryserver", &action_23b88f6214aa},
 	{"pkg set*scripts.*=", &action_25992496c212},
-	{"set registry", &action_73a15dbedf5a},
+	{"set registry", &action_23b88f6214aa},
 }, subs: []program{
 	{"--version", &syntaxBun___version},
 	{"access", &syntaxBun_Access},
@@ -5110,7 +5112,7 @@ var syntaxCargo_Publish = syntax{style: open, options: []option{
 	{"-n", &action_246f64325207},
 }, operands: shape{rest: roleText}, base: &action_e5091c2d2e9c}
 
-var syntaxCargo = syntax{style: open, options: []option{
+var syntaxCargo = syntax{style: open, why: "starts what its settings name", options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--all-features", &action_e3b0c44298fc},
 	{"--all-targets", &action_e3b0c44298fc},
@@ -5139,7 +5141,7 @@ var syntaxCargo = syntax{style: open, options: []option{
 	{"--frozen", &action_e3b0c44298fc},
 	{"--future-incompat-report", &action_e3b0c44298fc},
 	{"--git", &action_e86fbe281db3},
-	{"--index", &action_933fc77f4028},
+	{"--index", &action_23b88f6214aa},
 	{"--invert", &action_933fc77f4028},
 	{"--jobs", &action_933fc77f4028},
 	{"--keep-going", &action_e3b0c44298fc},
@@ -5188,6 +5190,16 @@ var syntaxCargo = syntax{style: open, options: []option{
 	{"-q", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
 	{"-vv", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*alias.", &action_5375e2232df6},
+	{"config*credential-", &action_5375e2232df6},
+	{"config*index=", &action_23b88f6214aa},
+	{"config*linker", &action_5375e2232df6},
+	{"config*registry=", &action_23b88f6214aa},
+	{"config*runner", &action_5375e2232df6},
+	{"config*rustc=", &action_5375e2232df6},
+	{"config*rustdoc=", &action_5375e2232df6},
+	{"config*wrapper", &action_5375e2232df6},
 }, subs: []program{
 	{"--list", &syntaxCargo___list},
 	{"add", &syntaxCargo_Add},
@@ -5535,6 +5547,52 @@ var syntaxCloudflared = syntax{style: open, why: "opens a way from other machine
 	{"tunnel", &syntaxCloudflared_Tunnel},
 }, operands: shape{rest: roleText}, base: &action_d4473c670c25}
 
+var syntaxCmake = syntax{style: open | long | bundled, options: []option{
+	{"--build", &action_933fc77f4028},
+	{"--clean-first", &action_e3b0c44298fc},
+	{"--component", &action_933fc77f4028},
+	{"--config", &action_933fc77f4028},
+	{"--fresh", &action_e3b0c44298fc},
+	{"--install", &action_933fc77f4028},
+	{"--log-level", &action_933fc77f4028},
+	{"--open", &action_933fc77f4028},
+	{"--parallel", &action_933fc77f4028},
+	{"--prefix", &action_933fc77f4028},
+	{"--preset", &action_933fc77f4028},
+	{"--target", &action_933fc77f4028},
+	{"--toolchain", &action_933fc77f4028},
+	{"--trace", &action_e3b0c44298fc},
+	{"--trace-expand", &action_e3b0c44298fc},
+	{"--verbose", &action_e3b0c44298fc},
+	{"-A", &action_933fc77f4028},
+	{"-B", &action_933fc77f4028},
+	{"-C", &action_24d486ebf1ae},
+	{"-D", &action_933fc77f4028},
+	{"-E", &action_556c0baee909},
+	{"-G", &action_933fc77f4028},
+	{"-L", &action_e3b0c44298fc},
+	{"-LA", &action_e3b0c44298fc},
+	{"-LAH", &action_e3b0c44298fc},
+	{"-N", &action_e3b0c44298fc},
+	{"-P", &action_24d486ebf1ae},
+	{"-S", &action_56f3046bd8c9},
+	{"-T", &action_933fc77f4028},
+	{"-U", &action_933fc77f4028},
+	{"-Wdev", &action_e3b0c44298fc},
+	{"-Wno-dev", &action_e3b0c44298fc},
+	{"-j", &action_933fc77f4028},
+	{"-t", &action_933fc77f4028},
+	{"-v", &action_e3b0c44298fc},
+}, prefixes: []option{
+	{"-A", &action_933fc77f4028},
+	{"-D", &action_933fc77f4028},
+	{"-G", &action_933fc77f4028},
+	{"-T", &action_933fc77f4028},
+	{"-U", &action_933fc77f4028},
+	{"-W", &action_933fc77f4028},
+	{"-j", &action_933fc77f4028},
+}, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
+
 var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []option{
 	{"/a", &action_e3b0c44298fc},
 	{"/d", &action_e3b0c44298fc},
@@ -5838,13 +5896,13 @@ var syntaxCode_Serve_web = syntax{style: open, options: []option{
 
 var syntaxCode_Tunnel = syntax{style: open, why: "opens an editor with a terminal to the network", operands: shape{rest: roleText}, base: &action_e488ec800fe7}
 
-var syntaxCode = syntax{style: open, options: []option{
+var syntaxCode = syntax{style: open, why: "runs the code of an extension", options: []option{
 	{"--diff", &action_e3b0c44298fc},
 	{"--enable-proposed-api", &action_6b1b9c027b89},
 	{"--extensionDevelopmentPath", &action_6b1b9c027b89},
 	{"--extensions-dir", &action_6b1b9c027b89},
 	{"--goto", &action_e3b0c44298fc},
-	{"--install-extension", &action_6b1b9c027b89},
+	{"--install-extension", &action_93ebf8558cff},
 	{"--list-extensions", &action_e3b0c44298fc},
 	{"--new-window", &action_e3b0c44298fc},
 	{"--reuse-window", &action_e3b0c44298fc},
@@ -5858,6 +5916,8 @@ var syntaxCode = syntax{style: open, options: []option{
 	{"-n", &action_e3b0c44298fc},
 	{"-r", &action_e3b0c44298fc},
 	{"-w", &action_e3b0c44298fc},
+}, texts: []option{
+	{".vsix", &action_5375e2232df6},
 }, subs: []program{
 	{"serve", &syntaxCode_Serve},
 	{"serve-web", &syntaxCode_Serve_web},
@@ -6075,8 +6135,8 @@ var syntaxConda_Compare = syntax{operands: shape{rest: roleText}, base: &action_
 var syntaxConda_Run = syntax{operands: shape{rest: roleArgv}, base: &action_ccaa2d796569}
 
 var syntaxConda = syntax{style: open, texts: []option{
-	{"config*channel*http", &action_73a15dbedf5a},
-	{"config*channel_alias", &action_73a15dbedf5a},
+	{"-c ", &action_23b88f6214aa},
+	{"config*channel", &action_23b88f6214aa},
 	{"config*safety_checks*disabled", &action_1e28f5c319e0},
 	{"config*ssl_verify*false", &action_1e28f5c319e0},
 	{"config*ssl_verify*no", &action_1e28f5c319e0},
@@ -6110,7 +6170,7 @@ var syntaxConda = syntax{style: open, texts: []option{
 var syntaxConfigure = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_f1405b282f3e},
 	{"--directory", &action_48c1001e7070},
-	{"--eval", &action_540dc9a7c234},
+	{"--eval", &action_913e173b1f36},
 	{"--file", &action_449da398132e},
 	{"--include-dir", &action_933fc77f4028},
 	{"--install", &action_f1405b282f3e},
@@ -6120,7 +6180,7 @@ var syntaxConfigure = syntax{style: open | bundled | long, input: roleRecipes, o
 	{"-B", &action_933fc77f4028},
 	{"-C", &action_48c1001e7070},
 	{"-D", &action_933fc77f4028},
-	{"-E", &action_540dc9a7c234},
+	{"-E", &action_913e173b1f36},
 	{"-G", &action_933fc77f4028},
 	{"-I", &action_933fc77f4028},
 	{"-P", &action_56f3046bd8c9},
@@ -8161,17 +8221,17 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"-D", &action_933fc77f4028},
 	{"-P", &action_933fc77f4028},
 }, texts: []option{
-	{"add source", &action_73a15dbedf5a},
+	{"add source", &action_23b88f6214aa},
 	{"config*disable-tls*true", &action_1e28f5c319e0},
-	{"config*mirror.", &action_73a15dbedf5a},
-	{"config*repo.", &action_73a15dbedf5a},
-	{"config*repos.", &action_73a15dbedf5a},
-	{"config*repositories", &action_73a15dbedf5a},
+	{"config*mirror.", &action_23b88f6214aa},
+	{"config*repo.", &action_23b88f6214aa},
+	{"config*repos.", &action_23b88f6214aa},
+	{"config*repositories", &action_23b88f6214aa},
 	{"config*secure-http*false", &action_1e28f5c319e0},
-	{"source add", &action_73a15dbedf5a},
-	{"sources add", &action_73a15dbedf5a},
-	{"sources*--add", &action_73a15dbedf5a},
-	{"sources*-a", &action_73a15dbedf5a},
+	{"source add", &action_23b88f6214aa},
+	{"sources add", &action_23b88f6214aa},
+	{"sources*--add", &action_23b88f6214aa},
+	{"sources*-a", &action_23b88f6214aa},
 	{"ssl_verify_mode", &action_1e28f5c319e0},
 }, subs: []program{
 	{"--version", &syntaxDotnet___version},
@@ -9570,15 +9630,17 @@ var syntaxGh_Config = syntax{service: "here", subs: []program{
 
 var syntaxGh_Ext_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGh_Ext_Create = syntax{base: &action_540dc9a7c234}
+var syntaxGh_Ext_Create = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxGh_Ext_Exec = syntax{operands: shape{rest: roleText}, base: &action_e034b92bd3d1}
 
 var syntaxGh_Ext_Remove = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxGh_Ext = syntax{service: "here", subs: []program{
 	{"browse", &syntaxGh_Ext_Browse},
 	{"create", &syntaxGh_Ext_Create},
-	{"exec", &syntaxGh_Ext_Create},
-	{"install", &syntaxGh_Ext_Create},
+	{"exec", &syntaxGh_Ext_Exec},
+	{"install", &syntaxGh_Ext_Exec},
 	{"list", &syntaxGh_Ext_Browse},
 	{"remove", &syntaxGh_Ext_Remove},
 	{"search", &syntaxGh_Ext_Browse},
@@ -9647,7 +9709,7 @@ var syntaxGh_Repo = syntax{style: open, subs: []program{
 	{"view", &syntaxGh_Repo_List},
 }}
 
-var syntaxGh = syntax{style: open, service: "github", options: []option{
+var syntaxGh = syntax{style: open, why: "changes what others use, or runs the code of an extension", service: "github", options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--hostname", &action_933fc77f4028},
 	{"--repo", &action_933fc77f4028},
@@ -12048,15 +12110,17 @@ var syntaxGlab_Config = syntax{service: "here", subs: []program{
 
 var syntaxGlab_Ext_Browse = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
-var syntaxGlab_Ext_Create = syntax{base: &action_540dc9a7c234}
+var syntaxGlab_Ext_Create = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
+
+var syntaxGlab_Ext_Exec = syntax{operands: shape{rest: roleText}, base: &action_e034b92bd3d1}
 
 var syntaxGlab_Ext_Remove = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxGlab_Ext = syntax{service: "here", subs: []program{
 	{"browse", &syntaxGlab_Ext_Browse},
 	{"create", &syntaxGlab_Ext_Create},
-	{"exec", &syntaxGlab_Ext_Create},
-	{"install", &syntaxGlab_Ext_Create},
+	{"exec", &syntaxGlab_Ext_Exec},
+	{"install", &syntaxGlab_Ext_Exec},
 	{"list", &syntaxGlab_Ext_Browse},
 	{"remove", &syntaxGlab_Ext_Remove},
 	{"search", &syntaxGlab_Ext_Browse},
@@ -12135,7 +12199,7 @@ var syntaxGlab_Snippet = syntax{style: open, subs: []program{
 	{"view", &syntaxGlab_Snippet_List},
 }, operands: shape{rest: roleSendFile}}
 
-var syntaxGlab = syntax{style: open, service: "gitlab", options: []option{
+var syntaxGlab = syntax{style: open, why: "changes what others use, or runs the code of an extension", service: "gitlab", options: []option{
 	{"--help", &action_e3b0c44298fc},
 	{"--hostname", &action_933fc77f4028},
 	{"--repo", &action_933fc77f4028},
@@ -12337,7 +12401,7 @@ var syntaxGo = syntax{style: long, options: []option{
 	{"env*-w*goflags=*toolexec", &action_5d13da8339f2},
 	{"env*-w*goinsecure=", &action_1e28f5c319e0},
 	{"env*-w*gonosum", &action_1e28f5c319e0},
-	{"env*-w*goproxy=", &action_73a15dbedf5a},
+	{"env*-w*goproxy=", &action_23b88f6214aa},
 	{"env*-w*gosumdb=", &action_1e28f5c319e0},
 	{"env*-w*gotoolchain=", &action_73a15dbedf5a},
 }, subs: []program{
@@ -12854,6 +12918,8 @@ var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"--version", &action_933fc77f4028},
 	{"-f", &action_7674bb8d4aad},
 	{"-n", &action_82caea0d3e11},
+}, texts: []option{
+	{"oci:/", &action_5b9ab39d1a37},
 }, subs: []program{
 	{"completion", &syntaxHelm_Completion},
 	{"create", &syntaxHelm_Create},
@@ -13044,7 +13110,7 @@ var syntaxHg_Fetch = syntax{style: open, options: []option{
 	{"-f", &action_f3965e756ecd},
 }, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_d4473c670c25}
 
-var syntaxHg = syntax{style: gnu, options: []option{
+var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options: []option{
 	{"--color", &action_933fc77f4028},
 	{"--config", &action_540dc9a7c234},
 	{"--cwd", &action_103c17bc5447},
@@ -13064,6 +13130,14 @@ var syntaxHg = syntax{style: gnu, options: []option{
 	{"-q", &action_e3b0c44298fc},
 	{"-v", &action_e3b0c44298fc},
 	{"-y", &action_e3b0c44298fc},
+}, texts: []option{
+	{"config*alias.", &action_5375e2232df6},
+	{"config*extensions.", &action_5375e2232df6},
+	{"config*hooks.", &action_5375e2232df6},
+	{"config*merge-tools.", &action_5375e2232df6},
+	{"config*pager.", &action_5375e2232df6},
+	{"config*ui.editor", &action_5375e2232df6},
+	{"config*ui.ssh", &action_5375e2232df6},
 }, subs: []program{
 	{"absorb", &syntaxHg_Absorb},
 	{"add", &syntaxHg_Absorb},
@@ -14147,7 +14221,7 @@ var syntaxKubectl_Debug = syntax{style: bundled | open, options: []option{
 	{"--command", &action_e3b0c44298fc},
 	{"--copy-to", &action_933fc77f4028},
 	{"--env", &action_933fc77f4028},
-	{"--image", &action_933fc77f4028},
+	{"--image", &action_5b9ab39d1a37},
 	{"--labels", &action_933fc77f4028},
 	{"--overrides", &action_933fc77f4028},
 	{"--port", &action_933fc77f4028},
@@ -14218,7 +14292,7 @@ var syntaxKubectl_Port_forward = syntax{style: open, options: []option{
 	{"--address", &action_fb05e58956a1},
 }, operands: shape{rest: roleText}}
 
-var syntaxKubectl = syntax{style: bundled, service: "kubernetes", options: []option{
+var syntaxKubectl = syntax{style: bundled, why: "changes a cluster, or runs the code of a plug-in", service: "kubernetes", options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--all-namespaces", &action_e3b0c44298fc},
 	{"--as", &action_6b1b9c027b89},
@@ -14291,6 +14365,14 @@ var syntaxKubectl = syntax{style: bundled, service: "kubernetes", options: []opt
 	{"-s", &action_7100f7f6d9bd},
 	{"-v", &action_933fc77f4028},
 	{"-w", &action_e3b0c44298fc},
+}, texts: []option{
+	{"\"hostnetwork\":", &action_6deb5cd91c63},
+	{"\"hostpid\":", &action_6deb5cd91c63},
+	{"\"image\":", &action_5b9ab39d1a37},
+	{"\"privileged\":", &action_6deb5cd91c63},
+	{"krew*--archive", &action_5375e2232df6},
+	{"krew*--manifest", &action_5375e2232df6},
+	{"set image*=", &action_5b9ab39d1a37},
 }, subs: []program{
 	{"annotate", &syntaxKubectl_Annotate},
 	{"api-resources", &syntaxKubectl_Api_resources},
@@ -14798,7 +14880,7 @@ var syntaxMail = syntax{style: bundled | open, options: []option{
 var syntaxMake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_f1405b282f3e},
 	{"--directory", &action_48c1001e7070},
-	{"--eval", &action_540dc9a7c234},
+	{"--eval", &action_913e173b1f36},
 	{"--file", &action_449da398132e},
 	{"--include-dir", &action_933fc77f4028},
 	{"--install", &action_f1405b282f3e},
@@ -14808,7 +14890,7 @@ var syntaxMake = syntax{style: open | bundled | long, input: roleRecipes, option
 	{"-B", &action_933fc77f4028},
 	{"-C", &action_48c1001e7070},
 	{"-D", &action_933fc77f4028},
-	{"-E", &action_540dc9a7c234},
+	{"-E", &action_913e173b1f36},
 	{"-G", &action_933fc77f4028},
 	{"-I", &action_933fc77f4028},
 	{"-P", &action_56f3046bd8c9},
@@ -15361,17 +15443,17 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"-D", &action_933fc77f4028},
 	{"-P", &action_933fc77f4028},
 }, texts: []option{
-	{"add source", &action_73a15dbedf5a},
+	{"add source", &action_23b88f6214aa},
 	{"config*disable-tls*true", &action_1e28f5c319e0},
-	{"config*mirror.", &action_73a15dbedf5a},
-	{"config*repo.", &action_73a15dbedf5a},
-	{"config*repos.", &action_73a15dbedf5a},
-	{"config*repositories", &action_73a15dbedf5a},
+	{"config*mirror.", &action_23b88f6214aa},
+	{"config*repo.", &action_23b88f6214aa},
+	{"config*repos.", &action_23b88f6214aa},
+	{"config*repositories", &action_23b88f6214aa},
 	{"config*secure-http*false", &action_1e28f5c319e0},
-	{"source add", &action_73a15dbedf5a},
-	{"sources add", &action_73a15dbedf5a},
-	{"sources*--add", &action_73a15dbedf5a},
-	{"sources*-a", &action_73a15dbedf5a},
+	{"source add", &action_23b88f6214aa},
+	{"sources add", &action_23b88f6214aa},
+	{"sources*--add", &action_23b88f6214aa},
+	{"sources*-a", &action_23b88f6214aa},
 	{"ssl_verify_mode", &action_1e28f5c319e0},
 }, subs: []program{
 	{"--version", &syntaxMvn___version},
@@ -16024,7 +16106,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"--prod", &action_e3b0c44298fc},
 	{"--production", &action_e3b0c44298fc},
 	{"--recursive", &action_e3b0c44298fc},
-	{"--registry", &action_933fc77f4028},
+	{"--registry", &action_23b88f6214aa},
 	{"--save", &action_e3b0c44298fc},
 	{"--save-dev", &action_e3b0c44298fc},
 	{"--save-exact", &action_e3b0c44298fc},
@@ -16063,13 +16145,13 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"config*set*cafile", &action_1e28f5c319e0},
 	{"config*set*ignore-scripts*false", &action_1e28f5c319e0},
 	{"config*set*proxy", &action_73a15dbedf5a},
-	{"config*set*registry", &action_73a15dbedf5a},
+	{"config*set*registry", &action_23b88f6214aa},
 	{"config*set*script-shell", &action_1e28f5c319e0},
 	{"config*set*strict-ssl*false", &action_1e28f5c319e0},
 	{"enablestrictssl*false", &action_1e28f5c319e0},
-	{"npmregistryserver", &action_73a15dbedf5a},
+	{"npmregistryserver", &action_23b88f6214aa},
 	{"pkg set*scripts.*=", &action_25992496c212},
-	{"set registry", &action_73a15dbedf5a},
+	{"set registry", &action_23b88f6214aa},
 }, subs: []program{
 	{"--version", &syntaxNpm___version},
 	{"access", &syntaxNpm_Access},
@@ -17158,6 +17240,59 @@ var syntaxPdbedit = syntax{style: open, options: []option{
 	{"-w", &action_e68a09b0d2fe},
 }, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
+var syntaxPdflatex = syntax{style: long | open, why: "lets documents start programs", options: []option{
+	{"--enable-write18", &action_5375e2232df6},
+	{"--shell-escape", &action_5375e2232df6},
+	{"-C", &action_e3b0c44298fc},
+	{"-auxdir", &action_1efb8343bf9b},
+	{"-c", &action_e3b0c44298fc},
+	{"-cd", &action_e3b0c44298fc},
+	{"-draftmode", &action_e3b0c44298fc},
+	{"-e", &action_28a778c5a621},
+	{"-enable-write18", &action_5375e2232df6},
+	{"-f", &action_e3b0c44298fc},
+	{"-file-line-error", &action_e3b0c44298fc},
+	{"-fmt", &action_933fc77f4028},
+	{"-g", &action_e3b0c44298fc},
+	{"-halt-on-error", &action_e3b0c44298fc},
+	{"-interaction", &action_933fc77f4028},
+	{"-interaction=batchmode", &action_e3b0c44298fc},
+	{"-interaction=nonstopmode", &action_e3b0c44298fc},
+	{"-jobname", &action_933fc77f4028},
+	{"-lualatex", &action_e3b0c44298fc},
+	{"-no-shell-escape", &action_e3b0c44298fc},
+	{"-outdir", &action_1efb8343bf9b},
+	{"-output-directory", &action_1efb8343bf9b},
+	{"-pdf", &action_e3b0c44298fc},
+	{"-pdflua", &action_e3b0c44298fc},
+	{"-pdfxe", &action_e3b0c44298fc},
+	{"-pv", &action_e3b0c44298fc},
+	{"-pvc", &action_e3b0c44298fc},
+	{"-quiet", &action_e3b0c44298fc},
+	{"-r", &action_cf716d6eb7af},
+	{"-shell-escape", &action_5375e2232df6},
+	{"-shell-restricted", &action_5375e2232df6},
+	{"-silent", &action_e3b0c44298fc},
+	{"-synctex=1", &action_e3b0c44298fc},
+	{"-xelatex", &action_e3b0c44298fc},
+}, prefixes: []option{
+	{"-output-directory=", &action_1efb8343bf9b},
+	{"-pdf-view-with=", &action_25992496c212},
+	{"-lualatex=", &action_25992496c212},
+	{"-pdflatex=", &action_25992496c212},
+	{"-xelatex=", &action_25992496c212},
+	{"-auxdir=", &action_1efb8343bf9b},
+	{"-bibtex=", &action_25992496c212},
+	{"-dvipdf=", &action_25992496c212},
+	{"-outdir=", &action_1efb8343bf9b},
+	{"-latex=", &action_25992496c212},
+}, texts: []option{
+	{"\\openin", &action_5375e2232df6},
+	{"directlua", &action_5375e2232df6},
+	{"write18", &action_5375e2232df6},
+	{"|\"", &action_5375e2232df6},
+}, operands: shape{rest: roleRead}, base: &action_19af46619ea5}
+
 var syntaxPdsh = syntax{style: first | bundled, options: []option{
 	{"--all", &action_e3b0c44298fc},
 	{"--host", &action_933fc77f4028},
@@ -17470,14 +17605,14 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"--editable", &action_cd7b0c7b5af3},
 	{"--exclude", &action_933fc77f4028},
 	{"--exists-action-no", &action_e3b0c44298fc},
-	{"--extra-index-url", &action_933fc77f4028},
-	{"--find-links", &action_f1405b282f3e},
+	{"--extra-index-url", &action_23b88f6214aa},
+	{"--find-links", &action_23b88f6214aa},
 	{"--force-reinstall", &action_e3b0c44298fc},
 	{"--format", &action_933fc77f4028},
 	{"--global-option", &action_933fc77f4028},
 	{"--ignore-installed", &action_e3b0c44298fc},
 	{"--implementation", &action_933fc77f4028},
-	{"--index-url", &action_933fc77f4028},
+	{"--index-url", &action_23b88f6214aa},
 	{"--isolated", &action_e3b0c44298fc},
 	{"--local", &action_e3b0c44298fc},
 	{"--log", &action_edb7023ca44a},
@@ -17528,9 +17663,9 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"-c", &action_56f3046bd8c9},
 	{"-d", &action_1efb8343bf9b},
 	{"-e", &action_cd7b0c7b5af3},
-	{"-f", &action_f1405b282f3e},
+	{"-f", &action_23b88f6214aa},
 	{"-h", &action_e3b0c44298fc},
-	{"-i", &action_933fc77f4028},
+	{"-i", &action_23b88f6214aa},
 	{"-o", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
 	{"-r", &action_56f3046bd8c9},
@@ -17539,9 +17674,9 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"-w", &action_1efb8343bf9b},
 	{"-y", &action_e3b0c44298fc},
 }, texts: []option{
-	{"config*set*find-links", &action_73a15dbedf5a},
-	{"config*set*index-url", &action_73a15dbedf5a},
-	{"config*set*index_url", &action_73a15dbedf5a},
+	{"config*set*find-links", &action_23b88f6214aa},
+	{"config*set*index-url", &action_23b88f6214aa},
+	{"config*set*index_url", &action_23b88f6214aa},
 	{"config*set*proxy", &action_73a15dbedf5a},
 	{"config*set*trusted-host", &action_1e28f5c319e0},
 }, subs: []program{
@@ -17636,8 +17771,8 @@ var syntaxPoetry = syntax{style: open, options: []option{
 	{"-P", &action_48c1001e7070},
 }, texts: []option{
 	{"cert*false", &action_1e28f5c319e0},
-	{"config*repositories.", &action_73a15dbedf5a},
-	{"source add*http", &action_73a15dbedf5a},
+	{"config*repositories.", &action_23b88f6214aa},
+	{"source add", &action_23b88f6214aa},
 }, subs: []program{
 	{"about", &syntaxPoetry_About},
 	{"add", &syntaxPoetry_Add},
@@ -18191,7 +18326,7 @@ var syntaxPython = syntax{style: first, language: "python", options: []option{
 var syntaxRake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_f1405b282f3e},
 	{"--directory", &action_48c1001e7070},
-	{"--eval", &action_540dc9a7c234},
+	{"--eval", &action_913e173b1f36},
 	{"--execute", &action_31e8e589bb8a},
 	{"--execute-continue", &action_31e8e589bb8a},
 	{"--execute-print", &action_31e8e589bb8a},
@@ -22414,15 +22549,15 @@ var syntaxUv_Publish = syntax{style: open, options: []option{
 
 var syntaxUv_Run = syntax{style: first | open, options: []option{
 	{"--all-extras", &action_e3b0c44298fc},
-	{"--default-index", &action_933fc77f4028},
+	{"--default-index", &action_23b88f6214aa},
 	{"--dev", &action_e3b0c44298fc},
 	{"--env-file", &action_56f3046bd8c9},
 	{"--extra", &action_933fc77f4028},
 	{"--frozen", &action_e3b0c44298fc},
 	{"--group", &action_933fc77f4028},
 	{"--gui-script", &action_41cac6a31892},
-	{"--index", &action_933fc77f4028},
-	{"--index-url", &action_933fc77f4028},
+	{"--index", &action_23b88f6214aa},
+	{"--index-url", &action_23b88f6214aa},
 	{"--isolated", &action_e3b0c44298fc},
 	{"--module", &action_34d7f13cc697},
 	{"--no-dev", &action_e3b0c44298fc},
@@ -22458,10 +22593,13 @@ var syntaxUv_Tool = syntax{subs: []program{
 }}
 
 var syntaxUv = syntax{style: open, language: "python", options: []option{
+	{"--default-index", &action_23b88f6214aa},
 	{"--directory", &action_48c1001e7070},
-	{"--index", &action_933fc77f4028},
-	{"--index-url", &action_933fc77f4028},
+	{"--extra-index-url", &action_23b88f6214aa},
+	{"--index", &action_23b88f6214aa},
+	{"--index-url", &action_23b88f6214aa},
 	{"--project", &action_48c1001e7070},
+	{"-i", &action_23b88f6214aa},
 }, subs: []program{
 	{"add", &syntaxUv_Add},
 	{"build", &syntaxUv_Add},
@@ -23369,6 +23507,7 @@ var (
 	action_2195e92f2c98 = action{values: []role{roleRead}, attached: true}
 	action_2281624ac652 = action{effects: []effect.Kind{effect.Destroy}, operands: &shape_c893620ebf3a}
 	action_22b79dff6b4c = action{values: []role{roleRead}, streams: streams{out: Data, setOut: true}}
+	action_23b88f6214aa = action{values: []role{roleSource}}
 	action_23cf6617af12 = action{operands: &shape_463fa0fd9d69, flags: stop}
 	action_246f64325207 = action{flags: dry}
 	action_24c0170a0ab8 = action{operands: &shape_003354c67246}
@@ -23379,6 +23518,7 @@ var (
 	action_2840618e19f1 = action{values: []role{roleSystem}}
 	action_288f968fc7bf = action{operands: &shape_b26c6c1b178b}
 	action_2896baa426ef = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, empty: rolePush}
+	action_28a778c5a621 = action{values: []role{rolePerl}}
 	action_28caed647610 = action{values: []role{roleScript}, operands: &shape_003354c67246}
 	action_28cef78862d3 = action{values: []role{roleTransfer}}
 	action_2ab0a0390e5d = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_003354c67246}
@@ -23443,6 +23583,7 @@ var (
 	action_540dc9a7c234 = action{flags: reject}
 	action_547c15758204 = action{values: []role{roleForm}, effects: []effect.Kind{effect.ChangeRemote}}
 	action_552172c5d290 = action{values: []role{roleAwk}, operands: &shape_003354c67246}
+	action_556c0baee909 = action{values: []role{roleArgv}}
 	action_565d9b1445cb = action{values: []role{roleMaybeScript}}
 	action_56f3046bd8c9 = action{values: []role{roleRead}}
 	action_577f0ce57aa5 = action{values: []role{roleText}, effects: []effect.Kind{effect.Dynamic}}
@@ -23450,6 +23591,7 @@ var (
 	action_5a6b4227498b = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}}
 	action_5b37e3f63e04 = action{values: []role{roleGlob}}
 	action_5b69dd868eb4 = action{class: privileged, effects: []effect.Kind{effect.ReadSecret}}
+	action_5b9ab39d1a37 = action{values: []role{roleImageSource}}
 	action_5bce6b70767a = action{effects: []effect.Kind{effect.Listen}}
 	action_5cfdd09334d4 = action{values: []role{roleWrite}, streams: streams{in: Data, setIn: true}}
 	action_5d13da8339f2 = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
@@ -23516,11 +23658,13 @@ var (
 	action_8e6e920d7d02 = action{values: []role{roleScriptPHP}, operands: &shape_c893620ebf3a}
 	action_8f400c08222b = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}}
 	action_8fe82c1b7bda = action{values: []role{roleWriteTree}, attached: true}
+	action_913e173b1f36 = action{values: []role{roleRecipes}}
 	action_91f65fc9638e = action{class: localWrite, streams: streams{in: Code, setIn: true}}
 	action_92940e8b3a52 = action{operands: &shape_11217cbdab05}
 	action_92a00f0fb06b = action{values: []role{roleEditTree, roleText}}
 	action_933fc77f4028 = action{values: []role{roleText}}
 	action_936813f2e31e = action{turns: []turn{{roleSystem, roleText}}}
+	action_93ebf8558cff = action{values: []role{rolePackage}, class: network}
 	action_944b2d4bdf16 = action{flags: stop}
 	action_958f93d56b1b = action{values: []role{roleWriteTree}, flags: notHere}
 	action_99ef6915cf9b = action{values: []role{roleCode}, streams: streams{in: Data, setIn: true}}
@@ -23588,6 +23732,7 @@ var (
 	action_cbbef03915c7 = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}}
 	action_ccaa2d796569 = action{class: localWrite}
 	action_cd7b0c7b5af3 = action{values: []role{rolePackage}}
+	action_cf716d6eb7af = action{values: []role{roleScriptPerl}}
 	action_cf912f65ebdf = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}, verb: "delete"}
 	action_d019be2e1f57 = action{values: []role{roleScriptInput}}
 	action_d0441ded1e23 = action{class: destructive, turns: []turn{{roleReadTree, roleMove}}}
@@ -23608,6 +23753,7 @@ var (
 	action_dce6bab328c8 = action{values: []role{roleSQL}}
 	action_dd7e2424b920 = action{class: network, operands: &shape_c893620ebf3a}
 	action_dec1f5e40ce6 = action{values: []role{roleShell}, effects: []effect.Kind{effect.RemoteShell}}
+	action_e034b92bd3d1 = action{class: network, effects: []effect.Kind{effect.Dynamic}}
 	action_e1076827af2b = action{values: []role{roleLua}, streams: streams{in: Data, setIn: true}}
 	action_e2caedf3ce36 = action{class: localWrite, flags: decodes}
 	action_e2ea4cf59f9e = action{class: network, turns: []turn{{roleURL, roleFetch}}}
