@@ -228,7 +228,7 @@ var programs = [...]program{
 	{"browser-sync", &syntaxJest},
 	{"bsdtar", &syntaxTar},
 	{"btop", &syntaxPs},
-	{"btrfs", &syntaxUmount},
+	{"btrfs", &syntaxZfs},
 	{"buck", &syntaxMake},
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
@@ -282,7 +282,7 @@ var programs = [...]program{
 	{"certreq", &syntaxMsdt},
 	{"certutil", &syntaxCertutil},
 	{"cf", &syntaxDoctl},
-	{"cfdisk", &syntaxMkfs},
+	{"cfdisk", &syntaxFdisk},
 	{"cgdb", &syntaxGdb},
 	{"chage", &syntaxUseradd},
 	{"chalice", &syntaxPulumi},
@@ -723,7 +723,7 @@ var programs = [...]program{
 	{"fd", &syntaxFd},
 	{"fdesetup", &syntaxInstaller},
 	{"fdfind", &syntaxFd},
-	{"fdisk", &syntaxMkfs},
+	{"fdisk", &syntaxFdisk},
 	{"fdp", &syntaxDot},
 	{"feh", &syntaxXset},
 	{"festival", &syntaxSox},
@@ -823,7 +823,7 @@ var programs = [...]program{
 	{"gdc", &syntaxGcc},
 	{"gdd", &syntaxDd},
 	{"gdiff", &syntaxDiff},
-	{"gdisk", &syntaxMkfs},
+	{"gdisk", &syntaxFdisk},
 	{"gdown", &syntaxAria2c},
 	{"gdrive", &syntaxCroc},
 	{"gdu", &syntaxDu},
@@ -970,7 +970,7 @@ var programs = [...]program{
 	{"hd", &syntaxOd},
 	{"hdfs", &syntaxHdfs},
 	{"hdiutil", &syntaxDiskutil},
-	{"hdparm", &syntaxMkfs},
+	{"hdparm", &syntaxFdisk},
 	{"head", &syntaxHead},
 	{"heap", &syntaxLog},
 	{"heaptrack", &syntaxStrace},
@@ -1691,7 +1691,7 @@ var programs = [...]program{
 	{"parallel-ssh", &syntaxPdsh},
 	{"parcel", &syntaxJest},
 	{"parecord", &syntaxScrot},
-	{"parted", &syntaxMkfs},
+	{"parted", &syntaxFdisk},
 	{"partprobe", &syntaxMkfs},
 	{"paru", &syntaxPacman},
 	{"pass", &syntaxPass},
@@ -2021,6 +2021,7 @@ var programs = [...]program{
 	{"reset", &syntaxTput},
 	{"resize2fs", &syntaxMkfs},
 	{"resolvectl", &syntaxDig},
+	{"restore-trash", &syntaxTrash_list},
 	{"restorecon", &syntaxUpdate_alternatives},
 	{"return", &syntaxExit},
 	{"rev", &syntaxRev},
@@ -2169,7 +2170,7 @@ var programs = [...]program{
 	{"sfltool", &syntaxInstaller},
 	{"sftp", &syntaxSftp},
 	{"sg", &syntaxSg},
-	{"sgdisk", &syntaxMkfs},
+	{"sgdisk", &syntaxFdisk},
 	{"sgpt", &syntaxJupyter},
 	{"sh", &syntaxSh},
 	{"sha1sum", &syntaxMd5sum},
@@ -2440,7 +2441,11 @@ var programs = [...]program{
 	{"transfer", &syntaxCroc},
 	{"trap", &syntaxTrap},
 	{"trash", &syntaxRimraf},
+	{"trash-empty", &syntaxTrash_empty},
+	{"trash-list", &syntaxTrash_list},
 	{"trash-put", &syntaxRimraf},
+	{"trash-restore", &syntaxTrash_list},
+	{"trash-rm", &syntaxTrash_empty},
 	{"tree", &syntaxTree},
 	{"trino", &syntaxCqlsh},
 	{"trivy", &syntaxBuildah},
@@ -2467,7 +2472,7 @@ var programs = [...]program{
 	{"tty-share", &syntaxTtyd},
 	{"ttyd", &syntaxTtyd},
 	{"tuist", &syntaxMvn},
-	{"tune2fs", &syntaxMkfs},
+	{"tune2fs", &syntaxFdisk},
 	{"tunnelto", &syntaxNgrok},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
@@ -2760,7 +2765,7 @@ var programs = [...]program{
 	{"zenity", &syntaxWall},
 	{"zenmap", &syntaxNmap},
 	{"zerotier-cli", &syntaxTailscale},
-	{"zfs", &syntaxUmount},
+	{"zfs", &syntaxZfs},
 	{"zgrep", &syntaxGrep},
 	{"zig", &syntaxGcc},
 	{"zip", &syntaxZip},
@@ -2771,7 +2776,7 @@ var programs = [...]program{
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
 	{"zola", &syntaxJest},
-	{"zpool", &syntaxUmount},
+	{"zpool", &syntaxZfs},
 	{"zprint", &syntaxBlack},
 	{"zrok", &syntaxNgrok},
 	{"zsh", &syntaxSh},
@@ -8750,6 +8755,19 @@ var syntaxFd = syntax{options: []option{
 	{"-x", &action_1f2b7f997db1},
 }, operands: shape{head: []role{roleText}, rest: roleListTree}, base: &action_3602bad0e56a}
 
+var syntaxFdisk = syntax{style: open, options: []option{
+	{"--list", &action_246f64325207},
+	{"--list-details", &action_246f64325207},
+	{"--print", &action_246f64325207},
+	{"-I", &action_246f64325207},
+	{"-R", &action_933fc77f4028},
+	{"-f", &action_933fc77f4028},
+	{"-g", &action_246f64325207},
+	{"-i", &action_246f64325207},
+	{"-l", &action_246f64325207},
+	{"-p", &action_246f64325207},
+}, operands: shape{rest: roleWrite}, base: &action_5a6b4227498b}
+
 var syntaxFfmpeg = syntax{style: long | open, options: []option{
 	{"-ac", &action_540758ff93b3},
 	{"-af", &action_540758ff93b3},
@@ -10234,7 +10252,7 @@ var syntaxGit_Cherry_pick = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxGit_Clean = syntax{style: gnu, options: []option{
-	{"--dry-run", &action_e3b0c44298fc},
+	{"--dry-run", &action_246f64325207},
 	{"--exclude", &action_933fc77f4028},
 	{"--force", &action_e3b0c44298fc},
 	{"--interactive", &action_e3b0c44298fc},
@@ -10244,7 +10262,7 @@ var syntaxGit_Clean = syntax{style: gnu, options: []option{
 	{"-e", &action_933fc77f4028},
 	{"-f", &action_e3b0c44298fc},
 	{"-i", &action_e3b0c44298fc},
-	{"-n", &action_e3b0c44298fc},
+	{"-n", &action_246f64325207},
 	{"-q", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleDeleteTree}, base: &action_f3965e756ecd}
@@ -11447,8 +11465,8 @@ var syntaxGit_Stash_Clear = syntax{style: gnu, operands: shape{rest: roleText}, 
 var syntaxGit_Stash_List = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
 
 var syntaxGit_Stash = syntax{style: gnu, options: []option{
-	{"--all", &action_e3b0c44298fc},
-	{"--include-untracked", &action_e3b0c44298fc},
+	{"--all", &action_fe32ff1f4d5b},
+	{"--include-untracked", &action_fe32ff1f4d5b},
 	{"--index", &action_e3b0c44298fc},
 	{"--keep-index", &action_e3b0c44298fc},
 	{"--message", &action_933fc77f4028},
@@ -11459,12 +11477,12 @@ var syntaxGit_Stash = syntax{style: gnu, options: []option{
 	{"--staged", &action_e3b0c44298fc},
 	{"--stat", &action_e3b0c44298fc},
 	{"-S", &action_e3b0c44298fc},
-	{"-a", &action_e3b0c44298fc},
+	{"-a", &action_fe32ff1f4d5b},
 	{"-k", &action_e3b0c44298fc},
 	{"-m", &action_933fc77f4028},
 	{"-p", &action_e3b0c44298fc},
 	{"-q", &action_e3b0c44298fc},
-	{"-u", &action_e3b0c44298fc},
+	{"-u", &action_fe32ff1f4d5b},
 }, subs: []program{
 	{"apply", &syntaxGit_Stash_Apply},
 	{"branch", &syntaxGit_Stash_Apply},
@@ -22066,6 +22084,10 @@ var syntaxTrap = syntax{options: []option{
 	{"-p", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleShell}, rest: roleText}}
 
+var syntaxTrash_empty = syntax{style: open, operands: shape{rest: roleText}, base: &action_cb88a8d37100}
+
+var syntaxTrash_list = syntax{style: open, operands: shape{rest: roleList}}
+
 var syntaxTree = syntax{options: []option{
 	{"--charset", &action_933fc77f4028},
 	{"--device", &action_e3b0c44298fc},
@@ -23387,6 +23409,40 @@ var syntaxZdiff = syntax{style: gnu | numeric, options: []option{
 	{"-x", &action_933fc77f4028},
 	{"-y", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead, roleRead}}, base: &action_121aadd1cc38}
+
+var syntaxZfs_Clear = syntax{operands: shape{rest: roleText}, base: &action_d3ee23963102}
+
+var syntaxZfs_Df = syntax{operands: shape{rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxZfs_Send = syntax{style: open, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
+
+var syntaxZfs = syntax{style: open, subs: []program{
+	{"clear", &syntaxZfs_Clear},
+	{"delete", &syntaxZfs_Clear},
+	{"delete-missing", &syntaxZfs_Clear},
+	{"destroy", &syntaxZfs_Clear},
+	{"detach", &syntaxZfs_Clear},
+	{"df", &syntaxZfs_Df},
+	{"diff", &syntaxZfs_Df},
+	{"du", &syntaxZfs_Df},
+	{"events", &syntaxZfs_Df},
+	{"get", &syntaxZfs_Df},
+	{"help", &syntaxZfs_Df},
+	{"history", &syntaxZfs_Df},
+	{"holds", &syntaxZfs_Df},
+	{"iostat", &syntaxZfs_Df},
+	{"labelclear", &syntaxZfs_Clear},
+	{"list", &syntaxZfs_Df},
+	{"offline", &syntaxZfs_Clear},
+	{"promote", &syntaxZfs_Clear},
+	{"remove", &syntaxZfs_Clear},
+	{"rollback", &syntaxZfs_Clear},
+	{"send", &syntaxZfs_Send},
+	{"show", &syntaxZfs_Df},
+	{"status", &syntaxZfs_Df},
+	{"usage", &syntaxZfs_Df},
+	{"version", &syntaxZfs_Df},
+}, groups: []string{"balance", "device", "filesystem", "property", "qgroup", "quota", "scrub", "subvolume"}, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxZip = syntax{style: long | bundled | numeric, options: []option{
 	{"--encrypt", &action_e3b0c44298fc},
