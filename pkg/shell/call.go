@@ -300,13 +300,6 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 	return s.program(argv, io)
 }
 
-// recursion reports a function that keeps starting itself, as a fork bomb does.
-func (s *state) recursion(i int, at effect.Span) {
-	if s.inFunc >= mostCalls-1 {
-		s.once(effect.Effect{Kind: effect.StopProcess, Program: s.funcs[i].name, Cause: effect.CauseRecursion, Reason: "a function calls itself endlessly", From: at})
-	}
-}
-
 // runAlias replaces the command's name by its alias.
 func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	text, rest := s.aliases[i].text, argv[1:]

@@ -158,6 +158,9 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			s.possibleCarrier(argv[1:], io)
 		}
 	}
+	if use.Class != effect.Unknown && len(use.Nested) == 0 {
+		s.hooks(argv[1:])
+	}
 	contacts := f.network || use.Class == effect.Network || use.Stdin == command.Upload
 	if contacts {
 		s.sends(base, argv, use, f, io)
@@ -265,6 +268,8 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 		case effect.SendData:
 			f.network = true
 			s.published(base, v)
+		case effect.ChangeRemote:
+			s.sources(base, v)
 		case effect.ReadFile, effect.ListDirectory:
 			if t.Kind == effect.ListDirectory || t.Recursive {
 				f.roots = append(f.roots, v)

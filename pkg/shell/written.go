@@ -42,11 +42,14 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 		format = scriptLanguage(file, []byte(text))
 	}
 	class := effect.Persists(file, false, false)
+	if !runs {
+		out = writtenSources(file, text)
+	}
 	if format == "" {
-		return nil
+		return out
 	}
 	if len(text) > parse.MaxText {
-		return []effect.Effect{unread(file)}
+		return append(out, unread(file))
 	}
 	runs = runs || format == "yaml" && strings.Contains(text, "kind") && workload().MatchString(text)
 	defer func() {

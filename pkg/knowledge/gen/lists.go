@@ -241,8 +241,8 @@ func (g *group) entry() (knowledge.RunningGroup, error) {
 	switch {
 	case out.Why == "" || len(out.Names) == 0:
 		return out, fmt.Errorf("why or names is missing")
-	case out.Runs != "" && out.Holds != "" || out.Holds != "" && out.Holds != "place" && out.Holds != "output":
-		return out, fmt.Errorf("holds is %q; write place or output, and leave runs out", out.Holds)
+	case out.Runs != "" && out.Holds != "" || out.Holds != "" && !slices.Contains([]string{"place", "output", "source"}, out.Holds):
+		return out, fmt.Errorf("holds is %q; write place, output or source, and leave runs out", out.Holds)
 	case out.Test != "" && out.Test != "pager":
 		return out, fmt.Errorf("unknown test %q", out.Test)
 	case !judged && (limited || out.Of != "" || out.Prefix != "" || len(g.Match) > 0):
@@ -258,6 +258,41 @@ func (g *group) entry() (knowledge.RunningGroup, error) {
 	for _, value := range g.Pass {
 		if out.Test == "" && out.RunsValue(value) {
 			return out, fmt.Errorf("%q is listed under pass, but runs something", value)
+		}
+	}
+	return out, nil
+}
+
+// sources returns the source of the table of sources.yaml.
+func sources(dir string) ([]byte, error) {
+	return compiled[[]source](dir, "sources.yaml", "SourceForms are how files say where packages come from.", "SourceForms", source.entry)
+}
+
+// A source is an entry of sources.yaml.
+type source struct {
+	Files   string   `yaml:"files"`
+	Setting string   `yaml:"setting"`
+	Code    bool     `yaml:"code"`
+	Match   []string `yaml:"match"`
+	Pass    []string `yaml:"pass"`
+}
+
+func (s source) entry() (knowledge.SourceForm, error) {
+	out := knowledge.SourceForm{Files: strings.Fields(s.Files), Setting: s.Setting, Code: s.Code}
+	if re, err := regexp.Compile(out.Setting); err != nil || re.NumSubexp() != 1 {
+		return out, fmt.Errorf("%s: %q is no expression with one group", s.Files, s.Setting)
+	}
+	if len(out.Files) == 0 || len(s.Match) == 0 || len(s.Pass) == 0 {
+		return out, fmt.Errorf("%q: files, match or pass is missing", s.Files)
+	}
+	for _, text := range s.Match {
+		if len(out.Addresses(text)) == 0 {
+			return out, fmt.Errorf("%s: %q is listed under match, but names no address", s.Files, text)
+		}
+	}
+	for _, text := range s.Pass {
+		if found := out.Addresses(text); len(found) > 0 {
+			return out, fmt.Errorf("%s: %q is listed under pass, but names %s", s.Files, text, found[0])
 		}
 	}
 	return out, nil

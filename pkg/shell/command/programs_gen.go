@@ -228,7 +228,7 @@ var programs = [...]program{
 	{"browser-sync", &syntaxJest},
 	{"bsdtar", &syntaxTar},
 	{"btop", &syntaxPs},
-	{"btrfs", &syntaxUmount},
+	{"btrfs", &syntaxZfs},
 	{"buck", &syntaxMake},
 	{"buck2", &syntaxMake},
 	{"buf", &syntaxMypy},
@@ -282,7 +282,7 @@ var programs = [...]program{
 	{"certreq", &syntaxMsdt},
 	{"certutil", &syntaxCertutil},
 	{"cf", &syntaxDoctl},
-	{"cfdisk", &syntaxMkfs},
+	{"cfdisk", &syntaxFdisk},
 	{"cgdb", &syntaxGdb},
 	{"chage", &syntaxUseradd},
 	{"chalice", &syntaxPulumi},
@@ -723,7 +723,7 @@ var programs = [...]program{
 	{"fd", &syntaxFd},
 	{"fdesetup", &syntaxInstaller},
 	{"fdfind", &syntaxFd},
-	{"fdisk", &syntaxMkfs},
+	{"fdisk", &syntaxFdisk},
 	{"fdp", &syntaxDot},
 	{"feh", &syntaxXset},
 	{"festival", &syntaxSox},
@@ -823,7 +823,7 @@ var programs = [...]program{
 	{"gdc", &syntaxGcc},
 	{"gdd", &syntaxDd},
 	{"gdiff", &syntaxDiff},
-	{"gdisk", &syntaxMkfs},
+	{"gdisk", &syntaxFdisk},
 	{"gdown", &syntaxAria2c},
 	{"gdrive", &syntaxCroc},
 	{"gdu", &syntaxDu},
@@ -970,7 +970,7 @@ var programs = [...]program{
 	{"hd", &syntaxOd},
 	{"hdfs", &syntaxHdfs},
 	{"hdiutil", &syntaxDiskutil},
-	{"hdparm", &syntaxMkfs},
+	{"hdparm", &syntaxFdisk},
 	{"head", &syntaxHead},
 	{"heap", &syntaxLog},
 	{"heaptrack", &syntaxStrace},
@@ -1227,8 +1227,8 @@ var programs = [...]program{
 	{"lame", &syntaxSox},
 	{"last", &syntaxWho},
 	{"lastlog", &syntaxPs},
-	{"latex", &syntaxGcc},
-	{"latexmk", &syntaxGcc},
+	{"latex", &syntaxPdflatex},
+	{"latexmk", &syntaxPdflatex},
 	{"launchctl", &syntaxLaunchctl},
 	{"launchdarkly", &syntaxTurso},
 	{"layman", &syntaxApk},
@@ -1322,8 +1322,9 @@ var programs = [...]program{
 	{"luac", &syntaxLua},
 	{"luacheck", &syntaxMypy},
 	{"luajit", &syntaxLua},
-	{"lualatex", &syntaxGcc},
+	{"lualatex", &syntaxPdflatex},
 	{"luarocks", &syntaxMvn},
+	{"luatex", &syntaxPdflatex},
 	{"luigi", &syntaxJupyter},
 	{"lvchange", &syntaxUmount},
 	{"lvconvert", &syntaxUmount},
@@ -1690,7 +1691,7 @@ var programs = [...]program{
 	{"parallel-ssh", &syntaxPdsh},
 	{"parcel", &syntaxJest},
 	{"parecord", &syntaxScrot},
-	{"parted", &syntaxMkfs},
+	{"parted", &syntaxFdisk},
 	{"partprobe", &syntaxMkfs},
 	{"paru", &syntaxPacman},
 	{"pass", &syntaxPass},
@@ -1716,7 +1717,7 @@ var programs = [...]program{
 	{"pdfimages", &syntaxGs},
 	{"pdfinfo", &syntaxFfprobe},
 	{"pdfjam", &syntaxGs},
-	{"pdflatex", &syntaxGcc},
+	{"pdflatex", &syntaxPdflatex},
 	{"pdfseparate", &syntaxGs},
 	{"pdftk", &syntaxGs},
 	{"pdftocairo", &syntaxGs},
@@ -2021,6 +2022,7 @@ var programs = [...]program{
 	{"reset", &syntaxTput},
 	{"resize2fs", &syntaxMkfs},
 	{"resolvectl", &syntaxDig},
+	{"restore-trash", &syntaxTrash_list},
 	{"restorecon", &syntaxUpdate_alternatives},
 	{"return", &syntaxExit},
 	{"rev", &syntaxRev},
@@ -2169,7 +2171,7 @@ var programs = [...]program{
 	{"sfltool", &syntaxInstaller},
 	{"sftp", &syntaxSftp},
 	{"sg", &syntaxSg},
-	{"sgdisk", &syntaxMkfs},
+	{"sgdisk", &syntaxFdisk},
 	{"sgpt", &syntaxJupyter},
 	{"sh", &syntaxSh},
 	{"sha1sum", &syntaxMd5sum},
@@ -2369,7 +2371,7 @@ var programs = [...]program{
 	{"tctl", &syntaxTurso},
 	{"tdnf", &syntaxDnf},
 	{"tea", &syntaxGlab},
-	{"tectonic", &syntaxGcc},
+	{"tectonic", &syntaxPdflatex},
 	{"tee", &syntaxTee},
 	{"teleconsole", &syntaxNgrok},
 	{"telinit", &syntaxReboot},
@@ -2387,7 +2389,7 @@ var programs = [...]program{
 	{"tesseract", &syntaxConvert},
 	{"test", &syntaxTest},
 	{"testcafe", &syntaxJest},
-	{"tex", &syntaxGcc},
+	{"tex", &syntaxPdflatex},
 	{"texhash", &syntaxMvn},
 	{"texi2dvi", &syntaxGs},
 	{"texlua", &syntaxLua},
@@ -2440,7 +2442,11 @@ var programs = [...]program{
 	{"transfer", &syntaxCroc},
 	{"trap", &syntaxTrap},
 	{"trash", &syntaxRimraf},
+	{"trash-empty", &syntaxTrash_empty},
+	{"trash-list", &syntaxTrash_list},
 	{"trash-put", &syntaxRimraf},
+	{"trash-restore", &syntaxTrash_list},
+	{"trash-rm", &syntaxTrash_empty},
 	{"tree", &syntaxTree},
 	{"trino", &syntaxCqlsh},
 	{"trivy", &syntaxBuildah},
@@ -2467,7 +2473,7 @@ var programs = [...]program{
 	{"tty-share", &syntaxTtyd},
 	{"ttyd", &syntaxTtyd},
 	{"tuist", &syntaxMvn},
-	{"tune2fs", &syntaxMkfs},
+	{"tune2fs", &syntaxFdisk},
 	{"tunnelto", &syntaxNgrok},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
@@ -2695,7 +2701,8 @@ var programs = [...]program{
 	{"xdg-settings", &syntaxXset},
 	{"xdotool", &syntaxXset},
 	{"xdpyinfo", &syntaxPs},
-	{"xelatex", &syntaxGcc},
+	{"xelatex", &syntaxPdflatex},
+	{"xetex", &syntaxPdflatex},
 	{"xfs_info", &syntaxPvs},
 	{"xfs_repair", &syntaxMke2fs},
 	{"xh", &syntaxHttp},
@@ -2759,7 +2766,7 @@ var programs = [...]program{
 	{"zenity", &syntaxWall},
 	{"zenmap", &syntaxNmap},
 	{"zerotier-cli", &syntaxTailscale},
-	{"zfs", &syntaxUmount},
+	{"zfs", &syntaxZfs},
 	{"zgrep", &syntaxGrep},
 	{"zig", &syntaxGcc},
 	{"zip", &syntaxZip},
@@ -2770,7 +2777,7 @@ var programs = [...]program{
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
 	{"zola", &syntaxJest},
-	{"zpool", &syntaxUmount},
+	{"zpool", &syntaxZfs},
 	{"zprint", &syntaxBlack},
 	{"zrok", &syntaxNgrok},
 	{"zsh", &syntaxSh},
@@ -4571,7 +4578,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"--prod", &action_none},
 	{"--production", &action_none},
 	{"--recursive", &action_none},
-	{"--registry", &action_values_Text},
+	{"--registry", &action_values_Source},
 	{"--require", &action_values_ScriptNode},
 	{"--save", &action_none},
 	{"--save-dev", &action_none},
@@ -4616,13 +4623,13 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"config*set*cafile", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*ignore-scripts*false", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*proxy", &action_effects_ChangeRemote_verb_redirect},
-	{"config*set*registry", &action_effects_ChangeRemote_verb_redirect},
+	{"config*set*registry", &action_values_Source},
 	{"config*set*script-shell", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*strict-ssl*false", &action_effects_ChangeRemote_verb_weaken},
 	{"enablestrictssl*false", &action_effects_ChangeRemote_verb_weaken},
-	{"npmregistryserver", &action_effects_ChangeRemote_verb_redirect},
+	{"npmregistryserver", &action_values_Source},
 	{"pkg set*scripts.*=", &action_values_Shell},
-	{"set registry", &action_effects_ChangeRemote_verb_redirect},
+	{"set registry", &action_values_Source},
 }, subs: []program{
 	{"--version", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"access", &syntax_ea6a3cd0c166},
@@ -4843,7 +4850,7 @@ var syntaxCargo_Publish = syntax{style: open, options: []option{
 	{"-n", &action_flags_dry},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 
-var syntaxCargo = syntax{style: open, options: []option{
+var syntaxCargo = syntax{style: open, why: "starts what its settings name", options: []option{
 	{"--all", &action_none},
 	{"--all-features", &action_none},
 	{"--all-targets", &action_none},
@@ -4872,7 +4879,7 @@ var syntaxCargo = syntax{style: open, options: []option{
 	{"--frozen", &action_none},
 	{"--future-incompat-report", &action_none},
 	{"--git", &action_values_Repo_class_network},
-	{"--index", &action_values_Text},
+	{"--index", &action_values_Source},
 	{"--invert", &action_values_Text},
 	{"--jobs", &action_values_Text},
 	{"--keep-going", &action_none},
@@ -4921,6 +4928,16 @@ var syntaxCargo = syntax{style: open, options: []option{
 	{"-q", &action_none},
 	{"-v", &action_none},
 	{"-vv", &action_none},
+}, texts: []option{
+	{"config*alias.", &action_effects_Dynamic},
+	{"config*credential-", &action_effects_Dynamic},
+	{"config*index=", &action_values_Source},
+	{"config*linker", &action_effects_Dynamic},
+	{"config*registry=", &action_values_Source},
+	{"config*runner", &action_effects_Dynamic},
+	{"config*rustc=", &action_effects_Dynamic},
+	{"config*rustdoc=", &action_effects_Dynamic},
+	{"config*wrapper", &action_effects_Dynamic},
 }, subs: []program{
 	{"--list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"add", &syntax_operands_rest_Text_base_class_localWrite},
@@ -5228,48 +5245,49 @@ var syntaxCloudflared = syntax{style: open, why: "opens a way from other machine
 	{"tunnel", &syntaxCloudflared_Tunnel},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
-var syntaxCmake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
-	{"--build", &action_values_MaybeFile},
-	{"--directory", &action_values_Folder},
-	{"--eval", &action_flags_reject},
-	{"--file", &action_values_ReadInput},
-	{"--include-dir", &action_values_Text},
-	{"--install", &action_values_MaybeFile},
-	{"--makefile", &action_values_ReadInput},
-	{"--prefix", &action_values_MaybeFile},
+var syntaxCmake = syntax{style: open | long | bundled, options: []option{
+	{"--build", &action_values_Text},
+	{"--clean-first", &action_none},
+	{"--component", &action_values_Text},
+	{"--config", &action_values_Text},
+	{"--fresh", &action_none},
+	{"--install", &action_values_Text},
+	{"--log-level", &action_values_Text},
+	{"--open", &action_values_Text},
+	{"--parallel", &action_values_Text},
+	{"--prefix", &action_values_Text},
+	{"--preset", &action_values_Text},
+	{"--target", &action_values_Text},
+	{"--toolchain", &action_values_Text},
+	{"--trace", &action_none},
+	{"--trace-expand", &action_none},
+	{"--verbose", &action_none},
 	{"-A", &action_values_Text},
 	{"-B", &action_values_Text},
-	{"-C", &action_values_Folder},
+	{"-C", &action_values_ScriptCode},
 	{"-D", &action_values_Text},
-	{"-E", &action_flags_reject},
+	{"-E", &action_values_Argv},
 	{"-G", &action_values_Text},
-	{"-I", &action_values_Text},
+	{"-L", &action_none},
+	{"-LA", &action_none},
+	{"-LAH", &action_none},
+	{"-N", &action_none},
 	{"-P", &action_values_ScriptCode},
-	{"-R", &action_none},
 	{"-S", &action_values_Read},
 	{"-T", &action_values_Text},
-	{"-W", &action_values_Text},
-	{"-b", &action_none},
-	{"-d", &action_none},
-	{"-e", &action_none},
-	{"-f", &action_values_ReadInput},
-	{"-i", &action_none},
+	{"-U", &action_values_Text},
+	{"-Wdev", &action_none},
+	{"-Wno-dev", &action_none},
 	{"-j", &action_values_Text},
-	{"-k", &action_none},
-	{"-l", &action_values_Text},
-	{"-m", &action_none},
-	{"-n", &action_none},
-	{"-o", &action_values_Text},
-	{"-p", &action_none},
-	{"-q", &action_none},
-	{"-r", &action_none},
-	{"-s", &action_none},
-	{"-t", &action_none},
+	{"-t", &action_values_Text},
 	{"-v", &action_none},
-	{"-w", &action_none},
 }, prefixes: []option{
+	{"-A", &action_values_Text},
 	{"-D", &action_values_Text},
 	{"-G", &action_values_Text},
+	{"-T", &action_values_Text},
+	{"-U", &action_values_Text},
+	{"-W", &action_values_Text},
 	{"-j", &action_values_Text},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
@@ -5566,13 +5584,13 @@ var syntaxCode_Serve_web = syntax{style: open, options: []option{
 	{"--host", &action_values_Listen},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_Listen}
 
-var syntaxCode = syntax{style: open, options: []option{
+var syntaxCode = syntax{style: open, why: "runs the code of an extension", options: []option{
 	{"--diff", &action_none},
 	{"--enable-proposed-api", &action_values_Text_flags_reject},
 	{"--extensionDevelopmentPath", &action_values_Text_flags_reject},
 	{"--extensions-dir", &action_values_Text_flags_reject},
 	{"--goto", &action_none},
-	{"--install-extension", &action_values_Text_flags_reject},
+	{"--install-extension", &action_values_Package_class_network},
 	{"--list-extensions", &action_none},
 	{"--new-window", &action_none},
 	{"--reuse-window", &action_none},
@@ -5586,6 +5604,8 @@ var syntaxCode = syntax{style: open, options: []option{
 	{"-n", &action_none},
 	{"-r", &action_none},
 	{"-w", &action_none},
+}, texts: []option{
+	{".vsix", &action_effects_Dynamic},
 }, subs: []program{
 	{"serve", &syntax_operands_rest_Text_base_class_localWrite},
 	{"serve-web", &syntaxCode_Serve_web},
@@ -5764,8 +5784,8 @@ var syntaxConcurrently = syntax{style: open, options: []option{
 }, operands: shape{rest: roleShell}, base: &action_class_localWrite}
 
 var syntaxConda = syntax{style: open, texts: []option{
-	{"config*channel*http", &action_effects_ChangeRemote_verb_redirect},
-	{"config*channel_alias", &action_effects_ChangeRemote_verb_redirect},
+	{"-c ", &action_values_Source},
+	{"config*channel", &action_values_Source},
 	{"config*safety_checks*disabled", &action_effects_ChangeRemote_verb_weaken},
 	{"config*ssl_verify*false", &action_effects_ChangeRemote_verb_weaken},
 	{"config*ssl_verify*no", &action_effects_ChangeRemote_verb_weaken},
@@ -5799,7 +5819,7 @@ var syntaxConda = syntax{style: open, texts: []option{
 var syntaxConfigure = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_values_MaybeFile},
 	{"--directory", &action_values_Folder},
-	{"--eval", &action_flags_reject},
+	{"--eval", &action_values_Recipes},
 	{"--file", &action_values_ReadInput},
 	{"--include-dir", &action_values_Text},
 	{"--install", &action_values_MaybeFile},
@@ -5809,7 +5829,7 @@ var syntaxConfigure = syntax{style: open | bundled | long, input: roleRecipes, o
 	{"-B", &action_values_Text},
 	{"-C", &action_values_Folder},
 	{"-D", &action_values_Text},
-	{"-E", &action_flags_reject},
+	{"-E", &action_values_Recipes},
 	{"-G", &action_values_Text},
 	{"-I", &action_values_Text},
 	{"-P", &action_values_Read},
@@ -7685,17 +7705,17 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"-D", &action_values_Text},
 	{"-P", &action_values_Text},
 }, texts: []option{
-	{"add source", &action_effects_ChangeRemote_verb_redirect},
+	{"add source", &action_values_Source},
 	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
-	{"config*mirror.", &action_effects_ChangeRemote_verb_redirect},
-	{"config*repo.", &action_effects_ChangeRemote_verb_redirect},
-	{"config*repos.", &action_effects_ChangeRemote_verb_redirect},
-	{"config*repositories", &action_effects_ChangeRemote_verb_redirect},
+	{"config*mirror.", &action_values_Source},
+	{"config*repo.", &action_values_Source},
+	{"config*repos.", &action_values_Source},
+	{"config*repositories", &action_values_Source},
 	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
-	{"source add", &action_effects_ChangeRemote_verb_redirect},
-	{"sources add", &action_effects_ChangeRemote_verb_redirect},
-	{"sources*--add", &action_effects_ChangeRemote_verb_redirect},
-	{"sources*-a", &action_effects_ChangeRemote_verb_redirect},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
 	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
 }, subs: []program{
 	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
@@ -8213,6 +8233,19 @@ var syntaxFd = syntax{options: []option{
 	{"-u", &action_none},
 	{"-x", &action_values_ArgvStdin},
 }, operands: shape{head: []role{roleText}, rest: roleListTree}, base: &action_empty_ListTree}
+
+var syntaxFdisk = syntax{style: open, options: []option{
+	{"--list", &action_flags_dry},
+	{"--list-details", &action_flags_dry},
+	{"--print", &action_flags_dry},
+	{"-I", &action_flags_dry},
+	{"-R", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-g", &action_flags_dry},
+	{"-i", &action_flags_dry},
+	{"-l", &action_flags_dry},
+	{"-p", &action_flags_dry},
+}, operands: shape{rest: roleWrite}, base: &action_effects_Destroy_ChangeSystem}
 
 var syntaxFfmpeg = syntax{style: long | open, options: []option{
 	{"-ac", &action_values_Text_attached},
@@ -9032,13 +9065,13 @@ var syntaxGh_Config = syntax{service: "here", subs: []program{
 
 var syntaxGh_Ext = syntax{service: "here", subs: []program{
 	{"browse", &syntax_operands_rest_Text_base_class_readOnly},
-	{"create", &syntax_base_flags_reject},
-	{"exec", &syntax_base_flags_reject},
-	{"install", &syntax_base_flags_reject},
+	{"create", &syntax_operands_rest_Text_base_class_network},
+	{"exec", &syntax_6368e793bc2a},
+	{"install", &syntax_6368e793bc2a},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"remove", &syntax_operands_rest_Text_base_class_localWrite},
 	{"search", &syntax_operands_rest_Text_base_class_readOnly},
-	{"upgrade", &syntax_base_flags_reject},
+	{"upgrade", &syntax_operands_rest_Text_base_class_network},
 }}
 
 var syntaxGh_Gist = syntax{style: open, subs: []program{
@@ -9077,7 +9110,7 @@ var syntaxGh_Repo = syntax{style: open, subs: []program{
 	{"view", &syntax_operands_rest_Text_base_class_readOnly},
 }}
 
-var syntaxGh = syntax{style: open, service: "github", options: []option{
+var syntaxGh = syntax{style: open, why: "changes what others use, or runs the code of an extension", service: "github", options: []option{
 	{"--help", &action_none},
 	{"--hostname", &action_values_Text},
 	{"--repo", &action_values_Text},
@@ -9592,7 +9625,7 @@ var syntaxGit_Cherry_pick = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxGit_Clean = syntax{style: gnu, options: []option{
-	{"--dry-run", &action_none},
+	{"--dry-run", &action_flags_dry},
 	{"--exclude", &action_values_Text},
 	{"--force", &action_none},
 	{"--interactive", &action_none},
@@ -9602,7 +9635,7 @@ var syntaxGit_Clean = syntax{style: gnu, options: []option{
 	{"-e", &action_values_Text},
 	{"-f", &action_none},
 	{"-i", &action_none},
-	{"-n", &action_none},
+	{"-n", &action_flags_dry},
 	{"-q", &action_none},
 	{"-x", &action_none},
 }, operands: shape{rest: roleDeleteTree}, base: &action_class_destructive}
@@ -10817,8 +10850,8 @@ var syntaxGit_Rm = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleDelete}, base: &action_class_destructive}
 
 var syntaxGit_Stash = syntax{style: gnu, options: []option{
-	{"--all", &action_none},
-	{"--include-untracked", &action_none},
+	{"--all", &action_here_WriteTree},
+	{"--include-untracked", &action_here_WriteTree},
 	{"--index", &action_none},
 	{"--keep-index", &action_none},
 	{"--message", &action_values_Text},
@@ -10829,12 +10862,12 @@ var syntaxGit_Stash = syntax{style: gnu, options: []option{
 	{"--staged", &action_none},
 	{"--stat", &action_none},
 	{"-S", &action_none},
-	{"-a", &action_none},
+	{"-a", &action_here_WriteTree},
 	{"-k", &action_none},
 	{"-m", &action_values_Text},
 	{"-p", &action_none},
 	{"-q", &action_none},
-	{"-u", &action_none},
+	{"-u", &action_here_WriteTree},
 }, subs: []program{
 	{"apply", &syntax_4085e94c64ae},
 	{"branch", &syntax_4085e94c64ae},
@@ -11275,7 +11308,7 @@ var syntaxGlab_Snippet = syntax{style: open, subs: []program{
 	{"view", &syntax_operands_rest_Text_base_class_readOnly},
 }, operands: shape{rest: roleSendFile}}
 
-var syntaxGlab = syntax{style: open, service: "gitlab", options: []option{
+var syntaxGlab = syntax{style: open, why: "changes what others use, or runs the code of an extension", service: "gitlab", options: []option{
 	{"--help", &action_none},
 	{"--hostname", &action_values_Text},
 	{"--repo", &action_values_Text},
@@ -11459,7 +11492,7 @@ var syntaxGo = syntax{style: long, options: []option{
 	{"env*-w*goflags=*toolexec", &action_effects_ChangeRemote_verb_run},
 	{"env*-w*goinsecure=", &action_effects_ChangeRemote_verb_weaken},
 	{"env*-w*gonosum", &action_effects_ChangeRemote_verb_weaken},
-	{"env*-w*goproxy=", &action_effects_ChangeRemote_verb_redirect},
+	{"env*-w*goproxy=", &action_values_Source},
 	{"env*-w*gosumdb=", &action_effects_ChangeRemote_verb_weaken},
 	{"env*-w*gotoolchain=", &action_effects_ChangeRemote_verb_redirect},
 }, subs: []program{
@@ -11943,6 +11976,8 @@ var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
 	{"--version", &action_values_Text},
 	{"-f", &action_values_Object},
 	{"-n", &action_values_Place},
+}, texts: []option{
+	{"oci:/", &action_values_ImageSource},
 }, subs: []program{
 	{"completion", &syntaxHelm_Completion},
 	{"create", &syntax_operands_head_WriteTree_base_class_network},
@@ -12102,7 +12137,7 @@ var syntaxHg_Fetch = syntax{style: open, options: []option{
 	{"-f", &action_class_destructive},
 }, operands: shape{head: []role{roleRepo}, rest: roleText}, base: &action_class_network}
 
-var syntaxHg = syntax{style: gnu, options: []option{
+var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options: []option{
 	{"--color", &action_values_Text},
 	{"--config", &action_flags_reject},
 	{"--cwd", &action_values_Enter},
@@ -12122,6 +12157,14 @@ var syntaxHg = syntax{style: gnu, options: []option{
 	{"-q", &action_none},
 	{"-v", &action_none},
 	{"-y", &action_none},
+}, texts: []option{
+	{"config*alias.", &action_effects_Dynamic},
+	{"config*extensions.", &action_effects_Dynamic},
+	{"config*hooks.", &action_effects_Dynamic},
+	{"config*merge-tools.", &action_effects_Dynamic},
+	{"config*pager.", &action_effects_Dynamic},
+	{"config*ui.editor", &action_effects_Dynamic},
+	{"config*ui.ssh", &action_effects_Dynamic},
 }, subs: []program{
 	{"absorb", &syntaxHg_Absorb},
 	{"add", &syntaxHg_Absorb},
@@ -13145,7 +13188,7 @@ var syntaxKubectl_Debug = syntax{style: bundled | open, options: []option{
 	{"--command", &action_none},
 	{"--copy-to", &action_values_Text},
 	{"--env", &action_values_Text},
-	{"--image", &action_values_Text},
+	{"--image", &action_values_ImageSource},
 	{"--labels", &action_values_Text},
 	{"--overrides", &action_values_Text},
 	{"--port", &action_values_Text},
@@ -13210,7 +13253,7 @@ var syntaxKubectl_Port_forward = syntax{style: open, options: []option{
 	{"--address", &action_values_Listen},
 }, operands: shape{rest: roleText}}
 
-var syntaxKubectl = syntax{style: bundled, service: "kubernetes", options: []option{
+var syntaxKubectl = syntax{style: bundled, why: "changes a cluster, or runs the code of a plug-in", service: "kubernetes", options: []option{
 	{"--all", &action_none},
 	{"--all-namespaces", &action_none},
 	{"--as", &action_values_Text_flags_reject},
@@ -13283,6 +13326,14 @@ var syntaxKubectl = syntax{style: bundled, service: "kubernetes", options: []opt
 	{"-s", &action_values_URL},
 	{"-v", &action_values_Text},
 	{"-w", &action_none},
+}, texts: []option{
+	{"\"hostnetwork\":", &action_effects_ChangeRemote_verb_grant},
+	{"\"hostpid\":", &action_effects_ChangeRemote_verb_grant},
+	{"\"image\":", &action_values_ImageSource},
+	{"\"privileged\":", &action_effects_ChangeRemote_verb_grant},
+	{"krew*--archive", &action_effects_Dynamic},
+	{"krew*--manifest", &action_effects_Dynamic},
+	{"set image*=", &action_values_ImageSource},
 }, subs: []program{
 	{"annotate", &syntaxKubectl_Annotate},
 	{"api-resources", &syntaxKubectl_Api_resources},
@@ -13772,7 +13823,7 @@ var syntaxMail = syntax{style: bundled | open, options: []option{
 var syntaxMake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_values_MaybeFile},
 	{"--directory", &action_values_Folder},
-	{"--eval", &action_flags_reject},
+	{"--eval", &action_values_Recipes},
 	{"--file", &action_values_ReadInput},
 	{"--include-dir", &action_values_Text},
 	{"--install", &action_values_MaybeFile},
@@ -13782,7 +13833,7 @@ var syntaxMake = syntax{style: open | bundled | long, input: roleRecipes, option
 	{"-B", &action_values_Text},
 	{"-C", &action_values_Folder},
 	{"-D", &action_values_Text},
-	{"-E", &action_flags_reject},
+	{"-E", &action_values_Recipes},
 	{"-G", &action_values_Text},
 	{"-I", &action_values_Text},
 	{"-P", &action_values_Read},
@@ -14279,17 +14330,17 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"-D", &action_values_Text},
 	{"-P", &action_values_Text},
 }, texts: []option{
-	{"add source", &action_effects_ChangeRemote_verb_redirect},
+	{"add source", &action_values_Source},
 	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
-	{"config*mirror.", &action_effects_ChangeRemote_verb_redirect},
-	{"config*repo.", &action_effects_ChangeRemote_verb_redirect},
-	{"config*repos.", &action_effects_ChangeRemote_verb_redirect},
-	{"config*repositories", &action_effects_ChangeRemote_verb_redirect},
+	{"config*mirror.", &action_values_Source},
+	{"config*repo.", &action_values_Source},
+	{"config*repos.", &action_values_Source},
+	{"config*repositories", &action_values_Source},
 	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
-	{"source add", &action_effects_ChangeRemote_verb_redirect},
-	{"sources add", &action_effects_ChangeRemote_verb_redirect},
-	{"sources*--add", &action_effects_ChangeRemote_verb_redirect},
-	{"sources*-a", &action_effects_ChangeRemote_verb_redirect},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
 	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
 }, subs: []program{
 	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
@@ -14889,7 +14940,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"--prod", &action_none},
 	{"--production", &action_none},
 	{"--recursive", &action_none},
-	{"--registry", &action_values_Text},
+	{"--registry", &action_values_Source},
 	{"--save", &action_none},
 	{"--save-dev", &action_none},
 	{"--save-exact", &action_none},
@@ -14928,13 +14979,13 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"config*set*cafile", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*ignore-scripts*false", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*proxy", &action_effects_ChangeRemote_verb_redirect},
-	{"config*set*registry", &action_effects_ChangeRemote_verb_redirect},
+	{"config*set*registry", &action_values_Source},
 	{"config*set*script-shell", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*strict-ssl*false", &action_effects_ChangeRemote_verb_weaken},
 	{"enablestrictssl*false", &action_effects_ChangeRemote_verb_weaken},
-	{"npmregistryserver", &action_effects_ChangeRemote_verb_redirect},
+	{"npmregistryserver", &action_values_Source},
 	{"pkg set*scripts.*=", &action_values_Shell},
-	{"set registry", &action_effects_ChangeRemote_verb_redirect},
+	{"set registry", &action_values_Source},
 }, subs: []program{
 	{"--version", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"access", &syntax_ea6a3cd0c166},
@@ -15988,6 +16039,59 @@ var syntaxPdbedit = syntax{style: open, options: []option{
 	{"-w", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
+var syntaxPdflatex = syntax{style: long | open, why: "lets documents start programs", options: []option{
+	{"--enable-write18", &action_effects_Dynamic},
+	{"--shell-escape", &action_effects_Dynamic},
+	{"-C", &action_none},
+	{"-auxdir", &action_values_WriteTree},
+	{"-c", &action_none},
+	{"-cd", &action_none},
+	{"-draftmode", &action_none},
+	{"-e", &action_values_Perl},
+	{"-enable-write18", &action_effects_Dynamic},
+	{"-f", &action_none},
+	{"-file-line-error", &action_none},
+	{"-fmt", &action_values_Text},
+	{"-g", &action_none},
+	{"-halt-on-error", &action_none},
+	{"-interaction", &action_values_Text},
+	{"-interaction=batchmode", &action_none},
+	{"-interaction=nonstopmode", &action_none},
+	{"-jobname", &action_values_Text},
+	{"-lualatex", &action_none},
+	{"-no-shell-escape", &action_none},
+	{"-outdir", &action_values_WriteTree},
+	{"-output-directory", &action_values_WriteTree},
+	{"-pdf", &action_none},
+	{"-pdflua", &action_none},
+	{"-pdfxe", &action_none},
+	{"-pv", &action_none},
+	{"-pvc", &action_none},
+	{"-quiet", &action_none},
+	{"-r", &action_values_ScriptPerl},
+	{"-shell-escape", &action_effects_Dynamic},
+	{"-shell-restricted", &action_effects_Dynamic},
+	{"-silent", &action_none},
+	{"-synctex=1", &action_none},
+	{"-xelatex", &action_none},
+}, prefixes: []option{
+	{"-output-directory=", &action_values_WriteTree},
+	{"-pdf-view-with=", &action_values_Shell},
+	{"-lualatex=", &action_values_Shell},
+	{"-pdflatex=", &action_values_Shell},
+	{"-xelatex=", &action_values_Shell},
+	{"-auxdir=", &action_values_WriteTree},
+	{"-bibtex=", &action_values_Shell},
+	{"-dvipdf=", &action_values_Shell},
+	{"-outdir=", &action_values_WriteTree},
+	{"-latex=", &action_values_Shell},
+}, texts: []option{
+	{"\\openin", &action_effects_Dynamic},
+	{"directlua", &action_effects_Dynamic},
+	{"write18", &action_effects_Dynamic},
+	{"|\"", &action_effects_Dynamic},
+}, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
+
 var syntaxPdsh = syntax{style: first | bundled, options: []option{
 	{"--all", &action_none},
 	{"--host", &action_values_Text},
@@ -16284,14 +16388,14 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"--editable", &action_values_Package},
 	{"--exclude", &action_values_Text},
 	{"--exists-action-no", &action_none},
-	{"--extra-index-url", &action_values_Text},
-	{"--find-links", &action_values_MaybeFile},
+	{"--extra-index-url", &action_values_Source},
+	{"--find-links", &action_values_Source},
 	{"--force-reinstall", &action_none},
 	{"--format", &action_values_Text},
 	{"--global-option", &action_values_Text},
 	{"--ignore-installed", &action_none},
 	{"--implementation", &action_values_Text},
-	{"--index-url", &action_values_Text},
+	{"--index-url", &action_values_Source},
 	{"--isolated", &action_none},
 	{"--local", &action_none},
 	{"--log", &action_values_Write},
@@ -16342,9 +16446,9 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"-c", &action_values_Read},
 	{"-d", &action_values_WriteTree},
 	{"-e", &action_values_Package},
-	{"-f", &action_values_MaybeFile},
+	{"-f", &action_values_Source},
 	{"-h", &action_none},
-	{"-i", &action_values_Text},
+	{"-i", &action_values_Source},
 	{"-o", &action_none},
 	{"-q", &action_none},
 	{"-r", &action_values_Read},
@@ -16353,9 +16457,9 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"-w", &action_values_WriteTree},
 	{"-y", &action_none},
 }, texts: []option{
-	{"config*set*find-links", &action_effects_ChangeRemote_verb_redirect},
-	{"config*set*index-url", &action_effects_ChangeRemote_verb_redirect},
-	{"config*set*index_url", &action_effects_ChangeRemote_verb_redirect},
+	{"config*set*find-links", &action_values_Source},
+	{"config*set*index-url", &action_values_Source},
+	{"config*set*index_url", &action_values_Source},
 	{"config*set*proxy", &action_effects_ChangeRemote_verb_redirect},
 	{"config*set*trusted-host", &action_effects_ChangeRemote_verb_weaken},
 }, subs: []program{
@@ -16434,8 +16538,8 @@ var syntaxPoetry = syntax{style: open, options: []option{
 	{"-P", &action_values_Folder},
 }, texts: []option{
 	{"cert*false", &action_effects_ChangeRemote_verb_weaken},
-	{"config*repositories.", &action_effects_ChangeRemote_verb_redirect},
-	{"source add*http", &action_effects_ChangeRemote_verb_redirect},
+	{"config*repositories.", &action_values_Source},
+	{"source add", &action_values_Source},
 }, subs: []program{
 	{"about", &syntax_operands_rest_Text_base_class_readOnly},
 	{"add", &syntax_operands_rest_Package_base_class_network},
@@ -17039,7 +17143,7 @@ var syntaxPython = syntax{style: first, language: "python", options: []option{
 var syntaxRake = syntax{style: open | bundled | long, input: roleRecipes, options: []option{
 	{"--build", &action_values_MaybeFile},
 	{"--directory", &action_values_Folder},
-	{"--eval", &action_flags_reject},
+	{"--eval", &action_values_Recipes},
 	{"--execute", &action_values_Ruby},
 	{"--execute-continue", &action_values_Ruby},
 	{"--execute-print", &action_values_Ruby},
@@ -20567,6 +20671,10 @@ var syntaxTrap = syntax{options: []option{
 	{"-p", &action_none},
 }, operands: shape{head: []role{roleShell}, rest: roleText}}
 
+var syntaxTrash_empty = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Destroy}
+
+var syntaxTrash_list = syntax{style: open, operands: shape{rest: roleList}}
+
 var syntaxTree = syntax{options: []option{
 	{"--charset", &action_values_Text},
 	{"--device", &action_none},
@@ -21032,15 +21140,15 @@ var syntaxUv_Pip = syntax{style: open, subs: []program{
 
 var syntaxUv_Run = syntax{style: first | open, options: []option{
 	{"--all-extras", &action_none},
-	{"--default-index", &action_values_Text},
+	{"--default-index", &action_values_Source},
 	{"--dev", &action_none},
 	{"--env-file", &action_values_Read},
 	{"--extra", &action_values_Text},
 	{"--frozen", &action_none},
 	{"--group", &action_values_Text},
 	{"--gui-script", &action_values_ScriptPython_operands_rest_Text_flags_stop},
-	{"--index", &action_values_Text},
-	{"--index-url", &action_values_Text},
+	{"--index", &action_values_Source},
+	{"--index-url", &action_values_Source},
 	{"--isolated", &action_none},
 	{"--module", &action_values_Module},
 	{"--no-dev", &action_none},
@@ -21070,10 +21178,13 @@ var syntaxUv_Tool = syntax{subs: []program{
 }}
 
 var syntaxUv = syntax{style: open, language: "python", options: []option{
+	{"--default-index", &action_values_Source},
 	{"--directory", &action_values_Folder},
-	{"--index", &action_values_Text},
-	{"--index-url", &action_values_Text},
+	{"--extra-index-url", &action_values_Source},
+	{"--index", &action_values_Source},
+	{"--index-url", &action_values_Source},
 	{"--project", &action_values_Folder},
+	{"-i", &action_values_Source},
 }, subs: []program{
 	{"add", &syntax_operands_rest_Package_base_class_network},
 	{"build", &syntax_operands_rest_Package_base_class_network},
@@ -21863,6 +21974,34 @@ var syntaxZdiff = syntax{style: gnu | numeric, options: []option{
 	{"-y", &action_none},
 }, operands: shape{head: []role{roleRead, roleRead}}, base: &action_streams_out_Input_setOut}
 
+var syntaxZfs = syntax{style: open, subs: []program{
+	{"clear", &syntax_931cccb9a567},
+	{"delete", &syntax_931cccb9a567},
+	{"delete-missing", &syntax_931cccb9a567},
+	{"destroy", &syntax_931cccb9a567},
+	{"detach", &syntax_931cccb9a567},
+	{"df", &syntax_operands_rest_Text_base_class_readOnly},
+	{"diff", &syntax_operands_rest_Text_base_class_readOnly},
+	{"du", &syntax_operands_rest_Text_base_class_readOnly},
+	{"events", &syntax_operands_rest_Text_base_class_readOnly},
+	{"get", &syntax_operands_rest_Text_base_class_readOnly},
+	{"help", &syntax_operands_rest_Text_base_class_readOnly},
+	{"history", &syntax_operands_rest_Text_base_class_readOnly},
+	{"holds", &syntax_operands_rest_Text_base_class_readOnly},
+	{"iostat", &syntax_operands_rest_Text_base_class_readOnly},
+	{"labelclear", &syntax_931cccb9a567},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"offline", &syntax_931cccb9a567},
+	{"promote", &syntax_931cccb9a567},
+	{"remove", &syntax_931cccb9a567},
+	{"rollback", &syntax_931cccb9a567},
+	{"send", &syntax_e618b1597e80},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"status", &syntax_operands_rest_Text_base_class_readOnly},
+	{"usage", &syntax_operands_rest_Text_base_class_readOnly},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, groups: []string{"balance", "device", "filesystem", "property", "qgroup", "quota", "scrub", "subvolume"}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
 var syntaxZip = syntax{style: long | bundled | numeric, options: []option{
 	{"--encrypt", &action_none},
 	{"--exclude", &action_values_Text},
@@ -21984,6 +22123,7 @@ var syntax_5783a2d4e926 = syntax{style: bundled, operands: shape{rest: roleText}
 var syntax_590b8643fccb = syntax{operands: shape{head: []role{rolePHP}}, base: &action_values_PHP_effects_ChangeRemote_verb_run}
 var syntax_5f620ad6fcf8 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_flags_reject}
 var syntax_616e4cb431f7 = syntax{operands: shape{head: []role{roleWriteTree, roleText}}, base: &action_class_localWrite}
+var syntax_6368e793bc2a = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_Dynamic}
 var syntax_6482781b0fb2 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_effects_ChangePrivilege}
 var syntax_6517c6dbdd16 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 var syntax_68278d0f64ec = syntax{style: slash, why: "deletes logs", operands: shape{rest: roleText}, base: &action_effects_Destroy}
@@ -22046,6 +22186,7 @@ var syntax_dd472253ec6f = syntax{style: long, operands: shape{rest: roleText}, b
 var syntax_df00f2c6b2fa = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_grant}
 var syntax_e2c7e8932d2d = syntax{style: gnu | bundled, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
 var syntax_e440e1bdbca5 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ChangeRemote_SendData}
+var syntax_e618b1597e80 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_e7709c616dcd = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_localWrite_flags_reject}
 var syntax_e7e0ca5d8064 = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_effects_ChangeRemote}
 var syntax_ea6a3cd0c166 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
@@ -22206,6 +22347,7 @@ var action_class_network_effects_ChangeRemote_empty_Push = action{class: network
 var action_class_network_effects_ChangeRemote_verb_change = action{class: network, effects: []effect.Kind{effect.ChangeRemote}, verb: "change"}
 var action_class_network_effects_ChangeSystem = action{class: network, effects: []effect.Kind{effect.ChangeSystem}}
 var action_class_network_effects_ChangeSystem_flags_reject = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
+var action_class_network_effects_Dynamic = action{class: network, effects: []effect.Kind{effect.Dynamic}}
 var action_class_network_effects_Listen = action{class: network, effects: []effect.Kind{effect.Listen}}
 var action_class_network_effects_Listen_RemoteShell = action{class: network, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
 var action_class_network_flags_recursive = action{class: network, flags: recursive}
@@ -22344,6 +22486,7 @@ var action_turns_Write_Edit = action{turns: []turn{{roleWrite, roleEdit}}}
 var action_turns_Write_WriteTree_flags_recursive = action{turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
 var action_values_AppleScript_operands_rest_Text = action{values: []role{roleAppleScript}, operands: &shape_rest_Text}
 var action_values_Archive = action{values: []role{roleArchive}}
+var action_values_Argv = action{values: []role{roleArgv}}
 var action_values_ArgvSemi = action{values: []role{roleArgvSemi}}
 var action_values_ArgvStdin = action{values: []role{roleArgvStdin}}
 var action_values_Awk_operands_rest_Read = action{values: []role{roleAwk}, operands: &shape_rest_Read}
@@ -22369,6 +22512,7 @@ var action_values_Glob = action{values: []role{roleGlob}}
 var action_values_Host = action{values: []role{roleHost}}
 var action_values_Host_class_network = action{values: []role{roleHost}, class: network}
 var action_values_Host_effects_Listen_RemoteShell = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
+var action_values_ImageSource = action{values: []role{roleImageSource}}
 var action_values_IntoDir_operands_rest_Edit = action{values: []role{roleIntoDir}, operands: &shape_rest_Edit}
 var action_values_IntoDir_operands_rest_Move = action{values: []role{roleIntoDir}, operands: &shape_rest_Move}
 var action_values_IntoDir_operands_rest_Read = action{values: []role{roleIntoDir}, operands: &shape_rest_Read}
@@ -22395,6 +22539,8 @@ var action_values_Over = action{values: []role{roleOver}}
 var action_values_PHP_effects_ChangeRemote_verb_run = action{values: []role{rolePHP}, effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 var action_values_PHP_operands_rest_Text = action{values: []role{rolePHP}, operands: &shape_rest_Text}
 var action_values_Package = action{values: []role{rolePackage}}
+var action_values_Package_class_network = action{values: []role{rolePackage}, class: network}
+var action_values_Perl = action{values: []role{rolePerl}}
 var action_values_Perl_attached = action{values: []role{rolePerl}, attached: true}
 var action_values_Perl_operands_rest_Move = action{values: []role{rolePerl}, operands: &shape_rest_Move}
 var action_values_Perl_operands_rest_Read = action{values: []role{rolePerl}, operands: &shape_rest_Read}
@@ -22416,6 +22562,7 @@ var action_values_Read_operands_rest_Read = action{values: []role{roleRead}, ope
 var action_values_Read_streams_in_Data_setIn = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}}
 var action_values_Read_streams_out_Data_setOut = action{values: []role{roleRead}, streams: streams{out: Data, setOut: true}}
 var action_values_Read_turns_Text_Read = action{values: []role{roleRead}, turns: []turn{{roleText, roleRead}}}
+var action_values_Recipes = action{values: []role{roleRecipes}}
 var action_values_Reject = action{values: []role{roleReject}}
 var action_values_Repo_class_network = action{values: []role{roleRepo}, class: network}
 var action_values_Ruby = action{values: []role{roleRuby}}
@@ -22433,6 +22580,7 @@ var action_values_ScriptInput_streams_in_Data_setIn = action{values: []role{role
 var action_values_ScriptLua = action{values: []role{roleScriptLua}}
 var action_values_ScriptNode = action{values: []role{roleScriptNode}}
 var action_values_ScriptPHP_operands_rest_Text = action{values: []role{roleScriptPHP}, operands: &shape_rest_Text}
+var action_values_ScriptPerl = action{values: []role{roleScriptPerl}}
 var action_values_ScriptPython_operands_rest_Text_flags_stop = action{values: []role{roleScriptPython}, operands: &shape_rest_Text, flags: stop}
 var action_values_ScriptRuby = action{values: []role{roleScriptRuby}}
 var action_values_ScriptShell = action{values: []role{roleScriptShell}}
@@ -22451,6 +22599,7 @@ var action_values_Shell_attached_flags_reject = action{values: []role{roleShell}
 var action_values_Shell_effects_RemoteShell = action{values: []role{roleShell}, effects: []effect.Kind{effect.RemoteShell}}
 var action_values_Shell_operands_rest_Text = action{values: []role{roleShell}, operands: &shape_rest_Text}
 var action_values_Shell_operands_rest_Write = action{values: []role{roleShell}, operands: &shape_rest_Write}
+var action_values_Source = action{values: []role{roleSource}}
 var action_values_System = action{values: []role{roleSystem}}
 var action_values_Text = action{values: []role{roleText}}
 var action_values_Text_Read = action{values: []role{roleText, roleRead}}

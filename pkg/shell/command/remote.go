@@ -383,3 +383,20 @@ func (r *reader) sshOption(w Word) {
 		}
 	}
 }
+
+// images notes the registries of the images that a text names: an image, NAME=IMAGE,
+// or the rest of settings in JSON. An image without a registry comes from the usual one.
+func (r *reader) images(w Word) {
+	for i, field := range strings.FieldsFunc(w.Text, func(c rune) bool { return strings.ContainsRune(" ,\"'[]{}", c) }) {
+		if _, value, ok := strings.Cut(field, "="); ok {
+			field = value
+		} else if i > 0 {
+			continue
+		}
+		field = strings.TrimLeft(strings.TrimPrefix(field, "oci:"), "/")
+		host, _, ok := strings.Cut(field, "/")
+		if ok && strings.ContainsAny(host, ".:") && !hasPrefix(host, ".") {
+			r.touch(effect.ChangeRemote, Word{Text: "oci://" + field, Pattern: w.Pattern, From: w.From}, false)
+		}
+	}
+}

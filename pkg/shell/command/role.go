@@ -143,7 +143,7 @@ func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 		r.use.Touches = make([]Touch, 0, max(2, min(len(r.operands)+len(r.values), 64)))
 	}
 	switch k {
-	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData:
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemote:
 	default:
 		w = r.inEntered(w)
 	}
@@ -301,6 +301,10 @@ func (r *reader) applyOther(role role, w Word) {
 	switch role {
 	case roleURL:
 		r.url(w)
+	case roleSource:
+		r.touch(effect.ChangeRemote, w, false)
+	case roleImageSource:
+		r.images(w)
 	case roleFetch:
 		r.url(w)
 		r.saved(w)

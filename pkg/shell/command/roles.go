@@ -32,6 +32,8 @@ const (
 	roleStart // find: where it starts
 	roleGlob  // find: a test by name
 	roleURL
+	roleSource      // addresses that packages come from
+	roleImageSource // an image that runs in a cluster, or settings that name some
 	roleFetch // a URL whose content is saved under its own name
 	roleHost
 	roleListen

@@ -424,6 +424,7 @@ var CmdWords = Words{
 	"set":    true,
 	"sort":   true,
 	"start":  true,
+	"subst":  true,
 	"type":   true,
 	"ver":    true,
 }

@@ -188,7 +188,7 @@ func (p *script) operand() operand {
 	case numberToken:
 		o.Value = abstract.Lit(t.text)
 	case nameToken:
-		if word(t.text) {
+		if p.word(t.text) {
 			return p.operand()
 		}
 		o = p.named(t.text)
@@ -226,11 +226,24 @@ func (p *script) operand() operand {
 	return p.postfix(o)
 }
 
-// word reports whether a name is a keyword before an expression.
-func word(s string) bool {
+// word reports whether a name is a word of the language in front of an operand, or
+// a printing command, and not the name of a variable.
+func (p *script) word(s string) bool {
 	switch s {
-	case "await", "new", "return", "not", "my", "our", "local", "const", "let", "var", "yield", "async", "puts", "p", "then", "do", "else", "if", "elsif", "unless", "while", "and", "or", "in", "try", "BEGIN", "END", "use", "throw", "raise", "assert", "with", "as", "for", "foreach", "begin", "case", "when":
+	case "return", "if", "else", "while", "and", "or", "in", "for":
 		return true
+	case "p", "puts":
+		return p.language == "ruby" && !p.peek("=") && !p.peek(",") && !p.peek(")")
+	case "await", "async", "yield", "try", "with":
+		return p.language == "python" || p.language == "node" || p.language == "ruby"
+	case "not", "raise", "assert", "as", "elsif", "unless", "then", "begin", "when", "BEGIN", "END":
+		return p.language != "node" && (p.language != "python" || s == "not" || s == "raise" || s == "assert" || s == "as")
+	case "new", "const", "let", "var", "throw", "case", "do":
+		return p.language != "python" && p.language != "perl" || p.language == "perl" && (s == "do" || s == "new")
+	case "my", "our", "use", "foreach":
+		return p.language != "python" && p.language != "node" && p.language != "ruby"
+	case "local":
+		return p.language == "perl" || p.language == "lua"
 	}
 	return false
 }
