@@ -2,6 +2,7 @@
 # make test   every test, with the race detector
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make trace  every listed form of 400 programs under strace, compared with what is predicted
+# make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
 # make bench  Go benchmarks and whole-process figures
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed
@@ -10,7 +11,7 @@ GO ?= go
 # the tag leaves out what only docs needs, a part of the time of each start
 GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
-.PHONY: build demo test tier2 trace typing bench generate runtime docs fuzz check
+.PHONY: build demo test tier2 trace corpora typing bench generate runtime docs fuzz check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -30,6 +31,9 @@ typing:
 
 trace:
 	SHIELD_TRACE=1 $(GO) test -run 'TestPrograms' -timeout 30m -v ./pkg/shell
+
+corpora:
+	SHIELD_CORPORA=$(abspath $(CORPORA)) $(GO) test -count=1 -run 'TestCorpora' -timeout 1h -v ./pkg/shield
 
 tier2: build
 	testdata/evaluate/trained.sh build/shield

@@ -116,7 +116,7 @@ func (e *evidence) weigh(m result) result {
 		m.decision, m.reasoning = verdict.Escalate, e.doubt.Reason
 	case m.safe && e.unmatched && e.allowed:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
-	case m.safe && e.ordinary && m.decision != verdict.Allow:
+	case m.safe && e.ordinary:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, e.because
 	case m.decision == verdict.Block && e.ordinary:
 		m.decision = verdict.Escalate

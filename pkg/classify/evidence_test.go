@@ -110,3 +110,23 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("causes %q", causes)
 	}
 }
+
+// TestOrdinaryIsTheReason holds that ordinary work is allowed as such, however sure
+// the model is of SAFE.
+func TestOrdinaryIsTheReason(t *testing.T) {
+	t.Parallel()
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"touch a.txt"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, confidence := range []float64{0.51, 0.8, 1} {
+		v, err := New(Options{Model: scorer{score: Score{Confidence: confidence}}}).Judge(t.Context(), an.Case(a))
+		if err != nil || v.Decision != verdict.Allow || v.Confidence != ordinaryConfidence || v.Reasoning != ordinaryReason {
+			t.Errorf("SAFE %v: %s %v %q, error %v", confidence, v.Decision, v.Confidence, v.Reasoning, err)
+		}
+	}
+}
