@@ -3,7 +3,7 @@
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make trace  every listed form of 400 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
-# make bench  Go benchmarks and whole-process figures
+# make bench  Go benchmarks, and whole processes beside the commit before (or BASE=COMMIT)
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed
 

@@ -276,6 +276,29 @@ func TestHookFails(t *testing.T) {
 	}
 }
 
+// TestHookAhead holds that a watchdog ends before the packages of shield are
+// initialized where its action is allowed in silence, and only there: each process
+// that gets further says so.
+func TestHookAhead(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.env = append(h.env, "GODEBUG=inittrace=1")
+	whole := func(in string) int {
+		_, errs, _ := h.run(in, "/bin/sh", "-c", h.line())
+		return strings.Count(errs, "init github.com/shieldcli/shield/cmd @")
+	}
+	if n := whole(hookWipe); n != 2 {
+		t.Errorf("%d processes were whole for a denial, want the judge and its watchdog", n)
+	}
+	var n int
+	for range 50 { // a busy machine may take longer than the watchdog waits ahead
+		if n = whole(hookRead); n == 1 {
+			return
+		}
+	}
+	t.Errorf("%d processes were whole for a read, want the judge alone", n)
+}
+
 // signal has a signal sent to the judge or its watchdog while standard input
 // still goes on.
 func (h *hooked) signal(signal, to string) {

@@ -24,6 +24,8 @@ else
 fi
 
 tree=$PWD
+cp "$shield" "$scratch/shield" # as new, and on the same disk, as the one before
+shield=$scratch/shield
 cd "$scratch/work"
 python3 - "$tree" "$scratch/sample" "$shield" ${before:+"$before"} <<'PY'
 import ctypes, json, os, resource, shutil, subprocess, sys, time
