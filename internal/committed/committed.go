@@ -30,7 +30,7 @@ const (
 	maxObject = 16 << 20 // bytes of an object of git
 	maxWork   = 32 << 20 // bytes that are hashed or inflated
 	maxSteps  = 20_000   // accesses to files
-	maxNames  = 1024     // of files and folders that are compared
+	maxNames  = 512      // of files and folders that are compared
 	maxLevels = 32       // of folders
 	maxChain  = 64       // deltas of one object
 	maxPacks  = 64

@@ -32,6 +32,7 @@ type Entry struct {
 	Line       int              `json:"line,omitempty"`
 	Session    string           `json:"session,omitempty"`
 	Type       string           `json:"type,omitempty"`
+	CWD        string           `json:"cwd,omitempty"` // folder of the action, if it says one
 	Decision   verdict.Decision `json:"decision,omitempty"`
 	Tier       int              `json:"tier"`
 	Confidence float64          `json:"confidence"`
@@ -153,7 +154,7 @@ func digest(s string) bool {
 // strings are the fields that hold text from elsewhere.
 func (e *Entry) strings() []*string {
 	return []*string{
-		&e.Kind, &e.ID, &e.Session, &e.Type, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
+		&e.Kind, &e.ID, &e.Session, &e.Type, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
 		&e.Caller.Command, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
 		&e.Fingerprints.Config, &e.Fingerprints.Prompt,
 	}

@@ -397,6 +397,9 @@ func describe(e effect.Effect) string {
 	if e.Class != "" {
 		add("(" + string(e.Class) + ")")
 	}
+	if e.Restorable {
+		add("(in the last commit)")
+	}
 	switch {
 	case e.Cause != "" && e.Reason != "":
 		add("(" + string(e.Cause) + ": " + e.Reason + ")")

@@ -88,7 +88,7 @@ func TestTree(t *testing.T) {
 		effect.Effect{Kind: effect.ReadFile, Path: "/w/y", From: effect.Span{Start: 20, End: 21}}, // before the part that it lies in
 		effect.Effect{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, From: effect.Span{Start: 16, End: 21}},
 		effect.Effect{Kind: effect.ChangePrivilege, Program: "sudo", From: effect.Span{Start: 0, End: 14}},
-		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, From: effect.Span{Start: 12, End: 14}},
+		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, Restorable: true, From: effect.Span{Start: 12, End: 14}},
 		effect.Effect{Kind: effect.Dynamic, Reason: "nobody knows", From: effect.Span{}},
 		effect.Effect{Kind: effect.Dynamic, Reason: "outside", From: effect.Span{Start: 50, End: 10}},
 	), nil)
@@ -98,7 +98,7 @@ func TestTree(t *testing.T) {
   ├─ sudo rm -rf /x
   │  │  change_privilege sudo
   │  └─ /x
-  │        delete_file /x/**
+  │        delete_file /x/** (in the last commit)
   └─ cat y
      │  execute cat y
      └─ y
