@@ -12309,7 +12309,7 @@ var syntaxGo_Run = syntax{style: long | first, operands: shape{head: []role{role
 
 var syntaxGo_Vet = syntax{style: long, operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
-var syntaxGo = syntax{style: long, options: []option{
+var syntaxGo = syntax{style: long, why: "lets the build start another program", options: []option{
 	{"-C", &action_48c1001e7070},
 	{"-a", &action_e3b0c44298fc},
 	{"-all", &action_e3b0c44298fc},
@@ -12422,6 +12422,8 @@ var syntaxGo = syntax{style: long, options: []option{
 	{"env*-w*goproxy=", &action_23b88f6214aa},
 	{"env*-w*gosumdb=", &action_1e28f5c319e0},
 	{"env*-w*gotoolchain=", &action_73a15dbedf5a},
+	{"gcflags*-plugin", &action_5375e2232df6},
+	{"ldflags*-extld", &action_5375e2232df6},
 }, subs: []program{
 	{"bug", &syntaxGo_Bug},
 	{"build", &syntaxGo_Build},
