@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:7134ca4c1cf04fb9028cee614308564652c7fe0c1ee380481e4f67fa38c212d8"
+const rulesFingerprint = "sha256:9535edae4c599d930416fa7d9a8f4415ff47032076b5aa398a954aaa7014477e"
 
 var ruleTable = [...]Rule{
 	{
@@ -2605,7 +2605,7 @@ var ruleTable = [...]Rule{
 	{
 		ID: "XP-061", Name: "files_emptied", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Empties every file that a search or a listing finds, or deletes what PowerShell lists.",
-		Advice:      "name the files that are meant, or delete build output with the tool that makes it",
+		Advice:      "name each file, or delete build output with the tool that makes it",
 		Match:       []string{"for f in $(git ls-files); do : > \"$f\"; done", "for f in `git ls-tree -r --name-only HEAD`; do > $f; done", "git ls-files -z | xargs -0 truncate -s 0", "git ls-files | while read -r f; do cp /dev/null \"$f\"; done", "find . -type f -exec truncate --size=0 {} +", "find . -type f -execdir cp -f /dev/null {} \\;", "fd -t f -x truncate -s0", "Get-ChildItem -Recurse -File | Remove-Item -Force", "gci -r | ri", "ls -r | del", "dir -Recurse | erase", "for f in src/**/*; do cat /dev/null > $f; done", "find src -type f | while read f; do echo > \"$f\"; done", "find src | while read f; do echo -n >$f & done", "find src | while read f; do echo '' > $f\ndone", "find src | while read f; do echo \"\" > ${f}; done", "find src | while read f; do\n true > $f; done", "find src | while read f; do true; > $f; done", "find src | while read f; do true && { : > $f; } done", "find src | while read f; do ( > $f ) done", "find src | while read f; do true | > $f; done", "git ls-files | xargs sed -i d", "git ls-files | xargs sed -i '1,$d'", "for f in src/*; do sed -i d \"$f\"; done", "rg --files | while read f; do true > \"$f\"; done", "ls | xargs -I{} dd if=/dev/zero of={} count=1", "for f in $(ls src/*); do dd if=/dev/urandom of=\"$f\" bs=1k; done", "git ls-files | while read -r f; do tee \"$f\" </dev/null; done", "Get-ChildItem . -Recurse | ForEach-Object { Clear-Content $_.FullName }", "gci -r . | clc", "dir -Recurse | % { Set-Content $_ \"\" }", "ls -r | % { Set-Content $_ '' }", "Get-ChildItem -Recurse | % { Set-Content $_ $null }"},
 		Pass:        []string{"for f in $(git ls-files '*.go'); do gofmt -l \"$f\"; done", "git ls-files -z | xargs -0 wc -l", "find logs -name '*.log' -exec truncate -s 0 {} +", "Get-ChildItem -Recurse | Measure-Object", "Get-ChildItem -Recurse -Filter *.tmp | Remove-Item", "Get-ChildItem -Recurse -Directory bin | Remove-Item -Recurse", "Get-ChildItem -Recurse | Remove-Item -WhatIf", "for f in *.md; do pandoc \"$f\" > \"$f.html\"; done", "git ls-files '*.py' | xargs sed -i '/TODO/d'", "find . -name \"*.c\" | while read f; do clang-format \"$f\" > \"$f.new\"; done"},
 		types:       []string{"execute_command"},
