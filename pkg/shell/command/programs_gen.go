@@ -11382,7 +11382,7 @@ var syntaxGo_Mod = syntax{style: long, subs: []program{
 	{"why", &syntax_operands_rest_Text_base_class_readOnly},
 }}
 
-var syntaxGo = syntax{style: long, options: []option{
+var syntaxGo = syntax{style: long, why: "lets the build start another program", options: []option{
 	{"-C", &action_values_Folder},
 	{"-a", &action_none},
 	{"-all", &action_none},
@@ -11495,6 +11495,8 @@ var syntaxGo = syntax{style: long, options: []option{
 	{"env*-w*goproxy=", &action_values_Source},
 	{"env*-w*gosumdb=", &action_effects_ChangeRemote_verb_weaken},
 	{"env*-w*gotoolchain=", &action_effects_ChangeRemote_verb_redirect},
+	{"gcflags*-plugin", &action_effects_Dynamic},
+	{"ldflags*-extld", &action_effects_Dynamic},
 }, subs: []program{
 	{"bug", &syntax_style_long_operands_rest_Text_base_class_network},
 	{"build", &syntax_4ef0a4dd75d6},

@@ -34,7 +34,7 @@ const (
 	roleURL
 	roleSource      // addresses that packages come from
 	roleImageSource // an image that runs in a cluster, or settings that name some
-	roleFetch // a URL whose content is saved under its own name
+	roleFetch       // a URL whose content is saved under its own name
 	roleHost
 	roleListen
 	roleSend       // a recipient

@@ -182,6 +182,7 @@ func (p *script) operand() operand {
 	switch t.kind {
 	case stringToken:
 		o.Value = *t.v
+		o.Taint |= p.mentions(t.names)
 	case shellToken:
 		p.run(*t.v)
 		o = operand{Value: abstract.Unknown("`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
@@ -370,6 +371,9 @@ func (p *script) member(o operand, member string) operand {
 		out.name = o.name + "." + member
 		if bound, ok := p.vars[out.name]; ok {
 			return bound
+		}
+		if p.language == "node" && environmentName(o.name) && !p.peek("=") {
+			return operand{Value: p.w.Environment(member), used: true}
 		}
 		return out
 	}

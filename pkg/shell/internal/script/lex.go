@@ -3,6 +3,7 @@ package script
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
@@ -12,6 +13,7 @@ type token struct {
 	kind    tokenKind
 	text    string
 	v       *abstract.Value // of a string or a command; nil for others
+	names   []string        // in the expressions of a string
 	spaced  bool            // blanks stand before it
 	newline bool            // a line break stands before it
 }
@@ -48,10 +50,12 @@ type lexer struct {
 	spaced   bool
 	newline  bool
 	tokens   []token
+	names    []string // of the string that is read
 }
 
 func (l *lexer) add(t token) {
 	t.spaced, t.newline = l.spaced, l.newline
+	t.names, l.names = l.names, nil
 	l.spaced, l.newline = false, false
 	l.tokens = append(l.tokens, t)
 }
@@ -147,6 +151,11 @@ func codeEscapes(s string, raw bool) string {
 	return plain.ANSIC(strings.ReplaceAll(s, "\\\n", ""))
 }
 
+// maxNames bounds the names that are taken from one expression in a string.
+const maxNames = 16
+
+var identifier = prefilter.Lazy(`[A-Za-z_][\w.]*`)
+
 // interpolated returns a string in which expressions are unknown parts.
 func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
 	if !formatted {
@@ -190,6 +199,7 @@ func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
 			break
 		}
 		b.Add(abstract.Unknown(text[i:i+lead+end+1], abstract.Foreign))
+		l.names = append(l.names, identifier().FindAllString(text[i:i+lead+end], maxNames)...)
 		i += lead + end
 	}
 	return b.Value()
