@@ -52,7 +52,7 @@ func TestAgree(t *testing.T) {
 		{`x=w1; x[1]=w2; unset 'x[0]'; a1 "${x[@]}"`, "a1 ${x…}"},
 		{`x=w1; declare x=w2 y=$x; a1 $y`, "a1 ${…}"},
 		// input
-		{`printf 'w1\nw2\n' >f; { read x; read y; } <f; a1 $x $y`, "a1 w1 $y"},
+		{`printf 'w1\nw2\n' >f; { read x; read y; } <f; a1 $x $y`, "a1 w1 w2"},
 		{`exec 3<<< w1; read x <&3; read y <&3; a1 $x $y`, "a1 w1 $y"},
 		{`x=$(echo w1 >&2; echo w2); a1 $x`, "a1 w2"},
 		{`exec 3>f; echo w1 >&3; echo w2 >&3; a1 $(cat f)`, "a1 w1 w2"},

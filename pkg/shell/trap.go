@@ -37,10 +37,11 @@ func (s *state) walkTraps(list []trap) {
 		} else if !t.exit {
 			s.forget()
 		}
-		before, exit := len(s.effects), s.exit
+		before, exit, remains := len(s.effects), s.exit, s.remains
 		s.nested(t.code.Text, t.code.From)
 		s.dropRepeated(before)
 		s.vars, s.exit = vars, exit
+		s.mayRead(remains)
 	}
 }
 

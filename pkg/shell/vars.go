@@ -217,7 +217,7 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 			continue
 		}
 		all.Taint |= b.val.Taint
-		if !internal(name) && (n == maxAlternatives-1 || hidden && !b.exported && b.kind != unset && !s.isExported(name)) {
+		if !internal(name) && (n == maxAlternatives-1 || hidden && (b.array || !b.exported && b.kind != unset && !s.isExported(name))) {
 			return binding{name: name, val: all}, true
 		}
 		if n == maxAlternatives {
