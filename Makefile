@@ -1,7 +1,7 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
-# make trace  every listed form of 400 programs under strace, compared with what is predicted
+# make trace  every listed form of 350 programs under strace, compared with what is predicted
 # make bench  Go benchmarks and whole-process figures
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed

@@ -56,8 +56,9 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 			break
 		}
 	}
-	fds := len(s.fds)
+	fds, expanding := len(s.fds), len(s.vars)
 	io := s.redirect(st.Redirs, in)
+	s.weakenVariables(expanding) // some shells expand here-documents in another process
 	fdsOpened := len(s.fds)
 	if len(argv) == 0 {
 		for _, a := range c.Assigns {
@@ -94,7 +95,9 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	}
 	if fails || !opens(st.Redirs) {
 		s.exit = anyExit
-		s.mayRead(remains)
+		if fails || !io.Redirected {
+			s.mayRead(remains)
+		}
 	}
 	s.endAssigns(names, expanded, set, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
@@ -303,6 +306,9 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 	}
 	if io.In.Text != "" && !io.Redirected {
 		s.consumed = true
+	}
+	if number, _, ok := strings.Cut(name, "="); ok && !s.notZsh && number != "" && strings.Trim(number, "0123456789") == "" {
+		s.bind(binding{name: positionalName, array: true, unsure: true, weak: true}) // zsh assigns $1
 	}
 	out := s.program(argv, io)
 	s.remains = nil // a program reads as much as it likes

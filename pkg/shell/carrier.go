@@ -167,7 +167,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first is $0
 		s.bind(binding{name: zeroName, val: args[0]})
-		args = args[1:]
+		if !args[0].IsPattern || args[0].Written { // else it may be several words
+			args = args[1:]
+		}
 	}
 	if !first.Known() || first.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
 		if strings.Contains(first.Text, "{}") {
@@ -431,27 +433,6 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Unknown("…", abstract.Foreign)
 	}
 	return s.runScript(f, p, language, args, at)
-}
-
-// runVersions runs what the text wrote to a file, the newest first. If that is sure to be
-// there, the older ones are only shown.
-func (s *state) runVersions(vals []abstract.Value, sure bool, run func(abstract.Value) abstract.Value) abstract.Value {
-	mark, before, remains := len(s.vars), s.outcomes(), s.remains
-	var b abstract.Builder
-	for i, v := range vals {
-		if i > 0 && sure {
-			s.unreached(func() { run(v) })
-			continue
-		}
-		b.Add(run(v))
-	}
-	if len(vals) > 1 && !sure {
-		s.weakenVariables(mark)
-		s.uncertain(before)
-		s.mayRead(remains)
-		s.exit = anyExit
-	}
-	return b.Value()
 }
 
 // runScript reads the script at a canonical path and walks it.

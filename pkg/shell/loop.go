@@ -141,6 +141,15 @@ func (s *state) forWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract
 	return maybe(b.Value())
 }
 
+// each gives the variable of a loop its value. A reference becomes one to another variable.
+func (s *state) each(name string, item abstract.Value) {
+	if b, ok := s.attribute(name); ok && (b.kind == reference || b.kind == mixed) {
+		s.forget()
+		return
+	}
+	s.assign(name, item)
+}
+
 func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Value, in abstract.Value) abstract.Value {
 	var b abstract.Builder
 	if len(items) == 0 && !c.Select {
@@ -158,7 +167,7 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 		s.turns(func() {
 			for _, item := range items {
 				in = s.unread(in)
-				s.assign(name, item)
+				s.each(name, item)
 				b.Add(s.stmts(c.Do, in))
 			}
 		})
@@ -170,7 +179,7 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 			break
 		}
 		repeated, gone := len(s.effects), s.left.any()
-		s.assign(name, item)
+		s.each(name, item)
 		out := s.stmts(c.Do, in)
 		in = s.unread(in)
 		if gone {

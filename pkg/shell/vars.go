@@ -147,7 +147,7 @@ func (s *state) attribute(name string) (binding, bool) {
 		if n++; n == 1 {
 			b = *o
 		}
-		if o.kind != b.kind && (o.kind > unset || b.kind > unset) || o.kind == reference && (n > 1 || o.weak) {
+		if o.kind != b.kind && (o.kind > unset || b.kind > unset) || o.kind == reference && n > 1 || o.kind > unset && o.weak {
 			b.kind = mixed
 		}
 		if n > 1 && (o.array || b.array) || o.array && o.weak {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -393,6 +394,9 @@ func (s *state) apart() (end func()) {
 		s.vars = s.vars[:min(mark, len(s.vars))]
 		for i := min(funcs, len(s.funcs)); i < len(s.funcs); i++ {
 			s.funcs[i].weak = true
+		}
+		for _, f := range s.frames {
+			maps.DeleteFunc(f.locals, func(_ string, at int) bool { return at >= mark })
 		}
 		s.aliases, s.fds = s.aliases[:min(als, len(s.aliases))], s.fds[:min(fds, len(s.fds))]
 	}

@@ -470,6 +470,7 @@ var programs = [...]program{
 	{"csvlook", &syntaxGron},
 	{"csvsort", &syntaxGron},
 	{"csvstat", &syntaxGron},
+	{"ctags", &syntaxCtags},
 	{"ctest", &syntaxMake},
 	{"ctlptl", &syntaxMinikube},
 	{"ctr", &syntaxBuildah},
@@ -494,6 +495,7 @@ var programs = [...]program{
 	{"dasel", &syntaxDasel},
 	{"dash", &syntaxSh},
 	{"databricks", &syntaxTurso},
+	{"datamash", &syntaxDatamash},
 	{"date", &syntaxDate},
 	{"dbclient", &syntaxSsh},
 	{"dbmate", &syntaxPrisma},
@@ -1376,6 +1378,7 @@ var programs = [...]program{
 	{"mc", &syntaxGsutil},
 	{"mcedit", &syntaxNano},
 	{"mclient", &syntaxCqlsh},
+	{"mcp", &syntaxMmv},
 	{"mcs", &syntaxGcc},
 	{"md5", &syntaxMd5sum},
 	{"md5sum", &syntaxMd5sum},
@@ -1435,9 +1438,11 @@ var programs = [...]program{
 	{"mkvextract", &syntaxSox},
 	{"mkvinfo", &syntaxFfprobe},
 	{"mkvmerge", &syntaxSox},
+	{"mln", &syntaxMmv},
 	{"mlocate", &syntaxLocate},
 	{"mlr", &syntaxMlr},
 	{"mmdc", &syntaxGs},
+	{"mmv", &syntaxMmv},
 	{"moc", &syntaxGcc},
 	{"mocha", &syntaxJest},
 	{"mock", &syntaxDpkg_deb},
@@ -1701,6 +1706,7 @@ var programs = [...]program{
 	{"pastebinit", &syntaxCroc},
 	{"patch", &syntaxPatch},
 	{"patchelf", &syntaxStrip},
+	{"pax", &syntaxPax},
 	{"paypal", &syntaxTurso},
 	{"pbcopy", &syntaxXclip},
 	{"pbpaste", &syntaxXclip},
@@ -2307,6 +2313,7 @@ var programs = [...]program{
 	{"svgexport", &syntaxConvert},
 	{"svgo", &syntaxBlack},
 	{"svn", &syntaxSvn},
+	{"svnadmin", &syntaxSvnadmin},
 	{"sw_vers", &syntaxUname},
 	{"swaks", &syntaxMail},
 	{"swapoff", &syntaxUmount},
@@ -2401,6 +2408,7 @@ var programs = [...]program{
 	{"thor", &syntaxMvn},
 	{"thrift", &syntaxGcc},
 	{"thttpd", &syntaxHttpd},
+	{"tidy", &syntaxTidy},
 	{"tiffutil", &syntaxCodesign},
 	{"tilde", &syntaxNano},
 	{"tilt", &syntaxKustomize},
@@ -2541,6 +2549,7 @@ var programs = [...]program{
 	{"utmctl", &syntaxKubectx},
 	{"uudecode", &syntaxUudecode},
 	{"uuencode", &syntaxBase91},
+	{"uuidgen", &syntaxUuidgen},
 	{"uv", &syntaxUv},
 	{"uvicorn", &syntaxJupyter},
 	{"uvx", &syntaxUvx},
@@ -2766,6 +2775,7 @@ var programs = [...]program{
 	{"zipalign", &syntaxJar},
 	{"zipgrep", &syntaxZipgrep},
 	{"zipinfo", &syntaxUnzip},
+	{"zipnote", &syntaxZipnote},
 	{"zkCli.sh", &syntaxTurso},
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
@@ -4274,7 +4284,10 @@ var syntaxAzcopy = syntax{style: own, options: []option{
 
 var syntaxBase64 = syntax{style: gnu, options: []option{
 	{"--base16", &action_e3b0c44298fc},
+	{"--base2lsbf", &action_e3b0c44298fc},
+	{"--base2msbf", &action_e3b0c44298fc},
 	{"--base32", &action_e3b0c44298fc},
+	{"--base32hex", &action_e3b0c44298fc},
 	{"--base64", &action_e3b0c44298fc},
 	{"--base64url", &action_e3b0c44298fc},
 	{"--break", &action_933fc77f4028},
@@ -4295,8 +4308,12 @@ var syntaxBase64 = syntax{style: gnu, options: []option{
 }, operands: shape{head: []role{roleRead}}, base: &action_121aadd1cc38}
 
 var syntaxBase91 = syntax{options: []option{
+	{"--base64", &action_e3b0c44298fc},
 	{"--decode", &action_131fbf973c16},
+	{"--encode-file-name", &action_e3b0c44298fc},
 	{"-d", &action_131fbf973c16},
+	{"-e", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
 	{"-o", &action_edb7023ca44a},
 }, operands: shape{head: []role{roleRead, roleText}}, base: &action_131fbf973c16}
 
@@ -6538,6 +6555,37 @@ var syntaxCsplit = syntax{style: gnu, options: []option{
 	{"-z", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_19af46619ea5}
 
+var syntaxCtags = syntax{style: gnu, options: []option{
+	{"--append", &action_e3b0c44298fc},
+	{"--exclude", &action_933fc77f4028},
+	{"--extras", &action_933fc77f4028},
+	{"--fields", &action_933fc77f4028},
+	{"--help", &action_e3b0c44298fc},
+	{"--kinds-c", &action_933fc77f4028},
+	{"--langmap", &action_933fc77f4028},
+	{"--languages", &action_933fc77f4028},
+	{"--quiet", &action_e3b0c44298fc},
+	{"--recurse", &action_e3b0c44298fc},
+	{"--sort", &action_e3b0c44298fc},
+	{"--verbose", &action_e3b0c44298fc},
+	{"--version", &action_e3b0c44298fc},
+	{"-B", &action_e3b0c44298fc},
+	{"-F", &action_e3b0c44298fc},
+	{"-I", &action_933fc77f4028},
+	{"-L", &action_56f3046bd8c9},
+	{"-R", &action_20f728919fb5},
+	{"-V", &action_e3b0c44298fc},
+	{"-a", &action_e3b0c44298fc},
+	{"-e", &action_e3b0c44298fc},
+	{"-f", &action_e59e755b10c0},
+	{"-h", &action_933fc77f4028},
+	{"-l", &action_933fc77f4028},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_e59e755b10c0},
+	{"-u", &action_e3b0c44298fc},
+	{"-x", &action_e3b0c44298fc},
+}, operands: shape{rest: roleRead}, base: &action_fe32ff1f4d5b}
+
 var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"-#", &action_e3b0c44298fc},
 	{"--abstract-unix-socket", &action_c0c3dec8dd34},
@@ -6823,6 +6871,37 @@ var syntaxDasel = syntax{style: gnu, options: []option{
 	{"put", &syntaxDasel_Delete},
 	{"select", &syntaxDasel_Select},
 }, operands: shape{rest: roleText}, base: &action_121aadd1cc38}
+
+var syntaxDatamash = syntax{style: gnu, options: []option{
+	{"--field-separator", &action_933fc77f4028},
+	{"--filler", &action_933fc77f4028},
+	{"--format", &action_933fc77f4028},
+	{"--full", &action_e3b0c44298fc},
+	{"--group", &action_933fc77f4028},
+	{"--header-in", &action_e3b0c44298fc},
+	{"--header-out", &action_e3b0c44298fc},
+	{"--headers", &action_e3b0c44298fc},
+	{"--ignore-case", &action_e3b0c44298fc},
+	{"--narm", &action_e3b0c44298fc},
+	{"--no-strict", &action_e3b0c44298fc},
+	{"--output-delimiter", &action_933fc77f4028},
+	{"--round", &action_933fc77f4028},
+	{"--skip-comments", &action_e3b0c44298fc},
+	{"--sort", &action_e3b0c44298fc},
+	{"--whitespace", &action_e3b0c44298fc},
+	{"--zero-terminated", &action_e3b0c44298fc},
+	{"-C", &action_e3b0c44298fc},
+	{"-F", &action_933fc77f4028},
+	{"-H", &action_e3b0c44298fc},
+	{"-R", &action_933fc77f4028},
+	{"-W", &action_e3b0c44298fc},
+	{"-f", &action_e3b0c44298fc},
+	{"-g", &action_933fc77f4028},
+	{"-i", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_933fc77f4028},
+	{"-z", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}}
 
 var syntaxDate = syntax{style: gnu, options: []option{
 	{"--date", &action_933fc77f4028},
@@ -15262,6 +15341,25 @@ var syntaxMlr = syntax{style: long | open, options: []option{
 	{"tee ", &action_fc3e413eb1dd},
 }, operands: shape{rest: roleRead}, base: &action_121aadd1cc38}
 
+var syntaxMmv = syntax{options: []option{
+	{"-D", &action_e3b0c44298fc},
+	{"-a", &action_03a37aeecd55},
+	{"-c", &action_03a37aeecd55},
+	{"-d", &action_e3b0c44298fc},
+	{"-g", &action_e3b0c44298fc},
+	{"-h", &action_e3b0c44298fc},
+	{"-l", &action_e9fdd9296c7f},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_246f64325207},
+	{"-o", &action_03a37aeecd55},
+	{"-p", &action_e3b0c44298fc},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_03a37aeecd55},
+	{"-t", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-x", &action_e3b0c44298fc},
+}, operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_ccaa2d796569}
+
 var syntaxModprobe = syntax{style: open, operands: shape{rest: roleText}, base: &action_a3663818f4ca}
 
 var syntaxMongosh = syntax{style: open, service: "database", input: roleTexts, options: []option{
@@ -16581,6 +16679,7 @@ var syntaxOd = syntax{style: gnu | numeric, options: []option{
 	{"--length", &action_933fc77f4028},
 	{"--no-squeezing", &action_e3b0c44298fc},
 	{"--output-duplicates", &action_e3b0c44298fc},
+	{"--plain", &action_e3b0c44298fc},
 	{"--read-bytes", &action_933fc77f4028},
 	{"--skip", &action_933fc77f4028},
 	{"--skip-bytes", &action_933fc77f4028},
@@ -16604,6 +16703,7 @@ var syntaxOd = syntax{style: gnu | numeric, options: []option{
 	{"-l", &action_e3b0c44298fc},
 	{"-n", &action_933fc77f4028},
 	{"-o", &action_e3b0c44298fc},
+	{"-p", &action_e3b0c44298fc},
 	{"-s", &action_e3b0c44298fc},
 	{"-t", &action_933fc77f4028},
 	{"-v", &action_e3b0c44298fc},
@@ -17269,6 +17369,41 @@ var syntaxPatch = syntax{style: gnu | numeric, input: roleDiff, options: []optio
 	{"-u", &action_e3b0c44298fc},
 	{"-z", &action_933fc77f4028},
 }, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_bd0095900711}
+
+var syntaxPax = syntax{style: bundled, options: []option{
+	{"-B", &action_933fc77f4028},
+	{"-D", &action_e3b0c44298fc},
+	{"-E", &action_933fc77f4028},
+	{"-G", &action_933fc77f4028},
+	{"-H", &action_e3b0c44298fc},
+	{"-L", &action_e3b0c44298fc},
+	{"-O", &action_e3b0c44298fc},
+	{"-P", &action_e3b0c44298fc},
+	{"-T", &action_933fc77f4028},
+	{"-U", &action_933fc77f4028},
+	{"-X", &action_e3b0c44298fc},
+	{"-Y", &action_e3b0c44298fc},
+	{"-Z", &action_e3b0c44298fc},
+	{"-a", &action_e3b0c44298fc},
+	{"-b", &action_933fc77f4028},
+	{"-c", &action_e3b0c44298fc},
+	{"-d", &action_e3b0c44298fc},
+	{"-f", &action_c76958c4cd58},
+	{"-i", &action_e3b0c44298fc},
+	{"-k", &action_e3b0c44298fc},
+	{"-l", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-o", &action_933fc77f4028},
+	{"-p", &action_933fc77f4028},
+	{"-r", &action_f8fe40b204a2},
+	{"-s", &action_933fc77f4028},
+	{"-t", &action_e3b0c44298fc},
+	{"-u", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_00912316cb5f},
+	{"-x", &action_933fc77f4028},
+	{"-z", &action_e3b0c44298fc},
+}, operands: shape{rest: roleText}}
 
 var syntaxPcalua = syntax{style: slash, why: "runs code straight from the network", options: []option{
 	{"/a", &action_c90037fb93bf},
@@ -18241,6 +18376,8 @@ var syntaxPvs = syntax{style: open, options: []option{
 }, operands: shape{rest: roleText}}
 
 var syntaxPwd = syntax{options: []option{
+	{"--logical", &action_e3b0c44298fc},
+	{"--physical", &action_e3b0c44298fc},
 	{"-L", &action_e3b0c44298fc},
 	{"-P", &action_e3b0c44298fc},
 }}
@@ -21040,6 +21177,33 @@ var syntaxSvn = syntax{style: open, options: []option{
 	{"upgrade", &syntaxSvn_Add},
 }, base: &action_d4473c670c25}
 
+var syntaxSvnadmin_Create = syntax{operands: shape{head: []role{roleEditTree}, rest: roleText}, base: &action_e3b0c44298fc}
+
+var syntaxSvnadmin_Delrevprop = syntax{operands: shape{head: []role{roleEditTree}, rest: roleText}, base: &action_f3965e756ecd}
+
+var syntaxSvnadmin_Dump = syntax{operands: shape{head: []role{roleReadTree}, rest: roleText}, base: &action_9fe32a6c0cf7}
+
+var syntaxSvnadmin_Hotcopy = syntax{operands: shape{head: []role{roleReadTree, roleWriteTree}}, base: &action_e3b0c44298fc}
+
+var syntaxSvnadmin = syntax{style: open, subs: []program{
+	{"create", &syntaxSvnadmin_Create},
+	{"delrevprop", &syntaxSvnadmin_Delrevprop},
+	{"dump", &syntaxSvnadmin_Dump},
+	{"hotcopy", &syntaxSvnadmin_Hotcopy},
+	{"info", &syntaxSvnadmin_Dump},
+	{"load", &syntaxSvnadmin_Create},
+	{"lslocks", &syntaxSvnadmin_Dump},
+	{"lstxns", &syntaxSvnadmin_Dump},
+	{"pack", &syntaxSvnadmin_Create},
+	{"recover", &syntaxSvnadmin_Create},
+	{"rmlocks", &syntaxSvnadmin_Delrevprop},
+	{"rmtxns", &syntaxSvnadmin_Delrevprop},
+	{"setlog", &syntaxSvnadmin_Delrevprop},
+	{"setrevprop", &syntaxSvnadmin_Delrevprop},
+	{"upgrade", &syntaxSvnadmin_Create},
+	{"verify", &syntaxSvnadmin_Dump},
+}, base: &action_ccaa2d796569}
+
 var syntaxSweagent_I = syntax{operands: shape{rest: roleText}, base: &action_ccaa2d796569}
 
 var syntaxSweagent_Auth = syntax{operands: shape{rest: roleText}, base: &action_d4473c670c25}
@@ -21929,6 +22093,50 @@ var syntaxTftp = syntax{style: open, options: []option{
 	{"put *", &action_49684dd7ff9b},
 }, operands: shape{head: []role{roleHost}, rest: roleWords}, base: &action_c30f28f41c48}
 
+var syntaxTidy = syntax{style: long, options: []option{
+	{"-access", &action_933fc77f4028},
+	{"-ascii", &action_e3b0c44298fc},
+	{"-ashtml", &action_e3b0c44298fc},
+	{"-asxhtml", &action_e3b0c44298fc},
+	{"-asxml", &action_e3b0c44298fc},
+	{"-b", &action_e3b0c44298fc},
+	{"-bare", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
+	{"-clean", &action_e3b0c44298fc},
+	{"-config", &action_56f3046bd8c9},
+	{"-e", &action_e3b0c44298fc},
+	{"-errors", &action_e3b0c44298fc},
+	{"-f", &action_edb7023ca44a},
+	{"-file", &action_edb7023ca44a},
+	{"-g", &action_e3b0c44298fc},
+	{"-gdoc", &action_e3b0c44298fc},
+	{"-h", &action_e3b0c44298fc},
+	{"-help", &action_e3b0c44298fc},
+	{"-i", &action_e3b0c44298fc},
+	{"-indent", &action_e3b0c44298fc},
+	{"-lang", &action_933fc77f4028},
+	{"-language", &action_933fc77f4028},
+	{"-latin1", &action_e3b0c44298fc},
+	{"-m", &action_e3b0c44298fc},
+	{"-modify", &action_e3b0c44298fc},
+	{"-n", &action_e3b0c44298fc},
+	{"-numeric", &action_e3b0c44298fc},
+	{"-o", &action_edb7023ca44a},
+	{"-omit", &action_e3b0c44298fc},
+	{"-output", &action_edb7023ca44a},
+	{"-q", &action_e3b0c44298fc},
+	{"-quiet", &action_e3b0c44298fc},
+	{"-raw", &action_e3b0c44298fc},
+	{"-u", &action_e3b0c44298fc},
+	{"-upper", &action_e3b0c44298fc},
+	{"-utf8", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-version", &action_e3b0c44298fc},
+	{"-w", &action_933fc77f4028},
+	{"-wrap", &action_933fc77f4028},
+	{"-xml", &action_e3b0c44298fc},
+}, operands: shape{rest: roleEdit}, base: &action_121aadd1cc38}
+
 var syntaxTime = syntax{style: first, options: []option{
 	{"--append", &action_e3b0c44298fc},
 	{"--format", &action_933fc77f4028},
@@ -22135,12 +22343,20 @@ var syntaxTouch = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleWrite}}
 
 var syntaxTput = syntax{options: []option{
+	{"--all", &action_e3b0c44298fc},
+	{"--save", &action_e3b0c44298fc},
 	{"-F", &action_e3b0c44298fc},
+	{"-I", &action_e3b0c44298fc},
+	{"-Q", &action_e3b0c44298fc},
 	{"-S", &action_e3b0c44298fc},
 	{"-T", &action_933fc77f4028},
 	{"-V", &action_e3b0c44298fc},
 	{"-a", &action_e3b0c44298fc},
+	{"-c", &action_e3b0c44298fc},
 	{"-g", &action_e3b0c44298fc},
+	{"-q", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-w", &action_e3b0c44298fc},
 	{"-x", &action_e3b0c44298fc},
 }, operands: shape{rest: roleText}}
 
@@ -22609,6 +22825,23 @@ var syntaxUudecode = syntax{options: []option{
 	{"-o", &action_edb7023ca44a},
 	{"-s", &action_e3b0c44298fc},
 }, operands: shape{rest: roleRead}, base: &action_737a88892b91}
+
+var syntaxUuidgen = syntax{style: gnu, options: []option{
+	{"--hex", &action_e3b0c44298fc},
+	{"--md5", &action_e3b0c44298fc},
+	{"--name", &action_933fc77f4028},
+	{"--namespace", &action_933fc77f4028},
+	{"--random", &action_e3b0c44298fc},
+	{"--sha1", &action_e3b0c44298fc},
+	{"--time", &action_e3b0c44298fc},
+	{"-N", &action_933fc77f4028},
+	{"-m", &action_e3b0c44298fc},
+	{"-n", &action_933fc77f4028},
+	{"-r", &action_e3b0c44298fc},
+	{"-s", &action_e3b0c44298fc},
+	{"-t", &action_e3b0c44298fc},
+	{"-x", &action_e3b0c44298fc},
+}}
 
 var syntaxUv_Add = syntax{operands: shape{rest: rolePackage}, base: &action_d4473c670c25}
 
@@ -23602,11 +23835,21 @@ var syntaxZipgrep = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_e3b0c44298fc},
 }, operands: shape{head: []role{roleText, roleRead}, rest: roleText}}
 
+var syntaxZipnote = syntax{options: []option{
+	{"-L", &action_e3b0c44298fc},
+	{"-b", &action_1efb8343bf9b},
+	{"-q", &action_e3b0c44298fc},
+	{"-v", &action_e3b0c44298fc},
+	{"-w", &action_a7e184986131},
+}, operands: shape{head: []role{roleRead}}, base: &action_121aadd1cc38}
+
 var syntax_7b = syntax{operands: shape{rest: roleText}}
 
 var (
+	action_00912316cb5f = action{turns: []turn{{roleArchive, roleWrite}, {roleText, roleEditTree}}}
 	action_032c15784daa = action{values: []role{rolePHP}, operands: &shape_c893620ebf3a}
 	action_03539de5fc68 = action{streams: streams{in: Data, setIn: true}}
+	action_03a37aeecd55 = action{turns: []turn{{roleMove, roleRead}}}
 	action_03bc7336384b = action{class: anything, effects: []effect.Kind{effect.ChangeSystem}, flags: runURLs}
 	action_058236e0a6ac = action{values: []role{roleScriptRuby}}
 	action_061dd4255278 = action{values: []role{roleShellRemote}}
@@ -23915,6 +24158,7 @@ var (
 	action_e763741b9dd2 = action{class: localWrite, operands: &shape_c893620ebf3a}
 	action_e86fbe281db3 = action{values: []role{roleRepo}, class: network}
 	action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
+	action_e9fdd9296c7f = action{turns: []turn{{roleMove, roleEdit}}}
 	action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
 	action_eaaa9f2feadc = action{turns: []turn{{roleArchive, roleWrite}}, flags: reject}
 	action_eaf0f679b0c6 = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
@@ -23941,6 +24185,7 @@ var (
 	action_f600830f820e = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_91655090a905}
 	action_f725769babf3 = action{effects: []effect.Kind{effect.ChangeRemote}}
 	action_f7b9dcd0b583 = action{values: []role{roleEx}, streams: streams{in: Data, setIn: true}}
+	action_f8fe40b204a2 = action{turns: []turn{{roleArchive, roleRead}}, here: roleWriteTree}
 	action_fa6ed3af8415 = action{values: []role{roleScriptCode}, operands: &shape_c893620ebf3a, flags: stop}
 	action_fb05e58956a1 = action{values: []role{roleListen}}
 	action_fc3e413eb1dd = action{values: []role{roleReject}}
