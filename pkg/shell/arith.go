@@ -71,6 +71,7 @@ func (s *state) arithmText(text string) abstract.Value {
 	}
 	if !syntax.ValidName(text) {
 		s.left.shell = true // it may be no expression
+		s.leaving(&s.left.call)
 	}
 	return abstract.Short("$(("+text+"))", 0)
 }

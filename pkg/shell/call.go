@@ -75,6 +75,7 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	set := len(s.vars)
 	for i := expanded; i < set; i++ {
 		s.vars[i].exported = slices.Contains(names, s.vars[i].name)
+		s.vars[i].weak = s.vars[i].weak || !s.vars[i].exported // what a value assigns does not last in all shells
 	}
 	s.input = io.In
 	consumed, remains := s.consumed, s.remains

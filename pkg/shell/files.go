@@ -121,7 +121,7 @@ func (s *state) runVersions(vals []abstract.Value, sure bool, run func(abstract.
 		}
 		b.Add(run(v))
 	}
-	if len(vals) > 1 && !sure {
+	if !sure {
 		s.weakenVariables(mark)
 		s.uncertain(before)
 		s.mayRead(remains)
