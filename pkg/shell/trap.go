@@ -62,10 +62,13 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	}
 	mark := len(s.vars)
 	exit := !slices.ContainsFunc(signals, func(v abstract.Value) bool { return v.Text != "EXIT" && v.Text != "0" })
-	end := s.apart()
+	end, before, remains := s.apart(), s.outcomes(), s.remains
 	out := s.nestedWith(code.Text, code.From, io)
 	assigns := len(s.vars) > mark
 	end()
+	s.uncertain(before)
+	s.mayRead(remains)
+	s.exit = anyExit
 	if len(s.traps) > 64 {
 		s.giveUp("too many traps")
 	}
