@@ -1,7 +1,7 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
-# make trace  every listed form of 400 programs under strace, compared with what is predicted
+# make trace  every listed form of 350 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
 # make bench  Go benchmarks, and whole processes beside the commit before (or BASE=COMMIT)
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal

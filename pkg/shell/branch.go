@@ -26,6 +26,47 @@ func rest(in abstract.Value) abstract.Value {
 	return entry(in, abstract.Unknown("…", in.Taint).Of(abstract.FromInput))
 }
 
+// unread returns what is left of an input for what follows.
+func (s *state) unread(in abstract.Value) abstract.Value {
+	switch {
+	case !s.consumed:
+		return in
+	case s.remains != nil:
+		return *s.remains
+	}
+	return rest(in)
+}
+
+// mayRead notes that what has read of the input since remains was left of it may not run.
+func (s *state) mayRead(remains *abstract.Value) {
+	if s.remains != remains {
+		s.remains = nil
+	}
+	for i := range s.fds {
+		if s.fds[i].in {
+			s.fds[i].in, s.fds[i].val = false, rest(s.fds[i].val)
+		}
+	}
+}
+
+// advance notes what a command that surely ran has left of a descriptor that it read.
+func (s *state) advance(list []*syntax.Redirect) {
+	if s.remains == nil || s.rounds > 1 {
+		return
+	}
+	for _, r := range list {
+		if r.Op != syntax.DplIn || r.N != nil && r.N.Value != "0" {
+			continue
+		}
+		n := r.Word.Lit()
+		for i := range s.fds {
+			if s.fds[i].n == n && n != "" {
+				s.fds[i].in, s.fds[i].val = true, *s.remains
+			}
+		}
+	}
+}
+
 // redirectsErrors reports whether a redirection is of standard error.
 func redirectsErrors(list []*syntax.Redirect) bool {
 	return slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
@@ -48,6 +89,33 @@ func succeeds(st *syntax.Stmt) bool {
 		return true
 	}
 	return false
+}
+
+// right walks the right side of && and ||. Where the left side does not decide, that of
+// && is taken as run, so that `cd x && make` works in x, but what it assigns may
+// as well not have happened.
+func (s *state) right(c *syntax.BinaryCmd, in abstract.Value, into, first bool) abstract.Value {
+	runs := success
+	if c.Op == syntax.OrStmt {
+		runs = failure
+	}
+	switch s.decided() {
+	case runs:
+		return s.side(c.Y, in, false, into)
+	case runs.negated():
+		s.unreached(func() { s.side(c.Y, in, false, into) })
+		return abstract.Value{}
+	}
+	mark, before, remains := len(s.vars), s.outcomes(), s.remains
+	y := s.side(c.Y, in, false, into)
+	s.weakenVariables(mark)
+	s.uncertain(before)
+	s.mayRead(remains)
+	s.exit = s.exit.or(runs.negated())
+	if !first || c.Op != syntax.AndStmt || !succeeds(c.X) {
+		y = maybe(y)
+	}
+	return y
 }
 
 // A left says where the walk is behind a command that may have ended what is
@@ -122,8 +190,9 @@ func (s *state) branch(b *branches, holds exit, list []*syntax.Stmt, in abstract
 		b.exit = s.exit
 		return
 	}
-	mark, before := len(s.vars), s.outcomes()
+	mark, before, remains := len(s.vars), s.outcomes(), s.remains
 	b.Add(maybe(s.stmts(list, in)))
+	s.mayRead(remains)
 	names := s.settled(mark)
 	if b.n++; b.n == 1 {
 		b.marks, b.exit = names, s.exit

@@ -337,9 +337,13 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 		s.shadow(name, v.From)
 		s.aliases = append(s.aliases, alias{name, text})
 		// It may be used in a later command; what it runs shows here.
+		before, remains := s.outcomes(), s.remains
 		end := s.apart()
 		s.nested(text, v.From)
 		end()
+		s.uncertain(before)
+		s.mayRead(remains)
+		s.exit = anyExit
 	}
 	return abstract.Value{}
 }

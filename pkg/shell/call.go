@@ -15,7 +15,7 @@ import (
 // call walks a simple command, once for each value that its variables may have.
 func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var out abstract.Value
-	mark, before, consumed, exit := len(s.vars), s.outcomes(), s.consumed, anyExit
+	mark, before, consumed, remains, exit := len(s.vars), s.outcomes(), s.consumed, s.remains, anyExit
 	s.inRounds(func() {
 		if s.round == 0 {
 			out = s.callOnce(c, st, in)
@@ -34,6 +34,7 @@ func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abs
 		if s.rounds > 1 { // another round may be the one that runs
 			s.weakenVariables(mark)
 			s.uncertain(before)
+			s.mayRead(remains)
 		}
 	})
 	s.exit = exit
@@ -55,8 +56,9 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 			break
 		}
 	}
-	fds := len(s.fds)
+	fds, expanding := len(s.fds), len(s.vars)
 	io := s.redirect(st.Redirs, in)
+	s.weakenVariables(expanding) // some shells expand here-documents in another process
 	fdsOpened := len(s.fds)
 	if len(argv) == 0 {
 		for _, a := range c.Assigns {
@@ -73,9 +75,13 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	set := len(s.vars)
 	for i := expanded; i < set; i++ {
 		s.vars[i].exported = slices.Contains(names, s.vars[i].name)
+		s.vars[i].weak = s.vars[i].weak || !s.vars[i].exported // what a value assigns does not last in all shells
 	}
 	s.input = io.In
-	consumed := s.consumed
+	consumed, remains := s.consumed, s.remains
+	if io.Redirected {
+		s.consumed, s.remains = false, nil
+	}
 	s.exit = anyExit
 	effects := len(s.effects)
 	out := s.invoke(argv, io)
@@ -85,10 +91,14 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		out = maybe(out) // it may refuse to read what it writes
 	}
 	if io.Redirected {
-		s.consumed = consumed
+		s.advance(st.Redirs)
+		s.consumed, s.remains = consumed, remains
 	}
 	if fails || !opens(st.Redirs) {
 		s.exit = anyExit
+		if fails || !io.Redirected {
+			s.mayRead(remains)
+		}
 	}
 	s.endAssigns(names, expanded, set, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
@@ -239,7 +249,7 @@ func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Valu
 // functions, of which some may not have been defined, the shell's own commands, programs.
 func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	var outs []abstract.Value
-	mark, before := len(s.vars), s.outcomes()
+	mark, before, remains := len(s.vars), s.outcomes(), s.remains
 	for i, n := len(s.aliases)-1, 0; i >= 0 && n < 4; i-- {
 		if s.aliases[i].name == name {
 			n++
@@ -286,6 +296,7 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 		return outs[0]
 	}
 	s.exit = anyExit
+	s.mayRead(remains)
 	return maybe(abstract.Concat(outs...))
 }
 
@@ -297,7 +308,12 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 	if io.In.Text != "" && !io.Redirected {
 		s.consumed = true
 	}
-	return s.program(argv, io)
+	if number, _, ok := strings.Cut(name, "="); ok && !s.notZsh && number != "" && strings.Trim(number, "0123456789") == "" {
+		s.bind(binding{name: positionalName, array: true, unsure: true, weak: true}) // zsh assigns $1
+	}
+	out := s.program(argv, io)
+	s.remains = nil // a program reads as much as it likes
+	return out
 }
 
 // runAlias replaces the command's name by its alias.

@@ -159,6 +159,15 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		}
 		return s.runFile(first, language, rest, io, first.From)
 	}
+	if lines := placed(base, argv, io.In, f); len(lines) > 1 && n.Language == "shell" {
+		var b abstract.Builder
+		for _, line := range lines {
+			one := io
+			one.In = line
+			b.Add(s.nestedUse(base, argv, n, one, f))
+		}
+		return b.Value()
+	}
 	args := behind(argv, first)
 	if n.Stdin {
 		args = append(args, s.stdinWords(io.In, argv)...)
@@ -172,7 +181,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first is $0
 		s.bind(binding{name: zeroName, val: args[0]})
-		args = args[1:]
+		if !args[0].IsPattern || args[0].Written { // else it may be several words
+			args = args[1:]
+		}
 	}
 	if !first.Known() || first.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
 		if strings.Contains(first.Text, "{}") {
@@ -191,8 +202,40 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	return s.code(n.Language, first.Text, first.From, args)
 }
 
+// maxPlaced is how many lines of an input are put into a command one by one.
+const maxPlaced = 16
+
+// placed returns the lines of an input that a carrier puts into its command in turn.
+func placed(base string, argv []abstract.Value, in abstract.Value, f flow) []abstract.Value {
+	if !command.Placers[base] || command.Finders[base] || len(f.roots) > 0 || !in.Known() || strings.ContainsAny(in.Text, "\"'\\") ||
+		!slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "{}") }) {
+		return nil
+	}
+	var out []abstract.Value
+	for line := range strings.Lines(in.Text) {
+		if len(out) == maxPlaced {
+			return nil
+		}
+		if strings.TrimSpace(line) != "" {
+			one := in
+			one.Text = line
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 // nestedArgv runs the words of an argument vector.
 func (s *state) nestedArgv(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
+	if lines := placed(base, argv, io.In, f); len(lines) > 1 {
+		var b abstract.Builder
+		for _, line := range lines {
+			one := io
+			one.In = line
+			b.Add(s.nestedArgv(base, argv, n, one, f))
+		}
+		return b.Value()
+	}
 	first := wordValue(n.Words[0], argv)
 	if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
 		if command.Placers[base] && strings.Contains(first.Text, "{}") {
@@ -382,11 +425,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		if orShell(language) == "shell" && vals[0].Known() {
 			s.scripts++
 		}
-		var b abstract.Builder
-		for _, v := range vals {
-			b.Add(s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args))
-		}
-		return b.Value()
+		return s.runVersions(vals, s.written(p, pattern), func(v abstract.Value) abstract.Value {
+			return s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args)
+		})
 	}
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})

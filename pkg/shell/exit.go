@@ -7,6 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -79,19 +80,22 @@ func (s *state) trial(walk func() (abstract.Value, exit)) (e exit) {
 }
 
 // unreached walks a part of the text that does not run, for what it would do: that is
-// shown to rules all the same, but nothing of it lasts.
+// shown to rules all the same, as far as it is known, but nothing of it lasts.
 func (s *state) unreached(walk func()) {
 	vars, files, fds := slices.Clone(s.vars), slices.Clone(s.files), slices.Clone(s.fds)
 	aliases, traps, links, loaded, remotes := len(s.aliases), len(s.traps), len(s.links), len(s.loaded), len(s.remotes)
-	stdin, way, consumed, exit := s.stdin, s.left, s.consumed, s.exit
+	stdin, way, consumed, remains, exit := s.stdin, s.left, s.consumed, s.remains, s.exit
 	constants, strict, posix, wild := s.constants, s.strict, s.posix, s.wild
-	before := s.outcomes()
+	before, mark := s.outcomes(), len(s.effects)
 	walk()
+	s.effects = append(s.effects[:min(mark, len(s.effects))], slices.DeleteFunc(s.effects[min(mark, len(s.effects)):], func(e effect.Effect) bool {
+		return !s.gaveUp && (e.Kind == effect.Dynamic || e.Kind == effect.RunInput)
+	})...)
 	s.uncertain(before)
 	s.vars, s.files, s.fds = vars, files, fds
 	s.aliases, s.traps, s.links = s.aliases[:min(aliases, len(s.aliases))], s.traps[:min(traps, len(s.traps))], s.links[:min(links, len(s.links))]
 	s.loaded, s.remotes = s.loaded[:min(loaded, len(s.loaded))], s.remotes[:min(remotes, len(s.remotes))]
-	s.stdin, s.left, s.consumed, s.exit = stdin, way, consumed, exit
+	s.stdin, s.left, s.consumed, s.remains, s.exit = stdin, way, consumed, remains, exit
 	s.constants, s.strict, s.posix, s.wild = constants, strict, posix, wild
 }
 

@@ -11,16 +11,18 @@ import (
 // while walks a loop turn by turn as long as its condition is decided.
 func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	cond := func() (abstract.Value, exit) {
-		if s.consumed {
-			in = rest(in)
-		}
+		in = s.unread(in)
 		out := s.stmts(c.Cond, in)
 		if c.Until {
 			return out, s.decided().negated()
 		}
 		return out, s.decided()
 	}
-	return s.loop(cond, func() abstract.Value { return s.stmts(c.Do, in) }, nil)
+	body := func() abstract.Value {
+		in = s.unread(in)
+		return s.stmts(c.Do, in)
+	}
+	return s.loop(cond, body, nil)
 }
 
 // mostTurns is how many turns of a loop are walked one by one.
@@ -64,8 +66,9 @@ func (s *state) loop(cond func() (abstract.Value, exit), body func() abstract.Va
 
 // turns walks a loop of which it is not known how often it runs.
 func (s *state) turns(walk func()) {
-	mark, before, way := len(s.vars), s.outcomes(), s.left
+	mark, before, way, remains := len(s.vars), s.outcomes(), s.left, s.remains
 	walk()
+	s.mayRead(remains)
 	if len(s.vars) > mark && !s.gaveUp {
 		s.weaken(mark)
 		for _, old := range slices.Clone(s.vars[mark:]) {
@@ -81,6 +84,7 @@ func (s *state) turns(walk func()) {
 		walk()
 		s.dropRepeated(repeated)
 	}
+	s.mayRead(remains)
 	s.weaken(mark)
 	s.uncertain(before)
 	s.endTurn(way)
@@ -95,9 +99,7 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value
 	case *syntax.CStyleLoop:
 		s.arithm(loop.Init)
 		cond := func() (abstract.Value, exit) {
-			if s.consumed {
-				in = rest(in)
-			}
+			in = s.unread(in)
 			return abstract.Value{}, notZero(s.arithm(loop.Cond))
 		}
 		body := func() abstract.Value {
@@ -139,19 +141,33 @@ func (s *state) forWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract
 	return maybe(b.Value())
 }
 
+// each gives the variable of a loop its value. A reference becomes one to another variable.
+func (s *state) each(name string, item abstract.Value) {
+	if b, ok := s.attribute(name); ok && (b.kind == reference || b.kind == mixed) {
+		s.forget()
+		return
+	}
+	s.assign(name, item)
+}
+
 func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Value, in abstract.Value) abstract.Value {
 	var b abstract.Builder
-	if c.Select || len(items) == 0 || slices.ContainsFunc(items, func(v abstract.Value) bool { return !v.Known() }) {
+	if len(items) == 0 && !c.Select {
+		s.unreached(func() {
+			s.assign(name, abstract.Variable(name, 0))
+			s.stmts(c.Do, in)
+		})
+		return abstract.Value{}
+	}
+	if c.Select || slices.ContainsFunc(items, func(v abstract.Value) bool { return !v.Known() }) {
 		// Any number of turns, in each of which what an earlier one left is there.
 		if len(items) == 0 {
 			items = []abstract.Value{abstract.Variable(name, 0)}
 		}
 		s.turns(func() {
 			for _, item := range items {
-				if s.consumed {
-					in = rest(in)
-				}
-				s.assign(name, item)
+				in = s.unread(in)
+				s.each(name, item)
 				b.Add(s.stmts(c.Do, in))
 			}
 		})
@@ -163,11 +179,9 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 			break
 		}
 		repeated, gone := len(s.effects), s.left.any()
-		s.assign(name, item)
+		s.each(name, item)
 		out := s.stmts(c.Do, in)
-		if s.consumed {
-			in = rest(in)
-		}
+		in = s.unread(in)
 		if gone {
 			out = maybe(out)
 		}
@@ -175,6 +189,7 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 		if s.left.loop > 0 { // it may not have come to its end, nor to another turn
 			s.uncertain(before)
 			s.weaken(s.left.loop - 1)
+			s.mayRead(nil)
 		}
 		if repeated > 0 {
 			s.dropRepeated(repeated)

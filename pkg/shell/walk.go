@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,8 +39,9 @@ type state struct {
 	constants     bool // some name is readonly
 	ownFuncs      int  // functions before this one are of the shell that started this one
 	left          left
-	exit          exit // of the command that was walked last
-	consumed      bool // something has read of the input that it shares with what follows
+	exit          exit            // of the command that was walked last
+	consumed      bool            // something has read of the input that it shares with what follows
+	remains       *abstract.Value // what it left of it, where that is known
 	traps         []trap
 	joinsErrors   bool // a command around this one sends errors where output goes
 	notZsh        bool // the text is of a shell that is not zsh
@@ -82,6 +84,7 @@ type alias struct {
 type descriptor struct {
 	n   string
 	val abstract.Value // what reading it yields
+	in  bool           // val is what is left of it, to the letter
 	out *abstract.Target
 }
 
@@ -151,24 +154,27 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 		return s.stmt(list[0], in)
 	}
 	var b abstract.Builder
-	stdin, consumed := s.stdin, s.consumed
-	s.consumed = false
+	outer, stdin, consumed, remains := s.stdin, s.stdin, s.consumed, s.remains
+	s.consumed, s.remains = false, nil
 	for _, st := range list {
 		if s.gaveUp {
 			break
 		}
-		gone := s.left.any()
+		gone, was := s.left.any(), s.remains
 		out := s.stmt(st, in)
 		if gone {
 			out, s.exit = maybe(out), anyExit
+			s.mayRead(was)
 		}
 		b.Add(out)
 		if s.stdin != stdin {
 			in, stdin = *s.stdin, s.stdin
+			s.consumed, s.remains = false, nil
 		}
-		if s.consumed {
-			in = rest(in)
-		}
+		in = s.unread(in)
+	}
+	if !s.consumed && s.stdin == outer {
+		s.remains = remains
 	}
 	s.consumed = s.consumed || consumed
 	return b.Value()
@@ -179,7 +185,7 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if st == nil || !s.step(1) || !s.enter(effect.Span{}) {
 		return abstract.Value{}
 	}
-	outer, round, fds, consumed := s.input, s.round, len(s.fds), s.consumed
+	outer, round, fds, consumed, remains := s.input, s.round, len(s.fds), s.consumed, s.remains
 	s.round, s.exit = -1, anyExit
 	defer func() {
 		s.input, s.round = outer, round
@@ -187,6 +193,7 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 		switch {
 		case st.Background:
 			s.exit = success
+			s.mayRead(remains)
 		case st.Negated:
 			s.exit = s.exit.negated()
 		}
@@ -204,6 +211,9 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
 	}
+	if io.Redirected {
+		s.consumed, s.remains = false, nil
+	}
 	joins, written := s.joinsErrors, len(s.files)
 	s.joinsErrors = joins || redirectsErrors(st.Redirs)
 	out = s.command(st.Cmd, io)
@@ -212,7 +222,7 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 		s.exit = anyExit
 	}
 	if io.Redirected {
-		s.consumed = consumed
+		s.consumed, s.remains = consumed, remains
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
 		s.fds = s.fds[:min(fds, len(s.fds))]
@@ -332,38 +342,12 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	return out
 }
 
-// right walks the right side of && and ||. Where the left side does not decide, that of
-// && is taken as run, so that `cd x && make` works in x, but what it assigns may
-// as well not have happened.
-func (s *state) right(c *syntax.BinaryCmd, in abstract.Value, into, first bool) abstract.Value {
-	runs := success
-	if c.Op == syntax.OrStmt {
-		runs = failure
-	}
-	switch s.decided() {
-	case runs:
-		return s.side(c.Y, in, false, into)
-	case runs.negated():
-		s.unreached(func() { s.side(c.Y, in, false, into) })
-		return abstract.Value{}
-	}
-	mark, before := len(s.vars), s.outcomes()
-	y := s.side(c.Y, in, false, into)
-	s.weakenVariables(mark)
-	s.uncertain(before)
-	s.exit = s.exit.or(runs.negated())
-	if !first || c.Op != syntax.AndStmt || !succeeds(c.X) {
-		y = maybe(y)
-	}
-	return y
-}
-
 func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
 
 // side walks one side of a pipe or list. What a pipe's side assigns may or may
 // not last, as shells differ. into says that what it writes goes into a pipe.
 func (s *state) side(st *syntax.Stmt, in abstract.Value, piped, into bool) abstract.Value {
-	mark, before, way, consumed := len(s.vars), s.outcomes(), s.left, s.consumed
+	mark, before, way, consumed, remains := len(s.vars), s.outcomes(), s.left, s.consumed, s.remains
 	if into {
 		s.captured++
 	}
@@ -375,7 +359,7 @@ func (s *state) side(st *syntax.Stmt, in abstract.Value, piped, into bool) abstr
 		s.dropWorkdir(mark)
 		s.weaken(mark)
 		s.uncertain(before)
-		s.left, s.consumed = way, consumed
+		s.left, s.consumed, s.remains = way, consumed, remains
 	}
 	return out
 }
@@ -411,6 +395,9 @@ func (s *state) apart() (end func()) {
 		s.vars = s.vars[:min(mark, len(s.vars))]
 		for i := min(funcs, len(s.funcs)); i < len(s.funcs); i++ {
 			s.funcs[i].weak = true
+		}
+		for _, f := range s.frames {
+			maps.DeleteFunc(f.locals, func(_ string, at int) bool { return at >= mark })
 		}
 		s.aliases, s.fds = s.aliases[:min(als, len(s.aliases))], s.fds[:min(fds, len(s.fds))]
 	}

@@ -470,6 +470,7 @@ var programs = [...]program{
 	{"csvlook", &syntaxGron},
 	{"csvsort", &syntaxGron},
 	{"csvstat", &syntaxGron},
+	{"ctags", &syntaxCtags},
 	{"ctest", &syntaxMake},
 	{"ctlptl", &syntaxMinikube},
 	{"ctr", &syntaxBuildah},
@@ -494,6 +495,7 @@ var programs = [...]program{
 	{"dasel", &syntaxDasel},
 	{"dash", &syntaxSh},
 	{"databricks", &syntaxTurso},
+	{"datamash", &syntaxDatamash},
 	{"date", &syntaxDate},
 	{"dbclient", &syntaxSsh},
 	{"dbmate", &syntaxPrisma},
@@ -1377,6 +1379,7 @@ var programs = [...]program{
 	{"mc", &syntaxGsutil},
 	{"mcedit", &syntaxNano},
 	{"mclient", &syntaxCqlsh},
+	{"mcp", &syntaxMmv},
 	{"mcs", &syntaxGcc},
 	{"md5", &syntaxMd5sum},
 	{"md5sum", &syntaxMd5sum},
@@ -1436,9 +1439,11 @@ var programs = [...]program{
 	{"mkvextract", &syntaxSox},
 	{"mkvinfo", &syntaxFfprobe},
 	{"mkvmerge", &syntaxSox},
+	{"mln", &syntaxMmv},
 	{"mlocate", &syntaxLocate},
 	{"mlr", &syntaxMlr},
 	{"mmdc", &syntaxGs},
+	{"mmv", &syntaxMmv},
 	{"moc", &syntaxGcc},
 	{"mocha", &syntaxJest},
 	{"mock", &syntaxDpkg_deb},
@@ -1702,6 +1707,7 @@ var programs = [...]program{
 	{"pastebinit", &syntaxCroc},
 	{"patch", &syntaxPatch},
 	{"patchelf", &syntaxStrip},
+	{"pax", &syntaxPax},
 	{"paypal", &syntaxTurso},
 	{"pbcopy", &syntaxXclip},
 	{"pbpaste", &syntaxXclip},
@@ -2309,6 +2315,7 @@ var programs = [...]program{
 	{"svgexport", &syntaxConvert},
 	{"svgo", &syntaxBlack},
 	{"svn", &syntaxSvn},
+	{"svnadmin", &syntaxSvnadmin},
 	{"sw_vers", &syntaxUname},
 	{"swaks", &syntaxMail},
 	{"swapoff", &syntaxUmount},
@@ -2403,6 +2410,7 @@ var programs = [...]program{
 	{"thor", &syntaxMvn},
 	{"thrift", &syntaxGcc},
 	{"thttpd", &syntaxHttpd},
+	{"tidy", &syntaxTidy},
 	{"tiffutil", &syntaxCodesign},
 	{"tilde", &syntaxNano},
 	{"tilt", &syntaxKustomize},
@@ -2547,6 +2555,7 @@ var programs = [...]program{
 	{"utmctl", &syntaxKubectx},
 	{"uudecode", &syntaxUudecode},
 	{"uuencode", &syntaxBase91},
+	{"uuidgen", &syntaxUuidgen},
 	{"uv", &syntaxUv},
 	{"uvicorn", &syntaxJupyter},
 	{"uvx", &syntaxUvx},
@@ -2773,6 +2782,7 @@ var programs = [...]program{
 	{"zipalign", &syntaxJar},
 	{"zipgrep", &syntaxZipgrep},
 	{"zipinfo", &syntaxUnzip},
+	{"zipnote", &syntaxZipnote},
 	{"zkCli.sh", &syntaxTurso},
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
@@ -4105,7 +4115,10 @@ var syntaxAzcopy = syntax{style: own, options: []option{
 
 var syntaxBase64 = syntax{style: gnu, options: []option{
 	{"--base16", &action_none},
+	{"--base2lsbf", &action_none},
+	{"--base2msbf", &action_none},
 	{"--base32", &action_none},
+	{"--base32hex", &action_none},
 	{"--base64", &action_none},
 	{"--base64url", &action_none},
 	{"--break", &action_values_Text},
@@ -4126,8 +4139,12 @@ var syntaxBase64 = syntax{style: gnu, options: []option{
 }, operands: shape{head: []role{roleRead}}, base: &action_streams_out_Input_setOut}
 
 var syntaxBase91 = syntax{options: []option{
+	{"--base64", &action_none},
 	{"--decode", &action_streams_out_Decoded_setOut},
+	{"--encode-file-name", &action_none},
 	{"-d", &action_streams_out_Decoded_setOut},
+	{"-e", &action_none},
+	{"-m", &action_none},
 	{"-o", &action_values_Write},
 }, operands: shape{head: []role{roleRead, roleText}}, base: &action_streams_out_Decoded_setOut}
 
@@ -6165,6 +6182,37 @@ var syntaxCsplit = syntax{style: gnu, options: []option{
 	{"-z", &action_none},
 }, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_localWrite_here_WriteTree}
 
+var syntaxCtags = syntax{style: gnu, options: []option{
+	{"--append", &action_none},
+	{"--exclude", &action_values_Text},
+	{"--extras", &action_values_Text},
+	{"--fields", &action_values_Text},
+	{"--help", &action_none},
+	{"--kinds-c", &action_values_Text},
+	{"--langmap", &action_values_Text},
+	{"--languages", &action_values_Text},
+	{"--quiet", &action_none},
+	{"--recurse", &action_none},
+	{"--sort", &action_none},
+	{"--verbose", &action_none},
+	{"--version", &action_none},
+	{"-B", &action_none},
+	{"-F", &action_none},
+	{"-I", &action_values_Text},
+	{"-L", &action_values_Read},
+	{"-R", &action_flags_recursive},
+	{"-V", &action_none},
+	{"-a", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_values_Write_flags_notHere},
+	{"-h", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-n", &action_none},
+	{"-o", &action_values_Write_flags_notHere},
+	{"-u", &action_none},
+	{"-x", &action_none},
+}, operands: shape{rest: roleRead}, base: &action_here_WriteTree}
+
 var syntaxCurl = syntax{style: bundled | gnu, options: []option{
 	{"-#", &action_none},
 	{"--abstract-unix-socket", &action_values_Control},
@@ -6446,6 +6494,37 @@ var syntaxDasel = syntax{style: gnu, options: []option{
 	{"put", &syntax_style_gnu_operands_rest_Text_base_turns_Read_Edit},
 	{"select", &syntax_style_gnu_operands_rest_Text_base_none},
 }, operands: shape{rest: roleText}, base: &action_streams_out_Input_setOut}
+
+var syntaxDatamash = syntax{style: gnu, options: []option{
+	{"--field-separator", &action_values_Text},
+	{"--filler", &action_values_Text},
+	{"--format", &action_values_Text},
+	{"--full", &action_none},
+	{"--group", &action_values_Text},
+	{"--header-in", &action_none},
+	{"--header-out", &action_none},
+	{"--headers", &action_none},
+	{"--ignore-case", &action_none},
+	{"--narm", &action_none},
+	{"--no-strict", &action_none},
+	{"--output-delimiter", &action_values_Text},
+	{"--round", &action_values_Text},
+	{"--skip-comments", &action_none},
+	{"--sort", &action_none},
+	{"--whitespace", &action_none},
+	{"--zero-terminated", &action_none},
+	{"-C", &action_none},
+	{"-F", &action_values_Text},
+	{"-H", &action_none},
+	{"-R", &action_values_Text},
+	{"-W", &action_none},
+	{"-f", &action_none},
+	{"-g", &action_values_Text},
+	{"-i", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_values_Text},
+	{"-z", &action_none},
+}, operands: shape{rest: roleText}}
 
 var syntaxDate = syntax{style: gnu, options: []option{
 	{"--date", &action_values_Text},
@@ -14132,6 +14211,25 @@ var syntaxMlr = syntax{style: long | open, options: []option{
 	{"tee ", &action_values_Reject},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
+var syntaxMmv = syntax{options: []option{
+	{"-D", &action_none},
+	{"-a", &action_turns_Move_Read},
+	{"-c", &action_turns_Move_Read},
+	{"-d", &action_none},
+	{"-g", &action_none},
+	{"-h", &action_none},
+	{"-l", &action_turns_Move_Edit},
+	{"-m", &action_none},
+	{"-n", &action_flags_dry},
+	{"-o", &action_turns_Move_Read},
+	{"-p", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_turns_Move_Read},
+	{"-t", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_none},
+}, operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_class_localWrite}
+
 var syntaxModprobe = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
 var syntaxMongosh = syntax{style: open, service: "database", input: roleTexts, options: []option{
@@ -15377,6 +15475,7 @@ var syntaxOd = syntax{style: gnu | numeric, options: []option{
 	{"--length", &action_values_Text},
 	{"--no-squeezing", &action_none},
 	{"--output-duplicates", &action_none},
+	{"--plain", &action_none},
 	{"--read-bytes", &action_values_Text},
 	{"--skip", &action_values_Text},
 	{"--skip-bytes", &action_values_Text},
@@ -15400,6 +15499,7 @@ var syntaxOd = syntax{style: gnu | numeric, options: []option{
 	{"-l", &action_none},
 	{"-n", &action_values_Text},
 	{"-o", &action_none},
+	{"-p", &action_none},
 	{"-s", &action_none},
 	{"-t", &action_values_Text},
 	{"-v", &action_none},
@@ -16027,6 +16127,41 @@ var syntaxPatch = syntax{style: gnu | numeric, input: roleDiff, options: []optio
 	{"-u", &action_none},
 	{"-z", &action_values_Text},
 }, operands: shape{head: []role{roleEdit, roleRead}}, base: &action_bd0095900711}
+
+var syntaxPax = syntax{style: bundled, options: []option{
+	{"-B", &action_values_Text},
+	{"-D", &action_none},
+	{"-E", &action_values_Text},
+	{"-G", &action_values_Text},
+	{"-H", &action_none},
+	{"-L", &action_none},
+	{"-O", &action_none},
+	{"-P", &action_none},
+	{"-T", &action_values_Text},
+	{"-U", &action_values_Text},
+	{"-X", &action_none},
+	{"-Y", &action_none},
+	{"-Z", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_values_Text},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-f", &action_values_Archive},
+	{"-i", &action_none},
+	{"-k", &action_none},
+	{"-l", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_values_Text},
+	{"-p", &action_values_Text},
+	{"-r", &action_turns_Archive_Read_here_WriteTree},
+	{"-s", &action_values_Text},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_turns_Archive_Write_Text_EditTree},
+	{"-x", &action_values_Text},
+	{"-z", &action_none},
+}, operands: shape{rest: roleText}}
 
 var syntaxPcalua = syntax{style: slash, why: "runs code straight from the network", options: []option{
 	{"/a", &action_values_Cmd},
@@ -17010,6 +17145,8 @@ var syntaxPvs = syntax{style: open, options: []option{
 }, operands: shape{rest: roleText}}
 
 var syntaxPwd = syntax{options: []option{
+	{"--logical", &action_none},
+	{"--physical", &action_none},
 	{"-L", &action_none},
 	{"-P", &action_none},
 }}
@@ -19646,6 +19783,25 @@ var syntaxSvn = syntax{style: open, options: []option{
 	{"upgrade", &syntax_operands_rest_Text_base_class_localWrite},
 }, base: &action_class_network}
 
+var syntaxSvnadmin = syntax{style: open, subs: []program{
+	{"create", &syntax_operands_head_EditTree_rest_Text_base_none},
+	{"delrevprop", &syntax_e0f0004b15e0},
+	{"dump", &syntax_5fa93ced8971},
+	{"hotcopy", &syntax_operands_head_ReadTree_WriteTree_base_none},
+	{"info", &syntax_5fa93ced8971},
+	{"load", &syntax_operands_head_EditTree_rest_Text_base_none},
+	{"lslocks", &syntax_5fa93ced8971},
+	{"lstxns", &syntax_5fa93ced8971},
+	{"pack", &syntax_operands_head_EditTree_rest_Text_base_none},
+	{"recover", &syntax_operands_head_EditTree_rest_Text_base_none},
+	{"rmlocks", &syntax_e0f0004b15e0},
+	{"rmtxns", &syntax_e0f0004b15e0},
+	{"setlog", &syntax_e0f0004b15e0},
+	{"setrevprop", &syntax_e0f0004b15e0},
+	{"upgrade", &syntax_operands_head_EditTree_rest_Text_base_none},
+	{"verify", &syntax_5fa93ced8971},
+}, base: &action_class_localWrite}
+
 var syntaxSweagent = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
 	{"--allow-all", &action_effects_ChangeGuard},
 	{"--allow-all-paths", &action_effects_ChangeGuard},
@@ -20450,6 +20606,50 @@ var syntaxTftp = syntax{style: open, options: []option{
 	{"put *", &action_effects_SendData},
 }, operands: shape{head: []role{roleHost}, rest: roleWords}, base: &action_class_network_streams_in_Upload_setIn}
 
+var syntaxTidy = syntax{style: long, options: []option{
+	{"-access", &action_values_Text},
+	{"-ascii", &action_none},
+	{"-ashtml", &action_none},
+	{"-asxhtml", &action_none},
+	{"-asxml", &action_none},
+	{"-b", &action_none},
+	{"-bare", &action_none},
+	{"-c", &action_none},
+	{"-clean", &action_none},
+	{"-config", &action_values_Read},
+	{"-e", &action_none},
+	{"-errors", &action_none},
+	{"-f", &action_values_Write},
+	{"-file", &action_values_Write},
+	{"-g", &action_none},
+	{"-gdoc", &action_none},
+	{"-h", &action_none},
+	{"-help", &action_none},
+	{"-i", &action_none},
+	{"-indent", &action_none},
+	{"-lang", &action_values_Text},
+	{"-language", &action_values_Text},
+	{"-latin1", &action_none},
+	{"-m", &action_none},
+	{"-modify", &action_none},
+	{"-n", &action_none},
+	{"-numeric", &action_none},
+	{"-o", &action_values_Write},
+	{"-omit", &action_none},
+	{"-output", &action_values_Write},
+	{"-q", &action_none},
+	{"-quiet", &action_none},
+	{"-raw", &action_none},
+	{"-u", &action_none},
+	{"-upper", &action_none},
+	{"-utf8", &action_none},
+	{"-v", &action_none},
+	{"-version", &action_none},
+	{"-w", &action_values_Text},
+	{"-wrap", &action_values_Text},
+	{"-xml", &action_none},
+}, operands: shape{rest: roleEdit}, base: &action_streams_out_Input_setOut}
+
 var syntaxTime = syntax{style: first, options: []option{
 	{"--append", &action_none},
 	{"--format", &action_values_Text},
@@ -20646,12 +20846,20 @@ var syntaxTouch = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleWrite}}
 
 var syntaxTput = syntax{options: []option{
+	{"--all", &action_none},
+	{"--save", &action_none},
 	{"-F", &action_none},
+	{"-I", &action_none},
+	{"-Q", &action_none},
 	{"-S", &action_none},
 	{"-T", &action_values_Text},
 	{"-V", &action_none},
 	{"-a", &action_none},
+	{"-c", &action_none},
 	{"-g", &action_none},
+	{"-q", &action_none},
+	{"-s", &action_none},
+	{"-w", &action_none},
 	{"-x", &action_none},
 }, operands: shape{rest: roleText}}
 
@@ -21118,6 +21326,23 @@ var syntaxUudecode = syntax{options: []option{
 	{"-o", &action_values_Write},
 	{"-s", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Decoded_setOut_flags_reject}
+
+var syntaxUuidgen = syntax{style: gnu, options: []option{
+	{"--hex", &action_none},
+	{"--md5", &action_none},
+	{"--name", &action_values_Text},
+	{"--namespace", &action_values_Text},
+	{"--random", &action_none},
+	{"--sha1", &action_none},
+	{"--time", &action_none},
+	{"-N", &action_values_Text},
+	{"-m", &action_none},
+	{"-n", &action_values_Text},
+	{"-r", &action_none},
+	{"-s", &action_none},
+	{"-t", &action_none},
+	{"-x", &action_none},
+}}
 
 var syntaxUv_Pip_Compile = syntax{style: open, options: []option{
 	{"--constraint", &action_values_Read},
@@ -22076,6 +22301,14 @@ var syntaxZipgrep = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_none},
 }, operands: shape{head: []role{roleText, roleRead}, rest: roleText}}
 
+var syntaxZipnote = syntax{options: []option{
+	{"-L", &action_none},
+	{"-b", &action_values_WriteTree},
+	{"-q", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_turns_Read_Edit},
+}, operands: shape{head: []role{roleRead}}, base: &action_streams_out_Input_setOut}
+
 var syntax_7b = syntax{operands: shape{rest: roleText}}
 
 var syntax_006fbd31ba17 = syntax{style: long, operands: shape{rest: roleText}, base: &action_streams_out_Input_setOut}
@@ -22124,6 +22357,7 @@ var syntax_554e2e423ae7 = syntax{operands: shape{rest: roleText}, base: &action_
 var syntax_5783a2d4e926 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_localWrite}
 var syntax_590b8643fccb = syntax{operands: shape{head: []role{rolePHP}}, base: &action_values_PHP_effects_ChangeRemote_verb_run}
 var syntax_5f620ad6fcf8 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_flags_reject}
+var syntax_5fa93ced8971 = syntax{operands: shape{head: []role{roleReadTree}, rest: roleText}, base: &action_class_readOnly}
 var syntax_616e4cb431f7 = syntax{operands: shape{head: []role{roleWriteTree, roleText}}, base: &action_class_localWrite}
 var syntax_6368e793bc2a = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_Dynamic}
 var syntax_6482781b0fb2 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_effects_ChangePrivilege}
@@ -22186,6 +22420,7 @@ var syntax_dd24fa50211f = syntax{style: open, operands: shape{head: []role{roleC
 var syntax_dd421b1a6399 = syntax{style: long, operands: shape{head: []role{roleEdit}, rest: roleReadTree}, base: &action_none}
 var syntax_dd472253ec6f = syntax{style: long, operands: shape{rest: roleText}, base: &action_streams_in_Data_setIn_flags_reject}
 var syntax_df00f2c6b2fa = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_grant}
+var syntax_e0f0004b15e0 = syntax{operands: shape{head: []role{roleEditTree}, rest: roleText}, base: &action_class_destructive}
 var syntax_e2c7e8932d2d = syntax{style: gnu | bundled, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
 var syntax_e440e1bdbca5 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ChangeRemote_SendData}
 var syntax_e618b1597e80 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -22204,8 +22439,10 @@ var syntax_fdd84df409ba = syntax{operands: shape{rest: rolePackage}, base: &acti
 var syntax_operands_head_Clone_WriteTree = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 var syntax_operands_head_Clone_WriteTree_base_class_network = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network}
 var syntax_operands_head_DeleteTree_base_class_destructive = syntax{operands: shape{head: []role{roleDeleteTree}}, base: &action_class_destructive}
+var syntax_operands_head_EditTree_rest_Text_base_none = syntax{operands: shape{head: []role{roleEditTree}, rest: roleText}, base: &action_none}
 var syntax_operands_head_Move_WriteTo_base_class_localWrite = syntax{operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_class_localWrite}
 var syntax_operands_head_Place_base_effects_Destroy = syntax{operands: shape{head: []role{rolePlace}}, base: &action_effects_Destroy}
+var syntax_operands_head_ReadTree_WriteTree_base_none = syntax{operands: shape{head: []role{roleReadTree, roleWriteTree}}, base: &action_none}
 var syntax_operands_head_Read_Shell_base_none = syntax{operands: shape{head: []role{roleRead, roleShell}}, base: &action_none}
 var syntax_operands_head_Read_rest_Text_base_class_readOnly = syntax{operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_readOnly}
 var syntax_operands_head_SQL_base_class_network = syntax{operands: shape{head: []role{roleSQL}}, base: &action_class_network}
@@ -22470,12 +22707,16 @@ var action_streams_out_Decoded_setOut = action{streams: streams{out: Decoded, se
 var action_streams_out_Decoded_setOut_flags_reject = action{streams: streams{out: Decoded, setOut: true}, flags: reject}
 var action_streams_out_Decoded_setOut_operands_rest_Read = action{streams: streams{out: Decoded, setOut: true}, operands: &shape_rest_Read}
 var action_streams_out_Input_setOut = action{streams: streams{out: Input, setOut: true}}
+var action_turns_Archive_Read_here_WriteTree = action{turns: []turn{{roleArchive, roleRead}}, here: roleWriteTree}
+var action_turns_Archive_Write_Text_EditTree = action{turns: []turn{{roleArchive, roleWrite}, {roleText, roleEditTree}}}
 var action_turns_Archive_Write_flags_reject = action{turns: []turn{{roleArchive, roleWrite}}, flags: reject}
 var action_turns_Compress_Read = action{turns: []turn{{roleCompress, roleRead}}}
 var action_turns_Delete_Text = action{turns: []turn{{roleDelete, roleText}}}
 var action_turns_Edit_Read = action{turns: []turn{{roleEdit, roleRead}}}
 var action_turns_Edit_ReadTree = action{turns: []turn{{roleEdit, roleReadTree}}}
 var action_turns_List_Chmod = action{turns: []turn{{roleList, roleChmod}}}
+var action_turns_Move_Edit = action{turns: []turn{{roleMove, roleEdit}}}
+var action_turns_Move_Read = action{turns: []turn{{roleMove, roleRead}}}
 var action_turns_Read_Edit = action{turns: []turn{{roleRead, roleEdit}}}
 var action_turns_Read_Move_here_WriteTree = action{turns: []turn{{roleRead, roleMove}}, here: roleWriteTree}
 var action_turns_Read_ScriptCode = action{turns: []turn{{roleRead, roleScriptCode}}}

@@ -222,7 +222,7 @@ func (r *reader) clientCommand(w Word, text string) {
 	case `\i`, `\ir`, ".read", `\.`:
 		r.touch(effect.ReadFile, w, false)
 		r.doubt("%s runs a file", name)
-	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump":
+	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump", ".trace":
 		if text := strings.Trim(w.Text, `"'`); hasPrefix(text, "|") {
 			w.Text = text
 		}
@@ -235,7 +235,7 @@ func (r *reader) clientCommand(w Word, text string) {
 		}
 	case `\q`, `\x`, `\timing`, `\conninfo`, `\h`, `\?`, `\encoding`, `\pset`, `\s`, `\u`, `\g`, `\G`,
 		".tables", ".schema", ".mode", ".headers", ".header", ".databases", ".indexes", ".indices", ".quit", ".exit", ".help",
-		".width", ".separator", ".nullvalue", ".timeout", ".timer", ".stats", ".show", ".eqp", ".fullschema", ".bail", ".echo", ".changes":
+		".width", ".separator", ".nullvalue", ".timeout", ".timer", ".stats", ".show", ".eqp", ".fullschema", ".sha3sum", ".bail", ".echo", ".changes":
 	default:
 		if !hasPrefix(name, `\d`) && !hasPrefix(name, `\l`) || hasPrefix(name, `\lo_`) {
 			r.doubt("unknown database client command %s", name)
