@@ -27,6 +27,7 @@ func (e *Entry) encode() []byte {
 	b = number(b, `,"line":`, int64(e.Line))
 	b = optional(b, `,"session":`, e.Session)
 	b = optional(b, `,"type":`, e.Type)
+	b = optional(b, `,"cwd":`, e.CWD)
 	if e.Decision != verdict.None {
 		b = appendText(append(b, `,"decision":`...), e.Decision.String())
 	}

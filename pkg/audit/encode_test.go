@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,21 @@ func TestEncodeFollowsTheStruct(t *testing.T) {
 			Trail:   []verdict.Step{{Tier: 1, Source: s, Decision: verdict.Allow, Confidence: 0.25, Rule: s, Allows: true, Reasoning: s, Error: s, Latency: 3}},
 			Channel: s, By: s, Fingerprints: Fingerprints{s, s, s, s, s}, Latency: 9, Caller: Caller{s, s, 4, 5},
 		})
+	}
+	fields := reflect.TypeFor[Entry]()
+	for i := range fields.NumField() { // one that is new is seen here
+		e := Entry{Time: at}
+		switch v := reflect.ValueOf(&e).Elem().Field(i); {
+		case !fields.Field(i).IsExported() || fields.Field(i).Tag.Get("json") == "-":
+			continue
+		case v.Kind() == reflect.String:
+			v.SetString("s")
+		case v.CanInt():
+			v.SetInt(1)
+		case v.Kind() == reflect.Bool:
+			v.SetBool(true)
+		}
+		entries = append(entries, e)
 	}
 	for _, e := range entries {
 		if got, want := string(e.encode()), want(t, e); got != want {

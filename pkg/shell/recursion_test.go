@@ -32,7 +32,8 @@ func TestRecursion(t *testing.T) {
 		"a() { b | b & }; b() { a; }; a":                 endless,
 		"f() { [ -e /none ] && return; f | f & }; f":     doubtful,
 		"f() { if [ -d x ]; then exit; fi; f & f & }; f": doubtful,
-		"f() { [ -z \"$1\" ] || f | f; }; f":             doubtful,
+		"f() { [ -z \"$1\" ] || f | f; }; f":             ordinary, // $1 is empty
+		"f() { [ -z \"$X\" ] || f | f; }; f":             doubtful,
 		"walk() { for x in \"$1\"/*; do [ -d \"$x\" ] && walk \"$x\"; done; }; walk src": doubtful, // more is walked than a text may take
 		"tree() { ls $1 | while read x; do [ -d $1/$x ] && tree $1/$x; done; }; tree .":  doubtful,
 		"fact() { [ $1 -le 1 ] && { echo 1; return; }; fact $(($1 - 1)); }; fact 5":      ordinary,

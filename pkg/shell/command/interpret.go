@@ -332,3 +332,32 @@ func rankOf(k effect.Kind) rank {
 	}
 	return readOnly
 }
+
+// dash acts upon "-", which is standard input or output where a file is
+// expected.
+func (r *reader) dash(role role) {
+	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput || role == roleMaybeScript {
+		r.use.Stdin, r.codeRead = Code, false
+	}
+	if role == roleData || role == roleForm || role == roleSendFile {
+		r.use.Stdin = Upload
+	}
+}
+
+// script notes a file with code.
+func (r *reader) script(language string, w Word) {
+	if isStdin(w.Text) {
+		r.use.Stdin, r.codeRead = Code, false
+		return
+	}
+	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
+}
+
+// isStdin reports whether a path is that of standard input.
+func isStdin(path string) bool {
+	switch path {
+	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+		return true
+	}
+	return false
+}

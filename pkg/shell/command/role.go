@@ -202,35 +202,6 @@ func (r *reader) apply(role role, w Word, operand bool) {
 	}
 }
 
-// dash acts upon "-", which is standard input or output where a file is
-// expected.
-func (r *reader) dash(role role) {
-	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput || role == roleMaybeScript {
-		r.use.Stdin, r.codeRead = Code, false
-	}
-	if role == roleData || role == roleForm || role == roleSendFile {
-		r.use.Stdin = Upload
-	}
-}
-
-// script notes a file with code.
-func (r *reader) script(language string, w Word) {
-	if isStdin(w.Text) {
-		r.use.Stdin, r.codeRead = Code, false
-		return
-	}
-	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
-}
-
-// isStdin reports whether a path is that of standard input.
-func isStdin(path string) bool {
-	switch path {
-	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
-		return true
-	}
-	return false
-}
-
 // applyPath acts upon roles of paths.
 func (r *reader) applyPath(role role, w Word, tree bool) {
 	switch role {
@@ -371,11 +342,16 @@ func (r *reader) applyOther(role role, w Word) {
 		r.ex(w)
 	case roleSetting:
 		r.setting(w)
-		if n, ok := Variable(w); ok {
-			r.use.Nested = append(r.use.Nested, n)
-		}
+		r.runByVariable(w)
 	default:
 		r.applyEffect(role, w)
+	}
+}
+
+// runByVariable notes what NAME=VALUE makes programs run.
+func (r *reader) runByVariable(w Word) {
+	if n, ok := Variable(w); ok {
+		r.use.Nested = append(r.use.Nested, n)
 	}
 }
 

@@ -452,3 +452,25 @@ func (p *script) evaluate(full string, code abstract.Value) {
 	}
 	p.w.Run(p.language, code, p.language+" code", p.at)
 }
+
+// words of a list that are strings, for joins.
+func texts(list []operand) ([]string, bool) {
+	out := make([]string, 0, len(list))
+	for _, o := range list {
+		if !o.Known() || o.name != "" {
+			return nil, false
+		}
+		out = append(out, o.Text)
+	}
+	return out, true
+}
+
+func anyTaint(list []operand) (t abstract.Taint) {
+	for _, o := range list {
+		t |= o.Taint
+		if slices.ContainsFunc(o.list, func(e operand) bool { return e.Taint != 0 }) {
+			t |= anyTaint(o.list)
+		}
+	}
+	return t
+}

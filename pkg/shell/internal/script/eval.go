@@ -2,7 +2,6 @@ package script
 
 import (
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -481,26 +480,4 @@ func (p *script) transfer(args []operand, content abstract.Value, tree bool) {
 	if name := path.Base(from.Text); from.Known() && name != "." && name != ".." && name != "/" {
 		p.write(abstract.Concat(to, abstract.Value{Text: "/" + name}), content)
 	}
-}
-
-// words of a list that are strings, for joins.
-func texts(list []operand) ([]string, bool) {
-	out := make([]string, 0, len(list))
-	for _, o := range list {
-		if !o.Known() || o.name != "" {
-			return nil, false
-		}
-		out = append(out, o.Text)
-	}
-	return out, true
-}
-
-func anyTaint(list []operand) (t abstract.Taint) {
-	for _, o := range list {
-		t |= o.Taint
-		if slices.ContainsFunc(o.list, func(e operand) bool { return e.Taint != 0 }) {
-			t |= anyTaint(o.list)
-		}
-	}
-	return t
 }
