@@ -239,10 +239,27 @@ func globSegment(name string) (segment, error) {
 	if s.kind != wild {
 		return s, nil
 	}
-	for strings.Contains(s.text, "**") {
-		s.text = strings.ReplaceAll(s.text, "**", "*")
-	}
+	s.text = oneStar(s.text)
 	return s, nil
+}
+
+// oneStar writes each run of stars in a segment, which mean what one means, as one.
+// An escaped star is a character of its own.
+func oneStar(s string) string {
+	if !strings.Contains(s, "**") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		t, n := nextToken(s[i:])
+		if t.kind == tokenStar {
+			b.WriteByte('*')
+		} else {
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
 }
 
 // weigh notes which segments are evidence that a pattern without a known start

@@ -384,3 +384,30 @@ func TestEndsOfWildcards(t *testing.T) {
 		}
 	}
 }
+
+// TestEscapedStars holds that an escaped star is one character of a name, also
+// beside stars that stand for any.
+func TestEscapedStars(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		glob, path string
+		want       bool
+	}{
+		{`**/\**`, "/srv/*a", true},
+		{`**/\**`, "/srv/*", true},
+		{`**/\**`, "/srv/a*", false},
+		{`/srv/\***`, "/srv/*ab", true},
+		{`/srv/a**\**b`, "/srv/axx*yyb", true},
+		{`/srv/a**\**b`, "/srv/axxyyb", false},
+		{`/srv/a***b`, "/srv/axb", true},
+		{`/srv/[*]**`, "/srv/*a", true},
+	} {
+		g, err := NewGlobs([]string{tt.glob}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got := g.Touches(tt.path, false, false); got != tt.want {
+			t.Errorf("%s touches %s: %t", tt.glob, tt.path, got)
+		}
+	}
+}

@@ -45,6 +45,10 @@ func Changes(name string) bool {
 	return false
 }
 
+// Folders reports whether values of the group's variables are folders in which
+// programs look for code: only some of them are not the user's own.
+func (r *RunningGroup) Folders() bool { return r.Runs == "file" && r.Of == "" && r.Only != "" }
+
 // RunsValue reports whether Only and Harmless show that a value of a variable of
 // the group may run something.
 func (r *RunningGroup) RunsValue(value string) bool {

@@ -36,6 +36,18 @@ func TestCauses(t *testing.T) {
 		{`read -r x; eval "$x"`, effect.CauseInput, true},
 		{`curl x.test | sh`, effect.CauseDownload, false},
 		{`sh *.sh`, effect.CauseUnresolved, false},
+		{`eval *`, effect.CauseUnresolved, false},
+		{`eval "$X" *`, effect.CauseUnresolved, false},
+		{`eval "$X"?`, effect.CauseUnresolved, false},
+		{`printf '%s\n' * | sh`, effect.CauseUnresolved, false},
+		{`printf '%s ' "$X" [a-c]* | sh`, effect.CauseUnresolved, false},
+		{`for f in *; do echo "$f"; done | bash`, effect.CauseOutput, true},
+		{`sh -c "$(printf '%s;' *)"`, effect.CauseUnresolved, false},
+		{`ls | sh`, effect.CauseOutput, true},
+		{`eval "$X"; ls )`, effect.CauseUnresolved, false},
+		{"eval \"$X\"\nls )", effect.CauseUnresolved, false},
+		{`. $p; Get-Date`, effect.CauseVariable, false},
+		{`Get-Date; . $p`, effect.CauseUnresolved, false},
 		{`sh a.sh`, effect.CauseScript, false},
 		{`./a.sh`, effect.CauseScript, false},
 		{`python3 a.py`, effect.CauseScript, false},
@@ -77,5 +89,22 @@ func TestEveryCauseHasAName(t *testing.T) {
 	}
 	if seen < 100 {
 		t.Errorf("%d effects were looked at, which is too few to mean anything", seen)
+	}
+}
+
+// TestNoFileNamesAsCode holds that names of files which are arguments, and text
+// that cannot be parsed without unknown code before it, are no unresolved code.
+func TestNoFileNamesAsCode(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`ls *`, `printf '%s\n' *`, `eval "$X"`, `eval "ls *"`, `sh -c 'wc -l *.go'`, `ssh h ls /var/log/*`, `for f in *; do wc -l "$f"; done`,
+		`find . -name '*.go' -exec sh -c 'wc -l "$1"' _ {} \;`, `ls )`, `echo "$X"; ls )`, `Get-Date; . $PROFILE`, `Get-Date; . ./a.ps1`,
+		`Get-Date; . "$p/a.ps1"`, `"$X"/*`, "$data[1]\nOne",
+	} {
+		for _, e := range Analyze(text, here()).Effects {
+			if e.Kind == effect.Dynamic && e.Cause == effect.CauseUnresolved {
+				t.Errorf("%s: %s", text, e.Reason)
+			}
+		}
 	}
 }

@@ -33,7 +33,7 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		return
 	case "PS4", "PROMPT_COMMAND":
 		// Prompts run the command substitutions in them.
-		if !v.Known() && v.Origin&abstract.FromCommand != 0 {
+		if !v.Known() && !ownValue(name, v) {
 			s.runText("shell", v, "$"+name, at, nil)
 		} else if v.Known() && v.Text != "" {
 			text := v.Text
@@ -59,10 +59,10 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		_, runs := command.Variable(command.Word{Text: name + "=" + fixed})
 		if computed(v) {
 			_, runs = command.Variable(command.Word{Text: name + "=x"})
-		} else if v.Bare {
-			return
+		} else if v.Bare || !runs {
+			runs = command.RunsUnknown(name) && foreignWord(name, v)
 		}
-		if v.Plain() && !runs {
+		if !runs && (v.Bare || v.Plain()) {
 			return
 		}
 	}
@@ -71,6 +71,45 @@ func (s *state) environmentCode(name string, v abstract.Value, at effect.Span) {
 		return
 	}
 	s.unknownDefault(n, v)
+}
+
+// ownValue reports whether all that is not known of what a variable is set to is
+// what the environment holds under the same name, as in PAGER="${PAGER}".
+func ownValue(name string, v abstract.Value) bool {
+	return inherited(v) && !v.Loose && filled(v.Text, "$"+name) == v.Show
+}
+
+// foreignWord reports whether a word of what a variable is set to begins with a
+// part that is not known and is not the environment's own value of the variable.
+// Behind an option, such a part is only the value of that.
+func foreignWord(name string, v abstract.Value) bool {
+	words, shown := strings.Fields(v.Text), strings.Fields(v.Show)
+	same := inherited(v) && !v.Loose && len(words) == len(shown)
+	for i, word := range words {
+		if strings.HasPrefix(word, "*") && (!same || filled(word, "$"+name) != shown[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// filled writes a pattern as the text that it is if every part that is not known
+// is as given.
+func filled(pattern, part string) string {
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch {
+		case pattern[i] == '\\' && i+1 < len(pattern):
+			i++
+			b.WriteByte(pattern[i])
+		case strings.HasPrefix(pattern[i:], "**"):
+			i++
+			b.WriteString(part)
+		default:
+			b.WriteByte(pattern[i])
+		}
+	}
+	return b.String()
 }
 
 // unknownDefault walks what a variable names whose value is not known.

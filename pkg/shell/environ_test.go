@@ -142,3 +142,52 @@ func TestPlacesOf(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownValuesThatRun holds that an unknown value of a variable that runs code
+// is unknown code, unless it is the environment's own value of that variable, the
+// value of an option, or a folder.
+func TestUnknownValuesThatRun(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]bool{
+		`LD_PRELOAD=$LIB`:        true,
+		`LD_PRELOAD=$LD_PRELOAD`: false,
+		`GIT_SSH_COMMAND="$X"`:   true,
+		`PAGER=$P`:               true,
+		`PAGER=${P:-$Q}`:         true,
+		`PAGER=$PAGER`:           false,
+		`PAGER='$PAGER'"$X"`:     true,
+		`PAGER="$PAGER$X"`:       true,
+		`PAGER=${PAGER:-less}`:   false,
+		`BASH_ENV=$X`:            true,
+		`PROMPT_COMMAND=$X`:      true,
+		`PROMPT_COMMAND="history -a; $PROMPT_COMMAND"`:           false,
+		`NODE_OPTIONS="$O"`:                                      true,
+		`NODE_OPTIONS="--max-old-space-size=4096 $O"`:            true,
+		`NODE_OPTIONS="--max-old-space-size=4096 $NODE_OPTIONS"`: false,
+		`NODE_OPTIONS="${NODE_OPTIONS} --trace-warnings"`:        false,
+		`NODE_OPTIONS="--max-old-space-size=$MEM"`:               false,
+		`NODE_OPTIONS="--require ./x $NODE_OPTIONS"`:             true,
+		`CFLAGS="-I$PREFIX/include $CFLAGS"`:                     false,
+		`PATH="$HOME/bin:$PATH"`:                                 false,
+		`PYTHONPATH=$PWD`:                                        false,
+		`PYTHONPATH="$SRC:$PYTHONPATH"`:                          false,
+		`LD_LIBRARY_PATH="$CUDA_HOME/lib64:$LD_LIBRARY_PATH"`:    false,
+		`KUBECONFIG=$K`:                                          false,
+		`NPM_CONFIG_REGISTRY=$NPM_CONFIG_REGISTRY`:               false,
+	} {
+		for _, text := range []string{setting + " git log", "export " + setting} {
+			got := false
+			for _, e := range Analyze(text, here()).Effects {
+				got = got || e.Kind == effect.Dynamic
+			}
+			if got != want {
+				t.Errorf("%s: unknown code runs: %t", text, got)
+			}
+		}
+	}
+	for _, text := range []string{`read -r X; PAGER=$X git log`, `PAGER="$PAGER"; read -r PAGER; PAGER=$PAGER git log`, `env LD_PRELOAD=$LIB ls`} {
+		if !has(Analyze(text, here()), effect.Dynamic) {
+			t.Errorf("%s: nothing is unknown", text)
+		}
+	}
+}

@@ -32,18 +32,27 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	case v.Taint&abstract.Decoded != 0:
 		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: how + " runs decoded text", From: at})
 	}
+	cause := v.Cause()
+	if cause == effect.CauseVariable && v.Loose {
+		cause = effect.CauseUnresolved // whoever makes a file chooses its name
+	}
 	if v.Known() {
 		return s.code(language, v.Text, at, args)
 	}
 	partly := language == "shell" || language == "powershell"
 	if v.Plain() && partly && (!strings.Contains(v.Text, "**") || inFolders(v)) {
-		// Only numbers, names such as $? and $USER, and folders are missing.
+		// Only numbers, names such as $? and $USER, folders and names of files are
+		// missing.
+		if s.remote == 0 && (v.Loose || cause == effect.CauseUnresolved) {
+			s.dynamic(effect.CauseUnresolved, how+" runs names of files as code: "+abstract.Clip(v.String()), at)
+		}
 		return s.partly(language, v, at)
 	}
 	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !inherited(v) {
-		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: how + " runs text from another part of the command", From: at})
+		s.once(effect.Effect{Kind: effect.RunInput, Cause: cause, Reason: how + " runs text from another part of the command", From: at})
 	}
-	s.dynamic(v.Cause(), how+" runs unknown code: "+abstract.Clip(v.String()), at)
+	s.unread++
+	s.dynamic(cause, how+" runs unknown code: "+abstract.Clip(v.String()), at)
 	if partly && v.IsPattern {
 		s.partly(language, v, at)
 	}

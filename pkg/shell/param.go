@@ -76,6 +76,7 @@ func vague(show string, of ...abstract.Value) abstract.Value {
 	for _, v := range of {
 		out.Taint |= v.Taint
 		out.Origin |= v.Origin
+		out.Loose = out.Loose || v.Loose || v.IsPattern && v.Origin == 0
 	}
 	if out.Origin == 0 {
 		out.Origin = abstract.FromVariable

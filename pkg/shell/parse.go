@@ -36,7 +36,12 @@ func (s *state) source(text string) abstract.Value {
 	}
 	if err != nil {
 		s.dynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.Error(err), s.span(0, len(text)))
+		unread := s.unread
 		s.untilError(text)
+		if s.unread > unread {
+			// A shell that reads line by line has run that code before it comes here.
+			s.dynamic(effect.CauseUnresolved, "unknown code runs before text that cannot be parsed", s.span(0, len(text)))
+		}
 		s.suspects(text)
 		return abstract.Unknown("…", abstract.Foreign)
 	}

@@ -18,6 +18,7 @@ type state struct {
 	at      *effect.Place
 	effects []effect.Effect
 	scripts int // shell scripts that were read and walked
+	unread  int // texts that are run and of which nothing is known
 	words   strings.Builder
 
 	vars    []binding

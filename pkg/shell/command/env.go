@@ -33,3 +33,15 @@ func Variable(setting Word) (n Nested, ok bool) {
 	}
 	return Nested{}, false
 }
+
+// RunsUnknown reports whether a value of which nothing is known may be code, a
+// program or a file of code to the programs that look at a variable. Folders and
+// other places that variables name are ordinary ones.
+func RunsUnknown(name string) bool {
+	for _, r := range knowledge.RunningVariables(name) {
+		if r.Runs != "" && !r.Folders() {
+			return true
+		}
+	}
+	return false
+}

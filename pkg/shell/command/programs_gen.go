@@ -25,6 +25,7 @@ var programs = [...]program{
 	{"aa-enforce", &syntaxUpdate_alternatives},
 	{"aapt", &syntaxJar},
 	{"ab", &syntaxRpcclient},
+	{"abcl", &syntaxRscript},
 	{"abduco", &syntaxTmux},
 	{"abiword", &syntaxGs},
 	{"abuild", &syntaxDpkg_deb},
@@ -63,6 +64,7 @@ var programs = [...]program{
 	{"am", &syntaxSnap},
 	{"amass", &syntaxNmap},
 	{"amixer", &syntaxXset},
+	{"amm", &syntaxRscript},
 	{"amp", &syntaxCodex},
 	{"amplify", &syntaxPulumi},
 	{"animate", &syntaxConvert},
@@ -111,6 +113,7 @@ var programs = [...]program{
 	{"arping", &syntaxPing},
 	{"arptables", &syntaxIptables},
 	{"artisan", &syntaxMvn},
+	{"arturo", &syntaxRscript},
 	{"arweave", &syntaxCroc},
 	{"as", &syntaxGcc},
 	{"ascii85", &syntaxBase91},
@@ -180,9 +183,10 @@ var programs = [...]program{
 	{"batch", &syntaxAt},
 	{"bazel", &syntaxMake},
 	{"bazelisk", &syntaxMake},
-	{"bb", &syntaxTurso},
+	{"bb", &syntaxBb},
 	{"bbedit", &syntaxCode},
 	{"bc", &syntaxBc},
+	{"bcachefs", &syntaxBcachefs},
 	{"bcdedit", &syntaxBcdedit},
 	{"bcp", &syntaxCqlsh},
 	{"beeline", &syntaxCqlsh},
@@ -192,6 +196,7 @@ var programs = [...]program{
 	{"bg", &syntaxWait},
 	{"biber", &syntaxGcc},
 	{"bibtex", &syntaxGcc},
+	{"bigloo", &syntaxRscript},
 	{"bind", &syntaxWait},
 	{"bindfs", &syntaxMount},
 	{"biome", &syntaxBlack},
@@ -215,6 +220,7 @@ var programs = [...]program{
 	{"boundary", &syntaxKustomize},
 	{"bower", &syntaxJest},
 	{"bpftool", &syntaxBpftool},
+	{"bpftrace", &syntaxRscript},
 	{"bputil", &syntaxInstaller},
 	{"bpython", &syntaxIpython},
 	{"bq", &syntaxBq},
@@ -274,6 +280,7 @@ var programs = [...]program{
 	{"cc", &syntaxGcc},
 	{"ccache", &syntaxRlwrap},
 	{"ccat", &syntaxBat},
+	{"ccl", &syntaxRscript},
 	{"cd", &syntaxCd},
 	{"cdk", &syntaxPulumi},
 	{"cdktf", &syntaxPulumi},
@@ -298,9 +305,12 @@ var programs = [...]program{
 	{"checksec", &syntaxObjdump},
 	{"checkstyle", &syntaxMypy},
 	{"chef", &syntaxPulumi},
+	{"chez", &syntaxRscript},
 	{"chflags", &syntaxCodesign},
 	{"chfn", &syntaxUseradd},
 	{"chgrp", &syntaxChown},
+	{"chibi-scheme", &syntaxRscript},
+	{"chicken-csi", &syntaxRscript},
 	{"chisel", &syntaxNgrok},
 	{"chkconfig", &syntaxUpdate_alternatives},
 	{"chkstow", &syntaxStow},
@@ -321,7 +331,9 @@ var programs = [...]program{
 	{"cipher", &syntaxCipher},
 	{"circleci", &syntaxTurso},
 	{"circo", &syntaxDot},
+	{"circuitpython", &syntaxPython},
 	{"civo", &syntaxTurso},
+	{"cjs", &syntaxTsx},
 	{"cksum", &syntaxMd5sum},
 	{"clang", &syntaxGcc},
 	{"clang++", &syntaxGcc},
@@ -369,9 +381,11 @@ var programs = [...]program{
 	{"cmd:more", &syntaxCmd_3atype},
 	{"cmd:move", &syntaxCmd_3amove},
 	{"cmd:net", &syntaxCmd_3anet},
+	{"cmd:print", &syntaxCmd_3aprint},
 	{"cmd:rd", &syntaxCmd_3adel},
 	{"cmd:ren", &syntaxCmd_3amove},
 	{"cmd:rename", &syntaxCmd_3amove},
+	{"cmd:replace", &syntaxDiantz},
 	{"cmd:rmdir", &syntaxCmd_3adel},
 	{"cmd:sort", &syntaxCmd_3atype},
 	{"cmd:subst", &syntaxCmd_3alabel},
@@ -459,6 +473,8 @@ var programs = [...]program{
 	{"cscript", &syntaxCscript},
 	{"csf", &syntaxIptables},
 	{"csh", &syntaxCsh},
+	{"csharp", &syntaxRscript},
+	{"csharprepl", &syntaxRscript},
 	{"cspell", &syntaxMypy},
 	{"csplit", &syntaxCsplit},
 	{"csrutil", &syntaxUpdate_alternatives},
@@ -536,6 +552,7 @@ var programs = [...]program{
 	{"dfmt", &syntaxBlack},
 	{"dfu-util", &syntaxAdb},
 	{"dialog", &syntaxWall},
+	{"diantz", &syntaxDiantz},
 	{"diff", &syntaxDiff},
 	{"diff3", &syntaxSdiff},
 	{"dig", &syntaxDig},
@@ -583,6 +600,7 @@ var programs = [...]program{
 	{"dotenv", &syntaxRlwrap},
 	{"dotenvx", &syntaxRlwrap},
 	{"dotnet", &syntaxDotnet},
+	{"dotnet-script", &syntaxRscript},
 	{"dpkg", &syntaxDpkg},
 	{"dpkg-buildpackage", &syntaxDpkg_deb},
 	{"dpkg-deb", &syntaxDpkg_deb},
@@ -634,6 +652,7 @@ var programs = [...]program{
 	{"ebtables", &syntaxIptables},
 	{"ecctl", &syntaxTurso},
 	{"echo", &syntaxEcho},
+	{"ecl", &syntaxRscript},
 	{"ecs-cli", &syntaxTurso},
 	{"ed", &syntaxEd},
 	{"efibootmgr", &syntaxUpdate_alternatives},
@@ -691,7 +710,7 @@ var programs = [...]program{
 	{"eval", &syntaxEval},
 	{"evans", &syntaxRpcclient},
 	{"evince", &syntaxXset},
-	{"ex", &syntaxVim},
+	{"ex", &syntaxEx},
 	{"exec", &syntaxExec},
 	{"exifprint", &syntaxFfprobe},
 	{"exiftool", &syntaxExiftool},
@@ -728,6 +747,7 @@ var programs = [...]program{
 	{"fdisk", &syntaxFdisk},
 	{"fdp", &syntaxDot},
 	{"feh", &syntaxXset},
+	{"fennel", &syntaxRscript},
 	{"festival", &syntaxSox},
 	{"ffmpeg", &syntaxFfmpeg},
 	{"ffplay", &syntaxSox},
@@ -792,6 +812,8 @@ var programs = [...]program{
 	{"fsc", &syntaxGcc},
 	{"fsck", &syntaxMke2fs},
 	{"fsck.ext4", &syntaxMke2fs},
+	{"fsharpi", &syntaxRscript},
+	{"fsharpi-mono", &syntaxRscript},
 	{"fsutil", &syntaxFsutil},
 	{"fswatch", &syntaxInotifywait},
 	{"fswebcam", &syntaxScrot},
@@ -838,6 +860,7 @@ var programs = [...]program{
 	{"getfacl", &syntaxGetfacl},
 	{"getopts", &syntaxWait},
 	{"gfind", &syntaxFind},
+	{"gforth", &syntaxRscript},
 	{"gfortran", &syntaxGcc},
 	{"ggrep", &syntaxGrep},
 	{"gh", &syntaxGh},
@@ -856,6 +879,7 @@ var programs = [...]program{
 	{"gitbook", &syntaxJest},
 	{"gitleaks", &syntaxMypy},
 	{"gitpod", &syntaxTurso},
+	{"gjs", &syntaxTsx},
 	{"glab", &syntaxGlab},
 	{"glances", &syntaxPs},
 	{"gleam", &syntaxMvn},
@@ -873,6 +897,7 @@ var programs = [...]program{
 	{"gnuplot", &syntaxRscript},
 	{"go", &syntaxGo},
 	{"go-bindata", &syntaxGcc},
+	{"goawk", &syntaxAwk},
 	{"gobuster", &syntaxNmap},
 	{"gocyclo", &syntaxMypy},
 	{"goenv", &syntaxNvm},
@@ -884,14 +909,18 @@ var programs = [...]program{
 	{"gold", &syntaxGcc},
 	{"golines", &syntaxBlack},
 	{"golint", &syntaxMypy},
+	{"gomacro", &syntaxRscript},
 	{"google-java-format", &syntaxBlack},
 	{"goose", &syntaxCodex},
 	{"gopass", &syntaxPass},
+	{"gorun", &syntaxRscript},
 	{"gosec", &syntaxMypy},
+	{"gosh", &syntaxRscript},
 	{"gost", &syntaxNgrok},
 	{"gosu", &syntaxGosu},
 	{"gotty", &syntaxTtyd},
 	{"govulncheck", &syntaxMypy},
+	{"gp", &syntaxRscript},
 	{"gpart", &syntaxMkfs},
 	{"gpasswd", &syntaxUseradd},
 	{"gpg", &syntaxGpg},
@@ -901,8 +930,10 @@ var programs = [...]program{
 	{"gpgconf", &syntaxGpgconf},
 	{"gpgsm", &syntaxGpg},
 	{"gpgv", &syntaxGpg},
+	{"gprolog", &syntaxRscript},
 	{"gptme", &syntaxCodex},
 	{"gpupdate", &syntaxMpcmdrun},
+	{"gracket", &syntaxRscript},
 	{"gradio", &syntaxJupyter},
 	{"gradle", &syntaxMvn},
 	{"gradlew", &syntaxMvn},
@@ -920,6 +951,7 @@ var programs = [...]program{
 	{"gron", &syntaxGron},
 	{"groovy", &syntaxRscript},
 	{"groovyc", &syntaxGcc},
+	{"groovysh", &syntaxRscript},
 	{"groupadd", &syntaxUseradd},
 	{"groupdel", &syntaxUseradd},
 	{"groupmod", &syntaxUseradd},
@@ -937,6 +969,7 @@ var programs = [...]program{
 	{"gsha256sum", &syntaxMd5sum},
 	{"gsort", &syntaxSort},
 	{"gsql", &syntaxCqlsh},
+	{"gst", &syntaxRscript},
 	{"gst-inspect-1.0", &syntaxSox},
 	{"gst-launch-1.0", &syntaxSox},
 	{"gstat", &syntaxStat},
@@ -990,6 +1023,7 @@ var programs = [...]program{
 	{"hey", &syntaxRpcclient},
 	{"hg", &syntaxHg},
 	{"hh", &syntaxRegsvr32},
+	{"hhvm", &syntaxPhp},
 	{"highlight", &syntaxBat},
 	{"hive", &syntaxCqlsh},
 	{"hivemq", &syntaxMosquitto_pub},
@@ -1020,6 +1054,7 @@ var programs = [...]program{
 	{"hwclock", &syntaxUpdate_alternatives},
 	{"hwinfo", &syntaxPs},
 	{"hx", &syntaxNano},
+	{"hy", &syntaxRscript},
 	{"hydra", &syntaxNmap},
 	{"hypercorn", &syntaxJupyter},
 	{"hyperfine", &syntaxHyperfine},
@@ -1105,6 +1140,7 @@ var programs = [...]program{
 	{"iwlist", &syntaxNetstat},
 	{"ix", &syntaxCroc},
 	{"jamf", &syntaxInstaller},
+	{"janet", &syntaxRscript},
 	{"jaq", &syntaxJq},
 	{"jar", &syntaxJar},
 	{"jarsigner", &syntaxJar},
@@ -1115,6 +1151,7 @@ var programs = [...]program{
 	{"jbang", &syntaxMvn},
 	{"jbuilder", &syntaxMake},
 	{"jc", &syntaxGron},
+	{"jconsole", &syntaxRscript},
 	{"jdeps", &syntaxObjdump},
 	{"jed", &syntaxNano},
 	{"jekyll", &syntaxJest},
@@ -1122,12 +1159,15 @@ var programs = [...]program{
 	{"jest", &syntaxJest},
 	{"jf", &syntaxTurso},
 	{"jfrog", &syntaxTurso},
+	{"jimsh", &syntaxRscript},
 	{"jj", &syntaxJj},
+	{"jjs", &syntaxRscript},
 	{"jlink", &syntaxJar},
 	{"jo", &syntaxJo},
 	{"jobs", &syntaxJobs},
 	{"joe", &syntaxNano},
 	{"join", &syntaxJoin},
+	{"joker", &syntaxRscript},
 	{"journalctl", &syntaxJournalctl},
 	{"jpackage", &syntaxJar},
 	{"jpeginfo", &syntaxFfprobe},
@@ -1136,7 +1176,9 @@ var programs = [...]program{
 	{"jq", &syntaxJq},
 	{"jqn", &syntaxJq},
 	{"jruby", &syntaxRuby},
+	{"js", &syntaxTsx},
 	{"js-beautify", &syntaxBlack},
+	{"jsc", &syntaxTsx},
 	{"jscs", &syntaxMypy},
 	{"jsdoc", &syntaxJest},
 	{"jshell", &syntaxRscript},
@@ -1150,6 +1192,7 @@ var programs = [...]program{
 	{"juliaup", &syntaxNvm},
 	{"jupyter", &syntaxJupyter},
 	{"just", &syntaxMake},
+	{"jython", &syntaxPython},
 	{"k", &syntaxKubectl},
 	{"k0sctl", &syntaxKustomize},
 	{"k3d", &syntaxMinikube},
@@ -1210,6 +1253,7 @@ var programs = [...]program{
 	{"kotlinc", &syntaxGcc},
 	{"kotlinc-jvm", &syntaxRscript},
 	{"kpasswd", &syntaxKpasswd},
+	{"kscript", &syntaxRscript},
 	{"ksh", &syntaxKsh},
 	{"ksh93", &syntaxKsh},
 	{"ktlint", &syntaxMypy},
@@ -1252,6 +1296,7 @@ var programs = [...]program{
 	{"let", &syntaxExpr},
 	{"letta", &syntaxCodex},
 	{"lex", &syntaxGcc},
+	{"lfe", &syntaxRscript},
 	{"lftp", &syntaxLftp},
 	{"lftpput", &syntaxNcftpput},
 	{"libimobiledevice", &syntaxAdb},
@@ -1271,13 +1316,16 @@ var programs = [...]program{
 	{"linux64", &syntaxNohup},
 	{"lipo", &syntaxStrip},
 	{"liquibase", &syntaxPrisma},
+	{"littler", &syntaxRscript},
 	{"live-server", &syntaxJest},
+	{"livescript", &syntaxTsx},
 	{"lksh", &syntaxKsh},
 	{"llc", &syntaxGcc},
 	{"lld", &syntaxGcc},
 	{"lldb", &syntaxGdb},
 	{"lli", &syntaxGcc},
 	{"llm", &syntaxJupyter},
+	{"llrt", &syntaxTsx},
 	{"llvm-link", &syntaxGcc},
 	{"llvm-nm", &syntaxObjdump},
 	{"llvm-objdump", &syntaxObjdump},
@@ -1307,6 +1355,7 @@ var programs = [...]program{
 	{"lsattr", &syntaxLsattr},
 	{"lsb_release", &syntaxPs},
 	{"lsblk", &syntaxDf},
+	{"lsc", &syntaxTsx},
 	{"lscpu", &syntaxPs},
 	{"lshw", &syntaxPs},
 	{"lsipc", &syntaxPs},
@@ -1328,6 +1377,7 @@ var programs = [...]program{
 	{"luarocks", &syntaxMvn},
 	{"luatex", &syntaxPdflatex},
 	{"luigi", &syntaxJupyter},
+	{"lumo", &syntaxRscript},
 	{"lvchange", &syntaxUmount},
 	{"lvconvert", &syntaxUmount},
 	{"lvcreate", &syntaxUmount},
@@ -1372,6 +1422,7 @@ var programs = [...]program{
 	{"mas", &syntaxSnap},
 	{"masscan", &syntaxNmap},
 	{"mate", &syntaxCode},
+	{"matlab", &syntaxRscript},
 	{"mawk", &syntaxAwk},
 	{"maxima", &syntaxRscript},
 	{"mbed", &syntaxAdb},
@@ -1383,7 +1434,7 @@ var programs = [...]program{
 	{"mcs", &syntaxGcc},
 	{"md5", &syntaxMd5sum},
 	{"md5sum", &syntaxMd5sum},
-	{"mdadm", &syntaxUmount},
+	{"mdadm", &syntaxMdadm},
 	{"mdcat", &syntaxBat},
 	{"mdfind", &syntaxLocate},
 	{"mdformat", &syntaxBlack},
@@ -1404,6 +1455,7 @@ var programs = [...]program{
 	{"microdnf", &syntaxDnf},
 	{"microk8s", &syntaxKubectx},
 	{"micromamba", &syntaxConda},
+	{"micropython", &syntaxPython},
 	{"mii-tool", &syntaxIfconfig},
 	{"mill", &syntaxMvn},
 	{"miller", &syntaxMlr},
@@ -1417,6 +1469,8 @@ var programs = [...]program{
 	{"miniserve", &syntaxHttpd},
 	{"mint", &syntaxMvn},
 	{"mise", &syntaxNvm},
+	{"mit-scheme", &syntaxRscript},
+	{"mit-scheme-native", &syntaxRscript},
 	{"mix", &syntaxMvn},
 	{"mkdir", &syntaxMkdir},
 	{"mkdocs", &syntaxJest},
@@ -1462,8 +1516,10 @@ var programs = [...]program{
 	{"mongorestore", &syntaxPg_restore},
 	{"mongosh", &syntaxMongosh},
 	{"montage", &syntaxConvert},
+	{"moonjit", &syntaxLua},
 	{"more", &syntaxLess},
 	{"mosh", &syntaxSsh},
+	{"mosml", &syntaxRscript},
 	{"mosquitto_pub", &syntaxMosquitto_pub},
 	{"mosquitto_sub", &syntaxRpcclient},
 	{"most", &syntaxLess},
@@ -1476,6 +1532,7 @@ var programs = [...]program{
 	{"mpstat", &syntaxPs},
 	{"mpv", &syntaxSox},
 	{"mqtt", &syntaxMosquitto_pub},
+	{"mruby", &syntaxRuby},
 	{"msbuild", &syntaxMsbuild},
 	{"msdt", &syntaxMsdt},
 	{"mshta", &syntaxMshta},
@@ -1483,6 +1540,7 @@ var programs = [...]program{
 	{"msmtp", &syntaxMail},
 	{"msxsl", &syntaxRegsvr32},
 	{"mtr", &syntaxPing},
+	{"mujs", &syntaxTsx},
 	{"multipass", &syntaxKubectx},
 	{"multipath", &syntaxUmount},
 	{"murex", &syntaxFish},
@@ -1508,6 +1566,7 @@ var programs = [...]program{
 	{"nasm", &syntaxGcc},
 	{"nats", &syntaxNats},
 	{"nawk", &syntaxAwk},
+	{"nbb", &syntaxRscript},
 	{"nbconvert", &syntaxJupyter},
 	{"nc", &syntaxNc},
 	{"nc.openbsd", &syntaxNc},
@@ -1542,6 +1601,7 @@ var programs = [...]program{
 	{"newfs", &syntaxMkfs},
 	{"newfs_apfs", &syntaxMkfs},
 	{"newgrp", &syntaxUseradd},
+	{"newlisp", &syntaxRscript},
 	{"newrelic", &syntaxTurso},
 	{"newusers", &syntaxUseradd},
 	{"next", &syntaxJest},
@@ -1613,12 +1673,14 @@ var programs = [...]program{
 	{"numactl", &syntaxNice},
 	{"numastat", &syntaxPs},
 	{"numfmt", &syntaxFactor},
+	{"nushell", &syntaxNu},
 	{"nuxt", &syntaxJest},
 	{"nvcc", &syntaxGcc},
 	{"nvi", &syntaxVim},
 	{"nvidia-smi", &syntaxPs},
 	{"nvim", &syntaxVim},
 	{"nvm", &syntaxNvm},
+	{"nvme", &syntaxNvme},
 	{"nvram", &syntaxUpdate_alternatives},
 	{"nx", &syntaxJest},
 	{"nyc", &syntaxJest},
@@ -1639,6 +1701,7 @@ var programs = [...]program{
 	{"oci", &syntaxDoctl},
 	{"ocrmypdf", &syntaxGs},
 	{"octave", &syntaxRscript},
+	{"octave-cli", &syntaxRscript},
 	{"octodns-sync", &syntaxTurso},
 	{"od", &syntaxOd},
 	{"odbcconf", &syntaxRegsvr32},
@@ -1740,9 +1803,11 @@ var programs = [...]program{
 	{"perl", &syntaxPerl},
 	{"perl-rename", &syntaxRename},
 	{"perl5", &syntaxPerl},
+	{"perl6", &syntaxRscript},
 	{"perldoc", &syntaxMan},
 	{"perltidy", &syntaxBlack},
 	{"pest", &syntaxMvn},
+	{"petite", &syntaxRscript},
 	{"pfctl", &syntaxIptables},
 	{"pg", &syntaxLess},
 	{"pg_basebackup", &syntaxPg_dump},
@@ -1763,11 +1828,14 @@ var programs = [...]program{
 	{"phpstan", &syntaxMypy},
 	{"phpunit", &syntaxMvn},
 	{"pico", &syntaxNano},
+	{"picolisp", &syntaxRscript},
 	{"picotool", &syntaxAdb},
 	{"pidof", &syntaxPs},
 	{"pidstat", &syntaxPs},
 	{"pigz", &syntaxGzip},
 	{"pikaur", &syntaxPacman},
+	{"pike", &syntaxRscript},
+	{"pil", &syntaxRscript},
 	{"ping", &syntaxPing},
 	{"ping6", &syntaxPing},
 	{"pinggy", &syntaxNgrok},
@@ -1788,6 +1856,7 @@ var programs = [...]program{
 	{"pkgin", &syntaxApk},
 	{"pkgutil", &syntaxInstaller},
 	{"pkill", &syntaxKill},
+	{"planck", &syntaxRscript},
 	{"plandex", &syntaxCodex},
 	{"plantuml", &syntaxGs},
 	{"platformio", &syntaxMake},
@@ -1811,6 +1880,7 @@ var programs = [...]program{
 	{"podman", &syntaxDocker},
 	{"podman-compose", &syntaxDocker_compose},
 	{"poetry", &syntaxPoetry},
+	{"poly", &syntaxRscript},
 	{"popd", &syntaxCd},
 	{"popeye", &syntaxKustomize},
 	{"port", &syntaxBrew},
@@ -1853,6 +1923,7 @@ var programs = [...]program{
 	{"proxychains", &syntaxNohup},
 	{"proxychains4", &syntaxNohup},
 	{"prsync", &syntaxPdsh},
+	{"pry", &syntaxRuby},
 	{"ps", &syntaxPs},
 	{"ps2pdf", &syntaxGs},
 	{"ps2ps", &syntaxGs},
@@ -1866,6 +1937,7 @@ var programs = [...]program{
 	{"pssh", &syntaxPdsh},
 	{"pstopdf", &syntaxGs},
 	{"pstree", &syntaxPs},
+	{"psysh", &syntaxPhp},
 	{"pt", &syntaxAg},
 	{"ptpython", &syntaxIpython},
 	{"pub", &syntaxMvn},
@@ -1949,6 +2021,7 @@ var programs = [...]program{
 	{"qdbus", &syntaxDbus_send},
 	{"qemu-img", &syntaxKubectx},
 	{"qemu-system-x86_64", &syntaxKubectx},
+	{"qjs", &syntaxTsx},
 	{"qlmanage", &syntaxCodesign},
 	{"qm", &syntaxKubectx},
 	{"qpdf", &syntaxGs},
@@ -1956,10 +2029,12 @@ var programs = [...]program{
 	{"quasar", &syntaxJest},
 	{"questdb", &syntaxCqlsh},
 	{"quickemu", &syntaxKubectx},
+	{"quickjs", &syntaxTsx},
 	{"quser", &syntaxTasklist},
 	{"qwen", &syntaxCodex},
 	{"qwinsta", &syntaxTasklist},
 	{"r2", &syntaxRscript},
+	{"r3", &syntaxRscript},
 	{"r8", &syntaxJar},
 	{"rabbitmq-plugins", &syntaxTurso},
 	{"rabbitmq-streams", &syntaxTurso},
@@ -1971,6 +2046,8 @@ var programs = [...]program{
 	{"rails", &syntaxPrisma},
 	{"railway", &syntaxDoctl},
 	{"rake", &syntaxRake},
+	{"raku", &syntaxRscript},
+	{"rakudo", &syntaxRscript},
 	{"rancher", &syntaxKustomize},
 	{"ranlib", &syntaxStrip},
 	{"rar", &syntax7z},
@@ -1979,6 +2056,7 @@ var programs = [...]program{
 	{"rbash", &syntaxSh},
 	{"rbenv", &syntaxNvm},
 	{"rbw", &syntaxBw},
+	{"rbx", &syntaxRuby},
 	{"rc", &syntaxCsh},
 	{"rc-config", &syntaxRc_update},
 	{"rc-service", &syntaxService},
@@ -2001,6 +2079,7 @@ var programs = [...]program{
 	{"realpath", &syntaxRealpath},
 	{"rebar", &syntaxMvn},
 	{"rebar3", &syntaxMvn},
+	{"rebol", &syntaxRscript},
 	{"reboot", &syntaxReboot},
 	{"recode", &syntaxGs},
 	{"red", &syntaxEd},
@@ -2015,6 +2094,7 @@ var programs = [...]program{
 	{"regasm", &syntaxRegsvr32},
 	{"regctl", &syntaxCrane},
 	{"regedit", &syntaxRegedit},
+	{"regina", &syntaxRscript},
 	{"regini", &syntaxRegedit},
 	{"regsvcs", &syntaxRegsvr32},
 	{"regsvr32", &syntaxRegsvr32},
@@ -2033,12 +2113,15 @@ var programs = [...]program{
 	{"return", &syntaxExit},
 	{"rev", &syntaxRev},
 	{"revive", &syntaxMypy},
+	{"rexx", &syntaxRscript},
 	{"rfkill", &syntaxUpdate_alternatives},
 	{"rg", &syntaxRg},
 	{"rgrep", &syntaxRgrep},
 	{"rhash", &syntaxRhash},
 	{"rhc", &syntaxDoctl},
+	{"rhino", &syntaxRscript},
 	{"rimraf", &syntaxRimraf},
+	{"risor", &syntaxRscript},
 	{"rksh", &syntaxKsh},
 	{"rlogin", &syntaxTelnet},
 	{"rlwrap", &syntaxRlwrap},
@@ -2082,6 +2165,7 @@ var programs = [...]program{
 	{"runuser", &syntaxRunuser},
 	{"rush", &syntaxJest},
 	{"rust-analyzer", &syntaxRustc},
+	{"rust-script", &syntaxRscript},
 	{"rustc", &syntaxRustc},
 	{"rustdoc", &syntaxRustc},
 	{"rustfmt", &syntaxRustc},
@@ -2114,6 +2198,7 @@ var programs = [...]program{
 	{"sc", &syntaxSc},
 	{"sc_usage", &syntaxLog},
 	{"scala", &syntaxRscript},
+	{"scala-cli", &syntaxRscript},
 	{"scalac", &syntaxGcc},
 	{"scalafmt", &syntaxBlack},
 	{"scaleway", &syntaxTurso},
@@ -2122,6 +2207,7 @@ var programs = [...]program{
 	{"schedtool", &syntaxNice},
 	{"scheme", &syntaxRscript},
 	{"schtasks", &syntaxSchtasks},
+	{"scilab", &syntaxRscript},
 	{"scons", &syntaxMake},
 	{"scoop", &syntaxSnap},
 	{"scp", &syntaxScp},
@@ -2227,6 +2313,7 @@ var programs = [...]program{
 	{"smbmap", &syntaxRpcclient},
 	{"smbpasswd", &syntaxKpasswd},
 	{"smem", &syntaxPs},
+	{"sml", &syntaxRscript},
 	{"snap", &syntaxSnap},
 	{"sngrep", &syntaxTshark},
 	{"snmpget", &syntaxRpcclient},
@@ -2281,6 +2368,7 @@ var programs = [...]program{
 	{"st-flash", &syntaxAdb},
 	{"stack", &syntaxMvn},
 	{"standard", &syntaxMypy},
+	{"stap", &syntaxRscript},
 	{"stapler", &syntaxCodesign},
 	{"start", &syntaxOpen},
 	{"stat", &syntaxStat},
@@ -2322,6 +2410,7 @@ var programs = [...]program{
 	{"swapon", &syntaxUmount},
 	{"swaymsg", &syntaxXset},
 	{"swc", &syntaxJest},
+	{"swc-node", &syntaxTsx},
 	{"swe-agent", &syntaxSweagent},
 	{"sweagent", &syntaxSweagent},
 	{"swebench", &syntaxJupyter},
@@ -2330,6 +2419,7 @@ var programs = [...]program{
 	{"swiftc", &syntaxGcc},
 	{"swiftlint", &syntaxMypy},
 	{"swig", &syntaxGcc},
+	{"swipl", &syntaxRscript},
 	{"swupd", &syntaxApk},
 	{"syft", &syntaxBuildah},
 	{"symfony", &syntaxMvn},
@@ -2385,6 +2475,7 @@ var programs = [...]program{
 	{"teller", &syntaxRlwrap},
 	{"telnet", &syntaxTelnet},
 	{"temporal", &syntaxTurso},
+	{"tengo", &syntaxRscript},
 	{"tensorboard", &syntaxJupyter},
 	{"termbin", &syntaxCroc},
 	{"terminal-notifier", &syntaxWall},
@@ -2421,6 +2512,7 @@ var programs = [...]program{
 	{"timidity", &syntaxSox},
 	{"tini", &syntaxRlwrap},
 	{"tiup", &syntaxTurso},
+	{"tjs", &syntaxTsx},
 	{"tkn", &syntaxKustomize},
 	{"tldr", &syntaxMan},
 	{"tlmgr", &syntaxMvn},
@@ -2462,6 +2554,7 @@ var programs = [...]program{
 	{"troff", &syntaxGs},
 	{"true", &syntaxTrue},
 	{"trufflehog", &syntaxMypy},
+	{"truffleruby", &syntaxRuby},
 	{"truncate", &syntaxTruncate},
 	{"ts", &syntaxNohup},
 	{"ts-node", &syntaxTsx},
@@ -2489,6 +2582,7 @@ var programs = [...]program{
 	{"twilio", &syntaxTurso},
 	{"twine", &syntaxTwine},
 	{"twopi", &syntaxDot},
+	{"txiki", &syntaxTsx},
 	{"ty", &syntaxMypy},
 	{"type", &syntaxType},
 	{"typedoc", &syntaxJest},
@@ -2504,8 +2598,10 @@ var programs = [...]program{
 	{"uglifyjs", &syntaxBlack},
 	{"ugrep", &syntaxAg},
 	{"uic", &syntaxGcc},
+	{"uiua", &syntaxRscript},
 	{"ulimit", &syntaxUlimit},
 	{"umask", &syntaxUmask},
+	{"umka", &syntaxRscript},
 	{"umount", &syntaxUmount},
 	{"unalias", &syntaxAlias},
 	{"uname", &syntaxUname},
@@ -2553,6 +2649,7 @@ var programs = [...]program{
 	{"users", &syntaxWho},
 	{"usql", &syntaxCqlsh},
 	{"utmctl", &syntaxKubectx},
+	{"utop", &syntaxRscript},
 	{"uudecode", &syntaxUudecode},
 	{"uuencode", &syntaxBase91},
 	{"uuidgen", &syntaxUuidgen},
@@ -2684,6 +2781,7 @@ var programs = [...]program{
 	{"wp", &syntaxWp},
 	{"wput", &syntaxWput},
 	{"wrangler", &syntaxDoctl},
+	{"wren_cli", &syntaxRscript},
 	{"write", &syntaxWall},
 	{"wrk", &syntaxRpcclient},
 	{"wscat", &syntaxWebsocat},
@@ -2746,9 +2844,11 @@ var programs = [...]program{
 	{"xzcat", &syntaxZcat},
 	{"xzgrep", &syntaxGrep},
 	{"yacc", &syntaxGcc},
+	{"yaegi", &syntaxRscript},
 	{"yamlfmt", &syntaxBlack},
 	{"yamllint", &syntaxMypy},
 	{"yaourt", &syntaxPacman},
+	{"yap", &syntaxRscript},
 	{"yapf", &syntaxBlack},
 	{"yarn", &syntaxNpm},
 	{"yash", &syntaxSh},
@@ -2795,6 +2895,7 @@ var programs = [...]program{
 	{"zstd", &syntaxGzip},
 	{"zstdcat", &syntaxZcat},
 	{"zstdmt", &syntaxGzip},
+	{"zx", &syntaxRscript},
 	{"zypper", &syntaxDnf},
 	{"{", &syntax_7b},
 	{"}", &syntax_7b},
@@ -2802,6 +2903,9 @@ var programs = [...]program{
 
 // extensions are how names of files of a language end.
 var extensions = map[string]string{
+	".bb":    "code",
+	".clj":   "code",
+	".cljc":  "code",
 	".bat":   "cmd",
 	".cmd":   "cmd",
 	".vbs":   "code",
@@ -4017,8 +4121,14 @@ var syntaxAz__2a = syntax{style: open, options: []option{
 	{"--scripts", &action_values_ShellRemote},
 }, operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeRemote}
 
-var syntaxAz_Config = syntax{style: open, subs: []program{
-	{"add", &syntax_d4459a4b733e},
+var syntaxAz_Config_Add = syntax{style: open, service: "here", options: []option{
+	{"--pip-extra-index-urls", &action_values_Text_effects_Dynamic},
+	{"--source", &action_values_Text_effects_Dynamic},
+	{"-s", &action_values_Text_effects_Dynamic},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
+var syntaxAz_Config = syntax{style: open, why: "runs the code of an extension", subs: []program{
+	{"add", &syntaxAz_Config_Add},
 	{"create", &syntax_db40ede62d80},
 	{"delete", &syntax_9bf8845220be},
 	{"get", &syntax_style_open_operands_rest_Text_base_class_network},
@@ -4200,6 +4310,15 @@ var syntaxBat = syntax{options: []option{
 	{"-w", &action_values_Text},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
+var syntaxBb = syntax{style: open, language: "code", service: "service", options: []option{
+	{"--eval", &action_values_Code_operands_rest_Text},
+	{"--file", &action_values_ScriptCode_operands_rest_Text},
+	{"-e", &action_values_Code_operands_rest_Text},
+	{"-f", &action_values_ScriptCode_operands_rest_Text},
+}, texts: []option{
+	{"--delete", &action_effects_ChangeRemote_verb_delete},
+}, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_network_streams_in_Code_setIn}
+
 var syntaxBc = syntax{options: []option{
 	{"--mathlib", &action_none},
 	{"--quiet", &action_none},
@@ -4214,6 +4333,14 @@ var syntaxBc = syntax{options: []option{
 	{"-s", &action_none},
 	{"-w", &action_none},
 }, operands: shape{rest: roleRead}}
+
+var syntaxBcachefs = syntax{style: open, subs: []program{
+	{"format", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"help", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list*", &syntax_operands_rest_Text_base_class_readOnly},
+	{"show-super", &syntax_operands_rest_Text_base_class_readOnly},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
 var syntaxBcdedit = syntax{style: slash, why: "changes how the system starts and recovers", subs: []program{
 	{"*", &syntax_0ef1c6770d1d},
@@ -5531,6 +5658,10 @@ var syntaxCmd_3anet = syntax{style: slash, why: "changes users, groups, shares o
 	{"view", &syntax_style_slash_operands_rest_Text_base_none},
 }}
 
+var syntaxCmd_3aprint = syntax{style: slash, options: []option{
+	{"/d", &action_values_Write},
+}, operands: shape{rest: roleRead}, base: &action_class_localWrite}
+
 var syntaxCmd_3atype = syntax{style: slash, options: []option{
 	{"/a", &action_none},
 	{"/c", &action_none},
@@ -5607,7 +5738,7 @@ var syntaxCode = syntax{style: open, why: "runs the code of an extension", optio
 	{"--extensionDevelopmentPath", &action_values_Text_flags_reject},
 	{"--extensions-dir", &action_values_Text_flags_reject},
 	{"--goto", &action_none},
-	{"--install-extension", &action_values_Package_class_network},
+	{"--install-extension", &action_values_Package_class_network_effects_Dynamic},
 	{"--list-extensions", &action_none},
 	{"--new-window", &action_none},
 	{"--reuse-window", &action_none},
@@ -6668,37 +6799,37 @@ var syntaxDeno = syntax{style: first, language: "node", options: []option{
 	{"-h", &action_none},
 	{"-q", &action_none},
 }, subs: []program{
-	{"add", &syntax_a04be3a4cc9f},
-	{"bench", &syntax_a04be3a4cc9f},
-	{"bundle", &syntax_a04be3a4cc9f},
-	{"cache", &syntax_a04be3a4cc9f},
-	{"check", &syntax_a04be3a4cc9f},
-	{"clean", &syntax_a04be3a4cc9f},
-	{"compile", &syntax_a04be3a4cc9f},
-	{"completions", &syntax_style_open_operands_rest_MaybeFile},
-	{"coverage", &syntax_a04be3a4cc9f},
-	{"doc", &syntax_a04be3a4cc9f},
+	{"add", &syntax_9706a83d13b5},
+	{"bench", &syntax_9706a83d13b5},
+	{"bundle", &syntax_9706a83d13b5},
+	{"cache", &syntax_9706a83d13b5},
+	{"check", &syntax_9706a83d13b5},
+	{"clean", &syntax_9706a83d13b5},
+	{"compile", &syntax_9706a83d13b5},
+	{"completions", &syntax_79a0b6f4d463},
+	{"coverage", &syntax_9706a83d13b5},
+	{"doc", &syntax_9706a83d13b5},
 	{"eval", &syntaxDeno_Eval},
-	{"fmt", &syntax_a04be3a4cc9f},
-	{"info", &syntax_style_open_operands_rest_MaybeFile},
-	{"init", &syntax_a04be3a4cc9f},
-	{"install", &syntax_a04be3a4cc9f},
-	{"jupyter", &syntax_a04be3a4cc9f},
-	{"lint", &syntax_style_open_operands_rest_MaybeFile},
-	{"outdated", &syntax_a04be3a4cc9f},
-	{"publish", &syntax_a04be3a4cc9f},
-	{"remove", &syntax_a04be3a4cc9f},
+	{"fmt", &syntax_9706a83d13b5},
+	{"info", &syntax_79a0b6f4d463},
+	{"init", &syntax_9706a83d13b5},
+	{"install", &syntax_9706a83d13b5},
+	{"jupyter", &syntax_9706a83d13b5},
+	{"lint", &syntax_79a0b6f4d463},
+	{"outdated", &syntax_9706a83d13b5},
+	{"publish", &syntax_9706a83d13b5},
+	{"remove", &syntax_9706a83d13b5},
 	{"repl", &syntax_operands_rest_Text_base_streams_in_Code_setIn},
 	{"run", &syntaxDeno_Run},
 	{"serve", &syntaxDeno_Run},
-	{"task", &syntax_a04be3a4cc9f},
-	{"test", &syntax_a04be3a4cc9f},
-	{"types", &syntax_style_open_operands_rest_MaybeFile},
-	{"uninstall", &syntax_a04be3a4cc9f},
-	{"update", &syntax_a04be3a4cc9f},
-	{"upgrade", &syntax_a04be3a4cc9f},
-	{"vendor", &syntax_a04be3a4cc9f},
-}}
+	{"task", &syntax_9706a83d13b5},
+	{"test", &syntax_9706a83d13b5},
+	{"types", &syntax_79a0b6f4d463},
+	{"uninstall", &syntax_9706a83d13b5},
+	{"update", &syntax_9706a83d13b5},
+	{"upgrade", &syntax_9706a83d13b5},
+	{"vendor", &syntax_9706a83d13b5},
+}, operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
 var syntaxDf = syntax{style: gnu, options: []option{
 	{"--all", &action_none},
@@ -6769,6 +6900,63 @@ var syntaxDf = syntax{style: gnu, options: []option{
 	{"-y", &action_none},
 	{"-z", &action_none},
 }, operands: shape{rest: roleText}}
+
+var syntaxDiantz = syntax{style: slash, why: "copies a locked database", options: []option{
+	{"/-y", &action_none},
+	{"/a", &action_none},
+	{"/b", &action_none},
+	{"/c", &action_none},
+	{"/copy", &action_none},
+	{"/copyall", &action_none},
+	{"/d", &action_none},
+	{"/dcopy", &action_none},
+	{"/e", &action_turns_Write_WriteTree_flags_recursive},
+	{"/exclude", &action_values_Text},
+	{"/f", &action_none},
+	{"/fft", &action_none},
+	{"/g", &action_none},
+	{"/h", &action_none},
+	{"/i", &action_none},
+	{"/j", &action_none},
+	{"/k", &action_none},
+	{"/l", &action_none},
+	{"/log", &action_values_Text},
+	{"/m", &action_none},
+	{"/mir", &action_33a86a0e669c},
+	{"/mov", &action_none},
+	{"/move", &action_none},
+	{"/mt", &action_none},
+	{"/n", &action_none},
+	{"/nc", &action_none},
+	{"/ndl", &action_none},
+	{"/nfl", &action_none},
+	{"/nh", &action_none},
+	{"/njh", &action_none},
+	{"/njs", &action_none},
+	{"/np", &action_none},
+	{"/ns", &action_none},
+	{"/o", &action_none},
+	{"/p", &action_none},
+	{"/purge", &action_33a86a0e669c},
+	{"/q", &action_none},
+	{"/r", &action_none},
+	{"/s", &action_turns_Write_WriteTree_flags_recursive},
+	{"/t", &action_none},
+	{"/tee", &action_none},
+	{"/u", &action_none},
+	{"/v", &action_none},
+	{"/w", &action_none},
+	{"/x", &action_none},
+	{"/xd", &action_values_Text},
+	{"/xf", &action_values_Text},
+	{"/xj", &action_none},
+	{"/xo", &action_none},
+	{"/y", &action_none},
+	{"/z", &action_none},
+	{"/zb", &action_none},
+}, texts: []option{
+	{"ntds.dit", &action_effects_ReadSecret},
+}, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_class_localWrite}
 
 var syntaxDiff = syntax{style: gnu | numeric, options: []option{
 	{"--GTYPE-group-format", &action_values_Text},
@@ -7492,6 +7680,21 @@ var syntaxDocker_Logs = syntax{style: bundled, options: []option{
 	{"-t", &action_none},
 }, operands: shape{rest: roleText}}
 
+var syntaxDocker_Plugin = syntax{style: open, why: "runs the code of a plug-in", subs: []program{
+	{"create", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"disable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"enable", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"inspect", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_6368e793bc2a},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"push", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"remove", &syntax_operands_rest_Text_base_class_destructive},
+	{"rm", &syntax_operands_rest_Text_base_class_destructive},
+	{"set", &syntax_operands_rest_MaybeFile_base_class_localWrite},
+	{"upgrade", &syntax_6368e793bc2a},
+}}
+
 var syntaxDocker_Pull = syntax{style: bundled, options: []option{
 	{"--all-tags", &action_none},
 	{"--disable-content-trust", &action_none},
@@ -7582,7 +7785,7 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"node", &syntaxDocker_Config},
 	{"pause", &syntaxDocker_Attach},
 	{"play", &syntaxDocker_Builder},
-	{"plugin", &syntaxDocker_Builder},
+	{"plugin", &syntaxDocker_Plugin},
 	{"pod", &syntaxDocker_Builder},
 	{"port", &syntaxDocker_Df},
 	{"prune", &syntax_8f5e87fa8ffc},
@@ -8165,6 +8368,62 @@ var syntaxEsentutl = syntax{style: slash, why: "copies a locked database", optio
 }, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_class_localWrite_effects_ReadSecret}
 
 var syntaxEval = syntax{operands: shape{rest: roleShellWords}}
+
+var syntaxEx = syntax{style: plus | long | bundled, input: roleEx, options: []option{
+	{"--clean", &action_none},
+	{"--cmd", &action_values_Ex_streams_in_Data_setIn},
+	{"--embed", &action_none},
+	{"--headless", &action_none},
+	{"--listen", &action_values_Text},
+	{"--noplugin", &action_none},
+	{"--remote", &action_values_Text_flags_reject},
+	{"--remote-expr", &action_values_Text_flags_reject},
+	{"--remote-send", &action_values_Text_flags_reject},
+	{"--servername", &action_values_Text},
+	{"-A", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-F", &action_none},
+	{"-H", &action_none},
+	{"-L", &action_none},
+	{"-M", &action_none},
+	{"-N", &action_none},
+	{"-O", &action_none},
+	{"-R", &action_none},
+	{"-S", &action_values_Script},
+	{"-T", &action_values_Text},
+	{"-U", &action_values_Script},
+	{"-V", &action_none},
+	{"-W", &action_values_Write},
+	{"-X", &action_none},
+	{"-Z", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_values_Ex_streams_in_Data_setIn},
+	{"-d", &action_none},
+	{"-e", &action_none},
+	{"-es", &action_none},
+	{"-f", &action_none},
+	{"-g", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_values_Script},
+	{"-l", &action_values_ScriptLua},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_none},
+	{"-p", &action_none},
+	{"-q", &action_values_Text_flags_reject},
+	{"-r", &action_none},
+	{"-s", &action_class_localWrite},
+	{"-t", &action_values_Text_flags_reject},
+	{"-u", &action_values_Script},
+	{"-v", &action_none},
+	{"-w", &action_values_Write},
+	{"-x", &action_none},
+	{"-y", &action_none},
+}, prefixes: []option{
+	{"+", &action_values_Ex_streams_in_Data_setIn},
+}, operands: shape{rest: roleEdit}, base: &action_class_localWrite_streams_in_Code_setIn}
 
 var syntaxExec = syntax{style: first, options: []option{
 	{"-a", &action_values_Text},
@@ -12030,7 +12289,7 @@ var syntaxHelm_Plugin = syntax{style: open, service: "here", options: []option{
 }, subs: []program{
 	{"add", &syntax_operands_head_Text_URL_base_class_network},
 	{"index", &syntax_operands_rest_Text_base_class_network},
-	{"install", &syntax_base_flags_reject},
+	{"install", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
 	{"remove", &syntax_operands_rest_Text_base_class_localWrite},
@@ -12041,7 +12300,7 @@ var syntaxHelm_Plugin = syntax{style: open, service: "here", options: []option{
 	{"update", &syntax_operands_rest_Text_base_class_network},
 }}
 
-var syntaxHelm = syntax{style: open, service: "kubernetes", options: []option{
+var syntaxHelm = syntax{style: open, why: "changes a cluster, or runs the code of a plug-in", service: "kubernetes", options: []option{
 	{"--ca-file", &action_values_Object},
 	{"--cert-file", &action_values_Object},
 	{"--key-file", &action_values_Object},
@@ -13412,8 +13671,8 @@ var syntaxKubectl = syntax{style: bundled, why: "changes a cluster, or runs the 
 	{"\"hostpid\":", &action_effects_ChangeRemote_verb_grant},
 	{"\"image\":", &action_values_ImageSource},
 	{"\"privileged\":", &action_effects_ChangeRemote_verb_grant},
-	{"krew*--archive", &action_effects_Dynamic},
-	{"krew*--manifest", &action_effects_Dynamic},
+	{"krew index add", &action_effects_Dynamic},
+	{"krew install", &action_effects_Dynamic},
 	{"set image*=", &action_values_ImageSource},
 }, subs: []program{
 	{"annotate", &syntaxKubectl_Annotate},
@@ -13476,18 +13735,23 @@ var syntaxKubectx = syntax{style: open, subs: []program{
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"pool-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"pool-destroy", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"purge", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"remove", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"rm", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"run", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
 	{"shell", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"snapshot-delete", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"ssh", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},
 	{"stop-destroy", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"undefine", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+	{"vol-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"vol-wipe", &syntax_operands_rest_Text_base_effects_Destroy},
+}, groups: []string{"disk", "snapshot", "storage", "volume"}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxKustomize = syntax{style: open, service: "kubernetes", subs: []program{
 	{"analyze", &syntax_operands_rest_MaybeFile_base_class_readOnly},
@@ -14034,6 +14298,10 @@ var syntaxMd5sum = syntax{style: gnu, options: []option{
 	{"-z", &action_none},
 }, operands: shape{rest: roleRead}}
 
+var syntaxMdadm = syntax{style: open, options: []option{
+	{"--zero-superblock", &action_effects_Destroy},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
 var syntaxMini = syntax{style: open, why: "starts another agent, which decides what runs; that is judged only where shield is its hook, too", options: []option{
 	{"--allow-all", &action_effects_ChangeGuard},
 	{"--allow-all-paths", &action_effects_ChangeGuard},
@@ -14129,18 +14397,23 @@ var syntaxMinikube = syntax{style: open, subs: []program{
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"pool-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"pool-destroy", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"purge", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"remove", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"rm", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"run", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
 	{"shell", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"snapshot-delete", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"ssh", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},
 	{"stop-destroy", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"undefine", &syntax_operands_rest_Text_base_effects_Destroy},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+	{"vol-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"vol-wipe", &syntax_operands_rest_Text_base_effects_Destroy},
+}, groups: []string{"disk", "snapshot", "storage", "volume"}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxMkdir = syntax{style: gnu, options: []option{
 	{"--context", &action_values_Text_attached},
@@ -15387,6 +15660,22 @@ var syntaxNvm = syntax{style: open, subs: []program{
 	{"x", &syntax_b805be8b7a5a},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
+var syntaxNvme = syntax{style: open, subs: []program{
+	{"delete-ns", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"endurance-log", &syntax_operands_rest_Text_base_class_readOnly},
+	{"error-log", &syntax_operands_rest_Text_base_class_readOnly},
+	{"format", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"fw-log", &syntax_operands_rest_Text_base_class_readOnly},
+	{"get-*", &syntax_operands_rest_Text_base_class_readOnly},
+	{"help", &syntax_operands_rest_Text_base_class_readOnly},
+	{"id-*", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list*", &syntax_operands_rest_Text_base_class_readOnly},
+	{"sanitize", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"show-*", &syntax_operands_rest_Text_base_class_readOnly},
+	{"smart-log", &syntax_operands_rest_Text_base_class_readOnly},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
 var syntaxObjcopy = syntax{style: open, options: []option{
 	{"--add-section", &action_values_Named},
 	{"--dump-section", &action_flags_reject},
@@ -15972,7 +16261,7 @@ var syntaxPandoc = syntax{style: gnu | bundled, options: []option{
 	{"-w", &action_values_Text},
 }, operands: shape{rest: roleMaybeURL}, base: &action_streams_out_Input_setOut}
 
-var syntaxParallel = syntax{style: first, options: []option{
+var syntaxParallel = syntax{style: first, language: "shell", options: []option{
 	{"--arg-file", &action_values_Read},
 	{"--bar", &action_none},
 	{"--basefile", &action_flags_reject},
@@ -16033,7 +16322,7 @@ var syntaxParallel = syntax{style: first, options: []option{
 	{"-t", &action_none},
 	{"-u", &action_none},
 	{"-v", &action_none},
-}, operands: shape{rest: roleArgvStdin}, base: &action_class_localWrite}
+}, operands: shape{rest: roleArgvStdin}, base: &action_class_localWrite_streams_in_Code_setIn}
 
 var syntaxPass = syntax{style: open, subs: []program{
 	{"*", &syntax_9b7540114e1e},
@@ -22369,17 +22658,18 @@ var syntax_7480064cd7e7 = syntax{style: open, operands: shape{rest: roleText}, b
 var syntax_75834fc21f67 = syntax{style: slash, operands: shape{head: []role{roleSetKey}, rest: roleText}, base: &action_class_destructive}
 var syntax_75ff228bd51b = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_readOnly}
 var syntax_764c246563a9 = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem_flags_reject}
+var syntax_79a0b6f4d463 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_streams_in_Data_setIn}
 var syntax_7df8baa9ea73 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote}
 var syntax_857f9b55a908 = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_change}
 var syntax_8d6124a4cbb9 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_8eec4dc3cd02 = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_effects_ChangeRemote_SendData}
 var syntax_8f5e87fa8ffc = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_destructive}
 var syntax_931cccb9a567 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
+var syntax_9706a83d13b5 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_class_network_streams_in_Data_setIn}
 var syntax_9b7540114e1e = syntax{operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_9bf8845220be = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_destructive_effects_ChangeRemote_Destroy}
 var syntax_9db36b43b0d6 = syntax{operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_flags_recursive}
 var syntax_9eaaeb46fe52 = syntax{operands: shape{rest: roleText}, base: &action_class_readOnly_streams_in_Data_setIn}
-var syntax_a04be3a4cc9f = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 var syntax_a14b228e26e2 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_streams_in_Upload_setIn}
 var syntax_a2edbc0b0ed0 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_a444bd77dd35 = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_class_network_flags_recursive}
@@ -22512,7 +22802,6 @@ var syntax_style_long_operands_rest_Text_base_class_readOnly = syntax{style: lon
 var syntax_style_long_operands_rest_Text_base_db15d81936c5 = syntax{style: long, operands: shape{rest: roleText}, base: &action_db15d81936c5}
 var syntax_style_open_base_class_localWrite = syntax{style: open, base: &action_class_localWrite}
 var syntax_style_open_operands_head_Text_base_class_network = syntax{style: open, operands: shape{head: []role{roleText}}, base: &action_class_network}
-var syntax_style_open_operands_rest_MaybeFile = syntax{style: open, operands: shape{rest: roleMaybeFile}}
 var syntax_style_open_operands_rest_Secret = syntax{style: open, operands: shape{rest: roleSecret}}
 var syntax_style_open_operands_rest_Text = syntax{style: open, operands: shape{rest: roleText}}
 var syntax_style_open_operands_rest_Text_base_1f360967b0c7 = syntax{style: open, operands: shape{rest: roleText}, base: &action_1f360967b0c7}
@@ -22595,6 +22884,7 @@ var action_class_network_flags_tells = action{class: network, flags: tells}
 var action_class_network_here_WriteTree = action{class: network, here: roleWriteTree}
 var action_class_network_operands_rest_Text = action{class: network, operands: &shape_rest_Text}
 var action_class_network_streams_in_Code_setIn = action{class: network, streams: streams{in: Code, setIn: true}}
+var action_class_network_streams_in_Data_setIn = action{class: network, streams: streams{in: Data, setIn: true}}
 var action_class_network_streams_in_Upload_setIn = action{class: network, streams: streams{in: Upload, setIn: true}}
 var action_class_network_streams_out_Download_setOut = action{class: network, streams: streams{out: Download, setOut: true}}
 var action_class_network_turns_URL_Fetch = action{class: network, turns: []turn{{roleURL, roleFetch}}}
@@ -22738,6 +23028,7 @@ var action_values_CmdWords = action{values: []role{roleCmdWords}}
 var action_values_CmdWords_class_anything = action{values: []role{roleCmdWords}, class: anything}
 var action_values_Code = action{values: []role{roleCode}}
 var action_values_Code_effects_Dynamic = action{values: []role{roleCode}, effects: []effect.Kind{effect.Dynamic}}
+var action_values_Code_operands_rest_Text = action{values: []role{roleCode}, operands: &shape_rest_Text}
 var action_values_Code_streams_in_Data_setIn = action{values: []role{roleCode}, streams: streams{in: Data, setIn: true}}
 var action_values_Control = action{values: []role{roleControl}}
 var action_values_Data = action{values: []role{roleData}}
@@ -22782,7 +23073,7 @@ var action_values_Over = action{values: []role{roleOver}}
 var action_values_PHP_effects_ChangeRemote_verb_run = action{values: []role{rolePHP}, effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 var action_values_PHP_operands_rest_Text = action{values: []role{rolePHP}, operands: &shape_rest_Text}
 var action_values_Package = action{values: []role{rolePackage}}
-var action_values_Package_class_network = action{values: []role{rolePackage}, class: network}
+var action_values_Package_class_network_effects_Dynamic = action{values: []role{rolePackage}, class: network, effects: []effect.Kind{effect.Dynamic}}
 var action_values_Perl = action{values: []role{rolePerl}}
 var action_values_Perl_attached = action{values: []role{rolePerl}, attached: true}
 var action_values_Perl_operands_rest_Move = action{values: []role{rolePerl}, operands: &shape_rest_Move}
@@ -22817,6 +23108,7 @@ var action_values_Script = action{values: []role{roleScript}}
 var action_values_ScriptAwk = action{values: []role{roleScriptAwk}}
 var action_values_ScriptAwk_operands_rest_Read = action{values: []role{roleScriptAwk}, operands: &shape_rest_Read}
 var action_values_ScriptCode = action{values: []role{roleScriptCode}}
+var action_values_ScriptCode_operands_rest_Text = action{values: []role{roleScriptCode}, operands: &shape_rest_Text}
 var action_values_ScriptCode_operands_rest_Text_flags_stop = action{values: []role{roleScriptCode}, operands: &shape_rest_Text, flags: stop}
 var action_values_ScriptInput = action{values: []role{roleScriptInput}}
 var action_values_ScriptInput_streams_in_Data_setIn = action{values: []role{roleScriptInput}, streams: streams{in: Data, setIn: true}}

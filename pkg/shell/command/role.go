@@ -393,7 +393,7 @@ func (r *reader) applyEffect(role role, w Word) {
 	case roleKey, roleSetKey:
 		r.use.Keys = append(r.use.Keys, Key{Word: w, Write: role == roleSetKey})
 	case roleMaybeScript:
-		if isStdin(w.Text) {
+		if isStdin(w.Text) || strings.HasPrefix(w.Text, "/dev/fd/") { // a process substitution
 			r.script("", w)
 		} else if language := FileLanguage(w.Text); language != "" {
 			r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
@@ -434,8 +434,12 @@ func (r *reader) nest(role role, words []Word) {
 	case roleCmdWords:
 		r.code(Nested{Language: "cmd", Words: words})
 	case rolePowerShellWords:
-		if words[0].Text == "-" {
+		if words[0].Text == "-" || isStdin(words[0].Text) {
 			r.use.Stdin, r.codeRead = Code, false
+			break
+		}
+		if strings.HasPrefix(words[0].Text, "/dev/fd/") {
+			r.script("powershell", words[0])
 			break
 		}
 		r.code(Nested{Language: "powershell", Words: words})

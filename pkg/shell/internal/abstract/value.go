@@ -64,6 +64,7 @@ type Value struct {
 	Taint     Taint
 	Origin    Origin // of all that is not known
 	Lead      Origin // of what it starts with, where that is not known
+	Loose     bool   // some part that is not known has no origin
 	Bare      bool   // nothing at all is known
 	Tree      bool   // the ** of a pattern is folders that were searched, see effect.Effect
 	Lines     bool   // a list of paths, of which each line matches the pattern, too
@@ -155,6 +156,7 @@ type Builder struct {
 	Taint   Taint
 	origin  Origin
 	lead    Origin
+	loose   bool
 	secrets string
 	list    bool // the only part so far is a list
 	tree    bool // and a tree
@@ -195,6 +197,7 @@ func (b *Builder) Add(v Value) {
 		return
 	}
 	b.origin |= v.Origin
+	b.loose = b.loose || v.Loose || v.Origin == 0
 	alone := b.Lit.Len() == 0
 	b.list, b.tree = alone && v.Lines, alone && v.Tree
 	if !b.pattern {
@@ -237,7 +240,7 @@ func (b *Builder) Value() Value {
 	if !b.pattern {
 		return Value{Text: b.Lit.String(), Taint: b.Taint, Secrets: b.secrets}
 	}
-	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Origin: b.origin, Lead: b.lead, Secrets: b.secrets, Lines: b.list, Tree: b.tree}
+	return Value{Text: b.Lit.String(), Show: b.show.String(), IsPattern: true, Bare: b.bare, Taint: b.Taint, Origin: b.origin, Lead: b.lead, Loose: b.loose, Secrets: b.secrets, Lines: b.list, Tree: b.tree}
 }
 
 // Unescaped adds unquoted text of the command.

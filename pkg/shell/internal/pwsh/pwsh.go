@@ -120,7 +120,13 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 	case c == '&' || c == '.' && p.i+1 < len(p.text) && strings.IndexByte(" \t('\"$", p.text[p.i+1]) >= 0:
 		p.i++
 		p.skip(" \t&")
-		return p.command(p.argument(), in)
+		name := p.argument()
+		if c == '.' && name.Bare && !strings.EqualFold(name.Show, "$PROFILE") {
+			// A variable that the text does not set holds nothing of the environment,
+			// and a script that is loaded becomes a part of this one.
+			p.w.Dynamic(effect.CauseUnresolved, "loads a script that nothing in the text names: "+name.Show, p.at)
+		}
+		return p.command(name, in)
 	case strings.HasPrefix(p.text[p.i:], unset): // it stood there as text
 		return p.command(p.argument(), in)
 	case c == '$' || c == '[' || c == '(' || c == '\'' || c == '"' || c == '@' || c == '{' || c >= '0' && c <= '9' || c == '!' || c == '-' || c == '+' || c == ',':
