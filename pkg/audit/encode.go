@@ -81,10 +81,11 @@ func (e *Entry) encode() []byte {
 		})
 	}
 	b = append(b, '}')
+	line := bytes.Clone(b)
 	if *room = b; cap(b) <= maxLine { // a large one would stay for good
 		rooms.Put(room)
 	}
-	return bytes.Clone(b)
+	return line
 }
 
 // rooms are what entries are written into: how long one gets is not known before.

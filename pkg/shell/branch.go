@@ -26,8 +26,8 @@ func rest(in abstract.Value) abstract.Value {
 	return entry(in, abstract.Unknown("…", in.Taint).Of(abstract.FromInput))
 }
 
-// unread returns what is left of an input for what follows.
-func (s *state) unread(in abstract.Value) abstract.Value {
+// remaining returns what is left of an input for what follows.
+func (s *state) remaining(in abstract.Value) abstract.Value {
 	switch {
 	case !s.consumed:
 		return in

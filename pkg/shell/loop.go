@@ -11,7 +11,7 @@ import (
 // while walks a loop turn by turn as long as its condition is decided.
 func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	cond := func() (abstract.Value, exit) {
-		in = s.unread(in)
+		in = s.remaining(in)
 		out := s.stmts(c.Cond, in)
 		if c.Until {
 			return out, s.decided().negated()
@@ -19,7 +19,7 @@ func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 		return out, s.decided()
 	}
 	body := func() abstract.Value {
-		in = s.unread(in)
+		in = s.remaining(in)
 		return s.stmts(c.Do, in)
 	}
 	return s.loop(cond, body, nil)
@@ -99,7 +99,7 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value
 	case *syntax.CStyleLoop:
 		s.arithm(loop.Init)
 		cond := func() (abstract.Value, exit) {
-			in = s.unread(in)
+			in = s.remaining(in)
 			return abstract.Value{}, notZero(s.arithm(loop.Cond))
 		}
 		body := func() abstract.Value {
@@ -166,7 +166,7 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 		}
 		s.turns(func() {
 			for _, item := range items {
-				in = s.unread(in)
+				in = s.remaining(in)
 				s.each(name, item)
 				b.Add(s.stmts(c.Do, in))
 			}
@@ -181,7 +181,7 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 		repeated, gone := len(s.effects), s.left.any()
 		s.each(name, item)
 		out := s.stmts(c.Do, in)
-		in = s.unread(in)
+		in = s.remaining(in)
 		if gone {
 			out = maybe(out)
 		}

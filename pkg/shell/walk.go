@@ -172,7 +172,7 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 			in, stdin = *s.stdin, s.stdin
 			s.consumed, s.remains = false, nil
 		}
-		in = s.unread(in)
+		in = s.remaining(in)
 	}
 	if !s.consumed && s.stdin == outer {
 		s.remains = remains
