@@ -123,7 +123,7 @@ func hookedBy(args []string) (name string, hooked bool) {
 		switch {
 		case slices.Contains(host.Names(), arg):
 			return arg, true
-		case slices.Contains([]string{"install", "uninstall", "status"}, arg):
+		case slices.Contains([]string{"install", "uninstall", "status", "list"}, arg):
 			return "", false
 		}
 	}

@@ -140,7 +140,8 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		return hookAnswer{}, err
 	}
 	if len(event.Actions) == 0 {
-		return hookAnswer{Allow: true}, nil
+		answer, err := h.Answer(ctx, event, true, "")
+		return hookAnswer{Allow: true, Answer: answer}, err
 	}
 	set, p, err := pipeline(c, w)
 	if err != nil {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/host"
 )
 
 // pinned are the variables that say where shield finds its settings and state.
@@ -22,7 +25,7 @@ var pinned = []string{"SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG
 const wrapper = ` || { s=$?; [ $s -eq 2 ] || echo "shield: blocked: no verdict (status $s); reinstall shield, or remove this hook from the settings" >&2; exit 2; }`
 
 // hookLine returns the command line that a host is given to run, for sh.
-func hookLine(w *World, name string, deadline time.Duration) (string, error) {
+func hookLine(_ context.Context, w *World, h *host.Host, deadline time.Duration) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: the path of shield itself is unknown")
 	}
@@ -30,7 +33,7 @@ func hookLine(w *World, name string, deadline time.Duration) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	return fmt.Sprintf("%s hook %s --timeout %s%s", judge, name, deadline, wrapper), nil
+	return fmt.Sprintf("%s hook %s --timeout %s%s", judge, h.Name, deadline, wrapper), nil
 }
 
 // readHookLine returns the program of an installed command line and its

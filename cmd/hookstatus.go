@@ -38,7 +38,7 @@ type installed struct {
 func (s *hookSettings) status(c *cli.Context) error {
 	hooks, problems := s.survey(c.Context)
 	if len(hooks) == 0 && len(problems) == 0 {
-		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missing(), s.host)
+		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missing(), s.host.Name)
 	}
 	if len(problems) == 0 {
 		for _, h := range hooks {
@@ -70,11 +70,17 @@ func unenforced(problems []string) error {
 // exist.
 func (s *hookSettings) missing() string {
 	var names []string
-	for _, scope := range s.Scopes {
-		if file, err := s.file(scope); err == nil && scope.Install && file.path != "" {
-			if _, err := os.Lstat(file.path); err != nil {
-				names = append(names, file.path+" is missing")
-			}
+	for i := range s.Places {
+		p := &s.Places[i]
+		if !p.Edited() || p.Scope == "managed" {
+			continue
+		}
+		files, err := s.files(p)
+		if err != nil || len(files) == 0 {
+			continue
+		}
+		if _, err := os.Lstat(files[0].path); err != nil {
+			names = append(names, files[0].path+" is missing")
 		}
 	}
 	if len(names) == 0 {
@@ -91,25 +97,19 @@ func (s *hookSettings) survey(ctx context.Context) (hooks []installed, problems 
 			problems = append(problems, name+" is set in the environment, which switches hooks off; unset it")
 		}
 	}
-	for _, scope := range s.Scopes {
-		file, err := s.file(scope)
-		if err == nil && file.path != "" {
-			var found []installed
-			var bad []string
-			found, bad, err = s.inspect(ctx, scope.Name, file)
-			hooks, problems = append(hooks, found...), append(problems, bad...)
-		}
+	seen := map[string]bool{}
+	for i := range s.Places {
+		p := &s.Places[i]
+		files, err := s.files(p)
 		if err != nil {
 			problems = append(problems, err.Error())
 		}
-	}
-	for _, pattern := range s.Managed {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v", pattern, err))
-		}
-		for _, name := range names {
-			found, bad, err := s.inspect(ctx, "managed", settingsFile{path: name})
+		for _, file := range files {
+			if seen[file.path] {
+				continue
+			}
+			seen[file.path] = true
+			found, bad, err := s.inspect(ctx, p, file)
 			hooks, problems = append(hooks, found...), append(problems, bad...)
 			if err != nil {
 				problems = append(problems, err.Error())
@@ -120,7 +120,7 @@ func (s *hookSettings) survey(ctx context.Context) (hooks []installed, problems 
 }
 
 // inspect returns the hooks in one settings file, and what is wrong with it.
-func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsFile) (hooks []installed, problems []string, err error) {
+func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settingsFile) (hooks []installed, problems []string, err error) {
 	doc, exists, err := file.read()
 	if err != nil || !exists {
 		return nil, nil, err
@@ -128,13 +128,10 @@ func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsF
 	about := func(what string, args ...any) {
 		problems = append(problems, file.path+": "+fmt.Sprintf(what, args...))
 	}
-	seen, err := s.Inspect(ctx, scope, doc)
-	if err != nil {
-		seen.Ignored = []string{err.Error()}
-	}
+	seen := p.Inspect(ctx, doc)
 	if len(seen.Ignored) > 0 {
 		// The host runs the hooks of its other files all the same.
-		if bytes.Contains(doc, []byte("hook "+s.host)) {
+		if bytes.Contains(doc, []byte("hook "+s.host.Name)) {
 			about("%s", seen.Ignored[0])
 		}
 		return nil, problems, nil
@@ -144,8 +141,8 @@ func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsF
 	}
 	for _, h := range seen.Hooks {
 		hooks = append(hooks, installed{h, file.path})
-		for _, p := range h.Problems {
-			about("%s", p)
+		for _, problem := range h.Problems {
+			about("%s", problem)
 		}
 		if err := s.examine(h); err != nil {
 			about("%v", err)
@@ -162,8 +159,8 @@ func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsF
 // examine returns what is wrong with an installed command line, and how to fix
 // it.
 func (s *hookSettings) examine(h host.Hook) error {
-	again := fmt.Sprintf("run 'shield hook install %s' again", s.host)
-	program, deadline, err := readHookLine(h.Command, s.host)
+	again := fmt.Sprintf("run 'shield hook install %s' again", s.host.Name)
+	program, deadline, err := readHookLine(h.Command, s.host.Name)
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, again)
 	}

@@ -91,7 +91,7 @@ _shield() {
 	"shield exec --color") choices="auto always never" action=none ;;
 	"shield exec --dialect") choices="" action=none ;;
 	"shield exec --keep-env") choices="" action=none ;;
-	"shield hook ") choices="claude-code install uninstall status --help" ;;
+	"shield hook ") choices="claude-code install uninstall status list --help" ;;
 	"shield hook claude-code ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --help" ;;
 	"shield hook claude-code --config") choices="" action=file ;;
 	"shield hook claude-code --policy") choices="default offline strict permissive" action=file ;;
@@ -101,12 +101,13 @@ _shield() {
 	"shield hook claude-code --root") choices="" action=directory ;;
 	"shield hook claude-code --color") choices="auto always never" action=none ;;
 	"shield hook claude-code --timeout") choices="" action=none ;;
-	"shield hook install ") choices="--scope --timeout --dry-run --help" ;;
-	"shield hook install --scope") choices="user project" action=none ;;
+	"shield hook install ") choices="--scope --timeout --dry-run --all --help" ;;
+	"shield hook install --scope") choices="user project managed" action=none ;;
 	"shield hook install --timeout") choices="" action=none ;;
-	"shield hook uninstall ") choices="--scope --help" ;;
-	"shield hook uninstall --scope") choices="user project" action=none ;;
-	"shield hook status ") choices="--help" ;;
+	"shield hook uninstall ") choices="--scope --all --help" ;;
+	"shield hook uninstall --scope") choices="user project managed" action=none ;;
+	"shield hook status ") choices="--all --help" ;;
+	"shield hook list ") choices="--help" ;;
 	"shield init ") choices="bash zsh fish --help" ;;
 	"shield init bash ") choices="--help" ;;
 	"shield init zsh ") choices="--help" ;;
