@@ -42,26 +42,36 @@ func (s *hookSettings) alone(ctx context.Context, edit func() error) error {
 	return edit()
 }
 
-// install edits the settings file. A second time changes nothing.
+// install edits the settings. A second time changes nothing.
 func (s *hookSettings) install(c *cli.Context) error {
-	place, file, err := s.edited(c)
+	edits, err := s.edited(c)
 	if err != nil {
 		return err
 	}
 	if c.Bool("dry-run") {
-		before, _, err := file.read()
-		if err != nil {
-			return err
+		for _, e := range edits {
+			before, _, err := e.file.read()
+			if err != nil {
+				return err
+			}
+			after, err := e.place.Install(c.Context, before)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.file.path, err)
+			}
+			s.showChange(e.file, before, after)
 		}
-		after, err := place.Install(c.Context, before)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file.path, err)
-		}
-		s.showChange(file, before, after)
 		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
 		return nil
 	}
-	if err := s.alone(c.Context, func() error { return s.put(c, place, file) }); err != nil {
+	err = s.alone(c.Context, func() error {
+		for _, e := range edits {
+			if err := s.put(c, e.place, e.file); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	if _, problems := s.survey(c.Context); len(problems) > 0 {
@@ -93,13 +103,20 @@ func (s *hookSettings) put(c *cli.Context, place *host.Place, file settingsFile)
 	return file.replace(after, place.Program)
 }
 
-// uninstall takes the hook out of the settings file.
+// uninstall takes the hook out of the settings.
 func (s *hookSettings) uninstall(c *cli.Context) error {
-	place, file, err := s.edited(c)
+	edits, err := s.edited(c)
 	if err != nil {
 		return err
 	}
-	return s.alone(c.Context, func() error { return s.remove(c, place, file) })
+	return s.alone(c.Context, func() error {
+		for _, e := range edits {
+			if err := s.remove(c, e.place, e.file); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (s *hookSettings) remove(c *cli.Context, place *host.Place, file settingsFile) error {

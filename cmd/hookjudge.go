@@ -39,7 +39,7 @@ type hookQuestion struct {
 type hookAnswer struct {
 	Allow  bool           `json:"allow"`
 	Failed bool           `json:"failed,omitempty"` // not judged: Reason says what went wrong
-	Answer jsontext.Value `json:"answer,omitempty"` // what an allowed host is told, if anything
+	Answer jsontext.Value `json:"answer,omitzero"`  // what an allowed host is told, if anything
 	Reason string         `json:"reason,omitempty"` // why not
 }
 

@@ -165,9 +165,10 @@ func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, erro
 
 // folder returns where the files of a place are; "" if that is unknown.
 func (s *hookSettings) folder(p *host.Place) string {
-	if p.Variable != "" {
-		if dir := s.world.Getenv(p.Variable); dir != "" {
-			return absolute([]string{dir}, s.world.Dir)[0]
+	variable, below, _ := strings.Cut(p.Variable, "/")
+	if variable != "" {
+		if dir := s.world.Getenv(variable); dir != "" {
+			return filepath.Join(absolute([]string{dir}, s.world.Dir)[0], below)
 		}
 	}
 	base := s.world.Dir
@@ -208,9 +209,14 @@ func (s *hookSettings) files(p *host.Place) ([]settingsFile, error) {
 	return files, nil
 }
 
-// edited returns the place and the settings file that a command line asks to
-// edit.
-func (s *hookSettings) edited(c *cli.Context) (*host.Place, settingsFile, error) {
+// An edit is a settings file that is edited, and what it is.
+type edit struct {
+	place *host.Place
+	file  settingsFile
+}
+
+// edited returns the settings files that a command line asks to edit.
+func (s *hookSettings) edited(c *cli.Context) (edits []edit, err error) {
 	var scopes []string
 	for i := range s.Places {
 		p := &s.Places[i]
@@ -226,9 +232,12 @@ func (s *hookSettings) edited(c *cli.Context) (*host.Place, settingsFile, error)
 			err = errors.New("the folder of the settings is unknown; set HOME")
 		}
 		if err != nil {
-			return nil, settingsFile{}, err
+			return nil, err
 		}
-		return p, files[0], nil
+		edits = append(edits, edit{p, files[0]})
 	}
-	return nil, settingsFile{}, fmt.Errorf("--scope %q is not one of %s", cut(c.String("scope")), strings.Join(scopes, ", "))
+	if len(edits) == 0 {
+		return nil, fmt.Errorf("--scope %q is not one of %s", cut(c.String("scope")), strings.Join(scopes, ", "))
+	}
+	return edits, nil
 }

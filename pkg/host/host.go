@@ -8,6 +8,7 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -59,6 +60,14 @@ func Named(name string) (*Host, error) {
 // program was tested, "" if only recorded events were.
 func (h *Host) Title() string    { return h.form.Title }
 func (h *Host) Verified() string { return h.form.Verified }
+
+// Limits are what no hook of this host can prevent, in sentences.
+func (h *Host) Limits() []string { return h.form.Limits }
+
+// Silent reports whether the host wants nothing on a hook's standard output, and
+// UserShell whether it runs command lines with the user's own shell.
+func (h *Host) Silent() bool    { return h.form.Silent }
+func (h *Host) UserShell() bool { return h.form.UserShell }
 
 // Found are the programs, and the folders below the home folder, that show that
 // the host is there.
@@ -245,7 +254,7 @@ func (h *Host) run(ctx context.Context, program string, v any) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s.yaml: %w", h.Name, err)
 	}
-	code, err := gojq.Compile(query, gojq.WithFunction("patched", 0, 0, patched))
+	code, err := gojq.Compile(query, gojq.WithFunction("patched", 0, 0, patched), gojq.WithFunction("sha256", 0, 0, hashed))
 	if err != nil {
 		return nil, fmt.Errorf("%s.yaml: %w", h.Name, err)
 	}
@@ -264,6 +273,15 @@ func (h *Host) run(ctx context.Context, program string, v any) ([]any, error) {
 			return nil, fmt.Errorf("more than %d answers", maxActions)
 		}
 	}
+}
+
+// hashed is the jq filter that returns the SHA-256 of a text, in hexadecimal.
+func hashed(v any, _ []any) any {
+	text, ok := v.(string)
+	if !ok {
+		return errors.New("only a text has a hash")
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }
 
 // needed returns what a program needs of a text of definitions: those that it

@@ -23,71 +23,6 @@ func named(t testing.TB, name string) *Host {
 	return h
 }
 
-// TestClaudeCodeTools holds what each tool's recorded payload becomes.
-func TestClaudeCodeTools(t *testing.T) {
-	t.Parallel()
-	h := named(t, "claude-code")
-	const common = `"cwd":"/home/me/app","id":"toolu_01`
-	const session = `"session":"8f6f2c1e-5f0c-4d0e-9d2e-2f0c6a4f1b7a"`
-	want := map[string]string{
-		"Bash":                       `{"command":"go test ./... 2>&1 | tail -20"}`,
-		"Bash-background":            `{"command":"npm run dev"}`,
-		"Read":                       `{"path":"/home/me/app/main.go"}`,
-		"Write":                      `{"content":"# Notes\n","path":"/home/me/app/notes.md"}`,
-		"Edit":                       `{"content":"a := 2","path":"/home/me/app/main.go"}`,
-		"MultiEdit":                  `{"content":"b\nd","path":"/home/me/app/main.go"}`,
-		"NotebookRead":               `{"path":"/home/me/app/plot.ipynb"}`,
-		"NotebookEdit":               `{"content":"print(1)","path":"/home/me/app/plot.ipynb"}`,
-		"Glob":                       `{"path":".","pattern":"**/*.go"}`,
-		"Glob-path":                  `{"path":"/home/me/app/pkg","pattern":"*.go"}`,
-		"Grep":                       `{"path":"/home/me/app","pattern":"func main"}`,
-		"LS":                         `{"path":"/home/me/app"}`,
-		"WebFetch":                   `{"method":"GET","url":"https://go.dev/doc/"}`,
-		"WebSearch":                  `{"query":"go release notes"}`,
-		"mcp__github__create_issue":  `{"body":"It breaks","owner":"me","repo":"app","title":"Bug"}`,
-		"mcp__filesystem__read_file": `{"path":"/home/me/.ssh/id_rsa"}`,
-		"Task":                       "", "TodoWrite": "", "BashOutput": "", "KillShell": "", "ExitPlanMode": "", "SlashCommand": "", "PostToolUse": "",
-		"Agent": "", "AskUserQuestion": "", "EnterPlanMode": "", "KillBash": "", "Skill": "", "TaskCreate": "", "TaskGet": "", "TaskList": "", "TaskOutput": "", "TaskStop": "", "TaskUpdate": "", "TodoRead": "", "ToolSearch": "",
-	}
-	types := map[string]string{
-		"Bash": "execute_command", "NotebookRead": "read_file", "Read": "read_file", "Write": "write_file", "Edit": "write_file", "MultiEdit": "write_file",
-		"NotebookEdit": "write_file", "Glob": "search_files", "Grep": "search_files", "LS": "list_directory", "WebFetch": "http_request", "WebSearch": "web_search",
-		"mcp__github__create_issue": "mcp__github__create_issue", "mcp__filesystem__read_file": "mcp__filesystem__read_file",
-	}
-	names, err := filepath.Glob("../../testdata/hosts/claude-code/*.json")
-	if err != nil || len(names) != len(want) {
-		t.Fatalf("%d recorded payloads, %d expectations: %v", len(names), len(want), err)
-	}
-	for _, name := range names {
-		in, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name = strings.TrimSuffix(filepath.Base(name), ".json")
-		e, err := h.Event(t.Context(), in)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		payload, known := want[name]
-		if !known {
-			t.Errorf("%s: no expectation", name)
-		}
-		if payload == "" {
-			answer, err := h.Answer(t.Context(), e, false, "r")
-			if len(e.Actions) != 0 || answer != nil || err != nil {
-				t.Errorf("%s: actions %s, answer %s, error %v; want none of them", name, e.Actions, answer, err)
-			}
-			continue
-		}
-		tool, _, _ := strings.Cut(name, "-")
-		got := `{` + common + name[:min(4, len(name))] + `","payload":` + payload + `,` + session + `,"type":"` + types[tool] + `"}`
-		if len(e.Actions) != 1 || string(e.Actions[0]) != got {
-			t.Errorf("%s: %s\nwant %s", name, e.Actions, got)
-		}
-	}
-}
-
 // TestEveryToolHasAPayload checks that each tool which a host's file names is
 // tried with a payload.
 func TestEveryToolHasAPayload(t *testing.T) {
@@ -111,7 +46,7 @@ func TestClaudeCodeAnswers(t *testing.T) {
 	}
 	for delegate, want := range map[bool]string{
 		false: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"why \"not\""}}`,
-		true:  "",
+		true:  "{}",
 	} {
 		got, err := h.Answer(t.Context(), e, delegate, `why "not"`)
 		if err != nil || string(got) != want {

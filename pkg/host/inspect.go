@@ -23,26 +23,38 @@ type Hook struct {
 	Command  string   `json:"command"`
 	Timeout  float64  `json:"timeout"`  // in seconds: how long the host waits; 0 if it waits without end
 	Problems []string `json:"problems"` // why the host does not run it before every tool call, each with what to do
+	Todo     []string `json:"todo"`     // the same, where the person who installs it has to do it
 }
 
-// Inspect returns how the host reads a settings file.
-func (p *Place) Inspect(ctx context.Context, doc []byte) Inspection {
+// Documents are settings files of the user by their names in the host's file, as
+// [Place.Inspect] may need them beside another.
+type Documents map[string]any
+
+// Add adds a file of a place, if it is one of the user's that can be read.
+func (d Documents) Add(p *Place, doc []byte) {
+	if v, err := p.structured(doc); err == nil && p.Scope == "user" {
+		d[p.File] = v
+	}
+}
+
+// Inspect returns how the host reads a settings file, which is at a path.
+func (p *Place) Inspect(ctx context.Context, path string, doc []byte, user Documents) Inspection {
 	if p.Text != "" {
 		return p.own(doc)
 	}
-	in, err := p.read(ctx, doc)
+	in, err := p.read(ctx, path, doc, user)
 	if err != nil {
 		return Inspection{Ignored: []string{err.Error()}}
 	}
 	return in
 }
 
-func (p *Place) read(ctx context.Context, doc []byte) (in Inspection, err error) {
+func (p *Place) read(ctx context.Context, path string, doc []byte, user Documents) (in Inspection, err error) {
 	v, err := p.structured(doc)
 	if err != nil {
 		return in, err
 	}
-	out, err := p.host.one(ctx, p.host.form.Inspect, map[string]any{"scope": p.Scope, "file": p.File, "doc": v})
+	out, err := p.host.one(ctx, p.host.form.Inspect, map[string]any{"scope": p.Scope, "file": p.File, "path": path, "doc": v, "user": map[string]any(user)})
 	if err != nil {
 		return in, fmt.Errorf("cannot be read (%w), so the host may ignore it; fix it", err)
 	}
@@ -64,6 +76,7 @@ func (p *Place) read(ctx context.Context, doc []byte) (in Inspection, err error)
 func (p *Place) own(doc []byte) Inspection {
 	f, err := p.text.read(doc)
 	switch {
+	case p.Beside():
 	case err == nil:
 		return Inspection{Hooks: []Hook{{Command: f.line, Timeout: f.timeout / float64(p.host.perSecond())}}}
 	case p.host.mentioned(doc):

@@ -59,7 +59,7 @@ func TestInspect(t *testing.T) {
 		"a comment":                    {"user", "// why\n" + string(installed), 0, []string{"comments or trailing commas"}},
 		"a comma too many":             {"user", strings.Replace(string(installed), "}", ",}", 1), 0, []string{"comments or trailing commas"}},
 	} {
-		in := all.scope(c.scope).Inspect(t.Context(), []byte(c.doc))
+		in := all.scope(c.scope).Inspect(t.Context(), "", []byte(c.doc), nil)
 		said := append(in.Ignored, in.Stops...)
 		for _, h := range in.Hooks {
 			said = append(said, h.Problems...)
@@ -78,7 +78,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{"", "{", "[1", "{}{}", `{"a":1,"a":2}`, "\xff", strings.Repeat("[", 100000), "[]", "null", `"x"`, "7"} {
-		if in := s.Inspect(t.Context(), []byte(doc)); len(in.Ignored) == 0 || len(in.Hooks) > 0 {
+		if in := s.Inspect(t.Context(), "", []byte(doc), nil); len(in.Ignored) == 0 || len(in.Hooks) > 0 {
 			t.Errorf("%.20q is read as %s", doc, fmt.Sprint(in))
 		}
 	}

@@ -78,14 +78,11 @@ func (h *Host) perSecond() int {
 	return 1
 }
 
-// Silent reports whether the host wants nothing on a hook's standard output.
-func (s *Settings) Silent() bool { return s.host.form.Silent }
-
 // Install returns a settings file's text with the hook in it, once. What was
 // installed before is replaced.
 func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 	switch {
-	case p.Text != "" && len(bytes.TrimSpace(doc)) > 0 && !p.host.mentioned(doc):
+	case p.Text != "" && len(bytes.TrimSpace(doc)) > 0 && !p.Whole(doc) && !p.host.mentioned(doc):
 		return nil, errors.New("this file is of another program, and the host has room for one; move it away")
 	case p.Text != "":
 		return []byte(p.made), nil
@@ -98,15 +95,28 @@ func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 	case len(bytes.TrimSpace(doc)) == 0 && p.Start != "":
 		doc = []byte(p.Start)
 	default:
-		var err error
-		if doc, _, err = p.remove(ctx, doc); err != nil {
+		rest, gone, err := p.remove(ctx, doc)
+		switch {
+		case err != nil:
 			return nil, err
+		case same(gone, p.entries):
+			return doc, nil
 		}
+		doc = rest
 	}
 	if err := ctx.Err(); err != nil { // our own entries were not found
 		return nil, err
 	}
 	return addAll(doc, p.entries)
+}
+
+// same reports whether two lists have the same elements in the same places.
+func same(a, b []element) bool {
+	return slices.EqualFunc(a, b, func(x, y element) bool {
+		one, err := encode(x.value)
+		other, otherErr := encode(y.value)
+		return err == nil && otherErr == nil && slices.Equal(x.path, y.path) && bytes.Equal(one, other)
+	})
 }
 
 // append returns a text with a block at its end.
@@ -153,7 +163,7 @@ func (p *Place) remove(ctx context.Context, doc []byte) (rest []byte, gone []ele
 // byte.
 func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, error) {
 	switch {
-	case p.Text != "" && !p.host.mentioned(doc):
+	case p.Text != "" && !p.Whole(doc) && !p.host.mentioned(doc):
 		return nil, ErrNotInstalled
 	case p.Text != "":
 		if _, err := p.text.read(doc); err != nil {
@@ -192,10 +202,16 @@ func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, erro
 // Installed reports whether a settings file has a hook of shield.
 func (p *Place) Installed(ctx context.Context, doc []byte) bool {
 	if len(p.entries) == 0 {
-		return p.host.mentioned(doc)
+		return p.Whole(doc) || p.host.mentioned(doc)
 	}
 	_, gone, err := p.remove(ctx, doc)
 	return err == nil && len(gone) > 0
+}
+
+// Whole reports whether a text is one that installing makes of a whole file.
+func (p *Place) Whole(doc []byte) bool {
+	_, err := p.text.read(doc)
+	return p.Text != "" && err == nil
 }
 
 // Denied returns the reason of a hook's output that is the host's own form of a

@@ -61,7 +61,7 @@ func load(path, ask string) (*form.Host, error) {
 		return nil, err
 	}
 	for i := range h.Places {
-		h.Places[i].Text = strings.ReplaceAll(h.Places[i].Text, "@ASK@", ask)
+		h.Places[i].Text = strings.ReplaceAll(h.Places[i].Text, "@ASK@\n", ask)
 	}
 	return &h, h.Check()
 }

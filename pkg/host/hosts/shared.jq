@@ -42,3 +42,17 @@ def flat($host; $default; $known):
 def misshapen($name; good):
   values | select(type != "array" or any(.[]; good | not))
   | "the host ignores the whole file, because an entry of \($name) is malformed; fix it";
+
+# What Claude Code and its followers send, as {event, tool, input, id, cwd,
+# session}.
+def claude_event:
+  {event: .hook_event_name, tool: .tool_name, input: .tool_input, id: .tool_use_id, cwd, session: .session_id};
+
+# What a plugin of shield's own sends. The answer carries the id, so there must be
+# one.
+def plugin_event:
+  if (.id | type) != "string" or .id == "" then error("the call has no id") end
+  | {event, tool, input, id, cwd, session};
+def plugin_deny: {decision: "deny", reason};
+def plugin_allow: {decision: "allow", id};
+def plugin_sample($tool): {event: "tool", tool: $tool, input: {command: "rm -rf --no-preserve-root /"}, id: "shield-status", session: "shield-status", cwd};

@@ -23,17 +23,18 @@ type Host struct {
 	Tools    map[string]Tool // by the host's name
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
 
-	Deny    string // jq: {reason} → what the host is told of a denial, whatever it asked
-	Allow   string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
-	Neutral string // jq: {event, id} → what leaves a call to the host's own permissions; "" prints nothing
-	Silent  bool   // the host wants nothing on standard output: the installed command takes it away
+	Deny      string // jq: {reason} → what the host is told of a denial, whatever it asked
+	Allow     string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
+	Neutral   string // jq: {event, id} → what leaves a call to the host's own permissions; "" prints nothing
+	UserShell bool   `yaml:"userShell"` // the command line is run by the user's own shell, which need not be one of sh's kind
+	Silent    bool   // the host wants nothing on standard output: the installed command takes it away
 
 	Off      []string // environment variables that switch the host's hooks off
 	Next     string   // what a person has to do for the host to use the hook
 	Unit     string   // of timeouts: s or ms
 	Places   []Place  // where settings are
 	Comments bool     // its JSON files may have comments
-	Inspect  string   // jq: {scope, file, doc} → what the host makes of a settings file; "" for hosts without
+	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file; "" for hosts without
 	Sample   string   // jq: {cwd} → an event that must be denied
 }
 
@@ -94,7 +95,7 @@ func (h *Host) Check() error {
 		if err := p.check(); err != nil {
 			return fmt.Errorf("place %s: %w", p.Scope, err)
 		}
-		installs = installs || p.Edited()
+		installs = installs || p.Edited() && !p.Beside()
 	}
 	if !installs {
 		return errors.New("no place can be edited")
@@ -125,11 +126,17 @@ func (p Place) check() error {
 		}
 	}
 	for _, text := range []string{p.Text, p.Block} {
-		if text != "" && strings.Count(text, "@LINE@")+strings.Count(text, "@QUOTED@") != 1 {
+		if lines := strings.Count(text, "@LINE@") + strings.Count(text, "@QUOTED@"); lines > 1 || text == p.Block && text != "" && lines == 0 {
 			return errors.New("the text does not have the command line once")
 		}
 	}
 	return nil
+}
+
+// Beside reports whether the file has no command line: the host needs it beside the
+// one that has.
+func (p Place) Beside() bool {
+	return p.Text != "" && !strings.Contains(p.Text, "@LINE@") && !strings.Contains(p.Text, "@QUOTED@")
 }
 
 // Edited reports whether shield can be installed in the file.
