@@ -12,6 +12,7 @@ type driver struct {
 	files   map[string]string // what the host needs before shield is installed
 	first   []string          // a command line that is run once before
 	args    []string
+	mute    bool // the host says the reason of a denial to nobody
 }
 
 const mcpServers = `"mcpServers": {"probe": {"command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}`
@@ -78,6 +79,7 @@ env = { SHIELD_E2E_MCP = "@WORK@/mcp.log" }
 		first: []string{"auth", "openai-compatible", "-k", "x", "-m", "fake-model", "-b", "@URL@/v1"},
 		files: map[string]string{".cline/data/settings/cline_mcp_settings.json": `{` + mcpServers + `}`},
 		args:  []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "run it"},
+		mute:  true,
 	},
 	{
 		name: "opencode", program: ".bin/opencode",

@@ -321,6 +321,8 @@ func denied(t *testing.T, d driver, row map[string]string) {
 				row[key] = "blocked, told why"
 			case strings.Contains(out, reason):
 				row[key] = "blocked, the person is told why"
+			case d.mute:
+				row[key] = "blocked, nobody is told why"
 			default:
 				row[key] = "blocked"
 				t.Errorf("nobody was told why: %.800s\n%s", out, r.model.told("shield"))
