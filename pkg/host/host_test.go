@@ -268,20 +268,35 @@ func TestInstallRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
+// FuzzEvent gives every host every input: what is not an error proposes actions,
+// comes after the tool, or is of a tool that the host's file calls internal.
 func FuzzEvent(f *testing.F) {
-	names, _ := filepath.Glob("../../testdata/hosts/claude-code/*.json")
+	names, _ := filepath.Glob("../../testdata/hosts/*/*-*.json") // what is unusual in the events of a host
 	for _, name := range names {
 		if in, err := os.ReadFile(name); err == nil {
 			f.Add(in)
 		}
 	}
-	h := named(f, "claude-code")
 	f.Fuzz(func(t *testing.T, in []byte) {
-		e, err := h.Event(context.Background(), in)
-		if err == nil && e.Name == "PreToolUse" && len(e.Actions) == 0 && !strings.Contains(string(in), "tool_name") {
-			t.Errorf("%q proposes nothing", in)
+		for _, name := range Names() {
+			h := named(t, name)
+			e, err := h.Event(context.Background(), in)
+			if err != nil || len(e.Actions) > 0 || slices.Contains(h.form.After, e.Name) {
+				continue
+			}
+			if read, err := h.one(context.Background(), h.form.Read, mustDecode(in)); err != nil || !slices.Contains(h.form.Internal, read.(map[string]any)["tool"].(string)) {
+				t.Errorf("%s: %q proposes nothing", name, in)
+			}
 		}
 	})
+}
+
+func mustDecode(in []byte) any {
+	v, err := decode(in)
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func FuzzInstall(f *testing.F) {
