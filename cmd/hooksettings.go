@@ -136,7 +136,6 @@ type hookSettings struct {
 	*host.Settings
 	host     *host.Host
 	world    *World
-	line     string        // that is installed
 	deadline time.Duration // of a hook that is installed, or that names none
 }
 
@@ -160,7 +159,7 @@ func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, erro
 	if err != nil {
 		return nil, err
 	}
-	return &hookSettings{Settings: s, host: h, world: w, line: line, deadline: deadline}, nil
+	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline}, nil
 }
 
 // folder returns where the files of a place are; "" if that is unknown.

@@ -5,7 +5,6 @@
 package hosts
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -76,7 +75,6 @@ type run struct {
 	shield     string // a copy that may be broken
 	model      *model
 	env        []string
-	out        bytes.Buffer
 }
 
 const policy = `extends: offline
