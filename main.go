@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/cmd"
+	"github.com/shieldcli/shield/internal/watch"
 )
 
 func main() {
@@ -32,6 +33,7 @@ func main() {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
 		Home: home, Dir: dir, Executable: exe, User: os.Getenv("USER"), OS: runtime.GOOS,
+		Ahead: watch.Ahead(),
 	})
 	stop()
 	os.Exit(status)

@@ -104,11 +104,7 @@ func verifyAudit(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	kept, err := keptHead(c, w)
-	if err != nil {
-		return err
-	}
-	report, err := audit.VerifyFile(file, kept)
+	report, err := auditReport(c, w, file)
 	if err != nil {
 		return err
 	}
@@ -121,6 +117,15 @@ func verifyAudit(c *cli.Context, w *World) error {
 		return &statusError{statusBlock, nil}
 	}
 	return err
+}
+
+// auditReport says what a log is worth, held against the end that is known of it.
+func auditReport(c *cli.Context, w *World, file string) (audit.Report, error) {
+	kept, err := keptHead(c, w)
+	if err != nil {
+		return audit.Report{}, err
+	}
+	return audit.VerifyFile(file, kept)
 }
 
 // verified says for people what was found.
@@ -242,11 +247,7 @@ func checkpointAudit(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	kept, err := keptHead(c, w)
-	if err != nil {
-		return err
-	}
-	report, err := audit.VerifyFile(file, kept)
+	report, err := auditReport(c, w, file)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
@@ -34,44 +35,60 @@ type World struct {
 	User       string // the user's name; may be unknown
 	OS         string // the operating system, as in GOOS
 
-	args       []string                            // the command line
-	parent     int                                 // the process that asks, if it is not the parent
-	startJudge func(args []string) (*judge, error) // nil starts shield itself
-	endParent  func() error                        // nil kills the parent
+	Ahead *watch.Watch // the hook that this process began to watch before the rest of shield was there; nil if it did not
+
+	args       []string                                  // the command line
+	parent     int                                       // the process that asks, if it is not the parent
+	startJudge func(args []string) (*watch.Judge, error) // nil starts shield itself
+	endParent  func() error                              // nil kills the parent
 }
 
-// commands are the commands, in the order of the help text.
-func commands(w *World) []*cli.Command {
-	return []*cli.Command{
-		policyCommand(w),
-		classifyCommand(w),
-		evaluateCommand(w),
-		approveCommand(w),
-		runCommand(w),
-		execCommand(w),
-		hookCommand(w),
-		initCommand(w),
-		explainCommand(w),
-		scoreCommand(w),
-		rulesCommand(w),
-		modelCommand(w),
-		approvalsCommand(w),
-		statusCommand(w),
-		auditCommand(w),
-		doctorCommand(w),
-		completionCommand(w),
-		docsCommand(w),
+// commands returns the command that a command line names, and if it names none, all
+// in the order of the help text: making the others would take a good part of the
+// time that a hook takes.
+func commands(w *World, args []string) (out []*cli.Command) {
+	table := [...]struct {
+		name    string
+		command func(*World) *cli.Command
+	}{
+		{"policy", policyCommand},
+		{"classify", classifyCommand},
+		{"evaluate", evaluateCommand},
+		{"approve", approveCommand},
+		{"run", runCommand},
+		{"exec", execCommand},
+		{"hook", hookCommand},
+		{"init", initCommand},
+		{"explain", explainCommand},
+		{"score", scoreCommand},
+		{"rules", rulesCommand},
+		{"model", modelCommand},
+		{"approvals", approvalsCommand},
+		{"status", statusCommand},
+		{"audit", auditCommand},
+		{"doctor", doctorCommand},
+		{"completion", completionCommand},
+		{"docs", docsCommand},
 	}
+	for _, c := range table {
+		if len(args) > 0 && args[0] == c.name {
+			return []*cli.Command{c.command(w)}
+		}
+	}
+	for _, c := range table {
+		out = append(out, c.command(w))
+	}
+	return out
 }
 
-// newApp returns the command tree.
-func newApp(w *World) *cli.App {
+// newApp returns the command tree, as far as a command line needs it.
+func newApp(w *World, args ...string) *cli.App {
 	app := &cli.App{
 		Name:            "shield",
 		Usage:           "judge every action an AI agent proposes, before it runs",
 		UsageText:       "shield COMMAND [FLAG…]",
 		Version:         version(),
-		Commands:        commands(w),
+		Commands:        commands(w, args),
 		Reader:          w.In,
 		Writer:          w.Out,
 		ErrWriter:       w.Err,
@@ -108,7 +125,7 @@ func Run(ctx context.Context, args []string, w World) int {
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:], "--help")
 	}
-	app := newApp(&w)
+	app := newApp(&w, args...)
 	w.args = flagsFirst(app, args)
 	err := app.RunContext(ctx, append([]string{"shield"}, w.args...))
 	status, err := exitStatus(deniedHook(&w, args, err))

@@ -46,6 +46,10 @@ func rulesAlone(t testing.TB) func(string) string {
 	}
 }
 
+// testCache is the cache of all worlds: a process loads ONNX Runtime once, from
+// one place.
+func testCache() string { return filepath.Join(os.TempDir(), "shield-test-cache") }
+
 // run runs a command line over an input. Tests that call it are not parallel:
 // the flag library writes to a help flag that all command lines share.
 func run(t testing.TB, w World, in string, args ...string) (status int, out, errs string) {
@@ -151,4 +155,21 @@ func FuzzPipeEqualsChain(f *testing.F) {
 			t.Errorf("run (-) and pipe (+) differ:\n%s", diff)
 		}
 	})
+}
+
+// TestCommandsByName holds that a command line which names a command gets it, and
+// that every other gets all.
+func TestCommandsByName(t *testing.T) {
+	t.Parallel()
+	all := commands(&World{}, nil)
+	for _, c := range all {
+		if alone := commands(&World{}, []string{c.Name, "--help"}); len(alone) != 1 || alone[0].Name != c.Name {
+			t.Errorf("%s: %d commands, the first is %s", c.Name, len(alone), alone[0].Name)
+		}
+	}
+	for _, args := range [][]string{{"--version"}, {"polic"}, {""}, {"--", "run"}} {
+		if got := commands(&World{}, args); len(got) != len(all) {
+			t.Errorf("%q: %d commands, want %d", args, len(got), len(all))
+		}
+	}
 }

@@ -1,13 +1,13 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/cpuguy83/go-md2man/v2/md2man"
 	"github.com/urfave/cli/v2"
 )
 
@@ -21,6 +21,9 @@ func docsCommand(w *World) *cli.Command {
 			args, err := operands(c, "FOLDER")
 			if err != nil {
 				return err
+			}
+			if roff("") == "" {
+				return errors.New("docs: this shield was built without the code for man pages; build it without the tag urfave_cli_no_docs")
 			}
 			for name, text := range docs(w) {
 				name = filepath.Join(args[0], name)
@@ -143,7 +146,7 @@ func manual(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Comm
 		section("SEE ALSO")
 		fmt.Fprintln(&b, "**shield**(1)")
 	}
-	return string(md2man.Render([]byte(b.String())))
+	return roff(b.String())
 }
 
 func manualFlags(b *strings.Builder, flags []cli.Flag) {

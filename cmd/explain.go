@@ -22,7 +22,8 @@ func explainCommand(w *World) *cli.Command {
 		Usage:     "show what one action would do, and what each tier says",
 		ArgsUsage: "[COMMAND]",
 		Description: "Judges a shell command, or the action that standard input holds as JSON, and shows what it would do: " +
-			"each part of the command with its effects and the rules that match them, the texts that rules read, and the answer of each tier. " +
+			"each part of the command with its effects and the rules that match them, the texts that rules read, the answer of each tier, " +
+			"and the evidence: what speaks for ALLOW, what against it, and how sure the model has to be to clear that. " +
 			"Nothing is executed, and nothing is written to the audit log. The exit status is that of the verdict.",
 		Flags: append(placeFlags(),
 			&cli.StringFlag{Name: "until", Value: "classify", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
@@ -137,7 +138,7 @@ func explained(ctx context.Context, w *World, p *shield.Pipeline, args []string,
 		}
 	}
 	out := p.EvaluateUntil(ctx, a, last)
-	return report.Explanation{Action: a, Verdict: &out.Verdict}, nil
+	return report.Explanation{Action: a, Verdict: &out.Verdict, Evidence: out.Evidence()}, nil
 }
 
 // A recordSource yields the records of an input.

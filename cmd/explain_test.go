@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -85,6 +87,79 @@ func TestExplainColour(t *testing.T) {
 		_, out, _ := run(t, w, "", "explain", "--policy", "offline", "--model", "none", "--color", tt.flag, "ls")
 		if got := strings.Contains(out, "\x1b["); got != tt.want {
 			t.Errorf("%s: coloured is %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// TestExplainDoubts asks about ten actions for each cause of doubt. Tier 0 has no
+// rules, so that each reaches Tier 1.
+func TestExplainDoubts(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "testdata", "explain", "doubts.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nothing := filepath.Join(t.TempDir(), "nothing.yaml")
+	if err := os.WriteFile(nothing, []byte("deny: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := explainWorld(t)
+	args := []string{"explain", "--policy", nothing, "--model", "none", "--root", "/home/dev/project", "--width", "1000"}
+	count, cause, clears := map[string]int{}, "", ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || strings.HasPrefix(line, "# ") {
+			continue
+		}
+		if head, ok := strings.CutPrefix(line, "["); ok {
+			cause, clears, _ = strings.Cut(strings.TrimSuffix(head, "]"), ": ")
+			continue
+		}
+		in, asked := "", append(args[:len(args):len(args)], line)
+		if strings.HasPrefix(line, `{"type"`) {
+			in, asked = line, args
+		}
+		_, out, errs := run(t, w, in, asked...)
+		_, doubt, found := strings.Cut(out, "\n  against: "+cause+"\n")
+		if said := strings.SplitN(doubt, "\n", 3); !found || errs != "" || len(said) < 3 || strings.TrimSpace(said[1]) != clears {
+			t.Errorf("%s: want %q, cleared as %q; got\n%s%s", line, cause, clears, out, errs)
+		}
+		count[cause]++
+	}
+	if len(count) != 22 {
+		t.Errorf("%d causes, want 22", len(count))
+	}
+	for cause, n := range count {
+		if n != 10 {
+			t.Errorf("%s: %d actions, want 10", cause, n)
+		}
+	}
+}
+
+// TestExplainDoubtHidesSecrets quotes in a doubt what holds a credential.
+func TestExplainDoubtHidesSecrets(t *testing.T) {
+	const token = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+	_, out, _ := run(t, explainWorld(t), "", "explain", "--policy", "offline", "--model", "none", "sh ./"+token+".sh")
+	_, evidence, found := strings.Cut(out, "\nEvidence\n")
+	evidence, _, _ = strings.Cut(evidence, "\nRead by rules")
+	if !found || !strings.Contains(evidence, "against: absent") || strings.Contains(evidence, token) {
+		t.Errorf("got\n%s", out)
+	}
+}
+
+// TestExplainEvidence draws what speaks for an action, and what takes the decision
+// from Tier 1.
+func TestExplainEvidence(t *testing.T) {
+	for command, want := range map[string]string{
+		"git status":      "harmless: every effect is known",
+		"touch a.txt":     "ordinary: every effect is known",
+		"frobnicate":      "nothing but the model's SAFE\n",
+		"rm -rf src":      "nothing that tier 1 finds: tier 2 or above has to decide",
+		"nc -z a.test 9":  "the model was not asked",
+		`bash -c "$(ls)"`: "against: rule XP-051\n      no SAFE of a model clears this",
+	} {
+		_, out, _ := run(t, explainWorld(t), "", "explain", "--policy", "offline", "--model", "none", command)
+		if !strings.Contains(out, want) {
+			t.Errorf("%s: want %q; got\n%s", command, want, out)
 		}
 	}
 }

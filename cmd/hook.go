@@ -11,11 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/host"
 )
-
-// judgeFlag makes a hook the judge that its watchdog has started.
-const judgeFlag = "judge"
 
 func hookCommand(w *World) *cli.Command {
 	cmd := &cli.Command{
@@ -38,7 +36,7 @@ func hookCommand(w *World) *cli.Command {
 			Usage: "answer one hook call of this host",
 			Flags: append(placeFlags(),
 				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
-				&cli.BoolFlag{Name: judgeFlag, Hidden: true}),
+				&cli.BoolFlag{Name: watch.Flag, Hidden: true}),
 			Action: func(c *cli.Context) error {
 				if _, err := operands(c); err != nil {
 					return err
@@ -47,7 +45,7 @@ func hookCommand(w *World) *cli.Command {
 				if err != nil {
 					return err
 				}
-				if c.Bool(judgeFlag) {
+				if c.Bool(watch.Flag) {
 					return judgeHook(c, w, name, deadline)
 				}
 				return watchHook(c.Context, w, name, deadline)

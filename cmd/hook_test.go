@@ -14,13 +14,17 @@ import (
 	"testing"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/host"
 )
 
 // inProcess has the hooks of a world judged in this process, by the command
 // line that another process would run.
 func inProcess(w World) World {
-	w.startJudge = func(args []string) (*judge, error) {
+	w.startJudge = func(args []string) (*watch.Judge, error) {
 		questions, in := io.Pipe()
 		out, answers := io.Pipe()
 		started := make(chan struct{})
@@ -33,7 +37,7 @@ func inProcess(w World) World {
 			_ = answers.CloseWithError(fmt.Errorf("status %d", Run(context.Background(), args, of)))
 		}()
 		<-started // command lines share a flag of the library, and are read one after the other
-		return &judge{in, out, func() { _ = in.Close(); _ = out.Close() }}, nil
+		return &watch.Judge{In: in, Out: out, Kill: func() { _ = in.Close(); _ = out.Close() }}, nil
 	}
 	return w
 }
@@ -194,15 +198,17 @@ func TestHookFailuresDeny(t *testing.T) {
 
 // TestHookJudgeFails has the judge fail in every way in which a process can.
 func TestHookJudgeFails(t *testing.T) {
-	answers := func(text string) func([]string) (*judge, error) {
-		return func([]string) (*judge, error) {
+	answers := func(text string) func([]string) (*watch.Judge, error) {
+		return func([]string) (*watch.Judge, error) {
 			_, in := io.Pipe()
-			return &judge{discard{in}, strings.NewReader(text), func() {}}, nil
+			return &watch.Judge{In: discard{in}, Out: strings.NewReader(text), Kill: func() {}}, nil
 		}
 	}
-	for name, start := range map[string]func([]string) (*judge, error){
-		"cannot be started":   func([]string) (*judge, error) { return nil, io.ErrUnexpectedEOF },
-		"ends at once":        func([]string) (*judge, error) { return &judge{broken{}, strings.NewReader(""), func() {}}, nil },
+	for name, start := range map[string]func([]string) (*watch.Judge, error){
+		"cannot be started": func([]string) (*watch.Judge, error) { return nil, io.ErrUnexpectedEOF },
+		"ends at once": func([]string) (*watch.Judge, error) {
+			return &watch.Judge{In: broken{}, Out: strings.NewReader(""), Kill: func() {}}, nil
+		},
 		"says nothing":        answers(""),
 		"a line without end":  answers(`{"allow":true}`),
 		"an empty line":       answers("\n"),
@@ -222,12 +228,51 @@ func TestHookJudgeFails(t *testing.T) {
 		"two answers":         answers(`{"allow":true}{"allow":true}` + "\n"),
 		"a log line first":    answers("log\n" + `{"allow":true}` + "\n"),
 		"the host's own form": answers(`{"hookSpecificOutput":{"permissionDecision":"allow"}}` + "\n"),
-		"more than is read":   answers(strings.Repeat(" ", maxAnswer) + `{"allow":true}` + "\n"),
+		"more than is read":   answers(strings.Repeat(" ", watch.MaxAnswer) + `{"allow":true}` + "\n"),
 	} {
 		w := newWorld(t)
 		w.startJudge = start
 		status, out, errs := run(t, w, hookRead, "hook", "claude-code")
 		hookDenied(t, name, status, out, errs)
+	}
+}
+
+// TestAllowedAhead holds that each host begins ahead, and that the one answer which the
+// watchdog takes before the rest of shield is there is what the judge says of an action
+// that is left to the host, and what the whole program would tell the host.
+func TestAllowedAhead(t *testing.T) {
+	t.Parallel()
+	var want []watch.Host
+	for _, name := range host.Names() {
+		h, err := host.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		neutral, err := h.Answer(t.Context(), host.Event{Name: "a", ID: "1"}, true, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := h.Answer(t.Context(), host.Event{Name: "b", ID: "2"}, true, "why")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(neutral) != string(other) { // it names the action
+			want = append(want, watch.Host{Name: name})
+			continue
+		}
+		want = append(want, watch.Host{Name: name, Neutral: string(neutral)})
+		text, err := jsonv2.Marshal(hookAnswer{Allow: true, Answer: neutral})
+		if err != nil || string(text)+"\n" != watch.Allowed(string(neutral)) {
+			t.Errorf("%s: a judge says %s, %v; the watchdog waits for %q", name, text, err, watch.Allowed(string(neutral)))
+		}
+		var out strings.Builder
+		answer, err := readAnswer([]byte(watch.Allowed(string(neutral))))
+		if err != nil || answer.tell(&out) != nil || out.String() != string(neutral)+"\n" {
+			t.Errorf("%s: the whole program tells the host %q, %v", name, out.String(), err)
+		}
+	}
+	if diff := cmp.Diff(want, watch.Hosts); diff != "" {
+		t.Errorf("watch.Hosts (-hosts +there):\n%s", diff)
 	}
 }
 

@@ -12,19 +12,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/host"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/verdict"
-)
-
-// How long after a hook's deadline each process waits for the one before it:
-// the judge for the verdict that the deadline makes, the watchdog for the
-// judge, and the judge, which is done by then, for the watchdog to end.
-const (
-	judgeGrace    = time.Second
-	watchdogGrace = 2 * time.Second
-	guardGrace    = 4 * time.Second
 )
 
 // A hookQuestion is the line that a judge is given, with Bytes bytes of a host's
@@ -48,12 +40,12 @@ type hookAnswer struct {
 // host, which lets the tool run in the end.
 func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) error {
 	ended := make(chan error, 2)
-	guard := time.AfterFunc(deadline+guardGrace, func() { ended <- w.endParent() })
+	guard := time.AfterFunc(deadline+watch.GuardGrace, func() { ended <- w.endParent() })
 	defer guard.Stop()
 	in := bufio.NewReader(w.In)
 	event, err := readQuestion(in, w)
 	if err != nil {
-		return fmt.Errorf("hook --%s: not a question of a watchdog: %w", judgeFlag, err)
+		return fmt.Errorf("hook --%s: not a question of a watchdog: %w", watch.Flag, err)
 	}
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
 	defer cancel()
@@ -82,7 +74,7 @@ func readQuestion(in *bufio.Reader, w *World) (event []byte, err error) {
 	if err := json.Unmarshal(line, &q, json.RejectUnknownMembers(true)); err != nil {
 		return nil, err
 	}
-	if q.Bytes < 0 || q.Bytes > host.MaxBytes {
+	if q.Bytes < 0 || q.Bytes > watch.MaxEvent {
 		return nil, fmt.Errorf("%d bytes", q.Bytes)
 	}
 	w.parent = q.Parent
@@ -95,7 +87,7 @@ func readQuestion(in *bufio.Reader, w *World) (event []byte, err error) {
 // waits for, such as a lock.
 func judgeInTime(ctx context.Context, c *cli.Context, w *World, name string, event []byte) hookAnswer {
 	late := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(judgeGrace, func() { close(late) }) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(watch.JudgeGrace, func() { close(late) }) })
 	defer stop()
 	answer, err := inTime(late, func() (hookAnswer, error) { return judgeEvent(ctx, c, w, name, event) })
 	switch {
@@ -147,6 +139,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 	if err != nil {
 		return hookAnswer{}, err
 	}
+	p.Warm()
 	allow, reason, err := judgeAll(ctx, p, event)
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/host"
 )
 
@@ -102,7 +103,7 @@ var killers = []string{"/usr/bin/timeout", "/bin/timeout"}
 
 // killGrace is how long after shield's deadline the killer waits. It is later than
 // shield's own watchdog, and earlier than the host.
-const killGrace = guardGrace + time.Second
+const killGrace = watch.GuardGrace + time.Second
 
 // killer returns the words before shield's own that end it when it hangs, or none
 // where the system has no such program.
@@ -183,7 +184,7 @@ func readHookLine(ctx context.Context, line string, h *host.Host) (got installed
 			}
 		}
 	}
-	if kills != 0 && kills <= got.deadline+watchdogGrace {
+	if kills != 0 && kills <= got.deadline+watch.Grace {
 		return got, fmt.Errorf("the command is ended after %s, before shield has answered", kills)
 	}
 	return got, nil

@@ -8,17 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/launch"
 	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/internal/subprocess"
 	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/host"
 )
 
@@ -263,7 +262,7 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 	defer cancel()
 	cmd := s.shell(ctx, h.Command)
 	cmd.Stdin = bytes.NewReader(s.Sample)
-	out, errs := subprocess.Output{Max: maxAnswer + 1}, subprocess.Output{Max: maxAnswer}
+	out, errs := subprocess.Output{Max: watch.MaxAnswer + 1}, subprocess.Output{Max: watch.MaxAnswer}
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second // for what it has left behind on its streams
 	if err := cmd.Start(); err != nil {
@@ -277,8 +276,8 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 		return fmt.Errorf("did not deny: no answer within %s", statusTime)
 	case !errors.As(err, &exit) || exit.ExitCode() != statusBlock:
 		return fmt.Errorf("did not deny: it ended with %v: %q", cmd.ProcessState, cut(errs.String()))
-	case len(out.Bytes()) > maxAnswer:
-		return fmt.Errorf("did not deny: more than %d KiB of output", maxAnswer>>10)
+	case len(out.Bytes()) > watch.MaxAnswer:
+		return fmt.Errorf("did not deny: more than %d KiB of output", watch.MaxAnswer>>10)
 	}
 	reason := strings.TrimSpace(errs.String())
 	if !s.host.Silent() {
@@ -303,27 +302,24 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 // tryJudge asks the judge of a command line, and returns why it cannot judge.
 // The denial that a host gets does not tell that from one that was judged.
 func (s *hookSettings) tryJudge(ctx context.Context, command string) error {
-	question, err := json.Marshal(hookQuestion{Bytes: len(s.Sample), Parent: os.Getpid()})
-	if err != nil {
-		return err
-	}
 	// The exit keeps the shell from becoming the judge, which may end its parent.
-	cmd := s.shell(ctx, command+" --"+judgeFlag+"; exit")
+	cmd := s.shell(ctx, command+" --"+watch.Flag+"; exit")
 	judge, err := judgeOf(cmd)
 	if err != nil {
 		return err
 	}
-	got := judge.ask(slices.Concat(question, []byte{'\n'}, s.Sample))
-	_ = judge.in.Close()
+	said, err := judge.Ask(s.Sample, os.Getpid())
+	_ = judge.In.Close()
 	_ = cmd.Cancel()
 	_ = cmd.Wait()
-	switch {
-	case got.err != nil:
-		return got.err
-	case got.answer.Failed:
-		return errors.New(got.answer.Reason)
+	if err != nil {
+		return err
 	}
-	return nil
+	answer, err := readAnswer(said)
+	if err == nil && answer.Failed {
+		err = errors.New(answer.Reason)
+	}
+	return err
 }
 
 // shell returns the command that runs a command line as the host would, in a

@@ -1,13 +1,10 @@
 package cmd
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"time"
@@ -15,114 +12,58 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/internal/watch"
 )
-
-// A judge is a process of shield that judges one event for a watchdog.
-type judge struct {
-	in   io.WriteCloser // ends the judge when it is closed
-	out  io.Reader
-	kill func()
-}
-
-// maxAnswer is how much of an answer is read, in bytes.
-const maxAnswer = 64 << 10
 
 // watchHook has another process judge one event of a host, prints its answer,
 // and returns an error, which is a denial, when that process is late, dies or
-// answers anything but what a judge answers. A process of its own can be killed
-// when it is stopped or hangs, which nothing inside it could do.
+// answers anything but what a judge answers.
 func watchHook(ctx context.Context, w *World, name string, deadline time.Duration) error {
-	await(w, "one event of the host from the terminal, a JSON object")
-	late := time.NewTimer(deadline + watchdogGrace)
-	defer late.Stop()
-	// A process that is stopped before it has become the program it is to run is
-	// waited for without end.
-	judge, err := inTime(late.C, func() (*judge, error) { return w.startJudge(judgeArgs(w.args, name)) })
-	if err != nil {
-		return fmt.Errorf("hook: start the judge: %w", err)
+	begun := w.Ahead
+	if begun == nil {
+		await(w, "one event of the host from the terminal, a JSON object")
+		begun = watch.Start(w.In, func() (*watch.Judge, error) { return w.startJudge(judgeArgs(w.args, name)) })
 	}
 	answered := false
-	defer func() {
-		_ = judge.in.Close()
-		if !answered {
-			judge.kill()
-		}
-	}()
-	reading, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
-	event, err := readAll(reading, w.In)
+	defer func() { begun.End(answered) }()
+	line, err := begun.Wait(ctx, deadline)
 	if err != nil {
 		return err
 	}
-	question, err := json.Marshal(hookQuestion{Bytes: len(event), Parent: os.Getppid()})
+	answer, err := readAnswer(line)
 	if err != nil {
 		return err
 	}
-	said := make(chan reply, 1)
-	go func() { said <- judge.ask(append(append(question, '\n'), event...)) }()
-	interrupted := ctx.Done()
-	for {
-		select {
-		case got := <-said:
-			answered = got.err == nil
-			return got.tell(w.Out)
-		case <-interrupted: // the judge has a question on the screen to take back
-			interrupted = nil
-			_ = judge.in.Close()
-			late.Reset(judgeGrace)
-		case <-late.C:
-			if ctx.Err() != nil {
-				return errors.New("hook: interrupted")
-			}
-			return errors.New("hook: no verdict in time")
-		}
-	}
+	answered = true
+	return answer.tell(w.Out)
 }
 
 // judgeArgs returns the command line of the judge for that of its watchdog.
 func judgeArgs(args []string, name string) []string {
 	i := slices.Index(args, name)
-	return slices.Insert(slices.Clone(args), i+1, "--"+judgeFlag)
+	return slices.Insert(slices.Clone(args), i+1, "--"+watch.Flag)
 }
 
-// A reply is what a judge came back with.
-type reply struct {
-	answer hookAnswer
-	err    error
-}
-
-// ask puts a question to the judge and reads its answer.
-func (j *judge) ask(question []byte) (got reply) {
-	if _, err := j.in.Write(question); err != nil {
-		got.err = fmt.Errorf("hook: the judge ended before it was asked: %w", err)
-		return got
+// readAnswer reads the line that a judge answers.
+func readAnswer(line []byte) (a hookAnswer, err error) {
+	err = json.Unmarshal(line, &a, json.RejectUnknownMembers(true))
+	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.Failed || len(a.Answer) > 0 && a.Answer.Kind() != '{' {
+		return hookAnswer{}, errors.New("hook: the judge's answer is malformed")
 	}
-	line, err := bufio.NewReader(io.LimitReader(j.out, maxAnswer)).ReadBytes('\n')
-	if err != nil {
-		got.err = errors.New("hook: the judge ended without an answer")
-		return got
-	}
-	err = json.Unmarshal(line, &got.answer, json.RejectUnknownMembers(true))
-	if err != nil || got.answer.Allow == (got.answer.Reason != "") || got.answer.Allow && got.answer.Failed || len(got.answer.Answer) > 0 && got.answer.Answer.Kind() != '{' {
-		got.err = errors.New("hook: the judge's answer is malformed")
-	}
-	return got
+	return a, nil
 }
 
 // tell tells the host what it is allowed, or returns what it is not as an error.
-func (r reply) tell(out io.Writer) error {
+func (a hookAnswer) tell(out io.Writer) error {
 	switch {
-	case r.err != nil:
-		return r.err
-	case r.answer.Failed:
-		return errors.New(r.answer.Reason)
-	case !r.answer.Allow:
-		return denial(r.answer.Reason)
-	case len(r.answer.Answer) == 0:
+	case a.Failed:
+		return errors.New(a.Reason)
+	case !a.Allow:
+		return denial(a.Reason)
+	case len(a.Answer) == 0:
 		return nil
 	}
-	line := r.answer.Answer
+	line := a.Answer
 	if err := (*jsontext.Value)(&line).Compact(); err != nil {
 		return fmt.Errorf("hook: %w", err)
 	}
@@ -134,7 +75,7 @@ func (r reply) tell(out io.Writer) error {
 
 // judgeProcess starts shield itself with other arguments. The process stays in
 // the group of this one, since a person may have to be asked at the terminal.
-func (w *World) judgeProcess(args []string) (*judge, error) {
+func (w *World) judgeProcess(args []string) (*watch.Judge, error) {
 	if w.Executable == "" {
 		return nil, errors.New("the path of shield itself is unknown")
 	}
@@ -145,7 +86,7 @@ func (w *World) judgeProcess(args []string) (*judge, error) {
 }
 
 // judgeOf starts a command that is a judge.
-func judgeOf(cmd *exec.Cmd) (*judge, error) {
+func judgeOf(cmd *exec.Cmd) (*watch.Judge, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -157,21 +98,5 @@ func judgeOf(cmd *exec.Cmd) (*judge, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &judge{in, out, func() { _ = cmd.Process.Kill() }}, nil
-}
-
-// readAll reads a hook's input, bounded in size and by the context.
-func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
-	data, err := inTime(ctx.Done(), func() ([]byte, error) { return io.ReadAll(io.LimitReader(r, host.MaxBytes+1)) })
-	switch {
-	case errors.Is(err, errLate):
-		return nil, errors.New("hook: standard input did not end in time")
-	case err != nil:
-		return nil, fmt.Errorf("hook: read standard input: %w", err)
-	case len(bytes.TrimSpace(data)) == 0:
-		return nil, errors.New("hook: standard input is empty")
-	case len(data) > host.MaxBytes:
-		return nil, fmt.Errorf("hook: input larger than %d MiB", host.MaxBytes>>20)
-	}
-	return data, nil
+	return &watch.Judge{In: in, Out: out, Kill: func() { _ = cmd.Process.Kill() }}, nil
 }

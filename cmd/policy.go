@@ -36,6 +36,7 @@ func policyCommand(w *World) *cli.Command {
 					&cli.StringFlag{Name: "format", Value: "text", Usage: "write `text|tap|junit|json`"}),
 				Action: func(c *cli.Context) error { return testPolicy(c, w) },
 			},
+			suggestCommand(w),
 		},
 	}
 }

@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --until --dialect --keep-env --timeout --scope --width --home --split --source --ids --misses --max-pass --max-friction --category --name --sha256 --file --checkpoint --key --lines " == *" $word "* ]]; then
+		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --width --home --split --source --ids --misses --max-pass --max-friction --category --name --sha256 --checkpoint --key --lines " == *" $word "* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -13,7 +13,7 @@ _shield() {
 	done
 	case "$typed $skip" in
 	"shield ") choices="policy classify evaluate approve run exec hook init explain score rules model approvals status audit doctor completion --help --version --help" ;;
-	"shield policy ") choices="check test --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
+	"shield policy ") choices="check test suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
 	"shield policy --model") choices="none" action=directory ;;
@@ -40,6 +40,16 @@ _shield() {
 	"shield policy test --root") choices="" action=directory ;;
 	"shield policy test --color") choices="auto always never" action=none ;;
 	"shield policy test --format") choices="text tap junit json" action=none ;;
+	"shield policy suggest ") choices="--config --policy --model --onnxruntime --state --root --color --file --approvals --help" ;;
+	"shield policy suggest --config") choices="" action=file ;;
+	"shield policy suggest --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy suggest --model") choices="none" action=directory ;;
+	"shield policy suggest --onnxruntime") choices="" action=file ;;
+	"shield policy suggest --state") choices="" action=directory ;;
+	"shield policy suggest --root") choices="" action=directory ;;
+	"shield policy suggest --color") choices="auto always never" action=none ;;
+	"shield policy suggest --file") choices="" action=file ;;
+	"shield policy suggest --approvals") choices="" action=none ;;
 	"shield classify ") choices="--config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield classify --config") choices="" action=file ;;
 	"shield classify --policy") choices="default offline strict permissive" action=file ;;

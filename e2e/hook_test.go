@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -274,6 +275,37 @@ func TestHookFails(t *testing.T) {
 				t.Errorf("not a denial with its reason on both streams: %q, %q", out, errs)
 			}
 		})
+	}
+}
+
+// TestHookAhead holds that the watchdog of an installed command line ends before the
+// packages of shield are initialized where its action is left to the host, and only
+// there: each process that gets further says so.
+func TestHookAhead(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.env = append(h.env, "GODEBUG=inittrace=1")
+	whole := func(in string) (int, string) {
+		out, errs, status := h.run(in, "/bin/sh", "-c", h.line())
+		return strings.Count(errs, "init github.com/shieldcli/shield/cmd @"), fmt.Sprintf("%d %s", status, out)
+	}
+	if n, said := whole(hookWipe); n != 2 || !strings.HasPrefix(said, "2 {") {
+		t.Errorf("%d processes were whole for a denial, want the judge and its watchdog: %q", n, said)
+	}
+	ahead := false
+	for i := 0; i < 50 && !ahead; i++ { // a busy machine may take longer than the watchdog waits ahead
+		n, said := whole(hookRead)
+		if said != "0 {}\n" {
+			t.Fatalf("%d processes were whole, and the host was told %q", n, said)
+		}
+		ahead = n == 1
+	}
+	if !ahead {
+		t.Error("two processes were whole for a read, want the judge alone")
+	}
+	h.write(filepath.Join(h.home, ".config", "shield", "shield.yaml"), "classifier: {model: none}\nhook: {answer: allow}\n")
+	if n, said := whole(hookRead); n != 2 || !strings.HasPrefix(said, `0 {"hookSpecificOutput":`) {
+		t.Errorf("%d processes were whole for an answer that is not neutral, want 2: %q", n, said)
 	}
 }
 

@@ -3,4 +3,4 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:e3d7c1f950e77626801242b078eb1af6d7bbc28881fc8e220a899a6e3c0e619d"
+const Digest = "sha256:c543aebcddc3a0eb665e796f06f604f21e1eb1c20c4f0b1008b9f4ac9a44c001"

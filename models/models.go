@@ -17,6 +17,11 @@ var files embed.FS
 //go:embed default/model.onnx
 var graph string
 
+// packed is the tokenizer of the default model.
+//
+//go:embed tokenizer_gen.bin
+var packed string
+
 // Default returns the folder of the default model. Its graph is given out as it
 // lies in the program, where nobody can write to it: a copy would take a tenth
 // of the time that the model needs to start.
@@ -29,6 +34,9 @@ func Default() fs.FS {
 }
 
 type folder struct{ fs.FS }
+
+// PackedTokenizer returns tokenizer.json in the form of tokenizer.OpenPacked.
+func (folder) PackedTokenizer() string { return packed }
 
 func (f folder) ReadFile(name string) ([]byte, error) {
 	if name == "model.onnx" {

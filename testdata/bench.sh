@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Go benchmarks, then what whole processes cost.
-# usage: bench.sh SHIELD
+# Go benchmarks, then what whole processes cost: this build in turn with that of a
+# commit before, in pairs.
+# usage: [BASE=COMMIT] bench.sh SHIELD
 set -eu
 shield=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cd "$(dirname "$0")/.."
@@ -8,47 +9,110 @@ cd "$(dirname "$0")/.."
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-export XDG_STATE_HOME=$scratch/state XDG_CONFIG_HOME=$scratch/config XDG_CACHE_HOME=$scratch/cache
-mkdir "$scratch/work"
-cd "$scratch/work"
+mkdir "$scratch/work" "$scratch/before"
+base=${BASE:-HEAD~1}
+before=
+sample() { go -C "$1" test -c -o "$2" ./pkg/shield 2>/dev/null || true; }
+sample . "$scratch/sample"
+if git archive "$base" 2>/dev/null | tar -x -C "$scratch/before" 2>/dev/null; then
+	make -s -C "$scratch/before" build
+	before=$scratch/before/build/shield
+	sample "$scratch/before" "$scratch/before/build/sample"
+	echo "before: $(git log -1 --format='%h %s' "$base")"
+else
+	echo "before: nothing, since git gives no $base here"
+fi
 
-tree=$OLDPWD
-python3 - "$shield" "$tree" <<'PY'
+tree=$PWD
+cp "$shield" "$scratch/shield" # as new, and on the same disk, as the one before
+shield=$scratch/shield
+cd "$scratch/work"
+python3 - "$tree" "$scratch/sample" "$shield" ${before:+"$before"} <<'PY'
 import ctypes, json, os, resource, shutil, subprocess, sys, time
 
-shield, tree = sys.argv[1:]
+tree, sample_test, shield, *before = sys.argv[1:]
+builds = before + [shield]
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: what a child leaves behind counts, too
 
+def place(build):
+    "sets the folders of a build, so that neither finds what the other has left"
+    for name in ("STATE", "CONFIG", "CACHE", "DATA"):
+        os.environ["XDG_%s_HOME" % name] = os.path.join(os.getcwd(), "home%d" % builds.index(build), name.lower())
+
 def cpu(argv, **kw):
-    "CPU seconds, wall seconds of one child"
+    "CPU seconds, wall seconds of one child, and of what it leaves behind"
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
-    subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **kw)
+    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=kw.get("stdin", subprocess.PIPE))
+    if "stdin" not in kw:
+        child.communicate(kw.get("input", b""))
+    child.wait()
+    wall = time.time() - start
     try:
         while True:
             os.wait()
     except ChildProcessError:
         pass
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.time() - start
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
-def median(argv, text=""):
-    return sorted(cpu(argv, input=text.encode())[0] for _ in range(51))[25] * 1000
+def middle(numbers):
+    return sorted(numbers)[len(numbers) // 2]
+
+def pairs(times, measure):
+    "the medians of what measure returns, a tuple for each build, in turn"
+    got = {build: [] for build in builds}
+    for _ in range(times):
+        for build in builds:
+            place(build)
+            got[build].append(measure(build))
+    return [[middle(column) for column in zip(*got[build])] for build in builds]
+
+def line(name, form, medians, note=""):
+    texts = [form % tuple(m) for m in medians]
+    print("%-46s %s%s" % (name, " before: ".join(reversed(texts)), note), flush=True)
 
 def cold(name, text, *args):
-    print("%-46s %6.1f ms of CPU, the median of 51" % (name, median([shield, *args], text)))
+    line(name, "%6.1f ms of CPU", pairs(51, lambda build: (cpu([build, *args], input=text.encode())[0] * 1000,)), ", medians of 51")
 
 print()
 read = '{"type":"read_file","payload":{"path":"src/main.go"}}'
 command = '{"type":"execute_command","payload":{"command":"git log --oneline | head -20"}}'
+cold("cold: shield --version", "", "--version")
 cold("cold: shield policy, a read", read, "policy")
 cold("cold: shield run, a read", read, "run")
 cold("cold: shield run, a command", command, "run", "--until", "classify")
 unknown = '{"type":"execute_command","payload":{"command":"make -j8 test | tee build/test.log"}}'
 cold("cold: shield run, a command, no model", unknown, "run", "--until", "classify", "--model", "none")
-cold("cold: shield run, a command for the model", unknown, "run", "--until", "classify")
+cold("cold: shield run, a command for the n-grams", unknown, "run", "--until", "classify")
+encoded = '{"type":"execute_command","payload":{"command":"hydra -L usernames.txt -p password 10.10.11.23 rdp"}}'
+cold("cold: shield run, a command for the encoder", encoded, "run", "--until", "classify")
 cold("cold: shield hook claude-code, a read", '{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"src/main.go"}}', "hook", "claude-code")
 cold("cold: shield exec --check", "", "exec", "--check", "--shell", "git status")
-print("%-46s %6.1f ms of CPU more than true" % ("shield exec -- true", median([shield, "exec", "--", "true"]) - median(["true"])))
+line("shield exec -- true", "%6.1f ms of CPU more than true", pairs(51, lambda build: ((cpu([build, "exec", "--", "true"])[0] - cpu(["true"])[0]) * 1000,)))
+
+# The hook as a host runs it, on commands of every day.
+everyday = ["npm test", "go build ./...", "pytest -q", "cargo check", "git commit -m x", "make", "docker compose up -d",
+    "npm install", "npm run build", "go test ./...", "cargo test", "git status", "git push", "ls", "git diff", "python app.py",
+    "mvn test", "terraform plan", "eslint .", "tsc --noEmit"]
+with open("app.py", "w") as f:
+    f.write("print('hello')\n")
+hooks = []
+for text in everyday:
+    event = json.dumps({"session_id": "s", "cwd": os.getcwd(), "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": text}}).encode()
+    hooks.append(pairs(11, lambda build: [1000 * t for t in cpu([build, "hook", "claude-code", "--timeout", "50s"], input=event)]))
+line("the hook on %d everyday commands" % len(hooks), "%6.1f ms wall, %.1f ms of CPU, %d of them at most 20 ms wall",
+    [(middle([h[b][1] for h in hooks]), middle([h[b][0] for h in hooks]), sum(h[b][1] <= 20 for h in hooks)) for b in range(len(builds))])
+
+# One judgement in process, over the sample.
+def in_process(build):
+    at = sample_test if build == shield else os.path.join(os.path.dirname(build), "sample")
+    out = subprocess.run([at, "-test.run", "^$", "-test.bench", "Sample/classify", "-test.benchtime", "5x"], cwd=os.path.join(tree, "pkg/shield"), capture_output=True, text=True).stdout.split()
+    return [float(out[out.index("µs-" + what) - 1]) for what in ("median", "mean", "p99")]
+
+try:
+    line("1,000 real actions in process, rules", "%6.1f µs median, %.1f µs mean, %.1f µs p99", pairs(3, in_process))
+except (OSError, ValueError):
+    print("1,000 real actions in process: the benchmark of one of the builds cannot be run")
 
 with open("actions.jsonl", "w") as f:
     for i in range(10000):
@@ -80,20 +144,19 @@ for name, args in [
     for state in ("off", "on"):
         with open(state, "w") as f:
             f.write("audit: {enabled: %s}\npolicy: offline\n" % ("true" if state == "on" else "false"))
-    took = []
-    for _ in range(5):
+    def stream(build):
         with open("sample.jsonl") as f:
-            took.append(cpu([shield, *args], stdin=f))
-        shutil.rmtree("on.state", ignore_errors=True)
-    took.sort()
-    print("%-46s %6.1f µs of CPU each, %.0f a second, the median of 5" % (name, took[2][0] / 20000 * 1e6, 20000 / took[2][1]))
+            seconds, wall = cpu([build, *args], stdin=f)
+        for state in ("off.state", "on.state"):
+            shutil.rmtree(state, ignore_errors=True)
+        return seconds / 20000 * 1e6, 20000 / wall
+    line(name, "%6.1f µs of CPU each, %.0f a second", pairs(3, stream), ", medians of 3")
 
 one = ["taskset", "-c", "0"] if shutil.which("taskset") else []
-for name, argv in [("100,000 actions, one core, rules", [*one, shield, "run", "--until", "classify", "--model", "none"])]:
+def whole(build):
     with open("actions.jsonl") as f:
-        seconds, wall = cpu(argv, stdin=f)
-    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
-    print("%-46s %6.2f s, %.2f s of CPU, at most %d MB resident" % (name, wall, seconds, most))
+        return cpu([*one, build, "run", "--until", "classify", "--model", "none"], stdin=f)
+line("100,000 actions, one core, rules", "%6.2f s of CPU, %.2f s", pairs(3, whole), ", medians of 3")
 
 # The model on every action: what changes something, is no read, and meets no
 # rule.
@@ -101,12 +164,18 @@ with open("unknown.jsonl", "w") as f:
     for i in range(1000):
         for payload in ["make -j8 test%d | tee build/test.log", "npm run build -- --scope app%d", "go build -o bin/tool%d ./cmd/tool", "pytest -q tests/test_%d.py -k 'not slow'"]:
             f.write(json.dumps({"type": "execute_command", "payload": {"command": payload % i}}) + "\n")
-with open("unknown.jsonl") as f:
-    child = subprocess.Popen([shield, "run", "--until", "classify", "--jobs", "2"], stdin=f, stdout=subprocess.DEVNULL)
+def modelled(build):
+    with open("unknown.jsonl") as f:
+        child = subprocess.Popen([build, "run", "--until", "classify", "--jobs", "2"], stdin=f, stdout=subprocess.DEVNULL)
     start = time.time()
     _, _, used = os.wait4(child.pid, 0)
-print("%-46s %6.0f a second, %.2f ms of CPU each, at most %d MB resident" % (
-    "4,000 actions for the model, --jobs 2", 4000 / (time.time() - start), (used.ru_utime + used.ru_stime) / 4, used.ru_maxrss // 1024))
+    child.returncode = 0
+    return 4000 / (time.time() - start), (used.ru_utime + used.ru_stime) / 4, used.ru_maxrss // 1024
+line("4,000 actions for the model, --jobs 2", "%6.0f a second, %.2f ms of CPU each, %d MB resident", pairs(3, modelled), ", medians of 3")
+
+# From here on this build alone: what it keeps in memory, and what its parts add.
+place(shield)
+print()
 
 # A reader that stalls: what waits must not be all that was read.
 words = "func main() { fmt.Println(x) } // some words of a usual file\\n" * 16000

@@ -8,7 +8,6 @@ import json
 import random
 
 import numpy as np
-import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 WINDOW = 128  # tokens, [CLS] and [SEP] among them
@@ -119,13 +118,3 @@ def batches(items, tokens):
         out.append(b)
     random.shuffle(out)
     return out
-
-
-def tensors(batch, cls, sep):
-    n = max(len(ids) for ids, _ in batch) + 2
-    x = torch.zeros(len(batch), n, dtype=torch.long)
-    mask = torch.zeros(len(batch), n, dtype=torch.long)
-    for i, (ids, _) in enumerate(batch):
-        x[i, :len(ids) + 2] = torch.tensor([cls, *ids, sep])
-        mask[i, :len(ids) + 2] = 1
-    return x, mask, torch.tensor([int(y) for _, y in batch])

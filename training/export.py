@@ -16,6 +16,27 @@ from transformers import AutoModelForSequenceClassification
 import wide
 
 
+class WideDeep(torch.nn.Module):
+    """One window's logits: SAFE, INJECTION. mix: factors of the wide and the deep log odds, and a constant."""
+
+    def __init__(self, encoder, table, bias, mix):
+        super().__init__()
+        self.encoder = encoder
+        limit = float(np.abs(table).max()) / 127
+        self.register_buffer("table", torch.tensor(np.round(table / limit), dtype=torch.int8))
+        self.limit, self.bias, self.mix = limit, bias, mix
+
+    def forward(self, input_ids, attention_mask):
+        deep = self.encoder(input_ids=input_ids, attention_mask=attention_mask).logits
+        x = input_ids[0]
+        grams = torch.cat([x % wide.SIZE, (x[:-1] * wide.STEP + x[1:] + 7919) % wide.SIZE,
+                           ((x[:-2] * wide.STEP + x[1:-1]) * wide.STEP + x[2:] + 104729) % wide.SIZE])
+        found = self.table[torch.unique(grams)].float() * self.limit
+        odds = found.sum() / torch.sqrt(torch.ones_like(found).sum()) + self.bias
+        odds = self.mix[0] * odds + self.mix[1] * (deep[:, 1] - deep[:, 0]) + self.mix[2]
+        return torch.stack([-odds / 2, odds / 2], dim=1)
+
+
 def export(model, path):
     """Writes a model of one window as ONNX with int8 weights to path."""
     model = model.cpu().eval()
@@ -42,7 +63,7 @@ def main():
     os.makedirs(o.out, exist_ok=True)
     encoder = AutoModelForSequenceClassification.from_pretrained(o.checkpoint, attn_implementation="eager")
     npz = np.load(os.path.join(o.checkpoint, "wide.npz"))
-    model = wide.WideDeep(encoder, npz["table"], float(npz["bias"]), o.mix)
+    model = WideDeep(encoder, npz["table"], float(npz["bias"]), o.mix)
     export(model, os.path.join(o.out, "model.onnx"))
     c = encoder.config
     json.dump({"model_type": "bert", "architectures": ["BertForSequenceClassification"], "vocab_size": c.vocab_size,

@@ -39,6 +39,16 @@ def new_model(ids, layers):
     return m
 
 
+def tensors(batch, cls, sep):
+    n = max(len(ids) for ids, _ in batch) + 2
+    x = torch.zeros(len(batch), n, dtype=torch.long)
+    mask = torch.zeros(len(batch), n, dtype=torch.long)
+    for i, (ids, _) in enumerate(batch):
+        x[i, :len(ids) + 2] = torch.tensor([cls, *ids, sep])
+        mask[i, :len(ids) + 2] = 1
+    return x, mask, torch.tensor([int(y) for _, y in batch])
+
+
 def score(model, rows, cls, sep):
     """For each row the log odds of an injection, the highest of its windows; notes which window that is."""
     model.eval()
@@ -51,7 +61,7 @@ def score(model, rows, cls, sep):
         while start < len(items):
             end = start + max(1, 16384 // (len(items[min(start + 64, len(items) - 1)][0]) + 2))
             part = items[start:end]
-            x, mask, _ = data.tensors([(w, 0) for w, _ in part], cls, sep)
+            x, mask, _ = tensors([(w, 0) for w, _ in part], cls, sep)
             logits = model(input_ids=x.to(device), attention_mask=mask.to(device)).logits
             for (_, (i, k)), v in zip(part, (logits[:, 1] - logits[:, 0]).tolist()):
                 if v > out[i]:
@@ -88,7 +98,7 @@ def train(rows, vocab, ids, layers=2, samples=20000, epochs=2, rate=2e-4, seed=1
         for part in parts:
             for g in opt.param_groups:
                 g["lr"] = rate * min(1, (step + 1) / (0.1 * total)) * max(0.02, 1 - step / total)
-            x, mask, y = data.tensors(part, cls, sep)
+            x, mask, y = tensors(part, cls, sep)
             logits = model(input_ids=x.to(device), attention_mask=mask.to(device)).logits
             loss = torch.nn.functional.cross_entropy(logits, y.to(device), label_smoothing=0.05)
             opt.zero_grad()

@@ -24,6 +24,11 @@ if [ "${1:-}" = --miniature ]; then
 		echo 'no torch here: nothing is trained'
 		exit
 	fi
+	go build -o "$work/causes" ./training/causes
+	"$work/causes" <"$work/mini.jsonl" >"$work/mini.causes"
+	echo '{"0": {"malicious": ["gen:execute_command"], "benign": ["gen:execute_command"]}, "1": {"malicious": [], "benign": []}}' >"$work/mini.groups"
+	"$python" "$code/doubts.py" --causes "$work/mini.causes" --rows "$work/mini.rows" --groups "$work/mini.groups" \
+		--tokenizer models/default/tokenizer.json --cascade 0.5 -0.7 --keep absent=0
 	"$python" "$code/train.py" "$work/mini.rows" --out "$work/mini" --vocabulary 3000 --layers 1 --samples 200 --epochs 1
 	"$python" "$code/export.py" "$work/mini" "$work/mini-model" --mix 1 0.6 0
 	echo '{"type":"execute_command","payload":{"command":"make test"}}' |
@@ -47,10 +52,17 @@ data=(--corpus "$work/corpus.rows" --generated "$work/generated.rows" --augmente
 "$PYTHON" "$code/evaluate.py" "${data[@]}" --only commands --samples 8000 | tee "$work/folds.jsonl"
 "$PYTHON" "$code/evaluate.py" "${data[@]}" --only texts --samples 5000 | tee -a "$work/folds.jsonl"
 "$PYTHON" "$code/calibrate.py" "$work"/folds/commands-*.jsonl --alarms 0.02 --blocks 0.0005 | tee "$work/mix.json"
+go build -o "$work/causes" ./training/causes
+cat "$CORPORA"/actions-{malicious,benign}.jsonl | "$work/causes" >"$work/causes.jsonl"
+# shellcheck disable=SC2046 # two numbers
+"$PYTHON" "$code/doubts.py" --causes "$work/causes.jsonl" --rows "$work/corpus.rows" --more "$work"/{generated,augmented}.rows \
+	--groups "$CORPORA/groups.json" --tokenizer "$work/folds/commands-0/tokenizer.json" \
+	--cascade $("$PYTHON" -c 'import json,sys; c = json.load(open(sys.argv[1]))["cascade"]; print(c["slope"], c["offset"])' "$work/mix.json") \
+	--keep absent=0 reader=0.9 | tee training/doubts.json
 "$PYTHON" "$code/train.py" "$work"/{corpus,generated,augmented}.rows --out "$work/checkpoint" --samples 36000
 # shellcheck disable=SC2046 # three numbers
 "$PYTHON" "$code/export.py" "$work/checkpoint" models/default --mix $("$PYTHON" -c 'import json,sys; print(*json.load(open(sys.argv[1]))["mix"])' "$work/mix.json") | tail -n 1 >"$work/wide.json"
 cat training/cases/*.jsonl | "$work/rows" >"$work/cases.rows"
 (cd training && "$PYTHON" safe.py "$work/cases.rows" --model ../models/default) | tee "$work/safe.json"
-"$PYTHON" "$code/card.py" "$CORPORA"/{actions,texts}-*.jsonl --safe "$work/safe.json" --mix "$work/mix.json" --wide "$work/wide.json" --measured training/measured.json --out models/default/shield.json
+"$PYTHON" "$code/card.py" "$CORPORA"/{actions,texts}-*.jsonl --safe "$work/safe.json" --mix "$work/mix.json" --wide "$work/wide.json" --doubts training/doubts.json --measured training/measured.json --out models/default/shield.json
 go generate ./models

@@ -4,7 +4,6 @@ A window's log odds are the sum of the weights of its different 1- to 3-grams, [
 by the square root of their number. It remembers what attacks are spelt with; the encoder beside it reads."""
 
 import numpy as np
-import torch
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
@@ -14,14 +13,14 @@ SIZE = 1048573  # slots of the table, a prime
 STEP = 100003
 
 
-def slots(x, xp=np):
-    """The slots of the n-grams of a window of token ids, for numpy or torch arrays of int64."""
+def slots(x):
+    """The slots of the n-grams of a window of token ids, an array of int64."""
     parts = [x % SIZE]
     if len(x) > 1:
         parts.append((x[:-1] * STEP + x[1:] + 7919) % SIZE)
     if len(x) > 2:
         parts.append(((x[:-2] * STEP + x[1:-1]) * STEP + x[2:] + 104729) % SIZE)
-    return xp.concatenate(parts) if xp is np else torch.cat(parts)
+    return np.concatenate(parts)
 
 
 def features(windows, cls, sep):
@@ -63,24 +62,3 @@ def fit(rows, weights, cls, sep, c=5.0):
         m = LogisticRegression(C=c, solver="liblinear", tol=1e-3).fit(x, y, w)
         table, bias = m.coef_[0].astype(np.float32), float(m.intercept_[0])
     return table, bias
-
-
-class WideDeep(torch.nn.Module):
-    """One window's logits: SAFE, INJECTION. mix: factors of the wide and the deep log odds, and a constant."""
-
-    def __init__(self, encoder, table, bias, mix):
-        super().__init__()
-        self.encoder = encoder
-        limit = float(np.abs(table).max()) / 127
-        self.register_buffer("table", torch.tensor(np.round(table / limit), dtype=torch.int8))
-        self.limit, self.bias, self.mix = limit, bias, mix
-
-    def forward(self, input_ids, attention_mask):
-        deep = self.encoder(input_ids=input_ids, attention_mask=attention_mask).logits
-        x = input_ids[0]
-        grams = torch.cat([x % SIZE, (x[:-1] * STEP + x[1:] + 7919) % SIZE,
-                           ((x[:-2] * STEP + x[1:-1]) * STEP + x[2:] + 104729) % SIZE])
-        found = self.table[torch.unique(grams)].float() * self.limit
-        wide = found.sum() / torch.sqrt(torch.ones_like(found).sum()) + self.bias
-        odds = self.mix[0] * wide + self.mix[1] * (deep[:, 1] - deep[:, 0]) + self.mix[2]
-        return torch.stack([-odds / 2, odds / 2], dim=1)

@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +27,24 @@ var helpers = [...]string{"cat", "xargs", "find", "env", "tr", "cut", "head", "t
 
 // A call is one run of a stub: its name and arguments.
 type call []string
+
+// A world is what a script finds around it.
+type world struct {
+	env   []string
+	files map[string]string // with a slash at the end of the name of a folder
+	input string
+}
+
+// nothing is the world of which predictions are made, and another is one of which
+// they cannot know.
+var (
+	nothing = world{}
+	another = world{
+		env:   []string{"x=a1 v1", "y=a2"},
+		files: map[string]string{"w.f": "a1 v2\na2 v3\n", "w.d/": "", "w9": ""},
+		input: "a1 v4\na2 v5\n",
+	}
+)
 
 // A runner runs scripts, one at a time, in a folder that is empty before each.
 type runner struct {
@@ -67,8 +87,34 @@ func newRunner(t *testing.T, argv []string) *runner {
 func (r *runner) log() string  { return filepath.Join(r.home, "log") }
 func (r *runner) work() string { return filepath.Join(r.home, "work") }
 
+// depends reports whether a script that made these calls makes others in another world,
+// or in another shell that has all that is in it: then it holds something that nobody can
+// know who sees only the script.
+func depends(t *testing.T, runners map[string]*runner, script *node, calls []call) bool {
+	t.Helper()
+	order := func(a, b call) int { return slices.Compare(a, b) }
+	first := slices.SortedFunc(slices.Values(calls), order)
+	for letter, r := range runners {
+		if !script.has(letter) {
+			continue
+		}
+		for _, around := range [...]world{nothing, another} {
+			other := slices.SortedFunc(slices.Values(r.runIn(t, around, script.String())), order)
+			if !slices.EqualFunc(first, other, slices.Equal[call]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // run runs a script and returns the calls that it made.
 func (r *runner) run(t *testing.T, script string) []call {
+	t.Helper()
+	return r.runIn(t, nothing, script)
+}
+
+func (r *runner) runIn(t *testing.T, around world, script string) []call {
 	t.Helper()
 	for _, path := range [...]string{r.work(), r.log()} {
 		if err := os.RemoveAll(path); err != nil {
@@ -78,6 +124,16 @@ func (r *runner) run(t *testing.T, script string) []call {
 	if err := os.Mkdir(r.work(), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	for name, text := range around.files {
+		path := filepath.Join(r.work(), name)
+		make := func() error { return os.WriteFile(path, []byte(text), 0o644) }
+		if strings.HasSuffix(name, "/") {
+			make = func() error { return os.Mkdir(path, 0o755) }
+		}
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	// Seconds of CPU, blocks of a file, kilobytes of stack.
@@ -85,6 +141,8 @@ func (r *runner) run(t *testing.T, script string) []call {
 	cmd := exec.CommandContext(ctx, "/bin/sh", append(limited, "-c", script)...)
 	cmd.Dir = r.work()
 	cmd.Env = []string{"PATH=" + filepath.Join(r.home, "bin"), "HOME=" + r.work(), "LC_ALL=C", "FUNCNEST=40"}
+	cmd.Env = append(cmd.Env, around.env...)
+	cmd.Stdin = strings.NewReader(around.input)
 	// Wait returns when nobody holds the output any more: what the script left
 	// in the background has made its calls then.
 	cmd.Stdout = writer{io.Discard}

@@ -32,14 +32,19 @@ func AppendObject(dst []byte, members []Member) []byte {
 	return append(dst, '}')
 }
 
+// A Canonical is a value in its canonical form.
+type Canonical []byte
+
 // AppendValue appends the canonical form of v, which consists of the types
-// that [Value] returns.
+// that [Value] returns and of [Canonical].
 func AppendValue(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:
 		return AppendString(dst, v)
 	case jsontext.Value:
 		return appendNumber(dst, v)
+	case Canonical:
+		return append(dst, v...)
 	case bool:
 		if v {
 			return append(dst, "true"...)

@@ -27,8 +27,8 @@ type sugarme struct {
 func (w *wordPiece) sugarme() model {
 	// A text cannot spell the unknown token: it is valid UTF-8 when it is divided.
 	const unknown = "\xff"
-	vocab := make(library.Vocab, len(w.start)+1)
-	for text, id := range w.start {
+	vocab := library.Vocab{}
+	for text, id := range w.words.all() {
 		vocab[text] = int(id)
 	}
 	vocab[unknown] = int(w.unk)

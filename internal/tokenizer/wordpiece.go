@@ -3,22 +3,21 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
 // A wordPiece divides a word into the longest tokens, from its beginning on. A
 // word that leaves a rest is one unknown token as a whole.
 type wordPiece struct {
-	start    map[string]int64 // tokens as they stand in the vocabulary
-	inside   map[string]int64 // tokens that continue a word, without their prefix
-	prefix   string           // of those in the vocabulary
-	longest  int              // bytes of the longest token
-	maxChars int              // a longer word is unknown
+	words    words
+	prefix   string // of the tokens that continue a word
+	begun    uint32 // its hash
+	longest  int    // bytes of the longest token
+	maxChars int    // a longer word is unknown
 	unk      int64
 }
 
-// newWordPiece takes over known, the ids of the vocabulary.
+// newWordPiece returns the model of a vocabulary whose ids are known.
 func newWordPiece(m *modelFile, known map[string]int64, special map[string]bool) (*wordPiece, error) {
 	unk, prefix := "[UNK]", "##"
 	w := &wordPiece{maxChars: 100}
@@ -41,28 +40,15 @@ func newWordPiece(m *modelFile, known map[string]int64, special map[string]bool)
 	if w.unk, ok = known[unk]; !ok {
 		return nil, fmt.Errorf("the unknown token %.80q is not in the vocabulary", unk)
 	}
-	delete(known, unk)
-	for text := range special {
-		delete(known, text)
-	}
-	w.prefix = prefix
-	within := 0
-	for i := range m.Vocab.tokens {
-		if strings.HasPrefix(m.Vocab.tokens[i].text, prefix) {
-			within++
+	w.prefix, w.begun = prefix, hash(newHash, prefix)
+	spelled := make([]token, 0, len(m.Vocab.tokens))
+	for _, t := range m.Vocab.tokens {
+		if t.text != unk && !special[t.text] {
+			spelled = append(spelled, t)
+			w.longest = max(w.longest, len(t.text))
 		}
 	}
-	w.start, w.inside = known, make(map[string]int64, within)
-	for i := range m.Vocab.tokens {
-		t := &m.Vocab.tokens[i]
-		if t.text == unk || special[t.text] {
-			continue
-		}
-		w.longest = max(w.longest, len(t.text))
-		if rest, ok := strings.CutPrefix(t.text, prefix); ok && rest != "" {
-			w.inside[rest] = t.id
-		}
-	}
+	w.words = newWords(spelled)
 	return w, nil
 }
 
@@ -71,22 +57,34 @@ func (w *wordPiece) tokens(dst []int64, word string) []int64 {
 	if len(word) > w.maxChars && utf8.RuneCountInString(word) > w.maxChars {
 		return append(dst, w.unk)
 	}
-	known := w.start
+	prefix, begun := "", newHash
 	for word != "" {
-		end := min(len(word), w.longest)
-		for ; end > 0; end-- {
-			if end < len(word) && !utf8.RuneStart(word[end]) {
-				continue
-			}
-			if id, ok := known[word[:end]]; ok {
-				dst = append(dst, id)
-				break
-			}
-		}
-		if end == 0 {
+		id, n := w.first(prefix, begun, word)
+		if n == 0 {
 			return append(dst[:before], w.unk)
 		}
-		word, known = word[end:], w.inside
+		dst = append(dst, id)
+		word, prefix, begun = word[n:], w.prefix, w.begun
 	}
 	return dst
+}
+
+// first returns the longest token that is prefix, whose hash is h, and the
+// beginning of word, and how much of word that is; 0 if there is none.
+func (w *wordPiece) first(prefix string, h uint32, word string) (id int64, n int) {
+	var hashes [maxToken]uint32 // of prefix and each beginning of word
+	end := min(len(word), w.longest-len(prefix))
+	for i := range end {
+		h = mix(h, word[i])
+		hashes[i] = h
+	}
+	for ; end > 0; end-- {
+		if end < len(word) && !utf8.RuneStart(word[end]) {
+			continue
+		}
+		if id, ok := w.words.find(hashes[end-1], prefix, word[:end]); ok {
+			return id, end
+		}
+	}
+	return 0, 0
 }

@@ -25,7 +25,12 @@ type Action struct {
 
 	Hash string         // "sha256:" and hex, over the canonical JSON of type and payload as given
 	Raw  jsontext.Value // the record as received: one JSON object
+
+	canonical []byte // of Raw; nil for a large one
 }
+
+// Canonical returns the canonical JSON of Raw, or nil where it was not kept.
+func (a *Action) Canonical() []byte { return a.canonical }
 
 // Text returns the payload's string at a canonical field name, or "" if it is
 // missing or not a string.

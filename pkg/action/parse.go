@@ -41,7 +41,8 @@ func Parse(raw []byte) (*Action, error) {
 // FromMembers is [Parse] for a record whose members have been read.
 func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 	a := &Action{Raw: raw}
-	var hashed [2]canonjson.Member // payload and type, as given
+	var payload, kind any // as given
+	hasPayload, hasType := false, false
 	for _, m := range members {
 		if strings.EqualFold(m.Name, "decision") || strings.EqualFold(m.Name, "seal") {
 			return nil, &Error{Code: IsVerdict, Field: canonjson.Quote(m.Name), Err: errors.New("an action must not have this field")}
@@ -51,13 +52,13 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 		var err error
 		switch m.Name {
 		case "type":
-			hashed[1] = m
+			kind, hasType = m.Value, true
 			a.Type, err = text(m, maxType)
 			if err == nil && strings.TrimSpace(a.Type) == "" {
 				err = invalid("type", "empty")
 			}
 		case "payload":
-			hashed[0] = m
+			payload, hasPayload = m.Value, true
 			var ok bool
 			if a.Payload, ok = m.Value.(map[string]any); !ok {
 				err = wrongType("payload", "an object", m.Value)
@@ -79,12 +80,12 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 		}
 	}
 	switch {
-	case hashed[1].Name == "":
+	case !hasType:
 		return nil, missing("type")
-	case hashed[0].Name == "":
+	case !hasPayload:
 		return nil, missing("payload")
 	}
-	a.Hash = hash(hashed[:])
+	a.hash(members, payload, kind)
 	if err := a.canonicalize(); err != nil {
 		return nil, err
 	}
@@ -93,20 +94,38 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 
 var hashBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// hash returns the action's hash, over the canonical JSON of its type and
-// payload.
-func hash(members []canonjson.Member) string {
+// maxCanonical is the length of the longest record whose canonical form is kept:
+// what waits to be judged is bounded by the bytes of its records.
+const maxCanonical = 64 << 10
+
+// hash sets the action's hash, over the canonical JSON of its type and payload,
+// and the canonical form of the whole record, of which the payload is most.
+func (a *Action) hash(members []canonjson.Member, payload, kind any) {
 	buf := hashBuffers.Get().(*[]byte)
-	*buf = canonjson.AppendObject((*buf)[:0], members)
-	sum := sha256.Sum256(*buf)
-	if cap(*buf) <= 64<<10 { // a large one would stay for good
-		hashBuffers.Put(buf)
-	}
+	b := append((*buf)[:0], `{"payload":`...)
+	start := len(b)
+	b = canonjson.AppendValue(b, payload)
+	end := len(b)
+	b = append(canonjson.AppendValue(append(b, `,"type":`...), kind), '}')
+	sum := sha256.Sum256(b)
 	const prefix = "sha256:"
 	var out [len(prefix) + 2*sha256.Size]byte
 	copy(out[:], prefix)
 	hex.Encode(out[len(prefix):], sum[:])
-	return string(out[:])
+	a.Hash = string(out[:])
+	if len(a.Raw) <= maxCanonical {
+		var few [8]canonjson.Member
+		sorted := append(few[:0], members...)
+		for i := range sorted {
+			if sorted[i].Name == "payload" {
+				sorted[i].Value = canonjson.Canonical(b[start:end])
+			}
+		}
+		a.canonical = canonjson.AppendObject(make([]byte, 0, len(a.Raw)+16), sorted)
+	}
+	if *buf = b; cap(b) <= maxCanonical { // a large one would stay for good
+		hashBuffers.Put(buf)
+	}
 }
 
 func text(m canonjson.Member, limit int) (string, error) {

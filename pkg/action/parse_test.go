@@ -7,6 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/shieldcli/shield/internal/canonjson"
 )
 
 func TestParse(t *testing.T) {
@@ -21,11 +24,34 @@ func TestParse(t *testing.T) {
 		Payload: map[string]any{"command": "ls é", "n": jsontext.Value("1.50"), "ok": true, "none": nil,
 			"list": []any{"x", jsontext.Value("2")}, "o": map[string]any{"cmd": "y"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Action{})); diff != "" {
 		t.Error(diff)
 	}
 	if got.Text("command") != "ls é" || got.Text("n") != "" || got.Text("cmd") != "" {
 		t.Error("Text returns something else")
+	}
+}
+
+// The canonical form that is kept of a record is what reading its text again gives.
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		`{"type":"execute_command","payload":{"command":"ls"}}`,
+		` { "payload" : {"cmd":"a\u0041\/\n\u001b\u2028<é😀\ud83d\ude00","n":[1.50,1e400,-0,9007199254740993,{"b":{},"a":[]}]}, "type":"Bash", "id":"x" } `,
+		`{"type":"x","payload":{"\ufb33":1,"\ud83d\ude00":2,"\u20ac":3},"\ufb33":null,"\ud83d\ude00":true,"min_tier":1,"c":1,"b":2,"a":3,"cwd":"/","session":"s"}`,
+	} {
+		a, err := Parse([]byte(raw))
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		want, err := canonjson.Append(nil, a.Raw, MaxDepth)
+		if err != nil || string(a.Canonical()) != string(want) {
+			t.Errorf("%s\n got %s\nwant %s, %v", raw, a.Canonical(), want, err)
+		}
+	}
+	large := `{"type":"x","payload":{"a":"` + strings.Repeat("a", maxCanonical) + `"}}`
+	if a, err := Parse([]byte(large)); err != nil || a.Canonical() != nil {
+		t.Errorf("a large record: %v, %d bytes are kept", err, len(a.Canonical()))
 	}
 }
 

@@ -25,11 +25,16 @@ type Case struct {
 	// record with [Case.Meet]. nil means that nothing is recorded.
 	Met [][]Met
 
+	// Evidence is filled by Tier 1 if it is not nil.
+	Evidence *Evidence
+
 	shell   Shell
 	written Written
 	place   effect.Place
 	words   string // of the command, resolved
 	views   []View
+	texts   []fieldTexts
+	decoded []decodedText
 }
 
 // At returns the place in which the action is judged; its CWD is the action's.
@@ -64,6 +69,7 @@ type Analyzer struct {
 	Place   effect.Place // of actions without a folder; CWD is the first root
 
 	trust *trust // nil trusts this machine alone
+	files *files // nil looks at no files
 }
 
 // Bounds of one analysis. A case that exceeds them is dynamic or unexamined.
@@ -96,6 +102,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.persist()
 	c.told()
 	an.trust.mark(c.Effects)
+	c.restorable(an.files)
 	return c
 }
 

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"strings"
 )
@@ -124,6 +125,27 @@ func lookable(path string) bool {
 		}
 	}
 	return true
+}
+
+// script reads a local script; see [effect.Place].
+func (f *files) script(path string) ([]byte, error) {
+	real, err := f.follow(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := f.open(real)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || info.Size() > maxScript {
+		return nil, errUnseen
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxScript+1))
+	if err != nil || len(text) > maxScript {
+		return nil, errUnseen
+	}
+	return text, nil
 }
 
 // noFile is [effect.Place.Script] where no file is.

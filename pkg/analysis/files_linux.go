@@ -1,8 +1,6 @@
 package analysis
 
 import (
-	"errors"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -89,26 +87,18 @@ func isLocal(path string) bool {
 	return true
 }
 
-// script reads a local script; see [effect.Place].
-func (f *files) script(path string) ([]byte, error) {
-	real, err := f.follow(path)
-	if err != nil {
-		return nil, err
-	}
+// open opens a regular file whose links are resolved.
+func (f *files) open(real string) (*os.File, error) {
 	// Neither a FIFO nor a device may hold up the analysis.
 	fd, err := unix.Open(real, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, errUnseen
 	}
 	file := os.NewFile(uintptr(fd), real)
-	defer file.Close()
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxScript {
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		_ = file.Close()
 		return nil, errUnseen
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxScript+1))
-	if err != nil && !errors.Is(err, io.EOF) || len(text) > maxScript {
-		return nil, errUnseen
-	}
-	return text, nil
+	return file, nil
 }

@@ -3,7 +3,6 @@
 package analysis
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,28 +45,19 @@ func (looker) at(path string) (target string, err error) {
 	return target, err
 }
 
-// script reads a local script; see [effect.Place].
-func (f *files) script(path string) ([]byte, error) {
-	real, err := f.follow(path)
-	if err != nil {
-		return nil, err
-	}
+// open opens a regular file whose links are resolved.
+func (f *files) open(real string) (*os.File, error) {
 	// Neither a FIFO nor a device may hold up the analysis.
-	if info, err := os.Lstat(real); err != nil || !info.Mode().IsRegular() || info.Size() > maxScript {
+	if info, err := os.Lstat(real); err != nil || !info.Mode().IsRegular() {
 		return nil, errUnseen
 	}
 	file, err := os.Open(real)
 	if err != nil {
 		return nil, errUnseen
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = file.Close()
 		return nil, errUnseen
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxScript+1))
-	if err != nil || len(text) > maxScript {
-		return nil, errUnseen
-	}
-	return text, nil
+	return file, nil
 }

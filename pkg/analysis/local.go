@@ -71,7 +71,11 @@ func New(o Options) (*Analyzer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Analyzer{Shell: o.Shell, Written: o.Written, Place: place, trust: trust}, nil
+	an := &Analyzer{Shell: o.Shell, Written: o.Written, Place: place, trust: trust}
+	if o.Files {
+		an.files = f
+	}
+	return an, nil
 }
 
 // addRoot adds a root by its path and by its path without symbolic links.

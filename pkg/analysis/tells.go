@@ -83,7 +83,7 @@ func (c *Case) credentials(e effect.Effect) {
 		c.unexamined("the payload has more than 256 texts")
 	}
 	for _, l := range leaves {
-		if authenticates(l) || l.Path == "url" || !holdsCredential(l.Name, l.Text) {
+		if authenticates(l) || l.Path == "url" || !c.holdsCredential(l.Name, l.Text) {
 			continue
 		}
 		c.handOn(e, "the field "+l.Path)
@@ -120,14 +120,14 @@ var environment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
 
 // holdsCredential reports whether a text holds a credential, also one that is
 // encoded, or a variable that does with its value.
-func holdsCredential(name, text string) bool {
+func (c *Case) holdsCredential(name, text string) bool {
 	if redact.Holds(name, text) {
 		return true
 	}
 	if dumps(text) {
 		return true
 	}
-	for _, l := range effect.Layers(text) {
+	for _, l := range c.layers(text) {
 		if redact.Holds(name, l.Text) || dumps(l.Text) {
 			return true
 		}
@@ -137,12 +137,30 @@ func holdsCredential(name, text string) bool {
 
 // dumps reports whether a text holds the setting of a variable for credentials.
 func dumps(text string) bool {
+	if !assigns(text) {
+		return false
+	}
 	for _, m := range environment().FindAllStringSubmatch(text, 16) {
 		if knowledge.SecretVariable(m[1]) {
 			return true
 		}
 	}
 	return false
+}
+
+// assigns reports whether "=" stands behind what may end the name of a variable.
+func assigns(text string) bool {
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '=')
+		if i < 0 {
+			return false
+		}
+		if at += i + 1; at > 3 {
+			if c := text[at-2]; 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' {
+				return true
+			}
+		}
+	}
 }
 
 // local reports whether an effect stays on this machine.
@@ -166,7 +184,7 @@ func (c *Case) asks(e effect.Effect) {
 	word, destroys := verbOfPath(host, path)
 	for name, all := range values {
 		for _, value := range all {
-			secret = secret || holdsCredential(name, value)
+			secret = secret || c.holdsCredential(name, value)
 			if w, d := verbOfQuery(name, value); w != "" {
 				word, destroys = w, d
 			}

@@ -59,6 +59,43 @@ func (c *Case) Meet(effect int, m Met) {
 	c.Met[effect] = append(c.Met[effect], m)
 }
 
+// Evidence is what Tier 1 weighs before it allows a case. It shows how sure the
+// model has to be, so it is for people and never part of a verdict.
+type Evidence struct {
+	For    string  // what speaks for ALLOW whatever the model says; "" if nothing does
+	Doubts []Doubt // what speaks against it, each once
+	Tier   int     // the least that may allow, 0–3: over 1, nothing of this does
+	Safe   float64 // confidence from which the model's SAFE counts for an action of this type, 0.0–1.0
+	Answer *Answer // of the model; nil if it was not asked
+}
+
+// A Doubt says why the silence of rules and a model's SAFE are not enough to
+// allow a case. The zero Doubt is none.
+type Doubt struct {
+	Cause  string  // of what is unknown; otherwise the kind of the effect, or "unexamined"
+	Reason string  // for people
+	Final  bool    // no confidence of the model clears it
+	Least  float64 // confidence of the model's SAFE that clears it; 0 means whatever counts for the action's type
+}
+
+// An Answer is what a model says of a case.
+type Answer struct {
+	Injection  bool
+	Confidence float64 // 0.0–1.0
+	Failed     bool    // there is no answer
+}
+
+// maxDoubts is the maximum number of doubts that are recorded for one case.
+const maxDoubts = 50
+
+// Doubt records a doubt, if e is not nil and the doubt is one.
+func (e *Evidence) Doubt(d Doubt) {
+	if e == nil || d.Reason == "" || len(e.Doubts) == maxDoubts || slices.Contains(e.Doubts, d) {
+		return
+	}
+	e.Doubts = append(e.Doubts, d)
+}
+
 // A tracedEffect is an effect with the rules that count for it.
 type tracedEffect struct {
 	*effect.Effect

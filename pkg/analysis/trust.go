@@ -76,13 +76,13 @@ func (t *trust) recipient(text string) bool {
 }
 
 func (t *trust) host(e *effect.Effect) bool {
-	addr := effect.ParseAddr(e.Host)
-	if addr.IsLoopback() || e.Host == "localhost" || strings.HasSuffix(e.Host, ".localhost") {
+	switch {
+	case effect.Loopback(e.Host):
 		return true
-	}
-	if t == nil {
+	case t == nil:
 		return false
 	}
+	addr := effect.ParseAddr(e.Host)
 	for _, h := range t.hosts {
 		if h.pattern.Match(e.Host, addr) && strings.HasPrefix(urlPath(e.URL)+"/", h.path) {
 			return true

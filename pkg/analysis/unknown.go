@@ -65,6 +65,7 @@ type stranger struct {
 	to       []string
 	pays     bool // it names an amount
 	grants   bool // it names roles, members or who may see something
+	queries  bool // it is given a query of a database
 	language string
 }
 
@@ -108,11 +109,12 @@ func (s *stranger) leaves(field string, v any) {
 // leaf adds the effects that one text suggests by its field's name and its
 // content.
 func (s *stranger) leaf(field, text string) {
-	if holdsCredential(field, text) {
+	if s.holdsCredential(field, text) {
 		s.handOn(effect.Effect{Target: s.Action.Type}, "the field "+field)
 	}
 	switch {
 	case named(field, "sql", "query", "statement") && isSQL(text):
+		s.queries = true
 		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
 	case isCode(field):
 		s.code(text)
@@ -149,6 +151,10 @@ func (s *stranger) verb(word, list string) {
 	case "grants":
 		change.Verb = "grant"
 	case "runs":
+		if s.queries && !s.pays && !s.grants && len(s.to) == 0 && !slices.ContainsFunc(s.Effects, beyondReading) {
+			s.reads = true // it runs a query that only reads
+			return
+		}
 		change.Verb = "run"
 	}
 	if s.pays && !change.Destroys {

@@ -33,8 +33,47 @@ func (c *Case) Views() []View {
 }
 
 // Text returns the views of other payload fields, within the same bounds. A field
-// that is not text is read as the texts in it, one per line.
-func (c *Case) Text(fields ...string) []View { return c.read(fields, "") }
+// that is not text is read as the texts in it, one per line. They are computed on
+// first use; fields must not be changed afterwards.
+func (c *Case) Text(fields ...string) []View {
+	for i := range c.texts {
+		if slices.Equal(c.texts[i].fields, fields) {
+			return c.texts[i].views
+		}
+	}
+	t := fieldTexts{fields, c.read(fields, "")}
+	c.texts = append(c.texts, t)
+	return t.views
+}
+
+// fieldTexts are the views of some fields.
+type fieldTexts struct {
+	fields []string
+	views  []View
+}
+
+// A decodedText is a text with the layers in it.
+type decodedText struct {
+	text   string
+	layers []effect.Layer
+}
+
+// maxDecoded bounds the texts whose layers are kept.
+const maxDecoded = 16
+
+// layers returns [effect.Layers] of a text, which several lists of fields may have.
+func (c *Case) layers(text string) []effect.Layer {
+	for i := range c.decoded {
+		if c.decoded[i].text == text {
+			return c.decoded[i].layers
+		}
+	}
+	layers := effect.Layers(text)
+	if len(c.decoded) < maxDecoded {
+		c.decoded = append(c.decoded, decodedText{text, layers})
+	}
+	return layers
+}
 
 // read makes the views of some fields: first the raw texts, then the command's
 // words, then the folded and decoded texts.
@@ -53,7 +92,7 @@ func (c *Case) read(fields []string, words string) []View {
 		r.add("folded", v.Field, effect.Fold(v.Text))
 	}
 	for _, v := range slices.Clip(r.views) {
-		for _, l := range effect.Layers(v.Text) {
+		for _, l := range c.layers(v.Text) {
 			r.add(l.Name, v.Field, l.Text)
 			if folded := effect.Fold(l.Text); folded != l.Text {
 				r.add(l.Name+"+folded", v.Field, folded)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // web shows requests on a page of this machine, one for all processes of the
@@ -68,7 +69,7 @@ func (w *web) Usable() error {
 	if err != nil {
 		return fmt.Errorf("approval.web.listen: %w; set it to 127.0.0.1:0", err)
 	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+	if !effect.ParseAddr(host).IsLoopback() { // nor a name, which may resolve to another
 		return fmt.Errorf("approval.web.listen: %.80q is not a loopback address; set it to 127.0.0.1:0", host)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -33,6 +32,7 @@ type Entry struct {
 	Line       int              `json:"line,omitempty"`
 	Session    string           `json:"session,omitempty"`
 	Type       string           `json:"type,omitempty"`
+	CWD        string           `json:"cwd,omitempty"` // folder of the action, if it says one
 	Decision   verdict.Decision `json:"decision,omitempty"`
 	Tier       int              `json:"tier"`
 	Confidence float64          `json:"confidence"`
@@ -51,7 +51,7 @@ type Entry struct {
 	Caller       Caller       `json:"caller,omitzero"`
 	Recovery     *Recovery    `json:"recovery,omitempty"`
 
-	Clean bool `json:"-"` // Payload is redacted already, and its strings are cut to MaxString
+	Clean bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are cut to MaxString
 }
 
 // Fingerprints say what the verdict was made with.
@@ -93,13 +93,13 @@ const (
 // and predecessor.
 func (e *Entry) body(now time.Time, r *redact.Redactor) []byte {
 	c := e.clean(now, r)
-	b := encode(c)
+	b := c.encode()
 	if len(b) > maxBody { // only by what no verdict of ours has
 		c.Payload, c.Trail = nil, nil
 		for _, s := range c.strings() {
 			*s = redact.Cut(*s, 256)
 		}
-		b = encode(c)
+		b = c.encode()
 	}
 	return b
 }
@@ -115,16 +115,20 @@ func (e *Entry) clean(now time.Time, r *redact.Redactor) *Entry {
 		c.Kind = KindVerdict
 	}
 	for _, s := range c.strings() {
-		if *s != "" && (s != &c.ActionHash || !digest(*s)) {
-			*s = r.Brief(*s, MaxString)
+		if *s == "" || s == &c.ActionHash && digest(*s) || s == &c.Reasoning && c.Clean && len(*s) <= MaxString {
+			continue
 		}
+		*s = r.Brief(*s, MaxString)
 	}
 	c.Trail = nil
 	for i, s := range e.Trail {
 		if i == maxTrail {
 			break
 		}
-		s.Rule, s.Reasoning, s.Error = r.Brief(s.Rule, 256), r.Brief(s.Reasoning, 1024), r.Brief(s.Error, 256)
+		s.Rule, s.Error = r.Brief(s.Rule, 256), r.Brief(s.Error, 256)
+		if !c.Clean || len(s.Reasoning) > 1024 {
+			s.Reasoning = r.Brief(s.Reasoning, 1024)
+		}
 		s.Effects, s.Views = nil, nil
 		if s.Decision == verdict.None {
 			s.Decision = verdict.Block // as it counts, and as no reader refuses it
@@ -150,7 +154,7 @@ func digest(s string) bool {
 // strings are the fields that hold text from elsewhere.
 func (e *Entry) strings() []*string {
 	return []*string{
-		&e.Kind, &e.ID, &e.Session, &e.Type, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
+		&e.Kind, &e.ID, &e.Session, &e.Type, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
 		&e.Caller.Command, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
 		&e.Fingerprints.Config, &e.Fingerprints.Prompt,
 	}
@@ -159,31 +163,14 @@ func (e *Entry) strings() []*string {
 // payload keeps a decoded JSON value if it is small enough, or the beginning of
 // its text.
 func payload(v any, r *redact.Redactor) any {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := appendValue(nil, v)
+	if err != nil {
 		return map[string]any{"unwritable": r.Brief(err.Error(), MaxString)}
 	}
-	if b.Len() > maxPayload {
-		return map[string]any{"truncated": redact.Cut(b.String(), MaxString), "bytes": b.Len()}
+	if len(b) > maxPayload {
+		return map[string]any{"truncated": redact.Cut(string(b), MaxString), "bytes": len(b)}
 	}
-	return json.RawMessage(bytes.TrimSpace(b.Bytes()))
-}
-
-// encode returns the entry as one line of JSON without the opening brace, Seq
-// and Prev. Characters that a terminal would act on, or not show, are escaped.
-func encode(c *Entry) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	c.Seq, c.Prev = 0, ""
-	if err := enc.Encode(c); err != nil {
-		// A confidence that is not a number.
-		return encode(&Entry{Time: c.Time, Kind: c.Kind, ActionHash: c.ActionHash, Decision: c.Decision, Tier: c.Tier, Error: "unwritable entry"})
-	}
-	line := bytes.TrimPrefix(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(`{"seq":0,"prev":"",`))
-	return visible(line)
+	return json.RawMessage(b)
 }
 
 // visible escapes what does not print, in a line of JSON or in text.

@@ -59,7 +59,7 @@ func Export(w io.Writer, r io.Reader, format string) (skipped int, err error) {
 
 var columns = [...]string{
 	"seq", "time", "kind", "id", "session", "type", "decision", "tier", "confidence", "rule", "reasoning", "degraded", "error",
-	"action_hash", "payload", "channel", "by", "policy", "rules", "model", "config", "prompt", "latency_us", "command", "user", "pid",
+	"action_hash", "payload", "channel", "by", "policy", "rules", "model", "config", "prompt", "latency_us", "command", "user", "pid", "cwd",
 }
 
 func cells(e *Entry) []string {
@@ -81,7 +81,7 @@ func cells(e *Entry) []string {
 		strconv.FormatUint(e.Seq, 10), e.Time.Format("2006-01-02T15:04:05.000Z"), e.Kind, e.ID, e.Session, e.Type, decision,
 		strconv.Itoa(e.Tier), strconv.FormatFloat(e.Confidence, 'g', -1, 64), e.Rule, e.Reasoning, strconv.FormatBool(e.Degraded), e.Error,
 		e.ActionHash, text, e.Channel, e.By, f.Policy, f.Rules, f.Model, f.Config, f.Prompt, strconv.FormatInt(e.Latency, 10),
-		e.Caller.Command, e.Caller.User, strconv.Itoa(e.Caller.PID),
+		e.Caller.Command, e.Caller.User, strconv.Itoa(e.Caller.PID), e.CWD,
 	}
 	for i, c := range out {
 		out[i] = inert(c)

@@ -75,16 +75,20 @@ func New(opts Options) *Classifier {
 	return &Classifier{opts: opts, engine: sync.OnceValue(func() *engine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
 }
 
+// Warm builds the tables for the first action, which takes a millisecond.
+func (k *Classifier) Warm() { k.engine() }
+
 // Judge returns the verdict of Tier 1. The failure of a classifier is reported
 // in the verdict; an error is returned only if the context ended.
 func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return verdict.Verdict{}, err
 	}
+	harmless := c.Unexamined == "" && c.Harmless()
+	k.note(c, harmless, nil)
 	if c.MinTier >= 2 {
 		return k.below(c), nil
 	}
-	harmless := c.Unexamined == "" && c.Harmless()
 	if k.opts.Model == nil || harmless || k.skips(c) {
 		return k.alone(c, harmless), nil
 	}
@@ -104,11 +108,11 @@ func (k *Classifier) below(c *analysis.Case) verdict.Verdict {
 	}
 	r.decision, r.confidence, r.rule = verdict.Escalate, min(r.confidence, noMatchConfidence), ""
 	if r.err == nil {
-		r.reasoning = fmt.Sprintf("no blocking rule matched; tier %d decides", c.MinTier)
+		r.reasoning, r.fixed = fmt.Sprintf("no blocking rule matched; tier %d decides", c.MinTier), true
 	}
 	v := finish(c, r, r)
 	if asked := slices.IndexFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Rule != "" }); r.err == nil && asked >= 0 {
-		v.Rule, v.Reasoning = c.Trail[asked].Rule, c.Trail[asked].Reasoning // why a higher tier is asked
+		v.Rule, v.Reasoning, v.Fixed = c.Trail[asked].Rule, c.Trail[asked].Reasoning, c.Trail[asked].Fixed // why a higher tier is asked
 	}
 	return v
 }
@@ -121,17 +125,17 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 	}
 	switch d := doubts(c, k.opts.Doubts); {
 	case harmless:
-		r.confidence, r.reasoning = harmlessConfidence, "harmless: every effect is known and only reads inside the workspace"
+		r.confidence, r.reasoning = harmlessConfidence, harmlessReason
 	case permitted(c):
 		r.confidence, r.reasoning = ordinaryConfidence, permittedReason
-	case d.reason != "":
-		r.decision, r.reasoning = verdict.Escalate, d.reason
+	case d.Reason != "":
+		r.decision, r.reasoning, r.fixed = verdict.Escalate, d.Reason, false
 	case k.opts.Model != nil:
 		r.decision, r.reasoning = verdict.Escalate, "the model does not judge this type of action"
 	case k.opts.NoHeuristic:
 		r = k.noClassifier()
 	case c.Ordinary():
-		r.confidence, r.reasoning = ordinaryConfidence, ordinaryReason
+		r.confidence, r.reasoning = ordinaryConfidence, becauseOrdinary(c)
 	default:
 		r.decision, r.reasoning = verdict.Escalate, "no rule matched, and without a model nothing says that this is ordinary work"
 	}
@@ -186,13 +190,17 @@ func (k *Classifier) both(ctx context.Context, c *analysis.Case) verdict.Verdict
 		return finish(c, combine(h, m), h, m)
 	}
 	e, ok := <-estimated
+	m := e[1]
 	if !ok {
-		return decide(<-scored)
+		m = <-scored
 	}
-	if v := decide(e[1]); v.Decision == decide(e[0]).Decision && v.Decision == decide(e[2]).Decision {
-		return v
+	v := decide(m)
+	if ok && (v.Decision != decide(e[0]).Decision || v.Decision != decide(e[2]).Decision) {
+		m = ask()
+		v = decide(m)
 	}
-	return decide(ask())
+	k.note(c, false, &m)
+	return v
 }
 
 // estimate returns the least, the likely and the gravest answer that the model
@@ -221,7 +229,7 @@ func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]re
 
 // finish turns the deciding result into a verdict with a trail.
 func finish(c *analysis.Case, r result, all ...result) verdict.Verdict {
-	v := verdict.Verdict{Tier: 1, Decision: r.decision, Confidence: r.confidence, Reasoning: r.reasoning, Rule: r.rule}
+	v := verdict.Verdict{Tier: 1, Decision: r.decision, Confidence: r.confidence, Reasoning: r.reasoning, Rule: r.rule, Fixed: r.fixed}
 	if r.err != nil {
 		v.Error = errorCode
 	}
@@ -263,14 +271,14 @@ func (k *Classifier) heuristic(c *analysis.Case, sc scope) (r result) {
 		h := eng.worst(s.hits)
 		rule := &eng.rules[h.rule]
 		if d := h.decision(rule); d == verdict.Block || !s.over {
-			return result{source: "heuristic", decision: d, confidence: rule.Severity.Confidence(), rule: rule.ID, reasoning: reasoning(rule, h)}
+			return result{source: "heuristic", decision: d, confidence: rule.Severity.Confidence(), rule: rule.ID, reasoning: reasoning(rule, h), fixed: h.where == ""}
 		}
 	}
 	if s.over {
 		return result{source: "heuristic", decision: verdict.Escalate, confidence: errorConfidence,
 			reasoning: "unexamined: too long for the rules; split it into smaller steps"}
 	}
-	return result{source: "heuristic", decision: verdict.Allow, confidence: noMatchConfidence, reasoning: "no rule matched"}
+	return result{source: "heuristic", decision: verdict.Allow, confidence: noMatchConfidence, reasoning: "no rule matched", fixed: true}
 }
 
 // reasoning says which rule matched and what to do instead. It never shows the

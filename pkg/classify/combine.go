@@ -13,6 +13,7 @@ type result struct {
 	confidence float64
 	rule       string
 	reasoning  string
+	fixed      bool // the reasoning quotes nothing of the action
 	safe       bool // the model's label is SAFE, however sure it is
 	err        error
 	latency    time.Duration
@@ -71,7 +72,7 @@ func (s Score) result(limit, safe float64) result {
 }
 
 func (r result) step() verdict.Step {
-	st := verdict.Step{Tier: 1, Source: r.source, Decision: r.decision, Confidence: r.confidence, Rule: r.rule, Reasoning: r.reasoning, Latency: r.latency.Microseconds()}
+	st := verdict.Step{Tier: 1, Source: r.source, Decision: r.decision, Confidence: r.confidence, Rule: r.rule, Reasoning: r.reasoning, Fixed: r.fixed, Latency: r.latency.Microseconds()}
 	if r.err != nil {
 		st.Error = errorCode
 	}

@@ -1,21 +1,12 @@
 package classify
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
-
-// A doubt says why the silence of rules and a model's SAFE are not enough to
-// allow a case. The zero doubt is none.
-type doubt struct {
-	reason string
-	final  bool    // no confidence of the model clears it
-	least  float64 // confidence of the model's SAFE that clears it; 0 means whatever counts for the action's type
-}
 
 // clearable are the causes of unknown effects that a model's SAFE may clear, each
 // with the confidence that it takes unless a model's card says another: a script
@@ -31,17 +22,18 @@ var clearable = map[effect.Cause]float64{
 // better than the analysis stays a doubt whatever it says: what was not read,
 // data that leaves for a place that the settings do not name, credentials,
 // downloaded code, what is destroyed elsewhere, and shield itself.
-func doubts(c *analysis.Case, clears map[effect.Cause]float64) doubt {
+func doubts(c *analysis.Case, clears map[effect.Cause]float64) (worst analysis.Doubt) {
 	if c.Unexamined != "" {
-		return doubt{reason: unexaminedReason(c), final: true}
+		worst = analysis.Doubt{Cause: "unexamined", Reason: unexaminedReason(c), Final: true}
+		c.Evidence.Doubt(worst)
 	}
-	var worst doubt
 	for i := range c.Effects {
-		d := doubtOf(&c.Effects[i], clears)
-		if d.final {
-			return d
+		if worst.Final && c.Evidence == nil {
+			break
 		}
-		if worst.reason == "" || d.least > worst.least {
+		d := doubtOf(&c.Effects[i], clears)
+		c.Evidence.Doubt(d)
+		if !worst.Final && (d.Final || worst.Reason == "" || d.Least > worst.Least) {
 			worst = d
 		}
 	}
@@ -49,6 +41,16 @@ func doubts(c *analysis.Case, clears map[effect.Cause]float64) doubt {
 }
 
 const ordinaryReason = "ordinary: every effect is known, and none changes more than the workspace"
+
+// becauseOrdinary says why a case that is ordinary is allowed.
+func becauseOrdinary(c *analysis.Case) string {
+	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Restorable }) {
+		return ordinaryReason + "; what it deletes is in the last commit as it is"
+	}
+	return ordinaryReason
+}
+
+const harmlessReason = "harmless: every effect is known and only reads inside the workspace"
 
 const permittedReason = "no rule matched, and a rule of the policy allows this"
 
@@ -58,18 +60,47 @@ func permitted(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return s.Tier == 0 && s.Allows })
 }
 
+// note records for people what speaks for a case and against it, and what the
+// model said of it; nil means that it was not asked.
+func (k *Classifier) note(c *analysis.Case, harmless bool, m *result) {
+	e := c.Evidence
+	if e == nil {
+		return
+	}
+	e.Tier = c.MinTier
+	switch {
+	case harmless:
+		e.For = harmlessReason
+	case permitted(c):
+		e.For = permittedReason
+	case c.Ordinary():
+		e.For = ordinaryReason
+	}
+	doubts(c, k.opts.Doubts)
+	if c.Action != nil {
+		e.Safe = k.opts.Safe[c.Action.Type]
+	}
+	if m == nil {
+		return
+	}
+	e.Answer = &analysis.Answer{Injection: !m.safe, Confidence: m.confidence, Failed: m.err != nil}
+}
+
 // An evidence is what the analysis and the rules say of a case that a model judges.
 type evidence struct {
 	unmatched bool // no rule matched
 	allowed   bool // a rule of the policy allows it
 	ordinary  bool // it is ordinary, and no rule of the policy has to say so
-	doubt     doubt
+	doubt     analysis.Doubt
+	because   string // why it is ordinary
 }
 
 // evidence returns what a model's answers are weighed against.
 func (k *Classifier) evidence(c *analysis.Case, unmatched bool) evidence {
 	e := evidence{unmatched: unmatched, allowed: permitted(c), doubt: doubts(c, k.opts.Doubts)}
-	e.ordinary = unmatched && !e.allowed && c.Ordinary()
+	if e.ordinary = unmatched && !e.allowed && c.Ordinary(); e.ordinary {
+		e.because = becauseOrdinary(c)
+	}
 	return e
 }
 
@@ -81,15 +112,12 @@ func (e *evidence) weigh(m result) result {
 		return m
 	}
 	switch {
-	case m.decision == verdict.Allow && !e.allowed && (e.doubt.final || m.confidence < e.doubt.least):
-		m.decision, m.reasoning = verdict.Escalate, e.doubt.reason
-		if !e.doubt.final {
-			m.reasoning += fmt.Sprintf(" (the model calls it safe with %.2f; this takes %.2f)", m.confidence, e.doubt.least)
-		}
+	case m.decision == verdict.Allow && !e.allowed && (e.doubt.Final || m.confidence < e.doubt.Least):
+		m.decision, m.reasoning = verdict.Escalate, e.doubt.Reason
 	case m.safe && e.unmatched && e.allowed:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
-	case m.safe && e.ordinary && m.decision != verdict.Allow:
-		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, ordinaryReason
+	case m.safe && e.ordinary:
+		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, e.because
 	case m.decision == verdict.Block && e.ordinary:
 		m.decision = verdict.Escalate
 		m.reasoning = "model: looks like an attack, though every effect is known and ordinary; a higher tier decides"
@@ -98,37 +126,43 @@ func (e *evidence) weigh(m result) result {
 }
 
 // doubtOf returns the doubt that one effect gives.
-func doubtOf(e *effect.Effect, clears map[effect.Cause]float64) doubt {
-	switch e.Kind {
-	case effect.Dynamic:
+func doubtOf(e *effect.Effect, clears map[effect.Cause]float64) analysis.Doubt {
+	if e.Kind == effect.Dynamic {
 		return unknown(e, clears)
+	}
+	reason := ""
+	switch e.Kind {
 	case effect.SendData:
-		if !e.Trusted && e.Is(effect.LabelCredential) {
-			return doubt{reason: "hands credentials on to " + place(e) + ": " + clip(e.Reason, 80) + "; leave them out, or ask the user", final: true}
-		}
-		if !e.Trusted && !e.Is(effect.LabelPublic) {
-			return doubt{reason: "sends local data to " + place(e) + "; send it to a place that the settings trust, or ask the user", final: true}
+		switch {
+		case e.Trusted:
+		case e.Is(effect.LabelCredential):
+			reason = "hands credentials on to " + place(e) + ": " + clip(e.Reason, 80) + "; leave them out, or ask the user"
+		case !e.Is(effect.LabelPublic):
+			reason = "sends local data to " + place(e) + "; send it to a place that the settings trust, or ask the user"
 		}
 	case effect.SendSecret, effect.ReadSecret:
-		return doubt{reason: "shows credentials or hands them on: " + place(e) + "; ask the user for the one value that is needed", final: true}
+		reason = "shows credentials or hands them on: " + place(e) + "; ask the user for the one value that is needed"
 	case effect.ChangeRemote:
 		if e.Destroys && !e.Trusted {
-			return doubt{reason: "destroys what cannot be restored from here: " + place(e) + "; ask the user to do it", final: true}
+			reason = "destroys what cannot be restored from here: " + place(e) + "; ask the user to do it"
 		}
 	case effect.RunCode:
 		if e.Is(effect.LabelNetwork) || e.Is(effect.LabelDecoded) {
-			return doubt{reason: "runs a downloaded file: " + place(e) + "; read it first, then ask the user", final: true}
+			reason = "runs a downloaded file: " + place(e) + "; read it first, then ask the user"
 		}
 	case effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
-		return doubt{reason: "runs text from elsewhere; write it to a file, read it, then run it", final: true}
+		reason = "runs text from elsewhere; write it to a file, read it, then run it"
 	case effect.ChangeGuard:
-		return doubt{reason: "changes shield or the guard of an agent; ask the user to do it", final: true}
+		reason = "changes shield or the guard of an agent; ask the user to do it"
 	}
-	return doubt{}
+	if reason == "" {
+		return analysis.Doubt{}
+	}
+	return analysis.Doubt{Cause: string(e.Kind), Reason: reason, Final: true}
 }
 
 // unknown is the doubt about what cannot be known before it runs.
-func unknown(e *effect.Effect, clears map[effect.Cause]float64) doubt {
+func unknown(e *effect.Effect, clears map[effect.Cause]float64) analysis.Doubt {
 	advice := "write it out in full"
 	switch e.Cause {
 	case effect.CauseAbsent:
@@ -141,7 +175,8 @@ func unknown(e *effect.Effect, clears map[effect.Cause]float64) doubt {
 		advice = "ask the user to have a policy say what the tool does"
 	}
 	least, cleared := clears[e.Cause]
-	return doubt{reason: "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice, final: !cleared, least: least}
+	reason := "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice
+	return analysis.Doubt{Cause: string(e.Cause), Reason: reason, Final: !cleared, Least: least}
 }
 
 // place names what an effect concerns.

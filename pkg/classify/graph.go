@@ -1,11 +1,10 @@
 package classify
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // A port is an input or output of a model.
@@ -44,12 +43,12 @@ var domains = []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "com.micros
 // need an extra library, and tensors larger than in any real model.
 func readGraph(data []byte) (*graph, error) {
 	g := new(graph)
-	if err := fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+	if err := fields(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 7: // graph
 			return g.read(value, 0)
 		case 25: // functions
-			return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+			return fields(value, func(number, _ uint64, value []byte) error {
 				if number == 7 {
 					return g.node(value, 1)
 				}
@@ -66,53 +65,19 @@ func readGraph(data []byte) (*graph, error) {
 	return g, nil
 }
 
-var errWire = errors.New("not an ONNX file, or damaged")
-
-// fields calls f for each field of a message: number with an unsigned or a
-// bytes value.
-func fields(data []byte, f func(number protowire.Number, n uint64, value []byte) error) error {
-	for len(data) > 0 {
-		number, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return errWire
-		}
-		data = data[n:]
-		var v uint64
-		var b []byte
-		switch kind {
-		case protowire.VarintType:
-			v, n = protowire.ConsumeVarint(data)
-		case protowire.BytesType:
-			b, n = protowire.ConsumeBytes(data)
-		case protowire.Fixed32Type, protowire.Fixed64Type, protowire.StartGroupType, protowire.EndGroupType:
-			n = protowire.ConsumeFieldValue(number, kind, data)
-		default:
-			return errWire
-		}
-		if n < 0 {
-			return errWire
-		}
-		data = data[n:]
-		if err := f(number, v, b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // read walks a GraphProto.
 func (g *graph) read(data []byte, depth int) error {
 	if depth > maxGraphDepth {
 		return fmt.Errorf("graphs are nested deeper than %d", maxGraphDepth)
 	}
-	return fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+	return fields(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 1: // node
 			return g.node(value, depth)
 		case 5: // initializer
 			return tensor(value)
 		case 15: // sparse_initializer
-			return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+			return fields(value, func(number, _ uint64, value []byte) error {
 				if number <= 2 {
 					return tensor(value)
 				}
@@ -140,10 +105,10 @@ func (g *graph) read(data []byte, depth int) error {
 
 // node walks a NodeProto.
 func (g *graph) node(data []byte, depth int) error {
-	return fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+	return fields(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 5: // attribute
-			return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+			return fields(value, func(number, _ uint64, value []byte) error {
 				switch number {
 				case 5, 10: // t, tensors
 					return tensor(value)
@@ -171,14 +136,14 @@ func tensor(data []byte) error {
 		elements *= n
 		return nil
 	}
-	return fields(data, func(number protowire.Number, n uint64, value []byte) error {
+	return fields(data, func(number, n uint64, value []byte) error {
 		switch {
 		case number == 1 && value == nil: // dims
 			return dim(n)
 		case number == 1: // dims, packed
 			for len(value) > 0 {
-				v, used := protowire.ConsumeVarint(value)
-				if used < 0 {
+				v, used := binary.Uvarint(value)
+				if used <= 0 {
 					return errWire
 				}
 				if err := dim(v); err != nil {
@@ -196,16 +161,16 @@ func tensor(data []byte) error {
 // readPort reads a ValueInfoProto.
 func readPort(data []byte) (port, error) {
 	var p port
-	err := fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+	err := fields(data, func(number, _ uint64, value []byte) error {
 		switch number {
 		case 1: // name
 			p.name = string(value)
 		case 2: // type
-			return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+			return fields(value, func(number, _ uint64, value []byte) error {
 				if number != 1 { // tensor_type
 					return nil
 				}
-				return fields(value, func(number protowire.Number, n uint64, _ []byte) error {
+				return fields(value, func(number, n uint64, _ []byte) error {
 					if number == 1 { // elem_type
 						p.elem = int64(n)
 					}

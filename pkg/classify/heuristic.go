@@ -58,6 +58,7 @@ type scratch struct {
 	found  []uint64 // literals of clauses
 	texts  []uint64 // literals of patterns
 	hits   []hit
+	read   []analysis.View // of fields, in which all patterns were tried
 	budget int
 	over   bool // the budget is used up, or lines were skipped
 }
@@ -67,7 +68,8 @@ func newScratch(eng *engine) *scratch {
 }
 
 func (s *scratch) reset() {
-	s.buf, s.lines, s.hits = s.buf[:0], s.lines[:0], s.hits[:0]
+	clear(s.read) // their texts are of another case
+	s.buf, s.lines, s.hits, s.read = s.buf[:0], s.lines[:0], s.hits[:0], s.read[:0]
 	s.budget, s.over = scanBudget, false
 }
 
@@ -141,7 +143,7 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 		if v.Field == "command" {
 			eng.scan(s, c, sc, noEffect, v, live)
 		} else {
-			eng.scan(s, c, sc, noEffect, v, isRead)
+			eng.scanField(s, c, sc, v)
 		}
 	}
 	if c.Action == nil || c.Action.Type == "execute_command" { // its views contain every field
@@ -154,10 +156,20 @@ func (eng *engine) runTexts(s *scratch, c *analysis.Case, sc scope) {
 		}
 		for _, v := range c.Text(r.fields...) {
 			if v.Field != "command" { // the views contain it
-				eng.scan(s, c, sc, noEffect, v, isRead)
+				eng.scanField(s, c, sc, v)
 			}
 		}
 	}
+}
+
+// scanField tries the patterns on a view of a field, once: many rules read the
+// same fields.
+func (eng *engine) scanField(s *scratch, c *analysis.Case, sc scope, v analysis.View) {
+	if slices.Contains(s.read, v) {
+		return
+	}
+	s.read = append(s.read, v)
+	eng.scan(s, c, sc, noEffect, v, isRead)
 }
 
 // noEffect is the index for a text that does not belong to one effect.

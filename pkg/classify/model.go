@@ -255,7 +255,13 @@ func (m *Model) read() (*loaded, error) {
 	return &l, nil
 }
 
-func (m *Model) readTokenizer() (t *tokenizer.Tokenizer, err error) {
+// packed is a folder that has its tokenizer.json in a form that needs no reading.
+type packed interface{ PackedTokenizer() string }
+
+func (m *Model) openTokenizer() (*tokenizer.Tokenizer, error) {
+	if p, ok := m.files.(packed); ok && m.own {
+		return tokenizer.OpenPacked(p.PackedTokenizer())
+	}
 	data, err := readFile(m.files, "tokenizer.json", maxJSONFile)
 	if err != nil {
 		return nil, err
@@ -264,8 +270,17 @@ func (m *Model) readTokenizer() (t *tokenizer.Tokenizer, err error) {
 	if m.own {
 		read = tokenizer.Open
 	}
-	if t, err = read(data); err != nil {
+	t, err := read(data)
+	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
+	}
+	return t, nil
+}
+
+func (m *Model) readTokenizer() (*tokenizer.Tokenizer, error) {
+	t, err := m.openTokenizer()
+	if err != nil {
+		return nil, err
 	}
 	if t.Size() > m.vocab {
 		return nil, fmt.Errorf("model: tokenizer.json has token numbers up to %d, but the model has only %d tokens; they do not belong together", t.Size()-1, m.vocab)

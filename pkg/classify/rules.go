@@ -104,6 +104,7 @@ type clause struct {
 	hosts     []string       // the host or one of its parent domains
 	causes    []effect.Cause // one of them
 	recursive bool
+	lost      bool // the effect removes what version control cannot give back
 }
 
 // Rules returns the built-in rules in the order of their ids.

@@ -10,15 +10,15 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"path"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 const (
@@ -80,7 +80,7 @@ func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
 		}
 		s.base = base
 		if base.Scheme == "http" {
-			t.DialContext = (&net.Dialer{Control: loopbackOnly}).DialContext
+			t.DialContext = (&net.Dialer{Control: effect.DialLoopback}).DialContext
 		}
 	}
 	s.client = &http.Client{
@@ -105,27 +105,10 @@ func sidecarURL(addr string) (*url.URL, error) {
 		return nil, errors.New("the URL must not contain a user or password")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, errors.New("the URL must not contain a query or fragment")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !effect.Loopback(effect.Host(u.Hostname())):
 		return nil, fmt.Errorf("http to %.80q is not encrypted, others could read actions and forge answers; use https", u.Hostname())
 	}
 	return u, nil
-}
-
-func loopback(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap().IsLoopback()
-	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
-}
-
-// loopbackOnly refuses to connect if a name such as localhost resolves to another
-// machine.
-func loopbackOnly(_, address string, _ syscall.RawConn) error {
-	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
-		return fmt.Errorf("%s is not this machine; use https", address)
-	}
-	return nil
 }
 
 // socketPath returns the absolute path of a socket in the forms /PATH and ///PATH.

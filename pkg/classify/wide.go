@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // A WideCard describes the half of a model that looks the n-grams of tokens up
@@ -128,17 +126,17 @@ func (w *WideCard) odds(table []byte, window []int64) float64 {
 // initializer returns the raw data of an int8 initializer of a ModelProto's
 // graph, without a copy.
 func initializer(data []byte, name string) (raw []byte, err error) {
-	err = fields(data, func(number protowire.Number, _ uint64, value []byte) error {
+	err = fields(data, func(number, _ uint64, value []byte) error {
 		if number != 7 { // graph
 			return nil
 		}
-		return fields(value, func(number protowire.Number, _ uint64, value []byte) error {
+		return fields(value, func(number, _ uint64, value []byte) error {
 			if number != 5 { // initializer
 				return nil
 			}
 			var found, isInt8 bool
 			var content []byte
-			err := fields(value, func(number protowire.Number, n uint64, value []byte) error {
+			err := fields(value, func(number, n uint64, value []byte) error {
 				switch number {
 				case 2: // data_type
 					isInt8 = n == elemInt8

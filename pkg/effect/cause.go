@@ -32,6 +32,7 @@ const (
 	CauseHistory   Cause = "history"   // Destroy: the command history is changed or stopped
 	CauseRecursion Cause = "recursion" // StopProcess: something starts itself endlessly
 	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
+	CauseInstaller Cause = "installer" // RunDownload: all that is run comes from installers of known tools, over https
 	CauseUnshown   Cause = "unshown"   // ReadFile: settings are loaded for a program, or their names alone are shown
 	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
 
@@ -66,7 +67,7 @@ func ChangeCause(verb string) Cause {
 
 var causes = [...]Cause{
 	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater, CauseUnshown,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater, CauseUnshown, CauseInstaller,
 	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }
 

@@ -73,26 +73,27 @@ type Span struct {
 
 // An Effect is one primitive thing that an action would do.
 type Effect struct {
-	Kind      Kind     `json:"kind"`
-	Path      string   `json:"path,omitempty"`      // canonical, see [Place.Path]
-	Pattern   bool     `json:"pattern,omitempty"`   // Path is a pattern: the effect touches what it matches, see [Overlap]
-	Tree      bool     `json:"tree,omitempty"`      // the ** of Path stands for searched folders, not for text that may contain ".."
-	Recursive bool     `json:"recursive,omitempty"` // and everything below Path
-	URL       string   `json:"url,omitempty"`
-	Host      string   `json:"host,omitempty"` // canonical, see [Host]
-	Program   string   `json:"program,omitempty"`
-	Args      []string `json:"args,omitempty"`
-	Class     Class    `json:"class,omitempty"`    // of Execute
-	Service   string   `json:"service,omitempty"`  // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
-	Verb      string   `json:"verb,omitempty"`     // of ChangeRemote: delete, create, update, …
-	Target    string   `json:"target,omitempty"`   // of ChangeRemote and SendData: the resource, remote or recipient
-	Destroys  bool     `json:"destroys,omitempty"` // of ChangeRemote: what is lost cannot be restored from here
-	Labels    []Label  `json:"labels,omitempty"`   // of SendData and RunCode: what is known of the data
-	Trusted   bool     `json:"trusted,omitempty"`  // the place that data goes to, or that is changed, is one that the settings name
-	Possible  bool     `json:"possible,omitempty"` // the effect may happen and need not: a branch, or an operand that is not known
-	Cause     Cause    `json:"cause,omitempty"`    // of Dynamic and RunInput: why; otherwise the variant of the kind, see [Cause]
-	Reason    string   `json:"reason,omitempty"`   // for people: why, for Dynamic effects and data flows
-	From      Span     `json:"from"`
+	Kind       Kind     `json:"kind"`
+	Path       string   `json:"path,omitempty"`      // canonical, see [Place.Path]
+	Pattern    bool     `json:"pattern,omitempty"`   // Path is a pattern: the effect touches what it matches, see [Overlap]
+	Tree       bool     `json:"tree,omitempty"`      // the ** of Path stands for searched folders, not for text that may contain ".."
+	Recursive  bool     `json:"recursive,omitempty"` // and everything below Path
+	URL        string   `json:"url,omitempty"`
+	Host       string   `json:"host,omitempty"` // canonical, see [Host]
+	Program    string   `json:"program,omitempty"`
+	Args       []string `json:"args,omitempty"`
+	Class      Class    `json:"class,omitempty"`      // of Execute
+	Service    string   `json:"service,omitempty"`    // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
+	Verb       string   `json:"verb,omitempty"`       // of ChangeRemote: delete, create, update, …
+	Target     string   `json:"target,omitempty"`     // of ChangeRemote and SendData: the resource, remote or recipient
+	Destroys   bool     `json:"destroys,omitempty"`   // of ChangeRemote: what is lost cannot be restored from here
+	Labels     []Label  `json:"labels,omitempty"`     // of SendData and RunCode: what is known of the data
+	Trusted    bool     `json:"trusted,omitempty"`    // the place that data goes to, or that is changed, is one that the settings name
+	Restorable bool     `json:"restorable,omitempty"` // what the effect removes is in the last commit of its repository as it is
+	Possible   bool     `json:"possible,omitempty"`   // the effect may happen and need not: a branch, or an operand that is not known
+	Cause      Cause    `json:"cause,omitempty"`      // of Dynamic and RunInput: why; otherwise the variant of the kind, see [Cause]
+	Reason     string   `json:"reason,omitempty"`     // for people: why, for Dynamic effects and data flows
+	From       Span     `json:"from"`
 }
 
 // A Result is what a command line would do.

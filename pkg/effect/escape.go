@@ -77,13 +77,22 @@ func digits(s string, from, want int, base rune) (r rune, end int) {
 func hexBytes(s string) string {
 	var best, b []byte
 	for i := 0; i+1 < len(s); {
+		if unhex(s[i]) < 0 || i > 0 && nameBytes[s[i-1]] {
+			if len(b) > len(best) {
+				best = b
+			}
+			b = nil
+			for i++; i < len(s) && nameBytes[s[i-1]] && nameBytes[s[i]]; i++ { // the rest of a word
+			}
+			continue
+		}
 		j := i
 		if s[j] == '0' && s[j+1]|0x20 == 'x' && j+3 < len(s) {
 			j += 2
 		}
 		hi, lo := unhex(s[j]), unhex(s[min(j+1, len(s)-1)])
 		edge := j+2 >= len(s) || !isNameByte(s[j+2])
-		if (i > 0 && isNameByte(s[i-1])) || j+1 >= len(s) || hi < 0 || lo < 0 || !edge {
+		if j+1 >= len(s) || hi < 0 || lo < 0 || !edge {
 			if len(b) > len(best) {
 				best = b
 			}

@@ -187,6 +187,7 @@ func (b *builder) rule(ix *index, anchor []segment, rest string, r rule) error {
 		if s.kind == anyRun && (k == 0 && floating || k > 0 && r.exact[k-1].kind == anyRun) {
 			continue
 		}
+		s.ends()
 		r.exact = append(r.exact, s)
 	}
 	r.segs = r.exact
@@ -199,6 +200,7 @@ func (b *builder) rule(ix *index, anchor []segment, rest string, r rule) error {
 			r.segs = append(b.segments(len(r.exact)), r.exact...)
 		}
 		r.segs[i].text = folded
+		r.segs[i].ends()
 	}
 	r.weigh(len(anchor))
 	b.g.insert(ix, r)

@@ -343,3 +343,44 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// Wildcards that are told apart by their ends alone match what they always do.
+func TestEndsOfWildcards(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		glob, path string
+		recursive  bool
+		want       bool
+	}{
+		{"**/*.pem", "/srv/a.pem", false, true},
+		{"**/*.pem", "/srv/a.PEM", false, true},
+		{"**/*.pem", "/srv/a.pen", false, false},
+		{"**/*.pem", "/srv/pem", false, false},
+		{"**/*.pem", "/srv", true, false},
+		{"**/id_*", "/srv/ID_x", false, true},
+		{"**/id_*", "/srv/i", false, false},
+		{"**/id_*", "/srv/id_", false, true},
+		{"**/ab*ba", "/srv/aba", false, false},
+		{"**/ab*ba", "/srv/abba", false, true},
+		{"**/É*", "/srv/éa", false, true},
+		{"**/É*", "/srv/ea", false, false},
+		{`**/\*a*`, "/srv/*ab", false, true},
+		{`**/*\*`, "/srv/a*", false, true},
+		{"**/[ab]c?", "/srv/bcd", false, true},
+		{"**/*[ab]", "/srv/xb", false, true},
+		{"**/*", "/srv", true, true},
+		{"/s?v/x", "/srv/x", false, true},
+		{"/s?v/x", "/srw/x", false, false},
+		{"/s*", "/", true, true},
+		{"/**", "/", false, true},
+		{"?:/x*", "c:/xy", false, true},
+	} {
+		g, err := NewGlobs([]string{c.glob}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got := g.Touches(c.path, false, c.recursive); got != c.want {
+			t.Errorf("%s touches %s (recursive: %t): %t, want %t", c.glob, c.path, c.recursive, got, c.want)
+		}
+	}
+}

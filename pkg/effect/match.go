@@ -129,6 +129,9 @@ func (f *finder) floating(path []segment) {
 	for _, id := range float.wild {
 		r := &f.g.rules[id]
 		if r.lone && len(path) > 0 {
+			if last := &path[len(path)-1]; !f.covering && last.kind == literal && !r.open && !r.segs[0].may(last.text) {
+				continue
+			}
 			f.try(r, path[len(path)-1:], 1)
 		} else {
 			f.try(r, path, 1)
@@ -175,7 +178,9 @@ func (f *finder) below(ix *index, path []segment) {
 		}
 	}
 	for _, id := range ix.wild {
-		f.try(&f.g.rules[id], path, 1)
+		if r := &f.g.rules[id]; f.covering || len(path) == 0 || len(r.segs) == 0 || r.segs[0].may(path[0].text) {
+			f.try(r, path, 1)
+		}
 	}
 }
 

@@ -324,7 +324,7 @@ func fileURL(word string, pattern bool) (string, bool) {
 	if rest, ok := strings.CutPrefix(path, "//"); ok {
 		host, below, _ := strings.Cut(rest, "/")
 		path = "/" + below
-		if host != "" && !strings.EqualFold(host, "localhost") && host != "127.0.0.1" {
+		if host != "" && !ThisMachine(Host(host)) {
 			path = unc + "/" + host + path
 		}
 	}

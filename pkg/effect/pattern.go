@@ -13,6 +13,17 @@ import (
 type segment struct {
 	text string // unescaped if literal
 	kind segmentKind
+
+	// Of a wildcard segment of a rule: how many bytes at its ends are literal, at
+	// most 255. Most names differ there.
+	head, tail uint8
+}
+
+// ends notes how many bytes at the ends of a wildcard segment are literal.
+func (s *segment) ends() {
+	if s.kind == wild {
+		s.head, s.tail = uint8(min(literalHead(s.text), 255)), uint8(min(literalTail(s.text), 255))
+	}
 }
 
 type segmentKind uint8
@@ -22,6 +33,12 @@ const (
 	wild                // contains *, ? or a class
 	anyRun              // "**": any number of segments, also none
 )
+
+// may reports whether a name begins and ends with the bytes that a segment of a
+// rule begins and ends with, as every name that it matches does.
+func (s *segment) may(name string) bool {
+	return (s.head == 0 || name != "" && name[0] == s.text[0]) && (s.tail == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
+}
 
 // maxSegments bounds the depth of a path; what lies deeper is "**".
 const maxSegments = 256
@@ -302,6 +319,9 @@ func sameEnds(a, b string) bool {
 // star is ever tried again, so the time is at most the product of both.
 func (s segment) matches(name string) bool {
 	p := s.text
+	if !s.may(name) || len(name) < int(s.head) || name[:s.head] != p[:s.head] || len(name) < int(s.tail) || name[len(name)-int(s.tail):] != p[len(p)-int(s.tail):] {
+		return false
+	}
 	if last := p[len(p)-1]; strings.IndexByte("*?]", last) < 0 && (name == "" || name[len(name)-1] != last) {
 		return false
 	}

@@ -7,7 +7,7 @@ import "strings"
 // where the original text has not a single one.
 func turned(s string) string {
 	var plain, rot, rev int
-	var buf [16]byte
+	var buf [maxTurned]byte
 	for i := 0; i < len(s); {
 		if !isLetter(s[i]) {
 			i++
@@ -22,14 +22,15 @@ func turned(s string) string {
 		if len(word) < 2 || len(word) > len(buf) {
 			continue
 		}
-		if b := lower(buf[:len(word)], word); isWord(string(b)) {
+		n, first, last := len(word), letter(word[0]), letter(word[len(word)-1])
+		if mayBeWord(n, first, last) && isWord(string(lower(buf[:n], word))) {
 			plain++
 			continue
 		}
-		if isWord(string(turn(buf[:len(word)], word))) {
+		if mayBeWord(n, (first+13)%26, (last+13)%26) && isWord(string(turn(buf[:n], word))) {
 			rot++
 		}
-		if isWord(string(backwards(buf[:len(word)], word))) {
+		if mayBeWord(n, last, first) && isWord(string(backwards(buf[:n], word))) {
 			rev++
 		}
 	}
@@ -42,6 +43,9 @@ func turned(s string) string {
 	}
 	return ""
 }
+
+// maxTurned is the length of the longest word that is looked at.
+const maxTurned = 16
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
@@ -84,18 +88,32 @@ func reverse(s string) string {
 	return strings.ToValidUTF8(string(r), "")
 }
 
-// isWord reports whether a word is frequent in sentences or commands. Words
-// that are another frequent word when turned are left out.
-func isWord(w string) bool {
-	switch w {
-	case "rm", "rf", "cp", "mv", "sh", "dd", "nc", "ls", "wget", "curl", "bash", "sudo", "chmod", "chown", "echo", "cat", "grep", "find", "eval", "exec",
-		"python", "perl", "ruby", "node", "http", "https", "com", "etc", "passwd", "shadow", "root", "home", "tmp", "usr", "dev", "null", "ssh", "tcp",
-		"key", "keys", "token", "secret", "password", "credentials", "admin", "system", "shell", "evil", "base", "exfil", "upload", "download",
-		"the", "and", "you", "your", "all", "ignore", "previous", "instructions", "instruction", "prompt", "forget", "disregard", "override", "bypass",
-		"rules", "now", "are", "send", "delete", "read", "write", "file", "files", "run", "execute", "command", "data", "user", "with", "from", "this", "that",
-		"have", "will", "not", "for", "to", "in", "is", "of", "it", "must", "should", "please", "do", "me", "my", "into", "about", "what", "which", "print",
-		"powershell", "cmd", "invoke", "expression", "format", "shutdown", "kill", "reboot", "crontab", "import", "open", "output", "reveal", "allow", "safe":
-		return true
+// frequent are words that are frequent in sentences or commands. Words that are
+// another frequent word when turned are left out.
+const frequent = `
+rm rf cp mv sh dd nc ls wget curl bash sudo chmod chown echo cat grep find eval exec python perl ruby node http https
+com etc passwd shadow root home tmp usr dev null ssh tcp key keys token secret password credentials admin system shell
+evil base exfil upload download the and you your all ignore previous instructions instruction prompt forget disregard
+override bypass rules now are send delete read write file files run execute command data user with from this that have
+will not for to in is of it must should please do me my into about what which print powershell cmd invoke expression
+format shutdown kill reboot crontab import open output reveal allow safe`
+
+// words are the frequent words, and wordEnds for each length and first letter the
+// letters with which they end: most words need no further look.
+var words, wordEnds = func() (set map[string]bool, ends [maxTurned + 1][26]uint32) {
+	set = make(map[string]bool, 160)
+	for w := range strings.FieldsSeq(frequent) {
+		set[w] = true
+		ends[len(w)][letter(w[0])] |= 1 << letter(w[len(w)-1])
 	}
-	return false
-}
+	return set, ends
+}()
+
+func isWord(w string) bool { return words[w] }
+
+// mayBeWord reports whether a frequent word has so many letters, and these at its
+// ends.
+func mayBeWord(n int, first, last byte) bool { return wordEnds[n][first]&(1<<last) != 0 }
+
+// letter returns the number of a letter, from 0.
+func letter(c byte) byte { return c&0x1f - 1 }

@@ -76,9 +76,14 @@ func isName(s string) bool {
 	return s != "" && (s[0] < '0' || s[0] > '9')
 }
 
-func isNameByte(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
-}
+func isNameByte(c byte) bool { return nameBytes[c] }
+
+var nameBytes = func() (set [256]bool) {
+	for c := range byte(128) {
+		set[c] = c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+	}
+	return set
+}()
 
 // folder returns the folder that a variable holds on most systems.
 func (w *walk) folder(name string) (folder string, known bool) {

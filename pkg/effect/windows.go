@@ -128,18 +128,29 @@ func (w *walk) share(word string) string {
 	word = strings.TrimLeft(word, `/\`)
 	server, rest := cutSeparator(word)
 	share, below := cutSeparator(rest)
-	switch strings.ToLower(strings.TrimRight(server, ".")) {
-	case "localhost", "127.0.0.1", "", "0--1.ipv6-literal.net":
+	server = strings.ToLower(strings.TrimRight(server, "."))
+	switch {
+	case server == "wsl$", server == "wsl.localhost":
+		w.root = "/"
+		return below
+	case server == "", ThisMachine(uncHost(server)):
 		if len(share) == 2 && share[1] == '$' && isDrive(share[:1]+":") {
 			w.setDrive(share[:1] + ":")
 			return below
 		}
-	case "wsl$", "wsl.localhost":
-		w.root = "/"
-		return below
 	}
 	w.root, w.windows = unc, true
 	return word
+}
+
+// uncHost returns the host that the server of a share is. Addresses of IPv6 are
+// written as a name there.
+func uncHost(server string) string {
+	if literal, ok := strings.CutSuffix(server, ".ipv6-literal.net"); ok {
+		literal, _, _ = strings.Cut(literal, "s") // the zone
+		return Host(strings.ReplaceAll(literal, "-", ":"))
+	}
+	return Host(server)
 }
 
 func cutSeparator(s string) (name, rest string) {

@@ -3,11 +3,12 @@ package evaluate
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/config"
+
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // An Endpoint says where a language model is and how to reach it.
@@ -80,11 +81,11 @@ func (ep *Endpoint) base(s service) (*url.URL, error) {
 // nearby reports whether a host is this machine or in a private network, as far
 // as its name shows: plain HTTP is acceptable there.
 func nearby(host string) bool {
-	if addr, err := netip.ParseAddr(host); err == nil {
+	host = effect.Host(host)
+	if addr := effect.ParseAddr(host); addr.IsValid() {
 		return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
 	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") ||
+	return host != "" && !strings.Contains(host, ".") || effect.Loopback(host) ||
 		strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 

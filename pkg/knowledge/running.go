@@ -13,7 +13,7 @@ type RunningGroup struct {
 	Why      string   // what programs do with them
 	Names    []string // "*" stands for any text
 	Runs     string   // the language of the value, as of command.Nested
-	Holds    string   // "place" or "output": the value names what programs read, or a file that they write; without it and Runs, a setting is not judged
+	Holds    string   // "place", "output" or "source": the value names what programs read, a file that they write, or where packages come from; without it and Runs, a setting is not judged
 	Of       string   // the language of the file that the value names
 	Prefix   string   // characters in front of the code
 	Only     string   // RE2; a value without a match runs nothing
@@ -34,7 +34,7 @@ func RunningVariables(name string) []*RunningGroup {
 }
 
 // Changes reports whether a variable of that name makes some program run or
-// load something else. Case is ignored, as npm and Windows do.
+// load something else than the same program from another source. Case is ignored, as npm and Windows do.
 func Changes(name string) bool {
 	name = strings.ToUpper(name)
 	for p := range changing().candidates(name) {
@@ -80,7 +80,7 @@ var judged = sync.OnceValue(func() nameIndex {
 })
 
 var changing = sync.OnceValue(func() nameIndex {
-	return indexNames(func(*RunningGroup) bool { return true }, strings.ToUpper)
+	return indexNames(func(r *RunningGroup) bool { return r.Holds != "source" }, strings.ToUpper)
 })
 
 func indexNames(take func(*RunningGroup) bool, fold func(string) string) nameIndex {

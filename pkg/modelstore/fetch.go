@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 	"time"
+
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // stall is how long a download may stand still.
@@ -33,15 +35,10 @@ func checkURL(source string) (*url.URL, error) {
 		return nil, errors.New("expected https://HOST/PATH, a folder or an archive")
 	case u.User != nil:
 		return nil, errors.New("the URL must not hold a user or password")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !effect.Loopback(effect.Host(u.Hostname())):
 		return nil, fmt.Errorf("http to %.80q can be read and changed on the way; use https", u.Hostname())
 	}
 	return u, nil
-}
-
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback() || host == "localhost"
 }
 
 // fetch downloads an archive into f. The environment's proxy is not used, since
@@ -51,13 +48,17 @@ func fetch(ctx context.Context, u *url.URL, f *os.File) error {
 	defer cancel(nil)
 	stalled := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no data for %v", stall)) })
 	defer stalled.Stop()
+	transport := &http.Transport{
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		DisableCompression:     true, // the digest is of what is sent
+		DisableKeepAlives:      true,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+	if u.Scheme == "http" {
+		transport.DialContext = (&net.Dialer{Control: effect.DialLoopback}).DialContext
+	}
 	client := &http.Client{
-		Transport: &http.Transport{
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			DisableCompression:     true, // the digest is of what is sent
-			DisableKeepAlives:      true,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
+		Transport: transport,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if r.URL.Scheme != "https" || len(via) > 5 {
 				return errors.New("redirected too often, or away from https")

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"sync"
@@ -106,10 +105,11 @@ func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
 // must not allow "git status; rm -rf /", and a decoded view must not count for the
 // raw text: the expression must match the whole raw command, and the command must
 // run only one program.
-func (s *slowCriteria) match(ctx context.Context, c *analysis.Case) (bool, error) {
+func (s *slowCriteria) match(in *search) (bool, error) {
 	if s == nil {
 		return true, nil
 	}
+	c := in.c
 	if s.commands != nil {
 		ok, err := s.matchCommand(c)
 		if !ok || err != nil {
@@ -127,7 +127,7 @@ func (s *slowCriteria) match(ctx context.Context, c *analysis.Case) (bool, error
 		}
 	}
 	if s.when != nil {
-		return s.when.holds(ctx, c)
+		return s.when.holds(in)
 	}
 	return true, nil
 }
@@ -157,12 +157,13 @@ type exception struct {
 	paths   func() (*effect.Globs, error)
 	hosts   []effect.HostPattern
 	trusted string // "true", "false", or "" for either
+	kept    string // the same, of what version control can give back
 	slow    *slowCriteria
 	loosens bool
 }
 
 func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (exception, error) {
-	x := exception{types: c.Types, trusted: c.Trusted, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
+	x := exception{types: c.Types, trusted: c.Trusted, kept: c.Restorable, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
 		x.floats = x.floats || names{glob: g}.floating()
@@ -180,11 +181,11 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 // match reports whether the exception holds for an effect. An exception that
 // loosens the policy must cover everything that the effect touches; for one that
 // makes it stricter it is enough that it could match any of it.
-func (x *exception) match(ctx context.Context, c *analysis.Case, e *effect.Effect) (bool, error) {
-	if len(x.types) > 0 && !slices.Contains(x.types, c.Action.Type) && !slices.Contains(x.types, string(e.Kind)) {
+func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
+	if len(x.types) > 0 && !slices.Contains(x.types, s.c.Action.Type) && !slices.Contains(x.types, string(e.Kind)) {
 		return false, nil
 	}
-	if x.trusted != "" && (x.trusted == "true") != e.Trusted {
+	if x.trusted != "" && (x.trusted == "true") != e.Trusted || x.kept != "" && (x.kept == "true") != e.Restorable {
 		return false, nil
 	}
 	if len(x.globs) > 0 {
@@ -206,7 +207,7 @@ func (x *exception) match(ctx context.Context, c *analysis.Case, e *effect.Effec
 	if len(x.hosts) > 0 && !matchHosts(x.hosts, e.Host) {
 		return false, nil
 	}
-	return x.slow.match(ctx, c)
+	return x.slow.match(s)
 }
 
 func matchHosts(patterns []effect.HostPattern, host string) bool {

@@ -34,8 +34,8 @@ type index struct {
 	byType    map[string]*ruleSet // rules that list an action type or kind
 	anyType   ruleSet             // rules that list none
 	placeless ruleSet             // rules with neither paths nor hosts
-	trusted   ruleSet             // rules for places that are trusted
-	untrusted ruleSet             // rules for places that are not
+	trusted   truths              // rules for places that are trusted, or are not
+	kept      truths              // rules for what version control can give back, or cannot
 	byPath    ruleSet
 	byHost    ruleSet
 
@@ -70,12 +70,8 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 		if len(r.Paths) == 0 && len(r.Hosts) == 0 {
 			x.placeless.add(i)
 		}
-		switch r.Trusted {
-		case "true":
-			x.trusted.add(i)
-		case "false":
-			x.untrusted.add(i)
-		}
+		x.trusted.add(i, r.Trusted)
+		x.kept.add(i, r.Restorable)
 		for _, g := range r.Paths {
 			x.byPath.add(i)
 			for _, g := range rulefile.Expand(g) {
@@ -157,15 +153,34 @@ func (x *index) addTypes(rule int, types []string) {
 	}
 }
 
-// fits returns the rules that an effect's kind, or the action's type, fits, and
-// whether the effect's place is trusted.
+// truths are the rules with a criterion that is true or false.
+type truths struct{ yes, no ruleSet }
+
+func (t *truths) add(rule int, want string) {
+	switch want {
+	case "true":
+		t.yes.add(rule)
+	case "false":
+		t.no.add(rule)
+	}
+}
+
+// left takes the rules out of a set that want the opposite.
+func (t *truths) left(set *ruleSet, holds bool) {
+	if holds {
+		set.drop(&t.no)
+	} else {
+		set.drop(&t.yes)
+	}
+}
+
+// fits returns the rules that an effect's kind, or the action's type, fits,
+// whether the effect's place is trusted, and whether what it removes can be given
+// back.
 func (x *index) fits(actionType string, e *effect.Effect) ruleSet {
 	set := x.typed(actionType, e.Kind)
-	if e.Trusted {
-		set.drop(&x.untrusted)
-	} else {
-		set.drop(&x.trusted)
-	}
+	x.trusted.left(&set, e.Trusted)
+	x.kept.left(&set, e.Restorable)
 	return set
 }
 
@@ -191,9 +206,13 @@ type search struct {
 	x    *index  // of the list that is searched
 	both ruleSet // rules with paths and hosts that both match some effect
 
+	operand any // of conditions; nil until one is tried
+
 	known, holds  ruleSet // rules whose slow criteria were tried, and those that matched
 	found, itself [48]int // room for indices of globs
 }
+
+var searches = sync.Pool{New: func() any { return new(search) }}
 
 // enter begins the search of a list.
 func (s *search) enter(x *index) {
@@ -207,7 +226,7 @@ func (s *search) slow(rule int) (bool, error) {
 		return true, nil
 	}
 	if !s.known.has(rule) {
-		ok, err := m.slow.match(s.ctx, s.c)
+		ok, err := m.slow.match(s)
 		if err != nil {
 			return false, &ruleError{rule, err}
 		}
@@ -222,7 +241,7 @@ func (s *search) slow(rule int) (bool, error) {
 // excepted reports whether an exception of a rule holds for an effect.
 func (s *search) excepted(rule int, e *effect.Effect) (bool, error) {
 	for i := range s.x.rules[rule].except {
-		ok, err := s.x.rules[rule].except[i].match(s.ctx, s.c, e)
+		ok, err := s.x.rules[rule].except[i].match(s, e)
 		if err != nil {
 			return false, &ruleError{rule, err}
 		}

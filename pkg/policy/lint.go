@@ -87,6 +87,7 @@ func (l *linter) list(list string, rules []rulefile.Rule) {
 		for k := range r.Except {
 			l.types(&r.Except[k])
 		}
+		l.examples(r)
 		if r.Amends {
 			continue
 		}
@@ -98,12 +99,17 @@ func (l *linter) list(list string, rules []rulefile.Rule) {
 		if list == "allow" {
 			l.allows(r)
 		}
-		for _, e := range r.Match {
-			l.example(r, e, true)
-		}
-		for _, e := range r.Pass {
-			l.example(r, e, false)
-		}
+	}
+}
+
+// examples judges the examples of a rule. Those of an entry that only adds
+// exceptions are for the preset's rule with them.
+func (l *linter) examples(r *rulefile.Rule) {
+	for _, e := range r.Match {
+		l.example(r, e, true)
+	}
+	for _, e := range r.Pass {
+		l.example(r, e, false)
 	}
 }
 

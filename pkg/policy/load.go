@@ -48,6 +48,15 @@ func Load(name string, data []byte, opts Options) (*Policy, error) {
 	return p, nil
 }
 
+// Extends returns the preset that a policy file extends, "" if it names none.
+func Extends(data []byte) string {
+	f, err := rulefile.Parse("policy", data, rulefile.Checks{})
+	if _, known := presetNamed(f.Extends); err != nil || !known {
+		return ""
+	}
+	return f.Extends
+}
+
 // assemble returns a file, and its rules together with those of the core and its
 // preset. With an error it returns the readable part, for a report.
 func assemble(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, error) {

@@ -71,7 +71,12 @@ var nothing effect.Effect
 // rule matches, ALLOW by an allow rule. If the condition of a rule fails, the
 // verdict is BLOCK with error "policy".
 func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
-	s := &search{ctx: ctx, c: c}
+	s := searches.Get().(*search)
+	s.ctx, s.c = ctx, c
+	defer func() {
+		*s = search{}
+		searches.Put(s)
+	}()
 	denied, verified, err := p.guarded(s)
 	if err != nil {
 		return p.failed(err, p.guards.rules)
@@ -96,12 +101,12 @@ func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, 
 	if r != nil {
 		return verdict.Verdict{
 			Decision: verdict.Allow, Confidence: 1, Rule: r.Name,
-			Reasoning: explain("allow", r, nil),
+			Reasoning: explain("allow", r, nil), Fixed: true,
 		}, nil
 	}
 	return verdict.Verdict{
 		Decision: verdict.Escalate, Confidence: 0.7, NextTier: 1,
-		Reasoning: "policy: no rule matches",
+		Reasoning: "policy: no rule matches", Fixed: true,
 	}, nil
 }
 

@@ -136,7 +136,7 @@ func withinList(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
 		// An allow rule must cover all effects of an action, which have different types.
 		whole := list == "allow" || paired(a)
-		if whole && !within(b.Types, a.Types) || !placeless(a) && !samePlaces(a, b) || !within(b.Commands, a.Commands) || !within(b.Content, a.Content) || a.When != "" && a.When != b.When || a.Trusted != "" && a.Trusted != b.Trusted {
+		if whole && !within(b.Types, a.Types) || !placeless(a) && !samePlaces(a, b) || !within(b.Commands, a.Commands) || !within(b.Content, a.Content) || !sameFacts(a, b) {
 			return hidesNone
 		}
 		how := excepting(a, b)
@@ -154,7 +154,7 @@ func withinList(list string) func(a, b *rulefile.Rule) hiding {
 // with the same paths.
 func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 	return func(a, b *rulefile.Rule) hiding {
-		if len(a.Commands) > 0 || len(a.Content) > 0 || a.When != "" && a.When != b.When || a.Trusted != "" && a.Trusted != b.Trusted {
+		if len(a.Commands) > 0 || len(a.Content) > 0 || !sameFacts(a, b) {
 			return hidesNone
 		}
 		if !placeless(a) && (list != "allow" || paired(a) || !samePlaces(a, b) || slices.ContainsFunc(b.Paths, saysNothing)) {
@@ -162,6 +162,12 @@ func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 		}
 		return excepting(a, b)
 	}
+}
+
+// sameFacts reports whether rule a asks for nothing of an effect or an action
+// that rule b does not.
+func sameFacts(a, b *rulefile.Rule) bool {
+	return (a.When == "" || a.When == b.When) && (a.Trusted == "" || a.Trusted == b.Trusted) && (a.Restorable == "" || a.Restorable == b.Restorable)
 }
 
 // excepting returns how much rule a hides rule b in spite of the exceptions of a.

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -45,7 +44,8 @@ func (w *condition) giveBack(p *program) {
 }
 
 // holds reports whether the condition is true for a case.
-func (w *condition) holds(ctx context.Context, c *analysis.Case) (bool, error) {
+func (w *condition) holds(s *search) (bool, error) {
+	c := s.c
 	if len(c.Action.Raw) > whenMaxBytes || len(c.Effects) > whenMaxEffects {
 		return false, errOperand
 	}
@@ -54,12 +54,13 @@ func (w *condition) holds(ctx context.Context, c *analysis.Case) (bool, error) {
 		return false, err
 	}
 	defer w.giveBack(p)
-	p.meter = newMeter(ctx)
-	v, err := operand(c)
-	if err != nil {
-		return false, err
+	p.meter = newMeter(s.ctx)
+	if s.operand == nil {
+		if s.operand, err = operand(c); err != nil {
+			return false, err
+		}
 	}
-	is, err := p.judge(v)
+	is, err := p.judge(s.operand)
 	if p.over != nil { // even if the expression caught the error
 		return false, p.over
 	}
@@ -108,17 +109,20 @@ func operand(c *analysis.Case) (any, error) {
 
 func effectValue(e *effect.Effect) map[string]any {
 	m := map[string]any{"kind": string(e.Kind)}
-	for key, s := range map[string]string{
-		"path": e.Path, "url": e.URL, "host": e.Host, "program": e.Program, "class": string(e.Class), "cause": string(e.Cause), "reason": e.Reason,
-		"service": e.Service, "verb": e.Verb, "target": e.Target,
+	for _, text := range [...]struct{ key, s string }{
+		{"path", e.Path}, {"url", e.URL}, {"host", e.Host}, {"program", e.Program}, {"class", string(e.Class)}, {"cause", string(e.Cause)}, {"reason", e.Reason},
+		{"service", e.Service}, {"verb", e.Verb}, {"target", e.Target},
 	} {
-		if s != "" {
-			m[key] = s
+		if text.s != "" {
+			m[text.key] = text.s
 		}
 	}
-	for key, holds := range map[string]bool{"pattern": e.Pattern, "recursive": e.Recursive, "destroys": e.Destroys, "trusted": e.Trusted} {
-		if holds {
-			m[key] = true
+	for _, is := range [...]struct {
+		key   string
+		holds bool
+	}{{"pattern", e.Pattern}, {"recursive", e.Recursive}, {"destroys", e.Destroys}, {"trusted", e.Trusted}, {"restorable", e.Restorable}} {
+		if is.holds {
+			m[is.key] = true
 		}
 	}
 	if len(e.Labels) > 0 {

@@ -232,12 +232,12 @@ func TestBoundIsNotCaught(t *testing.T) {
 		c.Action.Payload = map[string]any{"content": strings.Repeat("a", 200_000)}
 		w := &condition{expr: expr}
 		for range 2 { // the second run has a meter of its own
-			if is, err := w.holds(t.Context(), c); is || !errors.Is(err, errSteps) && !errors.Is(err, errWork) {
+			if is, err := w.holds(&search{ctx: t.Context(), c: c}); is || !errors.Is(err, errSteps) && !errors.Is(err, errWork) {
 				t.Errorf("%s: %v, %v", expr, is, err)
 			}
 		}
 		c.Action.Payload["content"] = ""
-		if _, err := w.holds(t.Context(), c); strings.Contains(expr, "content") && err != nil {
+		if _, err := w.holds(&search{ctx: t.Context(), c: c}); strings.Contains(expr, "content") && err != nil {
 			t.Errorf("%s of little: %v", expr, err)
 		}
 	}

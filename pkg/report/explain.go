@@ -19,8 +19,9 @@ import (
 // An Explanation is what [WriteExplanation] draws: an action, and its verdict
 // with the trail that a trace leaves.
 type Explanation struct {
-	Action  *action.Action // nil if the input was none
-	Verdict *verdict.Verdict
+	Action   *action.Action // nil if the input was none
+	Verdict  *verdict.Verdict
+	Evidence *analysis.Evidence // nil if Tier 1 was not asked
 }
 
 // A Style says how text for a person is drawn.
@@ -58,6 +59,7 @@ func WriteExplanation(w io.Writer, e Explanation, s Style) error {
 	if e.Action != nil {
 		d.effects(e.Action, traced[judged](v, func(s verdict.Step) []byte { return s.Effects }))
 		d.tiers(v)
+		d.evidence(v, e.Evidence)
 		d.views(traced[view](v, func(s verdict.Step) []byte { return s.Views }))
 	}
 	return d.Flush()
@@ -170,6 +172,59 @@ func took(micros int64) string {
 		return fmt.Sprintf("%d µs", micros)
 	}
 	return fmt.Sprintf("%d ms", micros/1000)
+}
+
+// evidence writes what speaks for ALLOW and against it, and how sure the model
+// has to be of SAFE.
+func (d *drawing) evidence(v *verdict.Verdict, e *analysis.Evidence) {
+	if e == nil {
+		return
+	}
+	d.title("Evidence")
+	d.text("  ", "for ALLOW")
+	switch {
+	case e.Tier > 1:
+		d.fold("      ", fmt.Sprintf("nothing that tier 1 finds: tier %d or above has to decide", e.Tier))
+	case e.For != "":
+		d.fold("      ", e.For)
+	case e.Safe > 0.5:
+		d.fold("      ", fmt.Sprintf("nothing but the model's SAFE, from %.2f on", e.Safe))
+	default:
+		d.fold("      ", "nothing but the model's SAFE")
+	}
+	for _, s := range v.Trail {
+		if s.Tier == 1 && s.Rule != "" {
+			d.text("  ", "against: rule "+term.Escape(s.Rule))
+			d.text("      ", d.paint(colorDim, "no SAFE of a model clears this"))
+		}
+	}
+	for _, doubt := range e.Doubts {
+		d.text("  ", "against: "+term.Escape(doubt.Cause))
+		d.fold("      ", doubt.Reason)
+		d.text("      ", d.paint(colorDim, cleared(doubt)))
+	}
+	switch m := e.Answer; {
+	case m == nil:
+		d.text("  ", "the model was not asked")
+	case m.Failed:
+		d.text("  ", "the model failed")
+	case m.Injection:
+		d.text("  ", fmt.Sprintf("the model: INJECTION, confidence %.2f", m.Confidence))
+	default:
+		d.text("  ", fmt.Sprintf("the model: SAFE, confidence %.2f", m.Confidence))
+	}
+}
+
+// cleared says whether the model's SAFE clears a doubt.
+func cleared(d analysis.Doubt) string {
+	switch {
+	case d.Final:
+		return "no SAFE of a model clears this"
+	case d.Least > 0.5:
+		return fmt.Sprintf("SAFE clears this from %.2f on", d.Least)
+	default:
+		return "SAFE clears this"
+	}
 }
 
 // A view is one text that rules and models read.
@@ -341,6 +396,9 @@ func describe(e effect.Effect) string {
 	add(strings.Join(append([]string{e.Program}, e.Args...), " "))
 	if e.Class != "" {
 		add("(" + string(e.Class) + ")")
+	}
+	if e.Restorable {
+		add("(in the last commit)")
 	}
 	switch {
 	case e.Cause != "" && e.Reason != "":

@@ -88,7 +88,7 @@ func TestTree(t *testing.T) {
 		effect.Effect{Kind: effect.ReadFile, Path: "/w/y", From: effect.Span{Start: 20, End: 21}}, // before the part that it lies in
 		effect.Effect{Kind: effect.Execute, Program: "cat", Args: []string{"y"}, From: effect.Span{Start: 16, End: 21}},
 		effect.Effect{Kind: effect.ChangePrivilege, Program: "sudo", From: effect.Span{Start: 0, End: 14}},
-		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, From: effect.Span{Start: 12, End: 14}},
+		effect.Effect{Kind: effect.DeleteFile, Path: "/x", Recursive: true, Restorable: true, From: effect.Span{Start: 12, End: 14}},
 		effect.Effect{Kind: effect.Dynamic, Reason: "nobody knows", From: effect.Span{}},
 		effect.Effect{Kind: effect.Dynamic, Reason: "outside", From: effect.Span{Start: 50, End: 10}},
 	), nil)
@@ -98,7 +98,7 @@ func TestTree(t *testing.T) {
   ├─ sudo rm -rf /x
   │  │  change_privilege sudo
   │  └─ /x
-  │        delete_file /x/**
+  │        delete_file /x/** (in the last commit)
   └─ cat y
      │  execute cat y
      └─ y
@@ -106,6 +106,25 @@ func TestTree(t *testing.T) {
 `
 	if got := draw(t, e, Style{Columns: 80}); !strings.Contains(got, want) {
 		t.Errorf("got\n%s\nwant it to hold\n%s", got, want)
+	}
+}
+
+// TestEvidence draws how sure the model has to be, and what it said.
+func TestEvidence(t *testing.T) {
+	t.Parallel()
+	for want, evidence := range map[string]*analysis.Evidence{
+		"  for ALLOW\n      ordinary\n  the model was not asked\n":                               {For: "ordinary"},
+		"      nothing but the model's SAFE, from 0.53 on\n  the model failed\n":                 {Safe: 0.53, Answer: &analysis.Answer{Failed: true}},
+		"  against: absent\n      r\n      SAFE clears this\n  the model: SAFE, confidence 0.61": {Doubts: []analysis.Doubt{{Cause: "absent", Reason: "r"}}, Answer: &analysis.Answer{Confidence: 0.61}},
+		"      r\n      SAFE clears this from 0.75 on\n  the model: INJECTION, confidence 0.70":  {Doubts: []analysis.Doubt{{Cause: "syntax", Reason: "r", Least: 0.75}}, Answer: &analysis.Answer{Injection: true, Confidence: 0.7}},
+		"      r\n      no SAFE of a model clears this\n":                                        {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", Final: true}}},
+		"      nothing that tier 1 finds: tier 3 or above has to decide\n":                       {Tier: 3, For: "ordinary"},
+	} {
+		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)
+		e.Evidence = evidence
+		if got := draw(t, e, Style{Columns: 80}); !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant it to hold\n%s", got, want)
+		}
 	}
 }
 
@@ -190,7 +209,9 @@ func FuzzExplain(f *testing.F) {
 			{Kind: effect.Kind(reason), Path: command, Reason: reason, From: effect.Span{Start: c, End: d}},
 		}
 		v := &verdict.Verdict{Reasoning: reason, Rule: "r", Trail: []verdict.Step{{Source: "policy", Reasoning: command}}}
-		got := draw(t, explanation(t, command, v, unmet(effects...), []view{{"raw", "command", command}}), Style{Columns: 40})
+		e := explanation(t, command, v, unmet(effects...), []view{{"raw", "command", command}})
+		e.Evidence = &analysis.Evidence{For: command, Doubts: []analysis.Doubt{{Cause: "variable", Reason: reason, Least: 0.75}}, Answer: &analysis.Answer{Confidence: 0.5}}
+		got := draw(t, e, Style{Columns: 40})
 		for line := range strings.Lines(got) {
 			line = strings.TrimSuffix(line, "\n")
 			if term.Escape(line) != line {

@@ -71,13 +71,15 @@ func (s *state) arithmText(text string) abstract.Value {
 	}
 	if !syntax.ValidName(text) {
 		s.left.shell = true // it may be no expression
+		s.leaving(&s.left.call)
 	}
 	return abstract.Short("$(("+text+"))", 0)
 }
 
 // count assigns a number. In zsh, a variable that was not there is an integer then.
 func (s *state) count(name string, v abstract.Value) {
-	_, had := s.attribute(name)
+	b, had := s.attribute(name)
+	had = had && b.kind != unset
 	s.assign(name, v)
 	if last := len(s.vars) - 1; !had && !s.notZsh && last >= 0 && s.vars[last].name == name {
 		s.vars[last].kind = mixed

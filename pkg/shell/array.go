@@ -42,10 +42,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 		return
 	}
 	b := binding{name: name, array: true}
-	if a.Append {
-		b.elems, b.unsure = s.oldMembers(name, true)
-	}
-	if old, ok := s.attribute(name); ok && old.kind > unset {
+	if old, ok := s.attribute(name); ok && (old.kind > unset || old.keyed) {
 		b.unsure = true
 	}
 	for _, e := range a.Array.Elems {
@@ -74,6 +71,16 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 			s.giveUp("an array is too long")
 			return
 		}
+	}
+	if a.Append { // what the new members assign comes first
+		old, unsure := s.oldMembers(name, true)
+		b.unsure = b.unsure || unsure
+		for i := range b.elems {
+			if n, err := strconv.Atoi(b.elems[i].key); err == nil {
+				b.elems[i].key = itoa(n + len(old))
+			}
+		}
+		b.elems = append(old, b.elems...)
 	}
 	s.bind(b)
 }

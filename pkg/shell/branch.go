@@ -26,6 +26,47 @@ func rest(in abstract.Value) abstract.Value {
 	return entry(in, abstract.Unknown("…", in.Taint).Of(abstract.FromInput))
 }
 
+// unread returns what is left of an input for what follows.
+func (s *state) unread(in abstract.Value) abstract.Value {
+	switch {
+	case !s.consumed:
+		return in
+	case s.remains != nil:
+		return *s.remains
+	}
+	return rest(in)
+}
+
+// mayRead notes that what has read of the input since remains was left of it may not run.
+func (s *state) mayRead(remains *abstract.Value) {
+	if s.remains != remains {
+		s.remains = nil
+	}
+	for i := range s.fds {
+		if s.fds[i].in {
+			s.fds[i].in, s.fds[i].val = false, rest(s.fds[i].val)
+		}
+	}
+}
+
+// advance notes what a command that surely ran has left of a descriptor that it read.
+func (s *state) advance(list []*syntax.Redirect) {
+	if s.remains == nil || s.rounds > 1 {
+		return
+	}
+	for _, r := range list {
+		if r.Op != syntax.DplIn || r.N != nil && r.N.Value != "0" {
+			continue
+		}
+		n := r.Word.Lit()
+		for i := range s.fds {
+			if s.fds[i].n == n && n != "" {
+				s.fds[i].in, s.fds[i].val = true, *s.remains
+			}
+		}
+	}
+}
+
 // redirectsErrors reports whether a redirection is of standard error.
 func redirectsErrors(list []*syntax.Redirect) bool {
 	return slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
@@ -48,6 +89,33 @@ func succeeds(st *syntax.Stmt) bool {
 		return true
 	}
 	return false
+}
+
+// right walks the right side of && and ||. Where the left side does not decide, that of
+// && is taken as run, so that `cd x && make` works in x, but what it assigns may
+// as well not have happened.
+func (s *state) right(c *syntax.BinaryCmd, in abstract.Value, into, first bool) abstract.Value {
+	runs := success
+	if c.Op == syntax.OrStmt {
+		runs = failure
+	}
+	switch s.decided() {
+	case runs:
+		return s.side(c.Y, in, false, into)
+	case runs.negated():
+		s.unreached(func() { s.side(c.Y, in, false, into) })
+		return abstract.Value{}
+	}
+	mark, before, remains := len(s.vars), s.outcomes(), s.remains
+	y := s.side(c.Y, in, false, into)
+	s.weakenVariables(mark)
+	s.uncertain(before)
+	s.mayRead(remains)
+	s.exit = s.exit.or(runs.negated())
+	if !first || c.Op != syntax.AndStmt || !succeeds(c.X) {
+		y = maybe(y)
+	}
+	return y
 }
 
 // A left says where the walk is behind a command that may have ended what is
@@ -104,18 +172,32 @@ func (s *state) uncertain(since outcomes) {
 type branches struct {
 	abstract.Builder
 	all   bool // one of them runs
+	exit  exit
 	n     int
 	marks map[string]int // names that every branch binds, with the newest binding of the first
 }
 
-// branch walks one of several branches.
-func (s *state) branch(b *branches, list []*syntax.Stmt, in abstract.Value) {
-	mark, before := len(s.vars), s.outcomes()
+// branch walks one of several branches. holds says whether it runs, if none before it did.
+func (s *state) branch(b *branches, holds exit, list []*syntax.Stmt, in abstract.Value) {
+	if holds == failure {
+		s.unreached(func() { s.stmts(list, in) })
+		return
+	}
+	b.all = b.all || holds == success
+	s.exit = success // of no statement
+	if holds == success && b.n == 0 {
+		b.Add(s.stmts(list, in))
+		b.exit = s.exit
+		return
+	}
+	mark, before, remains := len(s.vars), s.outcomes(), s.remains
 	b.Add(maybe(s.stmts(list, in)))
+	s.mayRead(remains)
 	names := s.settled(mark)
 	if b.n++; b.n == 1 {
-		b.marks = names
+		b.marks, b.exit = names, s.exit
 	}
+	b.exit = b.exit.or(s.exit)
 	for name := range b.marks {
 		if _, ok := names[name]; !ok {
 			delete(b.marks, name)
@@ -127,6 +209,14 @@ func (s *state) branch(b *branches, list []*syntax.Stmt, in abstract.Value) {
 
 // joined ends branches: what all of them bind is bound.
 func (s *state) joined(b *branches) abstract.Value {
+	switch {
+	case b.all:
+		s.exit = b.exit
+	case b.n == 0:
+		s.exit = success
+	default:
+		s.exit = b.exit.or(success)
+	}
 	if b.all {
 		for _, i := range b.marks {
 			if i < len(s.vars) {

@@ -15,10 +15,11 @@ import (
 // call walks a simple command, once for each value that its variables may have.
 func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var out abstract.Value
-	mark, before, consumed := len(s.vars), s.outcomes(), s.consumed
+	mark, before, consumed, remains, exit := len(s.vars), s.outcomes(), s.consumed, s.remains, anyExit
 	s.inRounds(func() {
 		if s.round == 0 {
 			out = s.callOnce(c, st, in)
+			exit = s.exit
 		} else {
 			repeated := len(s.effects)
 			s.consumed = consumed
@@ -28,12 +29,15 @@ func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abs
 				out = maybe(abstract.Concat(out, o))
 			}
 			out.Taint |= o.Taint
+			exit = exit.or(s.exit)
 		}
 		if s.rounds > 1 { // another round may be the one that runs
 			s.weakenVariables(mark)
 			s.uncertain(before)
+			s.mayRead(remains)
 		}
 	})
+	s.exit = exit
 	return out
 }
 
@@ -52,31 +56,51 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 			break
 		}
 	}
-	fds := len(s.fds)
+	fds, expanding := len(s.fds), len(s.vars)
 	io := s.redirect(st.Redirs, in)
+	s.weakenVariables(expanding) // some shells expand here-documents in another process
 	fdsOpened := len(s.fds)
 	if len(argv) == 0 {
 		for _, a := range c.Assigns {
 			s.assignment(a, true)
 		}
+		s.exit = anyExit
 		return s.deliver(io, abstract.Value{})
 	}
 	fails := s.left.shell && !way.shell // an expansion may have failed: then nothing runs
-	expanded := len(s.vars)
+	expanded, names := len(s.vars), s.assigns(c)
 	for _, a := range c.Assigns {
 		s.assignment(a, false)
 	}
 	set := len(s.vars)
 	for i := expanded; i < set; i++ {
-		s.vars[i].exported = assigns(c, s.vars[i].name)
+		s.vars[i].exported = slices.Contains(names, s.vars[i].name)
+		s.vars[i].weak = s.vars[i].weak || !s.vars[i].exported // what a value assigns does not last in all shells
 	}
 	s.input = io.In
-	consumed := s.consumed
-	out := s.invoke(argv, io)
+	consumed, remains := s.consumed, s.remains
 	if io.Redirected {
-		s.consumed = consumed
+		s.consumed, s.remains = false, nil
 	}
-	s.endAssigns(c, expanded, set, argv[0])
+	s.exit = anyExit
+	effects := len(s.effects)
+	out := s.invoke(argv, io)
+	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
+		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
+	}) {
+		out = maybe(out) // it may refuse to read what it writes
+	}
+	if io.Redirected {
+		s.advance(st.Redirs)
+		s.consumed, s.remains = consumed, remains
+	}
+	if fails || !opens(st.Redirs) {
+		s.exit = anyExit
+		if fails || !io.Redirected {
+			s.mayRead(remains)
+		}
+	}
+	s.endAssigns(names, expanded, set, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") && len(s.fds) >= fdsOpened {
 		s.fds = slices.Delete(s.fds, fds, fdsOpened)
 	}
@@ -95,16 +119,16 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 // endAssigns ends the assignments that stand before a command. Where it is a
 // function or of the shell itself, they last in some shells, and what it assigned to
 // these names does in others.
-func (s *state) endAssigns(c *syntax.CallExpr, mark, set int, command abstract.Value) {
+func (s *state) endAssigns(names []string, mark, set int, command abstract.Value) {
 	if set == mark || len(s.vars) < set {
 		return
 	}
 	_, own := builtin(command.Text)
 	own = own || slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == command.Text })
-	if !own && set-mark <= len(c.Assigns) { // else a value assigned to it as well
+	if !own && set-mark <= len(names) { // else a value assigned to it as well
 		kept := s.vars[:mark]
 		for i, b := range s.vars[mark:] {
-			if mark+i >= set || !assigns(c, b.name) {
+			if mark+i >= set || !slices.Contains(names, b.name) {
 				kept = append(kept, b)
 			}
 		}
@@ -112,15 +136,22 @@ func (s *state) endAssigns(c *syntax.CallExpr, mark, set int, command abstract.V
 		return
 	}
 	for i := mark; i < len(s.vars); i++ {
-		if assigns(c, s.vars[i].name) {
+		if slices.Contains(names, s.vars[i].name) {
 			s.vars[i].weak, s.vars[i].exported = true, false
 		}
 	}
 }
 
-// assigns reports whether a name is assigned before a command.
-func assigns(c *syntax.CallExpr, name string) bool {
-	return slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool { return a.Name != nil && a.Name.Value == name })
+// assigns returns the names that are assigned before a command.
+func (s *state) assigns(c *syntax.CallExpr) []string {
+	var names []string
+	for _, a := range c.Assigns {
+		if a.Name != nil {
+			name, _ := s.target(a.Name.Value)
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // assignment binds a variable. One that lasts takes all the values that its
@@ -218,7 +249,7 @@ func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Valu
 // functions, of which some may not have been defined, the shell's own commands, programs.
 func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	var outs []abstract.Value
-	mark, before := len(s.vars), s.outcomes()
+	mark, before, remains := len(s.vars), s.outcomes(), s.remains
 	for i, n := len(s.aliases)-1, 0; i >= 0 && n < 4; i-- {
 		if s.aliases[i].name == name {
 			n++
@@ -264,6 +295,8 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 	if len(outs) == 1 {
 		return outs[0]
 	}
+	s.exit = anyExit
+	s.mayRead(remains)
 	return maybe(abstract.Concat(outs...))
 }
 
@@ -275,14 +308,12 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 	if io.In.Text != "" && !io.Redirected {
 		s.consumed = true
 	}
-	return s.program(argv, io)
-}
-
-// recursion reports a function that keeps starting itself, as a fork bomb does.
-func (s *state) recursion(i int, at effect.Span) {
-	if s.inFunc >= mostCalls-1 {
-		s.once(effect.Effect{Kind: effect.StopProcess, Program: s.funcs[i].name, Cause: effect.CauseRecursion, Reason: "a function calls itself endlessly", From: at})
+	if number, _, ok := strings.Cut(name, "="); ok && !s.notZsh && number != "" && strings.Trim(number, "0123456789") == "" {
+		s.bind(binding{name: positionalName, array: true, unsure: true, weak: true}) // zsh assigns $1
 	}
+	out := s.program(argv, io)
+	s.remains = nil // a program reads as much as it likes
+	return out
 }
 
 // runAlias replaces the command's name by its alias.

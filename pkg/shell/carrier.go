@@ -40,7 +40,7 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 		}
 		inner := io
 		inner.Socket = attached
-		if n.Remote && !local(argv) {
+		if n.Remote && !local(base, argv, use) {
 			b.Add(s.remotely(base, func() abstract.Value { return s.nestedUse(base, argv, n, inner, f) }))
 			continue
 		}
@@ -97,12 +97,26 @@ func (s *state) relay(base string, argv []abstract.Value) {
 	}
 }
 
-// local reports whether a carrier that runs commands elsewhere is told to run
-// them on this machine.
-func local(argv []abstract.Value) bool {
-	for _, v := range argv[1:] {
-		host := v.Text[strings.LastIndexByte(v.Text, '@')+1:]
-		if command.LocalHosts[host] {
+// local reports whether a carrier that runs commands on other machines is told to
+// run them on this one.
+func local(base string, argv []abstract.Value, use command.Use) bool {
+	if !command.Machines[base] {
+		return false
+	}
+	return slices.ContainsFunc(use.Touches, func(t command.Touch) bool {
+		return t.Kind == effect.Connect && effect.ThisMachine(effect.Host(t.Word.Text))
+	}) || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return namesThis(v.Text) })
+}
+
+// namesThis reports whether a word names this machine: as a host, or in an
+// option such as -oHostName=localhost. A number may be anything.
+func namesThis(word string) bool {
+	host := word[strings.LastIndexByte(word, '@')+1:]
+	if strings.HasPrefix(host, "-") || len(host) > 8 && strings.EqualFold(host[:8], "HostName") {
+		host = host[strings.LastIndexAny(host, "= ")+1:]
+	}
+	for host := range strings.SplitSeq(host, ",") {
+		if strings.Trim(host, "0123456789") != "" && effect.ThisMachine(effect.Host(host)) {
 			return true
 		}
 	}
@@ -145,6 +159,15 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 		}
 		return s.runFile(first, language, rest, io, first.From)
 	}
+	if lines := placed(base, argv, io.In, f); len(lines) > 1 && n.Language == "shell" {
+		var b abstract.Builder
+		for _, line := range lines {
+			one := io
+			one.In = line
+			b.Add(s.nestedUse(base, argv, n, one, f))
+		}
+		return b.Value()
+	}
 	args := behind(argv, first)
 	if n.Stdin {
 		args = append(args, s.stdinWords(io.In, argv)...)
@@ -158,7 +181,9 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first is $0
 		s.bind(binding{name: zeroName, val: args[0]})
-		args = args[1:]
+		if !args[0].IsPattern || args[0].Written { // else it may be several words
+			args = args[1:]
+		}
 	}
 	if !first.Known() || first.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
 		if strings.Contains(first.Text, "{}") {
@@ -177,8 +202,40 @@ func (s *state) nestedUse(base string, argv []abstract.Value, n command.Nested, 
 	return s.code(n.Language, first.Text, first.From, args)
 }
 
+// maxPlaced is how many lines of an input are put into a command one by one.
+const maxPlaced = 16
+
+// placed returns the lines of an input that a carrier puts into its command in turn.
+func placed(base string, argv []abstract.Value, in abstract.Value, f flow) []abstract.Value {
+	if !command.Placers[base] || command.Finders[base] || len(f.roots) > 0 || !in.Known() || strings.ContainsAny(in.Text, "\"'\\") ||
+		!slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "{}") }) {
+		return nil
+	}
+	var out []abstract.Value
+	for line := range strings.Lines(in.Text) {
+		if len(out) == maxPlaced {
+			return nil
+		}
+		if strings.TrimSpace(line) != "" {
+			one := in
+			one.Text = line
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 // nestedArgv runs the words of an argument vector.
 func (s *state) nestedArgv(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f flow) abstract.Value {
+	if lines := placed(base, argv, io.In, f); len(lines) > 1 {
+		var b abstract.Builder
+		for _, line := range lines {
+			one := io
+			one.In = line
+			b.Add(s.nestedArgv(base, argv, n, one, f))
+		}
+		return b.Value()
+	}
 	first := wordValue(n.Words[0], argv)
 	if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
 		if command.Placers[base] && strings.Contains(first.Text, "{}") {
@@ -368,11 +425,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		if orShell(language) == "shell" && vals[0].Known() {
 			s.scripts++
 		}
-		var b abstract.Builder
-		for _, v := range vals {
-			b.Add(s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args))
-		}
-		return b.Value()
+		return s.runVersions(vals, s.written(p, pattern), func(v abstract.Value) abstract.Value {
+			return s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args)
+		})
 	}
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})

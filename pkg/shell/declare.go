@@ -133,6 +133,9 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int) {
 	case d.global && s.isLocal(name): // two variables of one name
 		s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed, global: true})
 	case a.Array != nil:
+		if old, ok := s.attribute(name); ok && declares && old.kind > unset { // it is another variable
+			s.bind(binding{name: name, kind: unset})
+		}
 		s.assignment(a, true)
 		if last := len(s.vars) - 1; d.keyed && last >= n && s.vars[last].array && !a.Append {
 			s.vars[last].keyed = true

@@ -34,9 +34,13 @@
 //     A simple command is walked once for each combination (inRounds in vars.go);
 //     beyond 8, and outside of commands, the variable is unknown. Where zsh reads a
 //     command in another way, that is one more round. Effects that repeat are dropped.
+//   - Conditions: what is known of the status of a command decides which branch
+//     runs (exit.go). One that does not is walked for its effects, but for what
+//     is unknown in it, and nothing of it lasts (unreached).
 //   - Loops: "for" over words is walked once for each word. "while", "until" and
-//     "for ((…))" are walked a second time if they assign, with what they
-//     assigned unknown; all they assign is weak afterwards (loop.go).
+//     "for ((…))" are walked turn by turn while their condition is decided, at most
+//     16 times. From there on they are walked a second time if they assign, with what
+//     they assigned unknown; all they assign is weak afterwards (loop.go).
 //   - Output of what may not run is unknown (maybe in branch.go), and so is what stands
 //     behind break, return or exit, or is left of an input that was read.
 //   - Other shells: what a program starts sees only what is exported (child).

@@ -19,7 +19,9 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 			continue
 		}
 		p, pattern := s.place().Path(t.Word.Text, false)
-		if format, _ := command.Recipe(p); pattern || format == "" {
+		format, _ := command.Recipe(p)
+		form := sourceForm(p)
+		if pattern || format == "" && form == nil {
 			continue
 		}
 		for _, v := range argv[1:] {
@@ -27,7 +29,11 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 			if !ok || !v.Known() {
 				continue
 			}
-			for _, e := range Written(p, text, s.at) {
+			effects := Written(p, text, s.at)
+			if form != nil {
+				effects = append(effects, editedSource(p, text, form)...)
+			}
+			for _, e := range effects {
 				e.From = v.From
 				s.once(e)
 			}

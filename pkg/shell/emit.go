@@ -95,6 +95,9 @@ func (s *state) path(kind effect.Kind, v abstract.Value, recursive bool) (path s
 	e.Tree = v.Tree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.once(e)
 	s.behind(e)
+	if kind == effect.DeleteFile || kind == effect.DeleteDirectory {
+		s.loses(e)
+	}
 	return e.Path, e.Pattern
 }
 

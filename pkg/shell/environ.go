@@ -78,6 +78,8 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "output":
 		s.path(effect.WriteFile, v, false)
+	case "source":
+		s.sources(n.Variable, v)
 	case "place":
 		s.places(n.Variable, v)
 	default:
@@ -119,6 +121,8 @@ func (s *state) quietDefault(n command.Nested, v abstract.Value) {
 		s.loads(n.Variable, v)
 	case "place":
 		s.places(n.Variable, v)
+	case "source":
+		s.sources(n.Variable, v)
 	case "output":
 		s.path(effect.WriteFile, v, false)
 	case "code":

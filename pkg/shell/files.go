@@ -109,11 +109,32 @@ func (s *state) written(p string, pattern bool) bool {
 	return true
 }
 
+// runVersions runs what the text wrote to a file, the newest first. If that is sure to be
+// there, the older ones are only shown.
+func (s *state) runVersions(vals []abstract.Value, sure bool, run func(abstract.Value) abstract.Value) abstract.Value {
+	mark, before, remains := len(s.vars), s.outcomes(), s.remains
+	var b abstract.Builder
+	for i, v := range vals {
+		if i > 0 && sure {
+			s.unreached(func() { run(v) })
+			continue
+		}
+		b.Add(run(v))
+	}
+	if !sure {
+		s.weakenVariables(mark)
+		s.uncertain(before)
+		s.mayRead(remains)
+		s.exit = anyExit
+	}
+	return b.Value()
+}
+
 func asPattern(p string, pattern bool) string {
 	if pattern {
 		return p
 	}
-	return abstract.EscapePattern(p)
+	return effect.Quote(p)
 }
 
 // readFile records that a file is read and returns what it holds.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -72,7 +73,7 @@ func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Va
 	names := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--name-only" || sub == "grep" && listsNames(v) })
 	switch {
 	case sub == "rev-parse" && len(argv) > 2 && argv[2].Text == "--show-toplevel" && s.place().CWD != "":
-		v.Text, v.Show, v.Lines = abstract.EscapePattern(s.place().CWD)+"*", "$(git rev-parse --show-toplevel)", false
+		v.Text, v.Show, v.Lines = effect.Quote(s.place().CWD)+"*", "$(git rev-parse --show-toplevel)", false
 		return v, false
 	case sub == "ls-files", sub == "diff", sub == "rev-parse", sub == "branch", sub == "describe", sub == "status", names:
 		v.Text, v.Show = "./**", "$(git "+sub+")"

@@ -8,24 +8,67 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// while walks a loop twice if it assigns: the second time with the assigned
-// variables unknown, since they may hold what an earlier turn left in them.
+// while walks a loop turn by turn as long as its condition is decided.
 func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
-	var b abstract.Builder
-	s.turns(func() {
-		if s.consumed {
-			in = rest(in)
+	cond := func() (abstract.Value, exit) {
+		in = s.unread(in)
+		out := s.stmts(c.Cond, in)
+		if c.Until {
+			return out, s.decided().negated()
 		}
-		b.Add(s.stmts(c.Cond, in))
-		b.Add(s.stmts(c.Do, in))
+		return out, s.decided()
+	}
+	body := func() abstract.Value {
+		in = s.unread(in)
+		return s.stmts(c.Do, in)
+	}
+	return s.loop(cond, body, nil)
+}
+
+// mostTurns is how many turns of a loop are walked one by one.
+const mostTurns = 16
+
+// loop walks a loop turn by turn as long as it is decided whether there is another. From
+// there on it is not known how often it runs, and the names in counters hold any number.
+func (s *state) loop(cond func() (abstract.Value, exit), body func() abstract.Value, counters []string) abstract.Value {
+	var b abstract.Builder
+	way := s.left
+	for n := 0; n < mostTurns && s.steps < manySteps && s.left == way; n++ {
+		holds := s.trial(cond)
+		if holds == anyExit {
+			break
+		}
+		repeated := len(s.effects)
+		out, _ := cond()
+		b.Add(out)
+		if holds == failure {
+			if n == 0 {
+				s.unreached(func() { body() })
+			}
+			s.exit = anyExit
+			return b.Value()
+		}
+		b.Add(body())
+		s.dropRepeated(repeated)
+	}
+	for _, name := range counters {
+		s.bind(binding{name: name, val: abstract.Short("$"+name, abstract.FromVariable), weak: true})
+	}
+	s.turns(func() {
+		out, _ := cond()
+		b.Add(out)
+		b.Add(body())
 	})
+	s.endTurn(way)
+	s.exit = anyExit
 	return maybe(b.Value())
 }
 
 // turns walks a loop of which it is not known how often it runs.
 func (s *state) turns(walk func()) {
-	mark, before, way := len(s.vars), s.outcomes(), s.left
+	mark, before, way, remains := len(s.vars), s.outcomes(), s.left, s.remains
 	walk()
+	s.mayRead(remains)
 	if len(s.vars) > mark && !s.gaveUp {
 		s.weaken(mark)
 		for _, old := range slices.Clone(s.vars[mark:]) {
@@ -41,31 +84,32 @@ func (s *state) turns(walk func()) {
 		walk()
 		s.dropRepeated(repeated)
 	}
+	s.mayRead(remains)
 	s.weaken(mark)
 	s.uncertain(before)
 	s.endTurn(way)
 }
 
 func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value {
-	var b abstract.Builder
 	switch loop := c.Loop.(type) {
 	case *syntax.WordIter:
-		return s.forWords(c, loop, in)
+		out := s.forWords(c, loop, in)
+		s.exit = anyExit
+		return out
 	case *syntax.CStyleLoop:
 		s.arithm(loop.Init)
-		for _, n := range arithmNames(loop.Post, nil) {
-			s.bind(binding{name: n, val: abstract.Short("$"+n, abstract.FromVariable), weak: true})
+		cond := func() (abstract.Value, exit) {
+			in = s.unread(in)
+			return abstract.Value{}, notZero(s.arithm(loop.Cond))
 		}
-		s.turns(func() {
-			if s.consumed {
-				in = rest(in)
-			}
-			s.arithm(loop.Cond)
-			b.Add(s.stmts(c.Do, in))
+		body := func() abstract.Value {
+			out := s.stmts(c.Do, in)
 			s.arithm(loop.Post)
-		})
+			return out
+		}
+		return s.loop(cond, body, arithmNames(loop.Post, nil))
 	}
-	return maybe(b.Value())
+	return abstract.Value{}
 }
 
 // forWords walks "for" over words: once for each.
@@ -97,19 +141,33 @@ func (s *state) forWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract
 	return maybe(b.Value())
 }
 
+// each gives the variable of a loop its value. A reference becomes one to another variable.
+func (s *state) each(name string, item abstract.Value) {
+	if b, ok := s.attribute(name); ok && (b.kind == reference || b.kind == mixed) {
+		s.forget()
+		return
+	}
+	s.assign(name, item)
+}
+
 func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Value, in abstract.Value) abstract.Value {
 	var b abstract.Builder
-	if c.Select || len(items) == 0 || slices.ContainsFunc(items, func(v abstract.Value) bool { return !v.Known() }) {
+	if len(items) == 0 && !c.Select {
+		s.unreached(func() {
+			s.assign(name, abstract.Variable(name, 0))
+			s.stmts(c.Do, in)
+		})
+		return abstract.Value{}
+	}
+	if c.Select || slices.ContainsFunc(items, func(v abstract.Value) bool { return !v.Known() }) {
 		// Any number of turns, in each of which what an earlier one left is there.
 		if len(items) == 0 {
 			items = []abstract.Value{abstract.Variable(name, 0)}
 		}
 		s.turns(func() {
 			for _, item := range items {
-				if s.consumed {
-					in = rest(in)
-				}
-				s.assign(name, item)
+				in = s.unread(in)
+				s.each(name, item)
 				b.Add(s.stmts(c.Do, in))
 			}
 		})
@@ -121,11 +179,9 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 			break
 		}
 		repeated, gone := len(s.effects), s.left.any()
-		s.assign(name, item)
+		s.each(name, item)
 		out := s.stmts(c.Do, in)
-		if s.consumed {
-			in = rest(in)
-		}
+		in = s.unread(in)
 		if gone {
 			out = maybe(out)
 		}
@@ -133,6 +189,7 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 		if s.left.loop > 0 { // it may not have come to its end, nor to another turn
 			s.uncertain(before)
 			s.weaken(s.left.loop - 1)
+			s.mayRead(nil)
 		}
 		if repeated > 0 {
 			s.dropRepeated(repeated)

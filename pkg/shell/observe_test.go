@@ -2,11 +2,13 @@ package shell
 
 import (
 	"context"
+	"crypto/sha1"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,7 +19,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // TestObserved runs commands of our own under strace and demands that what
@@ -111,14 +112,16 @@ func alternatives(line string) []string {
 	return out
 }
 
-// helpers are the parts of programs, and openers the programs that open files
-// without reading them, as testdata/traced/parts.yaml says.
-var helpers, openers = parts()
+// helpers are the parts of programs, openers the programs that open files without
+// reading them, and scratch the files that programs keep for a moment, as
+// testdata/traced/parts.yaml says.
+var helpers, openers, scratch = parts()
 
-func parts() (map[string][]string, []string) {
+func parts() (map[string][]string, []string, []string) {
 	var p struct {
 		Helpers map[string]string
 		Openers string
+		Scratch []string
 	}
 	data, err := os.ReadFile("testdata/traced/parts.yaml")
 	if err == nil {
@@ -131,7 +134,7 @@ func parts() (map[string][]string, []string) {
 	for name, parts := range p.Helpers {
 		out[name] = strings.Fields(parts)
 	}
-	return out, strings.Fields(p.Openers)
+	return out, strings.Fields(p.Openers), p.Scratch
 }
 
 func canObserve(t *testing.T) {
@@ -205,11 +208,11 @@ func (c *count) observe(t *testing.T, text string) {
 		c.unknown++
 		return
 	}
-	before := tree(t, root)
+	before, kept := tree(t, root), blobs(t, dir)
 	if err := sandboxed(t, root, text).Run(); err != nil {
 		c.failed++
 	}
-	w := witness{root: root, dir: dir, before: before, after: tree(t, root), predicted: r}
+	w := witness{root: root, dir: dir, blobs: kept, before: before, after: tree(t, root), predicted: r}
 	told := map[string]bool{}
 	for _, x := range traced(t, filepath.Join(root, "log/p"), dir) {
 		if why := w.missed(x); why != "" && !told[why] {
@@ -266,7 +269,8 @@ func tree(t *testing.T, root string) map[string]bool {
 // A witness compares what one command did with what was predicted.
 type witness struct {
 	root, dir     string
-	before, after map[string]bool // paths below root
+	blobs         map[string]string // of the files before
+	before, after map[string]bool   // paths below root
 	predicted     effect.Result
 }
 
@@ -278,13 +282,15 @@ func (w *witness) missed(x touch) string {
 	inside, below := strings.CutPrefix(x.path, w.root)
 	switch {
 	case x.kind == "connect":
-		if w.any(func(e effect.Effect) bool { return (e.Kind == effect.Connect || e.Kind == effect.HTTPRequest) }) {
+		if w.any(func(e effect.Effect) bool {
+			return e.Kind == effect.Connect || e.Kind == effect.HTTPRequest || e.Kind == effect.Execute && e.Class == effect.Network
+		}) {
 			return ""
 		}
 		return "connects to " + x.path
 	case x.kind == "run":
 		return w.run(x)
-	case ownFolder.MatchString(x.path), below && ownPlace.MatchString(inside):
+	case ownFolder.MatchString(x.path), below && ownPlace.MatchString(inside), !below && isScratch(x.path):
 		return ""
 	case x.kind == "read":
 		if w.before[x.path] && strings.HasPrefix(x.path, w.dir+"/") && strings.Contains(filepath.Base(x.path), ".") && !opensOnly(w.predicted) && !w.covered(x.path, readKinds) {
@@ -294,14 +300,14 @@ func (w *witness) missed(x touch) string {
 	case below && !w.before[x.path] && !w.after[x.path]:
 		return "" // made and removed again
 	case w.before[x.path] && !w.after[x.path]:
-		if !w.covered(x.path, deleteKinds) && !(w.replaced(x.path) && w.covered(x.path, changeKinds)) {
+		if !w.covered(x.path, deleteKinds) && !(w.replaced(x.path) && w.covered(x.path, changeKinds)) && !w.ofRepository(x.path) {
 			return "deletes " + x.path
 		}
 	case x.kind == "mode":
 		if !w.covered(x.path, append(changeKinds, effect.ChangePermissions)) && !w.beside(x.path) {
 			return "changes the mode of " + x.path
 		}
-	case !w.covered(x.path, changeKinds) && !w.beside(x.path):
+	case !w.covered(x.path, changeKinds) && !w.beside(x.path) && !w.emptied(x.path):
 		return "changes " + x.path
 	}
 	return ""
@@ -324,7 +330,7 @@ func (w *witness) covered(p string, kinds []effect.Kind) bool {
 		if !slices.Contains(kinds, e.Kind) {
 			return false
 		}
-		if e.Pattern && e.Path == "" || effect.Overlap(asPattern(e.Path, e.Pattern), abstract.EscapePattern(p), false) {
+		if e.Pattern && e.Path == "" || effect.Overlap(asPattern(e.Path, e.Pattern), effect.Quote(p), false) {
 			return true
 		}
 		if !e.Pattern && strings.HasPrefix(p, e.Path+"/") && (e.Recursive || e.Kind == effect.WriteFile) {
@@ -332,6 +338,56 @@ func (w *witness) covered(p string, kinds []effect.Kind) bool {
 		}
 		return !e.Pattern && strings.HasPrefix(e.Path, p+"/") && (e.Kind == effect.CreateDirectory || e.Kind == effect.WriteFile)
 	})
+}
+
+// isScratch reports whether a path is of a file that programs keep for a moment.
+func isScratch(p string) bool {
+	return slices.ContainsFunc(scratch, func(glob string) bool { ok, _ := path.Match(glob, p); return ok })
+}
+
+// ofRepository reports whether a file that is gone is of a repository of which the
+// prediction says that something in it is destroyed, or is kept in it: git stash -u.
+func (w *witness) ofRepository(p string) bool {
+	if !strings.HasPrefix(p, w.dir+"/") {
+		return false
+	}
+	if w.any(func(e effect.Effect) bool {
+		return e.Kind == effect.Execute && e.Program == "git" && e.Class == effect.Destructive
+	}) {
+		return true
+	}
+	for name, blob := range w.blobs {
+		if _, err := os.Stat(filepath.Join(w.dir, ".git/objects", blob[:2], blob[2:])); err != nil && (name == p || strings.HasPrefix(name, p+"/")) {
+			return false
+		}
+	}
+	return w.any(func(e effect.Effect) bool {
+		return e.Kind == effect.Execute && e.Program == "git" && e.Class == effect.LocalWrite
+	})
+}
+
+// blobs returns the names under which git keeps the files below a folder.
+func blobs(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	if err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		out[p] = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(data), data)))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// emptied reports whether a file is one of which the prediction says that it is read, and
+// that was made, with nothing in it, since it was not there.
+func (w *witness) emptied(p string) bool {
+	info, err := os.Stat(p)
+	return err == nil && info.Size() == 0 && !w.before[p] && w.any(func(e effect.Effect) bool { return e.Kind == effect.ReadFile && !e.Pattern && e.Path == p })
 }
 
 // replaced reports whether a compressed or unpacked file took the place of one.

@@ -158,6 +158,9 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 			s.possibleCarrier(argv[1:], io)
 		}
 	}
+	if use.Class != effect.Unknown && len(use.Nested) == 0 {
+		s.hooks(argv[1:])
+	}
 	contacts := f.network || use.Class == effect.Network || use.Stdin == command.Upload
 	if contacts {
 		s.sends(base, argv, use, f, io)
@@ -240,6 +243,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 	var f flow
 	var b abstract.Builder
 	var sources []abstract.Value
+	var moved []effect.Effect
 	for _, t := range use.Touches {
 		if !s.step(1) {
 			break
@@ -264,6 +268,8 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 		case effect.SendData:
 			f.network = true
 			s.published(base, v)
+		case effect.ChangeRemote:
+			s.sources(base, v)
 		case effect.ReadFile, effect.ListDirectory:
 			if t.Kind == effect.ListDirectory || t.Recursive {
 				f.roots = append(f.roots, v)
@@ -290,6 +296,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			b.Add(s.content(p, pattern, v))
 			f.nreads++
+			moved = append(moved, effect.Effect{Path: p, Pattern: pattern})
 		case "":
 		default:
 			s.path(t.Kind, v, t.Recursive)
@@ -297,6 +304,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 	}
 	f.reads = b.Value()
 	s.linked(base, sources, f.writes)
+	s.moved(moved, f.writes)
 	return f
 }
 

@@ -32,10 +32,12 @@ func (s *state) assignTo(to, v abstract.Value) {
 // read binds variables from the input: read, mapfile, readarray.
 func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	in := io.In
-	if d, ok := s.readFrom(argv); ok {
-		in = d
-	} else if !io.Redirected {
-		s.consumed = true
+	ended := s.remains != nil && s.remains.Text == "" && !io.Redirected
+	d, other := s.readFrom(argv)
+	if other {
+		in, ended = d, false
+	} else {
+		s.consumed, s.remains = true, nil
 	}
 	lines := argv[0].Text != "read"
 	array, plainly := lines, true // plainly: with no option that changes what is read
@@ -70,7 +72,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	// From the terminal, or in a way that is not worked out, anything may come.
 	raw := slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "r") })
 	ifs, known := s.ifs()
-	if !known || !plainly || !in.Known() || in.Text == "" && in.Plain() || strings.Contains(in.Text, "\\") && !raw {
+	if !known || !plainly || !in.Known() || in.Text == "" && in.Plain() && !ended || strings.Contains(in.Text, "\\") && !raw {
 		if len(names) == 0 {
 			names = []abstract.Value{abstract.Lit("REPLY")}
 		}
@@ -83,7 +85,12 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		}
 		return abstract.Value{}
 	}
-	line, _, _ := strings.Cut(in.Text, "\n")
+	line, after, whole := strings.Cut(in.Text, "\n")
+	if !other && !s.constants {
+		left := in
+		left.Text = after
+		s.remains, s.exit = &left, exitOf(whole, true)
+	}
 	if len(names) == 0 { // the line as it is in bash, without blanks around it in others
 		v := abstract.Value{Text: line, Taint: in.Taint}
 		if strings.Trim(line, ifs) != line {

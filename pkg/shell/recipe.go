@@ -129,6 +129,13 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 		if !found {
 			continue
 		}
+		text = recipe.Included(l.Recipe, text, func(name string) (string, bool) {
+			included, unknown := c.place.Path(name, false)
+			if unknown || strings.ContainsAny(name, "$*?%") {
+				return "", false
+			}
+			return s.lying(included, at)
+		})
 		if len(c.settings) > 0 {
 			text += "\n" + strings.Join(c.settings, "\n") + "\n"
 		}

@@ -35,6 +35,10 @@ func Analyze(text string, at *effect.Place) (r effect.Result) {
 	case looksCmd(text):
 		s.foreign++
 		s.cmdexe(text)
+		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") { // it may be meant for a POSIX shell
+			s.foreign--
+			s.source(text)
+		}
 	case mayBePowerShell(text):
 		own = s.eitherShell(text)
 	default:

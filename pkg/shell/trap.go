@@ -37,10 +37,11 @@ func (s *state) walkTraps(list []trap) {
 		} else if !t.exit {
 			s.forget()
 		}
-		before := len(s.effects)
+		before, exit, remains := len(s.effects), s.exit, s.remains
 		s.nested(t.code.Text, t.code.From)
 		s.dropRepeated(before)
-		s.vars = vars
+		s.vars, s.exit = vars, exit
+		s.mayRead(remains)
 	}
 }
 
@@ -61,10 +62,13 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	}
 	mark := len(s.vars)
 	exit := !slices.ContainsFunc(signals, func(v abstract.Value) bool { return v.Text != "EXIT" && v.Text != "0" })
-	end := s.apart()
+	end, before, remains := s.apart(), s.outcomes(), s.remains
 	out := s.nestedWith(code.Text, code.From, io)
 	assigns := len(s.vars) > mark
 	end()
+	s.uncertain(before)
+	s.mayRead(remains)
+	s.exit = anyExit
 	if len(s.traps) > 64 {
 		s.giveUp("too many traps")
 	}

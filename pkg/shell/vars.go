@@ -147,7 +147,7 @@ func (s *state) attribute(name string) (binding, bool) {
 		if n++; n == 1 {
 			b = *o
 		}
-		if o.kind != b.kind && (o.kind > unset || b.kind > unset) || o.kind == reference && (n > 1 || o.weak) {
+		if o.kind != b.kind && (o.kind > unset || b.kind > unset) || o.kind == reference && n > 1 || o.kind > unset && o.weak {
 			b.kind = mixed
 		}
 		if n > 1 && (o.array || b.array) || o.array && o.weak {
@@ -217,7 +217,7 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 			continue
 		}
 		all.Taint |= b.val.Taint
-		if !internal(name) && (n == maxAlternatives-1 || hidden && !b.exported && b.kind != unset && !s.isExported(name)) {
+		if !internal(name) && (n == maxAlternatives-1 || hidden && (b.array || !b.exported && b.kind != unset && !s.isExported(name))) {
 			return binding{name: name, val: all}, true
 		}
 		if n == maxAlternatives {

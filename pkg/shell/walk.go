@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ type state struct {
 	aliases []alias
 	files   []file
 	links   []link
+	moves   []move
 	remotes []command.GitRemote // names that the text gives to addresses of git
 	loaded  []loaded
 	fds     []descriptor
@@ -37,7 +39,9 @@ type state struct {
 	constants     bool // some name is readonly
 	ownFuncs      int  // functions before this one are of the shell that started this one
 	left          left
-	consumed      bool // something has read of the input that it shares with what follows
+	exit          exit            // of the command that was walked last
+	consumed      bool            // something has read of the input that it shares with what follows
+	remains       *abstract.Value // what it left of it, where that is known
 	traps         []trap
 	joinsErrors   bool // a command around this one sends errors where output goes
 	notZsh        bool // the text is of a shell that is not zsh
@@ -80,6 +84,7 @@ type alias struct {
 type descriptor struct {
 	n   string
 	val abstract.Value // what reading it yields
+	in  bool           // val is what is left of it, to the letter
 	out *abstract.Target
 }
 
@@ -149,24 +154,27 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 		return s.stmt(list[0], in)
 	}
 	var b abstract.Builder
-	stdin, consumed := s.stdin, s.consumed
-	s.consumed = false
+	outer, stdin, consumed, remains := s.stdin, s.stdin, s.consumed, s.remains
+	s.consumed, s.remains = false, nil
 	for _, st := range list {
 		if s.gaveUp {
 			break
 		}
-		gone := s.left.any()
+		gone, was := s.left.any(), s.remains
 		out := s.stmt(st, in)
 		if gone {
-			out = maybe(out)
+			out, s.exit = maybe(out), anyExit
+			s.mayRead(was)
 		}
 		b.Add(out)
 		if s.stdin != stdin {
 			in, stdin = *s.stdin, s.stdin
+			s.consumed, s.remains = false, nil
 		}
-		if s.consumed {
-			in = rest(in)
-		}
+		in = s.unread(in)
+	}
+	if !s.consumed && s.stdin == outer {
+		s.remains = remains
 	}
 	s.consumed = s.consumed || consumed
 	return b.Value()
@@ -177,9 +185,19 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if st == nil || !s.step(1) || !s.enter(effect.Span{}) {
 		return abstract.Value{}
 	}
-	outer, round, fds, consumed := s.input, s.round, len(s.fds), s.consumed
-	s.round = -1
-	defer func() { s.input, s.round = outer, round; s.leave() }()
+	outer, round, fds, consumed, remains := s.input, s.round, len(s.fds), s.consumed, s.remains
+	s.round, s.exit = -1, anyExit
+	defer func() {
+		s.input, s.round = outer, round
+		s.leave()
+		switch {
+		case st.Background:
+			s.exit = success
+			s.mayRead(remains)
+		case st.Negated:
+			s.exit = s.exit.negated()
+		}
+	}()
 	s.input = in
 	if st.Background {
 		defer s.apart()()
@@ -193,12 +211,18 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
 	}
+	if io.Redirected {
+		s.consumed, s.remains = false, nil
+	}
 	joins, written := s.joinsErrors, len(s.files)
 	s.joinsErrors = joins || redirectsErrors(st.Redirs)
 	out = s.command(st.Cmd, io)
 	s.joinsErrors = joins
+	if !opens(st.Redirs) {
+		s.exit = anyExit
+	}
 	if io.Redirected {
-		s.consumed = consumed
+		s.consumed, s.remains = consumed, remains
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
 		s.fds = s.fds[:min(fds, len(s.fds))]
@@ -224,6 +248,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		for _, a := range c.Assigns {
 			s.assignment(a, true)
 		}
+		s.exit = s.assigned(c.Assigns)
 	case *syntax.BinaryCmd:
 		return s.binary(c, io.In)
 	case *syntax.Block:
@@ -243,14 +268,19 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 			return s.stmt(c.Body, io.In)
 		}
 		s.define(c)
+		s.exit = success
 	case *syntax.ArithmCmd:
-		s.arithm(c.X)
+		s.exit = notZero(s.arithm(c.X))
 	case *syntax.LetClause:
 		for _, x := range c.Exprs {
-			s.arithm(x)
+			s.exit = notZero(s.arithm(x))
 		}
 	case *syntax.TestClause:
 		s.test(c.X)
+		s.exit = anyExit
+		if simpleWord(c) {
+			s.exit = s.tested(c.X)
+		}
 	case *syntax.DeclClause:
 		return s.declare(c)
 	case *syntax.TimeClause:
@@ -272,6 +302,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		s.fds = append(s.fds, d)
 		number := abstract.Value{Text: "coproc", Show: "${" + name + "…}", IsPattern: true}
 		s.bind(binding{name: name, array: true, weak: true, elems: []element{{"0", number}, {"1", number}}})
+		s.exit = anyExit
 	case *syntax.TestDecl:
 		return s.stmt(c.Body, io.In)
 	}
@@ -299,23 +330,14 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 		if s.gaveUp {
 			break
 		}
-		mark := len(s.vars)
 		into := i > 0 && isPipe(chain[i-1].Op)
-		switch {
-		case isPipe(c.Op):
-			out = s.side(c.Y, out, true, into)
-		default:
-			// The right side of && is taken as run, so that `cd x && make`
-			// works in x, but what it assigns may as well not have happened.
-			before := s.outcomes()
-			y := s.side(c.Y, in, false, into)
-			s.weakenVariables(mark)
-			s.uncertain(before)
-			if i < len(chain)-1 || c.Op != syntax.AndStmt || !succeeds(c.X) {
-				y = maybe(y)
+		if isPipe(c.Op) {
+			if out = s.side(c.Y, out, true, into); s.exit == success {
+				s.exit = anyExit // the left side may count as well
 			}
-			out = abstract.Concat(out, y)
+			continue
 		}
+		out = abstract.Concat(out, s.right(c, in, into, i == len(chain)-1))
 	}
 	return out
 }
@@ -325,7 +347,7 @@ func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == s
 // side walks one side of a pipe or list. What a pipe's side assigns may or may
 // not last, as shells differ. into says that what it writes goes into a pipe.
 func (s *state) side(st *syntax.Stmt, in abstract.Value, piped, into bool) abstract.Value {
-	mark, before, way, consumed := len(s.vars), s.outcomes(), s.left, s.consumed
+	mark, before, way, consumed, remains := len(s.vars), s.outcomes(), s.left, s.consumed, s.remains
 	if into {
 		s.captured++
 	}
@@ -337,7 +359,7 @@ func (s *state) side(st *syntax.Stmt, in abstract.Value, piped, into bool) abstr
 		s.dropWorkdir(mark)
 		s.weaken(mark)
 		s.uncertain(before)
-		s.left, s.consumed = way, consumed
+		s.left, s.consumed, s.remains = way, consumed, remains
 	}
 	return out
 }
@@ -374,6 +396,9 @@ func (s *state) apart() (end func()) {
 		for i := min(funcs, len(s.funcs)); i < len(s.funcs); i++ {
 			s.funcs[i].weak = true
 		}
+		for _, f := range s.frames {
+			maps.DeleteFunc(f.locals, func(_ string, at int) bool { return at >= mark })
+		}
 		s.aliases, s.fds = s.aliases[:min(als, len(s.aliases))], s.fds[:min(fds, len(s.fds))]
 	}
 }
@@ -388,36 +413,54 @@ func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) abstract.Value 
 
 func (s *state) ifClause(c *syntax.IfClause, in abstract.Value) abstract.Value {
 	var b branches
-	for first := true; c != nil && !s.gaveUp; c = c.Else {
-		mark, before := len(s.vars), s.outcomes()
+	for ; c != nil && !s.gaveUp; c = c.Else {
+		if b.all {
+			s.unreached(func() { s.stmts(c.Cond, in); s.stmts(c.Then, in) })
+			continue
+		}
+		holds := success
 		if len(c.Cond) > 0 {
+			mark, before := len(s.vars), s.outcomes()
 			out := s.stmts(c.Cond, in)
-			if !first {
+			if holds = s.decided(); b.n > 0 {
 				out = maybe(out)
 				s.weaken(mark)
 				s.uncertain(before)
 			}
 			b.Add(out)
-		} else {
-			b.all = true
 		}
-		s.branch(&b, c.Then, in)
-		first = false
+		s.branch(&b, holds, c.Then, in)
 	}
 	return s.joined(&b)
 }
 
 func (s *state) caseClause(c *syntax.CaseClause, in abstract.Value) abstract.Value {
-	s.word(c.Word)
+	v := s.word(c.Word)
 	var b branches
+	plain := !slices.ContainsFunc(c.Items, func(i *syntax.CaseItem) bool { return i.Op != syntax.Break })
 	for _, item := range c.Items {
-		mark := len(s.vars)
+		mark, holds := len(s.vars), failure
 		for _, p := range item.Patterns {
 			s.word(p)
-			b.all = b.all || p.Lit() == "*"
+			switch m := anyExit; {
+			case p.Lit() == "*":
+				holds = success
+			case holds != success:
+				if plain && simpleWord(p) {
+					m = s.matches(v, p)
+				}
+				holds = holds.either(m)
+			}
 		}
 		s.weaken(mark)
-		s.branch(&b, item.Stmts, in)
+		switch {
+		case !plain:
+			b.all = b.all || holds == success
+			holds = anyExit
+		case b.all:
+			holds = failure
+		}
+		s.branch(&b, holds, item.Stmts, in)
 	}
 	return s.joined(&b)
 }
@@ -440,6 +483,7 @@ func (s *state) define(c *syntax.FuncDecl) {
 // finish walks the traps, and the functions that were defined but not called, since text that
 // is sourced later may call them.
 func (s *state) finish() {
+	defer s.installs()
 	s.runTraps(0)
 	for i := 0; i < len(s.funcs) && !s.gaveUp; i++ {
 		if !s.funcs[i].called && s.funcs[i].body != nil {

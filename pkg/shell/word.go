@@ -130,7 +130,11 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 		case *syntax.DblQuoted:
 			s.dblQuoted(&f, p)
 		case *syntax.ParamExp:
-			for k, v := range s.param(p) {
+			vs := s.param(p)
+			if len(vs) > 1 && slices.ContainsFunc(vs, func(v abstract.Value) bool { return strings.ContainsAny(v.Text, strings.Trim(f.ifs, " \t\n")) }) {
+				vs = []abstract.Value{vague("${…}", vs...)} // shells differ in where one ends and another begins
+			}
+			for k, v := range vs {
 				if k > 0 {
 					f.end()
 				}
@@ -194,8 +198,8 @@ func quotedDefault(p *syntax.ParamExp) bool {
 // asZsh reports whether a command is read as zsh means it in this round. It is false
 // where no rounds are made.
 func (s *state) asZsh() (zsh, ok bool) {
-	if s.notZsh {
-		return false, true
+	if s.notZsh || s.posix { // options may make zsh read it as others do
+		return false, s.notZsh
 	}
 	i, ok := s.choose("\x00zsh", 2)
 	return i == 1, ok
@@ -220,6 +224,9 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 				} else if !ok {
 					vs = []abstract.Value{vague("${…}")}
 				}
+			}
+			if len(vs) > 1 && q.Index == nil && q.Param != nil && q.Param.Value != "@" && (q.Repl != nil || q.Exp != nil) {
+				vs = []abstract.Value{vague("${…}", vs...)} // zsh joins them first
 			}
 			if joined(q) || len(vs) > 1 && q.Index == nil && q.Param != nil && q.Param.Value != "@" {
 				vs = []abstract.Value{s.star(vs)}

@@ -42,11 +42,14 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 		format = scriptLanguage(file, []byte(text))
 	}
 	class := effect.Persists(file, false, false)
+	if !runs {
+		out = writtenSources(file, text)
+	}
 	if format == "" {
-		return nil
+		return out
 	}
 	if len(text) > parse.MaxText {
-		return []effect.Effect{unread(file)}
+		return append(out, unread(file))
 	}
 	runs = runs || format == "yaml" && strings.Contains(text, "kind") && workload().MatchString(text)
 	defer func() {
@@ -115,6 +118,9 @@ func wellKnown(effects []effect.Effect) bool {
 // [command.Installers], or lies below it.
 func installer(address string) bool {
 	address, _, _ = strings.Cut(address, "?")
+	if strings.Contains(address, "..") || strings.ContainsAny(address, `%\#@`) {
+		return false // it may lead elsewhere
+	}
 	for n := len(address); n > 0; n = strings.LastIndexByte(address[:n], '/') {
 		if command.Installers[address[:n]] {
 			return true

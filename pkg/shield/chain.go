@@ -54,11 +54,17 @@ type Outcome struct {
 	payload any // of the action, redacted
 	latency time.Duration
 	ticket  *audit.Ticket
+
+	evidence *analysis.Evidence
 }
 
 // Trail returns what each tier, or each classifier of it, said, whatever the
 // decision was.
 func (o *Outcome) Trail() []verdict.Step { return o.trail }
+
+// Evidence returns what Tier 1 weighed, for a person to see. It is nil if the
+// pipeline does not trace, and where Tier 1 was not asked.
+func (o *Outcome) Evidence() *analysis.Evidence { return o.evidence }
 
 // Latency returns how long the action was judged, analysis included.
 func (o *Outcome) Latency() time.Duration { return o.latency }
@@ -95,7 +101,7 @@ func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 			v.Action = a.Raw
 		}
 	}
-	p.finish(&o)
+	p.finish(&o, it.Action)
 	p.prepare(&o, it.Action)
 	return o
 }
@@ -111,7 +117,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, r Range, o *Outcome) (v v
 	}()
 	c := p.analyzer.Case(it.Action)
 	if p.trace {
-		c.Met = make([][]analysis.Met, len(c.Effects))
+		c.Met, c.Evidence = make([][]analysis.Met, len(c.Effects)), &analysis.Evidence{}
 	}
 	if it.Resume != nil {
 		c.Trail = append(c.Trail, it.Resume.Trail...)
@@ -141,6 +147,9 @@ func (p *Pipeline) judge(ctx context.Context, it item, r Range, o *Outcome) (v v
 	v = p.withReason(v, c.Trail, first)
 	o.payload = p.clean(&v, c, it.Resume == nil)
 	o.trail = c.Trail
+	if o.stages&verdict.Classify != 0 {
+		o.evidence = c.Evidence
+	}
 	if v.Decision == verdict.Escalate || p.trace {
 		v.Trail = c.Trail
 	} else {
@@ -194,7 +203,7 @@ func (p *Pipeline) steps(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	if len(steps) == 0 {
 		steps = []verdict.Step{{
 			Source: sources[tier], Decision: v.Decision, Confidence: v.Confidence,
-			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error,
+			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error, Fixed: v.Fixed,
 		}}
 	}
 	for i := range steps {
@@ -229,17 +238,21 @@ func (p *Pipeline) pass(rec *verdict.Record) (out Outcome, raw []byte) {
 func (p *Pipeline) refuse(line int, code, reason string) Outcome {
 	o := Outcome{Verdict: refusal(TierPolicy, code, p.redactor.String(reason)), stages: verdict.Policy}
 	o.Verdict.Line = line
-	p.finish(&o)
+	p.finish(&o, nil)
 	p.prepare(&o, nil)
 	return o
 }
 
-// finish dates the verdict and seals it.
-func (p *Pipeline) finish(o *Outcome) {
+// finish dates the verdict and seals it; a is the action that it has, or nil.
+func (p *Pipeline) finish(o *Outcome, a *action.Action) {
 	v := &o.Verdict
 	v.Evaluated = p.now().UTC().Truncate(time.Millisecond)
 	v.Expires = v.Evaluated.Add(p.ttl)
 	if p.sealer != nil {
-		p.sealer.Seal(v, o.stages)
+		var known []byte
+		if a != nil {
+			known = a.Canonical()
+		}
+		p.sealer.SealKnown(v, o.stages, known)
 	}
 }

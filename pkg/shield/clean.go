@@ -1,6 +1,8 @@
 package shield
 
 import (
+	"slices"
+
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -12,9 +14,13 @@ import (
 // step. What cannot be shown is left out; it has been judged all the same. The
 // action itself, which the seal covers, stays as it was received.
 //
-// It returns the payload as the log is to have it.
+// It returns the payload as the log is to have it, if there is a log.
 func (p *Pipeline) clean(v *verdict.Verdict, c *analysis.Case, first bool) any {
-	payload, r := p.redactor.Learn(c.Action.Payload, audit.MaxString)
+	var payload any
+	r := p.redactor
+	if p.log != nil || p.trace || !v.Fixed || slices.ContainsFunc(c.Trail, func(s verdict.Step) bool { return !s.Fixed }) {
+		payload, r = r.Learn(c.Action.Payload, audit.MaxString)
+	}
 	v.Reasoning = r.String(v.Reasoning)
 	for i := range c.Trail {
 		c.Trail[i].Reasoning = r.String(c.Trail[i].Reasoning)
@@ -22,6 +28,11 @@ func (p *Pipeline) clean(v *verdict.Verdict, c *analysis.Case, first bool) any {
 	if p.trace && first && len(c.Trail) > 0 {
 		c.Trail[0].Effects, _ = c.EffectsJSON(r)
 		c.Trail[0].Views, _ = c.ViewsJSON(r)
+	}
+	if c.Evidence != nil {
+		for i := range c.Evidence.Doubts {
+			c.Evidence.Doubts[i].Reason = r.String(c.Evidence.Doubts[i].Reason)
+		}
 	}
 	return payload
 }

@@ -53,6 +53,23 @@ func LoadPolicy(cfg Config, opts policy.Options) (*policy.Policy, error) {
 	return policy.Load(name, data, opts)
 }
 
+// PolicyPreset returns the preset that a configuration uses, or that the policy
+// file it names extends.
+func PolicyPreset(cfg Config) (string, error) {
+	name, preset := cfg.policyName()
+	if preset {
+		return name, nil
+	}
+	data, err := ReadPolicyFile(name)
+	if err != nil {
+		return "", fmt.Errorf("load policy: %w", err)
+	}
+	if name = policy.Extends(data); name == "" {
+		return "", errors.New("the policy in use extends no preset, whose rules exceptions could be made to")
+	}
+	return name, nil
+}
+
 // ReadPolicyFile reads a policy or a table of cases, bounded in size.
 func ReadPolicyFile(name string) ([]byte, error) {
 	data, _, err := owner.ReadFile(name, maxPolicy)

@@ -39,7 +39,7 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 	}
 	e.Fingerprints.Prompt = v.PromptHash
 	if a != nil {
-		e.Session, e.Type, e.Payload = a.Session, a.Type, a.Payload
+		e.Session, e.Type, e.CWD, e.Payload = a.Session, a.Type, a.CWD, a.Payload
 		if o.payload != nil {
 			e.Payload, e.Clean, o.payload = o.payload, true, nil
 		}
@@ -74,6 +74,6 @@ func (p *Pipeline) settle(ctx context.Context, o *Outcome) {
 		v := refusal(was.Tier, "audit", "the verdict could not be logged: "+err.Error())
 		v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action
 		o.Verdict = v
-		p.finish(o)
+		p.finish(o, nil)
 	}
 }

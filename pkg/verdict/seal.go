@@ -95,12 +95,16 @@ func NewSealer(key [KeySize]byte, f Fingerprints) *Sealer {
 // Seal sets v.Seal. The seal covers every other field, as written by
 // [Verdict.AppendJSON], and the stages that have judged the action. An Action
 // that is not valid JSON, which would spoil the whole line, is removed.
-func (s *Sealer) Seal(v *Verdict, stages Stages) {
+func (s *Sealer) Seal(v *Verdict, stages Stages) { s.SealKnown(v, stages, nil) }
+
+// SealKnown is [Sealer.Seal] where the canonical JSON of v.Action is known; nil
+// has it made.
+func (s *Sealer) SealKnown(v *Verdict, stages Stages, canonicalAction []byte) {
 	m := s.macs.Get().(*mac)
 	defer s.put(m)
-	if m.buf = v.appendCanonical(m.buf[:0]); m.buf == nil {
+	if m.buf = v.appendCanonical(m.buf[:0], canonicalAction); m.buf == nil {
 		v.Action = nil
-		m.buf = v.appendCanonical(nil)
+		m.buf = v.appendCanonical(nil, nil)
 	}
 	var seal [sealSize]byte
 	copy(seal[:], s.head[:])
@@ -152,15 +156,19 @@ func (s *Sealer) put(m *mac) {
 }
 
 // appendCanonical appends the canonical JSON of the verdict without its seal:
-// what canonjson makes of AppendJSON's output. It returns nil if Action is not
-// valid JSON.
-func (v *Verdict) appendCanonical(dst []byte) []byte {
+// what canonjson makes of AppendJSON's output. known is the canonical JSON of
+// Action, or nil. It returns nil if Action is not valid JSON.
+func (v *Verdict) appendCanonical(dst, known []byte) []byte {
 	dst = append(dst, '{')
 	if len(v.Action) > 0 {
-		var err error
-		dst, err = canonjson.Append(append(dst, `"action":`...), v.Action, maxDepth)
-		if err != nil {
-			return nil
+		dst = append(dst, `"action":`...)
+		if known != nil {
+			dst = append(dst, known...)
+		} else {
+			var err error
+			if dst, err = canonjson.Append(dst, v.Action, maxDepth); err != nil {
+				return nil
+			}
 		}
 		dst = append(dst, ',')
 	}

@@ -303,7 +303,7 @@ func FuzzSeal(f *testing.F) {
 			if rec.Err != nil || rec.Verdict == nil {
 				continue
 			}
-			a, b := rec.Verdict.appendCanonical(nil), v.appendCanonical(nil)
+			a, b := rec.Verdict.appendCanonical(nil, nil), v.appendCanonical(nil, nil)
 			if !bytes.Equal(a, b) {
 				t.Fatalf("a changed verdict passes:\n%s\n%s", line, flipped)
 			}

@@ -67,6 +67,8 @@ type Verdict struct {
 	Action     jsontext.Value `json:"action,omitempty"` // as received
 	Seal       string         `json:"seal,omitempty"`
 
+	Fixed bool `json:"-"` // the reasoning quotes nothing of the action; neither written nor sealed
+
 	// Of an answer in Tier 3, for the audit log alone: neither written nor sealed.
 	Channel string `json:"-"` // through which the person was asked; "remembered" for an earlier answer
 	By      string `json:"-"` // the person, as the channel knows it; may be empty
@@ -85,4 +87,6 @@ type Step struct {
 	Latency    int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
 	Effects    jsontext.Value `json:"effects,omitempty"`    // with --trace, in the first step
 	Views      jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
+
+	Fixed bool `json:"-"` // as in [Verdict]
 }

@@ -195,7 +195,7 @@ func TestCanonicalForm(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", v.AppendJSON(nil), err)
 		}
-		if diff := cmp.Diff(string(want), string(v.appendCanonical(nil))); diff != "" {
+		if diff := cmp.Diff(string(want), string(v.appendCanonical(nil, nil))); diff != "" {
 			t.Fatal(diff)
 		}
 		if !json.Valid(v.AppendJSON(nil)) {

@@ -106,6 +106,7 @@ type clause struct {
 	Host      list   `yaml:"host"`
 	Cause     list   `yaml:"cause"`
 	Recursive bool   `yaml:"recursive"`
+	Lost      bool   `yaml:"lost"`
 }
 
 // load reads and checks all rules and returns them in the order of their ids.

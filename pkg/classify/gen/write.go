@@ -82,6 +82,9 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 		if c.Recursive {
 			fmt.Fprintf(b, "recursive: true,\n")
 		}
+		if c.Lost {
+			fmt.Fprintf(b, "lost: true,\n")
+		}
 		fmt.Fprintf(b, "},\n")
 	}
 	fmt.Fprintf(b, "},\n")

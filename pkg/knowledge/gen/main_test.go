@@ -13,7 +13,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "later.yaml", "logins.yaml", "running.yaml", "secrets.yaml", "services.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
+	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "later.yaml", "logins.yaml", "output.yaml", "running.yaml", "secrets.yaml", "services.yaml", "sources.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
 }
 
 // What is imported must be found: each form has a literal to look for, in small
@@ -69,6 +69,12 @@ func TestRefuses(t *testing.T) {
 		{services, "services.yaml", "a: [7]", "7", "", ""},
 		{services, "services.yaml", "a: []", "no hosts", "", ""},
 		{services, "services.yaml", "a: [", "services.yaml", "", ""},
+		{sources, "sources.yaml", "- {files: x, setting: 'r=(h.*)', match: [r=h], pass: [a]}", "", "", ""},
+		{sources, "sources.yaml", "- {files: x, setting: 'r=h', match: [r=h], pass: [a]}", "one group", "", ""},
+		{sources, "sources.yaml", "- {files: x, setting: '(', match: [r=h], pass: [a]}", "one group", "", ""},
+		{sources, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [r=h]}", "pass is missing", "", ""},
+		{sources, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [b], pass: [a]}", "names no address", "", ""},
+		{sources, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [r=h], pass: [r=h]}", "but names h", "", ""},
 		{verbs, "verbs.yaml", "a: b Get", "a is no list", "", ""},
 		{verbs, "verbs.yaml", "a: [b]", "a is no list", "", ""},
 		{verbs, "verbs.yaml", "a: [", "verbs.yaml", "", ""},
@@ -82,7 +88,7 @@ func TestRefuses(t *testing.T) {
 		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: {b: c}", "a", "later.yaml", "lists: {}"},
 		{credentials, "credentials.yaml", "template_words: [x]\nvariables: {words: [A]}\na: [/x]", "", "later.yaml", "lists: {b: [/y], c: ['@b']}\nclasses: [{name: d, paths: ['@c', /z]}]"},
 	} {
-		files := map[string]string{c.file: c.text}
+		files := map[string]string{"output.yaml": "build_output: [/x]", c.file: c.text}
 		if c.beside != "" {
 			files[c.beside] = c.too
 		}

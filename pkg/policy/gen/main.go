@@ -164,6 +164,9 @@ func criteria(c *rulefile.Criteria) string {
 	if c.Trusted != "" {
 		fmt.Fprintf(&b, "Trusted: %q,\n", c.Trusted)
 	}
+	if c.Restorable != "" {
+		fmt.Fprintf(&b, "Restorable: %q,\n", c.Restorable)
+	}
 	if c.When != "" {
 		fmt.Fprintf(&b, "When: %q,\n", c.When)
 	}

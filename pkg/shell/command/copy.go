@@ -43,6 +43,9 @@ func (r *reader) copied(dst Word, tree, folder bool) {
 	}
 	if len(sources) == 0 {
 		r.touch(effect.WriteFile, dst, true)
+		if name := lastElement(dst.Text); name != "" && len(r.shape.tail) > 0 { // ln makes it here
+			r.touch(effect.WriteFile, Word{Text: name, Pattern: dst.Pattern, From: dst.From}, false)
+		}
 	}
 }
 
@@ -188,7 +191,16 @@ func (r *reader) compressed(w Word, tree bool) {
 		short.Text = w.Text[:i]
 		r.touch(effect.WriteFile, short, false)
 	}
+	r.beside(w)
+}
+
+// beside notes that a file is written whose name is that of another with an ending.
+func (r *reader) beside(w Word) {
+	if !w.Pattern {
+		w.Text, w.Pattern = globEscaper.Replace(w.Text), true
+	}
 	w.Text += ".*"
-	w.Pattern = true
 	r.touch(effect.WriteFile, w, false)
 }
+
+var globEscaper = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`)

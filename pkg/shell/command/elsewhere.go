@@ -59,7 +59,7 @@ func (r *reader) elsewhere() {
 	r.requests()
 	service := r.service()
 	if service != "" && r.class != readOnly {
-		lexicon := findProgram(programs[:], anyService)
+		lexicon := find(programs[:], anyService)
 		if verb := verbOf(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
 			if verb != nil && r.verb == "" {
 				r.act(verb)
@@ -102,6 +102,10 @@ func (u *Use) At(places ...Word) {
 // development or tests destroys nothing of note if it is one of a listed service.
 func (u *Use) at(listed bool) {
 	u.Remote.Target, u.Remote.Trial = trial(u.places)
+	if u.trialDrop && slices.ContainsFunc(u.places, func(w Word) bool { return w.Pattern || placeKind(w.Text) == inUse }) {
+		u.trialDrop, u.Remote.Verb = false, "delete"
+		u.Effects = append(slices.Clone(u.Effects), effect.Destroy)
+	}
 	u.Remote.Destroys = u.Remote.Verb == "delete" && !u.Remote.Trial
 	if u.Remote.Trial && listed {
 		u.Effects = slices.DeleteFunc(slices.Clone(u.Effects), func(k effect.Kind) bool { return k == effect.Destroy })
@@ -150,7 +154,7 @@ func verbOf(words []Word, lexicon *syntax) *action {
 			continue
 		}
 		for _, part := range [...]string{text, text[strings.LastIndexAny(text, ":_-")+1:]} {
-			if g := findProgram(lexicon.subs, part); g != nil {
+			if g := find(lexicon.subs, part); g != nil {
 				return g.base
 			}
 			if g := findPrefixed(lexicon.subs, part, 0); g != nil {
@@ -232,7 +236,7 @@ func placeKind(s string) kind {
 		}
 	}
 	out := ordinary
-	if host, _, _ := strings.Cut(strings.TrimLeft(s, "["), ":"); LocalHosts[strings.TrimSuffix(host, "]")] || LocalHosts[s] {
+	if host, _, _ := strings.Cut(s, "/"); effect.Loopback(effect.Host(host)) {
 		out = forTrial
 	}
 	for part := range strings.FieldsFuncSeq(s, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {

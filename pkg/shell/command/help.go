@@ -17,7 +17,7 @@ func asksHelp(g *syntax, args []Word) bool {
 	words := make([]string, 0, last)
 	for _, w := range args[1:last] {
 		words = append(words, w.Text)
-		sub := findProgram(g.subs, w.Text)
+		sub := find(g.subs, w.Text)
 		if sub == nil && word {
 			sub = findPrefixed(g.subs, w.Text, 0)
 		}

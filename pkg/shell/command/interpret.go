@@ -102,6 +102,7 @@ type reader struct {
 	copies   []int  // indices of touches that are sent if the destination is elsewhere
 	key      Word   // of a git setting, until its value comes
 	glob     string // find: what -name asks for, if one test does
+	store    Word   // a database in a file
 
 	verb   string // what a change elsewhere means, see severity
 	places []Word // hosts, databases, clusters and accounts that are worked on
@@ -241,7 +242,7 @@ func (r *reader) sub(w Word) bool {
 		if r.level.style&slash != 0 {
 			name = strings.ToLower(name)
 		}
-		g := findProgram(r.level.subs, name)
+		g := find(r.level.subs, name)
 		if g == nil && r.level.hasGroup(name) {
 			return true
 		}
@@ -330,4 +331,33 @@ func rankOf(k effect.Kind) rank {
 		effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.SendSecret, effect.RunCode, effect.RemoteShell, effect.Dynamic:
 	}
 	return readOnly
+}
+
+// dash acts upon "-", which is standard input or output where a file is
+// expected.
+func (r *reader) dash(role role) {
+	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput || role == roleMaybeScript {
+		r.use.Stdin, r.codeRead = Code, false
+	}
+	if role == roleData || role == roleForm || role == roleSendFile {
+		r.use.Stdin = Upload
+	}
+}
+
+// script notes a file with code.
+func (r *reader) script(language string, w Word) {
+	if isStdin(w.Text) {
+		r.use.Stdin, r.codeRead = Code, false
+		return
+	}
+	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
+}
+
+// isStdin reports whether a path is that of standard input.
+func isStdin(path string) bool {
+	switch path {
+	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+		return true
+	}
+	return false
 }

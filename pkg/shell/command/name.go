@@ -1,6 +1,9 @@
 package command
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // systemFolders hold programs that came with the system or its package
 // manager. The same name anywhere else may be anything.
@@ -41,22 +44,33 @@ func lookup(name string) *syntax {
 	if name == "" || len(name) > maxName {
 		return nil
 	}
-	if g := findProgram(programs[:], name); g != nil {
+	if g := find(programs[:], name); g != nil {
 		return g
 	}
 	if low := strings.ToLower(name); low != name {
 		name = low
-		if g := findProgram(programs[:], name); g != nil {
+		if g := find(programs[:], name); g != nil {
 			return g
 		}
 	}
 	if short := strings.TrimRight(name, "0123456789."); short != name && short != "" {
-		if g := findProgram(programs[:], strings.TrimSuffix(short, "-")); g != nil {
+		if g := find(programs[:], strings.TrimSuffix(short, "-")); g != nil {
 			return g
 		}
 	}
-	return findPrefixed(programs[:], name, len("x-"))
+	return findPrefixed(families(), name, len("x-"))
 }
+
+// families are the programs that are listed by what their names begin with.
+var families = sync.OnceValue(func() []program {
+	var list []program
+	for _, p := range programs {
+		if strings.HasSuffix(p.name, "*") {
+			list = append(list, p)
+		}
+	}
+	return list
+})
 
 // Language returns the language of code that an interpreter of a name reads,
 // named as in [Nested]; "" if no interpreter is listed by that name.

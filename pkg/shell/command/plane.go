@@ -17,7 +17,7 @@ func ControlPlane(url string) (service string, ok bool) {
 	authority, _, _ := strings.Cut(rest, "/")
 	authority = authority[strings.LastIndexByte(authority, '@')+1:]
 	i := strings.LastIndexByte(authority, ':')
-	if i < 0 || !LocalHosts[strings.Trim(effect.Host(authority[:i]), "[]")] {
+	if i < 0 || !effect.ThisMachine(effect.Host(authority[:i])) {
 		return "", false
 	}
 	return planeOf(authority[i+1:])
@@ -76,7 +76,7 @@ func (r *reader) requests() {
 		}
 		r.controls(ControlPlane(t.Word.Text))
 		_, host := effect.URL(t.Word.Text)
-		local = local && LocalHosts[host]
+		local = local && effect.Loopback(host)
 	}
 	switch {
 	case r.plane != "" && r.sends != "DELETE":

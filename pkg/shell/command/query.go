@@ -126,9 +126,9 @@ func (r *reader) lines(w Word) {
 			return
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		g := findProgram(r.levels[0].subs, strings.ToLower(first))
+		g := find(r.levels[0].subs, strings.ToLower(first))
 		if g == nil && first != "" && first[0] != '#' {
-			g = findProgram(r.levels[0].subs, "*")
+			g = find(r.levels[0].subs, "*")
 		}
 		if g != nil && g.base != nil {
 			r.act(g.base)

@@ -216,9 +216,15 @@ func (r *reader) remotePath(w Word, written bool) {
 		}
 		if !written {
 			r.copy(w)
+			if r.flags&takes != 0 {
+				r.touch(effect.MoveFile, w, r.flags&recursive != 0)
+			}
 			return
 		}
 		r.copied(w, true, false)
+		if r.flags&mirrors != 0 {
+			r.touch(effect.DeleteFile, w, true)
+		}
 		return
 	}
 	if written {
@@ -374,6 +380,23 @@ func (r *reader) sshOption(w Word) {
 	default:
 		if name == "" || !strings.Contains(harmlessSSH, " "+name+" ") {
 			r.doubt("unknown ssh option %s", w.Text)
+		}
+	}
+}
+
+// images notes the registries of the images that a text names: an image, NAME=IMAGE,
+// or the rest of settings in JSON. An image without a registry comes from the usual one.
+func (r *reader) images(w Word) {
+	for i, field := range strings.FieldsFunc(w.Text, func(c rune) bool { return strings.ContainsRune(" ,\"'[]{}", c) }) {
+		if _, value, ok := strings.Cut(field, "="); ok {
+			field = value
+		} else if i > 0 {
+			continue
+		}
+		field = strings.TrimLeft(strings.TrimPrefix(field, "oci:"), "/")
+		host, _, ok := strings.Cut(field, "/")
+		if ok && strings.ContainsAny(host, ".:") && !hasPrefix(host, ".") {
+			r.touch(effect.ChangeRemote, Word{Text: "oci://" + field, Pattern: w.Pattern, From: w.From}, false)
 		}
 	}
 }

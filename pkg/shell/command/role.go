@@ -45,6 +45,9 @@ func (r *reader) finish() {
 	if r.flags&remove != 0 {
 		r.removeFound()
 	}
+	if r.class > readOnly {
+		r.touch(effect.WriteFile, r.store, false)
+	}
 	if r.flags&(dry|wet) == dry && r.use.Reason == "" {
 		r.onlyRead()
 	}
@@ -140,7 +143,7 @@ func (r *reader) touch(k effect.Kind, w Word, tree bool) {
 		r.use.Touches = make([]Touch, 0, max(2, min(len(r.operands)+len(r.values), 64)))
 	}
 	switch k {
-	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData:
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemote:
 	default:
 		w = r.inEntered(w)
 	}
@@ -199,35 +202,6 @@ func (r *reader) apply(role role, w Word, operand bool) {
 	}
 }
 
-// dash acts upon "-", which is standard input or output where a file is
-// expected.
-func (r *reader) dash(role role) {
-	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput {
-		r.use.Stdin, r.codeRead = Code, false
-	}
-	if role == roleData || role == roleForm || role == roleSendFile {
-		r.use.Stdin = Upload
-	}
-}
-
-// script notes a file with code.
-func (r *reader) script(language string, w Word) {
-	if isStdin(w.Text) {
-		r.use.Stdin, r.codeRead = Code, false
-		return
-	}
-	r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
-}
-
-// isStdin reports whether a path is that of standard input.
-func isStdin(path string) bool {
-	switch path {
-	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
-		return true
-	}
-	return false
-}
-
 // applyPath acts upon roles of paths.
 func (r *reader) applyPath(role role, w Word, tree bool) {
 	switch role {
@@ -258,6 +232,12 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.WriteFile, w, tree)
 	case roleCompress:
 		r.compressed(w, tree)
+	case roleBeside:
+		r.touch(effect.ReadFile, w, tree)
+		r.beside(w)
+	case roleStore:
+		r.touch(effect.ReadFile, w, false)
+		r.store = w
 	case roleEditTree:
 		r.touch(effect.ReadFile, w, true)
 		r.touch(effect.WriteFile, w, true)
@@ -292,6 +272,10 @@ func (r *reader) applyOther(role role, w Word) {
 	switch role {
 	case roleURL:
 		r.url(w)
+	case roleSource:
+		r.touch(effect.ChangeRemote, w, false)
+	case roleImageSource:
+		r.images(w)
 	case roleFetch:
 		r.url(w)
 		r.saved(w)
@@ -301,6 +285,10 @@ func (r *reader) applyOther(role role, w Word) {
 		r.touch(effect.Listen, w, false)
 	case roleSend:
 		r.touch(effect.SendMessage, w, false)
+	case roleNamed:
+		if i := strings.IndexByte(w.Text, '='); i >= 0 {
+			r.touch(effect.ReadFile, cut(w, i+1), false)
+		}
 	case roleData, roleForm, roleMaybeFile:
 		r.data(role, w)
 	case roleWebItem:
@@ -354,11 +342,16 @@ func (r *reader) applyOther(role role, w Word) {
 		r.ex(w)
 	case roleSetting:
 		r.setting(w)
-		if n, ok := Variable(w); ok {
-			r.use.Nested = append(r.use.Nested, n)
-		}
+		r.runByVariable(w)
 	default:
 		r.applyEffect(role, w)
+	}
+}
+
+// runByVariable notes what NAME=VALUE makes programs run.
+func (r *reader) runByVariable(w Word) {
+	if n, ok := Variable(w); ok {
+		r.use.Nested = append(r.use.Nested, n)
 	}
 }
 
@@ -400,7 +393,9 @@ func (r *reader) applyEffect(role role, w Word) {
 	case roleKey, roleSetKey:
 		r.use.Keys = append(r.use.Keys, Key{Word: w, Write: role == roleSetKey})
 	case roleMaybeScript:
-		if language := FileLanguage(w.Text); language != "" {
+		if isStdin(w.Text) {
+			r.script("", w)
+		} else if language := FileLanguage(w.Text); language != "" {
 			r.code(Nested{Language: "file", Of: language, Words: []Word{w}})
 		}
 	case roleReject:
@@ -429,7 +424,7 @@ func (r *reader) nest(role role, words []Word) {
 		r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
 	case roleArgvScript:
 		switch language := FileLanguage(words[0].Text); {
-		case words[0].Text == "-":
+		case words[0].Text == "-", isStdin(words[0].Text):
 			r.use.Stdin, r.codeRead = Code, false
 		case language != "" && !words[0].Pattern:
 			r.code(Nested{Language: "file", Of: language, Words: words})
@@ -459,7 +454,7 @@ func (r *reader) nest(role role, words []Word) {
 		// commands of the same name (python -m pytest).
 		m := words[0]
 		m.Text = "py:" + m.Text
-		if findProgram(programs[:], m.Text) == nil && findProgram(programs[:], words[0].Text) != nil {
+		if find(programs[:], m.Text) == nil && find(programs[:], words[0].Text) != nil {
 			m.Text = words[0].Text
 		}
 		argv := append([]Word{m}, words[1:]...)

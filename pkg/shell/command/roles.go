@@ -18,6 +18,8 @@ const (
 	roleEdit           // a file that is read and written
 	roleEditTree       // a folder of such files
 	roleCompress       // a file that is replaced by one with or without a suffix
+	roleBeside         // a file that is read, and one of its name with an ending that is written beside it
+	roleStore          // a database in a file, written where something in it is changed
 	roleDelete         // a file, or with the recursive flag a folder
 	roleDeleteTree
 	roleRmdir
@@ -30,12 +32,15 @@ const (
 	roleStart // find: where it starts
 	roleGlob  // find: a test by name
 	roleURL
-	roleFetch // a URL whose content is saved under its own name
+	roleSource      // addresses that packages come from
+	roleImageSource // an image that runs in a cluster, or settings that name some
+	roleFetch       // a URL whose content is saved under its own name
 	roleHost
 	roleListen
 	roleSend       // a recipient
 	roleWebItem    // httpie: a method, a URL, or name=value
 	roleSocket     // an address of socat
+	roleNamed      // name=file, of which the file is read
 	roleData       // text, or @file
 	roleForm       // name=text, name=@file, name=<file
 	roleMaybeFile  // text, or @file, or file://path

@@ -11,7 +11,7 @@ import (
 // another program elsewhere, such as find: they are listed as cmd:find.
 func OfWindows(name string) (listed string, ok bool) {
 	name = strings.ToLower(name)
-	if listed = "cmd:" + name; findProgram(programs[:], listed) != nil {
+	if listed = "cmd:" + name; find(programs[:], listed) != nil {
 		return listed, true
 	}
 	g := lookup(name)
@@ -56,7 +56,7 @@ func (r *reader) slashOption(i int) (next int, ok bool) {
 	case a != nil:
 		return r.valuesOf(a, name, i+1), true
 	}
-	if g := findProgram(r.level.subs, name); g != nil {
+	if g := find(r.level.subs, name); g != nil {
 		r.enter(g)
 		return i + 1, true
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -38,12 +39,13 @@ func (r *reader) statement(w Word, text string) {
 		return
 	}
 	r.pipedRows(w, text)
+	r.namedFiles(w, text)
 	switch first {
 	case "select", "with", "show", "describe", "desc", "explain", "values", "table", "pragma", "use", "set", "begin", "start",
 		"commit", "rollback", "end", "analyze", "check", "help", "list", "fetch", "declare", "close", "print":
 		r.reading(words)
 	case "drop", "truncate", "purge", "flushall", "flushdb":
-		r.effect(effect.Destroy)
+		r.drop(w, text, words)
 	case "delete":
 		r.effect(effect.ChangeRemote)
 		if words.everyRow() {
@@ -95,6 +97,44 @@ func (r *reader) statement(w Word, text string) {
 		r.reading(words)
 		r.doubt("unknown SQL statement %s", first)
 	}
+}
+
+// namedFiles notes the files that a statement for SQLite names.
+func (r *reader) namedFiles(w Word, text string) {
+	for _, m := range sqlFile().FindAllStringSubmatch(text, maxCopied) {
+		w.Text = m[2]
+		switch strings.ToLower(m[1][:1]) {
+		case "r":
+			r.touch(effect.ReadFile, w, false)
+		case "a":
+			r.touch(effect.ReadFile, w, false)
+			fallthrough
+		default:
+			r.touch(effect.WriteFile, w, false)
+		}
+	}
+}
+
+var sqlFile = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
+
+// drop notes what a statement destroys. A database for tests by its name is no
+// loss, wherever the client is connected to, unless that is a place in use.
+func (r *reader) drop(w Word, text string, words sqlText) {
+	if words.at(0) == "drop" && words.at(1) == "database" && !w.Pattern {
+		fields := strings.Fields(text)
+		if len(fields) > 3 && strings.EqualFold(fields[2], "if") && strings.EqualFold(fields[3], "exists") {
+			fields = fields[2:]
+		}
+		if len(fields) == 3 && placeKind(fields[2]) == forTrial && strings.IndexAny(fields[2], "/-,.") < 0 {
+			r.effect(effect.ChangeRemote)
+			r.use.trialDrop = true
+			return
+		}
+		if placeKind(text) == inUse {
+			r.places = append(r.places, Word{Text: text})
+		}
+	}
+	r.effect(effect.Destroy)
 }
 
 // reading looks for what makes a statement that starts with a reading word do
@@ -182,7 +222,7 @@ func (r *reader) clientCommand(w Word, text string) {
 	case `\i`, `\ir`, ".read", `\.`:
 		r.touch(effect.ReadFile, w, false)
 		r.doubt("%s runs a file", name)
-	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump":
+	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump", ".trace":
 		if text := strings.Trim(w.Text, `"'`); hasPrefix(text, "|") {
 			w.Text = text
 		}
@@ -195,7 +235,7 @@ func (r *reader) clientCommand(w Word, text string) {
 		}
 	case `\q`, `\x`, `\timing`, `\conninfo`, `\h`, `\?`, `\encoding`, `\pset`, `\s`, `\u`, `\g`, `\G`,
 		".tables", ".schema", ".mode", ".headers", ".header", ".databases", ".indexes", ".indices", ".quit", ".exit", ".help",
-		".width", ".separator", ".nullvalue", ".timeout", ".timer", ".stats", ".show", ".eqp", ".fullschema", ".bail", ".echo", ".changes":
+		".width", ".separator", ".nullvalue", ".timeout", ".timer", ".stats", ".show", ".eqp", ".fullschema", ".sha3sum", ".bail", ".echo", ".changes":
 	default:
 		if !hasPrefix(name, `\d`) && !hasPrefix(name, `\l`) || hasPrefix(name, `\lo_`) {
 			r.doubt("unknown database client command %s", name)

@@ -2,11 +2,14 @@ package command
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-// A program is an entry of the generated table, which is sorted by name.
-type program struct {
+// A row is an entry of a generated table, which is sorted by name.
+type row[T any] struct {
 	name string
-	does *syntax
+	does *T
 }
+
+// A program is an entry of the table of programs, or of subcommands.
+type program = row[syntax]
 
 // A syntax says how the arguments of a program or of one of its subcommands
 // are read. Its tables are sorted by name, so that nothing has to be built at
@@ -50,10 +53,7 @@ const (
 
 // An option is a named argument: an option of a grammar, or the key of an
 // operand.
-type option struct {
-	name string
-	does *action
-}
+type option = row[action]
 
 // An action is what an option, a subcommand or a program does by itself.
 type action struct {
@@ -83,6 +83,8 @@ const (
 	notHere                       // withdraws action.here
 	widen                         // find: tests no longer narrow what is found
 	remove                        // find: what is found is deleted
+	mirrors                       // the destination keeps nothing that the source lacks
+	takes                         // what is copied does not stay where it was
 	module                        // python -m
 	urls                          // each URL in the arguments is contacted
 	runURLs                       // and what it sends is run
@@ -137,8 +139,16 @@ func (r rank) class() effect.Class {
 	}
 }
 
-// find returns the action of a name in a sorted table.
-func find(table []option, name string) *action {
+// find returns what stands for a name in a sorted table, nil if nothing does.
+func find[T any](table []row[T], name string) *T {
+	if i := search(table, name); i < len(table) && table[i].name == name {
+		return table[i].does
+	}
+	return nil
+}
+
+// search returns where a name stands in a sorted table, or would stand.
+func search[T any](table []row[T], name string) int {
 	lo, hi := 0, len(table)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -148,48 +158,19 @@ func find(table []option, name string) *action {
 			hi = mid
 		}
 	}
-	if lo < len(table) && table[lo].name == name {
-		return table[lo].does
-	}
-	return nil
+	return lo
 }
 
 // findPrefix returns the action of the only option that name abbreviates.
 func findPrefix(table []option, name string) *action {
-	lo, hi := 0, len(table)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if table[mid].name < name {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
 	var found *action
-	for ; lo < len(table) && hasPrefix(table[lo].name, name); lo++ {
-		if found != nil && found != table[lo].does {
+	for i := search(table, name); i < len(table) && hasPrefix(table[i].name, name); i++ {
+		if found != nil && found != table[i].does {
 			return nil
 		}
-		found = table[lo].does
+		found = table[i].does
 	}
 	return found
-}
-
-// findProgram returns the grammar of a name.
-func findProgram(table []program, name string) *syntax {
-	lo, hi := 0, len(table)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if table[mid].name < name {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo < len(table) && table[lo].name == name {
-		return table[lo].does
-	}
-	return nil
 }
 
 // findPrefixed returns the grammar of the longest name ending in * that name

@@ -99,6 +99,8 @@ var Machines = Words{
 	"autossh":      true,
 	"bolt":         true,
 	"clush":        true,
+	"dbclient":     true,
+	"dropbear":     true,
 	"dsh":          true,
 	"knife":        true,
 	"mosh":         true,
@@ -109,6 +111,7 @@ var Machines = Words{
 	"pssh":         true,
 	"rdsh":         true,
 	"salt":         true,
+	"slogin":       true,
 	"ssh":          true,
 	"sshpass":      true,
 }
@@ -421,6 +424,7 @@ var CmdWords = Words{
 	"set":    true,
 	"sort":   true,
 	"start":  true,
+	"subst":  true,
 	"type":   true,
 	"ver":    true,
 }
@@ -461,13 +465,6 @@ var CmdShims = Words{
 	"npm":  true,
 	"npx":  true,
 	"yarn": true,
-}
-
-// LocalHosts are names of this machine.
-var LocalHosts = Words{
-	"127.0.0.1": true,
-	"::1":       true,
-	"localhost": true,
 }
 
 // Blank are programs, or a program and its first argument behind a slash, whose output tells nothing of what this machine holds.
@@ -732,6 +729,42 @@ var Installers = Words{
 	"tailscale.com/install.sh":                         true,
 	"taskfile.dev/install.sh":                          true,
 	"uploader.codecov.io":                              true,
+}
+
+// HistoryKeepers are subcommands of git that neither move the last commit nor remove anything from the history.
+var HistoryKeepers = Words{
+	"add":           true,
+	"annotate":      true,
+	"blame":         true,
+	"cat-file":      true,
+	"check-attr":    true,
+	"check-ignore":  true,
+	"count-objects": true,
+	"describe":      true,
+	"diff":          true,
+	"diff-files":    true,
+	"diff-index":    true,
+	"diff-tree":     true,
+	"for-each-ref":  true,
+	"grep":          true,
+	"log":           true,
+	"ls-files":      true,
+	"ls-remote":     true,
+	"ls-tree":       true,
+	"merge-base":    true,
+	"name-rev":      true,
+	"rev-list":      true,
+	"rev-parse":     true,
+	"rm":            true,
+	"shortlog":      true,
+	"show":          true,
+	"show-ref":      true,
+	"status":        true,
+	"var":           true,
+	"verify-commit": true,
+	"verify-pack":   true,
+	"version":       true,
+	"whatchanged":   true,
 }
 
 // DestroyingVerbs are verbs of programs that are not known, by which something elsewhere is gone.

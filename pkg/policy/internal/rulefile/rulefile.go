@@ -51,13 +51,15 @@ type Criteria struct {
 	Trusted  string   // "true", "false", or "" for either: whether the place an effect concerns is trusted
 	When     string   // jq over {action, effects}
 
+	Restorable string // "true", "false", or "" for either: whether version control can give back what an effect removes
+
 	At map[string][]yamlfile.Pos // position of each entry, by the criterion's key; nil for presets
 }
 
 // Empty reports whether all criteria are missing.
 func (c *Criteria) Empty() bool {
 	return len(c.Types) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
-		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.When == ""
+		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.Restorable == "" && c.When == ""
 }
 
 // An Example is an action given with a rule: one JSON object.
@@ -85,6 +87,7 @@ func (s *Set) Fingerprint() string {
 		texts('b', c.Content)
 		b = append(b, 'r')
 		text(c.Trusted)
+		text(c.Restorable)
 		b = append(b, 'w')
 		text(c.When)
 	}

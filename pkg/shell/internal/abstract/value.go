@@ -133,23 +133,7 @@ func (v Value) AsPattern() string {
 	if v.IsPattern {
 		return v.Text
 	}
-	return EscapePattern(v.Text)
-}
-
-const patternSpecial = `*?[\`
-
-func EscapePattern(s string) string {
-	if !strings.ContainsAny(s, patternSpecial) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if strings.IndexByte(patternSpecial, s[i]) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
+	return effect.Quote(v.Text)
 }
 
 // Concat joins values into one.
@@ -187,7 +171,7 @@ func (b *Builder) Literal(s string) {
 	}
 	b.Any, b.bare, b.list, b.tree = true, false, false, false
 	if b.pattern {
-		b.Lit.WriteString(EscapePattern(s))
+		b.Lit.WriteString(effect.Quote(s))
 		if b.show.Len() < 4<<10 {
 			b.show.WriteString(s)
 		}
@@ -222,7 +206,7 @@ func (b *Builder) Add(v Value) {
 		plain := b.Lit.String()
 		b.show.WriteString(plain)
 		b.Lit.Reset()
-		b.Lit.WriteString(EscapePattern(plain))
+		b.Lit.WriteString(effect.Quote(plain))
 	}
 	b.Any = true
 	b.bare = b.bare && v.Bare

@@ -68,6 +68,13 @@ func startsConstruct(text string, i int) bool {
 
 var Parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
+// others are parsers of the other shells.
+var others = [...]*sync.Pool{parsersOf(syntax.LangMirBSDKorn), parsersOf(syntax.LangPOSIX), parsersOf(syntax.LangZsh)}
+
+func parsersOf(lang syntax.LangVariant) *sync.Pool {
+	return &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(lang)) }}
+}
+
 // parse reads text as bash, else as the other shells of its family.
 func Shell(text string) (*syntax.File, error) {
 	p := Parsers.Get().(*syntax.Parser)
@@ -76,8 +83,11 @@ func Shell(text string) (*syntax.File, error) {
 	if err == nil {
 		return f, nil
 	}
-	for _, lang := range [...]syntax.LangVariant{syntax.LangMirBSDKorn, syntax.LangPOSIX, syntax.LangZsh} {
-		if f, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), ""); err == nil {
+	for i := range others {
+		p := others[i].Get().(*syntax.Parser)
+		f, err := p.Parse(strings.NewReader(text), "")
+		others[i].Put(p)
+		if err == nil {
 			return f, nil
 		}
 	}

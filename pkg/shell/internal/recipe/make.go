@@ -349,8 +349,8 @@ func (m *makefile) value(name string, depth int) string {
 	switch {
 	case call && function == "shell":
 		return "$(" + m.expand(args, depth+1) + ")"
-	case call: // wildcard, patsubst, …: names in the folder
-		return "names"
+	case call:
+		return m.function(function, args, depth)
 	case len(name) == 2 && strings.IndexByte("@<^*?+%", name[0]) >= 0: // $(@D)
 		return "target"
 	case strings.Contains(name, ":"): // $(SRC:.c=.o)

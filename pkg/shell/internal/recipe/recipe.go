@@ -6,6 +6,8 @@ package recipe
 import (
 	"slices"
 	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
 )
 
 // A Step is text that a recipe runs.
@@ -42,6 +44,37 @@ func Steps(format, text string, goals []string) (steps []Step, whole bool) {
 	}
 	return steps[:min(len(steps), most)], whole && len(steps) < most
 }
+
+// Included returns a recipe with the files that it includes in place of the lines
+// that say so, as far as read knows them.
+func Included(format, text string, read func(name string) (string, bool)) string {
+	if format != "make" || !strings.Contains(text, "include") {
+		return text
+	}
+	left := mostIncluded
+	var put func(text string, depth int) string
+	put = func(text string, depth int) string {
+		return includeForm().ReplaceAllStringFunc(text, func(line string) string {
+			var b strings.Builder
+			for _, name := range strings.Fields(includeForm().FindStringSubmatch(line)[1]) {
+				if more, ok := read(name); ok && left > 0 && depth < 8 {
+					left--
+					b.WriteString(put(more, depth+1) + "\n")
+				}
+			}
+			if b.Len() == 0 {
+				return line
+			}
+			return b.String()
+		})
+	}
+	return put(text, 0)
+}
+
+// mostIncluded bounds the files that a recipe includes.
+const mostIncluded = 64
+
+var includeForm = prefilter.Lazy(`(?m)^ *[-s]?include[ \t]+([^\n#]+)(?:#.*)?$`)
 
 // readers are those of formats of which all runs.
 var readers = map[string]func(text string) []Step{

@@ -26,6 +26,27 @@ func commands(t *testing.T, format, text string, goals []string) []string {
 	return out
 }
 
+// TestIncluded holds that files that a Makefile includes stand in place of the line,
+// and that what is not known, or includes itself, does no harm.
+func TestIncluded(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"a.mk": "include b.mk\n", "b.mk": "all:\n\trm -rf x\n", "self.mk": "include self.mk self.mk\nend:\n"}
+	read := func(name string) (string, bool) { text, ok := files[name]; return text, ok }
+	for _, c := range [...]struct{ format, text, want string }{
+		{"make", "include a.mk\n", "rm -rf x"},
+		{"make", "-include none.mk b.mk # why\n", "rm -rf x"},
+		{"make", "sinclude b.mk", "rm -rf x"},
+		{"make", "\tinclude b.mk\n", "include b.mk"},
+		{"make", "include self.mk\n", "end:"},
+		{"just", "include a.mk\n", "include a.mk"},
+	} {
+		got := Included(c.format, c.text, read)
+		if !strings.Contains(got, c.want) || len(got) > 4096 {
+			t.Errorf("%s %q: %q, want %q in it", c.format, c.text, got, c.want)
+		}
+	}
+}
+
 // TestSteps holds what each format runs, for goals and, with none, at all. Steps
 // are joined by " | ".
 func TestSteps(t *testing.T) {
@@ -48,6 +69,11 @@ func TestSteps(t *testing.T) {
 		{"make", "X := rm -rf ~\nX ?= true\nall:\n\t$(X)\n", []string{"all"}, "rm -rf ~"},
 		{"make", "X ?= rm -rf ~\nall:\n\t$(X)\n", []string{"all"}, "rm -rf ~"},
 		{"make", "all:\n\techo $(HOSTNAME) $(shell id) $(A:.c=.o) $(wildcard *.c) $()\n", []string{"all"}, "echo ${HOSTNAME} $(id) ${A} names "},
+		{"make", "all:\n\t$(subst @,r,cu@l) x | $(strip  sh )\n", []string{"all"}, "curl x | sh"},
+		{"make", "f = $(1) -rf $(2)\nall:\n\t$(call f,rm,$(addprefix ~/,a b))\n", []string{"all"}, "rm -rf ~/a ~/b"},
+		{"make", "all:\n\t$(foreach d,a b,rm $(d);) $(word 2,x y) $(firstword a b) $(lastword a b) $(join a b,1 2)\n", []string{"all"}, "rm a; rm b; y a b a1 b2"},
+		{"make", "all:\n\t$(if ,no,rm) $(if x,ls,no) $(if $(V),rm,ls) $(or $(V),cat)\n", []string{"all"}, "rm ls rm ls ${V} cat"},
+		{"make", "x = $$(id)\nall:\n\t$(value x) $(info hi)$(addsuffix .c,a)$(word 9,a)$(word x,a)$(foreach a)\n", []string{"all"}, "$$(id) a.ca"},
 		{"make", "X = $(Y)\nY = $(X)\nall:\n\techo\n", []string{"all"}, "echo"},
 		{"make", "T = all\n$(T):\n\techo it\n", []string{"all"}, "echo it"},
 		{"make", "all: $(D)\nD = dep\ndep:\n\techo dep\n", []string{"all"}, "echo dep"},

@@ -55,7 +55,7 @@ type callRole struct {
 func roleOf(name, language string) role {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	owner := strings.TrimSuffix(strings.TrimSuffix(name, last), ".")
-	for _, c := range calls[last] {
+	for _, c := range calls()[last] {
 		if (c.owner == nil || ownedBy(c.owner, owner)) && !ownedBy(c.unless, owner) &&
 			(c.in == nil || slices.Contains(c.in, language)) && !slices.Contains(c.notIn, language) {
 			return c.role
@@ -451,4 +451,26 @@ func (p *script) evaluate(full string, code abstract.Value) {
 		code.Taint |= abstract.Socket
 	}
 	p.w.Run(p.language, code, p.language+" code", p.at)
+}
+
+// words of a list that are strings, for joins.
+func texts(list []operand) ([]string, bool) {
+	out := make([]string, 0, len(list))
+	for _, o := range list {
+		if !o.Known() || o.name != "" {
+			return nil, false
+		}
+		out = append(out, o.Text)
+	}
+	return out, true
+}
+
+func anyTaint(list []operand) (t abstract.Taint) {
+	for _, o := range list {
+		t |= o.Taint
+		if slices.ContainsFunc(o.list, func(e operand) bool { return e.Taint != 0 }) {
+			t |= anyTaint(o.list)
+		}
+	}
+	return t
 }

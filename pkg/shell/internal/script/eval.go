@@ -2,7 +2,6 @@ package script
 
 import (
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -181,14 +180,15 @@ func (p *script) operand() operand {
 	var o operand
 	switch t.kind {
 	case stringToken:
-		o.Value = t.v
+		o.Value = *t.v
+		o.Taint |= p.mentions(t.names)
 	case shellToken:
-		p.run(t.v)
+		p.run(*t.v)
 		o = operand{Value: abstract.Unknown("`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
 	case numberToken:
 		o.Value = abstract.Lit(t.text)
 	case nameToken:
-		if word(t.text) {
+		if p.word(t.text) {
 			return p.operand()
 		}
 		o = p.named(t.text)
@@ -207,7 +207,7 @@ func (p *script) operand() operand {
 			if p.language == "node" && p.i < len(p.tokens) && p.tokens[p.i].kind == stringToken && !p.tokens[p.i].spaced { // $`…` of Bun and zx
 				v := p.tokens[p.i].v
 				p.i++
-				p.run(v)
+				p.run(*v)
 				return operand{Value: abstract.Unknown("$`…`", abstract.Foreign).Of(abstract.FromCommand), used: true}
 			}
 			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
@@ -226,11 +226,24 @@ func (p *script) operand() operand {
 	return p.postfix(o)
 }
 
-// word reports whether a name is a keyword before an expression.
-func word(s string) bool {
+// word reports whether a name is a word of the language in front of an operand, or
+// a printing command, and not the name of a variable.
+func (p *script) word(s string) bool {
 	switch s {
-	case "await", "new", "return", "not", "my", "our", "local", "const", "let", "var", "yield", "async", "puts", "p", "then", "do", "else", "if", "elsif", "unless", "while", "and", "or", "in", "try", "BEGIN", "END", "use", "throw", "raise", "assert", "with", "as", "for", "foreach", "begin", "case", "when":
+	case "return", "if", "else", "while", "and", "or", "in", "for":
 		return true
+	case "p", "puts":
+		return p.language == "ruby" && !p.peek("=") && !p.peek(",") && !p.peek(")")
+	case "await", "async", "yield", "try", "with":
+		return p.language == "python" || p.language == "node" || p.language == "ruby"
+	case "not", "raise", "assert", "as", "elsif", "unless", "then", "begin", "when", "BEGIN", "END":
+		return p.language != "node" && (p.language != "python" || s == "not" || s == "raise" || s == "assert" || s == "as")
+	case "new", "const", "let", "var", "throw", "case", "do":
+		return p.language != "python" && p.language != "perl" || p.language == "perl" && (s == "do" || s == "new")
+	case "my", "our", "use", "foreach":
+		return p.language != "python" && p.language != "node" && p.language != "ruby"
+	case "local":
+		return p.language == "perl" || p.language == "lua"
 	}
 	return false
 }
@@ -279,7 +292,13 @@ func (p *script) bareArgument(n string) (operand, bool) {
 
 // bracket reads what stands in brackets: a list, or statements.
 func (p *script) bracket(open string) operand {
-	closing := map[string]string{"(": ")", "(argument": ")", "[": "]", "{": "}"}[open]
+	closing := ")"
+	switch open {
+	case "[":
+		closing = "]"
+	case "{":
+		closing = "}"
+	}
 	o := operand{isList: true}
 	for p.i < len(p.tokens) && !p.peek(closing) && !p.w.Ended() {
 		start := p.i
@@ -351,6 +370,9 @@ func (p *script) member(o operand, member string) operand {
 		out.name = o.name + "." + member
 		if bound, ok := p.vars[out.name]; ok {
 			return bound
+		}
+		if p.language == "node" && environmentName(o.name) && !p.peek("=") {
+			return operand{Value: p.w.Environment(member), used: true}
 		}
 		return out
 	}
@@ -458,26 +480,4 @@ func (p *script) transfer(args []operand, content abstract.Value, tree bool) {
 	if name := path.Base(from.Text); from.Known() && name != "." && name != ".." && name != "/" {
 		p.write(abstract.Concat(to, abstract.Value{Text: "/" + name}), content)
 	}
-}
-
-// words of a list that are strings, for joins.
-func texts(list []operand) ([]string, bool) {
-	out := make([]string, 0, len(list))
-	for _, o := range list {
-		if !o.Known() || o.name != "" {
-			return nil, false
-		}
-		out = append(out, o.Text)
-	}
-	return out, true
-}
-
-func anyTaint(list []operand) (t abstract.Taint) {
-	for _, o := range list {
-		t |= o.Taint
-		if slices.ContainsFunc(o.list, func(e operand) bool { return e.Taint != 0 }) {
-			t |= anyTaint(o.list)
-		}
-	}
-	return t
 }

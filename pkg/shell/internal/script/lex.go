@@ -3,6 +3,7 @@ package script
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
@@ -11,9 +12,10 @@ import (
 type token struct {
 	kind    tokenKind
 	text    string
-	v       abstract.Value // of a string
-	spaced  bool           // blanks stand before it
-	newline bool           // a line break stands before it
+	v       *abstract.Value // of a string or a command; nil for others
+	names   []string        // in the expressions of a string
+	spaced  bool            // blanks stand before it
+	newline bool            // a line break stands before it
 }
 
 type tokenKind uint8
@@ -48,13 +50,17 @@ type lexer struct {
 	spaced   bool
 	newline  bool
 	tokens   []token
+	names    []string // of the string that is read
 }
 
 func (l *lexer) add(t token) {
 	t.spaced, t.newline = l.spaced, l.newline
+	t.names, l.names = l.names, nil
 	l.spaced, l.newline = false, false
 	l.tokens = append(l.tokens, t)
 }
+
+func (l *lexer) addValue(kind tokenKind, v abstract.Value) { l.add(token{kind: kind, v: &v}) }
 
 func (l *lexer) next() {
 	c := l.text[l.i]
@@ -114,13 +120,13 @@ func (l *lexer) quoted(rest string, raw, formatted bool) {
 			body = rest[3:]
 		}
 		l.i += min(len(rest), len(body)+6)
-		l.add(token{kind: stringToken, v: l.interpolated(codeEscapes(body, raw), formatted)})
+		l.addValue(stringToken, l.interpolated(codeEscapes(body, raw), formatted))
 		return
 	}
 	text, n := quotedString(rest, q[0], !raw && !(q == "'" && (l.language == "perl" || l.language == "php" || l.language == "ruby")))
 	l.i += n
 	double := q == `"` && (l.language == "perl" || l.language == "php" || l.language == "ruby")
-	l.add(token{kind: stringToken, v: l.interpolated(text, formatted || double)})
+	l.addValue(stringToken, l.interpolated(text, formatted || double))
 }
 
 // quotedString reads a quoted string at the start of s and returns its text
@@ -144,6 +150,11 @@ func codeEscapes(s string, raw bool) string {
 	}
 	return plain.ANSIC(strings.ReplaceAll(s, "\\\n", ""))
 }
+
+// maxNames bounds the names that are taken from one expression in a string.
+const maxNames = 16
+
+var identifier = prefilter.Lazy(`[A-Za-z_][\w.]*`)
 
 // interpolated returns a string in which expressions are unknown parts.
 func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
@@ -188,6 +199,7 @@ func (l *lexer) interpolated(text string, formatted bool) abstract.Value {
 			break
 		}
 		b.Add(abstract.Unknown(text[i:i+lead+end+1], abstract.Foreign))
+		l.names = append(l.names, identifier().FindAllString(text[i:i+lead+end], maxNames)...)
 		i += lead + end
 	}
 	return b.Value()
@@ -205,14 +217,14 @@ func (l *lexer) backquoted(rest string) {
 			text = body
 			l.i += len(body) + 2 - n
 		}
-		l.add(token{kind: stringToken, v: l.interpolated(text, true)})
+		l.addValue(stringToken, l.interpolated(text, true))
 		return
 	}
 	kind := stringToken
 	if l.language == "perl" || l.language == "ruby" || l.language == "php" {
 		kind = shellToken
 	}
-	l.add(token{kind: kind, v: l.interpolated(text, l.language != "awk")})
+	l.addValue(kind, l.interpolated(text, l.language != "awk"))
 }
 
 func (l *lexer) word(rest string) {
@@ -273,5 +285,5 @@ func (l *lexer) delimited(skip int, kind tokenKind, formatted bool) {
 		l.i++
 	}
 	l.i = min(l.i, len(l.text))
-	l.add(token{kind: kind, v: l.interpolated(body, formatted)})
+	l.addValue(kind, l.interpolated(body, formatted))
 }

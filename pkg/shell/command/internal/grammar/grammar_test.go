@@ -210,7 +210,7 @@ func TestWriteGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"DO NOT EDIT", `{"p", &syntaxP}`, `{"s", &syntaxP_S}`, `{"-a", &action_e3b0c44298fc}`, "rest: roleRead"} {
+	for _, want := range []string{"DO NOT EDIT", `{"p", &syntaxP}`, `{"s", &syntax_operands_rest_Read_base_class_localWrite}`, `{"-a", &action_none}`, "rest: roleRead"} {
 		if !strings.Contains(string(source), want) {
 			t.Errorf("no %q in\n%s", want, source)
 		}
@@ -272,6 +272,28 @@ func TestReadme(t *testing.T) {
 	for _, w := range words {
 		if !strings.Contains(string(data), "`"+w+"`") {
 			t.Errorf("%s is not described", w)
+		}
+	}
+}
+
+// TestWriteGoShares holds that equal subcommands are written once, and that what
+// has few words is named by them.
+func TestWriteGoShares(t *testing.T) {
+	const example = "  examples:\n    p:\n"
+	programs, err := load("p:\n  subs:\n    b: readonly -> read...\n" + example + "q:\n  subs:\n    b: readonly -> read...\n    c: readonly -> read...\n    d: { flags: -x }\n    e: { flags: -x }\n" + example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := WriteGo(programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{
+		"syntax_operands_rest_Read_base_class_readOnly = ": 1, "&syntax_operands_rest_Read_base_class_readOnly}": 3,
+		"var syntaxQ_D = ": 1, "var syntaxQ_E = ": 0, `{"e", &syntaxQ_D}`: 1, `{"-x", &action_none}`: 1,
+	} {
+		if got := strings.Count(string(source), text); got != want {
+			t.Errorf("%q stands %d times, want %d, in\n%s", text, got, want, source)
 		}
 	}
 }

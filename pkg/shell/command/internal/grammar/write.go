@@ -12,13 +12,16 @@ import (
 )
 
 // A writer collects the tables. A program has a variable of its own, named for
-// it; equal actions and shapes are one variable, named for what they hold. So a
-// change of one entry changes the lines of that entry.
+// it. Equal actions and shapes are one variable, named for what they hold, and so
+// are subcommands without tables; one that equals a subcommand before it has the
+// name of that. So a change of one entry changes the lines of that entry.
 type writer struct {
 	actions  map[string]string // name → composite literal
 	shapes   map[string]string
+	plain    map[string]string // syntaxes of subcommands without tables
 	syntaxes []variable
 	names    map[*Grammar]string
+	subs     map[string]string // composite literal → name
 }
 
 // A variable is a name and its composite literal.
@@ -26,10 +29,15 @@ type variable struct{ name, value string }
 
 // WriteGo returns the source of the command package's tables.
 func WriteGo(programs []Program) ([]byte, error) {
-	w := writer{actions: map[string]string{}, shapes: map[string]string{}, names: map[*Grammar]string{}}
+	w := writer{actions: map[string]string{}, shapes: map[string]string{}, plain: map[string]string{}, names: map[*Grammar]string{}, subs: map[string]string{}}
 	for _, p := range programs {
 		if p.Main {
-			w.syntax("syntax"+identifier(p.Name), p.Grammar)
+			name := "syntax" + identifier(p.Name)
+			for w.taken(name) {
+				name += "_"
+			}
+			w.names[p.Grammar] = name
+			w.syntaxes = append(w.syntaxes, variable{name, w.syntax(name, p.Grammar)})
 		}
 	}
 	var out bytes.Buffer
@@ -48,20 +56,17 @@ func WriteGo(programs []Program) ([]byte, error) {
 	for _, v := range w.syntaxes {
 		fmt.Fprintf(&out, "var %s = syntax{%s}\n\n", v.name, v.value)
 	}
+	dump(&out, "syntax", w.plain)
 	dump(&out, "action", w.actions)
 	dump(&out, "shape", w.shapes)
 	return format.Source(out.Bytes())
 }
 
 func dump(out *bytes.Buffer, typ string, vars map[string]string) {
-	if len(vars) == 0 {
-		return
-	}
-	out.WriteString("var (\n")
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		fmt.Fprintf(out, "%s = %s{%s}\n", name, typ, vars[name])
+		fmt.Fprintf(out, "var %s = %s{%s}\n", name, typ, vars[name]) // not in one block, where a name would move the others
 	}
-	out.WriteString(")\n\n")
+	out.WriteString("\n")
 }
 
 // identifier returns a name as a part of an identifier; what no identifier may
@@ -87,23 +92,58 @@ func identifier(name string) string {
 	return b.String()
 }
 
-// shared returns the name of a variable that is named for what it holds.
+// shared returns the name of a variable that is named for what it holds: in words
+// if they are few and no other value has the same, else by its hash.
 func shared(vars map[string]string, kind, value string) string {
-	sum := sha256.Sum256([]byte(value))
-	name := fmt.Sprintf("%s_%x", kind, sum[:6])
+	name := kind + "_" + said(value)
+	if other, ok := vars[name]; len(name) > maxName || ok && other != value {
+		sum := sha256.Sum256([]byte(value))
+		name = fmt.Sprintf("%s_%x", kind, sum[:6])
+	}
 	vars[name] = value
 	return name
 }
 
-// syntax writes a grammar and, before it, those of its subcommands.
-func (w *writer) syntax(name string, g *Grammar) {
+// maxName is how many bytes the name of a shared variable has at most.
+const maxName = 56
+
+// said returns the words of a composite literal as a part of an identifier.
+func said(value string) string {
+	value = types.Replace(value)
+	words := strings.FieldsFunc(value, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, "_")
+}
+
+// types are what a composite literal says of types alone.
+var types = strings.NewReplacer("[]role", "", "role", "", "[]effect.Kind", "", "effect.", "", "[]turn", "", "attached: true", "attached", ": true", "", "shape{", "{", "streams{", "{", "&shape_", "", "&action_", "")
+
+// sub writes the grammar of a subcommand, unless one that equals it is written.
+func (w *writer) sub(name string, g *Grammar) {
 	if w.names[g] != "" {
 		return
 	}
 	for w.taken(name) {
 		name += "_"
 	}
+	value := w.syntax(name, g)
+	switch known := w.subs[value]; {
+	case known != "":
+		name = known
+	case !strings.Contains(value, "\n"):
+		name = shared(w.plain, "syntax", value)
+	default:
+		w.subs[value] = name
+		w.syntaxes = append(w.syntaxes, variable{name, value})
+	}
 	w.names[g] = name
+}
+
+// syntax returns the composite literal of a grammar, and writes those of its
+// subcommands.
+func (w *writer) syntax(name string, g *Grammar) string {
 	var f fields
 	f.add("style", strings.Join(g.Style, " | "))
 	if g.Why != "" {
@@ -124,7 +164,7 @@ func (w *writer) syntax(name string, g *Grammar) {
 		var b strings.Builder
 		b.WriteString("[]program{\n")
 		for _, s := range g.Subs {
-			w.syntax(name+"_"+identifier(s.Name), s.Grammar)
+			w.sub(name+"_"+identifier(s.Name), s.Grammar)
 			fmt.Fprintf(&b, "{%q, &%s},\n", s.Name, w.names[s.Grammar])
 		}
 		f.add("subs", b.String()+"}")
@@ -134,7 +174,7 @@ func (w *writer) syntax(name string, g *Grammar) {
 	if g.Base != nil {
 		f.add("base", w.action(*g.Base))
 	}
-	w.syntaxes = append(w.syntaxes, variable{name, f.String()})
+	return f.String()
 }
 
 func (w *writer) taken(name string) bool {

@@ -1,0 +1,100 @@
+package cmd
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/shieldcli/shield/internal/scripttest"
+)
+
+// TestMain makes this binary shield itself for what has to start it: the lines
+// that hosts run.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"process": func() {
+		dir, _ := os.Getwd()
+		exe, _ := os.Executable()
+		os.Exit(Run(context.Background(), os.Args[1:], World{
+			In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
+			Home: os.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
+		}))
+	}})
+}
+
+// TestScripts runs the command line as a person would, one behaviour a script,
+// but in this process:
+//
+//	[!] shield ARG...     runs shield, and demands status 0, or another
+//	status N shield ARG... demands status N
+//	input FILE            is what the next one reads
+//
+// What needs processes is a script of the main package.
+func TestScripts(t *testing.T) {
+	testscript.RunT(inTurn{t}, scripttest.Params(t, "..", map[string]scripttest.Command{
+		"shield": func(ts *testscript.TestScript, negate bool, args []string) {
+			if got := runScript(ts, args); (got == 0) == negate {
+				ts.Fatalf("exit status %d", got)
+			}
+		},
+		"status": func(ts *testscript.TestScript, _ bool, args []string) {
+			if len(args) < 2 || args[1] != "shield" {
+				ts.Fatalf("usage: status N shield ARG...")
+			}
+			if got := runScript(ts, args[2:]); strconv.Itoa(got) != args[0] {
+				ts.Fatalf("exit status %d, want %s", got, args[0])
+			}
+		},
+		"input": func(ts *testscript.TestScript, _ bool, args []string) {
+			if len(args) != 1 {
+				ts.Fatalf("usage: input FILE")
+			}
+			ts.Setenv(scriptInput, ts.ReadFile(args[0]))
+		},
+	}))
+}
+
+// scriptInput is the variable of a script that holds what the next command reads.
+const scriptInput = "SCRIPT_INPUT"
+
+// runScript runs a command line in the world of a script, and returns its status.
+func runScript(ts *testscript.TestScript, args []string) int {
+	back, err := os.Getwd()
+	ts.Check(err)
+	dir := ts.MkAbs(".")
+	ts.Check(os.Chdir(dir))
+	defer func() { ts.Check(os.Chdir(back)) }()
+	in := strings.NewReader(ts.Getenv(scriptInput))
+	ts.Setenv(scriptInput, "")
+	ts.Setenv("XDG_CACHE_HOME", testCache())
+	exe, err := exec.LookPath("process") // see TestMain
+	ts.Check(err)
+	environ := func() (vars []string) {
+		for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "GOCOVERDIR"} {
+			vars = append(vars, name+"="+ts.Getenv(name))
+		}
+		return vars
+	}
+	return Run(context.Background(), args, World{
+		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: time.Now,
+		Home: ts.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
+	})
+}
+
+// inTurn runs the scripts one after the other, since the working folder is the
+// process's, and [run] is not parallel either.
+type inTurn struct{ *testing.T }
+
+func (inTurn) Parallel() {}
+
+func (inTurn) Verbose() bool { return testing.Verbose() }
+
+func (t inTurn) Run(name string, f func(testscript.T)) {
+	t.T.Run(name, func(t *testing.T) { f(inTurn{t}) })
+}

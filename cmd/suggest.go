@@ -1,0 +1,144 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// approved selects what persons allowed of what rules of a policy asked about.
+const approved = `select(.kind == "verdict" and .decision == "ALLOW" and .tier == 3 and (.channel // "") != "" and .type == "execute_command") |
+	(.payload | objects | select(keys - ["command", "description", "timeout"] == []) | .command | strings) as $command |
+	[.trail[]? | select(.tier == 0 and .source == "policy" and (.rule // "") != "") | .rule] as $rules | select($rules != []) |
+	{command: $command, cwd: (.cwd // ""), rule: $rules[0]}`
+
+func suggestCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name: "suggest", Usage: "propose exceptions for what was approved again and again",
+		Description: "Reads the audit log and prints a policy file: exceptions to rules of the preset in use that would have saved questions, each with the number " +
+			"of approvals it stands on, for a person to read and take over. An exception is for the same command in the same folder, or for files of the same " +
+			"kind in one folder if several were approved. Nothing is proposed for secrets, for shield and the settings of agents, for commands that are not known in " +
+			"full, and from texts in which a credential was replaced. A log that was changed is not read.",
+		Flags: append(placeFlags(),
+			&cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"},
+			&cli.IntFlag{Name: "approvals", Value: 3, Usage: "propose what was approved at least `N` times"}),
+		Action: func(c *cli.Context) error { return suggestPolicy(c, w) },
+	}
+}
+
+// suggestPolicy prints the exceptions that the audit log speaks for.
+func suggestPolicy(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	if c.Int("approvals") < 2 {
+		return fmt.Errorf("policy suggest: --approvals %d is less than 2", c.Int("approvals"))
+	}
+	cfg, err := judgingConfig(c, w)
+	if err != nil {
+		return err
+	}
+	preset, err := shield.PolicyPreset(cfg)
+	if err != nil {
+		return err
+	}
+	approvals, err := approvals(c, w)
+	if err != nil {
+		return err
+	}
+	an, err := shield.NewAnalyzer(cfg)
+	if err != nil {
+		return err
+	}
+	found, err := policy.Suggest(c.Context, approvals, preset, c.Int("approvals"), an, shield.PolicyOptions(cfg, &an.Place))
+	if err != nil {
+		return err
+	}
+	if found, err = spared(c, cfg, preset, found); err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		_, err = fmt.Fprintf(w.Err, "shield: policy suggest: nothing to propose: of %d approvals of commands, no %d are such that an exception would save the question\n", len(approvals), c.Int("approvals"))
+		return err
+	}
+	_, err = fmt.Fprintf(w.Out, "# Proposed from %d approvals of commands. Read it, then add it to your policy.\n%s", len(approvals), policy.Suggested(preset, found))
+	return err
+}
+
+// spared returns those suggestions with which the commands they stand on would be
+// allowed without a person.
+func spared(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	dir, err := os.MkdirTemp("", "shield-suggest")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "policy.yaml")
+	if err := os.WriteFile(file, []byte(policy.Suggested(preset, found)), 0o600); err != nil {
+		return nil, err
+	}
+	s := *cfg.Settings
+	s.Audit.Enabled = false
+	cfg.Settings, cfg.Policy, cfg.StateDir, cfg.NoFiles = &s, file, "", true
+	p, err := shield.NewPipeline(cfg)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(s policy.Suggestion) bool {
+		return slices.ContainsFunc(s.Approved(), func(a policy.Approval) bool {
+			o := p.EvaluateUntil(c.Context, a.Action(), shield.TierClassify)
+			return o.Verdict.Decision != verdict.Allow
+		})
+	})
+	return found, p.Close()
+}
+
+// approvals returns what persons approved, as far as the log has it in full.
+func approvals(c *cli.Context, w *World) ([]policy.Approval, error) {
+	file, err := auditLog(c, w)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := keptHead(c, w)
+	if err != nil {
+		return nil, err
+	}
+	report, err := audit.VerifyFile(file, kept)
+	if err != nil {
+		return nil, err
+	}
+	if !report.OK() {
+		return nil, errors.New("policy suggest: the audit log was changed; run 'shield audit verify'")
+	}
+	f, err := openAudit(c, w)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []policy.Approval
+	_, err = audit.Query(c.Context, f, approved, func(line []byte) error {
+		var a policy.Approval
+		if err := json.Unmarshal(line, &a); err != nil {
+			return err
+		}
+		if !strings.Contains(string(line), "[redacted") && len(a.Command) < audit.MaxString {
+			out = append(out, a)
+		}
+		return nil
+	})
+	return out, err
+}

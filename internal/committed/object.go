@@ -1,0 +1,172 @@
+package committed
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1" //nolint:gosec // the name of an object of git is its SHA-1
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// An id is the name of an object: a SHA-1 hash. Repositories with other hashes
+// are not read.
+type id [sha1.Size]byte
+
+var errBound = errors.New("a bound is exceeded")
+
+// isAbsent reports whether a file surely does not exist.
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// header returns the hash of an object before its content.
+func header(kind string, size int64) hash.Hash {
+	h := sha1.New() //nolint:gosec // as git has it
+	fmt.Fprintf(h, "%s %d\x00", kind, size)
+	return h
+}
+
+// object returns an object that has the hash by which it is named.
+func (repo *repository) object(want id) (kind string, data []byte, ok bool) {
+	kind, data, err := repo.loose(want)
+	if isAbsent(err) {
+		kind, data, err = repo.packed(want)
+	}
+	if err != nil || !repo.r.spend(int64(len(data))) {
+		return "", nil, false
+	}
+	h := header(kind, int64(len(data)))
+	h.Write(data)
+	return kind, data, id(h.Sum(nil)) == want
+}
+
+// is reports whether a blob is there and holds a text.
+func (repo *repository) is(want id, text string) bool {
+	kind, data, ok := repo.object(want)
+	return ok && kind == "blob" && string(data) == text
+}
+
+// loose reads an object that has a file of its own.
+func (repo *repository) loose(want id) (kind string, data []byte, err error) {
+	if !repo.r.step() {
+		return "", nil, errBound
+	}
+	name := hex.EncodeToString(want[:])
+	f, err := repo.r.fs.Open(repo.common + "/objects/" + name[:2] + "/" + name[2:])
+	if err != nil {
+		return "", nil, err
+	}
+	defer f.Close()
+	z, err := zlib.NewReader(bufio.NewReader(f))
+	if err != nil {
+		return "", nil, err
+	}
+	in := bufio.NewReaderSize(z, 64)
+	head, err := in.ReadSlice(0)
+	if err != nil {
+		return "", nil, err
+	}
+	kind, digits, _ := strings.Cut(string(head[:len(head)-1]), " ")
+	size, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return "", nil, err
+	}
+	data, err = repo.r.exactly(in, size)
+	return kind, data, err
+}
+
+// inflate returns the content of a compressed stream that is to have a size.
+func (r *Reader) inflate(in io.Reader, size int64) ([]byte, error) {
+	z, err := zlib.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	return r.exactly(z, size)
+}
+
+// exactly reads a stream that has to end after size bytes.
+func (r *Reader) exactly(in io.Reader, size int64) ([]byte, error) {
+	if !r.spend(size) {
+		return nil, errBound
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(in, data); err != nil {
+		return nil, err
+	}
+	var more [1]byte
+	if n, err := io.ReadFull(in, more[:]); n != 0 || !errors.Is(err, io.EOF) {
+		return nil, errors.New("an object is longer than it says")
+	}
+	return data, nil
+}
+
+// What an entry of a tree is.
+type entryKind uint8
+
+const (
+	other entryKind = iota
+	regular
+	symlink
+	folder
+	submodule
+)
+
+// An entry is what a tree has under a name.
+type entry struct {
+	kind entryKind
+	id   id
+}
+
+var modes = map[string]entryKind{"100644": regular, "100755": regular, "100664": regular, "120000": symlink, "40000": folder, "160000": submodule}
+
+// tree returns the entries of a folder.
+func (repo *repository) tree(want id) (map[string]entry, bool) {
+	if t, ok := repo.trees[want]; ok {
+		return t, true
+	}
+	kind, data, ok := repo.object(want)
+	if !ok || kind != "tree" {
+		return nil, false
+	}
+	out := map[string]entry{}
+	for len(data) > 0 {
+		mode, rest, ok := bytes.Cut(data, []byte{' '})
+		if !ok {
+			return nil, false
+		}
+		name, rest, ok := bytes.Cut(rest, []byte{0})
+		if !ok || len(rest) < len(id{}) {
+			return nil, false
+		}
+		e := entry{kind: modes[string(mode)], id: id(rest[:len(id{})])}
+		if _, twice := out[string(name)]; twice {
+			e.kind = other
+		}
+		out[string(name)], data = e, rest[len(id{}):]
+	}
+	repo.trees[want] = out
+	return out, true
+}
+
+// find returns the entry of a path below the top of the working tree.
+func (repo *repository) find(rel string) (entry, bool) {
+	e := entry{kind: folder, id: repo.root}
+	for name := range strings.SplitSeq(rel, "/") {
+		if e.kind != folder || isGit(name) {
+			return entry{}, false
+		}
+		tree, ok := repo.tree(e.id)
+		if !ok {
+			return entry{}, false
+		}
+		if e, ok = tree[name]; !ok {
+			return entry{}, false
+		}
+	}
+	return e, true
+}

@@ -1,0 +1,321 @@
+package committed
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// A pack is a file of many objects, and its index.
+type pack struct {
+	index, data *os.File
+	size        int64 // of data
+	fan         [256]uint32
+}
+
+var errPack = errors.New("a pack is not as it should be")
+
+const (
+	fanAt   = 8             // where the index counts names by their first byte
+	namesAt = fanAt + 256*4 // where its names are
+	nameLen = int64(len(id{}))
+	// Behind the names: a checksum and an offset for each, then long offsets,
+	// and the hashes of both files.
+	perName = nameLen + 4 + 4
+)
+
+func (repo *repository) close() {
+	if repo == nil {
+		return
+	}
+	for _, p := range repo.packs {
+		p.index.Close()
+		p.data.Close()
+	}
+}
+
+// open lists the packs. What cannot be read holds nothing.
+func (repo *repository) openPacks() {
+	if repo.listed {
+		return
+	}
+	repo.listed = true
+	dir := repo.common + "/objects/pack"
+	names, err := repo.r.fs.ReadDir(dir, 8*maxPacks)
+	if err != nil {
+		return
+	}
+	for _, n := range names {
+		base, ok := strings.CutSuffix(n.Name(), ".idx")
+		if !ok || len(repo.packs) == maxPacks || !repo.r.step() {
+			continue
+		}
+		if p := openPack(repo.r.fs, dir+"/"+base); p != nil {
+			repo.packs = append(repo.packs, p)
+		}
+	}
+}
+
+// openPack opens a pack and its index, nil if they are none.
+func openPack(files FS, base string) *pack {
+	index, err := files.Open(base + ".idx")
+	if err != nil {
+		return nil
+	}
+	data, err := files.Open(base + ".pack")
+	if err != nil {
+		index.Close()
+		return nil
+	}
+	p := &pack{index: index, data: data}
+	if !p.check() {
+		index.Close()
+		data.Close()
+		return nil
+	}
+	return p
+}
+
+// check reads the heads of both files.
+func (p *pack) check() bool {
+	var head [namesAt]byte
+	infos := [2]fs.FileInfo{}
+	for i, f := range [...]*os.File{p.index, p.data} {
+		info, err := f.Stat()
+		if err != nil {
+			return false
+		}
+		infos[i] = info
+	}
+	if _, err := p.index.ReadAt(head[:], 0); err != nil || !bytes.HasPrefix(head[:], []byte("\xfftOc\x00\x00\x00\x02")) {
+		return false
+	}
+	for i := range p.fan {
+		p.fan[i] = binary.BigEndian.Uint32(head[fanAt+4*i:])
+		if i > 0 && p.fan[i] < p.fan[i-1] {
+			return false
+		}
+	}
+	if infos[0].Size() < namesAt+int64(p.fan[255])*perName+2*nameLen {
+		return false
+	}
+	p.size = infos[1].Size()
+	var kind [8]byte
+	_, err := p.data.ReadAt(kind[:], 0)
+	return err == nil && bytes.HasPrefix(kind[:], []byte("PACK\x00\x00\x00")) && (kind[7] == 2 || kind[7] == 3)
+}
+
+// find returns where an object starts in the pack; ok is false if it is not there.
+func (p *pack) find(r *Reader, want id) (at int64, ok bool) {
+	low, high := uint32(0), p.fan[want[0]]
+	if want[0] > 0 {
+		low = p.fan[want[0]-1]
+	}
+	for low < high {
+		mid := low + (high-low)/2
+		var name id
+		if !r.step() {
+			return 0, false
+		}
+		if _, err := p.index.ReadAt(name[:], namesAt+int64(mid)*nameLen); err != nil {
+			return 0, false
+		}
+		switch bytes.Compare(name[:], want[:]) {
+		case 0:
+			return p.offset(mid)
+		case -1:
+			low = mid + 1
+		default:
+			high = mid
+		}
+	}
+	return 0, false
+}
+
+// offset returns where the object with a number starts.
+func (p *pack) offset(number uint32) (int64, bool) {
+	count := int64(p.fan[255])
+	var b [8]byte
+	if _, err := p.index.ReadAt(b[:4], namesAt+count*(nameLen+4)+int64(number)*4); err != nil {
+		return 0, false
+	}
+	short := binary.BigEndian.Uint32(b[:4])
+	if short&(1<<31) == 0 {
+		return int64(short), true
+	}
+	if _, err := p.index.ReadAt(b[:], namesAt+count*perName+int64(short&^(1<<31))*8); err != nil {
+		return 0, false
+	}
+	long := binary.BigEndian.Uint64(b[:])
+	return int64(long), long < 1<<62
+}
+
+// packed reads an object from the packs.
+func (repo *repository) packed(want id) (kind string, data []byte, err error) {
+	repo.openPacks()
+	for _, p := range repo.packs {
+		if at, ok := p.find(repo.r, want); ok {
+			return p.object(repo.r, at)
+		}
+	}
+	return "", nil, fs.ErrNotExist
+}
+
+var packKinds = [...]string{1: "commit", 2: "tree", 3: "blob", 4: "tag"}
+
+// Kinds of objects that are differences to another one.
+const (
+	toOffset = 6 // to one that starts earlier
+	toName   = 7 // to one with a name
+)
+
+// object reads the object that starts at an offset: the last of a chain of
+// differences, and what they are differences to.
+func (p *pack) object(r *Reader, at int64) (kind string, data []byte, err error) {
+	var deltas [][]byte
+	for len(deltas) <= maxChain {
+		if at < 0 || at >= p.size || !r.step() {
+			return "", nil, errPack
+		}
+		in := bufio.NewReader(io.NewSectionReader(p.data, at, p.size-at))
+		number, size, err := objectHead(in)
+		if err != nil {
+			return "", nil, err
+		}
+		next := at
+		switch number {
+		case toOffset:
+			back, err := distance(in)
+			if err != nil || back <= 0 || back > at {
+				return "", nil, errPack
+			}
+			next = at - back
+		case toName:
+			var base id
+			if _, err := io.ReadFull(in, base[:]); err != nil {
+				return "", nil, err
+			}
+			var ok bool
+			if next, ok = p.find(r, base); !ok {
+				return "", nil, errPack
+			}
+		case 1, 2, 3, 4:
+		default:
+			return "", nil, errPack
+		}
+		if data, err = r.inflate(in, size); err != nil {
+			return "", nil, err
+		}
+		if next == at && number < toOffset {
+			for i := len(deltas) - 1; i >= 0; i-- {
+				if data, err = r.apply(data, deltas[i]); err != nil {
+					return "", nil, err
+				}
+			}
+			return packKinds[number], data, nil
+		}
+		deltas, at = append(deltas, data), next
+	}
+	return "", nil, errBound
+}
+
+// objectHead reads kind and size of an object in a pack.
+func objectHead(in io.ByteReader) (kind byte, size int64, err error) {
+	b, err := in.ReadByte()
+	if err != nil {
+		return 0, 0, err
+	}
+	kind, size = b>>4&7, int64(b&15)
+	for shift := 4; b&0x80 != 0; shift += 7 {
+		if b, err = in.ReadByte(); err != nil || shift > 32 {
+			return 0, 0, errPack
+		}
+		size |= int64(b&0x7f) << shift
+	}
+	return kind, size, nil
+}
+
+// distance reads how far before an object its base starts.
+func distance(in io.ByteReader) (int64, error) {
+	b, err := in.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	n := int64(b & 0x7f)
+	for i := 0; b&0x80 != 0; i++ {
+		if b, err = in.ReadByte(); err != nil || i > 6 {
+			return 0, errPack
+		}
+		n = (n+1)<<7 | int64(b&0x7f)
+	}
+	return n, nil
+}
+
+// apply returns what a difference makes of its base.
+func (r *Reader) apply(base, delta []byte) ([]byte, error) {
+	was, delta, ok1 := deltaSize(delta)
+	size, delta, ok2 := deltaSize(delta)
+	if !ok1 || !ok2 || was != int64(len(base)) || !r.spend(size) {
+		return nil, errPack
+	}
+	out := make([]byte, 0, size)
+	for len(delta) > 0 {
+		op := delta[0]
+		delta = delta[1:]
+		var piece []byte
+		if op&0x80 == 0 {
+			n := int(op)
+			if n == 0 || n > len(delta) {
+				return nil, errPack
+			}
+			piece, delta = delta[:n], delta[n:]
+		} else {
+			var from, n int64
+			for i := range 7 {
+				if op&(1<<i) == 0 {
+					continue
+				}
+				if len(delta) == 0 {
+					return nil, errPack
+				}
+				if i < 4 {
+					from |= int64(delta[0]) << (8 * i)
+				} else {
+					n |= int64(delta[0]) << (8 * (i - 4))
+				}
+				delta = delta[1:]
+			}
+			if n == 0 {
+				n = 1 << 16
+			}
+			if from+n > int64(len(base)) {
+				return nil, errPack
+			}
+			piece = base[from : from+n]
+		}
+		if int64(len(out)+len(piece)) > size {
+			return nil, errPack
+		}
+		out = append(out, piece...)
+	}
+	if int64(len(out)) != size {
+		return nil, errPack
+	}
+	return out, nil
+}
+
+// deltaSize reads a size at the start of a difference.
+func deltaSize(b []byte) (n int64, rest []byte, ok bool) {
+	for i := range min(len(b), 6) {
+		n |= int64(b[i]&0x7f) << (7 * i)
+		if b[i]&0x80 == 0 {
+			return n, b[i+1:], true
+		}
+	}
+	return 0, nil, false
+}

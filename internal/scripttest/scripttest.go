@@ -1,0 +1,56 @@
+// Package scripttest has what the scripts of testdata/script start from.
+package scripttest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/shieldcli/shield/internal/ortlib"
+)
+
+// A Command is a command of scripts. With negate, it has to fail.
+type Command = func(ts *testscript.TestScript, negate bool, args []string)
+
+// Params returns the parameters of the scripts in testdata/script: an empty home
+// beside the working folder, rules without a model, and $REPO, the repository.
+func Params(t *testing.T, repo string, commands map[string]Command) testscript.Params {
+	t.Helper()
+	repo, err := filepath.Abs(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               func(env *testscript.Env) error { return setup(env, repo) },
+		Cmds:                commands,
+		Condition: func(name string) (bool, error) {
+			if name != "runtime" {
+				return false, fmt.Errorf("no condition is called %q", name)
+			}
+			return ortlib.Available(), nil
+		},
+	}
+}
+
+func setup(env *testscript.Env, repo string) error {
+	// Beside the working directory: a folder that holds a home is no workspace.
+	home := env.WorkDir + "-home"
+	env.Setenv("HOME", home)
+	env.Setenv("XDG_CONFIG_HOME", "")
+	env.Setenv("XDG_STATE_HOME", "")
+	env.Setenv("XDG_DATA_HOME", "")
+	env.Setenv("XDG_CACHE_HOME", "")
+	env.Setenv("REPO", repo)
+	settings := filepath.Join(home, ".config", "shield")
+	if err := os.MkdirAll(settings, 0o700); err != nil {
+		return err
+	}
+	// What a script shows must not depend on a model, but where it names one.
+	return os.WriteFile(filepath.Join(settings, "shield.yaml"), []byte("classifier: {model: none}\n"), 0o600)
+}

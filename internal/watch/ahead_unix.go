@@ -1,0 +1,77 @@
+//go:build unix
+
+package watch
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// patience is how long a process that begins ahead waits for its judge. One that
+// asks a person or a language model is waited for by the whole program.
+const patience = 250 * time.Millisecond
+
+// init begins before the packages that shield judges with are there: an action that
+// is allowed needs nothing of them here. Whatever else comes, and whatever is
+// unclear, is left to the whole program, which finds it in [Ahead].
+func init() {
+	program, err := os.Executable()
+	if err != nil || len(os.Args) == 0 || !installed(os.Args[1:]) || onTerminal(os.Stdin) {
+		return
+	}
+	ahead = Start(os.Stdin, func() (*Judge, error) { return process(program, judgeArgs(os.Args[1:])) })
+	ahead.signals = make(chan os.Signal, 1)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signal.Notify(ahead.signals, ends...)
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case got := <-ahead.said:
+		if answer, ok := settled(os.Args[2], got); ok {
+			// Unlike with os.Stdout, a reader that is gone is an error, which the
+			// whole program denies for, and no death by a signal.
+			if n, err := syscall.Write(1, []byte(answer)); n == len(answer) && err == nil {
+				os.Exit(0)
+			}
+		}
+		ahead.said <- got
+	case sig := <-ahead.signals:
+		ahead.signals <- sig
+	case <-late.C:
+	}
+}
+
+// onTerminal reports whether a person may have to be told what to type.
+func onTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err != nil || info.Mode()&os.ModeCharDevice != 0
+}
+
+// process starts shield itself. It stays in the group of this process, since a
+// person may have to be asked at the terminal.
+func process(program string, args []string) (*Judge, error) {
+	question, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer question.Close()
+	out, answer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	// Unlike os.StartProcess, which tries out first how this system can wait for
+	// a process: nothing waits for this one.
+	pid, err := syscall.ForkExec(program, append([]string{"shield"}, args...), &syscall.ProcAttr{
+		Env: os.Environ(), Files: []uintptr{question.Fd(), answer.Fd(), os.Stderr.Fd()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Judge{in, out, func() { _ = syscall.Kill(pid, syscall.SIGKILL) }}, nil
+}

@@ -1,0 +1,158 @@
+// Package watch is the side of a hook that its host waits for: it has another
+// process, the judge, judge one event, and gives up on a judge that is late, dies
+// or hangs. A process of its own can be killed when it is stopped, which nothing
+// inside it could do.
+//
+// A host runs two processes of shield for each action of its agent, so what the
+// first one does before it has started the second is waited for twice. Hence this
+// package needs little of the standard library and nothing else: Go initializes
+// packages in the order of their paths, as far as what they import allows, so this
+// one is ready before most of what shield is made of, and [Ahead] begins there.
+package watch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of what is passed on, in bytes.
+const (
+	MaxEvent  = 4 << 20
+	MaxAnswer = 64 << 10
+)
+
+// How long after a hook's deadline each process waits for the one before it: the
+// judge for the verdict that the deadline makes, the watchdog for the judge, and
+// the judge, which is done by then, for the watchdog to end.
+const (
+	JudgeGrace = time.Second
+	Grace      = 2 * time.Second
+	GuardGrace = 4 * time.Second
+)
+
+// Flag makes a hook the judge that its watchdog has started.
+const Flag = "judge"
+
+// A Judge is a process of shield that judges one event. It is given a line with the
+// length of the event and the process that asks, and the event; its standard input
+// then stays open for as long as the watchdog lives. It answers one line.
+type Judge struct {
+	In   io.WriteCloser // ends the judge when it is closed
+	Out  io.Reader
+	Kill func()
+}
+
+// Ask puts an event to the judge and returns the line that it answers. parent is
+// the process that asks: the host, or its shell.
+func (j *Judge) Ask(event []byte, parent int) (line []byte, err error) {
+	question := []byte(`{"bytes":` + strconv.Itoa(len(event)) + `,"parent":` + strconv.Itoa(parent) + "}\n")
+	if _, err := j.In.Write(append(question, event...)); err != nil {
+		return nil, fmt.Errorf("hook: the judge ended before it was asked: %w", err)
+	}
+	if line, err = bufio.NewReader(io.LimitReader(j.Out, MaxAnswer)).ReadBytes('\n'); err != nil {
+		return nil, errors.New("hook: the judge ended without an answer")
+	}
+	return line, nil
+}
+
+// A Watch is one event on its way to a judge and back.
+type Watch struct {
+	judge   atomic.Pointer[Judge] // nil until it has started
+	unread  atomic.Bool           // the judge has started, and the event does not end
+	said    chan reply
+	signals chan os.Signal // that have arrived ahead of the rest of shield; nil if it was there
+}
+
+type reply struct {
+	line []byte
+	err  error
+}
+
+// Start starts a judge and passes on the event that in holds. It does not wait for
+// either.
+func Start(in io.Reader, start func() (*Judge, error)) *Watch {
+	w := &Watch{said: make(chan reply, 1)}
+	go func() {
+		line, err := w.pass(in, start)
+		w.said <- reply{line, err}
+	}()
+	return w
+}
+
+func (w *Watch) pass(in io.Reader, start func() (*Judge, error)) ([]byte, error) {
+	judge, err := start()
+	if err != nil {
+		return nil, fmt.Errorf("hook: start the judge: %w", err)
+	}
+	w.unread.Store(true)
+	w.judge.Store(judge)
+	event, err := io.ReadAll(io.LimitReader(in, MaxEvent+1))
+	w.unread.Store(false)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("hook: read standard input: %w", err)
+	case len(bytes.TrimSpace(event)) == 0:
+		return nil, errors.New("hook: standard input is empty")
+	case len(event) > MaxEvent:
+		return nil, fmt.Errorf("hook: input larger than %d MiB", MaxEvent>>20)
+	}
+	return judge.Ask(event, os.Getppid())
+}
+
+var errUnread = errors.New("hook: standard input did not end in time")
+
+// Wait returns the line that the judge answers within the time that a hook may
+// take. If ctx ends, the judge has a second to take back a question from a screen.
+func (w *Watch) Wait(ctx context.Context, deadline time.Duration) (line []byte, err error) {
+	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+Grace)
+	defer unread.Stop()
+	defer late.Stop()
+	ended, interrupted := ctx.Done(), false
+	for {
+		select {
+		case got := <-w.said:
+			return got.line, got.err
+		case <-unread.C:
+			if w.unread.Load() {
+				return nil, errUnread
+			}
+			continue
+		case <-late.C:
+			if interrupted {
+				return nil, errors.New("hook: interrupted")
+			}
+			return nil, errors.New("hook: no verdict in time")
+		case <-ended:
+			ended = nil
+		case <-w.signals:
+		}
+		if w.unread.Load() {
+			return nil, errUnread
+		}
+		interrupted = true
+		w.hangUp()
+		late.Reset(JudgeGrace)
+	}
+}
+
+// End lets go of the judge: one that has not answered is killed.
+func (w *Watch) End(answered bool) {
+	w.hangUp()
+	if judge := w.judge.Load(); judge != nil && !answered {
+		judge.Kill()
+	}
+}
+
+func (w *Watch) hangUp() {
+	if judge := w.judge.Load(); judge != nil {
+		_ = judge.In.Close()
+	}
+}

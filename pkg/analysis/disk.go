@@ -1,0 +1,70 @@
+package analysis
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// A disk is files as package committed looks at them: a path that goes through a
+// symbolic link, or is not on a local file system, is not there to be seen.
+type disk struct{ files *files }
+
+// seen returns an error if a folder is not what its path says.
+func (d disk) seen(dir string) error {
+	real, err := d.files.follow(dir)
+	if err == nil && real != dir {
+		return errUnseen
+	}
+	return err
+}
+
+func (d disk) Lstat(name string) (fs.FileInfo, error) {
+	if err := d.seen(path.Dir(name)); err != nil {
+		return nil, err
+	}
+	look := d.files.newLooker()
+	if _, err := look.at(name); err != nil {
+		return nil, err
+	}
+	return os.Lstat(name)
+}
+
+func (d disk) Open(name string) (*os.File, error) {
+	if err := d.seen(name); err != nil {
+		return nil, err
+	}
+	return d.files.open(name)
+}
+
+func (d disk) Readlink(name string) (string, error) {
+	if err := d.seen(path.Dir(name)); err != nil {
+		return "", err
+	}
+	return os.Readlink(name)
+}
+
+func (d disk) ReadDir(name string, most int) ([]fs.DirEntry, error) {
+	if err := d.seen(name); err != nil {
+		return nil, err
+	}
+	dir, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	var out []fs.DirEntry
+	for len(out) < most {
+		more, err := dir.ReadDir(most - len(out))
+		out = append(out, more...)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			return nil, err
+		}
+	}
+	return out, nil
+}

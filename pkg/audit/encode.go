@@ -1,0 +1,245 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// encode returns the entry as one line of JSON without the opening brace, Seq and
+// Prev, its fields in the order of the struct. Characters that a terminal would
+// act on, or not show, are escaped.
+func (e *Entry) encode() []byte {
+	room := rooms.Get().(*[]byte)
+	b := (*room)[:0]
+	b = append(e.Time.UTC().AppendFormat(append(b, `"time":"`...), time.RFC3339Nano), '"')
+	b = appendText(append(b, `,"kind":`...), e.Kind)
+	b = optional(b, `,"id":`, e.ID)
+	b = number(b, `,"line":`, int64(e.Line))
+	b = optional(b, `,"session":`, e.Session)
+	b = optional(b, `,"type":`, e.Type)
+	b = optional(b, `,"cwd":`, e.CWD)
+	if e.Decision != verdict.None {
+		b = appendText(append(b, `,"decision":`...), e.Decision.String())
+	}
+	b = strconv.AppendInt(append(b, `,"tier":`...), int64(e.Tier), 10)
+	b = appendConfidence(append(b, `,"confidence":`...), e.Confidence)
+	b = optional(b, `,"rule":`, e.Rule)
+	b = optional(b, `,"reasoning":`, e.Reasoning)
+	b = flag(b, `,"degraded":true`, e.Degraded)
+	b = optional(b, `,"error":`, e.Error)
+	b = optional(b, `,"action_hash":`, e.ActionHash)
+	if e.Payload != nil {
+		b, _ = appendValue(append(b, `,"payload":`...), e.Payload) // as [payload] returns it, which cannot fail
+	}
+	for i := range e.Trail {
+		if i == 0 {
+			b = append(b, `,"trail":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = appendStep(b, &e.Trail[i])
+		if i == len(e.Trail)-1 {
+			b = append(b, ']')
+		}
+	}
+	b = optional(b, `,"channel":`, e.Channel)
+	b = optional(b, `,"by":`, e.By)
+	if f := &e.Fingerprints; *f != (Fingerprints{}) {
+		b = object(b, `,"fingerprints":`, func(b []byte) []byte {
+			b = optional(b, `,"policy":`, f.Policy)
+			b = optional(b, `,"rules":`, f.Rules)
+			b = optional(b, `,"model":`, f.Model)
+			b = optional(b, `,"config":`, f.Config)
+			return optional(b, `,"prompt":`, f.Prompt)
+		})
+	}
+	b = strconv.AppendInt(append(b, `,"latency_us":`...), e.Latency, 10)
+	if c := &e.Caller; *c != (Caller{}) {
+		b = object(b, `,"caller":`, func(b []byte) []byte {
+			b = optional(b, `,"command":`, c.Command)
+			b = optional(b, `,"user":`, c.User)
+			b = number(b, `,"pid":`, int64(c.PID))
+			return number(b, `,"parent":`, int64(c.Parent))
+		})
+	}
+	if r := e.Recovery; r != nil {
+		b = object(b, `,"recovery":`, func(b []byte) []byte {
+			b = appendText(append(b, `,"reason":`...), r.Reason)
+			b = number(b, `,"bytes":`, r.Bytes)
+			b = optional(b, `,"sha256":`, r.SHA256)
+			return optional(b, `,"file":`, r.File)
+		})
+	}
+	b = append(b, '}')
+	if *room = b; cap(b) <= maxLine { // a large one would stay for good
+		rooms.Put(room)
+	}
+	return bytes.Clone(b)
+}
+
+// rooms are what entries are written into: how long one gets is not known before.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
+func appendStep(b []byte, s *verdict.Step) []byte {
+	b = strconv.AppendInt(append(b, `{"tier":`...), int64(s.Tier), 10)
+	b = appendText(append(b, `,"source":`...), s.Source)
+	b = appendText(append(b, `,"decision":`...), s.Decision.String())
+	b = appendConfidence(append(b, `,"confidence":`...), s.Confidence)
+	b = optional(b, `,"rule":`, s.Rule)
+	b = flag(b, `,"allows":true`, s.Allows)
+	b = optional(b, `,"reasoning":`, s.Reasoning)
+	b = optional(b, `,"error":`, s.Error)
+	return append(number(b, `,"latency_us":`, s.Latency), '}')
+}
+
+// object appends an object whose members are appended with a comma before each.
+func object(b []byte, name string, members func([]byte) []byte) []byte {
+	b = append(b, name...)
+	at := len(b)
+	b = append(members(b), '}')
+	if len(b) == at+1 { // it has none
+		return append(b[:at], "{}"...)
+	}
+	b[at] = '{'
+	return b
+}
+
+func optional(b []byte, name, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return appendText(append(b, name...), s)
+}
+
+func number(b []byte, name string, n int64) []byte {
+	if n == 0 {
+		return b
+	}
+	return strconv.AppendInt(append(b, name...), n, 10)
+}
+
+func flag(b []byte, text string, is bool) []byte {
+	if is {
+		b = append(b, text...)
+	}
+	return b
+}
+
+// appendConfidence appends a number in its shortest form; one that JSON cannot
+// hold becomes 0.
+func appendConfidence(b []byte, c float64) []byte {
+	if math.IsNaN(c) || math.IsInf(c, 0) {
+		return append(b, '0')
+	}
+	return jsontext.AppendFloat(b, c, 64)
+}
+
+// appendValue appends a decoded JSON value, fields in the order of their names.
+func appendValue(b []byte, v any) ([]byte, error) {
+	var err error
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...), nil
+	case string:
+		return appendText(b, v), nil
+	case bool:
+		return strconv.AppendBool(b, v), nil
+	case jsontext.Value:
+		if v.Kind() == '0' { // as in all that was read
+			return append(b, v...), nil
+		}
+	case json.RawMessage: // of [payload]
+		return append(b, v...), nil
+	case []any:
+		b = append(b, '[')
+		for i, e := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, err = appendValue(b, e); err != nil {
+				return b, err
+			}
+		}
+		return append(b, ']'), nil
+	case map[string]any:
+		var few [16]string
+		names := few[:0]
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		b = append(b, '{')
+		for i, name := range names {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, err = appendValue(append(appendText(b, name), ':'), v[name]); err != nil {
+				return b, err
+			}
+		}
+		return append(b, '}'), nil
+	}
+	out, err := json.Marshal(v)
+	return append(b, visible(out)...), err
+}
+
+// appendText appends a JSON string in which nothing stands that does not print.
+func appendText(b []byte, s string) []byte {
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		r, n := rune(c), 1
+		if c >= utf8.RuneSelf {
+			if r, n = utf8.DecodeRuneInString(s[i:]); !hidden(r, n) {
+				i += n
+				continue
+			}
+		}
+		b = append(b, s[from:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\b':
+			b = append(b, `\b`...)
+		case '\f':
+			b = append(b, `\f`...)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\r':
+			b = append(b, `\r`...)
+		case '\t':
+			b = append(b, `\t`...)
+		default:
+			b = appendEscape(b, r)
+		}
+		i += n
+		from = i
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+// appendEscape appends the escape of a character.
+func appendEscape(b []byte, r rune) []byte {
+	const digits = "0123456789abcdef"
+	if r > 0xffff {
+		r -= 0x10000
+		b = appendEscape(b, 0xd800+r>>10)
+		r = 0xdc00 + r&0x3ff
+	}
+	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+}

@@ -1,0 +1,48 @@
+package classify
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+var errWire = errors.New("not an ONNX file, or damaged")
+
+// fields calls f for each field of a message in the wire format of protocol
+// buffers: its number with an unsigned or a bytes value. Groups, which no ONNX file
+// has, are refused.
+func fields(data []byte, f func(number, n uint64, value []byte) error) error {
+	for len(data) > 0 {
+		tag, used := binary.Uvarint(data)
+		if used <= 0 || tag>>3 == 0 || tag>>3 >= 1<<29 {
+			return errWire
+		}
+		data = data[used:]
+		var n uint64
+		var value []byte
+		switch tag & 7 {
+		case 0: // varint
+			n, used = binary.Uvarint(data)
+		case 1: // 64 bits
+			used = 8
+		case 2: // bytes
+			length, before := binary.Uvarint(data)
+			if before <= 0 || length > uint64(len(data)-before) {
+				return errWire
+			}
+			used = before + int(length)
+			value = data[before:used:used]
+		case 5: // 32 bits
+			used = 4
+		default:
+			return errWire
+		}
+		if used <= 0 || used > len(data) {
+			return errWire
+		}
+		data = data[used:]
+		if err := f(tag>>3, n, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

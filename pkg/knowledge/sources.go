@@ -1,0 +1,49 @@
+package knowledge
+
+import (
+	"strings"
+	"sync"
+)
+
+// A SourceForm is how files of some names say where packages, plug-ins and build
+// tools come from.
+type SourceForm struct {
+	Files   []string // globs, as of effect.Globs
+	Setting string   // RE2; the first group is the address
+	Code    bool     // hosts of code are usual places, too
+}
+
+// Addresses returns the addresses that the settings of the form name in a text.
+func (f *SourceForm) Addresses(text string) []string {
+	var out []string
+	for _, m := range expression(f.Setting).FindAllStringSubmatch(text, maxAddresses) {
+		out = append(out, strings.ReplaceAll(m[1], `\`, ""))
+	}
+	return out
+}
+
+// maxAddresses bounds the addresses that are taken from one text.
+const maxAddresses = 64
+
+// UsualSource reports whether a host is one of those that packages and images come
+// from all day, or lies below one.
+func UsualSource(host string) bool {
+	for host != "" {
+		if registries()[host] {
+			return true
+		}
+		_, host, _ = strings.Cut(host, ".")
+	}
+	return false
+}
+
+var registries = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for _, list := range [...]string{"package_registries", "image_registries"} {
+		hosts, _ := Hosts(list)
+		for _, h := range hosts {
+			out[h] = true
+		}
+	}
+	return out
+})

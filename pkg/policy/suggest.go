@@ -1,0 +1,316 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// An Approval is a command that a person allowed though a rule asked about it.
+type Approval struct {
+	Command string `json:"command"`
+	CWD     string `json:"cwd"`  // "" if it is not known
+	Rule    string `json:"rule"` // the verify rule that asked
+}
+
+// A Suggestion is an exception to a rule of a preset that would have saved
+// questions.
+type Suggestion struct {
+	Rule      string
+	Approvals int
+	except    rulefile.Criteria
+	cwd       string   // folder of the commands
+	pass      []string // commands that it lets through
+	match     []string // commands that the rule still asks about
+}
+
+const (
+	maxShown    = 5   // examples of a suggestion
+	maxWords    = 16  // of a command
+	maxCommand  = 512 // bytes
+	maxRepeated = 500 // suggestions
+)
+
+// Suggest returns the exceptions to verify rules of a preset that at least least
+// approvals stand behind: the same program, subcommand and options on the same
+// files, or on files of the same folder. Nothing is suggested for secrets, for
+// shield itself, and for what is not known in full.
+func Suggest(ctx context.Context, approvals []Approval, preset string, least int, an *analysis.Analyzer, opts Options) ([]Suggestion, error) {
+	p, err := Preset(preset, opts)
+	if err != nil {
+		return nil, err
+	}
+	s := suggester{ctx: ctx, preset: preset, policy: p, an: an, opts: opts, groups: map[string]*group{}}
+	if s.never, err = neverSuggested(opts); err != nil {
+		return nil, err
+	}
+	for _, a := range approvals {
+		s.add(a)
+	}
+	var out []Suggestion
+	for _, key := range s.keys {
+		g := s.groups[key]
+		if g.times < least || len(out) == maxRepeated {
+			continue
+		}
+		if sug := g.suggestion(); s.saves(&sug) {
+			out = append(out, sug)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Suggestion) int { return cmp.Compare(a.Rule, b.Rule) })
+	return out, nil
+}
+
+type suggester struct {
+	ctx    context.Context
+	preset string
+	policy *Policy
+	an     *analysis.Analyzer
+	opts   Options
+	never  *effect.Globs
+	groups map[string]*group
+	keys   []string // of groups, in the order of the log
+}
+
+// A group is the approvals that one suggestion can stand on.
+type group struct {
+	rule     string
+	cwd      string
+	times    int
+	words    [][]string // of each different command
+	folders  []string   // for each word that names a file: its folder, else ""
+	paths    []string   // what the commands touch
+	wide     bool       // they touch folders with all in them
+	commands []string
+}
+
+// neverSuggested are the files that no suggestion touches.
+func neverSuggested(opts Options) (*effect.Globs, error) {
+	var globs []string
+	for _, name := range knowledge.PathNames() {
+		if name != "build_output" && name != "delivered_files" && name != "public_files" {
+			list, _ := knowledge.Paths(name)
+			globs = append(globs, list...)
+		}
+	}
+	for _, name := range variables {
+		if strings.HasPrefix(name, "SHIELD") {
+			globs = append(globs, "$"+name, "$"+name+"/**")
+		}
+	}
+	return effect.NewGlobs(globs, opts.known())
+}
+
+// suggestible reports whether an effect is one that a rule may let through by a
+// command's words alone.
+func (s *suggester) suggestible(e *effect.Effect) bool {
+	switch e.Kind {
+	case effect.Execute:
+		return e.Class != effect.Unknown && e.Class != effect.Privileged
+	case effect.ReadFile, effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ListDirectory:
+		if e.Path == "" || e.Pattern {
+			return false
+		}
+		_, touches := s.never.Touches(e.Path, false, e.Recursive)
+		return !touches
+	case effect.ChangeRemote, effect.Destroy, effect.HTTPRequest, effect.Connect, effect.Listen:
+		return true
+	case effect.SendData:
+		return !e.Is(effect.LabelCredential) && !e.Is(effect.LabelSecret)
+	}
+	return false
+}
+
+// plainWord matches a word that means itself to every shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+
+// add puts an approval into its group, if it can have one: its words mean
+// themselves, and the rule that asked then would ask now.
+func (s *suggester) add(a Approval) {
+	words := strings.Split(a.Command, " ")
+	if len(a.Command) > maxCommand || len(words) > maxWords || slices.ContainsFunc(words, func(w string) bool { return !plainWord.MatchString(w) }) {
+		return
+	}
+	c, v, err := s.judge(s.policy, a.Command, a.CWD)
+	if err != nil || v.Rule != a.Rule || v.Decision != verdict.Escalate {
+		return
+	}
+	g := &group{rule: a.Rule, cwd: a.CWD, folders: make([]string, len(words))}
+	key := []string{a.Rule, a.CWD}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if !s.suggestible(e) || e.Kind == effect.Execute && i > 0 {
+			return
+		}
+		if e.Path != "" {
+			g.paths, g.wide = append(g.paths, e.Path), g.wide || e.Recursive
+		}
+	}
+	for i, w := range words {
+		at, pattern := c.At().Path(w, false)
+		if i > 0 && !pattern && slices.Contains(g.paths, at) && named.MatchString(path.Base(w)) {
+			g.folders[i] = path.Dir(at)
+			w = "in " + g.folders[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
+		}
+		key = append(key, w)
+	}
+	id := fmt.Sprintf("%q %v", key, g.wide)
+	if old := s.groups[id]; old != nil {
+		old.paths = append(old.paths, g.paths...)
+		g = old
+	} else {
+		s.groups[id] = g
+		s.keys = append(s.keys, id)
+	}
+	g.times++
+	if !slices.Contains(g.commands, a.Command) {
+		g.commands, g.words = append(g.commands, a.Command), append(g.words, words)
+	}
+}
+
+// named matches the name of a file that a suggestion may stand for others.
+var named = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// suggestion returns the exception that lets a group's commands through.
+func (g *group) suggestion() Suggestion {
+	first := g.words[0]
+	var expr, sample []string
+	varied := map[string]bool{}
+	for i, w := range first {
+		same := !slices.ContainsFunc(g.words, func(ws []string) bool { return ws[i] != w })
+		if same {
+			expr, sample = append(expr, regexp.QuoteMeta(w)), append(sample, w)
+			continue
+		}
+		dir, ext := w[:strings.LastIndexByte(w, '/')+1], path.Ext(w)
+		expr = append(expr, regexp.QuoteMeta(dir)+`[A-Za-z0-9_][A-Za-z0-9_-]*`+regexp.QuoteMeta(ext))
+		sample = append(sample, dir+"../elsewhere"+ext)
+		varied[g.folders[i]] = true
+	}
+	out := Suggestion{Rule: g.rule, Approvals: g.times, cwd: g.cwd, pass: g.commands[:min(len(g.commands), maxShown)]}
+	out.except = rulefile.Criteria{
+		Types: []string{"execute_command"}, Commands: []string{strings.Join(expr, " ")}, When: ".action.cwd == " + quoted(g.cwd),
+	}
+	for _, p := range g.paths {
+		glob := effect.Quote(p)
+		if varied[path.Dir(p)] {
+			glob = effect.Quote(path.Dir(p)) + "/*"
+		}
+		if g.wide {
+			glob += "/**"
+		}
+		if !slices.Contains(out.except.Paths, glob) {
+			out.except.Paths = append(out.except.Paths, glob)
+		}
+	}
+	out.match = []string{strings.Join(first, " ") + " elsewhere"}
+	if len(varied) > 0 {
+		out.match = append(out.match, strings.Join(sample, " "))
+	}
+	return out
+}
+
+// Action returns what was approved as an action.
+func (a Approval) Action() *action.Action {
+	return &action.Action{Type: "execute_command", CWD: a.CWD, Payload: map[string]any{"command": a.Command}}
+}
+
+// judge judges a command with a policy.
+func (s *suggester) judge(p *Policy, command, cwd string) (*analysis.Case, verdict.Verdict, error) {
+	c := s.an.Case(Approval{Command: command, CWD: cwd}.Action())
+	v, err := p.Judge(s.ctx, c)
+	return c, v, err
+}
+
+// example returns an action as JSON, which is YAML as well.
+func example(command, cwd string) string {
+	if cwd != "" {
+		cwd = `"cwd": ` + quoted(cwd) + ", "
+	}
+	return `{"type": "execute_command", ` + cwd + `"payload": {"command": ` + quoted(command) + "}}"
+}
+
+// quoted returns text as a string of JSON, YAML and jq.
+func quoted(s string) string {
+	text, _ := json.Marshal(s) //nolint:errchkjson // a string has a form
+	return string(text)
+}
+
+// saves reports whether no rule would ask about the approved commands with a
+// suggestion. It leaves out of its examples what is judged otherwise.
+func (s *suggester) saves(sug *Suggestion) bool {
+	p, err := Load("suggestion", []byte(Suggested(s.preset, []Suggestion{*sug})), s.opts)
+	if err != nil {
+		return false
+	}
+	decides := func(command string) bool {
+		_, v, err := s.judge(p, command, sug.cwd)
+		return err != nil || v.Rule != ""
+	}
+	asks := func(command string) bool {
+		_, v, err := s.judge(p, command, sug.cwd)
+		return err == nil && v.Rule == sug.Rule
+	}
+	sug.pass = slices.DeleteFunc(slices.Clone(sug.pass), decides)
+	sug.match = slices.DeleteFunc(sug.match, func(c string) bool { return !asks(c) })
+	return len(sug.pass) > 0
+}
+
+// Approved returns approvals that a suggestion stands on.
+func (s *Suggestion) Approved() []Approval {
+	out := make([]Approval, len(s.pass))
+	for i, command := range s.pass {
+		out[i] = Approval{Command: command, CWD: s.cwd, Rule: s.Rule}
+	}
+	return out
+}
+
+// Suggested returns suggestions as a policy file.
+func Suggested(preset string, all []Suggestion) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "extends: %s\nverify:\n", preset)
+	for i := 0; i < len(all); {
+		end := i
+		for end < len(all) && all[end].Rule == all[i].Rule {
+			end++
+		}
+		rule := all[i:end]
+		fmt.Fprintf(&b, "  - name: %s\n    except:\n", rule[0].Rule)
+		for _, s := range rule {
+			fmt.Fprintf(&b, "      # stands on %d approvals\n", s.Approvals)
+			fmt.Fprintf(&b, "      - action_types: [%s]\n        commands: [%s]\n", strings.Join(s.except.Types, ", "), quoted(s.except.Commands[0]))
+			fmt.Fprintf(&b, "        when: %s\n", quoted(s.except.When))
+			if len(s.except.Paths) > 0 {
+				b.WriteString("        paths:\n")
+				for _, p := range s.except.Paths {
+					fmt.Fprintf(&b, "          - %s\n", quoted(p))
+				}
+			}
+		}
+		examples := func(key, about string, of func(Suggestion) []string) {
+			head := fmt.Sprintf("    %s: # %s\n", key, about)
+			for _, s := range rule {
+				for _, command := range of(s) {
+					b.WriteString(head + "      - " + example(command, s.cwd) + "\n")
+					head = ""
+				}
+			}
+		}
+		examples("match", "the rule still asks about these", func(s Suggestion) []string { return s.match })
+		examples("pass", "approved before", func(s Suggestion) []string { return s.pass })
+		i = end
+	}
+	return b.String()
+}

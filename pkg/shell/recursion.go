@@ -1,0 +1,146 @@
+package shell
+
+import (
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// recursion looks at a function that is called while it is walked. One that surely
+// calls itself again never ends, as a fork bomb; one that may end, and starts
+// copies of itself beside it, can be as bad.
+func (s *state) recursion(i int, at effect.Span) {
+	f := &s.funcs[i]
+	first := slices.IndexFunc(s.frames, func(on frame) bool { return on.of == f.body })
+	if first < 0 {
+		return
+	}
+	endless := callsAgain(f.name, f.body)
+	if !endless {
+		endless = !slices.ContainsFunc(s.frames[first:], func(on frame) bool { return decides(on.of) })
+	}
+	switch {
+	case endless:
+		s.once(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "a function calls itself endlessly", From: at})
+	case slices.ContainsFunc(s.frames[first:], func(on frame) bool { return multiplies(f.name, on.of) }):
+		s.dynamic(effect.CauseLimit, "a function starts copies of itself beside it", at)
+	}
+}
+
+// decides reports whether anything in a function's body depends on something, so
+// that the function may end.
+func decides(body *syntax.Stmt) bool {
+	found := false
+	syntax.Walk(body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.IfClause:
+			found = found || len(n.Cond) > 0 && !always(n.Cond)
+		case *syntax.WhileClause:
+			found = found || !always(n.Cond)
+		case *syntax.BinaryCmd:
+			found = found || (n.Op == syntax.AndStmt || n.Op == syntax.OrStmt) && !always([]*syntax.Stmt{n.X})
+		case *syntax.ForClause, *syntax.CaseClause:
+			found = true
+		case *syntax.CallExpr:
+			found = found || isCall(n, "return") || isCall(n, "exit") || isCall(n, "exec")
+		}
+		return !found
+	})
+	return found
+}
+
+// callsAgain reports whether a body, and so each that it calls, surely calls a function.
+func callsAgain(name string, stmt *syntax.Stmt) bool {
+	if stmt == nil {
+		return false
+	}
+	all := func(stmts []*syntax.Stmt) bool {
+		for _, st := range stmts {
+			if callsAgain(name, st) {
+				return true
+			}
+			if decides(st) {
+				return false // it may have ended
+			}
+		}
+		return false
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		return isCall(cmd, name)
+	case *syntax.Block:
+		return all(cmd.Stmts)
+	case *syntax.Subshell:
+		return all(cmd.Stmts)
+	case *syntax.TimeClause:
+		return callsAgain(name, cmd.Stmt)
+	case *syntax.CoprocClause:
+		return callsAgain(name, cmd.Stmt)
+	case *syntax.BinaryCmd:
+		again := callsAgain(name, cmd.X)
+		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll || cmd.Op == syntax.AndStmt && always([]*syntax.Stmt{cmd.X}) {
+			again = again || callsAgain(name, cmd.Y)
+		}
+		return again
+	case *syntax.IfClause:
+		return always(cmd.Cond) && all(cmd.Then) || cmd.Else != nil && all(cmd.Then) && all(cmd.Else.Then)
+	case *syntax.WhileClause:
+		return !cmd.Until && always(cmd.Cond) && all(cmd.Do)
+	case *syntax.ForClause:
+		return all(cmd.Do)
+	}
+	return false
+}
+
+// multiplies reports whether a body starts a function in the background, or several
+// times in one pipe.
+func multiplies(name string, body *syntax.Stmt) bool {
+	found := false
+	syntax.Walk(body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			found = found || n.Background && selfCalls(name, n) > 0
+		case *syntax.BinaryCmd:
+			found = found || (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && selfCalls(name, n) > 1
+		}
+		return !found
+	})
+	return found
+}
+
+// selfCalls counts the calls of a function in a node.
+func selfCalls(name string, node syntax.Node) int {
+	count := 0
+	syntax.Walk(node, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && isCall(call, name) {
+			count++
+		}
+		return true
+	})
+	return count
+}
+
+// always reports whether commands that something depends on hold always.
+func always(stmts []*syntax.Stmt) bool {
+	if len(stmts) != 1 || stmts[0].Negated {
+		return false
+	}
+	call, ok := stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return false
+	}
+	switch call.Args[0].Lit() {
+	case "true", ":":
+		return true
+	case "[", "test": // [ 1 ]
+		return len(call.Args) == 3 && call.Args[1].Lit() != "" && call.Args[2].Lit() == "]" || len(call.Args) == 2 && call.Args[1].Lit() != ""
+	}
+	return false
+}
+
+// isCall reports whether a command is a call of a program or function.
+func isCall(call *syntax.CallExpr, name string) bool {
+	return len(call.Args) > 0 && call.Args[0].Lit() == name
+}
