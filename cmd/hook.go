@@ -22,7 +22,7 @@ func hookCommand(w *World) *cli.Command {
 		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. A denial is the host's own JSON on standard output, the same reason on standard error, and status 2; so is every failure, including usage errors. " +
 			"What is allowed is left to the host's own permissions, unless the setting hook.answer is allow. " +
 			"A second process judges; the first one denies when the second is late, stopped or dead. " +
-			"hook install edits the host's settings, hook uninstall undoes it, hook status verifies that the host enforces a denial.",
+			"hook install edits the settings of hosts, hook uninstall undoes it, hook status verifies that a denial is enforced, hook list says which hosts there are.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
 				return fmt.Errorf("hook: unknown host %q; supported: %s", cut(c.Args().First()), strings.Join(host.Names(), ", "))
@@ -121,7 +121,7 @@ func hookedBy(args []string) (name string, hooked bool) {
 		switch {
 		case slices.Contains(host.Names(), arg):
 			return arg, true
-		case slices.Contains([]string{"install", "uninstall", "status"}, arg):
+		case slices.Contains([]string{"install", "uninstall", "status", "list"}, arg):
 			return "", false
 		}
 	}

@@ -31,7 +31,7 @@ type hookQuestion struct {
 type hookAnswer struct {
 	Allow  bool           `json:"allow"`
 	Failed bool           `json:"failed,omitempty"` // not judged: Reason says what went wrong
-	Answer jsontext.Value `json:"answer,omitempty"` // what an allowed host is told, if anything
+	Answer jsontext.Value `json:"answer,omitzero"`  // what an allowed host is told, if anything
 	Reason string         `json:"reason,omitempty"` // why not
 }
 
@@ -132,7 +132,8 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		return hookAnswer{}, err
 	}
 	if len(event.Actions) == 0 {
-		return hookAnswer{Allow: true}, nil
+		answer, err := h.Answer(ctx, event, true, "")
+		return hookAnswer{Allow: true, Answer: answer}, err
 	}
 	set, p, err := pipeline(c, w)
 	if err != nil {

@@ -1,14 +1,20 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/internal/watch"
+	"github.com/shieldcli/shield/pkg/host"
 )
 
 // pinned are the variables that say where shield finds its settings and state.
@@ -16,73 +22,172 @@ import (
 // sets them itself, to what they were when it was installed.
 var pinned = []string{"SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
 
-// wrapper speaks where shield did not: hosts take the statuses of a program
-// that is missing or was killed for permission. It prints no JSON, since shield
-// may have printed its own before it was killed.
-const wrapper = ` || { s=$?; [ $s -eq 2 ] || echo "shield: blocked: no verdict (status $s); reinstall shield, or remove this hook from the settings" >&2; exit 2; }`
+// A hookShell is the shell text around the command that runs shield. Hosts take
+// silence, text that is not an answer, and the statuses of a program that is
+// missing, was killed or is not one, for permission. So only an answer passes; for
+// everything else the text denies in the host's own form.
+type hookShell struct {
+	begin, end string
+	userShell  bool
+}
+
+// noVerdict is what a host is told where shield said nothing that can be used.
+const noVerdict = "shield: blocked, because it gave no verdict; reinstall shield, or remove this hook from the settings"
+
+func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
+	denial, err := h.Deny(ctx, noVerdict)
+	if err != nil {
+		return hookShell{}, err
+	}
+	show, deny := `printf '%s\n' "$o"; `, `printf '%s\n' '`+string(denial)+`'; `
+	if h.Silent() {
+		show, deny = "", ""
+	}
+	return hookShell{
+		begin:     "o=$(",
+		end:       `); s=$?; case $s$o in [02]"{"*"}") ` + show + `exit $s;; esac; ` + deny + `echo "` + noVerdict + ` (status $s)" >&2; exit 2`,
+		userShell: h.UserShell(),
+	}, nil
+}
+
+// around returns the command line for a command. Where a host uses the user's own
+// shell, which need not be one of sh's kind, that starts sh.
+func (t hookShell) around(command string) string {
+	line := t.begin + command + t.end
+	if t.userShell {
+		line = "/bin/sh -c '" + strings.ReplaceAll(line, "'", `'\''`) + "'"
+	}
+	return line
+}
+
+// inside returns the command in a command line.
+func (t hookShell) inside(line string) (string, error) {
+	if t.userShell {
+		script, begins := strings.CutPrefix(line, "/bin/sh -c '")
+		script, ends := strings.CutSuffix(script, "'")
+		script = strings.ReplaceAll(script, `'\''`, "'")
+		if !begins || !ends {
+			return "", errUnknownLine
+		}
+		line = script
+	}
+	command, begins := strings.CutPrefix(line, t.begin)
+	command, ends := strings.CutSuffix(command, t.end)
+	if !begins || !ends {
+		return "", errors.New("the command does not block when shield is missing, killed or unclear")
+	}
+	return command, nil
+}
+
+var errUnknownLine = errors.New("shield did not install this command")
 
 // hookLine returns the command line that a host is given to run, for sh.
-func hookLine(w *World, name string, deadline time.Duration) (string, error) {
+func hookLine(ctx context.Context, w *World, h *host.Host, deadline time.Duration) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: the path of shield itself is unknown")
 	}
-	judge, err := fixedShield(w)
+	shell, err := newHookShell(ctx, h)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	return fmt.Sprintf("%s hook %s --timeout %s%s", judge, name, deadline, wrapper), nil
+	judge, err := fixedShield(w, killer(ctx, deadline)...)
+	if err != nil {
+		return "", fmt.Errorf("hook: %w", err)
+	}
+	return shell.around(fmt.Sprintf("%s hook %s --timeout %s", judge, h.Name, deadline)), nil
 }
 
-// readHookLine returns the program of an installed command line and its
-// deadline, 0 if it names none. An error says what is wrong with the line.
-func readHookLine(line, name string) (program string, deadline time.Duration, err error) {
-	unknown := errors.New("shield did not install this command")
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
+// killers are where systems have the program timeout. It ends a shield that hangs
+// before it can watch itself.
+var killers = []string{"/usr/bin/timeout", "/bin/timeout"}
+
+// killGrace is how long after shield's deadline the killer waits. It is later than
+// shield's own watchdog, and earlier than the host.
+const killGrace = watch.GuardGrace + time.Second
+
+// killer returns the words before shield's own that end it when it hangs, or none
+// where the system has no such program.
+func killer(ctx context.Context, deadline time.Duration) []string {
+	for _, path := range killers {
+		words := []string{path, "--foreground", "-s", "KILL", strconv.Itoa(int((deadline + killGrace).Seconds()))}
+		if exec.CommandContext(ctx, path, append(slices.Clone(words[1:]), "true")...).Run() == nil {
+			return words
+		}
+	}
+	return nil
+}
+
+// An installedLine is what an installed command line says.
+type installedLine struct {
+	command  string        // that runs shield, without what is around it
+	program  string        // shield
+	deadline time.Duration // 0 if none is named
+}
+
+// readHookLine reads an installed command line. An error says what is wrong with
+// it.
+func readHookLine(ctx context.Context, line string, h *host.Host) (got installedLine, err error) {
+	shell, err := newHookShell(ctx, h)
+	if err != nil {
+		return got, err
+	}
+	if got.command, err = shell.inside(line); err != nil {
+		return got, err
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(got.command), "")
 	if err != nil || len(file.Stmts) != 1 {
-		return "", 0, unknown
+		return got, errUnknownLine
 	}
-	either, ok := file.Stmts[0].Cmd.(*syntax.BinaryCmd)
-	if !ok || !bare(file.Stmts[0]) || either.Op != syntax.OrStmt || line[either.OpPos.Offset():] != strings.TrimSpace(wrapper) {
-		return "", 0, errors.New("the command does not block when shield is missing or killed")
-	}
-	call, ok := either.X.Cmd.(*syntax.CallExpr)
-	if !ok || !bare(either.X) {
-		return "", 0, unknown
+	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || !bare(file.Stmts[0]) || int(call.Pos().Offset()) != 0 || int(call.End().Offset()) != len(got.command) {
+		return got, errUnknownLine
 	}
 	var words, set []string
 	for _, word := range call.Args {
 		text, ok := literal(word)
 		if !ok {
-			return "", 0, errors.New("the command depends on more than its text")
+			return got, errors.New("the command depends on more than its text")
 		}
 		words = append(words, text)
 	}
 	for _, a := range call.Assigns {
 		if _, ok := literal(a.Value); !ok || !slices.Contains(pinned, a.Name.Value) {
-			return "", 0, fmt.Errorf("the command sets %s", a.Name.Value)
+			return got, fmt.Errorf("the command sets %s", a.Name.Value)
 		}
 		set = append(set, a.Name.Value)
 	}
 	for _, variable := range pinned {
 		if !slices.Contains(set, variable) {
-			return "", 0, fmt.Errorf("the command does not set %s", variable)
+			return got, fmt.Errorf("the command does not set %s", variable)
 		}
 	}
-	if len(words) < 3 || words[1] != "hook" || words[2] != name || !filepath.IsAbs(words[0]) {
-		return "", 0, fmt.Errorf("the command is not the absolute path of shield with hook %s", name)
+	var kills time.Duration
+	if len(words) > 5 && slices.Contains(killers, words[0]) && slices.Equal(words[1:4], []string{"--foreground", "-s", "KILL"}) {
+		seconds, err := strconv.Atoi(words[4])
+		if err != nil || checkProgram(words[0]) != nil {
+			return got, errUnknownLine
+		}
+		kills, words = time.Duration(seconds)*time.Second, words[5:]
 	}
+	if len(words) < 3 || words[1] != "hook" || words[2] != h.Name || !filepath.IsAbs(words[0]) {
+		return got, fmt.Errorf("the command is not the absolute path of shield with hook %s", h.Name)
+	}
+	got.program = words[0]
 	for i, word := range words {
 		value, ok := strings.CutPrefix(word, "--timeout=")
 		if word == "--timeout" && i+1 < len(words) {
 			value, ok = words[i+1], true
 		}
 		if ok {
-			if deadline, err = time.ParseDuration(value); err != nil || deadline <= 0 {
-				return "", 0, fmt.Errorf("--timeout %q is not a duration such as 50s", cut(value))
+			if got.deadline, err = time.ParseDuration(value); err != nil || got.deadline <= 0 {
+				return got, fmt.Errorf("--timeout %q is not a duration such as 50s", cut(value))
 			}
 		}
 	}
-	return words[0], deadline, nil
+	if kills != 0 && kills <= got.deadline+watch.Grace {
+		return got, fmt.Errorf("the command is ended after %s, before shield has answered", kills)
+	}
+	return got, nil
 }
 
 // bare reports whether nothing is said of a command but the command itself.

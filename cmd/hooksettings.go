@@ -1,19 +1,16 @@
 package cmd
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/shieldcli/shield/internal/flock"
-	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/host"
 )
@@ -22,47 +19,128 @@ import (
 // answer is always shield's.
 const hookMargin = 10 * time.Second
 
-// hookSettingsCommands are the commands that edit and try a host's settings.
+// hookSettingsCommands are the commands that edit and try hosts' settings.
 func hookSettingsCommands(w *World) []*cli.Command {
+	all := &cli.BoolFlag{Name: "all", Usage: "every host that is found on this machine"}
 	command := func(name, usage string, run func(*hookSettings, *cli.Context) error, flags ...cli.Flag) *cli.Command {
 		return &cli.Command{
-			Name: name, Usage: usage, ArgsUsage: "HOST", Flags: flags,
+			Name: name, Usage: usage, ArgsUsage: "HOST…", Flags: append(flags, all),
 			Action: func(c *cli.Context) error {
-				s, err := newHookSettings(c, w)
-				if err == nil {
-					err = run(s, c)
-				}
+				chosen, err := chosenHosts(c, w)
 				if err != nil {
 					return fmt.Errorf("hook %s: %w", name, err)
 				}
-				return nil
+				var failed []error
+				for _, s := range chosen {
+					if err := run(s, c); err != nil {
+						failed = append(failed, fmt.Errorf("hook %s: %s: %w", name, s.host.Name, err))
+					}
+				}
+				return errors.Join(failed...)
 			},
 		}
 	}
-	scope := &cli.StringFlag{Name: "scope", Value: "user", Usage: "edit the settings of the `user|project`"}
+	scope := &cli.StringFlag{Name: "scope", Value: "user", Usage: "edit the settings of the `user|project|managed`"}
 	return []*cli.Command{
-		command("install", "make a host call shield", (*hookSettings).install, scope,
+		command("install", "make hosts call shield", (*hookSettings).install, scope,
 			&cli.DurationFlag{Name: "timeout", Usage: "answer within `TIME`, waiting for a person included"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"}),
 		command("uninstall", "undo install", (*hookSettings).uninstall, scope),
-		command("status", "verify that the host enforces a denial", (*hookSettings).status),
+		command("status", "verify that hosts enforce a denial", (*hookSettings).status),
+		{
+			Name: "list", Usage: "list the hosts, which of them are on this machine, and where shield is installed",
+			Action: func(c *cli.Context) error { return listHosts(c, w) },
+		},
 	}
+}
+
+// chosenHosts returns the hosts that a command line names, or with --all those
+// that are on this machine.
+func chosenHosts(c *cli.Context, w *World) ([]*hookSettings, error) {
+	names := c.Args().Slice()
+	switch {
+	case c.Bool("all") && len(names) > 0:
+		return nil, errors.New("--all and a HOST exclude each other")
+	case c.Bool("all"):
+		for _, name := range host.Names() {
+			h, err := host.Named(name)
+			if err != nil {
+				return nil, err
+			}
+			if w.found(h) {
+				names = append(names, name)
+			}
+		}
+		if len(names) == 0 {
+			return nil, errors.New("no agent host is found on this machine; name one of " + strings.Join(host.Names(), ", "))
+		}
+	case len(names) == 0:
+		return nil, errors.New("HOST is missing; use --all or one of " + strings.Join(host.Names(), ", "))
+	}
+	var chosen []*hookSettings
+	for _, name := range names {
+		s, err := newHookSettings(c, w, name)
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, s)
+	}
+	return chosen, nil
+}
+
+// found reports whether a host is on this machine.
+func (w *World) found(h *host.Host) bool {
+	programs, folders := h.Found()
+	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
+		for _, name := range programs {
+			if st, err := os.Stat(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) && st.Mode().IsRegular() {
+				return true
+			}
+		}
+	}
+	return w.Home != "" && slices.ContainsFunc(folders, func(name string) bool {
+		st, err := os.Stat(filepath.Join(w.Home, name))
+		return err == nil && st.IsDir()
+	})
+}
+
+// listHosts prints a line for each host.
+func listHosts(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	for _, name := range host.Names() {
+		s, err := newHookSettings(c, w, name)
+		if err != nil {
+			return fmt.Errorf("hook list: %w", err)
+		}
+		tested, there := "recorded events only", "not found"
+		if v := s.host.Verified(); v != "" {
+			tested = "tested with " + v
+		}
+		if w.found(s.host) {
+			there = "found"
+		}
+		if hooks, _ := s.survey(c.Context); len(hooks) > 0 {
+			there = "installed in " + hooks[0].file
+		}
+		if _, err := fmt.Fprintf(w.Out, "%-12s %-22s %-22s %s\n", name, s.host.Title(), tested, shown(there)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hookSettings are a host's settings files.
 type hookSettings struct {
 	*host.Settings
-	host     string
+	host     *host.Host
 	world    *World
 	deadline time.Duration // of a hook that is installed, or that names none
 }
 
-func newHookSettings(c *cli.Context, w *World) (*hookSettings, error) {
-	args, err := operands(c, "HOST")
-	if err != nil {
-		return nil, err
-	}
-	h, err := host.Named(args[0])
+func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, error) {
+	h, err := host.Named(name)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +151,7 @@ func newHookSettings(c *cli.Context, w *World) (*hookSettings, error) {
 	if deadline < time.Second || deadline > config.MaxHookTimeout {
 		return nil, fmt.Errorf("--timeout %s is outside 1s to %s", deadline, config.MaxHookTimeout)
 	}
-	line, err := hookLine(w, h.Name, deadline)
+	line, err := hookLine(c.Context, w, h, deadline)
 	if err != nil {
 		return nil, err
 	}
@@ -81,186 +159,84 @@ func newHookSettings(c *cli.Context, w *World) (*hookSettings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &hookSettings{Settings: s, host: h.Name, world: w, deadline: deadline}, nil
+	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline}, nil
 }
 
-// file returns the settings file of a scope; its path is "" if the folder is
-// unknown.
-func (s *hookSettings) file(scope host.Scope) (settingsFile, error) {
+// folder returns where the files of a place are; "" if that is unknown.
+func (s *hookSettings) folder(p *host.Place) string {
+	variable, below, _ := strings.Cut(p.Variable, "/")
+	if variable != "" {
+		if dir := s.world.Getenv(variable); dir != "" {
+			return filepath.Join(absolute([]string{dir}, s.world.Dir)[0], below)
+		}
+	}
 	base := s.world.Dir
-	if scope.Name == "user" {
+	switch {
+	case p.Scope == "managed":
+		return p.Folder
+	case p.Scope == "user":
 		base = s.world.Home
 	}
-	folder := filepath.Join(base, scope.Folder)
-	if scope.Variable != "" {
-		if dir := s.world.Getenv(scope.Variable); dir != "" {
-			base, folder = dir, absolute([]string{dir}, s.world.Dir)[0]
-		}
-	}
 	if base == "" {
-		return settingsFile{}, nil
+		return ""
 	}
-	return newSettingsFile(filepath.Join(folder, scope.File))
+	return filepath.Join(base, p.Folder)
 }
 
-// edited returns the settings file that a command line asks to edit.
-func (s *hookSettings) edited(c *cli.Context) (settingsFile, error) {
-	for _, scope := range s.Scopes {
-		if !scope.Install || scope.Name != c.String("scope") {
+// files returns the settings files of a place: one that may be missing, or those
+// that a pattern matches.
+func (s *hookSettings) files(p *host.Place) ([]settingsFile, error) {
+	folder := s.folder(p)
+	if folder == "" {
+		return nil, nil
+	}
+	names := []string{filepath.Join(folder, p.File)}
+	if strings.Contains(p.File, "*") {
+		var err error
+		if names, err = filepath.Glob(names[0]); err != nil {
+			return nil, err
+		}
+	}
+	var files []settingsFile
+	for _, name := range names {
+		file, err := newSettingsFile(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// An edit is a settings file that is edited, and what it is.
+type edit struct {
+	place *host.Place
+	file  settingsFile
+}
+
+// edited returns the settings files that a command line asks to edit.
+func (s *hookSettings) edited(c *cli.Context) (edits []edit, err error) {
+	var scopes []string
+	for i := range s.Places {
+		p := &s.Places[i]
+		if !p.Edited() {
 			continue
 		}
-		file, err := s.file(scope)
-		if err == nil && file.path == "" {
+		if p.Scope != c.String("scope") {
+			scopes = append(scopes, p.Scope)
+			continue
+		}
+		files, err := s.files(p)
+		if err == nil && len(files) == 0 {
 			err = errors.New("the folder of the settings is unknown; set HOME")
 		}
-		return file, err
-	}
-	return settingsFile{}, fmt.Errorf("--scope %q is neither user nor project", cut(c.String("scope")))
-}
-
-// maxEditWait is how long an edit of settings waits for another.
-const maxEditWait = 10 * time.Second
-
-// alone runs an edit while no other shield edits settings: of two that install
-// at once, the second has to see what the first did.
-func (s *hookSettings) alone(ctx context.Context, edit func() error) error {
-	dir := config.StateDir(s.world.Home, s.world.Getenv)
-	if dir == "" {
-		return errors.New("no state folder; set HOME")
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	lock, err := flock.New(filepath.Join(dir, "hook.lock"))
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	if err := lock.Lock(ctx, maxEditWait); err != nil {
-		return err
-	}
-	return edit()
-}
-
-// install edits the settings file. A second time changes nothing.
-func (s *hookSettings) install(c *cli.Context) error {
-	file, err := s.edited(c)
-	if err != nil {
-		return err
-	}
-	if c.Bool("dry-run") {
-		if _, _, _, err := s.added(c, file); err != nil {
-			return err
+		if err != nil {
+			return nil, err
 		}
-		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
-		return nil
+		edits = append(edits, edit{p, files[0]})
 	}
-	if err := s.alone(c.Context, func() error { return s.put(c, file) }); err != nil {
-		return err
+	if len(edits) == 0 {
+		return nil, fmt.Errorf("--scope %q is not one of %s", cut(c.String("scope")), strings.Join(scopes, ", "))
 	}
-	_, problems := s.survey(c.Context)
-	if len(problems) > 0 {
-		return unenforced(problems)
-	}
-	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.Next, s.host)
-	return nil
-}
-
-// added returns a settings file without and with the hook, and shows the
-// difference.
-func (s *hookSettings) added(c *cli.Context, file settingsFile) (before, after []byte, existed bool, err error) {
-	before, existed, err = file.read()
-	if err != nil {
-		return nil, nil, false, err
-	}
-	after, err = s.Install(c.Context, before)
-	if err != nil {
-		return nil, nil, false, fmt.Errorf("%s: %w", file.path, err)
-	}
-	s.showChange(file, before, after)
-	return before, after, existed, nil
-}
-
-// put puts the hook into a settings file.
-func (s *hookSettings) put(c *cli.Context, file settingsFile) error {
-	before, after, existed, err := s.added(c, file)
-	if err != nil {
-		return err
-	}
-	if bytes.Equal(before, after) {
-		return nil
-	}
-	if _, err := s.Commands(c.Context, before); err != nil { // what was there before shield
-		if err := file.keep(before, existed); err != nil {
-			return err
-		}
-	}
-	return file.replace(after)
-}
-
-// uninstall takes the hook out of the settings file.
-func (s *hookSettings) uninstall(c *cli.Context) error {
-	file, err := s.edited(c)
-	if err != nil {
-		return err
-	}
-	return s.alone(c.Context, func() error { return s.remove(c, file) })
-}
-
-func (s *hookSettings) remove(c *cli.Context, file settingsFile) error {
-	doc, exists, err := file.read()
-	if err != nil {
-		return err
-	}
-	if !exists {
-		return fmt.Errorf("%s is missing: %w", file.path, host.ErrNotInstalled)
-	}
-	before, existed, err := file.readBackup()
-	if err != nil {
-		return err
-	}
-	after, err := s.Uninstall(c.Context, doc, before)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file.path, err)
-	}
-	s.showChange(file, doc, after)
-	if len(after) == 0 && !existed {
-		err = os.Remove(file.path)
-	} else {
-		err = file.replace(after)
-	}
-	if err != nil {
-		return err
-	}
-	return file.forget()
-}
-
-// showChange prints the lines that go and come.
-func (s *hookSettings) showChange(file settingsFile, before, after []byte) {
-	if bytes.Equal(before, after) {
-		fmt.Fprintf(s.world.Err, "shield: %s: already installed\n", file.path)
-		return
-	}
-	old, now := strings.Split(string(before), "\n"), strings.Split(string(after), "\n")
-	head := 0
-	for head < len(old) && head < len(now) && old[head] == now[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(old)-head && tail < len(now)-head && old[len(old)-1-tail] == now[len(now)-1-tail] {
-		tail++
-	}
-	fmt.Fprintf(s.world.Err, "--- %s\n+++ %s\n", file.path, file.path)
-	for _, line := range old[head : len(old)-tail] {
-		fmt.Fprintf(s.world.Err, "-%s\n", shown(line))
-	}
-	for _, line := range now[head : len(now)-tail] {
-		fmt.Fprintf(s.world.Err, "+%s\n", shown(line))
-	}
-}
-
-// shown returns a line of a settings file, which may be a repository's, as a
-// terminal may have it.
-func shown(line string) string {
-	return term.Escape(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))
+	return edits, nil
 }

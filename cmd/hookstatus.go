@@ -28,6 +28,7 @@ const statusTime = 20 * time.Second
 // An installed hook is one of shield in a settings file that the host reads.
 type installed struct {
 	host.Hook
+	installedLine
 	file string
 }
 
@@ -37,11 +38,14 @@ type installed struct {
 func (s *hookSettings) status(c *cli.Context) error {
 	hooks, problems := s.survey(c.Context)
 	if len(hooks) == 0 && len(problems) == 0 {
-		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missing(), s.host)
+		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missing(), s.host.Name)
 	}
 	if len(problems) == 0 {
 		for _, h := range hooks {
-			if err := s.try(c.Context, h.Command); err != nil {
+			for _, todo := range h.Todo {
+				problems = append(problems, h.file+": "+todo)
+			}
+			if err := s.try(c.Context, h); err != nil {
 				problems = append(problems, fmt.Sprintf("%s: %q %v", h.file, cut(h.Command), err))
 			}
 		}
@@ -69,11 +73,17 @@ func unenforced(problems []string) error {
 // exist.
 func (s *hookSettings) missing() string {
 	var names []string
-	for _, scope := range s.Scopes {
-		if file, err := s.file(scope); err == nil && scope.Install && file.path != "" {
-			if _, err := os.Lstat(file.path); err != nil {
-				names = append(names, file.path+" is missing")
-			}
+	for i := range s.Places {
+		p := &s.Places[i]
+		if !p.Edited() || p.Beside() || p.Scope == "managed" {
+			continue
+		}
+		files, err := s.files(p)
+		if err != nil || len(files) == 0 {
+			continue
+		}
+		if _, err := os.Lstat(files[0].path); err != nil {
+			names = append(names, files[0].path+" is missing")
 		}
 	}
 	if len(names) == 0 {
@@ -90,36 +100,66 @@ func (s *hookSettings) survey(ctx context.Context) (hooks []installed, problems 
 			problems = append(problems, name+" is set in the environment, which switches hooks off; unset it")
 		}
 	}
-	for _, scope := range s.Scopes {
-		file, err := s.file(scope)
-		if err == nil && file.path != "" {
-			var found []installed
-			var bad []string
-			found, bad, err = s.inspect(ctx, scope.Name, file)
-			hooks, problems = append(hooks, found...), append(problems, bad...)
-		}
+	seen, user := map[string]bool{}, s.userFiles()
+	for i := range s.Places {
+		p := &s.Places[i]
+		files, err := s.files(p)
 		if err != nil {
 			problems = append(problems, err.Error())
 		}
-	}
-	for _, pattern := range s.Managed {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v", pattern, err))
-		}
-		for _, name := range names {
-			found, bad, err := s.inspect(ctx, "managed", settingsFile{path: name})
+		for _, file := range files {
+			if seen[file.path] {
+				continue
+			}
+			seen[file.path] = true
+			found, bad, err := s.inspect(ctx, p, file, user)
 			hooks, problems = append(hooks, found...), append(problems, bad...)
 			if err != nil {
 				problems = append(problems, err.Error())
 			}
 		}
 	}
+	if len(hooks) > 0 {
+		problems = append(problems, s.beside()...)
+	}
 	return hooks, problems
 }
 
+// beside returns what is wrong with the files that the host needs beside the one
+// that has the hook.
+func (s *hookSettings) beside() (problems []string) {
+	for i := range s.Places {
+		p := &s.Places[i]
+		if !p.Beside() {
+			continue
+		}
+		files, err := s.files(p)
+		for _, file := range files {
+			if doc, _, readErr := file.read(); err != nil || readErr != nil || !p.Whole(doc) {
+				problems = append(problems, fmt.Sprintf("%s: is missing or was changed; run 'shield hook install %s' again", file.path, s.host.Name))
+			}
+		}
+	}
+	return problems
+}
+
+// userFiles returns the user's settings files that can be read.
+func (s *hookSettings) userFiles() host.Documents {
+	user := host.Documents{}
+	for i := range s.Places {
+		p := &s.Places[i]
+		files, err := s.files(p)
+		for _, file := range files {
+			if doc, exists, readErr := file.read(); err == nil && readErr == nil && exists {
+				user.Add(p, doc)
+			}
+		}
+	}
+	return user
+}
+
 // inspect returns the hooks in one settings file, and what is wrong with it.
-func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsFile) (hooks []installed, problems []string, err error) {
+func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settingsFile, user host.Documents) (hooks []installed, problems []string, err error) {
 	doc, exists, err := file.read()
 	if err != nil || !exists {
 		return nil, nil, err
@@ -127,13 +167,10 @@ func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsF
 	about := func(what string, args ...any) {
 		problems = append(problems, file.path+": "+fmt.Sprintf(what, args...))
 	}
-	seen, err := s.Inspect(ctx, scope, doc)
-	if err != nil {
-		seen.Ignored = []string{err.Error()}
-	}
+	seen := p.Inspect(ctx, file.path, doc, user)
 	if len(seen.Ignored) > 0 {
 		// The host runs the hooks of its other files all the same.
-		if bytes.Contains(doc, []byte("hook "+s.host)) {
+		if bytes.Contains(doc, []byte("hook "+s.host.Name)) {
 			about("%s", seen.Ignored[0])
 		}
 		return nil, problems, nil
@@ -142,13 +179,14 @@ func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsF
 		about("%s", stop)
 	}
 	for _, h := range seen.Hooks {
-		hooks = append(hooks, installed{h, file.path})
-		for _, p := range h.Problems {
-			about("%s", p)
+		for _, problem := range h.Problems {
+			about("%s", problem)
 		}
-		if err := s.examine(h); err != nil {
+		line, err := s.examine(ctx, h)
+		if err != nil {
 			about("%v", err)
 		}
+		hooks = append(hooks, installed{h, line, file.path})
 	}
 	if st, err := os.Stat(file.path); len(hooks) > 0 && err == nil {
 		if err := owner.Check(st, 0o002); err != nil {
@@ -160,22 +198,23 @@ func (s *hookSettings) inspect(ctx context.Context, scope string, file settingsF
 
 // examine returns what is wrong with an installed command line, and how to fix
 // it.
-func (s *hookSettings) examine(h host.Hook) error {
-	again := fmt.Sprintf("run 'shield hook install %s' again", s.host)
-	program, deadline, err := readHookLine(h.Command, s.host)
+func (s *hookSettings) examine(ctx context.Context, h host.Hook) (installedLine, error) {
+	again := fmt.Sprintf("run 'shield hook install %s' again", s.host.Name)
+	line, err := readHookLine(ctx, h.Command, s.host)
 	if err != nil {
-		return fmt.Errorf("%w; %s", err, again)
+		return line, fmt.Errorf("%w; %s", err, again)
 	}
+	deadline := line.deadline
 	if deadline == 0 {
 		deadline = s.deadline
 	}
-	if least := deadline + watch.GuardGrace; h.Timeout <= least.Seconds() {
-		return fmt.Errorf("the host stops waiting after %v s, and shield needs %v; %s", h.Timeout, least, again)
+	if least := deadline + killGrace; h.Timeout != 0 && h.Timeout <= least.Seconds() {
+		return line, fmt.Errorf("the host stops waiting after %v s, and shield needs %v; %s", h.Timeout, least, again)
 	}
-	if err := checkProgram(program); err != nil {
-		return fmt.Errorf("%w; %s with the shield that you want to use", err, again)
+	if err := checkProgram(line.program); err != nil {
+		return line, fmt.Errorf("%w; %s with the shield that you want to use", err, again)
 	}
-	return nil
+	return line, nil
 }
 
 // checkProgram refuses a program that cannot be run, or that others can
@@ -218,10 +257,10 @@ func checkProgram(path string) error {
 
 // try runs a command line as the host would, and returns why that is not a
 // denial that was judged.
-func (s *hookSettings) try(ctx context.Context, line string) error {
+func (s *hookSettings) try(ctx context.Context, h installed) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	cmd := s.shell(ctx, line)
+	cmd := s.shell(ctx, h.Command)
 	cmd.Stdin = bytes.NewReader(s.Sample)
 	out, errs := subprocess.Output{Max: watch.MaxAnswer + 1}, subprocess.Output{Max: watch.MaxAnswer}
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -240,14 +279,21 @@ func (s *hookSettings) try(ctx context.Context, line string) error {
 	case len(out.Bytes()) > watch.MaxAnswer:
 		return fmt.Errorf("did not deny: more than %d KiB of output", watch.MaxAnswer>>10)
 	}
-	reason, err := s.Denied(ctx, out.Bytes())
+	reason := strings.TrimSpace(errs.String())
+	if !s.host.Silent() {
+		reason, err = s.Denied(ctx, out.Bytes())
+	} else if err = nil; len(out.Bytes()) > 0 || reason == "" {
+		err = errors.New("not a reason on standard error alone")
+	}
 	switch {
+	case strings.Contains(reason, noVerdict):
+		return fmt.Errorf("gives no verdict: %q", cut(errs.String()))
 	case err != nil:
 		return fmt.Errorf("did not deny: %w: %q, %q", err, cut(out.String()), cut(errs.String()))
 	case !strings.Contains(errs.String(), reason):
 		return fmt.Errorf("did not deny: the reason is missing on standard error: %q", cut(errs.String()))
 	}
-	if err := s.tryJudge(ctx, line); err != nil {
+	if err := s.tryJudge(ctx, h.command); err != nil {
 		return fmt.Errorf("denies everything: %w", err)
 	}
 	return nil
@@ -255,9 +301,9 @@ func (s *hookSettings) try(ctx context.Context, line string) error {
 
 // tryJudge asks the judge of a command line, and returns why it cannot judge.
 // The denial that a host gets does not tell that from one that was judged.
-func (s *hookSettings) tryJudge(ctx context.Context, line string) error {
+func (s *hookSettings) tryJudge(ctx context.Context, command string) error {
 	// The exit keeps the shell from becoming the judge, which may end its parent.
-	cmd := s.shell(ctx, strings.TrimSuffix(line, strings.TrimSpace(wrapper))+" --"+watch.Flag+"; exit")
+	cmd := s.shell(ctx, command+" --"+watch.Flag+"; exit")
 	judge, err := judgeOf(cmd)
 	if err != nil {
 		return err

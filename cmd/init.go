@@ -56,9 +56,10 @@ func initCommand(w *World) *cli.Command {
 }
 
 // fixedShield returns the start of a command line of a shell that runs shield
-// with the settings and the state that it would find now. It fails where a path
-// cannot be written in a shell.
-func fixedShield(w *World) (string, error) {
+// with the settings and the state that it would find now, through the program that
+// the words before it start, if there are any. It fails where a path cannot be
+// written in a shell.
+func fixedShield(w *World, before ...string) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {
 		file = absolute([]string{file}, w.Dir)[0]
@@ -84,6 +85,11 @@ func fixedShield(w *World) (string, error) {
 		}
 		if variable.name != "" {
 			word = variable.name + "=" + word + " "
+		}
+		if variable.name == "" {
+			for _, w := range before {
+				b.WriteString(w + " ")
+			}
 		}
 		b.WriteString(word)
 	}

@@ -99,8 +99,8 @@ func (s settingsFile) forget() error {
 }
 
 // replace puts a new content in place of the old in one step, with the old
-// one's mode and owner.
-func (s settingsFile) replace(text []byte) error {
+// one's mode and owner. A program can be run by its user.
+func (s settingsFile) replace(text []byte, program bool) error {
 	st, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -112,7 +112,10 @@ func (s settingsFile) replace(text []byte) error {
 	case st.Mode().Perm()&0o200 == 0:
 		return fmt.Errorf("%s: is read-only; make it writable with chmod u+w", s.path)
 	}
-	return replaceFile(s.path, text, st)
+	if err := replaceFile(s.path, text, st); err != nil || !program {
+		return err
+	}
+	return os.Chmod(s.path, 0o755)
 }
 
 // replaceFile puts a file in place of whatever has its name, also of a link.

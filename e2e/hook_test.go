@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +26,7 @@ const (
 	hookWipe = `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"sudo rm -rf /"}}`
 )
 
-// A hooked is a home folder with shield installed as a hook of Claude Code, by a
+// A hooked is a home folder with shield installed as a hook of a host, by a
 // copy of shield that a test may break.
 type hooked struct {
 	t        *testing.T
@@ -35,16 +37,18 @@ type hooked struct {
 	env      []string
 }
 
-func newHooked(t *testing.T) *hooked {
+func newHooked(t *testing.T) *hooked { return newHookedFor(t, "claude-code") }
+
+func newHookedFor(t *testing.T, host string) *hooked {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &hooked{t: t, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), bin: filepath.Join(dir, "it's", "shield")}
-	h.settings = filepath.Join(h.home, ".claude", "settings.json")
 	h.env = append(os.Environ(), "HOME="+h.home)
-	for _, name := range []string{"SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_SIMPLE"} {
+	for _, name := range []string{"SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_SIMPLE",
+		"CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "COPILOT_HOME", "PI_CODING_AGENT_DIR", "FACTORY_HOME_OVERRIDE", "CLINE_DIR", "CLINE_HOOKS_DIR", "OPENCODE_PURE"} {
 		h.env = append(h.env, name+"=")
 	}
 	for _, d := range []string{h.work, filepath.Dir(h.bin), filepath.Join(h.home, ".config", "shield")} {
@@ -56,9 +60,12 @@ func newHooked(t *testing.T) *hooked {
 	if err := os.Link(builtShield, h.bin); err != nil { // on another file system
 		h.copy(builtShield)
 	}
-	if _, errs, status := h.run("", h.bin, "hook", "install", "claude-code", "--timeout", "20s"); status != 0 {
+	_, errs, status := h.run("", h.bin, "hook", "install", host, "--timeout", "20s")
+	m := regexp.MustCompile(`\+\+\+ (.*)`).FindStringSubmatch(errs)
+	if status != 0 || m == nil {
 		t.Fatalf("install: status %d, %s", status, errs)
 	}
+	h.settings = m[1]
 	return h
 }
 
@@ -185,59 +192,57 @@ wait $watchdog`
 
 // TestHookFails breaks an installed hook in every way that hosts take for
 // permission, and checks that the command line they run still denies.
-// json says whether there is still a shield that can answer in the host's form.
 func TestHookFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		in    string
-		json  bool
 		spoil func(*hooked)
 	}{
-		{"nothing is broken, and the action is denied", hookWipe, true, func(*hooked) {}},
-		{"missing", hookRead, false, func(h *hooked) { _ = os.Remove(h.bin) }},
-		{"its folder is missing", hookRead, false, func(h *hooked) { _ = os.RemoveAll(filepath.Dir(h.bin)) }},
-		{"not executable", hookRead, false, func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
-		{"not a program", hookRead, false, func(h *hooked) { h.write(h.bin, "\x7fELF"); h.mode(h.bin, 0o755) }},
-		{"cut off", hookRead, false, func(h *hooked) {
+		{"nothing is broken, and the action is denied", hookWipe, func(*hooked) {}},
+		{"missing", hookRead, func(h *hooked) { _ = os.Remove(h.bin) }},
+		{"its folder is missing", hookRead, func(h *hooked) { _ = os.RemoveAll(filepath.Dir(h.bin)) }},
+		{"not executable", hookRead, func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
+		{"not a program", hookRead, func(h *hooked) { h.write(h.bin, "\x7fELF"); h.mode(h.bin, 0o755) }},
+		{"cut off", hookRead, func(h *hooked) {
 			h.copy(h.bin)
 			if err := os.Truncate(h.bin, 100_000); err != nil {
 				h.t.Fatal(err)
 			}
 		}},
-		{"fails", hookRead, false, func(h *hooked) { h.script("exit 1") }},
-		{"fails as an escalation", hookRead, false, func(h *hooked) { h.script("exit 3") }},
-		{"kills itself", hookRead, false, func(h *hooked) { h.script("kill -9 $$") }},
-		{"aborts", hookRead, false, func(h *hooked) { h.script("kill -ABRT $$") }},
-		{"the judge is killed", hookRead, true, func(h *hooked) { h.signal("KILL", "$judge") }},
-		{"the judge is stopped", hookRead, true, func(h *hooked) { h.signal("STOP", "$judge") }},
-		{"the judge is ended", hookRead, true, func(h *hooked) { h.signal("TERM", "$judge") }},
-		{"the judge crashes", hookRead, true, func(h *hooked) { h.signal("QUIT", "$judge") }},
-		{"the watchdog is killed", hookRead, false, func(h *hooked) { h.signal("KILL", "$watchdog") }},
-		{"the watchdog is stopped", hookRead, false, func(h *hooked) { h.signal("STOP", "$watchdog") }},
-		{"the watchdog is ended", hookRead, true, func(h *hooked) { h.signal("TERM", "$watchdog") }},
-		{"nothing on standard input", "", true, func(*hooked) {}},
-		{"garbage", "\x00\xff{]", true, func(*hooked) {}},
-		{"bad JSON", hookRead[:40], true, func(*hooked) {}},
-		{"two documents", hookRead + hookRead, true, func(*hooked) {}},
-		{"an unknown event", `{"hook_event_name":"Stop"}`, true, func(*hooked) {}},
-		{"too large", `{"x":"` + strings.Repeat("x", 5<<20) + `"}`, true, func(*hooked) {}},
-		{"an unknown flag", hookRead, true, func(h *hooked) { h.edit("--timeout 20s", "--timeout 20s --bogus") }},
-		{"a bad value", hookRead, true, func(h *hooked) { h.edit("--timeout 20s", "--timeout 20") }},
-		{"no host", hookRead, false, func(h *hooked) { h.edit("hook claude-code --timeout 20s", "hook") }},
-		{"an unknown host", hookRead, false, func(h *hooked) { h.edit("hook claude-code", "hook cursor") }},
-		{"broken settings", hookRead, true, func(h *hooked) { h.write(filepath.Join(h.home, ".config/shield/shield.yaml"), "a: b: c") }},
-		{"unknown settings", hookRead, true, func(h *hooked) { h.write(filepath.Join(h.home, ".config/shield/shield.yaml"), "hok: {}\n") }},
-		{"a policy that is missing", hookRead, true, func(h *hooked) {
+		{"fails", hookRead, func(h *hooked) { h.script("exit 1") }},
+		{"fails as an escalation", hookRead, func(h *hooked) { h.script("exit 3") }},
+		{"kills itself", hookRead, func(h *hooked) { h.script("kill -9 $$") }},
+		{"aborts", hookRead, func(h *hooked) { h.script("kill -ABRT $$") }},
+		{"the judge is killed", hookRead, func(h *hooked) { h.signal("KILL", "$judge") }},
+		{"the judge is stopped", hookRead, func(h *hooked) { h.signal("STOP", "$judge") }},
+		{"the judge is ended", hookRead, func(h *hooked) { h.signal("TERM", "$judge") }},
+		{"the judge crashes", hookRead, func(h *hooked) { h.signal("QUIT", "$judge") }},
+		{"the watchdog is killed", hookRead, func(h *hooked) { h.signal("KILL", "$watchdog") }},
+		{"the watchdog is stopped", hookRead, func(h *hooked) { h.signal("STOP", "$watchdog") }},
+		{"the watchdog is ended", hookRead, func(h *hooked) { h.signal("TERM", "$watchdog") }},
+		{"nothing on standard input", "", func(*hooked) {}},
+		{"garbage", "\x00\xff{]", func(*hooked) {}},
+		{"bad JSON", hookRead[:40], func(*hooked) {}},
+		{"two documents", hookRead + hookRead, func(*hooked) {}},
+		{"an unknown event", `{"hook_event_name":"Stop"}`, func(*hooked) {}},
+		{"too large", `{"x":"` + strings.Repeat("x", 5<<20) + `"}`, func(*hooked) {}},
+		{"an unknown flag", hookRead, func(h *hooked) { h.edit("--timeout 20s", "--timeout 20s --bogus") }},
+		{"a bad value", hookRead, func(h *hooked) { h.edit("--timeout 20s", "--timeout 20") }},
+		{"no host", hookRead, func(h *hooked) { h.edit("hook claude-code --timeout 20s", "hook") }},
+		{"an unknown host", hookRead, func(h *hooked) { h.edit("hook claude-code", "hook nobody") }},
+		{"broken settings", hookRead, func(h *hooked) { h.write(filepath.Join(h.home, ".config/shield/shield.yaml"), "a: b: c") }},
+		{"unknown settings", hookRead, func(h *hooked) { h.write(filepath.Join(h.home, ".config/shield/shield.yaml"), "hok: {}\n") }},
+		{"a policy that is missing", hookRead, func(h *hooked) {
 			h.write(filepath.Join(h.home, ".config/shield/shield.yaml"), "policy: /nowhere.yaml\n")
 		}},
-		{"a damaged state", hookRead, true, func(h *hooked) { h.write(filepath.Join(h.home, ".local/state/shield/state.db"), "damaged") }},
-		{"a state that is locked", hookRead, true, func(h *hooked) { h.edit("--timeout 20s", "--timeout 100ms"); h.lock() }},
-		{"a state folder that is a file", hookRead, true, func(h *hooked) {
+		{"a damaged state", hookRead, func(h *hooked) { h.write(filepath.Join(h.home, ".local/state/shield/state.db"), "damaged") }},
+		{"a state that is locked", hookRead, func(h *hooked) { h.edit("--timeout 20s", "--timeout 100ms"); h.lock() }},
+		{"a state folder that is a file", hookRead, func(h *hooked) {
 			_ = os.RemoveAll(filepath.Join(h.home, ".local"))
 			h.write(filepath.Join(h.home, ".local"), "")
 		}},
-		{"a home that cannot be written to", hookRead, true, func(h *hooked) {
+		{"a home that cannot be written to", hookRead, func(h *hooked) {
 			local := filepath.Join(h.home, ".local")
 			_ = os.RemoveAll(local)
 			if os.Geteuid() != 0 {
@@ -247,7 +252,7 @@ func TestHookFails(t *testing.T) {
 			}
 			h.mount(local, "ro") // root writes everywhere else
 		}},
-		{"a full disk", hookRead, true, func(h *hooked) {
+		{"a full disk", hookRead, func(h *hooked) {
 			_ = os.RemoveAll(filepath.Join(h.home, ".local"))
 			h.mount(filepath.Join(h.home, ".local"), "size=4k")
 		}},
@@ -257,11 +262,8 @@ func TestHookFails(t *testing.T) {
 			h := newHooked(t)
 			c.spoil(h)
 			out, errs, status := h.run(c.in, "/bin/sh", "-c", h.line())
-			if status != 2 || !strings.Contains(errs, "shield: ") || c.json != (out != "") {
+			if status != 2 || !strings.Contains(errs, "shield: ") {
 				t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
-			}
-			if !c.json {
-				return
 			}
 			var answer struct {
 				HookSpecificOutput struct{ HookEventName, PermissionDecision, PermissionDecisionReason string }
@@ -276,27 +278,35 @@ func TestHookFails(t *testing.T) {
 	}
 }
 
-// TestHookAhead holds that a watchdog ends before the packages of shield are
-// initialized where its action is allowed in silence, and only there: each process
-// that gets further says so.
+// TestHookAhead holds that the watchdog of an installed command line ends before the
+// packages of shield are initialized where its action is left to the host, and only
+// there: each process that gets further says so.
 func TestHookAhead(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
 	h.env = append(h.env, "GODEBUG=inittrace=1")
-	whole := func(in string) int {
-		_, errs, _ := h.run(in, "/bin/sh", "-c", h.line())
-		return strings.Count(errs, "init github.com/shieldcli/shield/cmd @")
+	whole := func(in string) (int, string) {
+		out, errs, status := h.run(in, "/bin/sh", "-c", h.line())
+		return strings.Count(errs, "init github.com/shieldcli/shield/cmd @"), fmt.Sprintf("%d %s", status, out)
 	}
-	if n := whole(hookWipe); n != 2 {
-		t.Errorf("%d processes were whole for a denial, want the judge and its watchdog", n)
+	if n, said := whole(hookWipe); n != 2 || !strings.HasPrefix(said, "2 {") {
+		t.Errorf("%d processes were whole for a denial, want the judge and its watchdog: %q", n, said)
 	}
-	var n int
-	for range 50 { // a busy machine may take longer than the watchdog waits ahead
-		if n = whole(hookRead); n == 1 {
-			return
+	ahead := false
+	for i := 0; i < 50 && !ahead; i++ { // a busy machine may take longer than the watchdog waits ahead
+		n, said := whole(hookRead)
+		if said != "0 {}\n" {
+			t.Fatalf("%d processes were whole, and the host was told %q", n, said)
 		}
+		ahead = n == 1
 	}
-	t.Errorf("%d processes were whole for a read, want the judge alone", n)
+	if !ahead {
+		t.Error("two processes were whole for a read, want the judge alone")
+	}
+	h.write(filepath.Join(h.home, ".config", "shield", "shield.yaml"), "classifier: {model: none}\nhook: {answer: allow}\n")
+	if n, said := whole(hookRead); n != 2 || !strings.HasPrefix(said, `0 {"hookSpecificOutput":`) {
+		t.Errorf("%d processes were whole for an answer that is not neutral, want 2: %q", n, said)
+	}
 }
 
 // signal has a signal sent to the judge or its watchdog while standard input

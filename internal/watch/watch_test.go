@@ -18,6 +18,7 @@ func TestInstalled(t *testing.T) {
 		"hook claude-code":                          true,
 		"hook claude-code --timeout 50s":            true,
 		"hook claude-code --timeout 1m30s":          true,
+		"hook codex --timeout 50s":                  true,
 		"":                                          false,
 		"hook":                                      false,
 		"run":                                       false,
@@ -44,8 +45,49 @@ func TestInstalled(t *testing.T) {
 		if got := installed(args); got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
 		}
-		if want && strings.Join(judgeArgs(args), " ") != strings.Replace(line, "claude-code", "claude-code --judge", 1) {
+		if want && strings.Join(judgeArgs(args), " ") != strings.Replace(line, args[1], args[1]+" --judge", 1) {
 			t.Errorf("%q: the judge is started with %q", line, judgeArgs(args))
+		}
+	}
+}
+
+// TestSettled holds that nothing but the neutral answer of the very host, byte for
+// byte, ends a hook before the whole program is there.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	for _, h := range Hosts {
+		want := h.Neutral + "\n"
+		if h.Neutral == "" {
+			want = ""
+		}
+		if answer, ok := settled(h.Name, reply{line: []byte(Allowed(h.Neutral))}); answer != want || ok != (want != "") {
+			t.Errorf("%s: %q, %v; want %q", h.Name, answer, ok, want)
+		}
+	}
+	neutral := Allowed("{}")
+	for _, tt := range []struct {
+		host, line string
+		err        error
+	}{
+		{"claude-code", "", nil},
+		{"claude-code", neutral[:len(neutral)-1], nil},
+		{"claude-code", neutral + neutral, nil},
+		{"claude-code", " " + neutral, nil},
+		{"claude-code", `{"allow":true,"failed":false}` + "\n", nil},
+		{"claude-code", `{"allow":true,"answer":{}}` + "\n", nil},
+		{"claude-code", `{"allow":true,"failed":true,"answer":{}}` + "\n", nil},
+		{"claude-code", `{"allow":false,"failed":false,"answer":{}}` + "\n", nil},
+		{"claude-code", `{"allow":true,"failed":false,"answer":{},"reason":"x"}` + "\n", nil},
+		{"claude-code", Allowed(`{"hookSpecificOutput":{"permissionDecision":"allow"}}`), nil},
+		{"claude-code", Allowed(`{"permission":"allow"}`), nil},
+		{"claude-code", neutral, errors.New("late")},
+		{"cursor", neutral, nil},
+		{"opencode", neutral, nil},
+		{"opencode", Allowed(`{"decision":"allow","id":"1"}`), nil},
+		{"nobody", neutral, nil},
+	} {
+		if answer, ok := settled(tt.host, reply{[]byte(tt.line), tt.err}); answer != "" || ok {
+			t.Errorf("%s, %q, %v: settled with %q", tt.host, tt.line, tt.err, answer)
 		}
 	}
 }
@@ -86,7 +128,7 @@ func TestWaitGivesUp(t *testing.T) {
 	}{
 		"silent":          {in: strings.NewReader("{}"), out: blocked, late: true, want: "no verdict in time"},
 		"dead":            {in: strings.NewReader("{}"), out: strings.NewReader(""), want: "ended without an answer"},
-		"half a line":     {in: strings.NewReader("{}"), out: strings.NewReader(Allowed[:10]), want: "ended without an answer"},
+		"half a line":     {in: strings.NewReader("{}"), out: strings.NewReader(Allowed("{}")[:10]), want: "ended without an answer"},
 		"too much":        {in: strings.NewReader("{}"), out: io.LimitReader(endless{}, 2*MaxAnswer), want: "ended without an answer"},
 		"not started":     {in: strings.NewReader("{}"), start: io.ErrUnexpectedEOF, want: "start the judge"},
 		"no end of input": {in: blocked, out: blocked, late: true, want: "did not end in time"},
@@ -134,12 +176,12 @@ func TestWaitAnswers(t *testing.T) {
 	var asked strings.Builder
 	ended := make(chan struct{})
 	w := Start(strings.NewReader("{ }\n"), func() (*Judge, error) {
-		return &Judge{closer{&asked, ended}, strings.NewReader(Allowed + "more"), func() { t.Error("killed") }}, nil
+		return &Judge{closer{&asked, ended}, strings.NewReader(Allowed("{}") + "more"), func() { t.Error("killed") }}, nil
 	})
 	line, err := w.Wait(t.Context(), time.Minute)
 	w.End(true)
 	<-ended
-	if string(line) != Allowed || err != nil || !strings.HasPrefix(asked.String(), `{"bytes":4,"parent":`) || !strings.HasSuffix(asked.String(), "}\n{ }\n") {
+	if string(line) != Allowed("{}") || err != nil || !strings.HasPrefix(asked.String(), `{"bytes":4,"parent":`) || !strings.HasSuffix(asked.String(), "}\n{ }\n") {
 		t.Errorf("%q, %v to %q", line, err, asked.String())
 	}
 }

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:7b32f00ea70544c81b7a50a10310c2602891b0bae2dbd0f1f8c1a144003d91d6"
+const rulesFingerprint = "sha256:b16b2fb34e58ac008d7945c1f79f930056741c6492a5398977e95c948ac233bc"
 
 var ruleTable = [...]Rule{
 	{

@@ -1,57 +1,56 @@
 package host
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/tailscale/hujson"
+)
+
+// maxBrackets bounds how deep the parser of JSON with comments can recurse.
+const maxBrackets = 10_000
+
+// mark is what some editors begin a file with.
+var mark = []byte("\ufeff")
 
 // plain returns a settings text as strict JSON of the same length: a byte
 // order mark, comments, and commas before a closing bracket become spaces.
 // Offsets are the same in both, so that people's files are searched in the one
-// and changed in the other.
-func plain(doc []byte) []byte {
-	out := bytes.Clone(doc)
-	blank := func(from, to int) {
-		for i := from; i < to; i++ {
-			if out[i] != '\n' && out[i] != '\r' {
-				out[i] = ' '
+// and changed in the other. commas reports whether there were such commas. What
+// is not JSON with comments either is returned as it is.
+func plain(doc []byte) (text []byte, commas bool) {
+	text = bytes.Clone(doc)
+	if bytes.HasPrefix(text, mark) {
+		copy(text, "   ")
+	}
+	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBrackets {
+		return text, false
+	}
+	v, err := hujson.Parse(append(bytes.Clone(text), '\n')) // a comment must end
+	if err != nil {
+		return text, false
+	}
+	commas = trailing(v)
+	v.Standardize()
+	return v.Pack()[:len(text)], commas
+}
+
+// trailing reports whether a comma stands before a closing bracket.
+func trailing(v hujson.Value) bool {
+	switch v := v.Value.(type) {
+	case *hujson.Object:
+		for _, m := range v.Members {
+			if trailing(m.Value) {
+				return true
 			}
 		}
-	}
-	if bytes.HasPrefix(out, []byte("\ufeff")) {
-		blank(0, len("\ufeff"))
-	}
-	last, comma := byte('{'), 0 // what came last, and where if it is a comma behind a value
-	for i := 0; i < len(out); i++ {
-		switch c := out[i]; {
-		case c == '"':
-			last = c
-			for i++; i < len(out) && out[i] != '"'; i++ {
-				if out[i] == '\\' {
-					i++
-				}
+		return len(v.Members) > 0 && v.Members[len(v.Members)-1].Value.AfterExtra != nil
+	case *hujson.Array:
+		for _, e := range v.Elements {
+			if trailing(e) {
+				return true
 			}
-		case c == '/' && i+1 < len(out) && out[i+1] == '/':
-			end := len(out)
-			if n := bytes.IndexByte(out[i:], '\n'); n >= 0 {
-				end = i + n
-			}
-			blank(i, end)
-			i = end - 1
-		case c == '/' && i+1 < len(out) && out[i+1] == '*':
-			n := bytes.Index(out[i+2:], []byte("*/"))
-			if n < 0 {
-				return out // not JSON, with comments or without
-			}
-			end := i + 2 + n + 2
-			blank(i, end)
-			i = end - 1
-		case isSpace(c):
-		case c == ',' && last != ',' && last != '{' && last != '[':
-			last, comma = c, i
-		default:
-			if (c == '}' || c == ']') && last == ',' && comma > 0 {
-				out[comma] = ' '
-			}
-			last, comma = c, 0
 		}
+		return len(v.Elements) > 0 && v.Elements[len(v.Elements)-1].AfterExtra != nil
 	}
-	return out
+	return false
 }

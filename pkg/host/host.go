@@ -1,6 +1,6 @@
 // Package host speaks the hook formats of agent programs: what a program asks
-// becomes an action, and a verdict becomes the program's own answer. The
-// formats are jq programs, one file a host.
+// becomes actions, and a verdict becomes the program's own answer. A host is a
+// file in folder hosts.
 //
 // Hosts are told allow or deny only. Their own "ask" is ignored, approved
 // without asking, or turned into a denial, depending on host and mode.
@@ -8,30 +8,35 @@ package host
 
 import (
 	"context"
-	"embed"
+	"crypto/sha256"
+	_ "embed"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/itchyny/gojq"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/host/internal/form"
 )
+
+//go:generate go run ./gen
 
 // MaxBytes is the size, in bytes, from which a hook's input is refused.
 const MaxBytes = 4 << 20
 
-// maxTime bounds one run of a host's jq program.
+// maxTime bounds one run of a jq program of a host.
 const maxTime = 2 * time.Second
 
-//go:embed *.jq
-var programs embed.FS
+// maxActions is how many actions one event may propose.
+const maxActions = 256
 
-// hosts are the agent programs, in the order the help lists them. A host is a
-// line here and a file NAME.jq that defines the filters that claude-code.jq
-// lists.
-var hosts = []string{"claude-code"}
+//go:embed hosts/shared.jq
+var shared string
 
 // Names returns the names of all hosts.
 func Names() []string { return slices.Clone(hosts) }
@@ -39,67 +44,180 @@ func Names() []string { return slices.Clone(hosts) }
 // A Host is one agent program.
 type Host struct {
 	Name string
-	text string
+	form *form.Host
 }
 
 // Named returns a host by its name.
 func Named(name string) (*Host, error) {
-	if !slices.Contains(hosts, name) {
+	f := formOf(name)
+	if f == nil {
 		return nil, fmt.Errorf("unknown host %q; use %s", name, strings.Join(hosts, ", "))
 	}
-	text, err := programs.ReadFile(name + ".jq")
-	if err != nil {
-		return nil, err
-	}
-	return &Host{Name: name, text: string(text)}, nil
+	return &Host{Name: name, form: f}, nil
 }
+
+// Title returns the name that people know, and Verified the version whose real
+// program was tested, "" if only recorded events were.
+func (h *Host) Title() string    { return h.form.Title }
+func (h *Host) Verified() string { return h.form.Verified }
+
+// Limits are what no hook of this host can prevent, in sentences.
+func (h *Host) Limits() []string { return h.form.Limits }
+
+// Silent reports whether the host wants nothing on a hook's standard output, and
+// UserShell whether it runs command lines with the user's own shell.
+func (h *Host) Silent() bool    { return h.form.Silent }
+func (h *Host) UserShell() bool { return h.form.UserShell }
+
+// Found are the programs, and the folders below the home folder, that show that
+// the host is there.
+func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.form.Folders }
 
 // An Event is what a host asks.
 type Event struct {
 	Name    string           // the host's own name for it
+	ID      string           // of the tool call; "" if the host gives none
 	Actions []jsontext.Value // to be judged, all of which must be allowed; none if the event proposes nothing
 }
 
-// Event reads a hook's input.
+// Event reads a hook's input. What the host's file does not know is an error.
 func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
+	e, err := h.event(ctx, in)
+	if err != nil {
+		return Event{}, fmt.Errorf("%s hook: %w", h.Name, err)
+	}
+	return e, nil
+}
+
+func (h *Host) event(ctx context.Context, in []byte) (Event, error) {
 	v, err := decode(in)
 	if err != nil {
-		return Event{}, fmt.Errorf("%s hook: %w", h.Name, err)
+		return Event{}, err
 	}
-	out, err := h.run(ctx, "event", v)
+	out, err := h.one(ctx, h.form.Read, v)
 	if err != nil {
-		return Event{}, fmt.Errorf("%s hook: %w", h.Name, err)
+		return Event{}, err
 	}
-	m, _ := out.(map[string]any)
-	name, _ := m["event"].(string)
-	actions, ok := m["actions"].([]any)
-	if name == "" || !ok {
-		return Event{}, fmt.Errorf("%s hook: not an event of this host", h.Name)
+	read, _ := out.(map[string]any)
+	name, _ := read["event"].(string)
+	tool, _ := read["tool"].(string)
+	input, isObject := read["input"].(map[string]any)
+	id, _ := read["id"].(string)
+	e := Event{Name: name, ID: id}
+	switch {
+	case tool == "":
+		return Event{}, errors.New("not an event of this host")
+	case slices.Contains(h.form.After, name):
+		return e, nil
+	case !slices.Contains(h.form.Before, name):
+		return Event{}, errors.New("an event that is not known")
+	case !isObject:
+		return Event{}, errors.New("the tool's input is not an object")
+	case slices.Contains(h.form.Internal, tool):
+		return e, nil
 	}
-	e := Event{Name: name}
+	actions, err := h.actions(ctx, tool, input)
+	if err != nil {
+		return Event{}, err
+	}
 	for _, a := range actions {
+		for member, from := range map[string]string{"cwd": "cwd", "session": "session", "id": "id"} {
+			if v := read[from]; v != nil && a[member] == nil {
+				a[member] = v
+			}
+		}
+		if a["cwd"], err = joined(read["cwd"], a["cwd"]); err != nil {
+			return Event{}, err
+		}
+		if a["cwd"] == nil {
+			delete(a, "cwd")
+		}
 		raw, err := encode(a)
 		if err != nil {
-			return Event{}, fmt.Errorf("%s hook: %w", h.Name, err)
+			return Event{}, err
 		}
 		e.Actions = append(e.Actions, raw)
 	}
 	return e, nil
 }
 
+// joined returns the folder that a tool runs in, which may be given relative to
+// that of the session.
+func joined(session, tool any) (any, error) {
+	if tool == nil {
+		return session, nil
+	}
+	dir, ok := tool.(string)
+	if !ok {
+		return nil, errors.New("the tool's folder is not a text")
+	}
+	base, _ := session.(string)
+	switch {
+	case dir == "":
+		return session, nil
+	case base == "" || strings.HasPrefix(dir, "/") || strings.HasPrefix(dir, "~") || strings.Contains(dir, `\`) || strings.Contains(dir, ":"):
+		return dir, nil
+	}
+	return path.Join(base, dir), nil
+}
+
+// actions returns what a call of a tool proposes. A tool that the host's file
+// does not name keeps its name and its input. If that name is one of shield's own
+// types, it may still be another tool, such as one of a tool server: the host's
+// name before it takes that meaning away.
+func (h *Host) actions(ctx context.Context, name string, input map[string]any) ([]map[string]any, error) {
+	tool, known := h.form.Tools[name]
+	if !known {
+		if action.CanonicalType(name) != "" && !strings.HasPrefix(name, "mcp__") {
+			name = h.Name + ":" + name
+		}
+		return []map[string]any{{"type": name, "payload": input}}, nil
+	}
+	var folder any
+	if tool.Folder != "" {
+		var err error
+		if folder, err = h.one(ctx, tool.Folder, input); err != nil {
+			return nil, err
+		}
+	}
+	payloads, err := h.run(ctx, tool.Payload, input)
+	if err != nil {
+		return nil, err
+	}
+	var actions []map[string]any
+	for _, p := range payloads {
+		a := map[string]any{"type": tool.Type, "payload": p}
+		if tool.Type == "" {
+			var ok bool
+			if a, ok = p.(map[string]any); !ok {
+				return nil, errors.New("the call of the tool cannot be read")
+			}
+		}
+		if folder != nil {
+			a["cwd"] = folder
+		}
+		actions = append(actions, a)
+	}
+	if len(actions) == 0 {
+		return nil, errors.New("the call of the tool does nothing that is known")
+	}
+	return actions, nil
+}
+
 // Answer returns what the host is told of an event that is allowed, one JSON
 // text, or nil if it is told nothing. An event without actions is left to the
 // host; with delegate so is every other, on hosts with permissions of their own.
 func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {
-	if len(e.Actions) == 0 {
+	form := h.form.Neutral
+	if len(e.Actions) > 0 && !delegate && h.form.Allow != "" {
+		form = h.form.Allow
+	}
+	if form == "" {
 		return nil, nil
 	}
-	out, err := h.run(ctx, "answer", map[string]any{"event": e.Name, "delegate": delegate, "reason": reason})
+	out, err := h.one(ctx, form, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
-	}
-	if out == nil {
-		return nil, nil
 	}
 	return encode(out)
 }
@@ -110,47 +228,69 @@ func (h *Host) Deny(ctx context.Context, reason string) ([]byte, error) {
 	if reason == "" {
 		return nil, errors.New("a denial needs a reason")
 	}
-	out, err := h.run(ctx, "deny", map[string]any{"reason": reason})
+	out, err := h.one(ctx, h.form.Deny, map[string]any{"reason": reason})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
 	return encode(out)
 }
 
-// run runs one filter of the host's program on a value and returns its one
-// result. The program sees no environment, no files and no other input.
-func (h *Host) run(ctx context.Context, filter string, v any) (any, error) {
-	query, err := gojq.Parse(needed(h.text, filter) + "\n" + filter)
-	if err != nil {
-		return nil, fmt.Errorf("%s.jq: %w", h.Name, err)
+// one runs a jq program on a value and returns its one result.
+func (h *Host) one(ctx context.Context, program string, v any) (any, error) {
+	out, err := h.run(ctx, program, v)
+	if err == nil && len(out) != 1 {
+		err = fmt.Errorf("%d answers where one is expected", len(out))
 	}
-	code, err := gojq.Compile(query)
 	if err != nil {
-		return nil, fmt.Errorf("%s.jq: %w", h.Name, err)
+		return nil, err
+	}
+	return out[0], nil
+}
+
+// run runs a jq program of the host's file on a value and returns its results.
+// The program sees no environment, no files and no other input.
+func (h *Host) run(ctx context.Context, program string, v any) ([]any, error) {
+	query, err := gojq.Parse(needed(shared, program) + "\n" + program)
+	if err != nil {
+		return nil, fmt.Errorf("%s.yaml: %w", h.Name, err)
+	}
+	code, err := gojq.Compile(query, gojq.WithFunction("patched", 0, 0, patched), gojq.WithFunction("sha256", 0, 0, hashed))
+	if err != nil {
+		return nil, fmt.Errorf("%s.yaml: %w", h.Name, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	it := code.RunWithContext(ctx, v)
-	out, ok := it.Next()
-	if !ok {
-		return nil, errors.New("no answer")
+	var results []any
+	for it := code.RunWithContext(ctx, v); ; {
+		out, more := it.Next()
+		if !more {
+			return results, nil
+		}
+		if err, failed := out.(error); failed {
+			return nil, err
+		}
+		if results = append(results, out); len(results) > maxActions {
+			return nil, fmt.Errorf("more than %d answers", maxActions)
+		}
 	}
-	if err, failed := out.(error); failed {
-		return nil, err
-	}
-	if _, more := it.Next(); more {
-		return nil, errors.New("more than one answer")
-	}
-	return out, nil
 }
 
-// needed returns what a filter needs of a program: the definitions that it names,
-// and those that these name. A definition begins a line, and names earlier ones and
-// itself alone.
-func needed(text, filter string) string {
+// hashed is the jq filter that returns the SHA-256 of a text, in hexadecimal.
+func hashed(v any, _ []any) any {
+	text, ok := v.(string)
+	if !ok {
+		return errors.New("only a text has a hash")
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+}
+
+// needed returns what a program needs of a text of definitions: those that it
+// names, and those that these name. A definition begins a line, and names earlier
+// ones and itself alone.
+func needed(text, program string) string {
 	const begin = "\ndef "
 	defs := strings.Split(text, begin)
-	named := filter
+	named := program
 	for i := len(defs) - 1; i > 0; i-- {
 		name := defs[i][:max(strings.IndexAny(defs[i], "(:"), 0)]
 		if !strings.Contains(named, name) {

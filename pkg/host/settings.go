@@ -5,194 +5,283 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/shieldcli/shield/pkg/host/internal/form"
 )
 
 // Settings say how a host is made to call shield.
 type Settings struct {
-	Scopes  []Scope
-	Managed []string // patterns of an administrator's files on this system
-	Off     []string // environment variables that switch the host's hooks off
-	Next    string   // what a person has to do for the host to read its settings again
-	Sample  []byte   // an event that must be denied
-	host    *Host
-	path    []string // of the list that holds the hook
-	entry   any      // of that list
+	Places []Place
+	Off    []string // environment variables that switch the host's hooks off
+	Next   string   // what a person has to do for the host to use the hook
+	Sample []byte   // an event that must be denied
+	host   *Host
 }
 
-// A Scope is one place where a host looks for settings.
-type Scope struct {
-	Name     string
-	Folder   string // below the home folder for the scope "user", else below the project
-	Variable string // of the environment, which names another folder instead; "" for none
-	File     string // in that folder
-	Install  bool   // shield can be installed there
+// A Place is one settings file of a host, or a pattern of files that are only
+// read.
+type Place struct {
+	form.Place
+	host    *Host
+	entries []element
+	text    template // of Text or Block
+	made    string   // the text with the command line in it
+}
+
+// An element is one of the list at a path of keys.
+type element struct {
+	path  []string
+	value any
 }
 
 // Settings returns how the host is made to run a command line as its hook.
 // timeout is in seconds; system is the operating system, as in GOOS.
 func (h *Host) Settings(ctx context.Context, command string, timeout int, cwd, system string) (*Settings, error) {
-	out, err := h.run(ctx, "settings", map[string]any{"command": command, "timeout": timeout, "cwd": cwd})
+	sample, err := h.one(ctx, h.form.Sample, map[string]any{"cwd": cwd})
 	if err != nil {
 		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 	}
-	raw, err := encode(out)
-	if err != nil {
-		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
+	s := &Settings{Off: h.form.Off, Next: h.form.Next, host: h}
+	if s.Sample, err = encode(sample); err != nil {
+		return nil, err
 	}
-	var m struct {
-		Scopes  []Scope             `json:"scopes"`
-		Managed map[string][]string `json:"managed"`
-		Off     []string            `json:"off"`
-		Next    string              `json:"next"`
-		Path    []string            `json:"path"`
-		Entry   any                 `json:"entry"`
-		Sample  jsontext.Value      `json:"sample"`
-	}
-	if err := json.Unmarshal(raw, &m, json.MatchCaseInsensitiveNames(true)); err != nil {
-		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
-	}
-	s := &Settings{Scopes: m.Scopes, Managed: m.Managed[system], Off: m.Off, Next: m.Next, Sample: m.Sample, host: h, path: m.Path, entry: m.Entry}
-	if len(s.Scopes) == 0 || len(s.path) == 0 || s.entry == nil || len(s.Sample) == 0 {
-		return nil, fmt.Errorf("%s settings: incomplete", h.Name)
+	timeout *= h.perSecond()
+	for _, f := range h.form.Places {
+		if f.System != "" && f.System != system {
+			continue
+		}
+		p := Place{Place: f, host: h, text: newTemplate(f.Text + f.Block)}
+		for _, e := range f.Entries {
+			value, err := h.one(ctx, e.Value, map[string]any{"command": command, "timeout": timeout})
+			if err != nil {
+				return nil, fmt.Errorf("%s settings: %w", h.Name, err)
+			}
+			p.entries = append(p.entries, element{e.Path, value})
+		}
+		if p.made, err = p.text.fill(command, timeout); err != nil {
+			return nil, fmt.Errorf("%s settings: %w", h.Name, err)
+		}
+		s.Places = append(s.Places, p)
 	}
 	return s, nil
 }
 
-// An Inspection is how a host reads one of its settings files.
-type Inspection struct {
-	Ignored []string `json:"ignored"` // why it does not read the file, each with what to do
-	Stops   []string `json:"stops"`   // what in the file keeps it from running hooks, whichever file has them
-	Hooks   []Hook   `json:"hooks"`   // those of shield
-}
-
-// A Hook is one hook of shield in a settings file.
-type Hook struct {
-	Command  string   `json:"command"`
-	Timeout  float64  `json:"timeout"`  // in seconds: how long the host waits
-	Problems []string `json:"problems"` // why the host does not run it before every tool call, each with what to do
-}
-
-// Inspect returns how the host reads the settings file of a scope, which is
-// one of [Settings.Scopes] or "managed". Hosts read plain JSON: comments and
-// commas that installing tolerates make them ignore a file.
-func (s *Settings) Inspect(ctx context.Context, scope string, doc []byte) (Inspection, error) {
-	v, err := decode(bytes.TrimPrefix(doc, []byte("\ufeff")))
-	if err != nil {
-		if _, err := decode(plain(doc)); err == nil {
-			return Inspection{Ignored: []string{"the host ignores a file with comments or trailing commas; remove those"}}, nil
-		}
-		return Inspection{}, errors.New("is not valid JSON, so the host ignores it; fix it")
+// perSecond is how many of the units in which a host counts timeouts a second has.
+func (h *Host) perSecond() int {
+	if h.form.Unit == "ms" {
+		return 1000
 	}
-	out, err := s.host.run(ctx, "inspect", map[string]any{"scope": scope, "doc": v})
-	if err != nil {
-		return Inspection{}, fmt.Errorf("cannot be read (%w), so the host may ignore it; fix it", err)
-	}
-	raw, err := encode(out)
-	if err != nil {
-		return Inspection{}, err
-	}
-	var in Inspection
-	return in, json.Unmarshal(raw, &in)
+	return 1
 }
 
 // Install returns a settings file's text with the hook in it, once. What was
 // installed before is replaced.
-func (s *Settings) Install(ctx context.Context, doc []byte) ([]byte, error) {
-	if len(bytes.TrimSpace(doc)) > 0 {
-		var err error
-		if doc, _, err = removeAt(doc, s.path, s.ours(ctx)); err != nil {
+func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
+	switch {
+	case p.Text != "" && len(bytes.TrimSpace(doc)) > 0 && !p.Whole(doc) && !p.host.mentioned(doc):
+		return nil, errors.New("this file is of another program, and the host has room for one; move it away")
+	case p.Text != "":
+		return []byte(p.made), nil
+	case p.Block != "":
+		rest, _, err := p.text.cut(doc)
+		if err != nil {
 			return nil, err
 		}
+		return p.append(rest, p.made), nil
+	case len(bytes.TrimSpace(doc)) == 0 && p.Start != "":
+		doc = []byte(p.Start)
+	default:
+		rest, gone, err := p.remove(ctx, doc)
+		switch {
+		case err != nil:
+			return nil, err
+		case same(gone, p.entries):
+			return doc, nil
+		}
+		doc = rest
 	}
 	if err := ctx.Err(); err != nil { // our own entries were not found
 		return nil, err
 	}
-	return appendAt(doc, s.path, s.entry)
+	return addAll(doc, p.entries)
+}
+
+// same reports whether two lists have the same elements in the same places.
+func same(a, b []element) bool {
+	return slices.EqualFunc(a, b, func(x, y element) bool {
+		one, err := encode(x.value)
+		other, otherErr := encode(y.value)
+		return err == nil && otherErr == nil && slices.Equal(x.path, y.path) && bytes.Equal(one, other)
+	})
+}
+
+// append returns a text with a block at its end.
+func (p *Place) append(doc []byte, block string) []byte {
+	if len(doc) > 0 && !bytes.HasSuffix(doc, []byte("\n")) {
+		doc = append(bytes.Clone(doc), '\n')
+	}
+	return append(bytes.Clone(doc), block...)
+}
+
+func addAll(doc []byte, entries []element) (out []byte, err error) {
+	out = doc
+	for _, e := range entries {
+		if out, err = appendAt(out, e.path, e.value); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// remove returns a JSON file without the entries of shield, and these.
+func (p *Place) remove(ctx context.Context, doc []byte) (rest []byte, gone []element, err error) {
+	if rest = doc; len(bytes.TrimSpace(doc)) == 0 {
+		return rest, nil, nil
+	}
+	for _, e := range p.entries {
+		var raw [][]byte
+		if rest, raw, err = removeAt(rest, e.path, p.host.ours(ctx)); err != nil {
+			return nil, nil, err
+		}
+		for _, r := range raw {
+			value, err := decode(r)
+			if err != nil {
+				return nil, nil, err
+			}
+			gone = append(gone, element{e.path, value})
+		}
+	}
+	return rest, gone, nil
 }
 
 // Uninstall returns a settings file's text without the hook. If the file is
 // what installing made of the text before, that text is given back byte for
 // byte.
-func (s *Settings) Uninstall(ctx context.Context, doc, before []byte) ([]byte, error) {
-	rest, gone, err := removeAt(doc, s.path, s.ours(ctx))
+func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, error) {
+	switch {
+	case p.Text != "" && !p.Whole(doc) && !p.host.mentioned(doc):
+		return nil, ErrNotInstalled
+	case p.Text != "":
+		if _, err := p.text.read(doc); err != nil {
+			return nil, errors.New("this file was changed since it was installed; remove the hook by hand")
+		}
+		return before, nil
+	case p.Block != "":
+		rest, block, err := p.text.cut(doc)
+		switch {
+		case err != nil:
+			return nil, err
+		case block == "":
+			return nil, ErrNotInstalled
+		case bytes.Equal(p.append(before, block), doc):
+			return before, nil
+		}
+		return rest, nil
+	}
+	rest, gone, err := p.remove(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
 	if len(gone) == 0 {
 		return nil, ErrNotInstalled
 	}
-	entry, err := decode(gone[0])
-	if err != nil {
-		return nil, err
+	start := before
+	if len(bytes.TrimSpace(before)) == 0 && p.Start != "" {
+		start = []byte(p.Start)
 	}
-	if made, err := appendAt(before, s.path, entry); err == nil && bytes.Equal(made, doc) {
+	if made, err := addAll(start, gone[:min(len(gone), len(p.entries))]); err == nil && bytes.Equal(made, doc) {
 		return before, nil
 	}
 	return rest, nil
 }
 
-// Commands returns the command lines of the hooks of shield in a settings file.
-func (s *Settings) Commands(ctx context.Context, doc []byte) ([]string, error) {
-	_, gone, err := removeAt(doc, s.path, s.ours(ctx))
-	if err != nil {
-		return nil, err
+// Installed reports whether a settings file has a hook of shield.
+func (p *Place) Installed(ctx context.Context, doc []byte) bool {
+	if len(p.entries) == 0 {
+		return p.Whole(doc) || p.host.mentioned(doc)
 	}
-	var out []string
-	for _, raw := range gone {
-		entry, err := decode(raw)
-		if err != nil {
-			return nil, err
-		}
-		lines, err := s.host.run(ctx, "commands", entry)
-		if err != nil {
-			return nil, err
-		}
-		list, _ := lines.([]any)
-		for _, line := range list {
-			if text, ok := line.(string); ok {
-				out = append(out, text)
-			}
-		}
-	}
-	if len(out) == 0 {
-		return nil, ErrNotInstalled
-	}
-	return out, nil
+	_, gone, err := p.remove(ctx, doc)
+	return err == nil && len(gone) > 0
+}
+
+// Whole reports whether a text is one that installing makes of a whole file.
+func (p *Place) Whole(doc []byte) bool {
+	_, err := p.text.read(doc)
+	return p.Text != "" && err == nil
 }
 
 // Denied returns the reason of a hook's output that is the host's own form of a
-// denial. An output that is not a denial, or gives no reason, is an error: some
+// denial. An output that is not exactly that, or gives no reason, is an error: some
 // hosts take it for permission.
 func (s *Settings) Denied(ctx context.Context, out []byte) (reason string, err error) {
-	v, err := decode(out)
+	got, err := decode(out)
 	if err != nil {
 		return "", err
 	}
-	got, err := s.host.run(ctx, "denied", v)
+	const marked = "the reason"
+	want, err := s.host.one(ctx, s.host.form.Deny, map[string]any{"reason": marked})
 	if err != nil {
 		return "", err
 	}
-	if reason, _ = got.(string); reason == "" {
+	if reason = sameBut(want, got, marked); reason == "" {
 		return "", errors.New("not a denial with a reason")
 	}
 	return reason, nil
 }
 
+// sameBut returns the text that stands in got wherever marked stands in want, if
+// they are equal otherwise, and else "".
+func sameBut(want, got any, marked string) string {
+	reason := ""
+	var fill func(want, got any) bool
+	fill = func(want, got any) bool {
+		switch want := want.(type) {
+		case string:
+			if text, ok := got.(string); ok && want == marked && (reason == "" || reason == text) {
+				reason = text
+				return true
+			}
+		case map[string]any:
+			other, ok := got.(map[string]any)
+			for key, v := range want {
+				ok = ok && fill(v, other[key])
+			}
+			return ok && len(other) == len(want)
+		}
+		return reflect.DeepEqual(want, got)
+	}
+	if !fill(want, got) {
+		return ""
+	}
+	return reason
+}
+
 // ErrNotInstalled says that a settings file holds no hook of shield.
 var ErrNotInstalled = errors.New("no hook of shield is installed")
 
-// ours returns whether an entry is a hook of shield.
-func (s *Settings) ours(ctx context.Context) func([]byte) bool {
+// ours returns whether an element of a list is a hook of shield.
+func (h *Host) ours(ctx context.Context) func([]byte) bool {
 	return func(raw []byte) bool {
-		entry, err := decode(raw)
+		element, err := decode(raw)
 		if err != nil {
 			return false
 		}
-		lines, err := s.host.run(ctx, "commands", entry)
-		list, _ := lines.([]any)
-		return err == nil && len(list) > 0
+		out, err := h.one(ctx, `[.. | objects | shields(`+strconv.Quote(h.Name)+`)] | length > 0`, element)
+		return err == nil && out == true
 	}
 }
+
+// mentioned reports whether a text has a command line that runs shield as this
+// host's hook.
+func (h *Host) mentioned(doc []byte) bool {
+	return slices.ContainsFunc(strings.Split(string(doc), "\n"), func(line string) bool {
+		_, rest, found := strings.Cut(line, "hook "+h.Name)
+		return found && (rest == "" || !isNamePart(rest[0])) && (strings.Contains(line, "shield") || strings.Contains(line, "SHIELD_CONFIG="))
+	})
+}
+
+func isNamePart(c byte) bool { return c == '-' || c >= 'a' && c <= 'z' }

@@ -15,7 +15,7 @@ type span struct{ start, end int }
 // appendAt returns doc with a value appended to the array at a path of keys.
 // Objects and the array are made where they are missing. All other bytes stay.
 func appendAt(doc []byte, path []string, value any) ([]byte, error) {
-	text := plain(doc)
+	text, _ := plain(doc)
 	if len(bytes.TrimSpace(text)) == 0 && bytes.Equal(text, doc) {
 		doc, text = []byte("{}\n"), []byte("{}\n")
 	}
@@ -51,7 +51,7 @@ func appendAt(doc []byte, path []string, value any) ([]byte, error) {
 // removeAt returns doc without those elements of the array at a path that
 // match, and the elements it took out.
 func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byte, [][]byte, error) {
-	text := plain(doc)
+	text, _ := plain(doc)
 	at, err := whole(text)
 	if err != nil {
 		return nil, nil, err
@@ -87,7 +87,7 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 		out = append(out[:from:from], out[to:]...)
 		parts = append(parts[:i], parts[i+1:]...)
 	}
-	if len(gone) > 0 && !jsontext.Value(plain(out)).IsValid() {
+	if strict, _ := plain(out); len(gone) > 0 && !jsontext.Value(strict).IsValid() {
 		return nil, nil, errors.New("cannot separate the hook from the text around it; remove it by hand")
 	}
 	return out, gone, nil

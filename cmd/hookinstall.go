@@ -1,0 +1,178 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// maxEditWait is how long an edit of settings waits for another.
+const maxEditWait = 10 * time.Second
+
+// alone runs an edit while no other shield edits settings: of two that install
+// at once, the second has to see what the first did.
+func (s *hookSettings) alone(ctx context.Context, edit func() error) error {
+	dir := config.StateDir(s.world.Home, s.world.Getenv)
+	if dir == "" {
+		return errors.New("no state folder; set HOME")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := flock.New(filepath.Join(dir, "hook.lock"))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := lock.Lock(ctx, maxEditWait); err != nil {
+		return err
+	}
+	return edit()
+}
+
+// install edits the settings. A second time changes nothing.
+func (s *hookSettings) install(c *cli.Context) error {
+	edits, err := s.edited(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("dry-run") {
+		for _, e := range edits {
+			before, _, err := e.file.read()
+			if err != nil {
+				return err
+			}
+			after, err := e.place.Install(c.Context, before)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.file.path, err)
+			}
+			s.showChange(e.file, before, after)
+		}
+		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
+		return nil
+	}
+	err = s.alone(c.Context, func() error {
+		for _, e := range edits {
+			if err := s.put(c, e.place, e.file); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if _, problems := s.survey(c.Context); len(problems) > 0 {
+		return unenforced(problems)
+	}
+	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.Next, s.host.Name)
+	return nil
+}
+
+// put puts the hook into a settings file.
+func (s *hookSettings) put(c *cli.Context, place *host.Place, file settingsFile) error {
+	before, existed, err := file.read()
+	if err != nil {
+		return err
+	}
+	after, err := place.Install(c.Context, before)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file.path, err)
+	}
+	s.showChange(file, before, after)
+	if bytes.Equal(before, after) {
+		return nil
+	}
+	if !place.Installed(c.Context, before) { // what was there before shield
+		if err := file.keep(before, existed); err != nil {
+			return err
+		}
+	}
+	return file.replace(after, place.Program)
+}
+
+// uninstall takes the hook out of the settings.
+func (s *hookSettings) uninstall(c *cli.Context) error {
+	edits, err := s.edited(c)
+	if err != nil {
+		return err
+	}
+	return s.alone(c.Context, func() error {
+		for _, e := range edits {
+			if err := s.remove(c, e.place, e.file); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *hookSettings) remove(c *cli.Context, place *host.Place, file settingsFile) error {
+	doc, exists, err := file.read()
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return fmt.Errorf("%s is missing: %w", file.path, host.ErrNotInstalled)
+	}
+	before, existed, err := file.readBackup()
+	if err != nil {
+		return err
+	}
+	after, err := place.Uninstall(c.Context, doc, before)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file.path, err)
+	}
+	s.showChange(file, doc, after)
+	if len(after) == 0 && !existed {
+		err = os.Remove(file.path)
+	} else {
+		err = file.replace(after, false)
+	}
+	if err != nil {
+		return err
+	}
+	return file.forget()
+}
+
+// showChange prints the lines that go and come.
+func (s *hookSettings) showChange(file settingsFile, before, after []byte) {
+	if bytes.Equal(before, after) {
+		fmt.Fprintf(s.world.Err, "shield: %s: already installed\n", file.path)
+		return
+	}
+	old, now := strings.Split(string(before), "\n"), strings.Split(string(after), "\n")
+	head := 0
+	for head < len(old) && head < len(now) && old[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(old)-head && tail < len(now)-head && old[len(old)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	fmt.Fprintf(s.world.Err, "--- %s\n+++ %s\n", file.path, file.path)
+	for _, line := range old[head : len(old)-tail] {
+		fmt.Fprintf(s.world.Err, "-%s\n", shown(line))
+	}
+	for _, line := range now[head : len(now)-tail] {
+		fmt.Fprintf(s.world.Err, "+%s\n", shown(line))
+	}
+}
+
+// shown returns a line of a settings file, which may be a repository's, as a
+// terminal may have it.
+func shown(line string) string {
+	return term.Escape(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))
+}

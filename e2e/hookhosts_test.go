@@ -1,0 +1,141 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// hosted installs shield for a host, and says for Codex that a person trusts it.
+func hosted(t *testing.T, name string) *hooked {
+	t.Helper()
+	h := newHookedFor(t, name)
+	if name == "codex" {
+		h.trust()
+	}
+	return h
+}
+
+// trust writes what Codex writes when a person trusts the hook.
+func (h *hooked) trust() {
+	h.t.Helper()
+	doc, err := os.ReadFile(h.settings)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var s struct {
+		Hooks struct {
+			PreToolUse []struct {
+				Matcher string
+				Hooks   []struct {
+					Command string
+					Timeout int
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(doc, &s); err != nil {
+		h.t.Fatal(err)
+	}
+	entry := s.Hooks.PreToolUse[0]
+	var identity bytes.Buffer
+	enc := json.NewEncoder(&identity)
+	enc.SetEscapeHTML(false)
+	err = enc.Encode(map[string]any{"event_name": "pre_tool_use", "matcher": entry.Matcher,
+		"hooks": []any{map[string]any{"async": false, "command": entry.Hooks[0].Command, "timeout": entry.Hooks[0].Timeout, "type": "command"}}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.write(filepath.Join(filepath.Dir(h.settings), "config.toml"), fmt.Sprintf("[hooks.state.%q]\ntrusted_hash = \"sha256:%x\"\n", h.settings+":pre_tool_use:0:0", sha256.Sum256(bytes.TrimSpace(identity.Bytes()))))
+}
+
+// TestHookStatusOfEveryHost breaks an installation of each host, and checks that
+// status calls a denial enforced only where nothing is broken.
+func TestHookStatusOfEveryHost(t *testing.T) {
+	t.Parallel()
+	for _, name := range host.Names() {
+		for _, c := range []struct {
+			name  string
+			says  string // "" if nothing is broken
+			spoil func(*hooked)
+		}{
+			{"as installed", "", func(*hooked) {}},
+			{"missing settings", "no hook of shield is installed", func(h *hooked) { _ = os.Remove(h.settings) }},
+			{"missing program", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin) }},
+			{"not executable", "not a program", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o644) }},
+			{"others may write the program", "lets others in", func(h *hooked) { h.copy(h.bin); h.mode(h.bin, 0o757) }},
+			{"others may write the settings", "lets others in", func(h *hooked) { h.mode(h.settings, 0o757) }},
+			{"no wrapper", "", func(h *hooked) { h.edit(`o=$(`, ``) }},
+			{"a wrapper that takes every answer", "", func(h *hooked) { h.edit(`[02]`, `*`) }},
+			{"a wrapper that lets pass", "", func(h *hooked) { h.edit(`exit 2`, `exit 0`) }},
+			{"another host's command", "", func(h *hooked) { h.edit("hook "+name, "hook nobody") }},
+			{"ended before it answers", "", func(h *hooked) { h.edit(`-s KILL 25`, `-s KILL 5`) }},
+			{"it allows", "gives no verdict", func(h *hooked) { h.script("exit 0") }},
+			{"it allows everything", "did not deny", func(h *hooked) { h.script("echo '{}'") }},
+			{"it dies", "gives no verdict", func(h *hooked) { h.script("kill -9 $$") }},
+			{"it prints more", "gives no verdict", func(h *hooked) { h.script("echo log; echo '{}'; exit 2") }},
+			{"shield cannot judge", "denies everything", func(h *hooked) {
+				h.write(filepath.Join(h.home, ".config", "shield", "shield.yaml"), "policy: /nowhere.yaml\n")
+			}},
+		} {
+			// The command line is of one of three forms; what breaks it is tried on each.
+			if !slices.Contains([]string{"as installed", "missing settings", "it allows everything", "it dies"}, c.name) && !slices.Contains([]string{"codex", "cline", "windsurf"}, name) {
+				continue
+			}
+			t.Run(name+", "+c.name, func(t *testing.T) {
+				t.Parallel()
+				h := hosted(t, name)
+				c.spoil(h)
+				out, errs, status := h.run("", builtShield, "hook", "status", name)
+				if c.name == "as installed" {
+					if status != 0 || !strings.HasPrefix(out, h.settings+": a denial is enforced\n") {
+						t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
+					}
+					return
+				}
+				if status != 1 || out != "" || !strings.Contains(errs, c.says) {
+					t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
+				}
+			})
+		}
+	}
+}
+
+// TestHookStatusOfSwitches checks what else each host has that keeps a hook from
+// being run.
+func TestHookStatusOfSwitches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ host, name, says, file, text string }{
+		{"codex", "not trusted", "no person has trusted it", "HOME/.codex/config.toml", ""},
+		{"codex", "trusted before it was changed", "no person has trusted it", "HOME/.codex/config.toml", "[hooks.state.\"HOME/.codex/hooks.json:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:00\"\n"},
+		{"codex", "switched off", "switched off", "HOME/.codex/config.toml", "[hooks.state.\"HOME/.codex/hooks.json:pre_tool_use:0:0\"]\nenabled = false\n"},
+		{"codex", "hooks are off", "features.hooks", "HOME/.codex/config.toml", "[features]\nhooks = false\n"},
+		{"gemini-cli", "hooks are off", "hooksConfig.enabled", "WORK/.gemini/settings.json", `{"hooksConfig": {"enabled": false}}`},
+		{"gemini-cli", "the hook is off", "hooksConfig.disabled", "WORK/.gemini/settings.json", `{"hooksConfig": {"disabled": ["shield"]}}`},
+		{"qwen-code", "hooks are off", "disableAllHooks", "WORK/.qwen/settings.json", `{"disableAllHooks": true}`},
+		{"droid", "hooks are off", "hooksDisabled", "HOME/.factory/settings.json", `{"hooksDisabled": true}`},
+		{"goose", "a file beside it is missing", "is missing or was changed", "HOME/.agents/plugins/shield/plugin.json", "{}"},
+		{"openclaw", "a file beside it is missing", "is missing or was changed", "HOME/.openclaw/extensions/shield/package.json", "{}"},
+	} {
+		t.Run(c.host+", "+c.name, func(t *testing.T) {
+			t.Parallel()
+			h := hosted(t, c.host)
+			fill := strings.NewReplacer("HOME", h.home, "WORK", h.work)
+			h.write(fill.Replace(c.file), fill.Replace(c.text))
+			out, errs, status := h.run("", builtShield, "hook", "status", c.host)
+			if status != 1 || out != "" || !strings.Contains(errs, c.says) {
+				t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,53 @@
+//go:build unix
+
+package hosts
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestHostsCodexTrust holds that Codex skips a hook that no person has trusted, that
+// hook status says so, and that both see it when a person has.
+func TestHostsCodexTrust(t *testing.T) {
+	d := drivers[slices.IndexFunc(drivers, func(d driver) bool { return d.name == "codex" })]
+	if _, err := os.Stat((&run{driver: d}).program()); hostsFolder == "" || err != nil {
+		t.Skip("Codex is not installed; run 'make hosts'")
+	}
+	d.args = slices.DeleteFunc(slices.Clone(d.args), func(a string) bool { return a == "--dangerously-bypass-hook-trust" })
+	c := call{"shell", "touch unwanted"}
+	r := newRun(t, d, []call{c}, "20s")
+	r.env = append(r.env, "CODEX_HOME="+filepath.Join(r.home, ".codex"))
+	if out := r.start(); !r.ran(c) {
+		t.Errorf("Codex does not skip a hook that is not trusted any more: %.800s", out)
+	}
+	if out, err := r.command(time.Minute, r.shield, "hook", "status", "codex"); err == nil {
+		t.Errorf("status calls a hook enforced that is not trusted: %.800s", out)
+	}
+	out, err := r.command(time.Minute, "sh", "-c", `(printf '%s\n' '{"id":1,"method":"initialize","params":{"clientInfo":{"name":"t","version":"1"},"capabilities":{"experimentalApi":true}}}' '{"method":"initialized"}' '{"id":2,"method":"hooks/list","params":{"cwds":["'"$PWD"'"]}}'; sleep 5) | `+r.program()+` app-server`)
+	m := regexp.MustCompile(`"key":"([^"]*hooks.json:pre_tool_use:0:0)".*"currentHash":"([^"]*)"`).FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("Codex lists no hook: %v\n%.2000s", err, out)
+	}
+	config := filepath.Join(r.home, ".codex", "config.toml")
+	before, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(config, string(before)+fmt.Sprintf("[hooks.state.%q]\ntrusted_hash = %q\n", m[1], m[2]))
+	if out, err := r.command(time.Minute, r.shield, "hook", "status", "codex"); err != nil {
+		t.Errorf("status does not see the trust that Codex wrote: %.800s", out)
+	}
+	if err := os.Remove(filepath.Join(r.work, "unwanted")); err != nil {
+		t.Fatal(err)
+	}
+	r.model.bodies = nil
+	if out := r.start(); r.ran(c) || !r.model.saw(reason) {
+		t.Errorf("a trusted hook does not deny: %.800s", out)
+	}
+}

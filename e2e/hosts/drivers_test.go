@@ -1,0 +1,100 @@
+//go:build unix
+
+package hosts
+
+// A driver starts one host against a model on loopback. Files are below the home
+// folder; a text may have @URL@, @SERVER@ and @WORK@: the model, a program that is
+// an MCP server, and the folder of the work, as texts of JSON without quotes.
+type driver struct {
+	name    string
+	program string            // below node_modules
+	env     []string          // beside HOME and PATH
+	files   map[string]string // what the host needs before shield is installed
+	first   []string          // a command line that is run once before
+	args    []string
+	mute    bool // the host says the reason of a denial to nobody
+}
+
+const mcpServers = `"mcpServers": {"probe": {"command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}`
+
+// drivers are the hosts whose programs the npm registry has.
+var drivers = []driver{
+	{
+		name: "claude-code", program: ".bin/claude",
+		env:   []string{"ANTHROPIC_BASE_URL=@URL@", "ANTHROPIC_API_KEY=sk-ant-fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "ENABLE_TOOL_SEARCH=false", "IS_SANDBOX=1"},
+		files: map[string]string{"mcp.json": `{` + mcpServers + `}`},
+		args:  []string{"-p", "run it", "--output-format", "json", "--mcp-config", "@HOME@/mcp.json", "--dangerously-skip-permissions"},
+	},
+	{
+		name: "codex", program: ".bin/codex",
+		env: []string{"FAKE_KEY=x"},
+		files: map[string]string{".codex/config.toml": `model = "gpt-5-codex"
+model_provider = "fake"
+[analytics]
+enabled = false
+[model_providers.fake]
+name = "fake"
+base_url = "@URL@/v1"
+wire_api = "responses"
+env_key = "FAKE_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+[mcp_servers.probe]
+command = "@SERVER@"
+env = { SHIELD_E2E_MCP = "@WORK@/mcp.log" }
+`},
+		args: []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "run it"},
+	},
+	{
+		name: "gemini-cli", program: ".bin/gemini",
+		env: []string{"GEMINI_API_KEY=fake", "GOOGLE_GEMINI_BASE_URL=@URL@", "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_TELEMETRY_ENABLED=false"},
+		files: map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "telemetry": {"enabled": false},
+ "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, ` + mcpServers + `}`},
+		args: []string{"-p", "run it", "-o", "json", "-m", "gemini-2.5-pro", "--approval-mode", "yolo"},
+	},
+	{
+		name: "qwen-code", program: ".bin/qwen",
+		env: []string{"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=@URL@/v1", "OPENAI_MODEL=fake-model"},
+		files: map[string]string{".qwen/settings.json": `{"security": {"auth": {"selectedType": "openai"}}, "telemetry": {"enabled": false},
+ "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, ` + mcpServers + `}`},
+		args: []string{"-p", "run it", "-o", "json", "--auth-type", "openai", "--approval-mode", "yolo"},
+	},
+	{
+		name: "copilot", program: ".bin/copilot",
+		env:   []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=@URL@/v1", "COPILOT_PROVIDER_API_KEY=x", "COPILOT_MODEL=gpt-4.1", "COPILOT_AUTO_UPDATE=false"},
+		files: map[string]string{".copilot/mcp-config.json": `{"mcpServers": {"probe": {"type": "local", "command": "@SERVER@", "args": [], "tools": ["*"], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}`},
+		args:  []string{"-p", "run it", "--allow-all"},
+	},
+	{
+		name: "droid", program: ".bin/droid",
+		env: []string{"FACTORY_API_KEY=fk-fake"},
+		files: map[string]string{
+			".factory/settings.json": `{"customModels": [{"model": "fake-model", "displayName": "fake", "baseUrl": "@URL@/v1", "apiKey": "x", "provider": "generic-chat-completion-api", "maxOutputTokens": 4000}]}`,
+			".factory/mcp.json":      `{"mcpServers": {"probe": {"type": "stdio", "command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}`,
+		},
+		args: []string{"exec", "--skip-permissions-unsafe", "-m", "custom:fake-model", "run it"},
+	},
+	{
+		name: "cline", program: ".bin/cline",
+		first: []string{"auth", "openai-compatible", "-k", "x", "-m", "fake-model", "-b", "@URL@/v1"},
+		files: map[string]string{".cline/data/settings/cline_mcp_settings.json": `{` + mcpServers + `}`},
+		args:  []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "run it"},
+		mute:  true,
+	},
+	{
+		name: "opencode", program: ".bin/opencode",
+		env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"},
+		files: map[string]string{".config/opencode/opencode.json": `{"autoupdate": false, "share": "disabled", "model": "fake/fake-model", "small_model": "fake/fake-model",
+ "provider": {"fake": {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": {"baseURL": "@URL@/v1", "apiKey": "x"}, "models": {"fake-model": {"name": "fake", "tool_call": true}}}},
+ "mcp": {"probe": {"type": "local", "command": ["@SERVER@"], "enabled": true, "environment": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}},
+ "permission": {"bash": "allow", "edit": "allow"}}`},
+		args: []string{"run", "--format", "json", "run it"},
+	},
+	{
+		name: "pi", program: ".bin/pi",
+		env: []string{"PI_OFFLINE=1"},
+		files: map[string]string{".pi/agent/models.json": `{"providers": {"fake": {"baseUrl": "@URL@/v1", "api": "openai-completions", "apiKey": "x",
+ "models": [{"id": "fake-model", "name": "fake", "reasoning": false, "input": ["text"], "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "contextWindow": 100000, "maxTokens": 4000}]}}}`},
+		args: []string{"-p", "--provider", "fake", "--model", "fake-model", "--offline", "run it"},
+	},
+}

@@ -1,0 +1,330 @@
+//go:build unix
+
+// Package hosts starts the real programs of agent hosts against a language model
+// on this machine, and looks at what runs and what the model is told.
+package hosts
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hostsFolder is where `make hosts` installs the hosts. Without it nothing runs.
+var hostsFolder = os.Getenv("SHIELD_HOSTS")
+
+const (
+	goodTool = "get_note"
+	badTool  = "drop_note"
+	reason   = "this test does not want it"
+)
+
+//go:embed packages.txt
+var packages string
+
+// versionOf returns the version of a host that packages.txt names.
+func versionOf(name string) string {
+	m := regexp.MustCompile(`(?m)^` + name + ` \S+@(\S+)$`).FindStringSubmatch(packages)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+var builtShield string
+
+func TestMain(m *testing.M) {
+	if log := os.Getenv("SHIELD_E2E_MCP"); log != "" {
+		if err := serveMCP(os.Stdin, os.Stdout, log); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if hostsFolder != "" {
+		var err error
+		if builtShield, err = filepath.Abs(filepath.Join("..", "..", "build", "test", "shield-hosts")); err == nil {
+			var out []byte
+			if out, err = exec.Command("go", "build", "-o", builtShield, "../..").CombinedOutput(); err != nil {
+				err = fmt.Errorf("%w\n%s", err, out)
+			}
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// A run is a host in a home folder of its own, with shield installed.
+type run struct {
+	t          *testing.T
+	driver     driver
+	home, work string
+	shield     string // a copy that may be broken
+	model      *model
+	env        []string
+}
+
+const policy = `extends: offline
+deny:
+  - name: unwanted_command
+    reason: ` + reason + `
+    action_types: [execute_command]
+    commands: ["unwanted"]
+    match: [{type: execute_command, payload: {command: "touch unwanted"}}, {type: execute_command, payload: {command: "sh -c 'touch unwanted'"}}]
+    pass: [{type: execute_command, payload: {command: "touch wanted-not"}}]
+  - name: unwanted_file
+    reason: ` + reason + `
+    action_types: [write_file]
+    paths: ["**/unwanted-file"]
+    match: [{type: write_file, payload: {path: "/w/unwanted-file", content: x}}, {type: execute_command, payload: {command: "echo x > /w/unwanted-file"}}]
+    pass: [{type: write_file, payload: {path: "/w/file", content: x}}]
+  - name: unwanted_tool
+    reason: ` + reason + `
+    action_types: [` + badTool + `, mcp__probe__` + badTool + `, probe-` + badTool + `, probe_` + badTool + `, probe___` + badTool + `]
+    match: [{type: mcp__probe__` + badTool + `, payload: {text: x}}, {type: probe_` + badTool + `, payload: {text: x}}]
+    pass: [{type: mcp__probe__` + goodTool + `, payload: {text: x}}]
+allow:
+  - name: wanted_tool
+    reason: the test calls it
+    action_types: [` + goodTool + `, mcp__probe__` + goodTool + `, probe-` + goodTool + `, probe_` + goodTool + `, probe___` + goodTool + `]
+    match: [{type: mcp__probe__` + goodTool + `, payload: {text: x}}, {type: probe_` + goodTool + `, payload: {text: x}}]
+    pass: [{type: mcp__probe__` + badTool + `, payload: {text: x}}]
+`
+
+func newRun(t *testing.T, d driver, calls []call, timeout string) *run {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{t: t, driver: d, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), shield: filepath.Join(dir, "bin", "shield"), model: newModel(calls)}
+	t.Cleanup(r.model.Close)
+	t.Cleanup(r.end)
+	server, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := strings.NewReplacer("@URL@", r.model.URL, "@SERVER@", server, "@WORK@", r.work, "@HOME@", r.home)
+	r.env = []string{"HOME=" + r.home, "TERM=dumb", "LANG=C.UTF-8", "SHELL=/bin/bash",
+		"PATH=" + filepath.Join(hostsFolder, "node", "node_modules", "node", "bin") + ":" + os.Getenv("PATH")}
+	for _, v := range d.env {
+		r.env = append(r.env, fill.Replace(v))
+	}
+	for name, text := range d.files {
+		r.write(filepath.Join(r.home, name), fill.Replace(text))
+	}
+	r.write(filepath.Join(r.home, ".config/shield/shield.yaml"), "policy: "+filepath.Join(dir, "policy.yaml")+"\napproval: {channels: []}\n")
+	r.write(filepath.Join(dir, "policy.yaml"), policy)
+	r.write(filepath.Join(r.work, "README.md"), "A test.\n")
+	r.write(r.shield, "")
+	_ = os.Remove(r.shield)
+	if err := os.Link(builtShield, r.shield); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := r.command(time.Minute, "git", "init", "-q", "."); err != nil {
+		t.Fatal(err, out)
+	}
+	var first []string
+	for _, a := range d.first {
+		first = append(first, fill.Replace(a))
+	}
+	if len(first) > 0 {
+		if out, err := r.command(time.Minute, r.program(), first...); err != nil {
+			t.Fatal(err, out)
+		}
+	}
+	r.driver.args = nil
+	for _, a := range d.args {
+		r.driver.args = append(r.driver.args, fill.Replace(a))
+	}
+	if timeout != "" {
+		if out, err := r.command(time.Minute, r.shield, "hook", "install", d.name, "--timeout", timeout); err != nil {
+			t.Fatal(err, out)
+		}
+	}
+	return r
+}
+
+func (r *run) program() string {
+	return filepath.Join(hostsFolder, r.driver.name, "node_modules", r.driver.program)
+}
+
+func (r *run) write(path, text string) {
+	r.t.Helper()
+	_ = os.Remove(path)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// command runs a program in the folder of the work, and ends all that it started
+// when it is late.
+func (r *run) command(limit time.Duration, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = r.work, r.env, time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	out, err := cmd.CombinedOutput()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	return string(out), err
+}
+
+// end ends what the host has left behind, such as daemons in sessions of their own.
+// They are known by their home folder.
+func (r *run) end() {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range files {
+		environ, err := os.ReadFile(name)
+		if err != nil || !strings.Contains("\x00"+string(environ), "\x00HOME="+r.home+"\x00") {
+			continue
+		}
+		if pid, err := strconv.Atoi(strings.Split(name, "/")[2]); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// start runs the host until it ends.
+func (r *run) start() string {
+	out, err := r.command(2*time.Minute, r.program(), r.driver.args...)
+	return fmt.Sprintf("%v\n%s", err, out)
+}
+
+// ran reports whether a call did what it asks for.
+func (r *run) ran(c call) bool {
+	if c.kind == "mcp" {
+		log, _ := os.ReadFile(filepath.Join(r.work, "mcp.log"))
+		return strings.Contains(string(log), c.text)
+	}
+	name := c.text[strings.LastIndex(c.text, " ")+1:]
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(r.work, name)
+	}
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// script puts a shell script in the place of shield.
+func (r *run) script(text string) {
+	r.write(r.shield, "#!/bin/sh\n"+text+"\n")
+	if err := os.Chmod(r.shield, 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// breaks are the ways in which a shield that is installed fails.
+var breaks = []struct {
+	name  string
+	spoil func(*run)
+}{
+	{"missing", func(r *run) { _ = os.Remove(r.shield) }},
+	{"killed", func(r *run) { r.script("kill -9 $$") }},
+	{"hanging", func(r *run) { r.script("exec sleep 600") }},
+	{"garbage", func(r *run) { r.script("echo 'debug: starting'; exit 0") }},
+	{"silent", func(r *run) { r.script("exit 0") }},
+	{"log line before the answer", func(r *run) { r.script("echo 'debug: starting'; echo '{}'; exit 0") }},
+}
+
+// TestHosts starts every host that is installed: what is allowed runs, what is
+// denied does not and the model is told why, and nothing runs when shield fails.
+func TestHosts(t *testing.T) {
+	if hostsFolder == "" {
+		t.Skip("SHIELD_HOSTS names no folder of hosts; run 'make hosts'")
+	}
+	for _, d := range drivers {
+		t.Run(d.name, func(t *testing.T) {
+			r := run{driver: d}
+			if _, err := os.Stat(r.program()); err != nil {
+				t.Skipf("not installed: %v", err)
+			}
+			row := map[string]string{}
+			t.Run("allowed", func(t *testing.T) { allowed(t, d, row) })
+			t.Run("denied", func(t *testing.T) { denied(t, d, row) })
+			for _, b := range breaks {
+				t.Run(b.name, func(t *testing.T) {
+					c := call{"shell", "touch wanted"}
+					r := newRun(t, d, []call{c}, "2s")
+					b.spoil(r)
+					out := r.start()
+					switch {
+					case r.ran(c):
+						row[b.name] = "RAN"
+						t.Errorf("the command ran: %.800s", out)
+					case !r.model.proposed:
+						row[b.name] = "NOT TRIED"
+						t.Errorf("the model proposed nothing: %.800s", out)
+					default:
+						row[b.name] = "blocked"
+					}
+				})
+			}
+			if !t.Failed() || os.Getenv("SHIELD_HOSTS_DOC") != "" {
+				record(t, d.name, row)
+			}
+		})
+	}
+}
+
+func allowed(t *testing.T, d driver, row map[string]string) {
+	calls := []call{{"shell", "touch wanted"}, {"write", ""}, {"mcp", goodTool}}
+	r := newRun(t, d, calls, "20s")
+	calls[1].text = filepath.Join(r.work, "file")
+	out := r.start()
+	for _, c := range calls {
+		key := c.kind + " allowed"
+		switch {
+		case r.ran(c):
+			row[key] = "ran"
+		case strings.Contains(strings.Join(r.model.lacking, " "), c.kind):
+			row[key] = "not offered"
+		default:
+			row[key] = "BLOCKED"
+			t.Errorf("%s %s did not run: %.800s\n%s", c.kind, c.text, out, r.model.told("shield"))
+		}
+	}
+}
+
+func denied(t *testing.T, d driver, row map[string]string) {
+	for _, c := range []call{{"shell", "touch unwanted"}, {"write", "unwanted-file"}, {"mcp", badTool}} {
+		t.Run(c.kind, func(t *testing.T) {
+			calls := []call{c}
+			r := newRun(t, d, calls, "20s")
+			if c.kind == "write" {
+				calls[0].text = filepath.Join(r.work, c.text)
+			}
+			out := r.start()
+			key := c.kind + " denied"
+			switch {
+			case r.ran(calls[0]):
+				row[key] = "RAN"
+				t.Errorf("it ran: %.800s", out)
+			case strings.Contains(strings.Join(r.model.lacking, " "), c.kind):
+				row[key] = "not offered"
+			case r.model.saw(reason):
+				row[key] = "blocked, told why"
+			case strings.Contains(out, reason):
+				row[key] = "blocked, the person is told why"
+			case d.mute:
+				row[key] = "blocked, nobody is told why"
+			default:
+				row[key] = "blocked"
+				t.Errorf("nobody was told why: %.800s\n%s", out, r.model.told("shield"))
+			}
+		})
+	}
+}

@@ -1,0 +1,30 @@
+import { spawn } from "node:child_process";
+
+const line = @QUOTED@;
+const limit = @TIMEOUT@; // milliseconds
+
+// ask returns only if shield allows this very call. Everything else is an error.
+function ask(call) {
+  return new Promise((resolve, reject) => {
+    let out = "";
+    let errors = "";
+    const no = (why) => reject(new Error(why || "shield: blocked, because it gave no verdict"));
+    const child = spawn("/bin/sh", ["-c", line], { stdio: ["pipe", "pipe", "pipe"] });
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      no("shield: blocked, because there was no verdict in time");
+    }, limit);
+    child.on("error", (e) => no("shield: blocked: " + e.message));
+    child.stdin.on("error", () => {});
+    child.stdout.on("data", (text) => { out += text; });
+    child.stderr.on("data", (text) => { errors += text; });
+    child.on("close", (status) => {
+      clearTimeout(timer);
+      let answer = null;
+      try { answer = JSON.parse(out); } catch {}
+      if (status === 0 && answer && answer.decision === "allow" && call.id && answer.id === call.id) resolve();
+      else no(answer && answer.decision === "deny" ? answer.reason : errors);
+    });
+    child.stdin.end(JSON.stringify(call));
+  });
+}

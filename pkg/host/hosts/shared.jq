@@ -1,0 +1,58 @@
+# What the files of several hosts use. A definition begins a line and uses
+# earlier ones and itself alone.
+
+# The command line of a hook that runs shield for a host, whatever its file is
+# called.
+def shields($host):
+  .command | strings | select(test("(shield|SHIELD_CONFIG=).* hook " + $host + "( |$)"));
+
+# An answer in the form of Claude Code, which other hosts took over.
+def decided($event; $decision):
+  {hookSpecificOutput: {hookEventName: $event, permissionDecision: $decision, permissionDecisionReason: .reason}};
+
+# Whether an entry of hooks.EVENT has the form {matcher, hooks: [...]}.
+def well_formed:
+  type == "object" and ((has("matcher") | not) or (.matcher | type == "string")) and (.hooks | type == "array")
+  and all(.hooks[];
+    type == "object" and (.type | type == "string") and (.type != "command" or (.command | type == "string"))
+    and ((has("timeout") | not) or (.timeout | type == "number" and . > 0)));
+
+# {matcher, hooks: [{type, command, timeout}]} and one of its hooks → what is
+# said of that; the timeout is by default $default and counted in parts of $per
+# to a second. $known are keys that change nothing.
+def grouped($entry; $default; $per; $known):
+  {command, timeout: ((.timeout // $default) / $per), problems: [
+    (select(.type != "command") | "its type is not command; run the installation again"),
+    ($entry | select(has("matcher") and (.matcher | IN("*", "", ".*") | not)) | "its matcher \(.matcher) does not cover all tools; set it to \"*\""),
+    ((($entry | keys) - ["matcher", "hooks"] - $known) + (keys - ["type", "command", "timeout"] - $known)
+     | select(length > 0) | "it has \(join(", ")), so the host may not run it, or not wait for it; remove that")]};
+
+# A list of such entries → what is said of the hooks of shield in it.
+def groups($host; $default; $per; $known):
+  [.[]? | . as $entry | .hooks[] | select(shields($host)) | grouped($entry; $default; $per; $known)];
+
+# A list of {command, ...} → what is said of the hooks of shield in it. All keys
+# must be known.
+def flat($host; $default; $known):
+  [.[]? | objects | select(shields($host))
+   | {command, timeout: (.timeout // $default), problems: [
+      (keys - ["command"] - $known | select(length > 0) | "it has \(join(", ")), so the host may not run it, or not wait for it; remove that")]}];
+
+# Why a list of hooks is not one of the expected form.
+def misshapen($name; good):
+  values | select(type != "array" or any(.[]; good | not))
+  | "the host ignores the whole file, because an entry of \($name) is malformed; fix it";
+
+# What Claude Code and its followers send, as {event, tool, input, id, cwd,
+# session}.
+def claude_event:
+  {event: .hook_event_name, tool: .tool_name, input: .tool_input, id: .tool_use_id, cwd, session: .session_id};
+
+# What a plugin of shield's own sends. The answer carries the id, so there must be
+# one.
+def plugin_event:
+  if (.id | type) != "string" or .id == "" then error("the call has no id") end
+  | {event, tool, input, id, cwd, session};
+def plugin_deny: {decision: "deny", reason};
+def plugin_allow: {decision: "allow", id};
+def plugin_sample($tool): {event: "tool", tool: $tool, input: {command: "rm -rf --no-preserve-root /"}, id: "shield-status", session: "shield-status", cwd};

@@ -1,0 +1,116 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// An Inspection is how a host reads one of its settings files.
+type Inspection struct {
+	Ignored []string `json:"ignored"` // why it does not read the file, each with what to do
+	Stops   []string `json:"stops"`   // what in the file keeps it from running hooks, whichever file has them
+	Hooks   []Hook   `json:"hooks"`   // those of shield
+}
+
+// A Hook is one hook of shield in a settings file.
+type Hook struct {
+	Command  string   `json:"command"`
+	Timeout  float64  `json:"timeout"`  // in seconds: how long the host waits; 0 if it waits without end
+	Problems []string `json:"problems"` // why the host does not run it before every tool call, each with what to do
+	Todo     []string `json:"todo"`     // the same, where the person who installs it has to do it
+}
+
+// Documents are settings files of the user by their names in the host's file, as
+// [Place.Inspect] may need them beside another.
+type Documents map[string]any
+
+// Add adds a file of a place, if it is one of the user's that can be read.
+func (d Documents) Add(p *Place, doc []byte) {
+	if v, err := p.structured(doc); err == nil && p.Scope == "user" {
+		d[p.File] = v
+	}
+}
+
+// Inspect returns how the host reads a settings file, which is at a path.
+func (p *Place) Inspect(ctx context.Context, path string, doc []byte, user Documents) Inspection {
+	if p.Text != "" {
+		return p.own(doc)
+	}
+	in, err := p.read(ctx, path, doc, user)
+	if err != nil {
+		return Inspection{Ignored: []string{err.Error()}}
+	}
+	return in
+}
+
+func (p *Place) read(ctx context.Context, path string, doc []byte, user Documents) (in Inspection, err error) {
+	v, err := p.structured(doc)
+	if err != nil {
+		return in, err
+	}
+	out, err := p.host.one(ctx, p.host.form.Inspect, map[string]any{"scope": p.Scope, "file": p.File, "path": path, "doc": v, "user": map[string]any(user)})
+	if err != nil {
+		return in, fmt.Errorf("cannot be read (%w), so the host may ignore it; fix it", err)
+	}
+	raw, err := encode(out)
+	if err != nil {
+		return in, err
+	}
+	if err := json.Unmarshal(raw, &in); err != nil || p.Block == "" {
+		return in, err
+	}
+	_, block, err := p.text.cut(doc)
+	if err == nil && block != "" {
+		in.Hooks = append(in.Hooks, p.own([]byte(block)).Hooks...)
+	}
+	return in, err
+}
+
+// own returns what is said of a text of shield's own.
+func (p *Place) own(doc []byte) Inspection {
+	f, err := p.text.read(doc)
+	switch {
+	case p.Beside():
+	case err == nil:
+		return Inspection{Hooks: []Hook{{Command: f.line, Timeout: f.timeout / float64(p.host.perSecond())}}}
+	case p.host.mentioned(doc):
+		return Inspection{Ignored: []string{err.Error() + ", so the host may not ask shield; run the installation again"}}
+	}
+	return Inspection{}
+}
+
+// structured reads a settings file as strictly as the host does.
+func (p *Place) structured(doc []byte) (any, error) {
+	if strings.HasSuffix(p.File, ".toml") {
+		var v map[string]any
+		if err := toml.Unmarshal(doc, &v); err != nil {
+			return nil, errors.New("is not valid TOML, so the host ignores it; fix it")
+		}
+		raw, err := json.Marshal(v) // dates and whole numbers become what jq knows
+		if err != nil {
+			return nil, err
+		}
+		return decode(raw)
+	}
+	v, err := decode(bytes.TrimPrefix(doc, mark))
+	if err == nil {
+		return v, nil
+	}
+	text, commas := plain(doc)
+	loose, looseErr := decode(text)
+	switch {
+	case looseErr != nil:
+		return nil, errors.New("is not valid JSON, so the host ignores it; fix it")
+	case p.host.form.Comments && !commas:
+		return loose, nil
+	case p.host.form.Comments:
+		return nil, errors.New("has a comma before a closing bracket, so the host ignores it; remove that")
+	}
+	return nil, errors.New("the host ignores a file with comments or trailing commas; remove those")
+}

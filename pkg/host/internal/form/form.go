@@ -1,0 +1,143 @@
+// Package form is what a file of folder hosts says about one agent program.
+package form
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Host is one agent program. Texts called jq are jq programs, which may use
+// the filters of hosts/shared.jq.
+type Host struct {
+	Title    string   // the name that people know
+	Verified string   // the version whose real program was tested; "" if only recorded events were
+	Programs []string // its commands, by which it is found
+	Folders  []string // below the home folder, by which it is found
+	Limits   []string // what no hook of this host can prevent, in sentences
+
+	Read     string          // jq: a hook's input → {event, tool, input, id, cwd, session}, null where it has none
+	Before   []string        // events that ask before a tool runs; another event with a tool is an error
+	After    []string        // events that only tell
+	Tools    map[string]Tool // by the host's name
+	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
+
+	Deny      string // jq: {reason} → what the host is told of a denial, whatever it asked
+	Allow     string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
+	Neutral   string // jq: {event, id} → what leaves a call to the host's own permissions; "" prints nothing
+	UserShell bool   `yaml:"userShell"` // the command line is run by the user's own shell, which need not be one of sh's kind
+	Silent    bool   // the host wants nothing on standard output: the installed command takes it away
+
+	Off      []string // environment variables that switch the host's hooks off
+	Next     string   // what a person has to do for the host to use the hook
+	Unit     string   // of timeouts: s or ms
+	Places   []Place  // where settings are
+	Comments bool     // its JSON files may have comments
+	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file; "" for hosts without
+	Sample   string   // jq: {cwd} → an event that must be denied
+}
+
+// A Tool says what a call of a tool becomes: one action for each value that
+// Payload gives.
+type Tool struct {
+	Type    string // of the actions; "" if Payload gives {type, payload}
+	Payload string // jq: the tool's input → payloads
+	Folder  string // jq: the tool's input → the folder it runs in, null for the host's own
+}
+
+// A Place is a settings file. At most one of Entries, Text and Block is there;
+// without any, the file is read and never changed.
+type Place struct {
+	Scope    string  // user, project, managed, or another name for what is only read
+	Folder   string  // below the home folder, the project, or the root
+	Variable string  // of the environment, which names another folder instead
+	File     string  // in that folder; a pattern where it is only read
+	System   string  // only on this system, as in GOOS; "" for every one
+	Entries  []Entry // elements of lists in a JSON file
+	Start    string  // of a JSON file that is made for Entries
+	Text     string  // a whole file of shield's own
+	Block    string  // lines at the end of a file
+	Program  bool    // the file is made executable
+}
+
+// An Entry is an element of a list in a JSON file.
+type Entry struct {
+	Path  []string // keys, from the outermost
+	Value string   // jq: {command, timeout} → the element
+}
+
+// Check returns what is wrong with a host's file.
+func (h *Host) Check() error {
+	for name, text := range map[string]string{"title": h.Title, "read": h.Read, "deny": h.Deny, "sample": h.Sample, "next": h.Next} {
+		if strings.TrimSpace(text) == "" {
+			return fmt.Errorf("%s is missing", name)
+		}
+	}
+	switch {
+	case len(h.Before) == 0:
+		return errors.New("before is empty")
+	case h.Unit != "s" && h.Unit != "ms":
+		return fmt.Errorf("unit %q is neither s nor ms", h.Unit)
+	case len(h.Programs)+len(h.Folders) == 0:
+		return errors.New("neither programs nor folders say how the host is found")
+	}
+	for name, tool := range h.Tools {
+		if strings.TrimSpace(tool.Payload) == "" {
+			return fmt.Errorf("tool %s has no payload", name)
+		}
+		if slices.Contains(h.Internal, name) {
+			return fmt.Errorf("tool %s is also internal", name)
+		}
+	}
+	installs := false
+	for _, p := range h.Places {
+		if err := p.check(); err != nil {
+			return fmt.Errorf("place %s: %w", p.Scope, err)
+		}
+		installs = installs || p.Edited() && !p.Beside()
+	}
+	if !installs {
+		return errors.New("no place can be edited")
+	}
+	return nil
+}
+
+func (p Place) check() error {
+	kinds := 0
+	for _, there := range []bool{len(p.Entries) > 0, p.Text != "", p.Block != ""} {
+		if there {
+			kinds++
+		}
+	}
+	switch {
+	case p.Scope == "" || p.File == "":
+		return errors.New("scope or file is missing")
+	case kinds > 1:
+		return errors.New("more than one of entries, text and block")
+	case p.Edited() && !slices.Contains([]string{"user", "project", "managed"}, p.Scope):
+		return errors.New("is edited, and neither user, project nor managed")
+	case p.Edited() && strings.Contains(p.File, "*"):
+		return errors.New("a pattern of files is edited")
+	}
+	for _, e := range p.Entries {
+		if len(e.Path) == 0 || e.Value == "" {
+			return errors.New("an entry without path or value")
+		}
+	}
+	for _, text := range []string{p.Text, p.Block} {
+		if lines := strings.Count(text, "@LINE@") + strings.Count(text, "@QUOTED@"); lines > 1 || text == p.Block && text != "" && lines == 0 {
+			return errors.New("the text does not have the command line once")
+		}
+	}
+	return nil
+}
+
+// Beside reports whether the file has no command line: the host needs it beside the
+// one that has.
+func (p Place) Beside() bool {
+	return p.Text != "" && !strings.Contains(p.Text, "@LINE@") && !strings.Contains(p.Text, "@QUOTED@")
+}
+
+// Edited reports whether shield can be installed in the file.
+func (p Place) Edited() bool { return len(p.Entries) > 0 || p.Text != "" || p.Block != "" }

@@ -1,0 +1,146 @@
+package host
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+const line = `o=$(SHIELD_CONFIG= '/opt/it'\''s/shield' hook NAME --timeout 50s); printf '%s\n' "$o"`
+
+// every calls f with each place that can be edited of each host.
+func every(t *testing.T, f func(t *testing.T, s *Settings, p *Place)) {
+	t.Helper()
+	for _, name := range Names() {
+		for _, system := range []string{"linux", "darwin", "windows"} {
+			s, err := named(t, name).Settings(t.Context(), strings.ReplaceAll(line, "NAME", name), 60, "/w", system)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range s.Places {
+				if p := &s.Places[i]; p.Edited() && (system == "linux" || p.System == system) {
+					t.Run(name+" "+system+" "+p.Scope+" "+p.File, func(t *testing.T) { f(t, s, p) })
+				}
+			}
+		}
+	}
+}
+
+// TestEveryPlace installs shield for every host in files as people have them: once,
+// however often, seen by the inspection, and gone byte for byte.
+func TestEveryPlace(t *testing.T) {
+	t.Parallel()
+	every(t, func(t *testing.T, s *Settings, p *Place) {
+		ctx := context.Background()
+		befores := []string{""}
+		switch {
+		case len(p.Entries) > 0:
+			befores = append(befores, "{}", "{\n  // mine\n  \"model\": \"x\"\n}\n", "{\r\n\t\"hooks\": {}\r\n}\r\n", `{"hooks": {"Other": [{"command": "lint"}]}, "version": 1}`)
+		case p.Block != "":
+			befores = append(befores, "a = 1", "a = 1\n[b]\nc = \"x\"\n# end\n")
+		}
+		for _, before := range befores {
+			after, err := p.Install(ctx, []byte(before))
+			if err != nil {
+				t.Errorf("%q: %v", before, err)
+				continue
+			}
+			if again, err := p.Install(ctx, after); err != nil || string(again) != string(after) {
+				t.Errorf("%q: a second installation gives %q, %v; want %q", before, again, err, after)
+			}
+			if !p.Installed(ctx, after) || p.Installed(ctx, []byte(before)) {
+				t.Errorf("%q: not told from %q", before, after)
+			}
+			if back, err := p.Uninstall(ctx, after, []byte(before)); err != nil || string(back) != before {
+				t.Errorf("%q came back as %q, %v", before, back, err)
+			}
+			if _, err := p.Uninstall(ctx, []byte(before), nil); err == nil {
+				t.Errorf("%q: uninstalled what is not there", before)
+			}
+			if strings.Contains(before, "//") && !p.host.form.Comments {
+				continue // the host would not read it
+			}
+			if p.Start != "" && before != "" && !strings.Contains(before, "version") {
+				continue // nor this
+			}
+			in := p.Inspect(ctx, "/f", after, nil)
+			if len(in.Ignored)+len(in.Stops) > 0 || !p.Beside() && len(in.Hooks) == 0 {
+				t.Errorf("%q: %+v", after, in)
+			}
+			for _, h := range in.Hooks {
+				if h.Command != strings.ReplaceAll(line, "NAME", p.host.Name) || h.Timeout != 60 && h.Timeout != 0 || len(h.Problems) > 0 {
+					t.Errorf("%q: %+v", after, h)
+				}
+			}
+		}
+	})
+}
+
+// TestForeignFiles checks that files of others are neither replaced nor read as
+// shield's.
+func TestForeignFiles(t *testing.T) {
+	t.Parallel()
+	every(t, func(t *testing.T, s *Settings, p *Place) {
+		ctx := context.Background()
+		for _, doc := range []string{"#!/bin/sh\nexit 0\n", "export default function () {}\n", `{"hooks": 7}`, "[]", "\x00"} {
+			foreign := p.Block == "" && (len(p.Entries) == 0 || p.Entries[0].Path[0] == "hooks" || doc[0] != '{')
+			if got, err := p.Install(ctx, []byte(doc)); err == nil && foreign {
+				t.Errorf("%q became %q", doc, got)
+			}
+			if in := p.Inspect(ctx, "/f", []byte(doc), nil); len(in.Hooks) > 0 {
+				t.Errorf("%q has hooks: %+v", doc, in)
+			}
+		}
+		if p.Text == "" || p.Beside() {
+			return
+		}
+		changed := strings.Replace(p.made, "shield", "shield ", 1)
+		if p.Text != "" && strings.Contains(p.made, "ask(") {
+			changed = strings.Replace(p.made, "await ask(", "void ask(", 1)
+		}
+		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.Hooks) > 0 || len(in.Ignored) == 0 {
+			t.Errorf("a file that was changed is read as %+v", in)
+		}
+		if got, err := p.Uninstall(ctx, []byte(changed+"\nexit 0\n"), nil); err == nil {
+			t.Errorf("a file that was changed became %q", got)
+		}
+	})
+}
+
+// TestEveryHostFails checks what each host is told where its event cannot be read.
+func TestEveryHostFails(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		h := named(t, name)
+		for _, in := range []string{"", "null", "[]", "7", `{}`, `{"hook_event_name":"Stop"}`, `{"hook_event_name":"PreToolUse"}`,
+			`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":"rm -rf /"}`, `{"event":"tool"}`, `{"event":"tool","tool":"bash","input":[],"id":"1"}`,
+			`{"toolName":"bash","toolArgs":7}`, `{"tool_call":{"name":"run_commands","input":7},"hookName":"tool_call"}`} {
+			if e, err := h.Event(t.Context(), []byte(in)); err == nil {
+				t.Errorf("%s: %s is %+v", name, in, e)
+			}
+		}
+	}
+}
+
+// TestDocumented checks that docs/hosts.md names each host and its limits, and has
+// a row for each whose program was tested.
+func TestDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/hosts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Names() {
+		h := named(t, name)
+		for _, limit := range h.Limits() {
+			if !strings.Contains(string(doc), "- **"+h.Title()+"**: "+limit+"\n") {
+				t.Errorf("docs/hosts.md lacks a limit of %s: %s", name, limit)
+			}
+		}
+		version := h.Verified()[strings.LastIndex(h.Verified(), " ")+1:]
+		if row := "| " + h.Title() + " | " + version + " |"; strings.Contains(string(doc), row) != (version != "") {
+			t.Errorf("docs/hosts.md and %s.yaml disagree on the row %q", name, row)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A template is a text of shield's own in which an installed command line stands:
+// @LINE@ as it is, @QUOTED@ as a text of JSON, and @TIMEOUT@ how long the host
+// waits, in its own unit.
+type template struct {
+	text string
+	form *regexp.Regexp // what the text can be
+}
+
+func newTemplate(text string) template {
+	form := regexp.QuoteMeta(text)
+	for mark, group := range map[string]string{"@LINE@": `(?P<line>[^\n]*)`, "@QUOTED@": `(?P<quoted>"(?:[^"\\\n]|\\.)*")`, "@TIMEOUT@": `(?P<timeout>\d+)`} {
+		form = strings.ReplaceAll(form, mark, group)
+	}
+	return template{text, regexp.MustCompile(form)}
+}
+
+// fill returns the text with a command line in it.
+func (t template) fill(line string, timeout int) (string, error) {
+	if strings.ContainsAny(line, "\n\r\x00") {
+		return "", errors.New("the command line has more than one line")
+	}
+	quoted, err := encode(line)
+	if err != nil {
+		return "", err
+	}
+	return strings.NewReplacer("@LINE@", line, "@QUOTED@", string(quoted), "@TIMEOUT@", strconv.Itoa(timeout)).Replace(t.text), nil
+}
+
+// A filled is what was put into a template.
+type filled struct {
+	line    string
+	timeout float64 // in the host's unit; 0 where the text has none
+}
+
+// read returns what was put into a text, which must be the template's and nothing
+// else.
+func (t template) read(doc []byte) (filled, error) {
+	all := t.form.FindSubmatchIndex(doc)
+	if all == nil || all[0] != 0 || all[1] != len(doc) {
+		return filled{}, errors.New("it is not what shield installs")
+	}
+	return t.filled(doc, all)
+}
+
+// cut returns a file without the template's text in it, and that text, "" if it is
+// not there.
+func (t template) cut(doc []byte) (rest []byte, block string, err error) {
+	all := t.form.FindAllSubmatchIndex(doc, 2)
+	switch {
+	case len(all) == 0 && strings.Contains(string(doc), strings.SplitN(t.text, "\n", 2)[0]):
+		return nil, "", errors.New("what shield had installed was changed; remove it by hand")
+	case len(all) == 0:
+		return doc, "", nil
+	case len(all) > 1:
+		return nil, "", errors.New("shield is installed twice; remove one by hand")
+	}
+	start, end := all[0][0], all[0][1]
+	return append(doc[:start:start], doc[end:]...), string(doc[start:end]), nil
+}
+
+func (t template) filled(doc []byte, at []int) (f filled, err error) {
+	for i, name := range t.form.SubexpNames() {
+		if name == "" || at[2*i] < 0 {
+			continue
+		}
+		text := string(doc[at[2*i]:at[2*i+1]])
+		switch name {
+		case "line":
+			f.line = text
+		case "quoted":
+			v, err := decode([]byte(text))
+			if err != nil {
+				return filled{}, err
+			}
+			f.line, _ = v.(string)
+		case "timeout":
+			if f.timeout, err = strconv.ParseFloat(text, 64); err != nil {
+				return filled{}, fmt.Errorf("timeout: %w", err)
+			}
+		}
+	}
+	return f, nil
+}
