@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:21e9685c0a953ed2b7d93e0ed285341a21547c458bc5c2c6805ac57d1dc7c817"
+const rulesFingerprint = "sha256:b5698b81624d234ff0b2fa4dae67d70dfd7e2c1ee5f16590b4bcf8566581acd0"
 
 var ruleTable = [...]Rule{
 	{
@@ -2617,12 +2617,12 @@ var ruleTable = [...]Rule{
 		ID: "XP-061", Name: "files_emptied", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Empties every file that a search or a listing finds.",
 		Advice:      "name the files that are meant, or delete build output with the tool that makes it",
-		Match:       []string{"for f in $(git ls-files); do : > \"$f\"; done", "for f in `git ls-tree -r --name-only HEAD`; do > $f; done", "git ls-files -z | xargs -0 truncate -s 0", "git ls-files | while read -r f; do cp /dev/null \"$f\"; done", "find . -type f -exec truncate --size=0 {} +", "find . -type f -execdir cp -f /dev/null {} \\;", "fd -t f -x truncate -s0", "rg --files | while read f; do true > \"$f\"; done", "ls | xargs -I{} dd if=/dev/zero of={} count=1", "for f in $(ls src/*); do dd if=/dev/urandom of=\"$f\" bs=1k; done", "git ls-files | while read -r f; do tee \"$f\" </dev/null; done", "Get-ChildItem . -Recurse | ForEach-Object { Clear-Content $_.FullName }", "gci -r . | clc", "dir -Recurse | % { Set-Content $_ \"\" }", "ls -r | % { Set-Content $_ '' }", "Get-ChildItem -Recurse | % { Set-Content $_ $null }"},
+		Match:       []string{"for f in $(git ls-files); do : > \"$f\"; done", "for f in $(git ls-files); do :>\"$f\"; done", "for f in `git ls-tree -r --name-only HEAD`; do > $f; done", "git ls-files -z | xargs -0 truncate -s 0", "git ls-files | while read -r f; do cp /dev/null \"$f\"; done", "find . -type f -exec truncate --size=0 {} +", "find . -type f -execdir cp -f /dev/null {} \\;", "fd -t f -x truncate -s0", "rg --files | while read f; do true > \"$f\"; done", "ls | xargs -I{} dd if=/dev/zero of={} count=1", "for f in $(ls src/*); do dd if=/dev/urandom of=\"$f\" bs=1k; done", "git ls-files | while read -r f; do tee \"$f\" </dev/null; done", "Get-ChildItem . -Recurse | ForEach-Object { Clear-Content $_.FullName }", "gci -r . | clc", "dir -Recurse | % { Set-Content $_ \"\" }", "ls -r | % { Set-Content $_ '' }", "Get-ChildItem -Recurse | % { Set-Content $_ $null }"},
 		Pass:        []string{"for f in $(git ls-files '*.go'); do gofmt -l \"$f\"; done", "git ls-files -z | xargs -0 wc -l", "find logs -name '*.log' -exec truncate -s 0 {} +", "Get-ChildItem -Recurse | Measure-Object"},
 		types:       []string{"execute_command"},
 		fields:      []string{"command"},
 		patterns: []pattern{
-			{expr: "(?:\\bfind\\b|\\bfd\\b|\\brg --files|\\bls\\b)[^#]*?(?:\\||\\)|`|-exec|-x )[^#]*?(?:\\btruncate (?:-s ?0|--size[= ]0)|\\bcp (?:-\\w+ )*/dev/null\\b|[:;\\s]>\\s*['\"]?\\$|\\bdd if=/dev/\\w+ of=['\"]?[${]|\\btee (?:-\\w+ )*['\"]?\\$\\S* ?<\\s?/dev/null)"},
+			{expr: "(?:\\bfind\\b|\\bfd\\b|\\brg --files|\\bls\\b)[^#]*?(?:\\||\\)|`|-exec|-x )[^#]*?(?:\\btruncate (?:-s ?0|--size[= ]0)|\\bcp (?:-\\w+ )*/dev/null\\b|[:;\\s]>['\"]?\\$|\\bdd if=/dev/\\w+ of=['\"]?[${]|\\btee (?:-\\w+ )*['\"]?\\$\\S* ?<\\s?/dev/null|[:;\\s]>\\s\\s*['\"]?\\$)", lits: []string{"truncate -s0", "truncate -s 0", "truncate --size 0", "truncate --size=0", "/dev/null", "\t>$", "\t>\"$", "\t>'$", "\n>$", "\n>\"$", "\n>'$", "\f>$", "\f>\"$", "\f>'$", "\r>$", "\r>\"$", "\r>'$", " >$", " >\"$", " >'$", ":>$", ":>\"$", ":>'$", ";>$", ";>\"$", ";>'$", "dd if=/dev/", "\t>\t", "\t>\n", "\t>\f", "\t>\r", "\t> ", "\n>\t", "\n>\n", "\n>\f", "\n>\r", "\n> ", "\f>\t", "\f>\n", "\f>\f", "\f>\r", "\f> ", "\r>\t", "\r>\n", "\r>\f", "\r>\r", "\r> ", " >\t", " >\n", " >\f", " >\r", " > ", ":>\t", ":>\n", ":>\f", ":>\r", ":> ", ";>\t", ";>\n", ";>\f", ";>\r", ";> "}},
 			{expr: "(?i)(?:Get-ChildItem|gci|\\bdir|\\bls)\\b[^#\\n]*-r[^\\n]*\\|[^\\n]*(?:Clear-Content|\\bclc\\b|Set-Content \\$\\S+ (?:'{2}|\"\"|\\$null))", lits: []string{"clear-content", "clc", "set-content $"}},
 		},
 		except: pattern{expr: "(?i)\\.log\\b|/logs?/|/tmp/", lits: []string{".log", "/log/", "/logs/", "/tmp/"}},
