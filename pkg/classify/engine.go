@@ -57,6 +57,7 @@ type bound struct {
 // A textPattern is one pattern of a rule.
 type textPattern struct {
 	rule   int
+	bytes  string // that every match has
 	re     lazyRegexp
 	except lazyRegexp
 }
@@ -235,7 +236,7 @@ func newEngine(rules []Rule, home string, roots []string) *engine {
 				eng.always = append(eng.always, id)
 			}
 			textLits = append(textLits, p.lits)
-			eng.patterns[id].rule, eng.patterns[id].re.expr, eng.patterns[id].except.expr = i, p.expr, r.except.expr
+			eng.patterns[id].rule, eng.patterns[id].bytes, eng.patterns[id].re.expr, eng.patterns[id].except.expr = i, p.bytes, p.expr, r.except.expr
 		}
 	}
 	eng.lineSet, _ = prefilter.New(lineLits) // a test checks that every literal is accepted

@@ -199,6 +199,11 @@ func (eng *engine) tryPattern(s *scratch, c *analysis.Case, sc scope, at, id int
 	if !ok || !sc.covers(r.Outcome) || !r.reads(c, v) {
 		return
 	}
+	for i := range len(p.bytes) {
+		if strings.IndexByte(v.Text, p.bytes[i]) < 0 {
+			return
+		}
+	}
 	if s.matchString(&p.re, v.Text) && (p.except.expr == "" || !s.matchString(&p.except, v.Text)) {
 		where := v.Field
 		if v.Name != "raw" {

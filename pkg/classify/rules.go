@@ -85,11 +85,12 @@ type Rule struct {
 	unless   []clause // none of them may hold for an effect of the case
 }
 
-// A pattern is a regular expression with the literals that prefilter.Required
-// found: each match contains at least one of them.
+// A pattern is a regular expression with what [prefilter.Required] and
+// [prefilter.NeedsOf] found in it.
 type pattern struct {
-	expr string
-	lits []string
+	expr  string
+	lits  []string // every match has one of them
+	bytes string   // every match has all of them
 }
 
 // A clause holds for an effect that meets all of its conditions.

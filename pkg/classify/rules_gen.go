@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:b16b2fb34e58ac008d7945c1f79f930056741c6492a5398977e95c948ac233bc"
+const rulesFingerprint = "sha256:4f01f223949c5a976bd9bef0edb926ff6cc72ae6989fb64d470de80266004fc2"
 
 var ruleTable = [...]Rule{
 	{
@@ -15,7 +15,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn hooks.slack.com/services src/", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://api.slack.com/methods\"}}", "curl -s https://discord.com/api/v10/gateway", "git commit -m \"Remove https://hooks.slack.com/services/x from config\""},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "(?i)\\bhooks\\.slack\\.com/(?:services|workflows|triggers)/|\\bdiscord(?:app)?\\.com/api/(?:v\\d+/)?webhooks/|\\bwebhook\\.office\\.com/|\\bapi\\.telegram\\.org/bot|\\bchat\\.googleapis\\.com/v1/spaces/", lits: []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/", "webhooks/", "webhook.office.com/", "api.telegram.org/bot", "chat.googleapis.com/v1/spaces/"}},
+			{expr: "(?i)\\bhooks\\.slack\\.com/(?:services|workflows|triggers)/|\\bdiscord(?:app)?\\.com/api/(?:v\\d+/)?webhooks/|\\bwebhook\\.office\\.com/|\\bapi\\.telegram\\.org/bot|\\bchat\\.googleapis\\.com/v1/spaces/", lits: []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/", "webhooks/", "webhook.office.com/", "api.telegram.org/bot", "chat.googleapis.com/v1/spaces/"}, bytes: "./"},
 		},
 	},
 	{
@@ -177,7 +177,7 @@ var ruleTable = [...]Rule{
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions"},
 		patterns: []pattern{
 			{expr: "(?i)\\b(?:curl|wget)\\b[^\\n|]{0,200}\\|\\s*(?:sudo\\s+)?(?:ba|z|da)?sh\\b|\\b(?:iex|invoke-expression)\\b.{0,40}\\b(?:irm|iwr|invoke-restmethod|invoke-webrequest|downloadstring)", lits: []string{"curl", "wget", "iex", "invoke-expression"}},
-			{expr: "(?i)\\b(?:fetch|read|open|load|download|get)\\b.{0,80}https?://\\S+.{0,60}\\b(?:follow|obey|carry out|do what)\\b", lits: []string{"http://", "https://"}},
+			{expr: "(?i)\\b(?:fetch|read|open|load|download|get)\\b.{0,80}https?://\\S+.{0,60}\\b(?:follow|obey|carry out|do what)\\b", lits: []string{"http://", "https://"}, bytes: "/:"},
 		},
 	},
 	{
@@ -202,8 +202,8 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message", "create_event", "update_event", "create_schedule", "update_schedule"},
 		fields:      []string{"value", "content", "text", "message", "body", "prompt", "description", "notes", "title", "task", "instructions"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:webhook\\.site|requestbin\\.|pipedream\\.net|ngrok(?:-free)?\\.(?:io|app)|trycloudflare\\.com|transfer\\.sh|file\\.io|0x0\\.st|interact\\.sh|oast\\.(?:fun|live|pro|site)|beeceptor\\.com|pastebin\\.com/api)", lits: []string{"webhook.site", "requestbin.", "pipedream.net", "ngrok.io", "ngrok.app", "ngrok-free.io", "ngrok-free.app", "trycloudflare.com", "transfer.sh", "file.io", "0x0.st", "interact.sh", "oast.fun", "oast.live", "oast.pro", "oast.site", "beeceptor.com", "pastebin.com/api"}},
-			{expr: "(?i)https?://(?:[1-9]|1[1-9]|[2-9]\\d|1[013-58]\\d|12[0-689]|16[0-8]|17[013-9]|19[013-9]|2[0-2]\\d)\\.\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}\\b", lits: []string{"http://", "https://"}},
+			{expr: "(?i)\\b(?:webhook\\.site|requestbin\\.|pipedream\\.net|ngrok(?:-free)?\\.(?:io|app)|trycloudflare\\.com|transfer\\.sh|file\\.io|0x0\\.st|interact\\.sh|oast\\.(?:fun|live|pro|site)|beeceptor\\.com|pastebin\\.com/api)", lits: []string{"webhook.site", "requestbin.", "pipedream.net", "ngrok.io", "ngrok.app", "ngrok-free.io", "ngrok-free.app", "trycloudflare.com", "transfer.sh", "file.io", "0x0.st", "interact.sh", "oast.fun", "oast.live", "oast.pro", "oast.site", "beeceptor.com", "pastebin.com/api"}, bytes: "."},
+			{expr: "(?i)https?://(?:[1-9]|1[1-9]|[2-9]\\d|1[013-58]\\d|12[0-689]|16[0-8]|17[013-9]|19[013-9]|2[0-2]\\d)\\.\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}\\b", lits: []string{"http://", "https://"}, bytes: "./:"},
 		},
 	},
 	{
@@ -243,9 +243,9 @@ var ruleTable = [...]Rule{
 		types:       []string{"memory_write", "agent_message"},
 		fields:      []string{"value", "content", "text", "message"},
 		patterns: []pattern{
-			{expr: "(?i)\\b(?:registry|mirror|package index|proxy|update server|package source|repository)\\b[^\\n]{0,40}\\bhttp://", lits: []string{"http://"}},
+			{expr: "(?i)\\b(?:registry|mirror|package index|proxy|update server|package source|repository)\\b[^\\n]{0,40}\\bhttp://", lits: []string{"http://"}, bytes: "/:"},
 		},
-		except: pattern{expr: "(?i)http://(?:localhost|127\\.|10\\.|192\\.168\\.|172\\.(?:1[6-9]|2\\d|3[01])\\.)", lits: []string{"http://localhost", "http://127.", "http://10.", "http://192.168.", "http://172.16.", "http://172.17.", "http://172.18.", "http://172.19.", "http://172.20.", "http://172.21.", "http://172.22.", "http://172.23.", "http://172.24.", "http://172.25.", "http://172.26.", "http://172.27.", "http://172.28.", "http://172.29.", "http://172.30.", "http://172.31."}},
+		except: pattern{expr: "(?i)http://(?:localhost|127\\.|10\\.|192\\.168\\.|172\\.(?:1[6-9]|2\\d|3[01])\\.)", lits: []string{"http://localhost", "http://127.", "http://10.", "http://192.168.", "http://172.16.", "http://172.17.", "http://172.18.", "http://172.19.", "http://172.20.", "http://172.21.", "http://172.22.", "http://172.23.", "http://172.24.", "http://172.25.", "http://172.26.", "http://172.27.", "http://172.28.", "http://172.29.", "http://172.30.", "http://172.31."}, bytes: "/:"},
 	},
 	{
 		ID: "MS-010", Name: "new_orders", Category: "prompt_injection", Severity: High, Outcome: Escalate, Platform: "any",
@@ -283,12 +283,12 @@ var ruleTable = [...]Rule{
 		types:       []string{"browser_navigate"},
 		fields:      []string{"url"},
 		patterns: []pattern{
-			{expr: "(?i)^https?://(?:[^/?#]*\\.)?xn--", lits: []string{"http://", "https://"}},
-			{expr: "(?i)^https?://[^/?#]*@", lits: []string{"http://", "https://"}},
-			{expr: "(?i)^[^?#]*/(?:oauth2?|authorize|consent)\\b[^?#]*\\?.*\\bredirect_uri=http", lits: []string{"redirect_uri=http"}},
-			{expr: "(?i)^https?://[^?#]+\\.(?:scr|hta|vbs|ps1|bat|jar|apk)(?:[?#]|$)", lits: []string{"http://", "https://"}},
+			{expr: "(?i)^https?://(?:[^/?#]*\\.)?xn--", lits: []string{"http://", "https://"}, bytes: "-/:"},
+			{expr: "(?i)^https?://[^/?#]*@", lits: []string{"http://", "https://"}, bytes: "/:@"},
+			{expr: "(?i)^[^?#]*/(?:oauth2?|authorize|consent)\\b[^?#]*\\?.*\\bredirect_uri=http", lits: []string{"redirect_uri=http"}, bytes: "/=?_"},
+			{expr: "(?i)^https?://[^?#]+\\.(?:scr|hta|vbs|ps1|bat|jar|apk)(?:[?#]|$)", lits: []string{"http://", "https://"}, bytes: "./:"},
 		},
-		except: pattern{expr: "(?i)redirect_uri=https?(?::|%3a)(?://|%2f%2f)(?:localhost|127\\.0\\.0\\.1)", lits: []string{"redirect_uri=http://localhost", "redirect_uri=http://127.0.0.1", "redirect_uri=http:%2f%2flocalhost", "redirect_uri=http:%2f%2f127.0.0.1", "redirect_uri=http%3a//localhost", "redirect_uri=http%3a//127.0.0.1", "redirect_uri=http%3a%2f%2flocalhost", "redirect_uri=http%3a%2f%2f127.0.0.1", "redirect_uri=https://localhost", "redirect_uri=https://127.0.0.1", "redirect_uri=https:%2f%2flocalhost", "redirect_uri=https:%2f%2f127.0.0.1", "redirect_uri=https%3a//localhost", "redirect_uri=https%3a//127.0.0.1", "redirect_uri=https%3a%2f%2flocalhost", "redirect_uri=https%3a%2f%2f127.0.0.1"}},
+		except: pattern{expr: "(?i)redirect_uri=https?(?::|%3a)(?://|%2f%2f)(?:localhost|127\\.0\\.0\\.1)", lits: []string{"redirect_uri=http://localhost", "redirect_uri=http://127.0.0.1", "redirect_uri=http:%2f%2flocalhost", "redirect_uri=http:%2f%2f127.0.0.1", "redirect_uri=http%3a//localhost", "redirect_uri=http%3a//127.0.0.1", "redirect_uri=http%3a%2f%2flocalhost", "redirect_uri=http%3a%2f%2f127.0.0.1", "redirect_uri=https://localhost", "redirect_uri=https://127.0.0.1", "redirect_uri=https:%2f%2flocalhost", "redirect_uri=https:%2f%2f127.0.0.1", "redirect_uri=https%3a//localhost", "redirect_uri=https%3a//127.0.0.1", "redirect_uri=https%3a%2f%2flocalhost", "redirect_uri=https%3a%2f%2f127.0.0.1"}, bytes: "=_"},
 	},
 	{
 		ID: "MS-013", Name: "final_button", Category: "impact", Severity: Medium, Outcome: Escalate, Platform: "any",
@@ -324,7 +324,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"git log --grep \"system: override\"", "echo \"filesystem: you are here\" > map.txt", "curl -d \"system: linux\" https://api.example.com/hosts"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "(?i)(?:^|[^a-z])(?:system|admin|root)\\s*:\\s*(?:you are|your new|override)\\b", lits: []string{"you are", "your new", "override"}},
+			{expr: "(?i)(?:^|[^a-z])(?:system|admin|root)\\s*:\\s*(?:you are|your new|override)\\b", lits: []string{"you are", "your new", "override"}, bytes: ":"},
 		},
 	},
 	{
@@ -401,7 +401,7 @@ var ruleTable = [...]Rule{
 		Match:       []string{"{\"type\":\"read_file\",\"payload\":{\"path\":\"../../../../etc/shadow\"}}", "cat ../../../x", "{\"type\":\"write_file\",\"payload\":{\"content\":\"a\",\"path\":\"../../x\"}}", "{\"type\":\"copy_file\",\"payload\":{\"destination\":\"a\",\"source\":\"../../x\"}}", "{\"type\":\"delete_file\",\"payload\":{\"path\":\"../../x\"}}", "{\"type\":\"move_file\",\"payload\":{\"destination\":\"a\",\"source\":\"../../x\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"../../../../root/.bashrc\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"../../../../proc/1/environ\"}}", "{\"type\":\"write_file\",\"payload\":{\"path\":\"../../../../sys/kernel/x\"}}", "{\"type\":\"delete_file\",\"payload\":{\"path\":\"../../../../boot/vmlinuz\"}}", "{\"type\":\"write_file\",\"payload\":{\"path\":\"../../../../dev/sda\"}}", "{\"type\":\"move_file\",\"payload\":{\"destination\":\"a\",\"source\":\"../../../../var/lib/x\"}}", "{\"type\":\"list_directory\",\"payload\":{\"path\":\"../../../../home/me/.config\"}}", "ls ../../../etc/ssl", "{\"type\":\"delete_directory\",\"payload\":{\"path\":\"../../../../etc/ssl\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"../../../../home/me/.netrc\"}}", "{\"type\":\"read_file\",\"payload\":{\"path\":\"C:\\\\app\\\\..\\\\..\\\\Windows\\\\win.ini\"}}", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://example.com/files?name=../../../../etc/passwd\"}}", "curl --path-as-is http://example.com/static/../../../../etc/passwd"},
 		Pass:        []string{"cd ../../ && make test", "{\"type\":\"read_file\",\"payload\":{\"path\":\"src/../../app/main.go\"}}", "cp ../app/../app/config.json build/", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://example.com/docs/a/b\"}}"},
 		patterns: []pattern{
-			{expr: "\\.\\.[/\\\\]\\.\\.[/\\\\]", lits: []string{"../../", "../..\\", "..\\../", "..\\..\\"}},
+			{expr: "\\.\\.[/\\\\]\\.\\.[/\\\\]", lits: []string{"../../", "../..\\", "..\\../", "..\\..\\"}, bytes: "."},
 		},
 		requires: []clause{
 			{
@@ -428,7 +428,7 @@ var ruleTable = [...]Rule{
 		needs:       needReader,
 		patterns: []pattern{
 			{expr: "%00|\\\\x00|\\x00"},
-			{expr: "(?:[./\\w-]\\.\\w{1,5})\\\\0\\b\\D?|\\\\0\\.\\w{2,5}\\b"},
+			{expr: "(?:[./\\w-]\\.\\w{1,5})\\\\0\\b\\D?|\\\\0\\.\\w{2,5}\\b", bytes: ".0\\"},
 		},
 	},
 	{
@@ -439,8 +439,8 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn '%2e%2e%2f%2e%2e' tests/fixtures", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://example.com/a%2Fb%2Ec\"}}", "curl 'https://example.com/search?q=..%20and'"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "(?i)(?:%2e%2e|\\.\\.)%(?:25)?(?:2f|5c)(?:%2e%2e|\\.\\.)", lits: []string{"%2e%2e%2f%2e%2e", "%2e%2e%2f..", "%2e%2e%5c%2e%2e", "%2e%2e%5c..", "%2e%2e%252f%2e%2e", "%2e%2e%252f..", "%2e%2e%255c%2e%2e", "%2e%2e%255c..", "..%2f%2e%2e", "..%2f..", "..%5c%2e%2e", "..%5c..", "..%252f%2e%2e", "..%252f..", "..%255c%2e%2e", "..%255c.."}},
-			{expr: "(?i)%2e%2e[/\\\\]%2e%2e|%252e%252e(?:%252f|%255c|/)|%c0%ae(?:%c0%ae|\\.)|%c0%af\\.\\.", lits: []string{"%2e%2e/%2e%2e", "%2e%2e\\%2e%2e", "%252e%252e%252f", "%252e%252e%255c", "%252e%252e/", "%c0%ae%c0%ae", "%c0%ae.", "%c0%af.."}},
+			{expr: "(?i)(?:%2e%2e|\\.\\.)%(?:25)?(?:2f|5c)(?:%2e%2e|\\.\\.)", lits: []string{"%2e%2e%2f%2e%2e", "%2e%2e%2f..", "%2e%2e%5c%2e%2e", "%2e%2e%5c..", "%2e%2e%252f%2e%2e", "%2e%2e%252f..", "%2e%2e%255c%2e%2e", "%2e%2e%255c..", "..%2f%2e%2e", "..%2f..", "..%5c%2e%2e", "..%5c..", "..%252f%2e%2e", "..%252f..", "..%255c%2e%2e", "..%255c.."}, bytes: "%"},
+			{expr: "(?i)%2e%2e[/\\\\]%2e%2e|%252e%252e(?:%252f|%255c|/)|%c0%ae(?:%c0%ae|\\.)|%c0%af\\.\\.", lits: []string{"%2e%2e/%2e%2e", "%2e%2e\\%2e%2e", "%252e%252e%252f", "%252e%252e%255c", "%252e%252e/", "%c0%ae%c0%ae", "%c0%ae.", "%c0%af.."}, bytes: "%"},
 		},
 	},
 	{
@@ -451,7 +451,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rl -e '-----BEGIN RSA PRIVATE KEY-----' .", "openssl genrsa -out key.pem 2048", "curl -d \"-----BEGIN CERTIFICATE-----\" https://example.com", "{\"type\":\"search_files\",\"payload\":{\"pattern\":\"BEGIN PUBLIC KEY\"}}"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "-----BEGIN (?:(?:RSA|EC|OPENSSH|DSA|ENCRYPTED) )?PRIVATE KEY-----|-----BEGIN PGP PRIVATE KEY BLOCK-----", lits: []string{"-----begin private key-----", "-----begin rsa private key-----", "-----begin ec private key-----", "-----begin openssh private key-----", "-----begin dsa private key-----", "-----begin encrypted private key-----", "-----begin pgp private key block-----"}},
+			{expr: "-----BEGIN (?:(?:RSA|EC|OPENSSH|DSA|ENCRYPTED) )?PRIVATE KEY-----|-----BEGIN PGP PRIVATE KEY BLOCK-----", lits: []string{"-----begin private key-----", "-----begin rsa private key-----", "-----begin ec private key-----", "-----begin openssh private key-----", "-----begin dsa private key-----", "-----begin encrypted private key-----", "-----begin pgp private key block-----"}, bytes: "-"},
 		},
 	},
 	{
@@ -473,7 +473,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"curl -H \"Authorization: Bearer $TOKEN\" https://api.example.com/me", "echo eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlMTIz | cut -d. -f2", "{\"type\":\"http_request\",\"payload\":{\"url\":\"https://example.com/eyJhbGciOiJIUzI1NiJ9\"}}"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "\\beyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}", lits: []string{".eyj"}},
+			{expr: "\\beyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}", lits: []string{".eyj"}, bytes: "."},
 		},
 	},
 	{
@@ -485,7 +485,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"execute_command"},
 		fields:      []string{"command"},
 		patterns: []pattern{
-			{expr: "-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----", lits: []string{"-----begin "}},
+			{expr: "-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----", lits: []string{"-----begin "}, bytes: "-"},
 		},
 		requires: []clause{
 			{
@@ -636,7 +636,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"systemd-run"},
-				args:     pattern{expr: "--on-(?:calendar|boot|startup|unit)", lits: []string{"--on-calendar", "--on-boot", "--on-startup", "--on-unit"}},
+				args:     pattern{expr: "--on-(?:calendar|boot|startup|unit)", lits: []string{"--on-calendar", "--on-boot", "--on-startup", "--on-unit"}, bytes: "-"},
 			},
 			{
 				programs: []string{"systemctl"},
@@ -680,7 +680,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"grep -rn 'os.setuid(0)' src", "python3 -c 'import os; print(os.getuid())'", "git commit -m \"Drop os.setuid(0)\""},
 		needs:       needCode,
 		patterns: []pattern{
-			{expr: "os\\.set(?:uid|gid|reuid|resuid)\\(\\s*0|Process(?:::Sys)?[.:]+(?:set)?uid\\s*=?\\s*\\(?0|POSIX::setuid\\(0|posix_setuid\\(0|process\\.setuid\\(0", lits: []string{"os.setuid(", "os.setgid(", "os.setreuid(", "os.setresuid(", "rocess", "osix::setuid(0", "posix_setuid(0"}},
+			{expr: "os\\.set(?:uid|gid|reuid|resuid)\\(\\s*0|Process(?:::Sys)?[.:]+(?:set)?uid\\s*=?\\s*\\(?0|POSIX::setuid\\(0|posix_setuid\\(0|process\\.setuid\\(0", lits: []string{"os.setuid(", "os.setgid(", "os.setreuid(", "os.setresuid(", "rocess", "osix::setuid(0", "posix_setuid(0"}, bytes: "0"},
 			{expr: "\\bmemfd_create\\b|ctypes\\.CDLL\\(None\\)|\\bptrace\\(|mprotect\\(|\\\\x90(?:\\\\x[0-9a-fA-F]{2}){16,}", lits: []string{"memfd_create", "ctypes.cdll(none)", "ptrace(", "mprotect(", "\\x90"}},
 		},
 	},
@@ -719,7 +719,7 @@ var ruleTable = [...]Rule{
 		needs:       needCode,
 		patterns: []pattern{
 			{expr: "(?is)\\b(?:iex|invoke-expression)\\b.{0,200}(?:downloadstring|downloaddata|invoke-webrequest|invoke-restmethod|\\.responsetext|openread)", lits: []string{"downloadstring", "downloaddata", "invoke-webrequest", "invoke-restmethod", ".responsetext", "openread"}},
-			{expr: "(?is)(?:downloadstring|downloaddata|invoke-webrequest|\\biwr\\b|\\birm\\b|invoke-restmethod|openread)\\b.{0,200}\\|\\s*(?:iex|invoke-expression|&)", lits: []string{"downloadstring", "downloaddata", "invoke-webrequest", "iwr", "irm", "invoke-restmethod", "openread"}},
+			{expr: "(?is)(?:downloadstring|downloaddata|invoke-webrequest|\\biwr\\b|\\birm\\b|invoke-restmethod|openread)\\b.{0,200}\\|\\s*(?:iex|invoke-expression|&)", lits: []string{"downloadstring", "downloaddata", "invoke-webrequest", "iwr", "irm", "invoke-restmethod", "openread"}, bytes: "|"},
 			{expr: "(?is)assembly\\]?::load(?:file|from)?\\(.{0,100}(?:download|frombase64|http)|frombase64string\\(.{0,400}(?:\\biex\\b|gzipstream|deflatestream)|\\biex\\b.{0,200}frombase64string", lits: []string{"assembly::load(", "assembly::loadfile(", "assembly::loadfrom(", "assembly]::load(", "assembly]::loadfile(", "assembly]::loadfrom(", "frombase64string"}},
 		},
 	},
@@ -749,11 +749,11 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"set-mppreference"},
-				args:     pattern{expr: "(?i)-(?:disable\\w+|mapsreporting|submitsamplesconsent|\\w+defaultaction|exclusion\\w+|attacksurfacereduction\\w+|enablecontrolledfolderaccess)", lits: []string{"disable", "mapsreporting", "submitsamplesconsent", "defaultaction", "exclusion", "attacksurfacereduction", "enablecontrolledfolderaccess"}},
+				args:     pattern{expr: "(?i)-(?:disable\\w+|mapsreporting|submitsamplesconsent|\\w+defaultaction|exclusion\\w+|attacksurfacereduction\\w+|enablecontrolledfolderaccess)", lits: []string{"disable", "mapsreporting", "submitsamplesconsent", "defaultaction", "exclusion", "attacksurfacereduction", "enablecontrolledfolderaccess"}, bytes: "-"},
 			},
 			{
 				programs: []string{"add-mppreference"},
-				args:     pattern{expr: "(?i)-(?:exclusion\\w+|threatid\\w*)", lits: []string{"exclusion", "threatid"}},
+				args:     pattern{expr: "(?i)-(?:exclusion\\w+|threatid\\w*)", lits: []string{"exclusion", "threatid"}, bytes: "-"},
 			},
 			{
 				programs: []string{"remove-mppreference", "remove-windowsfeature", "uninstall-windowsfeature"},
@@ -765,7 +765,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"mpcmdrun"},
-				args:     pattern{expr: "(?i)-(?:removedefinitions|restore|disable\\w*)", lits: []string{"removedefinitions", "restore", "disable"}},
+				args:     pattern{expr: "(?i)-(?:removedefinitions|restore|disable\\w*)", lits: []string{"removedefinitions", "restore", "disable"}, bytes: "-"},
 			},
 			{
 				programs: []string{"new-itemproperty", "reg", "remove-item", "remove-itemproperty", "set-itemproperty"},
@@ -777,7 +777,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"dism"},
-				args:     pattern{expr: "(?i)/disable-feature.*defender", lits: []string{"/disable-feature"}},
+				args:     pattern{expr: "(?i)/disable-feature.*defender", lits: []string{"/disable-feature"}, bytes: "-/"},
 			},
 		},
 	},
@@ -810,14 +810,14 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"reagentc"},
-				args:     pattern{expr: "(?i)/disable", lits: []string{"/disable"}},
+				args:     pattern{expr: "(?i)/disable", lits: []string{"/disable"}, bytes: "/"},
 			},
 			{
 				programs: []string{"disable-computerrestore"},
 			},
 			{
 				programs: []string{"get-ciminstance", "get-wmiobject", "remove-ciminstance", "remove-wmiobject"},
-				args:     pattern{expr: "(?i)win32_shadowcopy", lits: []string{"win32_shadowcopy"}},
+				args:     pattern{expr: "(?i)win32_shadowcopy", lits: []string{"win32_shadowcopy"}, bytes: "23_"},
 			},
 			{
 				programs: []string{"fsutil"},
@@ -825,11 +825,11 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"del", "remove-item"},
-				args:     pattern{expr: "(?i)\\*\\.(?:vhd|vhdx|bac|bak|wbcat|bkf)\\b", lits: []string{"*.vhd", "*.bac", "*.bak", "*.baK", "*.wbcat", "*.bkf"}},
+				args:     pattern{expr: "(?i)\\*\\.(?:vhd|vhdx|bac|bak|wbcat|bkf)\\b", lits: []string{"*.vhd", "*.bac", "*.bak", "*.baK", "*.wbcat", "*.bkf"}, bytes: "*."},
 			},
 			{
 				programs: []string{"schtasks"},
-				args:     pattern{expr: "(?i)/(?:change|delete).*SystemRestore", lits: []string{"systemrestore"}},
+				args:     pattern{expr: "(?i)/(?:change|delete).*SystemRestore", lits: []string{"systemrestore"}, bytes: "/"},
 			},
 		},
 	},
@@ -842,7 +842,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"add-content", "new-item", "new-itemproperty", "reg", "set-item", "set-itemproperty"},
-				args:     pattern{expr: "(?i)\\\\(?:CurrentVersion\\\\(?:Run(?:Once|OnceEx|Services)?\\b|Policies\\\\Explorer\\\\Run|Explorer\\\\(?:Shell Folders|User Shell Folders|MyComputer|ShellServiceObjects|Browser Helper Objects|StartupApproved|SharedTaskScheduler)|Image File Execution Options|SilentProcessExit|Windows\\\\(?:Load|Run)|App Paths|AppCompatFlags|Authentication\\\\|Group Policy\\\\Scripts|ShellServiceObjectDelayLoad)|Winlogon\\b|Session Manager|BootExecute|Active Setup\\\\|AppCertDlls|AppInit_DLLs|Control\\\\(?:Lsa|Print\\\\Monitors|NetworkProvider|Terminal Server|SecurityProviders|BootVerificationProgram|Safeboot)|Command Processor|SCRNSAVE|Services\\\\\\S+|Office\\\\.*(?:Addins|Startup|Security|Options)|Environment\\b.*(?:COR_PROFILER|UserInit|windir)|InprocServer32|LocalServer32|ScriptletURL|TreatAs|shell\\\\\\w+\\\\command|DelegateExecute|\\.DEFAULT\\\\|Netsh\\b|Telemetry|AeDebug|Windows Error Reporting|Lsa\\\\)", lits: []string{"currentversion\\run", "currentversion\\policies\\explorer\\run", "currentversion\\explorer\\shell folders", "currentversion\\explorer\\user shell folders", "currentversion\\explorer\\mycomputer", "currentversion\\explorer\\shellserviceobjects", "currentversion\\explorer\\browser helper objects", "currentversion\\explorer\\startupapproved", "currentversion\\explorer\\sharedtaskscheduler", "currentversion\\image file execution options", "currentversion\\silentprocessexit", "currentversion\\windows\\load", "currentversion\\windows\\run", "currentversion\\app paths", "currentversion\\appcompatflags", "currentversion\\authentication\\", "currentversion\\group policy\\scripts", "currentversion\\shellserviceobjectdelayload", "winlogon", "session manager", "bootexecute", "active setup\\", "appcertdlls", "appinit_dlls", "control\\lsa", "control\\print\\monitors", "control\\networkprovider", "control\\terminal server", "control\\securityproviders", "control\\bootverificationprogram", "control\\safeboot", "command processor", "crnsave", "ervices\\", "office\\", "environment", "inprocserver32", "localserver32", "scriptleturl", "treatas", "shell\\", "delegateexecute", ".default\\", "netsh", "telemetry", "aedebug", "windows error reporting", "lsa\\"}},
+				args:     pattern{expr: "(?i)\\\\(?:CurrentVersion\\\\(?:Run(?:Once|OnceEx|Services)?\\b|Policies\\\\Explorer\\\\Run|Explorer\\\\(?:Shell Folders|User Shell Folders|MyComputer|ShellServiceObjects|Browser Helper Objects|StartupApproved|SharedTaskScheduler)|Image File Execution Options|SilentProcessExit|Windows\\\\(?:Load|Run)|App Paths|AppCompatFlags|Authentication\\\\|Group Policy\\\\Scripts|ShellServiceObjectDelayLoad)|Winlogon\\b|Session Manager|BootExecute|Active Setup\\\\|AppCertDlls|AppInit_DLLs|Control\\\\(?:Lsa|Print\\\\Monitors|NetworkProvider|Terminal Server|SecurityProviders|BootVerificationProgram|Safeboot)|Command Processor|SCRNSAVE|Services\\\\\\S+|Office\\\\.*(?:Addins|Startup|Security|Options)|Environment\\b.*(?:COR_PROFILER|UserInit|windir)|InprocServer32|LocalServer32|ScriptletURL|TreatAs|shell\\\\\\w+\\\\command|DelegateExecute|\\.DEFAULT\\\\|Netsh\\b|Telemetry|AeDebug|Windows Error Reporting|Lsa\\\\)", lits: []string{"currentversion\\run", "currentversion\\policies\\explorer\\run", "currentversion\\explorer\\shell folders", "currentversion\\explorer\\user shell folders", "currentversion\\explorer\\mycomputer", "currentversion\\explorer\\shellserviceobjects", "currentversion\\explorer\\browser helper objects", "currentversion\\explorer\\startupapproved", "currentversion\\explorer\\sharedtaskscheduler", "currentversion\\image file execution options", "currentversion\\silentprocessexit", "currentversion\\windows\\load", "currentversion\\windows\\run", "currentversion\\app paths", "currentversion\\appcompatflags", "currentversion\\authentication\\", "currentversion\\group policy\\scripts", "currentversion\\shellserviceobjectdelayload", "winlogon", "session manager", "bootexecute", "active setup\\", "appcertdlls", "appinit_dlls", "control\\lsa", "control\\print\\monitors", "control\\networkprovider", "control\\terminal server", "control\\securityproviders", "control\\bootverificationprogram", "control\\safeboot", "command processor", "crnsave", "ervices\\", "office\\", "environment", "inprocserver32", "localserver32", "scriptleturl", "treatas", "shell\\", "delegateexecute", ".default\\", "netsh", "telemetry", "aedebug", "windows error reporting", "lsa\\"}, bytes: "\\"},
 				not:      pattern{expr: "(?i)^ query ", lits: []string{" query "}},
 			},
 		},
@@ -856,14 +856,14 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"reg"},
-				args:     pattern{expr: "(?i) (?:save|export) ['\"]?(?:HKLM|HKEY_LOCAL_MACHINE)\\\\(?:sam|security|system)\\b", lits: []string{" save hklm\\sam", " save hklm\\security", " save hklm\\system", " save hkey_local_machine\\sam", " save hkey_local_machine\\security", " save hkey_local_machine\\system", " save \"hklm\\sam", " save \"hklm\\security", " save \"hklm\\system", " save \"hkey_local_machine\\sam", " save \"hkey_local_machine\\security", " save \"hkey_local_machine\\system", " save 'hklm\\sam", " save 'hklm\\security", " save 'hklm\\system", " save 'hkey_local_machine\\sam", " save 'hkey_local_machine\\security", " save 'hkey_local_machine\\system", " export hklm\\sam", " export hklm\\security", " export hklm\\system", " export hkey_local_machine\\sam", " export hkey_local_machine\\security", " export hkey_local_machine\\system", " export \"hklm\\sam", " export \"hklm\\security", " export \"hklm\\system", " export \"hkey_local_machine\\sam", " export \"hkey_local_machine\\security", " export \"hkey_local_machine\\system", " export 'hklm\\sam", " export 'hklm\\security", " export 'hklm\\system", " export 'hkey_local_machine\\sam", " export 'hkey_local_machine\\security", " export 'hkey_local_machine\\system"}},
+				args:     pattern{expr: "(?i) (?:save|export) ['\"]?(?:HKLM|HKEY_LOCAL_MACHINE)\\\\(?:sam|security|system)\\b", lits: []string{" save hklm\\sam", " save hklm\\security", " save hklm\\system", " save hkey_local_machine\\sam", " save hkey_local_machine\\security", " save hkey_local_machine\\system", " save \"hklm\\sam", " save \"hklm\\security", " save \"hklm\\system", " save \"hkey_local_machine\\sam", " save \"hkey_local_machine\\security", " save \"hkey_local_machine\\system", " save 'hklm\\sam", " save 'hklm\\security", " save 'hklm\\system", " save 'hkey_local_machine\\sam", " save 'hkey_local_machine\\security", " save 'hkey_local_machine\\system", " export hklm\\sam", " export hklm\\security", " export hklm\\system", " export hkey_local_machine\\sam", " export hkey_local_machine\\security", " export hkey_local_machine\\system", " export \"hklm\\sam", " export \"hklm\\security", " export \"hklm\\system", " export \"hkey_local_machine\\sam", " export \"hkey_local_machine\\security", " export \"hkey_local_machine\\system", " export 'hklm\\sam", " export 'hklm\\security", " export 'hklm\\system", " export 'hkey_local_machine\\sam", " export 'hkey_local_machine\\security", " export 'hkey_local_machine\\system"}, bytes: "\\"},
 			},
 			{
 				programs: []string{"ntdsutil"},
 			},
 			{
 				programs: []string{"7z", "compress-archive", "makecab", "rar"},
-				args:     pattern{expr: "(?i)\\b(?:sam|security|ntds)\\.(?:hiv|hive|dit)\\b", lits: []string{"sam.hiv", "sam.dit", "security.hiv", "security.dit", "ntds.hiv", "ntds.dit"}},
+				args:     pattern{expr: "(?i)\\b(?:sam|security|ntds)\\.(?:hiv|hive|dit)\\b", lits: []string{"sam.hiv", "sam.dit", "security.hiv", "security.dit", "ntds.hiv", "ntds.dit"}, bytes: "."},
 			},
 			{
 				programs: []string{"cmd", "copy-item", "esentutl", "get-content", "print", "robocopy", "xcopy"},
@@ -871,7 +871,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				classes: []effect.Class{""},
-				args:    pattern{expr: "(?i)\\\\ntds\\.dit\\b|\\\\system32\\\\config\\\\(?:sam|security|system)\\b", lits: []string{"\\ntds.dit", "\\system32\\config\\sam", "\\system32\\config\\security", "\\system32\\config\\system"}},
+				args:    pattern{expr: "(?i)\\\\ntds\\.dit\\b|\\\\system32\\\\config\\\\(?:sam|security|system)\\b", lits: []string{"\\ntds.dit", "\\system32\\config\\sam", "\\system32\\config\\security", "\\system32\\config\\system"}, bytes: "\\"},
 			},
 			{
 				programs: []string{"vssadmin"},
@@ -917,7 +917,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"bitsadmin"},
-				args:     pattern{expr: "(?i)/(?:transfer|addfile|create|setnotifycmdline|resume|complete|setnotifyflags)", lits: []string{"/transfer", "/addfile", "/create", "/setnotifycmdline", "/resume", "/complete", "/setnotifyflags"}},
+				args:     pattern{expr: "(?i)/(?:transfer|addfile|create|setnotifycmdline|resume|complete|setnotifyflags)", lits: []string{"/transfer", "/addfile", "/create", "/setnotifycmdline", "/resume", "/complete", "/setnotifyflags"}, bytes: "/"},
 			},
 			{
 				programs: []string{"start-bitstransfer"},
@@ -928,11 +928,11 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"certreq"},
-				args:     pattern{expr: "(?i)-post", lits: []string{"-post"}},
+				args:     pattern{expr: "(?i)-post", lits: []string{"-post"}, bytes: "-"},
 			},
 			{
 				programs: []string{"curl", "invoke-webrequest", "wget"},
-				args:     pattern{expr: "(?i)(?:\\\\(?:temp|users\\\\public|programdata|windows\\\\(?:tasks|system32)|appdata)\\\\|%(?:temp|appdata|public|programdata))\\S*\\.(?:exe|dll|ps1|bat|vbs|hta|scr|js|msi|zip|cmd)", lits: []string{"\\temp\\", "\\users\\public\\", "\\programdata\\", "\\windows\\tasks\\", "\\windows\\system32\\", "\\appdata\\", "%temp", "%appdata", "%public", "%programdata"}},
+				args:     pattern{expr: "(?i)(?:\\\\(?:temp|users\\\\public|programdata|windows\\\\(?:tasks|system32)|appdata)\\\\|%(?:temp|appdata|public|programdata))\\S*\\.(?:exe|dll|ps1|bat|vbs|hta|scr|js|msi|zip|cmd)", lits: []string{"\\temp\\", "\\users\\public\\", "\\programdata\\", "\\windows\\tasks\\", "\\windows\\system32\\", "\\appdata\\", "%temp", "%appdata", "%public", "%programdata"}, bytes: "."},
 			},
 		},
 	},
@@ -976,7 +976,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"ftp"},
-				args:     pattern{expr: "(?i)-s:", lits: []string{"-s:"}},
+				args:     pattern{expr: "(?i)-s:", lits: []string{"-s:"}, bytes: "-:"},
 			},
 			{
 				programs: []string{"diskshadow"},
@@ -984,15 +984,15 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"conhost"},
-				args:     pattern{expr: "(?i)--headless", lits: []string{"--headless"}},
+				args:     pattern{expr: "(?i)--headless", lits: []string{"--headless"}, bytes: "-"},
 			},
 			{
 				programs: []string{"cmd"},
-				args:     pattern{expr: "(?i)/v:on.*![a-z]+!", lits: []string{"/v:on"}},
+				args:     pattern{expr: "(?i)/v:on.*![a-z]+!", lits: []string{"/v:on"}, bytes: "!/:"},
 			},
 			{
 				programs: []string{"new-object"},
-				args:     pattern{expr: "(?i)-com\\w* ['\"]?(?:shell\\.application|wscript\\.shell|mmc20|excel\\.application|word\\.application|outlook\\.application|internetexplorer\\.application|shellbrowserwindow|shellwindows|msxml2|schedule\\.service)", lits: []string{" shell.application", " wscript.shell", " mmc20", " excel.application", " word.application", " outlook.application", " internetexplorer.application", " shellbrowserwindow", " shellwindows", " msxml2", " schedule.service", " \"shell.application", " \"wscript.shell", " \"mmc20", " \"excel.application", " \"word.application", " \"outlook.application", " \"internetexplorer.application", " \"shellbrowserwindow", " \"shellwindows", " \"msxml2", " \"schedule.service", " 'shell.application", " 'wscript.shell", " 'mmc20", " 'excel.application", " 'word.application", " 'outlook.application", " 'internetexplorer.application", " 'shellbrowserwindow", " 'shellwindows", " 'msxml2", " 'schedule.service"}},
+				args:     pattern{expr: "(?i)-com\\w* ['\"]?(?:shell\\.application|wscript\\.shell|mmc20|excel\\.application|word\\.application|outlook\\.application|internetexplorer\\.application|shellbrowserwindow|shellwindows|msxml2|schedule\\.service)", lits: []string{" shell.application", " wscript.shell", " mmc20", " excel.application", " word.application", " outlook.application", " internetexplorer.application", " shellbrowserwindow", " shellwindows", " msxml2", " schedule.service", " \"shell.application", " \"wscript.shell", " \"mmc20", " \"excel.application", " \"word.application", " \"outlook.application", " \"internetexplorer.application", " \"shellbrowserwindow", " \"shellwindows", " \"msxml2", " \"schedule.service", " 'shell.application", " 'wscript.shell", " 'mmc20", " 'excel.application", " 'word.application", " 'outlook.application", " 'internetexplorer.application", " 'shellbrowserwindow", " 'shellwindows", " 'msxml2", " 'schedule.service"}, bytes: "-"},
 			},
 		},
 	},
@@ -1012,7 +1012,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"auditpol"},
-				args:     pattern{expr: "(?i)/(?:clear|remove|restore|set .*disable)", lits: []string{"clear", "remove", "restore", "disable"}},
+				args:     pattern{expr: "(?i)/(?:clear|remove|restore|set .*disable)", lits: []string{"clear", "remove", "restore", "disable"}, bytes: "/"},
 			},
 			{
 				programs: []string{"logman"},
@@ -1020,7 +1020,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"set-psreadlineoption"},
-				args:     pattern{expr: "(?i)-historysavestyle (?:SaveNothing)", lits: []string{"-historysavestyle savenothing"}},
+				args:     pattern{expr: "(?i)-historysavestyle (?:SaveNothing)", lits: []string{"-historysavestyle savenothing"}, bytes: "-"},
 			},
 			{
 				programs: []string{"clear-content", "remove-item", "set-content"},
@@ -1037,7 +1037,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"schtasks"},
-				args:     pattern{expr: "(?i)/(?:create|change|run)\\b", lits: []string{"/create", "/change", "/run"}},
+				args:     pattern{expr: "(?i)/(?:create|change|run)\\b", lits: []string{"/create", "/change", "/run"}, bytes: "/"},
 			},
 			{
 				programs: []string{"invoke-atomictest", "new-ciminstance", "new-scheduledtask", "new-scheduledtaskaction", "new-service", "register-cimindicationevent", "register-scheduledjob", "register-scheduledtask", "register-wmievent", "set-scheduledtask", "set-wmiinstance"},
@@ -1056,7 +1056,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"at"},
-				args:     pattern{expr: "\\d+:\\d\\d"},
+				args:     pattern{expr: "\\d+:\\d\\d", bytes: ":"},
 			},
 			{
 				programs: []string{"wmic"},
@@ -1122,7 +1122,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"cmdkey"},
-				args:     pattern{expr: "(?i)/(?:list|add|generic)", lits: []string{"/list", "/add", "/generic"}},
+				args:     pattern{expr: "(?i)/(?:list|add|generic)", lits: []string{"/list", "/add", "/generic"}, bytes: "/"},
 			},
 			{
 				programs: []string{"vaultcmd"},
@@ -1137,7 +1137,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"get-credential"},
-				args:     pattern{expr: "(?i)-(?:message|username)", lits: []string{"-message", "-username"}},
+				args:     pattern{expr: "(?i)-(?:message|username)", lits: []string{"-message", "-username"}, bytes: "-"},
 			},
 			{
 				programs: []string{"get-adreplaccount", "get-aduserhash", "get-storedcredential", "get-wifipassword"},
@@ -1148,15 +1148,15 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"certutil", "export-pfxcertificate"},
-				args:     pattern{expr: "(?i)-(?:exportpfx|cert|password)\\b", lits: []string{"-exportpfx", "-cert", "-password"}},
+				args:     pattern{expr: "(?i)-(?:exportpfx|cert|password)\\b", lits: []string{"-exportpfx", "-cert", "-password"}, bytes: "-"},
 			},
 			{
 				programs: []string{"runas"},
-				args:     pattern{expr: "(?i)/(?:savecred|netonly)", lits: []string{"/savecred", "/netonly"}},
+				args:     pattern{expr: "(?i)/(?:savecred|netonly)", lits: []string{"/savecred", "/netonly"}, bytes: "/"},
 			},
 			{
 				programs: []string{"get-winevent", "wevtutil"},
-				args:     pattern{expr: "(?i)462[48]|4688", lits: []string{"4624", "4628", "4688"}},
+				args:     pattern{expr: "(?i)462[48]|4688", lits: []string{"4624", "4628", "4688"}, bytes: "46"},
 			},
 			{
 				programs: []string{"findstr", "get-process", "tasklist"},
@@ -1176,15 +1176,15 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"enter-pssession", "etsn", "invoke-command", "new-pssession"},
-				args:     pattern{expr: "(?i)-(?:computername|vmname|connectionuri|hostname)", lits: []string{"-computername", "-vmname", "-connectionuri", "-hostname"}},
+				args:     pattern{expr: "(?i)-(?:computername|vmname|connectionuri|hostname)", lits: []string{"-computername", "-vmname", "-connectionuri", "-hostname"}, bytes: "-"},
 			},
 			{
 				programs: []string{"net", "net1"},
-				args:     pattern{expr: "(?i) use .*\\\\\\\\\\S+\\\\(?:[a-z]\\$|admin\\$|ipc\\$)", lits: []string{" use "}},
+				args:     pattern{expr: "(?i) use .*\\\\\\\\\\S+\\\\(?:[a-z]\\$|admin\\$|ipc\\$)", lits: []string{" use "}, bytes: "$\\"},
 			},
 			{
 				programs: []string{"copy-item", "xcopy"},
-				args:     pattern{expr: "(?i)\\\\\\\\[\\w.-]+\\\\(?:[a-z]\\$|admin\\$)"},
+				args:     pattern{expr: "(?i)\\\\\\\\[\\w.-]+\\\\(?:[a-z]\\$|admin\\$)", bytes: "$\\"},
 			},
 			{
 				programs: []string{"dcomexec", "mstsc", "new-psdrive", "new-smbmapping", "tscon"},
@@ -1220,7 +1220,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"icacls", "takeown"},
-				args:     pattern{expr: "(?i)\\\\(?:windows|system32)\\\\", lits: []string{"\\windows\\", "\\system32\\"}},
+				args:     pattern{expr: "(?i)\\\\(?:windows|system32)\\\\", lits: []string{"\\windows\\", "\\system32\\"}, bytes: "\\"},
 			},
 			{
 				programs: []string{"mount-diskimage"},
@@ -1269,10 +1269,10 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"nc -zv db.internal 5432", "grep -rn /dev/tcp/ scripts/", "git commit -m \"Detect bash -i >& /dev/tcp/host/port\"", "python3 -c 'import socket; print(socket.gethostname())'", "ssh build.example.com uptime"},
 		needs:       needCode,
 		patterns: []pattern{
-			{expr: "/dev/udp/[\\w$.{\\[-]+/[\\w$]", lits: []string{"/dev/udp/"}},
-			{expr: "pty\\.spawn\\(['\"]?(?:/\\S*/)?(?:ba|z)?sh", lits: []string{"pty.spawn("}},
-			{expr: "(?i)net\\.sockets\\.tcpclient.{0,400}getstream", lits: []string{"net.sockets.tcpclient"}},
-			{expr: "(?:socket\\.socket|net\\.Socket|net\\.connect).{0,300}(?:subprocess|popen|child_process|/bin/(?:ba)?sh)", lits: []string{"socket.socket", "net.socket", "net.connect"}},
+			{expr: "/dev/udp/[\\w$.{\\[-]+/[\\w$]", lits: []string{"/dev/udp/"}, bytes: "/"},
+			{expr: "pty\\.spawn\\(['\"]?(?:/\\S*/)?(?:ba|z)?sh", lits: []string{"pty.spawn("}, bytes: "(."},
+			{expr: "(?i)net\\.sockets\\.tcpclient.{0,400}getstream", lits: []string{"net.sockets.tcpclient"}, bytes: "."},
+			{expr: "(?:socket\\.socket|net\\.Socket|net\\.connect).{0,300}(?:subprocess|popen|child_process|/bin/(?:ba)?sh)", lits: []string{"socket.socket", "net.socket", "net.connect"}, bytes: "."},
 		},
 		clauses: []clause{
 			{
@@ -1334,7 +1334,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"echo", "print", "printf", "write-host", "write-output"},
-				args:     pattern{expr: "(?i)\\$\\{?(?:env:)?[a-z0-9_]*(?:secret|passwd|password|private_key|api_?key|access_key|access_token|auth_token|github_token|gh_token|npm_token|credential)[a-z0-9_]*", lits: []string{"secret", "passwd", "password", "private_key", "apikey", "api_key", "access_key", "access_token", "auth_token", "github_token", "gh_token", "npm_token", "credential"}},
+				args:     pattern{expr: "(?i)\\$\\{?(?:env:)?[a-z0-9_]*(?:secret|passwd|password|private_key|api_?key|access_key|access_token|auth_token|github_token|gh_token|npm_token|credential)[a-z0-9_]*", lits: []string{"secret", "passwd", "password", "private_key", "apikey", "api_key", "access_key", "access_token", "auth_token", "github_token", "gh_token", "npm_token", "credential"}, bytes: "$"},
 				not:      pattern{expr: "(?i)(?:secret|password|token|key)s?_?(?:name|file|path|id|arn|version|length|ttl|url)[\\s}'\"]*$", lits: []string{"secret", "password", "token", "key"}},
 			},
 			{
@@ -1345,7 +1345,7 @@ var ruleTable = [...]Rule{
 		},
 		unless: []clause{
 			{
-				args: pattern{expr: "--password-stdin|--with-token|--stdin\\b", lits: []string{"--password-stdin", "--with-token", "--stdin"}},
+				args: pattern{expr: "--password-stdin|--with-token|--stdin\\b", lits: []string{"--password-stdin", "--with-token", "--stdin"}, bytes: "-"},
 			},
 			{
 				kinds: []effect.Kind{"write_file"},
@@ -1376,11 +1376,11 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"chmod"},
 				args:     pattern{expr: " (?:-\\S+ )*(?:0?[0-7]?[0-7][0-7][2367]|[ugo]*[oa][ugo]*[+=][rxXst]*w\\w*|\\+w)(?: |$)"},
-				not:      pattern{expr: " (?:/tmp/|/dev/null)\\S*$| [1-7][0-7][0-7][2367] /tmp", lits: []string{"/tmp/", "/dev/null", "02 /tmp", "03 /tmp", "06 /tmp", "07 /tmp", "12 /tmp", "13 /tmp", "16 /tmp", "17 /tmp", "22 /tmp", "23 /tmp", "26 /tmp", "27 /tmp", "32 /tmp", "33 /tmp", "36 /tmp", "37 /tmp", "42 /tmp", "43 /tmp", "46 /tmp", "47 /tmp", "52 /tmp", "53 /tmp", "56 /tmp", "57 /tmp", "62 /tmp", "63 /tmp", "66 /tmp", "67 /tmp", "72 /tmp", "73 /tmp", "76 /tmp", "77 /tmp"}},
+				not:      pattern{expr: " (?:/tmp/|/dev/null)\\S*$| [1-7][0-7][0-7][2367] /tmp", lits: []string{"/tmp/", "/dev/null", "02 /tmp", "03 /tmp", "06 /tmp", "07 /tmp", "12 /tmp", "13 /tmp", "16 /tmp", "17 /tmp", "22 /tmp", "23 /tmp", "26 /tmp", "27 /tmp", "32 /tmp", "33 /tmp", "36 /tmp", "37 /tmp", "42 /tmp", "43 /tmp", "46 /tmp", "47 /tmp", "52 /tmp", "53 /tmp", "56 /tmp", "57 /tmp", "62 /tmp", "63 /tmp", "66 /tmp", "67 /tmp", "72 /tmp", "73 /tmp", "76 /tmp", "77 /tmp"}, bytes: "/"},
 			},
 			{
 				programs: []string{"icacls"},
-				args:     pattern{expr: "(?i)/grant(?::r)?\\s+['\"]?(?:everyone|\\*S-1-1-0|users|authenticated users)['\"]?:", lits: []string{"/grant"}},
+				args:     pattern{expr: "(?i)/grant(?::r)?\\s+['\"]?(?:everyone|\\*S-1-1-0|users|authenticated users)['\"]?:", lits: []string{"/grant"}, bytes: "/:"},
 			},
 		},
 	},
@@ -1393,8 +1393,8 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"curl", "wget"},
-				args:     pattern{expr: "(?i)https?://(?:\\w+@)?\\d+\\.\\d+\\.\\d+\\.\\d+|http://\\S+\\.(?:sh|py)\\b", lits: []string{"http"}},
-				not:      pattern{expr: "://(?:127\\.0|0\\.0\\.0\\.0|localhost)", lits: []string{"://127.0", "://0.0.0.0", "://localhost"}},
+				args:     pattern{expr: "(?i)https?://(?:\\w+@)?\\d+\\.\\d+\\.\\d+\\.\\d+|http://\\S+\\.(?:sh|py)\\b", lits: []string{"http"}, bytes: "./:"},
+				not:      pattern{expr: "://(?:127\\.0|0\\.0\\.0\\.0|localhost)", lits: []string{"://127.0", "://0.0.0.0", "://localhost"}, bytes: "/:"},
 			},
 		},
 		requires: []clause{
@@ -1432,12 +1432,12 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"find", "gfind"},
-				args:     pattern{expr: " -delete\\b| -exec(?:dir)? (?:\\S*/)?(?:rm|shred|unlink|srm) ", lits: []string{"delete", "exec ", "execdir "}},
+				args:     pattern{expr: " -delete\\b| -exec(?:dir)? (?:\\S*/)?(?:rm|shred|unlink|srm) ", lits: []string{"delete", "exec ", "execdir "}, bytes: "-"},
 				not:      pattern{expr: "-i?name ['\"]?(?:\\*?\\.?(?:pyc|pyo|o|obj|class|tmp|bak|swp|orig|log|cache|d|a|la|gz|map|js\\.map|tsbuildinfo|DS_Store|gcda|gcno)|__pycache__|node_modules|\\.pytest_cache|\\.mypy_cache|dist|build|target|\\.DS_Store|\\*~|core)['\"]?(?: |$)|^ (?:/tmp|/var/tmp|/var/cache|/usr/share|/opt/conda|/usr/local/lib/python)\\S* ", lits: []string{"-name ", "-iname ", " /tmp", " /var/tmp", " /var/cache", " /usr/share", " /opt/conda", " /usr/local/lib/python"}},
 			},
 			{
 				programs: []string{"fd", "fdfind"},
-				args:     pattern{expr: " (?:-x|-X|--exec|--exec-batch) (?:rm|shred)\\b", lits: []string{" -x rm", " -x shred", " --exec rm", " --exec shred", " --exec-batch rm", " --exec-batch shred"}},
+				args:     pattern{expr: " (?:-x|-X|--exec|--exec-batch) (?:rm|shred)\\b", lits: []string{" -x rm", " -x shred", " --exec rm", " --exec shred", " --exec-batch rm", " --exec-batch shred"}, bytes: "-"},
 			},
 		},
 	},
@@ -1450,7 +1450,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"git"},
-				args:     pattern{expr: "^[^']* push (?:.* )?(?:--force|-[a-z]*f[a-z]*|--mirror)(?: |$)", lits: []string{" push "}},
+				args:     pattern{expr: "^[^']* push (?:.* )?(?:--force|-[a-z]*f[a-z]*|--mirror)(?: |$)", lits: []string{" push "}, bytes: "-"},
 				not:      pattern{expr: " (?:origin|upstream|fork) (?:HEAD:)?(?:refs/heads/)?(?:gh-pages|(?:feature|feat|fix|bugfix|chore|docs|test|wip|dev|user|users|renovate|dependabot|pr|release-notes)[/-][\\w./-]+)(?: |$)", lits: []string{" origin ", " upstream ", " fork "}},
 			},
 			{
@@ -1473,7 +1473,7 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"git"},
 				args:     pattern{expr: "^[^']* (?:reset (?:.* )?--h(?:ard?|a)?(?: |$)|clean (?:.* )?(?:-[a-z]*f[a-z]*|--force)|stash (?:clear|drop)|filter-branch|filter-repo|reflog (?:expire|delete)|gc (?:.* )?--prune=now|update-ref (?:.* )?-d|branch (?:.* )?-D (?:main|master)|checkout (?:-f|--force|--|HEAD --) ?\\.?$|checkout \\.$|restore (?:(?:-W|-q|-s ?\\S+|--worktree|--quiet|--ours|--theirs|--source[= ]\\S+) )*\\.$|restore (?:-SW|-WS|--staged --worktree|--worktree --staged) \\.$|worktree remove (?:.* )?--force)", lits: []string{"reset ", "clean ", "stash clear", "stash drop", "filter-branch", "filter-repo", "reflog expire", "reflog delete", "--prune=now", "update-ref ", "branch ", "checkout -f", "checkout --", "checkout head --", "checkout .", "restore ", "worktree remove "}},
-				not:      pattern{expr: " clean (?:-\\w*n|--dry-run)| -n ", lits: []string{"clean -", "-n "}},
+				not:      pattern{expr: " clean (?:-\\w*n|--dry-run)| -n ", lits: []string{"clean -", "-n "}, bytes: "-"},
 			},
 		},
 	},
@@ -1487,12 +1487,12 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"crontab"},
 				args:     pattern{expr: "^$| -(?:[er]|$)| [^-]"},
-				not:      pattern{expr: " -l(?: |$)", lits: []string{" -l"}},
+				not:      pattern{expr: " -l(?: |$)", lits: []string{" -l"}, bytes: "-"},
 			},
 			{
 				programs: []string{"at", "batch"},
 				args:     pattern{expr: "."},
-				not:      pattern{expr: "^ -(?:l|c|V)|^ --version", lits: []string{" -v", " -c", " -l", " --version"}},
+				not:      pattern{expr: "^ -(?:l|c|V)|^ --version", lits: []string{" -v", " -c", " -l", " --version"}, bytes: "-"},
 			},
 			{
 				kinds: []effect.Kind{"write_file"},
@@ -1534,14 +1534,14 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"format"},
-				args:     pattern{expr: "(?i)^ [a-z]:"},
+				args:     pattern{expr: "(?i)^ [a-z]:", bytes: ":"},
 			},
 			{
 				programs: []string{"clear-disk", "format-volume", "initialize-disk", "remove-partition"},
 			},
 			{
 				programs: []string{"cipher"},
-				args:     pattern{expr: "(?i)/w:", lits: []string{"/w:"}},
+				args:     pattern{expr: "(?i)/w:", lits: []string{"/w:"}, bytes: "/:"},
 			},
 		},
 	},
@@ -1582,7 +1582,7 @@ var ruleTable = [...]Rule{
 		Match:       []string{"psql -c 'DROP TABLE users'", "mysql -e 'drop database app'", "mariadb -e 'drop schema app'", "sqlcmd -Q \"TRUNCATE TABLE users\"", "clickhouse-client -q 'drop user a'", "cqlsh -e 'drop keyspace app'", "bq query 'delete from d.t where true'", "snowsql -q 'truncate t'", "cockroach sql -e 'drop table x'", "usql db 'drop table x'", "sqlplus a/b 'drop table x'", "psql -c 'delete from \"users\"'", "dropdb app", "dropuser app", "mysqladmin drop app", "mongo app --eval 'db.dropDatabase()'", "mongosh app --eval 'db.users.drop()'", "mongosh app --eval 'db.users.deleteMany({})'", "mongosh app --eval 'db.users.remove({})'", "redis-cli FLUSHALL", "valkey-cli flushdb", "terraform destroy -auto-approve", "tofu destroy", "pulumi destroy --yes", "cdk destroy", "terragrunt destroy", "serverless remove", "sls remove", "terraform apply -destroy", "kubectl delete pods --all", "kubectl delete ns prod", "kubectl delete namespace prod", "kubectl delete pv x", "kubectl delete pvc x", "kubectl delete persistentvolumeclaim x", "kubectl delete deployment web", "kubectl delete statefulset db", "kubectl delete node n1", "kubectl delete crd x", "kubectl delete customresourcedefinition x", "kubectl delete secret s", "helm uninstall app", "helm delete app", "aws s3 rb s3://b --force", "aws s3 rm s3://b --recursive", "aws s3api delete-bucket --bucket b", "aws ec2 terminate-instances --instance-ids i-1", "aws rds delete-db-instance --db-instance-identifier d", "aws dynamodb delete-table --table-name t", "aws cloudformation delete-stack --stack-name s", "aws lambda delete-function --function-name f", "aws eks delete-cluster --name c", "aws iam delete-user --user-name u", "aws kms schedule-key-deletion --key-id k", "aws backup delete-backup-vault --backup-vault-name v", "aws organizations leave-organization", "gcloud projects delete p", "az group delete -n g", "az keyvault purge -n k", "doctl compute droplet delete 1", "hcloud server delete 1", "linode-cli linodes delete 1", "ibmcloud is instance delete x", "oci compute instance terminate --instance-id x", "aliyun ecs delete x", "flyctl apps destroy x", "fly apps destroy x", "heroku apps:destroy x", "gh repo delete o/r --yes", "gh release delete v1", "gh secret delete S", "gh environment delete e", "docker system prune -a", "docker system prune --volumes", "podman volume rm data", "docker volume prune", "docker --context prod compose down -v", "docker compose -p shop down --volumes", "podman compose -f docker-compose.shop.yml down -v", "docker-compose -p shop down -v", "podman-compose -p shop down -v", "docker compose -p prod_test_live down -tv 1", "docker compose -p prod-test down -v", "docker compose -p production_test down -v", "docker compose -f staging/compose.yml down -v", "podman compose -p live-dev down -v", "docker-compose -p customers-test down --volumes", "podman-compose -p prod.dev down -v", "DOCKER_HOST=ssh://shop docker compose down -v", "DOCKER_CONTEXT=shop docker compose down --volumes", "CONTAINER_HOST=ssh://shop podman compose down -v", "docker context use shop && docker compose down -v"},
 		Pass:        []string{"terraform plan", "kubectl delete pod web-5d", "dropdb app_test", "psql -d app_dev -c \"drop table x\"", "kubectl --context kind-dev delete ns x", "aws s3 ls s3://b", "docker compose down", "docker compose down -v --remove-orphans", "docker-compose -f docker-compose.test.yml down -v", "docker compose -p app_test -f deploy/compose.yaml down --volumes", "gcloud projects list", "kubectl get ns"},
 		patterns: []pattern{
-			{expr: "(?:DOCKER_(?:HOST|CONTEXT)|CONTAINER_HOST|context use)\\b.* down .*(?:-\\w*v|--volumes)\\b", lits: []string{" down "}},
+			{expr: "(?:DOCKER_(?:HOST|CONTEXT)|CONTAINER_HOST|context use)\\b.* down .*(?:-\\w*v|--volumes)\\b", lits: []string{" down "}, bytes: "-"},
 		},
 		clauses: []clause{
 			{
@@ -1595,12 +1595,12 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"docker", "docker-compose", "podman", "podman-compose"},
-				args:     pattern{expr: "^(?: .*)? down (?:.* )?(?:-\\w*v\\w*|--volumes)\\b", lits: []string{" down "}},
+				args:     pattern{expr: "^(?: .*)? down (?:.* )?(?:-\\w*v\\w*|--volumes)\\b", lits: []string{" down "}, bytes: "-"},
 				not:      pattern{expr: "^(?: compose)?(?: (?:-f|--file|-p|--project-name)[ =](?:[\\w./-]*[./_-])?(?:(?:test|tests|testing|dev|devel|development|local|ci|e2e|demo|sandbox)(?:\\.ya?ml)?|compose\\.ya?ml))* down ", lits: []string{" down "}},
 			},
 			{
 				programs: []string{"docker", "docker-compose", "podman", "podman-compose"},
-				args:     pattern{expr: "[ =/._-](?:prod|production|live|staging|customers)[ /._-](?:.* )?down (?:.* )?(?:-\\w*v\\w*|--volumes)\\b", lits: []string{"down "}},
+				args:     pattern{expr: "[ =/._-](?:prod|production|live|staging|customers)[ /._-](?:.* )?down (?:.* )?(?:-\\w*v\\w*|--volumes)\\b", lits: []string{"down "}, bytes: "-"},
 			},
 		},
 	},
@@ -1613,7 +1613,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"halt", "poweroff", "reboot", "restart-computer", "shutdown", "stop-computer"},
-				not:      pattern{expr: "--help|--version| -c$", lits: []string{"--help", "--version", " -c"}},
+				not:      pattern{expr: "--help|--version| -c$", lits: []string{"--help", "--version", " -c"}, bytes: "-"},
 			},
 			{
 				programs: []string{"init", "telinit"},
@@ -1625,7 +1625,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"kill"},
-				args:     pattern{expr: " -1$| 1$"},
+				args:     pattern{expr: " -1$| 1$", bytes: "1"},
 			},
 			{
 				programs: []string{"killall", "pkill"},
@@ -1633,7 +1633,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"taskkill"},
-				args:     pattern{expr: "(?i)/im (?:explorer|lsass|winlogon|csrss|svchost|msmpeng|\\*)", lits: []string{"/im explorer", "/im lsass", "/im winlogon", "/im csrss", "/im svchost", "/im msmpeng", "/im *"}},
+				args:     pattern{expr: "(?i)/im (?:explorer|lsass|winlogon|csrss|svchost|msmpeng|\\*)", lits: []string{"/im explorer", "/im lsass", "/im winlogon", "/im csrss", "/im svchost", "/im msmpeng", "/im *"}, bytes: "/"},
 			},
 		},
 	},
@@ -1646,13 +1646,13 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"git"},
-				args:     pattern{expr: "^[^']* config (?:.* )?(?:(?i:core\\.hookspath)|core\\.(?:sshcommand|pager|editor|fsmonitor|gitproxy|askpass)|alias\\.\\S+ ['\"]?!|credential\\.\\S*helper|url\\.\\S+\\.insteadof|filter\\.\\S+\\.(?:clean|smudge|process)|diff\\.\\S+\\.(?:textconv|command)|protocol\\.ext\\.allow|http\\.(?:proxy|sslverify)|safe\\.directory ['\"]?\\*)", lits: []string{" config "}},
-				not:      pattern{expr: " --(?:get|list|unset)", lits: []string{" --get", " --list", " --unset"}},
+				args:     pattern{expr: "^[^']* config (?:.* )?(?:(?i:core\\.hookspath)|core\\.(?:sshcommand|pager|editor|fsmonitor|gitproxy|askpass)|alias\\.\\S+ ['\"]?!|credential\\.\\S*helper|url\\.\\S+\\.insteadof|filter\\.\\S+\\.(?:clean|smudge|process)|diff\\.\\S+\\.(?:textconv|command)|protocol\\.ext\\.allow|http\\.(?:proxy|sslverify)|safe\\.directory ['\"]?\\*)", lits: []string{" config "}, bytes: "."},
+				not:      pattern{expr: " --(?:get|list|unset)", lits: []string{" --get", " --list", " --unset"}, bytes: "-"},
 			},
 			{
 				programs: []string{"npm", "pnpm", "yarn"},
-				args:     pattern{expr: " config set (?:script-shell|https?-proxy|strict-ssl|ignore-scripts)", lits: []string{" config set script-shell", " config set http-proxy", " config set https-proxy", " config set strict-ssl", " config set ignore-scripts"}},
-				not:      pattern{expr: "ignore-scripts true", lits: []string{"ignore-scripts true"}},
+				args:     pattern{expr: " config set (?:script-shell|https?-proxy|strict-ssl|ignore-scripts)", lits: []string{" config set script-shell", " config set http-proxy", " config set https-proxy", " config set strict-ssl", " config set ignore-scripts"}, bytes: "-"},
+				not:      pattern{expr: "ignore-scripts true", lits: []string{"ignore-scripts true"}, bytes: "-"},
 			},
 			{
 				programs: []string{"pip", "pip3"},
@@ -1684,7 +1684,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"java"},
-				args:     pattern{expr: "(?i) -jar \\S*(?:ysoserial|marshalsec|jndi-?exploit|jndi-?injection|rogue-?jndi|shiro_?attack|cobaltstrike|behinder|godzilla)", lits: []string{" -jar "}},
+				args:     pattern{expr: "(?i) -jar \\S*(?:ysoserial|marshalsec|jndi-?exploit|jndi-?injection|rogue-?jndi|shiro_?attack|cobaltstrike|behinder|godzilla)", lits: []string{" -jar "}, bytes: "-"},
 			},
 		},
 	},
@@ -1697,7 +1697,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"masscan", "naabu", "nmap", "rustscan", "unicornscan", "zenmap", "zmap"},
-				not:      pattern{expr: "^ (?:-V|--version|-h|--help)$", lits: []string{" -v", " --version", " -h", " --help"}},
+				not:      pattern{expr: "^ (?:-V|--version|-h|--help)$", lits: []string{" -v", " --version", " -h", " --help"}, bytes: "-"},
 			},
 			{
 				programs: []string{"amass", "aquatone", "arachni", "arjun", "arp-scan", "assetfinder", "beroot", "braa", "cewl", "changeme", "cloud_enum", "commix", "crackmapexec-web", "crunch", "cupp", "dalfox", "deepce.sh", "dirb", "dirbuster", "dirsearch", "dirsearch.py", "dnsenum", "dnsrecon", "dnsx", "droopescan", "enum4linux", "enum4linux-ng", "eyewitness", "feroxbuster", "ffuf", "fierce", "gau", "getsploit", "gobuster", "gospider", "graphw00f", "hakrawler", "hping3", "httprobe", "httpx-toolkit", "ike-scan", "joomscan", "katana", "kube-hunter", "kubeletctl", "linenum", "linenum.sh", "linpeas", "linpeas.sh", "linux-exploit-suggester", "linux-exploit-suggester.sh", "lse.sh", "massdns", "nbtscan", "netdiscover", "nikto", "nosqlmap", "nuclei", "onesixtyone", "p0f", "pacu", "paramspider", "peirates", "privesccheck", "prowler", "pspy", "pspy64", "puredns", "recon-ng", "s3scanner", "scoutsuite", "searchsploit", "sharpup", "sherlock", "shuffledns", "sipvicious", "skipfish", "smbmap", "snmp-check", "spiderfoot", "sslscan", "sslyze", "ssrfmap", "sstimap", "subfinder", "sublist3r", "suid3num.py", "svmap", "testssl", "testssl.sh", "theharvester", "tplmap", "trufflehog-scan", "unix-privesc-check", "vulmap", "wapiti", "waybackurls", "wfuzz", "whatweb", "winpeas", "winpeasany", "winpeasx64", "wpscan", "xsser", "xsstrike", "zap-cli", "zaproxy"},
@@ -1725,7 +1725,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"aclpwn", "addcomputer.py", "adexplorer", "adfind", "adidnsdump", "adpeas", "adrecon", "akagi64", "armitage", "arpspoof", "atexec.py", "azurehound", "backstab", "backstab64", "bbqsql", "bettercap", "bloodhound", "bloodhound-python", "bloodyad", "certify", "certipy", "certipy-ad", "cme", "coercer", "crackmapexec", "csexec", "cve-2021-4034", "dacledit.py", "dcomexec.py", "dfscoerce.py", "dirtycow", "dnsspoof", "drupwn", "dsniff", "edrsandblast", "ettercap", "evil-winrm", "exploitdb", "getnpusers.py", "getst.py", "gettgt.py", "gettgtpkinit.py", "getuserspns.py", "godpotato", "goldenpac.py", "gtfoblookup", "hollow", "impacket-addcomputer", "impacket-dacledit", "impacket-getnpusers", "impacket-getst", "impacket-gettgt", "impacket-getuserspns", "impacket-lookupsid", "impacket-mssqlclient", "impacket-ntlmrelayx", "impacket-psexec", "impacket-rbcd", "impacket-smbexec", "impacket-smbserver", "impacket-ticketer", "impacket-wmiexec", "inveigh", "jsql", "juicypotato", "juicypotatong", "krbrelayx.py", "ldapdomaindump", "lookupsid.py", "manspider", "marshalsec", "metagoofil", "mitm6", "mitmproxy", "mssqlclient.py", "mssqlpwner", "netexec", "ntlmrelayx.py", "nxc", "odat", "owneredit.py", "padbuster", "paexec", "passthecert.py", "petitpotam", "petitpotam.py", "pingcastle", "pkinittools", "powerup", "printerbug.py", "printspoofer", "psexec", "psexec.py", "pspasswd", "pwnkit", "pygpoabuse", "pywhisker", "raisechild.py", "rbcd.py", "rdesktop", "redis-rogue-server", "remcom", "responder", "roguepotato", "routersploit", "rpcclient", "rpcdump.py", "rsf", "rusthound", "samrdump.py", "scapy-attack", "sharpefspotato", "sharpgpoabuse", "sharphound", "sharpview", "smbclient", "smbexec.py", "smbserver.py", "smbspider", "snaffler", "soaphound", "sqlmap", "sqlninja", "sslstrip", "sudo_killer", "sweetpotato", "targetedkerberoast.py", "terminator", "ticketer.py", "tomcatwardeployer", "traitor", "uacme", "whisker", "windapsearch", "winexe", "wmiexec.py", "xfreerdp", "yersinia", "ysoserial", "zerologon"},
-				not:      pattern{expr: "^ (?:-h|--help|-V|--version)$", lits: []string{" -h", " --help", " -v", " --version"}},
+				not:      pattern{expr: "^ (?:-h|--help|-V|--version)$", lits: []string{" -h", " --help", " -v", " --version"}, bytes: "-"},
 			},
 		},
 	},
@@ -1738,7 +1738,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"bore", "chisel", "dns2tcpc", "dns2tcpd", "earthworm", "frpc", "frps", "fscan", "gost", "hans", "ligolo", "ligolo-ng", "ligolo-proxy", "localtunnel", "lt", "ngrok", "npc", "nps", "pagekite", "plink", "proxychains", "proxychains4", "ptunnel", "rathole", "revsocks", "serveo", "sish", "sshuttle", "stunnel", "tailscale-funnel", "tor", "torify", "torsocks", "udp2raw", "venom-proxy", "zrok"},
-				not:      pattern{expr: "^ (?:-h|--help|-V|--version)$", lits: []string{" -h", " --help", " -v", " --version"}},
+				not:      pattern{expr: "^ (?:-h|--help|-V|--version)$", lits: []string{" -h", " --help", " -v", " --version"}, bytes: "-"},
 			},
 			{
 				programs: []string{"cloudflared", "tailscale"},
@@ -1755,8 +1755,8 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"nc", "ncat", "netcat", "socat"},
-				args:     pattern{expr: "(?i) -[a-z]*l[a-z]*(?: |$)|(?:tcp|udp)[46]?-l(?:isten)?:"},
-				not:      pattern{expr: " 127\\.0\\.0\\.1", lits: []string{" 127.0.0.1"}},
+				args:     pattern{expr: "(?i) -[a-z]*l[a-z]*(?: |$)|(?:tcp|udp)[46]?-l(?:isten)?:", bytes: "-"},
+				not:      pattern{expr: " 127\\.0\\.0\\.1", lits: []string{" 127.0.0.1"}, bytes: ".0127"},
 			},
 			{
 				programs: []string{"iptables", "nft", "pfctl"},
@@ -1775,7 +1775,7 @@ var ruleTable = [...]Rule{
 				programs: []string{"bfgminer", "cgminer", "cpuminer", "cryptonight", "ethminer", "gminer", "lolminer", "minerd", "nanominer", "nbminer", "phoenixminer", "srbminer-multi", "t-rex", "teamredminer", "wildrig", "xmr-stak", "xmrig"},
 			},
 			{
-				args: pattern{expr: "stratum(?:\\+tcp|\\+ssl|2\\+tcp)://", lits: []string{"stratum+tcp://", "stratum+ssl://", "stratum2+tcp://"}},
+				args: pattern{expr: "stratum(?:\\+tcp|\\+ssl|2\\+tcp)://", lits: []string{"stratum+tcp://", "stratum+ssl://", "stratum2+tcp://"}, bytes: "+/:"},
 			},
 			{
 				kinds: []effect.Kind{"http_request"},
@@ -1792,7 +1792,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"find"},
-				args:     pattern{expr: " -perm [-/+]?(?:[ug]=s|0?[2467]000)", lits: []string{" -perm g=s", " -perm u=s", " -perm 2000", " -perm 4000", " -perm 6000", " -perm 7000", " -perm 02000", " -perm 04000", " -perm 06000", " -perm 07000", " -perm +g=s", " -perm +u=s", " -perm +2000", " -perm +4000", " -perm +6000", " -perm +7000", " -perm +02000", " -perm +04000", " -perm +06000", " -perm +07000", " -perm -g=s", " -perm -u=s", " -perm -2000", " -perm -4000", " -perm -6000", " -perm -7000", " -perm -02000", " -perm -04000", " -perm -06000", " -perm -07000", " -perm /g=s", " -perm /u=s", " -perm /2000", " -perm /4000", " -perm /6000", " -perm /7000", " -perm /02000", " -perm /04000", " -perm /06000", " -perm /07000"}},
+				args:     pattern{expr: " -perm [-/+]?(?:[ug]=s|0?[2467]000)", lits: []string{" -perm g=s", " -perm u=s", " -perm 2000", " -perm 4000", " -perm 6000", " -perm 7000", " -perm 02000", " -perm 04000", " -perm 06000", " -perm 07000", " -perm +g=s", " -perm +u=s", " -perm +2000", " -perm +4000", " -perm +6000", " -perm +7000", " -perm +02000", " -perm +04000", " -perm +06000", " -perm +07000", " -perm -g=s", " -perm -u=s", " -perm -2000", " -perm -4000", " -perm -6000", " -perm -7000", " -perm -02000", " -perm -04000", " -perm -06000", " -perm -07000", " -perm /g=s", " -perm /u=s", " -perm /2000", " -perm /4000", " -perm /6000", " -perm /7000", " -perm /02000", " -perm /04000", " -perm /06000", " -perm /07000"}, bytes: "-"},
 			},
 			{
 				programs: []string{"fd", "find", "locate", "mdfind", "where"},
@@ -1805,7 +1805,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"capsh", "getcap"},
-				args:     pattern{expr: ".*-r / ?|--print", lits: []string{"-r /", "--print"}},
+				args:     pattern{expr: ".*-r / ?|--print", lits: []string{"-r /", "--print"}, bytes: "-"},
 			},
 			{
 				programs: []string{"reg"},
@@ -1825,7 +1825,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"import"},
-				args:     pattern{expr: " -window root", lits: []string{" -window root"}},
+				args:     pattern{expr: " -window root", lits: []string{" -window root"}, bytes: "-"},
 			},
 			{
 				programs: []string{"xinput"},
@@ -1833,11 +1833,11 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"avconv", "ffmpeg"},
-				args:     pattern{expr: " -f (?:x11grab|avfoundation|gdigrab|dshow|alsa|pulse|v4l2|kmsgrab)", lits: []string{" -f x11grab", " -f avfoundation", " -f gdigrab", " -f dshow", " -f alsa", " -f pulse", " -f v4l2", " -f kmsgrab"}},
+				args:     pattern{expr: " -f (?:x11grab|avfoundation|gdigrab|dshow|alsa|pulse|v4l2|kmsgrab)", lits: []string{" -f x11grab", " -f avfoundation", " -f gdigrab", " -f dshow", " -f alsa", " -f pulse", " -f v4l2", " -f kmsgrab"}, bytes: "-"},
 			},
 			{
 				programs: []string{"dsniff", "dumpcap", "ngrep", "pktmon", "tcpdump", "tcpflow", "tshark", "windump"},
-				not:      pattern{expr: "^ (?:--version|-h|--help|-D|--list-interfaces)$| -r ", lits: []string{" --version", " -h", " --help", " -d", " --list-interfaces", " -r "}},
+				not:      pattern{expr: "^ (?:--version|-h|--help|-D|--list-interfaces)$| -r ", lits: []string{" --version", " -h", " --help", " -d", " --list-interfaces", " -r "}, bytes: "-"},
 			},
 			{
 				programs: []string{"get-clipboard", "pbpaste", "wl-paste", "xclip", "xsel"},
@@ -1845,7 +1845,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"strace"},
-				args:     pattern{expr: " -p ?\\d| --attach", lits: []string{" -p0", " -p1", " -p2", " -p3", " -p4", " -p5", " -p6", " -p7", " -p8", " -p9", " -p 0", " -p 1", " -p 2", " -p 3", " -p 4", " -p 5", " -p 6", " -p 7", " -p 8", " -p 9", " --attach"}},
+				args:     pattern{expr: " -p ?\\d| --attach", lits: []string{" -p0", " -p1", " -p2", " -p3", " -p4", " -p5", " -p6", " -p7", " -p8", " -p9", " -p 0", " -p 1", " -p 2", " -p 3", " -p 4", " -p 5", " -p 6", " -p 7", " -p 8", " -p 9", " --attach"}, bytes: "-"},
 			},
 			{
 				programs: []string{"netsh"},
@@ -1862,8 +1862,8 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"dig", "drill", "host", "kdig", "nslookup", "ping"},
-				args:     pattern{expr: "(?:\\$\\(.*\\)|\\$\\{?\\w+\\}?)[^ ]*\\.[\\w$.-]+\\.?[\\w'\")]*"},
-				not:      pattern{expr: "\\$\\{?(?:domain|host|hostname|fqdn|zone|name|HOST\\w*|DOMAIN\\w*|DNS\\w*|SERVER\\w*|NAME|IP\\w*|\\w*_(?:HOST|DOMAIN|NAME))\\}?"},
+				args:     pattern{expr: "(?:\\$\\(.*\\)|\\$\\{?\\w+\\}?)[^ ]*\\.[\\w$.-]+\\.?[\\w'\")]*", bytes: "$."},
+				not:      pattern{expr: "\\$\\{?(?:domain|host|hostname|fqdn|zone|name|HOST\\w*|DOMAIN\\w*|DNS\\w*|SERVER\\w*|NAME|IP\\w*|\\w*_(?:HOST|DOMAIN|NAME))\\}?", bytes: "$"},
 			},
 		},
 	},
@@ -1877,12 +1877,12 @@ var ruleTable = [...]Rule{
 		fields:      []string{"command", "url", "body", "data", "headers", "path", "params", "query", "content"},
 		needs:       needReader,
 		patterns: []pattern{
-			{expr: "(?i)\\$\\{(?:jndi|lower:|upper:|::-|env:[a-z_]+:-)", lits: []string{"jndi", "lower:", "upper:", "::-", "env:"}},
+			{expr: "(?i)\\$\\{(?:jndi|lower:|upper:|::-|env:[a-z_]+:-)", lits: []string{"jndi", "lower:", "upper:", "::-", "env:"}, bytes: "${"},
 			{expr: "(?i)\\bunion\\s+(?:all\\s+)?select\\b|\\bor '1'='1|\\bor 1=1|\\b(?:sleep|benchmark|pg_sleep|waitfor\\s+delay)\\s*\\(\\s*\\d+.{0,20}(?:--|#|and\\b)|;\\s*exec(?:ute)?\\s+xp_|\\bxp_cmdshell\\b|extractvalue\\(|updatexml\\(|information_schema\\.", lits: []string{"select", "or '1'='1", "or 1=1", "sleep", "benchmark", "waitfor", "exec", "xp_cmdshell", "extractvalue(", "updatexml(", "information_schema."}},
-			{expr: "\\(\\) ?\\{ ?:;", lits: []string{"(){:;", "(){ :;", "() {:;", "() { :;"}},
+			{expr: "\\(\\) ?\\{ ?:;", lits: []string{"(){:;", "(){ :;", "() {:;", "() { :;"}, bytes: "():;{"},
 			{expr: "(?i)<script[\\s>]|javascript:alert|onerror\\s*=\\s*['\"]?alert|<\\?php\\s|<%\\s*Runtime|<!ENTITY\\s+\\S+\\s+SYSTEM", lits: []string{"<script\t", "<script\n", "<script\f", "<script\r", "<script ", "<script>", "javascript:alert", "onerror", "?php\t", "?php\n", "?php\f", "?php\r", "?php ", "runtime", "!entity"}},
 			{expr: "(?i)Runtime\\.getRuntime\\(\\)\\.exec|ProcessBuilder\\(|java\\.lang\\.Runtime|freemarker\\.template\\.utility\\.Execute|__globals__|__subclasses__|@java\\.lang|ognl\\.OgnlContext|#_memberAccess|xwork\\.MethodAccessor|allowStaticMethodAccess|class\\.module\\.classLoader|com\\.sun\\.rowset\\.JdbcRowSetImpl|TemplatesImpl|\\brO0AB", lits: []string{"runtime.getruntime().exec", "processbuilder(", "java.lang.runtime", "freemarker.template.utility.execute", "__globals__", "__subclasses__", "@java.lang", "ognl.ognlcontext", "#_memberaccess", "xwork.methodaccessor", "allowstaticmethodaccess", "class.module.classloader", "com.sun.rowset.jdbcrowsetimpl", "templatesimpl", "ro0ab"}},
-			{expr: "(?i)/(?:etc/passwd|etc/shadow|proc/self/environ|windows/win\\.ini|WEB-INF/web\\.xml)\\b.{0,200}(?:\\.\\.|%2e)|(?:\\.\\./|%2e%2e|%2f|=|file://)/?etc/passwd|php://(?:filter|input)|expect://|gopher://|phar://", lits: []string{"/etc/passwd", "/etc/shadow", "/proc/self/environ", "/windows/win.ini", "/web-inf/web.xml", "%2e%2eetc/passwd", "%2fetc/passwd", "=etc/passwd", "php://filter", "php://input", "expect://", "gopher://", "phar://"}},
+			{expr: "(?i)/(?:etc/passwd|etc/shadow|proc/self/environ|windows/win\\.ini|WEB-INF/web\\.xml)\\b.{0,200}(?:\\.\\.|%2e)|(?:\\.\\./|%2e%2e|%2f|=|file://)/?etc/passwd|php://(?:filter|input)|expect://|gopher://|phar://", lits: []string{"/etc/passwd", "/etc/shadow", "/proc/self/environ", "/windows/win.ini", "/web-inf/web.xml", "%2e%2eetc/passwd", "%2fetc/passwd", "=etc/passwd", "php://filter", "php://input", "expect://", "gopher://", "phar://"}, bytes: "/"},
 		},
 	},
 	{
@@ -1894,7 +1894,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"aws"},
-				args:     pattern{expr: " iam (?:create-access-key|create-login-profile|update-login-profile|create-user|attach-\\w+-policy|put-\\w+-policy|add-user-to-group|update-assume-role-policy|create-policy-version|create-role)| sts (?:assume-role|get-session-token|get-federation-token)| ec2 (?:authorize-security-group-ingress|modify-snapshot-attribute|modify-image-attribute|get-password-data|create-key-pair|import-key-pair)| (?:secretsmanager get-secret-value|ssm get-parameters?(?:-by-path)? .*--with-decryption|s3api put-bucket-(?:policy|acl)|lambda (?:add-permission|update-function-code)|rds modify-db-snapshot-attribute|ssm send-command)", lits: []string{"create-access-key", "create-login-profile", "update-login-profile", "create-user", "attach-", "-policy", "add-user-to-group", "create-role", "sts assume-role", "sts get-session-token", "sts get-federation-token", "ec2 authorize-security-group-ingress", "ec2 modify-snapshot-attribute", "ec2 modify-image-attribute", "ec2 get-password-data", "ec2 create-key-pair", "ec2 import-key-pair", "ecretsmanager get-secret-value", "--with-decryption", "3api put-bucket-acl", "lambda add-permission", "lambda update-function-code", "rds modify-db-snapshot-attribute", "ssm send-command"}},
+				args:     pattern{expr: " iam (?:create-access-key|create-login-profile|update-login-profile|create-user|attach-\\w+-policy|put-\\w+-policy|add-user-to-group|update-assume-role-policy|create-policy-version|create-role)| sts (?:assume-role|get-session-token|get-federation-token)| ec2 (?:authorize-security-group-ingress|modify-snapshot-attribute|modify-image-attribute|get-password-data|create-key-pair|import-key-pair)| (?:secretsmanager get-secret-value|ssm get-parameters?(?:-by-path)? .*--with-decryption|s3api put-bucket-(?:policy|acl)|lambda (?:add-permission|update-function-code)|rds modify-db-snapshot-attribute|ssm send-command)", lits: []string{"create-access-key", "create-login-profile", "update-login-profile", "create-user", "attach-", "-policy", "add-user-to-group", "create-role", "sts assume-role", "sts get-session-token", "sts get-federation-token", "ec2 authorize-security-group-ingress", "ec2 modify-snapshot-attribute", "ec2 modify-image-attribute", "ec2 get-password-data", "ec2 create-key-pair", "ec2 import-key-pair", "ecretsmanager get-secret-value", "--with-decryption", "3api put-bucket-acl", "lambda add-permission", "lambda update-function-code", "rds modify-db-snapshot-attribute", "ssm send-command"}, bytes: "-"},
 			},
 			{
 				programs: []string{"gcloud"},
@@ -1951,7 +1951,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"cat", "dir", "find", "get-content", "head", "ls", "type"},
-				args:     pattern{expr: "(?i)\\.openparallax", lits: []string{".openparallax"}},
+				args:     pattern{expr: "(?i)\\.openparallax", lits: []string{".openparallax"}, bytes: "."},
 			},
 		},
 	},
@@ -1985,12 +1985,12 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"sysrc"},
-				args:     pattern{expr: " (?:.* )?(?:auditd|pf|ipfw|ipfilter|syslogd|blacklistd)_enable=[\"']?(?i:no)", lits: []string{"auditd_enable=no", "auditd_enable=\"no", "auditd_enable='no", "pf_enable=no", "pf_enable=\"no", "pf_enable='no", "ipfw_enable=no", "ipfw_enable=\"no", "ipfw_enable='no", "ipfilter_enable=no", "ipfilter_enable=\"no", "ipfilter_enable='no", "syslogd_enable=no", "syslogd_enable=\"no", "syslogd_enable='no", "blacklistd_enable=no", "blacklistd_enable=\"no", "blacklistd_enable='no"}},
+				args:     pattern{expr: " (?:.* )?(?:auditd|pf|ipfw|ipfilter|syslogd|blacklistd)_enable=[\"']?(?i:no)", lits: []string{"auditd_enable=no", "auditd_enable=\"no", "auditd_enable='no", "pf_enable=no", "pf_enable=\"no", "pf_enable='no", "ipfw_enable=no", "ipfw_enable=\"no", "ipfw_enable='no", "ipfilter_enable=no", "ipfilter_enable=\"no", "ipfilter_enable='no", "syslogd_enable=no", "syslogd_enable=\"no", "syslogd_enable='no", "blacklistd_enable=no", "blacklistd_enable=\"no", "blacklistd_enable='no"}, bytes: "=_"},
 			},
 			{
 				programs: []string{"shield"},
 				args:     pattern{expr: " model (?:.* )?(?:pull|remove)(?: |$)| hook (?:.* )?(?:install|uninstall)(?: |$)| doctor .*--?repair-| (?:explain|score|run|classify|evaluate|approve)(?: |$)| policy(?:$| -| suggest| bundle (?:build|sign))", lits: []string{"model ", "install", "doctor ", "explain", "score", "run", "classify", "evaluate", "approve", "policy"}},
-				not:      pattern{expr: " (?:--help|-h)$", lits: []string{" --help", " -h"}},
+				not:      pattern{expr: " (?:--help|-h)$", lits: []string{" --help", " -h"}, bytes: "-"},
 			},
 			{
 				programs: []string{"killall", "pgrep", "pidof", "pkill", "stop-process", "taskkill"},
@@ -2006,7 +2006,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"ip6tables", "iptables"},
-				args:     pattern{expr: " (?:-F|--flush|-X)(?: |$)| -P (?:INPUT|FORWARD|OUTPUT) ACCEPT", lits: []string{" -f", " --flush", " -x", " -p input accept", " -p forward accept", " -p output accept"}},
+				args:     pattern{expr: " (?:-F|--flush|-X)(?: |$)| -P (?:INPUT|FORWARD|OUTPUT) ACCEPT", lits: []string{" -f", " --flush", " -x", " -p input accept", " -p forward accept", " -p output accept"}, bytes: "-"},
 			},
 			{
 				programs: []string{"nft"},
@@ -2014,7 +2014,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"auditctl"},
-				args:     pattern{expr: " (?:-e ?0|-D|-b ?0)", lits: []string{" -e0", " -e 0", " -d", " -b0", " -b 0"}},
+				args:     pattern{expr: " (?:-e ?0|-D|-b ?0)", lits: []string{" -e0", " -e 0", " -d", " -b0", " -b 0"}, bytes: "-"},
 			},
 			{
 				programs: []string{"csrutil", "fdesetup", "nvram", "pfctl", "spctl", "tmutil"},
@@ -2034,7 +2034,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"sysctl"},
-				args:     pattern{expr: "(?:kernel\\.(?:randomize_va_space|yama\\.ptrace_scope|kptr_restrict|dmesg_restrict|unprivileged_bpf_disabled|modules_disabled|core_pattern|sysrq)|fs\\.suid_dumpable|net\\.ipv4\\.ip_forward|kernel\\.exec-shield) ?=", lits: []string{"kernel.randomize_va_space=", "kernel.randomize_va_space =", "kernel.yama.ptrace_scope=", "kernel.yama.ptrace_scope =", "kernel.kptr_restrict=", "kernel.kptr_restrict =", "kernel.dmesg_restrict=", "kernel.dmesg_restrict =", "kernel.unprivileged_bpf_disabled=", "kernel.unprivileged_bpf_disabled =", "kernel.modules_disabled=", "kernel.modules_disabled =", "kernel.core_pattern=", "kernel.core_pattern =", "kernel.sysrq=", "kernel.sysrq =", "fs.suid_dumpable=", "fs.suid_dumpable =", "net.ipv4.ip_forward=", "net.ipv4.ip_forward =", "kernel.exec-shield=", "kernel.exec-shield ="}},
+				args:     pattern{expr: "(?:kernel\\.(?:randomize_va_space|yama\\.ptrace_scope|kptr_restrict|dmesg_restrict|unprivileged_bpf_disabled|modules_disabled|core_pattern|sysrq)|fs\\.suid_dumpable|net\\.ipv4\\.ip_forward|kernel\\.exec-shield) ?=", lits: []string{"kernel.randomize_va_space=", "kernel.randomize_va_space =", "kernel.yama.ptrace_scope=", "kernel.yama.ptrace_scope =", "kernel.kptr_restrict=", "kernel.kptr_restrict =", "kernel.dmesg_restrict=", "kernel.dmesg_restrict =", "kernel.unprivileged_bpf_disabled=", "kernel.unprivileged_bpf_disabled =", "kernel.modules_disabled=", "kernel.modules_disabled =", "kernel.core_pattern=", "kernel.core_pattern =", "kernel.sysrq=", "kernel.sysrq =", "fs.suid_dumpable=", "fs.suid_dumpable =", "net.ipv4.ip_forward=", "net.ipv4.ip_forward =", "kernel.exec-shield=", "kernel.exec-shield ="}, bytes: ".="},
 			},
 			{
 				programs: []string{"defaults"},
@@ -2063,15 +2063,15 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"set"},
-				args:     pattern{expr: " \\+o history", lits: []string{" +o history"}},
+				args:     pattern{expr: " \\+o history", lits: []string{" +o history"}, bytes: "+"},
 			},
 			{
 				programs: []string{"shopt"},
-				args:     pattern{expr: " -u\\w* .*histappend|-ou history", lits: []string{"histappend", "-ou history"}},
+				args:     pattern{expr: " -u\\w* .*histappend|-ou history", lits: []string{"histappend", "-ou history"}, bytes: "-"},
 			},
 			{
 				programs: []string{"journalctl"},
-				args:     pattern{expr: " --(?:vacuum-\\w+|rotate)", lits: []string{"vacuum-", "rotate"}},
+				args:     pattern{expr: " --(?:vacuum-\\w+|rotate)", lits: []string{"vacuum-", "rotate"}, bytes: "-"},
 			},
 			{
 				programs: []string{"shred", "wipe"},
@@ -2100,7 +2100,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"adduser", "pw", "useradd", "usermod"},
-				args:     pattern{expr: " (?:-u|--uid)[ =]?0\\b|-p ['\"]?\\$|(?:-g|-G) (?:0|root|sudo|wheel|admin)\\b", lits: []string{" -u0", " -u 0", " -u=0", " --uid0", " --uid 0", " --uid=0", "-p $", "-p \"$", "-p '$", "-g 0", "-g root", "-g sudo", "-g wheel", "-g admin"}},
+				args:     pattern{expr: " (?:-u|--uid)[ =]?0\\b|-p ['\"]?\\$|(?:-g|-G) (?:0|root|sudo|wheel|admin)\\b", lits: []string{" -u0", " -u 0", " -u=0", " --uid0", " --uid 0", " --uid=0", "-p $", "-p \"$", "-p '$", "-g 0", "-g root", "-g sudo", "-g wheel", "-g admin"}, bytes: "-"},
 			},
 			{
 				programs: []string{"chgpasswd", "chpasswd", "newusers"},
@@ -2111,7 +2111,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"visudo"},
-				not:      pattern{expr: " -c", lits: []string{" -c"}},
+				not:      pattern{expr: " -c", lits: []string{" -c"}, bytes: "-"},
 			},
 			{
 				programs: []string{"dscl"},
@@ -2167,15 +2167,15 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"insmod", "kextload", "kextunload", "kextutil", "kmutil", "modprobe", "rmmod"},
-				not:      pattern{expr: "^ (?:-n|--dry-run|-c|--showconfig|--version)", lits: []string{" -n", " --dry-run", " -c", " --showconfig", " --version"}},
+				not:      pattern{expr: "^ (?:-n|--dry-run|-c|--showconfig|--version)", lits: []string{" -n", " --dry-run", " -c", " --showconfig", " --version"}, bytes: "-"},
 			},
 			{
 				programs: []string{"install"},
-				args:     pattern{expr: " -m ?[0-7]?[467][0-7]{3} ", lits: []string{" -m4", " -m6", " -m7", " -m04", " -m06", " -m07", " -m14", " -m16", " -m17", " -m24", " -m26", " -m27", " -m34", " -m36", " -m37", " -m54", " -m56", " -m57", " -m 4", " -m 6", " -m 7", " -m 04", " -m 06", " -m 07", " -m 14", " -m 16", " -m 17", " -m 24", " -m 26", " -m 27", " -m 34", " -m 36", " -m 37", " -m 54", " -m 56", " -m 57"}},
+				args:     pattern{expr: " -m ?[0-7]?[467][0-7]{3} ", lits: []string{" -m4", " -m6", " -m7", " -m04", " -m06", " -m07", " -m14", " -m16", " -m17", " -m24", " -m26", " -m27", " -m34", " -m36", " -m37", " -m54", " -m56", " -m57", " -m 4", " -m 6", " -m 7", " -m 04", " -m 06", " -m 07", " -m 14", " -m 16", " -m 17", " -m 24", " -m 26", " -m 27", " -m 34", " -m 36", " -m 37", " -m 54", " -m 56", " -m 57"}, bytes: "-"},
 			},
 			{
 				programs: []string{"systemd-run"},
-				args:     pattern{expr: " (?:--uid[= ]?(?:0|root)|(?:-p|--property)[= ]?User=(?:0|root))\\b", lits: []string{" --uid0", " --uidroot", " --uid 0", " --uid root", " --uid=0", " --uid=root", " -puser=0", " -puser=root", " -p user=0", " -p user=root", " -p=user=0", " -p=user=root", " --propertyuser=0", " --propertyuser=root", " --property user=0", " --property user=root", " --property=user=0", " --property=user=root"}},
+				args:     pattern{expr: " (?:--uid[= ]?(?:0|root)|(?:-p|--property)[= ]?User=(?:0|root))\\b", lits: []string{" --uid0", " --uidroot", " --uid 0", " --uid root", " --uid=0", " --uid=root", " -puser=0", " -puser=root", " -p user=0", " -p user=root", " -p=user=0", " -p=user=root", " --propertyuser=0", " --propertyuser=root", " --property user=0", " --property user=root", " --property=user=0", " --property=user=root"}, bytes: "-"},
 			},
 			{
 				programs: []string{"machinectl"},
@@ -2184,7 +2184,7 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"doas", "pkexec", "run0", "su", "sudo"},
 				args:     pattern{expr: "^(?: (?:-i|-s|-|-l|--login|root|-c ['\"]?\\S*sh['\"]?|bash|sh|zsh|-E|-H))+$"},
-				not:      pattern{expr: "^ -l$", lits: []string{" -l"}},
+				not:      pattern{expr: "^ -l$", lits: []string{" -l"}, bytes: "-"},
 			},
 			{
 				programs: []string{"sudo"},
@@ -2193,11 +2193,11 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"ctr", "docker", "nerdctl", "podman"},
 				args:     pattern{expr: " (?:/:/|/etc:/|/root:/|/proc:/|type=bind,(?:src|source)=/,)|--privileged\\b|--pid[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE)|docker\\.sock|--security-opt[= ]\\S*unconfined|-H tcp://|--device[= ]/dev/(?:sd|mem|kmsg)", lits: []string{" /:/", " /etc:/", " /root:/", " /proc:/", " type=bind,src=/,", " type=bind,source=/,", "--privileged", "--pid host", "--pid=host", "--cap-add all", "--cap-add sys_admin", "--cap-add sys_ptrace", "--cap-add sys_module", "--cap-add=all", "--cap-add=sys_admin", "--cap-add=sys_ptrace", "--cap-add=sys_module", "docker.sock", "unconfined", "h tcp://", "-device /dev/sd", "-device /dev/mem", "-device /dev/kmsg", "-device=/dev/sd", "-device=/dev/mem", "-device=/dev/kmsg"}},
-				not:      pattern{expr: "multiarch/qemu-user-static|tonistiigi/binfmt", lits: []string{"multiarch/qemu-user-static", "tonistiigi/binfmt"}},
+				not:      pattern{expr: "multiarch/qemu-user-static|tonistiigi/binfmt", lits: []string{"multiarch/qemu-user-static", "tonistiigi/binfmt"}, bytes: "/"},
 			},
 			{
 				programs: []string{"nsenter"},
-				args:     pattern{expr: " (?:-t|--target)[ =]?1\\b", lits: []string{" -t1", " -t 1", " -t=1", " --target1", " --target 1", " --target=1"}},
+				args:     pattern{expr: " (?:-t|--target)[ =]?1\\b", lits: []string{" -t1", " -t 1", " -t=1", " --target1", " --target 1", " --target=1"}, bytes: "-1"},
 			},
 			{
 				programs: []string{"chroot", "unshare"},
@@ -2238,26 +2238,26 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"touch"},
-				args:     pattern{expr: " (?:-\\w*[acm]*(?:t \\d{10,}|r \\S+)|--(?:reference|date)[= ]\\S+) ?"},
+				args:     pattern{expr: " (?:-\\w*[acm]*(?:t \\d{10,}|r \\S+)|--(?:reference|date)[= ]\\S+) ?", bytes: "-"},
 			},
 			{
 				programs: []string{"xattr"},
-				args:     pattern{expr: " -\\w*[dc]\\w* "},
+				args:     pattern{expr: " -\\w*[dc]\\w* ", bytes: "-"},
 			},
 			{
 				programs: []string{"unblock-file"},
 			},
 			{
 				programs: []string{"debugfs"},
-				args:     pattern{expr: " -w", lits: []string{" -w"}},
+				args:     pattern{expr: " -w", lits: []string{" -w"}, bytes: "-"},
 			},
 			{
 				programs: []string{"timedatectl"},
-				args:     pattern{expr: " set-time", lits: []string{" set-time"}},
+				args:     pattern{expr: " set-time", lits: []string{" set-time"}, bytes: "-"},
 			},
 			{
 				programs: []string{"date"},
-				args:     pattern{expr: " (?:-s|--set)", lits: []string{" -s", " --set"}},
+				args:     pattern{expr: " (?:-s|--set)", lits: []string{" -s", " --set"}, bytes: "-"},
 			},
 		},
 	},
@@ -2291,16 +2291,16 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"pip", "pip3", "pipx", "uv"},
 				args:     pattern{expr: "http://|https://\\d+\\.\\d+|--trusted-host", lits: []string{"http", "--trusted-host"}},
-				not:      pattern{expr: "://(?:localhost|127\\.0\\.0\\.1)", lits: []string{"://localhost", "://127.0.0.1"}},
+				not:      pattern{expr: "://(?:localhost|127\\.0\\.0\\.1)", lits: []string{"://localhost", "://127.0.0.1"}, bytes: "/:"},
 			},
 			{
 				programs: []string{"bun", "npm", "npx", "pnpm", "yarn"},
-				args:     pattern{expr: "[ =](?:http://|https?://\\d+\\.\\d+\\.)", lits: []string{" http", "=http"}},
-				not:      pattern{expr: "://(?:localhost|127\\.0\\.0\\.1)", lits: []string{"://localhost", "://127.0.0.1"}},
+				args:     pattern{expr: "[ =](?:http://|https?://\\d+\\.\\d+\\.)", lits: []string{" http", "=http"}, bytes: "/:"},
+				not:      pattern{expr: "://(?:localhost|127\\.0\\.0\\.1)", lits: []string{"://localhost", "://127.0.0.1"}, bytes: "/:"},
 			},
 			{
 				programs: []string{"apk", "apt", "apt-get", "dnf", "yum", "zypper"},
-				args:     pattern{expr: "--(?:allow-unauthenticated|force-yes|nogpgcheck|no-gpg-checks|allow-untrusted|allow-insecure-repositories)", lits: []string{"--allow-unauthenticated", "--force-yes", "--nogpgcheck", "--no-gpg-checks", "--allow-untrusted", "--allow-insecure-repositories"}},
+				args:     pattern{expr: "--(?:allow-unauthenticated|force-yes|nogpgcheck|no-gpg-checks|allow-untrusted|allow-insecure-repositories)", lits: []string{"--allow-unauthenticated", "--force-yes", "--nogpgcheck", "--no-gpg-checks", "--allow-untrusted", "--allow-insecure-repositories"}, bytes: "-"},
 			},
 			{
 				programs: []string{"brew", "cargo", "composer", "gem", "go"},
@@ -2321,15 +2321,15 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"chmod"},
-				args:     pattern{expr: " (?:\\S*\\+\\S*x|[0-7]*[1357][0-7]{2}) (?:/tmp|/var/tmp|/dev/shm|/run/shm|/private/tmp)/\\S+", lits: []string{" /tmp/", " /var/tmp/", " /dev/shm/", " /run/shm/", " /private/tmp/"}},
+				args:     pattern{expr: " (?:\\S*\\+\\S*x|[0-7]*[1357][0-7]{2}) (?:/tmp|/var/tmp|/dev/shm|/run/shm|/private/tmp)/\\S+", lits: []string{" /tmp/", " /var/tmp/", " /dev/shm/", " /run/shm/", " /private/tmp/"}, bytes: "/"},
 			},
 			{
 				programs: []string{"at", "disown", "nohup", "setsid"},
-				args:     pattern{expr: "(?:/tmp|/dev/shm)/\\.?\\w", lits: []string{"/tmp/", "/dev/shm/"}},
+				args:     pattern{expr: "(?:/tmp|/dev/shm)/\\.?\\w", lits: []string{"/tmp/", "/dev/shm/"}, bytes: "/"},
 			},
 			{
 				programs: []string{"bash", "dash", "perl", "php", "python", "python3", "ruby", "sh", "zsh"},
-				args:     pattern{expr: "^(?: -\\w+)* (?:/var/tmp|/dev/shm|/run/shm|/tmp/\\.)/?\\S+", lits: []string{" /var/tmp", " /dev/shm", " /run/shm", " /tmp/."}},
+				args:     pattern{expr: "^(?: -\\w+)* (?:/var/tmp|/dev/shm|/run/shm|/tmp/\\.)/?\\S+", lits: []string{" /var/tmp", " /dev/shm", " /run/shm", " /tmp/."}, bytes: "/"},
 			},
 		},
 	},
@@ -2343,7 +2343,7 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"7z", "compress-archive", "gzip", "hdiutil", "rar", "tar", "zip"},
 				args:     pattern{expr: " (?:~|/home|/root|/Users|/etc|/home/\\w+|/Users/\\w+|~/(?:Documents|Desktop|Downloads|Pictures))/?(?: |$)"},
-				not:      pattern{expr: " (?:-C|-d|--directory) ", lits: []string{" -c ", " -d ", " --directory "}},
+				not:      pattern{expr: " (?:-C|-d|--directory) ", lits: []string{" -c ", " -d ", " --directory "}, bytes: "-"},
 			},
 			{
 				programs: []string{"cp", "ditto", "rsync"},
@@ -2356,23 +2356,23 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"curl"},
-				args:     pattern{expr: " (?:-T|-F|--form|-d|--data\\S*) ?\\S*@?/(?:etc|root|var/log|home)/\\S+|-T \\S+ ftp://", lits: []string{"/etc/", "/root/", "/var/log/", "/home/", " ftp://"}},
+				args:     pattern{expr: " (?:-T|-F|--form|-d|--data\\S*) ?\\S*@?/(?:etc|root|var/log|home)/\\S+|-T \\S+ ftp://", lits: []string{"/etc/", "/root/", "/var/log/", "/home/", " ftp://"}, bytes: "-/"},
 			},
 			{
 				programs: []string{"wget"},
-				args:     pattern{expr: "--post-file[= ]", lits: []string{"--post-file ", "--post-file="}},
+				args:     pattern{expr: "--post-file[= ]", lits: []string{"--post-file ", "--post-file="}, bytes: "-"},
 			},
 			{
 				programs: []string{"invoke-restmethod", "invoke-webrequest"},
-				args:     pattern{expr: "(?i)-infile", lits: []string{"-infile"}},
+				args:     pattern{expr: "(?i)-infile", lits: []string{"-infile"}, bytes: "-"},
 			},
 			{
 				programs: []string{"rsync", "scp", "sftp"},
-				args:     pattern{expr: " (?:~|/home/\\w+|/root|/etc)/?\\S* \\S+@\\d+\\.\\d+\\.\\d+\\.\\d+:"},
+				args:     pattern{expr: " (?:~|/home/\\w+|/root|/etc)/?\\S* \\S+@\\d+\\.\\d+\\.\\d+\\.\\d+:", bytes: ".:@"},
 			},
 			{
 				programs: []string{"split"},
-				args:     pattern{expr: " -b .*(?:/etc|/root|\\.tar|\\.zip)", lits: []string{" -b "}},
+				args:     pattern{expr: " -b .*(?:/etc|/root|\\.tar|\\.zip)", lits: []string{" -b "}, bytes: "-"},
 			},
 			{
 				programs: []string{"ftp", "smbclient", "tftp"},
@@ -2397,11 +2397,11 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"dscacheutil"},
-				args:     pattern{expr: " -q (?:group|user)", lits: []string{" -q group", " -q user"}},
+				args:     pattern{expr: " -q (?:group|user)", lits: []string{" -q group", " -q user"}, bytes: "-"},
 			},
 			{
 				programs: []string{"dscl", "security_authtrampoline"},
-				args:     pattern{expr: " -?(?:list|read|readall|search) /(?:Users|Groups)", lits: []string{" list /users", " list /groups", " read /users", " read /groups", " readall /users", " readall /groups", " search /users", " search /groups", " -list /users", " -list /groups", " -read /users", " -read /groups", " -readall /users", " -readall /groups", " -search /users", " -search /groups"}},
+				args:     pattern{expr: " -?(?:list|read|readall|search) /(?:Users|Groups)", lits: []string{" list /users", " list /groups", " read /users", " read /groups", " readall /users", " readall /groups", " search /users", " search /groups", " -list /users", " -list /groups", " -read /users", " -read /groups", " -readall /users", " -readall /groups", " -search /users", " -search /groups"}, bytes: "/"},
 			},
 			{
 				programs: []string{"csvde", "dsget", "dsquery", "gpresult", "klist", "ldapsearch", "ldifde", "nltest", "query", "quser", "qwinsta", "setspn"},
@@ -2412,7 +2412,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"whoami"},
-				args:     pattern{expr: "(?i) /(?:all|priv|groups)", lits: []string{" /all", " /priv", " /groups"}},
+				args:     pattern{expr: "(?i) /(?:all|priv|groups)", lits: []string{" /all", " /priv", " /groups"}, bytes: "/"},
 			},
 			{
 				programs: []string{"wmic"},
@@ -2441,7 +2441,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"bash", "gcc", "go", "java", "node", "perl", "php", "python", "python2", "python3", "ruby", "sh"},
-				args:     pattern{expr: "(?i)^ (?:-\\S+ )*(?:run )?(?:[\\w./~-]*/)?(?:cve-\\d{4}-\\d{3,}|exploit)[\\w.-]*\\.(?:py|rb|pl|php|js|go|sh|c|jar)(?: |$)", lits: []string{"cve-", "exploit"}},
+				args:     pattern{expr: "(?i)^ (?:-\\S+ )*(?:run )?(?:[\\w./~-]*/)?(?:cve-\\d{4}-\\d{3,}|exploit)[\\w.-]*\\.(?:py|rb|pl|php|js|go|sh|c|jar)(?: |$)", lits: []string{"cve-", "exploit"}, bytes: "."},
 			},
 			{
 				programs: []string{"cve-2*", "exploit.*"},
@@ -2473,7 +2473,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"egrep", "fgrep", "findstr", "grep", "select-string"},
-				args:     pattern{expr: "(?i)^ (?:[-/]\\S+ )*\\S*\\.openparallax\\S*$", lits: []string{".openparallax"}},
+				args:     pattern{expr: "(?i)^ (?:[-/]\\S+ )*\\S*\\.openparallax\\S*$", lits: []string{".openparallax"}, bytes: "."},
 			},
 		},
 		requires: []clause{
@@ -2492,7 +2492,7 @@ var ruleTable = [...]Rule{
 			{
 				programs: []string{"awk", "egrep", "findstr", "grep", "rg", "sed", "select-string"},
 				args:     pattern{expr: "(?i)^.*(?:secret|passw|token|api_?key|credential)", lits: []string{"secret", "passw", "token", "apikey", "api_key", "credential"}},
-				not:      pattern{expr: "(?i) (?:-\\w*[cq]\\w*|--count|--quiet)(?: |$)"},
+				not:      pattern{expr: "(?i) (?:-\\w*[cq]\\w*|--count|--quiet)(?: |$)", bytes: "-"},
 			},
 		},
 		requires: []clause{
@@ -2511,7 +2511,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"dir", "eza", "get-childitem", "ls", "lsd", "tree"},
-				args:     pattern{expr: "(?:~|USERPROFILE%?|/(?:home|Users)/[^/ ]+|/root)[\"']?[/\\\\]\\.(?:ssh|aws|gnupg|kube|azure|password-store)[/\\\\]?['\"]?(?: |$)", lits: []string{"/.ssh", "/.aws", "/.gnupg", "/.kube", "/.azure", "/.password-store", "\\.ssh", "\\.aws", "\\.gnupg", "\\.kube", "\\.azure", "\\.password-store"}},
+				args:     pattern{expr: "(?:~|USERPROFILE%?|/(?:home|Users)/[^/ ]+|/root)[\"']?[/\\\\]\\.(?:ssh|aws|gnupg|kube|azure|password-store)[/\\\\]?['\"]?(?: |$)", lits: []string{"/.ssh", "/.aws", "/.gnupg", "/.kube", "/.azure", "/.password-store", "\\.ssh", "\\.aws", "\\.gnupg", "\\.kube", "\\.azure", "\\.password-store"}, bytes: "."},
 			},
 		},
 	},
@@ -2523,8 +2523,8 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"SKIP=flake8 git commit -m x", "HUSKY=0 npm ci", "gitleaks detect"},
 		types:       []string{"execute_command"},
 		patterns: []pattern{
-			{expr: "\\bSKIP=\\S*(?:gitleaks|secrets|trufflehog)\\S*['\"]? +(?:git|pre-commit)\\b", lits: []string{"gitleaks", "secrets", "trufflehog"}},
-			{expr: "\\bHUSKY=0['\"]? +git (?:commit|push)\\b", lits: []string{"git commit", "git push"}},
+			{expr: "\\bSKIP=\\S*(?:gitleaks|secrets|trufflehog)\\S*['\"]? +(?:git|pre-commit)\\b", lits: []string{"gitleaks", "secrets", "trufflehog"}, bytes: "="},
+			{expr: "\\bHUSKY=0['\"]? +git (?:commit|push)\\b", lits: []string{"git commit", "git push"}, bytes: "0="},
 		},
 	},
 	{
@@ -2535,7 +2535,7 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"RAILS_ENV=test rails db:drop", "RAILS_ENV=production rails db:migrate", "php artisan db:wipe"},
 		types:       []string{"execute_command"},
 		patterns: []pattern{
-			{expr: "\\b\\w*ENV=['\"]?prod\\w*['\"]? [^;|&]*\\b(?:db:(?:wipe|drop|reset|purge)|migrate:(?:fresh|reset)|migrate reset|downgrade base|database:drop|ecto\\.drop|manage\\.py flush)\\b", lits: []string{"env=prod", "env=\"prod", "env='prod"}},
+			{expr: "\\b\\w*ENV=['\"]?prod\\w*['\"]? [^;|&]*\\b(?:db:(?:wipe|drop|reset|purge)|migrate:(?:fresh|reset)|migrate reset|downgrade base|database:drop|ecto\\.drop|manage\\.py flush)\\b", lits: []string{"env=prod", "env=\"prod", "env='prod"}, bytes: "="},
 		},
 	},
 	{
@@ -2547,12 +2547,12 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"docker", "nerdctl", "podman"},
-				args:     pattern{expr: " run .*(?:-e|--env)[ =][A-Z_]*(?:SECRET|TOKEN|PASSWORD|API_KEY)[A-Z_]*(?:=\\S+)?['\"]? .*[a-z0-9-]+\\.[a-z]{2,}(?::\\d+)?/", lits: []string{" run "}},
+				args:     pattern{expr: " run .*(?:-e|--env)[ =][A-Z_]*(?:SECRET|TOKEN|PASSWORD|API_KEY)[A-Z_]*(?:=\\S+)?['\"]? .*[a-z0-9-]+\\.[a-z]{2,}(?::\\d+)?/", lits: []string{" run "}, bytes: "-./"},
 				not:      pattern{expr: " (?:ghcr\\.io|quay\\.io|docker\\.io|gcr\\.io|\\S+\\.pkg\\.dev|\\S+\\.amazonaws\\.com|\\S+\\.azurecr\\.io|mcr\\.microsoft\\.com|registry\\.gitlab\\.com|localhost)[:/]", lits: []string{"ghcr.io", "quay.io", "docker.io", "gcr.io", ".pkg.dev", ".amazonaws.com", ".azurecr.io", "mcr.microsoft.com", "registry.gitlab.com", "localhost"}},
 			},
 			{
 				programs: []string{"docker", "nerdctl", "podman"},
-				args:     pattern{expr: " run .*--env-file[= ]\\S*\\.env(?:\\.(?:local|prod\\w*|stag\\w*))? .*[a-z0-9-]+\\.[a-z]{2,}(?::\\d+)?/", lits: []string{"--env-file ", "--env-file="}},
+				args:     pattern{expr: " run .*--env-file[= ]\\S*\\.env(?:\\.(?:local|prod\\w*|stag\\w*))? .*[a-z0-9-]+\\.[a-z]{2,}(?::\\d+)?/", lits: []string{"--env-file ", "--env-file="}, bytes: "-./"},
 				not:      pattern{expr: " (?:ghcr\\.io|quay\\.io|docker\\.io|gcr\\.io|\\S+\\.pkg\\.dev|\\S+\\.amazonaws\\.com|\\S+\\.azurecr\\.io|mcr\\.microsoft\\.com|registry\\.gitlab\\.com|localhost)[:/]", lits: []string{"ghcr.io", "quay.io", "docker.io", "gcr.io", ".pkg.dev", ".amazonaws.com", ".azurecr.io", "mcr.microsoft.com", "registry.gitlab.com", "localhost"}},
 			},
 		},
@@ -2585,7 +2585,7 @@ var ruleTable = [...]Rule{
 		types:       []string{"write_file", "edit_file"},
 		fields:      []string{"content", "new_string"},
 		patterns: []pattern{
-			{expr: "(?:os\\.(?:popen|system)|subprocess\\.\\w+|exec(?:Sync)?|eval)\\(\\s*(?:request\\.(?:args|form|values|json)|req\\.(?:query|body|params))\\b", lits: []string{"request.args", "request.form", "request.values", "request.json", "req.query", "req.body", "req.params"}},
+			{expr: "(?:os\\.(?:popen|system)|subprocess\\.\\w+|exec(?:Sync)?|eval)\\(\\s*(?:request\\.(?:args|form|values|json)|req\\.(?:query|body|params))\\b", lits: []string{"request.args", "request.form", "request.values", "request.json", "req.query", "req.body", "req.params"}, bytes: "(."},
 		},
 	},
 	{
@@ -2598,21 +2598,21 @@ var ruleTable = [...]Rule{
 		fields:      []string{"command", "content", "new_string"},
 		patterns: []pattern{
 			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}\\b(?:from_?port|port|destination_?port_?range)\"?\\s*[=:]\\s*[\"']?(?:0|22|3389|3306|5432|6379|27017|-1|\\*)(?:[\"'\\s,]|$)[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0|[\"']\\*[\"']|\"internet\")", lits: []string{"ingress", "inbound"}},
-			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0)[^}]{0,600}\\bfrom_?port\"?\\s*[=:]\\s*\"?(?:0|22|3389|3306|5432|6379|27017|-1)(?:[\"\\s,]|$)", lits: []string{"ingress", "inbound"}},
-			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}protocol\"?\\s*[=:]\\s*\"?(?:-1|all)\\b[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0)", lits: []string{"ingress", "inbound"}},
-			{expr: "(?is)google_compute_firewall.{0,400}\\bports\\s*=\\s*\\[[^\\]]*\"(?:22|3389|0-65535)\".{0,400}0\\.0\\.0\\.0/0", lits: []string{"google_compute_firewall"}},
-			{expr: "\\bacl\\s*=\\s*\"public-read", lits: []string{"\"public-read"}},
-			{expr: "(?i)\"?\\bactions?\"?\\s*[=:]\\s*\\[?\\s*\"\\*\"", lits: []string{"action"}},
-			{expr: "(?i)\\brole\"?\\s*[=:]\\s*\"?roles/(?:owner|editor|iam\\.securityAdmin)\\b", lits: []string{"roles/owner", "roles/editor", "roles/iam.securityadmin"}},
+			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0)[^}]{0,600}\\bfrom_?port\"?\\s*[=:]\\s*\"?(?:0|22|3389|3306|5432|6379|27017|-1)(?:[\"\\s,]|$)", lits: []string{"ingress", "inbound"}, bytes: "/0"},
+			{expr: "(?is)(?:ingress|inbound)[^}]{0,600}protocol\"?\\s*[=:]\\s*\"?(?:-1|all)\\b[^}]{0,600}(?:0\\.0\\.0\\.0/0|::/0)", lits: []string{"ingress", "inbound"}, bytes: "/0"},
+			{expr: "(?is)google_compute_firewall.{0,400}\\bports\\s*=\\s*\\[[^\\]]*\"(?:22|3389|0-65535)\".{0,400}0\\.0\\.0\\.0/0", lits: []string{"google_compute_firewall"}, bytes: "\"./0=[_"},
+			{expr: "\\bacl\\s*=\\s*\"public-read", lits: []string{"\"public-read"}, bytes: "\"-="},
+			{expr: "(?i)\"?\\bactions?\"?\\s*[=:]\\s*\\[?\\s*\"\\*\"", lits: []string{"action"}, bytes: "\"*"},
+			{expr: "(?i)\\brole\"?\\s*[=:]\\s*\"?roles/(?:owner|editor|iam\\.securityAdmin)\\b", lits: []string{"roles/owner", "roles/editor", "roles/iam.securityadmin"}, bytes: "/"},
 			{expr: "\\b(?:allUsers|allAuthenticatedUsers|system:unauthenticated|system:anonymous)\\b", lits: []string{"allusers", "allauthenticatedusers", "system:unauthenticated", "system:anonymous"}},
 			{expr: "\\b(?:AdministratorAccess|IAMFullAccess)\\b", lits: []string{"administratoraccess", "iamfullaccess"}},
-			{expr: "\\bAllow\\b[^{}]{0,200}\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"']", lits: []string{"principal"}},
-			{expr: "\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"'][^{]{0,120}\\bEffect[\"']?\\s*[:=]\\s*[\"']?Allow\\b", lits: []string{"principal"}},
+			{expr: "\\bAllow\\b[^{}]{0,200}\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"']", lits: []string{"principal"}, bytes: "*"},
+			{expr: "\\bPrincipal[\"']?\\s*[:=]\\s*\\{?\\s*(?:[\"']?AWS[\"']?\\s*[:=]\\s*)?[\"']\\*[\"'][^{]{0,120}\\bEffect[\"']?\\s*[:=]\\s*[\"']?Allow\\b", lits: []string{"principal"}, bytes: "*"},
 			{expr: "(?i)\\bpublicly_?accessible\"?\\s*[=:]\\s*true|\\b(?:block_?public_?acls|block_?public_?policy|restrict_?public_?buckets)\"?\\s*[=:]\\s*false", lits: []string{"publiclyaccessible", "publicly_accessible", "blockpublicacls", "blockpublic_acls", "block_publicacls", "block_public_acls", "blockpublicpolicy", "blockpublic_policy", "block_publicpolicy", "block_public_policy", "restrictpublicbuckets", "restrictpublic_buckets", "restrict_publicbuckets", "restrict_public_buckets"}},
-			{expr: "(?s)kind:\\s*(?:Cluster)?RoleBinding\\b.{0,800}\\bname:\\s*[\"']?cluster-admin\\b", lits: []string{"rolebinding"}},
-			{expr: "(?s)\\bname:\\s*[\"']?cluster-admin\\b.{0,800}kind:\\s*(?:Cluster)?RoleBinding\\b", lits: []string{"rolebinding"}},
-			{expr: "(?s)\\bresources:\\s*\\[?\\s*-?\\s*[\"']\\*[\"'].{0,80}\\bverbs:\\s*\\[?\\s*-?\\s*[\"']\\*[\"']", lits: []string{"resources:"}},
-			{expr: "(?s)\\bhostPath:\\s*\\{?\\s*path:\\s*[\"']?/(?:[\"'\\s}]|etc\\b|root\\b|var/run/docker|run/containerd)", lits: []string{"hostpath:"}},
+			{expr: "(?s)kind:\\s*(?:Cluster)?RoleBinding\\b.{0,800}\\bname:\\s*[\"']?cluster-admin\\b", lits: []string{"rolebinding"}, bytes: "-:"},
+			{expr: "(?s)\\bname:\\s*[\"']?cluster-admin\\b.{0,800}kind:\\s*(?:Cluster)?RoleBinding\\b", lits: []string{"rolebinding"}, bytes: "-:"},
+			{expr: "(?s)\\bresources:\\s*\\[?\\s*-?\\s*[\"']\\*[\"'].{0,80}\\bverbs:\\s*\\[?\\s*-?\\s*[\"']\\*[\"']", lits: []string{"resources:"}, bytes: "*:"},
+			{expr: "(?s)\\bhostPath:\\s*\\{?\\s*path:\\s*[\"']?/(?:[\"'\\s}]|etc\\b|root\\b|var/run/docker|run/containerd)", lits: []string{"hostpath:"}, bytes: "/:"},
 		},
 		requires: []clause{
 			{
@@ -2625,14 +2625,14 @@ var ruleTable = [...]Rule{
 		ID: "XP-061", Name: "files_emptied", Category: "destruction", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Empties every file that a search or a listing finds, or deletes what PowerShell lists.",
 		Advice:      "name each file, or delete build output with the tool that makes it",
-		Match:       []string{"for f in $(git ls-files); do : > \"$f\"; done", "for f in `git ls-tree -r --name-only HEAD`; do > $f; done", "git ls-files -z | xargs -0 truncate -s 0", "git ls-files | while read -r f; do cp /dev/null \"$f\"; done", "find . -type f -exec truncate --size=0 {} +", "find . -type f -execdir cp -f /dev/null {} \\;", "fd -t f -x truncate -s0", "Get-ChildItem -Recurse -File | Remove-Item -Force", "gci -r | ri", "ls -r | del", "dir -Recurse | erase", "for f in src/**/*; do cat /dev/null > $f; done", "find src -type f | while read f; do echo > \"$f\"; done", "find src | while read f; do echo -n >$f & done", "find src | while read f; do echo '' > $f\ndone", "find src | while read f; do echo \"\" > ${f}; done", "find src | while read f; do\n true > $f; done", "find src | while read f; do true; > $f; done", "find src | while read f; do true && { : > $f; } done", "find src | while read f; do ( > $f ) done", "find src | while read f; do true | > $f; done", "git ls-files | xargs sed -i d", "git ls-files | xargs sed -i '1,$d'", "for f in src/*; do sed -i d \"$f\"; done", "rg --files | while read f; do true > \"$f\"; done", "ls | xargs -I{} dd if=/dev/zero of={} count=1", "for f in $(ls src/*); do dd if=/dev/urandom of=\"$f\" bs=1k; done", "git ls-files | while read -r f; do tee \"$f\" </dev/null; done", "Get-ChildItem . -Recurse | ForEach-Object { Clear-Content $_.FullName }", "gci -r . | clc", "dir -Recurse | % { Set-Content $_ \"\" }", "ls -r | % { Set-Content $_ '' }", "Get-ChildItem -Recurse | % { Set-Content $_ $null }"},
+		Match:       []string{"for f in $(git ls-files); do : > \"$f\"; done", "for f in $(git ls-files); do :>\"$f\"; done", "for f in `git ls-tree -r --name-only HEAD`; do > $f; done", "git ls-files -z | xargs -0 truncate -s 0", "git ls-files | while read -r f; do cp /dev/null \"$f\"; done", "find . -type f -exec truncate --size=0 {} +", "find . -type f -execdir cp -f /dev/null {} \\;", "fd -t f -x truncate -s0", "Get-ChildItem -Recurse -File | Remove-Item -Force", "gci -r | ri", "ls -r | del", "dir -Recurse | erase", "for f in src/**/*; do cat /dev/null > $f; done", "find src -type f | while read f; do echo > \"$f\"; done", "find src | while read f; do echo -n >$f & done", "find src | while read f; do echo '' > $f\ndone", "find src | while read f; do echo \"\" > ${f}; done", "find src | while read f; do\n true > $f; done", "find src | while read f; do true; > $f; done", "find src | while read f; do true && { : > $f; } done", "find src | while read f; do ( > $f ) done", "find src | while read f; do true | > $f; done", "git ls-files | xargs sed -i d", "git ls-files | xargs sed -i '1,$d'", "for f in src/*; do sed -i d \"$f\"; done", "rg --files | while read f; do true > \"$f\"; done", "ls | xargs -I{} dd if=/dev/zero of={} count=1", "for f in $(ls src/*); do dd if=/dev/urandom of=\"$f\" bs=1k; done", "git ls-files | while read -r f; do tee \"$f\" </dev/null; done", "Get-ChildItem . -Recurse | ForEach-Object { Clear-Content $_.FullName }", "gci -r . | clc", "dir -Recurse | % { Set-Content $_ \"\" }", "ls -r | % { Set-Content $_ '' }", "Get-ChildItem -Recurse | % { Set-Content $_ $null }"},
 		Pass:        []string{"for f in $(git ls-files '*.go'); do gofmt -l \"$f\"; done", "git ls-files -z | xargs -0 wc -l", "find logs -name '*.log' -exec truncate -s 0 {} +", "Get-ChildItem -Recurse | Measure-Object", "Get-ChildItem -Recurse -Filter *.tmp | Remove-Item", "Get-ChildItem -Recurse -Directory bin | Remove-Item -Recurse", "Get-ChildItem -Recurse | Remove-Item -WhatIf", "for f in *.md; do pandoc \"$f\" > \"$f.html\"; done", "git ls-files '*.py' | xargs sed -i '/TODO/d'", "find . -name \"*.c\" | while read f; do clang-format \"$f\" > \"$f.new\"; done"},
 		types:       []string{"execute_command"},
 		fields:      []string{"command"},
 		patterns: []pattern{
 			{expr: "(?:\\bfind\\b|\\bfd\\b|\\brg --files|\\bls\\b|\\bfor \\w+ in [^;\\n]*\\*)[^#]*?(?:\\btruncate (?:-s ?0|--size[= ]0)|\\bcp (?:-\\w+ )*/dev/null\\b|(?:\\bdo|[;|&{(\\n])\\s*(?::|true|cat /dev/null|echo|echo -n|echo (?:'{2}|\"\"))?\\s*>\\s*['\"]?\\$\\{?\\w+\\}?['\"]?\\s*(?:[;)}\\n&]|$)|\\bdd if=/dev/\\w+ of=['\"]?[${]|\\btee (?:-\\w+ )*['\"]?\\$\\S* ?<\\s?/dev/null|\\bsed -i\\S* ['\"]?(?:1,\\$)?d['\"]?(?: |$))"},
-			{expr: "(?i)(?:Get-ChildItem|gci|\\bdir|\\bls)\\b[^#\\n]*-r[^\\n]*\\|[^\\n]*(?:Clear-Content|\\bclc\\b|Set-Content \\$\\S+ (?:'{2}|\"\"|\\$null))", lits: []string{"clear-content", "clc", "set-content $"}},
-			{expr: "(?i)\\b(?:Get-ChildItem|gci|ls|dir)\\b[^|\\n]*-r[^\\n]*\\|\\s*(?:Remove-Item|ri|del|erase)\\b"},
+			{expr: "(?i)(?:Get-ChildItem|gci|\\bdir|\\bls)\\b[^#\\n]*-r[^\\n]*\\|[^\\n]*(?:Clear-Content|\\bclc\\b|Set-Content \\$\\S+ (?:'{2}|\"\"|\\$null))", lits: []string{"clear-content", "clc", "set-content $"}, bytes: "-|"},
+			{expr: "(?i)\\b(?:Get-ChildItem|gci|ls|dir)\\b[^|\\n]*-r[^\\n]*\\|\\s*(?:Remove-Item|ri|del|erase)\\b", bytes: "-|"},
 		},
 		except: pattern{expr: "(?i)\\.log\\b|/logs?/|/tmp/|-whatif|\\b(?:bin|obj|node_modules|__pycache__|dist|build|target|temp|tmp|cache)\\b|\\.(?:tmp|bak|pyc|orig|pdb)\\b", lits: []string{".log", "/log/", "/logs/", "-whatif", "bin", "obj", "node_modules", "dist", "build", "target", "temp", "tmp", "cache", ".bak", ".pyc", ".orig", ".pdb"}},
 	},
@@ -2645,7 +2645,7 @@ var ruleTable = [...]Rule{
 		clauses: []clause{
 			{
 				programs: []string{"git"},
-				args:     pattern{expr: " (?:log|grep|show) .*(?:-S|-G|-e)[ =]?['\"]?(?:AKIA|ghp_|github_pat|xox[bp]|sk_live|AIza|BEGIN [A-Z ]*PRIVATE KEY|(?i:\\S*passw|\\S*secret_?key|\\S*api_?key|\\S*aws_secret))", lits: []string{" log ", " grep ", " show "}},
+				args:     pattern{expr: " (?:log|grep|show) .*(?:-S|-G|-e)[ =]?['\"]?(?:AKIA|ghp_|github_pat|xox[bp]|sk_live|AIza|BEGIN [A-Z ]*PRIVATE KEY|(?i:\\S*passw|\\S*secret_?key|\\S*api_?key|\\S*aws_secret))", lits: []string{" log ", " grep ", " show "}, bytes: "-"},
 			},
 			{
 				programs: []string{"git"},
@@ -2674,10 +2674,10 @@ var ruleTable = [...]Rule{
 		Pass:        []string{"node -e \"console.log(process.env.NODE_ENV)\"", "python3 -c \"import os; print(os.environ['HOME'])\"", "ruby -e 'puts ENV[\"HOME\"]'", "echo 'console.log(process.env)'"},
 		needs:       needCode,
 		patterns: []pattern{
-			{expr: "\\b(?:console\\.\\w+|JSON\\.stringify)\\(\\s*(?:\\w+\\(\\s*)?process\\.env\\s*[,)]", lits: []string{"process.env"}},
-			{expr: "\\bprint\\(\\s*(?:\\w+(?:\\.\\w+)?\\(\\s*)*os\\.environ(?:\\.(?:items|copy|values)\\(\\))?\\s*[,)]", lits: []string{"print("}},
+			{expr: "\\b(?:console\\.\\w+|JSON\\.stringify)\\(\\s*(?:\\w+\\(\\s*)?process\\.env\\s*[,)]", lits: []string{"process.env"}, bytes: "(."},
+			{expr: "\\bprint\\(\\s*(?:\\w+(?:\\.\\w+)?\\(\\s*)*os\\.environ(?:\\.(?:items|copy|values)\\(\\))?\\s*[,)]", lits: []string{"print("}, bytes: "(."},
 			{expr: "\\b(?:puts|p|pp|print|puts JSON\\.\\w+|JSON\\.generate)[ (]\\s*ENV(?:\\.(?:to_h|to_a|inspect|map|each)\\b|\\s*[)'\"])", lits: []string{"env"}},
-			{expr: "\\b(?:print_r|var_dump|json_encode|var_export)\\(\\s*(?:\\$_(?:ENV|SERVER)|getenv\\(\\))\\s*[,)]", lits: []string{"print_r(", "var_dump(", "json_encode(", "var_export("}},
+			{expr: "\\b(?:print_r|var_dump|json_encode|var_export)\\(\\s*(?:\\$_(?:ENV|SERVER)|getenv\\(\\))\\s*[,)]", lits: []string{"print_r(", "var_dump(", "json_encode(", "var_export("}, bytes: "(_"},
 		},
 	},
 }

@@ -190,11 +190,16 @@ func decodeRun(run string) (name, text string) {
 	if len(run)%4 == 1 {
 		run = run[:len(run)-1]
 	}
-	b, err := encoding.DecodeString(run)
+	var buf [256]byte
+	b := buf[:]
+	if n := encoding.DecodedLen(len(run)); n > len(b) {
+		b = make([]byte, n)
+	}
+	n, err := encoding.Decode(b, []byte(run))
 	if err != nil {
 		return "", ""
 	}
-	return unpack("base64", b)
+	return unpack("base64", b[:n])
 }
 
 func hexDecode(s string) []byte {
@@ -231,12 +236,12 @@ func decompress(b []byte) (out []byte, by string) {
 	switch {
 	case bytes.HasPrefix(b, []byte("\x1f\x8b")):
 		by = "gzip"
-		r, err = gzip.NewReader(bytes.NewReader(b))
+		r, err = gzip.NewReader(strings.NewReader(string(b)))
 	case len(b) > 2 && b[0] == 0x78 && (int(b[0])<<8|int(b[1]))%31 == 0:
 		by = "zlib"
-		r, err = zlib.NewReader(bytes.NewReader(b))
+		r, err = zlib.NewReader(strings.NewReader(string(b)))
 	case bytes.HasPrefix(b, []byte("BZh")):
-		by, r = "bzip2", bzip2.NewReader(bytes.NewReader(b))
+		by, r = "bzip2", bzip2.NewReader(strings.NewReader(string(b)))
 	default:
 		return nil, ""
 	}
@@ -254,15 +259,20 @@ func utf16Text(b []byte) string {
 	if len(b) < 8 || len(b)%2 != 0 {
 		return ""
 	}
-	units := make([]uint16, len(b)/2)
 	zeros := 0
-	for i := range units {
-		units[i] = uint16(b[2*i]) | uint16(b[2*i+1])<<8
-		if b[2*i+1] == 0 {
+	for i := 1; i < len(b); i += 2 {
+		if b[i] == 0 {
 			zeros++
 		}
 	}
-	if text := string(utf16.Decode(units)); 2*zeros > len(units) && readable(text) {
+	if 4*zeros <= len(b) {
+		return ""
+	}
+	units := make([]uint16, len(b)/2)
+	for i := range units {
+		units[i] = uint16(b[2*i]) | uint16(b[2*i+1])<<8
+	}
+	if text := string(utf16.Decode(units)); readable(text) {
 		return text
 	}
 	return ""

@@ -216,6 +216,9 @@ func (f *finder) try(r *rule, path []segment, from uint64) {
 		f.certain(r, path)
 		return
 	}
+	if f.apart(r, path, from) {
+		return
+	}
 	matched, proven := r.match(path, from)
 	if !r.open && (f.anywhere || r.float && (f.pattern || f.recursive)) {
 		matched = proven
@@ -223,6 +226,30 @@ func (f *finder) try(r *rule, path []segment, from uint64) {
 	if f.recursive && matched != 0 || matched>>len(r.segs)&1 != 0 {
 		f.hit(r)
 	}
+}
+
+// apart reports whether one comparison shows that a rule does not match: of the
+// last names, or of those that an anchored rule and the path begin with.
+func (f *finder) apart(r *rule, path []segment, from uint64) bool {
+	if len(path) == 0 || len(r.segs) == 0 {
+		return false
+	}
+	last, want := &path[len(path)-1], &r.segs[len(r.segs)-1]
+	if !f.recursive && last.kind == literal && (want.kind == literal && last.text != want.text || want.kind == wild && !want.may(last.text)) {
+		return true
+	}
+	if from != 1 || r.loop != 0 {
+		return false
+	}
+	for i := range path {
+		if i == len(r.segs) || path[i].kind != literal || r.segs[i].kind != literal {
+			return false
+		}
+		if path[i].text != r.segs[i].text {
+			return true
+		}
+	}
+	return false
 }
 
 // match returns the states that a rule can be in behind a path, as bits: state

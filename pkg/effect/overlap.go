@@ -13,7 +13,11 @@ func Overlap(a, b string, fold bool) bool {
 	if fold {
 		a, b = foldPath(a), foldPath(b)
 	}
-	as, bs := split(nil, clip(a), true), split(nil, clip(b), true)
+	if oneName(a) && oneName(b) {
+		return a == b
+	}
+	var abuf, bbuf [16]segment
+	as, bs := split(abuf[:0], clip(a), true), split(bbuf[:0], clip(b), true)
 	a1, a2 := unfold(as)
 	b1, b2 := unfold(bs)
 	return overlaps(a1, b1) ||
@@ -22,9 +26,19 @@ func Overlap(a, b string, fold bool) bool {
 		a2 != nil && b2 != nil && overlaps(a2, b2)
 }
 
+// oneName reports whether a pattern is a single name without wildcards.
+func oneName(s string) bool {
+	return len(s) <= maxPath && strings.IndexByte(s, '/') < 0 && !isMeta(s)
+}
+
 // overlaps is [Overlap] on segments, the same walk as that within a segment.
 func overlaps(a, b []segment) bool {
-	row, next := make([]bool, len(b)+1), make([]bool, len(b)+1)
+	var rows [2][32]bool
+	row, next := rows[0][:], rows[1][:]
+	if len(b)+1 > len(row) {
+		row, next = make([]bool, len(b)+1), make([]bool, len(b)+1)
+	}
+	row, next = row[:len(b)+1], next[:len(b)+1]
 	row[0] = true
 	for i := 0; i <= len(a); i++ {
 		clear(next)

@@ -95,7 +95,7 @@ func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
 		s.content = &texts{exprs: c.Content}
 	}
 	if c.When != "" {
-		s.when = &condition{expr: c.When}
+		s.when = newCondition(c.When)
 	}
 	return s
 }

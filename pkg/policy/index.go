@@ -206,7 +206,8 @@ type search struct {
 	x    *index  // of the list that is searched
 	both ruleSet // rules with paths and hosts that both match some effect
 
-	operand any // of conditions; nil until one is tried
+	operand any  // of conditions; nil until one is tried
+	within  int8 // 1 if the case is within the bounds of gates, -1 if not, 0 if not known
 
 	known, holds  ruleSet // rules whose slow criteria were tried, and those that matched
 	found, itself [48]int // room for indices of globs

@@ -18,9 +18,14 @@ var errNotBoolean = errors.New("the result is not a single true or false")
 // always gets the same answer.
 type condition struct {
 	expr string
+	gate func() *gate
 
 	mu   sync.Mutex
 	idle []*program // compiled and not in use
+}
+
+func newCondition(expr string) *condition {
+	return &condition{expr: expr, gate: sync.OnceValue(func() *gate { return gateOf(expr) })}
 }
 
 // program returns the compiled condition. The caller must give it back.
@@ -48,6 +53,9 @@ func (w *condition) holds(s *search) (bool, error) {
 	c := s.c
 	if len(c.Action.Raw) > whenMaxBytes || len(c.Effects) > whenMaxEffects {
 		return false, errOperand
+	}
+	if holds, known := w.gate().answer(s); known {
+		return holds, nil
 	}
 	p, err := w.program()
 	if err != nil {
@@ -107,14 +115,43 @@ func operand(c *analysis.Case) (any, error) {
 	}, nil
 }
 
+// textNames are the fields of an effect that conditions see as text.
+var textNames = []string{"kind", "path", "url", "host", "program", "class", "cause", "reason", "service", "verb", "target"}
+
+// textOf returns one of the fields of textNames. Conditions see it only if it has
+// text, but for the kind.
+func textOf(e *effect.Effect, name string) string {
+	switch name {
+	case "kind":
+		return string(e.Kind)
+	case "path":
+		return e.Path
+	case "url":
+		return e.URL
+	case "host":
+		return e.Host
+	case "program":
+		return e.Program
+	case "class":
+		return string(e.Class)
+	case "cause":
+		return string(e.Cause)
+	case "reason":
+		return e.Reason
+	case "service":
+		return e.Service
+	case "verb":
+		return e.Verb
+	default:
+		return e.Target
+	}
+}
+
 func effectValue(e *effect.Effect) map[string]any {
-	m := map[string]any{"kind": string(e.Kind)}
-	for _, text := range [...]struct{ key, s string }{
-		{"path", e.Path}, {"url", e.URL}, {"host", e.Host}, {"program", e.Program}, {"class", string(e.Class)}, {"cause", string(e.Cause)}, {"reason", e.Reason},
-		{"service", e.Service}, {"verb", e.Verb}, {"target", e.Target},
-	} {
-		if text.s != "" {
-			m[text.key] = text.s
+	m := map[string]any{}
+	for _, name := range textNames {
+		if text := textOf(e, name); text != "" || name == "kind" {
+			m[name] = text
 		}
 	}
 	for _, is := range [...]struct {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/shieldcli/shield/internal/prefilter"
 )
@@ -96,15 +98,31 @@ func writePattern(b *bytes.Buffer, name, expr string) {
 	}
 }
 
+// mark drops letters and blanks, which most texts have.
+func mark(r rune) rune {
+	if r == ' ' || unicode.IsLetter(r) {
+		return -1
+	}
+	return r
+}
+
 func patternLiteral(expr string) string {
 	lits, err := prefilter.Required(expr)
 	if err != nil {
 		panic(err) // check has compiled it
 	}
-	if lits == nil {
-		return fmt.Sprintf("{expr: %q}", expr)
+	needs, err := prefilter.NeedsOf(expr)
+	if err != nil {
+		panic(err)
 	}
-	return fmt.Sprintf("{expr: %q, lits: %#v}", expr, lits)
+	out := fmt.Sprintf("{expr: %q", expr)
+	if lits != nil {
+		out += fmt.Sprintf(", lits: %#v", lits)
+	}
+	if marks := strings.Map(mark, needs.Bytes); marks != "" {
+		out += fmt.Sprintf(", bytes: %q", marks)
+	}
+	return out + "}"
 }
 
 func writeList(b *bytes.Buffer, name string, list []string) {
