@@ -229,7 +229,15 @@ func TestShellSnippetsInterrupted(t *testing.T) {
 					}
 					time.Sleep(10 * time.Millisecond)
 				}
+				prompts := strings.Count(term.screen(), "ready>")
 				term.press(key)
+				// what is typed before the shell asks anew may be thrown away with the line
+				for range 200 {
+					if strings.Count(term.screen(), "ready>") > prompts {
+						break
+					}
+					time.Sleep(25 * time.Millisecond)
+				}
 				term.settle()
 				if term.ran() {
 					t.Errorf("%s let the line run:\n%s", key, term.screen())
