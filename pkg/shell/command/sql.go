@@ -125,7 +125,7 @@ func (r *reader) drop(w Word, text string, words sqlText) {
 		if len(fields) > 3 && strings.EqualFold(fields[2], "if") && strings.EqualFold(fields[3], "exists") {
 			fields = fields[2:]
 		}
-		if len(fields) == 3 && placeKind(fields[2]) == forTrial && strings.IndexAny(fields[2], "/-,.") < 0 {
+		if len(fields) == 3 && placeKind(fields[2]) == forTrial && !strings.ContainsAny(fields[2], "/-,.") {
 			r.effect(effect.ChangeRemote)
 			r.use.trialDrop = true
 			return
