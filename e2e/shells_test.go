@@ -230,11 +230,14 @@ func TestShellSnippetsInterrupted(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				prompts := strings.Count(term.screen(), "ready>")
-				term.press(key)
-				// what is typed before the shell asks anew may be thrown away with the line
-				for range 200 {
+				// What is typed before the shell asks anew goes with the line that is thrown
+				// away, and a key may come while nothing listens: one presses it again.
+				for i := range 400 {
 					if strings.Count(term.screen(), "ready>") > prompts {
 						break
+					}
+					if i%40 == 0 {
+						term.press(key)
 					}
 					time.Sleep(25 * time.Millisecond)
 				}
