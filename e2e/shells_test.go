@@ -262,11 +262,20 @@ func (term *terminal) paste(lines string) {
 func (term *terminal) history(text string) bool {
 	term.t.Helper()
 	defer term.press("C-c")
-	for range 40 {
-		term.press("Up")
-		time.Sleep(20 * time.Millisecond)
+	typed := func() string {
 		lines := strings.Split(strings.TrimSpace(term.screen()), "ready> ")
-		if strings.HasPrefix(lines[len(lines)-1], text) {
+		return lines[len(lines)-1]
+	}
+	for range 40 {
+		before := typed()
+		term.press("Up")
+		for range 100 { // the next key only after this one has shown
+			if typed() != before {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if strings.HasPrefix(typed(), text) {
 			return true
 		}
 	}
