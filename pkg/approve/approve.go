@@ -259,7 +259,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 		go func() { replies <- askOne(asking, ch, r) }()
 	}
 	open := len(channels)
-	why := errAnswered
+	var why error // nil: shield itself gives up
 	defer func() {
 		withdraw(why)
 		drain(replies, open)
@@ -282,6 +282,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 		case <-queue.C:
 			return Answer{}, "", errors.New("the terminal was in use for over an hour")
 		case <-ctx.Done():
+			why = context.Cause(ctx)
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return Answer{}, "", errTimeout
 			}
@@ -289,6 +290,7 @@ func (a *Approver) ask(ctx context.Context, r *Request, channels []Channel) (Ans
 		case got := <-replies:
 			open--
 			if got.err == nil {
+				why = errAnswered
 				return got.answer, got.channel, nil
 			}
 			if failures = append(failures, got.channel+": "+got.err.Error()); open == 0 {
