@@ -309,7 +309,12 @@ func TestHeldLock(t *testing.T) {
 	if err := holder.lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	appendAll(t, l, 1)
+	for err = ErrBusy; errors.Is(err, ErrBusy); { // a busy machine may need more than the wait
+		err = l.Append(t.Context(), entry(3))
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // Following a log loses nothing when it goes on in new files.
