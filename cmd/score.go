@@ -36,7 +36,8 @@ func scoreCommand(w *World) *cli.Command {
 		Usage:     "measure on labelled corpora what passes and what is stopped",
 		ArgsUsage: "FILE…",
 		Description: "Reads labelled rows as JSON Lines, judges their actions and counts the verdicts by label, source and category. " +
-			"A row has id, source, category, split, a label (malicious or benign) and either an action or a text; texts are counted, but not judged. " +
+			"A row has id, source, category, split, a label (malicious or benign) and either an action, the actions of a session, or a text; texts are counted, but not judged. " +
+			"A session is judged in order and counts once: as its decisive action (decisive, counted from 0), or else as its most severe verdict; actions with denied: true did not happen and do not count. " +
 			"Nothing is executed, no file that an action names is read, and nothing is written to the audit log. " +
 			"The actions are judged in a folder that does not exist, so that every machine gives the same figures; --home and --root name another. " +
 			"The file - is standard input.",

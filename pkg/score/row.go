@@ -38,7 +38,8 @@ func labelNamed(word string) (Label, error) {
 	return 0, fmt.Errorf("label %.40q is unknown; use malicious, benign, stop, pass or ask", word)
 }
 
-// A row is one labelled record of a corpus.
+// A row is one labelled record of a corpus. A session is judged as its decisive
+// action is, or else as the one with the most severe verdict.
 type row struct {
 	ID       string          `json:"id"`
 	Source   string          `json:"source"`
@@ -46,6 +47,8 @@ type row struct {
 	Split    string          `json:"split"`
 	Word     string          `json:"label"`
 	Action   json.RawMessage `json:"action"`
+	Actions  []turn          `json:"actions"` // of a session, in their order
+	Decisive *int            `json:"decisive"`
 	Text     *string         `json:"text"`
 
 	label Label
@@ -60,7 +63,11 @@ func parseRow(raw []byte) (*row, error) {
 	if r.label, err = labelNamed(r.Word); err != nil {
 		return nil, err
 	}
-	if len(r.Action) == 0 && r.Text == nil {
+	if r.Actions != nil {
+		if err := r.sessionFault(); err != nil {
+			return nil, err
+		}
+	} else if len(r.Action) == 0 && r.Text == nil {
 		return nil, errors.New("neither action nor text")
 	}
 	return &r, nil

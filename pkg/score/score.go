@@ -84,7 +84,7 @@ func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 				if !ok {
 					return
 				}
-				out := c.one(ctx, row)
+				out := c.row(ctx, row, seq)
 				if ctx.Err() != nil {
 					return // it is not an answer to the row
 				}
@@ -125,7 +125,7 @@ func (c *Counter) next(ctx context.Context, in *action.Reader, name string) (*ro
 			}
 		case !c.choose(r):
 			c.leftOut++
-		case len(r.Action) == 0:
+		case r.Text != nil && len(r.Action) == 0:
 			c.texts++
 		default:
 			c.seen++
@@ -149,12 +149,13 @@ func (c *Counter) choose(r *row) bool {
 	return ok
 }
 
-// one judges a row.
-func (c *Counter) one(ctx context.Context, r *row) Judged {
-	a, err := action.Parse(jsontext.Value(r.Action))
+// one judges an action; a session that is not "" replaces its own.
+func (c *Counter) one(ctx context.Context, raw []byte, session string) Judged {
+	a, err := action.Parse(jsontext.Value(raw))
 	if err != nil { // as a stream would
 		return Judged{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(err)), Reasoning: err.Error()}}
 	}
+	a.Session = cmp.Or(session, a.Session)
 	return c.judge(ctx, a)
 }
 

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -275,9 +276,9 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// TestPipeline checks that a real pipeline leaves latencies and needs no file.
-func TestPipeline(t *testing.T) {
-	t.Parallel()
+// measured returns the score of rows that a pipeline without a model judged.
+func measured(t *testing.T, in []byte) *report.Score {
+	t.Helper()
 	p, err := shield.NewPipeline(shield.Config{Policy: "offline", Home: "/home/dev", Roots: []string{"/home/dev/project"}, Dir: "/home/dev/project", NoFiles: true, Timed: true})
 	if err != nil {
 		t.Fatal(err)
@@ -286,11 +287,17 @@ func TestPipeline(t *testing.T) {
 		o := p.EvaluateUntil(ctx, a, shield.TierClassify)
 		return Judged{o.Verdict, o.Trail(), o.Latency()}
 	}, Options{Jobs: 2})
-	in := line("a", "s", "malicious", "", "cat /etc/shadow") + line("h", "s", "benign", "", "ls src")
-	if err := c.Read(t.Context(), strings.NewReader(in), "in"); err != nil {
+	if err := c.Read(t.Context(), bytes.NewReader(in), "in"); err != nil {
 		t.Fatal(err)
 	}
-	s := c.Report()
+	return c.Report()
+}
+
+// TestPipeline checks that a real pipeline leaves latencies and needs no file.
+func TestPipeline(t *testing.T) {
+	t.Parallel()
+	in := line("a", "s", "malicious", "", "cat /etc/shadow") + line("h", "s", "benign", "", "ls src")
+	s := measured(t, []byte(in))
 	if s.Attacks.Total.Allow != 0 || s.Honest.Total.Allow != 1 {
 		t.Errorf("attacks %+v, honest %+v", s.Attacks.Total, s.Honest.Total)
 	}

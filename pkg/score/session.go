@@ -1,0 +1,74 @@
+package score
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A turn is one action of a session.
+type turn struct {
+	raw    json.RawMessage
+	denied bool // it was refused and did not happen: its verdict does not count
+}
+
+func (t *turn) UnmarshalJSON(raw []byte) error {
+	var given struct{ Denied bool }
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return fmt.Errorf("actions: %w", plainJSON(err))
+	}
+	t.raw, t.denied = bytes.Clone(raw), given.Denied
+	return nil
+}
+
+// maxTurns is the longest session, in actions.
+const maxTurns = 1000
+
+// sessionFault says what is wrong with the actions of a session.
+func (r *row) sessionFault() error {
+	counted := slices.ContainsFunc(r.Actions, func(t turn) bool { return !t.denied })
+	switch {
+	case len(r.Action) > 0 || r.Text != nil:
+		return errors.New("actions beside an action or a text")
+	case len(r.Actions) > maxTurns:
+		return fmt.Errorf("more than %d actions", maxTurns)
+	case r.Decisive != nil && (*r.Decisive < 0 || *r.Decisive >= len(r.Actions)):
+		return fmt.Errorf("decisive: %d is outside 0 to %d", *r.Decisive, len(r.Actions)-1)
+	case r.Decisive != nil && r.Actions[*r.Decisive].denied, !counted:
+		return errors.New("no action that counts: each one, or the decisive one, was denied")
+	}
+	return nil
+}
+
+// row judges a row. Of a session it returns the outcome of the action that
+// counts, which becomes the row's own.
+func (c *Counter) row(ctx context.Context, r *row, seq int) Judged {
+	if r.Actions == nil {
+		return c.one(ctx, r.Action, "")
+	}
+	var most Judged
+	session := "row " + strconv.Itoa(seq) // sessions of different rows share nothing
+	for i, t := range r.Actions {
+		out := c.one(ctx, t.raw, session)
+		switch {
+		case t.denied:
+		case r.Decisive != nil && i == *r.Decisive:
+			r.Action = t.raw
+			return out
+		case r.Decisive == nil && (r.Action == nil || moreSevere(&out.Verdict, &most.Verdict)):
+			r.Action, most = t.raw, out
+		}
+	}
+	return most
+}
+
+func moreSevere(a, b *verdict.Verdict) bool {
+	return cmp.Or(cmp.Compare(a.Decision, b.Decision), cmp.Compare(a.Confidence, b.Confidence)) > 0
+}
