@@ -41,15 +41,17 @@ const (
 type Reader struct {
 	fs     FS
 	inside func(path string) bool
+	stored func(path string) bool
 	work   int64
 	steps  int
 	names  int
 	repos  map[string]*repository // by the folder that holds .git; nil if it cannot be read
 }
 
-// New returns a Reader of the repositories that lie wholly where inside holds.
-func New(files FS, inside func(path string) bool) *Reader {
-	return &Reader{fs: files, inside: inside, work: maxWork, steps: maxSteps, names: maxNames, repos: map[string]*repository{}}
+// New returns a Reader of the repositories whose working trees lie where inside
+// holds. The history of one that is linked to another lies where stored holds.
+func New(files FS, inside, stored func(path string) bool) *Reader {
+	return &Reader{fs: files, inside: inside, stored: stored, work: maxWork, steps: maxSteps, names: maxNames, repos: map[string]*repository{}}
 }
 
 // Close closes the files that are open.

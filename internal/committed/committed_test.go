@@ -33,7 +33,7 @@ func TestKeeps(t *testing.T) {
 	if !f.keeps("src") {
 		t.Error("a folder of committed files is not kept")
 	}
-	if r := New(disk{}, func(string) bool { return true }); r.Keeps(f.top) {
+	if r := New(disk{}, everywhere, everywhere); r.Keeps(f.top) {
 		t.Error("the folder that holds the history counts as kept")
 	}
 }
@@ -309,11 +309,19 @@ func TestLinkedTree(t *testing.T) {
 	if f.keeps("fake/a.txt") {
 		t.Error("a file counts as kept by a repository that does not know its folder")
 	}
-	outside := New(disk{}, func(p string) bool { return strings.HasPrefix(p, f.path("wt")) })
-	if outside.Keeps(f.path("wt/a.txt")) {
-		t.Error("a history outside the workspace is read")
+	inside := func(p string) bool { return strings.HasPrefix(p, f.path("wt")) }
+	if New(disk{}, inside, inside).Keeps(f.path("wt/a.txt")) {
+		t.Error("a history is read where none may be stored")
+	}
+	if !New(disk{}, inside, everywhere).Keeps(f.path("wt/a.txt")) {
+		t.Error("the history of a linked working tree is not read where it is stored")
+	}
+	if New(disk{}, inside, everywhere).Keeps(f.path("a.txt")) {
+		t.Error("a file outside the workspace counts as kept")
 	}
 }
+
+func everywhere(string) bool { return true }
 
 // Branches may stand in one file, and the last commit may be no branch.
 func TestReferences(t *testing.T) {

@@ -184,7 +184,8 @@ func (f fixture) tree(files map[string]string) id {
 func (f fixture) keeps(name string) bool {
 	f.t.Helper()
 	root := f.top
-	r := New(disk{}, func(p string) bool { return p == root || strings.HasPrefix(p, root+"/") })
+	inside := func(p string) bool { return p == root || strings.HasPrefix(p, root+"/") }
+	r := New(disk{}, inside, inside)
 	defer r.Close()
 	return r.Keeps(f.path(name))
 }

@@ -89,7 +89,7 @@ func (repo *repository) linked() bool {
 		return false
 	}
 	repo.folder = absolute(repo.top, to)
-	if !repo.r.inside(repo.folder) {
+	if !repo.r.stored(repo.folder) {
 		return false
 	}
 	back, ok := repo.text(repo.folder+"/gitdir", 4096)
@@ -101,7 +101,7 @@ func (repo *repository) linked() bool {
 		return false
 	}
 	repo.common = absolute(repo.folder, common)
-	return path.Dir(path.Dir(repo.folder)) == repo.common && path.Base(path.Dir(repo.folder)) == "worktrees" && repo.r.inside(repo.common)
+	return path.Dir(path.Dir(repo.folder)) == repo.common && path.Base(path.Dir(repo.folder)) == "worktrees" && repo.r.stored(repo.common)
 }
 
 func absolute(dir, to string) string {

@@ -16,4 +16,6 @@ var SourceForms = [...]SourceForm{
 	{Files: []string{"~/.config/go/env"}, Setting: "(?im)^GOPROXY=(?:[^\\s,|]*[,|])*?(https?://[^\\s,|]+)"},
 	{Files: []string{"**/{.terraformrc,terraform.rc,.tofurc}"}, Setting: "(?im)^[ \\t]*url[ \\t]*=[ \\t]*\"(https?://[^\"\\s]+)\""},
 	{Files: []string{"**/.pre-commit-config.yaml"}, Setting: "(?im)^[ \\t]*-?[ \\t]*repo:[ \\t]*[\"']?(https?://[^\\s\"']+)", Code: true},
+	{Files: []string{"**/*.{tf,tofu}"}, Setting: "(?im)^[ \\t]*source[ \\t]*=[ \\t]*\"(?:\\w+::)?((?:https?|ssh|git)://[^\"\\s]+)\"", Code: true},
+	{Files: []string{"**/{mise.toml,.mise.toml,.rtx.toml,mise/config.toml}"}, Setting: "(?ims)^[ \\t]*\\[plugins\\][^\\[]*?=[ \\t]*\"((?:https?|ssh|git)://[^\"\\s]+)\"", Code: true},
 }

@@ -141,6 +141,14 @@ func looksCmd(text string) bool {
 	return windows && !ofCmd(name)
 }
 
+// quotesCode reports whether text starts PowerShell and holds a single quote: cmd.exe
+// hands the quotes on, so that PowerShell finds a text between them, and a POSIX
+// shell removes them, so that it finds code.
+func quotesCode(text string) bool {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	return strings.Contains(rest, "'") && command.Language(programName(strings.ReplaceAll(strings.Trim(first, `"`), "\\", "/"))) == "powershell"
+}
+
 // windowsSwitch reports whether text starts with an option such as /s.
 func windowsSwitch(text string) bool {
 	for f := range strings.FieldsSeq(text) {

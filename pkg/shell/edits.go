@@ -21,7 +21,7 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 		p, pattern := s.place().Path(t.Word.Text, false)
 		format, _ := command.Recipe(p)
 		form := sourceForm(p)
-		if pattern || format == "" && form == nil {
+		if pattern || format == "" && form == nil && !hasSettings(p) {
 			continue
 		}
 		for _, v := range argv[1:] {

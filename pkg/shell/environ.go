@@ -122,8 +122,20 @@ func (s *state) unknownDefault(n command.Nested, v abstract.Value) {
 	case "place":
 		s.places(n.Variable, v)
 	default:
+		if s.remote == 0 && namesUnknown(n, v) {
+			s.dynamic(effect.CauseLoaded, "$"+n.Variable+" makes programs run what nothing in the text names: "+abstract.Clip(v.String()), v.From)
+		}
 		s.runText(n.Language, v, "$"+n.Variable, v.From, nil)
 	}
+}
+
+// namesUnknown reports whether what a variable makes programs run is not known, and
+// not only something that a known command is given.
+func namesUnknown(n command.Nested, v abstract.Value) bool {
+	if !command.RunsUnknown(n.Variable) || ownValue(n.Variable, v) {
+		return false
+	}
+	return n.Language != "shell" && foreignWord(n.Variable, v) || strings.HasPrefix(v.Text, "*")
 }
 
 // places looks at the files and folders, between ":", that a variable names. One

@@ -54,6 +54,15 @@ func TestVariablesThatLoad(t *testing.T) {
 		`GIT_TRACE=1`:                               false,
 		`NPM_CONFIG_LOGLEVEL=warn`:                  false,
 		`NPM_CONFIG_USERCONFIG=/tmp/npmrc`:          true,
+		`LD_PRELOAD=$LIB`:                           true,
+		`LD_PRELOAD=$LIB/x.so`:                      true,
+		`LD_PRELOAD=$LD_PRELOAD`:                    false,
+		`NODE_OPTIONS=$X`:                           true,
+		`NODE_OPTIONS="$NODE_OPTIONS --trace-gc"`:   false,
+		`GIT_SSH_COMMAND=$X`:                        true,
+		`GIT_SSH_COMMAND="ssh -i $KEY"`:             false,
+		`PAGER="$PAGER"`:                            false,
+		`LD_LIBRARY_PATH=$X/lib`:                    false,
 	} {
 		for _, text := range []string{setting + " git log", "env " + setting + " git log", "sudo " + setting + " git log", "export " + setting} {
 			if got := loads(Analyze(text, here())); got != want {

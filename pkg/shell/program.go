@@ -148,6 +148,9 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 		s.edits(argv, use)
 	}
 	s.loadsProject(base, argv, use, io)
+	if len(s.files) > 0 {
+		s.fed(base, argv, use)
+	}
 	if use.Class == effect.Unknown {
 		for _, v := range argv[1:] {
 			if !use.Windows || !strings.HasPrefix(v.Text, "/") {
@@ -299,7 +302,11 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			moved = append(moved, effect.Effect{Path: p, Pattern: pattern})
 		case "":
 		default:
+			mark := len(s.effects)
 			s.path(t.Kind, v, t.Recursive)
+			for i := mark; t.Checked && i < len(s.effects); i++ {
+				s.effects[i].Restorable = s.effects[i].Kind == t.Kind
+			}
 		}
 	}
 	f.reads = b.Value()

@@ -35,7 +35,7 @@ func Analyze(text string, at *effect.Place) (r effect.Result) {
 	case looksCmd(text):
 		s.foreign++
 		s.cmdexe(text)
-		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") { // it may be meant for a POSIX shell
+		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || quotesCode(text) { // it may be meant for a POSIX shell
 			s.foreign--
 			s.source(text)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // addressForm matches the addresses in a value that says where packages come from.
-var addressForm = prefilter.Lazy(`(?i)\b(?:https?|ftp|oci)://[^\s"'<>,|;)\]}]+`)
+var addressForm = prefilter.Lazy(`(?i)\b(?:https?|ftp|oci|ssh|git)://[^\s"'<>,|;)\]}]+`)
 
 // sources records that packages, plug-ins or images come from the places that a
 // value names, unless they come from there all day. What the environment holds
@@ -56,10 +56,7 @@ var sourceFiles = sync.OnceValue(func() []*effect.Globs {
 // sourceForm returns how a file says where packages come from; nil if it does not.
 func sourceForm(file string) *knowledge.SourceForm {
 	for i, globs := range sourceFiles() {
-		if globs == nil {
-			continue
-		}
-		if _, ok := globs.Touches(file, false, false); ok {
+		if touches(globs, file) {
 			return &knowledge.SourceForms[i]
 		}
 	}

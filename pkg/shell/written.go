@@ -43,7 +43,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 	}
 	class := effect.Persists(file, false, false)
 	if !runs {
-		out = writtenSources(file, text)
+		out = append(writtenSources(file, text), settingCode(file, text)...)
 	}
 	if format == "" {
 		return out

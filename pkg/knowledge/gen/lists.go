@@ -297,3 +297,44 @@ func (s source) entry() (knowledge.SourceForm, error) {
 	}
 	return out, nil
 }
+
+// settings returns the source of the table of settings.yaml.
+func settings(dir string) ([]byte, error) {
+	return compiled[[]setting](dir, "settings.yaml", "SettingForms are the settings in files by which programs run something.", "SettingForms", setting.entry)
+}
+
+// A setting is an entry of settings.yaml.
+type setting struct {
+	Files    string   `yaml:"files"`
+	Setting  string   `yaml:"setting"`
+	Only     string   `yaml:"only"`
+	Harmless string   `yaml:"harmless"`
+	Match    []string `yaml:"match"`
+	Pass     []string `yaml:"pass"`
+}
+
+func (s setting) entry() (knowledge.SettingForm, error) {
+	out := knowledge.SettingForm{Files: strings.Fields(s.Files), Setting: s.Setting, Only: s.Only, Harmless: s.Harmless}
+	if re, err := regexp.Compile(out.Setting); err != nil || re.NumSubexp() != 1 {
+		return out, fmt.Errorf("%s: %q is no expression with one group", s.Files, s.Setting)
+	}
+	for _, text := range []string{out.Only, out.Harmless} {
+		if _, err := regexp.Compile(text); err != nil {
+			return out, fmt.Errorf("%s: %w", s.Files, err)
+		}
+	}
+	if len(out.Files) == 0 || len(s.Match) == 0 || len(s.Pass) == 0 || out.Only == "" {
+		return out, fmt.Errorf("%q: files, only, match or pass is missing", s.Files)
+	}
+	for _, text := range s.Match {
+		if out.Runs(text) == "" {
+			return out, fmt.Errorf("%s: %q is listed under match, but runs nothing", s.Files, text)
+		}
+	}
+	for _, text := range s.Pass {
+		if found := out.Runs(text); found != "" {
+			return out, fmt.Errorf("%s: %q is listed under pass, but runs %s", s.Files, text, found)
+		}
+	}
+	return out, nil
+}

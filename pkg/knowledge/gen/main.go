@@ -31,6 +31,7 @@ var outputs = map[string]func(dir string) ([]byte, error){
 	"credentials_gen.go": credentials,
 	"running_gen.go":     running,
 	"services_gen.go":    services,
+	"settings_gen.go":    settings,
 	"sources_gen.go":     sources,
 	"verbs_gen.go":       verbs,
 }

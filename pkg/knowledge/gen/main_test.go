@@ -13,7 +13,7 @@ import (
 
 // TestFresh checks that go generate would change nothing.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "later.yaml", "logins.yaml", "output.yaml", "running.yaml", "secrets.yaml", "services.yaml", "sources.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
+	gentest.Fresh(t, main, []string{"credentials.yaml", "gitleaks", "later.yaml", "logins.yaml", "output.yaml", "running.yaml", "secrets.yaml", "services.yaml", "settings.yaml", "sources.yaml", "verbs.yaml"}, slices.Sorted(maps.Keys(outputs)))
 }
 
 // What is imported must be found: each form has a literal to look for, in small
@@ -69,6 +69,12 @@ func TestRefuses(t *testing.T) {
 		{services, "services.yaml", "a: [7]", "7", "", ""},
 		{services, "services.yaml", "a: []", "no hosts", "", ""},
 		{services, "services.yaml", "a: [", "services.yaml", "", ""},
+		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=h], pass: [a, r=b]}", "", "", ""},
+		{settings, "settings.yaml", "- {files: x, setting: 'r=h', only: h, match: [r=h], pass: [a]}", "one group", "", ""},
+		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: '(', match: [r=h], pass: [a]}", "missing closing", "", ""},
+		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', match: [r=h], pass: [a]}", "only, match or pass is missing", "", ""},
+		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=b], pass: [a]}", "but runs nothing", "", ""},
+		{settings, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, harmless: h, match: [r=hh], pass: [r=hi]}", "but runs hi", "", ""},
 		{sources, "sources.yaml", "- {files: x, setting: 'r=(h.*)', match: [r=h], pass: [a]}", "", "", ""},
 		{sources, "sources.yaml", "- {files: x, setting: 'r=h', match: [r=h], pass: [a]}", "one group", "", ""},
 		{sources, "sources.yaml", "- {files: x, setting: '(', match: [r=h], pass: [a]}", "one group", "", ""},

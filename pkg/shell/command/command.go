@@ -61,6 +61,7 @@ type Touch struct {
 	Word      Word // the path, URL or host; already cut out of forms like --file=PATH
 	Recursive bool
 	Sent      bool // of ReadFile: its content goes to another machine
+	Checked   bool // of DeleteFile: the program refuses where version control misses something
 }
 
 // A GitRemote is a name that git is told to use for an address. Name is empty

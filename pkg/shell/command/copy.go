@@ -91,24 +91,24 @@ func below(dir Word, name string) Word {
 	return dir
 }
 
-// target returns what find finds below a start: a pattern that -name narrows
-// if it can.
-func (r *reader) target(start Word) (w Word, tree bool) {
+// target returns what find finds below a start: a pattern that a name narrows, if
+// one is given.
+func (r *reader) target(start Word, name string) (w Word, tree bool) {
 	meta := !start.Pattern && strings.ContainsAny(start.Text, `*?[]{}\`)
-	if meta || len(start.Text)+len(r.glob) > maxCopyPath || r.flags&widen != 0 {
+	if meta || len(start.Text)+len(name) > maxCopyPath || name == "" && r.flags&widen != 0 {
 		return start, true
 	}
 	w = start
 	w.Text = strings.TrimSuffix(w.Text, "/") + "/**"
-	if r.glob != "" {
-		w.Text += "/" + r.glob
+	if name != "" {
+		w.Text += "/" + name
 	}
 	// Links may lead anywhere; the option may stand behind what it changes.
 	w.Tree = !w.Pattern && !slices.ContainsFunc(r.args, func(w Word) bool {
 		return w.Pattern || w.Text == "-L" || w.Text == "-H" || w.Text == "-follow"
 	})
 	w.Pattern = true
-	return w, r.glob == ""
+	return w, name == ""
 }
 
 // starts returns where find starts.
@@ -128,13 +128,21 @@ func (r *reader) starts() []Word {
 
 // removeFound notes that find deletes what it finds.
 func (r *reader) removeFound() {
-	for _, start := range r.starts() {
-		if r.glob == "" || r.flags&widen != 0 {
-			r.touch(effect.DeleteFile, start, true)
-			continue
+	var places []int
+	for i, w := range r.args {
+		if w.Text == "-delete" {
+			places = append(places, i)
 		}
-		w, tree := r.target(start)
-		r.touch(effect.DeleteFile, w, tree)
+	}
+	names := found(r.args, places...)
+	for _, start := range r.starts() {
+		if names == nil {
+			r.touch(effect.DeleteFile, start, true)
+		}
+		for _, name := range names {
+			w, tree := r.target(start, name)
+			r.touch(effect.DeleteFile, w, tree)
+		}
 	}
 	if len(r.operands) > maxCopied {
 		r.doubt("too many operands", "")
@@ -142,38 +150,38 @@ func (r *reader) removeFound() {
 }
 
 // placeholders puts what find finds in place of {}, which stands for it in the
-// command that find runs.
-func (r *reader) placeholders(role role, words []Word) []Word {
-	if role != roleArgvSemi || r.level.style&expr == 0 {
-		return words
+// command that find runs: one command for each place and name.
+func (r *reader) placeholders(role role, words []Word) [][]Word {
+	if role != roleArgvSemi || r.level.style&expr == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
+		return [][]Word{words}
 	}
-	for _, v := range r.values {
-		if v.role == roleGlob {
-			if r.glob != "" || v.word.Pattern {
-				r.flags |= widen
+	names := []string{""}
+	for i := 1; i < len(r.args); i++ {
+		if &r.args[i] == &words[0] {
+			if list := found(r.args, i-1); list != nil {
+				names = list
 			}
-			r.glob = v.word.Text
 		}
 	}
 	starts := r.starts()
-	found, tree := r.target(starts[0])
-	if tree && !found.Pattern || len(starts) > 1 {
-		found = Word{Text: "**", Pattern: true, From: starts[0].From}
-	}
-	r.glob = ""
-	var out []Word
-	for i, w := range words {
-		if w.Text == "{}" {
-			if out == nil {
-				out = append(out, words...)
+	var out [][]Word
+	for _, start := range starts {
+		for _, name := range names {
+			what, tree := r.target(start, name)
+			if tree && !what.Pattern || len(starts)*len(names) > maxFound || name == "" && len(starts) > 1 {
+				what = Word{Text: "**", Pattern: true, From: start.From}
 			}
-			from := w.From
-			out[i] = found
-			out[i].From = from
+			filled := slices.Clone(words)
+			for i, w := range words {
+				if w.Text == "{}" {
+					filled[i] = what
+					filled[i].From = w.From
+				}
+			}
+			if out = append(out, filled); what.Text == "**" {
+				return out[len(out)-1:]
+			}
 		}
-	}
-	if out == nil {
-		return words
 	}
 	return out
 }

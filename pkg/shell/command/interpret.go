@@ -101,7 +101,6 @@ type reader struct {
 	remote   string // git: the name of the remote that gets an address
 	copies   []int  // indices of touches that are sent if the destination is elsewhere
 	key      Word   // of a git setting, until its value comes
-	glob     string // find: what -name asks for, if one test does
 	store    Word   // a database in a file
 
 	verb   string // what a change elsewhere means, see severity

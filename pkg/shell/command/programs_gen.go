@@ -36,6 +36,7 @@ var programs = [...]program{
 	{"actool", &syntaxCodesign},
 	{"adb", &syntaxAdb},
 	{"add-apt-repository", &syntaxApt_key},
+	{"add-skill", &syntaxSkills},
 	{"addgroup", &syntaxUseradd},
 	{"addr2line", &syntaxObjdump},
 	{"adduser", &syntaxUseradd},
@@ -79,6 +80,8 @@ var programs = [...]program{
 	{"ansible-vault", &syntaxSops},
 	{"ant", &syntaxMvn},
 	{"anthropic", &syntaxJupyter},
+	{"antibody", &syntaxKrew},
+	{"antigen", &syntaxKrew},
 	{"antiword", &syntaxGs},
 	{"any:service", &syntaxAny_3aservice},
 	{"apk", &syntaxApk},
@@ -119,7 +122,7 @@ var programs = [...]program{
 	{"ascii85", &syntaxBase91},
 	{"asciidoc", &syntaxGs},
 	{"asciidoctor", &syntaxGs},
-	{"asdf", &syntaxNvm},
+	{"asdf", &syntaxAsdf},
 	{"ash", &syntaxSh},
 	{"asr", &syntaxDiskutil},
 	{"assume", &syntaxCredstash},
@@ -385,7 +388,7 @@ var programs = [...]program{
 	{"cmd:rd", &syntaxCmd_3adel},
 	{"cmd:ren", &syntaxCmd_3amove},
 	{"cmd:rename", &syntaxCmd_3amove},
-	{"cmd:replace", &syntaxDiantz},
+	{"cmd:replace", &syntaxCmd_3areplace},
 	{"cmd:rmdir", &syntaxCmd_3adel},
 	{"cmd:sort", &syntaxCmd_3atype},
 	{"cmd:subst", &syntaxCmd_3alabel},
@@ -552,7 +555,7 @@ var programs = [...]program{
 	{"dfmt", &syntaxBlack},
 	{"dfu-util", &syntaxAdb},
 	{"dialog", &syntaxWall},
-	{"diantz", &syntaxDiantz},
+	{"diantz", &syntaxMakecab},
 	{"diff", &syntaxDiff},
 	{"diff3", &syntaxSdiff},
 	{"dig", &syntaxDig},
@@ -661,6 +664,7 @@ var programs = [...]program{
 	{"eksctl", &syntaxKubectx},
 	{"elastic-package", &syntaxTurso},
 	{"elasticsearch", &syntaxPg_restore},
+	{"elasticsearch-plugin", &syntaxGrafana_cli},
 	{"electron", &syntaxJest},
 	{"electron-builder", &syntaxJest},
 	{"eleventy", &syntaxJest},
@@ -769,6 +773,7 @@ var programs = [...]program{
 	{"firejail", &syntaxUnshare},
 	{"firewall-cmd", &syntaxIptables},
 	{"fish", &syntaxFish},
+	{"fisher", &syntaxKrew},
 	{"flac", &syntaxSox},
 	{"flake8", &syntaxMypy},
 	{"flameshot", &syntaxScrot},
@@ -938,6 +943,7 @@ var programs = [...]program{
 	{"gradle", &syntaxMvn},
 	{"gradlew", &syntaxMvn},
 	{"gradlew.bat", &syntaxMvn},
+	{"grafana-cli", &syntaxGrafana_cli},
 	{"granted", &syntaxCredstash},
 	{"graph-easy", &syntaxGs},
 	{"greadlink", &syntaxRealpath},
@@ -1232,6 +1238,7 @@ var programs = [...]program{
 	{"keydb-cli", &syntaxRedis_cli},
 	{"keyring", &syntaxBw},
 	{"keytool", &syntaxJar},
+	{"kibana-plugin", &syntaxGrafana_cli},
 	{"kill", &syntaxKill},
 	{"killall", &syntaxKill},
 	{"kilocode", &syntaxCodex},
@@ -1253,6 +1260,7 @@ var programs = [...]program{
 	{"kotlinc", &syntaxGcc},
 	{"kotlinc-jvm", &syntaxRscript},
 	{"kpasswd", &syntaxKpasswd},
+	{"krew", &syntaxKrew},
 	{"kscript", &syntaxRscript},
 	{"ksh", &syntaxKsh},
 	{"ksh93", &syntaxKsh},
@@ -1344,6 +1352,7 @@ var programs = [...]program{
 	{"logname", &syntaxId},
 	{"logout", &syntaxWait},
 	{"logrotate", &syntaxLogrotate},
+	{"logstash-plugin", &syntaxGrafana_cli},
 	{"loksh", &syntaxSh},
 	{"lolcat", &syntaxWall},
 	{"look", &syntaxLook},
@@ -1407,7 +1416,7 @@ var programs = [...]program{
 	{"mailx", &syntaxMail},
 	{"maim", &syntaxScrot},
 	{"make", &syntaxMake},
-	{"makecab", &syntaxCmd_3acopy},
+	{"makecab", &syntaxMakecab},
 	{"makepkg", &syntaxDpkg_deb},
 	{"makoctl", &syntaxXset},
 	{"mamba", &syntaxConda},
@@ -1468,7 +1477,7 @@ var programs = [...]program{
 	{"minikube", &syntaxMinikube},
 	{"miniserve", &syntaxHttpd},
 	{"mint", &syntaxMvn},
-	{"mise", &syntaxNvm},
+	{"mise", &syntaxAsdf},
 	{"mit-scheme", &syntaxRscript},
 	{"mit-scheme-native", &syntaxRscript},
 	{"mix", &syntaxMvn},
@@ -1709,6 +1718,7 @@ var programs = [...]program{
 	{"oksh", &syntaxSh},
 	{"okta", &syntaxTurso},
 	{"okteto", &syntaxTurso},
+	{"omf", &syntaxKrew},
 	{"onionshare", &syntaxNgrok},
 	{"onionshare-cli", &syntaxCroc},
 	{"oomctl", &syntaxLoginctl},
@@ -1721,6 +1731,7 @@ var programs = [...]program{
 	{"openhands", &syntaxCodex},
 	{"openocd", &syntaxAdb},
 	{"openrc", &syntaxRc_update},
+	{"opensearch-plugin", &syntaxGrafana_cli},
 	{"opensnoop", &syntaxLog},
 	{"openssl", &syntaxOpenssl},
 	{"openstack", &syntaxDoctl},
@@ -2148,7 +2159,7 @@ var programs = [...]program{
 	{"rst2html", &syntaxGs},
 	{"rsvg-convert", &syntaxConvert},
 	{"rsync", &syntaxRsync},
-	{"rtx", &syntaxNvm},
+	{"rtx", &syntaxAsdf},
 	{"rubeus", &syntaxProcdump},
 	{"rubocop", &syntaxMypy},
 	{"ruby", &syntaxRuby},
@@ -2276,6 +2287,7 @@ var programs = [...]program{
 	{"sharing", &syntaxCroc},
 	{"sharphound", &syntaxSharphound},
 	{"shasum", &syntaxMd5sum},
+	{"sheldon", &syntaxKrew},
 	{"shell2http", &syntaxTtyd},
 	{"shellcheck", &syntaxMypy},
 	{"shellinaboxd", &syntaxTtyd},
@@ -2302,6 +2314,7 @@ var programs = [...]program{
 	{"skaffold", &syntaxKustomize},
 	{"skate", &syntaxSkate},
 	{"skill", &syntaxKill},
+	{"skills", &syntaxSkills},
 	{"skopeo", &syntaxSkopeo},
 	{"sl", &syntaxWall},
 	{"slabtop", &syntaxPs},
@@ -2374,6 +2387,7 @@ var programs = [...]program{
 	{"stat", &syntaxStat},
 	{"staticcheck", &syntaxMypy},
 	{"stdbuf", &syntaxNohup},
+	{"steampipe", &syntaxGrafana_cli},
 	{"stern", &syntaxKubectx},
 	{"storybook", &syntaxJest},
 	{"stow", &syntaxStow},
@@ -2658,7 +2672,7 @@ var programs = [...]program{
 	{"uvx", &syntaxUvx},
 	{"uxterm", &syntaxXterm},
 	{"v2ray", &syntaxTailscale},
-	{"vagrant", &syntaxKubectx},
+	{"vagrant", &syntaxVagrant},
 	{"vala", &syntaxGcc},
 	{"valac", &syntaxGcc},
 	{"vale", &syntaxMypy},
@@ -2672,7 +2686,7 @@ var programs = [...]program{
 	{"vegeta", &syntaxRpcclient},
 	{"velero", &syntaxKustomize},
 	{"vercel", &syntaxDoctl},
-	{"vfox", &syntaxNvm},
+	{"vfox", &syntaxAsdf},
 	{"vgchange", &syntaxUmount},
 	{"vgcreate", &syntaxUmount},
 	{"vgdisplay", &syntaxPvs},
@@ -2866,6 +2880,7 @@ var programs = [...]program{
 	{"ysqlsh", &syntaxCqlsh},
 	{"yt-dlp", &syntaxAria2c},
 	{"yum", &syntaxDnf},
+	{"zap", &syntaxKrew},
 	{"zcat", &syntaxZcat},
 	{"zcmp", &syntaxZdiff},
 	{"zdb", &syntaxPvs},
@@ -2878,6 +2893,7 @@ var programs = [...]program{
 	{"zfs", &syntaxZfs},
 	{"zgrep", &syntaxGrep},
 	{"zig", &syntaxGcc},
+	{"zinit", &syntaxKrew},
 	{"zip", &syntaxZip},
 	{"zipalign", &syntaxJar},
 	{"zipgrep", &syntaxZipgrep},
@@ -2887,6 +2903,7 @@ var programs = [...]program{
 	{"zless", &syntaxLess},
 	{"zmap", &syntaxNmap},
 	{"zola", &syntaxJest},
+	{"zplug", &syntaxKrew},
 	{"zpool", &syntaxZfs},
 	{"zprint", &syntaxBlack},
 	{"zrok", &syntaxNgrok},
@@ -3133,6 +3150,27 @@ var syntaxAider_Config = syntax{style: open, why: "changes how an agent works, a
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
 }, operands: shape{rest: roleText}}
 
+var syntaxAider_Extension_Marketplace = syntax{style: open, subs: []program{
+	{"*", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"list", &syntax_operands_rest_Text_base_class_network},
+	{"ls", &syntax_operands_rest_Text_base_class_network},
+	{"remove", &syntax_operands_rest_Text_base_class_network},
+	{"rm", &syntax_operands_rest_Text_base_class_network},
+}, operands: shape{rest: roleText}}
+
+var syntaxAider_Extension = syntax{style: open, why: "gives an agent programs and instructions of somebody else", subs: []program{
+	{"*", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"disable", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_class_network},
+	{"ls", &syntax_operands_rest_Text_base_class_network},
+	{"marketplace", &syntaxAider_Extension_Marketplace},
+	{"new", &syntax_operands_rest_Text_base_class_network},
+	{"remove", &syntax_operands_rest_Text_base_class_network},
+	{"uninstall", &syntax_operands_rest_Text_base_class_network},
+	{"validate", &syntax_operands_rest_Text_base_class_network},
+}, operands: shape{rest: roleText}}
+
 var syntaxAider_Mcp = syntax{style: open, why: "tells an agent which programs to start later", subs: []program{
 	{"*", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"auth", &syntax_operands_rest_Text_base_class_network},
@@ -3204,6 +3242,8 @@ var syntaxAider = syntax{style: open, why: "starts another agent, which decides 
 	{"doctor", &syntax_operands_rest_Text_base_class_network},
 	{"e", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"exec", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"extension", &syntaxAider_Extension},
+	{"extensions", &syntaxAider_Extension},
 	{"headless", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"help", &syntax_operands_rest_Text_base_class_network},
 	{"list", &syntax_operands_rest_Text_base_class_network},
@@ -3211,9 +3251,13 @@ var syntaxAider = syntax{style: open, why: "starts another agent, which decides 
 	{"logout", &syntax_operands_rest_Text_base_class_network},
 	{"mcp", &syntaxAider_Mcp},
 	{"models", &syntax_operands_rest_Text_base_class_network},
+	{"plugin", &syntaxAider_Extension},
+	{"plugins", &syntaxAider_Extension},
 	{"run", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"session", &syntax_operands_rest_Text_base_class_network},
 	{"sessions", &syntax_operands_rest_Text_base_class_network},
+	{"skill", &syntaxAider_Extension},
+	{"skills", &syntaxAider_Extension},
 	{"stats", &syntax_operands_rest_Text_base_class_network},
 	{"task", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"update", &syntax_operands_rest_Text_base_class_network},
@@ -3288,7 +3332,16 @@ var syntaxAnsible = syntax{style: gnu | bundled, service: "infrastructure", opti
 	{"* -m user *", &action_effects_ChangeRemote_verb_grant},
 }, operands: shape{head: []role{rolePlace}}, base: &action_class_network}
 
-var syntaxAnsible_galaxy = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_network}
+var syntaxAnsible_galaxy = syntax{style: open, options: []option{
+	{"--collections-path", &action_values_WriteTree},
+	{"--roles-path", &action_values_WriteTree},
+	{"--server", &action_values_Source},
+	{"-p", &action_values_WriteTree},
+	{"-s", &action_values_Source},
+}, subs: []program{
+	{"download", &syntax_operands_rest_Plugin_base_class_network},
+	{"install", &syntax_operands_rest_Plugin_base_class_network},
+}, groups: []string{"collection", "role"}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxAnsible_playbook = syntax{style: open, options: []option{
 	{"--check", &action_none},
@@ -3815,6 +3868,39 @@ var syntaxAria2c = syntax{style: open, options: []option{
 	{"-v", &action_none},
 	{"-x", &action_none},
 }, operands: shape{rest: roleURL}, base: &action_class_network_here_WriteTree}
+
+var syntaxAsdf_P = syntax{style: open, subs: []program{
+	{"*", &syntax_operands_head_Text_Plugin_base_class_localWrite},
+	{"available", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list-all", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls-remote", &syntax_operands_rest_Text_base_class_readOnly},
+	{"remove", &syntax_operands_rest_Text_base_class_localWrite},
+	{"rm", &syntax_operands_rest_Text_base_class_localWrite},
+	{"uninstall", &syntax_operands_rest_Text_base_class_localWrite},
+}, operands: shape{head: []role{roleText, rolePlugin}}}
+
+var syntaxAsdf = syntax{style: open, subs: []program{
+	{"current", &syntax_operands_rest_Text_base_class_readOnly},
+	{"doctor", &syntax_operands_rest_Text_base_class_readOnly},
+	{"exec", &syntax_b805be8b7a5a},
+	{"help", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls-remote", &syntax_operands_rest_Text_base_class_readOnly},
+	{"p", &syntaxAsdf_P},
+	{"plugin", &syntaxAsdf_P},
+	{"plugin-add", &syntax_operands_head_Text_Plugin_base_class_network},
+	{"plugin-install", &syntax_operands_head_Text_Plugin_base_class_network},
+	{"plugins", &syntaxAsdf_P},
+	{"root", &syntax_operands_rest_Text_base_class_readOnly},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+	{"versions", &syntax_operands_rest_Text_base_class_readOnly},
+	{"where", &syntax_operands_rest_Text_base_class_readOnly},
+	{"which", &syntax_operands_rest_Text_base_class_readOnly},
+	{"x", &syntax_b805be8b7a5a},
+}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxAt = syntax{language: "shell", options: []option{
 	{"-M", &action_none},
@@ -4526,7 +4612,7 @@ var syntaxBrew = syntax{style: open | bundled, options: []option{
 	{"style", &syntax_e7709c616dcd},
 	{"switch", &syntax_5783a2d4e926},
 	{"sync", &syntax_2fdde2dadf36},
-	{"tap", &syntax_2fdde2dadf36},
+	{"tap", &syntax_8f2250718967},
 	{"test", &syntax_e7709c616dcd},
 	{"uninstall", &syntax_5783a2d4e926},
 	{"unlink", &syntax_5783a2d4e926},
@@ -4766,6 +4852,10 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 }, texts: []option{
 	{"config*set*cafile", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*ignore-scripts*false", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options* -r ", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options*-import", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options*-require", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options*=-r ", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*proxy", &action_effects_ChangeRemote_verb_redirect},
 	{"config*set*registry", &action_values_Source},
 	{"config*set*script-shell", &action_effects_ChangeRemote_verb_weaken},
@@ -5375,6 +5465,8 @@ var syntaxClaude = syntax{style: open, why: "starts another agent, which decides
 	{"login", &syntax_operands_rest_Text_base_class_network},
 	{"logout", &syntax_operands_rest_Text_base_class_network},
 	{"mcp", &syntaxAider_Mcp},
+	{"plugin", &syntaxAider_Extension},
+	{"plugins", &syntaxAider_Extension},
 	{"setup-token", &syntax_operands_rest_Text_base_class_network},
 	{"update", &syntax_operands_rest_Text_base_class_network},
 }, operands: shape{rest: roleText}, base: &action_class_network}
@@ -5662,6 +5754,63 @@ var syntaxCmd_3aprint = syntax{style: slash, options: []option{
 	{"/d", &action_values_Write},
 }, operands: shape{rest: roleRead}, base: &action_class_localWrite}
 
+var syntaxCmd_3areplace = syntax{style: slash, why: "copies a locked database", options: []option{
+	{"/-y", &action_none},
+	{"/a", &action_none},
+	{"/b", &action_none},
+	{"/c", &action_none},
+	{"/copy", &action_none},
+	{"/copyall", &action_none},
+	{"/d", &action_none},
+	{"/dcopy", &action_none},
+	{"/e", &action_turns_Write_WriteTree_flags_recursive},
+	{"/exclude", &action_values_Text},
+	{"/f", &action_none},
+	{"/fft", &action_none},
+	{"/g", &action_none},
+	{"/h", &action_none},
+	{"/i", &action_none},
+	{"/j", &action_none},
+	{"/k", &action_none},
+	{"/l", &action_none},
+	{"/log", &action_values_Text},
+	{"/m", &action_none},
+	{"/mir", &action_33a86a0e669c},
+	{"/mov", &action_none},
+	{"/move", &action_none},
+	{"/mt", &action_none},
+	{"/n", &action_none},
+	{"/nc", &action_none},
+	{"/ndl", &action_none},
+	{"/nfl", &action_none},
+	{"/nh", &action_none},
+	{"/njh", &action_none},
+	{"/njs", &action_none},
+	{"/np", &action_none},
+	{"/ns", &action_none},
+	{"/o", &action_none},
+	{"/p", &action_none},
+	{"/purge", &action_33a86a0e669c},
+	{"/q", &action_none},
+	{"/r", &action_none},
+	{"/s", &action_turns_Write_WriteTree_flags_recursive},
+	{"/t", &action_none},
+	{"/tee", &action_none},
+	{"/u", &action_none},
+	{"/v", &action_none},
+	{"/w", &action_none},
+	{"/x", &action_none},
+	{"/xd", &action_values_Text},
+	{"/xf", &action_values_Text},
+	{"/xj", &action_none},
+	{"/xo", &action_none},
+	{"/y", &action_none},
+	{"/z", &action_none},
+	{"/zb", &action_none},
+}, texts: []option{
+	{"ntds.dit", &action_effects_ReadSecret},
+}, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_class_localWrite}
+
 var syntaxCmd_3atype = syntax{style: slash, options: []option{
 	{"/a", &action_none},
 	{"/c", &action_none},
@@ -5831,6 +5980,8 @@ var syntaxCodex = syntax{style: open, why: "starts another agent, which decides 
 	{"doctor", &syntax_operands_rest_Text_base_class_network},
 	{"e", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"exec", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"extension", &syntaxAider_Extension},
+	{"extensions", &syntaxAider_Extension},
 	{"headless", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"help", &syntax_operands_rest_Text_base_class_network},
 	{"list", &syntax_operands_rest_Text_base_class_network},
@@ -5838,9 +5989,13 @@ var syntaxCodex = syntax{style: open, why: "starts another agent, which decides 
 	{"logout", &syntax_operands_rest_Text_base_class_network},
 	{"mcp", &syntaxAider_Mcp},
 	{"models", &syntax_operands_rest_Text_base_class_network},
+	{"plugin", &syntaxAider_Extension},
+	{"plugins", &syntaxAider_Extension},
 	{"run", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"session", &syntax_operands_rest_Text_base_class_network},
 	{"sessions", &syntax_operands_rest_Text_base_class_network},
+	{"skill", &syntaxAider_Extension},
+	{"skills", &syntaxAider_Extension},
 	{"stats", &syntax_operands_rest_Text_base_class_network},
 	{"task", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"update", &syntax_operands_rest_Text_base_class_network},
@@ -6122,6 +6277,7 @@ var syntaxCqlsh = syntax{style: open, service: "database", input: roleSQL, optio
 	{"--file", &action_values_ScriptInput_streams_in_Data_setIn},
 	{"--host", &action_values_Place},
 	{"--output", &action_values_Output},
+	{"--queries-file", &action_values_ScriptInput_streams_in_Data_setIn},
 	{"--query", &action_values_SQL_streams_in_Data_setIn},
 	{"-Q", &action_values_SQL_streams_in_Data_setIn},
 	{"-S", &action_values_Place},
@@ -6900,63 +7056,6 @@ var syntaxDf = syntax{style: gnu, options: []option{
 	{"-y", &action_none},
 	{"-z", &action_none},
 }, operands: shape{rest: roleText}}
-
-var syntaxDiantz = syntax{style: slash, why: "copies a locked database", options: []option{
-	{"/-y", &action_none},
-	{"/a", &action_none},
-	{"/b", &action_none},
-	{"/c", &action_none},
-	{"/copy", &action_none},
-	{"/copyall", &action_none},
-	{"/d", &action_none},
-	{"/dcopy", &action_none},
-	{"/e", &action_turns_Write_WriteTree_flags_recursive},
-	{"/exclude", &action_values_Text},
-	{"/f", &action_none},
-	{"/fft", &action_none},
-	{"/g", &action_none},
-	{"/h", &action_none},
-	{"/i", &action_none},
-	{"/j", &action_none},
-	{"/k", &action_none},
-	{"/l", &action_none},
-	{"/log", &action_values_Text},
-	{"/m", &action_none},
-	{"/mir", &action_33a86a0e669c},
-	{"/mov", &action_none},
-	{"/move", &action_none},
-	{"/mt", &action_none},
-	{"/n", &action_none},
-	{"/nc", &action_none},
-	{"/ndl", &action_none},
-	{"/nfl", &action_none},
-	{"/nh", &action_none},
-	{"/njh", &action_none},
-	{"/njs", &action_none},
-	{"/np", &action_none},
-	{"/ns", &action_none},
-	{"/o", &action_none},
-	{"/p", &action_none},
-	{"/purge", &action_33a86a0e669c},
-	{"/q", &action_none},
-	{"/r", &action_none},
-	{"/s", &action_turns_Write_WriteTree_flags_recursive},
-	{"/t", &action_none},
-	{"/tee", &action_none},
-	{"/u", &action_none},
-	{"/v", &action_none},
-	{"/w", &action_none},
-	{"/x", &action_none},
-	{"/xd", &action_values_Text},
-	{"/xf", &action_values_Text},
-	{"/xj", &action_none},
-	{"/xo", &action_none},
-	{"/y", &action_none},
-	{"/z", &action_none},
-	{"/zb", &action_none},
-}, texts: []option{
-	{"ntds.dit", &action_effects_ReadSecret},
-}, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_class_localWrite}
 
 var syntaxDiff = syntax{style: gnu | numeric, options: []option{
 	{"--GTYPE-group-format", &action_values_Text},
@@ -7982,7 +8081,9 @@ var syntaxDotnet_Nuget = syntax{style: long | bundled, subs: []program{
 var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"--build-script", &action_values_Script},
 	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
 	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
 }, prefixes: []option{
 	{"-D", &action_values_Text},
 	{"-P", &action_values_Text},
@@ -8746,7 +8847,7 @@ var syntaxFind = syntax{style: long | expr, options: []option{
 	{"-mmin", &action_values_Text},
 	{"-mount", &action_none},
 	{"-mtime", &action_values_Text},
-	{"-name", &action_values_Glob},
+	{"-name", &action_values_Text},
 	{"-newer", &action_values_List},
 	{"-neweraa", &action_values_List},
 	{"-newermt", &action_values_Text},
@@ -11400,6 +11501,11 @@ var syntaxGit_Tag = syntax{style: gnu, options: []option{
 	{"-v", &action_operands_rest_Text},
 }, operands: shape{rest: roleChange}}
 
+var syntaxGit_Worktree_Remove = syntax{options: []option{
+	{"--force", &action_turns_CleanTree_DeleteTree},
+	{"-f", &action_turns_CleanTree_DeleteTree},
+}, operands: shape{head: []role{roleCleanTree}}, base: &action_class_destructive}
+
 var syntaxGit_Worktree = syntax{style: gnu | numeric, options: []option{
 	{"--checkout", &action_none},
 	{"--detach", &action_none},
@@ -11427,7 +11533,7 @@ var syntaxGit_Worktree = syntax{style: gnu | numeric, options: []option{
 	{"lock", &syntax_operands_rest_Text_base_class_localWrite},
 	{"move", &syntax_operands_head_Move_WriteTo_base_class_localWrite},
 	{"prune", &syntax_operands_rest_Text_base_class_localWrite},
-	{"remove", &syntax_operands_head_DeleteTree_base_class_destructive},
+	{"remove", &syntaxGit_Worktree_Remove},
 	{"repair", &syntax_operands_rest_Text_base_class_localWrite},
 	{"unlock", &syntax_operands_rest_Text_base_class_localWrite},
 }, base: &action_class_localWrite}
@@ -12006,6 +12112,30 @@ var syntaxGpg_connect_agent = syntax{style: open, texts: []option{
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxGpgconf = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxGrafana_cli = syntax{style: open, options: []option{
+	{"--path", &action_values_WriteTree},
+	{"--plugin-url", &action_values_Plugin},
+	{"--pluginUrl", &action_values_Plugin},
+	{"--pluginsDir", &action_values_WriteTree},
+	{"--repo", &action_values_Plugin},
+}, subs: []program{
+	{"check", &syntax_operands_rest_Text_base_class_network},
+	{"disable", &syntax_operands_rest_Text_base_class_localWrite},
+	{"enable", &syntax_operands_rest_Text_base_class_localWrite},
+	{"info", &syntax_operands_rest_Text_base_class_network},
+	{"install", &syntax_operands_rest_Plugin_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_class_network},
+	{"list-remote", &syntax_operands_rest_Text_base_class_network},
+	{"list-versions", &syntax_operands_rest_Text_base_class_network},
+	{"ls", &syntax_operands_rest_Text_base_class_network},
+	{"remove", &syntax_operands_rest_Text_base_class_localWrite},
+	{"rm", &syntax_operands_rest_Text_base_class_localWrite},
+	{"show", &syntax_operands_rest_Text_base_class_network},
+	{"uninstall", &syntax_operands_rest_Text_base_class_localWrite},
+	{"update", &syntax_operands_rest_Plugin_base_class_network},
+	{"upgrade", &syntax_operands_rest_Plugin_base_class_network},
+}, groups: []string{"plugin", "plugins"}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxGrep = syntax{style: gnu | numeric, options: []option{
 	{"--after-context", &action_values_Text},
@@ -13249,8 +13379,20 @@ var syntaxJq = syntax{options: []option{
 	{"-s", &action_none},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_streams_out_Input_setOut}
 
+var syntaxJupyter_Labextension = syntax{style: open, subs: []program{
+	{"*", &syntax_operands_rest_Text_base_class_localWrite},
+	{"build", &syntax_operands_rest_Plugin_base_class_network},
+	{"develop", &syntax_operands_rest_Plugin_base_class_network},
+	{"install", &syntax_operands_rest_Plugin_base_class_network},
+	{"link", &syntax_operands_rest_Plugin_base_class_network},
+}, operands: shape{rest: roleText}}
+
 var syntaxJupyter = syntax{style: open, options: []option{
 	{"--ip", &action_values_Listen},
+}, subs: []program{
+	{"labextension", &syntaxJupyter_Labextension},
+	{"nbextension", &syntaxJupyter_Labextension},
+	{"serverextension", &syntaxJupyter_Labextension},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxKadmin = syntax{style: long, input: roleLines, options: []option{
@@ -13395,6 +13537,24 @@ var syntaxKnife = syntax{style: open, service: "infrastructure", subs: []program
 }, groups: []string{"client", "cookbook", "data", "environment", "node", "role"}, operands: shape{rest: roleScript}, base: &action_class_network}
 
 var syntaxKpasswd = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
+var syntaxKrew = syntax{style: open, why: "installs code that the shell or another program runs later", subs: []program{
+	{"*", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"delete", &syntax_operands_rest_Text_base_class_localWrite},
+	{"help", &syntax_operands_rest_Text_base_class_network},
+	{"info", &syntax_operands_rest_Text_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_class_network},
+	{"ls", &syntax_operands_rest_Text_base_class_network},
+	{"remove", &syntax_operands_rest_Text_base_class_localWrite},
+	{"report", &syntax_operands_rest_Text_base_class_network},
+	{"rm", &syntax_operands_rest_Text_base_class_localWrite},
+	{"search", &syntax_operands_rest_Text_base_class_network},
+	{"self-update", &syntax_operands_rest_Text_base_class_localWrite},
+	{"status", &syntax_operands_rest_Text_base_class_network},
+	{"times", &syntax_operands_rest_Text_base_class_network},
+	{"uninstall", &syntax_operands_rest_Text_base_class_localWrite},
+	{"version", &syntax_operands_rest_Text_base_class_network},
+}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxKsh = syntax{style: first | plus, language: "shell", options: []option{
 	{"+B", &action_none},
@@ -14210,6 +14370,66 @@ var syntaxMake = syntax{style: open | bundled | long, input: roleRecipes, option
 	{"-j", &action_values_Text},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
+var syntaxMakecab = syntax{style: slash, why: "packs the files that a list names", options: []option{
+	{"/-y", &action_none},
+	{"/a", &action_none},
+	{"/b", &action_none},
+	{"/c", &action_none},
+	{"/copy", &action_none},
+	{"/copyall", &action_none},
+	{"/d", &action_values_Text},
+	{"/dcopy", &action_none},
+	{"/e", &action_turns_Write_WriteTree_flags_recursive},
+	{"/exclude", &action_values_Text},
+	{"/f", &action_values_Read_effects_Dynamic_operands_rest_Text},
+	{"/fft", &action_none},
+	{"/g", &action_none},
+	{"/h", &action_none},
+	{"/i", &action_none},
+	{"/j", &action_none},
+	{"/k", &action_none},
+	{"/l", &action_values_WriteTree},
+	{"/log", &action_values_Text},
+	{"/m", &action_none},
+	{"/mir", &action_33a86a0e669c},
+	{"/mov", &action_none},
+	{"/move", &action_none},
+	{"/mt", &action_none},
+	{"/n", &action_none},
+	{"/nc", &action_none},
+	{"/ndl", &action_none},
+	{"/nfl", &action_none},
+	{"/nh", &action_none},
+	{"/njh", &action_none},
+	{"/njs", &action_none},
+	{"/np", &action_none},
+	{"/ns", &action_none},
+	{"/o", &action_none},
+	{"/p", &action_none},
+	{"/purge", &action_33a86a0e669c},
+	{"/q", &action_none},
+	{"/r", &action_none},
+	{"/s", &action_turns_Write_WriteTree_flags_recursive},
+	{"/t", &action_none},
+	{"/tee", &action_none},
+	{"/u", &action_none},
+	{"/v", &action_none},
+	{"/v1", &action_none},
+	{"/v2", &action_none},
+	{"/v3", &action_none},
+	{"/w", &action_none},
+	{"/x", &action_none},
+	{"/xd", &action_values_Text},
+	{"/xf", &action_values_Text},
+	{"/xj", &action_none},
+	{"/xo", &action_none},
+	{"/y", &action_none},
+	{"/z", &action_none},
+	{"/zb", &action_none},
+}, texts: []option{
+	{"ntds.dit", &action_effects_ReadSecret},
+}, operands: shape{head: []role{roleRead, roleWrite}, rest: roleText}, base: &action_class_localWrite}
+
 var syntaxMan = syntax{options: []option{
 	{"--all", &action_none},
 	{"--apropos", &action_none},
@@ -14366,6 +14586,8 @@ var syntaxMini = syntax{style: open, why: "starts another agent, which decides w
 	{"doctor", &syntax_operands_rest_Text_base_class_network},
 	{"e", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"exec", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"extension", &syntaxAider_Extension},
+	{"extensions", &syntaxAider_Extension},
 	{"headless", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"help", &syntax_operands_rest_Text_base_class_network},
 	{"list", &syntax_operands_rest_Text_base_class_network},
@@ -14373,9 +14595,13 @@ var syntaxMini = syntax{style: open, why: "starts another agent, which decides w
 	{"logout", &syntax_operands_rest_Text_base_class_network},
 	{"mcp", &syntaxAider_Mcp},
 	{"models", &syntax_operands_rest_Text_base_class_network},
+	{"plugin", &syntaxAider_Extension},
+	{"plugins", &syntaxAider_Extension},
 	{"run", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"session", &syntax_operands_rest_Text_base_class_network},
 	{"sessions", &syntax_operands_rest_Text_base_class_network},
+	{"skill", &syntaxAider_Extension},
+	{"skills", &syntaxAider_Extension},
 	{"stats", &syntax_operands_rest_Text_base_class_network},
 	{"task", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"update", &syntax_operands_rest_Text_base_class_network},
@@ -14698,7 +14924,9 @@ var syntaxMv = syntax{style: gnu, options: []option{
 var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"--build-script", &action_values_Script},
 	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
 	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
 }, prefixes: []option{
 	{"-D", &action_values_Text},
 	{"-P", &action_values_Text},
@@ -15351,6 +15579,10 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 }, texts: []option{
 	{"config*set*cafile", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*ignore-scripts*false", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options* -r ", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options*-import", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options*-require", &action_effects_ChangeRemote_verb_weaken},
+	{"config*set*node-options*=-r ", &action_effects_ChangeRemote_verb_weaken},
 	{"config*set*proxy", &action_effects_ChangeRemote_verb_redirect},
 	{"config*set*registry", &action_values_Source},
 	{"config*set*script-shell", &action_effects_ChangeRemote_verb_weaken},
@@ -19240,6 +19472,19 @@ var syntaxSkate = syntax{style: open, subs: []program{
 	{"set", &syntax_10f121dfa28e},
 }, operands: shape{rest: roleText}}
 
+var syntaxSkills = syntax{style: open, why: "gives an agent programs and instructions of somebody else", subs: []program{
+	{"add", &syntax_6368e793bc2a},
+	{"find", &syntax_operands_rest_Text_base_class_network},
+	{"help", &syntax_operands_rest_Text_base_class_network},
+	{"install", &syntax_6368e793bc2a},
+	{"list", &syntax_operands_rest_Text_base_class_network},
+	{"ls", &syntax_operands_rest_Text_base_class_network},
+	{"remove", &syntax_operands_rest_Text_base_class_network},
+	{"rm", &syntax_operands_rest_Text_base_class_network},
+	{"search", &syntax_operands_rest_Text_base_class_network},
+	{"update", &syntax_6368e793bc2a},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxSkopeo_Copy_Docker_3a_2f_2f_2a = syntax{style: open, subs: []program{
 	{"*", &syntax_operands_rest_Text_base_class_localWrite},
 	{"docker://*", &syntax_operands_rest_Text_base_effects_ChangeRemote},
@@ -19345,8 +19590,9 @@ var syntaxSnap = syntax{style: open, subs: []program{
 	{"override", &syntax_fdd84df409ba},
 	{"ps", &syntax_operands_rest_Text_base_class_readOnly},
 	{"refresh", &syntax_fdd84df409ba},
-	{"remote-add", &syntax_fdd84df409ba},
+	{"remote-add", &syntax_15fbeb87c3c8},
 	{"remote-delete", &syntax_fdd84df409ba},
+	{"remote-modify", &syntax_15fbeb87c3c8},
 	{"remotes", &syntax_operands_rest_Text_base_class_readOnly},
 	{"remove", &syntax_fdd84df409ba},
 	{"repair", &syntax_fdd84df409ba},
@@ -20152,6 +20398,8 @@ var syntaxSweagent = syntax{style: open, why: "starts another agent, which decid
 	{"doctor", &syntax_operands_rest_Text_base_class_network},
 	{"e", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"exec", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"extension", &syntaxAider_Extension},
+	{"extensions", &syntaxAider_Extension},
 	{"headless", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"help", &syntax_operands_rest_Text_base_class_network},
 	{"i", &syntax_operands_rest_Text_base_class_localWrite},
@@ -20163,6 +20411,8 @@ var syntaxSweagent = syntax{style: open, why: "starts another agent, which decid
 	{"mcp", &syntaxAider_Mcp},
 	{"merge-preds", &syntax_operands_rest_Text_base_class_localWrite},
 	{"models", &syntax_operands_rest_Text_base_class_network},
+	{"plugin", &syntaxAider_Extension},
+	{"plugins", &syntaxAider_Extension},
 	{"quick-stats", &syntax_operands_rest_Text_base_class_localWrite},
 	{"r", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"remove-unfinished", &syntax_operands_rest_Text_base_class_localWrite},
@@ -20173,6 +20423,8 @@ var syntaxSweagent = syntax{style: open, why: "starts another agent, which decid
 	{"sessions", &syntax_operands_rest_Text_base_class_network},
 	{"sh", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"shell", &syntax_operands_rest_Text_base_effects_Dynamic},
+	{"skill", &syntaxAider_Extension},
+	{"skills", &syntaxAider_Extension},
 	{"stats", &syntax_operands_rest_Text_base_class_network},
 	{"task", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"traj-to-demo", &syntax_operands_rest_Text_base_class_localWrite},
@@ -20821,7 +21073,7 @@ var syntaxTerraform = syntax{style: long, service: "infrastructure", options: []
 	{"-diff", &action_none},
 	{"-force", &action_none},
 	{"-force-copy", &action_none},
-	{"-from-module", &action_values_MaybeFile},
+	{"-from-module", &action_values_Plugin},
 	{"-generate-config-out", &action_values_Write},
 	{"-generate-config-out-no", &action_values_Text},
 	{"-get", &action_values_Text_attached},
@@ -21737,6 +21989,49 @@ var syntaxUvx = syntax{style: first, options: []option{
 	{"-q", &action_none},
 }, operands: shape{rest: roleArgv}, base: &action_class_network}
 
+var syntaxVagrant_Plugin = syntax{style: open, options: []option{
+	{"--plugin-clean-sources", &action_none},
+	{"--plugin-source", &action_values_Source},
+}, subs: []program{
+	{"*", &syntax_operands_rest_Text_base_class_localWrite},
+	{"install", &syntax_operands_rest_Plugin_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"update", &syntax_operands_rest_Plugin_base_class_network},
+}, operands: shape{rest: roleText}}
+
+var syntaxVagrant = syntax{style: open, subs: []program{
+	{"config", &syntax_operands_rest_Text_base_class_readOnly},
+	{"current-context", &syntax_operands_rest_Text_base_class_readOnly},
+	{"delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"describe", &syntax_operands_rest_Text_base_class_readOnly},
+	{"destroy", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"enter", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"exec", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"get", &syntax_operands_rest_Text_base_class_readOnly},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ip", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"logs", &syntax_operands_rest_Text_base_class_readOnly},
+	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
+	{"plugin", &syntaxVagrant_Plugin},
+	{"pool-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"pool-destroy", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"purge", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"remove", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"rm", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"run", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"shell", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"snapshot-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"ssh", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"status", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stop-destroy", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"undefine", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+	{"vol-delete", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"vol-wipe", &syntax_operands_rest_Text_base_effects_Destroy},
+}, groups: []string{"disk", "snapshot", "storage", "volume"}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxVault_Kv = syntax{style: open, subs: []program{
 	{"*", &syntax_7df8baa9ea73},
 	{"get", &syntax_bccb5c9e1208},
@@ -22611,6 +22906,7 @@ var syntax_1066c201e467 = syntax{style: long, operands: shape{head: []role{roleR
 var syntax_10f121dfa28e = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
 var syntax_1151d3a4fe10 = syntax{style: bundled, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_localWrite}
 var syntax_13b44fd8fa41 = syntax{style: open, operands: shape{head: []role{roleText, roleObject}}, base: &action_effects_ChangeRemote}
+var syntax_15fbeb87c3c8 = syntax{operands: shape{head: []role{roleText, roleSource}}, base: &action_class_network_effects_ChangeSystem}
 var syntax_1db00a6f8f12 = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
 var syntax_1eb37e08c34c = syntax{style: long, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_readOnly}
 var syntax_20c0055a5000 = syntax{style: gnu, operands: shape{head: []role{roleGitKey, roleGitValue}}, base: &action_class_localWrite}
@@ -22663,6 +22959,7 @@ var syntax_7df8baa9ea73 = syntax{style: open, operands: shape{rest: roleMaybeFil
 var syntax_857f9b55a908 = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_change}
 var syntax_8d6124a4cbb9 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_8eec4dc3cd02 = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_effects_ChangeRemote_SendData}
+var syntax_8f2250718967 = syntax{style: bundled, operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_network}
 var syntax_8f5e87fa8ffc = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_destructive}
 var syntax_931cccb9a567 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
 var syntax_9706a83d13b5 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_class_network_streams_in_Data_setIn}
@@ -22728,7 +23025,6 @@ var syntax_fadfd888a902 = syntax{style: open, base: &action_effects_ReadSecret_s
 var syntax_fdd84df409ba = syntax{operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
 var syntax_operands_head_Clone_WriteTree = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 var syntax_operands_head_Clone_WriteTree_base_class_network = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network}
-var syntax_operands_head_DeleteTree_base_class_destructive = syntax{operands: shape{head: []role{roleDeleteTree}}, base: &action_class_destructive}
 var syntax_operands_head_EditTree_rest_Text_base_none = syntax{operands: shape{head: []role{roleEditTree}, rest: roleText}, base: &action_none}
 var syntax_operands_head_Move_WriteTo_base_class_localWrite = syntax{operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_class_localWrite}
 var syntax_operands_head_Place_base_effects_Destroy = syntax{operands: shape{head: []role{rolePlace}}, base: &action_effects_Destroy}
@@ -22738,6 +23034,8 @@ var syntax_operands_head_Read_rest_Text_base_class_readOnly = syntax{operands: s
 var syntax_operands_head_SQL_base_class_network = syntax{operands: shape{head: []role{roleSQL}}, base: &action_class_network}
 var syntax_operands_head_ScriptNode_rest_Text_base_none = syntax{operands: shape{head: []role{roleScriptNode}, rest: roleText}, base: &action_none}
 var syntax_operands_head_Shell_base_class_localWrite = syntax{operands: shape{head: []role{roleShell}}, base: &action_class_localWrite}
+var syntax_operands_head_Text_Plugin_base_class_localWrite = syntax{operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_localWrite}
+var syntax_operands_head_Text_Plugin_base_class_network = syntax{operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_network}
 var syntax_operands_head_Text_URL_base_class_network = syntax{operands: shape{head: []role{roleText, roleURL}}, base: &action_class_network}
 var syntax_operands_head_Text_WriteTo_base_class_network = syntax{operands: shape{head: []role{roleText, roleWriteTo}}, base: &action_class_network}
 var syntax_operands_head_Text_Write_base_none = syntax{operands: shape{head: []role{roleText, roleWrite}}, base: &action_none}
@@ -22759,6 +23057,7 @@ var syntax_operands_rest_MaybeFile_base_effects_ChangeRemote = syntax{operands: 
 var syntax_operands_rest_MaybeFile_base_effects_ChangeSystem = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeSystem}
 var syntax_operands_rest_Object_base_class_readOnly = syntax{operands: shape{rest: roleObject}, base: &action_class_readOnly}
 var syntax_operands_rest_Package_base_class_network = syntax{operands: shape{rest: rolePackage}, base: &action_class_network}
+var syntax_operands_rest_Plugin_base_class_network = syntax{operands: shape{rest: rolePlugin}, base: &action_class_network}
 var syntax_operands_rest_ScriptCode_base_effects_Persist = syntax{operands: shape{rest: roleScriptCode}, base: &action_effects_Persist}
 var syntax_operands_rest_Secret_base_class_readOnly = syntax{operands: shape{rest: roleSecret}, base: &action_class_readOnly}
 var syntax_operands_rest_SendFile_base_none = syntax{operands: shape{rest: roleSendFile}, base: &action_none}
@@ -23000,6 +23299,7 @@ var action_streams_out_Input_setOut = action{streams: streams{out: Input, setOut
 var action_turns_Archive_Read_here_WriteTree = action{turns: []turn{{roleArchive, roleRead}}, here: roleWriteTree}
 var action_turns_Archive_Write_Text_EditTree = action{turns: []turn{{roleArchive, roleWrite}, {roleText, roleEditTree}}}
 var action_turns_Archive_Write_flags_reject = action{turns: []turn{{roleArchive, roleWrite}}, flags: reject}
+var action_turns_CleanTree_DeleteTree = action{turns: []turn{{roleCleanTree, roleDeleteTree}}}
 var action_turns_Compress_Read = action{turns: []turn{{roleCompress, roleRead}}}
 var action_turns_Delete_Text = action{turns: []turn{{roleDelete, roleText}}}
 var action_turns_Edit_Read = action{turns: []turn{{roleEdit, roleRead}}}
@@ -23042,7 +23342,6 @@ var action_values_Folder_flags_notHere = action{values: []role{roleFolder}, flag
 var action_values_Form = action{values: []role{roleForm}}
 var action_values_Form_effects_ChangeRemote = action{values: []role{roleForm}, effects: []effect.Kind{effect.ChangeRemote}}
 var action_values_GitConfig = action{values: []role{roleGitConfig}}
-var action_values_Glob = action{values: []role{roleGlob}}
 var action_values_Host = action{values: []role{roleHost}}
 var action_values_Host_class_network = action{values: []role{roleHost}, class: network}
 var action_values_Host_effects_Listen_RemoteShell = action{values: []role{roleHost}, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
@@ -23079,6 +23378,7 @@ var action_values_Perl_attached = action{values: []role{rolePerl}, attached: tru
 var action_values_Perl_operands_rest_Move = action{values: []role{rolePerl}, operands: &shape_rest_Move}
 var action_values_Perl_operands_rest_Read = action{values: []role{rolePerl}, operands: &shape_rest_Read}
 var action_values_Place = action{values: []role{rolePlace}}
+var action_values_Plugin = action{values: []role{rolePlugin}}
 var action_values_PowerShellWords = action{values: []role{rolePowerShellWords}}
 var action_values_Privilege = action{values: []role{rolePrivilege}}
 var action_values_Python_operands_rest_Text_flags_stop = action{values: []role{rolePython}, operands: &shape_rest_Text, flags: stop}
@@ -23091,6 +23391,7 @@ var action_values_Read_attached = action{values: []role{roleRead}, attached: tru
 var action_values_Read_class_localWrite = action{values: []role{roleRead}, class: localWrite}
 var action_values_Read_class_network = action{values: []role{roleRead}, class: network}
 var action_values_Read_effects_ChangeSystem = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeSystem}}
+var action_values_Read_effects_Dynamic_operands_rest_Text = action{values: []role{roleRead}, effects: []effect.Kind{effect.Dynamic}, operands: &shape_rest_Text}
 var action_values_Read_flags_reject = action{values: []role{roleRead}, flags: reject}
 var action_values_Read_operands_rest_Read = action{values: []role{roleRead}, operands: &shape_rest_Read}
 var action_values_Read_streams_in_Data_setIn = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}}

@@ -243,6 +243,9 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.WriteFile, w, true)
 	case roleDelete:
 		r.touch(effect.DeleteFile, w, tree)
+	case roleCleanTree:
+		r.touch(effect.DeleteFile, w, true)
+		r.use.Touches[len(r.use.Touches)-1].Checked = true
 	case roleDeleteTree:
 		r.touch(effect.DeleteFile, w, true)
 	case roleRmdir:
@@ -259,11 +262,6 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.ChangePermissions, w, tree)
 	case roleOver:
 		r.touch(effect.ChangeSystem, w, false)
-	case roleGlob:
-		if r.glob != "" || w.Pattern {
-			r.flags |= widen
-		}
-		r.glob = w.Text
 	}
 }
 
@@ -274,6 +272,8 @@ func (r *reader) applyOther(role role, w Word) {
 		r.url(w)
 	case roleSource:
 		r.touch(effect.ChangeRemote, w, false)
+	case rolePlugin:
+		r.plugin(w)
 	case roleImageSource:
 		r.images(w)
 	case roleFetch:
@@ -420,8 +420,9 @@ func (r *reader) effect(k effect.Kind) {
 func (r *reader) nest(role role, words []Word) {
 	switch role {
 	case roleArgv, roleArgvSemi, roleArgvRemote, roleArgvStdin:
-		words = r.placeholders(role, words)
-		r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
+		for _, words := range r.placeholders(role, words) {
+			r.code(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, Stdin: role == roleArgvStdin})
+		}
 	case roleArgvScript:
 		switch language := FileLanguage(words[0].Text); {
 		case words[0].Text == "-", isStdin(words[0].Text):

@@ -22,6 +22,7 @@ const (
 	roleStore          // a database in a file, written where something in it is changed
 	roleDelete         // a file, or with the recursive flag a folder
 	roleDeleteTree
+	roleCleanTree // deleted unless version control misses something in it
 	roleRmdir
 	roleMove // goes away, with all it holds
 	roleList
@@ -30,9 +31,9 @@ const (
 	roleChmod // permissions, owner, attributes
 	roleOver  // a folder over which something is mounted
 	roleStart // find: where it starts
-	roleGlob  // find: a test by name
 	roleURL
 	roleSource      // addresses that packages come from
+	rolePlugin      // what a plug-in is installed from
 	roleImageSource // an image that runs in a cluster, or settings that name some
 	roleFetch       // a URL whose content is saved under its own name
 	roleHost

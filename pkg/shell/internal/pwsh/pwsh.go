@@ -126,6 +126,10 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 			// and a script that is loaded becomes a part of this one.
 			p.w.Dynamic(effect.CauseUnresolved, "loads a script that nothing in the text names: "+name.Show, p.at)
 		}
+		if c == '&' && name.Bare && p.ends() && !strings.HasPrefix(strings.ToLower(name.Show), "$env:") {
+			// Without an argument it says no more than a script that is loaded.
+			p.w.Dynamic(effect.CauseUnresolved, "runs what nothing in the text names: "+name.Show, p.at)
+		}
 		return p.command(name, in)
 	case strings.HasPrefix(p.text[p.i:], unset): // it stood there as text
 		return p.command(p.argument(), in)
@@ -172,6 +176,12 @@ func (p *pwsh) element(in abstract.Value, until byte) abstract.Value {
 		return abstract.Value{}
 	}
 	return p.command(abstract.Value{Text: word, From: p.at}, in)
+}
+
+// ends reports whether a statement ends here.
+func (p *pwsh) ends() bool {
+	rest := strings.TrimLeft(p.text[p.i:], " \t")
+	return rest == "" || strings.IndexByte("\r\n;|)}", rest[0]) >= 0
 }
 
 // assignment reads `= expr` behind a variable that starts at start.

@@ -1,0 +1,133 @@
+package command
+
+import (
+	"slices"
+	"strings"
+)
+
+// found returns the names that the tests -name leave to what find finds where it
+// comes to any of its arguments at the given places, which run a command or
+// delete; nil if it may be of any name.
+//
+// Only tests that hold whatever else does count: of "-name a -o -name b" both
+// names where both sides have one, and of "! -name a" none.
+func found(args []Word, places ...int) []string {
+	x := expression{args: args, reached: map[int][]string{}}
+	for x.i = 1; x.i < len(args) && !args[x.i].Pattern && !begins(args[x.i].Text); x.i++ {
+	}
+	x.list(nil, 0)
+	if x.failed || x.i < len(args) {
+		return nil
+	}
+	var out []string
+	for _, place := range places {
+		names := x.reached[place]
+		if names == nil {
+			return nil
+		}
+		out = append(out, names...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// begins reports whether a word begins the expression of find.
+func begins(word string) bool {
+	return word != "" && (word[0] == '-' || strings.Contains("(),!", word))
+}
+
+// An expression is that of find, being read.
+type expression struct {
+	args    []Word
+	i       int
+	reached map[int][]string // the names that come to an action, by its place
+	failed  bool             // it cannot be told
+}
+
+// maxNested bounds the brackets in an expression, and maxFound the names.
+const (
+	maxNested = 64
+	maxFound  = 16
+)
+
+// list reads what stands between brackets: alternatives, and commas between them.
+// given are the names that come here, nil if any may; it returns those for which
+// it can be true.
+func (x *expression) list(given []string, depth int) []string {
+	out := x.all(given, depth)
+	for x.i < len(x.args) && !x.failed {
+		switch x.args[x.i].Text {
+		case "-o", "-or":
+			x.i++
+			if side := x.all(given, depth); out == nil || side == nil || len(out)+len(side) > maxFound {
+				out = nil
+			} else {
+				out = slices.Concat(out, side)
+			}
+		case ",":
+			x.i++
+			out = x.all(given, depth)
+		default:
+			return out
+		}
+	}
+	return out
+}
+
+// all reads tests and actions that have to be true together.
+func (x *expression) all(given []string, depth int) (out []string) {
+	for x.i < len(x.args) && !x.failed {
+		switch w := x.args[x.i]; w.Text {
+		case "-o", "-or", ",", ")":
+			return out
+		case "-a", "-and":
+			x.i++
+		default:
+			names := given
+			if out != nil {
+				names = out
+			}
+			if more := x.term(names, depth); out == nil {
+				out = more
+			}
+		}
+	}
+	return out
+}
+
+// term reads one test or action, or what brackets hold.
+func (x *expression) term(given []string, depth int) []string {
+	at, w := x.i, x.args[x.i]
+	x.i++
+	x.failed = x.failed || w.Pattern || depth > maxNested
+	switch w.Text {
+	case "(":
+		out := x.list(given, depth+1)
+		x.failed = x.failed || x.i >= len(x.args) || x.args[x.i].Text != ")"
+		x.i++
+		return out
+	case "!", "-not":
+		if x.i < len(x.args) {
+			x.term(given, depth+1)
+		}
+	case "-name":
+		if x.i >= len(x.args) || x.args[x.i].Pattern || begins(x.args[x.i].Text) { // which another option might own
+			x.failed = true
+			return nil
+		}
+		x.i++
+		return []string{x.args[x.i-1].Text}
+	case "-delete":
+		x.reached[at] = given
+	case "-exec", "-execdir", "-ok", "-okdir":
+		x.reached[at] = given
+		for ; x.i < len(x.args); x.i++ {
+			if text := x.args[x.i].Text; text == ";" || text == "+" && x.args[x.i-1].Text == "{}" {
+				x.i++
+				return nil
+			}
+		}
+	default: // values of other tests are none, as they begin nothing
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFound holds which names come to the actions of find.
+func TestFound(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"find . -name a -delete":                                                    "a",
+		"find . -name a -o -name b -delete":                                         "b",
+		"find . ( -name a -o -name b ) -delete":                                     "a b",
+		"find x y -type f ( -name a -o -name b ) -a -delete":                        "a b",
+		"find . -name a -delete -o -name b -delete":                                 "a b",
+		"find . -name n -prune -o -name a -delete":                                  "a",
+		"find . ( -name a -o ( -name b -o -name c ) ) -delete":                      "a b c",
+		"find . -name a ( -delete , -print )":                                       "a",
+		"find . -name a -name b -delete":                                            "a",
+		"find . -name a -exec rm x ; -delete":                                       "a",
+		"find . -name a -exec rm {} + -delete":                                      "a",
+		"find . -delete":                                                            "",
+		"find . -delete -name a":                                                    "",
+		"find . -name a -o -delete":                                                 "",
+		"find . -name a -delete -o -delete":                                         "",
+		"find . ( -name a -o -type f ) -delete":                                     "",
+		"find . ! -name a -delete":                                                  "",
+		"find . -not ( -name a ) -delete":                                           "",
+		"find . -name a , -delete":                                                  "",
+		"find . -name a -o ( -type f -delete )":                                     "",
+		"find . -printf -name -true -delete":                                        "",
+		"find . -printf -name -delete":                                              "",
+		"find . -iname a -delete":                                                   "",
+		"find . ( -name a -delete":                                                  "",
+		"find . -name a ) -delete":                                                  "",
+		"find . -name a -exec rm x -delete":                                         "",
+		"find . -name":                                                              "",
+		"find . " + strings.Repeat("( ", 100) + "-name a -delete":                   "",
+		"find . ( -name 0" + strings.Repeat(" -o -name 1", maxFound) + " ) -delete": "",
+	} {
+		var args []Word
+		for _, w := range strings.Fields(text) {
+			args = append(args, Word{Text: w})
+		}
+		var places []int
+		for i, w := range args {
+			if w.Text == "-delete" {
+				places = append(places, i)
+			}
+		}
+		if got := strings.Join(found(args, places...), " "); got != want {
+			t.Errorf("%s: finds %q, want %q", text, got, want)
+		}
+	}
+	args := []Word{{Text: "find"}, {Text: "."}, {Text: "-name"}, {Text: "a"}, {Text: "*", Pattern: true}, {Text: "-delete"}}
+	if got := found(args, 5); slices.Contains(got, "a") {
+		t.Errorf("a word that is not known leaves only %q", got)
+	}
+}

@@ -1,0 +1,43 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// fed walks what a program that reads text of its own language, such as SQL, is given
+// in a file that the text fetched, wherever in its arguments that stands: it
+// may take any file that it does not take for data to be such text.
+func (s *state) fed(base string, argv []abstract.Value, use command.Use) {
+	if !command.IsQuery(use.Language) || s.remote > 0 {
+		return
+	}
+	for _, v := range argv[1:] {
+		if !v.Known() || taken(v, use) {
+			continue
+		}
+		name := v.Text
+		if option, value, ok := strings.Cut(name, "="); ok && strings.HasPrefix(option, "-") {
+			name = value
+		}
+		p, pattern := name, false
+		if !strings.HasPrefix(name, "/dev/fd/") {
+			p, pattern = s.place().Path(name, false)
+		}
+		if vals := s.fileValues(p, false); !pattern && len(vals) > 0 && vals[0].Taint&foreignCode != 0 {
+			s.runText(use.Language, vals[0], base, v.From, nil)
+		}
+	}
+}
+
+// taken reports whether a program is known to take an argument for a file that it
+// reads or writes, or for code.
+func taken(v abstract.Value, use command.Use) bool {
+	return slices.ContainsFunc(use.Touches, func(t command.Touch) bool {
+		return (t.Kind == effect.ReadFile || t.Kind == effect.WriteFile) && t.Word.From == v.From
+	}) || slices.ContainsFunc(use.Nested, func(n command.Nested) bool { return n.Words[0].From == v.From })
+}
