@@ -68,7 +68,7 @@ func runAllowed(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	_, p, err := pipeline(c, w)
+	_, p, err := pipeline(c, w, true)
 	if err != nil {
 		return err
 	}

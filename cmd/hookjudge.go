@@ -135,11 +135,10 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		answer, err := h.Answer(ctx, event, true, "")
 		return hookAnswer{Allow: true, Answer: answer}, err
 	}
-	set, p, err := pipeline(c, w)
+	set, p, err := pipeline(c, w, true)
 	if err != nil {
 		return hookAnswer{}, err
 	}
-	p.Warm()
 	allow, reason, err := judgeAll(ctx, p, event)
 	switch {
 	case err != nil:

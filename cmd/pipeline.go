@@ -14,12 +14,14 @@ import (
 )
 
 // pipeline returns the pipeline that a command line asks for, and its settings.
-func pipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error) {
+// single is for a process that judges one action.
+func pipeline(c *cli.Context, w *World, single bool) (*config.Loaded, *shield.Pipeline, error) {
 	set, err := settings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
+	cfg.Single = single
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
 	cfg.Approve.Plain = !colour(c, w, true)
 	p, err := shield.NewPipeline(cfg)

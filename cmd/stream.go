@@ -29,7 +29,7 @@ func (s stage) judge(c *cli.Context, w *World) error {
 		return err
 	}
 	await(w, "actions from the terminal, one JSON object a line")
-	set, p, err := pipeline(c, w)
+	set, p, err := pipeline(c, w, false)
 	if err != nil {
 		return refuseAll(c.Context, w, err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"testing"
 
@@ -8,9 +9,33 @@ import (
 )
 
 // TestFresh checks that go generate would change nothing: that digest and tokenizer
-// are those of the files which ship.
+// are those of the files which ship, and that the packed graph holds their weights.
 func TestFresh(t *testing.T) {
-	gentest.Fresh(t, main, []string{"default"}, []string{"digest_gen.go", "tokenizer_gen.bin"})
+	gentest.Fresh(t, main, []string{"default", "graph_gen.ort"}, []string{"digest_gen.go", "tokenizer_gen.bin"})
+}
+
+// TestOtherGraph holds that a packed graph of other weights, and an ONNX file that
+// is damaged or has no table, are refused.
+func TestOtherGraph(t *testing.T) {
+	packed, err := os.ReadFile("../graph_gen.ort")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := os.ReadFile("../default/model.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(packed)
+	changed[len(changed)/2]++
+	for _, test := range []struct{ name, model, packed, want string }{
+		{"a weight is another", string(model), string(changed), "run training/pack.py"},
+		{"the file is cut", string(model[:len(model)/2]), string(packed), "EOF"},
+		{"no table", "", string(packed), "no initializer"},
+	} {
+		t.Chdir(gentest.Folder(t, map[string]string{"default/model.onnx": test.model, "graph_gen.ort": test.packed}))
+		_, _, err := table()
+		gentest.Refused(t, test.name, err, test.want)
+	}
 }
 
 // TestRefuses holds that no digest is written where there is no model.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -70,11 +71,13 @@ var modelFiles = [...]string{"model.onnx", "onnx/model.onnx", "onnx/model_quanti
 type Model struct {
 	Card   Card
 	Digest string // SHA-256 over the names and contents of its files, in hex
+	Single bool   // the process scores one text: loading takes less time, scoring more; to be set before the first
 
 	files     fs.FS
-	own       bool // shield's own model; its tokenizer is read by shield's own code
-	graphFile string
-	malicious int // index of the label
+	own       bool   // shield's own model; its tokenizer is read by shield's own code
+	packed    packed // what of shield's own model needs no reading; nil: everything is read
+	graphFile string // "" with packed
+	malicious int    // index of the label
 	labels    int
 	length    int // tokens of a window, including special tokens
 	vocab     int
@@ -110,14 +113,13 @@ func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Mod
 	if err := m.readConfig(); err != nil {
 		return nil, err
 	}
-	for _, name := range modelFiles {
-		if info, err := fs.Stat(files, name); err == nil && info.Mode().IsRegular() {
-			m.graphFile = name
-			break
-		}
+	if m.own {
+		m.packed, _ = files.(packed)
 	}
-	if m.graphFile == "" {
-		return nil, errors.New("model: model.onnx is missing in the folder")
+	if m.packed == nil {
+		if err := m.findGraph(); err != nil {
+			return nil, err
+		}
 	}
 	if m.Digest == "" {
 		var err error
@@ -127,6 +129,17 @@ func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Mod
 	}
 	m.tokens, m.table, m.load = sync.OnceValues(m.readTokenizer), sync.OnceValues(m.readTable), sync.OnceValues(m.read)
 	return m, nil
+}
+
+// findGraph sets the name of the graph's file.
+func (m *Model) findGraph() error {
+	for _, name := range modelFiles {
+		if info, err := fs.Stat(m.files, name); err == nil && info.Mode().IsRegular() {
+			m.graphFile = name
+			return nil
+		}
+	}
+	return errors.New("model: model.onnx is missing in the folder")
 }
 
 func (m *Model) readCard() error {
@@ -255,12 +268,26 @@ func (m *Model) read() (*loaded, error) {
 	return &l, nil
 }
 
-// packed is a folder that has its tokenizer.json in a form that needs no reading.
-type packed interface{ PackedTokenizer() string }
+// packed is a folder that has what is large in forms that need no reading: its
+// tokenizer.json, its graph, and of that the table of the wide half.
+type packed interface {
+	PackedTokenizer() string
+	PackedGraph() string
+	PackedTable() string
+}
+
+// A form is what a graph was made into before it is loaded.
+type form uint8
+
+const (
+	plainGraph     form = iota // ONNX, as it was exported
+	optimizedGraph             // ONNX, optimised: to do that again takes as long as loading it
+	packedGraph                // in ONNX Runtime's own format, optimised
+)
 
 func (m *Model) openTokenizer() (*tokenizer.Tokenizer, error) {
-	if p, ok := m.files.(packed); ok && m.own {
-		return tokenizer.OpenPacked(p.PackedTokenizer())
+	if m.packed != nil {
+		return tokenizer.OpenPacked(m.packed.PackedTokenizer())
 	}
 	data, err := readFile(m.files, "tokenizer.json", maxJSONFile)
 	if err != nil {
@@ -293,6 +320,9 @@ func (m *Model) readGraph() (runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.packed != nil {
+		return newSession(path, bytesOf(m.packed.PackedGraph()), &ownGraph, packedGraph, m.Single)
+	}
 	data, err := readFile(m.files, m.graphFile, maxModelFile)
 	if err != nil {
 		return nil, err
@@ -301,8 +331,21 @@ func (m *Model) readGraph() (runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSession(path, data, g, m.Card.Optimized)
+	f := plainGraph
+	if m.Card.Optimized {
+		f = optimizedGraph
+	}
+	return newSession(path, data, g, f, m.Single)
 }
+
+// ownGraph is what readGraph says of shield's own model.
+var ownGraph = graph{
+	inputs:  []port{{"input_ids", elemInt64}, {"attention_mask", elemInt64}},
+	outputs: []port{{"logits", elemFloat}},
+}
+
+// bytesOf returns the bytes of a text, which must not be written to, without a copy.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // Runtime loads the model, and returns the path and the release of the ONNX
 // Runtime that runs it.

@@ -2,6 +2,18 @@
 
 package classify
 
+// #include <stdlib.h>
+// #ifdef __GLIBC__
+// #include <malloc.h>
+// #endif
+//
+// static void one_arena(void) {
+// #ifdef __GLIBC__
+// 	mallopt(M_ARENA_MAX, 1);
+// #endif
+// }
+import "C"
+
 import (
 	"context"
 	"errors"
@@ -30,6 +42,9 @@ func startRuntime(path string) error {
 	switch {
 	case environment.path == "":
 		environment.path = path
+		// glibc gives a thread that is not the first an arena that grows by a page a
+		// call of the system: two thousand while the runtime starts.
+		C.one_arena()
 		ort.SetSharedLibraryPath(path)
 		if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
 			environment.err = fmt.Errorf("load ONNX Runtime from %s: %w", path, err)
@@ -50,9 +65,10 @@ type session struct {
 	inputs []port
 }
 
-// newSession loads a graph. An optimised graph is not optimised again, which
-// would take as long as loading it.
-func newSession(library string, data []byte, g *graph, optimized bool) (runner, error) {
+// newSession loads a graph. What is in form packed must stay as it is for as long
+// as the process lives, in memory that is not Go's: the runtime uses it as it lies.
+// single is for a process that runs it once.
+func newSession(library string, data []byte, g *graph, f form, single bool) (runner, error) {
 	inputs, err := g.known()
 	if err != nil {
 		return nil, err
@@ -66,12 +82,25 @@ func newSession(library string, data []byte, g *graph, optimized bool) (runner, 
 	}
 	defer opts.Destroy()
 	level := ort.GraphOptimizationLevel(ort.GraphOptimizationLevelEnableExtended)
-	if optimized {
+	if f != plainGraph {
 		level = ort.GraphOptimizationLevelDisableAll
 	}
 	if err := errors.Join(opts.SetIntraOpNumThreads(1), opts.SetInterOpNumThreads(1), opts.SetGraphOptimizationLevel(level),
 		opts.SetLogSeverityLevel(ort.LoggingLevelFatal), opts.SetCpuMemArena(false)); err != nil {
 		return nil, err
+	}
+	// https://github.com/microsoft/onnxruntime/blob/v1.24.1/include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h
+	var entries []string
+	if f == packedGraph {
+		entries = append(entries, "session.use_ort_model_bytes_directly", "session.use_ort_model_bytes_for_initializers")
+	}
+	if single {
+		entries = append(entries, "session.disable_prepacking") // what it would save later is less than it takes
+	}
+	for _, key := range entries {
+		if err := opts.AddSessionConfigEntry(key, "1"); err != nil {
+			return nil, err
+		}
 	}
 	names := make([]string, len(inputs))
 	for i, in := range inputs {

@@ -58,6 +58,9 @@ func (m *Model) readTable() ([]byte, error) {
 	if m.Card.Wide == nil {
 		return nil, nil
 	}
+	if m.packed != nil {
+		return bytesOf(m.packed.PackedTable()), nil
+	}
 	data, err := readFile(m.files, m.graphFile, maxModelFile)
 	if err != nil {
 		return nil, err

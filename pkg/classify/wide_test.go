@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -94,45 +97,104 @@ func TestEstimateOfDefault(t *testing.T) {
 	}
 	judged, settled, differ := 0, 0, 0
 	side := func(s Score) string { return fmt.Sprint(s.Injection, s.Injection && s.Confidence >= 0.85) }
-	for _, name := range []string{"everyday/actions.jsonl", "structured/cases.jsonl"} {
-		f, err := os.Open(filepath.Join("..", "..", "testdata", name))
+	for text := range texts(t, 4) {
+		judged++
+		e, ok := m.Estimate(t.Context(), text)
+		if !ok || side(e.Low) != side(e.High) {
+			continue
+		}
+		settled++
+		s, err := m.Score(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		n := 0
-		for lines := bufio.NewScanner(f); lines.Scan(); n++ {
-			var row struct{ Action json.RawMessage }
-			if n%4 != 0 || json.Unmarshal(lines.Bytes(), &row) != nil {
-				continue
-			}
-			a, err := action.Parse(row.Action)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := Text(a)
-			if err != nil {
-				t.Fatal(err)
-			}
-			judged++
-			e, ok := m.Estimate(t.Context(), text)
-			if !ok || side(e.Low) != side(e.High) {
-				continue
-			}
-			settled++
-			s, err := m.Score(t.Context(), text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if side(s) != side(e.Likely) {
-				differ++
-				t.Logf("%.200s: estimated %+v, is %+v", text, e, s)
-			}
+		if side(s) != side(e.Likely) {
+			differ++
+			t.Logf("%.200s: estimated %+v, is %+v", text, e, s)
 		}
 	}
 	t.Logf("%d actions, %d settled by the estimate, %d otherwise than by the model", judged, settled, differ)
 	if judged < 280 || settled < judged*3/4 || differ > 0 {
 		t.Errorf("%d actions, %d settled, %d differ", judged, settled, differ)
+	}
+}
+
+// TestPacked holds that shield's own model answers to the last bit what the ONNX
+// file answers that it was made of, whether it is loaded for one text or for many.
+func TestPacked(t *testing.T) {
+	t.Parallel()
+	openTest(t, "bert") // skips where there is no runtime
+	folder := os.DirFS(filepath.Join("..", "..", "models", "default"))
+	data, err := fs.ReadFile(folder, "model.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err := readGraph(data); err != nil || !reflect.DeepEqual(g, &ownGraph) {
+		t.Errorf("the graph is %+v, %v; want %+v", g, err, ownGraph)
+	}
+	var all []*Model
+	for _, open := range []struct {
+		files  fs.FS
+		single bool
+	}{{folder, false}, {models.Default(), false}, {models.Default(), true}} {
+		m, err := OpenModel(open.files, models.Digest, library)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Single = open.single
+		all = append(all, m)
+	}
+	n := 0
+	for text := range texts(t, 6) {
+		n++
+		want, err := all[0].Score(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		estimate, ok := all[0].Estimate(t.Context(), text)
+		for _, m := range all[1:] {
+			if got, err := m.Score(t.Context(), text); err != nil || got != want {
+				t.Errorf("%.200s: %+v, %v; want %+v", text, got, err, want)
+			}
+			if got, has := m.Estimate(t.Context(), text); has != ok || got != estimate {
+				t.Errorf("%.200s: estimate %+v, %t; want %+v, %t", text, got, has, estimate, ok)
+			}
+		}
+	}
+	if n < 180 {
+		t.Errorf("%d texts", n)
+	}
+}
+
+// texts yields what the model is given of every nth of the labelled actions that it
+// was not trained on.
+func texts(t *testing.T, nth int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, name := range []string{"everyday/actions.jsonl", "structured/cases.jsonl"} {
+			f, err := os.Open(filepath.Join("..", "..", "testdata", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			n := 0
+			for lines := bufio.NewScanner(f); lines.Scan(); n++ {
+				var row struct{ Action json.RawMessage }
+				if n%nth != 0 || json.Unmarshal(lines.Bytes(), &row) != nil {
+					continue
+				}
+				a, err := action.Parse(row.Action)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := Text(a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !yield(text) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -314,8 +314,8 @@ func TestTraceNamesRules(t *testing.T) {
 	}
 }
 
-// TestWarm holds that a pipeline which is warmed while it judges judges as others do.
-func TestWarm(t *testing.T) {
+// TestSingle holds that a pipeline for one action judges as others do.
+func TestSingle(t *testing.T) {
 	t.Parallel()
 	for _, record := range []string{
 		`{"type":"read_file","payload":{"path":"src/main.go"}}`,
@@ -327,18 +327,15 @@ func TestWarm(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got [2]verdict.Verdict
-		for i, warm := range []bool{false, true} {
-			p, err := NewPipeline(Config{Home: "/home/me", Dir: "/home/me/app", Clock: func() time.Time { return time.Time{} }})
+		for i, single := range []bool{false, true} {
+			p, err := NewPipeline(Config{Single: single, Home: "/home/me", Dir: "/home/me/app", Clock: func() time.Time { return time.Time{} }})
 			if err != nil {
 				t.Fatal(err)
-			}
-			if warm {
-				p.Warm()
 			}
 			got[i] = p.Evaluate(t.Context(), a)
 		}
 		if got[0].Decision != got[1].Decision || got[0].Rule != got[1].Rule || got[0].Reasoning != got[1].Reasoning {
-			t.Errorf("%s\n%+v, warmed\n%+v", record, got[0], got[1])
+			t.Errorf("%s\n%+v, alone\n%+v", record, got[0], got[1])
 		}
 	}
 }

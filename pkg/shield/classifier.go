@@ -107,6 +107,7 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 	case m == nil:
 		return classify.New(opts), noModel, nil
 	}
+	m.Single = cfg.Single
 	opts.Model = m
 	opts.Threshold = cmp.Or(c.Threshold, m.Card.Threshold)
 	if c.Threshold == 0 {

@@ -57,6 +57,7 @@ type Config struct {
 	Timed    bool // the steps of [Outcome.Trail] carry their latency
 	Trace    bool // every verdict carries its trail, with latencies, effects and views
 	NoAction bool // verdicts leave the action out
+	Single   bool // the process judges one action: what that needs is prepared at once, and nothing that only pays later
 
 	// Notify is told what a person should know though no verdict says it, such as
 	// a sudden rise in evaluations. Any goroutine may call it; nil means that it
@@ -120,6 +121,7 @@ var unprinted = map[string]string{
 	"Lookup":        "a key decides who pays, not which model answers",
 	"Timed":         "it says what a trail shows",
 	"Trace":         "it says what a verdict shows",
+	"Single":        "it says what is prepared, and when",
 	"NoAction":      "it says what a verdict shows",
 	"LockWait":      "it bounds the wait for other processes",
 	"Notify":        "only people are told",

@@ -35,7 +35,6 @@ type Pipeline struct {
 	unreviewed string // what a denial says where no model is configured and no person can be asked; "" if a model is
 	noPerson   string // why no person can be asked, and what to do; "" if one can
 	notify     func(text string)
-	warm       func()
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
@@ -64,7 +63,9 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.warm = classifier.Warm
+	if cfg.Single {
+		go classifier.Warm() // beside what the caller does meanwhile
+	}
 	prints, err := fingerprints(cfg, rules.Fingerprint(), model)
 	if err != nil {
 		return nil, err
@@ -92,10 +93,6 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	return p, nil
 }
-
-// Warm prepares what the first judgement needs, beside what the caller does
-// meanwhile: for a process that judges one action.
-func (p *Pipeline) Warm() { go p.warm() }
 
 // openState opens what the state folder holds: seal key, state file and log.
 func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
