@@ -123,7 +123,7 @@ func inTime[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
 }
 
 func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in []byte) (hookAnswer, error) {
-	h, err := host.Named(name)
+	h, err := hookedHost(name, c.Bool(permissionFlag))
 	if err != nil {
 		return hookAnswer{}, err
 	}
@@ -140,6 +140,9 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		return hookAnswer{}, err
 	}
 	p.Warm()
+	if c.Bool(permissionFlag) {
+		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on", event, in)
+	}
 	allow, reason, err := judgeAll(ctx, p, event)
 	switch {
 	case err != nil:
