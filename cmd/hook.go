@@ -22,6 +22,7 @@ func hookCommand(w *World) *cli.Command {
 		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. A denial is the host's own JSON on standard output, the same reason on standard error, and status 2; so is every failure, including usage errors. " +
 			"What is allowed is left to the host's own permissions, unless the setting hook.answer is allow. " +
 			"A second process judges; the first one denies when the second is late, stopped or dead. " +
+			"With --permission-request it answers the event by which Claude Code and Codex ask before they ask a person: what the policy or the classifier allows is allowed if the setting hook.permission_request is on and no rule of the person's own may speak of it, what they deny is denied, and of everything else nothing is said. " +
 			"hook install edits the settings of hosts, hook uninstall undoes it, hook status verifies that a denial is enforced, hook list says which hosts there are.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
@@ -36,6 +37,7 @@ func hookCommand(w *World) *cli.Command {
 			Usage: "answer one hook call of this host",
 			Flags: append(placeFlags(),
 				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
+				&cli.BoolFlag{Name: permissionFlag, Usage: "answer the event by which the host asks before it asks a person"},
 				&cli.BoolFlag{Name: watch.Flag, Hidden: true}),
 			Action: func(c *cli.Context) error {
 				if _, err := operands(c); err != nil {
@@ -98,7 +100,11 @@ func deniedHook(w *World, args []string, err error) error {
 	if len(d) > maxReason {
 		d = denial(strings.ToValidUTF8(string(d[:maxReason]), "") + "…")
 	}
-	if h, err := host.Named(name); err == nil {
+	h, err := hookedHost(name, slices.Contains(args, "--"+permissionFlag))
+	if errors.Is(err, host.ErrNoPermission) {
+		h, err = host.Named(name)
+	}
+	if err == nil {
 		answer, err := h.Deny(context.Background(), "shield: "+string(d))
 		if err == nil {
 			_, err = fmt.Fprintf(w.Out, "%s\n", answer)

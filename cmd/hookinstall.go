@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,9 @@ func (s *hookSettings) install(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e edit) bool { return e.place.Permits() }) {
+		return fmt.Errorf("--%s has no place in the settings of --scope %s", permissionFlag, c.String("scope"))
+	}
 	if c.Bool("dry-run") {
 		for _, e := range edits {
 			before, _, err := e.file.read()
@@ -76,6 +80,9 @@ func (s *hookSettings) install(c *cli.Context) error {
 	}
 	if _, problems := s.survey(c.Context); len(problems) > 0 {
 		return unenforced(problems)
+	}
+	if c.Bool(permissionFlag) && !s.permits {
+		fmt.Fprintln(s.world.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
 	}
 	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.Next, s.host.Name)
 	return nil

@@ -123,7 +123,7 @@ func inTime[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
 }
 
 func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in []byte) (hookAnswer, error) {
-	h, err := host.Named(name)
+	h, err := hookedHost(name, c.Bool(permissionFlag))
 	if err != nil {
 		return hookAnswer{}, err
 	}
@@ -138,6 +138,9 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 	set, p, err := pipeline(c, w, true)
 	if err != nil {
 		return hookAnswer{}, err
+	}
+	if c.Bool(permissionFlag) {
+		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on", event, in)
 	}
 	allow, reason, err := judgeAll(ctx, p, event)
 	switch {

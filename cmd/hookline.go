@@ -81,8 +81,9 @@ func (t hookShell) inside(line string) (string, error) {
 
 var errUnknownLine = errors.New("shield did not install this command")
 
-// hookLine returns the command line that a host is given to run, for sh.
-func hookLine(ctx context.Context, w *World, h *host.Host, deadline time.Duration) (string, error) {
+// hookLine returns the command line that a host is given to run, for sh. more are
+// further words of it.
+func hookLine(ctx context.Context, w *World, h *host.Host, deadline time.Duration, more ...string) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: the path of shield itself is unknown")
 	}
@@ -94,7 +95,7 @@ func hookLine(ctx context.Context, w *World, h *host.Host, deadline time.Duratio
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	return shell.around(fmt.Sprintf("%s hook %s --timeout %s", judge, h.Name, deadline)), nil
+	return shell.around(strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, more...), " ")), nil
 }
 
 // killers are where systems have the program timeout. It ends a shield that hangs

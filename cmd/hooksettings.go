@@ -44,6 +44,7 @@ func hookSettingsCommands(w *World) []*cli.Command {
 	return []*cli.Command{
 		command("install", "make hosts call shield", (*hookSettings).install, scope,
 			&cli.DurationFlag{Name: "timeout", Usage: "answer within `TIME`, waiting for a person included"},
+			&cli.BoolFlag{Name: permissionFlag, Usage: "also answer the host before it asks a person, where the policy and the classifier allow the call (with hook.permission_request: \"on\")"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"}),
 		command("uninstall", "undo install", (*hookSettings).uninstall, scope),
 		command("status", "verify that hosts enforce a denial", (*hookSettings).status),
@@ -137,6 +138,7 @@ type hookSettings struct {
 	host     *host.Host
 	world    *World
 	deadline time.Duration // of a hook that is installed, or that names none
+	permits  bool          // the settings have shield answer in the place of a person
 }
 
 func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, error) {
@@ -155,11 +157,25 @@ func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, erro
 	if err != nil {
 		return nil, err
 	}
-	s, err := h.Settings(c.Context, line, int((deadline + hookMargin).Seconds()), w.Dir, w.OS)
+	permission := ""
+	if c.Bool(permissionFlag) {
+		asking, err := h.Permission()
+		if err != nil {
+			return nil, err
+		}
+		if permission, err = hookLine(c.Context, w, asking, deadline, "--"+permissionFlag); err != nil {
+			return nil, err
+		}
+	}
+	s, err := h.Settings(c.Context, line, permission, int((deadline + hookMargin).Seconds()), w.Dir, w.OS)
 	if err != nil {
 		return nil, err
 	}
-	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline}, nil
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, err
+	}
+	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline, permits: set.Hook.PermissionRequest == "on"}, nil
 }
 
 // folder returns where the files of a place are; "" if that is unknown.

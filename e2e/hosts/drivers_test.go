@@ -13,6 +13,11 @@ type driver struct {
 	first   []string          // a command line that is run once before
 	args    []string
 	mute    bool // the host says the reason of a denial to nobody
+
+	off      switched // the host's own switch of hooks
+	agent    string   // the kind of sub-agent that is started; "" where there are none
+	resume   []string // instead of args: goes on with the last session, or with @SESSION@; nil where that is not offered
+	sessions string   // pattern of files below the home folder that are named after sessions
 }
 
 const mcpServers = `"mcpServers": {"probe": {"command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}`
@@ -21,9 +26,12 @@ const mcpServers = `"mcpServers": {"probe": {"command": "@SERVER@", "args": [], 
 var drivers = []driver{
 	{
 		name: "claude-code", program: ".bin/claude",
-		env:   []string{"ANTHROPIC_BASE_URL=@URL@", "ANTHROPIC_API_KEY=sk-ant-fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "ENABLE_TOOL_SEARCH=false", "IS_SANDBOX=1"},
-		files: map[string]string{"mcp.json": `{` + mcpServers + `}`},
-		args:  []string{"-p", "run it", "--output-format", "json", "--mcp-config", "@HOME@/mcp.json", "--dangerously-skip-permissions"},
+		env:    []string{"ANTHROPIC_BASE_URL=@URL@", "ANTHROPIC_API_KEY=sk-ant-fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "ENABLE_TOOL_SEARCH=false", "IS_SANDBOX=1"},
+		files:  map[string]string{"mcp.json": `{` + mcpServers + `}`},
+		args:   []string{"-p", "run it", "--output-format", "json", "--mcp-config", "@HOME@/mcp.json", "--dangerously-skip-permissions"},
+		off:    switched{file: ".claude/settings.json", members: object{"disableAllHooks": true}},
+		agent:  "general-purpose",
+		resume: []string{"-p", "go on", "--continue", "--output-format", "json", "--dangerously-skip-permissions"},
 	},
 	{
 		name: "codex", program: ".bin/codex",
@@ -43,27 +51,39 @@ stream_max_retries = 0
 command = "@SERVER@"
 env = { SHIELD_E2E_MCP = "@WORK@/mcp.log" }
 `},
-		args: []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "run it"},
+		args:   []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "run it"},
+		off:    switched{file: ".codex/config.toml", lines: "[features]\nhooks = false\n"},
+		agent:  "default",
+		resume: []string{"exec", "resume", "--last", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "go on"},
 	},
 	{
 		name: "gemini-cli", program: ".bin/gemini",
 		env: []string{"GEMINI_API_KEY=fake", "GOOGLE_GEMINI_BASE_URL=@URL@", "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_TELEMETRY_ENABLED=false"},
 		files: map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "telemetry": {"enabled": false},
  "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, ` + mcpServers + `}`},
-		args: []string{"-p", "run it", "-o", "json", "-m", "gemini-2.5-pro", "--approval-mode", "yolo"},
+		args:   []string{"-p", "run it", "-o", "json", "-m", "gemini-2.5-pro", "--approval-mode", "yolo"},
+		off:    switched{file: ".gemini/settings.json", members: object{"hooksConfig": object{"enabled": false}}},
+		agent:  "generalist",
+		resume: []string{"--resume", "latest", "-p", "go on", "-o", "json", "-m", "gemini-2.5-pro", "--approval-mode", "yolo"},
 	},
 	{
 		name: "qwen-code", program: ".bin/qwen",
 		env: []string{"OPENAI_API_KEY=fake", "OPENAI_BASE_URL=@URL@/v1", "OPENAI_MODEL=fake-model"},
 		files: map[string]string{".qwen/settings.json": `{"security": {"auth": {"selectedType": "openai"}}, "telemetry": {"enabled": false},
  "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, ` + mcpServers + `}`},
-		args: []string{"-p", "run it", "-o", "json", "--auth-type", "openai", "--approval-mode", "yolo"},
+		args:   []string{"-p", "run it", "-o", "json", "--auth-type", "openai", "--approval-mode", "yolo"},
+		off:    switched{file: ".qwen/settings.json", members: object{"disableAllHooks": true}},
+		agent:  "general-purpose",
+		resume: []string{"--continue", "-p", "go on", "-o", "json", "--auth-type", "openai", "--approval-mode", "yolo"},
 	},
 	{
 		name: "copilot", program: ".bin/copilot",
-		env:   []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=@URL@/v1", "COPILOT_PROVIDER_API_KEY=x", "COPILOT_MODEL=gpt-4.1", "COPILOT_AUTO_UPDATE=false"},
-		files: map[string]string{".copilot/mcp-config.json": `{"mcpServers": {"probe": {"type": "local", "command": "@SERVER@", "args": [], "tools": ["*"], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}`},
-		args:  []string{"-p", "run it", "--allow-all"},
+		env:    []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=@URL@/v1", "COPILOT_PROVIDER_API_KEY=x", "COPILOT_MODEL=gpt-4.1", "COPILOT_AUTO_UPDATE=false"},
+		files:  map[string]string{".copilot/mcp-config.json": `{"mcpServers": {"probe": {"type": "local", "command": "@SERVER@", "args": [], "tools": ["*"], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}`},
+		args:   []string{"-p", "run it", "--allow-all"},
+		off:    switched{file: ".copilot/settings.json", members: object{"disableAllHooks": true}},
+		agent:  "general-purpose",
+		resume: []string{"--continue", "-p", "go on", "--allow-all"},
 	},
 	{
 		name: "droid", program: ".bin/droid",
@@ -72,14 +92,22 @@ env = { SHIELD_E2E_MCP = "@WORK@/mcp.log" }
 			".factory/settings.json": `{"customModels": [{"model": "fake-model", "displayName": "fake", "baseUrl": "@URL@/v1", "apiKey": "x", "provider": "generic-chat-completion-api", "maxOutputTokens": 4000}]}`,
 			".factory/mcp.json":      `{"mcpServers": {"probe": {"type": "stdio", "command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}`,
 		},
-		args: []string{"exec", "--skip-permissions-unsafe", "-m", "custom:fake-model", "run it"},
+		args:     []string{"exec", "--skip-permissions-unsafe", "-m", "custom:fake-model", "run it"},
+		off:      switched{file: ".factory/settings.json", members: object{"hooksDisabled": true}},
+		agent:    "worker",
+		resume:   []string{"exec", "--session-id", "@SESSION@", "--skip-permissions-unsafe", "-m", "custom:fake-model", "go on"},
+		sessions: ".factory/sessions/*/*.jsonl",
 	},
 	{
 		name: "cline", program: ".bin/cline",
-		first: []string{"auth", "openai-compatible", "-k", "x", "-m", "fake-model", "-b", "@URL@/v1"},
-		files: map[string]string{".cline/data/settings/cline_mcp_settings.json": `{` + mcpServers + `}`},
-		args:  []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "run it"},
-		mute:  true,
+		first:    []string{"auth", "openai-compatible", "-k", "x", "-m", "fake-model", "-b", "@URL@/v1"},
+		files:    map[string]string{".cline/data/settings/cline_mcp_settings.json": `{` + mcpServers + `}`},
+		args:     []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "run it"},
+		mute:     true,
+		off:      switched{env: []string{"CLINE_HOOKS_DIR=/nowhere"}},
+		agent:    "default",
+		resume:   []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "--id", "@SESSION@", "go on"},
+		sessions: ".cline/data/sessions/*",
 	},
 	{
 		name: "opencode", program: ".bin/opencode",
@@ -88,13 +116,18 @@ env = { SHIELD_E2E_MCP = "@WORK@/mcp.log" }
  "provider": {"fake": {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": {"baseURL": "@URL@/v1", "apiKey": "x"}, "models": {"fake-model": {"name": "fake", "tool_call": true}}}},
  "mcp": {"probe": {"type": "local", "command": ["@SERVER@"], "enabled": true, "environment": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}},
  "permission": {"bash": "allow", "edit": "allow"}}`},
-		args: []string{"run", "--format", "json", "run it"},
+		args:   []string{"run", "--format", "json", "run it"},
+		off:    switched{env: []string{"OPENCODE_PURE=1"}},
+		agent:  "general",
+		resume: []string{"run", "--continue", "--format", "json", "go on"},
 	},
 	{
 		name: "pi", program: ".bin/pi",
 		env: []string{"PI_OFFLINE=1"},
 		files: map[string]string{".pi/agent/models.json": `{"providers": {"fake": {"baseUrl": "@URL@/v1", "api": "openai-completions", "apiKey": "x",
  "models": [{"id": "fake-model", "name": "fake", "reasoning": false, "input": ["text"], "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "contextWindow": 100000, "maxTokens": 4000}]}}}`},
-		args: []string{"-p", "--provider", "fake", "--model", "fake-model", "--offline", "run it"},
+		args:   []string{"-p", "--provider", "fake", "--model", "fake-model", "--offline", "run it"},
+		off:    switched{args: []string{"--no-extensions"}, unseen: true},
+		resume: []string{"--continue", "-p", "--provider", "fake", "--model", "fake-model", "--offline", "go on"},
 	},
 }

@@ -75,6 +75,7 @@ type run struct {
 	shield     string // a copy that may be broken
 	model      *model
 	env        []string
+	fill       *strings.Replacer // of what a driver leaves open
 }
 
 const policy = `extends: offline
@@ -96,6 +97,14 @@ deny:
     action_types: [` + badTool + `, mcp__probe__` + badTool + `, probe-` + badTool + `, probe_` + badTool + `, probe___` + badTool + `]
     match: [{type: mcp__probe__` + badTool + `, payload: {text: x}}, {type: probe_` + badTool + `, payload: {text: x}}]
     pass: [{type: mcp__probe__` + goodTool + `, payload: {text: x}}]
+verify:
+  - name: doubtful_command
+    reason: a language model has to look at it
+    action_types: [execute_command]
+    commands: ["doubtful"]
+    tier_override: 2
+    match: [{type: execute_command, payload: {command: "touch doubtful"}}, {type: execute_command, payload: {command: "sh -c 'touch doubtful'"}}]
+    pass: [{type: execute_command, payload: {command: "touch doubtful-not"}}]
 allow:
   - name: wanted_tool
     reason: the test calls it
@@ -117,16 +126,16 @@ func newRun(t *testing.T, d driver, calls []call, timeout string) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("@URL@", r.model.URL, "@SERVER@", server, "@WORK@", r.work, "@HOME@", r.home)
+	r.fill = strings.NewReplacer("@URL@", r.model.URL, "@SERVER@", server, "@WORK@", r.work, "@HOME@", r.home)
 	r.env = []string{"HOME=" + r.home, "TERM=dumb", "LANG=C.UTF-8", "SHELL=/bin/bash",
 		"PATH=" + filepath.Join(hostsFolder, "node", "node_modules", "node", "bin") + ":" + os.Getenv("PATH")}
 	for _, v := range d.env {
-		r.env = append(r.env, fill.Replace(v))
+		r.env = append(r.env, r.fill.Replace(v))
 	}
 	for name, text := range d.files {
-		r.write(filepath.Join(r.home, name), fill.Replace(text))
+		r.write(filepath.Join(r.home, name), r.fill.Replace(text))
 	}
-	r.write(filepath.Join(r.home, ".config/shield/shield.yaml"), "policy: "+filepath.Join(dir, "policy.yaml")+"\napproval: {channels: []}\n")
+	r.configure("approval: {channels: []}\n")
 	r.write(filepath.Join(dir, "policy.yaml"), policy)
 	r.write(filepath.Join(r.work, "README.md"), "A test.\n")
 	r.write(r.shield, "")
@@ -139,7 +148,7 @@ func newRun(t *testing.T, d driver, calls []call, timeout string) *run {
 	}
 	var first []string
 	for _, a := range d.first {
-		first = append(first, fill.Replace(a))
+		first = append(first, r.fill.Replace(a))
 	}
 	if len(first) > 0 {
 		if out, err := r.command(time.Minute, r.program(), first...); err != nil {
@@ -148,7 +157,7 @@ func newRun(t *testing.T, d driver, calls []call, timeout string) *run {
 	}
 	r.driver.args = nil
 	for _, a := range d.args {
-		r.driver.args = append(r.driver.args, fill.Replace(a))
+		r.driver.args = append(r.driver.args, r.fill.Replace(a))
 	}
 	if timeout != "" {
 		if out, err := r.command(time.Minute, r.shield, "hook", "install", d.name, "--timeout", timeout); err != nil {
@@ -156,6 +165,12 @@ func newRun(t *testing.T, d driver, calls []call, timeout string) *run {
 		}
 	}
 	return r
+}
+
+// configure writes shield's settings.
+func (r *run) configure(text string) {
+	r.t.Helper()
+	r.write(filepath.Join(r.home, ".config/shield/shield.yaml"), "policy: "+filepath.Join(filepath.Dir(r.home), "policy.yaml")+"\n"+text)
 }
 
 func (r *run) program() string {
@@ -255,26 +270,35 @@ func TestHosts(t *testing.T) {
 			row := map[string]string{}
 			t.Run("allowed", func(t *testing.T) { allowed(t, d, row) })
 			t.Run("denied", func(t *testing.T) { denied(t, d, row) })
-			for _, b := range breaks {
-				t.Run(b.name, func(t *testing.T) {
-					c := call{"shell", "touch wanted"}
-					r := newRun(t, d, []call{c}, "2s")
-					b.spoil(r)
-					out := r.start()
-					switch {
-					case r.ran(c):
-						row[b.name] = "RAN"
-						t.Errorf("the command ran: %.800s", out)
-					case !r.model.proposed:
-						row[b.name] = "NOT TRIED"
-						t.Errorf("the model proposed nothing: %.800s", out)
-					default:
-						row[b.name] = "blocked"
-					}
-				})
-			}
+			t.Run("broken", func(t *testing.T) { broken(t, d, row) })
+			t.Run("slow", func(t *testing.T) { slow(t, d, row) })
+			t.Run("switched off", func(t *testing.T) { switchedOff(t, d, row) })
+			t.Run("sub-agent", func(t *testing.T) { subAgent(t, d, row) })
+			t.Run("resumed", func(t *testing.T) { resumed(t, d, row) })
+			t.Run("measured", func(t *testing.T) { measured(t, d, row) })
 			if !t.Failed() || os.Getenv("SHIELD_HOSTS_DOC") != "" {
 				record(t, d.name, row)
+			}
+		})
+	}
+}
+
+func broken(t *testing.T, d driver, row map[string]string) {
+	for _, b := range breaks {
+		t.Run(b.name, func(t *testing.T) {
+			c := call{"shell", "touch wanted"}
+			r := newRun(t, d, []call{c}, "2s")
+			b.spoil(r)
+			out := r.start()
+			switch {
+			case r.ran(c):
+				row[b.name] = "RAN"
+				t.Errorf("the command ran: %.800s", out)
+			case !r.model.proposed:
+				row[b.name] = "NOT TRIED"
+				t.Errorf("the model proposed nothing: %.800s", out)
+			default:
+				row[b.name] = "blocked"
 			}
 		})
 	}

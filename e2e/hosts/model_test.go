@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,22 +16,28 @@ import (
 
 // A call is one tool call that the model proposes.
 type call struct {
-	kind string // shell, write or mcp
-	text string // the command, the file's path, or the tool's own name
+	kind string // shell, write, mcp, agent or wait
+	text string // the command, the file's path, the tool's own name, or the kind of agent
 }
 
-// shells and writers are what hosts call the tools that run commands and that
-// write files.
-var (
-	shells  = []string{"Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "run_commands", "Execute"}
-	writers = []string{"Write", "write_file", "create", "Create", "editor", "write"}
-)
+// named is what hosts call the tools of a kind.
+var named = map[string][]string{
+	"shell": {"Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "run_commands", "Execute"},
+	"write": {"Write", "write_file", "create", "Create", "editor", "write"},
+	"agent": {"Agent", "agent", "Task", "task", "spawn_agent", "invoke_agent"},
+	"wait":  {"wait_agent", "wait"},
+}
+
+// errand is what a sub-agent is told. Only its own conversation has it as the text
+// of a user.
+const errand = "run the errand of this test"
 
 // A model is a language model that proposes calls, one after the other, and then
 // ends. It speaks the protocols that hosts speak.
 type model struct {
 	*httptest.Server
 	calls []call
+	sub   []call // what it proposes to a sub-agent
 
 	mu       sync.Mutex
 	bodies   []string // what it was sent
@@ -77,16 +84,26 @@ type answer struct {
 
 func (a answer) id(n int) string { return fmt.Sprintf("call_%d", n) }
 
-// answer returns what the model says after so many results.
-func (m *model) answer(tools []tool, results int) answer {
-	for len(tools) > 0 && results < len(m.calls) {
-		c := m.calls[results]
+// started is the agent that was started, in what the model is sent.
+var started = regexp.MustCompile(`agent_id\\*":\\*"([0-9a-f-]+)`)
+
+// A talk is what the model is sent of one conversation.
+type talk struct {
+	tools   []tool
+	results int
+	user    []string // texts of the user
+}
+
+// answer returns what the model says in a conversation.
+func (m *model) answer(in talk) answer {
+	tools, results, calls := in.tools, in.results, &m.calls
+	if slices.ContainsFunc(in.user, func(text string) bool { return strings.Contains(text, errand) }) {
+		calls = &m.sub
+	}
+	for len(tools) > 0 && results < len(*calls) {
+		c := (*calls)[results]
 		i := -1
 		switch c.kind {
-		case "shell":
-			i = slices.IndexFunc(tools, func(t tool) bool { return slices.Contains(shells, t.name) })
-		case "write":
-			i = slices.IndexFunc(tools, func(t tool) bool { return slices.Contains(writers, t.name) })
 		case "mcp":
 			i = slices.IndexFunc(tools, func(t tool) bool { return strings.HasSuffix(t.name, c.text) })
 			// Qwen Code does not show its models all tools; this one calls the others.
@@ -94,15 +111,21 @@ func (m *model) answer(tools []tool, results int) answer {
 				m.proposed = true
 				return answer{&tools[j], object{"name": "mcp__probe__" + c.text, "arguments": object{"text": "x"}}}
 			}
+		default:
+			i = slices.IndexFunc(tools, func(t tool) bool { return slices.Contains(named[c.kind], t.name) })
 		}
 		if i >= 0 {
 			m.proposed = true
-			return answer{&tools[i], arguments(tools[i].schema, c)}
+			args := arguments(tools[i].schema, c)
+			if m := started.FindStringSubmatch(m.bodies[len(m.bodies)-1]); m != nil && c.kind == "wait" {
+				args["targets"] = []string{m[1]}
+			}
+			return answer{&tools[i], args}
 		}
 		if !slices.Contains(m.lacking, c.kind) {
 			m.lacking = append(m.lacking, c.kind)
 		}
-		m.calls = slices.Delete(slices.Clone(m.calls), results, results+1)
+		*calls = slices.Delete(slices.Clone(*calls), results, results+1)
 	}
 	return answer{}
 }
@@ -123,6 +146,10 @@ func arguments(schema map[string]any, c call) map[string]any {
 			args[name] = c.text
 		case c.kind == "write" && slices.Contains([]string{"content", "file_text", "new_text"}, name):
 			args[name] = "written\n"
+		case c.kind == "agent" && slices.Contains([]string{"prompt", "message", "task"}, name):
+			args[name] = errand
+		case c.kind == "agent" && slices.Contains([]string{"subagent_type", "agent_type", "agent_name"}, name):
+			args[name] = c.text
 		case slices.Contains(required, any(name)):
 			args[name] = map[string]any{"boolean": false, "number": 1, "integer": 1, "array": []any{}, "object": map[string]any{}}[fmt.Sprint(p["type"])]
 			if options, ok := p["enum"].([]any); ok {
@@ -183,25 +210,36 @@ func obj(v any) object     { o, _ := v.(object); return o }
 func text(v any) string    { s, _ := v.(string); return s }
 func encoded(v any) string { raw, _ := json.Marshal(v); return string(raw) }
 
-func (m *model) anthropic(w http.ResponseWriter, b object) {
-	var tools []tool
-	for _, t := range list(b["tools"]) {
-		tools = append(tools, tool{name: text(obj(t)["name"]), schema: obj(obj(t)["input_schema"])})
+// texts returns the texts of a message, whose content is a text or a list of parts.
+func texts(content any) []string {
+	all := []string{text(content)}
+	for _, part := range list(content) {
+		all = append(all, text(obj(part)["text"]))
 	}
-	results := 0
+	return all
+}
+
+func (m *model) anthropic(w http.ResponseWriter, b object) {
+	var in talk
+	for _, t := range list(b["tools"]) {
+		in.tools = append(in.tools, tool{name: text(obj(t)["name"]), schema: obj(obj(t)["input_schema"])})
+	}
 	for _, msg := range list(b["messages"]) {
+		if obj(msg)["role"] == "user" {
+			in.user = append(in.user, texts(obj(msg)["content"])...)
+		}
 		for _, c := range list(obj(msg)["content"]) {
 			if obj(c)["type"] == "tool_result" {
-				results++
+				in.results++
 			}
 		}
 	}
-	a := m.answer(tools, results)
+	a := m.answer(in)
 	msg := object{"id": "msg_1", "type": "message", "role": "assistant", "model": b["model"], "content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": object{"input_tokens": 5, "output_tokens": 1}}
 	block, start, delta, reason := object{"type": "text", "text": "done"}, object{"type": "text", "text": ""}, object{"type": "text_delta", "text": "done"}, "end_turn"
 	if a.tool != nil {
-		block = object{"type": "tool_use", "id": a.id(results), "name": a.name, "input": a.args}
-		start = object{"type": "tool_use", "id": a.id(results), "name": a.name, "input": object{}}
+		block = object{"type": "tool_use", "id": a.id(in.results), "name": a.name, "input": a.args}
+		start = object{"type": "tool_use", "id": a.id(in.results), "name": a.name, "input": object{}}
 		delta, reason = object{"type": "input_json_delta", "partial_json": encoded(a.args)}, "tool_use"
 	}
 	if b["stream"] != true {
@@ -219,24 +257,26 @@ func (m *model) anthropic(w http.ResponseWriter, b object) {
 }
 
 func (m *model) chat(w http.ResponseWriter, b object) {
-	var tools []tool
+	var in talk
 	for _, t := range list(b["tools"]) {
 		f := obj(obj(t)["function"])
-		tools = append(tools, tool{name: text(f["name"]), schema: obj(f["parameters"])})
+		in.tools = append(in.tools, tool{name: text(f["name"]), schema: obj(f["parameters"])})
 	}
-	results := 0
 	for _, msg := range list(b["messages"]) {
-		if obj(msg)["role"] == "tool" {
-			results++
+		switch obj(msg)["role"] {
+		case "tool":
+			in.results++
+		case "user":
+			in.user = append(in.user, texts(obj(msg)["content"])...)
 		}
 	}
-	a := m.answer(tools, results)
+	a := m.answer(in)
 	base := func(choices ...any) object {
 		return object{"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": b["model"], "choices": choices}
 	}
 	delta, reason := object{"role": "assistant", "content": "done"}, "stop"
 	if a.tool != nil {
-		delta = object{"role": "assistant", "content": nil, "tool_calls": []any{object{"index": 0, "id": a.id(results), "type": "function", "function": object{"name": a.name, "arguments": encoded(a.args)}}}}
+		delta = object{"role": "assistant", "content": nil, "tool_calls": []any{object{"index": 0, "id": a.id(in.results), "type": "function", "function": object{"name": a.name, "arguments": encoded(a.args)}}}}
 		reason = "tool_calls"
 	}
 	usage := object{"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
@@ -253,27 +293,29 @@ func (m *model) chat(w http.ResponseWriter, b object) {
 }
 
 func (m *model) responses(w http.ResponseWriter, b object) {
-	var tools []tool
+	var in talk
 	for _, t := range list(b["tools"]) {
 		switch t := obj(t); t["type"] {
 		case "function":
-			tools = append(tools, tool{name: text(t["name"]), schema: obj(t["parameters"])})
+			in.tools = append(in.tools, tool{name: text(t["name"]), schema: obj(t["parameters"])})
 		case "namespace":
 			for _, u := range list(t["tools"]) {
-				tools = append(tools, tool{name: text(obj(u)["name"]), space: text(t["name"]), schema: obj(obj(u)["parameters"])})
+				in.tools = append(in.tools, tool{name: text(obj(u)["name"]), space: text(t["name"]), schema: obj(obj(u)["parameters"])})
 			}
 		}
 	}
-	results := 0
 	for _, item := range list(b["input"]) {
-		if strings.HasSuffix(text(obj(item)["type"]), "_call_output") {
-			results++
+		switch {
+		case strings.HasSuffix(text(obj(item)["type"]), "_call_output"):
+			in.results++
+		case obj(item)["role"] == "user":
+			in.user = append(in.user, texts(obj(item)["content"])...)
 		}
 	}
-	a := m.answer(tools, results)
+	a := m.answer(in)
 	item := object{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": "done", "annotations": []any{}}}}
 	if a.tool != nil {
-		item = object{"type": "function_call", "id": "fc_1", "call_id": a.id(results), "name": a.name, "arguments": encoded(a.args), "status": "completed"}
+		item = object{"type": "function_call", "id": "fc_1", "call_id": a.id(in.results), "name": a.name, "arguments": encoded(a.args), "status": "completed"}
 		if a.space != "" {
 			item["namespace"] = a.space
 		}
@@ -292,26 +334,28 @@ func (m *model) gemini(w http.ResponseWriter, b object, streams bool) {
 	if inner := obj(b["request"]); inner != nil {
 		b = inner
 	}
-	var tools []tool
+	var in talk
 	for _, t := range list(b["tools"]) {
 		for _, f := range list(obj(t)["functionDeclarations"]) {
 			schema := obj(obj(f)["parametersJsonSchema"])
 			if schema == nil {
 				schema = obj(obj(f)["parameters"])
 			}
-			tools = append(tools, tool{name: text(obj(f)["name"]), schema: schema})
+			in.tools = append(in.tools, tool{name: text(obj(f)["name"]), schema: schema})
 		}
 	}
-	results := 0
 	for _, c := range list(b["contents"]) {
 		for _, p := range list(obj(c)["parts"]) {
-			if obj(p)["functionResponse"] != nil {
-				results++
+			if obj(p)["functionCall"] != nil { // of a session that is resumed, each response is there twice
+				in.results++
 			}
+		}
+		if obj(c)["role"] == "user" {
+			in.user = append(in.user, texts(obj(c)["parts"])...)
 		}
 	}
 	part := object{"text": "done"}
-	if a := m.answer(tools, results); a.tool != nil {
+	if a := m.answer(in); a.tool != nil {
 		part = object{"functionCall": object{"name": a.name, "args": a.args}}
 	} else if obj(b["generationConfig"])["responseJsonSchema"] != nil {
 		part = object{"text": `{"reasoning":"x","model_choice":"flash","complexity_reasoning":"x","complexity_score":1,"next_speaker":"user"}`}

@@ -3,8 +3,8 @@
 package hosts
 
 import (
-	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,12 +12,24 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// columns are the properties, in the order of docs/hosts.md.
-var columns = []string{"shell allowed", "write allowed", "mcp allowed", "shell denied", "write denied", "mcp denied",
-	"missing", "killed", "hanging", "garbage", "silent", "log line before the answer"}
+// A column is a property of hosts, and what heads it in docs/hosts.md.
+type column struct{ key, title string }
 
-// record puts what was seen of a host into the table that SHIELD_HOSTS_DOC names,
-// in place of what was seen of it before.
+// tables are those of docs/hosts.md.
+var tables = [][]column{
+	{
+		{"shell allowed", "command allowed"}, {"write allowed", "file allowed"}, {"mcp allowed", "MCP allowed"},
+		{"shell denied", "command denied"}, {"write denied", "file denied"}, {"mcp denied", "MCP denied"},
+		{"missing", "missing"}, {"killed", "killed"}, {"hanging", "hangs"}, {"garbage", "garbage"}, {"silent", "silent"}, {"log line before the answer", "log line"},
+	},
+	{
+		{"late allow", "late ALLOW"}, {"late deny", "late BLOCK"}, {"too late", "too late"}, {"switched off", "switched off"},
+		{"sub-agent allowed", "sub-agent, allowed"}, {"sub-agent denied", "sub-agent, denied"}, {"resumed denied", "resumed, denied"}, {"npm test", "`npm test`"},
+	},
+}
+
+// record puts what was seen of a host into the tables of the file that
+// SHIELD_HOSTS_DOC names, in place of what was seen of it before.
 func record(t *testing.T, name string, row map[string]string) {
 	t.Helper()
 	path := os.Getenv("SHIELD_HOSTS_DOC")
@@ -32,29 +44,28 @@ func record(t *testing.T, name string, row map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cells := []string{h.Title(), versionOf(name), time.Now().UTC().Format(time.DateOnly)}
-	for _, c := range columns {
-		cells = append(cells, row[c])
-	}
-	line := "| " + strings.Join(cells, " | ") + " |"
-	var out []string
-	found := false
 	lines := strings.Split(string(doc), "\n")
-	for i, old := range lines {
-		switch {
-		case strings.HasPrefix(old, "| "+h.Title()+" |"):
-			old, found = line, true
-		case !found && strings.HasPrefix(old, "|") && (i+1 == len(lines) || !strings.HasPrefix(lines[i+1], "|")):
-			if !strings.HasPrefix(lines[i], "| "+h.Title()) {
-				out, old, found = append(out, old), line, true
-			}
+	for _, columns := range tables {
+		head, cells := []string{"host", "version", "date"}, []string{h.Title(), versionOf(name), time.Now().UTC().Format(time.DateOnly)}
+		for _, c := range columns {
+			head, cells = append(head, c.title), append(cells, row[c.key])
 		}
-		out = append(out, old)
+		begin := slices.Index(lines, line(head))
+		if begin < 0 {
+			t.Fatalf("%s has no table of %q", path, head)
+		}
+		end := begin
+		for end < len(lines) && strings.HasPrefix(lines[end], "|") && !strings.HasPrefix(lines[end], "| "+h.Title()+" |") {
+			end++
+		}
+		if end == len(lines) || lines[end] == "" {
+			lines = slices.Insert(lines, end, "")
+		}
+		lines[end] = line(cells)
 	}
-	if !found {
-		t.Fatal(fmt.Errorf("%s has no table", path))
-	}
-	if err := os.WriteFile(path, []byte(strings.Join(out, "\n")), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
+
+func line(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }

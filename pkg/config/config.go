@@ -112,8 +112,9 @@ func (s *Settings) AuditFile(stateDir string) string {
 
 // Hook settings are those of agent hosts' hooks.
 type Hook struct {
-	Answer  string   `yaml:"answer" json:"answer"`   // delegate or allow: what a host is told of an ALLOW
-	Timeout Duration `yaml:"timeout" json:"timeout"` // a hook that takes longer denies
+	Answer            string   `yaml:"answer" json:"answer"`                         // delegate or allow: what a host is told of an ALLOW
+	PermissionRequest string   `yaml:"permission_request" json:"permission_request"` // on or off: whether a host that is about to ask a person is told of an ALLOW
+	Timeout           Duration `yaml:"timeout" json:"timeout"`                       // a hook that takes longer denies
 }
 
 // Trusted settings name the places that data may go to, and that may be
@@ -144,7 +145,7 @@ func Default() Settings {
 		BudgetReset:  "local",
 		VerdictTTL:   Duration(300 * time.Second),
 		Audit:        Audit{Enabled: true, MaxBytes: 64 << 20},
-		Hook:         Hook{Answer: "delegate", Timeout: Duration(50 * time.Second)},
+		Hook:         Hook{Answer: "delegate", PermissionRequest: "off", Timeout: Duration(50 * time.Second)},
 		Trusted:      Trusted{GitRemotes: []string{"origin"}},
 		MaxRecordLen: 1 << 20,
 	}
@@ -178,6 +179,7 @@ func (s *Settings) faults() []fault {
 		atMost("approval.timeout", s.Approval.Timeout, day),
 		between("hook.timeout", s.Hook.Timeout, Duration(time.Second), Duration(MaxHookTimeout)),
 		oneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
+		oneOf("hook.permission_request", s.Hook.PermissionRequest, "off", "on"),
 		oneOf("budget_reset", s.BudgetReset, "local", "utc"),
 		oneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
 	} {

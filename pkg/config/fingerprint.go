@@ -11,20 +11,21 @@ import (
 // unprinted lists the settings that [Settings.Fingerprint] leaves out, each
 // with the reason why it cannot change a verdict.
 var unprinted = map[string]string{
-	"policy":                 "the fingerprint of the rules stands for it, whichever name they were loaded by",
-	"classifier.model":       "the fingerprint of the model stands for it",
-	"classifier.addr":        "the fingerprint of the model stands for it",
-	"evaluator.api_key_env":  "a key decides who pays, not which model answers",
-	"evaluator.api_key_file": "a key decides who pays, not which model answers",
-	"evaluator.canary_token": "a secret; any canary leads to the same verdict",
-	"approval.web.listen":    "the page shows the same question at every address",
-	"state":                  "the seal key in the folder tells installations apart",
-	"audit.enabled":          "the log is written after the verdict",
-	"audit.file":             "the log is written after the verdict",
-	"audit.max_bytes":        "the log is written after the verdict",
-	"hook.answer":            "it says how a verdict is told to a host",
-	"hook.timeout":           "a hook that takes too long denies whatever the verdict is",
-	"max_bytes":              "a longer record is never judged",
+	"policy":                  "the fingerprint of the rules stands for it, whichever name they were loaded by",
+	"classifier.model":        "the fingerprint of the model stands for it",
+	"classifier.addr":         "the fingerprint of the model stands for it",
+	"evaluator.api_key_env":   "a key decides who pays, not which model answers",
+	"evaluator.api_key_file":  "a key decides who pays, not which model answers",
+	"evaluator.canary_token":  "a secret; any canary leads to the same verdict",
+	"approval.web.listen":     "the page shows the same question at every address",
+	"state":                   "the seal key in the folder tells installations apart",
+	"audit.enabled":           "the log is written after the verdict",
+	"audit.file":              "the log is written after the verdict",
+	"audit.max_bytes":         "the log is written after the verdict",
+	"hook.answer":             "it says how a verdict is told to a host",
+	"hook.permission_request": "it says how a verdict is told to a host",
+	"hook.timeout":            "a hook that takes too long denies whatever the verdict is",
+	"max_bytes":               "a longer record is never judged",
 }
 
 // Fingerprint returns the SHA-256 of the settings that can change a verdict, in

@@ -64,7 +64,7 @@ func TestEveryHostDenies(t *testing.T) {
 		if got, err := h.Deny(t.Context(), ""); err == nil {
 			t.Errorf("%s: %s, without a reason", name, got)
 		}
-		s, err := h.Settings(t.Context(), "x", 60, "/w", "linux")
+		s, err := h.Settings(t.Context(), "x", "", 60, "/w", "linux")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func (s *Settings) userPlace() *Place { return &s.Places[0] }
 
 func settings(t *testing.T) *Settings {
 	t.Helper()
-	s, err := named(t, "claude-code").Settings(t.Context(), "/usr/local/bin/shield hook claude-code --timeout 50s", 60, "/w", "linux")
+	s, err := named(t, "claude-code").Settings(t.Context(), "/usr/local/bin/shield hook claude-code --timeout 50s", "", 60, "/w", "linux")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func FuzzInstall(f *testing.F) {
 	f.Add([]byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
 	f.Add([]byte("{\n\t\"a\": [1, {}],\n\t\"hooks\": {}\n}\n"))
 	f.Add([]byte("\ufeff{ // c\r\n \"hooks\": {\"PreToolUse\": [1, /* , */ ],},\r\n}"))
-	all, err := named(f, "claude-code").Settings(context.Background(), "shield hook claude-code", 60, "/w", "linux")
+	all, err := named(f, "claude-code").Settings(context.Background(), "shield hook claude-code", "", 60, "/w", "linux")
 	if err != nil {
 		f.Fatal(err)
 	}

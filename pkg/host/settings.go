@@ -36,11 +36,13 @@ type Place struct {
 type element struct {
 	path  []string
 	value any
+	left  bool // out of what is installed: nobody wants it
 }
 
-// Settings returns how the host is made to run a command line as its hook.
-// timeout is in seconds; system is the operating system, as in GOOS.
-func (h *Host) Settings(ctx context.Context, command string, timeout int, cwd, system string) (*Settings, error) {
+// Settings returns how the host is made to run a command line as its hook, and
+// permission as that of the event of [Host.Permission]; "" for none. timeout is in
+// seconds; system is the operating system, as in GOOS.
+func (h *Host) Settings(ctx context.Context, command, permission string, timeout int, cwd, system string) (*Settings, error) {
 	sample, err := h.one(ctx, h.form.Sample, map[string]any{"cwd": cwd})
 	if err != nil {
 		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
@@ -56,11 +58,15 @@ func (h *Host) Settings(ctx context.Context, command string, timeout int, cwd, s
 		}
 		p := Place{Place: f, host: h, text: newTemplate(f.Text + f.Block)}
 		for _, e := range f.Entries {
-			value, err := h.one(ctx, e.Value, map[string]any{"command": command, "timeout": timeout})
+			line := command
+			if e.Permission {
+				line = permission
+			}
+			value, err := h.one(ctx, e.Value, map[string]any{"command": line, "timeout": timeout})
 			if err != nil {
 				return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 			}
-			p.entries = append(p.entries, element{e.Path, value})
+			p.entries = append(p.entries, element{e.Path, value, line == ""})
 		}
 		if p.made, err = p.text.fill(command, timeout); err != nil {
 			return nil, fmt.Errorf("%s settings: %w", h.Name, err)
@@ -99,7 +105,7 @@ func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case same(gone, p.entries):
+		case same(gone, p.wanted()):
 			return doc, nil
 		}
 		doc = rest
@@ -107,7 +113,12 @@ func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil { // our own entries were not found
 		return nil, err
 	}
-	return addAll(doc, p.entries)
+	return addAll(doc, p.wanted())
+}
+
+// wanted returns the entries that are installed.
+func (p *Place) wanted() []element {
+	return slices.DeleteFunc(slices.Clone(p.entries), func(e element) bool { return e.left })
 }
 
 // same reports whether two lists have the same elements in the same places.
@@ -152,7 +163,7 @@ func (p *Place) remove(ctx context.Context, doc []byte) (rest []byte, gone []ele
 			if err != nil {
 				return nil, nil, err
 			}
-			gone = append(gone, element{e.path, value})
+			gone = append(gone, element{path: e.path, value: value})
 		}
 	}
 	return rest, gone, nil

@@ -10,6 +10,9 @@ def shields($host):
 def decided($event; $decision):
   {hookSpecificOutput: {hookEventName: $event, permissionDecision: $decision, permissionDecisionReason: .reason}};
 
+# The same in answer to PermissionRequest.
+def permitted($decision): {hookSpecificOutput: {hookEventName: "PermissionRequest", decision: $decision}};
+
 # Whether an entry of hooks.EVENT has the form {matcher, hooks: [...]}.
 def well_formed:
   type == "object" and ((has("matcher") | not) or (.matcher | type == "string")) and (.hooks | type == "array")

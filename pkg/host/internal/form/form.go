@@ -29,6 +29,8 @@ type Host struct {
 	UserShell bool   `yaml:"userShell"` // the command line is run by the user's own shell, which need not be one of sh's kind
 	Silent    bool   // the host wants nothing on standard output: the installed command takes it away
 
+	Permission Permission // how it asks hooks before it asks a person
+
 	Off      []string // environment variables that switch the host's hooks off
 	Next     string   // what a person has to do for the host to use the hook
 	Unit     string   // of timeouts: s or ms
@@ -36,6 +38,22 @@ type Host struct {
 	Comments bool     // its JSON files may have comments
 	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file; "" for hosts without
 	Sample   string   // jq: {cwd} → an event that must be denied
+}
+
+// A Permission is an event by which a host asks hooks before it asks a person. The
+// zero value is for hosts that have none.
+type Permission struct {
+	Event   string   // its name
+	Allow   string   // jq: {} → what answers in the place of the person
+	Deny    string   // jq: {reason} → what denies
+	Project string   // variable of the environment that names the folder of the project
+	Options []string // of the host's command line, that bring in rules of the person's own
+	Rules   []Place  // files that may have such rules; they are only read
+
+	// jq: {tool, input, doc} → whether a file has a rule of the person's own by which
+	// a person has to be asked, or the call refused, or that cannot be told from one.
+	// doc is what the file says, a text if it is neither JSON nor TOML.
+	Asked string
 }
 
 // A Tool says what a call of a tool becomes: one action for each value that
@@ -63,8 +81,9 @@ type Place struct {
 
 // An Entry is an element of a list in a JSON file.
 type Entry struct {
-	Path  []string // keys, from the outermost
-	Value string   // jq: {command, timeout} → the element
+	Path       []string // keys, from the outermost
+	Value      string   // jq: {command, timeout} → the element
+	Permission bool     // it is for the event of [Permission], and installed only if a person wants it
 }
 
 // Check returns what is wrong with a host's file.
@@ -90,6 +109,9 @@ func (h *Host) Check() error {
 			return fmt.Errorf("tool %s is also internal", name)
 		}
 	}
+	if err := h.Permission.check(); err != nil {
+		return fmt.Errorf("permission: %w", err)
+	}
 	installs := false
 	for _, p := range h.Places {
 		if err := p.check(); err != nil {
@@ -99,6 +121,21 @@ func (h *Host) Check() error {
 	}
 	if !installs {
 		return errors.New("no place can be edited")
+	}
+	return nil
+}
+
+func (p Permission) check() error {
+	if p.Event == "" {
+		return nil
+	}
+	for _, text := range []string{p.Allow, p.Deny, p.Asked} {
+		if strings.TrimSpace(text) == "" {
+			return errors.New("allow, deny or asked is missing")
+		}
+	}
+	if len(p.Rules) == 0 {
+		return errors.New("no files of rules")
 	}
 	return nil
 }

@@ -1,0 +1,193 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// permissionFlag says that a hook is for the event by which a host asks before it
+// asks a person.
+const permissionFlag = "permission-request"
+
+// hookedHost returns a host as the hook of a command line knows it.
+func hookedHost(name string, permission bool) (*host.Host, error) {
+	h, err := host.Named(name)
+	if err == nil && permission {
+		return h.Permission()
+	}
+	return h, err
+}
+
+// judgePermission answers in the place of the person whom a host is about to ask, if
+// the policy and the classifier allow all of it, the settings want that, and no rule of
+// the person's own asks for a question. A denial is told; otherwise nothing is said, so
+// that the host asks.
+func judgePermission(ctx context.Context, w *World, h *host.Host, p *shield.Pipeline, on bool, event host.Event, in []byte) (hookAnswer, error) {
+	dirs := []string{w.Dir}
+	for _, raw := range event.Actions {
+		a, err := action.Parse(raw)
+		if err != nil {
+			return hookAnswer{}, fmt.Errorf("hook: %w", err)
+		}
+		v := p.EvaluateUntil(ctx, a, shield.TierClassify).Verdict
+		if v.Decision == verdict.Block {
+			return hookAnswer{Reason: fmt.Sprintf("tier %d: %s", v.Tier, v.Reasoning)}, nil
+		}
+		on = on && v.Decision == verdict.Allow && !v.Degraded
+		dirs = append(dirs, a.CWD)
+	}
+	speaks := on && personAsks(ctx, w, h, dirs, in) == nil && ctx.Err() == nil
+	answer, err := h.Answer(ctx, event, !speaks, "")
+	return hookAnswer{Allow: true, Answer: answer}, err
+}
+
+// Bounds of the search for a person's own rules.
+const (
+	maxAncestors   = 64 // of a folder, and of a process
+	maxRuleFiles   = 256
+	maxCommandLine = 1 << 20 // bytes
+)
+
+// personAsks returns why a host has to ask its person about a call: a rule of theirs
+// speaks of it, or their rules cannot be read. It returns nil if neither is so. Rules
+// are looked for in each of dirs and above it, since nothing says where the host's
+// project begins.
+func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) error {
+	options, project, places := h.PermissionRules()
+	if err := bringsRules(w.parent, options); err != nil {
+		return err
+	}
+	if project != "" {
+		dirs = append(slices.Clone(dirs), w.Getenv(project))
+	}
+	read := 0
+	for i := range places {
+		p := &places[i]
+		if p.System != "" && p.System != w.OS {
+			continue
+		}
+		for _, dir := range ruleFolders(w, p, dirs) {
+			files, err := matching(filepath.Join(dir, p.File))
+			if err != nil {
+				return err
+			}
+			for _, name := range files {
+				doc, exists, err := readSettings(name)
+				if err != nil || !exists {
+					return errors.Join(err, fmt.Errorf("%s cannot be read", name))
+				}
+				if read++; read > maxRuleFiles {
+					return fmt.Errorf("more than %d files of rules", maxRuleFiles)
+				}
+				if asked, err := p.Asked(ctx, in, doc); err != nil || asked {
+					return errors.Join(err, fmt.Errorf("%s has a rule about it", name))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ruleFolders returns the folders in which the files of a place are.
+func ruleFolders(w *World, p *host.Place, dirs []string) (folders []string) {
+	switch p.Scope {
+	case "managed":
+		return []string{p.Folder}
+	case "user":
+		if dir := w.Getenv(p.Variable); p.Variable != "" && dir != "" {
+			folders = append(folders, absolute([]string{dir}, w.Dir)...)
+		}
+		return append(folders, filepath.Join(w.Home, p.Folder))
+	}
+	for _, dir := range dirs {
+		for i := 0; i < maxAncestors && filepath.IsAbs(dir); i++ {
+			if folder := filepath.Join(dir, p.Folder); !slices.Contains(folders, folder) {
+				folders = append(folders, folder)
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+			dir = filepath.Dir(dir)
+		}
+	}
+	return folders
+}
+
+// matching returns the files whose path is a pattern in its last element alone: the
+// names of folders are an agent's to choose, and may look like patterns.
+func matching(pattern string) (files []string, err error) {
+	dir, name := filepath.Split(pattern)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		if _, statErr := os.Lstat(dir); errors.Is(statErr, os.ErrNotExist) || errors.Is(statErr, os.ErrInvalid) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	for _, e := range entries {
+		if ok, err := filepath.Match(name, e.Name()); err != nil || ok {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files, nil
+}
+
+// bringsRules returns an error if a process, or one that has started it, was given one
+// of some options, or if that cannot be told.
+func bringsRules(pid int, options []string) error {
+	for range maxAncestors {
+		if len(options) == 0 || pid <= 1 {
+			return nil
+		}
+		line, err := readProc(pid, "cmdline")
+		if err != nil {
+			return err
+		}
+		for word := range bytes.SplitSeq(line, []byte{0}) {
+			name, _, _ := strings.Cut(string(word), "=")
+			if slices.Contains(options, name) {
+				return fmt.Errorf("the host was started with %s, which may have rules", name)
+			}
+		}
+		stat, err := readProc(pid, "stat")
+		if err != nil {
+			return err
+		}
+		// PID (NAME) STATE PARENT …, and a name may have brackets and spaces.
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) < 2 {
+			return errors.New("the process that asks cannot be told")
+		}
+		if pid, err = strconv.Atoi(fields[1]); err != nil {
+			return err
+		}
+	}
+	return errors.New("too many processes stand between the host and shield")
+}
+
+// readProc reads what Linux says of a process. Other systems have no such file.
+func readProc(pid int, name string) ([]byte, error) {
+	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), name))
+	if err != nil {
+		return nil, fmt.Errorf("the command line of the host cannot be read: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxCommandLine+1))
+	if err == nil && len(text) > maxCommandLine {
+		err = errors.New("the command line of the host is too long")
+	}
+	return text, err
+}

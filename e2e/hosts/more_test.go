@@ -1,0 +1,236 @@
+//go:build unix
+
+package hosts
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
+)
+
+// A switched is how a host's hooks are switched off after they were installed.
+type switched struct {
+	file    string         // below the home folder
+	members map[string]any // that are put into it, where it is JSON
+	lines   string         // that are put at its end, where it is not
+	env     []string
+	args    []string
+	unseen  bool // hook status cannot see it: it is an option of the host's command line
+}
+
+// apply switches the hooks off.
+func (s switched) apply(r *run) {
+	r.t.Helper()
+	r.env, r.driver.args = append(r.env, s.env...), append(s.args, r.driver.args...)
+	if s.file == "" {
+		return
+	}
+	path := filepath.Join(r.home, s.file)
+	old, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
+	if s.members == nil {
+		r.write(path, string(old)+s.lines)
+		return
+	}
+	doc := map[string]any{}
+	if len(old) > 0 {
+		if err := json.Unmarshal(old, &doc); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	maps.Copy(doc, s.members)
+	text, err := json.Marshal(doc)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.write(path, string(text))
+}
+
+// switchedOff looks at a host whose own switch takes its hooks away.
+func switchedOff(t *testing.T, d driver, row map[string]string) {
+	c := call{"shell", "touch unwanted"}
+	r := newRun(t, d, []call{c}, "20s")
+	if out, err := r.command(time.Minute, r.shield, "hook", "status", d.name); err != nil && d.name != "codex" { // where no person has trusted the hook
+		t.Errorf("status calls a hook not enforced that is: %s", out)
+	}
+	d.off.apply(r)
+	out := r.start()
+	said, err := r.command(time.Minute, r.shield, "hook", "status", d.name)
+	switch ran := r.ran(c); {
+	case !r.model.proposed:
+		row["switched off"] = "NOT TRIED"
+		t.Errorf("the model proposed nothing: %.800s", out)
+	case !ran:
+		row["switched off"] = "blocked all the same"
+		t.Errorf("the switch does not switch the hook off: %.800s", out)
+	case err != nil:
+		row["switched off"] = "runs without shield, status says so"
+	case d.off.unseen:
+		row["switched off"] = "runs without shield, status cannot see it"
+	default:
+		row["switched off"] = "RUNS WITHOUT SHIELD, STATUS DOES NOT SAY SO"
+		t.Errorf("status calls a hook enforced that is switched off: %s", said)
+	}
+}
+
+// slow has Tier 2 answer late: within the time that the hook has, and never.
+func slow(t *testing.T, d driver, row map[string]string) {
+	const patience = 3 * time.Second
+	late := func(b evaltest.Behaviour) evaltest.Behaviour {
+		return func(w http.ResponseWriter, hr *http.Request, r evaltest.Request) {
+			time.Sleep(patience)
+			b(w, hr, r)
+		}
+	}
+	for _, c := range []struct {
+		name, timeout string
+		answer        evaltest.Behaviour
+		want          string
+	}{
+		{"late allow", "20s", late(evaltest.Verdict("ALLOW", "0.98")), "ran"},
+		{"late deny", "20s", late(evaltest.Verdict("BLOCK", "0.97")), "blocked"},
+		{"too late", "2s", evaltest.Stall(""), "blocked"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := evaltest.NewServer()
+			t.Cleanup(server.Close)
+			server.On("late", c.answer)
+			doubtful := call{"shell", "touch doubtful"}
+			r := newRun(t, d, []call{doubtful}, c.timeout)
+			r.configure("evaluator: {provider: custom, model: late, base_url: " + server.BaseURL() + ", timeout: 60s}\n")
+			out := r.start()
+			row[c.name] = "blocked"
+			if r.ran(doubtful) {
+				row[c.name] = "ran"
+			}
+			if len(server.Requests()) == 0 {
+				row[c.name] = "NOT ASKED"
+			}
+			if row[c.name] != c.want {
+				t.Errorf("%s, want %s: %.800s\n%s", row[c.name], c.want, out, r.model.told("shield"))
+			}
+		})
+	}
+}
+
+// subAgent has the model start a sub-agent, which proposes a command that is
+// allowed and one that is not.
+func subAgent(t *testing.T, d driver, row map[string]string) {
+	if d.agent == "" {
+		row["sub-agent allowed"], row["sub-agent denied"] = "not offered", "not offered"
+		return
+	}
+	good, bad := call{"shell", "touch wanted"}, call{"shell", "touch unwanted"}
+	r := newRun(t, d, []call{{"agent", d.agent}, {"wait", ""}}, "20s")
+	r.model.sub = []call{good, bad}
+	out := r.start()
+	row["sub-agent allowed"], row["sub-agent denied"] = "ran", "blocked, told why"
+	if !r.ran(good) {
+		row["sub-agent allowed"] = "DID NOT RUN"
+		t.Errorf("a sub-agent's command did not run: %.800s\n%s", out, r.model.told("shield"))
+	}
+	switch {
+	case r.ran(bad):
+		row["sub-agent denied"] = "RAN"
+		t.Errorf("a sub-agent's command ran: %.800s", out)
+	case !r.model.saw(reason) && d.mute:
+		row["sub-agent denied"] = "blocked, nobody is told why"
+	case !r.model.saw(reason):
+		row["sub-agent denied"] = "NOT ASKED"
+		t.Errorf("the sub-agent was not told why: %.800s\n%s", out, r.model.told("shield"))
+	}
+}
+
+// resumed has a session end, and go on with a command that is not allowed.
+func resumed(t *testing.T, d driver, row map[string]string) {
+	if d.resume == nil {
+		row["resumed denied"] = "not offered"
+		return
+	}
+	good, bad := call{"shell", "touch wanted"}, call{"shell", "touch unwanted"}
+	r := newRun(t, d, []call{good}, "20s")
+	first := r.start()
+	if !r.ran(good) {
+		t.Fatalf("the first command did not run: %.800s", first)
+	}
+	r.model.calls, r.model.bodies = []call{good, bad}, nil
+	r.driver.args = r.resuming()
+	out := r.start()
+	row["resumed denied"] = "blocked, told why"
+	switch {
+	case r.ran(bad):
+		row["resumed denied"] = "RAN"
+		t.Errorf("it ran: %.800s", out)
+	case !r.model.saw(good.text):
+		row["resumed denied"] = "NOT RESUMED"
+		t.Errorf("the session does not go on: %.800s", out)
+	case !r.model.saw(reason) && d.mute:
+		row["resumed denied"] = "blocked, nobody is told why"
+	case !r.model.saw(reason):
+		row["resumed denied"] = "NOT ASKED"
+		t.Errorf("nobody was told why: %.800s\n%s", out, r.model.told("shield"))
+	}
+}
+
+// resuming returns the arguments that make a host go on with its last session.
+func (r *run) resuming() []string {
+	r.t.Helper()
+	session := ""
+	if r.driver.sessions != "" {
+		files, err := filepath.Glob(filepath.Join(r.home, r.driver.sessions))
+		if err != nil || len(files) == 0 {
+			r.t.Fatalf("no session in %s: %v", r.driver.sessions, err)
+		}
+		session, _, _ = strings.Cut(filepath.Base(files[len(files)-1]), ".")
+	}
+	var args []string
+	for _, a := range r.driver.resume {
+		args = append(args, strings.ReplaceAll(r.fill.Replace(a), "@SESSION@", session))
+	}
+	return args
+}
+
+// measured has the model propose an everyday command some times, and notes how long
+// shield takes each time inside the host: from its start to its end, without the shell
+// around it, in whole milliseconds.
+func measured(t *testing.T, d driver, row map[string]string) {
+	const times = 3 // Gemini CLI takes a call that is repeated more often for a loop
+	c := call{"shell", "npm test"}
+	r := newRun(t, d, slices.Repeat([]call{c}, times), "20s")
+	r.write(filepath.Join(r.work, "package.json"), `{"name": "x", "version": "1.0.0", "scripts": {"test": "true"}}`)
+	real, log := r.shield+".real", filepath.Join(filepath.Dir(r.shield), "times")
+	if err := os.Rename(r.shield, real); err != nil {
+		t.Fatal(err)
+	}
+	r.write(r.shield, "#!/bin/bash\nbegin=$EPOCHREALTIME\n'"+real+"' \"$@\"\nstatus=$?\necho $begin $EPOCHREALTIME >>'"+log+"'\nexit $status\n")
+	if err := os.Chmod(r.shield, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out := r.start()
+	text, _ := os.ReadFile(log)
+	var took []int
+	for line := range strings.Lines(string(text)) {
+		var begin, end float64
+		if _, err := fmt.Sscan(line, &begin, &end); err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, int((end-begin)*1000))
+	}
+	if len(took) < times {
+		t.Fatalf("the hook ran %d times, want %d: %.800s\n%s", len(took), times, out, r.model.told("shield"))
+	}
+	slices.Sort(took)
+	row["npm test"] = fmt.Sprintf("%d ms", took[len(took)/2])
+	t.Logf("%s: shield took %d to %d ms for %q", d.name, took[0], took[len(took)-1], c.text)
+}

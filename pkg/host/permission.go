@@ -1,0 +1,74 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/host/internal/form"
+)
+
+// ErrNoPermission says that a host raises no event before it asks a person.
+var ErrNoPermission = errors.New("this host raises no event before it asks a person")
+
+// Permission returns the host as it asks hooks before it asks a person: its events,
+// denials and answers are those of that event alone.
+func (h *Host) Permission() (*Host, error) {
+	p := h.form.Permission
+	if p.Event == "" {
+		return nil, fmt.Errorf("%s: %w", h.Name, ErrNoPermission)
+	}
+	f := *h.form
+	f.Before, f.After, f.Deny, f.Allow = []string{p.Event}, nil, p.Deny, p.Allow
+	return &Host{Name: h.Name, form: &f}, nil
+}
+
+// PermissionRules are where a person's own rules of a host stand: the options of its
+// command line that bring in more of them, the variable of the environment that names
+// the folder of its project, and the files.
+func (h *Host) PermissionRules() (options []string, project string, files []Place) {
+	for _, f := range h.form.Permission.Rules {
+		files = append(files, Place{Place: f, host: h})
+	}
+	return h.form.Permission.Options, h.form.Permission.Project, files
+}
+
+// Permits reports whether the hook for [Host.Permission] is installed in a file.
+func (p *Place) Permits() bool {
+	return slices.ContainsFunc(p.Entries, func(e form.Entry) bool { return e.Permission })
+}
+
+// Asked reports whether a file of a host's rules has one by which the host must ask a
+// person about a call, or refuse it. in is the hook's input. An error means that this
+// cannot be told.
+func (p *Place) Asked(ctx context.Context, in, doc []byte) (bool, error) {
+	v, err := decode(in)
+	if err != nil {
+		return false, err
+	}
+	read, err := p.host.one(ctx, p.host.form.Read, v)
+	if err != nil {
+		return false, err
+	}
+	call, ok := read.(map[string]any)
+	if !ok {
+		return false, errors.New("not an event of this host")
+	}
+	var rules any = string(doc)
+	if strings.HasSuffix(p.File, ".json") || strings.HasSuffix(p.File, ".toml") {
+		if rules, err = p.structured(doc); err != nil {
+			return false, err
+		}
+	}
+	out, err := p.host.one(ctx, p.host.form.Permission.Asked, map[string]any{"tool": call["tool"], "input": call["input"], "doc": rules})
+	if err != nil {
+		return false, err
+	}
+	asked, ok := out.(bool)
+	if !ok {
+		return false, errors.New("the rules cannot be read")
+	}
+	return asked, nil
+}
