@@ -61,7 +61,9 @@ func modelCommand(w *World) *cli.Command {
 
 // models returns the user's models.
 func models(w *World) *modelstore.Store {
-	return modelstore.Open(modelsDir(w), &modelstore.Embedded{FS: defaultmodel.Default(), Digest: defaultmodel.Digest}, w.Now)
+	return modelstore.Open(modelsDir(w), &modelstore.Embedded{
+		FS: defaultmodel.Default(), Digest: defaultmodel.Digest, Size: defaultmodel.Size(), Intact: defaultmodel.Intact,
+	}, w.Now)
 }
 
 // modelsDir returns the folder of the user's models, or "" if there is none.

@@ -2,7 +2,9 @@
 package models
 
 import (
+	"crypto/sha256"
 	"embed"
+	"fmt"
 	"io/fs"
 )
 
@@ -32,6 +34,45 @@ func Default() fs.FS {
 	}
 	return folder{sub}
 }
+
+// Size is how much of the default model the program carries, in bytes.
+func Size() int64 {
+	size := len(graph) + len(packed)
+	for _, name := range plain {
+		if text, err := files.ReadFile("default/" + name); err == nil {
+			size += len(text)
+		}
+	}
+	return int64(size)
+}
+
+// Intact returns an error if what the program carries of the default model is not
+// what it was built with.
+func Intact() error {
+	got, err := Sum(Default(), graph, packed)
+	if err == nil && got != sum {
+		err = fmt.Errorf("the program was changed: the sum of its model is %s, and should be %s", got, sum)
+	}
+	return err
+}
+
+// Sum returns "sha256:" and hex over the plain files of the model in folder and
+// its two packed ones, each with its length in bytes before it.
+func Sum(folder fs.FS, graph, tokenizer string) (string, error) {
+	h := sha256.New()
+	for _, name := range plain {
+		text, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%d\n%s", len(text), text)
+	}
+	fmt.Fprintf(h, "%d\n%s%d\n%s", len(graph), graph, len(tokenizer), tokenizer)
+	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
+}
+
+// plain are the files of the model that the program carries as they are.
+var plain = []string{"config.json", "shield.json", "tokenizer.json"}
 
 type folder struct{ fs.FS }
 

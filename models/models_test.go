@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"testing"
+	"testing/fstest"
 
 	"github.com/shieldcli/shield/pkg/modelstore"
 )
@@ -32,5 +33,32 @@ func TestDefault(t *testing.T) {
 		if _, err := fs.ReadFile(folder, name); err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+// TestIntact: a byte that changes anywhere in what the program carries is seen.
+func TestIntact(t *testing.T) {
+	t.Parallel()
+	if err := Intact(); err != nil {
+		t.Error(err)
+	}
+	for name, changed := range map[string][2]string{
+		"graph":     {graph[:len(graph)-1] + "x", packed},
+		"tokenizer": {graph, "x" + packed[1:]},
+		"moved":     {graph + packed[:1], packed[1:]},
+	} {
+		if got, err := Sum(Default(), changed[0], changed[1]); err != nil || got == sum {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	other := fstest.MapFS{}
+	for _, name := range plain {
+		other[name] = &fstest.MapFile{Data: []byte(name)}
+	}
+	if got, err := Sum(other, graph, packed); err != nil || got == sum {
+		t.Errorf("other files: %s, %v", got, err)
+	}
+	if Size() < 9e6 {
+		t.Errorf("size %d", Size())
 	}
 }

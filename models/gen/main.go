@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/shieldcli/shield/internal/tokenizer"
+	"github.com/shieldcli/shield/models"
 	"github.com/shieldcli/shield/pkg/modelstore"
 )
 
@@ -34,7 +35,6 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf(source, digest, start, size)
 	file, err := os.ReadFile("default/tokenizer.json")
 	if err != nil {
 		return err
@@ -43,6 +43,15 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	graph, err := os.ReadFile("graph_gen.ort")
+	if err != nil {
+		return err
+	}
+	sum, err := models.Sum(os.DirFS("default"), string(graph), string(packed))
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf(source, digest, sum, start, size)
 	return errors.Join(os.WriteFile("digest_gen.go", []byte(text), 0o644), os.WriteFile("tokenizer_gen.bin", packed, 0o644))
 }
 
@@ -52,6 +61,9 @@ package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
 const Digest = %q
+
+// sum is the [Sum] of what the program carries.
+const sum = %q
 
 // Where in the packed graph the table of n-grams stands, in bytes.
 const (

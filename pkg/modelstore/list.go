@@ -25,16 +25,8 @@ type Info struct {
 func (s *Store) List(ctx context.Context) ([]Info, error) {
 	var list []Info
 	if s.embedded != nil {
-		info := Info{Name: Default, Source: "embedded", Digest: s.embedded.Digest}
+		info := Info{Name: Default, Source: "embedded", Size: s.embedded.Size, Digest: s.embedded.Digest}
 		info.describe(fs.ReadFile(s.embedded.FS, shieldFile))
-		_ = fs.WalkDir(s.embedded.FS, ".", func(_ string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() {
-				if f, err := d.Info(); err == nil {
-					info.Size += f.Size()
-				}
-			}
-			return nil
-		})
 		list = append(list, info)
 	}
 	names, err := s.Names()

@@ -39,8 +39,10 @@ type Store struct {
 
 // An Embedded model is part of the program.
 type Embedded struct {
-	FS     fs.FS
-	Digest string // as [Digest] gives it, computed when the program was built
+	FS     fs.FS        // its plain files
+	Digest string       // of the folder that it was made of, as [Digest] gives it
+	Size   int64        // bytes in the program
+	Intact func() error // says that the program was changed
 }
 
 // Open returns the store in the folder dir, which need not exist. embedded is
