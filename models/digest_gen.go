@@ -3,7 +3,7 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:c543aebcddc3a0eb665e796f06f604f21e1eb1c20c4f0b1008b9f4ac9a44c001"
+const Digest = "sha256:d7d187f33b45cb6c1178c9843b06def690f13acf0a5d68963cb8fb08698c98ba"
 
 // sum is the [Sum] of what the program carries.
 const sum = "sha256:5f6f805dbdbaa390a1864663ff7438dd50736e699c0e14521ebb45b985614bff"
