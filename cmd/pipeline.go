@@ -15,6 +15,11 @@ import (
 
 // pipeline returns the pipeline that a command line asks for, and its settings.
 func pipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error) {
+	return pipelineOf(c, w, func(*shield.Config) {})
+}
+
+// pipelineOf is [pipeline] with a change of the configuration.
+func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
 	set, err := settings(c, w)
 	if err != nil {
 		return nil, nil, err
@@ -22,6 +27,7 @@ func pipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error
 	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
 	cfg.Approve.Plain = !colour(c, w, true)
+	change(&cfg)
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {
 		fmt.Fprintln(w.Err, "shield:", p.Note())

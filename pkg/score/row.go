@@ -1,6 +1,7 @@
 package score
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,6 +50,22 @@ type row struct {
 	Text     *string         `json:"text"`
 
 	label Label
+	turn  turn
+}
+
+// A turn is the place of a row among those of its session, which are judged one
+// after the other. The zero turn is that of a row without a session.
+type turn struct{ before, done chan struct{} }
+
+// sessionOf returns the session of a row's action, "" if it has none.
+func (r *row) sessionOf() string {
+	var a struct {
+		Session string `json:"session"`
+	}
+	if !bytes.Contains(r.Action, []byte(`"session"`)) || json.Unmarshal(r.Action, &a) != nil {
+		return ""
+	}
+	return a.Session
 }
 
 func parseRow(raw []byte) (*row, error) {

@@ -10,6 +10,9 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -36,6 +39,13 @@ type Pipeline struct {
 	noPerson   string // why no person can be asked, and what to do; "" if one can
 	notify     func(text string)
 	warm       func()
+
+	sessions     *session.Store // nil without memory
+	host, parent string         // whose word sessions are, see [Config]
+	apart        bool
+	identify     func(path string) (effect.Identity, bool)
+	events       []string // what the policy asks of earlier actions
+	counts       bool
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
@@ -72,6 +82,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := p.openState(cfg, prints); err != nil {
 		return nil, err
 	}
+	p.openSessions(cfg, rules)
 	person, err := p.newApprover(cfg)
 	if err != nil {
 		return nil, err
@@ -117,6 +128,24 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: max, LockWait: cfg.LockWait})
 	}
 	return err
+}
+
+// openSessions opens the memory of sessions, if there is to be one.
+func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
+	s := cfg.settings()
+	if !s.Session.Enabled {
+		return
+	}
+	p.sessions = session.NewStore(p.store, SessionOptions(cfg, p.now))
+	p.host, p.parent, p.apart = cfg.Host, cfg.Parent, cfg.Apart
+	p.identify = p.analyzer.Identify
+	p.events, p.counts = rules.Remembers()
+}
+
+// SessionOptions returns how the sessions of a configuration are kept.
+func SessionOptions(cfg Config, now func() time.Time) session.Options {
+	s := cfg.settings().Session
+	return session.Options{Clock: now, Keep: s.Keep.Std(), MaxFiles: s.MaxFiles, MaxDenials: s.MaxDenials, Apart: cfg.Apart}
 }
 
 // Limits returns the limits of a configuration.
