@@ -77,7 +77,6 @@ func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.
 type Event struct {
 	Name    string           // the host's own name for it
 	ID      string           // of the tool call; "" if the host gives none
-	Parent  string           // the session that this one began in, such as that of a sub-agent; "" if the host names none
 	Actions []jsontext.Value // to be judged, all of which must be allowed; none if the event proposes nothing
 }
 
@@ -104,8 +103,7 @@ func (h *Host) event(ctx context.Context, in []byte) (Event, error) {
 	tool, _ := read["tool"].(string)
 	input, isObject := read["input"].(map[string]any)
 	id, _ := read["id"].(string)
-	parent, _ := read["parent"].(string)
-	e := Event{Name: name, ID: id, Parent: parent}
+	e := Event{Name: name, ID: id}
 	switch {
 	case tool == "":
 		return Event{}, errors.New("not an event of this host")

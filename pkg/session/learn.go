@@ -16,6 +16,7 @@ type Delta struct {
 	Files  []effect.File
 	Shown  []string // files that the action read: whoever runs them later has seen them
 	Sent   []Sent
+	Values []Value
 	Events []string // kinds of effects that a policy asks for
 	Counts bool     // a policy counts actions
 	Denial *Denial
@@ -25,7 +26,7 @@ type Delta struct {
 
 // Empty reports whether an action adds nothing for sure.
 func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events) == 0 && !d.Counts && d.Denial == nil
+	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values) == 0 && !d.Counts && d.Denial == nil
 }
 
 // Learn returns what an action adds to its session if it runs. events are the
@@ -83,6 +84,10 @@ func (l *learner) effect(e *effect.Effect) {
 	case effect.HTTPRequest:
 		if !e.Trusted {
 			l.label(effect.LabelUntrusted, by)
+		}
+	case effect.Dynamic:
+		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // nobody knows whose words it returns
+			l.label(effect.LabelUntrusted, l.c.Action.Type)
 		}
 	case effect.SendData, effect.SendSecret, effect.SendMessage:
 		for _, label := range e.Labels {
@@ -166,7 +171,7 @@ func globsOf(list string) (*effect.Globs, error) {
 
 // tool adds what a tool brings in by its name: pages, mail, results of servers.
 func (l *learner) tool(name string) {
-	if strings.HasPrefix(name, "browser_") || strings.HasPrefix(name, "mcp__") {
+	if strings.HasPrefix(name, "browser_") {
 		l.label(effect.LabelUntrusted, name)
 	}
 	own := name[strings.LastIndex(name, "__")+1:]

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/state"
 )
@@ -26,6 +27,7 @@ type Options struct {
 	Keep       time.Duration    // after the last action of a session
 	MaxFiles   int              // of a session
 	MaxDenials int              // within ten minutes, after which a session stops
+	Key        [32]byte         // of the hashes of credentials
 	Apart      bool             // a session that begins knows nothing of others
 }
 
@@ -216,6 +218,7 @@ func (s *Store) Load(ctx context.Context, k Key, parent, alias string) *Session 
 			})
 			sortLabels(&out.rec)
 		}
+		out.from = from
 		for _, group := range from {
 			if err == nil {
 				err = out.loadFiles(sh, group)
@@ -247,7 +250,7 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 			if err := sh.Drop(group); err != nil { // what an expired one has left
 				return err
 			}
-			if err := copyFiles(sh, from, group, s.opts.MaxFiles); err != nil {
+			if err := s.copy(sh, from, group); err != nil {
 				return err
 			}
 		}
@@ -256,12 +259,71 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 		if err != nil {
 			return err
 		}
-		if !changed && !files && now-r.Seen < int64(s.opts.Keep/time.Second)/8 {
+		values, err := addValues(sh, group, d.Values)
+		if err != nil {
+			return err
+		}
+		if !changed && !files && !values && now-r.Seen < int64(s.opts.Keep/time.Second)/8 {
 			return nil
 		}
 		r.Seen = max(r.Seen, now)
 		return sh.Put(group, recordKey, r.encode())
 	})
+}
+
+// copy gives a session the files and values of those that it begins in.
+func (s *Store) copy(sh shelf, from [][]byte, to []byte) error {
+	values, err := loadValues(sh, from)
+	if err != nil {
+		return err
+	}
+	if _, err := addValues(sh, to, values); err != nil {
+		return err
+	}
+	return copyFiles(sh, from, to, s.opts.MaxFiles)
+}
+
+// Learn returns what an action adds to its session if it runs, with the
+// credentials in the files that it reads: see [Learn].
+func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
+	d := Learn(c, events, counts)
+	if slices.ContainsFunc(d.Labels, func(l Labelled) bool { return l.Label == effect.LabelSecret }) {
+		d.Values = newHasher(s.opts.Key).read(c)
+	}
+	return d
+}
+
+// Returned keeps what the result of an action brought into its session: labels,
+// and the credentials in its texts.
+func (s *Store) Returned(ctx context.Context, loaded *Session, labels []Labelled, texts []string) error {
+	d := Delta{Labels: labels}
+	for _, text := range texts {
+		d.Values = append(d.Values, newHasher(s.opts.Key).values(text, false)...)
+	}
+	if len(d.Values) > 0 {
+		d.Labels = append(slices.Clip(d.Labels), Labelled{Label: effect.LabelSecret, By: "result"})
+	}
+	return s.Add(ctx, loaded, &d)
+}
+
+// Carries adds to a case the effect of carrying out a value that its session has
+// read, if it does: a whole one for sure, a part of one or a short one perhaps.
+func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) error {
+	if loaded.err != nil || !loaded.rec.has(effect.LabelSecret) || c.Outgoing() == nil {
+		return loaded.err
+	}
+	var values []Value
+	err := s.shelf.look(ctx, func(sh shelf) (err error) {
+		values, err = loadValues(sh, loaded.from)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if f := flows(newHasher(s.opts.Key), values, c); f != flowsNot {
+		c.CarriesValue(f == flowsPart)
+	}
+	return nil
 }
 
 // makeRoom removes sessions that have ended and, where all go on, the one that was

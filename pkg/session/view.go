@@ -19,6 +19,7 @@ type Session struct {
 	rec    Record
 	labels []effect.Label // of rec
 	files  map[string]fileEntry
+	from   [][]byte // the groups that files and values come from
 	err    error
 
 	identify func(path string) (effect.Identity, bool)
@@ -136,7 +137,7 @@ func (s *Session) Agrees(other *Session) bool {
 // changes reports whether there is anything in a delta that the session does not
 // know.
 func (s *Session) changes(d *Delta) bool {
-	if d.met = s.met; d.Counts || d.Denial != nil || len(d.Sent)+len(d.Events)+len(d.met) > 0 {
+	if d.met = s.met; d.Counts || d.Denial != nil || len(d.Sent)+len(d.Events)+len(d.Values)+len(d.met) > 0 {
 		return true
 	}
 	for _, l := range d.Labels {

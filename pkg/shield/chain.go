@@ -119,6 +119,9 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 	defer it.Turn.end()
 	r := p.recall(ctx, &it)
 	c := p.analyze(it.Action, r)
+	if r != nil && len(r.known[flowing]) > 0 {
+		c.CarriesValue(true)
+	}
 	if it.Resume != nil {
 		c.Trail = append(c.Trail, it.Resume.Trail...)
 		c.MinTier = max(c.MinTier, it.Resume.NextTier)
@@ -172,8 +175,14 @@ func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *rec
 	if it.Turn != nil {
 		c = r.refresh(c)
 	}
+	if err := r.carries(c); err != nil && !c.Harmless() {
+		it.Turn.end()
+		return p.noted(unknown(err), TierPolicy, c, p.now()), c
+	}
+	said := len(c.Trail)
 	v := p.ask(ctx, TierPolicy, c)
 	if strict := r.stricter(v, c); strict.Decision != v.Decision || strict.NextTier != v.NextTier {
+		c.Trail = c.Trail[:said]
 		v = p.noted(strict, TierPolicy, c, p.now())
 	}
 	if n := len(c.Trail); n > 0 {

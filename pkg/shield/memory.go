@@ -46,6 +46,7 @@ type recall struct {
 	ctx   context.Context
 	key   session.Key
 	alias string
+	flows bool                      // the action carries out a value, or a part of one
 	now   *session.Session          // nil until it is needed
 	known map[string][]effect.Label // what the stage that judged the action was told of files; nil if none did
 }
@@ -136,6 +137,21 @@ func (r *recall) refresh(c *analysis.Case) *analysis.Case {
 	return again
 }
 
+// flowing is the name under which the next stage is told that a part of a value
+// flows: no path is called so.
+const flowing = "value flow"
+
+// carries adds to a case that it carries out a value which the session has read.
+func (r *recall) carries(c *analysis.Case) error {
+	if r == nil || c.Outgoing() == nil {
+		return nil
+	}
+	before := len(c.Effects)
+	err := r.p.sessions.Carries(r.ctx, r.session(), c)
+	r.flows = len(c.Effects) > before
+	return err
+}
+
 // stricter returns what Tier 0 says of a case because of what the session
 // remembers, beside its rules.
 func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
@@ -149,7 +165,7 @@ func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	case s == nil:
 	case s.Err() != nil:
 		if !c.Harmless() {
-			return refusal(TierPolicy, "session", "it is not known what this session did before: "+s.Err().Error()+"; blocked")
+			return unknown(s.Err())
 		}
 	case s.Stopped():
 		return refusal(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped until a person has looked: the user resumes it with 'shield session resume'")
@@ -162,6 +178,11 @@ func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 		}
 	}
 	return v
+}
+
+// unknown is the BLOCK for an action whose session cannot be read.
+func unknown(err error) verdict.Verdict {
+	return refusal(TierPolicy, "session", "it is not known what this session did before: "+err.Error()+"; blocked")
 }
 
 func ago(d time.Duration) string {
@@ -185,6 +206,9 @@ func (r *recall) told() []byte {
 		return nil
 	}
 	told := r.now.Told()
+	if r.flows {
+		told[flowing] = []effect.Label{effect.LabelCredential}
+	}
 	if len(told) == 0 {
 		return nil
 	}
@@ -210,7 +234,7 @@ func (r *recall) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
-	d := session.Learn(c, r.p.events, r.p.counts)
+	d := r.p.sessions.Learn(c, r.p.events, r.p.counts)
 	return r.add(v, &d)
 }
 

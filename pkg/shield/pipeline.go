@@ -2,6 +2,8 @@ package shield
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -43,6 +45,7 @@ type Pipeline struct {
 	sessions     *session.Store // nil without memory
 	host, parent string         // whose word sessions are, see [Config]
 	apart        bool
+	values       [verdict.KeySize]byte // of the hashes of credentials; nothing keeps these without a state folder
 	identify     func(path string) (effect.Identity, bool)
 	events       []string // what the policy asks of earlier actions
 	counts       bool
@@ -123,6 +126,7 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, prints)
+	p.values = valueKey(key)
 	if file := cfg.auditFile(); file != "" {
 		max := int64(cfg.settings().Audit.MaxBytes)
 		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: max, LockWait: cfg.LockWait})
@@ -136,7 +140,9 @@ func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 	if !s.Session.Enabled {
 		return
 	}
-	p.sessions = session.NewStore(p.store, SessionOptions(cfg, p.now))
+	opts := SessionOptions(cfg, p.now)
+	opts.Key = p.values
+	p.sessions = session.NewStore(p.store, opts)
 	p.host, p.parent, p.apart = cfg.Host, cfg.Parent, cfg.Apart
 	p.identify = p.analyzer.Identify
 	p.events, p.counts = rules.Remembers()
@@ -190,6 +196,15 @@ func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeyS
 		return [verdict.KeySize]byte{}, err
 	}
 	return verdict.LoadKey(dir)
+}
+
+// valueKey returns the key of the hashes of credentials, which is no use to find
+// the key of seals.
+func valueKey(key [verdict.KeySize]byte) (out [verdict.KeySize]byte) {
+	mac := hmac.New(sha256.New, key[:])
+	_, _ = mac.Write([]byte("credentials of sessions")) // a hash does not fail
+	copy(out[:], mac.Sum(nil))
+	return out
 }
 
 // Close waits until everything is on the disk and frees the state.
