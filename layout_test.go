@@ -151,7 +151,7 @@ var layers = [][]string{
 	{"internal/scripttest", "pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "internal/hostile"},
-	{"pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
+	{"pkg/session", "pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
 	{"pkg/report", "pkg/evaluate/evaltest"},
 	{"pkg/shield"},
 	{"pkg/score"},

@@ -64,6 +64,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"rules", rulesCommand},
 		{"model", modelCommand},
 		{"approvals", approvalsCommand},
+		{"session", sessionCommand},
 		{"status", statusCommand},
 		{"audit", auditCommand},
 		{"doctor", doctorCommand},

@@ -16,7 +16,7 @@ import (
 var changing = regexp.MustCompile(`"(seal|prompt_hash)":"[^"]+"`)
 
 // goldenWorld returns a world that gives the same answers everywhere: clock,
-// key and folders are fixed, and rules judge alone.
+// key and folders are fixed, rules judge alone, and each action stands alone.
 func goldenWorld(t *testing.T) (w World, state, config string) {
 	t.Helper()
 	state = t.TempDir()
@@ -24,7 +24,7 @@ func goldenWorld(t *testing.T) (w World, state, config string) {
 		t.Fatal(err)
 	}
 	config = filepath.Join(t.TempDir(), "shield.yaml")
-	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\nclassifier: {model: none}\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("audit: {enabled: false}\napproval: {channels: []}\nclassifier: {model: none}\nsession: {enabled: false}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return World{Now: clock, Home: "/home/me", Dir: "/home/me/app", Executable: "/usr/local/bin/shield", OS: "linux"}, state, config

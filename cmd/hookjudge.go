@@ -135,7 +135,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		answer, err := h.Answer(ctx, event, true, "")
 		return hookAnswer{Allow: true, Answer: answer}, err
 	}
-	set, p, err := pipeline(c, w, true)
+	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Host = true, h.Name })
 	if err != nil {
 		return hookAnswer{}, err
 	}

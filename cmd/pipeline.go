@@ -16,14 +16,19 @@ import (
 // pipeline returns the pipeline that a command line asks for, and its settings.
 // single is for a process that judges one action.
 func pipeline(c *cli.Context, w *World, single bool) (*config.Loaded, *shield.Pipeline, error) {
+	return pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single = single })
+}
+
+// pipelineOf is [pipeline] with a change of the configuration.
+func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
 	set, err := settings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
-	cfg.Single = single
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
 	cfg.Approve.Plain = !colour(c, w, true)
+	change(&cfg)
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {
 		fmt.Fprintln(w.Err, "shield:", p.Note())

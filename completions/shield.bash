@@ -12,7 +12,7 @@ _shield() {
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="policy classify evaluate approve run exec hook init explain score rules model approvals status audit doctor completion --help --version --help" ;;
+	"shield ") choices="policy classify evaluate approve run exec hook init explain score rules model approvals session status audit doctor completion --help --version --help" ;;
 	"shield policy ") choices="check test suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
@@ -315,6 +315,19 @@ _shield() {
 	"shield approvals revoke ") choices="--config --state --json --all --help" ;;
 	"shield approvals revoke --config") choices="" action=file ;;
 	"shield approvals revoke --state") choices="" action=directory ;;
+	"shield session ") choices="list show clear resume --help" ;;
+	"shield session list ") choices="--config --state --json --help" ;;
+	"shield session list --config") choices="" action=file ;;
+	"shield session list --state") choices="" action=directory ;;
+	"shield session show ") choices="--config --state --json --help" ;;
+	"shield session show --config") choices="" action=file ;;
+	"shield session show --state") choices="" action=directory ;;
+	"shield session clear ") choices="--config --state --json --all --help" ;;
+	"shield session clear --config") choices="" action=file ;;
+	"shield session clear --state") choices="" action=directory ;;
+	"shield session resume ") choices="--config --state --json --all --help" ;;
+	"shield session resume --config") choices="" action=file ;;
+	"shield session resume --state") choices="" action=directory ;;
 	"shield status ") choices="--config --policy --model --onnxruntime --state --root --color --json --help" ;;
 	"shield status --config") choices="" action=file ;;
 	"shield status --policy") choices="default offline strict permissive" action=file ;;

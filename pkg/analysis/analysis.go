@@ -15,6 +15,8 @@ type Case struct {
 	Effects []effect.Effect
 	Trail   []verdict.Step // the results of earlier tiers and classifiers
 	MinTier int            // least tier that may allow: the strictest of action, type and policy, 0–3
+	Memory  Memory         // of the action's session; nil knows no earlier actions
+	Files   []effect.File  // what the action leaves behind that carries labels
 
 	// Unexamined says why part of the action was not analysed or scanned; "" if
 	// everything was. Only a person or an evaluator can allow such a case.
@@ -61,11 +63,17 @@ type Shell func(text string, at *effect.Place) effect.Result
 // does. The path is canonical. Goroutines share it.
 type Written func(file, text string, at *effect.Place) []effect.Effect
 
+// A Replay returns the case of the last of some actions of one session, all of
+// which ran but the last. events are the kinds of effects, and action types, that
+// are remembered, and counts says whether actions are counted.
+type Replay func(an *Analyzer, events []string, counts bool, actions []*action.Action) *Case
+
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
 // folders, does not read files, and treats every command as unknown.
 type Analyzer struct {
 	Shell   Shell
 	Written Written      // reads what is written to files; nil reads none
+	Replay  Replay       // gives the case of an action after others; nil knows none
 	Place   effect.Place // of actions without a folder; CWD is the first root
 
 	trust *trust // nil trusts this machine alone
@@ -96,6 +104,7 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 		}
 	}
 	c.tool()
+	c.left()
 	c.bound()
 	c.content()
 	c.resolve()

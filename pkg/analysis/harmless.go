@@ -104,3 +104,6 @@ func nowhere(e *effect.Effect) bool {
 	}
 	return false
 }
+
+// Notable reports whether an effect is neither harmless nor ordinary.
+func (c *Case) Notable(e *effect.Effect) bool { return !c.harmless(e) && !c.ordinary(e) }

@@ -12,6 +12,7 @@ import (
 type Options struct {
 	Shell    Shell    // analyses commands; nil means that commands are unknown
 	Written  Written  // analyses what is written to files; nil means that it is not read
+	Replay   Replay   // judges actions after others; nil means that none can be
 	CWD      string   // where shield was started; the only root if Roots is empty and CWD is allowed as a root
 	Home     string   // the user's home folder
 	Roots    []string // folders that count as workspace
@@ -71,7 +72,7 @@ func New(o Options) (*Analyzer, error) {
 	if err != nil {
 		return nil, err
 	}
-	an := &Analyzer{Shell: o.Shell, Written: o.Written, Place: place, trust: trust}
+	an := &Analyzer{Shell: o.Shell, Written: o.Written, Replay: o.Replay, Place: place, trust: trust}
 	if o.Files {
 		an.files = f
 	}

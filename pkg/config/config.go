@@ -35,6 +35,7 @@ type Settings struct {
 	Audit        Audit      `yaml:"audit" json:"audit"`
 	Hook         Hook       `yaml:"hook" json:"hook"`
 	Trusted      Trusted    `yaml:"trusted" json:"trusted"`
+	Session      Session    `yaml:"session" json:"session"`
 	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
 }
 
@@ -127,6 +128,14 @@ type Trusted struct {
 	Targets    []string `yaml:"targets" json:"targets"`         // globs of databases, clusters and resources
 }
 
+// Session settings say what is remembered of the actions of a session.
+type Session struct {
+	Enabled    bool     `yaml:"enabled" json:"enabled"`
+	Keep       Duration `yaml:"keep" json:"keep"`               // after the last action of a session
+	MaxFiles   int      `yaml:"max_files" json:"max_files"`     // of a session; of others it is then not known where they come from
+	MaxDenials int      `yaml:"max_denials" json:"max_denials"` // within ten minutes, after which a host's session stops
+}
+
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
 // ten minutes.
 const MaxHookTimeout = 590 * time.Second
@@ -147,6 +156,7 @@ func Default() Settings {
 		Audit:        Audit{Enabled: true, MaxBytes: 64 << 20},
 		Hook:         Hook{Answer: "delegate", PermissionRequest: "off", Timeout: Duration(50 * time.Second)},
 		Trusted:      Trusted{GitRemotes: []string{"origin"}},
+		Session:      Session{Enabled: true, Keep: Duration(24 * time.Hour), MaxFiles: 10_000, MaxDenials: 10},
 		MaxRecordLen: 1 << 20,
 	}
 }
@@ -173,6 +183,9 @@ func (s *Settings) faults() []fault {
 		within("daily_budget", s.DailyBudget, 1, 1_000_000_000),
 		within("approval.max_per_hour", s.Approval.MaxPerHour, 1, 10_000),
 		within("audit.max_bytes", s.Audit.MaxBytes, 1<<16, 1<<30),
+		within("session.max_files", s.Session.MaxFiles, 1, 100_000),
+		within("session.max_denials", s.Session.MaxDenials, 1, 1000),
+		between("session.keep", s.Session.Keep, Duration(time.Minute), 30*day),
 		within("max_bytes", s.MaxRecordLen, 1<<10, 1<<30),
 		atMost("verdict_ttl", s.VerdictTTL, day),
 		atMost("evaluator.timeout", s.Evaluator.Timeout, day),

@@ -34,6 +34,7 @@ const (
 	CauseScanning  Cause = "scanning"  // ChangeSystem: the scanning of scripts is turned off
 	CauseInstaller Cause = "installer" // RunDownload: all that is run comes from installers of known tools, over https
 	CauseUnshown   Cause = "unshown"   // ReadFile: settings are loaded for a program, or their names alone are shown
+	CauseValue     Cause = "value"     // SendSecret: a value that the session has read
 	CauseLater     Cause = "later"     // RunCode, Destroy: what is written now does it when it runs
 
 	// Of ChangeRemote, unless the place is one for development or tests by its name.
@@ -67,7 +68,7 @@ func ChangeCause(verb string) Cause {
 
 var causes = [...]Cause{
 	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
-	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseLater, CauseUnshown, CauseInstaller,
+	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseInstaller,
 	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }
 

@@ -100,4 +100,12 @@ type Effect struct {
 type Result struct {
 	Effects []Effect
 	Words   string // the command with everything that could be resolved inserted: a view for rules and models
+	Files   []File // what the command leaves behind that carries labels
+}
+
+// A File is a file or folder that holds labelled data.
+type File struct {
+	Path   string  `json:"path"`           // canonical
+	Tree   bool    `json:"tree,omitempty"` // a folder with all that is in it
+	Labels []Label `json:"labels"`
 }

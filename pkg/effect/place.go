@@ -24,6 +24,11 @@ type Place struct {
 	// local file system. nil reads nothing.
 	Script func(path string) ([]byte, error)
 
+	// Origin returns the labels that a file has from earlier actions of the same
+	// session, by its own or a parent's canonical path; nil if it has none. A nil
+	// function knows no earlier actions.
+	Origin func(path string) []Label
+
 	FoldCase bool // the file system ignores case (Windows, macOS)
 }
 

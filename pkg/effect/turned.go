@@ -109,6 +109,10 @@ var words, wordEnds = func() (set map[string]bool, ends [maxTurned + 1][26]uint3
 	return set, ends
 }()
 
+// Turned returns a text by rot13 and a text backwards, whatever they say: for
+// looking for what is known.
+func Turned(s string) (rotated, backwards string) { return strings.Map(rot13, s), reverse(s) }
+
 func isWord(w string) bool { return words[w] }
 
 // mayBeWord reports whether a frequent word has so many letters, and these at its

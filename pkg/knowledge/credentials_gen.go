@@ -276,6 +276,30 @@ var PathLists = [...]PathList{
 		"**/*.{example,sample,template}/**",
 		"**/{README,LICENSE,CHANGELOG}*/**",
 	}},
+	{Name: "private_messages", Globs: []string{
+		"~/.thunderbird/**",
+		"~/{Library/Thunderbird,AppData/Roaming/Thunderbird,snap/thunderbird/common}/**",
+		"~/.var/app/{org.mozilla.Thunderbird,org.signal.Signal,org.telegram.desktop}/**",
+		"~/Library/{Mail,Messages}/**",
+		"~/AppData/{Roaming,Local}/{Signal,Telegram Desktop,Slack,discord,WhatsApp,Microsoft/Outlook,Microsoft/Teams}/**",
+		"~/Library/Application Support/{Signal,Telegram Desktop,Slack,discord,WhatsApp,Microsoft/Teams}/**",
+		"~/.config/{Signal,Slack,discord,Element,evolution,Microsoft/Microsoft Teams}/**",
+		"~/.local/share/{TelegramDesktop,evolution/mail,geary,Signal}/**",
+		"**/*.{pst,ost}",
+	}},
+	{Name: "library_files", Globs: []string{
+		"/usr/{include,share,src}/**",
+		"/usr/local/{include,share}/**",
+		"/usr/{lib,lib64}/{python*,node_modules,go*,jvm,ruby,perl*,gcc,clang,llvm*,rustlib,pkgconfig}/**",
+		"/usr/local/{lib,go,Cellar}/**",
+		"/opt/homebrew/{include,lib,share,Cellar}/**",
+		"~/go/pkg/mod/**",
+		"~/.cargo/{registry,git}/**",
+		"~/.rustup/toolchains/**",
+		"~/.{nvm,pyenv,rbenv,sdkman,volta,asdf,jenv,deno,bun,pub-cache,m2/repository}/**",
+		"~/.cache/{pip,go-build,uv,pypoetry,yarn,pnpm,ms-playwright}/**",
+		"~/.local/{lib,share/pnpm,share/uv,share/virtualenvs}/**",
+	}},
 }
 
 // LaterClasses are the classes of files that run code later, the most severe first.

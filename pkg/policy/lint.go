@@ -43,7 +43,7 @@ type Finding struct {
 func Check(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) []Finding {
 	opts.Vars = opts.known()
 	f, set, err := assemble(name, data, opts)
-	l := linter{ctx: ctx, analyse: an.Case, set: set}
+	l := linter{ctx: ctx, an: an, set: set}
 	var errs yamlfile.Errors
 	if errors.As(err, &errs) {
 		for _, e := range errs {
@@ -69,11 +69,11 @@ func (l *linter) examine(f *rulefile.File) []Finding {
 }
 
 type linter struct {
-	ctx     context.Context
-	analyse analyser
-	set     rulefile.Set // the file's rules with those of the core and its preset, as far as they could be read
-	policy  *Policy      // nil if the file cannot be used
-	out     []Finding
+	ctx    context.Context
+	an     *analysis.Analyzer
+	set    rulefile.Set // the file's rules with those of the core and its preset, as far as they could be read
+	policy *Policy      // nil if the file cannot be used
+	out    []Finding
 }
 
 func (l *linter) add(at yamlfile.Pos, s Severity, format string, args ...any) {
@@ -180,7 +180,7 @@ func (l *linter) example(r *rulefile.Rule, e rulefile.Example, want bool) {
 	if l.policy == nil {
 		return
 	}
-	v, err := judgeRaw(l.ctx, l.analyse, l.policy, e.Action)
+	v, err := judgeExample(l.ctx, l.an, l.policy, &e)
 	switch {
 	case err != nil:
 		l.add(e.Pos, Warning, "rule %s: the example is not a valid action: %v", r.Name, err)

@@ -137,6 +137,7 @@ func coreUntouched(f *rulefile.File, core rulefile.Set, errs *yamlfile.Errors) {
 // The given name stays, for a different tool with that name.
 func canonicalTypes(r *rulefile.Rule) {
 	r.Types = withCanonical(r.Types)
+	r.Session.After = withCanonical(r.Session.After)
 	for i := range r.Except {
 		if types := withCanonical(r.Except[i].Types); len(types) > len(r.Except[i].Types) {
 			r.Except = slices.Clone(r.Except)

@@ -293,7 +293,7 @@ deny:
 		`{"type":"write_file","payload":{"path":"a","content":"INTERNAL ONLY"}}`:                  "BLOCK marker",
 		`{"type":"write_file","payload":{"path":"INTERNAL ONLY","content":"a"}}`:                  "ESCALATE 1 ",
 	} {
-		v, err := judgeRaw(t.Context(), testAnalyser, p, []byte(raw))
+		v, err := judgeExample(t.Context(), testAnalyzer, p, &rulefile.Example{Action: []byte(raw)})
 		if got := short(v); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", raw, got, err, want)
 		}

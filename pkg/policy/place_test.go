@@ -5,14 +5,15 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
 // testPlace is where the examples of the presets are judged.
 var testPlace = effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}
 
-// testAnalyser analyses actions in testPlace.
-var testAnalyser = (&analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written, Place: testPlace}).Case
+// testAnalyzer analyses actions in testPlace.
+var testAnalyzer = &analysis.Analyzer{Shell: shell.Analyze, Written: shell.Written, Replay: session.Replay, Place: testPlace}
 
 // testOptions go with testPlace.
 func testOptions() Options {

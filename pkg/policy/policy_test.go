@@ -149,7 +149,7 @@ allow:
 		if err != nil {
 			t.Fatal(err)
 		}
-		return testAnalyser(a)
+		return testAnalyzer.Case(a)
 	}
 	fetch := func(path, host string) *analysis.Case {
 		e := contact(host)

@@ -25,7 +25,7 @@ func source(t *testing.T, name string) *rulefile.File {
 // withoutExample are kinds that only commands have; their rules are tested by
 // the table of cases.
 var withoutExample = map[string]bool{
-	"remote_shell": true, "shield_mounts": true, "shield_answers": true, "cannot_be_undone": true, "runs_foreign_code": true, "runs_fetched_files": true, "evaluate_fetched_code": true, "sends_secrets": true,
+	"remote_shell": true, "shield_mounts": true, "shield_answers": true, "cannot_be_undone": true, "runs_foreign_code": true, "runs_fetched_files": true, "evaluate_fetched_code": true, "sends_secrets": true, "sends_seen_values": true,
 	"watches_the_user": true, "evaluate_system_changes": true, "evaluate_secrets": true, "evaluate_system": true,
 }
 
@@ -48,7 +48,7 @@ func TestPresetExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := linter{ctx: t.Context(), analyse: testAnalyser, set: p.set, policy: p}
+			l := linter{ctx: t.Context(), an: testAnalyzer, set: p.set, policy: p}
 			for _, finding := range l.examine(f) {
 				t.Errorf("%s: policies/%s.yaml:%d: %s", name, file, finding.Line, finding.Msg)
 			}

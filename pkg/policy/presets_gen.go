@@ -7,25 +7,25 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 // presets are the policies that shield ships.
 var presets = [...]preset{
 	{name: "default",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43},
-		allow:       []uint16{44, 45, 46},
-		fingerprint: "sha256:ace51b6e70c3e170765373e33ee74140b1bb68b0edee921bc4b830fb21bf5ab4"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18},
+		verify:      []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46},
+		allow:       []uint16{47, 48, 49},
+		fingerprint: "sha256:010d115afe2c8d180537d1bec4c4139019d8e20b6690abea3163bddea69f2ebc"},
 	{name: "strict",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{47, 48, 49, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 50, 51, 52, 53, 54, 55},
-		allow:       []uint16{44, 45, 46},
-		fingerprint: "sha256:450a72d51634e8bd38a9c514853c14a89c0c8949e83329e6d1965a84264bf62e"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18},
+		verify:      []uint16{50, 51, 52, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 53, 54, 55, 56, 57, 58},
+		allow:       []uint16{47, 48, 49},
+		fingerprint: "sha256:2140e691bbce438362f34ca2741e8ce75230bc8639124d10892d2e93743a4943"},
 	{name: "permissive",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 56, 57},
-		allow:       []uint16{44, 45, 46, 58},
-		fingerprint: "sha256:37343a9e7608cc1457d972ce9891c92cc1c31b3f1ce5e82236cb26a67b7c0406"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18},
+		verify:      []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 59, 60},
+		allow:       []uint16{47, 48, 49, 61},
+		fingerprint: "sha256:aa5eaee14b3a2d0c8e173c9e03619cf32801890ebd7ef0073cc55298ac0c2a1e"},
 	{name: "offline",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
-		verify:      []uint16{18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 59, 60, 61, 62, 63, 64, 65},
-		allow:       []uint16{44, 45, 46},
-		fingerprint: "sha256:2b524495413ab12040433ad1653b57c57d2938b1e167bb4627f360a9cdf0cc86"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18},
+		verify:      []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 62, 63, 64, 65, 66, 67, 68, 69},
+		allow:       []uint16{47, 48, 49},
+		fingerprint: "sha256:63db9436bdb01511ee10231a0064186e636b89fe1d5ebf15868fce2518c54f46"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -857,6 +857,16 @@ var presetRules = [...]rulefile.Rule{
 		},
 	},
 	{
+		Name:   "sends_seen_values",
+		Reason: "this carries a credential that was read in this session to another place; a credential may only sign in, in a header or option for that, at the service that it belongs to",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"send_secret",
+			},
+			Session: rulefile.Session{Labels: []string(nil), After: []string(nil), Within: 0, Actions: 0, Flow: "true"},
+		},
+	},
+	{
 		Name:   "remote_shell",
 		Reason: "gives another machine control of this one (reverse shell); use an ssh connection that the user has set up",
 		Criteria: rulefile.Criteria{
@@ -876,6 +886,73 @@ var presetRules = [...]rulefile.Rule{
 			When: "any(.effects[]; .program == \"git\" and (.args // [] | index(\"push\") != null and any(test(\"^(-[a-zA-Z]*f|--force|--mirror$|\\\\+)\")) and any(test(\"^\\\\+?(.*[:/])?(main|master|trunk|production|release[^ ]*)$|^--(mirror|all)$\"))))",
 		},
 		Tier: 3,
+	},
+	{
+		Name:   "sends_after_secrets",
+		Reason: "credentials were read in this session, and this sends data to a place that is not trusted; say what is sent, and let the user confirm or add the place to 'trusted'",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"send_data",
+			},
+			Trusted: "false",
+			Session: rulefile.Session{Labels: []string{"secret"}, After: []string(nil), Within: 0, Actions: 0, Flow: ""},
+		},
+		Tier: 3,
+		Except: []rulefile.Criteria{
+			{
+				Paths: []string{
+					"**/dist/**",
+					"**/build/**",
+					"**/out/**",
+					"**/public/**",
+					"**/_site/**",
+					"**/storybook-static/**",
+					"**/.next/**",
+					"**/.output/**",
+					"**/htmlcov/**",
+					"**/*.example/**",
+					"**/*.sample/**",
+					"**/*.template/**",
+					"**/README*/**",
+					"**/LICENSE*/**",
+					"**/CHANGELOG*/**",
+				},
+			},
+		},
+	},
+	{
+		Name:   "sends_private_after_foreign_text",
+		Reason: "this session has read text from outside and private data, and this sends something to others: the text may have asked for it; say what is sent to whom, and let the user confirm",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"send_data",
+				"send_message",
+			},
+			Trusted: "false",
+			Session: rulefile.Session{Labels: []string{"untrusted+private", "untrusted+secret"}, After: []string(nil), Within: 0, Actions: 0, Flow: ""},
+		},
+		Tier: 3,
+		Except: []rulefile.Criteria{
+			{
+				Paths: []string{
+					"**/dist/**",
+					"**/build/**",
+					"**/out/**",
+					"**/public/**",
+					"**/_site/**",
+					"**/storybook-static/**",
+					"**/.next/**",
+					"**/.output/**",
+					"**/htmlcov/**",
+					"**/*.example/**",
+					"**/*.sample/**",
+					"**/*.template/**",
+					"**/README*/**",
+					"**/LICENSE*/**",
+					"**/CHANGELOG*/**",
+				},
+			},
+		},
 	},
 	{
 		Name:   "agent_identity",
@@ -2036,6 +2113,34 @@ var presetRules = [...]rulefile.Rule{
 					"**/LICENSE*/**",
 					"**/CHANGELOG*/**",
 				},
+			},
+		},
+	},
+	{
+		Name:   "ask_after_foreign_text",
+		Reason: "text from outside was read in this session and may have asked for this; ask the user to confirm",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"change_remote",
+				"persist",
+			},
+			Session: rulefile.Session{Labels: []string{"untrusted"}, After: []string(nil), Within: 0, Actions: 0, Flow: ""},
+		},
+		Tier: 2,
+		Except: []rulefile.Criteria{
+			{
+				Types: []string{
+					"persist",
+				},
+				Paths: []string{
+					"$WORKSPACE/**",
+				},
+			},
+			{
+				Types: []string{
+					"change_remote",
+				},
+				When: "all(.effects[] | select(.kind == \"change_remote\"); .cause != \"destroys\")",
 			},
 		},
 	},

@@ -167,7 +167,8 @@ func acrossLists(list string) func(a, b *rulefile.Rule) hiding {
 // sameFacts reports whether rule a asks for nothing of an effect or an action
 // that rule b does not.
 func sameFacts(a, b *rulefile.Rule) bool {
-	return (a.When == "" || a.When == b.When) && (a.Trusted == "" || a.Trusted == b.Trusted) && (a.Restorable == "" || a.Restorable == b.Restorable)
+	return (a.When == "" || a.When == b.When) && (a.Trusted == "" || a.Trusted == b.Trusted) && (a.Restorable == "" || a.Restorable == b.Restorable) &&
+		(a.Session.Empty() || reflect.DeepEqual(a.Session, b.Session))
 }
 
 // excepting returns how much rule a hides rule b in spite of the exceptions of a.

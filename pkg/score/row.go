@@ -1,6 +1,7 @@
 package score
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,6 +53,22 @@ type row struct {
 	Text     *string         `json:"text"`
 
 	label Label
+	after queue
+}
+
+// A queue is the place of a row among those of its session, which are judged one
+// after the other. The zero queue is that of a row without a session.
+type queue struct{ before, done chan struct{} }
+
+// sessionOf returns the session of a row's action, "" if it has none.
+func (r *row) sessionOf() string {
+	var a struct {
+		Session string `json:"session"`
+	}
+	if !bytes.Contains(r.Action, []byte(`"session"`)) || json.Unmarshal(r.Action, &a) != nil {
+		return ""
+	}
+	return a.Session
 }
 
 func parseRow(raw []byte) (*row, error) {

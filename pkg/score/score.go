@@ -49,6 +49,7 @@ type Counter struct {
 	reading                               sync.Mutex
 	read, leftOut, texts, malformed, seen int
 	err                                   error
+	lines                                 map[string]chan struct{} // closed when the last row of a session that was read is judged
 
 	counting        sync.Mutex
 	judged          int
@@ -84,7 +85,7 @@ func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 				if !ok {
 					return
 				}
-				out := c.row(ctx, row, seq)
+				out := c.inTurn(ctx, row, seq)
 				if ctx.Err() != nil {
 					return // it is not an answer to the row
 				}
@@ -129,10 +130,45 @@ func (c *Counter) next(ctx context.Context, in *action.Reader, name string) (*ro
 			c.texts++
 		default:
 			c.seen++
+			c.line(r)
 			return r, c.seen, true
 		}
 	}
 	return nil, 0, false
+}
+
+// line gives a row its turn among those of its session.
+func (c *Counter) line(r *row) {
+	id := r.sessionOf()
+	if id == "" {
+		return
+	}
+	if c.lines == nil {
+		c.lines = map[string]chan struct{}{}
+	}
+	r.after = queue{c.lines[id], make(chan struct{})}
+	c.lines[id] = r.after.done
+}
+
+// inTurn judges a row after those of its session that were read before it.
+func (c *Counter) inTurn(ctx context.Context, r *row, seq int) Judged {
+	if r.after.before != nil {
+		<-r.after.before
+	}
+	if r.after.done != nil {
+		defer c.end(r)
+	}
+	return c.row(ctx, r, seq)
+}
+
+// end gives the turn to the next row of a session.
+func (c *Counter) end(r *row) {
+	close(r.after.done)
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if id := r.sessionOf(); c.lines[id] == r.after.done {
+		delete(c.lines, id)
+	}
 }
 
 // choose reports whether a row is asked for, and gives it its adjudicated

@@ -467,7 +467,7 @@ func (s *state) suspect(v abstract.Value) abstract.Taint {
 		return 0
 	}
 	p, pattern := s.path(effect.ReadFile, v, false)
-	if p != "" && secretPath(p, pattern, true) {
+	if p != "" && effect.SecretPath(p, pattern) {
 		return abstract.Secret
 	}
 	return 0

@@ -164,9 +164,10 @@ func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value
 		return v
 	}
 	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret)|abstract.Local).Of(abstract.FromFile)
-	if p != "" && (secretPath(p, pattern, false) || s.linksToSecret(p)) {
+	if p != "" && (effect.SecretPath(p, pattern) || s.linksToSecret(p)) {
 		v.Taint |= abstract.Secret
 		v.Secrets = w.String()
 	}
+	v.Taint |= s.held(p, pattern)
 	return v
 }

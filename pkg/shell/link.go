@@ -62,7 +62,7 @@ func (s *state) linked(base string, sources []abstract.Value, writes []abstract.
 func (s *state) linksToSecret(p string) bool {
 	for _, l := range s.links {
 		rest, ok := strings.CutPrefix(p, l.at)
-		if ok && (rest == "" || rest[0] == '/') && secretPath(strings.TrimSuffix(l.to, "/")+rest, false, false) {
+		if ok && (rest == "" || rest[0] == '/') && effect.SecretPath(strings.TrimSuffix(l.to, "/")+rest, false) {
 			return true
 		}
 	}

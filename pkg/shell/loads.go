@@ -31,6 +31,9 @@ func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use
 			s.recipes(argv, &loaders[i], io.In)
 		}
 	}()
+	if s.place().CWD != "" {
+		s.broughtBefore(base, s.place().CWD, join(argv))
+	}
 	if len(s.files) == 0 {
 		return
 	}
@@ -124,9 +127,11 @@ func (s *state) runsForeign(base string, f *file, at effect.Span) {
 	s.once(e)
 }
 
-// fetched records that a script lies in a folder that was unpacked or cloned
-// here. One that is there already and can be read says itself what it does.
+// fetched records that a script was downloaded by an earlier action, or lies in a
+// folder that was unpacked or cloned here. One of these that is there already and
+// can be read says itself what it does.
 func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
+	s.broughtBefore(abstract.Clip(script.String()), path, at)
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
 		if !f.tree || f.pattern || f.val.Taint&foreignCode == 0 || !under(path, f.path) {

@@ -325,7 +325,7 @@ func (s *state) readOperand(t command.Touch, v abstract.Value) abstract.Value {
 	}
 	p, pattern := s.path(t.Kind, v, true)
 	out := s.content(p, pattern, v)
-	if p != "" && secretPath(p, pattern, true) {
+	if p != "" && effect.SecretPath(p, pattern) {
 		out.Taint |= abstract.Secret
 		out.Secrets = v.String()
 	}

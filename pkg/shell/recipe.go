@@ -162,6 +162,9 @@ func (s *state) lying(path string, at effect.Span) (text string, found bool) {
 		return "", false
 	}
 	data, err := s.at.Script(path)
+	if err == nil {
+		s.broughtBefore(abstract.Clip(path), path, at)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil || binary(data):

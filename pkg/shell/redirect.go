@@ -251,7 +251,7 @@ func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value 
 		s.upload(out, "/dev/tcp", out.From)
 		s.leaves(out, "/dev/tcp", s.lastPeers(), out.From)
 	default:
-		if out.Taint&(abstract.Held|abstract.Dump) != 0 && !secretPath(t.Path, t.Pattern, false) {
+		if out.Taint&(abstract.Held|abstract.Dump) != 0 && !effect.SecretPath(t.Path, t.Pattern) {
 			s.readSecret(out, "", out.From)
 		}
 		s.addFile(file{path: t.Path, pattern: t.Pattern, val: out, append: t.Append})

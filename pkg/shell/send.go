@@ -121,7 +121,7 @@ func (s *state) sendFile(base string, file sent, peers []effect.Effect) {
 	if file.content.Known() && file.content.Taint&carried == 0 {
 		return // the command wrote it
 	}
-	if len(e.Labels) == 0 && e.Path != "" && len(s.fileValues(e.Path, e.Pattern)) == 0 && delivered(e.Path, e.Pattern) {
+	if len(e.Labels) == 0 && e.Path != "" && len(s.fileValues(e.Path, e.Pattern)) == 0 && effect.Delivered(e.Path, e.Pattern) {
 		e.Labels = []effect.Label{effect.LabelPublic}
 	}
 	s.toPeers(e, peers)

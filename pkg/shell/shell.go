@@ -53,5 +53,5 @@ func Analyze(text string, at *effect.Place) (r effect.Result) {
 }
 
 func (s *state) result() effect.Result {
-	return effect.Result{Effects: s.effects, Words: strings.TrimSuffix(s.words.String(), "\n")}
+	return effect.Result{Effects: s.effects, Words: strings.TrimSuffix(s.words.String(), "\n"), Files: s.labelled()}
 }

@@ -176,7 +176,7 @@ func TestAttacks(t *testing.T) {
 				shows = true
 			default:
 				outside := e.Path != "" && !strings.HasPrefix(e.Path, "/home/me/app")
-				secret := e.Path != "" && secretPath(e.Path, e.Pattern, e.Recursive)
+				secret := e.Path != "" && effect.SecretPath(e.Path, e.Pattern)
 				shows = shows || attacks[e.Kind] || outside || secret
 			}
 		}

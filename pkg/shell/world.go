@@ -18,7 +18,7 @@ func (w world) Report(e effect.Effect)                 { w.once(e) }
 func (w world) URL(kind effect.Kind, v abstract.Value) { w.url(kind, v) }
 func (w world) Read(v abstract.Value) abstract.Value   { return w.readFile(effect.ReadFile, v) }
 func (w world) Discards(path string) bool              { return quietDevice(path) }
-func (w world) Secret(path string) bool                { return secretPath(path, false, false) }
+func (w world) Secret(path string) bool                { return effect.SecretPath(path, false) }
 func (w world) Input() abstract.Value                  { return w.input }
 func (w world) Call(argv []abstract.Value)             { w.invoke(argv, abstract.Streams{}) }
 

@@ -31,6 +31,7 @@ type item struct {
 	Action *action.Action
 	Resume *verdict.Verdict // nil for an action that nothing judged yet
 	Stages verdict.Stages   // the tiers that judged Resume
+	Turn   *turn            // in a stream; nil for an action that is judged by itself
 }
 
 // A Range says which tiers judge, from the first up to and including the last.
@@ -108,39 +109,48 @@ func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 
 // judge sends an item through the tiers and notes in o which they were, what each
 // said, and the redacted payload.
-func (p *Pipeline) judge(ctx context.Context, it item, r Range, o *Outcome) (v verdict.Verdict) {
-	tier := r.First
+func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v verdict.Verdict) {
+	tier := in.First
 	defer func() {
 		if x := recover(); x != nil {
 			v = refusal(tier, "panic", p.redactor.String(fmt.Sprintf("tier %d failed: panic: %.200q; blocked", tier, fmt.Sprint(x))))
 		}
 	}()
-	c := p.analyzer.Case(it.Action)
-	if p.trace {
-		c.Met, c.Evidence = make([][]analysis.Met, len(c.Effects)), &analysis.Evidence{}
+	defer it.Turn.end()
+	r := p.recall(ctx, &it)
+	c := p.analyze(it.Action, r)
+	if r != nil && len(r.known[flowing]) > 0 {
+		c.CarriesValue(true)
 	}
 	if it.Resume != nil {
 		c.Trail = append(c.Trail, it.Resume.Trail...)
 		c.MinTier = max(c.MinTier, it.Resume.NextTier)
 		o.stages = it.Stages
 	}
-	for tier = TierPolicy; tier <= r.Last; tier++ {
-		if tier < r.First {
-			if !r.looksBelow(tier, o.stages) {
+	for tier = TierPolicy; tier <= in.Last; tier++ {
+		if tier < in.First {
+			if !in.looksBelow(tier, o.stages) {
 				continue
 			}
-			c.MinTier = max(c.MinTier, r.First)
+			c.MinTier = max(c.MinTier, in.First)
 		}
 		if ctx.Err() != nil {
 			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
 		}
-		v = p.ask(ctx, tier, c)
+		if tier == TierPolicy {
+			v, c = p.first(ctx, &it, c, r)
+		} else {
+			v = p.ask(ctx, tier, c)
+		}
 		o.stages |= 1 << tier
 		if v.Decision != verdict.Escalate {
 			break
 		}
 	}
-	first := r.First
+	if it.Turn == nil {
+		v = r.settle(v, c)
+	}
+	first := in.First
 	if it.Resume != nil {
 		first = TierPolicy
 	}
@@ -158,6 +168,33 @@ func (p *Pipeline) judge(ctx context.Context, it item, r Range, o *Outcome) (v v
 	return v
 }
 
+// first asks Tier 0 when the item's turn has come, and keeps what the action does,
+// unless that is known only when all tiers have judged.
+func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *recall) (verdict.Verdict, *analysis.Case) {
+	it.Turn.wait()
+	if it.Turn != nil {
+		c = r.refresh(c)
+	}
+	if err := r.carries(c); err != nil && !c.Harmless() {
+		it.Turn.end()
+		return p.noted(unknown(err), TierPolicy, c, p.now()), c
+	}
+	said := len(c.Trail)
+	v := p.ask(ctx, TierPolicy, c)
+	if strict := r.stricter(v, c); strict.Decision != v.Decision || strict.NextTier != v.NextTier {
+		c.Trail = c.Trail[:said]
+		v = p.noted(strict, TierPolicy, c, p.now())
+	}
+	if n := len(c.Trail); n > 0 {
+		c.Trail[n-1].Session = r.told()
+	}
+	if it.Turn != nil {
+		v = r.keep(v, c)
+		it.Turn.end()
+	}
+	return v, c
+}
+
 // ask puts a case to one tier, holds the answer to the case's least tier, and
 // notes it in the trail.
 func (p *Pipeline) ask(ctx context.Context, tier int, c *analysis.Case) verdict.Verdict {
@@ -170,6 +207,11 @@ func (p *Pipeline) ask(ctx context.Context, tier int, c *analysis.Case) verdict.
 		v = refusal(tier, "tier", fmt.Sprintf("%s error: %v", sources[tier], err))
 		v.Confidence = 0.5
 	}
+	return p.noted(v, tier, c, start)
+}
+
+// noted returns the answer of a tier as it holds, with what the trail has of it.
+func (p *Pipeline) noted(v verdict.Verdict, tier int, c *analysis.Case, start time.Time) verdict.Verdict {
 	v.Tier = tier
 	held := v.Decision == verdict.Allow && c.MinTier > tier
 	switch {

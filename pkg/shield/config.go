@@ -59,6 +59,12 @@ type Config struct {
 	NoAction bool // verdicts leave the action out
 	Single   bool // the process judges one action: what that needs is prepared at once, and nothing that only pays later
 
+	// Host is the host program that reports actions one by one and whose word the
+	// sessions of actions are. "" means that they are the agent's own word.
+	Host   string
+	Parent string // the session of the host that those of this pipeline began in; may be unknown
+	Apart  bool   // sessions share nothing, and an action without one has no memory
+
 	// Notify is told what a person should know though no verdict says it, such as
 	// a sudden rise in evaluations. Any goroutine may call it; nil means that it
 	// is not told.
@@ -123,6 +129,9 @@ var unprinted = map[string]string{
 	"Trace":         "it says what a verdict shows",
 	"Single":        "it says what is prepared, and when",
 	"NoAction":      "it says what a verdict shows",
+	"Host":          "what its sessions remember stands in the bindings",
+	"Parent":        "as Host",
+	"Apart":         "as Host",
 	"LockWait":      "it bounds the wait for other processes",
 	"Notify":        "only people are told",
 	"Clock":         "the time of a verdict is in the verdict",

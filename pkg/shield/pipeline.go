@@ -2,6 +2,8 @@ package shield
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +12,9 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/state"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -35,6 +40,14 @@ type Pipeline struct {
 	unreviewed string // what a denial says where no model is configured and no person can be asked; "" if a model is
 	noPerson   string // why no person can be asked, and what to do; "" if one can
 	notify     func(text string)
+
+	sessions     *session.Store // nil without memory
+	host, parent string         // whose word sessions are, see [Config]
+	apart        bool
+	values       [verdict.KeySize]byte // of the hashes of credentials; nothing keeps these without a state folder
+	identify     func(path string) (effect.Identity, bool)
+	events       []string // what the policy asks of earlier actions
+	counts       bool
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
@@ -73,6 +86,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := p.openState(cfg, prints); err != nil {
 		return nil, err
 	}
+	p.openSessions(cfg, rules)
 	person, err := p.newApprover(cfg)
 	if err != nil {
 		return nil, err
@@ -109,11 +123,32 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, prints)
+	p.values = valueKey(key)
 	if file := cfg.auditFile(); file != "" {
 		max := int64(cfg.settings().Audit.MaxBytes)
 		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: max, LockWait: cfg.LockWait})
 	}
 	return err
+}
+
+// openSessions opens the memory of sessions, if there is to be one.
+func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
+	s := cfg.settings()
+	if !s.Session.Enabled {
+		return
+	}
+	opts := SessionOptions(cfg, p.now)
+	opts.Key = p.values
+	p.sessions = session.NewStore(p.store, opts)
+	p.host, p.parent, p.apart = cfg.Host, cfg.Parent, cfg.Apart
+	p.identify = p.analyzer.Identify
+	p.events, p.counts = rules.Remembers()
+}
+
+// SessionOptions returns how the sessions of a configuration are kept.
+func SessionOptions(cfg Config, now func() time.Time) session.Options {
+	s := cfg.settings().Session
+	return session.Options{Clock: now, Keep: s.Keep.Std(), MaxFiles: s.MaxFiles, MaxDenials: s.MaxDenials, Apart: cfg.Apart}
 }
 
 // Limits returns the limits of a configuration.
@@ -158,6 +193,15 @@ func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeyS
 		return [verdict.KeySize]byte{}, err
 	}
 	return verdict.LoadKey(dir)
+}
+
+// valueKey returns the key of the hashes of credentials, which is no use to find
+// the key of seals.
+func valueKey(key [verdict.KeySize]byte) (out [verdict.KeySize]byte) {
+	mac := hmac.New(sha256.New, key[:])
+	_, _ = mac.Write([]byte("credentials of sessions")) // a hash does not fail
+	copy(out[:], mac.Sum(nil))
+	return out
 }
 
 // Close waits until everything is on the disk and frees the state.

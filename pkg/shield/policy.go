@@ -10,6 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
@@ -19,7 +20,7 @@ const maxPolicy = 4 << 20
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root
 // cannot be one.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
-	return analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.settings().Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles, Trusted: analysis.Trusted(cfg.settings().Trusted)})
+	return analysis.New(analysis.Options{Shell: shell.Analyze, Written: shell.Written, Replay: session.Replay, CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.settings().Roots, FoldCase: cfg.FoldCase, Files: !cfg.NoFiles, Trusted: analysis.Trusted(cfg.settings().Trusted)})
 }
 
 // policyName returns the name of the policy that a configuration asks for, and

@@ -140,12 +140,14 @@ type flow struct {
 	bytes *inFlight
 	gate  gate
 	quiet chan struct{} // closed by an interrupt that finds the source silent
+	last  chan struct{} // closed when the action that was read last has had its turn; of the goroutine that reads
 }
 
 // A job is one record on its way.
 type job struct {
 	rec  verdict.Record
-	size int           // bytes that are counted for it
+	size int // bytes that are counted for it
+	turn *turn
 	done chan struct{} // closed when out is set
 	out  Outcome
 	raw  []byte // a verdict to pass on byte for byte; nil if out is to be written
@@ -165,7 +167,8 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *job, sto
 			}
 			return err
 		}
-		j := &job{rec: rec, size: len(rec.Raw), done: make(chan struct{})}
+		j := &job{rec: rec, size: len(rec.Raw), done: make(chan struct{}), turn: &turn{before: f.last, done: make(chan struct{})}}
+		f.last = j.turn.done
 		f.bytes.take(j.size)
 		select {
 		case queue <- j:
@@ -179,6 +182,7 @@ func (f *flow) read(ctx context.Context, in Source, queue, work chan<- *job, sto
 
 // one judges one record, and lets go of what writing its verdict does not need.
 func (f *flow) one(ctx context.Context, j *job) {
+	defer j.turn.end()
 	rec := j.rec
 	j.rec = verdict.Record{Err: rec.Err}
 	switch {
@@ -193,7 +197,7 @@ func (f *flow) one(ctx context.Context, j *job) {
 		if rec.Verdict != nil {
 			line = rec.Verdict.Line
 		}
-		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages}, f.tiers)
+		j.out = f.p.outcome(ctx, item{Line: line, Action: rec.Action, Resume: rec.Verdict, Stages: rec.Stages, Turn: j.turn}, f.tiers)
 	}
 	size := len(j.raw) + j.out.size()
 	f.bytes.change(j.size, size)

@@ -86,6 +86,7 @@ func (s *Step) append(dst []byte, f form) []byte {
 	}
 	dst = f.value(dst, `,"effects":`, s.Effects)
 	dst = f.value(dst, `,"views":`, s.Views)
+	dst = f.value(dst, `,"session":`, s.Session)
 	return append(dst, '}')
 }
 

@@ -259,6 +259,8 @@ func (s *Step) fill(members []canonjson.Member) bool {
 			s.Effects = m.Raw
 		case "views":
 			s.Views = m.Raw
+		case "session":
+			s.Session = m.Raw
 		default:
 			ok = false
 		}

@@ -219,6 +219,7 @@ func (s *Step) appendCanonical(dst []byte) []byte {
 	}
 	dst = canonical.optional(dst, `,"reasoning":`, s.Reasoning)
 	dst = canonical.optional(dst, `,"rule":`, s.Rule)
+	dst = canonical.value(dst, `,"session":`, s.Session)
 	dst = canonical.text(append(dst, `,"source":`...), s.Source)
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(s.Tier), 10)
 	dst = canonical.value(dst, `,"views":`, s.Views)

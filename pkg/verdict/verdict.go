@@ -87,6 +87,7 @@ type Step struct {
 	Latency    int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
 	Effects    jsontext.Value `json:"effects,omitempty"`    // with --trace, in the first step
 	Views      jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
+	Session    jsontext.Value `json:"session,omitempty"`    // of Tier 0: the labels that files have from earlier actions, by path
 
 	Fixed bool `json:"-"` // as in [Verdict]
 }

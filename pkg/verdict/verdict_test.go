@@ -28,7 +28,7 @@ func full() *Verdict {
 		Evaluated: testTime, Expires: testTime.Add(5 * time.Minute),
 		Trail: []Step{
 			{Source: "policy", Decision: Escalate, Confidence: 1, Rule: "r", Allows: true, Reasoning: "no rule", Error: "e", Latency: 12,
-				Effects: jsontext.Value(`[{"kind":"read_file"}]`), Views: jsontext.Value(`[ ]`)},
+				Effects: jsontext.Value(`[{"kind":"read_file"}]`), Views: jsontext.Value(`[ ]`), Session: jsontext.Value(`{"/x":["network"]}`)},
 			{Tier: 1, Source: "model", Decision: Allow},
 		},
 		Action: jsontext.Value("{\n  \"type\": \"x y\",\n  \"payload\": {\"n\": 1.50, \"s\": \"\\\" {\\\\\"}\n}"),
@@ -46,7 +46,7 @@ func TestAppendJSON(t *testing.T) {
 	want := `{"id":"a1","line":7,"decision":"ESCALATE","tier":1,"confidence":0.85,"reasoning":"heuristic [recursive_delete, high]: <rm -rf> & \"more\"",` +
 		`"rule":"XP-011","next_tier":2,"degraded":true,"error":"none","prompt_hash":"sha256:p","action_hash":"sha256:a",` +
 		`"evaluated_at":"2026-01-02T02:04:05.678Z","expires_at":"2026-01-02T02:09:05.678Z",` +
-		`"trail":[{"tier":0,"source":"policy","decision":"ESCALATE","confidence":1,"rule":"r","allows":true,"reasoning":"no rule","error":"e","latency_us":12,"effects":[{"kind":"read_file"}],"views":[]},` +
+		`"trail":[{"tier":0,"source":"policy","decision":"ESCALATE","confidence":1,"rule":"r","allows":true,"reasoning":"no rule","error":"e","latency_us":12,"effects":[{"kind":"read_file"}],"views":[],"session":{"/x":["network"]}},` +
 		`{"tier":1,"source":"model","decision":"ALLOW","confidence":0}],` +
 		`"action":{"type":"x y","payload":{"n":1.50,"s":"\" {\\"}},"seal":"s"}`
 	if diff := cmp.Diff(want, string(full().AppendJSON(nil))); diff != "" {

@@ -167,6 +167,9 @@ func criteria(c *rulefile.Criteria) string {
 	if c.Restorable != "" {
 		fmt.Fprintf(&b, "Restorable: %q,\n", c.Restorable)
 	}
+	if s := &c.Session; !s.Empty() {
+		fmt.Fprintf(&b, "Session: %#v,\n", *s)
+	}
 	if c.When != "" {
 		fmt.Fprintf(&b, "When: %q,\n", c.When)
 	}

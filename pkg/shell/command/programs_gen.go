@@ -19407,6 +19407,7 @@ var syntaxShield_Service = syntax{subs: []program{
 	{"clear", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"install", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"resume", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
 	{"start", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},

@@ -21,11 +21,10 @@ type Cases struct {
 
 // A Case is one entry of a table.
 type Case struct {
-	Name   string
-	Action []byte // one JSON object
-	Want   []Want
-	Rule   string // name of the rule that must decide, "" for any
-	Pos    yamlfile.Pos
+	Name string
+	Example
+	Want []Want
+	Rule string // name of the rule that must decide, "" for any
 }
 
 // A Want is the decision that a policy should make.
@@ -171,7 +170,8 @@ func caseList(n ast.Node) ([]Case, error) {
 }
 
 func oneCase(n ast.Node) (Case, error) {
-	c := Case{Pos: yamlfile.At(n)}
+	var c Case
+	at := yamlfile.At(n)
 	fs, err := yamlfile.Fields(n, []string{"name", "action", "want", "rule"})
 	if err != nil {
 		return c, err
@@ -183,7 +183,7 @@ func oneCase(n ast.Node) (Case, error) {
 		case "rule":
 			c.Rule, err = yamlfile.Text(f.Value)
 		case "action":
-			c.Action, err = appendAction(nil, f.Value)
+			c.Example, err = example(f.Value)
 		case "want":
 			c.Want, err = wants(f.Value)
 		}
@@ -191,7 +191,7 @@ func oneCase(n ast.Node) (Case, error) {
 			return c, err
 		}
 	}
-	switch {
+	switch c.Pos = at; {
 	case c.Action == nil:
 		return c, c.Pos.Errorf("a case needs an action")
 	case c.Want == nil:

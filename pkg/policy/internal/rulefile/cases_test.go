@@ -79,7 +79,7 @@ func TestCasesRefused(t *testing.T) {
 		{"- {action: ls, want: {default: ALLOW, default: BLOCK}}\n", "c:1:"},
 		{"- {action: ls, want: ALLOW, decision: BLOCK}\n", `unknown key "decision"`},
 		{"- {action: ls, want: ALLOW, want: BLOCK}\n", "c:1:"},
-		{"- {action: [ls], want: ALLOW}\n", "c:1:"},
+		{"- {action: [[ls]], want: ALLOW}\n", "c:1:"},
 		{"- {name: [a], action: ls, want: ALLOW}\n", "expected text, found a list"},
 		{"- {rule: 7, action: ls, want: ALLOW}\n", "expected text, found a number"},
 		{"place: []\n", "expected a mapping, found a list"},

@@ -7,7 +7,8 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// examples reads a list of example actions.
+// examples reads a list of example actions. A list in it is a session: its last
+// action is the example.
 func examples(n ast.Node) ([]Example, error) {
 	nodes, err := yamlfile.Elements(n)
 	if err != nil {
@@ -15,13 +16,40 @@ func examples(n ast.Node) ([]Example, error) {
 	}
 	out := make([]Example, 0, len(nodes))
 	for _, n := range nodes {
-		b, err := appendAction(nil, n)
+		e, err := example(n)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Example{Action: b, Pos: yamlfile.At(n)})
+		out = append(out, e)
 	}
 	return out, nil
+}
+
+// maxBefore is how many actions an example may have before its own.
+const maxBefore = 100
+
+// example reads an action, or a list of actions of one session.
+func example(n ast.Node) (e Example, err error) {
+	e.Pos = yamlfile.At(n)
+	nodes := []ast.Node{n}
+	if seq, ok := n.(*ast.SequenceNode); ok {
+		nodes = seq.Values
+	}
+	if len(nodes) == 0 || len(nodes) > maxBefore+1 {
+		return e, e.Pos.Errorf("a list of actions has from 1 to %d of them", maxBefore+1)
+	}
+	for i, n := range nodes {
+		b, err := appendAction(nil, n)
+		if err != nil {
+			return e, err
+		}
+		if i < len(nodes)-1 {
+			e.Before = append(e.Before, b)
+		} else {
+			e.Action = b
+		}
+	}
+	return e, nil
 }
 
 // appendAction appends an action as JSON. A text is short for an execute_command

@@ -33,8 +33,8 @@ type Checks struct {
 
 var (
 	fileKeys     = []string{"extends", "deny", "verify", "allow"}
-	criteriaKeys = []string{"action_types", "paths", "hosts", "commands", "content", "trusted", "restorable", "when"}
-	ruleKeys     = []string{"name", "reason", "action_types", "paths", "hosts", "commands", "content", "trusted", "restorable", "when", "tier_override", "except", "match", "pass"}
+	criteriaKeys = []string{"action_types", "paths", "hosts", "commands", "content", "trusted", "restorable", "session", "when"}
+	ruleKeys     = []string{"name", "reason", "action_types", "paths", "hosts", "commands", "content", "trusted", "restorable", "session", "when", "tier_override", "except", "match", "pass"}
 )
 
 // Parse reads a policy file. An error is of type [yamlfile.Errors], lists all
@@ -234,6 +234,8 @@ func (p *parsing) criterion(c *Criteria, f yamlfile.Field) (err error) {
 		c.Trusted, err = truth(f.Value)
 	case "restorable":
 		c.Restorable, err = truth(f.Value)
+	case "session":
+		c.Session, err = session(f.Value)
 	case "when":
 		c.When, err = text(f.Value, maxPattern, p.checks.JQ)
 	}

@@ -53,17 +53,21 @@ type Criteria struct {
 
 	Restorable string // "true", "false", or "" for either: whether version control can give back what an effect removes
 
+	Session Session // what came before
+
 	At map[string][]yamlfile.Pos // position of each entry, by the criterion's key; nil for presets
 }
 
 // Empty reports whether all criteria are missing.
 func (c *Criteria) Empty() bool {
 	return len(c.Types) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
-		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.Restorable == "" && c.When == ""
+		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.Restorable == "" && c.When == "" && c.Session.Empty()
 }
 
-// An Example is an action given with a rule: one JSON object.
+// An Example is an action given with a rule: one JSON object. Those of Before come
+// before it in the same session, and run.
 type Example struct {
+	Before [][]byte
 	Action []byte
 	Pos    yamlfile.Pos
 }
@@ -90,6 +94,13 @@ func (s *Set) Fingerprint() string {
 		text(c.Restorable)
 		b = append(b, 'w')
 		text(c.When)
+		if s := &c.Session; !s.Empty() {
+			texts('l', s.Labels)
+			texts('a', s.After)
+			text(s.Within.String())
+			b = strconv.AppendInt(b, int64(s.Actions), 10)
+			text(s.Flow)
+		}
 	}
 	for i, list := range [][]Rule{s.Deny, s.Verify, s.Allow} {
 		b = append(b, '\n', "dva"[i])

@@ -1,4 +1,4 @@
-package shell
+package effect
 
 import (
 	"path"
@@ -6,18 +6,16 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
-	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 // A secretFiles says which files hold credentials.
 type secretFiles struct {
-	stores *effect.Globs // all files there do, whatever their names
-	names  *effect.Globs // files that hold credentials by their name
-	public *effect.Globs // files of the others that do not
-	given  *effect.Globs // files that are made to be delivered
-	bases  []string      // the names of names that are written out, in lower case
+	stores *Globs   // all files there do, whatever their names
+	names  *Globs   // files that hold credentials by their name
+	public *Globs   // files of the others that do not
+	given  *Globs   // files that are made to be delivered
+	bases  []string // the names of names that are written out, in lower case
 }
 
 // Lists of pkg/knowledge with files that hold credentials.
@@ -28,7 +26,7 @@ var (
 
 var knownSecrets = sync.OnceValues(func() (s secretFiles, err error) {
 	for _, set := range []struct {
-		to    **effect.Globs
+		to    **Globs
 		lists []string
 	}{
 		{&s.stores, storeLists},
@@ -46,17 +44,18 @@ var knownSecrets = sync.OnceValues(func() (s secretFiles, err error) {
 				s.bases = appendBases(s.bases, glob)
 			}
 		}
-		if *set.to, err = effect.NewGlobs(globs, nil); err != nil {
+		if *set.to, err = NewGlobs(globs, nil); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
 })
 
-// secretPath reports whether a path is, or as a folder holds, credentials. Of a
-// pattern its last name counts, and the folders before it as far as they are
-// written out: "src/*/main.go" may reach a folder of keys, and does not mean it.
-func secretPath(p string, pattern, recursive bool) bool {
+// SecretPath reports whether a canonical path is, or as a folder holds,
+// credentials. Of a pattern its last name counts, and the folders before it as far
+// as they are written out: "src/*/main.go" may reach a folder of keys, and does
+// not mean it.
+func SecretPath(p string, pattern bool) bool {
 	known, err := knownSecrets()
 	if err != nil {
 		return true
@@ -67,7 +66,7 @@ func secretPath(p string, pattern, recursive bool) bool {
 		if strings.Trim(p, "*/.?") == "" {
 			return false
 		}
-		p, pattern = effect.Meant(p)
+		p, pattern = Meant(p)
 	}
 	if _, ok := known.public.Touches(p, false, false); ok {
 		return false
@@ -86,14 +85,14 @@ func secretPath(p string, pattern, recursive bool) bool {
 	return true
 }
 
-// delivered reports whether a file is made to be delivered.
-func delivered(p string, pattern bool) bool {
+// Delivered reports whether a file is made to be delivered.
+func Delivered(p string, pattern bool) bool {
 	known, err := knownSecrets()
 	if err != nil {
 		return false
 	}
 	_, ok := known.given.Touches(p, pattern, false)
-	return ok && !secretPath(p, pattern, false)
+	return ok && !SecretPath(p, pattern)
 }
 
 // appendBases adds the names that "**/NAME" and "**/{NAME,NAME}" write out.
@@ -116,5 +115,5 @@ func appendBases(to []string, glob string) []string {
 // mayBe reports whether a pattern of a name matches one that is written out:
 // "*.json" may be credentials.json.
 func (s *secretFiles) mayBe(base string) bool {
-	return slices.ContainsFunc(s.bases, func(name string) bool { return abstract.Match(base, name) })
+	return slices.ContainsFunc(s.bases, func(name string) bool { return Overlap(base, name, true) })
 }

@@ -1,0 +1,276 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/session"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+func sessionCommand(w *World) *cli.Command {
+	flags := func(more ...cli.Flag) []cli.Flag {
+		return append([]cli.Flag{configFlag(), stateFlag(), &cli.BoolFlag{Name: "json", Usage: "write JSON"}}, more...)
+	}
+	all := func() cli.Flag { return &cli.BoolFlag{Name: "all", Usage: "every session; takes no ID"} }
+	return &cli.Command{
+		Name:  "session",
+		Usage: "show and clear what is remembered of the actions of a session",
+		Description: "What one action reads changes what a later one may do: after a credential, private files or text from outside were read, sending data to places that are not trusted needs a person. " +
+			"Files that were downloaded are known as such until somebody reads them, and after too many denials a host's session stops. " +
+			"session clear and session resume are for people: agents may not run them. The ID is the host's own, or default for actions that came without one.",
+		Subcommands: []*cli.Command{
+			{
+				Name:   "list",
+				Usage:  "list the sessions that go on",
+				Flags:  flags(),
+				Action: func(c *cli.Context) error { return listSessions(c, w) },
+			},
+			{
+				Name:      "show",
+				Usage:     "show what is remembered of a session",
+				ArgsUsage: "ID",
+				Flags:     flags(),
+				Action:    func(c *cli.Context) error { return showSession(c, w) },
+			},
+			{
+				Name:        "clear",
+				Usage:       "forget what is remembered of a session, or of all",
+				ArgsUsage:   "ID",
+				Description: "Labels, files and denials are forgotten. Do this when what was read has nothing to do with what comes next.",
+				Flags:       flags(all()),
+				Action: func(c *cli.Context) error {
+					return changeSessions(c, w, "Cleared", "No session was remembered.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
+						return s.Clear(c.Context, choose)
+					})
+				},
+			},
+			{
+				Name:        "resume",
+				Usage:       "let a session go on that was stopped after too many denials",
+				ArgsUsage:   "ID",
+				Description: "The denials are forgotten, the rest stays. Look at them first: shield session show ID.",
+				Flags:       flags(all()),
+				Action: func(c *cli.Context) error {
+					return changeSessions(c, w, "Resumed", "No session has denials.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
+						if choose == nil {
+							choose = func(*session.Record) bool { return true }
+						}
+						return s.Resume(c.Context, choose)
+					})
+				},
+			},
+		},
+	}
+}
+
+// openSessions opens the state file and the sessions in it.
+func openSessions(c *cli.Context, w *World) (*state.Store, *session.Store, error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := openStore(set, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, session.NewStore(file, shield.SessionOptions(shieldConfig(set, w, "session"), w.Now)), nil
+}
+
+// sessionName is how people name a session.
+func sessionName(k session.Key) string {
+	if k.Default() {
+		return "default"
+	}
+	return k.ID
+}
+
+// named accepts the sessions with a name.
+func named(name string) func(*session.Record) bool {
+	return func(r *session.Record) bool { return sessionName(r.Key) == name }
+}
+
+func listSessions(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	file, store, err := openSessions(c, w)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	list, err := store.List(c.Context)
+	switch {
+	case err != nil:
+		return err
+	case c.Bool("json"):
+		return json.NewEncoder(w.Out).Encode(append([]session.Record{}, list...))
+	case len(list) == 0:
+		_, err := fmt.Fprintln(w.Out, "No session is remembered.")
+		return err
+	}
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	for i := range list {
+		r := &list[i]
+		state := ""
+		if r.Stopped {
+			state = "stopped"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s ago\t%s\t%s\n", term.Escape(sessionName(r.Key)), orNone(r.Host), age(since(w, r.Seen)), orNone(strings.Join(labelsOf(r), ", ")), state)
+	}
+	return t.Flush()
+}
+
+func labelsOf(r *session.Record) (out []string) {
+	for _, l := range r.Labels {
+		out = append(out, string(l.Label))
+	}
+	return out
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func since(w *World, at int64) time.Duration { return w.Now().Sub(time.Unix(at, 0)) }
+
+// A shownSession is a session with its files.
+type shownSession struct {
+	session.Record
+	Files []effect.File `json:"files,omitempty"`
+}
+
+func showSession(c *cli.Context, w *World) error {
+	args, err := operands(c, "ID")
+	if err != nil {
+		return err
+	}
+	file, store, err := openSessions(c, w)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	list, err := store.List(c.Context)
+	if err != nil {
+		return err
+	}
+	out := []shownSession{}
+	for _, r := range list {
+		if !named(args[0])(&r) {
+			continue
+		}
+		files, err := store.Files(c.Context, r.Key)
+		if err != nil {
+			return err
+		}
+		out = append(out, shownSession{r, files})
+	}
+	if len(out) == 0 {
+		return fmt.Errorf("session show: no session %q is remembered; 'shield session list' lists them", cut(args[0]))
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(w.Out).Encode(out)
+	}
+	for i := range out {
+		if err := printSession(w.Out, &out[i], w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printSession(to io.Writer, s *shownSession, w *World) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "session %s", sessionName(s.Key))
+	if s.Host != "" {
+		fmt.Fprintf(&b, " of %s", s.Host)
+	}
+	fmt.Fprintf(&b, ", began %s ago\n", age(since(w, s.Began)))
+	if s.Stopped {
+		b.WriteString("stopped after too many denials; 'shield session resume' lets it go on\n")
+	}
+	for _, l := range s.Labels {
+		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.By, age(since(w, l.At)))
+	}
+	for _, f := range s.Files {
+		fmt.Fprintf(&b, "file    %s: %s\n", f.Path, joinLabels(f.Labels))
+	}
+	if s.Full {
+		b.WriteString("file    there is room for no more; others count as downloaded\n")
+	}
+	for _, sent := range s.Sent {
+		fmt.Fprintf(&b, "sent    %d times to %s, %d bytes or more\n", sent.Times, sent.To, sent.Bytes)
+	}
+	for _, d := range s.Denials {
+		fmt.Fprintf(&b, "denied  %s ago by %s", age(since(w, d.At)), orNone(d.Rule))
+		for _, t := range d.Targets {
+			fmt.Fprintf(&b, "; %s %s", t.Does, t.What)
+		}
+		b.WriteString("\n")
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(to, term.Escape(strings.TrimSuffix(line, "\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func joinLabels(labels []effect.Label) string {
+	words := make([]string, len(labels))
+	for i, l := range labels {
+		words[i] = string(l)
+	}
+	return strings.Join(words, ", ")
+}
+
+// changeSessions changes the sessions that the operand names, or all.
+func changeSessions(c *cli.Context, w *World, done, none string, change func(*session.Store, func(*session.Record) bool) (int, error)) error {
+	names := []string{"ID"}
+	if c.Bool("all") {
+		names = nil
+	}
+	args, err := operands(c, names...)
+	if err != nil {
+		return err
+	}
+	var choose func(*session.Record) bool
+	if len(args) > 0 {
+		if args[0] == "" {
+			return errors.New("session: the ID is empty; use --all for every session")
+		}
+		choose = named(args[0])
+	}
+	file, store, err := openSessions(c, w)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	n, err := change(store, choose)
+	switch {
+	case err != nil:
+		return err
+	case c.Bool("json"):
+		return json.NewEncoder(w.Out).Encode(map[string]int{"sessions": n})
+	case n == 0:
+		_, err = fmt.Fprintln(w.Out, none)
+	case n == 1:
+		_, err = fmt.Fprintf(w.Out, "%s 1 session.\n", done)
+	default:
+		_, err = fmt.Fprintf(w.Out, "%s %d sessions.\n", done, n)
+	}
+	return err
+}

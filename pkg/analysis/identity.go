@@ -1,0 +1,40 @@
+package analysis
+
+import (
+	"crypto/sha256"
+	"io"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// maxIdentified is the size in bytes from which on the content of a file is not
+// looked at.
+const maxIdentified = 4 << 20
+
+// Identify says what the file at a canonical path is. ok is false for what is not
+// there, is no regular file, or is not looked at.
+func (an *Analyzer) Identify(path string) (id effect.Identity, ok bool) {
+	if an.files == nil {
+		return id, false
+	}
+	real, err := an.files.follow(path)
+	if err != nil {
+		return id, false
+	}
+	file, err := an.files.open(real)
+	if err != nil {
+		return id, false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 || info.Size() > maxIdentified {
+		return id, false
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(file, maxIdentified)); err != nil {
+		return id, false
+	}
+	copy(id.Sum[:], h.Sum(nil))
+	id.Device, id.Inode = inode(info)
+	return id, true
+}

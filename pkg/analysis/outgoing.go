@@ -1,0 +1,147 @@
+package analysis
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// An Outgoing is what a case would tell another machine or person.
+type Outgoing struct {
+	Hosts   []string // that it goes to; none if they are not known
+	Said    []string // what it tells, decoded, too
+	Signing []string // what it signs in with
+	Cut     bool     // there is more than was read
+}
+
+// maxOutgoing is how many bytes of what goes out are read.
+const maxOutgoing = 64 << 10
+
+// Outgoing returns what a case would tell others, nil if nothing leaves the
+// machine.
+func (c *Case) Outgoing() *Outgoing {
+	o := &Outgoing{}
+	leaves := false
+	var text strings.Builder
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		switch e.Kind {
+		case effect.SendData, effect.SendSecret, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell:
+		default:
+			continue
+		}
+		if effect.Loopback(e.Host) {
+			continue
+		}
+		leaves = true
+		if e.Host != "" && !slices.Contains(o.Hosts, e.Host) {
+			o.Hosts = append(o.Hosts, e.Host)
+		}
+		if e.Kind == effect.SendData && e.Path != "" && !e.Pattern && c.place.Script != nil {
+			if data, err := c.place.Script(e.Path); err == nil {
+				text.Write(data)
+				text.WriteByte('\n')
+			}
+		}
+	}
+	if !leaves {
+		return nil
+	}
+	rest, signing := signed(c.words)
+	o.Signing = append(o.Signing, signing...)
+	text.WriteString(rest)
+	c.leavesOf(o, &text, "", c.Action.Payload)
+	said := text.String()
+	if len(said) > maxOutgoing {
+		said, o.Cut = said[:maxOutgoing], true
+	}
+	rotated, backwards := effect.Turned(said)
+	o.Said = []string{said, rotated, backwards}
+	for _, l := range effect.Layers(said) {
+		o.Said = append(o.Said, l.Text)
+	}
+	for _, s := range slices.Clone(o.Signing) {
+		for _, l := range effect.Layers(s) {
+			o.Signing = append(o.Signing, l.Text)
+		}
+	}
+	return o
+}
+
+// leavesOf adds the texts of a payload's value.
+func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
+	switch v := v.(type) {
+	case string:
+		if redact.IsSecretName(field) && !slices.Contains([]string{"body", "data", "json", "content"}, field) {
+			o.Signing = append(o.Signing, v)
+			return
+		}
+		rest, signing := v, []string(nil)
+		if isCommand(field) {
+			rest, signing = signed(v)
+		}
+		o.Signing = append(o.Signing, signing...)
+		to.WriteByte('\n')
+		to.WriteString(rest)
+	case []any:
+		for _, item := range v {
+			c.leavesOf(o, to, field, item)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			under := name
+			if field != "" && field != "headers" && field != "auth" {
+				under = field // a credential in a body is no sign-in, whatever its name there
+			}
+			c.leavesOf(o, to, under, v[name])
+		}
+	}
+}
+
+// What a command signs in with: headers that are made for it, options of programs
+// that take it, and variables before a program.
+var signings = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`),
+	regexp.MustCompile(`(?i)(?:^|\s)(?:-u|--user|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`),
+	regexp.MustCompile(`(?m)(?:^|[;&|(]\s*|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`),
+	regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`),
+}
+
+// signed divides a command into what it signs in with, and the rest.
+func signed(text string) (rest string, signing []string) {
+	for _, re := range signings {
+		var b strings.Builder
+		at := 0
+		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+			signing = append(signing, text[m[2]:m[3]])
+			b.WriteString(text[at:m[2]])
+			at = m[3]
+		}
+		b.WriteString(text[at:])
+		text = b.String()
+	}
+	return text, signing
+}
+
+// CarriesValue adds the effect of carrying out a credential that the session has
+// read: perhaps, if it is a part of one, or so short that it may be chance.
+func (c *Case) CarriesValue(perhaps bool) {
+	e := effect.Effect{Kind: effect.SendSecret, Cause: effect.CauseValue, Possible: perhaps, Reason: "sends a credential that was read in this session"}
+	for i := range c.Effects {
+		if h := c.Effects[i].Host; h != "" && !effect.Loopback(h) {
+			e.Host = h
+			break
+		}
+	}
+	if perhaps {
+		e.Reason = "may send a part of a credential that was read in this session"
+	}
+	c.Effects = append(c.Effects, e)
+	if c.Met != nil {
+		c.Met = append(c.Met, nil)
+	}
+}

@@ -1,0 +1,96 @@
+package rulefile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/yamlfile"
+)
+
+// A Session says what of an action's session a rule asks for. All that is given
+// must hold.
+type Session struct {
+	Labels  []string      // one of these: a label, or several joined by "+"
+	After   []string      // an action type or kind of effect of an earlier action
+	Within  time.Duration // of After; 0 means ever
+	Actions int           // of After: so many actions ago at most; 0 means ever
+	Flow    string        // "true", "false", or "" for either: whether an effect carries a value that the session has seen
+}
+
+// Empty reports whether nothing is asked for.
+func (s *Session) Empty() bool { return len(s.Labels) == 0 && len(s.After) == 0 && s.Flow == "" }
+
+// sessionLabels are the labels of sessions.
+var sessionLabels = []string{"secret", "private", "untrusted"}
+
+var sessionKeys = []string{"labels", "after", "within", "value_flow"}
+
+// session reads what a rule asks of the session.
+func session(n ast.Node) (s Session, err error) {
+	fs, err := yamlfile.Fields(n, sessionKeys)
+	if err != nil {
+		return s, err
+	}
+	within := (*yamlfile.Field)(nil)
+	for i, f := range fs {
+		switch f.Key {
+		case "labels":
+			s.Labels, err = texts(f, maxLabels, knownLabels)
+		case "after":
+			s.After, err = texts(f, 80, nil)
+		case "within":
+			within = &fs[i]
+			err = s.within(f.Value)
+		case "value_flow":
+			s.Flow, err = truth(f.Value)
+		}
+		if err != nil {
+			return s, err
+		}
+	}
+	switch {
+	case s.Empty() && within == nil:
+		return s, yamlfile.At(n).Errorf("session asks for nothing; give it labels, after or value_flow")
+	case within != nil && len(s.After) == 0:
+		return s, within.Pos.Errorf("within says how long ago the actions of after may be; give after, or remove it")
+	}
+	return s, nil
+}
+
+const (
+	maxLabels  = 60 // bytes of an entry
+	maxWithin  = 30 * 24 * time.Hour
+	maxActions = 100_000
+)
+
+func knownLabels(entry string) error {
+	for label := range strings.SplitSeq(entry, "+") {
+		if !slices.Contains(sessionLabels, label) {
+			return fmt.Errorf("%q is no label of a session%s (they are %s)", label, suggest.Question(label, sessionLabels), strings.Join(sessionLabels, ", "))
+		}
+	}
+	return nil
+}
+
+// within reads a span, or a number of actions.
+func (s *Session) within(n ast.Node) error {
+	t, err := text(n, 40, nil)
+	if err != nil {
+		return err
+	}
+	if count, ok := strings.CutSuffix(t, " actions"); ok {
+		s.Actions, err = strconv.Atoi(count)
+		if err == nil && s.Actions >= 1 && s.Actions <= maxActions {
+			return nil
+		}
+	} else if s.Within, err = time.ParseDuration(t); err == nil && s.Within >= time.Second && s.Within <= maxWithin {
+		return nil
+	}
+	return yamlfile.At(n).Errorf("within %s is neither a time, such as 30m, nor a number of actions, such as \"64 actions\"", yamlfile.Quote(t))
+}

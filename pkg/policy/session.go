@@ -1,0 +1,50 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
+)
+
+// holdsBefore reports whether what came before an action in its session is what a
+// rule asks for. Without a memory nothing came before.
+func holdsBefore(s *rulefile.Session, c *analysis.Case) (bool, error) {
+	if c.Memory == nil {
+		return false, nil
+	}
+	holds := len(s.Labels) == 0 || slices.ContainsFunc(s.Labels, func(entry string) bool {
+		for label := range strings.SplitSeq(entry, "+") {
+			if !c.Remembers(effect.Label(label)) {
+				return false
+			}
+		}
+		return true
+	})
+	holds = holds && (len(s.After) == 0 || c.Memory.After(s.After, s.Within, s.Actions))
+	return holds, c.Memory.Err()
+}
+
+// Remembers returns which action types and kinds of effects the policy asks for
+// among earlier actions, and whether it counts actions.
+func (p *Policy) Remembers() (events []string, counts bool) {
+	look := func(s *rulefile.Session) {
+		counts = counts || s.Actions > 0
+		for _, kind := range s.After {
+			if kind = canonicalType(kind); !slices.Contains(events, kind) {
+				events = append(events, kind)
+			}
+		}
+	}
+	for _, list := range [][]rulefile.Rule{p.set.Deny, p.set.Verify, p.set.Allow} {
+		for i := range list {
+			look(&list[i].Session)
+			for k := range list[i].Except {
+				look(&list[i].Except[k].Session)
+			}
+		}
+	}
+	return events, counts
+}

@@ -1,0 +1,118 @@
+package session
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A Denial is an action that was not allowed.
+type Denial struct {
+	At      int64    `json:"at"`
+	Action  string   `json:"action"` // its hash
+	Rule    string   `json:"rule,omitempty"`
+	Targets []Target `json:"targets,omitempty"`
+}
+
+// A Target is what a denied action would have done to what.
+type Target struct {
+	Does string `json:"does"` // remove, write, read, send, change or run
+	What string `json:"what"` // a path, a host or a recipient
+}
+
+// The bounds of what is remembered of denials.
+const (
+	maxDenials  = 64
+	maxTargets  = 16
+	denialsSpan = 600 // seconds in which denials are counted against the setting
+)
+
+// does says what kinds of effects have in common.
+var does = map[effect.Kind]string{
+	effect.DeleteFile: "remove", effect.DeleteDirectory: "remove", effect.MoveFile: "remove", effect.Destroy: "remove",
+	effect.WriteFile: "write", effect.Persist: "write", effect.ChangePermissions: "write",
+	effect.ReadFile: "read", effect.ReadSecret: "read",
+	effect.SendData: "send", effect.SendSecret: "send", effect.SendMessage: "send",
+	effect.ChangeRemote: "change",
+	effect.RunDownload:  "run", effect.RunDecoded: "run", effect.RunCode: "run", effect.RemoteShell: "run",
+}
+
+// target returns what an effect does to what, if that is known.
+func target(e *effect.Effect) (t Target, ok bool) {
+	t.Does = does[e.Kind]
+	t.What = e.Path
+	for _, name := range [...]string{e.Host, e.Target} {
+		if t.What == "" {
+			t.What = name
+		}
+	}
+	t.What = cut(strings.TrimRight(t.What, "/*"))
+	return t, t.Does != "" && t.What != ""
+}
+
+// Denied returns the denial of a case by a rule, "" for none: what it remembers
+// are the effects that rules met or, where none did, those that are neither
+// harmless nor ordinary.
+func Denied(c *analysis.Case, rule string) *Denial {
+	d := &Denial{Action: c.Action.Hash, Rule: rule}
+	met := slices.ContainsFunc(c.Met, func(m []analysis.Met) bool { return len(m) > 0 })
+	for i := range c.Effects {
+		if met && (i >= len(c.Met) || len(c.Met[i]) == 0) || !met && !c.Notable(&c.Effects[i]) {
+			continue
+		}
+		t, ok := target(&c.Effects[i])
+		if ok && len(d.Targets) < maxTargets && !slices.Contains(d.Targets, t) {
+			d.Targets = append(d.Targets, t)
+		}
+	}
+	return d
+}
+
+// deny adds a denial to a record, and stops a session that has too many.
+func (r *Record) deny(d Denial, now int64, opts *Options) {
+	d.At, d.Rule = now, cut(d.Rule)
+	if len(r.Denials) == max(maxDenials, opts.MaxDenials) {
+		r.Denials = slices.Delete(r.Denials, 0, 1)
+	}
+	r.Denials = append(r.Denials, d)
+	recent := 0
+	for _, d := range r.Denials {
+		if now-d.At < denialsSpan {
+			recent++
+		}
+	}
+	r.Stopped = r.Stopped || recent >= opts.MaxDenials
+}
+
+// Around returns the denial of another action that would have done the same to the
+// same target as this one, nil if there is none.
+func (s *Session) Around(c *analysis.Case) *Denial {
+	for i := range s.rec.Denials {
+		d := &s.rec.Denials[i]
+		if d.Action == c.Action.Hash {
+			continue
+		}
+		for j := range c.Effects {
+			t, ok := target(&c.Effects[j])
+			if ok && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.meets(t) }) {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// meets reports whether another target is this one or a part of it, or has it as a
+// part and goes away with it.
+func (t Target) meets(o Target) bool {
+	if t.Does != o.Does {
+		return false
+	}
+	within := func(part, whole string) bool {
+		rest, ok := strings.CutPrefix(part, whole)
+		return ok && (rest == "" || rest[0] == '/')
+	}
+	return within(o.What, t.What) || t.Does == "remove" && within(t.What, o.What)
+}

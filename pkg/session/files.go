@@ -1,0 +1,238 @@
+package session
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A fileEntry is what is kept of a file. One without labels says that a file of a
+// labelled folder has none.
+type fileEntry struct {
+	labels byte // bits, in the order of fileLabels
+	tree   bool
+	id     effect.Identity // of what lay there when it was looked at; zero for not yet
+}
+
+// fileLabels are the labels that files have.
+var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, effect.LabelPrivate, effect.LabelNetwork, effect.LabelDecoded}
+
+// brought are the labels of what came from elsewhere, which somebody who has read
+// it may run.
+var brought = bits([]effect.Label{effect.LabelNetwork, effect.LabelDecoded})
+
+func bits(labels []effect.Label) (b byte) {
+	for _, l := range labels {
+		if i := slices.Index(fileLabels[:], l); i >= 0 {
+			b |= 1 << i
+		}
+	}
+	return b
+}
+
+func labelsOf(b byte) (out []effect.Label) {
+	for i, l := range fileLabels {
+		if b&(1<<i) != 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// encode returns labels and tree in a byte each, and the identity.
+func (e fileEntry) encode() []byte {
+	out := []byte{e.labels, 0}
+	if e.tree {
+		out[1] = 1
+	}
+	if e.id == (effect.Identity{}) {
+		return out
+	}
+	out = binary.BigEndian.AppendUint64(out, e.id.Device)
+	out = binary.BigEndian.AppendUint64(out, e.id.Inode)
+	return append(out, e.id.Sum[:]...)
+}
+
+func decodeFile(data []byte) (e fileEntry, err error) {
+	const head, whole = 2, 2 + 8 + 8 + len(e.id.Sum)
+	if len(data) != head && len(data) != whole {
+		return e, ErrDamaged
+	}
+	e.labels, e.tree = data[0], data[1] == 1
+	if len(data) == whole {
+		e.id.Device = binary.BigEndian.Uint64(data[head:])
+		e.id.Inode = binary.BigEndian.Uint64(data[head+8:])
+		copy(e.id.Sum[:], data[head+16:])
+	}
+	return e, nil
+}
+
+const filePrefix = "file:"
+
+// eachFile calls fn with the files of a group.
+func eachFile(sh shelf, group []byte, fn func(path string, e fileEntry) error) error {
+	return sh.Each(group, func(key, value []byte) error {
+		name, ok := strings.CutPrefix(string(key), filePrefix)
+		if !ok {
+			return nil
+		}
+		e, err := decodeFile(value)
+		if err != nil {
+			return err
+		}
+		return fn(name, e)
+	})
+}
+
+// loadFiles adds the files of a group to those of a session. What several say of
+// a file is put together.
+func (s *Session) loadFiles(sh shelf, group []byte) error {
+	return eachFile(sh, group, func(path string, e fileEntry) error {
+		if s.files == nil {
+			s.files = map[string]fileEntry{}
+		}
+		if old, ok := s.files[path]; ok {
+			e.labels |= old.labels
+			e.tree = e.tree || old.tree
+		}
+		s.files[path] = e
+		return nil
+	})
+}
+
+// copyFiles gives a session the files of those that it begins in.
+func copyFiles(sh shelf, from [][]byte, to []byte, most int) error {
+	all := map[string]fileEntry{}
+	for _, group := range from {
+		err := eachFile(sh, group, func(path string, e fileEntry) error {
+			e.labels |= all[path].labels
+			all[path] = e
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for path, e := range all {
+		if most--; most < 0 {
+			return nil
+		}
+		if err := sh.Put(to, fileKey(path), e.encode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFiles keeps what an action adds to the files of a session and reports whether
+// that is anything. Where there is no more room, the record says so.
+func (s *Store) addFiles(sh shelf, group []byte, r *Record, d *Delta) (changed bool, err error) {
+	if len(d.Files)+len(d.Shown)+len(d.met) == 0 {
+		return false, nil
+	}
+	have := &Session{}
+	if err := have.loadFiles(sh, group); err != nil {
+		return false, err
+	}
+	put := have.with(d)
+	room := s.opts.MaxFiles - len(have.files)
+	for _, path := range slices.Sorted(maps.Keys(put)) {
+		if _, known := have.files[path]; !known {
+			if room--; room < 0 {
+				changed = changed || !r.Full
+				r.Full = true
+				continue
+			}
+		}
+		changed = true
+		if err := sh.Put(group, fileKey(path), put[path].encode()); err != nil {
+			return changed, err
+		}
+	}
+	return changed, nil
+}
+
+// with returns the files that an action changes: what they are then.
+func (s *Session) with(d *Delta) map[string]fileEntry {
+	put := map[string]fileEntry{}
+	at := func(path string) fileEntry {
+		if e, ok := put[path]; ok {
+			return e
+		}
+		return s.files[path]
+	}
+	set := func(path string, e fileEntry) {
+		if old, known := s.files[path]; !known || old != e {
+			put[path] = e
+		}
+	}
+	for _, path := range d.Shown {
+		path = keyOf(path)
+		if b, found := s.lookUp(path); found && b&brought != 0 {
+			e := at(path)
+			e.labels = b &^ brought
+			set(path, e)
+		}
+	}
+	for _, f := range d.Files {
+		path := keyOf(f.Path)
+		e := at(path)
+		e.labels |= bits(f.Labels)
+		e.tree = e.tree || f.Tree
+		e.id = effect.Identity{} // it is written anew
+		set(path, e)
+	}
+	for path, id := range d.met {
+		if e := at(path); e.id == (effect.Identity{}) {
+			e.id = id
+			set(path, e)
+		}
+	}
+	return put
+}
+
+// keyOf returns the name by which a file is known.
+func keyOf(path string) string { return strings.TrimPrefix(string(fileKey(path)), filePrefix) }
+
+// lookUp returns the labels of a file by its own path or that of a folder above.
+func (s *Session) lookUp(name string) (b byte, found bool) {
+	if e, ok := s.files[name]; ok {
+		return e.labels, true
+	}
+	for dir := path.Dir(name); len(s.files) > 0; dir = path.Dir(dir) {
+		if e, ok := s.files[dir]; ok && e.tree {
+			return e.labels, true
+		}
+		if dir == path.Dir(dir) {
+			break
+		}
+	}
+	return 0, false
+}
+
+// same returns the labels of files with the same content, or that are the same
+// file under another name.
+func (s *Session) same(id effect.Identity) (b byte) {
+	for _, e := range s.files {
+		if e.id != (effect.Identity{}) && (e.id.Sum == id.Sum || e.id.Inode != 0 && e.id.Device == id.Device && e.id.Inode == id.Inode) {
+			b |= e.labels
+		}
+	}
+	return b
+}
+
+// list returns the labelled files by path.
+func (s *Session) list() (out []effect.File) {
+	for path, e := range s.files {
+		if e.labels != 0 {
+			out = append(out, effect.File{Path: path, Tree: e.tree, Labels: labelsOf(e.labels)})
+		}
+	}
+	slices.SortFunc(out, func(a, b effect.File) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}

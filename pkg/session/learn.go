@@ -1,0 +1,211 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
+)
+
+// A Delta is what one action adds to its session.
+type Delta struct {
+	Labels []Labelled
+	Files  []effect.File
+	Shown  []string // files that the action read: whoever runs them later has seen them
+	Sent   []Sent
+	Values []Value
+	Events []string // kinds of effects that a policy asks for
+	Counts bool     // a policy counts actions
+	Denial *Denial
+
+	met map[string]effect.Identity // files whose identity was not known before
+}
+
+// Empty reports whether an action adds nothing for sure.
+func (d *Delta) Empty() bool {
+	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values) == 0 && !d.Counts && d.Denial == nil
+}
+
+// Learn returns what an action adds to its session if it runs. events are the
+// kinds of effects, and action types, that the policy asks for.
+func Learn(c *analysis.Case, events []string, counts bool) Delta {
+	l := learner{c: c, d: Delta{Files: c.Files, Counts: counts}}
+	for i := range c.Effects {
+		l.effect(&c.Effects[i])
+	}
+	for i := range c.Files {
+		for _, label := range c.Files[i].Labels {
+			l.data(label, "a file")
+		}
+	}
+	l.tool(c.Action.Type)
+	for _, kind := range events {
+		if c.Action.Type == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.Kind) == kind }) {
+			l.d.Events = append(l.d.Events, kind)
+		}
+	}
+	return l.d
+}
+
+type learner struct {
+	c *analysis.Case
+	d Delta
+}
+
+// label adds a label of the session.
+func (l *learner) label(label effect.Label, by string) {
+	if !slices.ContainsFunc(l.d.Labels, func(have Labelled) bool { return have.Label == label }) {
+		l.d.Labels = append(l.d.Labels, Labelled{Label: label, By: by})
+	}
+}
+
+// data adds the label of a session that data with a label gives it.
+func (l *learner) data(label effect.Label, by string) {
+	switch label {
+	case effect.LabelSecret, effect.LabelCredential:
+		l.label(effect.LabelSecret, by)
+	case effect.LabelPrivate:
+		l.label(effect.LabelPrivate, by)
+	}
+}
+
+func (l *learner) effect(e *effect.Effect) {
+	by := string(e.Kind)
+	switch e.Kind {
+	case effect.ReadSecret:
+		l.label(effect.LabelSecret, by)
+	case effect.ReadClipboard:
+		l.label(effect.LabelPrivate, by)
+	case effect.ReadFile:
+		l.read(e)
+	case effect.HTTPRequest:
+		if !e.Trusted {
+			l.label(effect.LabelUntrusted, by)
+		}
+	case effect.Dynamic:
+		if e.Cause == effect.CauseTool || e.Cause == effect.CauseReader { // nobody knows whose words it returns
+			l.label(effect.LabelUntrusted, l.c.Action.Type)
+		}
+	case effect.SendData, effect.SendSecret, effect.SendMessage:
+		for _, label := range e.Labels {
+			l.data(label, by)
+		}
+		l.sent(e)
+	}
+}
+
+// read adds what the read of a file brings in.
+func (l *learner) read(e *effect.Effect) {
+	if e.Path == "" || e.Cause == effect.CauseUnshown || e.Possible {
+		return
+	}
+	place := l.c.At()
+	if place.Origin != nil && !e.Pattern {
+		for _, label := range place.Origin(e.Path) {
+			l.data(label, "read_file")
+		}
+		if !slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path == e.Path }) {
+			l.d.Shown = append(l.d.Shown, e.Path)
+		}
+	}
+	switch {
+	case effect.SecretPath(e.Path, e.Pattern):
+		if l.signsIn(e) {
+			return
+		}
+		l.label(effect.LabelSecret, "read_file")
+	case !place.Inside(e.Path, e.Pattern, e.Tree) && private(e, place.Home):
+		l.label(effect.LabelPrivate, "read_file")
+	}
+}
+
+// signsIn reports whether a file is read by a program that signs in with it, and
+// shows nothing of it.
+func (l *learner) signsIn(e *effect.Effect) bool {
+	return slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
+		return o.Kind == effect.Execute && slices.Contains(signing, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End && e.From.End > 0
+	})
+}
+
+// signing are the programs that sign in with the keys that their arguments name.
+var signing = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
+
+// private reports whether a file outside the workspace is the user's own: it lies
+// below the home folder, and not in a folder that programs keep for themselves.
+func private(e *effect.Effect, home string) bool {
+	if listed("private_messages", e) {
+		return true
+	}
+	if home == "" || e.Pattern && strings.HasPrefix(e.Path, "*") {
+		return false
+	}
+	rest, below := strings.CutPrefix(e.Path, home+"/")
+	if !below || rest[0] == '.' || strings.Contains(rest, "/.") {
+		return false
+	}
+	return !listed("library_files", e)
+}
+
+// listed reports whether an effect touches a file of a list of package knowledge.
+func listed(list string, e *effect.Effect) bool {
+	globs, err := lists[list]()
+	if err != nil {
+		return list == "private_messages"
+	}
+	_, ok := globs.Touches(e.Path, e.Pattern, e.Recursive)
+	return ok
+}
+
+var lists = map[string]func() (*effect.Globs, error){
+	"private_messages": sync.OnceValues(func() (*effect.Globs, error) { return globsOf("private_messages") }),
+	"library_files":    sync.OnceValues(func() (*effect.Globs, error) { return globsOf("library_files") }),
+}
+
+func globsOf(list string) (*effect.Globs, error) {
+	globs, _ := knowledge.Paths(list)
+	return effect.NewGlobs(globs, nil)
+}
+
+// tool adds what a tool brings in by its name: pages, mail, results of servers.
+func (l *learner) tool(name string) {
+	if strings.HasPrefix(name, "browser_") {
+		l.label(effect.LabelUntrusted, name)
+	}
+	own := name[strings.LastIndex(name, "__")+1:]
+	if _, list := knowledge.Verb(own); list != "reads" {
+		return
+	}
+	if slices.ContainsFunc(knowledge.Words(own), func(word string) bool { return knowledge.VerbIn(word, "messages") }) {
+		l.label(effect.LabelPrivate, name)
+		l.label(effect.LabelUntrusted, name)
+	}
+}
+
+// sent adds what goes to a host or a recipient.
+func (l *learner) sent(e *effect.Effect) {
+	to := e.Host
+	if to == "" {
+		to = e.Target
+	}
+	if to == "" {
+		return
+	}
+	size := int64(0)
+	switch place := l.c.At(); {
+	case e.Path == "":
+		size = int64(len(l.c.Action.Raw))
+	case place.Script != nil && !e.Pattern:
+		if data, err := place.Script(e.Path); err == nil {
+			size = int64(len(data))
+		}
+	}
+	to = cut(to)
+	if i := slices.IndexFunc(l.d.Sent, func(s Sent) bool { return s.To == to }); i >= 0 {
+		l.d.Sent[i].Bytes = max(l.d.Sent[i].Bytes, size)
+		return
+	}
+	l.d.Sent = append(l.d.Sent, Sent{To: to, Times: 1, Bytes: size})
+}

@@ -1,0 +1,108 @@
+// Package session remembers what the actions of a session did, across actions and
+// processes: which kinds of data entered, what is known of files, what went where,
+// and what was denied. [Learn] says what an action adds, a [Store] keeps it, and
+// [Session] is what the judgement of the next action sees.
+//
+// Nothing in a record is a credential, and what an agent says of itself can only
+// add to it.
+package session
+
+import (
+	"slices"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// Labels are those of a session, in the order in which they are shown: a
+// credential was read; files or messages of the user's were; text that anybody
+// may have written came in.
+var Labels = []effect.Label{effect.LabelSecret, effect.LabelPrivate, effect.LabelUntrusted}
+
+// A Key names a session. An action without a session of a host's belongs to the
+// one without Host and ID: the user's default session.
+type Key struct {
+	Host string `json:"host,omitempty"` // the program that gave ID, see package host
+	ID   string `json:"id,omitempty"`
+	User string `json:"user,omitempty"`
+}
+
+// Default reports whether the key is that of the user's default session.
+func (k Key) Default() bool { return k.Host == "" && k.ID == "" }
+
+// The bounds of a record; those of its files and denials are settings.
+const (
+	maxSessions = 256
+	maxSent     = 256  // hosts and recipients
+	maxEvents   = 64   // kinds of effects, each with when it was last
+	maxText     = 200  // bytes of a name, a target, or a reason
+	maxPath     = 1024 // bytes of a path; longer ones are known by their hash
+)
+
+// A Record is what is kept of a session, beside its files. Instants are seconds
+// since 1970.
+type Record struct {
+	Version int `json:"v"`
+	Key
+	Parent  string           `json:"parent,omitempty"` // the ID of the session that this one began in
+	Began   int64            `json:"began"`
+	Seen    int64            `json:"seen"` // the last action, to an eighth of how long a session is kept
+	Labels  []Labelled       `json:"labels,omitempty"`
+	Sent    []Sent           `json:"sent,omitempty"`
+	Denials []Denial         `json:"denials,omitempty"` // the newest last
+	Events  map[string]Event `json:"events,omitempty"`  // by kind of effect; those alone that a policy asks for
+	Count   int64            `json:"count,omitempty"`   // actions, if a policy counts them
+	Full    bool             `json:"full,omitempty"`    // no more files could be kept: of others it is not known where they come from
+	Stopped bool             `json:"stopped,omitempty"` // nothing is allowed until a person has looked
+}
+
+// Labelled says when a label came, and by what.
+type Labelled struct {
+	Label effect.Label `json:"label"`
+	At    int64        `json:"at"`
+	By    string       `json:"by"` // a kind of effect or an action type; "inherited" from another session
+}
+
+// Sent is what went to a host or a recipient.
+type Sent struct {
+	To    string `json:"to"`
+	Times int    `json:"times"`
+	Bytes int64  `json:"bytes"` // at least: files that are not looked at count nothing
+	At    int64  `json:"at"`
+}
+
+// An Event is when an action had an effect of some kind last.
+type Event struct {
+	At    int64 `json:"at"`
+	Count int64 `json:"count"` // of the record, then
+}
+
+const version = 1
+
+// has reports whether a session has a label.
+func (r *Record) has(l effect.Label) bool {
+	return slices.ContainsFunc(r.Labels, func(have Labelled) bool { return have.Label == l })
+}
+
+// add gives a session a label and reports whether it is new.
+func (r *Record) add(l effect.Label, by string, now int64) bool {
+	if r.has(l) {
+		return false
+	}
+	r.Labels = append(r.Labels, Labelled{Label: l, At: now, By: by})
+	return true
+}
+
+// live reports whether a session counts as going on.
+func (r *Record) live(now int64, keep time.Duration) bool {
+	span := int64(keep / time.Second)
+	return now-r.Seen <= span+span/8
+}
+
+// cut shortens a text that comes from an action.
+func cut(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return s[:maxText]
+}

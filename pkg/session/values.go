@@ -1,0 +1,356 @@
+package session
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A Value is a credential that a session has read: hashes under a key of this
+// installation, and never the credential.
+type Value struct {
+	Length  int      `json:"n"` // bytes
+	Sum     []byte   `json:"sum"`
+	Pieces  []byte   `json:"pieces,omitempty"`  // of each run of pieceSize bytes in it, hashSize bytes each
+	Service []string `json:"service,omitempty"` // words of the name that it had, which the service's host may hold
+}
+
+// The bounds of values.
+const (
+	leastValue  = 8   // bytes; shorter ones occur anywhere
+	wholeValue  = 16  // bytes from which on a value cannot be there by chance
+	maxValue    = 512 // bytes of which pieces are kept
+	pieceSize   = 12  // bytes
+	hashSize    = 8
+	maxValues   = 512     // of a session
+	maxFound    = 64      // of a file or result
+	maxHashed   = 1 << 15 // runs of bytes that are compared in one action
+	leastBits   = 3.0     // entropy of what looks random, in bits a byte
+	valuePrefix = "value:"
+)
+
+// A flow says how much of a value that the session has read an action carries.
+type flow uint8
+
+const (
+	flowsNot flow = iota
+	flowsPart
+	flowsWhole
+)
+
+// A hasher makes the hashes of values. It belongs to one goroutine.
+type hasher struct {
+	mac hash.Hash
+	sum [sha256.Size]byte
+}
+
+func newHasher(key [32]byte) *hasher { return &hasher{mac: hmac.New(sha256.New, key[:])} }
+
+// of returns the hash of a text. It is good until the next call.
+func (h *hasher) of(text string) []byte {
+	h.mac.Reset()
+	_, _ = h.mac.Write([]byte(text)) // a hash does not fail
+	return h.mac.Sum(h.sum[:0])
+}
+
+// value returns what is kept of a credential.
+func (h *hasher) value(text, name string) Value {
+	v := Value{Length: len(text), Sum: slices.Clone(h.of(text)[:16]), Service: services(name, text)}
+	for i := 0; len(text) >= wholeValue && i+pieceSize <= min(len(text), maxValue); i++ {
+		v.Pieces = append(v.Pieces, h.of(text[i : i+pieceSize])[:hashSize]...)
+	}
+	return v
+}
+
+// assignment is a line of a file of settings.
+var assignment = regexp.MustCompile(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
+
+// values returns what is kept of the credentials in a text. all says that it is a
+// store of credentials: what looks random there is one.
+func (h *hasher) values(text string, all bool) (out []Value) {
+	var seen []string
+	add := func(value, name string) {
+		value = strings.Trim(value, " \t\r\n\"'")
+		if len(value) >= leastValue && len(out) < maxFound && !slices.Contains(seen, value) {
+			seen = append(seen, value)
+			out = append(out, h.value(value, name))
+		}
+	}
+	found := redact.Find(text)
+	for _, m := range assignment.FindAllStringSubmatch(text, 4*maxFound) {
+		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || all && len(m[2]) >= wholeValue && looksRandom(m[2]) {
+			add(m[2], m[1])
+		}
+	}
+	for _, value := range found {
+		for line := range strings.Lines(value) { // a key has several
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
+				add(line, "")
+			}
+		}
+	}
+	return out
+}
+
+// looksRandom reports whether a text has the entropy of a credential, and is no
+// path, address or word.
+func looksRandom(s string) bool {
+	if len(s) < leastValue || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
+		return false
+	}
+	var count [256]int
+	kinds := 0
+	for i := range len(s) {
+		count[s[i]]++
+	}
+	for _, set := range []string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
+		if strings.ContainsAny(s, set) {
+			kinds++
+		}
+	}
+	bits := 0.0
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return kinds > 1 && bits >= min(leastBits, math.Log2(float64(len(s)))-0.5)
+}
+
+// common are words in the names of credentials that name no service.
+var common = []string{
+	"access", "account", "admin", "api", "app", "auth", "authorization", "bearer", "client", "credential", "credentials", "db", "default", "dev", "env", "id",
+	"key", "live", "local", "login", "master", "my", "pass", "password", "private", "prod", "production", "public", "refresh", "secret", "service",
+	"session", "staging", "test", "token", "url", "user", "www", "com", "net", "org", "http", "https", "web", "cloud", "host", "server",
+}
+
+// forms are how the credentials of some services begin.
+var forms = []struct{ prefix, service string }{
+	{"ghp_", "github"}, {"gho_", "github"}, {"ghs_", "github"}, {"github_pat_", "github"}, {"glpat-", "gitlab"}, {"npm_", "npmjs"}, {"pypi-", "pypi"},
+	{"sk-ant-", "anthropic"}, {"sk-proj-", "openai"}, {"AKIA", "amazonaws"}, {"ASIA", "amazonaws"}, {"xox", "slack"}, {"hf_", "huggingface"},
+	{"sk_live_", "stripe"}, {"sk_test_", "stripe"}, {"rk_live_", "stripe"}, {"AIza", "googleapis"}, {"SG.", "sendgrid"}, {"dop_v1_", "digitalocean"},
+}
+
+// services returns the words by which the host of a credential's service may be
+// known.
+func services(name, value string) (out []string) {
+	for _, f := range forms {
+		if strings.HasPrefix(value, f.prefix) {
+			return []string{f.service}
+		}
+	}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(cut(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
+		if len(word) > 2 && !slices.Contains(common, word) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// belongs reports whether all of some hosts are of a value's service.
+func (v *Value) belongs(hosts []string) bool {
+	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(host string) bool {
+		labels := strings.Split(host, ".")
+		if len(labels) > 2 {
+			labels = labels[len(labels)-2:] // whoever has a domain chooses the names below it
+		}
+		return !slices.ContainsFunc(v.Service, func(word string) bool { return slices.Contains(labels, word) })
+	})
+}
+
+// flows returns how much of some values a case carries out.
+func flows(h *hasher, values []Value, c *analysis.Case) flow {
+	o := c.Outgoing()
+	if o == nil || len(values) == 0 {
+		return flowsNot
+	}
+	m := newMatcher(h, values)
+	worst := flowsNot
+	for _, text := range o.Said {
+		for _, f := range m.find(text) {
+			worst = max(worst, f)
+		}
+	}
+	for _, text := range o.Signing {
+		for i := range m.find(text) {
+			if !values[i].belongs(o.Hosts) && !trusted(c) {
+				worst = max(worst, flowsPart)
+			}
+		}
+	}
+	if m.left < 0 || o.Cut {
+		worst = max(worst, flowsPart)
+	}
+	return worst
+}
+
+// trusted reports whether all places that a case contacts are trusted.
+func trusted(c *analysis.Case) bool {
+	found := false
+	for i := range c.Effects {
+		switch e := &c.Effects[i]; e.Kind {
+		case effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect:
+			if found = true; !e.Trusted {
+				return false
+			}
+		}
+	}
+	return found
+}
+
+// A matcher finds values in texts.
+type matcher struct {
+	h       *hasher
+	values  []Value
+	pieces  map[uint64][]int // indices of values, by the hash of a piece
+	lengths map[int][]int    // indices of values that have no pieces, by length
+	left    int              // runs that may still be compared
+}
+
+func newMatcher(h *hasher, values []Value) *matcher {
+	m := &matcher{h: h, values: values, pieces: map[uint64][]int{}, lengths: map[int][]int{}, left: maxHashed}
+	for i := range values {
+		v := &values[i]
+		if len(v.Pieces) == 0 {
+			m.lengths[v.Length] = append(m.lengths[v.Length], i)
+		}
+		for at := 0; at+hashSize <= len(v.Pieces); at += hashSize {
+			key := binary.BigEndian.Uint64(v.Pieces[at:])
+			if !slices.Contains(m.pieces[key], i) {
+				m.pieces[key] = append(m.pieces[key], i)
+			}
+		}
+	}
+	return m
+}
+
+// find returns the values that a text holds, by index, and how much of each.
+func (m *matcher) find(text string) map[int]flow {
+	found := map[int]flow{}
+	met := map[int]map[uint64]bool{}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r <= ' ' }) {
+		for i := 0; len(m.pieces) > 0 && i+pieceSize <= len(word); i++ {
+			if m.left--; m.left < 0 {
+				return found
+			}
+			key := binary.BigEndian.Uint64(m.h.of(word[i : i+pieceSize]))
+			for _, v := range m.pieces[key] {
+				if met[v] == nil {
+					met[v] = map[uint64]bool{}
+				}
+				met[v][key] = true
+			}
+		}
+		for length, list := range m.lengths {
+			for i := 0; i+length <= len(word); i++ {
+				if m.left--; m.left < 0 {
+					return found
+				}
+				sum := m.h.of(word[i : i+length])[:16]
+				for _, v := range list {
+					if hmac.Equal(sum, m.values[v].Sum) {
+						found[v] = flowsPart
+					}
+				}
+			}
+		}
+	}
+	for v, keys := range met {
+		if found[v] = flowsPart; len(keys) >= m.values[v].distinct() {
+			found[v] = flowsWhole
+		}
+	}
+	return found
+}
+
+// distinct returns how many different pieces a value has.
+func (v *Value) distinct() int {
+	seen := map[uint64]bool{}
+	for at := 0; at+hashSize <= len(v.Pieces); at += hashSize {
+		seen[binary.BigEndian.Uint64(v.Pieces[at:])] = true
+	}
+	return len(seen)
+}
+
+// read returns the values in the credential files that a case reads.
+func (h *hasher) read(c *analysis.Case) (out []Value) {
+	place := c.At()
+	if place.Script == nil {
+		return nil
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.Kind != effect.ReadFile || e.Pattern || e.Possible || !effect.SecretPath(e.Path, false) || len(out) >= maxFound {
+			continue
+		}
+		if text, err := place.Script(e.Path); err == nil {
+			out = append(out, h.values(string(text), path.Ext(e.Path) != ".md")...)
+		}
+	}
+	return out[:min(len(out), maxFound)]
+}
+
+// loadValues returns the values of groups.
+func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
+	for _, group := range groups {
+		err = sh.Each(group, func(key, data []byte) error {
+			if !strings.HasPrefix(string(key), valuePrefix) {
+				return nil
+			}
+			var v Value
+			if json.Unmarshal(data, &v) != nil || len(v.Sum) != 16 || v.Length < leastValue {
+				return ErrDamaged
+			}
+			out = append(out, v)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Sum...) }
+
+// addValues keeps values of a session, as far as there is room, and reports
+// whether any is new.
+func addValues(sh shelf, group []byte, values []Value) (changed bool, err error) {
+	if len(values) == 0 {
+		return false, nil
+	}
+	have, err := loadValues(sh, [][]byte{group})
+	if err != nil {
+		return false, err
+	}
+	room := maxValues - len(have)
+	for i := range values {
+		if sh.Get(group, values[i].key()) != nil {
+			continue
+		}
+		if room--; room < 0 {
+			return changed, nil
+		}
+		data, err := json.Marshal(&values[i])
+		if err != nil {
+			return changed, err
+		}
+		if err := sh.Put(group, values[i].key(), data); err != nil {
+			return changed, err
+		}
+		changed = true
+	}
+	return changed, nil
+}

@@ -1,0 +1,193 @@
+package session
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A Session is what a session remembers at one moment. It implements
+// analysis.Memory. One goroutine at a time uses it.
+type Session struct {
+	key    Key
+	parent string
+	opts   *Options
+	now    int64
+
+	rec    Record
+	labels []effect.Label // of rec
+	files  map[string]fileEntry
+	from   [][]byte // the groups that files and values come from
+	err    error
+
+	identify func(path string) (effect.Identity, bool)
+	asked    map[string]byte            // the answers of Origin
+	met      map[string]effect.Identity // of files whose identity was not known yet
+}
+
+// Labels returns what entered the session.
+func (s *Session) Labels() []effect.Label {
+	if s.labels == nil {
+		s.labels = make([]effect.Label, 0, len(s.rec.Labels))
+		for _, l := range s.rec.Labels {
+			s.labels = append(s.labels, l.Label)
+		}
+	}
+	return s.labels
+}
+
+// Err returns why nothing is known of the session.
+func (s *Session) Err() error { return s.err }
+
+// Since returns the time since an instant of the record.
+func (s *Session) Since(at int64) time.Duration { return time.Duration(max(s.now-at, 0)) * time.Second }
+
+// Told returns the labels of the files that Origin was asked for and that have
+// any.
+func (s *Session) Told() map[string][]effect.Label {
+	told := map[string][]effect.Label{}
+	for path, b := range s.asked {
+		if b != 0 {
+			told[path] = labelsOf(b)
+		}
+	}
+	return told
+}
+
+// Stopped reports whether nothing is allowed until a person has looked.
+func (s *Session) Stopped() bool { return s.rec.Stopped }
+
+// After reports whether an action of one of the kinds came before.
+func (s *Session) After(kinds []string, within time.Duration, actions int) bool {
+	return slices.ContainsFunc(kinds, func(kind string) bool {
+		e, ok := s.rec.Events[kind]
+		return ok && (within == 0 || s.now-e.At <= int64(within/time.Second)) && (actions == 0 || s.rec.Count-e.Count < int64(actions))
+	})
+}
+
+// maxMet is how many files whose identity is not known are looked at for one
+// action.
+const maxMet = 16
+
+// Identify has files recognised under other names, by what they are: identify
+// looks at a file.
+func (s *Session) Identify(identify func(path string) (effect.Identity, bool)) {
+	if identify == nil || s.err != nil {
+		return
+	}
+	s.identify = identify
+	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+		e := s.files[path]
+		if e.id != (effect.Identity{}) || e.tree || e.labels == 0 {
+			continue
+		}
+		if len(s.met) == maxMet {
+			return
+		}
+		if id, ok := identify(path); ok {
+			if s.met == nil {
+				s.met = map[string]effect.Identity{}
+			}
+			e.id = id
+			s.files[path], s.met[path] = e, id
+		}
+	}
+}
+
+// Origin returns the labels of a file.
+func (s *Session) Origin(path string) []effect.Label {
+	b, asked := s.asked[path]
+	if !asked {
+		b = s.origin(path)
+		if s.asked == nil {
+			s.asked = map[string]byte{}
+		}
+		s.asked[path] = b
+	}
+	return labelsOf(b)
+}
+
+func (s *Session) origin(path string) byte {
+	b, found := s.lookUp(keyOf(path))
+	if !found && s.identify != nil && len(s.files) > 0 {
+		if id, ok := s.identify(path); ok {
+			b = s.same(id)
+			found = b != 0
+		}
+	}
+	if !found && s.rec.Full {
+		b = bits([]effect.Label{effect.LabelNetwork})
+	}
+	return b
+}
+
+// Agrees reports whether another state of the session gives the same answers that
+// this one gave to Origin.
+func (s *Session) Agrees(other *Session) bool {
+	for path, b := range s.asked {
+		if other.Origin(path); other.asked[path] != b {
+			return false
+		}
+	}
+	return true
+}
+
+// changes reports whether there is anything in a delta that the session does not
+// know.
+func (s *Session) changes(d *Delta) bool {
+	if d.met = s.met; d.Counts || d.Denial != nil || len(d.Sent)+len(d.Events)+len(d.Values)+len(d.met) > 0 {
+		return true
+	}
+	for _, l := range d.Labels {
+		if !s.rec.has(l.Label) {
+			return true
+		}
+	}
+	if len(s.with(d)) > 0 {
+		return true
+	}
+	return s.rec.Seen != 0 && s.now-s.rec.Seen >= int64(s.opts.Keep/time.Second)/8
+}
+
+// apply adds a delta to a record and reports whether that changes anything but
+// files.
+func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
+	for _, l := range d.Labels {
+		changed = r.add(l.Label, cut(l.By), now) || changed
+	}
+	sortLabels(r)
+	for _, sent := range d.Sent {
+		changed = true
+		i := slices.IndexFunc(r.Sent, func(have Sent) bool { return have.To == sent.To })
+		if i < 0 {
+			if len(r.Sent) == maxSent {
+				r.Sent = slices.Delete(r.Sent, 0, 1)
+			}
+			r.Sent = append(r.Sent, Sent{To: sent.To})
+			i = len(r.Sent) - 1
+		}
+		r.Sent[i].Times++
+		r.Sent[i].Bytes += sent.Bytes
+		r.Sent[i].At = now
+	}
+	if d.Counts {
+		r.Count++
+		changed = true
+	}
+	for _, kind := range d.Events {
+		if r.Events == nil {
+			r.Events = map[string]Event{}
+		}
+		if _, known := r.Events[kind]; known || len(r.Events) < maxEvents {
+			r.Events[kind] = Event{At: now, Count: r.Count}
+			changed = true
+		}
+	}
+	if d.Denial != nil {
+		r.deny(*d.Denial, now, opts)
+		changed = true
+	}
+	return changed
+}

@@ -1,0 +1,64 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// What earlier actions of the session did with files is known by the labels that
+// these have: see [effect.Place].
+
+// origin returns the labels that a file has from earlier actions.
+func (s *state) origin(path string, pattern bool) []effect.Label {
+	if s.at.Origin == nil || path == "" || pattern || s.remote > 0 {
+		return nil
+	}
+	return s.at.Origin(path)
+}
+
+// held returns the taints of a file that holds what earlier actions put there.
+func (s *state) held(path string, pattern bool) (t abstract.Taint) {
+	for _, l := range s.origin(path, pattern) {
+		for i := range labelled {
+			if labelled[i].label == l {
+				t |= labelled[i].taint
+			}
+		}
+	}
+	return t
+}
+
+// broughtBefore records that a program runs a file that an earlier action
+// downloaded or decoded.
+func (s *state) broughtBefore(base, path string, at effect.Span) {
+	for _, l := range s.origin(path, false) {
+		if l == effect.LabelNetwork || l == effect.LabelDecoded {
+			s.once(effect.Effect{
+				Kind: effect.RunCode, Program: base, Path: path, Labels: []effect.Label{l},
+				Reason: base + " runs what an earlier action downloaded or decoded", From: at,
+			})
+			return
+		}
+	}
+}
+
+// labelled returns the files that the text leaves behind and that carry labels.
+func (s *state) labelled() (out []effect.File) {
+	var done []string // paths whose last content is known
+	for i := len(s.files) - 1; i >= 0; i-- {
+		f := &s.files[i]
+		if f.pattern || f.hosted || f.consumer != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
+			continue
+		}
+		if !f.weak && !f.append {
+			done = append(done, f.path)
+		}
+		if l := labels(f.val.Taint); len(l) > 0 {
+			out = append(out, effect.File{Path: f.path, Tree: f.tree, Labels: l})
+		}
+	}
+	return out
+}
