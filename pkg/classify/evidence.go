@@ -5,6 +5,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	programs "github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -91,6 +92,7 @@ type evidence struct {
 	unmatched bool // no rule matched
 	allowed   bool // a rule of the policy allows it
 	ordinary  bool // it is ordinary, and no rule of the policy has to say so
+	own       bool // it is ordinary, and starts the project's own programs with the project's own settings
 	doubt     analysis.Doubt
 	because   string // why it is ordinary
 }
@@ -99,9 +101,31 @@ type evidence struct {
 func (k *Classifier) evidence(c *analysis.Case, unmatched bool) evidence {
 	e := evidence{unmatched: unmatched, allowed: permitted(c), doubt: doubts(c, k.opts.Doubts)}
 	if e.ordinary = unmatched && !e.allowed && c.Ordinary(); e.ordinary {
-		e.because = becauseOrdinary(c)
+		e.because, e.own = becauseOrdinary(c), startsOwn(c)
 	}
 	return e
+}
+
+// startsOwn reports whether all that a case does is to hand settings of the workspace,
+// which nothing shows, to programs that run what the project says. The
+// name of such a file alone is suspicious to a model.
+func startsOwn(c *analysis.Case) bool {
+	hands, starts := false, false
+	for i := range c.Effects {
+		switch e := &c.Effects[i]; e.Kind {
+		case effect.ReadFile:
+			hands = hands || e.Cause == effect.CauseUnshown
+		case effect.Execute:
+			switch e.Program {
+			case "set", "export", "source", ".", "cd":
+				continue
+			}
+			if starts = true; len(programs.Loaders(e.Program, e.Args)) == 0 {
+				return false
+			}
+		}
+	}
+	return hands && starts
 }
 
 // weigh returns what a model's answer is worth: its SAFE clears no final doubt,
@@ -116,7 +140,7 @@ func (e *evidence) weigh(m result) result {
 		m.decision, m.reasoning = verdict.Escalate, e.doubt.Reason
 	case m.safe && e.unmatched && e.allowed:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, permittedReason
-	case m.safe && e.ordinary:
+	case m.safe && e.ordinary, m.decision == verdict.Escalate && e.own:
 		m.decision, m.confidence, m.reasoning = verdict.Allow, ordinaryConfidence, e.because
 	case m.decision == verdict.Block && e.ordinary:
 		m.decision = verdict.Escalate

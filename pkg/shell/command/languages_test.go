@@ -53,7 +53,7 @@ func TestSQL(t *testing.T) {
 		{"do $$ begin end $$", "network, not understood"},
 		{`\dt`, "network"},
 		{`\! id`, "network, shell[id]"},
-		{`\i x.sql`, "network, not understood, read_file x.sql"},
+		{`\i x.sql`, "network, query:psql file[x.sql]"},
 		{`\o |sh`, "network, shell[sh]"},
 	} {
 		if got := summary(Interpret([]Word{{Text: "psql"}, {Text: "-c"}, {Text: tt.text}})); got != tt.want {

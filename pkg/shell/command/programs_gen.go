@@ -24,6 +24,7 @@ var programs = [...]program{
 	{"a2ps", &syntaxGs},
 	{"aa-enforce", &syntaxUpdate_alternatives},
 	{"aapt", &syntaxJar},
+	{"aarch64", &syntaxSetarch},
 	{"ab", &syntaxRpcclient},
 	{"abcl", &syntaxRscript},
 	{"abduco", &syntaxTmux},
@@ -91,7 +92,7 @@ var programs = [...]program{
 	{"appcmd", &syntaxMpcmdrun},
 	{"appimage", &syntaxSnap},
 	{"apptainer", &syntaxKubectx},
-	{"apropos", &syntaxLocate},
+	{"apropos", &syntaxMan},
 	{"apt", &syntaxApt_get},
 	{"apt-add-repository", &syntaxApt_key},
 	{"apt-cache", &syntaxApt_cache},
@@ -112,6 +113,7 @@ var programs = [...]program{
 	{"argocd", &syntaxKustomize},
 	{"aria2c", &syntaxAria2c},
 	{"arj", &syntax7z},
+	{"armv7l", &syntaxSetarch},
 	{"arp", &syntaxNetstat},
 	{"arping", &syntaxPing},
 	{"arptables", &syntaxIptables},
@@ -1066,7 +1068,8 @@ var programs = [...]program{
 	{"hyperfine", &syntaxHyperfine},
 	{"hypothesis", &syntaxPytest},
 	{"i3-msg", &syntaxXset},
-	{"i386", &syntaxNohup},
+	{"i386", &syntaxSetarch},
+	{"i686", &syntaxSetarch},
 	{"ibmcloud", &syntaxDoctl},
 	{"ibtool", &syntaxCodesign},
 	{"icacls", &syntaxIcacls},
@@ -1320,8 +1323,8 @@ var programs = [...]program{
 	{"linode-cli", &syntaxDoctl},
 	{"lint-staged", &syntaxJest},
 	{"lintian", &syntaxDpkg_deb},
-	{"linux32", &syntaxNohup},
-	{"linux64", &syntaxNohup},
+	{"linux32", &syntaxSetarch},
+	{"linux64", &syntaxSetarch},
 	{"lipo", &syntaxStrip},
 	{"liquibase", &syntaxPrisma},
 	{"littler", &syntaxRscript},
@@ -1669,7 +1672,7 @@ var programs = [...]program{
 	{"nproc", &syntaxNproc},
 	{"npx", &syntaxNpx},
 	{"nr", &syntaxNpm},
-	{"nroff", &syntaxGs},
+	{"nroff", &syntaxNroff},
 	{"nsenter", &syntaxNsenter},
 	{"nslookup", &syntaxDig},
 	{"ntdsutil", &syntaxNtdsutil},
@@ -1918,7 +1921,7 @@ var programs = [...]program{
 	{"printenv", &syntaxPrintenv},
 	{"printf", &syntaxPrintf},
 	{"prisma", &syntaxPrisma},
-	{"prlimit", &syntaxNice},
+	{"prlimit", &syntaxPrlimit},
 	{"procdump", &syntaxProcdump},
 	{"procdump64", &syntaxProcdump},
 	{"productbuild", &syntaxCodesign},
@@ -2255,7 +2258,7 @@ var programs = [...]program{
 	{"serverless", &syntaxPulumi},
 	{"service", &syntaxService},
 	{"set", &syntaxSet},
-	{"setarch", &syntaxNohup},
+	{"setarch", &syntaxSetarch},
 	{"setcap", &syntaxUpdate_alternatives},
 	{"setenforce", &syntaxUpdate_alternatives},
 	{"setfacl", &syntaxSetfacl},
@@ -2766,7 +2769,7 @@ var programs = [...]program{
 	{"wg-quick", &syntaxTailscale},
 	{"wget", &syntaxWget},
 	{"wgetpaste", &syntaxCroc},
-	{"whatis", &syntaxLocate},
+	{"whatis", &syntaxMan},
 	{"whence", &syntaxType},
 	{"where", &syntaxType},
 	{"whereis", &syntaxType},
@@ -2803,7 +2806,7 @@ var programs = [...]program{
 	{"wslview", &syntaxOpen},
 	{"wstunnel", &syntaxNgrok},
 	{"wusa", &syntaxMpcmdrun},
-	{"x86_64", &syntaxNohup},
+	{"x86_64", &syntaxSetarch},
 	{"xargs", &syntaxXargs},
 	{"xattr", &syntaxCodesign},
 	{"xauth", &syntaxXset},
@@ -4645,6 +4648,8 @@ var syntaxBrotli = syntax{style: gnu | numeric, options: []option{
 	{"--no-name", &action_none},
 	{"--no-sparse", &action_none},
 	{"--output", &action_values_Write_turns_Compress_Read},
+	{"--output-dir-flat", &action_values_WriteTree_turns_Compress_Read},
+	{"--output-dir-mirror", &action_values_WriteTree_turns_Compress_Read},
 	{"--processes", &action_values_Text},
 	{"--quality", &action_values_Text},
 	{"--quiet", &action_none},
@@ -4658,6 +4663,7 @@ var syntaxBrotli = syntax{style: gnu | numeric, options: []option{
 	{"--test", &action_turns_Compress_Read},
 	{"--threads", &action_values_Text},
 	{"--to-stdout", &action_turns_Compress_Read},
+	{"--train", &action_turns_Compress_Read},
 	{"--ultra", &action_none},
 	{"--uncompress", &action_streams_out_Decoded_setOut},
 	{"--verbose", &action_none},
@@ -5481,7 +5487,7 @@ var syntaxCloudflared = syntax{style: open, why: "opens a way from other machine
 	{"tunnel", &syntaxCloudflared_Tunnel},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
-var syntaxCmake = syntax{style: open | long | bundled, options: []option{
+var syntaxCmake = syntax{style: open | long | bundled, why: "runs a command in another folder", options: []option{
 	{"--build", &action_values_Text},
 	{"--clean-first", &action_none},
 	{"--component", &action_values_Text},
@@ -5525,6 +5531,8 @@ var syntaxCmake = syntax{style: open | long | bundled, options: []option{
 	{"-U", &action_values_Text},
 	{"-W", &action_values_Text},
 	{"-j", &action_values_Text},
+}, texts: []option{
+	{"-e chdir", &action_effects_Dynamic},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []option{
@@ -8507,7 +8515,7 @@ var syntaxEx = syntax{style: plus | long | bundled, input: roleEx, options: []op
 	{"-f", &action_none},
 	{"-g", &action_none},
 	{"-h", &action_none},
-	{"-i", &action_values_Script},
+	{"-i", &action_values_Edit},
 	{"-l", &action_values_ScriptLua},
 	{"-m", &action_none},
 	{"-n", &action_none},
@@ -8579,6 +8587,8 @@ var syntaxExpect = syntax{style: first, language: "code", options: []option{
 var syntaxExpr = syntax{style: literal, operands: shape{rest: roleText}}
 
 var syntaxFactor = syntax{options: []option{
+	{"--debug", &action_none},
+	{"--exponents", &action_none},
 	{"--field", &action_values_Text},
 	{"--format", &action_values_Text},
 	{"--from", &action_values_Text},
@@ -8586,6 +8596,9 @@ var syntaxFactor = syntax{options: []option{
 	{"--padding", &action_values_Text},
 	{"--suffix", &action_values_Text},
 	{"--to", &action_values_Text},
+	{"--zero-terminated", &action_none},
+	{"-h", &action_none},
+	{"-z", &action_none},
 }, operands: shape{rest: roleText}}
 
 var syntaxFallocate = syntax{options: []option{
@@ -9147,6 +9160,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-f", &action_values_Text},
 	{"-fplugin", &action_values_ScriptCode},
 	{"-g", &action_none},
+	{"-help", &action_none},
 	{"-i", &action_none},
 	{"-idirafter", &action_values_Read},
 	{"-imacros", &action_values_Read},
@@ -9186,6 +9200,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-u", &action_values_Text},
 	{"-v", &action_none},
 	{"-verbose", &action_none},
+	{"-version", &action_none},
 	{"-w", &action_none},
 	{"-wrapper", &action_values_Code},
 	{"-x", &action_values_Text},
@@ -12334,6 +12349,8 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"--no-name", &action_none},
 	{"--no-sparse", &action_none},
 	{"--output", &action_values_Write_turns_Compress_Read},
+	{"--output-dir-flat", &action_values_WriteTree_turns_Compress_Read},
+	{"--output-dir-mirror", &action_values_WriteTree_turns_Compress_Read},
 	{"--processes", &action_values_Text},
 	{"--quiet", &action_none},
 	{"--recursive", &action_flags_recursive},
@@ -12346,6 +12363,7 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"--test", &action_turns_Compress_Read},
 	{"--threads", &action_values_Text},
 	{"--to-stdout", &action_turns_Compress_Read},
+	{"--train", &action_turns_Compress_Read},
 	{"--ultra", &action_none},
 	{"--uncompress", &action_streams_out_Decoded_setOut},
 	{"--verbose", &action_none},
@@ -13994,6 +14012,9 @@ var syntaxLaunchctl = syntax{options: []option{
 }}
 
 var syntaxLess = syntax{style: numeric | plus, options: []option{
+	{"+F", &action_none},
+	{"+G", &action_none},
+	{"+g", &action_none},
 	{"--LINE-NUMBERS", &action_none},
 	{"--LOG-FILE", &action_values_Write},
 	{"--RAW-CONTROL-CHARS", &action_none},
@@ -14460,6 +14481,7 @@ var syntaxMan = syntax{options: []option{
 	{"-R", &action_values_Text},
 	{"-S", &action_values_Text},
 	{"-T", &action_values_Text_attached},
+	{"-V", &action_none},
 	{"-W", &action_none},
 	{"-X", &action_none},
 	{"-Z", &action_none},
@@ -15328,7 +15350,17 @@ var syntaxNix = syntax{style: open, options: []option{
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxNl = syntax{style: gnu, options: []option{
+	{"--body-numbering", &action_values_Text},
+	{"--footer-numbering", &action_values_Text},
+	{"--header-numbering", &action_values_Text},
+	{"--join-blank-lines", &action_values_Text},
+	{"--line-increment", &action_values_Text},
 	{"--no-renumber", &action_none},
+	{"--number-format", &action_values_Text},
+	{"--number-separator", &action_values_Text},
+	{"--number-width", &action_values_Text},
+	{"--section-delimiter", &action_values_Text},
+	{"--starting-line-number", &action_values_Text},
 	{"-b", &action_values_Text},
 	{"-d", &action_values_Text},
 	{"-f", &action_values_Text},
@@ -15753,6 +15785,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 var syntaxNproc = syntax{options: []option{
 	{"--all", &action_none},
 	{"--ignore", &action_values_Text},
+	{"--quiet", &action_none},
 	{"--silent", &action_none},
 	{"-s", &action_none},
 }}
@@ -15776,6 +15809,34 @@ var syntaxNpx = syntax{style: first, options: []option{
 	{"-w", &action_values_Text},
 	{"-y", &action_none},
 }, operands: shape{rest: roleArgv}, base: &action_class_network}
+
+var syntaxNroff = syntax{style: long | open | bundled, options: []option{
+	{"--outdir", &action_values_Write},
+	{"--output", &action_values_Write},
+	{"-C", &action_none},
+	{"-E", &action_values_Code},
+	{"-S", &action_none},
+	{"-V", &action_none},
+	{"-c", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-o", &action_values_Write},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-t", &action_none},
+}, prefixes: []option{
+	{"-sOutputFile=", &action_values_Write},
+	{"-T", &action_values_Text},
+	{"-W", &action_values_Text},
+	{"-d", &action_values_Text},
+	{"-m", &action_values_Text},
+	{"-n", &action_values_Text},
+	{"-o", &action_values_Text},
+	{"-q", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-w", &action_values_Text},
+}, operands: shape{rest: roleEdit}, base: &action_class_localWrite_streams_out_Input_setOut}
 
 var syntaxNsenter = syntax{style: first, options: []option{
 	{"--all", &action_none},
@@ -16135,8 +16196,11 @@ var syntaxOpenssl = syntax{style: long, options: []option{
 	{"-check", &action_none},
 	{"-checkend", &action_values_Text},
 	{"-cipher", &action_values_Text},
+	{"-cipher-algorithms", &action_none},
+	{"-cipher-commands", &action_none},
 	{"-ciphersuites", &action_values_Text},
 	{"-clcerts", &action_none},
+	{"-commands", &action_none},
 	{"-config", &action_values_Read},
 	{"-connect", &action_values_Host_class_network},
 	{"-content", &action_values_Read},
@@ -16151,6 +16215,8 @@ var syntaxOpenssl = syntax{style: long, options: []option{
 	{"-des3", &action_none},
 	{"-detach", &action_none},
 	{"-dhparam", &action_values_Read},
+	{"-digest-algorithms", &action_none},
+	{"-digest-commands", &action_none},
 	{"-dump", &action_values_Write},
 	{"-e", &action_none},
 	{"-email", &action_none},
@@ -16210,6 +16276,8 @@ var syntaxOpenssl = syntax{style: long, options: []option{
 	{"-no_public", &action_none},
 	{"-no_ssl3", &action_none},
 	{"-nocerts", &action_none},
+	{"-nocrl", &action_none},
+	{"-nocrypt", &action_none},
 	{"-nodes", &action_none},
 	{"-nodetach", &action_none},
 	{"-noenc", &action_none},
@@ -16242,6 +16310,7 @@ var syntaxOpenssl = syntax{style: long, options: []option{
 	{"-proxy", &action_values_Host_class_network},
 	{"-prverify", &action_values_Read},
 	{"-pubin", &action_none},
+	{"-public-key-algorithms", &action_none},
 	{"-pubout", &action_none},
 	{"-purpose", &action_none},
 	{"-quiet", &action_none},
@@ -16285,6 +16354,7 @@ var syntaxOpenssl = syntax{style: long, options: []option{
 	{"-tls1_1", &action_none},
 	{"-tls1_2", &action_none},
 	{"-tls1_3", &action_none},
+	{"-topk8", &action_none},
 	{"-trusted", &action_values_Read},
 	{"-trusted_first", &action_none},
 	{"-untrusted", &action_values_Read},
@@ -16308,6 +16378,7 @@ var syntaxOpenssl = syntax{style: long, options: []option{
 	{"ciphers", &syntax_style_long_operands_rest_Read_base_none},
 	{"cms", &syntax_006fbd31ba17},
 	{"crl", &syntax_style_long_operands_rest_Read_base_none},
+	{"crl2pkcs7", &syntax_style_long_operands_rest_Read_base_none},
 	{"dgst", &syntax_style_long_operands_rest_Read_base_none},
 	{"dhparam", &syntax_style_long_operands_rest_Read_base_none},
 	{"dsa", &syntax_style_long_operands_rest_Read_base_none},
@@ -16847,7 +16918,6 @@ var syntaxPerl = syntax{style: first, language: "perl", options: []option{
 	{"-S", &action_none},
 	{"-T", &action_none},
 	{"-U", &action_none},
-	{"-V", &action_values_Text_attached},
 	{"-W", &action_none},
 	{"-X", &action_none},
 	{"-a", &action_none},
@@ -16864,9 +16934,11 @@ var syntaxPerl = syntax{style: first, language: "perl", options: []option{
 	{"-s", &action_none},
 	{"-t", &action_none},
 	{"-u", &action_none},
-	{"-v", &action_none},
+	{"-v", &action_streams_in_Data_setIn_operands_rest_Text},
 	{"-w", &action_none},
 	{"-x", &action_values_Text_attached},
+}, prefixes: []option{
+	{"-V", &action_streams_in_Data_setIn_operands_rest_Text},
 }, operands: shape{head: []role{roleScriptPerl}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
 var syntaxPg_dump = syntax{style: bundled | open, options: []option{
@@ -17363,6 +17435,49 @@ var syntaxPrisma = syntax{style: open, service: "database", texts: []option{
 	{"rollback --all", &action_effects_ChangeRemote_verb_delete},
 	{"schema:drop", &action_effects_ChangeRemote_verb_delete},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_localWrite}
+
+var syntaxPrlimit = syntax{style: gnu | first, options: []option{
+	{"--as", &action_values_Text_attached},
+	{"--core", &action_values_Text_attached},
+	{"--cpu", &action_values_Text_attached},
+	{"--data", &action_values_Text_attached},
+	{"--fsize", &action_values_Text_attached},
+	{"--locks", &action_values_Text_attached},
+	{"--memlock", &action_values_Text_attached},
+	{"--msgqueue", &action_values_Text_attached},
+	{"--nice", &action_values_Text_attached},
+	{"--nofile", &action_values_Text_attached},
+	{"--noheadings", &action_none},
+	{"--nproc", &action_values_Text_attached},
+	{"--output", &action_values_Text_operands_rest_Text},
+	{"--pid", &action_values_Text},
+	{"--pid-no", &action_none},
+	{"--raw", &action_none},
+	{"--rss", &action_values_Text_attached},
+	{"--rtprio", &action_values_Text_attached},
+	{"--rttime", &action_values_Text_attached},
+	{"--sigpending", &action_values_Text_attached},
+	{"--stack", &action_values_Text_attached},
+	{"--verbose", &action_none},
+	{"-c", &action_values_Text_attached},
+	{"-d", &action_values_Text_attached},
+	{"-e", &action_values_Text_attached},
+	{"-f", &action_values_Text_attached},
+	{"-i", &action_values_Text_attached},
+	{"-l", &action_values_Text_attached},
+	{"-m", &action_values_Text_attached},
+	{"-n", &action_values_Text_attached},
+	{"-o", &action_values_Text_operands_rest_Text},
+	{"-p", &action_values_Text},
+	{"-q", &action_values_Text_attached},
+	{"-r", &action_values_Text_attached},
+	{"-s", &action_values_Text_attached},
+	{"-t", &action_values_Text_attached},
+	{"-u", &action_values_Text_attached},
+	{"-v", &action_values_Text_attached},
+	{"-x", &action_values_Text_attached},
+	{"-y", &action_values_Text_attached},
+}, operands: shape{rest: roleArgv}}
 
 var syntaxProcdump = syntax{style: slash, why: "reads credentials", options: []option{
 	{"/accepteula", &action_none},
@@ -19192,6 +19307,35 @@ var syntaxSet = syntax{style: plus | literal, options: []option{
 	{"-v", &action_none},
 	{"-x", &action_none},
 }, operands: shape{rest: roleText}}
+
+var syntaxSetarch = syntax{style: gnu | first, options: []option{
+	{"--32bit", &action_none},
+	{"--3gb", &action_none},
+	{"--4gb", &action_none},
+	{"--addr-compat-layout", &action_none},
+	{"--addr-no-randomize", &action_none},
+	{"--fdpic-funcptrs", &action_none},
+	{"--list", &action_none},
+	{"--mmap-page-zero", &action_none},
+	{"--read-implies-exec", &action_none},
+	{"--short-inode", &action_none},
+	{"--show", &action_none},
+	{"--sticky-timeouts", &action_none},
+	{"--uname-2.6", &action_none},
+	{"--verbose", &action_none},
+	{"--whole-seconds", &action_none},
+	{"-3", &action_none},
+	{"-B", &action_none},
+	{"-F", &action_none},
+	{"-I", &action_none},
+	{"-L", &action_none},
+	{"-R", &action_none},
+	{"-S", &action_none},
+	{"-T", &action_none},
+	{"-X", &action_none},
+	{"-Z", &action_none},
+	{"-v", &action_none},
+}, operands: shape{rest: roleArgv}}
 
 var syntaxSetfacl = syntax{options: []option{
 	{"--mask", &action_none},
@@ -21192,7 +21336,7 @@ var syntaxTidy = syntax{style: long, options: []option{
 	{"-xml", &action_none},
 }, operands: shape{rest: roleEdit}, base: &action_streams_out_Input_setOut}
 
-var syntaxTime = syntax{style: first, options: []option{
+var syntaxTime = syntax{style: gnu | first, options: []option{
 	{"--append", &action_none},
 	{"--format", &action_values_Text},
 	{"--output", &action_values_Write},
@@ -22110,7 +22254,7 @@ var syntaxVim = syntax{style: plus | long | bundled, options: []option{
 	{"-f", &action_none},
 	{"-g", &action_none},
 	{"-h", &action_none},
-	{"-i", &action_values_Script},
+	{"-i", &action_values_Edit},
 	{"-l", &action_values_ScriptLua},
 	{"-m", &action_none},
 	{"-n", &action_none},
@@ -22698,10 +22842,13 @@ var syntaxYq = syntax{options: []option{
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxZcat = syntax{options: []option{
+	{"-c", &action_none},
+	{"-d", &action_none},
 	{"-f", &action_none},
 	{"-k", &action_none},
 	{"-l", &action_none},
 	{"-q", &action_none},
+	{"-s", &action_none},
 	{"-v", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Decoded_setOut}
 
@@ -23292,6 +23439,7 @@ var action_streams_in_Code_setIn_turns_ScriptShell_Text = action{streams: stream
 var action_streams_in_Data_setIn = action{streams: streams{in: Data, setIn: true}}
 var action_streams_in_Data_setIn_flags_reject = action{streams: streams{in: Data, setIn: true}, flags: reject}
 var action_streams_in_Data_setIn_operands_head_Read = action{streams: streams{in: Data, setIn: true}, operands: &shape_head_Read}
+var action_streams_in_Data_setIn_operands_rest_Text = action{streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}
 var action_streams_in_Upload_setIn = action{streams: streams{in: Upload, setIn: true}}
 var action_streams_out_Decoded_setOut = action{streams: streams{out: Decoded, setOut: true}}
 var action_streams_out_Decoded_setOut_flags_reject = action{streams: streams{out: Decoded, setOut: true}, flags: reject}
@@ -23469,6 +23617,7 @@ var action_values_Write = action{values: []role{roleWrite}}
 var action_values_WriteTree = action{values: []role{roleWriteTree}}
 var action_values_WriteTree_attached = action{values: []role{roleWriteTree}, attached: true}
 var action_values_WriteTree_flags_notHere = action{values: []role{roleWriteTree}, flags: notHere}
+var action_values_WriteTree_turns_Compress_Read = action{values: []role{roleWriteTree}, turns: []turn{{roleCompress, roleRead}}}
 var action_values_Write_Text = action{values: []role{roleWrite, roleText}}
 var action_values_Write_attached = action{values: []role{roleWrite}, attached: true}
 var action_values_Write_attached_here_WriteTree = action{values: []role{roleWrite}, attached: true, here: roleWriteTree}

@@ -220,8 +220,21 @@ func (r *reader) clientCommand(w Word, text string) {
 	case `\!`, ".shell", ".system", `\sys`, `\system`:
 		r.code(Nested{Language: "shell", Words: []Word{w}})
 	case `\i`, `\ir`, ".read", `\.`:
-		r.touch(effect.ReadFile, w, false)
-		r.doubt("%s runs a file", name)
+		if !r.pipes(&w) {
+			r.code(Nested{Language: "file", Of: queryPrefix + r.name(), Words: []Word{w}})
+		}
+	case ".import":
+		for hasPrefix(w.Text, "-") { // --csv, --skip 1
+			_, w.Text, _ = strings.Cut(w.Text, " ")
+			w.Text = strings.TrimLeft(w.Text, " 0123456789")
+		}
+		r.raise(localWrite)
+		if !r.pipes(&w) {
+			r.touch(effect.ReadFile, w, false)
+		}
+	case ".load":
+		r.pipes(&w)
+		r.code(Nested{Language: "file", Of: "code", Words: []Word{w}})
 	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump", ".trace":
 		if text := strings.Trim(w.Text, `"'`); hasPrefix(text, "|") {
 			w.Text = text
@@ -241,6 +254,21 @@ func (r *reader) clientCommand(w Word, text string) {
 			r.doubt("unknown database client command %s", name)
 		}
 	}
+}
+
+// pipes leaves of a text its first word, a file, and reports whether that is
+// a command behind a |, whose output is read.
+func (r *reader) pipes(w *Word) bool {
+	if text := w.Text; text != "" && strings.IndexByte(`"'`, text[0]) >= 0 {
+		w.Text, _, _ = strings.Cut(text[1:], text[:1])
+	} else if !hasPrefix(text, "|") {
+		w.Text, _, _ = strings.Cut(text, " ")
+	}
+	if !hasPrefix(w.Text, "|") {
+		return false
+	}
+	r.code(Nested{Language: "shell", Words: []Word{cut(*w, 1)}})
+	return true
 }
 
 // pipedRows notes the command that gets the rows of a statement: "select 1 \g |command". A file
