@@ -8,14 +8,17 @@ package prefilter
 const MinLiteral = 3
 
 const (
-	slotBits = 12
+	hashBits = 16
+	hashes   = 1 << hashBits
+	slotBits = 12 // the first of a hash
 	slots    = 1 << slotBits
 )
 
 // A Set finds literals in texts, without regard to ASCII letter case.
 // Goroutines may share it.
 type Set struct {
-	heads   [slots]uint16 // 1 + index of the first entry of a slot
+	known   [hashes / 64]uint64 // bit i%64 of known[i/64]: an entry has hash i
+	heads   [slots]uint16       // 1 + index of the first entry of a slot
 	entries []entry
 	words   int
 }
@@ -61,6 +64,7 @@ func (s *Set) add(id int, lit string, load *[slots]uint8) {
 		}
 	}
 	g := gram(lit, best)
+	s.known[hash(g)/64] |= 1 << (hash(g) % 64)
 	h := slot(g)
 	s.entries = append(s.entries, entry{gram: g, literal: lit, offset: best, id: id, next: s.heads[h]})
 	s.heads[h] = uint16(len(s.entries))
@@ -81,6 +85,9 @@ func Scan[T string | []byte](s *Set, text T, found []uint64) {
 	g := uint32(lower(text[0]))<<8 | uint32(lower(text[1]))<<16
 	for i := 2; i < len(text); i++ {
 		g = g>>8 | uint32(lower(text[i]))<<16
+		if h := hash(g); s.known[h/64]&(1<<(h%64)) == 0 { // as in most places of most texts
+			continue
+		}
 		for e := s.heads[slot(g)]; e != 0; {
 			x := &s.entries[e-1]
 			e = x.next
@@ -107,7 +114,9 @@ func gram(lit string, i int) uint32 {
 	return uint32(lit[i]) | uint32(lit[i+1])<<8 | uint32(lit[i+2])<<16
 }
 
-func slot(g uint32) uint32 { return g * 0x9E3779B1 >> (32 - slotBits) }
+func hash(g uint32) uint32 { return g * 0x9E3779B1 >> (32 - hashBits) }
+
+func slot(g uint32) uint32 { return hash(g) >> (hashBits - slotBits) }
 
 func lower(b byte) byte {
 	if 'A' <= b && b <= 'Z' {
