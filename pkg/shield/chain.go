@@ -9,6 +9,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -176,7 +177,7 @@ func (p *Pipeline) ask(ctx context.Context, tier int, c *analysis.Case) verdict.
 	case held:
 		v.Decision = verdict.Escalate
 		v.Reasoning += fmt.Sprintf("; tier %d or above has to decide", c.MinTier)
-	case v.Decision == verdict.Escalate && tier == TierApprove, v.Decision == verdict.None:
+	case v.Decision == verdict.Escalate && tier == TierApprove && v.Channel != approve.HostChannel, v.Decision == verdict.None:
 		v.Decision = verdict.Block
 	}
 	v.NextTier, v.Expires = escalated(v, c, tier), time.Time{}
