@@ -223,7 +223,7 @@ func (r *run) end() {
 
 // start runs the host until it ends.
 func (r *run) start() string {
-	out, err := r.command(2*time.Minute, r.program(), r.driver.args...)
+	out, err := r.command(6*time.Minute, r.program(), r.driver.args...)
 	return fmt.Sprintf("%v\n%s", err, out)
 }
 
