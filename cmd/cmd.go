@@ -38,6 +38,7 @@ type World struct {
 	Ahead *watch.Watch // the hook that this process began to watch before the rest of shield was there; nil if it did not
 
 	args       []string                                  // the command line
+	hostAsks   func() error                              // why the host that calls cannot ask its person itself; nil if no host calls
 	parent     int                                       // the process that asks, if it is not the parent
 	startJudge func(args []string) (*watch.Judge, error) // nil starts shield itself
 	endParent  func() error                              // nil kills the parent

@@ -14,6 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/host"
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
@@ -73,7 +74,7 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 	opts := cfg.Approve
 	opts.Approval = cfg.Settings.Approval
 	if len(opts.Channels) == 0 {
-		out.add(doubt, "set approval.channels: [tty], or more of tty, web, command", "approval: no channel, so actions that need a person are blocked%s", at(set, "approval.channels"))
+		out.add(doubt, "set approval.channels: [tty], or more of tty, web, command, host", "approval: no channel, so actions that need a person are blocked%s", at(set, "approval.channels"))
 	}
 	for _, name := range opts.Channels {
 		err := opts.CheckChannel(name)
@@ -86,6 +87,8 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 			out.add(wrong, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, at(set, "approval.command"))
 		case name == "command":
 			examineProgram(out, opts)
+		case name == approve.HostChannel:
+			out.add(note, "", "approval by the agent host itself: in %s", hostsThatAsk())
 		default:
 			out.add(fine, "", "approval: %s", name)
 		}
@@ -94,6 +97,19 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 		out.add(doubt, fmt.Sprintf("set approval.channels: [%s]", strings.Join(append(slices.Clone(opts.Channels), "command"), ", ")),
 			"approval.command is set, but the channel command is not used%s", at(set, "approval.command"))
 	}
+}
+
+// hostsThatAsk names the hosts that were seen to wait for a person, with the versions.
+func hostsThatAsk() string {
+	var list []string
+	for _, name := range host.Names() {
+		if h, err := host.Named(name); err == nil {
+			if versions, modes := h.AsksIn(); len(versions) > 0 {
+				list = append(list, fmt.Sprintf("%s %s (modes %s)", h.Title(), strings.Join(versions, ", "), strings.Join(modes, ", ")))
+			}
+		}
+	}
+	return strings.Join(append(list, "no other host; those are told to deny"), "; ")
 }
 
 // examineProgram says which program answers questions.

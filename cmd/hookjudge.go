@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/host"
 	"github.com/shieldcli/shield/pkg/shield"
 	"github.com/shieldcli/shield/pkg/verdict"
@@ -30,6 +32,7 @@ type hookQuestion struct {
 // A hookAnswer is the line that a judge answers.
 type hookAnswer struct {
 	Allow  bool           `json:"allow"`
+	Ask    bool           `json:"ask,omitempty"`    // the host asks its person, for Reason, as Answer tells it
 	Failed bool           `json:"failed,omitempty"` // not judged: Reason says what went wrong
 	Answer jsontext.Value `json:"answer,omitzero"`  // what an allowed host is told, if anything
 	Reason string         `json:"reason,omitempty"` // why not
@@ -135,6 +138,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		answer, err := h.Answer(ctx, event, true, "")
 		return hookAnswer{Allow: true, Answer: answer}, err
 	}
+	w.hostAsks = func() error { return h.Asks(ctx, in, w.Getenv) }
 	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Host = true, h.Name })
 	if err != nil {
 		return hookAnswer{}, err
@@ -142,31 +146,42 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 	if c.Bool(permissionFlag) {
 		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on", event, in)
 	}
-	allow, reason, err := judgeAll(ctx, p, event)
+	decision, reason, err := judgeAll(ctx, p, event)
 	switch {
 	case err != nil:
 		return hookAnswer{}, err
-	case !allow:
+	case decision == verdict.Block:
 		return hookAnswer{Reason: reason}, nil
 	case ctx.Err() != nil: // the host may have given up
 		return hookAnswer{}, errors.New("no verdict in time")
+	case decision == verdict.Escalate:
+		answer, err := h.Ask(ctx, event, reason)
+		return hookAnswer{Ask: true, Answer: answer, Reason: reason}, err
 	}
 	answer, err := h.Answer(ctx, event, set.Hook.Answer == "delegate", "shield: "+reason)
 	return hookAnswer{Allow: true, Answer: answer}, err
 }
 
-// judgeAll judges the actions of an event until one is not allowed.
-func judgeAll(ctx context.Context, p *shield.Pipeline, event host.Event) (allow bool, reason string, err error) {
+// judgeAll judges the actions of an event until one is refused. ESCALATE is for the
+// host to ask its person, for the reasons of all that need one.
+func judgeAll(ctx context.Context, p *shield.Pipeline, event host.Event) (decision verdict.Decision, reason string, err error) {
+	var asked []string
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
 		if err != nil {
-			return false, "", fmt.Errorf("hook: %w", err)
+			return verdict.Block, "", fmt.Errorf("hook: %w", err)
 		}
 		v := p.Evaluate(ctx, a)
 		reason = fmt.Sprintf("tier %d: %s", v.Tier, v.Reasoning)
-		if v.Decision != verdict.Allow {
-			return false, reason, nil
+		switch {
+		case v.Decision == verdict.Escalate && v.Channel == approve.HostChannel:
+			asked = append(asked, v.Reasoning)
+		case v.Decision != verdict.Allow:
+			return verdict.Block, reason, nil
 		}
 	}
-	return true, reason, nil
+	if len(asked) > 0 {
+		return verdict.Escalate, strings.Join(asked, "\n"), nil
+	}
+	return verdict.Allow, reason, nil
 }

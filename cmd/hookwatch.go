@@ -47,18 +47,18 @@ func judgeArgs(args []string, name string) []string {
 // readAnswer reads the line that a judge answers.
 func readAnswer(line []byte) (a hookAnswer, err error) {
 	err = json.Unmarshal(line, &a, json.RejectUnknownMembers(true))
-	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.Failed || len(a.Answer) > 0 && a.Answer.Kind() != '{' {
+	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.Failed || a.Ask && (a.Allow || a.Failed || len(a.Answer) == 0) || len(a.Answer) > 0 && a.Answer.Kind() != '{' {
 		return hookAnswer{}, errors.New("hook: the judge's answer is malformed")
 	}
 	return a, nil
 }
 
-// tell tells the host what it is allowed, or returns what it is not as an error.
+// tell tells the host what it is allowed, or what it has to ask, or returns what it is not as an error.
 func (a hookAnswer) tell(out io.Writer) error {
 	switch {
 	case a.Failed:
 		return errors.New(a.Reason)
-	case !a.Allow:
+	case !a.Allow && !a.Ask:
 		return denial(a.Reason)
 	case len(a.Answer) == 0:
 		return nil

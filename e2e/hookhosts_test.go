@@ -123,7 +123,12 @@ func TestHookStatusOfSwitches(t *testing.T) {
 		{"gemini-cli", "hooks are off", "hooksConfig.enabled", "WORK/.gemini/settings.json", `{"hooksConfig": {"enabled": false}}`},
 		{"gemini-cli", "the hook is off", "hooksConfig.disabled", "WORK/.gemini/settings.json", `{"hooksConfig": {"disabled": ["shield"]}}`},
 		{"qwen-code", "hooks are off", "disableAllHooks", "WORK/.qwen/settings.json", `{"disableAllHooks": true}`},
-		{"droid", "hooks are off", "hooksDisabled", "HOME/.factory/settings.json", `{"hooksDisabled": true}`},
+		{"droid", "hooks are off", "hooksDisabled", "HOME/.factory/settings.json", `{"hooks": {"hooksDisabled": true}}`},
+		{"droid", "hooks are off in the project", "hooksDisabled", "WORK/.factory/settings.json", `{"hooks": {"hooksDisabled": true}}`},
+		{"droid", "hooks are off for this project", "hooksDisabled", "WORK/.factory/settings.local.json", `{"hooks": {"hooksDisabled": true}}`},
+		{"copilot", "hooks are off in another file of hooks", "disableAllHooks", "HOME/.copilot/hooks/other.json", `{"version": 1, "disableAllHooks": true, "hooks": {}}`},
+		{"copilot", "hooks are off in the project", "disableAllHooks", "WORK/.github/copilot/settings.json", `{"disableAllHooks": true}`},
+		{"copilot", "hooks are off in the settings", "disableAllHooks", "HOME/.copilot/settings.json", `{"disableAllHooks": true}`},
 		{"goose", "a file beside it is missing", "is missing or was changed", "HOME/.agents/plugins/shield/plugin.json", "{}"},
 		{"openclaw", "a file beside it is missing", "is missing or was changed", "HOME/.openclaw/extensions/shield/package.json", "{}"},
 	} {

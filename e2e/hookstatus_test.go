@@ -4,9 +4,11 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -86,6 +88,26 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"a second hook that is broken", "missing, killed or unclear", func(h *hooked) {
 			h.write(project(h, "settings.json"), `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"/x/shield hook claude-code"}]}]}}`)
 		}},
+		{"the program is a link to nothing", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Symlink("/nowhere/shield", h.bin) }},
+		{"the program is a link to itself", "the program is missing", func(h *hooked) { _ = os.Remove(h.bin); _ = os.Symlink(h.bin, h.bin) }},
+		{"the program is a link to what others may replace", "lets others in", func(h *hooked) {
+			open := filepath.Join(h.work, "open")
+			_ = errors.Join(os.Mkdir(open, 0o777), os.Chmod(open, 0o777), os.Rename(h.bin, filepath.Join(open, "shield")), os.Symlink(filepath.Join(open, "shield"), h.bin))
+		}},
+		{"the program is another user's", "belongs to another user", func(h *hooked) { h.copy(h.bin); h.give(h.bin) }},
+		{"the folder of the program is another user's", "belongs to another user", func(h *hooked) { h.give(filepath.Dir(h.bin)) }},
+		{"the settings are another user's", "belongs to another user", func(h *hooked) { h.give(h.settings) }},
+		{"the settings are a link to themselves", "symbolic links", func(h *hooked) { _ = os.Remove(h.settings); _ = os.Symlink(h.settings, h.settings) }},
+		{"the settings are a link to nothing", "no hook of shield is installed", func(h *hooked) { _ = os.Remove(h.settings); _ = os.Symlink("/nowhere/settings.json", h.settings) }},
+		{"the settings are a folder", "not a regular file", func(h *hooked) { _ = os.Remove(h.settings); _ = os.Mkdir(h.settings, 0o755) }},
+		{"the settings are a pipe", "not a regular file", func(h *hooked) { _ = os.Remove(h.settings); _ = syscall.Mkfifo(h.settings, 0o600) }},
+		{"the settings are empty", "no hook of shield is installed", func(h *hooked) { h.write(h.settings, "") }},
+		{"the settings are a list", "no hook of shield is installed", func(h *hooked) { h.write(h.settings, "[]") }},
+		{"the settings are too large", "larger than", func(h *hooked) { h.edit("{", "{"+strings.Repeat(" ", 5<<20)) }},
+		{"the settings are cut off", "no hook of shield is installed", func(h *hooked) { _ = os.Truncate(h.settings, 100) }},
+		{"the hooks are a text", "hooks is not of type object", func(h *hooked) { h.edit(`"hooks": {`, `"hooks": "none", "x": {`) }},
+		{"the hook is in a key of another spelling", "no hook of shield is installed", func(h *hooked) { h.edit(`"PreToolUse"`, `"preToolUse"`) }},
+		{"it is a hook of another shield", "gives no verdict", func(h *hooked) { h.script("echo shield version 0.0.1") }},
 		{"it allows", "gives no verdict", func(h *hooked) { h.script("exit 0") }},
 		{"it fails", "gives no verdict", func(h *hooked) { h.script("exit 2") }},
 		{"it dies", "gives no verdict", func(h *hooked) { h.script("kill -9 $$") }},
@@ -111,6 +133,15 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 				t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
 			}
 		})
+	}
+}
+
+// give makes a file another user's.
+func (h *hooked) give(path string) {
+	h.t.Helper()
+	const nobody = 65534
+	if err := os.Chown(path, nobody, nobody); err != nil {
+		h.t.Skipf("a file cannot be given away here: %v", err)
 	}
 }
 

@@ -15,10 +15,8 @@ import (
 // TestHostsCodexTrust holds that Codex skips a hook that no person has trusted, that
 // hook status says so, and that both see it when a person has.
 func TestHostsCodexTrust(t *testing.T) {
-	d := drivers[slices.IndexFunc(drivers, func(d driver) bool { return d.name == "codex" })]
-	if _, err := os.Stat((&run{driver: d}).program()); hostsFolder == "" || err != nil {
-		t.Skip("Codex is not installed; run 'make hosts'")
-	}
+	d := driverOf("codex")
+	installed(t, d)
 	d.args = slices.DeleteFunc(slices.Clone(d.args), func(a string) bool { return a == "--dangerously-bypass-hook-trust" })
 	c := call{"shell", "touch unwanted"}
 	r := newRun(t, d, []call{c}, "20s")

@@ -14,10 +14,11 @@ type driver struct {
 	args    []string
 	mute    bool // the host says the reason of a denial to nobody
 
-	off      switched // the host's own switch of hooks
-	agent    string   // the kind of sub-agent that is started; "" where there are none
-	resume   []string // instead of args: goes on with the last session, or with @SESSION@; nil where that is not offered
-	sessions string   // pattern of files below the home folder that are named after sessions
+	off     switched // the host's own switch of hooks
+	agent   string   // the kind of sub-agent that is started; "" where there are none
+	resume  []string // instead of args: goes on with the last session; nil where that is not offered
+	untried string   // why sub-agents and sessions that are resumed cannot be tried here; "" where they can
+	dialog  dialog
 }
 
 const mcpServers = `"mcpServers": {"probe": {"command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}`
@@ -26,12 +27,18 @@ const mcpServers = `"mcpServers": {"probe": {"command": "@SERVER@", "args": [], 
 var drivers = []driver{
 	{
 		name: "claude-code", program: ".bin/claude",
-		env:    []string{"ANTHROPIC_BASE_URL=@URL@", "ANTHROPIC_API_KEY=sk-ant-fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "ENABLE_TOOL_SEARCH=false", "IS_SANDBOX=1"},
-		files:  map[string]string{"mcp.json": `{` + mcpServers + `}`},
+		env: []string{"ANTHROPIC_BASE_URL=@URL@", "ANTHROPIC_API_KEY=sk-ant-fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "ENABLE_TOOL_SEARCH=false", "IS_SANDBOX=1"},
+		files: map[string]string{"mcp.json": `{` + mcpServers + `}`, ".claude.json": `{"hasCompletedOnboarding": true, "theme": "dark",
+ "customApiKeyResponses": {"approved": ["sk-ant-fake"], "rejected": []}, "projects": {"@WORK@": {"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}}`},
 		args:   []string{"-p", "run it", "--output-format", "json", "--mcp-config", "@HOME@/mcp.json", "--dangerously-skip-permissions"},
 		off:    switched{file: ".claude/settings.json", members: object{"disableAllHooks": true}},
 		agent:  "general-purpose",
 		resume: []string{"-p", "go on", "--continue", "--output-format", "json", "--dangerously-skip-permissions"},
+		dialog: dialog{
+			args: []string{"--permission-mode", "@MODE@", "run it"}, modes: []string{"default", "acceptEdits", "auto"},
+			asks: "Do you want to proceed?", no: []string{"Down", "Enter"}, yes: []string{"Enter"},
+			rule: switched{file: "../work/.claude/settings.local.json", members: object{"permissions": object{"ask": []string{"Bash(touch:*)"}}}},
+		},
 	},
 	{
 		name: "codex", program: ".bin/codex",
@@ -50,11 +57,19 @@ stream_max_retries = 0
 [mcp_servers.probe]
 command = "@SERVER@"
 env = { SHIELD_E2E_MCP = "@WORK@/mcp.log" }
+[projects."@WORK@"]
+trust_level = "trusted"
 `},
 		args:   []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "run it"},
 		off:    switched{file: ".codex/config.toml", lines: "[features]\nhooks = false\n"},
 		agent:  "default",
 		resume: []string{"exec", "resume", "--last", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "go on"},
+		dialog: dialog{
+			args: []string{"--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", "run it"},
+			call: object{"sandbox_permissions": "require_escalated", "justification": "it has to"},
+			asks: "Would you like to run the following command?",
+			rule: switched{file: ".codex/rules/mine.rules", lines: `prefix_rule(pattern = ["touch"], decision = "prompt")` + "\n"},
+		},
 	},
 	{
 		name: "gemini-cli", program: ".bin/gemini",
@@ -81,7 +96,7 @@ env = { SHIELD_E2E_MCP = "@WORK@/mcp.log" }
 		env:    []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=@URL@/v1", "COPILOT_PROVIDER_API_KEY=x", "COPILOT_MODEL=gpt-4.1", "COPILOT_AUTO_UPDATE=false"},
 		files:  map[string]string{".copilot/mcp-config.json": `{"mcpServers": {"probe": {"type": "local", "command": "@SERVER@", "args": [], "tools": ["*"], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}`},
 		args:   []string{"-p", "run it", "--allow-all"},
-		off:    switched{file: ".copilot/settings.json", members: object{"disableAllHooks": true}},
+		off:    switched{file: ".copilot/hooks/shield.json", members: object{"disableAllHooks": true}},
 		agent:  "general-purpose",
 		resume: []string{"--continue", "-p", "go on", "--allow-all"},
 	},
@@ -92,22 +107,18 @@ env = { SHIELD_E2E_MCP = "@WORK@/mcp.log" }
 			".factory/settings.json": `{"customModels": [{"model": "fake-model", "displayName": "fake", "baseUrl": "@URL@/v1", "apiKey": "x", "provider": "generic-chat-completion-api", "maxOutputTokens": 4000}]}`,
 			".factory/mcp.json":      `{"mcpServers": {"probe": {"type": "stdio", "command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}`,
 		},
-		args:     []string{"exec", "--skip-permissions-unsafe", "-m", "custom:fake-model", "run it"},
-		off:      switched{file: ".factory/settings.json", members: object{"hooksDisabled": true}},
-		agent:    "worker",
-		resume:   []string{"exec", "--session-id", "@SESSION@", "--skip-permissions-unsafe", "-m", "custom:fake-model", "go on"},
-		sessions: ".factory/sessions/*/*.jsonl",
+		args:    []string{"exec", "--skip-permissions-unsafe", "-m", "custom:fake-model", "run it"},
+		off:     switched{file: ".factory/settings.json", members: object{"hooks": object{"hooksDisabled": true}}},
+		untried: "not tried: needs the host's own service",
 	},
 	{
 		name: "cline", program: ".bin/cline",
-		first:    []string{"auth", "openai-compatible", "-k", "x", "-m", "fake-model", "-b", "@URL@/v1"},
-		files:    map[string]string{".cline/data/settings/cline_mcp_settings.json": `{` + mcpServers + `}`},
-		args:     []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "run it"},
-		mute:     true,
-		off:      switched{env: []string{"CLINE_HOOKS_DIR=/nowhere"}},
-		agent:    "default",
-		resume:   []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "--id", "@SESSION@", "go on"},
-		sessions: ".cline/data/sessions/*",
+		first:   []string{"auth", "openai-compatible", "-k", "x", "-m", "fake-model", "-b", "@URL@/v1"},
+		files:   map[string]string{".cline/data/settings/cline_mcp_settings.json": `{` + mcpServers + `}`},
+		args:    []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "run it"},
+		mute:    true,
+		agent:   "default",
+		untried: "not tried: only at a terminal",
 	},
 	{
 		name: "opencode", program: ".bin/opencode",

@@ -98,6 +98,13 @@ deny:
     match: [{type: mcp__probe__` + badTool + `, payload: {text: x}}, {type: probe_` + badTool + `, payload: {text: x}}]
     pass: [{type: mcp__probe__` + goodTool + `, payload: {text: x}}]
 verify:
+  - name: asked_command
+    reason: a person has to decide
+    action_types: [execute_command]
+    commands: ["asked"]
+    tier_override: 3
+    match: [{type: execute_command, payload: {command: "touch asked"}}, {type: execute_command, payload: {command: "sh -c 'touch asked'"}}]
+    pass: [{type: execute_command, payload: {command: "touch asked-not"}}]
   - name: doubtful_command
     reason: a language model has to look at it
     action_types: [execute_command]
@@ -216,7 +223,7 @@ func (r *run) end() {
 
 // start runs the host until it ends.
 func (r *run) start() string {
-	out, err := r.command(2*time.Minute, r.program(), r.driver.args...)
+	out, err := r.command(6*time.Minute, r.program(), r.driver.args...)
 	return fmt.Sprintf("%v\n%s", err, out)
 }
 
@@ -258,15 +265,9 @@ var breaks = []struct {
 // TestHosts starts every host that is installed: what is allowed runs, what is
 // denied does not and the model is told why, and nothing runs when shield fails.
 func TestHosts(t *testing.T) {
-	if hostsFolder == "" {
-		t.Skip("SHIELD_HOSTS names no folder of hosts; run 'make hosts'")
-	}
 	for _, d := range drivers {
 		t.Run(d.name, func(t *testing.T) {
-			r := run{driver: d}
-			if _, err := os.Stat(r.program()); err != nil {
-				t.Skipf("not installed: %v", err)
-			}
+			installed(t, d)
 			row := map[string]string{}
 			t.Run("allowed", func(t *testing.T) { allowed(t, d, row) })
 			t.Run("denied", func(t *testing.T) { denied(t, d, row) })

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -38,6 +39,7 @@ type model struct {
 	*httptest.Server
 	calls []call
 	sub   []call // what it proposes to a sub-agent
+	more  object // arguments of its shell calls
 
 	mu       sync.Mutex
 	bodies   []string // what it was sent
@@ -117,6 +119,9 @@ func (m *model) answer(in talk) answer {
 		if i >= 0 {
 			m.proposed = true
 			args := arguments(tools[i].schema, c)
+			if c.kind == "shell" {
+				maps.Copy(args, m.more)
+			}
 			if m := started.FindStringSubmatch(m.bodies[len(m.bodies)-1]); m != nil && c.kind == "wait" {
 				args["targets"] = []string{m[1]}
 			}

@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -59,6 +60,10 @@ func (s switched) apply(r *run) {
 
 // switchedOff looks at a host whose own switch takes its hooks away.
 func switchedOff(t *testing.T, d driver, row map[string]string) {
+	if d.off.file == "" && len(d.off.env)+len(d.off.args) == 0 {
+		row["switched off"] = "not offered"
+		return
+	}
 	c := call{"shell", "touch unwanted"}
 	r := newRun(t, d, []call{c}, "20s")
 	if out, err := r.command(time.Minute, r.shield, "hook", "status", d.name); err != nil && d.name != "codex" { // where no person has trusted the hook
@@ -128,7 +133,8 @@ func slow(t *testing.T, d driver, row map[string]string) {
 // allowed and one that is not.
 func subAgent(t *testing.T, d driver, row map[string]string) {
 	if d.agent == "" {
-		row["sub-agent allowed"], row["sub-agent denied"] = "not offered", "not offered"
+		why := cmp.Or(d.untried, "not offered")
+		row["sub-agent allowed"], row["sub-agent denied"] = why, why
 		return
 	}
 	good, bad := call{"shell", "touch wanted"}, call{"shell", "touch unwanted"}
@@ -155,7 +161,7 @@ func subAgent(t *testing.T, d driver, row map[string]string) {
 // resumed has a session end, and go on with a command that is not allowed.
 func resumed(t *testing.T, d driver, row map[string]string) {
 	if d.resume == nil {
-		row["resumed denied"] = "not offered"
+		row["resumed denied"] = cmp.Or(d.untried, "not offered")
 		return
 	}
 	good, bad := call{"shell", "touch wanted"}, call{"shell", "touch unwanted"}
@@ -165,7 +171,10 @@ func resumed(t *testing.T, d driver, row map[string]string) {
 		t.Fatalf("the first command did not run: %.800s", first)
 	}
 	r.model.calls, r.model.bodies = []call{good, bad}, nil
-	r.driver.args = r.resuming()
+	r.driver.args = nil
+	for _, a := range d.resume {
+		r.driver.args = append(r.driver.args, r.fill.Replace(a))
+	}
 	out := r.start()
 	row["resumed denied"] = "blocked, told why"
 	switch {
@@ -181,24 +190,6 @@ func resumed(t *testing.T, d driver, row map[string]string) {
 		row["resumed denied"] = "NOT ASKED"
 		t.Errorf("nobody was told why: %.800s\n%s", out, r.model.told("shield"))
 	}
-}
-
-// resuming returns the arguments that make a host go on with its last session.
-func (r *run) resuming() []string {
-	r.t.Helper()
-	session := ""
-	if r.driver.sessions != "" {
-		files, err := filepath.Glob(filepath.Join(r.home, r.driver.sessions))
-		if err != nil || len(files) == 0 {
-			r.t.Fatalf("no session in %s: %v", r.driver.sessions, err)
-		}
-		session, _, _ = strings.Cut(filepath.Base(files[len(files)-1]), ".")
-	}
-	var args []string
-	for _, a := range r.driver.resume {
-		args = append(args, strings.ReplaceAll(r.fill.Replace(a), "@SESSION@", session))
-	}
-	return args
 }
 
 // measured has the model propose an everyday command some times, and notes how long

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,10 @@ type Options struct {
 	// terminal. The channel "tty" then keeps away from one that is in raw mode:
 	// two programs would share what the person types.
 	Hosted bool
+
+	// Host returns why the agent host that calls shield as its hook cannot ask its
+	// person itself, or nil if it can. It is nil where no host calls.
+	Host func() error
 
 	CommandDir string // where the channel "command" runs its program; "" is the working directory
 
@@ -162,8 +167,8 @@ func (a *Approver) Close() error {
 }
 
 // Judge asks a person, unless one has already approved this exact action for
-// some minutes. It answers ALLOW or BLOCK; an error means that ctx was
-// cancelled.
+// some minutes. It answers ALLOW or BLOCK, or ESCALATE on the [HostChannel]; an error
+// means that ctx was cancelled.
 func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
 	remember := len(a.channels) > 0 && rememberable(c)
 	if remember {
@@ -184,6 +189,9 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	r, err := a.newRequest(ctx, c, remember)
 	if err != nil {
 		return block("request", "a person must decide, but the question cannot be shown: "+err.Error()), nil
+	}
+	if slices.ContainsFunc(channels, func(ch Channel) bool { return ch.Name() == HostChannel }) {
+		return left(r), nil
 	}
 	r.Link = link(ctx, channels)
 	ans, from, err := a.ask(ctx, r, channels)

@@ -13,6 +13,7 @@ var channels = []struct {
 	{"tty", newTTY},
 	{"web", newWeb},
 	{"command", newCommand},
+	{HostChannel, newHostChannel},
 }
 
 // Channels returns the names that [Options.Channels] may hold.

@@ -78,7 +78,7 @@ type Evaluator struct {
 
 // Approval settings are those of Tier 3.
 type Approval struct {
-	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command
+	Channels   []string `yaml:"channels" json:"channels"`         // tty, web, command, host
 	Timeout    Duration `yaml:"timeout" json:"timeout"`           // from when a request is shown
 	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // requests
 	Command    []string `yaml:"command" json:"command"`           // argv of the channel "command"
@@ -201,7 +201,7 @@ func (s *Settings) faults() []fault {
 		}
 	}
 	for _, channel := range s.Approval.Channels {
-		if f := oneOf("approval.channels", channel, "tty", "web", "command"); f != nil {
+		if f := oneOf("approval.channels", channel, "tty", "web", "command", "host"); f != nil {
 			out = append(out, *f)
 		}
 	}

@@ -2,8 +2,9 @@
 // becomes actions, and a verdict becomes the program's own answer. A host is a
 // file in folder hosts.
 //
-// Hosts are told allow or deny only. Their own "ask" is ignored, approved
-// without asking, or turned into a denial, depending on host and mode.
+// Hosts are told allow or deny. Their own "ask" is ignored, approved without asking, or
+// turned into a denial, depending on host and mode, so they are told to ask only where
+// they were seen to wait for a person.
 package host
 
 import (

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -218,7 +219,7 @@ func (p *Pipeline) noted(v verdict.Verdict, tier int, c *analysis.Case, start ti
 	case held:
 		v.Decision = verdict.Escalate
 		v.Reasoning += fmt.Sprintf("; tier %d or above has to decide", c.MinTier)
-	case v.Decision == verdict.Escalate && tier == TierApprove, v.Decision == verdict.None:
+	case v.Decision == verdict.Escalate && tier == TierApprove && v.Channel != approve.HostChannel, v.Decision == verdict.None:
 		v.Decision = verdict.Block
 	}
 	v.NextTier, v.Expires = escalated(v, c, tier), time.Time{}

@@ -25,6 +25,7 @@ type Host struct {
 
 	Deny      string // jq: {reason} → what the host is told of a denial, whatever it asked
 	Allow     string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
+	Ask       Ask    // its own question to a person
 	Neutral   string // jq: {event, id} → what leaves a call to the host's own permissions; "" prints nothing
 	UserShell bool   `yaml:"userShell"` // the command line is run by the user's own shell, which need not be one of sh's kind
 	Silent    bool   // the host wants nothing on standard output: the installed command takes it away
@@ -38,6 +39,16 @@ type Host struct {
 	Comments bool     // its JSON files may have comments
 	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file; "" for hosts without
 	Sample   string   // jq: {cwd} → an event that must be denied
+}
+
+// An Ask is a host's own question to its person, where its program was seen to wait
+// for the answer. The zero value is for hosts in which none was.
+type Ask struct {
+	Answer    string   // jq: {event, id, reason} → what has the host ask
+	Variables []string // of the environment, that Seen reads
+	Seen      string   // jq: {input, env} → {version, mode}, where a person attends; else null
+	Versions  []string // in which the program was seen to wait
+	Modes     []string // in which it was
 }
 
 // A Permission is an event by which a host asks hooks before it asks a person. The
@@ -108,6 +119,9 @@ func (h *Host) Check() error {
 		if slices.Contains(h.Internal, name) {
 			return fmt.Errorf("tool %s is also internal", name)
 		}
+	}
+	if a := h.Ask; a.Answer != "" && (a.Seen == "" || len(a.Versions)*len(a.Modes) == 0) {
+		return errors.New("ask does not say where the host was seen to wait for a person")
 	}
 	if err := h.Permission.check(); err != nil {
 		return fmt.Errorf("permission: %w", err)

@@ -1,0 +1,36 @@
+package approve
+
+import (
+	"context"
+	"errors"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// HostChannel is the name of the channel that leaves a question to the agent host that
+// calls shield. Its verdict is ESCALATE, for shield does not see what the person says.
+const HostChannel = "host"
+
+// A hostChannel is that channel. Where it is usable no other is asked: the host asks
+// when shield has answered.
+type hostChannel struct{ o *Options }
+
+func newHostChannel(o *Options) Channel { return &hostChannel{o} }
+
+func (*hostChannel) Name() string { return HostChannel }
+
+func (h *hostChannel) Usable() error {
+	if h.o.Host == nil {
+		return errors.New("only the hook of an agent host can leave a question to it")
+	}
+	return h.o.Host()
+}
+
+func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
+	return Answer{}, errors.New("the host asks when shield has answered")
+}
+
+// left returns the verdict of a question that the host asks.
+func left(r *Request) verdict.Verdict {
+	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, Channel: HostChannel, Reasoning: r.Summary}
+}

@@ -1,0 +1,49 @@
+package approve
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// TestHostChannel holds that a question is left to a host only where that can ask, that
+// nobody else is asked then, that it counts as a question, and that it is no approval.
+func TestHostChannel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		host   func() error
+		refuse error
+		beside bool // another channel is there
+		want   verdict.Decision
+		says   string
+		asked  int32 // on the other channel
+	}{
+		{"it can ask", func() error { return nil }, nil, false, verdict.Escalate, "shield asks whether to", 0},
+		{"it can ask, and so can another", func() error { return nil }, nil, true, verdict.Escalate, "shield asks whether to", 0},
+		{"it cannot ask", func() error { return errors.New("not in this mode") }, nil, false, verdict.Block, "host: not in this mode", 0},
+		{"it cannot ask, and another can", func() error { return errors.New("not in this mode") }, nil, true, verdict.Allow, "approved once by a", 1},
+		{"no host calls", nil, nil, false, verdict.Block, "only the hook of an agent host", 0},
+		{"too many questions", func() error { return nil }, errors.New("hourly approval limit reached"), false, verdict.Block, "hourly approval limit reached", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			other := &fake{name: "a", say: says(Answer{Approve: true})}
+			a := newTest(t, &memory{refuse: c.refuse})
+			a.o.Host = c.host
+			a.channels = []Channel{newHostChannel(&a.o)}
+			if c.beside {
+				a.channels = append(a.channels, other)
+			}
+			v, err := a.Judge(t.Context(), command1(t, push, "s"))
+			if err != nil || v.Decision != c.want || !strings.Contains(v.Reasoning, c.says) || other.asked.Load() != c.asked || v.By != "" {
+				t.Errorf("%+v, %v; another channel was asked %d times", v, err, other.asked.Load())
+			}
+			if (v.Channel == HostChannel) != (c.want == verdict.Escalate) {
+				t.Errorf("%v through the channel %q", v.Decision, v.Channel)
+			}
+		})
+	}
+}
