@@ -149,7 +149,7 @@ var layers = [][]string{
 	{"internal/allocated", "internal/canonjson", "internal/committed", "internal/flock", "internal/gentest", "internal/owner", "internal/prefilter", "internal/reexec", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/watch", "internal/yamlfile", "models", "policies"},
 	{"internal/launch", "internal/ortlib", "internal/redact"},
 	{"internal/scripttest", "pkg/action", "pkg/effect"},
-	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state"},
+	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state", "internal/speech"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "internal/hostile"},
 	{"pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
 	{"pkg/report", "pkg/evaluate/evaltest"},
