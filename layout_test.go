@@ -150,7 +150,7 @@ var layers = [][]string{
 	{"internal/launch", "internal/ortlib", "internal/redact"},
 	{"internal/scripttest", "pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state", "internal/speech"},
-	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "internal/hostile"},
+	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "pkg/sanitize", "internal/hostile"},
 	{"pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
 	{"pkg/report", "pkg/evaluate/evaltest"},
 	{"pkg/shield"},
