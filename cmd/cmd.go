@@ -61,6 +61,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"hook", hookCommand},
 		{"init", initCommand},
 		{"explain", explainCommand},
+		{"sanitize", sanitizeCommand},
 		{"score", scoreCommand},
 		{"rules", rulesCommand},
 		{"model", modelCommand},

@@ -5,14 +5,14 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --width --home --split --source --ids --misses --max-pass --max-friction --category --name --sha256 --checkpoint --key --lines " == *" $word "* ]]; then
+		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --name --sha256 --checkpoint --key --lines " == *" $word "* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="policy classify evaluate approve run exec hook init explain score rules model approvals session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="policy classify evaluate approve run exec hook init explain sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
 	"shield policy ") choices="check test suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
@@ -276,6 +276,10 @@ _shield() {
 	"shield explain --color") choices="auto always never" action=none ;;
 	"shield explain --until") choices="policy classify evaluate approve" action=none ;;
 	"shield explain --width") choices="" action=none ;;
+	"shield sanitize ") choices="--config --mode --max-bytes --help" ;;
+	"shield sanitize --config") choices="" action=file ;;
+	"shield sanitize --mode") choices="flag clean wrap block" action=none ;;
+	"shield sanitize --max-bytes") choices="" action=none ;;
 	"shield score ") choices="--config --policy --model --onnxruntime --state --color --home --root --until --jobs --format --split --source --ids --misses --max-pass --max-friction --help" ;;
 	"shield score --config") choices="" action=file ;;
 	"shield score --policy") choices="default offline strict permissive" action=file ;;

@@ -101,6 +101,29 @@ func Scan[T string | []byte](s *Set, text T, found []uint64) {
 	}
 }
 
+// Each calls visit for each place at which a literal stands in text: with the
+// expression it belongs to and with its first byte. Places come in the order in
+// which their literals are recognised, which is not quite that of the text.
+func Each[T string | []byte](s *Set, text T, visit func(id, at int)) {
+	if len(text) < MinLiteral || len(s.entries) == 0 {
+		return
+	}
+	g := uint32(lower(text[0]))<<8 | uint32(lower(text[1]))<<16
+	for i := 2; i < len(text); i++ {
+		g = g>>8 | uint32(lower(text[i]))<<16
+		for e := s.heads[slot(g)]; e != 0; {
+			x := &s.entries[e-1]
+			e = x.next
+			if x.gram != g {
+				continue
+			}
+			if at := i - 2 - x.offset; at >= 0 && at+len(x.literal) <= len(text) && equal(text[at:at+len(x.literal)], x.literal) {
+				visit(x.id, at)
+			}
+		}
+	}
+}
+
 func equal[T string | []byte](text T, lit string) bool {
 	for i := range len(lit) {
 		if lower(text[i]) != lit[i] {

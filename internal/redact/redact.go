@@ -132,3 +132,32 @@ func replace(s string, spans []span) string {
 	b.WriteString(s[at:])
 	return b.String()
 }
+
+// A Credential is a text that has the form of one, from Start up to End in bytes.
+type Credential struct {
+	Start, End int
+	Form       string // by its name in package knowledge
+}
+
+// Credentials returns what has the form of a credential in a text as it stands, in
+// no particular order. It looks neither into encodings nor at what names say. The
+// text is read in parts, so that it takes memory and time in proportion to its
+// length.
+func Credentials(s string) []Credential {
+	const part, overlap = 64 << 10, 8 << 10
+	var found []Credential
+	known := map[Credential]bool{}
+	for from := 0; ; from += part {
+		to := min(from+part+overlap, len(s))
+		for _, sp := range credentials(s[from:to], nil) {
+			c := Credential{from + sp.start, from + sp.end, sp.kind}
+			if !known[c] {
+				known[c] = true
+				found = append(found, c)
+			}
+		}
+		if to == len(s) {
+			return found
+		}
+	}
+}

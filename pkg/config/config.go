@@ -33,6 +33,7 @@ type Settings struct {
 	VerdictTTL   Duration   `yaml:"verdict_ttl" json:"verdict_ttl"`
 	State        string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
 	Audit        Audit      `yaml:"audit" json:"audit"`
+	Sanitize     Sanitize   `yaml:"sanitize" json:"sanitize"`
 	Hook         Hook       `yaml:"hook" json:"hook"`
 	Trusted      Trusted    `yaml:"trusted" json:"trusted"`
 	Session      Session    `yaml:"session" json:"session"`
@@ -111,6 +112,13 @@ func (s *Settings) AuditFile(stateDir string) string {
 	}
 }
 
+// Sanitize settings say which results of tools are examined before an agent reads
+// them, and what becomes of one in which something is found.
+type Sanitize struct {
+	Enabled Switch `yaml:"enabled" json:"enabled"` // auto: those of the web, of mail and of tool servers
+	Mode    string `yaml:"mode" json:"mode"`       // flag, clean, wrap or block
+}
+
 // Hook settings are those of agent hosts' hooks.
 type Hook struct {
 	Answer            string   `yaml:"answer" json:"answer"`                         // delegate or allow: what a host is told of an ALLOW
@@ -154,6 +162,7 @@ func Default() Settings {
 		BudgetReset:  "local",
 		VerdictTTL:   Duration(300 * time.Second),
 		Audit:        Audit{Enabled: true, MaxBytes: 64 << 20},
+		Sanitize:     Sanitize{Enabled: Auto, Mode: "flag"},
 		Hook:         Hook{Answer: "delegate", PermissionRequest: "off", Timeout: Duration(50 * time.Second)},
 		Trusted:      Trusted{GitRemotes: []string{"origin"}},
 		Session:      Session{Enabled: true, Keep: Duration(24 * time.Hour), MaxFiles: 10_000, MaxDenials: 10},
@@ -191,6 +200,7 @@ func (s *Settings) faults() []fault {
 		atMost("evaluator.timeout", s.Evaluator.Timeout, day),
 		atMost("approval.timeout", s.Approval.Timeout, day),
 		between("hook.timeout", s.Hook.Timeout, Duration(time.Second), Duration(MaxHookTimeout)),
+		oneOf("sanitize.mode", s.Sanitize.Mode, "flag", "clean", "wrap", "block"),
 		oneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
 		oneOf("hook.permission_request", s.Hook.PermissionRequest, "off", "on"),
 		oneOf("budget_reset", s.BudgetReset, "local", "utc"),

@@ -110,6 +110,8 @@ func value(n ast.Node, to any) (err error) {
 		*to, err = lines(n)
 	case *Types:
 		*to, err = types(n)
+	case *Switch:
+		*to, err = position(n)
 	default:
 		panic(fmt.Sprintf("config: no file can hold a setting of type %T", to))
 	}
@@ -160,6 +162,22 @@ func types(n ast.Node) (Types, error) {
 	}
 	list, err := lines(n)
 	return Types{List: list}, err
+}
+
+// position reads the position of a switch.
+func position(n ast.Node) (Switch, error) {
+	switch n := n.(type) {
+	case *ast.BoolNode:
+		if n.Value {
+			return On, nil
+		}
+		return Off, nil
+	case *ast.StringNode:
+		if n.Value == string(Auto) {
+			return Auto, nil
+		}
+	}
+	return "", yamlfile.At(n).Errorf("expected true, false or auto, found %s", yamlfile.KindOf(n))
 }
 
 // fieldNamed returns the field of a struct that a file calls name.

@@ -47,6 +47,8 @@ func change(t *testing.T, name string, v reflect.Value) {
 		*p++
 	case *[]string:
 		*p = append(slices.Clone(*p), "x")
+	case *Switch:
+		*p = Off
 	case *Types:
 		*p = Types{List: []string{"x"}}
 	default:

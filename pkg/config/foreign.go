@@ -11,12 +11,11 @@ var foreign = map[string]string{
 	"onnxthreshold":       "classifier.threshold",
 	"policyfile":          "policy",
 
-	"apikey":   "API keys do not belong in settings: name the variable that holds it in evaluator.api_key_env, or the file in evaluator.api_key_file",
-	"models":   oneModel,
-	"roles":    oneModel,
-	"sanitize": "tool results are not examined; remove it",
-	"shield":   "settings belong at the top level, not in a section of this name",
-	"locked":   "only the system's file can lock settings; remove it",
+	"apikey": "API keys do not belong in settings: name the variable that holds it in evaluator.api_key_env, or the file in evaluator.api_key_file",
+	"models": oneModel,
+	"roles":  oneModel,
+	"shield": "settings belong at the top level, not in a section of this name",
+	"locked": "only the system's file can lock settings; remove it",
 }
 
 const oneModel = "shield asks one model: write evaluator: {provider: …, model: …, api_key_env: …}"

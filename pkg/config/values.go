@@ -39,6 +39,24 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// A Switch is on, off, or left to shield.
+type Switch string
+
+// Positions of a switch.
+const (
+	On   Switch = "true"
+	Off  Switch = "false"
+	Auto Switch = "auto"
+)
+
+// MarshalJSON implements [json.Marshaler]: true, false or "auto".
+func (s Switch) MarshalJSON() ([]byte, error) {
+	if s == On || s == Off {
+		return []byte(s), nil
+	}
+	return json.Marshal(string(s))
+}
+
 // Types is a list of action types, or the choice of the model's own list.
 type Types struct {
 	Auto bool // the model's shield.json says which

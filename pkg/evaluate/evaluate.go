@@ -242,11 +242,11 @@ func (e *Evaluator) restrain(c *analysis.Case, v verdict.Verdict) verdict.Verdic
 		instead.Reasoning = fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or let a person decide", MaxPayload)
 		return instead
 	}
-	switch speech := findSpeech(c, text); {
-	case speech != nil:
+	switch said := findSpeech(c, text); {
+	case said != nil:
 		instead.Confidence = 0.85
-		instead.Rule = speech.rule.id
-		instead.Reasoning = fmt.Sprintf("the payload contains text addressed to its reviewer (%s, in %s); a person must decide, since an evaluator that obeys it would allow it", speech.rule.name, speech.where)
+		instead.Rule = said.rule.ID
+		instead.Reasoning = fmt.Sprintf("the payload contains text addressed to its reviewer (%s, in %s); a person must decide, since an evaluator that obeys it would allow it", said.rule.Name, said.where)
 	case v.Degraded && c.Unexamined != "":
 		instead.Reasoning = "part of the action was not read (" + c.Unexamined + ") and the evaluator could not be asked; a person must decide"
 	case c.MinTier > 2:

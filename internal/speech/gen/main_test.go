@@ -31,8 +31,8 @@ func TestWrite(t *testing.T) {
 		{"", "skip ?it", "(?s)skip ?it"},
 		{"", "skip~it", "(?s)skip.{0,40}it"},
 	} {
-		var b bytes.Buffer
-		if err := write(&b, macros, rule{ID: "a", Name: "b", On: c.on, Pattern: c.pattern}); err != nil {
+		var b, none bytes.Buffer
+		if err := write(&b, &none, macros, rule{ID: "a", Name: "b", On: c.on, Pattern: c.pattern}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), "`"+c.want+"`") {
@@ -48,9 +48,13 @@ func TestWrite(t *testing.T) {
 // rule, and that the table is written only from one that is right.
 func TestSources(t *testing.T) {
 	for text, name := range map[string]string{
-		"rules: [{id: EV-1, pattern: '('}]":     "EV-1",
-		"rules: [{id: EV-1, pattern: '{who}'}]": "{who}",
-		"rules: [{id: EV-1, colour: red}]":      "colour",
+		"rules: [{id: EV-1, pattern: '('}]":                                                        "EV-1",
+		"rules: [{id: EV-1, pattern: '{who}'}]":                                                    "{who}",
+		"rules: [{id: EV-1, colour: red}]":                                                         "colour",
+		"rules: [{id: EV-1, to: nobody}]":                                                          "nobody",
+		"rules: [{id: EV-1, to: agent, pattern: x}]":                                               "kind",
+		"rules: [{id: EV-1, to: agent, kind: instruction, pattern: x}]":                            "severity",
+		"rules: [{id: EV-1, to: agent, kind: instruction, severity: low, pattern: x, near: [ab]}]": "near",
 	} {
 		_, err := generate(gentest.Folder(t, map[string]string{"a.yaml": text}))
 		gentest.Refused(t, text, err, name, "a.yaml")

@@ -1,0 +1,177 @@
+package cmd
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/sanitize"
+)
+
+func sanitizeCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:  "sanitize",
+		Usage: "examine what tools bring back, before an agent reads it",
+		Description: "Reads objects with type, payload and result from standard input: an action as for shield run, and what came of it, a text or any JSON value. " +
+			"Prints a JSON line for each, with what was found: text that people do not see, text that speaks to the agent, links that carry data out, credentials. " +
+			"With --mode clean, wrap or block it also prints the result as it is to be handed on; without --mode, the setting sanitize.mode says which. " +
+			"No finding means that nothing was found, and not that a text is free of injections. " +
+			"The exit status is 0 if nothing was found in any result, 3 if something was, and 2 if a result is withheld or could not be read.",
+		Flags: []cli.Flag{
+			configFlag(),
+			&cli.StringFlag{Name: "mode", DefaultText: "flag, unless configured", Usage: "hand results on by `flag|clean|wrap|block`: as they are; without what people do not see and credentials; marked as data, too; or not at all where something was found"},
+			&cli.IntFlag{Name: "max-bytes", Value: sanitize.MaxText, Usage: "refuse records larger than `N` bytes"},
+		},
+		Action: func(c *cli.Context) error { return sanitizeStream(c, w) },
+	}
+}
+
+// sanitizeStream examines the results on standard input.
+func sanitizeStream(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	maxBytes := c.Int("max-bytes")
+	if maxBytes < 1<<10 || maxBytes > 1<<30 {
+		return fmt.Errorf("sanitize: --max-bytes %d is outside 1024 to 1073741824", maxBytes)
+	}
+	mode, err := sanitizeMode(c, w)
+	if err != nil {
+		return err
+	}
+	await(w, "results from the terminal, one JSON object a line")
+	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin", MaxBytes: maxBytes})
+	out := bufio.NewWriter(w.Out)
+	var t tally
+	for c.Context.Err() == nil {
+		rec, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return &statusError{statusBlock, fmt.Errorf("read standard input: %w", err)}
+		}
+		line := sanitized(rec, mode)
+		switch {
+		case line.Error != "":
+			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.Line, line.Reason)
+			t.block++
+		case line.Withheld != "":
+			t.block++
+		case len(line.Findings) > 0:
+			t.escalate++
+		default:
+			t.allow++
+		}
+		if err := writeLine(out, line); err != nil {
+			return err
+		}
+	}
+	switch status := t.status(); {
+	case c.Context.Err() != nil:
+		return &statusError{statusBlock, nil}
+	case t == tally{}:
+		return &statusError{statusBlock, errors.New("no result was read")}
+	case status != statusAllow:
+		return &statusError{status, nil}
+	}
+	return nil
+}
+
+// sanitizeMode returns the mode that a command line or the settings ask for.
+func sanitizeMode(c *cli.Context, w *World) (sanitize.Mode, error) {
+	mode := sanitize.Mode(c.String("mode"))
+	if !c.IsSet("mode") {
+		set, err := settings(c, w)
+		if err != nil {
+			return "", &statusError{statusBlock, err}
+		}
+		mode = sanitize.Mode(set.Sanitize.Mode)
+	}
+	if !slices.Contains(sanitize.Modes(), mode) {
+		return "", fmt.Errorf("sanitize: --mode: %q is not one of flag, clean, wrap, block", cut(string(mode)))
+	}
+	return mode, nil
+}
+
+// A sanitizedLine is what sanitize prints of one record.
+type sanitizedLine struct {
+	ID       string             `json:"id,omitempty"`
+	Line     int                `json:"line"` // where the record starts, counted from 1
+	Type     string             `json:"type,omitempty"`
+	Hash     string             `json:"action_hash,omitempty"`
+	Findings []sanitize.Finding `json:"findings"`
+	More     int                `json:"more,omitempty"`     // findings beyond those
+	Changed  bool               `json:"changed"`            // the result differs from what was read
+	Withheld string             `json:"withheld,omitempty"` // why there is no result
+	Result   jsontext.Value     `json:"result,omitempty"`   // to be handed on; left out by flag, which changes nothing
+	Error    string             `json:"error,omitempty"`    // a short code: the record was not examined
+	Reason   string             `json:"reason,omitempty"`
+}
+
+// sanitized examines one record.
+func sanitized(rec action.Record, mode sanitize.Mode) sanitizedLine {
+	line := sanitizedLine{Line: rec.Line, Findings: []sanitize.Finding{}}
+	a, result, err := readResult(rec)
+	if err != nil {
+		if at := (*action.LineError)(nil); errors.As(err, &at) {
+			err = at.Err
+		}
+		line.Error, line.Reason = string(action.CodeOf(err)), withoutSecrets(err)
+		return line
+	}
+	line.ID, line.Type, line.Hash = a.ID, a.Type, a.Hash
+	report := sanitize.Examine(result.Value)
+	line.Findings, line.More = append(line.Findings, report.Findings...), report.More
+	if mode == sanitize.Flag {
+		return line
+	}
+	applied := report.Apply(mode)
+	line.Changed, line.Withheld = applied.Changed, applied.Withheld
+	switch {
+	case applied.Withheld != "":
+	case applied.Changed:
+		line.Result = canonjson.AppendValue(nil, applied.Result)
+	default:
+		line.Result = result.Raw
+	}
+	return line
+}
+
+// readResult reads a record: an action, and what came of it.
+func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
+	if rec.Err != nil {
+		return nil, canonjson.Member{}, rec.Err
+	}
+	members, err := canonjson.Object(nil, rec.Raw, action.MaxDepth)
+	if err == nil {
+		if i := slices.IndexFunc(members, func(m canonjson.Member) bool { return m.Name == "result" }); i >= 0 {
+			result := members[i]
+			a, err := action.FromMembers(rec.Raw, slices.Delete(members, i, i+1))
+			return a, result, err
+		}
+	}
+	a, err := action.Parse(rec.Raw) // says what is wrong
+	if err == nil {
+		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("missing; it is what came of the action")}
+	}
+	return a, canonjson.Member{}, err
+}
+
+// writeLine writes a value as one line, at once.
+func writeLine(out *bufio.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	return out.Flush()
+}

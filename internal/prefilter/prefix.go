@@ -1,0 +1,89 @@
+package prefilter
+
+import (
+	"regexp/syntax"
+	"slices"
+)
+
+// maxPrefixes is how many literals an expression may begin with.
+const maxPrefixes = 512
+
+// Prefixes returns literals in lower case, each at least [MinLiteral] bytes long,
+// with one of which every match of expr begins, without regard to ASCII letter
+// case; nil if there are none. word reports whether a match begins at a word
+// boundary; an expression of which only some matches have to has no prefixes.
+func Prefixes(expr string) (literals []string, word bool, err error) {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return nil, false, err
+	}
+	re = re.Simplify()
+	all, some := bounded(re)
+	set := prefixes(re)
+	if all != some || len(set) == 0 || len(set) > maxPrefixes {
+		return nil, false, nil
+	}
+	slices.Sort(set)
+	for _, s := range set { // what begins with another follows it
+		if n := len(literals); n > 0 && len(s) >= len(literals[n-1]) && s[:len(literals[n-1])] == literals[n-1] {
+			continue
+		}
+		if len(s) < MinLiteral {
+			return nil, false, nil
+		}
+		literals = append(literals, s)
+	}
+	return literals, all, nil
+}
+
+// prefixes returns texts with one of which each match begins. "" stands for any.
+func prefixes(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpCapture, syntax.OpPlus:
+		return prefixes(re.Sub[0])
+	case syntax.OpAlternate:
+		var set []string
+		for _, sub := range re.Sub {
+			set = append(set, prefixes(sub)...)
+		}
+		return set
+	case syntax.OpConcat:
+		set := []string{""}
+		for _, sub := range re.Sub {
+			if in := inspect(sub); in.exact != nil && len(in.exact)*len(set) <= maxExact {
+				set = cross(set, in.exact)
+				continue
+			}
+			if next := prefixes(sub); len(next)*len(set) <= maxPrefixes {
+				set = cross(set, next)
+			}
+			break
+		}
+		return set
+	}
+	if in := inspect(re); in.exact != nil {
+		return in.exact
+	}
+	return []string{""}
+}
+
+// bounded reports whether all, and whether some matches of an expression have to
+// begin at a word boundary.
+func bounded(re *syntax.Regexp) (all, some bool) {
+	switch re.Op {
+	case syntax.OpWordBoundary:
+		return true, true
+	case syntax.OpCapture:
+		return bounded(re.Sub[0])
+	case syntax.OpConcat:
+		return bounded(re.Sub[0])
+	case syntax.OpAlternate:
+		all = true
+		for _, sub := range re.Sub {
+			a, s := bounded(sub)
+			all, some = all && a, some || s
+		}
+		return all, some
+	}
+	return false, false
+}

@@ -1,0 +1,101 @@
+// Package speech recognises text that speaks to a language model instead of its
+// user. [Judge] knows what a payload says to whoever judges it, [Agent] what the
+// result of a tool says to the agent that reads it. The phrases are data, in
+// folder rules; many address both.
+package speech
+
+import (
+	"regexp"
+	"sync"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+)
+
+//go:generate go run ./gen
+
+// A Rule is one kind of phrase.
+type Rule struct {
+	ID, Name string
+	Kind     string // of rules for agents: [Instruction] or [Exfiltration]
+	Severity string // of rules for agents: high, medium or low
+	Hidden   bool   // for agents: counts only in what people do not see
+
+	raw      bool     // pattern reads the lower-case text instead of its words
+	pattern  string   // RE2
+	literals []string // of which every match contains one; none means always run
+	near     []string // for agents: of which one stands near a literal; none means no such need
+	begins   bool     // for agents: every match begins with a literal
+	word     bool     // and that with a word
+}
+
+// Kinds of rules for agents.
+const (
+	Instruction  = "instruction"  // tells the agent what to do
+	Exfiltration = "exfiltration" // has data carried out
+)
+
+// Judge returns what finds speech to a judge. It is built when the first payload
+// is about to be allowed, which most runs never come to.
+var Judge = sync.OnceValue(func() *Detector { return NewDetector(judgeRules()) })
+
+// JudgeRules returns the rules of [Judge].
+func JudgeRules() []Rule { return judgeRules() }
+
+// A Detector reads the whole of a text. Goroutines may share it.
+type Detector struct {
+	rules   []Rule
+	set     *prefilter.Set
+	always  []int                   // rules without literals
+	regexps []func() *regexp.Regexp // compiled on first need
+}
+
+// NewDetector returns a detector of some rules.
+func NewDetector(rules []Rule) *Detector {
+	d := &Detector{rules: rules, regexps: compiled(rules)}
+	literals := make([][]string, len(rules))
+	for i, r := range rules {
+		literals[i] = r.literals
+		if len(r.literals) == 0 {
+			d.always = append(d.always, i)
+		}
+	}
+	set, whole := prefilter.New(literals)
+	if !whole {
+		panic("speech: rules have too many literals")
+	}
+	d.set = set
+	return d
+}
+
+// compiled returns the expressions of rules, each compiled when it is first asked
+// for. Those of which all matches begin with a literal match at the beginning of a
+// text alone.
+func compiled(rules []Rule) []func() *regexp.Regexp {
+	list := make([]func() *regexp.Regexp, len(rules))
+	for i, r := range rules {
+		if r.begins {
+			r.pattern = `\A(?:` + r.pattern + `)`
+		}
+		list[i] = prefilter.Lazy(r.pattern)
+	}
+	return list
+}
+
+// Find returns the first rule that matches a text in one of its forms; nil if
+// none does.
+func (d *Detector) Find(text string) *Rule {
+	found := make([]uint64, d.set.Words())
+	for n, form := range Forms(text) {
+		clear(found)
+		prefilter.Scan(d.set, form, found)
+		for _, i := range d.always {
+			found[i>>6] |= 1 << (i & 63)
+		}
+		for i := range d.rules {
+			if found[i>>6]&(1<<(i&63)) != 0 && d.rules[i].raw == (n == 0) && d.regexps[i]().MatchString(form) {
+				return &d.rules[i]
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package speech
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Forms returns the forms of a text that rules read: itself in lower case; its
+// words; and, where it differs, its words with digits and signs that are
+// written for letters read as letters.
+func Forms(text string) []string {
+	text = plainLatin(text)
+	lower := strings.ToLower(text)
+	list := []string{lower, words(lower)}
+	if leet := unleet(lower); leet != lower {
+		list = append(list, words(leet))
+	}
+	return list
+}
+
+// plainLatin returns a text in compatibility form, without invisible
+// characters, and with Latin and Greek letters rid of their accents. Marks of
+// other scripts stay: they are part of the letter there.
+func plainLatin(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	s = norm.NFKD.String(s)
+	var b strings.Builder
+	b.Grow(len(s))
+	bare := false // the last letter takes no mark
+	for _, r := range s {
+		switch {
+		case unicode.Is(unicode.Cf, r):
+			continue
+		case unicode.Is(unicode.Mn, r):
+			if bare {
+				continue
+			}
+		default:
+			bare = unicode.In(r, unicode.Latin, unicode.Greek) || r == 'ا'
+		}
+		switch r {
+		case 'ı':
+			r = 'i'
+		case 'đ':
+			r = 'd'
+		case 'ł':
+			r = 'l'
+		case 'ø':
+			r = 'o'
+		case 'ß':
+			b.WriteByte('s')
+			r = 's'
+		}
+		b.WriteRune(r)
+	}
+	return norm.NFC.String(b.String())
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// words returns the words of a lower-case text with one space between them.
+// Four or more letters that stand alone are one word: "i g n o r e".
+func words(s string) string {
+	var f form
+	f.read(s, func(r rune) string { return string(r) })
+	return string(f.text)
+}
+
+// unleet reads digits and signs as the letters they look like, in words that
+// also have letters, of a text whose ASCII letters are lower case.
+func unleet(s string) string {
+	var b []byte
+	for i := 0; i < len(s); {
+		if !letterOrSign[s[i]] {
+			i++
+			continue
+		}
+		word, letters, signs := i, 0, 0
+		for ; i < len(s) && letterOrSign[s[i]]; i++ {
+			if signs++; 'a' <= s[i] && s[i] <= 'z' {
+				letters++
+			}
+		}
+		if letters == 0 || letters == signs {
+			continue
+		}
+		if b == nil {
+			b = []byte(s)
+		}
+		for ; word < i; word++ {
+			if n := strings.IndexByte(leetSigns, b[word]); n >= 0 {
+				b[word] = leetLetters[n]
+			}
+		}
+	}
+	if b == nil {
+		return s
+	}
+	return string(b)
+}
+
+// leetSigns are written for leetLetters.
+const leetSigns, leetLetters = "0134578@$!|", "oieastbasil"
+
+var letterOrSign = func() (set [256]bool) {
+	for c := 'a'; c <= 'z'; c++ {
+		set[c] = true
+	}
+	for i := range len(leetSigns) {
+		set[leetSigns[i]] = true
+	}
+	return set
+}()

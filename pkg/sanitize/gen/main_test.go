@@ -1,0 +1,30 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/shieldcli/shield/internal/gentest"
+)
+
+// TestFresh checks that go generate would change nothing.
+func TestFresh(t *testing.T) {
+	gentest.Fresh(t, main, []string{"rules"}, []string{"hidden_gen.go"})
+}
+
+// TestSources holds that a source that is wrong is refused.
+func TestSources(t *testing.T) {
+	t.Parallel()
+	for text, name := range map[string]string{
+		"styles: [{name: broken, pattern: '('}]":                "broken",
+		"styles: [{name: open, pattern: abc, unless: '('}]":     "open",
+		"styles: [{name: anything, pattern: '.*'}]":             "anything",
+		"styles: [{name: coloured, pattern: abc, colour: red}]": "colour",
+	} {
+		_, err := generate(filepath.Join(gentest.Folder(t, map[string]string{"a.yaml": text}), "a.yaml"))
+		gentest.Refused(t, text, err, name, "a.yaml")
+	}
+	if _, err := generate("nowhere.yaml"); err == nil {
+		t.Error("a file that is missing gave no error")
+	}
+}

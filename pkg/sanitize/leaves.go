@@ -1,0 +1,91 @@
+package sanitize
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// maxDepth is how deep a result may be nested.
+const maxDepth = 128
+
+// A leaf is one string of a result, or the name of a member.
+type leaf struct {
+	where string // JSON pointer
+	key   bool
+	text  string
+	start int // in the joined text
+	spans []span
+}
+
+// collect adds the strings of a value, members in the order of their names, and
+// returns how long they are together.
+func (r *Report) collect(v any, where string, depth int) (total int, deep bool) {
+	if depth > maxDepth {
+		return 0, true
+	}
+	add := func(key bool, where, s string) {
+		if s != "" {
+			r.leaves = append(r.leaves, leaf{where: where, key: key, text: s})
+		}
+		total += len(s) + 1
+	}
+	switch v := v.(type) {
+	case string:
+		add(false, where, v)
+	case []any:
+		for i, e := range v {
+			n, d := r.collect(e, where+"/"+strconv.Itoa(i), depth+1)
+			total, deep = total+n, deep || d
+		}
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			at := where + "/" + pointer.Replace(k)
+			add(true, at, k)
+			n, d := r.collect(v[k], at, depth+1)
+			total, deep = total+n, deep || d
+		}
+	}
+	return total, deep
+}
+
+// pointer escapes the name of a member as RFC 6901 says.
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+// joined returns all strings as one text, each on a line of its own.
+func (r *Report) joined(total int) string {
+	if len(r.leaves) == 1 {
+		return r.leaves[0].text
+	}
+	var b strings.Builder
+	b.Grow(total)
+	for i := range r.leaves {
+		r.leaves[i].start = b.Len()
+		b.WriteString(r.leaves[i].text)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// leafAt returns the leaf that a byte of the joined text is in.
+func (r *Report) leafAt(at int) *leaf {
+	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].start > at })]
+}
+
+// distribute gives each leaf its part of the spans of the joined text.
+func (r *Report) distribute(spans []span) {
+	for _, sp := range spans {
+		for from := sp.start; from < sp.end; {
+			l := r.leafAt(from)
+			end := min(sp.end, l.start+len(l.text))
+			if from < end {
+				l.spans = append(l.spans, span{from - l.start, end - l.start, sp.with})
+			}
+			from = max(end, from) + 1
+		}
+	}
+}
+
+func sortedKeys(v map[string]any) []string { return slices.Sorted(maps.Keys(v)) }

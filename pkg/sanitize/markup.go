@@ -1,0 +1,261 @@
+package sanitize
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"golang.org/x/net/html"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+)
+
+// A style is one way in which declarations hide text; see rules/hidden.yaml.
+type style struct {
+	name            string
+	literals        []string
+	pattern, unless string
+}
+
+// hidingStyles finds styles in declarations.
+var hidingStyles = sync.OnceValue(func() func(declarations string) string {
+	literals := make([][]string, len(styles))
+	patterns, unless := make([]func() *regexp.Regexp, len(styles)), make([]func() *regexp.Regexp, len(styles))
+	for i, s := range styles {
+		literals[i] = s.literals
+		patterns[i], unless[i] = prefilter.Lazy(s.pattern), prefilter.Lazy(s.unless)
+	}
+	set, _ := prefilter.New(literals)
+	return func(declarations string) string {
+		found := make([]uint64, set.Words())
+		prefilter.Scan(set, declarations, found)
+		for i, s := range styles {
+			if found[i>>6]&(1<<(i&63)) != 0 && patterns[i]().MatchString(declarations) && (s.unless == "" || !unless[i]().MatchString(declarations)) {
+				return s.name
+			}
+		}
+		return ""
+	}
+})
+
+// maxStyle is how much of a style is read, in bytes.
+const maxStyle = 4 << 10
+
+var styleComment = prefilter.Lazy(`/\*(?s:.*?)(?:\*/|\z)`)
+
+// hides returns how declarations hide text, or "".
+func hides(declarations string) string {
+	d := declarations[:min(len(declarations), maxStyle)]
+	if strings.Contains(d, "/*") {
+		d = styleComment().ReplaceAllString(d, "")
+	}
+	var b strings.Builder
+	b.WriteByte(';')
+	for _, r := range strings.ToLower(d) {
+		if r != ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' {
+			b.WriteRune(r)
+		}
+		if r == ';' {
+			b.WriteByte(';') // so that two declarations can be next to each other in a pattern
+		}
+	}
+	b.WriteByte(';')
+	return hidingStyles()(b.String())
+}
+
+// maxMarkup is how much of one element that is not shown, or of a style sheet, is
+// read, in bytes.
+const maxMarkup = 1 << 20
+
+// minHidden is the shortest hidden text that can say anything, in bytes.
+const minHidden = 8
+
+// markup finds what HTML, and Markdown with it, does not show. Comments and elements
+// that are not shown are taken out; they are reported if they speak to the agent.
+func (t *text) markup() {
+	t.markdown()
+	at := strings.IndexByte(t.s, '<')
+	if at < 0 || !strings.ContainsAny(t.s[at+1:], "!>") {
+		return
+	}
+	m := markup{text: t, at: at}
+	z := html.NewTokenizer(strings.NewReader(t.s[at:]))
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			break
+		}
+		z.NextIsNotRawText()
+		m.end = m.at + len(z.Raw())
+		m.token(z, kind)
+		m.at = m.end
+	}
+	if m.at < len(t.s) { // a tag without end
+		m.comment(m.at, len(t.s), t.s[m.at:])
+	}
+	if m.depth > 0 {
+		m.close(len(t.s))
+	}
+}
+
+// A markup is a text on the way through its tags.
+type markup struct {
+	*text
+	at, end int // the token
+
+	name   string // of the element that is not shown, "" for none
+	how    string // it is hidden
+	depth  int    // of elements of that name in each other
+	from   int    // where it begins
+	inside strings.Builder
+
+	classes map[string]string // selectors of a style that hides → how
+	style   bool              // inside of a style element
+}
+
+func (m *markup) token(z *html.Tokenizer, kind html.TokenType) {
+	switch kind {
+	case html.CommentToken:
+		m.comment(m.at, m.end, string(z.Text()))
+	case html.TextToken:
+		switch {
+		case m.style:
+			m.rules(m.s[m.at:m.end])
+		case m.depth > 0 && m.inside.Len() > maxMarkup:
+			m.unread = true
+		case m.depth > 0:
+			m.inside.Write(z.Text())
+			m.inside.WriteByte(' ')
+		}
+	case html.StartTagToken, html.SelfClosingTagToken:
+		m.start(z, kind == html.SelfClosingTagToken)
+	case html.EndTagToken:
+		name, _ := z.TagName()
+		m.style = false
+		if m.depth > 0 && string(name) == m.name {
+			if m.depth--; m.depth == 0 {
+				m.close(m.end)
+			}
+		}
+	}
+}
+
+// void are the elements that have no end.
+var void = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true, "link": true, "meta": true, "source": true, "track": true, "wbr": true}
+
+// start reads a tag and its attributes.
+func (m *markup) start(z *html.Tokenizer, closed bool) {
+	b, more := z.TagName()
+	name := string(b)
+	how := ""
+	if name == "template" || name == "noembed" || name == "noframes" {
+		how = "an element of which nothing is shown"
+	}
+	for more {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		switch k := string(key); {
+		case k == "style":
+			if by := hides(string(value)); by != "" {
+				how = "text that is " + by
+			}
+		case k == "hidden":
+			how = "an element that is hidden"
+		case k == "color" && name == "font" && hides("color:"+string(value)) != "":
+			how = "text that is white on white"
+		case k == "class" || k == "id":
+			for _, c := range strings.Fields(string(value)) {
+				if by := m.classes[map[string]string{"class": ".", "id": "#"}[k]+c]; by != "" {
+					how = "text that is " + by
+				}
+			}
+		case attributes[k] && len(value) >= minHidden:
+			m.hidden(m.at, m.end, string(value), "the attribute "+k)
+		}
+	}
+	switch {
+	case name == "style" && !closed:
+		m.style = true
+	case closed || void[name]:
+	case m.depth > 0 && name == m.name:
+		m.depth++
+	case m.depth == 0 && how != "":
+		m.name, m.how, m.depth, m.from = name, how, 1, m.at
+		m.inside.Reset()
+	}
+}
+
+// close ends an element that is not shown.
+func (m *markup) close(end int) {
+	m.depth = 0
+	if inside := strings.TrimSpace(m.inside.String()); inside != "" {
+		m.hidden(m.from, end, inside, m.how)
+		m.cut(m.from, end)
+	}
+}
+
+// comment reads a comment, or what a page shows as little.
+func (m *markup) comment(start, end int, inside string) {
+	if m.depth > 0 {
+		m.inside.WriteString(inside)
+		return
+	}
+	m.hidden(start, end, inside, "a comment")
+	m.cut(start, end)
+}
+
+// hidden reports text that is not shown if it speaks to the agent.
+func (t *text) hidden(start, end int, inside, how string) {
+	if len(inside) < minHidden {
+		return
+	}
+	rule, whole := spoken(inside)
+	t.unread = t.unread || !whole
+	if rule != nil {
+		t.find(Hidden, rule.ID, High, start, end, how+": "+excerpt(inside))
+	}
+}
+
+// ruleSet is one of a style sheet: selectors and declarations.
+var ruleSet = prefilter.Lazy(`([^{}]{1,400})\{([^{}]{1,1000})\}`)
+
+// maxClasses is how many selectors of a page are kept.
+const maxClasses = 4096
+
+// rules reads a style sheet for classes and ids that hide.
+func (m *markup) rules(sheet string) {
+	if len(sheet) > maxMarkup {
+		m.unread = true
+		return
+	}
+	for _, r := range ruleSet().FindAllStringSubmatch(sheet, maxClasses) {
+		by := hides(r[2])
+		if by == "" {
+			continue
+		}
+		if m.classes == nil {
+			m.classes = map[string]string{}
+		}
+		for sel := range strings.SplitSeq(r[1], ",") {
+			sel = strings.TrimSpace(sel)
+			if i := strings.LastIndexAny(sel, ".#"); i >= 0 && !strings.ContainsAny(sel[i+1:], " >:[") && len(m.classes) < maxClasses {
+				m.classes[sel[i:]] = by
+			}
+		}
+	}
+}
+
+// reference is a definition of Markdown that is never shown, since nothing refers to
+// it: people write comments that way.
+var reference = prefilter.Lazy(`(?m)^ {0,3}\[(?://|comment|_|-|#|\s?)\]: ?<?[^\s>]{0,200}>?[ \t]+["'(]([^\n]{8,1000})["')][ \t]*$`)
+
+// markdown finds text that Markdown does not show, beside that of HTML.
+func (t *text) markdown() {
+	if !strings.Contains(t.s, "]: ") {
+		return
+	}
+	for _, x := range reference().FindAllStringSubmatchIndex(t.s, -1) {
+		t.hidden(x[0], x[1], t.s[x[2]:x[3]], "a comment of Markdown")
+		t.cut(x[0], x[1])
+	}
+}
