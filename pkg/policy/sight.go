@@ -52,6 +52,16 @@ type names struct {
 // floating reports whether the glob matches a name in any folder.
 func (n names) floating() bool { return strings.HasPrefix(n.glob, "**/") }
 
+// outside reports whether nothing that the glob matches lies below a folder, or is
+// that folder, because it has too few folders above it.
+func (n names) outside(folder string) bool {
+	if !strings.HasPrefix(n.glob, "/") || strings.Contains(n.glob, "**") || folder == "/" {
+		return false
+	}
+	deep, top := strings.Count(n.glob, "/"), strings.Count(folder, "/")
+	return deep < top || deep == top && !effect.Overlap(n.glob, effect.Quote(folder), true)
+}
+
 // kept reports whether a folder is the hidden one in which the glob's files lie, such
 // as ~/.aws.
 func (n names) kept(folder string) bool {

@@ -161,6 +161,9 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 func (s *search) pattern(t *touched, e *effect.Effect, sight sight) {
 	for _, set := range s.x.sets(e.Path, true) {
 		for _, g := range set.set.AppendTouched(s.found[:0], e.Path, true, e.Recursive) {
+			if e.Tree && set.names[g].outside(folder(e.Path)) {
+				continue
+			}
 			switch set.names[g].named(e.Path) {
 			case all:
 				t.sure.add(set.rule[g])

@@ -150,7 +150,7 @@ func (r *reader) removeFound() {
 }
 
 // placeholders puts what find finds in place of {}, which stands for it in the
-// command that find runs: one command for each place and name.
+// command that find runs: one command for each place if one name is left.
 func (r *reader) placeholders(role role, words []Word) [][]Word {
 	if role != roleArgvSemi || r.level.style&expr == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
 		return [][]Word{words}
@@ -158,7 +158,7 @@ func (r *reader) placeholders(role role, words []Word) [][]Word {
 	names := []string{""}
 	for i := 1; i < len(r.args); i++ {
 		if &r.args[i] == &words[0] {
-			if list := found(r.args, i-1); list != nil {
+			if list := found(r.args, i-1); len(list) == 1 {
 				names = list
 			}
 		}

@@ -55,7 +55,7 @@ func Query(language string, text Word) (Use, bool) {
 }
 
 // applyInput acts upon roles of text and files that only one program reads, and
-// upon those that say what is worked on.
+// upon those that say what is worked on, or what is added to the program.
 func (r *reader) applyInput(role role, w Word) {
 	switch role {
 	case roleLines:
@@ -69,6 +69,8 @@ func (r *reader) applyInput(role role, w Word) {
 		r.places = append(r.places, w)
 	case roleMethod:
 		r.method(w.Text)
+	case rolePlugin:
+		r.plugin(w)
 	case roleUnset:
 		if hasPrefix(w.Text, "SHIELD_") {
 			r.effect(effect.ChangeGuard)

@@ -272,8 +272,6 @@ func (r *reader) applyOther(role role, w Word) {
 		r.url(w)
 	case roleSource:
 		r.touch(effect.ChangeRemote, w, false)
-	case rolePlugin:
-		r.plugin(w)
 	case roleImageSource:
 		r.images(w)
 	case roleFetch:
