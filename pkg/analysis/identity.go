@@ -12,7 +12,7 @@ import (
 const maxIdentified = 4 << 20
 
 // Identify says what the file at a canonical path is. ok is false for what is not
-// there, is no regular file, or is not looked at.
+// there, is not a regular file, or is not looked at.
 func (an *Analyzer) Identify(path string) (id effect.Identity, ok bool) {
 	if an.files == nil {
 		return id, false

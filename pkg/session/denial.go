@@ -13,6 +13,7 @@ type Denial struct {
 	At      int64    `json:"at"`
 	Action  string   `json:"action"` // its hash
 	Rule    string   `json:"rule,omitempty"`
+	Unasked bool     `json:"unasked,omitempty"` // nobody could be asked: it counts for its targets, and does not stop the session
 	Targets []Target `json:"targets,omitempty"`
 }
 
@@ -79,7 +80,7 @@ func (r *Record) deny(d Denial, now int64, opts *Options) {
 	r.Denials = append(r.Denials, d)
 	recent := 0
 	for _, d := range r.Denials {
-		if now-d.At < denialsSpan {
+		if now-d.At < denialsSpan && !d.Unasked {
 			recent++
 		}
 	}

@@ -184,7 +184,7 @@ func (s *Session) with(d *Delta) map[string]fileEntry {
 		e := at(path)
 		e.labels |= bits(f.Labels)
 		e.tree = e.tree || f.Tree
-		e.id = effect.Identity{} // it is written anew
+		e.id = effect.Identity{} // its file is another now
 		set(path, e)
 	}
 	for path, id := range d.met {

@@ -32,7 +32,7 @@ func (d *Delta) Empty() bool {
 // Learn returns what an action adds to its session if it runs. events are the
 // kinds of effects, and action types, that the policy asks for.
 func Learn(c *analysis.Case, events []string, counts bool) Delta {
-	l := learner{c: c, d: Delta{Files: c.Files, Counts: counts}}
+	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts}}
 	for i := range c.Effects {
 		l.effect(&c.Effects[i])
 	}
@@ -48,6 +48,16 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 		}
 	}
 	return l.d
+}
+
+// apart returns the files that an action leaves behind, without the folders that
+// hold a workspace: what was in them before came from nowhere else.
+func apart(c *analysis.Case) []effect.File {
+	return slices.DeleteFunc(slices.Clone(c.Files), func(f effect.File) bool {
+		return f.Tree && slices.ContainsFunc(c.At().Roots, func(root string) bool {
+			return root == f.Path || strings.HasPrefix(root, strings.TrimSuffix(f.Path, "/")+"/")
+		})
+	})
 }
 
 type learner struct {

@@ -103,8 +103,8 @@ func (h *hasher) values(text string, all bool) (out []Value) {
 	return out
 }
 
-// looksRandom reports whether a text has the entropy of a credential, and is no
-// path, address or word.
+// looksRandom reports whether a text has the entropy of a credential, and is not a
+// path, an address or a word.
 func looksRandom(s string) bool {
 	if len(s) < leastValue || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
 		return false

@@ -240,10 +240,13 @@ func (r *recall) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 
 // deny adds a denial to the session of a host.
 func (r *recall) deny(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
-	if r == nil || r.p.host == "" || v.Error != "" {
+	unasked := v.Error == "unavailable"
+	if r == nil || r.p.host == "" || v.Error != "" && !unasked {
 		return v
 	}
-	return r.add(v, &session.Delta{Denial: session.Denied(c, v.Rule)})
+	d := session.Denied(c, v.Rule)
+	d.Unasked = unasked
+	return r.add(v, &session.Delta{Denial: d})
 }
 
 func (r *recall) add(v verdict.Verdict, d *session.Delta) verdict.Verdict {
