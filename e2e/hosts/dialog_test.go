@@ -155,7 +155,7 @@ func TestHostsPermission(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			installed(t, d)
 			if d.dialog.rule.file == "" {
-				record(t, d.name, map[string]string{"permission": "not offered"})
+				record(t, d.name, map[string]string{"permission": "not used"})
 				return
 			}
 			for _, ruled := range []bool{false, true} {

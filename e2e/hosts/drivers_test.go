@@ -113,7 +113,7 @@ trust_level = "trusted"
 		},
 		args:    []string{"exec", "--skip-permissions-unsafe", "-m", "custom:fake-model", "run it"},
 		off:     switched{file: ".factory/settings.json", members: object{"hooks": object{"hooksDisabled": true}}},
-		untried: "not tried: needs the host's own service",
+		untried: "not tried: its daemon or service is out of reach",
 	},
 	{
 		name: "cline", program: ".bin/cline",
