@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 		{"no mode", channel, "claude-code", "claude-code_2-1-330_harness", "1", "git push --force", `"x":1`, false},
 		{"nobody attends", channel, "claude-code", "claude-code_2-1-330_harness", "", "git push --force", `"permission_mode":"default"`, false},
 		{"a sub-agent", channel, "claude-code", "claude-code_2-1-330_harness", "1", "git push --force", `"permission_mode":"default","agent_id":"a1"`, false},
+		{"a project that sets the version", channel, "claude-code", "claude-code_2-1-330_harness", "1", "git push --force", `"permission_mode":"default","cwd":"WORK/.settings"`, false},
 		{"a host that asks nobody", channel, "codex", "claude-code_2-1-330_harness", "1", "git push --force", `"permission_mode":"default"`, false},
 	} {
 		w := newWorld(t)
@@ -47,6 +49,11 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 		if err := os.WriteFile(config, []byte("classifier: {model: none}\n"+c.settings), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		place := filepath.Join(w.Dir, ".settings", ".claude", "settings.json")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(place), 0o700), os.WriteFile(place, []byte(`{"env":{"AI_AGENT":"claude-code_2-1-330_x"}}`), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		c.more = strings.ReplaceAll(c.more, "WORK", w.Dir)
 		in := fmt.Sprintf(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":%q},%s}`, c.command, c.more)
 		status, out, errs := run(t, inProcess(w), in, "hook", c.host, "--config", config, "--state", state)
 		logged, err := os.ReadFile(filepath.Join(state, "audit.jsonl"))

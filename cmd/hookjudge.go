@@ -138,7 +138,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 		answer, err := h.Answer(ctx, event, true, "")
 		return hookAnswer{Allow: true, Answer: answer}, err
 	}
-	w.hostAsks = func() error { return h.Asks(ctx, in, w.Getenv) }
+	w.hostAsks = func() error { return hostAsks(ctx, w, h, foldersOf(w, h, event), in) }
 	set, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Host = true, h.Name })
 	if err != nil {
 		return hookAnswer{}, err

@@ -36,7 +36,6 @@ func hookedHost(name string, permission bool) (*host.Host, error) {
 // the person's own asks for a question. A denial is told; otherwise nothing is said, so
 // that the host asks.
 func judgePermission(ctx context.Context, w *World, h *host.Host, p *shield.Pipeline, on bool, event host.Event, in []byte) (hookAnswer, error) {
-	dirs := []string{w.Dir}
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
 		if err != nil {
@@ -47,11 +46,24 @@ func judgePermission(ctx context.Context, w *World, h *host.Host, p *shield.Pipe
 			return hookAnswer{Reason: fmt.Sprintf("tier %d: %s", v.Tier, v.Reasoning)}, nil
 		}
 		on = on && v.Decision == verdict.Allow && !v.Degraded
-		dirs = append(dirs, a.CWD)
 	}
-	speaks := on && personAsks(ctx, w, h, dirs, in) == nil && ctx.Err() == nil
+	speaks := on && personAsks(ctx, w, h, foldersOf(w, h, event), in) == nil && ctx.Err() == nil
 	answer, err := h.Answer(ctx, event, !speaks, "")
 	return hookAnswer{Allow: true, Answer: answer}, err
+}
+
+// foldersOf returns the folders in or below which the project of an event may be.
+func foldersOf(w *World, h *host.Host, event host.Event) []string {
+	dirs := []string{w.Dir}
+	if _, project, _ := h.PermissionRules(); project != "" {
+		dirs = append(dirs, w.Getenv(project))
+	}
+	for _, raw := range event.Actions {
+		if a, err := action.Parse(raw); err == nil { // else nothing is judged
+			dirs = append(dirs, a.CWD)
+		}
+	}
+	return dirs
 }
 
 // Bounds of the search for a person's own rules.
@@ -66,13 +78,39 @@ const (
 // are looked for in each of dirs and above it, since nothing says where the host's
 // project begins.
 func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) error {
-	options, project, places := h.PermissionRules()
+	options, _, places := h.PermissionRules()
 	if err := bringsRules(w.parent, options); err != nil {
 		return err
 	}
-	if project != "" {
-		dirs = append(slices.Clone(dirs), w.Getenv(project))
+	return eachFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
+		asked, err := p.Asked(ctx, in, doc)
+		if err != nil || asked {
+			return errors.Join(err, fmt.Errorf("%s has a rule about it", name))
+		}
+		return nil
+	})
+}
+
+// hostAsks returns why a host is not told to ask its person about an event, or nil if
+// it is: it was not seen to wait for one, or what says so could be a project's word.
+func hostAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in []byte) error {
+	if err := h.Asks(ctx, in, w.Getenv); err != nil {
+		return err
 	}
+	variables, places := h.AskSources()
+	return eachFile(w, places, dirs, func(_ *host.Place, name string, doc []byte) error {
+		for _, v := range variables {
+			if bytes.Contains(doc, []byte(v)) {
+				return fmt.Errorf("%s names %s, by which the version of the host is known", name, v)
+			}
+		}
+		return nil
+	})
+}
+
+// eachFile calls f with the files of places that exist, for a project those in each of
+// dirs and above it, and returns the first error. One that cannot be read is one.
+func eachFile(w *World, places []host.Place, dirs []string, f func(p *host.Place, name string, doc []byte) error) error {
 	read := 0
 	for i := range places {
 		p := &places[i]
@@ -90,10 +128,10 @@ func personAsks(ctx context.Context, w *World, h *host.Host, dirs []string, in [
 					return errors.Join(err, fmt.Errorf("%s cannot be read", name))
 				}
 				if read++; read > maxRuleFiles {
-					return fmt.Errorf("more than %d files of rules", maxRuleFiles)
+					return fmt.Errorf("more than %d files of settings", maxRuleFiles)
 				}
-				if asked, err := p.Asked(ctx, in, doc); err != nil || asked {
-					return errors.Join(err, fmt.Errorf("%s has a rule about it", name))
+				if err := f(p, name, doc); err != nil {
+					return err
 				}
 			}
 		}

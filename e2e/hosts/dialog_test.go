@@ -18,6 +18,7 @@ type dialog struct {
 	args  []string       // that start it with a first message; @MODE@ is the mode
 	modes []string       // in which the host is told to ask; none where it is told to deny
 	call  map[string]any // more arguments of a shell call, with which the host asks by itself
+	own   string         // what the screen shows of a question that comes before and that Enter approves; "" where none comes
 	asks  string         // what the screen shows while it asks
 	no    []string       // keys that answer, and then go on with a second message
 	yes   []string
@@ -71,8 +72,16 @@ func (s *screen) until(came func(text string) bool) bool {
 // question waits until the host asks, and a little longer, in which it must wait.
 func (s *screen) question(c call) {
 	s.r.t.Helper()
-	asks := func(text string) bool { return strings.Contains(text, s.r.driver.dialog.asks) }
-	if !s.until(asks) {
+	d, approved := s.r.driver.dialog, false
+	asks := func(text string) bool { return strings.Contains(text, d.asks) }
+	came := s.until(func(text string) bool {
+		if !approved && d.own != "" && strings.Contains(text, d.own) {
+			approved = true
+			s.tmux("send-keys", "Enter")
+		}
+		return asks(text)
+	})
+	if !came {
 		s.r.t.Fatalf("the host does not ask:\n%s\n%s", s.tmux("capture-pane", "-p"), s.r.model.told("shield"))
 	}
 	time.Sleep(3 * time.Second)
@@ -146,7 +155,7 @@ func TestHostsPermission(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			installed(t, d)
 			if d.dialog.rule.file == "" {
-				record(t, d.name, map[string]string{"permission": "not offered"})
+				record(t, d.name, map[string]string{"permission": "not used"})
 				return
 			}
 			for _, ruled := range []bool{false, true} {

@@ -90,6 +90,10 @@ trust_level = "trusted"
 		off:    switched{file: ".qwen/settings.json", members: object{"disableAllHooks": true}},
 		agent:  "general-purpose",
 		resume: []string{"--continue", "-p", "go on", "-o", "json", "--auth-type", "openai", "--approval-mode", "yolo"},
+		dialog: dialog{
+			args: []string{"--auth-type", "openai", "--approval-mode", "@MODE@", "-i", "run it"}, modes: []string{"default", "auto-edit", "yolo"},
+			own: "Allow execution of", asks: "Do you want to proceed?", no: []string{"Down", "Enter"}, yes: []string{"Enter"},
+		},
 	},
 	{
 		name: "copilot", program: ".bin/copilot",
@@ -109,7 +113,7 @@ trust_level = "trusted"
 		},
 		args:    []string{"exec", "--skip-permissions-unsafe", "-m", "custom:fake-model", "run it"},
 		off:     switched{file: ".factory/settings.json", members: object{"hooks": object{"hooksDisabled": true}}},
-		untried: "not tried: needs the host's own service",
+		untried: "not tried: its daemon or service is out of reach",
 	},
 	{
 		name: "cline", program: ".bin/cline",

@@ -55,6 +55,15 @@ func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) 
 	return encode(out)
 }
 
+// AskSources are the variables of the environment that [Host.Asks] reads, and the files
+// by which a project could have set them: what these name proves nothing.
+func (h *Host) AskSources() (variables []string, files []Place) {
+	for _, f := range h.form.Ask.Sources {
+		files = append(files, Place{Place: f, host: h})
+	}
+	return h.form.Ask.Variables, files
+}
+
 // AsksIn returns the versions and modes of the host in which it was seen to wait for
 // its person.
 func (h *Host) AsksIn() (versions, modes []string) {

@@ -47,6 +47,7 @@ type Ask struct {
 	Answer    string   // jq: {event, id, reason} → what has the host ask
 	Variables []string // of the environment, that Seen reads
 	Seen      string   // jq: {input, env} → {version, mode}, where a person attends; else null
+	Sources   []Place  // files from which the host takes its environment, which must not name Variables; only read
 	Versions  []string // in which the program was seen to wait
 	Modes     []string // in which it was
 }
@@ -120,7 +121,7 @@ func (h *Host) Check() error {
 			return fmt.Errorf("tool %s is also internal", name)
 		}
 	}
-	if a := h.Ask; a.Answer != "" && (a.Seen == "" || len(a.Versions)*len(a.Modes) == 0) {
+	if a := h.Ask; a.Answer != "" && (a.Seen == "" || len(a.Sources)*len(a.Versions)*len(a.Modes) == 0) {
 		return errors.New("ask does not say where the host was seen to wait for a person")
 	}
 	if err := h.Permission.check(); err != nil {
