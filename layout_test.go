@@ -152,7 +152,7 @@ var layers = [][]string{
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "internal/hostile"},
 	{"pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
-	{"pkg/report", "pkg/evaluate/evaltest"},
+	{"pkg/report", "pkg/evaluate/evaltest", "pkg/gateway"},
 	{"pkg/shield"},
 	{"pkg/score"},
 	{"cmd"},

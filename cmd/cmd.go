@@ -58,6 +58,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"run", runCommand},
 		{"exec", execCommand},
 		{"hook", hookCommand},
+		{"mcp", mcpCommand},
 		{"init", initCommand},
 		{"explain", explainCommand},
 		{"score", scoreCommand},

@@ -35,6 +35,7 @@ type Settings struct {
 	Audit        Audit      `yaml:"audit" json:"audit"`
 	Hook         Hook       `yaml:"hook" json:"hook"`
 	Trusted      Trusted    `yaml:"trusted" json:"trusted"`
+	MCP          MCP        `yaml:"mcp" json:"mcp"`
 	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
 }
 
@@ -126,6 +127,11 @@ type Trusted struct {
 	Targets    []string `yaml:"targets" json:"targets"`         // globs of databases, clusters and resources
 }
 
+// MCP settings are those of the gateway before MCP servers.
+type MCP struct {
+	Sampling string `yaml:"sampling" json:"sampling"` // deny or allow: whether servers may use the client's model
+}
+
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
 // ten minutes.
 const MaxHookTimeout = 590 * time.Second
@@ -146,6 +152,7 @@ func Default() Settings {
 		Audit:        Audit{Enabled: true, MaxBytes: 64 << 20},
 		Hook:         Hook{Answer: "delegate", Timeout: Duration(50 * time.Second)},
 		Trusted:      Trusted{GitRemotes: []string{"origin"}},
+		MCP:          MCP{Sampling: "deny"},
 		MaxRecordLen: 1 << 20,
 	}
 }
@@ -178,6 +185,7 @@ func (s *Settings) faults() []fault {
 		atMost("approval.timeout", s.Approval.Timeout, day),
 		between("hook.timeout", s.Hook.Timeout, Duration(time.Second), Duration(MaxHookTimeout)),
 		oneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
+		oneOf("mcp.sampling", s.MCP.Sampling, "deny", "allow"),
 		oneOf("budget_reset", s.BudgetReset, "local", "utc"),
 		oneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
 	} {

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -130,6 +131,23 @@ func (d *detector) findFolded(text string) *speechRule {
 		return d.find(folded)
 	}
 	return nil
+}
+
+// theOverrides are the rules for texts that anybody reads, not only a judge.
+var theOverrides = sync.OnceValue(func() *detector {
+	return newDetector(slices.DeleteFunc(slices.Clone(speechRules()), func(r speechRule) bool {
+		return !slices.Contains([]string{"override_instructions", "instructions_revoked", "new_instructions", "prompt_wanted", "decode_and_obey", "turn_forged"}, r.name)
+	}))
+})
+
+// Overrides returns the name of the rule that a text meets which tries to replace
+// the instructions of whatever model reads it; "" if it meets none, which does
+// not mean that it does not try.
+func Overrides(text string) string {
+	if r := theOverrides().findFolded(text); r != nil {
+		return r.name
+	}
+	return ""
 }
 
 // holds reports whether an action contains a text.
