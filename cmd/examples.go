@@ -46,6 +46,7 @@ var examples = map[string][]example{
 	},
 	"mcp": {
 		{"Judge the calls that a client makes of a server: the command in the client's list of servers.", `shield mcp -- npx -y @modelcontextprotocol/server-filesystem /home/me/app`},
+		{"Put the servers in the list of Claude Code behind shield.", `shield mcp install claude-code`},
 		{"See which tools wait because they are new or have changed, and accept one.", `shield mcp tools diff filesystem && shield mcp tools accept filesystem read_file`},
 	},
 	"init": {

@@ -32,7 +32,7 @@ func mcpCommand(w *World) *cli.Command {
 			&cli.StringFlag{Name: "name", Usage: "call the server `NAME` in the log, in action types and in shield mcp tools; the default is made of its command line"},
 			&cli.StringFlag{Name: "record", Usage: "append each judged action to `FILE`, for shield score"},
 		),
-		Subcommands: []*cli.Command{mcpToolsCommand(w)},
+		Subcommands: append(mcpInstallCommands(w), mcpToolsCommand(w)),
 		Action: func(c *cli.Context) error {
 			var own *statusError // the server's
 			err := relay(c, w)

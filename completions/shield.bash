@@ -262,7 +262,7 @@ _shield() {
 	"shield hook uninstall --scope") choices="user project managed" action=none ;;
 	"shield hook status ") choices="--all --help" ;;
 	"shield hook list ") choices="--help" ;;
-	"shield mcp ") choices="tools --config --policy --model --onnxruntime --state --root --color --name --record --help" ;;
+	"shield mcp ") choices="install uninstall tools --config --policy --model --onnxruntime --state --root --color --name --record --help" ;;
 	"shield mcp --config") choices="" action=file ;;
 	"shield mcp --policy") choices="default offline strict permissive" action=file ;;
 	"shield mcp --model") choices="none" action=directory ;;
@@ -272,6 +272,10 @@ _shield() {
 	"shield mcp --color") choices="auto always never" action=none ;;
 	"shield mcp --name") choices="" action=none ;;
 	"shield mcp --record") choices="" action=file ;;
+	"shield mcp install ") choices="--scope --dry-run --help" ;;
+	"shield mcp install --scope") choices="user project" action=none ;;
+	"shield mcp uninstall ") choices="--scope --dry-run --help" ;;
+	"shield mcp uninstall --scope") choices="user project" action=none ;;
 	"shield mcp tools ") choices="list diff accept --help" ;;
 	"shield mcp tools list ") choices="--config --state --help" ;;
 	"shield mcp tools list --config") choices="" action=file ;;

@@ -67,6 +67,9 @@ type reply func(c *conn, m *message) bool
 
 const echoTool = `{"name":"echo","description":"Says it again.","inputSchema":{"type":"object","properties":{"message":{"type":"string"}}}}`
 
+// testFrame is the longest frame in tests, in bytes.
+const testFrame = 1 << 20
+
 // connect connects a client. state is the state folder, "" for a new one.
 func connect(t *testing.T, state string, change func(*Options), serve reply) *conn {
 	t.Helper()
@@ -130,7 +133,9 @@ func connect(t *testing.T, state string, change func(*Options), serve reply) *co
 		}
 	}()
 	go func() {
-		c.ended <- New(opts).Relay(t.Context(), Side{Out: clientOut, In: clientIn}, Side{Out: serverOut, In: serverIn})
+		g := New(opts)
+		g.maxFrame, g.maxQueue = testFrame, 4*testFrame
+		c.ended <- g.Relay(t.Context(), Side{Out: clientOut, In: clientIn}, Side{Out: serverOut, In: serverIn})
 	}()
 	t.Cleanup(func() { to.Close() })
 	return c

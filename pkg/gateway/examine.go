@@ -250,10 +250,21 @@ func pointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(canonjson.Quote(name))
 }
 
-// found tells of what was found in what the server has said.
+// found tells of what was found in what the server has said, as long as that is
+// not too often.
 func (g *Gateway) found(where string, f Findings) {
-	if len(f) > 0 {
+	if len(f) == 0 {
+		return
+	}
+	g.mu.Lock()
+	g.finds++
+	n := g.finds
+	g.mu.Unlock()
+	switch {
+	case n < maxFinds:
 		g.notify("%s holds %s (%s)", canonjson.Quote(where), f, modeWord(g.opts.Mode))
+	case n == maxFinds:
+		g.notify("%d of its messages hold something; of further ones nobody is told", n)
 	}
 }
 

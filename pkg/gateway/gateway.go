@@ -54,7 +54,8 @@ const (
 	maxUnasked  = 100      // requests that a server may put to the client's model and person
 	maxRefused  = 1000     // frames that a server may send in vain
 	maxTold     = 20       // notices about refused frames
-	maxQueue    = 64 << 20 // bytes that wait to be written, in each direction
+	maxFinds    = 200      // notices about what messages hold
+	maxQueue    = 64 << 20 // bytes that wait to be written
 	judgeTime   = 50 * time.Second
 	settleGrace = 5 * time.Second // for what is judged when the client has ended
 )
@@ -65,6 +66,8 @@ type Gateway struct {
 	toClient *outbox
 	toServer *outbox
 	judging  sync.WaitGroup
+	maxFrame int // bytes of a frame
+	maxQueue int // bytes that wait to be written, in each direction
 	slots    chan struct{}
 
 	mu       sync.Mutex
@@ -82,6 +85,7 @@ type Gateway struct {
 	unasked  int
 	refused  int
 	told     int
+	finds    int
 	noAnswer error // why the server will answer nothing more
 }
 
@@ -112,7 +116,7 @@ func New(opts Options) *Gateway {
 		opts.Mode = Block
 	}
 	g := &Gateway{
-		opts: opts, slots: make(chan struct{}, maxJudging),
+		opts: opts, maxFrame: maxFrame, maxQueue: maxQueue, slots: make(chan struct{}, maxJudging),
 		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{}, listed: map[string]*tool{}, states: map[string]string{},
 	}
 	g.changed = sync.NewCond(&g.mu)
@@ -139,10 +143,10 @@ type Side struct {
 func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g.toClient, g.toServer = newOutbox(client.In, maxQueue), newOutbox(server.In, maxQueue)
+	g.toClient, g.toServer = newOutbox(client.In, g.maxQueue), newOutbox(server.In, g.maxQueue)
 	clientEnd, serverEnd := make(chan error, 1), make(chan error, 1)
-	go func() { clientEnd <- g.fromClient(ctx, newFrames(client.Out, maxFrame)) }()
-	go func() { serverEnd <- g.fromServer(newFrames(server.Out, maxFrame)) }()
+	go func() { clientEnd <- g.fromClient(ctx, newFrames(client.Out, g.maxFrame)) }()
+	go func() { serverEnd <- g.fromServer(newFrames(server.Out, g.maxFrame)) }()
 	ended := false
 	for {
 		select {

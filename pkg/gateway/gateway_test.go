@@ -100,9 +100,9 @@ func TestClientFrames(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\ud800"}}`:                                           "surrogate",
 		`{"jsonrpc":"2.0","id":7,"method":"ping"`:                                                                    "JSON",
 		`hello`: "JSON",
-		`{"jsonrpc":"2.0","id":7,"method":"ping"}{"jsonrpc":"2.0","id":8,"method":"tools/call"}`:                              "JSON",
-		`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"` + strings.Repeat("x", maxFrame) + `"}}`:                     "16 MiB",
-		`{"jsonrpc":"2.0","method":"ping","params":{"a":"` + strings.Repeat(`\"id\":9,`, maxFrame/8) + `","id":"no"},"id":7}`: "16 MiB",
+		`{"jsonrpc":"2.0","id":7,"method":"ping"}{"jsonrpc":"2.0","id":8,"method":"tools/call"}`:                               "JSON",
+		`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"` + strings.Repeat("x", testFrame) + `"}}`:                     "too long",
+		`{"jsonrpc":"2.0","method":"ping","params":{"a":"` + strings.Repeat(`\"id\":9,`, testFrame/8) + `","id":"no"},"id":7}`: "too long",
 	} {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()

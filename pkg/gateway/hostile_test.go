@@ -69,8 +69,8 @@ func TestHostileServers(t *testing.T) {
 		"no JSON":                    {say("tools/list", true, "spam spam", "{", "\x00\x01", "}{"), "echo", "spam spam", "dropped"},
 		"broken UTF-8":               {say("tools/list", true, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\"\xff\"}}"), "echo", "\xff", "UTF-8"},
 		"a deep result":              {say("tools/list", false, `{"jsonrpc":"2.0","id":{id},"result":`+strings.Repeat(`{"a":`, 1000)+"1"+strings.Repeat("}", 1001)), "", `{"a":{"a"`, "nested"},
-		"a giant result":             {say("tools/list", false, `{"jsonrpc":"2.0","id":{id},"result":{"tools":[],"x":"`+strings.Repeat("x", maxFrame)+`"}}`), "", "xxxx", "16 MiB"},
-		"a giant result, id last":    {say("tools/list", false, `{"jsonrpc":"2.0","result":{"tools":[],"x":"`+strings.Repeat("x", maxFrame)+`"},"id":{id}}`), "", "xxxx", "16 MiB"},
+		"a giant result":             {say("tools/list", false, `{"jsonrpc":"2.0","id":{id},"result":{"tools":[],"x":"`+strings.Repeat("x", testFrame)+`"}}`), "", "xxxx", "too long"},
+		"a giant result, id last":    {say("tools/list", false, `{"jsonrpc":"2.0","result":{"tools":[],"x":"`+strings.Repeat("x", testFrame)+`"},"id":{id}}`), "", "xxxx", "too long"},
 		"answers to no question":     {say("tools/list", true, flood(300, func(i int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"spam":1}}`, 1000+i) })...), "echo", "spam", "no question"},
 		"a second answer":            {say("tools/list", true, `{"jsonrpc":"2.0","id":{id},"result":{"tools":[`+echoTool+`]}}`), "echo", "never sent", "no question"},
 		"an answer without an id":    {say("tools/list", true, `{"jsonrpc":"2.0","id":null,"result":{"spam":1}}`), "echo", "spam", "dropped"},
@@ -174,7 +174,7 @@ func TestServerThatDoesNotRead(t *testing.T) {
 		return true
 	})
 	c.send(`{"jsonrpc":"2.0","id":"a","method":"prompts/list"}`)
-	big := strings.Repeat("x", maxFrame-200)
+	big := strings.Repeat("x", testFrame-200)
 	for i := range 7 {
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/list","params":{"cursor":"%s"}}`, i, big))
 	}

@@ -406,5 +406,10 @@ func (g *Gateway) answerHello(c *call, m *message, result object) {
 	g.notify("its instructions to the model are withheld: %s; look at them with: shield mcp tools diff %s", why, g.opts.Server.Name)
 	out := maps.Clone(result)
 	delete(out, "instructions")
-	g.tellClient(rebuilt(m, "result", out))
+	m, err := read(rebuilt(m, "result", out))
+	if err != nil {
+		g.refuse(c, err.Error())
+		return
+	}
+	g.pass(c, m, "result", out)
 }

@@ -149,6 +149,37 @@ var methodClasses = [...]struct {
 	{"judge", []string{"tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete"}},
 }
 
+// Clients are the MCP clients whose lists of servers are known.
+var Clients = [...]Client{
+	{"claude-desktop", "Claude Desktop", [][]string{[]string{"mcpServers"}}, []ClientFile{
+		{"user", "darwin", "Library/Application Support/Claude/claude_desktop_config.json"},
+		{"user", "windows", "AppData/Roaming/Claude/claude_desktop_config.json"},
+		{"user", "linux", ".config/Claude/claude_desktop_config.json"},
+	}},
+	{"claude-code", "Claude Code", [][]string{[]string{"mcpServers"}, []string{"projects", "*", "mcpServers"}}, []ClientFile{
+		{"user", "", ".claude.json"},
+		{"project", "", ".mcp.json"},
+	}},
+	{"cursor", "Cursor", [][]string{[]string{"mcpServers"}}, []ClientFile{
+		{"user", "", ".cursor/mcp.json"},
+		{"project", "", ".cursor/mcp.json"},
+	}},
+	{"vscode", "VS Code", [][]string{[]string{"servers"}}, []ClientFile{
+		{"user", "darwin", "Library/Application Support/Code/User/mcp.json"},
+		{"user", "windows", "AppData/Roaming/Code/User/mcp.json"},
+		{"user", "linux", ".config/Code/User/mcp.json"},
+		{"project", "", ".vscode/mcp.json"},
+	}},
+	{"codex", "OpenAI Codex", [][]string{[]string{"mcp_servers"}}, []ClientFile{
+		{"user", "", ".codex/config.toml"},
+		{"project", "", ".codex/config.toml"},
+	}},
+	{"gemini-cli", "Gemini CLI", [][]string{[]string{"mcpServers"}}, []ClientFile{
+		{"user", "", ".gemini/settings.json"},
+		{"project", "", ".gemini/settings.json"},
+	}},
+}
+
 var starters = []string{"npx", "bunx", "uvx", "node", "bun", "deno", "python", "python3", "pipx", "uv", "npm", "pnpm", "yarn", "docker", "podman", "sh", "bash", "env", "cmd", "tsx"}
 
 var shapes = [...]shape{
