@@ -152,7 +152,7 @@ var layers = [][]string{
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state", "internal/speech"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "pkg/sanitize", "internal/hostile"},
 	{"pkg/session", "pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
-	{"pkg/report", "pkg/evaluate/evaltest"},
+	{"pkg/report", "pkg/evaluate/evaltest", "pkg/gateway"},
 	{"pkg/shield"},
 	{"pkg/score"},
 	{"cmd"},

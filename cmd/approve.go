@@ -44,7 +44,7 @@ func approval(set *config.Loaded, w *World, command string) approve.Options {
 		person = "a person"
 	}
 	return approve.Options{
-		Hosted: strings.HasPrefix(command, "hook "), Host: w.hostAsks,
+		Hosted: strings.HasPrefix(command, "hook ") || command == "mcp", Host: w.hostAsks,
 		Person: person, Asker: asker(command), Getenv: w.Getenv, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
 		// In the mode in which a question is asked the terminal does not turn ^C
 		// into a signal.

@@ -59,6 +59,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"run", runCommand},
 		{"exec", execCommand},
 		{"hook", hookCommand},
+		{"mcp", mcpCommand},
 		{"init", initCommand},
 		{"explain", explainCommand},
 		{"sanitize", sanitizeCommand},

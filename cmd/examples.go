@@ -44,6 +44,11 @@ var examples = map[string][]example{
 		{"Verify that the host enforces a denial.", `shield hook status claude-code`},
 		{"Judge one tool call by hand.", `echo '{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"cwd":"/tmp"}' | shield hook claude-code`},
 	},
+	"mcp": {
+		{"Judge the calls that a client makes of a server: the command in the client's list of servers.", `shield mcp -- npx -y @modelcontextprotocol/server-filesystem /home/me/app`},
+		{"Put the servers in the list of Claude Code behind shield.", `shield mcp install claude-code`},
+		{"See which tools wait because they are new or have changed, and accept one.", `shield mcp tools diff filesystem && shield mcp tools accept filesystem read_file`},
+	},
 	"init": {
 		{"Judge what is typed into this bash.", `eval "$(shield init bash)"`},
 		{"The same in fish.", `shield init fish | source`},

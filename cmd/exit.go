@@ -22,7 +22,7 @@ var statuses = []struct {
 }{
 	{statusAllow, "At least one verdict, all of them ALLOW; or the command did what was asked."},
 	{statusBroken, "The command line was not understood, the output could not be written, or a check or table of cases failed."},
-	{statusBlock, "At least one BLOCK, or no record was read. In exec and hook: any failure of shield."},
+	{statusBlock, "At least one BLOCK, or no record was read. In exec, hook and mcp: any failure of shield."},
 	{statusEscalate, "No BLOCK, and at least one ESCALATE that no later tier resolved."},
 }
 

@@ -5,14 +5,14 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --name --sha256 --checkpoint --key --lines " == *" $word "* ]]; then
+		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --name --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --key --lines " == *" $word "* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="policy classify evaluate approve run exec hook init explain sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="policy classify evaluate approve run exec hook mcp init explain sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
 	"shield policy ") choices="check test suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
@@ -262,6 +262,31 @@ _shield() {
 	"shield hook uninstall --scope") choices="user project managed" action=none ;;
 	"shield hook status ") choices="--all --help" ;;
 	"shield hook list ") choices="--help" ;;
+	"shield mcp ") choices="install uninstall tools --config --policy --model --onnxruntime --state --root --color --name --record --help" ;;
+	"shield mcp --config") choices="" action=file ;;
+	"shield mcp --policy") choices="default offline strict permissive" action=file ;;
+	"shield mcp --model") choices="none" action=directory ;;
+	"shield mcp --onnxruntime") choices="" action=file ;;
+	"shield mcp --state") choices="" action=directory ;;
+	"shield mcp --root") choices="" action=directory ;;
+	"shield mcp --color") choices="auto always never" action=none ;;
+	"shield mcp --name") choices="" action=none ;;
+	"shield mcp --record") choices="" action=file ;;
+	"shield mcp install ") choices="--scope --dry-run --help" ;;
+	"shield mcp install --scope") choices="user project" action=none ;;
+	"shield mcp uninstall ") choices="--scope --dry-run --help" ;;
+	"shield mcp uninstall --scope") choices="user project" action=none ;;
+	"shield mcp tools ") choices="list diff accept --help" ;;
+	"shield mcp tools list ") choices="--config --state --help" ;;
+	"shield mcp tools list --config") choices="" action=file ;;
+	"shield mcp tools list --state") choices="" action=directory ;;
+	"shield mcp tools diff ") choices="--config --state --help" ;;
+	"shield mcp tools diff --config") choices="" action=file ;;
+	"shield mcp tools diff --state") choices="" action=directory ;;
+	"shield mcp tools accept ") choices="--config --state --all --as --help" ;;
+	"shield mcp tools accept --config") choices="" action=file ;;
+	"shield mcp tools accept --state") choices="" action=directory ;;
+	"shield mcp tools accept --as") choices="" action=none ;;
 	"shield init ") choices="bash zsh fish --help" ;;
 	"shield init bash ") choices="--help" ;;
 	"shield init zsh ") choices="--help" ;;

@@ -9,3 +9,6 @@ func OwnGroup(*exec.Cmd) {}
 
 // KillGroup does nothing.
 func KillGroup(*exec.Cmd) {}
+
+// TerminateGroup ends the command itself.
+func TerminateGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

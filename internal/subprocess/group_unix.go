@@ -16,3 +16,6 @@ func OwnGroup(cmd *exec.Cmd) {
 
 // KillGroup ends what is left of a command's group.
 func KillGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// TerminateGroup tells a command's group to end.
+func TerminateGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

@@ -67,6 +67,7 @@ func (e *Entry) encode() []byte {
 	if c := &e.Caller; *c != (Caller{}) {
 		b = object(b, `,"caller":`, func(b []byte) []byte {
 			b = optional(b, `,"command":`, c.Command)
+			b = optional(b, `,"server":`, c.Server)
 			b = optional(b, `,"user":`, c.User)
 			b = number(b, `,"pid":`, int64(c.PID))
 			return number(b, `,"parent":`, int64(c.Parent))

@@ -58,7 +58,7 @@ func TestEncodeFollowsTheStruct(t *testing.T) {
 			Time: at, Kind: s, ID: s, Line: 7, Session: s, Type: s, Decision: verdict.Escalate, Tier: 2, Confidence: 0.5, Rule: s, Reasoning: s, Degraded: true,
 			Error: s, ActionHash: s, Payload: map[string]any{s: s, "list": []any{s, s}},
 			Trail:   []verdict.Step{{Tier: 1, Source: s, Decision: verdict.Allow, Confidence: 0.25, Rule: s, Allows: true, Reasoning: s, Error: s, Latency: 3}},
-			Channel: s, By: s, Fingerprints: Fingerprints{s, s, s, s, s}, Latency: 9, Caller: Caller{s, s, 4, 5},
+			Channel: s, By: s, Fingerprints: Fingerprints{s, s, s, s, s}, Latency: 9, Caller: Caller{s, s, s, 4, 5},
 		})
 	}
 	fields := reflect.TypeFor[Entry]()

@@ -17,6 +17,7 @@ const (
 	KindVerdict  = "verdict"  // the default
 	KindRecovery = "recovery" // the log itself was repaired
 	KindBudget   = "budget"   // a sudden rise in evaluations
+	KindServer   = "server"   // what was withheld of an MCP server, or found in what it says
 )
 
 // An Entry is one line of the log. Seq and Prev are set when it is written,
@@ -66,6 +67,7 @@ type Fingerprints struct {
 // A Caller is who asked for the verdict.
 type Caller struct {
 	Command string `json:"command,omitempty"` // of shield: run, hook claude-code, …
+	Server  string `json:"server,omitempty"`  // the MCP server that the action is for
 	User    string `json:"user,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Parent  int    `json:"parent,omitempty"`

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:894acff9896fdc4dd314cdfc8ec97e06de363390a164e4a0041e23131522fd84"
+const rulesFingerprint = "sha256:74fd489e506b08b637536e69a4cc5d0683bce1b1d23301f35f552b96555d4ec4"
 
 var ruleTable = [...]Rule{
 	{

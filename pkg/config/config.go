@@ -37,6 +37,7 @@ type Settings struct {
 	Hook         Hook       `yaml:"hook" json:"hook"`
 	Trusted      Trusted    `yaml:"trusted" json:"trusted"`
 	Session      Session    `yaml:"session" json:"session"`
+	MCP          MCP        `yaml:"mcp" json:"mcp"`
 	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
 }
 
@@ -144,6 +145,11 @@ type Session struct {
 	MaxDenials int      `yaml:"max_denials" json:"max_denials"` // within ten minutes, after which a host's session stops
 }
 
+// MCP settings are those of the gateway before MCP servers.
+type MCP struct {
+	Sampling string `yaml:"sampling" json:"sampling"` // deny or allow: whether servers may use the client's model
+}
+
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
 // ten minutes.
 const MaxHookTimeout = 590 * time.Second
@@ -166,6 +172,7 @@ func Default() Settings {
 		Hook:         Hook{Answer: "delegate", PermissionRequest: "off", Timeout: Duration(50 * time.Second)},
 		Trusted:      Trusted{GitRemotes: []string{"origin"}},
 		Session:      Session{Enabled: true, Keep: Duration(24 * time.Hour), MaxFiles: 10_000, MaxDenials: 10},
+		MCP:          MCP{Sampling: "deny"},
 		MaxRecordLen: 1 << 20,
 	}
 }
@@ -202,6 +209,7 @@ func (s *Settings) faults() []fault {
 		between("hook.timeout", s.Hook.Timeout, Duration(time.Second), Duration(MaxHookTimeout)),
 		oneOf("sanitize.mode", s.Sanitize.Mode, "flag", "clean", "wrap", "block"),
 		oneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
+		oneOf("mcp.sampling", s.MCP.Sampling, "deny", "allow"),
 		oneOf("hook.permission_request", s.Hook.PermissionRequest, "off", "on"),
 		oneOf("budget_reset", s.BudgetReset, "local", "utc"),
 		oneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),

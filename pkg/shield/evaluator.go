@@ -81,7 +81,7 @@ type limits struct{ p *Pipeline }
 func (l limits) Admit(ctx context.Context) error {
 	rise, err := l.p.store.Admit(ctx, l.p.limits.PerMinute, l.p.limits.PerDay)
 	if err == nil && rise != nil {
-		l.p.tell(audit.KindBudget, "evaluations are rising: "+rise.String())
+		l.p.Tell(audit.KindBudget, "evaluations are rising: "+rise.String())
 	}
 	return refused(err)
 }

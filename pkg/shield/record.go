@@ -50,8 +50,9 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 	o.ticket = p.log.Prepare(e)
 }
 
-// tell logs what is not a verdict, and notifies.
-func (p *Pipeline) tell(kind, text string) {
+// Tell logs what is not a verdict, and notifies. kind is one of those of
+// [audit.Entry].
+func (p *Pipeline) Tell(kind, text string) {
 	if p.log != nil {
 		p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.prints})
 	}

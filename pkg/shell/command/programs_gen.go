@@ -19547,6 +19547,28 @@ var syntaxShield_Hook = syntax{style: open, subs: []program{
 	{"uninstall", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 }, operands: shape{rest: roleText}}
 
+var syntaxShield_Mcp_Tools = syntax{subs: []program{
+	{"accept", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+	{"diff", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+}}
+
+var syntaxShield_Mcp = syntax{style: bare, options: []option{
+	{"--config", &action_values_Text},
+	{"--model", &action_values_Text},
+	{"--name", &action_values_Text},
+	{"--onnxruntime", &action_values_Text},
+	{"--policy", &action_values_Text},
+	{"--record", &action_values_Write},
+	{"--root", &action_values_Text},
+	{"--state", &action_values_Text},
+}, subs: []program{
+	{"install", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+	{"serve", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+	{"tools", &syntaxShield_Mcp_Tools},
+	{"uninstall", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+}, operands: shape{rest: roleArgv}}
+
 var syntaxShield_Service = syntax{subs: []program{
 	{"clear", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"install", &syntax_operands_rest_Text_base_effects_ChangeGuard},
@@ -19567,6 +19589,7 @@ var syntaxShield = syntax{style: open, subs: []program{
 	{"exec", &syntaxShield_Exec},
 	{"explain", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"hook", &syntaxShield_Hook},
+	{"mcp", &syntaxShield_Mcp},
 	{"score", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"service", &syntaxShield_Service},
 	{"session", &syntaxShield_Service},

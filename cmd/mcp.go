@@ -1,0 +1,151 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/launch"
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/gateway"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+func mcpCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:      "mcp",
+		Usage:     "stand between an MCP client and an MCP server",
+		ArgsUsage: "-- SERVER ARG…",
+		Description: "Starts SERVER and passes messages between it and the MCP client on standard input and output. Each call of a tool is judged as an action before the server sees it; a blocked one is answered with the reason. Exactly the bytes that were judged are passed on. " +
+			"The tools of a server are trusted as it first lists them, unless their texts give orders to the model; one that is new, changed, or poses as another server's is withheld until a person accepts it: see shield mcp tools. " +
+			"What the server answers is examined for secrets, characters that are not seen and instructions. A judgement takes hook.timeout at most, questions to a person included.",
+		Flags: append(placeFlags(),
+			&cli.StringFlag{Name: "name", Usage: "call the server `NAME` in the log, in action types and in shield mcp tools; the default is made of its command line"},
+			&cli.StringFlag{Name: "record", Usage: "append each judged action to `FILE`, for shield score"},
+		),
+		Subcommands: append(mcpInstallCommands(w), mcpToolsCommand(w)),
+		Action: func(c *cli.Context) error {
+			var own *statusError // the server's
+			err := relay(c, w)
+			if err == nil || errors.As(err, &own) {
+				return err
+			}
+			return &statusError{statusBlock, err}
+		},
+	}
+}
+
+// relay starts a server and passes messages until both have ended.
+func relay(c *cli.Context, w *World) error {
+	argv := c.Args().Slice()
+	if len(argv) == 0 {
+		return errors.New("mcp: SERVER is missing; write: shield mcp -- SERVER ARG…")
+	}
+	env := w.Environ()
+	path, err := launch.LookPath(argv[0], env)
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	server := gateway.NewServer(argv, w.Dir, c.String("name"))
+	set, p, err := serverPipeline(c, w, server.Name)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	state := stateDir(&set.Settings, w)
+	if state == "" {
+		return errors.New("mcp: no state folder to pin tools in; set HOME or --state")
+	}
+	pins, err := gateway.OpenPins(state, &server, argv, path)
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	changed, err := pins.Changed(c.Context)
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	opts, err := gatewayOptions(set, w, p, server)
+	if err != nil {
+		return err
+	}
+	opts.Pins = pins
+	if changed {
+		opts.Notify(fmt.Sprintf("mcp %s: its program %s has changed since its tools were last listed", server.Name, path))
+	}
+	if name := c.String("record"); name != "" {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return fmt.Errorf("mcp --record: %w", err)
+		}
+		defer f.Close()
+		opts.Record = gateway.NewRecorder(f, nil)
+	}
+	process, err := gateway.Start(path, argv, env, w.Dir, w.Err)
+	if err != nil {
+		return fmt.Errorf("mcp: %s: %w", term.Escape(argv[0]), err)
+	}
+	err = gateway.New(opts).Relay(c.Context, gateway.Side{Out: w.In, In: kept{w.Out}}, process.Side)
+	return endOf(process.End(err != nil), err, c.Context.Err() != nil)
+}
+
+// endOf returns what a command ends with after its server: the server's own
+// status if that ended first.
+func endOf(ended, relayed error, interrupted bool) error {
+	var exit *exec.ExitError
+	switch {
+	case interrupted:
+		return &statusError{statusBlock, nil}
+	case errors.Is(relayed, gateway.ErrServerEnded) && errors.As(ended, &exit) && exit.ExitCode() > 0:
+		return &statusError{exit.ExitCode(), nil}
+	case relayed != nil:
+		return fmt.Errorf("mcp: %w", relayed)
+	}
+	return nil
+}
+
+// serverPipeline returns the pipeline that judges what a server is asked.
+func serverPipeline(c *cli.Context, w *World, server string) (*config.Loaded, *shield.Pipeline, error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := shieldConfig(set, w, "mcp")
+	cfg.Caller.Server = server
+	cfg.NoAction, cfg.Host = true, "mcp"
+	p, err := shield.NewPipeline(cfg)
+	if err == nil && p.Note() != "" {
+		fmt.Fprintln(w.Err, "shield:", p.Note())
+	}
+	return set, p, err
+}
+
+// gatewayOptions returns how a gateway works under some settings.
+func gatewayOptions(set *config.Loaded, w *World, p *shield.Pipeline, server gateway.Server) (gateway.Options, error) {
+	var hosts []effect.HostPattern
+	for _, name := range set.Trusted.Hosts {
+		if pattern, err := effect.ParseHostPattern(name); err == nil { // one with a path is for data, not for links
+			hosts = append(hosts, pattern)
+		}
+	}
+	return gateway.Options{
+		Judge: p, Server: server, Mode: gateway.Flag, Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
+		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: fmt.Sprintf("mcp-%d-%d", os.Getpid(), w.Now().UnixNano()/int64(time.Millisecond)),
+		Redactor: redact.New(set.Evaluator.CanaryToken),
+		Notify:   func(text string) { p.Tell(audit.KindServer, term.Escape(text)) },
+	}, nil
+}
+
+// kept is a writer that outlives what writes to it.
+type kept struct{ io.Writer }
+
+// Close does nothing: the stream is the process's own.
+func (kept) Close() error { return nil }

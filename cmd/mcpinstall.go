@@ -1,0 +1,156 @@
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/gateway"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// mcpInstallCommands are the commands that put the servers of clients behind
+// shield.
+func mcpInstallCommands(w *World) []*cli.Command {
+	var names []string
+	for _, c := range gateway.Clients {
+		names = append(names, c.Name)
+	}
+	command := func(name, usage string, install bool) *cli.Command {
+		return &cli.Command{
+			Name: name, Usage: usage, ArgsUsage: "CLIENT…",
+			Description: "CLIENT is one of " + strings.Join(names, ", ") + ". Servers that the client reaches by an address stay as they are. What the file was before is kept beside it.",
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "scope", Value: "user", Usage: "edit the list of the `user|project`"},
+				&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"},
+			},
+			Action: func(c *cli.Context) error {
+				args, err := operands(c, "CLIENT…")
+				if err != nil {
+					return err
+				}
+				var failed []error
+				for _, arg := range args {
+					if err := wrapClient(c, w, arg, names, install); err != nil {
+						failed = append(failed, fmt.Errorf("mcp %s: %s: %w", name, cut(arg), err))
+					}
+				}
+				return errors.Join(failed...)
+			},
+		}
+	}
+	return []*cli.Command{
+		command("install", "put the servers in a client's list behind shield", true),
+		command("uninstall", "undo install", false),
+	}
+}
+
+// wrapClient edits the lists of servers of one client.
+func wrapClient(c *cli.Context, w *World, name string, names []string, install bool) error {
+	i := slices.IndexFunc(gateway.Clients[:], func(cl gateway.Client) bool { return cl.Name == name })
+	if i < 0 {
+		return fmt.Errorf("not a client that shield knows%s; name one of %s", suggest.Question(name, names), strings.Join(names, ", "))
+	}
+	client := gateway.Clients[i]
+	scope := c.String("scope")
+	base := map[string]string{"user": w.Home, "project": w.Dir}[scope]
+	if base == "" {
+		return fmt.Errorf("--scope: %q is neither user nor project, or its folder is unknown", cut(scope))
+	}
+	var seen []string
+	for _, f := range client.Files {
+		if f.Scope != scope || f.System != "" && f.System != w.OS {
+			continue
+		}
+		path := filepath.Join(base, filepath.FromSlash(f.Path))
+		file, err := newSettingsFile(path)
+		if err != nil {
+			return err
+		}
+		file.backup = file.path + ".before-shield-mcp"
+		s := &hookSettings{world: w}
+		edit := func() error { return wrapFile(s, file, client, install, c.Bool("dry-run")) }
+		if !c.Bool("dry-run") {
+			write := edit
+			edit = func() error { return s.alone(c.Context, write) }
+		}
+		if err := edit(); err != nil {
+			return err
+		}
+		seen = append(seen, path)
+	}
+	if len(seen) == 0 {
+		return fmt.Errorf("%s has no list of scope %s on this system", client.Title, scope)
+	}
+	if install && !c.Bool("dry-run") {
+		fmt.Fprintf(w.Err, "shield: restart %s so that it starts its servers behind shield\n", client.Title)
+	}
+	return nil
+}
+
+// wrapFile edits one list of servers.
+func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, install, dry bool) error {
+	doc, exists, err := file.read()
+	if err != nil {
+		return err
+	}
+	if !exists {
+		fmt.Fprintf(s.world.Err, "shield: %s: there is no such file, so nothing to change\n", file.path)
+		return nil
+	}
+	put := func(doc []byte, install bool) ([]byte, []string, error) {
+		out, changed, err := host.EditServers(doc, strings.HasSuffix(file.path, ".toml"), client.Servers, func(c host.ServerCommand) (host.ServerCommand, bool) {
+			argv, did := gateway.Unwrap(append([]string{c.Command}, c.Args...))
+			if install {
+				argv, did = gateway.Wrap(s.world.Executable, c.Name, append([]string{c.Command}, c.Args...))
+			}
+			return host.ServerCommand{Name: c.Name, Command: argv[0], Args: argv[1:]}, did
+		})
+		if err != nil {
+			err = fmt.Errorf("%s: %w", file.path, err)
+		}
+		return out, changed, err
+	}
+	out, changed, err := put(doc, install)
+	if err != nil {
+		return err
+	}
+	if !install {
+		before, existed, err := file.readBackup()
+		if err != nil {
+			return err
+		}
+		if again, _, err := put(before, true); existed && err == nil && bytes.Equal(again, doc) {
+			out = before // byte for byte
+		}
+	}
+	if len(changed) == 0 {
+		fmt.Fprintf(s.world.Err, "shield: %s: no server to change\n", file.path)
+		return nil
+	}
+	s.showChange(file, doc, out)
+	fmt.Fprintf(s.world.Err, "shield: %s: %s\n", file.path, term.Escape(strings.Join(changed, ", ")))
+	switch {
+	case dry:
+		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
+		return nil
+	case install:
+		if _, wrapped, err := put(doc, false); err != nil || len(wrapped) == 0 { // what was there before shield
+			if err := file.keep(doc, true); err != nil {
+				return err
+			}
+		}
+		return file.replace(out, false)
+	}
+	if err := file.replace(out, false); err != nil {
+		return err
+	}
+	return file.forget()
+}

@@ -1,0 +1,234 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/suggest"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/gateway"
+)
+
+func mcpToolsCommand(w *World) *cli.Command {
+	flags := func(more ...cli.Flag) []cli.Flag { return append([]cli.Flag{configFlag(), stateFlag()}, more...) }
+	return &cli.Command{
+		Name:        "tools",
+		Usage:       "list the pinned tools of MCP servers, show what has changed, and accept it",
+		Description: "The tools of a server are pinned as they were accepted: name, texts, parameters and annotations. One that differs is withheld from the client, and its calls are denied, until a person has accepted it. A server is one command line; where several have one name, the ID that the list shows tells them apart.",
+		Subcommands: []*cli.Command{
+			{
+				Name:      "list",
+				Usage:     "list servers and their tools: accepted, waiting or gone",
+				ArgsUsage: "[SERVER]",
+				Flags:     flags(),
+				Action:    func(c *cli.Context) error { return listTools(c, w) },
+			},
+			{
+				Name:      "diff",
+				Usage:     "show what the tools that wait say, beside what was accepted",
+				ArgsUsage: "SERVER",
+				Flags:     flags(),
+				Action:    func(c *cli.Context) error { return diffTools(c, w) },
+			},
+			{
+				Name:        "accept",
+				Usage:       "accept tools of a server as they wait",
+				ArgsUsage:   "SERVER TOOL…",
+				Description: "TOOL@HASH accepts exactly the definition that shield mcp tools diff has shown. Of a tool that the server lists no more, the pin is removed. Clients see what was accepted when they list the tools again.",
+				Flags: flags(
+					&cli.BoolFlag{Name: "all", Usage: "accept every tool of the server that waits; takes no TOOL"},
+					&cli.StringFlag{Name: "as", Usage: "judge calls of the tools as actions of `TYPE`, such as write_file"},
+				),
+				Action: func(c *cli.Context) error { return acceptTools(c, w) },
+			},
+		},
+	}
+}
+
+// pinnedServers returns the servers that have tools, or the one that is named.
+func pinnedServers(c *cli.Context, w *World, name string) (state string, all []gateway.PinFile, err error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return "", nil, err
+	}
+	state = stateDir(&set.Settings, w)
+	all, damaged, err := gateway.AllPins(state)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, d := range damaged {
+		fmt.Fprintf(w.Err, "shield: %s\n", d)
+	}
+	if name == "" {
+		return state, all, nil
+	}
+	var found []gateway.PinFile
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Server)
+		if f.Server == name || len(name) >= 4 && strings.HasPrefix(f.ID, name) {
+			found = append(found, f)
+		}
+	}
+	if len(found) == 0 {
+		return "", nil, fmt.Errorf("no server %q is pinned%s; run 'shield mcp tools list'", cut(name), suggest.Question(name, names))
+	}
+	return state, found, nil
+}
+
+// onePinned returns the only server that is named.
+func onePinned(c *cli.Context, w *World, name string) (state string, f gateway.PinFile, err error) {
+	state, found, err := pinnedServers(c, w, name)
+	if err != nil {
+		return "", f, err
+	}
+	if len(found) > 1 {
+		var ids []string
+		for _, f := range found {
+			ids = append(ids, fmt.Sprintf("%.8s (%s)", f.ID, term.Escape(strings.Join(f.Command, " "))))
+		}
+		return "", f, fmt.Errorf("%d servers are called %s; name one by its ID: %s", len(found), name, strings.Join(ids, ", "))
+	}
+	return state, found[0], nil
+}
+
+func listTools(c *cli.Context, w *World) error {
+	if c.NArg() > 1 {
+		return fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, cut(c.Args().Get(1)))
+	}
+	_, all, err := pinnedServers(c, w, c.Args().First())
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if len(all) == 0 {
+		b.WriteString("No MCP server has been used through shield mcp yet.\n")
+	}
+	for i, f := range all {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s  %.8s  %s\n", f.Server, f.ID, term.Escape(strings.Join(f.Command, " ")))
+		names := map[string]string{}
+		for name, pin := range f.Tools {
+			names[name] = "accepted"
+			if pin.Gone {
+				names[name] = "gone"
+			}
+			if pin.Type != "" {
+				names[name] += " as " + pin.Type
+			}
+		}
+		for name, t := range f.Waiting {
+			names[name] = "waiting: " + t.Why
+		}
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			fmt.Fprintf(&b, "  %-32s %s\n", term.Escape(name), term.Escape(names[name]))
+		}
+	}
+	_, err = io.WriteString(w.Out, b.String())
+	return err
+}
+
+func diffTools(c *cli.Context, w *World) error {
+	args, err := operands(c, "SERVER")
+	if err != nil {
+		return err
+	}
+	_, f, err := onePinned(c, w, args[0])
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(f.Waiting)) {
+		t := f.Waiting[name]
+		fmt.Fprintf(&b, "%s: %s\n", name, term.Escape(t.Why))
+		was, now := indented(f.Tools[name].Definition), indented(t.Definition)
+		writeDiff(&b, was, now)
+		fmt.Fprintf(&b, "accept it with: shield mcp tools accept %.8s '%s@%.12s'\n\n", f.ID, name, t.Hash)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
+		if f.Tools[name].Gone {
+			fmt.Fprintf(&b, "%s: the server lists it no more\n", name)
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString("All tools are as they were accepted.\n")
+	}
+	_, err = io.WriteString(w.Out, b.String())
+	return err
+}
+
+// indented returns the lines of a definition.
+func indented(v jsontext.Value) []string {
+	if len(v) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, v, "", "  ") != nil {
+		return []string{string(v)}
+	}
+	return strings.Split(b.String(), "\n")
+}
+
+// writeDiff writes the lines that went and those that came, with what both have
+// at their ends left out.
+func writeDiff(b *strings.Builder, was, now []string) {
+	head := 0
+	for head < len(was) && head < len(now) && was[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(was)-head && tail < len(now)-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	for _, line := range was[head : len(was)-tail] {
+		fmt.Fprintf(b, "  -%s\n", shown(line))
+	}
+	for _, line := range now[head : len(now)-tail] {
+		fmt.Fprintf(b, "  +%s\n", shown(line))
+	}
+}
+
+func acceptTools(c *cli.Context, w *World) error {
+	args := c.Args().Slice()
+	all := c.Bool("all")
+	switch {
+	case len(args) == 0:
+		return fmt.Errorf("%s: SERVER is missing", c.Command.HelpName)
+	case len(args) == 1 && !all:
+		return fmt.Errorf("%s: TOOL is missing; to accept all that wait, write --all", c.Command.HelpName)
+	case len(args) > 1 && all:
+		return errors.New("mcp tools accept: --all takes no TOOL")
+	}
+	kind := c.String("as")
+	if kind != "" {
+		canonical := action.CanonicalType(kind)
+		if canonical == "" {
+			return fmt.Errorf("mcp tools accept: --as: %q is not an action type%s", cut(kind), suggest.Question(kind, action.Types()))
+		}
+		kind = canonical
+	}
+	state, f, err := onePinned(c, w, args[0])
+	if err != nil {
+		return err
+	}
+	done, err := gateway.Accept(c.Context, state, f, args[1:], kind)
+	if err != nil {
+		return err
+	}
+	for _, name := range done {
+		fmt.Fprintf(w.Out, "%s: accepted\n", name)
+	}
+	return nil
+}

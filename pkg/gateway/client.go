@@ -1,0 +1,193 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+)
+
+// fromClient handles the client's frames in turn until they end.
+func (g *Gateway) fromClient(ctx context.Context, in *frames) error {
+	for ctx.Err() == nil {
+		f, err := in.next()
+		if err != nil && !errors.Is(err, errFrame) {
+			return err
+		}
+		var m *message
+		if err == nil {
+			m, err = read(f.raw)
+		}
+		if err != nil {
+			g.tellClient(failure(f.id, codeInvalid, "shield: "+err.Error()))
+			continue
+		}
+		switch {
+		case m.isRequest():
+			g.request(ctx, m)
+		case m.isNotice():
+			g.clientNotice(m)
+		default:
+			g.clientAnswer(m)
+		}
+	}
+	return ctx.Err()
+}
+
+// request handles a request of the client.
+func (g *Gateway) request(ctx context.Context, m *message) {
+	class := methodClass(m.method)
+	if class == "" {
+		g.tellClient(failure(m.id, codeUnknown, fmt.Sprintf("shield: the method %q is not one that shield knows, so it is refused", canonjson.Quote(m.method))))
+		return
+	}
+	c := &call{id: m.id, method: m.method, token: tokenOf(m.params), stateless: stateless(m.params)}
+	ctx, c.cancel = context.WithTimeout(ctx, g.opts.Timeout)
+	if class == "list" {
+		_, next := m.params["cursor"]
+		c.first = !next
+	}
+	if err := g.enter(c); err != nil {
+		c.cancel()
+		g.tellClient(failure(m.id, codeInvalid, "shield: "+err.Error()))
+		return
+	}
+	if class != "judge" {
+		c.cancel()
+		g.forward(c, m.raw)
+		return
+	}
+	g.judging.Add(1)
+	go func() {
+		defer g.judging.Done()
+		defer c.cancel()
+		select {
+		case g.slots <- struct{}{}:
+			defer func() { <-g.slots }()
+		case <-ctx.Done():
+		}
+		g.judge(ctx, c, m)
+	}()
+}
+
+// enter notes a request that waits for its answer.
+func (g *Gateway) enter(c *call) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.noAnswer != nil:
+		return g.noAnswer
+	case g.calls[string(c.id)] != nil:
+		return errors.New("a request with this id waits for its answer already")
+	case len(g.calls) >= maxPending:
+		return fmt.Errorf("more than %d requests wait for their answers", maxPending)
+	}
+	g.calls[string(c.id)] = c
+	if c.method == "tools/list" {
+		g.lists++
+	}
+	return nil
+}
+
+// leave removes a request that the server was not asked, and reports whether the
+// client still waits for it.
+func (g *Gateway) leave(c *call) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.calls[string(c.id)] != c {
+		return false
+	}
+	delete(g.calls, string(c.id))
+	return true
+}
+
+// forward sends the bytes of a request to the server, unless the client has
+// taken it back.
+func (g *Gateway) forward(c *call, raw []byte) {
+	g.mu.Lock()
+	waits := g.calls[string(c.id)] == c
+	c.forwarded = waits
+	g.mu.Unlock()
+	if !waits {
+		return
+	}
+	if err := g.tellServer(raw); err != nil && g.take(c.id) != nil {
+		g.over(c)
+		g.tellClient(failure(c.id, codeRefused, "shield: "+err.Error()))
+	}
+}
+
+// over notes that nothing more becomes of a request.
+func (g *Gateway) over(c *call) {
+	if c.method != "tools/list" {
+		return
+	}
+	g.mu.Lock()
+	g.lists--
+	g.changed.Broadcast()
+	g.mu.Unlock()
+}
+
+// judge decides whether a request may go to the server, and sends it there or
+// answers it.
+func (g *Gateway) judge(ctx context.Context, c *call, m *message) {
+	reason := g.refusal(ctx, c, m)
+	switch {
+	case reason == "":
+		g.forward(c, m.raw)
+	case !g.leave(c): // taken back: nobody waits for an answer
+	case c.method == "tools/call":
+		g.tellClient(success(c.id, toolError(reason, c.stateless)))
+	default:
+		g.tellClient(failure(c.id, codeRefused, reason))
+	}
+}
+
+// clientNotice handles a notification of the client.
+func (g *Gateway) clientNotice(m *message) {
+	switch {
+	case m.method == "notifications/cancelled":
+		id, ok := m.params["requestId"]
+		if !ok {
+			return
+		}
+		key := string(canonicalID(canonjson.AppendValue(nil, id)))
+		g.mu.Lock()
+		c := g.calls[key]
+		delete(g.calls, key)
+		if c != nil && c.forwarded && len(g.late) < maxPending {
+			g.late[key] = true
+		}
+		g.mu.Unlock()
+		if c == nil {
+			return
+		}
+		g.over(c)
+		if c.cancel(); !c.forwarded {
+			return // the server was not asked
+		}
+	case !strings.HasPrefix(m.method, "notifications/"):
+		g.notify("the client's notification %q is dropped", canonjson.Quote(m.method))
+		return
+	}
+	if err := g.tellServer(m.raw); err != nil {
+		g.odd("a notification of the client is dropped: %v", err)
+	}
+}
+
+// clientAnswer passes an answer of the client on, if the server has asked.
+func (g *Gateway) clientAnswer(m *message) {
+	g.mu.Lock()
+	waits := m.id != nil && g.asked[string(m.id)]
+	delete(g.asked, string(m.id))
+	g.mu.Unlock()
+	if !waits {
+		g.notify("an answer of the client to a question that the server has not asked is dropped")
+		return
+	}
+	if err := g.tellServer(m.raw); err != nil {
+		g.odd("an answer of the client is dropped: %v", err)
+	}
+}

@@ -1,0 +1,281 @@
+package gateway
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/internal/speech"
+)
+
+// An Examiner looks at one text that comes from a server. clean is the text
+// without what no reader sees and without secrets. No finding does not mean that
+// the text is free of instructions. Goroutines share it.
+type Examiner interface {
+	Examine(text string) (clean string, findings []Finding)
+}
+
+// A Finding is one thing that a text of a server should not hold.
+type Finding struct {
+	Kind  string // such as "a secret"
+	Where string // JSON pointer to the text
+}
+
+// Findings are those of one message or tool.
+type Findings []Finding
+
+// String returns them as a person may read them.
+func (f Findings) String() string {
+	var out []string
+	for _, one := range f {
+		s := one.Kind
+		if one.Where != "" {
+			s += " at " + one.Where
+		}
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// A Mode says what becomes of a result with findings.
+type Mode string
+
+// The modes. A result that the client could not read as its tool declares it is
+// withheld in each of them but Flag.
+const (
+	Flag  Mode = "flag"  // it passes; a person and the log are told
+	Clean Mode = "clean" // secrets and what no reader sees are taken out
+	Block Mode = "block" // it is withheld
+)
+
+// Kinds of findings.
+const (
+	kindSecret  = "a secret"
+	kindHidden  = "characters that are not seen"
+	kindEscapes = "terminal escapes"
+	kindSpeech  = "instructions to whoever reads it"
+)
+
+// maxFindings is how many findings of one message are kept.
+const maxFindings = 32
+
+// plainExaminer finds what can be told without a model: secrets, characters
+// that are not seen, terminal escapes, and phrases that give orders to a model.
+type plainExaminer struct{}
+
+// chunk is how much of a text is looked at in one go, in bytes.
+const chunk = 96 << 10
+
+func (plainExaminer) Examine(text string) (clean string, findings []Finding) {
+	var b strings.Builder
+	kinds := map[string]bool{}
+	for len(text) > 0 {
+		part := text[:cut(text)]
+		text = text[len(part):]
+		seen, kind := visible(part)
+		kinds[kind] = true
+		if without := (*redact.Redactor)(nil).String(seen); without != seen {
+			kinds[kindSecret], seen = true, without
+		}
+		if speech.Overrides().Find(part) != nil {
+			kinds[kindSpeech] = true
+		}
+		b.WriteString(seen)
+	}
+	delete(kinds, "")
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		findings = append(findings, Finding{Kind: kind})
+	}
+	return b.String(), findings
+}
+
+// cut returns where a text is cut: at its end, or behind the last line or
+// character that fits.
+func cut(text string) int {
+	if len(text) <= chunk {
+		return len(text)
+	}
+	if i := strings.LastIndexByte(text[:chunk], '\n'); i > chunk/2 {
+		return i + 1
+	}
+	n := chunk
+	for n > chunk-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
+}
+
+// visible returns a text without characters that are not seen, and what kind
+// they are; "" if there are none.
+func visible(s string) (string, string) {
+	kind := ""
+	for _, r := range s {
+		switch {
+		case r == '\x1b' || r == '\u009b':
+			kind = kindEscapes
+		case kind == "" && unseen(r):
+			kind = kindHidden
+		}
+	}
+	if kind == "" {
+		return s, ""
+	}
+	return strings.Map(func(r rune) rune {
+		if unseen(r) {
+			return -1
+		}
+		return r
+	}, s), kind
+}
+
+// unseen reports whether a character is a control, turns the direction of what
+// stands around it, or has no width. Joiners that scripts and emoji need, and the
+// byte order mark of a file, are none.
+func unseen(r rune) bool {
+	switch {
+	case r < 0x80:
+		return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' || r == 0x7f
+	case r == '\u200c', r == '\u200d', r == '\ufeff', r == '\u00ad':
+		return false
+	case r >= 0xfe00 && r <= 0xfe0f: // variants of emoji
+		return false
+	case r >= 0xe0100 && r <= 0xe01ef:
+		return true
+	}
+	return unicode.In(r, unicode.Cf, unicode.Cc, unicode.Co)
+}
+
+// examined looks at every text of a value. out is the value without what the
+// mode takes out; nil if it is to be withheld as a whole. c is the request that
+// it answers, if any.
+func (g *Gateway) examined(value object, c *call) (out object, findings Findings) {
+	w := walk{examiner: g.opts.Examiner, clean: g.opts.Mode == Clean}
+	result := object{}
+	changed := false
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		v, did := w.value("/"+pointer(name), name, value, value[name])
+		result[name] = v
+		changed = changed || did && name == "structuredContent"
+	}
+	switch {
+	case len(w.findings) == 0:
+		return value, nil
+	case g.opts.Mode == Clean && !(changed && c != nil && c.structure):
+		return result, w.findings
+	case g.opts.Mode == Flag:
+		return value, w.findings
+	}
+	return nil, w.findings
+}
+
+// A walk looks at the texts of a value.
+type walk struct {
+	examiner Examiner
+	clean    bool
+	findings Findings
+}
+
+// value returns a value without what was taken out, and whether it differs.
+func (w *walk) value(where, name string, parent object, v any) (any, bool) {
+	switch v := v.(type) {
+	case string:
+		return w.text(where, name, parent, v)
+	case []any:
+		out, changed := make([]any, len(v)), false
+		for i, e := range v {
+			var did bool
+			out[i], did = w.value(where+"/"+strconv.Itoa(i), name, nil, e)
+			changed = changed || did
+		}
+		if changed {
+			return out, true
+		}
+	case object:
+		out, changed := make(object, len(v)), false
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			at := where + "/" + pointer(name)
+			w.text(at, "", nil, name) // a name can be found, and stays
+			e, did := w.value(at, name, v, v[name])
+			out[name] = e
+			changed = changed || did
+		}
+		if changed {
+			return out, true
+		}
+	}
+	return v, false
+}
+
+// text returns a text as it passes. What encodes a picture or a sound is not
+// read; what encodes a text is.
+func (w *walk) text(where, name string, parent object, s string) (any, bool) {
+	read, encoded := s, false
+	if (name == "data" || name == "blob") && parent["mimeType"] != nil {
+		mime := text(parent, "mimeType")
+		plain, err := base64.StdEncoding.DecodeString(s)
+		if err == nil && !strings.HasPrefix(mime, "text/") && !strings.HasPrefix(mime, "application/json") {
+			return s, false
+		}
+		if encoded = err == nil; encoded {
+			read = string(plain)
+		}
+	}
+	clean, findings := w.examiner.Examine(read)
+	for _, f := range findings {
+		if len(w.findings) < maxFindings {
+			f.Where = where
+			w.findings = append(w.findings, f)
+		}
+	}
+	if !w.clean || clean == read || name == "" {
+		return s, false
+	}
+	if encoded {
+		return base64.StdEncoding.EncodeToString([]byte(clean)), true
+	}
+	return clean, true
+}
+
+// pointer returns a name as a part of a JSON pointer that can be shown.
+func pointer(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(canonjson.Quote(name))
+}
+
+// found tells of what was found in what the server has said, as long as that is
+// not too often.
+func (g *Gateway) found(where string, f Findings) {
+	if len(f) == 0 {
+		return
+	}
+	g.mu.Lock()
+	g.finds++
+	n := g.finds
+	g.mu.Unlock()
+	switch {
+	case n < maxFinds:
+		g.notify("%s holds %s (%s)", canonjson.Quote(where), f, modeWord(g.opts.Mode))
+	case n == maxFinds:
+		g.notify("%d of its messages hold something; of further ones nobody is told", n)
+	}
+}
+
+func modeWord(m Mode) string {
+	switch m {
+	case Flag:
+		return "it passes"
+	case Clean:
+		return "cleaned"
+	case Block:
+		return "withheld"
+	}
+	return fmt.Sprintf("mode %q", string(m))
+}

@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// refusal judges what a request would do and returns why it is refused; "" if it
+// is allowed.
+func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
+	p, err := g.proposed(ctx, c, m)
+	if err != nil {
+		return "blocked by shield: " + err.Error()
+	}
+	if why := g.answersWhatWasAsked(c, m.params); why != "" {
+		return "blocked by shield: " + why
+	}
+	a, err := action.Parse(p.record(m.id, g.opts.Session))
+	if err != nil {
+		return "blocked by shield: " + err.Error()
+	}
+	if g.opts.Judge == nil {
+		return "blocked by shield: nothing judges here"
+	}
+	v := g.opts.Judge.Evaluate(ctx, a)
+	if v.Decision == verdict.Allow && ctx.Err() != nil {
+		v.Decision, v.Reasoning = verdict.Block, fmt.Sprintf("no verdict within %v", g.opts.Timeout)
+	}
+	if err := g.opts.Record.keep(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
+		v.Decision, v.Reasoning = verdict.Block, "the transcript cannot be written: "+err.Error()
+	}
+	if v.Decision != verdict.Allow {
+		return fmt.Sprintf("blocked by shield: tier %d: %s", v.Tier, v.Reasoning)
+	}
+	return ""
+}
+
+// A proposal is what a request would do, as an action.
+type proposal struct {
+	kind    string // action type
+	payload object
+	cwd     string
+	minTier int
+}
+
+// record returns the proposal as an action's record.
+func (p *proposal) record(id []byte, session string) []byte {
+	rec := object{"type": p.kind, "payload": p.payload, "id": strings.Trim(string(id), `"`)}
+	if p.cwd != "" {
+		rec["cwd"] = p.cwd
+	}
+	if session != "" {
+		rec["session"] = session
+	}
+	b := canonjson.AppendValue(nil, rec)
+	if p.minTier > 0 {
+		b = fmt.Appendf(b[:len(b)-1], `,"min_tier":%d}`, p.minTier)
+	}
+	return b
+}
+
+// proposed returns what a request would do, and notes in the call what it is
+// about.
+func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal, error) {
+	if err := known(m); err != nil {
+		return nil, err
+	}
+	arguments := object{}
+	if v, given := m.params["arguments"]; given {
+		var ok bool
+		if arguments, ok = v.(object); !ok {
+			return nil, errors.New("arguments: expected an object")
+		}
+	}
+	p := &proposal{cwd: g.opts.Dir}
+	switch m.method {
+	case "tools/call":
+		c.subject = text(m.params, "name")
+		g.learn(ctx, m.params)
+		t, why := g.callable(c.subject)
+		if why != "" {
+			return nil, errors.New(why)
+		}
+		c.structure = t.value["outputSchema"] != nil
+		if err := g.mapped(p, t, arguments); err != nil {
+			return nil, err
+		}
+	case "resources/read", "resources/subscribe":
+		c.subject = text(m.params, "uri")
+		if err := resource(p, c.subject); err != nil {
+			return nil, err
+		}
+	case "prompts/get":
+		c.subject = text(m.params, "name")
+		p.kind = g.typeOf("get_prompt")
+		p.payload = object{"prompt": c.subject, "arguments": arguments}
+	case "completion/complete":
+		c.subject = text(inner(m.params, "ref"), "name") + text(inner(m.params, "ref"), "uri")
+		p.kind = g.typeOf("suggest_completion")
+		p.payload = object{"argument": m.params["argument"], "context": m.params["context"]}
+	default:
+		return nil, fmt.Errorf("nothing says how %s is judged", m.method)
+	}
+	if c.subject == "" {
+		return nil, fmt.Errorf("%s does not say what of", m.method)
+	}
+	c.what = digest(m.method, c.subject, canonjson.AppendValue(nil, arguments))
+	return p, nil
+}
+
+// members are those that the parameters of judged requests may have: what nobody
+// knows is not forwarded as if it had been judged.
+var members = map[string][]string{
+	"tools/call":          {"name", "arguments", "_meta", "task", "inputResponses", "requestState"},
+	"resources/read":      {"uri", "_meta", "inputResponses", "requestState"},
+	"resources/subscribe": {"uri", "_meta"},
+	"prompts/get":         {"name", "arguments", "_meta", "inputResponses", "requestState"},
+	"completion/complete": {"ref", "argument", "context", "_meta"},
+}
+
+func known(m *message) error {
+	for _, name := range slices.Sorted(maps.Keys(m.params)) {
+		if !slices.Contains(members[m.method], name) {
+			return fmt.Errorf("%s has no parameter %q", m.method, canonjson.Quote(name))
+		}
+	}
+	return nil
+}
+
+// typeOf returns the action type of something that this server alone has.
+func (g *Gateway) typeOf(name string) string {
+	return "mcp__" + g.opts.Server.Name + "__" + name
+}
+
+// resource says what reading a URI does. A scheme of the server's own names
+// something that it holds itself, or a file: what stands behind the scheme is
+// judged as one, so that the names of protected files stay protected.
+func resource(p *proposal, uri string) error {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme == "" {
+		return errors.New("uri: expected an address with a scheme")
+	}
+	switch u.Scheme {
+	case "http", "https":
+		p.kind, p.payload = "http_request", object{"url": uri, "method": "GET"}
+		return nil
+	case "file":
+		if u.Host != "" && u.Host != "localhost" {
+			return errors.New("uri: a file of another machine")
+		}
+	}
+	path := u.Path
+	switch {
+	case u.Opaque != "":
+		if path, err = url.PathUnescape(u.Opaque); err != nil {
+			return errors.New("uri: not an address")
+		}
+	case u.Scheme != "file":
+		path = u.Host + path
+	}
+	if path == "" {
+		path = "."
+	}
+	p.kind, p.payload = "read_file", object{"path": path, "resource": uri}
+	return nil
+}
+
+// digest returns a SHA-256 over some texts, each with its length.
+func digest(parts ...any) string {
+	h := sha256.New()
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			fmt.Fprintf(h, "%d:%s", len(p), p)
+		case []byte:
+			fmt.Fprintf(h, "%d:%s", len(p), p)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

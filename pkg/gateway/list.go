@@ -1,0 +1,415 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A listing is a list of tools while its pages come in.
+type listing struct {
+	seen  map[string]bool // the names on its pages so far
+	trust bool            // it is the first list of this server
+}
+
+// answerList passes a page of the list of tools on, without the tools that are
+// withheld.
+func (g *Gateway) answerList(c *call, m *message, result object) {
+	kept, whole, err := g.page(m, result, c.first)
+	switch {
+	case err != nil:
+		g.refuse(c, err.Error())
+	case whole:
+		g.tellClient(m.raw)
+	default:
+		out := maps.Clone(result)
+		out["tools"] = canonjson.Canonical(append(append([]byte("["), bytes.Join(kept, []byte(","))...), ']'))
+		g.tellClient(rebuilt(m, "result", out))
+	}
+}
+
+// page takes a page of the list of tools in. It returns the texts of those that
+// the client may see, and whether these are all.
+func (g *Gateway) page(m *message, result object, first bool) (kept [][]byte, whole bool, err error) {
+	raws, err := toolTexts(m)
+	if err != nil {
+		return nil, false, err
+	}
+	var tools []*tool
+	for _, raw := range raws {
+		t, err := g.newTool(raw)
+		if err != nil {
+			g.notify("a tool is withheld: %v", err)
+			continue
+		}
+		tools = append(tools, t)
+	}
+	next, _ := result["nextCursor"].(string)
+	withheld, err := g.pin(tools, first, next == "")
+	if err != nil {
+		g.notify("all tools are withheld: %v", err)
+		return nil, false, fmt.Errorf("the pins of its tools cannot be used: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(withheld)) {
+		g.notify("the tool %s is withheld: %s; look at it with: shield mcp tools diff %s", name, withheld[name], g.opts.Server.Name)
+	}
+	for _, t := range tools {
+		if withheld[t.name] == "" {
+			kept = append(kept, t.raw)
+		}
+	}
+	return kept, len(kept) == len(raws), nil
+}
+
+// learn has the server list its tools for a client that calls one and has listed
+// none on this connection: in the protocol without sessions lists are kept. A
+// list of the client's own that is under way is waited for.
+func (g *Gateway) learn(ctx context.Context, params object) {
+	defer context.AfterFunc(ctx, g.changed.Broadcast)()
+	g.mu.Lock()
+	for g.lists > 0 && ctx.Err() == nil {
+		g.changed.Wait()
+	}
+	mine := !g.begun && ctx.Err() == nil
+	if mine {
+		g.begun = true
+	}
+	g.mu.Unlock()
+	if !mine {
+		return
+	}
+	ask := object{}
+	if meta, ok := params["_meta"]; ok {
+		ask["_meta"] = meta
+	}
+	for first := true; ; first = false {
+		m := g.askServer(ctx, "tools/list", ask)
+		if m == nil {
+			return
+		}
+		result, _ := m.result.(object)
+		if _, _, err := g.page(m, result, first); err != nil {
+			return
+		}
+		next, _ := result["nextCursor"].(string)
+		if next == "" {
+			return
+		}
+		ask["cursor"] = next
+	}
+}
+
+// askServer puts a request of the gateway's own to the server and returns the
+// answer, or nil.
+func (g *Gateway) askServer(ctx context.Context, method string, params object) *message {
+	g.mu.Lock()
+	g.owned++
+	id := fmt.Appendf(nil, `"shield-%d"`, g.owned)
+	g.mu.Unlock()
+	c := &call{id: id, method: method, own: make(chan *message, 1), cancel: func() {}}
+	if g.enter(c) != nil {
+		return nil
+	}
+	rec := canonjson.AppendValue(nil, object{"jsonrpc": "2.0", "id": canonjson.Canonical(id), "method": method, "params": params})
+	g.mu.Lock()
+	c.forwarded = true
+	g.mu.Unlock()
+	if g.tellServer(rec) == nil {
+		select {
+		case m := <-c.own:
+			if m != nil && m.fault == nil {
+				return m
+			}
+			return nil
+		case <-ctx.Done():
+		}
+	}
+	if g.take(id) != nil {
+		g.over(c)
+	}
+	return nil
+}
+
+// toolTexts returns the texts of the tools in the answer to tools/list.
+func toolTexts(m *message) ([][]byte, error) {
+	for _, member := range m.member {
+		if member.Name != "result" {
+			continue
+		}
+		list, err := canonjson.Object(nil, member.Raw, maxDepth)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			values, ok := e.Value.([]any)
+			switch {
+			case e.Name != "tools":
+			case !ok:
+				return nil, errors.New("tools is not a list")
+			case len(values) > maxTools:
+				return nil, fmt.Errorf("it lists more than %d tools", maxTools)
+			default:
+				return elements(e.Raw)
+			}
+		}
+	}
+	return nil, errors.New("it has no list of tools")
+}
+
+// pin holds a page of tools against the pins and returns those that are
+// withheld, with the reason. first and last say where in its list the page
+// stands.
+func (g *Gateway) pin(tools []*tool, first, last bool) (withheld map[string]string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer func() {
+		if err != nil {
+			g.listed = map[string]*tool{} // none can be called
+		}
+	}()
+	if g.opts.Pins == nil {
+		return nil, errors.New("there is no state folder")
+	}
+	if first {
+		g.listed = map[string]*tool{}
+		g.fresh, g.begun = true, true
+	}
+	for _, t := range tools {
+		if g.listed[t.name] != nil {
+			return nil, fmt.Errorf("the tool %s is listed twice", t.name)
+		}
+		if len(g.listed) >= maxTools {
+			return nil, fmt.Errorf("more than %d tools are listed", maxTools)
+		}
+		g.listed[t.name] = t
+	}
+	others, err := g.others()
+	if err != nil {
+		return nil, err
+	}
+	withheld = map[string]string{}
+	err = g.opts.Pins.update(context.Background(), func(f *PinFile) error {
+		if first {
+			g.list = listing{seen: map[string]bool{}, trust: !f.Listed}
+			for name := range f.Tools {
+				if name != instructionsName { // a list that was broken off is no first one again
+					f.Listed, g.list.trust = true, false
+				}
+			}
+		}
+		for _, t := range tools {
+			g.list.seen[t.name] = true
+			if why := f.judge(t, g.list.trust, others); why != "" {
+				withheld[t.name] = why
+			}
+		}
+		if last {
+			f.Listed = true
+			f.gone(g.list.seen)
+			g.list.trust = false
+		}
+		return nil
+	})
+	return withheld, err
+}
+
+// judge holds a tool against the pins, and returns why it is withheld; "" if it
+// is accepted, as one of a first list is if nothing speaks against it.
+func (f *PinFile) judge(t *tool, trust bool, others []PinFile) string {
+	pin, pinned := f.Tools[t.name]
+	if pinned && pin.Hash == t.hash {
+		pin.Gone = false
+		f.Tools[t.name] = pin
+		delete(f.Waiting, t.name)
+		return ""
+	}
+	var why []string
+	switch {
+	case pinned:
+		why = append(why, "it has changed since it was accepted")
+	case !trust:
+		why = append(why, "it is new")
+		if old := f.renamed(t); old != "" {
+			why = append(why, "it is "+old+" under another name")
+		}
+	}
+	if len(t.findings) > 0 {
+		why = append(why, "it holds "+t.findings.String())
+	}
+	if shadow := shadows(t, others); shadow != "" {
+		why = append(why, shadow)
+	}
+	if len(why) == 0 {
+		f.Tools[t.name] = Pin{Hash: t.hash, Definition: t.definition}
+		return ""
+	}
+	text := strings.Join(why, "; ")
+	f.Waiting[t.name] = Listed{Hash: t.hash, Why: text, Definition: t.definition}
+	return text
+}
+
+// renamed returns the name of a pinned tool that is the same but for its name.
+func (f *PinFile) renamed(t *tool) string {
+	same := func(definition []byte) string {
+		v, err := canonjson.Value(definition, maxDepth)
+		o, ok := v.(object)
+		if err != nil || !ok {
+			return ""
+		}
+		o = maps.Clone(o)
+		delete(o, "name")
+		delete(o, "title")
+		return string(canonjson.AppendValue(nil, o))
+	}
+	want := same(t.definition)
+	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
+		if same(f.Tools[name].Definition) == want {
+			return name
+		}
+	}
+	return ""
+}
+
+// gone notes which pinned tools a whole list does not have, and forgets what
+// waits and is listed no more.
+func (f *PinFile) gone(seen map[string]bool) {
+	for name, pin := range f.Tools {
+		if gone := !seen[name]; name != instructionsName && pin.Gone != gone {
+			pin.Gone = gone
+			f.Tools[name] = pin
+		}
+	}
+	maps.DeleteFunc(f.Waiting, func(name string, _ Listed) bool { return name != instructionsName && !seen[name] })
+}
+
+// others returns the pins of the other servers.
+func (g *Gateway) others() ([]PinFile, error) {
+	all, damaged, err := AllPins(g.opts.Pins.state)
+	for _, d := range damaged {
+		g.notify("names of other servers cannot be compared: %v", d)
+	}
+	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.id }), err
+}
+
+// shadows says which tool of another server a tool poses as, or speaks of; "" if
+// there is none. The same tool of the same server, started with other arguments,
+// is no shadow.
+func shadows(t *tool, others []PinFile) string {
+	plain := plainName(t.name)
+	said := string(t.definition)
+	for _, f := range others {
+		for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
+			pin := f.Tools[name]
+			switch {
+			case name == instructionsName || pin.Hash == t.hash:
+			case plainName(name) == plain && f.Tools[t.name].Hash != t.hash:
+				return fmt.Sprintf("the server %s has a tool of this name", f.Server)
+			case plainName(name) != plain && distinct(name) && mentions(said, name):
+				return fmt.Sprintf("it speaks of %s, a tool of the server %s", name, f.Server)
+			}
+		}
+	}
+	return ""
+}
+
+// plainName returns a name without case, separators and look-alike letters.
+func plainName(s string) string {
+	return strings.NewReplacer("_", "", "-", "", ".", "", "/", "").Replace(strings.ToLower(effect.Fold(s)))
+}
+
+// distinct reports whether a name is no word that a description may use anyway.
+func distinct(name string) bool { return len(name) >= 8 && strings.ContainsAny(name, "_-") }
+
+// mentions reports whether a text has a name as a word of its own.
+func mentions(s, name string) bool {
+	for rest := s; ; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			return false
+		}
+		before, after := rest[:i], rest[i+len(name):]
+		if !endsInWord(before) && !beginsWithWord(after) {
+			return true
+		}
+		rest = after
+	}
+}
+
+func endsInWord(s string) bool     { return s != "" && wordByte(s[len(s)-1]) }
+func beginsWithWord(s string) bool { return s != "" && wordByte(s[0]) }
+func wordByte(c byte) bool {
+	return c == '_' || c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
+}
+
+// callable returns the tool of a name, or why it must not be called.
+func (g *Gateway) callable(name string) (*tool, string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := g.listed[name]
+	switch {
+	case name == "":
+		return nil, "the call names no tool"
+	case t == nil:
+		return nil, fmt.Sprintf("the server has not listed a tool %q on this connection; list the tools first", canonjson.Quote(name))
+	case g.opts.Pins == nil:
+		return nil, "there is no state folder to pin tools in"
+	}
+	if g.opts.Pins.now.Tools[name].Hash != t.hash {
+		if err := g.opts.Pins.read(); err != nil { // a person may have accepted it meanwhile
+			return nil, err.Error()
+		}
+	}
+	if g.opts.Pins.now.Tools[name].Hash != t.hash {
+		why := g.opts.Pins.now.Waiting[name].Why
+		return nil, fmt.Sprintf("the tool %s is withheld: %s; ask the user to look at it with: shield mcp tools diff %s", name, why, g.opts.Server.Name)
+	}
+	return t, ""
+}
+
+// answerHello passes on what a server says of itself. What it tells the model is
+// pinned like a tool, and taken out unless it is accepted.
+func (g *Gateway) answerHello(c *call, m *message, result object) {
+	said, _ := result["instructions"].(string)
+	if said == "" {
+		g.pass(c, m, "result", result)
+		return
+	}
+	why := ""
+	if g.opts.Pins == nil {
+		why = "there is no state folder"
+	} else {
+		t := &tool{name: instructionsName, definition: canonjson.AppendValue(nil, object{"instructions": said})}
+		t.hash = digest(t.definition)
+		_, t.findings = toolExaminer{g.opts.Examiner}.Examine(said)
+		g.mu.Lock()
+		err := g.opts.Pins.update(context.Background(), func(f *PinFile) error {
+			_, known := f.Tools[instructionsName]
+			why = f.judge(t, !f.Listed && !known, nil)
+			return nil
+		})
+		g.mu.Unlock()
+		if err != nil {
+			why = err.Error()
+		}
+	}
+	if why == "" {
+		g.pass(c, m, "result", result)
+		return
+	}
+	g.notify("its instructions to the model are withheld: %s; look at them with: shield mcp tools diff %s", why, g.opts.Server.Name)
+	out := maps.Clone(result)
+	delete(out, "instructions")
+	m, err := read(rebuilt(m, "result", out))
+	if err != nil {
+		g.refuse(c, err.Error())
+		return
+	}
+	g.pass(c, m, "result", out)
+}

@@ -1,0 +1,337 @@
+package gateway
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+)
+
+// A Server is the program behind a gateway.
+type Server struct {
+	Name    string   // for people, the log and action types
+	Kind    string   // in the table of known servers; "" if it is not there
+	Folders []string // that its relative paths start from, if it is told them; absolute
+}
+
+// A knownServer is one whose tools are known by name.
+type knownServer struct {
+	name     string
+	packages []string // by which a command line names it
+	folders  bool     // its operands are the folders that it serves
+	tools    []knownTool
+}
+
+// A knownTool is a tool's name and the action that it is: a type, and for some
+// a template of what is requested or run.
+type knownTool struct{ name, action string }
+
+// A shape is a set of parameters that has one meaning. Each of has is a list of
+// names of which a tool requires one; it has no others but those of may.
+type shape struct {
+	action string
+	has    [][]string
+	may    []string
+}
+
+// methodClass returns how requests of a method are handled: pass, list or judge;
+// "" if the method is unknown.
+func methodClass(method string) string {
+	for _, c := range methodClasses {
+		if slices.Contains(c.methods, method) {
+			return c.class
+		}
+	}
+	return ""
+}
+
+// actionOf returns what a tool is known to do: as a person has said, by the
+// server's package, or by the parameters that it takes; "" if nothing is known.
+// sure is false where only the parameters tell.
+func actionOf(t *tool, s *Server, accepted string) (action string, sure bool) {
+	if accepted != "" {
+		return accepted, true
+	}
+	for _, k := range knownServers {
+		if k.name != s.Kind {
+			continue
+		}
+		if i := slices.IndexFunc(k.tools, func(kt knownTool) bool { return kt.name == t.name }); i >= 0 {
+			return k.tools[i].action, true
+		}
+	}
+	schema := inner(t.value, "inputSchema")
+	properties := inner(schema, "properties")
+	required, _ := schema["required"].([]any)
+	for _, sh := range shapes {
+		if sh.fits(properties, required) {
+			return sh.action, false
+		}
+	}
+	return "", false
+}
+
+// fits reports whether parameters are those of the shape and no others.
+func (sh *shape) fits(properties object, required []any) bool {
+	used := map[string]bool{}
+	for _, names := range sh.has {
+		i := slices.IndexFunc(names, func(name string) bool {
+			return text(inner(properties, name), "type") == "string" && slices.Contains(required, any(name))
+		})
+		if i < 0 {
+			return false
+		}
+		used[names[i]] = true
+	}
+	for name := range properties {
+		if !used[name] && !slices.Contains(sh.may, strings.ToLower(name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// changes reports whether a tool is known to change something.
+func changes(t *tool, s *Server) bool {
+	action, _ := actionOf(t, s, "")
+	kind, _, _ := strings.Cut(action, " ")
+	for _, prefix := range []string{"write_", "delete_", "move_", "copy_", "create_", "send_", "execute_", "git_add", "git_commit", "git_checkout", "git_reset", "memory_write", "memory_delete"} {
+		if strings.HasPrefix(kind, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// mapped fills in what a call of a tool does.
+func (g *Gateway) mapped(p *proposal, t *tool, arguments object) error {
+	action, sure := actionOf(t, &g.opts.Server, g.opts.Pins.typeOf(t.name))
+	kind, template, _ := strings.Cut(action, " ")
+	p.kind, p.payload = kind, arguments
+	properties := inner(inner(t.value, "inputSchema"), "properties")
+	stray := !sure && slices.ContainsFunc(slices.Collect(maps.Keys(arguments)), func(name string) bool { return properties[name] == nil })
+	if template != "" {
+		if p.payload = filled(template, arguments); p.payload == nil {
+			kind = ""
+		}
+	}
+	if kind == "" || stray {
+		p.kind, p.payload = g.typeOf(t.name), arguments
+	}
+	if !sure && hint(t.value, "destructiveHint") {
+		p.minTier = 2
+	}
+	return g.place(p)
+}
+
+// place sets the folder from which the paths of a proposal start.
+func (g *Gateway) place(p *proposal) error {
+	if dir := text(p.payload, "repo_path"); strings.HasPrefix(p.kind, "git_") && filepath.IsAbs(dir) {
+		p.cwd = dir
+	}
+	switch folders := g.opts.Server.Folders; len(folders) {
+	case 0:
+	case 1:
+		p.cwd = folders[0]
+	default:
+		for _, name := range []string{"path", "source", "destination"} {
+			if path := text(p.payload, name); path != "" && !filepath.IsAbs(path) && path[0] != '~' {
+				return fmt.Errorf("%s: give an absolute path, since this server has %d folders", name, len(folders))
+			}
+		}
+		paths, _ := p.payload["paths"].([]any)
+		for _, path := range paths {
+			if s, _ := path.(string); !filepath.IsAbs(s) {
+				return fmt.Errorf("paths: give absolute paths, since this server has %d folders", len(folders))
+			}
+		}
+	}
+	return nil
+}
+
+// filled returns the payload that a template makes of arguments: "METHOD URL" of
+// a request, whose other arguments are its body or, for a GET, its query, or the
+// words of a command. It returns nil if an argument is missing.
+func filled(template string, arguments object) object {
+	rest := maps.Clone(arguments)
+	verb, address, isURL := strings.Cut(template, " ")
+	isURL = isURL && strings.HasPrefix(address, "https://")
+	if !isURL {
+		address = template
+	}
+	out, complete := expand(address, func(name string) (string, bool) {
+		v, ok := arguments[name]
+		delete(rest, name)
+		if !ok {
+			return "", false
+		}
+		if isURL {
+			return escapePath(plain(v)), true
+		}
+		return quoted(plain(v)), true
+	})
+	switch {
+	case !complete:
+		return nil
+	case !isURL:
+		rest["command"] = out
+		return rest
+	case verb == "GET":
+		values := url.Values{}
+		for name, v := range rest {
+			values.Set(name, plain(v))
+		}
+		if len(values) > 0 {
+			out += "?" + values.Encode()
+		}
+		return object{"url": out, "method": verb}
+	case len(rest) == 0:
+		return object{"url": out, "method": verb}
+	}
+	return object{"url": out, "method": verb, "body": rest}
+}
+
+// expand replaces {name} in a text.
+func expand(s string, value func(name string) (string, bool)) (out string, complete bool) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(s, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String(), true
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		v, ok := value(name)
+		if !ok {
+			return "", false
+		}
+		b.WriteString(v)
+		s = after
+	}
+}
+
+// escapePath escapes what would end a URL's path; slashes stay.
+func escapePath(s string) string {
+	parts := strings.Split(s, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return strings.Join(parts, "/")
+}
+
+// plain returns an argument as text.
+func plain(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case jsontext.Value:
+		return string(v)
+	}
+	return string(canonjson.AppendValue(nil, v))
+}
+
+// quoted returns a text as one word of a shell.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// NewServer returns the server that a command line starts; dir is the folder
+// that it starts in, and name what a person calls it, "" for a name made of the
+// command line.
+func NewServer(argv []string, dir, name string) Server {
+	s := Server{Name: name}
+	at := -1
+	for _, k := range knownServers {
+		for i, arg := range argv {
+			if slices.Contains(k.packages, packageName(arg)) {
+				s.Kind, at = k.name, i
+				if k.folders {
+					s.Folders = operands(argv[i+1:], dir)
+				}
+				break
+			}
+		}
+		if at >= 0 {
+			break
+		}
+	}
+	if s.Name == "" {
+		s.Name = s.Kind
+	}
+	if s.Name == "" {
+		s.Name = nameOf(argv)
+	}
+	s.Name = cleanName(s.Name)
+	return s
+}
+
+// packageName returns what an argument names without its version, its place and
+// the folders around it.
+func packageName(arg string) string {
+	arg = filepath.ToSlash(arg)
+	if _, after, ok := strings.Cut(arg, "node_modules/"); ok {
+		parts := strings.SplitN(strings.TrimPrefix(after, ".bin/"), "/", 3)
+		if arg = parts[0]; strings.HasPrefix(arg, "@") && len(parts) > 1 {
+			arg += "/" + parts[1]
+		}
+	}
+	if strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, ".") {
+		arg = path.Base(arg)
+	}
+	at := strings.LastIndexByte(arg, '/') + 1
+	if i := strings.IndexAny(arg[at:], "@:="); i > 0 { // a version
+		arg = arg[:at+i]
+	}
+	return strings.TrimPrefix(arg, "ghcr.io/")
+}
+
+// operands returns the arguments that are folders, made absolute.
+func operands(args []string, dir string) (out []string) {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			continue
+		}
+		if !filepath.IsAbs(arg) {
+			arg = filepath.Join(dir, arg)
+		}
+		out = append(out, arg)
+	}
+	return out
+}
+
+// nameOf returns what a command line probably starts: the first operand of a
+// program that starts others, else the program.
+func nameOf(argv []string) string {
+	for i, arg := range argv {
+		name := packageName(arg)
+		base := strings.TrimSuffix(path.Base(name), path.Ext(name))
+		if i == 0 && slices.Contains(starters, base) || strings.HasPrefix(arg, "-") || i > 0 && slices.Contains([]string{"run", "exec", "tool", "x", "dlx"}, arg) {
+			continue
+		}
+		return base
+	}
+	return "server"
+}
+
+// cleanName returns a name fit for an action type.
+func cleanName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', 'A' <= r && r <= 'Z', r == '-', r == '_':
+			return r
+		}
+		return '-'
+	}, s)
+	for strings.Contains(s, "__") {
+		s = strings.ReplaceAll(s, "__", "_")
+	}
+	if s = strings.Trim(s, "-_"); s == "" {
+		return "server"
+	}
+	return s[:min(len(s), 64)]
+}

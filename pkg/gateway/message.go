@@ -1,0 +1,164 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+)
+
+// maxDepth is how deep a frame may be nested, the envelope included.
+const maxDepth = 64
+
+// A message is a frame that was read as JSON-RPC: a request has an id and a
+// method, a notification a method, an answer an id and a result or an error.
+type message struct {
+	raw    []byte
+	id     []byte // canonical
+	method string
+	params object
+	result any // of an answer without an error
+	fault  object
+	member []canonjson.Member // of the envelope
+}
+
+type object = map[string]any
+
+func (m *message) isRequest() bool { return m.method != "" && m.id != nil }
+func (m *message) isNotice() bool  { return m.method != "" && m.id == nil }
+
+// errBatch says that a frame holds several messages, which MCP does not have.
+var errBatch = errors.New("a batch of messages, which MCP does not allow")
+
+// read reads a frame strictly: what two readers could take for different
+// messages is an error, and so is a member that JSON-RPC does not have.
+func read(raw []byte) (*message, error) {
+	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t"), []byte("[")) {
+		return nil, errBatch
+	}
+	m := &message{raw: raw}
+	var err error
+	if m.member, err = canonjson.Object(nil, raw, maxDepth); err != nil {
+		var e *canonjson.Error
+		if errors.As(err, &e) && e.Field != "" && e.Kind != canonjson.Depth {
+			return nil, fmt.Errorf("%s: %w", e.Field, err)
+		}
+		return nil, err
+	}
+	var version, hasResult, hasParams bool
+	for _, member := range m.member {
+		ok := true
+		switch member.Name {
+		case "jsonrpc":
+			version = member.Value == "2.0"
+			ok = version
+		case "id":
+			m.id = canonicalID(member.Raw)
+			ok = m.id != nil || member.Value == nil
+		case "method":
+			m.method, ok = member.Value.(string)
+			ok = ok && m.method != "" && len(m.method) <= 256
+		case "params":
+			m.params, ok = member.Value.(object)
+			hasParams = true
+		case "result":
+			m.result, hasResult = member.Value, true
+		case "error":
+			m.fault, ok = member.Value.(object)
+		default:
+			return nil, fmt.Errorf("a message has no member %q", canonjson.Quote(member.Name))
+		}
+		if !ok {
+			return nil, fmt.Errorf("%s is not what JSON-RPC 2.0 has there", member.Name)
+		}
+	}
+	answer := hasResult || m.fault != nil
+	switch {
+	case !version:
+		return nil, errors.New(`"jsonrpc": "2.0" is missing`)
+	case hasResult && m.fault != nil, answer && (m.method != "" || hasParams), !answer && m.method == "":
+		return nil, errors.New("neither a request nor an answer")
+	case answer && m.id == nil && m.fault == nil:
+		return nil, errors.New("an answer without an id")
+	}
+	return m, nil
+}
+
+// canonicalID returns the id of a request in its canonical form: text in quotes,
+// or a whole number. Anything else is nil.
+func canonicalID(raw []byte) []byte {
+	if len(raw) == 0 || len(raw) > maxID || raw[0] != '"' && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return nil
+	}
+	id, err := canonjson.Append(nil, raw, 1)
+	if err != nil || id[0] != '"' && bytes.ContainsAny(id, ".eE") {
+		return nil
+	}
+	return id
+}
+
+// text returns the string of a member, or "".
+func text(o object, name string) string {
+	s, _ := o[name].(string)
+	return s
+}
+
+// inner returns the object of a member, or nil.
+func inner(o object, name string) object {
+	v, _ := o[name].(object)
+	return v
+}
+
+// Codes of errors, as JSON-RPC and MCP have them.
+const (
+	codeInvalid = -32600
+	codeUnknown = -32601
+	codeRefused = -32603 // the method exists and failed
+)
+
+// failure returns an error as the answer to a request; id may be nil.
+func failure(id []byte, code int, reason string) []byte {
+	if id == nil {
+		id = []byte("null")
+	}
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	b = fmt.Appendf(b, `,"error":{"code":%d,"message":`, code)
+	return append(canonjson.AppendString(b, reason), `}}`...)
+}
+
+// success returns a result as the answer to a request.
+func success(id []byte, result any) []byte {
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	b = append(b, `,"result":`...)
+	return append(canonjson.AppendValue(b, result), '}')
+}
+
+// toolError returns the result of a tool that says why it did not run, which
+// reaches the model, other than an error of the protocol.
+func toolError(reason string, stateless bool) object {
+	out := object{"content": []any{object{"type": "text", "text": reason}}, "isError": true}
+	if stateless {
+		out["resultType"] = "complete"
+	}
+	return out
+}
+
+// elements returns the texts of an array's elements.
+func elements(raw []byte) ([][]byte, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	var out [][]byte
+	for d.PeekKind() != ']' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, bytes.Clone(v))
+	}
+	return out, nil
+}

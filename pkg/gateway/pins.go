@@ -1,0 +1,345 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/redact"
+)
+
+// Bounds of the files of pins.
+const (
+	maxPinFile  = 64 << 20 // bytes
+	maxServers  = 500      // whose names are looked at for shadows
+	lockWait    = 10 * time.Second
+	pinVersion  = 1
+	maxHashSize = 1 << 30 // bytes of a program that is hashed
+)
+
+// A PinFile is what is kept of one server, which is one command line: the tools
+// that are accepted, and those that it last listed and that are not.
+type PinFile struct {
+	Version int               `json:"version"`
+	ID      string            `json:"id"`
+	Server  string            `json:"server"`
+	Command []string          `json:"command"` // without secrets
+	Program Program           `json:"program"`
+	Listed  bool              `json:"listed"` // a first list was trusted
+	Tools   map[string]Pin    `json:"tools"`
+	Waiting map[string]Listed `json:"waiting"`
+	Sum     string            `json:"sum"` // SHA-256 of the rest, so that damage shows
+}
+
+// A Pin is an accepted tool.
+type Pin struct {
+	Hash       string         `json:"hash"`
+	Type       string         `json:"type,omitempty"` // the action type that a person gave it
+	Gone       bool           `json:"gone,omitempty"` // the server lists it no more
+	Definition jsontext.Value `json:"definition"`
+}
+
+// Listed is a tool that was listed and waits for a person.
+type Listed struct {
+	Hash       string         `json:"hash"`
+	Why        string         `json:"why"`
+	Definition jsontext.Value `json:"definition"`
+}
+
+// A Program is the file that a command line starts.
+type Program struct {
+	Path     string `json:"path"`
+	Size     int64  `json:"size"`
+	Modified int64  `json:"modified"` // Unix nanoseconds
+	SHA256   string `json:"sha256"`
+}
+
+// Pins keeps the file of pins of one server in the state folder. Processes may
+// share it.
+type Pins struct {
+	state   string // the state folder
+	dir     string
+	id      string
+	server  string
+	command []string
+	program string
+
+	now PinFile // as it was last read
+}
+
+// PinFolder returns the folder of the files of pins within the state folder.
+func PinFolder(stateDir string) string { return filepath.Join(stateDir, "mcp") }
+
+// OpenPins returns the pins of the server that a command line starts. program is
+// the path of its file.
+func OpenPins(stateDir string, s *Server, argv []string, program string) (*Pins, error) {
+	dir := PinFolder(stateDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := owner.CheckFolder(dir); err != nil {
+		return nil, err
+	}
+	parts := []any{}
+	for _, arg := range argv {
+		parts = append(parts, arg)
+	}
+	p := &Pins{state: stateDir, dir: dir, id: digest(parts...)[:32], server: s.Name, command: (*redact.Redactor)(nil).Args(argv[0], argv), program: program}
+	if err := p.read(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Changed reports whether the program's file differs from the one that the tools
+// were last listed by, and keeps what it is now.
+func (p *Pins) Changed(ctx context.Context) (bool, error) {
+	changed := false
+	err := p.update(ctx, func(f *PinFile) error {
+		now, err := programAt(p.program, f.Program)
+		if err != nil {
+			return err
+		}
+		changed = f.Program.SHA256 != "" && f.Program.SHA256 != now.SHA256
+		f.Program = now
+		return nil
+	})
+	return changed, err
+}
+
+// programAt returns what a program's file is; a file that was not touched since
+// known was written is not read again.
+func programAt(path string, known Program) (Program, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Program{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return Program{}, errors.New(path + " is not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return Program{}, err
+	}
+	defer f.Close()
+	now := Program{Path: path, Size: info.Size(), Modified: info.ModTime().UnixNano(), SHA256: known.SHA256}
+	if now == known {
+		return now, nil
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, maxHashSize)); err != nil {
+		return Program{}, err
+	}
+	now.SHA256 = hex.EncodeToString(h.Sum(nil))
+	return now, nil
+}
+
+// read reads the file again.
+func (p *Pins) read() error {
+	f, err := readPins(p.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = PinFile{Version: pinVersion, ID: p.id, Server: p.server, Command: p.command, Tools: map[string]Pin{}, Waiting: map[string]Listed{}}, nil
+	}
+	if err != nil {
+		return err
+	}
+	if f.ID != p.id {
+		return &DamagedError{p.path(), errors.New("it is of another server")}
+	}
+	p.now = f
+	return nil
+}
+
+func (p *Pins) path() string { return filepath.Join(p.dir, p.id+".json") }
+
+// A DamagedError says that a file of pins cannot be relied on.
+type DamagedError struct {
+	Path string
+	Err  error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the pins in %s are damaged: %v; remove the file, and accept the tools again", e.Path, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+func readPins(path string) (PinFile, error) {
+	data, info, err := owner.ReadFile(path, maxPinFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return PinFile{}, err
+	}
+	if err == nil {
+		err = owner.Check(info, owner.Write)
+	}
+	var f PinFile
+	if err == nil {
+		err = json.Unmarshal(data, &f, json.RejectUnknownMembers(true))
+	}
+	if err == nil {
+		sum := f.Sum
+		switch {
+		case f.Version != pinVersion:
+			err = fmt.Errorf("version %d is unknown", f.Version)
+		case f.sum() != sum:
+			err = errors.New("its sum does not fit")
+		}
+		f.Sum = sum
+	}
+	if err != nil {
+		return PinFile{}, &DamagedError{path, err}
+	}
+	return f, nil
+}
+
+// sum returns the sum of everything but the sum.
+func (f *PinFile) sum() string {
+	f.Sum = ""
+	data, err := json.Marshal(f, json.Deterministic(true))
+	if err != nil {
+		return ""
+	}
+	if data, err = canonjson.Append(nil, data, 2*maxDepth); err != nil {
+		return ""
+	}
+	return digest(data)
+}
+
+// update changes the file while no other process does.
+func (p *Pins) update(ctx context.Context, change func(*PinFile) error) error {
+	lock, err := flock.New(filepath.Join(p.dir, "lock"))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := lock.Lock(ctx, lockWait); err != nil {
+		return err
+	}
+	if err := p.read(); err != nil {
+		return err
+	}
+	before, err := json.Marshal(&p.now, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	if err := change(&p.now); err != nil {
+		return err
+	}
+	p.now.Sum = p.now.sum()
+	data, err := json.Marshal(&p.now, json.Deterministic(true), jsontext.WithIndent(" "))
+	if err != nil {
+		return err
+	}
+	if after, err := json.Marshal(&p.now, json.Deterministic(true)); err == nil && bytes.Equal(before, after) {
+		return nil
+	}
+	return replace(p.path(), data)
+}
+
+// replace puts a file in place of another in one step.
+func replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".pins-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// typeOf returns the action type that a person gave a tool, or "".
+func (p *Pins) typeOf(name string) string {
+	if p == nil {
+		return ""
+	}
+	return p.now.Tools[name].Type
+}
+
+// AllPins returns the pins of every server, by name; damaged lists the files
+// that cannot be read.
+func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
+	entries, err := os.ReadDir(PinFolder(stateDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if len(all) == maxServers {
+			return nil, nil, fmt.Errorf("more than %d servers are pinned; remove files of servers that are no longer used", maxServers)
+		}
+		f, err := readPins(filepath.Join(PinFolder(stateDir), e.Name()))
+		if err != nil {
+			damaged = append(damaged, err)
+			continue
+		}
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b PinFile) int {
+		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.ID, b.ID))
+	})
+	return all, damaged, nil
+}
+
+// Accept accepts tools of a server as they wait: each is a name, or NAME@HASH for
+// exactly the definition whose hash begins so; none means all. kind, if not "",
+// is the action type that their calls are judged as; it can be given to tools
+// that are accepted already. It returns the names.
+func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kind string) ([]string, error) {
+	p := &Pins{state: stateDir, dir: PinFolder(stateDir), id: f.ID, server: f.Server, command: f.Command}
+	var done []string
+	err := p.update(ctx, func(f *PinFile) error {
+		if len(names) == 0 {
+			names = slices.Sorted(maps.Keys(f.Waiting))
+		}
+		for _, name := range names {
+			name, hash, _ := strings.Cut(name, "@")
+			w, waits := f.Waiting[name]
+			pin, pinned := f.Tools[name]
+			switch {
+			case waits && !strings.HasPrefix(w.Hash, hash), !waits && pinned && !strings.HasPrefix(pin.Hash, hash):
+				return fmt.Errorf("%s has changed since; look at it again with: shield mcp tools diff %s", name, f.Server)
+			case waits:
+				pin.Hash, pin.Definition, pin.Gone = w.Hash, w.Definition, false
+			case !pinned || kind == "" && !pin.Gone:
+				return fmt.Errorf("%s has no tool %q that waits to be accepted", f.Server, canonjson.Quote(name))
+			case pin.Gone && kind == "":
+				delete(f.Tools, name)
+				done = append(done, name)
+				continue
+			}
+			pin.Type = cmp.Or(kind, pin.Type)
+			f.Tools[name] = pin
+			delete(f.Waiting, name)
+			done = append(done, name)
+		}
+		return nil
+	})
+	return done, err
+}

@@ -1,0 +1,90 @@
+//go:build unix
+
+package gateway
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func shell(t *testing.T, script string, errs io.Writer) *Process {
+	t.Helper()
+	p, err := Start("/bin/sh", []string{"sh", "-c", script}, os.Environ(), t.TempDir(), errs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.End(true) })
+	return p
+}
+
+// TestProcessEnds holds that a server ends when its input does, with what it has
+// started, and whose status it is.
+func TestProcessEnds(t *testing.T) {
+	t.Parallel()
+	p := shell(t, "sleep 600 & echo $!; cat; exit 3", io.Discard)
+	var b [32]byte
+	n, err := p.Out.Read(b[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := strconv.Atoi(strings.TrimSpace(string(b[:n])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := p.End(false); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("it ends with %v", err)
+	}
+	for range 500 {
+		state, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(left), "stat"))
+		if syscall.Kill(left, 0) != nil || err == nil && strings.Contains(string(state), ") Z ") {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("process %d is still there", left)
+}
+
+// TestProcessIsHurried holds that a server that ignores all is ended.
+func TestProcessIsHurried(t *testing.T) {
+	t.Parallel()
+	p := shell(t, `trap "" TERM INT HUP; echo up; while :; do sleep 1; done`, io.Discard)
+	var b [3]byte
+	if _, err := io.ReadFull(p.Out, b[:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.End(true); err == nil {
+		t.Error("it ends by itself")
+	}
+	if _, err := io.ReadAll(p.Out); err != nil && !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func TestErrorsOfServerAreVisible(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	p := shell(t, `printf 'a\033[2Jb\r\nc\tde\n' >&2; printf '%9000s\n' x >&2`, &b)
+	if err := p.End(false); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	if lines[0] != "a<U+001B>[2Jb" || lines[1] != "c    de" || len(lines[2]) > maxErrLine+10 || !strings.HasSuffix(lines[2], "…") {
+		t.Errorf("%q", b.String())
+	}
+}
+
+func TestProcessThatCannotStart(t *testing.T) {
+	t.Parallel()
+	if _, err := Start(filepath.Join(t.TempDir(), "none"), []string{"none"}, nil, "", io.Discard); err == nil {
+		t.Error("it has started")
+	}
+}

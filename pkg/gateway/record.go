@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// A Recorder writes the actions of a connection as rows of a corpus that shield
+// score reads: an allowed action is labelled pass, another one stop. Secrets are
+// taken out. Goroutines may share it.
+type Recorder struct {
+	mu       sync.Mutex
+	w        io.Writer
+	redactor *redact.Redactor
+	n        int
+	err      error
+}
+
+// NewRecorder returns a recorder that writes to w.
+func NewRecorder(w io.Writer, r *redact.Redactor) *Recorder { return &Recorder{w: w, redactor: r} }
+
+// keep writes one action with its verdict. A nil Recorder keeps nothing.
+func (r *Recorder) keep(server string, c *call, a *action.Action, v *verdict.Verdict) error {
+	if r == nil {
+		return nil
+	}
+	label := "stop"
+	if v.Decision == verdict.Allow {
+		label = "pass"
+	}
+	act := object{"type": a.Type, "payload": r.redactor.Value(map[string]any(a.Payload), redact.MaxText)}
+	if a.CWD != "" {
+		act["cwd"] = a.CWD
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return r.err
+	}
+	r.n++
+	row := canonjson.AppendValue(nil, object{
+		"id": server + "-" + strconv.Itoa(r.n), "source": "mcp " + server, "category": c.method + " " + c.subject,
+		"label": label, "action": act, "reasoning": v.Reasoning,
+	})
+	_, r.err = r.w.Write(append(row, '\n'))
+	return r.err
+}

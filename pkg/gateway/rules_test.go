@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// TestRules judges the examples of the rules.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	type example struct {
+		Name        string
+		Match, Pass []string
+	}
+	for file, one := range map[string]struct {
+		key  string
+		find func(string) string
+	}{
+		"poison.yaml":   {"poison", func(s string) string { return met(poisonRules[:], poison(), folded(s)) }},
+		"protocol.yaml": {"asked", func(s string) string { return met(askedRules[:], asked(), words(s)) }},
+	} {
+		text, err := os.ReadFile(filepath.Join("rules", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]any{}
+		if err := yaml.Unmarshal(text, &all); err != nil {
+			t.Fatal(err)
+		}
+		part, err := yaml.Marshal(all[one.key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rules []example
+		if err := yaml.Unmarshal(part, &rules); err != nil || len(rules) < 2 {
+			t.Fatal(rules, err)
+		}
+		for _, r := range rules {
+			for _, s := range r.Match {
+				if one.find(s) == "" {
+					t.Errorf("%s: %q is not met", r.Name, s)
+				}
+			}
+			for _, s := range r.Pass {
+				if got := one.find(s); got != "" {
+					t.Errorf("%s: %q meets %s", r.Name, s, got)
+				}
+			}
+		}
+	}
+}
+
+// TestHonestTexts holds that what honest servers say is no finding.
+func TestHonestTexts(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		"Read the complete contents of a file from the file system as text. Handles various text encodings and provides detailed error messages if the file cannot be read. Only works within allowed directories.",
+		"Create a new file or completely overwrite an existing file with new content. Use with caution as it will overwrite existing files without warning.",
+		"Get contents of a file or directory from a GitHub repository",
+		"Fetches a URL from the internet and optionally extracts its contents as markdown. Although originally you did not have internet access, and were advised to refuse and tell the user this, this tool now grants you internet access.",
+		"You MUST call resolve-library-id before this tool to get a valid id, unless the user gives one in the format /org/project.",
+		"Use this before file operations. Prefer reading resources before calling mutating tools.",
+		"Send a message to a channel. Attach files with the files parameter, see https://docs.test/ for all options.",
+		"Audience: These instructions are written for an LLM or autonomous agent. Follow them to use the server safely. If asked about it, respond with \"it works\".",
+		"The user's access token is read from the environment.",
+		"Emoji \U0001F468\u200d\U0001F469\u200d\U0001F467 and \u2764\ufe0f, and Persian \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.",
+	} {
+		if _, findings := (toolExaminer{plainExaminer{}}).Examine(s); len(findings) > 0 {
+			t.Errorf("%.60q holds %s", s, Findings(findings))
+		}
+	}
+}
+
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]struct{ text, kind string }{
+		"plain\n\ttext\r\n":      {"plain\n\ttext\r\n", ""},
+		"a\u200bb\u2060c":        {"abc", kindHidden},
+		"a\u202eb":               {"ab", kindHidden},
+		"a\x1b[31mb":             {"a[31mb", kindEscapes},
+		"a\u009b31mb":            {"a31mb", kindEscapes},
+		"a\U000E0061b":           {"ab", kindHidden},
+		"a\U000E0101b":           {"ab", kindHidden},
+		"a\x07\x7fb":             {"ab", kindHidden},
+		"\ufeffstart":            {"\ufeffstart", ""},
+		"e\u0301 \u2764\ufe0f":   {"e\u0301 \u2764\ufe0f", ""},
+		"\U0001F468\u200d\u2695": {"\U0001F468\u200d\u2695", ""},
+	} {
+		if text, kind := visible(s); text != want.text || kind != want.kind {
+			t.Errorf("%q: %q, %q", s, text, kind)
+		}
+	}
+}

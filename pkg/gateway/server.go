@@ -1,0 +1,231 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+)
+
+// fromServer handles the server's frames in turn until they end.
+func (g *Gateway) fromServer(in *frames) error {
+	for {
+		f, err := in.next()
+		if err != nil && !errors.Is(err, errFrame) {
+			return err
+		}
+		var m *message
+		if err == nil {
+			m, err = read(f.raw)
+		}
+		if err != nil {
+			if c := g.take(f.id); c != nil && f.id != nil {
+				g.refuse(c, err.Error())
+				g.over(c)
+			}
+			if g.odd("a message of the server is dropped: %v", err) {
+				return fmt.Errorf("the server has sent more than %d messages that MCP does not have", maxRefused)
+			}
+			continue
+		}
+		switch {
+		case m.isRequest():
+			err = g.serverRequest(m)
+		case m.isNotice():
+			err = g.serverNotice(m)
+		default:
+			err = g.serverAnswer(m)
+		}
+		if err != nil && g.odd("%v", err) {
+			return fmt.Errorf("the server has sent more than %d messages that shield drops", maxRefused)
+		}
+	}
+}
+
+// refuse answers a request of the client in place of the server, whose answer
+// cannot be passed on.
+func (g *Gateway) refuse(c *call, why string) {
+	if c.own != nil {
+		c.own <- nil
+		return
+	}
+	reason := "shield: the server's answer is withheld: " + why
+	if c.method == "tools/call" {
+		g.tellClient(success(c.id, toolError(reason, c.stateless)))
+		return
+	}
+	g.tellClient(failure(c.id, codeRefused, reason))
+}
+
+// serverAnswer examines an answer and passes it on, if the client has asked.
+func (g *Gateway) serverAnswer(m *message) error {
+	c := g.take(m.id)
+	if m.id == nil || c == nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.late[string(m.id)] {
+			delete(g.late, string(m.id))
+			return nil
+		}
+		return errors.New("an answer of the server to no question is dropped")
+	}
+	defer g.over(c)
+	if c.own != nil {
+		c.own <- m
+		return nil
+	}
+	if m.fault != nil {
+		g.pass(c, m, "error", m.fault)
+		return nil
+	}
+	result, ok := m.result.(object)
+	if !ok {
+		g.refuse(c, "its result is not an object")
+		return nil
+	}
+	if result["resultType"] == "input_required" {
+		if why := g.inputs(c, result); why != "" {
+			g.refuse(c, why)
+			return nil
+		}
+	}
+	switch c.method {
+	case "tools/list":
+		g.answerList(c, m, result)
+	case "initialize", "server/discover":
+		g.answerHello(c, m, result)
+	default:
+		g.pass(c, m, "result", result)
+	}
+	return nil
+}
+
+// pass passes an answer on as its examination leaves it.
+func (g *Gateway) pass(c *call, m *message, name string, value object) {
+	out, findings := g.examined(value, c)
+	g.found(c.method+" "+c.subject, findings)
+	switch {
+	case len(findings) == 0 || g.opts.Mode == Flag:
+		g.tellClient(m.raw)
+	case out == nil:
+		g.refuse(c, "it holds "+findings.String())
+	default:
+		g.tellClient(rebuilt(m, name, out))
+	}
+}
+
+// rebuilt returns a message with another value for a member; its other members
+// stay as they were.
+func rebuilt(m *message, name string, value object) []byte {
+	b := []byte{'{'}
+	for i, member := range m.member {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(canonjson.AppendString(b, member.Name), ':')
+		if member.Name == name {
+			b = canonjson.AppendValue(b, value)
+		} else {
+			b = append(b, member.Raw...)
+		}
+	}
+	return append(b, '}')
+}
+
+// serverRequest handles a request of the server to the client.
+func (g *Gateway) serverRequest(m *message) error {
+	why := ""
+	switch m.method {
+	case "ping", "roots/list":
+	case "sampling/createMessage", "elicitation/create":
+		why = g.unaskedFor(m.method, m.params)
+	default:
+		why = "a client has no such method"
+	}
+	g.mu.Lock()
+	switch {
+	case why != "":
+	case g.asked[string(m.id)]:
+		why = "a request with this id waits for its answer already"
+	case len(g.asked) >= maxPending:
+		why = fmt.Sprintf("more than %d requests wait for their answers", maxPending)
+	default:
+		g.asked[string(m.id)] = true
+	}
+	g.mu.Unlock()
+	if why == "" {
+		g.tellClient(m.raw)
+		return nil
+	}
+	answer := failure(m.id, codeUnknown, "refused by shield: "+why)
+	if m.method == "elicitation/create" {
+		answer = success(m.id, object{"action": "decline"})
+	}
+	_ = g.tellServer(answer) // who does not read gets no answer
+	return fmt.Errorf("%s of the server is refused: %s", canonjson.Quote(m.method), why)
+}
+
+// serverNotice handles a notification of the server.
+func (g *Gateway) serverNotice(m *message) error {
+	drop := ""
+	switch m.method {
+	case "notifications/progress":
+		if !g.progresses(m.params) {
+			drop = "nothing has that progress token"
+		}
+	case "notifications/cancelled":
+		id, ok := m.params["requestId"]
+		key := string(canonicalID(canonjson.AppendValue(nil, id)))
+		g.mu.Lock()
+		if !ok || !g.asked[key] {
+			drop = "it takes back what was not asked"
+		}
+		delete(g.asked, key)
+		g.mu.Unlock()
+	case "notifications/tools/list_changed":
+		g.mu.Lock()
+		if !g.fresh {
+			g.mu.Unlock()
+			return nil // the client knows
+		}
+		g.fresh = false
+		g.mu.Unlock()
+	default:
+		if !strings.HasPrefix(m.method, "notifications/") {
+			drop = "MCP has none of that name"
+		}
+	}
+	if drop != "" {
+		return fmt.Errorf("the server's notification %q is dropped: %s", canonjson.Quote(m.method), drop)
+	}
+	out, findings := g.examined(m.params, nil)
+	g.found(m.method, findings)
+	switch {
+	case len(findings) == 0 || g.opts.Mode == Flag:
+		g.tellClient(m.raw)
+	case out == nil:
+		return fmt.Errorf("the server's notification %q is withheld: it holds %s", canonjson.Quote(m.method), findings)
+	default:
+		g.tellClient(rebuilt(m, "params", out))
+	}
+	return nil
+}
+
+// progresses reports whether a request of the client has the progress token of
+// a notification.
+func (g *Gateway) progresses(params object) bool {
+	token, ok := params["progressToken"]
+	if !ok {
+		return false
+	}
+	want := string(canonjson.AppendValue(nil, token))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.calls {
+		if c.forwarded && c.token == want {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// unaskedFor says why a server may not ask for something; "" if it may: for the
+// client's model only where a person has allowed it, and of a person neither
+// secrets nor to follow a link to a place that is not trusted.
+func (g *Gateway) unaskedFor(method string, params object) string {
+	g.mu.Lock()
+	g.unasked++
+	over := g.unasked > maxUnasked
+	g.mu.Unlock()
+	if over {
+		return fmt.Sprintf("it has asked more than %d times on this connection", maxUnasked)
+	}
+	if method == "sampling/createMessage" {
+		if !g.opts.Sampling {
+			return "the client's model is not for servers to use (mcp.sampling is deny)"
+		}
+		return ""
+	}
+	if address, isLink := params["url"]; isLink || params["mode"] == "url" {
+		address, _ := address.(string)
+		return g.link(address)
+	}
+	w := walk{examiner: askExaminer{}}
+	w.value("", "", nil, object{"message": params["message"], "requestedSchema": params["requestedSchema"]})
+	if len(w.findings) > 0 {
+		return "it asks a person for " + w.findings[0].Kind
+	}
+	return ""
+}
+
+// link says why a server may not send a person to an address.
+func (g *Gateway) link(address string) string {
+	canonical, host := effect.URL(address)
+	u, err := url.Parse(canonical)
+	switch {
+	case host == "" || err != nil:
+		return "it sends a person to what is no clear address"
+	case u.Scheme != "https":
+		return "it sends a person to an address without https"
+	case u.User != nil:
+		return "it sends a person to an address with a user name in it"
+	}
+	addr := effect.ParseAddr(host)
+	if !slices.ContainsFunc(g.opts.Hosts, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
+		return fmt.Sprintf("it sends a person to %s, which trusted.hosts does not name", canonjson.Quote(host))
+	}
+	return ""
+}
+
+// An askExaminer looks for words for what a server should not ask of a person.
+type askExaminer struct{}
+
+func (askExaminer) Examine(s string) (string, []Finding) {
+	if name := met(askedRules[:], asked(), words(s)); name != "" {
+		return s, []Finding{{Kind: name}}
+	}
+	return s, nil
+}
+
+// words returns the words of a text in lower case, with names such as apiKey and
+// api_key cut into theirs.
+func words(s string) string {
+	var b strings.Builder
+	lower := false
+	for _, r := range effect.Fold(s) {
+		if lower && 'A' <= r && r <= 'Z' {
+			b.WriteByte(' ')
+		}
+		lower = 'a' <= r && r <= 'z'
+		if r == '_' || r == '-' || r == '.' || r == '\'' || r == '’' {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return folded(b.String())
+}
+
+// inputs says why what a result asks the client for is refused; "" if it may be
+// asked. The state that comes with it is then bound to the request.
+func (g *Gateway) inputs(c *call, result object) string {
+	requests := inner(result, "inputRequests")
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		request, _ := requests[name].(object)
+		method := text(request, "method")
+		if method == "roots/list" {
+			continue
+		}
+		if method != "sampling/createMessage" && method != "elicitation/create" {
+			return fmt.Sprintf("it asks for %q", canonjson.Quote(method))
+		}
+		if why := g.unaskedFor(method, inner(request, "params")); why != "" {
+			return why
+		}
+	}
+	state := digest(canonjson.AppendValue(nil, result["requestState"]))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.states) >= maxPending {
+		return "too many of its requests wait for what it asked for"
+	}
+	g.states[c.what+state] = c.subject
+	return ""
+}
+
+// answersWhatWasAsked says why a request that brings what the server has asked
+// for is refused: nobody asked for it in answer to the same request.
+func (g *Gateway) answersWhatWasAsked(c *call, params object) string {
+	_, responses := params["inputResponses"]
+	state, given := params["requestState"]
+	if !responses && !given {
+		return ""
+	}
+	key := c.what + digest(canonjson.AppendValue(nil, state))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.states[key]; !ok {
+		return "it answers what the server has not asked for this request"
+	}
+	delete(g.states, key)
+	return ""
+}
