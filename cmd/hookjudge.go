@@ -32,7 +32,7 @@ type hookQuestion struct {
 // A hookAnswer is the line that a judge answers.
 type hookAnswer struct {
 	Allow  bool           `json:"allow"`
-	Ask    bool           `json:"ask,omitempty"`    // the host asks its person, for Reason, as Answer tells it
+	Ask    bool           `json:"ask,omitzero"`     // the host asks its person, for Reason, as Answer tells it
 	Failed bool           `json:"failed,omitempty"` // not judged: Reason says what went wrong
 	Answer jsontext.Value `json:"answer,omitzero"`  // what an allowed host is told, if anything
 	Reason string         `json:"reason,omitempty"` // why not
