@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/analysis"
@@ -37,21 +36,6 @@ type Store struct {
 	shelf shelves
 }
 
-// shelves are where records lie.
-type shelves interface {
-	look(ctx context.Context, fn func(shelf) error) error
-	change(ctx context.Context, fn func(shelf) error) error
-}
-
-// A shelf is good for one transaction, see [state.Shelf].
-type shelf interface {
-	Groups(fn func(name []byte) error) error
-	Get(group, key []byte) []byte
-	Each(group []byte, fn func(key, value []byte) error) error
-	Put(group, key, value []byte) error
-	Drop(group []byte) error
-}
-
 // NewStore returns a store that keeps sessions in a state file, or in memory alone
 // if that is nil.
 func NewStore(file *state.Store, opts Options) *Store {
@@ -63,16 +47,6 @@ func NewStore(file *state.Store, opts Options) *Store {
 
 // shelfName is the part of the state file that sessions lie in.
 const shelfName = "sessions"
-
-type onDisk struct{ file *state.Store }
-
-func (d onDisk) look(ctx context.Context, fn func(shelf) error) error {
-	return d.file.LookShelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) })
-}
-
-func (d onDisk) change(ctx context.Context, fn func(shelf) error) error {
-	return d.file.Shelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) })
-}
 
 // recordKey is the key of the record in a group; those of files are longer.
 var recordKey = []byte("record")
@@ -445,57 +419,4 @@ func (s *Store) Resume(ctx context.Context, choose func(*Record) bool) (resumed 
 		return err
 	})
 	return resumed, err
-}
-
-// inMemory keeps records as long as the process lives.
-type inMemory struct {
-	mu     sync.Mutex
-	groups map[string]map[string][]byte
-}
-
-func (m *inMemory) look(_ context.Context, fn func(shelf) error) error { return m.change(nil, fn) }
-
-func (m *inMemory) change(_ context.Context, fn func(shelf) error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return fn(m)
-}
-
-func (m *inMemory) Groups(fn func(name []byte) error) error {
-	for name := range m.groups {
-		if err := fn([]byte(name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *inMemory) Get(group, key []byte) []byte { return m.groups[string(group)][string(key)] }
-
-func (m *inMemory) Each(group []byte, fn func(key, value []byte) error) error {
-	for key, value := range m.groups[string(group)] {
-		if err := fn([]byte(key), value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *inMemory) Put(group, key, value []byte) error {
-	g := m.groups[string(group)]
-	if g == nil {
-		g = map[string][]byte{}
-		m.groups[string(group)] = g
-	}
-	if value == nil {
-		delete(g, string(key))
-	} else {
-		g[string(key)] = value
-	}
-	return nil
-}
-
-func (m *inMemory) Drop(group []byte) error {
-	delete(m.groups, string(group))
-	return nil
 }
