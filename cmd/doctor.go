@@ -142,6 +142,7 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	if form != "" {
 		out.add(fine, "", "evaluator: the service accepts the answer format %s", form)
 	}
+	examineSessions(out, set, w)
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {
 			out.add(wrong, "run '"+audit.RepairCommand+"' if it cannot be restored", "audit log: %v", err)

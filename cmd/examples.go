@@ -30,6 +30,11 @@ var examples = map[string][]example{
 		{"List what waits for an answer, and the link to the page.", `shield approvals`},
 		{"Forget all remembered approvals.", `shield approvals revoke --all`},
 	},
+	"session": {
+		{"See which sessions go on, and what entered them.", `shield session list`},
+		{"Let a session go on that was stopped after too many denials.", `shield session show ID && shield session resume ID`},
+		{"Forget what was read, before other work begins.", `shield session clear --all`},
+	},
 	"run": {
 		{"Stop before a language model or a person is asked.", `shield run --until classify --no-action < actions.jsonl`},
 		{"See which rules and effects made a decision.", `shield run --until classify --trace --no-action < action.json | jq .trail`},

@@ -36,21 +36,6 @@ type Store struct {
 	shelf shelves
 }
 
-// shelves are where records lie.
-type shelves interface {
-	look(ctx context.Context, fn func(shelf) error) error
-	change(ctx context.Context, fn func(shelf) error) error
-}
-
-// A shelf is good for one transaction, see [state.Shelf].
-type shelf interface {
-	Groups(fn func(name []byte) error) error
-	Get(group, key []byte) []byte
-	Each(group []byte, fn func(key, value []byte) error) error
-	Put(group, key, value []byte) error
-	Drop(group []byte) error
-}
-
 // NewStore returns a store that keeps sessions in a state file, or in memory alone
 // if that is nil.
 func NewStore(file *state.Store, opts Options) *Store {
@@ -62,16 +47,6 @@ func NewStore(file *state.Store, opts Options) *Store {
 
 // shelfName is the part of the state file that sessions lie in.
 const shelfName = "sessions"
-
-type onDisk struct{ file *state.Store }
-
-func (d onDisk) look(ctx context.Context, fn func(shelf) error) error {
-	return d.file.LookShelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) })
-}
-
-func (d onDisk) change(ctx context.Context, fn func(shelf) error) error {
-	return d.file.Shelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) })
-}
 
 // recordKey is the key of the record in a group; those of files are longer.
 var recordKey = []byte("record")

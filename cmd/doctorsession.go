@@ -1,0 +1,29 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/session"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// examineSessions looks for sessions that are stopped, or cannot be read.
+func examineSessions(out *findings, set *config.Loaded, w *World) {
+	file, err := openStore(set, w)
+	if err != nil {
+		return // said of the state file
+	}
+	defer file.Close()
+	list, err := session.NewStore(file, shield.SessionOptions(shieldConfig(set, w, "doctor"), w.Now)).List(context.Background())
+	if err != nil {
+		out.add(wrong, "", "sessions: %v", err)
+		return
+	}
+	for i := range list {
+		if r := &list[i]; r.Stopped {
+			name := sessionName(r.Key)
+			out.add(doubt, "look at 'shield session show "+name+"', then run 'shield session resume "+name+"'", "session %s of %s: stopped after too many denials", name, orNone(r.Host))
+		}
+	}
+}

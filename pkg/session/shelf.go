@@ -1,0 +1,86 @@
+package session
+
+import (
+	"context"
+	"sync"
+
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+// shelves are where records lie.
+type shelves interface {
+	look(ctx context.Context, fn func(shelf) error) error
+	change(ctx context.Context, fn func(shelf) error) error
+}
+
+// A shelf is good for one transaction, see [state.Shelf].
+type shelf interface {
+	Groups(fn func(name []byte) error) error
+	Get(group, key []byte) []byte
+	Each(group []byte, fn func(key, value []byte) error) error
+	Put(group, key, value []byte) error
+	Drop(group []byte) error
+}
+
+type onDisk struct{ file *state.Store }
+
+func (d onDisk) look(ctx context.Context, fn func(shelf) error) error {
+	return d.file.LookShelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) })
+}
+
+func (d onDisk) change(ctx context.Context, fn func(shelf) error) error {
+	return d.file.Shelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) })
+}
+
+// inMemory keeps records as long as the process lives.
+type inMemory struct {
+	mu     sync.Mutex
+	groups map[string]map[string][]byte
+}
+
+func (m *inMemory) look(_ context.Context, fn func(shelf) error) error { return m.change(nil, fn) }
+
+func (m *inMemory) change(_ context.Context, fn func(shelf) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fn(m)
+}
+
+func (m *inMemory) Groups(fn func(name []byte) error) error {
+	for name := range m.groups {
+		if err := fn([]byte(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *inMemory) Get(group, key []byte) []byte { return m.groups[string(group)][string(key)] }
+
+func (m *inMemory) Each(group []byte, fn func(key, value []byte) error) error {
+	for key, value := range m.groups[string(group)] {
+		if err := fn([]byte(key), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *inMemory) Put(group, key, value []byte) error {
+	g := m.groups[string(group)]
+	if g == nil {
+		g = map[string][]byte{}
+		m.groups[string(group)] = g
+	}
+	if value == nil {
+		delete(g, string(key))
+	} else {
+		g[string(key)] = value
+	}
+	return nil
+}
+
+func (m *inMemory) Drop(group []byte) error {
+	delete(m.groups, string(group))
+	return nil
+}
