@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -55,6 +56,8 @@ func relay(c *cli.Context, w *World) error {
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
+	own := *w
+	w, own.Err = &own, &inTurns{w: w.Err} // the server's errors and shield's own
 	server := gateway.NewServer(argv, w.Dir, c.String("name"))
 	set, p, err := serverPipeline(c, w, server.Name)
 	if err != nil {
@@ -142,6 +145,18 @@ func gatewayOptions(set *config.Loaded, w *World, p *shield.Pipeline, server gat
 		Redactor: redact.New(set.Evaluator.CanaryToken),
 		Notify:   func(text string) { p.Tell(audit.KindServer, term.Escape(text)) },
 	}, nil
+}
+
+// inTurns is a writer that goroutines share.
+type inTurns struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (t *inTurns) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.w.Write(b)
 }
 
 // kept is a writer that outlives what writes to it.

@@ -53,6 +53,7 @@ func serve() error {
 		return nil, out{len(a.Path)}, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "get_model_answer", Description: "Asks the client's model."}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		//lint:ignore SA1019 servers send it as long as clients answer
 		_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
 		if err == nil {
 			err = errors.New("it was answered")
@@ -115,8 +116,10 @@ func TestSDK(t *testing.T) {
 			t.Parallel()
 			progress := make(chan string, 10)
 			s := connect(t, t.TempDir(), version, &mcp.ClientOptions{
+				//lint:ignore SA1019 see above
 				CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 					t.Error("the client's model is asked")
+					//lint:ignore SA1019 see above
 					return &mcp.CreateMessageResult{Content: &mcp.TextContent{Text: "x"}}, nil
 				},
 				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { progress <- r.Params.Message },

@@ -87,7 +87,7 @@ func BenchmarkCall(b *testing.B) {
 			b.Fatal(err)
 		}
 		p := &proposal{}
-		if err := g.mapped(p, t, inner(m.params, "arguments")); err != nil {
+		if err := g.mapped(p, t, "", inner(m.params, "arguments")); err != nil {
 			b.Fatal(err)
 		}
 		p.record(m.id, "s")

@@ -88,12 +88,12 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 	case "tools/call":
 		c.subject = text(m.params, "name")
 		g.learn(ctx, m.params)
-		t, why := g.callable(c.subject)
+		t, kind, why := g.callable(c.subject)
 		if why != "" {
 			return nil, errors.New(why)
 		}
 		c.structure = t.value["outputSchema"] != nil
-		if err := g.mapped(p, t, arguments); err != nil {
+		if err := g.mapped(p, t, kind, arguments); err != nil {
 			return nil, err
 		}
 	case "resources/read", "resources/subscribe":

@@ -348,29 +348,29 @@ func wordByte(c byte) bool {
 	return c == '_' || c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }
 
-// callable returns the tool of a name, or why it must not be called.
-func (g *Gateway) callable(name string) (*tool, string) {
+// callable returns the tool of a name and the action type that a person gave it,
+// if any, or why it must not be called.
+func (g *Gateway) callable(name string) (t *tool, kind, why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t := g.listed[name]
+	t = g.listed[name]
+	pins := g.opts.Pins
 	switch {
 	case name == "":
-		return nil, "the call names no tool"
+		return nil, "", "the call names no tool"
 	case t == nil:
-		return nil, fmt.Sprintf("the server has not listed a tool %q on this connection; list the tools first", canonjson.Quote(name))
-	case g.opts.Pins == nil:
-		return nil, "there is no state folder to pin tools in"
+		return nil, "", fmt.Sprintf("the server has not listed a tool %q on this connection; list the tools first", canonjson.Quote(name))
 	}
-	if g.opts.Pins.now.Tools[name].Hash != t.hash {
-		if err := g.opts.Pins.read(); err != nil { // a person may have accepted it meanwhile
-			return nil, err.Error()
+	if pins.now.Tools[name].Hash != t.hash {
+		if err := pins.read(); err != nil { // a person may have accepted it meanwhile
+			return nil, "", err.Error()
 		}
 	}
-	if g.opts.Pins.now.Tools[name].Hash != t.hash {
-		why := g.opts.Pins.now.Waiting[name].Why
-		return nil, fmt.Sprintf("the tool %s is withheld: %s; ask the user to look at it with: shield mcp tools diff %s", name, why, g.opts.Server.Name)
+	pin := pins.now.Tools[name]
+	if pin.Hash != t.hash {
+		return nil, "", fmt.Sprintf("the tool %s is withheld: %s; ask the user to look at it with: shield mcp tools diff %s", name, pins.now.Waiting[name].Why, g.opts.Server.Name)
 	}
-	return t, ""
+	return t, pin.Type, ""
 }
 
 // answerHello passes on what a server says of itself. What it tells the model is

@@ -110,9 +110,10 @@ func changes(t *tool, s *Server) bool {
 	return false
 }
 
-// mapped fills in what a call of a tool does.
-func (g *Gateway) mapped(p *proposal, t *tool, arguments object) error {
-	action, sure := actionOf(t, &g.opts.Server, g.opts.Pins.typeOf(t.name))
+// mapped fills in what a call of a tool does; accepted is the type that a person
+// gave it, or "".
+func (g *Gateway) mapped(p *proposal, t *tool, accepted string, arguments object) error {
+	action, sure := actionOf(t, &g.opts.Server, accepted)
 	kind, template, _ := strings.Cut(action, " ")
 	p.kind, p.payload = kind, arguments
 	properties := inner(inner(t.value, "inputSchema"), "properties")

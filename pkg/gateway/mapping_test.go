@@ -66,7 +66,7 @@ func TestMapping(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &proposal{cwd: g.opts.Dir}
-		err = g.mapped(p, tl, m.params)
+		err = g.mapped(p, tl, "", m.params)
 		if one.kind == "refused" {
 			if err == nil || !strings.Contains(err.Error(), one.holds) {
 				t.Errorf("%s %s %s: %v", one.command, one.tool, one.arguments, err)
@@ -102,7 +102,7 @@ func TestAnnotationsRaise(t *testing.T) {
 			t.Fatal(err)
 		}
 		var p proposal
-		if err := g.mapped(&p, tl, object{}); err != nil || p.minTier != want {
+		if err := g.mapped(&p, tl, "", object{}); err != nil || p.minTier != want {
 			t.Errorf("%s: least tier %d, %v", notes, p.minTier, err)
 		}
 	}

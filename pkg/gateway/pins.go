@@ -269,14 +269,6 @@ func replace(path string, data []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// typeOf returns the action type that a person gave a tool, or "".
-func (p *Pins) typeOf(name string) string {
-	if p == nil {
-		return ""
-	}
-	return p.now.Tools[name].Type
-}
-
 // AllPins returns the pins of every server, by name; damaged lists the files
 // that cannot be read.
 func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
