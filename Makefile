@@ -49,7 +49,7 @@ trace:
 	SHIELD_TRACE=1 $(GO) test -run 'TestPrograms' -timeout 30m -v ./pkg/shell
 
 corpora:
-	SHIELD_CORPORA=$(abspath $(CORPORA)) $(GO) test -count=1 -run 'TestCorpora' -timeout 1h -v ./pkg/shield
+	SHIELD_CORPORA=$(abspath $(CORPORA)) $(GO) test -count=1 -run 'TestCorpora' -timeout 1h -v ./pkg/shield ./pkg/sanitize
 
 tier2: build
 	testdata/evaluate/trained.sh build/shield

@@ -21,6 +21,7 @@ func hookCommand(w *World) *cli.Command {
 		Usage: "judge what an agent host is about to do, and answer in the host's own format",
 		Description: "shield hook HOST reads the host's hook JSON from standard input and judges what it proposes. A denial is the host's own JSON on standard output, the same reason on standard error, and status 2; so is every failure, including usage errors. " +
 			"What is allowed is left to the host's own permissions, unless the setting hook.answer is allow. " +
+			"What a tool has returned is examined as the settings under sanitize say, and answered with what the agent is to read, on hosts that let it. " +
 			"A second process judges; the first one denies when the second is late, stopped or dead. " +
 			"With --permission-request it answers the event by which Claude Code and Codex ask before they ask a person: what the policy or the classifier allows is allowed if the setting hook.permission_request is on and no rule of the person's own may speak of it, what they deny is denied, and of everything else nothing is said. " +
 			"hook install edits the settings of hosts, hook uninstall undoes it, hook status verifies that a denial is enforced, hook list says which hosts there are.",

@@ -134,6 +134,9 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 	if err != nil {
 		return hookAnswer{}, err
 	}
+	if event.Returned != nil {
+		return examineResult(ctx, c, w, h, event)
+	}
 	if len(event.Actions) == 0 {
 		answer, err := h.Answer(ctx, event, true, "")
 		return hookAnswer{Allow: true, Answer: answer}, err

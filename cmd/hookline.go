@@ -34,6 +34,29 @@ type hookShell struct {
 // noVerdict is what a host is told where shield said nothing that can be used.
 const noVerdict = "shield: blocked, because it gave no verdict; reinstall shield, or remove this hook from the settings"
 
+// unexamined is what an agent is told of a result where shield said nothing that can
+// be used.
+const unexamined = "shield: this result was not examined, so it is withheld; tell the user to reinstall shield, or to remove this hook from the settings"
+
+// newResultShell returns the text around the command that examines results. Where
+// that does not answer with status 0, the host is told what keeps the agent from
+// reading the result, if anything does.
+func newResultShell(ctx context.Context, h *host.Host) (hookShell, error) {
+	lost, err := h.Lost(ctx, unexamined)
+	if err != nil {
+		return hookShell{}, err
+	}
+	show, otherwise := `printf '%s\n' "$o"; `, `printf '%s\n' '`+string(lost)+`'; `
+	if len(lost) == 0 {
+		show, otherwise = "", ""
+	}
+	return hookShell{
+		begin:     "o=$(",
+		end:       `); s=$?; case $s$o in 0"{"*"}") ` + show + `exit 0;; esac; ` + otherwise + `echo "shield: a result was not examined (status $s)" >&2; exit 0`,
+		userShell: h.UserShell(),
+	}, nil
+}
+
 func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
 	denial, err := h.Deny(ctx, noVerdict)
 	if err != nil {
@@ -81,21 +104,41 @@ func (t hookShell) inside(line string) (string, error) {
 
 var errUnknownLine = errors.New("shield did not install this command")
 
-// hookLine returns the command line that a host is given to run, for sh. more are
-// further words of it.
-func hookLine(ctx context.Context, w *World, h *host.Host, deadline time.Duration, more ...string) (string, error) {
-	if w.Executable == "" {
-		return "", errors.New("hook: the path of shield itself is unknown")
+// hookLines returns the command lines that a host is given to run, for sh: before a
+// tool runs, and after it has returned something.
+func hookLines(ctx context.Context, w *World, h *host.Host, deadline time.Duration) (lines host.Lines, err error) {
+	before, err := newHookShell(ctx, h)
+	if err != nil {
+		return lines, fmt.Errorf("hook: %w", err)
 	}
+	after, err := newResultShell(ctx, h)
+	if err != nil {
+		return lines, fmt.Errorf("hook: %w", err)
+	}
+	command, err := hookCommandLine(ctx, w, h, deadline)
+	return host.Lines{Before: before.around(command), After: after.around(command)}, err
+}
+
+// permissionLine returns the command line for a host's event of permissions.
+func permissionLine(ctx context.Context, w *World, h *host.Host, deadline time.Duration) (string, error) {
 	shell, err := newHookShell(ctx, h)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
+	}
+	command, err := hookCommandLine(ctx, w, h, deadline, "--"+permissionFlag)
+	return shell.around(command), err
+}
+
+// hookCommandLine returns the command that runs shield. more are further words of it.
+func hookCommandLine(ctx context.Context, w *World, h *host.Host, deadline time.Duration, more ...string) (string, error) {
+	if w.Executable == "" {
+		return "", errors.New("hook: the path of shield itself is unknown")
 	}
 	judge, err := fixedShield(w, killer(ctx, deadline)...)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	return shell.around(strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, more...), " ")), nil
+	return strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, more...), " "), nil
 }
 
 // killers are where systems have the program timeout. It ends a shield that hangs

@@ -153,21 +153,20 @@ func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, erro
 	if deadline < time.Second || deadline > config.MaxHookTimeout {
 		return nil, fmt.Errorf("--timeout %s is outside 1s to %s", deadline, config.MaxHookTimeout)
 	}
-	line, err := hookLine(c.Context, w, h, deadline)
+	lines, err := hookLines(c.Context, w, h, deadline)
 	if err != nil {
 		return nil, err
 	}
-	permission := ""
 	if c.Bool(permissionFlag) {
 		asking, err := h.Permission()
 		if err != nil {
 			return nil, err
 		}
-		if permission, err = hookLine(c.Context, w, asking, deadline, "--"+permissionFlag); err != nil {
+		if lines.Permission, err = permissionLine(c.Context, w, asking, deadline); err != nil {
 			return nil, err
 		}
 	}
-	s, err := h.Settings(c.Context, line, permission, int((deadline + hookMargin).Seconds()), w.Dir, w.OS)
+	s, err := h.Settings(c.Context, lines, int((deadline + hookMargin).Seconds()), w.Dir, w.OS)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,9 @@ import (
 // asked is decided by rules.
 const statusTime = 20 * time.Second
 
+// maxDenial is how much a hook may print that denies, in bytes.
+const maxDenial = 64 << 10
+
 // An installed hook is one of shield in a settings file that the host reads.
 type installed struct {
 	host.Hook
@@ -262,7 +265,7 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 	defer cancel()
 	cmd := s.shell(ctx, h.Command)
 	cmd.Stdin = bytes.NewReader(s.Sample)
-	out, errs := subprocess.Output{Max: watch.MaxAnswer + 1}, subprocess.Output{Max: watch.MaxAnswer}
+	out, errs := subprocess.Output{Max: maxDenial + 1}, subprocess.Output{Max: maxDenial}
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second // for what it has left behind on its streams
 	if err := cmd.Start(); err != nil {
@@ -276,8 +279,8 @@ func (s *hookSettings) try(ctx context.Context, h installed) error {
 		return fmt.Errorf("did not deny: no answer within %s", statusTime)
 	case !errors.As(err, &exit) || exit.ExitCode() != statusBlock:
 		return fmt.Errorf("did not deny: it ended with %v: %q", cmd.ProcessState, cut(errs.String()))
-	case len(out.Bytes()) > watch.MaxAnswer:
-		return fmt.Errorf("did not deny: more than %d KiB of output", watch.MaxAnswer>>10)
+	case len(out.Bytes()) > maxDenial:
+		return fmt.Errorf("did not deny: more than %d KiB of output", maxDenial>>10)
 	}
 	reason := strings.TrimSpace(errs.String())
 	if !s.host.Silent() {

@@ -26,7 +26,7 @@ import (
 // Bounds of what is passed on, in bytes.
 const (
 	MaxEvent  = 4 << 20
-	MaxAnswer = 64 << 10
+	MaxAnswer = 2 * MaxEvent // it may hold the event's result
 )
 
 // How long after a hook's deadline each process waits for the one before it: the

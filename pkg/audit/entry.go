@@ -18,6 +18,7 @@ const (
 	KindRecovery = "recovery" // the log itself was repaired
 	KindBudget   = "budget"   // a sudden rise in evaluations
 	KindServer   = "server"   // what was withheld of an MCP server, or found in what it says
+	KindResult   = "result"   // what was found in what a tool returned
 )
 
 // An Entry is one line of the log. Seq and Prev are set when it is written,

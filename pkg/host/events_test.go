@@ -38,6 +38,10 @@ func TestEvents(t *testing.T) {
 			for _, a := range e.Actions {
 				fmt.Fprintf(&b, "  %s\n", a)
 			}
+			if r := e.Returned; r != nil {
+				result, err := encode(r.Result)
+				fmt.Fprintf(&b, "  returned %s, files %q, agent %q, %v\n", result, r.Files, r.Agent, err)
+			}
 		}
 		golden := filepath.Join("testdata", name+".txt")
 		if *update {

@@ -76,9 +76,18 @@ func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.
 
 // An Event is what a host asks.
 type Event struct {
-	Name    string           // the host's own name for it
-	ID      string           // of the tool call; "" if the host gives none
-	Actions []jsontext.Value // to be judged, all of which must be allowed; none if the event proposes nothing
+	Name     string           // the host's own name for it
+	ID       string           // of the tool call; "" if the host gives none
+	Actions  []jsontext.Value // to be judged, all of which must be allowed; none if the event proposes nothing
+	Returned *Returned        // what a tool returned; nil for an event before a tool runs. Actions are then what it was called for
+}
+
+// Returned is what a tool has returned.
+type Returned struct {
+	Result any      // a text, or a JSON value; nil if the host does not say
+	Files  []string // that the host says the tool changed
+	Agent  string   // the sub-agent that called the tool; "" for the session's own, or if the host does not say
+	tool   string
 }
 
 // Event reads a hook's input. What the host's file does not know is an error.
@@ -105,12 +114,18 @@ func (h *Host) event(ctx context.Context, in []byte) (Event, error) {
 	input, isObject := read["input"].(map[string]any)
 	id, _ := read["id"].(string)
 	e := Event{Name: name, ID: id}
+	after := slices.Contains(h.form.After, name)
+	if after && tool != "" {
+		if e.Returned, err = h.returned(ctx, tool, v); err != nil {
+			return Event{}, err
+		}
+	}
 	switch {
 	case tool == "":
 		return Event{}, errors.New("not an event of this host")
-	case slices.Contains(h.form.After, name):
+	case after && !isObject:
 		return e, nil
-	case !slices.Contains(h.form.Before, name):
+	case !after && !slices.Contains(h.form.Before, name):
 		return Event{}, errors.New("an event that is not known")
 	case !isObject:
 		return Event{}, errors.New("the tool's input is not an object")
@@ -210,7 +225,7 @@ func (h *Host) actions(ctx context.Context, name string, input map[string]any) (
 // host; with delegate so is every other, on hosts with permissions of their own.
 func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {
 	form := h.form.Neutral
-	if len(e.Actions) > 0 && !delegate && h.form.Allow != "" {
+	if len(e.Actions) > 0 && e.Returned == nil && !delegate && h.form.Allow != "" {
 		form = h.form.Allow
 	}
 	if form == "" {

@@ -64,7 +64,7 @@ func TestEveryHostDenies(t *testing.T) {
 		if got, err := h.Deny(t.Context(), ""); err == nil {
 			t.Errorf("%s: %s, without a reason", name, got)
 		}
-		s, err := h.Settings(t.Context(), "x", "", 60, "/w", "linux")
+		s, err := h.Settings(t.Context(), Lines{Before: "x", After: "y"}, 60, "/w", "linux")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func (s *Settings) userPlace() *Place { return &s.Places[0] }
 
 func settings(t *testing.T) *Settings {
 	t.Helper()
-	s, err := named(t, "claude-code").Settings(t.Context(), "/usr/local/bin/shield hook claude-code --timeout 50s", "", 60, "/w", "linux")
+	s, err := named(t, "claude-code").Settings(t.Context(), Lines{Before: "/usr/local/bin/shield hook claude-code --timeout 50s", After: "/usr/local/bin/shield hook claude-code --timeout 50s # after"}, 60, "/w", "linux")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,14 +149,18 @@ const entry = `{
         "matcher": "*"
       }`
 
+// both is what stands in the settings: entry in one list, and in the next the one for
+// results.
+var both = entry + "\n    ],\n    \"PostToolUse\": [\n      " + strings.Replace(entry, "50s", "50s # after", 1)
+
 func TestInstallKeepsEverythingElse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, before, after string }{
-		{"no file", "", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + entry + "\n    ]\n  }\n}\n"},
-		{"empty object", "{}", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + entry + "\n    ]\n  }\n}"},
-		{"other settings", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2]\n}\n", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2],\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + entry + "\n    ]\n  }\n}\n"},
+		{"no file", "", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + both + "\n    ]\n  }\n}\n"},
+		{"empty object", "{}", "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + both + "\n    ]\n  }\n}"},
+		{"other settings", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2]\n}\n", "{\n  \"model\": \"opus\",\n  \"z\":   [1,2],\n  \"hooks\": {\n    \"PreToolUse\": [\n      " + both + "\n    ]\n  }\n}\n"},
 		{"other hooks", "{\n  \"hooks\": {\n    \"Stop\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"}\n    ]\n  },\n  \"b\": 1\n}\n",
-			"{\n  \"hooks\": {\n    \"Stop\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"},\n      " + entry + "\n    ]\n  },\n  \"b\": 1\n}\n"},
+			"{\n  \"hooks\": {\n    \"Stop\": [ ],\n    \"PreToolUse\": [\n      {\"matcher\": \"Bash\"},\n      " + both + "\n    ]\n  },\n  \"b\": 1\n}\n"},
 	} {
 		s := settings(t).userPlace()
 		got, err := s.Install(t.Context(), []byte(c.before))
@@ -242,6 +246,9 @@ func TestDeniedIsTheHostsOwnForm(t *testing.T) {
 	}
 }
 
+// squeezed returns a text without white space.
+func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }
+
 func TestUninstallKeepsLaterEdits(t *testing.T) {
 	t.Parallel()
 	s := settings(t).userPlace()
@@ -251,7 +258,7 @@ func TestUninstallKeepsLaterEdits(t *testing.T) {
 	}
 	doc = []byte(strings.Replace(string(doc), `"Bash"`, `"Read"`, 1))
 	got, err := s.Uninstall(t.Context(), doc, []byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
-	if want := `{"hooks":{"PreToolUse":[{"matcher":"Read"}]}}`; err != nil || string(got) != want {
+	if want := `{"hooks":{"PreToolUse":[{"matcher":"Read"}],"PostToolUse":[]}}`; err != nil || squeezed(string(got)) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 	if _, err := s.Uninstall(t.Context(), got, nil); !errors.Is(err, ErrNotInstalled) {
@@ -303,7 +310,7 @@ func FuzzInstall(f *testing.F) {
 	f.Add([]byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
 	f.Add([]byte("{\n\t\"a\": [1, {}],\n\t\"hooks\": {}\n}\n"))
 	f.Add([]byte("\ufeff{ // c\r\n \"hooks\": {\"PreToolUse\": [1, /* , */ ],},\r\n}"))
-	all, err := named(f, "claude-code").Settings(context.Background(), "shield hook claude-code", "", 60, "/w", "linux")
+	all, err := named(f, "claude-code").Settings(context.Background(), Lines{Before: "shield hook claude-code", After: "shield hook claude-code # after"}, 60, "/w", "linux")
 	if err != nil {
 		f.Fatal(err)
 	}

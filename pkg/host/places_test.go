@@ -14,7 +14,7 @@ func every(t *testing.T, f func(t *testing.T, s *Settings, p *Place)) {
 	t.Helper()
 	for _, name := range Names() {
 		for _, system := range []string{"linux", "darwin", "windows"} {
-			s, err := named(t, name).Settings(t.Context(), strings.ReplaceAll(line, "NAME", name), "", 60, "/w", system)
+			s, err := named(t, name).Settings(t.Context(), Lines{Before: strings.ReplaceAll(line, "NAME", name), After: strings.ReplaceAll(line, "NAME", name) + " # after"}, 60, "/w", system)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,10 +39,17 @@ type element struct {
 	left  bool // out of what is installed: nobody wants it
 }
 
+// Lines are the command lines that a host runs.
+type Lines struct {
+	Before     string // before a tool runs
+	After      string // after it has returned something
+	Permission string // for the event of [Host.Permission]; "" for none
+}
+
 // Settings returns how the host is made to run a command line as its hook, and
-// permission as that of the event of [Host.Permission]; "" for none. timeout is in
-// seconds; system is the operating system, as in GOOS.
-func (h *Host) Settings(ctx context.Context, command, permission string, timeout int, cwd, system string) (*Settings, error) {
+// others for other events. timeout is in seconds; system is the operating system, as
+// in GOOS.
+func (h *Host) Settings(ctx context.Context, lines Lines, timeout int, cwd, system string) (*Settings, error) {
 	sample, err := h.one(ctx, h.form.Sample, map[string]any{"cwd": cwd})
 	if err != nil {
 		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
@@ -58,17 +65,17 @@ func (h *Host) Settings(ctx context.Context, command, permission string, timeout
 		}
 		p := Place{Place: f, host: h, text: newTemplate(f.Text + f.Block)}
 		for _, e := range f.Entries {
-			line := command
+			line := lines.Before
 			if e.Permission {
-				line = permission
+				line = lines.Permission
 			}
-			value, err := h.one(ctx, e.Value, map[string]any{"command": line, "timeout": timeout})
+			value, err := h.one(ctx, e.Value, map[string]any{"command": line, "after": lines.After, "timeout": timeout})
 			if err != nil {
 				return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 			}
 			p.entries = append(p.entries, element{e.Path, value, line == ""})
 		}
-		if p.made, err = p.text.fill(command, timeout); err != nil {
+		if p.made, err = p.text.fill(lines.Before, lines.After, timeout); err != nil {
 			return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 		}
 		s.Places = append(s.Places, p)

@@ -9,8 +9,8 @@ import (
 )
 
 // A template is a text of shield's own in which an installed command line stands:
-// @LINE@ as it is, @QUOTED@ as a text of JSON, and @TIMEOUT@ how long the host
-// waits, in its own unit.
+// @LINE@ as it is, @QUOTED@ as a text of JSON, @AFTER@ the one for results as a text
+// of JSON, and @TIMEOUT@ how long the host waits, in its own unit.
 type template struct {
 	text string
 	form *regexp.Regexp // what the text can be
@@ -18,22 +18,26 @@ type template struct {
 
 func newTemplate(text string) template {
 	form := regexp.QuoteMeta(text)
-	for mark, group := range map[string]string{"@LINE@": `(?P<line>[^\n]*)`, "@QUOTED@": `(?P<quoted>"(?:[^"\\\n]|\\.)*")`, "@TIMEOUT@": `(?P<timeout>\d+)`} {
+	for mark, group := range map[string]string{"@LINE@": `(?P<line>[^\n]*)`, "@QUOTED@": `(?P<quoted>"(?:[^"\\\n]|\\.)*")`, "@AFTER@": `"(?:[^"\\\n]|\\.)*"`, "@TIMEOUT@": `(?P<timeout>\d+)`} {
 		form = strings.ReplaceAll(form, mark, group)
 	}
 	return template{text, regexp.MustCompile(form)}
 }
 
 // fill returns the text with a command line in it.
-func (t template) fill(line string, timeout int) (string, error) {
-	if strings.ContainsAny(line, "\n\r\x00") {
+func (t template) fill(line, after string, timeout int) (string, error) {
+	if strings.ContainsAny(line+after, "\n\r\x00") {
 		return "", errors.New("the command line has more than one line")
 	}
 	quoted, err := encode(line)
 	if err != nil {
 		return "", err
 	}
-	return strings.NewReplacer("@LINE@", line, "@QUOTED@", string(quoted), "@TIMEOUT@", strconv.Itoa(timeout)).Replace(t.text), nil
+	quotedAfter, err := encode(after)
+	if err != nil {
+		return "", err
+	}
+	return strings.NewReplacer("@LINE@", line, "@QUOTED@", string(quoted), "@AFTER@", string(quotedAfter), "@TIMEOUT@", strconv.Itoa(timeout)).Replace(t.text), nil
 }
 
 // A filled is what was put into a template.

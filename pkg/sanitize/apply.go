@@ -82,8 +82,13 @@ func (r *Report) Apply(mode Mode) Applied {
 
 // Reason returns in a sentence why a result is withheld.
 func (r *Report) Reason() string {
+	return "shield: the result of this tool is withheld, because it holds " + Summary(r.Findings) + "; tell the user, and go on without it"
+}
+
+// Summary returns how many findings of each kind there are, for people.
+func Summary(findings []Finding) string {
 	counts := map[Kind]int{}
-	for _, f := range r.Findings {
+	for _, f := range findings {
 		counts[f.Kind]++
 	}
 	var parts []string
@@ -92,7 +97,7 @@ func (r *Report) Reason() string {
 			parts = append(parts, fmt.Sprintf("%s (%d)", k, counts[k]))
 		}
 	}
-	return "shield: the result of this tool is withheld, because it holds " + strings.Join(parts, ", ") + "; tell the user, and go on without it"
+	return strings.Join(parts, ", ")
 }
 
 // cleaned returns the values of the leaves without what is to be taken out.

@@ -12,6 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/session"
@@ -34,6 +35,7 @@ type Pipeline struct {
 	person     *approve.Approver
 	log        *audit.Log // nil without an audit file
 	redactor   *redact.Redactor
+	sanitize   config.Sanitize
 	caller     audit.Caller
 	prints     audit.Fingerprints
 	note       string // what is done without
@@ -57,7 +59,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.Clock, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify}
+	p := &Pipeline{now: cfg.Clock, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
 	if p.now == nil {
 		p.now = time.Now
 	}

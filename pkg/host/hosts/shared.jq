@@ -51,6 +51,9 @@ def misshapen($name; good):
 def claude_event:
   {event: .hook_event_name, tool: .tool_name, input: .tool_input, id: .tool_use_id, cwd, session: .session_id};
 
+# What they say of a tool's result.
+def claude_result: {result: .tool_response, files: null, agent: .agent_id};
+
 # What a plugin of shield's own sends. The answer carries the id, so there must be
 # one.
 def plugin_event:
@@ -58,4 +61,5 @@ def plugin_event:
   | {event, tool, input, id, cwd, session};
 def plugin_deny: {decision: "deny", reason};
 def plugin_allow: {decision: "allow", id};
+def plugin_replace: {decision: "replace", id, result: (if .withheld then .text else .result end)};
 def plugin_sample($tool): {event: "tool", tool: $tool, input: {command: "rm -rf --no-preserve-root /"}, id: "shield-status", session: "shield-status", cwd};

@@ -19,7 +19,7 @@ type Host struct {
 
 	Read     string          // jq: a hook's input → {event, tool, input, id, cwd, session}, null where it has none
 	Before   []string        // events that ask before a tool runs; another event with a tool is an error
-	After    []string        // events that only tell
+	After    []string        // events that tell what a tool returned
 	Tools    map[string]Tool // by the host's name
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
 
@@ -27,6 +27,9 @@ type Host struct {
 	Allow     string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
 	Ask       Ask    // its own question to a person
 	Neutral   string // jq: {event, id} → what leaves a call to the host's own permissions; "" prints nothing
+	Result    string // jq: the input of an event in After → {result, files, agent}: what the tool returned, which files the host says it changed, and in which sub-agent; null where it has none
+	Replace   string // jq: {event, id, tool, result, text, withheld} → what has the agent read result instead; text is that as a text, and withheld says that it is why there is none. null if this result cannot be replaced; "" if none can
+	Lost      string // jq: {reason} → what keeps the agent from reading any result that was not examined
 	UserShell bool   `yaml:"userShell"` // the command line is run by the user's own shell, which need not be one of sh's kind
 	Silent    bool   // the host wants nothing on standard output: the installed command takes it away
 
@@ -94,7 +97,7 @@ type Place struct {
 // An Entry is an element of a list in a JSON file.
 type Entry struct {
 	Path       []string // keys, from the outermost
-	Value      string   // jq: {command, timeout} → the element
+	Value      string   // jq: {command, after, timeout} → the element; after is the command for events that tell what a tool returned
 	Permission bool     // it is for the event of [Permission], and installed only if a person wants it
 }
 
@@ -110,6 +113,8 @@ func (h *Host) Check() error {
 		return errors.New("before is empty")
 	case h.Unit != "s" && h.Unit != "ms":
 		return fmt.Errorf("unit %q is neither s nor ms", h.Unit)
+	case h.Replace != "" && (h.Result == "" || h.Lost == ""):
+		return errors.New("results are replaced, and result or lost is missing")
 	case len(h.Programs)+len(h.Folders) == 0:
 		return errors.New("neither programs nor folders say how the host is found")
 	}

@@ -1,0 +1,52 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/host"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+// examineResult examines what a tool has returned, and answers what the agent is to
+// read instead where the host can have it read something else. There a failure
+// withholds the result; elsewhere nothing can, and it is an error.
+func examineResult(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
+	got, err := examineReturned(ctx, c, w, event)
+	switch {
+	case err != nil && !h.Replaces():
+		return hookAnswer{}, err
+	case err != nil:
+		got.Changed, got.Withheld = true, "shield: the result of this tool could not be examined, so it is withheld; tell the user: "+withoutSecrets(err)
+	}
+	if !got.Changed || !h.Replaces() {
+		answer, err := h.Answer(ctx, event, true, "")
+		return hookAnswer{Allow: true, Answer: answer}, err
+	}
+	answer, err := h.Replace(ctx, event, got.Result, got.Withheld)
+	return hookAnswer{Allow: true, Answer: answer}, err
+}
+
+// examineReturned has a pipeline examine what a tool has returned.
+func examineReturned(ctx context.Context, c *cli.Context, w *World, event host.Event) (got shield.Examined, err error) {
+	r := shield.Returned{Result: event.Returned.Result, Files: event.Returned.Files, Agent: event.Returned.Agent}
+	for _, raw := range event.Actions {
+		a, err := action.Parse(raw)
+		if err != nil {
+			return got, fmt.Errorf("hook: %w", err)
+		}
+		r.Actions = append(r.Actions, a)
+	}
+	_, p, err := pipeline(c, w, false)
+	if err != nil {
+		return got, err
+	}
+	got, err = p.Returned(ctx, r)
+	if closing := p.Close(); err == nil {
+		err = closing
+	}
+	return got, err
+}

@@ -1,0 +1,53 @@
+//go:build unix
+
+package cmd
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// TestResultLine runs the line that is installed for results with what shield may
+// turn out to be: a host that can be given another result must be, and others get
+// what is neutral, whatever happens. An answer with status 0 alone passes.
+func TestResultLine(t *testing.T) {
+	t.Parallel()
+	for _, name := range host.Names() {
+		h, err := host.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shell, err := newResultShell(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost, err := h.Lost(t.Context(), unexamined)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for command, passes := range map[string]bool{
+			`printf '{"a":"it\\\\n $x"}'`:        true,
+			`/nowhere/shield hook ` + name:       false,
+			`false`:                              false,
+			`true`:                               false,
+			`printf 'no answer'`:                 false,
+			`sh -c 'kill -9 $$'`:                 false,
+			`sh -c 'printf "{}"; exit 2'`:        false,
+			`sh -c 'printf "{}"; kill -9 $$'`:    false,
+			`sh -c 'printf "{\"a\":"; exit 0'`:   false,
+			`sh -c 'printf "{\"a\":1}"; exit 1'`: false,
+		} {
+			out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", shell.around(command)).Output()
+			want := string(lost)
+			if passes && len(lost) > 0 {
+				want = `{"a":"it\\n $x"}`
+			}
+			if err != nil || strings.TrimSuffix(string(out), "\n") != want {
+				t.Errorf("%s: %s: %q, %v; want %q", name, command, out, err, want)
+			}
+		}
+	}
+}

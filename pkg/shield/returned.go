@@ -1,0 +1,105 @@
+package shield
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/sanitize"
+)
+
+// Returned is what a tool has returned.
+type Returned struct {
+	Actions []*action.Action // what the tool was called for; none for a tool that is the host's own
+	Result  any              // a text, or a JSON value as package json decodes it; nil if it is not known
+	Files   []string         // that the tool changed, if the host says so
+	Agent   string           // the sub-agent that called the tool; "" for the session's own
+}
+
+// Examined is what was found in a result, and what of it the agent is to read.
+type Examined struct {
+	sanitize.Applied
+	Findings []sanitize.Finding
+}
+
+// Returned examines what a tool has returned, as the settings say, and logs what is
+// found. With an error the result must be taken for one that was not examined.
+func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = fmt.Errorf("a result was not examined: panic: %.200q", fmt.Sprint(x))
+		}
+	}()
+	e.Result = r.Result
+	if !p.examines(r.Actions) {
+		return e, nil
+	}
+	report := sanitize.Examine(r.Result)
+	e.Findings, e.Applied = report.Findings, report.Apply(sanitize.Mode(p.sanitize.Mode))
+	if len(e.Findings) == 0 || p.log == nil {
+		return e, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRecord)
+	defer cancel()
+	if err := p.log.Submit(p.found(r, e)).Wait(ctx); err != nil {
+		return Examined{}, fmt.Errorf("what was found in a result could not be logged: %w", err)
+	}
+	return e, nil
+}
+
+// examines reports whether the settings want a result examined: by themselves those
+// that may come from somewhere else.
+func (p *Pipeline) examines(actions []*action.Action) bool {
+	switch p.sanitize.Enabled {
+	case config.On:
+		return true
+	case config.Off:
+		return false
+	}
+	return slices.ContainsFunc(actions, p.foreign)
+}
+
+// local are the types of actions that return nothing but what is on this machine.
+var local = []string{
+	"read_file", "write_file", "delete_file", "copy_file", "move_file", "list_directory", "create_directory", "delete_directory",
+	"copy_directory", "move_directory", "search_files", "memory_write", "memory_search", "memory_delete",
+}
+
+// reaching are the effects through which text from somewhere else may come back.
+var reaching = []effect.Kind{effect.HTTPRequest, effect.Connect, effect.SendMessage, effect.ChangeRemote, effect.SendData, effect.RunDownload, effect.RemoteShell}
+
+// foreign reports whether what an action returns may come from the web, from mail or
+// from a tool server. A tool that shield does not know is one of a server.
+func (p *Pipeline) foreign(a *action.Action) bool {
+	switch {
+	case slices.Contains(local, a.Type) || strings.HasPrefix(a.Type, "git_"):
+		return false
+	case a.Type != "execute_command":
+		return true
+	}
+	return slices.ContainsFunc(p.analyzer.Case(a).Effects, func(e effect.Effect) bool {
+		return slices.Contains(reaching, e.Kind) || e.Kind == effect.Execute && e.Class == effect.Network
+	})
+}
+
+// found is the entry in the log of what was found in a result.
+func (p *Pipeline) found(r Returned, e Examined) audit.Entry {
+	list := make([]any, len(e.Findings))
+	for i, f := range e.Findings {
+		list[i] = map[string]any{"kind": string(f.Kind), "rule": f.Rule, "where": f.Where, "what": f.What, "severity": f.Severity}
+	}
+	entry := audit.Entry{
+		Kind: audit.KindResult, Payload: map[string]any{"findings": list, "mode": p.sanitize.Mode, "agent": r.Agent, "files": strings.Join(r.Files, "\n")},
+		Reasoning: sanitize.Summary(e.Findings), Caller: p.caller, Fingerprints: p.prints,
+	}
+	if len(r.Actions) > 0 {
+		a := r.Actions[0]
+		entry.ID, entry.Session, entry.Type, entry.CWD, entry.ActionHash = a.ID, a.Session, a.Type, a.CWD, a.Hash
+	}
+	return entry
+}
