@@ -32,7 +32,7 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 	}{
 		{"no settings file", "settings.json is missing", func(h *hooked) { _ = os.Remove(h.settings) }},
 		{"another hook only", "no hook of shield is installed", func(h *hooked) { h.write(h.settings, `{"hooks":{"PreToolUse":[]}}`) }},
-		{"another event", "no hook of shield is installed", func(h *hooked) { h.edit("PreToolUse", "PostToolUse") }},
+		{"another event", "no hook of shield is installed", func(h *hooked) { h.edit("PreToolUse", "SubagentStart") }},
 		{"hooks are off", "disableAllHooks", func(h *hooked) { h.edit("{", `{"disableAllHooks": true,`) }},
 		{"hooks are off in the project", "disableAllHooks", func(h *hooked) { h.write(project(h, "settings.json"), `{"disableAllHooks":true}`) }},
 		{"hooks are off for this project", "disableAllHooks", func(h *hooked) { h.write(project(h, "settings.local.json"), `{"disableAllHooks":true}`) }},

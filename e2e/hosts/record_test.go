@@ -24,7 +24,7 @@ var tables = [][]column{
 	},
 	{
 		{"late allow", "late ALLOW"}, {"late deny", "late BLOCK"}, {"too late", "too late"}, {"switched off", "switched off"},
-		{"sub-agent allowed", "sub-agent, allowed"}, {"sub-agent denied", "sub-agent, denied"}, {"resumed denied", "resumed, denied"}, {"npm test", "`npm test`"},
+		{"sub-agent allowed", "sub-agent, allowed"}, {"sub-agent denied", "sub-agent, denied"}, {"resumed denied", "resumed, denied"}, {"result", "a result"}, {"npm test", "`npm test`"},
 	},
 	{{"ask", "shield leaves a question to it"}, {"permission", "shield answers before it asks"}},
 }
