@@ -28,16 +28,20 @@ func TestHostsCodexTrust(t *testing.T) {
 		t.Errorf("status calls a hook enforced that is not trusted: %.800s", out)
 	}
 	out, err := r.command(time.Minute, "sh", "-c", `(printf '%s\n' '{"id":1,"method":"initialize","params":{"clientInfo":{"name":"t","version":"1"},"capabilities":{"experimentalApi":true}}}' '{"method":"initialized"}' '{"id":2,"method":"hooks/list","params":{"cwds":["'"$PWD"'"]}}'; sleep 5) | `+r.program()+` app-server`)
-	m := regexp.MustCompile(`"key":"([^"]*hooks.json:pre_tool_use:0:0)".*"currentHash":"([^"]*)"`).FindStringSubmatch(out)
-	if m == nil {
-		t.Fatalf("Codex lists no hook: %v\n%.2000s", err, out)
+	hooks := regexp.MustCompile(`"key":"([^"]*hooks.json:\w+:0:0)".*?"currentHash":"([^"]*)"`).FindAllStringSubmatch(out, -1)
+	if len(hooks) != 2 {
+		t.Fatalf("Codex does not list a hook before tools and one after them: %v\n%.2000s", err, out)
 	}
 	config := filepath.Join(r.home, ".codex", "config.toml")
 	before, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.write(config, string(before)+fmt.Sprintf("[hooks.state.%q]\ntrusted_hash = %q\n", m[1], m[2]))
+	trust := string(before)
+	for _, m := range hooks {
+		trust += fmt.Sprintf("[hooks.state.%q]\ntrusted_hash = %q\n", m[1], m[2])
+	}
+	r.write(config, trust)
 	if out, err := r.command(time.Minute, r.shield, "hook", "status", "codex"); err != nil {
 		t.Errorf("status does not see the trust that Codex wrote: %.800s", out)
 	}
