@@ -53,6 +53,7 @@ func TestCorpora(t *testing.T) {
 func corporaPipeline(t *testing.T, model string) *Pipeline {
 	t.Helper()
 	s := Defaults()
+	s.Session.Enabled = false // rows have nothing to do with one another
 	s.Classifier.Enabled, s.Classifier.Model, s.Classifier.Threshold = true, model, 0.85
 	p, err := NewPipeline(Config{Settings: &s, Policy: "offline", Home: "/home/dev", Dir: "/home/dev/project", Roots: []string{"/home/dev/project"},
 		CacheDir: t.TempDir(), NoFiles: true, Trace: true, NoAction: true})
