@@ -158,7 +158,9 @@ func (t *text) decoded(start, end int, name, text string, room int) {
 	t.unread = t.unread || !whole
 	if rule == nil {
 		for _, l := range effect.Layers(text) {
-			if rule, whole = spoken(l.Text); rule != nil {
+			rule, whole = spoken(l.Text)
+			t.unread = t.unread || !whole
+			if rule != nil {
 				name, text = name+"+"+l.Name, l.Text
 				break
 			}

@@ -38,7 +38,7 @@ type inMemory struct {
 	groups map[string]map[string][]byte
 }
 
-func (m *inMemory) look(_ context.Context, fn func(shelf) error) error { return m.change(nil, fn) }
+func (m *inMemory) look(ctx context.Context, fn func(shelf) error) error { return m.change(ctx, fn) }
 
 func (m *inMemory) change(_ context.Context, fn func(shelf) error) error {
 	m.mu.Lock()
