@@ -100,7 +100,29 @@ func (h *hasher) values(text string, all bool) (out []Value) {
 			}
 		}
 	}
+	for _, word := range bare.FindAllString(text, 4*maxFound) {
+		within := func(value string) bool { return strings.Contains(value, word) }
+		if all && looksBare(word) && !slices.ContainsFunc(seen, within) {
+			add(word, "")
+		}
+	}
 	return out
+}
+
+// bare are words of a store of credentials that may be one without a name.
+var bare = regexp.MustCompile(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
+
+// looksBare reports whether a word is a credential by its look alone.
+func looksBare(word string) bool {
+	if len(word) >= 2*wholeValue && strings.Trim(word, "0123456789abcdef") == "" {
+		return true
+	}
+	for _, set := range []string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
+		if !strings.ContainsAny(word, set) {
+			return false
+		}
+	}
+	return looksRandom(word)
 }
 
 // looksRandom reports whether a text has the entropy of a credential, and is not a
