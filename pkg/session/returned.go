@@ -32,9 +32,13 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Ran) error {
 	labelled := func(l effect.Label) bool {
 		return slices.ContainsFunc(d.Labels, func(have Labelled) bool { return have.Label == l })
 	}
+	own := slices.ContainsFunc(d.Labels, func(l Labelled) bool { return l.Label == effect.LabelPrivate && l.By == "read_file" })
 	h, room := newHasher(s.opts.Key), maxFound
 	for _, text := range ran.Texts {
 		found := h.values(text, labelled(effect.LabelSecret))
+		if own {
+			found = append(found, h.private(text)...)
+		}
 		found = found[:min(len(found), room)]
 		room -= len(found)
 		if d.Values = append(d.Values, found...); room == 0 {
@@ -42,7 +46,7 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Ran) error {
 		}
 	}
 	d.Files = append(d.Files, changed(ran.Files, labelled)...)
-	if len(d.Values) > 0 {
+	if slices.ContainsFunc(d.Values, func(v Value) bool { return !v.Private }) {
 		d.Labels = append(d.Labels, Labelled{Label: effect.LabelSecret, By: "result"})
 	}
 	if d.Empty() && len(d.Shown) == 0 {

@@ -270,7 +270,7 @@ func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 // Carries adds to a case the effect of carrying out a value that its session has
 // read, if it does: a whole one for sure, a part of one or a short one perhaps.
 func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) error {
-	if loaded.err != nil || !loaded.rec.has(effect.LabelSecret) || c.Outgoing() == nil {
+	if loaded.err != nil || !loaded.rec.has(effect.LabelSecret) && !loaded.rec.has(effect.LabelPrivate) || c.Outgoing() == nil {
 		return loaded.err
 	}
 	var values []Value
