@@ -13,17 +13,25 @@ import (
 	"github.com/shieldcli/shield/pkg/session"
 )
 
-// talks reports whether a finding is a text that speaks to whoever reads it.
-func talks(f sanitize.Finding) bool {
-	switch f.Kind {
+// Talks reports whether findings of a kind are texts that speak to whoever reads
+// them.
+func Talks(kind sanitize.Kind) bool {
+	switch kind {
 	case sanitize.Hidden, sanitize.Encoded, sanitize.Instruction, sanitize.Exfiltration, sanitize.Tags:
 		return true
 	}
 	return false
 }
 
-// ran adds to the session of some actions what they did and what came back.
-func (p *Pipeline) ran(ctx context.Context, r Returned, talks bool) error {
+// Ran adds to the session of some actions what they did and what came back; talks
+// says that the result speaks to whoever reads it. It is for results that others
+// examine; [Pipeline.Returned] does both.
+func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = fmt.Errorf("a result was not remembered: panic: %.200q", fmt.Sprint(x))
+		}
+	}()
 	if len(r.Actions) == 0 {
 		return nil
 	}

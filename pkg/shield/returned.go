@@ -41,7 +41,7 @@ func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err er
 		report := sanitize.Examine(r.Result)
 		e.Findings, e.Applied = report.Findings, report.Apply(sanitize.Mode(p.sanitize.Mode))
 	}
-	if err := p.ran(ctx, r, slices.ContainsFunc(e.Findings, talks)); err != nil {
+	if err := p.Ran(ctx, r, slices.ContainsFunc(e.Findings, func(f sanitize.Finding) bool { return Talks(f.Kind) })); err != nil {
 		return Examined{}, err
 	}
 	if len(e.Findings) == 0 || p.log == nil {
