@@ -15,7 +15,7 @@ import (
 // read instead where the host can have it read something else. There a failure
 // withholds the result; elsewhere nothing can, and it is an error.
 func examineResult(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
-	got, err := examineReturned(ctx, c, w, event)
+	got, err := examineReturned(ctx, c, w, h, event)
 	switch {
 	case err != nil && !h.Replaces():
 		return hookAnswer{}, err
@@ -30,8 +30,8 @@ func examineResult(ctx context.Context, c *cli.Context, w *World, h *host.Host, 
 	return hookAnswer{Allow: true, Answer: answer}, err
 }
 
-// examineReturned has a pipeline examine what a tool has returned.
-func examineReturned(ctx context.Context, c *cli.Context, w *World, event host.Event) (got shield.Examined, err error) {
+// examineReturned has a pipeline examine what a tool has returned, and remember it.
+func examineReturned(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (got shield.Examined, err error) {
 	r := shield.Returned{Result: event.Returned.Result, Files: event.Returned.Files, Agent: event.Returned.Agent}
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
@@ -40,7 +40,7 @@ func examineReturned(ctx context.Context, c *cli.Context, w *World, event host.E
 		}
 		r.Actions = append(r.Actions, a)
 	}
-	_, p, err := pipeline(c, w, false)
+	_, p, err := pipelineOf(c, w, func(cfg *shield.Config) { cfg.Host = h.Name })
 	if err != nil {
 		return got, err
 	}

@@ -1,23 +1,26 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/launch"
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/gateway"
+	"github.com/shieldcli/shield/pkg/sanitize"
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
@@ -28,7 +31,7 @@ func mcpCommand(w *World) *cli.Command {
 		ArgsUsage: "-- SERVER ARG…",
 		Description: "Starts SERVER and passes messages between it and the MCP client on standard input and output. Each call of a tool is judged as an action before the server sees it; a blocked one is answered with the reason. Exactly the bytes that were judged are passed on. " +
 			"The tools of a server are trusted as it first lists them, unless their texts give orders to the model; one that is new, changed, or poses as another server's is withheld until a person accepts it: see shield mcp tools. " +
-			"What the server answers is examined for secrets, characters that are not seen and instructions. A judgement takes hook.timeout at most, questions to a person included.",
+			"What the server answers is examined as shield sanitize does, and handed on as the setting sanitize.mode says; a structured result that would no longer be valid is an error instead. All MCP clients of a user share one session. A judgement takes hook.timeout at most, questions to a person included.",
 		Flags: append(placeFlags(),
 			&cli.StringFlag{Name: "name", Usage: "call the server `NAME` in the log, in action types and in shield mcp tools; the default is made of its command line"},
 			&cli.StringFlag{Name: "record", Usage: "append each judged action to `FILE`, for shield score"},
@@ -131,6 +134,33 @@ func serverPipeline(c *cli.Context, w *World, server string) (*config.Loaded, *s
 	return set, p, err
 }
 
+// allServers is the session of what any MCP client of a user does: what is read
+// through one server may leave through another.
+const allServers = "mcp"
+
+// A resultExaminer examines the texts that servers answer with.
+type resultExaminer struct{}
+
+func (resultExaminer) Examine(text string) (clean string, findings []gateway.Finding) {
+	report := sanitize.Examine(text)
+	for _, f := range report.Findings {
+		findings = append(findings, gateway.Finding{Kind: string(f.Kind)})
+	}
+	clean, whole := report.Apply(sanitize.Clean).Result.(string)
+	if !whole {
+		clean = report.Reason()
+	}
+	return clean, findings
+}
+
+// returned has a pipeline remember what calls of tools return.
+func returned(p *shield.Pipeline) gateway.Returned {
+	return func(ctx context.Context, a *action.Action, result any, found gateway.Findings) error {
+		talks := slices.ContainsFunc(found, func(f gateway.Finding) bool { return shield.Talks(sanitize.Kind(f.Kind)) })
+		return p.Ran(ctx, shield.Returned{Actions: []*action.Action{a}, Result: result}, talks)
+	}
+}
+
 // gatewayOptions returns how a gateway works under some settings.
 func gatewayOptions(set *config.Loaded, w *World, p *shield.Pipeline, server gateway.Server) (gateway.Options, error) {
 	var hosts []effect.HostPattern
@@ -139,9 +169,13 @@ func gatewayOptions(set *config.Loaded, w *World, p *shield.Pipeline, server gat
 			hosts = append(hosts, pattern)
 		}
 	}
+	mode := gateway.Mode(set.Sanitize.Mode)
+	if set.Sanitize.Enabled == config.Off {
+		mode = gateway.Flag
+	}
 	return gateway.Options{
-		Judge: p, Server: server, Mode: gateway.Flag, Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
-		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: fmt.Sprintf("mcp-%d-%d", os.Getpid(), w.Now().UnixNano()/int64(time.Millisecond)),
+		Judge: p, Server: server, Mode: mode, Examiner: resultExaminer{}, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
+		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: allServers,
 		Redactor: redact.New(set.Evaluator.CanaryToken),
 		Notify:   func(text string) { p.Tell(audit.KindServer, term.Escape(text)) },
 	}, nil

@@ -37,7 +37,7 @@ func scoreCommand(w *World) *cli.Command {
 		ArgsUsage: "FILE…",
 		Description: "Reads labelled rows as JSON Lines, judges their actions and counts the verdicts by label, source and category. " +
 			"A row has id, source, category, split, a label (malicious or benign) and either an action, the actions of a session, or a text; texts are counted, but not judged. " +
-			"A session is judged in order and counts once: as its decisive action (decisive, counted from 0), or else as its most severe verdict; actions with denied: true did not happen and do not count. " +
+			"A session is judged in order and counts once: as its decisive action (decisive, counted from 0), or else as its most severe verdict; actions with denied: true did not happen and do not count; the others have run and returned their result, a text or any JSON value. " +
 			"Nothing is executed, no file that an action names is read, and nothing is written to the audit log. " +
 			"The actions are judged in a folder that does not exist, so that every machine gives the same figures; --home and --root name another. " +
 			"The file - is standard input.",
@@ -96,6 +96,11 @@ func scoreFiles(c *cli.Context, w *World) error {
 	}
 	notices := &scoreNotices{line: progress{err: w.Err, live: isTerminal(w.Err)}}
 	opts.Progress, opts.Malformed = notices.progress, notices.malformed
+	opts.Denied = p.Denied
+	opts.Returned = func(ctx context.Context, a *action.Action, result any) error {
+		_, err := p.Returned(ctx, shield.Returned{Actions: []*action.Action{a}, Result: result})
+		return err
+	}
 	counter := score.New(func(ctx context.Context, a *action.Action) score.Judged {
 		o := p.EvaluateUntil(ctx, a, until)
 		return score.Judged{Verdict: o.Verdict, Trail: o.Trail(), Latency: o.Latency()}

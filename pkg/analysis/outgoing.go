@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/hex"
 	"maps"
 	"regexp"
 	"slices"
@@ -16,7 +17,55 @@ type Outgoing struct {
 	Said    []string // what it tells, decoded, too
 	Signing []string // what it signs in with
 	Cut     bool     // there is more than was read
+	Perhaps bool     // it may stay here: it is typed into a page, put into a store of secrets, an argument of a program that uses the network, or an address in a file
 }
+
+// storesSecret reports whether a program is asked to keep a secret, as a service of
+// the user's own does for those that run there.
+func (c *Case) storesSecret() bool {
+	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		about := func(arg string) bool { return arg == "secret" || arg == "secrets" || arg == "kv" }
+		return e.Kind == effect.Execute && slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], about)
+	})
+}
+
+// addresses are those of pages, as they stand in files: who opens one sends what is
+// behind the host.
+var addresses = regexp.MustCompile(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
+
+// maxAddresses is how many addresses of a text are read.
+const maxAddresses = 256
+
+// addressesIn returns what the addresses in a text tell other machines.
+func addressesIn(text string) string {
+	if !strings.Contains(text, "://") {
+		return ""
+	}
+	var b strings.Builder
+	for _, m := range addresses.FindAllStringSubmatch(text, maxAddresses) {
+		if host, _, _ := strings.Cut(m[1], ":"); !effect.Loopback(host) {
+			b.WriteString(m[2])
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// hexWords returns what the words of a text are that are hexadecimal, readable or
+// not: a short piece of a credential looks like nothing.
+func hexWords(text string) string {
+	var b strings.Builder
+	for word := range strings.FieldsSeq(text) {
+		if raw, err := hex.DecodeString(word); err == nil && len(raw) > 3 {
+			b.Write(raw)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// apart sets the parts of addresses apart, each of which may be encoded.
+var apart = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", " ", ".", " ", ":", " ", "#", " ")
 
 // maxOutgoing is how many bytes of what goes out are read.
 const maxOutgoing = 64 << 10
@@ -25,19 +74,24 @@ const maxOutgoing = 64 << 10
 // machine.
 func (c *Case) Outgoing() *Outgoing {
 	o := &Outgoing{}
-	leaves := false
+	leaves, stays, stores := false, false, c.storesSecret()
+	uses := strings.HasPrefix(c.Action.Type, "browser_")
 	var text strings.Builder
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch e.Kind {
 		case effect.SendData, effect.SendSecret, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell:
+		case effect.Execute:
+			uses = uses || e.Class == effect.Network
+			continue
 		default:
 			continue
 		}
 		if effect.Loopback(e.Host) {
+			stays = true
 			continue
 		}
-		leaves = true
+		leaves, stores = true, stores && e.Kind == effect.ChangeRemote
 		if e.Host != "" && !slices.Contains(o.Hosts, e.Host) {
 			o.Hosts = append(o.Hosts, e.Host)
 		}
@@ -48,22 +102,30 @@ func (c *Case) Outgoing() *Outgoing {
 			}
 		}
 	}
-	if !leaves {
-		return nil
-	}
+	o.Perhaps = !leaves || stores
 	rest, signing := signed(c.words)
 	o.Signing = append(o.Signing, signing...)
 	text.WriteString(rest)
 	c.leavesOf(o, &text, "", c.Action.Payload)
 	said := text.String()
+	if !leaves && (stays || !uses) {
+		if said = addressesIn(said); said == "" {
+			return nil
+		}
+		o.Signing = nil
+	}
 	if len(said) > maxOutgoing {
 		said, o.Cut = said[:maxOutgoing], true
 	}
 	rotated, backwards := effect.Turned(said)
 	o.Said = []string{said, rotated, backwards}
-	for _, l := range effect.Layers(said) {
-		o.Said = append(o.Said, l.Text)
+	parts := apart.Replace(said)
+	for _, text := range [...]string{said, parts, strings.ToUpper(parts)} { // of which base32 is in capitals
+		for _, l := range effect.Layers(text) {
+			o.Said = append(o.Said, l.Text)
+		}
 	}
+	o.Said = append(o.Said, hexWords(parts))
 	for _, s := range slices.Clone(o.Signing) {
 		for _, l := range effect.Layers(s) {
 			o.Signing = append(o.Signing, l.Text)
@@ -138,7 +200,7 @@ func (c *Case) CarriesValue(perhaps bool) {
 		}
 	}
 	if perhaps {
-		e.Reason = "may send a part of a credential that was read in this session"
+		e.Reason = "may send a part of a credential or of private data that was read in this session"
 	}
 	c.Effects = append(c.Effects, e)
 	if c.Met != nil {

@@ -52,9 +52,10 @@ type Mode string
 // The modes. A result that the client could not read as its tool declares it is
 // withheld in each of them but Flag.
 const (
-	Flag  Mode = "flag"  // it passes; a person and the log are told
-	Clean Mode = "clean" // secrets and what no reader sees are taken out
-	Block Mode = "block" // it is withheld
+	Flag   Mode = "flag"  // it passes; a person and the log are told
+	Clean  Mode = "clean" // secrets and what no reader sees are taken out
+	Marked Mode = "wrap"  // and the texts for a model are marked as data, whatever was found
+	Block  Mode = "block" // it is withheld
 )
 
 // Kinds of findings.
@@ -154,33 +155,38 @@ func unseen(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Cc, unicode.Co)
 }
 
-// examined looks at every text of a value. out is the value without what the
-// mode takes out; nil if it is to be withheld as a whole. c is the request that
-// it answers, if any.
-func (g *Gateway) examined(value object, c *call) (out object, findings Findings) {
-	w := walk{examiner: g.opts.Examiner, clean: g.opts.Mode == Clean}
+// examined looks at every text of a value. out is the value as it passes; nil if it
+// is to be withheld as a whole. c is the request that it answers, if any.
+func (g *Gateway) examined(value object, c *call) (out object, findings Findings, changed bool) {
+	w := walk{examiner: g.opts.Examiner, clean: g.opts.Mode == Clean || g.opts.Mode == Marked}
+	mark := g.opts.Mode == Marked && g.opts.Mark != nil && c != nil && c.action != nil
 	result := object{}
-	changed := false
+	invalid := false
 	for _, name := range slices.Sorted(maps.Keys(value)) {
+		structured := name == "structuredContent"
+		w.wrap = nil
+		if mark && !structured {
+			w.wrap = g.opts.Mark
+		}
 		v, did := w.value("/"+pointer(name), name, value, value[name])
 		result[name] = v
-		changed = changed || did && name == "structuredContent"
+		changed = changed || did
+		invalid = invalid || did && structured && c != nil && c.structure
 	}
 	switch {
-	case len(w.findings) == 0:
-		return value, nil
-	case g.opts.Mode == Clean && !(changed && c != nil && c.structure):
-		return result, w.findings
-	case g.opts.Mode == Flag:
-		return value, w.findings
+	case g.opts.Mode == Flag, !changed && (w.clean || len(w.findings) == 0):
+		return value, w.findings, false
+	case w.clean && !invalid:
+		return result, w.findings, true
 	}
-	return nil, w.findings
+	return nil, w.findings, true
 }
 
 // A walk looks at the texts of a value.
 type walk struct {
 	examiner Examiner
 	clean    bool
+	wrap     func(string) string // marks what is for a model as data; nil marks nothing
 	findings Findings
 }
 
@@ -236,6 +242,9 @@ func (w *walk) text(where, name string, parent object, s string) (any, bool) {
 			w.findings = append(w.findings, f)
 		}
 	}
+	if w.wrap != nil && name == "text" {
+		clean = w.wrap(clean)
+	}
 	if !w.clean || clean == read || name == "" {
 		return s, false
 	}
@@ -272,7 +281,7 @@ func modeWord(m Mode) string {
 	switch m {
 	case Flag:
 		return "it passes"
-	case Clean:
+	case Clean, Marked:
 		return "cleaned"
 	case Block:
 		return "withheld"

@@ -95,7 +95,7 @@ func BenchmarkCall(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, found := g.examined(r.result.(object), nil); len(found) > 0 {
+		if _, found, _ := g.examined(r.result.(object), nil); len(found) > 0 {
 			b.Fatal(found)
 		}
 	}

@@ -35,7 +35,9 @@ type Options struct {
 	Judge    Judge
 	Server   Server
 	Pins     *Pins                // nil withholds every tool
-	Examiner Examiner             // of what the server says; nil finds what can be told without a model
+	Examiner Examiner             // of what the server answers; nil finds what can be told without a model
+	Returned Returned             // is told what calls have returned; nil is told nothing
+	Mark     func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
 	Mode     Mode                 // what becomes of results with findings
 	Sampling bool                 // the server may use the client's model
 	Hosts    []effect.HostPattern // that a server may send a person to
@@ -46,6 +48,10 @@ type Options struct {
 	Notify   func(text string)    // is told what a person should know; any goroutine calls it; nil is told nothing
 	Record   *Recorder            // keeps a transcript; nil keeps none
 }
+
+// A Returned is told what an action has returned, a value of the protocol, and what
+// was found in it. With an error the result is withheld. Goroutines share it.
+type Returned func(ctx context.Context, a *action.Action, result any, found Findings) error
 
 // Bounds of one connection.
 const (
@@ -93,12 +99,13 @@ type Gateway struct {
 type call struct {
 	id        []byte
 	method    string
-	subject   string // the tool, prompt or resource
-	what      string // digest of method, subject and arguments
-	token     string // canonical, of its progress; "" if there is none
-	stateless bool   // of the protocol without sessions
-	first     bool   // a list from its beginning
-	structure bool   // the tool says what its structured results look like
+	subject   string         // the tool, prompt or resource
+	action    *action.Action // nil for what is not judged
+	what      string         // digest of method, subject and arguments
+	token     string         // canonical, of its progress; "" if there is none
+	stateless bool           // of the protocol without sessions
+	first     bool           // a list from its beginning
+	structure bool           // the tool says what its structured results look like
 	forwarded bool
 	own       chan *message // takes the answer, nil if there is none, to a request of the gateway's own
 	cancel    context.CancelFunc

@@ -1,9 +1,13 @@
 package gateway
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/shieldcli/shield/pkg/action"
 )
 
 // say returns a reply that sends frames when a method is asked, in place of the
@@ -203,12 +207,14 @@ func TestSecretsInResults(t *testing.T) {
 		{Clean, schema, structured, "withheld", secret},
 		{Block, echoTool, plain, "withheld", secret},
 		{"", echoTool, plain, "withheld", secret},
+		{Marked, echoTool, plain, "<key [redacted", secret},
+		{Marked, schema, structured, "withheld", secret},
 		{Clean, echoTool, `{"content":[{"type":"resource","resource":{"uri":"a://b","mimeType":"text/plain","blob":"a2V5IGdocF9hMUIyYTFCMmExQjJhMUIyYTFCMmExQjJhMUIyYTFCMmExQjIK"}}]}`, "resource", "Z2hwX2Ex"},
 		{Block, echoTool, `{"content":[{"type":"image","mimeType":"image/png","data":"a2V5IGdocF9hMUIyYTFC"}]}`, "a2V5", "withheld"},
 	} {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			c := connect(t, "", func(o *Options) { o.Mode = one.mode }, func(c *conn, m *message) bool {
+			c := connect(t, "", func(o *Options) { o.Mode, o.Mark = one.mode, mark }, func(c *conn, m *message) bool {
 				switch m.method {
 				case "tools/list":
 					c.answer(m, `{"tools":[`+one.tool+`]}`)
@@ -231,6 +237,57 @@ func TestSecretsInResults(t *testing.T) {
 				t.Errorf("a person is told the secret: %s", c.told())
 			}
 		})
+	}
+}
+
+func mark(s string) string { return "<" + s + ">" }
+
+// TestMarked holds that the texts of results are marked although nothing was found,
+// and that structured results stay valid.
+func TestMarked(t *testing.T) {
+	t.Parallel()
+	schema := strings.Replace(echoTool, `"inputSchema"`, `"outputSchema":{"type":"object"},"inputSchema"`, 1)
+	c := connect(t, "", func(o *Options) { o.Mode, o.Mark = Marked, mark }, func(c *conn, m *message) bool {
+		switch m.method {
+		case "tools/list":
+			c.answer(m, `{"tools":[`+schema+`]}`)
+		case "tools/call":
+			c.answer(m, `{"content":[{"type":"text","text":"a b"}],"structuredContent":{"text":"a b"}}`)
+		default:
+			return false
+		}
+		return true
+	})
+	c.tools()
+	if got := string(c.ask("tools/call", `{"name":"echo"}`).raw); !strings.Contains(got, `"text":"<a b>"`) || !strings.Contains(got, `{"text":"a b"}`) {
+		t.Errorf("the client gets %s", got)
+	}
+}
+
+// TestResultsAreToldOf holds that what calls return is told with the action that was
+// judged, and that a result which cannot be remembered is withheld.
+func TestResultsAreToldOf(t *testing.T) {
+	t.Parallel()
+	var fails error
+	heard := make(chan string, 2)
+	c := connect(t, "", func(o *Options) {
+		o.Returned = func(_ context.Context, a *action.Action, result any, found Findings) error {
+			heard <- fmt.Sprint(a.Type, a.Session, result, found)
+			return fails
+		}
+	}, nil)
+	c.tools()
+	for _, want := range []string{"", "the memory is damaged"} {
+		if want != "" {
+			fails = errors.New(want)
+		}
+		got := string(c.ask("tools/call", `{"name":"echo","arguments":{"message":"hi"}}`).raw)
+		if strings.Contains(got, "withheld: "+want) != (want != "") {
+			t.Errorf("the client gets %s", got)
+		}
+		if told := <-heard; !strings.HasPrefix(told, "mcp__test__echos") || !strings.Contains(told, "content") {
+			t.Errorf("told %s", told)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
+	c.action = a
 	if g.opts.Judge == nil {
 		return "blocked by shield: nothing judges here"
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -103,10 +104,16 @@ func (g *Gateway) serverAnswer(m *message) error {
 
 // pass passes an answer on as its examination leaves it.
 func (g *Gateway) pass(c *call, m *message, name string, value object) {
-	out, findings := g.examined(value, c)
+	out, findings, changed := g.examined(value, c)
 	g.found(c.method+" "+c.subject, findings)
+	if g.opts.Returned != nil && c.action != nil {
+		if err := g.opts.Returned(context.Background(), c.action, value, findings); err != nil {
+			g.refuse(c, err.Error())
+			return
+		}
+	}
 	switch {
-	case len(findings) == 0 || g.opts.Mode == Flag:
+	case !changed:
 		g.tellClient(m.raw)
 	case out == nil:
 		g.refuse(c, "it holds "+findings.String())
@@ -199,10 +206,10 @@ func (g *Gateway) serverNotice(m *message) error {
 	if drop != "" {
 		return fmt.Errorf("the server's notification %q is dropped: %s", canonjson.Quote(m.method), drop)
 	}
-	out, findings := g.examined(m.params, nil)
+	out, findings, changed := g.examined(m.params, nil)
 	g.found(m.method, findings)
 	switch {
-	case len(findings) == 0 || g.opts.Mode == Flag:
+	case !changed:
 		g.tellClient(m.raw)
 	case out == nil:
 		return fmt.Errorf("the server's notification %q is withheld: it holds %s", canonjson.Quote(m.method), findings)

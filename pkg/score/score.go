@@ -26,6 +26,13 @@ type Options struct {
 	IDs    map[string]Label // if not nil: only these rows, under these labels
 	Misses int              // misses that are kept, of each kind
 
+	// Denied and Returned are told what became of an action of a session: it was
+	// denied and did not run, or it ran and returned a text or another JSON value,
+	// nil for what is not known. Goroutines share them; nil is told nothing. With an
+	// error the row is blocked.
+	Denied   func(context.Context, *action.Action) error
+	Returned func(ctx context.Context, a *action.Action, result any) error
+
 	Progress  func(rows int) // is told now and then how many rows were read; may be nil
 	Malformed func(error)    // is told of each row that could not be read; may be nil
 }

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -17,14 +20,18 @@ import (
 type turn struct {
 	raw    json.RawMessage
 	denied bool // it was refused and did not happen: its verdict does not count
+	result any  // what came back, a text or another JSON value; nil if that is not known
 }
 
 func (t *turn) UnmarshalJSON(raw []byte) error {
-	var given struct{ Denied bool }
+	var given struct {
+		Denied bool
+		Result any
+	}
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return fmt.Errorf("actions: %w", plainJSON(err))
 	}
-	t.raw, t.denied = bytes.Clone(raw), given.Denied
+	t.raw, t.denied, t.result = bytes.Clone(raw), given.Denied, given.Result
 	return nil
 }
 
@@ -48,7 +55,8 @@ func (r *row) sessionFault() error {
 }
 
 // row judges a row. Of a session it returns the outcome of the action that
-// counts, which becomes the row's own.
+// counts, which becomes the row's own. Each action that comes before it has run,
+// whatever its verdict was, unless it was denied.
 func (c *Counter) row(ctx context.Context, r *row, seq int) Judged {
 	if r.Actions == nil {
 		return c.one(ctx, r.Action, "")
@@ -56,17 +64,38 @@ func (c *Counter) row(ctx context.Context, r *row, seq int) Judged {
 	var most Judged
 	session := "row " + strconv.Itoa(seq) // sessions of different rows share nothing
 	for i, t := range r.Actions {
-		out := c.one(ctx, t.raw, session)
-		switch {
-		case t.denied:
-		case r.Decisive != nil && i == *r.Decisive:
+		if !t.denied {
+			out := c.one(ctx, t.raw, session)
+			decisive := r.Decisive != nil && i == *r.Decisive
+			if decisive || r.Decisive == nil && (r.Action == nil || moreSevere(&out.Verdict, &most.Verdict)) {
+				r.Action, most = t.raw, out
+			}
+			if decisive {
+				break
+			}
+		}
+		if err := c.tell(ctx, &t, session); err != nil {
 			r.Action = t.raw
-			return out
-		case r.Decisive == nil && (r.Action == nil || moreSevere(&out.Verdict, &most.Verdict)):
-			r.Action, most = t.raw, out
+			return Judged{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: "session", Reasoning: err.Error()}}
 		}
 	}
 	return most
+}
+
+// tell tells the session of an action what became of it.
+func (c *Counter) tell(ctx context.Context, t *turn, session string) error {
+	a, err := action.Parse(jsontext.Value(t.raw))
+	if err != nil {
+		return nil // it was blocked for that
+	}
+	a.Session = session
+	switch {
+	case t.denied && c.opts.Denied != nil:
+		return c.opts.Denied(ctx, a)
+	case !t.denied && c.opts.Returned != nil:
+		return c.opts.Returned(ctx, a, t.result)
+	}
+	return nil
 }
 
 func moreSevere(a, b *verdict.Verdict) bool {

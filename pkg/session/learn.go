@@ -14,7 +14,7 @@ import (
 type Delta struct {
 	Labels []Labelled
 	Files  []effect.File
-	Shown  []string // files that the action read: whoever runs them later has seen them
+	Shown  []string // files that the action showed: whoever runs them later has seen them
 	Sent   []Sent
 	Values []Value
 	Events []string // kinds of effects that a policy asks for
@@ -36,8 +36,8 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 	for i := range c.Effects {
 		l.effect(&c.Effects[i])
 	}
-	for i := range c.Files {
-		for _, label := range c.Files[i].Labels {
+	for i := range l.d.Files {
+		for _, label := range l.d.Files[i].Labels {
 			l.data(label, "a file")
 		}
 	}
@@ -51,9 +51,14 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 }
 
 // apart returns the files that an action leaves behind, without the folders that
-// hold a workspace: what was in them before came from nowhere else.
+// hold a workspace, since what was in them before came from nowhere else, and
+// without clones of places that are trusted.
 func apart(c *analysis.Case) []effect.File {
+	trusted := trusted(c)
 	return slices.DeleteFunc(slices.Clone(c.Files), func(f effect.File) bool {
+		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
+			return true
+		}
 		return f.Tree && slices.ContainsFunc(c.At().Roots, func(root string) bool {
 			return root == f.Path || strings.HasPrefix(root, strings.TrimSuffix(f.Path, "/")+"/")
 		})
@@ -79,6 +84,8 @@ func (l *learner) data(label effect.Label, by string) {
 		l.label(effect.LabelSecret, by)
 	case effect.LabelPrivate:
 		l.label(effect.LabelPrivate, by)
+	case effect.LabelUntrusted:
+		l.label(effect.LabelUntrusted, by)
 	}
 }
 
@@ -117,7 +124,7 @@ func (l *learner) read(e *effect.Effect) {
 		for _, label := range place.Origin(e.Path) {
 			l.data(label, "read_file")
 		}
-		if !slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path == e.Path }) {
+		if l.shows(e) && !slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path == e.Path }) {
 			l.d.Shown = append(l.d.Shown, e.Path)
 		}
 	}
@@ -127,10 +134,24 @@ func (l *learner) read(e *effect.Effect) {
 			return
 		}
 		l.label(effect.LabelSecret, "read_file")
+		if listed("browser_data", e) {
+			l.label(effect.LabelPrivate, "read_file")
+		}
 	case !place.Inside(e.Path, e.Pattern, e.Tree) && private(e, place.Home):
 		l.label(effect.LabelPrivate, "read_file")
 	}
 }
+
+// shows reports whether a read puts the file before whoever asked for it: that of a
+// file tool, or of a program that prints files. Counting its words does not.
+func (l *learner) shows(e *effect.Effect) bool {
+	return l.c.Action.Type != "execute_command" || slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
+		return o.Kind == effect.Execute && slices.Contains(printing, o.Program) && o.From.Start <= e.From.Start && e.From.End <= o.From.End
+	})
+}
+
+// printing are the programs that print files as they are.
+var printing = []string{"bat", "batcat", "cat", "get-content", "head", "less", "more", "most", "nl", "sed", "tac", "tail", "type", "view"}
 
 // signsIn reports whether a file is read by a program that signs in with it, and
 // shows nothing of it.
@@ -146,7 +167,7 @@ var signing = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
 // private reports whether a file outside the workspace is the user's own: it lies
 // below the home folder, and not in a folder that programs keep for themselves.
 func private(e *effect.Effect, home string) bool {
-	if listed("private_messages", e) {
+	if listed("private_messages", e) || listed("browser_data", e) {
 		return true
 	}
 	if home == "" || e.Pattern && strings.HasPrefix(e.Path, "*") {
@@ -163,7 +184,7 @@ func private(e *effect.Effect, home string) bool {
 func listed(list string, e *effect.Effect) bool {
 	globs, err := lists[list]()
 	if err != nil {
-		return list == "private_messages"
+		return list != "library_files"
 	}
 	_, ok := globs.Touches(e.Path, e.Pattern, e.Recursive)
 	return ok
@@ -171,6 +192,7 @@ func listed(list string, e *effect.Effect) bool {
 
 var lists = map[string]func() (*effect.Globs, error){
 	"private_messages": sync.OnceValues(func() (*effect.Globs, error) { return globsOf("private_messages") }),
+	"browser_data":     sync.OnceValues(func() (*effect.Globs, error) { return globsOf("browser_data") }),
 	"library_files":    sync.OnceValues(func() (*effect.Globs, error) { return globsOf("library_files") }),
 }
 

@@ -267,23 +267,10 @@ func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 	return d
 }
 
-// Returned keeps what the result of an action brought into its session: labels,
-// and the credentials in its texts.
-func (s *Store) Returned(ctx context.Context, loaded *Session, labels []Labelled, texts []string) error {
-	d := Delta{Labels: labels}
-	for _, text := range texts {
-		d.Values = append(d.Values, newHasher(s.opts.Key).values(text, false)...)
-	}
-	if len(d.Values) > 0 {
-		d.Labels = append(slices.Clip(d.Labels), Labelled{Label: effect.LabelSecret, By: "result"})
-	}
-	return s.Add(ctx, loaded, &d)
-}
-
 // Carries adds to a case the effect of carrying out a value that its session has
 // read, if it does: a whole one for sure, a part of one or a short one perhaps.
 func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) error {
-	if loaded.err != nil || !loaded.rec.has(effect.LabelSecret) || c.Outgoing() == nil {
+	if loaded.err != nil || !loaded.rec.has(effect.LabelSecret) && !loaded.rec.has(effect.LabelPrivate) || c.Outgoing() == nil {
 		return loaded.err
 	}
 	var values []Value

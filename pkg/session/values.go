@@ -24,6 +24,7 @@ type Value struct {
 	Sum     []byte   `json:"sum"`
 	Pieces  []byte   `json:"pieces,omitempty"`  // of each run of pieceSize bytes in it, hashSize bytes each
 	Service []string `json:"service,omitempty"` // words of the name that it had, which the service's host may hold
+	Private bool     `json:"private,omitempty"` // it is no credential: a word of a private file that is hardly in another text
 }
 
 // The bounds of values.
@@ -31,10 +32,11 @@ const (
 	leastValue  = 8   // bytes; shorter ones occur anywhere
 	wholeValue  = 16  // bytes from which on a value cannot be there by chance
 	maxValue    = 512 // bytes of which pieces are kept
-	pieceSize   = 12  // bytes
+	pieceSize   = 8   // bytes
 	hashSize    = 8
 	maxValues   = 512     // of a session
 	maxFound    = 64      // of a file or result
+	maxPrivate  = 1 << 16 // bytes of a private text that are read
 	maxHashed   = 1 << 15 // runs of bytes that are compared in one action
 	leastBits   = 3.0     // entropy of what looks random, in bits a byte
 	valuePrefix = "value:"
@@ -68,9 +70,35 @@ func (h *hasher) of(text string) []byte {
 func (h *hasher) value(text, name string) Value {
 	v := Value{Length: len(text), Sum: slices.Clone(h.of(text)[:16]), Service: services(name, text)}
 	for i := 0; len(text) >= wholeValue && i+pieceSize <= min(len(text), maxValue); i++ {
-		v.Pieces = append(v.Pieces, h.of(text[i : i+pieceSize])[:hashSize]...)
+		if piece := text[i : i+pieceSize]; kinds(piece) > 1 || kinds(text) == 1 { // the beginnings of all keys of a service are words
+			v.Pieces = append(v.Pieces, h.of(piece)[:hashSize]...)
+		}
 	}
 	return v
+}
+
+// words are what may be a number, an address or a name in a private file.
+var words = regexp.MustCompile(`[A-Za-z0-9@._:/%+-]{8,}`)
+
+// private returns the words of a private text that are hardly in another: those
+// with a digit and something else, and addresses of mail.
+func (h *hasher) private(text string) (out []Value) {
+	for _, word := range words.FindAllString(text[:min(len(text), maxPrivate)], maxFound) {
+		if word = strings.Trim(word, ".:/-"); len(word) >= leastValue && (kinds(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
+			out = append(out, Value{Length: len(word), Sum: slices.Clone(h.of(word)[:16]), Private: true})
+		}
+	}
+	return out
+}
+
+// kinds returns how many of digits, small and capital letters a text has.
+func kinds(s string) (n int) {
+	for _, set := range [...]string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
+		if strings.ContainsAny(s, set) {
+			n++
+		}
+	}
+	return n
 }
 
 // assignment is a line of a file of settings.
@@ -100,7 +128,24 @@ func (h *hasher) values(text string, all bool) (out []Value) {
 			}
 		}
 	}
+	for _, word := range bare.FindAllString(text, 4*maxFound) {
+		within := func(value string) bool { return strings.Contains(value, word) }
+		if all && looksBare(word) && !slices.ContainsFunc(seen, within) {
+			add(word, "")
+		}
+	}
 	return out
+}
+
+// bare are words of a store of credentials that may be one without a name.
+var bare = regexp.MustCompile(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
+
+// looksBare reports whether a word is a credential by its look alone.
+func looksBare(word string) bool {
+	if len(word) >= 2*wholeValue && strings.Trim(word, "0123456789abcdef") == "" {
+		return true
+	}
+	return kinds(word) == 3 && looksRandom(word)
 }
 
 // looksRandom reports whether a text has the entropy of a credential, and is not a
@@ -110,14 +155,8 @@ func looksRandom(s string) bool {
 		return false
 	}
 	var count [256]int
-	kinds := 0
 	for i := range len(s) {
 		count[s[i]]++
-	}
-	for _, set := range []string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
-		if strings.ContainsAny(s, set) {
-			kinds++
-		}
 	}
 	bits := 0.0
 	for _, n := range count {
@@ -126,7 +165,7 @@ func looksRandom(s string) bool {
 			bits -= p * math.Log2(p)
 		}
 	}
-	return kinds > 1 && bits >= min(leastBits, math.Log2(float64(len(s)))-0.5)
+	return kinds(s) > 1 && bits >= min(leastBits, math.Log2(float64(len(s)))-0.5)
 }
 
 // common are words in the names of credentials that name no service.
@@ -190,8 +229,11 @@ func flows(h *hasher, values []Value, c *analysis.Case) flow {
 			}
 		}
 	}
-	if m.left < 0 || o.Cut {
+	if (m.left < 0 || o.Cut) && !o.Perhaps {
 		worst = max(worst, flowsPart)
+	}
+	if o.Perhaps {
+		worst = min(worst, flowsPart)
 	}
 	return worst
 }
@@ -216,14 +258,18 @@ type matcher struct {
 	values  []Value
 	pieces  map[uint64][]int // indices of values, by the hash of a piece
 	lengths map[int][]int    // indices of values that have no pieces, by length
+	private map[string]int   // indices of private words, by hash
 	left    int              // runs that may still be compared
 }
 
 func newMatcher(h *hasher, values []Value) *matcher {
-	m := &matcher{h: h, values: values, pieces: map[uint64][]int{}, lengths: map[int][]int{}, left: maxHashed}
+	m := &matcher{h: h, values: values, pieces: map[uint64][]int{}, lengths: map[int][]int{}, private: map[string]int{}, left: maxHashed}
 	for i := range values {
 		v := &values[i]
-		if len(v.Pieces) == 0 {
+		switch {
+		case v.Private:
+			m.private[string(v.Sum)] = i
+		case len(v.Pieces) == 0:
 			m.lengths[v.Length] = append(m.lengths[v.Length], i)
 		}
 		for at := 0; at+hashSize <= len(v.Pieces); at += hashSize {
@@ -240,6 +286,13 @@ func newMatcher(h *hasher, values []Value) *matcher {
 func (m *matcher) find(text string) map[int]flow {
 	found := map[int]flow{}
 	met := map[int]map[uint64]bool{}
+	if len(m.private) > 0 {
+		for _, word := range words.FindAllString(text, maxFound) {
+			if v, ok := m.private[string(m.h.of(strings.Trim(word, ".:/-"))[:16])]; ok {
+				found[v] = flowsPart
+			}
+		}
+	}
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r <= ' ' }) {
 		for i := 0; len(m.pieces) > 0 && i+pieceSize <= len(word); i++ {
 			if m.left--; m.left < 0 {

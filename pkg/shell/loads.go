@@ -111,6 +111,10 @@ func (s *state) loadFile(base string, f *file, at effect.Span) {
 	}
 }
 
+// namedClones are the programs that bring folders from one of these hosts, which they
+// know by name.
+var namedClones = map[string]bool{"gh": true, "glab": true}
+
 // runsForeign records that a program runs what the text fetched.
 func (s *state) runsForeign(base string, f *file, at effect.Span) {
 	e := effect.Effect{Kind: effect.RunCode, Program: base, Path: f.path, Recursive: f.tree, From: at}

@@ -32,13 +32,13 @@ func (s *state) held(path string, pattern bool) (t abstract.Taint) {
 }
 
 // broughtBefore records that a program runs a file that an earlier action
-// downloaded or decoded.
+// downloaded, decoded or cloned.
 func (s *state) broughtBefore(base, path string, at effect.Span) {
 	for _, l := range s.origin(path, false) {
-		if l == effect.LabelNetwork || l == effect.LabelDecoded {
+		if l == effect.LabelNetwork || l == effect.LabelDecoded || l == effect.LabelUntrusted {
 			s.once(effect.Effect{
 				Kind: effect.RunCode, Program: base, Path: path, Labels: []effect.Label{l},
-				Reason: base + " runs what an earlier action downloaded or decoded", From: at,
+				Reason: base + " runs what an earlier action downloaded, decoded or cloned", From: at,
 			})
 			return
 		}
@@ -50,13 +50,17 @@ func (s *state) labelled() (out []effect.File) {
 	var done []string // paths whose last content is known
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
-		if f.pattern || f.hosted || f.consumer != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
+		if f.pattern || f.consumer != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
 			continue
 		}
 		if !f.weak && !f.append {
 			done = append(done, f.path)
 		}
-		if l := labels(f.val.Taint); len(l) > 0 {
+		l := labels(f.val.Taint)
+		if f.hosted {
+			l = []effect.Label{effect.LabelUntrusted}
+		}
+		if len(l) > 0 {
 			out = append(out, effect.File{Path: f.path, Tree: f.tree, Labels: l})
 		}
 	}

@@ -27,8 +27,9 @@ type Examined struct {
 	Findings []sanitize.Finding
 }
 
-// Returned examines what a tool has returned, as the settings say, and logs what is
-// found. With an error the result must be taken for one that was not examined.
+// Returned examines what a tool has returned, as the settings say, logs what is
+// found, and adds to the session what came in. With an error the result must be taken
+// for one that was not examined.
 func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -36,11 +37,13 @@ func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err er
 		}
 	}()
 	e.Result = r.Result
-	if !p.examines(r.Actions) {
-		return e, nil
+	if p.examines(r.Actions) {
+		report := sanitize.Examine(r.Result)
+		e.Findings, e.Applied = report.Findings, report.Apply(sanitize.Mode(p.sanitize.Mode))
 	}
-	report := sanitize.Examine(r.Result)
-	e.Findings, e.Applied = report.Findings, report.Apply(sanitize.Mode(p.sanitize.Mode))
+	if err := p.Ran(ctx, r, slices.ContainsFunc(e.Findings, func(f sanitize.Finding) bool { return Talks(f.Kind) })); err != nil {
+		return Examined{}, err
+	}
 	if len(e.Findings) == 0 || p.log == nil {
 		return e, nil
 	}

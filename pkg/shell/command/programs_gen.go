@@ -6422,7 +6422,7 @@ var syntaxCroc = syntax{style: open, subs: []program{
 var syntaxCrontab = syntax{options: []option{
 	{"-e", &action_none},
 	{"-i", &action_none},
-	{"-l", &action_streams_in_Data_setIn},
+	{"-l", &action_streams_in_Data_setIn_flags_dry},
 	{"-r", &action_effects_Destroy},
 	{"-s", &action_none},
 	{"-u", &action_values_Text},
@@ -23460,6 +23460,7 @@ var action_streams_in_Code_setIn_operands_rest_Text = action{streams: streams{in
 var action_streams_in_Code_setIn_out_Input_setOut = action{streams: streams{in: Code, setIn: true, out: Input, setOut: true}}
 var action_streams_in_Code_setIn_turns_ScriptShell_Text = action{streams: streams{in: Code, setIn: true}, turns: []turn{{roleScriptShell, roleText}}}
 var action_streams_in_Data_setIn = action{streams: streams{in: Data, setIn: true}}
+var action_streams_in_Data_setIn_flags_dry = action{streams: streams{in: Data, setIn: true}, flags: dry}
 var action_streams_in_Data_setIn_flags_reject = action{streams: streams{in: Data, setIn: true}, flags: reject}
 var action_streams_in_Data_setIn_operands_head_Read = action{streams: streams{in: Data, setIn: true}, operands: &shape_head_Read}
 var action_streams_in_Data_setIn_operands_rest_Text = action{streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}

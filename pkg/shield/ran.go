@@ -1,0 +1,124 @@
+package shield
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/redact"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/sanitize"
+	"github.com/shieldcli/shield/pkg/session"
+)
+
+// Talks reports whether findings of a kind are texts that speak to whoever reads
+// them.
+func Talks(kind sanitize.Kind) bool {
+	switch kind {
+	case sanitize.Hidden, sanitize.Encoded, sanitize.Instruction, sanitize.Exfiltration, sanitize.Tags:
+		return true
+	}
+	return false
+}
+
+// Ran adds to the session of some actions what they did and what came back; talks
+// says that the result speaks to whoever reads it. It is for results that others
+// examine; [Pipeline.Returned] does both.
+func (p *Pipeline) Ran(ctx context.Context, r Returned, talks bool) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = fmt.Errorf("a result was not remembered: panic: %.200q", fmt.Sprint(x))
+		}
+	}()
+	if len(r.Actions) == 0 {
+		return nil
+	}
+	m := p.recall(ctx, &item{Action: r.Actions[0]})
+	if m == nil {
+		return nil
+	}
+	did := session.Ran{Files: r.Files, Texts: textsOf(r.Result), Talks: talks}
+	for _, a := range r.Actions {
+		did.Cases = append(did.Cases, p.analyze(a, m))
+	}
+	if err := p.sessions.Returned(context.WithoutCancel(ctx), m.session(), did); err != nil {
+		return fmt.Errorf("what a tool returned could not be remembered: %w", err)
+	}
+	return nil
+}
+
+// Denied adds to the session of an action that it was denied by others than shield,
+// and did not run.
+func (p *Pipeline) Denied(ctx context.Context, a *action.Action) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = fmt.Errorf("a denial was not remembered: panic: %.200q", fmt.Sprint(x))
+		}
+	}()
+	m := p.recall(ctx, &item{Action: a})
+	if m == nil || p.host == "" {
+		return nil
+	}
+	c := p.analyze(a, m)
+	if _, err := p.tiers[TierPolicy].Judge(ctx, c); err != nil { // which notes what rules met
+		return err
+	}
+	return p.sessions.Add(context.WithoutCancel(ctx), m.session(), &session.Delta{Denial: session.Denied(c, "")})
+}
+
+// The bounds of the texts of a result that are read for credentials.
+const (
+	maxResultTexts = 1 << 16
+	maxResultDepth = 128
+)
+
+// parts cuts a text into such as are searched for credentials, at the end of a line
+// where there is one; else they overlap, so that no credential is cut.
+func parts(text string) (out []string) {
+	const size, overlap = redact.MaxText / 2, 4 << 10
+	for len(text) > size {
+		end := strings.LastIndexByte(text[:size], '\n') + 1
+		next := end
+		if end < size/2 {
+			end, next = size, size-overlap
+		}
+		out = append(out, text[:end])
+		text = text[next:]
+	}
+	return append(out, text)
+}
+
+// textsOf returns the texts of a result. One whose name says that it is a credential
+// stands behind that name.
+func textsOf(result any) []string {
+	var out []string
+	left := sanitize.MaxText
+	var walk func(name string, v any, depth int)
+	walk = func(name string, v any, depth int) {
+		if depth > maxResultDepth || len(out) == maxResultTexts {
+			return
+		}
+		switch v := v.(type) {
+		case string:
+			if left -= len(v); v == "" || left < 0 {
+				return
+			}
+			if redact.IsSecretName(name) && !strings.ContainsAny(v, " \t\r\n\"'") {
+				v = name + "=" + v
+			}
+			out = append(out, parts(v)...)
+		case []any:
+			for _, e := range v {
+				walk(name, e, depth+1)
+			}
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				walk(k, v[k], depth+1)
+			}
+		}
+	}
+	walk("", result, 0)
+	return out
+}
