@@ -11,6 +11,7 @@ import (
 type shelves interface {
 	look(ctx context.Context, fn func(shelf) error) error
 	change(ctx context.Context, fn func(shelf) error) error
+	stamp() (state.Stamp, bool) // see [state.Store.Stamp]
 }
 
 // A shelf is good for one transaction, see [state.Shelf].
@@ -32,11 +33,15 @@ func (d onDisk) change(ctx context.Context, fn func(shelf) error) error {
 	return d.file.Shelf(ctx, shelfName, func(s *state.Shelf) error { return fn(s) })
 }
 
+func (d onDisk) stamp() (state.Stamp, bool) { return d.file.Stamp(shelfName) }
+
 // inMemory keeps records as long as the process lives.
 type inMemory struct {
 	mu     sync.Mutex
 	groups map[string]map[string][]byte
 }
+
+func (m *inMemory) stamp() (state.Stamp, bool) { return state.Stamp{}, false }
 
 func (m *inMemory) look(ctx context.Context, fn func(shelf) error) error { return m.change(ctx, fn) }
 

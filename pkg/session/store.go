@@ -34,15 +34,16 @@ type Options struct {
 type Store struct {
 	opts  Options
 	shelf shelves
+	cache cache
 }
 
 // NewStore returns a store that keeps sessions in a state file, or in memory alone
 // if that is nil.
 func NewStore(file *state.Store, opts Options) *Store {
 	if file == nil {
-		return &Store{opts, &inMemory{groups: map[string]map[string][]byte{}}}
+		return &Store{opts: opts, shelf: &inMemory{groups: map[string]map[string][]byte{}}}
 	}
-	return &Store{opts, onDisk{file}}
+	return &Store{opts: opts, shelf: onDisk{file}}
 }
 
 // shelfName is the part of the state file that sessions lie in.
@@ -173,6 +174,21 @@ func sortLabels(r *Record) {
 // its session: what sessions of that ID know is added. An error of the state file,
 // or of the record, is the session's [Session.Err].
 func (s *Store) Load(ctx context.Context, k Key, parent, alias string) *Session {
+	stamp, ok := s.shelf.stamp()
+	if !ok {
+		return s.load(ctx, k, parent, alias)
+	}
+	place := loaded{k, parent, alias}
+	out := s.cache.get(stamp, place, s.now())
+	if out == nil {
+		out = s.load(ctx, k, parent, alias)
+		out.stamp = stamp
+		s.cache.put(stamp, place, out)
+	}
+	return out
+}
+
+func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session {
 	out := &Session{key: k, parent: parent, opts: &s.opts}
 	err := s.shelf.look(ctx, func(sh shelf) error {
 		r, from, err := s.of(sh, k, parent)
@@ -273,13 +289,16 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 	if loaded.err != nil || !loaded.rec.has(effect.LabelSecret) && !loaded.rec.has(effect.LabelPrivate) || c.Outgoing() == nil {
 		return loaded.err
 	}
-	var values []Value
-	err := s.shelf.look(ctx, func(sh shelf) (err error) {
-		values, err = loadValues(sh, loaded.from)
-		return err
-	})
-	if err != nil {
-		return err
+	values, ok := s.cache.values(loaded)
+	if !ok {
+		err := s.shelf.look(ctx, func(sh shelf) (err error) {
+			values, err = loadValues(sh, loaded.from)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.cache.putValues(loaded, values)
 	}
 	if f := flows(newHasher(s.opts.Key), values, c); f != flowsNot {
 		c.CarriesValue(f == flowsPart)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/state"
 )
 
 // A Session is what a session remembers at one moment. It implements
@@ -21,6 +22,7 @@ type Session struct {
 	files  map[string]fileEntry
 	from   [][]byte // the groups that files and values come from
 	err    error
+	stamp  state.Stamp // of what it was loaded from; zero if that has none
 
 	identify func(path string) (effect.Identity, bool)
 	asked    map[string]byte            // the answers of Origin
@@ -89,6 +91,9 @@ func (s *Session) Identify(identify func(path string) (effect.Identity, bool)) {
 		if id, ok := identify(path); ok {
 			if s.met == nil {
 				s.met = map[string]effect.Identity{}
+			}
+			if len(s.met) == 0 {
+				s.files = maps.Clone(s.files) // others may share it
 			}
 			e.id = id
 			s.files[path], s.met[path] = e, id

@@ -12,13 +12,22 @@ type Shelf struct {
 	t    *tx
 	root *bolt.Bucket // nil if nothing was ever put there
 	name []byte
+
+	changed bool // by Put or Drop
 }
 
 // Shelf runs fn on a part of the state file, in one transaction. What fn puts
 // there is kept unless it returns an error, which it may return only before it
 // has put anything. Where fn changes nothing, nothing is written.
 func (s *Store) Shelf(ctx context.Context, name string, fn func(*Shelf) error) error {
-	return s.read(ctx, func(t *tx) error { return fn(newShelf(t, name)) })
+	return s.read(ctx, func(t *tx) error {
+		sh := newShelf(t, name)
+		err := fn(sh)
+		if err == nil && sh.changed {
+			err = s.restamp(name)
+		}
+		return err
+	})
 }
 
 // LookShelf is [Store.Shelf] for a fn that changes nothing. It works on a folder
@@ -76,7 +85,7 @@ func (sh *Shelf) Put(group, key, value []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	sh.t.changed = true
+	sh.t.changed, sh.changed = true, true
 	if value == nil {
 		return b.Delete(key)
 	}
@@ -88,6 +97,6 @@ func (sh *Shelf) Drop(group []byte) error {
 	if sh.group(group) == nil {
 		return nil
 	}
-	sh.t.changed = true
+	sh.t.changed, sh.changed = true, true
 	return sh.root.DeleteBucket(group)
 }
