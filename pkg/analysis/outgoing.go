@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"bytes"
 	"encoding/hex"
 	"maps"
 	"regexp"
@@ -70,6 +71,20 @@ var apart = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", " ", ".", " "
 // maxOutgoing is how many bytes of what goes out are read.
 const maxOutgoing = 64 << 10
 
+// MayTell reports whether [Case.Outgoing] may be more than nil, at little cost.
+func (c *Case) MayTell() bool {
+	raw := c.Action.Raw
+	if strings.HasPrefix(c.Action.Type, "browser_") || bytes.Contains(raw, []byte("://")) || bytes.IndexByte(raw, '\\') >= 0 { // JSON may write a slash so
+		return true
+	}
+	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		return slices.Contains(outward, e.Kind) || e.Kind == effect.Execute && e.Class == effect.Network
+	})
+}
+
+// outward are the effects by which something leaves the machine.
+var outward = []effect.Kind{effect.SendData, effect.SendSecret, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell}
+
 // Outgoing returns what a case would tell others, nil if nothing leaves the
 // machine.
 func (c *Case) Outgoing() *Outgoing {
@@ -79,12 +94,8 @@ func (c *Case) Outgoing() *Outgoing {
 	var text strings.Builder
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		switch e.Kind {
-		case effect.SendData, effect.SendSecret, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell:
-		case effect.Execute:
-			uses = uses || e.Class == effect.Network
-			continue
-		default:
+		uses = uses || e.Kind == effect.Execute && e.Class == effect.Network
+		if !slices.Contains(outward, e.Kind) {
 			continue
 		}
 		if effect.Loopback(e.Host) {

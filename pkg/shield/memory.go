@@ -143,7 +143,7 @@ const flowing = "value flow"
 
 // carries adds to a case that it carries out a value which the session has read.
 func (r *recall) carries(c *analysis.Case) error {
-	if r == nil || c.Outgoing() == nil {
+	if r == nil || !c.MayTell() {
 		return nil
 	}
 	before := len(c.Effects)
