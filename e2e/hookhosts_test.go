@@ -179,6 +179,7 @@ func TestHookStatusOfResults(t *testing.T) {
 		{"claude-code", "the host waits too short", "stops waiting", claude(`"timeout": 30`, `"timeout": 3`)},
 		{"claude-code", "another shape", "not the one for results", claude(`exit 0"`, `exit 1"`)},
 		{"claude-code", "more than the command", "did not install this command", claude(`o=$(SHIELD_CONFIG=`, `o=$(true; SHIELD_CONFIG=`)},
+		{"claude-code", "a malformed neighbour", "is malformed", claude(`[`, `[{"matcher": 7, "hooks": []},`)},
 		{"claude-code", "another program", "the program is missing", claude("it's", "its")},
 		{"gemini-cli", "one tool only", "matcher Write", edited(`"AfterTool"`, `"*"`, `"Write"`)},
 		{"qwen-code", "of an older version", "run 'shield hook install qwen-code' again", claude(`hook qwen-code`, `hook nobody`)},
