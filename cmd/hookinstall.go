@@ -49,6 +49,9 @@ func (s *hookSettings) install(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if edits, err = s.possible(c.Context, edits); err != nil {
+		return err
+	}
 	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e edit) bool { return e.place.Permits() }) {
 		return fmt.Errorf("--%s has no place in the settings of --scope %s", permissionFlag, c.String("scope"))
 	}
@@ -78,14 +81,33 @@ func (s *hookSettings) install(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, problems := s.survey(c.Context); len(problems) > 0 {
-		return unenforced(problems)
+	if seen := s.survey(c.Context); len(seen.problems) > 0 {
+		return unenforced(seen.problems)
 	}
 	if c.Bool(permissionFlag) && !s.permits {
 		fmt.Fprintln(s.world.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
 	}
 	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.Next, s.host.Name)
 	return nil
+}
+
+// possible returns the edits without those of files that are of other programs and that
+// a denial does not need.
+func (s *hookSettings) possible(ctx context.Context, edits []edit) (left []edit, err error) {
+	for _, e := range edits {
+		if e.place.Optional() {
+			doc, _, err := e.file.read()
+			if err != nil {
+				return nil, err
+			}
+			if _, err := e.place.Install(ctx, doc); errors.Is(err, host.ErrForeign) {
+				fmt.Fprintf(s.world.Err, "shield: what tools return is not examined: %s: %v\n", e.file.path, err)
+				continue
+			}
+		}
+		left = append(left, e)
+	}
+	return left, nil
 }
 
 // put puts the hook into a settings file.
@@ -131,6 +153,9 @@ func (s *hookSettings) remove(c *cli.Context, place *host.Place, file settingsFi
 	if err != nil {
 		return err
 	}
+	if !exists && place.Optional() { // an older version did not install it
+		return nil
+	}
 	if !exists {
 		return fmt.Errorf("%s is missing: %w", file.path, host.ErrNotInstalled)
 	}
@@ -139,6 +164,9 @@ func (s *hookSettings) remove(c *cli.Context, place *host.Place, file settingsFi
 		return err
 	}
 	after, err := place.Uninstall(c.Context, doc, before)
+	if errors.Is(err, host.ErrNotInstalled) && place.Optional() { // it is of another program
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", file.path, err)
 	}

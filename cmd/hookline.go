@@ -29,6 +29,7 @@ var pinned = []string{"SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG
 type hookShell struct {
 	begin, end string
 	userShell  bool
+	lacks      string // what is wrong with a command line that has other text around it
 }
 
 // noVerdict is what a host is told where shield said nothing that can be used.
@@ -54,6 +55,7 @@ func newResultShell(ctx context.Context, h *host.Host) (hookShell, error) {
 		begin:     "o=$(",
 		end:       `); s=$?; case $s$o in 0"{"*"}") ` + show + `exit 0;; esac; ` + otherwise + `echo "shield: a result was not examined (status $s)" >&2; exit 0`,
 		userShell: h.UserShell(),
+		lacks:     "the command is not the one for results",
 	}, nil
 }
 
@@ -70,6 +72,7 @@ func newHookShell(ctx context.Context, h *host.Host) (hookShell, error) {
 		begin:     "o=$(",
 		end:       `); s=$?; case $s$o in [02]"{"*"}") ` + show + `exit $s;; esac; ` + deny + `echo "` + noVerdict + ` (status $s)" >&2; exit 2`,
 		userShell: h.UserShell(),
+		lacks:     "the command does not block when shield is missing, killed or unclear",
 	}, nil
 }
 
@@ -97,7 +100,7 @@ func (t hookShell) inside(line string) (string, error) {
 	command, begins := strings.CutPrefix(line, t.begin)
 	command, ends := strings.CutSuffix(command, t.end)
 	if !begins || !ends {
-		return "", errors.New("the command does not block when shield is missing, killed or unclear")
+		return "", errors.New(t.lacks)
 	}
 	return command, nil
 }
@@ -168,13 +171,9 @@ type installedLine struct {
 	deadline time.Duration // 0 if none is named
 }
 
-// readHookLine reads an installed command line. An error says what is wrong with
-// it.
-func readHookLine(ctx context.Context, line string, h *host.Host) (got installedLine, err error) {
-	shell, err := newHookShell(ctx, h)
-	if err != nil {
-		return got, err
-	}
+// readHookLine reads a command line that was installed in a shell text for a host. An
+// error says what is wrong with it.
+func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine, err error) {
 	if got.command, err = shell.inside(line); err != nil {
 		return got, err
 	}

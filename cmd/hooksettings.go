@@ -122,8 +122,8 @@ func listHosts(c *cli.Context, w *World) error {
 		if w.found(s.host) {
 			there = "found"
 		}
-		if hooks, _ := s.survey(c.Context); len(hooks) > 0 {
-			there = "installed in " + hooks[0].file
+		if seen := s.survey(c.Context); len(seen.hooks) > 0 {
+			there = "installed in " + seen.hooks[0].file
 		}
 		if _, err := fmt.Fprintf(w.Out, "%-12s %-22s %-22s %s\n", name, s.host.Title(), tested, shown(there)); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,8 @@ type installed struct {
 // line as the host would, with an event that must be denied. Whatever leaves a
 // doubt is an error: a person who reads "enforced" relies on it.
 func (s *hookSettings) status(c *cli.Context) error {
-	hooks, problems := s.survey(c.Context)
+	seen := s.survey(c.Context)
+	hooks, problems := seen.hooks, seen.problems
 	if len(hooks) == 0 && len(problems) == 0 {
 		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missing(), s.host.Name)
 	}
@@ -56,6 +58,7 @@ func (s *hookSettings) status(c *cli.Context) error {
 	if len(problems) > 0 {
 		return unenforced(problems)
 	}
+	s.warn(seen)
 	for _, h := range hooks {
 		if _, err := fmt.Fprintf(s.world.Out, "%s: a denial is enforced\n", h.file); err != nil {
 			return err
@@ -78,7 +81,7 @@ func (s *hookSettings) missing() string {
 	var names []string
 	for i := range s.Places {
 		p := &s.Places[i]
-		if !p.Edited() || p.Beside() || p.Scope == "managed" {
+		if !p.Edited() || !p.Asks() || p.Scope == "managed" {
 			continue
 		}
 		files, err := s.files(p)
@@ -95,12 +98,19 @@ func (s *hookSettings) missing() string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// survey returns the hooks of shield in all settings that the host reads, and
-// what keeps them from being run, or from being waited for.
-func (s *hookSettings) survey(ctx context.Context) (hooks []installed, problems []string) {
+// A survey is what the settings that a host reads have of shield.
+type survey struct {
+	hooks    []installed // that are asked before a tool runs
+	problems []string    // why those are not run, or not waited for
+	results  []installed // that are given what a tool returned
+	warnings []string    // why those are not run, or not waited for
+}
+
+// survey looks at all settings that the host reads.
+func (s *hookSettings) survey(ctx context.Context) (all survey) {
 	for _, name := range s.Off {
 		if s.world.Getenv(name) != "" {
-			problems = append(problems, name+" is set in the environment, which switches hooks off; unset it")
+			all.problems = append(all.problems, name+" is set in the environment, which switches hooks off; unset it")
 		}
 	}
 	seen, user := map[string]bool{}, s.userFiles()
@@ -108,24 +118,40 @@ func (s *hookSettings) survey(ctx context.Context) (hooks []installed, problems 
 		p := &s.Places[i]
 		files, err := s.files(p)
 		if err != nil {
-			problems = append(problems, err.Error())
+			all.problems = append(all.problems, err.Error())
 		}
 		for _, file := range files {
 			if seen[file.path] {
 				continue
 			}
 			seen[file.path] = true
-			found, bad, err := s.inspect(ctx, p, file, user)
-			hooks, problems = append(hooks, found...), append(problems, bad...)
-			if err != nil {
-				problems = append(problems, err.Error())
+			if err := s.inspect(ctx, p, file, user, &all); err != nil {
+				all.problems = append(all.problems, err.Error())
 			}
 		}
 	}
-	if len(hooks) > 0 {
-		problems = append(problems, s.beside()...)
+	if len(all.hooks) > 0 {
+		all.problems = append(all.problems, s.beside()...)
 	}
-	return hooks, problems
+	return all
+}
+
+// warn says why shield does not examine what tools return, where the host could hand
+// it over. A denial is enforced all the same.
+func (s *hookSettings) warn(seen survey) {
+	warnings := seen.warnings
+	for _, h := range seen.results {
+		for _, todo := range h.Todo {
+			warnings = append(warnings, h.file+": "+todo)
+		}
+	}
+	examines := slices.ContainsFunc(s.Places, func(p host.Place) bool { return p.Examines() })
+	if examines && len(seen.results) == 0 {
+		warnings = append(warnings, fmt.Sprintf("no hook of shield is installed for them; run 'shield hook install %s' again", s.host.Name))
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(s.world.Err, "shield: what tools return is not examined, or not all of it: %s\n", term.Escape(w)) // settings may be a repository's
+	}
 }
 
 // beside returns what is wrong with the files that the host needs beside the one
@@ -161,49 +187,64 @@ func (s *hookSettings) userFiles() host.Documents {
 	return user
 }
 
-// inspect returns the hooks in one settings file, and what is wrong with it.
-func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settingsFile, user host.Documents) (hooks []installed, problems []string, err error) {
+// inspect adds the hooks in one settings file, and what is wrong with it.
+func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settingsFile, user host.Documents, all *survey) error {
 	doc, exists, err := file.read()
 	if err != nil || !exists {
-		return nil, nil, err
+		return err
 	}
-	about := func(what string, args ...any) {
-		problems = append(problems, file.path+": "+fmt.Sprintf(what, args...))
+	before, err := newHookShell(ctx, s.host)
+	if err != nil {
+		return err
+	}
+	after, err := newResultShell(ctx, s.host)
+	if err != nil {
+		return err
+	}
+	about := func(list *[]string, what string, args ...any) {
+		*list = append(*list, file.path+": "+fmt.Sprintf(what, args...))
 	}
 	seen := p.Inspect(ctx, file.path, doc, user)
 	if len(seen.Ignored) > 0 {
 		// The host runs the hooks of its other files all the same.
 		if bytes.Contains(doc, []byte("hook "+s.host.Name)) {
-			about("%s", seen.Ignored[0])
+			about(&all.problems, "%s", seen.Ignored[0])
 		}
-		return nil, problems, nil
+		return nil
 	}
 	for _, stop := range seen.Stops {
-		about("%s", stop)
+		about(&all.problems, "%s", stop)
 	}
-	for _, h := range seen.Hooks {
-		for _, problem := range h.Problems {
-			about("%s", problem)
+	add := func(found []host.Hook, shell hookShell, hooks *[]installed, wrong *[]string) {
+		for _, h := range found {
+			for _, problem := range h.Problems {
+				about(wrong, "%s", problem)
+			}
+			var line installedLine
+			if h.Command != "" { // else the file is not what shield installs
+				var err error
+				if line, err = s.examine(h, shell); err != nil {
+					about(wrong, "%v", err)
+				}
+			}
+			*hooks = append(*hooks, installed{h, line, file.path})
 		}
-		line, err := s.examine(ctx, h)
-		if err != nil {
-			about("%v", err)
-		}
-		hooks = append(hooks, installed{h, line, file.path})
 	}
-	if st, err := os.Stat(file.path); len(hooks) > 0 && err == nil {
+	add(seen.Hooks, before, &all.hooks, &all.problems)
+	add(seen.Results, after, &all.results, &all.warnings)
+	if st, err := os.Stat(file.path); len(seen.Hooks)+len(seen.Results) > 0 && err == nil {
 		if err := owner.Check(st, 0o002); err != nil {
-			about("%v; anyone who can write to it can remove the hook", err)
+			about(&all.problems, "%v; anyone who can write to it can remove the hook", err)
 		}
 	}
-	return hooks, problems, nil
+	return nil
 }
 
 // examine returns what is wrong with an installed command line, and how to fix
 // it.
-func (s *hookSettings) examine(ctx context.Context, h host.Hook) (installedLine, error) {
+func (s *hookSettings) examine(h host.Hook, shell hookShell) (installedLine, error) {
 	again := fmt.Sprintf("run 'shield hook install %s' again", s.host.Name)
-	line, err := readHookLine(ctx, h.Command, s.host)
+	line, err := readHookLine(h.Command, shell, s.host)
 	if err != nil {
 		return line, fmt.Errorf("%w; %s", err, again)
 	}

@@ -21,43 +21,48 @@ func hosted(t *testing.T, name string) *hooked {
 	t.Helper()
 	h := newHookedFor(t, name)
 	if name == "codex" {
-		h.trust()
+		h.trust(codexBefore, codexAfter)
 	}
 	return h
 }
 
-// trust writes what Codex writes when a person trusts the hook.
-func (h *hooked) trust() {
+// trust writes what Codex writes when a person trusts the hooks of events, each given
+// as hooks.json and the state name it.
+func (h *hooked) trust(events ...[2]string) {
 	h.t.Helper()
 	doc, err := os.ReadFile(h.settings)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	var s struct {
-		Hooks struct {
-			PreToolUse []struct {
-				Matcher string
-				Hooks   []struct {
-					Command string
-					Timeout int
-				}
+		Hooks map[string][]struct {
+			Matcher string
+			Hooks   []struct {
+				Command string
+				Timeout int
 			}
 		}
 	}
 	if err := json.Unmarshal(doc, &s); err != nil {
 		h.t.Fatal(err)
 	}
-	entry := s.Hooks.PreToolUse[0]
-	var identity bytes.Buffer
-	enc := json.NewEncoder(&identity)
-	enc.SetEscapeHTML(false)
-	err = enc.Encode(map[string]any{"event_name": "pre_tool_use", "matcher": entry.Matcher,
-		"hooks": []any{map[string]any{"async": false, "command": entry.Hooks[0].Command, "timeout": entry.Hooks[0].Timeout, "type": "command"}}})
-	if err != nil {
-		h.t.Fatal(err)
+	var state strings.Builder
+	for _, event := range events {
+		entry := s.Hooks[event[0]][0]
+		var identity bytes.Buffer
+		enc := json.NewEncoder(&identity)
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(map[string]any{"event_name": event[1], "matcher": entry.Matcher,
+			"hooks": []any{map[string]any{"async": false, "command": entry.Hooks[0].Command, "timeout": entry.Hooks[0].Timeout, "type": "command"}}})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		fmt.Fprintf(&state, "[hooks.state.%q]\ntrusted_hash = \"sha256:%x\"\n", h.settings+":"+event[1]+":0:0", sha256.Sum256(bytes.TrimSpace(identity.Bytes())))
 	}
-	h.write(filepath.Join(filepath.Dir(h.settings), "config.toml"), fmt.Sprintf("[hooks.state.%q]\ntrusted_hash = \"sha256:%x\"\n", h.settings+":pre_tool_use:0:0", sha256.Sum256(bytes.TrimSpace(identity.Bytes()))))
+	h.write(filepath.Join(filepath.Dir(h.settings), "config.toml"), state.String())
 }
+
+var codexBefore, codexAfter = [2]string{"PreToolUse", "pre_tool_use"}, [2]string{"PostToolUse", "post_tool_use"}
 
 // TestHookStatusOfEveryHost breaks an installation of each host, and checks that
 // status calls a denial enforced only where nothing is broken.
@@ -98,7 +103,7 @@ func TestHookStatusOfEveryHost(t *testing.T) {
 				c.spoil(h)
 				out, errs, status := h.run("", builtShield, "hook", "status", name)
 				if c.name == "as installed" {
-					if status != 0 || !strings.HasPrefix(out, h.settings+": a denial is enforced\n") {
+					if status != 0 || errs != "" || !strings.HasPrefix(out, h.settings+": a denial is enforced\n") {
 						t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 					}
 					return
@@ -142,5 +147,95 @@ func TestHookStatusOfSwitches(t *testing.T) {
 				t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
 			}
 		})
+	}
+}
+
+// TestHookStatusOfResults breaks what hands results to shield, and checks that status
+// says so, and that a denial is enforced all the same.
+func TestHookStatusOfResults(t *testing.T) {
+	t.Parallel()
+	// edited replaces text behind the head of the list for results.
+	edited := func(head, old, text string) func(*hooked) {
+		return func(h *hooked) {
+			doc, err := os.ReadFile(h.settings)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			before, after, found := strings.Cut(string(doc), head)
+			if !found || !strings.Contains(after, old) {
+				h.t.Fatalf("no %q behind %q in %s", old, head, doc)
+			}
+			h.write(h.settings, before+head+strings.Replace(after, old, text, 1))
+		}
+	}
+	claude := func(old, text string) func(*hooked) { return edited(`"PostToolUse"`, old, text) }
+	for _, c := range []struct {
+		host, name, says string
+		spoil            func(*hooked)
+	}{
+		{"claude-code", "of an older version", "run 'shield hook install claude-code' again", func(h *hooked) { h.edit(`"PostToolUse"`, `"SubagentStop"`) }},
+		{"claude-code", "one tool only", "matcher Write", claude(`"*"`, `"Write"`)},
+		{"claude-code", "not waited for", "async", claude(`"type"`, `"async": true, "type"`)},
+		{"claude-code", "the host waits too short", "stops waiting", claude(`"timeout": 30`, `"timeout": 3`)},
+		{"claude-code", "another shape", "not the one for results", claude(`exit 0"`, `exit 1"`)},
+		{"claude-code", "more than the command", "did not install this command", claude(`o=$(SHIELD_CONFIG=`, `o=$(true; SHIELD_CONFIG=`)},
+		{"claude-code", "a malformed neighbour", "is malformed", claude(`[`, `[{"matcher": 7, "hooks": []},`)},
+		{"claude-code", "another program", "the program is missing", claude("it's", "its")},
+		{"gemini-cli", "one tool only", "matcher Write", edited(`"AfterTool"`, `"*"`, `"Write"`)},
+		{"qwen-code", "of an older version", "run 'shield hook install qwen-code' again", claude(`hook qwen-code`, `hook nobody`)},
+		{"droid", "one tool only", "matcher Write", claude(`"*"`, `"Write"`)},
+		{"codex", "not trusted", "no person has trusted it", func(h *hooked) { h.trust(codexBefore) }},
+		{"cursor", "of an older version", "run 'shield hook install cursor' again", edited(`"hooks"`, `postToolUse`, `stop`)},
+		{"windsurf", "another shape", "not the one for results", edited(`"post_mcp_tool_use"`, `exit 0"`, `exit 1"`)},
+		{"cline", "of an older version", "run 'shield hook install cline' again", func(h *hooked) { _ = os.Remove(filepath.Join(filepath.Dir(h.settings), "PostToolUse")) }},
+		{"cline", "another program's", "run 'shield hook install cline' again", func(h *hooked) {
+			h.write(filepath.Join(filepath.Dir(h.settings), "PostToolUse"), "#!/bin/sh\nexit 0\n")
+		}},
+		{"cline", "another shape", "not what shield installs", func(h *hooked) {
+			h.settings = filepath.Join(filepath.Dir(h.settings), "PostToolUse")
+			h.edit("#!/bin/sh\n", "#!/bin/sh\nexit 0\n")
+			h.settings = filepath.Join(filepath.Dir(h.settings), "PreToolUse")
+		}},
+		{"goose", "of an older version", "run 'shield hook install goose' again", func(h *hooked) {
+			doc, _ := os.ReadFile(h.settings)
+			before, _, _ := strings.Cut(string(doc), `, "PostToolUse"`)
+			h.write(h.settings, before+"}}\n")
+		}},
+	} {
+		t.Run(c.host+", "+c.name, func(t *testing.T) {
+			t.Parallel()
+			h := hosted(t, c.host)
+			c.spoil(h)
+			out, errs, status := h.run("", h.bin, "hook", "status", c.host)
+			if status != 0 || !strings.HasPrefix(out, h.settings+": a denial is enforced\n") || !strings.Contains(errs, "what tools return is not examined") || !strings.Contains(errs, c.says) {
+				t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
+			}
+		})
+	}
+}
+
+// TestHookBesideAnotherProgram holds that a hook of another program for results keeps
+// neither an installation nor its end from being whole.
+func TestHookBesideAnotherProgram(t *testing.T) {
+	t.Parallel()
+	h := newHookedFor(t, "cline")
+	after := filepath.Join(filepath.Dir(h.settings), "PostToolUse")
+	if _, errs, status := h.run("", h.bin, "hook", "uninstall", "cline"); status != 0 {
+		t.Fatalf("uninstall: status %d, %s", status, errs)
+	}
+	const mine = "#!/bin/sh\necho '{}'\n"
+	h.write(after, mine)
+	if _, errs, status := h.run("", h.bin, "hook", "install", "--timeout", "20s", "cline"); status != 0 || !strings.Contains(errs, "of another program") {
+		t.Errorf("install: status %d, %s", status, errs)
+	}
+	if out, errs, status := h.run("", h.bin, "hook", "status", "cline"); status != 0 || !strings.Contains(errs, "what tools return is not examined") {
+		t.Errorf("status: %d, %q, %s", status, out, errs)
+	}
+	if _, errs, status := h.run("", h.bin, "hook", "uninstall", "cline"); status != 0 {
+		t.Errorf("uninstall: status %d, %s", status, errs)
+	}
+	left, err := os.ReadFile(after)
+	if _, gone := os.Lstat(h.settings); err != nil || string(left) != mine || gone == nil {
+		t.Errorf("left are %q, %v, and the hook itself: %v", left, err, gone)
 	}
 }

@@ -258,11 +258,39 @@ func TestUninstallKeepsLaterEdits(t *testing.T) {
 	}
 	doc = []byte(strings.Replace(string(doc), `"Bash"`, `"Read"`, 1))
 	got, err := s.Uninstall(t.Context(), doc, []byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
-	if want := `{"hooks":{"PreToolUse":[{"matcher":"Read"}],"PostToolUse":[]}}`; err != nil || squeezed(string(got)) != want {
+	if want := `{"hooks":{"PreToolUse":[{"matcher":"Read"}]}}`; err != nil || squeezed(string(got)) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 	if _, err := s.Uninstall(t.Context(), got, nil); !errors.Is(err, ErrNotInstalled) {
 		t.Errorf("uninstall twice: %v", err)
+	}
+}
+
+// TestUninstallLeavesNothingEmpty holds that a list that the installation made goes
+// with its last element, and one that was there stays, whatever was written since.
+func TestUninstallLeavesNothingEmpty(t *testing.T) {
+	t.Parallel()
+	s := settings(t).userPlace()
+	for before, want := range map[string]string{
+		"":                             `{"edited":1}`,
+		"{}":                           `{"edited":1}`,
+		"{ /* mine */ }":               `{"edited":1/*mine*/}`,
+		`{"a": 1}`:                     `{"edited":1,"a":1}`,
+		`{"hooks": {}}`:                `{"edited":1,"hooks":{}}`,
+		`{"hooks": {"Stop": [1]}}`:     `{"edited":1,"hooks":{"Stop":[1]}}`,
+		`{"hooks": {"PreToolUse":[]}}`: `{"edited":1,"hooks":{"PreToolUse":[]}}`,
+		`{"hooks": {"PostToolUse":[ // mine
+]}}`: `{"edited":1,"hooks":{"PostToolUse":[//mine]}}`,
+	} {
+		doc, err := s.Install(t.Context(), []byte(before))
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc = []byte(strings.Replace(string(doc), "{", `{"edited": 1,`, 1))
+		got, err := s.Uninstall(t.Context(), doc, []byte(before))
+		if err != nil || squeezed(string(got)) != want || !json.Valid(strict(got)) {
+			t.Errorf("%q: %s, %v; want %s", before, got, err, want)
+		}
 	}
 }
 

@@ -15,14 +15,15 @@ import (
 type Inspection struct {
 	Ignored []string `json:"ignored"` // why it does not read the file, each with what to do
 	Stops   []string `json:"stops"`   // what in the file keeps it from running hooks, whichever file has them
-	Hooks   []Hook   `json:"hooks"`   // those of shield
+	Hooks   []Hook   `json:"hooks"`   // those of shield that are asked before a tool runs
+	Results []Hook   `json:"results"` // those of shield that are given what a tool returned
 }
 
 // A Hook is one hook of shield in a settings file.
 type Hook struct {
 	Command  string   `json:"command"`
 	Timeout  float64  `json:"timeout"`  // in seconds: how long the host waits; 0 if it waits without end
-	Problems []string `json:"problems"` // why the host does not run it before every tool call, each with what to do
+	Problems []string `json:"problems"` // why the host does not run it for every tool call, each with what to do
 	Todo     []string `json:"todo"`     // the same, where the person who installs it has to do it
 }
 
@@ -67,7 +68,8 @@ func (p *Place) read(ctx context.Context, path string, doc []byte, user Document
 	}
 	_, block, err := p.text.cut(doc)
 	if err == nil && block != "" {
-		in.Hooks = append(in.Hooks, p.own([]byte(block)).Hooks...)
+		own := p.own([]byte(block))
+		in.Hooks, in.Results = append(in.Hooks, own.Hooks...), append(in.Results, own.Results...)
 	}
 	return in, err
 }
@@ -78,7 +80,17 @@ func (p *Place) own(doc []byte) Inspection {
 	switch {
 	case p.Beside():
 	case err == nil:
-		return Inspection{Hooks: []Hook{{Command: f.line, Timeout: f.timeout / float64(p.host.perSecond())}}}
+		var in Inspection
+		timeout := f.timeout / float64(p.host.perSecond())
+		if f.line != "" {
+			in.Hooks = []Hook{{Command: f.line, Timeout: timeout}}
+		}
+		if f.after != "" {
+			in.Results = []Hook{{Command: f.after, Timeout: timeout}}
+		}
+		return in
+	case p.host.mentioned(doc) && p.Optional():
+		return Inspection{Results: []Hook{{Problems: []string{err.Error() + "; run the installation again"}}}}
 	case p.host.mentioned(doc):
 		return Inspection{Ignored: []string{err.Error() + ", so the host may not ask shield; run the installation again"}}
 	}

@@ -83,3 +83,39 @@ func TestInspect(t *testing.T) {
 		}
 	}
 }
+
+// TestInspectMalformedResults holds what a malformed hook for results does to the one
+// before a tool: Codex and Droid were seen to ignore the whole file then, and Claude
+// Code, Gemini CLI and Qwen Code to run the hook all the same.
+func TestInspectMalformedResults(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, after string
+		within        bool // hooks
+		ignored       bool
+	}{
+		"claude-code": {"PreToolUse", "PostToolUse", true, false},
+		"gemini-cli":  {"BeforeTool", "AfterTool", true, false},
+		"qwen-code":   {"PreToolUse", "PostToolUse", true, false},
+		"codex":       {"PreToolUse", "PostToolUse", true, true},
+		"droid":       {"PreToolUse", "PostToolUse", false, true},
+	} {
+		s, err := named(t, name).Settings(t.Context(), Lines{Before: "shield hook " + name, After: "shield hook " + name + " # after"}, 60, "/w", "linux")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{`{}`, `[7]`, `[{"matcher":"*"}]`, `[{"matcher":7,"hooks":[]}]`, `[{"hooks":[{"type":"command","command":5}]}]`} {
+			doc := fmt.Sprintf(`{%q:[{"hooks":[{"type":"command","command":"shield hook %s"}]}],%q:%s}`, c.before, name, c.after, bad)
+			if c.within {
+				doc = `{"hooks":` + doc + `}`
+			}
+			in := s.userPlace().Inspect(t.Context(), "", []byte(doc), nil)
+			if c.ignored != (len(in.Ignored) > 0) || c.ignored == (len(in.Hooks) == 1 && len(in.Hooks[0].Problems) == 0) {
+				t.Errorf("%s: %s is read as %+v", name, doc, in)
+			}
+			if !c.ignored && (len(in.Results) != 1 || len(in.Results[0].Problems) != 1) {
+				t.Errorf("%s: %s: nothing is said of results: %+v", name, doc, in)
+			}
+		}
+	}
+}

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,13 +67,65 @@ func TestEveryPlace(t *testing.T) {
 				continue // nor this
 			}
 			in := p.Inspect(ctx, "/f", after, nil)
-			if len(in.Ignored)+len(in.Stops) > 0 || !p.Beside() && len(in.Hooks) == 0 {
+			if len(in.Ignored)+len(in.Stops) > 0 || p.Asks() != (len(in.Hooks) > 0) || p.Examines() != (len(in.Results) > 0) {
 				t.Errorf("%q: %+v", after, in)
 			}
 			for _, h := range in.Hooks {
 				if h.Command != strings.ReplaceAll(line, "NAME", p.host.Name) || h.Timeout != 60 && h.Timeout != 0 || len(h.Problems) > 0 {
 					t.Errorf("%q: %+v", after, h)
 				}
+			}
+			for _, h := range in.Results {
+				if h.Command != strings.ReplaceAll(line, "NAME", p.host.Name)+" # after" || h.Timeout != 60 && h.Timeout != 0 || len(h.Problems) > 0 {
+					t.Errorf("%q: %+v", after, h)
+				}
+			}
+		}
+	})
+}
+
+// TestOlderInstallations holds that an installation of a version that had no hook for
+// results is seen as one, is made whole by another, and is gone byte for byte.
+func TestOlderInstallations(t *testing.T) {
+	t.Parallel()
+	every(t, func(t *testing.T, s *Settings, p *Place) {
+		ctx := context.Background()
+		if !p.Examines() || !p.Asks() || p.Block != "" {
+			return
+		}
+		old := *p
+		old.entries = slices.DeleteFunc(slices.Clone(p.entries), func(e element) bool {
+			value, err := encode(e.value)
+			return err != nil || strings.Contains(string(value), "# after")
+		})
+		if p.Text != "" {
+			optional := regexp.MustCompile(`(?s)@\[.*?@\]`)
+			var err error
+			if old.made, err = newTemplate(optional.ReplaceAllString(p.Text, "")).fill(strings.ReplaceAll(line, "NAME", p.host.Name), "", 60*p.host.perSecond()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		befores := []string{""}
+		if p.Text == "" {
+			befores = append(befores, "{}", "{\n  \"hooks\": {\n    \"Other\": [1]\n  },\n  \"version\": 1\n}\n")
+		}
+		for _, before := range befores {
+			doc, err := old.Install(ctx, []byte(before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if in := p.Inspect(ctx, "/f", doc, nil); before != "{}" && (len(in.Hooks) == 0 || len(in.Hooks[0].Problems) > 0 || len(in.Results) > 0) {
+				t.Errorf("%s is read as %+v", doc, in)
+			}
+			if back, err := p.Uninstall(ctx, doc, []byte(before)); err != nil || string(back) != before {
+				t.Errorf("%q came back as %q, %v", before, back, err)
+			}
+			whole, err := p.Install(ctx, doc)
+			if fresh, freshErr := p.Install(ctx, []byte(before)); err != nil || freshErr != nil || string(whole) != string(fresh) {
+				t.Errorf("%s became %s, %v; want %s, %v", doc, whole, err, fresh, freshErr)
+			}
+			if back, err := p.Uninstall(ctx, whole, []byte(before)); err != nil || string(back) != before {
+				t.Errorf("%q, installed twice, came back as %q, %v", before, back, err)
 			}
 		}
 	})
@@ -99,7 +153,7 @@ func TestForeignFiles(t *testing.T) {
 		if p.Text != "" && strings.Contains(p.made, "ask(") {
 			changed = strings.Replace(p.made, "await ask(", "void ask(", 1)
 		}
-		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.Hooks) > 0 || len(in.Ignored) == 0 {
+		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.Hooks) > 0 || p.Asks() && len(in.Ignored) == 0 || p.Optional() && len(in.Results[0].Problems) == 0 {
 			t.Errorf("a file that was changed is read as %+v", in)
 		}
 		if got, err := p.Uninstall(ctx, []byte(changed+"\nexit 0\n"), nil); err == nil {

@@ -68,16 +68,16 @@ func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string
 
 // Lost returns what a host is told of a result that could not be examined, whatever
 // it is: what keeps the agent from reading it or, where nothing does, what is
-// neutral, and nil if that is nothing.
+// neutral, and nil if that is nothing or the host hands nothing over.
 func (h *Host) Lost(ctx context.Context, reason string) ([]byte, error) {
 	form := h.form.Lost
 	if form == "" {
 		form = h.form.Neutral
 	}
-	if form == "" || h.Silent() {
+	if form == "" || h.Silent() || len(h.form.After) == 0 {
 		return nil, nil
 	}
-	out, err := h.one(ctx, form, map[string]any{"reason": reason, "id": ""})
+	out, err := h.one(ctx, form, map[string]any{"event": h.form.After[0], "reason": reason, "id": ""})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}

@@ -91,6 +91,7 @@ func follow(text []byte, at span, path []string) []span {
 type namedSpan struct {
 	span
 	name string
+	key  int // where the member begins, with its name
 }
 
 // members returns the members of an object.
@@ -103,17 +104,21 @@ func members(doc []byte, at span) (out []namedSpan, err error) {
 		return nil, err
 	}
 	for d.PeekKind() != '}' {
-		token, err := d.ReadToken()
+		raw, err := d.ReadValue()
 		if err != nil {
 			return nil, err
 		}
-		name := token.String()
+		key := at.start + int(d.InputOffset()) - len(raw)
+		name, err := jsontext.AppendUnquote(nil, raw)
+		if err != nil {
+			return nil, err
+		}
 		v, err := d.ReadValue()
 		if err != nil {
 			return nil, err
 		}
 		end := at.start + int(d.InputOffset())
-		out = append(out, namedSpan{span{end - len(v), end}, name})
+		out = append(out, namedSpan{span{end - len(v), end}, string(name), key})
 	}
 	return out, nil
 }

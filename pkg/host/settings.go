@@ -96,7 +96,7 @@ func (h *Host) perSecond() int {
 func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 	switch {
 	case p.Text != "" && len(bytes.TrimSpace(doc)) > 0 && !p.Whole(doc) && !p.host.mentioned(doc):
-		return nil, errors.New("this file is of another program, and the host has room for one; move it away")
+		return nil, ErrForeign
 	case p.Text != "":
 		return []byte(p.made), nil
 	case p.Block != "":
@@ -214,6 +214,9 @@ func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, erro
 	if made, err := addAll(start, gone[:min(len(gone), len(p.entries))]); err == nil && bytes.Equal(made, doc) {
 		return before, nil
 	}
+	for _, e := range gone {
+		rest = removeEmpty(rest, e.path, before)
+	}
 	return rest, nil
 }
 
@@ -277,6 +280,9 @@ func sameBut(want, got any, marked string) string {
 	}
 	return reason
 }
+
+// ErrForeign says that a file which shield would write is another program's.
+var ErrForeign = errors.New("this file is of another program, and the host has room for one; move it away")
 
 // ErrNotInstalled says that a settings file holds no hook of shield.
 var ErrNotInstalled = errors.New("no hook of shield is installed")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -51,19 +52,15 @@ func appendAt(doc []byte, path []string, value any) ([]byte, error) {
 // removeAt returns doc without those elements of the array at a path that
 // match, and the elements it took out.
 func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byte, [][]byte, error) {
-	text, _ := plain(doc)
-	at, err := whole(text)
-	if err != nil {
+	list, there, err := at(doc, path)
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case !there:
+		return doc, nil, nil
 	}
-	for _, key := range path {
-		next, ok, err := member(text, at, key)
-		if err != nil || !ok {
-			return doc, nil, err
-		}
-		at = next
-	}
-	parts, err := elements(text, at)
+	text, _ := plain(doc)
+	parts, err := elements(text, list)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,22 +72,79 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 			continue
 		}
 		gone = append(gone, text[p.start:p.end])
-		from, to := p.start, p.end
-		switch {
-		case i > 0: // with the comma before it
-			from = parts[i-1].end
-		case len(parts) > 1: // the first: with the comma behind it
-			to = parts[1].start
-		case len(bytes.TrimSpace(doc[at.start+1:p.start])) == 0 && len(bytes.TrimSpace(doc[p.end:at.end-1])) == 0: // the only one
-			from, to = at.start+1, at.end-1
-		} // else there are comments next to it, which are kept
-		out = append(out[:from:from], out[to:]...)
+		rest := without(out, list, parts, i)
+		list.end -= len(out) - len(rest)
+		out = rest
 		parts = append(parts[:i], parts[i+1:]...)
 	}
 	if strict, _ := plain(out); len(gone) > 0 && !jsontext.Value(strict).IsValid() {
 		return nil, nil, errors.New("cannot separate the hook from the text around it; remove it by hand")
 	}
 	return out, gone, nil
+}
+
+// without returns doc without the i-th part of the array or object at a span, and
+// without the comma beside it. Comments next to the only part are kept.
+func without(doc []byte, at span, parts []span, i int) []byte {
+	from, to := parts[i].start, parts[i].end
+	switch {
+	case i > 0: // with the comma before it
+		from = parts[i-1].end
+	case len(parts) > 1: // the first: with the comma behind it
+		to = parts[1].start
+	case len(bytes.TrimSpace(doc[at.start+1:from])) == 0 && len(bytes.TrimSpace(doc[to:at.end-1])) == 0: // the only one
+		from, to = at.start+1, at.end-1
+	}
+	return append(doc[:from:from], doc[to:]...)
+}
+
+// removeEmpty returns doc without the list at a path and what is around it, as far as
+// they are empty and before does not have them.
+func removeEmpty(doc []byte, path []string, before []byte) []byte {
+	for n := len(path); n > 0; n-- {
+		_, known, err := at(before, path[:n])
+		if known || err != nil && len(bytes.TrimSpace(before)) > 0 {
+			return doc
+		}
+		value, there, err := at(doc, path[:n])
+		if !there || err != nil || len(bytes.TrimSpace(doc[value.start+1:value.end-1])) > 0 {
+			return doc
+		}
+		parent, _, err := at(doc, path[:n-1])
+		if err != nil {
+			return doc
+		}
+		text, _ := plain(doc)
+		all, err := members(text, parent)
+		if err != nil {
+			return doc
+		}
+		var parts []span
+		for _, m := range all {
+			parts = append(parts, span{m.key, m.end})
+		}
+		i := slices.IndexFunc(all, func(m namedSpan) bool { return m.span == value })
+		rest := without(doc, parent, parts, i)
+		if strict, _ := plain(rest); !jsontext.Value(strict).IsValid() {
+			return doc // with comments between the parts
+		}
+		doc = rest
+	}
+	return doc
+}
+
+// at returns the span of the value at a path of keys.
+func at(doc []byte, path []string) (v span, there bool, err error) {
+	text, _ := plain(doc)
+	if v, err = whole(text); err != nil {
+		return v, false, err
+	}
+	for _, key := range path {
+		if v, there, err = member(text, v, key); !there || err != nil {
+			return v, false, err
+		}
+	}
+	return v, true, nil
 }
 
 // whole returns the span of a document's one object.

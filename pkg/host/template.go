@@ -8,18 +8,30 @@ import (
 	"strings"
 )
 
-// A template is a text of shield's own in which an installed command line stands:
-// @LINE@ as it is, @QUOTED@ as a text of JSON, @AFTER@ the one for results as a text
-// of JSON, and @TIMEOUT@ how long the host waits, in its own unit.
+// A template is a text of shield's own in which installed command lines stand:
+// @LINE@ as it is, @QUOTED@ as a text of JSON, @AFTERLINE@ and @AFTER@ the same for
+// the one for results, and @TIMEOUT@ how long the host waits, in its own unit. What
+// is between @[ and @] is filled in, and may be missing where the text is read.
 type template struct {
 	text string
 	form *regexp.Regexp // what the text can be
 }
 
+// marks are what stands for something else in a template, and what that can be.
+var marks = map[string]string{
+	"@LINE@":      `(?P<line>[^\n]*)`,
+	"@QUOTED@":    `(?P<quoted>"(?:[^"\\\n]|\\.)*")`,
+	"@AFTERLINE@": `(?P<afterline>[^\n]*)`,
+	"@AFTER@":     `(?P<after>"(?:[^"\\\n]|\\.)*")`,
+	"@TIMEOUT@":   `(?P<timeout>\d+)`,
+	"@[":          `(?:`,
+	"@]":          `)?`,
+}
+
 func newTemplate(text string) template {
 	form := regexp.QuoteMeta(text)
-	for mark, group := range map[string]string{"@LINE@": `(?P<line>[^\n]*)`, "@QUOTED@": `(?P<quoted>"(?:[^"\\\n]|\\.)*")`, "@AFTER@": `"(?:[^"\\\n]|\\.)*"`, "@TIMEOUT@": `(?P<timeout>\d+)`} {
-		form = strings.ReplaceAll(form, mark, group)
+	for mark, group := range marks {
+		form = strings.ReplaceAll(form, regexp.QuoteMeta(mark), group)
 	}
 	return template{text, regexp.MustCompile(form)}
 }
@@ -37,12 +49,13 @@ func (t template) fill(line, after string, timeout int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strings.NewReplacer("@LINE@", line, "@QUOTED@", string(quoted), "@AFTER@", string(quotedAfter), "@TIMEOUT@", strconv.Itoa(timeout)).Replace(t.text), nil
+	return strings.NewReplacer("@LINE@", line, "@QUOTED@", string(quoted), "@AFTERLINE@", after, "@AFTER@", string(quotedAfter), "@TIMEOUT@", strconv.Itoa(timeout), "@[", "", "@]", "").Replace(t.text), nil
 }
 
 // A filled is what was put into a template.
 type filled struct {
 	line    string
+	after   string  // the command line for results; "" where the text has none
 	timeout float64 // in the host's unit; 0 where the text has none
 }
 
@@ -81,12 +94,18 @@ func (t template) filled(doc []byte, at []int) (f filled, err error) {
 		switch name {
 		case "line":
 			f.line = text
-		case "quoted":
+		case "afterline":
+			f.after = text
+		case "quoted", "after":
 			v, err := decode([]byte(text))
 			if err != nil {
 				return filled{}, err
 			}
-			f.line, _ = v.(string)
+			if line, _ := v.(string); name == "after" {
+				f.after = line
+			} else {
+				f.line = line
+			}
 		case "timeout":
 			if f.timeout, err = strconv.ParseFloat(text, 64); err != nil {
 				return filled{}, fmt.Errorf("timeout: %w", err)

@@ -26,7 +26,7 @@ type Host struct {
 	Deny      string // jq: {reason} → what the host is told of a denial, whatever it asked
 	Allow     string // jq: {event, id, reason} → what skips the host's own permissions; "" if nothing does
 	Ask       Ask    // its own question to a person
-	Neutral   string // jq: {event, id} → what leaves a call to the host's own permissions; "" prints nothing
+	Neutral   string // jq: {event, id} → what leaves a call to the host's own permissions, and a result as it is; "" prints nothing
 	Result    string // jq: the input of an event in After → {result, files, agent}: what the tool returned, which files the host says it changed, and in which sub-agent; null where it has none
 	Replace   string // jq: {event, id, tool, result, text, withheld} → what has the agent read result instead; text is that as a text, and withheld says that it is why there is none. null if this result cannot be replaced; "" if none can
 	Lost      string // jq: {reason} → what keeps the agent from reading any result that was not examined
@@ -40,7 +40,7 @@ type Host struct {
 	Unit     string   // of timeouts: s or ms
 	Places   []Place  // where settings are
 	Comments bool     // its JSON files may have comments
-	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file; "" for hosts without
+	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file, as host.Inspection; "" for hosts without
 	Sample   string   // jq: {cwd} → an event that must be denied
 }
 
@@ -89,8 +89,8 @@ type Place struct {
 	System   string  // only on this system, as in GOOS; "" for every one
 	Entries  []Entry // elements of lists in a JSON file
 	Start    string  // of a JSON file that is made for Entries
-	Text     string  // a whole file of shield's own
-	Block    string  // lines at the end of a file
+	Text     string  // a whole file of shield's own; what is between @[ and @] is missing in files of older versions
+	Block    string  // lines at the end of a file, with the same marks
 	Program  bool    // the file is made executable
 }
 
@@ -137,7 +137,7 @@ func (h *Host) Check() error {
 		if err := p.check(); err != nil {
 			return fmt.Errorf("place %s: %w", p.Scope, err)
 		}
-		installs = installs || p.Edited() && !p.Beside()
+		installs = installs || p.Asks()
 	}
 	if !installs {
 		return errors.New("no place can be edited")
@@ -183,7 +183,7 @@ func (p Place) check() error {
 		}
 	}
 	for _, text := range []string{p.Text, p.Block} {
-		if lines := strings.Count(text, "@LINE@") + strings.Count(text, "@QUOTED@"); lines > 1 || text == p.Block && text != "" && lines == 0 {
+		if lines := strings.Count(text, "@LINE@") + strings.Count(text, "@QUOTED@"); lines > 1 || strings.Count(text, "@AFTER") > 1 || strings.Count(text, "@[") != strings.Count(text, "@]") || text == p.Block && text != "" && lines == 0 {
 			return errors.New("the text does not have the command line once")
 		}
 	}
@@ -193,7 +193,23 @@ func (p Place) check() error {
 // Beside reports whether the file has no command line: the host needs it beside the
 // one that has.
 func (p Place) Beside() bool {
-	return p.Text != "" && !strings.Contains(p.Text, "@LINE@") && !strings.Contains(p.Text, "@QUOTED@")
+	return p.Text != "" && !strings.Contains(p.Text, "@LINE@") && !strings.Contains(p.Text, "@QUOTED@") && !p.Examines()
+}
+
+// Examines reports whether what is installed in the file has the host hand over what
+// tools returned.
+func (p Place) Examines() bool {
+	return strings.Contains(p.Text+p.Block, "@AFTER") || slices.ContainsFunc(p.Entries, func(e Entry) bool { return strings.Contains(e.Value, ".after") })
+}
+
+// Optional reports whether a denial is enforced without the file: it is for what tools
+// returned, and for nothing else.
+func (p Place) Optional() bool { return p.Examines() && !p.Asks() }
+
+// Asks reports whether what is installed in the file has the host ask before a tool
+// runs.
+func (p Place) Asks() bool {
+	return len(p.Entries) > 0 || strings.Contains(p.Text+p.Block, "@LINE@") || strings.Contains(p.Text+p.Block, "@QUOTED@")
 }
 
 // Edited reports whether shield can be installed in the file.
