@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/shieldcli/shield/internal/canonjson"
 )
@@ -28,7 +29,7 @@ type tool struct {
 
 // toolName is what a tool may be called: what a model can write and no terminal
 // acts on.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_.\-/]{1,128}$`)
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.\-/]{1,128}$`) })
 
 // instructionsName is the name under which what a server tells the model about
 // itself is pinned. No tool can have it.
@@ -47,7 +48,7 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 		return nil, errors.New("not an object")
 	}
 	t := &tool{name: text(value, "name"), raw: raw, value: value}
-	if !toolName.MatchString(t.name) {
+	if !toolName().MatchString(t.name) {
 		return nil, fmt.Errorf("its name %q has other characters than letters, digits, and _ - . /", canonjson.Quote(t.name))
 	}
 	t.definition = canonjson.AppendValue(nil, normal(value))
