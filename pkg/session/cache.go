@@ -24,7 +24,6 @@ type cache struct {
 	mu       sync.Mutex
 	stamp    state.Stamp
 	sessions map[loaded]*Session
-	carried  map[*byte][]Value // of sessions, by where their list of groups lies
 }
 
 // get returns a session of its own for who asks; nil if it has to be read.
@@ -47,32 +46,27 @@ func (c *cache) put(stamp state.Stamp, which loaded, s *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stamp != stamp || len(c.sessions) >= maxCached {
-		c.stamp, c.sessions, c.carried = stamp, map[loaded]*Session{}, nil
+		c.stamp, c.sessions = stamp, map[loaded]*Session{}
 	}
 	keep := *s
 	c.sessions[which] = &keep
 }
 
-// values returns the values of a session, if they were read since the shelf last
-// changed.
-func (c *cache) values(s *Session) ([]Value, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.stamp != c.stamp || len(s.from) == 0 {
-		return nil, false
-	}
-	v, ok := c.carried[&s.from[0][0]]
-	return v, ok
+// values are those of a session, read when they are first needed. The copies of a
+// session share them.
+type values struct {
+	mu   sync.Mutex
+	list []Value
+	read bool
 }
 
-func (c *cache) putValues(s *Session, values []Value) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.stamp != c.stamp || s.stamp == (state.Stamp{}) || len(s.from) == 0 {
-		return
+// get returns the values, which load reads.
+func (v *values) get(load func() ([]Value, error)) (_ []Value, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.read {
+		v.list, err = load()
+		v.read = err == nil
 	}
-	if c.carried == nil {
-		c.carried = map[*byte][]Value{}
-	}
-	c.carried[&s.from[0][0]] = values
+	return v.list, err
 }

@@ -182,14 +182,13 @@ func (s *Store) Load(ctx context.Context, k Key, parent, alias string) *Session 
 	out := s.cache.get(stamp, place, s.now())
 	if out == nil {
 		out = s.load(ctx, k, parent, alias)
-		out.stamp = stamp
 		s.cache.put(stamp, place, out)
 	}
 	return out
 }
 
 func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session {
-	out := &Session{key: k, parent: parent, opts: &s.opts}
+	out := &Session{key: k, parent: parent, opts: &s.opts, values: new(values)}
 	err := s.shelf.look(ctx, func(sh shelf) error {
 		r, from, err := s.of(sh, k, parent)
 		if err != nil {
@@ -289,16 +288,15 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 	if loaded.err != nil || !loaded.rec.has(effect.LabelSecret) && !loaded.rec.has(effect.LabelPrivate) || c.Outgoing() == nil {
 		return loaded.err
 	}
-	values, ok := s.cache.values(loaded)
-	if !ok {
-		err := s.shelf.look(ctx, func(sh shelf) (err error) {
-			values, err = loadValues(sh, loaded.from)
+	values, err := loaded.values.get(func() (list []Value, err error) {
+		err = s.shelf.look(ctx, func(sh shelf) (err error) {
+			list, err = loadValues(sh, loaded.from)
 			return err
 		})
-		if err != nil {
-			return err
-		}
-		s.cache.putValues(loaded, values)
+		return list, err
+	})
+	if err != nil {
+		return err
 	}
 	if f := flows(newHasher(s.opts.Key), values, c); f != flowsNot {
 		c.CarriesValue(f == flowsPart)

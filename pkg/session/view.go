@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/pkg/effect"
-	"github.com/shieldcli/shield/pkg/state"
 )
 
 // A Session is what a session remembers at one moment. It implements
@@ -22,7 +21,7 @@ type Session struct {
 	files  map[string]fileEntry
 	from   [][]byte // the groups that files and values come from
 	err    error
-	stamp  state.Stamp // of what it was loaded from; zero if that has none
+	values *values
 
 	identify func(path string) (effect.Identity, bool)
 	asked    map[string]byte            // the answers of Origin
