@@ -31,9 +31,10 @@ func mcpCommand(w *World) *cli.Command {
 		ArgsUsage: "-- SERVER ARG…",
 		Description: "Starts SERVER and passes messages between it and the MCP client on standard input and output. Each call of a tool is judged as an action before the server sees it; a blocked one is answered with the reason. Exactly the bytes that were judged are passed on. " +
 			"The tools of a server are trusted as it first lists them, unless their texts give orders to the model; one that is new, changed, or poses as another server's is withheld until a person accepts it: see shield mcp tools. " +
-			"What the server answers is examined as shield sanitize does, and handed on as the setting sanitize.mode says; a structured result that would no longer be valid is an error instead. All MCP clients of a user share one session. A judgement takes hook.timeout at most, questions to a person included.",
+			"What the server answers is examined as shield sanitize does, and handed on as the setting sanitize.mode says; a structured result that would no longer be valid is an error instead. What one client does through all of its servers is one session: the gateways that a process has started share it. A judgement takes hook.timeout at most, questions to a person included.",
 		Flags: append(placeFlags(),
 			&cli.StringFlag{Name: "name", Usage: "call the server `NAME` in the log, in action types and in shield mcp tools; the default is made of its command line"},
+			&cli.StringFlag{Name: "session", Usage: "share the session `ID` with other gateways, in place of those that the same process has started"},
 			&cli.StringFlag{Name: "record", Usage: "append each judged action to `FILE`, for shield score"},
 		),
 		Subcommands: append(mcpInstallCommands(w), mcpToolsCommand(w)),
@@ -79,10 +80,11 @@ func relay(c *cli.Context, w *World) error {
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
-	opts, err := gatewayOptions(set, w, p, server)
-	if err != nil {
-		return err
+	session := c.String("session")
+	if session == "" {
+		session = clientSession(w.parent, procStat)
 	}
+	opts := gatewayOptions(set, w, p, server, session)
 	opts.Pins = pins
 	if changed {
 		opts.Notify(fmt.Sprintf("mcp %s: its program %s has changed since its tools were last listed", server.Name, path))
@@ -134,10 +136,6 @@ func serverPipeline(c *cli.Context, w *World, server string) (*config.Loaded, *s
 	return set, p, err
 }
 
-// allServers is the session of what any MCP client of a user does: what is read
-// through one server may leave through another.
-const allServers = "mcp"
-
 // A resultExaminer examines the texts that servers answer with.
 type resultExaminer struct{}
 
@@ -162,7 +160,7 @@ func returned(p *shield.Pipeline) gateway.Returned {
 }
 
 // gatewayOptions returns how a gateway works under some settings.
-func gatewayOptions(set *config.Loaded, w *World, p *shield.Pipeline, server gateway.Server) (gateway.Options, error) {
+func gatewayOptions(set *config.Loaded, w *World, p *shield.Pipeline, server gateway.Server, session string) gateway.Options {
 	var hosts []effect.HostPattern
 	for _, name := range set.Trusted.Hosts {
 		if pattern, err := effect.ParseHostPattern(name); err == nil { // one with a path is for data, not for links
@@ -175,10 +173,10 @@ func gatewayOptions(set *config.Loaded, w *World, p *shield.Pipeline, server gat
 	}
 	return gateway.Options{
 		Judge: p, Server: server, Mode: mode, Examiner: resultExaminer{}, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
-		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: allServers,
+		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: session,
 		Redactor: redact.New(set.Evaluator.CanaryToken),
 		Notify:   func(text string) { p.Tell(audit.KindServer, term.Escape(text)) },
-	}, nil
+	}
 }
 
 // inTurns is a writer that goroutines share.

@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --name --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --key --lines " == *" $word "* ]]; then
+		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --name --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --key --lines " == *" $word "* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -262,7 +262,7 @@ _shield() {
 	"shield hook uninstall --scope") choices="user project managed" action=none ;;
 	"shield hook status ") choices="--all --help" ;;
 	"shield hook list ") choices="--help" ;;
-	"shield mcp ") choices="install uninstall tools --config --policy --model --onnxruntime --state --root --color --name --record --help" ;;
+	"shield mcp ") choices="install uninstall tools --config --policy --model --onnxruntime --state --root --color --name --session --record --help" ;;
 	"shield mcp --config") choices="" action=file ;;
 	"shield mcp --policy") choices="default offline strict permissive" action=file ;;
 	"shield mcp --model") choices="none" action=directory ;;
@@ -271,6 +271,7 @@ _shield() {
 	"shield mcp --root") choices="" action=directory ;;
 	"shield mcp --color") choices="auto always never" action=none ;;
 	"shield mcp --name") choices="" action=none ;;
+	"shield mcp --session") choices="" action=none ;;
 	"shield mcp --record") choices="" action=file ;;
 	"shield mcp install ") choices="--scope --dry-run --help" ;;
 	"shield mcp install --scope") choices="user project" action=none ;;

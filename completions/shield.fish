@@ -340,6 +340,7 @@ complete -c shield -n '__fish_seen_subcommand_from mcp' -l state -r -d "keep sea
 complete -c shield -n '__fish_seen_subcommand_from mcp' -l root -r -d "treat DIR as workspace; may be repeated"
 complete -c shield -n '__fish_seen_subcommand_from mcp' -l color -x -a 'auto always never' -d "colour text for people: auto|always|never"
 complete -c shield -n '__fish_seen_subcommand_from mcp' -l name -x -d "call the server NAME in the log, in action types and in shield mcp tools; the default is made of its command line"
+complete -c shield -n '__fish_seen_subcommand_from mcp' -l session -x -d "share the session ID with other gateways, in place of those that the same process has started"
 complete -c shield -n '__fish_seen_subcommand_from mcp' -l record -r -d "append each judged action to FILE, for shield score"
 complete -c shield -n '__fish_seen_subcommand_from mcp' -l help -d "show help"
 complete -c shield -n '__fish_seen_subcommand_from mcp; and __fish_seen_subcommand_from install' -l scope -x -a 'user project' -d "edit the list of the user|project"
