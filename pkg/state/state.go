@@ -86,6 +86,8 @@ type Store struct {
 
 	broken   os.FileInfo // the file that made bbolt panic
 	brokenBy error
+
+	stamps stamps
 }
 
 // Open returns the store kept in dir, and creates the folder (mode 0700) if
@@ -101,11 +103,12 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
-	return &Store{path: filepath.Join(dir, fileName), opts: opts}, nil
+	return &Store{path: filepath.Join(dir, fileName), opts: opts, stamps: stamps{open: map[string]stampFile{}}}, nil
 }
 
-// Close waits for transactions that have begun and frees the lock file.
+// Close waits for transactions that have begun and frees the files that are open.
 func (s *Store) Close() error {
+	s.stamps.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lock == nil || s.busy {
