@@ -17,6 +17,7 @@ type Inspection struct {
 	Stops   []string `json:"stops"`   // what in the file keeps it from running hooks, whichever file has them
 	Hooks   []Hook   `json:"hooks"`   // those of shield that are asked before a tool runs
 	Results []Hook   `json:"results"` // those of shield that are given what a tool returned
+	Permits []Hook   `json:"permits"` // those of shield that are asked before a person is, as [Host.Permission]
 }
 
 // A Hook is one hook of shield in a settings file.

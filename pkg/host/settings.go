@@ -51,7 +51,7 @@ type Lines struct {
 // others for other events. timeout is in seconds; system is the operating system, as
 // in GOOS.
 func (h *Host) Settings(ctx context.Context, lines Lines, timeout int, cwd, system string) (*Settings, error) {
-	sample, err := h.one(ctx, h.form.Sample, map[string]any{"cwd": cwd})
+	sample, err := h.one(ctx, h.form.Sample, map[string]any{"cwd": cwd, "event": h.form.Before[0]})
 	if err != nil {
 		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 	}

@@ -41,7 +41,7 @@ type Host struct {
 	Places   []Place  // where settings are
 	Comments bool     // its JSON files may have comments
 	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file, as host.Inspection; "" for hosts without
-	Sample   string   // jq: {cwd} → an event that must be denied
+	Sample   string   // jq: {cwd, event} → an event that must be denied; event is the first of Before, or that of Permission
 }
 
 // An Ask is a host's own question to its person, where its program was seen to wait
