@@ -13,8 +13,10 @@ type Stamp [16]byte
 // Stamp returns the stamp of a shelf as it is now, without a lock and without
 // opening the state file; false if it has none. Who takes it before a transaction
 // that reads the shelf, and finds it unchanged later, knows what the shelf holds.
-func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) {
-	f, err := os.OpenFile(s.stampPath(shelf), os.O_RDONLY|noFollow, 0)
+func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) { return s.values.medium.stamp(shelf) }
+
+func (b *boltFile) stamp(shelf string) (stamp Stamp, ok bool) {
+	f, err := os.OpenFile(b.stampPath(shelf), os.O_RDONLY|noFollow, 0)
 	if err != nil {
 		return stamp, false
 	}
@@ -28,10 +30,10 @@ func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) {
 
 // restamp gives a shelf another stamp. The lock is held, and what changes is not
 // committed yet: who sees the new stamp and reads the shelf waits for that.
-func (s *Store) restamp(shelf string) error {
+func (b *boltFile) restamp(shelf string) error {
 	var stamp Stamp
 	_, _ = rand.Read(stamp[:]) // never fails
-	f, err := os.OpenFile(s.stampPath(shelf), os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
+	f, err := os.OpenFile(b.stampPath(shelf), os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
 	if err == nil {
 		_, err = f.WriteAt(stamp[:], 0)
 		if cerr := f.Close(); err == nil {
@@ -39,11 +41,11 @@ func (s *Store) restamp(shelf string) error {
 		}
 	}
 	if err != nil {
-		return &Error{Kind: ErrUnwritable, Path: s.stampPath(shelf), Err: err}
+		return &Error{Kind: ErrUnwritable, Path: b.stampPath(shelf), Err: err}
 	}
 	return nil
 }
 
-func (s *Store) stampPath(shelf string) string {
-	return filepath.Join(filepath.Dir(s.path), shelf+".stamp")
+func (b *boltFile) stampPath(shelf string) string {
+	return filepath.Join(filepath.Dir(b.path), shelf+".stamp")
 }
