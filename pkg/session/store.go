@@ -215,13 +215,16 @@ func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session 
 		}
 		return err
 	})
-	out.now, out.err = s.now(), err
+	out.now, out.err, out.unmet = s.now(), err, strangers(out.files)
 	return out
 }
 
 // Add keeps what an action adds to its session, in one transaction, or in none if
 // it adds nothing that the loaded session does not know.
 func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
+	if d.Moves {
+		loaded.meet()
+	}
 	if !loaded.changes(d) {
 		return nil
 	}
