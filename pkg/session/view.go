@@ -23,6 +23,7 @@ type Session struct {
 	from   [][]byte // the groups that files and values come from
 	err    error
 	values *values
+	valued bool // there are values
 
 	identify func(path string) (effect.Identity, bool)
 	asked    map[string]byte            // the answers of Origin
