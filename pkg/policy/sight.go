@@ -73,10 +73,10 @@ func (n names) kept(folder string) bool {
 type share uint8
 
 const (
-	none share = iota
-	last       // the last segment, and no other
-	maybe      // the last segment and one more, if what is unknown in the pattern makes it so
-	all        // the last segment and one more, if the glob has one
+	none  share = iota
+	last        // the last segment, and no other
+	maybe       // the last segment and one more, if what is unknown in the pattern makes it so
+	all         // the last segment and one more, if the glob has one
 )
 
 // named returns how many of the glob's known segments a pattern contains.
