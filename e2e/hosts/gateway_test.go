@@ -21,9 +21,7 @@ func TestHostsGateway(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			installed(t, d)
 			if d.servers.file == "" {
-				const why = "no list that `shield mcp install` edits"
-				record(t, d.name, map[string]string{"gateway allowed": why, "gateway denied": why})
-				return
+				t.Skip("shield mcp install does not know its list")
 			}
 			record(t, d.name, through(t, d))
 		})
