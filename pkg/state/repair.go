@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-
-	"github.com/shieldcli/shield/internal/flock"
 )
 
 // Repair replaces a damaged or missing state file in dir, and reports whether
@@ -32,35 +29,24 @@ func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash stri
 	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVanished) {
 		return false, err
 	}
-	lock, err := flock.New(filepath.Join(dir, lockName))
-	if err != nil {
-		return false, fmt.Errorf("repair state: %w", err)
+	old := newBoltFile(dir, s.opts)
+	defer old.close()
+	if err := old.acquire(); err != nil {
+		return false, err
 	}
-	defer lock.Close()
-	if err := lock.Lock(ctx, s.opts.LockWait); err != nil {
-		return false, s.notLocked(err)
-	}
-	aside := s.path + ".damaged-" + opts.Clock().UTC().Format("20060102T150405.000000000")
-	if err := os.Rename(s.path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+	aside := old.path + ".damaged-" + opts.Clock().UTC().Format("20060102T150405.000000000")
+	if err := os.Rename(old.path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fmt.Errorf("repair state: %w", err)
 	}
 	rec := new(record)
-	boot, up, ok := "", int64(0), false
-	if opts.Uptime != nil {
-		b, u, known := opts.Uptime()
-		boot, up, ok = b, int64(u), known
-	}
-	rec.Now, rec.Wall = nanos(opts.Clock()), nanos(opts.Clock())
-	if ok {
-		rec.Boot, rec.Up = boot, up
-	}
+	rec.advance(old.now())
 	rec.Used = usedUp
 	rec.RateFrom = rec.Now + rateWindow
 	rec.AskFrom = rec.Now + askWindow
-	if err := create(s.path, rec); err != nil {
+	if err := create(old.path, rec); err != nil {
 		return false, err
 	}
-	if err := lock.Unlock(); err != nil {
+	if err := old.release(); err != nil {
 		return false, err
 	}
 	fixed, err := Open(dir, opts)

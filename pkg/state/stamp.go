@@ -11,7 +11,7 @@ import (
 // whichever process.
 type Stamp [16]byte
 
-// stamps are the stamp files of a store that are open, by shelf. Goroutines share
+// stamps are the stamp files of a folder that are open, by shelf. Goroutines share
 // them.
 type stamps struct {
 	mu   sync.Mutex
@@ -26,24 +26,26 @@ type stampFile struct {
 // Stamp returns the stamp of a shelf as it is now, without a lock and without
 // opening the state file; false if it has none. Who takes it before a transaction
 // that reads the shelf, and finds it unchanged later, knows what the shelf holds.
-func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) {
-	s.stamps.mu.Lock()
-	defer s.stamps.mu.Unlock()
-	path := s.stampPath(shelf)
+func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) { return s.values.medium.stamp(shelf) }
+
+func (b *boltFile) stamp(shelf string) (stamp Stamp, ok bool) {
+	b.stamps.mu.Lock()
+	defer b.stamps.mu.Unlock()
+	path := b.stampPath(shelf)
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return stamp, false
 	}
-	f, known := s.stamps.open[shelf]
+	f, known := b.stamps.open[shelf]
 	if !known || !os.SameFile(f.info, info) {
 		if known {
 			_ = f.file.Close() // it was only read
-			delete(s.stamps.open, shelf)
+			delete(b.stamps.open, shelf)
 		}
 		if f, ok = openStamp(path); !ok {
 			return stamp, false
 		}
-		s.stamps.open[shelf] = f
+		b.stamps.open[shelf] = f
 	}
 	n, _ := f.file.ReadAt(stamp[:], 0)
 	return stamp, n == len(stamp)
@@ -73,10 +75,10 @@ func (s *stamps) close() {
 
 // restamp gives a shelf another stamp. The lock is held, and what changes is not
 // committed yet: who sees the new stamp and reads the shelf waits for that.
-func (s *Store) restamp(shelf string) error {
+func (b *boltFile) restamp(shelf string) error {
 	var stamp Stamp
 	_, _ = rand.Read(stamp[:]) // never fails
-	f, err := os.OpenFile(s.stampPath(shelf), os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
+	f, err := os.OpenFile(b.stampPath(shelf), os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
 	if err == nil {
 		_, err = f.WriteAt(stamp[:], 0)
 		if cerr := f.Close(); err == nil {
@@ -84,11 +86,11 @@ func (s *Store) restamp(shelf string) error {
 		}
 	}
 	if err != nil {
-		return &Error{Kind: ErrUnwritable, Path: s.stampPath(shelf), Err: err}
+		return &Error{Kind: ErrUnwritable, Path: b.stampPath(shelf), Err: err}
 	}
 	return nil
 }
 
-func (s *Store) stampPath(shelf string) string {
-	return filepath.Join(filepath.Dir(s.path), shelf+".stamp")
+func (b *boltFile) stampPath(shelf string) string {
+	return filepath.Join(filepath.Dir(b.path), shelf+".stamp")
 }
