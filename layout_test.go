@@ -146,7 +146,7 @@ var allowedTouch = map[string]bool{
 // lines above its own.
 var layers = [][]string{
 	{"internal/suggest", "pkg/knowledge"},
-	{"internal/allocated", "internal/canonjson", "internal/committed", "internal/flock", "internal/gentest", "internal/owner", "internal/prefilter", "internal/reexec", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/watch", "internal/yamlfile", "models", "policies"},
+	{"internal/allocated", "internal/canonjson", "internal/committed", "internal/flock", "internal/gentest", "internal/owner", "internal/prefilter", "internal/redistest", "internal/reexec", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/watch", "internal/yamlfile", "models", "policies"},
 	{"internal/launch", "internal/ortlib", "internal/redact"},
 	{"internal/scripttest", "pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state", "internal/speech"},
