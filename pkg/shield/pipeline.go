@@ -209,6 +209,9 @@ func valueKey(key [verdict.KeySize]byte) (out [verdict.KeySize]byte) {
 // Close waits until everything is on the disk and frees the state.
 func (p *Pipeline) Close() error {
 	errs := []error{p.person.Close()}
+	if p.sessions != nil {
+		errs = append(errs, p.sessions.Flush(context.Background()))
+	}
 	if p.log != nil {
 		errs = append(errs, p.log.Close())
 	}
