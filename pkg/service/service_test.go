@@ -222,3 +222,18 @@ func TestHalfOpen(t *testing.T) {
 		t.Errorf("beside half-open lines: %q, %v", got.Output, err)
 	}
 }
+
+// TestNoAnswer holds that a service which hangs is given up.
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	hang := make(chan struct{})
+	dir, _ := started(t, func(context.Context, *peer.Question, Asker) peer.Answer { <-hang; return peer.Answer{} })
+	t.Cleanup(func() { close(hang) }) // before the service is ended
+	line, err := peer.Dial(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := line.Ask(&peer.Question{}, time.Millisecond); err == nil {
+		t.Errorf("an answer came: %+v", got)
+	}
+}
