@@ -65,6 +65,7 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"hook", hookCommand},
 		{"mcp", mcpCommand},
 		{"serve", serveCommand},
+		{"service", serviceCommand},
 		{"init", initCommand},
 		{"explain", explainCommand},
 		{"sanitize", sanitizeCommand},

@@ -3,14 +3,17 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -45,17 +48,25 @@ func serveCommand(w *World) *cli.Command {
 // if it is not known.
 func serviceState(w *World) string { return config.StateDir(w.Home, w.Getenv) }
 
+// inherited returns the socket that systemd listens at for this process, or nil.
+func inherited(w *World) *os.File {
+	if w.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || w.Getenv("LISTEN_FDS") != "1" {
+		return nil
+	}
+	return os.NewFile(3, "the socket of systemd")
+}
+
 // serve answers questions until the context ends.
 func serve(c *cli.Context, w *World) error {
 	state := serviceState(w)
 	if state == "" {
 		return errors.New("serve: the state folder is not known; set HOME")
 	}
-	s := &server{w: w, patience: watch.Patience}
+	s := &server{w: w, patience: watch.Patience, since: w.Now()}
 	if err := s.reload(c); err != nil {
 		return err
 	}
-	socket, err := service.Listen(peer.Folder(state))
+	socket, err := service.Listen(peer.Folder(state), inherited(w))
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -84,6 +95,9 @@ type server struct {
 	w        *World
 	patience time.Duration // of a process that asks
 	pool     shield.Pool
+	since    time.Time
+
+	asked, decided atomic.Int64 // questions
 
 	mu      sync.Mutex
 	program fs.FileInfo // shield's own file, as it was when this process was started
@@ -132,6 +146,11 @@ var errUndecided = errors.New("a later tier has to decide")
 func (s *server) answer(ctx context.Context, q *peer.Question, from service.Asker) peer.Answer {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
+	if len(q.Args) == 2 && q.Args[0] == "service" && s.same(q.Program) {
+		text, err := json.Marshal(serviceReport{os.Getpid(), s.since, s.asked.Load(), s.decided.Load()})
+		return peer.Answer{Decided: err == nil, Output: text}
+	}
+	s.asked.Add(1)
 	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains([]string{"hook", "exec"}, q.Args[0]) {
 		return peer.Answer{}
 	}
@@ -164,7 +183,11 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	if err := app.RunContext(ctx, append([]string{"shield"}, w.args...)); err != nil || ctx.Err() != nil {
 		return peer.Answer{}
 	}
-	return peer.Answer{Decided: out.Len() > 0, Output: out.Bytes()}
+	if out.Len() == 0 {
+		return peer.Answer{}
+	}
+	s.decided.Add(1)
+	return peer.Answer{Decided: true, Output: out.Bytes()}
 }
 
 // question returns what a command line has to be asked with. input is what it would

@@ -285,7 +285,7 @@ func TestServedExec(t *testing.T) {
 		return map[string]string{"XDG_CONFIG_HOME": config, "XDG_STATE_HOME": short}[name]
 	}
 	s := newServer(t, w)
-	socket, err := service.Listen(peer.Folder(serviceState(&w)))
+	socket, err := service.Listen(peer.Folder(serviceState(&w)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,6 +295,9 @@ func TestServedExec(t *testing.T) {
 	go func() {
 		done <- socket.Serve(ctx, func(ctx context.Context, q *peer.Question, from service.Asker) peer.Answer {
 			ans := s.answer(ctx, q, from)
+			if q.Args[0] == "service" {
+				return ans
+			}
 			decided = append(decided, ans.Decided)
 			return ans
 		})
@@ -307,6 +310,9 @@ func TestServedExec(t *testing.T) {
 		return out
 	}
 	with := check()
+	if status, out, errs := run(t, w, "", "service", "status"); status != 0 || !strings.Contains(out, "2 of 3 questions decided") {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
 	end()
 	if err := <-done; err != nil {
 		t.Fatal(err)

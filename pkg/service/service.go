@@ -41,8 +41,9 @@ type Socket struct {
 }
 
 // Listen opens the socket in a folder, see [peer.Folder]. It makes the folder and the
-// key, and takes the place of a socket that nobody listens at.
-func Listen(folder string) (*Socket, error) {
+// key, and takes the place of a socket that nobody listens at, unless it is given one
+// that another process listens at for it, which it closes.
+func Listen(folder string, given *os.File) (*Socket, error) {
 	if !peer.Supported {
 		return nil, fmt.Errorf("a service on a socket: %w on this system", errors.ErrUnsupported)
 	}
@@ -68,6 +69,13 @@ func Listen(folder string) (*Socket, error) {
 		}
 		return fail(err)
 	}
+	if given != nil {
+		line, err := listenAt(given, path)
+		if err != nil {
+			return fail(err)
+		}
+		return &Socket{line, lock, key}, nil
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fail(err)
 	}
@@ -80,6 +88,21 @@ func Listen(folder string) (*Socket, error) {
 		return fail(err)
 	}
 	return &Socket{line, lock, key}, nil
+}
+
+// listenAt returns the listener of a socket that is listened at under a path.
+func listenAt(f *os.File, path string) (*net.UnixListener, error) {
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	line, ok := l.(*net.UnixListener)
+	if !ok || line.Addr().String() != path {
+		_ = l.Close()
+		return nil, fmt.Errorf("%s is at %s instead of %s", f.Name(), l.Addr(), path)
+	}
+	return line, nil
 }
 
 // Serve answers questions until ctx ends, and then those that it has begun to read.

@@ -31,7 +31,7 @@ func folder(t *testing.T) string {
 func started(t *testing.T, answer Handler) (dir string, end func()) {
 	t.Helper()
 	dir = folder(t)
-	s, err := Listen(dir)
+	s, err := Listen(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,14 +147,14 @@ func TestOpenKey(t *testing.T) {
 func TestOneService(t *testing.T) {
 	t.Parallel()
 	dir, end := started(t, echo)
-	if _, err := Listen(dir); !errors.Is(err, ErrRunning) {
+	if _, err := Listen(dir, nil); !errors.Is(err, ErrRunning) {
 		t.Errorf("a second service: %v", err)
 	}
 	end()
 	if err := os.WriteFile(filepath.Join(dir, peer.SocketName), nil, 0o600); err != nil { // as a kill leaves it
 		t.Fatal(err)
 	}
-	s, err := Listen(dir)
+	s, err := Listen(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,5 +235,49 @@ func TestNoAnswer(t *testing.T) {
 	}
 	if got, err := line.Ask(&peer.Question{}, time.Millisecond); err == nil {
 		t.Errorf("an answer came: %+v", got)
+	}
+}
+
+// TestGivenSocket holds that a service answers at the socket which the system listens
+// at for it, and leaves it there, and takes no other.
+func TestGivenSocket(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	given := func(path string) *os.File {
+		t.Helper()
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetUnlinkOnClose(false)
+		defer l.Close()
+		f, err := l.File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if _, err := Listen(dir, given(filepath.Join(dir, "other"))); err == nil {
+		t.Error("another socket is taken")
+	}
+	s, err := Listen(dir, given(filepath.Join(dir, peer.SocketName)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, echo) }()
+	if got, err := ask(dir, peer.Question{Input: []byte("x")}); err != nil || string(got.Output) != "x" {
+		t.Errorf("%q, %v", got.Output, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, peer.SocketName)); err != nil {
+		t.Error(err)
 	}
 }
