@@ -13,7 +13,6 @@ import (
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/config"
-	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/state"
@@ -47,8 +46,7 @@ type Pipeline struct {
 	host, parent string         // whose word sessions are, see [Config]
 	apart        bool
 	values       [verdict.KeySize]byte // of the hashes of credentials; nothing keeps these without a state folder
-	identify     func(path string) (effect.Identity, bool)
-	events       []string // what the policy asks of earlier actions
+	events       []string              // what the policy asks of earlier actions
 	counts       bool
 
 	lent bool // a [Pool] closes it
@@ -145,7 +143,6 @@ func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 	opts.Key = p.values
 	p.sessions = session.NewStore(p.store, opts)
 	p.host, p.parent, p.apart = cfg.Host, cfg.Parent, cfg.Apart
-	p.identify = p.analyzer.Identify
 	p.events, p.counts = rules.Remembers()
 }
 
