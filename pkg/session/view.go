@@ -185,8 +185,13 @@ func (s *Session) Agrees(other *Session) bool {
 // changes reports whether there is anything in a delta that the session does not
 // know.
 func (s *Session) changes(d *Delta) bool {
-	if d.met = s.met; d.Counts || d.Denial != nil || len(d.Sent)+len(d.Events)+len(d.Values)+len(d.met) > 0 {
+	if d.met = s.met; d.Counts || d.Denial != nil || len(d.Events)+len(d.Values)+len(d.met) > 0 {
 		return true
+	}
+	for _, sent := range d.Sent {
+		if !slices.ContainsFunc(s.rec.Sent, func(have Sent) bool { return have.To == sent.To }) {
+			return true
+		}
 	}
 	for _, l := range d.Labels {
 		if !s.rec.has(l.Label) {
@@ -216,7 +221,7 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 			r.Sent = append(r.Sent, Sent{To: sent.To})
 			i = len(r.Sent) - 1
 		}
-		r.Sent[i].Times++
+		r.Sent[i].Times += sent.Times
 		r.Sent[i].Bytes += sent.Bytes
 		r.Sent[i].At = now
 	}
