@@ -210,6 +210,9 @@ func (s *Session) lookUp(name string) (b byte, found bool) {
 	if e, ok := s.files[name]; ok {
 		return e.labels, true
 	}
+	if e, ok := s.files[strings.TrimSuffix(name, path.Ext(name))+effect.AnySuffix]; ok {
+		return e.labels, true
+	}
 	for dir := path.Dir(name); len(s.files) > 0; dir = path.Dir(dir) {
 		if e, ok := s.files[dir]; ok && e.tree {
 			return e.labels, true

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded
+const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded | abstract.Untrusted
 
 // loadsProject looks for files that a program runs because they lie in its folder, or
 // are given to it, among those that the text wrote, downloaded or unpacked.
@@ -174,6 +174,8 @@ func (s *state) runsForeign(base string, f *file, at effect.Span) {
 		e.Labels, e.Reason = []effect.Label{effect.LabelNetwork}, base+" runs what was downloaded just now"
 	case f.val.Taint&abstract.Decoded != 0:
 		e.Labels, e.Reason = []effect.Label{effect.LabelDecoded}, base+" runs what was decoded just now"
+	case f.val.Taint&abstract.Untrusted != 0:
+		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs what was copied from a clone"
 	default:
 		return
 	}
