@@ -147,7 +147,20 @@ type Session struct {
 
 // MCP settings are those of the gateway before MCP servers.
 type MCP struct {
-	Sampling string `yaml:"sampling" json:"sampling"` // deny or allow: whether servers may use the client's model
+	Sampling  string      `yaml:"sampling" json:"sampling"`     // deny or allow: whether servers may use the client's model
+	Listen    string      `yaml:"listen" json:"listen"`         // HOST:PORT of shield mcp serve
+	TLSCert   string      `yaml:"tls_cert" json:"tls_cert"`     // PEM file
+	TLSKey    string      `yaml:"tls_key" json:"tls_key"`       // PEM file
+	TokenFile string      `yaml:"token_file" json:"token_file"` // file with the token that clients send, with no access for others
+	Servers   []MCPServer `yaml:"servers" json:"servers"`       // behind shield mcp serve
+}
+
+// An MCPServer is a server behind shield mcp serve: a command line, or a URL.
+type MCPServer struct {
+	Name      string   `yaml:"name" json:"name"` // letters, digits, - and _
+	Command   []string `yaml:"command" json:"command,omitempty"`
+	URL       string   `yaml:"url" json:"url,omitempty"`
+	TokenFile string   `yaml:"token_file" json:"token_file,omitempty"` // file with the token that shield sends to it
 }
 
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
@@ -218,6 +231,7 @@ func (s *Settings) faults() []fault {
 			out = append(out, *f)
 		}
 	}
+	out = append(out, s.MCP.faults()...)
 	for _, channel := range s.Approval.Channels {
 		if f := oneOf("approval.channels", channel, "tty", "web", "command", "host"); f != nil {
 			out = append(out, *f)

@@ -27,6 +27,11 @@ var unprinted = map[string]string{
 	"hook.answer":             "it says how a verdict is told to a host",
 	"hook.permission_request": "it says how a verdict is told to a host",
 	"hook.timeout":            "a hook that takes too long denies whatever the verdict is",
+	"mcp.listen":              "a call is judged the same at every address",
+	"mcp.tls_cert":            "a call is judged the same at every address",
+	"mcp.tls_key":             "a call is judged the same at every address",
+	"mcp.token_file":          "it says who may ask",
+	"mcp.servers":             "a call names its server by its type",
 	"max_bytes":               "a longer record is never judged",
 }
 

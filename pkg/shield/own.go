@@ -45,7 +45,12 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 // secrets returns the files and folders that the agent must neither read nor
 // change.
 func (cfg *Config) secrets() []string {
-	return append(cfg.absolute(cfg.Own...), cfg.absolute(cfg.StateDir, cfg.auditFile(), cfg.settings().Evaluator.APIKeyFile)...)
+	s := cfg.settings()
+	files := []string{cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey}
+	for _, server := range s.MCP.Servers {
+		files = append(files, server.TokenFile)
+	}
+	return append(cfg.absolute(cfg.Own...), cfg.absolute(files...)...)
 }
 
 // trusted returns the files and folders that the agent must not change, since
