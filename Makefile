@@ -39,7 +39,7 @@ hosts:
 	while read -r name package; do \
 		test -d build/hosts/$$name || PATH="$$PWD/build/hosts/node/node_modules/node/bin:$$PATH" npm install --prefix build/hosts/$$name --no-audit --no-fund "$$package" || exit; \
 	done <e2e/hosts/packages.txt
-	SHIELD_HOSTS=$$PWD/build/hosts SHIELD_HOSTS_DOC=$$PWD/docs/hosts.md $(GO) test -run 'TestHosts/^($(ONLY))$$' -count=1 -timeout 1h -v ./e2e/hosts
+	SHIELD_HOSTS=$$PWD/build/hosts SHIELD_HOSTS_DOC=$$PWD/docs/hosts.md $(GO) test -run 'TestHosts/^($(ONLY))$$' -count=1 -timeout 2h -v ./e2e/hosts
 
 mcp:
 	test -d build/mcp || npm install --prefix build/mcp --no-audit --no-fund @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem

@@ -31,7 +31,7 @@ var tables = [][]column{
 
 // record puts what was seen of a host into the tables of the file that
 // SHIELD_HOSTS_DOC names, in place of what was seen of it before. What was not looked at
-// stays as it was seen in the same version.
+// stays as it was seen in the same version with the same build.
 func record(t *testing.T, name string, row map[string]string) {
 	t.Helper()
 	path := os.Getenv("SHIELD_HOSTS_DOC")
@@ -48,7 +48,7 @@ func record(t *testing.T, name string, row map[string]string) {
 	}
 	lines := strings.Split(string(doc), "\n")
 	for _, columns := range tables {
-		head, cells := []string{"host", "version", "date"}, []string{h.Title(), versionOf(name), time.Now().UTC().Format(time.DateOnly)}
+		head, cells := []string{"host", "version", "date", "shield"}, []string{h.Title(), versionOf(name), time.Now().UTC().Format(time.DateOnly), builtFrom}
 		for _, c := range columns {
 			head, cells = append(head, c.title), append(cells, row[c.key])
 		}
@@ -65,7 +65,7 @@ func record(t *testing.T, name string, row map[string]string) {
 		}
 		old := strings.Split(lines[end], " | ")
 		for i, c := range columns {
-			if at := len(cells) - len(columns) + i; row[c.key] == "" && len(old) == len(cells) && old[1] == cells[1] {
+			if at := len(cells) - len(columns) + i; row[c.key] == "" && len(old) == len(cells) && old[1] == cells[1] && old[3] == cells[3] {
 				cells[at] = strings.TrimSuffix(old[at], " |")
 			}
 		}

@@ -194,7 +194,7 @@ func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session 
 		if err != nil {
 			return err
 		}
-		out.rec, out.labels, out.files = *r, nil, nil
+		out.rec, out.labels, out.files, out.valued = *r, nil, nil, false
 		if alias != "" {
 			err = records(sh, func(group []byte, o *Record) error {
 				if o.ID == alias && o.User == k.User && o.live(s.now(), s.opts.Keep) {
@@ -212,16 +212,22 @@ func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session 
 			if err == nil {
 				err = out.loadFiles(sh, group)
 			}
+			if err == nil && !out.valued {
+				out.valued, err = holdsValues(sh, group)
+			}
 		}
 		return err
 	})
-	out.now, out.err = s.now(), err
+	out.now, out.err, out.unmet = s.now(), err, strangers(out.files)
 	return out
 }
 
 // Add keeps what an action adds to its session, in one transaction, or in none if
 // it adds nothing that the loaded session does not know.
 func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
+	if d.Moves {
+		loaded.meet()
+	}
 	if !loaded.changes(d) {
 		return nil
 	}
@@ -285,7 +291,7 @@ func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 // Carries adds to a case the effect of carrying out a value that its session has
 // read, if it does: a whole one for sure, a part of one or a short one perhaps.
 func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) error {
-	if loaded.err != nil || !loaded.rec.has(effect.LabelSecret) && !loaded.rec.has(effect.LabelPrivate) || c.Outgoing() == nil {
+	if loaded.err != nil || !loaded.valued {
 		return loaded.err
 	}
 	values, err := loaded.values.get(func() (list []Value, err error) {
@@ -295,7 +301,7 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 		})
 		return list, err
 	})
-	if err != nil {
+	if err != nil || len(values) == 0 {
 		return err
 	}
 	if f := flows(newHasher(s.opts.Key), values, c); f != flowsNot {

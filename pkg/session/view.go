@@ -19,9 +19,11 @@ type Session struct {
 	rec    Record
 	labels []effect.Label // of rec
 	files  map[string]fileEntry
+	unmet  []string // those of files whose identity is not known
 	from   [][]byte // the groups that files and values come from
 	err    error
 	values *values
+	valued bool // there are values
 
 	identify func(path string) (effect.Identity, bool)
 	asked    map[string]byte            // the answers of Origin
@@ -73,31 +75,46 @@ func (s *Session) After(kinds []string, within time.Duration, actions int) bool 
 const maxMet = 16
 
 // Identify has files recognised under other names, by what they are: identify
-// looks at a file.
+// looks at a file. It is asked only where an answer may depend on it.
 func (s *Session) Identify(identify func(path string) (effect.Identity, bool)) {
-	if identify == nil || s.err != nil {
+	if s.err == nil {
+		s.identify = identify
+	}
+}
+
+// meet looks at the files whose identity is not known, so that they are recognised
+// wherever they are later.
+func (s *Session) meet() {
+	if s.identify == nil {
 		return
 	}
-	s.identify = identify
-	for _, path := range slices.Sorted(maps.Keys(s.files)) {
-		e := s.files[path]
-		if e.id != (effect.Identity{}) || e.tree || e.labels == 0 {
-			continue
-		}
+	for _, path := range s.unmet {
 		if len(s.met) == maxMet {
 			return
 		}
-		if id, ok := identify(path); ok {
+		if _, met := s.met[path]; met {
+			continue
+		}
+		if id, ok := s.identify(path); ok {
 			if s.met == nil {
-				s.met = map[string]effect.Identity{}
+				s.met, s.files = map[string]effect.Identity{}, maps.Clone(s.files) // others may share them
 			}
-			if len(s.met) == 0 {
-				s.files = maps.Clone(s.files) // others may share it
-			}
+			e := s.files[path]
 			e.id = id
 			s.files[path], s.met[path] = e, id
 		}
 	}
+}
+
+// strangers returns the labelled files whose identity is not known, by path.
+func strangers(files map[string]fileEntry) (out []string) {
+	for path, e := range files {
+		if e.id == (effect.Identity{}) && !e.tree && e.labels != 0 {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Origin returns the labels of a file.
@@ -117,6 +134,7 @@ func (s *Session) origin(path string) byte {
 	b, found := s.lookUp(keyOf(path))
 	if !found && s.identify != nil && len(s.files) > 0 {
 		if id, ok := s.identify(path); ok {
+			s.meet()
 			b = s.same(id)
 			found = b != 0
 		}

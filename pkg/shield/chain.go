@@ -119,6 +119,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 	}()
 	defer it.Turn.end()
 	r := p.recall(ctx, &it)
+	early := !it.Turn.come()
 	c := p.analyze(it.Action, r)
 	if r != nil && len(r.known[flowing]) > 0 {
 		c.CarriesValue(true)
@@ -139,7 +140,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
 		}
 		if tier == TierPolicy {
-			v, c = p.first(ctx, &it, c, r)
+			v, c = p.first(ctx, &it, c, r, early)
 		} else {
 			v = p.ask(ctx, tier, c)
 		}
@@ -170,10 +171,11 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 }
 
 // first asks Tier 0 when the item's turn has come, and keeps what the action does,
-// unless that is known only when all tiers have judged.
-func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *recall) (verdict.Verdict, *analysis.Case) {
+// unless that is known only when all tiers have judged. early says that the case was
+// analysed before.
+func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *recall, early bool) (verdict.Verdict, *analysis.Case) {
 	it.Turn.wait()
-	if it.Turn != nil {
+	if early {
 		c = r.refresh(c)
 	}
 	if err := r.carries(c); err != nil && !c.Harmless() {

@@ -29,6 +29,20 @@ func (t *turn) wait() {
 	}
 }
 
+// come reports whether the turn has come, without waiting.
+func (t *turn) come() bool {
+	if t == nil || t.before == nil {
+		return true
+	}
+	select {
+	case <-t.before:
+		t.before = nil
+		return true
+	default:
+		return false
+	}
+}
+
 // end gives the turn to the next action. It may be called again.
 func (t *turn) end() {
 	if t == nil || t.done == nil {

@@ -23,11 +23,18 @@ type boltFile struct {
 
 	broken   os.FileInfo // the file that made bbolt panic
 	brokenBy error
+
+	stamps stamps
+}
+
+func newBoltFile(dir string, opts Options) *boltFile {
+	return &boltFile{path: filepath.Join(dir, fileName), opts: opts, stamps: stamps{open: map[string]stampFile{}}}
 }
 
 func (b *boltFile) name() string { return b.path }
 
 func (b *boltFile) close() error {
+	b.stamps.close()
 	if b.lock == nil {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 )
 
 // Repair replaces a damaged or missing state file in dir, and begins a shared
@@ -49,7 +48,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVanished) {
 		return false, err
 	}
-	old := &boltFile{path: filepath.Join(dir, fileName), opts: s.opts}
+	old := newBoltFile(dir, s.opts)
 	defer old.close()
 	if err := old.acquire(); err != nil {
 		return false, err

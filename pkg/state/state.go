@@ -26,7 +26,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/shieldcli/shield/internal/owner"
@@ -88,7 +87,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
-	file := &queue{medium: &boltFile{path: filepath.Join(dir, fileName), opts: opts}, loc: opts.Location}
+	file := &queue{medium: newBoltFile(dir, opts), loc: opts.Location}
 	s := &Store{opts: opts, file: file, values: file}
 	if opts.Remote != nil {
 		shared, err := newRemote(dir, opts.Remote, opts.Clock)
@@ -100,7 +99,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for transactions that have begun and frees the lock file.
+// Close waits for transactions that have begun and frees what is open.
 func (s *Store) Close() error {
 	err := s.file.close()
 	if s.values != s.file {
