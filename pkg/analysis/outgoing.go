@@ -176,20 +176,27 @@ func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 }
 
 // What a command signs in with: headers that are made for it, options of programs
-// that take it, and variables before a program.
-var signings = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`),
-	regexp.MustCompile(`(?i)(?:^|\s)(?:-u|--user|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`),
-	regexp.MustCompile(`(?m)(?:^|[;&|(]\s*|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`),
-	regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`),
+// that take it, and variables before a program. No text without one of the pieces
+// meets the expression.
+var signings = [...]struct {
+	pieces []string
+	expr   *regexp.Regexp
+}{
+	{[]string{"-H", "-h"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`)},
+	{[]string{"-u", "-U", "--"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-u|--user|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`)},
+	{[]string{"="}, regexp.MustCompile(`(?m)(?:^|[;&|(]\s*|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`)},
+	{[]string{"@"}, regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`)},
 }
 
 // signed divides a command into what it signs in with, and the rest.
 func signed(text string) (rest string, signing []string) {
-	for _, re := range signings {
+	for i := range signings {
+		if !slices.ContainsFunc(signings[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
+			continue
+		}
 		var b strings.Builder
 		at := 0
-		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+		for _, m := range signings[i].expr.FindAllStringSubmatchIndex(text, -1) {
 			signing = append(signing, text[m[2]:m[3]])
 			b.WriteString(text[at:m[2]])
 			at = m[3]

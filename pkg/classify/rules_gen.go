@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:74fd489e506b08b637536e69a4cc5d0683bce1b1d23301f35f552b96555d4ec4"
+const rulesFingerprint = "sha256:7d0a8e4e4f36a311a5605227eab927c46c3bc626a436c13f64404fe80d0e0219"
 
 var ruleTable = [...]Rule{
 	{
@@ -1519,7 +1519,7 @@ var ruleTable = [...]Rule{
 		Description: "Formats, overwrites or erases a disk or partition.",
 		Advice:      "ask the user to do it",
 		Match:       []string{"mkfs.ext4 /dev/md1", "mkfs -t xfs /dev/dm-1", "mkfs.ext2 /dev/mapper/a", "mkfs.ext3 /dev/md2", "mkfs.xfs /dev/md3", "mkfs.btrfs /dev/md4", "mkfs.vfat /dev/md5", "mkfs.ntfs /dev/md6", "mke2fs /dev/md0", "mkswap /dev/mapper/x", "newfs /dev/rdisk2", "wipefs -a /dev/sda", "blkdiscard /dev/dm-0", "sgdisk -Z /dev/sda", "sfdisk --delete /dev/sda", "parted /dev/sda mklabel gpt", "badblocks -w /dev/md7", "shred /dev/sda", "cryptsetup luksFormat /dev/sda", "cryptsetup erase /dev/sda", "cryptsetup luksErase /dev/sda", "dd if=/dev/zero of=/dev/sda", "dd if=/dev/zero of=/dev/vda", "dd if=/dev/zero of=/dev/xvda", "dd if=/dev/zero of=/dev/nvme0n1", "dd if=/dev/zero of=/dev/mmcblk0", "dd if=/dev/zero of=/dev/disk2", "dd if=/dev/zero of=/dev/rdisk2", "dd if=/dev/zero of=/dev/mem", "dd if=/dev/zero of=/dev/kmem", "diskutil eraseDisk JHFS+ x disk2", "diskutil zeroDisk disk2", "diskutil secureErase 0 disk2", "diskutil partitionDisk disk2 1 GPT", "diskutil reformat disk2", "diskutil apfs deleteContainer disk2", "cat x > /dev/sda", "cat x > /dev/hda", "cat x > /dev/vda", "cat x > /dev/nvme0n1", "cat x > /dev/mmcblk0", "cat x > /dev/disk2", "cat x > /dev/mem", "cmd /c \"format D: /q /y\"", "powershell -c \"Format-Volume -DriveLetter D\"", "powershell -c \"Clear-Disk -Number 1 -RemoveData\"", "powershell -c \"Initialize-Disk -Number 1\"", "powershell -c \"Remove-Partition -DriveLetter D\"", "cipher /w:C"},
-		Pass:        []string{"mkfs.ext4 disk.img", "dd if=/dev/zero of=swap.img bs=1M count=64", "parted -l", "lsblk /dev/sda", "cryptsetup luksOpen /dev/sda1 x", "wipefs --list /dev/sda", "cat a > /dev/null", "echo 'dd of=/dev/sda'"},
+		Pass:        []string{"mkfs.ext4 disk.img", "dd if=/dev/zero of=swap.img bs=1M count=64", "parted -l", "lsblk /dev/sda", "cryptsetup luksOpen /dev/sda1 x", "wipefs /dev/sda", "cat a > /dev/null", "echo 'dd of=/dev/sda'"},
 		clauses: []clause{
 			{
 				programs: []string{"cryptsetup"},

@@ -4,7 +4,8 @@
 // pinned as a person has accepted them, and what the server says is examined
 // before it reaches the client.
 //
-// A [Gateway] relays one connection; a [Process] is a server that shield starts.
+// A [Gateway] relays one connection; those to one server can share what it lists.
+// A [Process] is a server that shield starts.
 package gateway
 
 import (
@@ -69,25 +70,17 @@ const (
 // A Gateway relays one connection between a client and a server.
 type Gateway struct {
 	opts     Options
-	toClient *outbox
-	toServer *outbox
+	catalog  *catalog
 	judging  sync.WaitGroup
 	maxFrame int // bytes of a frame
 	maxQueue int // bytes that wait to be written, in each direction
-	slots    chan struct{}
 
 	mu       sync.Mutex
 	calls    map[string]*call // the client's, by canonical id
 	late     map[string]bool  // taken back by the client when the server had them already
 	asked    map[string]bool  // the server's, by canonical id
-	listed   map[string]*tool // of this connection, by name
-	list     listing
-	states   map[string]string // what was asked for, by the state that the server gave for it
-	fresh    bool              // the client has listed tools since it was last told that they changed
-	begun    bool              // a list of tools has come in on this connection
-	lists    int               // of tools that are under way
-	changed  *sync.Cond        // of lists
-	owned    int               // requests of the gateway's own
+	fresh    bool             // the client has listed tools since it was last told that they changed
+	owned    int              // requests of the gateway's own
 	unasked  int
 	refused  int
 	told     int
@@ -97,6 +90,7 @@ type Gateway struct {
 
 // A call is a request of the client that waits for its answer.
 type call struct {
+	route     *route
 	id        []byte
 	method    string
 	subject   string         // the tool, prompt or resource
@@ -104,7 +98,7 @@ type call struct {
 	what      string         // digest of method, subject and arguments
 	token     string         // canonical, of its progress; "" if there is none
 	stateless bool           // of the protocol without sessions
-	first     bool           // a list from its beginning
+	listing   *listing       // that a list of tools belongs to
 	structure bool           // the tool says what its structured results look like
 	forwarded bool
 	own       chan *message // takes the answer, nil if there is none, to a request of the gateway's own
@@ -123,10 +117,9 @@ func New(opts Options) *Gateway {
 		opts.Mode = Block
 	}
 	g := &Gateway{
-		opts: opts, maxFrame: maxFrame, maxQueue: maxQueue, slots: make(chan struct{}, maxJudging),
-		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{}, listed: map[string]*tool{}, states: map[string]string{},
+		opts: opts, catalog: newCatalog(), maxFrame: maxFrame, maxQueue: maxQueue,
+		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{},
 	}
-	g.changed = sync.NewCond(&g.mu)
 	return g
 }
 
@@ -150,24 +143,25 @@ type Side struct {
 func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g.toClient, g.toServer = newOutbox(client.In, g.maxQueue), newOutbox(server.In, g.maxQueue)
+	toClient, toServer := newOutbox(client.In, g.maxQueue), newOutbox(server.In, g.maxQueue)
+	r := &route{client: toClient, server: toServer}
 	clientEnd, serverEnd := make(chan error, 1), make(chan error, 1)
-	go func() { clientEnd <- g.fromClient(ctx, newFrames(client.Out, g.maxFrame)) }()
-	go func() { serverEnd <- g.fromServer(newFrames(server.Out, g.maxFrame)) }()
+	go func() { clientEnd <- g.fromClient(ctx, r, newFrames(client.Out, g.maxFrame)) }()
+	go func() { serverEnd <- g.fromServer(r, newFrames(server.Out, g.maxFrame)) }()
 	ended := false
 	for {
 		select {
 		case <-clientEnd:
 			ended, clientEnd = true, nil
 			g.settle()
-			g.toServer.close()
+			toServer.close()
 			time.AfterFunc(settleGrace, func() { server.In.Close() }) // also if it reads nothing
 		case err := <-serverEnd:
 			cancel()
 			open := g.answerAll()
-			g.toServer.close()
-			g.toClient.close()
-			g.toClient.drain(settleGrace)
+			toServer.close()
+			toClient.close()
+			toClient.drain(settleGrace)
 			if ended && open == 0 && errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -175,10 +169,10 @@ func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 				err = ErrServerEnded
 			}
 			return err
-		case <-g.toClient.broken:
+		case <-toClient.broken:
 			return errors.New("the client has closed its end")
 		case <-ctx.Done():
-			g.toServer.close()
+			toServer.close()
 			return ctx.Err()
 		}
 	}
@@ -225,17 +219,29 @@ func (g *Gateway) answerAll() int {
 			c.own <- nil
 			continue
 		}
-		g.tellClient(failure(c.id, codeRefused, "shield: "+ErrServerEnded.Error()))
+		c.route.answer(failure(c.id, codeRefused, "shield: "+ErrServerEnded.Error()))
 	}
 	return len(open)
 }
 
-// tellClient queues a frame for the client, and waits while too much is queued.
-func (g *Gateway) tellClient(raw []byte) { g.toClient.put(raw, true) }
+// A route is the way that a message takes, and the answers to it: both ends of a
+// connection, or of one exchange of several on it.
+type route struct {
+	client, server sink
+}
 
-// tellServer queues a frame for the server, or fails if it reads nothing.
-func (g *Gateway) tellServer(raw []byte) error {
-	if !g.toServer.put(raw, false) {
+// A sink takes frames in order. put reports false if one is not taken, since the
+// other end is gone or, unless it is to wait, reads too little.
+type sink interface {
+	put(raw []byte, wait bool) bool
+}
+
+// answer hands the client a frame.
+func (r *route) answer(raw []byte) { r.client.put(raw, true) }
+
+// ask hands the server a frame, or fails if it reads nothing.
+func (r *route) ask(raw []byte) error {
+	if !r.server.put(raw, false) {
 		return errors.New("the server does not read what it is sent")
 	}
 	return nil

@@ -88,7 +88,7 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 	switch m.method {
 	case "tools/call":
 		c.subject = text(m.params, "name")
-		g.learn(ctx, m.params)
+		g.learn(ctx, c.route, m.params)
 		t, kind, why := g.callable(c.subject)
 		if why != "" {
 			return nil, errors.New(why)

@@ -10,7 +10,7 @@ import (
 )
 
 // fromServer handles the server's frames in turn until they end.
-func (g *Gateway) fromServer(in *frames) error {
+func (g *Gateway) fromServer(r *route, in *frames) error {
 	for {
 		f, err := in.next()
 		if err != nil && !errors.Is(err, errFrame) {
@@ -30,18 +30,28 @@ func (g *Gateway) fromServer(in *frames) error {
 			}
 			continue
 		}
-		switch {
-		case m.isRequest():
-			err = g.serverRequest(m)
-		case m.isNotice():
-			err = g.serverNotice(m)
-		default:
-			err = g.serverAnswer(m)
-		}
-		if err != nil && g.odd("%v", err) {
-			return fmt.Errorf("the server has sent more than %d messages that shield drops", maxRefused)
+		if err := g.serverMessage(r, m); err != nil {
+			return err
 		}
 	}
+}
+
+// serverMessage handles a message of the server that came by a route. It fails
+// when too many were such that shield drops.
+func (g *Gateway) serverMessage(r *route, m *message) error {
+	var err error
+	switch {
+	case m.isRequest():
+		err = g.serverRequest(r, m)
+	case m.isNotice():
+		err = g.serverNotice(r, m)
+	default:
+		err = g.serverAnswer(m)
+	}
+	if err != nil && g.odd("%v", err) {
+		return fmt.Errorf("the server has sent more than %d messages that shield drops", maxRefused)
+	}
+	return nil
 }
 
 // refuse answers a request of the client in place of the server, whose answer
@@ -53,10 +63,10 @@ func (g *Gateway) refuse(c *call, why string) {
 	}
 	reason := "shield: the server's answer is withheld: " + why
 	if c.method == "tools/call" {
-		g.tellClient(success(c.id, toolError(reason, c.stateless)))
+		c.route.answer(success(c.id, toolError(reason, c.stateless)))
 		return
 	}
-	g.tellClient(failure(c.id, codeRefused, reason))
+	c.route.answer(failure(c.id, codeRefused, reason))
 }
 
 // serverAnswer examines an answer and passes it on, if the client has asked.
@@ -114,11 +124,11 @@ func (g *Gateway) pass(c *call, m *message, name string, value object) {
 	}
 	switch {
 	case !changed:
-		g.tellClient(m.raw)
+		c.route.answer(m.raw)
 	case out == nil:
 		g.refuse(c, "it holds "+findings.String())
 	default:
-		g.tellClient(rebuilt(m, name, out))
+		c.route.answer(rebuilt(m, name, out))
 	}
 }
 
@@ -141,7 +151,7 @@ func rebuilt(m *message, name string, value object) []byte {
 }
 
 // serverRequest handles a request of the server to the client.
-func (g *Gateway) serverRequest(m *message) error {
+func (g *Gateway) serverRequest(r *route, m *message) error {
 	why := ""
 	switch m.method {
 	case "ping", "roots/list":
@@ -162,19 +172,19 @@ func (g *Gateway) serverRequest(m *message) error {
 	}
 	g.mu.Unlock()
 	if why == "" {
-		g.tellClient(m.raw)
+		r.answer(m.raw)
 		return nil
 	}
 	answer := failure(m.id, codeUnknown, "refused by shield: "+why)
 	if m.method == "elicitation/create" {
 		answer = success(m.id, object{"action": "decline"})
 	}
-	_ = g.tellServer(answer) // who does not read gets no answer
+	_ = r.ask(answer) // who does not read gets no answer
 	return fmt.Errorf("%s of the server is refused: %s", canonjson.Quote(m.method), why)
 }
 
 // serverNotice handles a notification of the server.
-func (g *Gateway) serverNotice(m *message) error {
+func (g *Gateway) serverNotice(r *route, m *message) error {
 	drop := ""
 	switch m.method {
 	case "notifications/progress":
@@ -210,11 +220,11 @@ func (g *Gateway) serverNotice(m *message) error {
 	g.found(m.method, findings)
 	switch {
 	case !changed:
-		g.tellClient(m.raw)
+		r.answer(m.raw)
 	case out == nil:
 		return fmt.Errorf("the server's notification %q is withheld: it holds %s", canonjson.Quote(m.method), findings)
 	default:
-		g.tellClient(rebuilt(m, "params", out))
+		r.answer(rebuilt(m, "params", out))
 	}
 	return nil
 }

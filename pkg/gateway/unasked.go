@@ -105,12 +105,7 @@ func (g *Gateway) inputs(c *call, result object) string {
 		}
 	}
 	state := digest(canonjson.AppendValue(nil, result["requestState"]))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.states) >= maxPending {
-		return "too many of its requests wait for what it asked for"
-	}
-	g.states[c.what+state] = c.subject
+	g.catalog.keep(c.what + state)
 	return ""
 }
 
@@ -122,12 +117,8 @@ func (g *Gateway) answersWhatWasAsked(c *call, params object) string {
 	if !responses && !given {
 		return ""
 	}
-	key := c.what + digest(canonjson.AppendValue(nil, state))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if _, ok := g.states[key]; !ok {
+	if !g.catalog.use(c.what + digest(canonjson.AppendValue(nil, state))) {
 		return "it answers what the server has not asked for this request"
 	}
-	delete(g.states, key)
 	return ""
 }

@@ -215,6 +215,12 @@ var PathLists = [...]PathList{
 		"?:/windows/ntds/**",
 		"?:/windows/{panther,system32/sysprep}/*unattend*",
 	}},
+	{Name: "disks", Globs: []string{
+		"/dev/{sd[a-z]*,hd[a-z]*,vd[a-z]*,xvd[a-z]*,nvme*,mmcblk*,md[0-9]*,dm-*,loop[0-9]*,disk[0-9]*,rdisk[0-9]*,nbd*,sr[0-9]*}",
+		"/dev/{ada[0-9]*,da[0-9]*,nda[0-9]*,vtbd[0-9]*,zd[0-9]*,rbd[0-9]*,drbd[0-9]*,bcache[0-9]*,pmem[0-9]*,dasd[a-z]*,mtd*,ubi*,zram[0-9]*,ublkb[0-9]*}",
+		"/dev/{mapper,disk,block,zvol}/**",
+		"//device/{physicaldrive*,harddisk*}/**",
+	}},
 	{Name: "secret_names", Globs: []string{
 		"**/.env",
 		"**/.env.{local,dev,development,prod,production,staging,stage,live,secret,secrets}",

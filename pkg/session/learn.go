@@ -19,6 +19,7 @@ type Delta struct {
 	Values []Value
 	Events []string // kinds of effects that a policy asks for
 	Counts bool     // a policy counts actions
+	Moves  bool     // files may lie elsewhere after the action, or be gone
 	Denial *Denial
 
 	met map[string]effect.Identity // files whose identity was not known before
@@ -32,7 +33,7 @@ func (d *Delta) Empty() bool {
 // Learn returns what an action adds to its session if it runs. events are the
 // kinds of effects, and action types, that the policy asks for.
 func Learn(c *analysis.Case, events []string, counts bool) Delta {
-	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts}}
+	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts, Moves: moves(c)}}
 	for i := range c.Effects {
 		l.effect(&c.Effects[i])
 	}
@@ -62,6 +63,19 @@ func apart(c *analysis.Case) []effect.File {
 		return f.Tree && slices.ContainsFunc(c.At().Roots, func(root string) bool {
 			return root == f.Path || strings.HasPrefix(root, strings.TrimSuffix(f.Path, "/")+"/")
 		})
+	})
+}
+
+// moves reports whether an action may move, change or delete files.
+func moves(c *analysis.Case) bool {
+	return c.Unexamined != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		switch e.Kind {
+		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage:
+			return false
+		case effect.Execute:
+			return e.Class != effect.ReadOnly
+		}
+		return true
 	})
 }
 

@@ -437,7 +437,12 @@ func TestIdentity(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, _ *world, s *Store) {
 		disk := map[string]effect.Identity{}
-		look := func(path string) (effect.Identity, bool) { id, ok := disk[path]; return id, ok }
+		var looked []string
+		look := func(path string) (effect.Identity, bool) {
+			looked = append(looked, path)
+			id, ok := disk[path]
+			return id, ok
+		}
 		step := func(raw string) []effect.Effect {
 			memory := s.Load(t.Context(), Key{}, "", "")
 			memory.Identify(look)
@@ -453,6 +458,13 @@ func TestIdentity(t *testing.T) {
 		}
 		step("curl -o a.sh https://example.com/a")
 		disk["/work/app/a.sh"] = effect.Identity{Device: 1, Inode: 7, Sum: [16]byte{1}}
+		looked = nil
+		for _, raw := range []string{"ls -la", "cat missing.txt | head"} {
+			step(raw)
+		}
+		if slices.Contains(looked, "/work/app/a.sh") {
+			t.Error("a file was looked at for actions that move none")
+		}
 		step("python3 rename.py")
 		disk["/work/app/moved.sh"] = effect.Identity{Device: 1, Inode: 7, Sum: [16]byte{2}} // and changed
 		disk["/work/app/copy.sh"] = effect.Identity{Device: 1, Inode: 8, Sum: [16]byte{1}}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -212,7 +213,7 @@ func (v *Value) belongs(hosts []string) bool {
 // flows returns how much of some values a case carries out.
 func flows(h *hasher, values []Value, c *analysis.Case) flow {
 	o := c.Outgoing()
-	if o == nil || len(values) == 0 {
+	if o == nil {
 		return flowsNot
 	}
 	m := newMatcher(h, values)
@@ -374,6 +375,15 @@ func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
 		}
 	}
 	return out, nil
+}
+
+// holdsValues reports whether a group has values.
+func holdsValues(sh shelf, group []byte) (holds bool, err error) {
+	err = sh.Each(group, func(key, _ []byte) error {
+		holds = holds || bytes.HasPrefix(key, []byte(valuePrefix))
+		return nil
+	})
+	return holds, err
 }
 
 func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Sum...) }

@@ -418,6 +418,10 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if !pattern && language == "" && s.built(programName(p), p, at) {
 		return abstract.Unknown("…", abstract.Foreign)
 	}
+	run := func(v abstract.Value) abstract.Value {
+		return s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args)
+	}
+	earlier := s.earlier(f)
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
 		if language == "" && s.isProgram(p) {
 			language = "code"
@@ -425,9 +429,10 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		if orShell(language) == "shell" && vals[0].Known() {
 			s.scripts++
 		}
-		return s.runVersions(vals, s.written(p, pattern), func(v abstract.Value) abstract.Value {
-			return s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args)
-		})
+		return s.runVersions(append(vals, earlier...), s.written(p, pattern) && len(earlier) == 0, run)
+	}
+	if len(earlier) > 0 {
+		s.runVersions(earlier, false, run)
 	}
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})

@@ -293,7 +293,11 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 				}
 				break
 			}
+			mark := len(s.effects)
 			p, pattern := s.path(t.Kind, v, t.Recursive)
+			for i := mark; t.Mends && i < len(s.effects); i++ {
+				s.effects[i].Possible = true
+			}
 			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive})
 		case effect.MoveFile:
 			p, pattern := s.path(t.Kind, v, t.Recursive)

@@ -18,11 +18,18 @@ func (s *state) fields(w *syntax.Word) []abstract.Value {
 	}
 	at := s.spanOf(w)
 	var out []abstract.Value
-	for _, parts := range s.braces(w) {
+	words, single := s.braces(w), true
+	for i, parts := range words {
 		out = s.split(out, parts, at)
 		if len(out) > abstract.MaxFields {
 			s.giveUp("a word expands to too many words")
 			return out[:abstract.MaxFields]
+		}
+		single = single && len(out) == i+1
+	}
+	if len(words) > 1 && !single { // zsh expands what the braces hold first, and these hold other words then
+		if zsh, ok := s.asZsh(); zsh || !ok {
+			return []abstract.Value{vague("{…}", out...)}
 		}
 	}
 	return out

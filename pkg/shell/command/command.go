@@ -61,6 +61,7 @@ type Touch struct {
 	Word      Word // the path, URL or host; already cut out of forms like --file=PATH
 	Recursive bool
 	Sent      bool // of ReadFile: its content goes to another machine
+	Mends     bool // of WriteFile: only where something is broken, or beside what the file holds
 	Checked   bool // of DeleteFile: the program refuses where version control misses something
 }
 

@@ -170,7 +170,7 @@ var programs = [...]program{
 	{"b2sum", &syntaxMd5sum},
 	{"babel", &syntaxJest},
 	{"babel-node", &syntaxTsx},
-	{"badblocks", &syntaxMkfs},
+	{"badblocks", &syntaxBadblocks},
 	{"balena", &syntaxAdb},
 	{"bandit", &syntaxMypy},
 	{"banner", &syntaxWall},
@@ -212,7 +212,7 @@ var programs = [...]program{
 	{"black", &syntaxBlack},
 	{"bld", &syntaxMvn},
 	{"bless", &syntaxUpdate_alternatives},
-	{"blkdiscard", &syntaxMkfs},
+	{"blkdiscard", &syntaxBlkdiscard},
 	{"blkid", &syntaxDf},
 	{"bmake", &syntaxMake},
 	{"bmon", &syntaxNetstat},
@@ -294,7 +294,7 @@ var programs = [...]program{
 	{"certreq", &syntaxMsdt},
 	{"certutil", &syntaxCertutil},
 	{"cf", &syntaxDoctl},
-	{"cfdisk", &syntaxFdisk},
+	{"cfdisk", &syntaxBlkdiscard},
 	{"cgdb", &syntaxGdb},
 	{"chage", &syntaxUseradd},
 	{"chalice", &syntaxPulumi},
@@ -535,7 +535,7 @@ var programs = [...]program{
 	{"deborphan", &syntaxApt_cache},
 	{"debsums", &syntaxApt_cache},
 	{"debtree", &syntaxApt_cache},
-	{"debugfs", &syntaxMkfs},
+	{"debugfs", &syntaxDebugfs},
 	{"debuild", &syntaxDpkg_deb},
 	{"declare", &syntaxUnset},
 	{"deepspeed", &syntaxJupyter},
@@ -600,6 +600,7 @@ var programs = [...]program{
 	{"dolt", &syntaxCqlsh},
 	{"doppler", &syntaxRlwrap},
 	{"dos2unix", &syntaxDos2unix},
+	{"dosfsck", &syntaxE2fsck},
 	{"dot", &syntaxDot},
 	{"dot_clean", &syntaxCodesign},
 	{"dotenv", &syntaxRlwrap},
@@ -649,7 +650,8 @@ var programs = [...]program{
 	{"dwarfdump", &syntaxObjdump},
 	{"dwebp", &syntaxConvert},
 	{"dzil", &syntaxMvn},
-	{"e2fsck", &syntaxMke2fs},
+	{"e2fsck", &syntaxE2fsck},
+	{"e2label", &syntaxResize2fs},
 	{"earthly", &syntaxMake},
 	{"eatmydata", &syntaxNohup},
 	{"eb", &syntaxTurso},
@@ -805,7 +807,7 @@ var programs = [...]program{
 	{"forever", &syntaxJest},
 	{"forfiles", &syntaxForfiles},
 	{"forge", &syntaxCodex},
-	{"format", &syntaxMkfs},
+	{"format", &syntaxFormat},
 	{"fortune", &syntaxWall},
 	{"fpc", &syntaxGcc},
 	{"fping", &syntaxPing},
@@ -817,8 +819,14 @@ var programs = [...]program{
 	{"fs_cli", &syntaxArangosh},
 	{"fs_usage", &syntaxLog},
 	{"fsc", &syntaxGcc},
-	{"fsck", &syntaxMke2fs},
-	{"fsck.ext4", &syntaxMke2fs},
+	{"fsck", &syntaxE2fsck},
+	{"fsck.btrfs", &syntaxE2fsck},
+	{"fsck.ext2", &syntaxE2fsck},
+	{"fsck.ext3", &syntaxE2fsck},
+	{"fsck.ext4", &syntaxE2fsck},
+	{"fsck.fat", &syntaxE2fsck},
+	{"fsck.vfat", &syntaxE2fsck},
+	{"fsck.xfs", &syntaxE2fsck},
 	{"fsharpi", &syntaxRscript},
 	{"fsharpi-mono", &syntaxRscript},
 	{"fsutil", &syntaxFsutil},
@@ -854,7 +862,7 @@ var programs = [...]program{
 	{"gdc", &syntaxGcc},
 	{"gdd", &syntaxDd},
 	{"gdiff", &syntaxDiff},
-	{"gdisk", &syntaxFdisk},
+	{"gdisk", &syntaxBlkdiscard},
 	{"gdown", &syntaxAria2c},
 	{"gdrive", &syntaxCroc},
 	{"gdu", &syntaxDu},
@@ -928,7 +936,7 @@ var programs = [...]program{
 	{"gotty", &syntaxTtyd},
 	{"govulncheck", &syntaxMypy},
 	{"gp", &syntaxRscript},
-	{"gpart", &syntaxMkfs},
+	{"gpart", &syntaxGpart},
 	{"gpasswd", &syntaxUseradd},
 	{"gpg", &syntaxGpg},
 	{"gpg-agent", &syntaxGpgconf},
@@ -1013,7 +1021,7 @@ var programs = [...]program{
 	{"hd", &syntaxOd},
 	{"hdfs", &syntaxHdfs},
 	{"hdiutil", &syntaxDiskutil},
-	{"hdparm", &syntaxFdisk},
+	{"hdparm", &syntaxHdparm},
 	{"head", &syntaxHead},
 	{"heap", &syntaxLog},
 	{"heaptrack", &syntaxStrace},
@@ -1486,19 +1494,24 @@ var programs = [...]program{
 	{"mix", &syntaxMvn},
 	{"mkdir", &syntaxMkdir},
 	{"mkdocs", &syntaxJest},
+	{"mkdosfs", &syntaxMkfs_2evfat},
 	{"mke2fs", &syntaxMke2fs},
 	{"mkfifo", &syntaxMkfifo},
 	{"mkfs", &syntaxMkfs},
 	{"mkfs.btrfs", &syntaxMkfs},
+	{"mkfs.exfat", &syntaxMkfs},
 	{"mkfs.ext2", &syntaxMke2fs},
 	{"mkfs.ext3", &syntaxMke2fs},
 	{"mkfs.ext4", &syntaxMke2fs},
-	{"mkfs.fat", &syntaxMkfs},
-	{"mkfs.ntfs", &syntaxMke2fs},
-	{"mkfs.vfat", &syntaxMkfs},
+	{"mkfs.f2fs", &syntaxMkfs},
+	{"mkfs.fat", &syntaxMkfs_2evfat},
+	{"mkfs.msdos", &syntaxMkfs_2evfat},
+	{"mkfs.ntfs", &syntaxMkfs},
+	{"mkfs.vfat", &syntaxMkfs_2evfat},
 	{"mkfs.xfs", &syntaxMkfs},
 	{"mkinitcpio", &syntaxUpdate_alternatives},
 	{"mknod", &syntaxMknod},
+	{"mkntfs", &syntaxMkfs},
 	{"mksh", &syntaxKsh},
 	{"mkswap", &syntaxMkfs},
 	{"mktemp", &syntaxMktemp},
@@ -1676,6 +1689,8 @@ var programs = [...]program{
 	{"nsenter", &syntaxNsenter},
 	{"nslookup", &syntaxDig},
 	{"ntdsutil", &syntaxNtdsutil},
+	{"ntfsfix", &syntaxResize2fs},
+	{"ntfsresize", &syntaxResize2fs},
 	{"ntpdate", &syntaxUpdate_alternatives},
 	{"ntsysv", &syntaxRc_update},
 	{"nu", &syntaxNu},
@@ -1773,8 +1788,8 @@ var programs = [...]program{
 	{"parallel-ssh", &syntaxPdsh},
 	{"parcel", &syntaxJest},
 	{"parecord", &syntaxScrot},
-	{"parted", &syntaxFdisk},
-	{"partprobe", &syntaxMkfs},
+	{"parted", &syntaxParted},
+	{"partprobe", &syntaxPartprobe},
 	{"paru", &syntaxPacman},
 	{"pass", &syntaxPass},
 	{"passage", &syntaxPass},
@@ -2120,7 +2135,7 @@ var programs = [...]program{
 	{"renice", &syntaxRenice},
 	{"reprepro", &syntaxDpkg_deb},
 	{"reset", &syntaxTput},
-	{"resize2fs", &syntaxMkfs},
+	{"resize2fs", &syntaxResize2fs},
 	{"resolvectl", &syntaxDig},
 	{"restore-trash", &syntaxTrash_list},
 	{"restorecon", &syntaxUpdate_alternatives},
@@ -2270,14 +2285,14 @@ var programs = [...]program{
 	{"setx", &syntaxSetx},
 	{"setxkbmap", &syntaxXset},
 	{"sf", &syntaxTurso},
-	{"sfdisk", &syntaxMke2fs},
+	{"sfdisk", &syntaxSfdisk},
 	{"sfdk", &syntaxDpkg_deb},
 	{"sfdp", &syntaxDot},
 	{"sfdx", &syntaxTurso},
 	{"sfltool", &syntaxInstaller},
 	{"sftp", &syntaxSftp},
 	{"sg", &syntaxSg},
-	{"sgdisk", &syntaxFdisk},
+	{"sgdisk", &syntaxSgdisk},
 	{"sgpt", &syntaxJupyter},
 	{"sh", &syntaxSh},
 	{"sha1sum", &syntaxMd5sum},
@@ -2591,7 +2606,7 @@ var programs = [...]program{
 	{"tty-share", &syntaxTtyd},
 	{"ttyd", &syntaxTtyd},
 	{"tuist", &syntaxMvn},
-	{"tune2fs", &syntaxFdisk},
+	{"tune2fs", &syntaxTune2fs},
 	{"tunnelto", &syntaxNgrok},
 	{"tup", &syntaxMake},
 	{"turbo", &syntaxJest},
@@ -2784,7 +2799,7 @@ var programs = [...]program{
 	{"winrm", &syntaxMpcmdrun},
 	{"winrs", &syntaxWinrs},
 	{"wipe", &syntaxWipe},
-	{"wipefs", &syntaxMke2fs},
+	{"wipefs", &syntaxWipefs},
 	{"wireshark", &syntaxTshark},
 	{"wish", &syntaxExpect},
 	{"wkhtmltopdf", &syntaxGs},
@@ -2827,8 +2842,10 @@ var programs = [...]program{
 	{"xdpyinfo", &syntaxPs},
 	{"xelatex", &syntaxPdflatex},
 	{"xetex", &syntaxPdflatex},
+	{"xfs_admin", &syntaxTune2fs},
+	{"xfs_growfs", &syntaxResize2fs},
 	{"xfs_info", &syntaxPvs},
-	{"xfs_repair", &syntaxMke2fs},
+	{"xfs_repair", &syntaxXfs_repair},
 	{"xh", &syntaxHttp},
 	{"xhs", &syntaxHttp},
 	{"xinput", &syntaxXset},
@@ -4312,6 +4329,24 @@ var syntaxAzcopy = syntax{style: own, options: []option{
 	{"sync", &syntax_a444bd77dd35},
 }}
 
+var syntaxBadblocks = syntax{options: []option{
+	{"-B", &action_none},
+	{"-X", &action_none},
+	{"-b", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-d", &action_values_Text},
+	{"-e", &action_values_Text},
+	{"-f", &action_none},
+	{"-i", &action_values_Read},
+	{"-n", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-o", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-s", &action_none},
+	{"-t", &action_values_Text},
+	{"-v", &action_none},
+	{"-w", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+}, operands: shape{head: []role{roleList, roleText, roleText}}}
+
 var syntaxBase64 = syntax{style: gnu, options: []option{
 	{"--base16", &action_none},
 	{"--base2lsbf", &action_none},
@@ -4466,6 +4501,15 @@ var syntaxBlack = syntax{style: open | long | bundled, options: []option{
 	{"server", &syntax_d20e46316748},
 	{"version", &syntax_d20e46316748},
 }, operands: shape{rest: roleEditTree}, base: &action_class_localWrite}
+
+var syntaxBlkdiscard = syntax{style: open, options: []option{
+	{"--length", &action_values_Text},
+	{"--offset", &action_values_Text},
+	{"--step", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-o", &action_values_Text},
+	{"-p", &action_values_Text},
+}, operands: shape{rest: roleWrite}, base: &action_effects_Destroy_ChangeSystem}
 
 var syntaxBolt_Command_Run = syntax{style: open, options: []option{
 	{"--targets", &action_values_Text},
@@ -6883,6 +6927,20 @@ var syntaxDd = syntax{style: literal, keys: []option{
 	{"status", &action_values_Text},
 }, operands: shape{rest: roleReject}, base: &action_streams_out_Input_setOut}
 
+var syntaxDebugfs = syntax{style: open, options: []option{
+	{"-D", &action_none},
+	{"-R", &action_values_Reject},
+	{"-b", &action_values_Text},
+	{"-c", &action_none},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Reject},
+	{"-i", &action_none},
+	{"-n", &action_none},
+	{"-s", &action_values_Text},
+	{"-w", &action_effects_Destroy_turns_Read_Write},
+	{"-z", &action_values_Write},
+}, operands: shape{head: []role{roleRead}, rest: roleText}}
+
 var syntaxDefaults = syntax{style: long, options: []option{
 	{"-app", &action_none},
 	{"-array", &action_none},
@@ -8255,6 +8313,20 @@ var syntaxDuckdb = syntax{style: long, input: roleSQL, options: []option{
 	{"-table", &action_none},
 }, operands: shape{head: []role{roleRead, roleSQL}}, base: &action_streams_in_Code_setIn_out_Input_setOut}
 
+var syntaxE2fsck = syntax{style: open, options: []option{
+	{"-B", &action_values_Text},
+	{"-C", &action_values_Text},
+	{"-E", &action_values_Text},
+	{"-L", &action_values_Text},
+	{"-N", &action_turns_Mend_List_flags_dry},
+	{"-b", &action_values_Text},
+	{"-j", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-n", &action_turns_Mend_List_flags_dry},
+	{"-t", &action_values_Text},
+	{"-z", &action_values_Text},
+}, operands: shape{rest: roleMend}, base: &action_effects_ChangeSystem}
+
 var syntaxEcho = syntax{style: literal, options: []option{
 	{"-E", &action_none},
 	{"-e", &action_none},
@@ -8686,17 +8758,36 @@ var syntaxFd = syntax{options: []option{
 	{"-x", &action_values_ArgvStdin},
 }, operands: shape{head: []role{roleText}, rest: roleListTree}, base: &action_empty_ListTree}
 
-var syntaxFdisk = syntax{style: open, options: []option{
-	{"--list", &action_flags_dry},
-	{"--list-details", &action_flags_dry},
-	{"--print", &action_flags_dry},
-	{"-I", &action_flags_dry},
-	{"-R", &action_values_Text},
-	{"-f", &action_values_Text},
-	{"-g", &action_flags_dry},
-	{"-i", &action_flags_dry},
-	{"-l", &action_flags_dry},
-	{"-p", &action_flags_dry},
+var syntaxFdisk = syntax{style: gnu, options: []option{
+	{"--color", &action_none},
+	{"--compatibility", &action_values_Text},
+	{"--getsz", &action_turns_Write_List_flags_dry},
+	{"--list", &action_turns_Write_List_flags_dry},
+	{"--list-details", &action_turns_Write_List_flags_dry},
+	{"--noauto-pt", &action_none},
+	{"--output", &action_values_Text},
+	{"--protect-boot", &action_none},
+	{"--sector-size", &action_values_Text},
+	{"--type", &action_values_Text},
+	{"--units", &action_values_Text},
+	{"--wipe", &action_values_Text},
+	{"--wipe-partitions", &action_values_Text},
+	{"-B", &action_none},
+	{"-C", &action_values_Text},
+	{"-H", &action_values_Text},
+	{"-L", &action_none},
+	{"-S", &action_values_Text},
+	{"-W", &action_values_Text},
+	{"-b", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-l", &action_turns_Write_List_flags_dry},
+	{"-n", &action_none},
+	{"-o", &action_values_Text},
+	{"-s", &action_turns_Write_List_flags_dry},
+	{"-t", &action_values_Text},
+	{"-u", &action_values_Text},
+	{"-w", &action_values_Text},
+	{"-x", &action_turns_Write_List_flags_dry},
 }, operands: shape{rest: roleWrite}, base: &action_effects_Destroy_ChangeSystem}
 
 var syntaxFfmpeg = syntax{style: long | open, options: []option{
@@ -9029,6 +9120,8 @@ var syntaxForfiles = syntax{style: slash, why: "runs code straight from the netw
 	{"/m", &action_values_Text},
 	{"/p", &action_values_List},
 }, operands: shape{rest: roleText}, base: &action_class_anything_flags_runURLs}
+
+var syntaxFormat = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_effects_Destroy_ChangeSystem}
 
 var syntaxFsutil = syntax{style: slash | expr, why: "changes volumes, or files underneath the file system", options: []option{
 	{"/d", &action_none},
@@ -11981,6 +12074,14 @@ var syntaxGo = syntax{style: long, why: "lets the build start another program", 
 
 var syntaxGosu = syntax{style: first, operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_effects_ChangePrivilege}
 
+var syntaxGpart = syntax{style: open, subs: []program{
+	{"*", &syntax_a4688f6b8e8f},
+	{"backup", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"status", &syntax_operands_rest_Text_base_class_readOnly},
+}}
+
 var syntaxGpg = syntax{style: gnu, options: []option{
 	{"--agent-program", &action_values_Shell},
 	{"--always-trust", &action_none},
@@ -12403,6 +12504,79 @@ var syntaxHdfs = syntax{style: open, service: "files", texts: []option{
 	{"-rm", &action_effects_ChangeRemote_verb_delete},
 	{"namenode -format", &action_effects_ChangeRemote_verb_delete},
 }, operands: shape{rest: roleText}, base: &action_class_network}
+
+var syntaxHdparm = syntax{style: open, options: []option{
+	{"--Istdout", &action_none},
+	{"--dco-identify", &action_none},
+	{"--dco-restore", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--direct", &action_none},
+	{"--fibmap", &action_values_Text},
+	{"--idle-immediate", &action_effects_ChangeSystem},
+	{"--idle-unload", &action_effects_ChangeSystem},
+	{"--make-bad-sector", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--offset", &action_values_Text},
+	{"--please-destroy-my-drive", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--read-sector", &action_values_Text},
+	{"--repair-sector", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--security-disable", &action_8aa0327f1b3a},
+	{"--security-erase", &action_8aa0327f1b3a},
+	{"--security-erase-enhanced", &action_8aa0327f1b3a},
+	{"--security-mode", &action_values_Text},
+	{"--security-set-pass", &action_8aa0327f1b3a},
+	{"--security-unlock", &action_8aa0327f1b3a},
+	{"--user-master", &action_values_Text},
+	{"--verbose", &action_none},
+	{"--write-sector", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--yes-i-know-what-i-am-doing", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-A", &action_none},
+	{"-B", &action_effects_ChangeSystem},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-E", &action_effects_ChangeSystem},
+	{"-F", &action_none},
+	{"-H", &action_none},
+	{"-I", &action_none},
+	{"-J", &action_none},
+	{"-K", &action_none},
+	{"-L", &action_effects_ChangeSystem},
+	{"-M", &action_none},
+	{"-N", &action_none},
+	{"-P", &action_effects_ChangeSystem},
+	{"-Q", &action_effects_ChangeSystem},
+	{"-R", &action_none},
+	{"-S", &action_effects_ChangeSystem},
+	{"-T", &action_none},
+	{"-W", &action_none},
+	{"-X", &action_effects_ChangeSystem},
+	{"-Y", &action_effects_ChangeSystem},
+	{"-Z", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-f", &action_none},
+	{"-g", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-k", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_none},
+	{"-p", &action_effects_ChangeSystem},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_effects_ChangeSystem},
+	{"-t", &action_none},
+	{"-u", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_none},
+	{"-y", &action_effects_ChangeSystem},
+	{"-z", &action_none},
+}, prefixes: []option{
+	{"--fwdownload", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--sanitize-", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--dco-set", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--trim-", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+}, operands: shape{rest: roleList}}
 
 var syntaxHead = syntax{style: gnu | numeric, options: []option{
 	{"--bytes", &action_values_Text},
@@ -14674,16 +14848,40 @@ var syntaxMkdir = syntax{style: gnu, options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleMkdir}}
 
-var syntaxMke2fs = syntax{style: open, options: []option{
-	{"--dry-run", &action_flags_dry},
-	{"--list", &action_values_Text},
-	{"--no-act", &action_flags_dry},
-	{"--no-action", &action_flags_dry},
-	{"-R", &action_values_Text},
-	{"-f", &action_values_Text},
-	{"-l", &action_values_Text},
-	{"-n", &action_flags_dry},
-}, operands: shape{rest: roleWrite}, base: &action_effects_Destroy_ChangeSystem}
+var syntaxMke2fs = syntax{options: []option{
+	{"-C", &action_values_Text},
+	{"-D", &action_none},
+	{"-E", &action_values_Text},
+	{"-F", &action_none},
+	{"-G", &action_values_Text},
+	{"-I", &action_values_Text},
+	{"-J", &action_values_Text},
+	{"-K", &action_none},
+	{"-L", &action_values_Text},
+	{"-M", &action_values_Text},
+	{"-N", &action_values_Text},
+	{"-O", &action_values_Text},
+	{"-S", &action_none},
+	{"-T", &action_values_Text},
+	{"-U", &action_values_Text},
+	{"-V", &action_none},
+	{"-b", &action_values_Text},
+	{"-c", &action_none},
+	{"-d", &action_values_ReadTree},
+	{"-e", &action_values_Text},
+	{"-g", &action_values_Text},
+	{"-i", &action_values_Text},
+	{"-j", &action_none},
+	{"-l", &action_values_Read},
+	{"-m", &action_values_Text},
+	{"-n", &action_turns_Format_List_flags_dry},
+	{"-o", &action_values_Text},
+	{"-q", &action_none},
+	{"-r", &action_values_Text},
+	{"-t", &action_values_Text},
+	{"-v", &action_none},
+	{"-z", &action_values_Write},
+}, operands: shape{head: []role{roleFormat, roleText}}}
 
 var syntaxMkfifo = syntax{style: gnu, options: []option{
 	{"--mode", &action_values_Text},
@@ -14691,11 +14889,41 @@ var syntaxMkfifo = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleWrite}}
 
 var syntaxMkfs = syntax{style: open, options: []option{
-	{"--list", &action_values_Text},
+	{"--label", &action_values_Text},
+	{"--type", &action_values_Text},
+	{"--uuid", &action_values_Text},
+	{"-L", &action_values_Text},
+	{"-N", &action_turns_Format_List_flags_dry},
+	{"-U", &action_values_Text},
+	{"-b", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-t", &action_values_Text},
+}, operands: shape{rest: roleFormat}}
+
+var syntaxMkfs_2evfat = syntax{options: []option{
+	{"-A", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_values_Text},
+	{"-F", &action_values_Text},
+	{"-I", &action_none},
+	{"-M", &action_values_Text},
+	{"-N", &action_values_Text},
 	{"-R", &action_values_Text},
+	{"-S", &action_values_Text},
+	{"-a", &action_none},
+	{"-b", &action_values_Text},
+	{"-c", &action_none},
 	{"-f", &action_values_Text},
-	{"-l", &action_values_Text},
-}, operands: shape{rest: roleWrite}, base: &action_effects_Destroy_ChangeSystem}
+	{"-g", &action_values_Text},
+	{"-h", &action_values_Text},
+	{"-i", &action_values_Text},
+	{"-l", &action_values_Read},
+	{"-m", &action_values_Read},
+	{"-n", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-v", &action_none},
+}, operands: shape{head: []role{roleFormat, roleText}}}
 
 var syntaxMknod = syntax{options: []option{
 	{"--mode", &action_values_Text},
@@ -15953,21 +16181,31 @@ var syntaxNvm = syntax{style: open, subs: []program{
 	{"x", &syntax_b805be8b7a5a},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
-var syntaxNvme = syntax{style: open, subs: []program{
-	{"delete-ns", &syntax_operands_rest_Text_base_effects_Destroy},
+var syntaxNvme = syntax{style: open, options: []option{
+	{"--human-readable", &action_none},
+	{"--namespace-id", &action_values_Text},
+	{"--output-format", &action_values_Text},
+	{"--verbose", &action_none},
+	{"-H", &action_none},
+	{"-n", &action_values_Text},
+	{"-o", &action_values_Text},
+	{"-v", &action_none},
+}, subs: []program{
+	{"*", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"delete-ns", &syntax_931cccb9a567},
 	{"endurance-log", &syntax_operands_rest_Text_base_class_readOnly},
 	{"error-log", &syntax_operands_rest_Text_base_class_readOnly},
-	{"format", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"format", &syntax_931cccb9a567},
 	{"fw-log", &syntax_operands_rest_Text_base_class_readOnly},
 	{"get-*", &syntax_operands_rest_Text_base_class_readOnly},
 	{"help", &syntax_operands_rest_Text_base_class_readOnly},
 	{"id-*", &syntax_operands_rest_Text_base_class_readOnly},
 	{"list*", &syntax_operands_rest_Text_base_class_readOnly},
-	{"sanitize", &syntax_operands_rest_Text_base_effects_Destroy},
+	{"sanitize", &syntax_931cccb9a567},
 	{"show-*", &syntax_operands_rest_Text_base_class_readOnly},
 	{"smart-log", &syntax_operands_rest_Text_base_class_readOnly},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+}}
 
 var syntaxObjcopy = syntax{style: open, options: []option{
 	{"--add-section", &action_values_Named},
@@ -16626,6 +16864,41 @@ var syntaxParallel = syntax{style: first, language: "shell", options: []option{
 	{"-u", &action_none},
 	{"-v", &action_none},
 }, operands: shape{rest: roleArgvStdin}, base: &action_class_localWrite_streams_in_Code_setIn}
+
+var syntaxParted = syntax{style: gnu | literal, options: []option{
+	{"--align", &action_values_Text},
+	{"--fix", &action_none},
+	{"--json", &action_none},
+	{"--list", &action_flags_dry},
+	{"--machine", &action_none},
+	{"--script", &action_none},
+	{"-a", &action_values_Text},
+	{"-f", &action_none},
+	{"-j", &action_none},
+	{"-l", &action_flags_dry},
+	{"-m", &action_none},
+	{"-s", &action_none},
+}, texts: []option{
+	{" align-check", &action_turns_Write_List_flags_dry},
+	{" cp ", &action_turns_Write_Write_flags_wet},
+	{" disk", &action_turns_Write_Write_flags_wet},
+	{" mk", &action_turns_Write_Write_flags_wet},
+	{" mo", &action_turns_Write_Write_flags_wet},
+	{" n ", &action_turns_Write_Write_flags_wet},
+	{" na", &action_turns_Write_Write_flags_wet},
+	{" print", &action_turns_Write_List_flags_dry},
+	{" r", &action_turns_Write_Write_flags_wet},
+	{" se", &action_turns_Write_Write_flags_wet},
+	{" t ", &action_turns_Write_Write_flags_wet},
+	{" to", &action_turns_Write_Write_flags_wet},
+}, operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_effects_Destroy_ChangeSystem}
+
+var syntaxPartprobe = syntax{options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"--summary", &action_none},
+	{"-d", &action_flags_dry},
+	{"-s", &action_none},
+}, operands: shape{rest: roleList}, base: &action_effects_ChangeSystem}
 
 var syntaxPass = syntax{style: open, subs: []program{
 	{"*", &syntax_9b7540114e1e},
@@ -18295,6 +18568,10 @@ var syntaxRenice = syntax{style: numeric, options: []option{
 	{"-u", &action_none},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
+var syntaxResize2fs = syntax{style: open, options: []option{
+	{"-P", &action_turns_Mend_List_flags_dry},
+}, operands: shape{head: []role{roleMend, roleText}}, base: &action_effects_ChangeSystem}
+
 var syntaxRev = syntax{operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxRg = syntax{style: numeric, options: []option{
@@ -19397,6 +19674,68 @@ var syntaxSetx = syntax{style: slash, why: "changes the environment of later pro
 	{"/x", &action_none},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
+var syntaxSfdisk = syntax{style: gnu, options: []option{
+	{"--activate", &action_turns_Write_Write_flags_wet},
+	{"--append", &action_turns_Write_Write_flags_wet},
+	{"--backup", &action_turns_Write_Write_flags_wet},
+	{"--backup-file", &action_values_Text},
+	{"--backup-pt-sectors", &action_turns_Write_Write_flags_wet},
+	{"--bytes", &action_none},
+	{"--color", &action_none},
+	{"--delete", &action_turns_Write_Write_flags_wet},
+	{"--disk-id", &action_turns_Write_Write_flags_wet},
+	{"--dump", &action_turns_Write_List_flags_dry},
+	{"--force", &action_none},
+	{"--json", &action_turns_Write_List_flags_dry},
+	{"--label", &action_values_Text},
+	{"--label-nested", &action_values_Text},
+	{"--list", &action_turns_Write_List_flags_dry},
+	{"--list-free", &action_turns_Write_List_flags_dry},
+	{"--list-types", &action_turns_Write_List_flags_dry},
+	{"--lock", &action_none},
+	{"--move-data", &action_turns_Write_Write_flags_wet},
+	{"--no-act", &action_turns_Write_List_flags_dry},
+	{"--no-reread", &action_none},
+	{"--no-tell-kernel", &action_none},
+	{"--output", &action_values_Text},
+	{"--part-attrs", &action_turns_Write_Write_flags_wet},
+	{"--part-label", &action_turns_Write_Write_flags_wet},
+	{"--part-type", &action_turns_Write_Write_flags_wet},
+	{"--part-uuid", &action_turns_Write_Write_flags_wet},
+	{"--partno", &action_values_Text},
+	{"--quiet", &action_none},
+	{"--relocate", &action_turns_Write_Write_flags_wet},
+	{"--reorder", &action_turns_Write_Write_flags_wet},
+	{"--show-geometry", &action_turns_Write_List_flags_dry},
+	{"--show-pt-geometry", &action_turns_Write_List_flags_dry},
+	{"--show-size", &action_turns_Write_List_flags_dry},
+	{"--verify", &action_turns_Write_List_flags_dry},
+	{"--wipe", &action_values_Text},
+	{"--wipe-partitions", &action_values_Text},
+	{"-A", &action_turns_Write_Write_flags_wet},
+	{"-F", &action_turns_Write_List_flags_dry},
+	{"-J", &action_turns_Write_List_flags_dry},
+	{"-N", &action_values_Text},
+	{"-O", &action_values_Text},
+	{"-T", &action_turns_Write_List_flags_dry},
+	{"-V", &action_turns_Write_List_flags_dry},
+	{"-W", &action_values_Text},
+	{"-X", &action_values_Text},
+	{"-Y", &action_values_Text},
+	{"-a", &action_turns_Write_Write_flags_wet},
+	{"-b", &action_turns_Write_Write_flags_wet},
+	{"-d", &action_turns_Write_List_flags_dry},
+	{"-f", &action_none},
+	{"-g", &action_turns_Write_List_flags_dry},
+	{"-l", &action_turns_Write_List_flags_dry},
+	{"-n", &action_turns_Write_List_flags_dry},
+	{"-o", &action_values_Text},
+	{"-q", &action_none},
+	{"-r", &action_turns_Write_Write_flags_wet},
+	{"-s", &action_turns_Write_List_flags_dry},
+	{"-w", &action_none},
+}, operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_effects_Destroy_ChangeSystem}
+
 var syntaxSftp = syntax{options: []option{
 	{"-4", &action_none},
 	{"-6", &action_none},
@@ -19429,6 +19768,79 @@ var syntaxSg = syntax{options: []option{
 	{"-", &action_none},
 	{"-c", &action_none},
 }, operands: shape{head: []role{roleText, roleShell}}, base: &action_effects_ChangePrivilege}
+
+var syntaxSgdisk = syntax{style: gnu, options: []option{
+	{"--adjust-main-table", &action_8aa0327f1b3a},
+	{"--attributes", &action_8aa0327f1b3a},
+	{"--backup", &action_values_Write},
+	{"--change-name", &action_8aa0327f1b3a},
+	{"--clear", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--delete", &action_8aa0327f1b3a},
+	{"--disk-guid", &action_8aa0327f1b3a},
+	{"--display-alignment", &action_none},
+	{"--end-of-largest", &action_none},
+	{"--first-aligned-in-largest", &action_none},
+	{"--first-in-largest", &action_none},
+	{"--gpttombr", &action_8aa0327f1b3a},
+	{"--hybrid", &action_8aa0327f1b3a},
+	{"--info", &action_values_Text},
+	{"--largest-new", &action_8aa0327f1b3a},
+	{"--list-types", &action_none},
+	{"--load-backup", &action_ea6df822ea3e},
+	{"--mbrtogpt", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--move-second-header", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--new", &action_8aa0327f1b3a},
+	{"--partition-guid", &action_8aa0327f1b3a},
+	{"--pretend", &action_flags_dry},
+	{"--print", &action_none},
+	{"--print-mbr", &action_none},
+	{"--randomize-guids", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--recompute-chs", &action_8aa0327f1b3a},
+	{"--replicate", &action_ff5480df2aee},
+	{"--resize-table", &action_8aa0327f1b3a},
+	{"--set-alignment", &action_values_Text},
+	{"--sort", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--transpose", &action_8aa0327f1b3a},
+	{"--typecode", &action_8aa0327f1b3a},
+	{"--verify", &action_none},
+	{"--zap", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--zap-all", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-A", &action_8aa0327f1b3a},
+	{"-C", &action_8aa0327f1b3a},
+	{"-D", &action_none},
+	{"-E", &action_none},
+	{"-F", &action_none},
+	{"-G", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-L", &action_none},
+	{"-N", &action_8aa0327f1b3a},
+	{"-O", &action_none},
+	{"-P", &action_flags_dry},
+	{"-R", &action_ff5480df2aee},
+	{"-S", &action_8aa0327f1b3a},
+	{"-U", &action_8aa0327f1b3a},
+	{"-Z", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-a", &action_values_Text},
+	{"-b", &action_values_Write},
+	{"-c", &action_8aa0327f1b3a},
+	{"-d", &action_8aa0327f1b3a},
+	{"-e", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-f", &action_none},
+	{"-g", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-h", &action_8aa0327f1b3a},
+	{"-i", &action_values_Text},
+	{"-j", &action_8aa0327f1b3a},
+	{"-l", &action_ea6df822ea3e},
+	{"-m", &action_8aa0327f1b3a},
+	{"-n", &action_8aa0327f1b3a},
+	{"-o", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-p", &action_none},
+	{"-r", &action_8aa0327f1b3a},
+	{"-s", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-t", &action_8aa0327f1b3a},
+	{"-u", &action_8aa0327f1b3a},
+	{"-v", &action_none},
+	{"-z", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+}, operands: shape{head: []role{roleList}}}
 
 var syntaxSh = syntax{style: first | plus | apart, language: "shell", options: []option{
 	{"+B", &action_none},
@@ -19591,6 +20003,7 @@ var syntaxShield = syntax{style: open, subs: []program{
 	{"hook", &syntaxShield_Hook},
 	{"mcp", &syntaxShield_Mcp},
 	{"score", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+	{"serve", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"service", &syntaxShield_Service},
 	{"session", &syntaxShield_Service},
 }, operands: shape{rest: roleMaybeFile}}
@@ -21763,6 +22176,29 @@ var syntaxTtyd = syntax{style: first | open, why: "gives others a shell", option
 	{"-w", &action_none},
 }, operands: shape{rest: roleArgv}, base: &action_class_network_effects_Listen_RemoteShell}
 
+var syntaxTune2fs = syntax{style: open, options: []option{
+	{"--list", &action_turns_Mend_List_flags_dry},
+	{"-C", &action_values_Text},
+	{"-E", &action_values_Text},
+	{"-I", &action_values_Text},
+	{"-J", &action_values_Text},
+	{"-L", &action_values_Text},
+	{"-M", &action_values_Text},
+	{"-O", &action_values_Text},
+	{"-Q", &action_values_Text},
+	{"-T", &action_values_Text},
+	{"-U", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-e", &action_values_Text},
+	{"-g", &action_values_Text},
+	{"-i", &action_values_Text},
+	{"-l", &action_turns_Mend_List_flags_dry},
+	{"-m", &action_values_Text},
+	{"-o", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-u", &action_values_Text},
+}, operands: shape{rest: roleMend}, base: &action_effects_ChangeSystem}
+
 var syntaxTurso = syntax{style: open, service: "service", texts: []option{
 	{"--delete", &action_effects_ChangeRemote_verb_delete},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
@@ -22669,6 +23105,32 @@ var syntaxWipe = syntax{options: []option{
 	{"-v", &action_none},
 }, operands: shape{rest: roleDeleteTree}, base: &action_effects_Destroy}
 
+var syntaxWipefs = syntax{style: gnu, options: []option{
+	{"--all", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--backup", &action_class_localWrite},
+	{"--force", &action_none},
+	{"--json", &action_none},
+	{"--lock", &action_values_Text_attached},
+	{"--no-act", &action_turns_List_List_flags_dry},
+	{"--noheadings", &action_none},
+	{"--offset", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"--output", &action_values_Text},
+	{"--parsable", &action_none},
+	{"--quiet", &action_none},
+	{"--types", &action_values_Text},
+	{"-J", &action_none},
+	{"-O", &action_values_Text},
+	{"-a", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-b", &action_class_localWrite},
+	{"-f", &action_none},
+	{"-i", &action_none},
+	{"-n", &action_turns_List_List_flags_dry},
+	{"-o", &action_effects_Destroy_ChangeSystem_turns_List_Write},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-t", &action_values_Text},
+}, operands: shape{rest: roleList}}
+
 var syntaxWmic = syntax{style: slash | expr, why: "changes the system, or runs code straight from the network", options: []option{
 	{"/format", &action_values_MaybeScript},
 	{"/namespace", &action_values_Text},
@@ -22759,6 +23221,17 @@ var syntaxXclip = syntax{style: long, options: []option{
 	{"-t", &action_values_Text},
 	{"-target", &action_values_Text},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxXfs_repair = syntax{style: open, options: []option{
+	{"--no-action", &action_turns_Mend_List_flags_dry},
+	{"-c", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-m", &action_values_Text},
+	{"-n", &action_turns_Mend_List_flags_dry},
+	{"-o", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-t", &action_values_Text},
+}, operands: shape{rest: roleMend}, base: &action_effects_ChangeSystem}
 
 var syntaxXset = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
@@ -22956,7 +23429,20 @@ var syntaxZdiff = syntax{style: gnu | numeric, options: []option{
 	{"-y", &action_none},
 }, operands: shape{head: []role{roleRead, roleRead}}, base: &action_streams_out_Input_setOut}
 
-var syntaxZfs = syntax{style: open, subs: []program{
+var syntaxZfs = syntax{style: open, options: []option{
+	{"-H", &action_none},
+	{"-L", &action_none},
+	{"-P", &action_none},
+	{"-d", &action_values_Text},
+	{"-o", &action_values_Text},
+	{"-p", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_values_Text},
+	{"-t", &action_values_Text},
+	{"-v", &action_none},
+	{"-x", &action_none},
+}, subs: []program{
+	{"*", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"clear", &syntax_931cccb9a567},
 	{"delete", &syntax_931cccb9a567},
 	{"delete-missing", &syntax_931cccb9a567},
@@ -22982,7 +23468,7 @@ var syntaxZfs = syntax{style: open, subs: []program{
 	{"status", &syntax_operands_rest_Text_base_class_readOnly},
 	{"usage", &syntax_operands_rest_Text_base_class_readOnly},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
-}, groups: []string{"balance", "device", "filesystem", "property", "qgroup", "quota", "scrub", "subvolume"}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+}, groups: []string{"balance", "device", "filesystem", "property", "qgroup", "quota", "scrub", "subvolume"}}
 
 var syntaxZip = syntax{style: long | bundled | numeric, options: []option{
 	{"--encrypt", &action_none},
@@ -23300,6 +23786,7 @@ var action_668836957217 = action{effects: []effect.Kind{effect.ReadSecret}, stre
 var action_71a78087b0cf = action{class: network, streams: streams{in: Upload, setIn: true, out: Download, setOut: true}, flags: tells}
 var action_8020e15c8161 = action{class: network, streams: streams{out: Download, setOut: true}, flags: database}
 var action_8314999bf246 = action{values: []role{roleEncoded}, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text, flags: stop}
+var action_8aa0327f1b3a = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
 var action_8af0ede3af90 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_8c0dc7d9a4af = action{streams: streams{out: Input, setOut: true}, operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleWrite}, {roleFolder, roleReadTree}}}
 var action_9e33e3d1a357 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text, flags: stop}
@@ -23370,6 +23857,7 @@ var action_dc51f054738d = action{class: localWrite, streams: streams{out: Data, 
 var action_e62f5a518444 = action{class: localWrite, operands: &shape_rest_Text, turns: []turn{{roleArchive, roleRead}, {roleFolder, roleWriteTree}}, here: roleWriteTree}
 var action_e94404000ca7 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, verb: "grant"}
 var action_ea31d6cff035 = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Data, setIn: true}, flags: reject, verb: "redirect"}
+var action_ea6df822ea3e = action{values: []role{roleRead}, effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
 var action_effects_ChangeGuard = action{effects: []effect.Kind{effect.ChangeGuard}}
 var action_effects_ChangePrivilege = action{effects: []effect.Kind{effect.ChangePrivilege}}
 var action_effects_ChangeRemote = action{effects: []effect.Kind{effect.ChangeRemote}}
@@ -23397,8 +23885,10 @@ var action_effects_Destroy = action{effects: []effect.Kind{effect.Destroy}}
 var action_effects_Destroy_ChangeRemote = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}}
 var action_effects_Destroy_ChangeRemote_verb_delete = action{effects: []effect.Kind{effect.Destroy, effect.ChangeRemote}, verb: "delete"}
 var action_effects_Destroy_ChangeSystem = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}}
+var action_effects_Destroy_ChangeSystem_turns_List_Write = action{effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
 var action_effects_Destroy_operands_rest_Text = action{effects: []effect.Kind{effect.Destroy}, operands: &shape_rest_Text}
 var action_effects_Destroy_streams_in_Data_setIn = action{effects: []effect.Kind{effect.Destroy}, streams: streams{in: Data, setIn: true}}
+var action_effects_Destroy_turns_Read_Write = action{effects: []effect.Kind{effect.Destroy}, turns: []turn{{roleRead, roleWrite}}}
 var action_effects_Destroy_turns_System_Text = action{effects: []effect.Kind{effect.Destroy}, turns: []turn{{roleSystem, roleText}}}
 var action_effects_Dynamic = action{effects: []effect.Kind{effect.Dynamic}}
 var action_effects_Listen = action{effects: []effect.Kind{effect.Listen}}
@@ -23419,6 +23909,7 @@ var action_empty_ListTree = action{empty: roleListTree}
 var action_empty_ReadTree_flags_recursive = action{empty: roleReadTree, flags: recursive}
 var action_empty_SecretAll = action{empty: roleSecretAll}
 var action_empty_WriteTree = action{empty: roleWriteTree}
+var action_ff5480df2aee = action{values: []role{roleWrite}, effects: []effect.Kind{effect.Destroy, effect.ChangeSystem}, turns: []turn{{roleList, roleWrite}}}
 var action_flags_dry = action{flags: dry}
 var action_flags_near = action{flags: near}
 var action_flags_notHere = action{flags: notHere}
@@ -23477,7 +23968,10 @@ var action_turns_Compress_Read = action{turns: []turn{{roleCompress, roleRead}}}
 var action_turns_Delete_Text = action{turns: []turn{{roleDelete, roleText}}}
 var action_turns_Edit_Read = action{turns: []turn{{roleEdit, roleRead}}}
 var action_turns_Edit_ReadTree = action{turns: []turn{{roleEdit, roleReadTree}}}
+var action_turns_Format_List_flags_dry = action{turns: []turn{{roleFormat, roleList}}, flags: dry}
 var action_turns_List_Chmod = action{turns: []turn{{roleList, roleChmod}}}
+var action_turns_List_List_flags_dry = action{turns: []turn{{roleList, roleList}}, flags: dry}
+var action_turns_Mend_List_flags_dry = action{turns: []turn{{roleMend, roleList}}, flags: dry}
 var action_turns_Move_Edit = action{turns: []turn{{roleMove, roleEdit}}}
 var action_turns_Move_Read = action{turns: []turn{{roleMove, roleRead}}}
 var action_turns_Read_Edit = action{turns: []turn{{roleRead, roleEdit}}}
@@ -23489,7 +23983,9 @@ var action_turns_Text_Over = action{turns: []turn{{roleText, roleOver}}}
 var action_turns_Text_Read = action{turns: []turn{{roleText, roleRead}}}
 var action_turns_Write_Delete = action{turns: []turn{{roleWrite, roleDelete}}}
 var action_turns_Write_Edit = action{turns: []turn{{roleWrite, roleEdit}}}
+var action_turns_Write_List_flags_dry = action{turns: []turn{{roleWrite, roleList}}, flags: dry}
 var action_turns_Write_WriteTree_flags_recursive = action{turns: []turn{{roleWrite, roleWriteTree}}, flags: recursive}
+var action_turns_Write_Write_flags_wet = action{turns: []turn{{roleWrite, roleWrite}}, flags: wet}
 var action_values_AppleScript_operands_rest_Text = action{values: []role{roleAppleScript}, operands: &shape_rest_Text}
 var action_values_Archive = action{values: []role{roleArchive}}
 var action_values_Argv = action{values: []role{roleArgv}}

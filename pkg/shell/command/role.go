@@ -235,6 +235,15 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 	case roleBeside:
 		r.touch(effect.ReadFile, w, tree)
 		r.beside(w)
+	case roleFormat:
+		r.touch(effect.WriteFile, w, false)
+		if w.Pattern {
+			r.effect(effect.Destroy)
+			r.effect(effect.ChangeSystem)
+		}
+	case roleMend:
+		r.touch(effect.WriteFile, w, false)
+		r.use.Touches[len(r.use.Touches)-1].Mends = true
 	case roleStore:
 		r.touch(effect.ReadFile, w, false)
 		r.store = w

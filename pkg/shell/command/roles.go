@@ -19,6 +19,8 @@ const (
 	roleEditTree       // a folder of such files
 	roleCompress       // a file that is replaced by one with or without a suffix
 	roleBeside         // a file that is read, and one of its name with an ending that is written beside it
+	roleFormat         // a disk or the image of one, which gets a new content
+	roleMend           // one that is changed and keeps its content
 	roleStore          // a database in a file, written where something in it is changed
 	roleDelete         // a file, or with the recursive flag a folder
 	roleDeleteTree
