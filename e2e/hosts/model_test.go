@@ -23,7 +23,7 @@ type call struct {
 
 // named is what hosts call the tools of a kind.
 var named = map[string][]string{
-	"shell": {"Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "run_commands", "Execute"},
+	"shell": {"Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "run_commands", "Execute", "exec"},
 	"write": {"Write", "write_file", "create", "Create", "editor", "write"},
 	"agent": {"Agent", "agent", "Task", "task", "spawn_agent", "invoke_agent"},
 	"wait":  {"wait_agent", "wait"},
@@ -107,7 +107,8 @@ func (m *model) answer(in talk) answer {
 		i := -1
 		switch c.kind {
 		case "mcp":
-			i = slices.IndexFunc(tools, func(t tool) bool { return strings.HasSuffix(t.name, c.text) })
+			plain := func(name string) string { return strings.ReplaceAll(name, "-", "_") } // as Codex calls it
+			i = slices.IndexFunc(tools, func(t tool) bool { return strings.HasSuffix(plain(t.name), plain(c.text)) })
 			// Qwen Code does not show its models all tools; this one calls the others.
 			if j := slices.IndexFunc(tools, func(t tool) bool { return t.name == "tool_call" }); i < 0 && j >= 0 {
 				m.proposed = true

@@ -37,8 +37,11 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// serve is a server with something of each kind.
-func serve() error {
+// serve serves newServer on standard input and output.
+func serve() error { return newServer().Run(context.Background(), &mcp.StdioTransport{}) }
+
+// newServer returns a server with something of each kind.
+func newServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, &mcp.ServerOptions{Instructions: "Tools for tests."})
 	type in struct {
 		Path string `json:"path"`
@@ -66,7 +69,7 @@ func serve() error {
 	s.AddPrompt(&mcp.Prompt{Name: "p"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}}}, nil
 	})
-	return s.Run(context.Background(), &mcp.StdioTransport{})
+	return s
 }
 
 // connect connects an SDK client to a server behind shield, under the policy that

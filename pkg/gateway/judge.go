@@ -23,8 +23,9 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
-	if why := g.answersWhatWasAsked(c, m.params); why != "" {
-		return "blocked by shield: " + why
+	if !g.wasAsked(c, m.params) {
+		c.misplaced = true
+		return "blocked by shield: it answers what the server has not asked for this request"
 	}
 	a, err := action.Parse(p.record(m.id, g.opts.Session))
 	if err != nil {

@@ -26,6 +26,12 @@ var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, e
 // it may run.
 var brought = bits([]effect.Label{effect.LabelNetwork, effect.LabelDecoded})
 
+// foreign are those and that of clones.
+var foreign = brought | bits([]effect.Label{effect.LabelUntrusted})
+
+// Brought reports whether a file of some labels came from elsewhere.
+func Brought(labels []effect.Label) bool { return bits(labels)&foreign != 0 }
+
 func bits(labels []effect.Label) (b byte) {
 	for _, l := range labels {
 		if i := slices.Index(fileLabels[:], l); i >= 0 {
@@ -202,6 +208,9 @@ func keyOf(path string) string { return strings.TrimPrefix(string(fileKey(path))
 // lookUp returns the labels of a file by its own path or that of a folder above.
 func (s *Session) lookUp(name string) (b byte, found bool) {
 	if e, ok := s.files[name]; ok {
+		return e.labels, true
+	}
+	if e, ok := s.files[strings.TrimSuffix(name, path.Ext(name))+effect.AnySuffix]; ok {
 		return e.labels, true
 	}
 	for dir := path.Dir(name); len(s.files) > 0; dir = path.Dir(dir) {

@@ -56,7 +56,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 // without clones of places that are trusted.
 func apart(c *analysis.Case) []effect.File {
 	trusted := trusted(c)
-	return slices.DeleteFunc(slices.Clone(c.Files), func(f effect.File) bool {
+	return slices.DeleteFunc(slices.Concat(c.Files, copies(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
 			return true
 		}
@@ -77,6 +77,24 @@ func moves(c *analysis.Case) bool {
 		}
 		return true
 	})
+}
+
+// copies returns what an action writes that reads or moves a private file: which of it
+// went where is not known.
+func copies(c *analysis.Case) (out []effect.File) {
+	place := c.At()
+	own := func(e effect.Effect) bool {
+		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && !e.Possible && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && private(&e, place.Home)
+	}
+	if !slices.ContainsFunc(c.Effects, own) {
+		return nil
+	}
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern && e.Path != "" {
+			out = append(out, effect.File{Path: e.Path, Tree: e.Recursive, Labels: []effect.Label{effect.LabelPrivate}})
+		}
+	}
+	return out
 }
 
 type learner struct {

@@ -85,7 +85,11 @@ func (r *Record) encode() []byte {
 	return append(out, body...)
 }
 
+// decode returns the record in data, nil if there is none.
 func decode(data []byte) (*Record, error) {
+	if data == nil {
+		return nil, nil
+	}
 	if len(data) < 4 {
 		return nil, ErrDamaged
 	}
@@ -102,17 +106,13 @@ func decode(data []byte) (*Record, error) {
 
 // record returns a session's record, nil if there is none.
 func record(sh shelf, group []byte) (*Record, error) {
-	data := sh.Get(group, recordKey)
-	if data == nil {
-		return nil, nil
-	}
-	return decode(data)
+	return decode(sh.Get(group, recordKey))
 }
 
 // records calls fn with every record. One that is damaged is an error.
 func records(sh shelf, fn func(group []byte, r *Record) error) error {
-	return sh.Groups(func(name []byte) error {
-		r, err := record(sh, name)
+	return sh.Groups(recordKey, func(name, data []byte) error {
+		r, err := decode(data)
 		if err != nil || r == nil {
 			return err
 		}
@@ -416,8 +416,8 @@ func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error)
 func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared int, err error) {
 	err = s.shelf.change(ctx, func(sh shelf) error {
 		var drop [][]byte
-		err := sh.Groups(func(group []byte) error {
-			r, err := record(sh, group)
+		err := sh.Groups(recordKey, func(group, data []byte) error {
+			r, err := decode(data)
 			switch {
 			case choose == nil:
 			case err != nil:

@@ -18,6 +18,7 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 	words := commandWords(argv)
 	base := programName(name)
 	words[0].Text = base
+	s.installed(base, argv[0].From)
 	return s.listedProgram(base, words, argv, io)
 }
 
@@ -282,7 +283,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			if t.Sent {
 				f.sent = append(f.sent, sent{v, content, t.Recursive})
 			}
-			if t.Kind == effect.ReadFile && !credentialOption(argv, t.Word) {
+			if t.Kind == effect.ReadFile && (use.Stdout == command.Input || use.Stdout == command.Decoded || !credentialOption(argv, t.Word)) {
 				b.Add(content)
 				f.nreads++
 			}

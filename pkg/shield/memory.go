@@ -107,6 +107,19 @@ func (r *recall) Origin(path string) []effect.Label {
 	return r.session().Origin(path)
 }
 
+func (r *recall) Brought() (paths []string) {
+	if r.known == nil {
+		return r.session().Brought()
+	}
+	for path, labels := range r.known {
+		if path != flowing && session.Brought(labels) {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
 func (r *recall) After(kinds []string, within time.Duration, actions int) bool {
 	return r.session().After(kinds, within, actions)
 }

@@ -174,11 +174,12 @@ func (v boltView) each(at place, fn func(key, value []byte) error) error {
 	return nil
 }
 
-func (v boltView) groups(shelf string, fn func(name []byte) error) error {
-	if b := v.Bucket([]byte(shelf)); b != nil {
-		return b.ForEachBucket(fn)
+func (v boltView) groups(shelf string, key []byte, fn func(name, value []byte) error) error {
+	b := v.Bucket([]byte(shelf))
+	if b == nil {
+		return nil
 	}
-	return nil
+	return b.ForEachBucket(func(name []byte) error { return fn(name, b.Bucket(name).Get(key)) })
 }
 
 func (v boltView) put(at place, key, value []byte) error {

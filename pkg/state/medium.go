@@ -29,8 +29,8 @@ type view interface {
 	now() instant
 	get(at place, key []byte) []byte // nil if there is none
 	each(at place, fn func(key, value []byte) error) error
-	groups(shelf string, fn func(name []byte) error) error
-	put(at place, key, value []byte) error // a nil value removes
+	groups(shelf string, key []byte, fn func(name, value []byte) error) error // with the value of key in each
+	put(at place, key, value []byte) error                                    // a nil value removes
 	drop(at place) error
 	restamp(shelf string) error
 }

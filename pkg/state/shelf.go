@@ -34,8 +34,11 @@ func (s *Store) LookShelf(ctx context.Context, name string, fn func(*Shelf) erro
 
 func (sh *Shelf) place(group []byte) place { return place{sh.name, string(group)} }
 
-// Groups calls fn with the name of each group, until it returns an error.
-func (sh *Shelf) Groups(fn func(name []byte) error) error { return sh.t.groups(sh.name, fn) }
+// Groups calls fn with the name of each group and its value of key, nil if it has
+// none, until fn returns an error.
+func (sh *Shelf) Groups(key []byte, fn func(name, value []byte) error) error {
+	return sh.t.groups(sh.name, key, fn)
+}
 
 // Get returns a value, or nil if there is none. It is good until the
 // transaction ends.

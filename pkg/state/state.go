@@ -53,6 +53,10 @@ type Options struct {
 	// missing file for a first start.
 	Used func() (string, error)
 
+	// Remote is a store that machines share. nil keeps everything in the file;
+	// with it, only the head of the audit log is there.
+	Remote *Remote
+
 	// LockWait is how long a transaction waits for other processes; 0 means
 	// [LockWait].
 	LockWait time.Duration
@@ -84,11 +88,25 @@ func Open(dir string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	file := &queue{medium: newBoltFile(dir, opts), loc: opts.Location}
-	return &Store{opts: opts, file: file, values: file}, nil
+	s := &Store{opts: opts, file: file, values: file}
+	if opts.Remote != nil {
+		shared, err := newRemote(dir, opts.Remote, opts.Clock)
+		if err != nil {
+			return nil, err
+		}
+		s.values = &queue{medium: shared, loc: opts.Location}
+	}
+	return s, nil
 }
 
-// Close waits for transactions that have begun and frees the files that are open.
-func (s *Store) Close() error { return s.file.close() }
+// Close waits for transactions that have begun and frees what is open.
+func (s *Store) Close() error {
+	err := s.file.close()
+	if s.values != s.file {
+		err = errors.Join(err, s.values.close())
+	}
+	return err
+}
 
 // checkFolder makes sure that no other user can replace what is in the folder.
 func checkFolder(dir string) error {
