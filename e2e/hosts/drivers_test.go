@@ -153,12 +153,4 @@ trust_level = "trusted"
 		off:    switched{args: []string{"--no-extensions"}, unseen: true},
 		resume: []string{"--continue", "-p", "--provider", "fake", "--model", "fake-model", "--offline", "go on"},
 	},
-	{
-		name: "openclaw", program: ".bin/openclaw",
-		files: map[string]string{".openclaw/openclaw.json": `{"models": {"mode": "replace", "providers": {"fake": {"baseUrl": "@URL@/v1", "apiKey": "x", "api": "openai-completions",
- "models": [{"id": "fake-model", "name": "fake", "reasoning": false, "input": ["text"], "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "contextWindow": 128000, "maxTokens": 4000}]}}},
- "mcp": {"servers": {"probe": {"command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}, "plugins": {"entries": {"shield": {"enabled": true}}}}`},
-		args: []string{"agent", "exec", "run it", "--model", "fake/fake-model", "--code-mode", "direct", "--json"},
-		off:  switched{file: ".openclaw/openclaw.json", members: object{"plugins": object{"enabled": false}}},
-	},
 }

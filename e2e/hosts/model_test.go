@@ -23,7 +23,7 @@ type call struct {
 
 // named is what hosts call the tools of a kind.
 var named = map[string][]string{
-	"shell": {"Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "run_commands", "Execute", "exec"},
+	"shell": {"Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "run_commands", "Execute"},
 	"write": {"Write", "write_file", "create", "Create", "editor", "write"},
 	"agent": {"Agent", "agent", "Task", "task", "spawn_agent", "invoke_agent"},
 	"wait":  {"wait_agent", "wait"},
