@@ -61,6 +61,18 @@ func serveHTTP(t *testing.T, settings, servers string) (urls map[string]string, 
 	return urls, command
 }
 
+// connectHTTP connects an SDK client to a server that shield serves.
+func connectHTTP(t *testing.T, _ string, server ...string) *mcp.ClientSession {
+	t.Helper()
+	urls, _ := serveHTTP(t, "", fmt.Sprintf("    - {name: s, command: [%s]}\n", strings.Join(server, ", ")))
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: urls["s"]}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // TestServe goes through what a client does over HTTP, in each version of the
 // protocol, before a server on standard input and output and before those over
 // HTTP, with sessions and without.

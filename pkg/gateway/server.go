@@ -98,7 +98,7 @@ func (g *Gateway) serverAnswer(r *route, m *message) error {
 		g.refuse(c, "its result is not an object")
 		return nil
 	}
-	if result["resultType"] == "input_required" {
+	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
 		if why := g.inputs(c, result); why != "" {
 			g.refuse(c, why)
 			return nil
