@@ -165,8 +165,8 @@ func TestSDK(t *testing.T) {
 	}
 }
 
-// TestServersFromNpm goes through servers that people use, in the folder that
-// SHIELD_MCP names: npm install there @modelcontextprotocol/server-everything and
+// TestServersFromNpm goes through servers that people use, over both transports, in
+// the folder that SHIELD_MCP names: npm install there @modelcontextprotocol/server-everything and
 // @modelcontextprotocol/server-filesystem.
 func TestServersFromNpm(t *testing.T) {
 	t.Parallel()
@@ -178,13 +178,24 @@ func TestServersFromNpm(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
+	for transport, connect := range map[string]func(t *testing.T, dir string, server ...string) *mcp.ClientSession{
+		"stdio": func(t *testing.T, dir string, server ...string) *mcp.ClientSession {
+			return connect(t, dir, "", nil, server...)
+		},
+		"http": connectHTTP,
+	} {
+		t.Run(transport, func(t *testing.T) { testServersFromNpm(t, node, modules, connect) })
+	}
+}
+
+func testServersFromNpm(t *testing.T, node, modules string, connect func(t *testing.T, dir string, server ...string) *mcp.ClientSession) {
 	t.Run("filesystem", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("hello"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := connect(t, dir, "", nil, node, filepath.Join(modules, "server-filesystem", "dist", "index.js"), dir)
+		s := connect(t, dir, node, filepath.Join(modules, "server-filesystem", "dist", "index.js"), dir)
 		for _, one := range []struct {
 			name      string
 			arguments map[string]any
@@ -208,7 +219,7 @@ func TestServersFromNpm(t *testing.T) {
 	})
 	t.Run("everything", func(t *testing.T) {
 		t.Parallel()
-		s := connect(t, t.TempDir(), "", nil, node, filepath.Join(modules, "server-everything", "dist", "index.js"), "stdio")
+		s := connect(t, t.TempDir(), node, filepath.Join(modules, "server-everything", "dist", "index.js"), "stdio")
 		var names []string
 		for tool, err := range s.Tools(t.Context(), nil) {
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,19 +17,25 @@ import (
 	"github.com/shieldcli/shield/internal/reexec"
 )
 
-// serveHTTP has shield serve the servers of a settings file, and returns the
-// addresses by their names.
-func serveHTTP(t *testing.T, policy, servers string) map[string]string {
+// serveHTTP has shield serve servers, with some settings of mcp, and returns their
+// addresses by their names, and a function that returns another command of the
+// same user.
+func serveHTTP(t *testing.T, settings, servers string) (urls map[string]string, command func(args ...string) *exec.Cmd) {
 	t.Helper()
 	home := t.TempDir()
 	file := filepath.Join(home, "shield.yaml")
-	if err := os.WriteFile(file, []byte("policy: "+policy+"\nsession: {max_denials: 1000}\nmcp:\n  listen: 127.0.0.1:0\n  servers:\n"+servers), 0o600); err != nil {
+	text := "policy: permissive\nsession: {max_denials: 1000}\nmcp:\n  listen: 127.0.0.1:0\n" + settings + "  servers:\n" + servers
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := reexec.Command(t, "shield")
-	c.Args = append(c.Args, "mcp", "serve", "--config", file)
-	c.Env = append(c.Env, "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=")
-	c.Dir = t.TempDir()
+	command = func(args ...string) *exec.Cmd {
+		c := reexec.Command(t, "shield")
+		c.Args = append(append(c.Args, "mcp"), args...)
+		c.Env = append(c.Env, "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "SHIELD_CONFIG="+file)
+		c.Dir = home
+		return c
+	}
+	c := command("serve")
 	c.Stderr = nil
 	errs, err := c.StderrPipe()
 	if err != nil {
@@ -41,7 +48,7 @@ func serveHTTP(t *testing.T, policy, servers string) map[string]string {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
-	urls := map[string]string{}
+	urls = map[string]string{}
 	in := bufio.NewScanner(errs)
 	for len(urls) < strings.Count(servers, "name:") && in.Scan() {
 		if _, url, ok := strings.Cut(in.Text(), "mcp serve: http"); ok {
@@ -51,7 +58,19 @@ func serveHTTP(t *testing.T, policy, servers string) map[string]string {
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, errs) }()
-	return urls
+	return urls, command
+}
+
+// connectHTTP connects an SDK client to a server that shield serves.
+func connectHTTP(t *testing.T, _ string, server ...string) *mcp.ClientSession {
+	t.Helper()
+	urls, _ := serveHTTP(t, "", fmt.Sprintf("    - {name: s, command: [%s]}\n", strings.Join(server, ", ")))
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: urls["s"]}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // TestServe goes through what a client does over HTTP, in each version of the
@@ -69,7 +88,7 @@ func TestServe(t *testing.T) {
 		t.Cleanup(s.Close)
 		servers += fmt.Sprintf("    - name: %s\n      url: %s\n", name, s.URL)
 	}
-	urls := serveHTTP(t, "permissive", servers)
+	urls, _ := serveHTTP(t, "", servers)
 	for name, url := range urls {
 		for _, version := range mcp.SupportedProtocolVersions() {
 			t.Run(name+" "+version, func(t *testing.T) {

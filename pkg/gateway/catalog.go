@@ -23,6 +23,7 @@ type catalog struct {
 	pages   map[string]*listing // by the cursor that asks for more of them
 	begun   bool                // a list of tools has come in
 	lists   int                 // of tools that are under way
+	rounds  int                 // lists of tools so far
 	states  map[string]bool     // digests of a request and of the state that the server gave for it
 	given   []string            // the states in order
 }

@@ -79,7 +79,7 @@ type Gateway struct {
 	calls    map[string]*call // the client's, by canonical id
 	late     map[string]bool  // taken back by the client when the server had them already
 	asked    map[string]bool  // the server's, by canonical id
-	fresh    bool             // the client has listed tools since it was last told that they changed
+	known    int              // lists that were begun when the client was last told that tools changed; -1 if it was not
 	owned    int              // requests of the gateway's own
 	unasked  int
 	refused  int
@@ -124,7 +124,7 @@ func New(opts Options) *Gateway {
 func newGateway(opts Options, k *catalog) *Gateway {
 	return &Gateway{
 		opts: opts, catalog: k, maxFrame: maxFrame, maxQueue: maxQueue,
-		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{},
+		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{}, known: -1,
 	}
 }
 

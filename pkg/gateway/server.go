@@ -98,7 +98,7 @@ func (g *Gateway) serverAnswer(r *route, m *message) error {
 		g.refuse(c, "its result is not an object")
 		return nil
 	}
-	if result["resultType"] == "input_required" {
+	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
 		if why := g.inputs(c, result); why != "" {
 			g.refuse(c, why)
 			return nil
@@ -212,13 +212,9 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 		delete(g.asked, key)
 		g.mu.Unlock()
 	case "notifications/tools/list_changed":
-		g.mu.Lock()
-		if !g.fresh {
-			g.mu.Unlock()
-			return nil // the client knows
+		if g.knowsOfChange() {
+			return nil
 		}
-		g.fresh = false
-		g.mu.Unlock()
 	default:
 		if !strings.HasPrefix(m.method, "notifications/") {
 			drop = "MCP has none of that name"
@@ -238,6 +234,19 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 		r.tell(rebuilt(m, "params", out))
 	}
 	return nil
+}
+
+// knowsOfChange reports whether the client was told that tools have changed since
+// any were listed, and takes it as told.
+func (g *Gateway) knowsOfChange() bool {
+	g.catalog.mu.Lock()
+	rounds := g.catalog.rounds
+	g.catalog.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known := g.known == rounds
+	g.known = rounds
+	return known
 }
 
 // progresses returns the route of the client's request that has the progress
