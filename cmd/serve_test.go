@@ -29,7 +29,7 @@ func newServer(t *testing.T, w World) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{w: &w, patience: time.Hour, program: program}
+	s := &server{w: &w, patience: time.Hour, program: program, metrics: service.NewMetrics()}
 	t.Cleanup(s.pool.Clear)
 	return s
 }

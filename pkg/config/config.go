@@ -9,6 +9,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,6 +39,7 @@ type Settings struct {
 	Trusted      Trusted    `yaml:"trusted" json:"trusted"`
 	Session      Session    `yaml:"session" json:"session"`
 	MCP          MCP        `yaml:"mcp" json:"mcp"`
+	Serve        Serve      `yaml:"serve" json:"serve"`
 	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
 }
 
@@ -150,6 +152,15 @@ type MCP struct {
 	Sampling string `yaml:"sampling" json:"sampling"` // deny or allow: whether servers may use the client's model
 }
 
+// Serve settings are those of the service for other machines. No Listen means that it
+// answers at its socket alone.
+type Serve struct {
+	Listen     string `yaml:"listen" json:"listen"`           // HOST:PORT
+	TLSCert    string `yaml:"tls_cert" json:"tls_cert"`       // file of PEM certificates
+	TLSKey     string `yaml:"tls_key" json:"tls_key"`         // file with the key of the first, with no access for others
+	TokensFile string `yaml:"tokens_file" json:"tokens_file"` // file with a line NAME TOKEN for each who may ask, with no access for others
+}
+
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
 // ten minutes.
 const MaxHookTimeout = 590 * time.Second
@@ -221,6 +232,14 @@ func (s *Settings) faults() []fault {
 	for _, channel := range s.Approval.Channels {
 		if f := oneOf("approval.channels", channel, "tty", "web", "command", "host"); f != nil {
 			out = append(out, *f)
+		}
+	}
+	if v := s.Serve; v.Listen != "" {
+		if _, _, err := net.SplitHostPort(v.Listen); err != nil {
+			out = append(out, fault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT", yamlfile.Quote(v.Listen))})
+		}
+		if v.TLSCert == "" || v.TLSKey == "" || v.TokensFile == "" {
+			out = append(out, fault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file"})
 		}
 	}
 	return out

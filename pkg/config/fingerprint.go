@@ -27,6 +27,10 @@ var unprinted = map[string]string{
 	"hook.answer":             "it says how a verdict is told to a host",
 	"hook.permission_request": "it says how a verdict is told to a host",
 	"hook.timeout":            "a hook that takes too long denies whatever the verdict is",
+	"serve.listen":            "it says where is asked, not what is answered",
+	"serve.tls_cert":          "as serve.listen",
+	"serve.tls_key":           "as serve.listen",
+	"serve.tokens_file":       "as serve.listen",
 	"max_bytes":               "a longer record is never judged",
 }
 

@@ -45,7 +45,8 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 // secrets returns the files and folders that the agent must neither read nor
 // change.
 func (cfg *Config) secrets() []string {
-	return append(cfg.absolute(cfg.Own...), cfg.absolute(cfg.StateDir, cfg.auditFile(), cfg.settings().Evaluator.APIKeyFile)...)
+	s := cfg.settings()
+	return append(cfg.absolute(cfg.Own...), cfg.absolute(cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.Serve.TLSKey, s.Serve.TokensFile)...)
 }
 
 // trusted returns the files and folders that the agent must not change, since
