@@ -66,7 +66,7 @@ func serve(c *cli.Context, w *World) error {
 	if state == "" {
 		return errors.New("serve: the state folder is not known; set HOME")
 	}
-	s := &server{w: w, patience: watch.Patience, since: w.Now(), metrics: service.NewMetrics()}
+	s := &server{w: w, patience: watch.Patience, since: w.Now(), metrics: service.NewMetrics(), judging: make(chan struct{}, maxJudging*runtime.GOMAXPROCS(0))}
 	s.web = service.NewWeb(service.WebOptions{Judge: s.judgeRemote, Status: func() any { return s.report() }, Metrics: s.metrics, Clock: w.Now})
 	if err := s.reload(c); err != nil {
 		return err
@@ -119,6 +119,7 @@ type server struct {
 	patience time.Duration // of a process that asks
 	pool     shield.Pool
 	since    time.Time
+	judging  chan struct{} // has room for the questions that are judged at a time
 
 	asked, decided atomic.Int64 // questions
 
@@ -188,6 +189,10 @@ type served struct {
 	done   []func()
 }
 
+// maxJudging is how many questions each processor judges at a time: while one waits
+// for the disk another computes, and they share a write to the log.
+const maxJudging = 4
+
 // errUndecided is why the process that asks has to judge for itself.
 var errUndecided = errors.New("a later tier has to decide")
 
@@ -203,6 +208,13 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	start := s.w.Now()
 	defer func() { s.metrics.Question(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
 	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains([]string{"hook", "exec"}, q.Args[0]) {
+		return peer.Answer{}
+	}
+	// Beside too many others a question would be judged when nobody waits any more.
+	select {
+	case s.judging <- struct{}{}:
+		defer func() { <-s.judging }()
+	case <-ctx.Done():
 		return peer.Answer{}
 	}
 	s.parsing.Lock()
