@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +36,8 @@ func serveCommand(w *World) *cli.Command {
 		Usage: "judge for the hooks and commands of this user, without a start for each action",
 		Description: "Listens at a Unix socket in the user's state folder, where only processes of this user can ask. While it runs, hooks and exec ask it first: for their own folder, environment, settings and policy, which are read again for each action. " +
 			"What it does not decide by policy and classifier, or within 200 ms, the process that asks judges itself, with the same verdict; so does every process when no service runs. " +
-			"SIGHUP loads models again, SIGTERM and ^C end it when all questions are answered.",
+			"With serve.listen it answers other machines, too: POST /v1/actions takes and gives JSON Lines over TLS, for those with a token of serve.tokens_file. " +
+			"SIGHUP loads settings, certificate, tokens and models again, SIGTERM and ^C end it when all questions are answered.",
 		Flags: placeFlags(),
 		Action: func(c *cli.Context) error {
 			if _, err := operands(c); err != nil {
@@ -62,7 +66,8 @@ func serve(c *cli.Context, w *World) error {
 	if state == "" {
 		return errors.New("serve: the state folder is not known; set HOME")
 	}
-	s := &server{w: w, patience: watch.Patience, since: w.Now()}
+	s := &server{w: w, patience: watch.Patience, since: w.Now(), metrics: service.NewMetrics(), judging: make(chan struct{}, maxJudging*runtime.GOMAXPROCS(0))}
+	s.web = service.NewWeb(service.WebOptions{Judge: s.judgeRemote, Status: func() any { return s.report() }, Metrics: s.metrics, Clock: w.Now})
 	if err := s.reload(c); err != nil {
 		return err
 	}
@@ -70,22 +75,40 @@ func serve(c *cli.Context, w *World) error {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
+	ctx, stop := context.WithCancel(c.Context)
+	defer stop()
+	parts := []func() error{func() error { return socket.Serve(ctx, s.answer) }}
 	fmt.Fprintf(w.Err, "shield: judging for processes that ask at %s\n", filepath.Join(peer.Folder(state), peer.SocketName))
-	ended := make(chan struct{})
-	defer close(ended)
+	if address := s.settings.Load().Serve.Listen; address != "" {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+		fmt.Fprintf(w.Err, "shield: judging for those with a token at https://%s\n", l.Addr())
+		parts = append(parts, func() error { return s.web.Serve(ctx, l) })
+	}
 	go func() {
 		for {
 			select {
 			case <-w.Reload:
 				if err := s.reload(c); err != nil {
-					fmt.Fprintf(w.Err, "shield: serve: %s\n", withoutSecrets(err))
+					fmt.Fprintf(w.Err, "shield: serve: what was loaded before holds: %s\n", withoutSecrets(err))
 				}
-			case <-ended:
+			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	err = socket.Serve(c.Context, s.answer)
+	ended := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() {
+			defer stop() // one without the other is not what was asked for
+			ended <- part()
+		}()
+	}
+	for range parts {
+		err = errors.Join(err, <-ended)
+	}
 	s.pool.Clear()
 	return err
 }
@@ -96,11 +119,14 @@ type server struct {
 	patience time.Duration // of a process that asks
 	pool     shield.Pool
 	since    time.Time
+	judging  chan struct{} // has room for the questions that are judged at a time
 
 	asked, decided atomic.Int64 // questions
 
-	mu      sync.Mutex
-	program fs.FileInfo // shield's own file, as it was when this process was started
+	metrics  *service.Metrics
+	web      *service.Web
+	settings atomic.Pointer[config.Loaded]
+	program  fs.FileInfo // shield's own file, as it was when this process was started
 
 	parsing sync.Mutex // of command lines, which share flags of the library
 }
@@ -111,23 +137,47 @@ func (s *server) reload(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
 	if s.program == nil {
-		s.program, err = os.Stat(s.w.Executable)
+		if s.program, err = os.Stat(s.w.Executable); err != nil {
+			return fmt.Errorf("serve: shield's own file: %w", err)
+		}
 	}
-	s.mu.Unlock()
-	if err != nil {
-		return fmt.Errorf("serve: shield's own file: %w", err)
+	if set.Serve.Listen != "" {
+		if err := s.web.Load(set.Serve); err != nil {
+			return err
+		}
 	}
 	s.pool.Clear()
-	return s.pool.Warm(shieldConfig(set, s.w, "serve"))
+	if err := s.pool.Warm(shieldConfig(set, s.w, "serve")); err != nil {
+		return err
+	}
+	s.settings.Store(set)
+	return nil
+}
+
+// judgeRemote judges the actions of a client of another machine, whose files are not
+// those of this one: by their text.
+func (s *server) judgeRemote(ctx context.Context, client string, actions io.Reader, out func(*verdict.Verdict) error) error {
+	set := s.settings.Load()
+	cfg := shieldConfig(set, s.w, "serve")
+	cfg.NoFiles, cfg.Dir = true, ""
+	cfg.Caller.User, cfg.Caller.Parent = client, 0
+	p, done, err := s.pool.Lend(cfg)
+	if err != nil {
+		return errors.Join(service.ErrNotReady, err)
+	}
+	defer done()
+	in := shield.Actions(actions, "body", set.MaxRecordLen)
+	return p.Stream(ctx, in, func(j *shield.Judged) error { return out(&j.Verdict) }, shield.StreamOptions{Tiers: shield.All, Jobs: runtime.GOMAXPROCS(0)})
+}
+
+func (s *server) report() serviceReport {
+	return serviceReport{os.Getpid(), s.since, s.asked.Load(), s.decided.Load()}
 }
 
 // same reports whether a process that asks is of the same build of shield.
 func (s *server) same(program string) bool {
 	now, err := os.Stat(program)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return err == nil && os.SameFile(now, s.program) && now.Size() == s.program.Size() && now.ModTime().Equal(s.program.ModTime())
 }
 
@@ -139,19 +189,32 @@ type served struct {
 	done   []func()
 }
 
+// maxJudging is how many questions each processor judges at a time: while one waits
+// for the disk another computes, and they share a write to the log.
+const maxJudging = 4
+
 // errUndecided is why the process that asks has to judge for itself.
 var errUndecided = errors.New("a later tier has to decide")
 
 // answer runs the command line of a question.
-func (s *server) answer(ctx context.Context, q *peer.Question, from service.Asker) peer.Answer {
+func (s *server) answer(ctx context.Context, q *peer.Question, from service.Asker) (ans peer.Answer) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	if len(q.Args) == 2 && q.Args[0] == "service" && s.same(q.Program) {
-		text, err := json.Marshal(serviceReport{os.Getpid(), s.since, s.asked.Load(), s.decided.Load()})
+		text, err := json.Marshal(s.report())
 		return peer.Answer{Decided: err == nil, Output: text}
 	}
 	s.asked.Add(1)
+	start := s.w.Now()
+	defer func() { s.metrics.Question(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
 	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains([]string{"hook", "exec"}, q.Args[0]) {
+		return peer.Answer{}
+	}
+	// Beside too many others a question would be judged when nobody waits any more.
+	select {
+	case s.judging <- struct{}{}:
+		defer func() { <-s.judging }()
+	case <-ctx.Done():
 		return peer.Answer{}
 	}
 	s.parsing.Lock()

@@ -22,21 +22,21 @@ import (
 )
 
 // newServer returns a service in the world of a test.
-func newServer(t *testing.T, w World) *server {
+func newServer(t testing.TB, w World) *server {
 	t.Helper()
 	w.fill()
 	program, err := os.Stat(w.Executable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{w: &w, patience: time.Hour, program: program}
+	s := &server{w: &w, patience: time.Hour, program: program, metrics: service.NewMetrics(), judging: make(chan struct{}, 1)}
 	t.Cleanup(s.pool.Clear)
 	return s
 }
 
 // servedWorld returns a world whose processes can be asked for, with an environment
 // that a question can carry.
-func servedWorld(t *testing.T) World {
+func servedWorld(t testing.TB) World {
 	t.Helper()
 	w := newWorld(t)
 	program := filepath.Join(t.TempDir(), "shield")
@@ -322,5 +322,20 @@ func TestServedExec(t *testing.T) {
 	}
 	if want := []bool{true, true, false}; !slices.Equal(decided, want) {
 		t.Errorf("the service decided %v, want %v", decided, want)
+	}
+}
+
+// BenchmarkServed answers a question of a hook, log included.
+func BenchmarkServed(b *testing.B) {
+	w := servedWorld(b)
+	w.Now = time.Now
+	s := newServer(b, w)
+	event := fmt.Appendf(nil, `{"session_id":"s","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls -la"}}`, w.Dir)
+	q := w.question([]string{"hook", "claude-code", "--judge"}, event)
+	b.ReportAllocs()
+	for b.Loop() {
+		if ans := s.answer(b.Context(), &q, service.Asker{PID: os.Getpid()}); !ans.Decided {
+			b.Fatal("not decided")
+		}
 	}
 }

@@ -9,6 +9,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,6 +39,7 @@ type Settings struct {
 	Trusted       Trusted    `yaml:"trusted" json:"trusted"`
 	Session       Session    `yaml:"session" json:"session"`
 	MCP           MCP        `yaml:"mcp" json:"mcp"`
+	Serve         Serve      `yaml:"serve" json:"serve"`
 	Store         string     `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
 	StoreKeyFile  string     `yaml:"store_key_file" json:"store_key_file"`           // file that holds the key of the store's machines, in hex
 	StorePassEnv  string     `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
@@ -168,6 +170,15 @@ type MCPServer struct {
 	TokenFile string   `yaml:"token_file" json:"token_file,omitempty"` // file with the token that shield sends to it
 }
 
+// Serve settings are those of the service for other machines. No Listen means that it
+// answers at its socket alone.
+type Serve struct {
+	Listen     string `yaml:"listen" json:"listen"`           // HOST:PORT
+	TLSCert    string `yaml:"tls_cert" json:"tls_cert"`       // file of PEM certificates
+	TLSKey     string `yaml:"tls_key" json:"tls_key"`         // file with the key of the first, with no access for others
+	TokensFile string `yaml:"tokens_file" json:"tokens_file"` // file with a line NAME TOKEN for each who may ask, with no access for others
+}
+
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
 // ten minutes.
 const MaxHookTimeout = 590 * time.Second
@@ -247,6 +258,14 @@ func (s *Settings) faults() []fault {
 	}
 	if s.StorePassEnv != "" && s.StorePassFile != "" {
 		out = append(out, fault{"store_password_env", "and store_password_file are both set; leave one out"})
+	}
+	if v := s.Serve; v.Listen != "" {
+		if _, _, err := net.SplitHostPort(v.Listen); err != nil {
+			out = append(out, fault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT", yamlfile.Quote(v.Listen))})
+		}
+		if v.TLSCert == "" || v.TLSKey == "" || v.TokensFile == "" {
+			out = append(out, fault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file"})
+		}
 	}
 	return out
 }

@@ -37,6 +37,10 @@ var unprinted = map[string]string{
 	"mcp.tls_key":             "a call is judged the same at every address",
 	"mcp.token_file":          "it says who may ask",
 	"mcp.servers":             "a call names its server by its type",
+	"serve.listen":            "it says where is asked, not what is answered",
+	"serve.tls_cert":          "as serve.listen",
+	"serve.tls_key":           "as serve.listen",
+	"serve.tokens_file":       "as serve.listen",
 	"max_bytes":               "a longer record is never judged",
 }
 

@@ -40,6 +40,9 @@ var paths = map[string]struct {
 	"store_key_file":         {one(func(s *Settings) *string { return &s.StoreKeyFile }), always},
 	"store_password_file":    {one(func(s *Settings) *string { return &s.StorePassFile }), always},
 	"store_ca_file":          {one(func(s *Settings) *string { return &s.StoreCAFile }), always},
+	"serve.tls_cert":         {one(func(s *Settings) *string { return &s.Serve.TLSCert }), always},
+	"serve.tls_key":          {one(func(s *Settings) *string { return &s.Serve.TLSKey }), always},
+	"serve.tokens_file":      {one(func(s *Settings) *string { return &s.Serve.TokensFile }), always},
 	"audit.file":             {one(func(s *Settings) *string { return &s.Audit.File }), always},
 	"approval.command": {func(s *Settings) []*string { return each(s.Approval.Command[:min(1, len(s.Approval.Command))]) }, func(v string, _ *Sources) bool {
 		return v == "~" || strings.ContainsAny(v, `/\`) // else it is looked up in PATH

@@ -272,7 +272,7 @@ func (w *remoteWay) fail(m *message, err error) {
 }
 
 // broken reports whether a request still waits for its answer, which may come by
-// another exchange. A list of tools is asked for anew.
+// another exchange. A list of tools is asked for again.
 func (g *Gateway) broken(id []byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

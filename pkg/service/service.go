@@ -21,7 +21,7 @@ import (
 const (
 	maxLines  = 256             // processes that are served at a time; those beyond judge for themselves
 	maxLarge  = 4               // questions larger than 64 KiB at a time
-	maxAsking = 2 * time.Second // from the first byte of a question to the last one of its answer
+	maxAsking = 5 * time.Second // from the first byte of a question to the last one of its answer
 )
 
 // ErrRunning is the error for a folder that another service listens in.

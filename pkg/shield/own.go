@@ -46,7 +46,7 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 // change.
 func (cfg *Config) secrets() []string {
 	s := cfg.settings()
-	files := []string{cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile}
+	files := []string{cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile}
 	for _, server := range s.MCP.Servers {
 		files = append(files, server.TokenFile)
 	}

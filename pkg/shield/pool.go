@@ -18,7 +18,7 @@ import (
 )
 
 // maxPooled is how many pipelines a pool keeps that nobody uses.
-const maxPooled = 32
+const maxPooled = 64
 
 // A Pool lends pipelines, for a process that judges in the place of many others.
 // What a pipeline reads when it is made is read again for each loan, and one that
@@ -194,7 +194,7 @@ func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
 			return key, err
 		}
 	}
-	return digest(own, cfg.settings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.Timed || cfg.Trace, place.Home, place.CWD, place.Roots,
+	return digest(own, cfg.Caller.User, cfg.settings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.Timed || cfg.Trace, place.Home, place.CWD, place.Roots,
 		PolicyOptions(*cfg, place).Vars, string(policy), model[:], api, seal[:])
 }
 
