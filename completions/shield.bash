@@ -12,7 +12,7 @@ _shield() {
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="policy classify evaluate approve run exec hook mcp init explain sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="policy classify evaluate approve run exec hook mcp serve service init explain sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
 	"shield policy ") choices="check test suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
@@ -288,6 +288,18 @@ _shield() {
 	"shield mcp tools accept --config") choices="" action=file ;;
 	"shield mcp tools accept --state") choices="" action=directory ;;
 	"shield mcp tools accept --as") choices="" action=none ;;
+	"shield serve ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
+	"shield serve --config") choices="" action=file ;;
+	"shield serve --policy") choices="default offline strict permissive" action=file ;;
+	"shield serve --model") choices="none" action=directory ;;
+	"shield serve --onnxruntime") choices="" action=file ;;
+	"shield serve --state") choices="" action=directory ;;
+	"shield serve --root") choices="" action=directory ;;
+	"shield serve --color") choices="auto always never" action=none ;;
+	"shield service ") choices="install uninstall status --help" ;;
+	"shield service install ") choices="--dry-run --help" ;;
+	"shield service uninstall ") choices="--help" ;;
+	"shield service status ") choices="--help" ;;
 	"shield init ") choices="bash zsh fish --help" ;;
 	"shield init bash ") choices="--help" ;;
 	"shield init zsh ") choices="--help" ;;

@@ -105,7 +105,7 @@ deny:
     pass: [{type: write_file, payload: {path: "/w/file", content: x}}]
   - name: unwanted_tool
     reason: ` + reason + `
-    action_types: [` + badTool + `, mcp__probe__` + badTool + `, probe-` + badTool + `, probe_` + badTool + `, probe___` + badTool + `]
+    action_types: [` + badTool + `, mcp__probe__` + badTool + `, probe-` + badTool + `, probe_` + badTool + `, probe___` + badTool + `, mcp__everything__get-env]
     match: [{type: mcp__probe__` + badTool + `, payload: {text: x}}, {type: probe_` + badTool + `, payload: {text: x}}]
     pass: [{type: mcp__probe__` + goodTool + `, payload: {text: x}}]
 verify:
@@ -126,7 +126,7 @@ verify:
 allow:
   - name: wanted_tool
     reason: the test calls it
-    action_types: [` + goodTool + `, mcp__probe__` + goodTool + `, probe-` + goodTool + `, probe_` + goodTool + `, probe___` + goodTool + `]
+    action_types: [mcp__everything__get-sum, ` + goodTool + `, mcp__probe__` + goodTool + `, probe-` + goodTool + `, probe_` + goodTool + `, probe___` + goodTool + `]
     match: [{type: mcp__probe__` + goodTool + `, payload: {text: x}}, {type: probe_` + goodTool + `, payload: {text: x}}]
     pass: [{type: mcp__probe__` + badTool + `, payload: {text: x}}]
 `

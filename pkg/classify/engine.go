@@ -154,18 +154,23 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	return ok
 }
 
-// perhaps reports whether a read that touches the globs need not: part of its path
-// is unknown, and what is known names none of them; or a folder above them is read
-// with all that is in it.
+// perhaps reports whether an effect that touches the globs need not: part of the
+// last name in its path is unknown, or, of a read, what is known names none of
+// them, or a folder above them is read with all that is in it.
 func (l *lazyGlobs) perhaps(e *effect.Effect) bool {
-	if e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
+	last := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
+	partly := e.Pattern && !e.Tree && effect.Says(last) && strings.Contains(last, "**")
+	if !partly && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
 		return false
 	}
 	all, _ := l.sets()
+	if _, ok := all.Covers(e.Path, e.Pattern, e.Tree, e.Recursive); ok {
+		return false
+	}
 	path := e.Path
 	if e.Pattern {
 		meant, still := effect.Meant(path)
-		if still && effect.Says(meant[strings.LastIndexByte(meant, '/')+1:]) {
+		if !partly && still && effect.Says(last) {
 			return false
 		}
 		path = meant[:strings.LastIndexByte(meant, '/')] + "/x"

@@ -66,6 +66,9 @@ func TestPossibleEffect(t *testing.T) {
 		{"anything hidden", effect.Effect{Kind: effect.ListDirectory, Path: "/work/app/.*", Pattern: true, Recursive: true}, verdict.Escalate},
 		{"anything in its folder", effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openparallax/*", Pattern: true}, verdict.Block},
 		{"a name of which a part is known", effect.Effect{Kind: effect.ReadFile, Path: "/work/app/.openp*/*", Pattern: true}, verdict.Escalate},
+		{"a disk", effect.Effect{Kind: effect.WriteFile, Path: "/dev/sda", Recursive: true}, verdict.Block},
+		{"some device", effect.Effect{Kind: effect.WriteFile, Path: "/dev/**", Pattern: true}, verdict.Block},
+		{"a device of whose name the middle is known", effect.Effect{Kind: effect.WriteFile, Path: "/dev/**da**", Pattern: true}, verdict.Escalate},
 		{"anything hidden, deleted", effect.Effect{Kind: effect.DeleteFile, Path: "/work/app/.*", Pattern: true, Recursive: true}, verdict.Block},
 	}
 	k := New(Options{})

@@ -235,7 +235,8 @@ deny:
 	}
 }
 
-// Writing somewhere in a folder need not write the file that a rule is about.
+// Writing somewhere in a folder, or changing rights in it, is not writing the file
+// that a rule is about.
 func TestWritingSomewhere(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, "deny:\n- {name: keys, action_types: [write_file, change_permissions], paths: [~/.ssh/**, ~/.config/shield/**, /etc/shadow]}\n")
@@ -246,8 +247,29 @@ func TestWritingSomewhere(t *testing.T) {
 		{Kind: effect.WriteFile, Path: "/home/me/.ssh", Recursive: true}:           "BLOCK keys",
 		{Kind: effect.WriteFile, Path: "/home/me/.config/shield", Recursive: true}: "BLOCK ",
 		{Kind: effect.WriteFile, Path: "/home/me/src", Recursive: true}:            "ESCALATE 1",
-		{Kind: effect.ChangePermissions, Path: "/home/me", Recursive: true}:        "BLOCK ",
+		{Kind: effect.ChangePermissions, Path: "/home/me", Recursive: true}:        "ESCALATE 2",
+		{Kind: effect.ChangePermissions, Path: "/home/me/.ssh", Recursive: true}:   "BLOCK keys",
 	} {
+		v, err := p.Judge(t.Context(), caseOf("execute_command", *e))
+		if got := short(v); err != nil || !strings.HasPrefix(got, want) {
+			t.Errorf("%s %s: %s, %v, want %s", e.Kind, e.Path, got, err, want)
+		}
+	}
+}
+
+// A name of which a part is unknown need not be the one that a rule is about.
+func TestPartOfAName(t *testing.T) {
+	t.Parallel()
+	p := mustLoad(t, "deny:\n- {name: keys, action_types: [write_file, delete_file], paths: [\"**/agent.json\", ~/.ssh/**, \"~\"]}\n")
+	for e, want := range map[*effect.Effect]string{
+		{Kind: effect.WriteFile, Path: "**/out/**.json"}:                "ESCALATE 2",
+		{Kind: effect.WriteFile, Path: "**/agent.json"}:                 "BLOCK keys",
+		{Kind: effect.WriteFile, Path: "**/agent.js*"}:                  "BLOCK keys",
+		{Kind: effect.WriteFile, Path: "/home/me/.ssh/a**"}:             "BLOCK keys",
+		{Kind: effect.DeleteFile, Path: "/home/me/**"}:                  "ESCALATE 2",
+		{Kind: effect.DeleteFile, Path: "/home/me/**", Recursive: true}: "BLOCK ",
+	} {
+		e.Pattern = true
 		v, err := p.Judge(t.Context(), caseOf("execute_command", *e))
 		if got := short(v); err != nil || !strings.HasPrefix(got, want) {
 			t.Errorf("%s %s: %s, %v, want %s", e.Kind, e.Path, got, err, want)

@@ -73,9 +73,10 @@ func (n names) kept(folder string) bool {
 type share uint8
 
 const (
-	none share = iota
-	last       // the last segment, and no other
-	all        // the last segment and one more, if the glob has one
+	none  share = iota
+	last        // the last segment, and no other
+	maybe       // the last segment and one more, if what is unknown in the pattern makes it so
+	all         // the last segment and one more, if the glob has one
 )
 
 // named returns how many of the glob's known segments a pattern contains.
@@ -96,7 +97,7 @@ func (n names) named(pattern string) share {
 // of a pattern. A glob without known segments, such as ~/**, matches everything
 // that could be there.
 func shared(pattern, glob string) share {
-	found, wanted := 0, 0
+	found, wanted, known := 0, 0, true
 	for end := len(glob); end > 0 && wanted < 2; {
 		start := strings.LastIndexByte(glob[:end], '/')
 		segment := glob[start+1 : end]
@@ -105,28 +106,35 @@ func shared(pattern, glob string) share {
 			continue
 		}
 		wanted++
-		if names := segmentIn(pattern, segment); !names && wanted == 1 {
+		names, sure := segmentIn(pattern, segment)
+		if !names && wanted == 1 {
 			return none
-		} else if names {
+		}
+		if names {
 			found++
+			known = known && sure
 		}
 	}
 	switch {
-	case found == wanted:
-		return all
-	default:
+	case found < wanted:
 		return last
+	case !known:
+		return maybe
+	default:
+		return all
 	}
 }
 
-// segmentIn reports whether a known segment of a pattern could be the given one.
-func segmentIn(pattern, segment string) bool {
+// segmentIn reports whether a segment of a pattern of which something is known
+// could be the given one, and whether nothing in it is unknown. What a shell
+// expands, such as "id_*", is known.
+func segmentIn(pattern, segment string) (names, sure bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
 		if effect.Says(part) && effect.Overlap(part, segment, true) {
-			return true
+			names, sure = true, sure || !strings.Contains(part, "**")
 		}
 	}
-	return false
+	return names, sure
 }
 
 // emptied returns the folder that an effect empties: "rm -rf ~/*" counts like

@@ -26,6 +26,12 @@ var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, e
 // it may run.
 var brought = bits([]effect.Label{effect.LabelNetwork, effect.LabelDecoded})
 
+// foreign are those and that of clones.
+var foreign = brought | bits([]effect.Label{effect.LabelUntrusted})
+
+// Brought reports whether a file of some labels came from elsewhere.
+func Brought(labels []effect.Label) bool { return bits(labels)&foreign != 0 }
+
 func bits(labels []effect.Label) (b byte) {
 	for _, l := range labels {
 		if i := slices.Index(fileLabels[:], l); i >= 0 {

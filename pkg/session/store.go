@@ -35,6 +35,7 @@ type Store struct {
 	opts  Options
 	shelf shelves
 	cache cache
+	tally tally
 }
 
 // NewStore returns a store that keeps sessions in a state file, or in memory alone
@@ -223,14 +224,20 @@ func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session 
 }
 
 // Add keeps what an action adds to its session, in one transaction, or in none if
-// it adds nothing that the loaded session does not know.
+// it adds nothing that the loaded session does not know. How much goes where is
+// shown to people and decides nothing: for hosts that are known it is written with
+// what follows, or by [Store.Flush].
 func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.Moves {
 		loaded.meet()
 	}
 	if !loaded.changes(d) {
+		if s.tally.add(loaded.key, d.Sent, s.now()) {
+			return s.Flush(ctx)
+		}
 		return nil
 	}
+	d.Sent = append(s.tally.take(loaded.key), d.Sent...)
 	return s.shelf.change(ctx, func(sh shelf) error {
 		now := s.now()
 		group := loaded.key.group()
@@ -263,6 +270,30 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 		}
 		r.Seen = max(r.Seen, now)
 		return sh.Put(group, recordKey, r.encode())
+	})
+}
+
+// Flush writes what was only counted.
+func (s *Store) Flush(ctx context.Context) error {
+	all := s.tally.takeAll()
+	if len(all) == 0 {
+		return nil
+	}
+	return s.shelf.change(ctx, func(sh shelf) error {
+		for k, sent := range all {
+			r, err := record(sh, k.group())
+			if err != nil {
+				return err
+			}
+			if r == nil { // it was forgotten since
+				continue
+			}
+			r.apply(&Delta{Sent: sent}, s.now(), &s.opts)
+			if err := sh.Put(k.group(), recordKey, r.encode()); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -93,7 +94,14 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 	if !ok || c.place.CWD == "" || s.gaveUp {
 		return
 	}
+	git := ""
 	for _, name := range l.Reads {
+		if inGit, ok := strings.CutPrefix(name, ".git/"); ok {
+			if git == "" {
+				git = s.gitFolder(c.place.CWD)
+			}
+			name = git + "/" + inGit
+		}
 		p, _ := c.place.Path(name, false)
 		if text, found := s.lying(p, at); found {
 			for _, e := range written(p, text, s.at, true) {
@@ -150,6 +158,48 @@ func (s *state) runInput(in abstract.Value, at effect.Span) abstract.Value {
 		s.runText("code", in, "a recipe on standard input", at, nil)
 	}
 	return in
+}
+
+// gitFolder returns where git keeps the hooks of the working tree that a folder lies
+// in: a linked tree and a submodule have a file that names the place.
+func (s *state) gitFolder(folder string) string {
+	if s.at.Script == nil {
+		return folder + "/.git"
+	}
+	for dir, n := folder, 0; n < maxAbove; dir, n = path.Dir(dir), n+1 {
+		git := path.Join(dir, ".git")
+		text, err := s.at.Script(git)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if dir == path.Dir(dir) {
+				return folder + "/.git"
+			}
+			continue
+		case err != nil: // a folder
+			return git
+		}
+		to, named := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+		if !named {
+			return git
+		}
+		git = from(dir, to)
+		if common, err := s.at.Script(path.Join(git, "commondir")); err == nil {
+			git = from(git, strings.TrimSpace(string(common)))
+		}
+		return git
+	}
+	return folder + "/.git"
+}
+
+// maxAbove bounds the folders above one in which a repository is looked for.
+const maxAbove = 32
+
+// from returns a path as seen from a folder.
+func from(folder, to string) string {
+	if path.IsAbs(to) {
+		return path.Clean(to)
+	}
+	return path.Join(folder, to)
 }
 
 // lying returns the text of a file that a program runs: what the text wrote there,

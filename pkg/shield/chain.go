@@ -33,6 +33,7 @@ type item struct {
 	Resume *verdict.Verdict // nil for an action that nothing judged yet
 	Stages verdict.Stages   // the tiers that judged Resume
 	Turn   *turn            // in a stream; nil for an action that is judged by itself
+	Early  bool             // an ESCALATE is forgotten, see [Pipeline.EvaluateEarly]
 }
 
 // A Range says which tiers judge, from the first up to and including the last.
@@ -149,7 +150,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			break
 		}
 	}
-	if it.Turn == nil {
+	if it.Turn == nil && !(it.Early && v.Decision == verdict.Escalate) {
 		v = r.settle(v, c)
 	}
 	first := in.First

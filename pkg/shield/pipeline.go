@@ -52,6 +52,8 @@ type Pipeline struct {
 	identify     func(path string) (effect.Identity, bool)
 	events       []string // what the policy asks of earlier actions
 	counts       bool
+
+	lent bool // a [Pool] closes it
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state
@@ -218,9 +220,16 @@ func derive(key [verdict.KeySize]byte, use string) (out [verdict.KeySize]byte) {
 	return out
 }
 
-// Close waits until everything is on the disk and frees the state.
+// Close waits until everything is on the disk and frees the state. A pipeline of a
+// [Pool] stays open.
 func (p *Pipeline) Close() error {
+	if p.lent {
+		return nil
+	}
 	errs := []error{p.person.Close()}
+	if p.sessions != nil {
+		errs = append(errs, p.sessions.Flush(context.Background()))
+	}
 	if p.log != nil {
 		errs = append(errs, p.log.Close())
 	}

@@ -20,6 +20,7 @@ var loaders = [...]Loader{
 	},
 	{ // databases
 		Names:  []string{"*.sql", "*.psql", "*.pgsql", "*.mysql", "*.ddl", "*.dml", "*.js", "*.mongodb", "*.cql", "*.cypher", "*.aql", "*.redis", "*.rdb", ".psqlrc", ".sqliterc", ".my.cnf", "*.dump"},
+		Given:  true,
 		Recipe: "",
 	},
 	{ // dotnet
@@ -28,6 +29,7 @@ var loaders = [...]Loader{
 	},
 	{ // editors
 		Names:  []string{"*.vim", "*.lua", "*.el", ".vimrc", ".exrc", ".nvim.lua", ".nvimrc", ".nanorc", ".dir-locals.el", ".editorconfig", "tasks.json", "settings.json", "launch.json"},
+		Given:  true,
 		Recipe: "",
 	},
 	{ // git
@@ -78,6 +80,12 @@ var loaders = [...]Loader{
 		Names:  []string{"*.ex", "*.exs", "*.erl", "*.hrl", "rebar.config", "*.gleam", "gleam.toml", "*.hs", "*.cabal", "package.yaml", "stack.yaml", "cabal.project", "*.ml", "*.mli", "dune", "dune-project", "*.opam", "*.purs", "*.nim", "*.nimble", "*.nims", "*.cr", "shard.yml", "*.lua", "*.rockspec", "*.jl", "*.R", "*.r", "*.Rmd", ".Rprofile", "*.swift", "Package.swift", "*.xcconfig", "*.pbxproj", "*.zig", "build.zig", "build.zig.zon", "*.d", "dub.json", "dub.sdl", "*.raku", "*.rkt", "*.scm", "*.lisp", "*.el", ".dir-locals.el", "*.tcl", "*.exp", "*.m", "*.sage", "*.mac", "*.dart", "pubspec.yaml", "build.yaml", "*.v", "*.odin", "*.lean", "lakefile.lean", "*.janet", "*.fnl"},
 		Recipe: "",
 	},
+	{ // packages
+		Names:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar"},
+		Words:  []string{"install", "i", "add", "-i", "--install", "-U", "-Uvh", "-ivh", "upgrade", "tool", "localinstall", "reinstall", "in", "push", "--install-extension", "--add", "/i", "-pkg", "-package"},
+		Given:  true,
+		Recipe: "",
+	},
 	{ // perl
 		Names:  []string{"*.pl", "*.pm", "*.t", "*.PL", "cpanfile", "Makefile.PL", "Build.PL", "dist.ini"},
 		Recipe: "",
@@ -122,6 +130,7 @@ var loaders = [...]Loader{
 	{ // terminals
 		Names:  []string{"*.conf", "*.tmux", ".tmux.conf", ".screenrc", "*.kdl", "*.gdb", ".gdbinit", ".lldbinit", "*.r2", "*.desktop", "*.service", "*.timer", "*.socket", "*.path", "*.plist", "*.cron", "crontab", "*.rules", "*.lftp", "*.m4", "*.dc", "*.bc", "*.sed", "*.awk", "*.jq", "*.gp", "*.plt", "*.gnuplot", "*.scad", "*.py", "*.scm", "*.tex", "*.sty", "*.cls", "*.asy", "*.ps", "*.eps", "*.command", "*.app", "*.AppImage", "*.scpt", "*.workflow", "*.sh", "*.run"},
 		Words:  []string{"source-file", "source", "-f", "--file", "-c", "-x", "-S", "-s", "--source", "--command", "load", "--load", "enable", "link", "start", "add-load", "bootstrap", "restart", "*.desktop", "*.conf", "*.service", "*.timer", "*.app", "*.scpt", "*.command", "*.sh", "*.tex", "*.py", "*.ps"},
+		Given:  true,
 		Recipe: "",
 	},
 }
@@ -133,9 +142,9 @@ func loaderIndexes(program string) []int {
 	case "bazel":
 		return []int{0, 11}
 	case "conan", "scons":
-		return []int{0, 17}
+		return []int{0, 18}
 	case "composer":
-		return []int{1, 16}
+		return []int{1, 15, 17}
 	case "just":
 		return []int{10}
 	case "amm", "ant", "bld", "boot", "clj", "clojure", "gradle", "gradlew", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "mvn", "mvnw", "sbt", "scala-cli":
@@ -146,58 +155,80 @@ func loaderIndexes(program string) []int {
 		return []int{13}
 	case "elm":
 		return []int{13, 14}
-	case "bun", "cnpm", "deno", "ni", "npm", "nr", "pnpm", "yarn":
-		return []int{13, 20}
+	case "bun", "cnpm", "npm", "pnpm", "yarn":
+		return []int{13, 15, 21}
+	case "deno", "ni", "nr":
+		return []int{13, 21}
 	case "husky":
-		return []int{13, 22}
-	case "R", "Rscript", "agda", "alire", "bb", "busted", "cabal", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "lua", "luajit", "luarocks", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "opam", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
+		return []int{13, 23}
+	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "lua", "luajit", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
 		return []int{14}
-	case "carton", "cpan", "cpanm", "cpanminus", "dzil", "minil", "perl", "plenv", "prove":
+	case "cabal", "luarocks", "opam":
+		return []int{14, 15}
+	case "apk", "apt", "apt-get", "brew", "conda", "dnf", "dpkg", "flatpak", "gdebi", "installer", "krew", "mamba", "micromamba", "msiexec", "pacman", "pipx", "rpm", "snap", "yum", "zypper":
 		return []int{15}
-	case "artisan", "drupal", "drush", "pest", "php", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
+	case "cpanm":
+		return []int{15, 16}
+	case "pip", "pip3", "py:pip", "uv":
+		return []int{15, 18}
+	case "gem":
+		return []int{15, 19}
+	case "cargo":
+		return []int{15, 20}
+	case "asdf":
+		return []int{15, 23}
+	case "carton", "cpan", "cpanminus", "dzil", "minil", "perl", "plenv", "prove":
 		return []int{16}
-	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pip", "pip3", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pip", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uv", "uvicorn", "waitress-serve":
+	case "artisan", "drupal", "drush", "pest", "php", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
 		return []int{17}
-	case "maturin":
-		return []int{17, 19}
-	case "fab", "invoke", "nox", "tox":
-		return []int{17, 22}
-	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "gem", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "ruby", "sidekiq", "spring", "unicorn":
+	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
 		return []int{18}
-	case "rake", "thor":
-		return []int{18, 22}
-	case "cargo", "cross", "trunk", "wasm-pack":
+	case "maturin":
+		return []int{18, 20}
+	case "fab", "invoke", "nox", "tox":
+		return []int{18, 23}
+	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "ruby", "sidekiq", "spring", "unicorn":
 		return []int{19}
+	case "rake", "thor":
+		return []int{19, 23}
 	case "buildctl", "docker-compose", "img", "kaniko", "podman-compose":
 		return []int{2}
 	case "buildah", "docker", "nerdctl", "podman":
 		return []int{2, 8}
+	case "cross", "trunk", "wasm-pack":
+		return []int{20}
 	case "go-task", "task":
-		return []int{21}
-	case "act", "asdf", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
 		return []int{22}
-	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+	case "act", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
 		return []int{23}
+	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+		return []int{24}
 	case "arangosh", "bcp", "bq", "clickhouse", "clickhouse-client", "cockroach", "cqlsh", "cypher-shell", "dbmate", "duckdb", "etcdctl", "flyway", "goose", "influx", "isql", "liquibase", "litecli", "mariadb", "migrate", "mongo", "mongorestore", "mongosh", "mycli", "mysql", "neo4j", "osql", "pg_restore", "pgcli", "psql", "redis-cli", "snowsql", "sqlcmd", "sqlite", "sqlite3", "sqlplus", "sqlx", "usql":
 		return []int{3}
-	case "cake", "csc", "csi", "dotnet", "dotnet-script", "fsi", "msbuild", "nuget", "paket", "xbuild":
+	case "cake", "csc", "csi", "dotnet-script", "fsi", "msbuild", "paket", "xbuild":
 		return []int{4}
-	case "code", "codium", "cursor", "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
+	case "dotnet", "nuget":
+		return []int{4, 15}
+	case "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
 		return []int{5}
 	case "emacs", "emacsclient":
 		return []int{5, 14}
+	case "code", "codium", "cursor":
+		return []int{5, 15}
 	case "git":
 		return []int{6}
 	case "air", "ginkgo", "go", "goreleaser", "gotestsum", "ko", "mockgen", "richgo", "tinygo", "wire":
 		return []int{7}
-	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helm", "helmfile", "home-manager", "kubectl", "kustomize", "nix", "nix-build", "nix-env", "nix-shell", "nixos-rebuild", "nomad", "oc", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terraform", "terragrunt", "tofu":
+	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helmfile", "home-manager", "kubectl", "kustomize", "nix", "nix-build", "nix-shell", "nixos-rebuild", "nomad", "oc", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terraform", "terragrunt", "tofu":
 		return []int{9}
 	case "cdk", "pulumi", "serverless":
 		return []int{9, 13}
+	case "helm", "nix-env":
+		return []int{9, 15}
 	case "ansible-playbook":
-		return []int{9, 17}
-	case "chef-client", "puppet", "vagrant":
 		return []int{9, 18}
+	case "chef-client", "puppet", "vagrant":
+		return []int{9, 19}
 	}
 	return nil
 }
