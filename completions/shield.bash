@@ -402,11 +402,11 @@ _shield() {
 	"shield audit query --config") choices="" action=file ;;
 	"shield audit query --state") choices="" action=directory ;;
 	"shield audit query --file") choices="" action=file ;;
-	"shield audit export ") choices="--config --state --file --format --help" ;;
+	"shield audit export ") choices="--config --state --file --format --follow --help" ;;
 	"shield audit export --config") choices="" action=file ;;
 	"shield audit export --state") choices="" action=directory ;;
 	"shield audit export --file") choices="" action=file ;;
-	"shield audit export --format") choices="jsonl csv" action=none ;;
+	"shield audit export --format") choices="jsonl csv ocsf cef" action=none ;;
 	"shield audit checkpoint ") choices="--config --state --file --key --generate --help" ;;
 	"shield audit checkpoint --config") choices="" action=file ;;
 	"shield audit checkpoint --state") choices="" action=directory ;;
