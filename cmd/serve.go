@@ -210,11 +210,14 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains([]string{"hook", "exec"}, q.Args[0]) {
 		return peer.Answer{}
 	}
-	// Beside too many others a question would be judged when nobody waits any more.
+	// Beside too many others a question would be judged when nobody waits any more, so
+	// most of the time is kept for judging it.
+	full := time.NewTimer(s.patience / 4)
+	defer full.Stop()
 	select {
 	case s.judging <- struct{}{}:
 		defer func() { <-s.judging }()
-	case <-ctx.Done():
+	case <-full.C:
 		return peer.Answer{}
 	}
 	s.parsing.Lock()
