@@ -262,7 +262,7 @@ _shield() {
 	"shield hook uninstall --scope") choices="user project managed" action=none ;;
 	"shield hook status ") choices="--all --help" ;;
 	"shield hook list ") choices="--help" ;;
-	"shield mcp ") choices="install uninstall tools --config --policy --model --onnxruntime --state --root --color --name --session --record --help" ;;
+	"shield mcp ") choices="install uninstall serve tools --config --policy --model --onnxruntime --state --root --color --name --session --record --help" ;;
 	"shield mcp --config") choices="" action=file ;;
 	"shield mcp --policy") choices="default offline strict permissive" action=file ;;
 	"shield mcp --model") choices="none" action=directory ;;
@@ -277,6 +277,14 @@ _shield() {
 	"shield mcp install --scope") choices="user project" action=none ;;
 	"shield mcp uninstall ") choices="--scope --dry-run --help" ;;
 	"shield mcp uninstall --scope") choices="user project" action=none ;;
+	"shield mcp serve ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
+	"shield mcp serve --config") choices="" action=file ;;
+	"shield mcp serve --policy") choices="default offline strict permissive" action=file ;;
+	"shield mcp serve --model") choices="none" action=directory ;;
+	"shield mcp serve --onnxruntime") choices="" action=file ;;
+	"shield mcp serve --state") choices="" action=directory ;;
+	"shield mcp serve --root") choices="" action=directory ;;
+	"shield mcp serve --color") choices="auto always never" action=none ;;
 	"shield mcp tools ") choices="list diff accept --help" ;;
 	"shield mcp tools list ") choices="--config --state --help" ;;
 	"shield mcp tools list --config") choices="" action=file ;;

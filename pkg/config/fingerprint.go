@@ -19,6 +19,11 @@ var unprinted = map[string]string{
 	"evaluator.canary_token":  "a secret; any canary leads to the same verdict",
 	"approval.web.listen":     "the page shows the same question at every address",
 	"state":                   "the seal key in the folder tells installations apart",
+	"store":                   "it is where things are remembered; what of them counts is bound otherwise",
+	"store_key_file":          "as store",
+	"store_password_env":      "as store",
+	"store_password_file":     "as store",
+	"store_ca_file":           "as store",
 	"audit.enabled":           "the log is written after the verdict",
 	"audit.file":              "the log is written after the verdict",
 	"audit.max_bytes":         "the log is written after the verdict",
@@ -27,6 +32,11 @@ var unprinted = map[string]string{
 	"hook.answer":             "it says how a verdict is told to a host",
 	"hook.permission_request": "it says how a verdict is told to a host",
 	"hook.timeout":            "a hook that takes too long denies whatever the verdict is",
+	"mcp.listen":              "a call is judged the same at every address",
+	"mcp.tls_cert":            "a call is judged the same at every address",
+	"mcp.tls_key":             "a call is judged the same at every address",
+	"mcp.token_file":          "it says who may ask",
+	"mcp.servers":             "a call names its server by its type",
 	"max_bytes":               "a longer record is never judged",
 }
 

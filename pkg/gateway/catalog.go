@@ -23,6 +23,7 @@ type catalog struct {
 	pages   map[string]*listing // by the cursor that asks for more of them
 	begun   bool                // a list of tools has come in
 	lists   int                 // of tools that are under way
+	rounds  int                 // lists of tools so far
 	states  map[string]bool     // digests of a request and of the state that the server gave for it
 	given   []string            // the states in order
 }
@@ -104,8 +105,7 @@ func (k *catalog) failed() {
 func (k *catalog) keep(state string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, known := k.states[state]; known {
-		k.states[state] = true
+	if k.states[state] {
 		return
 	}
 	if len(k.given) >= maxStates {
@@ -116,13 +116,9 @@ func (k *catalog) keep(state string) {
 	k.given = append(k.given, state)
 }
 
-// use reports whether a state was kept and not used before.
-func (k *catalog) use(state string) bool {
+// has reports whether a state is kept.
+func (k *catalog) has(state string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	known := k.states[state]
-	if known {
-		k.states[state] = false // its place in the order stays
-	}
-	return known
+	return k.states[state]
 }

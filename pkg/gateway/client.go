@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
@@ -41,14 +43,24 @@ func (g *Gateway) clientMessage(ctx context.Context, r *route, m *message) {
 	}
 }
 
+// removed are the requests that the protocol without sessions has no more.
+var removed = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+
 // request handles a request of the client.
 func (g *Gateway) request(ctx context.Context, r *route, m *message) {
 	class := methodClass(m.method)
+	newer := stateless(m.params)
+	if newer && slices.Contains(removed, m.method) {
+		class = ""
+	}
 	if class == "" {
+		if newer {
+			r.status(http.StatusNotFound)
+		}
 		r.answer(failure(m.id, codeUnknown, fmt.Sprintf("shield: the method %q is not one that shield knows, so it is refused", canonjson.Quote(m.method))))
 		return
 	}
-	c := &call{route: r, id: m.id, method: m.method, token: tokenOf(m.params), stateless: stateless(m.params)}
+	c := &call{route: r, id: m.id, method: m.method, token: tokenOf(m.params), stateless: newer}
 	ctx, c.cancel = context.WithTimeout(ctx, g.opts.Timeout)
 	if class == "list" {
 		c.listing = g.catalog.begin(m.params)
@@ -136,6 +148,9 @@ func (g *Gateway) judge(ctx context.Context, c *call, m *message) {
 	case reason == "":
 		g.forward(c, m.raw)
 	case !g.leave(c): // taken back: nobody waits for an answer
+		c.route.over()
+	case c.misplaced:
+		c.route.answer(failure(c.id, codeParams, reason))
 	case c.method == "tools/call":
 		c.route.answer(success(c.id, toolError(reason, c.stateless)))
 	default:
@@ -163,6 +178,7 @@ func (g *Gateway) clientNotice(r *route, m *message) {
 			return
 		}
 		g.over(c)
+		c.route.over()
 		if c.cancel(); !c.forwarded {
 			return // the server was not asked
 		}

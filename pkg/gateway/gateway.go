@@ -79,7 +79,7 @@ type Gateway struct {
 	calls    map[string]*call // the client's, by canonical id
 	late     map[string]bool  // taken back by the client when the server had them already
 	asked    map[string]bool  // the server's, by canonical id
-	fresh    bool             // the client has listed tools since it was last told that they changed
+	known    int              // lists that were begun when the client was last told that tools changed; -1 if it was not
 	owned    int              // requests of the gateway's own
 	unasked  int
 	refused  int
@@ -101,6 +101,7 @@ type call struct {
 	listing   *listing       // that a list of tools belongs to
 	structure bool           // the tool says what its structured results look like
 	forwarded bool
+	misplaced bool          // it brings what the server has not asked for: an error of the protocol
 	own       chan *message // takes the answer, nil if there is none, to a request of the gateway's own
 	cancel    context.CancelFunc
 }
@@ -116,11 +117,15 @@ func New(opts Options) *Gateway {
 	if opts.Mode == "" {
 		opts.Mode = Block
 	}
-	g := &Gateway{
-		opts: opts, catalog: newCatalog(), maxFrame: maxFrame, maxQueue: maxQueue,
-		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{},
+	return newGateway(opts, newCatalog())
+}
+
+// newGateway returns a gateway that shares a catalog with others.
+func newGateway(opts Options, k *catalog) *Gateway {
+	return &Gateway{
+		opts: opts, catalog: k, maxFrame: maxFrame, maxQueue: maxQueue,
+		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{}, known: -1,
 	}
-	return g
 }
 
 // ErrServerEnded is the error of [Gateway.Relay] when the server closes the
@@ -228,6 +233,7 @@ func (g *Gateway) answerAll() int {
 // connection, or of one exchange of several on it.
 type route struct {
 	client, server sink
+	stream         *stream // of one exchange, which the answer ends; nil if the way stays
 }
 
 // A sink takes frames in order. put reports false if one is not taken, since the
@@ -236,8 +242,32 @@ type sink interface {
 	put(raw []byte, wait bool) bool
 }
 
-// answer hands the client a frame.
-func (r *route) answer(raw []byte) { r.client.put(raw, true) }
+// answer hands the client the answer to its request.
+func (r *route) answer(raw []byte) {
+	if r.stream != nil {
+		r.stream.finish(raw)
+		return
+	}
+	r.client.put(raw, true)
+}
+
+// tell hands the client a frame that answers nothing, and reports whether it is
+// there to take it.
+func (r *route) tell(raw []byte) bool { return r.client.put(raw, true) }
+
+// status sets the status of an answer that is an error, where there is one.
+func (r *route) status(code int) {
+	if r.stream != nil {
+		r.stream.answerWith(code)
+	}
+}
+
+// over ends an exchange that is left without an answer.
+func (r *route) over() {
+	if r.stream != nil {
+		r.stream.finish(nil)
+	}
+}
 
 // ask hands the server a frame, or fails if it reads nothing.
 func (r *route) ask(raw []byte) error {

@@ -169,9 +169,7 @@ func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string
 	if first {
 		l.tools = map[string]*tool{}
 		k.begun = true
-		g.mu.Lock()
-		g.fresh = true
-		g.mu.Unlock()
+		k.rounds++
 	}
 	for _, t := range tools {
 		if l.tools[t.name] != nil {

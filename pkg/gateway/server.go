@@ -46,7 +46,7 @@ func (g *Gateway) serverMessage(r *route, m *message) error {
 	case m.isNotice():
 		err = g.serverNotice(r, m)
 	default:
-		err = g.serverAnswer(m)
+		err = g.serverAnswer(r, m)
 	}
 	if err != nil && g.odd("%v", err) {
 		return fmt.Errorf("the server has sent more than %d messages that shield drops", maxRefused)
@@ -70,7 +70,7 @@ func (g *Gateway) refuse(c *call, why string) {
 }
 
 // serverAnswer examines an answer and passes it on, if the client has asked.
-func (g *Gateway) serverAnswer(m *message) error {
+func (g *Gateway) serverAnswer(r *route, m *message) error {
 	c := g.take(m.id)
 	if m.id == nil || c == nil {
 		g.mu.Lock()
@@ -82,6 +82,9 @@ func (g *Gateway) serverAnswer(m *message) error {
 		return errors.New("an answer of the server to no question is dropped")
 	}
 	defer g.over(c)
+	if r.stream != nil && c.route.stream.ended() {
+		c.route = r // the client has taken up again what was broken off
+	}
 	if c.own != nil {
 		c.own <- m
 		return nil
@@ -95,7 +98,7 @@ func (g *Gateway) serverAnswer(m *message) error {
 		g.refuse(c, "its result is not an object")
 		return nil
 	}
-	if result["resultType"] == "input_required" {
+	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
 		if why := g.inputs(c, result); why != "" {
 			g.refuse(c, why)
 			return nil
@@ -172,8 +175,13 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	}
 	g.mu.Unlock()
 	if why == "" {
-		r.answer(m.raw)
-		return nil
+		if r.tell(m.raw) {
+			return nil
+		}
+		g.mu.Lock()
+		delete(g.asked, string(m.id))
+		g.mu.Unlock()
+		why = "no client listens"
 	}
 	answer := failure(m.id, codeUnknown, "refused by shield: "+why)
 	if m.method == "elicitation/create" {
@@ -188,8 +196,11 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	drop := ""
 	switch m.method {
 	case "notifications/progress":
-		if !g.progresses(m.params) {
+		at := g.progresses(m.params)
+		if at == nil {
 			drop = "nothing has that progress token"
+		} else if !at.stream.ended() {
+			r = at
 		}
 	case "notifications/cancelled":
 		id, ok := m.params["requestId"]
@@ -201,13 +212,9 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 		delete(g.asked, key)
 		g.mu.Unlock()
 	case "notifications/tools/list_changed":
-		g.mu.Lock()
-		if !g.fresh {
-			g.mu.Unlock()
-			return nil // the client knows
+		if g.knowsOfChange() {
+			return nil
 		}
-		g.fresh = false
-		g.mu.Unlock()
 	default:
 		if !strings.HasPrefix(m.method, "notifications/") {
 			drop = "MCP has none of that name"
@@ -220,29 +227,42 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	g.found(m.method, findings)
 	switch {
 	case !changed:
-		r.answer(m.raw)
+		r.tell(m.raw)
 	case out == nil:
 		return fmt.Errorf("the server's notification %q is withheld: it holds %s", canonjson.Quote(m.method), findings)
 	default:
-		r.answer(rebuilt(m, "params", out))
+		r.tell(rebuilt(m, "params", out))
 	}
 	return nil
 }
 
-// progresses reports whether a request of the client has the progress token of
-// a notification.
-func (g *Gateway) progresses(params object) bool {
+// knowsOfChange reports whether the client was told that tools have changed since
+// any were listed, and takes it as told.
+func (g *Gateway) knowsOfChange() bool {
+	g.catalog.mu.Lock()
+	rounds := g.catalog.rounds
+	g.catalog.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known := g.known == rounds
+	g.known = rounds
+	return known
+}
+
+// progresses returns the route of the client's request that has the progress
+// token of a notification; nil if none has.
+func (g *Gateway) progresses(params object) *route {
 	token, ok := params["progressToken"]
 	if !ok {
-		return false
+		return nil
 	}
 	want := string(canonjson.AppendValue(nil, token))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.calls {
 		if c.forwarded && c.token == want {
-			return true
+			return c.route
 		}
 	}
-	return false
+	return nil
 }

@@ -109,16 +109,10 @@ func (g *Gateway) inputs(c *call, result object) string {
 	return ""
 }
 
-// answersWhatWasAsked says why a request that brings what the server has asked
-// for is refused: nobody asked for it in answer to the same request.
-func (g *Gateway) answersWhatWasAsked(c *call, params object) string {
+// wasAsked reports whether the server has asked, in answer to the same request, for
+// what a request brings; true if it brings nothing.
+func (g *Gateway) wasAsked(c *call, params object) bool {
 	_, responses := params["inputResponses"]
 	state, given := params["requestState"]
-	if !responses && !given {
-		return ""
-	}
-	if !g.catalog.use(c.what + digest(canonjson.AppendValue(nil, state))) {
-		return "it answers what the server has not asked for this request"
-	}
-	return ""
+	return !responses && !given || g.catalog.has(c.what+digest(canonjson.AppendValue(nil, state)))
 }

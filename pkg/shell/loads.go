@@ -205,6 +205,21 @@ func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
 	}
 }
 
+// installed records that a program runs that was downloaded into a folder of
+// programs.
+func (s *state) installed(base string, at effect.Span) {
+	for i := len(s.files) - 1; i >= 0; i-- {
+		f := &s.files[i]
+		if f.tree || f.pattern || path.Base(f.path) != base {
+			continue
+		}
+		if folder := path.Base(path.Dir(f.path)); folder == "bin" || folder == "sbin" {
+			s.runsForeign(base, f, at)
+			return
+		}
+	}
+}
+
 // mounted records that a container runs a file of a name that was downloaded
 // here: folders are mounted under other names there.
 func (s *state) mounted(script abstract.Value, at effect.Span) {

@@ -93,7 +93,7 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *recall {
 func (r *recall) session() *session.Session {
 	if r.now == nil {
 		r.now = r.p.sessions.Load(r.ctx, r.key, r.p.parent, r.alias)
-		r.now.Identify(r.p.identify)
+		r.now.Identify(r.p.analyzer.Identifier())
 	}
 	return r.now
 }

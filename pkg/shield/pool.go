@@ -78,7 +78,6 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	lent.lent, lent.analyzer, lent.caller, lent.notify = true, analyzer, cfg.Caller, cfg.Notify
 	lent.host, lent.parent, lent.apart = cfg.Host, cfg.Parent, cfg.Apart
 	lent.trace, lent.timed, lent.noAction = cfg.Trace, cfg.Timed || cfg.Trace, cfg.NoAction
-	lent.identify = analyzer.Identify
 	return &lent, sync.OnceFunc(func() { l.back(has) }), nil
 }
 
