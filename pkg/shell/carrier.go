@@ -432,9 +432,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		}
 		return s.runVersions(append(vals, earlier...), s.written(p, pattern) && len(earlier) == 0, run)
 	}
-	if len(earlier) > 0 {
-		s.runVersions(earlier, false, run)
-	}
+	s.runVersions(earlier, len(earlier) == 0, run)
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
 	}
