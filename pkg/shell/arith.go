@@ -108,8 +108,8 @@ func counted(w *syntax.Word) (name string, member bool) {
 // countName assigns a number. In zsh, a variable that was not there is an integer then.
 func (s *state) countName(name string, v abstract.Value) {
 	b, had := s.attribute(name)
-	if had && b.array && s.asZsh() { // it may stay one
-		s.bind(binding{name: name, array: true, unsure: true, elems: append(slices.Clone(b.elems), element{val: v})})
+	if had && b.array && s.asZsh() { // it may stay one, or become an integer
+		s.bind(binding{name: name, val: vague("$"+name, append(members(b), v)...), kind: mixed})
 		return
 	}
 	had = had && b.kind != unset

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,14 +11,14 @@ import (
 
 // braces returns the parts of the words that brace expansion makes of a word.
 func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
-	again := slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool { _, ok := p.(*syntax.BraceExp); return ok })
-	if !again && !syntax.SplitBraces(w) {
+	split := syntax.Word{Parts: w.Parts} // of the text's own tree nothing changes: it is walked again
+	if !syntax.SplitBraces(&split) {
 		return [][]syntax.WordPart{w.Parts}
 	}
 	if s.posix { // it may not expand them
 		i, ok := s.choose("\x00braces", 2)
 		if !ok { // what runs in them runs either way
-			for _, parts := range s.expandBraces(w.Parts) {
+			for _, parts := range s.expandBraces(split.Parts) {
 				for _, p := range parts {
 					s.part(p)
 				}
@@ -29,7 +28,7 @@ func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
 			return [][]syntax.WordPart{{&syntax.BraceExp{}}}
 		}
 	}
-	words := s.expandBraces(w.Parts)
+	words := s.expandBraces(split.Parts)
 	if len(words) > abstract.MaxFields {
 		s.giveUp("a brace expansion makes too many words")
 		return words[:abstract.MaxFields]

@@ -1,8 +1,11 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
@@ -72,6 +75,8 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 				}
 			}
 			s.exit = testExit(argv)
+		case "shopt":
+			s.lastpipe = s.lastpipe || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || v.Text == "lastpipe" })
 		case "shift":
 			s.shift(argv)
 		case "setopt", "unsetopt", "emulate":
@@ -355,8 +360,14 @@ func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value
 	return abstract.Value{}
 }
 
+// unsets reports whether unset is sure to succeed.
+func unsets(words []abstract.Value) bool {
+	return len(words) > 0 && !slices.ContainsFunc(words, func(v abstract.Value) bool { return !v.Known() || !syntax.ValidName(v.Text) })
+}
+
 func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	reference := false
+	s.exit = exitOf(true, !s.constants && unsets(argv[1:]))
 	for _, v := range argv[1:] {
 		switch {
 		case v.Text == "HISTFILE":
@@ -409,6 +420,7 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 		v := argv[i]
 		if v.Text == "--" {
 			s.setPositional(argv[i+1:])
+			s.exit = success
 			return abstract.Value{}
 		}
 		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {

@@ -72,6 +72,7 @@ func (s *state) child(program string) (end func()) {
 	leave, own, frames, round, zsh, named, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix
 	s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = len(s.funcs), nil, -1, program == "zsh", true, program != "zsh" && program != "bash"
 	s.bind(binding{kind: boundary})
+	s.bind(binding{name: "IFS", val: abstract.Lit(usualIFS)}) // which no shell takes from its environment
 	s.bind(binding{name: zeroName, val: abstract.Variable("0", 0)})
 	s.setPositional(nil)
 	return func() {
@@ -431,9 +432,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		}
 		return s.runVersions(append(vals, earlier...), s.written(p, pattern) && len(earlier) == 0, run)
 	}
-	if len(earlier) > 0 {
-		s.runVersions(earlier, false, run)
-	}
+	s.runVersions(earlier, len(earlier) == 0, run)
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})
 	}

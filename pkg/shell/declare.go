@@ -28,7 +28,7 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 	}
 	argv := []abstract.Value{{Text: variant, From: s.spanOf(c.Variant)}}
 	list := false
-	mark := len(s.vars)
+	mark, pure := len(s.vars), true
 	for _, a := range c.Args {
 		if a.Name == nil { // an option, or words known only at run time
 			v := s.word(a.Value)
@@ -43,7 +43,8 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 		} else {
 			argv = append(argv, abstract.Value{Text: a.Name.Value, From: s.spanOf(a)})
 		}
-		s.declareOne(a, d, mark)
+		s.declareOne(a, d, mark, pure)
+		pure = pure && a.Array == nil && a.Index == nil && (a.Value == nil || simpleWord(a.Value) && !assigns(a.Value))
 	}
 	s.execute(argv, variant, effect.ReadOnly)
 	if list && len(argv) < 3 || len(argv) == 1 {
@@ -109,14 +110,14 @@ func (s *state) declareWord(v abstract.Value, d declaration) {
 	}
 }
 
-// declareOne takes a name with or without a value. Shells differ in whether a value sees
-// what stands before it, since mark.
-func (s *state) declareOne(a *syntax.Assign, d declaration, mark int) {
+// declareOne takes a name with or without a value, which sees nothing of what the command
+// has declared since mark. pure says that nothing else was assigned since then.
+func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool) {
 	name := a.Name.Value
 	declares := d.local && !d.global && len(s.frames) > 0
 	value := abstract.Value{}
 	if a.Value != nil {
-		value = s.inTurn(a.Value, mark)
+		value = s.inTurn(a.Value, mark, pure)
 	}
 	if declares {
 		s.local(name)
@@ -223,9 +224,8 @@ func (s *state) declareNaked(name string, d declaration, declares bool) {
 	}
 }
 
-// inTurn returns a value of declare. It is unknown if it depends on what stands before it
-// in the same command.
-func (s *state) inTurn(w *syntax.Word, mark int) abstract.Value {
+// inTurn returns a value of declare.
+func (s *state) inTurn(w *syntax.Word, mark int, pure bool) abstract.Value {
 	v := s.word(w)
 	if mark == len(s.vars) || w.Lit() != "" {
 		return v
@@ -235,9 +235,27 @@ func (s *state) inTurn(w *syntax.Word, mark int) abstract.Value {
 	s.quiet++
 	before := s.word(w)
 	s.quiet--
-	s.vars = append(s.vars, later...)
-	if before.Text != v.Text || before.IsPattern != v.IsPattern {
-		return vague("${…}", v, before)
+	s.vars = append(s.vars[:mark], later...)
+	switch {
+	case before.Text == v.Text && before.IsPattern == v.IsPattern:
+		return v
+	case pure && !assigns(w):
+		return before
 	}
-	return v
+	return vague("${…}", v, before)
+}
+
+// assigns reports whether an expansion in a word assigns something.
+func assigns(w *syntax.Word) bool {
+	found := false
+	syntax.Walk(w, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.ParamExp:
+			found = found || n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) || n.Index != nil || n.Slice != nil
+		case *syntax.ArithmExp:
+			found = true
+		}
+		return !found
+	})
+	return found
 }

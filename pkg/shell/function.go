@@ -21,9 +21,30 @@ func (s *state) local(name string) {
 		return
 	}
 	f := &s.frames[len(s.frames)-1]
-	if _, ok := f.locals[name]; !ok {
+	if _, ok := f.locals[name]; !ok || s.vars[f.locals[name]].weak {
 		f.locals[name] = len(s.vars)
+		s.bind(binding{name: localPrefix + name})
 	}
+}
+
+// localPrefix stands before the name of a local variable, in a binding that says so.
+const localPrefix = "\x00local "
+
+// endLocals drops what a function assigned to its local variables since mark. Where one
+// may not have been declared, it may be of the variable outside.
+func (s *state) endLocals(mark int, locals map[string]int) {
+	drops := map[string]int{positionalName: mark}
+	for name, from := range locals {
+		drops[localPrefix+name] = from
+		if from < len(s.vars) && s.vars[from].weak {
+			for i := from; i < len(s.vars); i++ {
+				s.vars[i].weak = s.vars[i].weak || s.vars[i].name == name
+			}
+			continue
+		}
+		drops[name] = from
+	}
+	s.drop(mark, drops)
 }
 
 // isLocal reports whether a function that is being walked declared a name local.
@@ -84,9 +105,7 @@ func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, se
 	s.endCall(left{})
 	s.left.loop, s.left.call = way.loop, way.call
 	s.inFunc--
-	locals := s.frames[len(s.frames)-1].locals
-	locals[positionalName] = mark
-	s.drop(mark, locals)
+	s.endLocals(mark, s.frames[len(s.frames)-1].locals)
 	s.frames = s.frames[:len(s.frames)-1]
 	s.zshTraps(traps)
 	s.fixed, s.base = fixed, base

@@ -160,7 +160,7 @@ func (s *state) environment(name string) []abstract.Value {
 			v = abstract.Lit(cwd)
 		}
 	case "IFS":
-		v = abstract.Lit(" \t\n")
+		v = abstract.Lit(usualIFS)
 	case "SHELL", "BASH":
 		v = abstract.Lit("/bin/bash")
 	case "TMPDIR", "TMP", "TEMP":
@@ -177,6 +177,7 @@ func (s *state) environment(name string) []abstract.Value {
 
 func (s *state) indirect(vals []abstract.Value, show string) ([]abstract.Value, bool) {
 	if len(vals) != 1 || !vals[0].Known() {
+		s.left.shell = true // it may be an error
 		return []abstract.Value{vague(show)}, false
 	}
 	name, sub, _ := strings.Cut(vals[0].Text, "[")
@@ -184,6 +185,7 @@ func (s *state) indirect(vals []abstract.Value, show string) ([]abstract.Value, 
 		s.arithmText(vals[0].Text)
 	}
 	if sub != "" || !syntax.ValidName(name) {
+		s.left.shell = true // it may be an error
 		return []abstract.Value{vague(show, vals...)}, false
 	}
 	b, ok := s.lookup(name)

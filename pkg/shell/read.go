@@ -167,15 +167,17 @@ func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
 	s.bind(b)
 }
 
+// usualIFS are the characters between words, if nothing sets them.
+const usualIFS = " \t\n"
+
 // ifs returns the characters between words, and whether they are known.
 func (s *state) ifs() (string, bool) {
-	const usual = " \t\n"
 	if len(s.vars) == 0 {
-		return usual, true
+		return usualIFS, true
 	}
 	b, ok := s.lookup("IFS")
 	if !ok || b.kind == unset {
-		return usual, true
+		return usualIFS, true
 	}
 	return b.val.Text, b.val.Known() && !b.array
 }

@@ -28,6 +28,7 @@ func Analyze(text string, at *effect.Place) effect.Result {
 // analyze walks a text to its end.
 func (s *state) analyze() (r effect.Result) {
 	text := s.text
+	s.lastpipe = strings.Contains(text, "lastpipe") // bash takes it as an option and from its environment, too
 	s.words.Grow(min(len(text), parse.MaxText) + 32)
 	// A panic in the parser or in this package must not let a command through.
 	defer func() {

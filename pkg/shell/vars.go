@@ -103,10 +103,10 @@ func (s *state) assign(name string, v abstract.Value) {
 	}
 	next := binding{name: name, array: true, kind: kind, unsure: b.unsure || b.alike || b.keyed || kind != scalar || s.unusual(), elems: slices.Clone(b.elems)}
 	switch {
+	case s.asZsh() && !b.keyed && kind == scalar && !s.unusual(): // puts it in place of the array
+		next = binding{name: name, val: v}
 	case next.unsure:
 		next.elems = append(next.elems, element{"0", v})
-	case s.asZsh(): // puts it in place of the array
-		next = binding{name: name, val: v}
 	default:
 		next.put(0, v, false)
 	}

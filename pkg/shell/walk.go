@@ -47,6 +47,7 @@ type state struct {
 	joinsErrors   bool // a command around this one sends errors where output goes
 	zsh           bool // the text is read as zsh means it
 	shellNamed    bool // by a command that says which shell it is of
+	lastpipe      bool // the last part of a pipe may be of the shell itself
 	differs       bool // zsh, if no shell is named, reads some of it in another way
 	posix         bool // the text is of a shell that may be a small one
 	strict        bool // set -u: a parameter that is not set ends the shell
@@ -347,23 +348,33 @@ func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 
 func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
 
-// side walks one side of a pipe or list. What a pipe's side assigns may or may
-// not last, as shells differ. into says that what it writes goes into a pipe.
+// side walks one side of a pipe or list. into says that what it writes goes into a pipe:
+// then nothing that it assigns lasts, and of the last side of a pipe, it does in zsh only,
+// or where bash is told so.
 func (s *state) side(st *syntax.Stmt, in abstract.Value, piped, into bool) abstract.Value {
+	if !piped {
+		return s.captures(into, st, in)
+	}
 	mark, before, way, consumed, remains := len(s.vars), s.outcomes(), s.left, s.consumed, s.remains
-	if into {
-		s.captured++
+	end := s.apart()
+	out := s.captures(into, st, in)
+	if !into && len(s.vars) > mark && (s.lastpipe || s.asZsh()) {
+		end = func() { s.weaken(mark) }
 	}
+	end()
+	s.uncertain(before)
+	s.left, s.consumed, s.remains = way, consumed, remains
+	return out
+}
+
+// captures walks a statement whose output may go into a pipe.
+func (s *state) captures(into bool, st *syntax.Stmt, in abstract.Value) abstract.Value {
+	if !into {
+		return s.stmt(st, in)
+	}
+	s.captured++
 	out := s.stmt(st, in)
-	if into {
-		s.captured--
-	}
-	if piped {
-		s.dropWorkdir(mark)
-		s.weaken(mark)
-		s.uncertain(before)
-		s.left, s.consumed, s.remains = way, consumed, remains
-	}
+	s.captured--
 	return out
 }
 
@@ -375,16 +386,6 @@ func (s *state) weakenVariables(mark int) {
 			s.vars[i].weak = true
 		}
 	}
-}
-
-func (s *state) dropWorkdir(mark int) {
-	kept := s.vars[:min(mark, len(s.vars))]
-	for _, b := range s.vars[len(kept):] {
-		if b.kind != workdir {
-			kept = append(kept, b)
-		}
-	}
-	s.vars = kept
 }
 
 // apart starts a part of the text whose assignments end with it, and returns
