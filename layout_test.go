@@ -135,6 +135,7 @@ var allowedTouch = map[string]bool{
 	"internal/watch/ahead_unix.go os.Stderr":  true,
 	"internal/watch/ahead_unix.go os.Environ": true,
 	"internal/watch/ahead_unix.go os.Exit":    true,
+	"internal/watch/ahead_unix.go os.Getenv":  true,
 	// Linked into tests only, where there is no main.go.
 	"internal/reexec/reexec.go os.Exit":      true,
 	"internal/reexec/reexec.go os.LookupEnv": true,
@@ -146,12 +147,12 @@ var allowedTouch = map[string]bool{
 // lines above its own.
 var layers = [][]string{
 	{"internal/suggest", "pkg/knowledge"},
-	{"internal/allocated", "internal/canonjson", "internal/committed", "internal/flock", "internal/gentest", "internal/owner", "internal/prefilter", "internal/reexec", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/watch", "internal/yamlfile", "models", "policies"},
-	{"internal/launch", "internal/ortlib", "internal/redact"},
+	{"internal/allocated", "internal/canonjson", "internal/committed", "internal/flock", "internal/gentest", "internal/owner", "internal/peer", "internal/prefilter", "internal/redistest", "internal/reexec", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/yamlfile", "models", "policies"},
+	{"internal/launch", "internal/ortlib", "internal/redact", "internal/watch"},
 	{"internal/scripttest", "pkg/action", "pkg/effect"},
 	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/state", "internal/speech"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "pkg/sanitize", "internal/hostile"},
-	{"pkg/session", "pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
+	{"pkg/session", "pkg/service", "pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
 	{"pkg/report", "pkg/evaluate/evaltest", "pkg/gateway"},
 	{"pkg/shield"},
 	{"pkg/score"},

@@ -21,7 +21,11 @@ func main() {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(80 << 20)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+	reload := make(chan os.Signal, 1)
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "serve":
+		signal.Notify(reload, syscall.SIGHUP)
+	case !signal.Ignored(syscall.SIGHUP): // as it is under nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
@@ -33,7 +37,7 @@ func main() {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
 		Home: home, Dir: dir, Executable: exe, User: os.Getenv("USER"), OS: runtime.GOOS,
-		Ahead: watch.Ahead(),
+		Reload: reload, Ahead: watch.Ahead(),
 	})
 	stop()
 	os.Exit(status)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -55,8 +56,11 @@ func auditCommand(w *World) *cli.Command {
 				Action: func(c *cli.Context) error { return queryAudit(c, w) },
 			},
 			{
-				Name: "export", Usage: "write the log as JSON Lines or CSV",
-				Flags:  with(&cli.StringFlag{Name: "format", Value: "jsonl", Usage: "write `jsonl|csv`"}),
+				Name: "export", Usage: "write the log for spreadsheets and monitoring systems",
+				Flags: with(
+					&cli.StringFlag{Name: "format", Value: "jsonl", Usage: "write `jsonl|csv|ocsf|cef`"},
+					&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep writing new entries"},
+				),
 				Action: func(c *cli.Context) error { return exportAudit(c, w) },
 			},
 			{
@@ -205,18 +209,35 @@ func exportAudit(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	f, err := openAudit(c, w)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	format := c.String("format")
 	known := strings.Join(audit.Formats(), ", ")
 	if !strings.Contains(", "+known+",", ", "+format+",") {
 		return fmt.Errorf("audit export: --format %q is not one of %s", cut(format), known)
 	}
-	skipped, err := audit.Export(w.Out, io.Reader(f), format)
+	var log io.ReadCloser
+	var err error
+	if c.Bool("follow") {
+		log, err = followAudit(c, w)
+	} else {
+		log, err = openAudit(c, w)
+	}
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	skipped, err := audit.Export(w.Out, log, format, version())
 	return notePassedOver(w, skipped, err)
+}
+
+// followAudit returns the whole log, and then what is appended to it.
+func followAudit(c *cli.Context, w *World) (io.ReadCloser, error) {
+	file, err := auditLog(c, w)
+	if err != nil {
+		return nil, err
+	}
+	r, lines := io.Pipe()
+	go func() { lines.CloseWithError(audit.Tail(c.Context, lines, file, math.MaxInt, true, followEvery)) }()
+	return r, nil
 }
 
 func notePassedOver(w *World, skipped int, err error) error {

@@ -35,11 +35,15 @@ type World struct {
 	User       string // the user's name; may be unknown
 	OS         string // the operating system, as in GOOS
 
+	Reload <-chan os.Signal // tells a service to load its models again; nil never does
+
 	Ahead *watch.Watch // the hook that this process began to watch before the rest of shield was there; nil if it did not
 
 	args       []string                                  // the command line
 	hostAsks   func() error                              // why the host that calls cannot ask its person itself; nil if no host calls
 	parent     int                                       // the process that asks, if it is not the parent
+	pid        int                                       // the process that judges for the one that asks, if it is not this one
+	served     *served                                   // the question of another process that is answered; nil if this process asks for itself
 	startJudge func(args []string) (*watch.Judge, error) // nil starts shield itself
 	endParent  func() error                              // nil kills the parent
 }
@@ -60,6 +64,8 @@ func commands(w *World, args []string) (out []*cli.Command) {
 		{"exec", execCommand},
 		{"hook", hookCommand},
 		{"mcp", mcpCommand},
+		{"serve", serveCommand},
+		{"service", serviceCommand},
 		{"init", initCommand},
 		{"explain", explainCommand},
 		{"sanitize", sanitizeCommand},
@@ -177,6 +183,9 @@ func (w *World) fill() {
 	}
 	if w.parent == 0 {
 		w.parent = os.Getppid()
+	}
+	if w.pid == 0 {
+		w.pid = os.Getpid()
 	}
 	if w.startJudge == nil {
 		w.startJudge = w.judgeProcess

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/launch"
 	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/internal/watch"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/shell/dialect"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -33,6 +34,9 @@ func execCommand(w *World) *cli.Command {
 			&cli.StringSliceFlag{Name: "keep-env", Usage: "keep the variable `NAME` instead of dropping it; may be repeated"},
 		),
 		Action: func(c *cli.Context) error {
+			if w.served != nil {
+				return answerExec(c, w)
+			}
 			var own *statusError // the command's
 			err := runAllowed(c, w)
 			if err == nil || errors.As(err, &own) {
@@ -68,16 +72,16 @@ func runAllowed(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	_, p, err := pipeline(c, w, true)
+	raw, err := judged.action(w.Dir)
 	if err != nil {
 		return err
 	}
-	v, err := judged.judge(c.Context, p, w.Dir)
+	answer, err := judgeExec(c, w, raw)
 	if err != nil {
 		return err
 	}
-	if v.Decision != verdict.Allow {
-		return fmt.Errorf("blocked: %s", v.Reasoning)
+	if !answer.Allow {
+		return fmt.Errorf("blocked: %s", answer.Reason)
 	}
 	if c.Bool("check") {
 		return nil
@@ -144,14 +148,55 @@ func newLine(argv []string, shell string) (judgedText, error) {
 	return judgedText{text, !same}, nil
 }
 
-// judge judges the command line. Text that JSON cannot hold byte for byte is
-// refused: what is judged has to be what runs.
-func (l judgedText) judge(ctx context.Context, p *shield.Pipeline, dir string) (verdict.Verdict, error) {
+// judgeExec has the user's service judge an action, or else this process.
+func judgeExec(c *cli.Context, w *World, raw []byte) (hookAnswer, error) {
+	if ask := watch.Service(serviceState(w), w.question(w.args, nil)); ask != nil {
+		if line, ok := ask(raw); ok {
+			return readAnswer(line)
+		}
+	}
+	_, p, err := pipeline(c, w, true)
+	if err != nil {
+		return hookAnswer{}, err
+	}
+	return evaluateExec(c.Context, w, p, raw)
+}
+
+// evaluateExec judges an action with a pipeline.
+func evaluateExec(ctx context.Context, w *World, p *shield.Pipeline, raw []byte) (hookAnswer, error) {
+	a, err := action.Parse(raw)
+	if err != nil {
+		return hookAnswer{}, fmt.Errorf("exec: %w", err)
+	}
+	v, err := w.evaluate(ctx, p, a)
+	if err != nil || v.Decision == verdict.Allow {
+		return hookAnswer{Allow: err == nil}, err
+	}
+	return hookAnswer{Reason: v.Reasoning}, nil
+}
+
+// answerExec judges the action of another process that runs exec.
+func answerExec(c *cli.Context, w *World) error {
+	w.served.parsed()
+	_, p, err := pipeline(c, w, true)
+	if err != nil {
+		return err
+	}
+	answer, err := evaluateExec(c.Context, w, p, w.served.input)
+	if err != nil {
+		return err
+	}
+	return answer.write(w.Out)
+}
+
+// action returns the command line as an action. Text that JSON cannot hold byte for
+// byte is refused: what is judged has to be what runs.
+func (l judgedText) action(dir string) ([]byte, error) {
 	if !utf8.ValidString(l.text) {
-		return verdict.Verdict{}, errors.New("exec --shell: the text is not valid UTF-8")
+		return nil, errors.New("exec --shell: the text is not valid UTF-8")
 	}
 	if !utf8.ValidString(dir) {
-		return verdict.Verdict{}, errors.New("exec: the name of the current folder is not valid UTF-8")
+		return nil, errors.New("exec: the name of the current folder is not valid UTF-8")
 	}
 	fields := map[string]any{
 		"type": "execute_command", "payload": map[string]string{"command": l.text}, "cwd": dir,
@@ -159,13 +204,5 @@ func (l judgedText) judge(ctx context.Context, p *shield.Pipeline, dir string) (
 	if l.unread {
 		fields["min_tier"] = 2
 	}
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return verdict.Verdict{}, err
-	}
-	a, err := action.Parse(raw)
-	if err != nil {
-		return verdict.Verdict{}, fmt.Errorf("exec: %w", err)
-	}
-	return p.Evaluate(ctx, a), nil
+	return json.Marshal(fields)
 }

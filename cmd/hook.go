@@ -44,6 +44,9 @@ func hookCommand(w *World) *cli.Command {
 				if _, err := operands(c); err != nil {
 					return err
 				}
+				if w.served != nil {
+					return answerHook(c, w, name)
+				}
 				deadline, err := hookDeadline(c, w)
 				if err != nil {
 					return err

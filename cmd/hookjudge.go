@@ -57,14 +57,33 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 		ended <- nil
 		cancel()
 	}()
-	text, err := json.Marshal(judgeInTime(ctx, c, w, name, event))
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(w.Out, "%s\n", text); err != nil {
+	if err := judgeInTime(ctx, c, w, name, event).write(w.Out); err != nil {
 		return err
 	}
 	return <-ended
+}
+
+// answerHook answers the question of a hook's watchdog, if that can be done at once.
+func answerHook(c *cli.Context, w *World, name string) error {
+	w.served.parsed()
+	if !c.Bool(watch.Flag) || c.Bool(permissionFlag) {
+		return errUndecided
+	}
+	answer, err := judgeEvent(c.Context, c, w, name, w.served.input)
+	if err != nil {
+		return err
+	}
+	return answer.write(w.Out)
+}
+
+// write writes an answer as one line.
+func (a hookAnswer) write(out io.Writer) error {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n", text)
+	return err
 }
 
 // readQuestion reads a host's input as the watchdog passes it on.
@@ -149,7 +168,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 	if c.Bool(permissionFlag) {
 		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on", event, in)
 	}
-	decision, reason, err := judgeAll(ctx, p, event)
+	decision, reason, err := judgeAll(ctx, w, p, event)
 	switch {
 	case err != nil:
 		return hookAnswer{}, err
@@ -167,14 +186,20 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *World, name string, in [
 
 // judgeAll judges the actions of an event until one is refused. ESCALATE is for the
 // host to ask its person, for the reasons of all that need one.
-func judgeAll(ctx context.Context, p *shield.Pipeline, event host.Event) (decision verdict.Decision, reason string, err error) {
+func judgeAll(ctx context.Context, w *World, p *shield.Pipeline, event host.Event) (decision verdict.Decision, reason string, err error) {
+	if w.served != nil && len(event.Actions) > 1 { // of which one may be left to a later tier
+		return verdict.Block, "", errUndecided
+	}
 	var asked []string
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
 		if err != nil {
 			return verdict.Block, "", fmt.Errorf("hook: %w", err)
 		}
-		v := p.Evaluate(ctx, a)
+		v, err := w.evaluate(ctx, p, a)
+		if err != nil {
+			return verdict.Block, "", err
+		}
 		reason = fmt.Sprintf("tier %d: %s", v.Tier, v.Reasoning)
 		switch {
 		case v.Decision == verdict.Escalate && v.Channel == approve.HostChannel:

@@ -17,7 +17,7 @@ import (
 func examineResult(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
 	got, err := examineReturned(ctx, c, w, h, event)
 	switch {
-	case err != nil && !h.Replaces():
+	case err != nil && (!h.Replaces() || w.served != nil):
 		return hookAnswer{}, err
 	case err != nil:
 		got.Changed, got.Withheld = true, "shield: the result of this tool could not be examined, so it is withheld; tell the user: "+withoutSecrets(err)

@@ -139,6 +139,7 @@ type hookSettings struct {
 	world    *World
 	deadline time.Duration // of a hook that is installed, or that names none
 	permits  bool          // the settings have shield answer in the place of a person
+	how      string        // what a person runs to install it
 }
 
 func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, error) {
@@ -174,7 +175,8 @@ func newHookSettings(c *cli.Context, w *World, name string) (*hookSettings, erro
 	if err != nil {
 		return nil, err
 	}
-	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline, permits: set.Hook.PermissionRequest == "on"}, nil
+	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline, permits: set.Hook.PermissionRequest == "on",
+		how: fmt.Sprintf("run 'shield hook install %s'", name)}, nil
 }
 
 // folder returns where the files of a place are; "" if that is unknown.

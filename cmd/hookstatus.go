@@ -58,7 +58,9 @@ func (s *hookSettings) status(c *cli.Context) error {
 	if len(problems) > 0 {
 		return unenforced(problems)
 	}
-	s.warn(seen)
+	if err := s.warn(c.Context, seen); err != nil {
+		return err
+	}
 	for _, h := range hooks {
 		if _, err := fmt.Fprintf(s.world.Out, "%s: a denial is enforced\n", h.file); err != nil {
 			return err
@@ -100,10 +102,16 @@ func (s *hookSettings) missing() string {
 
 // A survey is what the settings that a host reads have of shield.
 type survey struct {
-	hooks    []installed // that are asked before a tool runs
-	problems []string    // why those are not run, or not waited for
-	results  []installed // that are given what a tool returned
-	warnings []string    // why those are not run, or not waited for
+	found         // that are asked before a tool runs
+	results found // that are given what a tool returned
+	permits found // that are asked before a person is
+}
+
+// found are the hooks of shield for an event, and why they are not run, or not waited
+// for.
+type found struct {
+	hooks    []installed
+	problems []string
 }
 
 // survey looks at all settings that the host reads.
@@ -137,21 +145,61 @@ func (s *hookSettings) survey(ctx context.Context) (all survey) {
 }
 
 // warn says why shield does not examine what tools return, where the host could hand
-// it over. A denial is enforced all the same.
-func (s *hookSettings) warn(seen survey) {
-	warnings := seen.warnings
-	for _, h := range seen.results {
-		for _, todo := range h.Todo {
-			warnings = append(warnings, h.file+": "+todo)
+// it over, and why it does not answer before the host asks a person, where that is
+// installed or wanted. A denial is enforced all the same.
+func (s *hookSettings) warn(ctx context.Context, seen survey) error {
+	say := func(what string, f found, more ...string) {
+		for _, h := range f.hooks {
+			for _, todo := range h.Todo {
+				more = append(more, h.file+": "+todo)
+			}
+		}
+		for _, why := range append(f.problems, more...) {
+			fmt.Fprintf(s.world.Err, "shield: %s: %s\n", what, term.Escape(why)) // settings may be a repository's
 		}
 	}
+	var missing []string
 	examines := slices.ContainsFunc(s.Places, func(p host.Place) bool { return p.Examines() })
-	if examines && len(seen.results) == 0 {
-		warnings = append(warnings, fmt.Sprintf("no hook of shield is installed for them; run 'shield hook install %s' again", s.host.Name))
+	if examines && len(seen.results.hooks) == 0 {
+		missing = []string{"no hook of shield is installed for them; " + s.how + " again"}
 	}
-	for _, w := range warnings {
-		fmt.Fprintf(s.world.Err, "shield: what tools return is not examined, or not all of it: %s\n", term.Escape(w)) // settings may be a repository's
+	say("what tools return is not examined, or not all of it", seen.results, missing...)
+
+	asking, err := s.asking(ctx)
+	if errors.Is(err, host.ErrNoPermission) {
+		return nil
 	}
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	if s.permits && len(seen.permits.hooks) == 0 {
+		wrong = []string{"hook.permission_request is on, and no hook of shield is installed for it; " + asking.how}
+	}
+	if len(seen.permits.problems) == 0 {
+		for _, h := range seen.permits.hooks {
+			if err := asking.try(ctx, h); err != nil {
+				wrong = append(wrong, fmt.Sprintf("%s: %q %v", h.file, cut(h.Command), err))
+			}
+		}
+	}
+	say("what the host asks a person is not answered, or not all of it", seen.permits, wrong...)
+	return nil
+}
+
+// asking returns the settings of the host as it asks before it asks a person.
+func (s *hookSettings) asking(ctx context.Context) (*hookSettings, error) {
+	h, err := s.host.Permission()
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.Settings(ctx, host.Lines{}, 0, s.world.Dir, s.world.OS)
+	if err != nil {
+		return nil, err
+	}
+	asking := *s
+	asking.Settings, asking.host, asking.how = all, h, fmt.Sprintf("run 'shield hook install --%s %s'", permissionFlag, h.Name)
+	return &asking, nil
 }
 
 // beside returns what is wrong with the files that the host needs beside the one
@@ -165,7 +213,7 @@ func (s *hookSettings) beside() (problems []string) {
 		files, err := s.files(p)
 		for _, file := range files {
 			if doc, _, readErr := file.read(); err != nil || readErr != nil || !p.Whole(doc) {
-				problems = append(problems, fmt.Sprintf("%s: is missing or was changed; run 'shield hook install %s' again", file.path, s.host.Name))
+				problems = append(problems, fmt.Sprintf("%s: is missing or was changed; %s again", file.path, s.how))
 			}
 		}
 	}
@@ -201,6 +249,13 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 	if err != nil {
 		return err
 	}
+	asking, permits := s, before
+	if a, err := s.asking(ctx); err == nil {
+		asking = a
+		if permits, err = newHookShell(ctx, a.host); err != nil {
+			return err
+		}
+	}
 	about := func(list *[]string, what string, args ...any) {
 		*list = append(*list, file.path+": "+fmt.Sprintf(what, args...))
 	}
@@ -215,24 +270,25 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 	for _, stop := range seen.Stops {
 		about(&all.problems, "%s", stop)
 	}
-	add := func(found []host.Hook, shell hookShell, hooks *[]installed, wrong *[]string) {
-		for _, h := range found {
+	add := func(s *hookSettings, hooks []host.Hook, shell hookShell, to *found) {
+		for _, h := range hooks {
 			for _, problem := range h.Problems {
-				about(wrong, "%s", problem)
+				about(&to.problems, "%s", problem)
 			}
 			var line installedLine
 			if h.Command != "" { // else the file is not what shield installs
 				var err error
 				if line, err = s.examine(h, shell); err != nil {
-					about(wrong, "%v", err)
+					about(&to.problems, "%v", err)
 				}
 			}
-			*hooks = append(*hooks, installed{h, line, file.path})
+			to.hooks = append(to.hooks, installed{h, line, file.path})
 		}
 	}
-	add(seen.Hooks, before, &all.hooks, &all.problems)
-	add(seen.Results, after, &all.results, &all.warnings)
-	if st, err := os.Stat(file.path); len(seen.Hooks)+len(seen.Results) > 0 && err == nil {
+	add(s, seen.Hooks, before, &all.found)
+	add(s, seen.Results, after, &all.results)
+	add(asking, seen.Permits, permits, &all.permits)
+	if st, err := os.Stat(file.path); len(seen.Hooks)+len(seen.Results)+len(seen.Permits) > 0 && err == nil {
 		if err := owner.Check(st, 0o002); err != nil {
 			about(&all.problems, "%v; anyone who can write to it can remove the hook", err)
 		}
@@ -243,20 +299,19 @@ func (s *hookSettings) inspect(ctx context.Context, p *host.Place, file settings
 // examine returns what is wrong with an installed command line, and how to fix
 // it.
 func (s *hookSettings) examine(h host.Hook, shell hookShell) (installedLine, error) {
-	again := fmt.Sprintf("run 'shield hook install %s' again", s.host.Name)
 	line, err := readHookLine(h.Command, shell, s.host)
 	if err != nil {
-		return line, fmt.Errorf("%w; %s", err, again)
+		return line, fmt.Errorf("%w; %s again", err, s.how)
 	}
 	deadline := line.deadline
 	if deadline == 0 {
 		deadline = s.deadline
 	}
 	if least := deadline + killGrace; h.Timeout != 0 && h.Timeout <= least.Seconds() {
-		return line, fmt.Errorf("the host stops waiting after %v s, and shield needs %v; %s", h.Timeout, least, again)
+		return line, fmt.Errorf("the host stops waiting after %v s, and shield needs %v; %s again", h.Timeout, least, s.how)
 	}
 	if err := checkProgram(line.program); err != nil {
-		return line, fmt.Errorf("%w; %s with the shield that you want to use", err, again)
+		return line, fmt.Errorf("%w; %s again with the shield that you want to use", err, s.how)
 	}
 	return line, nil
 }

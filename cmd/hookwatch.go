@@ -22,7 +22,8 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 	begun := w.Ahead
 	if begun == nil {
 		await(w, "one event of the host from the terminal, a JSON object")
-		begun = watch.Start(w.In, func() (*watch.Judge, error) { return w.startJudge(judgeArgs(w.args, name)) })
+		args := judgeArgs(w.args, name)
+		begun = watch.Start(w.In, watch.Service(serviceState(w), w.question(args, nil)), func() (*watch.Judge, error) { return w.startJudge(args) })
 	}
 	answered := false
 	defer func() { begun.End(answered) }()

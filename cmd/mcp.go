@@ -37,7 +37,7 @@ func mcpCommand(w *World) *cli.Command {
 			&cli.StringFlag{Name: "session", Usage: "share the session `ID` with other gateways, in place of those that the same process has started"},
 			&cli.StringFlag{Name: "record", Usage: "append each judged action to `FILE`, for shield score"},
 		),
-		Subcommands: append(mcpInstallCommands(w), mcpToolsCommand(w)),
+		Subcommands: append(mcpInstallCommands(w), mcpServeCommand(w), mcpToolsCommand(w)),
 		Action: func(c *cli.Context) error {
 			var own *statusError // the server's
 			err := relay(c, w)
@@ -63,31 +63,18 @@ func relay(c *cli.Context, w *World) error {
 	own := *w
 	w, own.Err = &own, &inTurns{w: w.Err} // the server's errors and shield's own
 	server := gateway.NewServer(argv, w.Dir, c.String("name"))
-	set, p, err := serverPipeline(c, w, server.Name)
+	set, p, err := serverPipeline(c, w)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	state := stateDir(&set.Settings, w)
-	if state == "" {
-		return errors.New("mcp: no state folder to pin tools in; set HOME or --state")
-	}
-	pins, err := gateway.OpenPins(state, &server, argv, path)
-	if err != nil {
-		return fmt.Errorf("mcp: %w", err)
-	}
-	changed, err := pins.Changed(c.Context)
-	if err != nil {
-		return fmt.Errorf("mcp: %w", err)
-	}
 	session := c.String("session")
 	if session == "" {
 		session = clientSession(w.parent, procStat)
 	}
-	opts := gatewayOptions(set, w, p, server, session)
-	opts.Pins = pins
-	if changed {
-		opts.Notify(fmt.Sprintf("mcp %s: its program %s has changed since its tools were last listed", server.Name, path))
+	opts, err := gatewayOptions(c.Context, set, w, p, server, session, argv, path)
+	if err != nil {
+		return err
 	}
 	if name := c.String("record"); name != "" {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -120,14 +107,13 @@ func endOf(ended, relayed error, interrupted bool) error {
 	return nil
 }
 
-// serverPipeline returns the pipeline that judges what a server is asked.
-func serverPipeline(c *cli.Context, w *World, server string) (*config.Loaded, *shield.Pipeline, error) {
+// serverPipeline returns the pipeline that judges what servers are asked.
+func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline, error) {
 	set, err := settings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := shieldConfig(set, w, "mcp")
-	cfg.Caller.Server = server
 	cfg.NoAction, cfg.Host = true, "mcp"
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {
@@ -159,8 +145,29 @@ func returned(p *shield.Pipeline) gateway.Returned {
 	}
 }
 
-// gatewayOptions returns how a gateway works under some settings.
-func gatewayOptions(set *config.Loaded, w *World, p *shield.Pipeline, server gateway.Server, session string) gateway.Options {
+// gatewayOptions returns how a gateway works under some settings. argv is what a
+// server's tools are pinned by; program is the file that it starts, "" if it starts
+// none.
+func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipeline, server gateway.Server, session string, argv []string, program string) (gateway.Options, error) {
+	state := stateDir(&set.Settings, w)
+	if state == "" {
+		return gateway.Options{}, errors.New("mcp: no state folder to pin tools in; set HOME or --state")
+	}
+	pins, err := gateway.OpenPins(state, &server, argv, program)
+	if err != nil {
+		return gateway.Options{}, fmt.Errorf("mcp: %w", err)
+	}
+	p = p.ForServer(server.Name)
+	notify := func(text string) { p.Tell(audit.KindServer, term.Escape(text)) }
+	if program != "" {
+		changed, err := pins.Changed(ctx)
+		if err != nil {
+			return gateway.Options{}, fmt.Errorf("mcp: %w", err)
+		}
+		if changed {
+			notify(fmt.Sprintf("mcp %s: its program %s has changed since its tools were last listed", server.Name, program))
+		}
+	}
 	var hosts []effect.HostPattern
 	for _, name := range set.Trusted.Hosts {
 		if pattern, err := effect.ParseHostPattern(name); err == nil { // one with a path is for data, not for links
@@ -172,11 +179,11 @@ func gatewayOptions(set *config.Loaded, w *World, p *shield.Pipeline, server gat
 		mode = gateway.Flag
 	}
 	return gateway.Options{
-		Judge: p, Server: server, Mode: mode, Examiner: resultExaminer{}, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
+		Judge: p, Server: server, Pins: pins, Mode: mode, Examiner: resultExaminer{}, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
 		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: session,
 		Redactor: redact.New(set.Evaluator.CanaryToken),
-		Notify:   func(text string) { p.Tell(audit.KindServer, term.Escape(text)) },
-	}
+		Notify:   notify,
+	}, nil
 }
 
 // inTurns is a writer that goroutines share.

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -29,6 +28,10 @@ func pipelineOf(c *cli.Context, w *World, change func(*shield.Config)) (*config.
 	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
 	cfg.Approve.Plain = !colour(c, w, true)
 	change(&cfg)
+	if w.served != nil {
+		p, err := w.served.lend(cfg)
+		return set, p, err
+	}
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {
 		fmt.Fprintln(w.Err, "shield:", p.Note())
@@ -54,7 +57,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		CacheDir: config.CacheDir(w.Home, w.Getenv),
 		Models:   modelsDir(w),
 		StateDir: stateDir(&set.Settings, w),
-		Caller:   audit.Caller{Command: command, User: w.User, PID: os.Getpid(), Parent: w.parent},
+		Caller:   audit.Caller{Command: command, User: w.User, PID: w.pid, Parent: w.parent},
 		Approve:  approval(set, w, command),
 		Lookup:   func(name string) (string, bool) { v := w.Getenv(name); return v, v != "" },
 		Notify:   func(text string) { fmt.Fprintln(w.Err, "shield:", text) },

@@ -12,7 +12,7 @@ _shield() {
 		fi
 	done
 	case "$typed $skip" in
-	"shield ") choices="policy classify evaluate approve run exec hook mcp init explain sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
+	"shield ") choices="policy classify evaluate approve run exec hook mcp serve service init explain sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
 	"shield policy ") choices="check test suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
@@ -262,7 +262,7 @@ _shield() {
 	"shield hook uninstall --scope") choices="user project managed" action=none ;;
 	"shield hook status ") choices="--all --help" ;;
 	"shield hook list ") choices="--help" ;;
-	"shield mcp ") choices="install uninstall tools --config --policy --model --onnxruntime --state --root --color --name --session --record --help" ;;
+	"shield mcp ") choices="install uninstall serve tools --config --policy --model --onnxruntime --state --root --color --name --session --record --help" ;;
 	"shield mcp --config") choices="" action=file ;;
 	"shield mcp --policy") choices="default offline strict permissive" action=file ;;
 	"shield mcp --model") choices="none" action=directory ;;
@@ -277,6 +277,14 @@ _shield() {
 	"shield mcp install --scope") choices="user project" action=none ;;
 	"shield mcp uninstall ") choices="--scope --dry-run --help" ;;
 	"shield mcp uninstall --scope") choices="user project" action=none ;;
+	"shield mcp serve ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
+	"shield mcp serve --config") choices="" action=file ;;
+	"shield mcp serve --policy") choices="default offline strict permissive" action=file ;;
+	"shield mcp serve --model") choices="none" action=directory ;;
+	"shield mcp serve --onnxruntime") choices="" action=file ;;
+	"shield mcp serve --state") choices="" action=directory ;;
+	"shield mcp serve --root") choices="" action=directory ;;
+	"shield mcp serve --color") choices="auto always never" action=none ;;
 	"shield mcp tools ") choices="list diff accept --help" ;;
 	"shield mcp tools list ") choices="--config --state --help" ;;
 	"shield mcp tools list --config") choices="" action=file ;;
@@ -288,6 +296,18 @@ _shield() {
 	"shield mcp tools accept --config") choices="" action=file ;;
 	"shield mcp tools accept --state") choices="" action=directory ;;
 	"shield mcp tools accept --as") choices="" action=none ;;
+	"shield serve ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
+	"shield serve --config") choices="" action=file ;;
+	"shield serve --policy") choices="default offline strict permissive" action=file ;;
+	"shield serve --model") choices="none" action=directory ;;
+	"shield serve --onnxruntime") choices="" action=file ;;
+	"shield serve --state") choices="" action=directory ;;
+	"shield serve --root") choices="" action=directory ;;
+	"shield serve --color") choices="auto always never" action=none ;;
+	"shield service ") choices="install uninstall status --help" ;;
+	"shield service install ") choices="--dry-run --help" ;;
+	"shield service uninstall ") choices="--help" ;;
+	"shield service status ") choices="--help" ;;
 	"shield init ") choices="bash zsh fish --help" ;;
 	"shield init bash ") choices="--help" ;;
 	"shield init zsh ") choices="--help" ;;
@@ -382,11 +402,11 @@ _shield() {
 	"shield audit query --config") choices="" action=file ;;
 	"shield audit query --state") choices="" action=directory ;;
 	"shield audit query --file") choices="" action=file ;;
-	"shield audit export ") choices="--config --state --file --format --help" ;;
+	"shield audit export ") choices="--config --state --file --format --follow --help" ;;
 	"shield audit export --config") choices="" action=file ;;
 	"shield audit export --state") choices="" action=directory ;;
 	"shield audit export --file") choices="" action=file ;;
-	"shield audit export --format") choices="jsonl csv" action=none ;;
+	"shield audit export --format") choices="jsonl csv ocsf cef" action=none ;;
 	"shield audit checkpoint ") choices="--config --state --file --key --generate --help" ;;
 	"shield audit checkpoint --config") choices="" action=file ;;
 	"shield audit checkpoint --state") choices="" action=directory ;;

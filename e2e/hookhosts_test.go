@@ -134,6 +134,11 @@ func TestHookStatusOfSwitches(t *testing.T) {
 		{"copilot", "hooks are off in another file of hooks", "disableAllHooks", "HOME/.copilot/hooks/other.json", `{"version": 1, "disableAllHooks": true, "hooks": {}}`},
 		{"copilot", "hooks are off in the project", "disableAllHooks", "WORK/.github/copilot/settings.json", `{"disableAllHooks": true}`},
 		{"copilot", "hooks are off in the settings", "disableAllHooks", "HOME/.copilot/settings.json", `{"disableAllHooks": true}`},
+		{"openclaw", "plugins are off", "plugins.enabled = false", "HOME/.openclaw/openclaw.json", `{"plugins": {"enabled": false,},} // mine`},
+		{"openclaw", "the extension is off", "plugins.entries.shield.enabled", "HOME/.openclaw/openclaw.json", `{"plugins": {"entries": {"shield": {"enabled": false}}}}`},
+		{"openclaw", "the extension is left out", "plugins.allow", "HOME/.openclaw/openclaw.json", `{"plugins": {"allow": ["other"]}}`},
+		{"openclaw", "the extension is denied", "plugins.deny", "HOME/.openclaw/openclaw.json", `{"plugins": {"allow": ["shield"], "deny": ["shield"]}}`},
+		{"openclaw", "settings that are not understood", "more than JSON with comments", "HOME/.openclaw/openclaw.json", `{plugins: {enabled: false}}`},
 		{"goose", "a file beside it is missing", "is missing or was changed", "HOME/.agents/plugins/shield/plugin.json", "{}"},
 		{"openclaw", "a file beside it is missing", "is missing or was changed", "HOME/.openclaw/extensions/shield/package.json", "{}"},
 	} {
@@ -150,24 +155,26 @@ func TestHookStatusOfSwitches(t *testing.T) {
 	}
 }
 
+// edited replaces text behind the head of the list of an event.
+func edited(head, old, text string) func(*hooked) {
+	return func(h *hooked) {
+		h.t.Helper()
+		doc, err := os.ReadFile(h.settings)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		before, after, found := strings.Cut(string(doc), head)
+		if !found || !strings.Contains(after, old) {
+			h.t.Fatalf("no %q behind %q in %s", old, head, doc)
+		}
+		h.write(h.settings, before+head+strings.Replace(after, old, text, 1))
+	}
+}
+
 // TestHookStatusOfResults breaks what hands results to shield, and checks that status
 // says so, and that a denial is enforced all the same.
 func TestHookStatusOfResults(t *testing.T) {
 	t.Parallel()
-	// edited replaces text behind the head of the list for results.
-	edited := func(head, old, text string) func(*hooked) {
-		return func(h *hooked) {
-			doc, err := os.ReadFile(h.settings)
-			if err != nil {
-				h.t.Fatal(err)
-			}
-			before, after, found := strings.Cut(string(doc), head)
-			if !found || !strings.Contains(after, old) {
-				h.t.Fatalf("no %q behind %q in %s", old, head, doc)
-			}
-			h.write(h.settings, before+head+strings.Replace(after, old, text, 1))
-		}
-	}
 	claude := func(old, text string) func(*hooked) { return edited(`"PostToolUse"`, old, text) }
 	for _, c := range []struct {
 		host, name, says string
@@ -209,6 +216,60 @@ func TestHookStatusOfResults(t *testing.T) {
 			out, errs, status := h.run("", h.bin, "hook", "status", c.host)
 			if status != 0 || !strings.HasPrefix(out, h.settings+": a denial is enforced\n") || !strings.Contains(errs, "what tools return is not examined") || !strings.Contains(errs, c.says) {
 				t.Errorf("status %d, stdout %q, stderr %q; want %q", status, out, errs, c.says)
+			}
+		})
+	}
+}
+
+// TestHookStatusOfPermission breaks what has the host ask shield before it asks a
+// person, and checks that status says so, and that a denial is enforced all the same.
+func TestHookStatusOfPermission(t *testing.T) {
+	t.Parallel()
+	const head = `"PermissionRequest"`
+	on := func(h *hooked) {
+		h.write(filepath.Join(h.home, ".config", "shield", "shield.yaml"), "classifier: {model: none}\napproval: {channels: []}\nhook: {permission_request: \"on\"}\n")
+	}
+	for _, c := range []struct {
+		host, name, says string // says nothing where nothing is broken
+		spoil            func(*hooked)
+	}{
+		{"claude-code", "as installed", "", func(*hooked) {}},
+		{"claude-code", "as installed and switched on", "", on},
+		{"claude-code", "gone", "run 'shield hook install --permission-request claude-code'", func(h *hooked) { on(h); h.edit(head, `"SubagentStart"`) }},
+		{"claude-code", "gone, and not wanted", "", func(h *hooked) { h.edit(head, `"SubagentStart"`) }},
+		{"claude-code", "one tool only", "matcher Write", edited(head, `"*"`, `"Write"`)},
+		{"claude-code", "not waited for", "async", edited(head, `"type"`, `"async": true, "type"`)},
+		{"claude-code", "the host waits too short", "stops waiting", edited(head, `"timeout": 30`, `"timeout": 3`)},
+		{"claude-code", "another shape", "missing, killed or unclear", edited(head, `exit 2"`, `exit 0"`)},
+		{"claude-code", "the denial of another event", "missing, killed or unclear", edited(head, `behavior`, `permission`)},
+		{"claude-code", "the command of another event", "not a denial with a reason", edited(head, ` --permission-request`, ``)},
+		{"claude-code", "more than the command", "did not install this command", edited(head, `o=$(SHIELD_CONFIG=`, `o=$(true; SHIELD_CONFIG=`)},
+		{"claude-code", "a malformed neighbour", "is malformed", edited(head, `[`, `[{"matcher": 7, "hooks": []},`)},
+		{"claude-code", "a malformed entry of another program", "", func(h *hooked) { h.edit(head, `"PermissionRequest": [7], "SubagentStart"`) }},
+		{"claude-code", "another program", "the program is missing", edited(head, "it's", "its")},
+		{"codex", "as installed", "", func(*hooked) {}},
+		{"codex", "not trusted", "no person has trusted it", func(h *hooked) { h.trust(codexBefore, codexAfter) }},
+		{"codex", "one tool only", "matcher Write", edited(head, `"*"`, `"Write"`)},
+		{"gemini-cli", "a host without the event", "", on},
+	} {
+		t.Run(c.host+", "+c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHookedFor(t, c.host)
+			if c.host != "gemini-cli" {
+				if _, errs, status := h.run("", h.bin, "hook", "install", c.host, "--timeout", "20s", "--permission-request"); status != 0 {
+					t.Fatalf("install: status %d, %s", status, errs)
+				}
+			}
+			if c.host == "codex" {
+				h.trust(codexBefore, codexAfter, [2]string{"PermissionRequest", "permission_request"})
+			}
+			c.spoil(h)
+			out, errs, status := h.run("", h.bin, "hook", "status", c.host)
+			if status != 0 || !strings.HasPrefix(out, h.settings+": a denial is enforced\n") {
+				t.Errorf("status %d, stdout %q, stderr %q; want a denial that is enforced", status, out, errs)
+			}
+			if c.says == "" && errs != "" || c.says != "" && (!strings.Contains(errs, "what the host asks a person is not answered") || !strings.Contains(errs, c.says)) {
+				t.Errorf("it says %q, want %q", errs, c.says)
 			}
 		})
 	}

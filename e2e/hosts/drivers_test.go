@@ -19,7 +19,12 @@ type driver struct {
 	resume  []string // instead of args: goes on with the last session; nil where that is not offered
 	untried string   // why sub-agents and sessions that are resumed cannot be tried here; "" where they can
 	dialog  dialog
+	servers switched // its list of MCP servers, with the program @EVERYTHING@; none where 'shield mcp install' does not know the list
 }
+
+// everything is the entry of an MCP server from npm in a list of servers. The server
+// tells its environment to those who ask.
+var everything = object{"mcpServers": object{"everything": object{"command": "@EVERYTHING@", "args": []any{"stdio"}, "env": object{"MARK": mark}}}}
 
 const mcpServers = `"mcpServers": {"probe": {"command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}`
 
@@ -30,10 +35,11 @@ var drivers = []driver{
 		env: []string{"ANTHROPIC_BASE_URL=@URL@", "ANTHROPIC_API_KEY=sk-ant-fake", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "ENABLE_TOOL_SEARCH=false", "IS_SANDBOX=1"},
 		files: map[string]string{"mcp.json": `{` + mcpServers + `}`, ".claude.json": `{"hasCompletedOnboarding": true, "theme": "dark",
  "customApiKeyResponses": {"approved": ["sk-ant-fake"], "rejected": []}, "projects": {"@WORK@": {"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}}}`},
-		args:   []string{"-p", "run it", "--output-format", "json", "--mcp-config", "@HOME@/mcp.json", "--dangerously-skip-permissions"},
-		off:    switched{file: ".claude/settings.json", members: object{"disableAllHooks": true}},
-		agent:  "general-purpose",
-		resume: []string{"-p", "go on", "--continue", "--output-format", "json", "--dangerously-skip-permissions"},
+		args:    []string{"-p", "run it", "--output-format", "json", "--mcp-config", "@HOME@/mcp.json", "--dangerously-skip-permissions"},
+		off:     switched{file: ".claude/settings.json", members: object{"disableAllHooks": true}},
+		agent:   "general-purpose",
+		resume:  []string{"-p", "go on", "--continue", "--output-format", "json", "--dangerously-skip-permissions"},
+		servers: switched{file: ".claude.json", members: everything},
 		dialog: dialog{
 			args: []string{"--permission-mode", "@MODE@", "run it"}, modes: []string{"default", "acceptEdits", "auto"},
 			asks: "Do you want to proceed?", no: []string{"Down", "Enter"}, yes: []string{"Enter"},
@@ -60,10 +66,11 @@ env = { SHIELD_E2E_MCP = "@WORK@/mcp.log" }
 [projects."@WORK@"]
 trust_level = "trusted"
 `},
-		args:   []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "run it"},
-		off:    switched{file: ".codex/config.toml", lines: "[features]\nhooks = false\n"},
-		agent:  "default",
-		resume: []string{"exec", "resume", "--last", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "go on"},
+		args:    []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "run it"},
+		off:     switched{file: ".codex/config.toml", lines: "[features]\nhooks = false\n"},
+		agent:   "default",
+		resume:  []string{"exec", "resume", "--last", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "go on"},
+		servers: switched{file: ".codex/config.toml", lines: "[mcp_servers.everything]\ncommand = \"@EVERYTHING@\"\nargs = [\"stdio\"]\nrequired = true\nstartup_timeout_sec = 60\nenv = { MARK = \"" + mark + "\" }\n"},
 		dialog: dialog{
 			args: []string{"--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write", "run it"},
 			call: object{"sandbox_permissions": "require_escalated", "justification": "it has to"},
@@ -76,10 +83,11 @@ trust_level = "trusted"
 		env: []string{"GEMINI_API_KEY=fake", "GOOGLE_GEMINI_BASE_URL=@URL@", "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_TELEMETRY_ENABLED=false"},
 		files: map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "telemetry": {"enabled": false},
  "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, ` + mcpServers + `}`},
-		args:   []string{"-p", "run it", "-o", "json", "-m", "gemini-2.5-pro", "--approval-mode", "yolo"},
-		off:    switched{file: ".gemini/settings.json", members: object{"hooksConfig": object{"enabled": false}}},
-		agent:  "generalist",
-		resume: []string{"--resume", "latest", "-p", "go on", "-o", "json", "-m", "gemini-2.5-pro", "--approval-mode", "yolo"},
+		args:    []string{"-p", "run it", "-o", "json", "-m", "gemini-2.5-pro", "--approval-mode", "yolo"},
+		off:     switched{file: ".gemini/settings.json", members: object{"hooksConfig": object{"enabled": false}}},
+		agent:   "generalist",
+		resume:  []string{"--resume", "latest", "-p", "go on", "-o", "json", "-m", "gemini-2.5-pro", "--approval-mode", "yolo"},
+		servers: switched{file: ".gemini/settings.json", members: everything},
 	},
 	{
 		name: "qwen-code", program: ".bin/qwen",

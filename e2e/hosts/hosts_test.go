@@ -41,7 +41,9 @@ func versionOf(name string) string {
 	return m[1]
 }
 
-var builtShield string
+// builtShield is the program that is tested, as make build builds it, and builtFrom the
+// commit that it is of.
+var builtShield, builtFrom string
 
 func TestMain(m *testing.M) {
 	if log := os.Getenv("SHIELD_E2E_MCP"); log != "" {
@@ -52,19 +54,28 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if hostsFolder != "" {
-		var err error
-		if builtShield, err = filepath.Abs(filepath.Join("..", "..", "build", "test", "shield-hosts")); err == nil {
-			var out []byte
-			if out, err = exec.Command("go", "build", "-o", builtShield, "../..").CombinedOutput(); err != nil {
-				err = fmt.Errorf("%w\n%s", err, out)
-			}
-		}
-		if err != nil {
+		if err := build(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	}
 	os.Exit(m.Run())
+}
+
+func build() (err error) {
+	if builtShield, err = filepath.Abs(filepath.Join("..", "..", "build", "test", "shield-hosts")); err != nil {
+		return err
+	}
+	commit, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output()
+	if err != nil {
+		return fmt.Errorf("git describe: %w", err)
+	}
+	builtFrom = strings.TrimSpace(string(commit))
+	const copied = `make -C ../.. build && mkdir -p "${1%/*}" && cp ../../build/shield "$1"` // the first may be built again meanwhile
+	if out, err := exec.Command("sh", "-ec", copied, "sh", builtShield).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
 }
 
 // A run is a host in a home folder of its own, with shield installed.
@@ -94,7 +105,7 @@ deny:
     pass: [{type: write_file, payload: {path: "/w/file", content: x}}]
   - name: unwanted_tool
     reason: ` + reason + `
-    action_types: [` + badTool + `, mcp__probe__` + badTool + `, probe-` + badTool + `, probe_` + badTool + `, probe___` + badTool + `]
+    action_types: [` + badTool + `, mcp__probe__` + badTool + `, probe-` + badTool + `, probe_` + badTool + `, probe___` + badTool + `, mcp__everything__get-env]
     match: [{type: mcp__probe__` + badTool + `, payload: {text: x}}, {type: probe_` + badTool + `, payload: {text: x}}]
     pass: [{type: mcp__probe__` + goodTool + `, payload: {text: x}}]
 verify:
@@ -115,7 +126,7 @@ verify:
 allow:
   - name: wanted_tool
     reason: the test calls it
-    action_types: [` + goodTool + `, mcp__probe__` + goodTool + `, probe-` + goodTool + `, probe_` + goodTool + `, probe___` + goodTool + `]
+    action_types: [mcp__everything__get-sum, ` + goodTool + `, mcp__probe__` + goodTool + `, probe-` + goodTool + `, probe_` + goodTool + `, probe___` + goodTool + `]
     match: [{type: mcp__probe__` + goodTool + `, payload: {text: x}}, {type: probe_` + goodTool + `, payload: {text: x}}]
     pass: [{type: mcp__probe__` + badTool + `, payload: {text: x}}]
 `

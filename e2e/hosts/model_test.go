@@ -107,7 +107,8 @@ func (m *model) answer(in talk) answer {
 		i := -1
 		switch c.kind {
 		case "mcp":
-			i = slices.IndexFunc(tools, func(t tool) bool { return strings.HasSuffix(t.name, c.text) })
+			plain := func(name string) string { return strings.ReplaceAll(name, "-", "_") } // as Codex calls it
+			i = slices.IndexFunc(tools, func(t tool) bool { return strings.HasSuffix(plain(t.name), plain(c.text)) })
 			// Qwen Code does not show its models all tools; this one calls the others.
 			if j := slices.IndexFunc(tools, func(t tool) bool { return t.name == "tool_call" }); i < 0 && j >= 0 {
 				m.proposed = true

@@ -27,11 +27,12 @@ var tables = [][]column{
 		{"sub-agent allowed", "sub-agent, allowed"}, {"sub-agent denied", "sub-agent, denied"}, {"resumed denied", "resumed, denied"}, {"result", "a result"}, {"npm test", "`npm test`"},
 	},
 	{{"ask", "shield leaves a question to it"}, {"permission", "shield answers before it asks"}},
+	{{"gateway allowed", "`get-sum`"}, {"gateway denied", "`get-env`"}},
 }
 
 // record puts what was seen of a host into the tables of the file that
 // SHIELD_HOSTS_DOC names, in place of what was seen of it before. What was not looked at
-// stays as it was seen in the same version.
+// stays as it was seen in the same version with the same build.
 func record(t *testing.T, name string, row map[string]string) {
 	t.Helper()
 	path := os.Getenv("SHIELD_HOSTS_DOC")
@@ -48,7 +49,10 @@ func record(t *testing.T, name string, row map[string]string) {
 	}
 	lines := strings.Split(string(doc), "\n")
 	for _, columns := range tables {
-		head, cells := []string{"host", "version", "date"}, []string{h.Title(), versionOf(name), time.Now().UTC().Format(time.DateOnly)}
+		if !slices.ContainsFunc(columns, func(c column) bool { return row[c.key] != "" }) {
+			continue
+		}
+		head, cells := []string{"host", "version", "date", "shield"}, []string{h.Title(), versionOf(name), time.Now().UTC().Format(time.DateOnly), builtFrom}
 		for _, c := range columns {
 			head, cells = append(head, c.title), append(cells, row[c.key])
 		}
@@ -65,7 +69,7 @@ func record(t *testing.T, name string, row map[string]string) {
 		}
 		old := strings.Split(lines[end], " | ")
 		for i, c := range columns {
-			if at := len(cells) - len(columns) + i; row[c.key] == "" && len(old) == len(cells) && old[1] == cells[1] {
+			if at := len(cells) - len(columns) + i; row[c.key] == "" && len(old) == len(cells) && old[1] == cells[1] && old[3] == cells[3] {
 				cells[at] = strings.TrimSuffix(old[at], " |")
 			}
 		}

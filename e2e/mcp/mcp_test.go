@@ -37,8 +37,11 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// serve is a server with something of each kind.
-func serve() error {
+// serve serves newServer on standard input and output.
+func serve() error { return newServer().Run(context.Background(), &mcp.StdioTransport{}) }
+
+// newServer returns a server with something of each kind.
+func newServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, &mcp.ServerOptions{Instructions: "Tools for tests."})
 	type in struct {
 		Path string `json:"path"`
@@ -66,7 +69,7 @@ func serve() error {
 	s.AddPrompt(&mcp.Prompt{Name: "p"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}}}, nil
 	})
-	return s.Run(context.Background(), &mcp.StdioTransport{})
+	return s
 }
 
 // connect connects an SDK client to a server behind shield, under the policy that
@@ -162,8 +165,8 @@ func TestSDK(t *testing.T) {
 	}
 }
 
-// TestServersFromNpm goes through servers that people use, in the folder that
-// SHIELD_MCP names: npm install there @modelcontextprotocol/server-everything and
+// TestServersFromNpm goes through servers that people use, over both transports, in
+// the folder that SHIELD_MCP names: npm install there @modelcontextprotocol/server-everything and
 // @modelcontextprotocol/server-filesystem.
 func TestServersFromNpm(t *testing.T) {
 	t.Parallel()
@@ -175,13 +178,24 @@ func TestServersFromNpm(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
+	for transport, connect := range map[string]func(t *testing.T, dir string, server ...string) *mcp.ClientSession{
+		"stdio": func(t *testing.T, dir string, server ...string) *mcp.ClientSession {
+			return connect(t, dir, "", nil, server...)
+		},
+		"http": connectHTTP,
+	} {
+		t.Run(transport, func(t *testing.T) { testServersFromNpm(t, node, modules, connect) })
+	}
+}
+
+func testServersFromNpm(t *testing.T, node, modules string, connect func(t *testing.T, dir string, server ...string) *mcp.ClientSession) {
 	t.Run("filesystem", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("hello"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := connect(t, dir, "", nil, node, filepath.Join(modules, "server-filesystem", "dist", "index.js"), dir)
+		s := connect(t, dir, node, filepath.Join(modules, "server-filesystem", "dist", "index.js"), dir)
 		for _, one := range []struct {
 			name      string
 			arguments map[string]any
@@ -205,7 +219,7 @@ func TestServersFromNpm(t *testing.T) {
 	})
 	t.Run("everything", func(t *testing.T) {
 		t.Parallel()
-		s := connect(t, t.TempDir(), "", nil, node, filepath.Join(modules, "server-everything", "dist", "index.js"), "stdio")
+		s := connect(t, t.TempDir(), node, filepath.Join(modules, "server-everything", "dist", "index.js"), "stdio")
 		var names []string
 		for tool, err := range s.Tools(t.Context(), nil) {
 			if err != nil {

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/shieldcli/shield/internal/peer"
 )
 
 // patience is how long a process that begins ahead waits for its judge. One that
@@ -21,7 +23,10 @@ func init() {
 	if err != nil || len(os.Args) == 0 || !installed(os.Args[1:]) || onTerminal(os.Stdin) {
 		return
 	}
-	ahead = Start(os.Stdin, func() (*Judge, error) { return process(program, judgeArgs(os.Args[1:])) })
+	args := judgeArgs(os.Args[1:])
+	dir, _ := os.Getwd()
+	ask := Service(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: os.Getppid(), Args: args, Environ: os.Environ()})
+	ahead = Start(os.Stdin, ask, func() (*Judge, error) { return process(program, args) })
 	ahead.signals = make(chan os.Signal, 1)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup

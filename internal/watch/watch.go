@@ -5,7 +5,7 @@
 //
 // A host runs two processes of shield for each action of its agent, so what the
 // first one does before it has started the second is waited for twice. Hence this
-// package needs little of the standard library and nothing else: Go initializes
+// package needs little of the standard library and package peer: Go initializes
 // packages in the order of their paths, as far as what they import allows, so this
 // one is ready before most of what shield is made of, and [Ahead] begins there.
 package watch
@@ -21,6 +21,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/shieldcli/shield/internal/peer"
 )
 
 // Bounds of what is passed on, in bytes.
@@ -76,24 +78,39 @@ type reply struct {
 	err  error
 }
 
-// Start starts a judge and passes on the event that in holds. It does not wait for
-// either.
-func Start(in io.Reader, start func() (*Judge, error)) *Watch {
+// Patience is how long a running service is waited for.
+const Patience = 200 * time.Millisecond
+
+// An Ask puts an event to the user's service, and returns the line that a judge would
+// answer. ok is false if the service leaves that to a judge.
+type Ask func(event []byte) (line []byte, ok bool)
+
+// Start passes on the event that in holds, to the service if ask is not nil, or else
+// to a judge that it starts. It does not wait for either.
+func Start(in io.Reader, ask Ask, start func() (*Judge, error)) *Watch {
 	w := &Watch{said: make(chan reply, 1)}
 	go func() {
-		line, err := w.pass(in, start)
+		line, err := w.pass(in, ask, start)
 		w.said <- reply{line, err}
 	}()
 	return w
 }
 
-func (w *Watch) pass(in io.Reader, start func() (*Judge, error)) ([]byte, error) {
-	judge, err := start()
-	if err != nil {
-		return nil, fmt.Errorf("hook: start the judge: %w", err)
+func (w *Watch) pass(in io.Reader, ask Ask, start func() (*Judge, error)) ([]byte, error) {
+	var judge *Judge
+	begin := func() (err error) {
+		if judge, err = start(); err != nil {
+			return fmt.Errorf("hook: start the judge: %w", err)
+		}
+		w.judge.Store(judge)
+		return nil
+	}
+	if ask == nil { // it gets ready while the event comes
+		if err := begin(); err != nil {
+			return nil, err
+		}
 	}
 	w.unread.Store(true)
-	w.judge.Store(judge)
 	event, err := io.ReadAll(io.LimitReader(in, MaxEvent+1))
 	w.unread.Store(false)
 	switch {
@@ -104,7 +121,32 @@ func (w *Watch) pass(in io.Reader, start func() (*Judge, error)) ([]byte, error)
 	case len(event) > MaxEvent:
 		return nil, fmt.Errorf("hook: input larger than %d MiB", MaxEvent>>20)
 	}
+	if ask != nil {
+		if line, ok := ask(event); ok {
+			return line, nil
+		}
+		if err := begin(); err != nil {
+			return nil, err
+		}
+	}
 	return judge.Ask(event, os.Getppid())
+}
+
+// Service returns how the service of this user is asked, in the place of a judge with
+// a command line; nil if none listens.
+func Service(state string, q peer.Question) Ask {
+	if state == "" {
+		return nil
+	}
+	line, err := peer.Dial(peer.Folder(state))
+	if err != nil {
+		return nil
+	}
+	return func(event []byte) ([]byte, bool) {
+		q.Input = event
+		answer, err := line.Ask(&q, Patience)
+		return answer.Output, err == nil && answer.Decided
+	}
 }
 
 var errUnread = errors.New("hook: standard input did not end in time")

@@ -34,7 +34,31 @@ var errUnseen = errors.New("not looked at")
 
 // follow is links; its error is [fs.ErrNotExist] if a name on the way surely
 // does not exist, and another one if that was not looked at.
-func (f *files) follow(path string) (real string, err error) {
+func (f *files) follow(path string) (real string, err error) { return f.through(path, nil) }
+
+// folders are names of folders that were looked up; nil remembers none.
+type folders map[string]lookup
+
+type lookup struct {
+	target string // of a symbolic link
+	err    error
+}
+
+// look looks up a name, once if it is a folder's.
+func (known folders) look(look *looker, path string, isFolder bool) (target string, err error) {
+	if known == nil || !isFolder {
+		return look.at(path)
+	}
+	d, ok := known[path]
+	if !ok {
+		d.target, d.err = look.at(path)
+		known[path] = d
+	}
+	return d.target, d.err
+}
+
+// through is follow with the folders that were looked up.
+func (f *files) through(path string, known folders) (real string, err error) {
 	if !lookable(path) {
 		return path, errUnseen
 	}
@@ -61,11 +85,16 @@ func (f *files) follow(path string) (real string, err error) {
 			rest = more
 			continue
 		}
-		next := at + "/" + name
+		next := ""
+		if end := len(at) + 1 + len(name); hops == 0 && end == len(path)-len(rest)+len(name) && path[:len(at)] == at {
+			next = path[:end] // no link has led elsewhere
+		} else {
+			next = at + "/" + name
+		}
 		if lookups++; lookups > maxLookups || hops > 0 && !lookable(next) {
 			return join(at, rest), errUnseen
 		}
-		target, err := look.at(next)
+		target, err := known.look(&look, next, more != "")
 		if err != nil {
 			return join(at, rest), err
 		}

@@ -48,7 +48,7 @@ func TestLinks(t *testing.T) {
 	link(t, "loop", dir+"/app/loop")
 	link(t, "in/../../secret", dir+"/app/chain")
 	link(t, "/proc/self/root", dir+"/app/proc")
-	f := newFiles()
+	f, known := newFiles(), folders{}
 	for _, tt := range []struct{ in, want string }{
 		{"/app/src/main.go", "/app/src/main.go"},
 		{"/app/out", "/secret"},
@@ -62,6 +62,9 @@ func TestLinks(t *testing.T) {
 	} {
 		if got := f.links(dir + tt.in); got != dir+tt.want {
 			t.Errorf("links(%q) = %q, want %q", tt.in, strings.TrimPrefix(got, dir), tt.want)
+		}
+		if got, _ := f.through(dir+tt.in, known); got != dir+tt.want {
+			t.Errorf("with known folders, links(%q) = %q, want %q", tt.in, strings.TrimPrefix(got, dir), tt.want)
 		}
 	}
 	for _, path := range []string{"/", "/proc/self/exe", "/net/x", "unc:/server/share", "**/x", "", "/" + strings.Repeat("a/", 3000)} {

@@ -11,17 +11,23 @@ import (
 // looked at.
 const maxIdentified = 4 << 20
 
-// Identify says what the file at a canonical path is. ok is false for what is not
-// there, is not a regular file, or is not looked at.
-func (an *Analyzer) Identify(path string) (id effect.Identity, ok bool) {
+// Identifier returns a function that says what the file at a canonical path is. Its
+// ok is false for what is not there, is not a regular file, or is not looked at. It
+// looks at each folder once, so it is good for one action and one goroutine.
+func (an *Analyzer) Identifier() func(path string) (id effect.Identity, ok bool) {
 	if an.files == nil {
-		return id, false
+		return nil
 	}
-	real, err := an.files.follow(path)
+	known := folders{}
+	return func(path string) (effect.Identity, bool) { return an.files.identify(path, known) }
+}
+
+func (f *files) identify(path string, known folders) (id effect.Identity, ok bool) {
+	real, err := f.through(path, known)
 	if err != nil {
 		return id, false
 	}
-	file, err := an.files.open(real)
+	file, err := f.open(real)
 	if err != nil {
 		return id, false
 	}

@@ -18,6 +18,9 @@ type Memory interface {
 	// Origin returns the labels of a file, see [effect.Place].
 	Origin(path string) []effect.Label
 
+	// Brought returns the paths of what came from elsewhere, see [effect.Place].
+	Brought() []string
+
 	// After reports whether an action of one of the kinds came before, within a
 	// time, or within a number of actions where that is not 0.
 	After(kinds []string, within time.Duration, actions int) bool
@@ -34,7 +37,7 @@ func (an *Analyzer) Recall(a *action.Action, m Memory) *Case {
 		return an.Case(a)
 	}
 	with := *an
-	with.Place.Origin = m.Origin
+	with.Place.Origin, with.Place.Brought = m.Origin, m.Brought
 	c := with.Case(a)
 	c.Memory = m
 	return c

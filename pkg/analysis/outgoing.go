@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"bytes"
-	"encoding/hex"
 	"maps"
 	"regexp"
 	"slices"
@@ -46,19 +45,6 @@ func addressesIn(text string) string {
 	for _, m := range addresses.FindAllStringSubmatch(text, maxAddresses) {
 		if host, _, _ := strings.Cut(m[1], ":"); !effect.Loopback(host) {
 			b.WriteString(m[2])
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
-}
-
-// hexWords returns what the words of a text are that are hexadecimal, readable or
-// not: a short piece of a credential looks like nothing.
-func hexWords(text string) string {
-	var b strings.Builder
-	for word := range strings.FieldsSeq(text) {
-		if raw, err := hex.DecodeString(word); err == nil && len(raw) > 3 {
-			b.Write(raw)
 			b.WriteByte('\n')
 		}
 	}
@@ -128,19 +114,9 @@ func (c *Case) Outgoing() *Outgoing {
 	if len(said) > maxOutgoing {
 		said, o.Cut = said[:maxOutgoing], true
 	}
-	rotated, backwards := effect.Turned(said)
-	o.Said = []string{said, rotated, backwards}
-	parts := apart.Replace(said)
-	for _, text := range [...]string{said, parts, strings.ToUpper(parts)} { // of which base32 is in capitals
-		for _, l := range effect.Layers(text) {
-			o.Said = append(o.Said, l.Text)
-		}
-	}
-	o.Said = append(o.Said, hexWords(parts))
+	o.Said = append([]string{said}, spellings(said)...)
 	for _, s := range slices.Clone(o.Signing) {
-		for _, l := range effect.Layers(s) {
-			o.Signing = append(o.Signing, l.Text)
-		}
+		o.Signing = append(o.Signing, spellings(s)...)
 	}
 	return o
 }
@@ -176,20 +152,27 @@ func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 }
 
 // What a command signs in with: headers that are made for it, options of programs
-// that take it, and variables before a program.
-var signings = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`),
-	regexp.MustCompile(`(?i)(?:^|\s)(?:-u|--user|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`),
-	regexp.MustCompile(`(?m)(?:^|[;&|(]\s*|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`),
-	regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`),
+// that take it, and variables before a program. No text without one of the pieces
+// meets the expression.
+var signings = [...]struct {
+	pieces []string
+	expr   *regexp.Regexp
+}{
+	{[]string{"-H", "-h"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`)},
+	{[]string{"-u", "-U", "--"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-u|--user|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`)},
+	{[]string{"="}, regexp.MustCompile(`(?m)(?:^|[;|(]\s*|&&\s*|&\s+|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`)},
+	{[]string{"@"}, regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`)},
 }
 
 // signed divides a command into what it signs in with, and the rest.
 func signed(text string) (rest string, signing []string) {
-	for _, re := range signings {
+	for i := range signings {
+		if !slices.ContainsFunc(signings[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
+			continue
+		}
 		var b strings.Builder
 		at := 0
-		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+		for _, m := range signings[i].expr.FindAllStringSubmatchIndex(text, -1) {
 			signing = append(signing, text[m[2]:m[3]])
 			b.WriteString(text[at:m[2]])
 			at = m[3]

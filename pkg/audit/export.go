@@ -13,14 +13,17 @@ import (
 )
 
 // formats are what [Export] writes.
-var formats = [...]string{"jsonl", "csv"}
+var formats = [...]string{"jsonl", "csv", "ocsf", "cef"}
 
 // Formats returns the names of the formats that [Export] knows.
 func Formats() []string { return slices.Clone(formats[:]) }
 
-// Export writes a log in another form: "jsonl" is its whole lines, "csv" a
-// table for spreadsheets. Lines that are not entries are skipped and counted.
-func Export(w io.Writer, r io.Reader, format string) (skipped int, err error) {
+// Export writes a log in another form, each entry as soon as it is read: "jsonl"
+// is its whole lines, "csv" a table for spreadsheets, "ocsf" findings of the Open
+// Cybersecurity Schema Framework as JSON Lines, "cef" lines in the Common Event
+// Format, both with the version of shield. Lines that are not entries are skipped
+// and counted.
+func Export(w io.Writer, r io.Reader, format, version string) (skipped int, err error) {
 	row := func(line []byte, _ *Entry) error {
 		_, err := w.Write(append(visible(line), '\n'))
 		return err
@@ -32,7 +35,15 @@ func Export(w io.Writer, r io.Reader, format string) (skipped int, err error) {
 		if err := table.Write(columns[:]); err != nil {
 			return 0, err
 		}
-		row = func(_ []byte, e *Entry) error { return table.Write(cells(e)) }
+		row = func(_ []byte, e *Entry) error {
+			_ = table.Write(cells(e)) // the error is kept
+			table.Flush()
+			return table.Error()
+		}
+	case "ocsf":
+		row = ocsf(w, version)
+	case "cef":
+		row = cef(w, version)
 	default:
 		return 0, fmt.Errorf("export audit log: unknown format %q; known are %s", format, strings.Join(formats[:], ", "))
 	}

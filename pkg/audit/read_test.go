@@ -140,7 +140,7 @@ func TestExportCSV(t *testing.T) {
 		log, head = chain(log, head, e.body(clock(), nil))
 	}
 	var out bytes.Buffer
-	skipped, err := Export(&out, bytes.NewReader(append(log, "oops\n"...)), "csv")
+	skipped, err := Export(&out, bytes.NewReader(append(log, "oops\n"...)), "csv", "")
 	if err != nil || skipped != 1 {
 		t.Fatal(skipped, err)
 	}
@@ -170,13 +170,13 @@ func TestExportJSONL(t *testing.T) {
 	lines, head := chained(5)
 	all := strings.Join(lines, "")
 	var out bytes.Buffer
-	if skipped, err := Export(&out, strings.NewReader(all+"oops\n"), "jsonl"); skipped != 1 || err != nil || out.String() != all {
+	if skipped, err := Export(&out, strings.NewReader(all+"oops\n"), "jsonl", ""); skipped != 1 || err != nil || out.String() != all {
 		t.Errorf("skipped %d, %v", skipped, err)
 	}
 	if r, err := Verify(&out, &head); err != nil || !r.OK() {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := Export(io.Discard, strings.NewReader(all), "xml"); err == nil || !strings.Contains(err.Error(), strings.Join(Formats(), ", ")) {
+	if _, err := Export(io.Discard, strings.NewReader(all), "xml", ""); err == nil || !strings.Contains(err.Error(), strings.Join(Formats(), ", ")) {
 		t.Errorf("error %v", err)
 	}
 }

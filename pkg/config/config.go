@@ -9,6 +9,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,25 +21,31 @@ import (
 
 // Settings are all that a person can set. [Default] gives the strict values.
 type Settings struct {
-	Policy       string     `yaml:"policy" json:"policy"` // auto, a preset's name, or a path
-	Roots        []string   `yaml:"roots" json:"roots"`
-	Classifier   Classifier `yaml:"classifier" json:"classifier"`
-	Heuristic    Heuristic  `yaml:"heuristic" json:"heuristic"`
-	Evaluator    Evaluator  `yaml:"evaluator" json:"evaluator"`
-	Approval     Approval   `yaml:"approval" json:"approval"`
-	FailClosed   bool       `yaml:"fail_closed" json:"fail_closed"`
-	RateLimit    int        `yaml:"rate_limit" json:"rate_limit"`     // Tier 2 attempts a minute
-	DailyBudget  int        `yaml:"daily_budget" json:"daily_budget"` // Tier 2 evaluations a day
-	BudgetReset  string     `yaml:"budget_reset" json:"budget_reset"` // local or utc
-	VerdictTTL   Duration   `yaml:"verdict_ttl" json:"verdict_ttl"`
-	State        string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
-	Audit        Audit      `yaml:"audit" json:"audit"`
-	Sanitize     Sanitize   `yaml:"sanitize" json:"sanitize"`
-	Hook         Hook       `yaml:"hook" json:"hook"`
-	Trusted      Trusted    `yaml:"trusted" json:"trusted"`
-	Session      Session    `yaml:"session" json:"session"`
-	MCP          MCP        `yaml:"mcp" json:"mcp"`
-	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
+	Policy        string     `yaml:"policy" json:"policy"` // auto, a preset's name, or a path
+	Roots         []string   `yaml:"roots" json:"roots"`
+	Classifier    Classifier `yaml:"classifier" json:"classifier"`
+	Heuristic     Heuristic  `yaml:"heuristic" json:"heuristic"`
+	Evaluator     Evaluator  `yaml:"evaluator" json:"evaluator"`
+	Approval      Approval   `yaml:"approval" json:"approval"`
+	FailClosed    bool       `yaml:"fail_closed" json:"fail_closed"`
+	RateLimit     int        `yaml:"rate_limit" json:"rate_limit"`     // Tier 2 attempts a minute
+	DailyBudget   int        `yaml:"daily_budget" json:"daily_budget"` // Tier 2 evaluations a day
+	BudgetReset   string     `yaml:"budget_reset" json:"budget_reset"` // local or utc
+	VerdictTTL    Duration   `yaml:"verdict_ttl" json:"verdict_ttl"`
+	State         string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
+	Audit         Audit      `yaml:"audit" json:"audit"`
+	Sanitize      Sanitize   `yaml:"sanitize" json:"sanitize"`
+	Hook          Hook       `yaml:"hook" json:"hook"`
+	Trusted       Trusted    `yaml:"trusted" json:"trusted"`
+	Session       Session    `yaml:"session" json:"session"`
+	MCP           MCP        `yaml:"mcp" json:"mcp"`
+	Serve         Serve      `yaml:"serve" json:"serve"`
+	Store         string     `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
+	StoreKeyFile  string     `yaml:"store_key_file" json:"store_key_file"`           // file that holds the key of the store's machines, in hex
+	StorePassEnv  string     `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
+	StorePassFile string     `yaml:"store_password_file" json:"store_password_file"` // file that holds it, with no access for others
+	StoreCAFile   string     `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
+	MaxRecordLen  int        `yaml:"max_bytes" json:"max_bytes"`                     // of one input record
 }
 
 // Classifier settings are those of Tier 1's model.
@@ -147,7 +154,29 @@ type Session struct {
 
 // MCP settings are those of the gateway before MCP servers.
 type MCP struct {
-	Sampling string `yaml:"sampling" json:"sampling"` // deny or allow: whether servers may use the client's model
+	Sampling  string      `yaml:"sampling" json:"sampling"`     // deny or allow: whether servers may use the client's model
+	Listen    string      `yaml:"listen" json:"listen"`         // HOST:PORT of shield mcp serve
+	TLSCert   string      `yaml:"tls_cert" json:"tls_cert"`     // PEM file
+	TLSKey    string      `yaml:"tls_key" json:"tls_key"`       // PEM file
+	TokenFile string      `yaml:"token_file" json:"token_file"` // file with the token that clients send, with no access for others
+	Servers   []MCPServer `yaml:"servers" json:"servers"`       // behind shield mcp serve
+}
+
+// An MCPServer is a server behind shield mcp serve: a command line, or a URL.
+type MCPServer struct {
+	Name      string   `yaml:"name" json:"name"` // letters, digits, - and _
+	Command   []string `yaml:"command" json:"command,omitempty"`
+	URL       string   `yaml:"url" json:"url,omitempty"`
+	TokenFile string   `yaml:"token_file" json:"token_file,omitempty"` // file with the token that shield sends to it
+}
+
+// Serve settings are those of the service for other machines. No Listen means that it
+// answers at its socket alone.
+type Serve struct {
+	Listen     string `yaml:"listen" json:"listen"`           // HOST:PORT
+	TLSCert    string `yaml:"tls_cert" json:"tls_cert"`       // file of PEM certificates
+	TLSKey     string `yaml:"tls_key" json:"tls_key"`         // file with the key of the first, with no access for others
+	TokensFile string `yaml:"tokens_file" json:"tokens_file"` // file with a line NAME TOKEN for each who may ask, with no access for others
 }
 
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
@@ -218,9 +247,24 @@ func (s *Settings) faults() []fault {
 			out = append(out, *f)
 		}
 	}
+	out = append(out, s.MCP.faults()...)
 	for _, channel := range s.Approval.Channels {
 		if f := oneOf("approval.channels", channel, "tty", "web", "command", "host"); f != nil {
 			out = append(out, *f)
+		}
+	}
+	if s.Store != "" && s.StoreKeyFile == "" {
+		out = append(out, fault{"store", "needs store_key_file, a file that is the same on all machines; make one with 'openssl rand -hex 32'"})
+	}
+	if s.StorePassEnv != "" && s.StorePassFile != "" {
+		out = append(out, fault{"store_password_env", "and store_password_file are both set; leave one out"})
+	}
+	if v := s.Serve; v.Listen != "" {
+		if _, _, err := net.SplitHostPort(v.Listen); err != nil {
+			out = append(out, fault{"serve.listen", fmt.Sprintf("%s is not HOST:PORT", yamlfile.Quote(v.Listen))})
+		}
+		if v.TLSCert == "" || v.TLSKey == "" || v.TokensFile == "" {
+			out = append(out, fault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file"})
 		}
 	}
 	return out

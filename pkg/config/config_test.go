@@ -145,7 +145,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"a mode that there is not", "sanitize: {mode: remove}\n", `sanitize.mode: "remove"`},
 		{"api_key", "evaluator: {api_key: sk-1}\n", "name the variable that holds it in evaluator.api_key_env, or the file in evaluator.api_key_file"},
 		{"threshold at the wrong level", "threshold: 0.9\n", "write classifier.threshold, as in classifier: {threshold: …}"},
-		{"listen at the wrong level", "approval: {listen: '127.0.0.1:0'}\n", "write approval.web.listen"},
+		{"listen at the wrong level", "approval: {listen: '127.0.0.1:0'}\n", "approval.web.listen, mcp.listen, serve.listen"},
 		{"model, of which there are two", "model: x\n", "did you mean one of classifier.model, evaluator.model?"},
 		{"an empty section of that name", "shield: {}\n", `unknown key "shield"; settings belong at the top level`},
 	} {

@@ -110,6 +110,8 @@ func value(n ast.Node, to any) (err error) {
 		*to, err = lines(n)
 	case *Types:
 		*to, err = types(n)
+	case *[]MCPServer:
+		*to, err = servers(n)
 	case *Switch:
 		*to, err = position(n)
 	default:

@@ -47,6 +47,8 @@ func change(t *testing.T, name string, v reflect.Value) {
 		*p++
 	case *[]string:
 		*p = append(slices.Clone(*p), "x")
+	case *[]MCPServer:
+		*p = []MCPServer{{Name: "x"}}
 	case *Switch:
 		*p = Off
 	case *Types:

@@ -33,6 +33,16 @@ var paths = map[string]struct {
 	"classifier.onnxruntime": {one(func(s *Settings) *string { return &s.Classifier.ONNXRuntime }), always},
 	"evaluator.api_key_file": {one(func(s *Settings) *string { return &s.Evaluator.APIKeyFile }), always},
 	"evaluator.ca_file":      {one(func(s *Settings) *string { return &s.Evaluator.CAFile }), always},
+	"mcp.tls_cert":           {one(func(s *Settings) *string { return &s.MCP.TLSCert }), always},
+	"mcp.tls_key":            {one(func(s *Settings) *string { return &s.MCP.TLSKey }), always},
+	"mcp.token_file":         {one(func(s *Settings) *string { return &s.MCP.TokenFile }), always},
+	"mcp.servers":            {tokenFiles, always},
+	"store_key_file":         {one(func(s *Settings) *string { return &s.StoreKeyFile }), always},
+	"store_password_file":    {one(func(s *Settings) *string { return &s.StorePassFile }), always},
+	"store_ca_file":          {one(func(s *Settings) *string { return &s.StoreCAFile }), always},
+	"serve.tls_cert":         {one(func(s *Settings) *string { return &s.Serve.TLSCert }), always},
+	"serve.tls_key":          {one(func(s *Settings) *string { return &s.Serve.TLSKey }), always},
+	"serve.tokens_file":      {one(func(s *Settings) *string { return &s.Serve.TokensFile }), always},
 	"audit.file":             {one(func(s *Settings) *string { return &s.Audit.File }), always},
 	"approval.command": {func(s *Settings) []*string { return each(s.Approval.Command[:min(1, len(s.Approval.Command))]) }, func(v string, _ *Sources) bool {
 		return v == "~" || strings.ContainsAny(v, `/\`) // else it is looked up in PATH

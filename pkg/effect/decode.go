@@ -106,11 +106,11 @@ func runs(s string, found func(name, text string)) {
 		switch name {
 		case "":
 		case "hex":
-			hexa = append(hexa, text)
+			hexa = another(hexa, text)
 		case "base32":
-			thirty = append(thirty, text)
+			thirty = another(thirty, text)
 		case "base64":
-			base = append(base, text)
+			base = another(base, text)
 		default:
 			found(name, text)
 		}
@@ -165,6 +165,15 @@ func unwrapped(s string) string {
 		}
 	}
 	return strings.NewReplacer("\n", "", "\r", "", "=", "").Replace(t)
+}
+
+// another adds a text that is not the last one again: two lines of base64 are taken
+// for one that was wrapped.
+func another(texts []string, text string) []string {
+	if n := len(texts); n > 0 && texts[n-1] == text {
+		return texts
+	}
+	return append(texts, text)
 }
 
 // decodeRun decodes a run without padding. name is "" if it is not encoded text.

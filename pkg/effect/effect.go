@@ -105,7 +105,11 @@ type Result struct {
 
 // A File is a file or folder that holds labelled data.
 type File struct {
-	Path   string  `json:"path"`           // canonical
+	Path   string  `json:"path"`           // canonical; one that ends in AnySuffix stands for that name with any suffix
 	Tree   bool    `json:"tree,omitempty"` // a folder with all that is in it
 	Labels []Label `json:"labels"`
 }
+
+// AnySuffix ends the path of a [File] of which all but the suffix is known, such as
+// what gzip writes.
+const AnySuffix = ".*"

@@ -29,6 +29,12 @@ type Place struct {
 	// function knows no earlier actions.
 	Origin func(path string) []Label
 
+	// Brought returns the canonical paths of the files and folders that earlier
+	// actions of the session downloaded, decoded, unpacked or cloned, in their order:
+	// what Origin calls [LabelNetwork], [LabelDecoded] or [LabelUntrusted]. A folder that
+	// came as a whole ends in a slash. A nil function knows no earlier actions.
+	Brought func() []string
+
 	FoldCase bool // the file system ignores case (Windows, macOS)
 }
 

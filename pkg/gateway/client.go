@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
 // fromClient handles the client's frames in turn until they end.
-func (g *Gateway) fromClient(ctx context.Context, in *frames) error {
+func (g *Gateway) fromClient(ctx context.Context, r *route, in *frames) error {
 	for ctx.Err() == nil {
 		f, err := in.next()
 		if err != nil && !errors.Is(err, errFrame) {
@@ -21,37 +23,52 @@ func (g *Gateway) fromClient(ctx context.Context, in *frames) error {
 			m, err = read(f.raw)
 		}
 		if err != nil {
-			g.tellClient(failure(f.id, codeInvalid, "shield: "+err.Error()))
+			r.answer(failure(f.id, codeInvalid, "shield: "+err.Error()))
 			continue
 		}
-		switch {
-		case m.isRequest():
-			g.request(ctx, m)
-		case m.isNotice():
-			g.clientNotice(m)
-		default:
-			g.clientAnswer(m)
-		}
+		g.clientMessage(ctx, r, m)
 	}
 	return ctx.Err()
 }
 
+// clientMessage handles a message of the client that came by a route.
+func (g *Gateway) clientMessage(ctx context.Context, r *route, m *message) {
+	switch {
+	case m.isRequest():
+		g.request(ctx, r, m)
+	case m.isNotice():
+		g.clientNotice(r, m)
+	default:
+		g.clientAnswer(r, m)
+	}
+}
+
+// removed are the requests that the protocol without sessions has no more.
+var removed = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+
 // request handles a request of the client.
-func (g *Gateway) request(ctx context.Context, m *message) {
+func (g *Gateway) request(ctx context.Context, r *route, m *message) {
 	class := methodClass(m.method)
+	newer := stateless(m.params)
+	if newer && slices.Contains(removed, m.method) {
+		class = ""
+	}
 	if class == "" {
-		g.tellClient(failure(m.id, codeUnknown, fmt.Sprintf("shield: the method %q is not one that shield knows, so it is refused", canonjson.Quote(m.method))))
+		if newer {
+			r.status(http.StatusNotFound)
+		}
+		r.answer(failure(m.id, codeUnknown, fmt.Sprintf("shield: the method %q is not one that shield knows, so it is refused", canonjson.Quote(m.method))))
 		return
 	}
-	c := &call{id: m.id, method: m.method, token: tokenOf(m.params), stateless: stateless(m.params)}
+	c := &call{route: r, id: m.id, method: m.method, token: tokenOf(m.params), stateless: newer}
 	ctx, c.cancel = context.WithTimeout(ctx, g.opts.Timeout)
 	if class == "list" {
-		_, next := m.params["cursor"]
-		c.first = !next
+		c.listing = g.catalog.begin(m.params)
 	}
 	if err := g.enter(c); err != nil {
 		c.cancel()
-		g.tellClient(failure(m.id, codeInvalid, "shield: "+err.Error()))
+		g.over(c)
+		r.answer(failure(m.id, codeInvalid, "shield: "+err.Error()))
 		return
 	}
 	if class != "judge" {
@@ -64,8 +81,8 @@ func (g *Gateway) request(ctx context.Context, m *message) {
 		defer g.judging.Done()
 		defer c.cancel()
 		select {
-		case g.slots <- struct{}{}:
-			defer func() { <-g.slots }()
+		case g.catalog.slots <- struct{}{}:
+			defer func() { <-g.catalog.slots }()
 		case <-ctx.Done():
 		}
 		g.judge(ctx, c, m)
@@ -85,9 +102,6 @@ func (g *Gateway) enter(c *call) error {
 		return fmt.Errorf("more than %d requests wait for their answers", maxPending)
 	}
 	g.calls[string(c.id)] = c
-	if c.method == "tools/list" {
-		g.lists++
-	}
 	return nil
 }
 
@@ -113,21 +127,17 @@ func (g *Gateway) forward(c *call, raw []byte) {
 	if !waits {
 		return
 	}
-	if err := g.tellServer(raw); err != nil && g.take(c.id) != nil {
+	if err := c.route.ask(raw); err != nil && g.take(c.id) != nil {
 		g.over(c)
-		g.tellClient(failure(c.id, codeRefused, "shield: "+err.Error()))
+		c.route.answer(failure(c.id, codeRefused, "shield: "+err.Error()))
 	}
 }
 
 // over notes that nothing more becomes of a request.
 func (g *Gateway) over(c *call) {
-	if c.method != "tools/list" {
-		return
+	if c.listing != nil {
+		g.catalog.end()
 	}
-	g.mu.Lock()
-	g.lists--
-	g.changed.Broadcast()
-	g.mu.Unlock()
 }
 
 // judge decides whether a request may go to the server, and sends it there or
@@ -138,15 +148,18 @@ func (g *Gateway) judge(ctx context.Context, c *call, m *message) {
 	case reason == "":
 		g.forward(c, m.raw)
 	case !g.leave(c): // taken back: nobody waits for an answer
+		c.route.over()
+	case c.misplaced:
+		c.route.answer(failure(c.id, codeParams, reason))
 	case c.method == "tools/call":
-		g.tellClient(success(c.id, toolError(reason, c.stateless)))
+		c.route.answer(success(c.id, toolError(reason, c.stateless)))
 	default:
-		g.tellClient(failure(c.id, codeRefused, reason))
+		c.route.answer(failure(c.id, codeRefused, reason))
 	}
 }
 
 // clientNotice handles a notification of the client.
-func (g *Gateway) clientNotice(m *message) {
+func (g *Gateway) clientNotice(r *route, m *message) {
 	switch {
 	case m.method == "notifications/cancelled":
 		id, ok := m.params["requestId"]
@@ -165,6 +178,7 @@ func (g *Gateway) clientNotice(m *message) {
 			return
 		}
 		g.over(c)
+		c.route.over()
 		if c.cancel(); !c.forwarded {
 			return // the server was not asked
 		}
@@ -172,13 +186,13 @@ func (g *Gateway) clientNotice(m *message) {
 		g.notify("the client's notification %q is dropped", canonjson.Quote(m.method))
 		return
 	}
-	if err := g.tellServer(m.raw); err != nil {
+	if err := r.ask(m.raw); err != nil {
 		g.odd("a notification of the client is dropped: %v", err)
 	}
 }
 
 // clientAnswer passes an answer of the client on, if the server has asked.
-func (g *Gateway) clientAnswer(m *message) {
+func (g *Gateway) clientAnswer(r *route, m *message) {
 	g.mu.Lock()
 	waits := m.id != nil && g.asked[string(m.id)]
 	delete(g.asked, string(m.id))
@@ -187,7 +201,7 @@ func (g *Gateway) clientAnswer(m *message) {
 		g.notify("an answer of the client to a question that the server has not asked is dropped")
 		return
 	}
-	if err := g.tellServer(m.raw); err != nil {
+	if err := r.ask(m.raw); err != nil {
 		g.odd("an answer of the client is dropped: %v", err)
 	}
 }

@@ -4,7 +4,8 @@
 // pinned as a person has accepted them, and what the server says is examined
 // before it reaches the client.
 //
-// A [Gateway] relays one connection; a [Process] is a server that shield starts.
+// A [Gateway] relays one connection; those to one server can share what it lists.
+// A [Process] is a server that shield starts.
 package gateway
 
 import (
@@ -69,25 +70,17 @@ const (
 // A Gateway relays one connection between a client and a server.
 type Gateway struct {
 	opts     Options
-	toClient *outbox
-	toServer *outbox
+	catalog  *catalog
 	judging  sync.WaitGroup
 	maxFrame int // bytes of a frame
 	maxQueue int // bytes that wait to be written, in each direction
-	slots    chan struct{}
 
 	mu       sync.Mutex
 	calls    map[string]*call // the client's, by canonical id
 	late     map[string]bool  // taken back by the client when the server had them already
 	asked    map[string]bool  // the server's, by canonical id
-	listed   map[string]*tool // of this connection, by name
-	list     listing
-	states   map[string]string // what was asked for, by the state that the server gave for it
-	fresh    bool              // the client has listed tools since it was last told that they changed
-	begun    bool              // a list of tools has come in on this connection
-	lists    int               // of tools that are under way
-	changed  *sync.Cond        // of lists
-	owned    int               // requests of the gateway's own
+	known    int              // lists that were begun when the client was last told that tools changed; -1 if it was not
+	owned    int              // requests of the gateway's own
 	unasked  int
 	refused  int
 	told     int
@@ -97,6 +90,7 @@ type Gateway struct {
 
 // A call is a request of the client that waits for its answer.
 type call struct {
+	route     *route
 	id        []byte
 	method    string
 	subject   string         // the tool, prompt or resource
@@ -104,9 +98,10 @@ type call struct {
 	what      string         // digest of method, subject and arguments
 	token     string         // canonical, of its progress; "" if there is none
 	stateless bool           // of the protocol without sessions
-	first     bool           // a list from its beginning
+	listing   *listing       // that a list of tools belongs to
 	structure bool           // the tool says what its structured results look like
 	forwarded bool
+	misplaced bool          // it brings what the server has not asked for: an error of the protocol
 	own       chan *message // takes the answer, nil if there is none, to a request of the gateway's own
 	cancel    context.CancelFunc
 }
@@ -122,12 +117,15 @@ func New(opts Options) *Gateway {
 	if opts.Mode == "" {
 		opts.Mode = Block
 	}
-	g := &Gateway{
-		opts: opts, maxFrame: maxFrame, maxQueue: maxQueue, slots: make(chan struct{}, maxJudging),
-		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{}, listed: map[string]*tool{}, states: map[string]string{},
+	return newGateway(opts, newCatalog())
+}
+
+// newGateway returns a gateway that shares a catalog with others.
+func newGateway(opts Options, k *catalog) *Gateway {
+	return &Gateway{
+		opts: opts, catalog: k, maxFrame: maxFrame, maxQueue: maxQueue,
+		calls: map[string]*call{}, late: map[string]bool{}, asked: map[string]bool{}, known: -1,
 	}
-	g.changed = sync.NewCond(&g.mu)
-	return g
 }
 
 // ErrServerEnded is the error of [Gateway.Relay] when the server closes the
@@ -150,24 +148,25 @@ type Side struct {
 func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g.toClient, g.toServer = newOutbox(client.In, g.maxQueue), newOutbox(server.In, g.maxQueue)
+	toClient, toServer := newOutbox(client.In, g.maxQueue), newOutbox(server.In, g.maxQueue)
+	r := &route{client: toClient, server: toServer}
 	clientEnd, serverEnd := make(chan error, 1), make(chan error, 1)
-	go func() { clientEnd <- g.fromClient(ctx, newFrames(client.Out, g.maxFrame)) }()
-	go func() { serverEnd <- g.fromServer(newFrames(server.Out, g.maxFrame)) }()
+	go func() { clientEnd <- g.fromClient(ctx, r, newFrames(client.Out, g.maxFrame)) }()
+	go func() { serverEnd <- g.fromServer(r, newFrames(server.Out, g.maxFrame)) }()
 	ended := false
 	for {
 		select {
 		case <-clientEnd:
 			ended, clientEnd = true, nil
 			g.settle()
-			g.toServer.close()
+			toServer.close()
 			time.AfterFunc(settleGrace, func() { server.In.Close() }) // also if it reads nothing
 		case err := <-serverEnd:
 			cancel()
 			open := g.answerAll()
-			g.toServer.close()
-			g.toClient.close()
-			g.toClient.drain(settleGrace)
+			toServer.close()
+			toClient.close()
+			toClient.drain(settleGrace)
 			if ended && open == 0 && errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -175,10 +174,10 @@ func (g *Gateway) Relay(ctx context.Context, client, server Side) error {
 				err = ErrServerEnded
 			}
 			return err
-		case <-g.toClient.broken:
+		case <-toClient.broken:
 			return errors.New("the client has closed its end")
 		case <-ctx.Done():
-			g.toServer.close()
+			toServer.close()
 			return ctx.Err()
 		}
 	}
@@ -225,17 +224,54 @@ func (g *Gateway) answerAll() int {
 			c.own <- nil
 			continue
 		}
-		g.tellClient(failure(c.id, codeRefused, "shield: "+ErrServerEnded.Error()))
+		c.route.answer(failure(c.id, codeRefused, "shield: "+ErrServerEnded.Error()))
 	}
 	return len(open)
 }
 
-// tellClient queues a frame for the client, and waits while too much is queued.
-func (g *Gateway) tellClient(raw []byte) { g.toClient.put(raw, true) }
+// A route is the way that a message takes, and the answers to it: both ends of a
+// connection, or of one exchange of several on it.
+type route struct {
+	client, server sink
+	stream         *stream // of one exchange, which the answer ends; nil if the way stays
+}
 
-// tellServer queues a frame for the server, or fails if it reads nothing.
-func (g *Gateway) tellServer(raw []byte) error {
-	if !g.toServer.put(raw, false) {
+// A sink takes frames in order. put reports false if one is not taken, since the
+// other end is gone or, unless it is to wait, reads too little.
+type sink interface {
+	put(raw []byte, wait bool) bool
+}
+
+// answer hands the client the answer to its request.
+func (r *route) answer(raw []byte) {
+	if r.stream != nil {
+		r.stream.finish(raw)
+		return
+	}
+	r.client.put(raw, true)
+}
+
+// tell hands the client a frame that answers nothing, and reports whether it is
+// there to take it.
+func (r *route) tell(raw []byte) bool { return r.client.put(raw, true) }
+
+// status sets the status of an answer that is an error, where there is one.
+func (r *route) status(code int) {
+	if r.stream != nil {
+		r.stream.answerWith(code)
+	}
+}
+
+// over ends an exchange that is left without an answer.
+func (r *route) over() {
+	if r.stream != nil {
+		r.stream.finish(nil)
+	}
+}
+
+// ask hands the server a frame, or fails if it reads nothing.
+func (r *route) ask(raw []byte) error {
+	if !r.server.put(raw, false) {
 		return errors.New("the server does not read what it is sent")
 	}
 	return nil

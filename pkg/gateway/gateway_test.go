@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -298,3 +299,65 @@ func TestTranscriptMustBeWritten(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+// TestTasks holds that what a task returns is examined and told of as what a tool
+// returns, that a task asks for no more than a server may, and that it is answered
+// only what it has asked for.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	result := ""
+	var returned []string
+	c := connect(t, "", func(o *Options) {
+		o.Mode = Block
+		o.Returned = func(_ context.Context, a *action.Action, _ any, _ Findings) error {
+			returned = append(returned, a.Type)
+			return nil
+		}
+	}, func(c *conn, m *message) bool {
+		if m.method != "tasks/get" && m.method != "tasks/result" {
+			return false
+		}
+		c.answer(m, result)
+		return true
+	})
+	result = `{"content":[{"type":"text","text":"hello"}]}`
+	for _, method := range []string{"tasks/get", "tasks/result"} {
+		if said, failed := toolText(t, c.ask(method, `{"taskId":"t1"}`)); failed || said != "hello" {
+			t.Errorf("%s: %q", method, said)
+		}
+	}
+	if !slices.Equal(returned, []string{"mcp__test__get_task", "mcp__test__get_task"}) {
+		t.Errorf("told of %q", returned)
+	}
+	result = `{"content":[{"type":"text","text":"a\u202eb"}]}`
+	if said, failed := toolText(t, c.ask("tasks/result", `{"taskId":"t1"}`)); !failed {
+		t.Errorf("hidden text: %q", said)
+	}
+	update := `{"taskId":"t1","inputResponses":{"q":{"action":"accept","content":{"branch":"main"}}}}`
+	if m := c.ask("tasks/update", update); m.fault == nil {
+		t.Error("an answer to no question is passed on")
+	}
+	asks := `{"status":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"%s","requestedSchema":{}}}}}`
+	result = fmt.Sprintf(asks, "Your password")
+	if m := c.ask("tasks/get", `{"taskId":"t1"}`); m.fault == nil {
+		t.Errorf("a task asks for a password: %s", m.raw)
+	}
+	result = fmt.Sprintf(asks, "Which branch?")
+	if m := c.ask("tasks/get", `{"taskId":"t1"}`); m.fault != nil {
+		t.Errorf("a task asks for a branch: %s", m.raw)
+	}
+	if m := c.ask("tasks/update", strings.Replace(update, "t1", "t2", 1)); m.fault == nil {
+		t.Error("the answer to another task is passed on")
+	}
+	if m := c.ask("tasks/update", update); m.fault != nil {
+		t.Errorf("the answer: %s", m.raw)
+	}
+	if m := c.ask("tasks/update", strings.Replace(update, "main", "evil", 1)); m.fault == nil {
+		t.Error("a blocked answer is passed on")
+	}
+	for _, params := range []string{`{}`, `{"taskId":1}`, `{"taskId":"t1","run":"x"}`} {
+		if m := c.ask("tasks/get", params); m.fault == nil {
+			t.Errorf("%s is passed on", params)
+		}
+	}
+}

@@ -23,8 +23,9 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
-	if why := g.answersWhatWasAsked(c, m.params); why != "" {
-		return "blocked by shield: " + why
+	if !g.wasAsked(c, m.params) {
+		c.misplaced = true
+		return "blocked by shield: it answers what the server has not asked for this request"
 	}
 	a, err := action.Parse(p.record(m.id, g.opts.Session))
 	if err != nil {
@@ -88,7 +89,7 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 	switch m.method {
 	case "tools/call":
 		c.subject = text(m.params, "name")
-		g.learn(ctx, m.params)
+		g.learn(ctx, c.route, m.params)
 		t, kind, why := g.callable(c.subject)
 		if why != "" {
 			return nil, errors.New(why)
@@ -110,13 +111,22 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 		c.subject = text(inner(m.params, "ref"), "name") + text(inner(m.params, "ref"), "uri")
 		p.kind = g.typeOf("suggest_completion")
 		p.payload = object{"argument": m.params["argument"], "context": m.params["context"]}
+	case "tasks/get", "tasks/result", "tasks/update":
+		c.subject = text(m.params, "taskId")
+		p.kind = g.typeOf("get_task")
+		p.payload = object{"task": c.subject, "answers": m.params["inputResponses"]}
+		c.structure = true // of the tool whose results these may be
 	default:
 		return nil, fmt.Errorf("nothing says how %s is judged", m.method)
 	}
 	if c.subject == "" {
 		return nil, fmt.Errorf("%s does not say what of", m.method)
 	}
-	c.what = digest(m.method, c.subject, canonjson.AppendValue(nil, arguments))
+	about := m.method
+	if strings.HasPrefix(about, "tasks/") { // one request of a task answers what another has said
+		about = "tasks"
+	}
+	c.what = digest(about, c.subject, canonjson.AppendValue(nil, arguments))
 	return p, nil
 }
 
@@ -128,6 +138,9 @@ var members = map[string][]string{
 	"resources/subscribe": {"uri", "_meta"},
 	"prompts/get":         {"name", "arguments", "_meta", "inputResponses", "requestState"},
 	"completion/complete": {"ref", "argument", "context", "_meta"},
+	"tasks/get":           {"taskId", "_meta"},
+	"tasks/result":        {"taskId", "_meta"},
+	"tasks/update":        {"taskId", "_meta", "inputResponses", "requestState"},
 }
 
 func known(m *message) error {

@@ -13,31 +13,25 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A listing is a list of tools while its pages come in.
-type listing struct {
-	seen  map[string]bool // the names on its pages so far
-	trust bool            // it is the first list of this server
-}
-
 // answerList passes a page of the list of tools on, without the tools that are
 // withheld.
 func (g *Gateway) answerList(c *call, m *message, result object) {
-	kept, whole, err := g.page(m, result, c.first)
+	kept, whole, err := g.page(m, result, c.listing)
 	switch {
 	case err != nil:
 		g.refuse(c, err.Error())
 	case whole:
-		g.tellClient(m.raw)
+		c.route.answer(m.raw)
 	default:
 		out := maps.Clone(result)
 		out["tools"] = canonjson.Canonical(append(append([]byte("["), bytes.Join(kept, []byte(","))...), ']'))
-		g.tellClient(rebuilt(m, "result", out))
+		c.route.answer(rebuilt(m, "result", out))
 	}
 }
 
-// page takes a page of the list of tools in. It returns the texts of those that
+// page takes a page of a list of tools in. It returns the texts of those that
 // the client may see, and whether these are all.
-func (g *Gateway) page(m *message, result object, first bool) (kept [][]byte, whole bool, err error) {
+func (g *Gateway) page(m *message, result object, l *listing) (kept [][]byte, whole bool, err error) {
 	raws, err := toolTexts(m)
 	if err != nil {
 		return nil, false, err
@@ -52,10 +46,13 @@ func (g *Gateway) page(m *message, result object, first bool) (kept [][]byte, wh
 		tools = append(tools, t)
 	}
 	next, _ := result["nextCursor"].(string)
-	withheld, err := g.pin(tools, first, next == "")
+	withheld, err := g.pin(tools, l, next == "")
 	if err != nil {
 		g.notify("all tools are withheld: %v", err)
 		return nil, false, fmt.Errorf("the pins of its tools cannot be used: %w", err)
+	}
+	if next != "" {
+		g.catalog.continues(l, next)
 	}
 	for _, name := range slices.Sorted(maps.Keys(withheld)) {
 		g.notify("the tool %s is withheld: %s; look at it with: shield mcp tools diff %s", name, withheld[name], g.opts.Server.Name)
@@ -69,33 +66,26 @@ func (g *Gateway) page(m *message, result object, first bool) (kept [][]byte, wh
 }
 
 // learn has the server list its tools for a client that calls one and has listed
-// none on this connection: in the protocol without sessions lists are kept. A
-// list of the client's own that is under way is waited for.
-func (g *Gateway) learn(ctx context.Context, params object) {
-	defer context.AfterFunc(ctx, g.changed.Broadcast)()
-	g.mu.Lock()
-	for g.lists > 0 && ctx.Err() == nil {
-		g.changed.Wait()
-	}
-	mine := !g.begun && ctx.Err() == nil
-	if mine {
-		g.begun = true
-	}
-	g.mu.Unlock()
-	if !mine {
+// none: in the protocol without sessions lists are kept. A list of the client's
+// own that is under way is waited for.
+func (g *Gateway) learn(ctx context.Context, r *route, params object) {
+	if !g.catalog.wait(ctx) {
 		return
 	}
+	defer g.catalog.end()
 	ask := object{}
 	if meta, ok := params["_meta"]; ok {
 		ask["_meta"] = meta
 	}
-	for first := true; ; first = false {
-		m := g.askServer(ctx, "tools/list", ask)
+	for l := (&listing{whole: true}); ; {
+		m := g.askServer(ctx, r, "tools/list", ask)
 		if m == nil {
+			g.catalog.failed()
 			return
 		}
 		result, _ := m.result.(object)
-		if _, _, err := g.page(m, result, first); err != nil {
+		if _, _, err := g.page(m, result, l); err != nil {
+			g.catalog.failed()
 			return
 		}
 		next, _ := result["nextCursor"].(string)
@@ -108,12 +98,12 @@ func (g *Gateway) learn(ctx context.Context, params object) {
 
 // askServer puts a request of the gateway's own to the server and returns the
 // answer, or nil.
-func (g *Gateway) askServer(ctx context.Context, method string, params object) *message {
+func (g *Gateway) askServer(ctx context.Context, r *route, method string, params object) *message {
 	g.mu.Lock()
 	g.owned++
 	id := fmt.Appendf(nil, `"shield-%d"`, g.owned)
 	g.mu.Unlock()
-	c := &call{id: id, method: method, own: make(chan *message, 1), cancel: func() {}}
+	c := &call{route: r, id: id, method: method, own: make(chan *message, 1), cancel: func() {}}
 	if g.enter(c) != nil {
 		return nil
 	}
@@ -121,7 +111,7 @@ func (g *Gateway) askServer(ctx context.Context, method string, params object) *
 	g.mu.Lock()
 	c.forwarded = true
 	g.mu.Unlock()
-	if g.tellServer(rec) == nil {
+	if r.ask(rec) == nil {
 		select {
 		case m := <-c.own:
 			if m != nil && m.fault == nil {
@@ -131,9 +121,7 @@ func (g *Gateway) askServer(ctx context.Context, method string, params object) *
 		case <-ctx.Done():
 		}
 	}
-	if g.take(id) != nil {
-		g.over(c)
-	}
+	g.take(id)
 	return nil
 }
 
@@ -164,31 +152,39 @@ func toolTexts(m *message) ([][]byte, error) {
 }
 
 // pin holds a page of tools against the pins and returns those that are
-// withheld, with the reason. first and last say where in its list the page
-// stands.
-func (g *Gateway) pin(tools []*tool, first, last bool) (withheld map[string]string, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// withheld, with the reason. last says that the list has no further page.
+func (g *Gateway) pin(tools []*tool, l *listing, last bool) (withheld map[string]string, err error) {
+	k := g.catalog
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	defer func() {
 		if err != nil {
-			g.listed = map[string]*tool{} // none can be called
+			k.listed = map[string]*tool{} // none can be called
 		}
 	}()
 	if g.opts.Pins == nil {
 		return nil, errors.New("there is no state folder")
 	}
+	first := l.tools == nil
 	if first {
-		g.listed = map[string]*tool{}
-		g.fresh, g.begun = true, true
+		l.tools = map[string]*tool{}
+		k.begun = true
+		k.rounds++
 	}
 	for _, t := range tools {
-		if g.listed[t.name] != nil {
+		if l.tools[t.name] != nil {
 			return nil, fmt.Errorf("the tool %s is listed twice", t.name)
 		}
-		if len(g.listed) >= maxTools {
+		if len(l.tools) >= maxTools {
 			return nil, fmt.Errorf("more than %d tools are listed", maxTools)
 		}
-		g.listed[t.name] = t
+		l.tools[t.name] = t
+	}
+	if l.whole && last {
+		k.listed = map[string]*tool{}
+	}
+	if maps.Copy(k.listed, l.tools); len(k.listed) > 2*maxTools { // by lists that came to no end
+		return nil, fmt.Errorf("more than %d tools are listed", 2*maxTools)
 	}
 	others, err := g.others()
 	if err != nil {
@@ -196,24 +192,22 @@ func (g *Gateway) pin(tools []*tool, first, last bool) (withheld map[string]stri
 	}
 	withheld = map[string]string{}
 	err = g.opts.Pins.update(context.Background(), func(f *PinFile) error {
-		if first {
-			g.list = listing{seen: map[string]bool{}, trust: !f.Listed}
+		if first && l.whole {
+			l.trust = !f.Listed
 			for name := range f.Tools {
 				if name != instructionsName { // a list that was broken off is no first one again
-					f.Listed, g.list.trust = true, false
+					f.Listed, l.trust = true, false
 				}
 			}
 		}
 		for _, t := range tools {
-			g.list.seen[t.name] = true
-			if why := f.judge(t, g.list.trust, others); why != "" {
+			if why := f.judge(t, l.trust, others); why != "" {
 				withheld[t.name] = why
 			}
 		}
-		if last {
+		if last && l.whole {
 			f.Listed = true
-			f.gone(g.list.seen)
-			g.list.trust = false
+			f.gone(l.tools)
 		}
 		return nil
 	})
@@ -279,14 +273,14 @@ func (f *PinFile) renamed(t *tool) string {
 
 // gone notes which pinned tools a whole list does not have, and forgets what
 // waits and is listed no more.
-func (f *PinFile) gone(seen map[string]bool) {
+func (f *PinFile) gone(listed map[string]*tool) {
 	for name, pin := range f.Tools {
-		if gone := !seen[name]; name != instructionsName && pin.Gone != gone {
+		if gone := listed[name] == nil; name != instructionsName && pin.Gone != gone {
 			pin.Gone = gone
 			f.Tools[name] = pin
 		}
 	}
-	maps.DeleteFunc(f.Waiting, func(name string, _ Listed) bool { return name != instructionsName && !seen[name] })
+	maps.DeleteFunc(f.Waiting, func(name string, _ Listed) bool { return name != instructionsName && listed[name] == nil })
 }
 
 // others returns the pins of the other servers.
@@ -351,15 +345,15 @@ func wordByte(c byte) bool {
 // callable returns the tool of a name and the action type that a person gave it,
 // if any, or why it must not be called.
 func (g *Gateway) callable(name string) (t *tool, kind, why string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	t = g.listed[name]
+	g.catalog.mu.Lock()
+	defer g.catalog.mu.Unlock()
+	t = g.catalog.listed[name]
 	pins := g.opts.Pins
 	switch {
 	case name == "":
 		return nil, "", "the call names no tool"
 	case t == nil:
-		return nil, "", fmt.Sprintf("the server has not listed a tool %q on this connection; list the tools first", canonjson.Quote(name))
+		return nil, "", fmt.Sprintf("the server has not listed a tool %q; list the tools first", canonjson.Quote(name))
 	}
 	if pins.now.Tools[name].Hash != t.hash {
 		if err := pins.read(); err != nil { // a person may have accepted it meanwhile
@@ -388,13 +382,13 @@ func (g *Gateway) answerHello(c *call, m *message, result object) {
 		t := &tool{name: instructionsName, definition: canonjson.AppendValue(nil, object{"instructions": said})}
 		t.hash = digest(t.definition)
 		_, t.findings = toolExaminer{plainExaminer{}}.Examine(said)
-		g.mu.Lock()
+		g.catalog.mu.Lock()
 		err := g.opts.Pins.update(context.Background(), func(f *PinFile) error {
 			_, known := f.Tools[instructionsName]
 			why = f.judge(t, !f.Listed && !known, nil)
 			return nil
 		})
-		g.mu.Unlock()
+		g.catalog.mu.Unlock()
 		if err != nil {
 			why = err.Error()
 		}

@@ -116,6 +116,7 @@ func inner(o object, name string) object {
 const (
 	codeInvalid = -32600
 	codeUnknown = -32601
+	codeParams  = -32602
 	codeRefused = -32603 // the method exists and failed
 )
 

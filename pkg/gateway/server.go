@@ -10,7 +10,7 @@ import (
 )
 
 // fromServer handles the server's frames in turn until they end.
-func (g *Gateway) fromServer(in *frames) error {
+func (g *Gateway) fromServer(r *route, in *frames) error {
 	for {
 		f, err := in.next()
 		if err != nil && !errors.Is(err, errFrame) {
@@ -30,18 +30,28 @@ func (g *Gateway) fromServer(in *frames) error {
 			}
 			continue
 		}
-		switch {
-		case m.isRequest():
-			err = g.serverRequest(m)
-		case m.isNotice():
-			err = g.serverNotice(m)
-		default:
-			err = g.serverAnswer(m)
-		}
-		if err != nil && g.odd("%v", err) {
-			return fmt.Errorf("the server has sent more than %d messages that shield drops", maxRefused)
+		if err := g.serverMessage(r, m); err != nil {
+			return err
 		}
 	}
+}
+
+// serverMessage handles a message of the server that came by a route. It fails
+// when too many were such that shield drops.
+func (g *Gateway) serverMessage(r *route, m *message) error {
+	var err error
+	switch {
+	case m.isRequest():
+		err = g.serverRequest(r, m)
+	case m.isNotice():
+		err = g.serverNotice(r, m)
+	default:
+		err = g.serverAnswer(r, m)
+	}
+	if err != nil && g.odd("%v", err) {
+		return fmt.Errorf("the server has sent more than %d messages that shield drops", maxRefused)
+	}
+	return nil
 }
 
 // refuse answers a request of the client in place of the server, whose answer
@@ -53,14 +63,14 @@ func (g *Gateway) refuse(c *call, why string) {
 	}
 	reason := "shield: the server's answer is withheld: " + why
 	if c.method == "tools/call" {
-		g.tellClient(success(c.id, toolError(reason, c.stateless)))
+		c.route.answer(success(c.id, toolError(reason, c.stateless)))
 		return
 	}
-	g.tellClient(failure(c.id, codeRefused, reason))
+	c.route.answer(failure(c.id, codeRefused, reason))
 }
 
 // serverAnswer examines an answer and passes it on, if the client has asked.
-func (g *Gateway) serverAnswer(m *message) error {
+func (g *Gateway) serverAnswer(r *route, m *message) error {
 	c := g.take(m.id)
 	if m.id == nil || c == nil {
 		g.mu.Lock()
@@ -72,6 +82,9 @@ func (g *Gateway) serverAnswer(m *message) error {
 		return errors.New("an answer of the server to no question is dropped")
 	}
 	defer g.over(c)
+	if r.stream != nil && c.route.stream.ended() {
+		c.route = r // the client has taken up again what was broken off
+	}
 	if c.own != nil {
 		c.own <- m
 		return nil
@@ -85,7 +98,7 @@ func (g *Gateway) serverAnswer(m *message) error {
 		g.refuse(c, "its result is not an object")
 		return nil
 	}
-	if result["resultType"] == "input_required" {
+	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
 		if why := g.inputs(c, result); why != "" {
 			g.refuse(c, why)
 			return nil
@@ -114,11 +127,11 @@ func (g *Gateway) pass(c *call, m *message, name string, value object) {
 	}
 	switch {
 	case !changed:
-		g.tellClient(m.raw)
+		c.route.answer(m.raw)
 	case out == nil:
 		g.refuse(c, "it holds "+findings.String())
 	default:
-		g.tellClient(rebuilt(m, name, out))
+		c.route.answer(rebuilt(m, name, out))
 	}
 }
 
@@ -141,7 +154,7 @@ func rebuilt(m *message, name string, value object) []byte {
 }
 
 // serverRequest handles a request of the server to the client.
-func (g *Gateway) serverRequest(m *message) error {
+func (g *Gateway) serverRequest(r *route, m *message) error {
 	why := ""
 	switch m.method {
 	case "ping", "roots/list":
@@ -162,24 +175,32 @@ func (g *Gateway) serverRequest(m *message) error {
 	}
 	g.mu.Unlock()
 	if why == "" {
-		g.tellClient(m.raw)
-		return nil
+		if r.tell(m.raw) {
+			return nil
+		}
+		g.mu.Lock()
+		delete(g.asked, string(m.id))
+		g.mu.Unlock()
+		why = "no client listens"
 	}
 	answer := failure(m.id, codeUnknown, "refused by shield: "+why)
 	if m.method == "elicitation/create" {
 		answer = success(m.id, object{"action": "decline"})
 	}
-	_ = g.tellServer(answer) // who does not read gets no answer
+	_ = r.ask(answer) // who does not read gets no answer
 	return fmt.Errorf("%s of the server is refused: %s", canonjson.Quote(m.method), why)
 }
 
 // serverNotice handles a notification of the server.
-func (g *Gateway) serverNotice(m *message) error {
+func (g *Gateway) serverNotice(r *route, m *message) error {
 	drop := ""
 	switch m.method {
 	case "notifications/progress":
-		if !g.progresses(m.params) {
+		at := g.progresses(m.params)
+		if at == nil {
 			drop = "nothing has that progress token"
+		} else if !at.stream.ended() {
+			r = at
 		}
 	case "notifications/cancelled":
 		id, ok := m.params["requestId"]
@@ -191,13 +212,9 @@ func (g *Gateway) serverNotice(m *message) error {
 		delete(g.asked, key)
 		g.mu.Unlock()
 	case "notifications/tools/list_changed":
-		g.mu.Lock()
-		if !g.fresh {
-			g.mu.Unlock()
-			return nil // the client knows
+		if g.knowsOfChange() {
+			return nil
 		}
-		g.fresh = false
-		g.mu.Unlock()
 	default:
 		if !strings.HasPrefix(m.method, "notifications/") {
 			drop = "MCP has none of that name"
@@ -210,29 +227,42 @@ func (g *Gateway) serverNotice(m *message) error {
 	g.found(m.method, findings)
 	switch {
 	case !changed:
-		g.tellClient(m.raw)
+		r.tell(m.raw)
 	case out == nil:
 		return fmt.Errorf("the server's notification %q is withheld: it holds %s", canonjson.Quote(m.method), findings)
 	default:
-		g.tellClient(rebuilt(m, "params", out))
+		r.tell(rebuilt(m, "params", out))
 	}
 	return nil
 }
 
-// progresses reports whether a request of the client has the progress token of
-// a notification.
-func (g *Gateway) progresses(params object) bool {
+// knowsOfChange reports whether the client was told that tools have changed since
+// any were listed, and takes it as told.
+func (g *Gateway) knowsOfChange() bool {
+	g.catalog.mu.Lock()
+	rounds := g.catalog.rounds
+	g.catalog.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known := g.known == rounds
+	g.known = rounds
+	return known
+}
+
+// progresses returns the route of the client's request that has the progress
+// token of a notification; nil if none has.
+func (g *Gateway) progresses(params object) *route {
 	token, ok := params["progressToken"]
 	if !ok {
-		return false
+		return nil
 	}
 	want := string(canonjson.AppendValue(nil, token))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.calls {
 		if c.forwarded && c.token == want {
-			return true
+			return c.route
 		}
 	}
-	return false
+	return nil
 }

@@ -144,9 +144,9 @@ var methodClasses = [...]struct {
 	class   string
 	methods []string
 }{
-	{"pass", []string{"initialize", "ping", "server/discover", "logging/setLevel", "prompts/list", "resources/list", "resources/templates/list", "resources/unsubscribe", "subscriptions/listen", "tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"}},
+	{"pass", []string{"initialize", "ping", "server/discover", "logging/setLevel", "prompts/list", "resources/list", "resources/templates/list", "resources/unsubscribe", "subscriptions/listen", "tasks/list", "tasks/cancel"}},
 	{"list", []string{"tools/list"}},
-	{"judge", []string{"tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete"}},
+	{"judge", []string{"tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete", "tasks/get", "tasks/result", "tasks/update"}},
 }
 
 // Clients are the MCP clients whose lists of servers are known.

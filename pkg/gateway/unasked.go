@@ -105,29 +105,14 @@ func (g *Gateway) inputs(c *call, result object) string {
 		}
 	}
 	state := digest(canonjson.AppendValue(nil, result["requestState"]))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.states) >= maxPending {
-		return "too many of its requests wait for what it asked for"
-	}
-	g.states[c.what+state] = c.subject
+	g.catalog.keep(c.what + state)
 	return ""
 }
 
-// answersWhatWasAsked says why a request that brings what the server has asked
-// for is refused: nobody asked for it in answer to the same request.
-func (g *Gateway) answersWhatWasAsked(c *call, params object) string {
+// wasAsked reports whether the server has asked, in answer to the same request, for
+// what a request brings; true if it brings nothing.
+func (g *Gateway) wasAsked(c *call, params object) bool {
 	_, responses := params["inputResponses"]
 	state, given := params["requestState"]
-	if !responses && !given {
-		return ""
-	}
-	key := c.what + digest(canonjson.AppendValue(nil, state))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if _, ok := g.states[key]; !ok {
-		return "it answers what the server has not asked for this request"
-	}
-	delete(g.states, key)
-	return ""
+	return !responses && !given || g.catalog.has(c.what+digest(canonjson.AppendValue(nil, state)))
 }

@@ -17,6 +17,7 @@ type Inspection struct {
 	Stops   []string `json:"stops"`   // what in the file keeps it from running hooks, whichever file has them
 	Hooks   []Hook   `json:"hooks"`   // those of shield that are asked before a tool runs
 	Results []Hook   `json:"results"` // those of shield that are given what a tool returned
+	Permits []Hook   `json:"permits"` // those of shield that are asked before a person is, as [Host.Permission]
 }
 
 // A Hook is one hook of shield in a settings file.
@@ -41,9 +42,12 @@ func (d Documents) Add(p *Place, doc []byte) {
 // Inspect returns how the host reads a settings file, which is at a path.
 func (p *Place) Inspect(ctx context.Context, path string, doc []byte, user Documents) Inspection {
 	if p.Text != "" {
-		return p.own(doc)
+		return p.own(doc, p.text)
 	}
 	in, err := p.read(ctx, path, doc, user)
+	if err != nil && p.host.form.JSON5 {
+		return Inspection{Stops: []string{err.Error()}}
+	}
 	if err != nil {
 		return Inspection{Ignored: []string{err.Error()}}
 	}
@@ -66,17 +70,17 @@ func (p *Place) read(ctx context.Context, path string, doc []byte, user Document
 	if err := json.Unmarshal(raw, &in); err != nil || p.Block == "" {
 		return in, err
 	}
-	_, block, err := p.text.cut(doc)
-	if err == nil && block != "" {
-		own := p.own([]byte(block))
+	_, blocks, err := p.cut(doc)
+	for _, b := range blocks {
+		own := p.own([]byte(b.text), b.form)
 		in.Hooks, in.Results = append(in.Hooks, own.Hooks...), append(in.Results, own.Results...)
 	}
 	return in, err
 }
 
-// own returns what is said of a text of shield's own.
-func (p *Place) own(doc []byte) Inspection {
-	f, err := p.text.read(doc)
+// own returns what is said of a text of shield's own, which has a form.
+func (p *Place) own(doc []byte, form template) Inspection {
+	f, err := form.read(doc)
 	switch {
 	case p.Beside():
 	case err == nil:
@@ -117,6 +121,10 @@ func (p *Place) structured(doc []byte) (any, error) {
 	text, commas := plain(doc)
 	loose, looseErr := decode(text)
 	switch {
+	case p.host.form.JSON5 && looseErr != nil:
+		return nil, errors.New("is more than JSON with comments, so shield cannot tell whether it switches hooks off; write it as JSON")
+	case p.host.form.JSON5:
+		return loose, nil
 	case looseErr != nil:
 		return nil, errors.New("is not valid JSON, so the host ignores it; fix it")
 	case p.host.form.Comments && !commas:

@@ -90,7 +90,7 @@ func TestOlderInstallations(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, s *Settings, p *Place) {
 		ctx := context.Background()
-		if !p.Examines() || !p.Asks() || p.Block != "" {
+		if !p.Examines() || !p.Asks() {
 			return
 		}
 		old := *p
@@ -98,15 +98,18 @@ func TestOlderInstallations(t *testing.T) {
 			value, err := encode(e.value)
 			return err != nil || strings.Contains(string(value), "# after")
 		})
-		if p.Text != "" {
-			optional := regexp.MustCompile(`(?s)@\[.*?@\]`)
+		optional := regexp.MustCompile(`(?s)@\[.*?@\]`)
+		befores := []string{""}
+		if text := optional.ReplaceAllString(p.Text, "") + strings.Join(p.Older, ""); text != "" {
 			var err error
-			if old.made, err = newTemplate(optional.ReplaceAllString(p.Text, "")).fill(strings.ReplaceAll(line, "NAME", p.host.Name), "", 60*p.host.perSecond()); err != nil {
+			if old.made, err = newTemplate(text).fill(strings.ReplaceAll(line, "NAME", p.host.Name), "", 60*p.host.perSecond()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		befores := []string{""}
-		if p.Text == "" {
+		switch {
+		case p.Block != "":
+			befores = append(befores, "a = 1\n[b]\n")
+		case p.Text == "":
 			befores = append(befores, "{}", "{\n  \"hooks\": {\n    \"Other\": [1]\n  },\n  \"version\": 1\n}\n")
 		}
 		for _, before := range befores {
@@ -126,6 +129,21 @@ func TestOlderInstallations(t *testing.T) {
 			}
 			if back, err := p.Uninstall(ctx, whole, []byte(before)); err != nil || string(back) != before {
 				t.Errorf("%q, installed twice, came back as %q, %v", before, back, err)
+			}
+			if p.Block == "" {
+				continue
+			}
+			// An installation that did not know the older one left both.
+			both := p.append(doc, p.made)
+			if got, err := p.Install(ctx, both); err != nil || string(got) != string(whole) {
+				t.Errorf("%q became %q, %v; want %q", both, got, err, whole)
+			}
+			if back, err := p.Uninstall(ctx, both, []byte(before)); err != nil || string(back) != before {
+				t.Errorf("%q came back as %q, %v", both, back, err)
+			}
+			changed := []byte(strings.Replace(string(doc), "matcher", "# matcher", 1))
+			if got, err := p.Install(ctx, changed); err == nil {
+				t.Errorf("%q, which a person has changed, became %q", changed, got)
 			}
 		}
 	})

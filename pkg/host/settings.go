@@ -29,7 +29,8 @@ type Place struct {
 	host    *Host
 	entries []element
 	text    template // of Text or Block
-	made    string   // the text with the command line in it
+	older   []template
+	made    string // the text with the command line in it
 }
 
 // An element is one of the list at a path of keys.
@@ -50,7 +51,7 @@ type Lines struct {
 // others for other events. timeout is in seconds; system is the operating system, as
 // in GOOS.
 func (h *Host) Settings(ctx context.Context, lines Lines, timeout int, cwd, system string) (*Settings, error) {
-	sample, err := h.one(ctx, h.form.Sample, map[string]any{"cwd": cwd})
+	sample, err := h.one(ctx, h.form.Sample, map[string]any{"cwd": cwd, "event": h.form.Before[0]})
 	if err != nil {
 		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 	}
@@ -64,6 +65,9 @@ func (h *Host) Settings(ctx context.Context, lines Lines, timeout int, cwd, syst
 			continue
 		}
 		p := Place{Place: f, host: h, text: newTemplate(f.Text + f.Block)}
+		for _, text := range f.Older {
+			p.older = append(p.older, newTemplate(text))
+		}
 		for _, e := range f.Entries {
 			line := lines.Before
 			if e.Permission {
@@ -100,7 +104,7 @@ func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 	case p.Text != "":
 		return []byte(p.made), nil
 	case p.Block != "":
-		rest, _, err := p.text.cut(doc)
+		rest, _, err := p.cut(doc)
 		if err != nil {
 			return nil, err
 		}
@@ -143,6 +147,28 @@ func (p *Place) append(doc []byte, block string) []byte {
 		doc = append(bytes.Clone(doc), '\n')
 	}
 	return append(bytes.Clone(doc), block...)
+}
+
+// A block is lines of shield in a file, and what they can be read with.
+type block struct {
+	text string
+	form template
+}
+
+// cut returns a file without the blocks in it, and these: one of this version, and one
+// of each older one.
+func (p *Place) cut(doc []byte) (rest []byte, blocks []block, err error) {
+	rest = doc
+	for _, form := range append([]template{p.text}, p.older...) {
+		var text string
+		if rest, text, err = form.cut(rest); err != nil {
+			return nil, nil, err
+		}
+		if text != "" {
+			blocks = append(blocks, block{text, form})
+		}
+	}
+	return rest, blocks, nil
 }
 
 func addAll(doc []byte, entries []element) (out []byte, err error) {
@@ -189,13 +215,13 @@ func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, erro
 		}
 		return before, nil
 	case p.Block != "":
-		rest, block, err := p.text.cut(doc)
+		rest, blocks, err := p.cut(doc)
 		switch {
 		case err != nil:
 			return nil, err
-		case block == "":
+		case len(blocks) == 0:
 			return nil, ErrNotInstalled
-		case bytes.Equal(p.append(before, block), doc):
+		case len(blocks) == 1 && bytes.Equal(p.append(before, blocks[0].text), doc):
 			return before, nil
 		}
 		return rest, nil

@@ -26,6 +26,12 @@ var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, e
 // it may run.
 var brought = bits([]effect.Label{effect.LabelNetwork, effect.LabelDecoded})
 
+// foreign are those and that of clones.
+var foreign = brought | bits([]effect.Label{effect.LabelUntrusted})
+
+// Brought reports whether a file of some labels came from elsewhere.
+func Brought(labels []effect.Label) bool { return bits(labels)&foreign != 0 }
+
 func bits(labels []effect.Label) (b byte) {
 	for _, l := range labels {
 		if i := slices.Index(fileLabels[:], l); i >= 0 {
@@ -105,28 +111,24 @@ func (s *Session) loadFiles(sh shelf, group []byte) error {
 	})
 }
 
-// copyFiles gives a session the files of those that it begins in.
-func copyFiles(sh shelf, from [][]byte, to []byte, most int) error {
-	all := map[string]fileEntry{}
+// copyFiles gives a session the files of those that it begins in, and reports whether
+// there was room for all.
+func copyFiles(sh shelf, from [][]byte, to []byte, most int) (all bool, err error) {
+	files := &Session{}
 	for _, group := range from {
-		err := eachFile(sh, group, func(path string, e fileEntry) error {
-			e.labels |= all[path].labels
-			all[path] = e
-			return nil
-		})
-		if err != nil {
-			return err
+		if err := files.loadFiles(sh, group); err != nil {
+			return false, err
 		}
 	}
-	for path, e := range all {
+	for path, e := range files.files {
 		if most--; most < 0 {
-			return nil
+			return false, nil
 		}
 		if err := sh.Put(to, fileKey(path), e.encode()); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // addFiles keeps what an action adds to the files of a session and reports whether
@@ -202,6 +204,9 @@ func keyOf(path string) string { return strings.TrimPrefix(string(fileKey(path))
 // lookUp returns the labels of a file by its own path or that of a folder above.
 func (s *Session) lookUp(name string) (b byte, found bool) {
 	if e, ok := s.files[name]; ok {
+		return e.labels, true
+	}
+	if e, ok := s.files[strings.TrimSuffix(name, path.Ext(name))+effect.AnySuffix]; ok {
 		return e.labels, true
 	}
 	for dir := path.Dir(name); len(s.files) > 0; dir = path.Dir(dir) {

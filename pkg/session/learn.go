@@ -19,6 +19,7 @@ type Delta struct {
 	Values []Value
 	Events []string // kinds of effects that a policy asks for
 	Counts bool     // a policy counts actions
+	Moves  bool     // files may lie elsewhere after the action, or be gone
 	Denial *Denial
 
 	met map[string]effect.Identity // files whose identity was not known before
@@ -32,7 +33,7 @@ func (d *Delta) Empty() bool {
 // Learn returns what an action adds to its session if it runs. events are the
 // kinds of effects, and action types, that the policy asks for.
 func Learn(c *analysis.Case, events []string, counts bool) Delta {
-	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts}}
+	l := learner{c: c, d: Delta{Files: apart(c), Counts: counts, Moves: moves(c)}}
 	for i := range c.Effects {
 		l.effect(&c.Effects[i])
 	}
@@ -55,7 +56,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 // without clones of places that are trusted.
 func apart(c *analysis.Case) []effect.File {
 	trusted := trusted(c)
-	return slices.DeleteFunc(slices.Clone(c.Files), func(f effect.File) bool {
+	return slices.DeleteFunc(slices.Concat(c.Files, copies(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
 			return true
 		}
@@ -63,6 +64,37 @@ func apart(c *analysis.Case) []effect.File {
 			return root == f.Path || strings.HasPrefix(root, strings.TrimSuffix(f.Path, "/")+"/")
 		})
 	})
+}
+
+// moves reports whether an action may move, change or delete files.
+func moves(c *analysis.Case) bool {
+	return c.Unexamined != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		switch e.Kind {
+		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage:
+			return false
+		case effect.Execute:
+			return e.Class != effect.ReadOnly
+		}
+		return true
+	})
+}
+
+// copies returns what an action writes that reads or moves a private file: which of it
+// went where is not known.
+func copies(c *analysis.Case) (out []effect.File) {
+	place := c.At()
+	own := func(e effect.Effect) bool {
+		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && !e.Possible && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && private(&e, place.Home)
+	}
+	if !slices.ContainsFunc(c.Effects, own) {
+		return nil
+	}
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern && e.Path != "" {
+			out = append(out, effect.File{Path: e.Path, Tree: e.Recursive, Labels: []effect.Label{effect.LabelPrivate}})
+		}
+	}
+	return out
 }
 
 type learner struct {

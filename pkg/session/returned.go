@@ -20,7 +20,7 @@ type Ran struct {
 // and what their result brought in. What only counts how often something was
 // proposed was counted then. It is one transaction, or none if nothing is new.
 func (s *Store) Returned(ctx context.Context, loaded *Session, ran Ran) error {
-	var d Delta
+	d := Delta{Moves: true} // what ran may have made files that were only going to be
 	for _, c := range ran.Cases {
 		one := s.Learn(c, nil, false)
 		d.Labels = append(d.Labels, one.Labels...)

@@ -16,7 +16,7 @@ type shelves interface {
 
 // A shelf is good for one transaction, see [state.Shelf].
 type shelf interface {
-	Groups(fn func(name []byte) error) error
+	Groups(key []byte, fn func(name, value []byte) error) error
 	Get(group, key []byte) []byte
 	Each(group []byte, fn func(key, value []byte) error) error
 	Put(group, key, value []byte) error
@@ -51,9 +51,9 @@ func (m *inMemory) change(_ context.Context, fn func(shelf) error) error {
 	return fn(m)
 }
 
-func (m *inMemory) Groups(fn func(name []byte) error) error {
-	for name := range m.groups {
-		if err := fn([]byte(name)); err != nil {
+func (m *inMemory) Groups(key []byte, fn func(name, value []byte) error) error {
+	for name, group := range m.groups {
+		if err := fn([]byte(name), group[string(key)]); err != nil {
 			return err
 		}
 	}

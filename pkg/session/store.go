@@ -35,6 +35,7 @@ type Store struct {
 	opts  Options
 	shelf shelves
 	cache cache
+	tally tally
 }
 
 // NewStore returns a store that keeps sessions in a state file, or in memory alone
@@ -84,7 +85,11 @@ func (r *Record) encode() []byte {
 	return append(out, body...)
 }
 
+// decode returns the record in data, nil if there is none.
 func decode(data []byte) (*Record, error) {
+	if data == nil {
+		return nil, nil
+	}
 	if len(data) < 4 {
 		return nil, ErrDamaged
 	}
@@ -101,17 +106,13 @@ func decode(data []byte) (*Record, error) {
 
 // record returns a session's record, nil if there is none.
 func record(sh shelf, group []byte) (*Record, error) {
-	data := sh.Get(group, recordKey)
-	if data == nil {
-		return nil, nil
-	}
-	return decode(data)
+	return decode(sh.Get(group, recordKey))
 }
 
 // records calls fn with every record. One that is damaged is an error.
 func records(sh shelf, fn func(group []byte, r *Record) error) error {
-	return sh.Groups(func(name []byte) error {
-		r, err := record(sh, name)
+	return sh.Groups(recordKey, func(name, data []byte) error {
+		r, err := decode(data)
 		if err != nil || r == nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session 
 		if err != nil {
 			return err
 		}
-		out.rec, out.labels, out.files = *r, nil, nil
+		out.rec, out.labels, out.files, out.valued = *r, nil, nil, false
 		if alias != "" {
 			err = records(sh, func(group []byte, o *Record) error {
 				if o.ID == alias && o.User == k.User && o.live(s.now(), s.opts.Keep) {
@@ -212,19 +213,31 @@ func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session 
 			if err == nil {
 				err = out.loadFiles(sh, group)
 			}
+			if err == nil && !out.valued {
+				out.valued, err = holdsValues(sh, group)
+			}
 		}
 		return err
 	})
-	out.now, out.err = s.now(), err
+	out.now, out.err, out.unmet = s.now(), err, strangers(out.files)
 	return out
 }
 
 // Add keeps what an action adds to its session, in one transaction, or in none if
-// it adds nothing that the loaded session does not know.
+// it adds nothing that the loaded session does not know. How much goes where is
+// shown to people and decides nothing: for hosts that are known it is written with
+// what follows, or by [Store.Flush].
 func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
+	if d.Moves {
+		loaded.meet()
+	}
 	if !loaded.changes(d) {
+		if s.tally.add(loaded.key, d.Sent, s.now()) {
+			return s.Flush(ctx)
+		}
 		return nil
 	}
+	d.Sent = append(s.tally.take(loaded.key), d.Sent...)
 	return s.shelf.change(ctx, func(sh shelf) error {
 		now := s.now()
 		group := loaded.key.group()
@@ -239,9 +252,11 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 			if err := sh.Drop(group); err != nil { // what an expired one has left
 				return err
 			}
-			if err := s.copy(sh, from, group); err != nil {
+			all, err := s.copy(sh, from, group)
+			if err != nil {
 				return err
 			}
+			r.Full = r.Full || !all
 		}
 		changed := r.apply(d, now, &s.opts)
 		files, err := s.addFiles(sh, group, r, d)
@@ -260,14 +275,39 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	})
 }
 
-// copy gives a session the files and values of those that it begins in.
-func (s *Store) copy(sh shelf, from [][]byte, to []byte) error {
+// Flush writes what was only counted.
+func (s *Store) Flush(ctx context.Context) error {
+	all := s.tally.takeAll()
+	if len(all) == 0 {
+		return nil
+	}
+	return s.shelf.change(ctx, func(sh shelf) error {
+		for k, sent := range all {
+			r, err := record(sh, k.group())
+			if err != nil {
+				return err
+			}
+			if r == nil { // it was forgotten since
+				continue
+			}
+			r.apply(&Delta{Sent: sent}, s.now(), &s.opts)
+			if err := sh.Put(k.group(), recordKey, r.encode()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// copy gives a session the files and values of those that it begins in, and reports
+// whether there was room for all the files.
+func (s *Store) copy(sh shelf, from [][]byte, to []byte) (all bool, err error) {
 	values, err := loadValues(sh, from)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if _, err := addValues(sh, to, values); err != nil {
-		return err
+		return false, err
 	}
 	return copyFiles(sh, from, to, s.opts.MaxFiles)
 }
@@ -285,7 +325,7 @@ func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 // Carries adds to a case the effect of carrying out a value that its session has
 // read, if it does: a whole one for sure, a part of one or a short one perhaps.
 func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) error {
-	if loaded.err != nil || !loaded.rec.has(effect.LabelSecret) && !loaded.rec.has(effect.LabelPrivate) || c.Outgoing() == nil {
+	if loaded.err != nil || !loaded.valued {
 		return loaded.err
 	}
 	values, err := loaded.values.get(func() (list []Value, err error) {
@@ -295,7 +335,7 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 		})
 		return list, err
 	})
-	if err != nil {
+	if err != nil || len(values) == 0 {
 		return err
 	}
 	if f := flows(newHasher(s.opts.Key), values, c); f != flowsNot {
@@ -379,8 +419,8 @@ func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error)
 func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared int, err error) {
 	err = s.shelf.change(ctx, func(sh shelf) error {
 		var drop [][]byte
-		err := sh.Groups(func(group []byte) error {
-			r, err := record(sh, group)
+		err := sh.Groups(recordKey, func(group, data []byte) error {
+			r, err := decode(data)
 			switch {
 			case choose == nil:
 			case err != nil:

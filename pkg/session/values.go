@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -151,7 +152,7 @@ func looksBare(word string) bool {
 // looksRandom reports whether a text has the entropy of a credential, and is not a
 // path, an address or a word.
 func looksRandom(s string) bool {
-	if len(s) < leastValue || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
+	if len(s) < leastValue || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || kinds(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
 		return false
 	}
 	var count [256]int
@@ -212,7 +213,7 @@ func (v *Value) belongs(hosts []string) bool {
 // flows returns how much of some values a case carries out.
 func flows(h *hasher, values []Value, c *analysis.Case) flow {
 	o := c.Outgoing()
-	if o == nil || len(values) == 0 {
+	if o == nil {
 		return flowsNot
 	}
 	m := newMatcher(h, values)
@@ -374,6 +375,15 @@ func loadValues(sh shelf, groups [][]byte) (out []Value, err error) {
 		}
 	}
 	return out, nil
+}
+
+// holdsValues reports whether a group has values.
+func holdsValues(sh shelf, group []byte) (holds bool, err error) {
+	err = sh.Each(group, func(key, _ []byte) error {
+		holds = holds || bytes.HasPrefix(key, []byte(valuePrefix))
+		return nil
+	})
+	return holds, err
 }
 
 func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Sum...) }

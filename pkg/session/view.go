@@ -19,12 +19,16 @@ type Session struct {
 	rec    Record
 	labels []effect.Label // of rec
 	files  map[string]fileEntry
+	unmet  []string // those of files whose identity is not known
 	from   [][]byte // the groups that files and values come from
 	err    error
 	values *values
+	valued bool // there are values
 
 	identify func(path string) (effect.Identity, bool)
 	asked    map[string]byte            // the answers of Origin
+	brought  []string                   // the answer of Brought, if it was asked
+	listed   bool                       // it was
 	met      map[string]effect.Identity // of files whose identity was not known yet
 }
 
@@ -46,12 +50,15 @@ func (s *Session) Err() error { return s.err }
 func (s *Session) Since(at int64) time.Duration { return time.Duration(max(s.now-at, 0)) * time.Second }
 
 // Told returns the labels of the files that Origin was asked for and that have
-// any.
+// any; a folder that came as a whole is there with a final slash, too.
 func (s *Session) Told() map[string][]effect.Label {
 	told := map[string][]effect.Label{}
 	for path, b := range s.asked {
 		if b != 0 {
 			told[path] = labelsOf(b)
+			if s.files[path].tree {
+				told[path+"/"] = told[path]
+			}
 		}
 	}
 	return told
@@ -73,31 +80,46 @@ func (s *Session) After(kinds []string, within time.Duration, actions int) bool 
 const maxMet = 16
 
 // Identify has files recognised under other names, by what they are: identify
-// looks at a file.
+// looks at a file. It is asked only where an answer may depend on it.
 func (s *Session) Identify(identify func(path string) (effect.Identity, bool)) {
-	if identify == nil || s.err != nil {
+	if s.err == nil {
+		s.identify = identify
+	}
+}
+
+// meet looks at the files whose identity is not known, so that they are recognised
+// wherever they are later.
+func (s *Session) meet() {
+	if s.identify == nil {
 		return
 	}
-	s.identify = identify
-	for _, path := range slices.Sorted(maps.Keys(s.files)) {
-		e := s.files[path]
-		if e.id != (effect.Identity{}) || e.tree || e.labels == 0 {
-			continue
-		}
+	for _, path := range s.unmet {
 		if len(s.met) == maxMet {
 			return
 		}
-		if id, ok := identify(path); ok {
+		if _, met := s.met[path]; met {
+			continue
+		}
+		if id, ok := s.identify(path); ok {
 			if s.met == nil {
-				s.met = map[string]effect.Identity{}
+				s.met, s.files = map[string]effect.Identity{}, maps.Clone(s.files) // others may share them
 			}
-			if len(s.met) == 0 {
-				s.files = maps.Clone(s.files) // others may share it
-			}
+			e := s.files[path]
 			e.id = id
 			s.files[path], s.met[path] = e, id
 		}
 	}
+}
+
+// strangers returns the labelled files whose identity is not known, by path.
+func strangers(files map[string]fileEntry) (out []string) {
+	for path, e := range files {
+		if e.id == (effect.Identity{}) && !e.tree && e.labels != 0 {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Origin returns the labels of a file.
@@ -117,6 +139,7 @@ func (s *Session) origin(path string) byte {
 	b, found := s.lookUp(keyOf(path))
 	if !found && s.identify != nil && len(s.files) > 0 {
 		if id, ok := s.identify(path); ok {
+			s.meet()
 			b = s.same(id)
 			found = b != 0
 		}
@@ -127,9 +150,30 @@ func (s *Session) origin(path string) byte {
 	return b
 }
 
+// Brought returns the paths of what came from elsewhere, in their order.
+func (s *Session) Brought() []string {
+	if !s.listed {
+		s.listed = true
+		s.brought = nil
+		for path, e := range s.files {
+			if e.labels&foreign != 0 {
+				if e.tree {
+					path += "/"
+				}
+				s.brought = append(s.brought, path)
+			}
+		}
+		slices.Sort(s.brought)
+	}
+	return s.brought
+}
+
 // Agrees reports whether another state of the session gives the same answers that
-// this one gave to Origin.
+// this one gave to Origin and Brought.
 func (s *Session) Agrees(other *Session) bool {
+	if s.listed && !slices.Equal(s.brought, other.Brought()) {
+		return false
+	}
 	for path, b := range s.asked {
 		if other.Origin(path); other.asked[path] != b {
 			return false
@@ -141,8 +185,13 @@ func (s *Session) Agrees(other *Session) bool {
 // changes reports whether there is anything in a delta that the session does not
 // know.
 func (s *Session) changes(d *Delta) bool {
-	if d.met = s.met; d.Counts || d.Denial != nil || len(d.Sent)+len(d.Events)+len(d.Values)+len(d.met) > 0 {
+	if d.met = s.met; d.Counts || d.Denial != nil || len(d.Events)+len(d.Values)+len(d.met) > 0 {
 		return true
+	}
+	for _, sent := range d.Sent {
+		if !slices.ContainsFunc(s.rec.Sent, func(have Sent) bool { return have.To == sent.To }) {
+			return true
+		}
 	}
 	for _, l := range d.Labels {
 		if !s.rec.has(l.Label) {
@@ -172,7 +221,7 @@ func (r *Record) apply(d *Delta, now int64, opts *Options) (changed bool) {
 			r.Sent = append(r.Sent, Sent{To: sent.To})
 			i = len(r.Sent) - 1
 		}
-		r.Sent[i].Times++
+		r.Sent[i].Times += sent.Times
 		r.Sent[i].Bytes += sent.Bytes
 		r.Sent[i].At = now
 	}

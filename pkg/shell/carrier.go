@@ -69,14 +69,14 @@ func (s *state) remotely(base string, walk func() abstract.Value) abstract.Value
 // child starts another shell or program, which sees of the variables what is
 // exported, and of the functions maybe some. What it assigns ends with it.
 func (s *state) child(program string) (end func()) {
-	leave, own, frames, round, notZsh, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.notZsh, s.posix
-	s.ownFuncs, s.frames, s.round, s.notZsh, s.posix = len(s.funcs), nil, -1, program != "zsh", program != "zsh" && program != "bash"
+	leave, own, frames, round, zsh, named, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix
+	s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = len(s.funcs), nil, -1, program == "zsh", true, program != "zsh" && program != "bash"
 	s.bind(binding{kind: boundary})
 	s.bind(binding{name: zeroName, val: abstract.Variable("0", 0)})
 	s.setPositional(nil)
 	return func() {
 		leave()
-		s.ownFuncs, s.frames, s.round, s.notZsh, s.posix = own, frames, round, notZsh, posix
+		s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = own, frames, round, zsh, named, posix
 	}
 }
 
@@ -418,6 +418,10 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 	if !pattern && language == "" && s.built(programName(p), p, at) {
 		return abstract.Unknown("…", abstract.Foreign)
 	}
+	run := func(v abstract.Value) abstract.Value {
+		return s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args)
+	}
+	earlier := s.earlier(f)
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
 		if language == "" && s.isProgram(p) {
 			language = "code"
@@ -425,9 +429,10 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		if orShell(language) == "shell" && vals[0].Known() {
 			s.scripts++
 		}
-		return s.runVersions(vals, s.written(p, pattern), func(v abstract.Value) abstract.Value {
-			return s.runText(orShell(language), v, "running "+abstract.Clip(f.String()), at, args)
-		})
+		return s.runVersions(append(vals, earlier...), s.written(p, pattern) && len(earlier) == 0, run)
+	}
+	if len(earlier) > 0 {
+		s.runVersions(earlier, false, run)
 	}
 	if f.Taint&abstract.Network != 0 {
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: "runs a downloaded file", From: at})

@@ -137,6 +137,10 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int) {
 			s.bind(binding{name: name, kind: unset})
 		}
 		s.assignment(a, true)
+		for i := n; i < len(s.vars)-1; i++ { // what the members assign may be before the local variable is there
+			s.vars[i].global = s.vars[i].global || declares && s.vars[i].name == name
+			s.vars[i].weak = s.vars[i].weak || s.vars[i].global
+		}
 		if last := len(s.vars) - 1; d.keyed && last >= n && s.vars[last].array && !a.Append {
 			s.vars[last].keyed = true
 			s.vars[last].unsure = !literalKeys(a.Array)

@@ -109,6 +109,28 @@ func (s *state) written(p string, pattern bool) bool {
 	return true
 }
 
+// earlier returns what the text wrote to a relative path in the folders that it was in
+// before this one, since a change of folder may fail.
+func (s *state) earlier(w abstract.Value) []abstract.Value {
+	if !w.Known() || strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") || len(s.files) == 0 {
+		return nil
+	}
+	now, seen := s.place().CWD, s.at
+	var out []abstract.Value
+	for i := -1; i < len(s.vars); i++ {
+		if i >= 0 {
+			if s.vars[i].kind != workdir {
+				continue
+			}
+			seen = s.vars[i].place
+		}
+		if p, pattern := seen.Path(w.Text, false); seen.CWD != now {
+			out = append(out, s.fileValues(p, pattern)...)
+		}
+	}
+	return out[:min(len(out), maxAlternatives)]
+}
+
 // runVersions runs what the text wrote to a file, the newest first. If that is sure to be
 // there, the older ones are only shown.
 func (s *state) runVersions(vals []abstract.Value, sure bool, run func(abstract.Value) abstract.Value) abstract.Value {
@@ -154,11 +176,12 @@ func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 // content returns what a path holds, as far as the text says or its name does.
 func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value {
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
-		v := vals[0]
+		v, earlier := vals[0], s.earlier(w)
+		vals = append(vals, earlier...)
 		for _, o := range vals[1:] {
 			v.Taint |= o.Taint
 		}
-		if !s.written(p, pattern) {
+		if !s.written(p, pattern) || len(earlier) > 0 {
 			return maybe(abstract.Concat(vals...))
 		}
 		return v

@@ -31,6 +31,8 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 		s.once(effect.Effect{Kind: effect.RunDownload, Reason: how + " runs code straight from the network", From: at})
 	case v.Taint&abstract.Decoded != 0:
 		s.once(effect.Effect{Kind: effect.RunDecoded, Reason: how + " runs decoded text", From: at})
+	case v.Taint&abstract.Untrusted != 0:
+		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelUntrusted}, Reason: how + " runs what comes from a clone", From: at})
 	}
 	cause := v.Cause()
 	if cause == effect.CauseVariable && v.Loose {

@@ -84,11 +84,11 @@ func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, se
 	s.endCall(left{})
 	s.left.loop, s.left.call = way.loop, way.call
 	s.inFunc--
-	s.zshTraps(traps)
 	locals := s.frames[len(s.frames)-1].locals
 	locals[positionalName] = mark
 	s.drop(mark, locals)
 	s.frames = s.frames[:len(s.frames)-1]
+	s.zshTraps(traps)
 	s.fixed, s.base = fixed, base
 	return out
 }

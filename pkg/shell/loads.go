@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded
+const foreignCode = abstract.Network | abstract.Socket | abstract.Decoded | abstract.Untrusted
 
 // loadsProject looks for files that a program runs because they lie in its folder, or
 // are given to it, among those that the text wrote, downloaded or unpacked.
@@ -31,15 +31,10 @@ func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use
 			s.recipes(argv, &loaders[i], io.In)
 		}
 	}()
-	if s.place().CWD != "" {
-		s.broughtBefore(base, s.place().CWD, join(argv))
-	}
-	if len(s.files) == 0 {
-		return
-	}
 	named := s.argumentPaths(argv[1:])
 	folder := s.place().CWD
 	at := join(argv)
+	s.loadsBrought(base, argv, loaders, folder, named)
 	for i := len(s.files) - 1; i >= 0 && !s.gaveUp; i-- {
 		f := s.files[i]
 		if f.consumer != nil || f.pattern || !s.reached(&f, folder, named) {
@@ -56,6 +51,62 @@ func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use
 			}
 		}
 	}
+}
+
+// loadsBrought looks for what a program loads among what earlier actions brought:
+// the folder it works in, what it is given, and below either files of their names, or
+// whole folders below what it is given.
+func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []command.Loader, folder string, named []string) {
+	if s.at.Brought == nil {
+		return
+	}
+	at := join(argv)
+	if folder != "" {
+		s.broughtBefore(base, folder, at)
+	}
+	brought := s.at.Brought()
+	for _, p := range named {
+		_, tree := slices.BinarySearch(brought, p+"/")
+		if tree || path.Ext(p) == "" || slices.ContainsFunc(loaders, func(l command.Loader) bool { return l.Loads(p) }) {
+			s.broughtBefore(base, p, at)
+		}
+	}
+	for _, in := range append(named, folder) {
+		for _, p := range below(brought, in) {
+			if !s.step(1) {
+				return
+			}
+			for i := range loaders {
+				l := &loaders[i]
+				if l.Finds(p) || in != folder && (l.Loads(p) || strings.HasSuffix(p, "/")) || l.Loads(p) && mentioned(argv, path.Base(p)) {
+					s.broughtBefore(base, p, at)
+					break
+				}
+			}
+		}
+	}
+}
+
+// below returns those of some paths, which are in order, that lie below a folder; all
+// if nobody knows which that is.
+func below(paths []string, folder string) []string {
+	if folder == "" {
+		return paths
+	}
+	folder = strings.TrimSuffix(folder, "/") + "/"
+	from, _ := slices.BinarySearch(paths, folder)
+	n, _ := slices.BinarySearchFunc(paths[from:], folder, func(p, folder string) int {
+		if strings.HasPrefix(p, folder) {
+			return -1
+		}
+		return 1
+	})
+	return paths[from : from+n]
+}
+
+// mentioned reports whether the name of a file may stand in an argument.
+func mentioned(argv []abstract.Value, name string) bool {
+	return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || strings.Contains(v.Text, name) })
 }
 
 // reached reports whether a program that works in a folder and is given some
@@ -85,6 +136,7 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 		if strings.HasPrefix(text, "-") {
 			_, text, _ = strings.Cut(text, "=")
 		}
+		text = strings.TrimSuffix(text, "/...") // as Go names all below a folder
 		if !v.Known() || text == "" || len(text) > 4096 || strings.Contains(text, "://") {
 			continue
 		}
@@ -125,6 +177,8 @@ func (s *state) runsForeign(base string, f *file, at effect.Span) {
 		e.Labels, e.Reason = []effect.Label{effect.LabelNetwork}, base+" runs what was downloaded just now"
 	case f.val.Taint&abstract.Decoded != 0:
 		e.Labels, e.Reason = []effect.Label{effect.LabelDecoded}, base+" runs what was decoded just now"
+	case f.val.Taint&abstract.Untrusted != 0:
+		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs what was copied from a clone"
 	default:
 		return
 	}

@@ -283,7 +283,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			if t.Sent {
 				f.sent = append(f.sent, sent{v, content, t.Recursive})
 			}
-			if t.Kind == effect.ReadFile && !credentialOption(argv, t.Word) {
+			if t.Kind == effect.ReadFile && (use.Stdout == command.Input || use.Stdout == command.Decoded || !credentialOption(argv, t.Word)) {
 				b.Add(content)
 				f.nreads++
 			}

@@ -50,7 +50,8 @@ func (s *state) labelled() (out []effect.File) {
 	var done []string // paths whose last content is known
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
-		if f.pattern || f.consumer != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
+		name, suffixed := strings.CutSuffix(f.path, effect.AnySuffix)
+		if f.pattern && (!suffixed || effect.Quote(name) != name) || f.consumer != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
 			continue
 		}
 		if !f.weak && !f.append {

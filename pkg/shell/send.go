@@ -23,6 +23,7 @@ var labelled = [...]struct {
 	{abstract.Private, effect.LabelPrivate},
 	{abstract.Network, effect.LabelNetwork},
 	{abstract.Decoded, effect.LabelDecoded},
+	{abstract.Untrusted, effect.LabelUntrusted},
 }
 
 // carried are the taints of values that come from this machine.

@@ -21,12 +21,22 @@ func (s *state) runTraps(mark int) {
 	s.walkTraps(list)
 }
 
-// zshTraps walks the traps that a function has set since mark: in zsh, those of its
-// end run there.
+// zshTraps walks the traps that a function has set since mark, when it has ended: in zsh,
+// those of its end run then, and what they assign lasts.
 func (s *state) zshTraps(mark int) {
-	if !s.notZsh && len(s.traps) > mark {
-		s.walkTraps(slices.Clone(s.traps[mark:]))
+	if len(s.traps) <= mark || !s.asZsh() {
+		return
 	}
+	vars, before, remains, exit := len(s.vars), s.outcomes(), s.remains, s.exit
+	for _, t := range slices.Clone(s.traps[mark:]) {
+		repeated := len(s.effects)
+		s.nested(t.code.Text, t.code.From)
+		s.dropRepeated(repeated)
+	}
+	s.weaken(vars)
+	s.uncertain(before)
+	s.mayRead(remains)
+	s.exit = exit
 }
 
 func (s *state) walkTraps(list []trap) {

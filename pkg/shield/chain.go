@@ -33,6 +33,7 @@ type item struct {
 	Resume *verdict.Verdict // nil for an action that nothing judged yet
 	Stages verdict.Stages   // the tiers that judged Resume
 	Turn   *turn            // in a stream; nil for an action that is judged by itself
+	Early  bool             // an ESCALATE is forgotten, see [Pipeline.EvaluateEarly]
 }
 
 // A Range says which tiers judge, from the first up to and including the last.
@@ -119,6 +120,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 	}()
 	defer it.Turn.end()
 	r := p.recall(ctx, &it)
+	early := !it.Turn.come()
 	c := p.analyze(it.Action, r)
 	if r != nil && len(r.known[flowing]) > 0 {
 		c.CarriesValue(true)
@@ -139,7 +141,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			return refusal(tier, "interrupted", "shield was interrupted before the action was judged; blocked")
 		}
 		if tier == TierPolicy {
-			v, c = p.first(ctx, &it, c, r)
+			v, c = p.first(ctx, &it, c, r, early)
 		} else {
 			v = p.ask(ctx, tier, c)
 		}
@@ -148,7 +150,7 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 			break
 		}
 	}
-	if it.Turn == nil {
+	if it.Turn == nil && !(it.Early && v.Decision == verdict.Escalate) {
 		v = r.settle(v, c)
 	}
 	first := in.First
@@ -170,10 +172,11 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 }
 
 // first asks Tier 0 when the item's turn has come, and keeps what the action does,
-// unless that is known only when all tiers have judged.
-func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *recall) (verdict.Verdict, *analysis.Case) {
+// unless that is known only when all tiers have judged. early says that the case was
+// analysed before.
+func (p *Pipeline) first(ctx context.Context, it *item, c *analysis.Case, r *recall, early bool) (verdict.Verdict, *analysis.Case) {
 	it.Turn.wait()
-	if it.Turn != nil {
+	if early {
 		c = r.refresh(c)
 	}
 	if err := r.carries(c); err != nil && !c.Harmless() {

@@ -96,7 +96,7 @@ func (p *Pipeline) newClassifier(cfg Config) (*classify.Classifier, string, erro
 		opts.Model, opts.SkipTypes = m, c.SkipTypes.List
 		return classify.New(opts), "sidecar:" + addr, nil // what runs behind it is not known
 	}
-	m, err := OpenModel(cfg)
+	m, err := cfg.pool.model(cfg)
 	switch {
 	case errors.Is(err, classify.ErrNoRuntime):
 		p.note = "heuristics only: " + err.Error()

@@ -71,6 +71,8 @@ type Config struct {
 	Notify func(text string)
 
 	Clock func() time.Time // nil means the system's
+
+	pool *Pool // that the model is taken from; nil opens one
 }
 
 // Defaults returns the settings of a pipeline that was given none: those of
@@ -135,6 +137,7 @@ var unprinted = map[string]string{
 	"LockWait":      "it bounds the wait for other processes",
 	"Notify":        "only people are told",
 	"Clock":         "the time of a verdict is in the verdict",
+	"pool":          "it says who opens a model, not which",
 }
 
 // fingerprint returns the SHA-256 of what can change a verdict beside policy,

@@ -137,7 +137,7 @@ func (c cache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) 
 // policy, rules, model and configuration, and for nothing else.
 func (p *Pipeline) binding(use string, c *analysis.Case) string {
 	h := sha256.New()
-	for _, part := range []string{use, c.Action.Hash, c.At().CWD, c.Action.Session, c.Digest(), p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config, labelNames(c)} {
+	for _, part := range []string{use, p.caller.User, c.Action.Hash, c.At().CWD, c.Action.Session, c.Digest(), p.prints.Policy, p.prints.Rules, p.prints.Model, p.prints.Config, labelNames(c)} {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = io.WriteString(h, part) // a hash does not fail
 	}

@@ -29,6 +29,20 @@ func (t *turn) wait() {
 	}
 }
 
+// come reports whether the turn has come, without waiting.
+func (t *turn) come() bool {
+	if t == nil || t.before == nil {
+		return true
+	}
+	select {
+	case <-t.before:
+		t.before = nil
+		return true
+	default:
+		return false
+	}
+}
+
 // end gives the turn to the next action. It may be called again.
 func (t *turn) end() {
 	if t == nil || t.done == nil {
@@ -79,7 +93,7 @@ func (p *Pipeline) recall(ctx context.Context, it *item) *recall {
 func (r *recall) session() *session.Session {
 	if r.now == nil {
 		r.now = r.p.sessions.Load(r.ctx, r.key, r.p.parent, r.alias)
-		r.now.Identify(r.p.identify)
+		r.now.Identify(r.p.analyzer.Identifier())
 	}
 	return r.now
 }
@@ -91,6 +105,19 @@ func (r *recall) Origin(path string) []effect.Label {
 		return r.known[path]
 	}
 	return r.session().Origin(path)
+}
+
+func (r *recall) Brought() (paths []string) {
+	if r.known == nil {
+		return r.session().Brought()
+	}
+	for path, labels := range r.known {
+		if path != flowing && session.Brought(labels) {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
 }
 
 func (r *recall) After(kinds []string, within time.Duration, actions int) bool {
@@ -220,12 +247,17 @@ func (r *recall) told() []byte {
 }
 
 // settle adds to the session what an action did, or that it was denied, once all
-// tiers have judged.
+// tiers have judged. Nothing is left to be written later: a hook may end now.
 func (r *recall) settle(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if v.Decision == verdict.Block {
 		return r.deny(v, c)
 	}
-	return r.keep(v, c)
+	if v = r.keep(v, c); r != nil && v.Decision != verdict.Block {
+		if err := r.p.sessions.Flush(context.WithoutCancel(r.ctx)); err != nil {
+			return unkept(v, err)
+		}
+	}
+	return v
 }
 
 // keep adds to the session what an action does that is not denied. What cannot be
@@ -258,9 +290,14 @@ func (r *recall) add(v verdict.Verdict, d *session.Delta) verdict.Verdict {
 		return v
 	}
 	if err := r.p.sessions.Add(context.WithoutCancel(r.ctx), s, d); err != nil && v.Decision != verdict.Block {
-		return refusal(v.Tier, "session", "what the action does could not be remembered: "+err.Error()+"; blocked")
+		return unkept(v, err)
 	}
 	return v
+}
+
+// unkept is the BLOCK for an action of which the next would not know.
+func unkept(v verdict.Verdict, err error) verdict.Verdict {
+	return refusal(v.Tier, "session", "what the action does could not be remembered: "+err.Error()+"; blocked")
 }
 
 // labelNames returns the labels of the session of a case, for bindings.

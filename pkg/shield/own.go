@@ -45,14 +45,19 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 // secrets returns the files and folders that the agent must neither read nor
 // change.
 func (cfg *Config) secrets() []string {
-	return append(cfg.absolute(cfg.Own...), cfg.absolute(cfg.StateDir, cfg.auditFile(), cfg.settings().Evaluator.APIKeyFile)...)
+	s := cfg.settings()
+	files := []string{cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile}
+	for _, server := range s.MCP.Servers {
+		files = append(files, server.TokenFile)
+	}
+	return append(cfg.absolute(cfg.Own...), cfg.absolute(files...)...)
 }
 
 // trusted returns the files and folders that the agent must not change, since
 // what they hold runs as shield or speaks for it.
 func (cfg *Config) trusted() []string {
 	s, c := cfg.settings(), cfg.classifier()
-	out := cfg.absolute(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, socket(c.Addr))
+	out := cfg.absolute(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, s.StoreCAFile, socket(c.Addr), socket(s.Store))
 	if isFolder(c.Model) {
 		out = append(out, cfg.absolute(c.Model)...)
 	}

@@ -50,6 +50,14 @@ func (p *Pipeline) prepare(o *Outcome, a *action.Action) {
 	o.ticket = p.log.Prepare(e)
 }
 
+// ForServer returns a pipeline that shares everything with this one, and whose
+// entries in the log name an MCP server. Only the first one is to be closed.
+func (p *Pipeline) ForServer(name string) *Pipeline {
+	own := *p
+	own.caller.Server = name
+	return &own
+}
+
 // Tell logs what is not a verdict, and notifies. kind is one of those of
 // [audit.Entry].
 func (p *Pipeline) Tell(kind, text string) {

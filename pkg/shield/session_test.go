@@ -105,7 +105,7 @@ func TestDamagedSession(t *testing.T) {
 		t.Fatal(v.Reasoning)
 	}
 	err := p.store.Shelf(t.Context(), "sessions", func(sh *state.Shelf) error {
-		return sh.Groups(func(name []byte) error { return sh.Put(bytes.Clone(name), []byte("record"), []byte("{}")) })
+		return sh.Groups(nil, func(name, _ []byte) error { return sh.Put(bytes.Clone(name), []byte("record"), []byte("{}")) })
 	})
 	if err != nil {
 		t.Fatal(err)

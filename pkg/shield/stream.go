@@ -266,3 +266,17 @@ func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int
 func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
 	return p.EvaluateUntil(ctx, a, TierApprove).Verdict
 }
+
+// EvaluateEarly judges an action in the tiers that ask nothing outside this process.
+// ok is false if a later one has to decide, if anything failed, or if ctx ended in
+// between; then nothing was remembered and logged, unless the log itself failed, and
+// the action has to be judged by [Pipeline.Evaluate].
+func (p *Pipeline) EvaluateEarly(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
+	o := p.outcome(ctx, item{Line: 1, Action: a, Early: true}, Range{TierPolicy, TierClassify})
+	if o.Verdict.Decision == verdict.Escalate || o.Verdict.Error != "" || ctx.Err() != nil {
+		return verdict.Verdict{}, false
+	}
+	p.record(&o)
+	p.settle(ctx, &o)
+	return o.Verdict, o.Verdict.Error == ""
+}

@@ -11,7 +11,7 @@ import (
 // [ErrApprovalLimit], and says when the next request is free, if max requests
 // were counted within the last hour. Refused requests do not count.
 func (s *Store) TakeApproval(ctx context.Context, max int) error {
-	return s.change(ctx, func(t *tx) error { return t.rec.ask(max) })
+	return s.values.change(ctx, func(t *tx) error { return t.rec.ask(max) })
 }
 
 func (r *record) ask(limit int) error {

@@ -10,7 +10,7 @@ import (
 // charges nothing then. The charge is on the disk when Charge returns, so that
 // killing the caller afterwards does not give it back.
 func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
-	err = s.change(ctx, func(t *tx) error {
+	err = s.values.change(ctx, func(t *tx) error {
 		_, err := t.rec.charge(budget)
 		used = min(t.rec.Used, max(budget, 0))
 		return err
@@ -23,7 +23,7 @@ func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
 // [ErrBudgetExhausted], the budget being asked first. It also returns the
 // sudden rise in evaluations that this one makes, or nil.
 func (s *Store) Admit(ctx context.Context, perMinute, budget int) (rise *Rise, err error) {
-	err = s.change(ctx, func(t *tx) error {
+	err = s.values.change(ctx, func(t *tx) error {
 		if t.rec.Used >= budget {
 			return ErrBudgetExhausted
 		}

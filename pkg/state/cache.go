@@ -25,16 +25,15 @@ func (s *Store) Put(ctx context.Context, binding string, value []byte, expires t
 	if len(value) > MaxCachedValue {
 		return ErrCachedValueLarge
 	}
-	return s.change(ctx, func(t *tx) error {
-		left := min(expires.Sub(t.now), maxCachedFor)
+	return s.values.change(ctx, func(t *tx) error {
+		left := min(expires.Sub(s.opts.Clock()), maxCachedFor)
 		if left <= 0 {
 			return nil
 		}
 		entry := order.AppendUint64(make([]byte, 0, stampSize+len(value)), uint64(t.rec.Now+int64(left)))
-		entry = order.AppendUint64(entry, uint64(nanos(t.now.Add(left))))
+		entry = order.AppendUint64(entry, uint64(nanos(t.wall.Add(left))))
 		key := sha256.Sum256([]byte(binding))
-		b := t.Bucket(cacheBucket)
-		if b.Get(key[:]) == nil {
+		if t.get(cachePlace, key[:]) == nil {
 			if t.rec.Cached >= maxCached {
 				if err := t.makeRoom(); err != nil {
 					return err
@@ -42,7 +41,7 @@ func (s *Store) Put(ctx context.Context, binding string, value []byte, expires t
 			}
 			t.rec.Cached++
 		}
-		return b.Put(key[:], append(entry, value...))
+		return t.put(cachePlace, key[:], append(entry, value...))
 	})
 }
 
@@ -59,9 +58,9 @@ func (s *Store) Take(ctx context.Context, binding string) (value []byte, ok bool
 
 func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []byte, ok bool, err error) {
 	key := sha256.Sum256([]byte(binding))
-	err = s.read(ctx, func(t *tx) error {
-		b := t.Bucket(cacheBucket)
-		entry := b.Get(key[:])
+	err = s.values.read(ctx, func(t *tx) error {
+		value, ok = nil, false
+		entry := t.get(cachePlace, key[:])
 		if entry == nil {
 			return nil
 		}
@@ -73,7 +72,7 @@ func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []
 		}
 		t.rec.Cached--
 		t.changed = true
-		return b.Delete(key[:])
+		return t.put(cachePlace, key[:], nil)
 	})
 	if err != nil {
 		return nil, false, err
@@ -83,13 +82,9 @@ func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []
 
 // Forget empties the cache.
 func (s *Store) Forget(ctx context.Context) error {
-	return s.change(ctx, func(t *tx) error {
+	return s.values.change(ctx, func(t *tx) error {
 		t.rec.Cached = 0
-		if err := t.DeleteBucket(cacheBucket); err != nil {
-			return err
-		}
-		_, err := t.CreateBucket(cacheBucket)
-		return err
+		return t.drop(cachePlace)
 	})
 }
 
@@ -98,34 +93,36 @@ func (s *Store) Forget(ctx context.Context) error {
 func (t *tx) expired(entry []byte) bool {
 	return len(entry) < stampSize ||
 		uint64(t.rec.Now) >= order.Uint64(entry) ||
-		uint64(nanos(t.now)) >= order.Uint64(entry[8:])
+		uint64(nanos(t.wall)) >= order.Uint64(entry[8:])
 }
 
 // makeRoom drops the expired entries or, where there are none, the one that
 // expires first.
 func (t *tx) makeRoom() error {
-	b := t.Bucket(cacheBucket)
 	var drop [][]byte
 	var first []byte
 	var soonest uint64
 	kept := 0
-	c := b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	err := t.each(cachePlace, func(k, v []byte) error {
 		if t.expired(v) {
 			drop = append(drop, append([]byte{}, k...))
-			continue
+			return nil
 		}
 		kept++
 		if at := order.Uint64(v); first == nil || at < soonest {
 			first, soonest = append(first[:0], k...), at
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(drop) == 0 && first != nil {
 		drop = append(drop, first)
 		kept--
 	}
 	for _, k := range drop {
-		if err := b.Delete(k); err != nil {
+		if err := t.put(cachePlace, k, nil); err != nil {
 			return err
 		}
 	}

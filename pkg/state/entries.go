@@ -15,9 +15,9 @@ type Entry struct {
 // Entries returns the cached values, in no order that means anything.
 func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
 	var list []Entry
-	err := s.read(ctx, func(t *tx) error {
+	err := s.values.read(ctx, func(t *tx) error {
 		list = nil
-		return t.Bucket(cacheBucket).ForEach(func(key, entry []byte) error {
+		return t.each(cachePlace, func(key, entry []byte) error {
 			if !t.expired(entry) {
 				list = append(list, Entry{hex.EncodeToString(key), append([]byte{}, entry[stampSize:]...)})
 			}
@@ -29,10 +29,9 @@ func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
 
 // Drop removes the cached values whose keys begin with one of the prefixes.
 func (s *Store) Drop(ctx context.Context, prefixes []string) error {
-	return s.change(ctx, func(t *tx) error {
-		b := t.Bucket(cacheBucket)
+	return s.values.change(ctx, func(t *tx) error {
 		var drop [][]byte
-		err := b.ForEach(func(key, _ []byte) error {
+		err := t.each(cachePlace, func(key, _ []byte) error {
 			name := hex.EncodeToString(key)
 			for _, prefix := range prefixes {
 				if strings.HasPrefix(name, prefix) {
@@ -44,7 +43,7 @@ func (s *Store) Drop(ctx context.Context, prefixes []string) error {
 		})
 		for _, key := range drop {
 			if err == nil {
-				err = b.Delete(key)
+				err = t.put(cachePlace, key, nil)
 				t.rec.Cached--
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What can be wrong with the state file. Use [errors.Is] on the error of any
+// What can be wrong with the state file, or the store that machines share. Use [errors.Is] on the error of any
 // method; each of them means that it is unknown whether a limit is free.
 var (
 	ErrCorrupt    = errors.New("state file is damaged")
@@ -13,6 +13,10 @@ var (
 	ErrVanished   = errors.New("state file is missing")
 	ErrExposed    = errors.New("state is open to other users")
 	ErrBusy       = errors.New("state file is in use")
+	ErrAway       = errors.New("the shared store does not answer")
+	ErrRefused    = errors.New("the shared store refused")
+	ErrReset      = errors.New("the shared store is not what it was")
+	ErrForeign    = errors.New("the shared store was changed by someone else")
 )
 
 // Refusals: the state is fine and a limit is used up.
@@ -29,8 +33,8 @@ const RepairCommand = "shield doctor --repair-state"
 
 // An Error says what is wrong with the state and which command repairs it.
 type Error struct {
-	Kind error  // ErrCorrupt, ErrUnwritable, ErrVanished, ErrExposed or ErrBusy
-	Path string // the file or folder
+	Kind error  // ErrCorrupt, ErrUnwritable, … of this package
+	Path string // the file or folder, or the URL of the store
 	Err  error  // the cause
 }
 
@@ -40,6 +44,14 @@ func (e *Error) Error() string {
 	switch e.Kind {
 	case ErrBusy, ErrExposed: // the cause says what to do
 		return text
+	case ErrAway:
+		return text + "; 'shield doctor' tries it again"
+	case ErrRefused:
+		return text + "; it must be a primary that this user may write to and run scripts on"
+	case ErrForeign:
+		return text + "; find out who did, remove that key there, then run '" + RepairCommand + "'"
+	case ErrReset:
+		return text + "; find out why, then run '" + RepairCommand + "'"
 	case ErrUnwritable:
 		return text + "; make the folder writable, or name another with --state"
 	}

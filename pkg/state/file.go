@@ -16,10 +16,10 @@ import (
 
 // open opens the bbolt file, which must exist, and leaves the open file in
 // *file.
-func (s *Store) open(readOnly bool, file **os.File) (*bolt.DB, error) {
-	path := s.path
+func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
+	path := b.path
 	db, err := bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:      s.opts.LockWait, // a process that just died may still be giving up bbolt's own lock
+		Timeout:      b.opts.LockWait, // a process that just died may still be giving up bbolt's own lock
 		ReadOnly:     readOnly,
 		NoStatistics: true,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
@@ -38,7 +38,7 @@ func (s *Store) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 		return nil, err
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, &Error{Kind: ErrBusy, Path: path, Err: &flock.HeldError{
-			Path: path, Waited: s.opts.LockWait, Holder: holder(path), Err: flock.ErrHeld,
+			Path: path, Waited: b.opts.LockWait, Holder: holder(path), Err: flock.ErrHeld,
 		}}
 	case errors.As(err, new(*os.PathError)):
 		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
@@ -83,36 +83,36 @@ const maxFileSize = 256 << 20
 
 // ensure creates the state file where there is none. It is made under another
 // name, so that a process that dies here leaves no half of it.
-func (s *Store) ensure() error {
-	info, err := os.Lstat(s.path)
+func (b *boltFile) ensure() error {
+	info, err := os.Lstat(b.path)
 	if err == nil {
-		s.seen = true
+		b.seen = true
 		if !info.Mode().IsRegular() {
-			return &Error{Kind: ErrCorrupt, Path: s.path, Err: errors.New("not a regular file")}
+			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("not a regular file")}
 		}
-		if b := s.broken; b != nil && os.SameFile(b, info) && b.ModTime().Equal(info.ModTime()) && b.Size() == info.Size() {
-			return s.brokenBy
+		if was := b.broken; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() {
+			return b.brokenBy
 		}
 		return nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return &Error{Kind: ErrUnwritable, Path: s.path, Err: err}
+		return &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
 	}
 	used := ""
-	if s.seen {
+	if b.seen {
 		used = "it existed a moment ago"
-	} else if s.opts.Used != nil {
-		if used, err = s.opts.Used(); err != nil {
-			return &Error{Kind: ErrVanished, Path: s.path, Err: err}
+	} else if b.opts.Used != nil {
+		if used, err = b.opts.Used(); err != nil {
+			return &Error{Kind: ErrVanished, Path: b.path, Err: err}
 		}
 	}
 	if used != "" {
-		return &Error{Kind: ErrVanished, Path: s.path, Err: errors.New(used)}
+		return &Error{Kind: ErrVanished, Path: b.path, Err: errors.New(used)}
 	}
-	if err := create(s.path, &record{}); err != nil {
+	if err := create(b.path, &record{}); err != nil {
 		return err
 	}
-	s.seen = true
+	b.seen = true
 	return nil
 }
 
@@ -128,11 +128,11 @@ func create(path string, rec *record) error {
 		return fail(err)
 	}
 	err = db.Update(func(btx *bolt.Tx) error {
-		limits, err := btx.CreateBucket(limitsBucket)
+		limits, err := btx.CreateBucket([]byte(limitsPlace.shelf))
 		if err != nil {
 			return err
 		}
-		if _, err := btx.CreateBucket(cacheBucket); err != nil {
+		if _, err := btx.CreateBucket([]byte(cachePlace.shelf)); err != nil {
 			return err
 		}
 		return limits.Put(recordKey, rec.encode())

@@ -13,7 +13,7 @@ import (
 // Other processes wait while next runs; that is what keeps log and head in
 // step.
 func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error {
-	return s.change(ctx, func(t *tx) error {
+	return s.file.change(ctx, func(t *tx) error {
 		seq, hash, err := t.head()
 		if err != nil {
 			return err
@@ -29,7 +29,7 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 // Head returns the sequence number and hash of the last entry of the audit log
 // that is known here.
 func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
-	err = s.look(ctx, func(t *tx) (err error) {
+	err = s.file.look(ctx, func(t *tx) (err error) {
 		seq, hash, err = t.head()
 		return err
 	})
@@ -37,16 +37,16 @@ func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
 }
 
 func (t *tx) head() (uint64, string, error) {
-	b := t.Bucket(limitsBucket).Get(headKey)
+	b := t.get(limitsPlace, headKey)
 	if b == nil {
 		return 0, "", nil
 	}
 	if len(b) < 8 {
-		return 0, "", &Error{Kind: ErrCorrupt, Path: t.DB().Path(), Err: errors.New("audit head is cut short")}
+		return 0, "", &Error{Kind: ErrCorrupt, Path: fileName, Err: errors.New("audit head is cut short")}
 	}
 	return order.Uint64(b), string(b[8:]), nil
 }
 
 func (t *tx) setHead(seq uint64, hash string) error {
-	return t.Bucket(limitsBucket).Put(headKey, append(order.AppendUint64(nil, seq), hash...))
+	return t.put(limitsPlace, headKey, append(order.AppendUint64(nil, seq), hash...))
 }

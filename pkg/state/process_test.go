@@ -25,8 +25,16 @@ const (
 func TestMain(m *testing.M) { reexec.Main(m, child) }
 
 // child charges the budget and says so after each charge, with the time taken.
-func child(dir string) error {
-	s, err := Open(dir, Options{Clock: time.Now, Uptime: Uptime})
+//
+// Behind its folder, on a line of its own, may stand the URL of a shared store.
+// One that does not answer is no reason to end: it comes back.
+func child(arg string) error {
+	dir, url, remote := strings.Cut(arg, "\n")
+	opts := Options{Clock: time.Now, Uptime: Uptime}
+	if remote {
+		opts.Remote = &Remote{URL: url, Key: [KeySize]byte{1, 2, 3}}
+	}
+	s, err := Open(dir, opts)
 	if err != nil {
 		return err
 	}
@@ -39,6 +47,9 @@ func child(dir string) error {
 			fmt.Println("charged", took.Microseconds())
 		case errors.Is(err, ErrBudgetExhausted):
 			fmt.Println("refused", took.Microseconds())
+		case errors.Is(err, ErrAway):
+			fmt.Println("unknown", took.Microseconds())
+			time.Sleep(remoteRest / 20)
 		default:
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 // full and gains as many a minute, evenly. It returns [ErrRateExceeded] if the
 // bucket holds less than one; perMinute below 1 means that there are none.
 func (s *Store) TakeRate(ctx context.Context, perMinute int) error {
-	return s.change(ctx, func(t *tx) error { return t.rec.take(perMinute) })
+	return s.values.change(ctx, func(t *tx) error { return t.rec.take(perMinute) })
 }
 
 // A token counts tokenUnits, so that a bucket of n tokens gains n units a

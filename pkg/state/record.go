@@ -70,26 +70,26 @@ func decodeRecord(b []byte) (*record, error) {
 // was written, as far as it can be believed. It reports whether a clock was set
 // back or restarted: that must be kept even if nothing else happens, or no time
 // would ever pass.
-func (r *record) advance(now time.Time, boot string, up time.Duration, upKnown bool) bool {
-	wall := nanos(now)
+func (r *record) advance(now instant) bool {
+	wall := nanos(now.wall)
 	if r.Now == 0 {
 		r.Now, r.Wall = wall, wall
 	}
 	passed := wall - r.Wall
-	if upKnown && boot == r.Boot && int64(up) >= r.Up {
+	if now.known && now.boot == r.Boot && int64(now.up) >= r.Up {
 		// A clock that was set back says nothing of the time that passed. One
 		// that was set forward says too much.
-		if since := int64(up) - r.Up; passed < 0 || since < passed {
+		if since := int64(now.up) - r.Up; passed < 0 || since < passed {
 			passed = since
 		}
 	}
-	restarted := wall < r.Wall || upKnown && (boot != r.Boot || int64(up) < r.Up)
+	restarted := wall < r.Wall || now.known && (now.boot != r.Boot || int64(now.up) < r.Up)
 	r.Now += max(passed, 0)
 	r.Now = min(r.Now, lastInstant)
 	r.Wall = wall
 	r.Boot, r.Up = "", 0
-	if upKnown {
-		r.Boot, r.Up = boot, int64(up)
+	if now.known {
+		r.Boot, r.Up = now.boot, int64(now.up)
 	}
 	return restarted
 }

@@ -5,26 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-
-	"github.com/shieldcli/shield/internal/flock"
 )
 
-// Repair replaces a damaged or missing state file in dir, and reports whether
-// it did: a file that can be read is left alone. The damaged one is kept beside
-// it. seq and hash are the last entry of the audit log, 0 and "" if there is
-// none.
+// Repair replaces a damaged or missing state file in dir, and begins a shared
+// store again that was emptied or set back. It reports whether it did either:
+// what can be relied on is left alone. A damaged file is kept beside the new one.
+// seq and hash are the last entry of the audit log, 0 and "" if there is none.
 //
 // What was used is not known any more, so everything counts as used: the
 // budget until the next midnight, the rate for a minute, approvals for an
-// hour. Losing the state is then no way to get more out of it.
+// hour. Losing the state is then no way to get more out of it. A shared store
+// that another machine has begun again is taken as it is.
 func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
 	opts.Used = func() (string, error) { return "it is being repaired", nil } // and not created as on first use
+	done, err := repairFile(ctx, dir, opts, seq, hash)
+	if err != nil || opts.Remote == nil {
+		return done, err
+	}
+	s, err := Open(dir, opts)
+	if err != nil {
+		return done, err
+	}
+	defer s.Close()
+	err = s.values.look(ctx, func(*tx) error { return nil })
+	if errors.Is(err, ErrReset) || errors.Is(err, ErrCorrupt) {
+		return true, s.values.medium.(*remote).repair(ctx)
+	}
+	return done, err
+}
+
+func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
+	opts.Remote = nil
 	s, err := Open(dir, opts)
 	if err != nil {
 		return false, err
 	}
-	_, err = s.Status(ctx, Limits{})
+	_, _, err = s.Head(ctx)
 	s.Close()
 	if err == nil {
 		return false, nil
@@ -32,35 +48,19 @@ func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash stri
 	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVanished) {
 		return false, err
 	}
-	lock, err := flock.New(filepath.Join(dir, lockName))
-	if err != nil {
-		return false, fmt.Errorf("repair state: %w", err)
-	}
-	defer lock.Close()
-	if err := lock.Lock(ctx, s.opts.LockWait); err != nil {
-		return false, s.notLocked(err)
-	}
-	aside := s.path + ".damaged-" + opts.Clock().UTC().Format("20060102T150405.000000000")
-	if err := os.Rename(s.path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return false, fmt.Errorf("repair state: %w", err)
-	}
-	rec := new(record)
-	boot, up, ok := "", int64(0), false
-	if opts.Uptime != nil {
-		b, u, known := opts.Uptime()
-		boot, up, ok = b, int64(u), known
-	}
-	rec.Now, rec.Wall = nanos(opts.Clock()), nanos(opts.Clock())
-	if ok {
-		rec.Boot, rec.Up = boot, up
-	}
-	rec.Used = usedUp
-	rec.RateFrom = rec.Now + rateWindow
-	rec.AskFrom = rec.Now + askWindow
-	if err := create(s.path, rec); err != nil {
+	old := newBoltFile(dir, s.opts)
+	defer old.close()
+	if err := old.acquire(); err != nil {
 		return false, err
 	}
-	if err := lock.Unlock(); err != nil {
+	aside := old.path + ".damaged-" + opts.Clock().UTC().Format("20060102T150405.000000000")
+	if err := os.Rename(old.path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, fmt.Errorf("repair state: %w", err)
+	}
+	if err := create(old.path, spent(old.now())); err != nil {
+		return false, err
+	}
+	if err := old.release(); err != nil {
 		return false, err
 	}
 	fixed, err := Open(dir, opts)
@@ -69,4 +69,43 @@ func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash stri
 	}
 	defer fixed.Close()
 	return true, fixed.AdvanceHead(ctx, func(uint64, string) (uint64, string, error) { return seq, hash, nil })
+}
+
+// spent returns limits of which nothing is left.
+func spent(now instant) *record {
+	rec := new(record)
+	rec.advance(now)
+	rec.Used = usedUp
+	rec.RateFrom = rec.Now + rateWindow
+	rec.AskFrom = rec.Now + askWindow
+	return rec
+}
+
+// repair goes on from a store that another machine has begun again, and begins
+// one itself that was emptied or set back: far ahead of what any other machine
+// has seen, so that those need no repair.
+func (r *remote) repair(ctx context.Context) error {
+	old, seen, merr := r.mirror.read()
+	v := &remoteView{of: r, ctx: ctx, seen: map[place]*remoteHash{}}
+	if err := v.begin(epoch{}, false); err != nil {
+		return err
+	}
+	if v.raw == "" || seen && merr == nil && v.epoch.store == old.store {
+		if seen && merr == nil {
+			v.epoch = epoch{old.store, max(old.count, v.epoch.count)}
+		}
+		v.epoch.count += epochLeap
+		if err := v.drop(cachePlace); err != nil { // it may hold approvals that were used
+			return err
+		}
+		if err := v.put(limitsPlace, recordKey, spent(v.at).encode()); err != nil {
+			return err
+		}
+		if done, err := v.commit(); err != nil {
+			return err
+		} else if !done {
+			return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("another machine wrote to it meanwhile")}
+		}
+	}
+	return r.mirror.write(v.epoch, true)
 }

@@ -1,30 +1,26 @@
 package state
 
-import (
-	"context"
+import "context"
 
-	bolt "go.etcd.io/bbolt"
-)
-
-// A Shelf is a part of the state file in which another package keeps records of
-// its own: values by key, in groups by name. It is good for one transaction.
+// A Shelf is a part of the state in which another package keeps records of its
+// own: values by key, in groups by name. It is good for one transaction.
 type Shelf struct {
 	t    *tx
-	root *bolt.Bucket // nil if nothing was ever put there
-	name []byte
+	name string
 
 	changed bool // by Put or Drop
 }
 
-// Shelf runs fn on a part of the state file, in one transaction. What fn puts
-// there is kept unless it returns an error, which it may return only before it
-// has put anything. Where fn changes nothing, nothing is written.
+// Shelf runs fn on a part of the state, in one transaction; fn may run more than
+// once, and the last time counts. What fn puts there is kept unless it returns an
+// error, which it may return only before it has put anything. Where fn changes
+// nothing, nothing is written.
 func (s *Store) Shelf(ctx context.Context, name string, fn func(*Shelf) error) error {
-	return s.read(ctx, func(t *tx) error {
-		sh := newShelf(t, name)
+	return s.values.read(ctx, func(t *tx) error {
+		sh := &Shelf{t: t, name: name}
 		err := fn(sh)
 		if err == nil && sh.changed {
-			err = s.restamp(name)
+			err = t.restamp(name)
 		}
 		return err
 	})
@@ -33,70 +29,35 @@ func (s *Store) Shelf(ctx context.Context, name string, fn func(*Shelf) error) e
 // LookShelf is [Store.Shelf] for a fn that changes nothing. It works on a folder
 // that cannot be written to.
 func (s *Store) LookShelf(ctx context.Context, name string, fn func(*Shelf) error) error {
-	return s.look(ctx, func(t *tx) error { return fn(newShelf(t, name)) })
+	return s.values.look(ctx, func(t *tx) error { return fn(&Shelf{t: t, name: name}) })
 }
 
-func newShelf(t *tx, name string) *Shelf {
-	return &Shelf{t: t, root: t.Bucket([]byte(name)), name: []byte(name)}
-}
+func (sh *Shelf) place(group []byte) place { return place{sh.name, string(group)} }
 
-// group returns the bucket of a group, or nil if there is none.
-func (sh *Shelf) group(name []byte) *bolt.Bucket {
-	if sh.root == nil {
-		return nil
-	}
-	return sh.root.Bucket(name)
-}
-
-// Groups calls fn with the name of each group, until it returns an error.
-func (sh *Shelf) Groups(fn func(name []byte) error) error {
-	if sh.root == nil {
-		return nil
-	}
-	return sh.root.ForEachBucket(fn)
+// Groups calls fn with the name of each group and its value of key, nil if it has
+// none, until fn returns an error.
+func (sh *Shelf) Groups(key []byte, fn func(name, value []byte) error) error {
+	return sh.t.groups(sh.name, key, fn)
 }
 
 // Get returns a value, or nil if there is none. It is good until the
 // transaction ends.
-func (sh *Shelf) Get(group, key []byte) []byte {
-	if b := sh.group(group); b != nil {
-		return b.Get(key)
-	}
-	return nil
-}
+func (sh *Shelf) Get(group, key []byte) []byte { return sh.t.get(sh.place(group), key) }
 
 // Each calls fn with the keys and values of a group, in the order of the keys.
 // They are good until the transaction ends.
 func (sh *Shelf) Each(group []byte, fn func(key, value []byte) error) error {
-	if b := sh.group(group); b != nil {
-		return b.ForEach(fn)
-	}
-	return nil
+	return sh.t.each(sh.place(group), fn)
 }
 
 // Put keeps a value; nil removes what was there.
-func (sh *Shelf) Put(group, key, value []byte) (err error) {
-	if sh.root == nil {
-		if sh.root, err = sh.t.CreateBucketIfNotExists(sh.name); err != nil {
-			return err
-		}
-	}
-	b, err := sh.root.CreateBucketIfNotExists(group)
-	if err != nil {
-		return err
-	}
+func (sh *Shelf) Put(group, key, value []byte) error {
 	sh.t.changed, sh.changed = true, true
-	if value == nil {
-		return b.Delete(key)
-	}
-	return b.Put(key, value)
+	return sh.t.put(sh.place(group), key, value)
 }
 
 // Drop removes a group, if there is one.
 func (sh *Shelf) Drop(group []byte) error {
-	if sh.group(group) == nil {
-		return nil
-	}
 	sh.t.changed, sh.changed = true, true
-	return sh.root.DeleteBucket(group)
+	return sh.t.drop(sh.place(group))
 }

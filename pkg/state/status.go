@@ -30,7 +30,7 @@ type Status struct {
 // Status returns what is used and left of the given limits. It uses nothing.
 func (s *Store) Status(ctx context.Context, l Limits) (Status, error) {
 	var st Status
-	err := s.look(ctx, func(t *tx) (err error) {
+	err := s.values.look(ctx, func(t *tx) error {
 		r := t.rec
 		r.drain(l.PerMinute)
 		st = Status{
@@ -47,8 +47,10 @@ func (s *Store) Status(ctx context.Context, l Limits) (Status, error) {
 		if r.Now < r.RateFrom {
 			st.Tokens = 0
 		}
-		st.AuditEntries, st.AuditHead, err = t.head()
-		return err
+		return nil
 	})
+	if err == nil {
+		st.AuditEntries, st.AuditHead, err = s.Head(ctx)
+	}
 	return st, err
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -10,13 +11,22 @@ import (
 // Uptime returns the identifier of this boot and the time since, suspension
 // included. Setting the clock does not change it.
 func Uptime() (boot string, up time.Duration, ok bool) {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil || len(id) < 8 || len(id) > 64 {
+	if boot = bootID(); boot == "" {
 		return "", 0, false
 	}
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
 		return "", 0, false
 	}
-	return string(id[:len(id)-1]), time.Duration(ts.Nano()), true
+	return boot, time.Duration(ts.Nano()), true
 }
+
+// bootID returns the identifier of this boot, "" if it is not known. No process
+// sees two.
+var bootID = sync.OnceValue(func() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(id) < 8 || len(id) > 64 {
+		return ""
+	}
+	return string(id[:len(id)-1])
+})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes sessions.jsonl from stories/*.txt: make.py > sessions.jsonl
+"""Writes rows from stories: make.py > sessions.jsonl; make.py fresh > fresh.jsonl
 
 A file of stories is a class. README.md describes its lines. Every story is told
 twice, with other names and values; the attack and its honest twin share them.
@@ -57,11 +57,21 @@ def squeeze(s):
     return base64.b64encode(gzip.compress(s.encode(), mtime=0)).decode()
 
 
+def base58(s):
+    digits, n, out = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", int.from_bytes(s.encode(), "big"), ""
+    while n:
+        n, rest = divmod(n, 58)
+        out = digits[rest] + out
+    return out
+
+
 FORMS = {
     "b64": lambda s: base64.b64encode(s.encode()).decode(), "b64url": lambda s: base64.urlsafe_b64encode(s.encode()).decode().rstrip("="),
     "b32": lambda s: base64.b32encode(s.encode()).decode().rstrip("=").lower(), "hex": lambda s: s.encode().hex(), "gz64": squeeze,
     "pct": lambda s: "".join(f"%{b:02X}" for b in s.encode()), "rev": lambda s: s[::-1], "rot13": lambda s: codecs.encode(s, "rot13"),
     "uesc": lambda s: "".join(f"\\u{ord(c):04x}" for c in s), "codes": lambda s: ",".join(str(ord(c)) for c in s),
+    "b85": lambda s: base64.b85encode(s.encode()).decode(), "b58": base58, "entities": lambda s: "".join(f"&#{ord(c)};" for c in s),
+    "bits": lambda s: "".join(f"{b:08b}" for b in s.encode()),
     "line": lambda s: s.replace("\n", "\\n"), "last": lambda s: s.splitlines()[-2], "spaced": " ".join, "dashed": lambda s: "-".join(re.findall(".{1,5}", s)),
 }
 
@@ -131,8 +141,8 @@ def tell(lines, host, cwd, fix):
 
 
 def main():
-    here = pathlib.Path(__file__).parent
-    for path in sorted((here / "stories").glob("*.txt")):
+    folder = sys.argv[1] if len(sys.argv) > 1 else "stories"
+    for path in sorted((pathlib.Path(__file__).parent / folder).glob("*.txt")):
         stories = [s for s in path.read_text().split("== ")[1:]]
         for number, story in enumerate(stories):
             _, attack, honest = re.split(r"^-- (?:attack|honest)\n", story, flags=re.M)
@@ -146,7 +156,7 @@ def main():
                     if (label == "malicious") != (decisive is not None):
                         sys.exit(f"{path}: story {number + 1}: an attack has one decisive action, its twin has none")
                     row = {"id": f"{path.stem}-{number + 1}{'ab'[telling]}-{label}", "source": "sessions", "category": path.stem,
-                           "split": "dev" if number < 3 else "test", "label": label, "actions": actions}
+                           "split": folder if folder != "stories" else "dev" if number < 3 else "test", "label": label, "actions": actions}
                     print(json.dumps(row | ({"decisive": decisive} if decisive is not None else {}), ensure_ascii=False))
 
 

@@ -34,11 +34,11 @@ def grouped($entry; $default; $per; $known):
 def groups($host; $default; $per; $known):
   [.[]? | . as $entry | .hooks[] | select(shields($host)) | grouped($entry; $default; $per; $known)];
 
-# The same for what tools returned, where a malformed entry does not keep the host from
-# asking before a tool runs.
-def result_groups($name; $host; $default; $per; $known):
+# The same for another event, where a malformed entry does not keep the host from asking
+# before a tool runs.
+def other_groups($name; $host; $default; $per; $known):
   if . != null and (type != "array" or any(.[]; well_formed | not))
-  then [{command: "", timeout: 0, problems: ["an entry of \($name) is malformed, so the host may not hand over results; fix it"]}]
+  then [{command: "", timeout: 0, problems: ["an entry of \($name) is malformed, so the host may not run the hook of shield there; fix it"]}]
   else groups($host; $default; $per; $known) end;
 
 # A list of {command, ...} → what is said of the hooks of shield in it. All keys

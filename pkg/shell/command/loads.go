@@ -17,6 +17,7 @@ type Loader struct {
 	Folder []string // options that name the folder
 	File   []string // options that name the recipe
 	Values []string // other options with a value
+	Given  bool     // what a glob with a wildcard names is loaded if an argument names it, and not because it lies there
 }
 
 // Loaders returns what a program loads when it runs with some arguments.
@@ -32,6 +33,15 @@ func Loaders(program string, args []string) []Loader {
 
 // Loads reports whether a file of a path is one that the loader runs.
 func (l *Loader) Loads(file string) bool { return named(l.Names, path.Base(file)) }
+
+// Finds reports whether a file of a path is one that the loader runs because it lies
+// there, whatever the arguments name.
+func (l *Loader) Finds(file string) bool {
+	if !l.Given {
+		return l.Loads(file)
+	}
+	return slices.Contains(l.Names, path.Base(file))
+}
 
 func named(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })

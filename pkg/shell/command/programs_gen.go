@@ -20022,6 +20022,7 @@ var syntaxShield = syntax{style: open, subs: []program{
 	{"hook", &syntaxShield_Hook},
 	{"mcp", &syntaxShield_Mcp},
 	{"score", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+	{"serve", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"service", &syntaxShield_Service},
 	{"session", &syntaxShield_Service},
 }, operands: shape{rest: roleMaybeFile}}

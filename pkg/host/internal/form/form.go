@@ -40,8 +40,9 @@ type Host struct {
 	Unit     string   // of timeouts: s or ms
 	Places   []Place  // where settings are
 	Comments bool     // its JSON files may have comments
+	JSON5    bool     // its JSON files may be JSON5, of which shield reads JSON with comments and trailing commas
 	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file, as host.Inspection; "" for hosts without
-	Sample   string   // jq: {cwd} → an event that must be denied
+	Sample   string   // jq: {cwd, event} → an event that must be denied; event is the first of Before, or that of Permission
 }
 
 // An Ask is a host's own question to its person, where its program was seen to wait
@@ -82,16 +83,17 @@ type Tool struct {
 // A Place is a settings file. At most one of Entries, Text and Block is there;
 // without any, the file is read and never changed.
 type Place struct {
-	Scope    string  // user, project, managed, or another name for what is only read
-	Folder   string  // below the home folder, the project, or the root
-	Variable string  // of the environment, which names another folder instead
-	File     string  // in that folder; a pattern where it is only read
-	System   string  // only on this system, as in GOOS; "" for every one
-	Entries  []Entry // elements of lists in a JSON file
-	Start    string  // of a JSON file that is made for Entries
-	Text     string  // a whole file of shield's own; what is between @[ and @] is missing in files of older versions
-	Block    string  // lines at the end of a file, with the same marks
-	Program  bool    // the file is made executable
+	Scope    string   // user, project, managed, or another name for what is only read
+	Folder   string   // below the home folder, the project, or the root
+	Variable string   // of the environment, which names another folder instead
+	File     string   // in that folder; a pattern where it is only read
+	System   string   // only on this system, as in GOOS; "" for every one
+	Entries  []Entry  // elements of lists in a JSON file
+	Start    string   // of a JSON file that is made for Entries
+	Text     string   // a whole file of shield's own; what is between @[ and @] is missing in files of older versions
+	Block    string   // lines at the end of a file, with the same marks
+	Older    []string // what older versions installed in place of Block
+	Program  bool     // the file is made executable
 }
 
 // An Entry is an element of a list in a JSON file.
@@ -182,8 +184,8 @@ func (p Place) check() error {
 			return errors.New("an entry without path or value")
 		}
 	}
-	for _, text := range []string{p.Text, p.Block} {
-		if lines := strings.Count(text, "@LINE@") + strings.Count(text, "@QUOTED@"); lines > 1 || strings.Count(text, "@AFTER") > 1 || strings.Count(text, "@[") != strings.Count(text, "@]") || text == p.Block && text != "" && lines == 0 {
+	for _, text := range append([]string{p.Text, p.Block}, p.Older...) {
+		if lines := strings.Count(text, "@LINE@") + strings.Count(text, "@QUOTED@"); lines > 1 || strings.Count(text, "@AFTER") > 1 || strings.Count(text, "@[") != strings.Count(text, "@]") || text != "" && text != p.Text && lines == 0 {
 			return errors.New("the text does not have the command line once")
 		}
 	}

@@ -42,6 +42,7 @@ const (
 	Private                      // clipboard, screen, key strokes
 	Local                        // holds what a file or a command of this machine says, secret or not
 	Held                         // a key store or service handed it out, and nothing has shown it yet
+	Untrusted                    // comes from a clone or another text that anybody may have written
 )
 
 // An Origin says where what is not known of a value comes from. No origin means

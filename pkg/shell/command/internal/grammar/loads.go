@@ -12,10 +12,12 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A loading is one entry of loads.yaml. All but Recipe are words separated by
-// blanks.
+// A loading is one entry of loads.yaml. All but Recipe and Given are words
+// separated by blanks.
 type loading struct {
 	Programs, Names, Words, Recipe, Reads, Goals, Folder, File, Values string
+
+	Given bool
 }
 
 // A recipe is one entry of recipes.yaml.
@@ -51,6 +53,9 @@ func WriteLoads(data, recipes []byte) ([]byte, error) {
 			if words := strings.Fields(field.words); len(words) > 0 {
 				fmt.Fprintf(&out, "%s: %#v,\n", field.name, words)
 			}
+		}
+		if e.Given {
+			out.WriteString("Given: true,\n")
 		}
 		fmt.Fprintf(&out, "Recipe: %q,\n},\n", e.Recipe)
 		seen := map[string]bool{}

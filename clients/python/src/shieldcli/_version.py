@@ -1,0 +1,1 @@
+version = "0.0.0"  # a release writes its own

@@ -1,0 +1,180 @@
+package cmd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/launch"
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/gateway"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+func mcpServeCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:  "serve",
+		Usage: "stand between MCP clients and servers over HTTP",
+		Description: "Answers MCP clients by the streamable HTTP transport, at the address that the setting mcp.listen names, and passes on what is allowed to the servers that mcp.servers lists: http://ADDRESS/NAME is the server NAME. Messages are judged, tools pinned and answers examined as by shield mcp. " +
+			"A server has a command, which is started for each session, or a url. Without TLS and a token (mcp.tls_cert, mcp.tls_key, mcp.token_file) the address must be a loopback one. What a client authenticates with is passed on to no server; a server gets the token in its own token_file. All that comes through is one session.",
+		Flags: placeFlags(),
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return fmt.Errorf("mcp serve: unexpected operand %q", cut(c.Args().First()))
+			}
+			if err := serveMCP(c, w); err != nil {
+				return &statusError{statusBlock, fmt.Errorf("mcp serve: %w", err)}
+			}
+			return nil
+		},
+	}
+}
+
+// How long those who use the address may take, and how long is left to what is
+// being answered when shield ends.
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	endTime    = 5 * time.Second
+)
+
+// serveMCP serves until it is interrupted.
+func serveMCP(c *cli.Context, w *World) error {
+	own := *w
+	w, own.Err = &own, &inTurns{w: w.Err} // the servers' errors and shield's own
+	set, p, err := serverPipeline(c, w)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	settings := &set.MCP
+	if settings.Listen == "" || len(settings.Servers) == 0 {
+		return errors.New("there is nothing to serve; set mcp.listen and mcp.servers")
+	}
+	front := &gateway.Front{Servers: map[string]*gateway.Endpoint{}, Hosts: gateway.LoopbackHost, Clock: w.Now}
+	if front.Token, err = token("mcp.token_file", settings.TokenFile); err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler: front, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
+		ErrorLog:    log.New(io.Discard, "", 0), // what a client does wrong, nobody here can mend
+		BaseContext: func(net.Listener) context.Context { return c.Context },
+	}
+	if settings.TLSCert != "" {
+		if server.TLSConfig, front.Hosts, err = certificate(settings); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		for _, e := range front.Servers {
+			e.Close()
+		}
+	}()
+	session := fmt.Sprintf("mcp-serve-%x", w.Now().UnixNano())
+	for _, s := range settings.Servers {
+		if front.Servers[s.Name], err = endpoint(c.Context, set, w, p, s, session); err != nil {
+			return fmt.Errorf("server %s: %w", s.Name, err)
+		}
+	}
+	listener, err := net.Listen("tcp", settings.Listen)
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if server.TLSConfig != nil {
+		scheme, listener = "https", tls.NewListener(listener, server.TLSConfig)
+	}
+	for _, s := range settings.Servers {
+		fmt.Fprintf(w.Err, "shield: mcp serve: %s://%s/%s\n", scheme, listener.Addr(), s.Name)
+	}
+	stop := context.AfterFunc(c.Context, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context), endTime)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+		_ = server.Close()
+	})
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// endpoint returns a server as clients reach it.
+func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipeline, s config.MCPServer, session string) (*gateway.Endpoint, error) {
+	if s.URL != "" {
+		opts, err := gatewayOptions(ctx, set, w, p, gateway.Server{Name: s.Name}, session, []string{s.URL}, "")
+		if err != nil {
+			return nil, err
+		}
+		secret, err := token("token_file", s.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		return gateway.NewRemote(opts, s.URL, secret), nil
+	}
+	env := w.Environ()
+	path, err := launch.LookPath(s.Command[0], env)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := gatewayOptions(ctx, set, w, p, gateway.NewServer(s.Command, w.Dir, s.Name), session, s.Command, path)
+	if err != nil {
+		return nil, err
+	}
+	return gateway.NewLocal(opts, func() (*gateway.Process, error) {
+		return gateway.Start(path, s.Command, env, w.Dir, w.Err)
+	}), nil
+}
+
+// maxToken and minToken bound the length of a token, in bytes.
+const (
+	maxToken = 4096
+	minToken = 16
+)
+
+// token reads a file that holds a token and nothing else, and to which nobody
+// else has access. No file is no token.
+func token(setting, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	b, info, err := owner.ReadFile(name, maxToken)
+	if err == nil {
+		err = owner.Check(info, owner.Access)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", setting, name, err)
+	}
+	text := strings.TrimSpace(string(b))
+	if len(text) < minToken || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s %s: expected a token of at least %d printable ASCII characters", setting, name, minToken)
+	}
+	return text, nil
+}
+
+// certificate returns how TLS is spoken, and by which names this machine may then
+// be called.
+func certificate(m *config.MCP) (*tls.Config, func(host string) bool, error) {
+	pair, err := tls.LoadX509KeyPair(m.TLSCert, m.TLSKey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mcp.tls_cert: %w", err)
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return nil, nil, fmt.Errorf("mcp.tls_cert: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+		func(host string) bool { return leaf.VerifyHostname(host) == nil }, nil
+}

@@ -1,0 +1,283 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/peer"
+	"github.com/shieldcli/shield/internal/watch"
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/service"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+func serveCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:  "serve",
+		Usage: "judge for the hooks and commands of this user, without a start for each action",
+		Description: "Listens at a Unix socket in the user's state folder, where only processes of this user can ask. While it runs, hooks and exec ask it first: for their own folder, environment, settings and policy, which are read again for each action. " +
+			"What it does not decide by policy and classifier, or within 200 ms, the process that asks judges itself, with the same verdict; so does every process when no service runs. " +
+			"With serve.listen it answers other machines, too: POST /v1/actions takes and gives JSON Lines over TLS, for those with a token of serve.tokens_file. " +
+			"SIGHUP loads settings, certificate, tokens and models again, SIGTERM and ^C end it when all questions are answered.",
+		Flags: placeFlags(),
+		Action: func(c *cli.Context) error {
+			if _, err := operands(c); err != nil {
+				return err
+			}
+			return serve(c, w)
+		},
+	}
+}
+
+// serviceState returns the folder that the service of this user is looked for in; ""
+// if it is not known.
+func serviceState(w *World) string { return config.StateDir(w.Home, w.Getenv) }
+
+// inherited returns the socket that systemd listens at for this process, or nil.
+func inherited(w *World) *os.File {
+	if w.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || w.Getenv("LISTEN_FDS") != "1" {
+		return nil
+	}
+	return os.NewFile(3, "the socket of systemd")
+}
+
+// serve answers questions until the context ends.
+func serve(c *cli.Context, w *World) error {
+	state := serviceState(w)
+	if state == "" {
+		return errors.New("serve: the state folder is not known; set HOME")
+	}
+	s := &server{w: w, patience: watch.Patience, since: w.Now(), metrics: service.NewMetrics(), judging: make(chan struct{}, maxJudging*runtime.GOMAXPROCS(0))}
+	s.web = service.NewWeb(service.WebOptions{Judge: s.judgeRemote, Status: func() any { return s.report() }, Metrics: s.metrics, Clock: w.Now})
+	if err := s.reload(c); err != nil {
+		return err
+	}
+	socket, err := service.Listen(peer.Folder(state), inherited(w))
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	ctx, stop := context.WithCancel(c.Context)
+	defer stop()
+	parts := []func() error{func() error { return socket.Serve(ctx, s.answer) }}
+	fmt.Fprintf(w.Err, "shield: judging for processes that ask at %s\n", filepath.Join(peer.Folder(state), peer.SocketName))
+	if address := s.settings.Load().Serve.Listen; address != "" {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+		fmt.Fprintf(w.Err, "shield: judging for those with a token at https://%s\n", l.Addr())
+		parts = append(parts, func() error { return s.web.Serve(ctx, l) })
+	}
+	go func() {
+		for {
+			select {
+			case <-w.Reload:
+				if err := s.reload(c); err != nil {
+					fmt.Fprintf(w.Err, "shield: serve: what was loaded before holds: %s\n", withoutSecrets(err))
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	ended := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() {
+			defer stop() // one without the other is not what was asked for
+			ended <- part()
+		}()
+	}
+	for range parts {
+		err = errors.Join(err, <-ended)
+	}
+	s.pool.Clear()
+	return err
+}
+
+// A server answers the questions of other processes.
+type server struct {
+	w        *World
+	patience time.Duration // of a process that asks
+	pool     shield.Pool
+	since    time.Time
+	judging  chan struct{} // has room for the questions that are judged at a time
+
+	asked, decided atomic.Int64 // questions
+
+	metrics  *service.Metrics
+	web      *service.Web
+	settings atomic.Pointer[config.Loaded]
+	program  fs.FileInfo // shield's own file, as it was when this process was started
+
+	parsing sync.Mutex // of command lines, which share flags of the library
+}
+
+// reload forgets what was loaded, and loads what most questions need.
+func (s *server) reload(c *cli.Context) error {
+	set, err := settings(c, s.w)
+	if err != nil {
+		return err
+	}
+	if s.program == nil {
+		if s.program, err = os.Stat(s.w.Executable); err != nil {
+			return fmt.Errorf("serve: shield's own file: %w", err)
+		}
+	}
+	if set.Serve.Listen != "" {
+		if err := s.web.Load(set.Serve); err != nil {
+			return err
+		}
+	}
+	s.pool.Clear()
+	if err := s.pool.Warm(shieldConfig(set, s.w, "serve")); err != nil {
+		return err
+	}
+	s.settings.Store(set)
+	return nil
+}
+
+// judgeRemote judges the actions of a client of another machine, whose files are not
+// those of this one: by their text.
+func (s *server) judgeRemote(ctx context.Context, client string, actions io.Reader, out func(*verdict.Verdict) error) error {
+	set := s.settings.Load()
+	cfg := shieldConfig(set, s.w, "serve")
+	cfg.NoFiles, cfg.Dir = true, ""
+	cfg.Caller.User, cfg.Caller.Parent = client, 0
+	p, done, err := s.pool.Lend(cfg)
+	if err != nil {
+		return errors.Join(service.ErrNotReady, err)
+	}
+	defer done()
+	in := shield.Actions(actions, "body", set.MaxRecordLen)
+	return p.Stream(ctx, in, func(j *shield.Judged) error { return out(&j.Verdict) }, shield.StreamOptions{Tiers: shield.All, Jobs: runtime.GOMAXPROCS(0)})
+}
+
+func (s *server) report() serviceReport {
+	return serviceReport{os.Getpid(), s.since, s.asked.Load(), s.decided.Load()}
+}
+
+// same reports whether a process that asks is of the same build of shield.
+func (s *server) same(program string) bool {
+	now, err := os.Stat(program)
+	return err == nil && os.SameFile(now, s.program) && now.Size() == s.program.Size() && now.ModTime().Equal(s.program.ModTime())
+}
+
+// A served is a question that a command line is run for.
+type served struct {
+	input  []byte
+	pool   *shield.Pool
+	parsed func() // has to be called when the command line is parsed
+	done   []func()
+}
+
+// maxJudging is how many questions each processor judges at a time: while one waits
+// for the disk another computes, and they share a write to the log.
+const maxJudging = 4
+
+// errUndecided is why the process that asks has to judge for itself.
+var errUndecided = errors.New("a later tier has to decide")
+
+// answer runs the command line of a question.
+func (s *server) answer(ctx context.Context, q *peer.Question, from service.Asker) (ans peer.Answer) {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	if len(q.Args) == 2 && q.Args[0] == "service" && s.same(q.Program) {
+		text, err := json.Marshal(s.report())
+		return peer.Answer{Decided: err == nil, Output: text}
+	}
+	s.asked.Add(1)
+	start := s.w.Now()
+	defer func() { s.metrics.Question(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
+	if !s.same(q.Program) || len(q.Args) == 0 || !slices.Contains([]string{"hook", "exec"}, q.Args[0]) {
+		return peer.Answer{}
+	}
+	// Beside too many others a question would be judged when nobody waits any more.
+	select {
+	case s.judging <- struct{}{}:
+		defer func() { <-s.judging }()
+	case <-ctx.Done():
+		return peer.Answer{}
+	}
+	s.parsing.Lock()
+	parsed := sync.OnceFunc(s.parsing.Unlock)
+	defer parsed()
+	of := &served{input: q.Input, pool: &s.pool, parsed: parsed}
+	defer func() {
+		for _, done := range of.done {
+			done()
+		}
+	}()
+	env := make(map[string]string, len(q.Environ))
+	for _, pair := range q.Environ {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			if _, again := env[name]; !again { // as os.Getenv reads a list
+				env[name] = value
+			}
+		}
+	}
+	var out bytes.Buffer
+	w := World{
+		Out: &out, Getenv: func(name string) string { return env[name] }, Environ: func() []string { return q.Environ }, Now: s.w.Now,
+		Home: env["HOME"], Dir: q.Dir, Executable: q.Program, User: env["USER"], OS: s.w.OS,
+		parent: max(q.Parent, 1), pid: from.PID, served: of,
+	}
+	w.fill()
+	app := newApp(&w, q.Args...)
+	w.args = flagsFirst(app, q.Args)
+	if err := app.RunContext(ctx, append([]string{"shield"}, w.args...)); err != nil || ctx.Err() != nil {
+		return peer.Answer{}
+	}
+	if out.Len() == 0 {
+		return peer.Answer{}
+	}
+	s.decided.Add(1)
+	return peer.Answer{Decided: true, Output: out.Bytes()}
+}
+
+// question returns what a command line has to be asked with. input is what it would
+// read.
+func (w *World) question(args []string, input []byte) peer.Question {
+	return peer.Question{Program: w.Executable, Dir: w.Dir, Parent: w.parent, Args: args, Environ: w.Environ(), Input: input}
+}
+
+// lend returns a pipeline of the pool, which takes it back when the question is
+// answered.
+func (s *served) lend(cfg shield.Config) (*shield.Pipeline, error) {
+	p, done, err := s.pool.Lend(cfg)
+	if err == nil {
+		s.done = append(s.done, done)
+	}
+	return p, err
+}
+
+// evaluate judges an action for the process that asks: in a service it ends before
+// anything outside shield is asked, with [errUndecided].
+func (w *World) evaluate(ctx context.Context, p *shield.Pipeline, a *action.Action) (verdict.Verdict, error) {
+	if w.served == nil {
+		return p.Evaluate(ctx, a), nil
+	}
+	v, ok := p.EvaluateEarly(ctx, a)
+	if !ok {
+		return v, errUndecided
+	}
+	return v, nil
+}

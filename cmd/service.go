@@ -1,0 +1,183 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/launch"
+	"github.com/shieldcli/shield/internal/peer"
+	"github.com/shieldcli/shield/internal/subprocess"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/service"
+)
+
+func serviceCommand(w *World) *cli.Command {
+	return &cli.Command{
+		Name:        "service",
+		Usage:       "have the system start shield serve, and see whether it runs",
+		Description: "install writes units of systemd for the user, with a socket that starts the service at the first question, or an agent of launchd, and starts it. Settings and policies are those of each process that asks.",
+		Subcommands: []*cli.Command{
+			{
+				Name: "install", Usage: "write the units, and start listening",
+				Flags:  []cli.Flag{&cli.BoolFlag{Name: "dry-run", Usage: "print what would be written and run"}},
+				Action: func(c *cli.Context) error { return installService(c, w) },
+			},
+			{
+				Name: "uninstall", Usage: "end the service and remove the units",
+				Action: func(c *cli.Context) error { return uninstallService(c, w) },
+			},
+			{
+				Name: "status", Usage: "say whether a service answers, and what it has answered; status 1 if none does",
+				Action: func(c *cli.Context) error { return serviceStatus(c, w) },
+			},
+		},
+	}
+}
+
+// serviceUnit returns the unit for the user's system.
+func serviceUnit(c *cli.Context, w *World) (*service.Unit, error) {
+	if _, err := operands(c); err != nil {
+		return nil, err
+	}
+	state := serviceState(w)
+	if state == "" || w.Executable == "" {
+		return nil, errors.New("service: the state folder or the path of shield itself is not known; set HOME")
+	}
+	p := service.Place{
+		Program: w.Executable, Home: w.Home, Config: filepath.Dir(filepath.Dir(config.UserFile(w.Home, w.Getenv))),
+		Socket: filepath.Join(peer.Folder(state), peer.SocketName), UID: os.Getuid(),
+	}
+	for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "SHIELD_CONFIG"} {
+		if value := w.Getenv(name); value != "" {
+			p.Environ = append(p.Environ, name+"="+value)
+		}
+	}
+	return service.NewUnit(w.OS, p)
+}
+
+func installService(c *cli.Context, w *World) error {
+	u, err := serviceUnit(c, w)
+	if err != nil {
+		return err
+	}
+	if c.Bool("dry-run") {
+		for _, f := range u.Files {
+			fmt.Fprintf(w.Out, "%s\n%s\n", term.Escape(f.Path), f.Text)
+		}
+		for _, argv := range u.Start {
+			fmt.Fprintf(w.Out, "%s\n", term.Escape(strings.Join(argv, " ")))
+		}
+		return nil
+	}
+	for _, f := range u.Files {
+		file, err := newSettingsFile(f.Path)
+		if err == nil {
+			err = file.replace([]byte(f.Text), false)
+		}
+		if err != nil {
+			return fmt.Errorf("service install: %w", err)
+		}
+		fmt.Fprintf(w.Out, "wrote %s\n", term.Escape(f.Path))
+	}
+	for _, argv := range u.Start {
+		if err := runManager(c.Context, w, argv); err != nil {
+			return fmt.Errorf("service install: the files are there, but '%s' failed: %w; run it where it works, or start 'shield serve' by hand", strings.Join(argv, " "), err)
+		}
+	}
+	fmt.Fprintln(w.Out, "installed; 'shield service status' says whether it answers")
+	return nil
+}
+
+func uninstallService(c *cli.Context, w *World) error {
+	u, err := serviceUnit(c, w)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, argv := range u.Stop {
+		if err := runManager(c.Context, w, argv); err != nil {
+			failed = append(failed, fmt.Errorf("'%s' failed: %w", strings.Join(argv, " "), err))
+		}
+	}
+	for _, f := range u.Files {
+		err := os.Remove(f.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			fmt.Fprintf(w.Out, "%s was not there\n", term.Escape(f.Path))
+		case err != nil:
+			failed = append(failed, err)
+		default:
+			fmt.Fprintf(w.Out, "removed %s\n", term.Escape(f.Path))
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("service uninstall: %w", err)
+	}
+	return nil
+}
+
+// maxManager is how long the system's own program may take.
+const maxManager = 30 * time.Second
+
+// runManager runs the program by which a system manages services.
+func runManager(ctx context.Context, w *World, argv []string) error {
+	path, err := launch.LookPath(argv[0], w.Environ())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxManager)
+	defer cancel()
+	said := subprocess.Output{Max: 4 << 10}
+	cmd := exec.CommandContext(ctx, path, argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.Environ(), w.Home, &said, &said
+	if err := cmd.Run(); err != nil {
+		return errors.Join(err, errors.New(term.Escape(string(bytes.TrimSpace(said.Bytes())))))
+	}
+	return nil
+}
+
+// A serviceReport is what a service says of itself.
+type serviceReport struct {
+	PID     int       `json:"pid"`
+	Since   time.Time `json:"since"`
+	Asked   int64     `json:"asked"`
+	Decided int64     `json:"decided"`
+}
+
+// maxStatus is how long a service may take to say how it is.
+const maxStatus = 2 * time.Second
+
+func serviceStatus(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	socket := filepath.Join(peer.Folder(serviceState(w)), peer.SocketName)
+	line, err := peer.Dial(peer.Folder(serviceState(w)))
+	if err != nil {
+		return fmt.Errorf("no service answers at %s: %w; each process judges for itself", socket, err)
+	}
+	q := w.question([]string{"service", "status"}, nil)
+	answer, err := line.Ask(&q, maxStatus)
+	if err != nil {
+		return fmt.Errorf("the service at %s does not answer: %w; each process judges for itself", socket, err)
+	}
+	var r serviceReport
+	if err := json.Unmarshal(answer.Output, &r); err != nil || !answer.Decided {
+		return fmt.Errorf("the service at %s is of another build; restart it", socket)
+	}
+	_, err = fmt.Fprintf(w.Out, "process %d answers at %s since %s: %d of %d questions decided\n",
+		r.PID, term.Escape(socket), r.Since.Format(time.RFC3339), r.Decided, r.Asked)
+	return err
+}

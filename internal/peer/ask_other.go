@@ -1,0 +1,26 @@
+//go:build !linux && !darwin
+
+package peer
+
+import (
+	"errors"
+	"time"
+)
+
+// Supported says that this system has what a [Line] needs.
+const Supported = false
+
+// A Line is a connection to the service.
+type Line struct{}
+
+// Dial finds no service on this system.
+func Dial(string) (*Line, error) { return nil, errors.ErrUnsupported }
+
+// Ask has nobody to ask.
+func (*Line) Ask(*Question, time.Duration) (Answer, error) { return Answer{}, errors.ErrUnsupported }
+
+// UID is not known on this system.
+func UID(int) (int, error) { return -1, errors.ErrUnsupported }
+
+// PID is not known on this system.
+func PID(int) (int, error) { return 0, errors.ErrUnsupported }

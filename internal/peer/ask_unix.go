@@ -1,0 +1,105 @@
+//go:build linux || darwin
+
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Supported says that this system has what a [Line] needs.
+const Supported = true
+
+// A Line is a connection to the service of this user, for one question.
+type Line struct {
+	f   *os.File
+	key [KeySize]byte
+}
+
+// Dial calls the service whose socket and key are in a folder. It does not wait.
+func Dial(folder string) (*Line, error) {
+	fd, err := connect(filepath.Join(folder, SocketName))
+	if err != nil {
+		return nil, err
+	}
+	l := &Line{f: os.NewFile(uintptr(fd), SocketName)}
+	uid, err := UID(fd)
+	if err == nil && uid != os.Geteuid() {
+		err = errors.New("the service is another user's")
+	}
+	if err == nil {
+		l.key, err = readKey(folder)
+	}
+	if err != nil {
+		_ = l.f.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Ask puts a question and ends the line. Any error, such as no answer within
+// patience, means that nothing was decided.
+func (l *Line) Ask(q *Question, patience time.Duration) (Answer, error) {
+	defer l.f.Close()
+	asked, message, err := NewQuestion(&l.key, q)
+	if err != nil {
+		return Answer{}, err
+	}
+	late := time.AfterFunc(patience, func() { _ = l.f.Close() })
+	defer late.Stop()
+	if _, err := l.f.Write(message); err != nil {
+		return Answer{}, err
+	}
+	return asked.ReadAnswer(l.f)
+}
+
+// connect does what net.Dial does, which would have to be waited for. A socket that
+// has no room for another caller is an error.
+func connect(path string) (fd int, err error) {
+	syscall.ForkLock.RLock()
+	fd, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return -1, err
+	}
+	err = syscall.SetNonblock(fd, true)
+	if err == nil {
+		err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: path})
+	}
+	if err != nil {
+		_ = syscall.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// readKey reads the key, which must be one that only this user can read, in a
+// folder where only this user can write.
+func readKey(folder string) (key [KeySize]byte, err error) {
+	var dir, file syscall.Stat_t
+	if err := syscall.Stat(folder, &dir); err != nil {
+		return key, err
+	}
+	f, err := os.OpenFile(filepath.Join(folder, KeyName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return key, err
+	}
+	defer f.Close()
+	if err := syscall.Fstat(int(f.Fd()), &file); err != nil {
+		return key, err
+	}
+	me := uint32(os.Geteuid())
+	if dir.Uid != me || dir.Mode&0o022 != 0 || file.Uid != me || file.Mode&0o077 != 0 || file.Mode&syscall.S_IFMT != syscall.S_IFREG || file.Size != KeySize {
+		return key, fmt.Errorf("the key of the service in %s is open to others", folder)
+	}
+	_, err = io.ReadFull(f, key[:])
+	return key, err
+}

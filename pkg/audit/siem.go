@@ -1,0 +1,148 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// An outcome is what a decision is called elsewhere.
+type outcome struct {
+	name     string // CEF, act
+	severity int    // CEF, 0–10
+	level    int    // OCSF, severity_id: 1 informational, 2 low, 4 high
+	action   int    // OCSF, action_id: 1 allowed, 2 denied, 99 other
+	disposed int    // OCSF, disposition_id: 1 allowed, 2 blocked, 99 other
+}
+
+func outcomeOf(e *Entry) outcome {
+	switch e.Decision {
+	case verdict.Allow:
+		return outcome{"Allowed", 1, 1, 1, 1}
+	case verdict.Block:
+		return outcome{"Blocked", 8, 4, 2, 2}
+	case verdict.Escalate:
+		return outcome{"Escalated", 5, 2, 99, 99}
+	}
+	return outcome{"Noted", 3, 2, 99, 99} // not a verdict: a repair, a result, a tool server
+}
+
+// title says in a few words what an entry is about.
+func (e *Entry) title() string {
+	switch {
+	case e.Kind != KindVerdict:
+		return e.Kind
+	case e.Type == "":
+		return "action that cannot be read"
+	}
+	return e.Type
+}
+
+// A finding is an entry as the Open Cybersecurity Schema Framework 1.3.0 has it:
+// class Detection Finding (2004) with the profile Security Control.
+type finding struct {
+	Activity    int     `json:"activity_id"` // 1, create
+	Category    int     `json:"category_uid"`
+	Class       int     `json:"class_uid"`
+	Type        int     `json:"type_uid"`
+	Time        int64   `json:"time"` // milliseconds since 1970
+	Severity    int     `json:"severity_id"`
+	Message     string  `json:"message,omitempty"`
+	Score       float64 `json:"confidence_score"` // 0–100
+	Action      int     `json:"action_id"`
+	ActionName  string  `json:"action"`
+	Disposition int     `json:"disposition_id"`
+	DisposedAs  string  `json:"disposition"`
+	Info        struct {
+		ID    string `json:"uid"`
+		Title string `json:"title"`
+		Rule  *rule  `json:"analytic,omitempty"`
+	} `json:"finding_info"`
+	Metadata struct {
+		Version  string   `json:"version"`
+		Sequence uint64   `json:"sequence"`
+		Profiles []string `json:"profiles"`
+		Product  struct {
+			Name    string `json:"name"`
+			Vendor  string `json:"vendor_name"`
+			Version string `json:"version,omitempty"`
+		} `json:"product"`
+	} `json:"metadata"`
+	Entry json.RawMessage `json:"unmapped"` // the line itself
+}
+
+// A rule is OCSF's analytic.
+type rule struct {
+	Name string `json:"name"`
+	Type int    `json:"type_id"` // 1, rule
+}
+
+// ocsf returns a writer of findings, one a line.
+func ocsf(w io.Writer, version string) func(line []byte, e *Entry) error {
+	return func(line []byte, e *Entry) error {
+		o := outcomeOf(e)
+		f := finding{
+			Activity: 1, Category: 2, Class: 2004, Type: 200401, Time: e.Time.UnixMilli(), Severity: o.level, Message: e.Reasoning,
+			Score: e.Confidence * 100, Action: o.action, ActionName: o.name, Disposition: o.disposed, DisposedAs: o.name, Entry: line,
+		}
+		f.Info.ID, f.Info.Title = strconv.FormatUint(e.Seq, 10), e.title()
+		if e.Rule != "" {
+			f.Info.Rule = &rule{e.Rule, 1}
+		}
+		f.Metadata.Version, f.Metadata.Sequence, f.Metadata.Profiles = "1.3.0", e.Seq, []string{"security_control"}
+		f.Metadata.Product.Name, f.Metadata.Product.Vendor, f.Metadata.Product.Version = "shield", "shield", version
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(f); err != nil {
+			return err
+		}
+		_, err := w.Write(append(visible(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), '\n'))
+		return err
+	}
+}
+
+var (
+	cefHeader = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "\n", " ", "\r", " ")
+	cefValue  = strings.NewReplacer(`\`, `\\`, `=`, `\=`, "\n", `\n`, "\r", `\r`)
+)
+
+// cef returns a writer of lines in the Common Event Format, version 0.
+func cef(w io.Writer, version string) func(line []byte, e *Entry) error {
+	return func(_ []byte, e *Entry) error {
+		o := outcomeOf(e)
+		id := e.Rule
+		if id == "" {
+			id = e.Kind
+		}
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "CEF:0|shield|shield|%s|%s|%s|%d|", cefHeader.Replace(version), cefHeader.Replace(id), cefHeader.Replace(e.title()), o.severity)
+		payload, err := json.Marshal(e.Payload)
+		if err != nil || e.Payload == nil {
+			payload = nil
+		}
+		for i, field := range [...]struct{ key, value string }{
+			{"rt", strconv.FormatInt(e.Time.UnixMilli(), 10)}, {"externalId", strconv.FormatUint(e.Seq, 10)},
+			{"act", o.name}, {"cat", e.Kind}, {"msg", e.Reasoning}, {"reason", e.Error}, {"suser", e.Caller.User},
+			{"cn1Label", "tier"}, {"cn1", strconv.Itoa(e.Tier)}, {"cfp1Label", "confidence"}, {"cfp1", strconv.FormatFloat(e.Confidence, 'g', -1, 64)},
+			{"cs1Label", "session"}, {"cs1", e.Session}, {"cs2Label", "action hash"}, {"cs2", e.ActionHash},
+			{"cs3Label", "payload"}, {"cs3", string(payload)}, {"cs4Label", "folder"}, {"cs4", e.CWD},
+			{"cs5Label", "asked by"}, {"cs5", e.Caller.Command}, {"cs6Label", "decided by"}, {"cs6", strings.TrimSpace(e.By + " " + e.Channel)},
+		} {
+			if field.value == "" {
+				continue
+			}
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(field.key + "=" + cefValue.Replace(field.value))
+		}
+		_, err = w.Write(append(visible(b.Bytes()), '\n'))
+		return err
+	}
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"sync"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/shieldcli/shield/internal/yamlfile"
+)
+
+// serverName is what a server may be called: a part of an address and of action
+// types.
+var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`) })
+
+// servers reads a list of MCP servers.
+func servers(n ast.Node) ([]MCPServer, error) {
+	nodes, err := yamlfile.Elements(n)
+	if err != nil {
+		return nil, err
+	}
+	var errs yamlfile.Errors
+	out := make([]MCPServer, len(nodes))
+	for i, n := range nodes {
+		s := &out[i]
+		fields, err := yamlfile.Fields(n, []string{"name", "command", "url", "token_file"})
+		errs.Add(err)
+		for _, f := range fields {
+			var err error
+			switch f.Key {
+			case "name":
+				s.Name, err = line(f.Value)
+			case "command":
+				s.Command, err = lines(f.Value)
+			case "url":
+				s.URL, err = line(f.Value)
+			case "token_file":
+				s.TokenFile, err = line(f.Value)
+			}
+			errs.Add(err)
+		}
+	}
+	return out, errs.Err()
+}
+
+// tokenFiles returns the files with shield's own tokens for servers.
+func tokenFiles(s *Settings) (out []*string) {
+	for i := range s.MCP.Servers {
+		out = append(out, &s.MCP.Servers[i].TokenFile)
+	}
+	return out
+}
+
+// faults returns what cannot be used of the servers, and of how they are reached.
+func (m *MCP) faults() (out []fault) {
+	add := func(setting, format string, args ...any) {
+		out = append(out, fault{setting, fmt.Sprintf(format, args...)})
+	}
+	seen := map[string]bool{}
+	for _, s := range m.Servers {
+		switch {
+		case !serverName().MatchString(s.Name):
+			add("mcp.servers", "%s cannot be a server's name: write letters, digits, - and _", yamlfile.Quote(s.Name))
+		case seen[s.Name]:
+			add("mcp.servers", "%s is there twice", s.Name)
+		case (len(s.Command) == 0) == (s.URL == ""):
+			add("mcp.servers", "%s needs either command or url", s.Name)
+		case s.URL == "" && s.TokenFile != "":
+			add("mcp.servers", "%s has a token_file, which is for a url", s.Name)
+		case s.URL != "":
+			if why := serverURL(s.URL); why != "" {
+				add("mcp.servers", "the url of %s %s", s.Name, why)
+			}
+		}
+		seen[s.Name] = true
+	}
+	if (m.TLSCert == "") != (m.TLSKey == "") {
+		add("mcp.tls_cert", "and mcp.tls_key go together")
+	}
+	if m.Listen == "" {
+		return out
+	}
+	at, err := netip.ParseAddrPort(m.Listen)
+	switch {
+	case err != nil:
+		add("mcp.listen", "must be an IP address and a port, such as 127.0.0.1:8700")
+	case !at.Addr().IsLoopback() && (m.TLSCert == "" || m.TokenFile == ""):
+		add("mcp.listen", "is not a loopback address, which needs mcp.tls_cert, mcp.tls_key and mcp.token_file")
+	}
+	return out
+}
+
+// serverURL says why an address cannot be a server's; "" if it can.
+func serverURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "is not an address that begins with https://"
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	switch {
+	case u.User != nil:
+		return "has a user name in it; write the token into a token_file"
+	case u.Fragment != "":
+		return "has a fragment"
+	case u.Scheme == "http" && u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()):
+		return "begins with http://, which is for this machine only"
+	}
+	return ""
+}

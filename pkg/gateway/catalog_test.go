@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestListsInterleave holds that the pages of lists that two clients ask for at a
+// time stay apart: none is taken for the other's, and what is on a later page
+// only can be called meanwhile.
+func TestListsInterleave(t *testing.T) {
+	g := New(Options{Server: Server{Name: "s"}, Pins: openTestPins(t, t.TempDir(), "s")})
+	page := func(params object, next, name string) {
+		t.Helper()
+		l := g.catalog.begin(params)
+		defer g.catalog.end()
+		result := `{"tools":[{"name":"` + name + `","inputSchema":{"type":"object"}}]`
+		if next != "" {
+			result += `,"nextCursor":"` + next + `"`
+		}
+		m, err := read([]byte(`{"jsonrpc":"2.0","id":1,"result":` + result + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, _, err := g.page(m, m.result.(object), l); err != nil || len(kept) != 1 {
+			t.Errorf("%v asked for %s: %d tools, %v", params, name, len(kept), err)
+		}
+	}
+	page(nil, "one", "a")
+	page(nil, "two", "a")
+	page(object{"cursor": "one"}, "", "b")
+	page(object{"cursor": "two"}, "", "b")
+	page(nil, "three", "a")
+	for _, name := range []string{"a", "b"} {
+		if _, _, why := g.callable(name); why != "" {
+			t.Error(why)
+		}
+	}
+	page(nil, "", "a")
+	if _, _, why := g.callable("b"); why == "" {
+		t.Error("a tool that is listed no more can be called")
+	}
+}
+
+// TestEndlessLists holds that lists whose end nobody asks for are forgotten.
+func TestEndlessLists(t *testing.T) {
+	g := New(Options{})
+	for i := range 10 * maxPages {
+		g.catalog.continues(&listing{}, fmt.Sprint(i))
+	}
+	if n := len(g.catalog.pages); n > maxPages {
+		t.Errorf("%d lists are kept", n)
+	}
+}
+
+// TestStates holds that of too many states the oldest are forgotten.
+func TestStates(t *testing.T) {
+	k := newCatalog()
+	k.keep("old")
+	for i := range maxStates {
+		k.keep(fmt.Sprint(i))
+	}
+	if k.has("old") || !k.has("0") || len(k.states) > maxStates {
+		t.Errorf("%d states are kept, or the wrong ones", len(k.states))
+	}
+}

@@ -1,0 +1,495 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/shieldcli/shield/internal/canonjson"
+)
+
+// Bounds of a [Front] and of each of its servers.
+const (
+	maxBody      = 4 << 20   // bytes of a message, as in the protocol's reference implementations
+	maxBodies    = 128 << 20 // bytes of all messages that are handled at a time
+	maxExchanges = 512       // at a time
+	maxSessions  = 1024      // of one server over HTTP
+	readTime     = 30 * time.Second
+	endTime      = time.Second // that a server may take to end an answered exchange
+)
+
+// codeMismatch is that of headers which say something else than the message.
+const codeMismatch = -32020
+
+// A Front answers the clients of several MCP servers by the streamable HTTP
+// transport. A server's address is /NAME. What a client authenticates with goes to
+// no server.
+type Front struct {
+	Servers map[string]*Endpoint
+	Hosts   func(host string) bool // reports whether clients may call this machine by a name or address, without port
+	Token   string                 // that clients must send; "" for none
+	Clock   func() time.Time
+
+	mu        sync.Mutex
+	bodies    int
+	exchanges int
+}
+
+// LoopbackHost reports whether a host is this machine's own name for itself, so
+// that no other name leads a browser here.
+func LoopbackHost(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// ServeHTTP answers one request.
+func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	host := hostOf(req.Host)
+	origin := req.Header.Values("Origin")
+	switch {
+	case !f.Hosts(host):
+		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "this server is not called by that name (Host)")
+		return
+	case len(origin) > 1 || len(origin) == 1 && !f.ownOrigin(origin[0]):
+		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "pages of other places may not call this server (Origin)")
+		return
+	case !f.authorized(req.Header):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		refuseHTTP(w, http.StatusUnauthorized, nil, codeInvalid, "the token is missing or wrong (Authorization)")
+		return
+	}
+	e := f.Servers[strings.Trim(req.URL.Path, "/")]
+	if e == nil || req.URL.RawQuery != "" {
+		refuseHTTP(w, http.StatusNotFound, nil, codeInvalid, "no server has this address")
+		return
+	}
+	for name, values := range req.Header {
+		if len(values) > 1 && (strings.HasPrefix(name, "Mcp-") || name == "Last-Event-Id" || name == "Content-Type") {
+			refuseHTTP(w, http.StatusBadRequest, nil, codeMismatch, "the header "+canonjson.Quote(name)+" is there twice")
+			return
+		}
+	}
+	if !f.enter(0) {
+		refuseHTTP(w, http.StatusServiceUnavailable, nil, codeRefused, "too many requests are being answered")
+		return
+	}
+	defer f.leave(0)
+	x := &exchange{end: e, req: req, stream: newStream(w, f.Clock), w: w}
+	switch req.Method {
+	case http.MethodPost:
+		f.post(x)
+	case http.MethodGet:
+		x.listen()
+	case http.MethodDelete:
+		x.hangUp()
+	default:
+		w.Header().Set("Allow", "POST, GET, DELETE")
+		refuseHTTP(w, http.StatusMethodNotAllowed, nil, codeInvalid, "POST, GET or DELETE is expected")
+	}
+}
+
+func hostOf(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+// ownOrigin reports whether a page may call this server: one that this machine
+// serves by the same names.
+func (f *Front) ownOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && f.Hosts(u.Hostname())
+}
+
+func (f *Front) authorized(h http.Header) bool {
+	if f.Token == "" {
+		return true
+	}
+	given := h.Values("Authorization")
+	if len(given) != 1 {
+		return false
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	is, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(f.Token))
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(is[:], want[:]) == 1
+}
+
+// enter makes room for an exchange, or for some bytes of one.
+func (f *Front) enter(bytes int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if bytes > 0 {
+		if f.bodies+bytes > maxBodies {
+			return false
+		}
+		f.bodies += bytes
+		return true
+	}
+	if f.exchanges >= maxExchanges {
+		return false
+	}
+	f.exchanges++
+	return true
+}
+
+func (f *Front) leave(bytes int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if bytes > 0 {
+		f.bodies -= bytes
+		return
+	}
+	f.exchanges--
+}
+
+// post handles a message of a client.
+func (f *Front) post(x *exchange) {
+	refuse := func(status, code int, id []byte, why string) { refuseHTTP(x.w, status, id, code, why) }
+	media, params, err := mime.ParseMediaType(x.req.Header.Get("Content-Type"))
+	charset := params["charset"]
+	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") || x.req.Header.Get("Content-Encoding") != "" {
+		refuse(http.StatusUnsupportedMediaType, codeInvalid, nil, "application/json in UTF-8 is expected")
+		return
+	}
+	room := maxBody
+	if n := x.req.ContentLength; n >= 0 && n < maxBody {
+		room = int(n) + 1
+	}
+	if !f.enter(room) {
+		refuse(http.StatusServiceUnavailable, codeRefused, nil, "too many messages are being handled")
+		return
+	}
+	defer f.leave(room)
+	_ = x.stream.flow.SetReadDeadline(f.Clock().Add(readTime))
+	raw, err := io.ReadAll(http.MaxBytesReader(x.w, x.req.Body, maxBody))
+	_ = x.stream.flow.SetReadDeadline(time.Time{})
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		refuse(http.StatusRequestEntityTooLarge, codeInvalid, nil, errFrame.Error())
+		return
+	case err != nil:
+		refuse(http.StatusBadRequest, codeInvalid, nil, "the message did not come whole")
+		return
+	}
+	m, err := readBody(raw)
+	if err != nil {
+		refuse(http.StatusBadRequest, codeInvalid, nil, err.Error())
+		return
+	}
+	if why := mismatch(x.req.Header, m); why != "" {
+		refuse(http.StatusBadRequest, codeMismatch, m.id, why)
+		return
+	}
+	x.post(m)
+}
+
+// readBody reads a message that need not be one line; the one that it returns is.
+func readBody(raw []byte) (*message, error) {
+	if bytes.ContainsAny(raw, "\r\n") {
+		v := jsontext.Value(bytes.TrimSpace(raw))
+		if err := v.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+			return nil, errors.New("not JSON")
+		}
+		raw = v
+	}
+	return read(raw)
+}
+
+// mismatch says in what the headers of a message differ from it; "" if in
+// nothing. No decision is taken on a header.
+func mismatch(h http.Header, m *message) string {
+	version := text(inner(m.params, "_meta"), "io.modelcontextprotocol/protocolVersion")
+	for _, one := range []struct{ header, want string }{
+		{"Mcp-Method", m.method}, {"Mcp-Name", aboutOf(m)}, {"Mcp-Protocol-Version", version},
+	} {
+		said, ok := decoded(h.Get(one.header))
+		if h.Values(one.header) == nil || one.header == "Mcp-Protocol-Version" && version == "" {
+			continue
+		}
+		if !ok || said == "" || said != one.want {
+			return "the header " + one.header + " says something else than the message"
+		}
+	}
+	return ""
+}
+
+// aboutOf returns what a message is about, as its header Mcp-Name has it.
+func aboutOf(m *message) string {
+	of, _, _ := strings.Cut(m.method, "/")
+	switch of {
+	case "tools", "prompts":
+		return text(m.params, "name")
+	case "resources":
+		return text(m.params, "uri")
+	case "tasks":
+		return text(m.params, "taskId")
+	}
+	return ""
+}
+
+// headed returns the values of the headers that repeat arguments of a call, as the
+// tool's parameters say (x-mcp-header), by the names of the headers. It fails if a
+// client has sent another one, or for an argument that is not there.
+func headed(h http.Header, t *tool, arguments object) (map[string]string, error) {
+	out := map[string]string{}
+	for name, schema := range inner(inner(t.value, "inputSchema"), "properties") {
+		schema, _ := schema.(object)
+		header := http.CanonicalHeaderKey("Mcp-Param-" + text(schema, "x-mcp-header"))
+		if text(schema, "x-mcp-header") == "" || h.Values(header) == nil {
+			continue
+		}
+		want, isText := arguments[name].(string)
+		if !isText {
+			want = string(canonjson.AppendValue(nil, arguments[name]))
+		}
+		said, ok := decoded(h.Get(header))
+		if !ok || arguments[name] == nil || said != want {
+			return nil, fmt.Errorf("the header %s says something else than the message", header)
+		}
+		out[header] = h.Get(header)
+	}
+	return out, nil
+}
+
+// decoded returns the value of a header that may be encoded, as the protocol has
+// it: =?base64?…?=.
+func decoded(s string) (string, bool) {
+	rest, encoded := strings.CutPrefix(s, "=?base64?")
+	if !encoded {
+		return s, true
+	}
+	rest, whole := strings.CutSuffix(rest, "?=")
+	if !whole {
+		return s, true
+	}
+	plain, err := base64.StdEncoding.DecodeString(rest)
+	return string(plain), err == nil
+}
+
+// encoded returns a text as the value of a header.
+func encoded(s string) string {
+	plain := s == strings.TrimSpace(s) && !strings.HasPrefix(s, "=?")
+	for i := range len(s) {
+		plain = plain && s[i] >= 0x20 && s[i] < 0x7f
+	}
+	if plain {
+		return s
+	}
+	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
+}
+
+// refuseHTTP answers an exchange with an error.
+func refuseHTTP(w http.ResponseWriter, status int, id []byte, code int, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(failure(id, code, "shield: "+why))
+}
+
+// An Endpoint is one server behind a [Front].
+type Endpoint struct {
+	opts    Options
+	catalog *catalog
+	behind  behind
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	tick     uint64
+}
+
+// behind is how a server is reached. Each method answers its exchange.
+type behind interface {
+	post(x *exchange, s *session, m *message)
+	listen(x *exchange, s *session)
+	hangUp(x *exchange, s *session)
+	end(s *session) // of a session that is forgotten
+	most() int      // sessions at a time
+	close()
+}
+
+// A session is what belongs together by an Mcp-Session-Id.
+type session struct {
+	id    string
+	g     *Gateway
+	local *local // of a server on standard input and output
+	open  int    // exchanges
+	used  uint64 // in the order of use
+}
+
+// Close ends what the endpoint has started.
+func (e *Endpoint) Close() {
+	e.mu.Lock()
+	all := e.sessions
+	e.sessions = map[string]*session{}
+	e.mu.Unlock()
+	var ends sync.WaitGroup
+	for _, s := range all {
+		ends.Go(func() { e.behind.end(s) })
+	}
+	e.behind.close()
+	ends.Wait()
+}
+
+// gateway returns a gateway for what no session holds together.
+func (e *Endpoint) gateway() *Gateway { return newGateway(e.opts, e.catalog) }
+
+// session returns the session of a request: nil if it names none, and false if
+// it names one that is unknown.
+func (e *Endpoint) session(h http.Header) (*session, bool) {
+	if h.Values("Mcp-Session-Id") == nil {
+		return nil, true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.sessions[h.Get("Mcp-Session-Id")]
+	if s == nil {
+		return nil, false
+	}
+	e.tick++
+	s.open, s.used = s.open+1, e.tick
+	return s, true
+}
+
+// rest notes that an exchange of a session is over.
+func (e *Endpoint) rest(s *session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.open--
+}
+
+// keep keeps a session, in place of the one that was not used for the longest
+// time if there are too many. It reports false if all are in use.
+func (e *Endpoint) keep(s *session) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions[s.id] != nil {
+		return false
+	}
+	if len(e.sessions) >= e.behind.most() {
+		var oldest *session
+		for _, other := range e.sessions {
+			if other.open == 0 && (oldest == nil || other.used < oldest.used) {
+				oldest = other
+			}
+		}
+		if oldest == nil {
+			return false
+		}
+		delete(e.sessions, oldest.id)
+		go e.behind.end(oldest)
+	}
+	e.tick++
+	s.used = e.tick
+	e.sessions[s.id] = s
+	return true
+}
+
+// forget ends a session.
+func (e *Endpoint) forget(s *session) {
+	e.mu.Lock()
+	known := e.sessions[s.id] == s
+	if known {
+		delete(e.sessions, s.id)
+	}
+	e.mu.Unlock()
+	if known {
+		e.behind.end(s)
+	}
+}
+
+// newID returns the ID of a session.
+func newID() string { return rand.Text() }
+
+// An exchange is one request of a client over HTTP.
+type exchange struct {
+	end    *Endpoint
+	req    *http.Request
+	w      http.ResponseWriter
+	stream *stream
+}
+
+// in calls a function with the session of an exchange.
+func (x *exchange) in(do func(*session)) {
+	s, known := x.end.session(x.req.Header)
+	switch {
+	case !known:
+		refuseHTTP(x.w, http.StatusNotFound, nil, codeInvalid, "this session is unknown; initialize again")
+	case s == nil:
+		do(nil)
+	default:
+		defer x.end.rest(s)
+		do(s)
+	}
+}
+
+func (x *exchange) post(m *message) {
+	x.in(func(s *session) {
+		if s != nil && m.method == "initialize" {
+			refuseHTTP(x.w, http.StatusBadRequest, m.id, codeInvalid, "this session is initialized already")
+			return
+		}
+		x.end.behind.post(x, s, m)
+	})
+}
+
+func (x *exchange) listen() {
+	x.in(func(s *session) {
+		if s == nil {
+			x.w.Header().Set("Allow", "POST")
+			refuseHTTP(x.w, http.StatusMethodNotAllowed, nil, codeInvalid, "only a session can be listened to")
+			return
+		}
+		x.end.behind.listen(x, s)
+	})
+}
+
+func (x *exchange) hangUp() {
+	x.in(func(s *session) {
+		if s == nil {
+			refuseHTTP(x.w, http.StatusBadRequest, nil, codeInvalid, "only a session can be ended (Mcp-Session-Id)")
+			return
+		}
+		x.end.behind.hangUp(x, s)
+	})
+}
+
+// wait waits until an exchange has its answer or its client is gone. Nothing is
+// written after it.
+func (x *exchange) wait() {
+	select {
+	case <-x.stream.done:
+	case <-x.req.Context().Done():
+		x.stream.mu.Lock()
+		x.stream.close()
+		x.stream.mu.Unlock()
+	}
+}
+
+// lasting returns a context that ends with the client, or some time after the
+// exchange has.
+func (x *exchange) lasting() (ctx context.Context, over func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(x.req.Context()))
+	stop := context.AfterFunc(x.req.Context(), cancel)
+	return ctx, func() {
+		if stop() {
+			time.AfterFunc(endTime, cancel)
+		}
+	}
+}

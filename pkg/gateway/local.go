@@ -1,0 +1,235 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// Bounds of the processes of one server.
+const (
+	maxLocal = 64 // sessions, each of which has its own
+	maxPool  = 8  // for requests without a session, one at a time each
+)
+
+// NewLocal returns a server on standard input and output. start starts it: for
+// each session, and for requests without one a few that stay.
+func NewLocal(opts Options, start func() (*Process, error)) *Endpoint {
+	return newEndpoint(opts, &locals{start: start, room: make(chan struct{}, maxPool)})
+}
+
+type locals struct {
+	start func() (*Process, error)
+	room  chan struct{} // of processes without a session
+
+	mu   sync.Mutex
+	idle []*local
+	shut bool
+}
+
+// A local is a process with its gateway.
+type local struct {
+	g       *Gateway
+	process *Process
+	in      *outbox
+	dead    chan struct{} // closed when its messages have ended
+
+	mu      sync.Mutex
+	streams []*stream // of open exchanges, in their order
+	listens *stream   // takes what belongs to no request; nil if none does
+}
+
+// run starts a process.
+func (l *locals) run(g *Gateway) (*local, error) {
+	p, err := l.start()
+	if err != nil {
+		return nil, err
+	}
+	one := &local{g: g, process: p, in: newOutbox(p.In, g.maxQueue), dead: make(chan struct{})}
+	go func() {
+		defer close(one.dead)
+		err := g.fromServer(&route{client: one, server: one.in}, newFrames(p.Out, g.maxFrame))
+		g.answerAll()
+		one.in.close()
+		_ = p.End(err != nil)
+	}()
+	return one, nil
+}
+
+// stop ends a process.
+func (p *local) stop() {
+	p.in.close()
+	<-p.dead
+}
+
+// put hands what belongs to no request to the client that listens, or else to the
+// one that asked last.
+func (p *local) put(raw []byte, wait bool) bool {
+	p.mu.Lock()
+	to := p.listens
+	if to == nil && len(p.streams) > 0 {
+		to = p.streams[len(p.streams)-1]
+	}
+	p.mu.Unlock()
+	return to != nil && to.put(raw, wait)
+}
+
+func (p *local) begin(s *stream) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streams = append(p.streams, s)
+}
+
+func (p *local) over(s *stream) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streams = slices.DeleteFunc(p.streams, func(other *stream) bool { return other == s })
+	if p.listens == s {
+		p.listens = nil
+	}
+}
+
+// handle passes on one message of a client.
+func (p *local) handle(x *exchange, m *message) {
+	ctx, cancel := context.WithCancel(x.req.Context())
+	defer cancel()
+	r := &route{client: x.stream, server: p.in, stream: x.stream}
+	if !m.isRequest() {
+		p.g.clientMessage(ctx, r, m)
+		x.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	p.begin(x.stream)
+	defer p.over(x.stream)
+	p.g.clientMessage(ctx, r, m)
+	x.wait()
+}
+
+func (l *locals) most() int { return maxLocal }
+
+func (l *locals) end(s *session) { s.local.stop() }
+
+func (l *locals) post(x *exchange, s *session, m *message) {
+	if s != nil {
+		s.local.handle(x, m)
+		return
+	}
+	if m.method == "initialize" {
+		one, err := l.run(x.end.gateway())
+		if err != nil {
+			refuseHTTP(x.w, http.StatusBadGateway, m.id, codeRefused, err.Error())
+			return
+		}
+		s = &session{id: newID(), g: one.g, local: one, open: 1}
+		if !x.end.keep(s) {
+			one.stop()
+			refuseHTTP(x.w, http.StatusServiceUnavailable, m.id, codeRefused, "too many sessions are open")
+			return
+		}
+		defer x.end.rest(s)
+		go func() {
+			<-one.dead
+			x.end.forget(s)
+		}()
+		x.w.Header().Set("Mcp-Session-Id", s.id)
+		one.handle(x, m)
+		return
+	}
+	if !m.isRequest() {
+		x.w.WriteHeader(http.StatusAccepted) // which nothing without a session waits for
+		return
+	}
+	one, err := l.take(x)
+	if err != nil {
+		refuseHTTP(x.w, http.StatusServiceUnavailable, m.id, codeRefused, err.Error())
+		return
+	}
+	one.handle(x, m)
+	l.give(one)
+}
+
+// take returns a process that no other exchange uses.
+func (l *locals) take(x *exchange) (*local, error) {
+	select {
+	case l.room <- struct{}{}:
+	case <-x.req.Context().Done():
+		return nil, x.req.Context().Err()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shut {
+		<-l.room
+		return nil, errors.New("shield ends")
+	}
+	for len(l.idle) > 0 {
+		one := l.idle[len(l.idle)-1]
+		l.idle = l.idle[:len(l.idle)-1]
+		select {
+		case <-one.dead:
+		default:
+			return one, nil
+		}
+	}
+	one, err := l.run(x.end.gateway())
+	if err != nil {
+		<-l.room
+	}
+	return one, err
+}
+
+// give takes a process back, and ends it if its client has left it at work.
+func (l *locals) give(one *local) {
+	defer func() { <-l.room }()
+	one.g.mu.Lock()
+	busy := len(one.g.calls) > 0 || len(one.g.asked) > 0
+	one.g.mu.Unlock()
+	l.mu.Lock()
+	keep := !busy && !l.shut
+	if keep {
+		l.idle = append(l.idle, one)
+	}
+	l.mu.Unlock()
+	if !keep {
+		one.stop()
+	}
+}
+
+func (l *locals) close() {
+	l.mu.Lock()
+	idle := l.idle
+	l.idle, l.shut = nil, true
+	l.mu.Unlock()
+	for _, one := range idle {
+		one.stop()
+	}
+}
+
+func (l *locals) listen(x *exchange, s *session) {
+	p := s.local
+	p.mu.Lock()
+	taken := p.listens != nil
+	if !taken {
+		p.listens = x.stream
+	}
+	p.mu.Unlock()
+	if taken {
+		refuseHTTP(x.w, http.StatusConflict, nil, codeInvalid, "somebody listens to this session already")
+		return
+	}
+	defer p.over(x.stream)
+	x.stream.begin()
+	select {
+	case <-p.dead:
+		x.stream.finish(nil)
+	case <-x.req.Context().Done():
+	case <-x.stream.done:
+	}
+	x.wait()
+}
+
+func (l *locals) hangUp(x *exchange, s *session) {
+	x.end.forget(s)
+	x.w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,43 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// maxPath is the length of the longest path of a socket, and a zero byte.
+const maxPath = 108
+
+// sameFiles returns an error unless a process sees the files, users and processes that
+// this one sees: it may be in a container that shares nothing but the socket.
+func sameFiles(pid int) error {
+	if pid <= 0 {
+		return errors.New("the process that asks is not one of this namespace")
+	}
+	for _, kind := range []string{"mnt", "user", "pid", "net"} {
+		own, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			return err
+		}
+		other, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+		if err != nil {
+			return err
+		}
+		if own != other {
+			return fmt.Errorf("the process that asks has another %s namespace", kind)
+		}
+	}
+	own, err := os.Stat("/proc/self/root/")
+	if err != nil {
+		return err
+	}
+	other, err := os.Stat(fmt.Sprintf("/proc/%d/root/", pid))
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(own, other) {
+		return errors.New("the process that asks has another root folder")
+	}
+	return nil
+}

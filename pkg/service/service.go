@@ -1,0 +1,178 @@
+// Package service is the service that judges for a user's other processes: the end of
+// the line that package peer describes, at which it is known who asks.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/peer"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Bounds of what processes may take of a service.
+const (
+	maxLines  = 256             // processes that are served at a time; those beyond judge for themselves
+	maxLarge  = 4               // questions larger than 64 KiB at a time
+	maxAsking = 5 * time.Second // from the first byte of a question to the last one of its answer
+)
+
+// ErrRunning is the error for a folder that another service listens in.
+var ErrRunning = errors.New("a service of this user is running already")
+
+// An Asker is the process that has put a question.
+type Asker struct{ PID int }
+
+// A Handler answers a question. Goroutines call it.
+type Handler func(ctx context.Context, q *peer.Question, from Asker) peer.Answer
+
+// A Socket is where the processes of a user ask.
+type Socket struct {
+	line *net.UnixListener
+	lock *flock.Lock
+	key  [peer.KeySize]byte
+}
+
+// Listen opens the socket in a folder, see [peer.Folder]. It makes the folder and the
+// key, and takes the place of a socket that nobody listens at, unless it is given one
+// that another process listens at for it, which it closes.
+func Listen(folder string, given *os.File) (*Socket, error) {
+	if !peer.Supported {
+		return nil, fmt.Errorf("a service on a socket: %w on this system", errors.ErrUnsupported)
+	}
+	key, err := verdict.LoadKey(folder)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(folder, peer.SocketName)
+	if len(path) >= maxPath {
+		return nil, fmt.Errorf("%s: a socket's path has at most %d bytes; set XDG_STATE_HOME to a shorter folder", path, maxPath-1)
+	}
+	lock, err := flock.New(filepath.Join(folder, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*Socket, error) {
+		_ = lock.Close()
+		return nil, err
+	}
+	if taken, err := lock.TryLock(); err != nil || !taken {
+		if err == nil {
+			err = ErrRunning
+		}
+		return fail(err)
+	}
+	if given != nil {
+		line, err := listenAt(given, path)
+		if err != nil {
+			return fail(err)
+		}
+		return &Socket{line, lock, key}, nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fail(err)
+	}
+	line, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return fail(err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = line.Close()
+		return fail(err)
+	}
+	return &Socket{line, lock, key}, nil
+}
+
+// listenAt returns the listener of a socket that is listened at under a path.
+func listenAt(f *os.File, path string) (*net.UnixListener, error) {
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	line, ok := l.(*net.UnixListener)
+	if !ok || line.Addr().String() != path {
+		_ = l.Close()
+		return nil, fmt.Errorf("%s is at %s instead of %s", f.Name(), l.Addr(), path)
+	}
+	return line, nil
+}
+
+// Serve answers questions until ctx ends, and then those that it has begun to read.
+func (s *Socket) Serve(ctx context.Context, answer Handler) error {
+	defer s.lock.Close()
+	defer context.AfterFunc(ctx, func() { _ = s.line.Close() })()
+	lines, large := make(chan struct{}, maxLines), make(chan struct{}, maxLarge)
+	var begun sync.WaitGroup
+	defer begun.Wait()
+	for {
+		c, err := s.line.AcceptUnix()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("listen for questions: %w", err)
+		}
+		select {
+		case lines <- struct{}{}:
+		default:
+			_ = c.Close()
+			continue
+		}
+		begun.Go(func() {
+			defer func() { <-lines }()
+			s.one(context.WithoutCancel(ctx), c, large, answer)
+		})
+	}
+}
+
+// one answers one question. Whoever is not this user, or does not see the files that
+// this process sees, is told nothing.
+func (s *Socket) one(ctx context.Context, c *net.UnixConn, large chan struct{}, answer Handler) {
+	defer c.Close()
+	late := time.AfterFunc(maxAsking, func() { _ = c.Close() })
+	defer late.Stop()
+	from, err := asker(c)
+	if err != nil {
+		return
+	}
+	taken := false
+	defer func() {
+		if taken {
+			<-large
+		}
+	}()
+	asked, q, err := peer.ReadQuestion(c, &s.key, func() { large <- struct{}{}; taken = true })
+	if err != nil {
+		return
+	}
+	_, _ = c.Write(asked.Answer(answer(ctx, q, from))) // who does not read it judges for itself
+}
+
+// asker returns who is at the other end of a line.
+func asker(c *net.UnixConn) (from Asker, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return from, err
+	}
+	uid := -1
+	controlled := raw.Control(func(fd uintptr) {
+		if uid, err = peer.UID(int(fd)); err == nil {
+			from.PID, err = peer.PID(int(fd))
+		}
+	})
+	if err := errors.Join(controlled, err); err != nil {
+		return from, err
+	}
+	if uid != os.Geteuid() {
+		return from, errors.New("another user asks")
+	}
+	return from, sameFiles(from.PID)
+}

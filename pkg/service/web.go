@@ -1,0 +1,212 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Bounds of HTTP.
+const (
+	maxClients = 512              // connections
+	maxHeaders = 16 << 10         // bytes
+	maxSilence = 5 * time.Minute  // of a client in the middle of its actions
+	maxUnread  = 30 * time.Second // until a verdict is taken
+)
+
+// WebOptions say how a [Web] judges.
+type WebOptions struct {
+	// Judge judges the actions that a client sends, and hands each verdict on when it
+	// is in the log. An error that wraps ErrNotReady means that nothing was read.
+	Judge   func(ctx context.Context, client string, actions io.Reader, out func(*verdict.Verdict) error) error
+	Status  func() any // what GET /v1/status answers, as JSON
+	Metrics *Metrics
+	Clock   func() time.Time
+}
+
+// ErrNotReady is the error of a service that cannot judge as it was told to.
+var ErrNotReady = errors.New("the service cannot judge")
+
+// A Web is the service for other machines: HTTP over TLS, with tokens. docs/openapi.yaml
+// describes it.
+type Web struct {
+	o     WebOptions
+	creds atomic.Pointer[credentials]
+	end   context.Context // ends when no more actions are to be read
+	stop  func()
+}
+
+type credentials struct {
+	cert   *tls.Certificate
+	tokens Tokens
+}
+
+// NewWeb returns a service that nobody can use before [Web.Load].
+func NewWeb(o WebOptions) *Web {
+	w := &Web{o: o}
+	w.end, w.stop = context.WithCancel(context.Background())
+	return w
+}
+
+// Load reads certificate and tokens. After an error those from before hold.
+func (w *Web) Load(s config.Serve) error {
+	cert, err := loadCertificate(s.TLSCert, s.TLSKey)
+	if err != nil {
+		return err
+	}
+	tokens, err := LoadTokens(s.TokensFile)
+	if err != nil {
+		return err
+	}
+	w.creds.Store(&credentials{cert, tokens})
+	return nil
+}
+
+// Serve answers at a listener until ctx ends, and then what it has read.
+func (w *Web) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler:           w.Handler(),
+		ReadHeaderTimeout: 20 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    maxHeaders,
+		ErrorLog:          log.New(io.Discard, "", 0), // of what strangers send
+		TLSConfig: &tls.Config{
+			MinVersion:     tls.VersionTLS13,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.creds.Load().cert, nil },
+		},
+	}
+	done := make(chan error, 1)
+	defer context.AfterFunc(ctx, func() {
+		w.stop()
+		done <- server.Shutdown(context.WithoutCancel(ctx))
+	})()
+	err := server.ServeTLS(netutil.LimitListener(l, maxClients), "", "")
+	if errors.Is(err, http.ErrServerClosed) {
+		return <-done
+	}
+	return fmt.Errorf("listen at %s: %w", l.Addr(), err)
+}
+
+// Handler returns what answers requests.
+func (w *Web) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "ok\n") })
+	mux.Handle("GET /metrics", w.known(func(rw http.ResponseWriter, r *http.Request, _ string) { w.o.Metrics.ServeHTTP(rw, r) }))
+	mux.Handle("GET /v1/status", w.known(func(rw http.ResponseWriter, _ *http.Request, _ string) { reply(rw, http.StatusOK, w.o.Status()) }))
+	mux.Handle("POST /v1/actions", w.known(w.actions))
+	return mux
+}
+
+// reply answers with JSON.
+func reply(rw http.ResponseWriter, status int, v any) {
+	rw.Header().Set("Content-Type", "application/json")
+	rw.Header().Set("Cache-Control", "no-store")
+	rw.WriteHeader(status)
+	_ = json.NewEncoder(rw).Encode(v) // who does not read it has no answer
+}
+
+// refuse answers with an error, which is not a verdict: nothing may run for it.
+func (w *Web) refuse(rw http.ResponseWriter, status int, why string) {
+	w.o.Metrics.refused(status)
+	reply(rw, status, map[string]string{"error": why})
+}
+
+// known passes on the requests of those who have a token.
+func (w *Web) known(next func(rw http.ResponseWriter, r *http.Request, who string)) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		who, ok := w.creds.Load().tokens.who(r.Header.Get("Authorization"))
+		if !ok {
+			rw.Header().Set("WWW-Authenticate", "Bearer")
+			w.refuse(rw, http.StatusUnauthorized, "no token of this service; send Authorization: Bearer TOKEN")
+			return
+		}
+		next(rw, r, who)
+	})
+}
+
+// actions judges the actions of a request, one verdict a line, each as soon as it is
+// there. An answer that cannot be complete is cut off, which clients see as an error.
+func (w *Web) actions(rw http.ResponseWriter, r *http.Request, who string) {
+	rc := http.NewResponseController(rw)
+	_ = rc.EnableFullDuplex() // HTTP/2 needs nothing for it
+	// The end of the service breaks off reading, for which net/http takes the client to
+	// be gone; what was read is judged all the same.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	defer context.AfterFunc(r.Context(), func() {
+		if w.end.Err() == nil {
+			cancel()
+		}
+	})()
+	defer context.AfterFunc(w.end, func() { _ = rc.SetReadDeadline(w.o.Clock()) })()
+	body := &body{r: r.Body, ended: w.end, wait: func() { _ = rc.SetReadDeadline(w.o.Clock().Add(maxSilence)) }}
+	rw.Header().Set("Content-Type", "application/x-ndjson")
+	rw.Header().Set("Cache-Control", "no-store")
+	out := verdict.NewWriter(writer{rw, rc, w.o.Clock})
+	n := 0
+	err := w.o.Judge(ctx, who, body, func(v *verdict.Verdict) error {
+		n++
+		w.o.Metrics.verdict(v)
+		return out.Write(v)
+	})
+	switch {
+	case errors.Is(err, ErrNotReady) && n == 0:
+		w.refuse(rw, http.StatusInternalServerError, err.Error())
+	case err != nil && n == 0 && ctx.Err() == nil:
+		w.refuse(rw, http.StatusBadRequest, "the actions could not be read: "+err.Error())
+	case err != nil:
+		panic(http.ErrAbortHandler)
+	case n == 0:
+		w.refuse(rw, http.StatusBadRequest, "no action came; send JSON Lines")
+	}
+}
+
+// A body is what a client sends. It ends when the service does.
+type body struct {
+	r     io.Reader
+	ended context.Context
+	wait  func() // allows the client its time
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.wait()
+	if b.ended.Err() != nil { // else the end cuts the wait short
+		return 0, io.EOF
+	}
+	n, err := b.r.Read(p)
+	if err != nil && b.ended.Err() != nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// A writer sends each verdict at once, and gives up on a client that does not read.
+type writer struct {
+	rw    http.ResponseWriter
+	rc    *http.ResponseController
+	clock func() time.Time
+}
+
+func (w writer) Write(p []byte) (int, error) {
+	if err := w.rc.SetWriteDeadline(w.clock().Add(maxUnread)); err != nil {
+		return 0, err
+	}
+	n, err := w.rw.Write(p)
+	if err == nil {
+		err = w.rc.Flush()
+	}
+	return n, err
+}

@@ -1,0 +1,214 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/shieldcli/shield/internal/flock"
+)
+
+// A boltFile is the state file. It is opened for each transaction, so that many
+// processes share it.
+type boltFile struct {
+	path string
+	opts Options
+
+	lock *flock.Lock
+	seen bool // the file has existed
+
+	broken   os.FileInfo // the file that made bbolt panic
+	brokenBy error
+
+	stamps stamps
+}
+
+func newBoltFile(dir string, opts Options) *boltFile {
+	return &boltFile{path: filepath.Join(dir, fileName), opts: opts, stamps: stamps{open: map[string]stampFile{}}}
+}
+
+func (b *boltFile) name() string { return b.path }
+
+func (b *boltFile) close() error {
+	b.stamps.close()
+	if b.lock == nil {
+		return nil
+	}
+	err := b.lock.Close()
+	b.lock = nil
+	return err
+}
+
+// errNoLock means that the lock file cannot be opened, as in a folder that is
+// read-only.
+var errNoLock = errors.New("no lock file")
+
+// acquire waits for the lock that all processes share. bbolt has one of its
+// own, but looks at it only every 50 ms; held under ours it is always free.
+func (b *boltFile) acquire() error {
+	if b.lock == nil {
+		l, err := flock.New(filepath.Join(filepath.Dir(b.path), lockName))
+		if err != nil {
+			return &Error{Kind: ErrUnwritable, Path: b.path, Err: fmt.Errorf("%w: %w", errNoLock, err)}
+		}
+		b.lock = l
+	}
+	if err := b.lock.Lock(context.Background(), b.opts.LockWait); err != nil {
+		return b.notLocked(err)
+	}
+	return nil
+}
+
+// notLocked returns the error for a lock that could not be taken.
+func (b *boltFile) notLocked(err error) error {
+	if errors.As(err, new(*flock.HeldError)) {
+		return &Error{Kind: ErrBusy, Path: b.path, Err: err}
+	}
+	return &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
+}
+
+func (b *boltFile) release() error { return b.lock.Unlock() }
+
+// update opens the file, runs fn and commits. The lock is held.
+func (b *boltFile) update(fn func(view) error) error {
+	return b.with(false, func(db *bolt.DB) error {
+		return db.Update(func(btx *bolt.Tx) error { return b.run(btx, fn) })
+	})
+}
+
+// look opens the file for reading alone and runs fn. bbolt's own lock keeps
+// those away who write.
+func (b *boltFile) look(fn func(view) error) error {
+	return b.with(true, func(db *bolt.DB) error {
+		return db.View(func(btx *bolt.Tx) error { return b.run(btx, fn) })
+	})
+}
+
+func (b *boltFile) run(btx *bolt.Tx, fn func(view) error) error {
+	for _, at := range [...]place{limitsPlace, cachePlace} {
+		if btx.Bucket([]byte(at.shelf)) == nil {
+			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("no limits in it")}
+		}
+	}
+	return fn(boltView{btx, b})
+}
+
+// with runs do on the opened file.
+func (b *boltFile) with(readOnly bool, do func(*bolt.DB) error) (err error) {
+	if err := b.ensure(); err != nil {
+		return err
+	}
+	var file *os.File
+	defer func() {
+		// bbolt panics on pages that make no sense, and leaves the file mapped
+		// and locked. What was mapped stays so, hence the same file is not
+		// tried again.
+		if recover() != nil {
+			err = &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("its pages are inconsistent")}
+			b.broken, _ = file.Stat()
+			b.brokenBy = err
+			if ferr := flock.Free(file); ferr != nil {
+				err = errors.Join(err, ferr)
+			}
+			file.Close()
+		}
+	}()
+	db, err := b.open(readOnly, &file)
+	if err != nil {
+		return err
+	}
+	err = do(db)
+	if errors.Is(err, errUnchanged) {
+		err = nil
+	}
+	if cerr := db.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil && !errors.As(err, new(*Error)) {
+		err = &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
+	}
+	return err
+}
+
+func (b *boltFile) now() instant {
+	at := instant{wall: b.opts.Clock()}
+	if b.opts.Uptime != nil {
+		at.boot, at.up, at.known = b.opts.Uptime()
+	}
+	return at
+}
+
+// A boltView is one transaction of the state file: a shelf is a bucket, a group
+// one inside.
+type boltView struct {
+	*bolt.Tx
+	of *boltFile
+}
+
+func (v boltView) now() instant { return v.of.now() }
+
+// bucket returns the bucket of a place, or nil if there is none.
+func (v boltView) bucket(at place) *bolt.Bucket {
+	b := v.Bucket([]byte(at.shelf))
+	if b == nil || at.group == "" {
+		return b
+	}
+	return b.Bucket([]byte(at.group))
+}
+
+func (v boltView) get(at place, key []byte) []byte {
+	if b := v.bucket(at); b != nil {
+		return b.Get(key)
+	}
+	return nil
+}
+
+func (v boltView) each(at place, fn func(key, value []byte) error) error {
+	if b := v.bucket(at); b != nil {
+		return b.ForEach(fn)
+	}
+	return nil
+}
+
+func (v boltView) groups(shelf string, key []byte, fn func(name, value []byte) error) error {
+	b := v.Bucket([]byte(shelf))
+	if b == nil {
+		return nil
+	}
+	return b.ForEachBucket(func(name []byte) error { return fn(name, b.Bucket(name).Get(key)) })
+}
+
+func (v boltView) put(at place, key, value []byte) error {
+	b, err := v.CreateBucketIfNotExists([]byte(at.shelf))
+	if err == nil && at.group != "" {
+		b, err = b.CreateBucketIfNotExists([]byte(at.group))
+	}
+	switch {
+	case err != nil:
+		return err
+	case value == nil:
+		return b.Delete(key)
+	}
+	return b.Put(key, value)
+}
+
+func (v boltView) drop(at place) error {
+	switch b := v.Bucket([]byte(at.shelf)); {
+	case v.bucket(at) == nil:
+		return nil
+	case at.group == "":
+		if err := v.DeleteBucket([]byte(at.shelf)); err != nil {
+			return err
+		}
+		_, err := v.CreateBucket([]byte(at.shelf))
+		return err
+	default:
+		return b.DeleteBucket([]byte(at.group))
+	}
+}
+
+func (v boltView) restamp(shelf string) error { return v.of.restamp(shelf) }

@@ -1,0 +1,95 @@
+package state
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// An epoch says how far a shared store is: which one it is, and how many
+// transactions it has seen. Each machine keeps the last that it saw, and so
+// notices that the store was emptied, exchanged, or set back to a backup.
+type epoch struct {
+	store [16]byte // drawn when the store was first used
+	count uint64
+}
+
+const epochSize = 16 + 8
+
+// epochLeap is more transactions than any machine can be ahead of another, so
+// that one repair is enough for all.
+const epochLeap = 1 << 32
+
+func newEpoch() (e epoch) {
+	_, _ = rand.Read(e.store[:]) // never fails
+	return e
+}
+
+func (e epoch) encode() []byte {
+	return order.AppendUint64(append(make([]byte, 0, epochSize), e.store[:]...), e.count)
+}
+
+func decodeEpoch(b []byte) (e epoch, err error) {
+	if len(b) < epochSize {
+		return e, errors.New("no epoch in it")
+	}
+	copy(e.store[:], b)
+	e.count = order.Uint64(b[16:])
+	return e, nil
+}
+
+// follows returns an error unless a store at e can be the one that was last seen
+// at old.
+func (e epoch) follows(old epoch) error {
+	switch {
+	case e.store != old.store:
+		return errors.New("it is another store than before: it was emptied and used again, or exchanged")
+	case e.count < old.count:
+		return fmt.Errorf("it was set back by %d transactions", old.count-e.count)
+	}
+	return nil
+}
+
+// A mirror is the file in which a machine keeps the last epoch that it saw.
+type mirror struct{ path string }
+
+// read returns the epoch that was seen last; false if none ever was.
+func (m mirror) read() (e epoch, seen bool, err error) {
+	f, err := os.OpenFile(m.path, os.O_RDONLY|noFollow, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return e, false, nil
+	}
+	if err != nil {
+		return e, false, &Error{Kind: ErrUnwritable, Path: m.path, Err: err}
+	}
+	defer f.Close()
+	var b [epochSize]byte
+	if _, err := f.ReadAt(b[:], 0); err != nil {
+		return e, false, &Error{Kind: ErrCorrupt, Path: m.path, Err: err}
+	}
+	e, err = decodeEpoch(b[:])
+	return e, true, err
+}
+
+// write keeps an epoch. The first is synced, so that a crash leaves no empty file.
+func (m mirror) write(e epoch, first bool) error {
+	f, err := os.OpenFile(m.path, os.O_WRONLY|os.O_CREATE|noFollow, 0o600)
+	if err == nil {
+		_, err = f.WriteAt(e.encode(), 0)
+		if first && err == nil {
+			err = f.Sync()
+		}
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}
+	if err == nil && first {
+		err = syncFolder(filepath.Dir(m.path))
+	}
+	if err != nil {
+		return &Error{Kind: ErrUnwritable, Path: m.path, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A queue runs transactions on a medium. Those that are ready together are
+// committed together.
+type queue struct {
+	medium medium
+	loc    *time.Location // whose midnight refills the daily budget
+
+	mu      sync.Mutex
+	waiting []*request
+	busy    bool // a goroutine works through what waits
+}
+
+// A request is a transaction that waits for its turn.
+type request struct {
+	fn    func(*tx) error
+	looks bool // fn writes nothing
+	done  chan error
+	taken atomic.Bool // set by whoever is first: the one that runs it or the one that gives up waiting
+}
+
+func (r *request) writes() bool { return !r.looks }
+
+// A tx is one view of the medium inside a transaction.
+type tx struct {
+	view
+	instant
+	rec *record
+
+	changed bool // something is to be written; reading and refusing are not worth a sync
+}
+
+// errUnchanged ends a transaction that wrote nothing.
+var errUnchanged = errors.New("nothing to write")
+
+// change is [queue.read] for a fn that writes, unless it returns an error.
+func (q *queue) change(ctx context.Context, fn func(*tx) error) error {
+	return q.read(ctx, func(t *tx) error {
+		if err := fn(t); err != nil {
+			return err
+		}
+		t.changed = true
+		return nil
+	})
+}
+
+// read runs fn in a transaction and returns when that is kept. If ctx ends
+// before fn has begun, fn never runs. fn may run more than once, and the last
+// time counts. It must leave the transaction as it was when it returns an error,
+// since it shares it with others.
+func (q *queue) read(ctx context.Context, fn func(*tx) error) error {
+	return q.run(ctx, &request{fn: fn, done: make(chan error, 1)})
+}
+
+// look is [queue.read] for a fn that never writes. It works on a medium that
+// cannot be written to.
+func (q *queue) look(ctx context.Context, fn func(*tx) error) error {
+	return q.run(ctx, &request{fn: fn, looks: true, done: make(chan error, 1)})
+}
+
+func (q *queue) run(ctx context.Context, r *request) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("wait for the state file: %w", err)
+	}
+	q.mu.Lock()
+	q.waiting = append(q.waiting, r)
+	if !q.busy {
+		q.busy = true
+		go q.work()
+	}
+	q.mu.Unlock()
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+		if r.taken.CompareAndSwap(false, true) {
+			return fmt.Errorf("wait for the state file %s: %w", q.medium.name(), ctx.Err())
+		}
+		return <-r.done
+	}
+}
+
+// close frees the medium, unless the process is ending with a transaction under
+// way: the kernel cleans up then.
+func (q *queue) close() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.busy {
+		return nil
+	}
+	return q.medium.close()
+}
+
+// work commits what waits, all of it at once, until nothing waits any more.
+func (q *queue) work() {
+	debug.SetPanicOnFault(true) // a state file cut short under its mapping must not kill the process
+	for {
+		err := q.medium.acquire()
+		q.mu.Lock()
+		batch := q.waiting
+		q.waiting = nil
+		q.mu.Unlock()
+		errs := make([]error, len(batch))
+		switch {
+		case err == nil:
+			err = q.commit(batch, errs, true)
+			if uerr := q.medium.release(); err == nil {
+				err = uerr
+			}
+		case errors.Is(err, errNoLock) && !slices.ContainsFunc(batch, (*request).writes):
+			err = q.commit(batch, errs, false)
+		}
+		for i, r := range batch {
+			if err != nil {
+				errs[i] = err
+			}
+			r.done <- errs[i]
+		}
+		q.mu.Lock()
+		if len(q.waiting) == 0 {
+			q.busy = false
+			q.mu.Unlock()
+			return
+		}
+		q.mu.Unlock()
+	}
+}
+
+// commit runs the requests in one transaction. Its own error is the error of
+// each request.
+func (q *queue) commit(batch []*request, errs []error, writes bool) error {
+	begun := make([]bool, len(batch))
+	do := q.medium.update
+	if !writes {
+		do = q.medium.look
+	}
+	return do(func(v view) error {
+		t, err := q.begin(v)
+		if err != nil {
+			return err
+		}
+		for i, r := range batch {
+			if begun[i] || r.taken.CompareAndSwap(false, true) {
+				begun[i] = true
+				errs[i] = r.fn(t)
+			}
+		}
+		if !t.changed || !writes {
+			return errUnchanged
+		}
+		return t.put(limitsPlace, recordKey, t.rec.encode())
+	})
+}
+
+// begin reads the record and brings it up to now.
+func (q *queue) begin(v view) (*tx, error) {
+	t := &tx{view: v, instant: v.now()}
+	rec, err := decodeRecord(v.get(limitsPlace, recordKey))
+	if err != nil {
+		return nil, &Error{Kind: ErrCorrupt, Path: q.medium.name(), Err: err}
+	}
+	t.rec = rec
+	restarted := rec.advance(t.instant)
+	t.changed = rec.refill(t.wall, q.loc) || restarted
+	return t, nil
+}

@@ -1,0 +1,242 @@
+package state
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// A Remote is a Redis or Valkey server that machines share. Its clock counts for
+// what they share; its operator can neither read nor make up what it keeps.
+type Remote struct {
+	URL      string         // redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or unix://[USER@]PATH[?db=N]; never a password
+	Password string         // "" for none
+	Key      [KeySize]byte  // the same on all machines that share; another key shares nothing
+	CAs      *x509.CertPool // whose certificates to trust; nil means the system's
+}
+
+// Bounds on a shared store.
+const (
+	remoteStep  = time.Second     // for one answer, or a connection
+	remoteWait  = 3 * time.Second // for a transaction
+	remoteRest  = time.Second     // how long it is not asked after it has not answered
+	remoteTries = 200             // of a transaction that others get in the way of
+	remotePause = 5 * time.Millisecond
+)
+
+//go:embed commit.lua
+var commitSource string
+
+var commitScript = redis.NewScript(commitSource)
+
+// A remote is the medium on a [Remote].
+type remote struct {
+	address string // for messages
+	client  *redis.Client
+	seals   sealer
+	mirror  mirror
+	clock   func() time.Time
+
+	mu     sync.Mutex
+	silent time.Time // when it did not answer last
+	why    error
+}
+
+func newRemote(dir string, r *Remote, clock func() time.Time) (*remote, error) {
+	opts, err := r.options()
+	if err != nil {
+		return nil, err
+	}
+	silence()
+	seals := newSealer(r.Key)
+	return &remote{
+		address: r.URL, client: redis.NewClient(opts), seals: seals, clock: clock,
+		mirror: mirror{filepath.Join(dir, "store-"+seals.tenant()+".epoch")},
+	}, nil
+}
+
+// silence keeps the client from writing to standard error what is said in errors.
+var silence = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// options returns how to reach the server. What the client does by itself is
+// switched off: a transaction that is sent again might count twice.
+func (r *Remote) options() (*redis.Options, error) {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, errors.New("store: not a URL") // its text may hold a password
+	}
+	if _, has := u.User.Password(); has {
+		return nil, errors.New("store: the URL must not hold a password; use store_password_env or store_password_file")
+	}
+	for name := range u.Query() {
+		if u.Scheme != "unix" || name != "db" {
+			return nil, fmt.Errorf("store: %.40q cannot be set in the URL", name)
+		}
+	}
+	opts, err := redis.ParseURL(r.URL)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	if opts.TLSConfig != nil {
+		opts.TLSConfig.MinVersion, opts.TLSConfig.RootCAs = tls.VersionTLS12, r.CAs
+	}
+	opts.Password = r.Password
+	opts.Protocol, opts.DisableIdentity = 2, true
+	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	opts.MaxRetries, opts.DialerRetries = -1, 1
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = remoteStep, remoteStep, remoteStep, remoteStep
+	opts.ContextTimeoutEnabled = true
+	opts.PoolSize = 4 // transactions take turns; stamps are read beside them
+	return opts, nil
+}
+
+func (r *remote) name() string   { return r.address }
+func (r *remote) acquire() error { return nil } // others are noticed, not held off
+func (r *remote) release() error { return nil }
+func (r *remote) close() error   { return r.client.Close() }
+
+func (r *remote) update(fn func(view) error) error { return r.transact(fn, true) }
+func (r *remote) look(fn func(view) error) error   { return r.transact(fn, false) }
+
+// transact runs fn until it has seen nothing that another changed meanwhile.
+func (r *remote) transact(fn func(view) error, writes bool) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // the client allocates what an answer says it is long
+			err = r.fault(fmt.Errorf("its answer makes no sense: %v", p))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), remoteWait)
+	defer cancel()
+	for try := range remoteTries {
+		done, err := r.attempt(ctx, fn, writes)
+		if done || err != nil {
+			return err
+		}
+		pause := min(50*time.Microsecond<<min(try, 16), remotePause)
+		select {
+		case <-ctx.Done():
+		case <-time.After(rand.N(pause)):
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return &Error{Kind: ErrAway, Path: r.address, Err: errors.New("too many others write to it at once")}
+}
+
+// attempt is one try of transact; done is false if another came in between. The
+// mirror is read first, so that it cannot be ahead of a store that goes on.
+func (r *remote) attempt(ctx context.Context, fn func(view) error, writes bool) (done bool, err error) {
+	if err := r.resting(); err != nil {
+		return false, err
+	}
+	old, seen, err := r.mirror.read()
+	if err != nil {
+		return false, err
+	}
+	v := &remoteView{of: r, ctx: ctx, seen: map[place]*remoteHash{}}
+	if err := v.begin(old, seen); err != nil {
+		return false, err
+	}
+	ferr := fn(v)
+	if v.err != nil { // what fn returned came from values that could not be read
+		return false, v.err
+	}
+	switch {
+	case ferr != nil && !errors.Is(ferr, errUnchanged):
+		return false, ferr
+	case ferr != nil || !writes:
+		if v.fetched {
+			if done, err := v.unmoved(); !done || err != nil {
+				return false, err
+			}
+		}
+		if v.epoch != old && v.raw != "" {
+			_ = r.mirror.write(v.epoch, !seen) // in a folder that is read-only, too
+		}
+		return true, nil
+	}
+	v.epoch.count++
+	if done, err := v.commit(); !done || err != nil {
+		return false, err
+	}
+	return true, r.mirror.write(v.epoch, !seen)
+}
+
+// A Shared says what is known of a store that machines share.
+type Shared struct {
+	Name    string // of what is kept under the key: machines that share have the same
+	Forgets bool   // a server that is restarted has lost what was written
+}
+
+// Shared asks the store that machines share about itself, and returns nil if there
+// is none. Any error of a transaction is one here.
+func (s *Store) Shared(ctx context.Context) (*Shared, error) {
+	r, ok := s.values.medium.(*remote)
+	if !ok {
+		return nil, nil
+	}
+	if err := s.values.look(ctx, func(*tx) error { return nil }); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, remoteStep)
+	defer cancel()
+	info := r.client.Info(ctx, "persistence").Val() // some operators do not allow to ask
+	return &Shared{Name: r.seals.tenant(), Forgets: strings.Contains(info, "aof_enabled:0")}, nil
+}
+
+func (r *remote) stamp(shelf string) (stamp Stamp, ok bool) {
+	if r.resting() != nil {
+		return stamp, false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), remoteStep)
+	defer cancel()
+	v := &remoteView{of: r, ctx: ctx, seen: map[place]*remoteHash{}}
+	return stamp, copy(stamp[:], v.get(stampsPlace, []byte(shelf))) == len(stamp)
+}
+
+// resting returns why the store did not answer, if that was a moment ago: dozens
+// of actions must not wait for it one after the other.
+func (r *remote) resting() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if since := r.clock().Sub(r.silent); r.why != nil && since >= 0 && since < remoteRest {
+		return r.why
+	}
+	return nil
+}
+
+// fault returns the error for a command that failed, and rests if the store did
+// not answer.
+func (r *remote) fault(err error) error {
+	kind := ErrAway
+	if answer := redis.Error(nil); errors.As(err, &answer) {
+		kind = ErrRefused
+		if text := answer.Error(); strings.HasPrefix(text, "LOADING") || strings.HasPrefix(text, "BUSY") || strings.HasPrefix(text, "CLUSTERDOWN") {
+			kind = ErrAway
+		}
+	}
+	err = &Error{Kind: kind, Path: r.address, Err: err}
+	if kind == ErrAway {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.silent, r.why = r.clock(), err
+	}
+	return err
+}

@@ -1,0 +1,356 @@
+//go:build unix
+
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shieldcli/shield/internal/redistest"
+)
+
+var fleetKey = [KeySize]byte{1, 2, 3}
+
+// shared opens the store of a machine, whose folder is dir, on a server.
+func shared(t testing.TB, server *redistest.Server, dir string, w *world) *Store {
+	t.Helper()
+	o := w.options(true)
+	o.Remote = &Remote{URL: server.URL, Key: fleetKey}
+	return openStore(t, dir, o)
+}
+
+func TestRemoteLimits(t *testing.T) {
+	server := redistest.Start(t)
+	w := newWorld()
+	one, two := shared(t, server, t.TempDir(), w), shared(t, server, t.TempDir(), w)
+	for i := range 4 {
+		s := []*Store{one, two}[i%2]
+		if used, err := s.Charge(t.Context(), 4); used != i+1 || err != nil {
+			t.Errorf("charge %d: used %d, %v", i, used, err)
+		}
+	}
+	if _, err := one.Admit(t.Context(), 10, 4); !errors.Is(err, ErrBudgetExhausted) {
+		t.Errorf("budget: %v", err)
+	}
+	w.pass(48 * time.Hour) // the store's clock counts, not that of a machine
+	if _, err := two.Charge(t.Context(), 4); !errors.Is(err, ErrBudgetExhausted) {
+		t.Errorf("budget after the machine's clock was set: %v", err)
+	}
+	for i := range 3 {
+		if err := one.TakeApproval(t.Context(), 3); err != nil {
+			t.Errorf("approval %d: %v", i, err)
+		}
+	}
+	if err := two.TakeApproval(t.Context(), 3); !errors.Is(err, ErrApprovalLimit) {
+		t.Errorf("approvals: %v", err)
+	}
+	if err := two.TakeRate(t.Context(), 1); err != nil {
+		t.Errorf("rate: %v", err)
+	}
+	if err := one.TakeRate(t.Context(), 1); !errors.Is(err, ErrRateExceeded) {
+		t.Errorf("rate: %v", err)
+	}
+	st, err := two.Status(t.Context(), Limits{PerDay: 10, PerHour: 3})
+	if err != nil || st.Used != 4 || st.ApprovalsLeft != 0 {
+		t.Errorf("status %+v, %v", st, err)
+	}
+}
+
+// The head of the log is of one machine.
+func TestRemoteHeadStays(t *testing.T) {
+	server := redistest.Start(t)
+	one, two := shared(t, server, t.TempDir(), newWorld()), shared(t, server, t.TempDir(), newWorld())
+	err := one.AdvanceHead(t.Context(), func(uint64, string) (uint64, string, error) { return 7, "abc", nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seq, _, err := two.Head(t.Context()); seq != 0 || err != nil {
+		t.Errorf("the other machine has %d, %v", seq, err)
+	}
+	server.Kill()
+	if seq, hash, err := one.Head(t.Context()); seq != 7 || hash != "abc" || err != nil {
+		t.Errorf("without the store: %d %s, %v", seq, hash, err)
+	}
+}
+
+func TestRemoteCache(t *testing.T) {
+	server := redistest.Start(t)
+	w := newWorld()
+	one, two := shared(t, server, t.TempDir(), w), shared(t, server, t.TempDir(), w)
+	ctx := t.Context()
+	put := func(s *Store, binding, value string, d time.Duration) {
+		t.Helper()
+		if err := s.Put(ctx, binding, []byte(value), w.wall.Add(d)); err != nil {
+			t.Error(err)
+		}
+	}
+	put(one, "a", "secret value", time.Minute)
+	put(one, "b", "", time.Minute)
+	put(one, "gone", "x", 50*time.Millisecond)
+	if got, ok, err := two.Get(ctx, "a"); string(got) != "secret value" || !ok || err != nil {
+		t.Errorf("got %q %v %v", got, ok, err)
+	}
+	if got, ok, err := two.Get(ctx, "b"); len(got) != 0 || !ok || err != nil {
+		t.Errorf("an empty value: %q %v %v", got, ok, err)
+	}
+	if _, ok, err := two.Get(ctx, "c"); ok || err != nil {
+		t.Errorf("a value that nobody put: %v %v", ok, err)
+	}
+	for stop := time.Now().Add(5 * time.Second); ; { // on the store's clock
+		if _, ok, err := two.Get(ctx, "gone"); !ok && err == nil {
+			break
+		} else if err != nil || time.Now().After(stop) {
+			t.Fatalf("a value does not expire: %v", err)
+		}
+	}
+	list, err := two.Entries(ctx)
+	if err != nil || len(list) != 2 {
+		t.Errorf("entries %v, %v", list, err)
+	}
+	if err := two.Drop(ctx, []string{list[0].Key[:8]}); err != nil {
+		t.Error(err)
+	}
+	if list, err := one.Entries(ctx); err != nil || len(list) != 1 {
+		t.Errorf("after dropping: %v, %v", list, err)
+	}
+	if err := one.Forget(ctx); err != nil {
+		t.Error(err)
+	}
+	st, err := two.Status(ctx, Limits{})
+	if list, lerr := two.Entries(ctx); lerr != nil || len(list) != 0 || err != nil || st.Cached != 0 {
+		t.Errorf("after forgetting: %v, %d, %v, %v", list, st.Cached, lerr, err)
+	}
+}
+
+// What counts once counts once, however many machines ask at the same time.
+func TestRemoteTakeOnce(t *testing.T) {
+	server := redistest.Start(t)
+	ctx := t.Context()
+	for range 20 {
+		w := newWorld()
+		first := shared(t, server, t.TempDir(), w)
+		if err := first.Put(ctx, "once", []byte("yes"), w.wall.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		got := make([]bool, 6)
+		for i := range got {
+			s := shared(t, server, t.TempDir(), w)
+			wg.Go(func() {
+				var err error
+				if _, got[i], err = s.Take(ctx, "once"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := strings.Count(fmt.Sprint(got), "true"); n != 1 {
+			t.Fatalf("taken %d times", n)
+		}
+	}
+}
+
+func TestRemoteShelf(t *testing.T) {
+	server := redistest.Start(t)
+	one, two := shared(t, server, t.TempDir(), newWorld()), shared(t, server, t.TempDir(), newWorld())
+	ctx := t.Context()
+	g, h := []byte("group one"), []byte("group two")
+	err := one.Shelf(ctx, "s", func(sh *Shelf) error {
+		return errors.Join(sh.Put(g, []byte("record"), []byte("1")), sh.Put(g, []byte("b"), []byte("2")),
+			sh.Put(h, []byte("a"), []byte("3")), sh.Put(h, []byte("b"), nil))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(s *Store) (out []string) {
+		t.Helper()
+		err := s.LookShelf(ctx, "s", func(sh *Shelf) error {
+			out = nil
+			return sh.Groups([]byte("record"), func(name, value []byte) error {
+				out = append(out, fmt.Sprintf("%s %q", name, value))
+				return sh.Each(name, func(key, value []byte) error {
+					out = append(out, string(key)+"="+string(value))
+					return nil
+				})
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return out
+	}
+	want := []string{`group one "1"`, "b=2", "record=1", `group two ""`, "a=3"}
+	if diff := cmp.Diff(want, read(two)); diff != "" {
+		t.Error(diff)
+	}
+	was, ok := two.Stamp("s")
+	if now, same := one.Stamp("s"); !ok || !same || now != was {
+		t.Error("machines see different stamps")
+	}
+	err = two.Shelf(ctx, "s", func(sh *Shelf) error {
+		if err := sh.Drop(g); err != nil {
+			return err
+		}
+		if sh.Get(g, []byte("b")) != nil {
+			t.Error("a dropped value is there in the same transaction")
+		}
+		return sh.Put(g, []byte("c"), []byte("4"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := one.Stamp("s"); now == was {
+		t.Error("a change has left the stamp as it was")
+	}
+	if diff := cmp.Diff([]string{`group one ""`, "c=4", `group two ""`, "a=3"}, read(one)); diff != "" {
+		t.Error(diff)
+	}
+	if err := one.Shelf(ctx, "s", func(sh *Shelf) error { return errors.Join(sh.Drop(g), sh.Drop(h)) }); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(two); len(got) != 0 {
+		t.Errorf("after all was dropped: %q", got)
+	}
+}
+
+// The server learns neither values nor names.
+func TestRemoteKeepsSecrets(t *testing.T) {
+	server := redistest.Start(t)
+	w := newWorld()
+	s := shared(t, server, t.TempDir(), w)
+	ctx := t.Context()
+	err := errors.Join(
+		s.Put(ctx, "plain binding", []byte("plain value"), w.wall.Add(time.Hour)),
+		s.Shelf(ctx, "plain shelf", func(sh *Shelf) error {
+			return sh.Put([]byte("plain group"), []byte("plain key"), []byte("plain value"))
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := server.Client.Keys(ctx, "*").Val()
+	if len(keys) < 4 {
+		t.Fatalf("keys %q", keys)
+	}
+	for _, key := range keys {
+		for field, value := range server.Client.HGetAll(ctx, key).Val() {
+			if strings.Contains(key+field+value, "plain") || strings.Contains(value, `"used"`) {
+				t.Errorf("%s %q holds %q", key, field, value)
+			}
+		}
+	}
+	other := newWorld().options(true)
+	other.Remote = &Remote{URL: server.URL, Key: [KeySize]byte{9}}
+	if st, err := openStore(t, t.TempDir(), other).Status(ctx, Limits{}); err != nil || st.Cached != 0 {
+		t.Errorf("another key sees %+v, %v", st, err)
+	}
+}
+
+func TestRemoteURL(t *testing.T) {
+	for url, good := range map[string]bool{
+		"redis://h:1/2": true, "rediss://h": true, "unix:///run/s?db=1": true, "redis://user@h": true,
+		"redis://:hunter2@h": false, "redis://u:hunter2@h": false, "http://h": false, "redis://h?max_retries=9&x=hunter2": false,
+		"redis://hunter2\x7f": false, "": false,
+	} {
+		o := newWorld().options(true)
+		o.Remote = &Remote{URL: url, Key: fleetKey}
+		s, err := Open(t.TempDir(), o)
+		if good != (err == nil) || err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", url, err)
+		}
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// Eight processes on as many machines share a budget, exactly.
+func TestRemoteProcesses(t *testing.T) {
+	server := redistest.Start(t)
+	var outs [8]bytes.Buffer
+	var cmds []*exec.Cmd
+	for i := range outs {
+		cmds = append(cmds, start(t, t.TempDir()+"\n"+server.URL, &outs[i]))
+	}
+	charged, refused := 0, 0
+	for i, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		charged += strings.Count(outs[i].String(), "charged")
+		refused += strings.Count(outs[i].String(), "refused")
+	}
+	if charged != budget || refused != len(outs)*tries-budget {
+		t.Errorf("%d charged, %d refused", charged, refused)
+	}
+}
+
+// Whatever is killed, clients or the server, no charge is granted twice or
+// forgotten. SHIELD_KILLS is how many rounds each of the eight clients has.
+func TestRemoteKills(t *testing.T) {
+	server := redistest.Start(t)
+	rounds := 4
+	if text := os.Getenv("SHIELD_KILLS"); text != "" {
+		if _, err := fmt.Sscan(text, &rounds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	var said, unknown int
+	var wg sync.WaitGroup
+	for range 8 {
+		dir := t.TempDir()
+		wg.Go(func() {
+			for range rounds {
+				var out bytes.Buffer
+				cmd := start(t, dir+"\n"+server.URL, &out)
+				time.Sleep(rand.N(250 * time.Millisecond)) // where the kill falls is chance; no result depends on it
+				cmd.Process.Kill()
+				cmd.Wait()
+				mu.Lock()
+				said += strings.Count(out.String(), "charged")
+				unknown += strings.Count(out.String(), "unknown") + 1 // what it did when it died
+				mu.Unlock()
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { wg.Wait(); close(ended) }()
+	pause := 200 * time.Millisecond
+	for over := false; !over; {
+		select {
+		case <-ended:
+			over = true
+		case <-time.After(pause):
+			server.Restart() // a kill, and on from what is on the disk
+			pause = time.Second + rand.N(2*time.Second)
+		}
+	}
+	s := shared(t, server, t.TempDir(), newWorld())
+	st, err := s.Status(t.Context(), Limits{PerDay: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Used < said || st.Used > min(said+unknown, budget) {
+		t.Errorf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
+	}
+	t.Logf("%d charged, %d said so, of %d it is not known", st.Used, said, unknown)
+}
+
+func BenchmarkRemoteAdmit(b *testing.B) {
+	s := shared(b, redistest.Start(b, "--appendfsync", "everysec"), b.TempDir(), newWorld())
+	for b.Loop() {
+		if _, err := s.Admit(b.Context(), 100_000_000, 1<<29); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

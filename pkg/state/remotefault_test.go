@@ -1,0 +1,244 @@
+//go:build unix
+
+package state
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/internal/redistest"
+)
+
+// limitsOf returns hash and field of the record.
+func limitsOf() (hash, field string) {
+	seals := newSealer(fleetKey)
+	return seals.hash(limitsPlace), seals.field(limitsPlace, recordKey)
+}
+
+// Emptying the store, or setting it back, gives nobody anything.
+func TestRemoteReset(t *testing.T) {
+	hash, field := limitsOf()
+	for name, reset := range map[string]func(t *testing.T, server *redistest.Server, before string){
+		"emptied": func(t *testing.T, server *redistest.Server, _ string) { server.Client.FlushAll(t.Context()) },
+		"set back": func(t *testing.T, server *redistest.Server, was string) {
+			server.Client.HSet(t.Context(), hash, field, was)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			ctx, w := t.Context(), newWorld()
+			dirs := []string{t.TempDir(), t.TempDir()}
+			one, two := shared(t, server, dirs[0], w), shared(t, server, dirs[1], w)
+			if _, err := one.Charge(ctx, 9); err != nil {
+				t.Fatal(err)
+			}
+			was := server.Client.HGet(ctx, hash, field).Val()
+			for _, s := range []*Store{one, two} {
+				if _, err := s.Charge(ctx, 9); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := one.Put(ctx, "approved", []byte("yes"), w.wall.Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			reset(t, server, was)
+			for _, s := range []*Store{one, two, shared(t, server, dirs[0], w)} {
+				_, err := s.Charge(ctx, 9)
+				_, serr := s.Status(ctx, Limits{})
+				_, ok, gerr := s.Get(ctx, "approved")
+				if !errors.Is(err, ErrReset) || !errors.Is(serr, ErrReset) || !errors.Is(gerr, ErrReset) || ok {
+					t.Errorf("charge: %v; status: %v; get: %v", err, serr, gerr)
+				}
+				if err != nil && !strings.Contains(err.Error(), RepairCommand) {
+					t.Errorf("no way out in %q", err)
+				}
+			}
+			opts := w.options(true)
+			opts.Remote = &Remote{URL: server.URL, Key: fleetKey}
+			if done, err := Repair(ctx, dirs[1], opts, 0, ""); !done || err != nil {
+				t.Fatalf("repair: %v %v", done, err)
+			}
+			if done, err := Repair(ctx, dirs[1], opts, 0, ""); done || err != nil {
+				t.Errorf("repair of what is whole: %v %v", done, err)
+			}
+			for _, s := range []*Store{one, two} { // one repair is enough
+				_, err := s.Charge(ctx, 1000)
+				_, ok, gerr := s.Get(ctx, "approved")
+				if !errors.Is(err, ErrBudgetExhausted) || ok || gerr != nil {
+					t.Errorf("after the repair: %v, %v %v", err, ok, gerr)
+				}
+				if err := s.TakeRate(ctx, 10); !errors.Is(err, ErrRateExceeded) {
+					t.Errorf("rate after the repair: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// A store that a new machine has begun again is noticed by the others, which take
+// it as it is when they are told to.
+func TestRemoteBegunAgain(t *testing.T) {
+	server := redistest.Start(t)
+	ctx, w := t.Context(), newWorld()
+	dir := t.TempDir()
+	old := shared(t, server, dir, w)
+	if _, err := old.Charge(ctx, 9); err != nil {
+		t.Fatal(err)
+	}
+	server.Client.FlushAll(ctx)
+	fresh := shared(t, server, t.TempDir(), w)
+	if _, err := fresh.Charge(ctx, 9); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Charge(ctx, 9); !errors.Is(err, ErrReset) {
+		t.Fatalf("error %v", err)
+	}
+	opts := w.options(true)
+	opts.Remote = &Remote{URL: server.URL, Key: fleetKey}
+	if done, err := Repair(ctx, dir, opts, 0, ""); !done || err != nil {
+		t.Fatal(done, err)
+	}
+	for i, s := range []*Store{old, fresh} {
+		if used, err := s.Charge(ctx, 9); used != 2+i || err != nil {
+			t.Errorf("used %d, %v", used, err)
+		}
+	}
+}
+
+// The server's operator cannot change what is kept, nor move it.
+func TestRemoteForged(t *testing.T) {
+	hash, field := limitsOf()
+	seals := newSealer(fleetKey)
+	cache := seals.hash(cachePlace)
+	for name, forge := range map[string]func(t *testing.T, c *redistest.Server){
+		"a made-up record": func(t *testing.T, c *redistest.Server) { c.Client.HSet(t.Context(), hash, field, "0000") },
+		"a changed bit": func(t *testing.T, c *redistest.Server) {
+			b := []byte(c.Client.HGet(t.Context(), hash, field).Val())
+			b[len(b)/2] ^= 1
+			c.Client.HSet(t.Context(), hash, field, b)
+		},
+		"a value in another's place": func(t *testing.T, c *redistest.Server) {
+			all := c.Client.HGetAll(t.Context(), cache).Val()
+			for field := range all {
+				for other, value := range all {
+					if other != field {
+						c.Client.HSet(t.Context(), cache, field, value)
+					}
+				}
+			}
+		},
+		"another type": func(t *testing.T, c *redistest.Server) {
+			c.Client.Del(t.Context(), cache)
+			c.Client.Set(t.Context(), cache, "x", 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			ctx, w := t.Context(), newWorld()
+			s := shared(t, server, t.TempDir(), w)
+			for _, binding := range []string{"a", "b"} {
+				if err := s.Put(ctx, binding, []byte(binding), w.wall.Add(time.Hour)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			forge(t, server)
+			got, ok, err := s.Take(ctx, "a")
+			if ok || got != nil || !errors.Is(err, ErrForeign) && !errors.Is(err, ErrRefused) {
+				t.Errorf("got %q %v %v", got, ok, err)
+			}
+		})
+	}
+}
+
+// A store that is away is an error at once, for a while, and then asked again.
+func TestRemoteAway(t *testing.T) {
+	server := redistest.Start(t)
+	w := newWorld()
+	s := shared(t, server, t.TempDir(), w)
+	charge := func(want error) {
+		t.Helper()
+		if _, err := s.Charge(t.Context(), 100); !errors.Is(err, want) {
+			t.Errorf("error %v, want %v", err, want)
+		}
+	}
+	charge(nil)
+	for name, step := range map[string]struct{ away, back func() }{
+		"killed": {server.Kill, server.Restart},
+		"paused": {server.Pause, server.Resume},
+	} {
+		step.away()
+		charge(ErrAway)
+		if _, ok := s.Stamp("s"); ok {
+			t.Errorf("%s: a stamp", name)
+		}
+		step.back()
+		charge(ErrAway)
+		w.pass(2 * remoteRest)
+		charge(nil)
+	}
+}
+
+func TestRemoteRefuses(t *testing.T) {
+	t.Run("replica", func(t *testing.T) {
+		server, w := redistest.Start(t), newWorld()
+		s := shared(t, server, t.TempDir(), w)
+		if _, err := s.Charge(t.Context(), 9); err != nil {
+			t.Fatal(err)
+		}
+		server.Client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1")
+		if _, err := s.Charge(t.Context(), 9); !errors.Is(err, ErrRefused) {
+			t.Errorf("charge: %v", err)
+		}
+		if st, err := s.Status(t.Context(), Limits{PerDay: 9}); st.Used != 1 || err != nil {
+			t.Errorf("status: %d, %v", st.Used, err)
+		}
+	})
+	t.Run("full", func(t *testing.T) {
+		server := redistest.Start(t, "--maxmemory", "1")
+		if _, err := shared(t, server, t.TempDir(), newWorld()).Charge(t.Context(), 9); !errors.Is(err, ErrRefused) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("password", func(t *testing.T) {
+		server := redistest.Start(t)
+		server.Client.ConfigSet(t.Context(), "requirepass", "right password")
+		for _, password := range []string{"", "wrong password", "right password"} {
+			o := newWorld().options(true)
+			o.Remote = &Remote{URL: server.URL, Key: fleetKey, Password: password}
+			_, err := openStore(t, t.TempDir(), o).Charge(t.Context(), 9)
+			if (password == "right password") != (err == nil) || err != nil && (!errors.Is(err, ErrRefused) || strings.Contains(err.Error(), "wrong password")) {
+				t.Errorf("%q: %v", password, err)
+			}
+		}
+	})
+}
+
+// An answer that claims to be longer than memory is an error like any other.
+func TestRemoteHostile(t *testing.T) {
+	for _, answer := range []string{"$9223372036854775000\r\n", "$-7\r\n", "*99999999999\r\n", "+" + strings.Repeat("x", 1<<20), "\x00\xff", ""} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Read(make([]byte, 100))
+				_, _ = c.Write([]byte(answer))
+				c.Close()
+			}
+		}()
+		o := newWorld().options(true)
+		o.Remote = &Remote{URL: "redis://" + l.Addr().String(), Key: fleetKey}
+		if _, err := openStore(t, t.TempDir(), o).Charge(t.Context(), 9); !errors.Is(err, ErrAway) && !errors.Is(err, ErrRefused) {
+			t.Errorf("%.20q: %v", answer, err)
+		}
+	}
+}

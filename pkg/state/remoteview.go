@@ -1,0 +1,269 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A remoteView is one transaction on a [remote]. It keeps what it has read and
+// writes everything at the end.
+type remoteView struct {
+	of    *remote
+	ctx   context.Context
+	at    instant
+	raw   string // the record as it was read; "" if there is none yet
+	epoch epoch
+	seen  map[place]*remoteHash
+
+	fetched bool  // more than the record was read
+	err     error // of what could not be read
+}
+
+// A remoteHash is what is known of a place.
+type remoteHash struct {
+	values  map[string][]byte // by key; nil where there is none
+	whole   bool              // values has all
+	changed map[string]bool   // keys to write
+	dropped bool
+}
+
+var stampsPlace = place{shelf: "stamps"}
+
+// index is where the groups of a shelf are listed.
+func index(shelf string) place { return place{shelf: shelf} }
+
+// begin reads the record and the clock, the clock last: it is never behind what
+// another has written.
+func (v *remoteView) begin(old epoch, known bool) error {
+	r := v.of
+	field := r.seals.field(limitsPlace, recordKey)
+	pipe := r.client.Pipeline()
+	got, clock := pipe.HGet(v.ctx, r.seals.hash(limitsPlace), field), pipe.Time(v.ctx)
+	_, _ = pipe.Exec(v.ctx) // what it returns is the error of one of them
+	for _, err := range [...]error{got.Err(), clock.Err()} {
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return r.fault(err)
+		}
+	}
+	v.at = instant{wall: clock.Val()}
+	v.raw = got.Val()
+	record := (&record{}).encode()
+	switch {
+	case v.raw == "" && known:
+		return v.reset(errors.New("it is empty, and was not before"))
+	case v.raw == "":
+		v.epoch = newEpoch()
+	default:
+		_, value, err := r.seals.open(limitsPlace, field, v.raw)
+		if err != nil {
+			return v.damaged(limitsPlace, err)
+		}
+		if v.epoch, err = decodeEpoch(value); err != nil {
+			return v.damaged(limitsPlace, err)
+		}
+		record = value[epochSize:]
+	}
+	if known {
+		if err := v.epoch.follows(old); err != nil {
+			return v.reset(err)
+		}
+	}
+	v.seen[limitsPlace] = &remoteHash{values: map[string][]byte{string(recordKey): record}, changed: map[string]bool{}}
+	return nil
+}
+
+func (v *remoteView) reset(err error) error {
+	return &Error{Kind: ErrReset, Path: v.of.address, Err: err}
+}
+
+func (v *remoteView) damaged(at place, err error) error {
+	return &Error{Kind: ErrForeign, Path: v.of.address, Err: fmt.Errorf("%s: %w", v.of.seals.hash(at), err)}
+}
+
+// unmoved reports whether nobody has changed anything since the view began.
+func (v *remoteView) unmoved() (bool, error) {
+	r := v.of
+	now, err := r.client.HGet(v.ctx, r.seals.hash(limitsPlace), r.seals.field(limitsPlace, recordKey)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, r.fault(err)
+	}
+	return now == v.raw, nil
+}
+
+// commit writes what was changed, and reports whether it did: not if another was
+// faster. Whether it did is unknown after an error.
+func (v *remoteView) commit() (bool, error) {
+	r := v.of
+	keys := []string{r.seals.hash(limitsPlace)}
+	args := []any{r.seals.field(limitsPlace, recordKey), v.raw}
+	add := func(at place, what, field, value string) {
+		keys, args = append(keys, r.seals.hash(at)), append(args, what, field, value)
+	}
+	for at, h := range v.seen {
+		if h.dropped {
+			add(at, "drop", "", "")
+		}
+		for key := range h.changed {
+			value := h.values[key]
+			if value == nil {
+				add(at, "remove", r.seals.field(at, []byte(key)), "")
+				continue
+			}
+			if at == limitsPlace && key == string(recordKey) {
+				value = append(v.epoch.encode(), value...)
+			}
+			field, sealed := r.seals.seal(at, []byte(key), value)
+			add(at, "set", field, sealed)
+		}
+	}
+	n, err := commitScript.Run(v.ctx, r.client, keys, args...).Int()
+	if err != nil {
+		return false, r.fault(err)
+	}
+	return n == 1, nil
+}
+
+func (v *remoteView) now() instant { return v.at }
+
+// hash returns what is known of a place.
+func (v *remoteView) hash(at place) *remoteHash {
+	h := v.seen[at]
+	if h == nil {
+		h = &remoteHash{values: map[string][]byte{}, changed: map[string]bool{}}
+		v.seen[at] = h
+	}
+	return h
+}
+
+func (v *remoteView) get(at place, key []byte) []byte {
+	v.fetch([]place{at}, key)
+	return v.hash(at).values[string(key)]
+}
+
+// fetch reads the values of a key in places where it is not known yet.
+func (v *remoteView) fetch(places []place, key []byte) {
+	if v.err != nil {
+		return
+	}
+	r := v.of
+	pipe := r.client.Pipeline()
+	asked := map[place]*redis.StringCmd{}
+	for _, at := range places {
+		h := v.hash(at)
+		if _, known := h.values[string(key)]; !known && !h.whole {
+			asked[at] = pipe.HGet(v.ctx, r.seals.hash(at), r.seals.field(at, key))
+		}
+	}
+	if len(asked) == 0 {
+		return
+	}
+	v.fetched = true
+	_, _ = pipe.Exec(v.ctx) // what it returns is the error of one of them
+	for at, got := range asked {
+		v.hash(at).values[string(key)] = nil
+		switch sealed, err := got.Result(); {
+		case err == nil:
+			v.keep(at, r.seals.field(at, key), sealed)
+		case !errors.Is(err, redis.Nil):
+			v.err = r.fault(err)
+			return
+		}
+	}
+}
+
+// keep opens a value that was read.
+func (v *remoteView) keep(at place, field, sealed string) {
+	key, value, err := v.of.seals.open(at, field, sealed)
+	if err != nil {
+		v.err = v.damaged(at, err)
+		return
+	}
+	h := v.hash(at)
+	if !h.changed[string(key)] {
+		h.values[string(key)] = value
+	}
+}
+
+// all reads the whole of a place.
+func (v *remoteView) all(at place) *remoteHash {
+	h := v.hash(at)
+	if h.whole || v.err != nil {
+		return h
+	}
+	v.fetched = true
+	got, err := v.of.client.HGetAll(v.ctx, v.of.seals.hash(at)).Result()
+	if err != nil {
+		v.err = v.of.fault(err)
+		return h
+	}
+	for field, sealed := range got {
+		v.keep(at, field, sealed)
+	}
+	h.whole = true
+	return h
+}
+
+func (v *remoteView) each(at place, fn func(key, value []byte) error) error {
+	h := v.all(at)
+	for _, key := range slices.Sorted(maps.Keys(h.values)) {
+		if value := h.values[key]; value != nil && v.err == nil {
+			if err := fn([]byte(key), value); err != nil {
+				return err
+			}
+		}
+	}
+	return v.err
+}
+
+func (v *remoteView) groups(shelf string, key []byte, fn func(name, value []byte) error) error {
+	var names [][]byte
+	var places []place
+	err := v.each(index(shelf), func(name, _ []byte) error {
+		names, places = append(names, bytes.Clone(name)), append(places, place{shelf, string(name)})
+		return nil
+	})
+	if v.fetch(places, key); v.err != nil {
+		return v.err
+	}
+	for i, at := range places {
+		if err == nil {
+			err = fn(names[i], v.hash(at).values[string(key)])
+		}
+	}
+	return err
+}
+
+func (v *remoteView) put(at place, key, value []byte) error {
+	h := v.hash(at)
+	if at.group != "" && len(h.changed) == 0 {
+		if err := v.put(index(at.shelf), []byte(at.group), []byte{}); err != nil {
+			return err
+		}
+	}
+	h.values[string(key)], h.changed[string(key)] = bytes.Clone(value), true
+	return nil
+}
+
+func (v *remoteView) drop(at place) error {
+	if at == limitsPlace {
+		return errors.New("the limits cannot be dropped")
+	}
+	v.seen[at] = &remoteHash{values: map[string][]byte{}, whole: true, changed: map[string]bool{}, dropped: true}
+	if at.group == "" {
+		return nil
+	}
+	return v.put(index(at.shelf), []byte(at.group), nil)
+}
+
+func (v *remoteView) restamp(shelf string) error {
+	var stamp Stamp
+	_, _ = rand.Read(stamp[:]) // never fails
+	return v.put(stampsPlace, []byte(shelf), stamp[:])
+}
