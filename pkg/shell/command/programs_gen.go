@@ -542,7 +542,7 @@ var programs = [...]program{
 	{"defaults", &syntaxDefaults},
 	{"del-cli", &syntaxRimraf},
 	{"delgroup", &syntaxUseradd},
-	{"deluser", &syntaxUseradd},
+	{"deluser", &syntaxUserdel},
 	{"delv", &syntaxDig},
 	{"deno", &syntaxDeno},
 	{"depcheck", &syntaxMypy},
@@ -2676,7 +2676,7 @@ var programs = [...]program{
 	{"urpmi", &syntaxApk},
 	{"urxvt", &syntaxXterm},
 	{"useradd", &syntaxUseradd},
-	{"userdel", &syntaxUseradd},
+	{"userdel", &syntaxUserdel},
 	{"usermod", &syntaxUseradd},
 	{"users", &syntaxWho},
 	{"usql", &syntaxCqlsh},
@@ -4812,6 +4812,10 @@ var syntaxBun_Publish = syntax{style: open, options: []option{
 	{"--registry", &action_values_URL},
 }, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_SendData}
 
+var syntaxBun_Unpublish = syntax{style: open, options: []option{
+	{"--dry-run", &action_flags_dry},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
+
 var syntaxBun = syntax{style: open | bundled, language: "node", options: []option{
 	{"--access", &action_values_Text},
 	{"--all", &action_none},
@@ -5061,7 +5065,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"uninstall", &syntax_5783a2d4e926},
 	{"unlink", &syntax_5783a2d4e926},
 	{"unplug", &syntax_5783a2d4e926},
-	{"unpublish", &syntax_ea6a3cd0c166},
+	{"unpublish", &syntaxBun_Unpublish},
 	{"unstage", &syntax_ea6a3cd0c166},
 	{"unstar", &syntax_ea6a3cd0c166},
 	{"up", &syntax_2fdde2dadf36},
@@ -5136,6 +5140,13 @@ var syntaxCal = syntax{options: []option{
 	{"-w", &action_none},
 	{"-y", &action_none},
 }, operands: shape{rest: roleText}}
+
+var syntaxCargo_Owner = syntax{style: open, options: []option{
+	{"--add", &action_values_Text_effects_ChangeRemote_verb_grant},
+	{"--remove", &action_values_Text_effects_ChangeRemote_verb_delete},
+	{"-a", &action_values_Text_effects_ChangeRemote_verb_grant},
+	{"-r", &action_values_Text_effects_ChangeRemote_verb_delete},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 
 var syntaxCargo_Publish = syntax{style: open, options: []option{
 	{"--dry-run", &action_flags_dry},
@@ -5276,7 +5287,7 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"new", &syntax_operands_rest_Text_base_class_localWrite},
 	{"nextest", &syntax_operands_rest_Text_base_class_localWrite},
 	{"outdated", &syntax_operands_rest_Text_base_class_localWrite},
-	{"owner", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"owner", &syntaxCargo_Owner},
 	{"package", &syntax_operands_rest_Text_base_class_localWrite},
 	{"pkgid", &syntax_operands_rest_Text_base_class_readOnly},
 	{"publish", &syntaxCargo_Publish},
@@ -5305,7 +5316,7 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 	{"watch", &syntax_operands_rest_Text_base_class_localWrite},
 	{"xtask", &syntax_operands_rest_Text_base_class_localWrite},
-	{"yank", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"yank", &syntax_27ec894d905e},
 	{"zigbuild", &syntax_operands_rest_Text_base_class_localWrite},
 }}
 
@@ -8196,7 +8207,7 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"upload", &syntaxDotnet_Deploy},
 	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"yank", &syntax_ef2e080bb60f},
+	{"yank", &syntax_09e60deefe2c},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxDpkg = syntax{style: bundled | open, options: []option{
@@ -15222,7 +15233,7 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"upload", &syntaxDotnet_Deploy},
 	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"yank", &syntax_ef2e080bb60f},
+	{"yank", &syntax_09e60deefe2c},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxMypy = syntax{style: open, options: []option{
@@ -15998,7 +16009,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"uninstall", &syntax_5783a2d4e926},
 	{"unlink", &syntax_5783a2d4e926},
 	{"unplug", &syntax_5783a2d4e926},
-	{"unpublish", &syntax_ea6a3cd0c166},
+	{"unpublish", &syntaxBun_Unpublish},
 	{"unstage", &syntax_ea6a3cd0c166},
 	{"unstar", &syntax_ea6a3cd0c166},
 	{"up", &syntax_2fdde2dadf36},
@@ -22473,6 +22484,20 @@ var syntaxUseradd = syntax{style: open, options: []option{
 	{"-s", &action_values_Text},
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
+var syntaxUserdel = syntax{style: open, options: []option{
+	{"--file", &action_values_Read},
+	{"--home", &action_values_Text},
+	{"--remove", &action_effects_Destroy},
+	{"--remove-all-files", &action_effects_Destroy},
+	{"--remove-home", &action_effects_Destroy},
+	{"--shell", &action_values_Text},
+	{"-c", &action_values_Shell},
+	{"-d", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-r", &action_effects_Destroy},
+	{"-s", &action_values_Text},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
+
 var syntaxUudecode = syntax{options: []option{
 	{"-c", &action_none},
 	{"-i", &action_none},
@@ -23566,6 +23591,7 @@ var syntax_032866b07783 = syntax{style: slash, operands: shape{head: []role{role
 var syntax_054a705bc6a5 = syntax{style: slash, operands: shape{head: []role{roleKey, roleWrite}}, base: &action_class_localWrite}
 var syntax_07dd36ab9a61 = syntax{style: bundled, operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
 var syntax_0925bc6af5bf = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_streams_in_Code_setIn}
+var syntax_09e60deefe2c = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
 var syntax_0ef1c6770d1d = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_1066c201e467 = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_here_WriteTree}
 var syntax_10f121dfa28e = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
@@ -24126,6 +24152,8 @@ var action_values_Text_class_localWrite = action{values: []role{roleText}, class
 var action_values_Text_class_localWrite_here_WriteTree = action{values: []role{roleText}, class: localWrite, here: roleWriteTree}
 var action_values_Text_class_network = action{values: []role{roleText}, class: network}
 var action_values_Text_effects_ChangeRemote = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}}
+var action_values_Text_effects_ChangeRemote_verb_delete = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}
+var action_values_Text_effects_ChangeRemote_verb_grant = action{values: []role{roleText}, effects: []effect.Kind{effect.ChangeRemote}, verb: "grant"}
 var action_values_Text_effects_Destroy = action{values: []role{roleText}, effects: []effect.Kind{effect.Destroy}}
 var action_values_Text_effects_Dynamic = action{values: []role{roleText}, effects: []effect.Kind{effect.Dynamic}}
 var action_values_Text_flags_reject = action{values: []role{roleText}, flags: reject}
