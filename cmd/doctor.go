@@ -124,6 +124,10 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 // examineState looks at what the state folder holds.
 func examineState(out *findings, set *config.Loaded, w *World) {
 	dir := stateDir(&set.Settings, w)
+	if _, err := stateOptions(set, w); err != nil {
+		out.add(wrong, "every action is blocked until the setting or the file is fixed", "store: %v", err)
+		return
+	}
 	switch _, err := sealKey(set, w); {
 	case dir == "":
 		out.add(wrong, "set HOME, or name a folder with --state", "state folder: none")
@@ -142,7 +146,9 @@ func examineState(out *findings, set *config.Loaded, w *World) {
 	if form != "" {
 		out.add(fine, "", "evaluator: the service accepts the answer format %s", form)
 	}
-	examineSessions(out, set, w)
+	if examineStore(out, set, w) {
+		examineSessions(out, set, w)
+	}
 	if file := auditFile(set, w); file != "" {
 		if err := audit.Check(file, head); err != nil {
 			out.add(wrong, "run '"+audit.RepairCommand+"' if it cannot be restored", "audit log: %v", err)
@@ -188,14 +194,18 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 		if err != nil && !errors.Is(err, audit.ErrChanged) {
 			return err
 		}
-		done, err := state.Repair(c.Context, stateDir(&set.Settings, w), stateOptions(set, w), head.Seq, head.Hash)
+		opts, err := stateOptions(set, w)
+		if err != nil {
+			return err
+		}
+		done, err := state.Repair(c.Context, stateDir(&set.Settings, w), opts, head.Seq, head.Hash)
 		if err != nil {
 			return err
 		}
 		if done {
-			fmt.Fprintln(w.Out, "state file replaced; budget, rate and approvals count as used until they refill")
+			fmt.Fprintln(w.Out, "state replaced; budget, rate and approvals count as used until they refill")
 		} else {
-			fmt.Fprintln(w.Out, "the state file is readable and was left as it is")
+			fmt.Fprintln(w.Out, "the state can be relied on and was left as it is")
 		}
 	}
 	if c.Bool("repair-audit") {
@@ -218,13 +228,17 @@ func repair(c *cli.Context, set *config.Loaded, w *World) error {
 }
 
 // stateOptions returns how the state file is kept.
-func stateOptions(set *config.Loaded, w *World) state.Options {
+func stateOptions(set *config.Loaded, w *World) (state.Options, error) {
 	return shield.StateOptions(shieldConfig(set, w, "doctor"), w.Now)
 }
 
 // openStore opens the state file.
 func openStore(set *config.Loaded, w *World) (*state.Store, error) {
-	return state.Open(stateDir(&set.Settings, w), stateOptions(set, w))
+	opts, err := stateOptions(set, w)
+	if err != nil {
+		return nil, err
+	}
+	return state.Open(stateDir(&set.Settings, w), opts)
 }
 
 // printSettings prints every setting and where it comes from.

@@ -134,6 +134,11 @@ func TestHookStatusOfSwitches(t *testing.T) {
 		{"copilot", "hooks are off in another file of hooks", "disableAllHooks", "HOME/.copilot/hooks/other.json", `{"version": 1, "disableAllHooks": true, "hooks": {}}`},
 		{"copilot", "hooks are off in the project", "disableAllHooks", "WORK/.github/copilot/settings.json", `{"disableAllHooks": true}`},
 		{"copilot", "hooks are off in the settings", "disableAllHooks", "HOME/.copilot/settings.json", `{"disableAllHooks": true}`},
+		{"openclaw", "plugins are off", "plugins.enabled = false", "HOME/.openclaw/openclaw.json", `{"plugins": {"enabled": false,},} // mine`},
+		{"openclaw", "the extension is off", "plugins.entries.shield.enabled", "HOME/.openclaw/openclaw.json", `{"plugins": {"entries": {"shield": {"enabled": false}}}}`},
+		{"openclaw", "the extension is left out", "plugins.allow", "HOME/.openclaw/openclaw.json", `{"plugins": {"allow": ["other"]}}`},
+		{"openclaw", "the extension is denied", "plugins.deny", "HOME/.openclaw/openclaw.json", `{"plugins": {"allow": ["shield"], "deny": ["shield"]}}`},
+		{"openclaw", "settings that are not understood", "more than JSON with comments", "HOME/.openclaw/openclaw.json", `{plugins: {enabled: false}}`},
 		{"goose", "a file beside it is missing", "is missing or was changed", "HOME/.agents/plugins/shield/plugin.json", "{}"},
 		{"openclaw", "a file beside it is missing", "is missing or was changed", "HOME/.openclaw/extensions/shield/package.json", "{}"},
 	} {

@@ -6,9 +6,24 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 var errNotRegular = errors.New("not a regular file")
+
+// ReadSecret reads a file of at most limit bytes that holds a secret and nothing
+// else, without the white space around it. Only its owner may have access, and the
+// owner must be who runs shield, or root.
+func ReadSecret(path string, limit int64) (string, error) {
+	b, info, err := ReadFile(path, limit)
+	if err != nil {
+		return "", err
+	}
+	if err := Check(info, Access); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
 
 // ReadFile reads a regular file, at the end of links too, of at most limit
 // bytes, and says what was read, for [Check]. It refuses anything else at once:

@@ -20,25 +20,30 @@ import (
 
 // Settings are all that a person can set. [Default] gives the strict values.
 type Settings struct {
-	Policy       string     `yaml:"policy" json:"policy"` // auto, a preset's name, or a path
-	Roots        []string   `yaml:"roots" json:"roots"`
-	Classifier   Classifier `yaml:"classifier" json:"classifier"`
-	Heuristic    Heuristic  `yaml:"heuristic" json:"heuristic"`
-	Evaluator    Evaluator  `yaml:"evaluator" json:"evaluator"`
-	Approval     Approval   `yaml:"approval" json:"approval"`
-	FailClosed   bool       `yaml:"fail_closed" json:"fail_closed"`
-	RateLimit    int        `yaml:"rate_limit" json:"rate_limit"`     // Tier 2 attempts a minute
-	DailyBudget  int        `yaml:"daily_budget" json:"daily_budget"` // Tier 2 evaluations a day
-	BudgetReset  string     `yaml:"budget_reset" json:"budget_reset"` // local or utc
-	VerdictTTL   Duration   `yaml:"verdict_ttl" json:"verdict_ttl"`
-	State        string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
-	Audit        Audit      `yaml:"audit" json:"audit"`
-	Sanitize     Sanitize   `yaml:"sanitize" json:"sanitize"`
-	Hook         Hook       `yaml:"hook" json:"hook"`
-	Trusted      Trusted    `yaml:"trusted" json:"trusted"`
-	Session      Session    `yaml:"session" json:"session"`
-	MCP          MCP        `yaml:"mcp" json:"mcp"`
-	MaxRecordLen int        `yaml:"max_bytes" json:"max_bytes"` // of one input record
+	Policy        string     `yaml:"policy" json:"policy"` // auto, a preset's name, or a path
+	Roots         []string   `yaml:"roots" json:"roots"`
+	Classifier    Classifier `yaml:"classifier" json:"classifier"`
+	Heuristic     Heuristic  `yaml:"heuristic" json:"heuristic"`
+	Evaluator     Evaluator  `yaml:"evaluator" json:"evaluator"`
+	Approval      Approval   `yaml:"approval" json:"approval"`
+	FailClosed    bool       `yaml:"fail_closed" json:"fail_closed"`
+	RateLimit     int        `yaml:"rate_limit" json:"rate_limit"`     // Tier 2 attempts a minute
+	DailyBudget   int        `yaml:"daily_budget" json:"daily_budget"` // Tier 2 evaluations a day
+	BudgetReset   string     `yaml:"budget_reset" json:"budget_reset"` // local or utc
+	VerdictTTL    Duration   `yaml:"verdict_ttl" json:"verdict_ttl"`
+	State         string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
+	Audit         Audit      `yaml:"audit" json:"audit"`
+	Sanitize      Sanitize   `yaml:"sanitize" json:"sanitize"`
+	Hook          Hook       `yaml:"hook" json:"hook"`
+	Trusted       Trusted    `yaml:"trusted" json:"trusted"`
+	Session       Session    `yaml:"session" json:"session"`
+	MCP           MCP        `yaml:"mcp" json:"mcp"`
+	Store         string     `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
+	StoreKeyFile  string     `yaml:"store_key_file" json:"store_key_file"`           // file that holds the key of the store's machines, in hex
+	StorePassEnv  string     `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
+	StorePassFile string     `yaml:"store_password_file" json:"store_password_file"` // file that holds it, with no access for others
+	StoreCAFile   string     `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
+	MaxRecordLen  int        `yaml:"max_bytes" json:"max_bytes"`                     // of one input record
 }
 
 // Classifier settings are those of Tier 1's model.
@@ -236,6 +241,12 @@ func (s *Settings) faults() []fault {
 		if f := oneOf("approval.channels", channel, "tty", "web", "command", "host"); f != nil {
 			out = append(out, *f)
 		}
+	}
+	if s.Store != "" && s.StoreKeyFile == "" {
+		out = append(out, fault{"store", "needs store_key_file, a file that is the same on all machines; make one with 'openssl rand -hex 32'"})
+	}
+	if s.StorePassEnv != "" && s.StorePassFile != "" {
+		out = append(out, fault{"store_password_env", "and store_password_file are both set; leave one out"})
 	}
 	return out
 }

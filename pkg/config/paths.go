@@ -37,6 +37,9 @@ var paths = map[string]struct {
 	"mcp.tls_key":            {one(func(s *Settings) *string { return &s.MCP.TLSKey }), always},
 	"mcp.token_file":         {one(func(s *Settings) *string { return &s.MCP.TokenFile }), always},
 	"mcp.servers":            {tokenFiles, always},
+	"store_key_file":         {one(func(s *Settings) *string { return &s.StoreKeyFile }), always},
+	"store_password_file":    {one(func(s *Settings) *string { return &s.StorePassFile }), always},
+	"store_ca_file":          {one(func(s *Settings) *string { return &s.StoreCAFile }), always},
 	"audit.file":             {one(func(s *Settings) *string { return &s.Audit.File }), always},
 	"approval.command": {func(s *Settings) []*string { return each(s.Approval.Command[:min(1, len(s.Approval.Command))]) }, func(v string, _ *Sources) bool {
 		return v == "~" || strings.ContainsAny(v, `/\`) // else it is looked up in PATH

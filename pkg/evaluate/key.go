@@ -3,7 +3,6 @@ package evaluate
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/shieldcli/shield/internal/owner"
 )
@@ -47,17 +46,12 @@ func (ep *Endpoint) key(s service) (string, error) {
 	return value, nil
 }
 
-// loadKey reads a file that holds an API key and nothing else. Only its owner
-// may have access, and the owner must be who runs shield, or root.
+// loadKey reads a file that holds an API key and nothing else.
 func loadKey(name string) (string, error) {
-	b, info, err := owner.ReadFile(name, maxKey)
+	key, err := owner.ReadSecret(name, maxKey)
 	if err != nil {
 		return "", err
 	}
-	if err := owner.Check(info, owner.Access); err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	key := strings.TrimSpace(string(b))
 	if err := checkKey(key); err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}

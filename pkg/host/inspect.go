@@ -45,6 +45,9 @@ func (p *Place) Inspect(ctx context.Context, path string, doc []byte, user Docum
 		return p.own(doc, p.text)
 	}
 	in, err := p.read(ctx, path, doc, user)
+	if err != nil && p.host.form.JSON5 {
+		return Inspection{Stops: []string{err.Error()}}
+	}
 	if err != nil {
 		return Inspection{Ignored: []string{err.Error()}}
 	}
@@ -118,6 +121,10 @@ func (p *Place) structured(doc []byte) (any, error) {
 	text, commas := plain(doc)
 	loose, looseErr := decode(text)
 	switch {
+	case p.host.form.JSON5 && looseErr != nil:
+		return nil, errors.New("is more than JSON with comments, so shield cannot tell whether it switches hooks off; write it as JSON")
+	case p.host.form.JSON5:
+		return loose, nil
 	case looseErr != nil:
 		return nil, errors.New("is not valid JSON, so the host ignores it; fix it")
 	case p.host.form.Comments && !commas:

@@ -15,6 +15,8 @@ func after(t *testing.T, name, tool string, result any) (*Host, Event) {
 		"gemini-cli":  map[string]any{"hook_event_name": "AfterTool", "tool_name": tool, "tool_input": map[string]any{"command": "x"}, "tool_response": map[string]any{"llmContent": result}},
 		"copilot":     map[string]any{"toolName": tool, "toolArgs": map[string]any{"command": "x"}, "toolResult": map[string]any{"resultType": "success", "textResultForLlm": result}},
 		"opencode":    map[string]any{"event": "result", "tool": tool, "input": map[string]any{"command": "x"}, "id": "7", "result": result},
+		"amp":         map[string]any{"event": "result", "tool": tool, "input": map[string]any{"command": "x"}, "id": "7", "result": result},
+		"openclaw":    map[string]any{"event": "result", "tool": tool, "input": map[string]any{"command": "x"}, "id": "7", "result": result},
 		"pi":          map[string]any{"event": "result", "tool": tool, "input": map[string]any{"command": "x"}, "id": "7", "result": result},
 	}[name]
 	text, err := json.Marshal(in)
@@ -55,6 +57,8 @@ func TestReplace(t *testing.T) {
 		{"gemini-cli", "run_shell_command", "a", "b", `{"decision":"deny","reason":"b"}`, `{"decision":"deny","reason":"why"}`},
 		{"copilot", "bash", "a", "b", `{"modifiedResult":{"resultType":"success","textResultForLlm":"b"}}`, `{"modifiedResult":{"resultType":"success","textResultForLlm":"why"}}`},
 		{"opencode", "bash", []any{"a"}, []any{"b"}, `{"decision":"replace","id":"7","result":["b"]}`, `{"decision":"replace","id":"7","result":"why"}`},
+		{"amp", "shell_command", map[string]any{"output": "a", "error": nil}, map[string]any{"output": "b", "error": nil}, `{"decision":"replace","id":"7","result":{"error":null,"output":"b"}}`, `{"decision":"replace","id":"7","result":"why"}`},
+		{"openclaw", "exec", []any{"a", "c"}, []any{"b", "c"}, `{"decision":"replace","id":"7","result":["b","c"]}`, `{"decision":"replace","id":"7","result":"why"}`},
 		{"pi", "bash", []any{"a", "c"}, []any{"b", "c"}, `{"decision":"replace","id":"7","result":["b","c"]}`, `{"decision":"replace","id":"7","result":"why"}`},
 	} {
 		h, e := after(t, c.host, c.tool, c.result)

@@ -111,28 +111,24 @@ func (s *Session) loadFiles(sh shelf, group []byte) error {
 	})
 }
 
-// copyFiles gives a session the files of those that it begins in.
-func copyFiles(sh shelf, from [][]byte, to []byte, most int) error {
-	all := map[string]fileEntry{}
+// copyFiles gives a session the files of those that it begins in, and reports whether
+// there was room for all.
+func copyFiles(sh shelf, from [][]byte, to []byte, most int) (all bool, err error) {
+	files := &Session{}
 	for _, group := range from {
-		err := eachFile(sh, group, func(path string, e fileEntry) error {
-			e.labels |= all[path].labels
-			all[path] = e
-			return nil
-		})
-		if err != nil {
-			return err
+		if err := files.loadFiles(sh, group); err != nil {
+			return false, err
 		}
 	}
-	for path, e := range all {
+	for path, e := range files.files {
 		if most--; most < 0 {
-			return nil
+			return false, nil
 		}
 		if err := sh.Put(to, fileKey(path), e.encode()); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // addFiles keeps what an action adds to the files of a session and reports whether

@@ -324,6 +324,31 @@ func TestFullSession(t *testing.T) {
 	})
 }
 
+// A session that begins where there are more files than it can keep takes every other
+// for a download, too.
+func TestFullFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, w *world, s *Store) {
+		for i := range 15 { // each of the two has room for its own
+			for _, id := range []string{"a", "b"} {
+				if i == 0 {
+					act(t, s, Key{"host", "a", "me"}, "cat .env")
+					act(t, s, Key{"host", "b", "me"}, "cat .env")
+				}
+				act(t, s, Key{"host", id, "me"}, fmt.Sprintf("curl -o %s%d https://example.com/", id, i))
+			}
+		}
+		w.now = w.now.Add(time.Second)
+		k := Key{"host", "c", "me"}
+		act(t, s, k, "xclip -o")
+		for _, path := range []string{"/work/app/a1", "/work/app/a14", "/work/app/b1", "/work/app/b14"} {
+			if got := fmt.Sprint(s.Load(t.Context(), k, "", "").Origin(path)); got != "[network]" {
+				t.Errorf("%s: %s", path, got)
+			}
+		}
+	})
+}
+
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	dir, w := t.TempDir(), newWorld()

@@ -252,9 +252,11 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 			if err := sh.Drop(group); err != nil { // what an expired one has left
 				return err
 			}
-			if err := s.copy(sh, from, group); err != nil {
+			all, err := s.copy(sh, from, group)
+			if err != nil {
 				return err
 			}
+			r.Full = r.Full || !all
 		}
 		changed := r.apply(d, now, &s.opts)
 		files, err := s.addFiles(sh, group, r, d)
@@ -297,14 +299,15 @@ func (s *Store) Flush(ctx context.Context) error {
 	})
 }
 
-// copy gives a session the files and values of those that it begins in.
-func (s *Store) copy(sh shelf, from [][]byte, to []byte) error {
+// copy gives a session the files and values of those that it begins in, and reports
+// whether there was room for all the files.
+func (s *Store) copy(sh shelf, from [][]byte, to []byte) (all bool, err error) {
 	values, err := loadValues(sh, from)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if _, err := addValues(sh, to, values); err != nil {
-		return err
+		return false, err
 	}
 	return copyFiles(sh, from, to, s.opts.MaxFiles)
 }

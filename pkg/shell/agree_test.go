@@ -8,74 +8,84 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
+// agreements are texts, and of each calls that are separated by " | ".
+var agreements = []struct{ text, want string }{
+	// what ends with a function, a subshell, a child
+	{`x=w1; f() { local x=w2; g; }; g() { a0 $x; }; f; a1 $x`, "a0 w2 | a1 w1"},
+	{`x=w1; f() { x=w2; local x=w3; }; f; a1 $x`, "a1 w2"},
+	{`sh -c 'x=w2'; a1 $x`, "a1 $x"},
+	{`x=w1; sh -c 'a1 $x'`, "a1 $x"},
+	{`export x; x=w1; sh -c 'a1 $x'`, "a1 w1"},
+	{`x=w1 sh -c 'a1 $x $0 $1' w2 w3`, "a1 w1 w2 w3"},
+	{`set -- w1 w2; (shift; a0 $1); a1 $1`, "a0 w2 | a1 w1"},
+	{`set -- w1 w2; a0 && shift; a1 $1`, "a1 w1 | a1 w2"},
+	{`f() { a0 w1; }; a2 && f() { a0 w2; }; f`, "a0 w1 | a0 w2"},
+	// what may not have run
+	{`x=w1; a0 && x=w2; a1 $x`, "a1 w1 | a1 w2"},
+	{`x=w1; for y in 1 2; do a1 $x; a0 && continue; x=w2; done`, "a1 w1 | a1 w2"},
+	{`x=w1; f() { a0 && return; x=w2; }; f; a1 $x`, "a1 w1 | a1 w2"},
+	{`x=w1; if a0; then x=w2; else x=w3; fi; a1 $x`, "a1 w2 | a1 w3"},
+	{`if a0; then x=w2 y=w2; else x=w3 y=w3; fi; a1 $x $y`, "a1 w2 w2 | a1 w2 w3 | a1 w3 w2 | a1 w3 w3"},
+	{`eval "$(a0 && echo a1)"`, "unknown"},
+	{`eval "$(echo a0; exit; echo a1)"`, "unknown"},
+	{`a1 $((1 || (x = 3))) $x`, "a1 $((…)) $((…))"},
+	{`echo a0 >f; a2 && echo a1 >f; sh f`, "a0 | a1"},
+	{`trap 'a1 $x' EXIT; x=w1; x=w2`, "a1 w1 | a1 w2"},
+	{`x=w1; f() { trap 'x=w2' EXIT; }; f; a1 $x`, "a1 w1 | a1 w2"},
+	{`f() { local -a y=(w1 $((y = 2))); }; f; a1 $y`, "a1 2"},
+	{`echo 'a0 w1' >f; cd d && echo 'a0 w2' >f; sh f`, "a0 w1 | a0 w2"},
+	{`echo 'a0 w1' >f; cd d; sh f`, "a0 w1 | unknown"},
+	{`echo w1 >f; cd d; echo w2 >f; a1 $(cat f)`, "a1 $(cat f)"},
+	// words
+	{`IFS=:; x=w1:w2; a1 $x "$x"`, "a1 w1 w2 w1:w2"},
+	{`set -- w1 w2; IFS=,; a1 "$*"`, "a1 w1,w2"},
+	{`IFS=: read x y <<< w1:w2:w3; a1 $x $y`, "a1 w1 w2:w3"},
+	{`x="w1 w2"; a1 $x`, "a1 w1 w2 | a1 w1 w2"},
+	{`x=(w1 w2); a1 $x`, "a1 w1 | a1 w1 w2"},
+	{`a1 "$*"`, "a1 "},
+	{"y='w1 w2'; a1 w{1,`echo $y`}", "a1 w1 ww1 w2 | a1 {…}"},
+	{`set -- w1 w2; a1 {w,v}$@`, "a1 ww1 w2 vw1 w2 | a1 {…}"},
+	{`x=w; a1 {$x,w1}2`, "a1 {…}2 w12"},
+	{`x=w1; a1 "${x@Q}"`, "a1 ${x…}"},
+	{`declare -n y=x; y=w1; a1 $x`, "a1 w1"},
+	{`f() { local -n r=$1; r=(w1); }; x=w2; f x; a1 $x`, "a1 w1"},
+	{`x=w1; x[1]=w2; unset 'x[0]'; a1 "${x[@]}"`, "a1 w2 | a1 w21"},
+	{`x=(w1 w2); a1 "$x[2]" ${x[1]} ${#x}`, "a1 w1[2] w2 2 | a1 w2 w1 2"},
+	{`x=(w1 w2); x[1]=w3; a1 "${x[@]}"`, "a1 w1 w3 | a1 w3 w2"},
+	{`x=(w1 w2); x=w3; a1 "${x[@]}"`, "a1 w3 w2 | a1 w3"},
+	{`x=(w1 w2); x+=w3; a1 "${x[@]}"`, "a1 w1w3 w2 | a1 w1 w2 w3"},
+	{`x=w1; x[2]=w2; a1 $x`, "a1 w1 | a1 ww2"},
+	{`x=(w1 w2 w3); x[5]=w4; unset 'x[1]'; a1 "${#x[@]}" "${x[-1]}"`, "a1 3 w4 | a1 5 w4"},
+	{`x=([1]=w1 w2 [0]=w3); a1 $x "${!x[@]}"`, "a1 w3 0 1 2"},
+	{`x=w1:w2; a1 "${x: -9}" "${x[@]:1:1}"`, "a1  1 | a1 w1:w2 1"},
+	{`x=(w1); ((x[0] = 2)); a1 $x`, "a1 $x"},
+	{`x=(); a1 ${x-w1} "${x[@]-w2}"`, "a1 w1 w2"},
+	{`x=w1; declare x=w2 y=$x; a1 $y`, "a1 ${…}"},
+	// input
+	{`printf 'w1\nw2\n' >f; { read x; read y; } <f; a1 $x $y`, "a1 w1 w2"},
+	{`exec 3<<< w1; read x <&3; read y <&3; a1 $x $y`, "a1 w1 $y"},
+	{`printf 'w1\nw2\n' >f; exec 3<f; read x <&3; read y <&3; a1 $x $y`, "a1 w1 w2"},
+	{`printf 'w1\nw2\n' >f; { cat g && read x; read y; } <f; a1 $y`, "a1 $y"},
+	{`printf 'w1\nw2\n' | while read x; do y=$y$x; done; printf '%s\n' w1 w2 | xargs -I{} sh -c 'a1 "{}"'`, "a1 w2"},
+	{`declare -n y=x; x=w1; y= a1 w1; a1 $y`, "a1 w1"},
+	{`declare -n x=y; for x in w1; do :; done; a1 $x`, "a1 $y"},
+	{`shift && typeset -u y; y=w1; a1 $y`, "a1 $y"},
+	{`f() { { declare -n x=y; } & x=w2; }; x=w1; f; a1 $x`, "a1 w2"},
+	{`set -- w1 w2; IFS=w; a1 $*`, "a1 ${…}"},
+	{`for x; do y=w1; done; y=w2; false && y=w3; a1 $y`, "a1 w2"},
+	{`x=$(echo w1 >&2; echo w2); a1 $x`, "a1 w2"},
+	{`exec 3>f; echo w1 >&3; echo w2 >&3; a1 $(cat f)`, "a1 w1 w2"},
+	{`echo w1 w2 | xargs -n1 a1`, "a1 …"},
+	{`echo 'a1 "$@"' | sh -s w1`, "a1 w1"},
+	{`alias a0=a1; a0 w1`, "a0 w1 | a1 w1"},
+}
+
 // TestAgree demands calls that some shell makes of a text, each as a program with its
 // arguments, or "unknown" for a Dynamic effect. Arguments that are not known are
 // as they are shown.
 func TestAgree(t *testing.T) {
 	t.Parallel()
-	for _, c := range [...]struct {
-		text string
-		want string // calls, separated by " | "
-	}{
-		// what ends with a function, a subshell, a child
-		{`x=w1; f() { local x=w2; g; }; g() { a0 $x; }; f; a1 $x`, "a0 w2 | a1 w1"},
-		{`x=w1; f() { x=w2; local x=w3; }; f; a1 $x`, "a1 w2"},
-		{`sh -c 'x=w2'; a1 $x`, "a1 $x"},
-		{`x=w1; sh -c 'a1 $x'`, "a1 $x"},
-		{`export x; x=w1; sh -c 'a1 $x'`, "a1 w1"},
-		{`x=w1 sh -c 'a1 $x $0 $1' w2 w3`, "a1 w1 w2 w3"},
-		{`set -- w1 w2; (shift; a0 $1); a1 $1`, "a0 w2 | a1 w1"},
-		{`set -- w1 w2; a0 && shift; a1 $1`, "a1 w1 | a1 w2"},
-		{`f() { a0 w1; }; a2 && f() { a0 w2; }; f`, "a0 w1 | a0 w2"},
-		// what may not have run
-		{`x=w1; a0 && x=w2; a1 $x`, "a1 w1 | a1 w2"},
-		{`x=w1; for y in 1 2; do a1 $x; a0 && continue; x=w2; done`, "a1 w1 | a1 w2"},
-		{`x=w1; f() { a0 && return; x=w2; }; f; a1 $x`, "a1 w1 | a1 w2"},
-		{`x=w1; if a0; then x=w2; else x=w3; fi; a1 $x`, "a1 w2 | a1 w3"},
-		{`if a0; then x=w2 y=w2; else x=w3 y=w3; fi; a1 $x $y`, "a1 w2 w2 | a1 w2 w3 | a1 w3 w2 | a1 w3 w3"},
-		{`eval "$(a0 && echo a1)"`, "unknown"},
-		{`eval "$(echo a0; exit; echo a1)"`, "unknown"},
-		{`a1 $((1 || (x = 3))) $x`, "a1 $((…)) $((…))"},
-		{`echo a0 >f; a2 && echo a1 >f; sh f`, "a0 | a1"},
-		{`trap 'a1 $x' EXIT; x=w1; x=w2`, "a1 w1 | a1 w2"},
-		{`x=w1; f() { trap 'x=w2' EXIT; }; f; a1 $x`, "a1 w1 | a1 w2"},
-		{`f() { local -a y=(w1 $((y = 2))); }; f; a1 $y`, "a1 2"},
-		{`echo 'a0 w1' >f; cd d && echo 'a0 w2' >f; sh f`, "a0 w1 | a0 w2"},
-		{`echo 'a0 w1' >f; cd d; sh f`, "a0 w1 | unknown"},
-		{`echo w1 >f; cd d; echo w2 >f; a1 $(cat f)`, "a1 $(cat f)"},
-		// words
-		{`IFS=:; x=w1:w2; a1 $x "$x"`, "a1 w1 w2 w1:w2"},
-		{`set -- w1 w2; IFS=,; a1 "$*"`, "a1 w1,w2"},
-		{`IFS=: read x y <<< w1:w2:w3; a1 $x $y`, "a1 w1 w2:w3"},
-		{`x="w1 w2"; a1 $x`, "a1 w1 w2 | a1 w1 w2"},
-		{`x=(w1 w2); a1 $x`, "a1 w1 | a1 w1 w2"},
-		{`a1 "$*"`, "a1 "},
-		{"y='w1 w2'; a1 w{1,`echo $y`}", "a1 w1 ww1 w2 | a1 {…}"},
-		{`set -- w1 w2; a1 {w,v}$@`, "a1 ww1 w2 vw1 w2 | a1 {…}"},
-		{`x=w; a1 {$x,w1}2`, "a1 {…}2 w12"},
-		{`x=w1; a1 "${x@Q}"`, "a1 ${x…}"},
-		{`declare -n y=x; y=w1; a1 $x`, "a1 w1"},
-		{`f() { local -n r=$1; r=(w1); }; x=w2; f x; a1 $x`, "a1 w1"},
-		{`x=w1; x[1]=w2; unset 'x[0]'; a1 "${x[@]}"`, "a1 ${x…}"},
-		{`x=w1; declare x=w2 y=$x; a1 $y`, "a1 ${…}"},
-		// input
-		{`printf 'w1\nw2\n' >f; { read x; read y; } <f; a1 $x $y`, "a1 w1 w2"},
-		{`exec 3<<< w1; read x <&3; read y <&3; a1 $x $y`, "a1 w1 $y"},
-		{`printf 'w1\nw2\n' >f; exec 3<f; read x <&3; read y <&3; a1 $x $y`, "a1 w1 w2"},
-		{`printf 'w1\nw2\n' >f; { cat g && read x; read y; } <f; a1 $y`, "a1 $y"},
-		{`printf 'w1\nw2\n' | while read x; do y=$y$x; done; printf '%s\n' w1 w2 | xargs -I{} sh -c 'a1 "{}"'`, "a1 w2"},
-		{`declare -n y=x; x=w1; y= a1 w1; a1 $y`, "a1 w1"},
-		{`declare -n x=y; for x in w1; do :; done; a1 $x`, "a1 $y"},
-		{`shift && typeset -u y; y=w1; a1 $y`, "a1 $y"},
-		{`f() { { declare -n x=y; } & x=w2; }; x=w1; f; a1 $x`, "a1 w2"},
-		{`set -- w1 w2; IFS=w; a1 $*`, "a1 ${…}"},
-		{`for x; do y=w1; done; y=w2; false && y=w3; a1 $y`, "a1 w2"},
-		{`x=$(echo w1 >&2; echo w2); a1 $x`, "a1 w2"},
-		{`exec 3>f; echo w1 >&3; echo w2 >&3; a1 $(cat f)`, "a1 w1 w2"},
-		{`echo w1 w2 | xargs -n1 a1`, "a1 …"},
-		{`echo 'a1 "$@"' | sh -s w1`, "a1 w1"},
-		{`alias a0=a1; a0 w1`, "a0 w1 | a1 w1"},
-	} {
+	for _, c := range agreements {
 		var got []string
 		for _, e := range Analyze(c.text, here()).Effects {
 			switch e.Kind {

@@ -28,7 +28,7 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 			s.forget()
 		}
 		for _, name := range names {
-			s.count(name, abstract.Short("$((…))", abstract.FromCommand))
+			s.countName(name, abstract.Short("$((…))", abstract.FromCommand))
 		}
 		ok = false
 	}
@@ -54,7 +54,11 @@ func assignsOnly(x syntax.ArithmExpr) bool {
 // arithmText evaluates text as arithmetic. A subscript in it may hold a
 // command substitution, which a shell runs: a[$(id)].
 func (s *state) arithmText(text string) abstract.Value {
-	if n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64); err == nil && !strings.Contains(text, "_") && (s.notZsh || !octal(text)) {
+	base := 0
+	if octal(text) && s.asZsh() {
+		base = 10
+	}
+	if n, err := strconv.ParseInt(strings.TrimSpace(text), base, 64); err == nil && !strings.ContainsAny(text, "_oObB") {
 		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
 	if strings.ContainsAny(text, "`$") && strings.Contains(text, "[") {
@@ -76,12 +80,41 @@ func (s *state) arithmText(text string) abstract.Value {
 	return abstract.Short("$(("+text+"))", 0)
 }
 
-// count assigns a number. In zsh, a variable that was not there is an integer then.
-func (s *state) count(name string, v abstract.Value) {
+// count assigns a number to a variable, or to a member of an array.
+func (s *state) count(w *syntax.Word, v abstract.Value) {
+	name, member := counted(w)
+	switch {
+	case name == "":
+		s.forget()
+	case member:
+		old, _ := s.attribute(name)
+		s.bind(binding{name: name, array: true, unsure: true, elems: append(slices.Clone(old.elems), element{val: v}, element{val: old.val})})
+	default:
+		s.countName(name, v)
+	}
+}
+
+// counted returns the variable that stands on the left side in arithmetic, and whether one
+// of its members does.
+func counted(w *syntax.Word) (name string, member bool) {
+	if len(w.Parts) == 1 {
+		if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && p.Param != nil {
+			return p.Param.Value, true
+		}
+	}
+	return w.Lit(), false
+}
+
+// countName assigns a number. In zsh, a variable that was not there is an integer then.
+func (s *state) countName(name string, v abstract.Value) {
 	b, had := s.attribute(name)
+	if had && b.array && s.asZsh() { // it may stay one
+		s.bind(binding{name: name, array: true, unsure: true, elems: append(slices.Clone(b.elems), element{val: v})})
+		return
+	}
 	had = had && b.kind != unset
 	s.assign(name, v)
-	if last := len(s.vars) - 1; !had && !s.notZsh && last >= 0 && s.vars[last].name == name {
+	if last := len(s.vars) - 1; !had && last >= 0 && s.vars[last].name == name && s.asZsh() {
 		s.vars[last].kind = mixed
 	}
 }
@@ -166,7 +199,7 @@ func (s *state) unary(x *syntax.UnaryArithm) (int64, bool) {
 			after = n - 1
 		}
 		if w, ok := x.X.(*syntax.Word); ok {
-			s.count(w.Lit(), abstract.Lit(strconv.FormatInt(after, 10)))
+			s.count(w, abstract.Lit(strconv.FormatInt(after, 10)))
 		}
 		if x.Post {
 			return n, true
@@ -193,7 +226,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 			if ok {
 				v = abstract.Lit(strconv.FormatInt(n, 10))
 			}
-			s.count(w.Lit(), v)
+			s.count(w, v)
 		}
 		return n, ok
 	case syntax.TernQuest:
@@ -220,7 +253,7 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 	n, ok := calculate(x.Op, a, b)
 	if compound(x.Op) && ok {
 		if w, isWord := x.X.(*syntax.Word); isWord {
-			s.count(w.Lit(), abstract.Lit(strconv.FormatInt(n, 10)))
+			s.count(w, abstract.Lit(strconv.FormatInt(n, 10)))
 		}
 	}
 	return n, ok
@@ -295,11 +328,13 @@ func arithmNames(x syntax.ArithmExpr, names []string) []string {
 	switch x := x.(type) {
 	case *syntax.UnaryArithm:
 		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.Inc || x.Op == syntax.Dec) {
-			names = append(names, w.Lit())
+			name, _ := counted(w)
+			names = append(names, name)
 		}
 	case *syntax.BinaryArithm:
 		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.Assgn || compound(x.Op)) {
-			return append(names, w.Lit())
+			name, _ := counted(w)
+			return append(names, name)
 		}
 		names = arithmNames(x.Y, arithmNames(x.X, names))
 	case *syntax.ParenArithm:

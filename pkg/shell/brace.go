@@ -17,7 +17,15 @@ func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
 		return [][]syntax.WordPart{w.Parts}
 	}
 	if s.posix { // it may not expand them
-		if i, ok := s.choose("\x00braces", 2); !ok || i == 1 {
+		i, ok := s.choose("\x00braces", 2)
+		if !ok { // what runs in them runs either way
+			for _, parts := range s.expandBraces(w.Parts) {
+				for _, p := range parts {
+					s.part(p)
+				}
+			}
+		}
+		if !ok || i == 1 {
 			return [][]syntax.WordPart{{&syntax.BraceExp{}}}
 		}
 	}

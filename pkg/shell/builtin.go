@@ -75,7 +75,7 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 		case "shift":
 			s.shift(argv)
 		case "setopt", "unsetopt", "emulate":
-			s.posix = true
+			s.posix = s.posix || s.asZsh()
 		case "break", "continue":
 			s.leaving(&s.left.loop)
 		case "return":
@@ -371,9 +371,9 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 			continue
 		case strings.Contains(v.Text, "["):
 			s.arithmText(v.Text)
-			name, _, _ := strings.Cut(v.Text, "[")
-			if name, ok := s.target(name); ok {
-				s.bind(binding{name: name, array: true, unsure: true})
+			name, sub, _ := strings.Cut(v.Text, "[")
+			if name, ok := s.target(name); ok && v.Known() {
+				s.unsetElement(name, sub)
 			} else {
 				s.forget()
 			}

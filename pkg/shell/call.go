@@ -206,6 +206,10 @@ func (s *state) assignOnce(name string, a *syntax.Assign) {
 		return
 	}
 	v := s.word(a.Value)
+	if old, ok := s.attribute(name); ok && old.array && a.Append && old.kind != reference {
+		s.addTo(name, old, v)
+		return
+	}
 	if a.Append {
 		if old, ok := s.lookup(name); ok && old.kind != integer {
 			v = abstract.Concat(s.first(old, "$"+name), v)
@@ -216,10 +220,6 @@ func (s *state) assignOnce(name string, a *syntax.Assign) {
 		}
 	}
 	v.From = s.spanOf(a)
-	if old, ok := s.attribute(name); ok && old.array && a.Append { // zsh adds a member
-		s.bind(binding{name: name, array: true, unsure: true, elems: []element{{"0", v}}})
-		return
-	}
 	s.assign(name, v)
 	if s.round <= 0 {
 		s.environmentCode(name, v, v.From)
@@ -308,7 +308,7 @@ func (s *state) ownOrProgram(name string, argv []abstract.Value, io abstract.Str
 	if io.In.Text != "" && !io.Redirected {
 		s.consumed = true
 	}
-	if number, _, ok := strings.Cut(name, "="); ok && !s.notZsh && number != "" && strings.Trim(number, "0123456789") == "" {
+	if number, _, ok := strings.Cut(name, "="); ok && number != "" && strings.Trim(number, "0123456789") == "" && s.asZsh() {
 		s.bind(binding{name: positionalName, array: true, unsure: true, weak: true}) // zsh assigns $1
 	}
 	out := s.program(argv, io)

@@ -69,14 +69,14 @@ func (s *state) remotely(base string, walk func() abstract.Value) abstract.Value
 // child starts another shell or program, which sees of the variables what is
 // exported, and of the functions maybe some. What it assigns ends with it.
 func (s *state) child(program string) (end func()) {
-	leave, own, frames, round, notZsh, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.notZsh, s.posix
-	s.ownFuncs, s.frames, s.round, s.notZsh, s.posix = len(s.funcs), nil, -1, program != "zsh", program != "zsh" && program != "bash"
+	leave, own, frames, round, zsh, named, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix
+	s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = len(s.funcs), nil, -1, program == "zsh", true, program != "zsh" && program != "bash"
 	s.bind(binding{kind: boundary})
 	s.bind(binding{name: zeroName, val: abstract.Variable("0", 0)})
 	s.setPositional(nil)
 	return func() {
 		leave()
-		s.ownFuncs, s.frames, s.round, s.notZsh, s.posix = own, frames, round, notZsh, posix
+		s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = own, frames, round, zsh, named, posix
 	}
 }
 

@@ -26,14 +26,18 @@
 // Variables are a log of bindings that is read backwards (vars.go). Leaving a
 // subshell cuts the log. The working folder and the positional parameters are
 // bindings, too, under names that no variable has. A value is known only where
-// bash, dash, zsh and busybox agree; e2e/soundness compares with them.
+// bash, dash and busybox agree, in the walk for zsh where that does; e2e/soundness
+// compares with them.
 //
 //   - Joins: what a branch, the right side of &&, or a side of a pipe assigned
 //     is weakened: the binding counts beside the older ones, not instead of them.
 //   - Disjunction: a variable with several weak bindings has up to 8 values.
 //     A simple command is walked once for each combination (inRounds in vars.go);
-//     beyond 8, and outside of commands, the variable is unknown. Where zsh reads a
-//     command in another way, that is one more round. Effects that repeat are dropped.
+//     beyond 8, and outside of commands, the variable is unknown. Effects that repeat
+//     are dropped.
+//   - zsh: a text that does not say of which shell it is, and of which zsh reads some part
+//     in another way, is walked a second time as zsh reads it, and what either walk shows
+//     counts (asZsh in zsh.go).
 //   - Conditions: what is known of the status of a command decides which branch
 //     runs (exit.go). One that does not is walked for its effects, but for what
 //     is unknown in it, and nothing of it lasts (unreached).

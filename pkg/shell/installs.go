@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // plainFetch matches an argument of curl or wget that changes neither where a
 // file comes from nor whether its sender is checked.
 var plainFetch = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:-[fsSLqoO]*|-qO-|-o-|-|--proto|=https|--proto==?https|--tlsv1\.[23]|--fail|--silent|--show-error|--location|--quiet|--retry(?:=\d+)?|-m|--max-time(?:=\d+)?|\d+|--output-document=-|--https-only|https://[^\s\\@]+)$`)
+	return regexp.MustCompile(`^(?:-[fsSLqoO]*|-qO-|-o-|-|--proto|=https|--proto==?https|--tlsv1\.[23]|--fail|--silent|--show-error|--location|--quiet|--retry(?:=\d+)?|-m|--max-time(?:=\d+)?|\d+|--output-document=-|--https-only|--compressed|--output|https://[^\s\\@]+)$`)
 })
 
 // installs marks what a text runs straight from the network if all of it comes
@@ -30,13 +31,7 @@ func (s *state) installs() {
 	for i := range s.effects {
 		switch e := &s.effects[i]; e.Kind {
 		case effect.Execute:
-			switch e.Program {
-			case "curl", "wget":
-				if slices.ContainsFunc(e.Args, func(a string) bool { return !plainFetch().MatchString(a) }) {
-					return
-				}
-			case "sh", "bash", "zsh", "dash", "sudo", "env":
-			default:
+			if !aroundInstaller[e.Program] && !fetchesPlainly(e) && !s.wrote(e.Program) {
 				return
 			}
 		case effect.RunDecoded, effect.RemoteShell, effect.Connect:
@@ -48,4 +43,31 @@ func (s *state) installs() {
 			e.Cause, e.Reason = effect.CauseInstaller, e.Reason+", by the installer of a known tool"
 		}
 	}
+}
+
+// aroundInstaller are the programs that run an installer, or prepare that, and do
+// not change what it is.
+var aroundInstaller = map[string]bool{
+	"sh": true, "bash": true, "zsh": true, "dash": true, "python": true, "python3": true, "php": true, "sudo": true, "env": true,
+	"chmod": true, "mkdir": true, "cd": true, "rm": true, "mv": true, "cp": true, "ln": true,
+}
+
+// fetchesPlainly reports whether curl or wget is run with nothing but options that
+// matter as little as those of plainFetch, and the name of a file.
+func fetchesPlainly(e *effect.Effect) bool {
+	if e.Program != "curl" && e.Program != "wget" {
+		return false
+	}
+	for i, a := range e.Args {
+		named := i > 0 && (e.Args[i-1] == "--output" || strings.HasSuffix(e.Args[i-1], "o") || strings.HasSuffix(e.Args[i-1], "O"))
+		if !plainFetch().MatchString(a) && (!named || strings.HasPrefix(a, "-")) {
+			return false
+		}
+	}
+	return true
+}
+
+// wrote reports whether the text wrote a file of a name.
+func (s *state) wrote(name string) bool {
+	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile && path.Base(e.Path) == name })
 }

@@ -54,7 +54,8 @@ func (s *state) loadsProject(base string, argv []abstract.Value, use command.Use
 }
 
 // loadsBrought looks for what a program loads among what earlier actions brought:
-// the folder it works in, what it is given, and files of their names below either.
+// the folder it works in, what it is given, and below either files of their names, or
+// whole folders below what it is given.
 func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []command.Loader, folder string, named []string) {
 	if s.at.Brought == nil {
 		return
@@ -76,7 +77,8 @@ func (s *state) loadsBrought(base string, argv []abstract.Value, loaders []comma
 				return
 			}
 			for i := range loaders {
-				if l := &loaders[i]; l.Finds(p) || l.Loads(p) && (in != folder || mentioned(argv, path.Base(p))) {
+				l := &loaders[i]
+				if l.Finds(p) || in != folder && (l.Loads(p) || strings.HasSuffix(p, "/")) || l.Loads(p) && mentioned(argv, path.Base(p)) {
 					s.broughtBefore(base, p, at)
 					break
 				}
@@ -134,6 +136,7 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 		if strings.HasPrefix(text, "-") {
 			_, text, _ = strings.Cut(text, "=")
 		}
+		text = strings.TrimSuffix(text, "/...") // as Go names all below a folder
 		if !v.Known() || text == "" || len(text) > 4096 || strings.Contains(text, "://") {
 			continue
 		}
@@ -199,6 +202,21 @@ func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
 		}
 		s.runsForeign(abstract.Clip(script.String()), f, at)
 		return
+	}
+}
+
+// installed records that a program runs that was downloaded into a folder of
+// programs.
+func (s *state) installed(base string, at effect.Span) {
+	for i := len(s.files) - 1; i >= 0; i-- {
+		f := &s.files[i]
+		if f.tree || f.pattern || path.Base(f.path) != base {
+			continue
+		}
+		if folder := path.Base(path.Dir(f.path)); folder == "bin" || folder == "sbin" {
+			s.runsForeign(base, f, at)
+			return
+		}
 	}
 }
 

@@ -137,22 +137,13 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		return []abstract.Value{{}}, false
 	}
 	if b.array {
-		return s.member(p, b, show), !b.unsure
+		b.unsure = b.unsure || s.unusual()
+		return s.member(p, b, show), !b.unsure && s.present(p, b)
 	}
 	if p.Index == nil {
 		return []abstract.Value{b.val}, true
 	}
-	// A variable is an array of one member.
-	if i := s.index(p.Index); !s.listIndex(p) && (!i.Known() || i.Text != "0") {
-		return []abstract.Value{vague(show, b.val)}, false
-	}
-	switch {
-	case !b.val.Known(): // it may be an array
-		return []abstract.Value{vague(show, b.val)}, false
-	case p.Excl:
-		return []abstract.Value{abstract.Lit("0")}, true
-	}
-	return []abstract.Value{b.val}, true
+	return s.ofScalar(p, b, show)
 }
 
 // environment returns what is known about a variable that the text does not set.
@@ -184,96 +175,6 @@ func (s *state) environment(name string) []abstract.Value {
 	return []abstract.Value{v}
 }
 
-// listIndex reports whether ${!a[@]} asks for the keys of an array.
-func (s *state) listIndex(p *syntax.ParamExp) bool {
-	w, ok := p.Index.(*syntax.Word)
-	return ok && (w.Lit() == "@" || w.Lit() == "*")
-}
-
-func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Value {
-	if b.unsure {
-		if p.Index != nil && !s.listIndex(p) {
-			s.index(p.Index)
-		}
-		if b.alike && !p.Excl && !p.Length {
-			return members(b)
-		}
-		return []abstract.Value{vague(show, members(b)...)}
-	}
-	if s.listIndex(p) {
-		if b.keyed && len(b.elems) > 0 { // in any order, and the newest of each key
-			return []abstract.Value{vague(show, members(b)...)}
-		}
-		var out []abstract.Value
-		for _, e := range b.elems {
-			if p.Excl {
-				out = append(out, abstract.Lit(e.key))
-			} else {
-				out = append(out, e.val)
-			}
-		}
-		return out
-	}
-	if p.Index == nil {
-		return s.whole(p, b, show)
-	}
-	v := s.key(b, p.Index)
-	if b.keyed && v.Known() {
-		for i := len(b.elems) - 1; i >= 0; i-- {
-			if b.elems[i].key == v.Text {
-				return []abstract.Value{b.elems[i].val}
-			}
-		}
-		return []abstract.Value{{}}
-	}
-	i, err := strconv.Atoi(v.Text)
-	if !v.Known() || err != nil {
-		return []abstract.Value{vague(show, members(b)...)}
-	}
-	zsh, ok := s.asZsh()
-	switch {
-	case !ok && i >= 0:
-		return []abstract.Value{vague(show, members(b)...)}
-	case i < 0:
-		i += len(b.elems)
-	case zsh:
-		i--
-	}
-	if i < 0 || i >= len(b.elems) {
-		return []abstract.Value{{}}
-	}
-	return []abstract.Value{b.elems[i].val}
-}
-
-// whole returns what an array is without a subscript: its first member, or all of them in
-// zsh.
-func (s *state) whole(p *syntax.ParamExp, b binding, show string) []abstract.Value {
-	zsh, ok := s.asZsh()
-	switch {
-	case b.keyed || p.Length || p.Slice != nil || !ok && len(b.elems) > 1:
-		return []abstract.Value{vague(show, members(b)...)}
-	case zsh:
-		return members(b)
-	}
-	return []abstract.Value{s.first(b, show)}
-}
-
-// key returns a subscript of an array: text, if it is an associative one.
-func (s *state) key(b binding, x syntax.ArithmExpr) abstract.Value {
-	if w, ok := x.(*syntax.Word); ok && b.keyed {
-		return s.word(w)
-	}
-	return s.index(x)
-}
-
-// index returns a subscript: a number, or the key of an associative array.
-func (s *state) index(x syntax.ArithmExpr) abstract.Value {
-	if n, ok := s.number(x); ok {
-		return abstract.Lit(strconv.FormatInt(n, 10))
-	}
-	return abstract.Unknown("[…]", 0)
-}
-
 func (s *state) indirect(vals []abstract.Value, show string) ([]abstract.Value, bool) {
 	if len(vals) != 1 || !vals[0].Known() {
 		return []abstract.Value{vague(show)}, false
@@ -298,7 +199,13 @@ func (s *state) namesWith(prefix string) []abstract.Value {
 }
 
 func (s *state) length(p *syntax.ParamExp, vals []abstract.Value) abstract.Value {
-	if s.listIndex(p) || p.Param.Value == "@" || p.Param.Value == "*" {
+	counts := p.Param.Value == "@" || p.Param.Value == "*"
+	if b, ok := s.lookup(p.Param.Value); ok && !counts && b.kind != unset {
+		counts = b.array && (s.listIndex(p) || p.Index == nil && s.asZsh()) || !b.array && s.listIndex(p) && !s.asZsh()
+	} else if s.listIndex(p) {
+		counts = true
+	}
+	if counts && !s.unusual() {
 		if !slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) {
 			return abstract.Lit(strconv.Itoa(len(vals)))
 		}
@@ -316,21 +223,27 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 	if p.Slice.Length != nil {
 		count, counted = s.number(p.Slice.Length)
 	}
-	if !ok || !counted {
+	if !ok || !counted || s.unusual() {
 		return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
 	}
 	name := p.Param.Value
-	if s.listIndex(p) || name == "@" || name == "*" {
-		if name == "@" || name == "*" {
-			if from <= 0 { // counts $0, or from the end
-				return []abstract.Value{vague(show, vals...)}
-			}
-			from--
+	list := name == "@" || name == "*"
+	if list {
+		if from <= 0 { // counts $0, or from the end
+			return []abstract.Value{vague(show, vals...)}
 		}
-		if slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) || s.listIndex(p) && len(vals) < 2 {
-			return []abstract.Value{vague(show, vals...)} // of a variable that is no array, letters are counted
+		from--
+	} else if b, ok := s.lookup(name); ok && b.array {
+		list = s.listIndex(p) || p.Index == nil && s.asZsh()
+		if list && (b.keyed || b.unsure || b.next() != len(b.elems)) {
+			return []abstract.Value{vague(show, vals...)}
 		}
-		lo, hi := cut(from, count, len(vals))
+	}
+	if list {
+		if slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) {
+			return []abstract.Value{vague(show, vals...)}
+		}
+		lo, hi := s.cut(from, count, len(vals))
 		return vals[lo:hi]
 	}
 	return each(vals, func(v abstract.Value) abstract.Value {
@@ -346,17 +259,22 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 			return abstract.Lit("/")
 		}
 		runes := []rune(text)
-		lo, hi := cut(from, count, len(runes))
+		lo, hi := s.cut(from, count, len(runes))
 		v.Text = string(runes[lo:hi])
 		return v
 	})
 }
 
 // cut turns an offset and a length as in ${x:o:l} into bounds.
-func cut(from, count int64, n int) (lo, hi int) {
+func (s *state) cut(from, count int64, n int) (lo, hi int) {
 	size := int64(n)
-	if from < 0 {
-		from = max(0, size+from)
+	if from < -size { // nothing, or all of it in zsh
+		from = size
+		if s.asZsh() {
+			from = 0
+		}
+	} else if from < 0 {
+		from += size
 	}
 	from = min(from, size)
 	end := from + count

@@ -18,6 +18,7 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 	words := commandWords(argv)
 	base := programName(name)
 	words[0].Text = base
+	s.installed(base, argv[0].From)
 	return s.listedProgram(base, words, argv, io)
 }
 

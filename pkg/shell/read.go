@@ -65,8 +65,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		return abstract.Value{}
 	}
 	if array {
-		trims := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "-t" })
-		s.readArray(names[0], in, lines, trims, plainly)
+		s.intoArray(argv, names[0], in, plainly)
 		return abstract.Value{}
 	}
 	// From the terminal, or in a way that is not worked out, anything may come.
@@ -118,6 +117,18 @@ func entry(in, unknown abstract.Value) abstract.Value {
 	}
 	in.Show, in.Taint = unknown.Show, unknown.Taint
 	return in
+}
+
+// intoArray is mapfile, or read with an array. Shells differ in which of them they have.
+func (s *state) intoArray(argv []abstract.Value, to, in abstract.Value, plainly bool) {
+	has := func(letter string) bool {
+		return slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, letter) })
+	}
+	mark := len(s.vars)
+	s.readArray(to, in, argv[0].Text != "read", has("t"), plainly)
+	if has("A") != s.asZsh() {
+		s.weaken(mark)
+	}
 }
 
 // readArray binds an array to the words of a line, or to lines, of which the line end may be

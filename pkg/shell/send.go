@@ -150,9 +150,10 @@ func address(v abstract.Value) bool {
 	return v.Bare && v.Taint&(abstract.Secret|abstract.Dump|abstract.Held) == 0
 }
 
-// contacted reports whether a word is the address of a peer.
+// contacted reports whether a word of which nothing is known is the address of a
+// peer. In nested code all words stand at the same place.
 func contacted(v abstract.Value, peers []effect.Effect) bool {
-	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.From == v.From })
+	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.From == v.From && p.Host == "" })
 }
 
 // published records what goes to the remote or registry that a word names.

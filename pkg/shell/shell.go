@@ -12,11 +12,22 @@ import (
 //
 // Every command at any depth has an Execute effect. An effect on a path of
 // which nothing is known has an empty Path and Pattern set.
-func Analyze(text string, at *effect.Place) (r effect.Result) {
+func Analyze(text string, at *effect.Place) effect.Result {
 	if at == nil {
 		at = &effect.Place{}
 	}
 	s := &state{text: text, at: at, effects: make([]effect.Effect, 0, 8)}
+	r := s.analyze()
+	if s.differs && !s.gaveUp {
+		again := &state{text: text, at: at, zsh: true}
+		r = merged(r, again.analyze())
+	}
+	return r
+}
+
+// analyze walks a text to its end.
+func (s *state) analyze() (r effect.Result) {
+	text := s.text
 	s.words.Grow(min(len(text), parse.MaxText) + 32)
 	// A panic in the parser or in this package must not let a command through.
 	defer func() {

@@ -45,20 +45,14 @@ func newSource(address string, pattern, code bool) (e effect.Effect, ok bool) {
 }
 
 // sourceFiles are the names of the files of each of [knowledge.SourceForms].
-var sourceFiles = sync.OnceValue(func() []*effect.Globs {
-	out := make([]*effect.Globs, len(knowledge.SourceForms))
-	for i := range knowledge.SourceForms {
-		out[i], _ = effect.NewGlobs(knowledge.SourceForms[i].Files, nil) // nil, which a test finds, names no file
-	}
-	return out
+var sourceFiles = sync.OnceValue(func() *forms {
+	return newForms(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
 })
 
 // sourceForm returns how a file says where packages come from; nil if it does not.
 func sourceForm(file string) *knowledge.SourceForm {
-	for i, globs := range sourceFiles() {
-		if touches(globs, file) {
-			return &knowledge.SourceForms[i]
-		}
+	if found := sourceFiles().named(file); len(found) > 0 {
+		return &knowledge.SourceForms[found[0]]
 	}
 	return nil
 }

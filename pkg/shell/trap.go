@@ -24,7 +24,7 @@ func (s *state) runTraps(mark int) {
 // zshTraps walks the traps that a function has set since mark, when it has ended: in zsh,
 // those of its end run then, and what they assign lasts.
 func (s *state) zshTraps(mark int) {
-	if s.notZsh || len(s.traps) <= mark {
+	if len(s.traps) <= mark || !s.asZsh() {
 		return
 	}
 	vars, before, remains, exit := len(s.vars), s.outcomes(), s.remains, s.exit

@@ -101,13 +101,14 @@ func (s *state) assign(name string, v abstract.Value) {
 		s.bind(binding{name: name, val: v, kind: kind})
 		return
 	}
-	// bash assigns the first member, zsh puts the value in place of the array.
-	next := binding{name: name, array: true, kind: kind, unsure: b.unsure || kind != scalar || len(b.elems) > 1, elems: slices.Clone(b.elems)}
-	if len(b.elems) == 0 {
-		next.elems = []element{{"0", v}}
-	} else {
-		next.elems[0].val = v
-		next.unsure = next.unsure || next.elems[0].key != "0"
+	next := binding{name: name, array: true, kind: kind, unsure: b.unsure || b.alike || b.keyed || kind != scalar || s.unusual(), elems: slices.Clone(b.elems)}
+	switch {
+	case next.unsure:
+		next.elems = append(next.elems, element{"0", v})
+	case s.asZsh(): // puts it in place of the array
+		next = binding{name: name, val: v}
+	default:
+		next.put(0, v, false)
 	}
 	s.bind(next)
 }

@@ -45,7 +45,9 @@ type state struct {
 	remains       *abstract.Value // what it left of it, where that is known
 	traps         []trap
 	joinsErrors   bool // a command around this one sends errors where output goes
-	notZsh        bool // the text is of a shell that is not zsh
+	zsh           bool // the text is read as zsh means it
+	shellNamed    bool // by a command that says which shell it is of
+	differs       bool // zsh, if no shell is named, reads some of it in another way
 	posix         bool // the text is of a shell that may be a small one
 	strict        bool // set -u: a parameter that is not set ends the shell
 	wild          bool // a trap may assign at any time

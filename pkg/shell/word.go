@@ -28,7 +28,7 @@ func (s *state) fields(w *syntax.Word) []abstract.Value {
 		single = single && len(out) == i+1
 	}
 	if len(words) > 1 && !single { // zsh expands what the braces hold first, and these hold other words then
-		if zsh, ok := s.asZsh(); zsh || !ok {
+		if s.asZsh() {
 			return []abstract.Value{vague("{…}", out...)}
 		}
 	}
@@ -127,7 +127,7 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 	f := splitter{out: out, at: at}
 	ifs, known := s.ifs()
 	f.ifs, f.unsplit = ifs, !known
-	for _, part := range parts {
+	for _, part := range s.subscripted(parts) {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			f.Unescaped(p.Value)
@@ -153,7 +153,7 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 			switch {
 			case process:
 				f.Add(v)
-			case v.Known() && !s.notZsh && strings.ContainsAny(v.Text, f.ifs) && strings.Trim(f.ifs, " \t\n") != "":
+			case v.Known() && strings.ContainsAny(v.Text, f.ifs) && strings.Trim(f.ifs, " \t\n") != "" && s.asZsh():
 				f.Add(vague("$(…)", v)) // zsh keeps a last field that is empty
 			default:
 				f.unquoted(v)
@@ -178,13 +178,13 @@ func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
 		f.unquoted(v)
 		return
 	}
-	switch zsh, ok := s.asZsh(); {
-	case !ok:
-		f.Add(vague("${…}", v))
-	case zsh:
-		f.Add(v)
-	default:
+	switch {
+	case !s.asZsh():
 		f.unquoted(v)
+	case s.unusual():
+		f.Add(vague("${…}", v))
+	default:
+		f.Add(v)
 	}
 }
 
@@ -202,21 +202,11 @@ func quotedDefault(p *syntax.ParamExp) bool {
 	})
 }
 
-// asZsh reports whether a command is read as zsh means it in this round. It is false
-// where no rounds are made.
-func (s *state) asZsh() (zsh, ok bool) {
-	if s.notZsh || s.posix { // options may make zsh read it as others do
-		return false, s.notZsh
-	}
-	i, ok := s.choose("\x00zsh", 2)
-	return i == 1, ok
-}
-
 func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 	// "$@" without positional parameters is not a word at all.
 	lone := len(p.Parts) == 1
 	f.quoted = true
-	for _, inner := range p.Parts {
+	for _, inner := range s.subscripted(p.Parts) {
 		switch q := inner.(type) {
 		case *syntax.Lit:
 			f.Literal(unescapeDouble(q.Value))
@@ -225,12 +215,8 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 			if quotedDefault(q) && len(vs) == 1 { // single quotes may be letters here
 				vs = []abstract.Value{vague("${…}", vs...)}
 			}
-			if len(vs) == 0 && s.listIndex(q) {
-				if zsh, ok := s.asZsh(); zsh && ok {
-					vs = []abstract.Value{{}}
-				} else if !ok {
-					vs = []abstract.Value{vague("${…}")}
-				}
+			if len(vs) == 0 && s.listIndex(q) && s.asZsh() {
+				vs = []abstract.Value{{}}
 			}
 			if len(vs) > 1 && q.Index == nil && q.Param != nil && q.Param.Value != "@" && (q.Repl != nil || q.Exp != nil) {
 				vs = []abstract.Value{vague("${…}", vs...)} // zsh joins them first
@@ -294,10 +280,11 @@ func (s *state) part(part syntax.WordPart) abstract.Value {
 		f.end()
 		return abstract.JoinValues(f.out)
 	case *syntax.ParamExp:
-		if joined(p) {
-			return s.star(s.param(p))
+		if vals := s.param(p); joined(p) || len(vals) > 1 && p.Index == nil && p.Param != nil && p.Param.Value != "@" {
+			return s.star(vals)
+		} else {
+			return abstract.JoinValues(vals)
 		}
-		return abstract.JoinValues(s.param(p))
 	case *syntax.CmdSubst:
 		return s.substitution(p)
 	case *syntax.ArithmExp:
@@ -322,7 +309,7 @@ func (s *state) word(w *syntax.Word) abstract.Value {
 		return abstract.Value{}
 	}
 	f := splitter{}
-	for _, part := range w.Parts {
+	for _, part := range s.subscripted(w.Parts) {
 		if l, ok := part.(*syntax.Lit); ok {
 			f.Unescaped(l.Value)
 			continue
@@ -346,7 +333,7 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 		}
 	}
 	var b abstract.Builder
-	for _, part := range body.Parts {
+	for _, part := range s.subscripted(body.Parts) {
 		l, ok := part.(*syntax.Lit)
 		switch {
 		case ok && raw:

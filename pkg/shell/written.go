@@ -58,8 +58,28 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 		}
 	}()
 	s := &state{text: text, at: &place}
-	all := effect.Span{End: len(text)}
-	steps, whole := recipe.Steps(format, text, nil)
+	whole := s.recipeSteps(format)
+	s.finish()
+	if s.differs && !s.gaveUp {
+		again := &state{text: text, at: &place, zsh: true}
+		again.recipeSteps(format)
+		again.finish()
+		s.effects = added(s.effects, again.effects)
+	}
+	if s.gaveUp || !whole {
+		out = append(out, unread(file))
+	}
+	l := later{file: file, class: class, elsewhere: elsewhere, runs: runs, at: &place}
+	for i := range s.effects {
+		out = l.add(out, &s.effects[i])
+	}
+	return out
+}
+
+// recipeSteps walks the steps of a recipe, and reports whether these are all.
+func (s *state) recipeSteps(format string) bool {
+	all := effect.Span{End: len(s.text)}
+	steps, whole := recipe.Steps(format, s.text, nil)
 	for _, step := range steps {
 		from := len(s.effects)
 		s.code(step.Language, step.Text, all, []abstract.Value{})
@@ -70,15 +90,7 @@ func written(file, text string, at *effect.Place, runs bool) (out []effect.Effec
 			s.without(from, effect.RunDownload)
 		}
 	}
-	if s.gaveUp || !whole {
-		out = append(out, unread(file))
-	}
-	s.finish()
-	l := later{file: file, class: class, elsewhere: elsewhere, runs: runs, at: &place}
-	for i := range s.effects {
-		out = l.add(out, &s.effects[i])
-	}
-	return out
+	return whole
 }
 
 // unread says that a file that is written was not read to its end.

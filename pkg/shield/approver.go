@@ -17,7 +17,7 @@ func (p *Pipeline) newApprover(cfg Config) (*approve.Approver, error) {
 	} else {
 		opts.Store = p.store
 	}
-	opts.Binding = func(c *analysis.Case) string { return p.binding("approve", c) }
+	opts.Binding = func(c *analysis.Case) string { return p.binding(p.approvals, c) }
 	var err error
 	if p.person, err = approve.New(opts); err != nil {
 		return nil, fmt.Errorf("approval: %w", err)

@@ -46,7 +46,7 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 // change.
 func (cfg *Config) secrets() []string {
 	s := cfg.settings()
-	files := []string{cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey}
+	files := []string{cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile}
 	for _, server := range s.MCP.Servers {
 		files = append(files, server.TokenFile)
 	}
@@ -57,7 +57,7 @@ func (cfg *Config) secrets() []string {
 // what they hold runs as shield or speaks for it.
 func (cfg *Config) trusted() []string {
 	s, c := cfg.settings(), cfg.classifier()
-	out := cfg.absolute(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, socket(c.Addr))
+	out := cfg.absolute(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, s.StoreCAFile, socket(c.Addr), socket(s.Store))
 	if isFolder(c.Model) {
 		out = append(out, cfg.absolute(c.Model)...)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -31,6 +32,7 @@ type Pipeline struct {
 	noAction   bool
 	limits     state.Limits
 	store      *state.Store // nil without a state folder
+	approvals  string       // what bindings of approvals are for: this installation, also where the store is shared
 	person     *approve.Approver
 	log        *audit.Log // nil without an audit file
 	redactor   *redact.Redactor
@@ -116,8 +118,11 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	if cfg.StateDir == "" {
 		return nil
 	}
-	var err error
-	if p.store, err = state.Open(cfg.StateDir, StateOptions(cfg, p.now)); err != nil {
+	opts, err := StateOptions(cfg, p.now)
+	if err != nil {
+		return err
+	}
+	if p.store, err = state.Open(cfg.StateDir, opts); err != nil {
 		return err
 	}
 	key, err := SealKey(context.Background(), cfg.StateDir, p.store)
@@ -125,7 +130,12 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 		return err
 	}
 	p.sealer = verdict.NewSealer(key, prints)
-	p.values = valueKey(key)
+	p.values = derive(key, "credentials of sessions")
+	if opts.Remote != nil {
+		p.values = derive(opts.Remote.Key, "credentials of sessions")
+	}
+	installation := derive(key, "approvals")
+	p.approvals = "approve " + hex.EncodeToString(installation[:8])
 	if file := cfg.auditFile(); file != "" {
 		max := int64(cfg.settings().Audit.MaxBytes)
 		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: max, LockWait: cfg.LockWait})
@@ -159,13 +169,15 @@ func Limits(cfg Config) state.Limits {
 }
 
 // StateOptions returns how the state file of a configuration is kept.
-func StateOptions(cfg Config, now func() time.Time) state.Options {
+func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
 	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime, LockWait: cfg.LockWait}
 	if cfg.settings().BudgetReset == "utc" {
 		opts.Location = nil
 	}
 	opts.Used = func() (string, error) { return used(cfg) }
-	return opts
+	var err error
+	opts.Remote, err = Remote(cfg)
+	return opts, err
 }
 
 // used says what shows that an installation was used before. The seal key is
@@ -196,11 +208,11 @@ func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeyS
 	return verdict.LoadKey(dir)
 }
 
-// valueKey returns the key of the hashes of credentials, which is no use to find
-// the key of seals.
-func valueKey(key [verdict.KeySize]byte) (out [verdict.KeySize]byte) {
+// derive returns a key for one use, which is no use to find the key that it comes
+// from.
+func derive(key [verdict.KeySize]byte, use string) (out [verdict.KeySize]byte) {
 	mac := hmac.New(sha256.New, key[:])
-	_, _ = mac.Write([]byte("credentials of sessions")) // a hash does not fail
+	_, _ = mac.Write([]byte(use)) // a hash does not fail
 	copy(out[:], mac.Sum(nil))
 	return out
 }

@@ -179,6 +179,28 @@ func (r *remote) attempt(ctx context.Context, fn func(view) error, writes bool) 
 	return true, r.mirror.write(v.epoch, !seen)
 }
 
+// A Shared says what is known of a store that machines share.
+type Shared struct {
+	Name    string // of what is kept under the key: machines that share have the same
+	Forgets bool   // a server that is restarted has lost what was written
+}
+
+// Shared asks the store that machines share about itself, and returns nil if there
+// is none. Any error of a transaction is one here.
+func (s *Store) Shared(ctx context.Context) (*Shared, error) {
+	r, ok := s.values.medium.(*remote)
+	if !ok {
+		return nil, nil
+	}
+	if err := s.values.look(ctx, func(*tx) error { return nil }); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, remoteStep)
+	defer cancel()
+	info := r.client.Info(ctx, "persistence").Val() // some operators do not allow to ask
+	return &Shared{Name: r.seals.tenant(), Forgets: strings.Contains(info, "aof_enabled:0")}, nil
+}
+
 func (r *remote) stamp(shelf string) (stamp Stamp, ok bool) {
 	if r.resting() != nil {
 		return stamp, false

@@ -99,7 +99,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for transactions that have begun and frees the files that are open.
+// Close waits for transactions that have begun and frees what is open.
 func (s *Store) Close() error {
 	err := s.file.close()
 	if s.values != s.file {

@@ -71,6 +71,10 @@ var loaders = [...]Loader{
 		Values: []string{"-j", "-l", "-o", "-W", "-I"},
 		Recipe: "make",
 	},
+	{ // modules
+		Names:  []string{"*.py", "*.pth", "*.pyc", "*.so", "*.rb", "*.pm", "*.php", "*.lua"},
+		Recipe: "",
+	},
 	{ // node
 		Names:  []string{"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpm-workspace.yaml", "*.js", "*.cjs", "*.mjs", "*.jsx", "*.ts", "*.cts", "*.mts", "*.tsx", ".babelrc", ".eslintrc", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml", ".prettierrc", ".prettierrc.*", ".stylelintrc", ".mocharc.*", ".swcrc", "turbo.json", "nx.json", "lerna.json", "deno.json", "deno.jsonc", "*.postman_collection.json", "binding.gyp", "serverless.yml", "*.vue", "*.svelte"},
 		Reads:  []string{"jest.config.js", "vitest.config.ts", "vite.config.js", "vite.config.ts", "webpack.config.js", ".eslintrc.js", "eslint.config.js", ".mocharc.js", "babel.config.js", "next.config.js", "rollup.config.js", "postcss.config.js", "tailwind.config.js", ".pnpmfile.cjs"},
@@ -81,8 +85,14 @@ var loaders = [...]Loader{
 		Recipe: "",
 	},
 	{ // packages
-		Names:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar"},
+		Names:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.rockspec", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar", "*.txz"},
 		Words:  []string{"install", "i", "add", "-i", "--install", "-U", "-Uvh", "-ivh", "upgrade", "tool", "localinstall", "reinstall", "in", "push", "--install-extension", "--add", "/i", "-pkg", "-package"},
+		Given:  true,
+		Recipe: "",
+	},
+	{ // packages_by_name
+		Names:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.rockspec", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar", "*.txz"},
+		Words:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.rockspec", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar", "*.txz"},
 		Given:  true,
 		Recipe: "",
 	},
@@ -116,6 +126,10 @@ var loaders = [...]Loader{
 		Values: []string{"-w", "--workspace", "--filter", "-F", "--registry", "--loglevel", "--depth"},
 		Recipe: "package",
 	},
+	{ // scripts_of_node
+		Names:  []string{"*.js", "*.cjs", "*.mjs", "*.node", "package.json"},
+		Recipe: "",
+	},
 	{ // task
 		Names:  []string{"Taskfile.yml", "Taskfile.yaml"},
 		Goals:  []string{"-=default", "*=*"},
@@ -142,79 +156,93 @@ func loaderIndexes(program string) []int {
 	case "bazel":
 		return []int{0, 11}
 	case "conan", "scons":
-		return []int{0, 18}
+		return []int{0, 20}
 	case "composer":
-		return []int{1, 15, 17}
+		return []int{1, 16, 19}
 	case "just":
 		return []int{10}
 	case "amm", "ant", "bld", "boot", "clj", "clojure", "gradle", "gradlew", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "mvn", "mvnw", "sbt", "scala-cli":
 		return []int{11}
 	case "bmake", "gmake", "make", "nmake":
 		return []int{12}
-	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
+	case "pypy", "pypy3", "python", "python2", "python3":
 		return []int{13}
-	case "elm":
-		return []int{13, 14}
-	case "bun", "cnpm", "npm", "pnpm", "yarn":
-		return []int{13, 15, 21}
-	case "deno", "ni", "nr":
+	case "lua", "luajit":
+		return []int{13, 15}
+	case "perl":
+		return []int{13, 18}
+	case "php":
+		return []int{13, 19}
+	case "ruby":
 		return []int{13, 21}
-	case "husky":
-		return []int{13, 23}
-	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "lua", "luajit", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
+	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
 		return []int{14}
-	case "cabal", "luarocks", "opam":
+	case "elm":
 		return []int{14, 15}
-	case "apk", "apt", "apt-get", "brew", "conda", "dnf", "dpkg", "flatpak", "gdebi", "installer", "krew", "mamba", "micromamba", "msiexec", "pacman", "pipx", "rpm", "snap", "yum", "zypper":
+	case "bun", "cnpm", "npm", "pnpm", "yarn":
+		return []int{14, 16, 23}
+	case "deno", "ni", "nr":
+		return []int{14, 23}
+	case "husky":
+		return []int{14, 26}
+	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
 		return []int{15}
-	case "cpanm":
+	case "cabal", "luarocks", "opam":
 		return []int{15, 16}
-	case "pip", "pip3", "py:pip", "uv":
-		return []int{15, 18}
-	case "gem":
-		return []int{15, 19}
-	case "cargo":
-		return []int{15, 20}
-	case "asdf":
-		return []int{15, 23}
-	case "carton", "cpan", "cpanminus", "dzil", "minil", "perl", "plenv", "prove":
+	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
 		return []int{16}
-	case "artisan", "drupal", "drush", "pest", "php", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
+	case "pip", "pip3", "py:pip", "uv":
+		return []int{16, 20}
+	case "gem":
+		return []int{16, 21}
+	case "cargo":
+		return []int{16, 22}
+	case "asdf":
+		return []int{16, 26}
+	case "easy_install", "gdebi", "pkg_add", "urpmi":
 		return []int{17}
-	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
+	case "cpan", "cpanm":
+		return []int{17, 18}
+	case "carton", "cpanminus", "dzil", "minil", "plenv", "prove":
 		return []int{18}
-	case "maturin":
-		return []int{18, 20}
-	case "fab", "invoke", "nox", "tox":
-		return []int{18, 23}
-	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "ruby", "sidekiq", "spring", "unicorn":
+	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
 		return []int{19}
-	case "rake", "thor":
-		return []int{19, 23}
 	case "buildctl", "docker-compose", "img", "kaniko", "podman-compose":
 		return []int{2}
 	case "buildah", "docker", "nerdctl", "podman":
 		return []int{2, 8}
-	case "cross", "trunk", "wasm-pack":
+	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
 		return []int{20}
-	case "go-task", "task":
+	case "maturin":
+		return []int{20, 22}
+	case "fab", "invoke", "nox", "tox":
+		return []int{20, 26}
+	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "sidekiq", "spring", "unicorn":
+		return []int{21}
+	case "rake", "thor":
+		return []int{21, 26}
+	case "cross", "trunk", "wasm-pack":
 		return []int{22}
-	case "act", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
-		return []int{23}
-	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+	case "node", "nodejs":
 		return []int{24}
+	case "go-task", "task":
+		return []int{25}
+	case "act", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
+		return []int{26}
+	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+		return []int{27}
 	case "arangosh", "bcp", "bq", "clickhouse", "clickhouse-client", "cockroach", "cqlsh", "cypher-shell", "dbmate", "duckdb", "etcdctl", "flyway", "goose", "influx", "isql", "liquibase", "litecli", "mariadb", "migrate", "mongo", "mongorestore", "mongosh", "mycli", "mysql", "neo4j", "osql", "pg_restore", "pgcli", "psql", "redis-cli", "snowsql", "sqlcmd", "sqlite", "sqlite3", "sqlplus", "sqlx", "usql":
 		return []int{3}
 	case "cake", "csc", "csi", "dotnet-script", "fsi", "msbuild", "paket", "xbuild":
 		return []int{4}
 	case "dotnet", "nuget":
-		return []int{4, 15}
+		return []int{4, 16}
 	case "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
 		return []int{5}
 	case "emacs", "emacsclient":
-		return []int{5, 14}
-	case "code", "codium", "cursor":
 		return []int{5, 15}
+	case "code", "codium", "cursor":
+		return []int{5, 16}
 	case "git":
 		return []int{6}
 	case "air", "ginkgo", "go", "goreleaser", "gotestsum", "ko", "mockgen", "richgo", "tinygo", "wire":
@@ -222,13 +250,13 @@ func loaderIndexes(program string) []int {
 	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helmfile", "home-manager", "kubectl", "kustomize", "nix", "nix-build", "nix-shell", "nixos-rebuild", "nomad", "oc", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terraform", "terragrunt", "tofu":
 		return []int{9}
 	case "cdk", "pulumi", "serverless":
-		return []int{9, 13}
+		return []int{9, 14}
 	case "helm", "nix-env":
-		return []int{9, 15}
+		return []int{9, 16}
 	case "ansible-playbook":
-		return []int{9, 18}
+		return []int{9, 20}
 	case "chef-client", "puppet", "vagrant":
-		return []int{9, 19}
+		return []int{9, 21}
 	}
 	return nil
 }

@@ -4074,12 +4074,20 @@ var syntaxAws__2a = syntax{style: own, subs: []program{
 	{"wait", &syntax_style_open_operands_rest_Text_base_class_network},
 }}
 
-var syntaxAws_Configure = syntax{subs: []program{
+var syntaxAws_Configure_Set = syntax{style: open, texts: []option{
+	{"ca_bundle", &action_values_Reject},
+	{"cli_pager", &action_values_Shell},
+	{"credential_process", &action_values_Shell},
+	{"endpoint_url", &action_values_Reject},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
+var syntaxAws_Configure = syntax{service: "here", subs: []program{
 	{"*", &syntax_dcdf32e90cac},
 	{"export-credentials", &syntax_bccb5c9e1208},
 	{"get", &syntax_style_open_operands_rest_Secret},
 	{"list", &syntax_style_open_operands_rest_Text},
 	{"list-profiles", &syntax_style_open_operands_rest_Text},
+	{"set", &syntaxAws_Configure_Set},
 }, base: &action_class_localWrite}
 
 var syntaxAws_Ecr = syntax{subs: []program{

@@ -40,6 +40,7 @@ type Host struct {
 	Unit     string   // of timeouts: s or ms
 	Places   []Place  // where settings are
 	Comments bool     // its JSON files may have comments
+	JSON5    bool     // its JSON files may be JSON5, of which shield reads JSON with comments and trailing commas
 	Inspect  string   // jq: {scope, file, path, doc, user} → what the host makes of a settings file, as host.Inspection; "" for hosts without
 	Sample   string   // jq: {cwd, event} → an event that must be denied; event is the first of Before, or that of Permission
 }

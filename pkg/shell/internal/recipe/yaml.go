@@ -13,7 +13,13 @@ var keyForm = prefilter.Lazy(`^(\s*(?:-\s+)*)["']?(` + runKeys + `)["']?\s*:(?:\
 var itemForm = prefilter.Lazy(`^(\s*)-\s+(.*)$`)
 var flowForm = prefilter.Lazy(`["']?\b(?:` + runKeys + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
 var blockForm = prefilter.Lazy(`^[|>][-+\d]*\s*(?:#.*)?$`)
-var templateForm = prefilter.Lazy(`\$\{\{\s*(?:[\w-]+\.)*([\w-]*)[^}]*\}\}`)
+var nameForm = prefilter.Lazy(`^\s*(?:[\w-]+\.)*([\w-]*)`)
+var secretForm = prefilter.Lazy(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
+var settingForm = prefilter.Lazy(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$\{\{[^}\n]*\bsecrets\b[^}\n]*\}\}`)
+
+// placeForm matches names of what a workflow keeps among its secrets and is none.
+var placeForm = prefilter.Lazy(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
+var variableForm = prefilter.Lazy(`\$\{?\w+`)
 
 // keys are those of runKeys.
 var keys = func() map[string]bool {
@@ -48,8 +54,13 @@ func hasFlow(line string) bool {
 // yamlSteps returns the texts below the keys of workflows, pipelines, tasks and
 // manifests that hold commands. It goes by lines, so no file is too odd for it.
 func yamlSteps(text string) []Step {
+	set := map[string]bool{}
 	if strings.Contains(text, "${{") {
-		text = templateForm().ReplaceAllString(text, "$${$1}")
+		for _, m := range settingForm().FindAllStringSubmatch(text, 64) {
+			if !placeForm().MatchString(m[1]) {
+				set[m[1]] = true
+			}
+		}
 	}
 	lines := strings.Split(text, "\n")
 	var out []Step
@@ -82,7 +93,67 @@ func yamlSteps(text string) []Step {
 			out = append(out, shellSteps(scalar(value))...)
 		}
 	}
+	for i := range out {
+		out[i].Text = withVariables(out[i].Text, set)
+	}
 	return out
+}
+
+// maxTemplate bounds a template of a workflow, in bytes.
+const maxTemplate = 512
+
+// withVariables puts variables in the place of templates, which are filled in
+// before a shell reads the text, between any quotes. The names of those that hold
+// secrets say so, and so do the variables that a workflow sets to one.
+func withVariables(text string, set map[string]bool) string {
+	if len(set) > 0 {
+		text = variableForm().ReplaceAllStringFunc(text, func(v string) string {
+			name := strings.TrimLeft(v, "${")
+			if !set[name] {
+				return v
+			}
+			return strings.TrimSuffix(v, name) + "SECRET_" + name
+		})
+	}
+	if !strings.Contains(text, "${{") {
+		return text
+	}
+	var out strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if strings.HasPrefix(text[i:], "${{") {
+			if end := strings.Index(text[i:min(len(text), i+maxTemplate)], "}}"); end > 0 {
+				name := "${" + variable(text[i+3:i+end]) + "}"
+				if quote == '\'' {
+					name = `'"` + name + `"'`
+				}
+				out.WriteString(name)
+				i += end + 1
+				continue
+			}
+		}
+		switch {
+		case c == '\\' && quote != '\'' && i+1 < len(text):
+			out.WriteByte(c)
+			i++
+			c = text[i]
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		}
+		out.WriteByte(c)
+	}
+	return out.String()
+}
+
+// variable returns the name of a variable that stands for a template.
+func variable(template string) string {
+	if m := secretForm().FindStringSubmatch(template); m != nil && !placeForm().MatchString(m[1]) {
+		return "SECRET_" + m[1]
+	}
+	return nameForm().FindStringSubmatch(template)[1]
 }
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }

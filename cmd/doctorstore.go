@@ -1,0 +1,29 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/shieldcli/shield/pkg/config"
+)
+
+// examineStore asks the store that machines share, if there is one, and reports
+// whether what is remembered can be read.
+func examineStore(out *findings, set *config.Loaded, w *World) bool {
+	store, err := openStore(set, w)
+	if err != nil {
+		return false // said of the state file
+	}
+	defer store.Close()
+	shared, err := store.Shared(context.Background())
+	switch {
+	case err != nil:
+		out.add(wrong, "", "store: %v; until then everything but plain reads is blocked", err)
+		return false
+	case shared == nil:
+	case shared.Forgets:
+		out.add(doubt, "set 'appendonly yes' and 'appendfsync always' there", "store: %s, shared as %s: a restart of the server loses what was used, and stops every machine", set.Store, shared.Name)
+	default:
+		out.add(fine, "", "store: %s, shared as %s", set.Store, shared.Name)
+	}
+	return true
+}

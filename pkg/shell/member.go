@@ -1,0 +1,136 @@
+package shell
+
+import (
+	"strconv"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
+)
+
+// present reports whether an array has what an expansion asks for. In zsh, one without
+// members is set.
+func (s *state) present(p *syntax.ParamExp, b binding) bool {
+	switch {
+	case s.listIndex(p) || p.Index == nil && (b.keyed || s.asZsh()):
+		return len(b.elems) > 0 || s.asZsh()
+	case p.Index == nil:
+		_, ok := b.at(0)
+		return ok
+	}
+	s.quiet++
+	defer func() { s.quiet-- }()
+	i, err := strconv.Atoi(s.index(p.Index).Text)
+	_, ok := b.at(s.counted(b, i))
+	return b.keyed || err != nil || ok
+}
+
+// ofScalar returns what a variable that is no array holds at a subscript: it is an array of
+// one member, or a row of letters in zsh.
+func (s *state) ofScalar(p *syntax.ParamExp, b binding, show string) ([]abstract.Value, bool) {
+	if s.listIndex(p) {
+		switch {
+		case !b.val.Known(): // it may be an array
+			return []abstract.Value{vague(show, b.val)}, false
+		case p.Excl:
+			return []abstract.Value{abstract.Lit("0")}, true
+		}
+		return []abstract.Value{b.val}, true
+	}
+	v := s.index(p.Index)
+	i, err := strconv.Atoi(v.Text)
+	switch {
+	case !v.Known() || err != nil || !b.val.Known() || s.unusual():
+		return []abstract.Value{vague(show, b.val)}, false
+	case s.asZsh():
+		letters := []rune(b.val.Text)
+		if i > 0 {
+			i--
+		} else if i += len(letters); i == len(letters) {
+			i = -1 // of no letter
+		}
+		out := b.val
+		if out.Text = ""; i >= 0 && i < len(letters) {
+			out.Text = string(letters[i])
+		}
+		return []abstract.Value{out}, true
+	case i == 0:
+		return []abstract.Value{b.val}, true
+	}
+	return []abstract.Value{{}}, false
+}
+
+// listIndex reports whether ${!a[@]} asks for the keys of an array.
+func (s *state) listIndex(p *syntax.ParamExp) bool {
+	w, ok := p.Index.(*syntax.Word)
+	return ok && (w.Lit() == "@" || w.Lit() == "*")
+}
+
+// member returns what an array holds at a subscript, or without one.
+func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Value {
+	switch {
+	case b.unsure || b.alike:
+		if p.Index != nil && !s.listIndex(p) {
+			s.index(p.Index)
+		}
+		if b.alike && !p.Excl && !p.Length {
+			return members(b)
+		}
+		return []abstract.Value{vague(show, members(b)...)}
+	case s.listIndex(p):
+		if b.keyed && len(b.elems) > 0 { // in any order, and the newest of each key
+			return []abstract.Value{vague(show, members(b)...)}
+		}
+		if p.Excl {
+			return keys(b)
+		}
+		return members(b)
+	case p.Index == nil:
+		return s.whole(p, b, show)
+	}
+	v := s.key(b, p.Index)
+	if b.keyed && v.Known() {
+		for i := len(b.elems) - 1; i >= 0; i-- {
+			if b.elems[i].key == v.Text {
+				return []abstract.Value{b.elems[i].val}
+			}
+		}
+		return []abstract.Value{{}}
+	}
+	i, err := strconv.Atoi(v.Text)
+	if !v.Known() || err != nil {
+		return []abstract.Value{vague(show, members(b)...)}
+	}
+	if at, ok := b.at(s.counted(b, i)); ok {
+		return []abstract.Value{b.elems[at].val}
+	}
+	return []abstract.Value{{}}
+}
+
+// whole returns what an array is without a subscript: its first member, or all of them in
+// zsh.
+func (s *state) whole(p *syntax.ParamExp, b binding, show string) []abstract.Value {
+	switch {
+	case b.keyed:
+		return []abstract.Value{vague(show, members(b)...)}
+	case s.asZsh():
+		return members(b)
+	}
+	return []abstract.Value{s.first(b, show)}
+}
+
+// key returns a subscript of an array: text, if it is an associative one.
+func (s *state) key(b binding, x syntax.ArithmExpr) abstract.Value {
+	if w, ok := x.(*syntax.Word); ok && b.keyed {
+		return s.word(w)
+	}
+	return s.index(x)
+}
+
+// index returns a subscript: a number, or the key of an associative array.
+func (s *state) index(x syntax.ArithmExpr) abstract.Value {
+	if n, ok := s.number(x); ok {
+		return abstract.Lit(strconv.FormatInt(n, 10))
+	}
+	return abstract.Unknown("[…]", 0)
+}

@@ -1,0 +1,67 @@
+package shield
+
+import (
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+// Remote returns the store that a configuration shares with other machines, nil if
+// it shares none.
+func Remote(cfg Config) (*state.Remote, error) {
+	s := cfg.settings()
+	if s.Store == "" {
+		return nil, nil
+	}
+	r := &state.Remote{URL: s.Store}
+	text, err := owner.ReadSecret(s.StoreKeyFile, 4<<10)
+	if err != nil {
+		return nil, fmt.Errorf("store_key_file: %w", err)
+	}
+	key, err := hex.DecodeString(text)
+	if err != nil || len(key) != state.KeySize {
+		return nil, fmt.Errorf("store_key_file: %s does not hold %d hexadecimal digits; make one with 'openssl rand -hex %d'", s.StoreKeyFile, 2*state.KeySize, state.KeySize)
+	}
+	r.Key = [state.KeySize]byte(key)
+	if r.Password, err = cfg.storePassword(); err != nil {
+		return nil, err
+	}
+	if s.StoreCAFile != "" {
+		pem, _, err := owner.ReadFile(s.StoreCAFile, 4<<20)
+		if err != nil {
+			return nil, fmt.Errorf("store_ca_file: %w", err)
+		}
+		r.CAs = x509.NewCertPool()
+		if !r.CAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("store_ca_file: %s contains no PEM certificate", s.StoreCAFile)
+		}
+	}
+	return r, nil
+}
+
+func (cfg *Config) storePassword() (string, error) {
+	s := cfg.settings()
+	if s.StorePassFile != "" {
+		password, err := owner.ReadSecret(s.StorePassFile, 4<<10)
+		if err == nil && password == "" {
+			err = errors.New("it is empty")
+		}
+		if err != nil {
+			return "", fmt.Errorf("store_password_file: %w", err)
+		}
+		return password, nil
+	}
+	if s.StorePassEnv == "" {
+		return "", nil
+	}
+	if cfg.Lookup != nil {
+		if password, ok := cfg.Lookup(s.StorePassEnv); ok && password != "" {
+			return password, nil
+		}
+	}
+	return "", fmt.Errorf("store_password_env: environment variable %s, which should hold the password, is not set", s.StorePassEnv)
+}
