@@ -141,7 +141,7 @@ func connect(t *testing.T, state string, change func(*Options), serve reply) *co
 	return c
 }
 
-func openTestPins(t *testing.T, state, name string) *Pins {
+func openTestPins(t testing.TB, state, name string) *Pins {
 	t.Helper()
 	pins, err := OpenPins(state, &Server{Name: name}, []string{name}, "")
 	if err != nil {

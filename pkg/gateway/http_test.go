@@ -22,7 +22,7 @@ type fakeRemote struct {
 	bodies  []string
 }
 
-func newFakeRemote(t *testing.T, answer func(http.ResponseWriter, *http.Request, *message) bool) *fakeRemote {
+func newFakeRemote(t testing.TB, answer func(http.ResponseWriter, *http.Request, *message) bool) *fakeRemote {
 	f := &fakeRemote{answer: answer}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		raw, _ := io.ReadAll(req.Body)
@@ -75,7 +75,7 @@ func (f *fakeRemote) told(method string) (n int) {
 }
 
 // front returns the address of a server behind a front.
-func front(t *testing.T, url string, change func(*Front, *Options)) string {
+func front(t testing.TB, url string, change func(*Front, *Options)) string {
 	opts := Options{Judge: &fakeJudge{}, Server: Server{Name: "s"}, Mode: Flag, Pins: openTestPins(t, t.TempDir(), "s")}
 	f := &Front{Hosts: LoopbackHost, Clock: time.Now}
 	if change != nil {
@@ -93,7 +93,7 @@ func front(t *testing.T, url string, change func(*Front, *Options)) string {
 
 // post sends a message and returns what comes back. Headers are NAME: VALUE; the
 // name Host sets the host.
-func post(t *testing.T, url, body string, headers ...string) (*http.Response, string) {
+func post(t testing.TB, url, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -401,5 +401,18 @@ func TestManySessions(t *testing.T) {
 	}
 	if e.keep(&session{id: "20"}) {
 		t.Error("an ID is given out twice")
+	}
+}
+
+// BenchmarkServe is an allowed call over HTTP that nothing but a fake judges: with a
+// client, a server and the front, and the same without the front.
+func BenchmarkServe(b *testing.B) {
+	remote := newFakeRemote(b, nil)
+	for name, url := range map[string]string{"direct": remote.URL, "through": front(b, remote.URL, nil)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				post(b, url, callFrame)
+			}
+		})
 	}
 }
