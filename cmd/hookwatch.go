@@ -23,7 +23,8 @@ func watchHook(ctx context.Context, w *World, name string, deadline time.Duratio
 	if begun == nil {
 		await(w, "one event of the host from the terminal, a JSON object")
 		args := judgeArgs(w.args, name)
-		begun = watch.Start(w.In, watch.Service(serviceState(w), w.question(args, nil)), func() (*watch.Judge, error) { return w.startJudge(args) })
+		dial := func() watch.Ask { return watch.Service(serviceState(w), w.question(args, nil)) }
+		begun = watch.Start(w.In, dial, func() (*watch.Judge, error) { return w.startJudge(args) })
 	}
 	answered := false
 	defer func() { begun.End(answered) }()

@@ -25,8 +25,10 @@ func init() {
 	}
 	args := judgeArgs(os.Args[1:])
 	dir, _ := os.Getwd()
-	ask := Service(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: os.Getppid(), Args: args, Environ: os.Environ()})
-	ahead = Start(os.Stdin, ask, func() (*Judge, error) { return process(program, args) })
+	dial := func() Ask {
+		return Service(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: os.Getppid(), Args: args, Environ: os.Environ()})
+	}
+	ahead = Start(os.Stdin, dial, func() (*Judge, error) { return process(program, args) })
 	ahead.signals = make(chan os.Signal, 1)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup

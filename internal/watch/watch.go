@@ -85,12 +85,12 @@ const Patience = 200 * time.Millisecond
 // answer. ok is false if the service leaves that to a judge.
 type Ask func(event []byte) (line []byte, ok bool)
 
-// Start passes on the event that in holds, to the service if ask is not nil, or else
-// to a judge that it starts. It does not wait for either.
-func Start(in io.Reader, ask Ask, start func() (*Judge, error)) *Watch {
+// Start passes on the event that in holds, to the service that dial finds, or to a
+// judge that it starts where dial finds none. It waits for nothing.
+func Start(in io.Reader, dial func() Ask, start func() (*Judge, error)) *Watch {
 	w := &Watch{said: make(chan reply, 1)}
 	go func() {
-		line, err := w.pass(in, ask, start)
+		line, err := w.pass(in, dial(), start)
 		w.said <- reply{line, err}
 	}()
 	return w

@@ -141,7 +141,7 @@ func TestWaitGivesUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ended, killed := make(chan struct{}), make(chan struct{})
-			w := Start(tt.in, nil, func() (*Judge, error) {
+			w := Start(tt.in, noService, func() (*Judge, error) {
 				return &Judge{closer{io.Discard, ended}, tt.out, func() { close(killed) }}, tt.start
 			})
 			w.signals = tt.signals
@@ -175,7 +175,7 @@ func TestWaitAnswers(t *testing.T) {
 	t.Parallel()
 	var asked strings.Builder
 	ended := make(chan struct{})
-	w := Start(strings.NewReader("{ }\n"), nil, func() (*Judge, error) {
+	w := Start(strings.NewReader("{ }\n"), noService, func() (*Judge, error) {
 		return &Judge{closer{&asked, ended}, strings.NewReader(Allowed("{}") + "more"), func() { t.Error("killed") }}, nil
 	})
 	line, err := w.Wait(t.Context(), time.Minute)
@@ -193,3 +193,5 @@ func (endless) Read(p []byte) (int, error) { return copy(p, strings.Repeat("x", 
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+func noService() Ask { return nil }
