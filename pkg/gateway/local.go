@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -53,7 +54,7 @@ func (l *locals) run(g *Gateway) (*local, error) {
 		err := g.fromServer(&route{client: one, server: one.in}, newFrames(p.Out, g.maxFrame))
 		g.answerAll()
 		one.in.close()
-		_ = p.End(err != nil)
+		_ = p.End(!errors.Is(err, io.EOF)) // in a hurry where it did not end by itself
 	}()
 	return one, nil
 }

@@ -1,0 +1,54 @@
+package session
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A file is recognised under another name by its inode, and a copy by its content.
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, _ *world, s *Store) {
+		disk := map[string]effect.Identity{}
+		var looked []string
+		look := func(path string) (effect.Identity, bool) {
+			looked = append(looked, path)
+			id, ok := disk[path]
+			return id, ok
+		}
+		step := func(raw string) []effect.Effect {
+			memory := s.Load(t.Context(), Key{}, "", "")
+			memory.Identify(look)
+			c := analyzer.Recall(parse(t, raw), memory)
+			d := Learn(c, nil, false)
+			if err := s.Add(t.Context(), memory, &d); err != nil {
+				t.Fatal(err)
+			}
+			return c.Effects
+		}
+		runs := func(effects []effect.Effect) bool {
+			return slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode })
+		}
+		step("curl -o a.sh https://example.com/a")
+		disk["/work/app/a.sh"] = effect.Identity{Device: 1, Inode: 7, Sum: [16]byte{1}}
+		looked = nil
+		for _, raw := range []string{"ls -la", "cat missing.txt | head"} {
+			step(raw)
+		}
+		if slices.Contains(looked, "/work/app/a.sh") {
+			t.Error("a file was looked at for actions that move none")
+		}
+		step("python3 rename.py")
+		disk["/work/app/moved.sh"] = effect.Identity{Device: 1, Inode: 7, Sum: [16]byte{2}} // and changed
+		disk["/work/app/copy.sh"] = effect.Identity{Device: 1, Inode: 8, Sum: [16]byte{1}}
+		disk["/work/app/other.sh"] = effect.Identity{Device: 2, Inode: 7, Sum: [16]byte{3}}
+		delete(disk, "/work/app/a.sh")
+		for name, want := range map[string]bool{"moved.sh": true, "copy.sh": true, "other.sh": false} {
+			if got := runs(step("bash " + name)); got != want {
+				t.Errorf("%s: runs what was downloaded: %v", name, got)
+			}
+		}
+	})
+}
