@@ -54,6 +54,13 @@ var examples = map[string][]example{
 		{"Put the servers in the list of Claude Code behind shield.", `shield mcp install claude-code`},
 		{"See which tools wait because they are new or have changed, and accept one.", `shield mcp tools diff filesystem && shield mcp tools accept filesystem read_file`},
 	},
+	"serve": {
+		{"Judge for the hooks and commands of this user, until ^C.", `shield serve`},
+	},
+	"service": {
+		{"Have systemd start the service when the first hook asks, or launchd at login.", `shield service install`},
+		{"See whether it runs, and how much it has judged.", `shield service status`},
+	},
 	"init": {
 		{"Judge what is typed into this bash.", `eval "$(shield init bash)"`},
 		{"The same in fish.", `shield init fish | source`},

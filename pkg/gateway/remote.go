@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shieldcli/shield/internal/canonjson"
@@ -58,11 +59,12 @@ type remoteWay struct {
 	session bool
 	asks    []byte // the ID of the client's own request; nil if it is none
 	pending sync.WaitGroup
-	status  int // of the answer to what is no request
+	status  atomic.Int32 // of the answer to what is no request
 }
 
 func (r *remote) way(x *exchange, s *session, ctx context.Context) *remoteWay {
-	way := &remoteWay{at: r, x: x, ctx: ctx, status: http.StatusAccepted}
+	way := &remoteWay{at: r, x: x, ctx: ctx}
+	way.status.Store(http.StatusAccepted)
 	if s != nil {
 		way.g, way.session = s.g, true
 	} else {
@@ -82,7 +84,7 @@ func (r *remote) post(x *exchange, s *session, m *message) {
 	way.g.clientMessage(ctx, way.route, m)
 	if !m.isRequest() {
 		way.pending.Wait()
-		x.w.WriteHeader(way.status)
+		x.w.WriteHeader(int(way.status.Load()))
 		return
 	}
 	x.wait()
@@ -152,7 +154,7 @@ func (w *remoteWay) send(m *message) error {
 	}
 	defer resp.Body.Close()
 	if !m.isRequest() {
-		w.status = resp.StatusCode
+		w.status.Store(int32(resp.StatusCode))
 		return nil
 	}
 	asked := bytes.Equal(m.id, w.asks)
@@ -254,7 +256,7 @@ func (w *remoteWay) fail(m *message, err error) {
 		status, code = http.StatusBadRequest, codeMismatch
 	}
 	if !m.isRequest() {
-		w.status = status
+		w.status.Store(int32(status))
 		return
 	}
 	c := w.g.take(m.id)

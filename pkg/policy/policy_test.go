@@ -235,8 +235,8 @@ deny:
 	}
 }
 
-// Writing somewhere in a folder, or changing rights in it, is not writing the file
-// that a rule is about.
+// Writing somewhere in a folder need not write the file that a rule is about;
+// changing the rights of all that is in it does.
 func TestWritingSomewhere(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, "deny:\n- {name: keys, action_types: [write_file, change_permissions], paths: [~/.ssh/**, ~/.config/shield/**, /etc/shadow]}\n")
@@ -247,7 +247,7 @@ func TestWritingSomewhere(t *testing.T) {
 		{Kind: effect.WriteFile, Path: "/home/me/.ssh", Recursive: true}:           "BLOCK keys",
 		{Kind: effect.WriteFile, Path: "/home/me/.config/shield", Recursive: true}: "BLOCK ",
 		{Kind: effect.WriteFile, Path: "/home/me/src", Recursive: true}:            "ESCALATE 1",
-		{Kind: effect.ChangePermissions, Path: "/home/me", Recursive: true}:        "ESCALATE 2",
+		{Kind: effect.ChangePermissions, Path: "/home/me", Recursive: true}:        "BLOCK ",
 		{Kind: effect.ChangePermissions, Path: "/home/me/.ssh", Recursive: true}:   "BLOCK keys",
 	} {
 		v, err := p.Judge(t.Context(), caseOf("execute_command", *e))

@@ -125,14 +125,13 @@ func (s *search) paths(e *effect.Effect) (t touched) {
 }
 
 // literal adds the rules that an effect on a known path matches. A folder that is
-// read with all that is in it, whose rights change, or in which something is
-// written, is not the file that a rule is about, so that such an effect only
-// possibly matches, unless it is the folder where a program keeps that file.
+// read with all that is in it, or in which something is written, is not the file
+// that a rule is about, so that such an effect only possibly matches, unless it is
+// the folder where a program keeps that file.
 func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bool) {
 	reads := e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory
 	writes := e.Kind == effect.WriteFile || e.Kind == effect.Persist
-	rights := e.Kind == effect.ChangePermissions
-	above := recursive && (reads || writes || rights)
+	above := recursive && (reads || writes)
 	for _, set := range s.x.sets(path, false) {
 		var itself []int
 		if above {
@@ -142,7 +141,7 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 			switch {
 			case writes && set.names[g].single() && s.x.keepsSingle(path):
 				t.sure.add(set.rule[g])
-			case above && (writes || rights || !set.names[g].single()) && !slices.Contains(itself, g) && !set.names[g].kept(path):
+			case above && (writes || !set.names[g].single()) && !slices.Contains(itself, g) && !set.names[g].kept(path):
 				t.perhaps.add(set.rule[g])
 			case !recursive || !set.names[g].single() || s.x.isSingle(path):
 				t.sure.add(set.rule[g])

@@ -73,6 +73,7 @@ var loaders = [...]Loader{
 	},
 	{ // modules
 		Names:  []string{"*.py", "*.pth", "*.pyc", "*.so", "*.rb", "*.pm", "*.php", "*.lua"},
+		Given:  true,
 		Recipe: "",
 	},
 	{ // node
@@ -128,6 +129,7 @@ var loaders = [...]Loader{
 	},
 	{ // scripts_of_node
 		Names:  []string{"*.js", "*.cjs", "*.mjs", "*.node", "package.json"},
+		Given:  true,
 		Recipe: "",
 	},
 	{ // task
