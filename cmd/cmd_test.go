@@ -31,11 +31,17 @@ func newWorld(t testing.TB) World {
 // model: what these tests hold must not depend on one.
 func rulesAlone(t testing.TB) func(string) string {
 	t.Helper()
+	return withSettings(t, "classifier: {model: none}\n")
+}
+
+// withSettings returns an environment with a settings file.
+func withSettings(t testing.TB, text string) func(string) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "shield"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "shield", "shield.yaml"), []byte("classifier: {model: none}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "shield", "shield.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return func(name string) string {

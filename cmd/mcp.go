@@ -140,8 +140,17 @@ func (resultExaminer) Examine(text string) (clean string, findings []gateway.Fin
 // returned has a pipeline remember what calls of tools return.
 func returned(p *shield.Pipeline) gateway.Returned {
 	return func(ctx context.Context, a *action.Action, result any, found gateway.Findings) error {
-		talks := slices.ContainsFunc(found, func(f gateway.Finding) bool { return shield.Talks(sanitize.Kind(f.Kind)) })
-		return p.Ran(ctx, shield.Returned{Actions: []*action.Action{a}, Result: result}, talks)
+		r := shield.Returned{Actions: []*action.Action{a}, Result: result}
+		more, withheld, err := p.Review(ctx, r)
+		if err != nil {
+			return err
+		}
+		talks := slices.ContainsFunc(found, func(f gateway.Finding) bool { return shield.Talks(sanitize.Kind(f.Kind)) }) ||
+			slices.ContainsFunc(more, func(f sanitize.Finding) bool { return shield.Talks(f.Kind) })
+		if err := p.Ran(ctx, r, talks); err != nil || withheld == "" {
+			return err
+		}
+		return errors.New(withheld)
 	}
 }
 

@@ -23,6 +23,7 @@ func sanitizeCommand(w *World) *cli.Command {
 		Description: "Reads objects with type, payload and result from standard input: an action as for shield run, and what came of it, a text or any JSON value. " +
 			"Prints a JSON line for each, with what was found: text that people do not see, text that speaks to the agent, links that carry data out, credentials. " +
 			"With --mode clean, wrap or block it also prints the result as it is to be handed on; without --mode, the setting sanitize.mode says which. " +
+			"With the setting sanitize.evaluator the evaluator looks at each result, too. " +
 			"No finding means that nothing was found, and not that a text is free of injections. " +
 			"The exit status is 0 if nothing was found in any result, 3 if something was, and 2 if a result is withheld or could not be read.",
 		Flags: []cli.Flag{
@@ -47,6 +48,11 @@ func sanitizeStream(c *cli.Context, w *World) error {
 	if err != nil {
 		return err
 	}
+	examine, done, err := examiner(c, w)
+	if err != nil {
+		return err
+	}
+	defer done()
 	await(w, "results from the terminal, one JSON object a line")
 	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin", MaxBytes: maxBytes})
 	out := bufio.NewWriter(w.Out)
@@ -59,7 +65,7 @@ func sanitizeStream(c *cli.Context, w *World) error {
 		if err != nil {
 			return &statusError{statusBlock, fmt.Errorf("read standard input: %w", err)}
 		}
-		line := sanitized(rec, mode)
+		line := sanitized(rec, mode, examine)
 		switch {
 		case line.Error != "":
 			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.Line, line.Reason)
@@ -102,6 +108,26 @@ func sanitizeMode(c *cli.Context, w *World) (sanitize.Mode, error) {
 	return mode, nil
 }
 
+// An examination says what is in a result of an action of some type.
+type examination func(kind string, result any) *sanitize.Report
+
+// examiner returns what examines results: rules and, where the settings want that,
+// the evaluator. Call done in the end.
+func examiner(c *cli.Context, w *World) (examine examination, done func(), err error) {
+	set, err := settings(c, w)
+	if err != nil {
+		return nil, nil, &statusError{statusBlock, err}
+	}
+	if !set.Sanitize.Evaluator {
+		return func(_ string, result any) *sanitize.Report { return sanitize.Examine(result) }, func() {}, nil
+	}
+	_, p, err := pipeline(c, w, false)
+	if err != nil {
+		return nil, nil, &statusError{statusBlock, err}
+	}
+	return func(kind string, result any) *sanitize.Report { return p.Examine(c.Context, kind, result) }, func() { _ = p.Close() }, nil
+}
+
 // A sanitizedLine is what sanitize prints of one record.
 type sanitizedLine struct {
 	ID       string             `json:"id,omitempty"`
@@ -118,7 +144,7 @@ type sanitizedLine struct {
 }
 
 // sanitized examines one record.
-func sanitized(rec action.Record, mode sanitize.Mode) sanitizedLine {
+func sanitized(rec action.Record, mode sanitize.Mode, examine examination) sanitizedLine {
 	line := sanitizedLine{Line: rec.Line, Findings: []sanitize.Finding{}}
 	a, result, err := readResult(rec)
 	if err != nil {
@@ -129,7 +155,7 @@ func sanitized(rec action.Record, mode sanitize.Mode) sanitizedLine {
 		return line
 	}
 	line.ID, line.Type, line.Hash = a.ID, a.Type, a.Hash
-	report := sanitize.Examine(result.Value)
+	report := examine(a.Type, result.Value)
 	line.Findings, line.More = append(line.Findings, report.Findings...), report.More
 	if mode == sanitize.Flag {
 		return line

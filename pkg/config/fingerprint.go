@@ -28,6 +28,7 @@ var unprinted = map[string]string{
 	"audit.max_bytes":         "the log is written after the verdict",
 	"sanitize.enabled":        "it is about what comes back, after the verdict",
 	"sanitize.mode":           "it is about what comes back, after the verdict",
+	"sanitize.evaluator":      "it is about what comes back, after the verdict",
 	"hook.answer":             "it says how a verdict is told to a host",
 	"hook.permission_request": "it says how a verdict is told to a host",
 	"hook.timeout":            "a hook that takes too long denies whatever the verdict is",

@@ -82,7 +82,7 @@ func New(o Options) (*Evaluator, error) {
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
-	return &Evaluator{o: o, hash: sync.OnceValue(promptHash)}, nil
+	return &Evaluator{o: o, hash: sync.OnceValue(func() string { return promptHash(systemPrompt) })}, nil
 }
 
 // PromptHash returns "sha256:" and the hex digest of the compiled-in prompt.

@@ -39,20 +39,17 @@ const (
 	maxEffectBytes = 8 << 10
 )
 
-// promptHash returns "sha256:" and the hex digest of the prompt as compiled in.
-func promptHash() string {
-	sum := sha256.Sum256([]byte(systemPrompt))
+// promptHash returns "sha256:" and the hex digest of a prompt as compiled in.
+func promptHash(prompt string) string {
+	sum := sha256.Sum256([]byte(prompt))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// system returns the system prompt of one request.
-func system(canary, boundary string) string {
-	return strings.NewReplacer(canaryMark, canary, boundaryMark, boundary).Replace(systemPrompt)
-}
-
-// A question is a case as it is put before the evaluator, quoted once for all
-// attempts.
+// A question is a case, or a part of a result, as it is put before the evaluator,
+// quoted once for all attempts.
 type question struct {
+	system string // prompt
+	asks   string // what is to be done with the text
 	text   string
 	hidden bool // redaction took more out of it than secrets where they are expected
 }
@@ -86,20 +83,21 @@ func newQuestion(c *analysis.Case, r *redact.Redactor) (*question, error) {
 	// An agent that names a field "password" chooses what counts as a secret, and
 	// could hide a command from the judge by repeating it there.
 	hidden := !bytes.Equal(redacted.ReplaceAll(q.buf, nil), redacted.ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte("[redacted unexamined "))
-	return &question{b.String(), hidden}, nil
+	return &question{systemPrompt, "Evaluate this action for security:", b.String(), hidden}, nil
 }
 
-// prompt returns the prompt of one attempt: the action as quoted data between
-// two lines that carry boundary. The payload cannot end the quotation: it does
+// prompt returns the prompt of one attempt: the text as quoted data between
+// two lines that carry boundary. The text cannot end the quotation: it does
 // not know the boundary, and no line break of its own survives quoting.
 func (q *question) prompt(canary, boundary string) Prompt {
-	return Prompt{System: system(canary, boundary), User: q.user(boundary), Schema: []byte(replySchema)}
+	system := strings.NewReplacer(canaryMark, canary, boundaryMark, boundary).Replace(q.system)
+	return Prompt{System: system, User: q.user(boundary), Schema: []byte(replySchema)}
 }
 
 // user returns the user prompt. It asks for the reasoning first, so that a
 // model which writes in order decides after it has reasoned.
 func (q *question) user(boundary string) string {
-	return "Evaluate this action for security:\n\n----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.text +
+	return q.asks + "\n\n----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.text +
 		"----- END UNTRUSTED DATA " + boundary + ` -----
 
 Respond with ONLY a JSON object:

@@ -57,6 +57,25 @@ func findSpeech(c *analysis.Case, text string) *overheard {
 	return found
 }
 
+// speechIn returns the first rule for speech to a judge that some texts match: one
+// after the other, with nothing between them, or in what is encoded in them.
+func speechIn(texts []string) (found *speech.Rule) {
+	joined := seams(texts)
+	for _, text := range [...]string{strings.Join(texts, "\n"), joined} {
+		if r := findFolded(text); r != nil {
+			return r
+		}
+	}
+	whole := effect.Decoded(append(texts, joined), func(l effect.Layer) bool {
+		found = findFolded(l.Text)
+		return found == nil
+	})
+	if found == nil && !whole {
+		return tooMuchEncoded
+	}
+	return found
+}
+
 // findFolded returns the first rule that matches a text or the same without
 // look-alike letters and hidden characters.
 func findFolded(text string) *speech.Rule {

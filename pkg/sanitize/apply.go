@@ -31,13 +31,19 @@ type Applied struct {
 }
 
 // Apply returns what an agent is handed. What was not examined is withheld by every
-// mode but flag.
+// mode but flag; where it says Low, others have examined it and somebody chose that
+// this is enough.
 func (r *Report) Apply(mode Mode) Applied {
-	unread := slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == Unexamined })
+	withheld := slices.ContainsFunc(r.Findings, func(f Finding) bool {
+		if f.Kind == Unexamined {
+			return f.Severity != Low
+		}
+		return mode == Block
+	})
 	switch {
 	case mode == Flag:
 		return Applied{Result: r.root}
-	case unread || mode == Block && len(r.Findings) > 0:
+	case withheld:
 		return Applied{Changed: true, Withheld: r.Reason()}
 	}
 	edit := r.cleaned()

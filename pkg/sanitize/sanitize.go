@@ -55,13 +55,14 @@ const (
 // A Finding is something that an agent should not be handed unmarked.
 type Finding struct {
 	Kind     Kind   `json:"kind"`
-	Rule     string `json:"rule,omitempty"` // of phrases and credentials: its id
-	Where    string `json:"where"`          // JSON pointer to the string; "" is the result itself
-	Key      bool   `json:"key,omitempty"`  // it is in the name of that member instead of its value
-	Offset   int    `json:"offset"`         // byte of the string
-	Length   int    `json:"length"`         // in bytes
-	What     string `json:"what"`           // what it is, in printable characters, without credentials
-	Severity string `json:"severity"`       // high, medium or low
+	Rule     string `json:"rule,omitempty"`   // of phrases and credentials: its id
+	Where    string `json:"where"`            // JSON pointer to the string; "" is the result itself
+	Key      bool   `json:"key,omitempty"`    // it is in the name of that member instead of its value
+	Offset   int    `json:"offset"`           // byte of the string
+	Length   int    `json:"length"`           // in bytes
+	What     string `json:"what"`             // what it is, in printable characters, without credentials
+	Severity string `json:"severity"`         // high, medium or low
+	Source   string `json:"source,omitempty"` // who found it, if not this package
 }
 
 // maxFindings is how many findings a report has.
@@ -74,6 +75,9 @@ type Report struct {
 	leaves   []leaf
 	root     any
 }
+
+// Add adds what others found in the result as a whole.
+func (r *Report) Add(f Finding) { r.Findings = append(r.Findings, f) }
 
 // A span is what [Apply] takes out of a string, and what it puts there.
 type span struct {

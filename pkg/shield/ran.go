@@ -14,10 +14,10 @@ import (
 )
 
 // Talks reports whether findings of a kind are texts that speak to whoever reads
-// them.
+// them, or may be.
 func Talks(kind sanitize.Kind) bool {
 	switch kind {
-	case sanitize.Hidden, sanitize.Encoded, sanitize.Instruction, sanitize.Exfiltration, sanitize.Tags:
+	case sanitize.Hidden, sanitize.Encoded, sanitize.Instruction, sanitize.Exfiltration, sanitize.Tags, sanitize.Unexamined:
 		return true
 	}
 	return false

@@ -38,21 +38,33 @@ func (p *Pipeline) Returned(ctx context.Context, r Returned) (e Examined, err er
 	}()
 	e.Result = r.Result
 	if p.examines(r.Actions) {
-		report := sanitize.Examine(r.Result)
+		kind := ""
+		if len(r.Actions) > 0 {
+			kind = r.Actions[0].Type
+		}
+		report := p.Examine(ctx, kind, r.Result)
 		e.Findings, e.Applied = report.Findings, report.Apply(sanitize.Mode(p.sanitize.Mode))
 	}
 	if err := p.Ran(ctx, r, slices.ContainsFunc(e.Findings, func(f sanitize.Finding) bool { return Talks(f.Kind) })); err != nil {
 		return Examined{}, err
 	}
-	if len(e.Findings) == 0 || p.log == nil {
-		return e, nil
+	if err := p.logFound(ctx, r, e.Findings); err != nil {
+		return Examined{}, err
+	}
+	return e, nil
+}
+
+// logFound logs what was found in a result.
+func (p *Pipeline) logFound(ctx context.Context, r Returned, found []sanitize.Finding) error {
+	if len(found) == 0 || p.log == nil {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRecord)
 	defer cancel()
-	if err := p.log.Submit(p.found(r, e)).Wait(ctx); err != nil {
-		return Examined{}, fmt.Errorf("what was found in a result could not be logged: %w", err)
+	if err := p.log.Submit(p.found(r, found)).Wait(ctx); err != nil {
+		return fmt.Errorf("what was found in a result could not be logged: %w", err)
 	}
-	return e, nil
+	return nil
 }
 
 // examines reports whether the settings want a result examined: by themselves those
@@ -91,14 +103,18 @@ func (p *Pipeline) foreign(a *action.Action) bool {
 }
 
 // found is the entry in the log of what was found in a result.
-func (p *Pipeline) found(r Returned, e Examined) audit.Entry {
-	list := make([]any, len(e.Findings))
-	for i, f := range e.Findings {
-		list[i] = map[string]any{"kind": string(f.Kind), "rule": f.Rule, "where": f.Where, "what": f.What, "severity": f.Severity}
+func (p *Pipeline) found(r Returned, found []sanitize.Finding) audit.Entry {
+	list := make([]any, len(found))
+	for i, f := range found {
+		one := map[string]any{"kind": string(f.Kind), "rule": f.Rule, "where": f.Where, "what": f.What, "severity": f.Severity}
+		if f.Source != "" {
+			one["source"] = f.Source
+		}
+		list[i] = one
 	}
 	entry := audit.Entry{
 		Kind: audit.KindResult, Payload: map[string]any{"findings": list, "mode": p.sanitize.Mode, "agent": r.Agent, "files": strings.Join(r.Files, "\n")},
-		Reasoning: sanitize.Summary(e.Findings), Caller: p.caller, Fingerprints: p.prints,
+		Reasoning: sanitize.Summary(found), Caller: p.caller, Fingerprints: p.prints,
 	}
 	if len(r.Actions) > 0 {
 		a := r.Actions[0]

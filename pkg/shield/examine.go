@@ -1,0 +1,56 @@
+package shield
+
+import (
+	"context"
+
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/sanitize"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Examine examines a result by rules and, where the settings want that, by the
+// evaluator. kind is the type of the action that it came of.
+func (p *Pipeline) Examine(ctx context.Context, kind string, result any) *sanitize.Report {
+	report := sanitize.Examine(result)
+	if f := p.opinion(ctx, kind, result); f != nil {
+		report.Add(*f)
+	}
+	return report
+}
+
+// Review has the evaluator look at a result that others have examined by rules, and
+// logs and returns what it finds. withheld says why the agent must not get the
+// result; "" if it may.
+func (p *Pipeline) Review(ctx context.Context, r Returned) (found []sanitize.Finding, withheld string, err error) {
+	if len(r.Actions) == 0 || p.sanitize.Enabled == config.Off {
+		return nil, "", nil
+	}
+	f := p.opinion(ctx, r.Actions[0].Type, r.Result)
+	if f == nil {
+		return nil, "", nil
+	}
+	report := sanitize.Report{Findings: []sanitize.Finding{*f}}
+	return report.Findings, report.Apply(sanitize.Mode(p.sanitize.Mode)).Withheld, p.logFound(ctx, r, report.Findings)
+}
+
+// opinion returns what the evaluator finds in a result, nil for nothing, or if it is
+// not asked.
+func (p *Pipeline) opinion(ctx context.Context, kind string, result any) *sanitize.Finding {
+	if !p.sanitize.Evaluator || result == nil {
+		return nil
+	}
+	v := p.tiers[TierEvaluate].(*evaluate.Evaluator).Examine(ctx, kind, result)
+	f := &sanitize.Finding{Kind: sanitize.Instruction, Rule: v.Rule, What: p.redactor.String(v.Reasoning), Severity: sanitize.High, Source: sources[TierEvaluate]}
+	switch {
+	case v.Decision == verdict.Allow && !v.Degraded:
+		return nil
+	case v.Degraded:
+		f.Kind, f.Severity = sanitize.Unexamined, sanitize.Low
+	case v.Error != "":
+		f.Kind = sanitize.Unexamined
+	case v.Decision == verdict.Escalate:
+		f.Severity = sanitize.Medium
+	}
+	return f
+}
