@@ -78,6 +78,7 @@ func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.
 type Event struct {
 	Name     string           // the host's own name for it
 	ID       string           // of the tool call; "" if the host gives none
+	Parent   string           // the session that the one of this event began in; "" if it is not known, or this is one of its own
 	Actions  []jsontext.Value // to be judged, all of which must be allowed; none if the event proposes nothing
 	Returned *Returned        // what a tool returned; nil for an event before a tool runs. Actions are then what it was called for
 }
@@ -113,7 +114,8 @@ func (h *Host) event(ctx context.Context, in []byte) (Event, error) {
 	tool, _ := read["tool"].(string)
 	input, isObject := read["input"].(map[string]any)
 	id, _ := read["id"].(string)
-	e := Event{Name: name, ID: id}
+	parent, _ := read["parent"].(string)
+	e := Event{Name: name, ID: id, Parent: parent}
 	after := slices.Contains(h.form.After, name)
 	if after && tool != "" {
 		if e.Returned, err = h.returned(ctx, tool, v); err != nil {

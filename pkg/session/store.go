@@ -239,7 +239,6 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	}
 	d.Sent = append(s.tally.take(loaded.key), d.Sent...)
 	return s.shelf.change(ctx, func(sh shelf) error {
-		now := s.now()
 		group := loaded.key.group()
 		r, from, err := s.of(sh, loaded.key, loaded.parent)
 		if err != nil {
@@ -258,21 +257,30 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 			}
 			r.Full = r.Full || !all
 		}
-		changed := r.apply(d, now, &s.opts)
-		files, err := s.addFiles(sh, group, r, d)
-		if err != nil {
+		if err := s.put(sh, group, r, d); err != nil {
 			return err
 		}
-		values, err := addValues(sh, group, d.Values)
-		if err != nil {
-			return err
-		}
-		if !changed && !files && !values && now-r.Seen < int64(s.opts.Keep/time.Second)/8 {
-			return nil
-		}
-		r.Seen = max(r.Seen, now)
-		return sh.Put(group, recordKey, r.encode())
+		return s.tellParents(sh, r, d)
 	})
+}
+
+// put writes what an action adds to a record.
+func (s *Store) put(sh shelf, group []byte, r *Record, d *Delta) error {
+	now := s.now()
+	changed := r.apply(d, now, &s.opts)
+	files, err := s.addFiles(sh, group, r, d)
+	if err != nil {
+		return err
+	}
+	values, err := addValues(sh, group, d.Values)
+	if err != nil {
+		return err
+	}
+	if !changed && !files && !values && now-r.Seen < int64(s.opts.Keep/time.Second)/8 {
+		return nil
+	}
+	r.Seen = max(r.Seen, now)
+	return sh.Put(group, recordKey, r.encode())
 }
 
 // Flush writes what was only counted.
