@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -82,6 +83,43 @@ func (s *state) gitListing(argv []abstract.Value, v abstract.Value) (abstract.Va
 		return v, true
 	}
 	return abstract.Value{}, false
+}
+
+// maxListed is how many operands are taken from a list.
+const maxListed = 256
+
+// listed returns the operands that files or the input name for a program, nil if
+// there are none or they are not known.
+func (s *state) listed(use command.Use, in abstract.Value) []command.Word {
+	var lists []abstract.Value
+	for _, w := range use.Lists {
+		p, pattern := s.place().Path(w.Text, w.Pattern)
+		held := s.fileValues(p, pattern)
+		if len(held) == 0 || !s.written(p, pattern) {
+			return nil
+		}
+		lists = append(lists, held[0])
+	}
+	if use.Stdin == command.Listed {
+		lists = append(lists, in)
+	}
+	var out []command.Word
+	for _, v := range lists {
+		if v.IsPattern && v.Lines && !v.Bare {
+			out = append(out, command.Word{Text: v.Text, Pattern: true, Tree: v.Tree, From: v.From})
+			continue
+		}
+		if !v.Known() || strings.ContainsAny(v.Text, "\"'\\") {
+			return nil
+		}
+		for _, name := range strings.FieldsFunc(v.Text, func(c rune) bool { return c == '\n' || c == 0 }) {
+			if name[0] == '-' || len(out) == maxListed { // tar takes it for an option
+				return nil
+			}
+			out = append(out, command.Word{Text: name, From: v.From})
+		}
+	}
+	return out
 }
 
 // listsNames reports whether an option makes a search write the names of files.

@@ -206,6 +206,7 @@ func (c *count) observe(t *testing.T, text string) {
 	c.forms++
 	if saysUnknown(r) {
 		c.unknown++
+		t.Logf("%q is marked unknown", text)
 		return
 	}
 	before, kept := tree(t, root), blobs(t, dir)

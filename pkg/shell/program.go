@@ -26,6 +26,9 @@ func (s *state) program(argv []abstract.Value, io abstract.Streams) abstract.Val
 // words begin with.
 func (s *state) listedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
+	if listed := s.listed(use, io.In); listed != nil {
+		use = command.Interpret(words, listed...)
+	}
 	use.At(s.placesOf(base)...)
 	class := use.Class
 	if runsCode(use) || !use.Known && (class == effect.ReadOnly || class == effect.LocalWrite) {

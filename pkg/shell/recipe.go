@@ -19,6 +19,7 @@ type recipeCall struct {
 	file     string   // the recipe, if an option names it
 	operands []string // words that are no options
 	settings []string // NAME=VALUE
+	texts    []string // parts of the recipe
 }
 
 // callOf reads the arguments of a program that runs a recipe. ok is false if one of them
@@ -35,7 +36,7 @@ func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, 
 		switch {
 		case v.Text == "--":
 			return c, true
-		case isOption && (slices.Contains(l.Folder, option) || slices.Contains(l.File, option) || slices.Contains(l.Values, option)):
+		case isOption && (slices.Contains(l.Folder, option) || slices.Contains(l.File, option) || slices.Contains(l.Text, option) || slices.Contains(l.Values, option)):
 			if !attached {
 				if i++; i == len(argv) {
 					return c, true
@@ -47,6 +48,8 @@ func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, 
 				c.place = c.place.In(value)
 			case slices.Contains(l.File, option):
 				c.file = value
+			case slices.Contains(l.Text, option):
+				c.texts = append(c.texts, value)
 			}
 		case isOption:
 		case attached && l.Recipe == "make":
@@ -56,6 +59,17 @@ func (s *state) callOf(argv []abstract.Value, l *command.Loader) (c recipeCall, 
 		}
 	}
 	return c, true
+}
+
+// whole returns the text of a recipe with what arguments add to it.
+func (c *recipeCall) whole(text string) string {
+	for _, part := range c.texts {
+		text = part + "\n" + text
+	}
+	for _, setting := range c.settings {
+		text += "\n" + setting + "\n"
+	}
+	return text
 }
 
 // goalsOf returns what of a recipe runs.
@@ -116,7 +130,8 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 	names := l.Names
 	if c.file == "-" || c.file == "/dev/stdin" {
 		if v := s.runInput(in, at); v.Known() {
-			s.runRecipe(l.Recipe, "-", v.Text, c.goalsOf(l, v.Text), c.place, at)
+			text := c.whole(v.Text)
+			s.runRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
 		}
 		return
 	}
@@ -144,11 +159,12 @@ func (s *state) recipes(argv []abstract.Value, l *command.Loader, in abstract.Va
 			}
 			return s.lying(included, at)
 		})
-		if len(c.settings) > 0 {
-			text += "\n" + strings.Join(c.settings, "\n") + "\n"
-		}
+		text = c.whole(text)
 		s.runRecipe(l.Recipe, p, text, c.goalsOf(l, text), c.place, at)
 		return
+	}
+	if text := c.whole(""); text != "" {
+		s.runRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
 	}
 }
 

@@ -24,6 +24,7 @@ type Use struct {
 	Touches []Touch       // operands with an effect
 	Nested  []Nested      // operands that are commands or code
 	Effects []effect.Kind // effects without an operand, such as ChangeSystem
+	Lists   []Word        // files that list further operands
 	Env     []Word        // NAME=VALUE settings made for the nested command, as by env
 	Stdin   Stream        // what becomes of standard input
 	Stdout  Stream        // what standard output carries
@@ -104,4 +105,5 @@ const (
 	Decoded  Stream = "decoded"  // stdout is decoded stdin
 	Input    Stream = "input"    // stdout is stdin, changed or not
 	Secret   Stream = "secret"   // stdout holds credentials
+	Listed   Stream = "names"    // stdin lists further operands
 )

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"github.com/shieldcli/shield/pkg/effect"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/knowledge"
@@ -44,4 +45,19 @@ func RunsUnknown(name string) bool {
 		}
 	}
 	return false
+}
+
+// runByVariable notes what NAME=VALUE makes programs run.
+func (r *reader) runByVariable(w Word) {
+	if n, ok := Variable(w); ok {
+		r.use.Nested = append(r.use.Nested, n)
+	}
+}
+
+// setting notes NAME=VALUE for what runs.
+func (r *reader) setting(w Word) {
+	r.use.Env = append(r.use.Env, w)
+	if hasPrefix(w.Text, "SHIELD_") {
+		r.effect(effect.ChangeGuard)
+	}
 }

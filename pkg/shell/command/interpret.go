@@ -12,8 +12,10 @@ import (
 const maxDepth = 8
 
 // Interpret returns what running args[0] with the other args does. It takes
-// time linear in the size of args and never panics.
-func Interpret(args []Word) Use {
+// time linear in the size of args and never panics. listed are the operands that
+// the files and the input name of which an earlier call said that they list some
+// (Use.Lists, Listed); nil if they are not known.
+func Interpret(args []Word, listed ...Word) Use {
 	if len(args) == 0 {
 		return Use{Reason: "no program"}
 	}
@@ -35,6 +37,7 @@ func Interpret(args []Word) Use {
 	r.args = args
 	r.enter(g)
 	r.read()
+	r.listed = listed
 	if asksHelp(g, args) {
 		r.flags = r.flags&^wet | dry
 	}
@@ -97,6 +100,7 @@ type reader struct {
 
 	values   []value
 	operands []int  // indices in args
+	listed   []Word // further operands, which files or the input name
 	entered  string // folder that relative paths start from, "" if it is the working folder
 	remote   string // git: the name of the remote that gets an address
 	copies   []int  // indices of touches that are sent if the destination is elsewhere
@@ -337,6 +341,9 @@ func rankOf(k effect.Kind) rank {
 func (r *reader) dash(role role) {
 	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput || role == roleMaybeScript {
 		r.use.Stdin, r.codeRead = Code, false
+	}
+	if role == roleNames {
+		r.use.Stdin = Listed
 	}
 	if role == roleData || role == roleForm || role == roleSendFile {
 		r.use.Stdin = Upload

@@ -16,6 +16,7 @@ type Loader struct {
 	Goals  []string // WORD=GOAL,…: what of the recipe runs for a first operand
 	Folder []string // options that name the folder
 	File   []string // options that name the recipe
+	Text   []string // options whose value is a part of the recipe
 	Values []string // other options with a value
 	Given  bool     // what a glob with a wildcard names is loaded if an argument names it, and not because it lies there
 }

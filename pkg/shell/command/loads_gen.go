@@ -68,6 +68,7 @@ var loaders = [...]Loader{
 		Names:  []string{"GNUmakefile", "makefile", "Makefile", "BSDmakefile", "*.mk", "*.mak", "configure", "*.sh"},
 		Folder: []string{"-C", "--directory"},
 		File:   []string{"-f", "--file", "--makefile"},
+		Text:   []string{"--eval", "-E"},
 		Values: []string{"-j", "-l", "-o", "-W", "-I"},
 		Recipe: "make",
 	},

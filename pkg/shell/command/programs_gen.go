@@ -205,7 +205,7 @@ var programs = [...]program{
 	{"bind", &syntaxWait},
 	{"bindfs", &syntaxMount},
 	{"biome", &syntaxBlack},
-	{"bison", &syntaxGcc},
+	{"bison", &syntaxBison},
 	{"bitsadmin", &syntaxBitsadmin},
 	{"bjam", &syntaxMake},
 	{"bk", &syntaxTurso},
@@ -258,6 +258,7 @@ var programs = [...]program{
 	{"bw", &syntaxBw},
 	{"bwrap", &syntaxUnshare},
 	{"bws", &syntaxBw},
+	{"byacc", &syntaxBison},
 	{"byobu", &syntaxTmux},
 	{"bzcat", &syntaxZcat},
 	{"bzgrep", &syntaxGrep},
@@ -484,13 +485,17 @@ var programs = [...]program{
 	{"csplit", &syntaxCsplit},
 	{"csrutil", &syntaxUpdate_alternatives},
 	{"csso", &syntaxBlack},
-	{"csvcut", &syntaxGron},
+	{"csvclean", &syntaxCsvcut},
+	{"csvcut", &syntaxCsvcut},
 	{"csvde", &syntaxSharphound},
-	{"csvgrep", &syntaxGron},
-	{"csvjoin", &syntaxGron},
-	{"csvlook", &syntaxGron},
-	{"csvsort", &syntaxGron},
-	{"csvstat", &syntaxGron},
+	{"csvformat", &syntaxCsvcut},
+	{"csvgrep", &syntaxCsvcut},
+	{"csvjoin", &syntaxCsvcut},
+	{"csvjson", &syntaxCsvcut},
+	{"csvlook", &syntaxCsvcut},
+	{"csvsort", &syntaxCsvcut},
+	{"csvstack", &syntaxCsvcut},
+	{"csvstat", &syntaxCsvcut},
 	{"ctags", &syntaxCtags},
 	{"ctest", &syntaxMake},
 	{"ctlptl", &syntaxMinikube},
@@ -787,7 +792,7 @@ var programs = [...]program{
 	{"flatc", &syntaxGcc},
 	{"flatpak", &syntaxSnap},
 	{"fleet", &syntaxCode},
-	{"flex", &syntaxGcc},
+	{"flex", &syntaxFlex},
 	{"flit", &syntaxPoetry},
 	{"flock", &syntaxFlock},
 	{"flow", &syntaxMypy},
@@ -1314,7 +1319,7 @@ var programs = [...]program{
 	{"lessc", &syntaxJest},
 	{"let", &syntaxExpr},
 	{"letta", &syntaxCodex},
-	{"lex", &syntaxGcc},
+	{"lex", &syntaxFlex},
 	{"lfe", &syntaxRscript},
 	{"lftp", &syntaxLftp},
 	{"lftpput", &syntaxNcftpput},
@@ -1588,7 +1593,7 @@ var programs = [...]program{
 	{"n", &syntaxNvm},
 	{"nala", &syntaxApt_get},
 	{"nano", &syntaxNano},
-	{"nasm", &syntaxGcc},
+	{"nasm", &syntaxNasm},
 	{"nats", &syntaxNats},
 	{"nawk", &syntaxAwk},
 	{"nbb", &syntaxRscript},
@@ -1598,7 +1603,7 @@ var programs = [...]program{
 	{"nc.traditional", &syntaxNc},
 	{"ncal", &syntaxCal},
 	{"ncat", &syntaxNc},
-	{"ncdu", &syntaxDu},
+	{"ncdu", &syntaxNcdu},
 	{"ncftp", &syntaxLftp},
 	{"ncftpget", &syntaxAria2c},
 	{"ncftpput", &syntaxNcftpput},
@@ -2008,6 +2013,7 @@ var programs = [...]program{
 	{"py:ipykernel", &syntaxPytest},
 	{"py:json.tool", &syntaxPy_3ajson_2etool},
 	{"py:jupyter", &syntaxPytest},
+	{"py:pickletools", &syntaxPy_3apickletools},
 	{"py:pip", &syntaxPip},
 	{"py:pip_audit", &syntaxPytest},
 	{"py:platform", &syntaxPy_3ajson_2etool},
@@ -2016,6 +2022,7 @@ var programs = [...]program{
 	{"py:py_compile", &syntaxPy_3apy_compile},
 	{"py:quopri", &syntaxPy_3ajson_2etool},
 	{"py:site", &syntaxPytest},
+	{"py:symtable", &syntaxPy_3apickletools},
 	{"py:sysconfig", &syntaxPy_3ajson_2etool},
 	{"py:tarfile", &syntaxPy_3azipfile},
 	{"py:this", &syntaxPy_3ajson_2etool},
@@ -2588,7 +2595,7 @@ var programs = [...]program{
 	{"trufflehog", &syntaxMypy},
 	{"truffleruby", &syntaxRuby},
 	{"truncate", &syntaxTruncate},
-	{"ts", &syntaxNohup},
+	{"ts", &syntaxTs},
 	{"ts-node", &syntaxTsx},
 	{"ts-node-dev", &syntaxTsx},
 	{"tsc", &syntaxMypy},
@@ -2720,6 +2727,7 @@ var programs = [...]program{
 	{"vim", &syntaxVim},
 	{"vimdiff", &syntaxVim},
 	{"vimtutor", &syntaxVim},
+	{"vipe", &syntaxVipe},
 	{"vips", &syntaxConvert},
 	{"vipw", &syntaxUseradd},
 	{"virsh", &syntaxKubectx},
@@ -2877,7 +2885,7 @@ var programs = [...]program{
 	{"xz", &syntaxGzip},
 	{"xzcat", &syntaxZcat},
 	{"xzgrep", &syntaxGrep},
-	{"yacc", &syntaxGcc},
+	{"yacc", &syntaxBison},
 	{"yaegi", &syntaxRscript},
 	{"yamlfmt", &syntaxBlack},
 	{"yamllint", &syntaxMypy},
@@ -2981,8 +2989,8 @@ var syntax7z = syntax{style: long, options: []option{
 	{"-mhe=on", &action_none},
 	{"-o+", &action_none},
 	{"-o-", &action_none},
-	{"-r", &action_flags_reject},
-	{"-r0", &action_flags_reject},
+	{"-r", &action_here_ReadTree},
+	{"-r0", &action_here_ReadTree},
 	{"-sdel", &action_class_destructive_turns_ReadTree_Move},
 	{"-si", &action_none},
 	{"-so", &action_none},
@@ -4480,6 +4488,135 @@ var syntaxBcdedit = syntax{style: slash, why: "changes how the system starts and
 	{"/enum", &syntax_style_slash_operands_rest_Text_base_none},
 }, operands: shape{rest: roleText}}
 
+var syntaxBison = syntax{style: long, options: []option{
+	{"-B", &action_values_ScriptCode},
+	{"-Bdynamic", &action_none},
+	{"-Bgroup", &action_none},
+	{"-Bshareable", &action_none},
+	{"-Bstatic", &action_none},
+	{"-Bsymbolic", &action_none},
+	{"-Bsymbolic-functions", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_values_Text},
+	{"-E", &action_none},
+	{"-H", &action_none},
+	{"-I", &action_values_Read},
+	{"-L", &action_values_Text},
+	{"-MD", &action_none},
+	{"-MF", &action_values_Write},
+	{"-MMD", &action_none},
+	{"-MP", &action_none},
+	{"-MQ", &action_values_Text},
+	{"-MT", &action_values_Text},
+	{"-P", &action_none},
+	{"-S", &action_none},
+	{"-T", &action_values_Read},
+	{"-U", &action_values_Text},
+	{"-Xassembler", &action_values_Text},
+	{"-Xclang", &action_values_Text},
+	{"-Xlinker", &action_values_Text},
+	{"-Xpreprocessor", &action_values_Text},
+	{"-a", &action_none},
+	{"-ansi", &action_none},
+	{"-arch", &action_values_Text},
+	{"-aux-info", &action_values_Write},
+	{"-batch", &action_none},
+	{"-bs", &action_none},
+	{"-c", &action_none},
+	{"-classpath", &action_values_Text},
+	{"-cp", &action_values_Text},
+	{"-d", &action_none},
+	{"-dM", &action_none},
+	{"-dumpdir", &action_values_Write},
+	{"-encoding", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-fplugin", &action_values_ScriptCode},
+	{"-g", &action_none},
+	{"-help", &action_none},
+	{"-i", &action_none},
+	{"-idirafter", &action_values_Read},
+	{"-imacros", &action_values_Read},
+	{"-include", &action_values_Read},
+	{"-interaction", &action_values_Text},
+	{"-interaction=nonstopmode", &action_none},
+	{"-iquote", &action_values_Read},
+	{"-isysroot", &action_values_Text},
+	{"-isystem", &action_values_Read},
+	{"-jobname", &action_values_Write_flags_notHere},
+	{"-k", &action_none},
+	{"-l", &action_none},
+	{"-load", &action_values_ScriptCode},
+	{"-m", &action_values_Text},
+	{"-march", &action_values_Text},
+	{"-n", &action_none},
+	{"-nostdlib", &action_none},
+	{"-o", &action_values_Write_flags_notHere},
+	{"-output-directory", &action_values_Write_flags_notHere},
+	{"-p", &action_none},
+	{"-package", &action_values_Text},
+	{"-pedantic", &action_none},
+	{"-pg", &action_none},
+	{"-pipe", &action_none},
+	{"-plugin", &action_values_ScriptCode},
+	{"-pthread", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-rdynamic", &action_none},
+	{"-release", &action_values_Text},
+	{"-s", &action_none},
+	{"-shared", &action_none},
+	{"-source", &action_values_Text},
+	{"-specs", &action_values_ScriptCode},
+	{"-static", &action_none},
+	{"-std", &action_values_Text},
+	{"-t", &action_none},
+	{"-target", &action_values_Text},
+	{"-u", &action_values_Text},
+	{"-v", &action_none},
+	{"-verbose", &action_none},
+	{"-version", &action_none},
+	{"-w", &action_none},
+	{"-wrapper", &action_values_Code},
+	{"-x", &action_none},
+	{"-y", &action_none},
+	{"-z", &action_values_Text},
+}, prefixes: []option{
+	{"-shell-escape", &action_values_Code},
+	{"-save-temps", &action_values_Text},
+	{"--plugin=", &action_values_ScriptCode},
+	{"--target=", &action_values_Text},
+	{"-fplugin=", &action_values_ScriptCode},
+	{"-fuse-ld=", &action_values_Code},
+	{"-wrapper=", &action_values_Code},
+	{"-plugin=", &action_values_ScriptCode},
+	{"-print-", &action_values_Text},
+	{"-specs=", &action_values_ScriptCode},
+	{"--std=", &action_values_Text},
+	{"-load=", &action_values_ScriptCode},
+	{"-dump", &action_values_Text},
+	{"-std=", &action_values_Text},
+	{"-Wl,", &action_values_Text},
+	{"--", &action_values_Text},
+	{"-B", &action_values_ScriptCode},
+	{"-D", &action_values_Text},
+	{"-I", &action_values_Text},
+	{"-J", &action_values_Text},
+	{"-L", &action_values_Text},
+	{"-M", &action_values_Text},
+	{"-O", &action_values_Text},
+	{"-U", &action_values_Text},
+	{"-W", &action_values_Text},
+	{"-X", &action_values_Text},
+	{"-e", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-g", &action_values_Text},
+	{"-i", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-m", &action_values_Text},
+	{"-n", &action_values_Text},
+	{"@", &action_values_Read_flags_reject},
+}, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
+
 var syntaxBitsadmin__2fTransfer = syntax{style: slash, options: []option{
 	{"/download", &action_none},
 	{"/priority", &action_values_Text},
@@ -4685,11 +4822,12 @@ var syntaxBrotli = syntax{style: gnu | numeric, options: []option{
 	{"--decompress", &action_streams_out_Decoded_setOut},
 	{"--extreme", &action_none},
 	{"--fast", &action_none},
-	{"--filelist", &action_values_Read_flags_reject},
-	{"--files", &action_values_Read_flags_reject},
-	{"--files0", &action_values_Read_flags_reject},
+	{"--filelist", &action_values_Names},
+	{"--files", &action_values_Names},
+	{"--files0", &action_values_Names},
 	{"--force", &action_none},
 	{"--format", &action_values_Text},
+	{"--huffman", &action_none},
 	{"--keep", &action_none},
 	{"--level", &action_values_Text},
 	{"--lgwin", &action_values_Text},
@@ -4718,17 +4856,23 @@ var syntaxBrotli = syntax{style: gnu | numeric, options: []option{
 	{"--train", &action_turns_Compress_Read},
 	{"--ultra", &action_none},
 	{"--uncompress", &action_streams_out_Decoded_setOut},
+	{"--unique", &action_none},
 	{"--verbose", &action_none},
+	{"--zip", &action_none},
+	{"--zlib", &action_none},
 	{"-1", &action_none},
 	{"-9", &action_none},
 	{"-B", &action_values_Text},
 	{"-C", &action_values_Text},
 	{"-D", &action_values_Read},
 	{"-F", &action_values_Text},
+	{"-H", &action_none},
+	{"-K", &action_none},
 	{"-M", &action_values_Text},
 	{"-N", &action_none},
 	{"-S", &action_values_Text},
 	{"-T", &action_values_Text},
+	{"-U", &action_none},
 	{"-a", &action_none},
 	{"-b", &action_values_Text},
 	{"-c", &action_turns_Compress_Read},
@@ -5550,6 +5694,27 @@ var syntaxCloudflared = syntax{style: open, why: "opens a way from other machine
 	{"tunnel", &syntaxCloudflared_Tunnel},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
+var syntaxCmake_Compare_files = syntax{style: long | bundled, options: []option{
+	{"--ignore-eol", &action_none},
+}, operands: shape{rest: roleRead}}
+
+var syntaxCmake_Env = syntax{style: settings | first, options: []option{
+	{"--modify", &action_values_Text},
+	{"--unset", &action_values_Unset},
+}, operands: shape{rest: roleArgv}}
+
+var syntaxCmake_Remove = syntax{style: long | bundled, options: []option{
+	{"-f", &action_none},
+}, operands: shape{rest: roleDelete}}
+
+var syntaxCmake_Rm = syntax{style: long | bundled, options: []option{
+	{"-R", &action_flags_recursive},
+	{"-f", &action_none},
+	{"-fr", &action_flags_recursive},
+	{"-r", &action_flags_recursive},
+	{"-rf", &action_flags_recursive},
+}, operands: shape{rest: roleDelete}}
+
 var syntaxCmake = syntax{style: open | long | bundled, why: "runs a command in another folder", options: []option{
 	{"--build", &action_values_Text},
 	{"--clean-first", &action_none},
@@ -5571,7 +5736,7 @@ var syntaxCmake = syntax{style: open | long | bundled, why: "runs a command in a
 	{"-B", &action_values_Text},
 	{"-C", &action_values_ScriptCode},
 	{"-D", &action_values_Text},
-	{"-E", &action_values_Argv},
+	{"-E", &action_class_localWrite_operands_rest_Reject},
 	{"-G", &action_values_Text},
 	{"-L", &action_none},
 	{"-LA", &action_none},
@@ -5596,6 +5761,40 @@ var syntaxCmake = syntax{style: open | long | bundled, why: "runs a command in a
 	{"-j", &action_values_Text},
 }, texts: []option{
 	{"-e chdir", &action_effects_Dynamic},
+}, subs: []program{
+	{"\"false\"", &syntax_c0192f90281c},
+	{"\"true\"", &syntax_c0192f90281c},
+	{"capabilities", &syntax_c0192f90281c},
+	{"cat", &syntax_fc7adc2a9aca},
+	{"chdir", &syntax_682175a0d89a},
+	{"compare_files", &syntaxCmake_Compare_files},
+	{"copy", &syntax_7b3dace16824},
+	{"copy_directory", &syntax_31aafb2a5729},
+	{"copy_directory_if_different", &syntax_31aafb2a5729},
+	{"copy_directory_if_newer", &syntax_31aafb2a5729},
+	{"copy_if_different", &syntax_7b3dace16824},
+	{"copy_if_newer", &syntax_7b3dace16824},
+	{"create_hardlink", &syntax_9cac12f20a4f},
+	{"create_symlink", &syntax_9cac12f20a4f},
+	{"echo", &syntax_c0192f90281c},
+	{"echo_append", &syntax_c0192f90281c},
+	{"env", &syntaxCmake_Env},
+	{"environment", &syntax_c0192f90281c},
+	{"make_directory", &syntax_style_long_bundled_operands_rest_Mkdir_base_none},
+	{"md5sum", &syntax_fc7adc2a9aca},
+	{"remove", &syntaxCmake_Remove},
+	{"remove_directory", &syntax_cc84c5b29bb9},
+	{"rename", &syntax_61d3ee1f11df},
+	{"rm", &syntaxCmake_Rm},
+	{"sha1sum", &syntax_fc7adc2a9aca},
+	{"sha224sum", &syntax_fc7adc2a9aca},
+	{"sha256sum", &syntax_fc7adc2a9aca},
+	{"sha384sum", &syntax_fc7adc2a9aca},
+	{"sha512sum", &syntax_fc7adc2a9aca},
+	{"sleep", &syntax_c0192f90281c},
+	{"time", &syntax_style_long_bundled_operands_rest_Argv_base_none},
+	{"touch", &syntax_style_long_bundled_operands_rest_Write_base_none},
+	{"touch_nocreate", &syntax_style_long_bundled_operands_rest_Write_base_none},
 }, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxCmd = syntax{style: slash | bundled, language: "cmd", options: []option{
@@ -6294,7 +6493,7 @@ var syntaxCp = syntax{style: gnu, options: []option{
 }, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}}
 
 var syntaxCpio = syntax{style: gnu | bundled, options: []option{
-	{"--create", &action_turns_Archive_Write_flags_reject},
+	{"--create", &action_a1aa5e6e0c4a},
 	{"--directory", &action_values_WriteTree},
 	{"--extract", &action_here_WriteTree},
 	{"--file", &action_values_Archive},
@@ -6304,7 +6503,7 @@ var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"--no-absolute-filenames", &action_none},
 	{"--null", &action_none},
 	{"--owner", &action_values_Text},
-	{"--pass-through", &action_operands_head_WriteTree_flags_reject},
+	{"--pass-through", &action_114ed2724981},
 	{"--pattern-file", &action_values_Read},
 	{"--quiet", &action_none},
 	{"--rsh-command", &action_values_Shell},
@@ -6332,8 +6531,8 @@ var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"-k", &action_none},
 	{"-m", &action_none},
 	{"-n", &action_none},
-	{"-o", &action_turns_Archive_Write_flags_reject},
-	{"-p", &action_operands_head_WriteTree_flags_reject},
+	{"-o", &action_a1aa5e6e0c4a},
+	{"-p", &action_114ed2724981},
 	{"-r", &action_none},
 	{"-s", &action_none},
 	{"-t", &action_none},
@@ -6539,6 +6738,84 @@ var syntaxCsplit = syntax{style: gnu, options: []option{
 	{"-s", &action_none},
 	{"-z", &action_none},
 }, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_localWrite_here_WriteTree}
+
+var syntaxCsvcut = syntax{style: gnu, options: []option{
+	{"--any-match", &action_none},
+	{"--blanks", &action_none},
+	{"--columns", &action_values_Text},
+	{"--count", &action_none},
+	{"--csv", &action_none},
+	{"--delete-empty-rows", &action_none},
+	{"--delimiter", &action_values_Text},
+	{"--encoding", &action_values_Text},
+	{"--file", &action_values_Read},
+	{"--freq", &action_none},
+	{"--freq-count", &action_values_Text},
+	{"--groups", &action_values_Text},
+	{"--ignore-case", &action_none},
+	{"--indent", &action_values_Text},
+	{"--invert-match", &action_none},
+	{"--json", &action_none},
+	{"--key", &action_values_Text},
+	{"--left", &action_none},
+	{"--linenumbers", &action_none},
+	{"--match", &action_values_Text},
+	{"--max", &action_none},
+	{"--max-column-width", &action_values_Text},
+	{"--max-columns", &action_values_Text},
+	{"--max-rows", &action_values_Text},
+	{"--maxfieldsize", &action_values_Text},
+	{"--mean", &action_none},
+	{"--median", &action_none},
+	{"--min", &action_none},
+	{"--names", &action_none},
+	{"--no-header-row", &action_none},
+	{"--no-inference", &action_none},
+	{"--not-columns", &action_values_Text},
+	{"--nulls", &action_none},
+	{"--outer", &action_none},
+	{"--quotechar", &action_values_Text},
+	{"--quoting", &action_values_Text},
+	{"--regex", &action_values_Text},
+	{"--reverse", &action_none},
+	{"--right", &action_none},
+	{"--skip-lines", &action_values_Text},
+	{"--skipinitialspace", &action_none},
+	{"--snifflimit", &action_values_Text},
+	{"--stdev", &action_none},
+	{"--stream", &action_none},
+	{"--sum", &action_none},
+	{"--tabs", &action_values_Text},
+	{"--type", &action_none},
+	{"--unique", &action_none},
+	{"--zero", &action_none},
+	{"-C", &action_values_Text},
+	{"-H", &action_none},
+	{"-I", &action_none},
+	{"-K", &action_values_Text},
+	{"-S", &action_none},
+	{"-a", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_values_Text},
+	{"-d", &action_values_Text},
+	{"-e", &action_values_Text},
+	{"-f", &action_values_Read},
+	{"-g", &action_values_Text},
+	{"-i", &action_none},
+	{"-k", &action_values_Text},
+	{"-l", &action_none},
+	{"-m", &action_values_Text},
+	{"-n", &action_none},
+	{"-p", &action_none},
+	{"-q", &action_values_Text},
+	{"-r", &action_none},
+	{"-t", &action_values_Text},
+	{"-u", &action_values_Text},
+	{"-v", &action_none},
+	{"-x", &action_none},
+	{"-y", &action_none},
+	{"-z", &action_values_Text},
+}, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
 var syntaxCtags = syntax{style: gnu, options: []option{
 	{"--append", &action_none},
@@ -8872,7 +9149,7 @@ var syntaxFile = syntax{options: []option{
 	{"--dereference", &action_none},
 	{"--exclude", &action_values_Text},
 	{"--extension", &action_none},
-	{"--files-from", &action_values_Read_flags_reject},
+	{"--files-from", &action_values_Names},
 	{"--keep-going", &action_none},
 	{"--magic-file", &action_values_Read},
 	{"--mime", &action_none},
@@ -8896,7 +9173,7 @@ var syntaxFile = syntax{options: []option{
 	{"-Z", &action_none},
 	{"-b", &action_none},
 	{"-e", &action_values_Text},
-	{"-f", &action_values_Read_flags_reject},
+	{"-f", &action_values_Names},
 	{"-h", &action_none},
 	{"-i", &action_none},
 	{"-k", &action_none},
@@ -9075,6 +9352,137 @@ var syntaxFish = syntax{style: first | gnu, language: "shell", options: []option
 	{"-o", &action_values_Text},
 	{"-v", &action_none},
 }, operands: shape{head: []role{roleScriptShell}, rest: roleText}, base: &action_streams_in_Code_setIn}
+
+var syntaxFlex = syntax{style: long, options: []option{
+	{"-7", &action_none},
+	{"-8", &action_none},
+	{"-B", &action_none},
+	{"-Bdynamic", &action_none},
+	{"-Bgroup", &action_none},
+	{"-Bshareable", &action_none},
+	{"-Bstatic", &action_none},
+	{"-Bsymbolic", &action_none},
+	{"-Bsymbolic-functions", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_values_Text},
+	{"-E", &action_none},
+	{"-F", &action_none},
+	{"-H", &action_none},
+	{"-I", &action_none},
+	{"-L", &action_none},
+	{"-MD", &action_none},
+	{"-MF", &action_values_Write},
+	{"-MMD", &action_none},
+	{"-MP", &action_none},
+	{"-MQ", &action_values_Text},
+	{"-MT", &action_values_Text},
+	{"-P", &action_none},
+	{"-S", &action_none},
+	{"-T", &action_values_Read},
+	{"-U", &action_values_Text},
+	{"-Xassembler", &action_values_Text},
+	{"-Xclang", &action_values_Text},
+	{"-Xlinker", &action_values_Text},
+	{"-Xpreprocessor", &action_values_Text},
+	{"-a", &action_none},
+	{"-ansi", &action_none},
+	{"-arch", &action_values_Text},
+	{"-aux-info", &action_values_Write},
+	{"-b", &action_none},
+	{"-batch", &action_none},
+	{"-bs", &action_none},
+	{"-c", &action_none},
+	{"-classpath", &action_values_Text},
+	{"-cp", &action_values_Text},
+	{"-d", &action_none},
+	{"-dM", &action_none},
+	{"-dumpdir", &action_values_Write},
+	{"-encoding", &action_values_Text},
+	{"-f", &action_none},
+	{"-fplugin", &action_values_ScriptCode},
+	{"-g", &action_none},
+	{"-help", &action_none},
+	{"-i", &action_none},
+	{"-idirafter", &action_values_Read},
+	{"-imacros", &action_values_Read},
+	{"-include", &action_values_Read},
+	{"-interaction", &action_values_Text},
+	{"-interaction=nonstopmode", &action_none},
+	{"-iquote", &action_values_Read},
+	{"-isysroot", &action_values_Text},
+	{"-isystem", &action_values_Read},
+	{"-jobname", &action_values_Write_flags_notHere},
+	{"-l", &action_none},
+	{"-load", &action_values_ScriptCode},
+	{"-m", &action_values_Text},
+	{"-march", &action_values_Text},
+	{"-n", &action_none},
+	{"-nostdlib", &action_none},
+	{"-o", &action_values_Write_flags_notHere},
+	{"-output-directory", &action_values_Write_flags_notHere},
+	{"-p", &action_none},
+	{"-package", &action_values_Text},
+	{"-pedantic", &action_none},
+	{"-pg", &action_none},
+	{"-pipe", &action_none},
+	{"-plugin", &action_values_ScriptCode},
+	{"-pthread", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-rdynamic", &action_none},
+	{"-release", &action_values_Text},
+	{"-s", &action_none},
+	{"-shared", &action_none},
+	{"-source", &action_values_Text},
+	{"-specs", &action_values_ScriptCode},
+	{"-static", &action_none},
+	{"-std", &action_values_Text},
+	{"-t", &action_none},
+	{"-target", &action_values_Text},
+	{"-u", &action_values_Text},
+	{"-v", &action_none},
+	{"-verbose", &action_none},
+	{"-version", &action_none},
+	{"-w", &action_none},
+	{"-wrapper", &action_values_Code},
+	{"-x", &action_values_Text},
+	{"-z", &action_values_Text},
+}, prefixes: []option{
+	{"-shell-escape", &action_values_Code},
+	{"-save-temps", &action_values_Text},
+	{"--plugin=", &action_values_ScriptCode},
+	{"--target=", &action_values_Text},
+	{"-fplugin=", &action_values_ScriptCode},
+	{"-fuse-ld=", &action_values_Code},
+	{"-wrapper=", &action_values_Code},
+	{"-plugin=", &action_values_ScriptCode},
+	{"-print-", &action_values_Text},
+	{"-specs=", &action_values_ScriptCode},
+	{"--std=", &action_values_Text},
+	{"-load=", &action_values_ScriptCode},
+	{"-dump", &action_values_Text},
+	{"-std=", &action_values_Text},
+	{"-Wl,", &action_values_Text},
+	{"--", &action_values_Text},
+	{"-B", &action_values_ScriptCode},
+	{"-D", &action_values_Text},
+	{"-I", &action_values_Text},
+	{"-J", &action_values_Text},
+	{"-L", &action_values_Text},
+	{"-M", &action_values_Text},
+	{"-O", &action_values_Text},
+	{"-U", &action_values_Text},
+	{"-W", &action_values_Text},
+	{"-X", &action_values_Text},
+	{"-e", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-g", &action_values_Text},
+	{"-i", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-m", &action_values_Text},
+	{"-n", &action_values_Text},
+	{"@", &action_values_Read_flags_reject},
+}, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
 
 var syntaxFlock = syntax{options: []option{
 	{"--close", &action_none},
@@ -9260,6 +9668,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-a", &action_none},
 	{"-ansi", &action_none},
 	{"-arch", &action_values_Text},
+	{"-aux-info", &action_values_Write},
 	{"-batch", &action_none},
 	{"-bs", &action_none},
 	{"-c", &action_none},
@@ -9319,6 +9728,7 @@ var syntaxGcc = syntax{style: long, options: []option{
 	{"-z", &action_values_Text},
 }, prefixes: []option{
 	{"-shell-escape", &action_values_Code},
+	{"-save-temps", &action_values_Text},
 	{"--plugin=", &action_values_ScriptCode},
 	{"--target=", &action_values_Text},
 	{"-fplugin=", &action_values_ScriptCode},
@@ -12145,6 +12555,8 @@ var syntaxGpg = syntax{style: gnu, options: []option{
 	{"--full-gen-key", &action_class_localWrite_operands_rest_Text},
 	{"--full-generate-key", &action_class_localWrite_operands_rest_Text},
 	{"--gen-key", &action_class_localWrite_operands_rest_Text},
+	{"--gen-prime", &action_operands_rest_Text},
+	{"--gen-random", &action_operands_rest_Text},
 	{"--gen-revoke", &action_class_localWrite_operands_rest_Text},
 	{"--generate-key", &action_class_localWrite_operands_rest_Text},
 	{"--gpgconf-list", &action_operands_rest_Text},
@@ -12455,11 +12867,12 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"--decompress", &action_streams_out_Decoded_setOut},
 	{"--extreme", &action_none},
 	{"--fast", &action_none},
-	{"--filelist", &action_values_Read_flags_reject},
-	{"--files", &action_values_Read_flags_reject},
-	{"--files0", &action_values_Read_flags_reject},
+	{"--filelist", &action_values_Names},
+	{"--files", &action_values_Names},
+	{"--files0", &action_values_Names},
 	{"--force", &action_none},
 	{"--format", &action_values_Text},
+	{"--huffman", &action_none},
 	{"--keep", &action_none},
 	{"--level", &action_values_Text},
 	{"--list", &action_turns_Compress_Read},
@@ -12486,17 +12899,23 @@ var syntaxGzip = syntax{style: gnu | numeric, options: []option{
 	{"--train", &action_turns_Compress_Read},
 	{"--ultra", &action_none},
 	{"--uncompress", &action_streams_out_Decoded_setOut},
+	{"--unique", &action_none},
 	{"--verbose", &action_none},
+	{"--zip", &action_none},
+	{"--zlib", &action_none},
 	{"-1", &action_none},
 	{"-9", &action_none},
 	{"-B", &action_values_Text},
 	{"-C", &action_values_Text},
 	{"-D", &action_values_Read},
 	{"-F", &action_values_Text},
+	{"-H", &action_none},
+	{"-K", &action_none},
 	{"-M", &action_values_Text},
 	{"-N", &action_none},
 	{"-S", &action_values_Text},
 	{"-T", &action_values_Text},
+	{"-U", &action_none},
 	{"-a", &action_none},
 	{"-b", &action_values_Text},
 	{"-c", &action_turns_Compress_Read},
@@ -12804,11 +13223,47 @@ var syntaxHg_Annotate = syntax{style: gnu, options: []option{
 	{"-w", &action_none},
 }, operands: shape{rest: roleText}}
 
+var syntaxHg_Clean = syntax{style: gnu, options: []option{
+	{"--abort-on-err", &action_none},
+	{"--all", &action_none},
+	{"--confirm", &action_none},
+	{"--dirs", &action_none},
+	{"--exclude", &action_values_Text},
+	{"--files", &action_none},
+	{"--ignored", &action_none},
+	{"--include", &action_values_Text},
+	{"--no-confirm", &action_none},
+	{"--print", &action_flags_dry},
+	{"--print0", &action_none},
+	{"-0", &action_none},
+	{"-I", &action_values_Text},
+	{"-X", &action_values_Text},
+	{"-a", &action_none},
+	{"-i", &action_none},
+	{"-p", &action_flags_dry},
+}, operands: shape{rest: roleDeleteTree}, base: &action_class_destructive_empty_DeleteTree}
+
 var syntaxHg_Clone = syntax{style: open, options: []option{
 	{"--remotecmd", &action_values_Shell},
 	{"--ssh", &action_values_Shell},
 	{"-e", &action_values_Shell},
 }, operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network}
+
+var syntaxHg_Config = syntax{style: gnu, options: []option{
+	{"--edit", &action_flags_reject},
+	{"--exp-all-known", &action_none},
+	{"--global", &action_none},
+	{"--local", &action_none},
+	{"--non-shared", &action_none},
+	{"--source", &action_none},
+	{"--template", &action_values_Text},
+	{"--untrusted", &action_none},
+	{"-T", &action_values_Text},
+	{"-e", &action_flags_reject},
+	{"-g", &action_none},
+	{"-l", &action_none},
+	{"-u", &action_none},
+}, operands: shape{rest: roleText}}
 
 var syntaxHg_Fetch = syntax{style: open, options: []option{
 	{"--force", &action_class_destructive},
@@ -12864,8 +13319,10 @@ var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options:
 	{"cat", &syntaxHg_Annotate},
 	{"checkout", &syntaxHg_Absorb},
 	{"ci", &syntaxHg_Absorb},
+	{"clean", &syntaxHg_Clean},
 	{"clone", &syntaxHg_Clone},
 	{"commit", &syntaxHg_Absorb},
+	{"config", &syntaxHg_Config},
 	{"copy", &syntaxHg_Absorb},
 	{"cp", &syntaxHg_Absorb},
 	{"diff", &syntaxHg_Annotate},
@@ -12894,6 +13351,7 @@ var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options:
 	{"paths", &syntaxHg_Annotate},
 	{"phase", &syntaxHg_Annotate},
 	{"pull", &syntaxHg_Fetch},
+	{"purge", &syntaxHg_Clean},
 	{"push", &syntaxHg_Fetch},
 	{"qnew", &syntaxHg_Absorb},
 	{"qpop", &syntaxHg_Absorb},
@@ -12907,7 +13365,7 @@ var syntaxHg = syntax{style: gnu, why: "starts what its settings name", options:
 	{"rm", &syntaxHg_Absorb},
 	{"root", &syntaxHg_Annotate},
 	{"shelve", &syntaxHg_Absorb},
-	{"showconfig", &syntaxHg_Annotate},
+	{"showconfig", &syntaxHg_Config},
 	{"st", &syntaxHg_Annotate},
 	{"status", &syntaxHg_Annotate},
 	{"strip", &syntaxHg_Absorb},
@@ -13087,7 +13545,7 @@ var syntaxIconv = syntax{style: gnu, options: []option{
 	{"-t", &action_values_Text},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
-var syntaxId = syntax{options: []option{
+var syntaxId = syntax{style: gnu, options: []option{
 	{"--group", &action_none},
 	{"--groups", &action_none},
 	{"--name", &action_none},
@@ -13547,6 +14005,7 @@ var syntaxJournalctl = syntax{style: bundled | numeric, options: []option{
 
 var syntaxJq = syntax{options: []option{
 	{"--arg", &action_values_Text_Text},
+	{"--argfile", &action_values_Text_Read},
 	{"--argjson", &action_values_Text_Text},
 	{"--args", &action_operands_rest_Text},
 	{"--ascii-output", &action_none},
@@ -14486,7 +14945,7 @@ var syntaxLua = syntax{style: first, language: "lua", options: []option{
 	{"-l", &action_values_ScriptLua},
 	{"-o", &action_values_Write},
 	{"-p", &action_none},
-	{"-v", &action_none},
+	{"-v", &action_streams_in_Data_setIn},
 }, operands: shape{head: []role{roleScriptLua}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
 var syntaxLvremove = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
@@ -14731,6 +15190,10 @@ var syntaxMd5sum = syntax{style: gnu, options: []option{
 	{"-w", &action_none},
 	{"-x", &action_none},
 	{"-z", &action_none},
+}, prefixes: []option{
+	{"-B", &action_values_Text},
+	{"-H", &action_values_Text},
+	{"-i", &action_values_Text},
 }, operands: shape{rest: roleRead}}
 
 var syntaxMdadm = syntax{style: open, options: []option{
@@ -14973,8 +15436,19 @@ var syntaxMlr = syntax{style: long | open, options: []option{
 	{"-s", &action_values_Read},
 }, texts: []option{
 	{"case ", &action_values_Reject},
-	{"filter ", &action_values_Reject},
-	{"put ", &action_values_Reject},
+	{"filter*-f", &action_values_Reject},
+	{"filter*>", &action_values_Reject},
+	{"filter*exec", &action_values_Reject},
+	{"filter*system", &action_values_Reject},
+	{"filter*|", &action_values_Reject},
+	{"put*-f", &action_values_Reject},
+	{"put*>", &action_values_Reject},
+	{"put*dump", &action_values_Reject},
+	{"put*emit", &action_values_Reject},
+	{"put*exec", &action_values_Reject},
+	{"put*system", &action_values_Reject},
+	{"put*tee", &action_values_Reject},
+	{"put*|", &action_values_Reject},
 	{"split", &action_values_Reject},
 	{"tee ", &action_values_Reject},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
@@ -15359,6 +15833,133 @@ var syntaxNano = syntax{style: plus | bundled | open, options: []option{
 	{"-s", &action_values_Shell},
 }, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
 
+var syntaxNasm = syntax{style: long, options: []option{
+	{"-B", &action_values_ScriptCode},
+	{"-Bdynamic", &action_none},
+	{"-Bgroup", &action_none},
+	{"-Bshareable", &action_none},
+	{"-Bstatic", &action_none},
+	{"-Bsymbolic", &action_none},
+	{"-Bsymbolic-functions", &action_none},
+	{"-C", &action_none},
+	{"-D", &action_values_Text},
+	{"-E", &action_none},
+	{"-H", &action_none},
+	{"-I", &action_values_Read},
+	{"-L", &action_values_Text},
+	{"-MD", &action_none},
+	{"-MF", &action_values_Write},
+	{"-MMD", &action_none},
+	{"-MP", &action_none},
+	{"-MQ", &action_values_Text},
+	{"-MT", &action_values_Text},
+	{"-P", &action_none},
+	{"-S", &action_none},
+	{"-T", &action_values_Read},
+	{"-U", &action_values_Text},
+	{"-Xassembler", &action_values_Text},
+	{"-Xclang", &action_values_Text},
+	{"-Xlinker", &action_values_Text},
+	{"-Xpreprocessor", &action_values_Text},
+	{"-Z", &action_values_Write},
+	{"-a", &action_none},
+	{"-ansi", &action_none},
+	{"-arch", &action_values_Text},
+	{"-aux-info", &action_values_Write},
+	{"-batch", &action_none},
+	{"-bs", &action_none},
+	{"-c", &action_none},
+	{"-classpath", &action_values_Text},
+	{"-cp", &action_values_Text},
+	{"-d", &action_values_Write},
+	{"-dM", &action_none},
+	{"-dumpdir", &action_values_Write},
+	{"-encoding", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-fplugin", &action_values_ScriptCode},
+	{"-g", &action_none},
+	{"-help", &action_none},
+	{"-i", &action_none},
+	{"-idirafter", &action_values_Read},
+	{"-imacros", &action_values_Read},
+	{"-include", &action_values_Read},
+	{"-interaction", &action_values_Text},
+	{"-interaction=nonstopmode", &action_none},
+	{"-iquote", &action_values_Read},
+	{"-isysroot", &action_values_Text},
+	{"-isystem", &action_values_Read},
+	{"-jobname", &action_values_Write_flags_notHere},
+	{"-l", &action_values_Write},
+	{"-load", &action_values_ScriptCode},
+	{"-m", &action_values_Text},
+	{"-march", &action_values_Text},
+	{"-n", &action_none},
+	{"-nostdlib", &action_none},
+	{"-o", &action_values_Write_flags_notHere},
+	{"-output-directory", &action_values_Write_flags_notHere},
+	{"-p", &action_none},
+	{"-package", &action_values_Text},
+	{"-pedantic", &action_none},
+	{"-pg", &action_none},
+	{"-pipe", &action_none},
+	{"-plugin", &action_values_ScriptCode},
+	{"-pthread", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-rdynamic", &action_none},
+	{"-release", &action_values_Text},
+	{"-s", &action_none},
+	{"-shared", &action_none},
+	{"-source", &action_values_Text},
+	{"-specs", &action_values_ScriptCode},
+	{"-static", &action_none},
+	{"-std", &action_values_Text},
+	{"-target", &action_values_Text},
+	{"-u", &action_values_Text},
+	{"-v", &action_none},
+	{"-verbose", &action_none},
+	{"-version", &action_none},
+	{"-w", &action_none},
+	{"-wrapper", &action_values_Code},
+	{"-x", &action_values_Text},
+	{"-z", &action_values_Text},
+}, prefixes: []option{
+	{"-shell-escape", &action_values_Code},
+	{"-save-temps", &action_values_Text},
+	{"--plugin=", &action_values_ScriptCode},
+	{"--target=", &action_values_Text},
+	{"-fplugin=", &action_values_ScriptCode},
+	{"-fuse-ld=", &action_values_Code},
+	{"-wrapper=", &action_values_Code},
+	{"-plugin=", &action_values_ScriptCode},
+	{"-print-", &action_values_Text},
+	{"-specs=", &action_values_ScriptCode},
+	{"--std=", &action_values_Text},
+	{"-load=", &action_values_ScriptCode},
+	{"-dump", &action_values_Text},
+	{"-std=", &action_values_Text},
+	{"-Wl,", &action_values_Text},
+	{"--", &action_values_Text},
+	{"-B", &action_values_ScriptCode},
+	{"-D", &action_values_Text},
+	{"-I", &action_values_Text},
+	{"-J", &action_values_Text},
+	{"-L", &action_values_Text},
+	{"-M", &action_values_Text},
+	{"-O", &action_values_Text},
+	{"-U", &action_values_Text},
+	{"-W", &action_values_Text},
+	{"-X", &action_values_Text},
+	{"-e", &action_values_Text},
+	{"-f", &action_values_Text},
+	{"-g", &action_values_Text},
+	{"-i", &action_values_Text},
+	{"-l", &action_values_Text},
+	{"-m", &action_values_Text},
+	{"-n", &action_values_Text},
+	{"@", &action_values_Read_flags_reject},
+}, operands: shape{rest: roleRead}, base: &action_class_localWrite_here_WriteTree}
+
 var syntaxNats = syntax{style: open, service: "service", options: []option{
 	{"--bootstrap-server", &action_values_Host},
 	{"--broker-list", &action_values_Host},
@@ -15436,6 +16037,32 @@ var syntaxNc = syntax{style: bundled, options: []option{
 	{"-x", &action_values_Text},
 	{"-z", &action_none},
 }, operands: shape{head: []role{roleHost, roleText}}, base: &action_60394c34c26c}
+
+var syntaxNcdu = syntax{style: gnu, options: []option{
+	{"--apparent-size", &action_none},
+	{"--color", &action_values_Text},
+	{"--disk-usage", &action_none},
+	{"--exclude", &action_values_Text},
+	{"--exclude-caches", &action_none},
+	{"--exclude-from", &action_values_Text},
+	{"--extended", &action_none},
+	{"--follow-symlinks", &action_none},
+	{"--si", &action_none},
+	{"-0", &action_none},
+	{"-1", &action_none},
+	{"-2", &action_none},
+	{"-V", &action_none},
+	{"-X", &action_values_Text},
+	{"-e", &action_none},
+	{"-f", &action_values_Read_operands_rest_Text},
+	{"-h", &action_none},
+	{"-o", &action_values_Write},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-rr", &action_none},
+	{"-v", &action_none},
+	{"-x", &action_none},
+}, operands: shape{head: []role{roleListTree}}, base: &action_empty_ListTree}
 
 var syntaxNcftpput = syntax{style: open, options: []option{
 	{"-P", &action_values_Text},
@@ -16029,7 +16656,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"x", &syntax_27753c36b16f},
 }}
 
-var syntaxNproc = syntax{options: []option{
+var syntaxNproc = syntax{style: gnu, options: []option{
 	{"--all", &action_none},
 	{"--ignore", &action_values_Text},
 	{"--quiet", &action_none},
@@ -16228,7 +16855,7 @@ var syntaxNvme = syntax{style: open, options: []option{
 
 var syntaxObjcopy = syntax{style: open, options: []option{
 	{"--add-section", &action_values_Named},
-	{"--dump-section", &action_flags_reject},
+	{"--dump-section", &action_values_Text_here_WriteTree},
 	{"--update-section", &action_values_Named},
 	{"-o", &action_values_Write},
 }, operands: shape{head: []role{roleEdit, roleWrite}}, base: &action_class_localWrite}
@@ -17308,14 +17935,14 @@ var syntaxPgrep = syntax{options: []option{
 }, operands: shape{rest: roleText}}
 
 var syntaxPhp = syntax{style: first, language: "php", options: []option{
-	{"--info", &action_none},
+	{"--info", &action_streams_in_Data_setIn},
 	{"--ini", &action_none},
-	{"--modules", &action_none},
-	{"--rc", &action_values_Text},
-	{"--re", &action_values_Text},
-	{"--rf", &action_values_Text},
-	{"--syntax-check", &action_none},
-	{"--version", &action_none},
+	{"--modules", &action_streams_in_Data_setIn},
+	{"--rc", &action_values_Text_streams_in_Data_setIn},
+	{"--re", &action_values_Text_streams_in_Data_setIn},
+	{"--rf", &action_values_Text_streams_in_Data_setIn},
+	{"--syntax-check", &action_streams_in_Data_setIn_operands_rest_Read},
+	{"--version", &action_streams_in_Data_setIn},
 	{"-B", &action_values_PHP_operands_rest_Text},
 	{"-E", &action_values_PHP_operands_rest_Text},
 	{"-F", &action_values_ScriptPHP_operands_rest_Text},
@@ -17325,17 +17952,17 @@ var syntaxPhp = syntax{style: first, language: "php", options: []option{
 	{"-c", &action_values_List},
 	{"-d", &action_values_Text_flags_reject},
 	{"-f", &action_values_ScriptPHP_operands_rest_Text},
-	{"-h", &action_none},
-	{"-i", &action_none},
-	{"-l", &action_operands_rest_Read},
-	{"-m", &action_none},
+	{"-h", &action_streams_in_Data_setIn},
+	{"-i", &action_streams_in_Data_setIn},
+	{"-l", &action_streams_in_Data_setIn_operands_rest_Read},
+	{"-m", &action_streams_in_Data_setIn},
 	{"-n", &action_none},
 	{"-q", &action_none},
 	{"-r", &action_values_PHP_operands_rest_Text},
-	{"-s", &action_none},
+	{"-s", &action_streams_in_Data_setIn_operands_rest_Read},
 	{"-t", &action_values_List},
-	{"-v", &action_none},
-	{"-w", &action_none},
+	{"-v", &action_streams_in_Data_setIn},
+	{"-w", &action_streams_in_Data_setIn_operands_rest_Read},
 	{"-z", &action_values_Text},
 }, operands: shape{head: []role{roleScriptPHP}, rest: roleText}, base: &action_streams_in_Code_setIn}
 
@@ -18139,6 +18766,19 @@ var syntaxPy_3ajson_2etool = syntax{options: []option{
 	{"-t", &action_none},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_streams_out_Input_setOut}
 
+var syntaxPy_3apickletools = syntax{style: gnu, options: []option{
+	{"--annotate", &action_none},
+	{"--indentlevel", &action_values_Text},
+	{"--memo", &action_none},
+	{"--output", &action_values_Write},
+	{"--preamble", &action_values_Text},
+	{"-a", &action_none},
+	{"-l", &action_values_Text},
+	{"-m", &action_none},
+	{"-o", &action_values_Write},
+	{"-p", &action_values_Text},
+}, operands: shape{rest: roleRead}}
+
 var syntaxPy_3apy_compile = syntax{style: first | open, options: []option{
 	{"-", &action_none},
 	{"-b", &action_none},
@@ -18858,6 +19498,10 @@ var syntaxRhash = syntax{style: gnu | open, options: []option{
 	{"-w", &action_none},
 	{"-x", &action_none},
 	{"-z", &action_none},
+}, prefixes: []option{
+	{"-B", &action_values_Text},
+	{"-H", &action_values_Text},
+	{"-i", &action_values_Text},
 }, operands: shape{rest: roleRead}}
 
 var syntaxRimraf = syntax{options: []option{
@@ -19156,7 +19800,7 @@ var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"--enable", &action_values_Text_attached},
 	{"--jit", &action_none},
 	{"--verbose", &action_none},
-	{"--version", &action_none},
+	{"--version", &action_streams_in_Data_setIn},
 	{"--yjit", &action_none},
 	{"-0", &action_values_Text_attached},
 	{"-C", &action_values_List},
@@ -19169,7 +19813,7 @@ var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"-U", &action_none},
 	{"-W", &action_values_Text_attached},
 	{"-a", &action_none},
-	{"-c", &action_none},
+	{"-c", &action_streams_in_Data_setIn_operands_rest_Read},
 	{"-e", &action_values_Ruby_operands_rest_Read},
 	{"-h", &action_none},
 	{"-i", &action_d481f42cb298},
@@ -19178,7 +19822,7 @@ var syntaxRuby = syntax{style: first, language: "ruby", options: []option{
 	{"-p", &action_none},
 	{"-r", &action_values_ScriptRuby},
 	{"-s", &action_none},
-	{"-v", &action_none},
+	{"-v", &action_streams_in_Data_setIn},
 	{"-w", &action_none},
 	{"-x", &action_values_Text_attached},
 	{"-y", &action_none},
@@ -19449,8 +20093,17 @@ var syntaxScript = syntax{style: first, options: []option{
 var syntaxScrot = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_class_localWrite_effects_ReadClipboard}
 
 var syntaxSdiff = syntax{style: gnu, options: []option{
+	{"--auto-pager", &action_none},
+	{"--diff-input", &action_none},
 	{"--diff-program", &action_values_Shell},
+	{"--ignore-case", &action_none},
+	{"--no-common", &action_none},
+	{"--no-deleted", &action_none},
+	{"--no-inserted", &action_none},
 	{"--output", &action_values_Write},
+	{"--statistics", &action_none},
+	{"-1", &action_none},
+	{"-2", &action_none},
 	{"-3", &action_none},
 	{"-A", &action_none},
 	{"-B", &action_none},
@@ -19461,6 +20114,7 @@ var syntaxSdiff = syntax{style: gnu, options: []option{
 	{"-X", &action_none},
 	{"-a", &action_none},
 	{"-b", &action_none},
+	{"-c", &action_none},
 	{"-d", &action_none},
 	{"-e", &action_none},
 	{"-i", &action_none},
@@ -20261,7 +20915,7 @@ var syntaxSort = syntax{style: gnu | numeric | plus, options: []option{
 	{"--debug", &action_none},
 	{"--dictionary-order", &action_none},
 	{"--field-separator", &action_values_Text},
-	{"--files0-from", &action_values_Read_flags_reject},
+	{"--files0-from", &action_values_Names},
 	{"--general-numeric-sort", &action_none},
 	{"--human-numeric-sort", &action_none},
 	{"--ignore-case", &action_none},
@@ -20497,7 +21151,7 @@ var syntaxSsh_keygen = syntax{style: bundled | long, options: []option{
 	{"-H", &action_none},
 	{"-I", &action_values_Text},
 	{"-J", &action_values_Read},
-	{"-K", &action_values_Read},
+	{"-K", &action_here_WriteTree},
 	{"-L", &action_none},
 	{"-M", &action_values_Text},
 	{"-N", &action_values_Text},
@@ -21341,7 +21995,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"--exclude-vcs-ignores", &action_none},
 	{"--extract", &action_e62f5a518444},
 	{"--file", &action_values_Archive},
-	{"--files-from", &action_values_Read_flags_reject},
+	{"--files-from", &action_values_Names},
 	{"--force-local-no", &action_none},
 	{"--format", &action_values_Text},
 	{"--format-no", &action_none},
@@ -21446,7 +22100,7 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"-P", &action_flags_reject},
 	{"-R", &action_none},
 	{"-S", &action_none},
-	{"-T", &action_values_Read_flags_reject},
+	{"-T", &action_values_Names},
 	{"-U", &action_none},
 	{"-V", &action_values_Text},
 	{"-W", &action_none},
@@ -22097,6 +22751,13 @@ var syntaxTruncate = syntax{style: gnu, options: []option{
 	{"-s", &action_values_Text},
 }, operands: shape{rest: roleWrite}}
 
+var syntaxTs = syntax{options: []option{
+	{"-i", &action_none},
+	{"-m", &action_none},
+	{"-r", &action_none},
+	{"-s", &action_none},
+}, operands: shape{head: []role{roleText}}, base: &action_streams_out_Input_setOut}
+
 var syntaxTshark = syntax{style: long | bundled, options: []option{
 	{"-2", &action_none},
 	{"-C", &action_values_Read},
@@ -22499,11 +23160,14 @@ var syntaxUserdel = syntax{style: open, options: []option{
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 
 var syntaxUudecode = syntax{options: []option{
+	{"--output-file", &action_values_Write_flags_notHere},
 	{"-c", &action_none},
 	{"-i", &action_none},
-	{"-o", &action_values_Write},
-	{"-s", &action_none},
-}, operands: shape{rest: roleRead}, base: &action_streams_out_Decoded_setOut_flags_reject}
+	{"-m", &action_none},
+	{"-o", &action_values_Write_flags_notHere},
+	{"-p", &action_flags_notHere},
+	{"-s", &action_flags_notHere},
+}, operands: shape{rest: roleRead}, base: &action_streams_out_Decoded_setOut_here_Reject}
 
 var syntaxUuidgen = syntax{style: gnu, options: []option{
 	{"--hex", &action_none},
@@ -22765,6 +23429,10 @@ var syntaxVim = syntax{style: plus | long | bundled, options: []option{
 	{"+", &action_values_Ex},
 }, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
 
+var syntaxVipe = syntax{style: gnu, options: []option{
+	{"--suffix", &action_values_Text},
+}, base: &action_class_localWrite_streams_out_Input_setOut}
+
 var syntaxVssadmin_Delete = syntax{style: slash, why: "deletes shadow copies", options: []option{
 	{"/all", &action_none},
 	{"/for", &action_none},
@@ -22870,7 +23538,7 @@ var syntaxWbadmin = syntax{style: slash, why: "changes backups", subs: []program
 var syntaxWc = syntax{style: gnu, options: []option{
 	{"--bytes", &action_none},
 	{"--chars", &action_none},
-	{"--files0-from", &action_values_Read_flags_reject},
+	{"--files0-from", &action_values_Names},
 	{"--lines", &action_none},
 	{"--max-line-length", &action_none},
 	{"--total", &action_values_Text},
@@ -23509,7 +24177,7 @@ var syntaxZip = syntax{style: long | bundled | numeric, options: []option{
 	{"--include", &action_values_Text},
 	{"--junk-paths", &action_none},
 	{"--move", &action_class_destructive_turns_Read_Move},
-	{"--names-stdin", &action_flags_reject},
+	{"--names-stdin", &action_streams_in_Listed_setIn},
 	{"--out", &action_values_Write},
 	{"--output-file", &action_values_Write},
 	{"--password", &action_values_Text},
@@ -23522,7 +24190,7 @@ var syntaxZip = syntax{style: long | bundled | numeric, options: []option{
 	{"-0", &action_none},
 	{"-1", &action_none},
 	{"-9", &action_none},
-	{"-@", &action_flags_reject},
+	{"-@", &action_streams_in_Listed_setIn},
 	{"-A", &action_none},
 	{"-D", &action_none},
 	{"-F", &action_none},
@@ -23612,6 +24280,7 @@ var syntax_2ed9c9ea8622 = syntax{style: bundled, operands: shape{rest: roleText}
 var syntax_2fdde2dadf36 = syntax{style: bundled, operands: shape{rest: rolePackage}, base: &action_class_network}
 var syntax_306cef57f678 = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_class_localWrite}
 var syntax_30d014a56654 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_streams_in_Data_setIn}
+var syntax_31aafb2a5729 = syntax{style: long | bundled, operands: shape{rest: roleReadTree, tail: []role{roleWriteTree}}, base: &action_flags_recursive}
 var syntax_335f48caee7f = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_380122daaf27 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_Persist}
 var syntax_391f314321a8 = syntax{style: long, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
@@ -23635,9 +24304,11 @@ var syntax_590b8643fccb = syntax{operands: shape{head: []role{rolePHP}}, base: &
 var syntax_5f620ad6fcf8 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_flags_reject}
 var syntax_5fa93ced8971 = syntax{operands: shape{head: []role{roleReadTree}, rest: roleText}, base: &action_class_readOnly}
 var syntax_616e4cb431f7 = syntax{operands: shape{head: []role{roleWriteTree, roleText}}, base: &action_class_localWrite}
+var syntax_61d3ee1f11df = syntax{style: long | bundled, operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_none}
 var syntax_6368e793bc2a = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_Dynamic}
 var syntax_6482781b0fb2 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_effects_ChangePrivilege}
 var syntax_6517c6dbdd16 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
+var syntax_682175a0d89a = syntax{style: long | bundled, operands: shape{head: []role{roleList}, rest: roleArgv}, base: &action_none}
 var syntax_68278d0f64ec = syntax{style: slash, why: "deletes logs", operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_6a2a50e290c4 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_weaken}
 var syntax_6a62e8238b5f = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_class_localWrite}
@@ -23646,6 +24317,7 @@ var syntax_75834fc21f67 = syntax{style: slash, operands: shape{head: []role{role
 var syntax_75ff228bd51b = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_readOnly}
 var syntax_764c246563a9 = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem_flags_reject}
 var syntax_79a0b6f4d463 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_streams_in_Data_setIn}
+var syntax_7b3dace16824 = syntax{style: long | bundled, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}, base: &action_none}
 var syntax_7df8baa9ea73 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote}
 var syntax_857f9b55a908 = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_change}
 var syntax_8d6124a4cbb9 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
@@ -23656,6 +24328,7 @@ var syntax_931cccb9a567 = syntax{operands: shape{rest: roleText}, base: &action_
 var syntax_9706a83d13b5 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_class_network_streams_in_Data_setIn}
 var syntax_9b7540114e1e = syntax{operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_9bf8845220be = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_destructive_effects_ChangeRemote_Destroy}
+var syntax_9cac12f20a4f = syntax{style: long | bundled, operands: shape{head: []role{roleText, roleWrite}}, base: &action_none}
 var syntax_9db36b43b0d6 = syntax{operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_flags_recursive}
 var syntax_9eaaeb46fe52 = syntax{operands: shape{rest: roleText}, base: &action_class_readOnly_streams_in_Data_setIn}
 var syntax_a14b228e26e2 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_streams_in_Upload_setIn}
@@ -23681,9 +24354,11 @@ var syntax_base_effects_ChangeRemote_verb_weaken = syntax{base: &action_effects_
 var syntax_base_effects_ReadSecret_streams_out_Secret_setOut = syntax{base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_base_flags_reject = syntax{base: &action_flags_reject}
 var syntax_bccb5c9e1208 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
+var syntax_c0192f90281c = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_class_readOnly}
 var syntax_c3919004396c = syntax{style: slash, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_class_localWrite_flags_decodes}
 var syntax_c6c475dd951e = syntax{style: long, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_none}
 var syntax_c71d1e5167aa = syntax{style: slash, operands: shape{rest: roleText}, base: &action_class_anything}
+var syntax_cc84c5b29bb9 = syntax{style: long | bundled, operands: shape{rest: roleDeleteTree}, base: &action_flags_recursive}
 var syntax_cf89a1ceea50 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_d20e46316748 = syntax{style: long | bundled, operands: shape{rest: roleEditTree}, base: &action_class_localWrite}
 var syntax_d2f131b27d50 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -23713,6 +24388,7 @@ var syntax_f9b1ae15dc76 = syntax{style: slash, why: "changes a service", operand
 var syntax_fa68592e060b = syntax{style: gnu | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_fa99595042ce = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_destructive}
 var syntax_fadfd888a902 = syntax{style: open, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
+var syntax_fc7adc2a9aca = syntax{style: long | bundled, operands: shape{rest: roleRead}, base: &action_class_readOnly}
 var syntax_fdd84df409ba = syntax{operands: shape{rest: rolePackage}, base: &action_class_network_effects_ChangeSystem}
 var syntax_operands_head_Clone_WriteTree = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}}
 var syntax_operands_head_Clone_WriteTree_base_class_network = syntax{operands: shape{head: []role{roleClone, roleWriteTree}}, base: &action_class_network}
@@ -23781,7 +24457,10 @@ var syntax_style_gnu_operands_rest_Text_base_effects_Destroy = syntax{style: gnu
 var syntax_style_gnu_operands_rest_Text_base_none = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_none}
 var syntax_style_gnu_operands_rest_Text_base_turns_Read_Edit = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_turns_Read_Edit}
 var syntax_style_long_base_flags_reject = syntax{style: long, base: &action_flags_reject}
+var syntax_style_long_bundled_operands_rest_Argv_base_none = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_none}
+var syntax_style_long_bundled_operands_rest_Mkdir_base_none = syntax{style: long | bundled, operands: shape{rest: roleMkdir}, base: &action_none}
 var syntax_style_long_bundled_operands_rest_Text_base_none = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_none}
+var syntax_style_long_bundled_operands_rest_Write_base_none = syntax{style: long | bundled, operands: shape{rest: roleWrite}, base: &action_none}
 var syntax_style_long_operands_head_Host_base_60394c34c26c = syntax{style: long, operands: shape{head: []role{roleHost}}, base: &action_60394c34c26c}
 var syntax_style_long_operands_head_Read_base_class_network = syntax{style: long, operands: shape{head: []role{roleRead}}, base: &action_class_network}
 var syntax_style_long_operands_head_Read_rest_Text_base_none = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_none}
@@ -23803,6 +24482,7 @@ var syntax_style_slash_operands_rest_Text_base_none = syntax{style: slash, opera
 
 var action_0489abeee090 = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Package}
 var action_10f042f09a25 = action{class: anything, effects: []effect.Kind{effect.ChangePrivilege}, flags: runURLs}
+var action_114ed2724981 = action{streams: streams{in: Listed, setIn: true}, operands: &shape_head_WriteTree_rest_Read}
 var action_1275a394c7b0 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_rest_Read}
 var action_14cc77692e3d = action{effects: []effect.Kind{effect.ChangeRemote}, streams: streams{in: Upload, setIn: true}, flags: tells}
 var action_1f360967b0c7 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}, verb: "grant"}
@@ -23824,6 +24504,7 @@ var action_8aa0327f1b3a = action{values: []role{roleText}, effects: []effect.Kin
 var action_8af0ede3af90 = action{effects: []effect.Kind{effect.ChangeSystem, effect.ReadSecret}, streams: streams{out: Secret, setOut: true}}
 var action_8c0dc7d9a4af = action{streams: streams{out: Input, setOut: true}, operands: &shape_rest_ReadTree, turns: []turn{{roleArchive, roleWrite}, {roleFolder, roleReadTree}}}
 var action_9e33e3d1a357 = action{values: []role{roleScriptPowerShell}, streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text, flags: stop}
+var action_a1aa5e6e0c4a = action{streams: streams{in: Listed, setIn: true}, operands: &shape_rest_Read, turns: []turn{{roleArchive, roleWrite}}}
 var action_ab789052522b = action{values: []role{roleWrite}, streams: streams{out: Download, setOut: true}, turns: []turn{{roleURL, roleURL}}}
 var action_af0f06fa2b26 = action{effects: []effect.Kind{effect.ReadSecret}, streams: streams{out: Secret, setOut: true}, operands: &shape_rest_Text}
 var action_b93c3c81d6a2 = action{effects: []effect.Kind{effect.ReadSecret, effect.ChangeRemote}, streams: streams{out: Secret, setOut: true}}
@@ -23841,6 +24522,7 @@ var action_class_anything_streams_in_Code_setIn = action{class: anything, stream
 var action_class_destructive = action{class: destructive}
 var action_class_destructive_effects_ChangeRemote_Destroy = action{class: destructive, effects: []effect.Kind{effect.ChangeRemote, effect.Destroy}}
 var action_class_destructive_effects_StopProcess = action{class: destructive, effects: []effect.Kind{effect.StopProcess}}
+var action_class_destructive_empty_DeleteTree = action{class: destructive, empty: roleDeleteTree}
 var action_class_destructive_flags_mirrors = action{class: destructive, flags: mirrors}
 var action_class_destructive_flags_takes = action{class: destructive, flags: takes}
 var action_class_destructive_turns_ReadTree_Move = action{class: destructive, turns: []turn{{roleReadTree, roleMove}}}
@@ -23854,6 +24536,7 @@ var action_class_localWrite_flags_reject = action{class: localWrite, flags: reje
 var action_class_localWrite_here_WriteTree = action{class: localWrite, here: roleWriteTree}
 var action_class_localWrite_operands_head_ReadTree_Write = action{class: localWrite, operands: &shape_head_ReadTree_Write}
 var action_class_localWrite_operands_rest_Read = action{class: localWrite, operands: &shape_rest_Read}
+var action_class_localWrite_operands_rest_Reject = action{class: localWrite, operands: &shape_rest_Reject}
 var action_class_localWrite_operands_rest_Text = action{class: localWrite, operands: &shape_rest_Text}
 var action_class_localWrite_streams_in_Code_setIn = action{class: localWrite, streams: streams{in: Code, setIn: true}}
 var action_class_localWrite_streams_in_Data_setIn = action{class: localWrite, streams: streams{in: Data, setIn: true}}
@@ -23955,6 +24638,7 @@ var action_flags_stop = action{flags: stop}
 var action_flags_urls = action{flags: urls}
 var action_flags_wet = action{flags: wet}
 var action_flags_widen = action{flags: widen}
+var action_here_ReadTree = action{here: roleReadTree}
 var action_here_WriteTree = action{here: roleWriteTree}
 var action_none = action{}
 var action_operands_head_GitKey_GitValue_Text = action{operands: &shape_head_GitKey_GitValue_Text}
@@ -23963,7 +24647,6 @@ var action_operands_head_Read_rest_Text = action{operands: &shape_head_Read_rest
 var action_operands_head_Read_rest_Text_here_WriteTree = action{operands: &shape_head_Read_rest_Text, here: roleWriteTree}
 var action_operands_head_Shell_rest_Text = action{operands: &shape_head_Shell_rest_Text}
 var action_operands_head_Text_rest_Argv = action{operands: &shape_head_Text_rest_Argv}
-var action_operands_head_WriteTree_flags_reject = action{operands: &shape_head_WriteTree, flags: reject}
 var action_operands_rest_Argv = action{operands: &shape_rest_Argv}
 var action_operands_rest_Beside = action{operands: &shape_rest_Beside}
 var action_operands_rest_Chmod = action{operands: &shape_rest_Chmod}
@@ -23988,15 +24671,16 @@ var action_streams_in_Data_setIn = action{streams: streams{in: Data, setIn: true
 var action_streams_in_Data_setIn_flags_dry = action{streams: streams{in: Data, setIn: true}, flags: dry}
 var action_streams_in_Data_setIn_flags_reject = action{streams: streams{in: Data, setIn: true}, flags: reject}
 var action_streams_in_Data_setIn_operands_head_Read = action{streams: streams{in: Data, setIn: true}, operands: &shape_head_Read}
+var action_streams_in_Data_setIn_operands_rest_Read = action{streams: streams{in: Data, setIn: true}, operands: &shape_rest_Read}
 var action_streams_in_Data_setIn_operands_rest_Text = action{streams: streams{in: Data, setIn: true}, operands: &shape_rest_Text}
+var action_streams_in_Listed_setIn = action{streams: streams{in: Listed, setIn: true}}
 var action_streams_in_Upload_setIn = action{streams: streams{in: Upload, setIn: true}}
 var action_streams_out_Decoded_setOut = action{streams: streams{out: Decoded, setOut: true}}
-var action_streams_out_Decoded_setOut_flags_reject = action{streams: streams{out: Decoded, setOut: true}, flags: reject}
+var action_streams_out_Decoded_setOut_here_Reject = action{streams: streams{out: Decoded, setOut: true}, here: roleReject}
 var action_streams_out_Decoded_setOut_operands_rest_Read = action{streams: streams{out: Decoded, setOut: true}, operands: &shape_rest_Read}
 var action_streams_out_Input_setOut = action{streams: streams{out: Input, setOut: true}}
 var action_turns_Archive_Read_here_WriteTree = action{turns: []turn{{roleArchive, roleRead}}, here: roleWriteTree}
 var action_turns_Archive_Write_Text_EditTree = action{turns: []turn{{roleArchive, roleWrite}, {roleText, roleEditTree}}}
-var action_turns_Archive_Write_flags_reject = action{turns: []turn{{roleArchive, roleWrite}}, flags: reject}
 var action_turns_CleanTree_DeleteTree = action{turns: []turn{{roleCleanTree, roleDeleteTree}}}
 var action_turns_Compress_Read = action{turns: []turn{{roleCompress, roleRead}}}
 var action_turns_Delete_Text = action{turns: []turn{{roleDelete, roleText}}}
@@ -24022,7 +24706,6 @@ var action_turns_Write_WriteTree_flags_recursive = action{turns: []turn{{roleWri
 var action_turns_Write_Write_flags_wet = action{turns: []turn{{roleWrite, roleWrite}}, flags: wet}
 var action_values_AppleScript_operands_rest_Text = action{values: []role{roleAppleScript}, operands: &shape_rest_Text}
 var action_values_Archive = action{values: []role{roleArchive}}
-var action_values_Argv = action{values: []role{roleArgv}}
 var action_values_ArgvSemi = action{values: []role{roleArgvSemi}}
 var action_values_ArgvStdin = action{values: []role{roleArgvStdin}}
 var action_values_Awk_operands_rest_Read = action{values: []role{roleAwk}, operands: &shape_rest_Read}
@@ -24067,6 +24750,7 @@ var action_values_Method = action{values: []role{roleMethod}}
 var action_values_Module = action{values: []role{roleModule}}
 var action_values_Mount = action{values: []role{roleMount}}
 var action_values_Named = action{values: []role{roleNamed}}
+var action_values_Names = action{values: []role{roleNames}}
 var action_values_Node_operands_rest_Text_flags_stop = action{values: []role{roleNode}, operands: &shape_rest_Text, flags: stop}
 var action_values_Object = action{values: []role{roleObject}}
 var action_values_Object_effects_Destroy = action{values: []role{roleObject}, effects: []effect.Kind{effect.Destroy}}
@@ -24097,6 +24781,7 @@ var action_values_Read_effects_ChangeSystem = action{values: []role{roleRead}, e
 var action_values_Read_effects_Dynamic_operands_rest_Text = action{values: []role{roleRead}, effects: []effect.Kind{effect.Dynamic}, operands: &shape_rest_Text}
 var action_values_Read_flags_reject = action{values: []role{roleRead}, flags: reject}
 var action_values_Read_operands_rest_Read = action{values: []role{roleRead}, operands: &shape_rest_Read}
+var action_values_Read_operands_rest_Text = action{values: []role{roleRead}, operands: &shape_rest_Text}
 var action_values_Read_streams_in_Data_setIn = action{values: []role{roleRead}, streams: streams{in: Data, setIn: true}}
 var action_values_Read_streams_out_Data_setOut = action{values: []role{roleRead}, streams: streams{out: Data, setOut: true}}
 var action_values_Read_turns_Text_Read = action{values: []role{roleRead}, turns: []turn{{roleText, roleRead}}}
@@ -24158,11 +24843,13 @@ var action_values_Text_effects_Destroy = action{values: []role{roleText}, effect
 var action_values_Text_effects_Dynamic = action{values: []role{roleText}, effects: []effect.Kind{effect.Dynamic}}
 var action_values_Text_flags_reject = action{values: []role{roleText}, flags: reject}
 var action_values_Text_flags_wet = action{values: []role{roleText}, flags: wet}
+var action_values_Text_here_WriteTree = action{values: []role{roleText}, here: roleWriteTree}
 var action_values_Text_operands_rest_Argv = action{values: []role{roleText}, operands: &shape_rest_Argv}
 var action_values_Text_operands_rest_Read = action{values: []role{roleText}, operands: &shape_rest_Read}
 var action_values_Text_operands_rest_Text = action{values: []role{roleText}, operands: &shape_rest_Text}
 var action_values_Text_operands_rest_Text_flags_stop = action{values: []role{roleText}, operands: &shape_rest_Text, flags: stop}
 var action_values_Text_operands_rest_Words = action{values: []role{roleText}, operands: &shape_rest_Words}
+var action_values_Text_streams_in_Data_setIn = action{values: []role{roleText}, streams: streams{in: Data, setIn: true}}
 var action_values_Text_turns_Read_Beside = action{values: []role{roleText}, turns: []turn{{roleRead, roleBeside}}}
 var action_values_Text_turns_Read_Edit = action{values: []role{roleText}, turns: []turn{{roleRead, roleEdit}}}
 var action_values_Transfer = action{values: []role{roleTransfer}}
@@ -24192,7 +24879,7 @@ var shape_head_Read_rest_Text = shape{head: []role{roleRead}, rest: roleText}
 var shape_head_Shell_rest_Text = shape{head: []role{roleShell}, rest: roleText}
 var shape_head_Text_Text = shape{head: []role{roleText, roleText}}
 var shape_head_Text_rest_Argv = shape{head: []role{roleText}, rest: roleArgv}
-var shape_head_WriteTree = shape{head: []role{roleWriteTree}}
+var shape_head_WriteTree_rest_Read = shape{head: []role{roleWriteTree}, rest: roleRead}
 var shape_rest_Argv = shape{rest: roleArgv}
 var shape_rest_Beside = shape{rest: roleBeside}
 var shape_rest_Chmod = shape{rest: roleChmod}
@@ -24205,6 +24892,7 @@ var shape_rest_Package = shape{rest: rolePackage}
 var shape_rest_Process = shape{rest: roleProcess}
 var shape_rest_Read = shape{rest: roleRead}
 var shape_rest_ReadTree = shape{rest: roleReadTree}
+var shape_rest_Reject = shape{rest: roleReject}
 var shape_rest_ScriptNode = shape{rest: roleScriptNode}
 var shape_rest_ShellWords = shape{rest: roleShellWords}
 var shape_rest_Text = shape{rest: roleText}

@@ -81,6 +81,9 @@ func (r *reader) applyInput(role role, w Word) {
 		} else {
 			r.touch(effect.ReadFile, w, false)
 		}
+	case roleNames:
+		r.touch(effect.ReadFile, w, false)
+		r.use.Lists = append(r.use.Lists, w)
 	case roleRecipes:
 		r.recipes(w)
 	case roleDiff:
@@ -105,6 +108,10 @@ const maxLines = 4096
 // recipes notes the lines of a file of rules that a shell runs: those behind a
 // blank.
 func (r *reader) recipes(w Word) {
+	if w.Pattern {
+		r.code(Nested{Language: "shell", Words: []Word{w}})
+		return
+	}
 	var code strings.Builder
 	for line := range strings.Lines(w.Text) {
 		if line[0] == '\t' || line[0] == ' ' {

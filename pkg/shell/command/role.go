@@ -38,6 +38,7 @@ func (r *reader) finish() {
 		r.apply(v.role, v.word, false)
 		r.codeRead = codeRead && (v.beside || r.codeRead)
 	}
+	r.list()
 	r.positions()
 	if r.here != 0 {
 		r.apply(r.here, r.dot(), false)
@@ -352,21 +353,6 @@ func (r *reader) applyOther(role role, w Word) {
 		r.runByVariable(w)
 	default:
 		r.applyEffect(role, w)
-	}
-}
-
-// runByVariable notes what NAME=VALUE makes programs run.
-func (r *reader) runByVariable(w Word) {
-	if n, ok := Variable(w); ok {
-		r.use.Nested = append(r.use.Nested, n)
-	}
-}
-
-// setting notes NAME=VALUE for what runs.
-func (r *reader) setting(w Word) {
-	r.use.Env = append(r.use.Env, w)
-	if hasPrefix(w.Text, "SHIELD_") {
-		r.effect(effect.ChangeGuard)
 	}
 }
 

@@ -51,7 +51,7 @@ var effects = map[string]string{
 }
 
 var streams = map[string]string{
-	"data": "Data", "code": "Code", "download": "Download", "upload": "Upload", "decoded": "Decoded", "input": "Input", "secret": "Secret",
+	"data": "Data", "code": "Code", "download": "Download", "upload": "Upload", "decoded": "Decoded", "input": "Input", "secret": "Secret", "names": "Listed",
 }
 
 var flags = map[string]string{
@@ -64,7 +64,7 @@ var verbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "
 
 // roles are the words for roles and their Go names.
 var roles = map[string]string{
-	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "send-file": "roleSendFile", "send-tree": "roleSendTree", "write": "roleWrite", "write-tree": "roleWriteTree", "output": "roleOutput", "control": "roleControl", "unset": "roleUnset", "recipes": "roleRecipes", "read-input": "roleReadInput", "diff": "roleDiff",
+	"text": "roleText", "read": "roleRead", "read-tree": "roleReadTree", "send-file": "roleSendFile", "send-tree": "roleSendTree", "write": "roleWrite", "write-tree": "roleWriteTree", "output": "roleOutput", "control": "roleControl", "unset": "roleUnset", "recipes": "roleRecipes", "read-input": "roleReadInput", "names": "roleNames", "diff": "roleDiff",
 	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "compress": "roleCompress", "beside": "roleBeside", "store": "roleStore", "named": "roleNamed", "delete": "roleDelete",
 	"delete-tree": "roleDeleteTree", "clean-tree": "roleCleanTree", "rmdir": "roleRmdir", "format": "roleFormat", "mend": "roleMend", "move": "roleMove", "list": "roleList", "list-tree": "roleListTree",
 	"mkdir": "roleMkdir", "chmod": "roleChmod", "over": "roleOver", "start": "roleStart", "url": "roleURL", "source": "roleSource", "plugin": "rolePlugin", "image-source": "roleImageSource", "fetch": "roleFetch",

@@ -15,7 +15,7 @@ import (
 // A loading is one entry of loads.yaml. All but Recipe and Given are words
 // separated by blanks.
 type loading struct {
-	Programs, Names, Words, Recipe, Reads, Goals, Folder, File, Values string
+	Programs, Names, Words, Recipe, Reads, Goals, Folder, File, Text, Values string
 
 	Given bool
 }
@@ -48,7 +48,7 @@ func WriteLoads(data, recipes []byte) ([]byte, error) {
 		}
 		fmt.Fprintf(&out, "{ // %s\n", name)
 		for _, field := range [...]struct{ name, words string }{
-			{"Names", e.Names}, {"Words", e.Words}, {"Reads", e.Reads}, {"Goals", e.Goals}, {"Folder", e.Folder}, {"File", e.File}, {"Values", e.Values},
+			{"Names", e.Names}, {"Words", e.Words}, {"Reads", e.Reads}, {"Goals", e.Goals}, {"Folder", e.Folder}, {"File", e.File}, {"Text", e.Text}, {"Values", e.Values},
 		} {
 			if words := strings.Fields(field.words); len(words) > 0 {
 				fmt.Fprintf(&out, "%s: %#v,\n", field.name, words)
