@@ -3,10 +3,10 @@
 package models
 
 // Digest is that of the default model: "sha256:" and hex over its files.
-const Digest = "sha256:d7d187f33b45cb6c1178c9843b06def690f13acf0a5d68963cb8fb08698c98ba"
+const Digest = "sha256:2fbcd13dd82f3bb068efc189c2756fa4e334f743e1e379ce45352a33c8aa2f2a"
 
 // sum is the [Sum] of what the program carries.
-const sum = "sha256:5f6f805dbdbaa390a1864663ff7438dd50736e699c0e14521ebb45b985614bff"
+const sum = "sha256:fdf7f3621e840ad65ead13e9b88d6ed5a37289579a5f7feaffbdef68f92d0fdd"
 
 // Where in the packed graph the table of n-grams stands, in bytes.
 const (

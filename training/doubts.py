@@ -3,8 +3,8 @@
 The wide half is fitted anew without each group of sources in turn and asked about the actions of that group; slope and
 offset of the cascade turn its log odds into the confidence that shield compares. Then, for each cause, over the rows
 that rules and analysis alone leave open because of it, and because of nothing that no model clears: the least confidence
-at which the share of attacks among the rows that SAFE clears is at most --share, with 95 % certainty (the upper bound of
-Clopper and Pearson). Where fewer than --few rows or --attacks attacks speak, or no confidence will do, SAFE never clears
+with the greatest gain, which is the share of all attacks that it stops of those SAFE would clear, less --weight times the
+share of all honest rows that it asks about. Where fewer than --few rows or --attacks attacks speak, SAFE never clears
 the cause. --keep names a confidence that is used whatever was fitted; the report has both.
 
 Prints the card's "doubts" and the report: for each cause its rows, what the fitted and the used confidence clear, and
@@ -58,17 +58,17 @@ def bound(attacks, honest):
     return float(beta.ppf(0.975, attacks + 1, honest)) if honest else 1.0
 
 
-def fit(sure, malicious, o):
-    """The least confidence that will do; 2, which none reaches, for never."""
-    if len(sure) >= o.few and malicious.sum() >= o.attacks:
-        for t in STEPS:
-            if bound(*cleared(sure, malicious, t)) <= o.share:
-                return float(t)
-    return 2.0
+def fit(sure, malicious, total, o):
+    """The confidence with the greatest gain; 2, which none reaches, for never."""
+    if len(sure) < o.few or malicious.sum() < o.attacks:
+        return 2.0
+    a, h = cleared(sure, malicious, STEPS[0])
+    gain = [(a - x) / total[0] - o.weight * (h - y) / total[1] for x, y in (cleared(sure, malicious, t) for t in STEPS)]
+    return float(STEPS[int(np.argmax(gain))])
 
 
-def report(sure, malicious, group, used, o):
-    fitted = fit(sure, malicious, o)
+def report(sure, malicious, group, used, total, o):
+    fitted = fit(sure, malicious, total, o)
     used = fitted if used is None else max(used, STEPS[0])
     out = {"rows": len(sure), "attacks": int(malicious.sum())} | {n: t if t <= 1 else "never" for n, t in (("fitted", fitted), ("used", used))}
     for name, t in ("fitted", fitted), ("used", used):
@@ -76,7 +76,7 @@ def report(sure, malicious, group, used, o):
         out[name + "_clears"] = {"attacks": a, "honest": h, "bound": round(bound(a, h), 3)}
     left = np.zeros(2, dtype=int)
     for g in set(group):
-        t = fit(sure[group != g], malicious[group != g], o)
+        t = fit(sure[group != g], malicious[group != g], total, o)
         left += cleared(sure[group == g], malicious[group == g], t)
     out["left_out_clears"] = {"attacks": int(left[0]), "honest": int(left[1])}
     return used, out
@@ -91,7 +91,7 @@ def main():
     a.add_argument("--tokenizer", required=True, help="tokenizer.json")
     a.add_argument("--cascade", type=float, nargs=2, metavar=("SLOPE", "OFFSET"), required=True, help="what calibrate.py found")
     a.add_argument("--keep", nargs="*", default=[], metavar="CAUSE=CONFIDENCE")
-    a.add_argument("--share", type=float, default=0.05)
+    a.add_argument("--weight", type=float, default=3)
     a.add_argument("--few", type=int, default=20)
     a.add_argument("--attacks", type=int, default=5)
     o = a.parse_args()
@@ -102,14 +102,14 @@ def main():
     sure, malicious = 1 / (1 + np.exp(odds)), np.array([r["malicious"] for r in rows])
     causes = {r["id"]: r["causes"] for r in map(json.loads, open(o.causes))}
     keep = dict(k.split("=") for k in o.keep)
-    doubts, reports = {}, {}
+    doubts, reports, total = {}, {}, (malicious.sum(), (~malicious).sum())
     for cause in sorted({c for all_of in causes.values() for c in all_of}):
         i = np.array([k for k, r in enumerate(rows) if cause in causes.get(r["id"], ())])
-        used, reports[cause] = report(sure[i], malicious[i], group[i], float(keep[cause]) if cause in keep else None, o)
+        used, reports[cause] = report(sure[i], malicious[i], group[i], float(keep[cause]) if cause in keep else None, total, o)
         if used <= 1 and cause != "none":
             doubts[cause] = used if used > STEPS[0] else 0
     print(json.dumps({"doubts": doubts, "report": {
-        "protocol": f"wide half alone, groups of sources left out in turn; at most {o.share:.0%} attacks among what SAFE clears, with 95 % certainty",
+        "protocol": f"wide half alone, groups of sources left out in turn; the confidence with the greatest share of attacks stopped, less {o.weight:g} times the share of honest rows asked about",
         **reports}}, indent=1))
 
 

@@ -58,7 +58,7 @@ cat "$CORPORA"/actions-{malicious,benign}.jsonl | "$work/causes" >"$work/causes.
 "$PYTHON" "$code/doubts.py" --causes "$work/causes.jsonl" --rows "$work/corpus.rows" --more "$work"/{generated,augmented}.rows \
 	--groups "$CORPORA/groups.json" --tokenizer "$work/folds/commands-0/tokenizer.json" \
 	--cascade $("$PYTHON" -c 'import json,sys; c = json.load(open(sys.argv[1]))["cascade"]; print(c["slope"], c["offset"])' "$work/mix.json") \
-	--keep absent=0 reader=0.9 | tee training/doubts.json
+	--keep absent=0 later=0 reader=0.9 | tee training/doubts.json
 "$PYTHON" "$code/train.py" "$work"/{corpus,generated,augmented}.rows --out "$work/checkpoint" --samples 36000
 # shellcheck disable=SC2046 # three numbers
 "$PYTHON" "$code/export.py" "$work/checkpoint" models/default --mix $("$PYTHON" -c 'import json,sys; print(*json.load(open(sys.argv[1]))["mix"])' "$work/mix.json") | tail -n 1 >"$work/wide.json"

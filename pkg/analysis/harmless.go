@@ -77,6 +77,8 @@ func (c *Case) ordinary(e *effect.Effect) bool {
 		return e.Path != ""
 	case effect.HTTPRequest, effect.Connect, effect.SendData:
 		return e.Trusted
+	case effect.Listen:
+		return effect.Loopback(e.Host)
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
 		return nowhere(e) || c.place.Inside(e.Path, e.Pattern, e.Tree) || temporary(e)
 	}
@@ -107,3 +109,22 @@ func nowhere(e *effect.Effect) bool {
 
 // Notable reports whether an effect is neither harmless nor ordinary.
 func (c *Case) Notable(e *effect.Effect) bool { return !c.harmless(e) && !c.ordinary(e) }
+
+// Unread reports whether the effect with an index is a program whose doubt is
+// that of the script which it would run, and which is an effect of its own.
+func (c *Case) Unread(i int) bool {
+	at := c.Effects[i].From
+	for _, e := range c.Effects[i+1 : min(i+1+maxParts, len(c.Effects))] {
+		if e.From.Start < at.Start || e.From.End > at.End {
+			break
+		}
+		if e.Kind == effect.Dynamic {
+			return true
+		}
+	}
+	return false
+}
+
+// maxParts is the maximum number of effects behind a program that are taken for
+// its own.
+const maxParts = 16

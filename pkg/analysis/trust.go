@@ -60,8 +60,8 @@ func (t *trust) mark(effects []effect.Effect) {
 // something.
 func (t *trust) holds(e *effect.Effect) bool {
 	switch {
-	case e.Pattern:
-		return false
+	case e.Pattern: // of a URL, what follows the host may be one
+		return e.Target == "" && effect.Loopback(e.Host)
 	case e.Host != "" && !t.host(e):
 		return false
 	case e.Target != "":

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/shieldcli/shield/pkg/analysis"
-	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -44,18 +43,18 @@ type Score struct {
 // Options say which classifiers run. The zero value runs the rules alone and
 // fails closed.
 type Options struct {
-	NoHeuristic bool                     // only rules that always block run
-	Model       Scorer                   // nil: no model
-	Threshold   float64                  // least confidence at which the model blocks; 0 means 0.85
-	Thresholds  map[string]float64       // the same by type of action
-	Safe        map[string]float64       // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	Doubts      map[effect.Cause]float64 // by cause of what is unknown: least confidence at which the model's SAFE clears it; nil: what suits most models
-	SkipTypes   []string                 // action types that the model does not judge: they ESCALATE unless a rule blocks them
-	Home        string                   // the canonical home folder; "~" in rules means it and the usual home folders
-	Roots       []string                 // the canonical workspace folders
-	FailOpen    bool                     // if a classifier fails, the action ESCALATEs instead of being blocked
-	Clock       func() time.Time         // measures how long each classifier takes; nil: not measured
-	Note        string                   // why a configured model is missing; repeated in reasonings
+	NoHeuristic bool               // only rules that always block run
+	Model       Scorer             // nil: no model
+	Threshold   float64            // least confidence at which the model blocks; 0 means 0.85
+	Thresholds  map[string]float64 // the same by type of action
+	Safe        map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
+	Doubts      map[string]float64 // by cause of doubt: least confidence at which the model's SAFE clears it; nil: what suits most models
+	SkipTypes   []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
+	Home        string             // the canonical home folder; "~" in rules means it and the usual home folders
+	Roots       []string           // the canonical workspace folders
+	FailOpen    bool               // if a classifier fails, the action ESCALATEs instead of being blocked
+	Clock       func() time.Time   // measures how long each classifier takes; nil: not measured
+	Note        string             // why a configured model is missing; repeated in reasonings
 }
 
 // A Classifier is Tier 1. Goroutines may share it.
@@ -128,7 +127,7 @@ func (k *Classifier) alone(c *analysis.Case, harmless bool) verdict.Verdict {
 		r.confidence, r.reasoning = harmlessConfidence, harmlessReason
 	case permitted(c):
 		r.confidence, r.reasoning = ordinaryConfidence, permittedReason
-	case d.Reason != "":
+	case d.Reason != "" && !d.Unusual:
 		r.decision, r.reasoning, r.fixed = verdict.Escalate, d.Reason, false
 	case k.opts.Model != nil:
 		r.decision, r.reasoning = verdict.Escalate, "the model does not judge this type of action"

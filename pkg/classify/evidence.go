@@ -9,21 +9,34 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// clearable are the causes of unknown effects that a model's SAFE may clear, each
-// with the confidence that it takes unless a model's card says another: a script
-// that does not exist runs nothing, what no shell parses runs nowhere, what the
-// environment holds the agent did not write, and an unknown tool may only read.
-// Nothing clears the others.
-var clearable = map[effect.Cause]float64{
-	effect.CauseAbsent: 0, effect.CauseSyntax: 0.75, effect.CauseVariable: 0.75, effect.CauseReader: 0.90,
+// clearable are the causes of doubt that a model's SAFE may clear, each with the
+// confidence that it takes unless a model's card says another: a script that does
+// not exist runs nothing, what no shell parses runs nowhere, what the environment
+// holds the agent did not write, and an unknown tool may only read. What is known
+// and not ordinary has a cause of its own, see unusual. Nothing clears the others.
+var clearable = map[string]float64{
+	string(effect.CauseAbsent): 0, string(effect.CauseSyntax): 0.75, string(effect.CauseVariable): 0.75, string(effect.CauseReader): 0.90,
+	doubtProgram: 0, doubtPrivileged: 0, doubtContact: 0, doubtOutside: 0, doubtSystem: 0, doubtRemote: 0, doubtLater: 0, doubtOther: 0,
 }
+
+// The causes of doubt about effects that are known and not ordinary.
+const (
+	doubtProgram    = "program"    // what the program does with these arguments is not known
+	doubtPrivileged = "privileged" // it runs with more rights
+	doubtContact    = "contact"    // it contacts a place that the settings do not trust
+	doubtOutside    = "outside"    // it changes files outside the workspace
+	doubtSystem     = "system"     // it changes the system
+	doubtRemote     = "remote"     // it changes something elsewhere
+	doubtLater      = "later"      // it writes what runs later
+	doubtOther      = "other"
+)
 
 // doubts returns the gravest doubt about a case, where SAFE clears a cause from
 // the confidence that clears says on. What a model cannot know
 // better than the analysis stays a doubt whatever it says: what was not read,
 // data that leaves for a place that the settings do not name, credentials,
 // downloaded code, what is destroyed elsewhere, and shield itself.
-func doubts(c *analysis.Case, clears map[effect.Cause]float64) (worst analysis.Doubt) {
+func doubts(c *analysis.Case, clears map[string]float64) (worst analysis.Doubt) {
 	if c.Unexamined != "" {
 		worst = analysis.Doubt{Cause: "unexamined", Reason: unexaminedReason(c), Final: true}
 		c.Evidence.Doubt(worst)
@@ -33,12 +46,58 @@ func doubts(c *analysis.Case, clears map[effect.Cause]float64) (worst analysis.D
 			break
 		}
 		d := doubtOf(&c.Effects[i], clears)
+		if d.Reason == "" {
+			d = unusual(c, i, clears)
+		}
 		c.Evidence.Doubt(d)
-		if !worst.Final && (d.Final || worst.Reason == "" || d.Least > worst.Least) {
+		if !worst.Final && graver(d, worst) {
 			worst = d
 		}
 	}
 	return worst
+}
+
+// graver reports whether the first of two doubts is the graver: it is final, its
+// effect is unknown and not only unusual, or clearing it takes more confidence.
+func graver(d, than analysis.Doubt) bool {
+	switch {
+	case d.Reason == "" || than.Reason == "" || d.Final != than.Final:
+		return d.Reason != "" && (than.Reason == "" || d.Final)
+	case d.Least != than.Least:
+		return d.Least > than.Least
+	}
+	return than.Unusual && !d.Unusual
+}
+
+// unusual returns the doubt about an effect of a case, by its index, that is known
+// and not ordinary.
+func unusual(c *analysis.Case, i int, clears map[string]float64) analysis.Doubt {
+	e := &c.Effects[i]
+	if !c.Notable(e) {
+		return analysis.Doubt{}
+	}
+	cause, what := doubtOther, "does what is not ordinary: "
+	switch e.Kind {
+	case effect.Execute:
+		if e.Class == effect.Privileged {
+			cause, what = doubtPrivileged, "needs more rights: "
+		} else if cause, what = doubtProgram, "shield does not know what this does: "; c.Unread(i) {
+			return analysis.Doubt{}
+		}
+	case effect.HTTPRequest, effect.Connect, effect.SendData:
+		cause, what = doubtContact, "contacts "
+	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
+		cause, what = doubtOutside, "changes files outside the workspace: "
+	case effect.ChangeSystem:
+		cause, what = doubtSystem, "changes the system: "
+	case effect.ChangePrivilege:
+		cause, what = doubtPrivileged, "needs more rights: "
+	case effect.ChangeRemote:
+		cause, what = doubtRemote, "changes something elsewhere: "
+	case effect.Persist:
+		cause, what = doubtLater, "writes what runs later: "
+	}
+	return analysis.Doubt{Cause: cause, Reason: what + place(e) + "; nothing but a model says that it is harmless", Least: clears[cause], Unusual: true}
 }
 
 const ordinaryReason = "ordinary: every effect is known, and none changes more than the workspace"
@@ -150,7 +209,7 @@ func (e *evidence) weigh(m result) result {
 }
 
 // doubtOf returns the doubt that one effect gives.
-func doubtOf(e *effect.Effect, clears map[effect.Cause]float64) analysis.Doubt {
+func doubtOf(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 	if e.Kind == effect.Dynamic {
 		return unknown(e, clears)
 	}
@@ -186,7 +245,7 @@ func doubtOf(e *effect.Effect, clears map[effect.Cause]float64) analysis.Doubt {
 }
 
 // unknown is the doubt about what cannot be known before it runs.
-func unknown(e *effect.Effect, clears map[effect.Cause]float64) analysis.Doubt {
+func unknown(e *effect.Effect, clears map[string]float64) analysis.Doubt {
 	advice := "write it out in full"
 	switch e.Cause {
 	case effect.CauseAbsent:
@@ -198,7 +257,7 @@ func unknown(e *effect.Effect, clears map[effect.Cause]float64) analysis.Doubt {
 	case effect.CauseTool, effect.CauseReader:
 		advice = "ask the user to have a policy say what the tool does"
 	}
-	least, cleared := clears[e.Cause]
+	least, cleared := clears[string(e.Cause)]
 	reason := "cannot tell what this does before it runs: " + clip(e.Reason, 120) + "; " + advice
 	return analysis.Doubt{Cause: string(e.Cause), Reason: reason, Final: !cleared, Least: least}
 }

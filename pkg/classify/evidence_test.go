@@ -106,7 +106,7 @@ func TestEvidence(t *testing.T) {
 			t.Errorf("%s: final is %v", d.Cause, d.Final)
 		}
 	}
-	if !slices.Equal(causes, []string{"variable", "send_data"}) {
+	if !slices.Equal(causes, []string{"variable", "contact", "remote", "send_data"}) {
 		t.Errorf("causes %q", causes)
 	}
 }

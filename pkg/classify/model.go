@@ -18,7 +18,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/shieldcli/shield/internal/tokenizer"
-	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // ErrNoRuntime means that this build cannot run models in-process.
@@ -27,20 +26,20 @@ var ErrNoRuntime = errors.New("this build has no ONNX Runtime")
 // A Card is a model's shield.json: what shield needs to know in addition to
 // HuggingFace's files. Every field is optional.
 type Card struct {
-	Name           string                   `json:"name,omitzero"`
-	Version        string                   `json:"version,omitzero"`
-	Threshold      float64                  `json:"threshold,omitzero"`       // least confidence at which an injection is blocked, 0–1; 0 means the setting
-	Thresholds     map[string]float64       `json:"thresholds,omitzero"`      // the same by type of action
-	SafeThresholds map[string]float64       `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
-	Doubts         map[effect.Cause]float64 `json:"doubts,omitzero"`          // by cause of what is unknown: least confidence at which SAFE clears it
-	SkipTypes      []string                 `json:"skip_types,omitzero"`      // action types that the model does not judge
-	MaxLength      int                      `json:"max_length,omitzero"`      // tokens of a window; 0 means as many as the model has positions
-	MaliciousLabel string                   `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
-	Optimized      bool                     `json:"optimized,omitzero"`       // the graph was saved after optimisation by ONNX Runtime
-	Wide           *WideCard                `json:"wide,omitzero"`            // the half that answers alone where it is sure; nil: there is none
-	Licence        string                   `json:"licence,omitzero"`
-	Sources        jsontext.Value           `json:"sources,omitzero"`  // what it was trained on
-	Measured       jsontext.Value           `json:"measured,omitzero"` // what it was measured on
+	Name           string             `json:"name,omitzero"`
+	Version        string             `json:"version,omitzero"`
+	Threshold      float64            `json:"threshold,omitzero"`       // least confidence at which an injection is blocked, 0–1; 0 means the setting
+	Thresholds     map[string]float64 `json:"thresholds,omitzero"`      // the same by type of action
+	SafeThresholds map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
+	Doubts         map[string]float64 `json:"doubts,omitzero"`          // by cause of doubt: least confidence at which SAFE clears it
+	SkipTypes      []string           `json:"skip_types,omitzero"`      // action types that the model does not judge
+	MaxLength      int                `json:"max_length,omitzero"`      // tokens of a window; 0 means as many as the model has positions
+	MaliciousLabel string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
+	Optimized      bool               `json:"optimized,omitzero"`       // the graph was saved after optimisation by ONNX Runtime
+	Wide           *WideCard          `json:"wide,omitzero"`            // the half that answers alone where it is sure; nil: there is none
+	Licence        string             `json:"licence,omitzero"`
+	Sources        jsontext.Value     `json:"sources,omitzero"`  // what it was trained on
+	Measured       jsontext.Value     `json:"measured,omitzero"` // what it was measured on
 }
 
 // config is what shield reads of a HuggingFace config.json.

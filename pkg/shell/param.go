@@ -114,7 +114,11 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		if b, ok := s.lookup(name); ok {
 			return []abstract.Value{b.val}, true
 		}
-		return []abstract.Value{abstract.Short("$"+name, abstract.FromVariable)}, true
+		from := abstract.FromVariable
+		if name == "!" {
+			from |= abstract.FromJob
+		}
+		return []abstract.Value{abstract.Short("$"+name, from)}, true
 	}
 	if n, err := strconv.Atoi(name); err == nil {
 		v, set := s.parameterAt(n)

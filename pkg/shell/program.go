@@ -59,7 +59,7 @@ func runsShellFile(use command.Use) bool {
 func commandWords(argv []abstract.Value) []command.Word {
 	words := make([]command.Word, len(argv))
 	for i, v := range argv {
-		words[i] = command.Word{Text: v.Text, Pattern: v.IsPattern, Tree: v.Tree, From: v.From}
+		words[i] = command.Word{Text: v.Text, Pattern: v.IsPattern, Tree: v.Tree, Job: v.Job(), From: v.From}
 	}
 	return words
 }

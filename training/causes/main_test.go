@@ -16,7 +16,7 @@ func TestRun(t *testing.T) {
 		"rm -rf src":                          "", // a higher tier decides
 		"ls )":                                `["syntax"]`,
 		"./tool; sh -c \\\"$STEP\\\"; ./tool": `["absent","variable"]`,
-		"frobnicate x":                        `["none"]`,
+		"frobnicate x":                        `["program"]`,
 	} {
 		var out strings.Builder
 		if err := run(strings.NewReader(`{"id":"1","action":{"type":"Bash","payload":{"command":"`+command+`"}}}`), &out); err != nil {

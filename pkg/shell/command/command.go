@@ -14,6 +14,7 @@ type Word struct {
 	Text    string      // resolved text; a pattern as in effect.Overlap if Pattern
 	Pattern bool        // part of Text is unknown or a glob
 	Tree    bool        // the ** of a pattern is folders that were searched
+	Job     bool        // it is the number of a job that the shell itself started
 	From    effect.Span // where it stands in the command line
 }
 

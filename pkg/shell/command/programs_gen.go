@@ -1256,7 +1256,7 @@ var programs = [...]program{
 	{"keytool", &syntaxJar},
 	{"kibana-plugin", &syntaxGrafana_cli},
 	{"kill", &syntaxKill},
-	{"killall", &syntaxKill},
+	{"killall", &syntaxPkill},
 	{"kilocode", &syntaxCodex},
 	{"kimi", &syntaxCodex},
 	{"kind", &syntaxMinikube},
@@ -1889,7 +1889,7 @@ var programs = [...]program{
 	{"pkgbuild", &syntaxCodesign},
 	{"pkgin", &syntaxApk},
 	{"pkgutil", &syntaxInstaller},
-	{"pkill", &syntaxKill},
+	{"pkill", &syntaxPkill},
 	{"planck", &syntaxRscript},
 	{"plandex", &syntaxCodex},
 	{"plantuml", &syntaxGs},
@@ -2338,7 +2338,7 @@ var programs = [...]program{
 	{"sk", &syntaxFzf},
 	{"skaffold", &syntaxKustomize},
 	{"skate", &syntaxSkate},
-	{"skill", &syntaxKill},
+	{"skill", &syntaxPkill},
 	{"skills", &syntaxSkills},
 	{"skopeo", &syntaxSkopeo},
 	{"sl", &syntaxWall},
@@ -2857,7 +2857,7 @@ var programs = [...]program{
 	{"xh", &syntaxHttp},
 	{"xhs", &syntaxHttp},
 	{"xinput", &syntaxXset},
-	{"xkill", &syntaxKill},
+	{"xkill", &syntaxPkill},
 	{"xl", &syntaxKubectx},
 	{"xlsx2csv", &syntaxGs},
 	{"xm", &syntaxKubectx},
@@ -14191,7 +14191,7 @@ var syntaxKill = syntax{style: literal | numeric, options: []option{
 	{"-v", &action_none},
 	{"-w", &action_none},
 	{"-x", &action_none},
-}, operands: shape{rest: roleText}, base: &action_effects_StopProcess}
+}, operands: shape{rest: roleProcess}, base: &action_class_localWrite}
 
 var syntaxKnife = syntax{style: open, service: "infrastructure", subs: []program{
 	{"diff", &syntax_operands_rest_Text_base_none},
@@ -18156,6 +18156,38 @@ var syntaxPkexec = syntax{style: first, options: []option{
 	{"--keep-cwd", &action_none},
 	{"--user", &action_values_Text},
 }, operands: shape{rest: roleArgv}, base: &action_effects_ChangePrivilege}
+
+var syntaxPkill = syntax{style: literal | numeric, options: []option{
+	{"-9", &action_none},
+	{"-CONT", &action_none},
+	{"-G", &action_values_Text},
+	{"-HUP", &action_none},
+	{"-I", &action_none},
+	{"-INT", &action_none},
+	{"-KILL", &action_none},
+	{"-L", &action_none},
+	{"-P", &action_values_Text},
+	{"-QUIT", &action_none},
+	{"-STOP", &action_none},
+	{"-TERM", &action_none},
+	{"-U", &action_values_Text},
+	{"-USR1", &action_none},
+	{"-USR2", &action_none},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-g", &action_values_Text},
+	{"-i", &action_none},
+	{"-l", &action_none},
+	{"-n", &action_none},
+	{"-o", &action_none},
+	{"-q", &action_none},
+	{"-s", &action_values_Text},
+	{"-t", &action_values_Text},
+	{"-u", &action_values_Text},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-x", &action_none},
+}, operands: shape{rest: roleText}, base: &action_effects_StopProcess}
 
 var syntaxPlutil = syntax{style: long, options: []option{
 	{"--", &action_none},

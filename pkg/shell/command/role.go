@@ -380,7 +380,7 @@ func (r *reader) applyEffect(role role, w Word) {
 	case roleDestroy:
 		r.effect(effect.Destroy)
 	case roleProcess:
-		r.effect(effect.StopProcess)
+		r.process(w)
 	case rolePrivilege:
 		r.effect(effect.ChangePrivilege)
 	case roleKey, roleSetKey:

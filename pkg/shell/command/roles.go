@@ -1,5 +1,11 @@
 package command
 
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
 // A role says what a word is to a program.
 type role uint8
 
@@ -141,3 +147,10 @@ const (
 	roleCmdWords        // text for cmd.exe, joined with spaces
 	rolePowerShellWords // PowerShell text, joined with spaces
 )
+
+// process stops what a word names, unless it is a job that the shell itself started.
+func (r *reader) process(w Word) {
+	if !w.Job && !strings.HasPrefix(w.Text, "%") {
+		r.effect(effect.StopProcess)
+	}
+}

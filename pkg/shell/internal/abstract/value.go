@@ -54,6 +54,7 @@ const (
 	FromCommand                     // what a command writes, or an expression yields
 	FromInput                       // standard input
 	FromFile                        // what a file holds
+	FromJob                         // the number of a job that the shell itself started
 )
 
 // A Value is a word, a variable's content or what a stream carries, as far as
@@ -97,6 +98,12 @@ func Output(of string, t Taint) Value { return Unknown("what "+of+" writes", t).
 // Short is a value of which no more is known than that it holds no slash.
 func Short(show string, o Origin) Value {
 	return Value{Text: "*", Show: show, IsPattern: true}.Of(o)
+}
+
+// Job reports whether a value is the number of a job that the shell itself started,
+// and nothing else.
+func (v Value) Job() bool {
+	return v.IsPattern && v.Text == "*" && !v.Loose && v.Origin == FromVariable|FromJob && v.Lead == v.Origin
 }
 
 // Cause returns why a value is not known.
