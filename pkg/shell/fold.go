@@ -166,8 +166,8 @@ func verb(c byte, flags string, arg abstract.Value) abstract.Value {
 // fold returns what a program writes if that is certain: filters and decoders of
 // known text.
 func (s *state) fold(base string, argv []abstract.Value, in abstract.Value, f flow) (abstract.Value, bool) {
-	if base == "dirname" && len(argv) == 2 && argv[1].IsPattern && argv[1].Text == "*" { // as $0
-		return abstract.Lit(".\n"), true
+	if (base == "dirname" || base == "basename") && len(argv) > 1 && argv[1].IsPattern {
+		return nameOf(base, argv[1:])
 	}
 	if listers[base] {
 		if v, ok := s.listing(base, argv, f); ok || base == "git" {

@@ -21,6 +21,9 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 	prefix := op == syntax.RemSmallPrefix || op == syntax.RemLargePrefix
 	glob := pat.AsPattern()
 	if !v.Known() {
+		if cut, ok := trimGlob(v, pat, op); ok {
+			return cut
+		}
 		if op == syntax.RemLargePrefix && glob == "*/" {
 			short := vague(show, v)
 			short.Text, short.Bare = "*", false
@@ -78,6 +81,9 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abstract.Value {
 	v.Taint |= with.Taint
 	v.Origin |= with.Origin
+	if changed, ok := replaceInGlob(v, orig, with); ok {
+		return changed
+	}
 	if !v.Known() || orig.Bare || orig.Origin != 0 || len(v.Text) > maxMatch || !s.step(1+len(v.Text)/16) {
 		return vague(show, v)
 	}

@@ -179,7 +179,8 @@ func (b *Builder) Literal(s string) {
 		b.overflow()
 		return
 	}
-	b.Any, b.bare, b.list, b.tree = true, false, false, false
+	b.Any, b.bare, b.list = true, false, false
+	b.tree = b.tree && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // the end of a name leads nowhere else
 	if b.pattern {
 		b.Lit.WriteString(effect.Quote(s))
 		if b.show.Len() < 4<<10 {
