@@ -144,6 +144,10 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 		if l.named && pattern {
 			p, pattern = effect.Meant(p)
 		}
+		if pattern && e.Tree {
+			_, ok := all.TouchesBelow(p, e.Recursive)
+			return ok
+		}
 		_, ok := all.Touches(p, pattern, e.Recursive)
 		return ok
 	}

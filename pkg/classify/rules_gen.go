@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:7d0a8e4e4f36a311a5605227eab927c46c3bc626a436c13f64404fe80d0e0219"
+const rulesFingerprint = "sha256:1482de53f3903827ecc0b721e24cd81d2116c3c689990da741988a43565a8aa2"
 
 var ruleTable = [...]Rule{
 	{
@@ -1428,13 +1428,13 @@ var ruleTable = [...]Rule{
 		ID: "XP-012", Name: "find_delete", Category: "destruction", Severity: Medium, Outcome: Escalate, Platform: "any",
 		Description: "Deletes whatever a search finds. Searches for files that tools regenerate pass.",
 		Advice:      "list what the search finds first",
-		Match:       []string{"find . -mtime +3 -delete", "find ~/data -type f -exec rm {} \\;", "find . -type f -execdir shred {} +", "find src -exec unlink {} \\;", "find src -exec srm {} \\;", "gfind src -delete", "fd -e jpg -x rm {}", "fdfind -e jpg --exec shred {}", "fd -e jpg -X rm", "fd -e jpg --exec-batch rm"},
-		Pass:        []string{"find . -name '*.pyc' -delete", "find . -type d -name __pycache__ -exec rm -rf {} +", "find /tmp/build -type f -delete", "find . -name '*.go' -exec grep -n TODO {} +"},
+		Match:       []string{"find . -mtime +3 -delete", "find . -empty -delete", "find ~/data -type f -exec rm {} \\;", "find . -type f -execdir shred {} +", "find src -exec unlink {} \\;", "find src -exec srm {} \\;", "gfind src -delete", "fd -e jpg -x rm {}", "fdfind -e jpg --exec shred {}", "fd -e jpg -X rm", "fd -e jpg --exec-batch rm"},
+		Pass:        []string{"find . -name '*.pyc' -delete", "find . -type d -name __pycache__ -exec rm -rf {} +", "find /tmp/build -type f -delete", "find . -type d -empty -delete", "find src -empty -type d -delete", "find . -type d \\( -name bin -o -name obj \\) -prune -exec rm -rf {} +", "find . -name out -exec rm -rf {} +", "find . -name '*.go' -exec grep -n TODO {} +"},
 		clauses: []clause{
 			{
 				programs: []string{"find", "gfind"},
 				args:     pattern{expr: " -delete\\b| -exec(?:dir)? (?:\\S*/)?(?:rm|shred|unlink|srm) ", lits: []string{"delete", "exec ", "execdir "}, bytes: "-"},
-				not:      pattern{expr: "-i?name ['\"]?(?:\\*?\\.?(?:pyc|pyo|o|obj|class|tmp|bak|swp|orig|log|cache|d|a|la|gz|map|js\\.map|tsbuildinfo|DS_Store|gcda|gcno)|__pycache__|node_modules|\\.pytest_cache|\\.mypy_cache|dist|build|target|\\.DS_Store|\\*~|core)['\"]?(?: |$)|^ (?:/tmp|/var/tmp|/var/cache|/usr/share|/opt/conda|/usr/local/lib/python)\\S* ", lits: []string{"-name ", "-iname ", " /tmp", " /var/tmp", " /var/cache", " /usr/share", " /opt/conda", " /usr/local/lib/python"}},
+				not:      pattern{expr: "-i?name ['\"]?(?:\\*?\\.?(?:pyc|pyo|o|obj|class|tmp|bak|swp|orig|log|cache|d|a|la|gz|map|js\\.map|tsbuildinfo|DS_Store|gcda|gcno)|__pycache__|node_modules|\\.pytest_cache|\\.mypy_cache|dist|build|target|bin|obj|out|\\.DS_Store|\\*~|core)['\"]?(?: |$)| -type d -empty | -empty -type d |^ (?:/tmp|/var/tmp|/var/cache|/usr/share|/opt/conda|/usr/local/lib/python)\\S* ", lits: []string{"-name ", "-iname ", " -type d -empty ", " -empty -type d ", " /tmp", " /var/tmp", " /var/cache", " /usr/share", " /opt/conda", " /usr/local/lib/python"}},
 			},
 			{
 				programs: []string{"fd", "fdfind"},

@@ -411,3 +411,24 @@ func TestEscapedStars(t *testing.T) {
 		}
 	}
 }
+
+// TestTouchesBelow holds that what lies in folders that were searched is not taken
+// for what lies elsewhere.
+func TestTouchesBelow(t *testing.T) {
+	t.Parallel()
+	g, err := NewGlobs([]string{"/bin", "/etc/**", "**/keys/*", "/srv/app/**/bin"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"/home/me/app/**/bin": false, "/home/me/**/etc/x": false, "/**/bin": true, "/etc/**/bin": true,
+		"/home/me/**/keys/a": true, "/srv/app/**/bin": true, "/srv/**/bin": true, "**/bin": true,
+	} {
+		if _, got := g.TouchesBelow(path, true); got != want {
+			t.Errorf("%s: touched is %t, want %t", path, got, want)
+		}
+		if _, got := g.Touches(path, true, true); !got {
+			t.Errorf("%s: what may lead out of its folders touches nothing", path)
+		}
+	}
+}

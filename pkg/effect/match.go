@@ -23,6 +23,14 @@ func (g *Globs) Touches(path string, pattern, recursive bool) (index int, ok boo
 	return f.best, f.best >= 0
 }
 
+// TouchesBelow is [Globs.Touches] for a pattern whose "**" are folders that were
+// searched, which lead to nothing outside them, see [Effect.Tree].
+func (g *Globs) TouchesBelow(path string, recursive bool) (index int, ok bool) {
+	f := finder{g: g, best: -1, tree: true}
+	f.touch(path, true, recursive)
+	return f.best, f.best >= 0
+}
+
 // AppendTouched appends the indices of all globs that an effect could touch to
 // dst, in ascending order.
 func (g *Globs) AppendTouched(dst []int, path string, pattern, recursive bool) []int {
@@ -56,6 +64,7 @@ type finder struct {
 	found     []int
 	recursive bool
 	pattern   bool
+	tree      bool // no part of the path leads out of the folders before it
 	anywhere  bool // the start of the path is unknown
 	covering  bool // certainty is asked for
 	folded    bool // the path's case is folded
@@ -199,7 +208,7 @@ func (f *finder) walk(path []segment) {
 			f.try(&g.rules[id], path, 1)
 		}
 	}
-	if run < 0 {
+	if run < 0 || run > 0 && f.tree {
 		return
 	}
 	// Unknown text may climb: "/src/$X/passwd" is "/etc/passwd" too.

@@ -322,7 +322,7 @@ func (s *state) stdinWords(in abstract.Value, argv []abstract.Value) []abstract.
 		}
 		v = v.Of(abstract.FromInput)
 		v.Show, v.From = "…", at
-		return []abstract.Value{v}
+		return named(v)
 	}
 	var out []abstract.Value
 	list := strings.FieldsSeq(in.Text)

@@ -59,6 +59,9 @@ func (s *state) listing(base string, argv []abstract.Value, f flow) (abstract.Va
 		return abstract.Value{}, false
 	}
 	v.Text = strings.TrimSuffix(root, "/") + tail
+	if v.Lines && tail != "" && command.Finders[base] {
+		v.Names = strings.Join(command.FoundNames(commandWords(argv)), "\n")
+	}
 	v.Tree = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
 		return v.IsPattern || v.Text == "-L" || v.Text == "-H" || v.Text == "-follow"
 	})
@@ -180,4 +183,18 @@ func picks(base string, flags []string, operands []abstract.Value, f flow) bool 
 		return false
 	}
 	return !slices.ContainsFunc(flags, func(flag string) bool { return strings.Trim(flag[1:], letters) != "" })
+}
+
+// named returns a list as one word for each last name that is in it.
+func named(v abstract.Value) []abstract.Value {
+	folder, ok := strings.CutSuffix(v.Text, "**")
+	if v.Names == "" || !ok {
+		return []abstract.Value{v}
+	}
+	var out []abstract.Value
+	for name := range strings.SplitSeq(v.Names, "\n") {
+		v.Text, v.Names = folder+"**/"+name, ""
+		out = append(out, v)
+	}
+	return out
 }

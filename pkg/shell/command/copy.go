@@ -140,6 +140,10 @@ func (r *reader) removeFound() {
 			r.touch(effect.DeleteFile, start, true)
 		}
 		for _, name := range names {
+			if name == emptyName { // which loses nothing
+				r.raise(localWrite)
+				continue
+			}
 			w, tree := r.target(start, name)
 			r.touch(effect.DeleteFile, w, tree)
 		}
@@ -150,7 +154,7 @@ func (r *reader) removeFound() {
 }
 
 // placeholders puts what find finds in place of {}, which stands for it in the
-// command that find runs: one command for each place if one name is left.
+// command that find runs: one command for each place and name that is left.
 func (r *reader) placeholders(role role, words []Word) [][]Word {
 	if role != roleArgvSemi || r.level.style&expr == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
 		return [][]Word{words}
@@ -158,7 +162,7 @@ func (r *reader) placeholders(role role, words []Word) [][]Word {
 	names := []string{""}
 	for i := 1; i < len(r.args); i++ {
 		if &r.args[i] == &words[0] {
-			if list := found(r.args, i-1); len(list) == 1 {
+			if list := found(r.args, i-1); len(list) > 0 && !slices.Contains(list, emptyName) {
 				names = list
 			}
 		}

@@ -9,14 +9,11 @@ import (
 // comes to any of its arguments at the given places, which run a command or
 // delete; nil if it may be of any name.
 //
-// Only tests that hold whatever else does count: of "-name a -o -name b" both
+// What is empty is emptyName. Only tests that hold whatever else does count: of "-name a -o -name b" both
 // names where both sides have one, and of "! -name a" none.
 func found(args []Word, places ...int) []string {
-	x := expression{args: args, reached: map[int][]string{}}
-	for x.i = 1; x.i < len(args) && !args[x.i].Pattern && !begins(args[x.i].Text); x.i++ {
-	}
-	x.list(nil, 0)
-	if x.failed || x.i < len(args) {
+	x, _, ok := readExpression(args)
+	if !ok {
 		return nil
 	}
 	var out []string
@@ -29,6 +26,46 @@ func found(args []Word, places ...int) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// readExpression reads the expression of find and returns it, and the names for
+// which it is true; nil if that may be any. ok is false if it cannot be told.
+func readExpression(args []Word) (x expression, names []string, ok bool) {
+	x = expression{args: args, reached: map[int][]string{}}
+	for x.i = 1; x.i < len(args) && !args[x.i].Pattern && !begins(args[x.i].Text); x.i++ {
+	}
+	names = x.list(nil, 0)
+	return x, names, !x.failed && x.i == len(args)
+}
+
+// FoundNames returns the last names of what find writes, of its words; nil if it may be
+// of any name.
+func FoundNames(args []Word) []string {
+	x, names, ok := readExpression(args)
+	if i := slices.IndexFunc(args, func(w Word) bool { return w.Text == "-print" || w.Text == "-print0" }); i >= 0 {
+		names = x.reached[i]
+	}
+	if !ok || slices.Contains(names, emptyName) {
+		return nil
+	}
+	return names
+}
+
+// emptyName stands in lists of names for empty folders, of any name.
+const emptyName = "\x00"
+
+// folders reports whether all that is found are folders.
+func (x *expression) folders() bool {
+	only := false
+	for i, w := range x.args {
+		switch w.Text {
+		case "-o", "-or", ",":
+			return false
+		case "-type":
+			only = only || i+1 < len(x.args) && x.args[i+1].Text == "d" && x.args[i-1].Text != "!" && x.args[i-1].Text != "-not"
+		}
+	}
+	return only
 }
 
 // begins reports whether a word begins the expression of find.
@@ -117,7 +154,11 @@ func (x *expression) term(given []string, depth int) []string {
 		}
 		x.i++
 		return []string{x.args[x.i-1].Text}
-	case "-delete":
+	case "-empty":
+		if x.folders() {
+			return []string{emptyName}
+		}
+	case "-delete", "-print", "-print0":
 		x.reached[at] = given
 	case "-exec", "-execdir", "-ok", "-okdir":
 		x.reached[at] = given

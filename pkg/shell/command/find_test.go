@@ -1,6 +1,8 @@
 package command
 
 import (
+	"github.com/shieldcli/shield/pkg/effect"
+
 	"slices"
 	"strings"
 	"testing"
@@ -57,5 +59,57 @@ func TestFound(t *testing.T) {
 	args := []Word{{Text: "find"}, {Text: "."}, {Text: "-name"}, {Text: "a"}, {Text: "*", Pattern: true}, {Text: "-delete"}}
 	if got := found(args, 5); slices.Contains(got, "a") {
 		t.Errorf("a word that is not known leaves only %q", got)
+	}
+}
+
+// TestFoundNames holds which names are in what find writes.
+func TestFoundNames(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"find . -name a":         "a",
+		"find . -name a -print0": "a",
+		"find . -type d ( -name a -o -name b ) -not -path x": "a b",
+		"find . -name a -o -name b":                          "a b",
+		"find . -name a -o -print":                           "",
+		"find . -name a -o -size 1":                          "",
+		"find . ! -name a":                                   "",
+		"find . -true -o -name a":                            "",
+		"find . -type d -empty":                              "",
+		"find .":                                             "",
+	} {
+		var args []Word
+		for _, w := range strings.Fields(text) {
+			args = append(args, Word{Text: w})
+		}
+		if got := strings.Join(FoundNames(args), " "); got != want {
+			t.Errorf("%s: writes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestEmptyFolders holds that only deleting empty folders loses nothing.
+func TestEmptyFolders(t *testing.T) {
+	t.Parallel()
+	for text, deletes := range map[string]bool{
+		"find . -type d -empty -delete":           false,
+		"find . -empty -type d -delete":           false,
+		"find . -empty -delete":                   true, // files, too
+		"find . ! -type d -empty -delete":         true,
+		"find . -type d -empty -o -delete":        true,
+		"find . -type f -empty -delete":           true,
+		"find . ! ( -type d -empty ) -delete":     true,
+		"find . -type d ! -empty -delete":         true,
+		"find . -type d -empty -exec rm -rf {} +": true,
+		"find . -type d -delete":                  true,
+	} {
+		var args []Word
+		for _, w := range strings.Fields(text) {
+			args = append(args, Word{Text: w})
+		}
+		use := Interpret(args)
+		got := len(use.Nested) > 0 || slices.ContainsFunc(use.Touches, func(t Touch) bool { return t.Kind == effect.DeleteFile })
+		if got != deletes || use.Class == effect.ReadOnly && len(use.Nested) == 0 {
+			t.Errorf("%s: deletes is %t, want %t; class %s", text, got, deletes, use.Class)
+		}
 	}
 }
