@@ -28,6 +28,8 @@ var everything = object{"mcpServers": object{"everything": object{"command": "@E
 
 const mcpServers = `"mcpServers": {"probe": {"command": "@SERVER@", "args": [], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}`
 
+const opencodePackage = `{"dependencies": {"@opencode-ai/plugin": "*"}}`
+
 // drivers are the hosts whose programs the npm registry has.
 var drivers = []driver{
 	{
@@ -138,7 +140,12 @@ trust_level = "trusted"
 		files: map[string]string{".config/opencode/opencode.json": `{"autoupdate": false, "share": "disabled", "model": "fake/fake-model", "small_model": "fake/fake-model",
  "provider": {"fake": {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": {"baseURL": "@URL@/v1", "apiKey": "x"}, "models": {"fake-model": {"name": "fake", "tool_call": true}}}},
  "mcp": {"probe": {"type": "local", "command": ["@SERVER@"], "enabled": true, "environment": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}},
- "permission": {"bash": "allow", "edit": "allow"}}`},
+ "permission": {"bash": "allow", "edit": "allow"}}`,
+			// Beside plugins it installs a package from npm before it begins, unless that is
+			// there. Shield's plugin imports nothing of it.
+			".config/opencode/node_modules/.keep": "",
+			".config/opencode/package.json":       opencodePackage,
+			".config/opencode/package-lock.json":  `{"packages": {"": ` + opencodePackage + `}}`},
 		args:   []string{"run", "--format", "json", "run it"},
 		off:    switched{env: []string{"OPENCODE_PURE=1"}},
 		agent:  "general",

@@ -5,18 +5,14 @@ package hosts
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/shieldcli/shield/pkg/evaluate/evaltest"
-	"github.com/shieldcli/shield/pkg/host"
 )
 
 // A switched is how a host's hooks are switched off after they were installed.
@@ -191,80 +187,4 @@ func resumed(t *testing.T, d driver, row map[string]string) {
 		row["resumed denied"] = "NOT ASKED"
 		t.Errorf("nobody was told why: %.800s\n%s", out, r.model.told("shield"))
 	}
-}
-
-// measured has the model propose an everyday command some times, and notes how long
-// shield takes for the question each time, from when it has the whole of it to its end
-// and without the shell around it: inside the host, and when the host is gone.
-func measured(t *testing.T, d driver, row map[string]string) {
-	const (
-		times = 3 // Gemini CLI takes a call that is repeated more often for a loop
-		alone = 10
-		timer = `#!/bin/bash
-in=$(mktemp DIR/question.XXXXXX)
-cat >"$in"
-TIMEFORMAT=%R
-{ time DIR/shield.real "$@" <"$in" 2>&3; } 3>&2 2>"$in.time"
-`
-	)
-	c := call{"shell", "npm test"}
-	r := newRun(t, d, slices.Repeat([]call{c}, times), "20s")
-	r.write(filepath.Join(r.work, "package.json"), `{"name": "x", "version": "1.0.0", "scripts": {"test": "true"}}`)
-	dir := filepath.Dir(r.shield)
-	if err := os.Rename(r.shield, filepath.Join(dir, "shield.real")); err != nil {
-		t.Fatal(err)
-	}
-	r.write(r.shield, strings.ReplaceAll(timer, "DIR", dir))
-	if err := os.Chmod(r.shield, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	h, err := host.Named(d.name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := r.start()
-	questions, err := filepath.Glob(filepath.Join(dir, "question.??????"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var within, after []int
-	for _, question := range questions {
-		in, err := os.ReadFile(question)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if event, err := h.Event(t.Context(), in); err != nil || event.Returned != nil {
-			continue // of what the tool returned
-		}
-		said, err := os.ReadFile(question + ".time")
-		if err != nil {
-			t.Fatal(err)
-		}
-		within = append(within, milliseconds(t, string(said)))
-		for range alone {
-			out, err := r.command(time.Minute, "bash", "-c", `TIMEFORMAT=%R; time "$0" hook "$1" --timeout 20s <"$2" >/dev/null 2>&1`,
-				filepath.Join(dir, "shield.real"), d.name, question)
-			if err != nil {
-				t.Fatal(err, out)
-			}
-			after = append(after, milliseconds(t, out))
-		}
-	}
-	if len(within) < times {
-		t.Fatalf("the hook was asked %d times, want %d: %.800s\n%s", len(within), times, out, r.model.told("shield"))
-	}
-	slices.Sort(within)
-	slices.Sort(after)
-	row["npm test"] = fmt.Sprintf("%d ms, alone %d ms", within[len(within)/2], after[0])
-	t.Logf("%s: shield took %v ms for %q, alone %v", d.name, within, c.text, after)
-}
-
-// milliseconds reads a time that bash has measured, in seconds.
-func milliseconds(t *testing.T, said string) int {
-	t.Helper()
-	took, err := time.ParseDuration(strings.TrimSpace(said) + "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return int(took.Milliseconds())
 }

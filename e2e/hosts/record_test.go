@@ -24,8 +24,9 @@ var tables = [][]column{
 	},
 	{
 		{"late allow", "late ALLOW"}, {"late deny", "late BLOCK"}, {"too late", "too late"}, {"switched off", "switched off"},
-		{"sub-agent allowed", "sub-agent, allowed"}, {"sub-agent denied", "sub-agent, denied"}, {"resumed denied", "resumed, denied"}, {"result", "a result"}, {"npm test", "`npm test`"},
+		{"sub-agent allowed", "sub-agent, allowed"}, {"sub-agent denied", "sub-agent, denied"}, {"resumed denied", "resumed, denied"}, {"result", "a result"},
 	},
+	{{"npm test", "`npm test`"}, {"npm test served", "with its service"}, {"nothing", "nothing"}, {"npm test alone", "alone"}, {"load", "load"}},
 	{{"ask", "shield leaves a question to it"}, {"permission", "shield answers before it asks"}},
 	{{"gateway allowed", "`get-sum`"}, {"gateway denied", "`get-env`"}},
 }

@@ -2,17 +2,24 @@ package watch
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
 // A Host is an agent program whose hooks begin ahead. Neutral is what it is told of
-// an action that is left to its own permissions, one JSON text; "" where that names
-// the action, which is left to the whole program.
+// an action that is left to its own permissions, one JSON text, in which [ID] stands
+// for the id of the action where the host is told that.
 type Host struct{ Name, Neutral string }
+
+// ID stands for the id of an action.
+const ID = "@"
+
+// named is the answer that names the action.
+const named = `{"decision":"allow","id":"` + ID + `"}`
 
 // Hosts are all hosts that shield has a hook for.
 var Hosts = []Host{
-	{"amp", ""},
+	{"amp", named},
 	{"antigravity", `{"decision":"allow"}`},
 	{"claude-code", `{}`},
 	{"cline", `{"cancel":false}`},
@@ -24,9 +31,9 @@ var Hosts = []Host{
 	{"gemini-cli", `{}`},
 	{"goose", `{}`},
 	{"kiro", `{}`},
-	{"openclaw", ""},
-	{"opencode", ""},
-	{"pi", ""},
+	{"openclaw", named},
+	{"opencode", named},
+	{"pi", named},
 	{"qwen-code", `{}`},
 	{"windsurf", `{}`},
 }
@@ -40,10 +47,28 @@ func Allowed(neutral string) string {
 // judge has answered, byte for byte, that the host is told what is neutral.
 func settled(host string, got reply) (answer string, ok bool) {
 	i := slices.IndexFunc(Hosts, func(h Host) bool { return h.Name == host })
-	if i < 0 || Hosts[i].Neutral == "" || got.err != nil || string(got.line) != Allowed(Hosts[i].Neutral) {
+	if i < 0 || got.err != nil {
 		return "", false
 	}
-	return Hosts[i].Neutral + "\n", true
+	neutral, line := Hosts[i].Neutral, string(got.line)
+	if begin, end, names := strings.Cut(Allowed(neutral), ID); names {
+		id, begins := strings.CutPrefix(line, begin)
+		id, ends := strings.CutSuffix(id, end)
+		if !begins || !ends || id == "" || strings.ContainsFunc(id, marked) {
+			return "", false
+		}
+		neutral = strings.Replace(neutral, ID, id, 1)
+	}
+	if line != Allowed(neutral) {
+		return "", false
+	}
+	return neutral + "\n", true
+}
+
+// marked reports whether a character of an id may be written in several ways, or may
+// end a text of JSON. Hosts' own ids have none.
+func marked(c rune) bool {
+	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_-.:|", c)
 }
 
 var ahead *Watch

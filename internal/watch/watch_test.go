@@ -56,11 +56,9 @@ func TestInstalled(t *testing.T) {
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	for _, h := range Hosts {
-		want := h.Neutral + "\n"
-		if h.Neutral == "" {
-			want = ""
-		}
-		if answer, ok := settled(h.Name, reply{line: []byte(Allowed(h.Neutral))}); answer != want || ok != (want != "") {
+		neutral := strings.Replace(h.Neutral, ID, "call_1", 1)
+		want := neutral + "\n"
+		if answer, ok := settled(h.Name, reply{line: []byte(Allowed(neutral))}); answer != want || !ok {
 			t.Errorf("%s: %q, %v; want %q", h.Name, answer, ok, want)
 		}
 	}
@@ -83,7 +81,16 @@ func TestSettled(t *testing.T) {
 		{"claude-code", neutral, errors.New("late")},
 		{"cursor", neutral, nil},
 		{"opencode", neutral, nil},
-		{"opencode", Allowed(`{"decision":"allow","id":"1"}`), nil},
+		{"opencode", Allowed(`{"decision":"allow","id":"1"}`), errors.New("late")},
+		{"opencode", Allowed(`{"decision":"allow","id":""}`), nil},
+		{"opencode", Allowed(`{"decision":"allow","id":"@"}`), nil},
+		{"opencode", Allowed(`{"decision":"allow","id":"1\u0022"}`), nil},
+		{"opencode", Allowed(`{"decision":"allow","id":"1","decision":"deny"}`), nil},
+		{"opencode", Allowed(`{"decision":"allow","id":"é"}`), nil},
+		{"opencode", Allowed(`{"decision":"allow","id":"1"}`) + Allowed(`{"decision":"allow","id":"1"}`), nil},
+		{"opencode", Allowed(`{"decision":"replace","id":"1"}`), nil},
+		{"opencode", `{"allow":true,"failed":true,"answer":{"decision":"allow","id":"1"}}` + "\n", nil},
+		{"claude-code", Allowed(`{"decision":"allow","id":"1"}`), nil},
 		{"nobody", neutral, nil},
 	} {
 		if answer, ok := settled(tt.host, reply{[]byte(tt.line), tt.err}); answer != "" || ok {
