@@ -61,6 +61,9 @@ func (s *hookSettings) status(c *cli.Context) error {
 	if err := s.warn(c.Context, seen); err != nil {
 		return err
 	}
+	for _, limit := range s.host.Limits() {
+		fmt.Fprintf(s.world.Err, "shield: limit of %s: %s\n", s.host.Title(), limit)
+	}
 	for _, h := range hooks {
 		if _, err := fmt.Fprintf(s.world.Out, "%s: a denial is enforced\n", h.file); err != nil {
 			return err
