@@ -130,6 +130,7 @@ var programs = [...]program{
 	{"assume", &syntaxCredstash},
 	{"astro", &syntaxJest},
 	{"at", &syntaxAt},
+	{"athenacli", &syntaxCqlsh},
 	{"atlas", &syntaxTurso},
 	{"atom", &syntaxCode},
 	{"atop", &syntaxPs},
@@ -238,6 +239,7 @@ var programs = [...]program{
 	{"brotli", &syntaxBrotli},
 	{"browser-sync", &syntaxJest},
 	{"bsdtar", &syntaxTar},
+	{"bteq", &syntaxCqlsh},
 	{"btop", &syntaxPs},
 	{"btrfs", &syntaxZfs},
 	{"buck", &syntaxMake},
@@ -349,9 +351,9 @@ var programs = [...]program{
 	{"claude", &syntaxClaude},
 	{"cleancss", &syntaxBlack},
 	{"clear", &syntaxTput},
-	{"clickhouse", &syntaxCqlsh},
-	{"clickhouse-client", &syntaxCqlsh},
-	{"clickhouse-local", &syntaxCqlsh},
+	{"clickhouse", &syntaxCypher_shell},
+	{"clickhouse-client", &syntaxCypher_shell},
+	{"clickhouse-local", &syntaxCypher_shell},
 	{"cline", &syntaxCodex},
 	{"clip", &syntaxXclip},
 	{"clip.exe", &syntaxXclip},
@@ -509,7 +511,7 @@ var programs = [...]program{
 	{"cut", &syntaxCut},
 	{"cvlc", &syntaxSox},
 	{"cwebp", &syntaxConvert},
-	{"cypher-shell", &syntaxCqlsh},
+	{"cypher-shell", &syntaxCypher_shell},
 	{"cypress", &syntaxJest},
 	{"cython", &syntaxGcc},
 	{"d2", &syntaxGs},
@@ -523,6 +525,7 @@ var programs = [...]program{
 	{"databricks", &syntaxTurso},
 	{"datamash", &syntaxDatamash},
 	{"date", &syntaxDate},
+	{"db2", &syntaxCypher_shell},
 	{"dbclient", &syntaxSsh},
 	{"dbmate", &syntaxPrisma},
 	{"dbt", &syntaxJupyter},
@@ -724,6 +727,7 @@ var programs = [...]program{
 	{"evans", &syntaxRpcclient},
 	{"evince", &syntaxXset},
 	{"ex", &syntaxEx},
+	{"exaplus", &syntaxCqlsh},
 	{"exec", &syntaxExec},
 	{"exifprint", &syntaxFfprobe},
 	{"exiftool", &syntaxExiftool},
@@ -803,7 +807,7 @@ var programs = [...]program{
 	{"flux", &syntaxKustomize},
 	{"fly", &syntaxDoctl},
 	{"flyctl", &syntaxDoctl},
-	{"flyway", &syntaxPrisma},
+	{"flyway", &syntaxFlyway},
 	{"fmt", &syntaxFmt},
 	{"fnm", &syntaxNvm},
 	{"fold", &syntaxFold},
@@ -989,7 +993,7 @@ var programs = [...]program{
 	{"gsettings", &syntaxXset},
 	{"gsha256sum", &syntaxMd5sum},
 	{"gsort", &syntaxSort},
-	{"gsql", &syntaxCqlsh},
+	{"gsql", &syntaxCypher_shell},
 	{"gst", &syntaxRscript},
 	{"gst-inspect-1.0", &syntaxSox},
 	{"gst-launch-1.0", &syntaxSox},
@@ -1111,7 +1115,7 @@ var programs = [...]program{
 	{"ineffassign", &syntaxMypy},
 	{"infdefaultinstall", &syntaxRegsvr32},
 	{"infisical", &syntaxRlwrap},
-	{"influx", &syntaxTurso},
+	{"influx", &syntaxInflux},
 	{"influxd", &syntaxPg_restore},
 	{"info", &syntaxMan},
 	{"init", &syntaxReboot},
@@ -1152,10 +1156,12 @@ var programs = [...]program{
 	{"iptraf", &syntaxNetstat},
 	{"ipython", &syntaxIpython},
 	{"irb", &syntaxRuby},
+	{"iredis", &syntaxCqlsh},
 	{"isort", &syntaxBlack},
 	{"ispc", &syntaxGcc},
 	{"isql", &syntaxCqlsh},
 	{"istioctl", &syntaxKustomize},
+	{"iusql", &syntaxCqlsh},
 	{"ivy", &syntaxMvn},
 	{"iw", &syntaxIfconfig},
 	{"iwconfig", &syntaxIfconfig},
@@ -1340,6 +1346,7 @@ var programs = [...]program{
 	{"linux64", &syntaxSetarch},
 	{"lipo", &syntaxStrip},
 	{"liquibase", &syntaxPrisma},
+	{"litecli", &syntaxCqlsh},
 	{"littler", &syntaxRscript},
 	{"live-server", &syntaxJest},
 	{"livescript", &syntaxTsx},
@@ -1454,7 +1461,7 @@ var programs = [...]program{
 	{"mbt", &syntaxMake},
 	{"mc", &syntaxGsutil},
 	{"mcedit", &syntaxNano},
-	{"mclient", &syntaxCqlsh},
+	{"mclient", &syntaxMclient},
 	{"mcp", &syntaxMmv},
 	{"mcs", &syntaxGcc},
 	{"md5", &syntaxMd5sum},
@@ -1568,6 +1575,7 @@ var programs = [...]program{
 	{"mshta", &syntaxMshta},
 	{"msiexec", &syntaxMsiexec},
 	{"msmtp", &syntaxMail},
+	{"mssql-cli", &syntaxCqlsh},
 	{"msxsl", &syntaxRegsvr32},
 	{"mtr", &syntaxPing},
 	{"mujs", &syntaxTsx},
@@ -1610,7 +1618,7 @@ var programs = [...]program{
 	{"ncu", &syntaxJest},
 	{"ne", &syntaxNano},
 	{"neato", &syntaxDot},
-	{"neo4j-shell", &syntaxCqlsh},
+	{"neo4j-shell", &syntaxCypher_shell},
 	{"neofetch", &syntaxPs},
 	{"neomutt", &syntaxMail},
 	{"neonctl", &syntaxTurso},
@@ -2356,6 +2364,7 @@ var programs = [...]program{
 	{"sngrep", &syntaxTshark},
 	{"snmpget", &syntaxRpcclient},
 	{"snmpwalk", &syntaxRpcclient},
+	{"snow", &syntaxSnow},
 	{"snowsql", &syntaxCqlsh},
 	{"snyk", &syntaxMypy},
 	{"socat", &syntaxSocat},
@@ -2369,6 +2378,7 @@ var programs = [...]program{
 	{"soxi", &syntaxFfprobe},
 	{"spack", &syntaxMvn},
 	{"spago", &syntaxMvn},
+	{"spanner-cli", &syntaxCqlsh},
 	{"spark-sql", &syntaxCqlsh},
 	{"spctl", &syntaxUpdate_alternatives},
 	{"spectacle", &syntaxScrot},
@@ -2383,12 +2393,15 @@ var programs = [...]program{
 	{"spotdl", &syntaxAria2c},
 	{"spring", &syntaxMvn},
 	{"sprunge", &syntaxCroc},
+	{"sql", &syntaxSqlplus},
+	{"sqlcl", &syntaxSqlplus},
 	{"sqlcmd", &syntaxCqlsh},
 	{"sqlfluff", &syntaxMypy},
+	{"sqlite-utils", &syntaxSqlite_utils},
 	{"sqlite3", &syntaxSqlite3},
 	{"sqlline", &syntaxCqlsh},
 	{"sqlmap", &syntaxNmap},
-	{"sqlplus", &syntaxCqlsh},
+	{"sqlplus", &syntaxSqlplus},
 	{"srm", &syntaxRm},
 	{"ss", &syntaxNetstat},
 	{"ssconvert", &syntaxGs},
@@ -2606,6 +2619,7 @@ var programs = [...]program{
 	{"tslint", &syntaxMypy},
 	{"tsocks", &syntaxNohup},
 	{"tsort", &syntaxTsort},
+	{"tsql", &syntaxCqlsh},
 	{"tsup", &syntaxJest},
 	{"tsx", &syntaxTsx},
 	{"ttx", &syntaxFfprobe},
@@ -4082,6 +4096,30 @@ var syntaxAws__2a = syntax{style: own, subs: []program{
 	{"wait", &syntax_style_open_operands_rest_Text_base_class_network},
 }}
 
+var syntaxAws_Athena_Batch_execute_sql = syntax{style: open, options: []option{
+	{"--query-string", &action_values_SQL},
+	{"--sql", &action_values_SQL},
+	{"--sqls", &action_values_SQL},
+	{"--statement", &action_values_SQL},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
+var syntaxAws_Athena = syntax{style: own, service: "database", subs: []program{
+	{"*", &syntax_db40ede62d80},
+	{"batch-delete-*", &syntax_9bf8845220be},
+	{"batch-execute-sql", &syntaxAws_Athena_Batch_execute_sql},
+	{"batch-execute-statement", &syntaxAws_Athena_Batch_execute_sql},
+	{"batch-get-*", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"delete-*", &syntax_9bf8845220be},
+	{"describe-*", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"execute-sql", &syntaxAws_Athena_Batch_execute_sql},
+	{"execute-statement", &syntaxAws_Athena_Batch_execute_sql},
+	{"get-*", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"list-*", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"query", &syntaxAws_Athena_Batch_execute_sql},
+	{"scan", &syntax_style_open_operands_rest_Text_base_class_network},
+	{"start-query-execution", &syntaxAws_Athena_Batch_execute_sql},
+}}
+
 var syntaxAws_Configure_Set = syntax{style: open, texts: []option{
 	{"ca_bundle", &action_values_Reject},
 	{"cli_pager", &action_values_Shell},
@@ -4206,14 +4244,19 @@ var syntaxAws = syntax{style: own | helpful, service: "aws", options: []option{
 	{"--region", &action_values_Text},
 }, subs: []program{
 	{"*", &syntaxAws__2a},
+	{"athena", &syntaxAws_Athena},
 	{"configure", &syntaxAws_Configure},
+	{"dynamodb", &syntaxAws_Athena},
 	{"ecr", &syntaxAws_Ecr},
 	{"help", &syntax_style_open_operands_rest_Text},
+	{"rds-data", &syntaxAws_Athena},
+	{"redshift-data", &syntaxAws_Athena},
 	{"s3", &syntaxAws_S3},
 	{"secretsmanager", &syntaxAws_Secretsmanager},
 	{"ssm", &syntaxAws_Secretsmanager},
 	{"sso", &syntax_style_open_operands_rest_Text_base_class_network},
 	{"sts", &syntaxAws_Sts},
+	{"timestream-query", &syntaxAws_Athena},
 }}
 
 var syntaxAws_vault = syntax{style: first | open, subs: []program{
@@ -4457,6 +4500,7 @@ var syntaxBb = syntax{style: open, language: "code", service: "service", options
 	{"-f", &action_values_ScriptCode_operands_rest_Text},
 }, texts: []option{
 	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"db shell", &action_class_network_operands_head_Text_Text_Text_SQL},
 }, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_network_streams_in_Code_setIn}
 
 var syntaxBc = syntax{options: []option{
@@ -4709,6 +4753,8 @@ var syntaxBpftool = syntax{style: open, options: []option{
 }, groups: []string{"btf", "cgroup", "feature", "gen", "iter", "link", "map", "net", "perf", "prog", "struct_ops"}}
 
 var syntaxBq = syntax{style: open, service: "database", subs: []program{
+	{"cp", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"extract", &syntax_61dcb156555a},
 	{"head", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
 	{"query", &syntax_operands_head_SQL_base_class_network},
@@ -6554,12 +6600,13 @@ var syntaxCqlsh = syntax{style: open, service: "database", input: roleSQL, optio
 	{"-c", &action_values_SQL_streams_in_Data_setIn},
 	{"-d", &action_values_Place},
 	{"-e", &action_values_SQL_streams_in_Data_setIn},
+	{"-execute", &action_values_SQL_streams_in_Data_setIn},
 	{"-f", &action_values_ScriptInput_streams_in_Data_setIn},
 	{"-h", &action_values_Place},
 	{"-i", &action_values_ScriptInput_streams_in_Data_setIn},
 	{"-o", &action_values_Output},
 	{"-q", &action_values_SQL_streams_in_Data_setIn},
-}, operands: shape{rest: roleSQL}, base: &action_c11780522550}
+}, operands: shape{head: []role{rolePlace}, rest: roleText}, base: &action_c11780522550}
 
 var syntaxCrane_Append = syntax{style: open, options: []option{
 	{"--new_layer", &action_values_SendFile},
@@ -7101,6 +7148,28 @@ var syntaxCut = syntax{style: gnu, options: []option{
 	{"-w", &action_none},
 	{"-z", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
+
+var syntaxCypher_shell = syntax{style: open, service: "database", input: roleSQL, options: []option{
+	{"--command", &action_values_SQL_streams_in_Data_setIn},
+	{"--database", &action_values_Place},
+	{"--execute", &action_values_SQL_streams_in_Data_setIn},
+	{"--file", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"--host", &action_values_Place},
+	{"--output", &action_values_Output},
+	{"--queries-file", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"--query", &action_values_SQL_streams_in_Data_setIn},
+	{"-Q", &action_values_SQL_streams_in_Data_setIn},
+	{"-S", &action_values_Place},
+	{"-c", &action_values_SQL_streams_in_Data_setIn},
+	{"-d", &action_values_Place},
+	{"-e", &action_values_SQL_streams_in_Data_setIn},
+	{"-execute", &action_values_SQL_streams_in_Data_setIn},
+	{"-f", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"-h", &action_values_Place},
+	{"-i", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"-o", &action_values_Output},
+	{"-q", &action_values_SQL_streams_in_Data_setIn},
+}, operands: shape{rest: roleSQL}, base: &action_c11780522550}
 
 var syntaxDasel = syntax{style: gnu, options: []option{
 	{"--colour", &action_none},
@@ -9507,6 +9576,16 @@ var syntaxFlock = syntax{options: []option{
 	{"-w", &action_values_Text},
 	{"-x", &action_none},
 }, operands: shape{head: []role{roleWrite}, rest: roleArgv}, base: &action_class_localWrite}
+
+var syntaxFlyway = syntax{style: open | long, service: "database", subs: []program{
+	{"baseline", &syntax_8d6124a4cbb9},
+	{"clean", &syntax_9a8d62dcbb20},
+	{"info", &syntax_style_long_operands_rest_Text_base_class_network},
+	{"migrate", &syntax_8d6124a4cbb9},
+	{"repair", &syntax_8d6124a4cbb9},
+	{"undo", &syntax_9a8d62dcbb20},
+	{"validate", &syntax_style_long_operands_rest_Text_base_class_network},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
 
 var syntaxFmt = syntax{style: gnu | numeric, options: []option{
 	{"--bytes", &action_none},
@@ -13611,6 +13690,13 @@ var syntaxIfconfig = syntax{style: bundled | open, options: []option{
 	{"wifi", &syntaxIfconfig__listallnetworkservices},
 }, operands: shape{head: []role{roleText}, rest: roleSystem}, base: &action_none}
 
+var syntaxInflux = syntax{style: open | long, service: "service", options: []option{
+	{"-execute", &action_values_SQL},
+}, texts: []option{
+	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"db shell", &action_class_network_operands_head_Text_Text_Text_SQL},
+}, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
+
 var syntaxInotifywait = syntax{style: bundled | open, options: []option{
 	{"--event", &action_values_Text},
 	{"--exclude", &action_values_Text},
@@ -15157,6 +15243,30 @@ var syntaxMan = syntax{options: []option{
 	{"-u", &action_none},
 	{"-w", &action_none},
 }, operands: shape{rest: roleText}}
+
+var syntaxMclient = syntax{style: open, service: "database", input: roleSQL, options: []option{
+	{"--command", &action_values_SQL_streams_in_Data_setIn},
+	{"--database", &action_values_Place},
+	{"--execute", &action_values_SQL_streams_in_Data_setIn},
+	{"--file", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"--host", &action_values_Place},
+	{"--output", &action_values_Output},
+	{"--queries-file", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"--query", &action_values_SQL_streams_in_Data_setIn},
+	{"--statement", &action_values_SQL_streams_in_Data_setIn},
+	{"-Q", &action_values_SQL_streams_in_Data_setIn},
+	{"-S", &action_values_Place},
+	{"-c", &action_values_SQL_streams_in_Data_setIn},
+	{"-d", &action_values_Place},
+	{"-e", &action_values_SQL_streams_in_Data_setIn},
+	{"-execute", &action_values_SQL_streams_in_Data_setIn},
+	{"-f", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"-h", &action_values_Place},
+	{"-i", &action_values_ScriptInput_streams_in_Data_setIn},
+	{"-o", &action_values_Output},
+	{"-q", &action_values_SQL_streams_in_Data_setIn},
+	{"-s", &action_values_SQL_streams_in_Data_setIn},
+}, operands: shape{head: []role{rolePlace}, rest: roleText}, base: &action_c11780522550}
 
 var syntaxMd5sum = syntax{style: gnu, options: []option{
 	{"--algorithm", &action_values_Text},
@@ -17903,7 +18013,10 @@ var syntaxPg_dump = syntax{style: bundled | open, options: []option{
 var syntaxPg_isready = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxPg_restore = syntax{style: open | bundled, options: []option{
+	{"--clean", &action_effects_ChangeRemote_verb_delete},
+	{"--drop", &action_effects_ChangeRemote_verb_delete},
 	{"--file", &action_values_Text},
+	{"-c", &action_effects_ChangeRemote_verb_delete},
 	{"-d", &action_values_Text},
 	{"-f", &action_values_Text},
 }, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_flags_database}
@@ -20897,6 +21010,18 @@ var syntaxSnap = syntax{style: open, subs: []program{
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 }}
 
+var syntaxSnow_Sql = syntax{style: open, options: []option{
+	{"--filename", &action_values_Read},
+	{"--query", &action_values_SQL},
+	{"-f", &action_values_Read},
+	{"-q", &action_values_SQL},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
+var syntaxSnow = syntax{style: open, service: "database", subs: []program{
+	{"*", &syntax_db40ede62d80},
+	{"sql", &syntaxSnow_Sql},
+}, operands: shape{rest: roleText}, base: &action_class_network}
+
 var syntaxSocat = syntax{style: long, options: []option{
 	{"-T", &action_values_Text},
 	{"-U", &action_none},
@@ -21032,6 +21157,21 @@ var syntaxSponge = syntax{style: gnu, options: []option{
 	{"-a", &action_turns_Write_Edit},
 }, operands: shape{head: []role{roleWrite}}, base: &action_streams_out_Input_setOut}
 
+var syntaxSqlite_utils = syntax{style: open, service: "database", subs: []program{
+	{"drop-table", &syntax_87a0702fe09e},
+	{"drop-view", &syntax_87a0702fe09e},
+	{"indexes", &syntax_operands_head_Read_rest_Text_base_class_readOnly},
+	{"insert", &syntax_38bf87b63fe6},
+	{"memory", &syntax_159b8570bf55},
+	{"query", &syntax_159b8570bf55},
+	{"rows", &syntax_operands_head_Read_rest_Text_base_class_readOnly},
+	{"schema", &syntax_operands_head_Read_rest_Text_base_class_readOnly},
+	{"tables", &syntax_operands_head_Read_rest_Text_base_class_readOnly},
+	{"triggers", &syntax_operands_head_Read_rest_Text_base_class_readOnly},
+	{"upsert", &syntax_38bf87b63fe6},
+	{"views", &syntax_operands_head_Read_rest_Text_base_class_readOnly},
+}, operands: shape{head: []role{roleWrite, roleSQL}, rest: roleText}, base: &action_class_localWrite}
+
 var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-append", &action_none},
 	{"-ascii", &action_none},
@@ -21067,6 +21207,26 @@ var syntaxSqlite3 = syntax{style: long, input: roleSQL, options: []option{
 	{"-vfs", &action_values_Text},
 	{"-zip", &action_none},
 }, operands: shape{head: []role{roleStore}, rest: roleSQL}, base: &action_streams_in_Code_setIn_out_Input_setOut}
+
+var syntaxSqlplus = syntax{style: first | numeric, service: "database", input: roleSQL, options: []option{
+	{"-C", &action_values_Text},
+	{"-L", &action_none},
+	{"-M", &action_values_Text},
+	{"-R", &action_values_Text},
+	{"-S", &action_none},
+	{"-V", &action_none},
+	{"-c", &action_values_Text},
+	{"-h", &action_none},
+	{"-help", &action_none},
+	{"-l", &action_none},
+	{"-logon", &action_none},
+	{"-m", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-s", &action_none},
+	{"-silent", &action_none},
+	{"-v", &action_none},
+	{"-version", &action_none},
+}, operands: shape{head: []role{rolePlace, roleScriptInput}, rest: roleText}, base: &action_c11780522550}
 
 var syntaxSsh = syntax{style: first, options: []option{
 	{"-4", &action_none},
@@ -22913,6 +23073,7 @@ var syntaxTune2fs = syntax{style: open, options: []option{
 
 var syntaxTurso = syntax{style: open, service: "service", texts: []option{
 	{"--delete", &action_effects_ChangeRemote_verb_delete},
+	{"db shell", &action_class_network_operands_head_Text_Text_Text_SQL},
 }, operands: shape{rest: roleMaybeFile}, base: &action_class_network}
 
 var syntaxTwine_Publish = syntax{style: open, options: []option{
@@ -24297,6 +24458,7 @@ var syntax_1066c201e467 = syntax{style: long, operands: shape{head: []role{roleR
 var syntax_10f121dfa28e = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
 var syntax_1151d3a4fe10 = syntax{style: bundled, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_localWrite}
 var syntax_13b44fd8fa41 = syntax{style: open, operands: shape{head: []role{roleText, roleObject}}, base: &action_effects_ChangeRemote}
+var syntax_159b8570bf55 = syntax{operands: shape{head: []role{roleWrite, roleSQL}, rest: roleText}, base: &action_class_localWrite}
 var syntax_15fbeb87c3c8 = syntax{operands: shape{head: []role{roleText, roleSource}}, base: &action_class_network_effects_ChangeSystem}
 var syntax_1db00a6f8f12 = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
 var syntax_1eb37e08c34c = syntax{style: long, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_readOnly}
@@ -24315,6 +24477,7 @@ var syntax_30d014a56654 = syntax{style: long, operands: shape{rest: roleText}, b
 var syntax_31aafb2a5729 = syntax{style: long | bundled, operands: shape{rest: roleReadTree, tail: []role{roleWriteTree}}, base: &action_flags_recursive}
 var syntax_335f48caee7f = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_380122daaf27 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_Persist}
+var syntax_38bf87b63fe6 = syntax{operands: shape{head: []role{roleWrite, roleText, roleRead}}, base: &action_class_localWrite}
 var syntax_391f314321a8 = syntax{style: long, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
 var syntax_3e6f68b149d0 = syntax{style: gnu | numeric, operands: shape{rest: roleText}, base: &action_effects_Destroy}
 var syntax_3fb0dbbae4cc = syntax{style: slash, why: "changes the certificates that are trusted", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -24337,6 +24500,7 @@ var syntax_5f620ad6fcf8 = syntax{style: bundled, operands: shape{rest: roleText}
 var syntax_5fa93ced8971 = syntax{operands: shape{head: []role{roleReadTree}, rest: roleText}, base: &action_class_readOnly}
 var syntax_616e4cb431f7 = syntax{operands: shape{head: []role{roleWriteTree, roleText}}, base: &action_class_localWrite}
 var syntax_61d3ee1f11df = syntax{style: long | bundled, operands: shape{head: []role{roleMove, roleWriteTo}}, base: &action_none}
+var syntax_61dcb156555a = syntax{operands: shape{head: []role{roleText, roleURL}}, base: &action_effects_ChangeRemote_verb_redirect}
 var syntax_6368e793bc2a = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_Dynamic}
 var syntax_6482781b0fb2 = syntax{operands: shape{head: []role{roleText}, rest: roleArgv}, base: &action_effects_ChangePrivilege}
 var syntax_6517c6dbdd16 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
@@ -24352,12 +24516,14 @@ var syntax_79a0b6f4d463 = syntax{style: open, operands: shape{rest: roleMaybeFil
 var syntax_7b3dace16824 = syntax{style: long | bundled, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}, base: &action_none}
 var syntax_7df8baa9ea73 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote}
 var syntax_857f9b55a908 = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_change}
+var syntax_87a0702fe09e = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
 var syntax_8d6124a4cbb9 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_8eec4dc3cd02 = syntax{operands: shape{head: []role{roleRead, roleText}}, base: &action_effects_ChangeRemote_SendData}
 var syntax_8f2250718967 = syntax{style: bundled, operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_network}
 var syntax_8f5e87fa8ffc = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_destructive}
 var syntax_931cccb9a567 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Destroy}
 var syntax_9706a83d13b5 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_class_network_streams_in_Data_setIn}
+var syntax_9a8d62dcbb20 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
 var syntax_9b7540114e1e = syntax{operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_9bf8845220be = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_destructive_effects_ChangeRemote_Destroy}
 var syntax_9cac12f20a4f = syntax{style: long | bundled, operands: shape{head: []role{roleText, roleWrite}}, base: &action_none}
@@ -24588,6 +24754,7 @@ var action_class_network_flags_recursive = action{class: network, flags: recursi
 var action_class_network_flags_reject = action{class: network, flags: reject}
 var action_class_network_flags_tells = action{class: network, flags: tells}
 var action_class_network_here_WriteTree = action{class: network, here: roleWriteTree}
+var action_class_network_operands_head_Text_Text_Text_SQL = action{class: network, operands: &shape_head_Text_Text_Text_SQL}
 var action_class_network_operands_rest_Text = action{class: network, operands: &shape_rest_Text}
 var action_class_network_streams_in_Code_setIn = action{class: network, streams: streams{in: Code, setIn: true}}
 var action_class_network_streams_in_Data_setIn = action{class: network, streams: streams{in: Data, setIn: true}}
@@ -24910,6 +25077,7 @@ var shape_head_Read_WriteTree = shape{head: []role{roleRead, roleWriteTree}}
 var shape_head_Read_rest_Text = shape{head: []role{roleRead}, rest: roleText}
 var shape_head_Shell_rest_Text = shape{head: []role{roleShell}, rest: roleText}
 var shape_head_Text_Text = shape{head: []role{roleText, roleText}}
+var shape_head_Text_Text_Text_SQL = shape{head: []role{roleText, roleText, roleText, roleSQL}}
 var shape_head_Text_rest_Argv = shape{head: []role{roleText}, rest: roleArgv}
 var shape_head_WriteTree_rest_Read = shape{head: []role{roleWriteTree}, rest: roleRead}
 var shape_rest_Argv = shape{rest: roleArgv}
