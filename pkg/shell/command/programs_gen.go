@@ -2409,6 +2409,9 @@ var programs = [...]program{
 	{"ssh-add", &syntaxSsh_add},
 	{"ssh-agent", &syntaxSsh_agent},
 	{"ssh-copy-id", &syntaxSsh_copy_id},
+	{"ssh-import-id", &syntaxSsh_import_id},
+	{"ssh-import-id-gh", &syntaxSsh_import_id},
+	{"ssh-import-id-lp", &syntaxSsh_import_id},
 	{"ssh-keygen", &syntaxSsh_keygen},
 	{"ssh-keyscan", &syntaxSsh_keyscan},
 	{"sshpass", &syntaxSshpass},
@@ -8797,7 +8800,7 @@ var syntaxEgrep = syntax{style: gnu | numeric, options: []option{
 	{"-z", &action_none},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_streams_out_Input_setOut}
 
-var syntaxEmacs = syntax{style: long | plus | open, options: []option{
+var syntaxEmacs = syntax{style: long | plus | open, why: "runs Lisp that starts programs, loads code or reaches the network", options: []option{
 	{"--eval", &action_values_Code},
 	{"--execute", &action_values_Code},
 	{"--funcall", &action_values_Code},
@@ -8820,6 +8823,22 @@ var syntaxEmacs = syntax{style: long | plus | open, options: []option{
 	{"-script", &action_values_ScriptCode},
 	{"-t", &action_none},
 	{"-u", &action_values_ScriptCode},
+}, texts: []option{
+	{"(compile", &action_effects_Dynamic},
+	{"(eval", &action_effects_Dynamic},
+	{"(load", &action_effects_Dynamic},
+	{"call-process", &action_effects_Dynamic},
+	{"delete-directory", &action_effects_Dynamic},
+	{"delete-file", &action_effects_Dynamic},
+	{"eshell", &action_effects_Dynamic},
+	{"make-network-process", &action_effects_Dynamic},
+	{"make-process", &action_effects_Dynamic},
+	{"package-", &action_effects_Dynamic},
+	{"process-file", &action_effects_Dynamic},
+	{"process-lines", &action_effects_Dynamic},
+	{"shell-command", &action_effects_Dynamic},
+	{"start-process", &action_effects_Dynamic},
+	{"url-", &action_effects_Dynamic},
 }, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
 
 var syntaxEntr = syntax{style: first, options: []option{
@@ -9922,7 +9941,7 @@ var syntaxGcloud = syntax{style: own, service: "gcloud", options: []option{
 	{"version", &syntax_style_open_operands_rest_Text_base_class_network},
 }, groups: []string{"addresses", "ai", "ai-platform", "alpha", "app", "artifacts", "beta", "bigtable", "buckets", "builds", "clusters", "composer", "compute", "container", "databases", "dataflow", "dataproc", "deploy", "disks", "dns", "endpoints", "filestore", "firestore", "firewall-rules", "folders", "functions", "iam", "images", "instances", "jobs", "keys", "kms", "logging", "machine-types", "ml", "monitoring", "network-management", "networks", "node-pools", "objects", "operations", "organizations", "policy-intelligence", "projects", "pubsub", "recommender", "redis", "regions", "repositories", "resource-manager", "roles", "run", "scheduler", "secrets", "service-accounts", "services", "snapshots", "spanner", "sql", "storage", "subscriptions", "tasks", "templates", "topics", "versions", "workflows", "zones"}}
 
-var syntaxGdb = syntax{style: long | first, options: []option{
+var syntaxGdb = syntax{style: long | first, why: "runs a command or code of its own language", options: []option{
 	{"--args", &action_operands_rest_Argv},
 	{"-O", &action_values_Code},
 	{"-S", &action_values_Script},
@@ -9947,6 +9966,17 @@ var syntaxGdb = syntax{style: long | first, options: []option{
 	{"-silent", &action_none},
 	{"-tui", &action_none},
 	{"-x", &action_values_Script},
+}, texts: []option{
+	{"!", &action_values_Shell},
+	{"command script import", &action_effects_Dynamic},
+	{"make ", &action_effects_Dynamic},
+	{"pipe ", &action_effects_Dynamic},
+	{"python ", &action_values_Python},
+	{"python-interactive ", &action_values_Python},
+	{"script ", &action_values_Python},
+	{"shell ", &action_values_Shell},
+	{"source ", &action_effects_Dynamic},
+	{"target remote |", &action_effects_Dynamic},
 }, operands: shape{head: []role{roleRead, roleRead}}}
 
 var syntaxGetfacl = syntax{options: []option{
@@ -21333,6 +21363,8 @@ var syntaxSsh_copy_id = syntax{options: []option{
 	{"-x", &action_none},
 }, operands: shape{head: []role{roleHost}}, base: &action_class_network_effects_ChangeRemote}
 
+var syntaxSsh_import_id = syntax{style: open, why: "lets whoever holds a key of that account log in here", operands: shape{rest: roleText}, base: &action_class_network_effects_Persist_ChangePrivilege}
+
 var syntaxSsh_keygen = syntax{style: bundled | long, options: []option{
 	{"-A", &action_none},
 	{"-B", &action_none},
@@ -22321,6 +22353,9 @@ var syntaxTar = syntax{style: gnu | bare, options: []option{
 	{"-w", &action_none},
 	{"-x", &action_e62f5a518444},
 	{"-z", &action_none},
+}, texts: []option{
+	{"checkpoint-action exec=", &action_values_Shell},
+	{"checkpoint-action=exec=", &action_values_Shell},
 }, operands: shape{rest: roleText}}
 
 var syntaxTaskkill = syntax{style: slash, options: []option{
@@ -24750,6 +24785,7 @@ var action_class_network_effects_ChangeSystem_flags_reject = action{class: netwo
 var action_class_network_effects_Dynamic = action{class: network, effects: []effect.Kind{effect.Dynamic}}
 var action_class_network_effects_Listen = action{class: network, effects: []effect.Kind{effect.Listen}}
 var action_class_network_effects_Listen_RemoteShell = action{class: network, effects: []effect.Kind{effect.Listen, effect.RemoteShell}}
+var action_class_network_effects_Persist_ChangePrivilege = action{class: network, effects: []effect.Kind{effect.Persist, effect.ChangePrivilege}}
 var action_class_network_flags_recursive = action{class: network, flags: recursive}
 var action_class_network_flags_reject = action{class: network, flags: reject}
 var action_class_network_flags_tells = action{class: network, flags: tells}
@@ -24967,6 +25003,7 @@ var action_values_Place = action{values: []role{rolePlace}}
 var action_values_Plugin = action{values: []role{rolePlugin}}
 var action_values_PowerShellWords = action{values: []role{rolePowerShellWords}}
 var action_values_Privilege = action{values: []role{rolePrivilege}}
+var action_values_Python = action{values: []role{rolePython}}
 var action_values_Python_operands_rest_Text_flags_stop = action{values: []role{rolePython}, operands: &shape_rest_Text, flags: stop}
 var action_values_Read = action{values: []role{roleRead}}
 var action_values_ReadInput = action{values: []role{roleReadInput}}

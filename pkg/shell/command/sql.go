@@ -40,6 +40,7 @@ func (r *reader) statement(w Word, text string) {
 	}
 	r.pipedRows(w, text)
 	r.namedFiles(w, text)
+	r.rowPlaces(w, text, first)
 	switch first {
 	case "select", "with", "show", "describe", "desc", "explain", "values", "table", "pragma", "use", "set", "begin", "start",
 		"commit", "rollback", "end", "analyze", "check", "help", "list", "fetch", "declare", "close", "print":
@@ -117,6 +118,33 @@ func (r *reader) namedFiles(w Word, text string) {
 
 var sqlFile = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
 
+// rowPlaces notes where a statement fetches rows from, or sends them: a URL among
+// its values. Only a statement that begins with a table reads and sends nothing.
+func (r *reader) rowPlaces(w Word, text, first string) {
+	for _, m := range sqlPlace().FindAllStringSubmatch(text, maxCopied) {
+		w.Text = m[1]
+		r.touch(effect.HTTPRequest, w, false)
+		switch first {
+		case "select", "with", "from", "describe", "desc", "explain", "show", "comment", "set", "pragma":
+		case "insert", "update", "merge", "replace", "upsert":
+			if sqlTarget().MatchString(text) {
+				r.effect(effect.ChangeRemote)
+				r.means("redirect")
+			}
+		default:
+			r.effect(effect.ChangeRemote)
+			r.means("redirect")
+		}
+	}
+}
+
+// sqlPlace finds an address of rows: a whole value that is a URL. sqlTarget finds
+// rows that are inserted into what a function stands for, such as ClickHouse's url.
+var (
+	sqlPlace  = prefilter.Lazy(`'((?:https?|s3[an]?|gs|gcs|az|azure|abfss?|wasbs?|adl|oci|hdfs|ftp|sftp|webhdfs|postgres(?:ql)?|mysql)://[^'\s]+)'`)
+	sqlTarget = prefilter.Lazy(`(?i)\binto\s+(?:table\s+)?function\b`)
+)
+
 // drop notes what a statement destroys. A database for tests by its name is no
 // loss, wherever the client is connected to, unless that is a place in use.
 func (r *reader) drop(w Word, text string, words sqlText) {
@@ -156,7 +184,8 @@ func (r *reader) reading(words sqlText) {
 		case "into":
 			r.effect(effect.ChangeRemote)
 		case "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "load_file", "lo_import", "lo_export", "readfile", "writefile",
-			"load_extension", "edit", "fts3_tokenizer", "dblink", "dblink_exec", "pg_execute_server_program", "query_to_xml",
+			"load_extension", "edit", "fts3_tokenizer", "dblink", "dblink_exec", "dblink_connect", "dblink_connect_u", "dblink_send_query",
+			"http_get", "http_post", "xp_dirtree", "xp_fileexist", "openrowset", "opendatasource", "httpget", "pg_execute_server_program", "query_to_xml",
 			"xp_cmdshell", "sys_exec", "sys_eval", "pg_terminate_backend", "pg_reload_conf", "set_config":
 			r.doubt("SQL function %s reaches beyond the database", words.list[i])
 			r.effect(effect.ChangeRemote)

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
 //go:generate go run ./gen
@@ -127,4 +129,44 @@ func (c *cmdlet) position(i int) (full string, u use) {
 func verbNoun(lower string) bool {
 	verb, noun, ok := strings.Cut(lower, "-")
 	return ok && len(verb) > 1 && noun != "" && !strings.ContainsAny(lower, "./\\:") && verbs[verb]
+}
+
+// changesElsewhere reports what a command that is not listed changes on another
+// service, by the verb of its name and the beginning of its noun.
+func (p *pwsh) changesElsewhere(argv []abstract.Value, lower string) {
+	verb, noun, _ := strings.Cut(lower, "-")
+	_, written, _ := strings.Cut(argv[0].Text, "-")
+	if readingVerbs[verb] || !isElsewhere(noun, written) {
+		return
+	}
+	means := meanings[verb]
+	if means == "" && (verb == "add" || verb == "grant" || verb == "new" || verb == "set") && grants().MatchString(noun) {
+		means = "grant"
+	}
+	if means == "" {
+		means = "change"
+	}
+	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: lower, Verb: means, Cause: effect.ChangeCause(means), Destroys: means == "delete", From: p.at})
+}
+
+// readingVerbs are the verbs of commands that change nothing.
+var readingVerbs = map[string]bool{
+	"get": true, "show": true, "test": true, "find": true, "search": true, "measure": true, "compare": true, "select": true, "where": true,
+	"sort": true, "group": true, "format": true, "convertto": true, "convertfrom": true, "export": true, "read": true, "wait": true,
+	"connect": true, "disconnect": true, "resolve": true, "watch": true, "debug": true, "trace": true, "out": true, "write": true,
+}
+
+// grants matches nouns of what gives somebody more rights.
+var grants = prefilter.Lazy(`permission|member|role|owner|delegate|policy|credential|secret|key\b|accesskey|loginprofile`)
+
+// isElsewhere reports whether a noun begins with a name of a service, behind which
+// the noun goes on with a capital, unless it is written without any.
+func isElsewhere(noun, written string) bool {
+	lower := len(written) != len(noun) || written == noun
+	for i := 2; i <= len(noun) && i <= 24; i++ {
+		if elsewhere[noun[:i]] && (lower || i == len(noun) || written[i] >= 'A' && written[i] <= 'Z') {
+			return true
+		}
+	}
+	return false
 }

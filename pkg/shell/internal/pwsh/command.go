@@ -62,6 +62,7 @@ func (p *pwsh) command(name, in abstract.Value) abstract.Value {
 			class = effect.ReadOnly
 		}
 		p.w.Execute(argv, lower, class)
+		p.changesElsewhere(argv, lower)
 		out = abstract.Output(lower, in.Taint)
 		for _, v := range argv[1:] {
 			p.w.Suspect(v)

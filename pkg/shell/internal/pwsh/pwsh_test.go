@@ -111,3 +111,37 @@ func TestSecretHive(t *testing.T) {
 		}
 	}
 }
+
+// TestElsewhere holds what commands that no table lists change on other services.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Remove-AzResourceGroup -Name a -Force":                   "delete",
+		"Get-AzResourceGroup | Remove-AzResourceGroup -Force":     "delete",
+		"Get-AzVM | ForEach-Object { Remove-AzVM -Name $_.Name }": "delete",
+		"Remove-S3Bucket -BucketName a":                           "delete",
+		"Clear-AzStorageAccount -Name a":                          "delete",
+		"Disable-ADAccount a":                                     "weaken",
+		"Revoke-AzureADUserAllRefreshToken -ObjectId a":           "weaken",
+		"New-AzRoleAssignment -SignInName a":                      "grant",
+		"Set-AzKeyVaultAccessPolicy -UserPrincipalName a":         "grant",
+		"New-AzResourceGroup -Name a":                             "change",
+		"Get-AzVM":                                                "",
+		"Get-ADUser -Filter *":                                    "",
+		"Remove-Address a":                                        "", // no command of a directory
+		"Remove-Typedata a":                                       "",
+		"Set-Viewport a":                                          "",
+	} {
+		w := worldtest.New()
+		Read(w, text, effect.Span{})
+		got := ""
+		for _, line := range w.Lines {
+			if rest, ok := strings.CutPrefix(line, "change_remote"); ok {
+				got = rest
+			}
+		}
+		if want == "" != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: change_remote %q, want %q; all: %q", text, got, want, w.Lines)
+		}
+	}
+}

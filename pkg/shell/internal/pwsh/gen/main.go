@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,8 +16,9 @@ import (
 
 // A file is cmdlets.yaml.
 type file struct {
-	Readers, Verbs, Assemblies string
-	Cmdlets                    map[string]entry
+	Readers, Verbs, Assemblies, Elsewhere string
+	Meanings                              map[string]string
+	Cmdlets                               map[string]entry
 }
 
 // An entry is one cmdlet.
@@ -96,6 +98,14 @@ func compile(data []byte) ([]byte, error) {
 	writeSet(&out, "readers", "readers are the commands that only look or reshape.", f.Readers)
 	writeSet(&out, "verbs", "verbs are what stands before the dash of a command's name.", f.Verbs)
 	writeSet(&out, "assemblies", "assemblies are those that come with the system.", f.Assemblies)
+	writeSet(&out, "elsewhere", "elsewhere are the beginnings of nouns whose commands work on another service.", f.Elsewhere)
+	out.WriteString("\n// meanings are what verbs mean there.\nvar meanings = map[string]string{\n")
+	for _, meaning := range slices.Sorted(maps.Keys(f.Meanings)) {
+		for _, verb := range strings.Fields(f.Meanings[meaning]) {
+			fmt.Fprintf(&out, "%q: %q,\n", verb, meaning)
+		}
+	}
+	out.WriteString("}\n")
 	return format.Source(out.Bytes())
 }
 
