@@ -145,3 +145,58 @@ func editorSteps(text string) []Step {
 		return strings.Trim(inForm(editorForm(), line), `"'`)
 	})
 }
+
+// groovyForm finds the steps of a Jenkinsfile that run a text, up to where the
+// text begins.
+var groovyForm = prefilter.Lazy(`\b(sh|bat|powershell|pwsh)\b[ \t]*\(?[ \t]*(?:(?:returnStatus|returnStdout|label|encoding)[ \t]*:[^,'"\n]*(?:'[^'\n]*'|"[^"\n]*")?,[ \t]*)*(?:script[ \t]*:[ \t]*)?(\'\'\'|"""|['"])`)
+
+// groovyLanguages are the languages of those steps.
+var groovyLanguages = map[string]string{"sh": "shell", "bat": "cmd", "powershell": "powershell", "pwsh": "powershell"}
+
+// groovyBinding finds the variables that a Jenkinsfile binds to credentials.
+var groovyBinding = prefilter.Lazy(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
+
+// groovySteps returns the commands of a Jenkinsfile. Variables that it binds to
+// credentials say so by their names.
+func groovySteps(text string) []Step {
+	bound := map[string]bool{}
+	for _, m := range groovyBinding().FindAllStringSubmatch(text, most) {
+		bound[m[1]+m[2]] = true
+	}
+	text = sayingSo(text, bound)
+	var out []Step
+	for text != "" && len(out) < most {
+		m := groovyForm().FindStringSubmatchIndex(text)
+		if m == nil {
+			break
+		}
+		language, quote := groovyLanguages[text[m[2]:m[3]]], text[m[4]:m[5]]
+		body, rest := groovyText(text[m[1]:], quote)
+		if strings.TrimSpace(body) != "" {
+			out = append(out, Step{language, body})
+		}
+		text = rest
+	}
+	return out
+}
+
+// groovyText returns what a string of Groovy holds that begins here, and what
+// follows it.
+func groovyText(text, quote string) (body, rest string) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case strings.HasPrefix(text[i:], quote):
+			return b.String(), text[i+len(quote):]
+		case text[i] == '\\' && i+1 < len(text):
+			if i++; text[i] == 'n' {
+				b.WriteByte('\n')
+			} else if text[i] != '\n' {
+				b.WriteByte(text[i])
+			}
+		default:
+			b.WriteByte(text[i])
+		}
+	}
+	return b.String(), ""
+}

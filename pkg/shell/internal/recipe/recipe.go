@@ -84,6 +84,7 @@ var readers = map[string]func(text string) []Step{
 	"cron":     cronSteps,
 	"plist":    plistSteps,
 	"procfile": procSteps,
+	"groovy":   groovySteps,
 	"editor":   editorSteps,
 }
 

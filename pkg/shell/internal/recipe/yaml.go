@@ -99,6 +99,20 @@ func yamlSteps(text string) []Step {
 	return out
 }
 
+// sayingSo gives variables that hold secrets names that say so.
+func sayingSo(text string, set map[string]bool) string {
+	if len(set) == 0 {
+		return text
+	}
+	return variableForm().ReplaceAllStringFunc(text, func(v string) string {
+		name := strings.TrimLeft(v, "${")
+		if !set[name] {
+			return v
+		}
+		return strings.TrimSuffix(v, name) + "SECRET_" + name
+	})
+}
+
 // maxTemplate bounds a template of a workflow, in bytes.
 const maxTemplate = 512
 
@@ -106,15 +120,7 @@ const maxTemplate = 512
 // before a shell reads the text, between any quotes. The names of those that hold
 // secrets say so, and so do the variables that a workflow sets to one.
 func withVariables(text string, set map[string]bool) string {
-	if len(set) > 0 {
-		text = variableForm().ReplaceAllStringFunc(text, func(v string) string {
-			name := strings.TrimLeft(v, "${")
-			if !set[name] {
-				return v
-			}
-			return strings.TrimSuffix(v, name) + "SECRET_" + name
-		})
-	}
+	text = sayingSo(text, set)
 	if !strings.Contains(text, "${{") {
 		return text
 	}
