@@ -112,7 +112,7 @@ func (s *state) countName(name string, v abstract.Value) {
 		s.bind(binding{name: name, val: vague("$"+name, append(members(b), v)...), kind: mixed})
 		return
 	}
-	had = had && b.kind != unset
+	had = had && b.kind != unset && !b.weak
 	s.assign(name, v)
 	if last := len(s.vars) - 1; !had && last >= 0 && s.vars[last].name == name && s.asZsh() {
 		s.vars[last].kind = mixed
@@ -160,6 +160,7 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 		}
 		n := s.arithmText(v.Text)
 		if !n.Known() {
+			s.mayFail()
 			return 0, false
 		}
 		i, err := strconv.ParseInt(n.Text, 10, 64)

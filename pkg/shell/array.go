@@ -94,9 +94,9 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 	}
 	b := binding{name: name, array: true}
 	if old, ok := s.attribute(name); ok && (old.kind > unset || old.keyed) {
-		b.unsure = true
+		b.unsure, b.kind = true, old.lasting()
 	}
-	index, keyed := 0, false
+	index, keyed, mark := 0, false, len(s.vars)
 	if a.Append {
 		old, unsure := s.oldMembers(name, true)
 		b.elems, b.unsure = old, b.unsure || unsure
@@ -126,6 +126,9 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 			return
 		}
 	}
+	if a.Append && slices.ContainsFunc(s.vars[min(mark, len(s.vars)):], func(o binding) bool { return o.name == name }) {
+		b.unsure = true // to what it was, or to what the new members have made of it
+	}
 	// An error in zsh, and there may be something around it that goes on.
 	b.weak = keyed && s.asZsh()
 	s.bind(b)
@@ -136,6 +139,7 @@ func (s *state) bindKey(b *binding, e *syntax.ArrayElem, index int) int {
 	v := abstract.Value{}
 	if e.Value != nil {
 		v = s.word(e.Value)
+		b.unsure = b.unsure || len(s.braces(e.Value)) > 1 // bash makes members of all of them
 	}
 	i := s.index(e.Index)
 	n, err := strconv.Atoi(i.Text)
@@ -169,7 +173,7 @@ func (s *state) oldMembers(name string, stays bool) (elems []element, unsure boo
 
 // addTo is NAME+=VALUE of an array: to its first member, or another member in zsh.
 func (s *state) addTo(name string, old binding, v abstract.Value) {
-	next := binding{name: name, array: true, unsure: old.unsure || old.alike || old.keyed || old.kind > unset || s.unusual(), elems: slices.Clone(old.elems)}
+	next := binding{name: name, array: true, kind: old.lasting(), unsure: old.unsure || old.alike || old.keyed || old.kind > unset || s.unusual(), elems: slices.Clone(old.elems)}
 	switch {
 	case next.unsure:
 		next.elems = append(next.elems, element{"0", vague("$"+name, v)})
@@ -235,7 +239,7 @@ func (s *state) setElement(name string, key, v abstract.Value, add bool) {
 		s.giveUp("an array is too long")
 		return
 	}
-	b.unsure = b.unsure || bound && old.kind > unset || s.unusual()
+	b.unsure, b.kind = b.unsure || bound && old.kind > unset || s.unusual(), old.lasting()
 	i, err := strconv.Atoi(key.Text)
 	switch {
 	case b.keyed && key.Known() && !add && !b.unsure:

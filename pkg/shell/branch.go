@@ -128,6 +128,10 @@ type left struct {
 
 func (l left) any() bool { return l.loop > 0 || l.call > 0 || l.shell }
 
+// mayFail notes that some shells end here with an error. Of the text's own shell nothing
+// follows then; what takes the output of a part of it goes on.
+func (s *state) mayFail() { s.left.shell = s.left.shell || s.captured > 0 }
+
 // leaving notes that break, continue, return or exit may run here.
 func (s *state) leaving(at *int) {
 	if *at == 0 {
@@ -225,4 +229,31 @@ func (s *state) joined(b *branches) abstract.Value {
 		}
 	}
 	return b.Value()
+}
+
+// background is apart for a statement that runs beside what follows it. In zsh, the parts of
+// && and || before the last are of the shell itself, but for simple commands.
+func (s *state) background(st *syntax.Stmt) (end func()) {
+	mark, apart := len(s.vars), s.apart()
+	list, ok := st.Cmd.(*syntax.BinaryCmd)
+	if !ok || isPipe(list.Op) {
+		return apart
+	}
+	return func() {
+		if len(s.vars) > mark && s.asZsh() {
+			s.weaken(mark)
+			return
+		}
+		apart()
+	}
+}
+
+// weakenVariables is weaken for all but the working folder: people write
+// `test -d x && cd x` and `a && cd b; c` means c to run in b.
+func (s *state) weakenVariables(mark int) {
+	for i := mark; i < len(s.vars); i++ {
+		if s.vars[i].kind != workdir {
+			s.vars[i].weak = true
+		}
+	}
 }

@@ -252,6 +252,7 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 			s.left.shell = true
 		}
 		if io.Out != nil {
+			s.fds = append(s.fds, descriptor{n: "exec", out: io.Out})
 			return abstract.Unknown("…", 0)
 		}
 		return abstract.Value{}

@@ -19,6 +19,7 @@ func (s *state) descend(base string, argv []abstract.Value, use command.Use, io 
 	var b abstract.Builder
 	if len(use.Nested) > 0 || use.Stdin == command.Code {
 		defer s.child(base)()
+		s.settings(base, argv, use)
 	}
 	attached, given := io.Socket, io
 	if command.Feeders[base] {

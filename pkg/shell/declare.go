@@ -123,7 +123,7 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 		s.local(name)
 	} else if d.kind != reference {
 		to, ok := s.target(name)
-		if !ok {
+		if !ok || to != name && d.global && len(s.frames) > 0 { // the reference may be a local one
 			s.forget()
 			return
 		}

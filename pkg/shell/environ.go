@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/command"
@@ -258,4 +260,22 @@ func (s *state) placesOf(base string) []command.Word {
 		}
 	}
 	return out
+}
+
+// settings binds the NAME=VALUE that a carrier is given for what it runs.
+func (s *state) settings(base string, argv []abstract.Value, use command.Use) {
+	for _, w := range use.Env {
+		v := wordValue(w, argv)
+		name, text, ok := strings.Cut(v.Text, "=")
+		switch {
+		case ok && syntax.ValidName(name):
+			v.Text = text
+			if v.IsPattern {
+				v = vague("$"+name, v)
+			}
+			s.bind(binding{name: name, val: v, exported: true, weak: base != "env"})
+		case v.IsPattern:
+			s.forget()
+		}
+	}
 }

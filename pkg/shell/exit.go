@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,14 @@ func (s *state) unreached(walk func()) {
 	stdin, way, consumed, remains, exit := s.stdin, s.left, s.consumed, s.remains, s.exit
 	constants, strict, posix, wild := s.constants, s.strict, s.posix, s.wild
 	before, mark := s.outcomes(), len(s.effects)
+	locals := make([]map[string]int, len(s.frames))
+	for i, f := range s.frames {
+		locals[i] = maps.Clone(f.locals)
+	}
 	walk()
+	for i := range s.frames {
+		s.frames[i].locals = locals[i]
+	}
 	s.effects = append(s.effects[:min(mark, len(s.effects))], slices.DeleteFunc(s.effects[min(mark, len(s.effects)):], func(e effect.Effect) bool {
 		return !s.gaveUp && (e.Kind == effect.Dynamic || e.Kind == effect.RunInput)
 	})...)

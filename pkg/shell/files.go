@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -19,6 +20,7 @@ type file struct {
 	tree    bool // path is a folder, and val what was put in it
 	hosted  bool // a tree that was cloned from one of [command.CodeHosts]
 	weak    bool // may not have been written
+	torn    bool // written through several descriptors at once
 
 	compiled bool // a program that a compiler made of files of the workspace
 	code     bool // a program that a compiler made: val is its source
@@ -47,6 +49,10 @@ func (s *state) addFile(f file) {
 		if old.consumer != nil {
 			s.consume(i, f.val)
 			return
+		}
+		if f.torn = f.torn || old.torn; f.torn {
+			f.val = abstract.Unknown("what "+path.Base(f.path)+" holds", f.val.Taint|old.val.Taint).Of(abstract.FromFile)
+			break
 		}
 		if f.append {
 			was := old.val

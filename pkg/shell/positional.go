@@ -79,6 +79,7 @@ func (s *state) shift(argv []abstract.Value) {
 		}
 	}
 	if !ok || n < 0 || n > len(args) {
+		s.mayFail()
 		s.bind(binding{name: positionalName, array: true, unsure: !ok || len(args) > 0})
 		return
 	}

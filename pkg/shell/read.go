@@ -162,7 +162,7 @@ func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
 		}
 	}
 	if old, ok := s.attribute(name); ok && old.kind > unset {
-		b.unsure, b.alike = true, false
+		b.unsure, b.alike, b.kind = true, false, old.lasting()
 	}
 	s.bind(b)
 }

@@ -190,6 +190,7 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 		return
 	}
 	path, pattern := s.path(effect.WriteFile, w, false)
+	s.reopen(path)
 	t := &abstract.Target{Path: path, Pattern: pattern, Append: add}
 	if n != "" && n != "1" && n != "2" {
 		if !add {
@@ -206,6 +207,17 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 		}
 	} else {
 		s.addFile(file{path: path, pattern: pattern, val: abstract.Unknown("…", 0), append: true})
+	}
+}
+
+// reopen notes that a file is written that a descriptor may hold open: each writes where it
+// is, over what the other wrote, and what is read from there may be what is written now.
+func (s *state) reopen(path string) {
+	for i := range s.fds {
+		if d := &s.fds[i]; d.out != nil && d.out.Path == path {
+			d.val, d.in = abstract.Unknown("…", d.val.Taint), false
+			s.addFile(file{path: path, torn: true})
+		}
 	}
 }
 

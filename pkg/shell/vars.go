@@ -161,6 +161,14 @@ func (s *state) attribute(name string) (binding, bool) {
 	return b, n > 0
 }
 
+// lasting returns the kind that a variable keeps when it becomes an array.
+func (b *binding) lasting() bindingKind {
+	if b.kind > reference && b.kind < forgotten {
+		return mixed
+	}
+	return scalar
+}
+
 // forget makes all variables unknown, since something was assigned and which is
 // not known.
 func (s *state) forget() { s.bind(binding{kind: forgotten}) }

@@ -164,11 +164,12 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 		if s.gaveUp {
 			break
 		}
-		gone, was := s.left.any(), s.remains
+		gone, was, before := s.left.any(), s.remains, s.outcomes()
 		out := s.stmt(st, in)
 		if gone {
 			out, s.exit = maybe(out), anyExit
 			s.mayRead(was)
+			s.uncertain(before)
 		}
 		b.Add(out)
 		if s.stdin != stdin {
@@ -204,7 +205,7 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	}()
 	s.input = in
 	if st.Background {
-		defer s.apart()()
+		defer s.background(st)()
 	}
 	call, isCall := st.Cmd.(*syntax.CallExpr)
 	if isCall && len(call.Args) > 0 {
@@ -356,10 +357,13 @@ func (s *state) side(st *syntax.Stmt, in abstract.Value, piped, into bool) abstr
 		return s.captures(into, st, in)
 	}
 	mark, before, way, consumed, remains := len(s.vars), s.outcomes(), s.left, s.consumed, s.remains
-	end := s.apart()
+	end, traps := s.apart(), len(s.traps)
 	out := s.captures(into, st, in)
-	if !into && len(s.vars) > mark && (s.lastpipe || s.asZsh()) {
-		end = func() { s.weaken(mark) }
+	if !into && (len(s.vars) > mark || len(s.traps) > traps) && (s.lastpipe || s.asZsh()) {
+		end = func() {
+			s.walkTraps(slices.Clone(s.traps[min(traps, len(s.traps)):])) // they may as well run later
+			s.weaken(mark)
+		}
 	}
 	end()
 	s.uncertain(before)
@@ -376,16 +380,6 @@ func (s *state) captures(into bool, st *syntax.Stmt, in abstract.Value) abstract
 	out := s.stmt(st, in)
 	s.captured--
 	return out
-}
-
-// weakenVariables is weaken for all but the working folder: people write
-// `test -d x && cd x` and `a && cd b; c` means c to run in b.
-func (s *state) weakenVariables(mark int) {
-	for i := mark; i < len(s.vars); i++ {
-		if s.vars[i].kind != workdir {
-			s.vars[i].weak = true
-		}
-	}
 }
 
 // apart starts a part of the text whose assignments end with it, and returns

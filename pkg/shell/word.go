@@ -267,6 +267,16 @@ func (s *state) star(vs []abstract.Value) abstract.Value {
 	return v
 }
 
+// joinedAt returns the values of $@ where they are one word: bash has blanks between them,
+// other shells what IFS says.
+func (s *state) joinedAt(vs []abstract.Value) abstract.Value {
+	v := abstract.JoinValues(vs)
+	if len(vs) > 1 && s.star(vs).Text != v.Text {
+		return vague("$@", vs...)
+	}
+	return v
+}
+
 // part returns an expansion as one value, without splitting.
 func (s *state) part(part syntax.WordPart) abstract.Value {
 	switch p := part.(type) {
@@ -278,13 +288,13 @@ func (s *state) part(part syntax.WordPart) abstract.Value {
 		f := splitter{}
 		s.dblQuoted(&f, p)
 		f.end()
-		return abstract.JoinValues(f.out)
+		return s.joinedAt(f.out)
 	case *syntax.ParamExp:
-		if vals := s.param(p); joined(p) || len(vals) > 1 && p.Index == nil && p.Param != nil && p.Param.Value != "@" {
+		vals := s.param(p)
+		if joined(p) || len(vals) > 1 && p.Index == nil && p.Param != nil && p.Param.Value != "@" {
 			return s.star(vals)
-		} else {
-			return abstract.JoinValues(vals)
 		}
+		return s.joinedAt(vals)
 	case *syntax.CmdSubst:
 		return s.substitution(p)
 	case *syntax.ArithmExp:
