@@ -61,7 +61,11 @@ func (s *hookSettings) status(c *cli.Context) error {
 	if err := s.warn(c.Context, seen); err != nil {
 		return err
 	}
-	for _, limit := range s.host.Limits() {
+	limits := s.host.Limits()
+	if s.host.Verified() == "" {
+		limits = append([]string{"Its program was not tested with shield; only the hook's side is known to deny."}, limits...)
+	}
+	for _, limit := range limits {
 		fmt.Fprintf(s.world.Err, "shield: limit of %s: %s\n", s.host.Title(), limit)
 	}
 	for _, h := range hooks {
