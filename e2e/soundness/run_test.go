@@ -33,17 +33,20 @@ type world struct {
 	env   []string
 	files map[string]string // with a slash at the end of the name of a folder
 	input string
+	fails bool // stubs write a line and fail
 }
 
-// nothing is the world of which predictions are made, and another is one of which
-// they cannot know.
+// nothing is the world of which predictions are made, and another and failing are worlds of
+// which they cannot know.
 var (
 	nothing = world{}
 	another = world{
-		env:   []string{"x=a1 v1", "y=a2"},
+		// What a script calls a word, arithmetic reads as the name of a variable.
+		env:   []string{"x=a1 v1", "y=a2", "w1=4", "w2=5", "w3=6", "a0=7", "a1=8", "f=9"},
 		files: map[string]string{"w.f": "a1 v2\na2 v3\n", "w.d/": "", "w9": ""},
 		input: "a1 v4\na2 v5\n",
 	}
+	failing = world{fails: true}
 )
 
 // A runner runs scripts, one at a time, in a folder that is empty before each.
@@ -64,7 +67,7 @@ func newRunner(t *testing.T, argv []string) *runner {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	stub := "#!/bin/sh\nprintf '%s\\0' \"${0##*/}\" $# \"$@\" >>" + r.log() + "\n"
+	stub := "#!/bin/sh\nprintf '%s\\0' \"${0##*/}\" $# \"$@\" >>" + r.log() + "\n[ ! -e " + r.fails() + " ] || { echo a1 v6; exit 1; }\n"
 	for _, name := range stubs {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(stub), 0o755); err != nil {
 			t.Fatal(err)
@@ -84,8 +87,9 @@ func newRunner(t *testing.T, argv []string) *runner {
 	return r
 }
 
-func (r *runner) log() string  { return filepath.Join(r.home, "log") }
-func (r *runner) work() string { return filepath.Join(r.home, "work") }
+func (r *runner) log() string   { return filepath.Join(r.home, "log") }
+func (r *runner) fails() string { return filepath.Join(r.home, "fails") }
+func (r *runner) work() string  { return filepath.Join(r.home, "work") }
 
 // depends reports whether a script that made these calls makes others in another world,
 // or in another shell that has all that is in it: then it holds something that nobody can
@@ -98,7 +102,7 @@ func depends(t *testing.T, runners map[string]*runner, script *node, calls []cal
 		if !script.has(letter) {
 			continue
 		}
-		for _, around := range [...]world{nothing, another} {
+		for _, around := range [...]world{nothing, another, failing} {
 			other := slices.SortedFunc(slices.Values(r.runIn(t, around, script.String())), order)
 			if !slices.EqualFunc(first, other, slices.Equal[call]) {
 				return true
@@ -116,6 +120,11 @@ func (r *runner) run(t *testing.T, script string) []call {
 
 func (r *runner) runIn(t *testing.T, around world, script string) []call {
 	t.Helper()
+	if around.fails {
+		if err := os.WriteFile(r.fails(), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, path := range [...]string{r.work(), r.log()} {
 		if err := os.RemoveAll(path); err != nil {
 			t.Fatal(err)
@@ -151,6 +160,9 @@ func (r *runner) runIn(t *testing.T, around world, script string) []call {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	_ = cmd.Run() // its status does not matter
+	if err := os.RemoveAll(r.fails()); err != nil {
+		t.Fatal(err)
+	}
 	data, err := os.ReadFile(r.log())
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)

@@ -28,7 +28,9 @@ var agreements = []struct{ text, want string }{
 	{`if a0; then x=w2 y=w2; else x=w3 y=w3; fi; a1 $x $y`, "a1 w2 w2 | a1 w2 w3 | a1 w3 w2 | a1 w3 w3"},
 	{`eval "$(a0 && echo a1)"`, "unknown"},
 	{`eval "$(echo a0; exit; echo a1)"`, "unknown"},
-	{`a1 $((1 || (x = 3))) $x`, "a1 $((…)) $((…))"},
+	{`a1 $((1 || (x = 3))) $x`, "a1 1 3 | a1 1 $x"},
+	{`x=2; a1 $(((x = 1) + x)) $x`, "a1 $((…)) $((…))"},
+	{`x=2; a1 $(((x = 1) * 2)) $((x += 3)) $((x ? 7 : 1))`, "a1 2 4 7"},
 	{`echo a0 >f; a2 && echo a1 >f; sh f`, "a0 | a1"},
 	{`trap 'a1 $x' EXIT; x=w1; x=w2`, "a1 w1 | a1 w2"},
 	{`x=w1; f() { trap 'x=w2' EXIT; }; f; a1 $x`, "a1 w1 | a1 w2"},
@@ -74,7 +76,7 @@ var agreements = []struct{ text, want string }{
 	{`x=([1]=w2 [0]=w3); x=w1; $x`, "w1"},
 	// input
 	{`printf 'w1\nw2\n' >f; { read x; read y; } <f; a1 $x $y`, "a1 w1 w2"},
-	{`exec 3<<< w1; read x <&3; read y <&3; a1 $x $y`, "a1 w1 $y"},
+	{`exec 3<<< w1; read x <&3; read y <&3; a1 $x $y`, "a1 w1"},
 	{`printf 'w1\nw2\n' >f; exec 3<f; read x <&3; read y <&3; a1 $x $y`, "a1 w1 w2"},
 	{`printf 'w1\nw2\n' >f; { cat g && read x; read y; } <f; a1 $y`, "a1 $y"},
 	{`printf 'w1\nw2\n' | while read x; do y=$y$x; done; printf '%s\n' w1 w2 | xargs -I{} sh -c 'a1 "{}"'`, "a1 w2"},
@@ -103,6 +105,10 @@ var agreements = []struct{ text, want string }{
 	{`echo w1 >f; (exit; echo w2 >f); a1 $(cat f)`, "a1 $(cat f)"},
 	{`f() { a0 && return; echo w1 >f; }; echo w2 >f; f; a1 $(cat f)`, "a1 $(cat f)"},
 	{`f() { while declare y=w1; do a1 $y; break; done; }; f`, "a1 w1"},
+	{`declare -A x=([w1]=w2); x=w3; a1 $x "${x[w1]}"`, "a1 w3 w2"},
+	{`x=w1; declare -u x; a1 $x; x=w2; a1 $x`, "a1 w1 | a1 W1 | a1 W2"},
+	{`x=(w1); declare -A x=([w1]=w2); a1 "${x[w1]}"`, "a1 ${x…}"},
+	{`x=w1; g() { a1 $x; }; alias g='x=w2; :'; g`, "a1 w1 | a1 w2"},
 	{`alias a0=a1; a0 w1`, "a0 w1 | a1 w1"},
 }
 

@@ -19,8 +19,7 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 	mark := len(s.vars)
 	n, ok := s.number(x)
 	names := arithmNames(x, nil)
-	if len(names) > 1 || len(names) > 0 && (!ok || !assignsOnly(x)) {
-		// Some part of it may not be evaluated.
+	if len(names) > 0 && !ok { // some part of it may not be evaluated
 		since := s.vars[min(mark, len(s.vars)):]
 		lost := slices.ContainsFunc(since, func(b binding) bool { return b.kind == forgotten })
 		s.vars = s.vars[:min(mark, len(s.vars))]
@@ -30,25 +29,11 @@ func (s *state) arithm(x syntax.ArithmExpr) abstract.Value {
 		for _, name := range names {
 			s.countName(name, abstract.Short("$((…))", abstract.FromCommand))
 		}
-		ok = false
 	}
 	if ok {
 		return abstract.Lit(strconv.FormatInt(n, 10))
 	}
 	return abstract.Short("$((…))", abstract.FromCommand)
-}
-
-// assignsOnly reports whether an expression is one assignment, with nothing around it.
-func assignsOnly(x syntax.ArithmExpr) bool {
-	switch x := x.(type) {
-	case *syntax.UnaryArithm:
-		_, ok := x.X.(*syntax.Word)
-		return ok
-	case *syntax.BinaryArithm:
-		_, ok := x.X.(*syntax.Word)
-		return ok && (x.Op == syntax.Assgn || compound(x.Op))
-	}
-	return false
 }
 
 // arithmText evaluates text as arithmetic. A subscript in it may hold a
@@ -218,6 +203,11 @@ func truth(b bool) int64 {
 }
 
 func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
+	if x.Op != syntax.Assgn && !compound(x.Op) && (len(arithmNames(x.X, nil)) > 0 && !digits(x.Y) || len(arithmNames(x.Y, nil)) > 0 && !digits(x.X)) {
+		s.number(x.X)
+		s.number(x.Y)
+		return 0, false // shells differ in when they read what stands beside an assignment
+	}
 	switch x.Op {
 	case syntax.Assgn:
 		n, ok := s.number(x.Y)
@@ -236,15 +226,25 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 		if !isPair {
 			return 0, false
 		}
-		a, okA := s.number(branches.X)
-		b, okB := s.number(branches.Y)
-		if !ok {
-			return 0, false
+		runs, other := branches.X, branches.Y
+		if ok && c == 0 {
+			runs, other = other, runs
 		}
-		if c != 0 {
-			return a, okA
+		a, okA := s.number(runs)
+		mark := len(s.vars)
+		s.number(other)
+		s.weaken(mark)
+		return a, ok && okA
+	case syntax.AndArit, syntax.OrArit:
+		a, ok := s.number(x.X)
+		if ok && (a != 0) == (x.Op == syntax.OrArit) {
+			mark := len(s.vars)
+			s.number(x.Y)
+			s.weaken(mark) // busybox does what it skips
+			return truth(a != 0), true
 		}
-		return b, okB
+		b, okB := s.number(x.Y)
+		return truth(b != 0), ok && okB
 	}
 	a, okA := s.number(x.X)
 	b, okB := s.number(x.Y)
@@ -258,6 +258,18 @@ func (s *state) binaryNumber(x *syntax.BinaryArithm) (int64, bool) {
 		}
 	}
 	return n, ok
+}
+
+// digits reports whether an expression is a number, or two of them behind ?.
+func digits(x syntax.ArithmExpr) bool {
+	switch x := x.(type) {
+	case *syntax.Word:
+		_, err := strconv.Atoi(x.Lit())
+		return err == nil
+	case *syntax.BinaryArithm:
+		return x.Op == syntax.TernColon && digits(x.X) && digits(x.Y)
+	}
+	return false
 }
 
 // compound reports whether an operator assigns, as += does.
@@ -314,10 +326,6 @@ func calculate(op syntax.BinAritOperator, a, b int64) (int64, bool) {
 		return a >> (uint(b) & 63), true
 	case syntax.Shl, syntax.ShlAssgn:
 		return a << (uint(b) & 63), true
-	case syntax.AndArit:
-		return truth(a != 0 && b != 0), true
-	case syntax.OrArit:
-		return truth(a != 0 || b != 0), true
 	case syntax.Comma:
 		return b, true
 	}

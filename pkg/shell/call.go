@@ -254,6 +254,8 @@ func (s *state) named(name string, argv []abstract.Value, io abstract.Streams) a
 		if s.aliases[i].name == name {
 			n++
 			outs = append(outs, s.runAlias(i, argv, io))
+			s.weakenVariables(mark)
+			s.uncertain(before)
 		}
 	}
 	sure := false

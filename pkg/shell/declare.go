@@ -134,7 +134,8 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 	case d.global && s.isLocal(name): // two variables of one name
 		s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed, global: true})
 	case a.Array != nil:
-		if old, ok := s.attribute(name); ok && declares && old.kind > unset { // it is another variable
+		old, had := s.attribute(name)
+		if had && declares && old.kind > unset { // it is another variable
 			s.bind(binding{name: name, kind: unset})
 		}
 		s.assignment(a, true)
@@ -144,7 +145,7 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 		}
 		if last := len(s.vars) - 1; d.keyed && last >= n && s.vars[last].array && !a.Append {
 			s.vars[last].keyed = true
-			s.vars[last].unsure = !literalKeys(a.Array)
+			s.vars[last].unsure = !literalKeys(a.Array) || old.array && !old.keyed // which stays as it is
 		}
 		if d.kind > unset {
 			s.bind(binding{name: name, array: true, unsure: true})
@@ -220,7 +221,13 @@ func (s *state) declareNaked(name string, d declaration, declares bool) {
 			s.bind(binding{name: name, val: val, kind: d.kind})
 			break
 		}
-		s.bind(binding{name: name, val: vague("$"+name, old.val), kind: d.kind, array: old.array, unsure: true})
+		val = vague("$"+name, old.val)
+		if !old.array && old.kind == scalar && !old.weak && (d.kind == upper || d.kind == lower) {
+			if val = old.val; s.asZsh() { // others leave it as it is until it is assigned
+				val = converted(d.kind, val)
+			}
+		}
+		s.bind(binding{name: name, val: val, kind: d.kind, array: old.array, unsure: true})
 	}
 }
 

@@ -90,12 +90,7 @@ func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Va
 	}
 	v := s.key(b, p.Index)
 	if b.keyed && v.Known() {
-		for i := len(b.elems) - 1; i >= 0; i-- {
-			if b.elems[i].key == v.Text {
-				return []abstract.Value{b.elems[i].val}
-			}
-		}
-		return []abstract.Value{{}}
+		return []abstract.Value{b.keyedAt(v.Text)}
 	}
 	i, err := strconv.Atoi(v.Text)
 	if !v.Known() || err != nil {
@@ -111,12 +106,24 @@ func (s *state) member(p *syntax.ParamExp, b binding, show string) []abstract.Va
 // zsh.
 func (s *state) whole(p *syntax.ParamExp, b binding, show string) []abstract.Value {
 	switch {
-	case b.keyed:
+	case b.keyed && s.asZsh():
 		return []abstract.Value{vague(show, members(b)...)}
+	case b.keyed:
+		return []abstract.Value{b.keyedAt("0")}
 	case s.asZsh():
 		return members(b)
 	}
 	return []abstract.Value{s.first(b, show)}
+}
+
+// keyedAt returns what an associative array holds under a key.
+func (b *binding) keyedAt(key string) abstract.Value {
+	for i := len(b.elems) - 1; i >= 0; i-- {
+		if b.elems[i].key == key {
+			return b.elems[i].val
+		}
+	}
+	return abstract.Value{}
 }
 
 // key returns a subscript of an array: text, if it is an associative one.

@@ -33,6 +33,7 @@ func (s *state) assignTo(to, v abstract.Value) {
 func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	in := io.In
 	ended := s.remains != nil && s.remains.Text == "" && !io.Redirected
+	ended = ended || io.Here && in.Known() && in.Text == ""
 	d, other := s.readFrom(argv)
 	if other {
 		in, ended = d, false

@@ -54,7 +54,7 @@ func (s *state) redirect(list []*syntax.Redirect, in abstract.Value) abstract.St
 			}
 			io.Socket = io.Socket || d.val.Taint&abstract.Socket != 0
 			if n == "" || n == "0" {
-				io.In, io.Redirected = d.val, true
+				io.In, io.Redirected, io.Here = d.val, true, d.in && d.val.Known() && d.val.Text == ""
 				s.used(r.Word)
 			} else {
 				s.fds = append(s.fds, descriptor{n: n, val: d.val, out: d.out})

@@ -101,11 +101,11 @@ func (s *state) assign(name string, v abstract.Value) {
 		s.bind(binding{name: name, val: v, kind: kind})
 		return
 	}
-	next := binding{name: name, array: true, kind: kind, unsure: b.unsure || b.alike || b.keyed || kind != scalar || s.unusual(), elems: slices.Clone(b.elems)}
+	next := binding{name: name, array: true, kind: kind, keyed: b.keyed && !s.asZsh(), unsure: b.unsure || b.alike || b.keyed && s.zsh || kind != scalar || s.unusual(), elems: slices.Clone(b.elems)}
 	switch {
 	case s.asZsh() && !b.keyed && kind == scalar && !s.unusual(): // puts it in place of the array
 		next = binding{name: name, val: v}
-	case next.unsure:
+	case next.unsure || next.keyed:
 		next.elems = append(next.elems, element{"0", v})
 	default:
 		next.put(0, v, false)
