@@ -188,6 +188,9 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 		mode = gateway.Flag
 	}
 	return gateway.Options{
+		For: func(client, connection string) (gateway.Judge, string) {
+			return p.ForConnection(connection), session + "-" + client
+		},
 		Judge: p, Server: server, Pins: pins, Mode: mode, Examiner: resultExaminer{}, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
 		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: session,
 		Redactor: redact.New(set.Evaluator.CanaryToken),

@@ -3,20 +3,18 @@ package cmd
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/shieldcli/shield/internal/bearer"
 	"github.com/shieldcli/shield/internal/launch"
-	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/gateway"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -27,7 +25,7 @@ func mcpServeCommand(w *World) *cli.Command {
 		Name:  "serve",
 		Usage: "stand between MCP clients and servers over HTTP",
 		Description: "Answers MCP clients by the streamable HTTP transport, at the address that the setting mcp.listen names, and passes on what is allowed to the servers that mcp.servers lists: http://ADDRESS/NAME is the server NAME. Messages are judged, tools pinned and answers examined as by shield mcp. " +
-			"A server has a command, which is started for each session, or a url. Without TLS and a token (mcp.tls_cert, mcp.tls_key, mcp.token_file) the address must be a loopback one. What a client authenticates with is passed on to no server; a server gets the token in its own token_file. All that comes through is one session.",
+			"A server has a command, which is started for each session, or a url. Without TLS and a token (mcp.tls_cert, mcp.tls_key, mcp.token_file) the address must be a loopback one. What a client authenticates with is passed on to no server; a server gets the token in its own token_file. What a client does through all servers is one session; a client is known by its token, or by its address if tokens have no names. Denials count for each connection apart.",
 		Flags: placeFlags(),
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
@@ -63,8 +61,10 @@ func serveMCP(c *cli.Context, w *World) error {
 		return errors.New("there is nothing to serve; set mcp.listen and mcp.servers")
 	}
 	front := &gateway.Front{Servers: map[string]*gateway.Endpoint{}, Hosts: gateway.LoopbackHost, Clock: w.Now}
-	if front.Token, err = token("mcp.token_file", settings.TokenFile); err != nil {
-		return err
+	if settings.TokenFile != "" {
+		if front.Tokens, err = bearer.Load(settings.TokenFile, true); err != nil {
+			return fmt.Errorf("mcp.token_file: %w", err)
+		}
 	}
 	server := &http.Server{
 		Handler: front, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
@@ -81,7 +81,7 @@ func serveMCP(c *cli.Context, w *World) error {
 			e.Close()
 		}
 	}()
-	session := fmt.Sprintf("mcp-serve-%x", w.Now().UnixNano())
+	session := fmt.Sprintf("mcp-serve-%x", w.Now().Unix())
 	for _, s := range settings.Servers {
 		if front.Servers[s.Name], err = endpoint(c.Context, set, w, p, s, session); err != nil {
 			return fmt.Errorf("server %s: %w", s.Name, err)
@@ -118,9 +118,11 @@ func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipel
 		if err != nil {
 			return nil, err
 		}
-		secret, err := token("token_file", s.TokenFile)
-		if err != nil {
-			return nil, err
+		secret := ""
+		if s.TokenFile != "" {
+			if secret, err = bearer.Secret(s.TokenFile); err != nil {
+				return nil, fmt.Errorf("token_file: %w", err)
+			}
 		}
 		return gateway.NewRemote(opts, s.URL, secret), nil
 	}
@@ -138,43 +140,13 @@ func endpoint(ctx context.Context, set *config.Loaded, w *World, p *shield.Pipel
 	}), nil
 }
 
-// maxToken and minToken bound the length of a token, in bytes.
-const (
-	maxToken = 4096
-	minToken = 16
-)
-
-// token reads a file that holds a token and nothing else, and to which nobody
-// else has access. No file is no token.
-func token(setting, name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	b, info, err := owner.ReadFile(name, maxToken)
-	if err == nil {
-		err = owner.Check(info, owner.Access)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", setting, name, err)
-	}
-	text := strings.TrimSpace(string(b))
-	if len(text) < minToken || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s %s: expected a token of at least %d printable ASCII characters", setting, name, minToken)
-	}
-	return text, nil
-}
-
 // certificate returns how TLS is spoken, and by which names this machine may then
 // be called.
 func certificate(m *config.MCP) (*tls.Config, func(host string) bool, error) {
-	pair, err := tls.LoadX509KeyPair(m.TLSCert, m.TLSKey)
+	pair, err := bearer.Certificate(m.TLSCert, m.TLSKey)
 	if err != nil {
-		return nil, nil, fmt.Errorf("mcp.tls_cert: %w", err)
+		return nil, nil, fmt.Errorf("mcp.%w", err)
 	}
-	leaf, err := x509.ParseCertificate(pair.Certificate[0])
-	if err != nil {
-		return nil, nil, fmt.Errorf("mcp.tls_cert: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
-		func(host string) bool { return leaf.VerifyHostname(host) == nil }, nil
+	return &tls.Config{Certificates: []tls.Certificate{*pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+		func(host string) bool { return pair.Leaf.VerifyHostname(host) == nil }, nil
 }

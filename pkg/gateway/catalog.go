@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -24,7 +25,7 @@ type catalog struct {
 	begun   bool                // a list of tools has come in
 	lists   int                 // of tools that are under way
 	rounds  int                 // lists of tools so far
-	states  map[string]bool     // digests of a request and of the state that the server gave for it
+	states  map[string][]string // what the server has asked for and was not told, by the request and the state that it gave for it
 	given   []string            // the states in order
 }
 
@@ -36,7 +37,7 @@ type listing struct {
 }
 
 func newCatalog() *catalog {
-	k := &catalog{slots: make(chan struct{}, maxJudging), listed: map[string]*tool{}, pages: map[string]*listing{}, states: map[string]bool{}}
+	k := &catalog{slots: make(chan struct{}, maxJudging), listed: map[string]*tool{}, pages: map[string]*listing{}, states: map[string][]string{}}
 	k.changed = sync.NewCond(&k.mu)
 	return k
 }
@@ -101,24 +102,38 @@ func (k *catalog) failed() {
 	k.begun = false
 }
 
-// keep keeps a state, and forgets the oldest of too many.
-func (k *catalog) keep(state string) {
+// keep keeps a state with the names of what is asked for, and forgets the oldest of
+// too many.
+func (k *catalog) keep(state string, names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.states[state] {
-		return
+	if _, again := k.states[state]; !again {
+		if len(k.given) >= maxStates {
+			delete(k.states, k.given[0])
+			k.given = k.given[1:]
+		}
+		k.given = append(k.given, state)
 	}
-	if len(k.given) >= maxStates {
-		delete(k.states, k.given[0])
-		k.given = k.given[1:]
-	}
-	k.states[state] = true
-	k.given = append(k.given, state)
+	k.states[state] = names
 }
 
-// has reports whether a state is kept.
-func (k *catalog) has(state string) bool {
+// answers reports whether a state is kept and asks for all that is answered. With
+// use, the state is forgotten, or with part what is answered of it.
+func (k *catalog) answers(state string, names []string, use, part bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.states[state]
+	asked, kept := k.states[state]
+	if !kept || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(asked, name) }) {
+		return false
+	}
+	if !use {
+		return true
+	}
+	if part && len(names) < len(asked) {
+		k.states[state] = slices.DeleteFunc(asked, func(name string) bool { return slices.Contains(names, name) })
+		return true
+	}
+	delete(k.states, state)
+	k.given = slices.DeleteFunc(k.given, func(other string) bool { return other == state })
+	return true
 }

@@ -56,11 +56,26 @@ func TestEndlessLists(t *testing.T) {
 // TestStates holds that of too many states the oldest are forgotten.
 func TestStates(t *testing.T) {
 	k := newCatalog()
-	k.keep("old")
+	k.keep("old", nil)
 	for i := range maxStates {
-		k.keep(fmt.Sprint(i))
+		k.keep(fmt.Sprint(i), []string{"q", "r"})
 	}
-	if k.has("old") || !k.has("0") || len(k.states) > maxStates {
+	if k.answers("old", nil, false, false) || !k.answers("0", nil, false, false) || len(k.states) > maxStates {
 		t.Errorf("%d states are kept, or the wrong ones", len(k.states))
+	}
+	for i, one := range []struct {
+		names []string
+		part  bool
+		want  bool
+	}{
+		{[]string{"s"}, true, false}, {[]string{"q"}, true, true}, {[]string{"q"}, true, false},
+		{[]string{"r", "q"}, true, false}, {[]string{"r"}, true, true}, {[]string{"r"}, true, false}, {nil, false, false},
+	} {
+		if got := k.answers("0", one.names, true, one.part); got != one.want {
+			t.Errorf("answer %d: %t", i, got)
+		}
+	}
+	if !k.answers("1", []string{"q"}, true, false) || k.answers("1", []string{"r"}, true, false) || len(k.given) != len(k.states) {
+		t.Errorf("a request is answered twice; %d and %d", len(k.given), len(k.states))
 	}
 }

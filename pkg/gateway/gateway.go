@@ -34,6 +34,7 @@ type Judge interface {
 // nothing judges it.
 type Options struct {
 	Judge    Judge
+	For      func(client, connection string) (j Judge, session string) // of one client of several, and of one of its connections, "" if it has none; nil takes Judge and Session for all
 	Server   Server
 	Pins     *Pins                // nil withholds every tool
 	Examiner Examiner             // of what the server answers; nil finds what can be told without a model

@@ -349,11 +349,14 @@ func TestTasks(t *testing.T) {
 	if m := c.ask("tasks/update", strings.Replace(update, "t1", "t2", 1)); m.fault == nil {
 		t.Error("the answer to another task is passed on")
 	}
+	if m := c.ask("tasks/update", strings.Replace(update, "main", "evil", 1)); m.fault == nil {
+		t.Error("a blocked answer is passed on")
+	}
 	if m := c.ask("tasks/update", update); m.fault != nil {
 		t.Errorf("the answer: %s", m.raw)
 	}
-	if m := c.ask("tasks/update", strings.Replace(update, "main", "evil", 1)); m.fault == nil {
-		t.Error("a blocked answer is passed on")
+	if m := c.ask("tasks/update", update); m.fault == nil {
+		t.Error("a second answer is passed on")
 	}
 	for _, params := range []string{`{}`, `{"taskId":1}`, `{"taskId":"t1","run":"x"}`} {
 		if m := c.ask("tasks/get", params); m.fault == nil {

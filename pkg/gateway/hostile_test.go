@@ -364,10 +364,14 @@ func TestRequestsWithinResults(t *testing.T) {
 	for i, params := range []string{
 		`{"name":"echo","arguments":{"a":2},"requestState":"S","inputResponses":{}}`,
 		`{"name":"echo","arguments":{"a":1},"requestState":"T","inputResponses":{}}`,
-		`{"name":"echo","arguments":{"a":1},"requestState":"S","inputResponses":{}}`,
-		`{"name":"echo","arguments":{"a":1},"requestState":"S","inputResponses":{}}`,
+		`{"name":"other","arguments":{"a":1},"requestState":"S","inputResponses":{}}`,
+		`{"name":"echo","arguments":{"a":1},"requestState":"S","inputResponses":{"r":{}}}`,
+		`{"name":"echo","arguments":{"a":1},"requestState":"S","inputResponses":[]}`,
+		`{"name":"echo","arguments":{"a":1},"requestState":"S","inputResponses":{"q":{"action":"accept"}}}`,
+		`{"name":"echo","arguments":{"a":1},"requestState":"S","inputResponses":{"q":{"action":"accept"}}}`,
+		`{"name":"echo","arguments":{"a":1},"requestState":"S"}`,
 	} {
-		if said, failed := toolText(t, c.ask("tools/call", params)); failed != (i < 2) {
+		if said, failed := toolText(t, c.ask("tools/call", params)); failed != (i != 5) {
 			t.Errorf("%s: %q, %t", params, said, failed)
 		}
 	}

@@ -2,10 +2,7 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -20,6 +17,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/shieldcli/shield/internal/bearer"
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
@@ -42,7 +40,7 @@ const codeMismatch = -32020
 type Front struct {
 	Servers map[string]*Endpoint
 	Hosts   func(host string) bool // reports whether clients may call this machine by a name or address, without port
-	Token   string                 // that clients must send; "" for none
+	Tokens  bearer.Tokens          // of which clients must send one; nil for none
 	Clock   func() time.Time
 
 	mu        sync.Mutex
@@ -61,6 +59,7 @@ func LoopbackHost(host string) bool {
 func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	host := hostOf(req.Host)
+	client, authorized := f.client(req)
 	origin := req.Header.Values("Origin")
 	switch {
 	case !f.Hosts(host):
@@ -69,7 +68,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case len(origin) > 1 || len(origin) == 1 && !f.ownOrigin(origin[0]):
 		refuseHTTP(w, http.StatusForbidden, nil, codeInvalid, "pages of other places may not call this server (Origin)")
 		return
-	case !f.authorized(req.Header):
+	case !authorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		refuseHTTP(w, http.StatusUnauthorized, nil, codeInvalid, "the token is missing or wrong (Authorization)")
 		return
@@ -90,7 +89,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer f.leave(0)
-	x := &exchange{end: e, req: req, stream: newStream(w, f.Clock), w: w}
+	x := &exchange{end: e, client: client, req: req, stream: newStream(w, f.Clock), w: w}
 	switch req.Method {
 	case http.MethodPost:
 		f.post(x)
@@ -118,17 +117,15 @@ func (f *Front) ownOrigin(origin string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && f.Hosts(u.Hostname())
 }
 
-func (f *Front) authorized(h http.Header) bool {
-	if f.Token == "" {
-		return true
+// client says which client has sent a request: whose token it brings or, where
+// tokens have no names or are not asked for, from which address it comes.
+func (f *Front) client(req *http.Request) (name string, authorized bool) {
+	if f.Tokens != nil {
+		if name, authorized = f.Tokens.Who(req.Header); name != "" || !authorized {
+			return name, authorized
+		}
 	}
-	given := h.Values("Authorization")
-	if len(given) != 1 {
-		return false
-	}
-	scheme, token, _ := strings.Cut(given[0], " ")
-	is, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(f.Token))
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(is[:], want[:]) == 1
+	return hostOf(req.RemoteAddr), true
 }
 
 // enter makes room for an exchange, or for some bytes of one.
@@ -326,11 +323,12 @@ type behind interface {
 
 // A session is what belongs together by an Mcp-Session-Id.
 type session struct {
-	id    string
-	g     *Gateway
-	local *local // of a server on standard input and output
-	open  int    // exchanges
-	used  uint64 // in the order of use
+	id     string
+	client string // that has begun it, and may go on with it
+	g      *Gateway
+	local  *local // of a server on standard input and output
+	open   int    // exchanges
+	used   uint64 // in the order of use
 }
 
 // Close ends what the endpoint has started.
@@ -347,19 +345,30 @@ func (e *Endpoint) Close() {
 	ends.Wait()
 }
 
-// gateway returns a gateway for what no session holds together.
-func (e *Endpoint) gateway() *Gateway { return newGateway(e.opts, e.catalog) }
+// gateway returns a gateway for a client: for a connection of its own, or for what
+// none holds together.
+func (e *Endpoint) gateway(client string, connected bool) *Gateway {
+	opts := e.opts
+	if opts.For != nil {
+		connection := ""
+		if connected {
+			connection = newID() // the name that the server gives is not for logs
+		}
+		opts.Judge, opts.Session = opts.For(client, connection)
+	}
+	return newGateway(opts, e.catalog)
+}
 
-// session returns the session of a request: nil if it names none, and false if
-// it names one that is unknown.
-func (e *Endpoint) session(h http.Header) (*session, bool) {
+// session returns the session of a client's request: nil if it names none, and
+// false if it names one that is unknown or another client's.
+func (e *Endpoint) session(h http.Header, client string) (*session, bool) {
 	if h.Values("Mcp-Session-Id") == nil {
 		return nil, true
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.sessions[h.Get("Mcp-Session-Id")]
-	if s == nil {
+	if s == nil || s.client != client {
 		return nil, false
 	}
 	e.tick++
@@ -416,80 +425,3 @@ func (e *Endpoint) forget(s *session) {
 
 // newID returns the ID of a session.
 func newID() string { return rand.Text() }
-
-// An exchange is one request of a client over HTTP.
-type exchange struct {
-	end    *Endpoint
-	req    *http.Request
-	w      http.ResponseWriter
-	stream *stream
-}
-
-// in calls a function with the session of an exchange.
-func (x *exchange) in(do func(*session)) {
-	s, known := x.end.session(x.req.Header)
-	switch {
-	case !known:
-		refuseHTTP(x.w, http.StatusNotFound, nil, codeInvalid, "this session is unknown; initialize again")
-	case s == nil:
-		do(nil)
-	default:
-		defer x.end.rest(s)
-		do(s)
-	}
-}
-
-func (x *exchange) post(m *message) {
-	x.in(func(s *session) {
-		if s != nil && m.method == "initialize" {
-			refuseHTTP(x.w, http.StatusBadRequest, m.id, codeInvalid, "this session is initialized already")
-			return
-		}
-		x.end.behind.post(x, s, m)
-	})
-}
-
-func (x *exchange) listen() {
-	x.in(func(s *session) {
-		if s == nil {
-			x.w.Header().Set("Allow", "POST")
-			refuseHTTP(x.w, http.StatusMethodNotAllowed, nil, codeInvalid, "only a session can be listened to")
-			return
-		}
-		x.end.behind.listen(x, s)
-	})
-}
-
-func (x *exchange) hangUp() {
-	x.in(func(s *session) {
-		if s == nil {
-			refuseHTTP(x.w, http.StatusBadRequest, nil, codeInvalid, "only a session can be ended (Mcp-Session-Id)")
-			return
-		}
-		x.end.behind.hangUp(x, s)
-	})
-}
-
-// wait waits until an exchange has its answer or its client is gone. Nothing is
-// written after it.
-func (x *exchange) wait() {
-	select {
-	case <-x.stream.done:
-	case <-x.req.Context().Done():
-		x.stream.mu.Lock()
-		x.stream.close()
-		x.stream.mu.Unlock()
-	}
-}
-
-// lasting returns a context that ends with the client, or some time after the
-// exchange has.
-func (x *exchange) lasting() (ctx context.Context, over func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(x.req.Context()))
-	stop := context.AfterFunc(x.req.Context(), cancel)
-	return ctx, func() {
-		if stop() {
-			time.AfterFunc(endTime, cancel)
-		}
-	}
-}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/shieldcli/shield/internal/bearer"
 )
 
 // A fakeRemote is a server over HTTP that keeps what it was asked.
@@ -131,11 +134,20 @@ const (
 	evilFrame  = `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"echo","arguments":{"message":"evil"}}}`
 )
 
+// tokensOf returns the tokens of clients: "a-token-of-clients" and their name.
+func tokensOf(names ...string) bearer.Tokens {
+	out := bearer.Tokens{}
+	for _, name := range names {
+		out[sha256.Sum256([]byte("a-token-of-clients"+name))] = name
+	}
+	return out
+}
+
 // TestFrontRefuses goes through requests that no server may see.
 func TestFrontRefuses(t *testing.T) {
 	t.Parallel()
 	remote := newFakeRemote(t, nil)
-	url := front(t, remote.URL, func(f *Front, _ *Options) { f.Token = "a-token-of-clients" })
+	url := front(t, remote.URL, func(f *Front, _ *Options) { f.Tokens = tokensOf("") })
 	auth := "Authorization: Bearer a-token-of-clients"
 	for _, one := range []struct {
 		name, url, body string
@@ -202,7 +214,7 @@ func TestRemoteIsJudged(t *testing.T) {
 	t.Parallel()
 	for _, session := range []bool{true, false} {
 		remote := newFakeRemote(t, nil)
-		url := front(t, remote.URL, func(f *Front, _ *Options) { f.Token = "a-token-of-clients" })
+		url := front(t, remote.URL, func(f *Front, _ *Options) { f.Tokens = tokensOf("") })
 		headers := []string{"Authorization: Bearer a-token-of-clients", "Cookie: a=b", "X-Api-Key: k", "Mcp-Method: tools/call", "Mcp-Name: echo", "Mcp-Param-X: y"}
 		if session {
 			resp, _ := post(t, url, helloFrame, headers[0])
@@ -392,7 +404,7 @@ func TestManySessions(t *testing.T) {
 	t.Parallel()
 	e := NewRemote(Options{}, "http://127.0.0.1:1", "")
 	for i := range maxSessions + 10 {
-		if !e.keep(&session{id: fmt.Sprint(i), g: e.gateway()}) {
+		if !e.keep(&session{id: fmt.Sprint(i), g: e.gateway("", false)}) {
 			t.Fatal("a session is refused")
 		}
 	}

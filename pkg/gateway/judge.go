@@ -23,9 +23,9 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
-	if !g.wasAsked(c, m.params) {
+	if !g.wasAsked(c, m.params, false) {
 		c.misplaced = true
-		return "blocked by shield: it answers what the server has not asked for this request"
+		return notAsked
 	}
 	a, err := action.Parse(p.record(m.id, g.opts.Session))
 	if err != nil {
@@ -45,8 +45,16 @@ func (g *Gateway) refusal(ctx context.Context, c *call, m *message) string {
 	if v.Decision != verdict.Allow {
 		return fmt.Sprintf("blocked by shield: tier %d: %s", v.Tier, v.Reasoning)
 	}
+	if !g.wasAsked(c, m.params, true) { // another request has answered it meanwhile
+		c.misplaced = true
+		return notAsked
+	}
 	return ""
 }
+
+// notAsked refuses answers to questions that the server has not put, or that were
+// answered before.
+const notAsked = "blocked by shield: it answers what the server has not asked for this request"
 
 // A proposal is what a request would do, as an action.
 type proposal struct {
@@ -126,7 +134,7 @@ func (g *Gateway) proposed(ctx context.Context, c *call, m *message) (*proposal,
 	if strings.HasPrefix(about, "tasks/") { // one request of a task answers what another has said
 		about = "tasks"
 	}
-	c.what = digest(about, c.subject, canonjson.AppendValue(nil, arguments))
+	c.what = digest(about, g.opts.Session, c.subject, canonjson.AppendValue(nil, arguments))
 	return p, nil
 }
 

@@ -33,6 +33,7 @@ type locals struct {
 // A local is a process with its gateway.
 type local struct {
 	g       *Gateway
+	client  string // that alone uses it
 	process *Process
 	in      *outbox
 	dead    chan struct{} // closed when its messages have ended
@@ -42,13 +43,14 @@ type local struct {
 	listens *stream   // takes what belongs to no request; nil if none does
 }
 
-// run starts a process.
-func (l *locals) run(g *Gateway) (*local, error) {
+// run starts a process for the client of an exchange.
+func (l *locals) run(x *exchange, connected bool) (*local, error) {
 	p, err := l.start()
 	if err != nil {
 		return nil, err
 	}
-	one := &local{g: g, process: p, in: newOutbox(p.In, g.maxQueue), dead: make(chan struct{})}
+	g := x.end.gateway(x.client, connected)
+	one := &local{g: g, client: x.client, process: p, in: newOutbox(p.In, g.maxQueue), dead: make(chan struct{})}
 	go func() {
 		defer close(one.dead)
 		err := g.fromServer(&route{client: one, server: one.in}, newFrames(p.Out, g.maxFrame))
@@ -63,6 +65,16 @@ func (l *locals) run(g *Gateway) (*local, error) {
 func (p *local) stop() {
 	p.in.close()
 	<-p.dead
+}
+
+// ended reports whether a process says nothing more.
+func (p *local) ended() bool {
+	select {
+	case <-p.dead:
+		return true
+	default:
+		return false
+	}
 }
 
 // put hands what belongs to no request to the client that listens, or else to the
@@ -118,12 +130,12 @@ func (l *locals) post(x *exchange, s *session, m *message) {
 		return
 	}
 	if m.method == "initialize" {
-		one, err := l.run(x.end.gateway())
+		one, err := l.run(x, true)
 		if err != nil {
 			refuseHTTP(x.w, http.StatusBadGateway, m.id, codeRefused, err.Error())
 			return
 		}
-		s = &session{id: newID(), g: one.g, local: one, open: 1}
+		s = &session{id: newID(), client: x.client, g: one.g, local: one, open: 1}
 		if !x.end.keep(s) {
 			one.stop()
 			refuseHTTP(x.w, http.StatusServiceUnavailable, m.id, codeRefused, "too many sessions are open")
@@ -151,7 +163,7 @@ func (l *locals) post(x *exchange, s *session, m *message) {
 	l.give(one)
 }
 
-// take returns a process that no other exchange uses.
+// take returns a process that no other exchange uses, and none of another client.
 func (l *locals) take(x *exchange) (*local, error) {
 	select {
 	case l.room <- struct{}{}:
@@ -164,16 +176,18 @@ func (l *locals) take(x *exchange) (*local, error) {
 		<-l.room
 		return nil, errors.New("shield ends")
 	}
-	for len(l.idle) > 0 {
-		one := l.idle[len(l.idle)-1]
-		l.idle = l.idle[:len(l.idle)-1]
-		select {
-		case <-one.dead:
-		default:
+	l.idle = slices.DeleteFunc(l.idle, (*local).ended)
+	for i, one := range l.idle {
+		if one.client == x.client {
+			l.idle = slices.Delete(l.idle, i, i+1)
 			return one, nil
 		}
 	}
-	one, err := l.run(x.end.gateway())
+	if len(l.idle) >= maxPool { // of other clients
+		go l.idle[0].stop()
+		l.idle = slices.Delete(l.idle, 0, 1)
+	}
+	one, err := l.run(x, false)
 	if err != nil {
 		<-l.room
 	}

@@ -62,13 +62,13 @@ type remoteWay struct {
 	status  atomic.Int32 // of the answer to what is no request
 }
 
-func (r *remote) way(x *exchange, s *session, ctx context.Context) *remoteWay {
+func (r *remote) way(ctx context.Context, x *exchange, s *session, begins bool) *remoteWay {
 	way := &remoteWay{at: r, x: x, ctx: ctx}
 	way.status.Store(http.StatusAccepted)
 	if s != nil {
 		way.g, way.session = s.g, true
 	} else {
-		way.g = x.end.gateway()
+		way.g = x.end.gateway(x.client, begins)
 	}
 	way.route = &route{client: x.stream, server: way, stream: x.stream}
 	return way
@@ -77,7 +77,7 @@ func (r *remote) way(x *exchange, s *session, ctx context.Context) *remoteWay {
 func (r *remote) post(x *exchange, s *session, m *message) {
 	ctx, over := x.lasting()
 	defer over()
-	way := r.way(x, s, ctx)
+	way := r.way(ctx, x, s, m.method == "initialize")
 	if m.isRequest() {
 		way.asks = m.id
 	}
@@ -290,7 +290,7 @@ func (w *remoteWay) opened(h http.Header) error {
 		return nil
 	case !fits(id) || len(h.Values("Mcp-Session-Id")) > 1:
 		return errors.New("the server gives a session a name that none can have")
-	case !w.x.end.keep(&session{id: id, g: w.g}):
+	case !w.x.end.keep(&session{id: id, client: w.x.client, g: w.g}):
 		return errors.New("there are too many sessions, or the server gives one of them out twice")
 	}
 	w.x.stream.header("Mcp-Session-Id", id)
@@ -333,7 +333,7 @@ func (w *remoteWay) events(body io.Reader, asked bool) (resumable bool, err erro
 func (r *remote) listen(x *exchange, s *session) {
 	ctx, over := x.lasting()
 	defer over()
-	way := r.way(x, s, ctx)
+	way := r.way(ctx, x, s, false)
 	req, err := r.request(ctx, http.MethodGet, x.req.Header, nil)
 	if err != nil {
 		refuseHTTP(x.w, http.StatusBadGateway, nil, codeRefused, err.Error())

@@ -104,15 +104,24 @@ func (g *Gateway) inputs(c *call, result object) string {
 			return why
 		}
 	}
-	state := digest(canonjson.AppendValue(nil, result["requestState"]))
-	g.catalog.keep(c.what + state)
+	g.catalog.keep(c.state(result), slices.Collect(maps.Keys(requests)))
 	return ""
 }
 
-// wasAsked reports whether the server has asked, in answer to the same request, for
-// what a request brings; true if it brings nothing.
-func (g *Gateway) wasAsked(c *call, params object) bool {
-	_, responses := params["inputResponses"]
-	state, given := params["requestState"]
-	return !responses && !given || g.catalog.has(c.what+digest(canonjson.AppendValue(nil, state)))
+// state names a state that the server has given: for what it was given, and to whom.
+func (c *call) state(o object) string {
+	return c.what + digest(canonjson.AppendValue(nil, o["requestState"]))
+}
+
+// wasAsked reports whether the server has asked, in answer to the same request of
+// the same client, for what a request brings; true if it brings nothing. With use,
+// the state is good for no second answer: of a task, those questions that it leaves
+// open can still be answered.
+func (g *Gateway) wasAsked(c *call, params object, use bool) bool {
+	answers, answered := params["inputResponses"]
+	if _, given := params["requestState"]; !answered && !given {
+		return true
+	}
+	named, ok := answers.(object)
+	return (ok || !answered) && g.catalog.answers(c.state(params), slices.Collect(maps.Keys(named)), use, c.method == "tasks/update")
 }

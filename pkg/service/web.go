@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"github.com/shieldcli/shield/internal/bearer"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
@@ -51,7 +52,7 @@ type Web struct {
 
 type credentials struct {
 	cert   *tls.Certificate
-	tokens Tokens
+	tokens bearer.Tokens
 }
 
 // NewWeb returns a service that nobody can use before [Web.Load].
@@ -63,13 +64,13 @@ func NewWeb(o WebOptions) *Web {
 
 // Load reads certificate and tokens. After an error those from before hold.
 func (w *Web) Load(s config.Serve) error {
-	cert, err := loadCertificate(s.TLSCert, s.TLSKey)
+	cert, err := bearer.Certificate(s.TLSCert, s.TLSKey)
 	if err != nil {
-		return err
+		return fmt.Errorf("serve.%w", err)
 	}
-	tokens, err := LoadTokens(s.TokensFile)
+	tokens, err := bearer.Load(s.TokensFile, false)
 	if err != nil {
-		return err
+		return fmt.Errorf("serve.tokens_file: %w", err)
 	}
 	w.creds.Store(&credentials{cert, tokens})
 	return nil
@@ -127,7 +128,7 @@ func (w *Web) refuse(rw http.ResponseWriter, status int, why string) {
 // known passes on the requests of those who have a token.
 func (w *Web) known(next func(rw http.ResponseWriter, r *http.Request, who string)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		who, ok := w.creds.Load().tokens.who(r.Header.Get("Authorization"))
+		who, ok := w.creds.Load().tokens.Who(r.Header)
 		if !ok {
 			rw.Header().Set("WWW-Authenticate", "Bearer")
 			w.refuse(rw, http.StatusUnauthorized, "no token of this service; send Authorization: Bearer TOKEN")

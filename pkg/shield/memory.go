@@ -62,6 +62,7 @@ type recall struct {
 	alias string
 	flows bool                      // the action carries out a value, or a part of one
 	now   *session.Session          // nil until it is needed
+	own   *session.Session          // which counts the denials of a connection of its own; nil until it is needed
 	known map[string][]effect.Label // what the stage that judged the action was told of files; nil if none did
 }
 
@@ -96,6 +97,19 @@ func (r *recall) session() *session.Session {
 		r.now.Identify(r.p.analyzer.Identifier())
 	}
 	return r.now
+}
+
+// denials returns the session that counts the denials.
+func (r *recall) denials() *session.Session {
+	if r.p.connection == "" || r.key.ID == "" {
+		return r.session()
+	}
+	if r.own == nil {
+		key := r.key
+		key.ID += " " + r.p.connection
+		r.own = r.p.sessions.Load(r.ctx, key, "", "")
+	}
+	return r.own
 }
 
 func (r *recall) Labels() []effect.Label { return r.session().Labels() }
@@ -185,10 +199,13 @@ func (r *recall) stricter(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
+	s := r.now
 	if r.p.host != "" && r.known == nil {
-		r.session()
+		if s = r.session(); s.Err() == nil {
+			s = r.denials()
+		}
 	}
-	switch s := r.now; {
+	switch {
 	case s == nil:
 	case s.Err() != nil:
 		if !c.Harmless() {
@@ -267,7 +284,10 @@ func (r *recall) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 		return v
 	}
 	d := r.p.sessions.Learn(c, r.p.events, r.p.counts)
-	return r.add(v, &d)
+	if r.now == nil && d.Empty() {
+		return v
+	}
+	return r.add(v, r.session(), &d)
 }
 
 // deny adds a denial to the session of a host.
@@ -278,14 +298,10 @@ func (r *recall) deny(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	}
 	d := session.Denied(c, v.Rule)
 	d.Unasked = unasked
-	return r.add(v, &session.Delta{Denial: d})
+	return r.add(v, r.denials(), &session.Delta{Denial: d})
 }
 
-func (r *recall) add(v verdict.Verdict, d *session.Delta) verdict.Verdict {
-	if r.now == nil && d.Empty() {
-		return v
-	}
-	s := r.session()
+func (r *recall) add(v verdict.Verdict, s *session.Session, d *session.Delta) verdict.Verdict {
 	if s.Err() != nil && d.Empty() {
 		return v
 	}

@@ -47,6 +47,7 @@ type Pipeline struct {
 	sessions     *session.Store // nil without memory
 	host, parent string         // whose word sessions are, see [Config]
 	apart        bool
+	connection   string                // of a session, whose denials count apart; "" if they do not
 	values       [verdict.KeySize]byte // of the hashes of credentials; nothing keeps these without a state folder
 	events       []string              // what the policy asks of earlier actions
 	counts       bool

@@ -58,6 +58,15 @@ func (p *Pipeline) ForServer(name string) *Pipeline {
 	return &own
 }
 
+// ForConnection returns a pipeline that shares everything with this one, and counts
+// the denials of one of several connections of a session apart from those of others;
+// "" is the session's own. Only the first one is to be closed.
+func (p *Pipeline) ForConnection(name string) *Pipeline {
+	own := *p
+	own.connection = name
+	return &own
+}
+
 // Tell logs what is not a verdict, and notifies. kind is one of those of
 // [audit.Entry].
 func (p *Pipeline) Tell(kind, text string) {

@@ -136,6 +136,37 @@ func TestDenialsOfHosts(t *testing.T) {
 	}
 }
 
+// Connections of a session share what it knows, and each counts its own denials.
+func TestDenialsOfConnections(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Host: "mcp", Clock: instant}
+	p := pipelineOf(t, cfg)
+	one, other := p.ForConnection("1"), p.ForConnection("2")
+	act := func(p *Pipeline, command string) verdict.Verdict {
+		return p.Evaluate(context.Background(), parse(t, fmt.Sprintf(`{"type":"execute_command","session":"s","payload":{"command":%q}}`, command)))
+	}
+	act(one, "npm test")
+	act(other, "npm test")
+	for range 12 {
+		act(one, "cat ~/.ssh/id_rsa")
+	}
+	for name, c := range map[string]struct {
+		p       *Pipeline
+		stopped bool
+	}{"the denied one": {one, true}, "another": {other, false}, "none": {p, false}} {
+		if v := act(c.p, "npm test"); (v.Error == "stopped") != c.stopped {
+			t.Errorf("%s: %s", name, v.Reasoning)
+		}
+	}
+	load := parse(t, `{"type":"execute_command","session":"s","payload":{"command":"curl -o a https://example.com/"}}`)
+	if v := p.ForConnection("3").EvaluateUntil(t.Context(), load, TierClassify).Verdict; v.Decision == verdict.Block {
+		t.Fatal(v.Reasoning)
+	}
+	if got := other.recall(t.Context(), &item{Action: load}).Origin("/work/app/a"); len(got) == 0 {
+		t.Error("it is not known what another connection has loaded")
+	}
+}
+
 // Nothing of what one session of a corpus did counts for another, or for a row
 // without one.
 func TestSessionsApart(t *testing.T) {

@@ -1,0 +1,130 @@
+// Package bearer tells by its token who asks over HTTP. Tokens and the keys of
+// certificates come from files that nobody but their owner can read.
+package bearer
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// Bounds of tokens that shield gives out, and of files.
+const (
+	MinToken  = 32 // bytes
+	minSecret = 16 // bytes of a token that others give out
+	maxFile   = 1 << 20
+)
+
+// Tokens say who asks over HTTP: the names of those who may, by the hashes of their
+// tokens. The name of the only one may be "".
+type Tokens map[[sha256.Size]byte]string
+
+// isName reports whether a word can be a name of who asks: it stands in logs.
+func isName(word string) bool {
+	return len(word) <= 64 && !strings.ContainsFunc(word, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._@-", r)
+	})
+}
+
+// Load reads a file with a line NAME TOKEN for each who may ask; one that holds a
+// single token without a name only if alone is set. Empty lines and those that begin
+// with # are skipped. A file that others than its owner can read is an error.
+func Load(name string, alone bool) (Tokens, error) {
+	text, err := private(name)
+	if err != nil {
+		return nil, err
+	}
+	out := Tokens{}
+	for i, line := range strings.Split(string(text), "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		fail := func(what string) (Tokens, error) { return nil, fmt.Errorf("%s:%d: %s", name, i+1, what) }
+		if alone && len(words) == 1 && len(out) == 0 {
+			words = []string{"", words[0]}
+		}
+		if len(words) != 2 || !isName(words[0]) {
+			return fail("not a line NAME TOKEN")
+		}
+		if len(words[1]) < MinToken {
+			return fail(fmt.Sprintf("the token has fewer than %d characters; make one with 'openssl rand -hex 32'", MinToken))
+		}
+		for _, other := range out {
+			if other == "" {
+				return fail("the token in an earlier line has no name")
+			}
+		}
+		sum := sha256.Sum256([]byte(words[1]))
+		if _, again := out[sum]; again {
+			return fail("the token stands in an earlier line")
+		}
+		out[sum] = words[0]
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: holds no token", name)
+	}
+	return out, nil
+}
+
+// Who returns whose token a request brings, if it brings one token. Tokens are looked
+// up by their hash, so the time that takes says nothing about others.
+func (t Tokens) Who(h http.Header) (name string, ok bool) {
+	given := h.Values("Authorization")
+	if len(given) != 1 {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	name, ok = t[sha256.Sum256([]byte(token))]
+	return name, ok
+}
+
+// Secret reads a file that holds a token for others and nothing else.
+func Secret(name string) (string, error) {
+	b, err := private(name)
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(b))
+	if len(text) < minSecret || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s: expected a token of at least %d printable ASCII characters", name, minSecret)
+	}
+	return text, nil
+}
+
+// Certificate reads a certificate and its key.
+func Certificate(cert, key string) (*tls.Certificate, error) {
+	public, _, err := owner.ReadFile(cert, maxFile)
+	if err != nil {
+		return nil, fmt.Errorf("tls_cert: %w", err)
+	}
+	secret, err := private(key)
+	if err != nil {
+		return nil, fmt.Errorf("tls_key: %w", err)
+	}
+	pair, err := tls.X509KeyPair(public, secret)
+	if err != nil {
+		return nil, fmt.Errorf("tls_cert, tls_key: %w", err)
+	}
+	return &pair, nil
+}
+
+// private reads a file that only its owner can read.
+func private(name string) ([]byte, error) {
+	text, info, err := owner.ReadFile(name, maxFile)
+	if err == nil {
+		err = owner.Check(info, owner.Access)
+	}
+	if err != nil {
+		return nil, errors.Join(err, fmt.Errorf("use a file of your own with mode 0600: %s", name))
+	}
+	return text, nil
+}
