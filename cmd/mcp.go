@@ -122,21 +122,6 @@ func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline,
 	return set, p, err
 }
 
-// A resultExaminer examines the texts that servers answer with.
-type resultExaminer struct{}
-
-func (resultExaminer) Examine(text string) (clean string, findings []gateway.Finding) {
-	report := sanitize.Examine(text)
-	for _, f := range report.Findings {
-		findings = append(findings, gateway.Finding{Kind: string(f.Kind)})
-	}
-	clean, whole := report.Apply(sanitize.Clean).Result.(string)
-	if !whole {
-		clean = report.Reason()
-	}
-	return clean, findings
-}
-
 // returned has a pipeline remember what calls of tools return.
 func returned(p *shield.Pipeline) gateway.Returned {
 	return func(ctx context.Context, a *action.Action, result any, found gateway.Findings) error {
@@ -191,7 +176,7 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *World, p *shield
 		For: func(client, connection string) (gateway.Judge, string) {
 			return p.ForConnection(connection), session + "-" + client
 		},
-		Judge: p, Server: server, Pins: pins, Mode: mode, Examiner: resultExaminer{}, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
+		Judge: p, Server: server, Pins: pins, Mode: mode, Mark: sanitize.Mark, Returned: returned(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
 		Timeout: set.Hook.Timeout.Std(), Dir: w.Dir, Session: session,
 		Redactor: redact.New(set.Evaluator.CanaryToken),
 		Notify:   notify,

@@ -7,18 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/shieldcli/shield/internal/canonjson"
-	"github.com/shieldcli/shield/internal/redact"
-	"github.com/shieldcli/shield/internal/speech"
+	"github.com/shieldcli/shield/pkg/sanitize"
 )
 
-// An Examiner looks at one text that comes from a server. clean is the text
+// An examiner looks at one text that comes from a server. clean is the text
 // without what no reader sees and without secrets. No finding does not mean that
 // the text is free of instructions. Goroutines share it.
-type Examiner interface {
+type examiner interface {
 	Examine(text string) (clean string, findings []Finding)
 }
 
@@ -58,107 +55,33 @@ const (
 	Block  Mode = "block" // it is withheld
 )
 
-// Kinds of findings.
-const (
-	kindSecret  = "a secret"
-	kindHidden  = "characters that are not seen"
-	kindEscapes = "terminal escapes"
-	kindSpeech  = "instructions to whoever reads it"
-)
-
 // maxFindings is how many findings of one message are kept.
 const maxFindings = 32
 
-// plainExaminer finds what can be told without a model: secrets, characters
-// that are not seen, terminal escapes, and phrases that give orders to a model.
-type plainExaminer struct{}
+// textExaminer finds what [sanitize.Examine] does.
+type textExaminer struct{}
 
-// chunk is how much of a text is looked at in one go, in bytes.
-const chunk = 96 << 10
-
-func (plainExaminer) Examine(text string) (clean string, findings []Finding) {
-	var b strings.Builder
-	kinds := map[string]bool{}
-	for len(text) > 0 {
-		part := text[:cut(text)]
-		text = text[len(part):]
-		seen, kind := visible(part)
-		kinds[kind] = true
-		if without := (*redact.Redactor)(nil).String(seen); without != seen {
-			kinds[kindSecret], seen = true, without
-		}
-		if speech.Overrides().Find(part) != nil {
-			kinds[kindSpeech] = true
-		}
-		b.WriteString(seen)
-	}
-	delete(kinds, "")
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		findings = append(findings, Finding{Kind: kind})
-	}
-	return b.String(), findings
-}
-
-// cut returns where a text is cut: at its end, or behind the last line or
-// character that fits.
-func cut(text string) int {
-	if len(text) <= chunk {
-		return len(text)
-	}
-	if i := strings.LastIndexByte(text[:chunk], '\n'); i > chunk/2 {
-		return i + 1
-	}
-	n := chunk
-	for n > chunk-utf8.UTFMax && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return n
-}
-
-// visible returns a text without characters that are not seen, and what kind
-// they are; "" if there are none.
-func visible(s string) (string, string) {
-	kind := ""
-	for _, r := range s {
-		switch {
-		case r == '\x1b' || r == '\u009b':
-			kind = kindEscapes
-		case kind == "" && unseen(r):
-			kind = kindHidden
+func (textExaminer) Examine(text string) (clean string, findings []Finding) {
+	report := sanitize.Examine(text)
+	for _, f := range report.Findings {
+		if kind := string(f.Kind); !slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == kind }) {
+			findings = append(findings, Finding{Kind: kind})
 		}
 	}
-	if kind == "" {
-		return s, ""
+	if findings == nil {
+		return text, nil
 	}
-	return strings.Map(func(r rune) rune {
-		if unseen(r) {
-			return -1
-		}
-		return r
-	}, s), kind
-}
-
-// unseen reports whether a character is a control, turns the direction of what
-// stands around it, or has no width. Joiners that scripts and emoji need, and the
-// byte order mark of a file, are none.
-func unseen(r rune) bool {
-	switch {
-	case r < 0x80:
-		return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' || r == 0x7f
-	case r == '\u200c', r == '\u200d', r == '\ufeff', r == '\u00ad':
-		return false
-	case r >= 0xfe00 && r <= 0xfe0f: // variants of emoji
-		return false
-	case r >= 0xe0100 && r <= 0xe01ef:
-		return true
+	clean, whole := report.Apply(sanitize.Clean).Result.(string)
+	if !whole {
+		clean = report.Reason()
 	}
-	return unicode.In(r, unicode.Cf, unicode.Cc, unicode.Co)
+	return clean, findings
 }
 
 // examined looks at every text of a value. out is the value as it passes; nil if it
 // is to be withheld as a whole. c is the request that it answers, if any.
 func (g *Gateway) examined(value object, c *call) (out object, findings Findings, changed bool) {
-	w := walk{examiner: g.opts.Examiner, clean: g.opts.Mode == Clean || g.opts.Mode == Marked}
+	w := walk{examiner: textExaminer{}, clean: g.opts.Mode == Clean || g.opts.Mode == Marked}
 	mark := g.opts.Mode == Marked && g.opts.Mark != nil && c != nil && c.action != nil
 	result := object{}
 	invalid := false
@@ -184,7 +107,7 @@ func (g *Gateway) examined(value object, c *call) (out object, findings Findings
 
 // A walk looks at the texts of a value.
 type walk struct {
-	examiner Examiner
+	examiner examiner
 	clean    bool
 	wrap     func(string) string // marks what is for a model as data; nil marks nothing
 	findings Findings

@@ -37,7 +37,6 @@ type Options struct {
 	For      func(client, connection string) (j Judge, session string) // of one client of several, and of one of its connections, "" if it has none; nil takes Judge and Session for all
 	Server   Server
 	Pins     *Pins                // nil withholds every tool
-	Examiner Examiner             // of what the server answers; nil finds what can be told without a model
 	Returned Returned             // is told what calls have returned; nil is told nothing
 	Mark     func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
 	Mode     Mode                 // what becomes of results with findings
@@ -111,9 +110,6 @@ type call struct {
 func New(opts Options) *Gateway {
 	if opts.Timeout <= 0 {
 		opts.Timeout = judgeTime
-	}
-	if opts.Examiner == nil {
-		opts.Examiner = plainExaminer{}
 	}
 	if opts.Mode == "" {
 		opts.Mode = Block

@@ -381,7 +381,7 @@ func (g *Gateway) answerHello(c *call, m *message, result object) {
 	} else {
 		t := &tool{name: instructionsName, definition: canonjson.AppendValue(nil, object{"instructions": said})}
 		t.hash = digest(t.definition)
-		_, t.findings = toolExaminer{plainExaminer{}}.Examine(said)
+		_, t.findings = toolExaminer{}.Examine(said)
 		g.catalog.mu.Lock()
 		err := g.opts.Pins.update(context.Background(), func(f *PinFile) error {
 			_, known := f.Tools[instructionsName]

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
 
-	"github.com/shieldcli/shield/internal/speech"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -42,25 +42,43 @@ func met(rules []rule, patterns []*regexp.Regexp, text string) string {
 
 // A toolExaminer looks at the strings of tools: what any text of a server should
 // not hold, and orders to the model, also encoded.
-type toolExaminer struct{ Examiner }
+type toolExaminer struct{ textExaminer }
 
 func (e toolExaminer) Examine(s string) (string, []Finding) {
-	clean, findings := e.Examiner.Examine(s)
+	clean, findings := e.textExaminer.Examine(s)
 	name := met(poisonRules[:], poison(), folded(s))
 	whole := effect.Decoded([]string{s}, func(l effect.Layer) bool {
 		if name == "" {
 			name = met(poisonRules[:], poison(), folded(l.Text))
-		}
-		if name == "" && speech.Overrides().Find(l.Text) != nil {
-			name = kindSpeech
 		}
 		return name == ""
 	})
 	if name == "" && !whole {
 		name = "more encoded text than shield decodes"
 	}
+	if name == "" && strings.ContainsFunc(s, unseen) {
+		name = "characters that are not seen"
+	}
 	if name != "" {
 		findings = append(findings, Finding{Kind: name})
 	}
 	return clean, findings
+}
+
+// unseen reports whether a character is a control, turns the direction of what
+// stands around it, or has no width: a result may have some, a tool has no use for
+// them. Joiners that scripts and emoji need, and the byte order mark of a file, are
+// none.
+func unseen(r rune) bool {
+	switch {
+	case r < 0x80:
+		return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' || r == 0x7f
+	case r == '\u200c', r == '\u200d', r == '\ufeff', r == '\u00ad':
+		return false
+	case r >= 0xfe00 && r <= 0xfe0f: // variants of emoji
+		return false
+	case r >= 0xe0100 && r <= 0xe01ef:
+		return true
+	}
+	return unicode.In(r, unicode.Cf, unicode.Cc, unicode.Co)
 }

@@ -68,29 +68,32 @@ func TestHonestTexts(t *testing.T) {
 		"The user's access token is read from the environment.",
 		"Emoji \U0001F468\u200d\U0001F469\u200d\U0001F467 and \u2764\ufe0f, and Persian \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.",
 	} {
-		if _, findings := (toolExaminer{plainExaminer{}}).Examine(s); len(findings) > 0 {
+		if _, findings := (toolExaminer{}).Examine(s); len(findings) > 0 {
 			t.Errorf("%.60q holds %s", s, Findings(findings))
 		}
 	}
 }
 
-func TestVisible(t *testing.T) {
+// TestUnseen holds which characters a tool must not have.
+func TestUnseen(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[string]struct{ text, kind string }{
-		"plain\n\ttext\r\n":      {"plain\n\ttext\r\n", ""},
-		"a\u200bb\u2060c":        {"abc", kindHidden},
-		"a\u202eb":               {"ab", kindHidden},
-		"a\x1b[31mb":             {"a[31mb", kindEscapes},
-		"a\u009b31mb":            {"a31mb", kindEscapes},
-		"a\U000E0061b":           {"ab", kindHidden},
-		"a\U000E0101b":           {"ab", kindHidden},
-		"a\x07\x7fb":             {"ab", kindHidden},
-		"\ufeffstart":            {"\ufeffstart", ""},
-		"e\u0301 \u2764\ufe0f":   {"e\u0301 \u2764\ufe0f", ""},
-		"\U0001F468\u200d\u2695": {"\U0001F468\u200d\u2695", ""},
+	for s, found := range map[string]bool{
+		"plain\n\ttext\r\n":      false,
+		"a\u200bb\u2060c":        true,
+		"a \u200b b":             true,
+		"a\u202eb":               true,
+		"a\x1b[31mb":             true,
+		"a\u009b31mb":            true,
+		"a\U000E0061b":           true,
+		"a\U000E0101b":           true,
+		"a\x07\x7fb":             true,
+		"a\ue000b":               true,
+		"\ufeffstart":            false,
+		"e\u0301 \u2764\ufe0f":   false,
+		"\U0001F468\u200d\u2695": false,
 	} {
-		if text, kind := visible(s); text != want.text || kind != want.kind {
-			t.Errorf("%q: %q, %q", s, text, kind)
+		if _, findings := (toolExaminer{}).Examine(s); (len(findings) > 0) != found {
+			t.Errorf("%q: %q", s, findings)
 		}
 	}
 }

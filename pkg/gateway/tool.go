@@ -53,7 +53,7 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	}
 	t.definition = canonjson.AppendValue(nil, normal(value))
 	t.hash = digest(t.definition)
-	w := walk{examiner: toolExaminer{plainExaminer{}}}
+	w := walk{examiner: toolExaminer{}}
 	w.value("", "", nil, value)
 	t.findings = w.findings
 	if hint(value, "readOnlyHint") && changes(t, &g.opts.Server) {
