@@ -2,6 +2,7 @@
 # make test   every test, with the race detector
 # make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
 # make mcp    installs two MCP servers and the protocol's conformance suite from the npm registry, and calls them through shield mcp
+# make mcpbench   what shield mcp adds to a call, beside the same call without it, and calls a second
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make trace  every listed form of 350 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
@@ -13,7 +14,7 @@ GO ?= go
 # the tag leaves out what only docs needs, a part of the time of each start
 GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
-.PHONY: build demo test hosts mcp tier2 trace corpora typing bench generate runtime docs fuzz check
+.PHONY: build demo test hosts mcp mcpbench tier2 trace corpora typing bench generate runtime docs fuzz check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -44,6 +45,12 @@ hosts:
 mcp:
 	test -d build/mcp || npm install --prefix build/mcp --no-audit --no-fund @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22
 	SHIELD_MCP=$$PWD/build/mcp $(GO) test -count=1 -v ./e2e/mcp
+
+mcpbench:
+	uptime
+	$(GO) test -run '^$$' -bench 'Added|Load' -benchtime 2000x ./e2e/mcp
+	$(GO) test -run '^$$' -bench 'Call|Serve' ./pkg/gateway
+	uptime
 
 trace:
 	SHIELD_TRACE=1 $(GO) test -run 'TestPrograms' -timeout 30m -v ./pkg/shell

@@ -213,7 +213,7 @@ func testServersFromNpm(t *testing.T, node, modules string, connect func(t *test
 		} {
 			r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: one.name, Arguments: one.arguments})
 			if err != nil || r.IsError != one.failed || !strings.Contains(said(r), one.want) {
-				t.Errorf("%s %v: %+v, %v", one.name, one.arguments, r, err)
+				t.Errorf("%s %v: %+v, %q, %v", one.name, one.arguments, r, said(r), err)
 			}
 		}
 	})

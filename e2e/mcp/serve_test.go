@@ -20,7 +20,7 @@ import (
 // serveHTTP has shield serve servers, with some settings of mcp, and returns their
 // addresses by their names, and a function that returns another command of the
 // same user.
-func serveHTTP(t *testing.T, settings, servers string) (urls map[string]string, command func(args ...string) *exec.Cmd) {
+func serveHTTP(t testing.TB, settings, servers string) (urls map[string]string, command func(args ...string) *exec.Cmd) {
 	t.Helper()
 	home := t.TempDir()
 	file := filepath.Join(home, "shield.yaml")

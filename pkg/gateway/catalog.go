@@ -117,20 +117,19 @@ func (k *catalog) keep(state string, names []string) {
 	k.states[state] = names
 }
 
-// answers reports whether a state is kept and asks for all that is answered. With
-// use, the state is forgotten, or with part what is answered of it.
+// answers reports whether a state is kept. With use, it is forgotten; with part, what
+// is answered of it. Names that were not asked for are the server's to ignore, as the
+// protocol says.
 func (k *catalog) answers(state string, names []string, use, part bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	asked, kept := k.states[state]
-	if !kept || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(asked, name) }) {
-		return false
+	if !kept || !use {
+		return kept
 	}
-	if !use {
-		return true
-	}
-	if part && len(names) < len(asked) {
-		k.states[state] = slices.DeleteFunc(asked, func(name string) bool { return slices.Contains(names, name) })
+	left := slices.DeleteFunc(slices.Clone(asked), func(name string) bool { return slices.Contains(names, name) })
+	if part && len(left) > 0 {
+		k.states[state] = left
 		return true
 	}
 	delete(k.states, state)

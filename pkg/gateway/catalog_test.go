@@ -65,13 +65,9 @@ func TestStates(t *testing.T) {
 	}
 	for i, one := range []struct {
 		names []string
-		part  bool
 		want  bool
-	}{
-		{[]string{"s"}, true, false}, {[]string{"q"}, true, true}, {[]string{"q"}, true, false},
-		{[]string{"r", "q"}, true, false}, {[]string{"r"}, true, true}, {[]string{"r"}, true, false}, {nil, false, false},
-	} {
-		if got := k.answers("0", one.names, true, one.part); got != one.want {
+	}{{[]string{"s"}, true}, {[]string{"q"}, true}, {[]string{"r"}, true}, {[]string{"r"}, false}, {nil, false}} {
+		if got := k.answers("0", one.names, true, true); got != one.want {
 			t.Errorf("answer %d: %t", i, got)
 		}
 	}

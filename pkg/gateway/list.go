@@ -355,10 +355,8 @@ func (g *Gateway) callable(name string) (t *tool, kind, why string) {
 	case t == nil:
 		return nil, "", fmt.Sprintf("the server has not listed a tool %q; list the tools first", canonjson.Quote(name))
 	}
-	if pins.now.Tools[name].Hash != t.hash {
-		if err := pins.read(); err != nil { // a person may have accepted it meanwhile
-			return nil, "", err.Error()
-		}
+	if err := pins.refresh(); err != nil {
+		return nil, "", err.Error()
 	}
 	pin := pins.now.Tools[name]
 	if pin.Hash != t.hash {

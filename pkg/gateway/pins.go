@@ -82,7 +82,8 @@ type Pins struct {
 	command []string
 	program string
 
-	now PinFile // as it was last read
+	now  PinFile     // as it was last read
+	file os.FileInfo // that it was read from; nil if there was none
 }
 
 // PinFolder returns the folder of the files of pins within the state folder.
@@ -152,8 +153,25 @@ func programAt(path string, known Program) (Program, error) {
 	return now, nil
 }
 
+// refresh reads the file again if it is another one: a person may have accepted
+// something meanwhile, or given a tool a type.
+func (p *Pins) refresh() error {
+	info, err := os.Stat(p.path())
+	switch {
+	case err != nil && p.file == nil && errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && p.file != nil && os.SameFile(info, p.file) && info.ModTime().Equal(p.file.ModTime()) && info.Size() == p.file.Size():
+		return nil
+	}
+	return p.read()
+}
+
 // read reads the file again.
 func (p *Pins) read() error {
+	info, err := os.Stat(p.path())
+	if err != nil { // which reading says, too
+		info = nil
+	}
 	f, err := readPins(p.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = PinFile{Version: pinVersion, ID: p.id, Server: p.server, Command: p.command, Tools: map[string]Pin{}, Waiting: map[string]Listed{}}, nil
@@ -164,7 +182,7 @@ func (p *Pins) read() error {
 	if f.ID != p.id {
 		return &DamagedError{p.path(), errors.New("it is of another server")}
 	}
-	p.now = f
+	p.now, p.file = f, info
 	return nil
 }
 

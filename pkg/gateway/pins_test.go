@@ -102,6 +102,18 @@ func TestAcceptedWhileConnected(t *testing.T) {
 	if said, failed := c.call("add", "{}"); failed {
 		t.Error(said)
 	}
+	if _, err := Accept(t.Context(), state, all[0], []string{"add"}, "write_file"); err != nil {
+		t.Fatal(err)
+	}
+	if _, failed := c.call("add", `{"path":"a","content":"b"}`); failed || c.judge.last().Type != "write_file" {
+		t.Errorf("judged as %s", c.judge.last().Raw)
+	}
+	if err := os.WriteFile(filepath.Join(PinFolder(state), all[0].ID+".json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said, failed := c.call("add", "{}"); !failed || !strings.Contains(said, "damaged") {
+		t.Errorf("with damaged pins: %q, %t", said, failed)
+	}
 }
 
 // TestSameToolOtherwiseWritten holds that defaults and what is volatile are no

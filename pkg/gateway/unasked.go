@@ -114,14 +114,17 @@ func (c *call) state(o object) string {
 }
 
 // wasAsked reports whether the server has asked, in answer to the same request of
-// the same client, for what a request brings; true if it brings nothing. With use,
-// the state is good for no second answer: of a task, those questions that it leaves
-// open can still be answered.
+// the same client, for what a request brings; true if it brings nothing. With use, a
+// state is good for no second answer, and of a task, those questions that it leaves
+// open can still be answered. Where the server gave no state, it does not tell one
+// round from another itself, and the question stays open.
 func (g *Gateway) wasAsked(c *call, params object, use bool) bool {
 	answers, answered := params["inputResponses"]
-	if _, given := params["requestState"]; !answered && !given {
+	_, given := params["requestState"]
+	if !answered && !given {
 		return true
 	}
 	named, ok := answers.(object)
-	return (ok || !answered) && g.catalog.answers(c.state(params), slices.Collect(maps.Keys(named)), use, c.method == "tasks/update")
+	task := c.method == "tasks/update"
+	return (ok || !answered) && g.catalog.answers(c.state(params), slices.Collect(maps.Keys(named)), use && (given || task), task)
 }
