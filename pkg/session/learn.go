@@ -56,7 +56,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 // without clones of places that are trusted.
 func apart(c *analysis.Case) []effect.File {
 	trusted := trusted(c)
-	return slices.DeleteFunc(slices.Concat(c.Files, copies(c)), func(f effect.File) bool {
+	return slices.DeleteFunc(slices.Concat(c.Files, copies(c), moved(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
 			return true
 		}
@@ -92,6 +92,34 @@ func copies(c *analysis.Case) (out []effect.File) {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern && e.Path != "" {
 			out = append(out, effect.File{Path: e.Path, Tree: e.Recursive, Labels: []effect.Label{effect.LabelPrivate}})
+		}
+	}
+	return out
+}
+
+// maxMoved is how many files of folders that are moved or copied are followed.
+const maxMoved = 256
+
+// moved returns where what was brought into a folder lies once the folder is moved or
+// copied: below each place that the action writes.
+func moved(c *analysis.Case) (out []effect.File) {
+	place := c.At()
+	if place.Brought == nil || place.Origin == nil {
+		return nil
+	}
+	for i := range c.Effects {
+		from := &c.Effects[i]
+		if (from.Kind != effect.MoveFile && from.Kind != effect.ReadFile) || !from.Recursive || from.Pattern || from.Path == "" {
+			continue
+		}
+		for _, path := range place.Brought() {
+			name := strings.TrimSuffix(path, "/")
+			rest, below := strings.CutPrefix(name, from.Path+"/")
+			for j := range c.Effects {
+				if to := &c.Effects[j]; below && to.Kind == effect.WriteFile && !to.Pattern && to.Path != "" && to.Path != from.Path && len(out) < maxMoved {
+					out = append(out, effect.File{Path: to.Path + "/" + rest, Tree: name != path, Labels: place.Origin(name)})
+				}
+			}
 		}
 	}
 	return out
@@ -242,7 +270,7 @@ func (l *learner) tool(name string) {
 	if _, list := knowledge.Verb(own); list != "reads" {
 		return
 	}
-	if slices.ContainsFunc(knowledge.Words(own), func(word string) bool { return knowledge.VerbIn(word, "messages") }) {
+	if slices.ContainsFunc(knowledge.Words(name), func(word string) bool { return knowledge.VerbIn(word, "messages") }) {
 		l.label(effect.LabelPrivate, name)
 		l.label(effect.LabelUntrusted, name)
 	}

@@ -206,8 +206,9 @@ func (s *state) fetched(script abstract.Value, path string, at effect.Span) {
 }
 
 // installed records that a program runs that was downloaded into a folder of
-// programs.
+// programs, by this text or by an earlier action.
 func (s *state) installed(base string, at effect.Span) {
+	s.broughtAs(base, at, "/bin/"+base, "/sbin/"+base)
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
 		if f.tree || f.pattern || path.Base(f.path) != base {
@@ -224,6 +225,9 @@ func (s *state) installed(base string, at effect.Span) {
 // here: folders are mounted under other names there.
 func (s *state) mounted(script abstract.Value, at effect.Span) {
 	name := path.Base(script.Text)
+	if !script.IsPattern {
+		s.broughtAs(name, at, "/"+name)
+	}
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
 		same := path.Base(f.path) == name
@@ -232,6 +236,19 @@ func (s *state) mounted(script abstract.Value, at effect.Span) {
 		}
 		if same && !f.tree && !f.pattern {
 			s.runsForeign(abstract.Clip(script.String()), f, at)
+			return
+		}
+	}
+}
+
+// broughtAs records that what an earlier action brought runs, if the path of that ends
+// in one of some ways.
+func (s *state) broughtAs(name string, at effect.Span, ends ...string) {
+	if s.at.Brought == nil || name == "" {
+		return
+	}
+	for _, p := range s.at.Brought() {
+		if slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(p, end) }) && s.runsBrought(abstract.Clip(name), p, s.at.Origin(p), at) {
 			return
 		}
 	}

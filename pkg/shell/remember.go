@@ -34,15 +34,22 @@ func (s *state) held(path string, pattern bool) (t abstract.Taint) {
 // broughtBefore records that a program runs a file that an earlier action
 // downloaded, decoded or cloned.
 func (s *state) broughtBefore(base, path string, at effect.Span) {
-	for _, l := range s.origin(path, false) {
+	s.runsBrought(base, path, s.origin(path, false), at)
+}
+
+// runsBrought records that a program runs a file, if one of its labels says that it
+// was brought here.
+func (s *state) runsBrought(base, path string, labels []effect.Label, at effect.Span) bool {
+	for _, l := range labels {
 		if l == effect.LabelNetwork || l == effect.LabelDecoded || l == effect.LabelUntrusted {
 			s.once(effect.Effect{
 				Kind: effect.RunCode, Program: base, Path: path, Labels: []effect.Label{l},
 				Reason: base + " runs what an earlier action downloaded, decoded or cloned", From: at,
 			})
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // labelled returns the files that the text leaves behind and that carry labels.

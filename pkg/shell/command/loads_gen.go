@@ -72,6 +72,12 @@ var loaders = [...]Loader{
 		Values: []string{"-j", "-l", "-o", "-W", "-I"},
 		Recipe: "make",
 	},
+	{ // manifests
+		Names:  []string{"*"},
+		Words:  []string{"apply", "create", "replace", "load", "import", "play"},
+		Given:  true,
+		Recipe: "",
+	},
 	{ // modules
 		Names:  []string{"*.py", "*.pth", "*.pyc", "*.so", "*.rb", "*.pm", "*.php", "*.lua"},
 		Given:  true,
@@ -87,14 +93,14 @@ var loaders = [...]Loader{
 		Recipe: "",
 	},
 	{ // packages
-		Names:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.rockspec", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar", "*.txz"},
+		Names:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.rockspec", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar", "*.txz", "*"},
 		Words:  []string{"install", "i", "add", "-i", "--install", "-U", "-Uvh", "-ivh", "upgrade", "tool", "localinstall", "reinstall", "in", "push", "--install-extension", "--add", "/i", "-pkg", "-package"},
 		Given:  true,
 		Recipe: "",
 	},
 	{ // packages_by_name
-		Names:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.rockspec", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar", "*.txz"},
-		Words:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.rockspec", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar", "*.txz"},
+		Names:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.rockspec", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar", "*.txz", "*"},
+		Words:  []string{"*.whl", "*.tgz", "*.tar.gz", "*.tar.bz2", "*.tar.xz", "*.zip", "*.egg", "*.gem", "*.crate", "*.rock", "*.rockspec", "*.conda", "*.deb", "*.rpm", "*.apk", "*.pkg.tar.*", "*.snap", "*.flatpak", "*.flatpakref", "*.rb", "*.nupkg", "*.vsix", "*.msi", "*.pkg", "*.tar", "*.txz", "*"},
 		Given:  true,
 		Recipe: "",
 	},
@@ -159,9 +165,9 @@ func loaderIndexes(program string) []int {
 	case "bazel":
 		return []int{0, 11}
 	case "conan", "scons":
-		return []int{0, 20}
+		return []int{0, 21}
 	case "composer":
-		return []int{1, 16, 19}
+		return []int{1, 17, 20}
 	case "just":
 		return []int{10}
 	case "amm", "ant", "bld", "boot", "clj", "clojure", "gradle", "gradlew", "groovy", "jbang", "jshell", "kotlin", "lein", "mill", "mvn", "mvnw", "sbt", "scala-cli":
@@ -169,97 +175,103 @@ func loaderIndexes(program string) []int {
 	case "bmake", "gmake", "make", "nmake":
 		return []int{12}
 	case "pypy", "pypy3", "python", "python2", "python3":
-		return []int{13}
-	case "lua", "luajit":
-		return []int{13, 15}
-	case "perl":
-		return []int{13, 18}
-	case "php":
-		return []int{13, 19}
-	case "ruby":
-		return []int{13, 21}
-	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
 		return []int{14}
-	case "elm":
-		return []int{14, 15}
-	case "bun", "cnpm", "npm", "pnpm", "yarn":
-		return []int{14, 16, 23}
-	case "deno", "ni", "nr":
-		return []int{14, 23}
-	case "husky":
-		return []int{14, 26}
-	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
+	case "lua", "luajit":
+		return []int{14, 16}
+	case "perl":
+		return []int{14, 19}
+	case "php":
+		return []int{14, 20}
+	case "ruby":
+		return []int{14, 22}
+	case "artillery", "astro", "ava", "babel", "bower", "browserify", "bunx", "c8", "changeset", "commitlint", "cypress", "docusaurus", "drizzle-kit", "electron", "electron-builder", "eleventy", "ember", "esbuild", "eslint", "esno", "expo", "forever", "gatsby", "graphql-codegen", "grunt", "gulp", "hardhat", "hexo", "hygen", "ionic", "jasmine", "jest", "jsdoc", "k6", "karma", "knex", "lerna", "lighthouse", "lint-staged", "mocha", "nest", "netlify", "newman", "next", "ng", "nightwatch", "node-gyp", "nodemon", "npx", "nuxt", "nx", "nyc", "openapi-generator-cli", "parcel", "patch-package", "playwright", "plop", "pm2", "pnpx", "postcss", "prettier", "prisma", "puppeteer", "quasar", "react-native", "react-scripts", "release-it", "remix", "rollup", "rush", "sass", "sb", "semantic-release", "sequelize", "sls", "storybook", "stylelint", "svelte-kit", "sw-precache", "swc", "tailwindcss", "tap", "tape", "testcafe", "truffle", "ts-node", "ts-node-dev", "tsc", "tsup", "tsx", "turbo", "typedoc", "typeorm", "unbuild", "vercel", "vite", "vitest", "vue", "vue-cli-service", "vuepress", "wdio", "web-ext", "webpack", "wrangler", "zx":
 		return []int{15}
-	case "cabal", "luarocks", "opam":
+	case "elm":
 		return []int{15, 16}
-	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
+	case "bun", "cnpm", "npm", "pnpm", "yarn":
+		return []int{15, 17, 24}
+	case "deno", "ni", "nr":
+		return []int{15, 24}
+	case "husky":
+		return []int{15, 27}
+	case "R", "Rscript", "agda", "alire", "bb", "busted", "carthage", "clisp", "coqc", "crystal", "dart", "dub", "dune", "elixir", "elixirc", "esy", "expect", "fennel", "flutter", "ghci", "ghdl", "gleam", "guile", "idris2", "iex", "iverilog", "janet", "julia", "lake", "lean", "matlab", "maxima", "melos", "mix", "nim", "nimble", "octave", "odin", "poly", "pub", "racket", "raco", "raku", "rebar3", "runghc", "sage", "sbcl", "shards", "sml", "spago", "stack", "swift", "swipl", "tclsh", "tuist", "v", "wish", "xcodebuild", "xcodegen", "zig":
 		return []int{16}
-	case "pip", "pip3", "py:pip", "uv":
-		return []int{16, 20}
-	case "gem":
-		return []int{16, 21}
-	case "cargo":
-		return []int{16, 22}
-	case "asdf":
-		return []int{16, 26}
-	case "easy_install", "gdebi", "pkg_add", "urpmi":
+	case "cabal", "luarocks", "opam":
+		return []int{16, 17}
+	case "apk", "apt", "apt-get", "aptitude", "brew", "choco", "conda", "dnf", "dpkg", "flatpak", "installer", "krew", "mamba", "microdnf", "micromamba", "msiexec", "pacman", "pipx", "pkg", "port", "rpm", "scoop", "snap", "winget", "yum", "zypper":
 		return []int{17}
-	case "cpan", "cpanm":
-		return []int{17, 18}
-	case "carton", "cpanminus", "dzil", "minil", "plenv", "prove":
+	case "pip", "pip3", "py:pip", "uv":
+		return []int{17, 21}
+	case "gem":
+		return []int{17, 22}
+	case "cargo":
+		return []int{17, 23}
+	case "asdf":
+		return []int{17, 27}
+	case "easy_install", "gdebi", "pkg_add", "urpmi":
 		return []int{18}
-	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
+	case "cpan", "cpanm":
+		return []int{18, 19}
+	case "carton", "cpanminus", "dzil", "minil", "plenv", "prove":
 		return []int{19}
 	case "buildctl", "docker-compose", "img", "kaniko", "podman-compose":
 		return []int{2}
-	case "buildah", "docker", "nerdctl", "podman":
+	case "buildah":
 		return []int{2, 8}
-	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
+	case "docker", "nerdctl", "podman":
+		return []int{2, 8, 13}
+	case "artisan", "drupal", "drush", "pest", "php-cs-fixer", "phpcs", "phpstan", "phpunit", "psalm", "symfony", "wp":
 		return []int{20}
-	case "maturin":
-		return []int{20, 22}
-	case "fab", "invoke", "nox", "tox":
-		return []int{20, 26}
-	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "sidekiq", "spring", "unicorn":
+	case "accelerate", "airflow", "alembic", "behave", "bpython", "buildout", "celery", "coverage", "cython", "cythonize", "dagster", "daphne", "dbt", "deepspeed", "django-admin", "flask", "flit", "gradio", "gunicorn", "hatch", "hypercorn", "hypothesis", "ipython", "jupyter", "kedro", "locust", "luigi", "marimo", "mitmdump", "mitmproxy", "mitmweb", "mkdocs", "modal", "mypyc", "nbconvert", "nose2", "papermill", "pdm", "pelican", "pixi", "poetry", "prefect", "ptpython", "py.test", "py:build", "py:cProfile", "py:coverage", "py:doctest", "py:nose", "py:pytest", "py:timeit", "py:trace", "py:unittest", "pyinstaller", "pytest", "robot", "rye", "scrapy", "setuptools", "snakemake", "sphinx-build", "streamlit", "tensorboard", "torchrun", "unittest", "uvicorn", "waitress-serve":
 		return []int{21}
-	case "rake", "thor":
-		return []int{21, 26}
-	case "cross", "trunk", "wasm-pack":
+	case "maturin":
+		return []int{21, 23}
+	case "fab", "invoke", "nox", "tox":
+		return []int{21, 27}
+	case "berks", "bundle", "bundler", "cap", "chef-solo", "cucumber", "fastlane", "guard", "inspec", "irb", "jekyll", "kitchen", "knife", "pod", "pry", "puma", "rails", "rspec", "rubocop", "sidekiq", "spring", "unicorn":
 		return []int{22}
+	case "rake", "thor":
+		return []int{22, 27}
+	case "cross", "trunk", "wasm-pack":
+		return []int{23}
 	case "node", "nodejs":
-		return []int{24}
-	case "go-task", "task":
 		return []int{25}
-	case "act", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
+	case "go-task", "task":
 		return []int{26}
-	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+	case "act", "direnv", "doit", "earthly", "foreman", "garden", "goreman", "hivemind", "honcho", "inv", "lefthook", "mage", "mise", "mprocs", "overcommit", "overmind", "pre-commit", "prek", "rtx", "skaffold", "tilt":
 		return []int{27}
+	case "asy", "at", "awk", "batch", "bc", "blender", "byobu", "crontab", "cue", "dc", "dex", "exo-open", "freecad", "ftp", "gawk", "gdb", "ghostscript", "gimp", "gio", "gnuplot", "gs", "gtk-launch", "i3", "i3-msg", "inkscape", "jq", "jsonnet", "kde-open", "kioclient", "latex", "latexmk", "launchctl", "lftp", "libreoffice", "lldb", "logrotate", "lualatex", "luatex", "m4", "mawk", "open", "openscad", "pdflatex", "povray", "pwndbg", "r2", "radare2", "rizin", "screen", "sed", "sftp", "soffice", "start", "sway", "swaymsg", "systemctl", "tex", "tmux", "udevadm", "xdg-open", "xelatex", "yq", "zellij":
+		return []int{28}
 	case "arangosh", "bcp", "bq", "clickhouse", "clickhouse-client", "cockroach", "cqlsh", "cypher-shell", "dbmate", "duckdb", "etcdctl", "flyway", "goose", "influx", "isql", "liquibase", "litecli", "mariadb", "migrate", "mongo", "mongorestore", "mongosh", "mycli", "mysql", "neo4j", "osql", "pg_restore", "pgcli", "psql", "redis-cli", "snowsql", "sqlcmd", "sqlite", "sqlite3", "sqlplus", "sqlx", "usql":
 		return []int{3}
 	case "cake", "csc", "csi", "dotnet-script", "fsi", "msbuild", "paket", "xbuild":
 		return []int{4}
 	case "dotnet", "nuget":
-		return []int{4, 16}
+		return []int{4, 17}
 	case "ex", "gvim", "helix", "hx", "kak", "micro", "mvim", "nano", "nvim", "rvim", "subl", "vi", "view", "vim", "vimdiff":
 		return []int{5}
 	case "emacs", "emacsclient":
-		return []int{5, 15}
-	case "code", "codium", "cursor":
 		return []int{5, 16}
+	case "code", "codium", "cursor":
+		return []int{5, 17}
 	case "git":
 		return []int{6}
 	case "air", "ginkgo", "go", "goreleaser", "gotestsum", "ko", "mockgen", "richgo", "tinygo", "wire":
 		return []int{7}
-	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helmfile", "home-manager", "kubectl", "kustomize", "nix", "nix-build", "nix-shell", "nixos-rebuild", "nomad", "oc", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terraform", "terragrunt", "tofu":
+	case "ansible", "ansible-galaxy", "ansible-pull", "cdktf", "cf-agent", "cloud-init", "guix", "helmfile", "home-manager", "kustomize", "nix", "nix-build", "nix-shell", "nixos-rebuild", "nomad", "packer", "salt", "salt-call", "salt-ssh", "sam", "systemd-run", "terragrunt":
 		return []int{9}
+	case "kubectl", "oc", "terraform", "tofu":
+		return []int{9, 13}
+	case "helm":
+		return []int{9, 13, 17}
 	case "cdk", "pulumi", "serverless":
-		return []int{9, 14}
-	case "helm", "nix-env":
-		return []int{9, 16}
+		return []int{9, 15}
+	case "nix-env":
+		return []int{9, 17}
 	case "ansible-playbook":
-		return []int{9, 20}
-	case "chef-client", "puppet", "vagrant":
 		return []int{9, 21}
+	case "chef-client", "puppet", "vagrant":
+		return []int{9, 22}
 	}
 	return nil
 }
