@@ -87,7 +87,7 @@ func canonicalType(key []byte) string {
 		return "browser_close"
 	case "browserdownload":
 		return "browser_download"
-	case "browserevaluate", "browserexecutescript", "browserruncode", "mcpplaywrightbrowserevaluate", "mcppuppeteerpuppeteerevaluate", "playwrightevaluate", "puppeteerevaluate":
+	case "browserevaluate", "browserexecutescript", "browserruncode", "canvaseval", "mcpplaywrightbrowserevaluate", "mcppuppeteerpuppeteerevaluate", "playwrightevaluate", "puppeteerevaluate":
 		return "browser_evaluate"
 	case "browserextract", "browsergetcontent", "browserread", "browsersnapshot", "mcpplaywrightbrowsersnapshot":
 		return "browser_extract"

@@ -50,6 +50,7 @@ func (c *Case) run(text string, at *effect.Place, spans bool) {
 	from := len(c.Effects)
 	c.Effects = append(c.Effects, result.Effects...)
 	c.Files = append(c.Files, result.Files...)
+	c.requests(from)
 	if !spans {
 		for i := range c.Effects[from:] {
 			c.Effects[from+i].From = effect.Span{}

@@ -10,6 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // maxRecipients is how many recipients of a message have an effect each.
@@ -181,13 +182,9 @@ func (c *Case) asks(e effect.Effect) {
 		return
 	}
 	secret := redact.Holds("url", e.URL)
-	word, destroys := verbOfPath(host, path)
 	for name, all := range values {
 		for _, value := range all {
 			secret = secret || c.holdsCredential(name, value)
-			if w, d := verbOfQuery(name, value); w != "" {
-				word, destroys = w, d
-			}
 		}
 	}
 	if out := (effect.Effect{Host: e.Host, URL: e.URL}); secret && !local(e) {
@@ -196,13 +193,45 @@ func (c *Case) asks(e effect.Effect) {
 		out.Kind, out.Reason = effect.SendData, "the URL holds encoded text"
 		c.Effects = append(c.Effects, out)
 	}
-	if word != "" {
-		change := effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL says " + word}
-		if destroys {
-			change.Destroys, change.Cause = true, effect.CauseDestroys
+	c.urlVerb(e, host, path, values)
+}
+
+// requests adds what the requests of a command change by a verb in their URL. What is
+// copied from a repository is no request of this kind.
+func (c *Case) requests(from int) {
+	for i, n := from, min(len(c.Effects), from+maxLeaves); i < n; i++ {
+		e := c.Effects[i]
+		if e.Kind != effect.HTTPRequest || e.Pattern || command.CodeHosts[e.Host] || strings.HasSuffix(e.URL, ".git") {
+			continue
 		}
-		c.Effects = append(c.Effects, change)
+		at, _, _ := strings.Cut(e.URL, "#")
+		_, at, _ = strings.Cut(at, "://")
+		host, at, _ := strings.Cut(at, "/")
+		path, query, _ := strings.Cut(at, "?")
+		if values, err := url.ParseQuery(query); err == nil {
+			c.urlVerb(e, host, path, values)
+		}
 	}
+}
+
+// urlVerb adds that a URL tells a server to change something.
+func (c *Case) urlVerb(e effect.Effect, host, path string, values url.Values) {
+	word, destroys := verbOfPath(host, path)
+	for name, all := range values {
+		for _, value := range all {
+			if w, d := verbOfQuery(name, value); w != "" {
+				word, destroys = w, d
+			}
+		}
+	}
+	if word == "" {
+		return
+	}
+	change := effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL says " + word}
+	if destroys {
+		change.Destroys, change.Cause = true, effect.CauseDestroys
+	}
+	c.Effects = append(c.Effects, change)
 }
 
 // encodes reports whether a parameter of a URL holds readable text that base64 or
@@ -266,7 +295,7 @@ func verbOfQuery(name, value string) (verb string, destroys bool) {
 // page adds what code that runs in a browser's page does elsewhere.
 func (c *Case) page() {
 	from := len(c.Effects)
-	for _, field := range [...]string{"code", "command", "function", "expression", "javascript"} {
+	for _, field := range [...]string{"code", "command", "function", "expression", "javascript", "javaScript"} {
 		if text := c.Action.Text(field); text != "" {
 			c.run("node -e "+quoteWord("("+text+"\n)()"), &c.place, false)
 		}

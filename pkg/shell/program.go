@@ -302,7 +302,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			for i := mark; t.Mends && i < len(s.effects); i++ {
 				s.effects[i].Possible = true
 			}
-			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive})
+			f.writes = append(f.writes, abstract.Target{Path: p, Pattern: pattern, Tree: t.Recursive, Listed: v.Lines || v.Tree})
 		case effect.MoveFile:
 			p, pattern := s.path(t.Kind, v, t.Recursive)
 			b.Add(s.content(p, pattern, v))
@@ -317,6 +317,7 @@ func (s *state) touch(base string, argv []abstract.Value, use command.Use, io ab
 			}
 		}
 	}
+	s.empties(base, sources, f.writes, join(argv))
 	f.reads = b.Value()
 	s.linked(base, sources, f.writes)
 	s.moved(moved, f.writes)

@@ -1,12 +1,14 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
@@ -191,7 +193,7 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 	}
 	path, pattern := s.path(effect.WriteFile, w, false)
 	s.reopen(path)
-	t := &abstract.Target{Path: path, Pattern: pattern, Append: add}
+	t := &abstract.Target{Path: path, Pattern: pattern, Append: add, Listed: w.Lines || w.Tree}
 	if n != "" && n != "1" && n != "2" {
 		if !add {
 			s.addFile(file{path: path, pattern: pattern})
@@ -266,7 +268,29 @@ func (s *state) deliver(io abstract.Streams, out abstract.Value) abstract.Value 
 		if out.Taint&(abstract.Held|abstract.Dump) != 0 && !effect.SecretPath(t.Path, t.Pattern) {
 			s.readSecret(out, "", out.From)
 		}
+		if out.Known() && out.Text == "" && !t.Append {
+			s.emptied(*t, out.From)
+		}
 		s.addFile(file{path: t.Path, pattern: t.Pattern, val: out, append: t.Append})
 	}
 	return abstract.Value{}
+}
+
+// empties records what files lose to a program that leaves nothing in them.
+func (s *state) empties(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
+	if command.Emptiers[base] || slices.ContainsFunc(sources, func(v abstract.Value) bool { return v.Text == "/dev/null" || v.Text == "/dev/zero" }) {
+		for _, w := range writes {
+			s.emptied(w, at)
+		}
+	}
+}
+
+// emptied records that a file gets no content: a user's own file outside of the
+// workspace that was there is lost then, and so are files of which only a list tells.
+func (s *state) emptied(t abstract.Target, at effect.Span) {
+	below, own := strings.CutPrefix(t.Path, s.at.Home+"/")
+	own = own && s.at.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.at.Inside(t.Path, t.Pattern, t.Listed)
+	if t.Path != "" && (t.Listed || own && !t.Pattern) {
+		s.once(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.Listed, Possible: true, Reason: "a file that is there is emptied", From: at})
+	}
 }

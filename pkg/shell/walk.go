@@ -294,7 +294,7 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		}
 	case *syntax.CoprocClause:
 		end := s.apart()
-		out := s.stmt(c.Stmt, io.In)
+		out := s.stmt(c.Stmt, abstract.Unknown("what its descriptors bring", abstract.Foreign).Of(abstract.FromInput))
 		end()
 		name := "COPROC"
 		if c.Name != nil {

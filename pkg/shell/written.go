@@ -167,7 +167,7 @@ func (l *later) add(out []effect.Effect, e *effect.Effect) []effect.Effect {
 	case effect.SendSecret:
 		n.Labels, n.Reason = []effect.Label{effect.LabelSecret}, base+" would send secrets to the network"
 	case effect.DeleteFile, effect.DeleteDirectory:
-		if l.class == "" && !l.runs || l.elsewhere || !l.wide(e) {
+		if l.class == "" && !l.runs && !l.everything(e) || l.elsewhere || !l.wide(e) {
 			return out
 		}
 		n.Kind, n.Reason = effect.Destroy, base+" would remove "+abstract.Clip(e.Path)
@@ -197,6 +197,13 @@ func (l *later) wide(e *effect.Effect) bool {
 		}
 	}
 	return true
+}
+
+// everything reports whether the home folder, or a folder that holds it, is removed.
+func (l *later) everything(e *effect.Effect) bool {
+	p := strings.TrimSuffix(strings.TrimSuffix(e.Path, "*"), "/")
+	home := l.at.Home
+	return home != "" && !strings.Contains(p, "*") && (p == "~" || p == home || strings.HasPrefix(home, p+"/"))
 }
 
 // writtenFiles sums up what the files of a text that run later would do.

@@ -2265,6 +2265,7 @@ var programs = [...]program{
 	{"scrub", &syntaxWipe},
 	{"scutil", &syntaxUpdate_alternatives},
 	{"scw", &syntaxDoctl},
+	{"sd", &syntaxSd},
 	{"sdelete", &syntaxCmd_3adel},
 	{"sdiff", &syntaxSdiff},
 	{"sdk", &syntaxNvm},
@@ -2668,6 +2669,7 @@ var programs = [...]program{
 	{"unexpand", &syntaxExpand},
 	{"unionfs", &syntaxMount},
 	{"uniq", &syntaxUniq},
+	{"unison", &syntaxUnison},
 	{"unittest", &syntaxPytest},
 	{"unix2dos", &syntaxDos2unix},
 	{"unlink", &syntaxUnlink},
@@ -8278,6 +8280,9 @@ var syntaxDocker = syntax{style: bundled, options: []option{
 	{"-c", &action_values_Text},
 	{"-l", &action_values_Text},
 	{"-v", &action_none},
+}, texts: []option{
+	{"inspect*.config.env", &action_effects_ReadSecret_streams_out_Secret_setOut},
+	{"inspect*json .config", &action_effects_ReadSecret_streams_out_Secret_setOut},
 }, subs: []program{
 	{"attach", &syntaxDocker_Attach},
 	{"bake", &syntax_5540ad8b69b1},
@@ -10035,6 +10040,11 @@ var syntaxGh_Api = syntax{style: open, options: []option{
 	{"-p", &action_values_Text},
 	{"-q", &action_values_Text},
 	{"-t", &action_values_Text},
+}, texts: []option{
+	{"graphql*mutation*archive", &action_effects_ChangeRemote_verb_delete},
+	{"graphql*mutation*delete", &action_effects_ChangeRemote_verb_delete},
+	{"graphql*mutation*remove", &action_effects_ChangeRemote_verb_delete},
+	{"graphql*mutation*transfer", &action_effects_ChangeRemote_verb_redirect},
 }, operands: shape{head: []role{roleText}}}
 
 var syntaxGh_Auth_Git_credential = syntax{subs: []program{
@@ -10188,7 +10198,7 @@ var syntaxGh_Repo = syntax{style: open, subs: []program{
 	{"edit", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
 	{"fork", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
-	{"rename", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
+	{"rename", &syntax_554e2e423ae7},
 	{"set-default", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
 	{"sync", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
 	{"unarchive", &syntax_operands_rest_MaybeFile_base_effects_ChangeRemote},
@@ -11420,6 +11430,26 @@ var syntaxGit_Interpret_trailers = syntax{style: gnu, options: []option{
 	{"--where", &action_values_Text},
 }, operands: shape{rest: roleRead}}
 
+var syntaxGit_Lfs_Push = syntax{style: gnu, options: []option{
+	{"--all", &action_none},
+	{"--dry-run", &action_flags_dry},
+	{"--object-id", &action_none},
+	{"--stdin", &action_none},
+}, operands: shape{head: []role{rolePush}, rest: roleText}, base: &action_class_network_effects_ChangeRemote_empty_Push}
+
+var syntaxGit_Lfs = syntax{style: gnu | open, options: []option{
+	{"--exec", &action_flags_reject},
+	{"--extcmd", &action_flags_reject},
+	{"--receive-pack", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"--tool-help", &action_flags_reject},
+	{"--upload-pack", &action_flags_reject},
+	{"-t", &action_flags_reject},
+	{"-x", &action_flags_reject},
+}, subs: []program{
+	{"push", &syntaxGit_Lfs_Push},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxGit_Log = syntax{style: gnu | numeric, options: []option{
 	{"--abbrev", &action_values_Text_attached},
 	{"--abbrev-commit", &action_none},
@@ -12054,6 +12084,27 @@ var syntaxGit_Submodule = syntax{style: gnu | numeric, options: []option{
 	{"update", &syntaxGit_Submodule_Absorbgitdirs},
 }, base: &action_class_localWrite}
 
+var syntaxGit_Subtree = syntax{style: gnu | open, options: []option{
+	{"--annotate", &action_values_Text},
+	{"--branch", &action_values_Text},
+	{"--exec", &action_flags_reject},
+	{"--extcmd", &action_flags_reject},
+	{"--message", &action_values_Text},
+	{"--onto", &action_values_Text},
+	{"--prefix", &action_values_Text},
+	{"--receive-pack", &action_flags_reject},
+	{"--tool", &action_flags_reject},
+	{"--tool-help", &action_flags_reject},
+	{"--upload-pack", &action_flags_reject},
+	{"-P", &action_values_Text},
+	{"-b", &action_values_Text},
+	{"-m", &action_values_Text},
+	{"-t", &action_flags_reject},
+	{"-x", &action_flags_reject},
+}, subs: []program{
+	{"push", &syntax_9e87aaeebd69},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite}
+
 var syntaxGit_Switch = syntax{style: gnu, options: []option{
 	{"--conflict", &action_values_Text},
 	{"--create", &action_values_Text},
@@ -12278,7 +12329,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"init-db", &syntaxGit_Absorb},
 	{"instaweb", &syntax_7480064cd7e7},
 	{"interpret-trailers", &syntaxGit_Interpret_trailers},
-	{"lfs", &syntaxGit_Absorb},
+	{"lfs", &syntaxGit_Lfs},
 	{"log", &syntaxGit_Log},
 	{"ls-files", &syntaxGit_Cat_file},
 	{"ls-remote", &syntaxGit_Ls_remote},
@@ -12335,7 +12386,7 @@ var syntaxGit = syntax{style: gnu | numeric | own, options: []option{
 	{"status", &syntaxGit_Status},
 	{"stripspace", &syntaxGit_Cat_file},
 	{"submodule", &syntaxGit_Submodule},
-	{"subtree", &syntaxGit_Absorb},
+	{"subtree", &syntaxGit_Subtree},
 	{"summary", &syntaxGit_Cat_file},
 	{"svn", &syntaxGit_Absorb},
 	{"switch", &syntaxGit_Switch},
@@ -14554,7 +14605,7 @@ var syntaxKubectl = syntax{style: bundled, why: "changes a cluster, or runs the 
 	{"--cluster", &action_values_Text},
 	{"--container", &action_values_Text},
 	{"--context", &action_values_Text},
-	{"--dry-run", &action_values_Text},
+	{"--dry-run", &action_values_DryRun_attached},
 	{"--field-manager", &action_values_Text},
 	{"--field-selector", &action_values_Text},
 	{"--filename", &action_values_Object},
@@ -14619,6 +14670,8 @@ var syntaxKubectl = syntax{style: bundled, why: "changes a cluster, or runs the 
 	{"\"privileged\":", &action_effects_ChangeRemote_verb_grant},
 	{"krew index add", &action_effects_Dynamic},
 	{"krew install", &action_effects_Dynamic},
+	{"scale*--replicas 0", &action_effects_ChangeRemote_verb_delete},
+	{"scale*--replicas=0", &action_effects_ChangeRemote_verb_delete},
 	{"set image*=", &action_values_ImageSource},
 }, subs: []program{
 	{"annotate", &syntaxKubectl_Annotate},
@@ -17649,6 +17702,8 @@ var syntaxParallel = syntax{style: first, language: "shell", options: []option{
 	{"-t", &action_none},
 	{"-u", &action_none},
 	{"-v", &action_none},
+}, subs: []program{
+	{":::", &syntax_operands_rest_Shell_base_none},
 }, operands: shape{rest: roleArgvStdin}, base: &action_class_localWrite_streams_in_Code_setIn}
 
 var syntaxParted = syntax{style: gnu | literal, options: []option{
@@ -20267,6 +20322,21 @@ var syntaxScript = syntax{style: first, options: []option{
 
 var syntaxScrot = syntax{style: open, operands: shape{rest: roleWrite}, base: &action_class_localWrite_effects_ReadClipboard}
 
+var syntaxSd = syntax{style: gnu, options: []option{
+	{"--across", &action_none},
+	{"--fixed-strings", &action_none},
+	{"--flags", &action_values_Text},
+	{"--max-replacements", &action_values_Text},
+	{"--preview", &action_flags_dry},
+	{"--string-mode", &action_none},
+	{"-A", &action_none},
+	{"-F", &action_none},
+	{"-f", &action_values_Text},
+	{"-n", &action_values_Text},
+	{"-p", &action_flags_dry},
+	{"-s", &action_none},
+}, operands: shape{head: []role{roleText, roleText}, rest: roleEdit}, base: &action_class_localWrite}
+
 var syntaxSdiff = syntax{style: gnu, options: []option{
 	{"--auto-pager", &action_none},
 	{"--diff-input", &action_none},
@@ -22002,8 +22072,8 @@ var syntaxSystemctl = syntax{options: []option{
 	{"-s", &action_values_Text},
 	{"-t", &action_values_Text},
 }, subs: []program{
-	{"add-requires", &syntax_operands_rest_Text_base_effects_ChangeSystem},
-	{"add-wants", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"add-requires", &syntax_7fabb3fd5ce9},
+	{"add-wants", &syntax_7fabb3fd5ce9},
 	{"bind", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"cancel", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"cat", &syntax_operands_rest_Text_base_class_readOnly},
@@ -22014,7 +22084,7 @@ var syntaxSystemctl = syntax{options: []option{
 	{"disable", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"edit", &syntax_base_flags_reject},
 	{"emergency", &syntax_931cccb9a567},
-	{"enable", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"enable", &syntax_7fabb3fd5ce9},
 	{"exit", &syntax_931cccb9a567},
 	{"freeze", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"get-default", &syntax_operands_rest_Text_base_class_readOnly},
@@ -22030,7 +22100,7 @@ var syntaxSystemctl = syntax{options: []option{
 	{"isolate", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"kexec", &syntax_931cccb9a567},
 	{"kill", &syntax_operands_rest_Text_base_effects_ChangeSystem},
-	{"link", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"link", &syntax_7fabb3fd5ce9},
 	{"list-automounts", &syntax_operands_rest_Text_base_class_readOnly},
 	{"list-dependencies", &syntax_operands_rest_Text_base_class_readOnly},
 	{"list-jobs", &syntax_operands_rest_Text_base_class_readOnly},
@@ -22045,10 +22115,10 @@ var syntaxSystemctl = syntax{options: []option{
 	{"mask", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"mount-image", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"poweroff", &syntax_931cccb9a567},
-	{"preset", &syntax_operands_rest_Text_base_effects_ChangeSystem},
-	{"preset-all", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"preset", &syntax_7fabb3fd5ce9},
+	{"preset-all", &syntax_7fabb3fd5ce9},
 	{"reboot", &syntax_931cccb9a567},
-	{"reenable", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"reenable", &syntax_7fabb3fd5ce9},
 	{"reload", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"reload-or-restart", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"rescue", &syntax_931cccb9a567},
@@ -22057,7 +22127,7 @@ var syntaxSystemctl = syntax{options: []option{
 	{"revert", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"service-log-level", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"service-log-target", &syntax_operands_rest_Text_base_effects_ChangeSystem},
-	{"set-default", &syntax_operands_rest_Text_base_effects_ChangeSystem},
+	{"set-default", &syntax_7fabb3fd5ce9},
 	{"set-environment", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"set-property", &syntax_operands_rest_Text_base_effects_ChangeSystem},
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
@@ -23224,6 +23294,28 @@ var syntaxUniq = syntax{style: gnu | numeric, options: []option{
 	{"-w", &action_values_Text},
 	{"-z", &action_none},
 }, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_streams_out_Input_setOut}
+
+var syntaxUnison = syntax{style: long | open, options: []option{
+	{"-auto", &action_none},
+	{"-batch", &action_none},
+	{"-diff", &action_values_Shell},
+	{"-editor", &action_values_Shell},
+	{"-fastcheck", &action_none},
+	{"-force", &action_values_Text_class_destructive},
+	{"-ignore", &action_values_Text},
+	{"-log", &action_values_Text},
+	{"-logfile", &action_values_Write},
+	{"-merge", &action_values_Shell},
+	{"-path", &action_values_Text},
+	{"-perms", &action_values_Text},
+	{"-prefer", &action_values_Text_class_destructive},
+	{"-silent", &action_none},
+	{"-sshcmd", &action_values_Shell},
+	{"-terse", &action_none},
+	{"-testserver", &action_none},
+	{"-times", &action_none},
+	{"-ui", &action_none},
+}, operands: shape{rest: roleEditTree}, base: &action_class_localWrite}
 
 var syntaxUnlink = syntax{operands: shape{head: []role{roleDelete}}}
 
@@ -24550,6 +24642,7 @@ var syntax_764c246563a9 = syntax{operands: shape{rest: roleText}, base: &action_
 var syntax_79a0b6f4d463 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_streams_in_Data_setIn}
 var syntax_7b3dace16824 = syntax{style: long | bundled, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}, base: &action_none}
 var syntax_7df8baa9ea73 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote}
+var syntax_7fabb3fd5ce9 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Persist}
 var syntax_857f9b55a908 = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_change}
 var syntax_87a0702fe09e = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
 var syntax_8d6124a4cbb9 = syntax{style: long, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
@@ -24563,6 +24656,7 @@ var syntax_9b7540114e1e = syntax{operands: shape{rest: roleText}, base: &action_
 var syntax_9bf8845220be = syntax{style: open, operands: shape{rest: roleText}, base: &action_class_destructive_effects_ChangeRemote_Destroy}
 var syntax_9cac12f20a4f = syntax{style: long | bundled, operands: shape{head: []role{roleText, roleWrite}}, base: &action_none}
 var syntax_9db36b43b0d6 = syntax{operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_flags_recursive}
+var syntax_9e87aaeebd69 = syntax{style: gnu, operands: shape{head: []role{rolePush}, rest: roleText}, base: &action_class_network_effects_ChangeRemote}
 var syntax_9eaaeb46fe52 = syntax{operands: shape{rest: roleText}, base: &action_class_readOnly_streams_in_Data_setIn}
 var syntax_a14b228e26e2 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_streams_in_Upload_setIn}
 var syntax_a2edbc0b0ed0 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
@@ -24663,6 +24757,7 @@ var syntax_operands_rest_Secret_base_class_readOnly = syntax{operands: shape{res
 var syntax_operands_rest_SendFile_base_none = syntax{operands: shape{rest: roleSendFile}, base: &action_none}
 var syntax_operands_rest_ShellRemote_base_class_network = syntax{operands: shape{rest: roleShellRemote}, base: &action_class_network}
 var syntax_operands_rest_Shell_base_flags_reject = syntax{operands: shape{rest: roleShell}, base: &action_flags_reject}
+var syntax_operands_rest_Shell_base_none = syntax{operands: shape{rest: roleShell}, base: &action_none}
 var syntax_operands_rest_Text_base_3c50926646fb = syntax{operands: shape{rest: roleText}, base: &action_3c50926646fb}
 var syntax_operands_rest_Text_base_516a498c9f2d = syntax{operands: shape{rest: roleText}, base: &action_516a498c9f2d}
 var syntax_operands_rest_Text_base_668836957217 = syntax{operands: shape{rest: roleText}, base: &action_668836957217}
@@ -24828,6 +24923,7 @@ var action_effects_ChangeRemote_verb_run = action{effects: []effect.Kind{effect.
 var action_effects_ChangeRemote_verb_weaken = action{effects: []effect.Kind{effect.ChangeRemote}, verb: "weaken"}
 var action_effects_ChangeSystem = action{effects: []effect.Kind{effect.ChangeSystem}}
 var action_effects_ChangeSystem_Destroy = action{effects: []effect.Kind{effect.ChangeSystem, effect.Destroy}}
+var action_effects_ChangeSystem_Persist = action{effects: []effect.Kind{effect.ChangeSystem, effect.Persist}}
 var action_effects_ChangeSystem_flags_reject = action{effects: []effect.Kind{effect.ChangeSystem}, flags: reject}
 var action_effects_ChangeSystem_operands_rest_Package = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Package}
 var action_effects_ChangeSystem_operands_rest_Read = action{effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Read}
@@ -24953,6 +25049,7 @@ var action_values_Code_operands_rest_Text = action{values: []role{roleCode}, ope
 var action_values_Code_streams_in_Data_setIn = action{values: []role{roleCode}, streams: streams{in: Data, setIn: true}}
 var action_values_Control = action{values: []role{roleControl}}
 var action_values_Data = action{values: []role{roleData}}
+var action_values_DryRun_attached = action{values: []role{roleDryRun}, attached: true}
 var action_values_Edit = action{values: []role{roleEdit}}
 var action_values_EditTree_Text = action{values: []role{roleEditTree, roleText}}
 var action_values_Enter = action{values: []role{roleEnter}}
@@ -25069,6 +25166,7 @@ var action_values_Text_attached = action{values: []role{roleText}, attached: tru
 var action_values_Text_attached_class_destructive = action{values: []role{roleText}, attached: true, class: destructive}
 var action_values_Text_attached_turns_Write_Delete = action{values: []role{roleText}, attached: true, turns: []turn{{roleWrite, roleDelete}}}
 var action_values_Text_class_anything = action{values: []role{roleText}, class: anything}
+var action_values_Text_class_destructive = action{values: []role{roleText}, class: destructive}
 var action_values_Text_class_localWrite = action{values: []role{roleText}, class: localWrite}
 var action_values_Text_class_localWrite_here_WriteTree = action{values: []role{roleText}, class: localWrite, here: roleWriteTree}
 var action_values_Text_class_network = action{values: []role{roleText}, class: network}

@@ -81,6 +81,10 @@ func (r *reader) applyInput(role role, w Word) {
 		} else {
 			r.touch(effect.ReadFile, w, false)
 		}
+	case roleDryRun:
+		if w.Text == "client" || w.Text == "server" || w.Text == "true" {
+			r.flags |= dry
+		}
 	case roleNames:
 		r.touch(effect.ReadFile, w, false)
 		r.use.Lists = append(r.use.Lists, w)

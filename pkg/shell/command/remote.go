@@ -109,6 +109,14 @@ func (r *reader) upload(w Word, path string) {
 func (r *reader) webItem(w Word) {
 	sep := strings.IndexAny(w.Text, "=@")
 	switch {
+	case len(r.use.Touches) == 0 && w.Text != "" && strings.Trim(w.Text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "":
+		r.method(w.Text)
+	case len(w.Text) > 1 && w.Text[0] == ':' && (w.Text[1] == '/' || w.Text[1] >= '0' && w.Text[1] <= '9'): // :8080/a
+		w.Text = "localhost" + strings.TrimPrefix(w.Text, ":/")
+		if i := len("localhost"); i < len(w.Text) && w.Text[i] >= '0' && w.Text[i] <= '9' {
+			w.Text = "localhost:" + w.Text[i:]
+		}
+		r.url(w)
 	case scheme(w.Text) != "", sep < 0 && strings.ContainsAny(w.Text, ".:/"), w.Text == "localhost":
 		r.url(w)
 	case sep >= 0:

@@ -59,6 +59,7 @@ const (
 	roleUnset      // the name of a variable that what runs does not get
 	roleReadInput  // a file that is read; if it is standard input, that is run
 	roleNames      // a file that lists further operands
+	roleDryRun     // how a trial is made; "none" is no trial
 	roleRecipes    // rules for make, with the commands that they run
 	roleDiff       // differences of files, with their names
 	roleRepo       // a git remote: URL, host:path, path or name

@@ -60,7 +60,7 @@ func (r *reader) statement(w Word, text string) {
 	case "alter":
 		r.effect(effect.ChangeRemote)
 		switch second := words.at(1); {
-		case words.has("drop"):
+		case words.has("drop"), words.has("delete") && second == "table": // ClickHouse deletes rows so
 			r.effect(effect.Destroy)
 		case second == "system":
 			r.effect(effect.ChangeSystem)

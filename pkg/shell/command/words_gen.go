@@ -634,6 +634,12 @@ var PlainNames = Words{
 	"XDG":         true,
 }
 
+// Emptiers are programs that leave nothing, or not all, of what a file holds.
+var Emptiers = Words{
+	"gtruncate": true,
+	"truncate":  true,
+}
+
 // CodeHosts are hosts of repositories from which agents clone and build all day; others may be anybody's machine.
 var CodeHosts = Words{
 	"android.googlesource.com":  true,

@@ -16,6 +16,7 @@ type Target struct {
 	Pattern bool
 	Tree    bool // a folder, and all that is put in it
 	Append  bool
+	Listed  bool // each of the files that a command lists or a glob matches
 	Discard bool // /dev/null, and output that is not standard output
 	Socket  bool
 }

@@ -115,6 +115,10 @@ func (p *script) call(f operand, args []operand) operand {
 		}
 		return operand{name: name, Value: abstract.Unknown(abstract.Clip(full)+"()", t), used: true}
 	}
+	if (r == deletes || r == deletesTree) && len(args) == 0 && strings.Contains(full, ".") && (full[0] != '.' || recv.Bare || recv.Text == "") {
+		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is not known
+		args, first = []operand{recv}, recv
+	}
 	// Path("x").read_text(): the receiver is the path.
 	if full[0] == '.' && len(recv.Text) > 0 && (r == readsFile || r == writesFile || r == deletes || r == lists || r == deletesTree || r == opens || r == setsMode || r == makesFolder) && !recv.Bare {
 		args = append([]operand{recv}, args...)

@@ -99,6 +99,9 @@ func (l *lexer) next() {
 		l.delimited(2, kind, true)
 	default:
 		n := 1
+		if l.language == "lua" && strings.HasPrefix(rest, "..") {
+			n = 2
+		}
 		for _, op := range [...]string{"->", "::", "=>", "<<", ">>", "||", "&&", "==", "+=", ".=", "**"} {
 			if strings.HasPrefix(rest, op) {
 				n = 2

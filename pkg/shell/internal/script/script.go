@@ -5,6 +5,7 @@ package script
 import (
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
@@ -208,6 +209,9 @@ func (p *script) dotted() string {
 	return b.String()
 }
 
+// deletesItems matches what AppleScript says of files that an application deletes.
+var deletesItems = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entire|(?:posix )?files?|folders?|disks?|items?|alias|contents|home|desktop|startup|\()|\bempty (?:the )?trash\b|\bto (?:the )?trash\b`)
+
 // applescript looks at the shell scripts and questions in AppleScript.
 func applescript(w abstract.World, text string, at effect.Span) {
 	lower := strings.ToLower(text)
@@ -216,6 +220,11 @@ func applescript(w abstract.World, text string, at effect.Span) {
 	}
 	if strings.Contains(lower, "administrator privileges") {
 		w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: "osascript", From: at})
+	}
+	if (strings.Contains(lower, "finder") || strings.Contains(lower, "system events")) && deletesItems().MatchString(lower) {
+		v := abstract.Unknown("what an application deletes", 0)
+		v.From = at
+		w.Path(effect.DeleteFile, v, true)
 	}
 	for rest, n := lower, 0; n < 32; n++ {
 		i := strings.Index(rest, "do shell script")
