@@ -231,7 +231,7 @@ func TestRemotes(t *testing.T) {
 		{"git clone file:///a", "network, read_file /a +below, write_file a +below"},
 		{"git clone ssh://u@h/x", "network, connect h, write_file x +below"},
 		{"rsync a rsync://h/x", "network, change_remote, read_file a sent, connect h"},
-		{"pip install 'x @ git+https://h.test/x'", "network, http_request https://h.test/x"},
+		{"pip install 'x @ git+https://h.test/x'", "network, http_request https://h.test/x, change_remote https://h.test/x"},
 		{"aws s3 cp file:///a s3://b/c", "network, change_remote, read_file /a +below sent, http_request s3://b/c"},
 		{"docker run --mount type=bind,source=/,target=/x,readonly y", "local-write, read_file / +below"},
 		{"ssh -o RemoteCommand=id -o IdentityFile=k -o Nosuch=x h", "network, not understood, read_file k, connect h, remote shell[id], in upload, out download"},

@@ -5376,7 +5376,7 @@ var syntaxCargo = syntax{style: open, why: "starts what its settings name", opti
 	{"--force", &action_none},
 	{"--frozen", &action_none},
 	{"--future-incompat-report", &action_none},
-	{"--git", &action_values_Repo_class_network},
+	{"--git", &action_values_Package_class_network},
 	{"--index", &action_values_Source},
 	{"--invert", &action_values_Text},
 	{"--jobs", &action_values_Text},
@@ -16414,6 +16414,12 @@ var syntaxNix = syntax{style: open, options: []option{
 	{"--post-build-hook", &action_values_Code},
 	{"--run", &action_values_Shell},
 	{"-c", &action_values_Shell},
+}, subs: []program{
+	{"build", &syntax_operands_rest_Package_base_class_network},
+	{"develop", &syntax_operands_rest_Package_base_class_network},
+	{"profile", &syntax_operands_rest_Package_base_class_network},
+	{"run", &syntax_operands_rest_Package_base_class_network},
+	{"shell", &syntax_operands_rest_Package_base_class_network},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxNl = syntax{style: gnu, options: []option{
@@ -18330,6 +18336,23 @@ var syntaxPip = syntax{style: open | bundled, options: []option{
 	{"wheel", &syntax_2fdde2dadf36},
 }}
 
+var syntaxPipx_Run = syntax{style: first, options: []option{
+	{"--backend", &action_values_Text},
+	{"--index-url", &action_values_Source},
+	{"--no-cache", &action_none},
+	{"--path", &action_none},
+	{"--pip-args", &action_values_Text},
+	{"--pypackages", &action_none},
+	{"--python", &action_values_Text},
+	{"--quiet", &action_none},
+	{"--spec", &action_values_Package},
+	{"--verbose", &action_none},
+	{"--with", &action_values_Package},
+	{"-i", &action_values_Source},
+	{"-q", &action_none},
+	{"-v", &action_none},
+}, operands: shape{rest: roleArgv}, base: &action_class_network}
+
 var syntaxPipx = syntax{style: open, subs: []program{
 	{"completions", &syntax_base_class_readOnly},
 	{"ensurepath", &syntax_operands_rest_Package_base_class_network},
@@ -18340,7 +18363,7 @@ var syntaxPipx = syntax{style: open, subs: []program{
 	{"list", &syntax_base_class_readOnly},
 	{"reinstall", &syntax_operands_rest_Package_base_class_network},
 	{"reinstall-all", &syntax_operands_rest_Package_base_class_network},
-	{"run", &syntax_operands_rest_Argv_base_class_network},
+	{"run", &syntaxPipx_Run},
 	{"runpip", &syntax_operands_head_Text_rest_Text_base_class_network},
 	{"uninject", &syntax_operands_rest_Text_base_class_destructive},
 	{"uninstall", &syntax_operands_rest_Text_base_class_destructive},
@@ -25091,6 +25114,7 @@ var action_values_Over = action{values: []role{roleOver}}
 var action_values_PHP_effects_ChangeRemote_verb_run = action{values: []role{rolePHP}, effects: []effect.Kind{effect.ChangeRemote}, verb: "run"}
 var action_values_PHP_operands_rest_Text = action{values: []role{rolePHP}, operands: &shape_rest_Text}
 var action_values_Package = action{values: []role{rolePackage}}
+var action_values_Package_class_network = action{values: []role{rolePackage}, class: network}
 var action_values_Package_class_network_effects_Dynamic = action{values: []role{rolePackage}, class: network, effects: []effect.Kind{effect.Dynamic}}
 var action_values_Perl = action{values: []role{rolePerl}}
 var action_values_Perl_attached = action{values: []role{rolePerl}, attached: true}
