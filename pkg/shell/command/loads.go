@@ -44,8 +44,16 @@ func (l *Loader) Finds(file string) bool {
 	return slices.Contains(l.Names, path.Base(file))
 }
 
+// named reports whether one of some globs matches a name. Most are told apart by their
+// end, which costs far less than matching.
 func named(globs []string, name string) bool {
-	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		if !endsAs(name, glob) {
+			return false
+		}
+		ok, _ := path.Match(glob, name)
+		return ok
+	})
 }
 
 // A recipe is a line of the table of recipes.yaml.
