@@ -109,6 +109,10 @@ var agreements = []struct{ text, want string }{
 	{`x=w1; declare -u x; a1 $x; x=w2; a1 $x`, "a1 w1 | a1 W1 | a1 W2"},
 	{`x=(w1); declare -A x=([w1]=w2); a1 "${x[w1]}"`, "a1 ${x…}"},
 	{`x=w1; g() { a1 $x; }; alias g='x=w2; :'; g`, "a1 w1 | a1 w2"},
+	{`y=w1; sh -c 'export y; a1 $y'`, "a1 $y"},
+	{`f() { a1 $#; }; f ""$x`, "a1 $#"},
+	{`y=(w1); a1 "${y:1}" w2`, "a1 1 w2 | a1  w2"},
+	{`x=w1; f() { local x; a1 "${x-w2}"; }; f`, "a1 w1 | a1 w2 | a1 "},
 	{`alias a0=a1; a0 w1`, "a0 w1 | a1 w1"},
 }
 

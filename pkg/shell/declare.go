@@ -211,6 +211,8 @@ func (s *state) declareNaked(name string, d declaration, declares bool) {
 		if d.kind == reference {
 			s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: reference})
 		}
+	case declares && s.asZsh(): // it is empty
+		s.bind(binding{name: name, weak: true})
 	case declares:
 		s.bind(binding{name: name, kind: unset, weak: true})
 	case d.kind == reference:

@@ -212,13 +212,13 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 		return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
 	}
 	var found [maxAlternatives]int
-	n, hidden, more := 0, false, true
+	n, hidden, more, edge := 0, false, true, len(s.vars)
 	all := abstract.Variable(name, 0)
 	for i := len(s.vars) - 1; i >= 0 && more; i-- {
 		b := &s.vars[i]
 		switch {
 		case b.kind == boundary:
-			hidden = true
+			hidden, edge = true, i
 			continue
 		case b.kind == forgotten && name[0] != 0:
 			return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
@@ -226,7 +226,7 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 			continue
 		}
 		all.Taint |= b.val.Taint
-		if !internal(name) && (n == maxAlternatives-1 || hidden && (b.array || !b.exported && b.kind != unset && !s.isExported(name))) {
+		if !internal(name) && (n == maxAlternatives-1 || hidden && (b.array || !b.exported && b.kind != unset && !s.isExported(name, edge))) {
 			return binding{name: name, val: all}, true
 		}
 		if n == maxAlternatives {
@@ -299,9 +299,9 @@ func (s *state) inRounds(walk func()) {
 	s.round, s.rounds, s.choices = round, rounds, choices
 }
 
-// isExported reports whether programs are sure to see a variable.
-func (s *state) isExported(name string) bool {
-	return slices.ContainsFunc(s.vars, func(b binding) bool { return b.name == exportPrefix+name && !b.weak })
+// isExported reports whether programs that were started at an edge are sure to see a variable.
+func (s *state) isExported(name string, edge int) bool {
+	return slices.ContainsFunc(s.vars[:edge], func(b binding) bool { return b.name == exportPrefix+name && !b.weak })
 }
 
 // exportPrefix stands before the name of a variable that is exported, in a

@@ -83,9 +83,11 @@ func (f *splitter) unquoted(v abstract.Value) {
 	switch {
 	case !v.Known():
 		f.Add(v)
+		f.many = true
 		return
 	case f.unsplit && v.Text != "":
 		f.Add(vague("${…}", v))
+		f.many = true
 		return
 	}
 	blanks := blanksOf(f.ifs)
@@ -168,6 +170,7 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 func (s *state) unsplit(f *splitter, p *syntax.ParamExp, v abstract.Value) {
 	if !v.Known() {
 		f.Add(v)
+		f.many = true
 		return
 	}
 	if quotedDefault(p) && (v.Text == "" || strings.ContainsAny(v.Text, f.ifs)) {
@@ -215,9 +218,7 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 			if quotedDefault(q) && len(vs) == 1 { // single quotes may be letters here
 				vs = []abstract.Value{vague("${…}", vs...)}
 			}
-			if len(vs) == 0 && s.listIndex(q) && s.asZsh() {
-				vs = []abstract.Value{{}}
-			}
+			vs = s.emptyList(q, vs)
 			if len(vs) > 1 && q.Index == nil && q.Param != nil && q.Param.Value != "@" && (q.Repl != nil || q.Exp != nil) {
 				vs = []abstract.Value{vague("${…}", vs...)} // zsh joins them first
 			}
@@ -239,6 +240,20 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 			f.Add(s.part(inner))
 		}
 	}
+}
+
+// emptyList returns the values of a quoted expansion as zsh has them: an array without members
+// is a word. Where its members are asked for, that depends on what it was before.
+func (s *state) emptyList(p *syntax.ParamExp, vs []abstract.Value) []abstract.Value {
+	list := s.listIndex(p)
+	switch {
+	case p.Param == nil || len(vs) > 1 || len(vs) == 1 && (!list || p.Slice == nil || vs[0].Text != "") || !s.asZsh():
+	case list:
+		return []abstract.Value{vague("${…}", vs...)}
+	case p.Index == nil && p.Param.Value != "@" && p.Param.Value != "*":
+		return []abstract.Value{{}}
+	}
+	return vs
 }
 
 // joined reports whether a quoted expansion of a list is one word: "$*".
@@ -352,7 +367,7 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 			b.Literal(unescapeDouble(l.Value))
 		default:
 			v := s.part(part)
-			if p, ok := part.(*syntax.ParamExp); ok && quotedDefault(p) { // quotes may be letters here
+			if p, ok := part.(*syntax.ParamExp); ok && (quotedDefault(p) || s.joinsFirst(p)) { // quotes may be letters here
 				v = vague("${…}", v)
 			}
 			b.Add(v)
@@ -361,6 +376,15 @@ func (s *state) document(delim, body *syntax.Word) abstract.Value {
 	v := b.Value()
 	v.From = s.spanOf(body)
 	return v
+}
+
+// joinsFirst reports whether zsh joins the members of an array before an operator counts.
+func (s *state) joinsFirst(p *syntax.ParamExp) bool {
+	if p.Exp == nil && p.Repl == nil || p.Param == nil || p.Index != nil {
+		return false
+	}
+	b, ok := s.attribute(p.Param.Value)
+	return ok && b.array && s.asZsh()
 }
 
 // unescapeDouble resolves the backslashes that count inside double quotes.
