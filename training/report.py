@@ -31,6 +31,13 @@ CAUSES = {
     "runs text from elsewhere": "runs text from elsewhere",
     "changes shield": "changes shield or a guard",
     "no blocking rule matched": "the type of action needs tier 2",
+    "shield does not know what this does": "the model is not certain of SAFE: an unknown program",
+    "contacts ": "the model is not certain of SAFE: a place that is contacted",
+    "changes files outside": "the model is not certain of SAFE: files outside the workspace",
+    "changes the system": "the model is not certain of SAFE: the system",
+    "changes something elsewhere": "the model is not certain of SAFE: something elsewhere",
+    "needs more rights": "the model is not certain of SAFE: more rights",
+    "does what is not ordinary": "the model is not certain of SAFE: other effects",
 }
 
 

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:03bf77d754861a8650b54e37aebbec95f73afd911af5862c2f5b3066d64b2a96"
+const rulesFingerprint = "sha256:edb6736f238ad03db6311a113660e6c67733f56fe58270c9531fd60202331eff"
 
 var ruleTable = [...]Rule{
 	{
@@ -2115,7 +2115,7 @@ var ruleTable = [...]Rule{
 		ID: "XP-040", Name: "account_change", Category: "persistence", Severity: High, Outcome: Escalate, Platform: "any",
 		Description: "Creates an account, or gives one more rights or another password. In an image build that is everyday work; on a machine it can let an intruder in.",
 		Advice:      "ask the user to manage accounts",
-		Match:       []string{"usermod -aG sudo me", "gpasswd -a me wheel", "adduser me sudo", "addgroup me root", "usermod --groups admin me", "usermod -aG docker me", "usermod -a -G adm me", "usermod -G lxd me", "usermod -aG disk me", "usermod -aG shadow me", "adduser me wheel", "adduser me admin", "adduser me docker", "adduser me adm", "adduser me lxd", "adduser me disk", "adduser me shadow", "useradd -u 0 x", "adduser --uid 0 x", "usermod -u 0 x", "useradd -G admin x", "useradd -p '$1$x' x", "useradd -g root x", "useradd -G sudo x", "useradd -G wheel x", "useradd -G admin x", "pw useradd x -g 0", "chpasswd", "newusers f", "chgpasswd", "passwd root", "passwd -d me", "passwd --delete me", "passwd -u me", "passwd --unlock me", "passwd --stdin me", "passwd me", "passwd", "visudo", "dscl . -create /Users/x", "dscl . -append /Groups/admin GroupMembership x", "dscl . -passwd /Users/x y", "dscl . -change /Users/x", "dscl . -delete /Users/x", "dscl . -merge /Users/x", "sysadminctl -addUser x", "sysadminctl -resetPasswordFor x", "dseditgroup -o edit -a x -t user admin", "dsenableroot", "dsenableroot -d", "net user x y /add", "net localgroup administrators x /add", "net group x /domain", "net user x /active", "net1 user x y /delete", "net user x P4ss", "net accounts /x", "New-LocalUser -Name x", "Add-LocalGroupMember -Group Administrators", "Set-LocalUser x", "Enable-LocalUser x", "New-ADUser x", "Add-ADGroupMember x", "Set-ADAccountPassword x", "Set-ADAccountControl x", "Enable-ADAccount x", "Remove-LocalUser x", "Disable-LocalUser x", "Set-ADObject x", "New-ADComputer x", "ssh-copy-id host", "echo x >> /etc/passwd", "echo x >> /etc/group", "echo x >> /etc/sudoers", "cp x /etc/sudoers.d/x", "cat key.pub >> ~/.ssh/authorized_keys", "cp x ~/.ssh/rc", "cp x /etc/shadow", "cp x /etc/doas.conf", "cp x /etc/polkit-1/rules.d/x", "cp x /etc/ssh/ssh_host_rsa_key"},
+		Match:       []string{"ssh-import-id gh:somebody", "ssh-import-id-gh somebody", "ssh-import-id-lp somebody", "usermod -aG sudo me", "gpasswd -a me wheel", "adduser me sudo", "addgroup me root", "usermod --groups admin me", "usermod -aG docker me", "usermod -a -G adm me", "usermod -G lxd me", "usermod -aG disk me", "usermod -aG shadow me", "adduser me wheel", "adduser me admin", "adduser me docker", "adduser me adm", "adduser me lxd", "adduser me disk", "adduser me shadow", "useradd -u 0 x", "adduser --uid 0 x", "usermod -u 0 x", "useradd -G admin x", "useradd -p '$1$x' x", "useradd -g root x", "useradd -G sudo x", "useradd -G wheel x", "useradd -G admin x", "pw useradd x -g 0", "chpasswd", "newusers f", "chgpasswd", "passwd root", "passwd -d me", "passwd --delete me", "passwd -u me", "passwd --unlock me", "passwd --stdin me", "passwd me", "passwd", "visudo", "dscl . -create /Users/x", "dscl . -append /Groups/admin GroupMembership x", "dscl . -passwd /Users/x y", "dscl . -change /Users/x", "dscl . -delete /Users/x", "dscl . -merge /Users/x", "sysadminctl -addUser x", "sysadminctl -resetPasswordFor x", "dseditgroup -o edit -a x -t user admin", "dsenableroot", "dsenableroot -d", "net user x y /add", "net localgroup administrators x /add", "net group x /domain", "net user x /active", "net1 user x y /delete", "net user x P4ss", "net accounts /x", "New-LocalUser -Name x", "Add-LocalGroupMember -Group Administrators", "Set-LocalUser x", "Enable-LocalUser x", "New-ADUser x", "Add-ADGroupMember x", "Set-ADAccountPassword x", "Set-ADAccountControl x", "Enable-ADAccount x", "Remove-LocalUser x", "Disable-LocalUser x", "Set-ADObject x", "New-ADComputer x", "ssh-copy-id host", "echo x >> /etc/passwd", "echo x >> /etc/group", "echo x >> /etc/sudoers", "cp x /etc/sudoers.d/x", "cat key.pub >> ~/.ssh/authorized_keys", "cp x ~/.ssh/rc", "cp x /etc/shadow", "cp x /etc/doas.conf", "cp x /etc/polkit-1/rules.d/x", "cp x /etc/ssh/ssh_host_rsa_key"},
 		Pass:        []string{"useradd -m -s /bin/bash app", "adduser --disabled-password app", "id me", "getent passwd me", "net use", "passwd -S me", "visudo -c", "groups"},
 		clauses: []clause{
 			{
@@ -2153,7 +2153,7 @@ var ruleTable = [...]Rule{
 				programs: []string{"add-adgroupmember", "add-localgroupmember", "disable-localuser", "enable-adaccount", "enable-localuser", "new-adcomputer", "new-aduser", "new-localuser", "remove-localuser", "set-adaccountcontrol", "set-adaccountpassword", "set-adobject", "set-localuser"},
 			},
 			{
-				programs: []string{"ssh-copy-id"},
+				programs: []string{"ssh-copy-id", "ssh-import-id", "ssh-import-id-gh", "ssh-import-id-lp"},
 			},
 			{
 				kinds: []effect.Kind{"write_file"},

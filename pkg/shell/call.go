@@ -425,7 +425,11 @@ func (s *state) unknownProgram(argv []abstract.Value, io abstract.Streams) abstr
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !inherited(v) && strings.Contains(name, "*") {
 		s.once(effect.Effect{Kind: effect.RunInput, Cause: v.Cause(), Reason: "another part of the command names the program", From: v.From})
 	}
-	s.dynamic(v.Cause(), "cannot tell which program runs: "+abstract.Clip(v.String()), v.From)
+	cause := v.Cause()
+	if v.Hidden() {
+		cause = effect.CauseUnresolved
+	}
+	s.dynamic(cause, "cannot tell which program runs: "+abstract.Clip(v.String()), v.From)
 	for _, a := range argv[1:] {
 		s.suspect(a)
 	}

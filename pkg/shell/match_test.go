@@ -1,10 +1,40 @@
 package shell
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/effect"
 )
+
+// TestHiddenNames holds that a name with a hole between its letters is not taken for
+// one that a variable of the environment completes.
+func TestHiddenNames(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]effect.Cause{
+		`ba${x}sh -c id`:                        effect.CauseUnresolved,
+		`c${u}url http://h.test`:                effect.CauseUnresolved,
+		`/bin/b${a}s${b}h -c id`:                effect.CauseUnresolved,
+		`eval $(echo 'cu${y}rl http://h.test')`: effect.CauseUnresolved,
+		`sudo b"$x"ash`:                         effect.CauseUnresolved,
+		`env w${x}get http://h.test`:            effect.CauseUnresolved,
+		`gcc-$V a.c`:                            effect.CauseVariable,
+		`${PREFIX}gcc a.c`:                      effect.CauseVariable,
+		`python$V-config --libs`:                effect.CauseVariable,
+		`clang$V a.c`:                           effect.CauseVariable,
+		`$TOOL run`:                             effect.CauseVariable,
+	} {
+		var got []effect.Cause
+		for _, e := range Analyze(text, here()).Effects {
+			if e.Kind == effect.Dynamic {
+				got = append(got, e.Cause)
+			}
+		}
+		if !slices.Contains(got, want) {
+			t.Errorf("%s: causes %q, want %q", text, got, want)
+		}
+	}
+}
 
 // TestComputedNames holds which program runs where its name is computed: "" if
 // that cannot be known, which must not be taken for a certain name.

@@ -107,6 +107,16 @@ func (v Value) Job() bool {
 	return v.IsPattern && v.Text == "*" && !v.Loose && v.Origin == FromVariable|FromJob && v.Lead == v.Origin
 }
 
+// Hidden reports whether the last name of a path is not known between two letters,
+// as in ba${x}sh: nobody writes the name of a program so that it can vary there.
+func (v Value) Hidden() bool {
+	name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]
+	first, last := strings.IndexByte(name, '*'), strings.LastIndexByte(name, '*')
+	return v.IsPattern && first > 0 && last+1 < len(name) && letter(name[first-1]) && letter(name[last+1])
+}
+
+func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+
 // Cause returns why a value is not known.
 func (v Value) Cause() effect.Cause {
 	switch {
