@@ -163,11 +163,21 @@ func reasonOf(o *Outcome) string {
 	case len(e.Doubts) == 0:
 		return "nothing says that it is ordinary"
 	}
-	causes := map[string]bool{}
+	causes, unusual := map[string]bool{}, map[string]bool{}
 	for _, d := range e.Doubts {
-		causes[d.Cause] = true
+		if d.Unusual {
+			unusual[d.Cause] = true
+		} else {
+			causes[d.Cause] = true
+		}
 	}
-	return "doubt: " + strings.Join(slices.Sorted(maps.Keys(causes)), ", ")
+	switch {
+	case len(causes) > 0:
+		return "doubt: " + strings.Join(slices.Sorted(maps.Keys(causes)), ", ")
+	case len(unusual) > 1:
+		return "known and not ordinary: several"
+	}
+	return "known and not ordinary: " + slices.Collect(maps.Keys(unusual))[0]
 }
 
 // table writes the flips as Markdown.
