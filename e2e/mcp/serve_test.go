@@ -62,9 +62,10 @@ func serveHTTP(t testing.TB, settings, servers string) (urls map[string]string, 
 }
 
 // connectHTTP connects an SDK client to a server that shield serves.
-func connectHTTP(t *testing.T, _ string, server ...string) *mcp.ClientSession {
+func connectHTTP(t *testing.T, dir string, server ...string) *mcp.ClientSession {
 	t.Helper()
-	urls, _ := serveHTTP(t, "", fmt.Sprintf("    - {name: s, command: [%s]}\n", strings.Join(server, ", ")))
+	// The folder is the workspace: elsewhere the model decides, by the name of the folder among others.
+	urls, _ := serveHTTP(t, "", fmt.Sprintf("    - {name: s, command: [%s]}\nroots: [%s]\n", strings.Join(server, ", "), dir))
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: urls["s"]}, nil)
 	if err != nil {
 		t.Fatal(err)
