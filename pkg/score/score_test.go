@@ -279,7 +279,7 @@ func TestCurve(t *testing.T) {
 // measured returns the score of rows that a pipeline without a model judged.
 func measured(t *testing.T, in []byte) *report.Score {
 	t.Helper()
-	p, err := shield.NewPipeline(shield.Config{Policy: "offline", Home: "/home/dev", Roots: []string{"/home/dev/project"}, Dir: "/home/dev/project", NoFiles: true, Timed: true, Apart: true})
+	p, err := shield.NewPipeline(shield.Config{Policy: "offline", Home: "/home/dev", Roots: []string{"/home/dev/project"}, Dir: "/home/dev/project", NoFiles: true, Timed: true, Host: "score", Apart: true})
 	if err != nil {
 		t.Fatal(err)
 	}
