@@ -28,11 +28,15 @@ func inProcess(w World) World {
 		questions, in := io.Pipe()
 		out, answers := io.Pipe()
 		started := make(chan struct{})
-		start := sync.OnceFunc(func() { close(started) })
+		start := sync.OnceFunc(func() {
+			parsing.Unlock()
+			close(started)
+		})
 		of := w
 		of.In, of.Out, of.Err = &firstRead{questions, start}, answers, io.Discard
 		of.endParent = func() error { return nil }
 		go func() {
+			parsing.Lock()
 			defer start()
 			_ = answers.CloseWithError(fmt.Errorf("status %d", Run(context.Background(), args, of)))
 		}()
