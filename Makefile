@@ -7,6 +7,8 @@
 # make trace  every listed form of 350 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
 # make bench  Go benchmarks, and whole processes beside the commit before (or BASE=COMMIT)
+# make release VERSION=v0.1.0   every file of a release, in dist, from the last commit
+# make reproduce VERSION=v0.1.0 the same once more with empty caches, compared with dist
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed
 
@@ -14,7 +16,7 @@ GO ?= go
 # the tag leaves out what only docs needs, a part of the time of each start
 GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
-.PHONY: build demo test hosts mcp mcpbench tier2 trace corpora typing bench generate runtime docs fuzz check
+.PHONY: build demo test hosts mcp mcpbench tier2 trace corpora typing bench generate runtime docs fuzz release reproduce check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -79,6 +81,23 @@ FUZZTIME ?= 5s
 SCRIPTS ?= 100000
 fuzz:
 	@testdata/fuzz.sh $(FUZZTIME) $(SCRIPTS)
+
+# The C compiler for every target, of a known sum, from PyPI.
+ZIG = $(CURDIR)/build/zig/ziglang/zig
+$(ZIG): release/zig.txt
+	rm -rf build/zig
+	pip install --quiet --no-deps --require-hashes --target build/zig -r release/zig.txt
+	touch $@
+
+# TARGETS names targets of release/release.yaml, with commas between them
+DIST ?= dist
+release: $(ZIG)
+	$(GO) -C release run . -version "$(VERSION)" -to "$(abspath $(DIST))" -zig $(ZIG) -only "$(TARGETS)"
+
+reproduce:
+	rm -rf build/again build/again-cache
+	GOCACHE=$(CURDIR)/build/again-cache ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/build/again-cache/zig $(MAKE) release DIST=build/again
+	cmp $(DIST)/SHA256SUMS build/again/SHA256SUMS
 
 check:
 	bash .ci/run

@@ -1,0 +1,22 @@
+package main
+
+import "path"
+
+// archive makes the archive of a target: the program, its pages and completions,
+// in a folder of the archive's name.
+func (r *Release) archive(b *Build) error {
+	top := r.Name + "_" + r.number() + "_" + b.Name
+	files := Files{{path.Join(top, b.Target.Program(r.Name)), 0o755, b.Program}}
+	var err error
+	for _, from := range [][2]string{{"README.md", ""}, {"LICENSE", ""}, {"CHANGELOG.md", ""}, {"SECURITY.md", ""}, {"man/*", "man"}, {"completions/*", "completions"}} {
+		if files, err = r.Source.glob(files, from[0], path.Join(top, from[1])); err != nil {
+			return err
+		}
+	}
+	if b.OS == "windows" {
+		data, err := files.zip(r.Source.Time)
+		return r.write(top+".zip", data, err)
+	}
+	data, err := files.tgz(r.Source.Time)
+	return r.write(top+".tar.gz", data, err)
+}

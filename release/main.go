@@ -1,0 +1,86 @@
+// Command release makes every file of a release of shield from the last commit:
+//
+//	go -C release run . -version v0.1.0 -to dist -zig zig
+//
+// The same commit, version, Go and C compiler give the same bytes.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := release(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "release: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// release makes a release as the arguments say.
+func release(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	version := flags.String("version", "", "vX.Y.Z")
+	to := flags.String("to", "", "folder for the files, which must be missing or empty")
+	repo := flags.String("repo", "..", "the repository")
+	zig := flags.String("zig", "zig", "the program zig, which is the C compiler")
+	only := flags.String("only", "", "targets, with commas between them; all by default")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case !versions.MatchString(*version):
+		return fmt.Errorf("-version %q: expected vX.Y.Z", *version)
+	case *to == "":
+		return errors.New("-to: expected a folder")
+	}
+	targets := strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
+	facts, err := readFacts(targets)
+	if err != nil {
+		return err
+	}
+	if err := empty(*to); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "shield-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	source, err := checkOut(ctx, *repo, filepath.Join(work, "source"), *version)
+	if err != nil {
+		return err
+	}
+	r := &Release{Facts: facts, Source: source, dir: *to}
+	for _, t := range facts.Targets {
+		b, err := source.build(ctx, t, *zig, work)
+		if err == nil {
+			err = r.pack(b)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.Name, err)
+		}
+	}
+	return r.finish()
+}
+
+// empty makes a folder, which must have nothing in it yet: a file of another
+// release beside those of this one would be taken for one of them.
+func empty(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s is not empty", dir)
+	}
+	return err
+}
