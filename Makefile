@@ -8,6 +8,7 @@
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
 # make bench  Go benchmarks, and whole processes beside the commit before (or BASE=COMMIT)
 # make release VERSION=v0.1.0   every file of a release, in dist, from the last commit
+# make try    installs what dist has for this machine, each package into a folder of its own, and runs its first example
 # make reproduce VERSION=v0.1.0 the same once more with empty caches, compared with dist
 # make typing 200 streams of typing at questions in bash, zsh and a raw terminal
 # make generate docs runtime   rebuild what is generated and committed
@@ -16,7 +17,7 @@ GO ?= go
 # the tag leaves out what only docs needs, a part of the time of each start
 GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
-.PHONY: build demo test hosts mcp mcpbench tier2 trace corpora typing bench generate runtime docs fuzz release reproduce check
+.PHONY: build demo test hosts mcp mcpbench tier2 trace corpora typing bench generate runtime docs fuzz release try reproduce check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -83,16 +84,19 @@ fuzz:
 	@testdata/fuzz.sh $(FUZZTIME) $(SCRIPTS)
 
 # The C compiler for every target, of a known sum, from PyPI.
-ZIG = $(CURDIR)/build/zig/ziglang/zig
-$(ZIG): release/zig.txt
-	rm -rf build/zig
-	pip install --quiet --no-deps --require-hashes --target build/zig -r release/zig.txt
+build/zig: release/zig.txt
+	rm -rf $@
+	pip install --quiet --root-user-action=ignore --no-deps --require-hashes --target $@ -r $<
 	touch $@
 
 # TARGETS names targets of release/release.yaml, with commas between them
 DIST ?= dist
-release: $(ZIG)
-	$(GO) -C release run . -version "$(VERSION)" -to "$(abspath $(DIST))" -zig $(ZIG) -only "$(TARGETS)"
+release: build/zig
+	$(GO) -C release run . -version "$(VERSION)" -to "$(abspath $(DIST))" -zig $(CURDIR)/build/zig/ziglang/zig -only "$(TARGETS)"
+
+# installs what dist has for this machine
+try:
+	release/try.sh $(DIST)
 
 reproduce:
 	rm -rf build/again build/again-cache

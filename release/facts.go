@@ -16,7 +16,14 @@ var releaseYAML []byte
 type Facts struct {
 	Name, Summary, Homepage, License, Maintainer, Downloads string
 
-	Targets []Target
+	Targets  []Target
+	Packages map[string]Package // by format
+}
+
+// A Package says how a format of Linux packages differs from others.
+type Package struct {
+	Depends []string
+	Zsh     string // where its systems look for completions
 }
 
 // A Target is a system that shield is built for.
@@ -24,6 +31,14 @@ type Target struct {
 	Name     string // in names of files
 	OS, Arch string
 	Zig      string // target of the C compiler; without one there is no cgo
+	Packages []string
+	Wheel    string // Python's name of the system
+	NPM      *NPM
+}
+
+// NPM says for which systems npm installs a package.
+type NPM struct {
+	OS, CPU, Libc string
 }
 
 // Program is the name of the program's file.

@@ -100,3 +100,17 @@ func (files Files) zip(when time.Time) ([]byte, error) {
 	err := w.Close()
 	return out.Bytes(), err
 }
+
+// lay writes the files below dir.
+func (files Files) lay(dir string) error {
+	for _, f := range files {
+		path := filepath.Join(dir, f.Path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, f.Mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -30,11 +30,19 @@ func (r *Release) number() string { return strings.TrimPrefix(r.Source.Version, 
 
 // pack makes the files of one target.
 func (r *Release) pack(b *Build) error {
-	return r.archive(b)
+	for _, make := range []func(*Build) error{r.archive, r.linux, r.wheel, r.npm} {
+		if err := make(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finish makes the files about all the others.
 func (r *Release) finish() error {
+	if err := r.npmClient(); err != nil {
+		return err
+	}
 	var sums strings.Builder
 	for _, f := range r.files {
 		fmt.Fprintf(&sums, "%s  %s\n", f.Sum, f.Name)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"archive/tar"
-	"archive/zip"
-	"bytes"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -38,6 +36,9 @@ func repository(t *testing.T) string {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.CopyFS(filepath.Join(dir, "clients"), os.DirFS("../clients")); err != nil {
+		t.Fatal(err)
 	}
 	git(t, dir, "init", "--quiet")
 	git(t, dir, "add", ".")
@@ -164,30 +165,6 @@ func TestCheck(t *testing.T) {
 	for _, bad := range []*debug.BuildInfo{info("v1.2.4", "abc", "false"), info("v1.2.3", "abd", "false"), info("v1.2.3", "abc", "true"), {}} {
 		if s.check(bad) == nil {
 			t.Errorf("taken: %v", bad)
-		}
-	}
-}
-
-// TestZip holds that a zip keeps what may be executed.
-func TestZip(t *testing.T) {
-	t.Parallel()
-	files := Files{{"a", 0o755, []byte("program")}, {"b", 0o644, bytes.Repeat([]byte("b"), 5000)}}
-	when := Source{}.Time
-	one, err := files.zip(when)
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := files.zip(when)
-	if err != nil || !bytes.Equal(one, two) {
-		t.Errorf("two zips differ, or %v", err)
-	}
-	r, err := zip.NewReader(bytes.NewReader(one), int64(len(one)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, f := range r.File {
-		if f.Name != files[i].Path || f.Mode() != files[i].Mode || f.UncompressedSize64 != uint64(len(files[i].Data)) {
-			t.Errorf("%s %v, %d bytes", f.Name, f.Mode(), f.UncompressedSize64)
 		}
 	}
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A packageJSON is what the client's package.json says about it, and what the
+// packages with the programs say about themselves.
+type packageJSON struct {
+	Name        string   `json:"name"`
+	Version     string   `json:"version"`
+	Description string   `json:"description"`
+	License     string   `json:"license"`
+	Repository  string   `json:"repository"`
+	OS          []string `json:"os,omitempty"`
+	CPU         []string `json:"cpu,omitempty"`
+	Libc        []string `json:"libc,omitempty"`
+}
+
+// npm makes the package that has the program for one system and nothing else.
+// The client names all of them as optional: npm installs the one that fits.
+func (r *Release) npm(b *Build) error {
+	if b.NPM == nil {
+		return nil
+	}
+	p, _, err := r.client()
+	if err != nil {
+		return err
+	}
+	p.Name, p.Version = b.NPM.of(p.Name), r.number()
+	p.Description = fmt.Sprintf("The program %s for %s on %s", r.Name, b.NPM.OS, b.NPM.CPU)
+	p.OS, p.CPU = []string{b.NPM.OS}, []string{b.NPM.CPU}
+	if b.NPM.Libc != "" {
+		p.Libc = []string{b.NPM.Libc}
+	}
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return r.tarball(p.Name, Files{
+		{"package/package.json", 0o644, append(text, '\n')},
+		{"package/" + b.Target.Program(r.Name), 0o755, b.Program},
+	})
+}
+
+// npmClient makes the package with the client.
+func (r *Release) npmClient() error {
+	p, text, err := r.client()
+	if err != nil {
+		return err
+	}
+	programs := map[string]string{}
+	for _, t := range r.Targets {
+		if t.NPM != nil {
+			programs[t.NPM.of(p.Name)] = r.number()
+		}
+	}
+	optional, err := json.MarshalIndent(programs, "  ", "  ")
+	if err != nil {
+		return err
+	}
+	// Order counts in package.json, so the text is kept and only this line replaced.
+	line := []byte(fmt.Sprintf("  \"version\": %q,\n", p.Version))
+	if bytes.Count(text, line) != 1 {
+		return fmt.Errorf("package.json: expected one line %q", line)
+	}
+	text = bytes.Replace(text, line, []byte(fmt.Sprintf("  \"version\": %q,\n  \"optionalDependencies\": %s,\n", r.number(), optional)), 1)
+	dir := filepath.Join(r.Source.Dir, "clients/node")
+	files, err := walk(filepath.Join(dir, "lib"))
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		files[i].Path = "package/lib/" + files[i].Path
+	}
+	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		return err
+	}
+	return r.tarball(p.Name, append(Files{{"package/package.json", 0o644, text}, {"package/README.md", 0o644, readme}}, files...))
+}
+
+// client returns the client's package.json.
+func (r *Release) client() (p packageJSON, text []byte, err error) {
+	if text, err = os.ReadFile(filepath.Join(r.Source.Dir, "clients/node/package.json")); err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	return p, text, err
+}
+
+// of is the name of the package with the program for n, where client is the client's.
+func (n NPM) of(client string) string { return client + "-" + n.OS + "-" + n.CPU }
+
+// tarball writes a package in npm's form.
+func (r *Release) tarball(name string, files Files) error {
+	license, err := os.ReadFile(filepath.Join(r.Source.Dir, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	data, err := append(files, File{"package/LICENSE", 0o644, license}).tgz(r.Source.Time)
+	return r.write(strings.NewReplacer("@", "", "/", "-").Replace(name)+"-"+r.number()+".tgz", data, err)
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# try.sh DIST: installs what a release has for Linux on this machine, each into a
+# folder of its own and without a network, and runs the first example of its README.
+set -euo pipefail
+dist=$(realpath "$1")
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+case $(uname -m) in
+x86_64) arch=amd64 machine=x86_64 cpu=x64 ;;
+aarch64) arch=arm64 machine=aarch64 cpu=arm64 ;;
+*) echo "no package is built for $(uname -m)"; exit 1 ;;
+esac
+number=$(sed -n 's/.*  shield_\(.*\)_linux_'$arch'\.tar\.gz$/\1/p' "$dist/SHA256SUMS")
+
+# Only root may take the network away.
+offline=()
+! unshare --net true 2>/dev/null || offline=(unshare --net)
+
+fail() { echo "FAILED: $*"; exit 1; }
+tried() { echo "tried: $*"; }
+# have PROGRAM WHAT: whether a program is there to try something with
+have() { command -v "$1" >/dev/null || { echo "not tried: $2, since $1 is not there"; return 1; }; }
+
+# The first example of README.md: what is piped into shield, and what it answers.
+pipe=$(sed -n "s/^    \\$ \\(echo .* | shield run --no-action\\)$/\\1/p" README.md | head -n 1)
+answer=$(grep -A1 -F -- "$pipe" README.md | sed -n 's/^    \({.*\)…}$/\1/p')
+[ -n "$pipe" ] && [ -n "$answer" ] || fail 'README.md has no first example'
+
+# example WHAT MODEL COMMAND...: runs shield as COMMAND, and the example; MODEL says whether the model is to be there.
+example() {
+	local what=$1 model=$2 home got
+	shift 2
+	home=$(mktemp -d "$work/home-XXXX")
+	shield() { HOME=$home XDG_CACHE_HOME='' XDG_STATE_HOME='' XDG_CONFIG_HOME='' "${offline[@]}" "$@"; }
+	got=$(shield "$@" --version)
+	[ "$got" = "shield version v$number" ] || fail "$what: $got"
+	got=$(shield bash -c "shield() { \"\${command[@]}\" \"\$@\"; }; command=($(printf '%q ' "$@")); $pipe") || true
+	case $got in "$answer"*) ;; *) fail "$what: the first example answers: $got" ;; esac
+	got=$(shield "$@" doctor 2>&1) || true
+	case $model,$got in
+	yes,*'ok    model: default '* | no,*'ok    model: none'*) ;;
+	*) fail "$what: model: $model, and shield doctor says: $got" ;;
+	esac
+	tried "$what, model: $model"
+}
+
+(cd "$dist" && sha256sum --quiet --strict --check SHA256SUMS)
+tried "$(wc -l <"$dist/SHA256SUMS") sums"
+
+mkdir "$work/archive"
+tar -xzf "$dist/shield_${number}_linux_$arch.tar.gz" -C "$work/archive" --strip-components=1
+example 'archive' yes "$work/archive/shield"
+
+if have dpkg deb; then
+	mkdir -p "$work/deb/var/lib/dpkg/"{info,updates}
+	touch "$work/deb/var/lib/dpkg/status"
+	# its libraries are those of this machine
+	fakeroot=()
+	[ "$(id -u)" = 0 ] || fakeroot=(fakeroot)
+	"${fakeroot[@]}" dpkg --root="$work/deb" --force-not-root --force-depends --log=/dev/null --install "$dist/shield_${number}-1_$arch.deb" >"$work/log" 2>&1 || fail "deb: $(cat "$work/log")"
+	[ -z "$(dpkg --root="$work/deb" --verify shield)" ] || fail 'deb: dpkg --verify'
+	example 'deb' yes "$work/deb/usr/bin/shield"
+fi
+
+if have rpm rpm; then
+	rpm --root="$work/rpm" --dbpath=/db --nodeps --ignorearch --install "$dist/shield-$number-1.$machine.rpm"
+	example 'rpm' yes "$work/rpm/usr/bin/shield"
+fi
+
+if [ -f "$dist/shield_$number-r1_$machine.apk" ]; then
+	mkdir "$work/apk"
+	tar -xzf "$dist/shield_$number-r1_$machine.apk" -C "$work/apk" --warning=no-unknown-keyword
+	example 'apk, unpacked' no "$work/apk/usr/bin/shield"
+fi
+
+# block LANGUAGE FILE: the first example of a client's README
+block() { awk -v from="\`\`\`$1" '$0 == from {on = 1; next} on && $0 == "```" {exit} on' "$2"; }
+
+if have python3 wheel; then
+	python3 -m venv "$work/python"
+	"$work/python/bin/pip" install --quiet --disable-pip-version-check --no-index "$dist/shieldcli-$number-py3-none-manylinux_2_28_$machine.whl"
+	block python clients/python/README.md >"$work/example.py"
+	got=$(cd "$work" && HOME=$work/python PATH=/usr/bin:/bin "${offline[@]}" python/bin/python example.py)
+	case $got in BLOCK\ *) ;; *) fail "wheel: the first example prints: $got" ;; esac
+	example 'wheel' yes "$work/python/bin/shield"
+fi
+
+if have npm 'npm tarball'; then
+	mkdir "$work/node"
+	(cd "$work/node" && npm init --yes && npm install --offline --no-audit --no-fund "$dist/shieldcli-shield-linux-$cpu-$number.tgz" "$dist/shieldcli-shield-$number.tgz") >"$work/log" 2>&1 || fail "npm: $(cat "$work/log")"
+	block js clients/node/README.md >"$work/node/example.mjs"
+	got=$(cd "$work/node" && HOME=$work/node PATH=$(dirname "$(command -v node)"):/usr/bin:/bin "${offline[@]}" node example.mjs)
+	case $got in BLOCK\ *) ;; *) fail "npm: the first example prints: $got" ;; esac
+	example 'npm tarball' yes "$work/node/node_modules/.bin/shield"
+fi
