@@ -49,9 +49,9 @@ mcp:
 	test -d build/mcp || npm install --prefix build/mcp --no-audit --no-fund @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22
 	SHIELD_MCP=$$PWD/build/mcp $(GO) test -count=1 -v ./e2e/mcp
 
-mcpbench:
+mcpbench: build
 	uptime
-	$(GO) test -run '^$$' -bench 'Added|Load' -benchtime 2000x ./e2e/mcp
+	SHIELD_BIN=$$PWD/build/shield $(GO) test -run '^$$' -bench 'Added|Load' -benchtime 2000x ./e2e/mcp
 	$(GO) test -run '^$$' -bench 'Call|Serve' ./pkg/gateway
 	uptime
 

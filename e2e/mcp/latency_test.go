@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -16,8 +15,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/shieldcli/shield/internal/reexec"
 )
 
 // A caller calls a tool, and returns when it has the answer.
@@ -39,22 +36,7 @@ func demand(b *testing.B, answer []byte) {
 
 // stdioCaller starts a server, or what stands before one, on standard input and output.
 func stdioCaller(b *testing.B, c *exec.Cmd) caller {
-	to, err := c.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		to.Close()
-		_ = c.Wait()
-	})
-	from := bufio.NewReader(out)
+	to, from := piped(b, c, c.StdoutPipe)
 	say := func(frame string, answered bool) []byte {
 		if _, err := io.WriteString(to, frame+"\n"); err != nil {
 			b.Fatal(err)
@@ -127,7 +109,7 @@ func callers(b *testing.B, transport string) (directly, through caller) {
 	}
 	server := exec.Command(self)
 	server.Env = append(os.Environ(), "SHIELD_TEST_CHILD=server")
-	c := reexec.Command(b, "shield")
+	c := shield(b)
 	c.Args = append(c.Args, "mcp", "--policy", "permissive", "--", "env", "SHIELD_TEST_CHILD=server", self, "mcp-server-filesystem", ".")
 	c.Env = append(c.Env, "HOME="+b.TempDir(), "XDG_STATE_HOME=", "XDG_CONFIG_HOME=")
 	c.Dir = b.TempDir()

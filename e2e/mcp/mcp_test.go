@@ -3,8 +3,10 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +37,40 @@ func TestMain(m *testing.M) {
 		}))
 		return nil
 	})
+}
+
+// shield returns a command of shield: that of SHIELD_BIN, if it names one, which has
+// the settings of the runtime that main makes; else the test's own file.
+func shield(t testing.TB) *exec.Cmd {
+	t.Helper()
+	c := reexec.Command(t, "shield")
+	if bin := os.Getenv("SHIELD_BIN"); bin != "" {
+		c.Path, c.Args[0] = bin, bin
+	}
+	return c
+}
+
+// piped starts a command that ends with the test, and returns its standard input and
+// what it writes to another of its pipes.
+func piped(t testing.TB, c *exec.Cmd, pipe func() (io.ReadCloser, error)) (io.Writer, *bufio.Reader) {
+	t.Helper()
+	to, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		to.Close()
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	return to, bufio.NewReader(from)
 }
 
 // serve serves newServer on standard input and output.
@@ -77,7 +113,7 @@ func newServer() *mcp.Server {
 func connect(t *testing.T, dir, version string, opts *mcp.ClientOptions, server ...string) *mcp.ClientSession {
 	t.Helper()
 	home := t.TempDir()
-	c := reexec.Command(t, "shield")
+	c := shield(t)
 	c.Args = append(c.Args, append([]string{"mcp", "--policy", "permissive", "--"}, server...)...)
 	c.Env = append(c.Env, "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=")
 	c.Dir = dir

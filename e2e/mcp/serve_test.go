@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/shieldcli/shield/internal/reexec"
 )
 
 // serveHTTP has shield serve servers, with some settings of mcp, and returns their
@@ -29,7 +27,7 @@ func serveHTTP(t testing.TB, settings, servers string) (urls map[string]string, 
 		t.Fatal(err)
 	}
 	command = func(args ...string) *exec.Cmd {
-		c := reexec.Command(t, "shield")
+		c := shield(t)
 		c.Args = append(append(c.Args, "mcp"), args...)
 		c.Env = append(c.Env, "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "SHIELD_CONFIG="+file)
 		c.Dir = home
@@ -37,17 +35,7 @@ func serveHTTP(t testing.TB, settings, servers string) (urls map[string]string, 
 	}
 	c := command("serve")
 	c.Stderr = nil
-	errs, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
-		_ = c.Wait()
-	})
+	_, errs := piped(t, c, c.StderrPipe)
 	urls = map[string]string{}
 	in := bufio.NewScanner(errs)
 	for len(urls) < strings.Count(servers, "name:") && in.Scan() {

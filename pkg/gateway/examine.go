@@ -178,9 +178,9 @@ func (w *walk) text(where, name string, parent object, s string) (any, bool) {
 }
 
 // pointer returns a name as a part of a JSON pointer that can be shown.
-func pointer(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(canonjson.Quote(name))
-}
+func pointer(name string) string { return inPointer.Replace(canonjson.Quote(name)) }
+
+var inPointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 // found tells of what was found in what the server has said, as long as that is
 // not too often.

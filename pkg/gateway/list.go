@@ -314,9 +314,9 @@ func shadows(t *tool, others []PinFile) string {
 }
 
 // plainName returns a name without case, separators and look-alike letters.
-func plainName(s string) string {
-	return strings.NewReplacer("_", "", "-", "", ".", "", "/", "").Replace(strings.ToLower(effect.Fold(s)))
-}
+func plainName(s string) string { return joined.Replace(strings.ToLower(effect.Fold(s))) }
+
+var joined = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
 
 // distinct reports whether a name is no word that a description may use anyway.
 func distinct(name string) bool { return len(name) >= 8 && strings.ContainsAny(name, "_-") }

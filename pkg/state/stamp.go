@@ -2,6 +2,8 @@ package state
 
 import (
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,8 +26,9 @@ type stampFile struct {
 }
 
 // Stamp returns the stamp of a shelf as it is now, without a lock and without
-// opening the state file; false if it has none. Who takes it before a transaction
-// that reads the shelf, and finds it unchanged later, knows what the shelf holds.
+// opening the state file; false if it has none and can be given none. Who takes it
+// before a transaction that reads the shelf, and finds it unchanged later, knows what
+// the shelf holds.
 func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) { return s.values.medium.stamp(shelf) }
 
 func (b *boltFile) stamp(shelf string) (stamp Stamp, ok bool) {
@@ -33,6 +36,9 @@ func (b *boltFile) stamp(shelf string) (stamp Stamp, ok bool) {
 	defer b.stamps.mu.Unlock()
 	path := b.stampPath(shelf)
 	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) && b.restamp(shelf) == nil {
+		info, err = os.Lstat(path)
+	}
 	if err != nil || !info.Mode().IsRegular() {
 		return stamp, false
 	}
@@ -73,8 +79,9 @@ func (s *stamps) close() {
 	clear(s.open)
 }
 
-// restamp gives a shelf another stamp. The lock is held, and what changes is not
-// committed yet: who sees the new stamp and reads the shelf waits for that.
+// restamp gives a shelf another stamp. Where the shelf changes, the lock is held, and
+// the change is not committed yet: who sees the new stamp and reads the shelf waits for
+// that. One more stamp than there are changes does no harm.
 func (b *boltFile) restamp(shelf string) error {
 	var stamp Stamp
 	_, _ = rand.Read(stamp[:]) // never fails
