@@ -133,6 +133,10 @@ func (s *state) number(x syntax.ArithmExpr) (int64, bool) {
 			return 0, false
 		}
 		if b, ok := s.lookup(v.Text); ok && syntax.ValidName(v.Text) {
+			if b.array && s.asZsh() { // all members
+				s.mayFail()
+				return 0, false
+			}
 			v = s.first(b, "$"+v.Text)
 			if v.Known() && v.Text == "" {
 				return 0, true

@@ -96,6 +96,7 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 	if old, ok := s.attribute(name); ok && (old.kind > unset || old.keyed) {
 		b.unsure, b.kind = true, old.lasting()
 	}
+	s.becomesArray(name)
 	index, keyed, mark := 0, false, len(s.vars)
 	if a.Append {
 		old, unsure := s.oldMembers(name, true)
@@ -132,6 +133,17 @@ func (s *state) bindArray(name string, a *syntax.Assign) {
 	// An error in zsh, and there may be something around it that goes on.
 	b.weak = keyed && s.asZsh()
 	s.bind(b)
+}
+
+// becomesArray makes a text the first member of an array, as all shells but zsh do before
+// they expand what the array is given.
+func (s *state) becomesArray(name string) {
+	old, ok := s.attribute(name)
+	if !ok || old.array || old.kind != scalar || s.asZsh() {
+		return
+	}
+	elems, unsure := s.oldMembers(name, true)
+	s.bind(binding{name: name, array: true, unsure: unsure || old.weak, elems: elems})
 }
 
 // bindKey binds [KEY]=VALUE in an array, and returns the index of what follows it.
@@ -191,7 +203,7 @@ func (s *state) unsetElement(name, sub string) {
 	old, bound := s.attribute(name)
 	i, err := strconv.Atoi(strings.Trim(strings.TrimSuffix(sub, "]"), `'"`))
 	switch zsh := s.asZsh(); {
-	case !bound || old.kind == unset:
+	case !bound || old.kind == unset && !old.weak:
 	case err != nil || s.unusual() || old.weak || old.kind != scalar || old.array && (old.unsure || old.alike || old.keyed) || !old.array && !old.val.Known():
 		s.bind(binding{name: name, array: true, unsure: true, elems: slices.Clone(old.elems)})
 	case !old.array && zsh:

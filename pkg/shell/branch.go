@@ -129,8 +129,8 @@ type left struct {
 func (l left) any() bool { return l.loop > 0 || l.call > 0 || l.shell }
 
 // mayFail notes that some shells end here with an error. Of the text's own shell nothing
-// follows then; what takes the output of a part of it goes on.
-func (s *state) mayFail() { s.left.shell = s.left.shell || s.captured > 0 }
+// follows then; what takes the output or the status of a part of it goes on.
+func (s *state) mayFail() { s.left.shell = s.left.shell || s.captured > 0 || s.inner > 0 }
 
 // leaving notes that break, continue, return or exit may run here.
 func (s *state) leaving(at *int) {
@@ -156,14 +156,17 @@ func (s *state) endCall(before left) {
 }
 
 // An outcomes is how much of what conditions decide there was.
-type outcomes struct{ funcs, files int }
+type outcomes struct{ funcs, files, fds int }
 
 func (s *state) outcomes() outcomes {
-	return outcomes{funcs: len(s.funcs), files: len(s.files)}
+	return outcomes{funcs: len(s.funcs), files: len(s.files), fds: len(s.fds)}
 }
 
-// uncertain marks the functions and files since then as such that may not be there.
+// uncertain marks the functions, files and descriptors since then as such that may not be there.
 func (s *state) uncertain(since outcomes) {
+	for i := min(since.fds, len(s.fds)); i < len(s.fds); i++ {
+		s.mayOpen(i)
+	}
 	for i := min(since.funcs, len(s.funcs)); i < len(s.funcs); i++ {
 		s.funcs[i].weak = true
 	}

@@ -396,6 +396,7 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		case reference || !ok:
 			s.forget()
 		case s.isLocal(name): // shows the one of the function around, in some shells
+			s.revealed(name)
 			s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed})
 		default:
 			s.bind(binding{name: name, kind: unset})

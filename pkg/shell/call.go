@@ -16,6 +16,7 @@ import (
 func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var out abstract.Value
 	mark, before, consumed, remains, exit := len(s.vars), s.outcomes(), s.consumed, s.remains, anyExit
+	fds, stdin := len(s.fds), s.stdin
 	s.inRounds(func() {
 		if s.round == 0 {
 			out = s.callOnce(c, st, in)
@@ -35,10 +36,22 @@ func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abs
 			s.weakenVariables(mark)
 			s.uncertain(before)
 			s.mayRead(remains)
+			s.anyOf(fds, stdin)
 		}
 	})
 	s.exit = exit
 	return out
+}
+
+// anyOf notes that what exec has opened since then holds what one of several rounds gave it.
+func (s *state) anyOf(fds int, stdin *abstract.Value) {
+	for i := min(fds, len(s.fds)); i < len(s.fds); i++ {
+		s.fds[i].val, s.fds[i].in = vague("…", s.fds[i].val), false
+	}
+	if s.stdin != stdin {
+		v := vague("…", *s.stdin)
+		s.stdin = &v
+	}
 }
 
 func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
@@ -56,7 +69,9 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 			break
 		}
 	}
-	fds, expanding := len(s.fds), len(s.vars)
+	fds, expanding, typed := len(s.fds), len(s.vars), s.typed
+	s.typed = mark
+	defer func() { s.typed = typed }()
 	io := s.redirect(st.Redirs, in)
 	s.weakenVariables(expanding) // some shells expand here-documents in another process
 	fdsOpened := len(s.fds)
@@ -95,7 +110,9 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		s.consumed, s.remains = consumed, remains
 	}
 	if fails || !opens(st.Redirs) {
-		s.exit = anyExit
+		if s.exit = anyExit; endsShell[argv[0].Text] {
+			s.mayFail()
+		}
 		if fails || !io.Redirected {
 			s.mayRead(remains)
 		}
@@ -339,8 +356,9 @@ func (s *state) runAlias(i int, argv []abstract.Value, io abstract.Streams) abst
 		}
 		text += " ${" + abstract.UnsetName + "}"
 	}
-	saved := s.aliases
-	s.aliases = s.aliases[:i:i] // an alias does not expand itself
+	s.weakenVariables(s.typed) // its own words are expanded first
+	saved, name := s.aliases, s.aliases[i].name
+	s.aliases = slices.DeleteFunc(slices.Clone(saved), func(a alias) bool { return a.name == name }) // it does not expand itself
 	out := s.nestedWith(text, argv[0].From, io)
 	s.aliases = saved
 	return out

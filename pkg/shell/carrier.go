@@ -67,21 +67,6 @@ func (s *state) remotely(base string, walk func() abstract.Value) abstract.Value
 	return out
 }
 
-// child starts another shell or program, which sees of the variables what is
-// exported, and of the functions maybe some. What it assigns ends with it.
-func (s *state) child(program string) (end func()) {
-	leave, own, frames, round, zsh, named, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix
-	s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = len(s.funcs), nil, -1, program == "zsh", true, program != "zsh" && program != "bash"
-	s.bind(binding{kind: boundary})
-	s.bind(binding{name: "IFS", val: abstract.Lit(usualIFS)}) // which no shell takes from its environment
-	s.bind(binding{name: zeroName, val: abstract.Variable("0", 0)})
-	s.setPositional(nil)
-	return func() {
-		leave()
-		s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = own, frames, round, zsh, named, posix
-	}
-}
-
 // relay recognises a socat address that starts a program.
 func (s *state) relay(base string, argv []abstract.Value) {
 	for _, v := range argv[1:] {
@@ -431,7 +416,9 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		if orShell(language) == "shell" && vals[0].Known() {
 			s.scripts++
 		}
-		return s.runVersions(append(vals, earlier...), s.written(p, pattern) && len(earlier) == 0, run)
+		s.reading(p)
+		sure := s.written(p, pattern) && len(earlier) == 0 && !s.elsewhere(p, f) && !slices.Contains(s.writing, p)
+		return s.runVersions(append(vals, earlier...), sure, run)
 	}
 	s.runVersions(earlier, len(earlier) == 0, run)
 	if f.Taint&abstract.Network != 0 {

@@ -120,6 +120,7 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 		value = s.inTurn(a.Value, mark, pure)
 	}
 	if declares {
+		s.redeclares(name, d)
 		s.local(name)
 	} else if d.kind != reference {
 		to, ok := s.target(name)
@@ -191,6 +192,14 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 	}
 }
 
+// redeclares notes that a name which is a local reference is declared once more: what it
+// refers to may change.
+func (s *state) redeclares(name string, d declaration) {
+	if old, ok := s.attribute(name); ok && s.isLocal(name) && d.kind != reference && (old.kind == reference || old.kind == mixed && old.val.Known()) {
+		s.forget()
+	}
+}
+
 // literalKeys reports whether the keys of an associative array are known.
 func literalKeys(a *syntax.ArrayExpr) bool {
 	for _, e := range a.Elems {
@@ -217,6 +226,8 @@ func (s *state) declareNaked(name string, d declaration, declares bool) {
 		s.bind(binding{name: name, kind: unset, weak: true})
 	case d.kind == reference:
 		s.bind(binding{name: name, val: old.val, kind: reference})
+	case (!had || old.kind == unset) && d.kind == scalar && s.asZsh(): // what it is in the environment, or empty
+		s.bind(binding{name: name, val: abstract.Variable(name, 0)})
 	case d.kind > unset:
 		val := abstract.Variable(name, 0)
 		if !had || old.kind == unset {

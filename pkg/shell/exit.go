@@ -107,6 +107,12 @@ func (s *state) unreached(walk func()) {
 	s.constants, s.strict, s.posix, s.wild = constants, strict, posix, wild
 }
 
+// endsShell names the commands whose redirections end some shells when they fail.
+var endsShell = map[string]bool{
+	":": true, ".": true, "eval": true, "exec": true, "export": true, "readonly": true, "set": true,
+	"shift": true, "times": true, "trap": true, "unset": true,
+}
+
 // opens reports whether redirections are sure to succeed, so that the command runs.
 func opens(list []*syntax.Redirect) bool {
 	return !slices.ContainsFunc(list, func(r *syntax.Redirect) bool {

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -17,10 +18,12 @@ type file struct {
 	pattern bool
 	val     abstract.Value
 	append  bool
-	tree    bool // path is a folder, and val what was put in it
-	hosted  bool // a tree that was cloned from one of [command.CodeHosts]
-	weak    bool // may not have been written
-	torn    bool // written through several descriptors at once
+	tree    bool          // path is a folder, and val what was put in it
+	hosted  bool          // a tree that was cloned from one of [command.CodeHosts]
+	weak    bool          // may not have been written
+	torn    bool          // written through several descriptors at once
+	from    *effect.Place // where relative paths started
+	astray  bool          // it may have been written elsewhere
 
 	compiled bool // a program that a compiler made of files of the workspace
 	code     bool // a program that a compiler made: val is its source
@@ -63,7 +66,34 @@ func (s *state) addFile(f file) {
 		}
 		break
 	}
+	f.from, f.astray = s.place(), s.astray()
 	s.files = append(s.files, f)
+	s.overwrites(f.path)
+}
+
+// strays notes that the shell goes on even if the folders since mark are not there.
+func (s *state) strays(mark int) {
+	for i := min(mark, len(s.vars)); i < len(s.vars); i++ {
+		s.vars[i].astray = s.vars[i].kind == workdir
+	}
+}
+
+// astray reports whether the working folder may be another than it seems.
+func (s *state) astray() bool {
+	return slices.ContainsFunc(s.vars, func(b binding) bool { return b.astray })
+}
+
+// elsewhere reports whether a relative path may not be the file that the text wrote to it.
+func (s *state) elsewhere(p string, w abstract.Value) bool {
+	if strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") {
+		return false
+	}
+	for i := len(s.files) - 1; i >= 0; i-- {
+		if f := &s.files[i]; f.path == p {
+			return f.from != s.place() && (f.astray || s.astray())
+		}
+	}
+	return false
 }
 
 // consume walks the commands of >(…) with what is written to it.
@@ -72,7 +102,9 @@ func (s *state) consume(i int, in abstract.Value) {
 	s.files[i].used = true
 	fixed, base := s.fixed, s.base
 	s.fixed, s.base = f.fixed, f.base
+	before := s.outcomes()
 	s.subshell(f.consumer.Stmts, in)
+	s.uncertain(before)
 	s.fixed, s.base = fixed, base
 }
 
@@ -182,12 +214,13 @@ func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 // content returns what a path holds, as far as the text says or its name does.
 func (s *state) content(p string, pattern bool, w abstract.Value) abstract.Value {
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
+		s.reading(p)
 		v, earlier := vals[0], s.earlier(w)
 		vals = append(vals, earlier...)
 		for _, o := range vals[1:] {
 			v.Taint |= o.Taint
 		}
-		if !s.written(p, pattern) || len(earlier) > 0 {
+		if !s.written(p, pattern) || len(earlier) > 0 || s.elsewhere(p, w) || slices.Contains(s.writing, p) {
 			return maybe(abstract.Concat(vals...))
 		}
 		return v

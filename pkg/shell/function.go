@@ -52,6 +52,16 @@ func (s *state) isLocal(name string) bool {
 	return slices.ContainsFunc(s.frames, func(f frame) bool { _, ok := f.locals[name]; return ok })
 }
 
+// revealed notes that unset may end a local variable of a function around the one being walked:
+// what follows is then of the variable outside.
+func (s *state) revealed(name string) {
+	for i, f := range s.frames {
+		if at, ok := f.locals[name]; ok && i < len(s.frames)-1 && at < len(s.vars) {
+			s.vars[at].weak = true
+		}
+	}
+}
+
 // mostCalls is how deep functions are walked in one another. Behind that, one is
 // walked with all variables unknown, once, which stands for every deeper call.
 const mostCalls = 8

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -12,8 +13,10 @@ import (
 // members is set.
 func (s *state) present(p *syntax.ParamExp, b binding) bool {
 	switch {
-	case s.listIndex(p) || p.Index == nil && (b.keyed || s.asZsh()):
+	case s.listIndex(p) || p.Index == nil && s.asZsh():
 		return len(b.elems) > 0 || s.asZsh()
+	case p.Index == nil && b.keyed:
+		return slices.ContainsFunc(b.elems, func(e element) bool { return e.key == "0" })
 	case p.Index == nil:
 		_, ok := b.at(0)
 		return ok

@@ -27,7 +27,7 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 		}
 		return []abstract.Value{vague(show)}
 	}
-	if p.Flags != nil || p.IsSet || p.Width || p.Split != syntax.OptUnset || p.GlobSubst != syntax.OptUnset || p.RcExpand != syntax.OptUnset || len(p.Modifiers) > 0 { // of zsh and mksh
+	if zshForm(p) {
 		s.parameter(p, show)
 		return []abstract.Value{vague(show)}
 	}
@@ -36,6 +36,10 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 	}
 	s.shows(p.Param.Value)
 	vals, set := s.parameter(p, show)
+	if b, _ := s.attribute(p.Param.Value); s.strict && p.Length && s.listIndex(p) && (!b.array || b.unsure) { // an error of bash
+		s.left.shell = true
+		s.leaving(&s.left.call)
+	}
 	if s.strict && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
 		s.left.shell = true
 	}
@@ -57,6 +61,11 @@ func (s *state) param(p *syntax.ParamExp) []abstract.Value {
 		return s.expansion(p, vals, set, show)
 	}
 	return vals
+}
+
+// zshForm reports whether an expansion is of zsh or mksh alone.
+func zshForm(p *syntax.ParamExp) bool {
+	return p.Flags != nil || p.IsSet || p.Width || p.Split != syntax.OptUnset || p.GlobSubst != syntax.OptUnset || p.RcExpand != syntax.OptUnset || len(p.Modifiers) > 0
 }
 
 // shownParam returns the text of an expansion as people read it.
@@ -145,7 +154,7 @@ func (s *state) parameter(p *syntax.ParamExp, show string) (vals []abstract.Valu
 		return s.member(p, b, show), !b.unsure && s.present(p, b)
 	}
 	if p.Index == nil {
-		return []abstract.Value{b.val}, true
+		return []abstract.Value{b.val}, !b.open
 	}
 	return s.ofScalar(p, b, show)
 }
@@ -293,6 +302,10 @@ func (s *state) cut(from, count int64, n int) (lo, hi int) {
 func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
 	e := p.Exp
 	empty := len(vals) == 0 || len(vals) == 1 && vals[0].Known() && vals[0].Text == ""
+	if empty && len(vals) == 1 && s.emptyMember(p) {
+		s.word(e.Word)
+		return []abstract.Value{vague(show)}
+	}
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		return s.orDefault(p, vals, set, empty, show)
@@ -336,6 +349,41 @@ func (s *state) expansion(p *syntax.ParamExp, vals []abstract.Value, set bool, s
 	return each(vals, func(v abstract.Value) abstract.Value { return vague(show, v) })
 }
 
+// emptyMember reports whether an expansion is of an array with one empty member, which is
+// null in zsh only where it is quoted.
+func (s *state) emptyMember(p *syntax.ParamExp) bool {
+	if p.Index != nil && !s.listIndex(p) {
+		return false
+	}
+	b, ok := s.attribute(p.Param.Value)
+	list := ok && b.array || p.Param.Value == "@" || p.Param.Value == "*"
+	return list && s.asZsh()
+}
+
+// operand returns what an expansion such as ${x:-word} has in the place of a variable. A list
+// in it may be several words.
+func (s *state) operand(w *syntax.Word) abstract.Value {
+	v := s.word(w)
+	if v.Known() && s.holdsList(w) {
+		return vague("${…}", v)
+	}
+	return v
+}
+
+// holdsList reports whether a word holds the members of an array or the parameters, one by one.
+func (s *state) holdsList(w *syntax.Word) bool {
+	found := false
+	syntax.Walk(w, func(n syntax.Node) bool {
+		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && !found {
+			index, _ := p.Index.(*syntax.Word)
+			b, bound := s.attribute(p.Param.Value)
+			found = p.Param.Value == "@" || index != nil && index.Lit() == "@" || bound && b.array && index == nil && s.asZsh()
+		}
+		return !found
+	})
+	return found
+}
+
 // orDefault is ${x-word}, ${x:-word}, ${x=word} and ${x:=word}.
 func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
 	e, envVar := p.Exp, !set && !empty // of the environment: may be set or not
@@ -344,7 +392,7 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 	if set && !(empty && orNull) {
 		if orNull && len(vals) == 1 && !vals[0].Known() { // it may be empty
 			mark := len(s.vars)
-			word := s.word(e.Word)
+			word := s.operand(e.Word)
 			if assigns {
 				s.assignTo(abstract.Lit(p.Param.Value), word)
 			}
@@ -358,7 +406,10 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 	}
 	mark := len(s.vars)
 	_, bound := s.attribute(p.Param.Value)
-	word := s.word(e.Word)
+	if b, ok := s.lookup(p.Param.Value); ok && b.open {
+		bound = true
+	}
+	word := s.operand(e.Word)
 	if envVar {
 		word.Taint |= vals[0].Taint
 	}
@@ -382,7 +433,7 @@ func (s *state) orDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty 
 func (s *state) orAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
 	e, envVar := p.Exp, !set && !empty
 	mark := len(s.vars)
-	word := s.word(e.Word)
+	word := s.operand(e.Word)
 	s.weaken(mark)
 	null := e.Op == syntax.AlternateUnsetOrNull
 	known := len(vals) > 0 && (vals[0].Known() || len(vals) > 1)

@@ -104,7 +104,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		if i < len(names)-1 {
 			v.Text, line = nextField(line, ifs)
 		} else {
-			v.Text = lastField(line, ifs)
+			v.Text = s.lastField(line, ifs)
 		}
 		s.assignTo(n, v)
 	}
@@ -154,6 +154,9 @@ func (s *state) readArray(to, in abstract.Value, lines, trims, plainly bool) {
 		} else {
 			line, _, _ := strings.Cut(in.Text, "\n")
 			parts = splitFields(line, ifs)
+			if end := strings.TrimRight(line, blanksOf(ifs)); end != "" && strings.IndexByte(ifs, end[len(end)-1]) >= 0 && s.asZsh() {
+				parts = append(parts, "")
+			}
 		}
 		for i, p := range parts[:min(len(parts), abstract.MaxFields)] {
 			if trims {
@@ -212,11 +215,11 @@ func nextField(line, ifs string) (field, rest string) {
 }
 
 // lastField returns what the last variable of read gets: the rest of the line, without one
-// separator at its end if it holds no other.
-func lastField(line, ifs string) string {
+// separator at its end if it holds no other, but in zsh.
+func (s *state) lastField(line, ifs string) string {
 	blanks := blanksOf(ifs)
 	line = strings.Trim(line, blanks)
-	if field, rest := nextField(line, ifs); rest == "" {
+	if field, rest := nextField(line, ifs); rest == "" && (field == line || !s.asZsh()) {
 		return field
 	}
 	return line

@@ -118,6 +118,21 @@ func (s *state) used(w *syntax.Word) {
 	}
 }
 
+// mayOpen marks a descriptor as one that may not have been opened, or closed: what is written
+// to it goes there, or where it went before.
+func (s *state) mayOpen(i int) {
+	d := &s.fds[i]
+	if d.weak {
+		return
+	}
+	d.weak, d.in, d.val = true, false, vague("…", d.val)
+	for _, old := range s.fds[:i+1] {
+		if old.n == d.n && old.out != nil && old.out.Path != "" {
+			s.addFile(file{path: old.out.Path, pattern: old.out.Pattern, torn: true})
+		}
+	}
+}
+
 func (s *state) fd(n string) (descriptor, bool) {
 	for i := len(s.fds) - 1; i >= 0; i-- {
 		if s.fds[i].n == n {

@@ -48,7 +48,9 @@ func (s *state) procSubst(p *syntax.ProcSubst) abstract.Value {
 		s.addFile(file{path: path, consumer: p, fixed: s.fixed, base: s.base})
 		return abstract.Value{Text: path, From: s.spanOf(p)}
 	}
+	before := s.outcomes()
 	out := s.capture(func() abstract.Value { return s.subshell(p.Stmts, s.input) })
+	s.uncertain(before)
 	if out.IsPattern {
 		out = out.Of(abstract.FromCommand)
 		out.Show = show

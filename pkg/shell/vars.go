@@ -28,6 +28,8 @@ type binding struct {
 	keyed    bool // an associative array
 	exported bool // stands before a command, which sees it
 	global   bool // outlives the function that declared the name local
+	open     bool // not even whether it is set is known
+	astray   bool // a working folder that may not be there, and what follows runs all the same
 }
 
 // An element is one member of an array.
@@ -202,14 +204,14 @@ func (s *state) target(name string) (string, bool) {
 func (s *state) lookup(name string) (binding, bool) {
 	to, ok := s.target(name)
 	if !ok {
-		return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
+		return binding{name: name, val: abstract.Variable(name, abstract.Foreign), open: true}, true
 	}
 	return s.lookupOnce(to)
 }
 
 func (s *state) lookupOnce(name string) (binding, bool) {
 	if s.wild && name[0] != 0 {
-		return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
+		return binding{name: name, val: abstract.Variable(name, abstract.Foreign), open: true}, true
 	}
 	var found [maxAlternatives]int
 	n, hidden, more, edge := 0, false, true, len(s.vars)
@@ -221,13 +223,13 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 			hidden, edge = true, i
 			continue
 		case b.kind == forgotten && name[0] != 0:
-			return binding{name: name, val: abstract.Variable(name, abstract.Foreign)}, true
+			return binding{name: name, val: abstract.Variable(name, abstract.Foreign), open: true}, true
 		case b.name != name || b.kind == constant:
 			continue
 		}
 		all.Taint |= b.val.Taint
 		if !internal(name) && (n == maxAlternatives-1 || hidden && (b.array || !b.exported && b.kind != unset && !s.isExported(name, edge))) {
-			return binding{name: name, val: all}, true
+			return binding{name: name, val: all, open: true}, true
 		}
 		if n == maxAlternatives {
 			break
@@ -249,7 +251,7 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 	}
 	switch {
 	case !ok && !internal(name):
-		return binding{name: name, val: all}, true
+		return binding{name: name, val: all, open: true}, true
 	case found[pick] < 0:
 		return binding{}, false
 	}

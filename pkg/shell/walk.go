@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -44,14 +43,20 @@ type state struct {
 	consumed      bool            // something has read of the input that it shares with what follows
 	remains       *abstract.Value // what it left of it, where that is known
 	traps         []trap
-	joinsErrors   bool // a command around this one sends errors where output goes
-	zsh           bool // the text is read as zsh means it
-	shellNamed    bool // by a command that says which shell it is of
-	lastpipe      bool // the last part of a pipe may be of the shell itself
-	differs       bool // zsh, if no shell is named, reads some of it in another way
-	posix         bool // the text is of a shell that may be a small one
-	strict        bool // set -u: a parameter that is not set ends the shell
-	wild          bool // a trap may assign at any time
+	typed         int // bindings before the words of the command being walked were expanded
+	jobs          []*job
+	reads         []string // by the jobs being walked
+	watched       int      // depth of these
+	waited        bool     // the statement that is walked next is waited for at once
+	writing       []string // what the commands around this one write to
+	joinsErrors   bool     // a command around this one sends errors where output goes
+	zsh           bool     // the text is read as zsh means it
+	shellNamed    bool     // by a command that says which shell it is of
+	lastpipe      bool     // the last part of a pipe may be of the shell itself
+	differs       bool     // zsh, if no shell is named, reads some of it in another way
+	posix         bool     // the text is of a shell that may be a small one
+	strict        bool     // set -u: a parameter that is not set ends the shell
+	wild          bool     // a trap may assign at any time
 
 	fixed   *effect.Span // where nested text came from, if the spans of its nodes mean nothing
 	base    int          // where text being walked starts in s.text, if fixed is nil
@@ -64,6 +69,7 @@ type state struct {
 
 	running  []string // recipes that are being walked, with their goals
 	captured int      // depth of text whose output another part of the text takes
+	inner    int      // depth of shells that the text starts, which may end before it does
 	foreign  int      // depth of code of other languages, which may show what it takes
 }
 
@@ -86,10 +92,11 @@ type alias struct {
 
 // A descriptor is a file descriptor that exec opened.
 type descriptor struct {
-	n   string
-	val abstract.Value // what reading it yields
-	in  bool           // val is what is left of it, to the letter
-	out *abstract.Target
+	n    string
+	val  abstract.Value // what reading it yields
+	in   bool           // val is what is left of it, to the letter
+	out  *abstract.Target
+	weak bool // may not have been opened
 }
 
 // nested walks text that some part of the command would run as shell text.
@@ -160,18 +167,21 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 	var b abstract.Builder
 	outer, stdin, consumed, remains := s.stdin, s.stdin, s.consumed, s.remains
 	s.consumed, s.remains = false, nil
-	for _, st := range list {
+	for i, st := range list {
 		if s.gaveUp {
 			break
 		}
-		gone, was, before := s.left.any(), s.remains, s.outcomes()
+		gone, was, before, mark := s.left.any(), s.remains, s.outcomes(), len(s.vars)
+		s.waited = i+1 < len(list) && waits(list[i+1])
 		out := s.stmt(st, in)
 		if gone {
 			out, s.exit = maybe(out), anyExit
 			s.mayRead(was)
 			s.uncertain(before)
 		}
-		b.Add(out)
+		if b.Add(out); i+1 < len(list) {
+			s.strays(mark)
+		}
 		if s.stdin != stdin {
 			in, stdin = *s.stdin, s.stdin
 			s.consumed, s.remains = false, nil
@@ -204,14 +214,19 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 		}
 	}()
 	s.input = in
+	if coproc, ok := st.Cmd.(*syntax.CoprocClause); st.Background || ok && coproc != nil {
+		defer s.beside(st, in)()
+	}
 	if st.Background {
 		defer s.background(st)()
 	}
+	s.waited = false
 	call, isCall := st.Cmd.(*syntax.CallExpr)
 	if isCall && len(call.Args) > 0 {
 		return s.call(call, st, in)
 	}
 	io := s.redirect(st.Redirs, in)
+	opened := len(s.fds)
 	s.input = io.In
 	if st.Cmd == nil {
 		return s.deliver(io, s.bareRedirect(io))
@@ -221,16 +236,23 @@ func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	}
 	joins, written := s.joinsErrors, len(s.files)
 	s.joinsErrors = joins || redirectsErrors(st.Redirs)
+	writing := s.writing
+	if io.Out != nil && io.Out.Path != "" {
+		s.writing = append(writing[:len(writing):len(writing)], io.Out.Path)
+	}
 	out = s.command(st.Cmd, io)
-	s.joinsErrors = joins
+	s.joinsErrors, s.writing = joins, writing
 	if !opens(st.Redirs) {
 		s.exit = anyExit
+		if c, ok := st.Cmd.(*syntax.DeclClause); ok && endsShell[c.Variant.Value] {
+			s.mayFail()
+		}
 	}
 	if io.Redirected {
 		s.consumed, s.remains = consumed, remains
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
-		s.fds = s.fds[:min(fds, len(s.fds))]
+		s.fds = slices.Delete(s.fds, min(fds, len(s.fds)), min(opened, len(s.fds)))
 	}
 	overwritten := io.Out != nil && slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f file) bool { return f.path == io.Out.Path })
 	if io.Moved || overwritten {
@@ -312,101 +334,6 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		return s.stmt(c.Body, io.In)
 	}
 	return abstract.Value{}
-}
-
-// binary walks a && b, a || b and a | b. The tree leans to the left and may be
-// as deep as the text is long, so it is unrolled.
-func (s *state) binary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
-	var chain []*syntax.BinaryCmd
-	first := (*syntax.Stmt)(nil)
-	for {
-		chain = append(chain, c)
-		first = c.X
-		next, ok := c.X.Cmd.(*syntax.BinaryCmd)
-		if !ok || len(c.X.Redirs) > 0 {
-			break
-		}
-		c = next
-	}
-	lead := chain[len(chain)-1].Op
-	out := s.side(first, in, isPipe(lead), isPipe(lead))
-	for i := len(chain) - 1; i >= 0; i-- {
-		c := chain[i]
-		if s.gaveUp {
-			break
-		}
-		into := i > 0 && isPipe(chain[i-1].Op)
-		if isPipe(c.Op) {
-			if out = s.side(c.Y, out, true, into); s.exit == success {
-				s.exit = anyExit // the left side may count as well
-			}
-			continue
-		}
-		out = abstract.Concat(out, s.right(c, in, into, i == len(chain)-1))
-	}
-	return out
-}
-
-func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
-
-// side walks one side of a pipe or list. into says that what it writes goes into a pipe:
-// then nothing that it assigns lasts, and of the last side of a pipe, it does in zsh only,
-// or where bash is told so.
-func (s *state) side(st *syntax.Stmt, in abstract.Value, piped, into bool) abstract.Value {
-	if !piped {
-		return s.captures(into, st, in)
-	}
-	mark, before, way, consumed, remains := len(s.vars), s.outcomes(), s.left, s.consumed, s.remains
-	end, traps := s.apart(), len(s.traps)
-	out := s.captures(into, st, in)
-	if !into && (len(s.vars) > mark || len(s.traps) > traps) && (s.lastpipe || s.asZsh()) {
-		end = func() {
-			s.walkTraps(slices.Clone(s.traps[min(traps, len(s.traps)):])) // they may as well run later
-			s.weaken(mark)
-		}
-	}
-	end()
-	s.uncertain(before)
-	s.left, s.consumed, s.remains = way, consumed, remains
-	return out
-}
-
-// captures walks a statement whose output may go into a pipe.
-func (s *state) captures(into bool, st *syntax.Stmt, in abstract.Value) abstract.Value {
-	if !into {
-		return s.stmt(st, in)
-	}
-	s.captured++
-	out := s.stmt(st, in)
-	s.captured--
-	return out
-}
-
-// apart starts a part of the text whose assignments end with it, and returns
-// what ends it. Functions stay, so that those never called are still looked at.
-func (s *state) apart() (end func()) {
-	mark, als, funcs, fds, stdin, way, traps := len(s.vars), len(s.aliases), len(s.funcs), len(s.fds), s.stdin, s.left, len(s.traps)
-	s.left = left{}
-	return func() {
-		s.runTraps(traps)
-		s.stdin, s.left = stdin, way
-		s.vars = s.vars[:min(mark, len(s.vars))]
-		for i := min(funcs, len(s.funcs)); i < len(s.funcs); i++ {
-			s.funcs[i].weak = true
-		}
-		for _, f := range s.frames {
-			maps.DeleteFunc(f.locals, func(_ string, at int) bool { return at >= mark })
-		}
-		s.aliases, s.fds = s.aliases[:min(als, len(s.aliases))], s.fds[:min(fds, len(s.fds))]
-	}
-}
-
-// subshell walks statements in a shell of their own.
-func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) abstract.Value {
-	end := s.apart()
-	out := s.stmts(list, in)
-	end()
-	return out
 }
 
 func (s *state) ifClause(c *syntax.IfClause, in abstract.Value) abstract.Value {

@@ -140,7 +140,8 @@ func (s *state) split(out []abstract.Value, parts []syntax.WordPart, at effect.S
 			s.dblQuoted(&f, p)
 		case *syntax.ParamExp:
 			vs := s.param(p)
-			if len(vs) > 1 && slices.ContainsFunc(vs, func(v abstract.Value) bool { return strings.ContainsAny(v.Text, strings.Trim(f.ifs, " \t\n")) }) {
+			apart := strings.Trim(f.ifs, " \t\n")
+			if len(vs) > 1 && apart != "" && slices.ContainsFunc(vs, func(v abstract.Value) bool { return v.Text == "" || strings.ContainsAny(v.Text, apart) }) {
 				vs = []abstract.Value{vague("${…}", vs...)} // shells differ in where one ends and another begins
 			}
 			for k, v := range vs {
@@ -234,7 +235,7 @@ func (s *state) dblQuoted(f *splitter, p *syntax.DblQuoted) {
 					f.quoted = true
 				}
 				f.Add(v)
-				f.many = f.many || v.IsPattern && !joined(q) && (q.Index != nil || q.Param != nil && q.Param.Value == "@")
+				f.many = f.many || v.IsPattern && (zshForm(q) || q.Exp != nil && q.Exp.Word != nil && s.holdsList(q.Exp.Word) || !joined(q) && (q.Index != nil || q.Param != nil && q.Param.Value == "@"))
 			}
 		default:
 			f.Add(s.part(inner))

@@ -24,8 +24,15 @@ func (s *state) unusual() bool { return s.zsh && s.posix }
 // subscripted returns the parts of a word as zsh reads them: what stands in brackets behind
 // the name of a variable is a subscript, be it in braces or not.
 func (s *state) subscripted(parts []syntax.WordPart) []syntax.WordPart {
-	for i := 0; i+1 < len(parts); i++ {
+	for i := range parts {
 		p, isParam := parts[i].(*syntax.ParamExp)
+		if isParam && p.Exp != nil && hasBrace(p.Exp.Word) && s.asZsh() { // it ends at another brace
+			s.param(p)
+			return append(slices.Clone(parts[:i]), unknownPart())
+		}
+		if i+1 == len(parts) {
+			break
+		}
 		l, isLit := parts[i+1].(*syntax.Lit)
 		if !isParam || !isLit || !p.Short || p.Index != nil || !strings.HasPrefix(l.Value, "[") || !s.asZsh() {
 			continue
@@ -37,13 +44,25 @@ func (s *state) subscripted(parts []syntax.WordPart) []syntax.WordPart {
 			parts = slices.Concat(parts[:i], []syntax.WordPart{&member}, literal(rest, l).Parts, parts[i+2:])
 			continue
 		}
-		member.Index = &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: abstract.UnsetName}}}}
+		member.Index = &syntax.Word{Parts: []syntax.WordPart{unknownPart()}}
 		for _, p := range parts[i+2:] {
 			s.part(p)
 		}
 		return append(slices.Clone(parts[:i]), &member) // not worked out, nor where it ends
 	}
 	return parts
+}
+
+func unknownPart() *syntax.ParamExp {
+	return &syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: abstract.UnsetName}}
+}
+
+// hasBrace reports whether a word holds a brace that is not quoted.
+func hasBrace(w *syntax.Word) bool {
+	return w != nil && slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		l, ok := p.(*syntax.Lit)
+		return ok && strings.Contains(l.Value, "{")
+	})
 }
 
 func literal(text string, at *syntax.Lit) *syntax.Word {
