@@ -125,8 +125,8 @@ func TestExplainDoubts(t *testing.T) {
 		}
 		count[cause]++
 	}
-	if len(count) != 30 {
-		t.Errorf("%d causes, want 30", len(count))
+	if len(count) != 31 {
+		t.Errorf("%d causes, want 31", len(count))
 	}
 	for cause, n := range count {
 		if n != 10 {

@@ -10,6 +10,7 @@ type Cause string
 // The causes of Dynamic and RunInput effects: why something is unknown.
 const (
 	CauseVariable   Cause = "variable"   // a variable or parameter that the command does not set
+	CauseHeld       Cause = "held"       // code, or the name of a program, is as a whole what such a variable holds
 	CauseOutput     Cause = "output"     // the output of a command or the result of an expression
 	CauseInput      Cause = "input"      // standard input
 	CauseFile       Cause = "file"       // the contents of a file
@@ -67,7 +68,7 @@ func ChangeCause(verb string) Cause {
 }
 
 var causes = [...]Cause{
-	CauseVariable, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
+	CauseVariable, CauseHeld, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseScript, CauseAbsent,
 	CauseCode, CauseLoaded, CauseSyntax, CauseLimit, CauseTool, CauseReader, CauseField, CauseFailure, CauseHistory, CauseRecursion, CauseScanning, CauseValue, CauseLater, CauseUnshown, CauseInstaller,
 	CauseDestroys, CauseGrants, CauseExposes, CauseWeakens, CauseRedirects, CauseRuns,
 }

@@ -378,6 +378,11 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 // or as it lies on disk.
 func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
 	if !f.Known() && f.Bare {
+		if s.nameCause(f) == effect.CauseVariable && inherited(f) && !f.Loose {
+			s.unread++
+			s.dynamic(effect.CauseVariable, "runs a script that only a variable names: "+abstract.Clip(f.String()), at)
+			return abstract.Unknown("…", abstract.Foreign)
+		}
 		return s.runText(orShell(language), f, "a script", at, args)
 	}
 	if f.Known() && (quietDevice(f.Text) || f.Text == "") {

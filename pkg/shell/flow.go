@@ -34,8 +34,8 @@ func (s *state) runText(language string, v abstract.Value, how string, at effect
 	case v.Taint&abstract.Untrusted != 0:
 		s.once(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelUntrusted}, Reason: how + " runs what comes from a clone", From: at})
 	}
-	cause := v.Cause()
-	if cause == effect.CauseVariable && v.Loose {
+	cause := s.codeCause(v)
+	if (cause == effect.CauseVariable || cause == effect.CauseHeld) && v.Loose {
 		cause = effect.CauseUnresolved // whoever makes a file chooses its name
 	}
 	if v.Known() {

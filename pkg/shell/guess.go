@@ -1,9 +1,12 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 	"github.com/shieldcli/shield/pkg/shell/command"
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
@@ -82,4 +85,53 @@ func listed(words []abstract.Value, name string) bool {
 	ws[0].Text = name
 	use := command.Interpret(ws)
 	return use.Known || use.Class != effect.Unknown || len(use.Nested) > 0 || len(use.Touches) > 0
+}
+
+// codeCause returns why a value that is run as code is not known. Placeholders that
+// nobody filled in hold nothing.
+func (s *state) codeCause(v abstract.Value) effect.Cause {
+	if s.filled {
+		return v.Cause()
+	}
+	return v.CodeCause()
+}
+
+// nameCause is codeCause for the name of a program or script. Where nothing else of
+// it is known, the name of a variable may tell: those of tools, and those by which
+// programs are told which editor, pager or compiler to start. The environment's are
+// in capitals; others that the text does not set are empty.
+func (s *state) nameCause(v abstract.Value) effect.Cause {
+	cause := s.codeCause(v)
+	if cause != effect.CauseHeld {
+		return cause
+	}
+	names := variableNames().FindAllString(v.String(), 8)
+	capital := func(name string) bool {
+		return name == strings.ToUpper(name) && name != strings.ToLower(name) || name == abstract.UnsetName
+	}
+	if slices.ContainsFunc(names, capital) && !slices.ContainsFunc(names, standsForProgram) {
+		return cause
+	}
+	return effect.CauseVariable
+}
+
+var variableNames = prefilter.Lazy(`[A-Za-z_][A-Za-z_0-9]*`)
+
+// standsForProgram reports whether the name of a variable says which program it
+// holds.
+func standsForProgram(name string) bool {
+	if len(knowledge.RunningVariables(name)) > 0 {
+		return true
+	}
+	for part := range strings.SplitSeq(strings.ToLower(name), "_") {
+		part = strings.TrimRight(part, "0123456789")
+		if part == "" || command.HookWords[part] {
+			continue
+		}
+		usual := !command.EverydayWords[part] || command.Compilers[part] || len(command.Loaders(part, nil)) > 0
+		if usual && listed([]abstract.Value{{Text: part}}, part) {
+			return true
+		}
+	}
+	return false
 }

@@ -22,7 +22,7 @@ func TestHiddenNames(t *testing.T) {
 		`${PREFIX}gcc a.c`:                      effect.CauseVariable,
 		`python$V-config --libs`:                effect.CauseVariable,
 		`clang$V a.c`:                           effect.CauseVariable,
-		`$TOOL run`:                             effect.CauseVariable,
+		`$TOOL run`:                             effect.CauseHeld,
 	} {
 		var got []effect.Cause
 		for _, e := range Analyze(text, here()).Effects {

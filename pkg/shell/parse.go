@@ -22,8 +22,10 @@ func (s *state) source(text string) abstract.Value {
 		// runs nothing from there on; what comes before is walked as it is.
 		if filled := parse.WithoutPlaceholders(parse.WithoutTemplates(text)); filled != text {
 			if f2, err2 := parse.Shell(filled); err2 == nil {
-				mark := len(s.effects)
+				mark, outer := len(s.effects), s.filled
 				s.untilError(text)
+				s.filled = true
+				defer func() { s.filled = outer }()
 				if len(s.effects) == mark {
 					return s.stmts(f2.Stmts, abstract.Value{})
 				}

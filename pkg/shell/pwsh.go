@@ -49,6 +49,9 @@ func expression(text string, cause effect.Cause) bool {
 	if len(text) < 2 {
 		return false
 	}
+	if cause == effect.CauseHeld {
+		cause = effect.CauseVariable
+	}
 	switch text[0] {
 	case '[':
 		return (cause == effect.CauseUnresolved || cause == effect.CauseVariable) && letter(text[1])

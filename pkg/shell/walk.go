@@ -16,8 +16,9 @@ type state struct {
 	text    string
 	at      *effect.Place
 	effects []effect.Effect
-	scripts int // shell scripts that were read and walked
-	unread  int // texts that are run and of which nothing is known
+	scripts int  // shell scripts that were read and walked
+	filled  bool // placeholders stand in the text that is walked
+	unread  int  // texts that are run and of which nothing is known
 	words   strings.Builder
 
 	vars    []binding

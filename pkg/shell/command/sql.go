@@ -17,6 +17,9 @@ func (r *reader) sql(w Word) {
 	if w.Pattern {
 		r.raise(network)
 		r.doubt("unknown SQL text %s", w.Text)
+		if strings.Trim(w.Text, "* ") == "" {
+			r.effect(effect.Dynamic)
+		}
 	}
 	r.stdinRead()
 	text := w.Text

@@ -134,6 +134,16 @@ func (v Value) Cause() effect.Cause {
 	return effect.CauseUnresolved
 }
 
+// CodeCause returns why a value that is run as code is not known: where it is
+// nothing but what variables hold, not even a part of it can be read.
+func (v Value) CodeCause() effect.Cause {
+	cause := v.Cause()
+	if cause == effect.CauseVariable && strings.Trim(v.Text, "* \t\n;\"'") == "" {
+		return effect.CauseHeld
+	}
+	return cause
+}
+
 // String returns the value as people read it.
 func (v Value) String() string {
 	if v.IsPattern {

@@ -448,7 +448,7 @@ func (p *script) evaluate(full string, code abstract.Value) {
 		}
 	}
 	if !code.Known() && code.Plain() && code.Bare {
-		p.w.Dynamic(code.Cause(), p.language+" code evaluates unknown text", p.at)
+		p.w.Dynamic(code.CodeCause(), p.language+" code evaluates unknown text", p.at)
 		return
 	}
 	if p.receives && !code.Known() {
