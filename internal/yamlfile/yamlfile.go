@@ -158,6 +158,34 @@ func Elements(n ast.Node) ([]ast.Node, error) {
 	return seq.Values, nil
 }
 
+// List reads each entry of a list, and returns all that is wrong with them.
+func List[T any](n ast.Node, one func(ast.Node) (T, error)) ([]T, error) {
+	nodes, err := Elements(n)
+	if err != nil {
+		return nil, err
+	}
+	var errs Errors
+	out := make([]T, 0, len(nodes))
+	for _, n := range nodes {
+		v, err := one(n)
+		errs.Add(err)
+		out = append(out, v)
+	}
+	return out, errs.Err()
+}
+
+// Mapping reads each entry of a mapping, whose keys must be among those given, and
+// returns all that is wrong with them.
+func Mapping(n ast.Node, keys []string, one func(Field) error) error {
+	fields, err := Fields(n, keys)
+	var errs Errors
+	errs.Add(err)
+	for _, f := range fields {
+		errs.Add(one(f))
+	}
+	return errs.Err()
+}
+
 // Whole returns the value of a node that is a whole number, written in
 // decimal digits.
 func Whole(n ast.Node) (int, error) {

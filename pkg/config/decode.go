@@ -107,11 +107,11 @@ func value(n ast.Node, to any) (err error) {
 			return yamlfile.At(n).Errorf("%v", err)
 		}
 	case *[]string:
-		*to, err = lines(n)
+		*to, err = yamlfile.List(n, line)
 	case *Types:
 		*to, err = types(n)
 	case *[]MCPServer:
-		*to, err = servers(n)
+		*to, err = yamlfile.List(n, server)
 	case *Switch:
 		*to, err = position(n)
 	default:
@@ -128,21 +128,6 @@ func line(n ast.Node) (string, error) {
 		return "", yamlfile.At(n).Errorf("the text contains control characters; remove them")
 	}
 	return s, err
-}
-
-func lines(n ast.Node) ([]string, error) {
-	nodes, err := yamlfile.Elements(n)
-	if err != nil {
-		return nil, err
-	}
-	var errs yamlfile.Errors
-	out := make([]string, 0, len(nodes))
-	for _, n := range nodes {
-		s, err := line(n)
-		errs.Add(err)
-		out = append(out, s)
-	}
-	return out, errs.Err()
 }
 
 func number(n ast.Node) (float64, error) {
@@ -162,7 +147,7 @@ func types(n ast.Node) (Types, error) {
 		}
 		return Types{Auto: true}, nil
 	}
-	list, err := lines(n)
+	list, err := yamlfile.List(n, line)
 	return Types{List: list}, err
 }
 

@@ -16,34 +16,22 @@ import (
 // types.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`) })
 
-// servers reads a list of MCP servers.
-func servers(n ast.Node) ([]MCPServer, error) {
-	nodes, err := yamlfile.Elements(n)
-	if err != nil {
-		return nil, err
-	}
-	var errs yamlfile.Errors
-	out := make([]MCPServer, len(nodes))
-	for i, n := range nodes {
-		s := &out[i]
-		fields, err := yamlfile.Fields(n, []string{"name", "command", "url", "token_file"})
-		errs.Add(err)
-		for _, f := range fields {
-			var err error
-			switch f.Key {
-			case "name":
-				s.Name, err = line(f.Value)
-			case "command":
-				s.Command, err = lines(f.Value)
-			case "url":
-				s.URL, err = line(f.Value)
-			case "token_file":
-				s.TokenFile, err = line(f.Value)
-			}
-			errs.Add(err)
+// server reads what is said of one MCP server.
+func server(n ast.Node) (s MCPServer, err error) {
+	err = yamlfile.Mapping(n, []string{"name", "command", "url", "token_file"}, func(f yamlfile.Field) (err error) {
+		switch f.Key {
+		case "name":
+			s.Name, err = line(f.Value)
+		case "command":
+			s.Command, err = yamlfile.List(f.Value, line)
+		case "url":
+			s.URL, err = line(f.Value)
+		case "token_file":
+			s.TokenFile, err = line(f.Value)
 		}
-	}
-	return out, errs.Err()
+		return err
+	})
+	return s, err
 }
 
 // tokenFiles returns the files with shield's own tokens for servers.

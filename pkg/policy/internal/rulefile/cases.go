@@ -54,7 +54,7 @@ func parseCases(data []byte) (*Cases, error) {
 	}
 	t := new(Cases)
 	if _, ok := top.(*ast.SequenceNode); ok {
-		t.Cases, err = caseList(top)
+		t.Cases, err = yamlfile.List(top, oneCase)
 		return t, err
 	}
 	if top == nil {
@@ -68,7 +68,7 @@ func parseCases(data []byte) (*Cases, error) {
 		if f.Key == "place" {
 			err = t.place(f.Value)
 		} else {
-			t.Cases, err = caseList(f.Value)
+			t.Cases, err = yamlfile.List(f.Value, oneCase)
 		}
 		if err != nil {
 			return nil, err
@@ -153,30 +153,8 @@ func (t *Cases) vars(n ast.Node) error {
 	return nil
 }
 
-func caseList(n ast.Node) ([]Case, error) {
-	nodes, err := yamlfile.Elements(n)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Case, 0, len(nodes))
-	for _, n := range nodes {
-		c, err := oneCase(n)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c)
-	}
-	return out, nil
-}
-
-func oneCase(n ast.Node) (Case, error) {
-	var c Case
-	at := yamlfile.At(n)
-	fs, err := yamlfile.Fields(n, []string{"name", "action", "want", "rule"})
-	if err != nil {
-		return c, err
-	}
-	for _, f := range fs {
+func oneCase(n ast.Node) (c Case, err error) {
+	err = yamlfile.Mapping(n, []string{"name", "action", "want", "rule"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":
 			c.Name, err = yamlfile.Text(f.Value)
@@ -187,11 +165,11 @@ func oneCase(n ast.Node) (Case, error) {
 		case "want":
 			c.Want, err = wants(f.Value)
 		}
-		if err != nil {
-			return c, err
-		}
-	}
-	switch c.Pos = at; {
+		return err
+	})
+	switch c.Pos = yamlfile.At(n); {
+	case err != nil:
+		return c, err
 	case c.Action == nil:
 		return c, c.Pos.Errorf("a case needs an action")
 	case c.Want == nil:

@@ -7,28 +7,10 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// examples reads a list of example actions. A list in it is a session: its last
-// action is the example.
-func examples(n ast.Node) ([]Example, error) {
-	nodes, err := yamlfile.Elements(n)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Example, 0, len(nodes))
-	for _, n := range nodes {
-		e, err := example(n)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
 // maxBefore is how many actions an example may have before its own.
 const maxBefore = 100
 
-// example reads an action, or a list of actions of one session.
+// example reads an action, or a list of actions of one session, whose last is the example.
 func example(n ast.Node) (e Example, err error) {
 	e.Pos = yamlfile.At(n)
 	nodes := []ast.Node{n}

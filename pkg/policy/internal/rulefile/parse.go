@@ -123,10 +123,7 @@ func (p *parsing) list(list string, n ast.Node) []Rule {
 func (p *parsing) rule(list string, n ast.Node) (Rule, bool) {
 	r := Rule{Pos: yamlfile.At(n)}
 	before := len(p.errs)
-	fs, err := yamlfile.Fields(n, ruleKeys)
-	p.errs.Add(err)
-	for _, f := range fs {
-		var err error
+	p.errs.Add(yamlfile.Mapping(n, ruleKeys, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":
 			r.Name, err = name(f.Value)
@@ -137,14 +134,14 @@ func (p *parsing) rule(list string, n ast.Node) (Rule, bool) {
 		case "except":
 			r.Except = p.exceptions(f.Value)
 		case "match":
-			r.Match, err = examples(f.Value)
+			r.Match, err = yamlfile.List(f.Value, example)
 		case "pass":
-			r.Pass, err = examples(f.Value)
+			r.Pass, err = yamlfile.List(f.Value, example)
 		default:
 			err = p.criterion(&r.Criteria, f)
 		}
-		p.errs.Add(err)
-	}
+		return err
+	}))
 	if len(p.errs) > before {
 		return r, false
 	}
