@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/internal/term"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/host"
@@ -188,22 +190,18 @@ func (s *hookSettings) showChange(file settingsFile, before, after []byte) {
 		fmt.Fprintf(s.world.Err, "shield: %s: already installed\n", file.path)
 		return
 	}
-	old, now := strings.Split(string(before), "\n"), strings.Split(string(after), "\n")
-	head := 0
-	for head < len(old) && head < len(now) && old[head] == now[head] {
-		head++
+	fmt.Fprint(s.world.Err, changes(file.path, before, file.path, after))
+}
+
+// changes returns what differs between two texts, as a terminal may have it, without
+// credentials that stand beside it.
+func changes(oldName string, before []byte, newName string, after []byte) string {
+	_, text, _ := strings.Cut(string(diff.Diff(oldName, before, newName, after)), "\n") // the first line names both
+	var b strings.Builder
+	for line := range strings.Lines((*redact.Redactor)(nil).String(text)) {
+		b.WriteString(shown(strings.TrimSuffix(line, "\n")) + "\n")
 	}
-	tail := 0
-	for tail < len(old)-head && tail < len(now)-head && old[len(old)-1-tail] == now[len(now)-1-tail] {
-		tail++
-	}
-	fmt.Fprintf(s.world.Err, "--- %s\n+++ %s\n", file.path, file.path)
-	for _, line := range old[head : len(old)-tail] {
-		fmt.Fprintf(s.world.Err, "-%s\n", shown(line))
-	}
-	for _, line := range now[head : len(now)-tail] {
-		fmt.Fprintf(s.world.Err, "+%s\n", shown(line))
-	}
+	return b.String()
 }
 
 // shown returns a line of a settings file, which may be a repository's, as a

@@ -26,7 +26,7 @@ func mcpInstallCommands(w *World) []*cli.Command {
 	command := func(name, usage string, install bool) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: "CLIENT…",
-			Description: "CLIENT is one of " + strings.Join(names, ", ") + ". Servers that the client reaches by an address stay as they are. What the file was before is kept beside it.",
+			Description: "CLIENT is one of " + strings.Join(names, ", ") + ". Servers that the client reaches by an address stay as they are, and are named. What the file was before is kept beside it.",
 			Flags: []cli.Flag{
 				&cli.StringFlag{Name: "scope", Value: "user", Usage: "edit the list of the `user|project`"},
 				&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, and change nothing"},
@@ -64,7 +64,6 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 	if base == "" {
 		return fmt.Errorf("--scope: %q is neither user nor project, or its folder is unknown", cut(scope))
 	}
-	var seen []string
 	for _, f := range client.Files {
 		if f.Scope != scope || f.System != "" && f.System != w.OS {
 			continue
@@ -81,18 +80,9 @@ func wrapClient(c *cli.Context, w *World, name string, names []string, install b
 			write := edit
 			edit = func() error { return s.alone(c.Context, write) }
 		}
-		if err := edit(); err != nil {
-			return err
-		}
-		seen = append(seen, path)
+		return edit()
 	}
-	if len(seen) == 0 {
-		return fmt.Errorf("%s has no list of scope %s on this system", client.Title, scope)
-	}
-	if install && !c.Bool("dry-run") {
-		fmt.Fprintf(w.Err, "shield: restart %s so that it starts its servers behind shield\n", client.Title)
-	}
-	return nil
+	return fmt.Errorf("%s has no list of scope %s on this system", client.Title, scope)
 }
 
 // wrapFile edits one list of servers.
@@ -105,8 +95,14 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, install
 		fmt.Fprintf(s.world.Err, "shield: %s: there is no such file, so nothing to change\n", file.path)
 		return nil
 	}
+	var remote []string
 	put := func(doc []byte, install bool) ([]byte, []string, error) {
+		remote = nil
 		out, changed, err := host.EditServers(doc, strings.HasSuffix(file.path, ".toml"), client.Servers, func(c host.ServerCommand) (host.ServerCommand, bool) {
+			if c.Command == "" {
+				remote = append(remote, c.Name)
+				return c, false
+			}
 			argv, did := gateway.Unwrap(append([]string{c.Command}, c.Args...))
 			if install {
 				argv, did = gateway.Wrap(s.world.Executable, c.Name, append([]string{c.Command}, c.Args...))
@@ -121,6 +117,10 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, install
 	out, changed, err := put(doc, install)
 	if err != nil {
 		return err
+	}
+	if install && len(remote) > 0 {
+		slices.Sort(remote)
+		fmt.Fprintf(s.world.Err, "shield: %s: not behind shield, since an address leads to them: %s; see shield mcp serve\n", file.path, term.Escape(strings.Join(remote, ", ")))
 	}
 	if !install {
 		before, existed, err := file.readBackup()
@@ -147,7 +147,11 @@ func wrapFile(s *hookSettings, file settingsFile, client gateway.Client, install
 				return err
 			}
 		}
-		return file.replace(out, false)
+		if err := file.replace(out, false); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.world.Err, "shield: restart %s so that it starts its servers behind shield\n", client.Title)
+		return nil
 	}
 	if err := file.replace(out, false); err != nil {
 		return err

@@ -153,8 +153,7 @@ func diffTools(c *cli.Context, w *World) error {
 	for _, name := range slices.Sorted(maps.Keys(f.Waiting)) {
 		t := f.Waiting[name]
 		fmt.Fprintf(&b, "%s: %s\n", name, term.Escape(t.Why))
-		was, now := indented(f.Tools[name].Definition), indented(t.Definition)
-		writeDiff(&b, was, now)
+		b.WriteString(changes("accepted", indented(f.Tools[name].Definition), "listed", indented(t.Definition)))
 		fmt.Fprintf(&b, "accept it with: shield mcp tools accept %.8s '%s@%.12s'\n\n", f.ID, name, t.Hash)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
@@ -169,35 +168,16 @@ func diffTools(c *cli.Context, w *World) error {
 	return err
 }
 
-// indented returns the lines of a definition.
-func indented(v jsontext.Value) []string {
+// indented returns a definition in lines.
+func indented(v jsontext.Value) []byte {
 	if len(v) == 0 {
 		return nil
 	}
 	var b bytes.Buffer
 	if json.Indent(&b, v, "", "  ") != nil {
-		return []string{string(v)}
+		return v
 	}
-	return strings.Split(b.String(), "\n")
-}
-
-// writeDiff writes the lines that went and those that came, with what both have
-// at their ends left out.
-func writeDiff(b *strings.Builder, was, now []string) {
-	head := 0
-	for head < len(was) && head < len(now) && was[head] == now[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(was)-head && tail < len(now)-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
-		tail++
-	}
-	for _, line := range was[head : len(was)-tail] {
-		fmt.Fprintf(b, "  -%s\n", shown(line))
-	}
-	for _, line := range now[head : len(now)-tail] {
-		fmt.Fprintf(b, "  +%s\n", shown(line))
-	}
+	return append(b.Bytes(), '\n')
 }
 
 func acceptTools(c *cli.Context, w *World) error {

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -30,8 +27,8 @@ type edit struct {
 // EditServers returns a client's settings, in JSON, with or without comments, or
 // TOML, with other commands for its MCP servers; all other bytes stay. paths are
 // keys that lead to the objects that hold servers by their names, of which "*" is
-// every key. change returns the new command, and false for one that is to stay;
-// servers without a command are left out. changed are the names.
+// every key. change returns the new command, and false for one that is to stay, as a
+// server without a command must. changed are the names.
 func EditServers(doc []byte, isTOML bool, paths [][]string, change func(ServerCommand) (ServerCommand, bool)) (out []byte, changed []string, err error) {
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return doc, nil, nil
@@ -147,29 +144,64 @@ func editServer(text []byte, s namedSpan, change func(ServerCommand) (ServerComm
 			return nil, false, fmt.Errorf("its %s is not what a client reads", m.name)
 		}
 	}
-	if command == nil || was.Command == "" {
-		return nil, false, nil
-	}
 	now, did := change(was)
-	if !did {
+	if !did || command == nil {
 		return nil, false, nil
 	}
 	edits = []edit{{*command, quoteKey(now.Command)}}
-	switch list := quotedList(now.Args); {
+	switch {
+	case args != nil && len(now.Args) == 0 && string(text[command.end:args.start]) == addedArgs:
+		edits[0].end = args.end
 	case args != nil:
-		edits = append(edits, edit{*args, list})
+		edits = append(edits, editList(*args, starts(text, *args), was.Args, now.Args))
 	case len(now.Args) > 0:
-		edits[0].text += `, "args": ` + list
+		edits[0].text += addedArgs + quotedList(now.Args)
 	}
 	return edits, true, nil
 }
 
-func quotedList(words []string) string {
+// addedArgs is what stands between a command and arguments that it did not have.
+const addedArgs = `, "args": `
+
+// starts returns where the elements of a list begin.
+func starts(text []byte, list span) (at []int) {
+	d := jsontext.NewDecoder(bytes.NewReader(text[list.start:list.end]))
+	if _, err := d.ReadToken(); err != nil {
+		return nil
+	}
+	for d.PeekKind() != ']' {
+		raw, err := d.ReadValue()
+		if err != nil {
+			return nil
+		}
+		at = append(at, list.start+int(d.InputOffset())-len(raw))
+	}
+	return at
+}
+
+// editList returns what changes in a list of words whose elements begin at some
+// places. Words that are only put before others, or taken from there, leave those as
+// they are written, with their comments.
+func editList(list span, at []int, was, now []string) edit {
+	more := len(now) - len(was)
+	switch {
+	case len(at) != len(was):
+	case more > 0 && len(was) > 0 && slices.Equal(now[more:], was):
+		return edit{span{at[0], at[0]}, quotedWords(now[:more]) + ", "}
+	case more < 0 && len(now) > 0 && slices.Equal(was[-more:], now):
+		return edit{span{at[0], at[-more]}, ""}
+	}
+	return edit{list, quotedList(now)}
+}
+
+func quotedList(words []string) string { return "[" + quotedWords(words) + "]" }
+
+func quotedWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = quoteKey(w)
 	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return strings.Join(quoted, ", ")
 }
 
 // apply returns a document with its parts replaced.
@@ -180,89 +212,4 @@ func apply(doc []byte, edits []edit) []byte {
 		out = slices.Concat(out[:e.start], []byte(e.text), out[e.end:])
 	}
 	return out
-}
-
-// editTOML is [EditServers] for a table of tables. Its lines are found by their
-// form, so what comes out is read again: it must be what was meant.
-func editTOML(doc []byte, table string, change func(ServerCommand) (ServerCommand, bool)) (out []byte, changed []string, err error) {
-	broken := errors.New("is not valid TOML")
-	var want map[string]any
-	if toml.Unmarshal(doc, &want) != nil {
-		return nil, nil, broken
-	}
-	servers, _ := want[table].(map[string]any)
-	commands := map[string]ServerCommand{}
-	for name, v := range servers {
-		server, _ := v.(map[string]any)
-		was := ServerCommand{Name: name}
-		was.Command, _ = server["command"].(string)
-		list, _ := server["args"].([]any)
-		for _, arg := range list {
-			text, ok := arg.(string)
-			if !ok {
-				return nil, nil, fmt.Errorf("the server %q: its args are not what a client reads", name)
-			}
-			was.Args = append(was.Args, text)
-		}
-		now, did := change(was)
-		if was.Command == "" || !did {
-			continue
-		}
-		commands[name], changed = now, append(changed, name)
-		server["command"] = now.Command
-		if delete(server, "args"); len(now.Args) > 0 || list != nil {
-			words := []any{}
-			for _, arg := range now.Args {
-				words = append(words, arg)
-			}
-			server["args"] = words
-		}
-	}
-	slices.Sort(changed)
-	out = []byte(editLines(string(doc), table, commands))
-	var got map[string]any
-	if toml.Unmarshal(out, &got) != nil || !reflect.DeepEqual(want, got) {
-		return nil, nil, errors.New("is written in a way that shield cannot change; change it by hand")
-	}
-	return out, changed, nil
-}
-
-var tableHead = regexp.MustCompile(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
-
-// editLines replaces the lines of command and args below the heads of tables.
-func editLines(doc, table string, commands map[string]ServerCommand) string {
-	var b strings.Builder
-	lines := strings.SplitAfter(doc, "\n")
-	var now *ServerCommand
-	for i := 0; i < len(lines); i++ {
-		line := lines[i]
-		if m := tableHead.FindStringSubmatch(line); m != nil {
-			now = nil
-			if c, ok := commands[strings.Trim(m[2], `"'`)]; ok && m[1] == table && m[3] == "" {
-				now = &c
-			}
-		}
-		key, _, _ := strings.Cut(line, "=")
-		if now == nil || strings.TrimSpace(key) != "command" && strings.TrimSpace(key) != "args" {
-			b.WriteString(line)
-			continue
-		}
-		end := strings.TrimLeft(line, "\r\n")
-		for toml.Unmarshal([]byte(end), new(map[string]any)) != nil && i+1 < len(lines) {
-			i++
-			end += lines[i]
-		}
-		if strings.TrimSpace(key) == "args" {
-			continue // it stands behind the command
-		}
-		eol := "\n"
-		if strings.HasSuffix(end, "\r\n") {
-			eol = "\r\n"
-		}
-		b.WriteString(key + "= " + quoteKey(now.Command) + eol)
-		if len(now.Args) > 0 {
-			b.WriteString(strings.Replace(key, "command", "args", 1) + "= " + quotedList(now.Args) + eol)
-		}
-	}
-	return b.String()
 }

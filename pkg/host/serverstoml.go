@@ -1,0 +1,168 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// editTOML is [EditServers] for a table of tables. Its lines are found by their
+// form, so what comes out is read again: it must be what was meant.
+func editTOML(doc []byte, table string, change func(ServerCommand) (ServerCommand, bool)) (out []byte, changed []string, err error) {
+	broken := errors.New("is not valid TOML")
+	var want map[string]any
+	if toml.Unmarshal(doc, &want) != nil {
+		return nil, nil, broken
+	}
+	servers, _ := want[table].(map[string]any)
+	commands := map[string]replaced{}
+	for name, v := range servers {
+		server, _ := v.(map[string]any)
+		was := ServerCommand{Name: name}
+		was.Command, _ = server["command"].(string)
+		list, _ := server["args"].([]any)
+		for _, arg := range list {
+			text, ok := arg.(string)
+			if !ok {
+				return nil, nil, fmt.Errorf("the server %q: its args are not what a client reads", name)
+			}
+			was.Args = append(was.Args, text)
+		}
+		now, did := change(was)
+		if was.Command == "" || !did {
+			continue
+		}
+		commands[name], changed = replaced{was, now}, append(changed, name)
+		server["command"] = now.Command
+		words := []any{}
+		for _, arg := range now.Args {
+			words = append(words, arg)
+		}
+		server["args"] = words
+	}
+	slices.Sort(changed)
+	out = []byte(editLines(string(doc), table, commands))
+	var got map[string]any
+	if toml.Unmarshal(out, &got) != nil || !reflect.DeepEqual(withoutEmpty(want, table), withoutEmpty(got, table)) {
+		return nil, nil, errors.New("is written in a way that shield cannot change; change it by hand")
+	}
+	return out, changed, nil
+}
+
+// withoutEmpty takes empty lists of arguments out of a document: they say nothing.
+func withoutEmpty(doc map[string]any, table string) map[string]any {
+	servers, _ := doc[table].(map[string]any)
+	for _, v := range servers {
+		server, _ := v.(map[string]any)
+		if list, ok := server["args"].([]any); ok && len(list) == 0 {
+			delete(server, "args")
+		}
+	}
+	return doc
+}
+
+var tableHead = regexp.MustCompile(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
+
+// replaced is a command that another takes the place of.
+type replaced struct{ was, now ServerCommand }
+
+// editLines replaces the commands and arguments below the heads of tables.
+func editLines(doc, table string, commands map[string]replaced) string {
+	var b strings.Builder
+	lines := strings.SplitAfter(doc, "\n")
+	var c *replaced
+	added := "" // the line of arguments that stands behind a command that had none
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		if m := tableHead.FindStringSubmatch(line); m != nil {
+			c, added = nil, ""
+			if of, ok := commands[strings.Trim(m[2], `"'`)]; ok && m[1] == table && m[3] == "" {
+				c = &of
+			}
+		}
+		key, _, _ := strings.Cut(line, "=")
+		name := strings.TrimSpace(key)
+		if c == nil || name != "command" && name != "args" {
+			b.WriteString(line)
+			continue
+		}
+		for toml.Unmarshal([]byte(strings.TrimLeft(line, "\r\n")), new(map[string]any)) != nil && i+1 < len(lines) {
+			i++
+			line += lines[i]
+		}
+		switch {
+		case name == "command":
+			b.WriteString(editCommand(line, len(key)+1, c.now.Command))
+			args := strings.Replace(key, "command", "args", 1) + "= "
+			if added = args + quotedList(c.was.Args) + eol(line); len(c.was.Args) == 0 && len(c.now.Args) > 0 {
+				b.WriteString(args + quotedList(c.now.Args) + eol(line))
+			}
+		case len(c.was.Args) == 0, len(c.now.Args) == 0 && line == added: // it stands behind the command, or was put there
+		default:
+			list, at := words([]byte(line), len(key)+1)
+			b.Write(apply([]byte(line), []edit{editList(list, at, c.was.Args, c.now.Args)}))
+		}
+	}
+	return b.String()
+}
+
+func eol(line string) string {
+	if strings.HasSuffix(line, "\r\n") {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// editCommand returns the line of a command with another; the value begins at from.
+func editCommand(line string, from int, command string) string {
+	from += len(line[from:]) - len(strings.TrimLeft(line[from:], " \t"))
+	if end := wordEnd([]byte(line), from); end > 0 {
+		return line[:from] + quoteKey(command) + line[end:]
+	}
+	return line[:from] + quoteKey(command) + eol(line)
+}
+
+// words returns where a list of words stands in a text, from some place on, and
+// where each begins; no places if it is written in a way that is not known.
+func words(text []byte, from int) (list span, at []int) {
+	list = span{from, len(text)}
+	for i, open := from, false; i < len(text); {
+		switch c := text[i]; {
+		case c == '[' && !open:
+			list.start, open = i, true
+			i++
+		case c == ']' && open:
+			list.end = i + 1
+			return list, at
+		case c == '#':
+			for i < len(text) && text[i] != '\n' {
+				i++
+			}
+		case strings.IndexByte(" \t\r\n,", c) >= 0:
+			i++
+		default:
+			at = append(at, i)
+			if i = wordEnd(text, i); i < 0 {
+				return span{list.start, len(bytes.TrimRight(text, "\r\n"))}, nil
+			}
+		}
+	}
+	return list, nil
+}
+
+// wordEnd returns the end of a quoted word of one line; -1 if there is none.
+func wordEnd(text []byte, from int) int {
+	m := quotedWord.Find(text[from:])
+	if m == nil || bytes.HasPrefix(text[from:], []byte(`"""`)) || bytes.HasPrefix(text[from:], []byte("'''")) {
+		return -1
+	}
+	return from + len(m)
+}
+
+var quotedWord = regexp.MustCompile(`^(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')`)
