@@ -91,8 +91,9 @@ build/zig: release/zig.txt
 
 # TARGETS names targets of release/release.yaml, with commas between them
 DIST ?= dist
+IMAGE ?= true
 release: build/zig
-	$(GO) -C release run . -version "$(VERSION)" -to "$(abspath $(DIST))" -zig $(CURDIR)/build/zig/ziglang/zig -only "$(TARGETS)"
+	$(GO) -C release run . -version "$(VERSION)" -to "$(abspath $(DIST))" -zig $(CURDIR)/build/zig/ziglang/zig -only "$(TARGETS)" -image=$(IMAGE)
 
 # installs what dist has for this machine
 try:

@@ -1,11 +1,14 @@
 package main
 
-import "path"
+import (
+	"context"
+	"path"
+)
 
 // archive makes the archive of a target: the program, its pages and completions,
 // in a folder of the archive's name.
-func (r *Release) archive(b *Build) error {
-	top := r.Name + "_" + r.number() + "_" + b.Name
+func (r *Release) archive(_ context.Context, b *Build) error {
+	top := r.top(b.Target.Name)
 	files := Files{{path.Join(top, b.Target.Program(r.Name)), 0o755, b.Program}}
 	var err error
 	for _, from := range [][2]string{{"README.md", ""}, {"LICENSE", ""}, {"CHANGELOG.md", ""}, {"SECURITY.md", ""}, {"man/*", "man"}, {"completions/*", "completions"}} {
@@ -20,3 +23,6 @@ func (r *Release) archive(b *Build) error {
 	data, err := files.tgz(r.Source.Time)
 	return r.write(top+".tar.gz", data, err)
 }
+
+// top is the name of a target's archive, and of the folder in it.
+func (r *Release) top(target string) string { return r.Name + "_" + r.Number() + "_" + target }

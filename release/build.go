@@ -51,6 +51,8 @@ type Build struct {
 	Program  []byte
 	Info     *debug.BuildInfo
 	HasModel bool // whether it carries what runs the model
+
+	debian []Debian // what its image is made of
 }
 
 // build builds the program for a target, and checks that it is what was asked for.

@@ -19,7 +19,7 @@ func sample(t *testing.T) *Release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Release{Facts: facts, Source: Source{Dir: repository(t), Version: "v1.2.3", Time: time.Unix(1790000000, 0)}, dir: t.TempDir()}
+	return &Release{Facts: facts, Source: Source{Dir: repository(t), Version: "v1.2.3", Commit: strings.Repeat("a", 40), Time: time.Unix(1790000000, 0)}, dir: t.TempDir()}
 }
 
 // target is the build of a target in which the program is a text.
@@ -37,7 +37,7 @@ func (r *Release) target(t *testing.T, name string) *Build {
 func TestWheel(t *testing.T) {
 	t.Parallel()
 	r := sample(t)
-	if err := r.wheel(r.target(t, "windows_amd64")); err != nil {
+	if err := r.wheel(t.Context(), r.target(t, "windows_amd64")); err != nil {
 		t.Fatal(err)
 	}
 	data := contents(t, r.dir)["shieldcli-1.2.3-py3-none-win_amd64.whl"]
@@ -90,10 +90,10 @@ func TestNPM(t *testing.T) {
 	if err := r.npmClient(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.npm(r.target(t, "linux_arm64")); err != nil {
+	if err := r.npm(t.Context(), r.target(t, "linux_arm64")); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.npm(r.target(t, "linux_musl_amd64")); err != nil { // npm has no name for it
+	if err := r.npm(t.Context(), r.target(t, "linux_musl_amd64")); err != nil { // npm has no name for it
 		t.Fatal(err)
 	}
 	made := contents(t, r.dir)

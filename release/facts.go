@@ -18,6 +18,9 @@ type Facts struct {
 
 	Targets  []Target
 	Packages map[string]Package // by format
+	Image    []string           // the packages of Debian below shield
+
+	complete bool // whether Targets are all
 }
 
 // A Package says how a format of Linux packages differs from others.
@@ -34,6 +37,7 @@ type Target struct {
 	Packages []string
 	Wheel    string // Python's name of the system
 	NPM      *NPM
+	Image    bool // whether an image is made
 }
 
 // NPM says for which systems npm installs a package.
@@ -55,7 +59,7 @@ func readFacts(only []string) (Facts, error) {
 	if err := yaml.UnmarshalWithOptions(releaseYAML, &f, yaml.Strict()); err != nil {
 		return f, fmt.Errorf("release.yaml: %w", err)
 	}
-	if len(only) == 0 {
+	if f.complete = len(only) == 0; f.complete {
 		return f, nil
 	}
 	all := f.Targets

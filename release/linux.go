@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // linux makes the packages of Linux distributions for a target.
-func (r *Release) linux(b *Build) error {
+func (r *Release) linux(_ context.Context, b *Build) error {
 	for _, format := range b.Packages {
 		contents, err := r.installed(b, r.Facts.Packages[format].Zsh)
 		if err != nil {
@@ -69,7 +70,7 @@ func (r *Release) linuxPackage(b *Build, format string, contents Files) (string,
 		return "", nil, err
 	}
 	info := &nfpm.Info{
-		Name: r.Name, Version: r.number(), Release: "1", Arch: b.Arch, Platform: b.OS, Section: "utils", Priority: "optional",
+		Name: r.Name, Version: r.Number(), Release: "1", Arch: b.Arch, Platform: b.OS, Section: "utils", Priority: "optional",
 		Maintainer: r.Maintainer, Description: r.Summary, Homepage: r.Homepage, License: r.License, MTime: r.Source.Time,
 	}
 	info.Depends = r.Facts.Packages[format].Depends

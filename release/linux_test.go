@@ -38,7 +38,7 @@ func TestDeb(t *testing.T) {
 	r := sample(t)
 	b := r.target(t, "linux_amd64")
 	b.Packages = []string{"deb"}
-	if err := r.linux(b); err != nil {
+	if err := r.linux(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	file, dir := filepath.Join(r.dir, "shield_1.2.3-1_amd64.deb"), t.TempDir()

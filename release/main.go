@@ -33,6 +33,7 @@ func release(ctx context.Context, args []string) error {
 	repo := flags.String("repo", "..", "the repository")
 	zig := flags.String("zig", "zig", "the program zig, which is the C compiler")
 	only := flags.String("only", "", "targets, with commas between them; all by default")
+	image := flags.Bool("image", true, "make images, from packages that apt-get downloads")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -47,8 +48,11 @@ func release(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := empty(*to); err != nil {
+	if err := prepare(*to); err != nil {
 		return err
+	}
+	for i := range facts.Targets {
+		facts.Targets[i].Image = facts.Targets[i].Image && *image
 	}
 	work, err := os.MkdirTemp("", "shield-release-")
 	if err != nil {
@@ -63,18 +67,22 @@ func release(ctx context.Context, args []string) error {
 	for _, t := range facts.Targets {
 		b, err := source.build(ctx, t, *zig, work)
 		if err == nil {
-			err = r.pack(b)
+			err = r.pack(ctx, b)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
-	return r.finish()
+	if err := r.finish(); err != nil {
+		return err
+	}
+	fmt.Println(r.table())
+	return nil
 }
 
-// empty makes a folder, which must have nothing in it yet: a file of another
+// prepare makes a folder, which must have nothing in it yet: a file of another
 // release beside those of this one would be taken for one of them.
-func empty(dir string) error {
+func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -24,7 +25,7 @@ type packageJSON struct {
 
 // npm makes the package that has the program for one system and nothing else.
 // The client names all of them as optional: npm installs the one that fits.
-func (r *Release) npm(b *Build) error {
+func (r *Release) npm(_ context.Context, b *Build) error {
 	if b.NPM == nil {
 		return nil
 	}
@@ -32,7 +33,7 @@ func (r *Release) npm(b *Build) error {
 	if err != nil {
 		return err
 	}
-	p.Name, p.Version = b.NPM.of(p.Name), r.number()
+	p.Name, p.Version = b.NPM.of(p.Name), r.Number()
 	p.Description = fmt.Sprintf("The program %s for %s on %s", r.Name, b.NPM.OS, b.NPM.CPU)
 	p.OS, p.CPU = []string{b.NPM.OS}, []string{b.NPM.CPU}
 	if b.NPM.Libc != "" {
@@ -57,7 +58,7 @@ func (r *Release) npmClient() error {
 	programs := map[string]string{}
 	for _, t := range r.Targets {
 		if t.NPM != nil {
-			programs[t.NPM.of(p.Name)] = r.number()
+			programs[t.NPM.of(p.Name)] = r.Number()
 		}
 	}
 	optional, err := json.MarshalIndent(programs, "  ", "  ")
@@ -69,7 +70,7 @@ func (r *Release) npmClient() error {
 	if bytes.Count(text, line) != 1 {
 		return fmt.Errorf("package.json: expected one line %q", line)
 	}
-	text = bytes.Replace(text, line, []byte(fmt.Sprintf("  \"version\": %q,\n  \"optionalDependencies\": %s,\n", r.number(), optional)), 1)
+	text = bytes.Replace(text, line, []byte(fmt.Sprintf("  \"version\": %q,\n  \"optionalDependencies\": %s,\n", r.Number(), optional)), 1)
 	dir := filepath.Join(r.Source.Dir, "clients/node")
 	files, err := walk(filepath.Join(dir, "lib"))
 	if err != nil {
@@ -103,5 +104,5 @@ func (r *Release) tarball(name string, files Files) error {
 		return err
 	}
 	data, err := append(files, File{"package/LICENSE", 0o644, license}).tgz(r.Source.Time)
-	return r.write(strings.NewReplacer("@", "", "/", "-").Replace(name)+"-"+r.number()+".tgz", data, err)
+	return r.write(strings.NewReplacer("@", "", "/", "-").Replace(name)+"-"+r.Number()+".tgz", data, err)
 }

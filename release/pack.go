@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -16,6 +17,15 @@ type Release struct {
 
 	dir   string
 	files []Made
+	built []Packed
+}
+
+// Packed is a target whose files are made.
+type Packed struct {
+	Target
+	HasModel bool
+	files    []string
+	debian   []Debian
 }
 
 // Made is a file of the release.
@@ -25,23 +35,31 @@ type Made struct {
 	Sum  string // SHA-256, in hex
 }
 
-// number is the version without its v.
-func (r *Release) number() string { return strings.TrimPrefix(r.Source.Version, "v") }
+// Number is the version without its v.
+func (r *Release) Number() string { return strings.TrimPrefix(r.Source.Version, "v") }
 
 // pack makes the files of one target.
-func (r *Release) pack(b *Build) error {
-	for _, make := range []func(*Build) error{r.archive, r.linux, r.wheel, r.npm} {
-		if err := make(b); err != nil {
+func (r *Release) pack(ctx context.Context, b *Build) error {
+	before := len(r.files)
+	for _, make := range []func(context.Context, *Build) error{r.archive, r.linux, r.image, r.wheel, r.npm, r.sbom} {
+		if err := make(ctx, b); err != nil {
 			return err
 		}
 	}
+	done := Packed{Target: b.Target, HasModel: b.HasModel, debian: b.debian}
+	for _, f := range r.files[before:] {
+		done.files = append(done.files, f.Name)
+	}
+	r.built = append(r.built, done)
 	return nil
 }
 
 // finish makes the files about all the others.
 func (r *Release) finish() error {
-	if err := r.npmClient(); err != nil {
-		return err
+	for _, make := range []func() error{r.npmClient, r.about, r.provenance} {
+		if err := make(); err != nil {
+			return err
+		}
 	}
 	var sums strings.Builder
 	for _, f := range r.files {

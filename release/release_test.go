@@ -28,6 +28,11 @@ func repository(t *testing.T) string {
 		"man/shield.1":                        ".TH shield 1\n",
 		"completions/_shield":                 "#compdef shield\n",
 		"internal/ortlib/lib/linux_amd64.zst": strings.Repeat("library ", 1000),
+		"internal/ortlib/ortlib.go":           "package ortlib\n\nconst Version = \"1.2.0\"\n",
+		"models/default/model.onnx":           "model\n",
+		"completions/shield.bash":             "complete shield\n",
+		"completions/shield.fish":             "complete -c shield\n",
+		"release/zig.txt":                     "ziglang==0.1 --hash=sha256:" + strings.Repeat("0", 64) + "\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -101,7 +106,7 @@ func TestSameBytes(t *testing.T) {
 	if !strings.Contains(a["SHA256SUMS"], "  shield_1.2.3_linux_musl_amd64.tar.gz\n") {
 		t.Errorf("SHA256SUMS:\n%s", a["SHA256SUMS"])
 	}
-	want := []string{"shield", "README.md", "LICENSE", "CHANGELOG.md", "man/shield.1", "completions/_shield"}
+	want := []string{"shield", "README.md", "LICENSE", "CHANGELOG.md", "man/shield.1", "completions/_shield", "completions/shield.bash", "completions/shield.fish"}
 	if got := inTar(t, a["shield_1.2.3_linux_musl_amd64.tar.gz"], "shield_1.2.3_linux_musl_amd64/"); !slices.Equal(got, want) {
 		t.Errorf("the archive has %q, want %q", got, want)
 	}

@@ -39,7 +39,7 @@ example() {
 	case $got in "$answer"*) ;; *) fail "$what: the first example answers: $got" ;; esac
 	got=$(shield "$@" doctor 2>&1) || true
 	case $model,$got in
-	yes,*'ok    model: default '* | no,*'ok    model: none'*) ;;
+	yes,*'ok    model: default '* | no,*'ok    model: heuristics only: this build has no ONNX Runtime'*) ;;
 	*) fail "$what: model: $model, and shield doctor says: $got" ;;
 	esac
 	tried "$what, model: $model"
@@ -74,12 +74,41 @@ if [ -f "$dist/shield_$number-r1_$machine.apk" ]; then
 	example 'apk, unpacked' no "$work/apk/usr/bin/shield"
 fi
 
+installer() {
+	HOME=$work/installer sh "$dist/install.sh" --from "$@" >"$work/log" 2>&1 || fail "installer: $(cat "$work/log")"
+}
+installer "$dist"
+rm -r "$work/installer"
+if have python3 'installer over HTTP'; then
+	(cd "$dist" && exec python3 -u -m http.server --bind 127.0.0.1 0 >"$work/served" 2>&1) &
+	server=$!
+	trap 'kill $server; rm -rf "$work"' EXIT
+	until port=$(sed -n 's/.* port \([0-9]*\) .*/\1/p' "$work/served") && [ -n "$port" ]; do sleep 0.1; done
+	installer "http://127.0.0.1:$port"
+	kill $server
+	trap 'rm -rf "$work"' EXIT
+	example 'installer' yes "$work/installer/.local/bin/shield"
+fi
+
+image=$dist/shield_${number}_linux_$arch.oci.tar
+if [ -f "$image" ] && [ "$(id -u)" = 0 ] && have jq image; then
+	mkdir "$work/oci" "$work/root"
+	tar -xf "$image" -C "$work/oci"
+	blob() { echo "$work/oci/blobs/$(tr : / <<<"$1")"; }
+	manifest=$(blob "$(jq -r '.manifests[0].digest' "$work/oci/index.json")")
+	for layer in $(jq -r '.layers[].digest' "$manifest"); do tar -xzf "$(blob "$layer")" -C "$work/root"; done
+	config=$(blob "$(jq -r .config.digest "$manifest")")
+	[ "$(jq -c '[.config.User, .config.Entrypoint]' "$config")" = '["65534:65534",["/usr/bin/shield"]]' ] || fail "image: $(cat "$config")"
+	mapfile -t environment < <(jq -r '.config.Env[]' "$config")
+	example 'image, as nobody in a chroot' yes env -i "${environment[@]}" "$(command -v chroot)" --userspec=65534:65534 "$work/root" /usr/bin/shield
+fi
+
 # block LANGUAGE FILE: the first example of a client's README
 block() { awk -v from="\`\`\`$1" '$0 == from {on = 1; next} on && $0 == "```" {exit} on' "$2"; }
 
 if have python3 wheel; then
 	python3 -m venv "$work/python"
-	"$work/python/bin/pip" install --quiet --disable-pip-version-check --no-index "$dist/shieldcli-$number-py3-none-manylinux_2_28_$machine.whl"
+	"$work/python/bin/pip" install --quiet --disable-pip-version-check --no-index --find-links "$dist" "shieldcli==$number"
 	block python clients/python/README.md >"$work/example.py"
 	got=$(cd "$work" && HOME=$work/python PATH=/usr/bin:/bin "${offline[@]}" python/bin/python example.py)
 	case $got in BLOCK\ *) ;; *) fail "wheel: the first example prints: $got" ;; esac

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -22,7 +23,7 @@ type pyproject struct {
 }
 
 // wheel makes the Python package of a target: the client, with the program inside.
-func (r *Release) wheel(b *Build) error {
+func (r *Release) wheel(_ context.Context, b *Build) error {
 	if b.Wheel == "" {
 		return nil
 	}
@@ -35,22 +36,22 @@ func (r *Release) wheel(b *Build) error {
 	if err != nil {
 		return err
 	}
-	if err := files.replace(p.Project.Name+"/_version.py", fmt.Sprintf("version = %q\n", r.number())); err != nil {
+	if err := files.replace(p.Project.Name+"/_version.py", fmt.Sprintf("version = %q\n", r.Number())); err != nil {
 		return err
 	}
-	about, err := r.about(p, b, dir)
+	about, err := r.wheelAbout(p, b, dir)
 	if err != nil {
 		return err
 	}
 	files = append(files, File{p.Project.Name + "/bin/" + b.Target.Program(r.Name), 0o755, b.Program})
 	files = append(files, about...)
-	files = append(files, record(files, p.Project.Name+"-"+r.number()+".dist-info/RECORD"))
+	files = append(files, record(files, p.Project.Name+"-"+r.Number()+".dist-info/RECORD"))
 	data, err := files.zip(r.Source.Time)
-	return r.write(fmt.Sprintf("%s-%s-py3-none-%s.whl", p.Project.Name, r.number(), b.Wheel), data, err)
+	return r.write(fmt.Sprintf("%s-%s-py3-none-%s.whl", p.Project.Name, r.Number(), b.Wheel), data, err)
 }
 
-// about returns what a wheel says about itself.
-func (r *Release) about(p pyproject, b *Build, dir string) (Files, error) {
+// wheelAbout returns what a wheel says about itself.
+func (r *Release) wheelAbout(p pyproject, b *Build, dir string) (Files, error) {
 	readme, err := os.ReadFile(filepath.Join(dir, p.Project.Readme))
 	if err != nil {
 		return nil, err
@@ -69,8 +70,8 @@ License-File: LICENSE
 Requires-Python: %s
 Description-Content-Type: text/markdown
 
-%s`, p.Project.Name, r.number(), p.Project.Description, r.Homepage, p.Project.License, p.Project.RequiresPython, readme)
-	top := p.Project.Name + "-" + r.number() + ".dist-info/"
+%s`, p.Project.Name, r.Number(), p.Project.Description, r.Homepage, p.Project.License, p.Project.RequiresPython, readme)
+	top := p.Project.Name + "-" + r.Number() + ".dist-info/"
 	return Files{
 		{top + "METADATA", 0o644, []byte(meta)},
 		{top + "WHEEL", 0o644, []byte("Wheel-Version: 1.0\nGenerator: shield release\nRoot-Is-Purelib: false\nTag: py3-none-" + b.Wheel + "\n")},

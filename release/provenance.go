@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	provenance "github.com/in-toto/attestation/go/predicates/provenance/v1"
+	intoto "github.com/in-toto/attestation/go/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// provenance makes the statement that says what all files were made from. It has
+// no time of the build, so that the next build says the same.
+func (r *Release) provenance() error {
+	data, err := r.statement()
+	return r.write("provenance.json", data, err)
+}
+
+func (r *Release) statement() ([]byte, error) {
+	dependencies, err := r.dependencies()
+	if err != nil {
+		return nil, err
+	}
+	parameters, err := structpb.NewStruct(map[string]any{"version": r.Source.Version})
+	if err != nil {
+		return nil, err
+	}
+	command := r.Homepage + "/tree/" + r.Source.Version + "/release"
+	predicate := &provenance.Provenance{
+		BuildDefinition: &provenance.BuildDefinition{BuildType: command, ExternalParameters: parameters, ResolvedDependencies: dependencies},
+		RunDetails:      &provenance.RunDetails{Builder: &provenance.Builder{Id: command, Version: map[string]string{"go": runtime.Version()}}},
+	}
+	if err := predicate.Validate(); err != nil {
+		return nil, err
+	}
+	text, err := protojson.Marshal(predicate)
+	if err != nil {
+		return nil, err
+	}
+	var fields structpb.Struct
+	if err := protojson.Unmarshal(text, &fields); err != nil {
+		return nil, err
+	}
+	statement := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: "https://slsa.dev/provenance/v1", Predicate: &fields}
+	for _, f := range r.files {
+		statement.Subject = append(statement.Subject, &intoto.ResourceDescriptor{Name: f.Name, Digest: map[string]string{"sha256": f.Sum}})
+	}
+	if err := statement.Validate(); err != nil {
+		return nil, err
+	}
+	return indented(statement)
+}
+
+// indented returns a message as JSON. The library varies its spaces by intention.
+func indented(m proto.Message) ([]byte, error) {
+	text, err := protojson.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = json.Indent(&out, text, "", "  ")
+	out.WriteByte('\n')
+	return out.Bytes(), err
+}
+
+var pinned = regexp.MustCompile(`^(\w+)==(\S+) --hash=sha256:([0-9a-f]{64})\n$`)
+
+// dependencies are what was taken besides Go and its modules, whose sums are in go.sum.
+func (r *Release) dependencies() ([]*intoto.ResourceDescriptor, error) {
+	list := []*intoto.ResourceDescriptor{{
+		Uri: "git+" + r.Homepage + "@refs/tags/" + r.Source.Version, Digest: map[string]string{"gitCommit": r.Source.Commit},
+	}}
+	text, err := os.ReadFile(filepath.Join(r.Source.Dir, "release/zig.txt"))
+	if err != nil {
+		return nil, err
+	}
+	zig := pinned.FindStringSubmatch(string(text))
+	if zig == nil {
+		return nil, fmt.Errorf("release/zig.txt: expected NAME==VERSION --hash=sha256:SUM")
+	}
+	list = append(list, &intoto.ResourceDescriptor{Uri: "pkg:pypi/" + zig[1] + "@" + zig[2], Digest: map[string]string{"sha256": zig[3]}})
+	seen := map[string]bool{}
+	for _, b := range r.built {
+		for _, p := range b.debian {
+			if url := p.url(); !seen[url] {
+				seen[url] = true
+				list = append(list, &intoto.ResourceDescriptor{Uri: url, Digest: map[string]string{"sha256": p.Sum}})
+			}
+		}
+	}
+	return list, nil
+}
+
+// url names a package of Debian as https://github.com/package-url/purl-spec says.
+func (p Debian) url() string {
+	escape := strings.NewReplacer("+", "%2B", ":", "%3A")
+	return "pkg:deb/debian/" + escape.Replace(p.Name) + "@" + escape.Replace(p.Version) + "?arch=" + p.Arch
+}
