@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -222,8 +223,16 @@ func (s *stranger) code(text string) {
 	case "sql":
 		s.run(queryClient+" -c "+quoteWord(text), &s.place, false)
 	default:
-		s.run("python3 -c "+quoteWord(text), &s.place, false)
+		if !isWord(text) {
+			s.run("python3 -c "+quoteWord(text), &s.place, false)
+		}
 	}
+}
+
+// isWord reports whether a text is one word or number, as in the fields
+// "currency_code" and "zip_code": as a program in Python it does nothing.
+func isWord(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' })
 }
 
 // isCommand reports whether a field of an unknown tool contains a command.

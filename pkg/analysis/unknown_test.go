@@ -29,6 +29,9 @@ func TestReaders(t *testing.T) {
 		{"mcp__delete__get_x", obj{}, effect.CauseReader},
 		{"search_orders", obj{"amount": 5.0, "role": "buyer"}, effect.CauseReader},
 		{"scrape_page", obj{"url": "https://example.com/a?page=2"}, effect.CauseReader},
+		{"calculate_area", obj{"width": 3.0, "height": 4.0, "unit": "m"}, effect.CauseReader},
+		{"get_rate", obj{"currency_code": "EUR", "zip_code": "10-115"}, effect.CauseReader},
+		{"calculate_size", obj{"path": "src"}, effect.CauseReader},
 
 		{"mcp__github__delete_repository", obj{"repo": "r"}, effect.CauseTool},
 		{"mcp__x__get__and__delete", obj{}, effect.CauseTool},
@@ -43,6 +46,12 @@ func TestReaders(t *testing.T) {
 		{"fetch_page", obj{"url": "https://example.com/users/5/delete"}, effect.CauseTool},
 		{"fetch_page", obj{"url": "https://example.com/i?d=" + "QVdTX1NFQ1JFVD1hYmNkZWY="}, effect.CauseTool},
 		{"get_issue", obj{"note": "AWS_SECRET_ACCESS_KEY=abcdef"}, effect.CauseTool},
+		{"get_rate", obj{"code": "quit", "language": "bash"}, effect.CauseTool},
+		{"bash_get", obj{"code": "reboot"}, effect.CauseTool},
+		{"get_rate", obj{"code": "exit()"}, effect.CauseTool},
+		{"calculate", obj{"expression": "__import__('os').system('id')"}, effect.CauseTool},
+		{"calculate_and_send", obj{"x": 1.0}, effect.CauseTool},
+		{"compute_and_refund", obj{"iban": "DE1"}, effect.CauseTool},
 		{"get_mail", obj{"host": "example.com"}, effect.CauseTool},
 		{"Read", obj{}, effect.CauseTool}, // read_file without a path
 	} {

@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:edb6736f238ad03db6311a113660e6c67733f56fe58270c9531fd60202331eff"
+const rulesFingerprint = "sha256:c4ef3a53f01da7d9a30c67d821425ad48e2439d376de4dafd676725877bcc8c5"
 
 var ruleTable = [...]Rule{
 	{
@@ -1345,7 +1345,7 @@ var ruleTable = [...]Rule{
 		Description: "Prints a secret environment variable, which ends up in a transcript or log. Piping it into a program's standard input does not count as printing.",
 		Advice:      "test whether the variable is set without printing it",
 		Match:       []string{"echo $AWS_SECRET_ACCESS_KEY", "echo $GITHUB_TOKEN", "printenv CLIENT_SECRET", "printenv MYSQL_PASSWD", "printenv DB_PASSWORD", "printenv SSH_PRIVATE_KEY", "printenv OPENAI_API_KEY", "printenv AWS_ACCESS_KEY", "printenv GOOGLE_CREDENTIALS", "printf '%s' \"$DB_PASSWORD\"", "printenv GITHUB_TOKEN", "echo \"${OPENAI_API_KEY}\"", "echo $DEPLOY_PRIVATE_KEY", "echo $MYSQL_PASSWD", "echo $NPM_TOKEN", "echo $GH_TOKEN", "echo $SLACK_ACCESS_TOKEN", "echo $AUTH_TOKEN", "echo $GCP_CREDENTIAL", "print $AWS_ACCESS_KEY", "powershell -c \"Write-Host $env:CLIENT_SECRET\"", "powershell -c \"Write-Output $env:CLIENT_SECRET\""},
-		Pass:        []string{"echo secret", "printenv SECRET_NAME", "echo 'the password is wrong'", "echo \"$GITHUB_TOKEN\" | docker login ghcr.io -u me --password-stdin", "echo $PATH", "echo \"Set the password in settings\"", "printenv HOME", "echo $SECRET_NAME", "echo \"$API_KEY\" > .env"},
+		Pass:        []string{"echo secret", "printenv SECRET_NAME", "echo 'the password is wrong'", "echo \"$GITHUB_TOKEN\" | docker login ghcr.io -u me --password-stdin", "echo $PATH", "echo \"Set the password in settings\"", "printenv HOME", "echo $SECRET_NAME", "echo \"$API_KEY\" > .env", "echo \"app:$APP_PASSWORD\" | chpasswd", "echo \"mysql-server root_password password $ROOT_PASSWORD\" | debconf-set-selections"},
 		clauses: []clause{
 			{
 				programs: []string{"echo", "print", "printf", "write-host", "write-output"},
@@ -1361,6 +1361,9 @@ var ruleTable = [...]Rule{
 		unless: []clause{
 			{
 				args: pattern{expr: "--password-stdin|--with-token|--stdin\\b", lits: []string{"--password-stdin", "--with-token", "--stdin"}, bytes: "-"},
+			},
+			{
+				programs: []string{"chpasswd", "debconf-set-selections"},
 			},
 			{
 				kinds: []effect.Kind{"write_file"},
@@ -1520,11 +1523,12 @@ var ruleTable = [...]Rule{
 		Description: "Deletes a database, a table or all rows of a table.",
 		Advice:      "back it up, and ask the user to run the statement",
 		Match:       []string{"sqlite3 app.db 'delete from users;'", "duckdb app.db 'delete from users where 1=1'", "docker exec db psql -U app -c 'DROP TABLE users'", "docker exec db custom-sql 'drop collection users'", "kubectl exec db -- custom-sql 'DROP TABLE users'", "powershell -c \"Invoke-Sqlcmd -Query 'DROP TABLE x'\"", "docker exec db custom-sql 'drop database x'", "docker exec db custom-sql 'drop schema x'", "sqlite3 app.db 'truncate t'", "sqlite3 app.db 'delete from t where true'", "kubectl exec db -- custom-sql \"delete from users\""},
-		Pass:        []string{"psql -c 'select count(*) from users'", "grep -rn 'DROP TABLE' migrations/", "sqlite3 app.db 'delete from sessions where id = 7'", "git commit -m \"Drop table users\"", "redis-cli get key"},
+		Pass:        []string{"psql -c 'select count(*) from users'", "grep -rn 'DROP TABLE' migrations/", "sqlite3 app.db 'delete from sessions where id = 7'", "sqlite3 :memory: 'drop table t'", "git commit -m \"Drop table users\"", "redis-cli get key"},
 		clauses: []clause{
 			{
 				programs: []string{"docker", "duckdb", "invoke-sqlcmd", "kubectl", "sqlite3"},
 				args:     pattern{expr: "(?i)\\b(?:drop\\s+(?:table|database|schema|collection)|truncate\\s+(?:table\\s+)?\\w|delete\\s+from\\s+[\\w.\"`]+\\s*(?:;|['\"]|where\\s+(?:1\\s*=\\s*1|true)))", lits: []string{"table", "database", "schema", "collection", "truncate", "delete"}},
+				not:      pattern{expr: "^ :memory: ", lits: []string{" :memory: "}, bytes: ":"},
 			},
 		},
 	},

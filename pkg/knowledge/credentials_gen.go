@@ -106,7 +106,7 @@ var PathLists = [...]PathList{
 		"$WORKSPACE/**/{.gradle,.terraform,.serverless,.dart_tool,.bundle,Pods,elm-stuff,.stack-work,dist-newstyle,zig-cache,.zig-cache,zig-out,.kotlin,.cxx,.externalNativeBuild,.bloop,.metals,.scala-build,project/target,.cpcache,.shadow-cljs,.calva/output-window,.lsp/.cache,.clj-kondo/.cache,nimcache,.fable,paket-files}/**",
 		"$WORKSPACE/**/{.fake,.spago,.pulp-cache,.swiftpm/cache,.build,Library/ShaderCache,ebin,.rebar3,_rel,.elixir_ls,CMakeFiles,autom4te.cache,.deps,.libs,mutants.out*,.meson,builddir,.lake,.dub,.hie,.ccls-cache,.clangd,.ninja_deps,.vagrant/cache,.terragrunt-cache,cdk.out,.aws-sam/build,.sst}/**",
 		"$WORKSPACE/**/{tmp,temp,.tmp,logs}/**",
-		"$WORKSPACE/**/{package-lock.json,npm-shrinkwrap.json,yarn.lock,pnpm-lock.yaml,bun.lock,bun.lockb,deno.lock,Cargo.lock,Gemfile.lock,composer.lock,poetry.lock,Pipfile.lock,uv.lock,pdm.lock,mix.lock,pubspec.lock,go.sum,flake.lock,Podfile.lock,Package.resolved,packages.lock.json,gradle.lockfile}/**",
+		"$WORKSPACE/**/{package-lock.json,npm-shrinkwrap.json,yarn.lock,pnpm-lock.yaml,bun.lock,bun.lockb,deno.lock,Cargo.lock,Gemfile.lock,composer.lock,poetry.lock,Pipfile.lock,uv.lock,pdm.lock,mix.lock,pubspec.lock,go.sum,flake.lock,Podfile.lock,Package.resolved,packages.lock.json,gradle.lockfile,.terraform.lock.hcl}/**",
 		"$WORKSPACE/**/*.{o,a,so,dylib,obj,lo,la,d,pyc,pyo,class,log,tmp,temp,swp,swo,orig,rej,gcda,gcno,gcov,profraw,profdata,prof,pprof,tsbuildinfo,pid}/**",
 		"$WORKSPACE/**/*.{dSYM,hi,hie,dyn_hi,dyn_o,cmi,cmo,cmx,cma,cmxa,cmt,cmti,annot,olean,ilean,beam,aux,fls,fdb_latexmk,synctex.gz,toc,bbl,blg,whl,snap.new,ilk,pdb,idb}/**",
 		"$WORKSPACE/**/{a.out,.coverage,.coverage.*,coverage.xml,coverage.out,lcov.info,.eslintcache,.stylelintcache,.prettiercache,.tsbuildinfo,.phpunit.result.cache,.php-cs-fixer.cache,.rspec_status,.DS_Store,Thumbs.db,nohup.out,core,npm-debug.log,junit.xml,CMakeCache.txt,cover.out,cover.html,tarpaulin-report.html,cobertura.xml,clover.xml,.hugo_build.lock,.flutter-plugins,.flutter-plugins-dependencies,.rustc_info.json,.pytest-results.xml,yarn-error.log,pnpm-debug.log,.ninja_log,.ninja_deps}/**",
@@ -122,6 +122,7 @@ var PathLists = [...]PathList{
 		"~/.{m2/repository,gradle/caches,gradle/daemon,ivy2/cache,sbt/boot,nuget/packages,cargo/registry,bundle/cache,composer/cache,pub-cache,hex/packages,yarn/cache,bun/install/cache,konan/cache,android/cache}/**",
 		"~/go/pkg/mod/**",
 		"~/.local/share/pnpm/store/**",
+		"/var/{lib/apt/lists,cache/apt,cache/yum,cache/dnf,cache/apk,cache/pacman/pkg}/**",
 	}},
 	{Name: "credential_stores", Globs: []string{
 		"~/.ssh/**",

@@ -63,7 +63,7 @@ var programs = [...]program{
 	{"alsamixer", &syntaxXset},
 	{"alternatives", &syntaxUpdate_alternatives},
 	{"altool", &syntaxCodesign},
-	{"am", &syntaxSnap},
+	{"am", &syntaxAm},
 	{"amass", &syntaxNmap},
 	{"amixer", &syntaxXset},
 	{"amm", &syntaxRscript},
@@ -292,7 +292,7 @@ var programs = [...]program{
 	{"cd", &syntaxCd},
 	{"cdk", &syntaxPulumi},
 	{"cdktf", &syntaxPulumi},
-	{"cdparanoia", &syntaxSox},
+	{"cdparanoia", &syntaxCdparanoia},
 	{"celery", &syntaxJupyter},
 	{"certreq", &syntaxMsdt},
 	{"certutil", &syntaxCertutil},
@@ -652,6 +652,7 @@ var programs = [...]program{
 	{"dumb-init", &syntaxRlwrap},
 	{"dumpcap", &syntaxTcpdump},
 	{"dumpe2fs", &syntaxPvs},
+	{"dumpsys", &syntaxDumpsys},
 	{"dune", &syntaxMake},
 	{"dust", &syntaxDu},
 	{"dvips", &syntaxGs},
@@ -883,6 +884,7 @@ var programs = [...]program{
 	{"getent", &syntaxDig},
 	{"getfacl", &syntaxGetfacl},
 	{"getopts", &syntaxWait},
+	{"getprop", &syntaxDumpsys},
 	{"gfind", &syntaxFind},
 	{"gforth", &syntaxRscript},
 	{"gfortran", &syntaxGcc},
@@ -1066,6 +1068,7 @@ var programs = [...]program{
 	{"htmlhint", &syntaxMypy},
 	{"htmlq", &syntaxGron},
 	{"htop", &syntaxPs},
+	{"htpasswd", &syntaxHtpasswd},
 	{"http", &syntaxHttp},
 	{"http-server", &syntaxServe},
 	{"httpd", &syntaxHttpd},
@@ -1124,6 +1127,7 @@ var programs = [...]program{
 	{"inkscape", &syntaxConvert},
 	{"inotifywait", &syntaxInotifywait},
 	{"inotifywait-run", &syntaxWatchexec},
+	{"input", &syntaxInput},
 	{"insmod", &syntaxModprobe},
 	{"insserv", &syntaxRc_update},
 	{"install", &syntaxInstall},
@@ -1370,6 +1374,7 @@ var programs = [...]program{
 	{"locate", &syntaxLocate},
 	{"locust", &syntaxRpcclient},
 	{"log", &syntaxLog},
+	{"logcat", &syntaxDumpsys},
 	{"logger", &syntaxLogger},
 	{"loginctl", &syntaxLoginctl},
 	{"logname", &syntaxId},
@@ -1646,7 +1651,7 @@ var programs = [...]program{
 	{"nexus-cli", &syntaxTurso},
 	{"nft", &syntaxIptables},
 	{"ng", &syntaxJest},
-	{"ngrep", &syntaxTshark},
+	{"ngrep", &syntaxNgrep},
 	{"ngrok", &syntaxNgrok},
 	{"ni", &syntaxNpm},
 	{"nice", &syntaxNice},
@@ -1910,6 +1915,7 @@ var programs = [...]program{
 	{"plenv", &syntaxMvn},
 	{"plocate", &syntaxLocate},
 	{"plutil", &syntaxPlutil},
+	{"pm", &syntaxPm},
 	{"pm-suspend", &syntaxReboot},
 	{"pm2", &syntaxJest},
 	{"pmset", &syntaxUpdate_alternatives},
@@ -2298,6 +2304,7 @@ var programs = [...]program{
 	{"setpriv", &syntaxSetpriv},
 	{"setsebool", &syntaxUpdate_alternatives},
 	{"setsid", &syntaxNohup},
+	{"settings", &syntaxSettings},
 	{"setx", &syntaxSetx},
 	{"setxkbmap", &syntaxXset},
 	{"sf", &syntaxTurso},
@@ -2341,7 +2348,7 @@ var programs = [...]program{
 	{"simple-http-server", &syntaxHttpd},
 	{"singularity", &syntaxKubectx},
 	{"sipp", &syntaxRpcclient},
-	{"sips", &syntaxCodesign},
+	{"sips", &syntaxSips},
 	{"sish", &syntaxNgrok},
 	{"size", &syntaxObjdump},
 	{"sk", &syntaxFzf},
@@ -2362,7 +2369,7 @@ var programs = [...]program{
 	{"smem", &syntaxPs},
 	{"sml", &syntaxRscript},
 	{"snap", &syntaxSnap},
-	{"sngrep", &syntaxTshark},
+	{"sngrep", &syntaxSngrep},
 	{"snmpget", &syntaxRpcclient},
 	{"snmpwalk", &syntaxRpcclient},
 	{"snow", &syntaxSnow},
@@ -3316,6 +3323,56 @@ var syntaxAlias = syntax{options: []option{
 	{"-a", &action_none},
 	{"-p", &action_none},
 }, operands: shape{rest: roleText}}
+
+var syntaxAm = syntax{style: open, subs: []program{
+	{"alias", &syntax_fdd84df409ba},
+	{"broadcast", &syntax_operands_rest_Text_base_class_network},
+	{"config", &syntax_fdd84df409ba},
+	{"connect", &syntax_fdd84df409ba},
+	{"connections", &syntax_operands_rest_Text_base_class_readOnly},
+	{"disable", &syntax_fdd84df409ba},
+	{"disconnect", &syntax_fdd84df409ba},
+	{"enable", &syntax_fdd84df409ba},
+	{"find", &syntax_operands_rest_Text_base_class_readOnly},
+	{"force-stop", &syntax_operands_rest_Text_base_class_network},
+	{"history", &syntax_operands_rest_Text_base_class_readOnly},
+	{"info", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_fdd84df409ba},
+	{"instrument", &syntax_operands_rest_Text_base_class_network},
+	{"kill", &syntax_operands_rest_Text_base_class_network},
+	{"kill-all", &syntax_operands_rest_Text_base_class_network},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"mask", &syntax_fdd84df409ba},
+	{"monitor", &syntax_operands_rest_Text_base_class_network},
+	{"override", &syntax_fdd84df409ba},
+	{"ps", &syntax_operands_rest_Text_base_class_readOnly},
+	{"refresh", &syntax_fdd84df409ba},
+	{"remote-add", &syntax_15fbeb87c3c8},
+	{"remote-delete", &syntax_fdd84df409ba},
+	{"remote-modify", &syntax_15fbeb87c3c8},
+	{"remotes", &syntax_operands_rest_Text_base_class_readOnly},
+	{"remove", &syntax_fdd84df409ba},
+	{"repair", &syntax_fdd84df409ba},
+	{"restart", &syntax_fdd84df409ba},
+	{"revert", &syntax_fdd84df409ba},
+	{"run", &syntax_operands_head_Text_rest_ArgvRemote_base_none},
+	{"search", &syntax_operands_rest_Text_base_class_readOnly},
+	{"services", &syntax_operands_rest_Text_base_class_readOnly},
+	{"set", &syntax_fdd84df409ba},
+	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"stack", &syntax_operands_rest_Text_base_class_network},
+	{"start", &syntax_operands_rest_Text_base_class_network},
+	{"start-activity", &syntax_operands_rest_Text_base_class_network},
+	{"start-foreground-service", &syntax_operands_rest_Text_base_class_network},
+	{"start-service", &syntax_operands_rest_Text_base_class_network},
+	{"startservice", &syntax_operands_rest_Text_base_class_network},
+	{"stop", &syntax_fdd84df409ba},
+	{"to-uri", &syntax_operands_rest_Text_base_class_network},
+	{"uninstall", &syntax_fdd84df409ba},
+	{"update", &syntax_fdd84df409ba},
+	{"upgrade", &syntax_fdd84df409ba},
+	{"version", &syntax_operands_rest_Text_base_class_readOnly},
+}}
 
 var syntaxAnsible = syntax{style: gnu | bundled, service: "infrastructure", options: []option{
 	{"--args", &action_values_ShellRemote},
@@ -5546,6 +5603,48 @@ var syntaxCd = syntax{style: numeric | plus, options: []option{
 	{"-p", &action_none},
 	{"-v", &action_none},
 }, operands: shape{head: []role{roleText}}}
+
+var syntaxCdparanoia = syntax{style: bundled | gnu, options: []option{
+	{"--analyze-drive", &action_none},
+	{"--batch", &action_none},
+	{"--force-cdrom-device", &action_values_Text},
+	{"--force-generic-device", &action_values_Text},
+	{"--force-read-speed", &action_values_Text},
+	{"--query", &action_none},
+	{"--quiet", &action_none},
+	{"--verbose", &action_none},
+	{"-A", &action_none},
+	{"-B", &action_none},
+	{"-C", &action_none},
+	{"-L", &action_values_Write_attached},
+	{"-N", &action_none},
+	{"-O", &action_values_Text},
+	{"-Q", &action_none},
+	{"-R", &action_none},
+	{"-S", &action_values_Text},
+	{"-T", &action_values_Text},
+	{"-V", &action_none},
+	{"-X", &action_none},
+	{"-Y", &action_none},
+	{"-Z", &action_none},
+	{"-a", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_values_Text},
+	{"-e", &action_none},
+	{"-f", &action_none},
+	{"-g", &action_values_Text},
+	{"-h", &action_none},
+	{"-l", &action_values_Write_attached},
+	{"-n", &action_values_Text},
+	{"-o", &action_values_Text},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-t", &action_values_Text},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-z", &action_none},
+}, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_localWrite}
 
 var syntaxCertutil = syntax{style: slash, options: []option{
 	{"/anonymous", &action_none},
@@ -8685,6 +8784,8 @@ var syntaxDuckdb = syntax{style: long, input: roleSQL, options: []option{
 	{"-s", &action_values_SQL_streams_in_Data_setIn},
 	{"-table", &action_none},
 }, operands: shape{head: []role{roleRead, roleSQL}}, base: &action_streams_in_Code_setIn_out_Input_setOut}
+
+var syntaxDumpsys = syntax{style: open, operands: shape{rest: roleText}}
 
 var syntaxE2fsck = syntax{style: open, options: []option{
 	{"-B", &action_values_Text},
@@ -13559,6 +13660,24 @@ var syntaxHostname = syntax{options: []option{
 	{"-y", &action_none},
 }, operands: shape{head: []role{roleSystem}}}
 
+var syntaxHtpasswd = syntax{style: bundled, options: []option{
+	{"-2", &action_none},
+	{"-5", &action_none},
+	{"-B", &action_none},
+	{"-C", &action_values_Text},
+	{"-D", &action_none},
+	{"-b", &action_none},
+	{"-c", &action_none},
+	{"-d", &action_none},
+	{"-i", &action_none},
+	{"-m", &action_none},
+	{"-n", &action_operands_head_Text_Text},
+	{"-p", &action_none},
+	{"-r", &action_values_Text},
+	{"-s", &action_none},
+	{"-v", &action_none},
+}, operands: shape{head: []role{roleWrite, roleText, roleText}}, base: &action_class_localWrite}
+
 var syntaxHttp = syntax{options: []option{
 	{"--all", &action_none},
 	{"--auth", &action_values_Text},
@@ -13798,6 +13917,16 @@ var syntaxInotifywait = syntax{style: bundled | open, options: []option{
 	{"-t", &action_values_Text},
 	{"-x", &action_none},
 }, operands: shape{rest: roleList}}
+
+var syntaxInput = syntax{style: open, subs: []program{
+	{"draganddrop", &syntax_operands_rest_Text_base_class_network},
+	{"keyevent", &syntax_operands_rest_Text_base_class_network},
+	{"press", &syntax_operands_rest_Text_base_class_network},
+	{"roll", &syntax_operands_rest_Text_base_class_network},
+	{"swipe", &syntax_operands_rest_Text_base_class_network},
+	{"tap", &syntax_operands_rest_Text_base_class_network},
+	{"text", &syntax_operands_rest_Text_base_class_network},
+}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxInstall = syntax{style: gnu, options: []option{
 	{"--backup", &action_none},
@@ -16171,7 +16300,7 @@ var syntaxNc = syntax{style: bundled, options: []option{
 	{"--hex-dump", &action_values_Write},
 	{"--idle-timeout", &action_values_Text},
 	{"--keep-open", &action_none},
-	{"--listen", &action_effects_Listen_operands_head_Text_Text},
+	{"--listen", &action_effects_Listen_operands_head_Listen_Text},
 	{"--lua-exec", &action_values_Shell_effects_RemoteShell},
 	{"--max-conns", &action_values_Text},
 	{"--no-shutdown", &action_none},
@@ -16215,7 +16344,7 @@ var syntaxNc = syntax{style: bundled, options: []option{
 	{"-h", &action_none},
 	{"-i", &action_values_Text},
 	{"-k", &action_none},
-	{"-l", &action_effects_Listen_operands_head_Text_Text},
+	{"-l", &action_effects_Listen_operands_head_Listen_Text},
 	{"-m", &action_values_Text},
 	{"-n", &action_none},
 	{"-o", &action_values_Write},
@@ -16330,6 +16459,38 @@ var syntaxNetstat = syntax{style: bundled | numeric | open, options: []option{
 	{"-y", &action_none},
 	{"-z", &action_none},
 }, operands: shape{rest: roleText}}
+
+var syntaxNgrep = syntax{style: bundled, options: []option{
+	{"-A", &action_values_Text},
+	{"-C", &action_none},
+	{"-D", &action_none},
+	{"-F", &action_values_Read},
+	{"-I", &action_values_Read_flags_recorded},
+	{"-M", &action_none},
+	{"-N", &action_none},
+	{"-O", &action_values_Write},
+	{"-P", &action_values_Text},
+	{"-R", &action_none},
+	{"-S", &action_none},
+	{"-T", &action_none},
+	{"-V", &action_none},
+	{"-W", &action_values_Text},
+	{"-X", &action_none},
+	{"-c", &action_values_Text},
+	{"-d", &action_values_Text},
+	{"-e", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-l", &action_none},
+	{"-n", &action_values_Text},
+	{"-p", &action_none},
+	{"-q", &action_none},
+	{"-s", &action_values_Text},
+	{"-t", &action_none},
+	{"-v", &action_none},
+	{"-w", &action_none},
+	{"-x", &action_none},
+}, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard}
 
 var syntaxNgrok = syntax{style: open, why: "opens a way from other machines to this one", subs: []program{
 	{"authtoken", &syntax_operands_rest_Text_base_class_network},
@@ -18426,6 +18587,25 @@ var syntaxPlutil = syntax{style: long, options: []option{
 	{"-replace", &action_values_Text_Text_Text_turns_Read_Edit},
 	{"-s", &action_none},
 }, operands: shape{rest: roleRead}}
+
+var syntaxPm = syntax{style: open, subs: []program{
+	{"clear", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"disable", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"disable-user", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"dump", &syntax_operands_rest_Text_base_class_readOnly},
+	{"enable", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"get-install-location", &syntax_operands_rest_Text_base_class_readOnly},
+	{"grant", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"has-feature", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"install-*", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"path", &syntax_operands_rest_Text_base_class_readOnly},
+	{"query-activities", &syntax_operands_rest_Text_base_class_readOnly},
+	{"resolve-activity", &syntax_operands_rest_Text_base_class_readOnly},
+	{"revoke", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"uninstall", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+}, base: &action_class_network}
 
 var syntaxPoetry_Publish = syntax{style: open, options: []option{
 	{"--dry-run", &action_flags_dry},
@@ -20602,6 +20782,14 @@ var syntaxSetpriv = syntax{style: first, options: []option{
 	{"-c", &action_values_Shell},
 }, operands: shape{rest: roleArgv}, base: &action_effects_ChangePrivilege}
 
+var syntaxSettings = syntax{style: open, subs: []program{
+	{"delete", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"get", &syntax_operands_rest_Text_base_class_readOnly},
+	{"list", &syntax_operands_rest_Text_base_class_readOnly},
+	{"put", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"reset", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+}, base: &action_class_network}
+
 var syntaxSetx = syntax{style: slash, why: "changes the environment of later programs", options: []option{
 	{"/a", &action_none},
 	{"/d", &action_none},
@@ -20983,6 +21171,57 @@ var syntaxShuf = syntax{style: gnu, options: []option{
 	{"-z", &action_none},
 }, operands: shape{rest: roleRead}, base: &action_streams_out_Input_setOut}
 
+var syntaxSips = syntax{style: long, options: []option{
+	{"--addIcon", &action_none},
+	{"--cropOffset", &action_values_Text},
+	{"--cropToHeightWidth", &action_values_Text},
+	{"--deleteProperty", &action_values_Text},
+	{"--embedProfile", &action_values_Read},
+	{"--embedProfileIfNone", &action_values_Read},
+	{"--extractProfile", &action_values_Write},
+	{"--flip", &action_values_Text},
+	{"--getProperty", &action_values_Text},
+	{"--help", &action_none},
+	{"--helpProperties", &action_none},
+	{"--js", &action_values_ScriptCode},
+	{"--matchTo", &action_values_Read},
+	{"--matchToWithIntent", &action_values_Read},
+	{"--oneLine", &action_none},
+	{"--optimizeColorForSharing", &action_values_Text},
+	{"--out", &action_values_Write},
+	{"--padColor", &action_values_Text},
+	{"--padToHeightWidth", &action_values_Text},
+	{"--resampleHeight", &action_values_Text},
+	{"--resampleHeightWidth", &action_values_Text},
+	{"--resampleHeightWidthMax", &action_values_Text},
+	{"--resampleWidth", &action_values_Text},
+	{"--rotate", &action_values_Text},
+	{"--setProperty", &action_values_Text},
+	{"--version", &action_none},
+	{"-E", &action_values_Read},
+	{"-H", &action_none},
+	{"-M", &action_values_Read},
+	{"-X", &action_values_Write},
+	{"-Z", &action_values_Text},
+	{"-c", &action_values_Text},
+	{"-d", &action_values_Text},
+	{"-e", &action_values_Read},
+	{"-f", &action_values_Text},
+	{"-g", &action_values_Text},
+	{"-g1", &action_none},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-j", &action_values_ScriptCode},
+	{"-m", &action_values_Read},
+	{"-o", &action_values_Write},
+	{"-p", &action_values_Text},
+	{"-r", &action_values_Text},
+	{"-s", &action_values_Text},
+	{"-v", &action_none},
+	{"-x", &action_values_Text},
+	{"-z", &action_values_Text},
+}, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
+
 var syntaxSkate = syntax{style: open, subs: []program{
 	{"delete", &syntax_operands_rest_Text_base_class_localWrite},
 	{"delete-db", &syntax_operands_rest_Text_base_class_localWrite},
@@ -21132,6 +21371,45 @@ var syntaxSnap = syntax{style: open, subs: []program{
 	{"upgrade", &syntax_fdd84df409ba},
 	{"version", &syntax_operands_rest_Text_base_class_readOnly},
 }}
+
+var syntaxSngrep = syntax{style: gnu, options: []option{
+	{"--buffer", &action_values_Text},
+	{"--calls", &action_none},
+	{"--config", &action_values_Read},
+	{"--dump-config", &action_none},
+	{"--eep-send", &action_values_Text},
+	{"--help", &action_none},
+	{"--input", &action_values_Read_flags_recorded},
+	{"--invert", &action_none},
+	{"--invite", &action_none},
+	{"--keyfile", &action_values_Read},
+	{"--limit", &action_values_Text},
+	{"--no-interface", &action_none},
+	{"--output", &action_values_Write},
+	{"--quiet", &action_none},
+	{"--rotate", &action_values_Text},
+	{"--rtp", &action_none},
+	{"--version", &action_none},
+	{"-B", &action_values_Text},
+	{"-D", &action_none},
+	{"-F", &action_values_Read},
+	{"-H", &action_values_Text},
+	{"-I", &action_values_Read_flags_recorded},
+	{"-L", &action_values_Text},
+	{"-N", &action_none},
+	{"-O", &action_values_Write},
+	{"-R", &action_values_Text},
+	{"-V", &action_none},
+	{"-c", &action_none},
+	{"-f", &action_values_Read},
+	{"-h", &action_none},
+	{"-i", &action_none},
+	{"-k", &action_values_Read},
+	{"-l", &action_none},
+	{"-q", &action_none},
+	{"-r", &action_none},
+	{"-v", &action_none},
+}, operands: shape{rest: roleText}, base: &action_effects_ReadClipboard}
 
 var syntaxSnow_Sql = syntax{style: open, options: []option{
 	{"--filename", &action_values_Read},
@@ -22544,7 +22822,7 @@ var syntaxTcpdump = syntax{style: bundled, options: []option{
 	{"-S", &action_none},
 	{"-T", &action_values_Text},
 	{"-U", &action_none},
-	{"-V", &action_values_Read},
+	{"-V", &action_values_Read_flags_recorded},
 	{"-W", &action_values_Text},
 	{"-X", &action_none},
 	{"-Z", &action_values_Text},
@@ -22561,7 +22839,7 @@ var syntaxTcpdump = syntax{style: bundled, options: []option{
 	{"-n", &action_none},
 	{"-p", &action_none},
 	{"-q", &action_none},
-	{"-r", &action_values_Read},
+	{"-r", &action_values_Read_flags_recorded},
 	{"-s", &action_values_Text},
 	{"-t", &action_none},
 	{"-u", &action_none},
@@ -23110,7 +23388,7 @@ var syntaxTshark = syntax{style: long | bundled, options: []option{
 	{"-o", &action_values_Text},
 	{"-p", &action_none},
 	{"-q", &action_none},
-	{"-r", &action_values_Read},
+	{"-r", &action_values_Read_flags_recorded},
 	{"-s", &action_values_Text},
 	{"-t", &action_values_Text},
 	{"-v", &action_none},
@@ -24964,7 +25242,7 @@ var action_effects_Destroy_turns_System_Text = action{effects: []effect.Kind{eff
 var action_effects_Dynamic = action{effects: []effect.Kind{effect.Dynamic}}
 var action_effects_Listen = action{effects: []effect.Kind{effect.Listen}}
 var action_effects_Listen_flags_reject = action{effects: []effect.Kind{effect.Listen}, flags: reject}
-var action_effects_Listen_operands_head_Text_Text = action{effects: []effect.Kind{effect.Listen}, operands: &shape_head_Text_Text}
+var action_effects_Listen_operands_head_Listen_Text = action{effects: []effect.Kind{effect.Listen}, operands: &shape_head_Listen_Text}
 var action_effects_Persist = action{effects: []effect.Kind{effect.Persist}}
 var action_effects_Persist_streams_in_Code_setIn = action{effects: []effect.Kind{effect.Persist}, streams: streams{in: Code, setIn: true}}
 var action_effects_ReadClipboard = action{effects: []effect.Kind{effect.ReadClipboard}}
@@ -25000,6 +25278,7 @@ var action_operands_head_Read_WriteTree = action{operands: &shape_head_Read_Writ
 var action_operands_head_Read_rest_Text = action{operands: &shape_head_Read_rest_Text}
 var action_operands_head_Read_rest_Text_here_WriteTree = action{operands: &shape_head_Read_rest_Text, here: roleWriteTree}
 var action_operands_head_Shell_rest_Text = action{operands: &shape_head_Shell_rest_Text}
+var action_operands_head_Text_Text = action{operands: &shape_head_Text_Text}
 var action_operands_head_Text_rest_Argv = action{operands: &shape_head_Text_rest_Argv}
 var action_operands_rest_Argv = action{operands: &shape_rest_Argv}
 var action_operands_rest_Beside = action{operands: &shape_rest_Beside}
@@ -25136,6 +25415,7 @@ var action_values_Read_class_localWrite = action{values: []role{roleRead}, class
 var action_values_Read_class_network = action{values: []role{roleRead}, class: network}
 var action_values_Read_effects_ChangeSystem = action{values: []role{roleRead}, effects: []effect.Kind{effect.ChangeSystem}}
 var action_values_Read_effects_Dynamic_operands_rest_Text = action{values: []role{roleRead}, effects: []effect.Kind{effect.Dynamic}, operands: &shape_rest_Text}
+var action_values_Read_flags_recorded = action{values: []role{roleRead}, flags: recorded}
 var action_values_Read_flags_reject = action{values: []role{roleRead}, flags: reject}
 var action_values_Read_operands_rest_Read = action{values: []role{roleRead}, operands: &shape_rest_Read}
 var action_values_Read_operands_rest_Text = action{values: []role{roleRead}, operands: &shape_rest_Text}
@@ -25230,6 +25510,7 @@ var action_values_Write_turns_Beside_Read = action{values: []role{roleWrite}, tu
 var action_values_Write_turns_Compress_Read = action{values: []role{roleWrite}, turns: []turn{{roleCompress, roleRead}}}
 
 var shape_head_GitKey_GitValue_Text = shape{head: []role{roleGitKey, roleGitValue, roleText}}
+var shape_head_Listen_Text = shape{head: []role{roleListen, roleText}}
 var shape_head_Read = shape{head: []role{roleRead}}
 var shape_head_ReadTree_Write = shape{head: []role{roleReadTree, roleWrite}}
 var shape_head_Read_WriteTree = shape{head: []role{roleRead, roleWriteTree}}

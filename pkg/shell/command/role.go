@@ -52,7 +52,17 @@ func (r *reader) finish() {
 	if r.flags&(dry|wet) == dry && r.use.Reason == "" {
 		r.onlyRead()
 	}
+	if r.memory && !slices.ContainsFunc(r.use.Touches, func(t Touch) bool { return t.Kind == effect.WriteFile }) {
+		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == effect.Destroy })
+	}
+	if r.flags&recorded != 0 {
+		r.use.Effects = slices.DeleteFunc(r.use.Effects, func(e effect.Kind) bool { return e == effect.ReadClipboard })
+	}
 }
+
+// memoryStore is the name of a database of SQLite that is not a file, and ends with
+// its program: nothing in it can be lost.
+const memoryStore = ":memory:"
 
 // onlyRead makes of what a program would do what it does in a dry run: it reads
 // the files that it would change or run.
@@ -246,8 +256,10 @@ func (r *reader) applyPath(role role, w Word, tree bool) {
 		r.touch(effect.WriteFile, w, false)
 		r.use.Touches[len(r.use.Touches)-1].Mends = true
 	case roleStore:
-		r.touch(effect.ReadFile, w, false)
-		r.store = w
+		if r.memory = w.Text == memoryStore && !w.Pattern; !r.memory {
+			r.touch(effect.ReadFile, w, false)
+			r.store = w
+		}
 	case roleEditTree:
 		r.touch(effect.ReadFile, w, true)
 		r.touch(effect.WriteFile, w, true)

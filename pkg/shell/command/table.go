@@ -94,6 +94,7 @@ const (
 	dry                           // nothing is changed or sent, and no code runs: files are only read
 	wet                           // withdraws dry
 	near                          // what they name as HOST:PATH is a container
+	recorded                      // what is looked at was recorded before, so that nothing private is read
 	elsewhereTo                   // something is written on another machine: local operands are sent there
 )
 

@@ -175,8 +175,7 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		p.connect(args)
 		result.Taint |= abstract.Socket
 	case listens:
-		p.listens = true
-		p.w.Report(effect.Effect{Kind: effect.Listen, From: p.at})
+		p.listen(full, first)
 	case evaluates:
 		p.evaluate(full, path)
 	case duplicates:
@@ -194,6 +193,22 @@ func (p *script) act(r role, full string, first operand, args []operand) operand
 		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, From: p.at})
 	}
 	return result
+}
+
+// listen reports a server. In Python the address is that of bind: what listen
+// is given there is how many may wait.
+func (p *script) listen(full string, first operand) {
+	p.listens = true
+	python := p.language == "python"
+	if python && p.bound && strings.HasSuffix(full, "listen") {
+		return
+	}
+	e := effect.Effect{Kind: effect.Listen, From: p.at}
+	if python && len(first.list) > 0 && first.list[0].Known() && first.list[0].name == "" {
+		e.Host = effect.Host(first.list[0].Text)
+		p.bound = p.bound || strings.HasSuffix(full, "bind")
+	}
+	p.w.Report(e)
 }
 
 // actOnFile does what the roles of files say; path is the first argument.

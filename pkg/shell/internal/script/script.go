@@ -25,6 +25,7 @@ type script struct {
 	imports  map[string]string // local name → module or module.function
 
 	connects, listens, shells, dups, receives bool
+	bound                                     bool // a socket has an address of which a listener was reported
 	posts, reads                              bool
 	tells                                     bool           // what files hold is sent, not only read beside a request
 	held                                      abstract.Taint // what files and variables that were read hold
