@@ -38,8 +38,9 @@ const errand = "run the errand of this test"
 type model struct {
 	*httptest.Server
 	calls []call
-	sub   []call // what it proposes to a sub-agent
-	more  object // arguments of its shell calls
+	sub   []call   // what it proposes to a sub-agent
+	more  object   // arguments of its shell calls
+	args  []object // of its calls, in their order; none for what the schemas need
 
 	mu       sync.Mutex
 	bodies   []string // what it was sent
@@ -125,6 +126,9 @@ func (m *model) answer(in talk) answer {
 			}
 			if m := started.FindStringSubmatch(m.bodies[len(m.bodies)-1]); m != nil && c.kind == "wait" {
 				args["targets"] = []string{m[1]}
+			}
+			if results < len(m.args) {
+				args = m.args[results]
 			}
 			return answer{&tools[i], args}
 		}

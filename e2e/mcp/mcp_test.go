@@ -24,8 +24,11 @@ import (
 
 func TestMain(m *testing.M) {
 	reexec.Main(m, func(arg string) error {
-		if arg == "server" {
-			return serve()
+		switch arg {
+		case "server":
+			return newServer().Run(context.Background(), &mcp.StdioTransport{})
+		case "files":
+			return newFiles().Run(context.Background(), &mcp.StdioTransport{})
 		}
 		dir, err := os.Getwd()
 		if err != nil {
@@ -73,9 +76,6 @@ func piped(t testing.TB, c *exec.Cmd, pipe func() (io.ReadCloser, error)) (io.Wr
 	return to, bufio.NewReader(from)
 }
 
-// serve serves newServer on standard input and output.
-func serve() error { return newServer().Run(context.Background(), &mcp.StdioTransport{}) }
-
 // newServer returns a server with something of each kind.
 func newServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, &mcp.ServerOptions{Instructions: "Tools for tests."})
@@ -112,9 +112,14 @@ func newServer() *mcp.Server {
 // allows most of what nothing speaks against.
 func connect(t *testing.T, dir, version string, opts *mcp.ClientOptions, server ...string) *mcp.ClientSession {
 	t.Helper()
-	home := t.TempDir()
+	return connectTo(t, t.TempDir(), dir, version, opts, append([]string{"mcp", "--policy", "permissive", "--"}, server...)...)
+}
+
+// connectTo connects an SDK client to a command of shield.
+func connectTo(t *testing.T, home, dir, version string, opts *mcp.ClientOptions, args ...string) *mcp.ClientSession {
+	t.Helper()
 	c := shield(t)
-	c.Args = append(c.Args, append([]string{"mcp", "--policy", "permissive", "--"}, server...)...)
+	c.Args = append(c.Args, args...)
 	c.Env = append(c.Env, "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=")
 	c.Dir = dir
 	if opts == nil {
