@@ -9,7 +9,7 @@ import (
 // in a folder of the archive's name.
 func (r *Release) archive(_ context.Context, b *Build) error {
 	top := r.top(b.Target.Name)
-	files := Files{{path.Join(top, b.Target.Program(r.Name)), 0o755, b.Program}}
+	files := Files{{path.Join(top, b.Target.Program(r.Name)), 0o755, b.Program}, {path.Join(top, thirdParty), 0o644, b.Notices}}
 	var err error
 	for _, from := range [][2]string{{"README.md", ""}, {"LICENSE", ""}, {"CHANGELOG.md", ""}, {"SECURITY.md", ""}, {"man/*", "man"}, {"completions/*", "completions"}} {
 		if files, err = r.Source.glob(files, from[0], path.Join(top, from[1])); err != nil {

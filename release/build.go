@@ -50,7 +50,8 @@ type Build struct {
 
 	Program  []byte
 	Info     *debug.BuildInfo
-	HasModel bool // whether it carries what runs the model
+	HasModel bool   // whether it carries what runs the model
+	Notices  []byte // licences of what it contains
 
 	debian []Debian // what its image is made of
 }
@@ -62,7 +63,7 @@ func (s Source) build(ctx context.Context, t Target, zig, dir string) (*Build, e
 		env = append(env, "CGO_ENABLED=1", "CC="+zig+" cc -target "+t.Zig)
 	}
 	path := filepath.Join(dir, t.Name)
-	if _, err := run(ctx, s.Dir, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s", "-tags=urfave_cli_no_docs", "-o", path, "."); err != nil {
+	if _, err := run(ctx, s.Dir, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -extldflags=-s", "-tags=urfave_cli_no_docs", "-o", path, "."); err != nil {
 		return nil, err
 	}
 	b := &Build{Target: t}
@@ -80,6 +81,10 @@ func (s Source) build(ctx context.Context, t Target, zig, dir string) (*Build, e
 	if err == nil && b.HasModel != (t.Zig != "") {
 		err = fmt.Errorf("carries ONNX Runtime: %v; with cgo: %v", b.HasModel, t.Zig != "")
 	}
+	if err != nil {
+		return nil, err
+	}
+	b.Notices, err = s.notices(ctx, b)
 	return b, err
 }
 

@@ -101,7 +101,7 @@ func TestNPM(t *testing.T) {
 		t.Errorf("%d files were made", len(made))
 	}
 	client, program := made["shieldcli-shield-1.2.3.tgz"], made["shieldcli-shield-linux-arm64-1.2.3.tgz"]
-	if got, want := inTar(t, program, "package/"), []string{"package.json", "shield", "LICENSE"}; !slices.Equal(got, want) {
+	if got, want := inTar(t, program, "package/"), []string{"package.json", "shield", "THIRD-PARTY.txt", "LICENSE"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	text := entry(t, client, "package/package.json")

@@ -30,7 +30,7 @@ func (r *Release) linux(_ context.Context, b *Build) error {
 
 // installed returns the files of shield as they lie on a Linux system.
 func (r *Release) installed(b *Build, zsh string) (Files, error) {
-	contents := Files{{"usr/bin/" + r.Name, 0o755, b.Program}}
+	contents := Files{{"usr/bin/" + r.Name, 0o755, b.Program}, {"usr/share/doc/" + r.Name + "/" + thirdParty, 0o644, b.Notices}}
 	var pages Files
 	var err error
 	for _, from := range [][2]string{

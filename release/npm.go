@@ -46,6 +46,7 @@ func (r *Release) npm(_ context.Context, b *Build) error {
 	return r.tarball(p.Name, Files{
 		{"package/package.json", 0o644, append(text, '\n')},
 		{"package/" + b.Target.Program(r.Name), 0o755, b.Program},
+		{"package/" + thirdParty, 0o644, b.Notices},
 	})
 }
 

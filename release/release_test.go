@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -106,7 +107,10 @@ func TestSameBytes(t *testing.T) {
 	if !strings.Contains(a["SHA256SUMS"], "  shield_1.2.3_linux_musl_amd64.tar.gz\n") {
 		t.Errorf("SHA256SUMS:\n%s", a["SHA256SUMS"])
 	}
-	want := []string{"shield", "README.md", "LICENSE", "CHANGELOG.md", "man/shield.1", "completions/_shield", "completions/shield.bash", "completions/shield.fish"}
+	want := []string{"shield", "THIRD-PARTY.txt", "README.md", "LICENSE", "CHANGELOG.md", "man/shield.1", "completions/_shield", "completions/shield.bash", "completions/shield.fish"}
+	if text := entry(t, a["shield_1.2.3_linux_musl_amd64.tar.gz"], "shield_1.2.3_linux_musl_amd64/THIRD-PARTY.txt"); !bytes.Contains(text, []byte("The Go Authors")) {
+		t.Errorf("THIRD-PARTY.txt has\n%s", text)
+	}
 	if got := inTar(t, a["shield_1.2.3_linux_musl_amd64.tar.gz"], "shield_1.2.3_linux_musl_amd64/"); !slices.Equal(got, want) {
 		t.Errorf("the archive has %q, want %q", got, want)
 	}

@@ -67,16 +67,18 @@ Summary: %s
 Project-URL: Homepage, %s
 License-Expression: %s
 License-File: LICENSE
+License-File: %s
 Requires-Python: %s
 Description-Content-Type: text/markdown
 
-%s`, p.Project.Name, r.Number(), p.Project.Description, r.Homepage, p.Project.License, p.Project.RequiresPython, readme)
+%s`, p.Project.Name, r.Number(), p.Project.Description, r.Homepage, p.Project.License, thirdParty, p.Project.RequiresPython, readme)
 	top := p.Project.Name + "-" + r.Number() + ".dist-info/"
 	return Files{
 		{top + "METADATA", 0o644, []byte(meta)},
 		{top + "WHEEL", 0o644, []byte("Wheel-Version: 1.0\nGenerator: shield release\nRoot-Is-Purelib: false\nTag: py3-none-" + b.Wheel + "\n")},
 		{top + "entry_points.txt", 0o644, []byte(fmt.Sprintf("[console_scripts]\n%s = %s._binary:main\n", r.Name, p.Project.Name))},
 		{top + "licenses/LICENSE", 0o644, license},
+		{top + "licenses/" + thirdParty, 0o644, b.Notices},
 	}, nil
 }
 
