@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"debug/buildinfo"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -60,6 +62,9 @@ type Build struct {
 func (s Source) build(ctx context.Context, t Target, zig, dir string) (*Build, error) {
 	env := []string{"GOFLAGS=", "GOWORK=off", "GOOS=" + t.OS, "GOARCH=" + t.Arch, "CGO_ENABLED=0", "CGO_CFLAGS=-O2 -g", "CGO_LDFLAGS="}
 	if t.Zig != "" {
+		if err := s.checkZig(ctx, zig); err != nil {
+			return nil, err
+		}
 		env = append(env, "CGO_ENABLED=1", "CC="+zig+" cc -target "+t.Zig)
 	}
 	path := filepath.Join(dir, t.Name)
@@ -86,6 +91,37 @@ func (s Source) build(ctx context.Context, t Target, zig, dir string) (*Build, e
 	}
 	b.Notices, err = s.notices(ctx, b)
 	return b, err
+}
+
+// A Pin is a package of which version and sum are given.
+type Pin struct{ Name, Version, Sum string }
+
+var pinned = regexp.MustCompile(`^(\w+)==(\S+) --hash=sha256:([0-9a-f]{64})\n$`)
+
+// zig is the package with the C compiler.
+func (s Source) zig() (Pin, error) {
+	text, err := os.ReadFile(filepath.Join(s.Dir, "release/zig.txt"))
+	if err != nil {
+		return Pin{}, err
+	}
+	m := pinned.FindStringSubmatch(string(text))
+	if m == nil {
+		return Pin{}, errors.New("release/zig.txt: expected NAME==VERSION --hash=sha256:SUM")
+	}
+	return Pin{m[1], m[2], m[3]}, nil
+}
+
+// checkZig holds that the program zig is of the version that is given.
+func (s Source) checkZig(ctx context.Context, zig string) error {
+	pin, err := s.zig()
+	if err != nil {
+		return err
+	}
+	got, err := run(ctx, s.Dir, nil, zig, "version")
+	if got = strings.TrimSpace(got); err == nil && got != pin.Version {
+		err = fmt.Errorf("%s has version %s; release/zig.txt demands %s", zig, got, pin.Version)
+	}
+	return err
 }
 
 // check holds that a program was built from the commit and nothing else.

@@ -3,10 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
@@ -71,22 +67,16 @@ func indented(m proto.Message) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-var pinned = regexp.MustCompile(`^(\w+)==(\S+) --hash=sha256:([0-9a-f]{64})\n$`)
-
 // dependencies are what was taken besides Go and its modules, whose sums are in go.sum.
 func (r *Release) dependencies() ([]*intoto.ResourceDescriptor, error) {
 	list := []*intoto.ResourceDescriptor{{
 		Uri: "git+" + r.Homepage + "@refs/tags/" + r.Source.Version, Digest: map[string]string{"gitCommit": r.Source.Commit},
 	}}
-	text, err := os.ReadFile(filepath.Join(r.Source.Dir, "release/zig.txt"))
+	zig, err := r.Source.zig()
 	if err != nil {
 		return nil, err
 	}
-	zig := pinned.FindStringSubmatch(string(text))
-	if zig == nil {
-		return nil, fmt.Errorf("release/zig.txt: expected NAME==VERSION --hash=sha256:SUM")
-	}
-	list = append(list, &intoto.ResourceDescriptor{Uri: "pkg:pypi/" + zig[1] + "@" + zig[2], Digest: map[string]string{"sha256": zig[3]}})
+	list = append(list, &intoto.ResourceDescriptor{Uri: "pkg:pypi/" + zig.Name + "@" + zig.Version, Digest: map[string]string{"sha256": zig.Sum}})
 	seen := map[string]bool{}
 	for _, b := range r.built {
 		for _, p := range b.debian {

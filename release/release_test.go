@@ -177,3 +177,19 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestZig holds that no other compiler is taken than the one whose sum is given.
+// Asked for its version, echo says "version".
+func TestZig(t *testing.T) {
+	t.Parallel()
+	s := Source{Dir: repository(t)}
+	for version, good := range map[string]bool{"version": true, "0.15.2": false} {
+		text := "ziglang==" + version + " --hash=sha256:" + strings.Repeat("0", 64) + "\n"
+		if err := os.WriteFile(filepath.Join(s.Dir, "release/zig.txt"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.checkZig(t.Context(), "echo"); (err == nil) != good {
+			t.Errorf("version %q: %v", version, err)
+		}
+	}
+}
