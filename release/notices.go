@@ -31,7 +31,10 @@ func (s Source) notices(ctx context.Context, b *Build) ([]byte, error) {
 	}
 	var text bytes.Buffer
 	add := func(name, dir string) error {
-		files, err := licences(dir)
+		files, err := named(dir, "license", "licence", "copying", "notice", "patents", "unlicense")
+		if err == nil && len(files) == 0 {
+			files, err = named(dir, "readme") // where a few say it
+		}
 		for _, f := range files {
 			fmt.Fprintf(&text, "==== %s: %s\n\n%s\n\n", name, f.Path, bytes.TrimSpace(f.Data))
 		}
@@ -54,16 +57,19 @@ func (s Source) notices(ctx context.Context, b *Build) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// licences returns the files of a folder that say under which terms it is given.
-func licences(dir string) (Files, error) {
+// named returns the files of a folder whose names begin with one of words, in any case.
+func named(dir string, words ...string) (Files, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	var files Files
 	for _, e := range entries {
-		word := strings.ToLower(strings.FieldsFunc(e.Name(), func(r rune) bool { return strings.ContainsRune(".-_", r) })[0])
-		if !e.Type().IsRegular() || filepath.Ext(e.Name()) == ".go" || !slices.Contains([]string{"license", "licence", "copying", "notice", "patents", "unlicense"}, word) {
+		word := strings.ToLower(e.Name())
+		if i := strings.IndexAny(word, ".-_"); i >= 0 {
+			word = word[:i]
+		}
+		if !e.Type().IsRegular() || filepath.Ext(e.Name()) == ".go" || !slices.Contains(words, word) {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
