@@ -1,6 +1,7 @@
 # make demo   build shield and judge testdata/actions/demo.jsonl
 # make test   every test, with the race detector
 # make hosts  installs the agent hosts that the npm registry has, tries shield in each, and writes docs/hosts.md
+# make hosttimes   how long each of these hosts waits for shield, and nothing else; four minutes on a quiet machine
 # make mcp    installs two MCP servers and the protocol's conformance suite from the npm registry, and calls them through shield mcp
 # make mcpbench   what shield mcp adds to a call, beside the same call without it, and calls a second
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
@@ -17,7 +18,7 @@ GO ?= go
 # the tag leaves out what only docs needs, a part of the time of each start
 GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
-.PHONY: build demo test hosts mcp mcpbench tier2 trace corpora typing bench generate runtime docs fuzz release try reproduce check
+.PHONY: build demo test hosts hosttimes mcp mcpbench tier2 trace corpora typing bench generate runtime docs fuzz release try reproduce check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -37,13 +38,16 @@ typing:
 
 # 2.5 GB once, then 15 minutes; ONLY names one host
 ONLY ?= .*
-hosts:
+hosts: TESTS = TestHosts/^($(ONLY))$$
+hosttimes: TESTS = ^TestHosts$$/^($(ONLY))$$/^measured$$
+hosts hosttimes:
 	mkdir -p build/hosts
 	test -d build/hosts/node || npm install --prefix build/hosts/node --no-audit --no-fund node@24
 	while read -r name package; do \
 		test -d build/hosts/$$name || PATH="$$PWD/build/hosts/node/node_modules/node/bin:$$PATH" npm install --prefix build/hosts/$$name --no-audit --no-fund "$$package" || exit; \
 	done <e2e/hosts/packages.txt
-	SHIELD_HOSTS=$$PWD/build/hosts SHIELD_HOSTS_DOC=$$PWD/docs/hosts.md $(GO) test -run 'TestHosts/^($(ONLY))$$' -count=1 -timeout 2h -v ./e2e/hosts
+	uptime
+	SHIELD_HOSTS=$$PWD/build/hosts SHIELD_HOSTS_DOC=$$PWD/docs/hosts.md $(GO) test -run '$(TESTS)' -count=1 -timeout 2h -v ./e2e/hosts
 
 mcp:
 	test -d build/mcp || npm install --prefix build/mcp --no-audit --no-fund @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22

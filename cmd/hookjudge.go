@@ -63,6 +63,21 @@ func judgeHook(c *cli.Context, w *World, name string, deadline time.Duration) er
 	return <-ended
 }
 
+// judgeAlone judges one event of a host in the process that the host waits for.
+func judgeAlone(c *cli.Context, w *World, name string, deadline time.Duration) error {
+	await(w, "one event of the host from the terminal, a JSON object")
+	ctx, cancel := context.WithTimeout(c.Context, deadline)
+	defer cancel()
+	event, err := inTime(ctx.Done(), func() ([]byte, error) { return watch.ReadEvent(w.In) })
+	if errors.Is(err, errLate) {
+		return watch.ErrUnread
+	}
+	if err != nil {
+		return err
+	}
+	return judgeInTime(ctx, c, w, name, event).tell(w.Out)
+}
+
 // answerHook answers the question of a hook's watchdog, if that can be done at once.
 func answerHook(c *cli.Context, w *World, name string) error {
 	w.served.parsed()

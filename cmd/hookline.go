@@ -137,15 +137,19 @@ func hookCommandLine(ctx context.Context, w *World, h *host.Host, deadline time.
 	if w.Executable == "" {
 		return "", errors.New("hook: the path of shield itself is unknown")
 	}
-	judge, err := fixedShield(w, killer(ctx, deadline)...)
+	kills := killer(ctx, deadline)
+	judge, err := fixedShield(w, kills...)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
+	}
+	if kills != nil {
+		more = append(more, "--"+watch.Alone)
 	}
 	return strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, more...), " "), nil
 }
 
-// killers are where systems have the program timeout. It ends a shield that hangs
-// before it can watch itself.
+// killers are where systems have the program timeout. It ends a shield that hangs, in
+// the place of a second process of shield.
 var killers = []string{"/usr/bin/timeout", "/bin/timeout"}
 
 // killGrace is how long after shield's deadline the killer waits. It is later than
@@ -169,6 +173,7 @@ type installedLine struct {
 	command  string        // that runs shield, without what is around it
 	program  string        // shield
 	deadline time.Duration // 0 if none is named
+	kills    time.Duration // after which it is ended; 0 if nothing does that
 }
 
 // readHookLine reads a command line that was installed in a shell text for a host. An
@@ -204,13 +209,12 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 			return got, fmt.Errorf("the command does not set %s", variable)
 		}
 	}
-	var kills time.Duration
 	if len(words) > 5 && slices.Contains(killers, words[0]) && slices.Equal(words[1:4], []string{"--foreground", "-s", "KILL"}) {
 		seconds, err := strconv.Atoi(words[4])
 		if err != nil || checkProgram(words[0]) != nil {
 			return got, errUnknownLine
 		}
-		kills, words = time.Duration(seconds)*time.Second, words[5:]
+		got.kills, words = time.Duration(seconds)*time.Second, words[5:]
 	}
 	if len(words) < 3 || words[1] != "hook" || words[2] != h.Name || !filepath.IsAbs(words[0]) {
 		return got, fmt.Errorf("the command is not the absolute path of shield with hook %s", h.Name)
@@ -227,8 +231,11 @@ func readHookLine(line string, shell hookShell, h *host.Host) (got installedLine
 			}
 		}
 	}
-	if kills != 0 && kills <= got.deadline+watch.Grace {
-		return got, fmt.Errorf("the command is ended after %s, before shield has answered", kills)
+	if got.kills == 0 && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(strings.TrimLeft(word, "-"), watch.Alone) }) {
+		return got, fmt.Errorf("the command has --%s, and nothing ends it when it hangs", watch.Alone)
+	}
+	if got.kills != 0 && got.kills <= got.deadline+watch.Grace {
+		return got, fmt.Errorf("the command is ended after %s, before shield has answered", got.kills)
 	}
 	return got, nil
 }

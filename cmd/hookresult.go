@@ -17,12 +17,12 @@ import (
 func examineResult(ctx context.Context, c *cli.Context, w *World, h *host.Host, event host.Event) (hookAnswer, error) {
 	got, err := examineReturned(ctx, c, w, h, event)
 	switch {
-	case err != nil && (!h.Replaces() || w.served != nil):
+	case err != nil && (!h.Replaces(event.Name) || w.served != nil):
 		return hookAnswer{}, err
 	case err != nil:
 		got.Changed, got.Withheld = true, "shield: the result of this tool could not be examined, so it is withheld; tell the user: "+withoutSecrets(err)
 	}
-	if !got.Changed || !h.Replaces() {
+	if !got.Changed || !h.Replaces(event.Name) {
 		answer, err := h.Answer(ctx, event, true, "")
 		return hookAnswer{Allow: true, Answer: answer}, err
 	}

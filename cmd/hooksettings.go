@@ -115,7 +115,7 @@ func listHosts(c *cli.Context, w *World) error {
 		if err != nil {
 			return fmt.Errorf("hook list: %w", err)
 		}
-		tested, there := "recorded events only", "not found"
+		tested, there := "unverified", "not found"
 		if v := s.host.Verified(); v != "" {
 			tested = "tested with " + v
 		}

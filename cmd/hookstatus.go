@@ -63,7 +63,7 @@ func (s *hookSettings) status(c *cli.Context) error {
 	}
 	limits := s.host.Limits()
 	if s.host.Verified() == "" {
-		limits = append([]string{"Its program was not tested with shield; only the hook's side is known to deny."}, limits...)
+		limits = append([]string{"Its program was not tested with shield; only the hook's side is known to deny. The forms of its events are from " + s.host.Source() + "."}, limits...)
 	}
 	for _, limit := range limits {
 		fmt.Fprintf(s.world.Err, "shield: limit of %s: %s\n", s.host.Title(), limit)
@@ -314,7 +314,7 @@ func (s *hookSettings) examine(h host.Hook, shell hookShell) (installedLine, err
 	if deadline == 0 {
 		deadline = s.deadline
 	}
-	if least := deadline + killGrace; h.Timeout != 0 && h.Timeout <= least.Seconds() {
+	if least := max(deadline+killGrace, line.kills); h.Timeout != 0 && h.Timeout <= least.Seconds() {
 		return line, fmt.Errorf("the host stops waiting after %v s, and shield needs %v; %s again", h.Timeout, least, s.how)
 	}
 	if err := checkProgram(line.program); err != nil {

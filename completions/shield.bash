@@ -102,7 +102,7 @@ _shield() {
 	"shield exec --dialect") choices="" action=none ;;
 	"shield exec --keep-env") choices="" action=none ;;
 	"shield hook ") choices="amp antigravity claude-code cline codex copilot crush cursor droid gemini-cli goose kiro openclaw opencode pi qwen-code windsurf install uninstall status list --help" ;;
-	"shield hook amp ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook amp ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook amp --config") choices="" action=file ;;
 	"shield hook amp --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook amp --model") choices="none" action=directory ;;
@@ -111,7 +111,7 @@ _shield() {
 	"shield hook amp --root") choices="" action=directory ;;
 	"shield hook amp --color") choices="auto always never" action=none ;;
 	"shield hook amp --timeout") choices="" action=none ;;
-	"shield hook antigravity ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook antigravity ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook antigravity --config") choices="" action=file ;;
 	"shield hook antigravity --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook antigravity --model") choices="none" action=directory ;;
@@ -120,7 +120,7 @@ _shield() {
 	"shield hook antigravity --root") choices="" action=directory ;;
 	"shield hook antigravity --color") choices="auto always never" action=none ;;
 	"shield hook antigravity --timeout") choices="" action=none ;;
-	"shield hook claude-code ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook claude-code ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook claude-code --config") choices="" action=file ;;
 	"shield hook claude-code --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook claude-code --model") choices="none" action=directory ;;
@@ -129,7 +129,7 @@ _shield() {
 	"shield hook claude-code --root") choices="" action=directory ;;
 	"shield hook claude-code --color") choices="auto always never" action=none ;;
 	"shield hook claude-code --timeout") choices="" action=none ;;
-	"shield hook cline ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook cline ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook cline --config") choices="" action=file ;;
 	"shield hook cline --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook cline --model") choices="none" action=directory ;;
@@ -138,7 +138,7 @@ _shield() {
 	"shield hook cline --root") choices="" action=directory ;;
 	"shield hook cline --color") choices="auto always never" action=none ;;
 	"shield hook cline --timeout") choices="" action=none ;;
-	"shield hook codex ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook codex ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook codex --config") choices="" action=file ;;
 	"shield hook codex --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook codex --model") choices="none" action=directory ;;
@@ -147,7 +147,7 @@ _shield() {
 	"shield hook codex --root") choices="" action=directory ;;
 	"shield hook codex --color") choices="auto always never" action=none ;;
 	"shield hook codex --timeout") choices="" action=none ;;
-	"shield hook copilot ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook copilot ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook copilot --config") choices="" action=file ;;
 	"shield hook copilot --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook copilot --model") choices="none" action=directory ;;
@@ -156,7 +156,7 @@ _shield() {
 	"shield hook copilot --root") choices="" action=directory ;;
 	"shield hook copilot --color") choices="auto always never" action=none ;;
 	"shield hook copilot --timeout") choices="" action=none ;;
-	"shield hook crush ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook crush ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook crush --config") choices="" action=file ;;
 	"shield hook crush --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook crush --model") choices="none" action=directory ;;
@@ -165,7 +165,7 @@ _shield() {
 	"shield hook crush --root") choices="" action=directory ;;
 	"shield hook crush --color") choices="auto always never" action=none ;;
 	"shield hook crush --timeout") choices="" action=none ;;
-	"shield hook cursor ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook cursor ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook cursor --config") choices="" action=file ;;
 	"shield hook cursor --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook cursor --model") choices="none" action=directory ;;
@@ -174,7 +174,7 @@ _shield() {
 	"shield hook cursor --root") choices="" action=directory ;;
 	"shield hook cursor --color") choices="auto always never" action=none ;;
 	"shield hook cursor --timeout") choices="" action=none ;;
-	"shield hook droid ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook droid ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook droid --config") choices="" action=file ;;
 	"shield hook droid --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook droid --model") choices="none" action=directory ;;
@@ -183,7 +183,7 @@ _shield() {
 	"shield hook droid --root") choices="" action=directory ;;
 	"shield hook droid --color") choices="auto always never" action=none ;;
 	"shield hook droid --timeout") choices="" action=none ;;
-	"shield hook gemini-cli ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook gemini-cli ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook gemini-cli --config") choices="" action=file ;;
 	"shield hook gemini-cli --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook gemini-cli --model") choices="none" action=directory ;;
@@ -192,7 +192,7 @@ _shield() {
 	"shield hook gemini-cli --root") choices="" action=directory ;;
 	"shield hook gemini-cli --color") choices="auto always never" action=none ;;
 	"shield hook gemini-cli --timeout") choices="" action=none ;;
-	"shield hook goose ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook goose ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook goose --config") choices="" action=file ;;
 	"shield hook goose --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook goose --model") choices="none" action=directory ;;
@@ -201,7 +201,7 @@ _shield() {
 	"shield hook goose --root") choices="" action=directory ;;
 	"shield hook goose --color") choices="auto always never" action=none ;;
 	"shield hook goose --timeout") choices="" action=none ;;
-	"shield hook kiro ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook kiro ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook kiro --config") choices="" action=file ;;
 	"shield hook kiro --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook kiro --model") choices="none" action=directory ;;
@@ -210,7 +210,7 @@ _shield() {
 	"shield hook kiro --root") choices="" action=directory ;;
 	"shield hook kiro --color") choices="auto always never" action=none ;;
 	"shield hook kiro --timeout") choices="" action=none ;;
-	"shield hook openclaw ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook openclaw ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook openclaw --config") choices="" action=file ;;
 	"shield hook openclaw --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook openclaw --model") choices="none" action=directory ;;
@@ -219,7 +219,7 @@ _shield() {
 	"shield hook openclaw --root") choices="" action=directory ;;
 	"shield hook openclaw --color") choices="auto always never" action=none ;;
 	"shield hook openclaw --timeout") choices="" action=none ;;
-	"shield hook opencode ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook opencode ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook opencode --config") choices="" action=file ;;
 	"shield hook opencode --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook opencode --model") choices="none" action=directory ;;
@@ -228,7 +228,7 @@ _shield() {
 	"shield hook opencode --root") choices="" action=directory ;;
 	"shield hook opencode --color") choices="auto always never" action=none ;;
 	"shield hook opencode --timeout") choices="" action=none ;;
-	"shield hook pi ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook pi ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook pi --config") choices="" action=file ;;
 	"shield hook pi --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook pi --model") choices="none" action=directory ;;
@@ -237,7 +237,7 @@ _shield() {
 	"shield hook pi --root") choices="" action=directory ;;
 	"shield hook pi --color") choices="auto always never" action=none ;;
 	"shield hook pi --timeout") choices="" action=none ;;
-	"shield hook qwen-code ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook qwen-code ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook qwen-code --config") choices="" action=file ;;
 	"shield hook qwen-code --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook qwen-code --model") choices="none" action=directory ;;
@@ -246,7 +246,7 @@ _shield() {
 	"shield hook qwen-code --root") choices="" action=directory ;;
 	"shield hook qwen-code --color") choices="auto always never" action=none ;;
 	"shield hook qwen-code --timeout") choices="" action=none ;;
-	"shield hook windsurf ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --help" ;;
+	"shield hook windsurf ") choices="--config --policy --model --onnxruntime --state --root --color --timeout --permission-request --alone --help" ;;
 	"shield hook windsurf --config") choices="" action=file ;;
 	"shield hook windsurf --policy") choices="default offline strict permissive" action=file ;;
 	"shield hook windsurf --model") choices="none" action=directory ;;

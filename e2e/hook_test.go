@@ -190,6 +190,18 @@ exec 3>&-
 wait $watchdog`
 }
 
+// signalledAlone returns a script that becomes shield, which gets a signal before it has
+// read its standard input.
+func signalledAlone(bin, signal string) string {
+	return `cat >in
+mkfifo go
+(exec 3>go
+until [ "$(ps -o comm= -p $$)" = shield.real ]; do :; done
+kill -` + signal + ` $$
+cat in >&3) 2>/dev/null &
+exec "` + bin + `.real" "$@" <go`
+}
+
 // TestHookFails breaks an installed hook in every way that hosts take for
 // permission, and checks that the command line they run still denies.
 func TestHookFails(t *testing.T) {
@@ -221,6 +233,10 @@ func TestHookFails(t *testing.T) {
 		{"the watchdog is killed", hookRead, func(h *hooked) { h.signal("KILL", "$watchdog") }},
 		{"the watchdog is stopped", hookRead, func(h *hooked) { h.signal("STOP", "$watchdog") }},
 		{"the watchdog is ended", hookRead, func(h *hooked) { h.signal("TERM", "$watchdog") }},
+		{"it is killed", hookRead, func(h *hooked) { h.signalAlone("KILL") }},
+		{"it is stopped", hookRead, func(h *hooked) { h.signalAlone("STOP") }},
+		{"it is ended", hookRead, func(h *hooked) { h.signalAlone("TERM") }},
+		{"it crashes", hookRead, func(h *hooked) { h.signalAlone("QUIT") }},
 		{"nothing on standard input", "", func(*hooked) {}},
 		{"garbage", "\x00\xff{]", func(*hooked) {}},
 		{"bad JSON", hookRead[:40], func(*hooked) {}},
@@ -278,7 +294,8 @@ func TestHookFails(t *testing.T) {
 	}
 }
 
-// TestHookAhead holds that the watchdog of an installed command line ends before the
+// TestHookAhead holds that an installed command line starts one process of shield, and
+// that the watchdog of one without --alone ends before the
 // packages of shield are initialized where its action is left to the host, and only
 // there: each process that gets further says so.
 func TestHookAhead(t *testing.T) {
@@ -289,6 +306,12 @@ func TestHookAhead(t *testing.T) {
 		out, errs, status := h.run(in, "/bin/sh", "-c", h.line())
 		return strings.Count(errs, "init github.com/shieldcli/shield/cmd @"), fmt.Sprintf("%d %s", status, out)
 	}
+	for in, want := range map[string]string{hookRead: "0 {}\n", hookWipe: "2 {"} {
+		if n, said := whole(in); n != 1 || !strings.HasPrefix(said, want) {
+			t.Errorf("%d processes judged alone: %q, want one and %q", n, said, want)
+		}
+	}
+	h.edit(" --alone", "")
 	if n, said := whole(hookWipe); n != 2 || !strings.HasPrefix(said, "2 {") {
 		t.Errorf("%d processes were whole for a denial, want the judge and its watchdog: %q", n, said)
 	}
@@ -317,7 +340,18 @@ func (h *hooked) signal(signal, to string) {
 		h.t.Fatal(err)
 	}
 	h.script(signalled(h.bin, signal, to))
-	h.edit("--timeout 20s", "--timeout 1s")
+	h.edit("--timeout 20s --alone", "--timeout 1s")
+}
+
+// signalAlone has a signal sent to a shield that judges by itself while standard input
+// still goes on.
+func (h *hooked) signalAlone(signal string) {
+	h.t.Helper()
+	if err := os.Rename(h.bin, h.bin+".real"); err != nil {
+		h.t.Fatal(err)
+	}
+	h.script(signalledAlone(h.bin, signal))
+	h.edit("-s KILL 25", "-s KILL 3")
 }
 
 // mount puts an empty file system at a folder, which takes root.

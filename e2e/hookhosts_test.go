@@ -187,6 +187,9 @@ func TestHookStatusOfResults(t *testing.T) {
 		spoil            func(*hooked)
 	}{
 		{"claude-code", "of an older version", "run 'shield hook install claude-code' again", func(h *hooked) { h.edit(`"PostToolUse"`, `"SubagentStop"`) }},
+		{"claude-code", "of a version that asked about what succeeds", "hooks.PostToolUseFailure does not ask shield; run 'shield hook install claude-code' again", func(h *hooked) {
+			h.edit(`"PostToolUseFailure"`, `"SubagentStop"`)
+		}},
 		{"claude-code", "one tool only", "matcher Write", claude(`"*"`, `"Write"`)},
 		{"claude-code", "not waited for", "async", claude(`"type"`, `"async": true, "type"`)},
 		{"claude-code", "the host waits too short", "stops waiting", claude(`"timeout": 30`, `"timeout": 3`)},

@@ -64,7 +64,34 @@ func TestHookStatusOfBrokenInstallations(t *testing.T) {
 		{"more than the command", "did not install this command", func(h *hooked) { h.edit(`o=$(SHIELD_CONFIG=`, `o=$(true; SHIELD_CONFIG=`) }},
 		{"in the background", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, ` &); s=$?`) }},
 		{"not heard", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, ` >/dev/null); s=$?`) }},
+		{"nothing ends it when it hangs", "nothing ends it", func(h *hooked) { h.edit("/usr/bin/timeout --foreground -s KILL 25 ", "") }},
+		{"nothing ends it, and it judges alone by another spelling", "nothing ends it", func(h *hooked) {
+			h.edit("/usr/bin/timeout --foreground -s KILL 25 ", "")
+			h.edit(" --alone", " -alone=true")
+		}},
 		{"ended before it answers", "before shield has answered", func(h *hooked) { h.edit(`-s KILL 25`, `-s KILL 5`) }},
+		{"ended after the host has gone on", "stops waiting", func(h *hooked) { h.edit(`-s KILL 25`, `-s KILL 600`) }},
+		{"its answer goes into a file, too", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, ` | tee hook.log); s=$?`) }},
+		{"the line goes into a file, too", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2"`, `exit 2 | tee hook.log"`) }},
+		{"never fails", "missing, killed or unclear", func(h *hooked) { h.edit(`exit 2"`, `exit 2 || true"`) }},
+		{"says nothing to people", "did not install this command", func(h *hooked) { h.edit(`); s=$?`, ` 2>/dev/null); s=$?`) }},
+		{"nice", "absolute path", func(h *hooked) { h.edit(`/usr/bin/timeout`, `nice -n 19 /usr/bin/timeout`) }},
+		{"a path that only a shell knows", "more than its text", func(h *hooked) { h.edit(h.quoted(), "~/bin/shield") }},
+		{"some tools only", "matcher Bash|Write", func(h *hooked) { h.edit(`"*"`, `"Bash|Write"`) }},
+		{"the list of hooks of an entry is left out", "malformed", func(h *hooked) {
+			h.write(h.settings, `{"hooks":{"PreToolUse":[{"type":"command","command":"/x/shield hook claude-code"}]}}`)
+		}},
+		{"in the settings and not under hooks", "no hook of shield is installed", func(h *hooked) { h.edit(`"hooks": {`, `"hook": {`) }},
+		{"renamed by an editor", "settings.json is missing", func(h *hooked) { _ = os.Rename(h.settings, h.settings+"~") }},
+		{"for another host", "no hook of shield is installed", func(h *hooked) { h.edit(`hook claude-code`, `hook codex`) }},
+		{"settings that are not there", "denies everything", func(h *hooked) { h.edit(`--timeout 20s`, `--timeout 20s --config /nowhere.yaml`) }},
+		{"a misspelt setting", "unknown key", func(h *hooked) {
+			h.write(filepath.Join(h.home, ".config", "shield", "shield.yaml"), "polcy: offline\n")
+		}},
+		{"a state that cannot be written", "denies everything", func(h *hooked) {
+			_ = os.RemoveAll(filepath.Join(h.home, ".local"))
+			h.write(filepath.Join(h.home, ".local"), "")
+		}},
 		{"through another program", "absolute path", func(h *hooked) { h.edit(`/usr/bin/timeout`, `/tmp/timeout`) }},
 		{"an expansion", "more than its text", func(h *hooked) { h.edit(`hook claude-code`, `hook claude-code $X`) }},
 		{"settings from the environment", "does not set SHIELD_CONFIG", func(h *hooked) { h.edit(`$(SHIELD_CONFIG= `, `$(`) }},

@@ -19,6 +19,14 @@ type driver struct {
 	resume  []string // instead of args: goes on with the last session; nil where that is not offered
 	untried string   // why sub-agents and sessions that are resumed cannot be tried here; "" where they can
 	dialog  dialog
+
+	renamed   [][]string // a settings file, and names of events in it with others in their place, which have the host raise more of them
+	elsewhere []string   // events that another program of the host raises
+	fails     bool       // it hands over nothing of a tool that failed
+
+	events  map[string]string // what events call a tool that models know by another name; "" for one that raises none of its own
+	unknown []string          // tools that the host offers and that shield asks about, sorted
+
 	servers switched // its list of MCP servers, with the program @EVERYTHING@; none where 'shield mcp install' does not know the list
 }
 
@@ -71,6 +79,7 @@ trust_level = "trusted"
 		args:    []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "run it"},
 		off:     switched{file: ".codex/config.toml", lines: "[features]\nhooks = false\n"},
 		agent:   "default",
+		events:  map[string]string{"exec_command": "Bash", "write_stdin": ""},
 		resume:  []string{"exec", "resume", "--last", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "go on"},
 		servers: switched{file: ".codex/config.toml", lines: "[mcp_servers.everything]\ncommand = \"@EVERYTHING@\"\nargs = [\"stdio\"]\nrequired = true\nstartup_timeout_sec = 60\nenv = { MARK = \"" + mark + "\" }\n"},
 		dialog: dialog{
@@ -99,6 +108,7 @@ trust_level = "trusted"
 		args:   []string{"-p", "run it", "-o", "json", "--auth-type", "openai", "--approval-mode", "yolo"},
 		off:    switched{file: ".qwen/settings.json", members: object{"disableAllHooks": true}},
 		agent:  "general-purpose",
+		events: map[string]string{"tool_call": ""},
 		resume: []string{"--continue", "-p", "go on", "-o", "json", "--auth-type", "openai", "--approval-mode", "yolo"},
 		dialog: dialog{
 			args: []string{"--auth-type", "openai", "--approval-mode", "@MODE@", "-i", "run it"}, modes: []string{"default", "auto-edit", "yolo"},
@@ -107,12 +117,13 @@ trust_level = "trusted"
 	},
 	{
 		name: "copilot", program: ".bin/copilot",
-		env:    []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=@URL@/v1", "COPILOT_PROVIDER_API_KEY=x", "COPILOT_MODEL=gpt-4.1", "COPILOT_AUTO_UPDATE=false"},
-		files:  map[string]string{".copilot/mcp-config.json": `{"mcpServers": {"probe": {"type": "local", "command": "@SERVER@", "args": [], "tools": ["*"], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}`},
-		args:   []string{"-p", "run it", "--allow-all"},
-		off:    switched{file: ".copilot/hooks/shield.json", members: object{"disableAllHooks": true}},
-		agent:  "general-purpose",
-		resume: []string{"--continue", "-p", "go on", "--allow-all"},
+		env:     []string{"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=@URL@/v1", "COPILOT_PROVIDER_API_KEY=x", "COPILOT_MODEL=gpt-4.1", "COPILOT_AUTO_UPDATE=false"},
+		files:   map[string]string{".copilot/mcp-config.json": `{"mcpServers": {"probe": {"type": "local", "command": "@SERVER@", "args": [], "tools": ["*"], "env": {"SHIELD_E2E_MCP": "@WORK@/mcp.log"}}}}`},
+		args:    []string{"-p", "run it", "--allow-all"},
+		off:     switched{file: ".copilot/hooks/shield.json", members: object{"disableAllHooks": true}},
+		agent:   "general-purpose",
+		renamed: [][]string{{".copilot/hooks/shield.json", `"preToolUse"`, `"PreToolUse"`, `"postToolUse"`, `"PostToolUse"`}},
+		resume:  []string{"--continue", "-p", "go on", "--allow-all"},
 	},
 	{
 		name: "droid", program: ".bin/droid",
@@ -123,16 +134,19 @@ trust_level = "trusted"
 		},
 		args:    []string{"exec", "--skip-permissions-unsafe", "-m", "custom:fake-model", "run it"},
 		off:     switched{file: ".factory/settings.json", members: object{"hooks": object{"hooksDisabled": true}}},
+		unknown: []string{"GenerateImage"},
+		fails:   true,
 		untried: "not tried: its daemon or service is out of reach",
 	},
 	{
 		name: "cline", program: ".bin/cline",
-		first:   []string{"auth", "openai-compatible", "-k", "x", "-m", "fake-model", "-b", "@URL@/v1"},
-		files:   map[string]string{".cline/data/settings/cline_mcp_settings.json": `{` + mcpServers + `}`},
-		args:    []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "run it"},
-		mute:    true,
-		agent:   "default",
-		untried: "not tried: only at a terminal",
+		first:     []string{"auth", "openai-compatible", "-k", "x", "-m", "fake-model", "-b", "@URL@/v1"},
+		files:     map[string]string{".cline/data/settings/cline_mcp_settings.json": `{` + mcpServers + `}`},
+		args:      []string{"-P", "openai-compatible", "-k", "x", "-m", "fake-model", "--json", "--auto-approve", "true", "run it"},
+		elsewhere: []string{"PreToolUse", "PostToolUse"},
+		mute:      true,
+		agent:     "default",
+		untried:   "not tried: only at a terminal",
 	},
 	{
 		name: "opencode", program: ".bin/opencode",

@@ -294,6 +294,7 @@ func TestHosts(t *testing.T) {
 			t.Run("sub-agent", func(t *testing.T) { subAgent(t, d, row) })
 			t.Run("resumed", func(t *testing.T) { resumed(t, d, row) })
 			t.Run("results", func(t *testing.T) { results(t, d, row) })
+			t.Run("tools", func(t *testing.T) { tools(t, d, row) })
 			t.Run("measured", func(t *testing.T) { measured(t, d, row) })
 			if !t.Failed() || os.Getenv("SHIELD_HOSTS_DOC") != "" {
 				record(t, d.name, row)

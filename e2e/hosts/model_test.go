@@ -46,6 +46,7 @@ type model struct {
 	bodies   []string // what it was sent
 	proposed bool     // a call
 	lacking  []string // kinds of tools that the host did not offer
+	offered  []string // the tools that it did, by the names that the model is told
 }
 
 func newModel(calls []call) *model {
@@ -87,6 +88,9 @@ type answer struct {
 
 func (a answer) id(n int) string { return fmt.Sprintf("call_%d", n) }
 
+// deferred is a tool that Qwen Code shows by name alone, in what the model is sent.
+var deferred = regexp.MustCompile(`\\n- \\"(\w+)\\": \\"`)
+
 // started is the agent that was started, in what the model is sent.
 var started = regexp.MustCompile(`agent_id\\*":\\*"([0-9a-f-]+)`)
 
@@ -100,6 +104,9 @@ type talk struct {
 // answer returns what the model says in a conversation.
 func (m *model) answer(in talk) answer {
 	tools, results, calls := in.tools, in.results, &m.calls
+	for _, t := range tools {
+		m.offer(t.name)
+	}
 	if slices.ContainsFunc(in.user, func(text string) bool { return strings.Contains(text, errand) }) {
 		calls = &m.sub
 	}
@@ -138,6 +145,13 @@ func (m *model) answer(in talk) answer {
 		*calls = slices.Delete(slices.Clone(*calls), results, results+1)
 	}
 	return answer{}
+}
+
+// offer notes a tool that the host offers, unless it is of an MCP server.
+func (m *model) offer(name string) {
+	if !strings.HasSuffix(name, goodTool) && !strings.HasSuffix(name, badTool) && !slices.Contains(m.offered, name) {
+		m.offered = append(m.offered, name)
+	}
 }
 
 // arguments fills what a tool needs.
@@ -181,6 +195,9 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bodies = append(m.bodies, string(raw))
+	for _, name := range deferred.FindAllStringSubmatch(string(raw), -1) {
+		m.offer(name[1])
+	}
 	path := r.URL.Path
 	switch {
 	case r.Method != http.MethodPost:

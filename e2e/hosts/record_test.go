@@ -28,6 +28,7 @@ var tables = [][]column{
 	},
 	{{"npm test", "`npm test`"}, {"npm test served", "with its service"}, {"nothing", "nothing"}, {"npm test alone", "alone"}, {"load", "load"}},
 	{{"ask", "shield leaves a question to it"}, {"permission", "shield answers before it asks"}},
+	{{"tools", "offered"}, {"unknown tools", "asked about"}, {"missing tools", "in shield's file and not offered"}},
 	{{"gateway allowed", "`get-sum`"}, {"gateway denied", "`get-env`"}},
 }
 

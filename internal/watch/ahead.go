@@ -85,12 +85,18 @@ func installed(args []string) bool {
 	if len(args) == 2 {
 		return true
 	}
+	if len(args) == 5 && alone(args) {
+		args = args[:4]
+	}
 	if len(args) != 4 || args[2] != "--timeout" {
 		return false
 	}
 	_, err := time.ParseDuration(args[3])
 	return err == nil
 }
+
+// alone reports whether an installed command line has its process judge by itself.
+func alone(args []string) bool { return args[len(args)-1] == "--"+Alone }
 
 // judgeArgs returns the command line of the judge for one that is installed.
 func judgeArgs(args []string) []string { return slices.Insert(slices.Clone(args), 2, "--"+Flag) }

@@ -16,7 +16,8 @@ import (
 const patience = 250 * time.Millisecond
 
 // init begins before the packages that shield judges with are there: an action that
-// is allowed needs nothing of them here. Whatever else comes, and whatever is
+// is allowed needs nothing of them here. A process that judges by itself begins only to
+// ask the service. Whatever else comes, and whatever is
 // unclear, is left to the whole program, which finds it in [Ahead].
 func init() {
 	program, err := os.Executable()
@@ -27,6 +28,13 @@ func init() {
 	dir, _ := os.Getwd()
 	dial := func() Ask {
 		return Service(peer.StateFolder(os.Getenv), peer.Question{Program: program, Dir: dir, Parent: os.Getppid(), Args: args, Environ: os.Environ()})
+	}
+	if alone(args) {
+		ask := dial()
+		if ask == nil {
+			return
+		}
+		dial = func() Ask { return ask }
 	}
 	ahead = Start(os.Stdin, dial, func() (*Judge, error) { return process(program, args) })
 	ahead.signals = make(chan os.Signal, 1)

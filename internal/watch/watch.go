@@ -40,8 +40,13 @@ const (
 	GuardGrace = 4 * time.Second
 )
 
-// Flag makes a hook the judge that its watchdog has started.
-const Flag = "judge"
+// Flag makes a hook the judge that its watchdog has started. Alone has it judge in the
+// process that the host waits for: the command line around that ends it when it hangs,
+// and denies for it.
+const (
+	Flag  = "judge"
+	Alone = "alone"
+)
 
 // A Judge is a process of shield that judges one event. It is given a line with the
 // length of the event and the process that asks, and the event; its standard input
@@ -111,15 +116,10 @@ func (w *Watch) pass(in io.Reader, ask Ask, start func() (*Judge, error)) ([]byt
 		}
 	}
 	w.unread.Store(true)
-	event, err := io.ReadAll(io.LimitReader(in, MaxEvent+1))
+	event, err := ReadEvent(in)
 	w.unread.Store(false)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("hook: read standard input: %w", err)
-	case len(bytes.TrimSpace(event)) == 0:
-		return nil, errors.New("hook: standard input is empty")
-	case len(event) > MaxEvent:
-		return nil, fmt.Errorf("hook: input larger than %d MiB", MaxEvent>>20)
+	if err != nil {
+		return nil, err
 	}
 	if ask != nil {
 		if line, ok := ask(event); ok {
@@ -130,6 +130,20 @@ func (w *Watch) pass(in io.Reader, ask Ask, start func() (*Judge, error)) ([]byt
 		}
 	}
 	return judge.Ask(event, os.Getppid())
+}
+
+// ReadEvent reads the event that a host asks about.
+func ReadEvent(in io.Reader) ([]byte, error) {
+	event, err := io.ReadAll(io.LimitReader(in, MaxEvent+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("hook: read standard input: %w", err)
+	case len(bytes.TrimSpace(event)) == 0:
+		return nil, errors.New("hook: standard input is empty")
+	case len(event) > MaxEvent:
+		return nil, fmt.Errorf("hook: input larger than %d MiB", MaxEvent>>20)
+	}
+	return event, nil
 }
 
 // Service returns how the service of this user is asked, in the place of a judge with
@@ -149,7 +163,8 @@ func Service(state string, q peer.Question) Ask {
 	}
 }
 
-var errUnread = errors.New("hook: standard input did not end in time")
+// ErrUnread is the error of an event that does not end.
+var ErrUnread = errors.New("hook: standard input did not end in time")
 
 // Wait returns the line that the judge answers within the time that a hook may
 // take. If ctx ends, the judge has a second to take back a question from a screen.
@@ -164,7 +179,7 @@ func (w *Watch) Wait(ctx context.Context, deadline time.Duration) (line []byte, 
 			return got.line, got.err
 		case <-unread.C:
 			if w.unread.Load() {
-				return nil, errUnread
+				return nil, ErrUnread
 			}
 			continue
 		case <-late.C:
@@ -177,7 +192,7 @@ func (w *Watch) Wait(ctx context.Context, deadline time.Duration) (line []byte, 
 		case <-w.signals:
 		}
 		if w.unread.Load() {
-			return nil, errUnread
+			return nil, ErrUnread
 		}
 		interrupted = true
 		w.hangUp()

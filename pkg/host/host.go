@@ -13,6 +13,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -58,9 +59,11 @@ func Named(name string) (*Host, error) {
 }
 
 // Title returns the name that people know, and Verified the version whose real
-// program was tested, "" if only recorded events were.
+// program was tested; "" if it was not, and then Source says where the forms of its
+// events come from.
 func (h *Host) Title() string    { return h.form.Title }
 func (h *Host) Verified() string { return h.form.Verified }
+func (h *Host) Source() string   { return h.form.Source }
 
 // Limits are what no hook of this host can prevent, in sentences.
 func (h *Host) Limits() []string { return h.form.Limits }
@@ -73,6 +76,18 @@ func (h *Host) UserShell() bool { return h.form.UserShell }
 // Found are the programs, and the folders below the home folder, that show that
 // the host is there.
 func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.form.Folders }
+
+// Events returns the names of the events that are read: those before a tool runs, and
+// those after it.
+func (h *Host) Events() []string { return slices.Concat(h.form.Before, h.form.After) }
+
+// Tools returns the host's names of the tools whose calls are understood.
+func (h *Host) Tools() []string {
+	return slices.Sorted(maps.Keys(h.form.Tools))
+}
+
+// Internal returns the host's names of the tools that change nothing outside it.
+func (h *Host) Internal() []string { return slices.Clone(h.form.Internal) }
 
 // An Event is what a host asks.
 type Event struct {

@@ -37,6 +37,40 @@ func TestEveryToolHasAPayload(t *testing.T) {
 	}
 }
 
+// TestEveryEventIsRecorded checks that each event which a host's file names is tried with
+// what the host sends, and that this is read.
+func TestEveryEventIsRecorded(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		h := named(t, name)
+		readers, events := []*Host{h}, h.Events()
+		if asks, err := h.Permission(); err == nil {
+			readers, events = append(readers, asks), append(events, asks.Events()...)
+		}
+		files, err := filepath.Glob("../../testdata/hosts/" + name + "/*.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded := map[string]bool{}
+		for _, file := range files {
+			in, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, reader := range readers {
+				if e, err := reader.Event(t.Context(), in); err == nil {
+					recorded[e.Name] = true
+				}
+			}
+		}
+		for _, event := range events {
+			if !recorded[event] {
+				t.Errorf("%s: event %s has no recorded payload in testdata/hosts/%s", name, event, name)
+			}
+		}
+	}
+}
+
 func TestClaudeCodeAnswers(t *testing.T) {
 	t.Parallel()
 	h := named(t, "claude-code")
@@ -149,9 +183,13 @@ const entry = `{
         "matcher": "*"
       }`
 
-// both is what stands in the settings: entry in one list, and in the next the one for
+// both is what stands in the settings: entry in one list, and in the next two the one for
 // results.
-var both = entry + "\n    ],\n    \"PostToolUse\": [\n      " + strings.Replace(entry, "50s", "50s # after", 1)
+var both = entry + inNext("PostToolUse") + inNext("PostToolUseFailure")
+
+func inNext(event string) string {
+	return "\n    ],\n    \"" + event + "\": [\n      " + strings.Replace(entry, "50s", "50s # after", 1)
+}
 
 func TestInstallKeepsEverythingElse(t *testing.T) {
 	t.Parallel()

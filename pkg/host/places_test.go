@@ -210,6 +210,9 @@ func TestDocumented(t *testing.T) {
 				t.Errorf("docs/hosts.md lacks a limit of %s: %s", name, limit)
 			}
 		}
+		if row := "| " + h.Title() + " | " + h.Source() + " |\n"; h.Source() != "" && !strings.Contains(string(doc), row) {
+			t.Errorf("docs/hosts.md lacks %q", row)
+		}
 		version := h.Verified()[strings.LastIndex(h.Verified(), " ")+1:]
 		if row := "| " + h.Title() + " | " + version + " |"; strings.Contains(string(doc), row) != (version != "") {
 			t.Errorf("docs/hosts.md and %s.yaml disagree on the row %q", name, row)

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// Replaces reports whether the host can be given another result than a tool's own.
-func (h *Host) Replaces() bool { return h.form.Replace != "" }
+// Replaces reports whether the host can be given another result than a tool's own after
+// an event.
+func (h *Host) Replaces(event string) bool {
+	return h.form.Replace != "" && !slices.Contains(h.form.Kept, event)
+}
 
 // returned reads what a tool has returned.
 func (h *Host) returned(ctx context.Context, tool string, in any) (*Returned, error) {
@@ -38,7 +42,7 @@ func (h *Host) returned(ctx context.Context, tool string, in any) (*Returned, er
 // one JSON text. With withheld there is none, and the agent reads that. A host that
 // cannot be given such a result is an error.
 func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string) ([]byte, error) {
-	if e.Returned == nil || !h.Replaces() {
+	if e.Returned == nil || !h.Replaces(e.Name) {
 		return nil, fmt.Errorf("%s hook: this result cannot be replaced", h.Name)
 	}
 	text, isText := result.(string)

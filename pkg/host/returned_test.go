@@ -85,10 +85,10 @@ func TestLost(t *testing.T) {
 		if err != nil || strings.Contains(string(got), "'") {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
-		if h.Replaces() != strings.Contains(string(got), "not examined") {
-			t.Errorf("%s, which replaces results: %v, is told %s", name, h.Replaces(), got)
+		if h.Replaces("") != strings.Contains(string(got), "not examined") {
+			t.Errorf("%s, which replaces results: %v, is told %s", name, h.Replaces(""), got)
 		}
-		if _, err := h.Replace(t.Context(), Event{Returned: &Returned{}}, "x", ""); (err == nil) != h.Replaces() {
+		if _, err := h.Replace(t.Context(), Event{Returned: &Returned{}}, "x", ""); (err == nil) != h.Replaces("") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -13,6 +13,7 @@ func TestFresh(t *testing.T) {
 
 const good = `
 title: A
+source: its documentation
 read: .
 before: [e]
 deny: .

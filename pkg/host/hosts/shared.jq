@@ -41,6 +41,16 @@ def other_groups($name; $host; $default; $per; $known):
   then [{command: "", timeout: 0, problems: ["an entry of \($name) is malformed, so the host may not run the hook of shield there; fix it"]}]
   else groups($host; $default; $per; $known) end;
 
+# The hooks object → what is said of the hooks of shield for what tools return. Tools that
+# fail have an event of their own.
+def returning($host; $default; $per; $known):
+  . as $hooks
+  | [("PostToolUse", "PostToolUseFailure") as $event
+      | ($hooks[$event] | other_groups("hooks.\($event)"; $host; $default; $per; $known)) as $found
+      | {$event, $found}] as $all
+  | ($all | map(.found) | add)
+  | if all(.[]; .command == "") then . else .[0].problems += [$all[] | select(.found == []) | "hooks.\(.event) does not ask shield; run 'shield hook install \($host)' again"] end;
+
 # A list of {command, ...} → what is said of the hooks of shield in it. All keys
 # must be known.
 def flat($host; $default; $known):
@@ -58,8 +68,25 @@ def misshapen($name; good):
 def claude_event:
   {event: .hook_event_name, tool: .tool_name, input: .tool_input, id: .tool_use_id, cwd, session: .session_id};
 
-# What they say of a tool's result.
-def claude_result: {result: .tool_response, files: null, agent: .agent_id};
+# What they say of a tool's result, or of why it failed.
+def claude_result: {result: (.tool_response // .error), files: null, agent: .agent_id};
+
+# A prompt that a session is given at another time → what that is. What outlives the
+# session is a schedule; in it, each call that comes of the prompt is judged.
+def prompted:
+  if (.durable == null or .durable == false) and .sessionMode != "unbound" then {type: "agent_message", payload: {content: .prompt}}
+  else {type: "create_schedule", payload: {cron, task: .prompt}} end;
+
+# The address of a resource of an MCP server → what reading it does. Behind a scheme of the
+# server's own may be a file.
+def mcp_resource:
+  .uri as $uri | $uri | capture("(?s)^(?<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?<rest>.*)$")
+  | (.scheme | ascii_downcase) as $scheme
+  | if $scheme | IN("http", "https") then {type: "http_request", payload: {url: $uri, method: "GET"}}
+    else .rest | ltrimstr("//")
+      | if $scheme == "file" then ltrimstr("localhost") | if startswith("/") then . else error("a file of another machine") end end
+      | sub("(?s)[?#].*"; "") | @urid
+      | {type: "read_file", payload: {path: (if . == "" then "." else . end), resource: $uri}} end;
 
 # What a plugin of shield's own sends. The answer carries the id, so there must be
 # one.

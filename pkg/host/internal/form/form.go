@@ -13,6 +13,7 @@ import (
 type Host struct {
 	Title    string   // the name that people know
 	Verified string   // the version whose real program was tested; "" if only recorded events were
+	Source   string   // where the forms of its events come from, if its program was not tested
 	Programs []string // its commands, by which it is found
 	Folders  []string // below the home folder, by which it is found
 	Limits   []string // what no hook of this host can prevent, in sentences
@@ -20,6 +21,7 @@ type Host struct {
 	Read     string          // jq: a hook's input → {event, tool, input, id, cwd, session}, null where it has none
 	Before   []string        // events that ask before a tool runs; another event with a tool is an error
 	After    []string        // events that tell what a tool returned
+	Kept     []string        // events in After whose results the host lets nobody change
 	Tools    map[string]Tool // by the host's name
 	Internal []string        // tools that change nothing outside the host, or whose own calls are judged one by one
 
@@ -111,6 +113,8 @@ func (h *Host) Check() error {
 		}
 	}
 	switch {
+	case (h.Verified == "") == (h.Source == ""):
+		return errors.New("either verified or source says how the forms of its events are known")
 	case len(h.Before) == 0:
 		return errors.New("before is empty")
 	case h.Unit != "s" && h.Unit != "ms":
