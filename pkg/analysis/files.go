@@ -9,11 +9,12 @@ import (
 
 // files looks at local files for an analysis: it follows symbolic links and
 // reads scripts. Everything it does is bounded, and it keeps away from file
-// systems that may not answer, but for those that the person works on. It is not
-// changed once in use, so goroutines may share it.
+// systems that may not answer, but for those that the person works on. Goroutines
+// share it: nothing but what was absent changes once it is in use.
 type files struct {
 	devices []uint64 // file systems that are looked at whatever their type
 	roots   []string // the workspace without links, each with a slash at the end; it is not looked up again
+	absent  absences
 }
 
 const (

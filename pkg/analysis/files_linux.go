@@ -24,6 +24,15 @@ func device(path string) (dev uint64, ok bool) {
 	return uint64(st.Dev), err == nil //nolint:unconvert // its type differs between processors
 }
 
+// stampOf returns the stamp of a folder; ok is false for what is none.
+func stampOf(folder string) (s stamp, ok bool) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(unix.AT_FDCWD, folder, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return s, false
+	}
+	return stamp{uint64(st.Dev), st.Ino, st.Ctim.Nano()}, true //nolint:unconvert // its type differs between processors
+}
+
 // newFiles returns files that trust the file system of the root.
 func newFiles() *files {
 	f := &files{}

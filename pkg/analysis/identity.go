@@ -2,7 +2,9 @@ package analysis
 
 import (
 	"crypto/sha256"
+	"errors"
 	"io"
+	"io/fs"
 
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -18,12 +20,18 @@ func (an *Analyzer) Identifier() func(path string) (id effect.Identity, ok bool)
 	if an.files == nil {
 		return nil
 	}
-	known := folders{}
-	return func(path string) (effect.Identity, bool) { return an.files.identify(path, known) }
+	known, seen := folders{}, stamps{}
+	return func(path string) (effect.Identity, bool) { return an.files.identify(path, known, seen) }
 }
 
-func (f *files) identify(path string, known folders) (id effect.Identity, ok bool) {
+func (f *files) identify(path string, known folders, seen stamps) (id effect.Identity, ok bool) {
+	if f.absent.still(path, seen) {
+		return id, false
+	}
 	real, err := f.through(path, known)
+	if errors.Is(err, fs.ErrNotExist) && real == path {
+		f.absent.note(path, seen)
+	}
 	if err != nil {
 		return id, false
 	}

@@ -219,7 +219,7 @@ func (s *Store) load(ctx context.Context, k Key, parent, alias string) *Session 
 		}
 		return err
 	})
-	out.now, out.err, out.unmet = s.now(), err, strangers(out.files)
+	out.now, out.err, out.unmet, out.brought = s.now(), err, strangers(out.files), arrived(out.files)
 	return out
 }
 

@@ -16,19 +16,19 @@ type Session struct {
 	opts   *Options
 	now    int64
 
-	rec    Record
-	labels []effect.Label // of rec
-	files  map[string]fileEntry
-	unmet  []string // those of files whose identity is not known
-	from   [][]byte // the groups that files and values come from
-	err    error
-	values *values
-	valued bool // there are values
+	rec     Record
+	labels  []effect.Label // of rec
+	files   map[string]fileEntry
+	unmet   []string // those of files whose identity is not known
+	brought []string // those of files that came from elsewhere
+	from    [][]byte // the groups that files and values come from
+	err     error
+	values  *values
+	valued  bool // there are values
 
 	identify func(path string) (effect.Identity, bool)
 	asked    map[string]byte            // the answers of Origin
-	brought  []string                   // the answer of Brought, if it was asked
-	listed   bool                       // it was
+	listed   bool                       // Brought was asked
 	met      map[string]effect.Identity // of files whose identity was not known yet
 }
 
@@ -152,20 +152,22 @@ func (s *Session) origin(path string) byte {
 
 // Brought returns the paths of what came from elsewhere, in their order.
 func (s *Session) Brought() []string {
-	if !s.listed {
-		s.listed = true
-		s.brought = nil
-		for path, e := range s.files {
-			if e.labels&foreign != 0 {
-				if e.tree {
-					path += "/"
-				}
-				s.brought = append(s.brought, path)
-			}
-		}
-		slices.Sort(s.brought)
-	}
+	s.listed = true
 	return s.brought
+}
+
+// arrived returns the paths of the files that came from elsewhere, sorted.
+func arrived(files map[string]fileEntry) (out []string) {
+	for path, e := range files {
+		if e.labels&foreign != 0 {
+			if e.tree {
+				path += "/"
+			}
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Agrees reports whether another state of the session gives the same answers that
