@@ -70,8 +70,10 @@ func apart(c *analysis.Case) []effect.File {
 func moves(c *analysis.Case) bool {
 	return c.Unexamined != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Kind {
-		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage:
+		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.CreateDirectory:
 			return false
+		case effect.WriteFile, effect.Persist: // the file itself stays where it is
+			return e.Pattern || e.Recursive || e.Path == ""
 		case effect.Execute:
 			return e.Class != effect.ReadOnly
 		}
