@@ -19,7 +19,7 @@ func doctorCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "check the installation and print fixes",
-		Description: "Checks settings, workspace, policy, state folder and all tiers, and prints all findings at once: 'bad' must be fixed, 'warn' should be fixed, 'note' is worth knowing. " +
+		Description: "Checks settings, workspace, policy, state folder, all tiers and the servers of MCP clients, and prints all findings at once: 'bad' must be fixed, 'warn' should be fixed, 'note' is worth knowing. " +
 			"An evaluator is asked for its list of models, once and for a few seconds at most, and is shown no action. " +
 			"Then it prints the settings in force and where each came from. Exits with 1 if something must be fixed.",
 		Flags: append(placeFlags(),
@@ -117,6 +117,7 @@ func examine(ctx context.Context, set *config.Loaded, settingsErr error, w *Worl
 	}
 	if settingsErr == nil {
 		examineState(&out, set, w)
+		examineGateway(&out, set, w)
 	}
 	return out
 }

@@ -1,0 +1,133 @@
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/internal/bearer"
+	"github.com/shieldcli/shield/internal/launch"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/gateway"
+	"github.com/shieldcli/shield/pkg/host"
+)
+
+// examineGateway looks at the tools that are pinned, at the servers that shield mcp
+// serve is told of, and at the lists of clients: which of their servers shield stands
+// before.
+func examineGateway(out *findings, set *config.Loaded, w *World) {
+	dir := stateDir(&set.Settings, w)
+	if dir == "" {
+		return // said of the state folder
+	}
+	all, damaged, err := gateway.AllPins(dir)
+	if err != nil {
+		out.add(wrong, "", "MCP tools: %v", err)
+	}
+	for _, err := range damaged {
+		out.add(wrong, "until then its tools are withheld", "MCP tools: %v", err)
+	}
+	if len(all) > 0 {
+		out.add(fine, "", "MCP tools: of %d servers are pinned", len(all))
+	}
+	for _, f := range all {
+		if n := len(f.Waiting); n > 0 {
+			out.add(doubt, "look at them with 'shield mcp tools diff "+f.ID[:8]+"'", "MCP tools: %d of %s wait for a person and cannot be called", n, f.Server)
+		}
+	}
+	examineServed(out, &set.MCP, w)
+	for _, client := range gateway.Clients {
+		for _, f := range client.Files {
+			base := map[string]string{"user": w.Home, "project": w.Dir}[f.Scope]
+			if base != "" && (f.System == "" || f.System == w.OS) && !(f.Scope == "project" && w.Dir == w.Home) {
+				examineClient(out, client, f.Scope, filepath.Join(base, filepath.FromSlash(f.Path)))
+			}
+		}
+	}
+}
+
+// examineServed looks at what shield mcp serve needs to start.
+func examineServed(out *findings, m *config.MCP, w *World) {
+	if m.Listen == "" || len(m.Servers) == 0 {
+		return
+	}
+	before := len(*out)
+	bad := func(err error) {
+		if err != nil {
+			out.add(wrong, "shield mcp serve does not start until then", "mcp serve: %v", err)
+		}
+	}
+	if m.TokenFile != "" {
+		_, err := bearer.Load(m.TokenFile, true)
+		bad(err)
+	}
+	if m.TLSCert != "" {
+		_, err := bearer.Certificate(m.TLSCert, m.TLSKey)
+		bad(err)
+	}
+	for _, s := range m.Servers {
+		switch {
+		case s.URL == "":
+			_, err := launch.LookPath(s.Command[0], w.Environ())
+			bad(err)
+		case s.TokenFile != "":
+			_, err := bearer.Secret(s.TokenFile)
+			bad(err)
+		}
+	}
+	if len(*out) == before {
+		out.add(fine, "", "mcp serve: %d servers at %s", len(m.Servers), m.Listen)
+	}
+}
+
+// examineClient looks at a client's list of servers, if there is one.
+func examineClient(out *findings, client gateway.Client, scope, path string) {
+	what := "MCP servers of " + client.Title + " in " + path
+	file, err := newSettingsFile(path)
+	if err != nil {
+		out.add(doubt, "", "%s: %v", what, err)
+		return
+	}
+	doc, exists, err := file.read()
+	if !exists && err == nil {
+		return
+	}
+	install := "shield mcp install " + client.Name
+	if scope == "project" {
+		install = "shield mcp install --scope project " + client.Name
+	}
+	var behind, direct, remote []string
+	if err == nil {
+		_, _, err = host.EditServers(doc, strings.HasSuffix(path, ".toml"), client.Servers, func(c host.ServerCommand) (host.ServerCommand, bool) {
+			name := term.Escape(c.Name)
+			_, wrapped := gateway.Unwrap(append([]string{c.Command}, c.Args...))
+			switch {
+			case c.Command == "":
+				remote = append(remote, name)
+			case !wrapped:
+				direct = append(direct, name)
+			default:
+				behind = append(behind, name)
+				if _, err := os.Stat(c.Command); filepath.IsAbs(c.Command) && err != nil {
+					out.add(wrong, "run '"+strings.Replace(install, "install", "uninstall", 1)+"', then '"+install+"'", "%s: %s does not start, since %s is not there", what, name, term.Escape(c.Command))
+				}
+			}
+			return c, false
+		})
+	}
+	if err != nil {
+		out.add(doubt, "", "%s: %v", what, err)
+		return
+	}
+	told := func(m mark, fix, text string, names []string) {
+		if len(names) > 0 {
+			slices.Sort(names)
+			out.add(m, fix, "%s %s: %s", what, text, strings.Join(names, ", "))
+		}
+	}
+	told(fine, "", "behind shield", behind)
+	told(note, "run '"+install+"'", "not behind shield", direct)
+	told(note, "shield mcp serve can stand before them", "that an address leads to", remote)
+}
