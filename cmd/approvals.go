@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,13 @@ func approvalsCommand(w *World) *cli.Command {
 			return printWaiting(c, w)
 		},
 		Subcommands: []*cli.Command{
+			{
+				Name:        "notify",
+				Usage:       "send a trial notice to each place of approval.notify_file",
+				Description: "The file holds a line with a URL for each chat, mailbox or push service that is told when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice says what is asked about, without credentials, and never answers: that is done on the page. Ends with 1 if a place does not take the notice.",
+				Flags:       flags(),
+				Action:      func(c *cli.Context) error { return tryNotices(c, w) },
+			},
 			{
 				Name:   "list",
 				Usage:  "list remembered approvals",
@@ -180,4 +188,48 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 		fmt.Fprintf(t, "%s\t%s left\tapproved by %s\t%s\n", a.ID, age(a.Until.Sub(now)), a.By, a.Subject)
 	}
 	return t.Flush()
+}
+
+// tryNotices sends a notice to each place and prints what came of it.
+func tryNotices(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	set, err := settings(c, w)
+	if err != nil {
+		return err
+	}
+	if set.Approval.NotifyFile == "" {
+		return errors.New("approvals notify: no places are named; set approval.notify_file to a file with a URL in each line")
+	}
+	places, err := approve.Places(set.Approval.NotifyFile)
+	if err != nil {
+		return fmt.Errorf("approval.notify_file: %w", err)
+	}
+	type outcome struct {
+		Service string `json:"service"`
+		Error   string `json:"error,omitempty"`
+	}
+	var list []outcome
+	failed := false
+	for _, p := range places {
+		o := outcome{Service: p.Service}
+		if err := p.Send(c.Context, "This is a trial: shield will tell you here when a question waits for your answer."); err != nil {
+			o.Error, failed = err.Error(), true
+		}
+		list = append(list, o)
+	}
+	if c.Bool("json") {
+		err = json.NewEncoder(w.Out).Encode(list)
+	} else {
+		t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+		for _, o := range list {
+			fmt.Fprintf(t, "%s\t%s\n", o.Service, cmp.Or(o.Error, "sent"))
+		}
+		err = t.Flush()
+	}
+	if err == nil && failed {
+		return errors.New("approvals notify: a place did not take the notice")
+	}
+	return err
 }

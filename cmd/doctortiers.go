@@ -93,6 +93,16 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 			out.add(fine, "", "approval: %s", name)
 		}
 	}
+	if file := opts.NotifyFile; file != "" {
+		switch places, err := approve.Places(file); {
+		case err != nil:
+			out.add(wrong, "mend the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, at(set, "approval.notify_file"))
+		case !slices.Contains(opts.Channels, "web"):
+			out.add(doubt, "add web to approval.channels", "notices of questions: they are sent for questions on the page alone, and the channel web is not used%s", at(set, "approval.notify_file"))
+		default:
+			out.add(fine, "", "notices of questions: %d places", len(places))
+		}
+	}
 	if len(set.Approval.Command) > 0 && !slices.Contains(opts.Channels, "command") {
 		out.add(doubt, fmt.Sprintf("set approval.channels: [%s]", strings.Join(append(slices.Clone(opts.Channels), "command"), ", ")),
 			"approval.command is set, but the channel command is not used%s", at(set, "approval.command"))

@@ -29,6 +29,7 @@ var examples = map[string][]example{
 	"approvals": {
 		{"List what waits for an answer, and the link to the page.", `shield approvals`},
 		{"Forget all remembered approvals.", `shield approvals revoke --all`},
+		{"Try whether the chats of approval.notify_file get notices.", `shield approvals notify`},
 	},
 	"session": {
 		{"See which sessions go on, and what entered them.", `shield session list`},

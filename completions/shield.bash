@@ -356,9 +356,12 @@ _shield() {
 	"shield model pull --sha256") choices="" action=none ;;
 	"shield model verify ") choices="--help" ;;
 	"shield model remove ") choices="--help" ;;
-	"shield approvals ") choices="list revoke --config --state --json --help" ;;
+	"shield approvals ") choices="notify list revoke --config --state --json --help" ;;
 	"shield approvals --config") choices="" action=file ;;
 	"shield approvals --state") choices="" action=directory ;;
+	"shield approvals notify ") choices="--config --state --json --help" ;;
+	"shield approvals notify --config") choices="" action=file ;;
+	"shield approvals notify --state") choices="" action=directory ;;
 	"shield approvals list ") choices="--config --state --json --help" ;;
 	"shield approvals list --config") choices="" action=file ;;
 	"shield approvals list --state") choices="" action=directory ;;

@@ -32,6 +32,7 @@ type web struct {
 	printed string      // the link that was printed last
 	wake    chan struct{}
 	desktop desktop
+	chats   chats
 }
 
 // A pending question of this process.
@@ -86,6 +87,7 @@ func (w *web) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 	defer w.leave(p)
 	w.desktop.tell(w.o.Getenv, r.Summary)
+	w.chats.tell(w.o, r.Summary)
 	select {
 	case got := <-p.result:
 		return got.answer, got.err

@@ -92,6 +92,7 @@ type Approval struct {
 	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // requests
 	Command    []string `yaml:"command" json:"command"`           // argv of the channel "command"
 	Web        Web      `yaml:"web" json:"web"`
+	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file with the URLs of chats that are told of a question on the page, with no access for others
 }
 
 // Web settings are those of the approval channel "web".

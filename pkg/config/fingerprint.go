@@ -17,6 +17,7 @@ var unprinted = map[string]string{
 	"evaluator.api_key_env":   "a key decides who pays, not which model answers",
 	"evaluator.api_key_file":  "a key decides who pays, not which model answers",
 	"evaluator.canary_token":  "a secret; any canary leads to the same verdict",
+	"approval.notify_file":    "it says who hears of a question, not who answers",
 	"approval.web.listen":     "the page shows the same question at every address",
 	"state":                   "the seal key in the folder tells installations apart",
 	"store_key_file":          "the key says what is shared; the verdict is the same",

@@ -44,6 +44,7 @@ var paths = map[string]struct {
 	"serve.tls_key":          {one(func(s *Settings) *string { return &s.Serve.TLSKey }), always},
 	"serve.tokens_file":      {one(func(s *Settings) *string { return &s.Serve.TokensFile }), always},
 	"audit.file":             {one(func(s *Settings) *string { return &s.Audit.File }), always},
+	"approval.notify_file":   {one(func(s *Settings) *string { return &s.Approval.NotifyFile }), always},
 	"approval.command": {func(s *Settings) []*string { return each(s.Approval.Command[:min(1, len(s.Approval.Command))]) }, func(v string, _ *Sources) bool {
 		return v == "~" || strings.ContainsAny(v, `/\`) // else it is looked up in PATH
 	}},

@@ -1,0 +1,132 @@
+package approve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/nicholas-fedor/shoutrrr"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/redact"
+)
+
+// chats are told that a question waits on the page. Nothing waits for them or depends
+// on them: if one fails, only the notice is missing.
+type chats struct {
+	busy atomic.Int32
+	once sync.Once
+	to   []Place
+	err  error
+}
+
+// A Place is where notices go: a chat, a mailbox, a push service.
+type Place struct {
+	Service string // the scheme of its URL, such as "telegram"
+	url     string // holds the credentials
+}
+
+// Bounds of the file of places.
+const (
+	maxPlaces     = 16
+	maxPlacesFile = 64 << 10
+)
+
+// Places reads the file of places: a line with the URL of a service of
+// [shoutrrr] for each. Empty lines and those that begin with # are skipped. It is an
+// error if others than the owner can read the file, since the URLs hold credentials,
+// which stand in no error.
+//
+// [shoutrrr]: https://pkg.go.dev/github.com/nicholas-fedor/shoutrrr
+func Places(file string) ([]Place, error) {
+	text, err := owner.ReadSecret(file, maxPlacesFile)
+	if err != nil {
+		return nil, err
+	}
+	var out []Place
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		p := Place{url: line}
+		if u, err := url.Parse(line); err == nil {
+			p.Service, _, _ = strings.Cut(u.Scheme, "+")
+		}
+		if _, err := shoutrrr.CreateSender(line); err != nil || p.Service == "" {
+			return nil, fmt.Errorf("%s:%d: not the URL of a service, such as telegram://TOKEN@telegram?chats=CHAT", file, i+1)
+		}
+		if out = append(out, p); len(out) > maxPlaces {
+			return nil, fmt.Errorf("%s: more than %d places", file, maxPlaces)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: names no place", file)
+	}
+	return out, nil
+}
+
+// Send sends a text and returns when the service has taken it, or an error, which
+// holds no part of the URL.
+func (p Place) Send(ctx context.Context, text string) error {
+	sender, err := shoutrrr.CreateSender(p.url)
+	if err != nil {
+		return errors.New("not the URL of a service")
+	}
+	select {
+	case err = <-sender.SendAsync(text, nil):
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil {
+		return nil
+	}
+	return errors.New(redact.New(p.secrets()...).String(err.Error()))
+}
+
+// secrets returns the parts of the URL, any of which may be a credential.
+func (p Place) secrets() []string {
+	parts := strings.FieldsFunc(p.url, func(r rune) bool { return strings.ContainsRune(":/@?&=,", r) })
+	if u, err := url.Parse(p.url); err == nil && u.User != nil {
+		parts = append(parts, u.User.String(), u.Host)
+		if password, ok := u.User.Password(); ok {
+			parts = append(parts, u.User.Username()+":"+password, password)
+		}
+	}
+	return parts
+}
+
+// tell sends that a question waits to the places of a file.
+func (n *chats) tell(o *Options, summary string) {
+	if o.NotifyFile == "" {
+		return
+	}
+	n.once.Do(func() { n.to, n.err = Places(o.NotifyFile) })
+	fail := func(where string, err error) {
+		if o.Notice != nil && !o.Hosted {
+			fmt.Fprintf(o.Notice, "shield: %s: %v\n", where, err)
+		}
+	}
+	if n.err != nil {
+		fail("nobody gets a notice of this question", n.err)
+		return
+	}
+	text := notification(summary)
+	for _, p := range n.to {
+		if n.busy.Add(1) > maxNotifying*maxPlaces {
+			n.busy.Add(-1)
+			return
+		}
+		go func() {
+			defer n.busy.Add(-1)
+			defer func() { _ = recover() }() // of a service's code
+			if err := p.Send(context.Background(), "shield is waiting for your answer: "+text); err != nil {
+				fail("a notice by "+p.Service+" failed", err)
+			}
+		}()
+	}
+}
