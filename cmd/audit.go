@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/report"
 )
 
 // followEvery is how often audit tail --follow looks for new entries.
@@ -62,6 +63,14 @@ func auditCommand(w *World) *cli.Command {
 					&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep writing new entries"},
 				),
 				Action: func(c *cli.Context) error { return exportAudit(c, w) },
+			},
+			{
+				Name: "report", Usage: "write a page for people: decisions over time, by rule, caller and session",
+				Description: "Writes one HTML file, which loads and runs nothing, to standard output. It shows whether a line was changed, how many actions were allowed, blocked, approved and denied on each day, by each rule, hook and session, the rules whose questions people mostly approved, with the exceptions that 'shield policy suggest' proposes, and the last actions that were not allowed. Texts are as redacted as in the log.",
+				Flags: append(placeFlags(),
+					&cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"},
+					&cli.IntFlag{Name: "days", Value: 30, Usage: "count the last `N` days; 0 counts all"}),
+				Action: func(c *cli.Context) error { return reportAudit(c, w) },
 			},
 			{
 				Name: "checkpoint", Usage: "write the signed head of the log, to keep elsewhere",
@@ -276,4 +285,42 @@ func checkpointAudit(c *cli.Context, w *World) error {
 		return &statusError{statusBlock, fmt.Errorf("audit checkpoint: %s: %s", file, report.Break)}
 	}
 	return json.NewEncoder(w.Out).Encode(audit.Sign(key, report.Head, w.Now()))
+}
+
+// reportAudit writes the page over the log.
+func reportAudit(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	var since time.Time
+	switch days := c.Int("days"); {
+	case days < 0:
+		return fmt.Errorf("audit report: --days %d is less than 0", days)
+	case days > 0:
+		since = w.Now().AddDate(0, 0, -days)
+	}
+	file, err := auditLog(c, w)
+	if err != nil {
+		return err
+	}
+	found, err := auditReport(c, w, file)
+	if err != nil {
+		return err
+	}
+	log, err := openAudit(c, w)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	summary, skipped, err := audit.Summarize(log, since)
+	if err := notePassedOver(w, skipped, err); err != nil {
+		return err
+	}
+	page := report.Log{Summary: summary, OK: found.OK(), Verified: verified(file, &found)}
+	if page.OK {
+		if page.Suggested, _, err = suggested(c, w, minApprovals); err != nil {
+			return err
+		}
+	}
+	return report.WriteLog(w.Out, &page)
 }

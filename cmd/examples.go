@@ -91,6 +91,7 @@ var examples = map[string][]example{
 	},
 	"audit": {
 		{"Check that no entry was changed, removed or inserted.", `shield audit verify`},
+		{"Look at the last week in a browser.", `shield audit report --days 7 > week.html`},
 		{"List today's denials.", `shield audit query 'select(.decision == "BLOCK") | .reasoning'`},
 	},
 	"doctor": {

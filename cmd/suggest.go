@@ -23,6 +23,9 @@ const approved = `select(.kind == "verdict" and .decision == "ALLOW" and .tier =
 	[.trail[]? | select(.tier == 0 and .source == "policy" and (.rule // "") != "") | .rule] as $rules | select($rules != []) |
 	{command: $command, cwd: (.cwd // ""), rule: $rules[0]}`
 
+// minApprovals is how many approvals an exception stands on.
+const minApprovals = 3
+
 func suggestCommand(w *World) *cli.Command {
 	return &cli.Command{
 		Name: "suggest", Usage: "propose exceptions for what was approved again and again",
@@ -32,7 +35,7 @@ func suggestCommand(w *World) *cli.Command {
 			"full, and from texts in which a credential was replaced. A log that was changed is not read.",
 		Flags: append(placeFlags(),
 			&cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"},
-			&cli.IntFlag{Name: "approvals", Value: 3, Usage: "propose what was approved at least `N` times"}),
+			&cli.IntFlag{Name: "approvals", Value: minApprovals, Usage: "propose what was approved at least `N` times"}),
 		Action: func(c *cli.Context) error { return suggestPolicy(c, w) },
 	}
 }
@@ -42,38 +45,48 @@ func suggestPolicy(c *cli.Context, w *World) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	if c.Int("approvals") < 2 {
-		return fmt.Errorf("policy suggest: --approvals %d is less than 2", c.Int("approvals"))
+	least := c.Int("approvals")
+	if least < 2 {
+		return fmt.Errorf("policy suggest: --approvals %d is less than 2", least)
 	}
+	text, from, err := suggested(c, w, least)
+	if err == nil && text == "" {
+		_, err = fmt.Fprintf(w.Err, "shield: policy suggest: nothing to propose: of %d approvals of commands, no %d are such that an exception would save the question\n", from, least)
+		return err
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(w.Out, "# Proposed from %d approvals of commands. Read it, then add it to your policy.\n%s", from, text)
+	}
+	return err
+}
+
+// suggested returns the policy that at least least approvals speak for, "" for none, and
+// from how many approvals it was chosen.
+func suggested(c *cli.Context, w *World, least int) (text string, from int, err error) {
 	cfg, err := judgingConfig(c, w)
 	if err != nil {
-		return err
+		return "", 0, err
 	}
 	preset, err := shield.PolicyPreset(cfg)
 	if err != nil {
-		return err
+		return "", 0, err
 	}
 	approvals, err := approvals(c, w)
 	if err != nil {
-		return err
+		return "", 0, err
 	}
 	an, err := shield.NewAnalyzer(cfg)
 	if err != nil {
-		return err
+		return "", 0, err
 	}
-	found, err := policy.Suggest(c.Context, approvals, preset, c.Int("approvals"), an, shield.PolicyOptions(cfg, &an.Place))
-	if err != nil {
-		return err
+	found, err := policy.Suggest(c.Context, approvals, preset, least, an, shield.PolicyOptions(cfg, &an.Place))
+	if err == nil {
+		found, err = spared(c, cfg, preset, found)
 	}
-	if found, err = spared(c, cfg, preset, found); err != nil {
-		return err
+	if err != nil || len(found) == 0 {
+		return "", len(approvals), err
 	}
-	if len(found) == 0 {
-		_, err = fmt.Fprintf(w.Err, "shield: policy suggest: nothing to propose: of %d approvals of commands, no %d are such that an exception would save the question\n", len(approvals), c.Int("approvals"))
-		return err
-	}
-	_, err = fmt.Fprintf(w.Out, "# Proposed from %d approvals of commands. Read it, then add it to your policy.\n%s", len(approvals), policy.Suggested(preset, found))
-	return err
+	return policy.Suggested(preset, found), len(approvals), nil
 }
 
 // spared returns those suggestions with which the commands they stand on would be

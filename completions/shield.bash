@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --name --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --key --lines " == *" $word "* ]]; then
+		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --name --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --key --lines --days " == *" $word "* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -389,7 +389,7 @@ _shield() {
 	"shield status --state") choices="" action=directory ;;
 	"shield status --root") choices="" action=directory ;;
 	"shield status --color") choices="auto always never" action=none ;;
-	"shield audit ") choices="verify tail query export checkpoint --help" ;;
+	"shield audit ") choices="verify tail query export report checkpoint --help" ;;
 	"shield audit verify ") choices="--config --state --file --checkpoint --key --json --help" ;;
 	"shield audit verify --config") choices="" action=file ;;
 	"shield audit verify --state") choices="" action=directory ;;
@@ -410,6 +410,16 @@ _shield() {
 	"shield audit export --state") choices="" action=directory ;;
 	"shield audit export --file") choices="" action=file ;;
 	"shield audit export --format") choices="jsonl csv ocsf cef" action=none ;;
+	"shield audit report ") choices="--config --policy --model --onnxruntime --state --root --color --file --days --help" ;;
+	"shield audit report --config") choices="" action=file ;;
+	"shield audit report --policy") choices="default offline strict permissive" action=file ;;
+	"shield audit report --model") choices="none" action=directory ;;
+	"shield audit report --onnxruntime") choices="" action=file ;;
+	"shield audit report --state") choices="" action=directory ;;
+	"shield audit report --root") choices="" action=directory ;;
+	"shield audit report --color") choices="auto always never" action=none ;;
+	"shield audit report --file") choices="" action=file ;;
+	"shield audit report --days") choices="" action=none ;;
 	"shield audit checkpoint ") choices="--config --state --file --key --generate --help" ;;
 	"shield audit checkpoint --config") choices="" action=file ;;
 	"shield audit checkpoint --state") choices="" action=directory ;;

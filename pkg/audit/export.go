@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -47,22 +48,29 @@ func Export(w io.Writer, r io.Reader, format, version string) (skipped int, err 
 	default:
 		return 0, fmt.Errorf("export audit log: unknown format %q; known are %s", format, strings.Join(formats[:], ", "))
 	}
+	skipped, err = each(r, row)
+	table.Flush()
+	return skipped, cmp.Or(err, table.Error())
+}
+
+// each calls fn with the lines and entries of a log. Lines that are not entries are
+// skipped and counted.
+func each(r io.Reader, fn func(line []byte, e *Entry) error) (skipped int, err error) {
 	lines := newLines(r)
 	for {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
-			table.Flush()
-			return skipped, table.Error()
+			return skipped, nil
 		}
 		if err != nil && !errors.Is(err, errLongLine) {
-			return skipped, fmt.Errorf("export audit log: %w", err)
+			return skipped, fmt.Errorf("read audit log: %w", err)
 		}
 		var e Entry
 		if err != nil || json.Unmarshal(line, &e) != nil {
 			skipped++
 			continue
 		}
-		if err := row(line, &e); err != nil {
+		if err := fn(line, &e); err != nil {
 			return skipped, err
 		}
 	}

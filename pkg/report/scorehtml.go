@@ -1,7 +1,7 @@
 package report
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -9,12 +9,11 @@ import (
 	"sync"
 )
 
-//go:embed score.html
-var scorePage string
+//go:embed *.html
+var pages embed.FS
 
-var scoreTemplate = sync.OnceValues(func() (*template.Template, error) {
-	return template.New("score").Parse(scorePage)
-})
+// templates has those of all pages, by the names of their files.
+var templates = sync.OnceValues(func() (*template.Template, error) { return template.ParseFS(pages, "*.html") })
 
 // What the page shows. All text is made visible before it is escaped.
 type (
@@ -51,7 +50,7 @@ type (
 
 // writeScoreHTML writes a page that loads nothing and runs nothing.
 func writeScoreHTML(w io.Writer, s *Score) error {
-	t, err := scoreTemplate()
+	t, err := templates()
 	if err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func writeScoreHTML(w io.Writer, s *Score) error {
 	for _, t := range s.tables() {
 		page.Tables = append(page.Tables, htmlTableOf(t))
 	}
-	return t.Execute(w, page)
+	return t.ExecuteTemplate(w, "score.html", page)
 }
 
 func htmlTableOf(t table) htmlTable {

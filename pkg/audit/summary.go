@@ -1,0 +1,190 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// Bounds of a summary, which takes the same memory whatever the log's length.
+const (
+	maxSummaryDays  = 366
+	maxSummaryNames = 2_000 // rules, callers or sessions; further ones are counted together
+	maxStopped      = 100   // entries that are kept
+	maxShownPayload = 300   // bytes
+)
+
+// A Summary counts the verdicts of a log.
+type Summary struct {
+	First, Last time.Time
+	Total       Counts
+	Days        []Named // by date in UTC, the oldest first; days without a verdict are left out
+	Rules       []Named // what decided or asked first, the most stops first; "" for no rule
+	Callers     []Named // commands of shield and hooks
+	Sessions    []Named
+	Other       map[string]int // entries that are no verdicts, by kind
+	Stopped     []Stopped      // the last actions that were not allowed, the newest first
+}
+
+// Counts are those of verdicts.
+type Counts struct {
+	Allowed   int // without a person
+	Escalated int // not decided
+	Blocked   int
+	Approved  int // by a person
+	Denied    int // by a person
+}
+
+// Named counts belong to a rule, a day, a caller or a session.
+type Named struct {
+	Name string
+	Counts
+}
+
+// Sum returns how many verdicts were counted.
+func (c *Counts) Sum() int { return c.Allowed + c.Escalated + c.Blocked + c.Approved + c.Denied }
+
+// stops returns how many actions did not run at once.
+func (c *Counts) stops() int { return c.Sum() - c.Allowed }
+
+func (c *Counts) add(e *Entry) {
+	switch person := e.Tier == 3 && e.Channel != ""; {
+	case e.Decision == verdict.Allow && person:
+		c.Approved++
+	case e.Decision == verdict.Allow:
+		c.Allowed++
+	case e.Decision == verdict.Block && person:
+		c.Denied++
+	case e.Decision == verdict.Block:
+		c.Blocked++
+	default:
+		c.Escalated++
+	}
+}
+
+// Stopped is an action that was not allowed.
+type Stopped struct {
+	Time                  time.Time
+	Decision              verdict.Decision
+	Rule, Type, Caller    string
+	Payload, Reasoning    string
+	Session, Channel, Who string
+}
+
+// Rest is the name under which what is beyond the bounds of a summary is counted.
+const Rest = "others"
+
+type tally map[string]*Counts
+
+func (t tally) add(name string, e *Entry) {
+	c := t[name]
+	if c == nil {
+		if len(t) >= maxSummaryNames {
+			name = Rest
+		}
+		if c = t[name]; c == nil {
+			c = new(Counts)
+			t[name] = c
+		}
+	}
+	c.add(e)
+}
+
+func (t tally) list(order func(a, b Named) int) []Named {
+	out := make([]Named, 0, len(t))
+	for name, c := range t {
+		out = append(out, Named{name, *c})
+	}
+	slices.SortFunc(out, order)
+	return out
+}
+
+func byStops(a, b Named) int {
+	return cmp.Or(cmp.Compare(b.stops(), a.stops()), cmp.Compare(b.Sum(), a.Sum()), cmp.Compare(a.Name, b.Name))
+}
+
+// Summarize counts the verdicts of a log since a time; the zero time means all. Lines
+// that are not entries are skipped and counted.
+func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error) {
+	s = &Summary{Other: map[string]int{}}
+	days, rules, callers, sessions := tally{}, tally{}, tally{}, tally{}
+	skipped, err = each(r, func(_ []byte, e *Entry) error {
+		switch {
+		case e.Time.Before(since):
+			return nil
+		case e.Kind != KindVerdict:
+			if len(s.Other) < maxSummaryNames {
+				s.Other[e.Kind]++
+			}
+			return nil
+		}
+		if s.First.IsZero() {
+			s.First = e.Time
+		}
+		s.Last = e.Time
+		s.Total.add(e)
+		days.add(e.Time.UTC().Format(time.DateOnly), e)
+		callers.add(e.Caller.Command, e)
+		if e.Session != "" {
+			sessions.add(e.Session, e)
+		}
+		if rule := e.cause(); rule != "" || e.Decision != verdict.Allow {
+			rules.add(rule, e)
+		}
+		if e.Decision != verdict.Allow {
+			if len(s.Stopped) == maxStopped {
+				s.Stopped = s.Stopped[1:]
+			}
+			s.Stopped = append(s.Stopped, stopped(e))
+		}
+		return nil
+	})
+	slices.Reverse(s.Stopped)
+	s.Days = days.list(func(a, b Named) int { return cmp.Compare(a.Name, b.Name) })
+	s.Days = s.Days[max(len(s.Days)-maxSummaryDays, 0):]
+	s.Rules, s.Callers, s.Sessions = rules.list(byStops), callers.list(byStops), sessions.list(byStops)
+	return s, skipped, err
+}
+
+// cause returns the rule that decided or, where a later tier did, the first that
+// asked.
+func (e *Entry) cause() string {
+	for i := range e.Trail {
+		if st := &e.Trail[i]; st.Rule != "" && st.Decision != verdict.Allow {
+			return st.Rule
+		}
+	}
+	return e.Rule
+}
+
+func stopped(e *Entry) Stopped {
+	return Stopped{
+		Time: e.Time, Decision: e.Decision, Rule: e.cause(), Type: e.title(), Caller: e.Caller.Command,
+		Payload: e.brief(), Reasoning: e.Reasoning, Session: e.Session, Channel: e.Channel, Who: e.By,
+	}
+}
+
+// brief returns the command of an action, or its payload as JSON, cut short.
+func (e *Entry) brief() string {
+	text := ""
+	if m, ok := e.Payload.(map[string]any); ok {
+		text, _ = m["command"].(string)
+	}
+	if text == "" && e.Payload != nil {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if enc.Encode(e.Payload) == nil {
+			text = string(bytes.TrimSpace(b.Bytes()))
+		}
+	}
+	if len(text) > maxShownPayload {
+		text = text[:maxShownPayload] + "…"
+	}
+	return text
+}

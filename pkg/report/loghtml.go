@@ -1,0 +1,141 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/audit"
+)
+
+// A Log is what the page over an audit log shows.
+type Log struct {
+	Summary   *audit.Summary
+	OK        bool   // no line was changed
+	Verified  string // what is known of that
+	Suggested string // a policy with exceptions for what was approved repeatedly; "" for none
+}
+
+type logPage struct {
+	Verified  htmlCheck
+	Period    string
+	Days      []dayBar
+	Tables    []htmlTable
+	Suggested string
+}
+
+// A dayBar is one day of the plot, whose height and width are 100.
+type dayBar struct {
+	Title string
+	Parts []htmlBar
+}
+
+// WriteLog writes a page that loads nothing and runs nothing: decisions over time, by
+// rule, caller and session, the last actions that were not allowed, and what policy
+// suggest proposes.
+func WriteLog(w io.Writer, l *Log) error {
+	t, err := templates()
+	if err != nil {
+		return err
+	}
+	s := l.Summary
+	page := logPage{Verified: htmlCheck{l.OK, visible(l.Verified)}, Period: "No verdict.", Days: dayBars(s.Days), Suggested: lines(l.Suggested)}
+	if s.Total.Sum() > 0 {
+		page.Period = fmt.Sprintf("%d verdicts from %s to %s.", s.Total.Sum(), s.First.UTC().Format("2006-01-02 15:04"), s.Last.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	rows := []table{
+		countTable("In total", "", []audit.Named{{Name: "all", Counts: s.Total}}),
+		questionTable(s.Rules),
+		countTable("By rule", "rule", s.Rules),
+		countTable("By caller", "caller", s.Callers),
+		countTable("By session", "session", s.Sessions),
+		stoppedTable(s.Stopped),
+		countTable("By day", "day", s.Days),
+	}
+	for _, t := range rows {
+		if len(t.rows) > 0 {
+			page.Tables = append(page.Tables, htmlTableOf(t))
+		}
+	}
+	return t.ExecuteTemplate(w, "log.html", page)
+}
+
+// maxLogRows is how many rows of a table the page shows.
+const maxLogRows = 100
+
+func countTable(title, name string, list []audit.Named) table {
+	t := table{title: title, head: []string{name, "verdicts", "allowed", "blocked", "not decided", "approved", "denied"}}
+	if len(list) > maxLogRows {
+		t.title += fmt.Sprintf(", %d of %d", maxLogRows, len(list))
+		list = list[:maxLogRows]
+	}
+	for _, n := range list {
+		row := []string{cmp.Or(n.Name, "–")}
+		for _, count := range []int{n.Sum(), n.Allowed, n.Blocked, n.Escalated, n.Approved, n.Denied} {
+			row = append(row, strconv.Itoa(count))
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+// minAsked is from how many questions on a rule is looked at for false alarms.
+const minAsked = 3
+
+// questionTable has the rules whose questions people answered most with yes.
+func questionTable(rules []audit.Named) table {
+	t := table{title: "Questions that people mostly approved", head: []string{"rule", "asked", "approved", "share"}}
+	for _, n := range rules {
+		asked := n.Approved + n.Denied
+		if asked >= minAsked && 10*n.Approved >= 9*asked && len(t.rows) < maxLogRows {
+			t.rows = append(t.rows, []string{n.Name, strconv.Itoa(asked), strconv.Itoa(n.Approved), percent(float64(n.Approved) / float64(asked))})
+		}
+	}
+	return t
+}
+
+func stoppedTable(list []audit.Stopped) table {
+	t := table{title: "Last actions that were not allowed", head: []string{"time (UTC)", "decision", "rule", "type", "caller", "action", "reason"}}
+	for i := range list {
+		s := &list[i]
+		t.rows = append(t.rows, []string{
+			s.Time.UTC().Format("01-02 15:04:05"), s.Decision.String(), s.Rule, s.Type, s.Caller, s.Payload, s.Reasoning,
+		})
+	}
+	return t
+}
+
+// dayBars places the days side by side, each with what was allowed below what was not.
+func dayBars(days []audit.Named) []dayBar {
+	most := 1
+	for _, d := range days {
+		most = max(most, d.Sum())
+	}
+	out := make([]dayBar, len(days))
+	width := 100 / float64(max(len(days), 14))
+	for i, d := range days {
+		ok := d.Allowed + d.Approved
+		out[i].Title = fmt.Sprintf("%s: %d allowed, %d not", d.Name, ok, d.Sum()-ok)
+		from := 100.0
+		for _, part := range []struct {
+			class string
+			n     int
+		}{{"honest", ok}, {"attacks", d.Sum() - ok}} {
+			h := 100 * float64(part.n) / float64(most)
+			from -= h
+			out[i].Parts = append(out[i].Parts, htmlBar{part.class, fmt.Sprintf("%.2f", float64(i)*width), fmt.Sprintf("%.2f", from), fmt.Sprintf("%.2f", width*0.9), fmt.Sprintf("%.2f", h)})
+		}
+	}
+	return out
+}
+
+// lines is visible for a text of several lines.
+func lines(s string) string {
+	list := strings.Split(s, "\n")
+	for i := range list {
+		list[i] = visible(list[i])
+	}
+	return strings.Join(list, "\n")
+}

@@ -1,0 +1,35 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// TestLogPageIsInert: what an agent wrote is text on the page, whatever it is.
+func TestLogPageIsInert(t *testing.T) {
+	hostile := "</td></table><script>alert(1)</script>\x1b[2J\u202e"
+	s := &audit.Summary{
+		First: time.Unix(0, 0), Last: time.Unix(1, 0), Total: audit.Counts{Approved: 4},
+		Days:    []audit.Named{{Name: "1970-01-01", Counts: audit.Counts{Approved: 4, Blocked: 1}}},
+		Rules:   []audit.Named{{Name: "asks_too_often", Counts: audit.Counts{Approved: 4}}, {Name: hostile, Counts: audit.Counts{Denied: 4}}},
+		Stopped: []audit.Stopped{{Decision: verdict.Block, Payload: hostile, Reasoning: hostile, Type: hostile, Caller: hostile}},
+	}
+	var b strings.Builder
+	if err := WriteLog(&b, &Log{Summary: s, OK: true, Verified: hostile, Suggested: "a:\n  b\n" + hostile}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	if strings.Contains(page, "<script") || strings.ContainsAny(page, "\x1b\u202e") {
+		t.Error("hostile text is not inert")
+	}
+	if !strings.Contains(page, "a:\n  b\n") {
+		t.Error("a policy's lines are not kept")
+	}
+	if n := strings.Count(page, "<td>asks_too_often</td>"); n != 2 {
+		t.Errorf("a rule that people mostly approve stands %d times, want 2", n)
+	}
+}
