@@ -4,7 +4,7 @@ package classify
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-const rulesFingerprint = "sha256:c4ef3a53f01da7d9a30c67d821425ad48e2439d376de4dafd676725877bcc8c5"
+const rulesFingerprint = "sha256:2fa0168dff6c5912808b6f62eb2af65e921b9a6b5680a67257e626d962876897"
 
 var ruleTable = [...]Rule{
 	{
@@ -594,7 +594,7 @@ var ruleTable = [...]Rule{
 		ID: "UX-003", Name: "macos_credential_prompt", Category: "credential_access", Severity: Critical, Outcome: Block, Platform: "macos",
 		Description: "Asks the user for a password in a window that imitates the system, or dumps the keychain.",
 		Advice:      "let the system ask for passwords itself",
-		Match:       []string{"osascript -e 'display dialog \"Password:\" default answer \"\" with hidden answer'", "osascript -e 'display dialog \"Enter your password\"'", "osascript -e 'text returned of (x default answer \"\" with hidden y)'", "security dump-keychain -d", "security find-generic-password -wa x", "security find-internet-password -g x", "security export -t priv x", "security unlock-keychain -p x", "security authorizationdb write x", "security add-trusted-cert x", "tccutil reset All", "sqlite3 TCC.db .dump", "sqlite3 'Login Data' .dump", "sqlite3 Cookies .dump", "sqlite3 chat.db .dump", "sqlite3 QuarantineEvents .dump", "sqlite3 logins .dump", "sqlite3 key4.db .dump", "dscl . -read /Users/x ShadowHashData", "dscl . -read /x AuthenticationAuthority", "dscl . -authonly x", "plutil -p ShadowHash.plist", "plutil -p /var/db/dslocal/x"},
+		Match:       []string{"osascript -e 'display dialog \"Password:\" default answer \"\" with hidden answer'", "osascript -e 'display dialog \"Enter your password\"'", "osascript -e 'text returned of (x default answer \"\" with hidden y)'", "security dump-keychain -d", "security find-generic-password -wa x", "security find-internet-password -g x", "security export -t priv x", "security authorizationdb write x", "tccutil reset All", "sqlite3 TCC.db .dump", "sqlite3 'Login Data' .dump", "sqlite3 Cookies .dump", "sqlite3 chat.db .dump", "sqlite3 QuarantineEvents .dump", "sqlite3 logins .dump", "sqlite3 key4.db .dump", "dscl . -read /Users/x ShadowHashData", "dscl . -read /x AuthenticationAuthority", "dscl . -authonly x", "plutil -p ShadowHash.plist", "plutil -p /var/db/dslocal/x"},
 		Pass:        []string{"osascript -e 'tell application \"Finder\" to activate'", "security find-identity -v -p codesigning", "sqlite3 app.db .schema", "plutil -lint Info.plist"},
 		clauses: []clause{
 			{
@@ -603,7 +603,7 @@ var ruleTable = [...]Rule{
 			},
 			{
 				programs: []string{"security"},
-				args:     pattern{expr: " (?:dump-keychain|find-(?:generic|internet)-password .*-[a-z]*[wga]|export .*-t priv|unlock-keychain -p|authorizationdb write|add-trusted-cert)", lits: []string{"dump-keychain", "find-generic-password ", "find-internet-password ", "export ", "unlock-keychain -p", "authorizationdb write", "add-trusted-cert"}},
+				args:     pattern{expr: " (?:dump-keychain|find-(?:generic|internet)-password .*-[a-z]*[wga]|export .*-t priv|authorizationdb write)", lits: []string{"dump-keychain", "find-generic-password ", "find-internet-password ", "export ", "authorizationdb write"}},
 			},
 			{
 				programs: []string{"tccutil"},
@@ -713,6 +713,19 @@ var ruleTable = [...]Rule{
 			{
 				kinds: []effect.Kind{"read_file", "move_file"},
 				paths: []string{"/etc/passwd", "~/.bash_history", "~/.zsh_history", "~/.mysql_history", "~/.psql_history", "~/.python_history", "~/.bash_sessions/**", "~/.zsh_sessions/**", "/var/log/auth.log*", "/var/log/secure*", "/var/log/wtmp", "/var/log/btmp", "/etc/security/opasswd", "/etc/ssh/ssh_host_*_key", "/etc/krb5.keytab", "/tmp/krb5cc_*", "/var/run/secrets/**", "/run/secrets/**", "/etc/kubernetes/**", "/var/lib/kubelet/**", "/etc/openvpn/**", "/etc/wireguard/**", "/etc/mysql/debian.cnf", "/var/spool/cron/**", "/var/spool/mail/**", "/var/mail/**"},
+			},
+		},
+	},
+	{
+		ID: "UX-009", Name: "macos_keychain_change", Category: "credential_access", Severity: Medium, Outcome: Escalate, Platform: "macos",
+		Description: "Opens a keychain with a password that stands in the command, or trusts a certificate. Builds do it with a keychain of their own.",
+		Advice:      "",
+		Match:       []string{"security unlock-keychain -p x login.keychain", "security unlock-keychain -p \"$P\" build.keychain", "sudo security add-trusted-cert -d -k /Library/Keychains/System.keychain a.pem"},
+		Pass:        []string{"security find-identity -v -p codesigning", "security unlock-keychain", "echo 'security add-trusted-cert a.pem'"},
+		clauses: []clause{
+			{
+				programs: []string{"security"},
+				args:     pattern{expr: " (?:unlock-keychain -p|add-trusted-cert)", lits: []string{" unlock-keychain -p", " add-trusted-cert"}, bytes: "-"},
 			},
 		},
 	},

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/effect"
@@ -67,6 +68,14 @@ func (n names) outside(folder string) bool {
 func (n names) kept(folder string) bool {
 	parent := path.Dir(n.glob)
 	return strings.Contains(folder, "/.") && effect.Says(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
+}
+
+// ofOthers reports whether what the glob matches below a folder can only be in the
+// home folder of somebody else, of whom nothing is known to be there.
+func (n names) ofOthers(folder string) bool {
+	return strings.HasPrefix(n.glob, "~/") && folder != "/" && len(n.vars["HOME"]) > 0 && !slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
+		return home == folder || strings.HasPrefix(home, folder+"/") || strings.HasPrefix(folder, home+"/")
+	})
 }
 
 // A share says how many of a glob's known segments a pattern contains.

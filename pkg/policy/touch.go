@@ -132,9 +132,10 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 	reads := e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory
 	writes := e.Kind == effect.WriteFile || e.Kind == effect.Persist
 	above := recursive && (reads || writes)
+	modes := recursive && e.Kind == effect.ChangePermissions
 	for _, set := range s.x.sets(path, false) {
 		var itself []int
-		if above {
+		if above || modes {
 			itself = set.set.AppendTouched(s.itself[:0], path, false, false)
 		}
 		for _, g := range set.set.AppendTouched(s.found[:0], path, false, recursive) {
@@ -142,6 +143,8 @@ func (s *search) literal(t *touched, e *effect.Effect, path string, recursive bo
 			case writes && set.names[g].single() && s.x.keepsSingle(path):
 				t.sure.add(set.rule[g])
 			case above && (writes || !set.names[g].single()) && !slices.Contains(itself, g) && !set.names[g].kept(path):
+				t.perhaps.add(set.rule[g])
+			case modes && !slices.Contains(itself, g) && set.names[g].ofOthers(path):
 				t.perhaps.add(set.rule[g])
 			case !recursive || !set.names[g].single() || s.x.isSingle(path):
 				t.sure.add(set.rule[g])

@@ -368,8 +368,9 @@ func (s *state) localProgram(argv []abstract.Value, io abstract.Streams) abstrac
 	end()
 	if s.scripts > read && at < len(s.effects) {
 		s.effects[at].Class = effect.LocalWrite // what it does stands beside it
+	} else {
+		s.upload(abstract.JoinValues(argv[1:]), base, join(argv))
 	}
-	s.upload(abstract.JoinValues(argv[1:]), base, join(argv))
 	out.Taint |= io.In.Taint
 	return out
 }

