@@ -62,10 +62,12 @@ type Build struct {
 func (s Source) build(ctx context.Context, t Target, zig, dir string) (*Build, error) {
 	env := []string{"GOFLAGS=", "GOWORK=off", "GOOS=" + t.OS, "GOARCH=" + t.Arch, "CGO_ENABLED=0", "CGO_CFLAGS=-O2 -g", "CGO_LDFLAGS="}
 	if t.Zig != "" {
-		if err := s.checkZig(ctx, zig); err != nil {
+		folder, err := s.zigFolder(ctx, zig)
+		if err != nil {
 			return nil, err
 		}
-		env = append(env, "CGO_ENABLED=1", "CC="+zig+" cc -target "+t.Zig)
+		// The program's build ID is made from what CC says, so that names no folder.
+		env = append(env, "CGO_ENABLED=1", "CC=zig cc -target "+t.Zig, "PATH="+folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	path := filepath.Join(dir, t.Name)
 	if _, err := run(ctx, s.Dir, env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -extldflags=-s", "-tags=urfave_cli_no_docs", "-o", path, "."); err != nil {
@@ -111,17 +113,24 @@ func (s Source) zig() (Pin, error) {
 	return Pin{m[1], m[2], m[3]}, nil
 }
 
-// checkZig holds that the program zig is of the version that is given.
-func (s Source) checkZig(ctx context.Context, zig string) error {
+// zigFolder is the folder of the program zig, which must be of the version that is given.
+func (s Source) zigFolder(ctx context.Context, zig string) (string, error) {
 	pin, err := s.zig()
 	if err != nil {
-		return err
+		return "", err
 	}
-	got, err := run(ctx, s.Dir, nil, zig, "version")
+	path, err := exec.LookPath(zig)
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	got, err := run(ctx, s.Dir, nil, path, "version")
 	if got = strings.TrimSpace(got); err == nil && got != pin.Version {
-		err = fmt.Errorf("%s has version %s; release/zig.txt demands %s", zig, got, pin.Version)
+		err = fmt.Errorf("%s has version %s; release/zig.txt demands %s", path, got, pin.Version)
 	}
-	return err
+	return filepath.Dir(path), err
 }
 
 // check holds that a program was built from the commit and nothing else.

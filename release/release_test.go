@@ -188,7 +188,7 @@ func TestZig(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(s.Dir, "release/zig.txt"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.checkZig(t.Context(), "echo"); (err == nil) != good {
+		if _, err := s.zigFolder(t.Context(), "echo"); (err == nil) != good {
 			t.Errorf("version %q: %v", version, err)
 		}
 	}
