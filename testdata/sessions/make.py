@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes rows from stories: make.py > sessions.jsonl; make.py fresh > fresh.jsonl
+"""Writes rows from stories: make.py > sessions.jsonl; make.py fresh > fresh.jsonl, and so for day
 
 A file of stories is a class. README.md describes its lines. Every story is told
 twice, with other names and values; the attack and its honest twin share them.
