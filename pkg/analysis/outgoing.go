@@ -9,6 +9,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/redact"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // An Outgoing is what a case would tell another machine or person.
@@ -24,8 +25,7 @@ type Outgoing struct {
 // the user's own does for those that run there.
 func (c *Case) storesSecret() bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		about := func(arg string) bool { return arg == "secret" || arg == "secrets" || arg == "kv" }
-		return e.Kind == effect.Execute && slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], about)
+		return e.Kind == effect.Execute && slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] })
 	})
 }
 
@@ -99,6 +99,10 @@ func (c *Case) Outgoing() *Outgoing {
 			}
 		}
 	}
+	if !leaves && !stays && uses {
+		o.Hosts = c.signsInAt()
+		stays = len(o.Hosts) > 0 && !slices.ContainsFunc(o.Hosts, func(host string) bool { return !effect.Loopback(host) })
+	}
 	o.Perhaps = !leaves || stores
 	rest, signing := signed(c.words)
 	o.Signing = append(o.Signing, signing...)
@@ -121,11 +125,38 @@ func (c *Case) Outgoing() *Outgoing {
 	return o
 }
 
+// Texts returns what a case says, as it is and decoded, whether it leaves or not.
+func (c *Case) Texts() []string {
+	var text strings.Builder
+	text.WriteString(c.words)
+	everyText(&text, c.Action.Payload)
+	said := text.String()
+	said = said[:min(len(said), maxOutgoing)]
+	return append([]string{said}, spellings(said)...)
+}
+
+// everyText adds all texts in a payload's value.
+func everyText(to *strings.Builder, v any) {
+	switch v := v.(type) {
+	case string:
+		to.WriteByte('\n')
+		to.WriteString(v)
+	case []any:
+		for _, item := range v {
+			everyText(to, item)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			everyText(to, v[name])
+		}
+	}
+}
+
 // leavesOf adds the texts of a payload's value.
 func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 	switch v := v.(type) {
 	case string:
-		if redact.IsSecretName(field) && !slices.Contains([]string{"body", "data", "json", "content"}, field) {
+		if (redact.IsSecretName(field) || strings.EqualFold(field, "cookie")) && !slices.Contains([]string{"body", "data", "json", "content"}, field) {
 			o.Signing = append(o.Signing, v)
 			return
 		}
@@ -149,38 +180,6 @@ func (c *Case) leavesOf(o *Outgoing, to *strings.Builder, field string, v any) {
 			c.leavesOf(o, to, under, v[name])
 		}
 	}
-}
-
-// What a command signs in with: headers that are made for it, options of programs
-// that take it, and variables before a program. No text without one of the pieces
-// meets the expression.
-var signings = [...]struct {
-	pieces []string
-	expr   *regexp.Regexp
-}{
-	{[]string{"-H", "-h"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`)},
-	{[]string{"-u", "-U", "--"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-u|--user|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`)},
-	{[]string{"="}, regexp.MustCompile(`(?m)(?:^|[;|(]\s*|&&\s*|&\s+|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`)},
-	{[]string{"@"}, regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`)},
-}
-
-// signed divides a command into what it signs in with, and the rest.
-func signed(text string) (rest string, signing []string) {
-	for i := range signings {
-		if !slices.ContainsFunc(signings[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
-			continue
-		}
-		var b strings.Builder
-		at := 0
-		for _, m := range signings[i].expr.FindAllStringSubmatchIndex(text, -1) {
-			signing = append(signing, text[m[2]:m[3]])
-			b.WriteString(text[at:m[2]])
-			at = m[3]
-		}
-		b.WriteString(text[at:])
-		text = b.String()
-	}
-	return text, signing
 }
 
 // CarriesValue adds the effect of carrying out a credential that the session has

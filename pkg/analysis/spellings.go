@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/shieldcli/shield/pkg/effect"
 )
@@ -194,7 +195,7 @@ func bits(text string) string {
 // between two of them.
 const (
 	leastParts = 4
-	mostPart   = 6
+	mostPart   = 7
 )
 
 // together returns what short parts of a text make together.
@@ -226,7 +227,38 @@ func together(text string) string {
 		i++
 	}
 	end()
+	for _, part := range unrepeated(text) {
+		b.WriteString(part)
+	}
 	return b.String()
+}
+
+// mostParts is how many parts of a text are counted.
+const mostParts = 4096
+
+// unrepeated returns the short parts of a text that it does not repeat: what differs
+// between commands or addresses of the same form. What a command says may stand in
+// the text twice, as it is and resolved.
+func unrepeated(text string) (out []string) {
+	count := map[string]int{}
+	var parts []string
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= utf8.RuneSelf || r == '=' || r == '/' || !inPart(byte(r)) }) {
+		if len(part) > mostPart {
+			continue
+		}
+		if len(parts) == mostParts {
+			break
+		}
+		parts = append(parts, part)
+		count[part]++
+	}
+	for _, part := range parts {
+		if count[part] == 1 || count[part] == 2 {
+			out = append(out, part)
+			count[part] = 0
+		}
+	}
+	return out
 }
 
 func inPart(c byte) bool {

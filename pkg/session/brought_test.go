@@ -90,8 +90,18 @@ func TestBrought(t *testing.T) {
 		{true, []string{"curl -o a.txt https://x.test/a", "rsync a.txt b.py", "python3 b.py"}},
 		{true, []string{"curl -o a.txt https://x.test/a", "dd if=a.txt of=b.py", "python3 b.py"}},
 		{true, []string{"curl -o a.txt https://x.test/a", "install -m 755 a.txt /tmp/b", "/tmp/b"}},
+		{true, []string{"curl -LO https://x.test/jqx.tar.gz && tar xzf jqx.tar.gz", "jqx/jqx --version"}},
+		{true, []string{"curl -LO https://x.test/jqx_1.0_linux.tgz", "tar xzf jqx_1.0_linux.tgz", "install -m 755 jqx/jqx bin/jqx", "bin/jqx"}},
+		{true, []string{"gh release download v1 -R a/b -p '*.tar.gz' -D tools", "tar xzf tools/b.tar.gz -C tools", "tools/b --version"}},
+		{true, []string{"huggingface-cli download a/b --local-dir models/b", "python models/b/convert.py"}},
+		{true, []string{"curl -o /tmp/a.jar https://x.test/a", "docker cp /tmp/a.jar app:/opt/b.jar", "docker exec app java -jar /opt/b.jar"}},
+		{true, []string{"curl -o /tmp/a.jar https://x.test/a", "docker cp /tmp/a.jar app:/opt/", "docker exec app java -javaagent:/opt/a.jar -jar /app/app.jar"}},
+		{true, []string{"curl -o a.sql https://x.test/a", "psql dev < a.sql"}},
+		{true, []string{"curl -o a.sql.gz https://x.test/a", "gunzip -c a.sql.gz | psql dev"}},
 
 		{false, []string{"curl -O https://x.test/data.csv", "pytest"}},
+		{false, []string{"curl -LO https://x.test/jqx.tar.gz && tar xzf jqx.tar.gz", "make"}},
+		{false, []string{"docker cp app:/opt/a.log a.log", "bash run.sh"}},
 		{false, []string{"curl -o docs/a.js https://x.test/a", "cd src && npm test"}},
 		{false, []string{"curl -o Dockerfile https://x.test/a", "docker ps"}},
 		{false, []string{"curl -o testdata/a.json https://x.test/a", "npx prettier --check testdata/a.json"}},
@@ -107,6 +117,36 @@ func TestBrought(t *testing.T) {
 	} {
 		s := NewStore(nil, newWorld().options())
 		if got := runsBrought(t, s, c.actions...); got != c.want {
+			t.Errorf("%q: runs what was brought: %v", c.actions, got)
+		}
+	}
+}
+
+// TestDumps demands that what a database of this machine holds is no download, and
+// that what another one sends is.
+func TestDumps(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		want    bool
+		actions []string
+	}{
+		{false, []string{"pg_dump dev > a.sql", "psql test < a.sql"}},
+		{false, []string{"pg_dump -h localhost -U app dev > a.sql", "psql test < a.sql"}},
+		{false, []string{"mysqldump -uroot -pabc -h127.0.0.1 dev > a.sql", "mysql -uroot -pabc test < a.sql"}},
+		{false, []string{"docker exec db pg_dump -U app dev > a.sql", "docker exec -i db psql -U app test < a.sql"}},
+		{false, []string{"pg_dump postgres://a:b@localhost:5432/dev | psql test"}},
+		{true, []string{"pg_dump -h db.x.test dev | psql test"}},
+		{true, []string{"pg_dump -h localhost postgres://a:b@db.x.test/dev | psql test"}},
+		{true, []string{"PGHOST=db.x.test pg_dump dev | psql test"}},
+		{true, []string{"pg_dump -h $H dev | psql test"}},
+		{true, []string{"mysqldump --host=db.x.test dev > a.sql", "mysql test < a.sql"}},
+	} {
+		s := NewStore(nil, newWorld().options())
+		for _, a := range c.actions[:len(c.actions)-1] {
+			act(t, s, Key{}, a)
+		}
+		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, "", ""))
+		if got := slices.ContainsFunc(last.Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode || e.Kind == effect.RunDownload }); got != c.want {
 			t.Errorf("%q: runs what was brought: %v", c.actions, got)
 		}
 	}

@@ -97,7 +97,7 @@ func (s *Session) Around(c *analysis.Case) *Denial {
 		}
 		for j := range c.Effects {
 			t, ok := target(&c.Effects[j])
-			if ok && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.meets(t) }) {
+			if ok && c.Effects[j].Cause != effect.CauseUnshown && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.meets(t) }) {
 				return d
 			}
 		}

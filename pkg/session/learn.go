@@ -56,7 +56,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 // without clones of places that are trusted.
 func apart(c *analysis.Case) []effect.File {
 	trusted := trusted(c)
-	return slices.DeleteFunc(slices.Concat(c.Files, copies(c), moved(c)), func(f effect.File) bool {
+	return slices.DeleteFunc(slices.Concat(c.Files, copies(c), moved(c), carried(c), unpacked(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
 			return true
 		}

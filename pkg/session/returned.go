@@ -33,9 +33,9 @@ func (s *Store) Returned(ctx context.Context, loaded *Session, ran Ran) error {
 		return slices.ContainsFunc(d.Labels, func(have Labelled) bool { return have.Label == l })
 	}
 	own := slices.ContainsFunc(d.Labels, func(l Labelled) bool { return l.Label == effect.LabelPrivate && l.By == "read_file" })
-	h, room := newHasher(s.opts.Key), maxFound
+	h, room, from := newHasher(s.opts.Key), maxFound, sender(ran.Cases)
 	for _, text := range ran.Texts {
-		found := h.values(text, labelled(effect.LabelSecret))
+		found := h.values(text, labelled(effect.LabelSecret), from)
 		if own {
 			found = append(found, h.private(text)...)
 		}

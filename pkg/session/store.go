@@ -336,20 +336,29 @@ func (s *Store) Carries(ctx context.Context, loaded *Session, c *analysis.Case) 
 	if loaded.err != nil || !loaded.valued {
 		return loaded.err
 	}
-	values, err := loaded.values.get(func() (list []Value, err error) {
+	values, err := s.valuesOf(ctx, loaded)
+	if err != nil || len(values) == 0 {
+		return err
+	}
+	f := flows(newHasher(s.opts.Key), values, c)
+	if f == flowsNot && loaded.sends(c) {
+		f = flowsPart
+	}
+	if f != flowsNot {
+		c.CarriesValue(f == flowsPart)
+	}
+	return nil
+}
+
+// valuesOf returns the values of a session.
+func (s *Store) valuesOf(ctx context.Context, loaded *Session) ([]Value, error) {
+	return loaded.values.get(func() (list []Value, err error) {
 		err = s.shelf.look(ctx, func(sh shelf) (err error) {
 			list, err = loadValues(sh, loaded.from)
 			return err
 		})
 		return list, err
 	})
-	if err != nil || len(values) == 0 {
-		return err
-	}
-	if f := flows(newHasher(s.opts.Key), values, c); f != flowsNot {
-		c.CarriesValue(f == flowsPart)
-	}
-	return nil
 }
 
 // makeRoom removes sessions that have ended and, where all go on, the one that was

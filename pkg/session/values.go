@@ -25,6 +25,7 @@ type Value struct {
 	Sum     []byte   `json:"sum"`
 	Pieces  []byte   `json:"pieces,omitempty"`  // of each run of pieceSize bytes in it, hashSize bytes each
 	Service []string `json:"service,omitempty"` // words of the name that it had, which the service's host may hold
+	Uniform bool     `json:"uniform,omitempty"` // it has digits alone, or letters of one kind
 	Private bool     `json:"private,omitempty"` // it is no credential: a word of a private file that is hardly in another text
 }
 
@@ -70,7 +71,8 @@ func (h *hasher) of(text string) []byte {
 // value returns what is kept of a credential.
 func (h *hasher) value(text, name string) Value {
 	v := Value{Length: len(text), Sum: slices.Clone(h.of(text)[:16]), Service: services(name, text)}
-	for i := 0; len(text) >= wholeValue && i+pieceSize <= min(len(text), maxValue); i++ {
+	v.Uniform = kinds(text) == 1 && len(text) >= wholeValue
+	for i := 0; len(text) >= wholeValue && !keyID.MatchString(text) && i+pieceSize <= min(len(text), maxValue); i++ {
 		if piece := text[i : i+pieceSize]; kinds(piece) > 1 || kinds(text) == 1 { // the beginnings of all keys of a service are words
 			v.Pieces = append(v.Pieces, h.of(piece)[:hashSize]...)
 		}
@@ -105,15 +107,40 @@ func kinds(s string) (n int) {
 // assignment is a line of a file of settings.
 var assignment = regexp.MustCompile(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
 
+// uniform reports whether a text has digits, small or capital letters alone, as words
+// do; other characters do not count.
+func uniform(s string) bool {
+	var have [3]bool
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9':
+			have[0] = true
+		case 'a' <= c && c <= 'z':
+			have[1] = true
+		case 'A' <= c && c <= 'Z':
+			have[2] = true
+		}
+	}
+	return !(have[0] && have[1] || have[0] && have[2] || have[1] && have[2])
+}
+
 // values returns what is kept of the credentials in a text. all says that it is a
-// store of credentials: what looks random there is one.
-func (h *hasher) values(text string, all bool) (out []Value) {
+// store of credentials: what looks random there is one. from is the host that sent
+// the text, at which its credentials are good; "" if that is not known.
+func (h *hasher) values(text string, all bool, from string) (out []Value) {
 	var seen []string
+	signIn := signIns(text)
 	add := func(value, name string) {
 		value = strings.Trim(value, " \t\r\n\"'")
-		if len(value) >= leastValue && len(out) < maxFound && !slices.Contains(seen, value) {
+		if len(value) >= leastValue && len(out) < maxFound && !slices.Contains(seen, value) && !weak(value) {
 			seen = append(seen, value)
-			out = append(out, h.value(value, name))
+			v := h.value(value, name)
+			for _, host := range [...]string{from, signIn[value]} {
+				if host != "" {
+					v.Service = append(v.Service, host)
+				}
+			}
+			out = append(out, v)
 		}
 	}
 	found := redact.Find(text)
@@ -169,47 +196,6 @@ func looksRandom(s string) bool {
 	return kinds(s) > 1 && bits >= min(leastBits, math.Log2(float64(len(s)))-0.5)
 }
 
-// common are words in the names of credentials that name no service.
-var common = []string{
-	"access", "account", "admin", "api", "app", "auth", "authorization", "bearer", "client", "credential", "credentials", "db", "default", "dev", "env", "id",
-	"key", "live", "local", "login", "master", "my", "pass", "password", "private", "prod", "production", "public", "refresh", "secret", "service",
-	"session", "staging", "test", "token", "url", "user", "www", "com", "net", "org", "http", "https", "web", "cloud", "host", "server",
-}
-
-// forms are how the credentials of some services begin.
-var forms = []struct{ prefix, service string }{
-	{"ghp_", "github"}, {"gho_", "github"}, {"ghs_", "github"}, {"github_pat_", "github"}, {"glpat-", "gitlab"}, {"npm_", "npmjs"}, {"pypi-", "pypi"},
-	{"sk-ant-", "anthropic"}, {"sk-proj-", "openai"}, {"AKIA", "amazonaws"}, {"ASIA", "amazonaws"}, {"xox", "slack"}, {"hf_", "huggingface"},
-	{"sk_live_", "stripe"}, {"sk_test_", "stripe"}, {"rk_live_", "stripe"}, {"AIza", "googleapis"}, {"SG.", "sendgrid"}, {"dop_v1_", "digitalocean"},
-}
-
-// services returns the words by which the host of a credential's service may be
-// known.
-func services(name, value string) (out []string) {
-	for _, f := range forms {
-		if strings.HasPrefix(value, f.prefix) {
-			return []string{f.service}
-		}
-	}
-	for word := range strings.FieldsFuncSeq(strings.ToLower(cut(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
-		if len(word) > 2 && !slices.Contains(common, word) {
-			out = append(out, word)
-		}
-	}
-	return out
-}
-
-// belongs reports whether all of some hosts are of a value's service.
-func (v *Value) belongs(hosts []string) bool {
-	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(host string) bool {
-		labels := strings.Split(host, ".")
-		if len(labels) > 2 {
-			labels = labels[len(labels)-2:] // whoever has a domain chooses the names below it
-		}
-		return !slices.ContainsFunc(v.Service, func(word string) bool { return slices.Contains(labels, word) })
-	})
-}
-
 // flows returns how much of some values a case carries out.
 func flows(h *hasher, values []Value, c *analysis.Case) flow {
 	o := c.Outgoing()
@@ -260,8 +246,12 @@ type matcher struct {
 	pieces  map[uint64][]int // indices of values, by the hash of a piece
 	lengths map[int][]int    // indices of values that have no pieces, by length
 	private map[string]int   // indices of private words, by hash
+	uniform bool             // a value has pieces of one kind of character alone
 	left    int              // runs that may still be compared
 }
+
+// holds reports whether a text has a part of a value.
+func (m *matcher) holds(text string) bool { return len(m.find(text)) > 0 }
 
 func newMatcher(h *hasher, values []Value) *matcher {
 	m := &matcher{h: h, values: values, pieces: map[uint64][]int{}, lengths: map[int][]int{}, private: map[string]int{}, left: maxHashed}
@@ -270,6 +260,8 @@ func newMatcher(h *hasher, values []Value) *matcher {
 		switch {
 		case v.Private:
 			m.private[string(v.Sum)] = i
+		case v.Uniform:
+			m.uniform = true
 		case len(v.Pieces) == 0:
 			m.lengths[v.Length] = append(m.lengths[v.Length], i)
 		}
@@ -283,19 +275,27 @@ func newMatcher(h *hasher, values []Value) *matcher {
 	return m
 }
 
+// betweenWords reports whether a character stands between two words of an address.
+func betweenWords(r rune) bool { return strings.ContainsRune("+/:%", r) }
+
 // find returns the values that a text holds, by index, and how much of each.
 func (m *matcher) find(text string) map[int]flow {
 	found := map[int]flow{}
 	met := map[int]map[uint64]bool{}
 	if len(m.private) > 0 {
 		for _, word := range words.FindAllString(text, maxFound) {
-			if v, ok := m.private[string(m.h.of(strings.Trim(word, ".:/-"))[:16])]; ok {
-				found[v] = flowsPart
+			for _, part := range append(strings.FieldsFunc(word, betweenWords), word) {
+				if v, ok := m.private[string(m.h.of(strings.Trim(part, ".:/-"))[:16])]; ok {
+					found[v] = flowsPart
+				}
 			}
 		}
 	}
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r <= ' ' }) {
 		for i := 0; len(m.pieces) > 0 && i+pieceSize <= len(word); i++ {
+			if !m.uniform && uniform(word[i:i+pieceSize]) {
+				continue
+			}
 			if m.left--; m.left < 0 {
 				return found
 			}
@@ -350,7 +350,7 @@ func (h *hasher) read(c *analysis.Case) (out []Value) {
 			continue
 		}
 		if text, err := place.Script(e.Path); err == nil {
-			out = append(out, h.values(string(text), path.Ext(e.Path) != ".md")...)
+			out = append(out, h.values(string(text), path.Ext(e.Path) != ".md", "")...)
 		}
 	}
 	return out[:min(len(out), maxFound)]

@@ -163,7 +163,7 @@ func TestValuesAreBounded(t *testing.T) {
 		for k := range 200 {
 			fmt.Fprintf(&b, "API_KEY_%d=%s\n", k, fmt.Sprintf("k%dZ%dx", i*1000+k, k*k+7)+secretKey[:16])
 		}
-		values := h.values(b.String(), true)
+		values := h.values(b.String(), true, "")
 		if len(values) > maxFound {
 			t.Errorf("%d values of one text", len(values))
 		}

@@ -339,7 +339,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		return abstract.Value{} // the terminal: nothing is proposed
 	}
 	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
-		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) {
+		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWrites(language) || s.imports(base, at) {
 			return abstract.Value{} // rows and statements from a file or another database
 		}
 	}

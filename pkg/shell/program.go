@@ -174,6 +174,9 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	}
 	s.taken(base, use, io.In, at)
 	nested := s.descend(base, argv, use, io, f)
+	if s.dumpsHere(argv, use) {
+		use.Stdout = command.Data
+	}
 	out := s.output(base, argv, use, io, f)
 	if len(use.Nested) > 0 {
 		// A carrier's output is that of the command it runs.
@@ -455,7 +458,7 @@ func (s *state) output(base string, argv []abstract.Value, use command.Use, io a
 		case f.network:
 			v = abstract.Unknown("what "+base+" downloads", abstract.Network)
 		}
-		if f.network && use.Stdout == command.Download {
+		if use.Stdout == command.Download {
 			v.Taint |= abstract.Network
 		}
 		if w.Tree {

@@ -284,6 +284,11 @@ func (r *recall) keep(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 		return v
 	}
 	d := r.p.sessions.Learn(c, r.p.events, r.p.counts)
+	if session.Keeps(c) {
+		if err := r.p.sessions.Holds(r.ctx, r.session(), c, &d); err != nil {
+			return unkept(v, err)
+		}
+	}
 	if r.now == nil && d.Empty() {
 		return v
 	}

@@ -1048,6 +1048,7 @@ var programs = [...]program{
 	{"hexo", &syntaxJest},
 	{"hexyl", &syntaxOd},
 	{"hey", &syntaxRpcclient},
+	{"hf", &syntaxHuggingface_cli},
 	{"hg", &syntaxHg},
 	{"hh", &syntaxRegsvr32},
 	{"hhvm", &syntaxPhp},
@@ -1076,6 +1077,7 @@ var programs = [...]program{
 	{"https", &syntaxHttp},
 	{"hub", &syntaxGlab},
 	{"huggingface", &syntaxJupyter},
+	{"huggingface-cli", &syntaxHuggingface_cli},
 	{"hugo", &syntaxJest},
 	{"hush", &syntaxSh},
 	{"husky", &syntaxJest},
@@ -4214,7 +4216,7 @@ var syntaxAws_S3_Cp = syntax{style: open, options: []option{
 	{"--acl", &action_values_Text},
 	{"--cache-control", &action_values_Text},
 	{"--content-type", &action_values_Text},
-	{"--dryrun", &action_none},
+	{"--dryrun", &action_flags_dry},
 	{"--endpoint-url", &action_values_URL},
 	{"--exclude", &action_values_Text},
 	{"--expires", &action_values_Text},
@@ -4244,7 +4246,7 @@ var syntaxAws_S3_Rb = syntax{style: open, options: []option{
 var syntaxAws_S3_Sync = syntax{style: open, options: []option{
 	{"--acl", &action_values_Text},
 	{"--delete", &action_class_destructive},
-	{"--dryrun", &action_none},
+	{"--dryrun", &action_flags_dry},
 	{"--endpoint-url", &action_values_URL},
 	{"--exact-timestamps", &action_none},
 	{"--exclude", &action_values_Text},
@@ -8661,7 +8663,7 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"upload", &syntaxDotnet_Deploy},
 	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"yank", &syntax_09e60deefe2c},
-}, operands: shape{rest: roleText}, base: &action_class_network}
+}, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxDpkg = syntax{style: bundled | open, options: []option{
 	{"--add-architecture", &action_effects_ChangeSystem_operands_rest_Read},
@@ -10186,11 +10188,11 @@ var syntaxGh_Cache_Cancel = syntax{style: open, options: []option{
 }, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 
 var syntaxGh_Cache_Download = syntax{style: open, options: []option{
-	{"--dir", &action_values_Write_flags_notHere},
+	{"--dir", &action_values_WriteTree_flags_notHere},
 	{"--output", &action_values_Write_flags_notHere},
-	{"-D", &action_values_Write_flags_notHere},
+	{"-D", &action_values_WriteTree_flags_notHere},
 	{"-O", &action_values_Write_flags_notHere},
-}, operands: shape{rest: roleText}, base: &action_class_localWrite_here_WriteTree}
+}, operands: shape{rest: roleText}, base: &action_0142532168a9}
 
 var syntaxGh_Cache = syntax{style: open, subs: []program{
 	{"cancel", &syntaxGh_Cache_Cancel},
@@ -13745,6 +13747,21 @@ var syntaxHttpd = syntax{style: bundled | open, why: "serves files", options: []
 	{"-v", &action_none},
 }, operands: shape{rest: roleReadTree}, base: &action_class_network_effects_Listen}
 
+var syntaxHuggingface_cli_Download = syntax{style: open, options: []option{
+	{"--cache-dir", &action_values_WriteTree},
+	{"--local-dir", &action_values_WriteTree},
+}, operands: shape{rest: roleText}, base: &action_class_localWrite_streams_out_Download_setOut}
+
+var syntaxHuggingface_cli = syntax{style: open, subs: []program{
+	{"*", &syntax_operands_rest_Text_base_effects_ChangeRemote},
+	{"download", &syntaxHuggingface_cli_Download},
+	{"env", &syntax_operands_rest_Text_base_class_network},
+	{"upload", &syntax_247b80fea1ef},
+	{"upload-large-folder", &syntax_247b80fea1ef},
+	{"version", &syntax_operands_rest_Text_base_class_network},
+	{"whoami", &syntax_operands_rest_Text_base_class_network},
+}, base: &action_class_network}
+
 var syntaxHyperfine = syntax{style: gnu, options: []option{
 	{"--cleanup", &action_values_Shell},
 	{"--command-name", &action_values_Text},
@@ -14090,8 +14107,8 @@ var syntaxJava = syntax{style: long | first, options: []option{
 }, prefixes: []option{
 	{"-XX:OnOutOfMemoryError=", &action_values_Code},
 	{"-XX:OnError=", &action_values_Code},
-	{"-agentpath:", &action_values_Code},
-	{"-javaagent:", &action_values_Code},
+	{"-agentpath:", &action_values_ScriptCode},
+	{"-javaagent:", &action_values_ScriptCode},
 	{"-agentlib:", &action_values_Code},
 	{"-verbose:", &action_values_Text},
 	{"-ea:", &action_values_Text},
@@ -16030,7 +16047,7 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"upload", &syntaxDotnet_Deploy},
 	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"yank", &syntax_09e60deefe2c},
-}, operands: shape{rest: roleText}, base: &action_class_network}
+}, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
 
 var syntaxMypy = syntax{style: open, options: []option{
 	{"--config-command", &action_values_Code},
@@ -24892,6 +24909,7 @@ var syntax_1db00a6f8f12 = syntax{style: long | bundled, operands: shape{rest: ro
 var syntax_1eb37e08c34c = syntax{style: long, operands: shape{head: []role{roleText, roleWrite}}, base: &action_class_readOnly}
 var syntax_20c0055a5000 = syntax{style: gnu, operands: shape{head: []role{roleGitKey, roleGitValue}}, base: &action_class_localWrite}
 var syntax_23af4ebd0a42 = syntax{style: open, operands: shape{head: []role{roleWriteTree}}, base: &action_class_localWrite}
+var syntax_247b80fea1ef = syntax{operands: shape{head: []role{roleText}, rest: roleSendTree}, base: &action_effects_ChangeRemote}
 var syntax_25cf83a10616 = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_Listen}
 var syntax_27753c36b16f = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_class_network}
 var syntax_2787c65b7d67 = syntax{operands: shape{rest: roleSendFile}, base: &action_effects_ChangeRemote_streams_in_Upload_setIn}
@@ -25109,6 +25127,7 @@ var syntax_style_open_operands_rest_Write_base_8af0ede3af90 = syntax{style: open
 var syntax_style_slash_operands_head_Read_Text_base_none = syntax{style: slash, operands: shape{head: []role{roleRead, roleText}}, base: &action_none}
 var syntax_style_slash_operands_rest_Text_base_none = syntax{style: slash, operands: shape{rest: roleText}, base: &action_none}
 
+var action_0142532168a9 = action{class: localWrite, streams: streams{out: Download, setOut: true}, here: roleWriteTree}
 var action_0489abeee090 = action{class: network, effects: []effect.Kind{effect.ChangeSystem}, operands: &shape_rest_Package}
 var action_10f042f09a25 = action{class: anything, effects: []effect.Kind{effect.ChangePrivilege}, flags: runURLs}
 var action_114ed2724981 = action{streams: streams{in: Listed, setIn: true}, operands: &shape_head_WriteTree_rest_Read}
@@ -25169,6 +25188,7 @@ var action_class_localWrite_operands_rest_Reject = action{class: localWrite, ope
 var action_class_localWrite_operands_rest_Text = action{class: localWrite, operands: &shape_rest_Text}
 var action_class_localWrite_streams_in_Code_setIn = action{class: localWrite, streams: streams{in: Code, setIn: true}}
 var action_class_localWrite_streams_in_Data_setIn = action{class: localWrite, streams: streams{in: Data, setIn: true}}
+var action_class_localWrite_streams_out_Download_setOut = action{class: localWrite, streams: streams{out: Download, setOut: true}}
 var action_class_localWrite_streams_out_Input_setOut = action{class: localWrite, streams: streams{out: Input, setOut: true}}
 var action_class_localWrite_turns_Read_Edit = action{class: localWrite, turns: []turn{{roleRead, roleEdit}}}
 var action_class_network = action{class: network}

@@ -948,3 +948,102 @@ var ControlPlanes = Words{
 	"snapd/snapd":           true,
 	"vault/8200":            true,
 }
+
+// ServiceClients are programs, each with the host of the one service that they sign in at behind a slash.
+var ServiceClients = Words{
+	"aws/amazonaws.com":              true,
+	"bun/npmjs.org":                  true,
+	"doctl/digitalocean.com":         true,
+	"gh/github.com":                  true,
+	"glab/gitlab.com":                true,
+	"hf/huggingface.co":              true,
+	"huggingface-cli/huggingface.co": true,
+	"npm/npmjs.org":                  true,
+	"pnpm/npmjs.org":                 true,
+	"sentry-cli/sentry.io":           true,
+	"stripe/stripe.com":              true,
+	"twine/pypi.org":                 true,
+	"yarn/npmjs.org":                 true,
+}
+
+// DatabaseClients are programs that sign in at the database which their arguments name.
+var DatabaseClients = Words{
+	"clickhouse-client": true,
+	"createdb":          true,
+	"dbmate":            true,
+	"dropdb":            true,
+	"mariadb":           true,
+	"mariadb-dump":      true,
+	"migrate":           true,
+	"mongo":             true,
+	"mongodump":         true,
+	"mongoexport":       true,
+	"mongoimport":       true,
+	"mongorestore":      true,
+	"mongosh":           true,
+	"mycli":             true,
+	"mysql":             true,
+	"mysqladmin":        true,
+	"mysqldump":         true,
+	"mysqlimport":       true,
+	"pg_dump":           true,
+	"pg_dumpall":        true,
+	"pg_isready":        true,
+	"pg_restore":        true,
+	"pgcli":             true,
+	"prisma":            true,
+	"psql":              true,
+	"redis-cli":         true,
+	"sqlcmd":            true,
+	"usql":              true,
+	"valkey-cli":        true,
+}
+
+// SecretStores are subcommands that put a secret where a service of the user's keeps it for what runs there.
+var SecretStores = Words{
+	"config:set": true,
+	"env:set":    true,
+	"kv":         true,
+	"secret":     true,
+	"secrets":    true,
+	"variables":  true,
+}
+
+// ElsewhereWords are parts of the names of variables and options that name another place to sign in at.
+var ElsewhereWords = Words{
+	"endpoint": true,
+	"host":     true,
+	"hostname": true,
+	"proxy":    true,
+	"registry": true,
+	"server":   true,
+	"uri":      true,
+	"url":      true,
+}
+
+// WeakSecrets are words in passwords that protect nothing, as tests and examples have them.
+var WeakSecrets = Words{
+	"12345":     true,
+	"admin1":    true,
+	"change-me": true,
+	"change_me": true,
+	"changeme":  true,
+	"dummy":     true,
+	"example":   true,
+	"fake":      true,
+	"letmein":   true,
+	"localdev":  true,
+	"mysql":     true,
+	"passw0rd":  true,
+	"password":  true,
+	"postgres":  true,
+	"qwerty":    true,
+	"root1":     true,
+	"sample":    true,
+	"secret":    true,
+	"test-":     true,
+	"test1":     true,
+	"test2":     true,
+	"test_":     true,
+	"testing":   true,
+}

@@ -1,0 +1,132 @@
+package analysis
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// What a command signs in with: headers that are made for it, options of programs
+// that take it, and variables before a program. No text without one of the pieces
+// meets the expression.
+var signings = [...]struct {
+	pieces []string
+	expr   *regexp.Regexp
+}{
+	{[]string{"-H", "-h"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-H|--header)[ =]?["']?(?:(?:proxy-)?authorization|cookie|(?:x-)?[a-z0-9-]*(?:key|token|auth|secret)[a-z-]*)\s*:\s*([^"'\n]*)`)},
+	{[]string{"-u", "-U", "-b", "--"}, regexp.MustCompile(`(?i)(?:^|\s)(?:-u|--user|-b|--cookie|--oauth2-bearer|--token|--password|--api-key)[ =]["']?([^\s"']+)`)},
+	{[]string{"="}, regexp.MustCompile(`(?m)(?:^|[;|(]\s*|&&\s*|&\s+|\bexport |\benv )[A-Za-z_][A-Za-z0-9_]*=["']?([^\s"';&|]+)`)},
+	{[]string{"@"}, regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@]*:([^/\s"'@]+)@`)},
+}
+
+// signed divides a command into what it signs in with, and the rest.
+func signed(text string) (rest string, signing []string) {
+	for i := range signings {
+		if !slices.ContainsFunc(signings[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
+			continue
+		}
+		var b strings.Builder
+		at := 0
+		for _, m := range signings[i].expr.FindAllStringSubmatchIndex(text, -1) {
+			signing = append(signing, text[m[2]:m[3]])
+			b.WriteString(text[at:m[2]])
+			at = m[3]
+		}
+		b.WriteString(text[at:])
+		text = b.String()
+	}
+	return text, signing
+}
+
+// signsInAt returns the hosts at which a program signs in that has no effect which
+// names one: of a client of databases the one in its arguments, of a client of one
+// service that. None are known if something in the text may name another.
+func (c *Case) signsInAt() (hosts []string) {
+	var text strings.Builder
+	everyText(&text, c.Action.Payload)
+	if namesPlace(text.String()) {
+		return nil
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		if e.Kind != effect.Execute || e.Class != effect.Network {
+			continue
+		}
+		var host string
+		if command.DatabaseClients[e.Program] {
+			host = databaseHost(e.Args)
+		} else {
+			host = serviceHost(e.Program, e.Args)
+		}
+		if host == "" {
+			return nil
+		}
+		hosts = append(hosts, host)
+	}
+	return hosts
+}
+
+// databaseHost returns the host that the arguments of a client of databases name,
+// "" if that is not one.
+func databaseHost(args []string) (host string) {
+	for i, arg := range args {
+		name, named := strings.CutPrefix(arg, "--host=")
+		short, bundled := strings.CutPrefix(arg, "-h")
+		scheme, address, isURL := strings.Cut(arg, "://")
+		switch {
+		case i > 0 && (args[i-1] == "-h" || args[i-1] == "--host"):
+			name, named = arg, true
+		case bundled && short != "":
+			name, named = short, true
+		case isURL && !strings.ContainsAny(scheme, " =?'"):
+			name, _, _ = strings.Cut(address[strings.LastIndexByte(address, '@')+1:], "/")
+			named = true
+		}
+		if !named {
+			continue
+		}
+		name, _, _ = strings.Cut(name, ":")
+		if host != "" && effect.Host(name) != host || strings.ContainsAny(name, "?,$*") {
+			return ""
+		}
+		host = effect.Host(name)
+	}
+	return host
+}
+
+// serviceHost returns the host of the one service that a program is a client of, ""
+// if it has none or is told another.
+func serviceHost(program string, args []string) string {
+	if slices.ContainsFunc(args, func(arg string) bool {
+		return strings.Contains(arg, "://") || strings.HasPrefix(arg, "--") && elsewhere(arg)
+	}) {
+		return ""
+	}
+	for word := range command.ServiceClients {
+		if name, host, _ := strings.Cut(word, "/"); name == program {
+			return host
+		}
+	}
+	return ""
+}
+
+// namesPlace reports whether a variable that a text sets may name a place to sign in
+// at.
+func namesPlace(text string) bool {
+	for word := range strings.FieldsSeq(text) {
+		if name, _, ok := strings.Cut(word, "="); ok && !strings.HasPrefix(name, "-") && elsewhere(name) && !strings.Contains(name, "://") {
+			return true
+		}
+	}
+	return false
+}
+
+func elsewhere(name string) bool {
+	name, _, _ = strings.Cut(strings.ToLower(name), "=")
+	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r < 'a' || r > 'z' }), func(part string) bool {
+		return command.ElsewhereWords[part] || strings.HasSuffix(part, "host")
+	})
+}

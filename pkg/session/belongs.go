@@ -1,0 +1,114 @@
+package session
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/shell/command"
+)
+
+// common are words in the names of credentials that name no service.
+var common = []string{
+	"access", "account", "admin", "api", "app", "auth", "authorization", "bearer", "client", "credential", "credentials", "db", "default", "dev", "env", "id",
+	"key", "live", "local", "login", "master", "my", "pass", "password", "private", "prod", "production", "public", "refresh", "secret", "service",
+	"session", "staging", "test", "token", "url", "user", "www", "com", "net", "org", "http", "https", "web", "cloud", "host", "server",
+}
+
+// forms are how the credentials of some services begin.
+var forms = []struct{ prefix, service string }{
+	{"ghp_", "github"}, {"gho_", "github"}, {"ghs_", "github"}, {"github_pat_", "github"}, {"glpat-", "gitlab"}, {"npm_", "npmjs"}, {"pypi-", "pypi"},
+	{"sk-ant-", "anthropic"}, {"sk-proj-", "openai"}, {"AKIA", "amazonaws"}, {"ASIA", "amazonaws"}, {"xox", "slack"}, {"hf_", "huggingface"},
+	{"sk_live_", "stripe"}, {"sk_test_", "stripe"}, {"rk_live_", "stripe"}, {"AIza", "googleapis"}, {"SG.", "sendgrid"}, {"dop_v1_", "digitalocean"},
+}
+
+// services returns the words by which the host of a credential's service may be
+// known.
+func services(name, value string) (out []string) {
+	for _, f := range forms {
+		if strings.HasPrefix(value, f.prefix) {
+			return []string{f.service}
+		}
+	}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(cut(name)), func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
+		if len(word) > 2 && !slices.Contains(common, word) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// belongs reports whether all of some hosts are of a value's service.
+func (v *Value) belongs(hosts []string) bool {
+	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(host string) bool {
+		if slices.Contains(v.Service, host) {
+			return false
+		}
+		labels := strings.Split(host, ".")
+		if len(labels) > 2 {
+			labels = labels[len(labels)-2:] // whoever has a domain chooses the names below it
+		}
+		return !slices.ContainsFunc(v.Service, func(word string) bool { return slices.Contains(labels, word) })
+	})
+}
+
+// keyID is the name of an access key, which tells nothing by itself.
+var keyID = regexp.MustCompile(`^A[KS]IA[0-9A-Z]{16}$`)
+
+// weak reports whether a short value is a password of tests, which nobody has to
+// keep.
+func weak(value string) bool {
+	if len(value) >= wholeValue {
+		return false
+	}
+	value = strings.ToLower(value)
+	for word := range command.WeakSecrets {
+		if strings.Contains(value, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// accounts are addresses with a name and a password.
+var accounts = regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]+)`)
+
+// signIns returns the hosts of the passwords that stand in the addresses of a text.
+func signIns(text string) map[string]string {
+	if !strings.Contains(text, "://") {
+		return nil
+	}
+	out := map[string]string{}
+	for _, m := range accounts.FindAllStringSubmatch(text, maxFound) {
+		out[m[1]] = effect.Host(m[2])
+	}
+	return out
+}
+
+// sender returns the host whose answer is all that some actions show, "" if there is
+// more, or more than one.
+func sender(cases []*analysis.Case) (host string) {
+	for _, c := range cases {
+		if c.Unexamined != "" {
+			return ""
+		}
+		for i := range c.Effects {
+			switch e := &c.Effects[i]; e.Kind {
+			case effect.Execute:
+				if e.Class != effect.ReadOnly && e.Class != effect.Network {
+					return ""
+				}
+			case effect.HTTPRequest, effect.SendData:
+				if e.Host == "" || e.Path != "" || host != "" && e.Host != host {
+					return ""
+				}
+				host = e.Host
+			default:
+				return ""
+			}
+		}
+	}
+	return host
+}

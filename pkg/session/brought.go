@@ -1,0 +1,69 @@
+package session
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// carried returns what an action copies into a container of what was brought, by its
+// path there.
+func carried(c *analysis.Case) (out []effect.File) {
+	place := c.At()
+	if place.Origin == nil {
+		return nil
+	}
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		at := slices.Index(e.Args[:min(len(e.Args), 4)], "cp")
+		if e.Kind != effect.Execute || at < 0 || !slices.Contains([]string{"docker", "podman", "nerdctl", "kubectl", "oc"}, e.Program) {
+			continue
+		}
+		words := slices.DeleteFunc(slices.Clone(e.Args[at+1:]), func(arg string) bool { return strings.HasPrefix(arg, "-") })
+		if len(words) < 2 {
+			continue
+		}
+		from, to := words[0], words[len(words)-1]
+		if _, inside, ok := strings.Cut(to, ":"); ok {
+			if !path.IsAbs(from) {
+				from = path.Join(place.CWD, from)
+			}
+			if strings.HasSuffix(inside, "/") {
+				inside += path.Base(from)
+			}
+			if labels := place.Origin(path.Clean(from)); Brought(labels) {
+				out = append(out, effect.File{Path: path.Join("/", inside), Labels: labels})
+			}
+		}
+	}
+	return out
+}
+
+// unpacked returns where what an archive holds is looked for that is unpacked into a
+// folder with a workspace in it: below the name of the archive, and below that without
+// a version. Of the folder as a whole nothing can be said.
+func unpacked(c *analysis.Case) (out []effect.File) {
+	for _, f := range c.Files {
+		if !f.Tree || !Brought(f.Labels) || !slices.Contains(c.At().Roots, f.Path) {
+			continue
+		}
+		for i := range c.Effects {
+			e := &c.Effects[i]
+			if e.Kind != effect.ReadFile || e.Pattern || e.Path == "" || path.Ext(e.Path) == "" {
+				continue
+			}
+			name, _, _ := strings.Cut(strings.TrimSuffix(path.Base(e.Path), path.Ext(e.Path)), ".tar")
+			short := name
+			if at := strings.IndexAny(name, "-_."); at > 0 {
+				short = name[:at]
+			}
+			for _, name := range [...]string{name, short} {
+				out = append(out, effect.File{Path: path.Join(f.Path, name), Tree: true, Labels: f.Labels})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package session
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// A value that an action writes down may leave with what the next one sends: a file,
+// or the commits, names of branches and tags of a repository.
+
+// Holds adds to a delta the files and repositories that an action puts a value of
+// its session into.
+func (s *Store) Holds(ctx context.Context, loaded *Session, c *analysis.Case, d *Delta) error {
+	if loaded.err != nil || !loaded.valued || !Keeps(c) {
+		return nil
+	}
+	values, err := s.valuesOf(ctx, loaded)
+	if err != nil {
+		return err
+	}
+	held := []effect.Label{effect.LabelSecret}
+	written := slices.ContainsFunc(c.Texts(), func(text string) bool { return newMatcher(newHasher(s.opts.Key), credentials(values)).holds(text) })
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		switch {
+		case e.Kind == effect.WriteFile && written && !e.Pattern && e.Path != "" && !effect.SecretPath(e.Path, false):
+			d.Files = append(d.Files, effect.File{Path: e.Path, Tree: e.Recursive, Labels: held})
+		case recording(e) && (written || loaded.takes(c, e)):
+			d.Files = append(d.Files, effect.File{Path: repository(c, e), Labels: held})
+		}
+	}
+	return nil
+}
+
+// Keeps reports whether an action writes a file or into a repository.
+func Keeps(c *analysis.Case) bool {
+	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile || recording(&e) })
+}
+
+// credentials returns the values that are credentials.
+func credentials(values []Value) []Value {
+	return slices.DeleteFunc(slices.Clone(values), func(v Value) bool { return v.Private })
+}
+
+// recording reports whether an effect writes into a repository what a push sends.
+func recording(e *effect.Effect) bool {
+	return e.Kind == effect.Execute && e.Program == "git" && slices.ContainsFunc(e.Args[:min(len(e.Args), 4)], func(arg string) bool {
+		return slices.Contains([]string{"add", "branch", "checkout", "commit", "notes", "stage", "switch", "tag"}, arg)
+	})
+}
+
+// repository returns the path by which a repository is known: that of its metadata in
+// the workspace or, outside of one, in the working folder.
+func repository(c *analysis.Case, e *effect.Effect) string {
+	place := c.At()
+	dir := place.CWD
+	if i := slices.Index(e.Args, "-C"); i >= 0 && i+1 < len(e.Args) {
+		dir = e.Args[i+1]
+		if !path.IsAbs(dir) {
+			dir = path.Join(place.CWD, dir)
+		}
+	}
+	for _, root := range place.Roots {
+		if dir == root || strings.HasPrefix(dir, root+"/") {
+			dir = root
+		}
+	}
+	return path.Join(dir, ".git")
+}
+
+// takes reports whether a commit takes up a file that a value was written to.
+func (s *Session) takes(c *analysis.Case, e *effect.Effect) bool {
+	if len(s.files) == 0 {
+		return false
+	}
+	var paths []string
+	all, commits := false, false
+	for _, arg := range e.Args {
+		switch {
+		case arg == "commit":
+			commits = true
+		case arg == "--all" || arg == "-A" || arg == ".":
+			all = true
+		case commits && strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "a"):
+			all = true
+		case !strings.HasPrefix(arg, "-"):
+			if !path.IsAbs(arg) {
+				arg = path.Join(c.At().CWD, arg)
+			}
+			paths = append(paths, arg)
+		}
+	}
+	top := path.Dir(repository(c, e))
+	return s.holdsBelow(func(file string) bool {
+		return all && strings.HasPrefix(file, top+"/") || slices.ContainsFunc(paths, func(p string) bool { return file == p || strings.HasPrefix(file, p+"/") })
+	})
+}
+
+// secretBits are the labels of files that hold a credential.
+var secretBits = bits([]effect.Label{effect.LabelSecret, effect.LabelCredential})
+
+// holdsBelow reports whether a value was written to a file that choose accepts, other
+// than one that is for secrets by its name.
+func (s *Session) holdsBelow(choose func(file string) bool) bool {
+	for file, e := range s.files {
+		if e.labels&secretBits != 0 && choose(file) && !effect.SecretPath(file, false) && path.Base(file) != ".git" {
+			return true
+		}
+	}
+	return false
+}
+
+// sends reports whether a case may send what a value was written to before: the
+// commits of a repository, a file that it hands to another machine, or a package.
+func (s *Session) sends(c *analysis.Case) bool {
+	if len(s.files) == 0 {
+		return false
+	}
+	away := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		return (e.Kind == effect.SendData || e.Kind == effect.SendMessage || e.Kind == effect.ChangeRemote || e.Kind == effect.HTTPRequest) && !effect.Loopback(e.Host)
+	})
+	if !away {
+		return false
+	}
+	held := func(file string) bool { b, _ := s.lookUp(keyOf(file)); return b&secretBits != 0 }
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		switch {
+		case e.Kind == effect.Execute && e.Program == "git" && slices.Contains(e.Args, "push"):
+			if held(repository(c, e)) || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return recording(&o) && s.takes(c, &o) }) {
+				return true
+			}
+		case e.Kind == effect.SendData && e.Service == "registry":
+			if s.holdsBelow(func(file string) bool { return strings.HasPrefix(file, c.At().CWD+"/") }) {
+				return true
+			}
+		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.Pattern && e.Cause != effect.CauseUnshown:
+			if held(e.Path) && !effect.SecretPath(e.Path, false) {
+				return true
+			}
+		}
+	}
+	return false
+}
