@@ -28,8 +28,16 @@ const maxAddresses = 64
 // UsualSource reports whether a host is one of those that packages and images come
 // from all day, or lies below one.
 func UsualSource(host string) bool {
+	return below(registries(), host)
+}
+
+// Publisher reports whether a host has releases of those alone who make the program.
+func Publisher(host string) bool { return below(publishers(), host) }
+
+// below reports whether a host or one above it is in a set.
+func below(set map[string]bool, host string) bool {
 	for host != "" {
-		if registries()[host] {
+		if set[host] {
 			return true
 		}
 		_, host, _ = strings.Cut(host, ".")
@@ -38,12 +46,18 @@ func UsualSource(host string) bool {
 }
 
 var registries = sync.OnceValue(func() map[string]bool {
+	return hostsOf("package_registries", "image_registries", "publishers")
+})
+
+var publishers = sync.OnceValue(func() map[string]bool { return hostsOf("publishers") })
+
+func hostsOf(lists ...string) map[string]bool {
 	out := map[string]bool{}
-	for _, list := range [...]string{"package_registries", "image_registries"} {
+	for _, list := range lists {
 		hosts, _ := Hosts(list)
 		for _, h := range hosts {
 			out[h] = true
 		}
 	}
 	return out
-})
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
 // carried returns what an action copies into a container of what was brought, by its
@@ -40,6 +41,38 @@ func carried(c *analysis.Case) (out []effect.File) {
 		}
 	}
 	return out
+}
+
+// published reports whether all that an action downloads are releases, from those
+// alone who make the program and by a way that nobody can change on.
+func published(c *analysis.Case) bool {
+	found := false
+	for i := range c.Effects {
+		switch e := &c.Effects[i]; e.Kind {
+		case effect.HTTPRequest:
+			if e.Pattern || !strings.HasPrefix(e.URL, "https://") || !knowledge.Publisher(e.Host) {
+				return false
+			}
+			found = true
+		case effect.Connect, effect.SendData, effect.Dynamic:
+			return false
+		case effect.Execute:
+			if slices.ContainsFunc(e.Args, elsewhere) {
+				return false
+			}
+		}
+	}
+	return found
+}
+
+// elsewhere reports whether an option has a download come from another place than
+// its address names, or from whoever answers.
+func elsewhere(arg string) bool {
+	long := []string{"--insecure", "--resolve", "--connect-to", "--proxy", "--preproxy", "--socks", "--no-check-certificate", "--config", "--doh-url", "--execute", "--unix-socket", "--abstract-unix-socket"}
+	if strings.HasPrefix(arg, "--") {
+		return slices.ContainsFunc(long, func(option string) bool { return strings.HasPrefix(arg, option) })
+	}
+	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg[1:], "kxKe")
 }
 
 // unpacked returns where what an archive holds is looked for that is unpacked into a

@@ -53,11 +53,14 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 
 // apart returns the files that an action leaves behind, without the folders that
 // hold a workspace, since what was in them before came from nowhere else, and
-// without clones of places that are trusted.
+// without clones of places that are trusted and releases from those who make them.
 func apart(c *analysis.Case) []effect.File {
-	trusted := trusted(c)
+	trusted, published := trusted(c), published(c)
 	return slices.DeleteFunc(slices.Concat(c.Files, copies(c), moved(c), carried(c), unpacked(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
+			return true
+		}
+		if published && slices.Equal(f.Labels, []effect.Label{effect.LabelNetwork}) {
 			return true
 		}
 		return f.Tree && slices.ContainsFunc(c.At().Roots, func(root string) bool {
