@@ -57,7 +57,7 @@ func (c *Case) signsInAt() (hosts []string) {
 		}
 		var host string
 		if command.DatabaseClients[e.Program] {
-			host = databaseHost(e.Args)
+			host, _ = command.DatabaseHost(e.Args)
 		} else {
 			host = serviceHost(e.Program, e.Args)
 		}
@@ -67,34 +67,6 @@ func (c *Case) signsInAt() (hosts []string) {
 		hosts = append(hosts, host)
 	}
 	return hosts
-}
-
-// databaseHost returns the host that the arguments of a client of databases name,
-// "" if that is not one.
-func databaseHost(args []string) (host string) {
-	for i, arg := range args {
-		name, named := strings.CutPrefix(arg, "--host=")
-		short, bundled := strings.CutPrefix(arg, "-h")
-		scheme, address, isURL := strings.Cut(arg, "://")
-		switch {
-		case i > 0 && (args[i-1] == "-h" || args[i-1] == "--host"):
-			name, named = arg, true
-		case bundled && short != "":
-			name, named = short, true
-		case isURL && !strings.ContainsAny(scheme, " =?'"):
-			name, _, _ = strings.Cut(address[strings.LastIndexByte(address, '@')+1:], "/")
-			named = true
-		}
-		if !named {
-			continue
-		}
-		name, _, _ = strings.Cut(name, ":")
-		if host != "" && effect.Host(name) != host || strings.ContainsAny(name, "?,$*") {
-			return ""
-		}
-		host = effect.Host(name)
-	}
-	return host
 }
 
 // serviceHost returns the host of the one service that a program is a client of, ""

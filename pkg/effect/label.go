@@ -14,6 +14,7 @@ const (
 	LabelNetwork    Label = "network"    // another machine sent it
 	LabelDecoded    Label = "decoded"    // a decoder wrote it
 	LabelUntrusted  Label = "untrusted"  // an untrusted person or page wrote it
+	LabelRows       Label = "rows"       // a database of this machine holds it
 	LabelPublic     Label = "public"     // made to be delivered: what a build writes, and templates
 )
 

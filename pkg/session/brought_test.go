@@ -146,6 +146,7 @@ func TestDumps(t *testing.T) {
 		{true, []string{"pg_dump -h localhost postgres://a:b@db.x.test/dev | psql test"}},
 		{true, []string{"PGHOST=db.x.test pg_dump dev | psql test"}},
 		{true, []string{"pg_dump -h $H dev | psql test"}},
+		{true, []string{"pg_dump -h db.x.test -f a.sql dev", "psql test < a.sql"}},
 		{true, []string{"mysqldump --host=db.x.test dev > a.sql", "mysql test < a.sql"}},
 	} {
 		s := NewStore(nil, newWorld().options())
@@ -155,6 +156,43 @@ func TestDumps(t *testing.T) {
 		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, "", ""))
 		if got := slices.ContainsFunc(last.Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode || e.Kind == effect.RunDownload }); got != c.want {
 			t.Errorf("%q: runs what was brought: %v", c.actions, got)
+		}
+	}
+}
+
+// TestDumpsLeave demands that a dump which goes to a database of another machine is
+// data that is sent there.
+func TestDumpsLeave(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		want    string
+		actions []string
+	}{
+		{"db.x.test", []string{"pg_dump dev | psql postgres://a:b@db.x.test/y"}},
+		{"db.x.test", []string{"pg_dump dev > a.sql && psql -h db.x.test y -f a.sql"}},
+		{"db.x.test", []string{"mysqldump dev > a.sql", "mysql -h db.x.test y < a.sql"}},
+		{"db.x.test", []string{"mysqldump dev | gzip > a.sql.gz", "zcat a.sql.gz | mysql --host=db.x.test y"}},
+		{"db.x.test", []string{"pg_dump -f a.sql dev", "psql -h db.x.test y -f a.sql"}},
+		{"?", []string{"pg_dump dev > a.sql", "PGHOST=db.x.test psql y < a.sql"}},
+		{"?", []string{"pg_dump dev > a.sql", "psql $URL < a.sql"}},
+		{"", []string{"pg_dump dev > a.sql", "psql -h localhost y < a.sql"}},
+		{"", []string{"pg_dump dev > a.sql", "psql -h db.x.test y < b.sql"}},
+	} {
+		s := NewStore(nil, newWorld().options())
+		for _, a := range c.actions[:len(c.actions)-1] {
+			act(t, s, Key{}, a)
+		}
+		last := analyzer.Recall(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, "", ""))
+		got := ""
+		for _, e := range last.Effects {
+			if e.Kind == effect.SendData {
+				if got = e.Host; got == "" {
+					got = "?"
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%q: sends a dump to %q, want %q", c.actions, got, c.want)
 		}
 	}
 }

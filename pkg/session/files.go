@@ -20,7 +20,7 @@ type fileEntry struct {
 }
 
 // fileLabels are the labels that files have.
-var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, effect.LabelPrivate, effect.LabelNetwork, effect.LabelDecoded, effect.LabelUntrusted}
+var fileLabels = [...]effect.Label{effect.LabelSecret, effect.LabelCredential, effect.LabelPrivate, effect.LabelNetwork, effect.LabelDecoded, effect.LabelUntrusted, effect.LabelRows}
 
 // brought are the labels of what came from elsewhere, which somebody who has read
 // it may run.

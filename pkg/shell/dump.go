@@ -15,28 +15,46 @@ func (s *state) dumpsHere(argv []abstract.Value, use command.Use) bool {
 	if !use.Database || use.Stdout != command.Download || strings.Contains(s.text, "HOST=") {
 		return false
 	}
-	before := ""
-	for _, v := range argv[1:] {
-		host, named := strings.CutPrefix(v.Text, "--host=")
-		short, bundled := strings.CutPrefix(v.Text, "-h")
-		_, address, isURL := strings.Cut(v.Text, "://")
-		switch {
-		case !v.Known():
-			return false
-		case before == "-h" || before == "--host":
-			host, named = v.Text, true
-		case bundled && short != "":
-			host, named = short, true
-		case isURL:
-			host, _, _ = strings.Cut(address[strings.LastIndexByte(address, '@')+1:], "/")
-			named = true
+	host, known := databaseHost(argv)
+	return known && (host == "" || effect.Loopback(host))
+}
+
+// databaseHost returns the host that a client of databases is given, "" for none.
+func databaseHost(argv []abstract.Value) (host string, known bool) {
+	args := make([]string, len(argv)-1)
+	for i, v := range argv[1:] {
+		if args[i] = v.Text; !v.Known() {
+			return "", false
 		}
-		if name, _, _ := strings.Cut(host, ":"); named && !effect.Loopback(effect.Host(name)) {
-			return false
-		}
-		before = v.Text
 	}
-	return true
+	return command.DatabaseHost(args)
+}
+
+// restores records that a client of databases sends what the database of this
+// machine holds to another one.
+func (s *state) restores(base string, argv []abstract.Value, in abstract.Value) {
+	if !command.DatabaseClients[base] {
+		return
+	}
+	if host, known := databaseHost(argv); known && (host == "" || effect.Loopback(host)) && !strings.Contains(s.text, "HOST=") {
+		return
+	} else if in.Taint&abstract.Rows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.rows(v) }) {
+		s.once(effect.Effect{Kind: effect.SendData, Program: base, Host: host, Pattern: host == "", Reason: "sends what a database holds", From: join(argv)})
+	}
+}
+
+// rows reports whether a word names a file that holds what a database does.
+func (s *state) rows(v abstract.Value) bool {
+	if !v.Known() || v.Text == "" || v.Text[0] == '-' {
+		return false
+	}
+	p, pattern := s.place().Path(v.Text, false)
+	for _, f := range s.fileValues(p, pattern) {
+		if f.Taint&abstract.Rows != 0 {
+			return true
+		}
+	}
+	return s.held(p, pattern)&abstract.Rows != 0
 }
 
 // imports records that the client of a database runs what an earlier action

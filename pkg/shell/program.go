@@ -172,10 +172,11 @@ func (s *state) apply(base string, argv []abstract.Value, use command.Use, io ab
 	if contacts {
 		s.sends(base, argv, use, f, io)
 	}
+	s.restores(base, argv, io.In)
 	s.taken(base, use, io.In, at)
 	nested := s.descend(base, argv, use, io, f)
 	if s.dumpsHere(argv, use) {
-		use.Stdout = command.Data
+		use.Stdout = command.Rows
 	}
 	out := s.output(base, argv, use, io, f)
 	if len(use.Nested) > 0 {

@@ -24,10 +24,11 @@ var labelled = [...]struct {
 	{abstract.Network, effect.LabelNetwork},
 	{abstract.Decoded, effect.LabelDecoded},
 	{abstract.Untrusted, effect.LabelUntrusted},
+	{abstract.Rows, effect.LabelRows},
 }
 
 // carried are the taints of values that come from this machine.
-const carried = abstract.Local | abstract.Secret | abstract.Credential | abstract.Dump | abstract.Held | abstract.Private
+const carried = abstract.Local | abstract.Secret | abstract.Credential | abstract.Dump | abstract.Held | abstract.Private | abstract.Rows
 
 func labels(t abstract.Taint) []effect.Label {
 	var out []effect.Label

@@ -90,6 +90,8 @@ func (s *state) prints(base string, argv []abstract.Value, use command.Use, io a
 		passed = passed&^abstract.Dump | abstract.Local
 	}
 	switch use.Stdout {
+	case command.Rows:
+		return abstract.Rows
 	case command.Download:
 		t := abstract.Network
 		if command.Relays[base] {

@@ -106,5 +106,6 @@ const (
 	Decoded  Stream = "decoded"  // stdout is decoded stdin
 	Input    Stream = "input"    // stdout is stdin, changed or not
 	Secret   Stream = "secret"   // stdout holds credentials
+	Rows     Stream = "rows"     // stdout holds what a database of this machine does
 	Listed   Stream = "names"    // stdin lists further operands
 )

@@ -43,6 +43,7 @@ const (
 	Local                        // holds what a file or a command of this machine says, secret or not
 	Held                         // a key store or service handed it out, and nothing has shown it yet
 	Untrusted                    // comes from a clone or another text that anybody may have written
+	Rows                         // holds what a database of this machine does
 )
 
 // An Origin says where what is not known of a value comes from. No origin means
