@@ -230,6 +230,7 @@ func (g *Gateway) answerAll() int {
 // connection, or of one exchange of several on it.
 type route struct {
 	client, server sink
+	aside          *aside  // what is examined beside the loop that reads; nil if nothing is
 	stream         *stream // of one exchange, which the answer ends; nil if the way stays
 }
 

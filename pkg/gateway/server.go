@@ -9,8 +9,11 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// fromServer handles the server's frames in turn until they end.
+// fromServer handles the server's frames in turn until they end. What calls have
+// returned is examined beside that, and all of it when it returns.
 func (g *Gateway) fromServer(r *route, in *frames) error {
+	r.aside = newAside(g.maxQueue)
+	defer r.aside.wait()
 	for {
 		f, err := in.next()
 		if err != nil && !errors.Is(err, errFrame) {
@@ -43,6 +46,8 @@ func (g *Gateway) serverMessage(r *route, m *message) error {
 	switch {
 	case m.isRequest():
 		err = g.serverRequest(r, m)
+	case m.isNotice() && r.aside != nil && !atOnce(m.method):
+		err = r.aside.notice(len(m.raw), func() error { return g.serverNotice(r, m) })
 	case m.isNotice():
 		err = g.serverNotice(r, m)
 	default:
@@ -52,6 +57,12 @@ func (g *Gateway) serverMessage(r *route, m *message) error {
 		return fmt.Errorf("the server has sent more than %d messages that shield drops", maxRefused)
 	}
 	return nil
+}
+
+// atOnce reports whether a notification is about a request that waits for its answer,
+// and so not about an answer that came before.
+func atOnce(method string) bool {
+	return method == "notifications/progress" || method == "notifications/cancelled"
 }
 
 // refuse answers a request of the client in place of the server, whose answer
@@ -81,27 +92,37 @@ func (g *Gateway) serverAnswer(r *route, m *message) error {
 		}
 		return errors.New("an answer of the server to no question is dropped")
 	}
+	if r.aside != nil && c.action != nil && g.opts.Returned != nil {
+		r.aside.answer(len(m.raw), func() { g.answered(r, c, m) })
+		return nil
+	}
+	g.answered(r, c, m)
+	return nil
+}
+
+// answered examines the answer to a request and passes it on.
+func (g *Gateway) answered(r *route, c *call, m *message) {
 	defer g.over(c)
 	if r.stream != nil && c.route.stream.ended() {
 		c.route = r // the client has taken up again what was broken off
 	}
 	if c.own != nil {
 		c.own <- m
-		return nil
+		return
 	}
 	if m.fault != nil {
 		g.pass(c, m, "error", m.fault)
-		return nil
+		return
 	}
 	result, ok := m.result.(object)
 	if !ok {
 		g.refuse(c, "its result is not an object")
-		return nil
+		return
 	}
 	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
 		if why := g.inputs(c, result); why != "" {
 			g.refuse(c, why)
-			return nil
+			return
 		}
 	}
 	switch c.method {
@@ -112,7 +133,6 @@ func (g *Gateway) serverAnswer(r *route, m *message) error {
 	default:
 		g.pass(c, m, "result", result)
 	}
-	return nil
 }
 
 // pass passes an answer on as its examination leaves it.

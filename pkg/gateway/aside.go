@@ -1,0 +1,109 @@
+package gateway
+
+import "sync"
+
+// Bounds of what is examined beside the loop that reads a server.
+const (
+	maxAside = 16   // answers
+	maxHeld  = 1024 // notices that wait for answers before them
+)
+
+// An aside examines answers of a server while further messages are read. What the
+// server tells after an answer may be about it, so it is passed on after the answer.
+// The answers themselves depend on nothing but their requests.
+type aside struct {
+	most int // bytes of what is examined and held at a time
+
+	mu      sync.Mutex
+	changed sync.Cond
+	started int          // answers so far
+	running map[int]bool // by their number
+	held    []heldNotice
+	passing bool // some are passed on now
+	bytes   int
+	err     error // the first of a notice that was held
+}
+
+// A heldNotice is passed on once all answers up to a number are.
+type heldNotice struct {
+	after, size int
+	pass        func() error
+}
+
+func newAside(most int) *aside {
+	a := &aside{most: most, running: map[int]bool{}}
+	a.changed.L = &a.mu
+	return a
+}
+
+// answer examines an answer of so many bytes beside the loop. It waits while there
+// is no room.
+func (a *aside) answer(size int, examine func()) {
+	a.mu.Lock()
+	for len(a.running) > 0 && (len(a.running) >= maxAside || a.bytes+size > a.most) {
+		a.changed.Wait()
+	}
+	a.started++
+	n := a.started
+	a.running[n] = true
+	a.bytes += size
+	a.mu.Unlock()
+	go func() {
+		examine()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.running, n)
+		a.bytes -= size
+		a.release()
+		a.changed.Broadcast()
+	}()
+}
+
+// notice passes on what the server tells, in order: at once, or after the answers
+// that came before it. It waits while too much is held.
+func (a *aside) notice(size int, pass func() error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.held) >= maxHeld || len(a.held) > 0 && a.bytes+size > a.most {
+		a.changed.Wait()
+	}
+	a.held = append(a.held, heldNotice{a.started, size, pass})
+	a.bytes += size
+	a.release()
+	err := a.err
+	a.err = nil
+	return err
+}
+
+// release passes on what waits for nothing any more. Whoever finds somebody doing
+// that leaves it to them. The lock is held, but not while something is passed on.
+func (a *aside) release() {
+	for !a.passing && len(a.held) > 0 {
+		one := a.held[0]
+		for n := range a.running {
+			if n <= one.after {
+				return
+			}
+		}
+		a.held = a.held[1:]
+		a.passing = true
+		a.mu.Unlock()
+		err := one.pass()
+		a.mu.Lock()
+		a.passing = false
+		a.bytes -= one.size
+		if a.err == nil {
+			a.err = err
+		}
+		a.changed.Broadcast()
+	}
+}
+
+// wait waits until all is passed on.
+func (a *aside) wait() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.running) > 0 || len(a.held) > 0 || a.passing {
+		a.changed.Wait()
+	}
+}
