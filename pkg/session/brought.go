@@ -8,6 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/knowledge"
+	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
 // carried returns what an action copies into a container of what was brought, by its
@@ -50,7 +51,7 @@ func published(c *analysis.Case) bool {
 	for i := range c.Effects {
 		switch e := &c.Effects[i]; e.Kind {
 		case effect.HTTPRequest:
-			if e.Pattern || !strings.HasPrefix(e.URL, "https://") || !knowledge.Publisher(e.Host) {
+			if e.Pattern || !strings.HasPrefix(e.URL, "https://") || !knowledge.Publisher(e.Host) && !command.Installers[e.Host] {
 				return false
 			}
 			found = true
