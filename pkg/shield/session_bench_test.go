@@ -2,48 +2,87 @@ package shield
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/effect"
+	"github.com/shieldcli/shield/pkg/session"
 )
 
-// BenchmarkSession judges actions of a host's session with what it remembers in a
-// state file, and without. No action adds anything, so nothing is written.
+// BenchmarkSession judges actions of a host's session without memory, with what it
+// remembers of two actions in a state file, and with all that it may remember: 10,000
+// files and 512 credentials. No action adds anything, so nothing is written.
 func BenchmarkSession(b *testing.B) {
-	for _, bench := range []struct {
-		name    string
-		enabled bool
-		raw     string
-	}{
-		{"without/ls", false, `{"type":"execute_command","session":"s","payload":{"command":"ls -la"}}`},
-		{"with/ls", true, `{"type":"execute_command","session":"s","payload":{"command":"ls -la"}}`},
-		{"without/run", false, `{"type":"execute_command","session":"s","payload":{"command":"bash a.sh"}}`},
-		{"with/run", true, `{"type":"execute_command","session":"s","payload":{"command":"bash a.sh"}}`},
-		{"without/send", false, `{"type":"execute_command","session":"s","payload":{"command":"curl -d x=1 https://example.com/"}}`},
-		{"with/send", true, `{"type":"execute_command","session":"s","payload":{"command":"curl -d x=1 https://example.com/"}}`},
+	line := "export const total = (orders) => orders.map((o) => o.priceInCents * o.count).reduce((a, b) => a + b, 0)\n"
+	text := strings.Repeat(line, 10<<10/len(line))
+	for _, bench := range []struct{ name, raw string }{
+		{"ls", inSession("ls -la")},
+		{"run", inSession("bash a.sh")},
+		{"test", inSession("npm test")},
+		{"send", inSession("curl -d x=1 https://example.com/")},
+		{"send10K", fmt.Sprintf(`{"type":"http_request","session":"s","payload":{"url":"https://example.com/","method":"POST","body":%q}}`, text)},
+		{"write10K", fmt.Sprintf(`{"type":"write_file","session":"s","payload":{"path":"src/a.js","content":%q}}`, text)},
+		{"push", inSession("git push origin main")},
 	} {
-		b.Run(bench.name, func(b *testing.B) {
-			s := Defaults()
-			s.Session.Enabled = bench.enabled
-			p, err := NewPipeline(Config{Settings: &s, Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: b.TempDir(), Host: "bench", NoFiles: true})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer p.Close()
-			judge := func(raw string) {
-				a, err := action.Parse([]byte(raw))
-				if err != nil {
-					b.Fatal(err)
-				}
-				p.EvaluateUntil(context.Background(), a, TierClassify)
-			}
-			judge(`{"type":"execute_command","session":"s","payload":{"command":"curl -o b.sh https://example.com/; cat .env"}}`)
-			judge(bench.raw)
-			b.ReportAllocs()
-			b.ResetTimer()
-			for range b.N {
+		for _, memory := range []string{"without", "with", "full"} {
+			b.Run(memory+"/"+bench.name, func(b *testing.B) {
+				judge := sessionBench(b, memory)
 				judge(bench.raw)
-			}
-		})
+				b.ReportAllocs()
+				b.ResetTimer()
+				for range b.N {
+					judge(bench.raw)
+				}
+			})
+		}
 	}
+}
+
+func inSession(text string) string {
+	return fmt.Sprintf(`{"type":"execute_command","session":"s","payload":{"command":%q}}`, text)
+}
+
+// sessionBench returns what judges actions of a session that remembers something.
+func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
+	b.Helper()
+	s := Defaults()
+	s.Session.Enabled = memory != "without"
+	p, err := NewPipeline(Config{Settings: &s, Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: b.TempDir(), Host: "bench", NoFiles: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { p.Close() })
+	judge = func(raw string) {
+		a, err := action.Parse([]byte(raw))
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.EvaluateUntil(context.Background(), a, TierClassify)
+	}
+	judge(inSession("curl -o b.sh https://example.com/; cat .env"))
+	if memory != "full" {
+		return judge
+	}
+	load := func() *session.Session {
+		return p.sessions.Load(b.Context(), session.Key{Host: "bench", ID: "s", User: p.caller.User}, "", "")
+	}
+	var d session.Delta
+	for i := range s.Session.MaxFiles {
+		d.Files = append(d.Files, effect.File{Path: fmt.Sprintf("/work/app/data/part-%05d.csv", i), Labels: []effect.Label{effect.LabelNetwork}})
+	}
+	if err := p.sessions.Add(b.Context(), load(), &d); err != nil {
+		b.Fatal(err)
+	}
+	for i := range 8 {
+		var text strings.Builder
+		for k := range 64 {
+			fmt.Fprintf(&text, "API_KEY_%d=q%dZt93Lm%dXk42VbNa%dRwYe5H\n", 64*i+k, 7919*i+104729*k, 1299709*k+i, 15485863*i+k)
+		}
+		if err := p.sessions.Returned(b.Context(), load(), session.Ran{Texts: []string{text.String()}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return judge
 }
