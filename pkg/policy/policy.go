@@ -45,6 +45,9 @@ type Policy struct {
 	set         rulefile.Set
 	guards      list // deny, then verify: both look at what effects touch
 	allow       list
+
+	layer string    // "" for the highest
+	lower []*Policy // layers below, which only tighten; see [Policy.Over]
 }
 
 func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy {
@@ -69,8 +72,23 @@ var nothing effect.Effect
 
 // Judge decides a case: BLOCK by a deny rule, ESCALATE by a verify rule or if no
 // rule matches, ALLOW by an allow rule. If the condition of a rule fails, the
-// verdict is BLOCK with error "policy".
+// verdict is BLOCK with error "policy". Of several layers the strictest decides.
 func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
+	v, err := p.own(ctx, c)
+	for _, l := range p.lower {
+		if err != nil || v.Decision == verdict.Block {
+			break
+		}
+		var below verdict.Verdict
+		if below, err = l.own(ctx, c); stricter(&below, &v) {
+			v = below
+		}
+	}
+	return v, err
+}
+
+// own decides a case by the rules of one layer.
+func (p *Policy) own(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
 	s := searches.Get().(*search)
 	s.ctx, s.c = ctx, c
 	defer func() {
@@ -89,6 +107,9 @@ func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, 
 	}
 	if v := escalation(c, denied, verified); v.Decision != verdict.None {
 		return v, nil
+	}
+	if p.layer != "" {
+		return verdict.Verdict{}, nil
 	}
 	r, err := p.allow.covering(s)
 	if err != nil {

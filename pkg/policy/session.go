@@ -38,11 +38,13 @@ func (p *Policy) Remembers() (events []string, counts bool) {
 			}
 		}
 	}
-	for _, list := range [][]rulefile.Rule{p.set.Deny, p.set.Verify, p.set.Allow} {
-		for i := range list {
-			look(&list[i].Session)
-			for k := range list[i].Except {
-				look(&list[i].Except[k].Session)
+	for _, layer := range append([]*Policy{p}, p.lower...) {
+		for _, list := range [][]rulefile.Rule{layer.set.Deny, layer.set.Verify, layer.set.Allow} {
+			for i := range list {
+				look(&list[i].Session)
+				for k := range list[i].Except {
+					look(&list[i].Except[k].Session)
+				}
 			}
 		}
 	}

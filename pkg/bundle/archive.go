@@ -1,0 +1,136 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+var (
+	errNotBundle = errors.New("it is not a policy bundle: a tar archive, compressed with gzip")
+	errCut       = errors.New("it is cut off or damaged; get it again")
+	errTooBig    = fmt.Errorf("it unpacks to more than %d MiB", maxUnpacked>>20)
+	errAppended  = errors.New("something follows the end of the archive")
+)
+
+// unpack returns the files of an archive. Anything but plain files in no folder, each
+// there once, and the bytes that a tar archive ends with, makes it unusable.
+func unpack(archive []byte) (map[string][]byte, error) {
+	if len(archive) > MaxArchive {
+		return nil, fmt.Errorf("it is larger than %d MiB", MaxArchive>>20)
+	}
+	packed := bytes.NewReader(archive)
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, errNotBundle
+	}
+	z.Multistream(false)
+	unpacked := &io.LimitedReader{R: z, N: maxUnpacked}
+	files, err := entries(tar.NewReader(unpacked))
+	if err == nil {
+		err = ended(unpacked)
+	}
+	switch {
+	case unpacked.N <= 0:
+		return nil, errTooBig
+	case err != nil:
+		return nil, err
+	case packed.Len() > 0:
+		return nil, errAppended
+	}
+	return files, nil
+}
+
+// entries reads the files of a tar archive.
+func entries(t *tar.Reader) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	folded := map[string]bool{}
+	for {
+		h, err := t.Next()
+		switch {
+		case err == io.EOF && len(files) > 0:
+			return files, nil
+		case err == io.EOF, errors.Is(err, tar.ErrHeader) && len(files) == 0:
+			return nil, errNotBundle
+		case err != nil:
+			return nil, errCut
+		case h.Typeflag != tar.TypeReg:
+			return nil, fmt.Errorf("%.80q is not a plain file", h.Name)
+		}
+		if err := checkName(h.Name); err != nil {
+			return nil, err
+		}
+		// Two names that differ in case are one file on some systems.
+		lower := strings.ToLower(h.Name)
+		if folded[lower] {
+			return nil, fmt.Errorf("%.80q is there twice", h.Name)
+		}
+		folded[lower] = true
+		if len(files) == maxFiles+2 {
+			return nil, fmt.Errorf("it has more than %d files", maxFiles)
+		}
+		limit := int64(maxUnpacked)
+		if h.Name == manifestFile || h.Name == signatureFile {
+			limit = maxManifest
+		}
+		if h.Size > limit {
+			return nil, fmt.Errorf("%.80q is larger than %d KiB", h.Name, limit>>10)
+		}
+		data, err := io.ReadAll(t)
+		if err != nil {
+			return nil, errCut
+		}
+		files[h.Name] = data
+	}
+}
+
+// ended reads what follows the last entry: zeros, and the checksum of what was packed.
+func ended(unpacked io.Reader) error {
+	rest, err := io.ReadAll(unpacked)
+	switch {
+	case err != nil:
+		return errCut
+	case len(bytes.Trim(rest, "\x00")) > 0:
+		return errAppended
+	}
+	return nil
+}
+
+// pack returns the archive of files: the manifest and its signature, then the others in
+// the order of their names, with nothing of this machine or hour.
+func pack(files map[string][]byte) ([]byte, error) {
+	names := slices.Sorted(maps.Keys(files))
+	first := func(name string) int {
+		return slices.Index([]string{signatureFile, manifestFile}, name)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return first(b) - first(a) })
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	t := tar.NewWriter(z)
+	for _, name := range names {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(files[name])), Format: tar.FormatUSTAR}
+		if err := t.WriteHeader(h); err != nil {
+			return nil, err
+		}
+		if _, err := t.Write(files[name]); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(t.Close(), z.Close()); err != nil {
+		return nil, err
+	}
+	// What is written can be read.
+	if _, err := unpack(out.Bytes()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

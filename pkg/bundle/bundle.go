@@ -1,0 +1,237 @@
+// Package bundle reads and writes policies that an organisation signs for many
+// machines: a tar archive, compressed with gzip, of files in no folder.
+//
+//	manifest.json           what the bundle is, and the digest of every file
+//	manifest.json.minisig   its signature, in minisign's form
+//	policy.yaml             the policy
+//
+// Further files, such as cases for 'shield policy test', are carried along. [Open]
+// looks at nothing before the signature of the manifest holds, and at no file before its
+// digest does.
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Bounds of a bundle.
+const (
+	MaxArchive  = 4 << 20  // bytes, compressed
+	maxUnpacked = 16 << 20 // bytes
+	maxFiles    = 64       // beside the manifest and its signature
+	maxName     = 80       // bytes
+	maxManifest = 64 << 10 // bytes, as of a signature
+)
+
+// Names of the files that every bundle has.
+const (
+	manifestFile  = "manifest.json"
+	signatureFile = manifestFile + ".minisig"
+	PolicyFile    = "policy.yaml"
+)
+
+// ErrUnsigned is the error for a bundle without a signature.
+var ErrUnsigned = errors.New("the bundle has no signature; run 'shield policy bundle sign' on it")
+
+// A Manifest says what a bundle is.
+type Manifest struct {
+	Format  int               `json:"shield_policy_bundle"` // 1
+	Name    string            `json:"name"`                 // letters, digits, '_', '-' and '.'
+	Version int64             `json:"version"`              // from 1; only rises
+	Expires time.Time         `json:"expires"`
+	Files   map[string]string `json:"files"` // name to "sha256:" and hex
+}
+
+// A Bundle is one that was opened.
+type Bundle struct {
+	Manifest
+	Digest string // of the manifest, "sha256:" and hex; the same however the archive is packed
+	Key    string // that signed it, in hex as minisign writes it; "" if it was not looked at
+	files  map[string][]byte
+}
+
+// Policy returns the content of the policy file.
+func (b *Bundle) Policy() []byte { return b.files[PolicyFile] }
+
+// String returns name and version.
+func (b *Bundle) String() string { return fmt.Sprintf("%s version %d", b.Name, b.Version) }
+
+// Open returns the bundle of an archive that one of the keys has signed. It does not
+// look at the time: see [Bundle.Usable].
+func Open(archive []byte, keys Keys) (*Bundle, error) {
+	files, err := unpack(archive)
+	if err != nil {
+		return nil, err
+	}
+	manifest, signature := files[manifestFile], files[signatureFile]
+	switch {
+	case manifest == nil:
+		return nil, errors.New(manifestFile + " is missing; this is not a policy bundle")
+	case signature == nil:
+		return nil, ErrUnsigned
+	}
+	signer, err := keys.verify(manifest, signature)
+	if err != nil {
+		return nil, err
+	}
+	b, err := read(files)
+	if err != nil {
+		return nil, err
+	}
+	b.Key = signer
+	return b, nil
+}
+
+// read returns the bundle that files make up, without a look at the signature.
+func read(files map[string][]byte) (*Bundle, error) {
+	manifest := files[manifestFile]
+	b := &Bundle{Digest: digest(manifest), files: maps.Clone(files)}
+	delete(b.files, manifestFile)
+	delete(b.files, signatureFile)
+	if err := json.Unmarshal(manifest, &b.Manifest, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestFile, err)
+	}
+	if err := b.Manifest.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestFile, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.files)) {
+		switch want, listed := b.Files[name]; {
+		case !listed:
+			return nil, fmt.Errorf("%s is not in the manifest", name)
+		case digest(b.files[name]) != want:
+			return nil, fmt.Errorf("%s is not the file that was signed: its digest is another one", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
+		if _, there := b.files[name]; !there {
+			return nil, fmt.Errorf("%s is in the manifest, but not in the bundle", name)
+		}
+	}
+	return b, nil
+}
+
+// check returns what is wrong with a manifest, digests aside.
+func (m *Manifest) check() error {
+	switch {
+	case m.Format != 1:
+		return fmt.Errorf("shield_policy_bundle is %d; this shield reads 1", m.Format)
+	case checkName(m.Name) != nil:
+		return fmt.Errorf("name: %w", checkName(m.Name))
+	case m.Version < 1:
+		return fmt.Errorf("version is %d; it starts with 1", m.Version)
+	case m.Expires.IsZero():
+		return errors.New("expires is missing")
+	case len(m.Files) > maxFiles:
+		return fmt.Errorf("more than %d files", maxFiles)
+	case m.Files[PolicyFile] == "":
+		return errors.New(PolicyFile + " is missing")
+	}
+	return nil
+}
+
+// checkName refuses a name that is no plain file's: nothing in it leads to another folder,
+// on any system.
+func checkName(name string) error {
+	odd := func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
+	}
+	if name == "" || len(name) > maxName || strings.ContainsFunc(name, odd) || name[0] == '.' || name[0] == '-' {
+		return fmt.Errorf("%.80q is not a name of up to %d letters, digits, '_', '-' and '.', with no folder", name, maxName)
+	}
+	return nil
+}
+
+// Usable returns nil if the bundle can be used at a time, and whether it has expired: for
+// as long as grace it is used nevertheless.
+func (b *Bundle) Usable(now time.Time, grace time.Duration) (expired bool, err error) {
+	if now.Before(b.Expires) {
+		return false, nil
+	}
+	if end := b.Expires.Add(grace); !now.Before(end) {
+		return true, &ExpiredError{b.String(), b.Expires}
+	}
+	return true, nil
+}
+
+// An ExpiredError is for a bundle that is no longer used.
+type ExpiredError struct {
+	Bundle  string
+	Expires time.Time
+}
+
+func (e *ExpiredError) Error() string {
+	return fmt.Sprintf("%s expired on %s; get a newer one with 'shield policy bundle update'", e.Bundle, e.Expires.UTC().Format(time.RFC3339))
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Build returns the unsigned archive of files. The manifest's digests are filled in;
+// the same files make the same archive.
+func Build(m Manifest, files map[string][]byte) ([]byte, error) {
+	m.Format, m.Files, m.Expires = 1, map[string]string{}, m.Expires.UTC().Truncate(time.Second)
+	for name, data := range files {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+		if strings.EqualFold(name, manifestFile) || strings.EqualFold(name, signatureFile) {
+			return nil, fmt.Errorf("%s is written by shield; remove it from the folder", name)
+		}
+		m.Files[name] = digest(data)
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	manifest, err := json.Marshal(m, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(files)
+	all[manifestFile] = append(manifest, '\n')
+	return pack(all)
+}
+
+// Sign returns an archive with the signature of its manifest. A signature that is there
+// is replaced.
+func Sign(archive []byte, key *PrivateKey) ([]byte, *Bundle, error) {
+	files, err := unpack(archive)
+	if err != nil {
+		return nil, nil, err
+	}
+	if files[manifestFile] == nil {
+		return nil, nil, errors.New(manifestFile + " is missing; make a bundle with 'shield policy bundle build'")
+	}
+	b, err := read(files)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.Key = key.ID()
+	comment := fmt.Sprintf("shield policy bundle %s version %d expires %s", b.Name, b.Version, b.Expires.UTC().Format(time.RFC3339))
+	files[signatureFile] = key.sign(files[manifestFile], comment)
+	signed, err := pack(files)
+	return signed, b, err
+}
+
+// Inspect returns the bundle of an archive whoever signed it, if anyone.
+func Inspect(archive []byte) (*Bundle, error) {
+	files, err := unpack(archive)
+	if err != nil {
+		return nil, err
+	}
+	if files[manifestFile] == nil {
+		return nil, errors.New(manifestFile + " is missing; this is not a policy bundle")
+	}
+	return read(files)
+}

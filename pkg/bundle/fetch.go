@@ -1,0 +1,112 @@
+package bundle
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// Bounds of a download.
+const (
+	maxFetch     = 30 * time.Second
+	maxRedirects = 3
+)
+
+// IsURL reports whether a source is a URL rather than a path.
+func IsURL(source string) bool { return strings.Contains(source, "://") }
+
+// CheckSource refuses a URL that nothing is fetched from.
+func CheckSource(source string) error {
+	if !IsURL(source) {
+		return nil
+	}
+	u, err := url.Parse(source)
+	switch {
+	case err != nil:
+		return errors.New("this is not a URL")
+	case u.Scheme != "https" || u.Hostname() == "":
+		return errors.New("a bundle comes from https://HOST/PATH or from a file")
+	case u.User != nil:
+		return errors.New("the URL must not hold a user or password")
+	}
+	return nil
+}
+
+// Shown returns a source for messages: a URL without its query, which may hold a token.
+func Shown(source string) string {
+	if u, err := url.Parse(source); err == nil && IsURL(source) {
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		return u.String()
+	}
+	return source
+}
+
+// Fetch reads an archive from a file, or downloads it. roots are trusted instead of the
+// system's certificates unless they are nil. The environment's proxy is not used, since
+// an agent may have set it.
+func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, error) {
+	if err := CheckSource(source); err != nil {
+		return nil, err
+	}
+	if !IsURL(source) {
+		data, _, err := owner.ReadFile(source, MaxArchive)
+		return data, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxFetch)
+	defer cancel()
+	client := &http.Client{
+		Transport: &http.Transport{
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+			DisableCompression:     true,
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if r.URL.Scheme != "https" || len(via) > maxRedirects {
+				return fmt.Errorf("redirected more than %d times, or away from https", maxRedirects)
+			}
+			return nil
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+	if err != nil {
+		return nil, errors.New("this is not a URL")
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err // the URL may hold a token
+		}
+		return nil, late(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server answers with status %d, expected 200", resp.StatusCode)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxArchive+1))
+	if err != nil {
+		return nil, late(ctx, err)
+	}
+	if len(data) > MaxArchive {
+		return nil, fmt.Errorf("it is larger than %d MiB", MaxArchive>>20)
+	}
+	return data, nil
+}
+
+// late names the bound if a download ran past it.
+func late(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("it takes longer than %v", maxFetch)
+	}
+	return err
+}

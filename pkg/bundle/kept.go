@@ -1,0 +1,86 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/shieldcli/shield/internal/owner"
+)
+
+// A Kept is the last good bundle of a source, which is used until it expires whether or
+// not the source can be reached.
+type Kept struct {
+	Dir    string // of the last good bundles
+	Source string
+	Keys   Keys
+	Grace  time.Duration
+}
+
+// ID returns a name for the source.
+func (k *Kept) ID() string {
+	sum := sha256.Sum256([]byte(k.Source))
+	return hex.EncodeToString(sum[:12])
+}
+
+// Path returns the file of the archive.
+func (k *Kept) Path() string { return filepath.Join(k.Dir, k.ID()+".tar.gz") }
+
+// Read returns the archive; nil if there is none.
+func (k *Kept) Read() ([]byte, error) {
+	data, info, err := owner.ReadFile(k.Path(), MaxArchive)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, owner.Check(info, owner.Write)
+}
+
+// Load returns the bundle, if it can be used at a time.
+func (k *Kept) Load(now time.Time) (*Bundle, error) {
+	fail := func(err error) (*Bundle, error) {
+		return nil, fmt.Errorf("policy bundle %s: %w", Shown(k.Source), err)
+	}
+	if k.Dir == "" {
+		return fail(errors.New("the state folder, which keeps it, is not known; set HOME or --state"))
+	}
+	archive, err := k.Read()
+	switch {
+	case err != nil:
+		return fail(err)
+	case archive == nil:
+		return fail(errors.New("none is here yet; get it with 'shield policy bundle update'"))
+	}
+	b, err := Open(archive, k.Keys)
+	if err != nil {
+		return fail(fmt.Errorf("what is kept in %s cannot be used: %w; get it again with 'shield policy bundle update'", k.Path(), err))
+	}
+	if _, err := b.Usable(now, k.Grace); err != nil {
+		return fail(err)
+	}
+	return b, nil
+}
+
+// Write puts an archive in place of the one that is kept.
+func (k *Kept) Write(archive []byte) error {
+	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(k.Dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(archive)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), k.Path())
+}

@@ -1,0 +1,112 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"aead.dev/minisign"
+)
+
+// Keys are the public keys of which any one may have signed a bundle.
+type Keys []minisign.PublicKey
+
+// ParseKeys reads public keys as minisign prints them, the line that begins with RW.
+func ParseKeys(texts []string) (Keys, error) {
+	var keys Keys
+	for _, text := range texts {
+		key, err := parseKey(text)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+func parseKey(text string) (key minisign.PublicKey, err error) {
+	if err := key.UnmarshalText([]byte(strings.TrimSpace(text))); err != nil {
+		return key, fmt.Errorf("%.80q is not a public key of minisign, such as the line of minisign.pub that begins with RW", text)
+	}
+	return key, nil
+}
+
+// verify returns the name of the key that has signed a message.
+func (k Keys) verify(message, signature []byte) (string, error) {
+	var s minisign.Signature
+	if err := s.UnmarshalText(signature); err != nil {
+		return "", fmt.Errorf("%s is not a signature of minisign", signatureFile)
+	}
+	known := false
+	for _, key := range k {
+		if minisign.Verify(key, message, signature) {
+			return keyID(key.ID()), nil
+		}
+		known = known || key.ID() == s.KeyID
+	}
+	if known {
+		return "", fmt.Errorf("the signature by key %s does not fit: the manifest was changed, or another key of that name signed it", keyID(s.KeyID))
+	}
+	return "", fmt.Errorf("key %s signed it, which is none of the keys given; add that key's public line if you trust it", keyID(s.KeyID))
+}
+
+// keyID returns the name of a key as minisign writes it.
+func keyID(id uint64) string { return fmt.Sprintf("%016X", id) }
+
+// A PrivateKey signs bundles. It is never shown.
+type PrivateKey struct{ key minisign.PrivateKey }
+
+// ID returns the name of the key.
+func (k *PrivateKey) ID() string { return keyID(k.key.ID()) }
+
+// String keeps the key out of messages.
+func (k *PrivateKey) String() string { return "private key " + k.ID() }
+
+// GoString is the same.
+func (k *PrivateKey) GoString() string { return k.String() }
+
+func (k *PrivateKey) sign(message []byte, comment string) []byte {
+	r := minisign.NewReader(bytes.NewReader(message))
+	_, _ = io.Copy(io.Discard, r) // memory does not fail
+	return r.SignWithComments(k.key, comment, "signature from shield, key "+k.ID())
+}
+
+// Encrypted reports whether the text of a private key needs a password.
+func Encrypted(text []byte) bool { return minisign.IsEncrypted(bytes.TrimSpace(text)) }
+
+// ParsePrivateKey reads a private key as minisign writes it. password is that of an
+// encrypted key.
+func ParsePrivateKey(text []byte, password string) (*PrivateKey, error) {
+	text = bytes.TrimSpace(text)
+	var key minisign.PrivateKey
+	if Encrypted(text) {
+		var err error
+		if key, err = minisign.DecryptKey(password, text); err != nil {
+			return nil, errors.New("the password does not open the private key, or the key is damaged")
+		}
+	} else if err := key.UnmarshalText(text); err != nil {
+		return nil, errors.New("this is not a private key of minisign")
+	}
+	return &PrivateKey{key}, nil
+}
+
+// GenerateKey returns the texts of a new pair of keys, as minisign writes them. Without
+// a password the private key is not encrypted.
+func GenerateKey(password string) (private, public []byte, err error) {
+	pub, key, err := minisign.GenerateKey(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if password == "" {
+		private, err = key.MarshalText()
+	} else {
+		private, err = minisign.EncryptKey(password, key)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	public, err = pub.MarshalText()
+	return append(private, '\n'), append(public, '\n'), err
+}
