@@ -17,11 +17,14 @@ import (
 
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/bundle"
 )
 
 // Settings are all that a person can set. [Default] gives the strict values.
 type Settings struct {
-	Policy        string     `yaml:"policy" json:"policy"` // auto, a preset's name, or a path
+	Policy        string     `yaml:"policy" json:"policy"`         // auto, a preset's name, or a path
+	Bundle        Bundle     `yaml:"policy,mapping" json:"bundle"` // what policy says if it is a mapping
+	Layers        Layers     `yaml:"layers" json:"layers"`
 	Roots         []string   `yaml:"roots" json:"roots"`
 	Classifier    Classifier `yaml:"classifier" json:"classifier"`
 	Heuristic     Heuristic  `yaml:"heuristic" json:"heuristic"`
@@ -46,6 +49,21 @@ type Settings struct {
 	StorePassFile string     `yaml:"store_password_file" json:"store_password_file"` // file that holds it, with no access for others
 	StoreCAFile   string     `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
 	MaxRecordLen  int        `yaml:"max_bytes" json:"max_bytes"`                     // of one input record
+}
+
+// Bundle settings name a signed policy, which is used instead of Policy. No Source
+// means none.
+type Bundle struct {
+	Source string   `yaml:"bundle" json:"bundle"` // an https URL, or a path
+	Keys   []string `yaml:"keys" json:"keys"`     // public keys of minisign, one of which signed it
+	Grace  Duration `yaml:"grace" json:"grace"`   // after it has expired
+}
+
+// Layers name policy files below the policy, which only tighten. Each may be "".
+type Layers struct {
+	Team    string `yaml:"team" json:"team"`
+	User    string `yaml:"user" json:"user"`
+	Project string `yaml:"project" json:"project"`
 }
 
 // Classifier settings are those of Tier 1's model.
@@ -189,6 +207,7 @@ const MaxHookTimeout = 590 * time.Second
 func Default() Settings {
 	return Settings{
 		Policy:       "auto",
+		Bundle:       Bundle{Grace: Duration(72 * time.Hour)},
 		Classifier:   Classifier{Enabled: true, Model: "default", Threshold: 0.85, SkipTypes: Types{Auto: true}},
 		Heuristic:    Heuristic{Enabled: true},
 		Evaluator:    Evaluator{Timeout: Duration(30 * time.Second)},
@@ -249,6 +268,7 @@ func (s *Settings) faults() []fault {
 			out = append(out, *f)
 		}
 	}
+	out = append(out, s.Bundle.faults()...)
 	out = append(out, s.MCP.faults()...)
 	for _, channel := range s.Approval.Channels {
 		if f := oneOf("approval.channels", channel, "tty", "web", "command", "host"); f != nil {
@@ -268,6 +288,25 @@ func (s *Settings) faults() []fault {
 		if v.TLSCert == "" || v.TLSKey == "" || v.TokensFile == "" {
 			out = append(out, fault{"serve.listen", "needs serve.tls_cert, serve.tls_key and serve.tokens_file"})
 		}
+	}
+	return out
+}
+
+func (b *Bundle) faults() (out []fault) {
+	_, err := bundle.ParseKeys(b.Keys)
+	switch {
+	case err != nil:
+		out = append(out, fault{"policy.keys", err.Error()})
+	case b.Source != "" && len(b.Keys) == 0:
+		out = append(out, fault{"policy.bundle", "needs policy.keys beside it: the public keys of those who may sign it"})
+	case b.Source == "" && len(b.Keys) > 0:
+		out = append(out, fault{"policy.keys", "needs policy.bundle, the URL or file that they sign"})
+	}
+	if err := bundle.CheckSource(b.Source); err != nil {
+		out = append(out, fault{"policy.bundle", err.Error()})
+	}
+	if f := between("policy.grace", b.Grace, 0, Duration(30*24*time.Hour)); f != nil {
+		out = append(out, *f)
 	}
 	return out
 }

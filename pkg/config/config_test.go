@@ -101,7 +101,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"a word for a boolean", "fail_closed: no\n", "fail_closed: expected true or false, found text"},
 		{"a number for a duration", "verdict_ttl: 300\n", "verdict_ttl: expected a duration such as 300s, found a number"},
 		{"a text for a list", "roots: /x\n", "roots: expected a list, found text"},
-		{"a mapping for a text", "policy: {a: b}\n", "policy: expected text, found a mapping"},
+		{"a mapping for a text", "budget_reset: {a: b}\n", "budget_reset: expected text, found a mapping"},
 		{"a list for a section", "classifier: [a]\n", "expected a mapping, found a list"},
 		{"control characters", "evaluator: {canary_token: \"c0ffee\\e\"}\n", "evaluator.canary_token: the text contains control characters; remove them"},
 		{"second document", "policy: strict\n---\npolicy: offline\n", ":3:1: a configuration is one document"},

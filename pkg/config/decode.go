@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -50,7 +51,10 @@ func (d *decoder) section(prefix string, n ast.Node, to reflect.Value) {
 			d.locked = f.Value
 			continue
 		}
-		field, ok := fieldNamed(to, f.Key)
+		field, ok := fieldNamed(to, f.Key, isMapping(f.Value))
+		if name == "policy" {
+			d.policy(f.Value)
+		}
 		switch {
 		case !ok:
 			d.unknown(prefix, f)
@@ -62,6 +66,23 @@ func (d *decoder) section(prefix string, n ast.Node, to reflect.Value) {
 			d.set(name, f, field)
 		}
 	}
+}
+
+// policy prepares the settings for a policy that is named in another way than before:
+// one source and its keys stand in one place.
+func (d *decoder) policy(n ast.Node) {
+	if isMapping(n) {
+		fs, err := yamlfile.Fields(n, nil)
+		if err != nil || !slices.ContainsFunc(fs, func(f yamlfile.Field) bool { return f.Key == "bundle" }) {
+			return
+		}
+	}
+	d.l.unbundle()
+}
+
+// isMapping reports whether a node has settings below it.
+func isMapping(n ast.Node) bool {
+	return n != nil && (n.Type() == ast.MappingType || n.Type() == ast.MappingValueType)
 }
 
 // set applies a value to a setting.
@@ -167,19 +188,16 @@ func position(n ast.Node) (Switch, error) {
 	return "", yamlfile.At(n).Errorf("expected true, false or auto, found %s", yamlfile.KindOf(n))
 }
 
-// fieldNamed returns the field of a struct that a file calls name.
-func fieldNamed(v reflect.Value, name string) (reflect.Value, bool) {
+// fieldNamed returns the field of a struct that a file calls name. Where a mapping has one
+// of its own, that is meant.
+func fieldNamed(v reflect.Value, name string, mapping bool) (field reflect.Value, found bool) {
 	for i := range v.NumField() {
-		if fileName(v.Type().Field(i)) == name {
-			return v.Field(i), true
+		tagged, how, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		if tagged == name && (how == "" && !found || how == "mapping" && mapping) {
+			field, found = v.Field(i), true
 		}
 	}
-	return reflect.Value{}, false
-}
-
-func fileName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-	return name
+	return field, found
 }
 
 // unknown notes an unknown key and which setting is probably meant.
@@ -249,12 +267,13 @@ func plainKey(key string) string {
 func restore(s *Settings, name string) {
 	path := strings.Split(name, ".")
 	to, from := reflect.ValueOf(s).Elem(), reflect.ValueOf(Default())
-	for _, part := range path {
-		field, ok := fieldNamed(to, part)
+	for i, part := range path {
+		mapping := i < len(path)-1
+		field, ok := fieldNamed(to, part, mapping)
 		if !ok {
 			return
 		}
-		from, _ = fieldNamed(from, part)
+		from, _ = fieldNamed(from, part, mapping)
 		to = field
 	}
 	to.Set(from)

@@ -12,6 +12,12 @@ import (
 // with the reason why it cannot change a verdict.
 var unprinted = map[string]string{
 	"policy":                  "the fingerprint of the rules stands for it, whichever name they were loaded by",
+	"policy.bundle":           "as policy",
+	"policy.keys":             "as policy",
+	"policy.grace":            "a bundle that is past it judges nothing",
+	"layers.team":             "as policy",
+	"layers.user":             "as policy",
+	"layers.project":          "as policy",
 	"classifier.model":        "the fingerprint of the model stands for it",
 	"classifier.addr":         "the fingerprint of the model stands for it",
 	"evaluator.api_key_env":   "a key decides who pays, not which model answers",

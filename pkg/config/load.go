@@ -65,6 +65,9 @@ func Inspect(src Sources) (*Loaded, error) {
 	}
 	if src.Flags != nil {
 		for _, name := range src.Flags(&l.Settings) {
+			if name == "policy" {
+				l.unbundle()
+			}
 			l.Origin[name] = "command line"
 			l.places[name] = yamlfile.Error{Name: "command line"}
 			l.resolve(&src, name, src.Dir, &errs)
@@ -76,6 +79,15 @@ func Inspect(src Sources) (*Loaded, error) {
 	}
 	l.refuse(l.faults(), &errs)
 	return l, errs.Err()
+}
+
+// unbundle takes out what names a signed policy.
+func (l *Loaded) unbundle() {
+	for _, name := range []string{"policy.bundle", "policy.keys", "policy.grace"} {
+		restore(&l.Settings, name)
+		delete(l.Origin, name)
+		delete(l.places, name)
+	}
 }
 
 // Where returns where a setting was set, as "FILE:LINE" or "command line"; "" if

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/yamlfile"
+	"github.com/shieldcli/shield/pkg/bundle"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -22,8 +23,12 @@ var paths = map[string]struct {
 	"policy": {one(func(s *Settings) *string { return &s.Policy }), func(v string, src *Sources) bool {
 		return v != "auto" && !slices.Contains(src.Presets, v)
 	}},
-	"roots": {func(s *Settings) []*string { return each(s.Roots) }, always},
-	"state": {one(func(s *Settings) *string { return &s.State }), always},
+	"policy.bundle":  {one(func(s *Settings) *string { return &s.Bundle.Source }), func(v string, _ *Sources) bool { return !bundle.IsURL(v) }},
+	"layers.team":    {one(func(s *Settings) *string { return &s.Layers.Team }), always},
+	"layers.user":    {one(func(s *Settings) *string { return &s.Layers.User }), always},
+	"layers.project": {one(func(s *Settings) *string { return &s.Layers.Project }), always},
+	"roots":          {func(s *Settings) []*string { return each(s.Roots) }, always},
+	"state":          {one(func(s *Settings) *string { return &s.State }), always},
 	"classifier.model": {one(func(s *Settings) *string { return &s.Classifier.Model }), func(v string, _ *Sources) bool {
 		return v == "." || v == ".." || v == "~" || strings.ContainsAny(v, `/\`)
 	}},

@@ -119,6 +119,11 @@ func (p *Pipeline) judge(ctx context.Context, it item, in Range, o *Outcome) (v 
 		}
 	}()
 	defer it.Turn.end()
+	if p.current != nil {
+		if err := p.current(); err != nil {
+			return refusal(TierPolicy, "config", err.Error())
+		}
+	}
 	r := p.recall(ctx, &it)
 	early := !it.Turn.come()
 	c := p.analyze(it.Action, r)

@@ -40,6 +40,7 @@ type Config struct {
 	Own      []string // files and folders of shield itself beside those that other fields and settings name: never read, never changed
 	Program  string   // shield's own file: never changed
 	CacheDir string   // the folder of what shield unpacks and loads: never changed
+	Bundles  string   // the folder of signed policies that were fetched: never read, never changed
 	Models   string   // the folder of installed models, absolute; "" if there is none
 
 	// StateDir holds the seal key, the state file and the audit log. Without it
@@ -97,7 +98,9 @@ func (cfg *Config) settings() config.Settings {
 	if len(cfg.Roots) > 0 {
 		s.Roots = cfg.Roots
 	}
-	s.Policy = cmp.Or(cfg.Policy, s.Policy)
+	if cfg.Policy != "" {
+		s.Policy, s.Bundle = cfg.Policy, config.Default().Bundle
+	}
 	s.Classifier.Threshold = cmp.Or(cfg.OnnxThreshold, s.Classifier.Threshold)
 	s.Evaluator.CanaryToken = cmp.Or(cfg.CanaryToken, s.Evaluator.CanaryToken)
 	s.RateLimit = cmp.Or(cfg.RateLimit, s.RateLimit)
@@ -122,6 +125,7 @@ var unprinted = map[string]string{
 	"RateLimit":     "a setting",
 	"DailyBudget":   "a setting",
 	"Models":        "the fingerprint of the model stands for it",
+	"Bundles":       "the fingerprint of the policy stands for it",
 	"StateDir":      "the seal key in the folder tells installations apart",
 	"Caller":        "only the log says who asks",
 	"Provider":      "code; the program that passes it keeps it the same",

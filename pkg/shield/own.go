@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/shieldcli/shield/pkg/bundle"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy"
 )
@@ -28,7 +29,7 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 		}
 		return out
 	}
-	secret, trusted, rules := cfg.secrets(), cfg.trusted(), cfg.policyFile()
+	secret, trusted, rules := cfg.secrets(), cfg.trusted(), cfg.policyFiles()
 	above, ways := cfg.folders(append(append(append([]string{}, secret...), trusted...), rules...))
 	return policy.Options{Vars: map[string][]string{
 		"HOME":           canonical(cfg.Home),
@@ -50,7 +51,7 @@ func (cfg *Config) secrets() []string {
 	for _, server := range s.MCP.Servers {
 		files = append(files, server.TokenFile)
 	}
-	return append(cfg.absolute(cfg.Own...), cfg.absolute(files...)...)
+	return append(cfg.absolute(cfg.Own...), cfg.absolute(append(files, cfg.Bundles)...)...)
 }
 
 // trusted returns the files and folders that the agent must not change, since
@@ -69,13 +70,20 @@ func (cfg *Config) trusted() []string {
 	return out
 }
 
-// policyFile returns the path of the policy in force, or nothing if it is a
+// policyFiles returns the paths of what the policy in force is read from; none for a
 // preset.
-func (cfg *Config) policyFile() []string {
-	if name, preset := cfg.policyName(); !preset {
-		return cfg.absolute(name)
+func (cfg *Config) policyFiles() (out []string) {
+	source := cfg.settings().Bundle.Source
+	if name, preset := cfg.policyName(); source == "" && !preset {
+		out = append(out, name)
 	}
-	return nil
+	if !bundle.IsURL(source) {
+		out = append(out, source)
+	}
+	for _, l := range cfg.layers() {
+		out = append(out, l.file)
+	}
+	return cfg.absolute(out...)
 }
 
 // absolute returns the paths that are given, from the working folder on.

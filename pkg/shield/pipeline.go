@@ -39,7 +39,8 @@ type Pipeline struct {
 	sanitize   config.Sanitize
 	caller     audit.Caller
 	prints     audit.Fingerprints
-	note       string // what is done without
+	note       string       // what is done without
+	current    func() error // why the policy is no longer good; nil if it always is
 	unreviewed string // what a denial says where no model is configured and no person can be asked; "" if a model is
 	noPerson   string // why no person can be asked, and what to do; "" if one can
 	notify     func(text string)
@@ -62,20 +63,18 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.Clock, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
-	if p.now == nil {
-		p.now = time.Now
-	}
+	p := &Pipeline{now: cfg.now, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
 	p.limits = Limits(cfg)
 	var err error
 	p.analyzer, err = NewAnalyzer(cfg)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := LoadPolicy(cfg, PolicyOptions(cfg, &p.analyzer.Place))
+	rules, from, err := loadPolicy(cfg, PolicyOptions(cfg, &p.analyzer.Place))
 	if err != nil {
 		return nil, err
 	}
+	p.follow(from, s.Bundle.Grace.Std())
 	p.redactor = redact.New(s.Evaluator.CanaryToken)
 	classifier, model, err := p.newClassifier(cfg)
 	if err != nil {
@@ -111,6 +110,14 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 		person,
 	}
 	return p, nil
+}
+
+// now returns the time.
+func (cfg *Config) now() time.Time {
+	if cfg.Clock == nil {
+		return time.Now()
+	}
+	return cfg.Clock()
 }
 
 // openState opens what the state folder holds: seal key, state file and log.

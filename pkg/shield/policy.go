@@ -9,6 +9,7 @@ import (
 
 	"github.com/shieldcli/shield/internal/owner"
 	"github.com/shieldcli/shield/pkg/analysis"
+	"github.com/shieldcli/shield/pkg/bundle"
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/shell"
@@ -37,33 +38,101 @@ func (cfg *Config) policyName() (name string, preset bool) {
 	return name, slices.Contains(policy.Presets(), name)
 }
 
-// LoadPolicy returns the policy that a configuration names: a preset, a file,
-// or, for "auto" and "", the preset that fits.
+// LoadPolicy returns the policy that a configuration names: a bundle, a preset, a file,
+// or, for "auto" and "", the preset that fits; with the layers below it.
 func LoadPolicy(cfg Config, opts policy.Options) (*policy.Policy, error) {
+	p, _, err := loadPolicy(cfg, opts)
+	return p, err
+}
+
+// loadPolicy is [LoadPolicy], and returns the bundle that the policy is from; nil if it
+// is from none.
+func loadPolicy(cfg Config, opts policy.Options) (*policy.Policy, *bundle.Bundle, error) {
+	p, from, err := loadHighest(cfg, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	var lower []*policy.Policy
+	for _, l := range cfg.layers() {
+		data, err := ReadPolicyFile(l.file)
+		if err != nil {
+			return nil, nil, fmt.Errorf("load the %s layer of the policy: %w", l.name, err)
+		}
+		layer, err := policy.LoadLayer(l.name, l.file, data, opts)
+		if err != nil {
+			return nil, nil, err
+		}
+		lower = append(lower, layer)
+	}
+	return p.Over(lower...), from, nil
+}
+
+func loadHighest(cfg Config, opts policy.Options) (p *policy.Policy, from *bundle.Bundle, err error) {
+	if from, err = cfg.bundle(); from != nil || err != nil {
+		if err == nil {
+			p, err = policy.Load(from.String(), from.Policy(), opts)
+		}
+		return p, from, err
+	}
 	name, preset := cfg.policyName()
 	if preset {
-		return policy.Preset(name, opts)
+		p, err = policy.Preset(name, opts)
+		return p, nil, err
 	}
 	data, err := ReadPolicyFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("policy %q is neither a file nor one of the presets %s", name, strings.Join(policy.Presets(), ", "))
+		return nil, nil, fmt.Errorf("policy %q is neither a file nor one of the presets %s", name, strings.Join(policy.Presets(), ", "))
 	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("load policy: %w", err)
+	}
+	p, err = policy.Load(name, data, opts)
+	return p, nil, err
+}
+
+// A layer is a policy file below the policy.
+type layer struct{ name, file string }
+
+// layers returns the layers of a configuration, the highest first.
+func (cfg *Config) layers() (out []layer) {
+	s := cfg.settings().Layers
+	for _, l := range []layer{{"team", s.Team}, {"user", s.User}, {"project", s.Project}} {
+		if l.file != "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// policyText returns what the policy is read from, without its layers; nil for a preset.
+func (cfg *Config) policyText() ([]byte, error) {
+	if b, err := cfg.bundle(); b != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return b.Policy(), nil
+	}
+	name, preset := cfg.policyName()
+	if preset {
+		return nil, nil
+	}
+	data, err := ReadPolicyFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("load policy: %w", err)
 	}
-	return policy.Load(name, data, opts)
+	return data, nil
 }
 
 // PolicyPreset returns the preset that a configuration uses, or that the policy
 // file it names extends.
 func PolicyPreset(cfg Config) (string, error) {
 	name, preset := cfg.policyName()
-	if preset {
+	if preset && cfg.settings().Bundle.Source == "" {
 		return name, nil
 	}
-	data, err := ReadPolicyFile(name)
+	data, err := cfg.policyText()
 	if err != nil {
-		return "", fmt.Errorf("load policy: %w", err)
+		return "", err
 	}
 	if name = policy.Extends(data); name == "" {
 		return "", errors.New("the policy in use extends no preset, whose rules exceptions could be made to")

@@ -174,11 +174,16 @@ func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
 	if err != nil {
 		return key, err
 	}
-	var policy []byte
-	if name, preset := cfg.policyName(); !preset {
-		if policy, err = ReadPolicyFile(name); err != nil {
+	text, err := cfg.policyText()
+	if err != nil {
+		return key, err
+	}
+	policy := []string{string(text)}
+	for _, l := range cfg.layers() {
+		if text, err = ReadPolicyFile(l.file); err != nil {
 			return key, fmt.Errorf("load policy: %w", err)
 		}
+		policy = append(policy, l.name, string(text))
 	}
 	var api string
 	if name := cfg.settings().Evaluator.APIKeyEnv; name != "" && cfg.Lookup != nil {
@@ -195,7 +200,7 @@ func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
 		}
 	}
 	return digest(own, cfg.Caller.User, cfg.settings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.Timed || cfg.Trace, place.Home, place.CWD, place.Roots,
-		PolicyOptions(*cfg, place).Vars, string(policy), model[:], api, seal[:])
+		PolicyOptions(*cfg, place).Vars, policy, model[:], api, seal[:])
 }
 
 // modelKey returns what decides which model is opened: for one in a folder, what is

@@ -1,0 +1,188 @@
+package shield
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/shieldcli/shield/internal/flock"
+	"github.com/shieldcli/shield/pkg/bundle"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/state"
+)
+
+// BundleOf returns where the signed policy of a configuration is kept, nil if it has
+// none.
+func BundleOf(cfg Config) (*bundle.Kept, error) {
+	s := cfg.settings().Bundle
+	if s.Source == "" {
+		return nil, nil
+	}
+	keys, err := bundle.ParseKeys(s.Keys)
+	if err != nil {
+		return nil, fmt.Errorf("policy.keys: %w", err)
+	}
+	return &bundle.Kept{Dir: cfg.Bundles, Source: s.Source, Keys: keys, Grace: s.Grace.Std()}, nil
+}
+
+// bundle returns the signed policy in force, nil if the configuration has none.
+func (cfg *Config) bundle() (*bundle.Bundle, error) {
+	kept, err := BundleOf(*cfg)
+	if kept == nil || err != nil {
+		return nil, err
+	}
+	return kept.Load(cfg.now())
+}
+
+// follow has the pipeline stop when the bundle that its policy is from has expired.
+func (p *Pipeline) follow(b *bundle.Bundle, grace time.Duration) {
+	if b == nil {
+		return
+	}
+	p.current = func() error {
+		if _, err := b.Usable(p.now(), grace); err != nil {
+			return fmt.Errorf("policy bundle: %w", err)
+		}
+		return nil
+	}
+	if expired, _ := b.Usable(p.now(), grace); expired && p.notify != nil {
+		p.notify(fmt.Sprintf("the policy bundle %s has expired and is used until %s; get a newer one with 'shield policy bundle update'",
+			b, b.Expires.Add(grace).UTC().Format(time.RFC3339)))
+	}
+}
+
+// A BundleUpdate is what came of an update.
+type BundleUpdate struct {
+	Bundle *bundle.Bundle // that is in force
+	New    bool           // it was not before
+}
+
+// The shelf of the state that remembers bundles, and what it has of each source.
+const bundleShelf = "bundles"
+
+var (
+	bundleVersion = []byte("version")
+	bundleName    = []byte("name")
+	bundleDigest  = []byte("digest")
+)
+
+// UpdateBundle fetches the signed policy of a configuration and keeps it, if it can be
+// used and is not older than the newest one that was ever kept. With an error the last
+// good one stays. roots are trusted instead of the system's certificates unless they
+// are nil.
+func UpdateBundle(ctx context.Context, cfg Config, roots *x509.CertPool) (BundleUpdate, error) {
+	kept, err := BundleOf(cfg)
+	switch {
+	case err != nil:
+		return BundleUpdate{}, err
+	case kept == nil:
+		return BundleUpdate{}, errors.New("no policy bundle is set; write policy: {bundle: URL, keys: [KEY]} in the settings")
+	case cfg.Bundles == "" || cfg.StateDir == "":
+		return BundleUpdate{}, errors.New("policy bundle: the state folder, which keeps it, is not known; set HOME or --state")
+	}
+	u, err := update(ctx, cfg, kept, roots)
+	if err != nil {
+		return u, fmt.Errorf("policy bundle %s: %w", bundle.Shown(kept.Source), err)
+	}
+	return u, nil
+}
+
+func update(ctx context.Context, cfg Config, kept *bundle.Kept, roots *x509.CertPool) (u BundleUpdate, err error) {
+	archive, err := bundle.Fetch(ctx, kept.Source, roots)
+	if err != nil {
+		return u, err
+	}
+	b, err := bundle.Open(archive, kept.Keys)
+	if err != nil {
+		return u, err
+	}
+	if expired, _ := b.Usable(cfg.now(), 0); expired {
+		return u, fmt.Errorf("%s expired on %s; ask for a newer one", b, b.Expires.UTC().Format(time.RFC3339))
+	}
+	if err := CheckBundle(cfg, b); err != nil {
+		return u, err
+	}
+	if err := os.MkdirAll(kept.Dir, 0o700); err != nil {
+		return u, err
+	}
+	lock, err := flock.New(filepath.Join(kept.Dir, "lock"))
+	if err != nil {
+		return u, err
+	}
+	defer lock.Close()
+	if err := lock.Lock(ctx, state.LockWait); err != nil {
+		return u, err
+	}
+	was, err := kept.Read()
+	if err != nil {
+		return u, err
+	}
+	if err := rise(ctx, cfg, kept, b, was); err != nil {
+		return u, err
+	}
+	if before, err := bundle.Open(was, kept.Keys); err == nil && before.Digest == b.Digest {
+		return BundleUpdate{Bundle: b}, nil
+	}
+	return BundleUpdate{b, true}, kept.Write(archive)
+}
+
+// rise remembers a bundle as the newest of its source, and refuses one that is older, or
+// another of the same version or of another name.
+func rise(ctx context.Context, cfg Config, kept *bundle.Kept, b *bundle.Bundle, was []byte) error {
+	opts, err := StateOptions(cfg, cfg.now)
+	if err != nil {
+		return err
+	}
+	opts.Remote = nil // each machine has its own
+	store, err := state.Open(cfg.StateDir, opts)
+	if err != nil {
+		return err
+	}
+	group := []byte(kept.ID())
+	err = store.Shelf(ctx, bundleShelf, func(s *state.Shelf) error {
+		version, name, digest := int64(0), string(s.Get(group, bundleName)), string(s.Get(group, bundleDigest))
+		known := s.Get(group, bundleVersion)
+		if known != nil {
+			var err error
+			if version, err = strconv.ParseInt(string(known), 10, 64); err != nil {
+				return fmt.Errorf("the state remembers version %.80q; run 'shield doctor --repair-state'", known)
+			}
+		}
+		// The state may have been lost, and what is kept is not older than it said.
+		if last, err := bundle.Open(was, kept.Keys); err == nil && last.Version > version {
+			version, name, digest = last.Version, last.Name, last.Digest
+		}
+		switch {
+		case name != "" && name != b.Name:
+			return fmt.Errorf("it is %s, and not %s as before; if that is meant, give it another address", b, name)
+		case b.Version < version:
+			return fmt.Errorf("%s is older than version %d, which was here before; the last good one stays in use", b, version)
+		case b.Version == version && b.Digest != digest:
+			return fmt.Errorf("%s is not the same as the one that was here before; a change needs a higher version", b)
+		case known != nil && b.Version == version:
+			return nil
+		}
+		for key, value := range map[string]string{string(bundleVersion): strconv.FormatInt(b.Version, 10), string(bundleName): b.Name, string(bundleDigest): b.Digest} {
+			if err := s.Put(group, []byte(key), []byte(value)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, store.Close())
+}
+
+// CheckBundle returns why the policy of a bundle cannot be used.
+func CheckBundle(cfg Config, b *bundle.Bundle) error {
+	an, err := NewAnalyzer(cfg)
+	if err != nil {
+		return err
+	}
+	_, err = policy.Load(b.String()+", "+bundle.PolicyFile, b.Policy(), PolicyOptions(cfg, &an.Place))
+	return err
+}
