@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/policy"
@@ -58,6 +60,54 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 		return
 	}
 	opts := shield.PolicyOptions(cfg, &an.Place)
+	if set.Bundle.Source != "" {
+		examineBundle(out, set, cfg)
+	} else {
+		examineHighest(ctx, out, set, cfg, an, opts)
+	}
+	for _, l := range []struct{ name, file string }{{"team", set.Layers.Team}, {"user", set.Layers.User}, {"project", set.Layers.Project}} {
+		if l.file == "" {
+			continue
+		}
+		data, err := shield.ReadPolicyFile(l.file)
+		if err == nil {
+			_, err = policy.LoadLayer(l.name, l.file, data, opts)
+		}
+		if err != nil {
+			out.add(wrong, "fix it; until then every action is blocked"+at(set, "layers."+l.name), "policy: %s layer: %v", l.name, err)
+		} else {
+			out.add(fine, "", "policy: %s layer: %s", l.name, l.file)
+		}
+	}
+}
+
+// examineBundle looks at the signed policy in force.
+func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
+	kept, err := shield.BundleOf(cfg)
+	if err != nil {
+		out.add(wrong, "", "policy: %v", err)
+		return
+	}
+	now := cfg.Clock()
+	b, err := kept.Load(now)
+	if err == nil {
+		err = shield.CheckBundle(cfg, b)
+	}
+	if err != nil {
+		out.add(wrong, "until then every action is blocked"+at(set, "policy.bundle"), "policy: %v", err)
+		return
+	}
+	end := b.Expires.UTC().Format(time.RFC3339)
+	if expired, _ := b.Usable(now, kept.Grace); expired {
+		out.add(doubt, "run 'shield policy bundle update', and ask for a newer one if it brings none",
+			"policy: bundle %s expired on %s and is used until %s", b, end, b.Expires.Add(kept.Grace).UTC().Format(time.RFC3339))
+		return
+	}
+	out.add(fine, "", "policy: bundle %s, signed by key %s, until %s", b, b.Key, end)
+}
+
+// examineHighest looks at the preset or file in force.
+func examineHighest(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config, an *analysis.Analyzer, opts policy.Options) {
 	if set.Policy == "auto" || slices.Contains(policy.Presets(), set.Policy) {
 		p, err := shield.LoadPolicy(cfg, opts)
 		switch {

@@ -111,6 +111,21 @@ func explainStyle(c *cli.Context, w *World) (report.Style, error) {
 
 // explained judges the command in args, or the one action of standard input.
 func explained(ctx context.Context, w *World, p *shield.Pipeline, args []string, last, maxBytes int) (report.Explanation, error) {
+	a, line, bad, err := oneAction(w, args, maxBytes)
+	if err != nil {
+		return report.Explanation{}, &statusError{statusBlock, err}
+	}
+	if bad != nil {
+		v := verdict.Verdict{Line: line, Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(bad)), Reasoning: withoutSecrets(bad)}
+		return report.Explanation{Verdict: &v}, nil
+	}
+	out := p.EvaluateUntil(ctx, a, last)
+	return report.Explanation{Action: a, Verdict: &out.Verdict, Evidence: out.Evidence()}, nil
+}
+
+// oneAction reads the command in args, or the one action of standard input. bad is why
+// it is none.
+func oneAction(w *World, args []string, maxBytes int) (a *action.Action, line int, bad, err error) {
 	var in recordSource
 	if len(args) > 0 {
 		in = commandSource(args[0])
@@ -120,25 +135,19 @@ func explained(ctx context.Context, w *World, p *shield.Pipeline, args []string,
 	rec, err := in.Next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return report.Explanation{}, &statusError{statusBlock, errors.New("no action was read, so nothing is allowed")}
+		return nil, 0, nil, errors.New("no action was read, so nothing is allowed")
 	case err != nil:
-		return report.Explanation{}, &statusError{statusBlock, fmt.Errorf("read standard input: %w", err)}
+		return nil, 0, nil, fmt.Errorf("read standard input: %w", err)
 	}
-	var a *action.Action
-	if err = rec.Err; err == nil {
-		a, err = action.Parse(rec.Raw)
+	if bad = rec.Err; bad == nil {
+		a, bad = action.Parse(rec.Raw)
 	}
-	if err != nil {
-		v := verdict.Verdict{Line: rec.Line, Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(err)), Reasoning: withoutSecrets(err)}
-		return report.Explanation{Verdict: &v}, nil
-	}
-	if len(args) == 0 {
+	if bad == nil && len(args) == 0 {
 		if _, err := in.Next(); !errors.Is(err, io.EOF) {
-			return report.Explanation{}, &statusError{statusBlock, errors.New("explain: more than one action was read; 'shield run --trace' judges many")}
+			return nil, 0, nil, errors.New("explain: more than one action was read; 'shield run --trace' judges many")
 		}
 	}
-	out := p.EvaluateUntil(ctx, a, last)
-	return report.Explanation{Action: a, Verdict: &out.Verdict, Evidence: out.Evidence()}, nil
+	return a, rec.Line, bad, nil
 }
 
 // A recordSource yields the records of an input.

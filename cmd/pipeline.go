@@ -56,6 +56,7 @@ func shieldConfig(set *config.Loaded, w *World, command string) shield.Config {
 		Program:  w.Executable,
 		CacheDir: config.CacheDir(w.Home, w.Getenv),
 		Models:   modelsDir(w),
+		Bundles:  bundlesDir(set, w),
 		StateDir: stateDir(&set.Settings, w),
 		Caller:   audit.Caller{Command: command, User: w.User, PID: w.pid, Parent: w.parent},
 		Approve:  approval(set, w, command),

@@ -36,6 +36,14 @@ func policyCommand(w *World) *cli.Command {
 					&cli.StringFlag{Name: "format", Value: "text", Usage: "write `text|tap|junit|json`"}),
 				Action: func(c *cli.Context) error { return testPolicy(c, w) },
 			},
+			{
+				Name: "explain", Usage: "show what each layer of the policy says of one action, and which one decides", ArgsUsage: "[COMMAND]",
+				Description: "Judges a shell command, or the action that standard input holds as JSON, by the policy alone. The highest layer is the organisation's: a bundle, a file or a preset; " +
+					"those below it are the files of layers.team, layers.user and layers.project. The strictest decides. The exit status is that of the decision.",
+				Flags:  placeFlags(),
+				Action: func(c *cli.Context) error { return explainPolicy(c, w) },
+			},
+			bundleCommand(w),
 			suggestCommand(w),
 		},
 	}

@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 //	[!] shield ARG...     runs shield, and demands status 0, or another
 //	status N shield ARG... demands status N
 //	input FILE            is what the next one reads
+//	at TIME               is the time from then on, instead of the clock's
 //
 // What needs processes is a script of the main package.
 func TestScripts(t *testing.T) {
@@ -57,11 +58,20 @@ func TestScripts(t *testing.T) {
 			}
 			ts.Setenv(scriptInput, ts.ReadFile(args[0]))
 		},
+		"at": func(ts *testscript.TestScript, _ bool, args []string) {
+			if len(args) != 1 {
+				ts.Fatalf("usage: at TIME")
+			}
+			ts.Setenv(scriptTime, args[0])
+		},
 	}))
 }
 
-// scriptInput is the variable of a script that holds what the next command reads.
-const scriptInput = "SCRIPT_INPUT"
+// Variables of a script that hold what the next command reads, and the time.
+const (
+	scriptInput = "SCRIPT_INPUT"
+	scriptTime  = "SCRIPT_TIME"
+)
 
 // runScript runs a command line in the world of a script, and returns its status.
 func runScript(ts *testscript.TestScript, args []string) int {
@@ -81,8 +91,14 @@ func runScript(ts *testscript.TestScript, args []string) int {
 		}
 		return vars
 	}
+	now := time.Now
+	if text := ts.Getenv(scriptTime); text != "" {
+		at, err := time.Parse(time.RFC3339, text)
+		ts.Check(err)
+		now = func() time.Time { return at }
+	}
 	return Run(context.Background(), args, World{
-		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: time.Now,
+		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: now,
 		Home: ts.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
 	})
 }

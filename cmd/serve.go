@@ -87,6 +87,7 @@ func serve(c *cli.Context, w *World) error {
 		fmt.Fprintf(w.Err, "shield: judging for those with a token at https://%s\n", l.Addr())
 		parts = append(parts, func() error { return s.web.Serve(ctx, l) })
 	}
+	go s.keepBundle(ctx)
 	go func() {
 		for {
 			select {
@@ -147,6 +148,7 @@ func (s *server) reload(c *cli.Context) error {
 			return err
 		}
 	}
+	s.needBundle(c.Context, set)
 	s.pool.Clear()
 	if err := s.pool.Warm(shieldConfig(set, s.w, "serve")); err != nil {
 		return err

@@ -5,7 +5,7 @@ _shield() {
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
-		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --file --approvals --until --dialect --keep-env --timeout --scope --name --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --key --lines --days " == *" $word "* ]]; then
+		elif [[ " --config --policy --model --onnxruntime --state --root --color --jobs --max-bytes --format --password-file --name --number --expires --out --key --file --approvals --until --dialect --keep-env --timeout --scope --session --record --as --width --mode --home --split --source --ids --misses --max-pass --max-friction --category --sha256 --checkpoint --lines --days " == *" $word "* ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			typed+=" $word"
@@ -13,7 +13,7 @@ _shield() {
 	done
 	case "$typed $skip" in
 	"shield ") choices="policy classify evaluate approve run exec hook mcp serve service init explain sanitize score rules model approvals session status audit doctor completion --help --version --help" ;;
-	"shield policy ") choices="check test suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
+	"shield policy ") choices="check test explain bundle suggest --config --policy --model --onnxruntime --state --root --color --jobs --trace --no-action --max-bytes --help" ;;
 	"shield policy --config") choices="" action=file ;;
 	"shield policy --policy") choices="default offline strict permissive" action=file ;;
 	"shield policy --model") choices="none" action=directory ;;
@@ -40,6 +40,49 @@ _shield() {
 	"shield policy test --root") choices="" action=directory ;;
 	"shield policy test --color") choices="auto always never" action=none ;;
 	"shield policy test --format") choices="text tap junit json" action=none ;;
+	"shield policy explain ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
+	"shield policy explain --config") choices="" action=file ;;
+	"shield policy explain --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy explain --model") choices="none" action=directory ;;
+	"shield policy explain --onnxruntime") choices="" action=file ;;
+	"shield policy explain --state") choices="" action=directory ;;
+	"shield policy explain --root") choices="" action=directory ;;
+	"shield policy explain --color") choices="auto always never" action=none ;;
+	"shield policy bundle ") choices="keygen build sign verify update --help" ;;
+	"shield policy bundle keygen ") choices="--password-file --no-password --help" ;;
+	"shield policy bundle keygen --password-file") choices="" action=file ;;
+	"shield policy bundle build ") choices="--config --policy --model --onnxruntime --state --root --color --name --number --expires --out --help" ;;
+	"shield policy bundle build --config") choices="" action=file ;;
+	"shield policy bundle build --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy bundle build --model") choices="none" action=directory ;;
+	"shield policy bundle build --onnxruntime") choices="" action=file ;;
+	"shield policy bundle build --state") choices="" action=directory ;;
+	"shield policy bundle build --root") choices="" action=directory ;;
+	"shield policy bundle build --color") choices="auto always never" action=none ;;
+	"shield policy bundle build --name") choices="" action=none ;;
+	"shield policy bundle build --number") choices="" action=none ;;
+	"shield policy bundle build --expires") choices="" action=none ;;
+	"shield policy bundle build --out") choices="" action=file ;;
+	"shield policy bundle sign ") choices="--key --password-file --help" ;;
+	"shield policy bundle sign --key") choices="" action=file ;;
+	"shield policy bundle sign --password-file") choices="" action=file ;;
+	"shield policy bundle verify ") choices="--config --policy --model --onnxruntime --state --root --color --key --help" ;;
+	"shield policy bundle verify --config") choices="" action=file ;;
+	"shield policy bundle verify --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy bundle verify --model") choices="none" action=directory ;;
+	"shield policy bundle verify --onnxruntime") choices="" action=file ;;
+	"shield policy bundle verify --state") choices="" action=directory ;;
+	"shield policy bundle verify --root") choices="" action=directory ;;
+	"shield policy bundle verify --color") choices="auto always never" action=none ;;
+	"shield policy bundle verify --key") choices="" action=none ;;
+	"shield policy bundle update ") choices="--config --policy --model --onnxruntime --state --root --color --help" ;;
+	"shield policy bundle update --config") choices="" action=file ;;
+	"shield policy bundle update --policy") choices="default offline strict permissive" action=file ;;
+	"shield policy bundle update --model") choices="none" action=directory ;;
+	"shield policy bundle update --onnxruntime") choices="" action=file ;;
+	"shield policy bundle update --state") choices="" action=directory ;;
+	"shield policy bundle update --root") choices="" action=directory ;;
+	"shield policy bundle update --color") choices="auto always never" action=none ;;
 	"shield policy suggest ") choices="--config --policy --model --onnxruntime --state --root --color --file --approvals --help" ;;
 	"shield policy suggest --config") choices="" action=file ;;
 	"shield policy suggest --policy") choices="default offline strict permissive" action=file ;;

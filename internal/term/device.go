@@ -1,6 +1,7 @@
 package term
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -60,6 +61,29 @@ func (d *Device) Keys() error {
 		return fmt.Errorf("have the terminal hand on keys: %w", err)
 	}
 	return nil
+}
+
+// Password asks for a line that is not shown while it is typed, until ctx ends.
+func (d *Device) Password(ctx context.Context, prompt string) (string, error) {
+	if _, err := d.Out.WriteString(prompt); err != nil {
+		return "", err
+	}
+	type line struct {
+		text []byte
+		err  error
+	}
+	typed := make(chan line, 1)
+	go func() {
+		text, err := term.ReadPassword(int(d.In.Fd()))
+		typed <- line{text, err}
+	}()
+	defer func() { _, _ = d.Out.WriteString("\n") }()
+	select {
+	case l := <-typed:
+		return string(l.text), l.err
+	case <-ctx.Done():
+		return "", errors.Join(ctx.Err(), d.Restore())
+	}
 }
 
 // Flush throws away what was typed and not read yet.

@@ -1,6 +1,8 @@
 package term
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -156,5 +158,24 @@ func TestNoTerminal(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPassword holds that a password is not shown, and that the question ends with its
+// context and leaves the terminal as it was.
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	d, person := terminal(t)
+	if _, err := person.WriteString("hush\n"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Password(t.Context(), "Password: ")
+	if err != nil || got != "hush" {
+		t.Errorf("%q, error %v", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := d.Password(ctx, "Password: "); !errors.Is(err, context.Canceled) || got != "" {
+		t.Errorf("%q, error %v", got, err)
 	}
 }

@@ -21127,6 +21127,22 @@ var syntaxShield_Mcp = syntax{style: bare, options: []option{
 	{"uninstall", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 }, operands: shape{rest: roleArgv}}
 
+var syntaxShield_Policy_Bundle = syntax{subs: []program{
+	{"build", &syntax_operands_rest_Text_base_class_localWrite},
+	{"keygen", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+	{"sign", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+	{"update", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+	{"verify", &syntax_operands_rest_Text_base_class_readOnly},
+}}
+
+var syntaxShield_Policy = syntax{subs: []program{
+	{"bundle", &syntaxShield_Policy_Bundle},
+	{"check", &syntax_operands_rest_Text_base_class_readOnly},
+	{"explain", &syntax_operands_rest_Text_base_effects_ChangeGuard},
+	{"suggest", &syntax_operands_rest_Text_base_class_readOnly},
+	{"test", &syntax_operands_rest_Text_base_class_readOnly},
+}, operands: shape{rest: roleMaybeFile}}
+
 var syntaxShield_Service = syntax{subs: []program{
 	{"clear", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"install", &syntax_operands_rest_Text_base_effects_ChangeGuard},
@@ -21148,6 +21164,7 @@ var syntaxShield = syntax{style: open, subs: []program{
 	{"explain", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"hook", &syntaxShield_Hook},
 	{"mcp", &syntaxShield_Mcp},
+	{"policy", &syntaxShield_Policy},
 	{"score", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"serve", &syntax_operands_rest_Text_base_effects_ChangeGuard},
 	{"service", &syntaxShield_Service},

@@ -1,0 +1,346 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/owner"
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/bundle"
+	"github.com/shieldcli/shield/pkg/config"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/shield"
+)
+
+func bundleCommand(w *World) *cli.Command {
+	passwordFlag := &cli.StringFlag{Name: "password-file", Usage: "read the private key's password from the first line of `FILE`, instead of asking at the terminal"}
+	return &cli.Command{
+		Name:  "bundle",
+		Usage: "make, sign, check and fetch signed policies",
+		Description: "A bundle is a policy for many machines: policy.yaml and what belongs to it, in a tar.gz whose manifest is signed in the form of minisign. " +
+			"Each has a version that only rises, and a time at which it expires. Machines name it under policy.bundle, with the public keys of those who may sign it.",
+		Subcommands: []*cli.Command{
+			{
+				Name: "keygen", Usage: "write a new pair of keys, NAME.key and NAME.pub, as 'minisign -G' does", ArgsUsage: "NAME",
+				Flags:  []cli.Flag{passwordFlag, &cli.BoolFlag{Name: "no-password", Usage: "do not encrypt the private key"}},
+				Action: func(c *cli.Context) error { return generateKeys(c, w) },
+			},
+			{
+				Name: "build", Usage: "write an unsigned bundle of the files in a folder, policy.yaml among them", ArgsUsage: "DIR",
+				Flags: append(placeFlags(),
+					&cli.StringFlag{Name: "name", Usage: "call the bundle `NAME`; machines take no other name from one address"},
+					&cli.Int64Flag{Name: "number", Usage: "version `N` of the bundle, higher than that of all before"},
+					&cli.StringFlag{Name: "expires", Usage: "machines use it until the end of `DATE` in UTC, such as 2027-01-31"},
+					&cli.StringFlag{Name: "out", Usage: "write it to `FILE`"}),
+				Action: func(c *cli.Context) error { return buildBundle(c, w) },
+			},
+			{
+				Name: "sign", Usage: "sign a bundle, in place", ArgsUsage: "BUNDLE",
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "key", Usage: "sign with the private key in `FILE`, as keygen or minisign has written it"}, passwordFlag},
+				Action: func(c *cli.Context) error { return signBundle(c, w) },
+			},
+			{
+				Name: "verify", Usage: "check signature, digests, expiry and policy of a bundle, and show what it is; exits with 1 if it cannot be used", ArgsUsage: "BUNDLE",
+				Flags:  append(placeFlags(), &cli.StringSliceFlag{Name: "key", Usage: "accept the public `KEY`, or the one in a file, instead of those in policy.keys; may be repeated"}),
+				Action: func(c *cli.Context) error { return verifyBundle(c, w) },
+			},
+			{
+				Name: "update", Usage: "fetch the bundle that policy.bundle names, and use it if it is good and not older than the one before",
+				Description: "Judging never fetches: it uses what the last update has kept, until that expires. 'shield serve' updates by itself once an hour.",
+				Flags:       placeFlags(),
+				Action:      func(c *cli.Context) error { return updateBundle(c, w) },
+			},
+		},
+	}
+}
+
+// bundlesDir returns the folder of bundles that were fetched.
+func bundlesDir(set *config.Loaded, w *World) string {
+	if dir := stateDir(&set.Settings, w); dir != "" {
+		return filepath.Join(dir, "bundles")
+	}
+	return ""
+}
+
+func generateKeys(c *cli.Context, w *World) error {
+	args, err := operands(c, "NAME")
+	if err != nil {
+		return err
+	}
+	name := absolute(args, w.Dir)[0]
+	if c.Bool("no-password") && c.IsSet("password-file") {
+		return errors.New("policy bundle keygen: --no-password and --password-file exclude each other")
+	}
+	password := ""
+	if !c.Bool("no-password") {
+		if password, err = newPassword(c); err != nil {
+			return fmt.Errorf("policy bundle keygen: %w", err)
+		}
+	}
+	private, public, err := bundle.GenerateKey(password)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		path string
+		text []byte
+		mode fs.FileMode
+	}{{name + ".key", private, 0o600}, {name + ".pub", public, 0o644}} {
+		if err := writeNew(f.path, f.text, f.mode); err != nil {
+			return fmt.Errorf("policy bundle keygen: %w; choose another NAME, or move the file away", err)
+		}
+	}
+	_, err = fmt.Fprintf(w.Out, "wrote %s.key, which only you can read, and %[1]s.pub\n%s", term.Escape(name), strings.SplitN(string(public), "\n", 2)[1])
+	return err
+}
+
+// writeNew writes a file that must not be there yet.
+func writeNew(path string, text []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// newPassword returns the password for a new key.
+func newPassword(c *cli.Context) (string, error) {
+	password, err := password(c, "Password for the private key: ")
+	if err == nil && password == "" {
+		err = errors.New("the password is empty; with --no-password the key is not encrypted")
+	}
+	if err != nil || c.IsSet("password-file") {
+		return password, err
+	}
+	again, err := askPassword(c.Context, "The same again: ")
+	if err == nil && again != password {
+		err = errors.New("the two passwords differ; nothing was written")
+	}
+	return password, err
+}
+
+// password returns a password from the file that the flags name, or from the terminal.
+func password(c *cli.Context, prompt string) (string, error) {
+	if !c.IsSet("password-file") {
+		return askPassword(c.Context, prompt)
+	}
+	data, info, err := owner.ReadFile(c.String("password-file"), 4<<10)
+	if err == nil {
+		err = owner.Check(info, owner.Access)
+	}
+	if err != nil {
+		return "", fmt.Errorf("--password-file: %w", err)
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	return strings.TrimSuffix(line, "\r"), nil
+}
+
+func askPassword(ctx context.Context, prompt string) (string, error) {
+	d, err := term.Open()
+	if err != nil {
+		return "", fmt.Errorf("%w; name the password's file with --password-file", err)
+	}
+	password, err := d.Password(ctx, prompt)
+	return password, errors.Join(err, d.Close())
+}
+
+func buildBundle(c *cli.Context, w *World) error {
+	args, err := operands(c, "DIR")
+	if err != nil {
+		return err
+	}
+	for _, flag := range []string{"name", "number", "expires", "out"} {
+		if !c.IsSet(flag) {
+			return fmt.Errorf("policy bundle build: --%s is missing", flag)
+		}
+	}
+	day, err := time.Parse(time.DateOnly, c.String("expires"))
+	if err != nil {
+		return fmt.Errorf("policy bundle build: --expires %q is not a date such as 2027-01-31", cut(c.String("expires")))
+	}
+	m := bundle.Manifest{Name: c.String("name"), Version: c.Int64("number"), Expires: day.AddDate(0, 0, 1)}
+	if !w.Now().Before(m.Expires) {
+		return fmt.Errorf("policy bundle build: --expires %s is in the past", c.String("expires"))
+	}
+	files, err := bundleFiles(args[0])
+	if err != nil {
+		return fmt.Errorf("policy bundle build: %w", err)
+	}
+	archive, err := bundle.Build(m, files)
+	if err != nil {
+		return fmt.Errorf("policy bundle build: %w", err)
+	}
+	cfg, err := judgingConfig(c, w)
+	if err != nil {
+		return err
+	}
+	an, err := shield.NewAnalyzer(cfg)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(args[0], bundle.PolicyFile)
+	usable := true
+	for _, f := range policy.Check(c.Context, name, files[bundle.PolicyFile], an, shield.PolicyOptions(cfg, &an.Place)) {
+		usable = usable && f.Severity < policy.Error
+		if f.Severity > policy.Note {
+			fmt.Fprintf(w.Err, "shield: %s: %v: %s\n", placed(name, f), f.Severity, f.Msg)
+		}
+	}
+	if !usable {
+		return fmt.Errorf("policy bundle build: %s cannot be used; nothing was written", name)
+	}
+	return replaceFile(absolute([]string{c.String("out")}, w.Dir)[0], archive, nil)
+}
+
+// bundleFiles reads the files of a folder.
+func bundleFiles(dir string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !e.Type().IsRegular() {
+			return nil, fmt.Errorf("%s is not a plain file; a bundle has no folders and no links", path)
+		}
+		data, _, err := owner.ReadFile(path, bundle.MaxArchive)
+		if err != nil {
+			return nil, err
+		}
+		files[e.Name()] = data
+	}
+	return files, nil
+}
+
+func signBundle(c *cli.Context, w *World) error {
+	args, err := operands(c, "BUNDLE")
+	if err != nil {
+		return err
+	}
+	if !c.IsSet("key") {
+		return errors.New("policy bundle sign: --key is missing; make one with 'shield policy bundle keygen'")
+	}
+	fail := func(err error) error { return fmt.Errorf("policy bundle sign: %w", err) }
+	archive, info, err := owner.ReadFile(args[0], bundle.MaxArchive)
+	if err != nil {
+		return fail(err)
+	}
+	text, err := owner.ReadSecret(c.String("key"), 4<<10)
+	if err != nil {
+		return fail(err)
+	}
+	secret := ""
+	if bundle.Encrypted([]byte(text)) {
+		if secret, err = password(c, "Password of "+c.String("key")+": "); err != nil {
+			return fail(err)
+		}
+	}
+	key, err := bundle.ParsePrivateKey([]byte(text), secret)
+	if err != nil {
+		return fail(fmt.Errorf("%s: %w", c.String("key"), err))
+	}
+	signed, b, err := bundle.Sign(archive, key)
+	if err != nil {
+		return fail(fmt.Errorf("%s: %w", args[0], err))
+	}
+	if err := replaceFile(args[0], signed, info); err != nil {
+		return fail(err)
+	}
+	_, err = fmt.Fprintf(w.Out, "signed %s with key %s\n", b, b.Key)
+	return err
+}
+
+func verifyBundle(c *cli.Context, w *World) error {
+	args, err := operands(c, "BUNDLE")
+	if err != nil {
+		return err
+	}
+	cfg, err := judgingConfig(c, w)
+	if err != nil {
+		return err
+	}
+	keys, err := verifyKeys(c, cfg)
+	if err != nil {
+		return fmt.Errorf("policy bundle verify: %w", err)
+	}
+	fail := func(err error) error { return fmt.Errorf("policy bundle verify: %s: %w", args[0], err) }
+	archive, err := bundle.Fetch(c.Context, args[0], nil)
+	if err != nil {
+		return fail(err)
+	}
+	b, err := bundle.Open(archive, keys)
+	if err != nil {
+		return fail(err)
+	}
+	if err := writeBundle(w, b); err != nil {
+		return err
+	}
+	if _, err := b.Usable(w.Now(), 0); err != nil {
+		return fail(err)
+	}
+	if err := shield.CheckBundle(cfg, b); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// verifyKeys returns the keys that a bundle is checked against.
+func verifyKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
+	texts := cfg.Settings.Bundle.Keys
+	if c.IsSet("key") {
+		texts = nil
+		for _, key := range c.StringSlice("key") {
+			if data, _, err := owner.ReadFile(key, 4<<10); err == nil {
+				key = string(data)
+			}
+			texts = append(texts, key)
+		}
+	}
+	if len(texts) == 0 {
+		return nil, errors.New("no key to check it against; name one with --key, or set policy.keys")
+	}
+	return bundle.ParseKeys(texts)
+}
+
+// writeBundle shows what a bundle is.
+func writeBundle(w *World, b *bundle.Bundle) error {
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "bundle\t%s\nsigned by\t%s\nexpires\t%s\n", b, b.Key, b.Expires.UTC().Format(time.RFC3339))
+	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
+		fmt.Fprintf(t, "%s\t%s\n", name, term.Escape(cut(b.Files[name])))
+	}
+	return t.Flush()
+}
+
+func updateBundle(c *cli.Context, w *World) error {
+	if _, err := operands(c); err != nil {
+		return err
+	}
+	cfg, err := judgingConfig(c, w)
+	if err != nil {
+		return err
+	}
+	u, err := shield.UpdateBundle(c.Context, cfg, nil)
+	if err != nil {
+		return err
+	}
+	what := "is in use already,"
+	if u.New {
+		what = "is in use now,"
+	}
+	_, err = fmt.Fprintf(w.Out, "%s %s until %s\n", u.Bundle, what, u.Bundle.Expires.UTC().Format(time.RFC3339))
+	return err
+}

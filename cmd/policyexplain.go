@@ -1,0 +1,77 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/shieldcli/shield/internal/term"
+	"github.com/shieldcli/shield/pkg/policy"
+	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/verdict"
+)
+
+// explainPolicy shows what each layer of the policy says of one action, and which one
+// decides.
+func explainPolicy(c *cli.Context, w *World) error {
+	args, err := operands(c, optional(c, "COMMAND")...)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 && isTerminal(w.In) {
+		return errors.New("policy explain: COMMAND is missing, and standard input is a terminal; run 'shield policy explain --help'")
+	}
+	set, err := settings(c, w)
+	if err != nil {
+		return &statusError{statusBlock, err}
+	}
+	cfg := shieldConfig(set, w, "policy explain")
+	an, err := shield.NewAnalyzer(cfg)
+	if err != nil {
+		return &statusError{statusBlock, err}
+	}
+	p, err := shield.LoadPolicy(cfg, shield.PolicyOptions(cfg, &an.Place))
+	if err != nil {
+		return &statusError{statusBlock, err}
+	}
+	act, _, bad, err := oneAction(w, args, set.MaxRecordLen)
+	if err = errors.Join(err, bad); err != nil {
+		return &statusError{statusBlock, err}
+	}
+	answers, err := p.Answers(c.Context, an.Case(act))
+	if err != nil {
+		return &statusError{statusBlock, err}
+	}
+	decision, err := writeAnswers(w.Out, answers)
+	if err != nil {
+		return err
+	}
+	var t tally
+	if t.count(decision); t.status() != statusAllow {
+		return &statusError{t.status(), nil}
+	}
+	return nil
+}
+
+// writeAnswers writes a line for each layer, and returns the decision of the policy.
+func writeAnswers(out io.Writer, answers []policy.Answer) (decision verdict.Decision, err error) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, a := range answers {
+		v := a.Verdict
+		says, mark := v.Decision.String(), ""
+		switch {
+		case v.Decision == verdict.None:
+			says = "-"
+		case v.Decision == verdict.Escalate:
+			says = fmt.Sprintf("%s to tier %d", says, v.NextTier)
+		}
+		if a.Decides {
+			decision, mark = v.Decision, "decides"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", a.Layer, term.Escape(a.Name), says, mark, term.Escape(v.Reasoning))
+	}
+	return decision, t.Flush()
+}
