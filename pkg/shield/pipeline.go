@@ -41,8 +41,8 @@ type Pipeline struct {
 	prints     audit.Fingerprints
 	note       string       // what is done without
 	current    func() error // why the policy is no longer good; nil if it always is
-	unreviewed string // what a denial says where no model is configured and no person can be asked; "" if a model is
-	noPerson   string // why no person can be asked, and what to do; "" if one can
+	unreviewed string       // what a denial says where no model is configured and no person can be asked; "" if a model is
+	noPerson   string       // why no person can be asked, and what to do; "" if one can
 	notify     func(text string)
 
 	sessions     *session.Store // nil without memory
