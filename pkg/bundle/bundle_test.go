@@ -212,7 +212,7 @@ func TestHostile(t *testing.T) {
 		"no signature":          {unsigned(t), "no signature"},
 		"no policy":             {edit(t, good, func(f map[string][]byte) { delete(f, PolicyFile) }), "in the manifest, but not in the bundle"},
 		"signature is garbage":  {set(signatureFile, "hello"), "not a signature"},
-		"other key":             {signed(t, other), "none of the keys"},
+		"other key":             {signed(t, other), "not one of the keys"},
 		"manifest changed": {edit(t, good, func(f map[string][]byte) {
 			f[manifestFile] = bytes.Replace(f[manifestFile], []byte("12"), []byte("13"), 1)
 		}), "does not fit"},
@@ -396,7 +396,7 @@ func TestKept(t *testing.T) {
 	}
 	revoked := *k
 	revoked.Keys = others
-	refuses("the key is no longer trusted", "none of the keys", &revoked, now)
+	refuses("the key is no longer trusted", "not one of the keys", &revoked, now)
 	refuses("expired", "expired on 2030-01-31", k, expires)
 	moved := *k
 	moved.Source = "https://b.test/acme.tar.gz"

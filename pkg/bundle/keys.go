@@ -49,7 +49,7 @@ func (k Keys) verify(message, signature []byte) (string, error) {
 	if known {
 		return "", fmt.Errorf("the signature by key %s does not fit: the manifest was changed, or another key of that name signed it", keyID(s.KeyID))
 	}
-	return "", fmt.Errorf("key %s signed it, which is none of the keys given; add that key's public line if you trust it", keyID(s.KeyID))
+	return "", fmt.Errorf("key %s signed it, which is not one of the keys given; add that key's public line if you trust it", keyID(s.KeyID))
 }
 
 // keyID returns the name of a key as minisign writes it.

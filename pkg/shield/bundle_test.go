@@ -143,7 +143,7 @@ func TestBundleLife(t *testing.T) {
 	refused("another bundle by the same key", "not acme as before")
 	other := newPublisher(t)
 	p.serves = other.sign("acme", 3, "/work/b")
-	refused("another key", "none of the keys")
+	refused("another key", "not one of the keys")
 	p.serves = p.sign("acme", 3, "/work/b")[:300]
 	refused("cut", "cut off")
 	p.serves = p.sign("acme", 3, "'[*'")
