@@ -150,7 +150,7 @@ var layers = [][]string{
 	{"internal/allocated", "internal/canonjson", "internal/committed", "internal/flock", "internal/gentest", "internal/owner", "internal/peer", "internal/prefilter", "internal/redistest", "internal/reexec", "internal/subprocess", "internal/term", "internal/tokenizer", "internal/yamlfile", "models", "policies"},
 	{"internal/bearer", "internal/launch", "internal/ortlib", "internal/redact", "internal/watch"},
 	{"internal/scripttest", "pkg/action", "pkg/effect"},
-	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/bundle", "pkg/state", "internal/speech"},
+	{"pkg/verdict", "pkg/shell/command", "pkg/shell/dialect", "pkg/host", "pkg/modelstore", "pkg/bundle", "pkg/telemetry", "pkg/state", "internal/speech"},
 	{"pkg/shell", "pkg/audit", "pkg/config", "pkg/analysis", "pkg/sanitize", "internal/hostile"},
 	{"pkg/session", "pkg/service", "pkg/policy", "pkg/classify", "pkg/evaluate", "pkg/approve"},
 	{"pkg/report", "pkg/evaluate/evaltest", "pkg/gateway"},

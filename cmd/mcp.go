@@ -22,6 +22,7 @@ import (
 	"github.com/shieldcli/shield/pkg/gateway"
 	"github.com/shieldcli/shield/pkg/sanitize"
 	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
 func mcpCommand(w *World) *cli.Command {
@@ -113,13 +114,20 @@ func serverPipeline(c *cli.Context, w *World) (*config.Loaded, *shield.Pipeline,
 	if err != nil {
 		return nil, nil, err
 	}
+	p, err := pipelineForServers(set, w, nil)
+	return set, p, err
+}
+
+// pipelineForServers returns the pipeline of settings, which tells observe of verdicts
+// unless that is nil.
+func pipelineForServers(set *config.Loaded, w *World, observe func(telemetry.Action)) (*shield.Pipeline, error) {
 	cfg := shieldConfig(set, w, "mcp")
-	cfg.NoAction, cfg.Host = true, "mcp"
+	cfg.NoAction, cfg.Host, cfg.Observe = true, "mcp", observe
 	p, err := shield.NewPipeline(cfg)
 	if err == nil && p.Note() != "" {
 		fmt.Fprintln(w.Err, "shield:", p.Note())
 	}
-	return set, p, err
+	return p, err
 }
 
 // returned has a pipeline remember what calls of tools return.

@@ -51,7 +51,16 @@ const (
 func serveMCP(c *cli.Context, w *World) error {
 	own := *w
 	w, own.Err = &own, &inTurns{w: w.Err} // the servers' errors and shield's own
-	set, p, err := serverPipeline(c, w)
+	set, err := settings(c, w)
+	if err != nil {
+		return err
+	}
+	observe, end, err := tell(c.Context, set.Telemetry.OTLP, w)
+	if err != nil {
+		return err
+	}
+	defer end()
+	p, err := pipelineForServers(set, w, observe)
 	if err != nil {
 		return err
 	}

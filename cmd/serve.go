@@ -27,6 +27,7 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/service"
 	"github.com/shieldcli/shield/pkg/shield"
+	"github.com/shieldcli/shield/pkg/telemetry"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -71,6 +72,12 @@ func serve(c *cli.Context, w *World) error {
 	if err := s.reload(c); err != nil {
 		return err
 	}
+	observe, end, err := tell(c.Context, s.settings.Load().Telemetry.OTLP, w)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s.observe = observe
 	socket, err := service.Listen(peer.Folder(state), inherited(w))
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
@@ -124,6 +131,7 @@ type server struct {
 
 	asked, decided atomic.Int64 // questions
 
+	observe  func(telemetry.Action) // nil tells nobody
 	metrics  *service.Metrics
 	web      *service.Web
 	settings atomic.Pointer[config.Loaded]
@@ -164,6 +172,7 @@ func (s *server) judgeRemote(ctx context.Context, client string, actions io.Read
 	cfg := shieldConfig(set, s.w, "serve")
 	cfg.NoFiles, cfg.Dir = true, ""
 	cfg.Caller.User, cfg.Caller.Parent = client, 0
+	cfg.Observe = s.observe
 	p, done, err := s.pool.Lend(cfg)
 	if err != nil {
 		return errors.Join(service.ErrNotReady, err)
@@ -187,7 +196,8 @@ func (s *server) same(program string) bool {
 type served struct {
 	input  []byte
 	pool   *shield.Pool
-	parsed func() // has to be called when the command line is parsed
+	told   func(telemetry.Action) // of verdicts; may be nil
+	parsed func()                 // has to be called when the command line is parsed
 	done   []func()
 }
 
@@ -225,7 +235,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Aske
 	s.parsing.Lock()
 	parsed := sync.OnceFunc(s.parsing.Unlock)
 	defer parsed()
-	of := &served{input: q.Input, pool: &s.pool, parsed: parsed}
+	of := &served{input: q.Input, pool: &s.pool, told: s.observe, parsed: parsed}
 	defer func() {
 		for _, done := range of.done {
 			done()
@@ -267,6 +277,7 @@ func (w *World) question(args []string, input []byte) peer.Question {
 // lend returns a pipeline of the pool, which takes it back when the question is
 // answered.
 func (s *served) lend(cfg shield.Config) (*shield.Pipeline, error) {
+	cfg.Observe = s.told
 	p, done, err := s.pool.Lend(cfg)
 	if err == nil {
 		s.done = append(s.done, done)

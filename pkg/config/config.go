@@ -18,6 +18,7 @@ import (
 	"github.com/shieldcli/shield/internal/suggest"
 	"github.com/shieldcli/shield/internal/yamlfile"
 	"github.com/shieldcli/shield/pkg/bundle"
+	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
 // Settings are all that a person can set. [Default] gives the strict values.
@@ -43,6 +44,7 @@ type Settings struct {
 	Session       Session    `yaml:"session" json:"session"`
 	MCP           MCP        `yaml:"mcp" json:"mcp"`
 	Serve         Serve      `yaml:"serve" json:"serve"`
+	Telemetry     Telemetry  `yaml:"telemetry" json:"telemetry"`
 	Store         string     `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
 	StoreKeyFile  string     `yaml:"store_key_file" json:"store_key_file"`           // file that holds the key of the store's machines, in hex
 	StorePassEnv  string     `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
@@ -199,6 +201,11 @@ type Serve struct {
 	TokensFile string `yaml:"tokens_file" json:"tokens_file"` // file with a line NAME TOKEN for each who may ask, with no access for others
 }
 
+// Telemetry settings say where shield serve and shield mcp serve tell of what they judge.
+type Telemetry struct {
+	OTLP string `yaml:"otlp" json:"otlp"` // URL of a collector of OpenTelemetry; "" tells nobody
+}
+
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
 // ten minutes.
 const MaxHookTimeout = 590 * time.Second
@@ -269,6 +276,11 @@ func (s *Settings) faults() []fault {
 		}
 	}
 	out = append(out, s.Bundle.faults()...)
+	if s.Telemetry.OTLP != "" {
+		if err := telemetry.CheckURL(s.Telemetry.OTLP); err != nil {
+			out = append(out, fault{"telemetry.otlp", err.Error()})
+		}
+	}
 	out = append(out, s.MCP.faults()...)
 	for _, channel := range s.Approval.Channels {
 		if f := oneOf("approval.channels", channel, "tty", "web", "command", "host"); f != nil {

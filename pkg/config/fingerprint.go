@@ -48,6 +48,7 @@ var unprinted = map[string]string{
 	"serve.tls_cert":          "as serve.listen",
 	"serve.tls_key":           "as serve.listen",
 	"serve.tokens_file":       "as serve.listen",
+	"telemetry.otlp":          "it is told of verdicts",
 	"max_bytes":               "a longer record is never judged",
 }
 

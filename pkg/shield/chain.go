@@ -11,6 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 	"github.com/shieldcli/shield/pkg/approve"
 	"github.com/shieldcli/shield/pkg/audit"
+	"github.com/shieldcli/shield/pkg/telemetry"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -59,6 +60,7 @@ type Outcome struct {
 	ticket  *audit.Ticket
 
 	evidence *analysis.Evidence
+	seen     telemetry.Action // what is told of it; see [Config]
 }
 
 // Trail returns what each tier, or each classifier of it, said, whatever the
@@ -96,6 +98,7 @@ func (p *Pipeline) outcome(ctx context.Context, it item, r Range) Outcome {
 	start := p.now()
 	o.Verdict = p.judge(ctx, it, r, &o)
 	o.latency = p.now().Sub(start)
+	p.see(&o, it.Action, start)
 	v := &o.Verdict
 	v.Line = it.Line
 	if a := it.Action; a != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/classify"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/evaluate"
+	"github.com/shieldcli/shield/pkg/telemetry"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -70,6 +71,10 @@ type Config struct {
 	// a sudden rise in evaluations. Any goroutine may call it; nil means that it
 	// is not told.
 	Notify func(text string)
+
+	// Observe is told of each verdict when it has been logged. It must not wait. Any
+	// goroutine may call it; nil means that it is not told.
+	Observe func(telemetry.Action)
 
 	Clock func() time.Time // nil means the system's
 
@@ -140,6 +145,7 @@ var unprinted = map[string]string{
 	"Apart":         "as Host",
 	"LockWait":      "it bounds the wait for other processes",
 	"Notify":        "only people are told",
+	"Observe":       "it is told of verdicts",
 	"Clock":         "the time of a verdict is in the verdict",
 	"pool":          "it says who opens a model, not which",
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy"
 	"github.com/shieldcli/shield/pkg/session"
 	"github.com/shieldcli/shield/pkg/state"
+	"github.com/shieldcli/shield/pkg/telemetry"
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
@@ -28,7 +29,9 @@ type Pipeline struct {
 	now        func() time.Time
 	ttl        time.Duration
 	trace      bool
-	timed      bool
+	timed      bool // steps carry their latency
+	unseen     bool // but not in verdicts and log
+	observe    func(telemetry.Action)
 	noAction   bool
 	limits     state.Limits
 	store      *state.Store // nil without a state folder
@@ -63,7 +66,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.now, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.Timed || cfg.Trace, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
+	p := &Pipeline{now: cfg.now, ttl: s.VerdictTTL.Std(), trace: cfg.Trace, timed: cfg.timed(), unseen: !cfg.Timed && !cfg.Trace, observe: cfg.Observe, noAction: cfg.NoAction, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
 	p.limits = Limits(cfg)
 	var err error
 	p.analyzer, err = NewAnalyzer(cfg)
@@ -111,6 +114,9 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	}
 	return p, nil
 }
+
+// timed reports whether it is measured how long each step takes.
+func (cfg *Config) timed() bool { return cfg.Timed || cfg.Trace || cfg.Observe != nil }
 
 // now returns the time.
 func (cfg *Config) now() time.Time {

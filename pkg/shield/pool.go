@@ -77,7 +77,8 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	lent := *has.p
 	lent.lent, lent.analyzer, lent.caller, lent.notify = true, analyzer, cfg.Caller, cfg.Notify
 	lent.host, lent.parent, lent.apart = cfg.Host, cfg.Parent, cfg.Apart
-	lent.trace, lent.timed, lent.noAction = cfg.Trace, cfg.Timed || cfg.Trace, cfg.NoAction
+	lent.trace, lent.timed, lent.noAction = cfg.Trace, cfg.timed(), cfg.NoAction
+	lent.unseen, lent.observe = !cfg.Timed && !cfg.Trace, cfg.Observe
 	return &lent, sync.OnceFunc(func() { l.back(has) }), nil
 }
 
@@ -199,7 +200,7 @@ func (cfg *Config) key(place *effect.Place) (key poolKey, err error) {
 			return key, err
 		}
 	}
-	return digest(own, cfg.Caller.User, cfg.settings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.Timed || cfg.Trace, place.Home, place.CWD, place.Roots,
+	return digest(own, cfg.Caller.User, cfg.settings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.timed(), place.Home, place.CWD, place.Roots,
 		PolicyOptions(*cfg, place).Vars, policy, model[:], api, seal[:])
 }
 

@@ -82,6 +82,7 @@ func (p *Pipeline) Tell(kind, text string) {
 // makes the verdict a BLOCK with error "audit". An interrupt does not end the
 // wait, so that what was judged is logged.
 func (p *Pipeline) settle(ctx context.Context, o *Outcome) {
+	defer p.told(o)
 	if o.ticket == nil {
 		return
 	}

@@ -1,0 +1,30 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shieldcli/shield/pkg/telemetry"
+)
+
+// tell returns what is told of each verdict, nil if the settings name no collector, and
+// what sends the rest at the end.
+func tell(ctx context.Context, url string, w *World) (observe func(telemetry.Action), end func(), err error) {
+	if url == "" {
+		return nil, func() {}, nil
+	}
+	e, err := telemetry.New(telemetry.Options{
+		URL: url, Version: version(), Clock: w.Now,
+		Notify: func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("telemetry.otlp: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.Run(ctx)
+	}()
+	return e.Observe, func() { stop(); <-done }, nil
+}

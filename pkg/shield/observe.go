@@ -1,0 +1,48 @@
+package shield
+
+import (
+	"time"
+
+	"github.com/shieldcli/shield/pkg/action"
+	"github.com/shieldcli/shield/pkg/telemetry"
+)
+
+// see notes what is told of an outcome: when, how long, and by whom, but nothing that the
+// action says beside its type.
+func (p *Pipeline) see(o *Outcome, a *action.Action, start time.Time) {
+	if p.observe == nil {
+		return
+	}
+	o.seen = telemetry.Action{Start: start, Latency: o.latency}
+	if a != nil {
+		o.seen.Type = a.Type
+	}
+	for i := range o.trail {
+		s := &o.trail[i]
+		o.seen.Steps = append(o.seen.Steps, telemetry.Step{
+			Source: s.Source, Tier: s.Tier, Decision: s.Decision.String(), Rule: s.Rule, Error: s.Error,
+			Latency: time.Duration(s.Latency) * time.Microsecond,
+		})
+	}
+	if p.unseen {
+		for i := range o.trail {
+			o.trail[i].Latency = 0
+		}
+		for i := range o.Verdict.Trail {
+			o.Verdict.Trail[i].Latency = 0
+		}
+	}
+}
+
+// told tells of an outcome that was logged.
+func (p *Pipeline) told(o *Outcome) {
+	if p.observe == nil {
+		return
+	}
+	v := &o.Verdict
+	if o.seen.Start.IsZero() { // a record that was no action
+		o.seen.Start = p.now()
+	}
+	o.seen.Decision, o.seen.Tier, o.seen.Rule, o.seen.Error = v.Decision.String(), v.Tier, v.Rule, v.Error
+	p.observe(o.seen)
+}

@@ -1,0 +1,212 @@
+// Package telemetry tells a collector of OpenTelemetry what was judged: a span for each
+// action with one for each answer below it, and counts, by OTLP over HTTP. No text of an
+// action is part of it, and nobody waits for it: what the collector does not take in time
+// is dropped and counted.
+//
+// Attributes are those of OpenTelemetry's conventions for generative AI, version 1.41.0, and
+// shield's own.
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Bounds of what is kept and sent.
+const (
+	maxQueued   = 2048             // actions; those beyond are dropped
+	maxBatch    = 256              // actions in a request
+	sendEvery   = 5 * time.Second  // spans
+	countEvery  = 30 * time.Second // metrics
+	maxRequest  = 3 * time.Second
+	maxFarewell = 2 * time.Second // for what is left at the end
+)
+
+// Schema is the version of the conventions.
+const Schema = "https://opentelemetry.io/schemas/1.41.0"
+
+// An Action is what was judged.
+type Action struct {
+	Type     string // as the agent named it
+	Start    time.Time
+	Latency  time.Duration
+	Decision string
+	Tier     int
+	Rule     string
+	Error    string // a code
+	Steps    []Step // in order
+}
+
+// A Step is what one judge of a tier said.
+type Step struct {
+	Source   string
+	Tier     int
+	Decision string
+	Rule     string
+	Error    string
+	Latency  time.Duration
+}
+
+// Options say where an [Exporter] sends.
+type Options struct {
+	URL     string         // of the collector, without /v1/traces and /v1/metrics
+	Version string         // of shield
+	Roots   *x509.CertPool // trusted instead of the system's certificates; may be nil
+	Clock   func() time.Time
+	Notify  func(text string) // is told when the collector stops answering, and when it answers again
+}
+
+// An Exporter sends what it is told. Goroutines may share it.
+type Exporter struct {
+	opts   Options
+	client *http.Client
+	queue  chan Action
+	began  time.Time
+
+	mu     sync.Mutex
+	counts counts
+
+	failing bool // of the one goroutine that sends
+}
+
+// CheckURL refuses a URL that nothing is sent to: it is https, or http on this machine.
+func CheckURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("this is not the URL of a collector, such as http://localhost:4318")
+	case u.User != nil:
+		return errors.New("the URL must not hold a user or password")
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme == "http":
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+			return nil
+		}
+	}
+	return errors.New("a collector is reached at https://HOST, or on this machine at http://localhost:PORT")
+}
+
+// New returns an exporter. Nothing is sent until [Exporter.Run].
+func New(opts Options) (*Exporter, error) {
+	if err := CheckURL(opts.URL); err != nil {
+		return nil, err
+	}
+	opts.URL = strings.TrimSuffix(opts.URL, "/")
+	return &Exporter{
+		opts: opts, queue: make(chan Action, maxQueued), began: opts.Clock(), counts: newCounts(),
+		client: &http.Client{
+			Transport: &http.Transport{
+				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: opts.Roots},
+				MaxResponseHeaderBytes: 16 << 10, MaxIdleConns: 1, IdleConnTimeout: time.Minute,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Observe takes an action down. It never waits.
+func (e *Exporter) Observe(a Action) {
+	dropped := false
+	select {
+	case e.queue <- a:
+	default:
+		dropped = true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.counts.add(&a, dropped)
+}
+
+// Run sends until ctx ends, and then what is left.
+func (e *Exporter) Run(ctx context.Context) {
+	spans, counts := time.NewTicker(sendEvery), time.NewTicker(countEvery)
+	defer spans.Stop()
+	defer counts.Stop()
+	for {
+		select {
+		case <-spans.C:
+			e.sendSpans(ctx)
+		case <-counts.C:
+			e.sendCounts(ctx)
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxFarewell)
+			defer cancel()
+			e.sendSpans(last)
+			e.sendCounts(last)
+			return
+		}
+	}
+}
+
+// sendSpans sends what is queued. What the collector does not take is lost.
+func (e *Exporter) sendSpans(ctx context.Context) {
+	for len(e.queue) > 0 && ctx.Err() == nil {
+		var batch []Action
+		for len(batch) < maxBatch && len(e.queue) > 0 {
+			batch = append(batch, <-e.queue)
+		}
+		if err := e.post(ctx, "/v1/traces", e.traces(batch)); err != nil {
+			e.mu.Lock()
+			e.counts.dropped += uint64(len(batch))
+			e.mu.Unlock()
+			return // a collector that is away is not asked again for each batch
+		}
+	}
+}
+
+func (e *Exporter) sendCounts(ctx context.Context) {
+	_ = e.post(ctx, "/v1/metrics", e.metrics()) // the next ones include these
+}
+
+func (e *Exporter) post(ctx context.Context, path string, m proto.Message) error {
+	err := e.try(ctx, path, m)
+	if failing := err != nil; failing != e.failing {
+		e.failing = failing
+		text := "telemetry: the collector answers again"
+		if failing {
+			text = fmt.Sprintf("telemetry: %v; what it does not take is dropped", err)
+		}
+		if e.opts.Notify != nil {
+			e.opts.Notify(text)
+		}
+	}
+	return err
+}
+
+func (e *Exporter) try(ctx context.Context, path string, m proto.Message) error {
+	body, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxRequest)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.opts.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("the collector answers %s with status %d", path, resp.StatusCode)
+	}
+	return nil
+}
