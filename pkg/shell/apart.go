@@ -41,7 +41,9 @@ func (s *state) subshell(list []*syntax.Stmt, in abstract.Value) abstract.Value 
 // exported, and of the functions maybe some. What it assigns ends with it.
 func (s *state) child(program string) (end func()) {
 	leave, own, frames, round, zsh, named, posix := s.apart(), s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix
+	shared := s.shared
 	s.inner++
+	s.shared = false
 	s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = len(s.funcs), nil, -1, program == "zsh", true, program != "zsh" && program != "bash"
 	s.bind(binding{kind: boundary})
 	s.bind(binding{name: "IFS", val: abstract.Lit(usualIFS)}) // which no shell takes from its environment
@@ -49,6 +51,7 @@ func (s *state) child(program string) (end func()) {
 	s.setPositional(nil)
 	return func() {
 		s.inner--
+		s.shared = shared
 		leave()
 		s.ownFuncs, s.frames, s.round, s.zsh, s.shellNamed, s.posix = own, frames, round, zsh, named, posix
 	}

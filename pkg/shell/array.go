@@ -200,6 +200,10 @@ func (s *state) addTo(name string, old binding, v abstract.Value) {
 // unsetElement removes one member of an array, or a letter of a text, as zsh does, where
 // a member is left empty.
 func (s *state) unsetElement(name, sub string) {
+	if s.given(name) {
+		s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed})
+		return
+	}
 	old, bound := s.attribute(name)
 	i, err := strconv.Atoi(strings.Trim(strings.TrimSuffix(sub, "]"), `'"`))
 	switch zsh := s.asZsh(); {

@@ -16,7 +16,7 @@ func (s *state) braces(w *syntax.Word) [][]syntax.WordPart {
 		return [][]syntax.WordPart{w.Parts}
 	}
 	if s.posix { // it may not expand them
-		i, ok := s.choose("\x00braces", 2)
+		i, ok := s.choose("\x00braces", 2, 0)
 		if !ok { // what runs in them runs either way
 			for _, parts := range s.expandBraces(split.Parts) {
 				for _, p := range parts {

@@ -95,6 +95,10 @@ func succeeds(st *syntax.Stmt) bool {
 // && is taken as run, so that `cd x && make` works in x, but what it assigns may
 // as well not have happened.
 func (s *state) right(c *syntax.BinaryCmd, in abstract.Value, into, first bool) abstract.Value {
+	if s.left.sure != stays {
+		s.unreached(func() { s.side(c.Y, in, false, into) })
+		return abstract.Value{}
+	}
 	runs := success
 	if c.Op == syntax.OrStmt {
 		runs = failure
@@ -124,7 +128,20 @@ type left struct {
 	loop  int // 1 + number of bindings where the turn of a loop may have ended, or 0
 	call  int // the same for a function
 	shell bool
+	sure  leaving
+	loops int // depth of loops, in which break ends something
 }
+
+// A leaving is what the walk has surely left: what follows in it does not run.
+type leaving uint8
+
+const (
+	stays leaving = iota
+	continues
+	breaks
+	returns
+	exits
+)
 
 func (l left) any() bool { return l.loop > 0 || l.call > 0 || l.shell }
 
@@ -139,8 +156,48 @@ func (s *state) leaving(at *int) {
 	}
 }
 
+// unsure notes that what was surely left may not have been.
+func (s *state) unsure() {
+	switch s.left.sure {
+	case continues, breaks:
+		s.leaving(&s.left.loop)
+	case returns:
+		s.leaving(&s.left.call)
+	case exits:
+		s.left.shell = true
+	}
+	s.left.sure = stays
+}
+
+// ends notes that break, continue, return or exit runs here. That is sure to leave something only
+// where all shells have that, and agree on the arguments.
+func (s *state) ends(argv []abstract.Value) {
+	inside, plain := s.left.loops > 0, len(argv) == 1
+	switch argv[0].Text {
+	case "continue":
+		s.left.sure = continues
+	case "break":
+		s.left.sure = breaks
+	case "return":
+		s.left.sure = returns
+		inside, plain = len(s.frames) > 0, plain || status(argv) != anyExit
+	case "exit": // a shell that people type into may stay
+		s.left.sure = exits
+		inside, plain = s.inner > 0, plain || status(argv) != anyExit
+	}
+	if !inside && s.left.sure <= breaks && len(s.frames) > 0 { // some shells leave a loop around the call
+		s.leaving(&s.left.call)
+	}
+	if !inside || !plain {
+		s.unsure()
+	}
+}
+
 // endTurn ends a turn of a loop.
 func (s *state) endTurn(before left) {
+	if s.left.sure <= breaks {
+		s.left.sure = stays
+	}
 	if before.loop == 0 && s.left.loop > 0 {
 		s.weaken(s.left.loop - 1)
 	}
@@ -149,6 +206,9 @@ func (s *state) endTurn(before left) {
 
 // endCall ends a function.
 func (s *state) endCall(before left) {
+	if s.left.sure <= returns {
+		s.left.sure = stays
+	}
 	if before.call == 0 && s.left.call > 0 {
 		s.weaken(s.left.call - 1)
 	}
@@ -164,6 +224,7 @@ func (s *state) outcomes() outcomes {
 
 // uncertain marks the functions, files and descriptors since then as such that may not be there.
 func (s *state) uncertain(since outcomes) {
+	s.unsure()
 	for i := min(since.fds, len(s.fds)); i < len(s.fds); i++ {
 		s.mayOpen(i)
 	}
@@ -186,7 +247,7 @@ type branches struct {
 
 // branch walks one of several branches. holds says whether it runs, if none before it did.
 func (s *state) branch(b *branches, holds exit, list []*syntax.Stmt, in abstract.Value) {
-	if holds == failure {
+	if holds == failure || s.left.sure != stays {
 		s.unreached(func() { s.stmts(list, in) })
 		return
 	}
@@ -237,7 +298,7 @@ func (s *state) joined(b *branches) abstract.Value {
 // background is apart for a statement that runs beside what follows it. In zsh, the parts of
 // && and || before the last are of the shell itself, but for simple commands.
 func (s *state) background(st *syntax.Stmt) (end func()) {
-	mark, apart := len(s.vars), s.apart()
+	mark, way, apart := len(s.vars), s.left, s.apart()
 	list, ok := st.Cmd.(*syntax.BinaryCmd)
 	if !ok || isPipe(list.Op) {
 		return apart
@@ -245,6 +306,7 @@ func (s *state) background(st *syntax.Stmt) (end func()) {
 	return func() {
 		if len(s.vars) > mark && s.asZsh() {
 			s.weaken(mark)
+			s.left = way
 			return
 		}
 		apart()

@@ -82,13 +82,10 @@ func special(name string) func(*state, []abstract.Value, abstract.Streams) abstr
 		case "setopt", "unsetopt", "emulate":
 			s.posix = s.posix || s.asZsh()
 		case "break", "continue":
-			s.leaving(&s.left.loop)
-		case "return":
-			s.leaving(&s.left.call)
+			s.ends(argv)
+		case "return", "exit":
 			s.exit = status(argv)
-		case "exit":
-			s.left.shell = true
-			s.exit = status(argv)
+			s.ends(argv)
 		case "getopts":
 			for _, n := range [...]string{"OPTARG", "OPTIND"} {
 				s.assign(n, abstract.Variable(n, 0))
@@ -230,8 +227,11 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
 		return s.runText("shell", io.In, argv[0].Text, join(argv), nil)
 	}
-	at, vars := len(s.effects), len(s.vars)
+	at, vars, loops := len(s.effects), len(s.vars), s.left.loops
+	s.left.loops = 0
 	out := s.runFile(f, "shell", nil, io, join(argv))
+	s.unsure() // return ends the file
+	s.left.loops = loops
 	s.load(at, vars)
 	return out
 }
@@ -279,6 +279,10 @@ func (s *state) commandWord(argv []abstract.Value, io abstract.Streams) abstract
 }
 
 func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
+	defines := !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool {
+		name, _, ok := strings.Cut(v.Text, "=")
+		return !ok || !v.Known() || !syntax.ValidName(name)
+	})
 	for _, v := range argv[1:] {
 		name, text, ok := strings.Cut(v.Text, "=")
 		if !ok {
@@ -301,8 +305,8 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 		end()
 		s.uncertain(before)
 		s.mayRead(remains)
-		s.exit = anyExit
 	}
+	s.exit = exitOf(true, defines)
 	return abstract.Value{}
 }
 
@@ -392,10 +396,14 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 			continue
 		}
 		name, ok := s.target(v.Text)
+		old, _ := s.attribute(v.Text)
 		switch {
+		case reference && ok && name == v.Text && old.kind <= unset: // no reference: nothing, or an error
+			s.exit = anyExit
+			s.mayFail()
 		case reference || !ok:
 			s.forget()
-		case s.isLocal(name): // shows the one of the function around, in some shells
+		case s.isLocal(name) || s.given(name): // shows the one of the function around, in some shells
 			s.revealed(name)
 			s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed})
 		default:

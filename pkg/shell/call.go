@@ -16,9 +16,10 @@ import (
 func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var out abstract.Value
 	mark, before, consumed, remains, exit := len(s.vars), s.outcomes(), s.consumed, s.remains, anyExit
-	fds, stdin := len(s.fds), s.stdin
+	fds, stdin, first, shared := len(s.fds), s.stdin, true, s.shared
 	s.inRounds(func() {
-		if s.round == 0 {
+		if first {
+			first = false
 			out = s.callOnce(c, st, in)
 			exit = s.exit
 		} else {
@@ -32,7 +33,7 @@ func (s *state) call(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abs
 			out.Taint |= o.Taint
 			exit = exit.or(s.exit)
 		}
-		if s.rounds > 1 { // another round may be the one that runs
+		if s.rounds > 1 && !shared { // another round may be the one that runs
 			s.weakenVariables(mark)
 			s.uncertain(before)
 			s.mayRead(remains)
@@ -110,6 +111,7 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 		s.consumed, s.remains = consumed, remains
 	}
 	if fails || !opens(st.Redirs) {
+		s.unsure()
 		if s.exit = anyExit; endsShell[argv[0].Text] {
 			s.mayFail()
 		}
@@ -131,116 +133,6 @@ func (s *state) callOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value)
 	out = s.deliver(io, out)
 	s.show(out, argv[0].String(), join(argv))
 	return out
-}
-
-// endAssigns ends the assignments that stand before a command. Where it is a
-// function or of the shell itself, they last in some shells, and what it assigned to
-// these names does in others.
-func (s *state) endAssigns(names []string, mark, set int, command abstract.Value) {
-	if set == mark || len(s.vars) < set {
-		return
-	}
-	_, own := builtin(command.Text)
-	own = own || slices.ContainsFunc(s.funcs, func(f function) bool { return f.name == command.Text })
-	if !own && set-mark <= len(names) { // else a value assigned to it as well
-		kept := s.vars[:mark]
-		for i, b := range s.vars[mark:] {
-			if mark+i >= set || !slices.Contains(names, b.name) {
-				kept = append(kept, b)
-			}
-		}
-		s.vars = kept
-		return
-	}
-	for i := mark; i < len(s.vars); i++ {
-		if slices.Contains(names, s.vars[i].name) {
-			s.vars[i].weak, s.vars[i].exported = true, false
-		}
-	}
-}
-
-// assigns returns the names that are assigned before a command.
-func (s *state) assigns(c *syntax.CallExpr) []string {
-	var names []string
-	for _, a := range c.Assigns {
-		if a.Name != nil {
-			name, _ := s.target(a.Name.Value)
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// assignment binds a variable. One that lasts takes all the values that its
-// right side may have.
-func (s *state) assignment(a *syntax.Assign, lasts bool) {
-	if a.Name == nil {
-		if a.Value != nil {
-			s.word(a.Value)
-		}
-		return
-	}
-	name := a.Name.Value
-	if a.Array != nil {
-		s.bindArray(name, a)
-		return
-	}
-	if a.Naked {
-		return
-	}
-	if !lasts {
-		s.assignOnce(name, a)
-		return
-	}
-	mark, rounds := len(s.vars), 0
-	var bound []binding // in all rounds, of which none sees another
-	s.inRounds(func() {
-		s.assignOnce(name, a)
-		bound = append(bound, s.vars[min(mark, len(s.vars)):]...)
-		s.vars = s.vars[:min(mark, len(s.vars))]
-		rounds = s.rounds
-	})
-	if rounds > 1 && len(bound) > 0 { // together they replace what was there
-		last := bound[len(bound)-1]
-		replaced := false
-		for i := range bound {
-			if bound[i].name == last.name && !bound[i].weak && !replaced {
-				replaced = true
-			} else {
-				bound[i].weak = true
-			}
-		}
-	}
-	for _, b := range bound {
-		s.bind(b)
-	}
-}
-
-// assignOnce binds a variable to one value of the right side.
-func (s *state) assignOnce(name string, a *syntax.Assign) {
-	if a.Index != nil {
-		s.bindElement(name, a)
-		return
-	}
-	v := s.word(a.Value)
-	if old, ok := s.attribute(name); ok && old.array && a.Append && old.kind != reference {
-		s.addTo(name, old, v)
-		return
-	}
-	if a.Append {
-		if old, ok := s.lookup(name); ok && old.kind != integer {
-			v = abstract.Concat(s.first(old, "$"+name), v)
-		} else if ok {
-			v = vague("$"+name, old.val, v)
-		} else {
-			v = abstract.Concat(s.environment(name)[0], v)
-		}
-	}
-	v.From = s.spanOf(a)
-	s.assign(name, v)
-	if s.round <= 0 {
-		s.environmentCode(name, v, v.From)
-	}
 }
 
 // invoke runs a command that is given as words.

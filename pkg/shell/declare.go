@@ -46,6 +46,9 @@ func (s *state) declare(c *syntax.DeclClause) abstract.Value {
 		s.declareOne(a, d, mark, pure)
 		pure = pure && a.Array == nil && a.Index == nil && (a.Value == nil || simpleWord(a.Value) && !assigns(a.Value))
 	}
+	s.exit = exitOf(true, !s.constants && (variant == "export" || variant == "local" && len(s.frames) > 0) && !slices.ContainsFunc(c.Args, func(a *syntax.Assign) bool {
+		return a.Name == nil || a.Array != nil || a.Index != nil || a.Value != nil && !simpleWord(a.Value)
+	}))
 	s.execute(argv, variant, effect.ReadOnly)
 	if list && len(argv) < 3 || len(argv) == 1 {
 		out := abstract.Unknown("the environment", abstract.Dump)
@@ -166,16 +169,7 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 		s.bind(binding{name: name, val: value, kind: reference, weak: old.array})
 	default:
 		value.From = s.spanOf(a)
-		if declares || d.kind > unset {
-			old, ok := s.attribute(name)
-			if ok && old.array { // it may stay one
-				s.bind(binding{name: name, array: true, unsure: true})
-				break
-			}
-			s.bind(binding{name: name, val: converted(d.kind, value), kind: d.kind})
-		} else {
-			s.assign(name, value)
-		}
+		s.declareText(name, d, value, declares)
 		s.environmentCode(name, value, value.From)
 	}
 	if d.constants && !d.local {
@@ -189,6 +183,21 @@ func (s *state) declareOne(a *syntax.Assign, d declaration, mark int, pure bool)
 		for i := n; i < len(s.vars); i++ {
 			s.vars[i].global = true
 		}
+	}
+}
+
+// declareText binds a name that is no array.
+func (s *state) declareText(name string, d declaration, value abstract.Value, declares bool) {
+	old, ok := s.attribute(name)
+	switch {
+	case !declares && d.kind <= unset:
+		s.assign(name, value)
+	case ok && old.array: // it may stay one
+		s.bind(binding{name: name, array: true, unsure: true})
+	case ok && !declares && old.kind > unset && old.kind != d.kind:
+		s.bind(binding{name: name, val: vague("$"+name, value), kind: mixed})
+	default:
+		s.bind(binding{name: name, val: converted(d.kind, value), kind: d.kind})
 	}
 }
 
@@ -229,6 +238,9 @@ func (s *state) declareNaked(name string, d declaration, declares bool) {
 	case (!had || old.kind == unset) && d.kind == scalar && s.asZsh(): // what it is in the environment, or empty
 		s.bind(binding{name: name, val: abstract.Variable(name, 0)})
 	case d.kind > unset:
+		if old.kind > unset && old.kind != d.kind {
+			d.kind = mixed
+		}
 		val := abstract.Variable(name, 0)
 		if !had || old.kind == unset {
 			s.bind(binding{name: name, val: val, kind: d.kind})

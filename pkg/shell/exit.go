@@ -92,6 +92,7 @@ func (s *state) unreached(walk func()) {
 	for i, f := range s.frames {
 		locals[i] = maps.Clone(f.locals)
 	}
+	s.left.sure = stays
 	walk()
 	for i := range s.frames {
 		s.frames[i].locals = locals[i]

@@ -52,6 +52,11 @@ func (s *state) isLocal(name string) bool {
 	return slices.ContainsFunc(s.frames, func(f frame) bool { _, ok := f.locals[name]; return ok })
 }
 
+// given reports whether a name was assigned before the call of a function being walked.
+func (s *state) given(name string) bool {
+	return len(s.frames) > 0 && slices.ContainsFunc(s.vars, func(b binding) bool { return b.exported && b.name == name })
+}
+
 // revealed notes that unset may end a local variable of a function around the one being walked:
 // what follows is then of the variable outside.
 func (s *state) revealed(name string) {
@@ -110,10 +115,13 @@ func (s *state) callFunction(i int, args []abstract.Value, in abstract.Value, se
 		s.setPositional(args)
 	}
 	s.inFunc++
-	s.left.loop, s.left.call = 0, 0
+	s.left.loop, s.left.call, s.left.loops = 0, 0, 0
 	out := s.stmt(f.body, in)
+	broke := s.left.loop > 0
 	s.endCall(left{})
-	s.left.loop, s.left.call = way.loop, way.call
+	if s.left.loop, s.left.call, s.left.loops = way.loop, way.call, way.loops; broke && way.loops > 0 {
+		s.leaving(&s.left.loop)
+	}
 	s.inFunc--
 	s.endLocals(mark, s.frames[len(s.frames)-1].locals)
 	s.frames = s.frames[:len(s.frames)-1]

@@ -8,6 +8,19 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
+// loops walks a loop.
+func (s *state) loops(c syntax.Command, in abstract.Value) (out abstract.Value) {
+	s.left.loops++
+	switch c := c.(type) {
+	case *syntax.WhileClause:
+		out = s.while(c, in)
+	case *syntax.ForClause:
+		out = s.forClause(c, in)
+	}
+	s.left.loops--
+	return out
+}
+
 // while walks a loop turn by turn as long as its condition is decided.
 func (s *state) while(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	cond := func() (abstract.Value, exit) {
@@ -41,7 +54,7 @@ func (s *state) loop(cond func() (abstract.Value, exit), body func() abstract.Va
 		repeated := len(s.effects)
 		out, _ := cond()
 		b.Add(out)
-		if holds == failure {
+		if holds == failure || s.left.sure != stays {
 			if n == 0 {
 				s.unreached(func() { body() })
 			}
@@ -50,6 +63,12 @@ func (s *state) loop(cond func() (abstract.Value, exit), body func() abstract.Va
 		}
 		b.Add(body())
 		s.dropRepeated(repeated)
+		if s.left.sure > continues {
+			s.endTurn(way)
+			s.exit = anyExit
+			return b.Value()
+		}
+		s.left.sure = stays
 	}
 	for _, name := range counters {
 		s.bind(binding{name: name, val: abstract.Short("$"+name, abstract.FromVariable), weak: true})
@@ -68,6 +87,7 @@ func (s *state) loop(cond func() (abstract.Value, exit), body func() abstract.Va
 func (s *state) turns(walk func()) {
 	mark, before, way, remains := len(s.vars), s.outcomes(), s.left, s.remains
 	walk()
+	s.unsure()
 	s.mayRead(remains)
 	if len(s.vars) > mark && !s.gaveUp {
 		s.weaken(mark)
@@ -104,7 +124,10 @@ func (s *state) forClause(c *syntax.ForClause, in abstract.Value) abstract.Value
 		}
 		body := func() abstract.Value {
 			out := s.stmts(c.Do, in)
-			s.arithm(loop.Post)
+			if s.left.sure <= continues {
+				s.left.sure = stays
+				s.arithm(loop.Post)
+			}
 			return out
 		}
 		return s.loop(cond, body, arithmNames(loop.Post, nil))
@@ -143,15 +166,25 @@ func (s *state) forWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract
 
 // each gives the variable of a loop its value. A reference becomes one to another variable.
 func (s *state) each(name string, item abstract.Value) {
-	if b, ok := s.attribute(name); ok && (b.kind == reference || b.kind == mixed) {
+	if s.refers(name) {
 		s.forget()
+		s.bind(binding{name: name, val: abstract.Variable(name, 0), kind: mixed})
 		return
 	}
 	s.assign(name, item)
 }
 
+// refers reports whether a name may be a reference.
+func (s *state) refers(name string) bool {
+	b, ok := s.attribute(name)
+	return ok && (b.kind == reference || b.kind == mixed)
+}
+
 func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Value, in abstract.Value) abstract.Value {
 	var b abstract.Builder
+	if mark := len(s.vars); s.refers(name) { // which may be an error
+		defer func() { s.weaken(mark) }()
+	}
 	if len(items) == 0 && !c.Select {
 		s.unreached(func() {
 			s.assign(name, abstract.Variable(name, 0))
@@ -194,6 +227,10 @@ func (s *state) forItems(c *syntax.ForClause, name string, items []abstract.Valu
 		if repeated > 0 {
 			s.dropRepeated(repeated)
 		}
+		if s.left.sure > continues {
+			break
+		}
+		s.left.sure = stays
 	}
 	s.endTurn(way)
 	return b.Value()

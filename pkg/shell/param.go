@@ -261,6 +261,14 @@ func (s *state) slice(p *syntax.ParamExp, vals []abstract.Value, show string) []
 		lo, hi := s.cut(from, count, len(vals))
 		return vals[lo:hi]
 	}
+	if s.listIndex(p) && len(vals) == 1 && vals[0].Known() && !s.asZsh() { // of a text: no word at all behind its end
+		switch n := int64(utf8.RuneCountInString(vals[0].Text)); {
+		case from > n:
+			return nil
+		case from < 0:
+			return []abstract.Value{vague(show, vals...)}
+		}
+	}
 	return each(vals, func(v abstract.Value) abstract.Value {
 		if !v.Known() {
 			// These start with a slash wherever they are set.
@@ -443,7 +451,7 @@ func (s *state) orAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empt
 	case empty && (!set || null):
 		return []abstract.Value{{}}
 	}
-	if i, ok := s.choose(p.Param.Value+" is set", 2); ok && i == 0 {
+	if i, ok := s.choose(p.Param.Value+" is set", 2, 0); ok && i == 0 {
 		return []abstract.Value{word}
 	} else if ok {
 		return []abstract.Value{{}}

@@ -88,4 +88,5 @@ func (s *state) shift(argv []abstract.Value) {
 		rest.elems = append(rest.elems, element{itoa(i + 1), v})
 	}
 	s.bind(rest)
+	s.exit = exitOf(true, s.rounds <= 1)
 }

@@ -62,7 +62,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	switch {
 	case len(names) == 0 && lines:
 		names = []abstract.Value{abstract.Lit("MAPFILE")}
-	case len(names) == 0 && array:
+	case len(names) == 0 && array, !lines && !s.withoutQuestion(names):
 		return abstract.Value{}
 	}
 	if array {
@@ -109,6 +109,15 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		s.assignTo(n, v)
 	}
 	return abstract.Value{}
+}
+
+// withoutQuestion takes off what zsh asks behind a name. Elsewhere that is no name.
+func (s *state) withoutQuestion(names []abstract.Value) bool {
+	if len(names) == 0 || !names[0].Known() || !strings.Contains(names[0].Text, "?") {
+		return true
+	}
+	names[0].Text, _, _ = strings.Cut(names[0].Text, "?")
+	return s.asZsh()
 }
 
 // entry returns one line of a list, or what is given if the input is none.

@@ -231,7 +231,9 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 // is, over what the other wrote, and what is read from there may be what is written now.
 func (s *state) reopen(path string) {
 	for i := range s.fds {
-		if d := &s.fds[i]; d.out != nil && d.out.Path == path {
+		d := &s.fds[i]
+		closed := slices.ContainsFunc(s.fds[i+1:], func(o descriptor) bool { return o.n == d.n && !o.weak })
+		if !closed && d.out != nil && d.out.Path == path {
 			d.val, d.in = abstract.Unknown("…", d.val.Taint), false
 			s.addFile(file{path: path, torn: true})
 		}

@@ -11,10 +11,10 @@ import (
 
 // substitution walks $(…) and returns what it writes.
 func (s *state) substitution(c *syntax.CmdSubst) abstract.Value {
-	round, rounds := s.round, s.rounds
-	s.round, s.rounds = 0, 1
+	shared := s.shared
+	s.shared = s.round >= 0
 	out := s.capture(func() abstract.Value { return s.subshell(c.Stmts, s.input) })
-	s.round, s.rounds = round, max(rounds, 1)
+	s.shared = shared
 	if out.Known() {
 		out.Text = strings.TrimRight(out.Text, "\n")
 		return out

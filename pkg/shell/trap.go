@@ -28,15 +28,18 @@ func (s *state) zshTraps(mark int) {
 		return
 	}
 	vars, before, remains, exit := len(s.vars), s.outcomes(), s.remains, s.exit
+	sure := s.left.sure
 	for _, t := range slices.Clone(s.traps[mark:]) {
 		repeated := len(s.effects)
+		s.left.sure = stays
 		s.nested(t.code.Text, t.code.From)
+		s.unsure()
 		s.dropRepeated(repeated)
 	}
 	s.weaken(vars)
 	s.uncertain(before)
 	s.mayRead(remains)
-	s.exit = exit
+	s.exit, s.left.sure = exit, sure
 }
 
 func (s *state) walkTraps(list []trap) {
@@ -47,8 +50,11 @@ func (s *state) walkTraps(list []trap) {
 		} else if !t.exit {
 			s.forget()
 		}
-		before, exit, remains := len(s.effects), s.exit, s.remains
+		before, exit, remains, way := len(s.effects), s.exit, s.remains, s.left
+		s.left.sure = stays
 		s.nested(t.code.Text, t.code.From)
+		s.unsure()
+		s.left.sure = way.sure
 		s.dropRepeated(before)
 		s.vars, s.exit = vars, exit
 		s.mayRead(remains)
@@ -78,7 +84,7 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	end()
 	s.uncertain(before)
 	s.mayRead(remains)
-	s.exit = anyExit
+	s.exit = exitOf(true, exit)
 	if len(s.traps) > 64 {
 		s.giveUp("too many traps")
 	}

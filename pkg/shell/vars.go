@@ -228,7 +228,14 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 			continue
 		}
 		all.Taint |= b.val.Taint
-		if !internal(name) && (n == maxAlternatives-1 || hidden && (b.array || !b.exported && b.kind != unset && !s.isExported(name, edge))) {
+		if !internal(name) && hidden && (b.array || !b.exported && b.kind != unset && !s.isExported(name, edge)) {
+			return binding{name: name, val: all, open: true}, true
+		}
+		more = b.weak
+		if slices.ContainsFunc(found[:n], func(o int) bool { return s.vars[o].same(b) }) {
+			continue
+		}
+		if !internal(name) && n == maxAlternatives-1 {
 			return binding{name: name, val: all, open: true}, true
 		}
 		if n == maxAlternatives {
@@ -236,7 +243,6 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 		}
 		found[n] = i
 		n++
-		more = b.weak
 	}
 	if n == 0 {
 		return binding{}, false
@@ -247,7 +253,7 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 	}
 	pick, ok := 0, true
 	if n > 1 {
-		pick, ok = s.choose(name, n)
+		pick, ok = s.choose(name, n, found[0])
 	}
 	switch {
 	case !ok && !internal(name):
@@ -256,6 +262,12 @@ func (s *state) lookupOnce(name string) (binding, bool) {
 		return binding{}, false
 	}
 	return s.vars[found[pick]], true
+}
+
+// same reports whether two bindings of a name give it the same text.
+func (b *binding) same(o *binding) bool {
+	return b.kind == o.kind && b.kind <= unset && !b.array && !o.array && b.exported == o.exported && !b.val.IsPattern && !o.val.IsPattern &&
+		b.val.Text == o.val.Text && b.val.Taint == o.val.Taint && b.val.Secrets == o.val.Secrets
 }
 
 // internal reports whether a name is of the analysis: of its bindings the newest
@@ -267,32 +279,37 @@ func internal(name string) bool { return name[0] == 0 && name != positionalName 
 type choice struct {
 	name string
 	n    int
+	at   int // of the newest binding
 }
 
 // choose returns which of n values of a variable counts in the current round.
 // It is false where that are too many, or no rounds are made.
-func (s *state) choose(name string, n int) (int, bool) {
+func (s *state) choose(name string, n, at int) (int, bool) {
 	if s.round < 0 {
 		return 0, false
 	}
 	stride := 1
 	for _, c := range s.choices {
 		if c.name == name {
-			return s.round / stride % n, c.n == n
+			return s.round / stride % n, c.n == n && c.at == at
 		}
 		stride *= c.n
 	}
 	if stride*n > maxAlternatives {
 		return 0, false
 	}
-	s.choices = append(s.choices, choice{name, n})
+	s.choices = append(s.choices, choice{name, n, at})
 	s.rounds = stride * n
 	return s.round / stride % n, true
 }
 
 // inRounds walks something once for each combination of the values that the
-// variables in it may have.
+// variables in it may have. Within a substitution these are of the command around it.
 func (s *state) inRounds(walk func()) {
+	if s.shared {
+		walk()
+		return
+	}
 	round, rounds, choices := s.round, s.rounds, s.choices
 	s.rounds, s.choices = 1, nil
 	for s.round = 0; s.round < s.rounds && !s.gaveUp; s.round++ {

@@ -35,7 +35,8 @@ type state struct {
 	inFunc  int             // depth of function calls
 	frames  []frame         // of the functions being walked
 
-	round, rounds int // see lookup
+	round, rounds int  // see lookup
+	shared        bool // the rounds are of a command around the substitution being walked
 	choices       []choice
 	constants     bool // some name is readonly
 	ownFuncs      int  // functions before this one are of the shell that started this one
@@ -198,11 +199,17 @@ func (s *state) stmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 
 // stmt walks one statement.
 func (s *state) stmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
+	if st != nil && s.left.sure != stays {
+		s.unreached(func() { s.stmt(st, in) })
+		return abstract.Value{}
+	}
 	if st == nil || !s.step(1) || !s.enter(effect.Span{}) {
 		return abstract.Value{}
 	}
 	outer, round, fds, consumed, remains := s.input, s.round, len(s.fds), s.consumed, s.remains
-	s.round, s.exit = -1, anyExit
+	if s.exit = anyExit; !s.shared {
+		s.round = -1
+	}
 	defer func() {
 		s.input, s.round = outer, round
 		s.leave()
@@ -285,10 +292,8 @@ func (s *state) command(c syntax.Command, io abstract.Streams) abstract.Value {
 		return s.subshell(c.Stmts, io.In)
 	case *syntax.IfClause:
 		return s.ifClause(c, io.In)
-	case *syntax.WhileClause:
-		return s.while(c, io.In)
-	case *syntax.ForClause:
-		return s.forClause(c, io.In)
+	case *syntax.WhileClause, *syntax.ForClause:
+		return s.loops(c, io.In)
 	case *syntax.CaseClause:
 		return s.caseClause(c, io.In)
 	case *syntax.FuncDecl:
