@@ -25,6 +25,12 @@ func TestElsewhere(t *testing.T) {
 		{"psql postgres://u:p@db.prod.x/app_test -c 'drop table t'", Remote{Service: "database", Verb: "delete", Target: "postgres://u:p@db.prod.x/app_test", Destroys: true}, true},
 		{"psql %%* -c 'drop table app_test'", Remote{Service: "database", Verb: "delete", Target: "*", Destroys: true}, true},
 		{"kubectl --context prod -n dev delete ns x", Remote{Service: "kubernetes", Verb: "delete", Target: "prod", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/products-test", Remote{Service: "elasticsearch", Verb: "delete", Target: "products-test", Trial: true}, true},
+		{"curl -X DELETE localhost:9200/_all", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/test,users", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/prod-test", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/a-test localhost:9200/users", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
+		{"curl -X DELETE localhost:9200/a-test https://x.test/b-test", Remote{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
 		{"terraform -chdir=dev destroy", Remote{Service: "infrastructure", Verb: "delete", Destroys: true}, true},
 	} {
 		use := Interpret(split(tt.command))

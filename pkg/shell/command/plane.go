@@ -62,6 +62,17 @@ func (r *reader) controls(service string, ok bool) {
 	}
 }
 
+// trialIndex returns the name of the index or database that is all that a request
+// to this machine names, if it says that it is for tests.
+func trialIndex(url Word) (name string, ok bool) {
+	_, rest, found := strings.Cut(url.Text, "://")
+	if !found {
+		rest = url.Text
+	}
+	_, name, _ = strings.Cut(rest, "/")
+	return name, !url.Pattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && placeKind(name) == forTrial
+}
+
 // requests says what the requests of a command change: something is deleted on
 // another machine, or a service of this machine is told what to do.
 func (r *reader) requests() {
@@ -69,7 +80,7 @@ func (r *reader) requests() {
 		r.plane = ""
 		return
 	}
-	local := true
+	local, trial, index := true, true, ""
 	for _, t := range r.use.Touches {
 		if t.Kind != effect.HTTPRequest {
 			continue
@@ -77,6 +88,8 @@ func (r *reader) requests() {
 		r.controls(ControlPlane(t.Word.Text))
 		_, host := effect.URL(t.Word.Text)
 		local = local && effect.Loopback(host)
+		name, ok := trialIndex(t.Word)
+		index, trial = name, trial && ok && local
 	}
 	switch {
 	case r.plane != "" && r.sends != "DELETE":
@@ -85,6 +98,9 @@ func (r *reader) requests() {
 		r.means("delete")
 	default:
 		return
+	}
+	if trial && index != "" && r.plane != "" && r.sends == "DELETE" {
+		r.places = append(r.places, Word{Text: index})
 	}
 	r.effect(effect.ChangeRemote)
 }
