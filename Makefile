@@ -7,6 +7,7 @@
 # make tier2  Tier 2 against a trained model, which pip installs into build/ (ten minutes once)
 # make trace  every listed form of 350 programs under strace, compared with what is predicted
 # make corpora CORPORA=DIR   what the model changes about labelled rows, by cause, and that it clears only what it may
+# make load   what the service answers a second, and how long 200 clients wait beside clients that misbehave
 # make bench  Go benchmarks, and whole processes beside the commit before (or BASE=COMMIT)
 # make release VERSION=v0.1.0   every file of a release, in dist, from the last commit
 # make try    installs what dist has for this machine, each package into a folder of its own, and runs its first example
@@ -18,7 +19,7 @@ GO ?= go
 # the tag leaves out what only docs needs, a part of the time of each start
 GOFLAGS_BUILD = -trimpath -ldflags=-s -tags=urfave_cli_no_docs
 
-.PHONY: build demo test hosts hosttimes mcp mcpbench tier2 trace corpora typing bench generate runtime docs fuzz release try reproduce check
+.PHONY: build demo test hosts hosttimes mcp mcpbench tier2 trace corpora typing load bench generate runtime docs fuzz release try reproduce check
 
 build:
 	$(GO) build $(GOFLAGS_BUILD) -o build/shield .
@@ -57,6 +58,12 @@ mcpbench: build
 	uptime
 	SHIELD_BIN=$$PWD/build/shield $(GO) test -run '^$$' -bench 'Added|Load' -benchtime 2000x ./e2e/mcp
 	$(GO) test -run '^$$' -bench 'Call|Serve' ./pkg/gateway
+	uptime
+
+# SPAN=10m for longer
+load: build
+	uptime
+	SHIELD_BIN=$$PWD/build/shield SHIELD_LOAD=$(or $(SPAN),1m) $(GO) test -count=1 -timeout 30m -v ./e2e/service
 	uptime
 
 trace:

@@ -3,18 +3,12 @@ package service
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -28,6 +22,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/shieldcli/shield/internal/servetest"
 	"github.com/shieldcli/shield/pkg/audit"
 	"github.com/shieldcli/shield/pkg/config"
 	"github.com/shieldcli/shield/pkg/shield"
@@ -36,41 +31,10 @@ import (
 
 const token = "0123456789abcdef0123456789abcdef"
 
-// credentialFiles writes a certificate for this machine, its key and a file of tokens.
-func credentialFiles(t testing.TB) (s config.Serve, roots *x509.CertPool) {
+func written(t testing.TB) (config.Serve, *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	write := func(name string, text []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
-	roots = x509.NewCertPool()
-	roots.AppendCertsFromPEM(public)
-	return config.Serve{
-		TLSCert:    write("cert.pem", public),
-		TLSKey:     write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})),
-		TokensFile: write("tokens", []byte("# who asks\n\nbuild "+token+"\n")),
-	}, roots
+	cert, key, tokens, roots := servetest.Credentials(t, token)
+	return config.Serve{TLSCert: cert, TLSKey: key, TokensFile: tokens}, roots
 }
 
 // A running is a service that listens at an address of this machine.
@@ -85,7 +49,7 @@ type running struct {
 // listening returns a service that judges with rules alone.
 func listening(t testing.TB) *running {
 	t.Helper()
-	files, roots := credentialFiles(t)
+	files, roots := written(t)
 	pool := &shield.Pool{}
 	t.Cleanup(pool.Clear)
 	settings := shield.Defaults()
@@ -273,7 +237,7 @@ func TestConversation(t *testing.T) {
 // and tokens that can be guessed.
 func TestCredentialsOpenToOthers(t *testing.T) {
 	t.Parallel()
-	files, _ := credentialFiles(t)
+	files, _ := written(t)
 	web := NewWeb(WebOptions{})
 	for _, name := range []string{files.TLSKey, files.TokensFile} {
 		if err := os.Chmod(name, 0o644); err != nil {
