@@ -372,7 +372,7 @@ func (s *state) emptyMember(p *syntax.ParamExp) bool {
 // in it may be several words.
 func (s *state) operand(w *syntax.Word) abstract.Value {
 	v := s.word(w)
-	if v.Known() && s.holdsList(w) {
+	if w != nil && v.Known() && s.holdsList(w) {
 		return vague("${…}", v)
 	}
 	return v
