@@ -9,17 +9,31 @@ import (
 // tools come from.
 type SourceForm struct {
 	Files   []string // globs, as of effect.Globs
-	Setting string   // RE2; the first group is the address
+	Setting string   // RE2; the first group is the address, or text that holds addresses
 	Code    bool     // hosts of code are usual places, too
+	Sums    string   // RE2; what says how packages are checked
 }
 
 // Addresses returns the addresses that the settings of the form name in a text.
 func (f *SourceForm) Addresses(text string) []string {
 	var out []string
 	for _, m := range expression(f.Setting).FindAllStringSubmatch(text, maxAddresses) {
-		out = append(out, strings.ReplaceAll(m[1], `\`, ""))
+		text := strings.ReplaceAll(m[1], `\`, "")
+		found := expression(address).FindAllString(text, maxAddresses)
+		if len(found) == 0 && strings.Contains(text, ".") && !strings.ContainsAny(text, " \"") {
+			found = []string{"https://" + text} // a path that begins with its host
+		}
+		out = append(out, found...)
 	}
 	return out
+}
+
+// address matches an address in the text of a setting.
+const address = `(?i)\b(?:https?|ssh|git)://[^\s"'<>|;,)\]}]+`
+
+// Checks reports whether a text says how packages of the form are checked.
+func (f *SourceForm) Checks(text string) bool {
+	return f.Sums != "" && expression(f.Sums).MatchString(text)
 }
 
 // maxAddresses bounds the addresses that are taken from one text.
@@ -46,7 +60,7 @@ func below(set map[string]bool, host string) bool {
 }
 
 var registries = sync.OnceValue(func() map[string]bool {
-	return hostsOf("package_registries", "image_registries", "publishers")
+	return hostsOf("package_registries", "image_registries", "module_hosts", "chart_registries", "publishers")
 })
 
 var publishers = sync.OnceValue(func() map[string]bool { return hostsOf("publishers") })

@@ -20,8 +20,7 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 		}
 		p, pattern := s.place().Path(t.Word.Text, false)
 		format, _ := command.Recipe(p)
-		form := sourceForm(p)
-		if pattern || format == "" && form == nil && !hasSettings(p) {
+		if pattern || format == "" && !hasSettings(p) {
 			continue
 		}
 		for _, v := range argv[1:] {
@@ -29,11 +28,7 @@ func (s *state) edits(argv []abstract.Value, use command.Use) {
 			if !ok || !v.Known() {
 				continue
 			}
-			effects := Written(p, text, s.at)
-			if form != nil {
-				effects = append(effects, editedSource(p, text, form)...)
-			}
-			for _, e := range effects {
+			for _, e := range Written(p, text, s.at) {
 				e.From = v.From
 				s.once(e)
 			}

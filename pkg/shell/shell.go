@@ -58,6 +58,7 @@ func (s *state) analyze() (r effect.Result) {
 	}
 	s.finish()
 	s.writtenFiles()
+	s.rewritten()
 	if own >= 0 {
 		s.dropExpressions(own)
 	}

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,7 +28,7 @@ func (s *state) sources(program string, v abstract.Value) {
 			s.once(e)
 		}
 	}
-	if len(found) == 0 && computed(v) {
+	if len(found) == 0 && computed(v) && !strings.Contains(v.Text, " ") {
 		s.once(effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Cause: effect.CauseRedirects, Pattern: true, Program: program, From: v.From,
 			Reason: program + " is told to take packages from a place that is not known"})
 	}
@@ -49,43 +50,118 @@ var sourceFiles = sync.OnceValue(func() *forms {
 	return newForms(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
 })
 
-// sourceForm returns how a file says where packages come from; nil if it does not.
-func sourceForm(file string) *knowledge.SourceForm {
-	if found := sourceFiles().named(file); len(found) > 0 {
-		return &knowledge.SourceForms[found[0]]
+// sourceForms returns how a file says where packages come from.
+func sourceForms(file string) (out []*knowledge.SourceForm) {
+	for _, i := range sourceFiles().named(file) {
+		out = append(out, &knowledge.SourceForms[i])
 	}
-	return nil
+	return out
 }
 
 // writtenSources returns the places that a text in a file makes packages come
 // from, but for those from which they come all day.
-func writtenSources(file, text string) []effect.Effect {
-	form := sourceForm(file)
-	if form == nil {
-		return nil
+func writtenSources(file, text string) (out []effect.Effect) {
+	for _, form := range sourceForms(file) {
+		out = append(out, fileSources(file, form.Addresses(text), form.Code)...)
 	}
-	return fileSources(file, form.Addresses(text), form)
+	return out
 }
 
-// hostForm matches a text that is the name of a host, as an edit may put it in.
-var hostForm = prefilter.Lazy(`(?i)^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::\d+)?(?:/\S*)?$`)
-
-// editedSource is writtenSources for a text that an edit puts into such a file.
-func editedSource(file, text string, form *knowledge.SourceForm) []effect.Effect {
-	addresses := addressForm().FindAllString(text, 16)
-	if len(addresses) == 0 && hostForm().MatchString(text) {
-		addresses = []string{"https://" + text}
-	}
-	return fileSources(file, addresses, form)
-}
-
-func fileSources(file string, addresses []string, form *knowledge.SourceForm) []effect.Effect {
+func fileSources(file string, addresses []string, code bool) []effect.Effect {
 	var out []effect.Effect
 	for _, address := range addresses {
-		if e, ok := newSource(address, false, form.Code); ok {
+		if e, ok := newSource(address, false, code); ok {
 			e.Reason = path.Base(file) + " would take packages from " + abstract.Clip(e.URL)
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// rewritten records from where packages would come once files are changed by what
+// the arguments of sed, jq, an interpreter and the like say: nothing shows the
+// text itself that is written then.
+func (s *state) rewritten() {
+	var files []string
+	for i := range s.effects {
+		if e := &s.effects[i]; e.Kind == effect.WriteFile && !e.Pattern && len(files) < maxWritten && len(sourceForms(e.Path)) > 0 {
+			files = append(files, e.Path)
+		}
+	}
+	if len(files) == 0 {
+		return
+	}
+	stdin := slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
+		return e.Kind == effect.Execute && (e.Program == "ed" || e.Program == "ex")
+	})
+	for _, e := range s.effects {
+		if e.Kind != effect.Execute || !command.Rewriters[e.Program] && (!stdin || e.Program != "printf" && e.Program != "echo") {
+			continue
+		}
+		put := make([]string, len(e.Args))
+		for i, arg := range e.Args {
+			put[i] = arg
+			if text, ok := putIn(arg); ok && oneCommand().MatchString(arg) {
+				put[i] = text
+			}
+		}
+		for _, file := range files {
+			s.rewrites(file, strings.Join(e.Args, " "), strings.Join(put, " "), e.From)
+		}
+	}
+}
+
+// oneCommand matches a script of sed that puts one text in place of another, and
+// nothing else.
+var oneCommand = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
+
+// rewrites records what arguments say of a file that is changed: all that they say,
+// and what of it is put in.
+func (s *state) rewrites(file, said, put string, at effect.Span) {
+	addresses, code, checks := hostStart().FindAllString(put, 16), false, false
+	for _, form := range sourceForms(file) {
+		code, checks = code || form.Code, checks || form.Checks(said)
+	}
+	found := fileSources(file, append(addresses, replacedHosts(said, put)...), code)
+	if checks {
+		found = append(found, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "weaken", Cause: effect.CauseWeakens,
+			Reason: path.Base(file) + " would no longer say what packages are checked against"})
+	}
+	for _, e := range found {
+		e.From = at
+		s.once(e)
+	}
+}
+
+// hostStart matches an address up to the end of its host: what ends it in a script
+// may be any sign.
+var hostStart = prefilter.Lazy(`(?i)\b(?:https?|ssh|git)://(?:[^\s/@"']*@)?[a-z0-9.-]+`)
+
+// hostForm matches the names of hosts in a text, with what stands around them.
+var hostForm = prefilter.Lazy(`(?i)(?:^|[\s"'#/|,@!:;%~^=])([a-z0-9-]+(?:\\?\.[a-z0-9-]+)*\\?\.[a-z]{2,})(?:[\s"'#/|,@!:;%~^]|$)`)
+
+// replacedHosts returns the addresses of hosts in a text that is put in, where those
+// from which packages come all day are named, too: one is put in the other's place.
+func replacedHosts(said, put string) (out []string) {
+	if usual, _ := hostsIn(said); usual {
+		_, out = hostsIn(put)
+	}
+	return out
+}
+
+func hostsIn(text string) (usual bool, others []string) {
+	for len(others) < 16 {
+		m := hostForm().FindStringSubmatchIndex(text)
+		if m == nil {
+			break
+		}
+		host := strings.ReplaceAll(text[m[2]:m[3]], `\`, "")
+		text = text[m[3]:] // what ends one may begin the next
+		if knowledge.UsualSource(host) {
+			usual = true
+		} else if ending := host[strings.LastIndexByte(host, '.')+1:]; !command.FileEndings[strings.ToLower(ending)] {
+			others = append(others, "https://"+host)
+		}
+	}
+	return usual, others
 }

@@ -272,13 +272,14 @@ func sources(dir string) ([]byte, error) {
 type source struct {
 	Files   string   `yaml:"files"`
 	Setting string   `yaml:"setting"`
+	Sums    string   `yaml:"sums"`
 	Code    bool     `yaml:"code"`
 	Match   []string `yaml:"match"`
 	Pass    []string `yaml:"pass"`
 }
 
 func (s source) entry() (knowledge.SourceForm, error) {
-	out := knowledge.SourceForm{Files: strings.Fields(s.Files), Setting: s.Setting, Code: s.Code}
+	out := knowledge.SourceForm{Files: strings.Fields(s.Files), Setting: s.Setting, Code: s.Code, Sums: s.Sums}
 	if re, err := regexp.Compile(out.Setting); err != nil || re.NumSubexp() != 1 {
 		return out, fmt.Errorf("%s: %q is no expression with one group", s.Files, s.Setting)
 	}

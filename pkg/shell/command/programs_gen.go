@@ -450,9 +450,9 @@ var programs = [...]program{
 	{"cowsay", &syntaxWall},
 	{"cp", &syntaxCp},
 	{"cpack", &syntaxMake},
-	{"cpan", &syntaxMvn},
-	{"cpanm", &syntaxMvn},
-	{"cpanminus", &syntaxMvn},
+	{"cpan", &syntaxCpanm},
+	{"cpanm", &syntaxCpanm},
+	{"cpanminus", &syntaxCpanm},
 	{"cpdf", &syntaxGs},
 	{"cpio", &syntaxCpio},
 	{"cppcheck", &syntaxMypy},
@@ -1182,7 +1182,7 @@ var programs = [...]program{
 	{"java", &syntaxJava},
 	{"javac", &syntaxGcc},
 	{"javap", &syntaxObjdump},
-	{"jbang", &syntaxMvn},
+	{"jbang", &syntaxCpanm},
 	{"jbuilder", &syntaxMake},
 	{"jc", &syntaxGron},
 	{"jconsole", &syntaxRscript},
@@ -2190,6 +2190,7 @@ var programs = [...]program{
 	{"rpcclient", &syntaxRpcclient},
 	{"rpi-imager", &syntaxAdb},
 	{"rpk", &syntaxTurso},
+	{"rpl", &syntaxSd},
 	{"rpm", &syntaxRpm},
 	{"rpm-ostree", &syntaxApk},
 	{"rpm2cpio", &syntaxDpkg_deb},
@@ -2936,6 +2937,7 @@ var programs = [...]program{
 	{"ysqlsh", &syntaxCqlsh},
 	{"yt-dlp", &syntaxAria2c},
 	{"yum", &syntaxDnf},
+	{"yum-config-manager", &syntaxYum_config_manager},
 	{"zap", &syntaxKrew},
 	{"zcat", &syntaxZcat},
 	{"zcmp", &syntaxZdiff},
@@ -3329,6 +3331,7 @@ var syntaxAlias = syntax{options: []option{
 var syntaxAm = syntax{style: open, subs: []program{
 	{"alias", &syntax_fdd84df409ba},
 	{"broadcast", &syntax_operands_rest_Text_base_class_network},
+	{"bucket", &syntax_7b0c18a65c40},
 	{"config", &syntax_fdd84df409ba},
 	{"connect", &syntax_fdd84df409ba},
 	{"connections", &syntax_operands_rest_Text_base_class_readOnly},
@@ -3362,6 +3365,7 @@ var syntaxAm = syntax{style: open, subs: []program{
 	{"services", &syntax_operands_rest_Text_base_class_readOnly},
 	{"set", &syntax_fdd84df409ba},
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"source", &syntax_7b0c18a65c40},
 	{"stack", &syntax_operands_rest_Text_base_class_network},
 	{"start", &syntax_operands_rest_Text_base_class_network},
 	{"start-activity", &syntax_operands_rest_Text_base_class_network},
@@ -3791,7 +3795,11 @@ var syntaxAny_3aservice = syntax{style: open, texts: []option{
 	{"wipe", &syntax_base_effects_ChangeRemote_verb_delete},
 }}
 
-var syntaxApk = syntax{style: open, subs: []program{
+var syntaxApk = syntax{style: open, options: []option{
+	{"--repository", &action_values_Source},
+	{"--substitute-urls", &action_values_Source},
+	{"--url", &action_values_Source},
+}, subs: []program{
 	{"info", &syntax_operands_rest_Text_base_class_network},
 	{"list", &syntax_operands_rest_Text_base_class_network},
 	{"policy", &syntax_operands_rest_Text_base_class_network},
@@ -3991,7 +3999,9 @@ var syntaxAsdf = syntax{style: open, subs: []program{
 	{"current", &syntax_operands_rest_Text_base_class_readOnly},
 	{"doctor", &syntax_operands_rest_Text_base_class_readOnly},
 	{"exec", &syntax_b805be8b7a5a},
+	{"fetch", &syntax_operands_rest_Plugin_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_operands_rest_Plugin_base_class_network},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls-remote", &syntax_operands_rest_Text_base_class_readOnly},
@@ -5183,7 +5193,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 }, subs: []program{
 	{"--version", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"access", &syntax_ea6a3cd0c166},
-	{"add", &syntax_2fdde2dadf36},
+	{"add", &syntax_7ec1d91f2855},
 	{"adduser", &syntax_ea6a3cd0c166},
 	{"approve-builds", &syntax_5783a2d4e926},
 	{"audit", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -5191,63 +5201,63 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"bugs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"build", &syntax_5783a2d4e926},
 	{"build:*", &syntax_5783a2d4e926},
-	{"c", &syntax_5783a2d4e926},
+	{"c", &syntax_423d045f8631},
 	{"cache", &syntax_5783a2d4e926},
 	{"check", &syntax_5783a2d4e926},
-	{"ci", &syntax_2fdde2dadf36},
-	{"cit", &syntax_2fdde2dadf36},
-	{"clean-install", &syntax_2fdde2dadf36},
+	{"ci", &syntax_7ec1d91f2855},
+	{"cit", &syntax_7ec1d91f2855},
+	{"clean-install", &syntax_7ec1d91f2855},
 	{"completion", &syntax_5783a2d4e926},
 	{"config", &syntaxBun_Config},
 	{"constraints", &syntax_5783a2d4e926},
 	{"coverage", &syntax_5783a2d4e926},
-	{"create", &syntax_5540ad8b69b1},
+	{"create", &syntax_423d045f8631},
 	{"db:*", &syntax_5783a2d4e926},
 	{"dedup", &syntax_5783a2d4e926},
-	{"dedupe", &syntax_2fdde2dadf36},
+	{"dedupe", &syntax_7ec1d91f2855},
 	{"deprecate", &syntax_ea6a3cd0c166},
 	{"dev", &syntax_5783a2d4e926},
 	{"dev:*", &syntax_5783a2d4e926},
 	{"dist-tag", &syntax_ea6a3cd0c166},
-	{"dlx", &syntax_27753c36b16f},
+	{"dlx", &syntax_ce1f36aebc13},
 	{"docs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"doctor", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"e2e", &syntax_5783a2d4e926},
 	{"edit", &syntax_5783a2d4e926},
 	{"env", &syntax_5783a2d4e926},
 	{"eslint", &syntax_5783a2d4e926},
-	{"exec", &syntax_27753c36b16f},
+	{"exec", &syntax_ce1f36aebc13},
 	{"explain", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"explore", &syntax_5783a2d4e926},
 	{"feedback", &syntax_5783a2d4e926},
-	{"fetch", &syntax_2fdde2dadf36},
+	{"fetch", &syntax_7ec1d91f2855},
 	{"find-dupes", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"format", &syntax_5783a2d4e926},
 	{"format:*", &syntax_5783a2d4e926},
 	{"fund", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"generate", &syntax_5783a2d4e926},
 	{"get", &syntax_5783a2d4e926},
-	{"global", &syntax_2fdde2dadf36},
+	{"global", &syntax_7ec1d91f2855},
 	{"help", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"hook", &syntax_ea6a3cd0c166},
-	{"i", &syntax_2fdde2dadf36},
-	{"immutable", &syntax_2fdde2dadf36},
-	{"import", &syntax_2fdde2dadf36},
-	{"in", &syntax_2fdde2dadf36},
+	{"i", &syntax_7ec1d91f2855},
+	{"immutable", &syntax_7ec1d91f2855},
+	{"import", &syntax_7ec1d91f2855},
+	{"in", &syntax_7ec1d91f2855},
 	{"info", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"init", &syntax_5540ad8b69b1},
-	{"innit", &syntax_5540ad8b69b1},
-	{"ins", &syntax_2fdde2dadf36},
-	{"install", &syntax_2fdde2dadf36},
-	{"install-ci-test", &syntax_2fdde2dadf36},
-	{"install-test", &syntax_2fdde2dadf36},
-	{"isntall", &syntax_2fdde2dadf36},
-	{"it", &syntax_2fdde2dadf36},
+	{"init", &syntax_f5f34287d65d},
+	{"innit", &syntax_f5f34287d65d},
+	{"ins", &syntax_7ec1d91f2855},
+	{"install", &syntax_7ec1d91f2855},
+	{"install-ci-test", &syntax_7ec1d91f2855},
+	{"install-test", &syntax_7ec1d91f2855},
+	{"isntall", &syntax_7ec1d91f2855},
+	{"it", &syntax_7ec1d91f2855},
 	{"jest", &syntax_5783a2d4e926},
 	{"la", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"lerna", &syntax_5783a2d4e926},
 	{"licenses", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"link", &syntax_2fdde2dadf36},
+	{"link", &syntax_7ec1d91f2855},
 	{"lint", &syntax_5783a2d4e926},
 	{"lint:*", &syntax_5783a2d4e926},
 	{"list", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -5265,19 +5275,19 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"patch-commit", &syntax_5783a2d4e926},
 	{"ping", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"pkg", &syntax_2fdde2dadf36},
-	{"plugin", &syntax_5783a2d4e926},
+	{"plugin", &syntax_eb2a7a9c1062},
 	{"pm", &syntax_5783a2d4e926},
 	{"policies", &syntax_5783a2d4e926},
 	{"prefix", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"prettier", &syntax_5783a2d4e926},
 	{"preview", &syntax_5783a2d4e926},
 	{"profile", &syntax_ea6a3cd0c166},
-	{"prune", &syntax_2fdde2dadf36},
+	{"prune", &syntax_7ec1d91f2855},
 	{"publish", &syntaxBun_Publish},
 	{"query", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"r", &syntax_5783a2d4e926},
-	{"rb", &syntax_2fdde2dadf36},
-	{"rebuild", &syntax_2fdde2dadf36},
+	{"rb", &syntax_7ec1d91f2855},
+	{"rebuild", &syntax_7ec1d91f2855},
 	{"remove", &syntax_5783a2d4e926},
 	{"repl", &syntax_0925bc6af5bf},
 	{"repo", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -5291,7 +5301,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"self-update", &syntax_5783a2d4e926},
 	{"serve", &syntax_5783a2d4e926},
 	{"set", &syntax_5783a2d4e926},
-	{"set-script", &syntax_2fdde2dadf36},
+	{"set-script", &syntax_7ec1d91f2855},
 	{"setup", &syntax_5783a2d4e926},
 	{"show", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"shrinkwrap", &syntax_5783a2d4e926},
@@ -5303,7 +5313,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"stop", &syntax_5783a2d4e926},
 	{"store", &syntax_5783a2d4e926},
 	{"storybook", &syntax_5783a2d4e926},
-	{"sync", &syntax_2fdde2dadf36},
+	{"sync", &syntax_7ec1d91f2855},
 	{"t", &syntax_5783a2d4e926},
 	{"tag-no", &syntax_5783a2d4e926},
 	{"team", &syntax_ea6a3cd0c166},
@@ -5322,10 +5332,10 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"unpublish", &syntaxBun_Unpublish},
 	{"unstage", &syntax_ea6a3cd0c166},
 	{"unstar", &syntax_ea6a3cd0c166},
-	{"up", &syntax_2fdde2dadf36},
-	{"update", &syntax_2fdde2dadf36},
-	{"upgrade", &syntax_2fdde2dadf36},
-	{"upgrade-interactive", &syntax_2fdde2dadf36},
+	{"up", &syntax_7ec1d91f2855},
+	{"update", &syntax_7ec1d91f2855},
+	{"upgrade", &syntax_7ec1d91f2855},
+	{"upgrade-interactive", &syntax_7ec1d91f2855},
 	{"v", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"version", &syntax_5783a2d4e926},
 	{"view", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -5336,7 +5346,7 @@ var syntaxBun = syntax{style: open | bundled, language: "node", options: []optio
 	{"why", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"workspace", &syntax_5783a2d4e926},
 	{"workspaces", &syntax_5783a2d4e926},
-	{"x", &syntax_27753c36b16f},
+	{"x", &syntax_ce1f36aebc13},
 }, operands: shape{head: []role{roleMaybeScript}, rest: roleText}}
 
 var syntaxBusybox = syntax{style: first, options: []option{
@@ -6644,6 +6654,71 @@ var syntaxCp = syntax{style: gnu, options: []option{
 	{"-x", &action_none},
 }, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}}
 
+var syntaxCpanm_Deploy = syntax{style: open, options: []option{
+	{"--dry-run", &action_flags_dry},
+	{"--host", &action_values_URL},
+	{"--repository-url", &action_values_URL},
+	{"--source", &action_values_URL},
+	{"-n", &action_flags_dry},
+	{"-s", &action_values_URL},
+}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
+
+var syntaxCpanm = syntax{style: open | long | bundled, options: []option{
+	{"--build-script", &action_values_Script},
+	{"--init-script", &action_values_Script},
+	{"--source", &action_values_Source},
+	{"-I", &action_values_Script},
+	{"-Source", &action_values_Source},
+}, prefixes: []option{
+	{"-D", &action_values_Text},
+	{"-P", &action_values_Text},
+}, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
+	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
+	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
+	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
+	{"source add", &action_values_Source},
+	{"sources add", &action_values_Source},
+	{"sources*--add", &action_values_Source},
+	{"sources*-a", &action_values_Source},
+	{"ssl_verify_mode", &action_effects_ChangeRemote_verb_weaken},
+}, subs: []program{
+	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"deploy", &syntaxCpanm_Deploy},
+	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"exec", &syntax_1db00a6f8f12},
+	{"help", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"info", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"list", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"login", &syntax_ef2e080bb60f},
+	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"owner", &syntax_ef2e080bb60f},
+	{"publish", &syntaxCpanm_Deploy},
+	{"push", &syntaxCpanm_Deploy},
+	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"signin", &syntax_ef2e080bb60f},
+	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"upload", &syntaxCpanm_Deploy},
+	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
+	{"yank", &syntax_09e60deefe2c},
+}, groups: []string{"hex", "pub"}, operands: shape{rest: roleSource}, base: &action_class_network}
+
 var syntaxCpio = syntax{style: gnu | bundled, options: []option{
 	{"--create", &action_a1aa5e6e0c4a},
 	{"--directory", &action_values_WriteTree},
@@ -7442,6 +7517,27 @@ var syntaxDefaults = syntax{style: long, options: []option{
 	{"write", &syntax_4ef0a4dd75d6},
 }}
 
+var syntaxDeno_Add = syntax{style: open, options: []option{
+	{"--allow-all", &action_none},
+	{"--config", &action_values_Text},
+	{"--dev", &action_none},
+	{"--force", &action_none},
+	{"--global", &action_none},
+	{"--import-map", &action_values_Text},
+	{"--lock", &action_values_Text},
+	{"--name", &action_values_Text},
+	{"--reload", &action_none},
+	{"--root", &action_values_Text},
+	{"-A", &action_none},
+	{"-D", &action_none},
+	{"-c", &action_values_Text},
+	{"-f", &action_none},
+	{"-g", &action_none},
+	{"-n", &action_values_Text},
+	{"-q", &action_none},
+	{"-r", &action_none},
+}, operands: shape{rest: rolePlugin}, base: &action_class_network_streams_in_Data_setIn}
+
 var syntaxDeno_Eval = syntax{style: first, options: []option{
 	{"--print", &action_none},
 	{"-p", &action_none},
@@ -7492,10 +7588,10 @@ var syntaxDeno = syntax{style: first, language: "node", options: []option{
 	{"-h", &action_none},
 	{"-q", &action_none},
 }, subs: []program{
-	{"add", &syntax_9706a83d13b5},
+	{"add", &syntaxDeno_Add},
 	{"bench", &syntax_9706a83d13b5},
 	{"bundle", &syntax_9706a83d13b5},
-	{"cache", &syntax_9706a83d13b5},
+	{"cache", &syntaxDeno_Add},
 	{"check", &syntax_9706a83d13b5},
 	{"clean", &syntax_9706a83d13b5},
 	{"compile", &syntax_9706a83d13b5},
@@ -7506,7 +7602,7 @@ var syntaxDeno = syntax{style: first, language: "node", options: []option{
 	{"fmt", &syntax_9706a83d13b5},
 	{"info", &syntax_79a0b6f4d463},
 	{"init", &syntax_9706a83d13b5},
-	{"install", &syntax_9706a83d13b5},
+	{"install", &syntaxDeno_Add},
 	{"jupyter", &syntax_9706a83d13b5},
 	{"lint", &syntax_79a0b6f4d463},
 	{"outdated", &syntax_9706a83d13b5},
@@ -8600,15 +8696,6 @@ var syntaxDot = syntax{style: long, options: []option{
 	{"-s", &action_values_Text},
 }, operands: shape{rest: roleRead}}
 
-var syntaxDotnet_Deploy = syntax{style: open, options: []option{
-	{"--dry-run", &action_flags_dry},
-	{"--host", &action_values_URL},
-	{"--repository-url", &action_values_URL},
-	{"--source", &action_values_URL},
-	{"-n", &action_flags_dry},
-	{"-s", &action_values_URL},
-}, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
-
 var syntaxDotnet_Nuget_Push = syntax{style: open, options: []option{
 	{"--source", &action_values_URL},
 	{"-s", &action_values_URL},
@@ -8628,13 +8715,23 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"-D", &action_values_Text},
 	{"-P", &action_values_Text},
 }, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
 	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
 	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
-	{"config*mirror.", &action_values_Source},
-	{"config*repo.", &action_values_Source},
-	{"config*repos.", &action_values_Source},
-	{"config*repositories", &action_values_Source},
 	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
 	{"source add", &action_values_Source},
 	{"sources add", &action_values_Source},
 	{"sources*--add", &action_values_Source},
@@ -8644,7 +8741,7 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"deploy", &syntaxDotnet_Deploy},
+	{"deploy", &syntaxCpanm_Deploy},
 	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"exec", &syntax_1db00a6f8f12},
@@ -8656,11 +8753,11 @@ var syntaxDotnet = syntax{style: open | long | bundled, options: []option{
 	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"owner", &syntax_ef2e080bb60f},
 	{"publish", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"push", &syntaxDotnet_Deploy},
+	{"push", &syntaxCpanm_Deploy},
 	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"signin", &syntax_ef2e080bb60f},
 	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"upload", &syntaxDotnet_Deploy},
+	{"upload", &syntaxCpanm_Deploy},
 	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"yank", &syntax_09e60deefe2c},
 }, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
@@ -12615,9 +12712,32 @@ var syntaxGo_Env = syntax{style: long, options: []option{
 	{"-w", &action_class_localWrite},
 }, operands: shape{rest: roleText}}
 
+var syntaxGo_Mod_Edit = syntax{style: long, options: []option{
+	{"-dropexclude", &action_values_Text},
+	{"-dropgodebug", &action_values_Text},
+	{"-dropignore", &action_values_Text},
+	{"-dropreplace", &action_values_Text},
+	{"-droprequire", &action_values_Text},
+	{"-dropretract", &action_values_Text},
+	{"-droptool", &action_values_Text},
+	{"-exclude", &action_values_Text},
+	{"-fmt", &action_none},
+	{"-go", &action_values_Text},
+	{"-godebug", &action_values_Text},
+	{"-ignore", &action_values_Text},
+	{"-json", &action_none},
+	{"-module", &action_values_Text},
+	{"-print", &action_none},
+	{"-replace", &action_values_ModulePath},
+	{"-require", &action_values_ModulePath},
+	{"-retract", &action_values_Text},
+	{"-tool", &action_values_Text},
+	{"-toolchain", &action_values_Text},
+}, operands: shape{rest: roleEdit}, base: &action_class_localWrite}
+
 var syntaxGo_Mod = syntax{style: long, subs: []program{
 	{"download", &syntax_operands_rest_Text_base_class_network},
-	{"edit", &syntax_operands_rest_Text_base_class_network},
+	{"edit", &syntaxGo_Mod_Edit},
 	{"graph", &syntax_operands_rest_Text_base_class_readOnly},
 	{"init", &syntax_operands_rest_Text_base_class_network},
 	{"tidy", &syntax_operands_rest_Text_base_class_network},
@@ -12750,12 +12870,12 @@ var syntaxGo = syntax{style: long, why: "lets the build start another program", 
 	{"fix", &syntax_4ef0a4dd75d6},
 	{"fmt", &syntax_4ef0a4dd75d6},
 	{"generate", &syntax_4ef0a4dd75d6},
-	{"get", &syntax_style_long_operands_rest_Text_base_class_network},
+	{"get", &syntax_bee5f5be8649},
 	{"help", &syntax_style_long_operands_rest_Text_base_class_readOnly},
-	{"install", &syntax_style_long_operands_rest_Text_base_class_network},
+	{"install", &syntax_1542718c8fa9},
 	{"list", &syntax_style_long_operands_rest_Text_base_class_network},
 	{"mod", &syntaxGo_Mod},
-	{"run", &syntax_d3a2deaea01a},
+	{"run", &syntax_69c556d694b5},
 	{"telemetry", &syntax_4ef0a4dd75d6},
 	{"test", &syntax_4ef0a4dd75d6},
 	{"tool", &syntax_4ef0a4dd75d6},
@@ -13310,7 +13430,7 @@ var syntaxHelm_Plugin = syntax{style: open, service: "here", options: []option{
 	{"--cert-file", &action_values_Read},
 	{"--key-file", &action_values_Read},
 }, subs: []program{
-	{"add", &syntax_operands_head_Text_URL_base_class_network},
+	{"add", &syntax_operands_head_Text_Source_base_class_network},
 	{"index", &syntax_operands_rest_Text_base_class_network},
 	{"install", &syntax_operands_rest_Text_base_effects_Dynamic},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
@@ -16013,13 +16133,23 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"-D", &action_values_Text},
 	{"-P", &action_values_Text},
 }, texts: []option{
+	{" add", &action_values_Plugin},
+	{"--server", &action_values_Source},
+	{"--setup-info", &action_values_Source},
+	{"-m ", &action_values_Source},
+	{"-s ", &action_values_Source},
+	{"-source", &action_values_Source},
+	{".install github", &action_effects_ChangeRemote_verb_redirect},
+	{"add ", &action_values_Plugin},
 	{"add source", &action_values_Source},
+	{"add-dependency", &action_values_Plugin},
+	{"catalog", &action_values_Source},
 	{"config*disable-tls*true", &action_effects_ChangeRemote_verb_weaken},
-	{"config*mirror.", &action_values_Source},
-	{"config*repo.", &action_values_Source},
-	{"config*repos.", &action_values_Source},
-	{"config*repositories", &action_values_Source},
 	{"config*secure-http*false", &action_effects_ChangeRemote_verb_weaken},
+	{"global activate", &action_values_Plugin},
+	{"install", &action_values_Source},
+	{"mirror", &action_values_Source},
+	{"repo", &action_values_Source},
 	{"source add", &action_values_Source},
 	{"sources add", &action_values_Source},
 	{"sources*--add", &action_values_Source},
@@ -16029,7 +16159,7 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"--version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"-version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"dependencies", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"deploy", &syntaxDotnet_Deploy},
+	{"deploy", &syntaxCpanm_Deploy},
 	{"doctor", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"env", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"exec", &syntax_1db00a6f8f12},
@@ -16039,12 +16169,12 @@ var syntaxMvn = syntax{style: open | long | bundled, options: []option{
 	{"login", &syntax_ef2e080bb60f},
 	{"outdated", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"owner", &syntax_ef2e080bb60f},
-	{"publish", &syntaxDotnet_Deploy},
-	{"push", &syntaxDotnet_Deploy},
+	{"publish", &syntaxCpanm_Deploy},
+	{"push", &syntaxCpanm_Deploy},
 	{"show", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"signin", &syntax_ef2e080bb60f},
 	{"tasks", &syntax_style_long_bundled_operands_rest_Text_base_none},
-	{"upload", &syntaxDotnet_Deploy},
+	{"upload", &syntaxCpanm_Deploy},
 	{"version", &syntax_style_long_bundled_operands_rest_Text_base_none},
 	{"yank", &syntax_09e60deefe2c},
 }, groups: []string{"hex", "pub"}, operands: shape{rest: roleText}, base: &action_class_network}
@@ -16877,7 +17007,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 }, subs: []program{
 	{"--version", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"access", &syntax_ea6a3cd0c166},
-	{"add", &syntax_2fdde2dadf36},
+	{"add", &syntax_7ec1d91f2855},
 	{"adduser", &syntax_ea6a3cd0c166},
 	{"approve-builds", &syntax_5783a2d4e926},
 	{"audit", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -16888,60 +17018,60 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"c", &syntax_5783a2d4e926},
 	{"cache", &syntax_5783a2d4e926},
 	{"check", &syntax_5783a2d4e926},
-	{"ci", &syntax_2fdde2dadf36},
-	{"cit", &syntax_2fdde2dadf36},
-	{"clean-install", &syntax_2fdde2dadf36},
+	{"ci", &syntax_7ec1d91f2855},
+	{"cit", &syntax_7ec1d91f2855},
+	{"clean-install", &syntax_7ec1d91f2855},
 	{"completion", &syntax_5783a2d4e926},
 	{"config", &syntaxBun_Config},
 	{"constraints", &syntax_5783a2d4e926},
 	{"coverage", &syntax_5783a2d4e926},
-	{"create", &syntax_5540ad8b69b1},
+	{"create", &syntax_f5f34287d65d},
 	{"db:*", &syntax_5783a2d4e926},
 	{"dedup", &syntax_5783a2d4e926},
-	{"dedupe", &syntax_2fdde2dadf36},
+	{"dedupe", &syntax_7ec1d91f2855},
 	{"deprecate", &syntax_ea6a3cd0c166},
 	{"dev", &syntax_5783a2d4e926},
 	{"dev:*", &syntax_5783a2d4e926},
 	{"dist-tag", &syntax_ea6a3cd0c166},
-	{"dlx", &syntax_27753c36b16f},
+	{"dlx", &syntax_ce1f36aebc13},
 	{"docs", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"doctor", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"e2e", &syntax_5783a2d4e926},
 	{"edit", &syntax_5783a2d4e926},
 	{"env", &syntax_5783a2d4e926},
 	{"eslint", &syntax_5783a2d4e926},
-	{"exec", &syntax_27753c36b16f},
+	{"exec", &syntax_ce1f36aebc13},
 	{"explain", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"explore", &syntax_5783a2d4e926},
 	{"feedback", &syntax_5783a2d4e926},
-	{"fetch", &syntax_2fdde2dadf36},
+	{"fetch", &syntax_7ec1d91f2855},
 	{"find-dupes", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"format", &syntax_5783a2d4e926},
 	{"format:*", &syntax_5783a2d4e926},
 	{"fund", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"generate", &syntax_5783a2d4e926},
 	{"get", &syntax_5783a2d4e926},
-	{"global", &syntax_2fdde2dadf36},
+	{"global", &syntax_7ec1d91f2855},
 	{"help", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"hook", &syntax_ea6a3cd0c166},
-	{"i", &syntax_2fdde2dadf36},
-	{"immutable", &syntax_2fdde2dadf36},
-	{"import", &syntax_2fdde2dadf36},
-	{"in", &syntax_2fdde2dadf36},
+	{"i", &syntax_7ec1d91f2855},
+	{"immutable", &syntax_7ec1d91f2855},
+	{"import", &syntax_7ec1d91f2855},
+	{"in", &syntax_7ec1d91f2855},
 	{"info", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"init", &syntax_5540ad8b69b1},
-	{"innit", &syntax_5540ad8b69b1},
-	{"ins", &syntax_2fdde2dadf36},
-	{"install", &syntax_2fdde2dadf36},
-	{"install-ci-test", &syntax_2fdde2dadf36},
-	{"install-test", &syntax_2fdde2dadf36},
-	{"isntall", &syntax_2fdde2dadf36},
-	{"it", &syntax_2fdde2dadf36},
+	{"init", &syntax_f5f34287d65d},
+	{"innit", &syntax_f5f34287d65d},
+	{"ins", &syntax_7ec1d91f2855},
+	{"install", &syntax_7ec1d91f2855},
+	{"install-ci-test", &syntax_7ec1d91f2855},
+	{"install-test", &syntax_7ec1d91f2855},
+	{"isntall", &syntax_7ec1d91f2855},
+	{"it", &syntax_7ec1d91f2855},
 	{"jest", &syntax_5783a2d4e926},
 	{"la", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"lerna", &syntax_5783a2d4e926},
 	{"licenses", &syntax_style_bundled_operands_rest_Text_base_none},
-	{"link", &syntax_2fdde2dadf36},
+	{"link", &syntax_7ec1d91f2855},
 	{"lint", &syntax_5783a2d4e926},
 	{"lint:*", &syntax_5783a2d4e926},
 	{"list", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -16959,19 +17089,19 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"patch-commit", &syntax_5783a2d4e926},
 	{"ping", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"pkg", &syntax_2fdde2dadf36},
-	{"plugin", &syntax_5783a2d4e926},
+	{"plugin", &syntax_eb2a7a9c1062},
 	{"pm", &syntax_5783a2d4e926},
 	{"policies", &syntax_5783a2d4e926},
 	{"prefix", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"prettier", &syntax_5783a2d4e926},
 	{"preview", &syntax_5783a2d4e926},
 	{"profile", &syntax_ea6a3cd0c166},
-	{"prune", &syntax_2fdde2dadf36},
+	{"prune", &syntax_7ec1d91f2855},
 	{"publish", &syntaxBun_Publish},
 	{"query", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"r", &syntax_5783a2d4e926},
-	{"rb", &syntax_2fdde2dadf36},
-	{"rebuild", &syntax_2fdde2dadf36},
+	{"rb", &syntax_7ec1d91f2855},
+	{"rebuild", &syntax_7ec1d91f2855},
 	{"remove", &syntax_5783a2d4e926},
 	{"repl", &syntax_5783a2d4e926},
 	{"repo", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -16985,7 +17115,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"self-update", &syntax_5783a2d4e926},
 	{"serve", &syntax_5783a2d4e926},
 	{"set", &syntax_5783a2d4e926},
-	{"set-script", &syntax_2fdde2dadf36},
+	{"set-script", &syntax_7ec1d91f2855},
 	{"setup", &syntax_5783a2d4e926},
 	{"show", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"shrinkwrap", &syntax_5783a2d4e926},
@@ -16997,7 +17127,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"stop", &syntax_5783a2d4e926},
 	{"store", &syntax_5783a2d4e926},
 	{"storybook", &syntax_5783a2d4e926},
-	{"sync", &syntax_2fdde2dadf36},
+	{"sync", &syntax_7ec1d91f2855},
 	{"t", &syntax_5783a2d4e926},
 	{"tag-no", &syntax_5783a2d4e926},
 	{"team", &syntax_ea6a3cd0c166},
@@ -17016,10 +17146,10 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"unpublish", &syntaxBun_Unpublish},
 	{"unstage", &syntax_ea6a3cd0c166},
 	{"unstar", &syntax_ea6a3cd0c166},
-	{"up", &syntax_2fdde2dadf36},
-	{"update", &syntax_2fdde2dadf36},
-	{"upgrade", &syntax_2fdde2dadf36},
-	{"upgrade-interactive", &syntax_2fdde2dadf36},
+	{"up", &syntax_7ec1d91f2855},
+	{"update", &syntax_7ec1d91f2855},
+	{"upgrade", &syntax_7ec1d91f2855},
+	{"upgrade-interactive", &syntax_7ec1d91f2855},
 	{"v", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"version", &syntax_5783a2d4e926},
 	{"view", &syntax_style_bundled_operands_rest_Text_base_none},
@@ -17030,7 +17160,7 @@ var syntaxNpm = syntax{style: open | bundled, options: []option{
 	{"why", &syntax_style_bundled_operands_rest_Text_base_none},
 	{"workspace", &syntax_5783a2d4e926},
 	{"workspaces", &syntax_5783a2d4e926},
-	{"x", &syntax_27753c36b16f},
+	{"x", &syntax_ce1f36aebc13},
 }}
 
 var syntaxNproc = syntax{style: gnu, options: []option{
@@ -17048,18 +17178,18 @@ var syntaxNpx = syntax{style: first, options: []option{
 	{"--legacy-peer-deps", &action_none},
 	{"--no", &action_none},
 	{"--no-install", &action_none},
-	{"--package", &action_values_Package},
+	{"--package", &action_values_NPMPackage},
 	{"--prefer-offline", &action_none},
 	{"--quiet", &action_none},
 	{"--registry", &action_values_Text},
 	{"--workspace", &action_values_Text},
 	{"--yes", &action_none},
 	{"-c", &action_values_Shell},
-	{"-p", &action_values_Package},
+	{"-p", &action_values_NPMPackage},
 	{"-q", &action_none},
 	{"-w", &action_values_Text},
 	{"-y", &action_none},
-}, operands: shape{rest: roleArgv}, base: &action_class_network}
+}, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
 
 var syntaxNroff = syntax{style: long | open | bundled, options: []option{
 	{"--outdir", &action_values_Write},
@@ -17192,7 +17322,9 @@ var syntaxNvm = syntax{style: open, subs: []program{
 	{"current", &syntax_operands_rest_Text_base_class_readOnly},
 	{"doctor", &syntax_operands_rest_Text_base_class_readOnly},
 	{"exec", &syntax_b805be8b7a5a},
+	{"fetch", &syntax_operands_rest_Plugin_base_class_network},
 	{"help", &syntax_operands_rest_Text_base_class_readOnly},
+	{"install", &syntax_operands_rest_Plugin_base_class_network},
 	{"list", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls", &syntax_operands_rest_Text_base_class_readOnly},
 	{"ls-remote", &syntax_operands_rest_Text_base_class_readOnly},
@@ -18529,7 +18661,7 @@ var syntaxPipx_Run = syntax{style: first, options: []option{
 	{"-i", &action_values_Source},
 	{"-q", &action_none},
 	{"-v", &action_none},
-}, operands: shape{rest: roleArgv}, base: &action_class_network}
+}, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
 
 var syntaxPipx = syntax{style: open, subs: []program{
 	{"completions", &syntax_base_class_readOnly},
@@ -21370,6 +21502,7 @@ var syntaxSmbclient = syntax{style: open | bundled, options: []option{
 
 var syntaxSnap = syntax{style: open, subs: []program{
 	{"alias", &syntax_fdd84df409ba},
+	{"bucket", &syntax_7b0c18a65c40},
 	{"config", &syntax_fdd84df409ba},
 	{"connect", &syntax_fdd84df409ba},
 	{"connections", &syntax_operands_rest_Text_base_class_readOnly},
@@ -21398,6 +21531,7 @@ var syntaxSnap = syntax{style: open, subs: []program{
 	{"services", &syntax_operands_rest_Text_base_class_readOnly},
 	{"set", &syntax_fdd84df409ba},
 	{"show", &syntax_operands_rest_Text_base_class_readOnly},
+	{"source", &syntax_7b0c18a65c40},
 	{"start", &syntax_fdd84df409ba},
 	{"stop", &syntax_fdd84df409ba},
 	{"uninstall", &syntax_fdd84df409ba},
@@ -22316,14 +22450,18 @@ var syntaxSweagent = syntax{style: open, why: "starts another agent, which decid
 	{"version", &syntax_operands_rest_Text_base_class_network},
 }, operands: shape{rest: roleText}, base: &action_class_network}
 
+var syntaxSwift_Build = syntax{style: open, texts: []option{
+	{"add-dependency", &action_values_Plugin},
+}, operands: shape{rest: roleText}, base: &action_streams_in_Data_setIn}
+
 var syntaxSwift = syntax{style: first, language: "code", options: []option{
 	{"-e", &action_values_Code_streams_in_Data_setIn},
 }, subs: []program{
-	{"build", &syntax_4c399817d7a3},
-	{"package", &syntax_4c399817d7a3},
+	{"build", &syntaxSwift_Build},
+	{"package", &syntaxSwift_Build},
 	{"repl", &syntax_operands_rest_Text_base_streams_in_Code_setIn},
-	{"run", &syntax_4c399817d7a3},
-	{"test", &syntax_4c399817d7a3},
+	{"run", &syntaxSwift_Build},
+	{"test", &syntaxSwift_Build},
 }, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_class_localWrite_streams_in_Code_setIn}
 
 var syntaxSync = syntax{options: []option{
@@ -23943,7 +24081,7 @@ var syntaxUvx = syntax{style: first, options: []option{
 	{"--with-requirements", &action_values_Text},
 	{"-p", &action_values_Text},
 	{"-q", &action_none},
-}, operands: shape{rest: roleArgv}, base: &action_class_network}
+}, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
 
 var syntaxVagrant_Plugin = syntax{style: open, options: []option{
 	{"--plugin-clean-sources", &action_none},
@@ -24693,6 +24831,11 @@ var syntaxYq = syntax{options: []option{
 	{"eval-all", &syntax_operands_head_Text_rest_Read},
 }, operands: shape{head: []role{roleText}, rest: roleRead}, base: &action_streams_out_Input_setOut}
 
+var syntaxYum_config_manager = syntax{style: open, options: []option{
+	{"--add-repo", &action_values_Source},
+	{"--setopt", &action_values_Source},
+}, operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem}
+
 var syntaxZcat = syntax{options: []option{
 	{"-c", &action_none},
 	{"-d", &action_none},
@@ -24920,6 +25063,7 @@ var syntax_1066c201e467 = syntax{style: long, operands: shape{head: []role{roleR
 var syntax_10f121dfa28e = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_streams_in_Data_setIn}
 var syntax_1151d3a4fe10 = syntax{style: bundled, operands: shape{head: []role{roleMaybeScript}, rest: roleText}, base: &action_class_localWrite}
 var syntax_13b44fd8fa41 = syntax{style: open, operands: shape{head: []role{roleText, roleObject}}, base: &action_effects_ChangeRemote}
+var syntax_1542718c8fa9 = syntax{style: long, operands: shape{rest: roleModuleProgram}, base: &action_class_network}
 var syntax_159b8570bf55 = syntax{operands: shape{head: []role{roleWrite, roleSQL}, rest: roleText}, base: &action_class_localWrite}
 var syntax_15fbeb87c3c8 = syntax{operands: shape{head: []role{roleText, roleSource}}, base: &action_class_network_effects_ChangeSystem}
 var syntax_1db00a6f8f12 = syntax{style: long | bundled, operands: shape{rest: roleArgv}, base: &action_class_localWrite}
@@ -24928,7 +25072,6 @@ var syntax_20c0055a5000 = syntax{style: gnu, operands: shape{head: []role{roleGi
 var syntax_23af4ebd0a42 = syntax{style: open, operands: shape{head: []role{roleWriteTree}}, base: &action_class_localWrite}
 var syntax_247b80fea1ef = syntax{operands: shape{head: []role{roleText}, rest: roleSendTree}, base: &action_effects_ChangeRemote}
 var syntax_25cf83a10616 = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_Listen}
-var syntax_27753c36b16f = syntax{style: bundled, operands: shape{rest: roleArgv}, base: &action_class_network}
 var syntax_2787c65b7d67 = syntax{operands: shape{rest: roleSendFile}, base: &action_effects_ChangeRemote_streams_in_Upload_setIn}
 var syntax_27ec894d905e = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
 var syntax_2907f7b1c9d1 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_streams_in_Data_setIn}
@@ -24946,10 +25089,10 @@ var syntax_3e6f68b149d0 = syntax{style: gnu | numeric, operands: shape{rest: rol
 var syntax_3fb0dbbae4cc = syntax{style: slash, why: "changes the certificates that are trusted", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_4016036cb6eb = syntax{operands: shape{head: []role{roleText}, rest: roleArgvRemote}, base: &action_class_localWrite}
 var syntax_4085e94c64ae = syntax{style: gnu, operands: shape{rest: roleText}, base: &action_class_localWrite}
+var syntax_423d045f8631 = syntax{style: bundled, operands: shape{head: []role{rolePlugin}, rest: roleText}, base: &action_class_network}
 var syntax_43cf50ab4cdf = syntax{operands: shape{rest: roleText}, base: &action_class_localWrite_flags_reject}
 var syntax_475d37bf256b = syntax{operands: shape{rest: roleText}, base: &action_effects_Destroy_streams_in_Data_setIn}
 var syntax_498e5086b811 = syntax{style: open, operands: shape{rest: roleRead}, base: &action_effects_ChangeSystem}
-var syntax_4c399817d7a3 = syntax{style: open, operands: shape{rest: roleText}, base: &action_streams_in_Data_setIn}
 var syntax_4dcebace8e8a = syntax{style: gnu | bundled, operands: shape{rest: roleText}, base: &action_class_readOnly}
 var syntax_4ef0a4dd75d6 = syntax{style: long, operands: shape{rest: roleText}, base: &action_class_localWrite}
 var syntax_50e32be47e8c = syntax{style: long, operands: shape{rest: roleText}, base: &action_class_readOnly_streams_in_Data_setIn}
@@ -24969,6 +25112,7 @@ var syntax_6482781b0fb2 = syntax{operands: shape{head: []role{roleText}, rest: r
 var syntax_6517c6dbdd16 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 var syntax_682175a0d89a = syntax{style: long | bundled, operands: shape{head: []role{roleList}, rest: roleArgv}, base: &action_none}
 var syntax_68278d0f64ec = syntax{style: slash, why: "deletes logs", operands: shape{rest: roleText}, base: &action_effects_Destroy}
+var syntax_69c556d694b5 = syntax{style: long | first, operands: shape{head: []role{roleModuleProgram}, rest: roleText}, base: &action_class_localWrite}
 var syntax_6a2a50e290c4 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_verb_weaken}
 var syntax_6a62e8238b5f = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_class_localWrite}
 var syntax_7480064cd7e7 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_Listen_flags_reject}
@@ -24976,8 +25120,10 @@ var syntax_75834fc21f67 = syntax{style: slash, operands: shape{head: []role{role
 var syntax_75ff228bd51b = syntax{style: long, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_readOnly}
 var syntax_764c246563a9 = syntax{operands: shape{rest: roleText}, base: &action_class_network_effects_ChangeSystem_flags_reject}
 var syntax_79a0b6f4d463 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_streams_in_Data_setIn}
+var syntax_7b0c18a65c40 = syntax{operands: shape{rest: roleSource}, base: &action_class_network_effects_ChangeSystem}
 var syntax_7b3dace16824 = syntax{style: long | bundled, operands: shape{rest: roleRead, tail: []role{roleWriteTo}}, base: &action_none}
 var syntax_7df8baa9ea73 = syntax{style: open, operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote}
+var syntax_7ec1d91f2855 = syntax{style: bundled, operands: shape{rest: roleNPMPackage}, base: &action_class_network}
 var syntax_7fabb3fd5ce9 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeSystem_Persist}
 var syntax_857f9b55a908 = syntax{operands: shape{rest: roleMaybeFile}, base: &action_effects_ChangeRemote_verb_change}
 var syntax_87a0702fe09e = syntax{operands: shape{head: []role{roleWrite}, rest: roleText}, base: &action_effects_ChangeRemote_verb_delete}
@@ -25017,15 +25163,16 @@ var syntax_base_effects_ChangeRemote_verb_weaken = syntax{base: &action_effects_
 var syntax_base_effects_ReadSecret_streams_out_Secret_setOut = syntax{base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_base_flags_reject = syntax{base: &action_flags_reject}
 var syntax_bccb5c9e1208 = syntax{style: open, operands: shape{rest: roleText}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
+var syntax_bee5f5be8649 = syntax{style: long, operands: shape{rest: roleModulePath}, base: &action_class_network}
 var syntax_c0192f90281c = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_class_readOnly}
 var syntax_c3919004396c = syntax{style: slash, operands: shape{head: []role{roleRead, roleWrite}}, base: &action_class_localWrite_flags_decodes}
 var syntax_c6c475dd951e = syntax{style: long, operands: shape{head: []role{roleScriptCode}, rest: roleText}, base: &action_none}
 var syntax_c71d1e5167aa = syntax{style: slash, operands: shape{rest: roleText}, base: &action_class_anything}
 var syntax_cc84c5b29bb9 = syntax{style: long | bundled, operands: shape{rest: roleDeleteTree}, base: &action_flags_recursive}
+var syntax_ce1f36aebc13 = syntax{style: bundled, operands: shape{rest: roleArgvPackage}, base: &action_class_network}
 var syntax_cf89a1ceea50 = syntax{operands: shape{rest: roleRead}, base: &action_effects_ReadSecret_streams_out_Secret_setOut}
 var syntax_d20e46316748 = syntax{style: long | bundled, operands: shape{rest: roleEditTree}, base: &action_class_localWrite}
 var syntax_d2f131b27d50 = syntax{style: slash, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
-var syntax_d3a2deaea01a = syntax{style: long | first, operands: shape{head: []role{roleRead}, rest: roleText}, base: &action_class_localWrite}
 var syntax_d4459a4b733e = syntax{style: open, service: "here", operands: shape{rest: roleText}, base: &action_class_network}
 var syntax_d6d9d0388051 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_readOnly}
 var syntax_d6faacb71360 = syntax{operands: shape{head: []role{roleText, roleRead}}, base: &action_effects_ChangeRemote_SendData}
@@ -25043,9 +25190,11 @@ var syntax_e618b1597e80 = syntax{style: open, operands: shape{rest: roleText}, b
 var syntax_e7709c616dcd = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_class_localWrite_flags_reject}
 var syntax_e7e0ca5d8064 = syntax{operands: shape{head: []role{roleText}, rest: roleSendFile}, base: &action_effects_ChangeRemote}
 var syntax_ea6a3cd0c166 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
+var syntax_eb2a7a9c1062 = syntax{style: bundled, operands: shape{head: []role{roleText}, rest: roleSource}, base: &action_class_network}
 var syntax_eb6077740bb9 = syntax{style: bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_ef2e080bb60f = syntax{style: long | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeRemote}
 var syntax_f11b25b01db4 = syntax{style: open, operands: shape{rest: roleObject, tail: []role{roleObjectDst}}, base: &action_class_network}
+var syntax_f5f34287d65d = syntax{style: bundled, operands: shape{head: []role{roleNPMPackage}, rest: roleText}, base: &action_class_network}
 var syntax_f8f384470c04 = syntax{operands: shape{rest: roleText}, base: &action_effects_ChangeRemote_SendData}
 var syntax_f9b1ae15dc76 = syntax{style: slash, why: "changes a service", operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
 var syntax_fa68592e060b = syntax{style: gnu | bundled, operands: shape{rest: roleText}, base: &action_effects_ChangeSystem}
@@ -25066,7 +25215,7 @@ var syntax_operands_head_ScriptNode_rest_Text_base_none = syntax{operands: shape
 var syntax_operands_head_Shell_base_class_localWrite = syntax{operands: shape{head: []role{roleShell}}, base: &action_class_localWrite}
 var syntax_operands_head_Text_Plugin_base_class_localWrite = syntax{operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_localWrite}
 var syntax_operands_head_Text_Plugin_base_class_network = syntax{operands: shape{head: []role{roleText, rolePlugin}}, base: &action_class_network}
-var syntax_operands_head_Text_URL_base_class_network = syntax{operands: shape{head: []role{roleText, roleURL}}, base: &action_class_network}
+var syntax_operands_head_Text_Source_base_class_network = syntax{operands: shape{head: []role{roleText, roleSource}}, base: &action_class_network}
 var syntax_operands_head_Text_WriteTo_base_class_network = syntax{operands: shape{head: []role{roleText, roleWriteTo}}, base: &action_class_network}
 var syntax_operands_head_Text_Write_base_none = syntax{operands: shape{head: []role{roleText, roleWrite}}, base: &action_none}
 var syntax_operands_head_Text_base_class_localWrite = syntax{operands: shape{head: []role{roleText}}, base: &action_class_localWrite}
@@ -25419,7 +25568,9 @@ var action_values_MaybeScript = action{values: []role{roleMaybeScript}}
 var action_values_MaybeURL = action{values: []role{roleMaybeURL}}
 var action_values_Method = action{values: []role{roleMethod}}
 var action_values_Module = action{values: []role{roleModule}}
+var action_values_ModulePath = action{values: []role{roleModulePath}}
 var action_values_Mount = action{values: []role{roleMount}}
+var action_values_NPMPackage = action{values: []role{roleNPMPackage}}
 var action_values_Named = action{values: []role{roleNamed}}
 var action_values_Names = action{values: []role{roleNames}}
 var action_values_Node_operands_rest_Text_flags_stop = action{values: []role{roleNode}, operands: &shape_rest_Text, flags: stop}

@@ -256,46 +256,6 @@ func (r *reader) writesElsewhere() {
 	r.flags |= elsewhereTo
 }
 
-// pkg notes what a package manager is given: a name, a URL or a path. What comes from
-// an address of its own is no package of a registry.
-func (r *reader) pkg(w Word) {
-	s := w.Text
-	if i := strings.IndexByte(s, '@'); i > 0 {
-		// name @ URL
-		if rest := strings.TrimLeft(s[i+1:], " "); scheme(rest) != "" || hasPrefix(rest, "git+") {
-			w.Text, s = rest, rest
-		}
-	}
-	for _, vcs := range [...]string{"git+", "hg+", "svn+", "bzr+"} {
-		if hasPrefix(s, vcs) {
-			w = cut(w, len(w.Text)-len(s)+len(vcs))
-			r.repo(w)
-			r.touch(effect.ChangeRemote, w, false)
-			return
-		}
-	}
-	for short, host := range forges {
-		if hasPrefix(s, short) {
-			w.Text = host + s[len(short):]
-			r.repo(w)
-			r.touch(effect.ChangeRemote, w, false)
-			return
-		}
-	}
-	switch {
-	case scheme(s) != "":
-		r.url(w)
-		if scheme(s) != "file" {
-			r.touch(effect.ChangeRemote, w, false)
-		}
-	case hasPrefix(s, "/"), hasPrefix(s, "."), hasPrefix(s, "~"):
-		r.touch(effect.ReadFile, w, true)
-	}
-}
-
-// forges are short forms of addresses of repositories, as npm and nix have them.
-var forges = map[string]string{"github:": "https://github.com/", "gitlab:": "https://gitlab.com/", "bitbucket:": "https://bitbucket.org/", "gist:": "https://gist.github.com/"}
-
 // object notes a path in a cloud store, or a local one.
 func (r *reader) object(w Word, written bool) {
 	switch scheme(w.Text) {

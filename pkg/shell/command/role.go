@@ -342,6 +342,16 @@ func (r *reader) applyOther(role role, w Word) {
 		}
 	case rolePackage:
 		r.pkg(w)
+	case roleNPMPackage:
+		r.npmPackage(w)
+	case roleModulePath:
+		r.modulePath(w)
+	case roleModuleProgram:
+		if strings.Contains(w.Text, "@") {
+			r.modulePath(w)
+		} else if hasPrefix(w.Text, ".") || hasPrefix(w.Text, "/") || strings.HasSuffix(w.Text, ".go") {
+			r.touch(effect.ReadFile, w, false)
+		}
 	case roleObject, roleObjectDst:
 		r.object(w, role == roleObjectDst)
 	case roleVolume:
@@ -437,6 +447,9 @@ func (r *reader) nest(role role, words []Word) {
 		default:
 			r.code(Nested{Language: "argv", Words: words})
 		}
+	case roleArgvPackage:
+		r.npmPackage(words[0])
+		r.code(Nested{Language: "argv", Words: words})
 	case roleCmdWords:
 		r.code(Nested{Language: "cmd", Words: words})
 	case rolePowerShellWords:

@@ -46,36 +46,39 @@ const (
 	roleFetch       // a URL whose content is saved under its own name
 	roleHost
 	roleListen
-	roleSend       // a recipient
-	roleWebItem    // httpie: a method, a URL, or name=value
-	roleSocket     // an address of socat
-	roleNamed      // name=file, of which the file is read
-	roleData       // text, or @file
-	roleForm       // name=text, name=@file, name=<file
-	roleMaybeFile  // text, or @file, or file://path
-	rolePlace      // a host, database, cluster or account that is worked on
-	roleMethod     // the method of a request
-	roleControl    // a Unix socket
-	roleUnset      // the name of a variable that what runs does not get
-	roleReadInput  // a file that is read; if it is standard input, that is run
-	roleNames      // a file that lists further operands
-	roleDryRun     // how a trial is made; "none" is no trial
-	roleRecipes    // rules for make, with the commands that they run
-	roleDiff       // differences of files, with their names
-	roleRepo       // a git remote: URL, host:path, path or name
-	rolePush       // a git remote to which commits are sent
-	roleRemoteName // the name of a git remote
-	roleRemoteURL  // the address that it gets
-	roleImage      // an image of containers that is sent to its registry
-	roleClone      // the same, of which a copy is made
-	roleRemoteSrc  // host:path or path, read
-	roleRemoteDst  // host:path or path, written
-	roleMaybeURL   // a URL, or a file that is read
-	rolePackage    // a package's name, its URL or its path
-	roleObject     // s3://bucket/key and the like, or a path that is read
-	roleObjectDst  // the same, written
-	roleVolume     // docker -v
-	roleMount      // docker --mount
+	roleSend          // a recipient
+	roleWebItem       // httpie: a method, a URL, or name=value
+	roleSocket        // an address of socat
+	roleNamed         // name=file, of which the file is read
+	roleData          // text, or @file
+	roleForm          // name=text, name=@file, name=<file
+	roleMaybeFile     // text, or @file, or file://path
+	rolePlace         // a host, database, cluster or account that is worked on
+	roleMethod        // the method of a request
+	roleControl       // a Unix socket
+	roleUnset         // the name of a variable that what runs does not get
+	roleReadInput     // a file that is read; if it is standard input, that is run
+	roleNames         // a file that lists further operands
+	roleDryRun        // how a trial is made; "none" is no trial
+	roleRecipes       // rules for make, with the commands that they run
+	roleDiff          // differences of files, with their names
+	roleRepo          // a git remote: URL, host:path, path or name
+	rolePush          // a git remote to which commits are sent
+	roleRemoteName    // the name of a git remote
+	roleRemoteURL     // the address that it gets
+	roleImage         // an image of containers that is sent to its registry
+	roleClone         // the same, of which a copy is made
+	roleRemoteSrc     // host:path or path, read
+	roleRemoteDst     // host:path or path, written
+	roleMaybeURL      // a URL, or a file that is read
+	rolePackage       // a package's name, its URL or its path
+	roleNPMPackage    // the same for npm, to which USER/REPO is an address, too
+	roleModulePath    // the path of a Go module, which begins with a host, behind an optional NAME=
+	roleModuleProgram // the same with a version, or a folder or file that is read
+	roleObject        // s3://bucket/key and the like, or a path that is read
+	roleObjectDst     // the same, written
+	roleVolume        // docker -v
+	roleMount         // docker --mount
 	roleSSHOption
 	roleGitConfig // key=value
 	roleGitKey
@@ -135,15 +138,16 @@ const (
 	roleScriptCode
 
 	// These take all words that follow.
-	roleArgv       // a command
-	roleArgvRemote // a command on another machine or in a container
-	roleArgvStdin  // a command completed from standard input
-	roleArgvSemi   // a command up to a semicolon
-	roleArgvScript // a command, or a file of code with its arguments if its name ends as one
-	roleModule     // a Python module with its arguments
-	roleShellArgs  // arguments of a shell, behind the -c TEXT that an option may have given it
-	roleWords      // text
-	roleShellWords // shell text, joined with spaces
+	roleArgv        // a command
+	roleArgvRemote  // a command on another machine or in a container
+	roleArgvStdin   // a command completed from standard input
+	roleArgvSemi    // a command up to a semicolon
+	roleArgvScript  // a command, or a file of code with its arguments if its name ends as one
+	roleArgvPackage // a command that a package brings: the first word names the package
+	roleModule      // a Python module with its arguments
+	roleShellArgs   // arguments of a shell, behind the -c TEXT that an option may have given it
+	roleWords       // text
+	roleShellWords  // shell text, joined with spaces
 	roleShellRemote
 	roleCmdWords        // text for cmd.exe, joined with spaces
 	rolePowerShellWords // PowerShell text, joined with spaces

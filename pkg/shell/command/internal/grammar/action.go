@@ -69,7 +69,7 @@ var roles = map[string]string{
 	"delete-tree": "roleDeleteTree", "clean-tree": "roleCleanTree", "rmdir": "roleRmdir", "format": "roleFormat", "mend": "roleMend", "move": "roleMove", "list": "roleList", "list-tree": "roleListTree",
 	"mkdir": "roleMkdir", "chmod": "roleChmod", "over": "roleOver", "start": "roleStart", "url": "roleURL", "source": "roleSource", "plugin": "rolePlugin", "image-source": "roleImageSource", "fetch": "roleFetch",
 	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile", "place": "rolePlace", "method": "roleMethod", "lines": "roleLines", "texts": "roleTexts", "script-input": "roleScriptInput",
-	"repo": "roleRepo", "push": "rolePush", "remote-name": "roleRemoteName", "remote-url": "roleRemoteURL", "image": "roleImage", "clone": "roleClone", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "maybe-url": "roleMaybeURL", "object": "roleObject",
+	"repo": "roleRepo", "push": "rolePush", "remote-name": "roleRemoteName", "remote-url": "roleRemoteURL", "image": "roleImage", "clone": "roleClone", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "npm-package": "roleNPMPackage", "module-path": "roleModulePath", "module-program": "roleModuleProgram", "maybe-url": "roleMaybeURL", "object": "roleObject",
 	"object-dst": "roleObjectDst", "volume": "roleVolume", "mount": "roleMount", "ssh-option": "roleSSHOption", "git-config": "roleGitConfig",
 	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "transfer": "roleTransfer", "ex": "roleEx", "date": "roleDate",
 	"secret-name": "roleSecret", "secret-all": "roleSecretAll", "setting": "roleSetting", "module": "roleModule", "change": "roleChange", "system": "roleSystem",
@@ -79,13 +79,13 @@ var roles = map[string]string{
 	"powershell": "rolePowerShell", "encoded": "roleEncoded", "key": "roleKey", "set-key": "roleSetKey", "maybe-script": "roleMaybeScript", "cmd": "roleCmd", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
 	"script-python": "roleScriptPython", "script-perl": "roleScriptPerl", "script-ruby": "roleScriptRuby", "script-node": "roleScriptNode",
 	"script-php": "roleScriptPHP", "script-awk": "roleScriptAwk", "script-applescript": "roleScriptAppleScript", "script-lua": "roleScriptLua",
-	"script-powershell": "roleScriptPowerShell", "script-code": "roleScriptCode", "argv-script": "roleArgvScript",
+	"script-powershell": "roleScriptPowerShell", "script-code": "roleScriptCode", "argv-script": "roleArgvScript", "argv-package": "roleArgvPackage",
 	"cmd-words": "roleCmdWords", "powershell-words": "rolePowerShellWords", "argv": "roleArgv", "argv-remote": "roleArgvRemote", "argv-stdin": "roleArgvStdin",
 	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "shell-words": "roleShellWords", "shell-args": "roleShellArgs", "shell-remote": "roleShellRemote",
 }
 
 // takesAll are the roles of all words that follow.
-var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "cmd-words", "powershell-words"}
+var takesAll = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "argv-package", "cmd-words", "powershell-words"}
 
 func parseRole(s string) (string, error) {
 	if r, ok := roles[s]; ok {

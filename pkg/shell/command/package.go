@@ -1,0 +1,72 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/shieldcli/shield/internal/prefilter"
+	"github.com/shieldcli/shield/pkg/effect"
+)
+
+// pkg notes what a package manager is given: a name, a URL or a path. What comes from
+// an address of its own is no package of a registry.
+func (r *reader) pkg(w Word) {
+	s := w.Text
+	if i := strings.IndexByte(s, '@'); i > 0 {
+		// name @ URL
+		if rest := strings.TrimLeft(s[i+1:], " "); scheme(rest) != "" || hasPrefix(rest, "git+") {
+			w.Text, s = rest, rest
+		}
+	}
+	for _, vcs := range [...]string{"git+", "hg+", "svn+", "bzr+"} {
+		if hasPrefix(s, vcs) {
+			w = cut(w, len(w.Text)-len(s)+len(vcs))
+			r.repo(w)
+			r.touch(effect.ChangeRemote, w, false)
+			return
+		}
+	}
+	for short, host := range forges {
+		if hasPrefix(s, short) {
+			w.Text = host + s[len(short):]
+			r.repo(w)
+			r.touch(effect.ChangeRemote, w, false)
+			return
+		}
+	}
+	switch {
+	case scheme(s) != "":
+		r.url(w)
+		if scheme(s) != "file" {
+			r.touch(effect.ChangeRemote, w, false)
+		}
+	case hasPrefix(s, "/"), hasPrefix(s, "."), hasPrefix(s, "~"):
+		r.touch(effect.ReadFile, w, true)
+	}
+}
+
+// forges are short forms of addresses of repositories, as npm and nix have them.
+var forges = map[string]string{"github:": "https://github.com/", "gitlab:": "https://gitlab.com/", "bitbucket:": "https://bitbucket.org/", "gist:": "https://gist.github.com/"}
+
+// shorthand is how npm names a repository on GitHub, behind an optional name of
+// the package.
+var shorthand = prefilter.Lazy(`^(?:@[\w.-]+/)?(?:[\w.-]+@)?([\w-][\w.-]*/[\w.-]+(?:#\S*)?)$`)
+
+// npmPackage is pkg for programs that npm's names are given to.
+func (r *reader) npmPackage(w Word) {
+	if m := shorthand().FindStringSubmatch(w.Text); m != nil && !w.Pattern && (m[1] == w.Text || strings.Contains(w.Text, "@"+m[1])) {
+		w.Text = "github:" + m[1]
+	}
+	r.pkg(w)
+}
+
+// modulePath notes a Go module that comes from a host which is neither one of code
+// nor one of those that modules come from all day.
+func (r *reader) modulePath(w Word) {
+	w = cut(w, strings.LastIndexByte(w.Text, '=')+1)
+	host, _, _ := strings.Cut(w.Text, "/")
+	if w.Pattern || !strings.Contains(host, ".") || strings.Trim(host, ".") == "" {
+		return
+	}
+	w.Text = "https://" + w.Text
+	r.plugin(w)
+}
